@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+# What `make install` installs: the library, its headers, pkg-config and CMake packages, the man
+# pages, the velo command. Everything finds its files relative to itself, so the tree can be moved.
+
+include(CMakePackageConfigHelpers)
+
+install(
+    TARGETS velo velo_static velo_headers
+    EXPORT veloTargets
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(FILES ${PROJECT_SOURCE_DIR}/include/velo/velo.h ${PROJECT_BINARY_DIR}/include/velo/spec.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/velo)
+
+set(velo_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/velo)
+install(EXPORT veloTargets NAMESPACE velo:: DESTINATION ${velo_cmake_dir})
+configure_package_config_file(
+    cmake/veloConfig.cmake.in ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
+    INSTALL_DESTINATION ${velo_cmake_dir})
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/veloConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
+              ${PROJECT_BINARY_DIR}/install/veloConfigVersion.cmake DESTINATION ${velo_cmake_dir})
+
+set(velo_pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+file(RELATIVE_PATH velo_pc_to_prefix /prefix/${velo_pkgconfig_dir} /prefix)
+configure_file(cmake/velo.pc.in ${PROJECT_BINARY_DIR}/install/velo.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/install/velo.pc DESTINATION ${velo_pkgconfig_dir})
+
+if(VELO_BUILD_MAN)
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+endif()
+if(VELO_BUILD_BENCH)
+    install(PROGRAMS ${PROJECT_BINARY_DIR}/install/velo DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/velo DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
+            PATTERN __pycache__ EXCLUDE)
+endif()
+if(VELO_BUILD_TESTS)
+    add_test(NAME installed_package_builds_a_program
+             COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_install ${PROJECT_BINARY_DIR})
+endif()

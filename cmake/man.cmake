@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: Apache-2.0
+# Man pages from the public header and the command's parser; the reference page of the layouts.
+
+set(velo_man_dir ${PROJECT_BINARY_DIR}/man)
+set(velo_man_stamp ${PROJECT_BINARY_DIR}/man.stamp)
+set(velo_layout_page ${PROJECT_BINARY_DIR}/docs/reference/layout.md)
+file(GLOB velo_tools CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/velo/*.py)
+string(TIMESTAMP velo_man_date "%Y-%m-%d" UTC) # $SOURCE_DATE_EPOCH, if set
+
+# A page of a call that no longer exists must not stay behind.
+add_custom_command(
+    OUTPUT ${velo_man_stamp}
+    COMMAND ${CMAKE_COMMAND} -E rm -rf ${velo_man_dir}
+    COMMAND
+        ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_SOURCE_DIR}/tools PYTHONDONTWRITEBYTECODE=1
+        ${Python3_EXECUTABLE} -m velo.mangen --header ${PROJECT_SOURCE_DIR}/include/velo/velo.h
+        --command velo.cli -o ${velo_man_dir} --version ${PROJECT_VERSION} --date ${velo_man_date}
+    COMMAND ${CMAKE_COMMAND} -E touch ${velo_man_stamp}
+    DEPENDS ${PROJECT_SOURCE_DIR}/include/velo/velo.h ${velo_tools}
+    COMMENT "Man pages"
+    VERBATIM)
+add_custom_command(
+    OUTPUT ${velo_layout_page}
+    COMMAND ${Python3_EXECUTABLE} ${velo_specgen} ${velo_spec} --format md -o ${velo_layout_page}
+    DEPENDS ${velo_spec} ${velo_specgen}
+    COMMENT "Reference page of the layouts"
+    VERBATIM)
+add_custom_target(man ALL DEPENDS ${velo_man_stamp} ${velo_layout_page})
+
+if(VELO_BUILD_TESTS)
+    find_program(VELO_MANDOC mandoc REQUIRED)
+    add_test(NAME man_pages_are_well_formed
+             COMMAND sh -c "\"$1\" -T lint -W warning \"$2\"/man*/*" sh ${VELO_MANDOC} ${velo_man_dir})
+endif()

@@ -1,0 +1,494 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file velo.h
+ * @brief Messages: ports, connections, send and receive.
+ *
+ * A **port** is one communication context, named by a domain, a node id and a context id (vpid); it
+ * owns one receive queue. A **connection** is the right to send to one remote port. A message has a
+ * length of 0 to velo_conn_max_bytes() bytes, an 8-bit tag and the id of the port that sent it.
+ *
+ * Promises (they hold for every engine):
+ *  - lossless and exactly once: a full receiver pushes back, nothing is ever discarded;
+ *  - in order for each connection;
+ *  - a sender that is stopped or killed between any two instructions loses at most its own
+ *    unfinished message and delays nobody;
+ *  - a receiver that dies gives its senders an error, never a hang;
+ *  - what a receiver reads from a peer is checked before it is used.
+ *
+ * Threads: any number of threads may use different ports and connections at the same time. One port
+ * is received from by one thread at a time; one connection is sent on by one thread at a time.
+ * Threads that send to the same target open one connection each; that costs no lock and no shared
+ * line between them.
+ *
+ * Processes: a port and its connections belong to the process that opened them. After fork() the
+ * child must not use them; it opens its own.
+ *
+ * Every function returns VELO_OK (0) or a negative enum velo_status. VELO_AGAIN and VELO_TIMEOUT
+ * are outcomes, not failures. After a failure on a cold path velo_last_error() holds a sentence that
+ * says what happened and what to do.
+ */
+#ifndef VELO_VELO_H
+#define VELO_VELO_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <velo/spec.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define VELO_API __attribute__((visibility("default")))
+
+/** What a call came to. Values are part of the ABI. */
+enum velo_status {
+    VELO_OK = 0,               /**< Done. */
+    VELO_AGAIN = -1,           /**< Nothing to receive, or no room to send, right now. */
+    VELO_TIMEOUT = -2,         /**< The time given ran out first. */
+    VELO_ERR_ARG = -3,         /**< An argument is outside its documented range. */
+    VELO_ERR_STATE = -4,       /**< The call does not fit what was called before. */
+    VELO_ERR_TOO_BIG = -5,     /**< The message is longer than the ring or the buffer takes. */
+    VELO_ERR_NO_PEER = -6,     /**< No port of that id is open in the domain. */
+    VELO_ERR_PEER_CLOSED = -7, /**< The peer closed its port. */
+    VELO_ERR_PEER_DEAD = -8,   /**< The peer's process ended without closing its port. */
+    VELO_ERR_IN_USE = -9,      /**< A live process has that port open already. */
+    VELO_ERR_FULL = -10,       /**< The peer's connection table, or the id space, is full. */
+    VELO_ERR_ACCESS = -11,     /**< The segment belongs to another user, or is not ours to open. */
+    VELO_ERR_NO_SPACE = -12,   /**< The shared-memory file system is full. */
+    VELO_ERR_NO_MEMORY = -13,  /**< The process is out of memory or of mappings. */
+    VELO_ERR_VERSION = -14,    /**< The peer was built with another segment layout. */
+    VELO_ERR_CORRUPT = -15,    /**< Shared memory holds what no correct peer writes. */
+    VELO_ERR_SYSTEM = -16,     /**< A system call failed; velo_last_error() names it. */
+};
+
+/** Id of a port: node in the upper bits, vpid in the lower; see VELO_ID(). */
+typedef uint32_t velo_id_t;
+
+/** The id of context @p vpid on node @p node. */
+#define VELO_ID(node, vpid) ((velo_id_t)(((uint32_t)(node) << VELO_ADDRESS_VPID_BITS) | (uint32_t)(vpid)))
+/** The node part of an id. */
+#define VELO_ID_NODE(id) ((uint32_t)(id) >> VELO_ADDRESS_VPID_BITS)
+/** The context part of an id. */
+#define VELO_ID_VPID(id) ((uint32_t)(id) & ((1u << VELO_ADDRESS_VPID_BITS) - 1u))
+
+#define VELO_VPID_ANY (-1)    /**< Take the lowest free context of the node. */
+#define VELO_FOREVER (-1)     /**< As timeout_ns: wait without a limit. */
+#define VELO_INLINE_BYTES 56u /**< Payload that travels in the same line as its header. */
+#define VELO_CONNS_MAX 4096u  /**< Most senders one port can take. */
+
+/** One open port; opaque. */
+struct velo_port;
+/** One open connection; opaque. */
+struct velo_conn;
+
+/**
+ * How a port is to be opened. Start from VELO_PORT_ATTR_INIT and change what you need; a zero in a
+ * size means its default.
+ */
+struct velo_port_attr {
+    /** Name of the domain: 1 to 32 of [A-Za-z0-9_-]. NULL: $VELO_DOMAIN, else "u<uid>". */
+    const char *domain;
+    /** Node id, 0 to 255. */
+    int node;
+    /** Context id, 0 to 255, or VELO_VPID_ANY. */
+    int vpid;
+    /** Slots in each sender's ring: a power of two, 8 to 16384. Default 256. */
+    uint32_t depth_slots;
+    /** Bytes for long messages in each sender's ring: a power of two, 16 KiB to 16 MiB. Default 64 KiB. */
+    uint32_t data_bytes;
+    /** Senders that may be connected at once: 1 to VELO_CONNS_MAX. Default 1024. */
+    uint32_t conns_max;
+    /** Name of the group whose members may connect too. NULL: this user only. */
+    const char *group;
+};
+
+/** Attributes that ask for the defaults and any free context of node 0. */
+#define VELO_PORT_ATTR_INIT                                                                        \
+    { NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL }
+
+/** A message as it was received. */
+struct velo_msg {
+    const void *data;   /**< Payload. In place: valid until velo_release(). */
+    uint32_t len_bytes; /**< Payload length. */
+    velo_id_t source;   /**< Port that sent it; taken from the connection, not from the message. */
+    uint8_t tag;        /**< The sender's tag. */
+};
+
+/** What a port has done since it was opened. */
+struct velo_counters {
+    uint64_t rx_msgs;      /**< Messages received (released). */
+    uint64_t rx_bytes;     /**< Payload bytes of those. */
+    uint64_t rx_doorbells; /**< Times a sender had to point this receiver to its ring. */
+    uint64_t rx_sleeps;    /**< Times the receiver slept. */
+    uint64_t rx_errors;    /**< Slots refused because no correct sender writes them. */
+    uint64_t rx_conns;     /**< Senders connected now. */
+    uint64_t rx_reclaimed; /**< Connections of dead senders taken back. */
+    uint64_t tx_msgs;      /**< Messages sent on open connections. */
+    uint64_t tx_bytes;     /**< Payload bytes of those. */
+    uint64_t tx_again;     /**< Times a full ring pushed back. */
+    uint64_t tx_sleeps;    /**< Times a sender slept for room. */
+    uint64_t tx_conns;     /**< Connections open now. */
+};
+
+/**
+ * Open a port.
+ *
+ * Creates the receive segment `velo.<domain>.<node>.<vpid>` in /dev/shm ($VELO_SHM_DIR if set) with
+ * mode 0600, or 0660 and the group given. A segment that a dead process left under that name is
+ * taken away first; one of a live process never is.
+ *
+ * @param attr  How to open it; NULL asks for the defaults. Not kept.
+ * @param port  Receives the port, owned by the caller until velo_port_close().
+ * @retval VELO_OK            The port is open and can be connected to.
+ * @retval VELO_ERR_ARG       An attribute is outside its range, or the group does not exist.
+ * @retval VELO_ERR_IN_USE    A live process has this port open.
+ * @retval VELO_ERR_FULL      VELO_VPID_ANY found no free context on the node.
+ * @retval VELO_ERR_ACCESS    The directory is not writable, or another user's file has the name.
+ * @retval VELO_ERR_NO_SPACE  The shared-memory file system is full.
+ * @retval VELO_ERR_NO_MEMORY Out of memory or mappings.
+ * @retval VELO_ERR_SYSTEM    Another system call failed.
+ * @thread Any thread.
+ * @path cold
+ * @source VELO paper, section 3 (context minimization, figure 2)
+ * @see velo_port_close, velo_connect
+ */
+VELO_API int velo_port_open(const struct velo_port_attr *attr, struct velo_port **port);
+
+/**
+ * Close a port and every connection opened from it.
+ *
+ * Messages already sent on its connections are still delivered. Messages waiting in its own queue
+ * are dropped with it; peers that go on sending get VELO_ERR_PEER_CLOSED. Pointers from velo_peek()
+ * and velo_reserve() become invalid.
+ *
+ * @param port  The port; NULL is allowed and does nothing.
+ * @retval VELO_OK  Closed.
+ * @thread One thread, while no other uses the port or its connections.
+ * @path cold
+ * @see velo_port_open
+ */
+VELO_API int velo_port_close(struct velo_port *port);
+
+/**
+ * The id under which a port can be reached.
+ *
+ * @param port  An open port.
+ * @return The id; velo_connect() of a peer in the same domain takes it.
+ * @thread Any thread.
+ * @path hot
+ * @see velo_connect
+ */
+VELO_API velo_id_t velo_port_id(const struct velo_port *port);
+
+/**
+ * Read a port's counters.
+ *
+ * The snapshot is not atomic: counters that move meanwhile may be one message apart.
+ *
+ * @param port      An open port.
+ * @param counters  Receives the values; owned by the caller.
+ * @retval VELO_OK       Filled in.
+ * @retval VELO_ERR_ARG  An argument is NULL.
+ * @thread Any thread; not during velo_port_close().
+ * @path cold
+ */
+VELO_API int velo_port_counters(struct velo_port *port, struct velo_counters *counters);
+
+/**
+ * Connect a port to a peer.
+ *
+ * Takes one entry of the peer's connection table and the memory of one ring in the peer's segment.
+ * A port may open several connections to the same peer, one for each sending thread; each has its
+ * own order.
+ *
+ * @param port        The sending port.
+ * @param peer        Id of the receiving port, in the same domain; may be the port itself.
+ * @param timeout_ns  How long to wait for the peer to open its port, in ns; 0 tries once,
+ *                    VELO_FOREVER waits without limit.
+ * @param conn        Receives the connection, owned by the caller until velo_disconnect() or
+ *                    velo_port_close().
+ * @retval VELO_OK              Connected.
+ * @retval VELO_ERR_ARG         An argument is NULL or outside its range.
+ * @retval VELO_ERR_NO_PEER     No such port was open in the time given.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port meanwhile.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_FULL        The peer's connection table is full.
+ * @retval VELO_ERR_ACCESS      The peer's segment belongs to another user and is not opened to us.
+ * @retval VELO_ERR_NO_SPACE    The shared-memory file system has no room for the ring.
+ * @retval VELO_ERR_NO_MEMORY   Out of memory or mappings.
+ * @retval VELO_ERR_VERSION     The peer uses another version of velo.
+ * @retval VELO_ERR_CORRUPT     The peer's segment makes no sense.
+ * @retval VELO_ERR_SYSTEM      Another system call failed.
+ * @thread Any thread.
+ * @path cold
+ * @source VELO paper, section 3 (grants by page mapping)
+ * @see velo_disconnect, velo_send
+ */
+VELO_API int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
+                          struct velo_conn **conn);
+
+/**
+ * End a connection.
+ *
+ * Messages already sent are still delivered; a reservation that was not committed is dropped.
+ *
+ * @param conn  The connection; NULL is allowed and does nothing.
+ * @retval VELO_OK  Disconnected.
+ * @thread The thread that sends on the connection.
+ * @path cold
+ * @see velo_connect
+ */
+VELO_API int velo_disconnect(struct velo_conn *conn);
+
+/**
+ * The longest message a connection takes.
+ *
+ * @param conn  An open connection.
+ * @return Bytes: a quarter of the receiver's data_bytes, at most 65,535; never below 4,096.
+ * @thread Any thread.
+ * @path hot
+ */
+VELO_API size_t velo_conn_max_bytes(const struct velo_conn *conn);
+
+/**
+ * Send a message if there is room now.
+ *
+ * Up to VELO_INLINE_BYTES the message is one line, written once and published by its last store. No
+ * system call, no lock, no allocation; an atomic operation only when the receiver asked to be woken.
+ * The buffer is free for reuse on return.
+ *
+ * @param conn       The connection.
+ * @param buf        Payload; may be NULL when len_bytes is 0.
+ * @param len_bytes  Payload length, 0 to velo_conn_max_bytes().
+ * @param tag        Delivered with the message.
+ * @retval VELO_OK              The message will be delivered, even if this process ends now.
+ * @retval VELO_AGAIN           The ring is full; nothing was sent.
+ * @retval VELO_ERR_ARG         conn is NULL, or buf is NULL with a length above 0.
+ * @retval VELO_ERR_STATE       A reservation is open on the connection.
+ * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port (seen when the ring is full or the peer asks
+ *                              to be woken; until then messages go into its closed queue).
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended (seen when the ring is full).
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @source VELO paper, section 3 (atomic PIO message triggering)
+ * @see velo_send, velo_reserve
+ */
+VELO_API int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag);
+
+/**
+ * Send a message, waiting while the ring is full.
+ *
+ * Like velo_try_send(), but waits for room: it spins first, then sleeps until the receiver has made
+ * room. It returns with an error when the receiver dies or closes.
+ *
+ * @param conn       The connection.
+ * @param buf        Payload; may be NULL when len_bytes is 0.
+ * @param len_bytes  Payload length, 0 to velo_conn_max_bytes().
+ * @param tag        Delivered with the message.
+ * @retval VELO_OK              The message will be delivered, even if this process ends now.
+ * @retval VELO_ERR_ARG         conn is NULL, or buf is NULL with a length above 0.
+ * @retval VELO_ERR_STATE       A reservation is open on the connection.
+ * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @source VELO paper, section 3 (integrated end-to-end flow control)
+ * @see velo_try_send
+ */
+VELO_API int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag);
+
+/**
+ * Reserve room in the receiver's memory to build a message in place, if there is room now.
+ *
+ * At most one reservation is open on a connection. It stays open until velo_commit(); a sender that
+ * dies meanwhile loses only this message.
+ *
+ * @param conn       The connection.
+ * @param len_bytes  The most that will be committed, 0 to velo_conn_max_bytes().
+ * @param buf        Receives the address to write to, at least 8-byte aligned; owned by the caller
+ *                   until velo_commit() or velo_disconnect(). Shared memory: do not read it back to
+ *                   decide anything.
+ * @retval VELO_OK              Reserved.
+ * @retval VELO_AGAIN           The ring is full.
+ * @retval VELO_ERR_ARG         An argument is NULL.
+ * @retval VELO_ERR_STATE       A reservation is open already.
+ * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @see velo_reserve, velo_commit
+ */
+VELO_API int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf);
+
+/**
+ * Reserve room in the receiver's memory to build a message in place, waiting while the ring is full.
+ *
+ * @param conn       The connection.
+ * @param len_bytes  The most that will be committed, 0 to velo_conn_max_bytes().
+ * @param buf        Receives the address to write to; see velo_try_reserve().
+ * @retval VELO_OK              Reserved.
+ * @retval VELO_ERR_ARG         An argument is NULL.
+ * @retval VELO_ERR_STATE       A reservation is open already.
+ * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @see velo_try_reserve, velo_commit
+ */
+VELO_API int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf);
+
+/**
+ * Send the message that was built in a reservation.
+ *
+ * @param conn       The connection.
+ * @param len_bytes  Its length, at most what was reserved.
+ * @param tag        Delivered with the message.
+ * @retval VELO_OK              The message will be delivered, even if this process ends now.
+ * @retval VELO_ERR_ARG         conn is NULL.
+ * @retval VELO_ERR_STATE       No reservation is open.
+ * @retval VELO_ERR_TOO_BIG     len_bytes is above what was reserved; the reservation stays open.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port; the message is dropped.
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @see velo_try_reserve, velo_reserve
+ */
+VELO_API int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag);
+
+/**
+ * Receive a message into a buffer if one is there.
+ *
+ * @param port       The port.
+ * @param buf        Receives the payload; may be NULL when cap_bytes is 0.
+ * @param cap_bytes  Size of buf.
+ * @param msg        Receives length, source and tag; its data points to buf. May be NULL.
+ * @retval VELO_OK           A message was received.
+ * @retval VELO_AGAIN        None is there.
+ * @retval VELO_ERR_ARG      port is NULL, or buf is NULL with cap_bytes above 0.
+ * @retval VELO_ERR_STATE    A message is held by velo_peek().
+ * @retval VELO_ERR_TOO_BIG  The next message does not fit; it stays, and msg holds its length,
+ *                           source and tag.
+ * @thread One thread at a time per port.
+ * @path hot
+ * @source VELO paper, section 3 (the receiver polls a cached buffer in its own memory)
+ * @see velo_recv_wait, velo_peek
+ */
+VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg);
+
+/**
+ * Receive a message into a buffer, waiting for one.
+ *
+ * Spins for a while, then sleeps until a sender wakes it. How long it spins follows from how its
+ * last waits ended: where spinning did not pay, it soon sleeps at once, so that ranks that outnumber
+ * the cores do not starve each other. $VELO_SPIN_NS sets the longest spin (default 50,000; 0 sleeps
+ * at once).
+ *
+ * @param port        The port.
+ * @param buf         Receives the payload; may be NULL when cap_bytes is 0.
+ * @param cap_bytes   Size of buf.
+ * @param msg         Receives length, source and tag; its data points to buf. May be NULL.
+ * @param timeout_ns  Longest wait, in ns; 0 polls once, VELO_FOREVER waits without limit.
+ * @retval VELO_OK           A message was received.
+ * @retval VELO_TIMEOUT      None came in the time given.
+ * @retval VELO_ERR_ARG      port is NULL, buf is NULL with cap_bytes above 0, or timeout_ns is
+ *                           below -1.
+ * @retval VELO_ERR_STATE    A message is held by velo_peek().
+ * @retval VELO_ERR_TOO_BIG  The next message does not fit; it stays, and msg holds its length,
+ *                           source and tag.
+ * @thread One thread at a time per port.
+ * @path hot
+ * @see velo_try_recv, velo_peek_wait
+ */
+VELO_API int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes,
+                            struct velo_msg *msg, int64_t timeout_ns);
+
+/**
+ * Look at the next message in place if one is there.
+ *
+ * The message stays in the receive ring, uncopied, until velo_release(). Its bytes lie in memory
+ * that the sender can still write: where the sender is not trusted, copy before you check.
+ *
+ * @param port  The port.
+ * @param msg   Receives address, length, source and tag.
+ * @retval VELO_OK         A message is held; call velo_release() when done.
+ * @retval VELO_AGAIN      None is there.
+ * @retval VELO_ERR_ARG    An argument is NULL.
+ * @retval VELO_ERR_STATE  A message is held already.
+ * @thread One thread at a time per port.
+ * @path hot
+ * @see velo_release, velo_peek_wait
+ */
+VELO_API int velo_peek(struct velo_port *port, struct velo_msg *msg);
+
+/**
+ * Look at the next message in place, waiting for one.
+ *
+ * @param port        The port.
+ * @param msg         Receives address, length, source and tag.
+ * @param timeout_ns  Longest wait, in ns; 0 polls once, VELO_FOREVER waits without limit.
+ * @retval VELO_OK         A message is held; call velo_release() when done.
+ * @retval VELO_TIMEOUT    None came in the time given.
+ * @retval VELO_ERR_ARG    An argument is NULL, or timeout_ns is below -1.
+ * @retval VELO_ERR_STATE  A message is held already.
+ * @thread One thread at a time per port.
+ * @path hot
+ * @see velo_peek, velo_recv_wait
+ */
+VELO_API int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns);
+
+/**
+ * Give the message held by velo_peek() back to its ring.
+ *
+ * @param port  The port.
+ * @retval VELO_OK         Released; the pointers to it are invalid now.
+ * @retval VELO_ERR_ARG    port is NULL.
+ * @retval VELO_ERR_STATE  No message is held.
+ * @thread One thread at a time per port.
+ * @path hot
+ * @see velo_peek
+ */
+VELO_API int velo_release(struct velo_port *port);
+
+/**
+ * The name and meaning of a status.
+ *
+ * @param status  A value of enum velo_status.
+ * @return A constant string, such as "VELO_AGAIN: nothing there now"; never NULL.
+ * @thread Any thread.
+ * @path cold
+ * @see velo_last_error
+ */
+VELO_API const char *velo_strerror(int status);
+
+/**
+ * What went wrong in this thread's last failed cold call, and what to do about it.
+ *
+ * @return A string that stays valid until this thread's next failing call; empty if none failed.
+ * @thread Any thread; each has its own.
+ * @path cold
+ * @see velo_strerror
+ */
+VELO_API const char *velo_last_error(void);
+
+/**
+ * The version of the library.
+ *
+ * @return A constant string: release and segment layout, such as "0.1.0 abi 1".
+ * @thread Any thread.
+ * @path cold
+ */
+VELO_API const char *velo_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

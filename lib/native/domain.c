@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "domain.h"
+
+#include <ctype.h>
+#include <grp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../error.h"
+
+static int domain_set_name(struct seg_domain *domain, const char *name)
+{
+    if (!name)
+        name = getenv("VELO_DOMAIN");
+    if (!name || !*name) {
+        (void)snprintf(domain->name, sizeof domain->name, "u%u", (unsigned)geteuid());
+        return VELO_OK;
+    }
+    size_t len = strnlen(name, sizeof domain->name);
+    if (len >= sizeof domain->name)
+        return velo_fail(VELO_ERR_ARG, "the domain name is longer than 32 characters");
+    for (size_t i = 0; i < len; i++)
+        if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
+            return velo_fail(VELO_ERR_ARG, "the domain name '%s' may hold only A-Z a-z 0-9 _ -",
+                             name);
+    memcpy(domain->name, name, len + 1);
+    return VELO_OK;
+}
+
+static int domain_set_group(struct seg_domain *domain, const char *group)
+{
+    if (!group)
+        return VELO_OK;
+    char buffer[4096];
+    struct group entry;
+    struct group *found = NULL;
+    int error = getgrnam_r(group, &entry, buffer, sizeof buffer, &found);
+    if (!found)
+        return velo_fail(VELO_ERR_ARG, "there is no group '%s'%s%s", group, error ? ": " : "",
+                         error ? strerror(error) : "");
+    domain->shared = true;
+    domain->gid = found->gr_gid;
+    return VELO_OK;
+}
+
+int domain_init(struct seg_domain *domain, const char *name, const char *group)
+{
+    const char *dir = getenv("VELO_SHM_DIR");
+    if (!dir || !*dir)
+        dir = "/dev/shm";
+    if (strlen(dir) >= sizeof domain->dir)
+        return velo_fail(VELO_ERR_ARG, "VELO_SHM_DIR is too long");
+    memcpy(domain->dir, dir, strlen(dir) + 1);
+    int status = domain_set_name(domain, name);
+    return status ? status : domain_set_group(domain, group);
+}

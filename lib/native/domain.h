@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file domain.h
+ * @brief Where the segments of a domain lie and who may share them.
+ */
+#ifndef VELO_NATIVE_DOMAIN_H
+#define VELO_NATIVE_DOMAIN_H
+
+#include "segment.h"
+
+/** Fill in a domain from its name (NULL: $VELO_DOMAIN, else this user's) and group (NULL: none).
+ *  The directory is $VELO_SHM_DIR, else /dev/shm. VELO_ERR_ARG. */
+int domain_init(struct seg_domain *domain, const char *name, const char *group);
+
+#endif

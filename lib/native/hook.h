@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file hook.h
+ * @brief Named points between the stores of a sender, for the kill test.
+ *
+ * In the library proper a point is nothing. Built with VELO_TEST_HOOKS, each point calls
+ * velo_test_hook, which the test sets to something that kills or stops the process.
+ */
+#ifndef VELO_NATIVE_HOOK_H
+#define VELO_NATIVE_HOOK_H
+
+enum velo_hook_point {
+    HOOK_CONNECT_LOCKED,
+    HOOK_CONNECT_CLAIMED,
+    HOOK_CONNECT_ALLOCATED,
+    HOOK_CONNECT_READY,
+    HOOK_SEND_PAYLOAD,
+    HOOK_SEND_DATA_OFFSET,
+    HOOK_SEND_HEADER,
+    HOOK_SEND_CURSOR,
+    HOOK_SEND_COUNTED,
+    HOOK_RESERVE,
+    HOOK_RING_BIT,
+    HOOK_RING_SUMMARY,
+    HOOK_RING_WAKE,
+    HOOK_WAIT_FLAG,
+    HOOK_WAIT_DONE,
+    HOOK_DISCONNECT_ENTRY,
+    HOOK_DISCONNECT_RING,
+    HOOK_DISCONNECT_UNLOCKED,
+};
+
+#ifdef VELO_TEST_HOOKS
+extern void (*velo_test_hook)(unsigned point);
+#define VELO_HOOK(point)                                                                           \
+    do {                                                                                           \
+        if (velo_test_hook)                                                                        \
+            velo_test_hook(point);                                                                 \
+    } while (0)
+#else
+#define VELO_HOOK(point) ((void)0)
+#endif
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file order.h
+ * @brief Every atomic access of the native engine, each named for the one thing it is for.
+ *
+ * No other file holds an atomic, a fence or a spin hint. Edges are numbered: R1 pairs with A1. What
+ * checks each edge is listed in tests/mutation/README.md; building with -DVELO_MUTATE=<n> weakens
+ * edge n so that the checks can be seen to fail.
+ *
+ *   1  R1 order_publish_header   A1 order_read_header    payload before its header
+ *   2  R2 order_publish_credit   A2 order_read_credit    slot reads before its reuse
+ *   3  R3 order_publish_entry    A3 order_read_entry     ring set-up before its first use, and back
+ *   4  order_set_bell + order_all_fence | publish, order_read_bell     parking a ring (Dekker)
+ *   5  order_ring | order_take   publish before the bit, the bit before the poll
+ *   6  order_set_sleeping, futex compare | order_ring, order_read_sleeping   sleeping (Dekker)
+ *   7  order_set_waiting, order_recheck_credit | order_publish_credit, order_read_waiting (Dekker)
+ */
+#ifndef VELO_NATIVE_ORDER_H
+#define VELO_NATIVE_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifndef VELO_MUTATE
+#define VELO_MUTATE 0
+#endif
+
+/* The weakened variants exist for tests/mutation only. */
+#define ORDER_R1 (VELO_MUTATE == 1 ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
+#define ORDER_A1 (VELO_MUTATE == 2 ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
+#define ORDER_R2 (VELO_MUTATE == 3 ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
+#define ORDER_A2 (VELO_MUTATE == 4 ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
+#define ORDER_R3 (VELO_MUTATE == 5 ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
+#define ORDER_A3 (VELO_MUTATE == 6 ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
+#define ORDER_SC(n) (VELO_MUTATE == (n) ? __ATOMIC_RELAXED : __ATOMIC_SEQ_CST)
+
+/** A full barrier of this thread. */
+static inline void order_full_fence(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    /* TSan does not know fences; an RMW on a private word is at least as strong. */
+    uint32_t word = 0;
+    __atomic_fetch_add(&word, 1, __ATOMIC_SEQ_CST);
+#else
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+#endif
+}
+
+/** Tell the core that this is a spin loop. It also keeps the poller from snatching a line between
+ *  two stores of its writer, which is worth a third of the latency. */
+static inline void order_pause(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb" ::: "memory");
+#endif
+}
+
+/** Ask for a line that is about to be written, so that several such requests overlap. */
+static inline void order_prefetch_write(const void *line)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
+#else
+    __builtin_prefetch(line, 1, 3);
+#endif
+}
+
+/* ---- edge 1: a slot ------------------------------------------------------------------------- */
+
+/** Sender: the last store to a slot. Release: the payload stores come first. Pairs with A1. */
+static inline void order_publish_header(uint64_t *slot, uint64_t header)
+{
+    __atomic_store_n(slot, header, ORDER_R1);
+}
+
+/** Receiver: poll a slot. Acquire: payload loads come after. Pairs with R1. */
+static inline uint64_t order_read_header(const uint64_t *slot)
+{
+    return __atomic_load_n(slot, ORDER_A1);
+}
+
+/** Where a long message lies; between the payload and its header, so relaxed is enough. Atomic so
+ *  that the receiver checks the very value that it uses. */
+static inline void order_store_position(uint64_t *word, uint64_t position)
+{
+    __atomic_store_n(word, position, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t order_load_position(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+/* ---- edge 2: credits ------------------------------------------------------------------------ */
+
+/** Receiver: slots before `value` are free. Release: its payload loads are done. Pairs with A2. */
+static inline void order_publish_credit(uint64_t *consumed, uint64_t value)
+{
+    __atomic_store_n(consumed, value, ORDER_R2);
+}
+
+/** Sender: refresh credits. Acquire: stores into freed slots come after. Pairs with R2. */
+static inline uint64_t order_read_credit(const uint64_t *consumed)
+{
+    return __atomic_load_n(consumed, ORDER_A2);
+}
+
+/** The data region's credit rides with the slot credit: stored before R2, loaded after A2, so
+ *  relaxed is enough on both sides. */
+static inline void order_store_data_credit(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t order_load_data_credit(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+/* ---- edge 3: a connection table entry, and a port's state ------------------------------------ */
+
+/** Hand an entry, or a port's state, to the other side. Pairs with A3. */
+static inline void order_publish_entry(uint64_t *entry, uint64_t value)
+{
+    __atomic_store_n(entry, value, ORDER_R3);
+}
+
+/** Take note of an entry or of a port's state. Pairs with R3. */
+static inline uint64_t order_read_entry(const uint64_t *entry)
+{
+    return __atomic_load_n(entry, ORDER_A3);
+}
+
+/** Claim a free entry. Acquire on success pairs with the R3 that freed it: the ring is ours as its
+ *  receiver left it. */
+static inline bool order_claim_entry(uint64_t *entry, uint64_t expected, uint64_t desired)
+{
+    return __atomic_compare_exchange_n(entry, &expected, desired, false, ORDER_A3, __ATOMIC_RELAXED);
+}
+
+/* ---- edge 4: does the receiver poll this ring, or must it be rung? ---------------------------- */
+
+/** Sender, after each publish. Relaxed: order_all_fence() of a parking receiver (or the sender's own
+ *  order_full_fence() where membarrier is missing) supplies the store-load order. */
+static inline uint32_t order_read_bell(const uint32_t *bell)
+{
+    return __atomic_load_n(bell, __ATOMIC_RELAXED);
+}
+
+/** Receiver. Relaxed: to park, order_all_fence() follows; to poll, a late sight of it only costs the
+ *  sender a needless ring. */
+static inline void order_set_bell(uint32_t *bell, uint32_t value)
+{
+    __atomic_store_n(bell, value, __ATOMIC_RELAXED);
+}
+
+/* ---- edge 5: the doorbell bits ---------------------------------------------------------------- */
+
+/** Sender: set bits. Sequentially consistent: after the publish, and before the look at `sleeping`. */
+static inline void order_ring(uint64_t *bits, uint64_t mask)
+{
+    __atomic_fetch_or(bits, mask, ORDER_SC(7));
+}
+
+/** The same for the summary word, which is 32 bits wide so that a receiver can sleep on it. */
+static inline void order_ring_summary(uint32_t *bits, uint32_t mask)
+{
+    __atomic_fetch_or(bits, mask, ORDER_SC(7));
+}
+
+/** Receiver: take all bits; the polls that follow see what was published before them. */
+static inline uint64_t order_take(uint64_t *bits)
+{
+    return __atomic_exchange_n(bits, 0, ORDER_SC(8));
+}
+
+static inline uint32_t order_take_summary(uint32_t *bits)
+{
+    return __atomic_exchange_n(bits, 0, ORDER_SC(8));
+}
+
+/** Receiver: is there a bit at all? Relaxed: a hint; order_take_summary() orders. */
+static inline uint32_t order_peek_summary(const uint32_t *bits)
+{
+    return __atomic_load_n(bits, __ATOMIC_RELAXED);
+}
+
+/* ---- edge 6: a sleeping receiver ------------------------------------------------------------- */
+
+/** Receiver: about to sleep. Sequentially consistent, against order_ring_summary() and then
+ *  order_read_sleeping() of the sender; the kernel compares the summary word afterwards. */
+static inline void order_set_sleeping(uint32_t *sleeping, uint32_t value)
+{
+    __atomic_store_n(sleeping, value, ORDER_SC(9));
+}
+
+static inline uint32_t order_read_sleeping(const uint32_t *sleeping)
+{
+    return __atomic_load_n(sleeping, ORDER_SC(10));
+}
+
+/* ---- edge 7: a sender that waits for room ----------------------------------------------------- */
+
+/** Sender: about to sleep. Sequentially consistent, against R2, a full fence and
+ *  order_read_waiting() of the receiver; order_recheck_credit() and the kernel compare afterwards. */
+static inline void order_set_waiting(uint32_t *waiting, uint32_t value)
+{
+    __atomic_store_n(waiting, value, ORDER_SC(11));
+}
+
+/** Receiver, after R2 and a full fence. Relaxed: the fence orders it. */
+static inline uint32_t order_read_waiting(const uint32_t *waiting)
+{
+    return __atomic_load_n(waiting, __ATOMIC_RELAXED);
+}
+
+/** Sender, after order_set_waiting(). Also an A2. */
+static inline uint64_t order_recheck_credit(const uint64_t *consumed)
+{
+    return __atomic_load_n(consumed, ORDER_SC(12));
+}
+
+/* ---- no edge ---------------------------------------------------------------------------------- */
+
+/** Add to a counter that only this thread writes. Relaxed, and no RMW: readers want a value that is
+ *  not torn, nothing more. */
+static inline void order_count(uint64_t *counter, uint64_t add)
+{
+    __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + add, __ATOMIC_RELAXED);
+}
+
+/** Set a word that only this thread writes and others may look at. Relaxed: see order_count(). */
+static inline void order_show(uint64_t *word, uint64_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+/** Read a counter that another thread writes. Relaxed: see order_count(). */
+static inline uint64_t order_counter(const uint64_t *counter)
+{
+    return __atomic_load_n(counter, __ATOMIC_RELAXED);
+}
+
+/** A request flag from a sender to the receiver, read now and then. Relaxed: nothing hangs on it. */
+static inline void order_set_flag(uint32_t *flag, uint32_t value)
+{
+    __atomic_store_n(flag, value, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t order_flag(const uint32_t *flag)
+{
+    return __atomic_load_n(flag, __ATOMIC_RELAXED);
+}
+
+#endif

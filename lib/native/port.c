@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "port.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../error.h"
+#include "domain.h"
+#include "wait.h"
+
+#define DEPTH_SLOTS_DEFAULT 256
+#define DATA_BYTES_DEFAULT (64u << 10)
+#define CONNS_MAX_DEFAULT 1024
+#define SPIN_NS_DEFAULT 50000
+#define SPIN_NS_LIMIT (10 * NS_PER_S)
+
+#ifdef VELO_TEST_HOOKS
+void (*velo_test_hook)(unsigned point);
+#endif
+
+static int64_t spin_max_from_environment(void)
+{
+    const char *text = getenv("VELO_SPIN_NS");
+    if (!text || !*text)
+        return SPIN_NS_DEFAULT;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    return errno || *end || value < 0 || value > SPIN_NS_LIMIT ? SPIN_NS_DEFAULT : value;
+}
+
+/* Create the segment under the id asked for, or under the first free one of the node. */
+static int create_segment(struct velo_port *port, const struct velo_port_attr *attr)
+{
+    uint32_t flags = port->fenced ? SEG_NEEDS_FENCE : 0;
+    if (attr->vpid != VELO_VPID_ANY) {
+        port->id = VELO_ID(attr->node, attr->vpid);
+        return seg_create(&port->domain, port->id, &port->shape, flags, &port->segment);
+    }
+    for (uint32_t vpid = 0; vpid < VELO_VPIDS; vpid++) {
+        port->id = VELO_ID(attr->node, vpid);
+        int status = seg_create(&port->domain, port->id, &port->shape, flags, &port->segment);
+        if (status != VELO_ERR_IN_USE)
+            return status;
+    }
+    return velo_fail(VELO_ERR_FULL, "all %u contexts of node %d are in use; choose another node",
+                     (unsigned)VELO_VPIDS, attr->node);
+}
+
+static int check_attr(const struct velo_port_attr *attr)
+{
+    if (attr->node < 0 || (uint32_t)attr->node >= VELO_NODES)
+        return velo_fail(VELO_ERR_ARG, "node is %d; give 0 to %u", attr->node,
+                         (unsigned)VELO_NODES - 1);
+    if (attr->vpid != VELO_VPID_ANY && (attr->vpid < 0 || (uint32_t)attr->vpid >= VELO_VPIDS))
+        return velo_fail(VELO_ERR_ARG, "vpid is %d; give 0 to %u or VELO_VPID_ANY", attr->vpid,
+                         (unsigned)VELO_VPIDS - 1);
+    return VELO_OK;
+}
+
+static int port_init(struct velo_port *port, const struct velo_port_attr *attr)
+{
+    int status = check_attr(attr);
+    if (status == VELO_OK)
+        status = seg_shape_init(&port->shape,
+                                attr->depth_slots ? attr->depth_slots : DEPTH_SLOTS_DEFAULT,
+                                attr->data_bytes ? attr->data_bytes : DATA_BYTES_DEFAULT,
+                                attr->conns_max ? attr->conns_max : CONNS_MAX_DEFAULT);
+    if (status == VELO_OK)
+        status = domain_init(&port->domain, attr->domain, attr->group);
+    if (status)
+        return status;
+    port->fenced = !wait_join_barrier();
+    port->spin_max_ns = spin_max_from_environment();
+    port->spin_ns = port->spin_max_ns;
+    port->promote = port->spin_ns > 0;
+    pthread_mutex_init(&port->conns_lock, NULL);
+    status = rx_open(port);
+    if (status == VELO_OK)
+        status = create_segment(port, attr);
+    if (status == VELO_OK)
+        port->shared = port->segment->header;
+    return status;
+}
+
+int velo_port_open(const struct velo_port_attr *attr, struct velo_port **out)
+{
+    static const struct velo_port_attr defaults = VELO_PORT_ATTR_INIT;
+    if (!out)
+        return velo_fail(VELO_ERR_ARG, "port is NULL");
+    *out = NULL;
+    struct velo_port *port = aligned_alloc(SEG_ALIGN, sizeof *port / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    if (!port)
+        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    memset(port, 0, sizeof *port);
+    int status = port_init(port, attr ? attr : &defaults);
+    if (status) {
+        rx_close(port);
+        free(port);
+        return status;
+    }
+    *out = port;
+    return VELO_OK;
+}
+
+int velo_port_close(struct velo_port *port)
+{
+    if (!port)
+        return VELO_OK;
+    while (port->conns)
+        (void)velo_disconnect(port->conns);
+    seg_retire(port->segment);
+    rx_close(port);
+    seg_put(port->segment);
+    pthread_mutex_destroy(&port->conns_lock);
+    free(port);
+    return VELO_OK;
+}
+
+velo_id_t velo_port_id(const struct velo_port *port)
+{
+    return port->id;
+}
+
+int velo_port_counters(struct velo_port *port, struct velo_counters *counters)
+{
+    if (!port || !counters)
+        return velo_fail(VELO_ERR_ARG, "port or counters is NULL");
+    pthread_mutex_lock(&port->conns_lock);
+    *counters = port->closed;
+    for (const struct velo_conn *conn = port->conns; conn; conn = conn->next) {
+        const struct seg_ring *ring = conn->tx.shared;
+        counters->tx_msgs += order_counter(&conn->tx.tail) - conn->tx.first;
+        counters->tx_bytes += order_counter(&conn->tx.bytes);
+        counters->tx_again += order_counter(&ring->tx_again);
+        counters->tx_sleeps += order_counter(&ring->tx_sleeps);
+        counters->tx_conns++;
+    }
+    pthread_mutex_unlock(&port->conns_lock);
+    counters->rx_msgs = order_counter(&port->messages);
+    counters->rx_bytes = order_counter(&port->bytes);
+    counters->rx_doorbells = order_counter(&port->shared->rx_doorbells);
+    counters->rx_sleeps = order_counter(&port->shared->rx_sleeps);
+    counters->rx_errors = order_counter(&port->shared->rx_errors);
+    counters->rx_conns = order_counter(&port->shared->rx_conns);
+    counters->rx_reclaimed = order_counter(&port->shared->rx_reclaimed);
+    return VELO_OK;
+}

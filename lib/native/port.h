@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file port.h
+ * @brief What a port and a connection are to this process.
+ */
+#ifndef VELO_NATIVE_PORT_H
+#define VELO_NATIVE_PORT_H
+
+#include <pthread.h>
+
+#include "ring.h"
+
+/** Rings that the receiver looks at on every poll; each costs about a nanosecond. More senders than
+ *  that take turns, or ring. */
+#define POLLED_MAX 8
+/** Messages taken from one ring before the others, and the doorbells, get a look. */
+#define RX_BURST 32
+
+struct velo_port {
+    /* What a poll needs comes first. */
+    struct ring_rx *current; /* The ring under the cursor; `none` if there is none, or while held. */
+    struct seg_header *shared;
+    uint64_t messages; /* Received so far; also the clock by which rings grow stale. */
+    uint64_t bytes;    /* Payload of those. */
+    uint32_t active_count;
+    uint32_t cursor;         /* The active ring to look at next. */
+    struct ring_rx **active; /* Rings to look at: draining or polled. */
+
+    struct ring_rx none; /* Never has a message. */
+    struct ring_rx *held; /* By velo_peek(). */
+    struct ring_message message; /* The last one found off the fast path. */
+    uint32_t polled_count;
+    uint32_t waits; /* Waits that began with no spin budget. */
+    bool promote;   /* Poll busy rings, rather than let them ring each time. */
+    int64_t spin_ns;
+    int64_t spin_max_ns;
+    int64_t reaped_ns;
+
+    struct seg_shape shape;
+    struct ring_rx *rings; /* By entry index. */
+    struct segment *segment;
+    struct seg_domain domain;
+    velo_id_t id;
+    bool fenced; /* This process cannot take part in barriers: its senders fence. */
+
+    pthread_mutex_t conns_lock;
+    struct velo_conn *conns;
+    struct velo_counters closed; /* What connections that are gone have counted. */
+};
+
+struct velo_conn {
+    struct ring_tx tx;
+    struct seg_header *header;
+    uint32_t index;
+    bool fenced;            /* Fence between publish and bell: one side has no membarrier. */
+    bool reserved;          /* A reservation is open; tx.limit is 0 meanwhile. */
+    uint32_t again;         /* VELO_AGAIN in a row. */
+    size_t reserved_bytes;
+    uint64_t reserved_at;
+    uint64_t reserved_limit;
+    struct segment *segment;
+    struct velo_port *port;
+    struct velo_conn *next;
+};
+
+/** Free what the receive side holds. */
+void rx_close(struct velo_port *port);
+/** Set up the receive side. */
+int rx_open(struct velo_port *port);
+
+#endif

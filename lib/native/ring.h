@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file ring.h
+ * @brief The single-producer ring of one connection: both sides' cursors and the hot path.
+ *
+ * A message is a header word and its payload: in the same slot if it fits, else in the data region,
+ * whose position then stands in word 1 of the slot. The header is stored last. It carries the low
+ * bits of the slot's position, so a slot of the last lap is never mistaken for a new one, and
+ * nothing needs to be cleared. Positions count up for ever; only their low bits index.
+ *
+ * The receiver returns credits a quarter ring at a time. That cannot deadlock: a receiver that has
+ * consumed everything owes less than a quarter, so a sender always sees three quarters free.
+ */
+#ifndef VELO_NATIVE_RING_H
+#define VELO_NATIVE_RING_H
+
+#include <string.h>
+
+#include "hook.h"
+#include "order.h"
+#include "segment.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* The hot path must not fall apart into calls because several entry points share it. */
+#define hot_inline static inline __attribute__((always_inline))
+#define cold_path __attribute__((noinline, cold))
+
+#define SLOT_WORDS (VELO_LINE_BYTES / 8u)
+
+/** Does the receiver look at the ring by itself, or does it want to be rung? */
+enum ring_bell { BELL_POLLED = 0, BELL_RING = 1 };
+
+/* Header bits that the receiver knows beforehand. */
+#define RING_CHECK                                                                                 \
+    (VELO_HEADER_VALID_MASK | VELO_HEADER_RESERVED_MASK | VELO_HEADER_SOURCE_MASK |                \
+     VELO_HEADER_SEQ_MASK)
+
+/** The longest message: a quarter of the data region, so that with padding it always fits in. */
+static inline size_t ring_max_bytes(uint32_t data_bytes)
+{
+    size_t quarter = data_bytes / 4u;
+    size_t field = VELO_HEADER_LEN_MASK >> VELO_HEADER_LEN_LSB;
+    return quarter < field ? quarter : field;
+}
+
+hot_inline uint64_t ring_seq(uint64_t position)
+{
+    return position << VELO_HEADER_SEQ_LSB; /* The field is at the top: higher bits fall off. */
+}
+
+static inline uint64_t ring_data_bytes(size_t len_bytes)
+{
+    return (len_bytes + VELO_LINE_BYTES - 1) & ~(uint64_t)(VELO_LINE_BYTES - 1);
+}
+
+/** Copy up to 56 bytes with few branches: two overlapping moves of one width. */
+hot_inline void ring_copy_small(void *to, const void *from, size_t len)
+{
+    char *d = to;
+    const char *s = from;
+    if (len >= 16) {
+        if (len > 32) {
+            memcpy(d, s, 32);
+            char tail[24];
+            if (len >= 40) {
+                memcpy(tail, s + len - 24, 24);
+                memcpy(d + len - 24, tail, 24);
+            } else {
+                memcpy(d + len - 8, s + len - 8, 8);
+            }
+        } else {
+            char head[16];
+            char tail[16];
+            memcpy(head, s, 16);
+            memcpy(tail, s + len - 16, 16);
+            memcpy(d, head, 16);
+            memcpy(d + len - 16, tail, 16);
+        }
+    } else if (len >= 8) {
+        uint64_t head;
+        uint64_t tail;
+        memcpy(&head, s, 8);
+        memcpy(&tail, s + len - 8, 8);
+        memcpy(d, &head, 8);
+        memcpy(d + len - 8, &tail, 8);
+    } else if (len >= 4) {
+        uint32_t head;
+        uint32_t tail;
+        memcpy(&head, s, 4);
+        memcpy(&tail, s + len - 4, 4);
+        memcpy(d, &head, 4);
+        memcpy(d + len - 4, &tail, 4);
+    } else if (len > 0) {
+        char head = s[0];
+        char mid = s[len / 2];
+        char tail = s[len - 1];
+        d[0] = head;
+        d[len / 2] = mid;
+        d[len - 1] = tail;
+    }
+}
+
+/* ---- sender ----------------------------------------------------------------------------------- */
+
+/** A sender's cursor. Private to it. */
+struct ring_tx {
+    uint64_t tail;   /* Next position. */
+    uint64_t limit;  /* First position without a credit; 0 while a reservation is open. */
+    uint64_t header; /* The constant bits of each header. */
+    uint64_t slot_mask;
+    uint64_t *slots;
+    struct seg_ring *shared;
+    uint64_t first; /* Position of the first message: tail - first were sent. */
+    uint64_t bytes; /* Payload sent. */
+
+    uint64_t data_tail;  /* Next byte of the data region; counts up for ever. */
+    uint64_t data_limit; /* First byte without a credit. */
+    uint64_t data_mask;
+    char *data;
+};
+
+hot_inline uint64_t *ring_tx_slot(const struct ring_tx *tx)
+{
+    return tx->slots + (tx->tail & tx->slot_mask) * SLOT_WORDS;
+}
+
+hot_inline bool ring_tx_has_slot(const struct ring_tx *tx)
+{
+    return tx->tail < tx->limit;
+}
+
+/** Where len bytes would go in the data region: never across its end. */
+static inline uint64_t ring_tx_data_at(const struct ring_tx *tx, size_t len_bytes)
+{
+    uint64_t left = tx->data_mask + 1 - (tx->data_tail & tx->data_mask);
+    return tx->data_tail + (left < ring_data_bytes(len_bytes) ? left : 0);
+}
+
+static inline bool ring_tx_has_data(const struct ring_tx *tx, size_t len_bytes)
+{
+    return ring_tx_data_at(tx, len_bytes) + ring_data_bytes(len_bytes) <= tx->data_limit;
+}
+
+/** Let onlookers see the counters. Now and then: they are exact only in `tx`. */
+static inline void ring_tx_show_counters(const struct ring_tx *tx)
+{
+    order_show(&tx->shared->tx_msgs, tx->tail - tx->first);
+    order_show(&tx->shared->tx_bytes, tx->bytes);
+}
+
+/** Take the credits that the receiver has published. False: they make no sense. */
+static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
+{
+    uint64_t depth = tx->slot_mask + 1;
+    uint64_t size = tx->data_mask + 1;
+    uint64_t data_consumed = order_load_data_credit(&tx->shared->data_consumed);
+    if (tx->tail - consumed > depth || tx->data_tail - data_consumed > size)
+        return false;
+    tx->limit = consumed + depth;
+    tx->data_limit = data_consumed + size;
+    return true;
+}
+
+/** Store the header: from here on the message is the receiver's. */
+hot_inline void ring_tx_publish(struct ring_tx *tx, uint64_t *slot, uint64_t bits, size_t len_bytes,
+                                uint8_t tag)
+{
+    order_publish_header(slot, tx->header | bits | ring_seq(tx->tail) |
+                                   ((uint64_t)len_bytes << VELO_HEADER_LEN_LSB) |
+                                   ((uint64_t)tag << VELO_HEADER_TAG_LSB));
+    VELO_HOOK(HOOK_SEND_HEADER);
+    order_show(&tx->tail, tx->tail + 1);
+    VELO_HOOK(HOOK_SEND_CURSOR);
+    order_show(&tx->bytes, tx->bytes + len_bytes);
+    VELO_HOOK(HOOK_SEND_COUNTED);
+}
+
+/** Write a short message. The caller has seen a slot free. */
+hot_inline void ring_tx_write_inline(struct ring_tx *tx, const void *buf, size_t len_bytes,
+                                     uint8_t tag)
+{
+    uint64_t *slot = ring_tx_slot(tx);
+    ring_copy_small(slot + 1, buf, len_bytes);
+    VELO_HOOK(HOOK_SEND_PAYLOAD);
+    ring_tx_publish(tx, slot, 0, len_bytes, tag);
+}
+
+/** Publish a message whose payload was written at position `at` of the data region. */
+static inline void ring_tx_publish_external(struct ring_tx *tx, uint64_t at, size_t len_bytes,
+                                            uint8_t tag)
+{
+    uint64_t *slot = ring_tx_slot(tx);
+    order_store_position(slot + 1, at);
+    VELO_HOOK(HOOK_SEND_DATA_OFFSET);
+    tx->data_tail = at + ring_data_bytes(len_bytes);
+    ring_tx_publish(tx, slot, VELO_HEADER_EXTERNAL_MASK, len_bytes, tag);
+}
+
+/** Write a long message. The caller has seen room for it. */
+static inline void ring_tx_write_external(struct ring_tx *tx, const void *buf, size_t len_bytes,
+                                          uint8_t tag)
+{
+    uint64_t at = ring_tx_data_at(tx, len_bytes);
+    memcpy(tx->data + (at & tx->data_mask), buf, len_bytes);
+    VELO_HOOK(HOOK_SEND_PAYLOAD);
+    ring_tx_publish_external(tx, at, len_bytes, tag);
+}
+
+/* ---- receiver --------------------------------------------------------------------------------- */
+
+/** How a receiver looks at a ring. */
+enum rx_mode {
+    RX_ABSENT = 0, /* No connection. */
+    RX_PARKED,     /* Its sender will ring. */
+    RX_DRAINING,   /* It rang: in the active set until it is empty. */
+    RX_POLLED,     /* In the active set for good; its sender does not ring. */
+    RX_REFUSED,    /* It held nonsense: never read again. */
+};
+
+/** A receiver's cursor. Private to it: nothing here can be changed by a peer. */
+struct ring_rx {
+    const uint64_t *slot; /* Next slot. */
+    uint64_t expect;      /* What its header must be under RING_CHECK. */
+    uint64_t head;        /* Its position. */
+    uint64_t pause_at;    /* Position at which to give credits back, or others a turn. */
+    uint64_t slot_mask;
+    struct seg_ring *shared;
+    velo_id_t source;
+    uint32_t index;
+    enum rx_mode mode;
+    bool ending; /* Its sender left or died: free it when empty. */
+
+    uint64_t published; /* Credits given back so far. */
+    uint64_t data_head; /* Data bytes before this one are consumed. */
+    uint64_t data_published;
+    uint64_t last_message; /* The port's message count when this ring last had one. */
+    uint64_t drain_start;  /* The same count when it last became draining. */
+};
+
+/** A message as it lies in the ring, checked. */
+struct ring_message {
+    const void *data;
+    uint64_t data_end; /* The data cursor after it. */
+    uint32_t len_bytes;
+    uint8_t tag;
+};
+
+/** Start, or go on, at a position. */
+static inline void ring_rx_seek(struct ring_rx *rx, uint64_t head)
+{
+    rx->head = head;
+    rx->slot = rx->shared->slots + (head & rx->slot_mask) * SLOT_WORDS;
+    rx->expect = VELO_HEADER_VALID_MASK | ((uint64_t)rx->source << VELO_HEADER_SOURCE_LSB) |
+                 ring_seq(head);
+}
+
+/** Step to the next slot. */
+hot_inline void ring_rx_step(struct ring_rx *rx)
+{
+    rx->head++;
+    rx->expect += ring_seq(1); /* The field is at the top: it wraps by itself. */
+    rx->slot = rx->shared->slots + (rx->head & rx->slot_mask) * SLOT_WORDS;
+}
+
+/** Is this the header of the next message? */
+hot_inline bool ring_rx_match(const struct ring_rx *rx, uint64_t header)
+{
+    return (header & RING_CHECK) == rx->expect;
+}
+
+/** The same, and it is a short one. */
+hot_inline bool ring_rx_match_inline(const struct ring_rx *rx, uint64_t header)
+{
+    return (header & (RING_CHECK | VELO_HEADER_EXTERNAL_MASK)) == rx->expect;
+}
+
+hot_inline uint32_t ring_len(uint64_t header)
+{
+    return (uint32_t)((header & VELO_HEADER_LEN_MASK) >> VELO_HEADER_LEN_LSB);
+}
+
+hot_inline uint8_t ring_tag(uint64_t header)
+{
+    return (uint8_t)((header & VELO_HEADER_TAG_MASK) >> VELO_HEADER_TAG_LSB);
+}
+
+/** Is there a header of this very position that no correct sender writes? */
+static inline bool ring_rx_is_corrupt(const struct ring_rx *rx)
+{
+    uint64_t header = order_read_header(rx->slot);
+    uint64_t seq = header & VELO_HEADER_SEQ_MASK;
+    return (header & VELO_HEADER_VALID_MASK) && seq == (rx->expect & VELO_HEADER_SEQ_MASK) &&
+           !ring_rx_match(rx, header);
+}
+
+/** Find the payload behind a header. False: a length or position that no correct sender writes. */
+static inline bool ring_rx_locate(const struct ring_rx *rx, uint64_t header, uint32_t data_bytes,
+                                  struct ring_message *out)
+{
+    uint32_t len = ring_len(header);
+    out->len_bytes = len;
+    out->tag = ring_tag(header);
+    if (!(header & VELO_HEADER_EXTERNAL_MASK)) {
+        out->data = rx->slot + 1;
+        out->data_end = rx->data_head;
+        return len <= VELO_INLINE_BYTES;
+    }
+    uint64_t at = order_load_position(rx->slot + 1);
+    uint64_t offset = at & (data_bytes - 1);
+    out->data = (const char *)(rx->shared->slots + (rx->slot_mask + 1) * SLOT_WORDS) + offset;
+    out->data_end = at + ring_data_bytes(len);
+    return len <= ring_max_bytes(data_bytes) && offset % VELO_LINE_BYTES == 0 &&
+           offset + len <= data_bytes && out->data_end - rx->data_head <= data_bytes;
+}
+
+#endif

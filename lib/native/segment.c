@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "segment.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../error.h"
+#include "order.h"
+
+/* Lock bytes lie where no segment reaches. */
+#define LOCK_OWNER ((off_t)1 << 48)
+#define LOCK_ENTRY(index) (LOCK_OWNER + 1 + (off_t)(index))
+
+#define CREATE_TRIES 64
+
+static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct segment *registry;
+static uint32_t process_nonce;
+
+/* ---- process ---------------------------------------------------------------------------------- */
+
+/* A child owns none of its parent's ports, locks or connections: forget them (the mappings stay). */
+static void forget_after_fork(void)
+{
+    registry = NULL;
+    process_nonce = 0;
+    pthread_mutex_init(&registry_lock, NULL);
+}
+
+static void process_init(void)
+{
+    pthread_atfork(NULL, NULL, forget_after_fork);
+}
+
+static void registry_acquire(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    pthread_once(&once, process_init);
+    pthread_mutex_lock(&registry_lock);
+}
+
+static void registry_release(void)
+{
+    pthread_mutex_unlock(&registry_lock);
+}
+
+uint32_t seg_process_nonce(void)
+{
+    registry_acquire();
+    while (process_nonce == 0) {
+        if (getrandom(&process_nonce, sizeof process_nonce, 0) != sizeof process_nonce)
+            process_nonce = (uint32_t)getpid();
+    }
+    uint32_t nonce = process_nonce;
+    registry_release();
+    return nonce;
+}
+
+/* ---- locks ------------------------------------------------------------------------------------ */
+
+static bool lock_set(int fd, off_t at, short type)
+{
+    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+    return fcntl(fd, F_SETLK, &lock) == 0;
+}
+
+/* Held by another process? */
+static bool lock_held(int fd, off_t at)
+{
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
+    return fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+}
+
+bool seg_lock_entry(const struct segment *segment, uint32_t index)
+{
+    return lock_set(segment->fd, LOCK_ENTRY(index), F_WRLCK);
+}
+
+void seg_unlock_entry(const struct segment *segment, uint32_t index)
+{
+    lock_set(segment->fd, LOCK_ENTRY(index), F_UNLCK);
+}
+
+bool seg_sender_alive(const struct segment *segment, uint32_t index, uint64_t entry)
+{
+    /* A process does not see its own locks. */
+    return entry_nonce(entry) == seg_process_nonce() || lock_held(segment->fd, LOCK_ENTRY(index));
+}
+
+int seg_owner_status(const struct segment *segment)
+{
+    uint64_t state = order_read_entry(&segment->header->state);
+    if (state == SEG_OPEN && (segment->owned || lock_held(segment->fd, LOCK_OWNER)))
+        return VELO_OK;
+    /* A closing owner says so before it lets go of its lock. */
+    return order_read_entry(&segment->header->state) == SEG_OPEN ? VELO_ERR_PEER_DEAD
+                                                                 : VELO_ERR_PEER_CLOSED;
+}
+
+/* ---- shape ------------------------------------------------------------------------------------ */
+
+static bool is_power_of_two(uint32_t value)
+{
+    return value != 0 && (value & (value - 1)) == 0;
+}
+
+static size_t round_up(size_t value, size_t unit)
+{
+    return (value + unit - 1) / unit * unit;
+}
+
+int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
+                   uint32_t conns_max)
+{
+    if (!is_power_of_two(depth_slots) || depth_slots < 8 || depth_slots > 16384)
+        return velo_fail(VELO_ERR_ARG, "depth_slots is %u; give a power of two from 8 to 16384",
+                         depth_slots);
+    if (!is_power_of_two(data_bytes) || data_bytes < 16384 || data_bytes > (16u << 20))
+        return velo_fail(VELO_ERR_ARG, "data_bytes is %u; give a power of two from 16 KiB to 16 MiB",
+                         data_bytes);
+    if (conns_max < 1 || conns_max > VELO_CONNS_MAX)
+        return velo_fail(VELO_ERR_ARG, "conns_max is %u; give 1 to %u", conns_max, VELO_CONNS_MAX);
+    shape->depth_slots = depth_slots;
+    shape->data_bytes = data_bytes;
+    shape->conns_max = conns_max;
+    shape->table_bytes = round_up((size_t)conns_max * sizeof(uint64_t), SEG_HEADER_BYTES);
+    shape->ring_bytes = sizeof(struct seg_ring) + (size_t)depth_slots * VELO_LINE_BYTES +
+                        data_bytes + SEG_ALIGN;
+    shape->total_bytes = round_up(
+        SEG_HEADER_BYTES + shape->table_bytes + conns_max * shape->ring_bytes, SEG_HEADER_BYTES);
+    return VELO_OK;
+}
+
+int seg_header_check(const struct seg_header *header, size_t file_bytes, const char *path,
+                     struct seg_shape *shape)
+{
+    if (header->magic != SEG_MAGIC)
+        return velo_fail(VELO_ERR_CORRUPT, "%s is not a velo segment; remove it", path);
+    if (header->abi != VELO_ABI_VERSION || header->spec_hash != VELO_SPEC_HASH)
+        return velo_fail(VELO_ERR_VERSION,
+                         "%s has layout abi %u hash %016llx, this library has abi %u hash %016llx; "
+                         "build both sides from the same release",
+                         path, header->abi, (unsigned long long)header->spec_hash, VELO_ABI_VERSION,
+                         (unsigned long long)VELO_SPEC_HASH);
+    if (seg_shape_init(shape, header->depth_slots, header->data_bytes, header->conns_max) ||
+        shape->ring_bytes != header->ring_bytes || shape->total_bytes != file_bytes)
+        return velo_fail(VELO_ERR_CORRUPT, "%s has sizes that do not fit together; remove it", path);
+    return VELO_OK;
+}
+
+/* ---- memory ----------------------------------------------------------------------------------- */
+
+static int allocate(int fd, off_t at, size_t len, const char *path)
+{
+    int error;
+    do
+        error = posix_fallocate(fd, at, (off_t)len);
+    while (error == EINTR);
+    if (error == ENOSPC)
+        return velo_fail(VELO_ERR_NO_SPACE,
+                         "no room for %zu more bytes in %s; enlarge or clean that file system, use "
+                         "smaller depth_slots or data_bytes, or set VELO_SHM_DIR",
+                         len, path);
+    if (error)
+        return velo_fail(VELO_ERR_SYSTEM, "allocating %zu bytes of %s: %s", len, path,
+                         strerror(error));
+    return VELO_OK;
+}
+
+static off_t ring_offset(const struct segment *segment, uint32_t index)
+{
+    return (off_t)((char *)seg_ring(segment, index) - (char *)segment->header);
+}
+
+int seg_ring_allocate(const struct segment *segment, uint32_t index)
+{
+    int status = allocate(segment->fd, ring_offset(segment, index), segment->shape.ring_bytes,
+                          segment->path);
+#ifdef MADV_POPULATE_WRITE
+    if (status == VELO_OK) {
+        /* Best effort: take the page faults now rather than in the first lap. */
+        uintptr_t from = (uintptr_t)seg_ring(segment, index) & ~(uintptr_t)(SEG_HEADER_BYTES - 1);
+        uintptr_t to = (uintptr_t)seg_ring(segment, index) + segment->shape.ring_bytes;
+        (void)madvise((void *)from, to - from, MADV_POPULATE_WRITE);
+    }
+#endif
+    return status;
+}
+
+void seg_ring_release(const struct segment *segment, uint32_t index)
+{
+    /* Slots and data only: the control lines carry the position over to the next sender. What
+     * shares a page with a neighbour is zeroed, which is as good as empty. */
+    (void)fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    ring_offset(segment, index) + (off_t)sizeof(struct seg_ring),
+                    (off_t)(segment->shape.ring_bytes - sizeof(struct seg_ring)));
+}
+
+static int map(struct segment *segment)
+{
+    void *base = mmap(NULL, segment->shape.total_bytes, PROT_READ | PROT_WRITE,
+                      MAP_SHARED | MAP_NORESERVE, segment->fd, 0);
+    if (base == MAP_FAILED)
+        return velo_fail(errno == ENOMEM ? VELO_ERR_NO_MEMORY : VELO_ERR_SYSTEM,
+                         "mapping %zu bytes of %s: %s", segment->shape.total_bytes, segment->path,
+                         strerror(errno));
+    segment->header = base;
+    segment->entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
+    return VELO_OK;
+}
+
+/* With the registry lock held; see seg_put(). */
+static void destroy(struct segment *segment)
+{
+    if (segment->header)
+        munmap(segment->header, segment->shape.total_bytes);
+    if (segment->fd >= 0)
+        close(segment->fd);
+    free(segment);
+}
+
+static struct segment *segment_new(int *status)
+{
+    struct segment *segment = calloc(1, sizeof *segment);
+    if (!segment) {
+        *status = velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    segment->fd = -1;
+    segment->refs = 1;
+    return segment;
+}
+
+/* ---- names ------------------------------------------------------------------------------------ */
+
+void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id)
+{
+    (void)snprintf(path, path_bytes, "%s/velo.%s.%u.%u", domain->dir, domain->name,
+                   VELO_ID_NODE(id), VELO_ID_VPID(id));
+}
+
+static struct segment *registry_find(const struct stat *st)
+{
+    for (struct segment *s = registry; s; s = s->next)
+        if (s->dev == st->st_dev && s->ino == st->st_ino)
+            return s;
+    return NULL;
+}
+
+static void registry_add(struct segment *segment)
+{
+    segment->next = registry;
+    registry = segment;
+}
+
+/* Look at a name without opening the file for real: an O_PATH descriptor can be closed without
+ * losing record locks that this process may hold on it. Returns -1 with errno. */
+static int path_open(const char *path, struct stat *st)
+{
+    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    if (fd >= 0 && fstat(fd, st) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+static int path_reopen(int path_fd)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
+    return open(name, O_RDWR | O_CLOEXEC);
+}
+
+/* Remove a name whose owner is dead. Holding the owner's lock while looking again and removing
+ * keeps two reclaimers from removing each other's new segment. */
+static int reclaim_locked(const char *path, int fd, const struct stat *st)
+{
+    struct stat now;
+    if (!lock_set(fd, LOCK_OWNER, F_WRLCK))
+        return velo_fail(VELO_ERR_IN_USE,
+                         "%s is open in a live process; choose another vpid or domain", path);
+    int status = VELO_OK;
+    if (stat(path, &now) == 0 && now.st_ino == st->st_ino && now.st_dev == st->st_dev &&
+        unlink(path) != 0)
+        status = velo_fail(VELO_ERR_ACCESS, "cannot remove stale %s: %s", path, strerror(errno));
+    lock_set(fd, LOCK_OWNER, F_UNLCK);
+    return status;
+}
+
+/* VELO_OK: the name was stale and is free now, or became free by itself. Registry lock held. */
+static int reclaim(const char *path)
+{
+    struct stat st;
+    int path_fd = path_open(path, &st);
+    if (path_fd < 0)
+        return errno == ENOENT ? VELO_OK
+                               : velo_fail(VELO_ERR_ACCESS, "cannot look at %s: %s", path,
+                                           strerror(errno));
+    int status;
+    struct segment *mine = registry_find(&st);
+    if (mine) {
+        status = mine->owned ? velo_fail(VELO_ERR_IN_USE,
+                                         "%s is open in this process; choose another vpid", path)
+                             : reclaim_locked(path, mine->fd, &st);
+    } else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
+        status = velo_fail(VELO_ERR_ACCESS,
+                           "%s belongs to another user or is no plain file; choose another domain, "
+                           "or have its owner remove it",
+                           path);
+    } else {
+        int fd = path_reopen(path_fd);
+        if (fd < 0) {
+            status = velo_fail(VELO_ERR_ACCESS, "cannot open %s: %s", path, strerror(errno));
+        } else {
+            status = reclaim_locked(path, fd, &st);
+            close(fd);
+        }
+    }
+    close(path_fd);
+    return status;
+}
+
+/* ---- create ----------------------------------------------------------------------------------- */
+
+static int create_file(const struct seg_domain *domain, struct segment *segment)
+{
+    segment->fd = open(domain->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (segment->fd < 0) {
+        if (errno == ENOSPC)
+            return velo_fail(VELO_ERR_NO_SPACE, "no room for another file in %s", domain->dir);
+        return velo_fail(VELO_ERR_ACCESS, "cannot create a segment in %s: %s; set VELO_SHM_DIR to "
+                                          "a writable directory on tmpfs",
+                         domain->dir, strerror(errno));
+    }
+    if (domain->shared && (fchown(segment->fd, (uid_t)-1, domain->gid) != 0 ||
+                           fchmod(segment->fd, 0660) != 0))
+        return velo_fail(VELO_ERR_ACCESS, "cannot give %s to the group: %s", segment->path,
+                         strerror(errno));
+    if (ftruncate(segment->fd, (off_t)segment->shape.total_bytes) != 0)
+        return velo_fail(errno == ENOSPC || errno == EFBIG ? VELO_ERR_NO_SPACE : VELO_ERR_SYSTEM,
+                         "sizing %s to %zu bytes: %s", segment->path, segment->shape.total_bytes,
+                         strerror(errno));
+    return allocate(segment->fd, 0, SEG_HEADER_BYTES + segment->shape.table_bytes, segment->path);
+}
+
+static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags)
+{
+    int status = map(segment);
+    if (status)
+        return status;
+    struct seg_header *header = segment->header;
+    header->magic = SEG_MAGIC;
+    header->spec_hash = VELO_SPEC_HASH;
+    header->abi = VELO_ABI_VERSION;
+    header->id = id;
+    header->depth_slots = segment->shape.depth_slots;
+    header->data_bytes = segment->shape.data_bytes;
+    header->conns_max = segment->shape.conns_max;
+    header->ring_bytes = segment->shape.ring_bytes;
+    header->flags = flags;
+    header->pid = getpid();
+    order_publish_entry(&header->state, SEG_OPEN);
+
+    struct stat st;
+    if (fstat(segment->fd, &st) != 0 || !lock_set(segment->fd, LOCK_OWNER, F_WRLCK))
+        return velo_fail(VELO_ERR_SYSTEM, "cannot lock %s: %s", segment->path, strerror(errno));
+    segment->dev = st.st_dev;
+    segment->ino = st.st_ino;
+    segment->owned = true;
+    return VELO_OK;
+}
+
+/* Give the finished, locked segment its name: whoever sees it sees it whole. */
+static int create_name(struct segment *segment)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", segment->fd);
+    for (int tries = 0; tries < CREATE_TRIES; tries++) {
+        if (linkat(AT_FDCWD, name, AT_FDCWD, segment->path, AT_SYMLINK_FOLLOW) == 0)
+            return VELO_OK;
+        if (errno != EEXIST)
+            return velo_fail(errno == ENOSPC ? VELO_ERR_NO_SPACE : VELO_ERR_SYSTEM,
+                             "cannot name %s: %s", segment->path, strerror(errno));
+        int status = reclaim(segment->path);
+        if (status)
+            return status;
+    }
+    return velo_fail(VELO_ERR_IN_USE, "%s comes and goes; another process is fighting for it",
+                     segment->path);
+}
+
+int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
+               uint32_t flags, struct segment **out)
+{
+    int status = VELO_OK;
+    struct segment *segment = segment_new(&status);
+    if (!segment)
+        return status;
+    segment->shape = *shape;
+    seg_path(segment->path, sizeof segment->path, domain, id);
+    registry_acquire();
+    status = create_file(domain, segment);
+    if (status == VELO_OK)
+        status = create_contents(segment, id, flags);
+    if (status == VELO_OK)
+        status = create_name(segment);
+    if (status == VELO_OK) {
+        registry_add(segment);
+        *out = segment;
+    } else {
+        destroy(segment);
+    }
+    registry_release();
+    return status;
+}
+
+void seg_retire(struct segment *segment)
+{
+    registry_acquire();
+    order_publish_entry(&segment->header->state, SEG_CLOSED);
+    /* The name is ours as long as we hold the lock. */
+    unlink(segment->path);
+    lock_set(segment->fd, LOCK_OWNER, F_UNLCK);
+    segment->owned = false;
+    registry_release();
+}
+
+/* ---- open ------------------------------------------------------------------------------------- */
+
+/* Only our own segments, or those of the group that we, too, opened our port to: else anyone could
+ * place a file where we look for a peer. */
+static bool may_open(const struct seg_domain *domain, const struct stat *st)
+{
+    if (!S_ISREG(st->st_mode))
+        return false;
+    return st->st_uid == geteuid() || (domain->shared && st->st_gid == domain->gid);
+}
+
+static int open_contents(struct segment *segment, int path_fd, const struct stat *st)
+{
+    struct seg_header header;
+    segment->fd = path_reopen(path_fd);
+    if (segment->fd < 0)
+        return velo_fail(VELO_ERR_ACCESS, "cannot open %s: %s", segment->path, strerror(errno));
+    ssize_t got = pread(segment->fd, &header, sizeof header, 0);
+    if (got != (ssize_t)sizeof header)
+        return velo_fail(VELO_ERR_CORRUPT, "%s is too short; remove it", segment->path);
+    int status = seg_header_check(&header, (size_t)st->st_size, segment->path, &segment->shape);
+    if (status == VELO_OK)
+        status = map(segment);
+    return status;
+}
+
+static int open_locked(const struct seg_domain *domain, struct segment *segment,
+                       struct segment **out)
+{
+    struct stat st;
+    int path_fd = path_open(segment->path, &st);
+    if (path_fd < 0) {
+        if (errno == ENOENT)
+            return velo_fail(VELO_ERR_NO_PEER, "%s does not exist: the peer has not opened that "
+                                               "port, or not in this domain",
+                             segment->path);
+        return velo_fail(VELO_ERR_ACCESS, "cannot look at %s: %s", segment->path, strerror(errno));
+    }
+    int status = VELO_OK;
+    struct segment *known = registry_find(&st);
+    if (known) {
+        known->refs++;
+        *out = known;
+    } else if (!may_open(domain, &st)) {
+        status = velo_fail(VELO_ERR_ACCESS,
+                           "%s belongs to another user; both ports must be opened to one group",
+                           segment->path);
+    } else {
+        segment->dev = st.st_dev;
+        segment->ino = st.st_ino;
+        status = open_contents(segment, path_fd, &st);
+        if (status == VELO_OK) {
+            registry_add(segment);
+            *out = segment;
+        }
+    }
+    close(path_fd);
+    return status;
+}
+
+int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out)
+{
+    int status = VELO_OK;
+    struct segment *segment = segment_new(&status);
+    if (!segment)
+        return status;
+    seg_path(segment->path, sizeof segment->path, domain, id);
+    registry_acquire();
+    *out = NULL;
+    status = open_locked(domain, segment, out);
+    if (*out != segment)
+        destroy(segment);
+    registry_release();
+    if (status)
+        return status;
+    status = seg_owner_status(*out);
+    if (status) {
+        seg_put(*out);
+        *out = NULL;
+        return velo_fail(status, "the port behind velo id %u.%u is no longer alive",
+                         VELO_ID_NODE(id), VELO_ID_VPID(id));
+    }
+    return VELO_OK;
+}
+
+void seg_put(struct segment *segment)
+{
+    registry_acquire();
+    if (--segment->refs == 0) {
+        struct segment **link = &registry;
+        while (*link && *link != segment)
+            link = &(*link)->next;
+        if (*link)
+            *link = segment->next;
+        /* Under the lock: closing drops this process's record locks on the file, so nobody may
+         * map it anew before. */
+        destroy(segment);
+    }
+    registry_release();
+}

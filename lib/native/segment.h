@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file segment.h
+ * @brief The receive segment: its layout in shared memory, and its life as a file.
+ *
+ * One segment holds one port's receive side. Its owner creates it; every sender maps it and writes
+ * into a ring of its own. All positions are offsets; sizes that the owner reads back from here are
+ * never trusted, it keeps them privately. Who writes a line is noted beside it.
+ *
+ *     header | connection table (one word each) | ring 0 | ring 1 | ...
+ *     ring: 4 control lines, depth_slots slots of one line, data_bytes of data, 1 line unused
+ *
+ * The file is sparse: a ring takes memory when its connection is made and gives it back when the
+ * connection ends. A ring is an odd number of lines long, so that equal slots of different rings
+ * fall into different cache sets.
+ *
+ * Who lives is told by the kernel: a process holds a POSIX record lock on one byte beyond the file's
+ * end for the port it owns and for each entry it sends on. The locks go with the process, are not
+ * inherited by fork(), and work across PID namespaces.
+ */
+#ifndef VELO_NATIVE_SEGMENT_H
+#define VELO_NATIVE_SEGMENT_H
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <velo/velo.h>
+
+#define SEG_MAGIC UINT64_C(0x314f4c4556) /* "VELO1" */
+#define SEG_ALIGN 64
+#define SEG_HEADER_BYTES 4096u
+#define SEG_BELL_WORDS (VELO_CONNS_MAX / 64u)
+/* One summary bit stands for this many connections: 32 bits in all, the width of a futex. */
+#define SEG_CONNS_PER_SUMMARY_BIT (VELO_CONNS_MAX / 32u)
+
+enum seg_state { SEG_OPEN = 1, SEG_CLOSED = 2 };
+
+/** Flags of a segment. */
+enum { SEG_NEEDS_FENCE = 1 /* The owner cannot use membarrier: senders must fence. */ };
+
+struct seg_header {
+    /* Written once, before the segment has a name. */
+    _Alignas(SEG_ALIGN) uint64_t magic;
+    uint64_t spec_hash;
+    uint32_t abi;
+    uint32_t id;
+    uint32_t depth_slots;
+    uint32_t data_bytes;
+    uint32_t conns_max;
+    uint32_t flags;
+    int64_t pid; /* Of the owner, in its own PID namespace; for people, not for decisions. */
+    uint64_t ring_bytes;
+
+    _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state. */
+
+    _Alignas(SEG_ALIGN) uint32_t sleeping; /* Owner: it sleeps on `summary`, wake it. */
+    uint32_t reap_request;                 /* Senders: the table is full, look for the dead. */
+
+    _Alignas(SEG_ALIGN) uint32_t summary; /* Senders set, owner takes: bell words to look at. */
+
+    _Alignas(SEG_ALIGN) uint64_t bells[SEG_BELL_WORDS]; /* The same: one bit a connection. */
+
+    /* Owner. */
+    _Alignas(SEG_ALIGN) uint64_t rx_msgs;
+    uint64_t rx_bytes;
+    uint64_t rx_doorbells;
+    uint64_t rx_sleeps;
+    uint64_t rx_errors;
+    uint64_t rx_conns;
+    uint64_t rx_reclaimed;
+};
+
+struct seg_ring {
+    _Alignas(SEG_ALIGN) uint32_t bell; /* Owner: enum ring_bell; read by the sender each time. */
+
+    _Alignas(SEG_ALIGN) uint64_t consumed; /* Owner: slots before this position are free. */
+    uint64_t data_consumed;                /* Owner: and data bytes before this one. */
+
+    _Alignas(SEG_ALIGN) uint32_t waiting; /* Sender: it sleeps on `consumed`, wake it. */
+
+    _Alignas(SEG_ALIGN) uint64_t tx_msgs; /* Sender: counters. */
+    uint64_t tx_bytes;
+    uint64_t tx_again;
+    uint64_t tx_sleeps;
+
+    _Alignas(SEG_ALIGN) uint64_t slots[]; /* Sender; then the data region. */
+};
+
+_Static_assert(sizeof(struct seg_header) <= SEG_HEADER_BYTES, "the header outgrew its page");
+_Static_assert(sizeof(struct seg_ring) == (size_t)4 * SEG_ALIGN, "control lines of a ring");
+_Static_assert(VELO_LINE_BYTES == SEG_ALIGN, "a slot is one line");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes use the low half of a word");
+
+/* A connection table entry is one word, so that claiming it says who and for whom at once. */
+enum entry_state {
+    ENTRY_FREE = 0,    /* Anyone may claim it. */
+    ENTRY_CLAIMED = 1, /* A sender sets it up. */
+    ENTRY_READY = 2,   /* In use. */
+    ENTRY_ENDED = 3,   /* The sender disconnected; the owner drains and frees it. */
+    ENTRY_REFUSED = 4, /* The owner found nonsense in the ring and will not read it again. */
+};
+
+static inline uint64_t entry_pack(enum entry_state state, velo_id_t source, uint32_t nonce)
+{
+    return (uint64_t)state | ((uint64_t)source << 16) | ((uint64_t)nonce << 32);
+}
+
+static inline enum entry_state entry_state(uint64_t entry)
+{
+    return (enum entry_state)(entry & 0xff);
+}
+
+static inline velo_id_t entry_source(uint64_t entry)
+{
+    return (velo_id_t)((entry >> 16) & 0xffff);
+}
+
+static inline uint32_t entry_nonce(uint64_t entry)
+{
+    return (uint32_t)(entry >> 32);
+}
+
+/** Sizes that follow from a port's attributes. Each side keeps its own checked copy. */
+struct seg_shape {
+    uint32_t depth_slots;
+    uint32_t data_bytes;
+    uint32_t conns_max;
+    size_t table_bytes;
+    size_t ring_bytes;
+    size_t total_bytes;
+};
+
+/** A mapped segment. One per process and file, shared by all who use it there: closing any
+ *  descriptor of a file drops all record locks of the process on it. */
+struct segment {
+    struct segment *next;
+    unsigned refs;
+    bool owned; /* By a port of this process. */
+    int fd;
+    dev_t dev;
+    ino_t ino;
+    struct seg_shape shape;
+    struct seg_header *header;
+    uint64_t *entries;
+    char path[PATH_MAX];
+};
+
+/** Who may open segments, and where. */
+struct seg_domain {
+    char dir[PATH_MAX - 64];
+    char name[33];
+    bool shared; /* With the members of `gid`. */
+    gid_t gid;
+};
+
+/** Fill in a shape; VELO_ERR_ARG if a size is out of range. */
+int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
+                   uint32_t conns_max);
+/** Create the segment of port `id`, taking away one that a dead process left. Locks are held. */
+int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
+               uint32_t flags, struct segment **out);
+/** Map the segment of a peer. VELO_ERR_NO_PEER, _PEER_DEAD, _PEER_CLOSED, _ACCESS, _VERSION, ... */
+int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out);
+/** The owner is done: mark it closed, take the name away, give up the lock. */
+void seg_retire(struct segment *segment);
+/** Give up one reference. */
+void seg_put(struct segment *segment);
+/** VELO_OK while the owner lives, else VELO_ERR_PEER_CLOSED or VELO_ERR_PEER_DEAD. A system call. */
+int seg_owner_status(const struct segment *segment);
+/** Take the lock of an entry; false if another process has it. */
+bool seg_lock_entry(const struct segment *segment, uint32_t index);
+void seg_unlock_entry(const struct segment *segment, uint32_t index);
+/** Does the process that sends on this entry live? A system call. */
+bool seg_sender_alive(const struct segment *segment, uint32_t index, uint64_t entry);
+/** Give memory to an entry's ring, or take it back. */
+int seg_ring_allocate(const struct segment *segment, uint32_t index);
+void seg_ring_release(const struct segment *segment, uint32_t index);
+/** A random non-zero word that tells this process from others. */
+uint32_t seg_process_nonce(void);
+/** Write the path of a port's segment. */
+void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id);
+/** Check what a header claims against the file's size. */
+int seg_header_check(const struct seg_header *header, size_t file_bytes, const char *path,
+                     struct seg_shape *shape);
+
+static inline struct seg_ring *seg_ring(const struct segment *segment, uint32_t index)
+{
+    return (struct seg_ring *)((char *)segment->header + SEG_HEADER_BYTES +
+                               segment->shape.table_bytes +
+                               (size_t)index * segment->shape.ring_bytes);
+}
+
+#endif

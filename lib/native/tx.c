@@ -1,0 +1,439 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Sending. The hot path writes one slot of the connection's own ring and looks at one word that says
+ * whether the receiver polls that ring. Everything else (no credit, a receiver to be rung, a peer
+ * that is gone) is out of line.
+ */
+#include <stdlib.h>
+
+#include "../error.h"
+#include "port.h"
+#include "wait.h"
+
+/* How often a blocking sender looks for room before it sleeps: some 20 us. */
+#define ROOM_SPINS 1000
+/* Full rings in a row between two looks at whether the receiver lives (a system call). */
+#define AGAIN_PER_CHECK 256
+#define CONNECT_NAP_NS 1000000
+/* How long a full table may take to be searched for dead senders. */
+#define TABLE_WAIT_NS (NS_PER_S / 2)
+
+/* Between our processes the lock of an entry excludes; between our threads this does. */
+static pthread_mutex_t claim_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- ringing ---------------------------------------------------------------------------------- */
+
+static void ring_bits(struct velo_conn *conn)
+{
+    order_ring(&conn->header->bells[conn->index / 64], UINT64_C(1) << conn->index % 64);
+    VELO_HOOK(HOOK_RING_BIT);
+    order_ring_summary(&conn->header->summary, UINT32_C(1) << conn->index / SEG_CONNS_PER_SUMMARY_BIT);
+    VELO_HOOK(HOOK_RING_SUMMARY);
+}
+
+static void ring_receiver(struct velo_conn *conn)
+{
+    ring_bits(conn);
+    if (order_read_sleeping(&conn->header->sleeping))
+        wait_wake(&conn->header->summary);
+    VELO_HOOK(HOOK_RING_WAKE);
+}
+
+/* The receiver's word on this connection, without a system call. */
+static int peer_status(const struct velo_conn *conn)
+{
+    if (unlikely(order_read_entry(&conn->header->state) != SEG_OPEN))
+        return velo_fail(VELO_ERR_PEER_CLOSED, "the peer closed its port");
+    uint64_t entry = order_read_entry(&conn->segment->entries[conn->index]);
+    if (unlikely(entry_state(entry) == ENTRY_REFUSED))
+        return velo_fail(VELO_ERR_CORRUPT, "the receiver found a damaged message on this connection "
+                                           "and refuses it; disconnect and connect again");
+    return VELO_OK;
+}
+
+static cold_path int notify_slow(struct velo_conn *conn)
+{
+    ring_tx_show_counters(&conn->tx);
+    if (conn->fenced) {
+        order_full_fence();
+        if (order_read_bell(&conn->tx.shared->bell) == BELL_POLLED)
+            return VELO_OK;
+    }
+    ring_receiver(conn);
+    return peer_status(conn);
+}
+
+/* After each publish. */
+hot_inline int notify(struct velo_conn *conn)
+{
+    /* A fenced connection takes the slow way each time. */
+    if (likely((order_read_bell(&conn->tx.shared->bell) | conn->fenced) == 0))
+        return VELO_OK;
+    return notify_slow(conn);
+}
+
+/* ---- room ------------------------------------------------------------------------------------- */
+
+static bool has_room(const struct velo_conn *conn, size_t len_bytes)
+{
+    return ring_tx_has_slot(&conn->tx) &&
+           (len_bytes <= VELO_INLINE_BYTES || ring_tx_has_data(&conn->tx, len_bytes));
+}
+
+/* Is the call itself in order? What the hot path does not find fit to go on with ends up here. */
+static int check_send(const struct velo_conn *conn, const void *buf, size_t len_bytes)
+{
+    if (!conn || (!buf && len_bytes > 0))
+        return VELO_ERR_ARG;
+    if (conn->reserved)
+        return VELO_ERR_STATE;
+    return len_bytes > ring_max_bytes((uint32_t)conn->tx.data_mask + 1) ? VELO_ERR_TOO_BIG : VELO_OK;
+}
+
+static int corrupt_credits(void)
+{
+    return velo_fail(VELO_ERR_CORRUPT, "the receiver's credits make no sense; disconnect");
+}
+
+/* Look for room once. */
+static int find_room(struct velo_conn *conn, size_t len_bytes)
+{
+    if (likely(has_room(conn, len_bytes)))
+        return VELO_OK;
+    ring_tx_show_counters(&conn->tx);
+    if (unlikely(!ring_tx_refresh(&conn->tx, order_read_credit(&conn->tx.shared->consumed))))
+        return corrupt_credits();
+    if (likely(has_room(conn, len_bytes))) {
+        conn->again = 0;
+        return VELO_OK;
+    }
+    if (++conn->again % AGAIN_PER_CHECK == 0) {
+        int status = seg_owner_status(conn->segment);
+        if (status)
+            return velo_fail(status, "the receiver is gone; its queue of this connection is full");
+    }
+    int status = peer_status(conn);
+    if (status)
+        return status;
+    order_count(&conn->tx.shared->tx_again, 1);
+    return VELO_AGAIN;
+}
+
+/* Sleep until the receiver returns credits, or for a slice. */
+static int sleep_for_room(struct velo_conn *conn, size_t len_bytes)
+{
+    struct seg_ring *ring = conn->tx.shared;
+    order_set_waiting(&ring->waiting, 1);
+    VELO_HOOK(HOOK_WAIT_FLAG);
+    uint64_t consumed = order_recheck_credit(&ring->consumed);
+    if (!ring_tx_refresh(&conn->tx, consumed))
+        return corrupt_credits();
+    if (!has_room(conn, len_bytes)) {
+        order_count(&ring->tx_sleeps, 1);
+        wait_sleep((const uint32_t *)&ring->consumed, (uint32_t)consumed, WAIT_SLICE_NS);
+        conn->again = AGAIN_PER_CHECK - 1; /* Have the next look ask whether the receiver lives. */
+    }
+    order_set_waiting(&ring->waiting, 0);
+    VELO_HOOK(HOOK_WAIT_DONE);
+    return VELO_OK;
+}
+
+static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
+{
+    for (int spins = 0;; spins++) {
+        int status = find_room(conn, len_bytes);
+        if (status != VELO_AGAIN)
+            return status;
+        if (spins < ROOM_SPINS) {
+            order_pause();
+            continue;
+        }
+        status = sleep_for_room(conn, len_bytes);
+        if (status)
+            return status;
+    }
+}
+
+/* ---- send ------------------------------------------------------------------------------------- */
+
+static int write_message(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+{
+    if (len_bytes > VELO_INLINE_BYTES)
+        ring_tx_write_external(&conn->tx, buf, len_bytes, tag);
+    else
+        ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
+    return notify(conn);
+}
+
+static cold_path int try_send_slow(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+{
+    int status = check_send(conn, buf, len_bytes);
+    if (status == VELO_OK)
+        status = find_room(conn, len_bytes);
+    return status ? status : write_message(conn, buf, len_bytes, tag);
+}
+
+static cold_path int send_slow(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+{
+    int status = check_send(conn, buf, len_bytes);
+    if (status == VELO_OK)
+        status = wait_for_room(conn, len_bytes);
+    return status ? status : write_message(conn, buf, len_bytes, tag);
+}
+
+/* A short message and a free slot: all that the fast path wants to know. */
+hot_inline bool is_fast(const struct velo_conn *conn, const void *buf, size_t len_bytes)
+{
+    return conn && buf && len_bytes <= VELO_INLINE_BYTES && ring_tx_has_slot(&conn->tx);
+}
+
+int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+{
+    if (unlikely(!is_fast(conn, buf, len_bytes)))
+        return try_send_slow(conn, buf, len_bytes, tag);
+    ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
+    return notify(conn);
+}
+
+int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+{
+    if (unlikely(!is_fast(conn, buf, len_bytes)))
+        return send_slow(conn, buf, len_bytes, tag);
+    ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
+    return notify(conn);
+}
+
+/* ---- in place --------------------------------------------------------------------------------- */
+
+static int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
+{
+    struct ring_tx *tx = &conn->tx;
+    conn->reserved = true;
+    conn->reserved_bytes = len_bytes;
+    conn->reserved_at = ring_tx_data_at(tx, len_bytes);
+    conn->reserved_limit = tx->limit;
+    tx->limit = 0; /* Sends the fast path to check_send(). */
+    *buf = len_bytes <= VELO_INLINE_BYTES ? (void *)(ring_tx_slot(tx) + 1)
+                                          : tx->data + (conn->reserved_at & tx->data_mask);
+    VELO_HOOK(HOOK_RESERVE);
+    return VELO_OK;
+}
+
+int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
+{
+    int status = check_send(conn, buf, len_bytes);
+    if (unlikely(!buf))
+        return VELO_ERR_ARG;
+    if (status == VELO_OK)
+        status = find_room(conn, len_bytes);
+    return status ? status : reserve(conn, len_bytes, buf);
+}
+
+int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
+{
+    int status = check_send(conn, buf, len_bytes);
+    if (unlikely(!buf))
+        return VELO_ERR_ARG;
+    if (status == VELO_OK)
+        status = wait_for_room(conn, len_bytes);
+    return status ? status : reserve(conn, len_bytes, buf);
+}
+
+int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
+{
+    if (unlikely(!conn))
+        return VELO_ERR_ARG;
+    if (unlikely(!conn->reserved))
+        return VELO_ERR_STATE;
+    if (unlikely(len_bytes > conn->reserved_bytes))
+        return VELO_ERR_TOO_BIG;
+    struct ring_tx *tx = &conn->tx;
+    conn->reserved = false;
+    tx->limit = conn->reserved_limit;
+    if (conn->reserved_bytes <= VELO_INLINE_BYTES)
+        ring_tx_publish(tx, ring_tx_slot(tx), 0, len_bytes, tag);
+    else
+        ring_tx_publish_external(tx, conn->reserved_at, len_bytes, tag);
+    return notify(conn);
+}
+
+/* ---- connect ---------------------------------------------------------------------------------- */
+
+/* Take the first free entry: the lock first, so that a claimed entry without one is a dead one. */
+static bool claim(struct velo_conn *conn)
+{
+    struct segment *segment = conn->segment;
+    uint64_t mine = entry_pack(ENTRY_CLAIMED, conn->port->id, seg_process_nonce());
+    bool claimed = false;
+    pthread_mutex_lock(&claim_lock);
+    for (uint32_t i = 0; i < segment->shape.conns_max && !claimed; i++) {
+        uint64_t entry = order_read_entry(&segment->entries[i]);
+        if (entry_state(entry) != ENTRY_FREE || !seg_lock_entry(segment, i))
+            continue;
+        VELO_HOOK(HOOK_CONNECT_LOCKED);
+        claimed = order_claim_entry(&segment->entries[i], entry, mine);
+        if (claimed)
+            conn->index = i;
+        else
+            seg_unlock_entry(segment, i);
+    }
+    pthread_mutex_unlock(&claim_lock);
+    VELO_HOOK(HOOK_CONNECT_CLAIMED);
+    return claimed;
+}
+
+/* Hand the entry over, in a state that lets go of it, and drop its lock. In one piece, or another
+ * thread of ours could claim the entry in between and lose its lock to us. */
+static void unclaim(struct velo_conn *conn, enum entry_state state)
+{
+    pthread_mutex_lock(&claim_lock);
+    order_publish_entry(&conn->segment->entries[conn->index],
+                        entry_pack(state, conn->port->id, seg_process_nonce()));
+    VELO_HOOK(HOOK_DISCONNECT_ENTRY);
+    if (state == ENTRY_ENDED)
+        ring_bits(conn);
+    VELO_HOOK(HOOK_DISCONNECT_RING);
+    seg_unlock_entry(conn->segment, conn->index);
+    pthread_mutex_unlock(&claim_lock);
+    VELO_HOOK(HOOK_DISCONNECT_UNLOCKED);
+}
+
+/* Claim an entry; if there is none, have the receiver look for dead senders first. */
+static int claim_or_wait(struct velo_conn *conn)
+{
+    int64_t deadline_ns = wait_now_ns() + TABLE_WAIT_NS;
+    while (!claim(conn)) {
+        if (wait_now_ns() > deadline_ns)
+            return velo_fail(VELO_ERR_FULL,
+                             "all %u connections of the peer are taken; open its port with a larger "
+                             "conns_max",
+                             conn->segment->shape.conns_max);
+        order_set_flag(&conn->header->reap_request, 1);
+        order_ring_summary(&conn->header->summary, 1);
+        wait_wake(&conn->header->summary);
+        wait_nap(CONNECT_NAP_NS);
+    }
+    return VELO_OK;
+}
+
+static int set_up_ring(struct velo_conn *conn)
+{
+    const struct segment *segment = conn->segment;
+    int status = seg_ring_allocate(segment, conn->index);
+    VELO_HOOK(HOOK_CONNECT_ALLOCATED);
+    if (status)
+        return status;
+    struct seg_ring *ring = seg_ring(segment, conn->index);
+    order_set_bell(&ring->bell, BELL_RING);
+    order_set_waiting(&ring->waiting, 0);
+    memset(&ring->tx_msgs, 0, sizeof *ring - offsetof(struct seg_ring, tx_msgs));
+
+    struct ring_tx *tx = &conn->tx;
+    tx->shared = ring;
+    tx->slots = ring->slots;
+    tx->slot_mask = segment->shape.depth_slots - 1;
+    tx->data = (char *)(ring->slots + (size_t)segment->shape.depth_slots * SLOT_WORDS);
+    tx->data_mask = segment->shape.data_bytes - 1;
+    tx->header = VELO_HEADER_VALID_MASK | ((uint64_t)conn->port->id << VELO_HEADER_SOURCE_LSB);
+    /* Go on where the last sender on this entry was seen. */
+    tx->tail = order_read_credit(&ring->consumed);
+    tx->first = tx->tail;
+    tx->data_tail = order_load_data_credit(&ring->data_consumed);
+    (void)ring_tx_refresh(tx, tx->tail);
+
+    order_publish_entry(&segment->entries[conn->index],
+                        entry_pack(ENTRY_READY, conn->port->id, seg_process_nonce()));
+    VELO_HOOK(HOOK_CONNECT_READY);
+    ring_bits(conn); /* No need to wake anyone: the first message does. */
+    return VELO_OK;
+}
+
+static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
+                     struct segment **segment)
+{
+    int64_t start_ns = wait_now_ns();
+    for (;;) {
+        int status = seg_open(&port->domain, peer, segment);
+        bool absent = status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
+                      status == VELO_ERR_PEER_CLOSED;
+        if (!absent || (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
+            return status;
+        wait_nap(CONNECT_NAP_NS);
+    }
+}
+
+static int connect_segment(struct velo_conn *conn)
+{
+    conn->header = conn->segment->header;
+    conn->fenced = conn->port->fenced || (conn->header->flags & SEG_NEEDS_FENCE);
+    int status = claim_or_wait(conn);
+    if (status)
+        return status;
+    status = set_up_ring(conn);
+    if (status)
+        unclaim(conn, ENTRY_FREE);
+    return status;
+}
+
+int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
+                 struct velo_conn **out)
+{
+    if (!port || !out || timeout_ns < VELO_FOREVER || VELO_ID_NODE(peer) >= VELO_NODES)
+        return velo_fail(VELO_ERR_ARG, "port or conn is NULL, the id is out of range, or the timeout "
+                                       "is negative");
+    *out = NULL;
+    struct velo_conn *conn = aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    if (!conn)
+        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    memset(conn, 0, sizeof *conn);
+    conn->port = port;
+    int status = open_peer(port, peer, timeout_ns, &conn->segment);
+    if (status == VELO_OK) {
+        status = connect_segment(conn);
+        if (status)
+            seg_put(conn->segment);
+    }
+    if (status) {
+        free(conn);
+        return status;
+    }
+    pthread_mutex_lock(&port->conns_lock);
+    conn->next = port->conns;
+    port->conns = conn;
+    pthread_mutex_unlock(&port->conns_lock);
+    *out = conn;
+    return VELO_OK;
+}
+
+/* Take the connection off its port's list and keep what it has counted. */
+static void unlist(struct velo_conn *conn)
+{
+    struct velo_port *port = conn->port;
+    const struct seg_ring *ring = conn->tx.shared;
+    pthread_mutex_lock(&port->conns_lock);
+    port->closed.tx_msgs += conn->tx.tail - conn->tx.first;
+    port->closed.tx_bytes += conn->tx.bytes;
+    port->closed.tx_again += order_counter(&ring->tx_again);
+    port->closed.tx_sleeps += order_counter(&ring->tx_sleeps);
+    struct velo_conn **link = &port->conns;
+    while (*link != conn)
+        link = &(*link)->next;
+    *link = conn->next;
+    pthread_mutex_unlock(&port->conns_lock);
+}
+
+int velo_disconnect(struct velo_conn *conn)
+{
+    if (!conn)
+        return VELO_OK;
+    unlist(conn);
+    unclaim(conn, ENTRY_ENDED);
+    seg_put(conn->segment);
+    free(conn);
+    return VELO_OK;
+}
+
+size_t velo_conn_max_bytes(const struct velo_conn *conn)
+{
+    return ring_max_bytes((uint32_t)conn->tx.data_mask + 1);
+}

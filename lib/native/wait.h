@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file wait.h
+ * @brief Sleeping and waking across processes, time, and the barrier of all processes.
+ */
+#ifndef VELO_NATIVE_WAIT_H
+#define VELO_NATIVE_WAIT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define NS_PER_S INT64_C(1000000000)
+/** Longest sleep before looking whether the peer is still alive. */
+#define WAIT_SLICE_NS (NS_PER_S / 10)
+
+/** Nanoseconds of CLOCK_MONOTONIC. */
+int64_t wait_now_ns(void);
+/** Sleep while *word == expected, at most timeout_ns. May return early. */
+void wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);
+/** Wake everyone who sleeps on word. */
+void wait_wake(const uint32_t *word);
+/** Take part in the barriers of other processes; false if the kernel will not have it. */
+bool wait_join_barrier(void);
+/** A full barrier on every thread, running now, of every process that takes part. Pairs with the
+ *  compiler-only order between their publish and order_read_bell(). */
+void wait_barrier_all(void);
+/** Wait a little while between two tries of a cold path. */
+void wait_nap(int64_t nap_ns);
+
+#endif
