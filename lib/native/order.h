@@ -57,16 +57,6 @@ static inline void order_pause(void)
 #endif
 }
 
-/** Ask for a line that is about to be written, so that several such requests overlap. */
-static inline void order_prefetch_write(const void *line)
-{
-#if defined(__x86_64__) || defined(__i386__)
-    __asm__ volatile("prefetchw %0" : : "m"(*(const char *)line));
-#else
-    __builtin_prefetch(line, 1, 3);
-#endif
-}
-
 /* ---- edge 1: a slot ------------------------------------------------------------------------- */
 
 /** Sender: the last store to a slot. Release: the payload stores come first. Pairs with A1. */

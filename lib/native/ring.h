@@ -16,6 +16,7 @@
 
 #include <string.h>
 
+#include "copy.h"
 #include "hook.h"
 #include "order.h"
 #include "segment.h"
@@ -203,7 +204,7 @@ static inline void ring_tx_write_external(struct ring_tx *tx, const void *buf, s
                                           uint8_t tag)
 {
     uint64_t at = ring_tx_data_at(tx, len_bytes);
-    memcpy(tx->data + (at & tx->data_mask), buf, len_bytes);
+    copy_to_ring(tx->data + (at & tx->data_mask), buf, len_bytes);
     VELO_HOOK(HOOK_SEND_PAYLOAD);
     ring_tx_publish_external(tx, at, len_bytes, tag);
 }

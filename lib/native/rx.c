@@ -472,21 +472,40 @@ static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
 
 /* ---- receive ---------------------------------------------------------------------------------- */
 
-/* The whole way for the usual case: a short message is there, in the current ring. */
+hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint64_t header, const void *data)
+{
+    msg->data = data;
+    msg->len_bytes = ring_len(header);
+    msg->source = rx->source;
+    msg->tag = ring_tag(header);
+}
+
+/* A long message in the current ring. */
+static bool recv_fast_external(struct velo_port *port, struct ring_rx *rx, uint64_t header,
+                               void *buf, size_t cap_bytes, struct velo_msg *msg)
+{
+    struct ring_message *found = &port->message;
+    if (!ring_rx_locate(rx, header, port->shape.data_bytes, found) || found->len_bytes > cap_bytes)
+        return false;
+    copy_from_ring(buf, found->data, found->len_bytes);
+    if (msg)
+        fill(msg, rx, header, buf);
+    consume_found(port, rx);
+    return true;
+}
+
+/* The whole way for the usual case: a message is there, in the current ring, and fits. */
 hot_inline bool recv_fast(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg)
 {
     struct ring_rx *rx = port->current;
     uint64_t header = order_read_header(rx->slot);
     uint32_t len_bytes = ring_len(header);
     if (!ring_rx_match_inline(rx, header) || len_bytes > VELO_INLINE_BYTES || len_bytes > cap_bytes)
-        return false;
+        return ring_rx_match(rx, header) &&
+               recv_fast_external(port, rx, header, buf, cap_bytes, msg);
     ring_copy_small(buf, rx->slot + 1, len_bytes);
-    if (msg) {
-        msg->data = buf;
-        msg->len_bytes = len_bytes;
-        msg->source = rx->source;
-        msg->tag = ring_tag(header);
-    }
+    if (msg)
+        fill(msg, rx, header, buf);
     consume(port, rx, len_bytes);
     return true;
 }
@@ -502,7 +521,7 @@ static int recv_found(struct velo_port *port, struct ring_rx *rx, void *buf, siz
     if (found->len_bytes <= VELO_INLINE_BYTES)
         ring_copy_small(buf, found->data, found->len_bytes);
     else
-        memcpy(buf, found->data, found->len_bytes);
+        copy_from_ring(buf, found->data, found->len_bytes);
     consume_found(port, rx);
     return VELO_OK;
 }
