@@ -267,8 +267,8 @@ VELO_API size_t velo_conn_max_bytes(const struct velo_conn *conn);
  * @retval VELO_ERR_ARG         conn is NULL, or buf is NULL with a length above 0.
  * @retval VELO_ERR_STATE       A reservation is open on the connection.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
- * @retval VELO_ERR_PEER_CLOSED The peer closed its port (seen when the ring is full or the peer asks
- *                              to be woken; until then messages go into its closed queue).
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port. Seen when the ring is full, or by the send
+ *                              after one that had to wake the peer; what was sent before is lost.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended (seen when the ring is full).
  * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
  * @thread One thread at a time per connection.
@@ -356,7 +356,6 @@ VELO_API int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf);
  * @retval VELO_ERR_ARG         conn is NULL.
  * @retval VELO_ERR_STATE       No reservation is open.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above what was reserved; the reservation stays open.
- * @retval VELO_ERR_PEER_CLOSED The peer closed its port; the message is dropped.
  * @thread One thread at a time per connection.
  * @path hot
  * @see velo_try_reserve, velo_reserve

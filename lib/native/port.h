@@ -54,6 +54,7 @@ struct velo_conn {
     uint32_t index;
     bool fenced;            /* Fence between publish and bell: one side has no membarrier. */
     bool reserved;          /* A reservation is open; tx.limit is 0 meanwhile. */
+    int gone;               /* Why nothing can be sent any more; tx.limit is 0 then. */
     uint32_t again;         /* VELO_AGAIN in a row. */
     size_t reserved_bytes;
     uint64_t reserved_at;

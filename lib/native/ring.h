@@ -28,6 +28,9 @@
 #define hot_inline static inline __attribute__((always_inline))
 #define cold_path __attribute__((noinline, cold))
 
+/* How far ahead of a long message its lines are asked for. */
+#define TAKE_AHEAD_BYTES 2048u
+
 #define SLOT_WORDS (VELO_LINE_BYTES / 8u)
 
 /** Does the receiver look at the ring by itself, or does it want to be rung? */
@@ -188,6 +191,16 @@ hot_inline void ring_tx_write_inline(struct ring_tx *tx, const void *buf, size_t
     ring_tx_publish(tx, slot, 0, len_bytes, tag);
 }
 
+/** Take the lines that the next long message will be written to from the receiver's cache now, while
+ *  nobody waits for them, supposing it is as long as the last. Otherwise each of its stores would wait
+ *  for its line in turn. (Slots must not be asked for: the receiver polls the next one.) */
+static inline void ring_tx_take_lines(const struct ring_tx *tx, size_t len_bytes)
+{
+    size_t ahead = len_bytes < TAKE_AHEAD_BYTES ? len_bytes : TAKE_AHEAD_BYTES;
+    for (size_t i = 0; i < ahead; i += VELO_LINE_BYTES)
+        order_prefetch_write(tx->data + ((tx->data_tail + i) & tx->data_mask));
+}
+
 /** Publish a message whose payload was written at position `at` of the data region. */
 static inline void ring_tx_publish_external(struct ring_tx *tx, uint64_t at, size_t len_bytes,
                                             uint8_t tag)
@@ -197,6 +210,7 @@ static inline void ring_tx_publish_external(struct ring_tx *tx, uint64_t at, siz
     VELO_HOOK(HOOK_SEND_DATA_OFFSET);
     tx->data_tail = at + ring_data_bytes(len_bytes);
     ring_tx_publish(tx, slot, VELO_HEADER_EXTERNAL_MASK, len_bytes, tag);
+    ring_tx_take_lines(tx, len_bytes);
 }
 
 /** Write a long message. The caller has seen room for it. */
@@ -269,12 +283,6 @@ hot_inline void ring_rx_step(struct ring_rx *rx)
 hot_inline bool ring_rx_match(const struct ring_rx *rx, uint64_t header)
 {
     return (header & RING_CHECK) == rx->expect;
-}
-
-/** The same, and it is a short one. */
-hot_inline bool ring_rx_match_inline(const struct ring_rx *rx, uint64_t header)
-{
-    return (header & (RING_CHECK | VELO_HEADER_EXTERNAL_MASK)) == rx->expect;
 }
 
 hot_inline uint32_t ring_len(uint64_t header)

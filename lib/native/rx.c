@@ -304,7 +304,7 @@ static struct ring_rx *next_message(struct velo_port *port)
 }
 
 /* A ring has come to its pause: give credits back, then let the others have a turn. */
-static cold_path void pause_ring(struct velo_port *port, struct ring_rx *rx)
+static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct ring_rx *rx)
 {
     if (rx->head - rx->published >= port->shape.depth_slots / 4 ||
         rx->data_head - rx->data_published >= port->shape.data_bytes / 4)
@@ -314,35 +314,26 @@ static cold_path void pause_ring(struct velo_port *port, struct ring_rx *rx)
     if (order_peek_summary(&port->shared->summary))
         take_bells(port);
     advance(port);
+    return VELO_OK;
 }
 
-/* Done with the message under the cursor. */
-hot_inline void consume(struct velo_port *port, struct ring_rx *rx, uint32_t len_bytes)
+/* Done with the message under the cursor. VELO_OK, as the last thing its callers do. */
+hot_inline int consume(struct velo_port *port, struct ring_rx *rx, uint32_t len_bytes)
 {
     ring_rx_step(rx);
     order_show(&port->messages, port->messages + 1);
     order_show(&port->bytes, port->bytes + len_bytes);
-    if (unlikely(rx->head >= rx->pause_at))
-        pause_ring(port, rx);
+    return unlikely(rx->head >= rx->pause_at) ? pause_ring(port, rx) : VELO_OK;
 }
 
-/* The same for a message that next_message() found. */
-static void consume_found(struct velo_port *port, struct ring_rx *rx)
+/* The same for the message in port->message. */
+static int consume_found(struct velo_port *port, struct ring_rx *rx)
 {
     rx->data_head = port->message.data_end;
     if (rx->data_head - rx->data_published >= port->shape.data_bytes / 4)
         rx->pause_at = rx->head + 1;
     rx->last_message = port->messages + 1;
-    consume(port, rx, port->message.len_bytes);
-}
-
-static void describe(const struct velo_port *port, const struct ring_rx *rx, const void *data,
-                     struct velo_msg *msg)
-{
-    msg->data = data;
-    msg->len_bytes = port->message.len_bytes;
-    msg->source = rx->source;
-    msg->tag = port->message.tag;
+    return consume(port, rx, port->message.len_bytes);
 }
 
 /* ---- waiting ---------------------------------------------------------------------------------- */
@@ -380,24 +371,24 @@ static void spin_failed(struct velo_port *port)
     port->spin_ns = port->spin_ns / 2 >= SPIN_MIN_NS ? port->spin_ns / 2 : 0;
 }
 
-/* Spin on the current ring for about a microsecond, if it is the only one. True: it has a message.
- * Kept this tight because what is polled, and how, matters more than anything else to latency. */
-hot_inline bool spin_current(const struct velo_port *port)
+/* Spin on the current ring for about a microsecond, if it is the only one. Returns its next header,
+ * or 0. Kept this tight because what is polled, and how, matters more than anything else to latency. */
+hot_inline uint64_t spin_current(const struct velo_port *port, const struct ring_rx *rx)
 {
-    const struct ring_rx *rx = port->current;
     const uint64_t *slot = rx->slot;
     const uint64_t expect = rx->expect;
     const uint32_t *summary = &port->shared->summary;
     if (rx->mode != RX_POLLED || port->active_count != 1)
-        return false;
+        return 0;
     for (int polls = 0; polls < POLLS_PER_CLOCK; polls++) {
         order_pause();
-        if ((order_read_header(slot) & RING_CHECK) == expect)
-            return true;
+        uint64_t header = order_read_header(slot);
+        if ((header & RING_CHECK) == expect)
+            return header;
         if (unlikely(order_peek_summary(summary)))
-            return false;
+            return 0;
     }
-    return false;
+    return 0;
 }
 
 static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
@@ -412,7 +403,7 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
             spin_paid(port);
             return rx;
         }
-        if (likely(polls % POLLS_PER_CLOCK) && !spin_current(port))
+        if (likely(polls % POLLS_PER_CLOCK) && !spin_current(port, port->current))
             continue;
         show_counters(port);
         int64_t now_ns = wait_now_ns();
@@ -472,58 +463,30 @@ static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
 
 /* ---- receive ---------------------------------------------------------------------------------- */
 
-hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint64_t header, const void *data)
+hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t len_bytes, uint8_t tag,
+                     const void *data)
 {
+    if (!msg)
+        return;
     msg->data = data;
-    msg->len_bytes = ring_len(header);
+    msg->len_bytes = len_bytes;
     msg->source = rx->source;
-    msg->tag = ring_tag(header);
+    msg->tag = tag;
 }
 
-/* A long message in the current ring. */
-static bool recv_fast_external(struct velo_port *port, struct ring_rx *rx, uint64_t header,
-                               void *buf, size_t cap_bytes, struct velo_msg *msg)
-{
-    struct ring_message *found = &port->message;
-    if (!ring_rx_locate(rx, header, port->shape.data_bytes, found) || found->len_bytes > cap_bytes)
-        return false;
-    copy_from_ring(buf, found->data, found->len_bytes);
-    if (msg)
-        fill(msg, rx, header, buf);
-    consume_found(port, rx);
-    return true;
-}
-
-/* The whole way for the usual case: a message is there, in the current ring, and fits. */
-hot_inline bool recv_fast(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg)
-{
-    struct ring_rx *rx = port->current;
-    uint64_t header = order_read_header(rx->slot);
-    uint32_t len_bytes = ring_len(header);
-    if (!ring_rx_match_inline(rx, header) || len_bytes > VELO_INLINE_BYTES || len_bytes > cap_bytes)
-        return ring_rx_match(rx, header) &&
-               recv_fast_external(port, rx, header, buf, cap_bytes, msg);
-    ring_copy_small(buf, rx->slot + 1, len_bytes);
-    if (msg)
-        fill(msg, rx, header, buf);
-    consume(port, rx, len_bytes);
-    return true;
-}
-
+/* Take the message in port->message. */
 static int recv_found(struct velo_port *port, struct ring_rx *rx, void *buf, size_t cap_bytes,
                       struct velo_msg *msg)
 {
     const struct ring_message *found = &port->message;
-    if (msg)
-        describe(port, rx, buf, msg);
+    fill(msg, rx, found->len_bytes, found->tag, buf);
     if (found->len_bytes > cap_bytes)
         return VELO_ERR_TOO_BIG;
     if (found->len_bytes <= VELO_INLINE_BYTES)
         ring_copy_small(buf, found->data, found->len_bytes);
     else
         copy_from_ring(buf, found->data, found->len_bytes);
-    consume_found(port, rx);
-    return VELO_OK;
+    return consume_found(port, rx);
 }
 
 static int check_recv(const struct velo_port *port, const void *buf, size_t cap_bytes,
@@ -534,6 +497,7 @@ static int check_recv(const struct velo_port *port, const void *buf, size_t cap_
     return port->held ? VELO_ERR_STATE : VELO_OK;
 }
 
+/* Everything that the hot path leaves to others: checks, other rings, waiting. */
 static __attribute__((noinline)) int recv_slow(struct velo_port *port, void *buf, size_t cap_bytes,
                                                struct velo_msg *msg, int64_t timeout_ns)
 {
@@ -544,10 +508,37 @@ static __attribute__((noinline)) int recv_slow(struct velo_port *port, void *buf
     return rx ? recv_found(port, rx, buf, cap_bytes, msg) : VELO_TIMEOUT;
 }
 
+/* A header in the current ring that is not a short message that fits. */
+static __attribute__((noinline)) int recv_long(struct velo_port *port, uint64_t header, void *buf,
+                                               size_t cap_bytes, struct velo_msg *msg)
+{
+    struct ring_rx *rx = port->current;
+    if (unlikely(!ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
+        return recv_slow(port, buf, cap_bytes, msg, 0); /* Finds it again, and refuses it. */
+    return recv_found(port, rx, buf, cap_bytes, msg);
+}
+
+/* The whole way for the usual case: a short message in the current ring. Each exit is a tail call. */
+hot_inline int recv_matched(struct velo_port *port, struct ring_rx *rx, uint64_t header, void *buf,
+                            size_t cap_bytes, struct velo_msg *msg)
+{
+    uint32_t len_bytes = ring_len(header);
+    if (unlikely((header & VELO_HEADER_EXTERNAL_MASK) || len_bytes > VELO_INLINE_BYTES ||
+                 len_bytes > cap_bytes))
+        return recv_long(port, header, buf, cap_bytes, msg);
+    ring_copy_small(buf, rx->slot + 1, len_bytes);
+    fill(msg, rx, len_bytes, ring_tag(header), buf);
+    return consume(port, rx, len_bytes);
+}
+
 int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg)
 {
-    if (likely(port && buf && recv_fast(port, buf, cap_bytes, msg)))
-        return VELO_OK;
+    if (likely(port && buf)) {
+        struct ring_rx *rx = port->current;
+        uint64_t header = order_read_header(rx->slot);
+        if (likely(ring_rx_match(rx, header)))
+            return recv_matched(port, rx, header, buf, cap_bytes, msg);
+    }
     int status = recv_slow(port, buf, cap_bytes, msg, 0);
     return status == VELO_TIMEOUT ? VELO_AGAIN : status;
 }
@@ -556,10 +547,12 @@ int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes, struct v
                    int64_t timeout_ns)
 {
     if (likely(port && buf && timeout_ns >= VELO_FOREVER)) {
-        if (recv_fast(port, buf, cap_bytes, msg))
-            return VELO_OK;
-        if (timeout_ns != 0 && spin_current(port) && recv_fast(port, buf, cap_bytes, msg))
-            return VELO_OK;
+        struct ring_rx *rx = port->current;
+        uint64_t header = order_read_header(rx->slot);
+        if (!ring_rx_match(rx, header))
+            header = timeout_ns != 0 ? spin_current(port, rx) : 0;
+        if (likely(header))
+            return recv_matched(port, rx, header, buf, cap_bytes, msg);
     }
     return recv_slow(port, buf, cap_bytes, msg, timeout_ns);
 }
@@ -575,7 +568,7 @@ static int peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeo
     struct ring_rx *rx = wait_message(port, timeout_ns);
     if (!rx)
         return VELO_TIMEOUT;
-    describe(port, rx, port->message.data, msg);
+    fill(msg, rx, port->message.len_bytes, port->message.tag, port->message.data);
     port->held = rx;
     port->current = &port->none; /* Sends the fast path to check_recv(). */
     return VELO_OK;
@@ -601,6 +594,5 @@ int velo_release(struct velo_port *port)
     struct ring_rx *rx = port->held;
     port->held = NULL;
     port->current = rx;
-    consume_found(port, rx);
-    return VELO_OK;
+    return consume_found(port, rx);
 }

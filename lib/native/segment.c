@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "segment.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -24,6 +25,7 @@
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct segment *registry;
 static uint32_t process_nonce;
+static bool swept;
 
 /* ---- process ---------------------------------------------------------------------------------- */
 
@@ -32,6 +34,7 @@ static void forget_after_fork(void)
 {
     registry = NULL;
     process_nonce = 0;
+    swept = false;
     pthread_mutex_init(&registry_lock, NULL);
 }
 
@@ -398,6 +401,47 @@ static int create_name(struct segment *segment)
                      segment->path);
 }
 
+static bool is_segment(int fd)
+{
+    uint64_t magic = 0;
+    return pread(fd, &magic, sizeof magic, 0) == (ssize_t)sizeof magic && magic == SEG_MAGIC;
+}
+
+static void sweep_name(const char *path)
+{
+    struct stat st;
+    int path_fd = path_open(path, &st);
+    if (path_fd < 0)
+        return;
+    if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && !registry_find(&st)) {
+        int fd = path_reopen(path_fd);
+        if (fd >= 0 && is_segment(fd))
+            (void)reclaim_locked(path, fd, &st);
+        if (fd >= 0)
+            close(fd);
+    }
+    close(path_fd);
+}
+
+/* Once in a process: remove what this user's dead processes have left, under any name, so that killed
+ * programs do not fill the file system. Registry lock held. */
+static void sweep(const char *dir)
+{
+    char path[PATH_MAX];
+    DIR *list = swept ? NULL : opendir(dir);
+    swept = true;
+    if (!list)
+        return;
+    for (struct dirent *entry = readdir(list); entry; entry = readdir(list)) {
+        if (strncmp(entry->d_name, "velo.", 5) != 0)
+            continue;
+        (void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
+        sweep_name(path);
+    }
+    closedir(list);
+    (void)velo_fail(VELO_OK, "%s", ""); /* A live segment is no failure of this call. */
+}
+
 int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
                uint32_t flags, struct segment **out)
 {
@@ -408,6 +452,7 @@ int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_s
     segment->shape = *shape;
     seg_path(segment->path, sizeof segment->path, domain, id);
     registry_acquire();
+    sweep(domain->dir);
     status = create_file(domain, segment);
     if (status == VELO_OK)
         status = create_contents(segment, id, flags);

@@ -60,7 +60,11 @@ static cold_path int notify_slow(struct velo_conn *conn)
             return VELO_OK;
     }
     ring_receiver(conn);
-    return peer_status(conn);
+    /* This message is out; what is wrong with the peer is told to the next one. */
+    conn->gone = peer_status(conn);
+    if (conn->gone)
+        conn->tx.limit = 0;
+    return VELO_OK;
 }
 
 /* After each publish. */
@@ -85,6 +89,8 @@ static int check_send(const struct velo_conn *conn, const void *buf, size_t len_
 {
     if (!conn || (!buf && len_bytes > 0))
         return VELO_ERR_ARG;
+    if (conn->gone)
+        return conn->gone;
     if (conn->reserved)
         return VELO_ERR_STATE;
     return len_bytes > ring_max_bytes((uint32_t)conn->tx.data_mask + 1) ? VELO_ERR_TOO_BIG : VELO_OK;
