@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "domain.h"
 
-#include <ctype.h>
 #include <grp.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,19 +11,18 @@
 
 static int domain_set_name(struct seg_domain *domain, const char *name)
 {
-    if (!name)
-        name = getenv("VELO_DOMAIN");
-    if (!name || !*name) {
+    const char *preset = getenv("VELO_DOMAIN");
+    if (!name && preset && *preset)
+        name = preset;
+    if (!name) {
         (void)snprintf(domain->name, sizeof domain->name, "u%u", (unsigned)geteuid());
         return VELO_OK;
     }
+    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     size_t len = strnlen(name, sizeof domain->name);
-    if (len >= sizeof domain->name)
-        return velo_fail(VELO_ERR_ARG, "the domain name is longer than 32 characters");
-    for (size_t i = 0; i < len; i++)
-        if (!isalnum((unsigned char)name[i]) && name[i] != '_' && name[i] != '-')
-            return velo_fail(VELO_ERR_ARG, "the domain name '%s' may hold only A-Z a-z 0-9 _ -",
-                             name);
+    if (len == 0 || len >= sizeof domain->name || strspn(name, allowed) != len)
+        return velo_fail(VELO_ERR_ARG,
+                         "the domain '%.40s' is no name; give 1 to 32 of A-Z a-z 0-9 _ -", name);
     memcpy(domain->name, name, len + 1);
     return VELO_OK;
 }

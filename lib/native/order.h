@@ -134,8 +134,8 @@ static inline uint64_t order_read_entry(const uint64_t *entry)
     return __atomic_load_n(entry, ORDER_A3);
 }
 
-/** Claim a free entry. Acquire on success pairs with the R3 that freed it: the ring is ours as its
- *  receiver left it. */
+/** Take over an entry that both sides may change: a sender claims a free one, a receiver refuses a
+ *  ready one. Acquire on success pairs with the R3 that freed it: the ring is as its receiver left it. */
 static inline bool order_claim_entry(uint64_t *entry, uint64_t expected, uint64_t desired)
 {
     return __atomic_compare_exchange_n(entry, &expected, desired, false, ORDER_A3, __ATOMIC_RELAXED);

@@ -14,6 +14,8 @@
 /* A polled ring is stale when others have brought so many messages since its last. */
 #define STALE_MESSAGES 256
 #define REAP_INTERVAL_NS NS_PER_S
+/* As timeout_ns, inside this file: a try, for which nothing there is VELO_AGAIN. */
+#define NO_WAIT INT64_MIN
 /* Polls between two looks at the clock: about a microsecond. */
 #define POLLS_PER_CLOCK 64
 /* Below this, spinning is given up; every so many waits it is tried again for so long. */
@@ -102,23 +104,31 @@ static void retire(struct velo_port *port, struct ring_rx *rx)
     free_entry(port, rx->index);
 }
 
-/* Never read this ring again. Its sender learns it when it rings or waits. */
+static void retire_refused(struct velo_port *port, struct ring_rx *rx)
+{
+    rx->mode = RX_ABSENT;
+    retire(port, rx);
+}
+
+/* Never read this ring again. Its sender learns it when it rings or waits; one that has left, or that
+ * leaves later, has the entry freed by end(). */
 static void refuse(struct velo_port *port, struct ring_rx *rx)
 {
+    uint64_t *entry = &port->segment->entries[rx->index];
     order_count(&port->shared->rx_errors, 1);
-    order_set_bell(&rx->shared->bell, BELL_RING);
-    uint64_t entry = order_read_entry(&port->segment->entries[rx->index]);
-    order_publish_entry(&port->segment->entries[rx->index],
-                        entry_pack(ENTRY_REFUSED, rx->source, entry_nonce(entry)));
-    wait_wake((const uint32_t *)&rx->shared->consumed);
     for (uint32_t i = 0; i < port->active_count; i++) {
         if (port->active[i] == rx) {
             port->cursor = i;
             deactivate(port, rx, RX_REFUSED);
-            return;
         }
     }
-    rx->mode = RX_REFUSED;
+    order_set_bell(&rx->shared->bell, BELL_RING);
+    uint64_t now = order_read_entry(entry);
+    if (entry_state(now) == ENTRY_READY && !rx->ending &&
+        order_claim_entry(entry, now, entry_pack(ENTRY_REFUSED, rx->source, entry_nonce(now))))
+        wait_wake((const uint32_t *)&rx->shared->consumed);
+    else
+        retire_refused(port, rx);
 }
 
 /* A sender that does not live, or says that it left. */
@@ -133,8 +143,7 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
         admit(port, index, entry);
     }
     if (rx->mode == RX_REFUSED) {
-        retire(port, rx);
-        rx->mode = RX_ABSENT;
+        retire_refused(port, rx);
         return;
     }
     rx->ending = true;
@@ -454,7 +463,7 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
 static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
 {
     struct ring_rx *rx = next_message(port);
-    if (rx || timeout_ns == 0)
+    if (rx || timeout_ns == 0 || timeout_ns == NO_WAIT)
         return rx;
     struct wait_clock clock = {.start_ns = 0, .timeout_ns = timeout_ns};
     rx = spin(port, &clock);
@@ -489,10 +498,9 @@ static int recv_found(struct velo_port *port, struct ring_rx *rx, void *buf, siz
     return consume_found(port, rx);
 }
 
-static int check_recv(const struct velo_port *port, const void *buf, size_t cap_bytes,
-                      int64_t timeout_ns)
+static int check_recv(const struct velo_port *port, const void *buf, size_t cap_bytes)
 {
-    if (!port || (!buf && cap_bytes > 0) || timeout_ns < VELO_FOREVER)
+    if (!port || (!buf && cap_bytes > 0))
         return VELO_ERR_ARG;
     return port->held ? VELO_ERR_STATE : VELO_OK;
 }
@@ -501,31 +509,34 @@ static int check_recv(const struct velo_port *port, const void *buf, size_t cap_
 static __attribute__((noinline)) int recv_slow(struct velo_port *port, void *buf, size_t cap_bytes,
                                                struct velo_msg *msg, int64_t timeout_ns)
 {
-    int status = check_recv(port, buf, cap_bytes, timeout_ns);
+    int status = check_recv(port, buf, cap_bytes);
     if (status)
         return status;
     struct ring_rx *rx = wait_message(port, timeout_ns);
-    return rx ? recv_found(port, rx, buf, cap_bytes, msg) : VELO_TIMEOUT;
+    if (!rx)
+        return timeout_ns == NO_WAIT ? VELO_AGAIN : VELO_TIMEOUT;
+    return recv_found(port, rx, buf, cap_bytes, msg);
 }
 
 /* A header in the current ring that is not a short message that fits. */
 static __attribute__((noinline)) int recv_long(struct velo_port *port, uint64_t header, void *buf,
-                                               size_t cap_bytes, struct velo_msg *msg)
+                                               size_t cap_bytes, struct velo_msg *msg,
+                                               int64_t timeout_ns)
 {
     struct ring_rx *rx = port->current;
     if (unlikely(!ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
-        return recv_slow(port, buf, cap_bytes, msg, 0); /* Finds it again, and refuses it. */
+        return recv_slow(port, buf, cap_bytes, msg, timeout_ns); /* Refuses it, and goes on. */
     return recv_found(port, rx, buf, cap_bytes, msg);
 }
 
 /* The whole way for the usual case: a short message in the current ring. Each exit is a tail call. */
 hot_inline int recv_matched(struct velo_port *port, struct ring_rx *rx, uint64_t header, void *buf,
-                            size_t cap_bytes, struct velo_msg *msg)
+                            size_t cap_bytes, struct velo_msg *msg, int64_t timeout_ns)
 {
     uint32_t len_bytes = ring_len(header);
     if (unlikely((header & VELO_HEADER_EXTERNAL_MASK) || len_bytes > VELO_INLINE_BYTES ||
                  len_bytes > cap_bytes))
-        return recv_long(port, header, buf, cap_bytes, msg);
+        return recv_long(port, header, buf, cap_bytes, msg, timeout_ns);
     ring_copy_small(buf, rx->slot + 1, len_bytes);
     fill(msg, rx, len_bytes, ring_tag(header), buf);
     return consume(port, rx, len_bytes);
@@ -537,22 +548,23 @@ int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct ve
         struct ring_rx *rx = port->current;
         uint64_t header = order_read_header(rx->slot);
         if (likely(ring_rx_match(rx, header)))
-            return recv_matched(port, rx, header, buf, cap_bytes, msg);
+            return recv_matched(port, rx, header, buf, cap_bytes, msg, NO_WAIT);
     }
-    int status = recv_slow(port, buf, cap_bytes, msg, 0);
-    return status == VELO_TIMEOUT ? VELO_AGAIN : status;
+    return recv_slow(port, buf, cap_bytes, msg, NO_WAIT);
 }
 
 int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg,
                    int64_t timeout_ns)
 {
-    if (likely(port && buf && timeout_ns >= VELO_FOREVER)) {
+    if (unlikely(timeout_ns < VELO_FOREVER))
+        return VELO_ERR_ARG;
+    if (likely(port && buf)) {
         struct ring_rx *rx = port->current;
         uint64_t header = order_read_header(rx->slot);
         if (!ring_rx_match(rx, header))
             header = timeout_ns != 0 ? spin_current(port, rx) : 0;
         if (likely(header))
-            return recv_matched(port, rx, header, buf, cap_bytes, msg);
+            return recv_matched(port, rx, header, buf, cap_bytes, msg, timeout_ns);
     }
     return recv_slow(port, buf, cap_bytes, msg, timeout_ns);
 }

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../error.h"
@@ -21,6 +22,8 @@
 #define LOCK_ENTRY(index) (LOCK_OWNER + 1 + (off_t)(index))
 
 #define CREATE_TRIES 64
+/* Younger ones may still tell a peer, or a person, what became of them. */
+#define SWEEP_AGE_S 3600
 
 static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct segment *registry;
@@ -161,6 +164,30 @@ int seg_header_check(const struct seg_header *header, size_t file_bytes, const c
 
 /* ---- memory ----------------------------------------------------------------------------------- */
 
+/* A failed system call on a segment: what it means to the caller. */
+static int system_failed(const char *what, const char *path)
+{
+    int error = errno;
+    switch (error) {
+    case ENOSPC:
+        return velo_fail(VELO_ERR_NO_SPACE, "no room to %s %s; clean or enlarge that file system", what,
+                         path);
+    case ENOMEM:
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory to %s %s", what, path);
+    case EACCES:
+    case EPERM:
+    case EROFS:
+    case ELOOP:
+    case ENOENT:
+    case ENOTDIR:
+        return velo_fail(VELO_ERR_ACCESS,
+                         "cannot %s %s: %s; set VELO_SHM_DIR to a directory of yours on tmpfs", what,
+                         path, strerror(error));
+    default:
+        return velo_fail(VELO_ERR_SYSTEM, "cannot %s %s: %s", what, path, strerror(error));
+    }
+}
+
 static int allocate(int fd, off_t at, size_t len, const char *path)
 {
     int error;
@@ -212,9 +239,7 @@ static int map(struct segment *segment)
     void *base = mmap(NULL, segment->shape.total_bytes, PROT_READ | PROT_WRITE,
                       MAP_SHARED | MAP_NORESERVE, segment->fd, 0);
     if (base == MAP_FAILED)
-        return velo_fail(errno == ENOMEM ? VELO_ERR_NO_MEMORY : VELO_ERR_SYSTEM,
-                         "mapping %zu bytes of %s: %s", segment->shape.total_bytes, segment->path,
-                         strerror(errno));
+        return system_failed("map", segment->path);
     segment->header = base;
     segment->entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
     return VELO_OK;
@@ -294,7 +319,7 @@ static int reclaim_locked(const char *path, int fd, const struct stat *st)
     int status = VELO_OK;
     if (stat(path, &now) == 0 && now.st_ino == st->st_ino && now.st_dev == st->st_dev &&
         unlink(path) != 0)
-        status = velo_fail(VELO_ERR_ACCESS, "cannot remove stale %s: %s", path, strerror(errno));
+        status = system_failed("remove the stale", path);
     lock_set(fd, LOCK_OWNER, F_UNLCK);
     return status;
 }
@@ -305,9 +330,7 @@ static int reclaim(const char *path)
     struct stat st;
     int path_fd = path_open(path, &st);
     if (path_fd < 0)
-        return errno == ENOENT ? VELO_OK
-                               : velo_fail(VELO_ERR_ACCESS, "cannot look at %s: %s", path,
-                                           strerror(errno));
+        return errno == ENOENT ? VELO_OK : system_failed("look at", path);
     int status;
     struct segment *mine = registry_find(&st);
     if (mine) {
@@ -322,7 +345,7 @@ static int reclaim(const char *path)
     } else {
         int fd = path_reopen(path_fd);
         if (fd < 0) {
-            status = velo_fail(VELO_ERR_ACCESS, "cannot open %s: %s", path, strerror(errno));
+            status = system_failed("open", path);
         } else {
             status = reclaim_locked(path, fd, &st);
             close(fd);
@@ -337,21 +360,13 @@ static int reclaim(const char *path)
 static int create_file(const struct seg_domain *domain, struct segment *segment)
 {
     segment->fd = open(domain->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (segment->fd < 0) {
-        if (errno == ENOSPC)
-            return velo_fail(VELO_ERR_NO_SPACE, "no room for another file in %s", domain->dir);
-        return velo_fail(VELO_ERR_ACCESS, "cannot create a segment in %s: %s; set VELO_SHM_DIR to "
-                                          "a writable directory on tmpfs",
-                         domain->dir, strerror(errno));
-    }
+    if (segment->fd < 0)
+        return system_failed("create a segment in", domain->dir);
     if (domain->shared && (fchown(segment->fd, (uid_t)-1, domain->gid) != 0 ||
                            fchmod(segment->fd, 0660) != 0))
-        return velo_fail(VELO_ERR_ACCESS, "cannot give %s to the group: %s", segment->path,
-                         strerror(errno));
+        return system_failed("give to the group", segment->path);
     if (ftruncate(segment->fd, (off_t)segment->shape.total_bytes) != 0)
-        return velo_fail(errno == ENOSPC || errno == EFBIG ? VELO_ERR_NO_SPACE : VELO_ERR_SYSTEM,
-                         "sizing %s to %zu bytes: %s", segment->path, segment->shape.total_bytes,
-                         strerror(errno));
+        return system_failed("size", segment->path);
     return allocate(segment->fd, 0, SEG_HEADER_BYTES + segment->shape.table_bytes, segment->path);
 }
 
@@ -375,7 +390,7 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
 
     struct stat st;
     if (fstat(segment->fd, &st) != 0 || !lock_set(segment->fd, LOCK_OWNER, F_WRLCK))
-        return velo_fail(VELO_ERR_SYSTEM, "cannot lock %s: %s", segment->path, strerror(errno));
+        return system_failed("lock", segment->path);
     segment->dev = st.st_dev;
     segment->ino = st.st_ino;
     segment->owned = true;
@@ -391,8 +406,7 @@ static int create_name(struct segment *segment)
         if (linkat(AT_FDCWD, name, AT_FDCWD, segment->path, AT_SYMLINK_FOLLOW) == 0)
             return VELO_OK;
         if (errno != EEXIST)
-            return velo_fail(errno == ENOSPC ? VELO_ERR_NO_SPACE : VELO_ERR_SYSTEM,
-                             "cannot name %s: %s", segment->path, strerror(errno));
+            return system_failed("name", segment->path);
         int status = reclaim(segment->path);
         if (status)
             return status;
@@ -413,7 +427,8 @@ static void sweep_name(const char *path)
     int path_fd = path_open(path, &st);
     if (path_fd < 0)
         return;
-    if (S_ISREG(st.st_mode) && st.st_uid == geteuid() && !registry_find(&st)) {
+    bool old = time(NULL) - st.st_ctime > SWEEP_AGE_S;
+    if (old && S_ISREG(st.st_mode) && st.st_uid == geteuid() && !registry_find(&st)) {
         int fd = path_reopen(path_fd);
         if (fd >= 0 && is_segment(fd))
             (void)reclaim_locked(path, fd, &st);
@@ -423,8 +438,8 @@ static void sweep_name(const char *path)
     close(path_fd);
 }
 
-/* Once in a process: remove what this user's dead processes have left, under any name, so that killed
- * programs do not fill the file system. Registry lock held. */
+/* Once in a process: remove what this user's dead processes left some time ago, under any name, so
+ * that killed programs do not fill the file system. Registry lock held. */
 static void sweep(const char *dir)
 {
     char path[PATH_MAX];
@@ -495,7 +510,7 @@ static int open_contents(struct segment *segment, int path_fd, const struct stat
     struct seg_header header;
     segment->fd = path_reopen(path_fd);
     if (segment->fd < 0)
-        return velo_fail(VELO_ERR_ACCESS, "cannot open %s: %s", segment->path, strerror(errno));
+        return system_failed("open", segment->path);
     ssize_t got = pread(segment->fd, &header, sizeof header, 0);
     if (got != (ssize_t)sizeof header)
         return velo_fail(VELO_ERR_CORRUPT, "%s is too short; remove it", segment->path);
@@ -515,7 +530,7 @@ static int open_locked(const struct seg_domain *domain, struct segment *segment,
             return velo_fail(VELO_ERR_NO_PEER, "%s does not exist: the peer has not opened that "
                                                "port, or not in this domain",
                              segment->path);
-        return velo_fail(VELO_ERR_ACCESS, "cannot look at %s: %s", segment->path, strerror(errno));
+        return system_failed("look at", segment->path);
     }
     int status = VELO_OK;
     struct segment *known = registry_find(&st);

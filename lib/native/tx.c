@@ -384,9 +384,13 @@ static int connect_segment(struct velo_conn *conn)
 int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
                  struct velo_conn **out)
 {
-    if (!port || !out || timeout_ns < VELO_FOREVER || VELO_ID_NODE(peer) >= VELO_NODES)
-        return velo_fail(VELO_ERR_ARG, "port or conn is NULL, the id is out of range, or the timeout "
-                                       "is negative");
+    if (!port || !out)
+        return velo_fail(VELO_ERR_ARG, "port or conn is NULL");
+    if (timeout_ns < VELO_FOREVER)
+        return velo_fail(VELO_ERR_ARG, "timeout_ns is %lld; give 0 or more, or VELO_FOREVER",
+                         (long long)timeout_ns);
+    if (VELO_ID_NODE(peer) >= VELO_NODES)
+        return velo_fail(VELO_ERR_ARG, "peer is %#x, which is no id; make one with VELO_ID()", peer);
     *out = NULL;
     struct velo_conn *conn = aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
     if (!conn)
