@@ -161,7 +161,9 @@ static void reap(struct velo_port *port)
             continue;
         if (state == ENTRY_ENDED) {
             end(port, i, entry);
-        } else if (!seg_sender_alive(port->segment, i, entry)) {
+        } else if (!seg_sender_alive(port->segment, i, entry) &&
+                   order_read_entry(&port->segment->entries[i]) == entry) {
+            /* A sender that leaves changes the entry before it gives up its lock. */
             order_count(&port->shared->rx_reclaimed, 1);
             end(port, i, entry);
         }
