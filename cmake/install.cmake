@@ -35,7 +35,7 @@ if(VELO_BUILD_BENCH)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/velo DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
             PATTERN __pycache__ EXCLUDE)
 endif()
-if(VELO_BUILD_TESTS)
+if(VELO_BUILD_TESTS AND VELO_BUILD_MAN AND NOT VELO_SANITIZE)
     add_test(NAME installed_package_builds_a_program
              COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_install ${PROJECT_BINARY_DIR})
 endif()

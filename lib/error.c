@@ -18,15 +18,9 @@ int velo_fail(int status, const char *format, ...)
     return status;
 }
 
-const char *velo_last_error(void)
-{
-    return last_error;
-}
+const char *velo_last_error(void) { return last_error; }
 
-const char *velo_version(void)
-{
-    return VELO_VERSION_STRING " abi " STRINGIFY(VELO_ABI_VERSION);
-}
+const char *velo_version(void) { return VELO_VERSION_STRING " abi " STRINGIFY(VELO_ABI_VERSION); }
 
 const char *velo_strerror(int status)
 {

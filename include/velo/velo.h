@@ -24,8 +24,8 @@
  * child must not use them; it opens its own.
  *
  * Every function returns VELO_OK (0) or a negative enum velo_status. VELO_AGAIN and VELO_TIMEOUT
- * are outcomes, not failures. After a failure on a cold path velo_last_error() holds a sentence that
- * says what happened and what to do.
+ * are outcomes, not failures. After a failure on a cold path velo_last_error() holds a sentence
+ * that says what happened and what to do.
  */
 #ifndef VELO_VELO_H
 #define VELO_VELO_H
@@ -66,7 +66,8 @@ enum velo_status {
 typedef uint32_t velo_id_t;
 
 /** The id of context @p vpid on node @p node. */
-#define VELO_ID(node, vpid) ((velo_id_t)(((uint32_t)(node) << VELO_ADDRESS_VPID_BITS) | (uint32_t)(vpid)))
+#define VELO_ID(node, vpid)                                                                        \
+    ((velo_id_t)(((uint32_t)(node) << VELO_ADDRESS_VPID_BITS) | (uint32_t)(vpid)))
 /** The node part of an id. */
 #define VELO_ID_NODE(id) ((uint32_t)(id) >> VELO_ADDRESS_VPID_BITS)
 /** The context part of an id. */
@@ -95,7 +96,8 @@ struct velo_port_attr {
     int vpid;
     /** Slots in each sender's ring: a power of two, 8 to 16384. Default 256. */
     uint32_t depth_slots;
-    /** Bytes for long messages in each sender's ring: a power of two, 16 KiB to 16 MiB. Default 64 KiB. */
+    /** Bytes for long messages in each sender's ring: a power of two, 16 KiB to 16 MiB. Default 64
+     * KiB. */
     uint32_t data_bytes;
     /** Senders that may be connected at once: 1 to VELO_CONNS_MAX. Default 1024. */
     uint32_t conns_max;
@@ -104,8 +106,7 @@ struct velo_port_attr {
 };
 
 /** Attributes that ask for the defaults and any free context of node 0. */
-#define VELO_PORT_ATTR_INIT                                                                        \
-    { NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL }
+#define VELO_PORT_ATTR_INIT {NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL}
 
 /** A message as it was received. */
 struct velo_msg {
@@ -255,8 +256,8 @@ VELO_API size_t velo_conn_max_bytes(const struct velo_conn *conn);
  * Send a message if there is room now.
  *
  * Up to VELO_INLINE_BYTES the message is one line, written once and published by its last store. No
- * system call, no lock, no allocation; an atomic operation only when the receiver asked to be woken.
- * The buffer is free for reuse on return.
+ * system call, no lock, no allocation; an atomic operation only when the receiver asked to be
+ * woken. The buffer is free for reuse on return.
  *
  * @param conn       The connection.
  * @param buf        Payload; may be NULL when len_bytes is 0.
@@ -328,7 +329,8 @@ VELO_API int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes
 VELO_API int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf);
 
 /**
- * Reserve room in the receiver's memory to build a message in place, waiting while the ring is full.
+ * Reserve room in the receiver's memory to build a message in place, waiting while the ring is
+ * full.
  *
  * @param conn       The connection.
  * @param len_bytes  The most that will be committed, 0 to velo_conn_max_bytes().
@@ -380,15 +382,16 @@ VELO_API int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag);
  * @source VELO paper, section 3 (the receiver polls a cached buffer in its own memory)
  * @see velo_recv_wait, velo_peek
  */
-VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg);
+VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes,
+                           struct velo_msg *msg);
 
 /**
  * Receive a message into a buffer, waiting for one.
  *
  * Spins for a while, then sleeps until a sender wakes it. How long it spins follows from how its
- * last waits ended: where spinning did not pay, it soon sleeps at once, so that ranks that outnumber
- * the cores do not starve each other. $VELO_SPIN_NS sets the longest spin (default 50,000; 0 sleeps
- * at once).
+ * last waits ended: where spinning did not pay, it soon sleeps at once, so that ranks that
+ * outnumber the cores do not starve each other. $VELO_SPIN_NS sets the longest spin (default
+ * 50,000; 0 sleeps at once).
  *
  * @param port        The port.
  * @param buf         Receives the payload; may be NULL when cap_bytes is 0.

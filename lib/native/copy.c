@@ -5,9 +5,9 @@
 
 #include <velo/spec.h>
 
-/* One line is two moves where the core has 32-byte vectors. A sanitizer's start-up does not stand the
- * dispatch at load time. */
-#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) &&        \
+/* One line is two moves where the core has 32-byte vectors. A sanitizer's start-up does not stand
+ * the dispatch at load time. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) &&      \
     defined(__GNUC__) && !defined(__clang__)
 #define for_each_core __attribute__((target_clones("avx2", "default")))
 #else

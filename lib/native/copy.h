@@ -6,8 +6,9 @@
  * memcpy() is made for memory that one core uses. Here every line written must be taken from the
  * other core and every line read must be fetched from it, and hardware prefetch that runs past the
  * end of a message steals lines that the other side is about to use. So a sender writes its lines
- * strictly upwards (prefetch then asks early for the lines of its next message), and a receiver reads
- * them downwards (prefetch then runs into messages it is done with). docs/PERFORMANCE.md has figures.
+ * strictly upwards (prefetch then asks early for the lines of its next message), and a receiver
+ * reads them downwards (prefetch then runs into messages it is done with). docs/PERFORMANCE.md has
+ * figures.
  */
 #ifndef VELO_NATIVE_COPY_H
 #define VELO_NATIVE_COPY_H

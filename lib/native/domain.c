@@ -18,7 +18,8 @@ static int domain_set_name(struct seg_domain *domain, const char *name)
         (void)snprintf(domain->name, sizeof domain->name, "u%u", (unsigned)geteuid());
         return VELO_OK;
     }
-    static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
+    static const char allowed[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
     size_t len = strnlen(name, sizeof domain->name);
     if (len == 0 || len >= sizeof domain->name || strspn(name, allowed) != len)
         return velo_fail(VELO_ERR_ARG,

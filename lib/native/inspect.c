@@ -105,8 +105,8 @@ static int by_id(const void *a, const void *b)
     return (x->view.id > y->view.id) - (x->view.id < y->view.id);
 }
 
-int velo_inspect_domain(const char *domain, int (*each)(void *arg, const struct velo_port_view *view),
-                        void *arg)
+int velo_inspect_domain(const char *domain,
+                        int (*each)(void *arg, const struct velo_port_view *view), void *arg)
 {
     struct seg_domain where = {0};
     int status = domain_init(&where, domain, NULL);

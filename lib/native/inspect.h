@@ -31,7 +31,7 @@ struct velo_port_view {
  * @param domain  NULL: $VELO_DOMAIN, else this user's.
  * @retval VELO_OK or what `each` returned; VELO_ERR_ARG, VELO_ERR_ACCESS, VELO_ERR_NO_MEMORY.
  */
-int velo_inspect_domain(const char *domain, int (*each)(void *arg, const struct velo_port_view *view),
-                        void *arg);
+int velo_inspect_domain(const char *domain,
+                        int (*each)(void *arg, const struct velo_port_view *view), void *arg);
 
 #endif

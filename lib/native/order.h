@@ -135,31 +135,36 @@ static inline uint64_t order_read_entry(const uint64_t *entry)
 }
 
 /** Take over an entry that both sides may change: a sender claims a free one, a receiver refuses a
- *  ready one. Acquire on success pairs with the R3 that freed it: the ring is as its receiver left it. */
+ *  ready one. Acquire on success pairs with the R3 that freed it: the ring is as its receiver left
+ * it. */
 static inline bool order_claim_entry(uint64_t *entry, uint64_t expected, uint64_t desired)
 {
-    return __atomic_compare_exchange_n(entry, &expected, desired, false, ORDER_A3, __ATOMIC_RELAXED);
+    return __atomic_compare_exchange_n(entry, &expected, desired, false, ORDER_A3,
+                                       __ATOMIC_RELAXED);
 }
 
-/* ---- edge 4: does the receiver poll this ring, or must it be rung? ---------------------------- */
+/* ---- edge 4: does the receiver poll this ring, or must it be rung? ----------------------------
+ */
 
-/** Sender, after each publish. Relaxed: order_all_fence() of a parking receiver (or the sender's own
- *  order_full_fence() where membarrier is missing) supplies the store-load order. */
+/** Sender, after each publish. Relaxed: order_all_fence() of a parking receiver (or the sender's
+ * own order_full_fence() where membarrier is missing) supplies the store-load order. */
 static inline uint32_t order_read_bell(const uint32_t *bell)
 {
     return __atomic_load_n(bell, __ATOMIC_RELAXED);
 }
 
-/** Receiver. Relaxed: to park, order_all_fence() follows; to poll, a late sight of it only costs the
- *  sender a needless ring. */
+/** Receiver. Relaxed: to park, order_all_fence() follows; to poll, a late sight of it only costs
+ * the sender a needless ring. */
 static inline void order_set_bell(uint32_t *bell, uint32_t value)
 {
     __atomic_store_n(bell, value, __ATOMIC_RELAXED);
 }
 
-/* ---- edge 5: the doorbell bits ---------------------------------------------------------------- */
+/* ---- edge 5: the doorbell bits ----------------------------------------------------------------
+ */
 
-/** Sender: set bits. Sequentially consistent: after the publish, and before the look at `sleeping`. */
+/** Sender: set bits. Sequentially consistent: after the publish, and before the look at `sleeping`.
+ */
 static inline void order_ring(uint64_t *bits, uint64_t mask)
 {
     __atomic_fetch_or(bits, mask, ORDER_SC(7));
@@ -202,10 +207,12 @@ static inline uint32_t order_read_sleeping(const uint32_t *sleeping)
     return __atomic_load_n(sleeping, ORDER_SC(10));
 }
 
-/* ---- edge 7: a sender that waits for room ----------------------------------------------------- */
+/* ---- edge 7: a sender that waits for room -----------------------------------------------------
+ */
 
 /** Sender: about to sleep. Sequentially consistent, against R2, a full fence and
- *  order_read_waiting() of the receiver; order_recheck_credit() and the kernel compare afterwards. */
+ *  order_read_waiting() of the receiver; order_recheck_credit() and the kernel compare afterwards.
+ */
 static inline void order_set_waiting(uint32_t *waiting, uint32_t value)
 {
     __atomic_store_n(waiting, value, ORDER_SC(11));
@@ -223,7 +230,8 @@ static inline uint64_t order_recheck_credit(const uint64_t *consumed)
     return __atomic_load_n(consumed, ORDER_SC(12));
 }
 
-/* ---- no edge ---------------------------------------------------------------------------------- */
+/* ---- no edge ----------------------------------------------------------------------------------
+ */
 
 /** Add to a counter that only this thread writes. Relaxed, and no RMW: readers want a value that is
  *  not torn, nothing more. */
@@ -244,7 +252,8 @@ static inline uint64_t order_counter(const uint64_t *counter)
     return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-/** A request flag from a sender to the receiver, read now and then. Relaxed: nothing hangs on it. */
+/** A request flag from a sender to the receiver, read now and then. Relaxed: nothing hangs on it.
+ */
 static inline void order_set_flag(uint32_t *flag, uint32_t value)
 {
     __atomic_store_n(flag, value, __ATOMIC_RELAXED);

@@ -90,7 +90,8 @@ int velo_port_open(const struct velo_port_attr *attr, struct velo_port **out)
     if (!out)
         return velo_fail(VELO_ERR_ARG, "port is NULL");
     *out = NULL;
-    struct velo_port *port = aligned_alloc(SEG_ALIGN, sizeof *port / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    struct velo_port *port =
+        aligned_alloc(SEG_ALIGN, sizeof *port / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
     if (!port)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     memset(port, 0, sizeof *port);
@@ -118,10 +119,7 @@ int velo_port_close(struct velo_port *port)
     return VELO_OK;
 }
 
-velo_id_t velo_port_id(const struct velo_port *port)
-{
-    return port->id;
-}
+velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }
 
 int velo_port_counters(struct velo_port *port, struct velo_counters *counters)
 {

@@ -18,7 +18,8 @@
 
 struct velo_port {
     /* What a poll needs comes first. */
-    struct ring_rx *current; /* The ring under the cursor; `none` if there is none, or while held. */
+    struct ring_rx
+        *current; /* The ring under the cursor; `none` if there is none, or while held. */
     struct seg_header *shared;
     uint64_t messages; /* Received so far; also the clock by which rings grow stale. */
     uint64_t bytes;    /* Payload of those. */
@@ -26,8 +27,8 @@ struct velo_port {
     uint32_t cursor;         /* The active ring to look at next. */
     struct ring_rx **active; /* Rings to look at: draining or polled. */
 
-    struct ring_rx none; /* Never has a message. */
-    struct ring_rx *held; /* By velo_peek(). */
+    struct ring_rx none;         /* Never has a message. */
+    struct ring_rx *held;        /* By velo_peek(). */
     struct ring_message message; /* The last one found off the fast path. */
     uint32_t polled_count;
     uint32_t waits; /* Waits that began with no spin budget. */
@@ -52,10 +53,10 @@ struct velo_conn {
     struct ring_tx tx;
     struct seg_header *header;
     uint32_t index;
-    bool fenced;            /* Fence between publish and bell: one side has no membarrier. */
-    bool reserved;          /* A reservation is open; tx.limit is 0 meanwhile. */
-    int gone;               /* Why nothing can be sent any more; tx.limit is 0 then. */
-    uint32_t again;         /* VELO_AGAIN in a row. */
+    bool fenced;    /* Fence between publish and bell: one side has no membarrier. */
+    bool reserved;  /* A reservation is open; tx.limit is 0 meanwhile. */
+    int gone;       /* Why nothing can be sent any more; tx.limit is 0 then. */
+    uint32_t again; /* VELO_AGAIN in a row. */
     size_t reserved_bytes;
     uint64_t reserved_at;
     uint64_t reserved_limit;

@@ -106,7 +106,8 @@ hot_inline void ring_copy_small(void *to, const void *from, size_t len)
     }
 }
 
-/* ---- sender ----------------------------------------------------------------------------------- */
+/* ---- sender -----------------------------------------------------------------------------------
+ */
 
 /** A sender's cursor. Private to it. */
 struct ring_tx {
@@ -130,10 +131,7 @@ hot_inline uint64_t *ring_tx_slot(const struct ring_tx *tx)
     return tx->slots + (tx->tail & tx->slot_mask) * SLOT_WORDS;
 }
 
-hot_inline bool ring_tx_has_slot(const struct ring_tx *tx)
-{
-    return tx->tail < tx->limit;
-}
+hot_inline bool ring_tx_has_slot(const struct ring_tx *tx) { return tx->tail < tx->limit; }
 
 /** Where len bytes would go in the data region: never across its end. */
 static inline uint64_t ring_tx_data_at(const struct ring_tx *tx, size_t len_bytes)
@@ -191,9 +189,10 @@ hot_inline void ring_tx_write_inline(struct ring_tx *tx, const void *buf, size_t
     ring_tx_publish(tx, slot, 0, len_bytes, tag);
 }
 
-/** Take the lines that the next long message will be written to from the receiver's cache now, while
- *  nobody waits for them, supposing it is as long as the last. Otherwise each of its stores would wait
- *  for its line in turn. (Slots must not be asked for: the receiver polls the next one.) */
+/** Take the lines that the next long message will be written to from the receiver's cache now,
+ * while nobody waits for them, supposing it is as long as the last. Otherwise each of its stores
+ * would wait for its line in turn. (Slots must not be asked for: the receiver polls the next one.)
+ */
 static inline void ring_tx_take_lines(const struct ring_tx *tx, size_t len_bytes)
 {
     size_t ahead = len_bytes < TAKE_AHEAD_BYTES ? len_bytes : TAKE_AHEAD_BYTES;
@@ -223,7 +222,8 @@ static inline void ring_tx_write_external(struct ring_tx *tx, const void *buf, s
     ring_tx_publish_external(tx, at, len_bytes, tag);
 }
 
-/* ---- receiver --------------------------------------------------------------------------------- */
+/* ---- receiver ---------------------------------------------------------------------------------
+ */
 
 /** How a receiver looks at a ring. */
 enum rx_mode {
@@ -267,8 +267,8 @@ static inline void ring_rx_seek(struct ring_rx *rx, uint64_t head)
 {
     rx->head = head;
     rx->slot = rx->shared->slots + (head & rx->slot_mask) * SLOT_WORDS;
-    rx->expect = VELO_HEADER_VALID_MASK | ((uint64_t)rx->source << VELO_HEADER_SOURCE_LSB) |
-                 ring_seq(head);
+    rx->expect =
+        VELO_HEADER_VALID_MASK | ((uint64_t)rx->source << VELO_HEADER_SOURCE_LSB) | ring_seq(head);
 }
 
 /** Step to the next slot. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receiving. A poll looks at the active rings: those polled for good, and those that rang and are not
- * empty yet. All others are parked: their senders set a doorbell bit after each message, and one
- * summary word tells whether any bit is set. So the cost of a poll follows the senders that are
+ * Receiving. A poll looks at the active rings: those polled for good, and those that rang and are
+ * not empty yet. All others are parked: their senders set a doorbell bit after each message, and
+ * one summary word tells whether any bit is set. So the cost of a poll follows the senders that are
  * busy, not those that are connected; and a receiver goes to sleep by parking everything.
  */
 #include <stdlib.h>
@@ -47,7 +47,8 @@ void rx_close(struct velo_port *port)
     free(port->rings);
 }
 
-/* ---- connections come and go ------------------------------------------------------------------ */
+/* ---- connections come and go ------------------------------------------------------------------
+ */
 
 static void activate(struct velo_port *port, struct ring_rx *rx)
 {
@@ -110,8 +111,8 @@ static void retire_refused(struct velo_port *port, struct ring_rx *rx)
     retire(port, rx);
 }
 
-/* Never read this ring again. Its sender learns it when it rings or waits; one that has left, or that
- * leaves later, has the entry freed by end(). */
+/* Never read this ring again. Its sender learns it when it rings or waits; one that has left, or
+ * that leaves later, has the entry freed by end(). */
 static void refuse(struct velo_port *port, struct ring_rx *rx)
 {
     uint64_t *entry = &port->segment->entries[rx->index];
@@ -170,7 +171,8 @@ static void reap(struct velo_port *port)
     }
 }
 
-/* ---- doorbells -------------------------------------------------------------------------------- */
+/* ---- doorbells --------------------------------------------------------------------------------
+ */
 
 static void rung(struct velo_port *port, uint32_t index)
 {
@@ -214,8 +216,7 @@ static void park(struct velo_port *port, bool all)
     bool any = false;
     for (uint32_t i = 0; i < port->active_count; i++) {
         struct ring_rx *rx = port->active[i];
-        if (rx->mode == RX_POLLED &&
-            (all || port->messages - rx->last_message >= STALE_MESSAGES)) {
+        if (rx->mode == RX_POLLED && (all || port->messages - rx->last_message >= STALE_MESSAGES)) {
             activate(port, rx);
             any = true;
         }
@@ -250,7 +251,8 @@ static void settle(struct velo_port *port, struct ring_rx *rx)
     }
 }
 
-/* ---- the poll --------------------------------------------------------------------------------- */
+/* ---- the poll ---------------------------------------------------------------------------------
+ */
 
 /* Bring the cursor back into the active set and make its ring the current one. */
 static void point(struct velo_port *port)
@@ -347,7 +349,8 @@ static int consume_found(struct velo_port *port, struct ring_rx *rx)
     return consume(port, rx, port->message.len_bytes);
 }
 
-/* ---- waiting ---------------------------------------------------------------------------------- */
+/* ---- waiting ----------------------------------------------------------------------------------
+ */
 
 /* What a wait knows of time. The clock is first read after about a microsecond of polling. */
 struct wait_clock {
@@ -360,7 +363,8 @@ static bool timed_out(const struct wait_clock *clock, int64_t now_ns)
     return clock->timeout_ns >= 0 && now_ns - clock->start_ns >= clock->timeout_ns;
 }
 
-/* How long to spin now. Where spinning has not paid for some time it is only probed now and then. */
+/* How long to spin now. Where spinning has not paid for some time it is only probed now and then.
+ */
 static int64_t spin_budget_ns(struct velo_port *port)
 {
     if (port->spin_ns > 0 || port->spin_max_ns == 0)
@@ -383,7 +387,8 @@ static void spin_failed(struct velo_port *port)
 }
 
 /* Spin on the current ring for about a microsecond, if it is the only one. Returns its next header,
- * or 0. Kept this tight because what is polled, and how, matters more than anything else to latency. */
+ * or 0. Kept this tight because what is polled, and how, matters more than anything else to
+ * latency. */
 hot_inline uint64_t spin_current(const struct velo_port *port, const struct ring_rx *rx)
 {
     const uint64_t *slot = rx->slot;
@@ -472,10 +477,11 @@ static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
     return likely(rx) ? rx : sleep_until(port, &clock);
 }
 
-/* ---- receive ---------------------------------------------------------------------------------- */
+/* ---- receive ----------------------------------------------------------------------------------
+ */
 
-hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t len_bytes, uint8_t tag,
-                     const void *data)
+hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t len_bytes,
+                     uint8_t tag, const void *data)
 {
     if (!msg)
         return;
@@ -531,7 +537,8 @@ static __attribute__((noinline)) int recv_long(struct velo_port *port, uint64_t 
     return recv_found(port, rx, buf, cap_bytes, msg);
 }
 
-/* The whole way for the usual case: a short message in the current ring. Each exit is a tail call. */
+/* The whole way for the usual case: a short message in the current ring. Each exit is a tail call.
+ */
 hot_inline int recv_matched(struct velo_port *port, struct ring_rx *rx, uint64_t header, void *buf,
                             size_t cap_bytes, struct velo_msg *msg, int64_t timeout_ns)
 {
@@ -571,7 +578,8 @@ int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes, struct v
     return recv_slow(port, buf, cap_bytes, msg, timeout_ns);
 }
 
-/* ---- receive in place ------------------------------------------------------------------------- */
+/* ---- receive in place -------------------------------------------------------------------------
+ */
 
 static int peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {

@@ -30,9 +30,11 @@ static struct segment *registry;
 static uint32_t process_nonce;
 static bool swept;
 
-/* ---- process ---------------------------------------------------------------------------------- */
+/* ---- process ----------------------------------------------------------------------------------
+ */
 
-/* A child owns none of its parent's ports, locks or connections: forget them (the mappings stay). */
+/* A child owns none of its parent's ports, locks or connections: forget them (the mappings stay).
+ */
 static void forget_after_fork(void)
 {
     registry = NULL;
@@ -41,10 +43,7 @@ static void forget_after_fork(void)
     pthread_mutex_init(&registry_lock, NULL);
 }
 
-static void process_init(void)
-{
-    pthread_atfork(NULL, NULL, forget_after_fork);
-}
+static void process_init(void) { pthread_atfork(NULL, NULL, forget_after_fork); }
 
 static void registry_acquire(void)
 {
@@ -53,10 +52,7 @@ static void registry_acquire(void)
     pthread_mutex_lock(&registry_lock);
 }
 
-static void registry_release(void)
-{
-    pthread_mutex_unlock(&registry_lock);
-}
+static void registry_release(void) { pthread_mutex_unlock(&registry_lock); }
 
 uint32_t seg_process_nonce(void)
 {
@@ -70,7 +66,8 @@ uint32_t seg_process_nonce(void)
     return nonce;
 }
 
-/* ---- locks ------------------------------------------------------------------------------------ */
+/* ---- locks ------------------------------------------------------------------------------------
+ */
 
 static bool lock_set(int fd, off_t at, short type)
 {
@@ -111,17 +108,12 @@ int seg_owner_status(const struct segment *segment)
                                                                  : VELO_ERR_PEER_CLOSED;
 }
 
-/* ---- shape ------------------------------------------------------------------------------------ */
+/* ---- shape ------------------------------------------------------------------------------------
+ */
 
-static bool is_power_of_two(uint32_t value)
-{
-    return value != 0 && (value & (value - 1)) == 0;
-}
+static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
-static size_t round_up(size_t value, size_t unit)
-{
-    return (value + unit - 1) / unit * unit;
-}
+static size_t round_up(size_t value, size_t unit) { return (value + unit - 1) / unit * unit; }
 
 int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
                    uint32_t conns_max)
@@ -130,16 +122,16 @@ int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_
         return velo_fail(VELO_ERR_ARG, "depth_slots is %u; give a power of two from 8 to 16384",
                          depth_slots);
     if (!is_power_of_two(data_bytes) || data_bytes < 16384 || data_bytes > (16u << 20))
-        return velo_fail(VELO_ERR_ARG, "data_bytes is %u; give a power of two from 16 KiB to 16 MiB",
-                         data_bytes);
+        return velo_fail(VELO_ERR_ARG,
+                         "data_bytes is %u; give a power of two from 16 KiB to 16 MiB", data_bytes);
     if (conns_max < 1 || conns_max > VELO_CONNS_MAX)
         return velo_fail(VELO_ERR_ARG, "conns_max is %u; give 1 to %u", conns_max, VELO_CONNS_MAX);
     shape->depth_slots = depth_slots;
     shape->data_bytes = data_bytes;
     shape->conns_max = conns_max;
     shape->table_bytes = round_up((size_t)conns_max * sizeof(uint64_t), SEG_HEADER_BYTES);
-    shape->ring_bytes = sizeof(struct seg_ring) + (size_t)depth_slots * VELO_LINE_BYTES +
-                        data_bytes + SEG_ALIGN;
+    shape->ring_bytes =
+        sizeof(struct seg_ring) + (size_t)depth_slots * VELO_LINE_BYTES + data_bytes + SEG_ALIGN;
     shape->total_bytes = round_up(
         SEG_HEADER_BYTES + shape->table_bytes + conns_max * shape->ring_bytes, SEG_HEADER_BYTES);
     return VELO_OK;
@@ -158,11 +150,13 @@ int seg_header_check(const struct seg_header *header, size_t file_bytes, const c
                          (unsigned long long)VELO_SPEC_HASH);
     if (seg_shape_init(shape, header->depth_slots, header->data_bytes, header->conns_max) ||
         shape->ring_bytes != header->ring_bytes || shape->total_bytes != file_bytes)
-        return velo_fail(VELO_ERR_CORRUPT, "%s has sizes that do not fit together; remove it", path);
+        return velo_fail(VELO_ERR_CORRUPT, "%s has sizes that do not fit together; remove it",
+                         path);
     return VELO_OK;
 }
 
-/* ---- memory ----------------------------------------------------------------------------------- */
+/* ---- memory -----------------------------------------------------------------------------------
+ */
 
 /* A failed system call on a segment: what it means to the caller. */
 static int system_failed(const char *what, const char *path)
@@ -170,8 +164,8 @@ static int system_failed(const char *what, const char *path)
     int error = errno;
     switch (error) {
     case ENOSPC:
-        return velo_fail(VELO_ERR_NO_SPACE, "no room to %s %s; clean or enlarge that file system", what,
-                         path);
+        return velo_fail(VELO_ERR_NO_SPACE, "no room to %s %s; clean or enlarge that file system",
+                         what, path);
     case ENOMEM:
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory to %s %s", what, path);
     case EACCES:
@@ -181,8 +175,8 @@ static int system_failed(const char *what, const char *path)
     case ENOENT:
     case ENOTDIR:
         return velo_fail(VELO_ERR_ACCESS,
-                         "cannot %s %s: %s; set VELO_SHM_DIR to a directory of yours on tmpfs", what,
-                         path, strerror(error));
+                         "cannot %s %s: %s; set VELO_SHM_DIR to a directory of yours on tmpfs",
+                         what, path, strerror(error));
     default:
         return velo_fail(VELO_ERR_SYSTEM, "cannot %s %s: %s", what, path, strerror(error));
     }
@@ -267,7 +261,8 @@ static struct segment *segment_new(int *status)
     return segment;
 }
 
-/* ---- names ------------------------------------------------------------------------------------ */
+/* ---- names ------------------------------------------------------------------------------------
+ */
 
 void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id)
 {
@@ -355,15 +350,16 @@ static int reclaim(const char *path)
     return status;
 }
 
-/* ---- create ----------------------------------------------------------------------------------- */
+/* ---- create -----------------------------------------------------------------------------------
+ */
 
 static int create_file(const struct seg_domain *domain, struct segment *segment)
 {
     segment->fd = open(domain->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
     if (segment->fd < 0)
         return system_failed("create a segment in", domain->dir);
-    if (domain->shared && (fchown(segment->fd, (uid_t)-1, domain->gid) != 0 ||
-                           fchmod(segment->fd, 0660) != 0))
+    if (domain->shared &&
+        (fchown(segment->fd, (uid_t)-1, domain->gid) != 0 || fchmod(segment->fd, 0660) != 0))
         return system_failed("give to the group", segment->path);
     if (ftruncate(segment->fd, (off_t)segment->shape.total_bytes) != 0)
         return system_failed("size", segment->path);
@@ -494,7 +490,8 @@ void seg_retire(struct segment *segment)
     registry_release();
 }
 
-/* ---- open ------------------------------------------------------------------------------------- */
+/* ---- open -------------------------------------------------------------------------------------
+ */
 
 /* Only our own segments, or those of the group that we, too, opened our port to: else anyone could
  * place a file where we look for a peer. */
@@ -527,8 +524,9 @@ static int open_locked(const struct seg_domain *domain, struct segment *segment,
     int path_fd = path_open(segment->path, &st);
     if (path_fd < 0) {
         if (errno == ENOENT)
-            return velo_fail(VELO_ERR_NO_PEER, "%s does not exist: the peer has not opened that "
-                                               "port, or not in this domain",
+            return velo_fail(VELO_ERR_NO_PEER,
+                             "%s does not exist: the peer has not opened that "
+                             "port, or not in this domain",
                              segment->path);
         return system_failed("look at", segment->path);
     }

@@ -14,9 +14,9 @@
  * connection ends. A ring is an odd number of lines long, so that equal slots of different rings
  * fall into different cache sets.
  *
- * Who lives is told by the kernel: a process holds a POSIX record lock on one byte beyond the file's
- * end for the port it owns and for each entry it sends on. The locks go with the process, are not
- * inherited by fork(), and work across PID namespaces.
+ * Who lives is told by the kernel: a process holds a POSIX record lock on one byte beyond the
+ * file's end for the port it owns and for each entry it sends on. The locks go with the process,
+ * are not inherited by fork(), and work across PID namespaces.
  */
 #ifndef VELO_NATIVE_SEGMENT_H
 #define VELO_NATIVE_SEGMENT_H
@@ -113,15 +113,9 @@ static inline enum entry_state entry_state(uint64_t entry)
     return (enum entry_state)(entry & 0xff);
 }
 
-static inline velo_id_t entry_source(uint64_t entry)
-{
-    return (velo_id_t)((entry >> 16) & 0xffff);
-}
+static inline velo_id_t entry_source(uint64_t entry) { return (velo_id_t)((entry >> 16) & 0xffff); }
 
-static inline uint32_t entry_nonce(uint64_t entry)
-{
-    return (uint32_t)(entry >> 32);
-}
+static inline uint32_t entry_nonce(uint64_t entry) { return (uint32_t)(entry >> 32); }
 
 /** Sizes that follow from a port's attributes. Each side keeps its own checked copy. */
 struct seg_shape {
@@ -168,7 +162,8 @@ int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out
 void seg_retire(struct segment *segment);
 /** Give up one reference. */
 void seg_put(struct segment *segment);
-/** VELO_OK while the owner lives, else VELO_ERR_PEER_CLOSED or VELO_ERR_PEER_DEAD. A system call. */
+/** VELO_OK while the owner lives, else VELO_ERR_PEER_CLOSED or VELO_ERR_PEER_DEAD. A system call.
+ */
 int seg_owner_status(const struct segment *segment);
 /** Take the lock of an entry; false if another process has it. */
 bool seg_lock_entry(const struct segment *segment, uint32_t index);

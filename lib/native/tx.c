@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sending. The hot path writes one slot of the connection's own ring and looks at one word that says
- * whether the receiver polls that ring. Everything else (no credit, a receiver to be rung, a peer
- * that is gone) is out of line.
+ * Sending. The hot path writes one slot of the connection's own ring and looks at one word that
+ * says whether the receiver polls that ring. Everything else (no credit, a receiver to be rung, a
+ * peer that is gone) is out of line.
  */
 #include <stdlib.h>
 
@@ -21,13 +21,15 @@
 /* Between our processes the lock of an entry excludes; between our threads this does. */
 static pthread_mutex_t claim_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- ringing ---------------------------------------------------------------------------------- */
+/* ---- ringing ----------------------------------------------------------------------------------
+ */
 
 static void ring_bits(struct velo_conn *conn)
 {
     order_ring(&conn->header->bells[conn->index / 64], UINT64_C(1) << conn->index % 64);
     VELO_HOOK(HOOK_RING_BIT);
-    order_ring_summary(&conn->header->summary, UINT32_C(1) << conn->index / SEG_CONNS_PER_SUMMARY_BIT);
+    order_ring_summary(&conn->header->summary, UINT32_C(1)
+                                                   << conn->index / SEG_CONNS_PER_SUMMARY_BIT);
     VELO_HOOK(HOOK_RING_SUMMARY);
 }
 
@@ -46,8 +48,9 @@ static int peer_status(const struct velo_conn *conn)
         return velo_fail(VELO_ERR_PEER_CLOSED, "the peer closed its port");
     uint64_t entry = order_read_entry(&conn->segment->entries[conn->index]);
     if (unlikely(entry_state(entry) == ENTRY_REFUSED))
-        return velo_fail(VELO_ERR_CORRUPT, "the receiver found a damaged message on this connection "
-                                           "and refuses it; disconnect and connect again");
+        return velo_fail(VELO_ERR_CORRUPT,
+                         "the receiver found a damaged message on this connection "
+                         "and refuses it; disconnect and connect again");
     return VELO_OK;
 }
 
@@ -76,7 +79,8 @@ hot_inline int notify(struct velo_conn *conn)
     return notify_slow(conn);
 }
 
-/* ---- room ------------------------------------------------------------------------------------- */
+/* ---- room -------------------------------------------------------------------------------------
+ */
 
 static bool has_room(const struct velo_conn *conn, size_t len_bytes)
 {
@@ -93,7 +97,8 @@ static int check_send(const struct velo_conn *conn, const void *buf, size_t len_
         return conn->gone;
     if (conn->reserved)
         return VELO_ERR_STATE;
-    return len_bytes > ring_max_bytes((uint32_t)conn->tx.data_mask + 1) ? VELO_ERR_TOO_BIG : VELO_OK;
+    return len_bytes > ring_max_bytes((uint32_t)conn->tx.data_mask + 1) ? VELO_ERR_TOO_BIG
+                                                                        : VELO_OK;
 }
 
 static int corrupt_credits(void)
@@ -160,7 +165,8 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
     }
 }
 
-/* ---- send ------------------------------------------------------------------------------------- */
+/* ---- send -------------------------------------------------------------------------------------
+ */
 
 static int write_message(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
 {
@@ -171,7 +177,8 @@ static int write_message(struct velo_conn *conn, const void *buf, size_t len_byt
     return notify(conn);
 }
 
-static cold_path int try_send_slow(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+static cold_path int try_send_slow(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                                   uint8_t tag)
 {
     int status = check_send(conn, buf, len_bytes);
     if (status == VELO_OK)
@@ -179,7 +186,8 @@ static cold_path int try_send_slow(struct velo_conn *conn, const void *buf, size
     return status ? status : write_message(conn, buf, len_bytes, tag);
 }
 
-static cold_path int send_slow(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+static cold_path int send_slow(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                               uint8_t tag)
 {
     int status = check_send(conn, buf, len_bytes);
     if (status == VELO_OK)
@@ -209,7 +217,8 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
     return notify(conn);
 }
 
-/* ---- in place --------------------------------------------------------------------------------- */
+/* ---- in place ---------------------------------------------------------------------------------
+ */
 
 static int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
@@ -263,7 +272,8 @@ int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
     return notify(conn);
 }
 
-/* ---- connect ---------------------------------------------------------------------------------- */
+/* ---- connect ----------------------------------------------------------------------------------
+ */
 
 /* Take the first free entry: the lock first, so that a claimed entry without one is a dead one. */
 static bool claim(struct velo_conn *conn)
@@ -310,10 +320,11 @@ static int claim_or_wait(struct velo_conn *conn)
     int64_t deadline_ns = wait_now_ns() + TABLE_WAIT_NS;
     while (!claim(conn)) {
         if (wait_now_ns() > deadline_ns)
-            return velo_fail(VELO_ERR_FULL,
-                             "all %u connections of the peer are taken; open its port with a larger "
-                             "conns_max",
-                             conn->segment->shape.conns_max);
+            return velo_fail(
+                VELO_ERR_FULL,
+                "all %u connections of the peer are taken; open its port with a larger "
+                "conns_max",
+                conn->segment->shape.conns_max);
         order_set_flag(&conn->header->reap_request, 1);
         order_ring_summary(&conn->header->summary, 1);
         wait_wake(&conn->header->summary);
@@ -381,8 +392,7 @@ static int connect_segment(struct velo_conn *conn)
     return status;
 }
 
-int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
-                 struct velo_conn **out)
+int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, struct velo_conn **out)
 {
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or conn is NULL");
@@ -390,9 +400,11 @@ int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
         return velo_fail(VELO_ERR_ARG, "timeout_ns is %lld; give 0 or more, or VELO_FOREVER",
                          (long long)timeout_ns);
     if (VELO_ID_NODE(peer) >= VELO_NODES)
-        return velo_fail(VELO_ERR_ARG, "peer is %#x, which is no id; make one with VELO_ID()", peer);
+        return velo_fail(VELO_ERR_ARG, "peer is %#x, which is no id; make one with VELO_ID()",
+                         peer);
     *out = NULL;
-    struct velo_conn *conn = aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    struct velo_conn *conn =
+        aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
     if (!conn)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     memset(conn, 0, sizeof *conn);

@@ -299,7 +299,8 @@ def c_header(spec: Spec, source: str) -> str:
         "",
     ]
     constants = [
-        ("VELO_ABI_VERSION", f"{spec.abi}u", "Raised when a layout changes incompatibly."),
+        # No suffix: it is also printed, as part of the version string.
+        ("VELO_ABI_VERSION", f"{spec.abi}", "Raised when a layout changes incompatibly."),
         (
             "VELO_SPEC_HASH",
             f"UINT64_C(0x{spec.hash:016x})",
