@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# A thin front door: each target is a few commands that can also be typed by hand.
+
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PREFIX ?= /usr/local
+# Where `make install` puts files before they move to PREFIX; empty on a user's own machine.
+DESTDIR ?=
+export DESTDIR
+
+python := .venv/bin/python
+sanitizers := asan tsan
+
+.PHONY: help setup build run test lint format bench nightly man install clean
+
+help: ## List the targets.
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: ## Install what building and running need (apt packages, private Python environment).
+	@scripts/setup
+
+build: setup ## Build the library, the velo command and the examples into build/.
+	@scripts/build --without-tests release
+
+run: setup ## See two processes exchange messages: measure for under two minutes, write a report.
+	@scripts/build --without-tests release
+	@build/bin/velo perf suite --json build/run.json
+	@build/bin/velo report build/run.json -o build/report.html
+	@echo "The report is $(CURDIR)/build/report.html"
+
+test: ## Run all tests: release build, sanitizer builds, Python tools.
+	@scripts/setup test
+	@scripts/build release $(sanitizers)
+	@for preset in release $(sanitizers); do ctest --preset "$$preset"; done
+	@$(python) -m pytest
+
+lint: ## Check format, static analysis, and which folder depends on which.
+	@scripts/setup test lint
+	@scripts/build --configure-only release
+	@scripts/lint
+
+format: ## Rewrite C and Python sources in the project's format.
+	@scripts/setup lint
+	@scripts/lint --fix
+
+bench: ## Measure velo and its peers, interleaved; takes several minutes.
+	@scripts/setup bench
+	@scripts/build --without-tests release
+	@build/bin/velo bench --json build/bench.json
+	@build/bin/velo report build/bench.json -o build/bench.html
+	@echo "The report is $(CURDIR)/build/bench.html"
+
+nightly: ## Run the long tests that `make test` leaves out.
+	@scripts/setup test
+	@scripts/build release
+	@ctest --preset nightly
+
+man: setup ## Build the man pages into build/man.
+	@scripts/build --without-tests release
+	@echo "Read them with: man -M $(CURDIR)/build/man velo_send"
+
+install: setup ## Install into PREFIX (default /usr/local).
+	@scripts/build --without-tests release
+	@cmake --install build --prefix "$(PREFIX)"
+
+clean: ## Remove everything built; the Python environment stays.
+	@rm -rf build

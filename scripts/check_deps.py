@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Check the rules of the house that no compiler checks.
+
+Dependencies point one way (docs/ARCHITECTURE.md), atomics live in one file, every source file names
+its licence, an example stays short. Prints one line a violation and fails if there is any.
+"""
+
+import argparse
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+# Which areas a folder's sources may include from, beside its own; the longest match counts. "spec"
+# is the generated <velo/spec.h>.
+MAY_INCLUDE = {
+    "include": {"spec"},
+    "lib": {"include", "spec"},
+    "bench": {"include", "spec"},
+    "examples": {"include", "spec"},
+    "mpi": {"include", "spec"},
+    "ofi": {"include", "spec"},
+    "sim": {"spec"},
+    "driver": {"spec"},
+    # One suite for every engine: it must not know the inside of any.
+    "tests/conformance": {"include", "spec", "tests"},
+    "tests": {"include", "spec", "lib"},
+}
+# A file that may reach one header more, and why.
+EXCEPTIONS = {
+    ("bench/info.c", "lib/native/inspect.h"): "looks at segments without a port of its own",
+}
+# System headers that only these areas may include.
+SYSTEM_HEADERS = {"mpi.h": {"mpi", "bench"}, "linux/module.h": {"driver"}}
+# Where a quoted name may lie if not beside the file.
+INCLUDE_ROOTS = ("include", "lib", "tests/support", "bench", "mpi", "ofi", "sim", "driver")
+
+ATOMICS_HOME = "lib/native/order.h"
+ATOMICS = re.compile(
+    r"__atomic_\w+|__sync_\w+|\batomic_\w+|\b_Atomic\b|\b(?:__)?asm(?:__)?\b"
+    r"|\b_mm_(?:pause|[lms]fence)\b|__builtin_ia32_(?:pause|[lms]fence)\b|\bstdatomic\.h\b"
+)
+EXAMPLE_LINES_MAX = 70
+SPDX = "SPDX-License-Identifier: Apache-2.0"
+SPDX_WITHIN_LINES = 3
+SOURCE_SUFFIXES = {
+    ".c", ".h", ".cpp", ".hpp", ".sv", ".svh", ".py", ".cmake", ".toml", ".pml", ".j2", ".in",
+}  # fmt: skip
+SOURCE_NAMES = {"CMakeLists.txt", "Makefile"}
+SKIPPED_FOLDERS = {"build", "__pycache__", "corpus"}
+
+
+def source_files(root: Path) -> Iterator[Path]:
+    """Every source file below `root`, as a path relative to it; generated folders are left out."""
+    for path in sorted(root.iterdir()):
+        hidden = path.name.startswith(".") and path.name != ".ci"
+        if hidden or path.name in SKIPPED_FOLDERS or path.is_symlink():
+            continue
+        if path.is_dir():
+            yield from (path.relative_to(root) / below for below in source_files(path))
+        elif path.suffix in SOURCE_SUFFIXES or path.name in SOURCE_NAMES or _is_script(path):
+            yield path.relative_to(root)
+
+
+def _is_script(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(2) == b"#!"
+
+
+def _without_comments(text: str) -> str:
+    """C source with comments and string contents blanked; line numbers stay."""
+
+    def blank(match: re.Match[str]) -> str:
+        return re.sub(r"[^\n]", " ", match[0])
+
+    # An include's name is a string too, and must stay readable.
+    token = r'^[ \t]*#[ \t]*include[^\n]*|/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"'
+    return re.sub(
+        token,
+        lambda match: match[0] if match[0].lstrip().startswith("#") else blank(match),
+        text,
+        flags=re.DOTALL | re.MULTILINE,
+    )
+
+
+def _included_from(root: Path, file: Path, name: str, quoted: bool) -> Path | None:
+    """The file of this tree that an #include reaches; None for one of the system."""
+    if name == "velo/spec.h":
+        return Path("spec/velo.toml")
+    folders = [Path(folder) for folder in INCLUDE_ROOTS]
+    for folder in [file.parent, *folders] if quoted else folders:
+        candidate = root / folder / name
+        if candidate.is_file():
+            return candidate.resolve().relative_to(root.resolve())
+    return None
+
+
+def _area(path: Path, rules: dict[str, set[str]]) -> str:
+    """The longest folder of `path` that has a rule, else its first folder."""
+    folders = [str(parent) for parent in path.parents]
+    return next((folder for folder in folders if folder in rules), path.parts[0])
+
+
+def check_includes(root: Path, file: Path, text: str) -> Iterator[tuple[int, str]]:
+    area = _area(file, MAY_INCLUDE)
+    if area not in MAY_INCLUDE:
+        return
+    for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', text, re.MULTILINE):
+        line = text.count("\n", 0, match.start(2)) + 1
+        name = match[2]
+        target = _included_from(root, file, name, quoted=match[1] == '"')
+        if target is None:
+            users = SYSTEM_HEADERS.get(name)
+            if users is not None and file.parts[0] not in users:
+                yield line, f"{file.parts[0]} must not include <{name}>"
+            continue
+        own = target.is_relative_to(area)
+        allowed = target.parts[0] in MAY_INCLUDE[area]
+        if not own and not allowed and (str(file), str(target)) not in EXCEPTIONS:
+            yield line, f"{area} must not include {target}; see docs/ARCHITECTURE.md"
+
+
+def check_atomics(file: Path, text: str) -> Iterator[tuple[int, str]]:
+    if file.parts[0] != "lib" or str(file) == ATOMICS_HOME:
+        return
+    for match in ATOMICS.finditer(text):
+        line = text.count("\n", 0, match.start()) + 1
+        yield line, f"{match[0]}: atomics, fences and assembly belong in {ATOMICS_HOME}"
+
+
+def violations(root: Path) -> Iterator[str]:
+    """Every violation below `root`, as file:line: message."""
+    for file in source_files(root):
+        text = (root / file).read_text(encoding="utf-8", errors="replace")
+        lines = text.splitlines()
+        found: list[tuple[int, str]] = []
+        if not any(SPDX in line for line in lines[:SPDX_WITHIN_LINES]) and text.strip():
+            found.append((1, f"the first lines lack '{SPDX}'"))
+        if file.suffix in (".c", ".h", ".cpp", ".hpp"):
+            code = _without_comments(text)
+            found += check_includes(root, file, code)
+            found += check_atomics(file, code)
+        if file.parts[0] == "examples" and file.suffix == ".c" and len(lines) > EXAMPLE_LINES_MAX:
+            found.append((len(lines), f"an example has at most {EXAMPLE_LINES_MAX} lines"))
+        for line, message in sorted(found):
+            yield f"{file}:{line}: {message}"
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("root", type=Path, nargs="?", default=Path(__file__).parents[1])
+    found = list(violations(parser.parse_args(argv).root))
+    for violation in found:
+        print(violation)
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
