@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The processes of a measurement: forked and pinned by the parent, which sleeps meanwhile; meeting
+ * at one barrier; and taken down together, with their ports, when one fails or the user has enough.
+ */
+#ifndef VELO_BENCH_HARNESS_H
+#define VELO_BENCH_HARNESS_H
+
+#include "limit.h"
+#include "options.h"
+#include "plan.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The raw limits on one side of a batch. */
+struct bracket {
+    double hop_ns;  /* half round trip of the one-line ping-pong; tells near from far */
+    double ring_ns; /* the bare ring polled plainly, and with PAUSE; where the mode measures them */
+    double ring_pause_ns;
+    double limit; /* the reference that the mode's figure is compared with */
+};
+
+/* What one pair found in a batch. */
+struct finding {
+    _Alignas(LINE_BYTES) struct bracket before;
+    struct bracket after;
+    double value;
+};
+
+/* Waits in a futex after a short spin, so that it serves more ranks than there are cores. */
+struct barrier {
+    _Alignas(LINE_BYTES) _Atomic uint32_t arrived;
+    _Atomic uint32_t sleepers;
+    _Alignas(LINE_BYTES) _Atomic uint32_t generation;
+    uint32_t parties;
+    uint32_t spins;
+};
+
+/* What all processes of a run share, beside the limit areas. */
+struct shared {
+    struct barrier barrier;
+    _Alignas(LINE_BYTES) _Atomic uint64_t progress; /* steps done; the parent watches it move */
+    _Atomic uint32_t failed;                        /* who writes `error` */
+    char error[1024];
+    unsigned dropped;              /* batches during which the cores moved; rank 0 writes it */
+    uint64_t spent_ns[POINTS_MAX]; /* written by rank 0 between barriers */
+    struct finding finding[PAIRS_MAX];
+};
+
+/* One process's (and on the sending side, one thread's) place in the run. */
+struct rank {
+    const struct options *options;
+    const struct plan *plan;
+    struct shared *shared;
+    unsigned index;
+    unsigned pair;
+    unsigned side; /* 0 measures and, in pair 0, reports; 1 answers or sends */
+    struct limit limit;
+    struct limit_futex futex;
+    uint64_t step_begin_ns;
+};
+
+/* Run `body` in each rank. Returns an exit code; *dropped is how many batches were dropped. */
+int harness_run(const struct options *options, const struct plan *plan,
+                void (*body)(struct rank *rank), unsigned *dropped);
+
+/* End the run with a sentence that the parent prints. Any thread of any rank. */
+_Noreturn void rank_fail(int exit_code, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Wait for all parties. */
+void rank_barrier(struct rank *rank);
+
+/* Pin the calling thread to one of the allowed cores, round robin. */
+void rank_pin(const struct options *options, unsigned index);
+
+/* False when the step's point has used up its time; all ranks agree. */
+bool step_begin(struct rank *rank, const struct step *step);
+
+/* Where this rank's pair writes what it found. */
+static inline struct finding *step_finding(struct rank *rank)
+{
+    return &rank->shared->finding[rank->pair];
+}
+
+/* After the last measurement: everybody waits, then rank 0 reports `metric` over all pairs. */
+struct report {
+    const char *metric;
+    const char *limit_name;
+    bool sum;  /* over the pairs; else the mean */
+    bool ring; /* the brackets hold the bare ring too */
+};
+/* The value reported; NAN when the batch was dropped or this is not rank 0. */
+double step_end(struct rank *rank, const struct step *step, const struct report *report);
+
+#endif

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the machine can do, measured without the library: the references that velo's figures are
+ * divided by.
+ *
+ * Two processes, side 0 and side 1, call the same function at the same time; side 0 measures, and
+ * the value returned on side 1 means nothing. They share one struct limit_area, an anonymous
+ * mapping made before the fork.
+ */
+#ifndef VELO_BENCH_LIMIT_H
+#define VELO_BENCH_LIMIT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define LINE_BYTES 64u
+#define LIMIT_COPY_BYTES_MIN 4096u /* Below, starting the copy is what one would measure. */
+#define LIMIT_COPY_BYTES_MAX (1024u * 1024u)
+#define LIMIT_STREAM_SLOTS 256u
+#define LIMIT_RING_SLOTS_MAX 64u
+#define LIMIT_RINGS 3u
+
+/* One cache line; word 0 is the sequence word where there is one. */
+struct line {
+    _Alignas(LINE_BYTES) _Atomic uint64_t word[LINE_BYTES / sizeof(uint64_t)];
+};
+
+struct limit_area {
+    struct line pingpong;                                    /* written by both sides in turn */
+    struct line handover;                                    /* written by both sides in turn */
+    struct line ring[LIMIT_RINGS][2][LIMIT_RING_SLOTS_MAX];  /* [..][s] written by side s */
+    struct line stream[LIMIT_STREAM_SLOTS];                  /* written by side 1 */
+    struct line stream_credit;                               /* written by side 0 */
+    _Alignas(4096) unsigned char copy[LIMIT_COPY_BYTES_MAX]; /* written by side 1 */
+};
+
+/* One side's view; the positions go on from call to call, so nothing is ever reset. */
+struct limit {
+    struct limit_area *area;
+    unsigned side;
+    uint64_t pingpong_seq;
+    uint64_t handover_seq;
+    uint64_t ring_tx[LIMIT_RINGS];
+    uint64_t ring_rx[LIMIT_RINGS];
+    uint64_t stream_pos;
+    uint64_t stream_credit; /* side 1: the credit it last read */
+    unsigned char *local;   /* side 0: where copies go */
+};
+
+struct limit_area *limit_area_new(void);
+void limit_attach(struct limit *limit, struct limit_area *area, unsigned side);
+
+/* Slots of the bare rings that are tried; the first is the one called THE bare ring. */
+extern const unsigned limit_ring_slots[LIMIT_RINGS];
+
+/* One cache line, written by both sides in turn. Plain spinning is the latency reference. */
+double limit_pingpong_half_rtt_ns(struct limit *limit, unsigned round_trips, bool pause);
+
+/* Two rings, one a direction, of 64-byte slots: one payload word, then the sequence word. */
+double limit_ring_half_rtt_ns(struct limit *limit, unsigned ring, unsigned round_trips, bool pause);
+
+/* One line an element from side 1 to side 0, which gives credit back each quarter of the ring. */
+double limit_stream_msgs_per_s(struct limit *limit, unsigned msgs, unsigned payload_words,
+                               bool pause);
+
+/* memcpy on side 0 out of a buffer that side 1 has just written. */
+double limit_copy_bytes_per_s(struct limit *limit, size_t size_bytes, unsigned rounds);
+
+/* --- the ring of processes ------------------------------------------------------------------- */
+
+#define LIMIT_FUTEX_BOX_WORDS 64u /* Tokens that one box can hold. */
+
+/* A mailbox of the futex ring; written by the rank before its owner. */
+struct limit_futex_box {
+    _Alignas(LINE_BYTES) _Atomic uint32_t sent; /* the futex: messages put in so far */
+    _Alignas(LINE_BYTES) uint64_t word[LIMIT_FUTEX_BOX_WORDS];
+};
+
+struct limit_futex {
+    struct limit_futex_box *boxes;
+    unsigned rank;
+    unsigned ranks;
+    uint32_t received;
+    uint32_t sent;
+};
+
+struct limit_futex_box *limit_futex_boxes_new(unsigned ranks);
+
+/* Pass `tokens` tokens round `laps` times, waiting in FUTEX_WAIT only. All ranks call it. */
+double limit_futex_ring_hops_per_s(struct limit_futex *futex, unsigned laps, unsigned tokens);
+
+#endif

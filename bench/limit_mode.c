@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The raw limits by themselves. In this mode limit_name tells which limit a sample is of; its
+ * limit_before and limit_after are the reference of its kind, measured around it: the plain
+ * one-line ping-pong for times, the 8-byte stream for rates, the copy itself for copies.
+ */
+#include "modes.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define RAW_ROUND_TRIPS 1000u
+#define RAW_MSGS 50000u
+#define RAW_COPIES 31u
+
+static double hop(struct rank *rank)
+{
+    return limit_pingpong_half_rtt_ns(&rank->limit, RAW_ROUND_TRIPS, false);
+}
+
+static double stream8(struct rank *rank)
+{
+    double plain = limit_stream_msgs_per_s(&rank->limit, RAW_MSGS, 1, false);
+    double paused = limit_stream_msgs_per_s(&rank->limit, RAW_MSGS, 1, true);
+    return fmax(plain, paused);
+}
+
+/* The class of what side 0 has just measured; a move of the cores drops it. */
+static void report(struct rank *rank, struct sample *sample, double hop_before, double hop_after)
+{
+    double near_ns = rank->options->near_ns;
+    if (rank->index != 0) {
+        return;
+    }
+    if ((hop_before < near_ns) != (hop_after < near_ns)) {
+        rank->shared->dropped++;
+        return;
+    }
+    sample->near = hop_before < near_ns;
+    sample->senders = 1;
+    emit_sample(rank->options, sample);
+}
+
+static void times(struct rank *rank, unsigned batch)
+{
+    struct sample sample = {.metric = "half_rtt_ns", .size_bytes = 8, .batch = batch};
+    double before = hop(rank);
+    sample.limit_name = "pingpong";
+    sample.value = hop(rank);
+    double after = sample.limit_after = hop(rank);
+    sample.limit_before = before;
+    report(rank, &sample, before, after);
+
+    before = after;
+    sample.limit_name = "pingpong_pause";
+    sample.value = limit_pingpong_half_rtt_ns(&rank->limit, RAW_ROUND_TRIPS, true);
+    sample.limit_before = before;
+    after = sample.limit_after = hop(rank);
+    report(rank, &sample, before, after);
+
+    for (unsigned variant = 0; variant < 2 * LIMIT_RINGS; variant++) {
+        char name[32];
+        bool pause = variant % 2 == 0;
+        unsigned ring = variant / 2;
+        snprintf(name, sizeof name, "ring%u%s", limit_ring_slots[ring], pause ? "_pause" : "");
+        before = after;
+        sample.limit_name = name;
+        sample.value = limit_ring_half_rtt_ns(&rank->limit, ring, RAW_ROUND_TRIPS, pause);
+        sample.limit_before = before;
+        after = sample.limit_after = hop(rank);
+        report(rank, &sample, before, after);
+    }
+}
+
+static void rates(struct rank *rank, unsigned batch)
+{
+    static const struct {
+        const char *name;
+        unsigned words;
+        bool pause;
+    } variants[] = {{"stream8", 1, false},
+                    {"stream8_pause", 1, true},
+                    {"stream56", 7, false},
+                    {"stream56_pause", 7, true}};
+    struct sample sample = {.metric = "rate_msgs_per_s", .batch = batch};
+    double hop_before = hop(rank), before = stream8(rank);
+    for (unsigned i = 0; i < sizeof variants / sizeof variants[0]; i++) {
+        sample.limit_name = variants[i].name;
+        sample.size_bytes = variants[i].words * sizeof(uint64_t);
+        sample.value =
+            limit_stream_msgs_per_s(&rank->limit, RAW_MSGS, variants[i].words, variants[i].pause);
+        sample.limit_before = before;
+        before = sample.limit_after = stream8(rank);
+        double hop_after = hop(rank);
+        report(rank, &sample, hop_before, hop_after);
+        hop_before = hop_after;
+    }
+}
+
+static void copies(struct rank *rank, unsigned batch)
+{
+    static const size_t sizes[] = {4096, 16384, 65536, LIMIT_COPY_BYTES_MAX};
+    struct sample sample = {
+        .metric = "bandwidth_bytes_per_s", .limit_name = "peer_copy", .batch = batch};
+    double hop_before = hop(rank);
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        sample.size_bytes = sizes[i];
+        sample.limit_before = limit_copy_bytes_per_s(&rank->limit, sizes[i], RAW_COPIES);
+        sample.value = limit_copy_bytes_per_s(&rank->limit, sizes[i], RAW_COPIES);
+        sample.limit_after = limit_copy_bytes_per_s(&rank->limit, sizes[i], RAW_COPIES);
+        double hop_after = hop(rank);
+        report(rank, &sample, hop_before, hop_after);
+        hop_before = hop_after;
+    }
+}
+
+void limit_run(struct rank *rank)
+{
+    for (unsigned i = 0; i < rank->plan->steps_count; i++) {
+        const struct step *step = &rank->plan->steps[i];
+        if (!step_begin(rank, step)) {
+            continue;
+        }
+        times(rank, step->batch);
+        rates(rank, step->batch);
+        copies(rank, step->batch);
+        rank_barrier(rank);
+        if (rank->index == 0) {
+            rank->shared->spent_ns[step->point] += now_ns() - rank->step_begin_ns;
+            atomic_fetch_add(&rank->shared->progress, 1);
+        }
+    }
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What velo-perf can measure: each function runs in every rank. */
+#ifndef VELO_BENCH_MODES_H
+#define VELO_BENCH_MODES_H
+
+#include "clock.h"
+#include "emit.h"
+#include "endpoint.h"
+#include "harness.h"
+
+/* Samples of one batch of limit_run(): 2 ping-pongs, 6 rings, 4 streams, 4 copies. */
+#define LIMIT_MODE_SAMPLES 16u
+
+void limit_run(struct rank *rank);
+void latency_run(struct rank *rank);
+void rate_run(struct rank *rank);
+void bandwidth_run(struct rank *rank);
+void ring_run(struct rank *rank);
+
+#endif
