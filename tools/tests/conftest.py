@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures that several test files share."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+FAKE = Path(__file__).with_name("fake_perf.py")
+
+
+@pytest.fixture
+def fake_perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Puts fake_perf.py in velo-perf's place; returns the file in which it logs its calls."""
+    libexec = tmp_path / "libexec"
+    libexec.mkdir()
+    program = libexec / "velo-perf"
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
+    program.chmod(0o755)
+    log = tmp_path / "calls.log"
+    monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
+    monkeypatch.setenv("FAKE_LOG", str(log))
+    return log

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The dependency check: each kind of violation is found where it is."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CHECK = ROOT / "scripts" / "check_deps.py"
+SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
+
+# A small tree without a violation; each case adds or replaces one file.
+CLEAN = {
+    "spec/velo.toml": "# SPDX-License-Identifier: Apache-2.0\n",
+    "include/velo/velo.h": SPDX + "#include <velo/spec.h>\n",
+    "lib/error.h": SPDX,
+    "lib/native/order.h": SPDX + "static int x = __atomic_load_n(p, 0);\n",
+    "lib/native/tx.c": SPDX + '#include "error.h"\n#include "order.h"\n/* atomic_x, __asm__ */\n',
+    "bench/clock.h": SPDX,
+    "bench/main.c": SPDX + '#include <velo/velo.h>\n#include "clock.h"\nint x = __atomic_y;\n',
+    "examples/short.c": SPDX + "#include <velo/velo.h>\n" + "\n" * 68,
+    "tests/support/test.h": SPDX,
+    "tests/conformance/a.c": SPDX + '#include "test.h"\n#include <velo/velo.h>\n',
+    "tests/fuzz/f.c": SPDX + '#include "native/order.h"\n',
+    "tools/velo/a.py": "# SPDX-License-Identifier: Apache-2.0\n",
+    "build/generated.c": "no licence here\n",
+}
+
+
+def run(root: Path, files: dict[str, str]) -> tuple[int, list[str]]:
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, CHECK, root], capture_output=True, text=True, check=False
+    )
+    assert done.stderr == ""
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_a_clean_tree_passes(tmp_path: Path):
+    assert run(tmp_path, CLEAN) == (0, [])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "expected"),
+    [
+        ("lib/a.c", '#include "../bench/clock.h"\n', "a.c:2: lib must not include bench/clock.h"),
+        ("lib/a.c", '#include "clock.h"\n', "a.c:2: lib must not include bench/clock.h"),
+        ("lib/a.c", "#include <mpi.h>\n", "a.c:2: lib must not include <mpi.h>"),
+        ("lib/a.c", "\n#  include <test.h>\n", "a.c:3: lib must not include tests/support/test.h"),
+        ("bench/a.c", '#include "native/order.h"\n', "a.c:2: bench must not include lib/native"),
+        ("examples/a.c", "#include <error.h>\n", "a.c:2: examples must not include lib/error.h"),
+        ("tests/conformance/b.c", '#include "error.h"\n', "b.c:2: tests/conformance must not"),
+        ("sim/a.cpp", "#include <velo/velo.h>\n", "a.cpp:2: sim must not include include/velo"),
+        ("lib/a.c", "int x = __atomic_load_n(p, 5);\n", "a.c:2: __atomic_load_n: atomics, fences"),
+        ("lib/a.c", "#include <stdatomic.h>\n", "a.c:2: stdatomic.h: atomics"),
+        ("lib/a.h", "\n_mm_pause();\n", "a.h:3: _mm_pause: atomics"),
+        ("lib/a.h", '__asm__ volatile("");\n', "a.h:2: __asm__: atomics"),
+        ("lib/native/b.c", 'char *s = "/*"; asm("");\n', "b.c:2: asm: atomics"),
+        ("examples/long.c", "\n" * 70, "long.c:71: an example has at most 70 lines"),
+    ],
+)
+def test_a_violation_is_found_in_its_place(tmp_path: Path, name: str, text: str, expected: str):
+    code, lines = run(tmp_path, {**CLEAN, name: SPDX + text})
+    assert code == 1
+    assert len(lines) == 1
+    assert lines[0].startswith(f"{Path(name).parent}/{expected}")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("lib/a.c", "int x;\n"),
+        ("tools/velo/b.py", "x = 1\n"),
+        ("scripts/tool", "#!/bin/sh\n"),
+        ("lib/CMakeLists.txt", "project(x)\n"),
+        ("lib/b.h", "/* one */\n/* two */\n/* three */\n" + SPDX),
+    ],
+)
+def test_a_source_file_without_a_licence_line_is_found(tmp_path: Path, name: str, text: str):
+    code, lines = run(tmp_path, {**CLEAN, name: text})
+    assert code == 1
+    assert lines == [f"{name}:1: the first lines lack 'SPDX-License-Identifier: Apache-2.0'"]

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The spec generator: its output is right in C, and a contradictory spec is refused."""
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from velo import specgen
+
+ROOT = Path(__file__).resolve().parents[2]
+SPEC = (ROOT / "spec" / "velo.toml").read_text(encoding="utf-8")
+
+SMALL = """
+[version]
+abi = 7
+[address]
+n_bits = 20
+t_bits = 16
+page_bits = 12
+[[address.field]]
+name = "offset"
+lsb = 0
+bits = 6
+doc = "Offset."
+[[address.field]]
+name = "vpid"
+lsb = 12
+bits = 4
+doc = "Context."
+[[address.field]]
+name = "node"
+lsb = 16
+bits = 4
+doc = "Node."
+[line]
+bytes = 64
+header_bytes = 8
+[[header.field]]
+name = "valid"
+lsb = 0
+bits = 1
+doc = "One."
+[[header.field]]
+name = "reserved"
+lsb = 1
+bits = 15
+doc = "Zero."
+[[header.field]]
+name = "wide"
+lsb = 16
+bits = 48
+doc = "The rest."
+"""
+
+
+def changed(old: str, new: str) -> str:
+    """SMALL with one place changed; fails if that place is gone, so that no case tests nothing."""
+    assert SMALL.count(old) == 1, old
+    return SMALL.replace(old, new)
+
+
+def test_the_small_spec_is_accepted():
+    spec = specgen.parse(SMALL)
+    assert (spec.abi, spec.nodes, spec.vpids) == (7, 16, 16)
+    assert [field.name for field in spec.header] == ["valid", "reserved", "wide"]
+    assert spec.header[2].mask == 0xFFFF_FFFF_FFFF_0000
+
+
+def test_the_shipped_spec_keeps_the_papers_address_map():
+    spec = specgen.parse(SPEC)
+    assert (spec.n_bits, spec.t_bits, spec.page_bits) == (28, 20, 12)
+    assert spec.nodes * spec.vpids == 65536
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (changed("lsb = 1\nbits = 15", "lsb = 1\nbits = 16"), r'"wide": starts at bit 16, inside'),
+        (changed("lsb = 1\nbits = 15", "lsb = 1\nbits = 14"), r"header: bit 15 is in no field"),
+        (changed("bits = 48", "bits = 49"), r'"wide": ends at bit 64, above 63'),
+        (changed("lsb = 16\nbits = 48", "lsb = 64\nbits = 48"), r"lsb must be 0 to 63: 64"),
+        (changed("bits = 48", "bits = 0"), r"bits must be 1 to 64: 0"),
+        (changed("bits = 48", "bits = true"), r"bits must be 1 to 64: True"),
+        (
+            changed('"node"\nlsb = 16\nbits = 4', '"node"\nlsb = 16\nbits = 5'),
+            r'"node": ends at bit 20',
+        ),
+        (changed("lsb = 12\nbits = 4", "lsb = 12\nbits = 3"), r'"vpid": .* lsb = 12, bits = 4'),
+        (changed("lsb = 0\nbits = 6", "lsb = 0\nbits = 13"), r'"vpid": starts at bit 12, inside'),
+        (changed('name = "vpid"', 'name = "context"'), r"\"vpid\" is missing"),
+        (changed('"offset"\nlsb = 0\nbits = 6', '"x"\nlsb = 7\nbits = 6'), r'inside "x"'),
+        (changed('name = "valid"', 'name = "ready"'), r"\"valid\", .* is missing"),
+        (changed('name = "wide"', 'name = "reserved"'), r"the name is used twice"),
+        (changed('name = "wide"', 'name = "Wide"'), r"lower-case C identifier"),
+        (changed('doc = "The rest."', 'doc = "The rest"'), r"doc must be a sentence"),
+        (changed('doc = "The rest."', 'doc = "No */ here."'), r"must not end a C comment"),
+        (changed('doc = "The rest."', ""), r'"wide": add the missing key doc'),
+        (changed("abi = 7", "abi = 0"), r"version: abi must be 1 to"),
+        (changed("abi = 7", "abi = 7\nminor = 1"), r"version: remove the unknown key minor"),
+        (changed("[line]\nbytes = 64", "[line]\nbytes = 96"), r"bytes must be a power of two"),
+        (changed("header_bytes = 8", "header_bytes = 16"), r"header_bytes must be 8 to 8"),
+        (changed("t_bits = 16", "t_bits = 20"), r"t_bits must be 2 to 19"),
+        (changed("page_bits = 12", "page_bits = 16"), r"page_bits must be 1 to 15"),
+        (changed("[version]\nabi = 7", ""), r"add the missing key version"),
+        (changed("[version]", "[versions]"), r"add the missing key version"),
+        (changed("abi = 7", "abi = "), r"not TOML"),
+    ],
+)
+def test_a_spec_that_contradicts_itself_is_refused(text: str, message: str):
+    with pytest.raises(specgen.SpecError, match=message):
+        specgen.parse(text)
+
+
+def test_the_hash_follows_the_layout_and_nothing_else():
+    hash_of = lambda text: specgen.parse(text).hash  # noqa: E731
+    first, second = SMALL.index("[[header.field]]"), SMALL.rindex("[[header.field]]")
+    reordered = SMALL[:first] + SMALL[second:] + SMALL[first:second]
+    assert hash_of(reordered) == hash_of(SMALL)
+    assert hash_of(changed("The rest.", "What is left.")) == hash_of(SMALL)
+    assert hash_of(changed('name = "wide"', 'name = "width"')) != hash_of(SMALL)
+    assert hash_of(changed("abi = 7", "abi = 8")) != hash_of(SMALL)
+
+
+def build_and_run(tmp_path: Path, spec: str, body: str) -> None:
+    """Compile a program against the header of `spec`, all warnings on; its asserts must hold."""
+    (tmp_path / "velo.toml").write_text(spec, encoding="utf-8")
+    header = tmp_path / "velo" / "spec.h"
+    assert specgen.main([str(tmp_path / "velo.toml"), "-o", str(header)]) == 0
+    source = tmp_path / "check.c"
+    includes = "#include <assert.h>\n#include <velo/spec.h>\n"
+    source.write_text(f"{includes}int main(void) {{ {body} return 0; }}\n", encoding="utf-8")
+    program = tmp_path / "check"
+    warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wpedantic", "-Werror"]
+    subprocess.run(
+        ["cc", "-std=c11", *warnings, f"-I{tmp_path}", "-o", program, source], check=True
+    )
+    subprocess.run([program], check=True)
+
+
+def test_packing_and_unpacking_in_c_agree(tmp_path: Path):
+    build_and_run(
+        tmp_path,
+        SPEC,
+        """
+        uint64_t h = velo_header_pack(1, 0xab, 0xcdef, 0x1234, 0x5678);
+        assert(h == UINT64_C(0x56781234cdefab03));
+        assert(velo_header_valid(h) == 1 && velo_header_external(h) == 1);
+        assert(velo_header_reserved(h) == 0 && velo_header_tag(h) == 0xab);
+        assert(velo_header_len(h) == 0xcdef && velo_header_source(h) == 0x1234);
+        assert(velo_header_seq(h) == 0x5678);
+        assert(velo_header_pack(0, 0, 0, 0, 0) != 0);
+        assert(velo_address_pack(0, 7, 3, 2) == 0x2031c0);
+        assert(velo_address_vpid(0x2031c0) == 3 && velo_address_node(0x2031c0) == 2);
+        """,
+    )
+
+
+def test_a_value_too_wide_for_its_field_does_not_spill(tmp_path: Path):
+    build_and_run(
+        tmp_path,
+        SPEC,
+        "assert(velo_header_pack(0xff, 0, 0, 0, 0) == 3); assert(velo_address_pack(0xff, 0, 0, 0)"
+        " == 0x3f);",
+    )
+
+
+def test_every_width_gets_a_type_that_holds_it(tmp_path: Path):
+    build_and_run(
+        tmp_path,
+        SMALL,
+        "assert(velo_header_wide(velo_header_pack(UINT64_C(0xfedcba987654))) =="
+        " UINT64_C(0xfedcba987654));",
+    )
+
+
+def test_an_unchanged_header_is_not_written_again(tmp_path: Path):
+    spec, header = tmp_path / "velo.toml", tmp_path / "spec.h"
+    spec.write_text(SMALL, encoding="utf-8")
+    assert specgen.main([str(spec), "-o", str(header)]) == 0
+    written_ns = header.stat().st_mtime_ns
+    assert specgen.main([str(spec), "-o", str(header)]) == 0
+    assert header.stat().st_mtime_ns == written_ns
+
+
+def test_the_reference_page_lists_every_field(tmp_path: Path):
+    page = tmp_path / "docs" / "layout.md"
+    assert specgen.main([str(ROOT / "spec/velo.toml"), "--format", "md", "-o", str(page)]) == 0
+    text = page.read_text(encoding="utf-8")
+    spec = specgen.parse(SPEC)
+    for field in (*spec.address, *spec.header):
+        assert re.search(rf"^\| {field.msb}:{field.lsb} \| `{field.name}` \|", text, re.MULTILINE)
+
+
+def test_mistakes_are_reported_without_a_traceback(tmp_path: Path, capsys):
+    output = ["-o", str(tmp_path / "spec.h")]
+    assert specgen.main([str(tmp_path / "absent.toml"), *output]) == 1
+    assert "cannot read" in capsys.readouterr().err
+    bad = tmp_path / "bad.toml"
+    bad.write_text("[version]\nabi = 1\n", encoding="utf-8")
+    assert specgen.main([str(bad), *output]) == 1
+    assert capsys.readouterr().err.startswith(f"{bad}: top level: add the missing key")
+    assert not (tmp_path / "spec.h").exists()

@@ -1,0 +1,102 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo top` and `velo info` over a stand-in for velo-info."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from velo import top
+from velo.cli import main
+
+
+def port(vpid: int, rx_msgs: int, pid: int = 100, alive: bool = True) -> dict[str, Any]:
+    counters = dict.fromkeys(
+        ("rx_msgs", "rx_bytes", "rx_doorbells", "rx_sleeps", "rx_errors", "rx_conns",
+         "rx_reclaimed", "tx_msgs", "tx_bytes", "tx_again", "tx_sleeps", "tx_conns"), 0,
+    )  # fmt: skip
+    counters |= {"rx_msgs": rx_msgs, "rx_bytes": 8 * rx_msgs}
+    return {"id": vpid, "node": 0, "vpid": vpid, "pid": pid, "alive": alive, "counters": counters,
+            "memory_bytes": 123_000}  # fmt: skip
+
+
+def look(time_ns: int, *ports: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "engine": "native",
+        "version": "0.1.0 abi 1",
+        "spec_hash": "00ff",
+        "time_ns": time_ns,
+        "domain": "tested",
+        "machine": {"cpus": [0, 1], "cache_line_bytes": 64, "membarrier": True,
+                    "shm_dir": "/dev/shm", "shm_size_bytes": 1 << 30, "shm_free_bytes": 1 << 29},
+        "ports": list(ports),
+    }  # fmt: skip
+
+
+@pytest.fixture
+def fake_info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """velo-info that finds one live and one dead port, and 1,000 messages more at each look."""
+    looks = [look(i * 500_000_000, port(0, 1000 * i), port(7, 5, alive=False)) for i in (1, 2)]
+    once = json.dumps(looks[0])
+    program = tmp_path / "velo-info"
+    program.write_text(
+        f"#!{sys.executable}\nimport sys, time\n"
+        f"lines = {[json.dumps(x) for x in looks]!r}\n"
+        "if 'bad/name' in sys.argv:\n"
+        "    sys.exit('velo-info: the domain name may hold only letters')\n"
+        "if '--watch-ms' not in sys.argv:\n"
+        f"    print({once!r})\n"
+        "    sys.exit()\n"
+        "for line in lines:\n"
+        "    print(line, flush=True)\n"
+        "time.sleep(100)\n"
+    )
+    program.chmod(0o755)
+    monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path))
+
+
+def test_rates_are_what_the_counters_grew_by_in_a_second() -> None:
+    found = top.rates(look(0, port(0, 100)), look(500_000_000, port(0, 1100)))
+    assert found == {0: {"rx_msgs": 2000, "rx_bytes": 16000, "tx_msgs": 0, "tx_bytes": 0}}
+
+
+def test_a_port_that_was_opened_anew_has_no_rate() -> None:
+    assert top.rates(look(0, port(0, 100)), look(1, port(0, 200, pid=101))) == {}
+    assert top.rates(look(0, port(0, 100)), look(1, port(0, 50))) == {}
+    assert top.rates(look(0), look(1, port(0, 50))) == {}
+
+
+def test_once_prints_one_table_with_rates_and_ends(
+    fake_info: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["top", "--once", "--domain", "tested"]) == 0
+    text = capsys.readouterr().out
+    assert "domain tested: 2 ports, 1 dead, 2.00 k/s received" in text
+    live, dead = (line for line in text.splitlines() if line.lstrip().startswith("0."))
+    assert live.split()[:6] == ["0.0", "100", "0", "0", "2.0k", "16.0k"]
+    assert dead.split()[:2] == ["0.7", "dead"]
+
+
+def test_info_tells_facts_and_ports(fake_info: None, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["info"]) == 0
+    text = capsys.readouterr().out
+    assert "0.1.0 abi 1" in text
+    assert "512 of 1,024 MiB free" in text
+    assert "tested, 2 ports" in text
+
+
+def test_info_as_json_is_what_the_program_said(
+    fake_info: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["info", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["domain"] == "tested"
+
+
+@pytest.mark.parametrize("command", [["info"], ["top", "--once"]])
+def test_the_program_s_complaint_is_passed_on(
+    fake_info: None, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert main([*command, "--domain", "bad/name"]) == 1
+    assert "may hold only letters" in capsys.readouterr().err

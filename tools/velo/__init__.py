@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The `velo` command, and the generators that the build runs."""

@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line of `velo`.
+
+The man page velo.1 is generated from build_parser(), by an interpreter that may lack the display
+libraries: this module imports them only inside the commands.
+"""
+
+import argparse
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from velo import units
+from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, VeloError
+
+PERF_MODES = {
+    "limit": "what the machine can do: cache-line ping-pong, bare slot rings, bare stream, copy",
+    "latency": "half round trip of a message between two processes",
+    "rate": "messages per second while streaming small messages",
+    "bandwidth": "bytes per second while streaming; N½ is the size that reaches half of the best",
+    "ring": "a ring of more processes than cores, against the same ring on bare futexes",
+    "suite": "all of the above, in under two minutes",
+}
+
+PERF_SIZES = {
+    "latency": "NetPIPE's schedule: powers of two, sizes half-way, and just beside each of them",
+    "rate": "8,32",
+    "bandwidth": "powers of two from 8 to the longest message",
+}
+
+EPILOG = """\
+exit codes: 0 success; 1 failure; 2 the command line is wrong; 3 a payload arrived damaged;
+130 interrupted.
+"""
+
+
+def _checked(parse: Callable[[str], Any]) -> Callable[[str], Any]:
+    """A parser of units.py as an argparse type, with its own message on a mistake."""
+
+    def convert(text: str) -> Any:
+        try:
+            return parse(text)
+        except UsageError as error:
+            raise argparse.ArgumentTypeError(str(error)) from error
+
+    return convert
+
+
+def _seconds(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        value = float(text)
+        if 0.1 <= value <= 3600:
+            return value
+    raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds from 0.1 to 3600")
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """The whole command line; every option with its help."""
+    parser = argparse.ArgumentParser(
+        prog="velo",
+        description="Measure, inspect and report on velo, messages between processes at the speed "
+        "of one cache line.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_perf(commands)
+    _add_info(commands)
+    _add_top(commands)
+    _add_report(commands)
+    _add_bench(commands)
+    return parser
+
+
+def _add_perf(commands: Any) -> None:
+    perf = commands.add_parser(
+        "perf",
+        help="measure velo on this machine",
+        description="Fork real processes, pin them, exchange verified messages and measure. Every "
+        "batch is bracketed by the physical limit, measured in the same processes, and every "
+        "figure is given with its ratio to it.",
+        allow_abbrev=False,
+    )
+    modes = perf.add_subparsers(metavar="MODE", dest="mode", required=True)
+    for name, text in PERF_MODES.items():
+        mode = modes.add_parser(name, help=text, description=f"Measure {text}.", allow_abbrev=False)
+        mode.set_defaults(run=_perf)
+        if name in ("latency", "rate", "bandwidth"):
+            mode.add_argument(
+                "--sizes",
+                metavar="LIST",
+                type=_checked(units.parse_sizes),
+                help="message sizes in bytes, comma-separated, k and M allowed: 8,64,1k,4096 "
+                f"(default: {PERF_SIZES[name]})",
+            )
+            mode.add_argument(
+                "--pairs",
+                metavar="N",
+                type=_checked(units.parse_count),
+                default=1,
+                help="pairs of processes that run at the same time (default: 1)",
+            )
+        if name in ("rate", "bandwidth"):
+            mode.add_argument(
+                "--threads",
+                metavar="N",
+                type=_checked(units.parse_count),
+                default=1,
+                help="sending threads of each pair, each with its own connection (default: 1)",
+            )
+        if name == "latency":
+            mode.add_argument(
+                "--senders",
+                metavar="LIST",
+                type=_checked(units.parse_counts),
+                help="how many senders are connected to the receiver while one of them is active; "
+                "a list measures each: 1,64,512 (default: 1)",
+            )
+        if name == "ring":
+            mode.add_argument(
+                "--procs",
+                metavar="N",
+                type=_checked(units.parse_count),
+                default=8,
+                help="processes in the ring (default: 8)",
+            )
+        _add_run_options(mode)
+
+
+def _add_run_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--cpus",
+        metavar="LIST",
+        type=_checked(units.parse_cpus),
+        help="CPUs to pin the processes to, in this order: 0,1 or 0-3 (default: all allowed)",
+    )
+    parser.add_argument(
+        "--quick",
+        action="store_true",
+        help="spend a tenth of the time: to see that everything works, not to compare",
+    )
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the result as a JSON list of records, for velo report",
+    )
+
+
+def _add_info(commands: Any) -> None:
+    info = commands.add_parser(
+        "info",
+        help="show engine, machine, segments and versions",
+        description="Show the library's version, its engine, the machine and the shared-memory "
+        "segments of a domain.",
+        allow_abbrev=False,
+    )
+    _add_domain(info)
+    info.add_argument("--json", action="store_true", help="print JSON instead of a table")
+    info.set_defaults(run=_info)
+
+
+def _add_top(commands: Any) -> None:
+    top = commands.add_parser(
+        "top",
+        help="live counters of the ports of a domain",
+        description="Show the ports of a domain with their rates, counters and connections; ports "
+        "whose process died are marked. Ctrl-C ends it.",
+        allow_abbrev=False,
+    )
+    _add_domain(top)
+    top.add_argument(
+        "--interval",
+        metavar="SECONDS",
+        type=_seconds,
+        default=1.0,
+        help="time between two looks, over which the rates are taken (default: 1)",
+    )
+    top.add_argument("--once", action="store_true", help="print one table and end")
+    top.set_defaults(run=_top)
+
+
+def _add_domain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--domain", metavar="NAME", help="the domain to look at (default: $VELO_DOMAIN, or u<uid>)"
+    )
+
+
+def _add_report(commands: Any) -> None:
+    report = commands.add_parser(
+        "report",
+        help="make an HTML page of results",
+        description="Make one self-contained HTML page, with plots, of the records in one or more "
+        "result files.",
+        allow_abbrev=False,
+    )
+    report.add_argument(
+        "files", metavar="FILE.json", nargs="+", help="written by velo perf or velo bench --json"
+    )
+    report.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE.html",
+        help="the page to write (default: the first input with .html for .json)",
+    )
+    report.set_defaults(run=_report)
+
+
+def _add_bench(commands: Any) -> None:
+    bench = commands.add_parser(
+        "bench",
+        help="measure velo and its peers, interleaved",
+        description="Run velo and the peers that are installed (UCX), in random order and several "
+        "rounds, on the same two cores, each run of a peer bracketed by the physical limit. Ends "
+        "with the table of targets.",
+        allow_abbrev=False,
+    )
+    bench.add_argument(
+        "--rounds",
+        metavar="N",
+        type=_checked(units.parse_count),
+        default=5,
+        help="how often everything is run (default: 5)",
+    )
+    bench.add_argument(
+        "--cpus",
+        metavar="LIST",
+        type=_checked(units.parse_cpus),
+        help="the two CPUs to pin to: 0,1 (default: the first two allowed)",
+    )
+    bench.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the result as a JSON list of records, for velo report",
+    )
+    bench.set_defaults(run=_bench)
+
+
+def _perf(args: argparse.Namespace) -> None:
+    from velo import perf
+
+    perf.command(args)
+
+
+def _info(args: argparse.Namespace) -> None:
+    from velo import info
+
+    info.command(args)
+
+
+def _top(args: argparse.Namespace) -> None:
+    from velo import top
+
+    top.command(args)
+
+
+def _report(args: argparse.Namespace) -> None:
+    from velo import report
+
+    report.command(args)
+
+
+def _bench(args: argparse.Namespace) -> None:
+    from velo import bench
+
+    bench.command(args)
+
+
+def _terminated(signum: int, _frame: object) -> NoReturn:
+    sys.exit(128 + signum)  # Unwinds like Ctrl-C, so that the children are stopped.
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run a command line; returns the exit code."""
+    signal.signal(signal.SIGTERM, _terminated)
+    signal.signal(signal.SIGHUP, _terminated)
+    args = build_parser().parse_args(argv)
+    try:
+        args.run(args)
+        sys.stdout.flush()
+    except VeloError as error:
+        print(f"velo: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        print("velo: interrupted", file=sys.stderr)
+        return EXIT_INTERRUPTED
+    except BrokenPipeError:
+        # The reader, such as head, has enough; keep Python from complaining at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return EXIT_FAILED
+    return EXIT_OK

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Failures that the user is told about in one sentence, and the exit code that each one means."""
+
+EXIT_OK = 0
+EXIT_FAILED = 1
+EXIT_USAGE = 2
+EXIT_VERIFY = 3
+EXIT_INTERRUPTED = 130
+
+
+class VeloError(Exception):
+    """Something failed; the message says what happened and what to do."""
+
+    exit_code = EXIT_FAILED
+
+
+class UsageError(VeloError):
+    """The command line asks for something that makes no sense."""
+
+    exit_code = EXIT_USAGE
+
+
+class VerifyError(VeloError):
+    """A payload was not what its sender wrote."""
+
+    exit_code = EXIT_VERIFY

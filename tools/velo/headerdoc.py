@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Read the documentation comments of a public C header, and refuse an incomplete one.
+
+It understands the subset of C that velo's headers use: functions marked VELO_API, enums, structs of
+plain members, and constants. What it cannot read it refuses, with the file and the line.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+# Tags that a comment may hold, and whether their first word is a name.
+TAGS = {
+    "file": False,
+    "brief": False,
+    "param": True,
+    "retval": True,
+    "return": False,
+    "thread": False,
+    "path": False,
+    "source": False,
+    "see": False,
+}
+STATUS_ENUM = "velo_status"
+
+
+class DocError(ValueError):
+    """The header is not documented as it must be; the message starts with file:line."""
+
+
+@dataclass(frozen=True)
+class Tag:
+    """One @tag of a comment; `name` is empty where the tag takes none."""
+
+    kind: str
+    name: str
+    text: str
+    line: int
+
+
+@dataclass(frozen=True)
+class Comment:
+    """A documentation comment: its text without the tags, and its tags."""
+
+    text: str
+    tags: tuple[Tag, ...]
+    line: int
+
+    def all(self, kind: str) -> list[Tag]:
+        return [tag for tag in self.tags if tag.kind == kind]
+
+    def one(self, kind: str) -> str:
+        return next((tag.text for tag in self.all(kind)), "")
+
+
+@dataclass(frozen=True)
+class Member:
+    """An enumerator, a struct member or a constant, with what it means."""
+
+    name: str
+    declaration: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Function:
+    """One call of the API."""
+
+    name: str
+    returns: str
+    parameters: tuple[tuple[str, str], ...]  # (declaration, name)
+    comment: Comment
+
+    @property
+    def summary(self) -> str:
+        """The first sentence."""
+        return re.split(r"(?<=\.)\s", self.comment.text, maxsplit=1)[0]
+
+
+@dataclass(frozen=True)
+class Type:
+    """An enum or a struct; an opaque struct has no members."""
+
+    kind: str
+    name: str
+    text: str
+    members: tuple[Member, ...]
+
+
+@dataclass
+class Header:
+    """Everything that a header documents."""
+
+    include: str
+    comment: Comment
+    functions: list[Function] = field(default_factory=list)
+    types: list[Type] = field(default_factory=list)
+    constants: list[Member] = field(default_factory=list)
+
+
+class _Reader:
+    """A header's text, with line numbers for messages."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.text = path.read_text(encoding="utf-8")
+
+    def line(self, offset: int) -> int:
+        return self.text.count("\n", 0, offset) + 1
+
+    def error(self, line: int, message: str) -> DocError:
+        return DocError(f"{self.path}:{line}: {message}")
+
+    def comment(self, match: re.Match[str]) -> Comment:
+        """Split a comment into text and tags."""
+        first_line = self.line(match.start())
+        rows = [re.sub(r"^ ?\* ?", "", row.lstrip()) for row in match[1].split("\n")]
+        text: list[str] = []
+        tags: list[tuple[str, int, list[str]]] = []
+        for number, row in enumerate(rows, first_line):
+            tag = re.match(r"@(\w+)\s*(.*)", row)
+            if tag:
+                if tag[1] not in TAGS:
+                    raise self.error(number, f"unknown tag @{tag[1]}")
+                tags.append((tag[1], number, [tag[2]]))
+            elif tags and row.strip() and tags[-1][0] != "brief":
+                tags[-1][2].append(row.strip())
+            else:
+                text.append(row.rstrip())
+        return Comment(
+            "\n".join(text).strip(),
+            tuple(self._tag(kind, number, lines) for kind, number, lines in tags),
+            first_line,
+        )
+
+    def _tag(self, kind: str, line: int, lines: list[str]) -> Tag:
+        text = " ".join(lines).strip()
+        name = ""
+        if TAGS[kind]:
+            name, _, text = text.partition(" ")
+        if not text.strip():
+            raise self.error(line, f"@{kind} {name}".rstrip() + " says nothing; add a sentence")
+        return Tag(kind, name, text.strip(), line)
+
+
+def _squeeze(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _function(reader: _Reader, match: re.Match[str], comment: Comment) -> Function:
+    line = reader.line(match.start())
+    declaration = re.fullmatch(r"VELO_API\s+(.+?)\b(\w+)\s*\(([^()]*)\)\s*;", match[0], re.DOTALL)
+    if not declaration:
+        raise reader.error(line, "cannot read this declaration; write 'VELO_API type name(...);'")
+    returns, name, inside = (_squeeze(part) for part in declaration.groups())
+    parameters = []
+    for parameter in [] if inside == "void" else inside.split(","):
+        words = re.findall(r"\w+", parameter)
+        if len(words) < 2:
+            raise reader.error(line, f"{name}: the parameter '{parameter.strip()}' has no name")
+        parameters.append((parameter.strip(), words[-1]))
+    return Function(name, returns, tuple(parameters), comment)
+
+
+def _check_function(reader: _Reader, function: Function, statuses: set[str]) -> None:
+    comment = function.comment
+
+    def require(condition: bool, message: str, line: int = comment.line) -> None:
+        if not condition:
+            raise reader.error(line, f"{function.name}: {message}")
+
+    require(bool(comment.text), "the comment has no first sentence")
+    documented = [tag.name for tag in comment.all("param")]
+    declared = [name for _, name in function.parameters]
+    for name in declared:
+        require(name in documented, f"document the parameter with '@param {name} ...'")
+    for tag in comment.all("param"):
+        require(tag.name in declared, f"there is no parameter '{tag.name}'", tag.line)
+    require(documented == declared, "@param lines must follow the order of the parameters")
+    for tag in comment.all("retval"):
+        require(tag.name in statuses, f"{tag.name} is not in enum {STATUS_ENUM}", tag.line)
+    if function.returns == "int":
+        require(bool(comment.all("retval")), "name every status that it returns with @retval")
+    elif function.returns != "void":
+        require(bool(comment.one("return")), "say what it returns with @return")
+    require(bool(comment.one("thread")), "say which threads may call it with @thread")
+    require(comment.one("path") in ("hot", "cold"), "add '@path hot' or '@path cold'")
+
+
+def _check_references(reader: _Reader, header: Header) -> None:
+    known = {function.name for function in header.functions}
+    for function in header.functions:
+        for tag in function.comment.all("see"):
+            for name in re.split(r",\s*", tag.text):
+                if name not in known:
+                    raise reader.error(tag.line, f"@see {name}: there is no such call")
+
+
+def _members(reader: _Reader, body: str, offset: int, end: str) -> Iterator[Member]:
+    """The documented members of an enum or a struct; `end` is what closes each of them."""
+    before, position = "", 0
+    token = re.compile(rf"/\*\*(<?)(.*?)\*/|([^{end}/]+){end}\s*(?:/\*\*<(.*?)\*/)?", re.DOTALL)
+    for match in token.finditer(body):
+        between = body[position : match.start()].strip()
+        line = reader.line(offset + match.start())
+        if between:
+            raise reader.error(line, f"cannot read '{_squeeze(between)}'")
+        position = match.end()
+        if match[3] is None:
+            before = match[2]
+            continue
+        declaration = _squeeze(match[3])
+        text = _squeeze(re.sub(r"^\s*\*", "", before + (match[4] or ""), flags=re.MULTILINE))
+        before = ""
+        name = re.search(r"(\w+)(?:\[.*\])?$", declaration.partition("=")[0].strip())
+        if name is None:
+            raise reader.error(line, f"cannot read '{declaration}'")
+        if not text:
+            line += match[0][: match[0].index(name[1])].count("\n")
+            raise reader.error(line, f"document {name[1]} with '/**< ... */'")
+        yield Member(name[1], declaration, text)
+
+
+_COMMENT = re.compile(r"/\*\*(?!<)(.*?)\*/", re.DOTALL)
+_DECLARATION = re.compile(
+    r"\s*(?:(?P<function>VELO_API\b[^;]*;)"
+    r"|(?P<kind>enum|struct)\s+(?P<name>\w+)\s*(?:\{(?P<body>.*?)\n\}\s*)?;"
+    r"|\#define\s+(?P<constant>\w+(?:\([^)]*\))?)\s"
+    r"|typedef\s+[^;]*?\b(?P<typedef>\w+)\s*;)",
+    re.DOTALL,
+)
+_TRAILING_CONSTANT = re.compile(r"^#define\s+(\w+)\s+(\S.*?)\s*/\*\*<(.*?)\*/", re.MULTILINE)
+
+
+def _read_types_and_functions(reader: _Reader, header: Header) -> None:
+    for match in _COMMENT.finditer(reader.text):
+        declaration = _DECLARATION.match(reader.text, match.end())
+        if not declaration or "@file" in match[1]:
+            continue
+        comment = reader.comment(match)
+        text = _squeeze(comment.text)
+        if declaration["function"]:
+            function = re.compile(r"VELO_API\b[^;]*;").search(reader.text, match.end())
+            assert function
+            header.functions.append(_function(reader, function, comment))
+        elif declaration["kind"]:
+            end = "," if declaration["kind"] == "enum" else ";"
+            body = declaration["body"] or ""
+            members = tuple(_members(reader, body, declaration.start("body"), end))
+            header.types.append(Type(declaration["kind"], declaration["name"], text, members))
+        elif declaration["constant"]:
+            constant = declaration["constant"]
+            header.constants.append(Member(constant.partition("(")[0], constant, text))
+        else:
+            name = declaration["typedef"]
+            header.types.append(Type("typedef", name, text, ()))
+    for constant in _TRAILING_CONSTANT.finditer(reader.text):
+        text = _squeeze(constant[3])
+        header.constants.append(Member(constant[1], f"{constant[1]} = {constant[2]}", text))
+
+
+def read(path: Path, include: str) -> Header:
+    """Read and check a header; `include` is how a program includes it. Raises DocError."""
+    reader = _Reader(path)
+    first = next((m for m in _COMMENT.finditer(reader.text) if "@file" in m[1]), None)
+    if first is None:
+        raise reader.error(1, "the header has no '/** @file ... */' comment")
+    header = Header(include, reader.comment(first))
+    if not header.comment.one("brief"):
+        raise reader.error(header.comment.line, "the file comment has no @brief")
+    _read_types_and_functions(reader, header)
+
+    documented = {function.name for function in header.functions}
+    for match in re.finditer(r"^VELO_API\b[^;(]*?(\w+)\s*\(", reader.text, re.MULTILINE):
+        if match[1] not in documented:
+            raise reader.error(reader.line(match.start()), f"{match[1]} has no comment before it")
+    statuses = {
+        member.name for kind in header.types if kind.name == STATUS_ENUM for member in kind.members
+    }
+    for function in header.functions:
+        _check_function(reader, function, statuses)
+    _check_references(reader, header)
+    return header

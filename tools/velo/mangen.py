@@ -1,0 +1,336 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Write the man pages: section 3 from the public header, section 1 from the velo command.
+
+The pages use the classic man(7) macros, which man and mandoc both render.
+"""
+
+import argparse
+import importlib
+import re
+import sys
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+
+from velo import headerdoc
+
+LIBRARY = "velo Library Manual"
+# Outcomes that a caller meets in normal operation; the rest of the statuses are errors.
+OUTCOMES = ("VELO_OK", "VELO_AGAIN", "VELO_TIMEOUT")
+COST = {
+    "hot": "Hot: made for the inner loop of a program. It allocates nothing, takes no lock, and "
+    "makes no system call, unless it has to wait or to wake a peer that sleeps.",
+    "cold": "Cold: it may allocate memory, call the system and take its time. Keep it out of "
+    "loops that matter.",
+}
+
+
+@dataclass(frozen=True)
+class Edition:
+    """What every page carries in its margins."""
+
+    version: str
+    date: str
+
+    def title(self, name: str, section: int, manual: str) -> str:
+        return f'.TH {name.upper()} {section} "{self.date}" "velo {self.version}" "{manual}"'
+
+
+# --- roff -------------------------------------------------------------------------------------
+
+
+def escape(text: str) -> str:
+    """Text that roff prints as it is."""
+    text = text.replace("\\", "\\e").replace("-", "\\-")
+    return re.sub(r"^([.'])", r"\\&\1", text, flags=re.MULTILINE)
+
+
+def prose(text: str, italics: frozenset[str] = frozenset()) -> str:
+    """A comment's text as roff: `code`, **terms**, calls and constants bold, names italic."""
+    token = re.compile(
+        r"`(?P<code>[^`]+)`|\*\*(?P<strong>[^*]+)\*\*|@p (?P<name>\w+)"
+        r"|(?P<call>\b\w+)\(\)|(?P<constant>\$?\b(?:VELO_\w+|NULL|enum \w+)\b)|(?P<word>\b\w+\b)"
+    )
+
+    def replace(match: re.Match[str]) -> str:
+        if match["call"]:
+            section = "(3)" if match["call"].startswith("velo_") else "()"
+            return f"\\fB{match['call']}\\fP{section}"
+        bold = match["code"] or match["strong"] or match["constant"]
+        if bold:
+            return f"\\fB{bold}\\fP"
+        name = match["name"] or match["word"]
+        return f"\\fI{name}\\fP" if match["name"] or name in italics else name
+
+    return token.sub(replace, escape(text))
+
+
+def paragraphs(text: str, italics: frozenset[str] = frozenset()) -> list[str]:
+    """Paragraphs and ' - ' lists as roff lines."""
+    lines: list[str] = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        head, *items = re.split(r"^ *- ", block, flags=re.MULTILINE)
+        if head.strip():
+            lines += [".PP", prose(" ".join(head.split()), italics)]
+        for item in items:
+            lines += ['.IP "\\(bu" 2', prose(" ".join(item.split()), italics)]
+    return lines
+
+
+def _section(name: str, body: list[str], macro: str = "SH") -> list[str]:
+    if body and body[0] == ".PP":
+        body = body[1:]  # The heading starts a paragraph itself.
+    return [f".{macro} {name}", *body] if body else []
+
+
+def _entry(term: str, text: str) -> list[str]:
+    return [".TP", term, text]
+
+
+def _bold(text: str) -> str:
+    return f"\\fB{escape(text)}\\fP"
+
+
+def _page(lines: list[str]) -> str:
+    """A page's text, with prose filled to lines that a terminal shows; requests stay whole."""
+    filled: list[str] = []
+    for line in lines:
+        if line.startswith((".", "\\fB")) or len(line) < 80:
+            filled.append(line)
+            continue
+        rows = textwrap.wrap(line, 79, break_long_words=False, break_on_hyphens=False)
+        filled += rows[:1] + [re.sub(r"^([.'])", r"\\&\1", row) for row in rows[1:]]
+    return "\n".join(filled) + "\n"
+
+
+# --- section 3 --------------------------------------------------------------------------------
+
+
+def _include(header: headerdoc.Header) -> list[str]:
+    return [".nf", f"\\fB#include <{header.include}>\\fP", ".fi"]
+
+
+def _prototype(function: headerdoc.Function) -> list[str]:
+    """The declaration, wrapped under its parenthesis."""
+    space = "" if function.returns.endswith("*") else " "
+    head = f"{function.returns}{space}{function.name}("
+    parameters = [declaration for declaration, _ in function.parameters] or ["void"]
+    # "~" keeps a parameter's words on one line.
+    joined = ", ".join(parameter.replace(" ", "~") for parameter in parameters) + ");"
+    rows = textwrap.wrap(joined, 72 - len(head), break_long_words=False)
+    lines = [head + rows[0], *(" " * len(head) + row for row in rows[1:])]
+    names = {name for _, name in function.parameters}
+
+    def name_in_italics(match: re.Match[str]) -> str:
+        return f"\\fI{match[1]}\\fB" if match[1] in names else match[1]
+
+    def style(line: str) -> str:
+        escaped = escape(line.replace("~", " "))
+        return "\\fB" + re.sub(r"\b(\w+)(?=,|\);)", name_in_italics, escaped) + "\\fP"
+
+    return [".nf", *(style(line) for line in lines), ".fi"]
+
+
+def _results(function: headerdoc.Function, italics: frozenset[str]) -> list[str]:
+    comment = function.comment
+    retvals = comment.all("retval")
+    outcomes = [tag for tag in retvals if tag.name in OUTCOMES]
+    errors = [tag for tag in retvals if tag.name not in OUTCOMES]
+    returned = paragraphs(comment.one("return"), italics) if comment.one("return") else []
+    for tag in outcomes:
+        returned += _entry(_bold(tag.name), prose(tag.text, italics))
+    if errors:
+        returned += [".PP", "On failure, one of the negative values under ERRORS."]
+    lines = _section("RETURN VALUE", returned)
+    failures: list[str] = []
+    for tag in errors:
+        failures += _entry(_bold(tag.name), prose(tag.text, italics))
+    if errors and comment.one("path") == "cold":
+        failures += [".PP", "\\fBvelo_last_error\\fP(3) then says what happened and what to do."]
+    return lines + _section("ERRORS", failures)
+
+
+def function_page(header: headerdoc.Header, function: headerdoc.Function, edition: Edition) -> str:
+    """The section 3 page of one call."""
+    comment = function.comment
+    # Only names that cannot be plain words stand out in the text: "a port" is not the parameter.
+    italics = frozenset(name for _, name in function.parameters if "_" in name)
+    summary = function.summary.rstrip(".")
+    parameters: list[str] = []
+    for tag in comment.all("param"):
+        parameters += _entry(f"\\fI{tag.name}\\fP", prose(tag.text, italics))
+    see = [name for tag in comment.all("see") for name in re.split(r",\s*", tag.text)]
+    references = [f"\\fB{name}\\fP(3)" for name in sorted(set(see) - {function.name})]
+    return _page(
+        [
+            edition.title(function.name, 3, LIBRARY),
+            *_section("NAME", [f"{function.name} \\- {escape(summary[0].lower() + summary[1:])}"]),
+            *_section("LIBRARY", ["velo (\\fIlibvelo\\fP, \\fB\\-lvelo\\fP)"]),
+            *_section("SYNOPSIS", [*_include(header), ".PP", *_prototype(function)]),
+            *_section("DESCRIPTION", paragraphs(comment.text, italics)),
+            *_section("PARAMETERS", parameters),
+            *_results(function, italics),
+            *_section("THREADS", paragraphs(comment.one("thread"), italics)),
+            *_section("COST", paragraphs(COST[comment.one("path")])),
+            *_section("SOURCE", paragraphs(comment.one("source"))),
+            *_section("SEE ALSO", [",\n".join([*references, "\\fBvelo\\fP(7)"])]),
+        ]
+    )
+
+
+# --- section 7 --------------------------------------------------------------------------------
+
+
+def _type_lines(kind: headerdoc.Type) -> list[str]:
+    title = kind.name if kind.kind == "typedef" else f"{kind.kind} {kind.name}"
+    lines = _section(escape(title), [prose(kind.text)], "SS")
+    for member in kind.members:
+        lines += _entry(_bold(member.declaration), prose(member.text))
+    return lines
+
+
+def _environment(header: headerdoc.Header) -> list[str]:
+    """Every variable that the documentation mentions, and where."""
+    places: dict[str, list[str]] = {}
+    texts = [(f.name, f.comment.text) for f in header.functions]
+    for kind in header.types:
+        members = " ".join(member.text for member in kind.members)
+        texts.append((f"{kind.kind} {kind.name}", members))
+    for place, text in texts:
+        for name in re.findall(r"\$(VELO_\w+)", text):
+            if place not in places.setdefault(name, []):
+                places[name].append(place)
+    lines: list[str] = []
+    for name, where in sorted(places.items()):
+        references = [f"\\fB{place}\\fP{'' if ' ' in place else '(3)'}" for place in where]
+        lines += _entry(_bold(name), f"See {', '.join(references)}.")
+    return lines
+
+
+def overview_page(header: headerdoc.Header, edition: Edition) -> str:
+    """velo(7): what the library is, its types, and a list of its calls."""
+    constants: list[str] = []
+    for constant in header.constants:
+        constants += _entry(_bold(constant.declaration), prose(constant.text))
+    calls: list[str] = []
+    for function in header.functions:
+        calls += _entry(f"\\fB{function.name}\\fP(3)", prose(function.summary))
+    brief = header.comment.one("brief").rstrip(".")
+    return _page(
+        [
+            edition.title("velo", 7, LIBRARY),
+            *_section("NAME", [f"velo \\- {escape(brief[0].lower() + brief[1:])}"]),
+            *_section("SYNOPSIS", _include(header)),
+            *_section("DESCRIPTION", paragraphs(header.comment.text)),
+            *_section("CALLS", calls),
+            *_section("TYPES", [line for kind in header.types for line in _type_lines(kind)]),
+            *_section("CONSTANTS", constants),
+            *_section("ENVIRONMENT", _environment(header)),
+            *_section("SEE ALSO", ["\\fBvelo\\fP(1)"]),
+        ]
+    )
+
+
+# --- section 1 --------------------------------------------------------------------------------
+
+
+def _option_term(action: argparse.Action) -> str:
+    names = ", ".join(_bold(option) for option in action.option_strings)
+    metavar = action.metavar if isinstance(action.metavar, str) else action.dest.upper()
+    if not action.option_strings:
+        return f"\\fI{escape(metavar)}\\fP"
+    if action.nargs == 0:
+        return names
+    if action.choices and not action.metavar:
+        return f"{names} {escape('{' + ','.join(map(str, action.choices)) + '}')}"
+    return f"{names} \\fI{escape(metavar)}\\fP"
+
+
+def _options(parser: argparse.ArgumentParser) -> list[str]:
+    lines: list[str] = []
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction | argparse._HelpAction):
+            continue
+        if action.help == argparse.SUPPRESS:
+            continue
+        values = {**vars(action), "prog": parser.prog}
+        lines += _entry(_option_term(action), escape((action.help or "") % values))
+    return lines
+
+
+def _commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
+    """Every parser below this one, in order, each once."""
+    found: list[argparse.ArgumentParser] = []
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in dict.fromkeys(action.choices.values()):
+                found += [child, *_commands(child)]
+    return found
+
+
+def command_page(parser: argparse.ArgumentParser, edition: Edition) -> str:
+    """velo(1), from the parser of the velo command."""
+    lines: list[str] = []
+    for command in _commands(parser):
+        body = [*paragraphs(command.description or ""), *_options(command)]
+        lines += _section(escape(command.prog), body, "SS")
+    description = parser.description or ""
+    name = description.split("\n")[0].rstrip(".")
+    return _page(
+        [
+            edition.title("velo", 1, "User Commands"),
+            *_section("NAME", [f"velo \\- {escape(name[0].lower() + name[1:])}"]),
+            *_section("SYNOPSIS", ["\\fBvelo\\fP \\fIcommand\\fP [\\fIoptions\\fP]"]),
+            *_section("DESCRIPTION", paragraphs(description)),
+            *_section("OPTIONS", _options(parser)),
+            *_section("COMMANDS", lines),
+            *_section("NOTES", paragraphs(parser.epilog or "")),
+            *_section("SEE ALSO", ["\\fBvelo\\fP(7)"]),
+        ]
+    )
+
+
+# --- the program ------------------------------------------------------------------------------
+
+
+def _write(folder: Path, name: str, section: int, text: str) -> None:
+    path = folder / f"man{section}" / f"{name}.{section}"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text, encoding="utf-8")
+
+
+def _write_library_pages(path: Path, folder: Path, edition: Edition) -> None:
+    header = headerdoc.read(path, f"{path.parent.name}/{path.name}")
+    for function in header.functions:
+        _write(folder, function.name, 3, function_page(header, function, edition))
+    _write(folder, "velo", 7, overview_page(header, edition))
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="mangen", description="Write the man pages.")
+    parser.add_argument("--header", type=Path, help="write sections 3 and 7 from this header")
+    parser.add_argument(
+        "--command", metavar="MODULE", help="write section 1 from the build_parser() of this module"
+    )
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder to write to")
+    parser.add_argument("--version", required=True, help="release, for the page footer")
+    parser.add_argument("--date", required=True, help="date, for the page footer")
+    args = parser.parse_args(argv)
+    edition = Edition(args.version, args.date)
+    try:
+        if args.header:
+            _write_library_pages(args.header, args.output, edition)
+        if args.command:
+            command = importlib.import_module(args.command).build_parser()
+            _write(args.output, "velo", 1, command_page(command, edition))
+    except headerdoc.DocError as error:
+        print(error, file=sys.stderr)
+        return 1
+    except OSError as error:
+        print(f"mangen: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,261 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The report's figures, as SVG text to be put into a page.
+
+Colours and fonts are left to the page: every colour drawn here is a key that becomes a CSS
+variable, so that one picture serves light, dark and print. The series colours are those of Okabe
+and Ito, and every series has its own marker as well.
+"""
+
+import io
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+
+matplotlib.use("svg")
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from velo import stats, units
+from velo.records import METRICS, VELO, Record
+
+# Drawn colour -> CSS variable.
+INK, MUTED, GRID, LIMIT = "#010101", "#020202", "#030303", "#040404"
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+CSS_NAMES = {INK: "--ink", MUTED: "--muted", GRID: "--grid", LIMIT: "--limit"} | {
+    colour: f"--series-{i}" for i, colour in enumerate(SERIES)
+}
+
+STYLE: dict[Any, Any] = {
+    "svg.fonttype": "none",
+    "font.family": "DejaVu Sans",
+    "font.size": 11,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": MUTED,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.labelpad": 8,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": GRID,
+    "grid.linewidth": 0.8,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "legend.frameon": False,
+    "legend.fontsize": 10,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 4.5,
+    "figure.facecolor": "none",
+    "axes.facecolor": "none",
+    "savefig.facecolor": "none",
+    "figure.constrained_layout.use": True,
+}
+FIGURE_INCHES = (6.6, 3.9)
+TARGET_STYLE: dict[str, Any] = {"color": MUTED, "linestyle": (0, (1, 2)), "linewidth": 1.4}
+LIMIT_STYLE: dict[str, Any] = {"color": LIMIT, "linestyle": (0, (5, 3)), "linewidth": 1.4}
+
+
+@dataclass(frozen=True)
+class Line:
+    """One stack's records of one metric, by message size."""
+
+    label: str
+    records: tuple[Record, ...]
+    index: int
+    """Picks colour and marker; velo is 0, so that it looks the same in every figure."""
+
+    @property
+    def sizes(self) -> list[int]:
+        return [r.size_bytes for r in self.records]
+
+    @property
+    def values(self) -> list[float]:
+        return [r.value for r in self.records]
+
+    @property
+    def ratios(self) -> list[float]:
+        return [r.ratio for r in self.records]
+
+    @property
+    def style(self) -> dict[str, Any]:
+        return {
+            "color": SERIES[self.index % len(SERIES)],
+            "marker": MARKERS[self.index % len(MARKERS)],
+            "linewidth": 2.4 if self.index == 0 else 1.5,
+            "zorder": 3 if self.index == 0 else 2,
+        }
+
+
+def lines(records: Sequence[Record], mode: str, stacks: Sequence[str]) -> list[Line]:
+    """The lines of a figure: one sender, the fewest pairs measured, sizes above 0."""
+    out = []
+    for index, stack in enumerate(stacks):
+        mine = [
+            r
+            for r in records
+            if (r.stack, r.mode, r.senders) == (stack, mode, 1) and r.size_bytes > 0
+        ]
+        fewest = min((r.pairs * r.threads for r in mine), default=0)
+        newest = {r.size_bytes: r for r in mine if r.pairs * r.threads == fewest}
+        if newest:
+            out.append(Line(stack, tuple(newest[size] for size in sorted(newest)), index))
+    return out
+
+
+def by_size(
+    drawn: Sequence[Line],
+    *,
+    ratio: bool = False,
+    log_y: bool = False,
+    limit_label: str = "",
+    targets: Sequence[tuple[int, float]] = (),
+    mark_half: bool = False,
+) -> str:
+    """Values, or ratios to the limit, over message size; the quartiles of velo as a band."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=FIGURE_INCHES)
+        for line in drawn:
+            axes.plot(line.sizes, line.ratios if ratio else line.values, label=line.label,
+                      **line.style)  # fmt: skip
+        velo = next((line for line in drawn if line.label == VELO), None)
+        if velo:
+            low, high = _quartiles(velo, ratio)
+            axes.fill_between(velo.sizes, low, high, color=SERIES[0], alpha=0.18, linewidth=0)
+            if not ratio:
+                axes.plot(velo.sizes, [r.limit for r in velo.records], label=limit_label,
+                          **LIMIT_STYLE)  # fmt: skip
+        if ratio:
+            axes.axhline(1, label="the limit itself", **LIMIT_STYLE)
+        if targets:
+            axes.plot(
+                [size for size, _ in targets],
+                [bound for _, bound in targets],
+                label="target",
+                linestyle="none",
+                marker="_",
+                markersize=16,
+                markeredgewidth=2.5,
+                color=MUTED,
+                zorder=4,
+            )
+        _size_axis(axes, [size for line in drawn for size in line.sizes])
+        metric = METRICS[drawn[0].records[0].metric]
+        axes.set_ylabel("ratio to the limit" if ratio else metric.label)
+        _value_axis(axes, (lambda y: f"{y:g}") if ratio else metric.show, log_y)
+        if velo and mark_half:
+            _mark_half_size(axes, velo)
+        axes.legend(loc="best")
+        return _svg(figure, metric.label + str(ratio))
+
+
+def senders(records: Sequence[Record], targets: Sequence[tuple[int, float]]) -> str:
+    """Half round trip, as a multiple of that with one sender, over connected senders."""
+    one = next(r for r in records if r.senders == 1)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=FIGURE_INCHES)
+        counts = [r.senders for r in records]
+        axes.plot(counts, [r.ratio / one.ratio for r in records], label=VELO, color=SERIES[0],
+                  marker=MARKERS[0], linewidth=2.4)  # fmt: skip
+        axes.plot([c for c, _ in targets], [b for _, b in targets], label="target", color=MUTED,
+                  linestyle="none", marker="_", markersize=22, markeredgewidth=2.5)  # fmt: skip
+        for r in records:
+            axes.annotate(r.show(r.value), (r.senders, r.ratio / one.ratio), xytext=(0, -18),
+                          textcoords="offset points", ha="center", fontsize=10)  # fmt: skip
+        axes.set_xscale("log", base=2)
+        axes.set_xlim(counts[0] / 1.6, counts[-1] * 1.6)
+        axes.xaxis.set_major_locator(FixedLocator(counts))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.0f}"))
+        axes.set_xlabel("connected senders, one of them active")
+        axes.set_ylabel("× the half round trip of one sender")
+        axes.set_ylim(0, 1.1 * axes.get_ylim()[1])
+        axes.legend(loc="lower right")
+        return _svg(figure, "senders")
+
+
+def bars(rows: Sequence[tuple[str, float, str]], show: Callable[[float], str]) -> str:
+    """Horizontal bars with their values written at their ends; rows are (label, value, colour)."""
+    with plt.rc_context(STYLE | {"axes.grid": False}):
+        figure, axes = plt.subplots(figsize=(FIGURE_INCHES[0], 0.6 + 0.55 * len(rows)))
+        for y, (_, value, colour) in enumerate(rows):
+            axes.barh(y, value, color=colour, height=0.6)
+            axes.annotate(show(value), (value, y), xytext=(6, 0), textcoords="offset points",
+                          va="center")  # fmt: skip
+        axes.set_yticks(range(len(rows)), [label for label, _, _ in rows])
+        axes.invert_yaxis()
+        axes.set_xlim(0, 1.2 * max(value for _, value, _ in rows))
+        axes.tick_params(length=0)
+        axes.xaxis.set_visible(False)
+        axes.spines["bottom"].set_visible(False)
+        return _svg(figure, "bars")
+
+
+def _quartiles(line: Line, ratio: bool) -> tuple[list[float], list[float]]:
+    names = ("ratio_q1", "ratio_q3") if ratio else ("q1", "q3")
+    low, high = ([getattr(r, name) for r in line.records] for name in names)
+    return low, high
+
+
+def _size_axis(axes: Axes, sizes: Sequence[int]) -> None:
+    axes.set_xscale("log", base=2)
+    low, high = min(sizes), max(sizes)
+    ticks = [1 << k for k in range(25) if low <= 1 << k <= high]
+    # At most ten labels, or they touch.
+    axes.xaxis.set_major_locator(FixedLocator(ticks[:: 1 + len(ticks) // 10]))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: units.size(round(x))))
+    axes.set_xlabel("message size")
+
+
+def _value_axis(axes: Axes, show: Callable[[float], str], log_y: bool) -> None:
+    if log_y:
+        axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        # A log axis of less than a decade needs closer marks than 1, 2, 5.
+        steps = (1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 7) if high / low < 8 else (1, 2, 5)
+        ticks = [m * 10**k for k in range(12) for m in steps if low <= m * 10**k <= high]
+        axes.yaxis.set_major_locator(FixedLocator(ticks))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        axes.set_ylim(bottom=0)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _short(show(y)) if y else "0"))
+
+
+def _short(text: str) -> str:
+    """Without decimals that are all zero: an axis shows round values."""
+    return re.sub(r"\.0+(?= )", "", text)
+
+
+def _mark_half_size(axes: Axes, line: Line) -> None:
+    half = stats.half_size(line.sizes, line.values)
+    if half is None:
+        return
+    best = max(line.values)
+    axes.plot([half, half], [0, best / 2], **TARGET_STYLE)
+    axes.annotate(f"N½ = {half:.0f} B", (half, best / 2), xytext=(-8, 4),
+                  textcoords="offset points", ha="right")  # fmt: skip
+
+
+def _svg(figure: plt.Figure, name: str) -> str:
+    """The figure as an <svg> element whose ids cannot clash with those of another figure."""
+    out = io.StringIO()
+    with plt.rc_context({"svg.hashsalt": name}):
+        figure.savefig(out, format="svg", metadata={"Date": None})
+    plt.close(figure)
+    text = out.getvalue()
+    text = text[text.index("<svg") :]
+    text = re.sub(r"<metadata>.*?</metadata>", "", text, flags=re.DOTALL)
+    # Clip paths and markers are referred to; the ids of groups are not, and repeat in every figure.
+    text = re.sub(r'<g id="[^"]*"', "<g", text)
+    for colour, css in CSS_NAMES.items():
+        text = text.replace(colour, f"var({css})")
+    # The view box says the proportions; the page says the width.
+    return re.sub(r'(<svg[^>]*?) width="[^"]*"| height="[0-9.]+pt"', r"\1", text)
