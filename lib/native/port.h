@@ -30,6 +30,9 @@ struct velo_port {
     struct ring_rx none;         /* Never has a message. */
     struct ring_rx *held;        /* By velo_peek(). */
     struct ring_message message; /* The last one found off the fast path. */
+    uint64_t messages_before;    /* When the last wait began; see linger(). */
+    int32_t singles;             /* Waits in a row that brought one message each. */
+    bool lingering;
     uint32_t polled_count;
     uint32_t waits; /* Waits that began with no spin budget. */
     bool promote;   /* Poll busy rings, rather than let them ring each time. */
@@ -51,6 +54,7 @@ struct velo_port {
 
 struct velo_conn {
     struct ring_tx tx;
+    const uint32_t *bell; /* Of the ring; see order_read_bell(). */
     struct seg_header *header;
     uint32_t index;
     bool fenced;    /* Fence between publish and bell: one side has no membarrier. */

@@ -28,6 +28,10 @@
 #define hot_inline static inline __attribute__((always_inline))
 #define cold_path __attribute__((noinline, cold))
 
+/* How far ahead a stream of short messages asks for its lines, on both sides. The two must not meet
+ * in an idle ring: the sender only does so when it is well ahead, the receiver when a message was
+ * there at its first look. */
+#define SLOTS_AHEAD 8u
 /* How far ahead of a long message its lines are asked for. */
 #define TAKE_AHEAD_BYTES 2048u
 
@@ -118,6 +122,7 @@ struct ring_tx {
     uint64_t *slots;
     struct seg_ring *shared;
     uint64_t first; /* Position of the first message: tail - first were sent. */
+    uint64_t ahead; /* Slots to ask for lines ahead: SLOTS_AHEAD in a stream, else 0. */
     uint64_t bytes; /* Payload sent. */
 
     uint64_t data_tail;  /* Next byte of the data region; counts up for ever. */
@@ -160,6 +165,8 @@ static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
     uint64_t data_consumed = order_load_data_credit(&tx->shared->data_consumed);
     if (tx->tail - consumed > depth || tx->data_tail - data_consumed > size)
         return false;
+    /* A receiver that is behind by more than the credits it may owe is being streamed to. */
+    tx->ahead = tx->tail - consumed > depth / 2 ? SLOTS_AHEAD : 0;
     tx->limit = consumed + depth;
     tx->data_limit = data_consumed + size;
     return true;
@@ -184,6 +191,7 @@ hot_inline void ring_tx_write_inline(struct ring_tx *tx, const void *buf, size_t
                                      uint8_t tag)
 {
     uint64_t *slot = ring_tx_slot(tx);
+    order_prefetch_write(tx->slots + ((tx->tail + tx->ahead) & tx->slot_mask) * SLOT_WORDS);
     ring_copy_small(slot + 1, buf, len_bytes);
     VELO_HOOK(HOOK_SEND_PAYLOAD);
     ring_tx_publish(tx, slot, 0, len_bytes, tag);
@@ -262,11 +270,16 @@ struct ring_message {
     uint8_t tag;
 };
 
+hot_inline const uint64_t *ring_rx_slot(const struct ring_rx *rx, uint64_t position)
+{
+    return rx->shared->slots + (position & rx->slot_mask) * SLOT_WORDS;
+}
+
 /** Start, or go on, at a position. */
 static inline void ring_rx_seek(struct ring_rx *rx, uint64_t head)
 {
     rx->head = head;
-    rx->slot = rx->shared->slots + (head & rx->slot_mask) * SLOT_WORDS;
+    rx->slot = ring_rx_slot(rx, head);
     rx->expect =
         VELO_HEADER_VALID_MASK | ((uint64_t)rx->source << VELO_HEADER_SOURCE_LSB) | ring_seq(head);
 }
@@ -276,7 +289,7 @@ hot_inline void ring_rx_step(struct ring_rx *rx)
 {
     rx->head++;
     rx->expect += ring_seq(1); /* The field is at the top: it wraps by itself. */
-    rx->slot = rx->shared->slots + (rx->head & rx->slot_mask) * SLOT_WORDS;
+    rx->slot = ring_rx_slot(rx, rx->head);
 }
 
 /** Is this the header of the next message? */

@@ -21,6 +21,9 @@
 /* Between our processes the lock of an entry excludes; between our threads this does. */
 static pthread_mutex_t claim_lock = PTHREAD_MUTEX_INITIALIZER;
 
+/* What a fenced connection reads for its bell: it takes the slow way each time. */
+static const uint32_t always_ring = BELL_RING;
+
 /* ---- ringing ----------------------------------------------------------------------------------
  */
 
@@ -73,8 +76,7 @@ static cold_path int notify_slow(struct velo_conn *conn)
 /* After each publish. */
 hot_inline int notify(struct velo_conn *conn)
 {
-    /* A fenced connection takes the slow way each time. */
-    if (likely((order_read_bell(&conn->tx.shared->bell) | conn->fenced) == 0))
+    if (likely(order_read_bell(conn->bell) == BELL_POLLED))
         return VELO_OK;
     return notify_slow(conn);
 }
@@ -347,6 +349,7 @@ static int set_up_ring(struct velo_conn *conn)
 
     struct ring_tx *tx = &conn->tx;
     tx->shared = ring;
+    conn->bell = conn->fenced ? &always_ring : &ring->bell;
     tx->slots = ring->slots;
     tx->slot_mask = segment->shape.depth_slots - 1;
     tx->data = (char *)(ring->slots + (size_t)segment->shape.depth_slots * SLOT_WORDS);
