@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Arguments outside their documented range: VELO_ERR_ARG, and nothing happens. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "test.h"
+
+TEST(port_attributes_outside_their_range_are_refused_by_name)
+{
+    static const char too_long[] = "d23456789012345678901234567890123";
+    static const struct {
+        const char *about;
+        struct velo_port_attr attr;
+    } cases[] = {
+        {"domain", {"", 0, -1, 0, 0, 0, NULL}},
+        {"domain", {too_long, 0, -1, 0, 0, 0, NULL}},
+        {"domain", {"a/b", 0, -1, 0, 0, 0, NULL}},
+        {"domain", {"../x", 0, -1, 0, 0, 0, NULL}},
+        {"domain", {"a.b", 0, -1, 0, 0, 0, NULL}},
+        {"domain", {"a b", 0, -1, 0, 0, 0, NULL}},
+        {"domain", {"\xc3\xa4", 0, -1, 0, 0, 0, NULL}},
+        {"node", {NULL, -1, -1, 0, 0, 0, NULL}},
+        {"node", {NULL, 256, -1, 0, 0, 0, NULL}},
+        {"node", {NULL, INT32_MAX, -1, 0, 0, 0, NULL}},
+        {"vpid", {NULL, 0, -2, 0, 0, 0, NULL}},
+        {"vpid", {NULL, 0, 256, 0, 0, 0, NULL}},
+        {"vpid", {NULL, 0, INT32_MIN, 0, 0, 0, NULL}},
+        {"depth_slots", {NULL, 0, -1, 1, 0, 0, NULL}},
+        {"depth_slots", {NULL, 0, -1, 4, 0, 0, NULL}},
+        {"depth_slots", {NULL, 0, -1, 24, 0, 0, NULL}},
+        {"depth_slots", {NULL, 0, -1, 32768, 0, 0, NULL}},
+        {"depth_slots", {NULL, 0, -1, UINT32_MAX, 0, 0, NULL}},
+        {"data_bytes", {NULL, 0, -1, 0, 8192, 0, NULL}},
+        {"data_bytes", {NULL, 0, -1, 0, 65537, 0, NULL}},
+        {"data_bytes", {NULL, 0, -1, 0, 32u << 20, 0, NULL}},
+        {"data_bytes", {NULL, 0, -1, 0, UINT32_MAX, 0, NULL}},
+        {"conns_max", {NULL, 0, -1, 0, 0, VELO_CONNS_MAX + 1, NULL}},
+        {"conns_max", {NULL, 0, -1, 0, 0, UINT32_MAX, NULL}},
+        {"no-such-group", {NULL, 0, -1, 0, 0, 0, "no-such-group"}},
+    };
+    struct velo_port *port = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++)
+        CHECK_FAILS(velo_port_open(&cases[i].attr, &port), VELO_ERR_ARG, cases[i].about);
+    CHECK_FAILS(velo_port_open(NULL, NULL), VELO_ERR_ARG, "port");
+}
+
+TEST(port_attributes_at_the_ends_of_their_range_are_taken)
+{
+    static const struct velo_port_attr cases[] = {
+        {NULL, 255, 255, 0, 0, 0, NULL},      {NULL, 0, -1, 8, 0, 0, NULL},
+        {NULL, 0, -1, 16384, 0, 0, NULL},     {NULL, 0, -1, 0, 16384, 0, NULL},
+        {NULL, 0, -1, 0, 16u << 20, 0, NULL}, {NULL, 0, -1, 0, 0, 1, NULL},
+        {NULL, 0, -1, 0, 0, 4096, NULL},
+    };
+    struct velo_port *port;
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        CHECK_OK(velo_port_open(&cases[i], &port));
+        message_send(port_connect(port, velo_port_id(port)), 4096, i);
+        message_expect(port, 4096, i, velo_port_id(port));
+        CHECK_OK(velo_port_close(port));
+    }
+}
+
+TEST(a_bad_domain_in_the_environment_is_refused)
+{
+    struct velo_port *port = NULL;
+
+    setenv("VELO_DOMAIN", "a/b", 1);
+    CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_ARG, "domain");
+    setenv("VELO_DOMAIN", test_domain(), 1);
+}
+
+TEST(connect_refuses_bad_arguments)
+{
+    struct velo_port *port = port_open(VELO_VPID_ANY);
+    struct velo_conn *conn = NULL;
+
+    CHECK_FAILS(velo_connect(NULL, 0, 0, &conn), VELO_ERR_ARG, "port");
+    CHECK_FAILS(velo_connect(port, 0, 0, NULL), VELO_ERR_ARG, "conn");
+    CHECK_FAILS(velo_connect(port, 0, -2, &conn), VELO_ERR_ARG, "timeout_ns");
+    CHECK_FAILS(velo_connect(port, 0, INT64_MIN, &conn), VELO_ERR_ARG, "timeout_ns");
+    CHECK_FAILS(velo_connect(port, VELO_ID(256, 0), 0, &conn), VELO_ERR_ARG, "peer");
+    CHECK_FAILS(velo_connect(port, UINT32_MAX, 0, &conn), VELO_ERR_ARG, "peer");
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(counters_refuse_null)
+{
+    struct velo_port *port = port_open(VELO_VPID_ANY);
+    struct velo_counters counters;
+
+    CHECK_STATUS(velo_port_counters(NULL, &counters), VELO_ERR_ARG);
+    CHECK_STATUS(velo_port_counters(port, NULL), VELO_ERR_ARG);
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(sending_refuses_null)
+{
+    struct velo_port *port = port_open(VELO_VPID_ANY);
+    struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    struct velo_msg msg;
+    void *place;
+
+    CHECK_STATUS(velo_try_send(NULL, "x", 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_send(conn, NULL, 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_send(conn, NULL, 4096, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send(NULL, "x", 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send(conn, NULL, 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send(conn, NULL, 4096, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_reserve(NULL, 1, &place), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_reserve(conn, 1, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_reserve(NULL, 1, &place), VELO_ERR_ARG);
+    CHECK_STATUS(velo_reserve(conn, 1, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_commit(NULL, 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_commit(conn, 0, 0), VELO_ERR_STATE);
+    CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(receiving_refuses_null_and_times_below_forever)
+{
+    struct velo_port *port = port_open(VELO_VPID_ANY);
+    struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    struct velo_msg msg;
+    char buf[8];
+
+    message_send(conn, 8, 1); /* Refused before a look at what is there. */
+    CHECK_STATUS(velo_try_recv(NULL, buf, 8, &msg), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_recv(port, NULL, 8, &msg), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_wait(NULL, buf, 8, &msg, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_wait(port, NULL, 8, &msg, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_wait(port, buf, 8, &msg, -2), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv_wait(port, buf, 8, &msg, INT64_MIN), VELO_ERR_ARG);
+    CHECK_STATUS(velo_peek(NULL, &msg), VELO_ERR_ARG);
+    CHECK_STATUS(velo_peek(port, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_peek_wait(NULL, &msg, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_peek_wait(port, NULL, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_peek_wait(port, &msg, -2), VELO_ERR_ARG);
+    CHECK_STATUS(velo_release(NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_release(port), VELO_ERR_STATE);
+    message_expect(port, 8, 1, velo_port_id(port));
+    CHECK_OK(velo_port_close(port));
+}

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "test.h"
+
+#include <errno.h>
+#include <glob.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define TESTS_MAX 256
+#define CHILDREN_MAX 1024
+
+static struct CMUnitTest tests[TESTS_MAX];
+static size_t tests_len;
+
+static pid_t children[CHILDREN_MAX];
+static size_t children_len;
+
+static pid_t main_pid;
+static char domain[33];
+static bool has_failed;
+
+static void run_body(void **state)
+{
+    void (*body)(void);
+
+    memcpy(&body, state, sizeof(body));
+    body();
+}
+
+/* Remove the files of our domain; returns how many there were. */
+static size_t remove_files(bool complain)
+{
+    char pattern[4096];
+    glob_t found;
+    size_t count = 0;
+
+    snprintf(pattern, sizeof(pattern), "%s/velo.%s*", test_shm_dir(), domain);
+    if (glob(pattern, 0, NULL, &found) != 0)
+        return 0;
+    for (; count < found.gl_pathc; count++) {
+        if (complain)
+            print_error("left behind: %s\n", found.gl_pathv[count]);
+        unlink(found.gl_pathv[count]);
+    }
+    globfree(&found);
+    return count;
+}
+
+/* Kill what the test left running, then look for files it left behind. */
+static int tear_down(void **state)
+{
+    bool broke_off = has_failed; /* Then it could not clean up. */
+
+    (void)state;
+    has_failed = false;
+    while (children_len > 0)
+        child_kill(children[children_len - 1]);
+    return remove_files(!broke_off) > 0 && !broke_off ? -1 : 0;
+}
+
+void test_register(const char *name, void (*body)(void))
+{
+    void *state;
+
+    if (tests_len == TESTS_MAX)
+        abort();
+    memcpy(&state, &body, sizeof(state));
+    tests[tests_len++] = (struct CMUnitTest){name, run_body, NULL, tear_down, state};
+}
+
+static bool in_main_thread(void) { return getpid() == main_pid && gettid() == main_pid; }
+
+void test_fail(const char *file, int line, const char *format, ...)
+{
+    char text[1024];
+    va_list args;
+
+    va_start(args, format);
+    vsnprintf(text, sizeof(text), format, args);
+    va_end(args);
+    fprintf(stderr, "%s:%d: %s\n", file, line, text);
+    if (in_main_thread()) {
+        has_failed = true;
+        _fail(file, line);
+    }
+    if (getpid() == main_pid)
+        (void)remove_files(false);
+    _exit(1);
+}
+
+void test_check_status(const char *file, int line, const char *call, int status, int expected)
+{
+    if (status == expected)
+        return;
+    test_fail(file, line, "%s\n  gave     %s\n  expected %s\n  last error: %s", call,
+              velo_strerror(status), velo_strerror(expected), velo_last_error());
+}
+
+void test_check_fails(const char *file, int line, const char *call, int status, int expected,
+                      const char *about)
+{
+    test_check_status(file, line, call, status, expected);
+    if (strstr(velo_last_error(), about) == NULL)
+        test_fail(file, line, "the error of %s does not speak of \"%s\": %s", call, about,
+                  velo_last_error());
+}
+
+void test_skip(const char *reason)
+{
+    print_message("skipped: %s\n", reason);
+    skip();
+    abort();
+}
+
+const char *test_domain(void) { return domain; }
+
+const char *test_shm_dir(void)
+{
+    const char *dir = getenv("VELO_SHM_DIR");
+
+    return dir != NULL && dir[0] != '\0' ? dir : "/dev/shm";
+}
+
+uint64_t test_seed(void)
+{
+    const char *text = getenv("VELO_TEST_SEED");
+
+    return text != NULL ? strtoull(text, NULL, 0) : 1;
+}
+
+void *test_shared_alloc(size_t size_bytes)
+{
+    void *memory =
+        mmap(NULL, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+    CHECK(memory != MAP_FAILED);
+    return memory;
+}
+
+pid_t child_start(void (*body)(void *arg), void *arg)
+{
+    pid_t parent = getpid();
+    pid_t child;
+
+    CHECK(children_len < CHILDREN_MAX);
+    fflush(NULL);
+    child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        children_len = 0; /* They are our siblings. */
+        prctl(PR_SET_PDEATHSIG, SIGKILL);
+        if (getppid() != parent)
+            _exit(1);
+        body(arg);
+        fflush(NULL);
+        _exit(0);
+    }
+    children[children_len++] = child;
+    return child;
+}
+
+int child_wait(pid_t child)
+{
+    int status = 0;
+
+    while (waitpid(child, &status, 0) < 0)
+        CHECK_EQ(errno, EINTR);
+    for (size_t i = 0; i < children_len; i++) {
+        if (children[i] == child) {
+            children[i] = children[--children_len];
+            break;
+        }
+    }
+    return status;
+}
+
+void child_join(pid_t child)
+{
+    int status = child_wait(child);
+
+    if (WIFSIGNALED(status))
+        test_fail(__FILE__, __LINE__, "child %d died of %s", child, strsignal(WTERMSIG(status)));
+    CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+void child_kill(pid_t child)
+{
+    kill(child, SIGKILL);
+    child_wait(child);
+}
+
+struct velo_port *port_open_sized(int vpid, uint32_t depth_slots, uint32_t data_bytes,
+                                  uint32_t conns_max)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    struct velo_port *port = NULL;
+
+    attr.vpid = vpid;
+    attr.depth_slots = depth_slots;
+    attr.data_bytes = data_bytes;
+    attr.conns_max = conns_max;
+    CHECK_OK(velo_port_open(&attr, &port));
+    CHECK(port != NULL);
+    return port;
+}
+
+struct velo_port *port_open(int vpid) { return port_open_sized(vpid, 0, 0, 0); }
+
+struct velo_conn *port_connect(struct velo_port *port, velo_id_t peer)
+{
+    struct velo_conn *conn = NULL;
+
+    CHECK_OK(velo_connect(port, peer, TEST_PATIENCE_NS, &conn));
+    CHECK(conn != NULL);
+    return conn;
+}
+
+void message_send(struct velo_conn *conn, size_t len_bytes, uint64_t seed)
+{
+    unsigned char buf[65536];
+
+    CHECK(len_bytes <= sizeof(buf));
+    pattern_fill(buf, len_bytes, seed);
+    CHECK_OK(velo_send(conn, buf, len_bytes, pattern_tag(seed)));
+}
+
+void message_check(const struct velo_msg *msg, size_t len_bytes, uint64_t seed, velo_id_t source)
+{
+    CHECK_EQ(msg->len_bytes, len_bytes);
+    CHECK_EQ(msg->tag, pattern_tag(seed));
+    CHECK_EQ(msg->source, source);
+    CHECK(pattern_matches(msg->data, len_bytes, seed));
+}
+
+void message_expect(struct velo_port *port, size_t len_bytes, uint64_t seed, velo_id_t source)
+{
+    unsigned char buf[65536];
+    struct velo_msg msg;
+
+    CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS));
+    CHECK(msg.data == buf);
+    message_check(&msg, len_bytes, seed, source);
+}
+
+static bool is_registered(const char *name)
+{
+    for (size_t i = 0; i < tests_len; i++) {
+        if (strcmp(tests[i].name, name) == 0)
+            return true;
+    }
+    fprintf(stderr, "no test is called %s\n", name);
+    return false;
+}
+
+/* Usage: program [test]. Without a name all tests run, one after the other. */
+int main(int argc, char **argv)
+{
+    main_pid = getpid();
+    snprintf(domain, sizeof(domain), "t%d-%08x", main_pid, (unsigned)(test_now_ns() / 1000));
+    setenv("VELO_DOMAIN", domain, 1);
+    if (argc > 1) {
+        if (!is_registered(argv[1]))
+            return 2;
+        cmocka_set_test_filter(argv[1]);
+    }
+    return _cmocka_run_group_tests(program_invocation_short_name, tests, tests_len, NULL, NULL);
+}

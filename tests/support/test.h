@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What every test program shares: self-registering tests, checks that work in any thread and any
+ * child process, children that cannot outlive the test, and payloads that tell where they belong.
+ *
+ * Each program runs in a domain of its own ($VELO_DOMAIN is set to it), so that programs can run at
+ * the same time; a test that leaves a file of its domain in the shared-memory directory fails.
+ */
+#ifndef VELO_TEST_H
+#define VELO_TEST_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <velo/velo.h>
+
+/* Far longer than anything here takes: what needs this long hangs. */
+#define TEST_PATIENCE_NS INT64_C(10000000000)
+#define TEST_MS INT64_C(1000000)
+#define TEST_US INT64_C(1000)
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))
+
+/* Define and register a test; the name is a sentence that says what holds. */
+#define TEST(name)                                                                                 \
+    static void name(void);                                                                        \
+    __attribute__((constructor)) static void register_##name(void) { test_register(#name, name); } \
+    static void name(void)
+
+void test_register(const char *name, void (*body)(void));
+
+/* The checks end the test in the main thread, and the whole process in any other thread or child:
+ * the parent then sees that it did not exit with 0. */
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition))                                                                          \
+            test_fail(__FILE__, __LINE__, "%s does not hold", #condition);                         \
+    } while (0)
+
+#define CHECK_EQ(actual, expected)                                                                 \
+    do {                                                                                           \
+        long long actual_ = (long long)(actual), expected_ = (long long)(expected);                \
+        if (actual_ != expected_)                                                                  \
+            test_fail(__FILE__, __LINE__, "%s is %lld, expected %s = %lld", #actual, actual_,      \
+                      #expected, expected_);                                                       \
+    } while (0)
+
+#define CHECK_STATUS(call, expected)                                                               \
+    test_check_status(__FILE__, __LINE__, #call, (call), (expected))
+#define CHECK_OK(call) CHECK_STATUS(call, VELO_OK)
+
+/* A failure whose velo_last_error() names what it is about. */
+#define CHECK_FAILS(call, expected, about)                                                         \
+    test_check_fails(__FILE__, __LINE__, #call, (call), (expected), (about))
+
+void test_check_fails(const char *file, int line, const char *call, int status, int expected,
+                      const char *about);
+void test_check_status(const char *file, int line, const char *call, int status, int expected);
+_Noreturn void test_fail(const char *file, int line, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Leave the test without a verdict, because the machine does not allow it. Main thread only. */
+_Noreturn void test_skip(const char *reason);
+
+/* The domain of this program, and the directory its segments live in. */
+const char *test_domain(void);
+const char *test_shm_dir(void);
+
+int64_t test_now_ns(void);
+void test_sleep_ns(int64_t duration_ns);
+
+/* Random numbers that a seed replays. $VELO_TEST_SEED sets the seed of test_seed(). */
+struct rng {
+    uint64_t state;
+};
+uint64_t test_seed(void);
+uint64_t rng_next(struct rng *rng);
+uint32_t rng_below(struct rng *rng, uint32_t bound);
+
+/* Zeroed memory that children share with their parent, for progress and findings. Never freed. */
+void *test_shared_alloc(size_t size_bytes);
+
+/* Children die with their parent, and at the end of the test that started them. */
+pid_t child_start(void (*body)(void *arg), void *arg);
+/* Wait for a child and check that it exited with 0. */
+void child_join(pid_t child);
+/* Kill a child with SIGKILL and reap it. */
+void child_kill(pid_t child);
+/* Reap a child however it ends, and return its wait status. */
+int child_wait(pid_t child);
+
+/* Payload, tag and mixing of bits that follow from a seed. */
+uint64_t test_mix(uint64_t seed);
+void pattern_fill(void *buf, size_t len_bytes, uint64_t seed);
+bool pattern_matches(const void *buf, size_t len_bytes, uint64_t seed);
+uint8_t pattern_tag(uint64_t seed);
+
+/* Open a port of node 0; zeros ask for the defaults. */
+struct velo_port *port_open(int vpid);
+struct velo_port *port_open_sized(int vpid, uint32_t depth_slots, uint32_t data_bytes,
+                                  uint32_t conns_max);
+/* Connect, waiting for the peer to open. */
+struct velo_conn *port_connect(struct velo_port *port, velo_id_t peer);
+
+/* Send a message made from a seed; receive the next one and check that it is the one. */
+void message_send(struct velo_conn *conn, size_t len_bytes, uint64_t seed);
+void message_expect(struct velo_port *port, size_t len_bytes, uint64_t seed, velo_id_t source);
+/* Check a received message against its seed. */
+void message_check(const struct velo_msg *msg, size_t len_bytes, uint64_t seed, velo_id_t source);
+
+#endif
