@@ -150,6 +150,7 @@ static inline bool order_claim_entry(uint64_t *entry, uint64_t expected, uint64_
  * own order_full_fence() where membarrier is missing) supplies the store-load order. */
 static inline uint32_t order_read_bell(const uint32_t *bell)
 {
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* The compiler must not look before it publishes. */
     return __atomic_load_n(bell, __ATOMIC_RELAXED);
 }
 

@@ -14,6 +14,8 @@
 /* A polled ring is stale when others have brought so many messages since its last. */
 #define STALE_MESSAGES 256
 #define REAP_INTERVAL_NS NS_PER_S
+/* Looks at the doorbells before a poll says that there is nothing. */
+#define BELL_ROUNDS 2
 /* As timeout_ns, inside this file: a try, for which nothing there is VELO_AGAIN. */
 #define NO_WAIT INT64_MIN
 /* Polls between two looks at the clock: about a microsecond. */
@@ -142,8 +144,8 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
 {
     struct ring_rx *rx = &port->rings[index];
     if (rx->mode == RX_ABSENT) {
-        if (entry_state(entry) == ENTRY_CLAIMED) { /* It died before it could send. */
-            free_entry(port, index);
+        if (entry_state(entry) != ENTRY_READY && entry_state(entry) != ENTRY_ENDED) {
+            free_entry(port, index); /* It never came to send; the ring may have no memory. */
             return;
         }
         admit(port, index, entry);
@@ -165,7 +167,7 @@ static void reap(struct velo_port *port)
         enum entry_state state = entry_state(entry);
         if (state == ENTRY_FREE || port->rings[i].ending)
             continue;
-        if (state == ENTRY_ENDED) {
+        if (state == ENTRY_ENDED || state == ENTRY_GIVEN_UP) {
             end(port, i, entry);
         } else if (!seg_sender_alive(port->segment, i, entry) &&
                    order_read_entry(&port->segment->entries[i]) == entry) {
@@ -184,12 +186,17 @@ static void rung(struct velo_port *port, uint32_t index)
     struct ring_rx *rx = &port->rings[index];
     uint64_t entry = order_read_entry(&port->segment->entries[index]);
     order_count(&port->shared->rx_doorbells, 1);
-    if (entry_state(entry) == ENTRY_ENDED && !rx->ending) {
+    enum entry_state state = entry_state(entry);
+    if ((state == ENTRY_ENDED || state == ENTRY_GIVEN_UP) && !rx->ending) {
         end(port, index, entry);
         return;
     }
-    if (rx->mode == RX_ABSENT && entry_state(entry) == ENTRY_READY)
+    if (state == ENTRY_READY && rx->mode == RX_ABSENT)
         admit(port, index, entry);
+    else if (state == ENTRY_READY && rx->mode == RX_REFUSED)
+        /* Someone else freed the entry, and this sender claimed it: it must not wait in vain. */
+        (void)order_claim_entry(&port->segment->entries[index], entry,
+                                entry_pack(ENTRY_REFUSED, entry_source(entry), entry_nonce(entry)));
     if (rx->mode == RX_PARKED)
         activate(port, rx);
 }
@@ -297,7 +304,7 @@ static void show_counters(struct velo_port *port)
 /* The next message, if any: its ring, and what it is in port->message; else NULL. */
 static struct ring_rx *next_message(struct velo_port *port)
 {
-    for (;;) {
+    for (int rounds = 0;; rounds++) {
         for (uint32_t left = port->active_count; left > 0; left--) {
             struct ring_rx *rx = port->active[port->cursor];
             uint64_t header = order_read_header(rx->slot);
@@ -315,7 +322,8 @@ static struct ring_rx *next_message(struct velo_port *port)
             }
         }
         point(port);
-        if (likely(order_peek_summary(&port->shared->summary) == 0))
+        /* A peer that rings without end must not keep us from coming back. */
+        if (likely(order_peek_summary(&port->shared->summary) == 0) || rounds == BELL_ROUNDS)
             return NULL;
         take_bells(port);
     }

@@ -96,11 +96,12 @@ _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes use the low h
 
 /* A connection table entry is one word, so that claiming it says who and for whom at once. */
 enum entry_state {
-    ENTRY_FREE = 0,    /* Anyone may claim it. */
-    ENTRY_CLAIMED = 1, /* A sender sets it up. */
-    ENTRY_READY = 2,   /* In use. */
-    ENTRY_ENDED = 3,   /* The sender disconnected; the owner drains and frees it. */
-    ENTRY_REFUSED = 4, /* The owner found nonsense in the ring and will not read it again. */
+    ENTRY_FREE = 0,     /* Anyone may claim it. Only the owner stores this. */
+    ENTRY_CLAIMED = 1,  /* A sender sets it up. */
+    ENTRY_READY = 2,    /* In use. */
+    ENTRY_ENDED = 3,    /* The sender disconnected; the owner drains and frees it. */
+    ENTRY_REFUSED = 4,  /* The owner found nonsense in the ring and will not read it again. */
+    ENTRY_GIVEN_UP = 5, /* The sender got no memory for the ring; the owner frees it. */
 };
 
 static inline uint64_t entry_pack(enum entry_state state, velo_id_t source, uint32_t nonce)

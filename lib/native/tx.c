@@ -161,6 +161,8 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
             order_pause();
             continue;
         }
+        if (spins > ROOM_SPINS)
+            ring_receiver(conn); /* Slept in vain: should a ring have been lost, here is another. */
         status = sleep_for_room(conn, len_bytes);
         if (status)
             return status;
@@ -308,8 +310,7 @@ static void unclaim(struct velo_conn *conn, enum entry_state state)
     order_publish_entry(&conn->segment->entries[conn->index],
                         entry_pack(state, conn->port->id, seg_process_nonce()));
     VELO_HOOK(HOOK_DISCONNECT_ENTRY);
-    if (state == ENTRY_ENDED)
-        ring_bits(conn);
+    ring_bits(conn);
     VELO_HOOK(HOOK_DISCONNECT_RING);
     seg_unlock_entry(conn->segment, conn->index);
     pthread_mutex_unlock(&claim_lock);
@@ -391,7 +392,7 @@ static int connect_segment(struct velo_conn *conn)
         return status;
     status = set_up_ring(conn);
     if (status)
-        unclaim(conn, ENTRY_FREE);
+        unclaim(conn, ENTRY_GIVEN_UP);
     return status;
 }
 

@@ -22,7 +22,8 @@ void wait_wake(const uint32_t *word);
 /** Take part in the barriers of other processes; false if the kernel will not have it. */
 bool wait_join_barrier(void);
 /** A full barrier on every thread, running now, of every process that takes part. Pairs with the
- *  compiler-only order between their publish and order_read_bell(). */
+ *  compiler-only order between their publish and order_read_bell(). Should the kernel have changed
+ * its mind since wait_join_barrier(), wait instead for as long as no store buffer holds a store. */
 void wait_barrier_all(void);
 /** Wait a little while between two tries of a cold path. */
 void wait_nap(int64_t nap_ns);
