@@ -68,7 +68,7 @@ static inline void order_prefetch_write(const void *line)
 #endif
 }
 
-/* ---- edge 1: a slot ------------------------------------------------------------------------- */
+/* ---- edge 1: a slot -------------------------------------------------------------------------- */
 
 /** Sender: the last store to a slot. Release: the payload stores come first. Pairs with A1. */
 static inline void order_publish_header(uint64_t *slot, uint64_t header)
@@ -94,7 +94,7 @@ static inline uint64_t order_load_position(const uint64_t *word)
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/* ---- edge 2: credits ------------------------------------------------------------------------ */
+/* ---- edge 2: credits ------------------------------------------------------------------------- */
 
 /** Receiver: slots before `value` are free. Release: its payload loads are done. Pairs with A2. */
 static inline void order_publish_credit(uint64_t *consumed, uint64_t value)
@@ -143,8 +143,7 @@ static inline bool order_claim_entry(uint64_t *entry, uint64_t expected, uint64_
                                        __ATOMIC_RELAXED);
 }
 
-/* ---- edge 4: does the receiver poll this ring, or must it be rung? ----------------------------
- */
+/* ---- edge 4: does the receiver poll this ring, or must it be rung? --------------------------- */
 
 /** Sender, after each publish. Relaxed: order_all_fence() of a parking receiver (or the sender's
  * own order_full_fence() where membarrier is missing) supplies the store-load order. */
@@ -161,8 +160,7 @@ static inline void order_set_bell(uint32_t *bell, uint32_t value)
     __atomic_store_n(bell, value, __ATOMIC_RELAXED);
 }
 
-/* ---- edge 5: the doorbell bits ----------------------------------------------------------------
- */
+/* ---- edge 5: the doorbell bits --------------------------------------------------------------- */
 
 /** Sender: set bits. Sequentially consistent: after the publish, and before the look at `sleeping`.
  */
@@ -208,8 +206,7 @@ static inline uint32_t order_read_sleeping(const uint32_t *sleeping)
     return __atomic_load_n(sleeping, ORDER_SC(10));
 }
 
-/* ---- edge 7: a sender that waits for room -----------------------------------------------------
- */
+/* ---- edge 7: a sender that waits for room ---------------------------------------------------- */
 
 /** Sender: about to sleep. Sequentially consistent, against R2, a full fence and
  *  order_read_waiting() of the receiver; order_recheck_credit() and the kernel compare afterwards.
@@ -231,8 +228,7 @@ static inline uint64_t order_recheck_credit(const uint64_t *consumed)
     return __atomic_load_n(consumed, ORDER_SC(12));
 }
 
-/* ---- no edge ----------------------------------------------------------------------------------
- */
+/* ---- no edge --------------------------------------------------------------------------------- */
 
 /** Add to a counter that only this thread writes. Relaxed, and no RMW: readers want a value that is
  *  not torn, nothing more. */

@@ -7,6 +7,7 @@
 
 #include "../error.h"
 #include "domain.h"
+#include "senders.h"
 #include "wait.h"
 
 #define DEPTH_SLOTS_DEFAULT 256

@@ -69,9 +69,4 @@ struct velo_conn {
     struct velo_conn *next;
 };
 
-/** Free what the receive side holds. */
-void rx_close(struct velo_port *port);
-/** Set up the receive side. */
-int rx_open(struct velo_port *port);
-
 #endif

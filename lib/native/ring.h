@@ -110,8 +110,7 @@ hot_inline void ring_copy_small(void *to, const void *from, size_t len)
     }
 }
 
-/* ---- sender -----------------------------------------------------------------------------------
- */
+/* ---- sender ---------------------------------------------------------------------------------- */
 
 /** A sender's cursor. Private to it. */
 struct ring_tx {
@@ -230,8 +229,7 @@ static inline void ring_tx_write_external(struct ring_tx *tx, const void *buf, s
     ring_tx_publish_external(tx, at, len_bytes, tag);
 }
 
-/* ---- receiver ---------------------------------------------------------------------------------
- */
+/* ---- receiver -------------------------------------------------------------------------------- */
 
 /** How a receiver looks at a ring. */
 enum rx_mode {

@@ -30,8 +30,7 @@ static struct segment *registry;
 static uint32_t process_nonce;
 static bool swept;
 
-/* ---- process ----------------------------------------------------------------------------------
- */
+/* ---- process --------------------------------------------------------------------------------- */
 
 /* A child owns none of its parent's ports, locks or connections: forget them (the mappings stay).
  */
@@ -66,8 +65,7 @@ uint32_t seg_process_nonce(void)
     return nonce;
 }
 
-/* ---- locks ------------------------------------------------------------------------------------
- */
+/* ---- locks ----------------------------------------------------------------------------------- */
 
 static bool lock_set(int fd, off_t at, short type)
 {
@@ -108,8 +106,7 @@ int seg_owner_status(const struct segment *segment)
                                                                  : VELO_ERR_PEER_CLOSED;
 }
 
-/* ---- shape ------------------------------------------------------------------------------------
- */
+/* ---- shape ----------------------------------------------------------------------------------- */
 
 static bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
@@ -155,8 +152,7 @@ int seg_header_check(const struct seg_header *header, size_t file_bytes, const c
     return VELO_OK;
 }
 
-/* ---- memory -----------------------------------------------------------------------------------
- */
+/* ---- memory ---------------------------------------------------------------------------------- */
 
 /* A failed system call on a segment: what it means to the caller. */
 static int system_failed(const char *what, const char *path)
@@ -261,8 +257,7 @@ static struct segment *segment_new(int *status)
     return segment;
 }
 
-/* ---- names ------------------------------------------------------------------------------------
- */
+/* ---- names ----------------------------------------------------------------------------------- */
 
 void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id)
 {
@@ -350,8 +345,7 @@ static int reclaim(const char *path)
     return status;
 }
 
-/* ---- create -----------------------------------------------------------------------------------
- */
+/* ---- create ---------------------------------------------------------------------------------- */
 
 static int create_file(const struct seg_domain *domain, struct segment *segment)
 {
@@ -490,8 +484,7 @@ void seg_retire(struct segment *segment)
     registry_release();
 }
 
-/* ---- open -------------------------------------------------------------------------------------
- */
+/* ---- open ------------------------------------------------------------------------------------ */
 
 /* Only our own segments, or those of the group that we, too, opened our port to: else anyone could
  * place a file where we look for a peer. */

@@ -24,8 +24,7 @@ static pthread_mutex_t claim_lock = PTHREAD_MUTEX_INITIALIZER;
 /* What a fenced connection reads for its bell: it takes the slow way each time. */
 static const uint32_t always_ring = BELL_RING;
 
-/* ---- ringing ----------------------------------------------------------------------------------
- */
+/* ---- ringing --------------------------------------------------------------------------------- */
 
 static void ring_bits(struct velo_conn *conn)
 {
@@ -81,8 +80,7 @@ hot_inline int notify(struct velo_conn *conn)
     return notify_slow(conn);
 }
 
-/* ---- room -------------------------------------------------------------------------------------
- */
+/* ---- room ------------------------------------------------------------------------------------ */
 
 static bool has_room(const struct velo_conn *conn, size_t len_bytes)
 {
@@ -169,8 +167,7 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
     }
 }
 
-/* ---- send -------------------------------------------------------------------------------------
- */
+/* ---- send ------------------------------------------------------------------------------------ */
 
 static int write_message(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
 {
@@ -221,8 +218,7 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
     return notify(conn);
 }
 
-/* ---- in place ---------------------------------------------------------------------------------
- */
+/* ---- in place -------------------------------------------------------------------------------- */
 
 static int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
@@ -276,8 +272,7 @@ int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
     return notify(conn);
 }
 
-/* ---- connect ----------------------------------------------------------------------------------
- */
+/* ---- connect --------------------------------------------------------------------------------- */
 
 /* Take the first free entry: the lock first, so that a claimed entry without one is a dead one. */
 static bool claim(struct velo_conn *conn)

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "senders.h"
+
+#include <stdlib.h>
+
+#include "../error.h"
+#include "wait.h"
+
+/* A polled ring is stale when others have brought so many messages since its last. */
+#define STALE_MESSAGES 256
+
+int rx_open(struct velo_port *port)
+{
+    const struct seg_shape *shape = &port->shape;
+    static const uint64_t empty_slot[SLOT_WORDS];
+    port->none.slot = empty_slot;
+    port->none.expect = VELO_HEADER_VALID_MASK;
+    port->current = &port->none;
+    port->active = calloc(shape->conns_max, sizeof(struct ring_rx *));
+    port->rings = calloc(shape->conns_max, sizeof *port->rings);
+    if (!port->active || !port->rings)
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for %u connections", shape->conns_max);
+    return VELO_OK;
+}
+
+void rx_close(struct velo_port *port)
+{
+    /* Senders that wait for room find the segment closed. */
+    for (uint32_t i = 0; port->segment && i < port->shape.conns_max; i++)
+        if (port->rings[i].shared)
+            wait_wake((const uint32_t *)&port->rings[i].shared->consumed);
+    free(port->active);
+    free(port->rings);
+}
+
+/* ---- connections come and go ----------------------------------------------------------------- */
+
+static void activate(struct velo_port *port, struct ring_rx *rx)
+{
+    if (rx->mode == RX_POLLED) {
+        port->polled_count--;
+        order_set_bell(&rx->shared->bell, BELL_RING);
+    } else if (rx->mode != RX_DRAINING) {
+        port->active[port->active_count++] = rx;
+    }
+    rx->mode = RX_DRAINING;
+    rx->drain_start = port->messages;
+}
+
+/* Drop the active ring under the cursor. */
+static void deactivate(struct velo_port *port, struct ring_rx *rx, enum rx_mode mode)
+{
+    if (rx->mode == RX_POLLED)
+        port->polled_count--;
+    rx->mode = mode;
+    port->active[port->cursor] = port->active[--port->active_count];
+    if (port->cursor >= port->active_count)
+        port->cursor = 0;
+}
+
+static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
+{
+    struct ring_rx *rx = &port->rings[index];
+    rx->shared = seg_ring(port->segment, index);
+    rx->index = index;
+    rx->source = entry_source(entry);
+    rx->slot_mask = port->shape.depth_slots - 1;
+    rx->ending = false;
+    rx->mode = RX_PARKED;
+    ring_rx_seek(rx, rx->head);
+    order_count(&port->shared->rx_conns, 1);
+}
+
+static void free_entry(struct velo_port *port, uint32_t index)
+{
+    order_publish_entry(&port->segment->entries[index], entry_pack(ENTRY_FREE, 0, 0));
+}
+
+/* The ring is empty and its sender gone: ready for the next one, from this position on. */
+static void retire(struct velo_port *port, struct ring_rx *rx)
+{
+    seg_ring_release(port->segment, rx->index);
+    order_set_bell(&rx->shared->bell, BELL_RING);
+    order_store_data_credit(&rx->shared->data_consumed, rx->data_head);
+    order_publish_credit(&rx->shared->consumed, rx->head);
+    rx->published = rx->head;
+    rx->data_published = rx->data_head;
+    rx->ending = false;
+    order_count(&port->shared->rx_conns, UINT64_MAX);
+    free_entry(port, rx->index);
+}
+
+static void retire_refused(struct velo_port *port, struct ring_rx *rx)
+{
+    rx->mode = RX_ABSENT;
+    retire(port, rx);
+}
+
+/* Never read this ring again. Its sender learns it when it rings or waits; one that has left, or
+ * that leaves later, has the entry freed by end(). */
+void rx_refuse(struct velo_port *port, struct ring_rx *rx)
+{
+    uint64_t *entry = &port->segment->entries[rx->index];
+    order_count(&port->shared->rx_errors, 1);
+    for (uint32_t i = 0; i < port->active_count; i++) {
+        if (port->active[i] == rx) {
+            port->cursor = i;
+            deactivate(port, rx, RX_REFUSED);
+        }
+    }
+    order_set_bell(&rx->shared->bell, BELL_RING);
+    uint64_t now = order_read_entry(entry);
+    if (entry_state(now) == ENTRY_READY && !rx->ending &&
+        order_claim_entry(entry, now, entry_pack(ENTRY_REFUSED, rx->source, entry_nonce(now))))
+        wait_wake((const uint32_t *)&rx->shared->consumed);
+    else
+        retire_refused(port, rx);
+}
+
+/* A sender that does not live, or says that it left. */
+static void end(struct velo_port *port, uint32_t index, uint64_t entry)
+{
+    struct ring_rx *rx = &port->rings[index];
+    if (rx->mode == RX_ABSENT) {
+        if (entry_state(entry) != ENTRY_READY && entry_state(entry) != ENTRY_ENDED) {
+            free_entry(port, index); /* It never came to send; the ring may have no memory. */
+            return;
+        }
+        admit(port, index, entry);
+    }
+    if (rx->mode == RX_REFUSED) {
+        retire_refused(port, rx);
+        return;
+    }
+    rx->ending = true;
+    activate(port, rx);
+}
+
+/* Look for senders that died without a word. */
+void rx_reap(struct velo_port *port)
+{
+    order_set_flag(&port->shared->reap_request, 0);
+    for (uint32_t i = 0; i < port->shape.conns_max; i++) {
+        uint64_t entry = order_read_entry(&port->segment->entries[i]);
+        enum entry_state state = entry_state(entry);
+        if (state == ENTRY_FREE || port->rings[i].ending)
+            continue;
+        if (state == ENTRY_ENDED || state == ENTRY_GIVEN_UP) {
+            end(port, i, entry);
+        } else if (!seg_sender_alive(port->segment, i, entry) &&
+                   order_read_entry(&port->segment->entries[i]) == entry) {
+            /* A sender that leaves changes the entry before it gives up its lock. */
+            order_count(&port->shared->rx_reclaimed, 1);
+            end(port, i, entry);
+        }
+    }
+}
+
+/* ---- doorbells ------------------------------------------------------------------------------- */
+
+static void rung(struct velo_port *port, uint32_t index)
+{
+    struct ring_rx *rx = &port->rings[index];
+    uint64_t entry = order_read_entry(&port->segment->entries[index]);
+    order_count(&port->shared->rx_doorbells, 1);
+    enum entry_state state = entry_state(entry);
+    if ((state == ENTRY_ENDED || state == ENTRY_GIVEN_UP) && !rx->ending) {
+        end(port, index, entry);
+        return;
+    }
+    if (state == ENTRY_READY && rx->mode == RX_ABSENT)
+        admit(port, index, entry);
+    else if (state == ENTRY_READY && rx->mode == RX_REFUSED)
+        /* Someone else freed the entry, and this sender claimed it: it must not wait in vain. */
+        (void)order_claim_entry(&port->segment->entries[index], entry,
+                                entry_pack(ENTRY_REFUSED, entry_source(entry), entry_nonce(entry)));
+    if (rx->mode == RX_PARKED)
+        activate(port, rx);
+}
+
+void rx_take_bells(struct velo_port *port)
+{
+    const uint32_t words_per_bit = SEG_CONNS_PER_SUMMARY_BIT / 64;
+    uint32_t summary = order_take_summary(&port->shared->summary);
+    while (summary) {
+        uint32_t first = (uint32_t)__builtin_ctz(summary) * words_per_bit;
+        summary &= summary - 1;
+        for (uint32_t word = first; word < first + words_per_bit; word++) {
+            uint64_t bits = order_take(&port->shared->bells[word]);
+            for (; bits; bits &= bits - 1) {
+                uint32_t index = word * 64 + (uint32_t)__builtin_ctzll(bits);
+                if (index < port->shape.conns_max)
+                    rung(port, index);
+            }
+        }
+    }
+    if (order_flag(&port->shared->reap_request))
+        rx_reap(port);
+}
+
+/* Ask the senders of polled rings to ring again: of all, or of those that have been silent while
+ * others sent. They stay active, so that what they sent before they knew is still found. */
+void rx_park(struct velo_port *port, bool all)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < port->active_count; i++) {
+        struct ring_rx *rx = port->active[i];
+        if (rx->mode == RX_POLLED && (all || port->messages - rx->last_message >= STALE_MESSAGES)) {
+            activate(port, rx);
+            any = true;
+        }
+    }
+    if (any && port->fenced)
+        order_full_fence();
+    else if (any)
+        wait_barrier_all();
+}
+
+/* A draining ring is empty: poll it from now on, let it ring again, or let it go. */
+void rx_settle(struct velo_port *port, struct ring_rx *rx)
+{
+    if (ring_rx_is_corrupt(rx)) {
+        rx_refuse(port, rx);
+        return;
+    }
+    if (rx->ending) {
+        deactivate(port, rx, RX_ABSENT);
+        retire(port, rx);
+        return;
+    }
+    bool busy = rx->last_message > rx->drain_start && port->promote;
+    if (busy && port->polled_count == POLLED_MAX)
+        rx_park(port, false);
+    if (busy && port->polled_count < POLLED_MAX) {
+        rx->mode = RX_POLLED;
+        port->polled_count++;
+        order_set_bell(&rx->shared->bell, BELL_POLLED);
+    } else {
+        deactivate(port, rx, RX_PARKED);
+    }
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file senders.h
+ * @brief The senders of a port: who is connected, whose ring is polled, who must ring.
+ *
+ * A poll looks at the active rings: those polled for good, and those that rang and are not empty
+ * yet. All others are parked: their senders set a doorbell bit after each message, and one summary
+ * word tells whether any bit is set. So the cost of a poll follows the senders that are busy, not
+ * those that are connected; and a receiver goes to sleep by parking everything.
+ *
+ * All calls are the receiving thread's.
+ */
+#ifndef VELO_NATIVE_SENDERS_H
+#define VELO_NATIVE_SENDERS_H
+
+#include "port.h"
+
+/** Set up the receive side. */
+int rx_open(struct velo_port *port);
+/** Wake who waits for it, and free what it holds. */
+void rx_close(struct velo_port *port);
+/** Take what the doorbells say: admit new senders, activate rings, let go of who left. */
+void rx_take_bells(struct velo_port *port);
+/** The draining ring under the cursor is empty: poll it from now on, let it ring again, or let go.
+ */
+void rx_settle(struct velo_port *port, struct ring_rx *rx);
+/** Ask the senders of polled rings to ring again: of all, or of those that have been silent while
+ *  others sent. The rings stay active, so that what was sent before is still found. */
+void rx_park(struct velo_port *port, bool all);
+/** Never read this ring again: it holds what no correct sender writes. */
+void rx_refuse(struct velo_port *port, struct ring_rx *rx);
+/** Look for senders that died without a word. A system call for each connection. */
+void rx_reap(struct velo_port *port);
+
+#endif
