@@ -96,8 +96,7 @@ static struct velo_port *open_port(int vpid)
     return port;
 }
 
-/* ---- the honest sender ------------------------------------------------------------------------
- */
+/* ---- the honest sender ----------------------------------------------------------------------- */
 
 static uint64_t filler(uint64_t number, size_t i) { return number * 0x9e3779b97f4a7c15u + i; }
 
@@ -138,8 +137,7 @@ static void honest_process(uint64_t seed)
     (void)velo_port_close(port);
 }
 
-/* ---- the hostile process ----------------------------------------------------------------------
- */
+/* ---- the hostile process --------------------------------------------------------------------- */
 
 static char *map_segment(void)
 {
@@ -245,8 +243,7 @@ static void hostile_process(uint64_t seed)
     (void)velo_port_close(port);
 }
 
-/* ---- the receiver -----------------------------------------------------------------------------
- */
+/* ---- the receiver ---------------------------------------------------------------------------- */
 
 struct receiver {
     struct velo_port *port;

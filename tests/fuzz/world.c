@@ -81,8 +81,7 @@ _Noreturn static void __attribute__((format(printf, 1, 2))) fail(const char *for
     abort();
 }
 
-/* ---- input ------------------------------------------------------------------------------------
- */
+/* ---- input ----------------------------------------------------------------------------------- */
 
 static uint64_t take(struct world *w, size_t bytes)
 {
@@ -117,8 +116,7 @@ static uint64_t take_word(struct world *w)
 
 static struct hostile *take_hostile(struct world *w) { return &w->hostiles[take(w, 1) % HOSTILES]; }
 
-/* ---- statuses ---------------------------------------------------------------------------------
- */
+/* ---- statuses -------------------------------------------------------------------------------- */
 
 /* What a sender may be told when the receiver's memory lies. */
 static void check_sent(struct world *w, const char *call, int status)
@@ -141,8 +139,7 @@ static void check_sent(struct world *w, const char *call, int status)
     }
 }
 
-/* ---- the honest sender ------------------------------------------------------------------------
- */
+/* ---- the honest sender ----------------------------------------------------------------------- */
 
 static void honest_send(struct world *w, size_t extra_bytes)
 {
@@ -189,8 +186,7 @@ static void honest_check(struct world *w, const struct honest_message *m,
     w->tally->honest++;
 }
 
-/* ---- receiving --------------------------------------------------------------------------------
- */
+/* ---- receiving ------------------------------------------------------------------------------- */
 
 /* Read all of a message, as an application would. */
 static void look_at(struct world *w, const struct velo_msg *msg)
@@ -287,8 +283,7 @@ static void release(struct world *w)
     w->holding = false;
 }
 
-/* ---- the hostile sender -----------------------------------------------------------------------
- */
+/* ---- the hostile sender ---------------------------------------------------------------------- */
 
 static struct seg_header *header_of(const struct world *w)
 {
@@ -431,8 +426,7 @@ static void scribble(struct world *w, uint8_t where)
     memcpy(to, &value, width);
 }
 
-/* ---- the play ---------------------------------------------------------------------------------
- */
+/* ---- the play -------------------------------------------------------------------------------- */
 
 static void step(struct world *w)
 {

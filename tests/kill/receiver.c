@@ -24,8 +24,7 @@ struct notice {
     bool receives;
 };
 
-/* ---- senders that stream or wait --------------------------------------------------------------
- */
+/* ---- senders that stream or wait ------------------------------------------------------------- */
 
 struct sender {
     struct velo_conn *conn;
@@ -73,8 +72,7 @@ static void join_in_time(pthread_t thread)
     CHECK_EQ(pthread_timedjoin_np(thread, NULL, &end), 0);
 }
 
-/* ---- the receiver -----------------------------------------------------------------------------
- */
+/* ---- the receiver ---------------------------------------------------------------------------- */
 
 static void receive(void *arg)
 {
@@ -161,8 +159,7 @@ TEST(senders_that_stream_learn_that_their_receiver_closed)
         end_a_receiver(CLOSED, true, rng_below(&rng, 3000000));
 }
 
-/* ---- one receiver after the other, killed at random -------------------------------------------
- */
+/* ---- one receiver after the other, killed at random ------------------------------------------ */
 
 enum { SENDERS = 3 };
 

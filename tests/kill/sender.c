@@ -102,8 +102,7 @@ static void send_numbered(struct velo_conn *conn, struct numbered id)
     }
 }
 
-/* ---- the victim -------------------------------------------------------------------------------
- */
+/* ---- the victim ------------------------------------------------------------------------------ */
 
 static struct ledger *hook_ledger;
 static uint32_t hook_visits;
@@ -164,8 +163,7 @@ static pid_t victim_start(const struct plan *plan, uint32_t run)
     return victim;
 }
 
-/* ---- the conductor and the bystander ----------------------------------------------------------
- */
+/* ---- the conductor and the bystander --------------------------------------------------------- */
 
 static void await(const atomic_uint *received, uint32_t least, const char *of, uint32_t run)
 {
@@ -310,8 +308,7 @@ static void stream(void *arg)
     CHECK_OK(velo_port_close(port));
 }
 
-/* ---- the receiver -----------------------------------------------------------------------------
- */
+/* ---- the receiver ---------------------------------------------------------------------------- */
 
 static uint32_t check_message(struct ledger *ledger, const struct velo_msg *msg)
 {

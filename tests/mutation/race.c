@@ -117,8 +117,7 @@ static void send_at_once(struct velo_port *port, struct velo_port **ports)
         pthread_join(threads[i], NULL);
 }
 
-/* ---- one entry, handed from thread to thread ----------------------------------------------------
- */
+/* ---- one entry, handed from thread to thread ------------------------------------------------- */
 
 static int turn; /* Relaxed, so that only the entry itself orders one sender after the other. */
 

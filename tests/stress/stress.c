@@ -71,8 +71,7 @@ static void must(int status, const char *what)
         die("%s: %s (%s)", what, velo_strerror(status), velo_last_error());
 }
 
-/* ---- what the n-th message from one unit to another is ----------------------------------------
- */
+/* ---- what the n-th message from one unit to another is --------------------------------------- */
 
 struct expected {
     uint64_t seed;
@@ -128,8 +127,7 @@ static void check(const struct velo_msg *msg, uint32_t to)
     atomic_store(&progress->received[msg->source][to], due + 1);
 }
 
-/* ---- one unit ---------------------------------------------------------------------------------
- */
+/* ---- one unit -------------------------------------------------------------------------------- */
 
 struct unit {
     uint32_t index;
@@ -303,8 +301,7 @@ static void *run_process(void *arg)
     return NULL;
 }
 
-/* ---- the run ----------------------------------------------------------------------------------
- */
+/* ---- the run --------------------------------------------------------------------------------- */
 
 static uint64_t total_received(void)
 {
