@@ -271,7 +271,7 @@ VELO_API size_t velo_conn_max_bytes(const struct velo_conn *conn);
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port. Seen when the ring is full, or by the send
  *                              after one that had to wake the peer; what was sent before is lost.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended (seen when the ring is full).
- * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, or it refused a damaged ring.
  * @thread One thread at a time per connection.
  * @path hot
  * @source VELO paper, section 3 (atomic PIO message triggering)
@@ -295,7 +295,7 @@ VELO_API int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_b
  * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
- * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, or it refused a damaged ring.
  * @thread One thread at a time per connection.
  * @path hot
  * @source VELO paper, section 3 (integrated end-to-end flow control)
@@ -319,9 +319,9 @@ VELO_API int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes
  * @retval VELO_ERR_ARG         An argument is NULL.
  * @retval VELO_ERR_STATE       A reservation is open already.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
- * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
- * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
- * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port; seen when velo_try_send() would see it.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended (seen when the ring is full).
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, or it refused a damaged ring.
  * @thread One thread at a time per connection.
  * @path hot
  * @see velo_reserve, velo_commit
@@ -341,7 +341,7 @@ VELO_API int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **b
  * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
- * @retval VELO_ERR_CORRUPT     The peer's credits make no sense.
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, or it refused a damaged ring.
  * @thread One thread at a time per connection.
  * @path hot
  * @see velo_try_reserve, velo_commit

@@ -157,16 +157,19 @@ static void spin_failed(struct velo_port *port)
     port->spin_ns = port->spin_ns / 2 >= SPIN_MIN_NS ? port->spin_ns / 2 : 0;
 }
 
-/* Spin on the current ring for about a microsecond, if it is the only one. Returns its next header,
- * or 0. Kept this tight because what is polled, and how, matters more than anything else to
- * latency. */
+/* Is the current ring the only one to look at? */
+hot_inline bool is_alone(const struct velo_port *port, const struct ring_rx *rx)
+{
+    return rx->mode == RX_POLLED && port->active_count == 1;
+}
+
+/* Spin on a ring that is alone for about a microsecond. Returns its next header, or 0. Kept this
+ * tight because what is polled, and how, matters more than anything else to latency. */
 hot_inline uint64_t spin_current(const struct velo_port *port, const struct ring_rx *rx)
 {
     const uint64_t *slot = rx->slot;
     const uint64_t expect = rx->expect;
     const uint32_t *summary = &port->shared->summary;
-    if (rx->mode != RX_POLLED || port->active_count != 1)
-        return 0;
     for (int polls = 0; polls < POLLS_PER_CLOCK; polls++) {
         order_pause();
         uint64_t header = order_read_header(slot);
@@ -184,13 +187,17 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
     if (budget_ns == 0)
         return NULL;
     for (uint32_t polls = 1;; polls++) {
-        order_pause();
+        bool alone = is_alone(port, port->current);
+        if (alone)
+            (void)spin_current(port, port->current);
+        else
+            order_pause();
         struct ring_rx *rx = next_message(port);
         if (likely(rx)) {
             spin_paid(port);
             return rx;
         }
-        if (likely(polls % POLLS_PER_CLOCK) && !spin_current(port, port->current))
+        if (!alone && polls % POLLS_PER_CLOCK != 0)
             continue;
         show_counters(port);
         int64_t now_ns = wait_now_ns();
@@ -365,12 +372,14 @@ static __attribute__((noinline)) int recv_spin(struct velo_port *port, void *buf
 {
     struct ring_rx *rx = port->current;
     uint64_t header = 0;
-    if (timeout_ns != 0 && rx->mode == RX_POLLED) {
+    if (timeout_ns != 0 && is_alone(port, rx)) {
         linger(port, rx);
         header = spin_current(port, rx);
     }
-    if (likely(header))
+    if (likely(header)) {
+        spin_paid(port);
         return recv_matched(port, rx, header, buf, cap_bytes, msg, timeout_ns);
+    }
     return recv_slow(port, buf, cap_bytes, msg, timeout_ns);
 }
 
