@@ -96,7 +96,9 @@ static inline uint64_t order_load_position(const uint64_t *word)
 
 /* ---- edge 2: credits ------------------------------------------------------------------------- */
 
-/** Receiver: slots before `value` are free. Release: its payload loads are done. Pairs with A2. */
+/** Receiver: slots, or data bytes, before `value` are free. Release: its payload loads are done.
+ * Pairs with A2. Each of the two words needs it: a sender may see the newer one of one and the
+ * older one of the other. */
 static inline void order_publish_credit(uint64_t *consumed, uint64_t value)
 {
     __atomic_store_n(consumed, value, ORDER_R2);
@@ -106,18 +108,6 @@ static inline void order_publish_credit(uint64_t *consumed, uint64_t value)
 static inline uint64_t order_read_credit(const uint64_t *consumed)
 {
     return __atomic_load_n(consumed, ORDER_A2);
-}
-
-/** The data region's credit rides with the slot credit: stored before R2, loaded after A2, so
- *  relaxed is enough on both sides. */
-static inline void order_store_data_credit(uint64_t *word, uint64_t value)
-{
-    __atomic_store_n(word, value, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t order_load_data_credit(const uint64_t *word)
-{
-    return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
 /* ---- edge 3: a connection table entry, and a port's state ------------------------------------ */

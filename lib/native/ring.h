@@ -161,7 +161,7 @@ static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
 {
     uint64_t depth = tx->slot_mask + 1;
     uint64_t size = tx->data_mask + 1;
-    uint64_t data_consumed = order_load_data_credit(&tx->shared->data_consumed);
+    uint64_t data_consumed = order_read_credit(&tx->shared->data_consumed);
     if (tx->tail - consumed > depth || tx->data_tail - data_consumed > size)
         return false;
     /* A receiver that is behind by more than the credits it may owe is being streamed to. */

@@ -46,7 +46,7 @@ static void publish_credits(struct ring_rx *rx)
 {
     rx->published = rx->head;
     rx->data_published = rx->data_head;
-    order_store_data_credit(&rx->shared->data_consumed, rx->data_head);
+    order_publish_credit(&rx->shared->data_consumed, rx->data_head);
     order_publish_credit(&rx->shared->consumed, rx->head);
     order_full_fence();
     if (order_read_waiting(&rx->shared->waiting))

@@ -81,7 +81,7 @@ static void retire(struct velo_port *port, struct ring_rx *rx)
 {
     seg_ring_release(port->segment, rx->index);
     order_set_bell(&rx->shared->bell, BELL_RING);
-    order_store_data_credit(&rx->shared->data_consumed, rx->data_head);
+    order_publish_credit(&rx->shared->data_consumed, rx->data_head);
     order_publish_credit(&rx->shared->consumed, rx->head);
     rx->published = rx->head;
     rx->data_published = rx->data_head;

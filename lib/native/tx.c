@@ -354,7 +354,7 @@ static int set_up_ring(struct velo_conn *conn)
     /* Go on where the last sender on this entry was seen. */
     tx->tail = order_read_credit(&ring->consumed);
     tx->first = tx->tail;
-    tx->data_tail = order_load_data_credit(&ring->data_consumed);
+    tx->data_tail = order_read_credit(&ring->data_consumed);
     (void)ring_tx_refresh(tx, tx->tail);
 
     order_publish_entry(&segment->entries[conn->index],
