@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "copy.h"
 
-#include <string.h>
-
 #include <velo/spec.h>
 
 /* One line is two moves where the core has 32-byte vectors. A sanitizer's start-up does not stand
@@ -27,8 +25,7 @@ for_each_core void copy_to_ring(void *to, const void *from, size_t len_bytes)
         ((half_line *)d)[0] = low;
         ((half_line *)d)[1] = high;
     }
-    if (len_bytes % VELO_LINE_BYTES)
-        memcpy(d, s, len_bytes % VELO_LINE_BYTES);
+    copy_small(d, s, len_bytes % VELO_LINE_BYTES);
 }
 
 for_each_core void copy_from_ring(void *to, const void *from, size_t len_bytes)
@@ -36,8 +33,7 @@ for_each_core void copy_from_ring(void *to, const void *from, size_t len_bytes)
     size_t whole = len_bytes & ~(size_t)(VELO_LINE_BYTES - 1);
     char *d = (char *)to + whole;
     const char *s = (const char *)from + whole;
-    if (len_bytes % VELO_LINE_BYTES)
-        memcpy(d, s, len_bytes % VELO_LINE_BYTES);
+    copy_small(d, s, len_bytes % VELO_LINE_BYTES);
     while (s > (const char *)from) {
         s -= VELO_LINE_BYTES;
         d -= VELO_LINE_BYTES;

@@ -14,6 +14,43 @@
 #define VELO_NATIVE_COPY_H
 
 #include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+/* The hot path must not fall apart into calls because several entry points share it. */
+#define hot_inline static inline __attribute__((always_inline))
+
+/** Copy less than a line with few branches: two moves of one width, which overlap. All is read
+ * before anything is written. */
+hot_inline void copy_small(void *to, const void *from, size_t len_bytes)
+{
+    char *d = to;
+    const char *s = from;
+    char head[32];
+    char tail[32];
+#define COPY_PAIR(width)                                                                           \
+    do {                                                                                           \
+        memcpy(head, s, width);                                                                    \
+        memcpy(tail, s + len_bytes - (width), width);                                              \
+        memcpy(d, head, width);                                                                    \
+        memcpy(d + len_bytes - (width), tail, width);                                              \
+    } while (0)
+    if (len_bytes >= 16) {
+        if (len_bytes >= 32)
+            COPY_PAIR(32);
+        else
+            COPY_PAIR(16);
+    } else if (len_bytes >= 8) {
+        COPY_PAIR(8);
+    } else if (len_bytes >= 4) {
+        COPY_PAIR(4);
+    } else if (len_bytes > 0) {
+        char mid = s[len_bytes / 2];
+        COPY_PAIR(1);
+        d[len_bytes / 2] = mid;
+    }
+#undef COPY_PAIR
+}
 
 /** Copy into a ring; `to` is aligned to a line. */
 void copy_to_ring(void *to, const void *from, size_t len_bytes);

@@ -24,8 +24,6 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* The hot path must not fall apart into calls because several entry points share it. */
-#define hot_inline static inline __attribute__((always_inline))
 #define cold_path __attribute__((noinline, cold))
 
 /* How far ahead a stream of short messages asks for its lines, on both sides. The two must not meet
@@ -61,53 +59,6 @@ hot_inline uint64_t ring_seq(uint64_t position)
 static inline uint64_t ring_data_bytes(size_t len_bytes)
 {
     return (len_bytes + VELO_LINE_BYTES - 1) & ~(uint64_t)(VELO_LINE_BYTES - 1);
-}
-
-/** Copy up to 56 bytes with few branches: two overlapping moves of one width. */
-hot_inline void ring_copy_small(void *to, const void *from, size_t len)
-{
-    char *d = to;
-    const char *s = from;
-    if (len >= 16) {
-        if (len > 32) {
-            memcpy(d, s, 32);
-            char tail[24];
-            if (len >= 40) {
-                memcpy(tail, s + len - 24, 24);
-                memcpy(d + len - 24, tail, 24);
-            } else {
-                memcpy(d + len - 8, s + len - 8, 8);
-            }
-        } else {
-            char head[16];
-            char tail[16];
-            memcpy(head, s, 16);
-            memcpy(tail, s + len - 16, 16);
-            memcpy(d, head, 16);
-            memcpy(d + len - 16, tail, 16);
-        }
-    } else if (len >= 8) {
-        uint64_t head;
-        uint64_t tail;
-        memcpy(&head, s, 8);
-        memcpy(&tail, s + len - 8, 8);
-        memcpy(d, &head, 8);
-        memcpy(d + len - 8, &tail, 8);
-    } else if (len >= 4) {
-        uint32_t head;
-        uint32_t tail;
-        memcpy(&head, s, 4);
-        memcpy(&tail, s + len - 4, 4);
-        memcpy(d, &head, 4);
-        memcpy(d + len - 4, &tail, 4);
-    } else if (len > 0) {
-        char head = s[0];
-        char mid = s[len / 2];
-        char tail = s[len - 1];
-        d[0] = head;
-        d[len / 2] = mid;
-        d[len - 1] = tail;
-    }
 }
 
 /* ---- sender ---------------------------------------------------------------------------------- */
@@ -191,7 +142,7 @@ hot_inline void ring_tx_write_inline(struct ring_tx *tx, const void *buf, size_t
 {
     uint64_t *slot = ring_tx_slot(tx);
     order_prefetch_write(tx->slots + ((tx->tail + tx->ahead) & tx->slot_mask) * SLOT_WORDS);
-    ring_copy_small(slot + 1, buf, len_bytes);
+    copy_small(slot + 1, buf, len_bytes);
     VELO_HOOK(HOOK_SEND_PAYLOAD);
     ring_tx_publish(tx, slot, 0, len_bytes, tag);
 }

@@ -277,7 +277,7 @@ static int recv_found(struct velo_port *port, struct ring_rx *rx, void *buf, siz
     if (found->len_bytes > cap_bytes)
         return VELO_ERR_TOO_BIG;
     if (found->len_bytes <= VELO_INLINE_BYTES)
-        ring_copy_small(buf, found->data, found->len_bytes);
+        copy_small(buf, found->data, found->len_bytes);
     else
         copy_from_ring(buf, found->data, found->len_bytes);
     return consume_found(port, rx);
@@ -323,7 +323,7 @@ hot_inline int recv_matched(struct velo_port *port, struct ring_rx *rx, uint64_t
     if (unlikely((header & VELO_HEADER_EXTERNAL_MASK) || len_bytes > VELO_INLINE_BYTES ||
                  len_bytes > cap_bytes))
         return recv_long(port, header, buf, cap_bytes, msg, timeout_ns);
-    ring_copy_small(buf, rx->slot + 1, len_bytes);
+    copy_small(buf, rx->slot + 1, len_bytes);
     fill(msg, rx, len_bytes, ring_tag(header), buf);
     return consume(port, rx, len_bytes);
 }

@@ -552,21 +552,21 @@ int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out
     if (!segment)
         return status;
     seg_path(segment->path, sizeof segment->path, domain, id);
+    struct segment *found = NULL;
     registry_acquire();
-    *out = NULL;
-    status = open_locked(domain, segment, out);
-    if (*out != segment)
+    status = open_locked(domain, segment, &found);
+    if (found != segment)
         destroy(segment);
     registry_release();
-    if (status)
+    if (!found)
         return status;
-    status = seg_owner_status(*out);
+    status = seg_owner_status(found);
     if (status) {
-        seg_put(*out);
-        *out = NULL;
+        seg_put(found);
         return velo_fail(status, "the port behind velo id %u.%u is no longer alive",
                          VELO_ID_NODE(id), VELO_ID_VPID(id));
     }
+    *out = found;
     return VELO_OK;
 }
 

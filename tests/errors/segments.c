@@ -145,7 +145,8 @@ TEST(a_header_of_random_bits_never_crashes_connect)
         int status;
 
         for (uint32_t n = 1 + rng_below(&rng, 4); n > 0; n--)
-            base[rng_below(&rng, 192)] ^= (char)(1u << rng_below(&rng, 8));
+            ((unsigned char *)base)[rng_below(&rng, 192)] ^=
+                (unsigned char)(1u << rng_below(&rng, 8));
         status = velo_connect(port, VELO_ID(0, 5), 0, &conn);
         memcpy(base, good, sizeof(good));
         if (status == VELO_OK) {

@@ -48,7 +48,7 @@ static struct progress {
     atomic_uint senders_done;
     atomic_uint procs_done;
     atomic_int stop;
-} * progress;
+} *progress;
 
 _Noreturn static void die(const char *format, ...) __attribute__((format(printf, 1, 2)));
 _Noreturn static void die(const char *format, ...)
