@@ -460,6 +460,50 @@ VELO_API int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_
 VELO_API int velo_release(struct velo_port *port);
 
 /**
+ * Leave the message held by velo_peek() where it is, and take nothing more from its connection
+ * until velo_resume(). The other connections go on; its sender is pushed back when its ring is
+ * full.
+ *
+ * For receivers that bound what they keep: what does not fit stays with its sender.
+ *
+ * @param port  The port.
+ * @retval VELO_OK         Deferred; the pointers to the message are invalid now.
+ * @retval VELO_ERR_ARG    port is NULL.
+ * @retval VELO_ERR_STATE  No message is held.
+ * @thread One thread at a time per port.
+ * @path cold
+ * @see velo_resume
+ */
+VELO_API int velo_defer(struct velo_port *port);
+
+/**
+ * Take from deferred connections again; each goes on with the message that was deferred.
+ *
+ * @param port  The port.
+ * @retval VELO_OK       Resumed, if any was deferred.
+ * @retval VELO_ERR_ARG  port is NULL.
+ * @thread One thread at a time per port.
+ * @path cold
+ * @see velo_defer
+ */
+VELO_API int velo_resume(struct velo_port *port);
+
+/**
+ * Does the peer of a connection still take messages? A system call: for those who wait for an
+ * answer and have nothing to send.
+ *
+ * @param conn  The connection.
+ * @retval VELO_OK              It does.
+ * @retval VELO_ERR_ARG         conn is NULL.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_CORRUPT     The peer refused this connection for a damaged ring.
+ * @thread One thread at a time per connection.
+ * @path cold
+ */
+VELO_API int velo_conn_status(struct velo_conn *conn);
+
+/**
  * The name and meaning of a status.
  *
  * @param status  A value of enum velo_status.

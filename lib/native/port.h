@@ -34,6 +34,7 @@ struct velo_port {
     int32_t singles;             /* Waits in a row that brought one message each. */
     bool lingering;
     uint32_t polled_count;
+    uint32_t deferred_count;
     uint32_t waits; /* Waits that began with no spin budget. */
     bool promote;   /* Poll busy rings, rather than let them ring each time. */
     int64_t spin_ns;
@@ -45,12 +46,18 @@ struct velo_port {
     struct segment *segment;
     struct seg_domain domain;
     velo_id_t id;
+    uint32_t flags; /* Of the segment. */
     bool fenced; /* This process cannot take part in barriers: its senders fence. */
 
     pthread_mutex_t conns_lock;
     struct velo_conn *conns;
     struct velo_counters closed; /* What connections that are gone have counted. */
 };
+
+/** Open a port for the library's own use beside a port: of the same id, in the domain named
+ *  "<domain><suffix>", where no user's port can be. Its segment may have a tail. */
+int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
+                     struct velo_port **out);
 
 struct velo_conn {
     struct ring_tx tx;

@@ -188,6 +188,7 @@ enum rx_mode {
     RX_PARKED,     /* Its sender will ring. */
     RX_DRAINING,   /* It rang: in the active set until it is empty. */
     RX_POLLED,     /* In the active set for good; its sender does not ring. */
+    RX_DEFERRED,   /* The caller wants nothing more from it for now. */
     RX_REFUSED,    /* It held nonsense: never read again. */
 };
 

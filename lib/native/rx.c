@@ -400,40 +400,89 @@ int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes, struct v
 
 /* ---- receive in place ------------------------------------------------------------------------ */
 
-static int peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
+/* Nothing can be received until it is released: the fast path finds no match in `none`. */
+hot_inline int hold(struct velo_port *port, struct ring_rx *rx, struct velo_msg *msg)
 {
-    if (!port || !msg || timeout_ns < VELO_FOREVER)
+    fill(msg, rx, port->message.len_bytes, port->message.tag, port->message.data);
+    port->held = rx;
+    port->current = &port->none;
+    return VELO_OK;
+}
+
+static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct velo_msg *msg,
+                                               int64_t timeout_ns)
+{
+    if (!port || !msg)
         return VELO_ERR_ARG;
     if (port->held)
         return VELO_ERR_STATE;
     struct ring_rx *rx = wait_message(port, timeout_ns);
     if (!rx)
-        return VELO_TIMEOUT;
-    fill(msg, rx, port->message.len_bytes, port->message.tag, port->message.data);
-    port->held = rx;
-    port->current = &port->none; /* Sends the fast path to check_recv(). */
-    return VELO_OK;
+        return timeout_ns == NO_WAIT ? VELO_AGAIN : VELO_TIMEOUT;
+    return hold(port, rx, msg);
 }
 
-int velo_peek(struct velo_port *port, struct velo_msg *msg)
+/* The usual case: a message in the current ring. */
+hot_inline int peek(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
-    int status = peek_wait(port, msg, 0);
-    return status == VELO_TIMEOUT ? VELO_AGAIN : status;
+    if (likely(port && msg)) {
+        struct ring_rx *rx = port->current;
+        uint64_t header = order_read_header(rx->slot);
+        if (likely(ring_rx_match(rx, header)) &&
+            likely(ring_rx_locate(rx, header, port->shape.data_bytes, &port->message))) {
+            __builtin_prefetch(ring_rx_slot(rx, rx->head + SLOTS_AHEAD));
+            return hold(port, rx, msg);
+        }
+    }
+    return peek_slow(port, msg, timeout_ns);
 }
+
+int velo_peek(struct velo_port *port, struct velo_msg *msg) { return peek(port, msg, NO_WAIT); }
 
 int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
-    return peek_wait(port, msg, timeout_ns);
+    if (unlikely(timeout_ns < VELO_FOREVER))
+        return VELO_ERR_ARG;
+    return peek(port, msg, timeout_ns);
+}
+
+/* Let go of the held message, which stays where it is. Its ring, or NULL. */
+hot_inline struct ring_rx *unhold(struct velo_port *port)
+{
+    struct ring_rx *rx = port->held;
+    if (likely(rx)) {
+        port->held = NULL;
+        port->current = rx;
+    }
+    return rx;
 }
 
 int velo_release(struct velo_port *port)
 {
+    if (unlikely(!port))
+        return VELO_ERR_ARG;
+    struct ring_rx *rx = unhold(port);
+    return likely(rx) ? consume_found(port, rx) : VELO_ERR_STATE;
+}
+
+int velo_defer(struct velo_port *port)
+{
     if (!port)
         return VELO_ERR_ARG;
-    if (!port->held)
+    struct ring_rx *rx = unhold(port);
+    if (!rx)
         return VELO_ERR_STATE;
-    struct ring_rx *rx = port->held;
-    port->held = NULL;
-    port->current = rx;
-    return consume_found(port, rx);
+    rx_defer(port, rx);
+    point(port);
+    return VELO_OK;
+}
+
+int velo_resume(struct velo_port *port)
+{
+    if (!port)
+        return VELO_ERR_ARG;
+    rx_resume(port);
+    if (!port->held)
+        point(port);
+    return VELO_OK;
 }

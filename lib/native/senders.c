@@ -58,6 +58,18 @@ static void deactivate(struct velo_port *port, struct ring_rx *rx, enum rx_mode 
         port->cursor = 0;
 }
 
+/* Drop an active ring, wherever it is. */
+static void take_out(struct velo_port *port, struct ring_rx *rx, enum rx_mode mode)
+{
+    for (uint32_t i = 0; i < port->active_count; i++) {
+        if (port->active[i] == rx) {
+            port->cursor = i;
+            deactivate(port, rx, mode);
+            return;
+        }
+    }
+}
+
 static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
 {
     struct ring_rx *rx = &port->rings[index];
@@ -102,12 +114,7 @@ void rx_refuse(struct velo_port *port, struct ring_rx *rx)
 {
     uint64_t *entry = &port->segment->entries[rx->index];
     order_count(&port->shared->rx_errors, 1);
-    for (uint32_t i = 0; i < port->active_count; i++) {
-        if (port->active[i] == rx) {
-            port->cursor = i;
-            deactivate(port, rx, RX_REFUSED);
-        }
-    }
+    take_out(port, rx, RX_REFUSED);
     order_set_bell(&rx->shared->bell, BELL_RING);
     uint64_t now = order_read_entry(entry);
     if (entry_state(now) == ENTRY_READY && !rx->ending &&
@@ -133,7 +140,8 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
         return;
     }
     rx->ending = true;
-    activate(port, rx);
+    if (rx->mode != RX_DEFERRED)
+        activate(port, rx);
 }
 
 /* Look for senders that died without a word. */
@@ -198,6 +206,16 @@ void rx_take_bells(struct velo_port *port)
         rx_reap(port);
 }
 
+/* After order_set_bell(BELL_RING): a sender that has not seen it has published what it sent, and
+ * the next poll finds it. */
+static void bells_barrier(const struct velo_port *port)
+{
+    if (port->fenced)
+        order_full_fence();
+    else
+        wait_barrier_all();
+}
+
 /* Ask the senders of polled rings to ring again: of all, or of those that have been silent while
  * others sent. They stay active, so that what they sent before they knew is still found. */
 void rx_park(struct velo_port *port, bool all)
@@ -210,10 +228,28 @@ void rx_park(struct velo_port *port, bool all)
             any = true;
         }
     }
-    if (any && port->fenced)
-        order_full_fence();
-    else if (any)
-        wait_barrier_all();
+    if (any)
+        bells_barrier(port);
+}
+
+void rx_defer(struct velo_port *port, struct ring_rx *rx)
+{
+    if (rx->mode == RX_POLLED) {
+        activate(port, rx); /* Should it be parked when it is resumed, its sender must ring. */
+        bells_barrier(port);
+    }
+    take_out(port, rx, RX_DEFERRED);
+    port->deferred_count++;
+}
+
+void rx_resume(struct velo_port *port)
+{
+    for (uint32_t i = 0; port->deferred_count > 0 && i < port->shape.conns_max; i++) {
+        if (port->rings[i].mode == RX_DEFERRED) {
+            port->deferred_count--;
+            activate(port, &port->rings[i]);
+        }
+    }
 }
 
 /* A draining ring is empty: poll it from now on, let it ring again, or let it go. */

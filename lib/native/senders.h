@@ -27,6 +27,10 @@ void rx_settle(struct velo_port *port, struct ring_rx *rx);
 /** Ask the senders of polled rings to ring again: of all, or of those that have been silent while
  *  others sent. The rings stay active, so that what was sent before is still found. */
 void rx_park(struct velo_port *port, bool all);
+/** Take nothing more from an active ring until rx_resume(). */
+void rx_defer(struct velo_port *port, struct ring_rx *rx);
+/** Look at deferred rings again. */
+void rx_resume(struct velo_port *port);
 /** Never read this ring again: it holds what no correct sender writes. */
 void rx_refuse(struct velo_port *port, struct ring_rx *rx);
 /** Look for senders that died without a word. A system call for each connection. */

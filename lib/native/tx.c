@@ -458,3 +458,14 @@ size_t velo_conn_max_bytes(const struct velo_conn *conn)
 {
     return ring_max_bytes((uint32_t)conn->tx.data_mask + 1);
 }
+
+int velo_conn_status(struct velo_conn *conn)
+{
+    if (!conn)
+        return velo_fail(VELO_ERR_ARG, "conn is NULL");
+    int status = conn->gone ? conn->gone : peer_status(conn);
+    if (status)
+        return status;
+    status = seg_owner_status(conn->segment);
+    return status ? velo_fail(status, "the receiver is gone") : VELO_OK;
+}
