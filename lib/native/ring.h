@@ -136,15 +136,20 @@ hot_inline void ring_tx_publish(struct ring_tx *tx, uint64_t *slot, uint64_t bit
     VELO_HOOK(HOOK_SEND_COUNTED);
 }
 
+/** Where a short message goes. The caller has seen a slot free. */
+hot_inline void *ring_tx_reserve_inline(const struct ring_tx *tx)
+{
+    order_prefetch_write(tx->slots + ((tx->tail + tx->ahead) & tx->slot_mask) * SLOT_WORDS);
+    return ring_tx_slot(tx) + 1;
+}
+
 /** Write a short message. The caller has seen a slot free. */
 hot_inline void ring_tx_write_inline(struct ring_tx *tx, const void *buf, size_t len_bytes,
                                      uint8_t tag)
 {
-    uint64_t *slot = ring_tx_slot(tx);
-    order_prefetch_write(tx->slots + ((tx->tail + tx->ahead) & tx->slot_mask) * SLOT_WORDS);
-    copy_small(slot + 1, buf, len_bytes);
+    copy_small(ring_tx_reserve_inline(tx), buf, len_bytes);
     VELO_HOOK(HOOK_SEND_PAYLOAD);
-    ring_tx_publish(tx, slot, 0, len_bytes, tag);
+    ring_tx_publish(tx, ring_tx_slot(tx), 0, len_bytes, tag);
 }
 
 /** Take the lines that the next long message will be written to from the receiver's cache now,

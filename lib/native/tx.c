@@ -220,21 +220,26 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
 
 /* ---- in place -------------------------------------------------------------------------------- */
 
-static int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
+/* There is room. While a reservation is open there is none: that sends the fast path of everything
+ * else to check_send(). */
+hot_inline int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
     struct ring_tx *tx = &conn->tx;
     conn->reserved = true;
     conn->reserved_bytes = len_bytes;
-    conn->reserved_at = ring_tx_data_at(tx, len_bytes);
     conn->reserved_limit = tx->limit;
-    tx->limit = 0; /* Sends the fast path to check_send(). */
-    *buf = len_bytes <= VELO_INLINE_BYTES ? (void *)(ring_tx_slot(tx) + 1)
-                                          : tx->data + (conn->reserved_at & tx->data_mask);
+    tx->limit = 0;
+    if (likely(len_bytes <= VELO_INLINE_BYTES)) {
+        *buf = ring_tx_reserve_inline(tx);
+    } else {
+        conn->reserved_at = ring_tx_data_at(tx, len_bytes);
+        *buf = tx->data + (conn->reserved_at & tx->data_mask);
+    }
     VELO_HOOK(HOOK_RESERVE);
     return VELO_OK;
 }
 
-int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
+static cold_path int try_reserve_slow(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
     int status = check_send(conn, buf, len_bytes);
     if (unlikely(!buf))
@@ -242,6 +247,13 @@ int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
     if (status == VELO_OK)
         status = find_room(conn, len_bytes);
     return status ? status : reserve(conn, len_bytes, buf);
+}
+
+int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
+{
+    if (unlikely(!is_fast(conn, buf, len_bytes)))
+        return try_reserve_slow(conn, len_bytes, buf);
+    return reserve(conn, len_bytes, buf);
 }
 
 int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
@@ -265,7 +277,7 @@ int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
     struct ring_tx *tx = &conn->tx;
     conn->reserved = false;
     tx->limit = conn->reserved_limit;
-    if (conn->reserved_bytes <= VELO_INLINE_BYTES)
+    if (likely(conn->reserved_bytes <= VELO_INLINE_BYTES))
         ring_tx_publish(tx, ring_tx_slot(tx), 0, len_bytes, tag);
     else
         ring_tx_publish_external(tx, conn->reserved_at, len_bytes, tag);
