@@ -14,11 +14,16 @@
  *   5  order_ring | order_take   publish before the bit, the bit before the poll
  *   6  order_set_sleeping, futex compare | order_ring, order_read_sleeping   sleeping (Dekker)
  *   7  order_set_waiting, order_recheck_credit | order_publish_credit, order_read_waiting (Dekker)
+ *   8  R8 order_publish_key      A8 order_read_key       a registration before its key (lib/rma)
+ *   9  order_enter, order_read_key | order_publish_key, order_full_fence, order_read_active
+ * (Dekker) 10  R10 order_leave           A10 order_read_active   a requester's accesses before its
+ * leave
  */
 #ifndef VELO_NATIVE_ORDER_H
 #define VELO_NATIVE_ORDER_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #ifndef VELO_MUTATE
@@ -218,6 +223,100 @@ static inline uint64_t order_recheck_credit(const uint64_t *consumed)
     return __atomic_load_n(consumed, ORDER_SC(12));
 }
 
+/* ---- edge 8: a registration ------------------------------------------------------------------ */
+
+/** Owner: let requesters use the registration, or no more. Release: its fields come first. Pairs
+ *  with A8. */
+static inline void order_publish_key(uint64_t *key, uint64_t value)
+{
+    __atomic_store_n(key, value, __ATOMIC_RELEASE);
+}
+
+/** Requester. Acquire: the fields are read after. Pairs with R8. */
+static inline uint64_t order_read_key(const uint64_t *key)
+{
+    return __atomic_load_n(key, __ATOMIC_ACQUIRE);
+}
+
+/** A field of a registration, behind its key. Relaxed: A8 orders it. Atomic so that the requester
+ *  checks the very value that it uses. */
+static inline uint64_t order_read_field(const uint64_t *field)
+{
+    return __atomic_load_n(field, __ATOMIC_RELAXED);
+}
+
+static inline void order_write_field(uint64_t *field, uint64_t value)
+{
+    __atomic_store_n(field, value, __ATOMIC_RELAXED);
+}
+
+/* ---- edges 9 and 10: a requester in a registration ------------------------------------------- */
+
+/** Requester: about to look at a key, and to use what it names. Sequentially consistent, against
+ *  the owner's order_publish_key() and full fence; order_read_key() follows. */
+static inline void order_enter(uint64_t *active, uint64_t key)
+{
+    /* An exchange: on x86 a store and a fence in one. */
+    (void)__atomic_exchange_n(active, key, __ATOMIC_SEQ_CST);
+    __atomic_signal_fence(__ATOMIC_SEQ_CST);
+#if !defined(__x86_64__) && !defined(__i386__)
+    order_full_fence();
+#endif
+}
+
+/** Requester: done. Release: what it did to the memory comes first. Pairs with A10. */
+static inline void order_leave(uint64_t *active) { __atomic_store_n(active, 0, __ATOMIC_RELEASE); }
+
+/** Owner, after it took the key back and a full fence. Acquire: the memory is its own again. Pairs
+ *  with R10. */
+static inline uint64_t order_read_active(const uint64_t *active)
+{
+    return __atomic_load_n(active, __ATOMIC_ACQUIRE);
+}
+
+/** Make a shared word at least `value`. Sequentially consistent: a requester raises the bound up to
+ *  which the owner looks for active words before it enters for the first time. */
+static inline void order_raise(uint64_t *word, uint64_t value)
+{
+    uint64_t now = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+    while (now < value && !__atomic_compare_exchange_n(word, &now, value, false, __ATOMIC_SEQ_CST,
+                                                       __ATOMIC_SEQ_CST))
+        ;
+}
+
+/* ---- remote memory, on behalf of the user ---------------------------------------------------- */
+
+/** Fetch a word; add to it if it is as compared, or always. Sequentially consistent, as users of
+ *  locks and counters expect; it pairs with itself. */
+static inline uint64_t order_fetch_compare_add(uint64_t *word, uint64_t compare, uint64_t add,
+                                               bool always)
+{
+    if (always)
+        return __atomic_fetch_add(word, add, __ATOMIC_SEQ_CST);
+    (void)__atomic_compare_exchange_n(word, &compare, compare + add, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST);
+    return compare;
+}
+
+/** Store 1, 2, 4 or 8 aligned bytes in one piece. Release: who polls such a word finds what was
+ *  written before it. Pairs with whatever the user reads it with. */
+static inline void order_store_piece(void *to, uint64_t value, size_t len_bytes)
+{
+    switch (len_bytes) {
+    case 1:
+        __atomic_store_n((uint8_t *)to, (uint8_t)value, __ATOMIC_RELEASE);
+        break;
+    case 2:
+        __atomic_store_n((uint16_t *)to, (uint16_t)value, __ATOMIC_RELEASE);
+        break;
+    case 4:
+        __atomic_store_n((uint32_t *)to, (uint32_t)value, __ATOMIC_RELEASE);
+        break;
+    default:
+        __atomic_store_n((uint64_t *)to, value, __ATOMIC_RELEASE);
+    }
+}
+
 /* ---- no edge --------------------------------------------------------------------------------- */
 
 /** Add to a counter that only this thread writes. Relaxed, and no RMW: readers want a value that is
@@ -225,6 +324,12 @@ static inline uint64_t order_recheck_credit(const uint64_t *consumed)
 static inline void order_count(uint64_t *counter, uint64_t add)
 {
     __atomic_store_n(counter, __atomic_load_n(counter, __ATOMIC_RELAXED) + add, __ATOMIC_RELAXED);
+}
+
+/** Add to a counter that others write, too. Relaxed: see order_count(). */
+static inline void order_count_shared(uint64_t *counter, uint64_t add)
+{
+    __atomic_fetch_add(counter, add, __ATOMIC_RELAXED);
 }
 
 /** Set a word that only this thread writes and others may look at. Relaxed: see order_count(). */

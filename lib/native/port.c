@@ -34,7 +34,7 @@ static int64_t spin_max_from_environment(void)
 /* Create the segment under the id asked for, or under the first free one of the node. */
 static int create_segment(struct velo_port *port, const struct velo_port_attr *attr)
 {
-    uint32_t flags = port->fenced ? SEG_NEEDS_FENCE : 0;
+    uint32_t flags = port->flags | (port->fenced ? SEG_NEEDS_FENCE : 0);
     if (attr->vpid != VELO_VPID_ANY) {
         port->id = VELO_ID(attr->node, attr->vpid);
         return seg_create(&port->domain, port->id, &port->shape, flags, &port->segment);
@@ -60,7 +60,7 @@ static int check_attr(const struct velo_port_attr *attr)
     return VELO_OK;
 }
 
-static int port_init(struct velo_port *port, const struct velo_port_attr *attr)
+static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
 {
     int status = check_attr(attr);
     if (status == VELO_OK)
@@ -68,21 +68,46 @@ static int port_init(struct velo_port *port, const struct velo_port_attr *attr)
                                 attr->depth_slots ? attr->depth_slots : DEPTH_SLOTS_DEFAULT,
                                 attr->data_bytes ? attr->data_bytes : DATA_BYTES_DEFAULT,
                                 attr->conns_max ? attr->conns_max : CONNS_MAX_DEFAULT);
-    if (status == VELO_OK)
-        status = domain_init(&port->domain, attr->domain, attr->group);
-    if (status)
-        return status;
+    return status ? status : domain_init(&port->domain, attr->domain, attr->group);
+}
+
+/* Come into being, under the domain and with the shape that are set. */
+static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
+{
     port->fenced = !wait_join_barrier();
     port->spin_max_ns = spin_max_from_environment();
     port->spin_ns = port->spin_max_ns;
     port->promote = port->spin_ns > 0;
     pthread_mutex_init(&port->conns_lock, NULL);
-    status = rx_open(port);
+    int status = rx_open(port);
     if (status == VELO_OK)
         status = create_segment(port, attr);
     if (status == VELO_OK)
         port->shared = port->segment->header;
     return status;
+}
+
+static struct velo_port *port_new(void)
+{
+    struct velo_port *port =
+        aligned_alloc(SEG_ALIGN, sizeof *port / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    if (port)
+        memset(port, 0, sizeof *port);
+    else
+        (void)velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    return port;
+}
+
+/* Hand the port out, unless it failed to come into being. */
+static int port_finish(struct velo_port *port, int status, struct velo_port **out)
+{
+    if (status) {
+        rx_close(port);
+        free(port);
+        return status;
+    }
+    *out = port;
+    return VELO_OK;
 }
 
 int velo_port_open(const struct velo_port_attr *attr, struct velo_port **out)
@@ -91,19 +116,29 @@ int velo_port_open(const struct velo_port_attr *attr, struct velo_port **out)
     if (!out)
         return velo_fail(VELO_ERR_ARG, "port is NULL");
     *out = NULL;
-    struct velo_port *port =
-        aligned_alloc(SEG_ALIGN, sizeof *port / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    struct velo_port *port = port_new();
     if (!port)
-        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
-    memset(port, 0, sizeof *port);
-    int status = port_init(port, attr ? attr : &defaults);
-    if (status) {
-        rx_close(port);
-        free(port);
-        return status;
-    }
-    *out = port;
-    return VELO_OK;
+        return VELO_ERR_NO_MEMORY;
+    attr = attr ? attr : &defaults;
+    int status = port_name(port, attr);
+    return port_finish(port, status ? status : port_start(port, attr), out);
+}
+
+int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
+                     struct velo_port **out)
+{
+    struct velo_port *beside = port_new();
+    if (!beside)
+        return VELO_ERR_NO_MEMORY;
+    beside->domain = port->domain;
+    (void)strncat(beside->domain.name, suffix,
+                  sizeof beside->domain.name - strlen(beside->domain.name) - 1);
+    beside->flags = SEG_HAS_TAIL;
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    attr.node = (int)VELO_ID_NODE(port->id);
+    attr.vpid = (int)VELO_ID_VPID(port->id);
+    int status = seg_shape_init(&beside->shape, DEPTH_SLOTS_DEFAULT, DATA_BYTES_DEFAULT, conns_max);
+    return port_finish(beside, status ? status : port_start(beside, &attr), out);
 }
 
 int velo_port_close(struct velo_port *port)

@@ -47,7 +47,7 @@ struct velo_port {
     struct seg_domain domain;
     velo_id_t id;
     uint32_t flags; /* Of the segment. */
-    bool fenced; /* This process cannot take part in barriers: its senders fence. */
+    bool fenced;    /* This process cannot take part in barriers: its senders fence. */
 
     pthread_mutex_t conns_lock;
     struct velo_conn *conns;

@@ -146,7 +146,8 @@ int seg_header_check(const struct seg_header *header, size_t file_bytes, const c
                          path, header->abi, (unsigned long long)header->spec_hash, VELO_ABI_VERSION,
                          (unsigned long long)VELO_SPEC_HASH);
     if (seg_shape_init(shape, header->depth_slots, header->data_bytes, header->conns_max) ||
-        shape->ring_bytes != header->ring_bytes || shape->total_bytes != file_bytes)
+        shape->ring_bytes != header->ring_bytes || shape->total_bytes > file_bytes ||
+        (shape->total_bytes < file_bytes && !(header->flags & SEG_HAS_TAIL)))
         return velo_fail(VELO_ERR_CORRUPT, "%s has sizes that do not fit together; remove it",
                          path);
     return VELO_OK;

@@ -39,7 +39,10 @@
 enum seg_state { SEG_OPEN = 1, SEG_CLOSED = 2 };
 
 /** Flags of a segment. */
-enum { SEG_NEEDS_FENCE = 1 /* The owner cannot use membarrier: senders must fence. */ };
+enum {
+    SEG_NEEDS_FENCE = 1, /* The owner cannot use membarrier: senders must fence. */
+    SEG_HAS_TAIL = 2,    /* The file goes on after the rings; see lib/rma/table.h. */
+};
 
 struct seg_header {
     /* Written once, before the segment has a name. */
@@ -146,8 +149,8 @@ struct segment {
 /** Who may open segments, and where. */
 struct seg_domain {
     char dir[PATH_MAX - 64];
-    char name[33];
-    bool shared; /* With the members of `gid`. */
+    char name[33 + 4]; /* With room for the suffix of port_open_beside(). */
+    bool shared;       /* With the members of `gid`. */
     gid_t gid;
 };
 

@@ -1,0 +1,260 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations that wait for their turn, and operations that the owner's library carries out. An
+ * asked operation is sent piece by piece as the peer's ring has room; each piece has one answer,
+ * and the answers come in the order of the pieces.
+ */
+#include "unit.h"
+
+/* ---- lists of operations --------------------------------------------------------------------- */
+
+static void append(struct op_list *list, struct op *op)
+{
+    op->next = NULL;
+    if (list->tail)
+        list->tail->next = op;
+    else
+        list->head = op;
+    list->tail = op;
+}
+
+static struct op *take(struct op_list *list)
+{
+    struct op *op = list->head;
+    list->head = op->next;
+    if (!list->head)
+        list->tail = NULL;
+    return op;
+}
+
+/* The operation is off all lists: free it, and tell whom it concerns. */
+static void finish(struct velo_rma_peer *peer, struct op *op, int status)
+{
+    struct velo_rma *rma = peer->rma;
+    struct request request = op->request;
+    op->next = rma->ops_free;
+    rma->ops_free = op;
+    rma->ops_used--;
+    rma_request_done(peer, &request, status);
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* The next piece: what is left may be nothing, but an operation has at least one. */
+static bool next_piece(const struct velo_rma_peer *peer, const struct request *request,
+                       struct cursor *cursor, uint64_t pieces, struct run *run)
+{
+    if (request->op == VELO_OP_FETCH_COMPARE_ADD && pieces == 0) {
+        *run = (struct run){NULL, request->offset, sizeof(uint64_t)};
+        return true;
+    }
+    if (request->op != VELO_OP_FETCH_COMPARE_ADD &&
+        rma_request_next(request, cursor, peer->piece_bytes, run))
+        return true;
+    *run = (struct run){NULL, rma_request_offset(request), 0};
+    return pieces == 0;
+}
+
+static bool is_all_sent(const struct velo_rma_peer *peer, const struct op *op)
+{
+    struct cursor cursor = op->sent;
+    struct run run;
+    return !next_piece(peer, &op->request, &cursor, op->pieces_sent, &run);
+}
+
+static bool carries_data(const struct request *request)
+{
+    return request->op == VELO_OP_PUT || request->op == VELO_OP_PUT_IMMEDIATE;
+}
+
+/* VELO_AGAIN: no room for it now. */
+static int send_piece(struct velo_rma_peer *peer, struct op *op)
+{
+    const struct request *request = &op->request;
+    struct cursor cursor = op->sent;
+    struct run run;
+    (void)next_piece(peer, request, &cursor, op->pieces_sent, &run);
+    size_t data_bytes = carries_data(request) ? run.len_bytes : 0;
+    struct wire_request wire = {.op = request->op,
+                                .always = request->always,
+                                .unit = peer->rma->unit,
+                                .handle = peer->handle,
+                                .seq = peer->seq_sent,
+                                .key = request->key,
+                                .offset = run.offset,
+                                .len_bytes = run.len_bytes,
+                                .cookie = request->cookie,
+                                .first_offset = rma_request_offset(request),
+                                .total_bytes = request->len_bytes};
+    if (request->op == VELO_OP_FETCH_COMPARE_ADD)
+        memcpy(wire.word, request->word, sizeof wire.word);
+    void *place;
+    int status = velo_try_reserve(peer->conn, sizeof wire + data_bytes, &place);
+    if (status)
+        return status;
+    op->sent = cursor;
+    op->pieces_sent++;
+    peer->seq_sent++;
+    if (is_all_sent(peer, op))
+        wire.notify = request->notify;
+    memcpy(place, &wire, sizeof wire);
+    if (data_bytes)
+        memcpy((char *)place + sizeof wire, run.local, data_bytes);
+    return velo_commit(peer->conn, sizeof wire + data_bytes, WIRE_REQUEST);
+}
+
+static int send_notify(struct velo_rma_peer *peer, const struct request *request)
+{
+    struct wire_note note = {
+        .class_ = VELO_CLASS_COMPLETER, .op = VELO_OP_NOTIFY, .cookie = request->cookie};
+    return velo_try_send(peer->conn, &note, sizeof note, WIRE_NOTE);
+}
+
+int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
+{
+    return request->op == VELO_OP_NOTIFY ? send_notify(peer, request) : rma_reach_do(peer, request);
+}
+
+/* Begin with the first that waits. VELO_AGAIN: not now. */
+static int begin(struct velo_rma_peer *peer, int *ended)
+{
+    struct op *op = peer->waiting.head;
+    if (op->fenced && peer->asked.head)
+        return VELO_AGAIN;
+    int status = rma_do_now(peer, &op->request);
+    if (status == VELO_AGAIN)
+        return status;
+    (void)take(&peer->waiting);
+    if (status == MUST_ASK) {
+        append(&peer->asked, op);
+        peer->sending = op;
+        return VELO_OK;
+    }
+    finish(peer, op, status);
+    ++*ended;
+    return is_final(status) ? status : VELO_OK;
+}
+
+int rma_ask_pump(struct velo_rma_peer *peer)
+{
+    int ended = 0;
+    int status = VELO_OK;
+    while (status == VELO_OK && (peer->sending || peer->waiting.head)) {
+        if (!peer->sending) {
+            status = begin(peer, &ended);
+        } else {
+            status = send_piece(peer, peer->sending);
+            if (status == VELO_OK && is_all_sent(peer, peer->sending))
+                peer->sending = NULL;
+        }
+    }
+    if (status && status != VELO_AGAIN)
+        rma_ask_fail(peer, status);
+    return ended;
+}
+
+int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
+{
+    struct velo_rma *rma = peer->rma;
+    struct op *op = rma->ops_free;
+    if (!op || !queue_has_room(rma))
+        return VELO_AGAIN;
+    rma->ops_free = op->next;
+    rma->ops_used++;
+    *op = (struct op){.request = *request, .fenced = peer->fence};
+    peer->fence = false;
+    append(&peer->waiting, op);
+    (void)rma_ask_pump(peer);
+    return VELO_OK;
+}
+
+/* ---- answers --------------------------------------------------------------------------------- */
+
+static struct velo_rma_peer *find_peer(const struct velo_rma *rma, const struct velo_msg *msg,
+                                       const struct wire_answer *answer)
+{
+    struct velo_rma_peer *peer = rma->by_handle[answer->handle % PEERS_MAX];
+    bool is_ours = answer->unit == rma->unit && peer && peer->handle == answer->handle &&
+                   peer->id == msg->source;
+    return is_ours ? peer : NULL;
+}
+
+/* Take what the owner sent; VELO_ERR_CORRUPT if it is not what was asked for. */
+static int take_data(const struct velo_rma_peer *peer, struct op *op, const char *data,
+                     size_t data_bytes, uint64_t old)
+{
+    const struct request *request = &op->request;
+    struct run run;
+    if (request->op == VELO_OP_FETCH_COMPARE_ADD)
+        memcpy(request->local, &old, sizeof old);
+    if (request->op != VELO_OP_GET)
+        return data_bytes == 0 ? VELO_OK : VELO_ERR_CORRUPT;
+    if (!next_piece(peer, request, &op->answered, op->pieces_answered, &run) ||
+        run.len_bytes != data_bytes)
+        return VELO_ERR_CORRUPT;
+    if (data_bytes)
+        memcpy(run.local, data, data_bytes);
+    return VELO_OK;
+}
+
+int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
+{
+    struct wire_answer answer;
+    if (msg->len_bytes < sizeof answer)
+        return 0;
+    memcpy(&answer, msg->data, sizeof answer);
+    struct velo_rma_peer *peer = find_peer(rma, msg, &answer);
+    struct op *op = peer ? peer->asked.head : NULL;
+    /* What answers nobody is of an operation that was given up. */
+    if (!op || answer.seq != peer->seq_answered || op->pieces_answered == op->pieces_sent)
+        return 0;
+    int status = answer.status < 0 && answer.status >= VELO_ERR_SYSTEM ? answer.status : VELO_OK;
+    if (status == VELO_OK && op->status == VELO_OK)
+        status = take_data(peer, op, (const char *)msg->data + sizeof answer,
+                           msg->len_bytes - sizeof answer, answer.old);
+    peer->seq_answered++;
+    op->pieces_answered++;
+    if (status && op->status == VELO_OK) {
+        op->status = status;
+        rma->counters.refused += status == VELO_ERR_ACCESS;
+        if (peer->sending == op)
+            peer->sending = NULL; /* No use in sending more. */
+    }
+    if (peer->sending == op || op->pieces_answered < op->pieces_sent)
+        return 0;
+    (void)take(&peer->asked);
+    if (op->status == VELO_OK)
+        rma->counters.asked++;
+    finish(peer, op, op->status);
+    return 1;
+}
+
+/* ---- failure --------------------------------------------------------------------------------- */
+
+void rma_ask_fail(struct velo_rma_peer *peer, int status)
+{
+    peer->gone = status;
+    peer->sending = NULL;
+    while (peer->asked.head)
+        finish(peer, take(&peer->asked), status);
+    while (peer->waiting.head)
+        finish(peer, take(&peer->waiting), status);
+}
+
+static int peer_status(const struct velo_rma_peer *peer)
+{
+    int status = seg_owner_status(peer->conn->segment);
+    if (status)
+        return status;
+    uint64_t unanswerable = order_read_entry(&peer->line->unanswerable);
+    return unanswerable ? VELO_ERR_FULL : VELO_OK;
+}
+
+void rma_ask_check_peers(struct velo_rma *rma)
+{
+    for (struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next) {
+        int status = peer_is_idle(peer) || peer->gone ? VELO_OK : peer_status(peer);
+        if (status)
+            rma_ask_fail(peer, status);
+    }
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registered and allocated memory. */
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "../error.h"
+#include "../native/wait.h"
+#include "unit.h"
+
+/* Looks at a requester's line before its owner, that is we, asks whether it lives. */
+#define LOOKS_PER_CHECK 1000
+#define BUSY_NAP_NS 20000
+
+/* ---- registrations --------------------------------------------------------------------------- */
+
+static int check(const struct velo_rma *rma, size_t len_bytes, int rights, velo_id_t peer,
+                 struct velo_mem **out)
+{
+    if (!rma || !out)
+        return velo_fail(VELO_ERR_ARG, "rma or mem is NULL");
+    *out = NULL;
+    if (len_bytes == 0)
+        return velo_fail(VELO_ERR_ARG, "len_bytes is 0; register at least 1 byte");
+    if (rights == 0 || (rights & ~VELO_RIGHT_ALL))
+        return velo_fail(VELO_ERR_ARG, "rights is %#x; give one or more of enum velo_right",
+                         (unsigned)rights);
+    if (peer != VELO_PEER_ANY && peer >= IDS_MAX)
+        return velo_fail(VELO_ERR_ARG,
+                         "peer is %#x; give an id made with VELO_ID(), or "
+                         "VELO_PEER_ANY",
+                         peer);
+    return VELO_OK;
+}
+
+/* An unused registration, or NULL with *status. */
+static struct velo_mem *take(struct velo_rma *rma, int *status)
+{
+    struct velo_mem *mem = rma->mems_free;
+    if (likely(mem)) {
+        rma->mems_free = mem->next;
+        return mem;
+    }
+    if (rma->mems_used == VELO_MEMS_MAX) {
+        *status =
+            velo_fail(VELO_ERR_FULL, "%u registrations are in use; deregister some", VELO_MEMS_MAX);
+        return NULL;
+    }
+    if (rma->mems_used == rma->table.backed)
+        *status = rma_table_back(&rma->table, rma->port->segment);
+    return *status ? NULL : &rma->mems[rma->mems_used++];
+}
+
+/* No two keys of a unit are the same: the step is odd. 0 is none. */
+static uint64_t next_key(struct velo_rma *rma, uint64_t index)
+{
+    do
+        rma->key_last += rma->key_step;
+    while (rma->key_last << TABLE_INDEX_BITS == 0);
+    return rma->key_last << TABLE_INDEX_BITS | index;
+}
+
+static void publish(struct velo_rma *rma, struct velo_mem *mem)
+{
+    uint64_t index = (uint64_t)(mem - rma->mems);
+    struct table_entry *entry = &rma->table.entries[index];
+    mem->rma = rma;
+    mem->key = next_key(rma, index);
+    order_write_field(&entry->address, (uintptr_t)mem->addr);
+    order_write_field(&entry->len_bytes, mem->len_bytes);
+    order_write_field(&entry->arena_at, mem->arena_bytes ? mem->arena_at + 1 : 0);
+    order_write_field(&entry->rights, mem->rights);
+    order_write_field(&entry->peer, mem->peer);
+    order_publish_key(&entry->key, mem->key);
+    rma->counters.registered++;
+}
+
+int velo_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, int rights,
+                      velo_id_t peer, struct velo_mem **out)
+{
+    int status = check(rma, len_bytes, rights, peer, out);
+    if (unlikely(status))
+        return status;
+    if (unlikely(!addr || (uintptr_t)addr + len_bytes < len_bytes))
+        return velo_fail(VELO_ERR_ARG, "addr is NULL, or the memory ends beyond the address space");
+    struct velo_mem *mem = take(rma, &status);
+    if (unlikely(!mem))
+        return status;
+    mem->addr = addr;
+    mem->len_bytes = len_bytes;
+    mem->rights = (uint64_t)rights;
+    mem->peer = peer;
+    mem->arena_bytes = 0;
+    publish(rma, mem);
+    *out = mem;
+    return VELO_OK;
+}
+
+/* ---- the arena ------------------------------------------------------------------------------- */
+
+/* The lowest gap that is large enough: behind which allocation? NULL: before the first. */
+static struct velo_mem *find_gap(const struct velo_rma *rma, uint64_t bytes)
+{
+    struct velo_mem *before = NULL;
+    uint64_t end = 0;
+    for (struct velo_mem *mem = rma->allocated; mem; mem = mem->next) {
+        if (mem->arena_at - end >= bytes)
+            break;
+        before = mem;
+        end = mem->arena_at + mem->arena_bytes;
+    }
+    return before;
+}
+
+static void punch(const struct velo_rma *rma, uint64_t arena_at, uint64_t bytes)
+{
+    (void)fallocate(rma->port->segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    (off_t)(rma->table.at.arena_at + arena_at), (off_t)bytes);
+}
+
+static int map_range(const struct velo_rma *rma, struct velo_mem *mem)
+{
+    const struct segment *segment = rma->port->segment;
+    uint64_t at = rma->table.at.arena_at + mem->arena_at;
+    int status = mem->arena_at + mem->arena_bytes > ARENA_BYTES_MAX
+                     ? velo_fail(VELO_ERR_NO_SPACE, "%llu bytes are more than a unit's arena holds",
+                                 (unsigned long long)mem->arena_bytes)
+                     : rma_table_allocate(segment, at, mem->arena_bytes);
+    if (status)
+        return status;
+    void *base =
+        mmap(NULL, mem->arena_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, segment->fd, (off_t)at);
+    if (base == MAP_FAILED) {
+        punch(rma, mem->arena_at, mem->arena_bytes);
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory to map %llu bytes",
+                         (unsigned long long)mem->arena_bytes);
+    }
+    mem->addr = base;
+    return VELO_OK;
+}
+
+static void give_back(struct velo_rma *rma, struct velo_mem *mem)
+{
+    mem->next = rma->mems_free;
+    rma->mems_free = mem;
+}
+
+int velo_mem_alloc(struct velo_rma *rma, size_t len_bytes, int rights, velo_id_t peer,
+                   struct velo_mem **out)
+{
+    int status = check(rma, len_bytes, rights, peer, out);
+    if (status)
+        return status;
+    if (len_bytes > ARENA_BYTES_MAX)
+        return velo_fail(VELO_ERR_NO_SPACE, "%zu bytes are more than a unit's arena holds",
+                         len_bytes);
+    struct velo_mem *mem = take(rma, &status);
+    if (!mem)
+        return status;
+    uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
+    mem->len_bytes = len_bytes;
+    mem->arena_bytes = (len_bytes + page_bytes - 1) / page_bytes * page_bytes;
+    struct velo_mem *before = find_gap(rma, mem->arena_bytes);
+    mem->arena_at = before ? before->arena_at + before->arena_bytes : 0;
+    status = map_range(rma, mem);
+    if (status) {
+        give_back(rma, mem);
+        return status;
+    }
+    struct velo_mem **link = before ? &before->next : &rma->allocated;
+    mem->next = *link;
+    *link = mem;
+    mem->rights = (uint64_t)rights;
+    mem->peer = peer;
+    publish(rma, mem);
+    *out = mem;
+    return VELO_OK;
+}
+
+static void release_range(struct velo_rma *rma, struct velo_mem *mem)
+{
+    struct velo_mem **link = &rma->allocated;
+    while (*link != mem)
+        link = &(*link)->next;
+    *link = mem->next;
+    munmap(mem->addr, mem->arena_bytes);
+    punch(rma, mem->arena_at, mem->arena_bytes);
+}
+
+/* ---- deregistering --------------------------------------------------------------------------- */
+
+/* Does whoever sends on this connection live? */
+static bool is_alive(const struct velo_rma *rma, uint32_t index)
+{
+    const struct segment *segment = rma->port->segment;
+    uint64_t entry = order_read_entry(&segment->entries[index]);
+    return entry_state(entry) != ENTRY_FREE && seg_sender_alive(segment, index, entry);
+}
+
+/* Wait until nobody uses a key that stands in no entry any more. */
+static void wait_for_requesters(const struct velo_rma *rma, uint64_t key)
+{
+    uint64_t lines = order_read_entry(&rma->table.header->lines_used);
+    if (lines > rma->port->shape.conns_max)
+        lines = rma->port->shape.conns_max;
+    for (uint32_t i = 0; i < lines; i++) {
+        const struct table_line *line = &rma->table.lines[i];
+        for (uint32_t looks = 1; order_read_active(&line->active) == key; looks++) {
+            order_pause();
+            if (looks % LOOKS_PER_CHECK != 0)
+                continue;
+            if (!is_alive(rma, i))
+                break;
+            wait_nap(BUSY_NAP_NS);
+        }
+    }
+}
+
+int velo_mem_deregister(struct velo_mem *mem)
+{
+    if (!mem)
+        return VELO_OK;
+    struct velo_rma *rma = mem->rma;
+    uint64_t key = mem->key;
+    order_publish_key(&rma->table.entries[mem - rma->mems].key, 0);
+    order_full_fence();
+    wait_for_requesters(rma, key);
+    mem->key = 0;
+    if (mem->arena_bytes)
+        release_range(rma, mem);
+    give_back(rma, mem);
+    rma->counters.registered--;
+    return VELO_OK;
+}
+
+velo_key_t velo_mem_key(const struct velo_mem *mem) { return mem->key; }
+
+void *velo_mem_addr(const struct velo_mem *mem) { return mem->addr; }

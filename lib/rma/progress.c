@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Progress, waiting, and the notification queue. */
+#include "../native/wait.h"
+#include "unit.h"
+
+/* Messages taken in by one call. */
+#define MESSAGES_PER_CALL 64
+/* Calls between two looks at whether those live who owe us an answer. */
+#define POLLS_PER_CHECK 4096
+/* How long to sleep when something is to be sent and its ring is full: nobody wakes us for that. */
+#define FULL_SLICE_NS 200000
+
+/* What came over our port. False: not now. */
+static bool handle(struct velo_rma *rma, const struct velo_msg *msg, int *ended)
+{
+    switch (msg->tag) {
+    case WIRE_REQUEST: {
+        bool served = rma_serve_request(rma, msg);
+        *ended += served;
+        return served;
+    }
+    case WIRE_ANSWER:
+        *ended += rma_ask_answered(rma, msg);
+        return true;
+    case WIRE_NOTE:
+        return rma_serve_note(rma, msg);
+    default:
+        return true;
+    }
+}
+
+/* Can what was deferred be taken now? */
+static void resume(struct velo_rma *rma)
+{
+    if (!rma->deferred || (rma->stalled && !queue_has_room(rma)))
+        return;
+    rma->deferred = false;
+    rma->stalled = false;
+    (void)velo_resume(rma->port);
+}
+
+int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
+{
+    struct velo_msg msg;
+    int ended = 0;
+    resume(rma);
+    int status =
+        timeout_ns ? velo_peek_wait(rma->port, &msg, timeout_ns) : velo_peek(rma->port, &msg);
+    for (int taken = 0; status == VELO_OK; taken++) {
+        if (handle(rma, &msg, &ended)) {
+            (void)velo_release(rma->port);
+        } else {
+            (void)velo_defer(rma->port);
+            rma->deferred = true;
+        }
+        status = taken < MESSAGES_PER_CALL ? velo_peek(rma->port, &msg) : VELO_AGAIN;
+    }
+    if (unlikely(rma->ops_used > 0)) {
+        for (struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next)
+            ended += rma_ask_pump(peer);
+        if (++rma->polls % POLLS_PER_CHECK == 0)
+            rma_ask_check_peers(rma);
+    }
+    return ended;
+}
+
+int velo_rma_progress(struct velo_rma *rma) { return rma ? rma_progress(rma, 0) : 0; }
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+static bool is_blocked(const struct velo_rma *rma)
+{
+    bool blocked = rma->deferred;
+    for (const struct velo_rma_peer *peer = rma->peers; peer && !blocked; peer = peer->next)
+        blocked = peer->sending || peer->waiting.head;
+    return blocked;
+}
+
+/* Wait a while for something to come. False: the time has run out. */
+static bool wait_a_while(struct velo_rma *rma, int64_t start_ns, int64_t timeout_ns)
+{
+    int64_t now_ns = wait_now_ns();
+    int64_t slice_ns = is_blocked(rma) ? FULL_SLICE_NS : WAIT_SLICE_NS;
+    int64_t left_ns = timeout_ns < 0 ? INT64_MAX : timeout_ns - (now_ns - start_ns);
+    if (left_ns <= 0)
+        return false;
+    (void)rma_progress(rma, left_ns < slice_ns ? left_ns : slice_ns);
+    if (rma->ops_used > 0 && wait_now_ns() - now_ns >= WAIT_SLICE_NS)
+        rma_ask_check_peers(rma);
+    return true;
+}
+
+int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns)
+{
+    if (!peer || timeout_ns < VELO_FOREVER)
+        return VELO_ERR_ARG;
+    struct velo_rma *rma = peer->rma;
+    if (likely(peer_is_idle(peer)))
+        return peer->gone;
+    (void)rma_progress(rma, 0);
+    int64_t start_ns = wait_now_ns();
+    while (!peer_is_idle(peer)) {
+        if (rma->stalled)
+            return VELO_AGAIN;
+        if (!wait_a_while(rma, start_ns, timeout_ns))
+            return VELO_TIMEOUT;
+    }
+    return peer->gone;
+}
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+int velo_notification_poll(struct velo_rma *rma, struct velo_notification *notification)
+{
+    if (unlikely(!rma || !notification))
+        return VELO_ERR_ARG;
+    (void)rma_progress(rma, 0);
+    if (rma->queue_head == rma->queue_tail)
+        return VELO_AGAIN;
+    *notification = rma->queue[rma->queue_head++ % VELO_NOTIFICATIONS_MAX];
+    return VELO_OK;
+}
+
+int velo_notification_wait(struct velo_rma *rma, struct velo_notification *notification,
+                           int64_t timeout_ns)
+{
+    if (unlikely(timeout_ns < VELO_FOREVER))
+        return VELO_ERR_ARG;
+    int status = velo_notification_poll(rma, notification);
+    if (status != VELO_AGAIN)
+        return status;
+    int64_t start_ns = wait_now_ns();
+    while (status == VELO_AGAIN && wait_a_while(rma, start_ns, timeout_ns))
+        status = velo_notification_poll(rma, notification);
+    return status == VELO_AGAIN ? VELO_TIMEOUT : status;
+}

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Operations that we do ourselves: with loads and stores, or with cross-memory attach. Either way
+ * the key is checked and held first; see table.h.
+ */
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+
+#include "../error.h"
+#include "unit.h"
+
+/* Runs that one system call moves; it moves 2 GiB at most. */
+#define RUNS_PER_CALL 32
+#define RUN_BYTES_MAX (UINT64_C(32) << 20)
+/* Operations on mapped memory between two looks at whether its owner lives (a system call). */
+#define OPS_PER_CHECK 1024
+
+/* A registration as it was when we looked. */
+struct grant {
+    uint64_t address;
+    uint64_t len_bytes;
+    uint64_t arena_at;
+    uint64_t rights;
+    uint64_t peer;
+};
+
+/* ---- keys ------------------------------------------------------------------------------------ */
+
+hot_inline void leave(struct velo_rma_peer *peer) { order_leave(&peer->line->active); }
+
+/* Hold the registration of a key, unless it is none. */
+hot_inline bool enter(struct velo_rma_peer *peer, velo_key_t key, struct grant *grant)
+{
+    const struct table *table = &peer->table;
+    uint64_t index = key % VELO_MEMS_MAX;
+    const struct table_entry *entry = &table->entries[index];
+    if (key == 0 || index >= order_read_entry(&table->header->backed))
+        return false;
+    order_enter(&peer->line->active, key);
+    if (order_read_key(&entry->key) != key) {
+        leave(peer);
+        return false;
+    }
+    grant->address = order_read_field(&entry->address);
+    grant->len_bytes = order_read_field(&entry->len_bytes);
+    grant->arena_at = order_read_field(&entry->arena_at);
+    grant->rights = order_read_field(&entry->rights);
+    grant->peer = order_read_field(&entry->peer);
+    return true;
+}
+
+hot_inline bool permits(const struct velo_rma_peer *peer, const struct grant *grant,
+                        const struct request *request)
+{
+    return (grant->rights & (uint64_t)rma_request_right(request)) &&
+           (grant->peer == VELO_PEER_ANY || grant->peer == peer->rma->port->id) &&
+           rma_request_fits(request, grant->len_bytes);
+}
+
+static cold_path int refuse(struct velo_rma_peer *peer, const struct request *request)
+{
+    /* A unit that closed has no registrations: say that rather. */
+    int status = seg_owner_status(peer->conn->segment);
+    if (status)
+        return velo_fail(status, "the peer is gone");
+    peer->rma->counters.refused++;
+    order_count_shared(&peer->table.header->refused, 1);
+    return velo_fail(VELO_ERR_ACCESS,
+                     "key %#llx of port %u.%u does not permit this: it is no registration, of "
+                     "another peer, without the right, or shorter than offset %llu needs",
+                     (unsigned long long)request->key, VELO_ID_NODE(peer->id),
+                     VELO_ID_VPID(peer->id), (unsigned long long)rma_request_offset(request));
+}
+
+/* Hold the registration, if it permits the request. */
+hot_inline int enter_for(struct velo_rma_peer *peer, const struct request *request,
+                         struct grant *grant)
+{
+    if (unlikely(!enter(peer, request->key, grant)))
+        return refuse(peer, request);
+    bool misaligned = request->op == VELO_OP_FETCH_COMPARE_ADD &&
+                      (grant->address + request->offset) % sizeof(uint64_t) != 0;
+    if (likely(permits(peer, grant, request) && !misaligned))
+        return VELO_OK;
+    leave(peer);
+    return permits(peer, grant, request)
+               ? velo_fail(VELO_ERR_ARG, "offset %llu is no multiple of 8 in memory",
+                           (unsigned long long)request->offset)
+               : refuse(peer, request);
+}
+
+int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
+{
+    struct grant grant = {0};
+    int status = enter_for(peer, request, &grant);
+    if (status == VELO_OK)
+        leave(peer);
+    return status;
+}
+
+/* ---- loads and stores ------------------------------------------------------------------------ */
+
+/* Map a peer's arena as far as it reaches now. */
+static cold_path bool map_arena(struct velo_rma_peer *peer, uint64_t end)
+{
+    const struct segment *segment = peer->conn->segment;
+    uint64_t at = peer->table.at.arena_at;
+    struct stat st;
+    if (fstat(segment->fd, &st) != 0 || (uint64_t)st.st_size <= at ||
+        (uint64_t)st.st_size - at < end)
+        return false;
+    uint64_t bytes = (uint64_t)st.st_size - at;
+    char *arena = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, segment->fd,
+                       (off_t)at);
+    if (arena == MAP_FAILED)
+        return false;
+    if (peer->arena)
+        munmap(peer->arena, peer->arena_bytes);
+    peer->arena = arena;
+    peer->arena_bytes = bytes;
+    return true;
+}
+
+/* Where memory is in this process; NULL if it is not. */
+hot_inline char *find(struct velo_rma_peer *peer, const struct grant *grant)
+{
+    if (peer->is_local)
+        return (char *)(uintptr_t)grant->address;
+    if (grant->arena_at == 0)
+        return NULL;
+    uint64_t at = grant->arena_at - 1;
+    if (unlikely(at > ARENA_BYTES_MAX || grant->len_bytes > ARENA_BYTES_MAX))
+        return NULL;
+    if (unlikely(at + grant->len_bytes > peer->arena_bytes) &&
+        !map_arena(peer, at + grant->len_bytes))
+        return NULL;
+    return peer->arena + at;
+}
+
+static void put_immediate(char *to, const struct request *request)
+{
+    size_t len = request->len_bytes;
+    bool is_piece = (len & (len - 1)) == 0 && (uintptr_t)to % len == 0;
+    if (is_piece)
+        order_store_piece(to, request->word[0], len);
+    else
+        memcpy(to, request->word, len);
+}
+
+static void copy_runs(char *base, const struct request *request)
+{
+    struct cursor cursor = {0};
+    struct run run;
+    while (rma_request_next(request, &cursor, UINT64_MAX, &run)) {
+        if (request->op == VELO_OP_GET)
+            memmove(run.local, base + run.offset, run.len_bytes);
+        else
+            memmove(base + run.offset, run.local, run.len_bytes);
+    }
+}
+
+/* Memory of the same process may overlap itself, hence memmove(). */
+hot_inline void do_direct(char *base, const struct request *request)
+{
+    char *at = base + request->offset;
+    if (request->op == VELO_OP_FETCH_COMPARE_ADD)
+        *(uint64_t *)(void *)request->local = order_fetch_compare_add(
+            (uint64_t *)(void *)at, request->word[0], request->word[1], request->always);
+    else if (request->op == VELO_OP_PUT_IMMEDIATE)
+        put_immediate(at, request);
+    else if (request->pieces || request->count != 1)
+        copy_runs(base, request);
+    else if (request->len_bytes == 0)
+        return;
+    else if (request->op == VELO_OP_GET)
+        memmove(request->local, at, request->len_bytes);
+    else
+        memmove(at, request->local, request->len_bytes);
+}
+
+/* ---- cross-memory attach --------------------------------------------------------------------- */
+
+static cold_path int attach_failed(struct velo_rma_peer *peer)
+{
+    int error = errno;
+    int status = seg_owner_status(peer->conn->segment);
+    if (status || error == ESRCH)
+        return velo_fail(status ? status : VELO_ERR_PEER_DEAD, "the peer is gone");
+    if (error == EPERM || error == EACCES || error == ENOSYS) {
+        peer->pid = 0; /* It has changed its credentials, or so. */
+        return MUST_ASK;
+    }
+    return velo_fail(VELO_ERR_SYSTEM,
+                     "cross-memory attach to process %d: %s; registered memory, and the local "
+                     "buffer, must stay mapped",
+                     (int)peer->pid, strerror(error));
+}
+
+static int attach_runs(struct velo_rma_peer *peer, bool is_get, const struct iovec *local,
+                       const struct iovec *remote, size_t count)
+{
+    size_t wanted_bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        wanted_bytes += local[i].iov_len;
+    ssize_t moved = is_get ? process_vm_readv(peer->pid, local, count, remote, count, 0)
+                           : process_vm_writev(peer->pid, local, count, remote, count, 0);
+    if (likely(moved == (ssize_t)wanted_bytes))
+        return VELO_OK;
+    if (moved >= 0)
+        errno = EFAULT; /* It stopped where memory is not mapped. */
+    return attach_failed(peer);
+}
+
+static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct request *request)
+{
+    struct iovec local[RUNS_PER_CALL];
+    struct iovec remote[RUNS_PER_CALL];
+    struct cursor cursor = {0};
+    struct run run;
+    /* The kernel hands out the pid of a dead process again, its lock it does not. */
+    int status = seg_owner_status(peer->conn->segment);
+    if (status)
+        return velo_fail(status, "the peer is gone");
+    do {
+        size_t count = 0;
+        while (count < RUNS_PER_CALL && rma_request_next(request, &cursor, RUN_BYTES_MAX, &run)) {
+            remote[count] =
+                (struct iovec){(void *)(uintptr_t)(address + run.offset), run.len_bytes};
+            local[count++] = (struct iovec){run.local, run.len_bytes};
+        }
+        if (count == 0)
+            break;
+        status = attach_runs(peer, request->op == VELO_OP_GET, local, remote, count);
+    } while (status == VELO_OK);
+    return status;
+}
+
+void rma_reach_probe(struct velo_rma_peer *peer)
+{
+    const struct segment *segment = peer->conn->segment;
+    const struct table_header *header = peer->table.header;
+    if (!peer->rma->may_attach)
+        return;
+    peer->is_local = segment->owned;
+    /* The pid may be one of another PID namespace, and then of anyone: only who can read the value
+     * there has the right process, and the right to. */
+    uint64_t expected = header->probe_value;
+    uint64_t value = ~expected;
+    pid_t pid = (pid_t)segment->header->pid;
+    struct iovec local = {&value, sizeof value};
+    struct iovec remote = {(void *)(uintptr_t)header->probe_address, sizeof value};
+    if (pid > 0 && process_vm_readv(pid, &local, 1, &remote, 1, 0) == (ssize_t)sizeof value &&
+        value == expected)
+        peer->pid = pid;
+}
+
+/* ---- the request ----------------------------------------------------------------------------- */
+
+hot_inline int move(struct velo_rma_peer *peer, char *base, const struct grant *grant,
+                    const struct request *request)
+{
+    struct velo_rma_counters *counters = &peer->rma->counters;
+    if (likely(base)) {
+        do_direct(base, request);
+        counters->direct++;
+        return VELO_OK;
+    }
+    int status = do_attach(peer, grant->address, request);
+    counters->attach += status == VELO_OK;
+    return status;
+}
+
+/* With a notification to the owner: room for it first, then the data, then the notification. */
+static int move_and_note(struct velo_rma_peer *peer, char *base, const struct grant *grant,
+                         const struct request *request)
+{
+    void *place;
+    int status = velo_try_reserve(peer->conn, sizeof(struct wire_note), &place);
+    if (status)
+        return status;
+    status = move(peer, base, grant, request);
+    bool is_put = rma_request_right(request) == VELO_RIGHT_WRITE;
+    struct wire_note note = {.class_ = is_put ? VELO_CLASS_COMPLETER : VELO_CLASS_RESPONDER,
+                             .op = request->op,
+                             .len_bytes = request->len_bytes,
+                             .address = grant->address + rma_request_offset(request),
+                             .cookie = request->cookie};
+    memcpy(place, &note, sizeof note);
+    (void)velo_commit(peer->conn, sizeof note, status ? WIRE_NOTHING : WIRE_NOTE);
+    return status;
+}
+
+/* Mapped memory does not tell when its owner is dead: ask now and then. */
+hot_inline int check_owner(struct velo_rma_peer *peer)
+{
+    if (unlikely(order_read_entry(&peer->conn->header->state) != SEG_OPEN))
+        return velo_fail(VELO_ERR_PEER_CLOSED, "the peer closed its RMA unit");
+    if (likely(++peer->active_ops < OPS_PER_CHECK))
+        return VELO_OK;
+    peer->active_ops = 0;
+    int status = seg_owner_status(peer->conn->segment);
+    return status ? velo_fail(status, "the peer is gone") : VELO_OK;
+}
+
+int rma_reach_do(struct velo_rma_peer *peer, const struct request *request)
+{
+    struct grant grant = {0};
+    int status = check_owner(peer);
+    if (likely(status == VELO_OK))
+        status = enter_for(peer, request, &grant);
+    if (unlikely(status))
+        return status;
+    char *base = find(peer, &grant);
+    if (unlikely(!base && (!peer->pid || request->op == VELO_OP_FETCH_COMPARE_ADD)))
+        status = MUST_ASK;
+    else if (request->notify & (VELO_NOTIFY_RESPONDER | VELO_NOTIFY_COMPLETER))
+        status = move_and_note(peer, base, &grant, request);
+    else
+        status = move(peer, base, &grant, request);
+    leave(peer);
+    return status;
+}

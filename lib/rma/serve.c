@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What peers ask of us. Each request is complete in itself: we keep nothing of it. One that cannot
+ * be answered now stays in its ring, and whatever its sender sent after it, too. Nothing here may
+ * be believed: the registrations that count are our own, not those in the table.
+ */
+#include "unit.h"
+
+/* ---- connections for answers ----------------------------------------------------------------- */
+
+/* Let go of those whose unit is gone. */
+static void sweep(struct velo_rma *rma)
+{
+    for (uint32_t id = 0; id < IDS_MAX; id++) {
+        struct replier *replier = &rma->repliers[id];
+        if (replier->conn && velo_conn_status(replier->conn)) {
+            (void)velo_disconnect(replier->conn);
+            replier->conn = NULL;
+        }
+    }
+}
+
+/* The connection over which a unit expects its answers; NULL if there can be none. */
+static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_t unit)
+{
+    struct replier *replier = &rma->repliers[id];
+    if (likely(replier->conn && replier->unit == unit))
+        return replier->conn;
+    sweep(rma);
+    (void)velo_disconnect(replier->conn);
+    replier->conn = NULL;
+    replier->unit = unit;
+    int status = velo_connect(rma->port, id, 0, &replier->conn);
+    if (status == VELO_OK)
+        return replier->conn;
+    /* It may still live: have it give up rather than wait for ever. */
+    order_publish_entry(&rma->table.lines[rma->port->held->index].unanswerable, 1);
+    return NULL;
+}
+
+void rma_serve_close(struct velo_rma *rma)
+{
+    for (uint32_t id = 0; id < IDS_MAX; id++)
+        (void)velo_disconnect(rma->repliers[id].conn);
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+/* Is the message what a correct requester sends? */
+static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
+{
+    switch (wire->op) {
+    case VELO_OP_PUT:
+        return data_bytes == wire->len_bytes;
+    case VELO_OP_PUT_IMMEDIATE:
+        return data_bytes == wire->len_bytes && data_bytes >= 1 && data_bytes <= sizeof(uint64_t);
+    case VELO_OP_GET:
+        return data_bytes == 0;
+    case VELO_OP_FETCH_COMPARE_ADD:
+        return data_bytes == 0 && wire->len_bytes == sizeof(uint64_t);
+    default:
+        return false;
+    }
+}
+
+/* The registration, if it permits the request; the answer must fit into one message. */
+static const struct velo_mem *find_mem(const struct velo_rma *rma, const struct wire_request *wire,
+                                       velo_id_t source, size_t max_bytes)
+{
+    const struct velo_mem *mem = &rma->mems[wire->key % VELO_MEMS_MAX];
+    struct request request = {
+        .op = wire->op, .offset = wire->offset, .len_bytes = wire->len_bytes, .count = 1};
+    if (wire->key == 0 || mem->key != wire->key || !(mem->rights & rma_request_right(&request)) ||
+        (mem->peer != VELO_PEER_ANY && mem->peer != source) ||
+        !rma_request_fits(&request, mem->len_bytes) || wire->first_offset > mem->len_bytes ||
+        wire->len_bytes > max_bytes)
+        return NULL;
+    if (wire->op == VELO_OP_FETCH_COMPARE_ADD && (uintptr_t)(mem->addr + wire->offset) % 8 != 0)
+        return NULL;
+    return mem;
+}
+
+static void carry_out(const struct wire_request *wire, char *at, const char *data_in,
+                      char *data_out, uint64_t *old)
+{
+    uint64_t value = 0;
+    bool is_piece = wire->len_bytes && (wire->len_bytes & (wire->len_bytes - 1)) == 0 &&
+                    (uintptr_t)at % wire->len_bytes == 0;
+    if (wire->op == VELO_OP_FETCH_COMPARE_ADD) {
+        *old = order_fetch_compare_add((uint64_t *)(void *)at, wire->word[0], wire->word[1],
+                                       wire->always);
+    } else if (wire->op == VELO_OP_PUT_IMMEDIATE && is_piece) {
+        memcpy(&value, data_in, wire->len_bytes);
+        order_store_piece(at, value, wire->len_bytes);
+    } else if (wire->len_bytes == 0) {
+        return;
+    } else if (wire->op == VELO_OP_GET) {
+        memcpy(data_out, at, wire->len_bytes);
+    } else {
+        memcpy(at, data_in, wire->len_bytes);
+    }
+}
+
+static void note(struct velo_rma *rma, const struct wire_request *wire, velo_id_t source,
+                 const struct velo_mem *mem)
+{
+    bool is_put = wire->op == VELO_OP_PUT || wire->op == VELO_OP_PUT_IMMEDIATE;
+    queue_push(rma, &(struct velo_notification){
+                        .class_ = is_put ? VELO_CLASS_COMPLETER : VELO_CLASS_RESPONDER,
+                        .op = wire->op,
+                        .peer = source,
+                        .len_bytes = wire->total_bytes,
+                        .address = (uintptr_t)mem->addr + wire->first_offset,
+                        .cookie = wire->cookie});
+}
+
+static bool wants_note(const struct wire_request *wire)
+{
+    return wire->notify & (VELO_NOTIFY_RESPONDER | VELO_NOTIFY_COMPLETER);
+}
+
+bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
+{
+    struct wire_request wire;
+    if (msg->len_bytes < sizeof wire)
+        return true;
+    memcpy(&wire, msg->data, sizeof wire); /* Once: its sender can still write there. */
+    if (!is_well_formed(&wire, msg->len_bytes - sizeof wire))
+        return true;
+    if (wants_note(&wire) && !queue_has_room(rma)) {
+        rma->stalled = true;
+        return false;
+    }
+    struct velo_conn *conn = answer_conn(rma, msg->source, wire.unit);
+    if (!conn)
+        return true;
+    struct wire_answer answer = {.unit = wire.unit, .handle = wire.handle, .seq = wire.seq};
+    const struct velo_mem *mem =
+        find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof answer);
+    size_t data_bytes = mem && wire.op == VELO_OP_GET ? wire.len_bytes : 0;
+    void *place;
+    int status = velo_try_reserve(conn, sizeof answer + data_bytes, &place);
+    if (status)
+        return status != VELO_AGAIN; /* Nobody waits for the answer any more. */
+    if (mem) {
+        carry_out(&wire, mem->addr + wire.offset, (const char *)msg->data + sizeof wire,
+                  (char *)place + sizeof answer, &answer.old);
+        rma->counters.served += 1;
+        if (wants_note(&wire))
+            note(rma, &wire, msg->source, mem);
+    } else {
+        answer.status = VELO_ERR_ACCESS;
+        rma->counters.refused_peers++;
+    }
+    memcpy(place, &answer, sizeof answer);
+    (void)velo_commit(conn, sizeof answer + data_bytes, WIRE_ANSWER);
+    return true;
+}
+
+/* ---- notifications --------------------------------------------------------------------------- */
+
+bool rma_serve_note(struct velo_rma *rma, const struct velo_msg *msg)
+{
+    struct wire_note wire;
+    if (msg->len_bytes != sizeof wire)
+        return true;
+    memcpy(&wire, msg->data, sizeof wire);
+    if (wire.class_ != VELO_CLASS_RESPONDER && wire.class_ != VELO_CLASS_COMPLETER)
+        return true;
+    if (!queue_has_room(rma)) {
+        rma->stalled = true;
+        return false;
+    }
+    queue_push(rma, &(struct velo_notification){.class_ = wire.class_,
+                                                .op = wire.op,
+                                                .peer = msg->source,
+                                                .len_bytes = wire.len_bytes,
+                                                .address = wire.address,
+                                                .cookie = wire.cookie});
+    return true;
+}

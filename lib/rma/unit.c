@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Units and peers: opening, connecting, closing. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "../error.h"
+#include "../native/wait.h"
+#include "unit.h"
+
+#define DOMAIN_SUFFIX "+rma"
+#define CONNECT_NAP_NS 1000000
+
+/* ---- the unit -------------------------------------------------------------------------------- */
+
+static bool attach_is_wanted(void)
+{
+    const char *text = getenv("VELO_RMA_ATTACH");
+    return !text || strcmp(text, "0") != 0;
+}
+
+static int fill_random(void *to, size_t len_bytes)
+{
+    return getrandom(to, len_bytes, 0) == (ssize_t)len_bytes
+               ? VELO_OK
+               : velo_fail(VELO_ERR_SYSTEM, "getrandom: %s", strerror(errno));
+}
+
+static int allocate(struct velo_rma *rma)
+{
+    rma->queue = calloc(VELO_NOTIFICATIONS_MAX, sizeof *rma->queue);
+    rma->mems = calloc(VELO_MEMS_MAX, sizeof *rma->mems);
+    rma->ops = calloc(VELO_RMA_OPS_MAX, sizeof *rma->ops);
+    rma->repliers = calloc(IDS_MAX, sizeof *rma->repliers);
+    if (!rma->queue || !rma->mems || !rma->ops || !rma->repliers)
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for an RMA unit");
+    for (uint32_t i = 0; i < VELO_RMA_OPS_MAX; i++) {
+        rma->ops[i].next = rma->ops_free;
+        rma->ops_free = &rma->ops[i];
+    }
+    uint64_t random[4];
+    int status = fill_random(random, sizeof random);
+    rma->unit = (uint32_t)random[0];
+    rma->probe = random[1];
+    rma->key_last = random[2];
+    rma->key_step = random[3] | 1;
+    return status;
+}
+
+static int open_port(struct velo_rma *rma, const struct velo_port *port)
+{
+    /* Each peer may take two connections: for its requests, and for its answers to ours. */
+    uint32_t conns_max = port->shape.conns_max * 2;
+    int status = port_open_beside(
+        port, DOMAIN_SUFFIX, conns_max < VELO_CONNS_MAX ? conns_max : VELO_CONNS_MAX, &rma->port);
+    if (status == VELO_ERR_IN_USE)
+        return velo_fail(VELO_ERR_STATE, "the port has an RMA unit already; use that one");
+    if (status)
+        return status;
+    /* Members of the group could make us reach other memory than was registered. */
+    rma->may_attach = attach_is_wanted() && !port->domain.shared;
+#ifdef PR_SET_PTRACER
+    if (rma->may_attach) /* Where Yama is, it permits attach to relatives only, unless told so. */
+        (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+#endif
+    return rma_table_create(&rma->table, rma->port->segment, &rma->probe);
+}
+
+static void destroy(struct velo_rma *rma)
+{
+    (void)velo_port_close(rma->port);
+    rma_table_close(&rma->table);
+    free(rma->queue);
+    free(rma->mems);
+    free(rma->ops);
+    free(rma->repliers);
+    free(rma);
+}
+
+int velo_rma_open(struct velo_port *port, struct velo_rma **out)
+{
+    if (!port || !out)
+        return velo_fail(VELO_ERR_ARG, "port or rma is NULL");
+    *out = NULL;
+    struct velo_rma *rma = calloc(1, sizeof *rma);
+    if (!rma)
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for an RMA unit");
+    int status = allocate(rma);
+    if (status == VELO_OK)
+        status = open_port(rma, port);
+    if (status)
+        destroy(rma);
+    else
+        *out = rma;
+    return status;
+}
+
+int velo_rma_close(struct velo_rma *rma)
+{
+    if (!rma)
+        return VELO_OK;
+    while (rma->peers)
+        (void)velo_rma_disconnect(rma->peers);
+    for (uint32_t i = 0; i < rma->mems_used; i++)
+        if (rma->mems[i].key)
+            (void)velo_mem_deregister(&rma->mems[i]);
+    rma_serve_close(rma);
+    destroy(rma);
+    return VELO_OK;
+}
+
+int velo_rma_counters(struct velo_rma *rma, struct velo_rma_counters *counters)
+{
+    if (!rma || !counters)
+        return velo_fail(VELO_ERR_ARG, "rma or counters is NULL");
+    *counters = rma->counters;
+    counters->refused_peers += order_counter(&rma->table.header->refused);
+    return VELO_OK;
+}
+
+/* ---- peers ----------------------------------------------------------------------------------- */
+
+/* A number that no other peer has had; its low bits are its place. */
+static bool take_handle(struct velo_rma *rma, struct velo_rma_peer *peer)
+{
+    for (uint32_t tries = 0; tries < PEERS_MAX; tries++) {
+        peer->handle = rma->handle_next++;
+        if (!rma->by_handle[peer->handle % PEERS_MAX]) {
+            rma->by_handle[peer->handle % PEERS_MAX] = peer;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void prepare_line(struct velo_rma_peer *peer)
+{
+    peer->line = &peer->table.lines[peer->conn->index];
+    order_leave(&peer->line->active); /* Whoever had it before may have died in the middle. */
+    order_publish_entry(&peer->line->unanswerable, 0);
+    order_raise(&peer->table.header->lines_used, peer->conn->index + 1);
+}
+
+/* One try. VELO_ERR_NO_PEER and the like: it may yet come. */
+static int connect_once(struct velo_rma_peer *peer, int64_t timeout_ns)
+{
+    int status = velo_connect(peer->rma->port, peer->id, timeout_ns, &peer->conn);
+    if (status)
+        return status;
+    status = rma_table_open(&peer->table, peer->conn->segment);
+    if (status) {
+        (void)velo_disconnect(peer->conn);
+        return status;
+    }
+    prepare_line(peer);
+    peer->piece_bytes = velo_conn_max_bytes(peer->conn) - sizeof(struct wire_request);
+    rma_reach_probe(peer);
+    return VELO_OK;
+}
+
+static int connect_peer(struct velo_rma_peer *peer, int64_t timeout_ns)
+{
+    int64_t start_ns = wait_now_ns();
+    int64_t left_ns = timeout_ns;
+    for (;;) {
+        int status = connect_once(peer, left_ns);
+        if (status != VELO_ERR_NO_PEER && status != VELO_ERR_PEER_CLOSED &&
+            status != VELO_ERR_PEER_DEAD)
+            return status;
+        if (timeout_ns >= 0) {
+            left_ns = timeout_ns - (wait_now_ns() - start_ns);
+            if (left_ns <= 0)
+                return status;
+        }
+        wait_nap(CONNECT_NAP_NS);
+    }
+}
+
+int velo_rma_connect(struct velo_rma *rma, velo_id_t id, int64_t timeout_ns,
+                     struct velo_rma_peer **out)
+{
+    if (!rma || !out)
+        return velo_fail(VELO_ERR_ARG, "rma or peer is NULL");
+    *out = NULL;
+    struct velo_rma_peer *peer = calloc(1, sizeof *peer);
+    if (!peer)
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a peer");
+    peer->rma = rma;
+    peer->id = id;
+    int status =
+        take_handle(rma, peer)
+            ? connect_peer(peer, timeout_ns)
+            : velo_fail(VELO_ERR_FULL, "the unit has %u peers; disconnect some", PEERS_MAX);
+    if (status) {
+        if (rma->by_handle[peer->handle % PEERS_MAX] == peer)
+            rma->by_handle[peer->handle % PEERS_MAX] = NULL;
+        free(peer);
+        return status;
+    }
+    peer->next = rma->peers;
+    rma->peers = peer;
+    *out = peer;
+    return VELO_OK;
+}
+
+int velo_rma_disconnect(struct velo_rma_peer *peer)
+{
+    if (!peer)
+        return VELO_OK;
+    struct velo_rma *rma = peer->rma;
+    rma_ask_fail(peer, VELO_ERR_PEER_CLOSED);
+    struct velo_rma_peer **link = &rma->peers;
+    while (*link != peer)
+        link = &(*link)->next;
+    *link = peer->next;
+    rma->by_handle[peer->handle % PEERS_MAX] = NULL;
+    if (peer->arena)
+        munmap(peer->arena, peer->arena_bytes);
+    (void)velo_disconnect(peer->conn);
+    rma_table_close(&peer->table);
+    free(peer);
+    return VELO_OK;
+}

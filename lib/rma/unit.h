@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file unit.h
+ * @brief What an RMA unit, its peers and its operations are to this process.
+ *
+ * An operation goes one of three ways. **Direct**: allocated memory is mapped, and memory of our
+ * own process is there anyway: loads and stores. **Attach**: cross-memory attach, a system call.
+ * Both are done before the call returns. **Asked**: the owner's library does it, as a series of
+ * pieces; each piece is one request message and has one answer, and both come in order.
+ *
+ * Nothing blocks: what finds no room waits in its peer's queue (operations), or in the ring that it
+ * came through (requests that cannot be answered, notifications that do not fit; see velo_defer()).
+ * Answers come over a connection of their own and are always taken: an operation holds the place of
+ * its notification from the start. So two units that ask each other cannot block each other.
+ */
+#ifndef VELO_RMA_UNIT_H
+#define VELO_RMA_UNIT_H
+
+#include "table.h"
+
+#define PEERS_MAX VELO_CONNS_MAX
+#define IDS_MAX (VELO_NODES * VELO_VPIDS)
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+/** What the user asked for. */
+struct request {
+    uint8_t op;     /* enum velo_rma_op. */
+    uint8_t notify; /* enum velo_notify. */
+    bool always;    /* Fetch-compare-add: VELO_ADD_ALWAYS. */
+    velo_key_t key;
+    uint64_t cookie;
+    uint64_t len_bytes; /* In all. */
+    uint64_t offset;
+    char *local; /* NULL for an immediate put: the value is in word[0]. */
+    union {
+        struct velo_stride stride; /* One block, unless strided. */
+        uint64_t word[2];          /* Immediate put: the value. Fetch-compare-add: compare, add. */
+    };
+    const struct velo_piece *pieces; /* Of a list operation; else NULL. */
+    size_t count;                    /* Of pieces, or blocks. */
+};
+
+/** A stretch of bytes without a gap. */
+struct run {
+    char *local;
+    uint64_t offset;
+    uint64_t len_bytes;
+};
+
+/** How far one has come in a request. */
+struct cursor {
+    size_t index;    /* Of the block or piece. */
+    uint64_t within; /* Bytes of it that are done. */
+};
+
+/** A request that was not done at once. */
+struct op {
+    struct op *next;
+    struct request request;
+    bool fenced; /* Only when all before it are done. */
+    int status;
+    struct cursor sent;
+    struct cursor answered;
+    uint64_t pieces_sent;
+    uint64_t pieces_answered;
+};
+
+struct op_list {
+    struct op *head;
+    struct op *tail;
+};
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+struct velo_mem {
+    struct velo_rma *rma;
+    uint64_t key; /* 0: not in use. */
+    char *addr;
+    uint64_t len_bytes;
+    uint64_t rights;
+    uint64_t peer;
+    uint64_t arena_at;
+    uint64_t arena_bytes;  /* 0: the memory is the caller's. */
+    struct velo_mem *next; /* Of the free ones, or of the allocated ones, by arena_at. */
+};
+
+/* ---- peers ----------------------------------------------------------------------------------- */
+
+struct velo_rma_peer {
+    struct velo_rma *rma;
+    struct velo_conn *conn; /* For requests and notifications. */
+    struct table table;
+    struct table_line *line;
+    uint64_t active_ops; /* Done since the last look at whether it lives. */
+    velo_id_t id;
+    bool is_local; /* In this process: its memory is ours. */
+    pid_t pid;     /* For cross-memory attach; 0: not permitted. */
+    char *arena;
+    uint64_t arena_bytes; /* Mapped so far. */
+    int gone;             /* Why nothing is possible any more. */
+
+    struct op_list waiting; /* Not begun. */
+    struct op_list asked;   /* Begun, in the order of their answers. */
+    struct op *sending;     /* The last of `asked`, if not all of it is sent. */
+    bool fence;             /* The next operation is fenced. */
+    uint32_t handle;        /* By which answers find us. */
+    uint32_t seq_sent;      /* Of the next piece. */
+    uint32_t seq_answered;  /* Of the next answer. */
+    uint64_t piece_bytes;   /* Most that one message carries. */
+    struct velo_rma_peer *next;
+};
+
+/** Where our answers to a unit go. */
+struct replier {
+    struct velo_conn *conn;
+    uint32_t unit;
+};
+
+/* ---- the unit -------------------------------------------------------------------------------- */
+
+struct velo_rma {
+    struct velo_port *port; /* Our own, beside the user's. */
+    struct table table;
+    struct velo_rma_counters counters;
+    bool may_attach;
+    bool deferred; /* Some connection is deferred... */
+    bool stalled;  /* ...because the notification queue was full. */
+    uint32_t unit; /* Random: tells this unit from others of its id. */
+    uint32_t polls;
+    uint64_t probe; /* Random: see table_header. */
+
+    struct velo_notification *queue;
+    uint32_t queue_head;
+    uint32_t queue_tail;
+
+    struct velo_mem *mems; /* By a key's index. */
+    struct velo_mem *mems_free;
+    struct velo_mem *allocated;
+    uint32_t mems_used; /* Those from here on have never been used. */
+    uint64_t key_step;
+    uint64_t key_last;
+
+    struct op *ops;
+    struct op *ops_free;
+    uint32_t ops_used; /* Each holds a place in the queue. */
+
+    struct velo_rma_peer *peers;
+    struct velo_rma_peer *by_handle[PEERS_MAX];
+    uint32_t handle_next;
+    struct replier *repliers; /* By id. */
+};
+
+/* ---- notifications --------------------------------------------------------------------------- */
+
+/** Is there room for one more, beside those that operations under way hold places for? */
+static inline bool queue_has_room(const struct velo_rma *rma)
+{
+    return rma->queue_tail - rma->queue_head + rma->ops_used < VELO_NOTIFICATIONS_MAX;
+}
+
+/** Add one; there is room. */
+static inline void queue_push(struct velo_rma *rma, const struct velo_notification *notification)
+{
+    rma->queue[rma->queue_tail++ % VELO_NOTIFICATIONS_MAX] = *notification;
+}
+
+/* ---- requests (request.c) -------------------------------------------------------------------- */
+
+/** The next run, of at most limit_bytes. False: there is none. */
+bool rma_request_next(const struct request *request, struct cursor *cursor, uint64_t limit_bytes,
+                      struct run *run);
+/** Do all its blocks or pieces stay inside so many bytes? */
+bool rma_request_parts_fit(const struct request *request, uint64_t size_bytes);
+/** Does it stay inside so many bytes? */
+hot_inline bool rma_request_fits(const struct request *request, uint64_t size_bytes)
+{
+    if (unlikely(request->pieces || request->count > 1))
+        return rma_request_parts_fit(request, size_bytes);
+    return request->offset <= size_bytes && request->len_bytes <= size_bytes - request->offset;
+}
+
+/** The right that it needs. */
+hot_inline enum velo_right rma_request_right(const struct request *request)
+{
+    switch (request->op) {
+    case VELO_OP_GET:
+        return VELO_RIGHT_READ;
+    case VELO_OP_FETCH_COMPARE_ADD:
+        return VELO_RIGHT_ATOMIC;
+    default:
+        return VELO_RIGHT_WRITE;
+    }
+}
+
+/** Where it begins in the registration. */
+uint64_t rma_request_offset(const struct request *request);
+/** Its local address, for the notification. */
+uint64_t rma_request_address(const struct request *request);
+
+/* ---- posting (post.c) ------------------------------------------------------------------------ */
+
+/** The request came to an end: count it and notify its requester. There is room for that. */
+void rma_request_done(struct velo_rma_peer *peer, const struct request *request, int status);
+
+/* ---- doing it ourselves (reach.c) ------------------------------------------------------------ */
+
+/** As status: the owner must be asked. */
+#define MUST_ASK 1
+
+/** Find out how a peer's memory can be reached. */
+void rma_reach_probe(struct velo_rma_peer *peer);
+/** Do a request now. VELO_OK, VELO_AGAIN, MUST_ASK, or an error. */
+int rma_reach_do(struct velo_rma_peer *peer, const struct request *request);
+/** Would it be refused? VELO_OK or an error. */
+int rma_reach_check(struct velo_rma_peer *peer, const struct request *request);
+
+/* ---- asking (ask.c) -------------------------------------------------------------------------- */
+
+/** Do a request now if that is possible without asking; as rma_reach_do(). */
+int rma_do_now(struct velo_rma_peer *peer, const struct request *request);
+/** Queue a request. VELO_OK or VELO_AGAIN. */
+int rma_ask_post(struct velo_rma_peer *peer, const struct request *request);
+/** Go on with what waits or is half sent; the number of operations that ended. */
+int rma_ask_pump(struct velo_rma_peer *peer);
+/** Take an answer; the number of operations that ended. */
+int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg);
+/** Is nothing possible with a peer any more, after this? */
+static inline bool is_final(int status)
+{
+    return status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD ||
+           status == VELO_ERR_CORRUPT;
+}
+
+/** End all that is under way. */
+void rma_ask_fail(struct velo_rma_peer *peer, int status);
+/** Look whether those live who owe us something. */
+void rma_ask_check_peers(struct velo_rma *rma);
+
+static inline bool peer_is_idle(const struct velo_rma_peer *peer)
+{
+    return !peer->waiting.head && !peer->asked.head;
+}
+
+/* ---- serving (serve.c) ----------------------------------------------------------------------- */
+
+/** Carry out what a message asks for. False: not now, defer it. */
+bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg);
+/** Take a notification. False: not now, defer it. */
+bool rma_serve_note(struct velo_rma *rma, const struct velo_msg *msg);
+/** End the connections that answers go over. */
+void rma_serve_close(struct velo_rma *rma);
+
+/* ---- progress (progress.c) ------------------------------------------------------------------- */
+
+/** Take in what came, waiting at most so long for it, and go on with what waits. */
+int rma_progress(struct velo_rma *rma, int64_t timeout_ns);
+
+/* ---- messages between units ------------------------------------------------------------------ */
+
+/** The tag of a message. Its sizes and numbers are checked by whoever gets it. */
+enum wire_tag { WIRE_REQUEST = 1, WIRE_ANSWER = 2, WIRE_NOTE = 3, WIRE_NOTHING = 4 };
+
+/** One piece of an operation; a put's bytes follow. */
+struct wire_request {
+    uint8_t op;
+    uint8_t notify; /* In the last piece only. */
+    uint8_t always;
+    uint8_t reserved;
+    uint32_t unit; /* Of the requester. */
+    uint32_t handle;
+    uint32_t seq;
+    uint64_t key;
+    uint64_t offset;
+    uint64_t len_bytes;
+    uint64_t cookie;
+    uint64_t first_offset; /* Of the whole operation, */
+    uint64_t total_bytes;  /* for the notification. */
+    uint64_t word[2];      /* Fetch-compare-add: compare, add. */
+};
+
+/** What became of it; a get's bytes follow. */
+struct wire_answer {
+    uint32_t unit;
+    uint32_t handle;
+    uint32_t seq;
+    int32_t status;
+    uint64_t old;
+};
+
+/** A notification. */
+struct wire_note {
+    uint8_t class_;
+    uint8_t op;
+    uint8_t reserved[6];
+    uint64_t len_bytes;
+    uint64_t address;
+    uint64_t cookie;
+};
+
+_Static_assert(sizeof(struct wire_request) == 80, "on the wire");
+_Static_assert(sizeof(struct wire_answer) == 24, "on the wire");
+_Static_assert(sizeof(struct wire_note) == 32, "on the wire");
+
+#endif

@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Peers that do not keep to the library: messages that it would never send, and a table full of
+ * nonsense. These tests know the inside: they link the static library.
+ */
+#include <signal.h>
+#include <string.h>
+
+#include "rma/unit.h"
+#include "stage.h"
+
+enum { SIZE = 4096, GUARD = 64 };
+
+struct scene {
+    struct velo_port *owner_port, *port;
+    struct velo_rma *owner, *rma;
+    struct velo_rma_peer *peer;
+    struct velo_mem *mem;
+    unsigned char memory[GUARD + SIZE + GUARD];
+};
+
+static void scene_open(struct scene *s, int rights, velo_id_t grant)
+{
+    memset(s, 0, sizeof(*s));
+    way_set(WAY_ASKED);
+    s->owner_port = port_open(OWNER_VPID);
+    s->port = port_open(REQUESTER_VPID);
+    s->owner = rma_open(s->owner_port);
+    s->rma = rma_open(s->port);
+    CHECK_OK(velo_rma_connect(s->rma, OWNER_VPID, 0, &s->peer));
+    CHECK_OK(velo_mem_register(s->owner, s->memory + GUARD, SIZE, rights, grant, &s->mem));
+}
+
+static void scene_close(struct scene *s)
+{
+    CHECK_OK(velo_rma_close(s->rma));
+    CHECK_OK(velo_rma_close(s->owner));
+    CHECK_OK(velo_port_close(s->port));
+    CHECK_OK(velo_port_close(s->owner_port));
+}
+
+/* A request in order, to be spoilt. */
+static struct wire_request request(const struct scene *s, enum velo_rma_op op, uint64_t offset,
+                                   uint64_t len)
+{
+    return (struct wire_request){.op = (uint8_t)op,
+                                 .unit = s->rma->unit,
+                                 .handle = s->peer->handle,
+                                 .key = velo_mem_key(s->mem),
+                                 .offset = offset,
+                                 .len_bytes = len,
+                                 .total_bytes = len};
+}
+
+/* Send it past the checks of our own library; data_bytes of data follow. */
+static void send_raw(struct scene *s, const struct wire_request *wire, size_t data_bytes)
+{
+    static unsigned char message[sizeof(*wire) + 16000];
+
+    memset(message, 0xbb, sizeof(message));
+    memcpy(message, wire, sizeof(*wire));
+    CHECK_OK(velo_send(s->peer->conn, message, sizeof(*wire) + data_bytes, WIRE_REQUEST));
+    while (velo_rma_progress(s->owner) > 0)
+        ;
+}
+
+/* Take the answers as they are. */
+static unsigned take_answers(struct scene *s, int status)
+{
+    struct velo_msg msg;
+    unsigned answers = 0;
+
+    while (velo_peek(s->rma->port, &msg) == VELO_OK) {
+        struct wire_answer answer;
+
+        CHECK_EQ(msg.tag, WIRE_ANSWER);
+        CHECK(msg.len_bytes >= sizeof(answer));
+        memcpy(&answer, msg.data, sizeof(answer));
+        CHECK_STATUS(answer.status, status);
+        answers++;
+        CHECK_OK(velo_release(s->rma->port));
+    }
+    return answers;
+}
+
+static bool is_zero(const struct scene *s)
+{
+    for (size_t i = 0; i < sizeof(s->memory); i++)
+        if (s->memory[i] != 0)
+            return false;
+    return true;
+}
+
+static uint64_t refused_peers(struct velo_rma *rma)
+{
+    struct velo_rma_counters counters;
+
+    CHECK_OK(velo_rma_counters(rma, &counters));
+    return counters.refused_peers;
+}
+
+TEST(an_owner_checks_requests_that_no_library_has_checked)
+{
+    static const struct {
+        uint64_t offset, len;
+    } ranges[] = {
+        {SIZE, 1},    {SIZE - 7, 8}, {UINT64_MAX, 8}, {UINT64_MAX - 3, 8}, {(uint64_t)0 - GUARD, 8},
+        {0, SIZE + 1}};
+    struct scene s;
+    unsigned expected = 0;
+
+    scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    for (size_t i = 0; i < ARRAY_LEN(ranges); i++) {
+        struct wire_request wire = request(&s, VELO_OP_PUT, ranges[i].offset, ranges[i].len);
+
+        send_raw(&s, &wire, ranges[i].len);
+        wire.op = VELO_OP_GET;
+        send_raw(&s, &wire, 0);
+        wire.op = VELO_OP_FETCH_COMPARE_ADD;
+        wire.len_bytes = 8;
+        wire.always = 1;
+        wire.word[1] = 1;
+        wire.offset = ranges[i].len == 1 ? SIZE - 4 : ranges[i].len > 8 ? 4 : ranges[i].offset;
+        send_raw(&s, &wire, 0);
+        expected += 3;
+    }
+    CHECK_EQ(take_answers(&s, VELO_ERR_ACCESS), expected);
+    CHECK_EQ(refused_peers(s.owner), expected);
+    CHECK(is_zero(&s));
+    scene_close(&s);
+}
+
+TEST(an_owner_checks_rights_grants_and_keys_again)
+{
+    static const enum velo_rma_op ops[] = {VELO_OP_PUT, VELO_OP_PUT_IMMEDIATE, VELO_OP_GET,
+                                           VELO_OP_FETCH_COMPARE_ADD};
+    static const int rights[] = {VELO_RIGHT_WRITE, VELO_RIGHT_WRITE, VELO_RIGHT_READ,
+                                 VELO_RIGHT_ATOMIC};
+
+    for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
+        size_t data = rights[i] == VELO_RIGHT_WRITE ? 8 : 0;
+        struct wire_request wire;
+        struct scene s;
+
+        scene_open(&s, VELO_RIGHT_ALL & ~rights[i], VELO_PEER_ANY);
+        wire = request(&s, ops[i], 0, 8);
+        wire.always = 1;
+        wire.word[1] = 1;
+        send_raw(&s, &wire, data);
+        CHECK_EQ(take_answers(&s, VELO_ERR_ACCESS), 1);
+        CHECK(is_zero(&s));
+        scene_close(&s);
+
+        scene_open(&s, VELO_RIGHT_ALL, 77);
+        wire.key = velo_mem_key(s.mem);
+        wire.unit = s.rma->unit;
+        send_raw(&s, &wire, data);
+        wire.key ^= UINT64_C(1) << 40;
+        send_raw(&s, &wire, data);
+        wire.key = 0;
+        send_raw(&s, &wire, data);
+        CHECK_EQ(take_answers(&s, VELO_ERR_ACCESS), 3);
+        CHECK_EQ(refused_peers(s.owner), 3);
+        CHECK(is_zero(&s));
+        scene_close(&s);
+    }
+}
+
+TEST(an_owner_drops_requests_whose_length_is_not_that_of_their_data)
+{
+    static const struct {
+        enum velo_rma_op op;
+        uint64_t len;
+        size_t data;
+    } requests[] = {{VELO_OP_PUT, 4000, 8},
+                    {VELO_OP_PUT, 8, 4000},
+                    {VELO_OP_PUT, 0, 8},
+                    {VELO_OP_PUT_IMMEDIATE, 9, 9},
+                    {VELO_OP_PUT_IMMEDIATE, 0, 0},
+                    {VELO_OP_PUT_IMMEDIATE, 8, 4},
+                    {VELO_OP_GET, 8, 8},
+                    {VELO_OP_FETCH_COMPARE_ADD, 4, 0},
+                    {VELO_OP_FETCH_COMPARE_ADD, 8, 8},
+                    {VELO_OP_NOTIFY, 0, 0},
+                    {0, 0, 0},
+                    {99, 8, 8}};
+    struct scene s;
+
+    scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
+        struct wire_request wire = request(&s, requests[i].op, 0, requests[i].len);
+
+        wire.always = 1;
+        wire.word[1] = 1;
+        wire.notify = VELO_NOTIFY_COMPLETER;
+        send_raw(&s, &wire, requests[i].data);
+    }
+    CHECK(is_zero(&s));
+    CHECK_EQ(take_answers(&s, VELO_OK), 0);
+    note_none(s.owner);
+    scene_close(&s);
+}
+
+TEST(messages_that_make_no_sense_are_dropped_and_harm_nobody)
+{
+    struct rng rng = {test_seed()};
+    struct scene s;
+    unsigned char byte = 5;
+
+    scene_open(&s, VELO_RIGHT_READ, VELO_PEER_ANY);
+    for (int i = 0; i < 20000; i++) {
+        unsigned char message[200];
+        uint32_t len = rng_below(&rng, sizeof(message));
+        struct wire_request wire = request(&s, rng_below(&rng, 8), 0, rng_below(&rng, 200));
+        struct velo_notification note;
+
+        for (uint32_t b = 0; b < len; b++)
+            message[b] = (unsigned char)rng_next(&rng);
+        if (rng_below(&rng, 2) && len >= sizeof(wire))
+            memcpy(message, &wire, sizeof(wire)); /* Nearly right. */
+        /* Requests, answers to nothing, notifications, and what has no name. */
+        CHECK_OK(velo_send(s.peer->conn, message, len, (uint8_t)rng_below(&rng, 7)));
+        (void)velo_rma_progress(s.owner);
+        (void)velo_rma_progress(s.rma);
+        while (velo_notification_poll(s.owner, &note) == VELO_OK)
+            CHECK(note.class_ == VELO_CLASS_COMPLETER || note.class_ == VELO_CLASS_RESPONDER);
+        note_none(s.rma);
+    }
+    CHECK(is_zero(&s));
+    /* And life goes on. */
+    CHECK_OK(velo_get(s.peer, &byte, 1, velo_mem_key(s.mem), 0, 0, 0));
+    while (velo_rma_flush(s.peer, 0) == VELO_TIMEOUT)
+        (void)velo_rma_progress(s.owner);
+    CHECK_EQ(byte, 0);
+    scene_close(&s);
+}
+
+TEST(answers_that_were_not_asked_for_write_nothing)
+{
+    static unsigned char local[100];
+    struct velo_conn *conn;
+    struct scene s;
+
+    scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    conn = port_connect(s.owner->port, REQUESTER_VPID); /* As the owner's library does. */
+    CHECK_OK(velo_get(s.peer, local, 50, velo_mem_key(s.mem), 0, 0, 7));
+    struct wire_answer answer = {
+        .unit = s.rma->unit, .handle = s.peer->handle, .seq = s.peer->seq_answered};
+    unsigned char message[sizeof(answer) + 100];
+    memset(message, 0xbb, sizeof(message));
+
+    /* Of another unit, another peer, another piece: as if nothing had come. */
+    for (int i = 0; i < 3; i++) {
+        struct wire_answer wrong = answer;
+        *(i == 0 ? &wrong.unit : i == 1 ? &wrong.handle : &wrong.seq) += PEERS_MAX;
+        memcpy(message, &wrong, sizeof(wrong));
+        CHECK_OK(velo_send(conn, message, sizeof(wrong) + 50, WIRE_ANSWER));
+        CHECK_EQ(velo_rma_progress(s.rma), 0);
+    }
+    note_none(s.rma);
+    /* Of this one, but too long: the operation fails, and nothing is written. */
+    memcpy(message, &answer, sizeof(answer));
+    CHECK_OK(velo_send(conn, message, sizeof(message), WIRE_ANSWER));
+    CHECK_EQ(velo_rma_progress(s.rma), 1);
+    CHECK_STATUS(note_expect(s.rma).status, VELO_ERR_CORRUPT);
+    for (size_t i = 0; i < sizeof(local); i++)
+        CHECK_EQ(local[i], 0);
+    scene_close(&s);
+}
+
+TEST(answers_to_a_peer_that_was_given_up_reach_no_other)
+{
+    struct velo_conn *conn;
+    struct wire_answer late;
+    uint64_t word = 0;
+    struct scene s;
+
+    scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    conn = port_connect(s.owner->port, REQUESTER_VPID);
+    late = (struct wire_answer){.unit = s.rma->unit, .handle = s.peer->handle};
+    unsigned char message[sizeof(late) + 8] = {0};
+    CHECK_OK(velo_rma_disconnect(s.peer));
+    CHECK_OK(velo_rma_connect(s.rma, OWNER_VPID, 0, &s.peer));
+    CHECK_OK(velo_get(s.peer, &word, 8, velo_mem_key(s.mem), 0, 0, 0));
+    memcpy(message, &late, sizeof(late));
+    CHECK_OK(velo_send(conn, message, sizeof(message), WIRE_ANSWER));
+    CHECK_EQ(velo_rma_progress(s.rma), 0);
+    CHECK_STATUS(velo_rma_flush(s.peer, 0), VELO_TIMEOUT);
+    scene_close(&s);
+}
+
+TEST(a_table_full_of_nonsense_leads_nowhere)
+{
+    struct rng rng = {test_seed()};
+    struct velo_mem *allocated;
+    struct scene s;
+
+    scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    CHECK_OK(velo_mem_alloc(s.owner, SIZE, VELO_RIGHT_ALL, VELO_PEER_ANY, &allocated));
+    velo_key_t key = velo_mem_key(allocated);
+    struct table_entry *entry = &s.owner->table.entries[key % VELO_MEMS_MAX];
+    const struct table_entry right = *entry;
+    for (int i = 0; i < 3000; i++) {
+        uint64_t *fields[] = {&entry->len_bytes, &entry->arena_at, &entry->rights};
+        uint64_t word = 1;
+
+        *entry = right;
+        s.owner->table.header->backed = rng_next(&rng);
+        *fields[i % 3] = rng_next(&rng) >> rng_below(&rng, 64);
+        /* It is done, asked for, or refused; the process lives. */
+        int status = velo_get(s.peer, &word, 8, key, rng_next(&rng) >> rng_below(&rng, 64), 0, 0);
+        CHECK(status == VELO_OK || status == VELO_ERR_ACCESS);
+        while (velo_rma_flush(s.peer, 0) == VELO_TIMEOUT)
+            (void)velo_rma_progress(s.owner);
+        struct velo_notification note;
+        while (velo_notification_poll(s.rma, &note) == VELO_OK)
+            CHECK_STATUS(note.status, VELO_ERR_ACCESS);
+    }
+    *entry = right;
+    scene_close(&s);
+}
+
+/* ---- a requester that stays in a registration ------------------------------------------------ */
+
+struct lingerer {
+    velo_key_t key;
+    atomic_int inside;
+};
+
+static void stay_inside(void *arg)
+{
+    struct lingerer *l = arg;
+    struct requester me;
+
+    requester_open(&me, REQUESTER_VPID);
+    order_enter(&me.peer->line->active, l->key);
+    atomic_store(&l->inside, 1);
+    for (;;)
+        test_sleep_ns(TEST_MS);
+}
+
+static void deregister(void *arg)
+{
+    struct lingerer *l = test_shared_alloc(sizeof(*l));
+    struct velo_port *port = port_open(OWNER_VPID);
+    struct velo_rma *rma = rma_open(port);
+    static unsigned char memory[64];
+    struct velo_mem *mem, *other;
+    atomic_int *stage = arg;
+    pid_t child;
+
+    CHECK_OK(velo_mem_register(rma, memory, 64, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
+    CHECK_OK(velo_mem_register(rma, memory, 64, VELO_RIGHT_ALL, VELO_PEER_ANY, &other));
+    l->key = velo_mem_key(mem);
+    child = child_start(stay_inside, l);
+    while (!atomic_load(&l->inside))
+        test_sleep_ns(TEST_MS);
+    CHECK_OK(velo_mem_deregister(other)); /* Nobody is in that one. */
+    atomic_store(stage, child);
+    CHECK_OK(velo_mem_deregister(mem));
+    atomic_store(stage + 1, 1);
+    child_wait(child);
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(deregistering_waits_for_a_requester_that_is_inside_until_it_dies)
+{
+    atomic_int *stage = test_shared_alloc(2 * sizeof(*stage));
+    pid_t owner = child_start(deregister, stage);
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+
+    while (atomic_load(stage) == 0) {
+        CHECK(test_now_ns() < end_ns);
+        test_sleep_ns(TEST_MS);
+    }
+    test_sleep_ns(50 * TEST_MS);
+    CHECK_EQ(atomic_load(stage + 1), 0); /* It waits. */
+    CHECK_EQ(kill(atomic_load(stage), SIGKILL), 0);
+    child_join(owner);
+    CHECK_EQ(atomic_load(stage + 1), 1);
+    clean_up_after(REQUESTER_VPID);
+}

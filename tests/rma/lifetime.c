@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Memory, peers and processes that go away while they are in use. */
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "stage.h"
+
+/* ---- deregistering under fire ---------------------------------------------------------------- */
+
+enum { TARGET_BYTES = 300000, HAMMERS = 2 };
+
+struct target {
+    _Atomic velo_key_t key;
+    atomic_ulong hits[HAMMERS];
+    atomic_int stop, ready;
+};
+
+struct hammer {
+    struct target *target;
+    int me;
+};
+
+/* Put and get as fast as possible; whatever is not refused must succeed. */
+static void hammer_on(void *arg)
+{
+    const struct hammer *self = arg;
+    struct target *target = self->target;
+    static unsigned char data[TARGET_BYTES], back[TARGET_BYTES];
+    struct requester me;
+    struct rng rng = {test_seed() + (uint64_t)self->me};
+
+    requester_open(&me, REQUESTER_VPID + self->me);
+    memset(data, 0xaa, sizeof(data));
+    atomic_fetch_add(&target->ready, 1);
+    while (!atomic_load(&target->stop)) {
+        velo_key_t key = atomic_load(&target->key);
+        size_t len = rng_below(&rng, 2) ? 64 : TARGET_BYTES;
+        int status = rng_below(&rng, 4) ? velo_put(me.peer, data, len, key, 0, 0, 0)
+                                        : velo_get(me.peer, back, len, key, 0, 0, 0);
+        struct velo_notification note;
+
+        while (velo_notification_poll(me.rma, &note) == VELO_OK)
+            CHECK_STATUS(note.status, VELO_ERR_ACCESS);
+        if (status == VELO_OK)
+            atomic_fetch_add(&target->hits[self->me], 1);
+        else
+            CHECK(status == VELO_ERR_ACCESS || status == VELO_AGAIN);
+    }
+    requester_close(&me);
+}
+
+static void wait_for_hits(struct velo_rma *rma, struct target *target)
+{
+    unsigned long start[HAMMERS];
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+
+    for (int i = 0; i < HAMMERS; i++)
+        start[i] = atomic_load(&target->hits[i]);
+    for (int i = 0; i < HAMMERS; i++)
+        while (atomic_load(&target->hits[i]) < start[i] + 3) {
+            CHECK(test_now_ns() < end_ns);
+            pace(rma);
+        }
+}
+
+static void check_untouched(struct velo_rma *rma, const unsigned char *memory, unsigned char value)
+{
+    for (int64_t end_ns = test_now_ns() + TEST_MS; test_now_ns() < end_ns;)
+        pace(rma);
+    for (size_t i = 0; i < TARGET_BYTES; i++)
+        CHECK_EQ(memory[i], value);
+}
+
+TEST(nobody_touches_memory_after_its_deregistration)
+{
+    enum { ROUNDS = 30 };
+
+    FOR_EACH_WAY(way)
+    {
+        struct target *target = test_shared_alloc(sizeof(*target));
+        size_t mapped = (TARGET_BYTES + 4095) & ~(size_t)4095;
+        struct hammer hammers[HAMMERS];
+        pid_t children[HAMMERS];
+        struct rng rng = {test_seed()};
+
+        way_set(way);
+        for (int i = 0; i < HAMMERS; i++) {
+            hammers[i] = (struct hammer){target, i};
+            children[i] = child_start(hammer_on, &hammers[i]);
+        }
+        struct velo_port *port = port_open(OWNER_VPID);
+        struct velo_rma *rma = rma_open(port);
+        while (atomic_load(&target->ready) < HAMMERS)
+            sched_yield();
+        for (int round = 0; round < ROUNDS; round++) {
+            unsigned char *memory;
+            struct velo_mem *mem;
+
+            if (way == WAY_DIRECT) {
+                CHECK_OK(velo_mem_alloc(rma, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
+                memory = velo_mem_addr(mem);
+                check_untouched(rma, memory, 0); /* The same pages as in the last round. */
+            } else {
+                memory =
+                    mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+                CHECK(memory != MAP_FAILED);
+                CHECK_OK(velo_mem_register(rma, memory, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY,
+                                           &mem));
+            }
+            atomic_store(&target->key, velo_mem_key(mem));
+            wait_for_hits(rma, target);
+            test_sleep_ns(rng_below(&rng, 100000));
+            CHECK_OK(velo_mem_deregister(mem));
+            if (way == WAY_DIRECT)
+                continue;
+            /* A late access finds no memory, or is seen. */
+            if (round % 2) {
+                memset(memory, 0x77, TARGET_BYTES);
+                check_untouched(rma, memory, 0x77);
+            }
+            CHECK_EQ(munmap(memory, mapped), 0);
+        }
+        atomic_store(&target->stop, 1);
+        for (int i = 0; i < HAMMERS; i++)
+            child_join(children[i]);
+        CHECK_OK(velo_rma_close(rma));
+        CHECK_OK(velo_port_close(port));
+    }
+}
+
+TEST(deregistering_goes_on_when_a_requester_is_killed)
+{
+    enum { ROUNDS = 20 };
+
+    FOR_EACH_WAY(way)
+    {
+        static unsigned char memory[TARGET_BYTES];
+        struct target *target = test_shared_alloc(sizeof(*target));
+        struct velo_port *port = port_open(OWNER_VPID);
+        struct velo_rma *rma = rma_open(port);
+        struct rng rng = {test_seed()};
+
+        way_set(way);
+        for (int round = 0; round < ROUNDS; round++) {
+            struct hammer hammer = {target, 0};
+            struct velo_mem *mem;
+            int64_t start_ns;
+            pid_t child;
+
+            if (way == WAY_DIRECT)
+                CHECK_OK(velo_mem_alloc(rma, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
+            else
+                CHECK_OK(velo_mem_register(rma, memory, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY,
+                                           &mem));
+            atomic_store(&target->key, velo_mem_key(mem));
+            atomic_store(&target->hits[0], 0);
+            child = child_start(hammer_on, &hammer);
+            while (atomic_load(&target->hits[0]) < 3)
+                pace(rma);
+            test_sleep_ns(rng_below(&rng, 300000));
+            child_kill(child);
+            start_ns = test_now_ns();
+            CHECK_OK(velo_mem_deregister(mem));
+            CHECK(test_now_ns() - start_ns < TEST_PATIENCE_NS / 10);
+        }
+        CHECK_OK(velo_rma_close(rma));
+        CHECK_OK(velo_port_close(port));
+        clean_up_after(REQUESTER_VPID);
+    }
+}
+
+/* ---- owners that go -------------------------------------------------------------------------- */
+
+static void post_and_forget(struct requester *me, velo_key_t key, uint64_t *local, int *status)
+{
+    *status = velo_put(me->peer, local, 8, key, 0, 0, 0);
+    if (*status == VELO_OK)
+        *status = velo_get(me->peer, local, 8, key, 0, VELO_NOTIFY_REQUESTER, 0);
+    if (*status == VELO_OK)
+        *status = velo_notify(me->peer, VELO_NOTIFY_COMPLETER, 0);
+}
+
+/* Go on until the owner's end is noticed. */
+static int until_noticed(struct requester *me, velo_key_t key)
+{
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+    uint64_t local = 0;
+    int status = VELO_OK;
+
+    while (status == VELO_OK || status == VELO_AGAIN) {
+        struct velo_notification note;
+
+        CHECK(test_now_ns() < end_ns);
+        post_and_forget(me, key, &local, &status);
+        while (velo_notification_poll(me->rma, &note) == VELO_OK)
+            CHECK(note.class_ == VELO_CLASS_REQUESTER || note.status == VELO_ERR_PEER_DEAD ||
+                  note.status == VELO_ERR_PEER_CLOSED);
+    }
+    return status;
+}
+
+TEST(requesters_learn_that_an_owner_was_killed_and_its_name_can_be_used_again)
+{
+    enum { ROUNDS = 8 };
+
+    FOR_EACH_WAY(way)
+    {
+        for (int round = 0; round < ROUNDS; round++) {
+            struct owner owner;
+            struct requester me;
+            uint64_t word;
+
+            owner_start(&owner, way, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+            requester_open(&me, REQUESTER_VPID);
+            CHECK_OK(velo_put_immediate(me.peer, 1, 8, owner.stage->key, 0, 0, 0));
+            flush(me.peer);
+            child_kill(owner.pid);
+            CHECK_STATUS(until_noticed(&me, owner.stage->key), VELO_ERR_PEER_DEAD);
+            CHECK_STATUS(velo_rma_flush(me.peer, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
+            CHECK_STATUS(velo_get(me.peer, &word, 8, owner.stage->key, 0, 0, 0),
+                         VELO_ERR_PEER_DEAD);
+            requester_close(&me);
+        }
+        clean_up_after(OWNER_VPID);
+    }
+}
+
+TEST(who_only_stores_to_mapped_memory_learns_that_its_owner_was_killed)
+{
+    struct owner owner;
+    struct requester me;
+    int status = VELO_OK;
+
+    owner_start(&owner, WAY_DIRECT, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    requester_open(&me, REQUESTER_VPID);
+    child_kill(owner.pid);
+    for (int i = 0; i < 10000 && status == VELO_OK; i++)
+        status = velo_put_immediate(me.peer, 1, 8, owner.stage->key, 0, 0, 0);
+    CHECK_STATUS(status, VELO_ERR_PEER_DEAD);
+    requester_close(&me);
+    clean_up_after(OWNER_VPID);
+}
+
+TEST(requesters_learn_that_an_owner_closed)
+{
+    FOR_EACH_WAY(way)
+    {
+        struct owner owner;
+        struct requester me;
+
+        owner_start(&owner, way, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        requester_open(&me, REQUESTER_VPID);
+        CHECK_OK(velo_put_immediate(me.peer, 1, 8, owner.stage->key, 0, 0, 0));
+        flush(me.peer);
+        owner_stop(&owner);
+        CHECK_STATUS(until_noticed(&me, owner.stage->key), VELO_ERR_PEER_CLOSED);
+        CHECK_STATUS(velo_rma_flush(me.peer, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED);
+        requester_close(&me);
+    }
+}
+
+TEST(operations_under_way_end_with_an_error_when_their_owner_is_killed)
+{
+    enum { OPS = 20 };
+    static unsigned char local[OPS][50000];
+    struct owner owner;
+    struct requester me;
+    int64_t start_ns;
+
+    owner_start(&owner, WAY_ASKED, sizeof(local[0]), VELO_RIGHT_ALL, VELO_PEER_ANY);
+    requester_open(&me, REQUESTER_VPID);
+    owner_order(&owner, STAGE_PAUSE);
+    for (unsigned i = 0; i < OPS; i++)
+        CHECK_OK(i % 2 ? velo_get(me.peer, local[i], sizeof(local[i]), owner.stage->key, 0, 0, i)
+                       : velo_put(me.peer, local[i], sizeof(local[i]), owner.stage->key, 0, 0, i));
+    child_kill(owner.pid);
+    start_ns = test_now_ns();
+    CHECK_STATUS(velo_rma_flush(me.peer, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
+    CHECK(test_now_ns() - start_ns < TEST_PATIENCE_NS / 10);
+    for (unsigned i = 0; i < OPS; i++) {
+        struct velo_notification note = note_expect(me.rma);
+
+        CHECK_EQ(note.class_, VELO_CLASS_ERROR);
+        CHECK_EQ(note.status, VELO_ERR_PEER_DEAD);
+        CHECK_EQ(note.cookie, i);
+        CHECK_EQ(note.peer, OWNER_VPID);
+        CHECK_EQ(note.len_bytes, 0);
+    }
+    requester_close(&me);
+    clean_up_after(OWNER_VPID);
+}
+
+TEST(a_wait_for_a_notification_ends_when_the_owner_of_an_operation_dies)
+{
+    struct owner owner;
+    struct requester me;
+    uint64_t word;
+
+    owner_start(&owner, WAY_ASKED, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    requester_open(&me, REQUESTER_VPID);
+    owner_order(&owner, STAGE_PAUSE);
+    CHECK_OK(velo_get(me.peer, &word, 8, owner.stage->key, 0, VELO_NOTIFY_REQUESTER, 5));
+    child_kill(owner.pid);
+    CHECK_EQ(note_expect(me.rma).status, VELO_ERR_PEER_DEAD);
+    requester_close(&me);
+    clean_up_after(OWNER_VPID);
+}
+
+/* ---- requesters that go ---------------------------------------------------------------------- */
+
+TEST(an_owner_goes_on_when_requesters_are_killed_in_the_middle)
+{
+    enum { ROUNDS = 30 };
+
+    FOR_EACH_WAY(way)
+    {
+        struct rng rng = {test_seed()};
+        struct owner owner;
+
+        owner_start(&owner, way, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        for (int round = 0; round < ROUNDS; round++) {
+            struct target *target = test_shared_alloc(sizeof(*target));
+            struct hammer hammer = {target, 0};
+            struct requester me;
+            uint64_t old;
+            pid_t child;
+
+            atomic_store(&target->key, owner.stage->key);
+            child = child_start(hammer_on, &hammer);
+            while (atomic_load(&target->hits[0]) < 1)
+                sched_yield();
+            test_sleep_ns(rng_below(&rng, 500000));
+            child_kill(child);
+            /* The same name again. */
+            requester_open(&me, REQUESTER_VPID);
+            CHECK_OK(velo_fetch_compare_add(me.peer, &old, owner.stage->key, 0, 0, 0, 0, 0, 0));
+            flush(me.peer);
+            requester_close(&me);
+        }
+        owner_stop(&owner);
+    }
+}
+
+TEST(disconnecting_ends_what_is_under_way_and_leaves_local_memory_alone)
+{
+    enum { OPS = 10 };
+    static unsigned char local[OPS][40000];
+    struct velo_rma_peer *again;
+    struct owner owner;
+    struct requester me;
+    unsigned char byte = 1;
+
+    owner_start(&owner, WAY_ASKED, sizeof(local[0]), VELO_RIGHT_ALL, VELO_PEER_ANY);
+    requester_open(&me, REQUESTER_VPID);
+    CHECK_OK(velo_put_immediate(me.peer, 0xff, 1, owner.stage->key, 0, 0, 0));
+    flush(me.peer);
+    owner_order(&owner, STAGE_PAUSE);
+    for (unsigned i = 0; i < OPS; i++)
+        CHECK_OK(velo_get(me.peer, local[i], sizeof(local[i]), owner.stage->key, 0, 0, i));
+    CHECK_OK(velo_rma_disconnect(me.peer));
+    for (unsigned i = 0; i < OPS; i++) {
+        struct velo_notification note = note_expect(me.rma);
+
+        CHECK_EQ(note.class_, VELO_CLASS_ERROR);
+        CHECK_EQ(note.status, VELO_ERR_PEER_CLOSED);
+        CHECK_EQ(note.cookie, i);
+    }
+    /* The answers come, to nobody; that of the next connection does. */
+    CHECK_OK(velo_rma_connect(me.rma, VELO_ID(0, OWNER_VPID), TEST_PATIENCE_NS, &again));
+    CHECK_OK(velo_get(again, &byte, 1, owner.stage->key, 0, 0, 0));
+    owner_order(&owner, STAGE_COUNT);
+    flush(again);
+    note_none(me.rma);
+    CHECK_EQ(byte, 0xff);
+    for (size_t i = 0; i < sizeof(local); i++)
+        CHECK_EQ(((unsigned char *)local)[i], 0);
+    requester_close(&me);
+    owner_stop(&owner);
+}
+
+TEST(an_operation_whose_registration_ends_meanwhile_is_refused_and_reported)
+{
+    static unsigned char local[200000];
+    struct velo_rma_counters mine;
+    struct velo_notification note;
+    struct owner owner;
+    struct requester me;
+
+    owner_start(&owner, WAY_ASKED, sizeof(local), VELO_RIGHT_ALL, VELO_PEER_ANY);
+    requester_open(&me, REQUESTER_VPID);
+    owner_order(&owner, STAGE_PAUSE);
+    CHECK_OK(
+        velo_put(me.peer, local, sizeof(local), owner.stage->key, 0, VELO_NOTIFY_COMPLETER, 9));
+    owner_order(&owner, STAGE_DEREGISTER); /* Before it looks at its messages again. */
+    CHECK_STATUS(velo_rma_flush(me.peer, TEST_PATIENCE_NS), VELO_OK);
+    note = note_expect(me.rma);
+    CHECK_EQ(note.class_, VELO_CLASS_ERROR);
+    CHECK_EQ(note.op, VELO_OP_PUT);
+    CHECK_EQ(note.status, VELO_ERR_ACCESS);
+    CHECK_EQ(note.cookie, 9);
+    CHECK_OK(velo_rma_counters(me.rma, &mine));
+    CHECK_EQ(mine.refused, 1);
+    owner_order(&owner, STAGE_COUNT);
+    CHECK(owner.stage->counters.refused_peers >= 1);
+    CHECK_EQ(atomic_load(&owner.stage->notes_len), 0);
+    requester_close(&me);
+    owner_stop(&owner);
+}
+
+/* ---- atomics --------------------------------------------------------------------------------- */
+
+enum { ADDERS = 3, LOCKS = 100 };
+
+struct sum {
+    velo_key_t key;
+    int adds;
+    atomic_int ready;
+};
+
+struct adder {
+    struct sum *sum;
+    int me;
+};
+
+/* As a lock: compare-and-swap word 1 from 0, add to word 2 with plain gets and puts. */
+static void add_under_lock(const struct requester *me, velo_key_t key)
+{
+    uint64_t old, value;
+
+    do {
+        CHECK_OK(velo_fetch_compare_add(me->peer, &old, key, 8, 0, 1, 0, 0, 0));
+        flush(me->peer);
+    } while (old != 0);
+    CHECK_OK(velo_get(me->peer, &value, 8, key, 16, 0, 0));
+    flush(me->peer);
+    value++;
+    CHECK_OK(velo_put(me->peer, &value, 8, key, 16, 0, 0));
+    CHECK_OK(velo_rma_fence(me->peer));
+    CHECK_OK(velo_fetch_compare_add(me->peer, &old, key, 8, 1, UINT64_MAX, 0, 0, 0));
+    flush(me->peer);
+    CHECK_EQ(old, 1);
+}
+
+static void add_up(void *arg)
+{
+    const struct adder *self = arg;
+    struct sum *sum = self->sum;
+    struct requester me;
+    uint64_t last = 0, old = 0;
+
+    requester_open(&me, REQUESTER_VPID + self->me);
+    atomic_fetch_add(&sum->ready, 1);
+    while (atomic_load(&sum->ready) < ADDERS)
+        sched_yield();
+    for (int i = 0; i < sum->adds; i++) {
+        CHECK_OK(velo_fetch_compare_add(me.peer, &old, sum->key, 0, 0, 1, VELO_ADD_ALWAYS, 0, 0));
+        flush(me.peer);
+        CHECK(i == 0 || old > last); /* Nobody sees an old value twice. */
+        last = old;
+    }
+    for (int i = 0; i < LOCKS; i++)
+        add_under_lock(&me, sum->key);
+    requester_close(&me);
+}
+
+TEST(atomic_updates_of_several_processes_sum_exactly)
+{
+    FOR_EACH_WAY(way)
+    {
+        struct sum *sum = test_shared_alloc(sizeof(*sum));
+        struct adder adders[ADDERS];
+        pid_t children[ADDERS];
+        struct owner owner;
+        uint64_t words[3], mine = 0;
+
+        owner_start(&owner, way, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        sum->key = owner.stage->key;
+        sum->adds = way == WAY_DIRECT ? 2000000 : 3000;
+        for (int i = 0; i < ADDERS; i++) {
+            adders[i] = (struct adder){sum, i};
+            children[i] = child_start(add_up, &adders[i]);
+        }
+        /* Who has the memory adds, too, with the processor's atomics. */
+        while (way != WAY_DIRECT && atomic_load(&sum->ready) < ADDERS)
+            sched_yield();
+        for (; way != WAY_DIRECT && mine < 3000000; mine++)
+            atomic_fetch_add((_Atomic uint64_t *)(void *)owner.memory, 1);
+        for (int i = 0; i < ADDERS; i++)
+            child_join(children[i]);
+        memcpy(words, owner_memory(&owner), sizeof(words));
+        CHECK_EQ(words[0], (uint64_t)ADDERS * (uint64_t)sum->adds + mine);
+        CHECK_EQ(words[1], 0);
+        CHECK_EQ(words[2], ADDERS * LOCKS);
+        owner_stop(&owner);
+    }
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Registrations and allocations: how many, nested, overlapping, and what becomes of their memory.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "stage.h"
+
+struct pair {
+    struct velo_port *port;
+    struct velo_rma *rma;
+    struct velo_rma_peer *self;
+};
+
+static void pair_open(struct pair *p)
+{
+    /* With attach forbidden allocated memory is reached through the file, as by any peer. */
+    way_set(WAY_ASKED);
+    p->port = port_open(VELO_VPID_ANY);
+    p->rma = rma_open(p->port);
+    CHECK_OK(velo_rma_connect(p->rma, velo_port_id(p->port), 0, &p->self));
+}
+
+static void pair_close(struct pair *p)
+{
+    CHECK_OK(velo_rma_close(p->rma));
+    CHECK_OK(velo_port_close(p->port));
+}
+
+static uint64_t registered(struct velo_rma *rma)
+{
+    struct velo_rma_counters counters;
+
+    CHECK_OK(velo_rma_counters(rma, &counters));
+    return counters.registered;
+}
+
+TEST(registrations_may_nest_and_overlap_and_each_has_its_own_rights)
+{
+    static unsigned char memory[300];
+    struct velo_mem *outer, *inner, *overlapping, *twin;
+    struct pair p;
+
+    pair_open(&p);
+    CHECK_OK(velo_mem_register(p.rma, memory, 300, VELO_RIGHT_READ, VELO_PEER_ANY, &outer));
+    CHECK_OK(velo_mem_register(p.rma, memory + 100, 50, VELO_RIGHT_WRITE, VELO_PEER_ANY, &inner));
+    CHECK_OK(
+        velo_mem_register(p.rma, memory + 120, 100, VELO_RIGHT_WRITE, VELO_PEER_ANY, &overlapping));
+    CHECK_OK(velo_mem_register(p.rma, memory, 300, VELO_RIGHT_WRITE, VELO_PEER_ANY, &twin));
+    CHECK_EQ(registered(p.rma), 4);
+    CHECK(velo_mem_addr(inner) == memory + 100);
+    CHECK_STATUS(velo_put_immediate(p.self, 1, 1, velo_mem_key(outer), 0, 0, 0), VELO_ERR_ACCESS);
+    CHECK_OK(velo_put_immediate(p.self, 2, 1, velo_mem_key(inner), 49, 0, 0));
+    CHECK_STATUS(velo_put_immediate(p.self, 1, 1, velo_mem_key(inner), 50, 0, 0), VELO_ERR_ACCESS);
+    CHECK_OK(velo_put_immediate(p.self, 3, 1, velo_mem_key(overlapping), 99, 0, 0));
+    flush(p.self);
+    CHECK_EQ(memory[149], 2);
+    CHECK_EQ(memory[219], 3);
+    /* One goes, the others stay. */
+    CHECK_OK(velo_mem_deregister(twin));
+    CHECK_OK(velo_mem_deregister(inner));
+    CHECK_OK(velo_put_immediate(p.self, 4, 1, velo_mem_key(overlapping), 0, 0, 0));
+    flush(p.self);
+    CHECK_EQ(memory[120], 4);
+    CHECK_EQ(registered(p.rma), 2);
+    pair_close(&p);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const velo_key_t *x = a, *y = b;
+
+    return (*x > *y) - (*x < *y);
+}
+
+TEST(as_many_registrations_fit_as_promised_and_all_keys_differ)
+{
+    static struct velo_mem *mems[VELO_MEMS_MAX];
+    static velo_key_t keys[2 * VELO_MEMS_MAX];
+    static uint64_t words[VELO_MEMS_MAX];
+    struct velo_mem *extra;
+    struct pair p;
+
+    pair_open(&p);
+    for (int lap = 0; lap < 2; lap++) {
+        for (size_t i = 0; i < VELO_MEMS_MAX; i++) {
+            CHECK_OK(
+                velo_mem_register(p.rma, &words[i], 8, VELO_RIGHT_ALL, VELO_PEER_ANY, &mems[i]));
+            keys[(size_t)lap * VELO_MEMS_MAX + i] = velo_mem_key(mems[i]);
+        }
+        CHECK_FAILS(velo_mem_register(p.rma, words, 8, 1, VELO_PEER_ANY, &extra), VELO_ERR_FULL,
+                    "deregister");
+        CHECK_FAILS(velo_mem_alloc(p.rma, 8, 1, VELO_PEER_ANY, &extra), VELO_ERR_FULL,
+                    "deregister");
+        CHECK_EQ(registered(p.rma), VELO_MEMS_MAX);
+        for (size_t i = 0; i < VELO_MEMS_MAX; i += 4999) {
+            CHECK_OK(velo_put_immediate(p.self, i + 1, 8, velo_mem_key(mems[i]), 0, 0, 0));
+            flush(p.self);
+            CHECK_EQ(words[i], i + 1);
+        }
+        for (size_t i = 0; i < VELO_MEMS_MAX; i++)
+            CHECK_OK(velo_mem_deregister(mems[i]));
+    }
+    qsort(keys, ARRAY_LEN(keys), sizeof(keys[0]), by_value);
+    for (size_t i = 1; i < ARRAY_LEN(keys); i++)
+        CHECK(keys[i - 1] < keys[i]);
+    pair_close(&p);
+}
+
+/* Memory in use by the file of our unit. */
+static uint64_t file_bytes(const struct pair *p)
+{
+    velo_id_t id = velo_port_id(p->port);
+    char path[4096];
+    struct stat st;
+
+    snprintf(path, sizeof(path), "%s/velo.%s+rma.%u.%u", test_shm_dir(), test_domain(),
+             VELO_ID_NODE(id), VELO_ID_VPID(id));
+    CHECK_EQ(stat(path, &st), 0);
+    return (uint64_t)st.st_blocks * 512;
+}
+
+TEST(allocated_memory_is_zeroed_aligned_and_given_back)
+{
+    enum { BYTES = 1 << 20 };
+    struct pair p;
+    uint64_t before;
+
+    pair_open(&p);
+    before = file_bytes(&p);
+    for (int i = 0; i < 20; i++) {
+        struct velo_mem *mem;
+        unsigned char *memory;
+
+        CHECK_OK(velo_mem_alloc(p.rma, BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
+        memory = velo_mem_addr(mem);
+        CHECK_EQ((uintptr_t)memory % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
+        for (size_t b = 0; b < BYTES; b++)
+            CHECK_EQ(memory[b], 0);
+        memset(memory, 0xff, BYTES);
+        CHECK(file_bytes(&p) >= before + BYTES);
+        CHECK(file_bytes(&p) < before + 2 * BYTES);
+        CHECK_OK(velo_mem_deregister(mem));
+        CHECK_EQ(file_bytes(&p), before);
+    }
+    pair_close(&p);
+}
+
+TEST(allocations_that_come_and_go_never_share_memory)
+{
+    enum { SLOTS = 40, ROUNDS = 3000 };
+    struct {
+        struct velo_mem *mem;
+        size_t len;
+        uint64_t seed;
+    } slots[SLOTS] = {{NULL, 0, 0}};
+    static unsigned char buf[100000];
+    struct rng rng = {test_seed()};
+    struct pair p;
+
+    pair_open(&p);
+    for (uint64_t round = 1; round <= ROUNDS; round++) {
+        uint32_t s = rng_below(&rng, SLOTS);
+
+        if (slots[s].mem == NULL) {
+            slots[s].len = 1 + rng_below(&rng, sizeof(buf) - 1);
+            slots[s].seed = round;
+            CHECK_OK(
+                velo_mem_alloc(p.rma, slots[s].len, VELO_RIGHT_ALL, VELO_PEER_ANY, &slots[s].mem));
+            pattern_fill(buf, slots[s].len, round);
+            CHECK_OK(velo_put(p.self, buf, slots[s].len, velo_mem_key(slots[s].mem), 0, 0, 0));
+            continue;
+        }
+        CHECK(pattern_matches(velo_mem_addr(slots[s].mem), slots[s].len, slots[s].seed));
+        CHECK_OK(velo_get(p.self, buf, slots[s].len, velo_mem_key(slots[s].mem), 0, 0, 0));
+        CHECK(pattern_matches(buf, slots[s].len, slots[s].seed));
+        CHECK_OK(velo_mem_deregister(slots[s].mem));
+        slots[s].mem = NULL;
+    }
+    pair_close(&p);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Units of one process in threads of their own. ThreadSanitizer cannot judge it: each unit maps the
+ * table for itself, and it knows addresses, not memory.
+ */
+#include <pthread.h>
+#include <string.h>
+
+#include "stage.h"
+
+enum { WORDS = 64, ROUNDS = 400 };
+
+struct shared {
+    _Atomic velo_key_t key;
+    atomic_uint hits;
+    atomic_int stop;
+};
+
+static void *put_all_the_time(void *arg)
+{
+    struct shared *shared = arg;
+    struct velo_port *port = port_open(REQUESTER_VPID);
+    struct velo_rma *rma = rma_open(port);
+    struct velo_rma_peer *peer;
+    uint64_t words[WORDS];
+
+    memset(words, 1, sizeof(words));
+    CHECK_OK(velo_rma_connect(rma, OWNER_VPID, TEST_PATIENCE_NS, &peer));
+    while (!atomic_load(&shared->stop)) {
+        velo_key_t key = atomic_load(&shared->key);
+        int status = velo_put(peer, words, sizeof(words), key, 0, VELO_NOTIFY_COMPLETER, key);
+
+        if (status == VELO_OK)
+            atomic_fetch_add(&shared->hits, 1);
+        else
+            CHECK(status == VELO_ERR_ACCESS || status == VELO_AGAIN);
+    }
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+    return NULL;
+}
+
+/* Memory that was put to is read after its notification, and is plain memory after
+ * deregistration. */
+TEST(memory_is_its_owners_again_after_deregistration)
+{
+    struct shared shared = {0};
+    struct velo_port *port;
+    struct velo_rma *rma;
+    uint64_t words[WORDS];
+    pthread_t thread;
+
+#ifdef __SANITIZE_THREAD__
+    test_skip("two mappings of one file are two memories to ThreadSanitizer");
+#endif
+    way_set(WAY_DIRECT);
+    port = port_open(OWNER_VPID);
+    rma = rma_open(port);
+    CHECK_EQ(pthread_create(&thread, NULL, put_all_the_time, &shared), 0);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct velo_notification note;
+        struct velo_mem *mem;
+
+        memset(words, 2, sizeof(words));
+        CHECK_OK(
+            velo_mem_register(rma, words, sizeof(words), VELO_RIGHT_WRITE, VELO_PEER_ANY, &mem));
+        atomic_store(&shared.key, velo_mem_key(mem));
+        do
+            note = note_expect(rma);
+        while (note.cookie != velo_mem_key(mem));
+        CHECK_OK(velo_mem_deregister(mem));
+        for (size_t i = 0; i < WORDS; i++)
+            CHECK_EQ(words[i], UINT64_C(0x0101010101010101));
+    }
+    atomic_store(&shared.stop, 1);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+}
