@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file mq.h
+ * @brief Matched messages of any length: what MPI's point-to-point calls need.
+ *
+ * A message carries 64 **match bits**. A receive names the match bits that it wants, bits to
+ * **ignore** (wildcards), and optionally one source; it takes the earliest message that fits.
+ * VELO_MQ_MATCH() packs MPI's context, source rank and tag into match bits.
+ *
+ * Promises:
+ *  - of two messages from one peer that fit the same receive, the earlier one is matched first; of
+ *    two receives that fit the same message, the earlier posted one gets it;
+ *  - messages that nobody has asked for yet are kept in a bounded amount of memory; past it, their
+ *    senders are pushed back one by one, and the others go on: one sender alone gets half of it, so
+ *    there is always room for another. What was pushed back can still be received and probed, and
+ *    neither long messages under way nor their answers wait behind it;
+ *  - no call blocks but velo_mq_wait() and velo_mq_idle(): everybody may send to everybody at once;
+ *  - a peer that dies ends its requests with an error, never a hang;
+ *  - what comes from a peer is checked before it is used.
+ *
+ * Short messages (eager) travel in one VELO message; longer ones announce themselves (rendezvous)
+ * and then either the receiver gets the data in one copy (RMA), or both sides copy it piece by
+ * piece through the ring, which is faster where both run and also works where the kernel forbids
+ * cross-memory attach.
+ *
+ * Receives without ignore bits are found by hash, however many are posted, and so are the messages
+ * that they take; receives with ignore bits are searched in order.
+ *
+ * Requests live in the caller's memory, so that no call allocates on the way of a short message. A
+ * request belongs to the library from the call that starts it until its status is no longer
+ * VELO_AGAIN; then it may be reused.
+ *
+ * What a bound costs: a receive for a message that was sent after one that is pushed back waits
+ * until that one is received, or others are. A program that receives one peer's messages in another
+ * order than they were sent needs a bound above what that peer sends ahead.
+ *
+ * Threads: one thread at a time uses a queue, its peers and its requests.
+ *
+ * Statuses are those of velo.h.
+ */
+#ifndef VELO_MQ_H
+#define VELO_MQ_H
+
+#include <velo/rma.h>
+#include <velo/velo.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Queues of posted receives and of unexpected messages on top of one port; opaque. */
+struct velo_mq;
+/** A peer that messages can be sent to; opaque. */
+struct velo_mq_peer;
+/** A message that velo_mq_mprobe() took out of the queues; opaque. */
+struct velo_mq_message;
+
+/** As source of a receive: any peer. */
+#define VELO_MQ_ANY_SOURCE UINT32_MAX
+
+/** Match bits for MPI: context id (16 bits), source rank (16 bits), tag (32 bits). */
+#define VELO_MQ_MATCH(context, rank, tag)                                                          \
+    (((uint64_t)(uint16_t)(context) << 48) | ((uint64_t)(uint16_t)(rank) << 32) | (uint32_t)(tag))
+/** Ignore bits for MPI_ANY_SOURCE. */
+#define VELO_MQ_IGNORE_RANK (UINT64_C(0xffff) << 32)
+/** Ignore bits for MPI_ANY_TAG: the sign is kept, so negative tags stay apart. */
+#define VELO_MQ_IGNORE_TAG UINT64_C(0x7fffffff)
+/** The parts of match bits. */
+#define VELO_MQ_CONTEXT(match) ((uint16_t)((match) >> 48))
+#define VELO_MQ_RANK(match) ((uint16_t)((match) >> 32))
+#define VELO_MQ_TAG(match) ((int32_t)(uint32_t)(match))
+
+/** How large messages get across. */
+enum velo_mq_path {
+    VELO_MQ_PATH_AUTO = 0, /**< By length and by what is permitted; see velo_mq_attr. */
+    VELO_MQ_PATH_COPY = 1, /**< Always piece by piece through the ring. */
+    VELO_MQ_PATH_GET = 2,  /**< One copy by RMA get where permitted, else as COPY. */
+};
+
+/**
+ * How a queue is to be opened. A zero means the default; each can also be set by the environment
+ * variable named beside it, which wins over the default but not over a value given here.
+ */
+struct velo_mq_attr {
+    /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 32.
+     * VELO_MQ_EAGER_BYTES. */
+    uint32_t eager_bytes;
+    /** From this length on the data is fetched by RMA get. VELO_MQ_GET_BYTES. */
+    uint64_t get_bytes;
+    /** Bound for messages nobody has asked for yet, headers included. Beyond it only a message that
+     * is probed for is kept, and, up to as much again, those of a peer that is gone.
+     * VELO_MQ_UNEXPECTED_BYTES. */
+    uint64_t unexpected_bytes;
+    /** enum velo_mq_path. VELO_MQ_PATH (auto, copy, get). */
+    int path;
+};
+
+/** Attributes that ask for the defaults. */
+#define VELO_MQ_ATTR_INIT {0, 0, 0, VELO_MQ_PATH_AUTO}
+
+struct velo_mq_request;
+/** Called when a request is done, from inside whichever call found out, which may be the one that
+ *  started it. May start and cancel requests, probe, and make progress; must not disconnect or
+ * close. */
+typedef void (*velo_mq_done_fn)(struct velo_mq_request *request);
+
+/** A send or a receive. Set `done` and `user` before it is started; zero-initialise once. */
+struct velo_mq_request {
+    /* The caller's. */
+    velo_mq_done_fn done; /**< Called when done; may be NULL. */
+    void *user;           /**< Not looked at. */
+    /* The outcome. */
+    int status;         /**< VELO_AGAIN while under way; then VELO_OK or an error. */
+    velo_id_t source;   /**< Receive: the port that sent it. */
+    uint64_t match;     /**< Receive: the match bits of the message. */
+    size_t len_bytes;   /**< Bytes sent, or received into the buffer; of a receive, so far. */
+    size_t total_bytes; /**< Receive: length of the message; above len_bytes it was truncated. */
+    /* The library's. */
+    uint64_t private_[16];
+};
+
+/** What a probe found. */
+struct velo_mq_info {
+    velo_id_t source; /**< The port that sent it. */
+    uint64_t match;   /**< Its match bits. */
+    size_t len_bytes; /**< Its length. */
+};
+
+/** What a queue has done since it was opened. */
+struct velo_mq_counters {
+    uint64_t sent;             /**< Messages sent. */
+    uint64_t received;         /**< Messages received. */
+    uint64_t eager;            /**< Messages received that came eager. */
+    uint64_t copied;           /**< Messages received piece by piece. */
+    uint64_t gotten;           /**< Messages received by RMA get. */
+    uint64_t unexpected;       /**< Messages that came before their receive. */
+    uint64_t unexpected_bytes; /**< Memory they take now. */
+    uint64_t unexpected_peak;  /**< The most they ever took. */
+    uint64_t deferred;         /**< Times a sender was pushed back for that bound. */
+    uint64_t posted;           /**< Receives waiting now. */
+    uint64_t errors;           /**< Messages refused because no correct peer sends them. */
+};
+
+/**
+ * Open matched queues on a port. The port then belongs to them: the caller neither receives from it
+ * nor connects from it until velo_mq_close().
+ *
+ * @param port  An open port; must outlive the queues.
+ * @param rma   The port's RMA unit, for large messages in one copy; must outlive the queues. Its
+ *              notifications stay the caller's. NULL: always piece by piece.
+ * @param attr  How to open; NULL asks for the defaults. Not kept.
+ * @param mq    Receives the queues, owned by the caller until velo_mq_close().
+ * @retval VELO_OK            Open.
+ * @retval VELO_ERR_ARG       An argument is out of range, or an environment variable makes no
+ * sense.
+ * @retval VELO_ERR_NO_MEMORY Out of memory.
+ * @thread Any thread.
+ * @path cold
+ */
+VELO_API int velo_mq_open(struct velo_port *port, struct velo_rma *rma,
+                          const struct velo_mq_attr *attr, struct velo_mq **mq);
+
+/**
+ * Close the queues. Requests still under way end with VELO_ERR_STATE; what was sent is delivered.
+ *
+ * @param mq  The queues; NULL is allowed and does nothing.
+ * @retval VELO_OK  Closed.
+ * @thread One thread, while no other uses it.
+ * @path cold
+ */
+VELO_API int velo_mq_close(struct velo_mq *mq);
+
+/**
+ * Make a peer known. Receiving from it needs no peer.
+ *
+ * @param mq          The queues.
+ * @param id          The peer's port; may be our own.
+ * @param timeout_ns  How long to wait for it to open; see velo_connect().
+ * @param peer        Receives the peer, owned by the caller until velo_mq_disconnect() or
+ *                    velo_mq_close(). Connecting twice to one id gives the same peer.
+ * @return As velo_connect().
+ * @thread One thread at a time per queue.
+ * @path cold
+ */
+VELO_API int velo_mq_connect(struct velo_mq *mq, velo_id_t id, int64_t timeout_ns,
+                             struct velo_mq_peer **peer);
+
+/**
+ * Give a peer up. Its requests still under way end with VELO_ERR_PEER_CLOSED, also the receives
+ * that are posted for it alone.
+ *
+ * @param peer  The peer; NULL is allowed and does nothing.
+ * @retval VELO_OK  Done.
+ * @thread One thread at a time per queue.
+ * @path cold
+ */
+VELO_API int velo_mq_disconnect(struct velo_mq_peer *peer);
+
+/**
+ * Send a short message at once, without a request.
+ *
+ * @param peer       The peer.
+ * @param buf        The message; free for reuse on return.
+ * @param len_bytes  Its length.
+ * @param match      Its match bits.
+ * @retval VELO_OK              Sent.
+ * @retval VELO_AGAIN           Not now, or too long for eager: use velo_mq_isend().
+ * @retval VELO_ERR_ARG         An argument is NULL.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
+ * @thread One thread at a time per queue.
+ * @path hot
+ */
+VELO_API int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
+                              uint64_t match);
+
+/** Flag of velo_mq_isend(): done only when the message was matched (MPI_Ssend). */
+#define VELO_MQ_SYNC 1
+
+/**
+ * Start to send a message.
+ *
+ * @param peer       The peer.
+ * @param buf        The message; not to be changed until the request is done.
+ * @param len_bytes  Its length, any.
+ * @param match      Its match bits.
+ * @param flags      0 or VELO_MQ_SYNC.
+ * @param request    The request; see above. May be done on return.
+ * @retval VELO_OK       Started; errors that come later are in the request.
+ * @retval VELO_ERR_ARG  An argument is NULL or out of range.
+ * @thread One thread at a time per queue.
+ * @path hot
+ */
+VELO_API int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
+                           uint64_t match, int flags, struct velo_mq_request *request);
+
+/**
+ * Start to receive a message.
+ *
+ * @param mq         The queues.
+ * @param source     The one port to receive from, or VELO_MQ_ANY_SOURCE.
+ * @param match      The match bits wanted.
+ * @param ignore     Bits of match that do not matter.
+ * @param buf        Where to; not to be touched until the request is done.
+ * @param cap_bytes  Its size. A longer message fills it, is truncated, and ends the request with
+ *                   VELO_ERR_TOO_BIG.
+ * @param request    The request; see above. May be done on return.
+ * @retval VELO_OK         Started.
+ * @retval VELO_ERR_ARG    An argument is NULL or out of range.
+ * @retval VELO_ERR_STATE  The queues are being closed; nothing was started.
+ * @thread One thread at a time per queue.
+ * @path hot
+ */
+VELO_API int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
+                           void *buf, size_t cap_bytes, struct velo_mq_request *request);
+
+/**
+ * Is there a message that such a receive would take? It stays.
+ *
+ * @param mq      The queues.
+ * @param source  As velo_mq_irecv().
+ * @param match   As velo_mq_irecv().
+ * @param ignore  As velo_mq_irecv().
+ * @param info    Receives what it is; may be NULL.
+ * @retval VELO_OK     There is.
+ * @retval VELO_AGAIN  There is none.
+ * @thread One thread at a time per queue.
+ * @path hot
+ */
+VELO_API int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
+                           struct velo_mq_info *info);
+
+/**
+ * Take such a message out of the queues, to be received by velo_mq_mrecv() and nobody else.
+ *
+ * @param mq       The queues.
+ * @param source   As velo_mq_irecv().
+ * @param match    As velo_mq_irecv().
+ * @param ignore   As velo_mq_irecv().
+ * @param message  Receives it, owned by the caller until velo_mq_mrecv().
+ * @param info     Receives what it is; may be NULL.
+ * @retval VELO_OK     There was one.
+ * @retval VELO_AGAIN  There is none.
+ * @thread One thread at a time per queue.
+ * @path hot
+ */
+VELO_API int velo_mq_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
+                            struct velo_mq_message **message, struct velo_mq_info *info);
+
+/**
+ * Receive a message that velo_mq_mprobe() took.
+ *
+ * @param mq         The queues.
+ * @param message    The message; gone on return.
+ * @param buf        As velo_mq_irecv().
+ * @param cap_bytes  As velo_mq_irecv().
+ * @param request    As velo_mq_irecv().
+ * @retval VELO_OK       Started.
+ * @retval VELO_ERR_ARG  An argument is NULL.
+ * @thread One thread at a time per queue.
+ * @path hot
+ */
+VELO_API int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, void *buf,
+                           size_t cap_bytes, struct velo_mq_request *request);
+
+/**
+ * Cancel a receive that has not been matched.
+ *
+ * @param mq       The queues.
+ * @param request  A receive.
+ * @retval VELO_OK         Cancelled: it will take no message; its status is VELO_ERR_STATE, `done`
+ *                         is not called.
+ * @retval VELO_ERR_STATE  Too late, or not a receive: it ends as it would have.
+ * @thread One thread at a time per queue.
+ * @path cold
+ */
+VELO_API int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request);
+
+/**
+ * Take in what has come and send what is waiting, without blocking.
+ *
+ * @param mq  The queues.
+ * @return Events handled, 0 or more.
+ * @thread One thread at a time per queue.
+ * @path hot
+ */
+VELO_API int velo_mq_progress(struct velo_mq *mq);
+
+/**
+ * Make progress until a request is done: spins, then sleeps, as velo_recv_wait().
+ *
+ * @param mq          The queues.
+ * @param request     A started request.
+ * @param timeout_ns  Longest wait; 0 looks once, VELO_FOREVER waits without limit.
+ * @return The request's status; VELO_TIMEOUT if it is still under way.
+ * @thread One thread at a time per queue.
+ * @path hot
+ */
+VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, int64_t timeout_ns);
+
+/**
+ * Sleep until something comes, and handle it as velo_mq_progress() does. For callers with an event
+ * loop of their own who know that there is nothing else to do. While sends wait for room it sleeps
+ * for microseconds only.
+ *
+ * @param mq          The queues.
+ * @param timeout_ns  Longest sleep.
+ * @retval VELO_OK       Something was done, or is left to do: look at your requests, call progress.
+ * @retval VELO_TIMEOUT  Nothing has.
+ * @thread One thread at a time per queue.
+ * @path cold
+ */
+VELO_API int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns);
+
+/**
+ * Read the counters.
+ *
+ * @param mq        The queues.
+ * @param counters  Receives the values.
+ * @retval VELO_OK       Filled in.
+ * @retval VELO_ERR_ARG  An argument is NULL.
+ * @thread One thread at a time per queue.
+ * @path cold
+ */
+VELO_API int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

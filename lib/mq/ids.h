@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file ids.h
+ * @brief Names for requests that a peer has to speak of.
+ *
+ * An id is an index and a generation: an id that a peer made up, or uses too late, is found out.
+ */
+#ifndef VELO_MQ_IDS_H
+#define VELO_MQ_IDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct op;
+
+struct id_slot {
+    struct op *op;       /* NULL: free. */
+    uint32_t generation; /* Of the id in use, or of the next. Never 0, so no id is 0. */
+    uint32_t next_free;
+};
+
+struct ids {
+    struct id_slot *slots;
+    uint32_t len;
+    uint32_t first_free;
+};
+
+/** A new id; 0 if there is no memory. */
+uint64_t mq_ids_take(struct ids *ids, struct op *op);
+void mq_ids_give(struct ids *ids, uint64_t id);
+/** The request of an id, or NULL. */
+struct op *mq_ids_find(const struct ids *ids, uint64_t id);
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file internal.h
+ * @brief What a queue, a peer and a request are inside; who of the folder's files does what.
+ *
+ *   recv.c        the hot path of receiving: peek, match, copy; posting; keeping what is unexpected
+ *   send.c        the hot path of sending; what waits for room
+ *   rendezvous.c  messages longer than eager, from both sides
+ *   get.c         those of them that are fetched by RMA
+ *   probe.c       probe, matched probe, cancel
+ *   peer.c        connections, and what happens to requests when they end
+ *   mq.c          open, close, progress, waiting
+ *
+ * `done` functions may call back into the library. They are called only when nothing is held and
+ * every list is in order, and nobody keeps a pointer into a list across such a call.
+ */
+#ifndef VELO_MQ_INTERNAL_H
+#define VELO_MQ_INTERNAL_H
+
+#include <string.h>
+
+#include "ids.h"
+#include "match.h"
+#include "pool.h"
+#include "wire.h"
+
+/** How often peers that somebody waits for are asked whether they live. */
+#define CHECK_INTERVAL_NS INT64_C(100000000)
+
+/** What a request under way waits for. Means nothing once its status is not VELO_AGAIN. */
+enum op_state {
+    OP_POSTED = 1, /* Receive: a message. */
+    OP_ANSWERING,  /* Receive: room for a CTS or FIN. */
+    OP_COPYING,    /* Receive: DATA. */
+    OP_GETTING,    /* Receive: RMA. */
+    OP_QUEUED,     /* Send: room for its EAGER, SYNC or RTS. */
+    OP_ANNOUNCED,  /* Send: CTS or FIN. */
+    OP_STREAMING,  /* Send: room for DATA. */
+};
+
+/** The library's part of a request. */
+struct op {
+    struct entry entry; /* Its link is in the one list that its state says. */
+    union {
+        uint64_t ignore; /* Receive, posted. */
+        velo_key_t key;  /* Receive, matched: the sender's registration, if any. */
+    };
+    uint64_t sequence; /* Receive: when it was posted. */
+    char *buf;
+    uint64_t len_bytes;    /* Of buf. */
+    uint64_t offset_bytes; /* Done so far. */
+    uint64_t end_bytes;    /* To be done. */
+    struct velo_mq_peer *peer;
+    uint64_t id;        /* Ours; 0: none. */
+    uint64_t remote_id; /* The other side's. */
+    struct velo_mem *mem;
+    uint8_t state;
+    uint8_t kind;    /* enum wire_kind. Send: of the message; receive: of the answer. */
+    bool is_asked;   /* Receive, getting: a get is under way. */
+    int32_t outcome; /* Receive: the status it will end with. */
+};
+
+struct velo_mq_peer {
+    /* What a short send needs comes first. */
+    struct velo_conn *conn; /* For messages; NULL unless velo_mq_connect() made the peer known. */
+    uint64_t direct_end_bytes; /* Shorter messages may go at once. 0: others wait, or it is gone. */
+    struct velo_mq *mq;
+    uint32_t eager_bytes;
+    uint32_t first_bytes; /* Payload that goes with an RTS. */
+    uint32_t piece_bytes; /* Payload of a DATA. */
+    velo_id_t id;
+    int gone;                /* Why nothing can be sent any more. */
+    bool is_active;          /* Among mq->active. */
+    bool is_deferred;        /* Among mq->deferred. */
+    bool is_awaited;         /* A receive is posted for it alone; see mq_peer_check(). */
+    bool is_known;           /* velo_mq_connect() made it known. */
+    bool no_get;             /* RMA does not pay, or fails. */
+    struct link active;      /* In mq->active: it has something to send, or is gone. */
+    struct velo_conn *extra; /* For everything else; opened when needed. */
+    struct list answers;     /* Receives that have a CTS or FIN to send. */
+    struct list streams;     /* Sends that have DATA to send. */
+    struct list sends;       /* Sends in state OP_QUEUED. */
+    uint32_t ids;            /* Requests that it knows by an id. */
+    struct velo_rma_peer *rma;
+    uint64_t unexpected_bytes;
+    struct link deferred; /* In mq->deferred, with what is known of the message: */
+    uint64_t deferred_match;
+    uint64_t deferred_total_bytes;
+    uint32_t deferred_len_bytes;
+    struct velo_mq_peer *next;
+};
+
+/** What progress has to do beside receiving. */
+enum work {
+    WORK_PEERS = 1,  /* mq->active is not empty. */
+    WORK_RESUME = 2, /* Deferred messages may be receivable now. */
+    WORK_GETS = 4,   /* mq->gets is not empty. */
+    WORK_REAP = 8,   /* A peer is gone: end the receives that are posted for it. */
+    WORK_SERVE = 16, /* Peers may be reading our memory. */
+};
+
+/** What a receive must look at before it is posted. */
+enum before_post {
+    BEFORE_UNEXPECTED = 1,
+    BEFORE_DEFERRED = 2,
+    BEFORE_CLOSING = 4,
+};
+
+struct velo_mq {
+    struct velo_port *port;
+    uint32_t work;        /* enum work, or-ed. */
+    uint32_t before_post; /* enum before_post, or-ed. */
+    uint32_t burst;       /* Messages to take in one call beyond the first. */
+    uint32_t idle_polls;
+    struct table posted; /* Receives without ignore bits. */
+    struct list wild;    /* The others, in the order of posting. */
+    uint64_t wild_count;
+    uint64_t sequence; /* Receives posted so far. */
+    struct velo_mq_counters counters;
+
+    struct table unexpected;
+    struct list arrivals; /* The same messages in order of arrival. */
+    struct list probed;   /* Messages that velo_mq_mprobe() took. */
+    struct pool pool;
+    struct velo_mq_peer *claimed; /* Its next message is kept whatever the bound says. */
+
+    struct ids ids;
+    struct list active;   /* Peers. */
+    struct list deferred; /* Peers. */
+    struct list gets;     /* Receives. */
+    uint32_t active_count;
+    uint32_t stalls; /* Fruitless rounds in a row. */
+    uint32_t served; /* Sends that peers may read by RMA. */
+    int64_t checked_ns;
+
+    struct velo_rma *rma;
+    uint32_t eager_bytes;
+    uint64_t get_bytes;
+    int path;
+    struct velo_mq_peer *peers;
+    struct velo_mq_peer **by_node[VELO_NODES];
+};
+
+/** A message that has come, from a ring or from the pool. */
+struct arrival {
+    uint64_t match;
+    uint64_t sender_id;
+    uint64_t total_bytes;
+    uint64_t key;
+    const void *data;
+    uint32_t len_bytes; /* Of data. */
+    velo_id_t source;
+    uint8_t kind;
+};
+
+_Static_assert(sizeof(struct op) <= sizeof((struct velo_mq_request *)0)->private_,
+               "a request has no room for its private part");
+
+hot_inline struct op *op_of(struct velo_mq_request *request)
+{
+    return (struct op *)(uintptr_t)request->private_;
+}
+
+hot_inline struct velo_mq_request *request_of(struct op *op)
+{
+    return member_of(op, struct velo_mq_request, private_);
+}
+
+/** The request is the caller's again. */
+hot_inline void complete(struct velo_mq_request *request, int status)
+{
+    request->status = status;
+    if (request->done)
+        request->done(request);
+}
+
+/** Copy a payload out of a ring or out of the pool. */
+hot_inline void copy_out(void *to, const void *from, size_t len_bytes)
+{
+    if (len_bytes < VELO_LINE_BYTES)
+        copy_small(to, from, len_bytes);
+    else
+        copy_from_ring(to, from, len_bytes);
+}
+
+/** Copy a payload into a ring. */
+hot_inline void copy_in(void *to, const void *from, size_t len_bytes)
+{
+    if (len_bytes < VELO_LINE_BYTES)
+        copy_small(to, from, len_bytes);
+    else
+        copy_to_ring(to, from, len_bytes);
+}
+
+/** Send a message of payload and trailer, built in the receiver's memory. */
+hot_inline int send_built(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                          const void *trailer, size_t trailer_bytes, enum wire_kind kind)
+{
+    void *to;
+    int status = velo_try_reserve(conn, len_bytes + trailer_bytes, &to);
+    if (unlikely(status))
+        return status;
+    copy_in(to, buf, len_bytes);
+    memcpy((char *)to + len_bytes, trailer, trailer_bytes);
+    return velo_commit(conn, len_bytes + trailer_bytes, (uint8_t)kind);
+}
+
+/** Copy a trailer out, once: its sender can still write to it, and what is checked must be what is
+ *  used. False: the message is too short. */
+bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_bytes);
+
+/* ---- recv.c ---------------------------------------------------------------------------------- */
+
+/** Take the message that is held, and those behind it if they come in a stream. */
+int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first);
+/** Take the message that is held. */
+void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg);
+/** Give a matched message to its receive. True: call complete() with op->outcome when the message
+ *  is let go of. False: the receive goes on. */
+bool mq_recv_start(struct velo_mq *mq, struct op *op, const struct arrival *arrival);
+/** The same for one that was kept; it is freed. */
+void mq_recv_kept(struct velo_mq *mq, struct op *op, struct velo_mq_message *message);
+/** The earliest message kept that such a receive would take, or NULL. */
+struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, velo_id_t source,
+                                          uint64_t match, uint64_t ignore);
+/** Take a message that was kept out of the queues. */
+void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message);
+/** Free a message; what was pushed back may fit now. */
+void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message);
+/** A peer whose deferred message such a receive would take, or NULL. */
+struct velo_mq_peer *mq_recv_find_deferred(const struct velo_mq *mq, velo_id_t source,
+                                           uint64_t match, uint64_t ignore);
+/** Have velo look at deferred connections again. */
+void mq_recv_resume(struct velo_mq *mq);
+/** Take a posted receive out of the queues. */
+void mq_recv_unpost(struct velo_mq *mq, struct op *op);
+
+/* ---- send.c ---------------------------------------------------------------------------------- */
+
+/** Send what waits for room in the message connection. Events; adds the status it stopped at. */
+int mq_send_waiting(struct velo_mq_peer *peer, int *status);
+
+/* ---- rendezvous.c ---------------------------------------------------------------------------- */
+
+/** A receive has its RTS: have the rest of the message sent, or get it. As mq_recv_start(). */
+bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arrival *arrival);
+/** Tell the sender that its message was matched; as mq_recv_start(). */
+bool mq_rendezvous_finish(struct op *op);
+/** Send the RTS of a send. */
+int mq_rendezvous_announce(struct op *op);
+/** Send what waits for room in the extra connection. Events; sets the status it stopped at. */
+int mq_rendezvous_push(struct velo_mq_peer *peer, int *status);
+/** A get failed: have the message copied after all. */
+void mq_rendezvous_copy_instead(struct op *op);
+/** Messages of these kinds, still held; they release them. False: nonsense, still held. */
+bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg);
+bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg);
+bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg);
+/** Tell a peer, if that is possible at once, that its request will not be answered. */
+void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id);
+
+/* ---- get.c ----------------------------------------------------------------------------------- */
+
+/** Let the receiver of this send get it, if that is worth while. */
+void mq_get_offer(struct op *op);
+/** Take it back. */
+void mq_get_revoke(struct op *op);
+/** Start to get a message, if its sender offers that and it is worth while. */
+bool mq_get_start(struct op *op, const struct arrival *arrival);
+/** Go on with the gets, and serve those of others. Events. */
+int mq_get_progress(struct velo_mq *mq);
+/** Forget the RMA connection. */
+void mq_get_disconnect(struct velo_mq_peer *peer);
+
+/* ---- peer.c ---------------------------------------------------------------------------------- */
+
+/** The peer of an id; NULL if there is no memory, or no such id. */
+struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id);
+/** Make sure of the extra connection. */
+int mq_peer_open_extra(struct velo_mq_peer *peer);
+/** Have progress look at this peer. */
+void mq_peer_activate(struct velo_mq_peer *peer);
+/** A call on one of its connections failed: progress will end its requests. */
+void mq_peer_lost(struct velo_mq_peer *peer, int status);
+/** Send what waits for a peer, or end its requests if it is gone. Events. */
+int mq_peer_push(struct velo_mq_peer *peer);
+/** End everything that is under way with a peer, and its connections. */
+void mq_peer_end(struct velo_mq_peer *peer, int status);
+/** Ask the kernel about peers that somebody waits for. */
+void mq_peer_check(struct velo_mq *mq);
+/** End the receives that are posted for peers that are gone. */
+int mq_peer_reap(struct velo_mq *mq);
+/** Give a request an id that its peer may use. False: no memory. */
+bool mq_op_name(struct op *op);
+/** Take its id, and its memory's registration, away. */
+void mq_op_unname(struct op *op);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "match.h"
+
+#include <stdlib.h>
+
+#define LISTS_LOG2_FIRST 8
+#define LISTS_LOG2_MAX 24
+
+static struct list *new_lists(size_t len)
+{
+    struct list *lists = malloc(len * sizeof *lists);
+    for (size_t i = 0; lists && i < len; i++)
+        list_init(&lists[i]);
+    return lists;
+}
+
+bool mq_table_open(struct table *table)
+{
+    table->shift = 64 - LISTS_LOG2_FIRST;
+    table->count = 0;
+    table->lists = new_lists(table_len(table));
+    return table->lists != NULL;
+}
+
+void mq_table_close(struct table *table) { free(table->lists); }
+
+void mq_table_grow(struct table *table)
+{
+    if (table->shift == 64 - LISTS_LOG2_MAX)
+        return;
+    struct list *lists = new_lists(table_len(table) * 2);
+    if (!lists)
+        return;
+    struct table larger = {.lists = lists, .shift = table->shift - 1, .count = table->count};
+    /* Equal match bits come from one list, in order, so they are in order in the new one. */
+    for (size_t i = 0; i < table_len(table); i++) {
+        struct link *next;
+        for (struct link *link = table->lists[i].first; link; link = next) {
+            next = link->next;
+            list_append(table_list(&larger, ((struct entry *)link)->match), link);
+        }
+    }
+    free(table->lists);
+    *table = larger;
+}
+
+struct entry *mq_table_any(const struct table *table)
+{
+    for (size_t i = 0; table->count > 0 && i < table_len(table); i++)
+        if (table->lists[i].first)
+            return (struct entry *)table->lists[i].first;
+    return NULL;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file match.h
+ * @brief The two queues of matching: lists that requests and messages are members of, hashed by
+ *        match bits.
+ *
+ * Posted receives and unexpected messages are kept alike: a table of lists, each in order of
+ * arrival. Equal match bits share a list, so the first that fits in it is the earliest.
+ */
+#ifndef VELO_MQ_MATCH_H
+#define VELO_MQ_MATCH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <velo/mq.h>
+
+#include "../native/copy.h"
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/** Membership in a list. */
+struct link {
+    struct link *next;
+    struct link **at; /* What points here. */
+};
+
+struct list {
+    struct link *first;
+    struct link **last; /* The end: where the next member is hung. */
+};
+
+#define member_of(pointer, type, member) ((type *)((uintptr_t)(pointer) - offsetof(type, member)))
+
+hot_inline void list_init(struct list *list)
+{
+    list->first = NULL;
+    list->last = &list->first;
+}
+
+hot_inline void list_append(struct list *list, struct link *link)
+{
+    link->next = NULL;
+    link->at = list->last;
+    *list->last = link;
+    list->last = &link->next;
+}
+
+hot_inline void list_remove(struct list *list, struct link *link)
+{
+    *link->at = link->next;
+    if (link->next)
+        link->next->at = link->at;
+    else
+        list->last = link->at;
+}
+
+/** What is looked for: a receive wants a message, or a message its receive. */
+struct entry {
+    struct link link;
+    uint64_t match;
+    velo_id_t source; /* Of a receive it may be VELO_MQ_ANY_SOURCE. */
+};
+
+struct table {
+    struct list *lists;
+    uint32_t shift; /* 64 less the binary logarithm of their number. */
+    uint32_t count; /* Entries. */
+};
+
+/** False: out of memory. */
+bool mq_table_open(struct table *table);
+void mq_table_close(struct table *table);
+/** Make the table larger if it has become crowded; if there is no memory it stays as it is. */
+void mq_table_grow(struct table *table);
+/** Any entry, or NULL. */
+struct entry *mq_table_any(const struct table *table);
+
+hot_inline size_t table_len(const struct table *table) { return (size_t)1 << (64 - table->shift); }
+
+hot_inline struct list *table_list(const struct table *table, uint64_t match)
+{
+    return &table->lists[(match * UINT64_C(0x9e3779b97f4a7c15)) >> table->shift];
+}
+
+hot_inline void table_add(struct table *table, struct entry *entry)
+{
+    if (unlikely(++table->count > table_len(table)))
+        mq_table_grow(table);
+    list_append(table_list(table, entry->match), &entry->link);
+}
+
+hot_inline void table_remove(struct table *table, struct entry *entry)
+{
+    table->count--;
+    list_remove(table_list(table, entry->match), &entry->link);
+}
+
+hot_inline bool source_fits(velo_id_t one, velo_id_t other)
+{
+    return one == other || one == VELO_MQ_ANY_SOURCE || other == VELO_MQ_ANY_SOURCE;
+}
+
+/** The earliest entry of one of the lists with these match bits and a source that fits, or NULL. */
+hot_inline struct entry *list_find(const struct list *list, uint64_t match, velo_id_t source)
+{
+    for (struct link *link = list->first; link; link = link->next) {
+        struct entry *entry = (struct entry *)link;
+        if (likely(entry->match == match) && likely(source_fits(entry->source, source)))
+            return entry;
+    }
+    return NULL;
+}
+
+/** The same of the whole table. */
+hot_inline struct entry *table_find(const struct table *table, uint64_t match, velo_id_t source)
+{
+    return list_find(table_list(table, match), match, source);
+}
+
+#endif

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <time.h>
+
+#include "../error.h"
+#include "../native/order.h"
+#include "internal.h"
+
+#define EAGER_BYTES_DEFAULT 8192u
+#define GET_BYTES_DEFAULT (UINT64_C(4) << 20)
+#define UNEXPECTED_BYTES_DEFAULT (UINT64_C(64) << 20)
+
+/* Empty polls between two looks at the clock. */
+#define POLLS_PER_CLOCK 4096u
+/* Messages that velo_mq_wait() takes between two looks at the clock. */
+#define ROUNDS_PER_CLOCK 64u
+/* Fruitless rounds while peers have no room for what we send: so many spinning, so many yielding
+ * the core; then sleeping until something comes, or for so long. */
+#define STALLS_SPINNING 64u
+#define STALLS_YIELDING 1024u
+#define STALL_NAP_NS INT64_C(50000)
+
+/* ---- open and close -------------------------------------------------------------------------- */
+
+static int read_bytes(const char *name, uint64_t *bytes)
+{
+    static const char units[] = "kmg";
+    const char *text = getenv(name);
+    if (*bytes || !text || !*text)
+        return VELO_OK;
+    char *end;
+    errno = 0;
+    unsigned long long value = strtoull(text, &end, 10);
+    unsigned shift = 0;
+    for (unsigned i = 0; units[i]; i++)
+        if ((*end | 0x20) == units[i])
+            shift = 10 * (i + 1);
+    if (shift)
+        end++;
+    if (errno || end == text || *end || *text == '-' || value == 0 || value > UINT64_MAX >> shift)
+        return velo_fail(VELO_ERR_ARG,
+                         "%s is \"%s\"; give a number of bytes above 0, such as 8192 "
+                         "or 64k",
+                         name, text);
+    *bytes = value << shift;
+    return VELO_OK;
+}
+
+static int read_path(int *path)
+{
+    static const char *const names[] = {"auto", "copy", "get"};
+    const char *text = getenv("VELO_MQ_PATH");
+    if (*path != VELO_MQ_PATH_AUTO || !text || !*text)
+        return VELO_OK;
+    for (int i = 0; i < 3; i++) {
+        if (strcasecmp(text, names[i]) == 0) {
+            *path = i;
+            return VELO_OK;
+        }
+    }
+    return velo_fail(VELO_ERR_ARG, "VELO_MQ_PATH is \"%s\"; give auto, copy or get", text);
+}
+
+static uint64_t or_default(uint64_t value, uint64_t otherwise) { return value ? value : otherwise; }
+
+/* Fill in what the caller, the environment and the defaults say, in this order. */
+static int configure(struct velo_mq *mq, const struct velo_mq_attr *attr)
+{
+    uint64_t eager_bytes = attr->eager_bytes;
+    mq->get_bytes = attr->get_bytes;
+    mq->pool.bound_bytes = attr->unexpected_bytes;
+    mq->path = attr->path;
+    if (mq->path < VELO_MQ_PATH_AUTO || mq->path > VELO_MQ_PATH_GET)
+        return velo_fail(VELO_ERR_ARG, "path is %d; give one of enum velo_mq_path", mq->path);
+    int status = read_bytes("VELO_MQ_EAGER_BYTES", &eager_bytes);
+    if (status == VELO_OK)
+        status = read_bytes("VELO_MQ_GET_BYTES", &mq->get_bytes);
+    if (status == VELO_OK)
+        status = read_bytes("VELO_MQ_UNEXPECTED_BYTES", &mq->pool.bound_bytes);
+    if (status == VELO_OK)
+        status = read_path(&mq->path);
+    eager_bytes = or_default(eager_bytes, EAGER_BYTES_DEFAULT);
+    mq->eager_bytes = eager_bytes < UINT16_MAX ? (uint32_t)eager_bytes : UINT16_MAX;
+    mq->get_bytes = or_default(mq->get_bytes, GET_BYTES_DEFAULT);
+    mq->pool.bound_bytes = or_default(mq->pool.bound_bytes, UNEXPECTED_BYTES_DEFAULT);
+    return status;
+}
+
+static void free_mq(struct velo_mq *mq)
+{
+    for (uint32_t node = 0; node < VELO_NODES; node++)
+        free(mq->by_node[node]);
+    while (mq->peers) {
+        struct velo_mq_peer *peer = mq->peers;
+        mq->peers = peer->next;
+        free(peer);
+    }
+    mq_pool_trim(&mq->pool);
+    mq_table_close(&mq->posted);
+    mq_table_close(&mq->unexpected);
+    free(mq->ids.slots);
+    free(mq);
+}
+
+int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo_mq_attr *attr,
+                 struct velo_mq **out)
+{
+    static const struct velo_mq_attr defaults = VELO_MQ_ATTR_INIT;
+    if (!port || !out)
+        return velo_fail(VELO_ERR_ARG, "port or mq is NULL");
+    *out = NULL;
+    struct velo_mq *mq = calloc(1, sizeof *mq);
+    if (!mq)
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
+    mq->port = port;
+    mq->rma = rma;
+    list_init(&mq->wild);
+    list_init(&mq->arrivals);
+    list_init(&mq->probed);
+    list_init(&mq->active);
+    list_init(&mq->deferred);
+    list_init(&mq->gets);
+    int status = configure(mq, attr ? attr : &defaults);
+    if (status == VELO_OK && (!mq_table_open(&mq->posted) || !mq_table_open(&mq->unexpected)))
+        status = velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
+    if (status) {
+        free_mq(mq);
+        return status;
+    }
+    *out = mq;
+    return VELO_OK;
+}
+
+/* A message that will not be received: its sender may be waiting to hear of it. */
+static void drop(struct velo_mq *mq, struct velo_mq_message *message)
+{
+    if (message->kind != WIRE_EAGER && mq_peer_open_extra(message->peer) == VELO_OK)
+        mq_rendezvous_refuse(message->peer, message->sender_id);
+    mq_pool_put(&mq->pool, message, &message->peer->unexpected_bytes);
+}
+
+static void drop_all(struct velo_mq *mq)
+{
+    while (mq->arrivals.first) {
+        struct velo_mq_message *message =
+            member_of(mq->arrivals.first, struct velo_mq_message, arrival);
+        mq_recv_unlink_kept(mq, message);
+        drop(mq, message);
+    }
+    while (mq->probed.first) {
+        struct link *link = mq->probed.first;
+        list_remove(&mq->probed, link);
+        drop(mq, member_of(link, struct velo_mq_message, arrival));
+    }
+}
+
+static void end_posted(struct velo_mq *mq)
+{
+    while (mq->posted.count > 0 || mq->wild.first) {
+        struct entry *entry = mq_table_any(&mq->posted);
+        struct op *op = entry ? (struct op *)entry : (struct op *)mq->wild.first;
+        mq_recv_unpost(mq, op);
+        complete(request_of(op), VELO_ERR_STATE);
+    }
+}
+
+int velo_mq_close(struct velo_mq *mq)
+{
+    if (!mq)
+        return VELO_OK;
+    mq->before_post |= BEFORE_CLOSING;
+    drop_all(mq);
+    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
+        mq_peer_end(peer, VELO_ERR_STATE);
+    end_posted(mq);
+    (void)velo_resume(mq->port);
+    free_mq(mq);
+    return VELO_OK;
+}
+
+int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters)
+{
+    if (!mq || !counters)
+        return velo_fail(VELO_ERR_ARG, "mq or counters is NULL");
+    *counters = mq->counters;
+    counters->received = counters->eager + counters->copied + counters->gotten;
+    counters->posted = mq->posted.count + mq->wild_count;
+    counters->unexpected_bytes = mq->pool.used_bytes;
+    counters->unexpected_peak = mq->pool.peak_bytes;
+    return VELO_OK;
+}
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+static int64_t now_ns(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Look after peers now and then. The time. */
+static int64_t check(struct velo_mq *mq)
+{
+    int64_t time_ns = now_ns();
+    if (time_ns - mq->checked_ns >= CHECK_INTERVAL_NS) {
+        mq->checked_ns = time_ns;
+        mq_peer_check(mq);
+    }
+    return time_ns;
+}
+
+/* Everything but receiving. `is_dry`: there was nothing to receive. */
+static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
+{
+    int events = 0;
+    /* What peers that are gone have sent, even if it was pushed back, comes before their end. */
+    bool may_reap = is_dry && (mq->work & (WORK_REAP | WORK_RESUME)) == WORK_REAP;
+    if (mq->work & WORK_RESUME) {
+        mq_recv_resume(mq);
+        events++;
+    }
+    for (uint32_t left = mq->active_count; left > 0 && mq->active.first; left--)
+        events += mq_peer_push(member_of(mq->active.first, struct velo_mq_peer, active));
+    if (mq->work & (WORK_GETS | WORK_SERVE))
+        events += mq_get_progress(mq);
+    if (may_reap)
+        events += mq_peer_reap(mq);
+    return events;
+}
+
+int velo_mq_progress(struct velo_mq *mq)
+{
+    struct velo_msg msg;
+    int events = 0;
+    if (likely(velo_peek(mq->port, &msg) == VELO_OK)) {
+        events = mq_recv_burst(mq, &msg);
+    } else {
+        mq->burst = 0;
+        if (unlikely(++mq->idle_polls % POLLS_PER_CLOCK == 0))
+            (void)check(mq);
+    }
+    if (unlikely(mq->work))
+        events += work(mq, events == 0);
+    return events;
+}
+
+/* ---- waiting --------------------------------------------------------------------------------- */
+
+/* Nothing moves: what we have to do waits for others. Leave them the core, the longer the more. */
+static void stall(struct velo_mq *mq)
+{
+    struct velo_msg msg;
+    if (++mq->stalls < STALLS_SPINNING)
+        order_pause();
+    else if (mq->stalls < STALLS_YIELDING)
+        (void)sched_yield();
+    else if (velo_peek_wait(mq->port, &msg, STALL_NAP_NS) == VELO_OK)
+        (void)mq_recv_burst(mq, &msg);
+    if (mq->stalls % POLLS_PER_CLOCK == 0)
+        (void)check(mq);
+}
+
+/* One round of waiting: something was done, or VELO_TIMEOUT. */
+static int wait_once(struct velo_mq *mq, int64_t slice_ns)
+{
+    struct velo_msg msg;
+    if (unlikely(mq->work)) {
+        if (velo_mq_progress(mq) > 0)
+            mq->stalls = 0;
+        else
+            stall(mq);
+        return VELO_OK;
+    }
+    mq->stalls = 0;
+    int status = velo_peek_wait(mq->port, &msg, slice_ns);
+    if (likely(status == VELO_OK))
+        (void)mq_recv_burst(mq, &msg);
+    return status;
+}
+
+static int64_t slice_of(int64_t timeout_ns, int64_t left_ns)
+{
+    return timeout_ns >= 0 && left_ns < CHECK_INTERVAL_NS ? left_ns : CHECK_INTERVAL_NS;
+}
+
+int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, int64_t timeout_ns)
+{
+    if (unlikely(!mq || !request || timeout_ns < VELO_FOREVER))
+        return velo_fail(VELO_ERR_ARG, "mq or request is NULL, or timeout_ns below -1");
+    if (request->status != VELO_AGAIN)
+        return request->status;
+    int64_t start_ns = timeout_ns > 0 ? now_ns() : 0;
+    int64_t left_ns = timeout_ns;
+    for (uint32_t round = 1;; round++) {
+        int status = wait_once(mq, slice_of(timeout_ns, left_ns));
+        if (request->status != VELO_AGAIN)
+            return request->status;
+        /* A round that yields the core may take long. */
+        bool is_quick = status == VELO_OK && mq->stalls < STALLS_SPINNING;
+        if (likely(is_quick) && round % ROUNDS_PER_CLOCK != 0 && timeout_ns != 0)
+            continue;
+        int64_t time_ns = check(mq);
+        left_ns = timeout_ns > 0 ? timeout_ns - (time_ns - start_ns) : 0;
+        if (timeout_ns >= 0 && left_ns <= 0)
+            return request->status == VELO_AGAIN ? VELO_TIMEOUT : request->status;
+    }
+}
+
+int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns)
+{
+    if (!mq || timeout_ns < VELO_FOREVER)
+        return velo_fail(VELO_ERR_ARG, "mq is NULL, or timeout_ns below -1");
+    int64_t left_ns = timeout_ns;
+    for (;;) {
+        int64_t slice_ns = slice_of(timeout_ns, left_ns);
+        int status = wait_once(mq, slice_ns);
+        if (status == VELO_OK)
+            return VELO_OK;
+        (void)check(mq);
+        if (mq->work)
+            return VELO_OK;
+        if (timeout_ns >= 0 && (left_ns -= slice_ns) <= 0)
+            return VELO_TIMEOUT;
+    }
+}

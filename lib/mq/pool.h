@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file pool.h
+ * @brief Memory for messages that nobody has asked for yet: bounded, in size classes.
+ *
+ * A message is kept if it fits into what is free and leaves as much free as its sender already
+ * takes. So one sender alone gets half of the bound, and there is always room for the others.
+ */
+#ifndef VELO_MQ_POOL_H
+#define VELO_MQ_POOL_H
+
+#include "match.h"
+
+#define POOL_CLASSES 12
+#define POOL_BYTES_MIN 128u
+
+/** A message that was kept. */
+struct velo_mq_message {
+    struct entry entry;  /* By match bits. */
+    struct link arrival; /* In order of arrival; once probed, with the others that were. */
+    struct velo_mq_peer *peer;
+    uint64_t sender_id;
+    uint64_t total_bytes;
+    uint64_t key;
+    uint32_t len_bytes; /* Of data. */
+    uint8_t kind;
+    uint8_t size_class;
+    bool is_probed;
+    char data[];
+};
+
+struct pool {
+    uint64_t bound_bytes;
+    uint64_t used_bytes;
+    uint64_t peak_bytes;
+    uint64_t cached_bytes; /* Free, but not given back to the system. */
+    struct velo_mq_message *free[POOL_CLASSES];
+};
+
+/** Does a message of this payload fit, of a sender that takes `theirs_bytes` already? */
+bool mq_pool_fits(const struct pool *pool, uint32_t len_bytes, uint64_t theirs_bytes);
+/** Memory for a message of this payload; NULL if the system has none. Adds to `theirs_bytes`. */
+struct velo_mq_message *mq_pool_get(struct pool *pool, uint32_t len_bytes, uint64_t *theirs_bytes);
+void mq_pool_put(struct pool *pool, struct velo_mq_message *message, uint64_t *theirs_bytes);
+/** Give what is free back to the system. */
+void mq_pool_trim(struct pool *pool);
+
+#endif

@@ -1,0 +1,395 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "../error.h"
+#include "internal.h"
+
+/* Messages that one call of progress takes at most, once they come in a stream. */
+#define BURST_MAX 32u
+
+/* ---- posted receives ------------------------------------------------------------------------- */
+
+hot_inline bool op_fits(const struct op *op, uint64_t match, velo_id_t source)
+{
+    return ((op->entry.match ^ match) & ~op->ignore) == 0 && source_fits(op->entry.source, source);
+}
+
+/* The earlier of `exact` and the first receive with wildcards that fits; either may be NULL. */
+static __attribute__((noinline)) struct op *match_wild(struct velo_mq *mq, struct op *exact,
+                                                       uint64_t match, velo_id_t source)
+{
+    for (struct link *link = mq->wild.first; link; link = link->next) {
+        struct op *op = (struct op *)link;
+        if (exact && exact->sequence < op->sequence)
+            return exact;
+        if (op_fits(op, match, source))
+            return op;
+    }
+    return exact;
+}
+
+void mq_recv_unpost(struct velo_mq *mq, struct op *op)
+{
+    if (unlikely(op->ignore)) {
+        list_remove(&mq->wild, &op->entry.link);
+        mq->wild_count--;
+    } else {
+        table_remove(&mq->posted, &op->entry);
+    }
+}
+
+/* The earliest receive posted for such a message, taken out of the queues; or NULL. */
+hot_inline struct op *match_posted(struct velo_mq *mq, uint64_t match, velo_id_t source)
+{
+    struct list *list = table_list(&mq->posted, match);
+    struct op *op = (struct op *)list_find(list, match, source);
+    if (unlikely(mq->wild.first)) {
+        op = match_wild(mq, op, match, source);
+        if (op)
+            mq_recv_unpost(mq, op);
+    } else if (likely(op)) {
+        mq->posted.count--;
+        list_remove(list, &op->entry.link);
+    }
+    return op;
+}
+
+/* ---- messages that were kept ----------------------------------------------------------------- */
+
+struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, velo_id_t source,
+                                          uint64_t match, uint64_t ignore)
+{
+    if (ignore == 0)
+        return (struct velo_mq_message *)table_find(&mq->unexpected, match, source);
+    for (struct link *link = mq->arrivals.first; link; link = link->next) {
+        struct velo_mq_message *message = member_of(link, struct velo_mq_message, arrival);
+        if (((message->entry.match ^ match) & ~ignore) == 0 &&
+            source_fits(message->entry.source, source))
+            return message;
+    }
+    return NULL;
+}
+
+void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message)
+{
+    table_remove(&mq->unexpected, &message->entry);
+    list_remove(&mq->arrivals, &message->arrival);
+    if (mq->unexpected.count == 0)
+        mq->before_post &= ~(uint32_t)BEFORE_UNEXPECTED;
+}
+
+void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message)
+{
+    mq_pool_put(&mq->pool, message, &message->peer->unexpected_bytes);
+    for (struct link *link = mq->deferred.first; unlikely(link); link = link->next) {
+        struct velo_mq_peer *peer = member_of(link, struct velo_mq_peer, deferred);
+        if (mq_pool_fits(&mq->pool, peer->deferred_len_bytes, peer->unexpected_bytes)) {
+            mq->work |= WORK_RESUME;
+            return;
+        }
+    }
+}
+
+/* Leave the message that is held in its ring, and its connection alone. */
+static void defer(struct velo_mq *mq, struct velo_mq_peer *peer, const struct arrival *arrival)
+{
+    mq->counters.deferred++;
+    (void)velo_defer(mq->port);
+    if (unlikely(!peer)) {
+        mq->work |= WORK_RESUME; /* There was no memory to take a note; try again. */
+        return;
+    }
+    peer->deferred_match = arrival->match;
+    peer->deferred_len_bytes = arrival->len_bytes;
+    if (!peer->is_deferred) {
+        peer->is_deferred = true;
+        list_append(&mq->deferred, &peer->deferred);
+    }
+    mq->before_post |= BEFORE_DEFERRED;
+}
+
+static bool may_keep(const struct velo_mq *mq, const struct velo_mq_peer *peer, uint32_t len_bytes)
+{
+    const struct pool *pool = &mq->pool;
+    if (likely(mq_pool_fits(pool, len_bytes, peer->unexpected_bytes)) || mq->claimed == peer)
+        return true;
+    /* A peer that is gone sends no more. What it has left must be seen before receives that wait
+     * for it are given up; it usually fits into as much again. */
+    return peer->gone && (pool->used_bytes + len_bytes) / 2 < pool->bound_bytes;
+}
+
+static void keep(struct velo_mq *mq, const struct arrival *arrival)
+{
+    struct velo_mq_peer *peer = mq_peer_get(mq, arrival->source);
+    struct velo_mq_message *message = NULL;
+    if (likely(peer) && may_keep(mq, peer, arrival->len_bytes))
+        message = mq_pool_get(&mq->pool, arrival->len_bytes, &peer->unexpected_bytes);
+    if (unlikely(!message)) {
+        defer(mq, peer, arrival);
+        return;
+    }
+    if (unlikely(mq->claimed == peer))
+        mq->claimed = NULL;
+    message->entry.match = arrival->match;
+    message->entry.source = arrival->source;
+    message->peer = peer;
+    message->sender_id = arrival->sender_id;
+    message->total_bytes = arrival->total_bytes;
+    message->key = arrival->key;
+    message->len_bytes = arrival->len_bytes;
+    message->kind = arrival->kind;
+    message->is_probed = false;
+    copy_out(message->data, arrival->data, arrival->len_bytes);
+    (void)velo_release(mq->port);
+    table_add(&mq->unexpected, &message->entry);
+    list_append(&mq->arrivals, &message->arrival);
+    mq->before_post |= BEFORE_UNEXPECTED;
+    mq->counters.unexpected++;
+}
+
+struct velo_mq_peer *mq_recv_find_deferred(const struct velo_mq *mq, velo_id_t source,
+                                           uint64_t match, uint64_t ignore)
+{
+    for (struct link *link = mq->deferred.first; link; link = link->next) {
+        struct velo_mq_peer *peer = member_of(link, struct velo_mq_peer, deferred);
+        if (((peer->deferred_match ^ match) & ~ignore) == 0 && source_fits(peer->id, source))
+            return peer;
+    }
+    return NULL;
+}
+
+void mq_recv_resume(struct velo_mq *mq)
+{
+    while (mq->deferred.first) {
+        struct velo_mq_peer *peer = member_of(mq->deferred.first, struct velo_mq_peer, deferred);
+        list_remove(&mq->deferred, &peer->deferred);
+        peer->is_deferred = false;
+    }
+    mq->before_post &= ~(uint32_t)BEFORE_DEFERRED;
+    mq->work &= ~(uint32_t)WORK_RESUME;
+    (void)velo_resume(mq->port);
+}
+
+/* ---- a message meets its receive ------------------------------------------------------------- */
+
+bool mq_recv_start(struct velo_mq *mq, struct op *op, const struct arrival *arrival)
+{
+    struct velo_mq_request *request = request_of(op);
+    request->source = arrival->source;
+    request->match = arrival->match;
+    request->total_bytes = arrival->total_bytes;
+    op->id = 0;
+    op->mem = NULL;
+    op->outcome = arrival->total_bytes > op->len_bytes ? VELO_ERR_TOO_BIG : VELO_OK;
+    if (arrival->kind == WIRE_RTS)
+        return mq_rendezvous_accept(mq, op, arrival);
+    request->len_bytes =
+        arrival->len_bytes < op->len_bytes ? arrival->len_bytes : (size_t)op->len_bytes;
+    copy_out(op->buf, arrival->data, request->len_bytes);
+    mq->counters.eager++;
+    if (arrival->kind == WIRE_EAGER)
+        return true;
+    op->remote_id = arrival->sender_id;
+    op->peer = mq_peer_get(mq, arrival->source);
+    return !op->peer || mq_rendezvous_finish(op);
+}
+
+void mq_recv_kept(struct velo_mq *mq, struct op *op, struct velo_mq_message *message)
+{
+    struct arrival arrival = {
+        .match = message->entry.match,
+        .sender_id = message->sender_id,
+        .total_bytes = message->total_bytes,
+        .key = message->key,
+        .data = message->data,
+        .len_bytes = message->len_bytes,
+        .source = message->entry.source,
+        .kind = message->kind,
+    };
+    bool is_done = mq_recv_start(mq, op, &arrival);
+    mq_recv_free_kept(mq, message);
+    if (is_done)
+        complete(request_of(op), op->outcome);
+}
+
+/* Is there a message already? True: the receive has it and must not be posted. */
+static __attribute__((noinline)) bool recv_before_post(struct velo_mq *mq, struct op *op)
+{
+    const struct entry *entry = &op->entry;
+    struct velo_mq_message *message =
+        mq_recv_find_kept(mq, entry->source, entry->match, op->ignore);
+    if (message) {
+        mq_recv_unlink_kept(mq, message);
+        mq_recv_kept(mq, op, message);
+        return true;
+    }
+    if (mq_recv_find_deferred(mq, entry->source, entry->match, op->ignore))
+        mq->work |= WORK_RESUME;
+    return false;
+}
+
+int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore, void *buf,
+                  size_t cap_bytes, struct velo_mq_request *request)
+{
+    if (unlikely(!mq || !request || (!buf && cap_bytes > 0)))
+        return velo_fail(VELO_ERR_ARG, "mq, request or buf is NULL");
+    if (unlikely(mq->before_post & BEFORE_CLOSING))
+        return velo_fail(VELO_ERR_STATE, "the queues are being closed");
+    struct op *op = op_of(request);
+    request->status = VELO_AGAIN;
+    op->entry.match = match;
+    op->entry.source = source;
+    op->ignore = ignore;
+    op->buf = buf;
+    op->len_bytes = cap_bytes;
+    op->state = OP_POSTED;
+    if (unlikely(mq->before_post) && recv_before_post(mq, op))
+        return VELO_OK;
+    op->sequence = ++mq->sequence;
+    if (likely(ignore == 0)) {
+        table_add(&mq->posted, &op->entry);
+    } else {
+        list_append(&mq->wild, &op->entry.link);
+        mq->wild_count++;
+    }
+    return VELO_OK;
+}
+
+/* ---- what comes in --------------------------------------------------------------------------- */
+
+bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_bytes)
+{
+    if (msg->len_bytes < trailer_bytes)
+        return false;
+    memcpy(trailer, (const char *)msg->data + msg->len_bytes - trailer_bytes, trailer_bytes);
+    return true;
+}
+
+/* Read an EAGER, SYNC or RTS. False: no correct peer sends it. */
+static bool parse(const struct velo_msg *msg, struct arrival *arrival)
+{
+    struct wire_eager eager;
+    struct wire_sync sync;
+    struct wire_rts rts;
+    *arrival = (struct arrival){.data = msg->data, .source = msg->source, .kind = msg->tag};
+    switch (msg->tag) {
+    case WIRE_EAGER:
+        if (!mq_wire_read(msg, &eager, sizeof eager))
+            return false;
+        arrival->match = eager.match;
+        arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof eager;
+        arrival->total_bytes = arrival->len_bytes;
+        return true;
+    case WIRE_SYNC:
+        if (!mq_wire_read(msg, &sync, sizeof sync))
+            return false;
+        arrival->match = sync.match;
+        arrival->sender_id = sync.sender_id;
+        arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof sync;
+        arrival->total_bytes = arrival->len_bytes;
+        return true;
+    default:
+        if (!mq_wire_read(msg, &rts, sizeof rts))
+            return false;
+        arrival->match = rts.match;
+        arrival->sender_id = rts.sender_id;
+        arrival->total_bytes = rts.len_bytes;
+        arrival->key = rts.key;
+        arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof rts;
+        return arrival->len_bytes <= arrival->total_bytes;
+    }
+}
+
+/* Everything but an eager message that is waited for. */
+static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struct velo_msg *msg)
+{
+    struct arrival arrival;
+    bool is_sane = false;
+    switch (msg->tag) {
+    case WIRE_EAGER:
+    case WIRE_SYNC:
+    case WIRE_RTS:
+        is_sane = msg->source < VELO_NODES * VELO_VPIDS && parse(msg, &arrival);
+        break;
+    case WIRE_CTS:
+        is_sane = mq_rendezvous_on_cts(mq, msg);
+        break;
+    case WIRE_DATA:
+        is_sane = mq_rendezvous_on_data(mq, msg);
+        break;
+    case WIRE_FIN:
+        is_sane = mq_rendezvous_on_fin(mq, msg);
+        break;
+    default:
+        break;
+    }
+    if (unlikely(!is_sane)) {
+        mq->counters.errors++;
+        (void)velo_release(mq->port);
+        return;
+    }
+    if (msg->tag > WIRE_RTS)
+        return;
+    struct op *op = match_posted(mq, arrival.match, arrival.source);
+    if (!op) {
+        keep(mq, &arrival);
+        return;
+    }
+    bool is_done = mq_recv_start(mq, op, &arrival);
+    (void)velo_release(mq->port);
+    if (is_done)
+        complete(request_of(op), op->outcome);
+}
+
+/* The message that is held. */
+hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
+{
+    uint64_t match;
+    if (unlikely(msg->tag != WIRE_EAGER || msg->len_bytes < sizeof match)) {
+        take_other(mq, msg);
+        return;
+    }
+    size_t total_bytes = msg->len_bytes - sizeof match;
+    memcpy(&match, (const char *)msg->data + total_bytes, sizeof match);
+    struct op *op = match_posted(mq, match, msg->source);
+    if (unlikely(!op)) {
+        take_other(mq, msg);
+        return;
+    }
+    struct velo_mq_request *request = request_of(op);
+    size_t len_bytes = total_bytes < op->len_bytes ? total_bytes : (size_t)op->len_bytes;
+    copy_out(op->buf, msg->data, len_bytes);
+    (void)velo_release(mq->port);
+    request->source = msg->source;
+    request->match = match;
+    request->len_bytes = len_bytes;
+    request->total_bytes = total_bytes;
+    mq->counters.eager++;
+    complete(request, likely(len_bytes == total_bytes) ? VELO_OK : VELO_ERR_TOO_BIG);
+}
+
+void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg) { take(mq, msg); }
+
+/* More messages of a stream. Events. */
+static __attribute__((noinline)) int take_more(struct velo_mq *mq)
+{
+    struct velo_msg msg;
+    int events = 0;
+    uint32_t left = mq->burst;
+    mq->burst = left < BURST_MAX ? left * 2 : BURST_MAX;
+    for (; left > 0 && velo_peek(mq->port, &msg) == VELO_OK; left--, events++)
+        take(mq, &msg);
+    return events;
+}
+
+/* In a ping-pong, looking for a second message costs more than it finds: it is looked for only once
+ * the first look of the call before, too, has found one. */
+int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first)
+{
+    take(mq, first);
+    if (likely(mq->burst == 0)) {
+        mq->burst = 1;
+        return 1;
+    }
+    return 1 + take_more(mq);
+}

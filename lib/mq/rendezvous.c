@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Messages longer than eager. The sender announces one (RTS); when it is matched, the receiver gets
+ * it by RMA, or has it sent in pieces (CTS, DATA): while it copies one piece out of the ring, the
+ * sender copies the next ones in, all of them in cache.
+ */
+#include "../error.h"
+#include "internal.h"
+
+/* Pieces that one call of progress sends at most to one peer, before others get their turn. */
+#define PIECES_PER_CALL 4
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
+static int send_answer(const struct op *op)
+{
+    struct velo_conn *conn = op->peer->extra;
+    if (op->kind == WIRE_CTS) {
+        struct wire_cts cts = {op->remote_id, op->id, op->end_bytes};
+        return velo_try_send(conn, &cts, sizeof cts, WIRE_CTS);
+    }
+    struct wire_fin fin = {op->remote_id, VELO_OK};
+    return velo_try_send(conn, &fin, sizeof fin, WIRE_FIN);
+}
+
+/* Send its CTS or FIN now, or when there is room. True: it was a FIN and is out. */
+static bool answer(struct op *op)
+{
+    struct velo_mq_peer *peer = op->peer;
+    int status = peer->answers.first ? VELO_AGAIN : send_answer(op);
+    if (likely(status == VELO_OK)) {
+        op->state = OP_COPYING;
+        return op->kind == WIRE_FIN;
+    }
+    op->state = OP_ANSWERING;
+    list_append(&peer->answers, &op->entry.link);
+    if (status == VELO_AGAIN)
+        mq_peer_activate(peer);
+    else
+        mq_peer_lost(peer, status);
+    return false;
+}
+
+bool mq_rendezvous_finish(struct op *op)
+{
+    int status = mq_peer_open_extra(op->peer);
+    if (unlikely(status))
+        return true; /* The message is here; nobody waits to hear of it. */
+    op->kind = WIRE_FIN;
+    return answer(op);
+}
+
+/* Have the sender send what is missing. */
+static void ask(struct op *op)
+{
+    op->kind = WIRE_CTS;
+    (void)answer(op);
+}
+
+void mq_rendezvous_copy_instead(struct op *op)
+{
+    op->offset_bytes = 0;
+    ask(op);
+}
+
+/* The receive ends before it began. True, as mq_rendezvous_accept(). */
+static bool give_up(struct op *op, int status)
+{
+    request_of(op)->len_bytes = 0;
+    op->outcome = status;
+    if (op->peer && op->peer->extra)
+        mq_rendezvous_refuse(op->peer, op->remote_id);
+    return true;
+}
+
+bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arrival *arrival)
+{
+    struct velo_mq_request *request = request_of(op);
+    op->peer = mq_peer_get(mq, arrival->source);
+    op->remote_id = arrival->sender_id;
+    op->end_bytes = arrival->total_bytes < op->len_bytes ? arrival->total_bytes : op->len_bytes;
+    if (!op->peer)
+        return give_up(op, VELO_ERR_NO_MEMORY);
+    int status = mq_peer_open_extra(op->peer);
+    if (status)
+        return give_up(op, status);
+    bool is_whole = op->end_bytes <= arrival->len_bytes;
+    op->offset_bytes = is_whole ? op->end_bytes : arrival->len_bytes;
+    request->len_bytes = op->offset_bytes;
+    if (!is_whole) {
+        if (!mq_op_name(op))
+            return give_up(op, VELO_ERR_NO_MEMORY);
+        if (!mq_get_start(op, arrival))
+            ask(op); /* Before the copy, so that the sender copies at the same time. */
+    }
+    copy_out(op->buf, arrival->data, request->len_bytes);
+    if (is_whole)
+        mq->counters.copied++;
+    return is_whole && mq_rendezvous_finish(op);
+}
+
+/* A request that `source` may speak of. */
+static struct op *find_op(const struct velo_mq *mq, uint64_t id, velo_id_t source)
+{
+    struct op *op = mq_ids_find(&mq->ids, id);
+    return op && op->peer->id == source ? op : NULL;
+}
+
+bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg)
+{
+    struct wire_data data;
+    if (!mq_wire_read(msg, &data, sizeof data))
+        return false;
+    uint64_t len_bytes = msg->len_bytes - sizeof data;
+    struct op *op = find_op(mq, data.receiver_id, msg->source);
+    if (!op || op->state != OP_COPYING || op->offset_bytes != data.offset_bytes ||
+        len_bytes > op->end_bytes - op->offset_bytes)
+        return false;
+    copy_out(op->buf + op->offset_bytes, msg->data, len_bytes);
+    (void)velo_release(mq->port);
+    op->offset_bytes += len_bytes;
+    request_of(op)->len_bytes = op->offset_bytes;
+    if (op->offset_bytes == op->end_bytes) {
+        mq->counters.copied++;
+        mq_op_unname(op);
+        complete(request_of(op), op->outcome);
+    }
+    return true;
+}
+
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+int mq_rendezvous_announce(struct op *op)
+{
+    struct velo_mq_peer *peer = op->peer;
+    if (op->id == 0) {
+        if (!mq_op_name(op))
+            return VELO_ERR_NO_MEMORY;
+        mq_get_offer(op);
+        /* Who gets the message gets the whole of it. */
+        op->offset_bytes = op->mem ? 0 : peer->first_bytes;
+    }
+    struct wire_rts rts = {
+        .sender_id = op->id,
+        .len_bytes = op->len_bytes,
+        .key = op->mem ? velo_mem_key(op->mem) : 0,
+        .match = op->entry.match,
+    };
+    return send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, WIRE_RTS);
+}
+
+void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id)
+{
+    struct wire_fin fin = {id, VELO_ERR_PEER_CLOSED};
+    if (peer->extra)
+        (void)velo_try_send(peer->extra, &fin, sizeof fin, WIRE_FIN);
+}
+
+bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
+{
+    struct wire_cts cts;
+    if (!mq_wire_read(msg, &cts, sizeof cts))
+        return false;
+    struct op *op = find_op(mq, cts.sender_id, msg->source);
+    if (!op) {
+        /* The send was given up: its receiver should know. */
+        struct velo_mq_peer *peer = mq_peer_get(mq, msg->source);
+        if (peer)
+            mq_rendezvous_refuse(peer, cts.receiver_id);
+        return false;
+    }
+    if (op->state != OP_ANNOUNCED || op->kind != WIRE_RTS || cts.end_bytes <= op->offset_bytes ||
+        cts.end_bytes > op->len_bytes)
+        return false;
+    (void)velo_release(mq->port);
+    op->remote_id = cts.receiver_id;
+    op->end_bytes = cts.end_bytes;
+    op->state = OP_STREAMING;
+    list_append(&op->peer->streams, &op->entry.link);
+    int status = mq_peer_open_extra(op->peer);
+    if (status)
+        mq_peer_lost(op->peer, status);
+    else
+        mq_peer_activate(op->peer);
+    return true;
+}
+
+static void finish_send(struct op *op, int status)
+{
+    struct velo_mq_request *request = request_of(op);
+    mq_op_unname(op);
+    if (status == VELO_OK)
+        request->len_bytes = op->len_bytes;
+    complete(request, status);
+}
+
+static bool is_status(int64_t status)
+{
+    return status == VELO_OK || (status <= VELO_ERR_ARG && status >= VELO_ERR_SYSTEM);
+}
+
+bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg)
+{
+    struct wire_fin fin;
+    if (!mq_wire_read(msg, &fin, sizeof fin) || !is_status(fin.status))
+        return false;
+    struct op *op = find_op(mq, fin.id, msg->source);
+    if (!op)
+        return false;
+    if (op->state != OP_ANNOUNCED) {
+        /* The other side gave up what is half done. */
+        if (fin.status == VELO_OK || (op->state != OP_STREAMING && op->state != OP_COPYING))
+            return false;
+        if (op->state == OP_STREAMING)
+            list_remove(&op->peer->streams, &op->entry.link);
+    }
+    (void)velo_release(mq->port);
+    if (op->state == OP_COPYING) {
+        mq_op_unname(op);
+        complete(request_of(op), (int)fin.status);
+    } else {
+        finish_send(op, (int)fin.status);
+    }
+    return true;
+}
+
+/* ---- what waits for room --------------------------------------------------------------------- */
+
+/* Send the next piece of the first stream; then it is the next one's turn. */
+static int send_piece(struct velo_mq_peer *peer)
+{
+    struct op *op = (struct op *)peer->streams.first;
+    uint64_t left_bytes = op->end_bytes - op->offset_bytes;
+    size_t len_bytes = left_bytes < peer->piece_bytes ? (size_t)left_bytes : peer->piece_bytes;
+    struct wire_data data = {op->remote_id, op->offset_bytes};
+    int status = send_built(peer->extra, op->buf + op->offset_bytes, len_bytes, &data, sizeof data,
+                            WIRE_DATA);
+    if (status)
+        return status;
+    list_remove(&peer->streams, &op->entry.link);
+    op->offset_bytes += len_bytes;
+    if (op->offset_bytes < op->end_bytes)
+        list_append(&peer->streams, &op->entry.link);
+    else
+        finish_send(op, VELO_OK);
+    return VELO_OK;
+}
+
+static int send_first_answer(struct velo_mq_peer *peer)
+{
+    struct op *op = (struct op *)peer->answers.first;
+    int status = send_answer(op);
+    if (status)
+        return status;
+    list_remove(&peer->answers, &op->entry.link);
+    op->state = OP_COPYING;
+    if (op->kind == WIRE_FIN) {
+        if (op->id)
+            mq_op_unname(op);
+        complete(request_of(op), op->outcome);
+    }
+    return VELO_OK;
+}
+
+int mq_rendezvous_push(struct velo_mq_peer *peer, int *status)
+{
+    int events = 0;
+    *status = VELO_OK;
+    while (*status == VELO_OK && !peer->gone && peer->answers.first) {
+        *status = send_first_answer(peer);
+        events += *status == VELO_OK;
+    }
+    for (int i = 0; *status == VELO_OK && !peer->gone && peer->streams.first; i++) {
+        if (i == PIECES_PER_CALL)
+            break;
+        *status = send_piece(peer);
+        events += *status == VELO_OK;
+    }
+    return events;
+}

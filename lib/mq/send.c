@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "../error.h"
+#include "internal.h"
+
+/* Sends that one call of progress starts at most for one peer. */
+#define SENDS_PER_CALL 64
+
+hot_inline int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
+                          uint64_t match)
+{
+    struct wire_eager trailer = {.match = match};
+    return send_built(peer->conn, buf, len_bytes, &trailer, sizeof trailer, WIRE_EAGER);
+}
+
+int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match)
+{
+    if (unlikely(!peer || (!buf && len_bytes > 0)))
+        return velo_fail(VELO_ERR_ARG, "peer or buf is NULL");
+    if (unlikely(len_bytes >= peer->direct_end_bytes))
+        return peer->gone ? peer->gone : VELO_AGAIN;
+    int status = send_eager(peer, buf, len_bytes, match);
+    if (likely(status == VELO_OK))
+        peer->mq->counters.sent++;
+    else if (status != VELO_AGAIN)
+        mq_peer_lost(peer, status);
+    return status;
+}
+
+/* ---- requests -------------------------------------------------------------------------------- */
+
+/* The payload is out, or announced, for good. */
+static void send_done(struct op *op)
+{
+    struct velo_mq_request *request = request_of(op);
+    op->peer->mq->counters.sent++;
+    op->state = OP_ANNOUNCED;
+    if (op->kind != WIRE_EAGER)
+        return;
+    request->len_bytes = op->len_bytes;
+    complete(request, VELO_OK);
+}
+
+static int send_sync(struct op *op)
+{
+    if (op->id == 0 && !mq_op_name(op))
+        return VELO_ERR_NO_MEMORY;
+    struct wire_sync trailer = {.sender_id = op->id, .match = op->entry.match};
+    return send_built(op->peer->conn, op->buf, op->len_bytes, &trailer, sizeof trailer, WIRE_SYNC);
+}
+
+static int send_op(struct op *op)
+{
+    switch (op->kind) {
+    case WIRE_EAGER:
+        return send_eager(op->peer, op->buf, op->len_bytes, op->entry.match);
+    case WIRE_SYNC:
+        return send_sync(op);
+    default:
+        return mq_rendezvous_announce(op);
+    }
+}
+
+/* Only this request failed, not its peer. */
+static void send_failed(struct op *op, int status)
+{
+    mq_op_unname(op);
+    complete(request_of(op), status);
+}
+
+static bool is_of_request(int status) { return status == VELO_ERR_NO_MEMORY; }
+
+/* Send it now if nothing waits before it, else after that. */
+static void send_in_turn(struct op *op)
+{
+    struct velo_mq_peer *peer = op->peer;
+    int status = peer->gone;
+    if (status == VELO_OK)
+        status = peer->sends.first ? VELO_AGAIN : send_op(op);
+    if (status == VELO_OK) {
+        send_done(op);
+        return;
+    }
+    if (status == VELO_AGAIN) {
+        op->state = OP_QUEUED;
+        peer->direct_end_bytes = 0;
+        list_append(&peer->sends, &op->entry.link);
+        mq_peer_activate(peer);
+        return;
+    }
+    if (!is_of_request(status) && !peer->gone)
+        mq_peer_lost(peer, status);
+    send_failed(op, status);
+}
+
+static __attribute__((noinline)) int isend_slow(struct velo_mq_peer *peer, const void *buf,
+                                                size_t len_bytes, uint64_t match, int flags,
+                                                struct velo_mq_request *request)
+{
+    if (!peer || !request || (!buf && len_bytes > 0))
+        return velo_fail(VELO_ERR_ARG, "peer, request or buf is NULL");
+    if (flags & ~VELO_MQ_SYNC)
+        return velo_fail(VELO_ERR_ARG, "flags are %#x; give 0 or VELO_MQ_SYNC", (unsigned)flags);
+    struct op *op = op_of(request);
+    memset(op, 0, sizeof *op);
+    op->entry.match = match;
+    op->buf = (char *)(uintptr_t)buf; /* Only read from. */
+    op->len_bytes = len_bytes;
+    op->peer = peer;
+    if (len_bytes > peer->eager_bytes)
+        op->kind = WIRE_RTS;
+    else
+        op->kind = flags & VELO_MQ_SYNC ? WIRE_SYNC : WIRE_EAGER;
+    request->len_bytes = 0;
+    request->status = VELO_AGAIN;
+    send_in_turn(op);
+    return VELO_OK;
+}
+
+int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match,
+                  int flags, struct velo_mq_request *request)
+{
+    if (unlikely(!peer || !request || !buf || flags || len_bytes >= peer->direct_end_bytes))
+        return isend_slow(peer, buf, len_bytes, match, flags, request);
+    int status = send_eager(peer, buf, len_bytes, match);
+    if (unlikely(status))
+        return isend_slow(peer, buf, len_bytes, match, flags, request); /* It finds out again. */
+    peer->mq->counters.sent++;
+    op_of(request)->state = OP_ANNOUNCED; /* Not a receive. */
+    request->len_bytes = len_bytes;
+    complete(request, VELO_OK);
+    return VELO_OK;
+}
+
+int mq_send_waiting(struct velo_mq_peer *peer, int *status)
+{
+    int events = 0;
+    *status = VELO_OK;
+    while (peer->sends.first && events < SENDS_PER_CALL) {
+        struct op *op = (struct op *)peer->sends.first;
+        *status = send_op(op);
+        if (*status && !is_of_request(*status))
+            return events;
+        list_remove(&peer->sends, &op->entry.link);
+        events++;
+        if (*status)
+            send_failed(op, *status);
+        else
+            send_done(op);
+        *status = VELO_OK;
+    }
+    if (!peer->sends.first && !peer->gone)
+        peer->direct_end_bytes = (uint64_t)peer->eager_bytes + 1;
+    return events;
+}

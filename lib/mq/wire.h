@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file wire.h
+ * @brief What two queues say to each other: one VELO message each, whose tag is its kind.
+ *
+ * A message is payload, then a trailer. The trailer comes last so that the payload starts at a line
+ * of the ring, where copies are fast; the match bits are its last word.
+ *
+ *   EAGER  payload, match                        the whole message
+ *   SYNC   payload, id, match                    the same; FIN(id) when it was matched
+ *   RTS    first payload, id, len, key, match    there is a longer one
+ *   CTS    sender's id, receiver's id, end       send the rest of it, up to `end`
+ *   DATA   payload, receiver's id, offset        a piece of it
+ *   FIN    id, status                            the request `id` is done
+ *
+ * EAGER, SYNC and RTS go over the peer's message connection, which keeps them in order and which
+ * the receiver may defer. The others go over a second connection, which is never deferred: an
+ * answer, or a message that is already matched, must not wait behind messages that nobody has asked
+ * for.
+ */
+#ifndef VELO_MQ_WIRE_H
+#define VELO_MQ_WIRE_H
+
+#include <stdint.h>
+
+enum wire_kind {
+    WIRE_EAGER = 1,
+    WIRE_SYNC,
+    WIRE_RTS,
+    WIRE_CTS,
+    WIRE_DATA,
+    WIRE_FIN,
+};
+
+struct wire_eager {
+    uint64_t match;
+};
+
+struct wire_sync {
+    uint64_t sender_id;
+    uint64_t match;
+};
+
+struct wire_rts {
+    uint64_t sender_id;
+    uint64_t len_bytes;
+    uint64_t key; /* The sender's registration; 0: there is none. */
+    uint64_t match;
+};
+
+struct wire_cts {
+    uint64_t sender_id;
+    uint64_t receiver_id;
+    uint64_t end_bytes; /* Less than the length if the receiver's buffer is shorter. */
+};
+
+struct wire_data {
+    uint64_t receiver_id;
+    uint64_t offset_bytes;
+};
+
+struct wire_fin {
+    uint64_t id; /* Of the side that gets it, whether it sends or receives. */
+    int64_t status;
+};
+
+_Static_assert(sizeof(struct wire_eager) == 8, "layout");
+_Static_assert(sizeof(struct wire_sync) == 16, "layout");
+_Static_assert(sizeof(struct wire_rts) == 32, "layout");
+_Static_assert(sizeof(struct wire_cts) == 24, "layout");
+_Static_assert(sizeof(struct wire_data) == 16, "layout");
+_Static_assert(sizeof(struct wire_fin) == 16, "layout");
+
+/** Room that a connection must have beside an eager message of any kind. */
+#define WIRE_TRAILER_MAX sizeof(struct wire_rts)
+
+#endif

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A peer that is killed, or leaves, ends what is under way with it: soon, and nothing else. */
+#include <signal.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "support.h"
+
+#define LONG_BYTES ((size_t)8 << 20)
+#define SOON_NS (1000 * TEST_MS)
+#define MATCH 11
+
+/* What the child does before it holds still and is killed. */
+enum part {
+    PART_SENDS,
+    PART_RECEIVES,
+    PART_OFFERS,  /* By RMA. */
+    PART_FETCHES, /* By RMA. */
+    PART_SENDS_SHORT,
+    PART_FLOODS,
+    PART_HOLDS_STILL,
+    PART_CLOSES
+};
+
+struct child {
+    enum part part;
+    int *stage; /* Shared: 1 the parent is connected, 2 the child holds still. */
+    pid_t pid;
+};
+
+static void wait_stage(const int *stage, int value)
+{
+    while (__atomic_load_n(stage, __ATOMIC_ACQUIRE) < value)
+        test_sleep_ns(TEST_MS);
+}
+
+static void set_stage(int *stage, int value) { __atomic_store_n(stage, value, __ATOMIC_RELEASE); }
+
+static bool is_rma(enum part part) { return part == PART_OFFERS || part == PART_FETCHES; }
+
+static const struct velo_mq_attr *attr_of(enum part part)
+{
+    static const struct velo_mq_attr get = {.path = VELO_MQ_PATH_GET};
+    static const struct velo_mq_attr small = {.unexpected_bytes = 40000};
+
+    if (part == PART_FLOODS)
+        return &small;
+    return is_rma(part) ? &get : NULL;
+}
+
+static void child_body(void *arg)
+{
+    struct child *child = arg;
+    struct velo_mq_request request = {0};
+    struct node node;
+    struct velo_mq_peer *peer;
+    char *buf = calloc(1, LONG_BYTES);
+
+    node_open(&node, 1, 0, 0, attr_of(child->part), is_rma(child->part));
+    peer = node_connect(&node, VELO_ID(0, 0));
+    wait_stage(child->stage, 1);
+    switch (child->part) {
+    case PART_SENDS:
+        CHECK_OK(velo_mq_isend(peer, buf, LONG_BYTES, MATCH, 0, &request));
+        while (velo_mq_progress(node.mq) == 0) /* Until it was asked for, and a bit of it is out. */
+            ;
+        break;
+    case PART_OFFERS:
+        CHECK_OK(velo_mq_isend(peer, buf, LONG_BYTES, MATCH, 0, &request));
+        break;
+    case PART_RECEIVES:
+    case PART_FETCHES:
+        CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 0), MATCH, 0, buf, LONG_BYTES, &request));
+        while (request.len_bytes < LONG_BYTES / 8)
+            (void)velo_mq_progress(node.mq);
+        break;
+    case PART_SENDS_SHORT:
+        for (int i = 0; i < 5; i++)
+            CHECK_OK(velo_mq_try_send(peer, &i, sizeof(i), MATCH));
+        break;
+    case PART_FLOODS:
+        for (uint64_t i = 0; i < 250; i++)
+            CHECK_OK(velo_mq_try_send(peer, buf, 50, MATCH + i));
+        break;
+    case PART_HOLDS_STILL:
+        break;
+    case PART_CLOSES:
+        node_close(&node);
+        break;
+    }
+    set_stage(child->stage, 2);
+    for (;;)
+        pause();
+}
+
+/* Node 0 in this process, a child that will come to grief as node 1. */
+static struct velo_mq_peer *begin(struct node *node, struct child *child, enum part part)
+{
+    struct velo_mq_peer *peer;
+
+    *child = (struct child){.part = part, .stage = test_shared_alloc(sizeof(int))};
+    node_open(node, 0, 0, 0, attr_of(part), is_rma(part));
+    child->pid = child_start(child_body, child);
+    peer = node_connect(node, VELO_ID(0, 1));
+    set_stage(child->stage, 1);
+    return peer;
+}
+
+/* Make progress until the child holds still, then kill it. */
+static void strike(struct node *node, struct child *child)
+{
+    while (__atomic_load_n(child->stage, __ATOMIC_ACQUIRE) < 2)
+        (void)velo_mq_progress(node->mq);
+    child_kill(child->pid);
+}
+
+/* Take away the segments that the killed child has left. */
+static void bury(void)
+{
+    struct node node;
+
+    node_open(&node, 1, 0, 0, NULL, true);
+    node_close(&node);
+}
+
+static void ends_soon(struct node *node, struct velo_mq_request *request, int status)
+{
+    int64_t start_ns = test_now_ns();
+
+    CHECK_STATUS(velo_mq_wait(node->mq, request, TEST_PATIENCE_NS), status);
+    CHECK(test_now_ns() - start_ns < SOON_NS);
+}
+
+TEST(a_receive_ends_when_its_sender_is_killed_half_way)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request recv = {0};
+    char *buf = malloc(LONG_BYTES);
+
+    begin(&node, &child, PART_SENDS);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_MQ_ANY_SOURCE, MATCH, 0, buf, LONG_BYTES, &recv));
+    strike(&node, &child);
+    ends_soon(&node, &recv, VELO_ERR_PEER_DEAD);
+    CHECK(recv.len_bytes < LONG_BYTES);
+    node_close(&node);
+    bury();
+    free(buf);
+}
+
+TEST(a_receive_ends_when_its_sender_is_killed_while_it_fetches)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request recv = {0};
+    char *buf = malloc(LONG_BYTES);
+
+    begin(&node, &child, PART_OFFERS);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_MQ_ANY_SOURCE, MATCH, 0, buf, LONG_BYTES, &recv));
+    wait_stage(child.stage, 2);
+    while (recv.len_bytes == 0)
+        (void)velo_mq_progress(node.mq);
+    strike(&node, &child);
+    ends_soon(&node, &recv, VELO_ERR_PEER_DEAD);
+    CHECK(recv.len_bytes < LONG_BYTES);
+    node_close(&node);
+    bury();
+    free(buf);
+}
+
+TEST(a_send_ends_when_its_receiver_is_killed_while_it_fetches)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request send = {0};
+    char *buf = calloc(1, LONG_BYTES);
+    struct velo_mq_peer *peer = begin(&node, &child, PART_FETCHES);
+
+    CHECK_OK(velo_mq_isend(peer, buf, LONG_BYTES, MATCH, 0, &send));
+    strike(&node, &child);
+    ends_soon(&node, &send, VELO_ERR_PEER_DEAD);
+    node_close(&node);
+    bury();
+    free(buf);
+}
+
+TEST(a_send_ends_when_its_receiver_is_killed_half_way)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request send = {0}, behind = {0};
+    char *buf = calloc(1, LONG_BYTES);
+    struct velo_mq_peer *peer = begin(&node, &child, PART_RECEIVES);
+
+    CHECK_OK(velo_mq_isend(peer, buf, LONG_BYTES, MATCH, 0, &send));
+    CHECK_OK(velo_mq_isend(peer, buf, LONG_BYTES, MATCH, 0, &behind));
+    strike(&node, &child);
+    ends_soon(&node, &send, VELO_ERR_PEER_DEAD);
+    ends_soon(&node, &behind, VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_mq_try_send(peer, buf, 8, MATCH), VELO_ERR_PEER_DEAD);
+    CHECK_OK(velo_mq_isend(peer, buf, 8, MATCH, 0, &send));
+    CHECK_STATUS(send.status, VELO_ERR_PEER_DEAD);
+    node_close(&node);
+    bury();
+    free(buf);
+}
+
+TEST(a_synchronous_send_ends_when_its_receiver_is_killed)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request send = {0};
+    char byte = 0;
+    struct velo_mq_peer *peer = begin(&node, &child, PART_HOLDS_STILL);
+
+    CHECK_OK(velo_mq_isend(peer, &byte, 1, MATCH, VELO_MQ_SYNC, &send));
+    strike(&node, &child);
+    ends_soon(&node, &send, VELO_ERR_PEER_DEAD);
+    node_close(&node);
+    bury();
+}
+
+TEST(sends_that_wait_for_room_end_when_their_receiver_is_killed)
+{
+    static struct velo_mq_request sends[1000];
+    struct node node;
+    struct child child;
+    char byte = 0;
+    struct velo_mq_peer *peer = begin(&node, &child, PART_HOLDS_STILL);
+
+    for (size_t i = 0; i < ARRAY_LEN(sends); i++)
+        CHECK_OK(velo_mq_isend(peer, &byte, 1, MATCH, 0, &sends[i]));
+    CHECK_STATUS(sends[999].status, VELO_AGAIN);
+    strike(&node, &child);
+    ends_soon(&node, &sends[999], VELO_ERR_PEER_DEAD);
+    node_close(&node);
+    bury();
+}
+
+TEST(what_was_sent_is_received_before_its_sender_is_mourned)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request recv[6] = {0}, any = {0};
+    int got[7] = {0};
+
+    begin(&node, &child, PART_SENDS_SHORT);
+    wait_stage(child.stage, 2);
+    child_kill(child.pid);
+    test_sleep_ns(200 * TEST_MS); /* Past the next look at who lives. */
+    for (unsigned i = 0; i < 6; i++)
+        CHECK_OK(
+            velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH, i % 2, &got[i], sizeof(int), &recv[i]));
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_MQ_ANY_SOURCE, MATCH, 0, &got[6], sizeof(int), &any));
+    for (int i = 0; i < 5; i++) {
+        ends_soon(&node, &recv[i], VELO_OK);
+        CHECK_EQ(got[i], i);
+    }
+    ends_soon(&node, &recv[5], VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(any.status, VELO_AGAIN); /* Others may still send it. */
+    CHECK_OK(velo_mq_cancel(node.mq, &any));
+    node_close(&node);
+    bury();
+}
+
+TEST(what_was_pushed_back_is_received_before_its_sender_is_mourned)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request last = {0}, never = {0};
+    char buf[50];
+
+    begin(&node, &child, PART_FLOODS);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH + 249, 0, buf, sizeof(buf), &last));
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH - 1, 0, buf, sizeof(buf), &never));
+    strike(&node, &child);
+    (void)velo_mq_wait(node.mq, &last, TEST_MS);
+    CHECK_STATUS(last.status, VELO_AGAIN); /* It stands behind what is more than the bound. */
+    CHECK(node_counters(&node).deferred > 0);
+    ends_soon(&node, &last, VELO_OK);
+    ends_soon(&node, &never, VELO_ERR_PEER_DEAD);
+    node_close(&node);
+    bury();
+}
+
+TEST(polling_alone_notices_a_death_too)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request recv = {0};
+    int64_t start_ns;
+    int got;
+
+    begin(&node, &child, PART_HOLDS_STILL);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH, 0, &got, sizeof(got), &recv));
+    strike(&node, &child);
+    start_ns = test_now_ns();
+    while (recv.status == VELO_AGAIN) {
+        (void)velo_mq_progress(node.mq);
+        CHECK(test_now_ns() - start_ns < SOON_NS);
+    }
+    CHECK_STATUS(recv.status, VELO_ERR_PEER_DEAD);
+    node_close(&node);
+    bury();
+}
+
+TEST(idling_notices_a_death_too)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request recv = {0};
+    int got;
+
+    begin(&node, &child, PART_HOLDS_STILL);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH, 0, &got, sizeof(got), &recv));
+    strike(&node, &child);
+    CHECK_OK(velo_mq_idle(node.mq, SOON_NS));
+    while (recv.status == VELO_AGAIN)
+        CHECK_OK(velo_mq_idle(node.mq, SOON_NS));
+    CHECK_STATUS(recv.status, VELO_ERR_PEER_DEAD);
+    node_close(&node);
+    bury();
+}
+
+TEST(a_peer_that_closes_ends_what_waits_for_it)
+{
+    struct node node;
+    struct child child;
+    struct velo_mq_request recv = {0};
+    int got;
+
+    begin(&node, &child, PART_CLOSES);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH, 0, &got, sizeof(got), &recv));
+    wait_stage(child.stage, 2);
+    ends_soon(&node, &recv, VELO_ERR_PEER_CLOSED);
+    child_kill(child.pid);
+    node_close(&node);
+}
+
+TEST(a_peer_that_died_can_be_replaced)
+{
+    struct node node, other;
+    struct child child;
+    struct velo_mq_request send = {0}, recv = {0};
+    struct velo_mq_peer *peer = begin(&node, &child, PART_HOLDS_STILL), *again;
+    int value = 6, got = 0;
+
+    CHECK_OK(velo_mq_isend(peer, &value, sizeof(value), MATCH, VELO_MQ_SYNC, &send));
+    strike(&node, &child);
+    ends_soon(&node, &send, VELO_ERR_PEER_DEAD);
+    node_open(&other, 1, 0, 0, NULL, false);
+    again = node_connect(&node, other.id);
+    CHECK(again == peer);
+    CHECK_OK(velo_mq_irecv(other.mq, node.id, MATCH, 0, &got, sizeof(got), &recv));
+    CHECK_OK(velo_mq_isend(again, &value, sizeof(value), MATCH, VELO_MQ_SYNC, &send));
+    while (send.status == VELO_AGAIN) {
+        (void)velo_mq_progress(other.mq);
+        (void)velo_mq_progress(node.mq);
+    }
+    CHECK_OK(send.status);
+    CHECK_EQ(got, 6);
+    node_close(&node);
+    node_close(&other);
+}

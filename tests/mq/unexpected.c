@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Messages that nobody has asked for: bounded memory, pushed-back senders, nothing lost. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "support.h"
+
+#define BOUND 65536u
+#define FLOOD 2000
+#define FLOOD_BYTES 100u
+#define LONG_BYTES 300000u
+
+/* Node 0 sends more than fits; every message says its number. */
+struct flood {
+    struct velo_mq_request request;
+    int words[FLOOD_BYTES / sizeof(int)];
+};
+
+static struct flood *flood_start(struct velo_mq_peer *peer, uint64_t match)
+{
+    struct flood *flood = calloc(FLOOD, sizeof(*flood));
+
+    CHECK(flood != NULL);
+    for (int i = 0; i < FLOOD; i++) {
+        flood[i].words[0] = i;
+        CHECK_OK(velo_mq_isend(peer, flood[i].words, FLOOD_BYTES, match, 0, &flood[i].request));
+    }
+    return flood;
+}
+
+/* Take all of it, and check that it is all there, in order. */
+static void flood_end(struct node *nodes, int count, struct node *to, struct flood *flood,
+                      uint64_t match)
+{
+    for (int i = 0; i < FLOOD; i++) {
+        struct velo_mq_request recv = {0};
+        int words[FLOOD_BYTES / sizeof(int)] = {-1};
+        CHECK_OK(velo_mq_irecv(to->mq, VELO_MQ_ANY_SOURCE, match, i % 2 ? 0 : VELO_MQ_IGNORE_RANK,
+                               words, sizeof(words), &recv));
+        nodes_finish(nodes, count, &recv);
+        CHECK_OK(recv.status);
+        CHECK_EQ(words[0], i);
+        nodes_finish(nodes, count, &flood[i].request);
+    }
+    CHECK_EQ(node_counters(to).unexpected_bytes, 0);
+    free(flood);
+}
+
+TEST(a_flood_takes_no_more_memory_than_the_bound_and_loses_nothing)
+{
+    struct node nodes[3];
+    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_peer *peer, *other;
+    struct velo_mq_counters counters;
+    struct flood *flood;
+
+    nodes_open(nodes, 3, &attr, false);
+    peer = node_connect(&nodes[0], nodes[2].id);
+    other = node_connect(&nodes[1], nodes[2].id);
+    flood = flood_start(peer, 1);
+    nodes_settle(nodes, 3);
+    counters = node_counters(&nodes[2]);
+    CHECK(counters.deferred > 0);
+    CHECK(counters.unexpected_peak <= BOUND);
+    CHECK(counters.unexpected_peak > BOUND / 4);
+    CHECK_EQ(flood[FLOOD - 1].request.status, VELO_AGAIN);
+    for (int i = 0; i < 1000; i++) { /* The others go on. */
+        struct velo_mq_request recv = {0};
+        int got = -1;
+        CHECK_OK(velo_mq_irecv(nodes[2].mq, nodes[1].id, 2, 0, &got, sizeof(got), &recv));
+        CHECK_OK(velo_mq_try_send(other, &i, sizeof(i), 2));
+        nodes_finish(nodes, 3, &recv);
+        CHECK_EQ(got, i);
+    }
+    flood_end(nodes, 3, &nodes[2], flood, 1);
+    CHECK(node_counters(&nodes[2]).unexpected_peak <= BOUND);
+    nodes_close(nodes, 3);
+}
+
+TEST(memory_that_is_free_again_takes_what_was_pushed_back)
+{
+    struct node nodes[2];
+    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_peer *peer;
+    struct flood *flood;
+    uint64_t kept;
+
+    nodes_open(nodes, 2, &attr, false);
+    peer = node_connect(&nodes[0], nodes[1].id);
+    flood = flood_start(peer, 1);
+    nodes_settle(nodes, 2);
+    kept = node_counters(&nodes[1]).unexpected;
+    for (int i = 0; i < 10; i++) {
+        struct velo_mq_request recv = {0};
+        int words[FLOOD_BYTES / sizeof(int)];
+        CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 1, 0, words, sizeof(words), &recv));
+        CHECK_OK(recv.status);
+        CHECK_EQ(words[0], i);
+    }
+    nodes_settle(nodes, 2);
+    CHECK_EQ(node_counters(&nodes[1]).unexpected, kept + 10);
+    nodes_close(nodes, 2);
+    free(flood);
+}
+
+TEST(a_flood_leaves_room_for_what_others_send_before_it_is_asked_for)
+{
+    struct node nodes[3];
+    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_peer *peer, *other;
+    struct velo_mq_request recv = {0};
+    struct flood *flood;
+    int value = 1, got = 0;
+
+    nodes_open(nodes, 3, &attr, false);
+    peer = node_connect(&nodes[0], nodes[2].id);
+    other = node_connect(&nodes[1], nodes[2].id);
+    flood = flood_start(peer, 1);
+    nodes_settle(nodes, 3);
+    CHECK_OK(velo_mq_irecv(nodes[2].mq, nodes[1].id, 3, 0, &got, sizeof(got), &recv));
+    CHECK_OK(velo_mq_try_send(other, &value, sizeof(value), 2)); /* Stands before it. */
+    CHECK_OK(velo_mq_try_send(other, &value, sizeof(value), 3));
+    nodes_finish(nodes, 3, &recv);
+    CHECK_EQ(got, 1);
+    CHECK_OK(velo_mq_irecv(nodes[2].mq, nodes[1].id, 2, 0, &got, sizeof(got), &recv));
+    CHECK_OK(recv.status);
+    flood_end(nodes, 3, &nodes[2], flood, 1);
+    nodes_close(nodes, 3);
+}
+
+TEST(a_long_message_is_not_held_up_by_a_flood_either_way)
+{
+    struct node nodes[2];
+    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_peer *peer, *back;
+    struct velo_mq_request send = {0}, recv = {0}, sync = {0}, recv_sync = {0};
+    unsigned char *out = malloc(LONG_BYTES), *in = calloc(1, LONG_BYTES);
+    struct flood *flood;
+    char byte = 0;
+
+    nodes_open(nodes, 2, &attr, false);
+    peer = node_connect(&nodes[0], nodes[1].id);
+    back = node_connect(&nodes[1], nodes[0].id);
+    flood = flood_start(peer, 1);
+    nodes_settle(nodes, 2);
+    CHECK(node_counters(&nodes[1]).deferred > 0);
+    /* CTS and FIN come back from the node whose messages are pushed back. */
+    pattern_fill(out, LONG_BYTES, 9);
+    CHECK_OK(velo_mq_irecv(nodes[0].mq, nodes[1].id, 5, 0, in, LONG_BYTES, &recv));
+    CHECK_OK(velo_mq_irecv(nodes[0].mq, nodes[1].id, 6, 0, &byte, 1, &recv_sync));
+    CHECK_OK(velo_mq_isend(back, out, LONG_BYTES, 5, 0, &send));
+    CHECK_OK(velo_mq_isend(back, &byte, 1, 6, VELO_MQ_SYNC, &sync));
+    nodes_finish(nodes, 2, &send);
+    nodes_finish(nodes, 2, &sync);
+    nodes_finish(nodes, 2, &recv);
+    CHECK(pattern_matches(in, LONG_BYTES, 9));
+    flood_end(nodes, 2, &nodes[1], flood, 1);
+    nodes_close(nodes, 2);
+    free(out);
+    free(in);
+}
+
+/* A bound so small that nothing is kept. */
+static void open_without_memory(struct node *nodes, struct velo_mq_peer **peer)
+{
+    struct velo_mq_attr attr = {.unexpected_bytes = 1};
+
+    nodes_open(nodes, 2, &attr, false);
+    *peer = node_connect(&nodes[0], nodes[1].id);
+}
+
+TEST(a_receive_posted_later_gets_the_message_that_was_pushed_back)
+{
+    static const size_t lengths[] = {0, 8, 48, 49, 5000, LONG_BYTES};
+    unsigned char *out = malloc(LONG_BYTES), *in = malloc(LONG_BYTES);
+    struct node nodes[2];
+    struct velo_mq_peer *peer;
+
+    open_without_memory(nodes, &peer);
+    for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
+        for (int way = 0; way < 4; way++) {
+            struct velo_mq_request send = {0}, recv = {0};
+            pattern_fill(out, lengths[i], i);
+            CHECK_OK(velo_mq_isend(peer, out, lengths[i], 4, way & 1, &send));
+            nodes_settle(nodes, 2);
+            CHECK_OK(
+                velo_mq_irecv(nodes[1].mq, nodes[0].id, 4, way & 2 ? 1 : 0, in, LONG_BYTES, &recv));
+            nodes_finish(nodes, 2, &recv);
+            nodes_finish(nodes, 2, &send);
+            CHECK_OK(recv.status);
+            CHECK_EQ(recv.len_bytes, lengths[i]);
+            CHECK(pattern_matches(in, lengths[i], i));
+        }
+    }
+    CHECK(node_counters(&nodes[1]).deferred >= 4 * ARRAY_LEN(lengths));
+    CHECK_EQ(node_counters(&nodes[1]).unexpected, 0);
+    nodes_close(nodes, 2);
+    free(out);
+    free(in);
+}
+
+TEST(a_message_that_was_pushed_back_can_be_probed)
+{
+    struct node nodes[2];
+    struct velo_mq_peer *peer;
+    struct velo_mq_info info;
+    struct velo_mq_message *message;
+    struct velo_mq_request send = {0}, recv = {0};
+    unsigned char *out = malloc(LONG_BYTES), *in = malloc(LONG_BYTES);
+    int value = 7, got = 0;
+
+    open_without_memory(nodes, &peer);
+    CHECK_OK(velo_mq_try_send(peer, &value, sizeof(value), 4));
+    nodes_settle(nodes, 2);
+    CHECK_EQ(node_counters(&nodes[1]).deferred, 1);
+    CHECK_STATUS(velo_mq_probe(nodes[1].mq, nodes[0].id, 5, 0, &info), VELO_AGAIN);
+    CHECK_OK(velo_mq_probe(nodes[1].mq, nodes[0].id, 5, 1, &info));
+    CHECK_EQ(info.len_bytes, sizeof(value));
+    CHECK(info.match == 4 && info.source == nodes[0].id);
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 4, 0, &got, sizeof(got), &recv));
+    nodes_finish(nodes, 2, &recv);
+    CHECK_EQ(got, 7);
+
+    pattern_fill(out, LONG_BYTES, 3);
+    CHECK_OK(velo_mq_isend(peer, out, LONG_BYTES, 4, 0, &send));
+    nodes_settle(nodes, 2);
+    CHECK_OK(velo_mq_mprobe(nodes[1].mq, VELO_MQ_ANY_SOURCE, 0, UINT64_MAX, &message, &info));
+    CHECK_EQ(info.len_bytes, LONG_BYTES);
+    CHECK_STATUS(velo_mq_probe(nodes[1].mq, VELO_MQ_ANY_SOURCE, 0, UINT64_MAX, NULL), VELO_AGAIN);
+    CHECK_OK(velo_mq_mrecv(nodes[1].mq, message, in, LONG_BYTES, &recv));
+    nodes_finish(nodes, 2, &recv);
+    nodes_finish(nodes, 2, &send);
+    CHECK(pattern_matches(in, LONG_BYTES, 3));
+    nodes_close(nodes, 2);
+    free(out);
+    free(in);
+}
+
+TEST(memory_that_was_given_back_serves_messages_of_another_length)
+{
+    struct node nodes[2];
+    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_peer *peer;
+    static unsigned char out[8000], in[8000];
+
+    nodes_open(nodes, 2, &attr, false);
+    peer = node_connect(&nodes[0], nodes[1].id);
+    for (size_t len_bytes = 1; len_bytes <= sizeof(out); len_bytes = len_bytes * 3 / 2 + 1) {
+        struct velo_mq_request send[20] = {0}, recv[20] = {0};
+        for (int i = 0; i < 20; i++)
+            CHECK_OK(velo_mq_isend(peer, out, len_bytes, 1, 0, &send[i]));
+        nodes_settle(nodes, 2);
+        for (int i = 0; i < 20; i++) {
+            CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 1, 0, in, sizeof(in), &recv[i]));
+            nodes_finish(nodes, 2, &recv[i]);
+            CHECK_EQ(recv[i].len_bytes, len_bytes);
+        }
+    }
+    CHECK(node_counters(&nodes[1]).unexpected_peak <= BOUND);
+    CHECK_EQ(node_counters(&nodes[1]).unexpected_bytes, 0);
+    nodes_close(nodes, 2);
+}
