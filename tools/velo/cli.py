@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 from velo import units
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, VeloError
+from velo.run import protect
 
 PERF_MODES = {
     "limit": "what the machine can do: cache-line ping-pong, bare slot rings, bare stream, copy",
@@ -23,6 +24,7 @@ PERF_MODES = {
     "bandwidth": "bytes per second while streaming; N½ is the size that reaches half of the best",
     "ring": "a ring of more processes than cores, against the same ring on bare futexes",
     "suite": "all of the above, in under two minutes",
+    "gups": "RandomAccess: updates per second to a table that processes share out",
 }
 
 PERF_SIZES = {
@@ -68,12 +70,55 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    _add_run(commands)
     _add_perf(commands)
     _add_info(commands)
     _add_top(commands)
     _add_report(commands)
     _add_bench(commands)
+    _add_netpipe(commands)
     return parser
+
+
+def _add_run(commands: Any) -> None:
+    run = commands.add_parser(
+        "run",
+        help="run an MPI program over velo",
+        usage="velo run -n N [--mtl | --btl] [--print] [MPIRUN OPTION ...] PROGRAM [ARGUMENT ...]",
+        description="Run an unmodified MPI program with Open MPI's mpirun over velo: finds mpirun, "
+        "selects velo's components, binds each rank to a core, or to none where ranks outnumber "
+        "cores, and takes away what killed ranks leave in shared memory. Ends with mpirun's exit "
+        "code. Options that velo does not know go to mpirun.",
+        allow_abbrev=False,
+    )
+    run.add_argument(
+        "-n", "-np", dest="ranks", metavar="N", type=_checked(units.parse_count), required=True,
+        help="number of ranks",
+    )  # fmt: skip
+    layer = run.add_mutually_exclusive_group()
+    layer.add_argument(
+        "--mtl",
+        dest="layer",
+        action="store_const",
+        const="mtl",
+        help="through the matching layer: the fastest, all ranks on one node (the default)",
+    )
+    layer.add_argument(
+        "--btl",
+        dest="layer",
+        action="store_const",
+        const="btl",
+        help="through the byte transfer layer: velo inside a node, TCP between nodes",
+    )
+    run.add_argument(
+        "--print",
+        "--dry-run",
+        dest="print",
+        action="store_true",
+        help="show the mpirun command and run nothing",
+    )
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    run.set_defaults(run=_run, layer="mtl")
 
 
 def _add_perf(commands: Any) -> None:
@@ -120,13 +165,14 @@ def _add_perf(commands: Any) -> None:
                 help="how many senders are connected to the receiver while one of them is active; "
                 "a list measures each: 1,64,512 (default: 1)",
             )
-        if name == "ring":
+        if name in ("ring", "gups"):
+            procs = 8 if name == "ring" else 2
             mode.add_argument(
                 "--procs",
                 metavar="N",
                 type=_checked(units.parse_count),
-                default=8,
-                help="processes in the ring (default: 8)",
+                default=procs,
+                help=f"processes (default: {procs})",
             )
         _add_run_options(mode)
 
@@ -213,17 +259,31 @@ def _add_bench(commands: Any) -> None:
     bench = commands.add_parser(
         "bench",
         help="measure velo and its peers, interleaved",
-        description="Run velo and the peers that are installed (UCX), in random order and several "
-        "rounds, on the same two cores, each run of a peer bracketed by the physical limit. Ends "
-        "with the table of targets.",
+        description="Run velo and its peers, in random order and several rounds, on the same two "
+        "cores, every batch or run bracketed by the physical limit: messages against UCX, and MPI "
+        "programs over velo against Open MPI 4 and 5, MPICH and Intel MPI. MPIs that are not there "
+        "are installed into build/peers; what cannot run is named with the reason. Ends with the "
+        "table of targets.",
         allow_abbrev=False,
     )
     bench.add_argument(
         "--rounds",
         metavar="N",
         type=_checked(units.parse_count),
-        default=5,
-        help="how often everything is run (default: 5)",
+        help="how often everything is run (default: 5, with --quick 1)",
+    )
+    bench.add_argument(
+        "--only",
+        metavar="LIST",
+        help="run only this: parts (native, mpi), what is measured (latency, rate, hpcc, ...), "
+        "peers (mtl, btl, vader, ompi4-ucx, ompi5, ompi5-ucx, mpich, impi, ucx, velo); comma-"
+        "separated; of each of these three kinds that is named, one must fit",
+    )
+    bench.add_argument("--skip", metavar="LIST", help="leave this out; the same words as --only")
+    bench.add_argument(
+        "--quick",
+        action="store_true",
+        help="one round of a third of the time: to see that everything works, not to compare",
     )
     bench.add_argument(
         "--cpus",
@@ -237,6 +297,39 @@ def _add_bench(commands: Any) -> None:
         help="write the result as a JSON list of records, for velo report",
     )
     bench.set_defaults(run=_bench)
+
+
+def _add_netpipe(commands: Any) -> None:
+    netpipe = commands.add_parser(
+        "netpipe",
+        help="run NetPIPE over velo and over Open MPI's own transport",
+        description="Run Debian's NPopenmpi, unchanged, over velo and over Open MPI's own "
+        "transport (vader) in turns, pinned to two cores, and print both side by side.",
+        allow_abbrev=False,
+    )
+    netpipe.add_argument(
+        "--btl", action="store_true", help="use velo's BTL (default: its MTL, which is faster)"
+    )
+    netpipe.add_argument(
+        "--rounds",
+        metavar="N",
+        type=_checked(units.parse_count),
+        default=5,
+        help="how often each is run (default: 5)",
+    )
+    netpipe.add_argument(
+        "--cpus",
+        metavar="LIST",
+        type=_checked(units.parse_cpus),
+        help="the two CPUs to pin to: 0,1 (default: the first two allowed)",
+    )
+    netpipe.set_defaults(run=_netpipe)
+
+
+def _run(args: argparse.Namespace) -> None:
+    from velo import run
+
+    run.command(args)
 
 
 def _perf(args: argparse.Namespace) -> None:
@@ -269,6 +362,12 @@ def _bench(args: argparse.Namespace) -> None:
     bench.command(args)
 
 
+def _netpipe(args: argparse.Namespace) -> None:
+    from velo import netpipe
+
+    netpipe.command(args)
+
+
 def _terminated(signum: int, _frame: object) -> NoReturn:
     sys.exit(128 + signum)  # Unwinds like Ctrl-C, so that the children are stopped.
 
@@ -277,7 +376,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     signal.signal(signal.SIGHUP, _terminated)
-    args = build_parser().parse_args(argv)
+    args = build_parser().parse_args(protect(sys.argv[1:] if argv is None else argv))
     try:
         args.run(args)
         sys.stdout.flush()

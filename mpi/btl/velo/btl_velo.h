@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file btl_velo.h
+ * @brief Open MPI's byte transfer layer over velo: active messages are velo messages (the BTL's tag
+ * is the message's), put, get and atomics are RMA operations.
+ *
+ * It reaches the ranks of this node only; Open MPI takes another BTL for the others.
+ *
+ * Threads: `lock` guards connections, RMA and the list of waiting fragments; `receiving` keeps all
+ * but one thread, and nested calls, from the port. Callbacks run without the lock. Neither costs
+ * anything when there is one thread.
+ */
+#ifndef VELO_MPI_BTL_VELO_H
+#define VELO_MPI_BTL_VELO_H
+
+#include "opal_config.h"
+
+#include "opal/class/opal_free_list.h"
+#include "opal/class/opal_list.h"
+#include "opal/mca/btl/base/base.h"
+#include "opal/mca/btl/btl.h"
+#include "opal/threads/mutex.h"
+#include "opal/util/proc.h"
+
+#include <velo/rma.h>
+#include <velo/velo.h>
+
+#include "common/velo_ompi.h"
+
+struct btl_velo_component {
+    mca_btl_base_component_3_0_0_t super;
+    struct velo_ompi_params params;
+};
+OPAL_MODULE_DECLSPEC extern struct btl_velo_component mca_btl_velo_component;
+
+/** A process of this node. */
+struct mca_btl_base_endpoint_t {
+    opal_list_item_t super; /**< In the module's list. */
+    opal_proc_t *proc;
+    struct velo_conn *conn;    /**< NULL until something is sent. */
+    struct velo_rma_peer *rma; /**< NULL until its memory is reached for. */
+    opal_list_t waiting;       /**< Fragments that found the ring full, in order. */
+};
+typedef struct mca_btl_base_endpoint_t mca_btl_base_endpoint_t;
+OBJ_CLASS_DECLARATION(mca_btl_base_endpoint_t);
+
+/** A descriptor with its memory: the first segment is ours, the second the user's if there is one.
+ */
+struct btl_velo_fragment {
+    mca_btl_base_descriptor_t super;
+    mca_btl_base_segment_t segments[2];
+    struct mca_btl_base_endpoint_t *endpoint;
+    mca_btl_base_tag_t tag;
+};
+OBJ_CLASS_DECLARATION(btl_velo_fragment_small);
+OBJ_CLASS_DECLARATION(btl_velo_fragment_large);
+typedef struct btl_velo_fragment btl_velo_fragment_small;
+typedef struct btl_velo_fragment btl_velo_fragment_large;
+
+/** What peers need to reach registered memory. */
+struct mca_btl_base_registration_handle_t {
+    velo_key_t key;
+    uint64_t base;
+};
+
+/** An RMA operation under way, and whom to tell. */
+struct btl_velo_op {
+    opal_free_list_item_t super;
+    struct mca_btl_base_endpoint_t *endpoint;
+    void *local_address;
+    struct mca_btl_base_registration_handle_t *local_handle;
+    mca_btl_base_rdma_completion_fn_t done;
+    void *context, *data;
+    int status;
+};
+OBJ_CLASS_DECLARATION(btl_velo_op);
+typedef struct btl_velo_op btl_velo_op;
+
+struct btl_velo_module {
+    mca_btl_base_module_t super;
+    struct velo_ompi_port port;
+    struct velo_ompi_idle idle;
+    opal_mutex_t lock;
+    volatile int32_t receiving;
+    opal_list_t endpoints;
+    volatile uint32_t waiting; /**< Endpoints with fragments waiting. */
+    opal_free_list_t small, large, ops;
+    uint32_t ops_under_way;
+    uint32_t empty_polls;
+    int64_t checked_ns; /**< When the peers were last looked after. */
+    mca_btl_base_module_error_cb_fn_t failed;
+};
+extern struct btl_velo_module btl_velo;
+
+/** Connections, made when first used; the lock is held. NULL: it was said why. */
+int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint);
+int btl_velo_connect_rma(struct mca_btl_base_endpoint_t *endpoint);
+
+/** Free all endpoints. */
+void btl_velo_forget_endpoints(void);
+
+/** Fails if a connected peer has died: for those who wait and have nothing to send. */
+void btl_velo_check_peers(void);
+
+/** A peer cannot be reached any more: ends the job. */
+void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, int status);
+
+int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+                       struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable);
+int btl_velo_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+                       struct mca_btl_base_endpoint_t **endpoints);
+
+mca_btl_base_descriptor_t *btl_velo_alloc(mca_btl_base_module_t *btl,
+                                          struct mca_btl_base_endpoint_t *endpoint, uint8_t order,
+                                          size_t len_bytes, uint32_t flags);
+int btl_velo_free(mca_btl_base_module_t *btl, mca_btl_base_descriptor_t *descriptor);
+mca_btl_base_descriptor_t *btl_velo_prepare_src(mca_btl_base_module_t *btl,
+                                                struct mca_btl_base_endpoint_t *endpoint,
+                                                opal_convertor_t *convertor, uint8_t order,
+                                                size_t header_bytes, size_t *len_bytes,
+                                                uint32_t flags);
+int btl_velo_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                  mca_btl_base_descriptor_t *descriptor, mca_btl_base_tag_t tag);
+int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                   opal_convertor_t *convertor, void *header, size_t header_bytes,
+                   size_t payload_bytes, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
+                   mca_btl_base_descriptor_t **descriptor);
+/** Send what waits for room. Returns fragments sent. */
+int btl_velo_send_waiting(void);
+
+mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t *btl,
+                                                          struct mca_btl_base_endpoint_t *endpoint,
+                                                          void *base, size_t len_bytes,
+                                                          uint32_t flags);
+int btl_velo_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *handle);
+int btl_velo_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                 void *local_address, uint64_t remote_address,
+                 mca_btl_base_registration_handle_t *local_handle,
+                 mca_btl_base_registration_handle_t *remote_handle, size_t len_bytes, int flags,
+                 int order, mca_btl_base_rdma_completion_fn_t done, void *context, void *data);
+int btl_velo_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                 void *local_address, uint64_t remote_address,
+                 mca_btl_base_registration_handle_t *local_handle,
+                 mca_btl_base_registration_handle_t *remote_handle, size_t len_bytes, int flags,
+                 int order, mca_btl_base_rdma_completion_fn_t done, void *context, void *data);
+int btl_velo_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                       uint64_t remote_address, mca_btl_base_registration_handle_t *remote_handle,
+                       mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+                       mca_btl_base_rdma_completion_fn_t done, void *context, void *data);
+int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                        void *local_address, uint64_t remote_address,
+                        mca_btl_base_registration_handle_t *local_handle,
+                        mca_btl_base_registration_handle_t *remote_handle,
+                        mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+                        mca_btl_base_rdma_completion_fn_t done, void *context, void *data);
+int btl_velo_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                          void *local_address, uint64_t remote_address,
+                          mca_btl_base_registration_handle_t *local_handle,
+                          mca_btl_base_registration_handle_t *remote_handle, uint64_t compare,
+                          uint64_t value, int flags, int order,
+                          mca_btl_base_rdma_completion_fn_t done, void *context, void *data);
+/** Carry out peers' operations, tell of our own that are done. Returns how many. */
+int btl_velo_rma_progress(void);
+
+#endif

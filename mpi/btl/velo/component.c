@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "btl_velo.h"
+
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/btl/base/btl_base_error.h"
+#include "opal/runtime/opal_progress.h"
+
+#include <limits.h>
+#include <sched.h>
+#include <stdlib.h>
+
+/* Messages taken in one call, so that a flood from one side does not keep us from the rest. */
+#define BURST_MSGS 64
+/* How often a rank that waits asks after the others, and how many polls go by between two looks at
+ * the clock. */
+#define CHECK_NS INT64_C(500000000)
+#define CLOCK_POLLS 1024
+
+static int component_register(void);
+static int component_open(void);
+static int component_close(void);
+static mca_btl_base_module_t **component_init(int *count, bool progress_threads, bool mpi_threads);
+static int component_progress(void);
+static int finalize(mca_btl_base_module_t *btl);
+static int register_error(mca_btl_base_module_t *btl, mca_btl_base_module_error_cb_fn_t failed);
+
+struct btl_velo_component mca_btl_velo_component = {
+    .super =
+        {
+            .btl_version =
+                {
+                    MCA_BTL_DEFAULT_VERSION("velo"),
+                    .mca_open_component = component_open,
+                    .mca_close_component = component_close,
+                    .mca_register_component_params = component_register,
+                },
+            .btl_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .btl_init = component_init,
+            .btl_progress = component_progress,
+        },
+    .params = {.data_bytes = 128 * 1024, .sleep = -1, .sleep_polls = 50, .sleep_us = 100},
+};
+
+struct btl_velo_module btl_velo = {
+    .super =
+        {
+            .btl_component = &mca_btl_velo_component.super,
+            .btl_add_procs = btl_velo_add_procs,
+            .btl_del_procs = btl_velo_del_procs,
+            .btl_finalize = finalize,
+            .btl_alloc = btl_velo_alloc,
+            .btl_free = btl_velo_free,
+            .btl_prepare_src = btl_velo_prepare_src,
+            .btl_send = btl_velo_send,
+            .btl_sendi = btl_velo_sendi,
+            .btl_put = btl_velo_put,
+            .btl_get = btl_velo_get,
+            .btl_dump = mca_btl_base_dump,
+            .btl_atomic_op = btl_velo_atomic_op,
+            .btl_atomic_fop = btl_velo_atomic_fop,
+            .btl_atomic_cswap = btl_velo_atomic_cswap,
+            .btl_register_mem = btl_velo_register_mem,
+            .btl_deregister_mem = btl_velo_deregister_mem,
+            .btl_register_error = register_error,
+        },
+    .lock = OPAL_MUTEX_STATIC_INIT,
+};
+
+static int component_register(void)
+{
+    mca_btl_base_module_t *btl = &btl_velo.super;
+    /* Above vader, which has HIGH: where both are there, we are wanted. */
+    btl->btl_exclusivity = MCA_BTL_EXCLUSIVITY_HIGH + 1;
+    btl->btl_eager_limit = 8 * 1024;
+    btl->btl_rndv_eager_limit = 8 * 1024;
+    btl->btl_max_send_size = 32 * 1024;
+    btl->btl_rdma_pipeline_send_length = 32 * 1024;
+    btl->btl_rdma_pipeline_frag_size = INT_MAX;
+    btl->btl_min_rdma_pipeline_size = INT_MAX;
+    btl->btl_latency = 1;
+    btl->btl_bandwidth = 100000; /* Mbit/s. */
+    btl->btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_RDMA |
+                     MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
+    btl->btl_atomic_flags =
+        MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_CSWAP | MCA_BTL_ATOMIC_SUPPORTS_GLOB;
+    btl->btl_registration_handle_size = sizeof(struct mca_btl_base_registration_handle_t);
+    /* Only the memory of the other side needs a registration. */
+    btl->btl_get_local_registration_threshold = SIZE_MAX;
+    btl->btl_put_local_registration_threshold = SIZE_MAX;
+    const mca_base_component_t *version = &mca_btl_velo_component.super.btl_version;
+    (void)mca_btl_base_param_register((mca_base_component_t *)version, btl);
+    velo_ompi_register(version, &mca_btl_velo_component.params);
+    return OPAL_SUCCESS;
+}
+
+static int component_open(void)
+{
+    OBJ_CONSTRUCT(&btl_velo.small, opal_free_list_t);
+    OBJ_CONSTRUCT(&btl_velo.large, opal_free_list_t);
+    OBJ_CONSTRUCT(&btl_velo.ops, opal_free_list_t);
+    OBJ_CONSTRUCT(&btl_velo.endpoints, opal_list_t);
+    return OPAL_SUCCESS;
+}
+
+static int component_close(void)
+{
+    btl_velo_forget_endpoints();
+    OBJ_DESTRUCT(&btl_velo.endpoints);
+    OBJ_DESTRUCT(&btl_velo.ops);
+    OBJ_DESTRUCT(&btl_velo.large);
+    OBJ_DESTRUCT(&btl_velo.small);
+    return OPAL_SUCCESS;
+}
+
+static int init_list(opal_free_list_t *list, opal_class_t *class_, size_t item_bytes,
+                     size_t payload_bytes, int max)
+{
+    return opal_free_list_init(list, item_bytes, opal_cache_line_size, class_, payload_bytes,
+                               payload_bytes > 0 ? opal_cache_line_size : 0, 0, max, 64, NULL, 0,
+                               NULL, NULL, NULL);
+}
+
+/* A fragment is one message: what the ring takes bounds it, whatever the parameters say. */
+static void bound_sizes(mca_btl_base_module_t *btl, size_t data_bytes)
+{
+    size_t max_bytes = data_bytes / 4 < UINT16_MAX ? data_bytes / 4 : UINT16_MAX;
+    if (btl->btl_max_send_size > max_bytes)
+        btl->btl_max_send_size = max_bytes;
+    if (btl->btl_eager_limit > btl->btl_max_send_size)
+        btl->btl_eager_limit = btl->btl_max_send_size;
+    if (btl->btl_rndv_eager_limit > btl->btl_max_send_size)
+        btl->btl_rndv_eager_limit = btl->btl_max_send_size;
+}
+
+static mca_btl_base_module_t **component_init(int *count, bool progress_threads, bool mpi_threads)
+{
+    (void)progress_threads;
+    (void)mpi_threads;
+    struct btl_velo_component *own = &mca_btl_velo_component;
+    *count = 0;
+    if (velo_ompi_local_ranks() < 2)
+        return NULL; /* Nobody to reach. */
+    if (own->params.data_bytes == 0)
+        own->params.data_bytes = 128 * 1024;
+    bound_sizes(&btl_velo.super, own->params.data_bytes);
+    mca_btl_base_module_t **modules = malloc(sizeof(mca_btl_base_module_t *));
+    if (modules == NULL)
+        return NULL;
+    int rc = init_list(&btl_velo.small, OBJ_CLASS(btl_velo_fragment_small),
+                       sizeof(struct btl_velo_fragment), btl_velo.super.btl_eager_limit, -1);
+    if (rc == OPAL_SUCCESS)
+        rc = init_list(&btl_velo.large, OBJ_CLASS(btl_velo_fragment_large),
+                       sizeof(struct btl_velo_fragment), btl_velo.super.btl_max_send_size, -1);
+    if (rc == OPAL_SUCCESS)
+        rc = init_list(&btl_velo.ops, OBJ_CLASS(btl_velo_op), sizeof(struct btl_velo_op), 0,
+                       VELO_RMA_OPS_MAX);
+    if (rc == OPAL_SUCCESS)
+        rc = velo_ompi_open(&own->super.btl_version, &own->params, &btl_velo.port);
+    if (rc != OPAL_SUCCESS) {
+        free(modules);
+        return NULL;
+    }
+    velo_ompi_idle_init(&btl_velo.idle, &own->params);
+    modules[0] = &btl_velo.super;
+    *count = 1;
+    return modules;
+}
+
+static int finalize(mca_btl_base_module_t *btl)
+{
+    (void)btl;
+    velo_ompi_close(&btl_velo.port);
+    return OPAL_SUCCESS;
+}
+
+static int register_error(mca_btl_base_module_t *btl, mca_btl_base_module_error_cb_fn_t failed)
+{
+    (void)btl;
+    btl_velo.failed = failed;
+    return OPAL_SUCCESS;
+}
+
+void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, int status)
+{
+    velo_ompi_complain(what, status);
+    if (btl_velo.failed != NULL)
+        btl_velo.failed(&btl_velo.super, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc,
+                        (char *)"btl velo lost a rank of this node");
+    exit(EXIT_FAILURE); /* The callback does not come back; without one there is nobody to tell. */
+}
+
+/* The payload is handed up in place: who gets it copies it out before it returns. */
+static void deliver(const struct velo_msg *msg)
+{
+    mca_btl_base_segment_t segment = {.seg_addr.pval = (void *)msg->data,
+                                      .seg_len = msg->len_bytes};
+    mca_btl_base_descriptor_t descriptor = {.des_segments = &segment, .des_segment_count = 1};
+    if (msg->tag >= MCA_BTL_TAG_MAX)
+        return;
+    const mca_btl_active_message_callback_t *handler =
+        &mca_btl_base_active_message_trigger[msg->tag];
+    if (handler->cbfunc != NULL)
+        handler->cbfunc(&btl_velo.super, msg->tag, &descriptor, handler->cbdata);
+}
+
+static int receive(int64_t sleep_ns)
+{
+    struct velo_msg msg;
+    int count = 0;
+    int status = sleep_ns == 0 ? velo_peek(btl_velo.port.port, &msg)
+                               : velo_peek_wait(btl_velo.port.port, &msg, sleep_ns);
+    while (status == VELO_OK) {
+        deliver(&msg);
+        (void)velo_release(btl_velo.port.port);
+        if (++count == BURST_MSGS)
+            break;
+        status = velo_peek(btl_velo.port.port, &msg);
+    }
+    return count;
+}
+
+/* Who waits long for something looks now and then whether the others are still there. */
+static void nothing_came(void)
+{
+    if (++btl_velo.empty_polls % CLOCK_POLLS != 0)
+        return;
+    int64_t now_ns = velo_ompi_now_ns();
+    if (now_ns - btl_velo.checked_ns < CHECK_NS)
+        return;
+    btl_velo.checked_ns = now_ns;
+    btl_velo_check_peers();
+}
+
+static int component_progress(void)
+{
+    /* A callback of ours that makes progress must not take the message that it was called for. */
+    if (OPAL_THREAD_SWAP_32(&btl_velo.receiving, 1) != 0)
+        return 0;
+    int events = receive(0);
+    if (__builtin_expect(btl_velo.waiting > 0, 0))
+        events += btl_velo_send_waiting();
+    events += btl_velo_rma_progress();
+    bool idle = velo_ompi_idle_due(&btl_velo.idle, events);
+    if (__builtin_expect(idle, 0) && !opal_using_threads() && btl_velo.waiting == 0 &&
+        btl_velo.ops_under_way == 0)
+        events += receive(btl_velo.idle.sleep_ns);
+    if (events == 0)
+        nothing_came();
+    opal_atomic_wmb();
+    btl_velo.receiving = 0;
+    if (__builtin_expect(idle, 0) && events == 0 && opal_using_threads())
+        (void)sched_yield(); /* To sleep in the port would keep the other threads from it. */
+    return events;
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which processes are reached, and connections to them. */
+#include "btl_velo.h"
+
+#include "opal/util/output.h"
+
+/* The ports of a job are open before anyone learns their ids; more is patience with a slow system.
+ */
+#define CONNECT_TIMEOUT_NS INT64_C(1000000000)
+
+static void endpoint_construct(struct mca_btl_base_endpoint_t *endpoint)
+{
+    endpoint->proc = NULL;
+    endpoint->conn = NULL;
+    endpoint->rma = NULL;
+    OBJ_CONSTRUCT(&endpoint->waiting, opal_list_t);
+}
+
+static void endpoint_destruct(struct mca_btl_base_endpoint_t *endpoint)
+{
+    OBJ_DESTRUCT(&endpoint->waiting);
+}
+
+OBJ_CLASS_INSTANCE(mca_btl_base_endpoint_t, opal_list_item_t, endpoint_construct,
+                   endpoint_destruct);
+
+int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+                       struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable)
+{
+    (void)btl;
+    for (size_t i = 0; i < count; i++) {
+        endpoints[i] = NULL;
+        /* Our own messages are for btl self. */
+        if (!OPAL_PROC_ON_LOCAL_NODE(procs[i]->proc_flags) || procs[i] == opal_proc_local_get())
+            continue;
+        struct mca_btl_base_endpoint_t *endpoint = OBJ_NEW(mca_btl_base_endpoint_t);
+        if (endpoint == NULL)
+            return OPAL_ERR_OUT_OF_RESOURCE;
+        endpoint->proc = procs[i];
+        OPAL_THREAD_LOCK(&btl_velo.lock);
+        opal_list_append(&btl_velo.endpoints, &endpoint->super);
+        OPAL_THREAD_UNLOCK(&btl_velo.lock);
+        endpoints[i] = endpoint;
+        if (reachable != NULL)
+            (void)opal_bitmap_set_bit(reachable, (int)i);
+    }
+    return OPAL_SUCCESS;
+}
+
+/* Open MPI names the endpoint of a process once for each purpose that it has: it stays until the
+ * component is closed, and the second time there is nothing left to do. */
+int btl_velo_del_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **procs,
+                       struct mca_btl_base_endpoint_t **endpoints)
+{
+    (void)btl;
+    (void)procs;
+    OPAL_THREAD_LOCK(&btl_velo.lock);
+    for (size_t i = 0; i < count; i++) {
+        struct mca_btl_base_endpoint_t *endpoint = endpoints[i];
+        endpoints[i] = NULL;
+        if (endpoint == NULL)
+            continue;
+        (void)velo_disconnect(endpoint->conn);
+        (void)velo_rma_disconnect(endpoint->rma);
+        endpoint->conn = NULL;
+        endpoint->rma = NULL;
+    }
+    OPAL_THREAD_UNLOCK(&btl_velo.lock);
+    return OPAL_SUCCESS;
+}
+
+void btl_velo_forget_endpoints(void)
+{
+    struct mca_btl_base_endpoint_t *endpoint, *next;
+    OPAL_LIST_FOREACH_SAFE(endpoint, next, &btl_velo.endpoints, struct mca_btl_base_endpoint_t)
+    {
+        (void)opal_list_remove_item(&btl_velo.endpoints, &endpoint->super);
+        OBJ_RELEASE(endpoint);
+    }
+}
+
+static int find(const struct mca_btl_base_endpoint_t *endpoint, velo_id_t *id)
+{
+    return velo_ompi_find(&mca_btl_velo_component.super.btl_version, &btl_velo.port,
+                          &endpoint->proc->proc_name, id);
+}
+
+int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint)
+{
+    velo_id_t id;
+    int rc = find(endpoint, &id);
+    if (rc != OPAL_SUCCESS)
+        return rc;
+    int status = velo_connect(btl_velo.port.port, id, CONNECT_TIMEOUT_NS, &endpoint->conn);
+    if (status != VELO_OK)
+        velo_ompi_complain("connect to a rank", status);
+    else if (velo_conn_max_bytes(endpoint->conn) < btl_velo.super.btl_max_send_size) {
+        opal_output(0, "velo: btl_velo_data_bytes differs between ranks; give all the same");
+        status = VELO_ERR_ARG;
+    }
+    return velo_ompi_error(status);
+}
+
+int btl_velo_connect_rma(struct mca_btl_base_endpoint_t *endpoint)
+{
+    velo_id_t id;
+    int rc = find(endpoint, &id);
+    if (rc != OPAL_SUCCESS)
+        return rc;
+    int status = velo_rma_connect(btl_velo.port.rma, id, CONNECT_TIMEOUT_NS, &endpoint->rma);
+    if (status != VELO_OK)
+        velo_ompi_complain("reach the memory of a rank", status);
+    return velo_ompi_error(status);
+}
+
+void btl_velo_check_peers(void)
+{
+    struct mca_btl_base_endpoint_t *endpoint, *lost = NULL;
+    OPAL_THREAD_LOCK(&btl_velo.lock);
+    OPAL_LIST_FOREACH(endpoint, &btl_velo.endpoints, struct mca_btl_base_endpoint_t)
+    {
+        /* One that closed its port has left in order. */
+        if (endpoint->conn != NULL && velo_conn_status(endpoint->conn) == VELO_ERR_PEER_DEAD)
+            lost = endpoint;
+    }
+    OPAL_THREAD_UNLOCK(&btl_velo.lock);
+    if (lost != NULL)
+        btl_velo_fail(lost, "go on without a rank", VELO_ERR_PEER_DEAD);
+}

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "common/velo_ompi.h"
+
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "opal/constants.h"
+#include "opal/mca/base/mca_base_var.h"
+#include "opal/mca/pmix/pmix.h"
+#include "opal/util/output.h"
+#include "opal/util/proc.h"
+
+/* Contexts of one node id; ranks beyond them take the next node id. */
+#define VPIDS (1u << VELO_ADDRESS_VPID_BITS)
+#define NODES_MAX 256u
+
+/* Polls of a caller that only polls follow each other faster than this. */
+#define POLL_GAP_MAX_NS 20000
+
+static void register_unsigned(const mca_base_component_t *component, const char *name,
+                              const char *help, unsigned *value)
+{
+    (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_UNSIGNED_INT,
+                                          NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
+                                          value);
+}
+
+void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_params *params)
+{
+    (void)mca_base_component_var_register(
+        component, "domain",
+        "Domain that the ports of the job are opened in, 1 to 32 of [A-Za-z0-9_-] (default: one "
+        "named after the user and the job)",
+        MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY,
+        &params->domain);
+    register_unsigned(component, "depth",
+                      "Slots in each peer's receive ring, a power of two from 8 to 16384 (0: the "
+                      "library's default)",
+                      &params->depth_slots);
+    register_unsigned(component, "data_bytes",
+                      "Bytes for long messages in each peer's receive ring, a power of two from 16 "
+                      "KiB to 16 MiB (0: the library's default)",
+                      &params->data_bytes);
+    (void)mca_base_component_var_register(
+        component, "sleep",
+        "Does a waiting rank sleep to let others run? 0: never; 1: always; -1: where the ranks of "
+        "the node outnumber its cores, or mpi_yield_when_idle is set",
+        MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
+        &params->sleep);
+    register_unsigned(component, "sleep_polls",
+                      "Empty polls in a row before a waiting rank sleeps, if it does",
+                      &params->sleep_polls);
+    register_unsigned(component, "sleep_us",
+                      "Longest sleep in microseconds; a message ends it at once, what else a rank "
+                      "may wait for is looked at after it",
+                      &params->sleep_us);
+}
+
+void velo_ompi_complain(const char *what, int status)
+{
+    const char *reason = velo_last_error();
+    opal_output(0, "velo: cannot %s: %s (%s)", what, *reason != '\0' ? reason : "no details",
+                velo_strerror(status));
+}
+
+int velo_ompi_error(int status)
+{
+    switch (status) {
+    case VELO_OK:
+        return OPAL_SUCCESS;
+    case VELO_AGAIN:
+    case VELO_ERR_FULL:
+    case VELO_ERR_NO_SPACE:
+    case VELO_ERR_NO_MEMORY:
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    case VELO_ERR_NO_PEER:
+    case VELO_ERR_PEER_CLOSED:
+    case VELO_ERR_PEER_DEAD:
+    case VELO_ERR_ACCESS:
+    case VELO_ERR_VERSION:
+        return OPAL_ERR_UNREACH;
+    default:
+        return OPAL_ERROR;
+    }
+}
+
+/* Processes that the job spawns share its family, and so its domain. Two jobs that happen to share
+ * one do no harm: ports are found by the ids that the ranks publish. */
+static int name_domain(const struct velo_ompi_params *params, char *domain)
+{
+    int n;
+    if (params->domain != NULL && *params->domain != '\0')
+        n = snprintf(domain, VELO_OMPI_DOMAIN_BYTES, "%s", params->domain);
+    else
+        n = snprintf(domain, VELO_OMPI_DOMAIN_BYTES, "mpi-%x-%x", (unsigned)geteuid(),
+                     (unsigned)OPAL_PROC_MY_NAME.jobid >> 16);
+    if (n < VELO_OMPI_DOMAIN_BYTES)
+        return OPAL_SUCCESS;
+    opal_output(0, "velo: the domain '%s' is longer than %d characters", params->domain,
+                VELO_OMPI_DOMAIN_BYTES - 1);
+    return OPAL_ERR_BAD_PARAM;
+}
+
+static int open_port(const struct velo_ompi_params *params, struct velo_ompi_port *port)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    attr.domain = port->address.domain;
+    attr.depth_slots = params->depth_slots;
+    attr.data_bytes = params->data_bytes;
+    attr.conns_max = VELO_CONNS_MAX;
+    int status = VELO_ERR_FULL;
+    for (unsigned node = (unsigned)opal_process_info.my_local_rank / VPIDS;
+         node < NODES_MAX && status == VELO_ERR_FULL; node++) {
+        attr.node = (int)node;
+        status = velo_port_open(&attr, &port->port);
+    }
+    if (status == VELO_OK)
+        status = velo_rma_open(port->port, &port->rma);
+    if (status != VELO_OK) {
+        velo_ompi_complain("open a port", status);
+        return velo_ompi_error(status);
+    }
+    port->address.id = velo_port_id(port->port);
+    return OPAL_SUCCESS;
+}
+
+int velo_ompi_open(const mca_base_component_t *component, const struct velo_ompi_params *params,
+                   struct velo_ompi_port *port)
+{
+    memset(port, 0, sizeof *port);
+    int rc = name_domain(params, port->address.domain);
+    if (rc == OPAL_SUCCESS)
+        rc = open_port(params, port);
+    if (rc == OPAL_SUCCESS)
+        OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, component, &port->address, sizeof port->address);
+    if (rc != OPAL_SUCCESS)
+        velo_ompi_close(port);
+    return rc;
+}
+
+void velo_ompi_close(struct velo_ompi_port *port)
+{
+    (void)velo_rma_close(port->rma);
+    (void)velo_port_close(port->port);
+    memset(port, 0, sizeof *port);
+}
+
+int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi_port *port,
+                   const opal_process_name_t *process, velo_id_t *id)
+{
+    struct velo_ompi_address *address = NULL;
+    size_t len_bytes = 0;
+    int rc;
+    OPAL_MODEX_RECV(rc, component, process, (void **)&address, &len_bytes);
+    if (rc != OPAL_SUCCESS || len_bytes != sizeof *address) {
+        opal_output(0,
+                    "velo: process %s has published no velo port of this version; run all ranks "
+                    "with the same build",
+                    OPAL_NAME_PRINT(*process));
+        rc = OPAL_ERR_UNREACH;
+    } else if (strncmp(address->domain, port->address.domain, sizeof address->domain) != 0) {
+        opal_output(0,
+                    "velo: process %s is in domain %.*s, this one in %s; start both from one "
+                    "mpirun, or give both the same domain parameter",
+                    OPAL_NAME_PRINT(*process), VELO_OMPI_DOMAIN_BYTES, address->domain,
+                    port->address.domain);
+        rc = OPAL_ERR_UNREACH;
+    } else {
+        *id = address->id;
+    }
+    free(address);
+    return rc;
+}
+
+int velo_ompi_local_ranks(void) { return (int)opal_process_info.num_local_peers + 1; }
+
+/* Cores that the ranks of this node share. A rank that was bound by the launcher sees only its own
+ * share: then all count. */
+static int shared_cores(void)
+{
+    cpu_set_t allowed;
+    if (opal_process_info.cpuset == NULL && sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        return CPU_COUNT(&allowed);
+    return (int)sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+int64_t velo_ompi_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void velo_ompi_idle_init(struct velo_ompi_idle *idle, const struct velo_ompi_params *params)
+{
+    memset(idle, 0, sizeof *idle);
+    idle->polls_max = params->sleep_polls;
+    idle->sleep_ns = (int64_t)params->sleep_us * 1000;
+    idle->automatic = params->sleep < 0;
+    idle->oversubscribed =
+        idle->automatic ? velo_ompi_local_ranks() > shared_cores() : params->sleep != 0;
+}
+
+bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle)
+{
+    /* A program that computes between its polls (MPI_Test) must not be put to sleep by them. */
+    int64_t now = velo_ompi_now_ns();
+    bool at_once = now - idle->polled_ns < POLL_GAP_MAX_NS;
+    idle->polled_ns = now;
+    idle->polls = at_once ? idle->polls + 1 : 0;
+    return idle->polls > idle->polls_max;
+}

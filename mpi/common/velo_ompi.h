@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file velo_ompi.h
+ * @brief What the MTL and the BTL share: opening a port for a rank, how peers find it, and when a
+ * waiting rank lets others run.
+ */
+#ifndef VELO_MPI_COMMON_VELO_OMPI_H
+#define VELO_MPI_COMMON_VELO_OMPI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "opal_config.h"
+
+#include "opal/mca/mca.h"
+#include "opal/runtime/opal_progress.h"
+#include "opal/util/proc.h"
+
+#include <velo/rma.h>
+#include <velo/velo.h>
+
+#define VELO_OMPI_DOMAIN_BYTES 33
+
+/** MCA parameters that both components have; see velo_ompi_register(). */
+struct velo_ompi_params {
+    char *domain;
+    unsigned depth_slots;
+    unsigned data_bytes;
+    int sleep;
+    unsigned sleep_polls;
+    unsigned sleep_us;
+};
+
+/** What a rank publishes about its port. */
+struct velo_ompi_address {
+    velo_id_t id;
+    char domain[VELO_OMPI_DOMAIN_BYTES];
+};
+
+/** A rank's port and its RMA unit. */
+struct velo_ompi_port {
+    struct velo_port *port;
+    struct velo_rma *rma;
+    struct velo_ompi_address address;
+};
+
+/** Whether and when a rank that waits goes to sleep. */
+struct velo_ompi_idle {
+    bool oversubscribed;
+    bool automatic; /**< As Open MPI's mpi_yield_when_idle says, once MPI_Init has set that. */
+    uint32_t polls_max;
+    int64_t sleep_ns;
+    uint32_t polls;    /**< Empty polls in a row. */
+    int64_t polled_ns; /**< When the last one was. */
+};
+
+/** Register the common parameters of a component; the defaults are those of *params. */
+void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_params *params);
+
+/** Open this rank's port and RMA unit, publish their address. Says why if it cannot. */
+int velo_ompi_open(const mca_base_component_t *component, const struct velo_ompi_params *params,
+                   struct velo_ompi_port *port);
+void velo_ompi_close(struct velo_ompi_port *port);
+
+/** Where a process has published its port. Says why if it has none that we can reach. */
+int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi_port *port,
+                   const opal_process_name_t *process, velo_id_t *id);
+
+/** Ranks of this job on this node, this one included. */
+int velo_ompi_local_ranks(void);
+
+/** Nanoseconds of CLOCK_MONOTONIC. */
+int64_t velo_ompi_now_ns(void);
+
+/** Set up the policy; called once the ranks of the node are known. */
+void velo_ompi_idle_init(struct velo_ompi_idle *idle, const struct velo_ompi_params *params);
+
+/** Slow part of velo_ompi_idle_due(). */
+bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle);
+
+/**
+ * A poll found @p events. Is it time to sleep?
+ *
+ * Only where ranks outnumber cores, and only in a caller that does nothing but poll: after
+ * sleep_polls empty polls that follow each other at once.
+ */
+static inline bool velo_ompi_idle_due(struct velo_ompi_idle *idle, int events)
+{
+    if (events > 0) {
+        idle->polls = 0;
+        return false;
+    }
+    if (__builtin_expect(
+            !(idle->oversubscribed || (idle->automatic && opal_progress_yield_when_idle)), 1))
+        return false;
+    return velo_ompi_idle_due_now(idle);
+}
+
+/** Say on this rank's stderr what failed, with the library's own sentence. */
+void velo_ompi_complain(const char *what, int status);
+
+/** Open MPI's error code for a failed call. */
+int velo_ompi_error(int status);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file mtl_velo.h
+ * @brief Open MPI's matching transport layer over velo's matched queues (velo/mq.h).
+ *
+ * Each rank has one port with one velo_mq; MPI's matching is velo_mq's, so this is mostly
+ * translation. A peer's velo_mq_peer is its process's endpoint; it is connected by the first send.
+ *
+ * Threads: one lock around every call of the library, taken only under MPI_THREAD_MULTIPLE.
+ * Requests that end inside such a call are completed after the lock is released, because a
+ * completion may start other operations or take Open MPI's locks.
+ */
+#ifndef VELO_MPI_MTL_VELO_H
+#define VELO_MPI_MTL_VELO_H
+
+#include "ompi_config.h"
+
+#include "ompi/communicator/communicator.h"
+#include "ompi/mca/mtl/base/base.h"
+#include "ompi/mca/mtl/mtl.h"
+#include "ompi/message/message.h"
+#include "ompi/proc/proc.h"
+#include "opal/datatype/opal_convertor.h"
+#include "opal/threads/mutex.h"
+
+#include <velo/mq.h>
+
+#include "common/velo_ompi.h"
+
+struct mtl_velo_component {
+    mca_mtl_base_component_2_0_0_t super;
+    struct velo_ompi_params params;
+    int priority;
+    unsigned eager_bytes;
+    unsigned long long get_bytes;
+    unsigned long long unexpected_bytes;
+    int path;
+};
+OMPI_MODULE_DECLSPEC extern struct mtl_velo_component mca_mtl_velo_component;
+
+/** A send or a receive; the PML allocates it, behind its own part. */
+struct mtl_velo_request {
+    mca_mtl_request_t super;
+    struct velo_mq_request mq;
+    struct mtl_velo_request *next; /**< In the module's list of those to complete. */
+    ompi_communicator_t *comm;     /**< Receive: whose ranks the source is one of. NULL: a send. */
+    opal_convertor_t *convertor;   /**< Receive: unpacks `packed`. */
+    void *packed;                  /**< Ours, to be freed; NULL where the user's memory serves. */
+};
+
+struct mtl_velo_module {
+    mca_mtl_base_module_t super;
+    struct velo_mq *mq;
+    opal_mutex_t lock;
+    struct mtl_velo_request *done, **done_end; /**< To be completed outside the lock. */
+    struct velo_ompi_idle idle;
+    struct velo_ompi_port port;
+};
+extern struct mtl_velo_module mtl_velo;
+
+/** Message match bits of an MPI send. */
+static inline uint64_t mtl_velo_match(const ompi_communicator_t *comm, int rank, int tag)
+{
+    return VELO_MQ_MATCH(comm->c_contextid, rank, tag);
+}
+
+/** What a receive or a probe ignores of them. */
+static inline uint64_t mtl_velo_ignore(int source, int tag)
+{
+    return (source == MPI_ANY_SOURCE ? VELO_MQ_IGNORE_RANK : 0) |
+           (tag == MPI_ANY_TAG ? VELO_MQ_IGNORE_TAG : 0);
+}
+
+static inline uint64_t mtl_velo_wanted(const ompi_communicator_t *comm, int source, int tag)
+{
+    return mtl_velo_match(comm, source == MPI_ANY_SOURCE ? 0 : source,
+                          tag == MPI_ANY_TAG ? 0 : tag);
+}
+
+/** Connect to a process that nothing was sent to yet. Says why if it cannot. */
+struct velo_mq_peer *mtl_velo_connect(ompi_proc_t *proc);
+
+static inline struct velo_mq_peer *mtl_velo_peer(ompi_communicator_t *comm, int rank)
+{
+    ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
+    struct velo_mq_peer *peer =
+        (struct velo_mq_peer *)proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
+    return __builtin_expect(peer != NULL, 1) ? peer : mtl_velo_connect(proc);
+}
+
+static inline void mtl_velo_lock(void) { OPAL_THREAD_LOCK(&mtl_velo.lock); }
+
+/** Complete what has ended meanwhile. */
+void mtl_velo_complete_done(void);
+
+static inline void mtl_velo_unlock(void)
+{
+    if (opal_using_threads())
+        mtl_velo_complete_done(); /* Unlocks. */
+}
+
+/** The callback of every request. */
+void mtl_velo_done(struct velo_mq_request *mq);
+/** Report a request's outcome to the PML. */
+void mtl_velo_complete(struct mtl_velo_request *request);
+/** Fill in a status from match bits. The rank in them is checked against the communicator. */
+void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
+                     size_t len_bytes);
+
+int mtl_velo_progress(void);
+
+int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs);
+int mtl_velo_del_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs);
+int mtl_velo_add_comm(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm);
+int mtl_velo_del_comm(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm);
+int mtl_velo_finalize(mca_mtl_base_module_t *mtl);
+
+int mtl_velo_send(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int rank, int tag,
+                  opal_convertor_t *convertor, mca_pml_base_send_mode_t mode);
+int mtl_velo_isend(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int rank, int tag,
+                   opal_convertor_t *convertor, mca_pml_base_send_mode_t mode, bool blocking,
+                   mca_mtl_request_t *mtl_request);
+int mtl_velo_irecv(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
+                   opal_convertor_t *convertor, mca_mtl_request_t *mtl_request);
+int mtl_velo_iprobe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
+                    int *found, ompi_status_public_t *status);
+int mtl_velo_improbe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
+                     int *found, ompi_message_t **message, ompi_status_public_t *status);
+int mtl_velo_imrecv(mca_mtl_base_module_t *mtl, opal_convertor_t *convertor,
+                    ompi_message_t **message, mca_mtl_request_t *mtl_request);
+int mtl_velo_cancel(mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_request, int flag);
+
+#endif

@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Processes and communicators: who can be reached, and the limits of the match bits. */
+#include "mtl_velo.h"
+
+#include "opal/util/output.h"
+
+/* The ports of a job are open before anyone learns their ids; more is patience with a slow system.
+ */
+#define CONNECT_TIMEOUT_NS INT64_C(1000000000)
+
+int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs)
+{
+    (void)mtl;
+    for (size_t i = 0; i < count; i++) {
+        if (OPAL_PROC_ON_LOCAL_NODE(procs[i]->super.proc_flags))
+            continue;
+        opal_output(0,
+                    "velo: mtl velo reaches the ranks of one node, and process %s is on another; "
+                    "use --mca pml ob1 --mca btl self,velo,tcp",
+                    OPAL_NAME_PRINT(procs[i]->super.proc_name));
+        return OMPI_ERR_UNREACH;
+    }
+    return OMPI_SUCCESS; /* Connections are made by the first send. */
+}
+
+int mtl_velo_del_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs)
+{
+    (void)mtl;
+    mtl_velo_lock();
+    for (size_t i = 0; i < count; i++) {
+        void **endpoint = &procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
+        if (mtl_velo.mq != NULL)
+            (void)velo_mq_disconnect((struct velo_mq_peer *)*endpoint);
+        *endpoint = NULL;
+    }
+    mtl_velo_unlock();
+    return OMPI_SUCCESS;
+}
+
+struct velo_mq_peer *mtl_velo_connect(ompi_proc_t *proc)
+{
+    velo_id_t id;
+    if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) ||
+        velo_ompi_find(&mca_mtl_velo_component.super.mtl_version, &mtl_velo.port,
+                       &proc->super.proc_name, &id) != OMPI_SUCCESS)
+        return NULL;
+    struct velo_mq_peer *peer = NULL;
+    mtl_velo_lock();
+    int status = velo_mq_connect(mtl_velo.mq, id, CONNECT_TIMEOUT_NS, &peer);
+    mtl_velo_unlock();
+    if (status != VELO_OK) {
+        velo_ompi_complain("connect to a rank", status);
+        return NULL;
+    }
+    proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = peer;
+    return peer;
+}
+
+int mtl_velo_add_comm(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm)
+{
+    (void)mtl;
+    int ranks = ompi_comm_size(comm);
+    if (OMPI_COMM_IS_INTER(comm) && ompi_comm_remote_size(comm) > ranks)
+        ranks = ompi_comm_remote_size(comm);
+    if (ranks <= UINT16_MAX && comm->c_contextid <= UINT16_MAX)
+        return OMPI_SUCCESS;
+    opal_output(0, "velo: a communicator of %d ranks with context %u does not fit the match bits",
+                ranks, (unsigned)comm->c_contextid);
+    return OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+int mtl_velo_del_comm(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm)
+{
+    (void)mtl;
+    (void)comm;
+    return OMPI_SUCCESS;
+}

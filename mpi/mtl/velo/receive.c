@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mtl_velo.h"
+
+#include "opal/runtime/opal_progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Where a message goes: to the user's memory where that is in one piece, else to a buffer from
+ * which mtl_velo_complete() unpacks it. */
+static int prepare(struct mtl_velo_request *request, ompi_communicator_t *comm,
+                   opal_convertor_t *convertor, void **buf, size_t *cap_bytes)
+{
+    memset(&request->mq, 0, sizeof request->mq);
+    request->mq.done = mtl_velo_done;
+    request->mq.user = request;
+    request->comm = comm;
+    request->convertor = convertor;
+    request->packed = NULL;
+    opal_convertor_get_packed_size(convertor, cap_bytes);
+    if (*cap_bytes > 0 && __builtin_expect(opal_convertor_need_buffers(convertor), 0)) {
+        request->packed = malloc(*cap_bytes);
+        *buf = request->packed;
+        return request->packed != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+    }
+    *buf = NULL;
+    if (*cap_bytes > 0)
+        opal_convertor_get_current_pointer(convertor, buf);
+    return OMPI_SUCCESS;
+}
+
+int mtl_velo_irecv(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
+                   opal_convertor_t *convertor, mca_mtl_request_t *mtl_request)
+{
+    (void)mtl;
+    struct mtl_velo_request *request = (struct mtl_velo_request *)mtl_request;
+    void *buf;
+    size_t cap_bytes;
+    int rc = prepare(request, comm, convertor, &buf, &cap_bytes);
+    if (__builtin_expect(rc != OMPI_SUCCESS, 0))
+        return rc;
+    mtl_velo_lock();
+    /* Context and rank name the sender as well as a port id does. */
+    int status = velo_mq_irecv(mtl_velo.mq, VELO_MQ_ANY_SOURCE, mtl_velo_wanted(comm, source, tag),
+                               mtl_velo_ignore(source, tag), buf, cap_bytes, &request->mq);
+    mtl_velo_unlock();
+    if (__builtin_expect(status == VELO_OK, 1))
+        return OMPI_SUCCESS;
+    free(request->packed);
+    return velo_ompi_error(status);
+}
+
+int mtl_velo_iprobe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
+                    int *found, ompi_status_public_t *status)
+{
+    (void)mtl;
+    struct velo_mq_info info;
+    int rc = VELO_AGAIN;
+    for (int look = 0; look < 2 && rc == VELO_AGAIN; look++) {
+        if (look > 0)
+            opal_progress(); /* A program may do nothing but probe. */
+        mtl_velo_lock();
+        rc = velo_mq_probe(mtl_velo.mq, VELO_MQ_ANY_SOURCE, mtl_velo_wanted(comm, source, tag),
+                           mtl_velo_ignore(source, tag), &info);
+        mtl_velo_unlock();
+    }
+    *found = rc == VELO_OK;
+    if (rc == VELO_OK && status != MPI_STATUS_IGNORE)
+        mtl_velo_status(status, comm, info.match, info.len_bytes);
+    return rc == VELO_AGAIN ? OMPI_SUCCESS : velo_ompi_error(rc);
+}
+
+int mtl_velo_improbe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int source, int tag,
+                     int *found, ompi_message_t **message, ompi_status_public_t *status)
+{
+    (void)mtl;
+    struct velo_mq_info info;
+    struct velo_mq_message *taken = NULL;
+    ompi_message_t *own = ompi_message_alloc();
+    if (own == NULL)
+        return OMPI_ERR_OUT_OF_RESOURCE;
+    int rc = VELO_AGAIN;
+    for (int look = 0; look < 2 && rc == VELO_AGAIN; look++) {
+        if (look > 0)
+            opal_progress();
+        mtl_velo_lock();
+        rc = velo_mq_mprobe(mtl_velo.mq, VELO_MQ_ANY_SOURCE, mtl_velo_wanted(comm, source, tag),
+                            mtl_velo_ignore(source, tag), &taken, &info);
+        mtl_velo_unlock();
+    }
+    *found = rc == VELO_OK;
+    if (rc != VELO_OK) {
+        ompi_message_return(own);
+        *message = MPI_MESSAGE_NULL;
+        return rc == VELO_AGAIN ? OMPI_SUCCESS : velo_ompi_error(rc);
+    }
+    own->comm = comm;
+    own->req_ptr = taken;
+    own->peer = VELO_MQ_RANK(info.match);
+    own->count = info.len_bytes;
+    *message = own;
+    if (status != MPI_STATUS_IGNORE)
+        mtl_velo_status(status, comm, info.match, info.len_bytes);
+    return OMPI_SUCCESS;
+}
+
+int mtl_velo_imrecv(mca_mtl_base_module_t *mtl, opal_convertor_t *convertor,
+                    ompi_message_t **message, mca_mtl_request_t *mtl_request)
+{
+    (void)mtl;
+    struct mtl_velo_request *request = (struct mtl_velo_request *)mtl_request;
+    void *buf;
+    size_t cap_bytes;
+    int rc = prepare(request, (*message)->comm, convertor, &buf, &cap_bytes);
+    if (rc != OMPI_SUCCESS)
+        return rc;
+    struct velo_mq_message *taken = (struct velo_mq_message *)(*message)->req_ptr;
+    ompi_message_return(*message);
+    *message = MPI_MESSAGE_NULL;
+    mtl_velo_lock();
+    int status = velo_mq_mrecv(mtl_velo.mq, taken, buf, cap_bytes, &request->mq);
+    mtl_velo_unlock();
+    if (status == VELO_OK)
+        return OMPI_SUCCESS;
+    free(request->packed);
+    return velo_ompi_error(status);
+}

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Completion, progress and cancellation of requests. */
+#include "mtl_velo.h"
+
+#include "opal/util/output.h"
+
+#include <sched.h>
+#include <stdlib.h>
+
+void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
+                     size_t len_bytes)
+{
+    status->MPI_SOURCE = VELO_MQ_RANK(match);
+    status->MPI_TAG = VELO_MQ_TAG(match);
+    status->MPI_ERROR = MPI_SUCCESS;
+    status->_ucount = len_bytes;
+    status->_cancelled = 0;
+    if (ompi_comm_peer_invalid(comm, status->MPI_SOURCE)) {
+        status->MPI_SOURCE = MPI_ANY_SOURCE;
+        status->MPI_ERROR = MPI_ERR_INTERN;
+    }
+}
+
+static int mpi_error(int status)
+{
+    if (status == VELO_OK)
+        return MPI_SUCCESS;
+    if (status == VELO_ERR_TOO_BIG)
+        return MPI_ERR_TRUNCATE;
+    velo_ompi_complain("go on with a message", status);
+    return MPI_ERR_OTHER;
+}
+
+static void unpack(struct mtl_velo_request *request)
+{
+    struct iovec iov = {.iov_base = request->packed, .iov_len = request->mq.len_bytes};
+    uint32_t iov_count = 1;
+    size_t max_bytes = iov.iov_len;
+    if (max_bytes > 0)
+        (void)opal_convertor_unpack(request->convertor, &iov, &iov_count, &max_bytes);
+}
+
+void mtl_velo_complete(struct mtl_velo_request *request)
+{
+    ompi_status_public_t *status = &request->super.ompi_req->req_status;
+    int error = MPI_SUCCESS;
+    if (__builtin_expect(request->mq.status != VELO_OK, 0))
+        error = mpi_error(request->mq.status);
+    if (request->comm != NULL) {
+        mtl_velo_status(status, request->comm, request->mq.match, request->mq.len_bytes);
+        if (request->packed != NULL)
+            unpack(request);
+    } else {
+        status->MPI_ERROR = MPI_SUCCESS;
+    }
+    if (error != MPI_SUCCESS)
+        status->MPI_ERROR = error;
+    if (request->packed != NULL)
+        free(request->packed);
+    request->packed = NULL;
+    request->super.completion_callback(&request->super);
+}
+
+void mtl_velo_done(struct velo_mq_request *mq)
+{
+    struct mtl_velo_request *request = (struct mtl_velo_request *)mq->user;
+    if (!opal_using_threads()) {
+        mtl_velo_complete(request);
+        return;
+    }
+    request->next = NULL;
+    *mtl_velo.done_end = request;
+    mtl_velo.done_end = &request->next;
+}
+
+void mtl_velo_complete_done(void)
+{
+    struct mtl_velo_request *request = mtl_velo.done;
+    mtl_velo.done = NULL;
+    mtl_velo.done_end = &mtl_velo.done;
+    opal_mutex_unlock(&mtl_velo.lock);
+    while (request != NULL) {
+        /* A completed request is the PML's again. */
+        struct mtl_velo_request *next = request->next;
+        mtl_velo_complete(request);
+        request = next;
+    }
+}
+
+int mtl_velo_progress(void)
+{
+    if (OPAL_THREAD_TRYLOCK(&mtl_velo.lock))
+        return 0; /* Another thread does it. */
+    int events = velo_mq_progress(mtl_velo.mq);
+    bool idle = velo_ompi_idle_due(&mtl_velo.idle, events);
+    if (!opal_using_threads()) {
+        if (__builtin_expect(idle, 0))
+            (void)velo_mq_idle(mtl_velo.mq, mtl_velo.idle.sleep_ns);
+        return events;
+    }
+    mtl_velo_complete_done();
+    if (idle)
+        (void)sched_yield(); /* To sleep in the queues would keep the other threads from them. */
+    return events;
+}
+
+int mtl_velo_cancel(mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_request, int flag)
+{
+    (void)mtl;
+    (void)flag;
+    struct mtl_velo_request *request = (struct mtl_velo_request *)mtl_request;
+    if (request->comm == NULL)
+        return OMPI_SUCCESS; /* A send: MPI lets it go on, and so do we. */
+    mtl_velo_lock();
+    int status = velo_mq_cancel(mtl_velo.mq, &request->mq);
+    mtl_velo_unlock();
+    if (status != VELO_OK)
+        return OMPI_SUCCESS; /* Too late: it ends as it would have. */
+    free(request->packed);
+    request->packed = NULL;
+    ompi_status_public_t *result = &mtl_request->ompi_req->req_status;
+    result->MPI_SOURCE = MPI_ANY_SOURCE;
+    result->MPI_TAG = MPI_ANY_TAG;
+    result->MPI_ERROR = MPI_SUCCESS;
+    result->_ucount = 0;
+    result->_cancelled = 1;
+    mtl_request->completion_callback(mtl_request);
+    return OMPI_SUCCESS;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "mtl_velo.h"
+
+#include "opal/datatype/opal_datatype.h"
+#include "opal/runtime/opal_progress.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A message in one piece: the user's memory, or a packed copy to be freed. */
+struct piece {
+    const void *data;
+    size_t len_bytes;
+    void *packed;
+};
+
+static int pack(opal_convertor_t *convertor, struct piece *piece)
+{
+    opal_convertor_get_packed_size(convertor, &piece->len_bytes);
+    piece->data = NULL;
+    if (piece->len_bytes == 0)
+        return OMPI_SUCCESS;
+    struct iovec iov = {.iov_base = NULL, .iov_len = piece->len_bytes};
+    uint32_t iov_count = 1;
+    if (opal_convertor_need_buffers(convertor)) {
+        piece->packed = malloc(piece->len_bytes);
+        if (piece->packed == NULL)
+            return OMPI_ERR_OUT_OF_RESOURCE;
+        iov.iov_base = piece->packed;
+    }
+    (void)opal_convertor_pack(convertor, &iov, &iov_count, &piece->len_bytes);
+    piece->data = iov.iov_base;
+    return OMPI_SUCCESS;
+}
+
+static inline int take_piece(opal_convertor_t *convertor, struct piece *piece)
+{
+    piece->packed = NULL;
+    /* What the PML fills in for contiguous data is all that may be looked at there. */
+    if (__builtin_expect(convertor->pDesc != NULL &&
+                             (convertor->flags & CONVERTOR_COMPLETED) == 0 &&
+                             opal_datatype_is_contiguous_memory_layout(
+                                 convertor->pDesc, (int32_t)convertor->count) != 0,
+                         1)) {
+        piece->data = convertor->pBaseBuf;
+        piece->len_bytes = convertor->local_size;
+        return OMPI_SUCCESS;
+    }
+    return pack(convertor, piece);
+}
+
+/* Wait for a send that has no MPI request. */
+static int finish(struct velo_mq_request *request)
+{
+    for (;;) {
+        OPAL_THREAD_LOCK(&mtl_velo.lock);
+        int status = request->status;
+        OPAL_THREAD_UNLOCK(&mtl_velo.lock);
+        if (status != VELO_AGAIN)
+            return status;
+        opal_progress();
+    }
+}
+
+static int send_slowly(struct velo_mq_peer *peer, const struct piece *piece, uint64_t match,
+                       mca_pml_base_send_mode_t mode)
+{
+    struct velo_mq_request request;
+    memset(&request, 0, sizeof request);
+    mtl_velo_lock();
+    int status = velo_mq_isend(peer, piece->data, piece->len_bytes, match,
+                               mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request);
+    mtl_velo_unlock();
+    if (status == VELO_OK)
+        status = finish(&request);
+    if (status != VELO_OK)
+        velo_ompi_complain("send a message", status);
+    return status;
+}
+
+int mtl_velo_send(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int rank, int tag,
+                  opal_convertor_t *convertor, mca_pml_base_send_mode_t mode)
+{
+    (void)mtl;
+    struct velo_mq_peer *peer = mtl_velo_peer(comm, rank);
+    if (__builtin_expect(peer == NULL, 0))
+        return OMPI_ERR_UNREACH;
+    struct piece piece;
+    int rc = take_piece(convertor, &piece);
+    if (__builtin_expect(rc != OMPI_SUCCESS, 0))
+        return rc;
+    uint64_t match = mtl_velo_match(comm, comm->c_my_rank, tag);
+    int status = VELO_AGAIN;
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
+        mtl_velo_lock();
+        status = velo_mq_try_send(peer, piece.data, piece.len_bytes, match);
+        mtl_velo_unlock();
+    }
+    if (__builtin_expect(status != VELO_OK, 0))
+        status = send_slowly(peer, &piece, match, mode);
+    if (piece.packed != NULL)
+        free(piece.packed);
+    return __builtin_expect(status == VELO_OK, 1) ? OMPI_SUCCESS : velo_ompi_error(status);
+}
+
+int mtl_velo_isend(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int rank, int tag,
+                   opal_convertor_t *convertor, mca_pml_base_send_mode_t mode, bool blocking,
+                   mca_mtl_request_t *mtl_request)
+{
+    (void)mtl;
+    (void)blocking;
+    struct mtl_velo_request *request = (struct mtl_velo_request *)mtl_request;
+    struct velo_mq_peer *peer = mtl_velo_peer(comm, rank);
+    if (__builtin_expect(peer == NULL, 0))
+        return OMPI_ERR_UNREACH;
+    struct piece piece;
+    int rc = take_piece(convertor, &piece);
+    if (__builtin_expect(rc != OMPI_SUCCESS, 0))
+        return rc;
+    memset(&request->mq, 0, sizeof request->mq);
+    request->mq.done = mtl_velo_done;
+    request->mq.user = request;
+    request->comm = NULL;
+    request->packed = piece.packed;
+    mtl_velo_lock();
+    int status =
+        velo_mq_isend(peer, piece.data, piece.len_bytes, mtl_velo_match(comm, comm->c_my_rank, tag),
+                      mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request->mq);
+    mtl_velo_unlock();
+    if (__builtin_expect(status == VELO_OK, 1))
+        return OMPI_SUCCESS;
+    free(piece.packed);
+    return velo_ompi_error(status);
+}

@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Point-to-point semantics: order, wildcards, probes, modes, cancel, truncation. */
+#include "mpi_test.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MANY 3000
+
+TEST(messages_of_one_pair_stay_in_order, 2)
+{
+    static int received[MANY];
+    /* Lengths on both sides of every path, so that a fast one could overtake a slow one. */
+    for (int i = 0; i < MANY; i++) {
+        int len_bytes = edge_lengths[(size_t)i % 30] + (int)sizeof i;
+        char *buf = must_alloc((size_t)len_bytes);
+        MPI_Status status;
+        if (rank == 0) {
+            memcpy(buf, &i, sizeof i);
+            MPI_Send(buf, len_bytes, MPI_BYTE, 1, i % 3, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(buf, len_bytes, MPI_BYTE, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+            memcpy(&received[i], buf, sizeof i);
+            CHECK_EQ(received[i], i);
+            CHECK_EQ(status.MPI_TAG, i % 3);
+        }
+        free(buf);
+    }
+}
+
+TEST(receives_are_matched_in_the_order_of_posting, 2)
+{
+    enum { N = 500 };
+    static int values[N];
+    MPI_Request requests[N];
+    if (rank == 1)
+        for (int i = 0; i < N; i++)
+            MPI_Irecv(&values[i], 1, MPI_INT, i % 2 ? MPI_ANY_SOURCE : 0, i % 3 ? 7 : MPI_ANY_TAG,
+                      MPI_COMM_WORLD, &requests[i]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 0)
+        for (int i = 0; i < N; i++)
+            MPI_Send(&i, 1, MPI_INT, 1, 7, MPI_COMM_WORLD);
+    if (rank == 1) {
+        MPI_Waitall(N, requests, MPI_STATUSES_IGNORE);
+        for (int i = 0; i < N; i++)
+            CHECK_EQ(values[i], i);
+    }
+}
+
+TEST(any_source_tells_who_sent, 4)
+{
+    if (rank == 0) {
+        int from[4] = {0}, total = 50 * (ranks - 1);
+        for (int i = 0; i < total; i++) {
+            MPI_Status status;
+            int value;
+            MPI_Recv(&value, 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+            CHECK(status.MPI_SOURCE > 0 && status.MPI_SOURCE < ranks);
+            CHECK_EQ(status.MPI_TAG, from[status.MPI_SOURCE]++);
+            CHECK_EQ(value, 1000 * status.MPI_SOURCE + status.MPI_TAG);
+        }
+    } else {
+        for (int i = 0; i < 50; i++) {
+            int value = 1000 * rank + i;
+            MPI_Send(&value, 1, MPI_INT, 0, i, MPI_COMM_WORLD);
+        }
+    }
+}
+
+TEST(communicators_and_tags_keep_messages_apart, 2)
+{
+    MPI_Comm other;
+    MPI_Comm_dup(MPI_COMM_WORLD, &other);
+    int *max_tag, found, values[4] = {0};
+    MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &max_tag, &found);
+    CHECK(found && *max_tag >= 0x7ffffff0);
+    if (rank == 0) {
+        for (int i = 0; i < 4; i++)
+            values[i] = i + 1;
+        MPI_Send(&values[0], 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        MPI_Send(&values[1], 1, MPI_INT, 1, 0, other);
+        MPI_Send(&values[2], 1, MPI_INT, 1, *max_tag, MPI_COMM_WORLD);
+        MPI_Send(&values[3], 1, MPI_INT, 1, *max_tag, other);
+    } else {
+        MPI_Recv(&values[3], 1, MPI_INT, 0, *max_tag, other, MPI_STATUS_IGNORE);
+        MPI_Recv(&values[1], 1, MPI_INT, 0, 0, other, MPI_STATUS_IGNORE);
+        MPI_Recv(&values[2], 1, MPI_INT, 0, *max_tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&values[0], 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = 0; i < 4; i++)
+            CHECK_EQ(values[i], i + 1);
+    }
+    MPI_Comm_free(&other);
+}
+
+TEST(intercommunicators_name_ranks_of_the_other_side, 4)
+{
+    MPI_Comm half, inter;
+    MPI_Comm_split(MPI_COMM_WORLD, rank % 2, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - rank % 2, 9, &inter);
+    int own, value = rank, got = -1;
+    MPI_Comm_rank(half, &own);
+    MPI_Status status;
+    MPI_Sendrecv(&value, 1, MPI_INT, 1 - own, 3, &got, 1, MPI_INT, MPI_ANY_SOURCE, 3, inter,
+                 &status);
+    CHECK_EQ(status.MPI_SOURCE, 1 - own);
+    CHECK_EQ(got, 2 * (1 - own) + 1 - rank % 2);
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
+TEST(a_rank_can_send_to_itself, 2)
+{
+    for (size_t i = 0; i < edge_count; i++) {
+        size_t len_bytes = (size_t)edge_lengths[i];
+        char *sent = must_alloc(len_bytes), *received = must_alloc(len_bytes);
+        fill(sent, len_bytes, (unsigned)i);
+        MPI_Sendrecv(sent, edge_lengths[i], MPI_BYTE, rank, 1, received, edge_lengths[i], MPI_BYTE,
+                     rank, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK(filled(received, len_bytes, (unsigned)i));
+        free(sent);
+        free(received);
+    }
+}
+
+TEST(a_probe_tells_source_tag_and_length, 2)
+{
+    for (size_t i = 0; i < edge_count; i++) {
+        int len_bytes = edge_lengths[i], tag = (int)i, count;
+        char *buf = must_alloc((size_t)len_bytes);
+        if (rank == 0) {
+            fill(buf, (size_t)len_bytes, (unsigned)i);
+            MPI_Send(buf, len_bytes, MPI_BYTE, 1, tag, MPI_COMM_WORLD);
+        } else {
+            MPI_Status status;
+            MPI_Probe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+            MPI_Get_count(&status, MPI_BYTE, &count);
+            CHECK_EQ(count, len_bytes);
+            CHECK_EQ(status.MPI_SOURCE, 0);
+            CHECK_EQ(status.MPI_TAG, tag);
+            int flag = 1;
+            MPI_Iprobe(0, 1000, MPI_COMM_WORLD, &flag, &status);
+            CHECK(!flag);
+            MPI_Recv(buf, len_bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(filled(buf, (size_t)len_bytes, (unsigned)i));
+        }
+        free(buf);
+    }
+}
+
+TEST(a_matched_probe_takes_the_message_out, 2)
+{
+    for (size_t i = 0; i < edge_count; i++) {
+        int len_bytes = edge_lengths[i], count;
+        char *first = must_alloc((size_t)len_bytes), *second = must_alloc((size_t)len_bytes);
+        if (rank == 0) {
+            fill(first, (size_t)len_bytes, 1);
+            fill(second, (size_t)len_bytes, 2);
+            MPI_Request requests[2];
+            MPI_Isend(first, len_bytes, MPI_BYTE, 1, 4, MPI_COMM_WORLD, &requests[0]);
+            MPI_Isend(second, len_bytes, MPI_BYTE, 1, 4, MPI_COMM_WORLD, &requests[1]);
+            MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        } else {
+            MPI_Message message;
+            MPI_Status status;
+            MPI_Mprobe(MPI_ANY_SOURCE, 4, MPI_COMM_WORLD, &message, &status);
+            /* The second one: the first is taken. */
+            MPI_Recv(second, len_bytes, MPI_BYTE, 0, 4, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(filled(second, (size_t)len_bytes, 2));
+            MPI_Get_count(&status, MPI_BYTE, &count);
+            CHECK_EQ(count, len_bytes);
+            if (i % 2 == 0) {
+                MPI_Mrecv(first, len_bytes, MPI_BYTE, &message, &status);
+            } else {
+                MPI_Request request;
+                MPI_Imrecv(first, len_bytes, MPI_BYTE, &message, &request);
+                MPI_Wait(&request, &status);
+            }
+            CHECK(message == MPI_MESSAGE_NULL);
+            CHECK_EQ(status.MPI_SOURCE, 0);
+            CHECK(filled(first, (size_t)len_bytes, 1));
+            int flag;
+            MPI_Improbe(0, MPI_ANY_TAG, MPI_COMM_WORLD, &flag, &message, &status);
+            CHECK(!flag);
+        }
+        MPI_Barrier(MPI_COMM_WORLD);
+        free(first);
+        free(second);
+    }
+}
+
+TEST(a_synchronous_send_ends_after_its_match, 2)
+{
+    for (size_t i = 0; i < edge_count; i++) {
+        int len_bytes = edge_lengths[i], flag = 0;
+        char *buf = must_alloc((size_t)len_bytes);
+        if (rank == 0) {
+            MPI_Request request;
+            fill(buf, (size_t)len_bytes, 3);
+            MPI_Issend(buf, len_bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD, &request);
+            for (int n = 0; n < 200; n++) {
+                MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
+                CHECK(!flag); /* The receive comes after the message below. */
+            }
+            MPI_Send(NULL, 0, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            MPI_Ssend(buf, len_bytes, MPI_BYTE, 1, 3, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(NULL, 0, MPI_BYTE, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int tag = 1; tag <= 3; tag += 2) {
+                memset(buf, 0, (size_t)len_bytes);
+                MPI_Recv(buf, len_bytes, MPI_BYTE, 0, tag, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                CHECK(filled(buf, (size_t)len_bytes, 3));
+            }
+        }
+        free(buf);
+    }
+}
+
+TEST(buffered_and_ready_sends_arrive, 2)
+{
+    size_t room_bytes = 4u << 20;
+    char *room = must_alloc(room_bytes);
+    MPI_Buffer_attach(room, (int)room_bytes);
+    for (size_t i = 0; i < edge_count; i++) {
+        int len_bytes = edge_lengths[i];
+        char *buf = must_alloc((size_t)len_bytes);
+        MPI_Request request;
+        if (rank == 0) {
+            fill(buf, (size_t)len_bytes, 8);
+            MPI_Bsend(buf, len_bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+            memset(buf, 0, (size_t)len_bytes); /* Buffered: ours again at once. */
+            MPI_Recv(NULL, 0, MPI_BYTE, 1, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            fill(buf, (size_t)len_bytes, 9);
+            MPI_Rsend(buf, len_bytes, MPI_BYTE, 1, 2, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(buf, len_bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(filled(buf, (size_t)len_bytes, 8));
+            MPI_Irecv(buf, len_bytes, MPI_BYTE, 0, 2, MPI_COMM_WORLD, &request);
+            MPI_Send(NULL, 0, MPI_BYTE, 0, 9, MPI_COMM_WORLD);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            CHECK(filled(buf, (size_t)len_bytes, 9));
+        }
+        free(buf);
+    }
+    int size;
+    MPI_Buffer_detach(&room, &size);
+    free(room);
+}
+
+TEST(persistent_requests_start_again_and_again, 2)
+{
+    static char out[5000], in[5000];
+    MPI_Request requests[2];
+    MPI_Send_init(out, sizeof out, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD, &requests[0]);
+    MPI_Recv_init(in, sizeof in, MPI_BYTE, 1 - rank, 1, MPI_COMM_WORLD, &requests[1]);
+    for (unsigned i = 0; i < 200; i++) {
+        fill(out, sizeof out, i);
+        MPI_Startall(2, requests);
+        MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+        CHECK(filled(in, sizeof in, i));
+    }
+    MPI_Request_free(&requests[0]);
+    MPI_Request_free(&requests[1]);
+}
+
+TEST(a_cancelled_receive_takes_no_message, 2)
+{
+    static char wrong[4096], right[4096];
+    for (int packed = 0; packed < 2; packed++) {
+        MPI_Datatype type;
+        MPI_Type_vector(512, 4, 8, MPI_BYTE, &type);
+        MPI_Type_commit(&type);
+        if (rank == 1) {
+            MPI_Request request;
+            MPI_Status status;
+            int flag;
+            memset(wrong, 0x5a, sizeof wrong);
+            MPI_Irecv(wrong, packed ? 1 : 2048, packed ? type : MPI_BYTE, 0, 6, MPI_COMM_WORLD,
+                      &request);
+            MPI_Cancel(&request);
+            MPI_Wait(&request, &status);
+            MPI_Test_cancelled(&status, &flag);
+            CHECK(flag);
+            MPI_Barrier(MPI_COMM_WORLD);
+            MPI_Recv(right, 2048, MPI_BYTE, 0, 6, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK(filled(right, 2048, 4));
+            for (size_t i = 0; i < sizeof wrong; i++)
+                CHECK_EQ(wrong[i], 0x5a);
+        } else {
+            MPI_Barrier(MPI_COMM_WORLD);
+            fill(right, 2048, 4);
+            MPI_Send(right, 2048, MPI_BYTE, 1, 6, MPI_COMM_WORLD);
+        }
+        MPI_Type_free(&type);
+    }
+}
+
+static void truncate_messages(bool guarded)
+{
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (size_t i = 1; i < edge_count; i++) {
+        int len_bytes = edge_lengths[i], cap_bytes = len_bytes / 2, class_;
+        size_t guarded_bytes = (size_t)len_bytes + 64;
+        for (int posted_first = 0; posted_first < 2; posted_first++) {
+            char *buf = must_alloc(guarded_bytes);
+            memset(buf, 0x33, guarded_bytes);
+            if (rank == 0) {
+                MPI_Barrier(MPI_COMM_WORLD);
+                MPI_Send(buf, len_bytes, MPI_BYTE, 1, 1, MPI_COMM_WORLD);
+                MPI_Barrier(MPI_COMM_WORLD);
+            } else {
+                MPI_Request request;
+                memset(buf, 0x77, guarded_bytes);
+                if (posted_first)
+                    MPI_Irecv(buf, cap_bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request);
+                MPI_Barrier(MPI_COMM_WORLD);
+                if (!posted_first)
+                    MPI_Irecv(buf, cap_bytes, MPI_BYTE, 0, 1, MPI_COMM_WORLD, &request);
+                int error = MPI_Wait(&request, MPI_STATUS_IGNORE);
+                MPI_Error_class(error, &class_);
+                CHECK_EQ(class_, MPI_ERR_TRUNCATE);
+                for (size_t at = (size_t)cap_bytes; guarded && at < guarded_bytes; at++)
+                    CHECK_EQ(buf[at], 0x77);
+                MPI_Barrier(MPI_COMM_WORLD);
+            }
+            free(buf);
+        }
+    }
+}
+
+TEST(too_long_a_message_is_a_truncation_error, 2) { truncate_messages(false); }
+/* Over the MTL only: Open MPI's ob1 itself writes past the buffer, over vader too. */
+TEST(truncation_writes_nothing_past_the_buffer, 2) { truncate_messages(true); }
+
+TEST(everybody_may_send_large_messages_first, 4)
+{
+    enum { LEN = 3 << 20 };
+    char *out = must_alloc(LEN), *in[4];
+    MPI_Request requests[8];
+    int n = 0;
+    fill(out, LEN, (unsigned)rank);
+    for (int peer = 0; peer < ranks; peer++)
+        if (peer != rank)
+            MPI_Isend(out, LEN, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[n++]);
+    for (int peer = 0; peer < ranks; peer++) {
+        in[peer] = must_alloc(LEN);
+        if (peer != rank)
+            MPI_Irecv(in[peer], LEN, MPI_BYTE, peer, 0, MPI_COMM_WORLD, &requests[n++]);
+    }
+    MPI_Waitall(n, requests, MPI_STATUSES_IGNORE);
+    for (int peer = 0; peer < ranks; peer++) {
+        CHECK(peer == rank || filled(in[peer], LEN, (unsigned)peer));
+        free(in[peer]);
+    }
+    free(out);
+}
+
+TEST(ten_thousand_unexpected_messages_wait, 2)
+{
+    enum { N = 10000 };
+    if (rank == 0) {
+        for (int i = 0; i < N; i++)
+            MPI_Send(&i, 1, MPI_INT, 1, i, MPI_COMM_WORLD);
+        MPI_Send(NULL, 0, MPI_BYTE, 1, N, MPI_COMM_WORLD);
+    } else {
+        int value;
+        MPI_Recv(NULL, 0, MPI_BYTE, 0, N, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        for (int i = N - 1; i >= 0; i--) {
+            MPI_Recv(&value, 1, MPI_INT, 0, i, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK_EQ(value, i);
+        }
+    }
+}

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo run` with a stand-in for mpirun."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from velo import run
+from velo.cli import main
+from velo.errors import EXIT_INTERRUPTED, EXIT_USAGE, UsageError, VeloError
+
+TOOLS = Path(__file__).parents[1]
+MPIRUN = r"""#!/bin/sh
+case "$1" in --version) echo "mpirun (Open MPI) ${FAKE_VERSION:-4.1.4}"; exit;; esac
+printf '%s\n' "$@"
+echo "domain $OMPI_MCA_mtl_velo_domain"
+touch "$VELO_SHM_DIR/velo.$OMPI_MCA_mtl_velo_domain.0.1"
+touch "$VELO_SHM_DIR/velo.$OMPI_MCA_mtl_velo_domain+rma.0.1"
+[ -z "$FAKE_WAIT" ] || { trap 'echo stopped; exit 7' INT TERM; sleep 30 >/dev/null 2>&1 & wait; }
+exit ${FAKE_CODE:-0}
+"""
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree with components, an mpirun that prints its arguments, and a folder for segments."""
+    folder = tmp_path / "lib" / "velo" / "openmpi"
+    folder.mkdir(parents=True)
+    (folder / "version").write_text("4.1.4\n")
+    for name in run.COMPONENTS.values():
+        (folder / name).touch()
+    commands = tmp_path / "bin"
+    commands.mkdir()
+    mpirun = commands / "mpirun.openmpi"
+    mpirun.write_text(MPIRUN)
+    mpirun.chmod(0o755)
+    (commands / "mpirun").symlink_to(mpirun)
+    (tmp_path / "shm").mkdir()
+    monkeypatch.setenv("PATH", f"{commands}:{os.environ['PATH']}")
+    monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path / "libexec" / "velo"))
+    monkeypatch.setenv("VELO_SHM_DIR", str(tmp_path / "shm"))
+    return tmp_path
+
+
+def words(capfd: pytest.CaptureFixture[str], *argv: str) -> list[str]:
+    with pytest.raises(SystemExit) as end:
+        main(["run", *argv])
+    assert end.value.code == 0
+    return capfd.readouterr().out.splitlines()
+
+
+def follow(found: Sequence[str], *wanted: str) -> bool:
+    """Do the words wanted follow each other?"""
+    n = len(wanted)
+    return any(tuple(found[i : i + n]) == wanted for i in range(len(found)))
+
+
+def test_the_matching_layer_is_the_default(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = words(capfd, "-n", "1", "true")
+    assert follow(found, "-n", "1")
+    assert follow(found, "--mca", "pml", "cm")
+    assert follow(found, "--mca", "mtl", "velo")
+    path = f"{tree}/lib/velo/openmpi:SYSTEM_DEFAULT:USER_DEFAULT"
+    assert follow(found, "--mca", "mca_base_component_path", path)
+
+
+def test_the_byte_transfer_layer_keeps_tcp_for_other_nodes(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = words(capfd, "-n", "1", "--btl", "true")
+    assert follow(found, "--mca", "pml", "ob1")
+    assert follow(found, "--mca", "btl", "self,velo,tcp")
+
+
+def test_a_parameter_that_is_given_is_not_given_twice(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    found = words(capfd, "-n", "1", "--btl", "--mca", "btl", "self,tcp", "true")
+    assert found.count("btl") == 1
+    assert follow(found, "--mca", "btl", "self,tcp", "true")
+
+
+def test_what_follows_is_handed_on_untouched(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    found = words(capfd, "-np", "1", "-x", "A=b c", "--mca", "x", "y", "true", "-n", "--btl", "--")
+    assert follow(found, "-x", "A=b c", "--mca", "x", "y", "true", "-n", "--btl", "--")
+
+
+def test_ranks_get_a_core_each_while_there_are_enough() -> None:
+    assert run.placement(run.cores(), []) == ["--map-by", "core", "--bind-to", "core"]
+    assert run.placement(run.cores() + 1, []) == ["--oversubscribe", "--bind-to", "none"]
+    assert run.placement(1, ["bind-to"]) == []
+
+
+def test_cores_are_counted_without_their_siblings(tmp_path: Path) -> None:
+    for cpu in os.sched_getaffinity(0):
+        folder = tmp_path / f"cpu{cpu}" / "topology"
+        folder.mkdir(parents=True)
+        (folder / "physical_package_id").write_text("0\n")
+        (folder / "core_id").write_text("5\n")
+    assert run.cores(tmp_path) == 1
+    assert run.cores(tmp_path / "nowhere") == len(os.sched_getaffinity(0))
+
+
+def test_the_exit_code_is_mpiruns_and_segments_are_gone(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = tree / "shm" / "velo.other.0.1"
+    other.touch()
+    monkeypatch.setenv("FAKE_CODE", "41")
+    with pytest.raises(SystemExit) as end:
+        main(["run", "-n", "2", "true"])
+    assert end.value.code == 41
+    assert list((tree / "shm").iterdir()) == [other]
+
+
+@pytest.mark.parametrize(
+    ("sent", "code"), [(signal.SIGINT, EXIT_INTERRUPTED), (signal.SIGTERM, 7), (signal.SIGHUP, 129)]
+)
+def test_a_signal_reaches_mpirun_and_nothing_is_left(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, sent: signal.Signals, code: int
+) -> None:
+    monkeypatch.setenv("FAKE_WAIT", "1")
+    monkeypatch.setenv("PYTHONPATH", str(TOOLS))
+    argv = [sys.executable, "-m", "velo", "run", "-n", "1", "true"]
+    with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as job:
+        deadline = time.monotonic() + 10
+        while len(list((tree / "shm").iterdir())) < 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        time.sleep(0.1)  # The stand-in sets its trap after the files.
+        job.send_signal(sent)
+        said, _ = job.communicate(timeout=10)
+    assert job.returncode == code, said
+    assert not list((tree / "shm").iterdir())
+
+
+def test_print_shows_the_command_and_runs_nothing(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "-n", "2", "--print", "true", "a b"]) == 0
+    said = capfd.readouterr().out
+    assert "mpirun.openmpi -n 2" in said
+    assert said.endswith("true 'a b'\n")
+    assert not list((tree / "shm").iterdir())
+
+
+def test_a_program_that_is_not_there_is_named(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "-n", "2", "--mca", "a", "b", "no-such-program"]) == EXIT_USAGE
+    assert "no-such-program" in capfd.readouterr().err
+    assert main(["run", "-n", "2"]) == EXIT_USAGE
+
+
+def test_missing_components_say_what_to_install(tree: Path) -> None:
+    (tree / "lib" / "velo" / "openmpi" / "mca_btl_velo.so").unlink()
+    with pytest.raises(VeloError, match="libopenmpi-dev"):
+        run.plan(2, "btl", ["true"])
+    run.plan(2, "mtl", ["true"])
+
+
+def test_a_missing_mpirun_says_what_to_install(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", str(tree))
+    with pytest.raises(VeloError, match="openmpi-bin"):
+        run.find_mpirun(tree / "lib" / "velo" / "openmpi")
+
+
+def test_another_version_of_mpirun_is_refused(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAKE_VERSION", "5.0.1")
+    with pytest.raises(VeloError, match=r"for Open MPI 4\.1\.4, but .* Open MPI 5\.0\.1"):
+        run.find_mpirun(tree / "lib" / "velo" / "openmpi")
+
+
+def test_the_program_is_the_first_word_that_is_no_option() -> None:
+    job = run.split(["--", "--mca", "a", "b", "-x", "C", "--tag-output", "prog", "-x"])
+    assert job.program == ["prog", "-x"]
+    assert job.parameters == {"a"}
+    with pytest.raises(UsageError):
+        run._check_program(run.split(["--tag-output"]))
