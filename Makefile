@@ -26,10 +26,12 @@ setup: ## Install what building and running need (apt packages, private Python e
 build: setup ## Build the library, the velo command and the examples into build/.
 	@scripts/build --without-tests release
 
-run: setup ## See two processes exchange messages: measure for under two minutes, write a report.
+run: ## See messages and NetPIPE over velo measured in two minutes; write a report.
+	@scripts/setup run
 	@scripts/build --without-tests release
 	@build/bin/velo perf suite --json build/run.json
 	@build/bin/velo report build/run.json -o build/report.html
+	@build/bin/velo netpipe
 	@echo "The report is $(CURDIR)/build/report.html"
 
 test: ## Run all tests: release build, sanitizer builds, Python tools.
@@ -47,7 +49,7 @@ format: ## Rewrite C and Python sources in the project's format.
 	@scripts/setup lint
 	@scripts/lint --fix
 
-bench: ## Measure velo and its peers, interleaved; takes several minutes.
+bench: ## Measure velo and its peers, MPI too, interleaved; takes up to 25 minutes.
 	@scripts/setup bench
 	@scripts/build --without-tests release
 	@build/bin/velo bench --json build/bench.json

@@ -3,6 +3,7 @@
 
 #include "clock.h"
 #include "emit.h"
+#include "hop.h"
 
 #include <velo/velo.h>
 
@@ -24,9 +25,6 @@
 #define WATCH_S 5
 #define STALL_S 60
 #define BARRIER_SPINS 20000u
-/* Both brackets near, or both far, is not enough: cores that share a core's caches are faster still
- * than near ones, and moves among those show as a step of the raw limit. */
-#define STEADY_RATIO 1.5
 
 static struct shared *shared;
 
@@ -95,13 +93,6 @@ bool step_begin(struct rank *rank, const struct step *step)
     return rank->shared->spent_ns[step->point] < rank->options->time_ms * UINT64_C(1000000);
 }
 
-static bool is_steady(const struct finding *finding, double near_ns)
-{
-    double before = finding->before.hop_ns, after = finding->after.hop_ns;
-    return (before < near_ns) == (after < near_ns) &&
-           fmax(before, after) <= STEADY_RATIO * fmin(before, after);
-}
-
 static void bracket_add(struct bracket *to, const struct bracket *from, double scale)
 {
     to->hop_ns += from->hop_ns * scale;
@@ -119,10 +110,10 @@ static bool findings_join(const struct rank *rank, const struct report *report,
     double scale = report->sum ? 1.0 : 1.0 / options->pairs;
     for (unsigned i = 0; i < options->pairs; i++) {
         const struct finding *finding = &rank->shared->finding[i];
-        if (!is_steady(finding, options->near_ns)) {
+        if (!hop_is_steady(finding->before.hop_ns, finding->after.hop_ns, options->near_ns)) {
             return false;
         }
-        near_pairs += finding->before.hop_ns < options->near_ns;
+        near_pairs += hop_is_near(finding->before.hop_ns, options->near_ns);
         bracket_add(&total->before, &finding->before, scale);
         bracket_add(&total->after, &finding->after, scale);
         total->value += finding->value * scale;

@@ -6,6 +6,7 @@
 #ifndef VELO_BENCH_HARNESS_H
 #define VELO_BENCH_HARNESS_H
 
+#include "fail.h"
 #include "limit.h"
 #include "options.h"
 #include "plan.h"
@@ -65,10 +66,6 @@ struct rank {
 /* Run `body` in each rank. Returns an exit code; *dropped is how many batches were dropped. */
 int harness_run(const struct options *options, const struct plan *plan,
                 void (*body)(struct rank *rank), unsigned *dropped);
-
-/* End the run with a sentence that the parent prints. Any thread of any rank. */
-_Noreturn void rank_fail(int exit_code, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
 
 /* Wait for all parties. */
 void rank_barrier(struct rank *rank);

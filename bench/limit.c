@@ -2,7 +2,7 @@
 #include "limit.h"
 
 #include "clock.h"
-#include "harness.h"
+#include "fail.h"
 
 #include <linux/futex.h>
 #include <sched.h>

@@ -30,6 +30,9 @@ static void run_rank(struct rank *rank)
     case MODE_RING:
         ring_run(rank);
         return;
+    case MODE_GUPS:
+        gups_run(rank);
+        return;
     }
 }
 

@@ -16,5 +16,6 @@ void latency_run(struct rank *rank);
 void rate_run(struct rank *rank);
 void bandwidth_run(struct rank *rank);
 void ring_run(struct rank *rank);
+void gups_run(struct rank *rank);
 
 #endif

@@ -2,7 +2,9 @@
 #include "options.h"
 
 #include "clock.h"
+#include "hop.h"
 #include "machine.h"
+#include "random_access.h"
 
 #include <velo/velo.h>
 
@@ -13,10 +15,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* One cache line between near cores takes 40 to 80 ns each way here and there, 200 between far
- * ones. */
-#define NEAR_NS 110.0
 #define TIME_MS 1000u
+#define TABLE_LOG2 19u /* What HPCC takes for N = 1000. */
 
 static const char doc[] =
     "Measure velo, and what the machine could do, in real processes.\v"
@@ -26,6 +26,7 @@ static const char doc[] =
     "  rate       messages per second, streamed one way\n"
     "  bandwidth  bytes per second, streamed one way, and N1/2\n"
     "  ring       a token passed round more processes than cores\n"
+    "  gups       RandomAccess: updates per second to a table spread over processes\n"
     "\n"
     "Every payload is verified. Each batch is bracketed by the raw limit in the same processes; "
     "one "
@@ -52,6 +53,7 @@ enum key {
     KEY_IN_PLACE,
     KEY_PROCS,
     KEY_TOKENS,
+    KEY_TABLE_LOG2,
     KEY_DOMAIN,
     KEY_DEPTH_SLOTS,
     KEY_DATA_BYTES,
@@ -63,8 +65,9 @@ static const struct argp_option argp_options[] = {
     {"threads", 't', "N", 0, "Sending threads of each pair, for rate and bandwidth (1)", 0},
     {"senders", KEY_SENDERS, "LIST", 0,
      "latency: connected senders of which one is active (1); a list is interleaved", 0},
-    {"procs", KEY_PROCS, "N", 0, "ring: processes (8)", 0},
+    {"procs", KEY_PROCS, "N", 0, "ring, gups: processes (8; 2)", 0},
     {"tokens", KEY_TOKENS, "N", 0, "ring: tokens under way (1)", 0},
+    {"table-log2", KEY_TABLE_LOG2, "K", 0, "gups: the table has 2^K words of 8 bytes (19)", 0},
     {"batches", KEY_BATCHES, "N", 0, "Batches of each size", 0},
     {"iters", KEY_ITERS, "N", 0, "Round trips, messages or laps in a batch", 0},
     {"time-ms", KEY_TIME_MS, "N", 0, "Most time to spend on each size (1000)", 0},
@@ -81,7 +84,7 @@ static const struct argp_option argp_options[] = {
 
 static const char *const mode_names[] = {
     [MODE_LIMIT] = "limit",         [MODE_LATENCY] = "latency", [MODE_RATE] = "rate",
-    [MODE_BANDWIDTH] = "bandwidth", [MODE_RING] = "ring",
+    [MODE_BANDWIDTH] = "bandwidth", [MODE_RING] = "ring",       [MODE_GUPS] = "gups",
 };
 
 #define MODES (sizeof mode_names / sizeof mode_names[0])
@@ -90,13 +93,15 @@ const char *mode_name(enum mode mode) { return mode_names[mode]; }
 
 unsigned options_ranks(const struct options *options)
 {
-    return options->mode == MODE_RING ? options->procs : 2 * options->pairs;
+    bool by_procs = options->mode == MODE_RING || options->mode == MODE_GUPS;
+    return by_procs ? options->procs : 2 * options->pairs;
 }
 
 unsigned options_parties(const struct options *options)
 {
     switch (options->mode) {
     case MODE_RING:
+    case MODE_GUPS:
         return options->procs;
     case MODE_RATE:
     case MODE_BANDWIDTH:
@@ -197,7 +202,8 @@ static void parse_mode(struct argp_state *state, struct options *options, const 
             return;
         }
     }
-    argp_error(state, "there is no mode '%s'; use limit, latency, rate, bandwidth or ring", text);
+    argp_error(state, "there is no mode '%s'; use limit, latency, rate, bandwidth, ring or gups",
+               text);
 }
 
 /* --- checking -------------------------------------------------------------------------------- */
@@ -206,15 +212,18 @@ static void defaults(struct options *options)
 {
     static const unsigned batches[] = {
         [MODE_LIMIT] = 20,     [MODE_LATENCY] = 100, [MODE_RATE] = 100,
-        [MODE_BANDWIDTH] = 40, [MODE_RING] = 30,
+        [MODE_BANDWIDTH] = 40, [MODE_RING] = 30,     [MODE_GUPS] = 20,
     };
     /* 0: by size. A ring lap of 8 processes takes some 20 us. */
-    static const unsigned iters[] = {[MODE_LATENCY] = 200, [MODE_RING] = 100};
+    static const unsigned iters[] = {[MODE_LATENCY] = 200, [MODE_RING] = 100, [MODE_GUPS] = 1};
     if (!options->batches) {
         options->batches = batches[options->mode];
     }
     if (!options->iters) {
         options->iters = iters[options->mode];
+    }
+    if (!options->procs) {
+        options->procs = options->mode == MODE_GUPS ? 2 : 8;
     }
     if (!options->cpus_count) {
         options->cpus_count = machine_cpus(options->cpus, CPUS_MAX);
@@ -239,8 +248,55 @@ static void check(struct argp_state *state, const struct options *options)
     if (mode != MODE_LATENCY && (options->senders_count != 1 || options->senders[0] != 1)) {
         argp_error(state, "--senders is for latency");
     }
+    if (mode == MODE_GUPS && (options->procs & (options->procs - 1)) != 0) {
+        argp_error(state, "gups takes a power of two of --procs, not %u", options->procs);
+    }
     if (mode != MODE_RATE && mode != MODE_BANDWIDTH && options->threads != 1) {
         argp_error(state, "--threads is for rate and bandwidth");
+    }
+}
+
+/* Options that are one number; false for any other. */
+static bool parse_number(int key, const char *arg, struct argp_state *state,
+                         struct options *options)
+{
+    switch (key) {
+    case 'p':
+        options->pairs = (unsigned)number(state, "pairs", arg, 1, PAIRS_MAX);
+        return true;
+    case 't':
+        options->threads = (unsigned)number(state, "threads", arg, 1, THREADS_MAX);
+        return true;
+    case KEY_PROCS:
+        options->procs = (unsigned)number(state, "procs", arg, 2, PROCS_MAX);
+        return true;
+    case KEY_TOKENS:
+        options->tokens = (unsigned)number(state, "tokens", arg, 1, TOKENS_MAX);
+        return true;
+    case KEY_TABLE_LOG2:
+        options->table_log2 = (unsigned)number(state, "table-log2", arg, RANDOM_ACCESS_LOG2_MIN,
+                                               RANDOM_ACCESS_LOG2_MAX);
+        return true;
+    case KEY_BATCHES:
+        options->batches = (unsigned)number(state, "batches", arg, 1, 100000);
+        return true;
+    case KEY_ITERS:
+        options->iters = (unsigned)number(state, "iters", arg, 1, 10000000);
+        return true;
+    case KEY_TIME_MS:
+        options->time_ms = (unsigned)number(state, "time-ms", arg, 1, 3600000);
+        return true;
+    case KEY_SEED:
+        options->seed = number(state, "seed", arg, 0, UINT64_MAX);
+        return true;
+    case KEY_DEPTH_SLOTS:
+        options->depth_slots = (uint32_t)number(state, "depth-slots", arg, 1, UINT32_MAX);
+        return true;
+    case KEY_DATA_BYTES:
+        options->data_bytes = (uint32_t)number(state, "data-bytes", arg, 1, UINT32_MAX);
+        return true;
+    default:
+        return false;
     }
 }
 
@@ -251,35 +307,11 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case 's':
         parse_sizes(state, options, arg);
         return 0;
-    case 'p':
-        options->pairs = (unsigned)number(state, "pairs", arg, 1, PAIRS_MAX);
-        return 0;
-    case 't':
-        options->threads = (unsigned)number(state, "threads", arg, 1, THREADS_MAX);
-        return 0;
     case KEY_SENDERS:
         parse_senders(state, options, arg);
         return 0;
-    case KEY_PROCS:
-        options->procs = (unsigned)number(state, "procs", arg, 2, PROCS_MAX);
-        return 0;
-    case KEY_TOKENS:
-        options->tokens = (unsigned)number(state, "tokens", arg, 1, TOKENS_MAX);
-        return 0;
-    case KEY_BATCHES:
-        options->batches = (unsigned)number(state, "batches", arg, 1, 100000);
-        return 0;
-    case KEY_ITERS:
-        options->iters = (unsigned)number(state, "iters", arg, 1, 10000000);
-        return 0;
-    case KEY_TIME_MS:
-        options->time_ms = (unsigned)number(state, "time-ms", arg, 1, 3600000);
-        return 0;
     case KEY_CPUS:
         parse_cpus(state, options, arg);
-        return 0;
-    case KEY_SEED:
-        options->seed = number(state, "seed", arg, 0, UINT64_MAX);
         return 0;
     case KEY_NEAR_NS:
         parse_near(state, options, arg);
@@ -293,12 +325,6 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case KEY_DOMAIN:
         parse_domain(state, options, arg);
         return 0;
-    case KEY_DEPTH_SLOTS:
-        options->depth_slots = (uint32_t)number(state, "depth-slots", arg, 1, UINT32_MAX);
-        return 0;
-    case KEY_DATA_BYTES:
-        options->data_bytes = (uint32_t)number(state, "data-bytes", arg, 1, UINT32_MAX);
-        return 0;
     case ARGP_KEY_ARG:
         if (state->arg_num > 0) {
             argp_error(state, "'%s' is too much; one MODE at a time", arg);
@@ -306,14 +332,14 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         parse_mode(state, options, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
-        argp_error(state, "say what to measure: limit, latency, rate, bandwidth or ring");
+        argp_error(state, "say what to measure: limit, latency, rate, bandwidth, ring or gups");
         return 0;
     case ARGP_KEY_END:
         defaults(options);
         check(state, options);
         return 0;
     default:
-        return ARGP_ERR_UNKNOWN;
+        return parse_number(key, arg, state, options) ? 0 : ARGP_ERR_UNKNOWN;
     }
 }
 
@@ -327,10 +353,10 @@ void options_parse(struct options *options, int argc, char **argv)
         .senders_count = 1,
         .pairs = 1,
         .threads = 1,
-        .procs = 8,
         .tokens = 1,
+        .table_log2 = TABLE_LOG2,
         .time_ms = TIME_MS,
-        .near_ns = NEAR_NS,
+        .near_ns = HOP_NEAR_NS,
         .seed = now_ns(),
     };
     error_t error = argp_parse(&argp, argc, argv, 0, NULL, options);

@@ -3,6 +3,8 @@
 #ifndef VELO_BENCH_OPTIONS_H
 #define VELO_BENCH_OPTIONS_H
 
+#include "fail.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -15,16 +17,7 @@
 #define PROCS_MAX 128u
 #define TOKENS_MAX 64u
 
-/* Exit codes; the front end in tools/ knows them. */
-enum exit_code {
-    EXIT_OK = 0,
-    EXIT_FAILED = 1,
-    EXIT_USAGE = 2,
-    EXIT_VERIFY = 3, /* A payload was not what its sender wrote. */
-    EXIT_INTERRUPTED = 130,
-};
-
-enum mode { MODE_LIMIT, MODE_LATENCY, MODE_RATE, MODE_BANDWIDTH, MODE_RING };
+enum mode { MODE_LIMIT, MODE_LATENCY, MODE_RATE, MODE_BANDWIDTH, MODE_RING, MODE_GUPS };
 
 struct options {
     enum mode mode;
@@ -37,6 +30,7 @@ struct options {
     unsigned threads;
     unsigned procs;
     unsigned tokens;
+    unsigned table_log2;
     unsigned batches; /* 0: the mode's default, as for iters */
     unsigned iters;
     unsigned time_ms;

@@ -90,6 +90,7 @@ static void sizes_default(struct sizes *sizes, const struct options *options, si
         return;
     case MODE_LIMIT:
     case MODE_RING:
+    case MODE_GUPS:
         sizes_add(sizes, 8, max_bytes);
         return;
     }

@@ -45,6 +45,7 @@ needs_two_cpus = pytest.mark.skipif(
 
 def run_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *present: FakePeer) -> list[dict]:
     monkeypatch.setattr(bench, "PEERS", present)
+    monkeypatch.setattr(bench, "STACKS", ())
     out = tmp_path / "bench.json"
     assert main(["bench", "--rounds", "2", "--json", str(out)]) == 0
     return json.loads(out.read_text())
@@ -74,7 +75,7 @@ def test_a_peer_that_is_not_installed_is_named_with_the_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     run_bench(monkeypatch, tmp_path, FakePeer(why_missing="not installed; run 'make bench'"))
-    assert "skipped fake-1.0: not installed; run 'make bench'" in capsys.readouterr().out
+    assert "absent: fake-1.0: not installed; run 'make bench'" in capsys.readouterr().out
 
 
 @needs_two_cpus

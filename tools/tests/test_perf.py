@@ -93,7 +93,7 @@ def test_a_failed_run_has_its_exit_code_and_leaves_no_file(
         (["perf", "latency", "--threads", "2"], "unrecognized arguments"),
         (["perf", "rate", "--cpus", "1-"], "not a CPU"),
         (["top", "--interval", "soon"], "not a time in seconds"),
-        (["run"], "invalid choice"),
+        (["walk"], "invalid choice"),
         (["report"], "FILE.json"),
     ],
 )

@@ -29,14 +29,14 @@ def find(name: str) -> Path:
     return path
 
 
-def stop(process: subprocess.Popen[Any]) -> None:
+def stop(process: subprocess.Popen[Any], grace_s: float = STOP_GRACE_S) -> None:
     """End a program and every process it forked.
 
     The program is asked first: it ends its own processes in order and removes their segments.
     """
     try:
         process.terminate()
-        deadline = time.monotonic() + STOP_GRACE_S
+        deadline = time.monotonic() + grace_s
         while _signal_group(process, 0) and time.monotonic() < deadline:
             time.sleep(0.01)
     finally:  # Also when a second Ctrl-C cuts the wait short.
@@ -55,7 +55,9 @@ def _signal_group(process: subprocess.Popen[Any], signum: int) -> bool:
 
 
 @contextlib.contextmanager
-def running(argv: Sequence[str | Path], **popen: Any) -> Iterator[subprocess.Popen[str]]:
+def running(
+    argv: Sequence[str | Path], grace_s: float = STOP_GRACE_S, **popen: Any
+) -> Iterator[subprocess.Popen[str]]:
     """A program in a process group of its own, which is gone when the block is left."""
     try:
         process = subprocess.Popen(
@@ -72,7 +74,7 @@ def running(argv: Sequence[str | Path], **popen: Any) -> Iterator[subprocess.Pop
     try:
         yield process
     finally:
-        stop(process)
+        stop(process, grace_s)
         if process.stdout:
             process.stdout.close()
 

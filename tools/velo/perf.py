@@ -11,13 +11,16 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from velo import display, helpers, machine, records, targets, units
+from velo import display, helpers, machine, mpi_targets, records, targets, units
 from velo.display import Bar
 from velo.errors import VeloError
 from velo.records import FAR, NEAR, Record, Run, Sample
 
 PROGRAM = "velo-perf"
-MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring")
+MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "mpi latency",
+         "mpi rate", "mpi matching", "mpi allreduce", "mpi gups", "hpcc", "netpipe")  # fmt: skip
+# Whose figures depend on how many ranks there are.
+RANKS_VARY = ("gups", "mpi gups", "mpi allreduce", "hpcc")
 METRIC_ORDER = {name: i for i, name in enumerate(records.METRICS)}
 # What the suite measures.
 SENDERS = "1,64,512"
@@ -125,9 +128,9 @@ def jobs(args: argparse.Namespace) -> list[Job]:
         arguments += ["--threads", str(args.threads)]
     if args.mode == "latency" and args.senders:
         arguments += ["--senders", _joined(args.senders)]
-    if args.mode == "ring":
+    if args.mode in ("ring", "gups"):
         arguments += ["--procs", str(args.procs)]
-    seconds = 5.0 if args.mode in ("limit", "ring") else 1.0
+    seconds = 5.0 if args.mode in ("limit", "ring", "gups") else 1.0
     return [Job(args.mode, (*arguments, *_effort(1000, seconds, args.quick)))]
 
 
@@ -194,8 +197,8 @@ def result_table(found: Sequence[Record]) -> Table:
             what(shown),
             units.size(shown.size_bytes),
             shown.show(shown.value),
-            shown.show(shown.limit),
-            f"{shown.ratio:.2f}",
+            shown.show_limit(),
+            shown.show_ratio(),
             quartiles(shown),
             shown.hop,
             f"{near.samples if near else 0}/{far.samples if far else 0}",
@@ -206,7 +209,8 @@ def result_table(found: Sequence[Record]) -> Table:
 def quartiles(record: Record) -> str:
     """Quartiles of the ratios of the single batches: `1.10 1.13 1.19`."""
     three = (record.ratio_q1, record.ratio_median, record.ratio_q3)
-    return "–" if math.isnan(record.ratio_q1) else " ".join(f"{q:.2f}" for q in three)
+    unknown = math.isnan(record.ratio_q1) or record.metric in records.WITHOUT_LIMIT
+    return "–" if unknown else " ".join(f"{q:.2f}" for q in three)
 
 
 def main_points(found: Iterable[Record]) -> list[Record]:
@@ -228,13 +232,19 @@ def what(record: Record) -> str:
         parts.append(f"{record.threads} threads")
     if record.mode == "senders":
         parts.append(f"1 of {record.senders} senders")
+    if record.posted:
+        parts.append(f"{record.posted:,} posted")
+    if record.mode in ("hpcc", "netpipe"):
+        parts.append("HPCC" if record.mode == "hpcc" else "NetPIPE")
+    if record.mode in RANKS_VARY:
+        parts.append(f"{record.processes} ranks")
     return ", ".join(parts)
 
 
 def row_key(r: Record) -> tuple[object, ...]:
     """What is the same in the near and the far record of one thing."""
     return (r.stack, r.mode, r.metric, r.limit_name, r.pairs, r.threads, r.senders, r.processes,
-            r.size_bytes)  # fmt: skip
+            r.posted, r.size_bytes)  # fmt: skip
 
 
 def row_order(key: tuple[object, ...]) -> tuple[object, ...]:
@@ -250,16 +260,32 @@ def row_order(key: tuple[object, ...]) -> tuple[object, ...]:
 
 
 def show_targets(found: Sequence[Record], console: Console) -> None:
-    """The issue's table: target, measured, met or missed."""
+    """The tables of targets: target, measured, met or missed."""
     hop = targets.main_class(found)
+    for _, outcomes in target_tables(found, hop):
+        _show_outcomes(outcomes, hop, console)
+
+
+def target_tables(found: Sequence[Record], hop: str) -> list[tuple[str, list[targets.Outcome]]]:
+    """The tables of targets of what was measured, each with its title."""
+    has_mpi = mpi_targets.has_records(found)
+    out = []
+    if any(r.stack == records.VELO and r.mode != "gups" for r in found) or not has_mpi:
+        out.append(("Messages", targets.judge(found, hop)))
+    if has_mpi:
+        out.append(("MPI", mpi_targets.judge(found, hop)))
+    return out
+
+
+def _show_outcomes(outcomes: Sequence[targets.Outcome], hop: str, console: Console) -> None:
     table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
     table.add_column(f"target ({hop})", no_wrap=True)
     table.add_column("wanted", justify="right", no_wrap=True)
     table.add_column("measured", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("from", no_wrap=True)
+    table.add_column("from")
     styles = {True: "green", False: "red", None: "dim"}
-    for outcome in targets.judge(found, hop):
+    for outcome in outcomes:
         verdict = f"[{styles[outcome.met]}]{outcome.verdict}[/]"
         table.add_row(
             outcome.target.what, outcome.target.wanted, outcome.ratio, verdict, outcome.detail

@@ -25,8 +25,9 @@ from velo.records import METRICS, VELO, Record
 
 # Drawn colour -> CSS variable.
 INK, MUTED, GRID, LIMIT = "#010101", "#020202", "#030303", "#040404"
-SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
+SERIES = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#7f7f7f", "#9b6a3c")
+GREY = 6
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
 CSS_NAMES = {INK: "--ink", MUTED: "--muted", GRID: "--grid", LIMIT: "--limit"} | {
     colour: f"--series-{i}" for i, colour in enumerate(SERIES)
 }
@@ -59,6 +60,7 @@ STYLE: dict[Any, Any] = {
     "figure.constrained_layout.use": True,
 }
 FIGURE_INCHES = (6.6, 3.9)
+TALL_INCHES = (6.6, 5.4)  # Where many lines share one figure.
 TARGET_STYLE: dict[str, Any] = {"color": MUTED, "linestyle": (0, (1, 2)), "linewidth": 1.4}
 LIMIT_STYLE: dict[str, Any] = {"color": LIMIT, "linestyle": (0, (5, 3)), "linewidth": 1.4}
 
@@ -118,18 +120,19 @@ def by_size(
     limit_label: str = "",
     targets: Sequence[tuple[int, float]] = (),
     mark_half: bool = False,
+    tall: bool = False,
 ) -> str:
     """Values, or ratios to the limit, over message size; the quartiles of velo as a band."""
     with plt.rc_context(STYLE):
-        figure, axes = plt.subplots(figsize=FIGURE_INCHES)
+        figure, axes = plt.subplots(figsize=TALL_INCHES if tall else FIGURE_INCHES)
         for line in drawn:
             axes.plot(line.sizes, line.ratios if ratio else line.values, label=line.label,
                       **line.style)  # fmt: skip
-        velo = next((line for line in drawn if line.label == VELO), None)
+        velo = next((line for line in drawn if line.index == 0), None)
         if velo:
             low, high = _quartiles(velo, ratio)
             axes.fill_between(velo.sizes, low, high, color=SERIES[0], alpha=0.18, linewidth=0)
-            if not ratio:
+            if limit_label and not ratio:
                 axes.plot(velo.sizes, [r.limit for r in velo.records], label=limit_label,
                           **LIMIT_STYLE)  # fmt: skip
         if ratio:
@@ -153,7 +156,23 @@ def by_size(
         if velo and mark_half:
             _mark_half_size(axes, velo)
         axes.legend(loc="best")
-        return _svg(figure, metric.label + str(ratio))
+        return _svg(figure, f"{drawn[0].records[0].mode} {metric.label} {ratio}")
+
+
+def steps(found: dict[str, tuple[int, list[tuple[int, float]]]], bound: float) -> str:
+    """Ratios of each size to half of it, over size; by stack: its colour and its points."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=FIGURE_INCHES)
+        for stack, (index, points) in found.items():
+            style = Line(stack, (), index).style
+            axes.plot([s for s, _ in points], [y for _, y in points], label=stack, **style)
+        axes.axhline(bound, label=f"target: at most {bound:g}", **TARGET_STYLE)
+        _size_axis(axes, [size for _, points in found.values() for size, _ in points])
+        axes.set_yscale("log", base=2)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:g}"))
+        axes.set_ylabel("time over that of half the size")
+        axes.legend(loc="best", ncols=2)
+        return _svg(figure, "steps")
 
 
 def senders(records: Sequence[Record], targets: Sequence[tuple[int, float]]) -> str:
@@ -195,7 +214,7 @@ def bars(rows: Sequence[tuple[str, float, str]], show: Callable[[float], str]) -
         axes.tick_params(length=0)
         axes.xaxis.set_visible(False)
         axes.spines["bottom"].set_visible(False)
-        return _svg(figure, "bars")
+        return _svg(figure, f"bars {rows}")
 
 
 def _quartiles(line: Line, ratio: bool) -> tuple[list[float], list[float]]:

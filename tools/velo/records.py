@@ -41,7 +41,12 @@ METRICS = {
     "half_rtt_ns": Metric("half round trip", units.time_ns, True),
     "rate_msgs_per_s": Metric("message rate", units.rate, False),
     "bandwidth_bytes_per_s": Metric("bandwidth", units.bandwidth, False),
+    "updates_per_s": Metric("RandomAccess", units.gups, False),
+    "allreduce_ns": Metric("allreduce", units.time_ns, True),
+    "run_time_ns": Metric("run time", units.time_ns, True),
 }
+# What a cache line's travel is no limit of: only the class of the cores is taken from it.
+WITHOUT_LIMIT = ("updates_per_s", "run_time_ns")
 
 
 # What velo-perf measures as limits. A ring or stream "with PAUSE" polls with one PAUSE a look.
@@ -75,6 +80,8 @@ class Run:
     machine: str = ""
     version: str = ""
     command: str = ""
+    absent: str = ""
+    """Peers that could not be measured, a line each with the reason."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,8 @@ class Sample:
     threads: int = 1
     senders: int = 1
     processes: int = 2
+    posted: int = 0
+    """Receives that were posted meanwhile; 0 where that is not what is measured."""
     stack: str = VELO
     extra: dict[str, float] = field(default_factory=dict)
 
@@ -122,6 +131,7 @@ class Sample:
             threads=read.count("threads", 1),
             senders=read.count("senders", 1),
             processes=processes,
+            posted=read.count("posted", 0),
             extra=read.numbers("extra"),
         )
 
@@ -155,6 +165,7 @@ class Record:
     threads: int = 1
     senders: int = 1
     processes: int = 2
+    posted: int = 0
     stack: str = VELO
     config: str = ""
     """How a peer was configured."""
@@ -165,6 +176,12 @@ class Record:
     def show(self, value: float) -> str:
         """A value of this record with its unit."""
         return metric(self.metric).show(value)
+
+    def show_limit(self) -> str:
+        return "–" if self.metric in WITHOUT_LIMIT else self.show(self.limit)
+
+    def show_ratio(self) -> str:
+        return "–" if self.metric in WITHOUT_LIMIT else f"{self.ratio:.2f}"
 
     def to_json(self) -> dict[str, Any]:
         out = {k: v for k, v in asdict(self).items() if k not in ("run", "hop", "extra")}
@@ -190,6 +207,7 @@ class Record:
             **{name: read.number(name, math.nan) for name in optional},
             **{name: read.count(name, 1) for name in ("pairs", "samples", "threads", "senders")},
             processes=read.count("processes", 2),
+            posted=read.count("posted", 0),
             hop=hop,
             mode=read.text("mode", ""),
             limit_name=read.text("limit_name", ""),
@@ -210,7 +228,7 @@ def summarize(samples: Iterable[Sample], run: Run = Run()) -> list[Record]:
         if s.hop is not None:
             groups[
                 s.stack, s.mode, s.metric, s.limit_name, s.size_bytes, s.pairs, s.threads,
-                s.senders, s.processes, s.hop,
+                s.senders, s.processes, s.posted, s.hop,
             ].append(s)  # fmt: skip
     return [replace(_summary(group), run=run) for group in groups.values()]
 
@@ -243,6 +261,7 @@ def _summary(group: list[Sample]) -> Record:
         threads=first.threads,
         senders=first.senders,
         processes=first.processes,
+        posted=first.posted,
         stack=first.stack,
         extra={n: stats.spread([s.extra[n] for s in group if n in s.extra]).median for n in names},
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from velo import perf, plots, stats, targets, units
+from velo import mpi_report, perf, plots, stats, targets, units
 from velo.errors import UsageError, VeloError
 from velo.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load, metric
 
@@ -78,7 +78,10 @@ def render(records: Sequence[Record]) -> str:
         figures=figures(records, hop),
         limit_rows=limit_rows(records),
         configs=sorted({(r.stack, r.config) for r in records if r.config}),
-        outcomes=targets.judge(records, hop),
+        target_tables=perf.target_tables(records, hop),
+        mpi_figures=mpi_report.pictures(records, hop),
+        mpi_grids=mpi_report.grids(records, hop),
+        absent=sorted({line for run in runs for line in run.absent.splitlines() if line}),
         records=sorted(records, key=_table_order),
         metric=metric,
         quartiles=perf.quartiles,
@@ -121,7 +124,8 @@ def figures(records: Sequence[Record], hop: str) -> list[Figure]:
     """Every picture for which there are records."""
     mine = [r for r in records if r.hop == hop]
     # velo first: it keeps its colour and marker whoever else is there.
-    stacks = sorted({r.stack for r in mine}, key=lambda stack: (stack != VELO, stack))
+    others = {VELO} | {r.stack for r in mine if r.mode in ("latency", "rate", "bandwidth")}
+    stacks = sorted(others, key=lambda stack: (stack != VELO, stack))
     out = []
     latency = plots.lines(mine, "latency", stacks)
     if latency:
@@ -138,7 +142,7 @@ def figures(records: Sequence[Record], hop: str) -> list[Figure]:
         enough = [r for r in records if r.hop == other and r.samples >= targets.BATCHES_MIN]
         moved = plots.lines(enough, "latency", [VELO])
         both = latency + [
-            replace(line, label=f"velo, {other} cores", index=len(plots.SERIES) - 1)
+            replace(line, label=f"velo, {other} cores", index=plots.GREY)
             for line in moved
         ]
         bounds = [(8, 1.2), (64, 1.5), (1024, 2.2)]

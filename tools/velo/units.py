@@ -29,6 +29,11 @@ def rate(value: float) -> str:
     return _scaled(value, [(1, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")])
 
 
+def gups(value: float) -> str:
+    """Updates per second, in billions as is usual: `0.0573 GUP/s`."""
+    return f"{value / 1e9:.3g} GUP/s"
+
+
 def bandwidth(value: float) -> str:
     """A bandwidth in bytes per second, decimal: `12.3 GB/s`."""
     return _scaled(value, [(1, "B/s"), (1e3, "kB/s"), (1e6, "MB/s"), (1e9, "GB/s")])

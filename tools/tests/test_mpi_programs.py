@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""HPCC and NetPIPE: their output as recorded, and output that is wrong."""
+
+import os
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from velo import hpcc, netpipe
+from velo.cli import main
+from velo.errors import VeloError, VerifyError
+from velo.mpi_stacks import Stack
+
+# Lines of a real hpccoutf.txt.
+HPCC = """\
+Finished             80 tests with the following results:
+             80 tests completed and passed residual checks,
+              0 tests completed and failed residual checks,
+||Ax-b||_oo/(eps*(||A||_oo*||x||_oo+||b||_oo)*N)=        0.0051340 ...... PASSED
+Begin of Summary section.
+Success=1
+MPIRandomAccess_LCG_GUPs=0.0351831
+MPIRandomAccess_N=524288
+MPIRandomAccess_time=0.063379
+MPIRandomAccess_Errors=0
+MPIRandomAccess_ErrorsFraction=0
+MPIRandomAccess_GUPs=0.0330891
+StarRandomAccess_GUPs=0.642499
+End of Summary section.
+"""
+
+# Lines of a real output file of NPopenmpi.
+NETPIPE = """\
+       1 40.078709   0.00000019
+       8 374.259198   0.00000016
+    1024 20945.603752   0.00000037
+  131072 29827.143741   0.00003353
+"""
+
+
+def test_the_random_access_of_hpcc_is_read() -> None:
+    assert hpcc.parse(HPCC) == pytest.approx(0.0330891e9)
+
+
+@pytest.mark.parametrize(
+    ("text", "error"),
+    [
+        ("", VeloError),
+        (HPCC.replace("MPIRandomAccess_GUPs", "MPIRandomAccess_GUP"), VeloError),
+        (HPCC.replace("GUPs=0.0330891", "GUPs=nonsense"), VeloError),
+        (HPCC.replace("GUPs=0.0330891", "GUPs=0"), VeloError),
+        (HPCC.replace("Success=1", "Success=0"), VerifyError),
+        (HPCC.replace("ErrorsFraction=0", "ErrorsFraction=0.02"), VerifyError),
+        (HPCC.replace("ErrorsFraction=0", "ErrorsFraction=nan"), VerifyError),
+        (HPCC.replace("PASSED", "FAILED"), VerifyError),
+    ],
+)
+def test_what_hpcc_finds_wrong_is_an_error(text: str, error: type[VeloError]) -> None:
+    with pytest.raises(error):
+        hpcc.parse(text)
+
+
+def test_errors_within_hpccs_own_rule_are_allowed() -> None:
+    assert hpcc.parse(HPCC.replace("ErrorsFraction=0", "ErrorsFraction=4.00543e-05")) > 0
+
+
+def test_netpipes_times_come_from_its_rates_which_have_more_digits() -> None:
+    found = netpipe.parse(NETPIPE)
+    assert list(found) == [1, 8, 1024, 131072]
+    assert found[8] == pytest.approx(163.1, rel=1e-3)
+    assert found[131072] == pytest.approx(33526, rel=1e-3)
+
+
+@pytest.mark.parametrize("text", ["", "1 2\n", "8 fast 0.1\n", "8 0 0.1\n", "-8 5 0.1\n"])
+def test_other_output_of_netpipe_is_an_error(text: str) -> None:
+    with pytest.raises(VeloError, match="NetPIPE wrote"):
+        netpipe.parse(text)
+
+
+def test_rows_compare_the_medians_of_the_sizes_that_both_have() -> None:
+    ours = [{8: 60.0, 64: 70.0}, {8: 62.0}, {8: 900.0}]
+    rows = netpipe.compare(ours, [{8: 124.0, 16: 5.0}])
+    assert rows == [netpipe.Row(8, 62.0, 124.0)]
+    assert rows[0].ratio == 2.0
+
+
+@dataclass(frozen=True)
+class FakeStack(Stack):
+    """Runs a program by itself, with no launcher."""
+
+    output_text: str = ""
+    file: str = ""
+    why: str = ""
+
+    def missing(self, cpus: Sequence[int]) -> str | None:
+        return self.why or None
+
+    def argv(self, ranks: int, cpus: Sequence[int], program: Sequence[str | Path]) -> list[str]:
+        target = str(program[program.index("-o") + 1]) if "-o" in program else self.file
+        script = f"cat > {shlex.quote(target)} <<'E'\n{self.output_text}E\n"
+        return ["sh", "-c", script if target else "true"]
+
+
+def fake(word: str, **more: str) -> FakeStack:
+    from velo.mpi_builds import Build
+
+    return FakeStack(word, f"{word} stack", Build(word), **more)
+
+
+def test_hpcc_runs_in_a_folder_of_its_own_with_its_input() -> None:
+    result = hpcc.run(fake("f", output_text=HPCC, file="hpccoutf.txt"), 4, [0, 1])
+    assert result.updates_per_s == pytest.approx(0.0330891e9)
+    assert 0 < result.run_time_ns < 60e9
+    assert not Path("hpccoutf.txt").exists()
+
+
+def test_hpcc_that_writes_nothing_is_an_error() -> None:
+    with pytest.raises(VeloError, match="without writing"):
+        hpcc.run(fake("f"), 2, [0, 1])
+
+
+def test_the_grid_of_hpcc_fits_its_ranks() -> None:
+    assert all(p * q == ranks for ranks, (p, q) in hpcc.GRIDS.items())
+
+
+needs_two_cpus = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="a pair needs two CPUs"
+)
+
+
+@needs_two_cpus
+def test_netpipe_prints_both_side_by_side(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = NETPIPE.replace("374.259198", "187.129599")
+    stacks = (fake("mtl", output_text=NETPIPE), fake("vader", output_text=slow))
+    monkeypatch.setattr(netpipe, "STACKS", stacks)
+    assert main(["netpipe", "--rounds", "2"]) == 0
+    text = capsys.readouterr().out
+    (row,) = [line for line in text.splitlines() if line.strip().startswith("8 B")]
+    assert "163 ns" in row
+    assert "326 ns" in row
+    assert "2.00 × as fast" in row
+    assert "mtl stack" in text
+
+
+@needs_two_cpus
+def test_netpipe_without_velo_says_why(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(netpipe, "STACKS", (fake("mtl", why="no component"), fake("vader")))
+    assert main(["netpipe"]) == 1
+    assert "NetPIPE cannot run over mtl stack: no component" in capsys.readouterr().err

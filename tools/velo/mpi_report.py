@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The MPI part of report and terminal: one table of all stacks, and the figures."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from rich.table import Table
+
+from velo import plots, units
+from velo.mpi_targets import (
+    BTL,
+    CLIFF_FACTOR,
+    LATENCY,
+    MTL,
+    POSTED,
+    WHOLE_RUNS,
+    MpiFigures,
+    steps,
+)
+from velo.records import VELO, Record
+
+NONE = "–"
+SIZES = (8, 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20)
+
+
+@dataclass(frozen=True)
+class Column:
+    """One figure of every stack."""
+
+    heading: str
+    find: Callable[[MpiFigures, str], Record | None]
+
+    def show(self, figures: MpiFigures, stack: str) -> str:
+        record = self.find(figures, stack)
+        return record.show(record.value) if record else NONE
+
+
+def _column(heading: str, mode: str, size_bytes: int = 8, **wanted: object) -> Column:
+    return Column(heading, lambda figures, stack: figures.find(stack, mode, size_bytes, **wanted))
+
+
+COLUMNS = (
+    *(_column(units.size(size), LATENCY, size) for size in SIZES),
+    _column("8 B rate", "mpi rate"),
+    _column(f"{POSTED:,} posted", "mpi matching", posted=POSTED),
+    _column("allreduce, 2", "mpi allreduce", processes=2),
+    _column("allreduce, 8", "mpi allreduce", processes=8),
+    _column("GUPS, 2", "mpi gups", processes=2),
+)
+HPCC_COLUMNS = (
+    *(_column(f"GUPS, {n} ranks", "hpcc", processes=n, metric="updates_per_s") for n in (2, 4, 8)),
+    *(_column(f"run, {n} ranks", "hpcc", processes=n, metric="run_time_ns") for n in (2, 4, 8)),
+)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as text."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def ordered(records: Sequence[Record]) -> list[str]:
+    """The stacks that MPI was measured over; ours first, always, so that colours stay the same."""
+    found = {r.stack for r in records if r.mode.startswith("mpi ") or r.mode in WHOLE_RUNS}
+    return [MTL, BTL, *sorted(found - {MTL, BTL})]
+
+
+def grids(records: Sequence[Record], hop: str) -> list[Grid]:
+    """One row a stack: the MPI programs, and HPCC."""
+    figures = MpiFigures(records, hop)
+    out = []
+    for title, columns in (("MPI", COLUMNS), ("HPCC, N = 1000", HPCC_COLUMNS)):
+        rows = [
+            (stack, *(column.show(figures, stack) for column in columns))
+            for stack in ordered(records)
+        ]
+        rows = [row for row in rows if any(cell != NONE for cell in row[1:])]
+        if rows:
+            headings = ("stack", *(column.heading for column in columns))
+            out.append(Grid(f"{title} ({hop})", headings, tuple(rows)))
+    return out
+
+
+def table(grid: Grid) -> Table:
+    """A grid for the terminal."""
+    out = Table(title=grid.title, title_justify="left", header_style="bold", box=None,
+                padding=(0, 1, 0, 0))  # fmt: skip
+    for number, heading in enumerate(grid.headings):
+        out.add_column(heading, justify="right" if number else "left", no_wrap=number == 0)
+    for row in grid.rows:
+        out.add_row(*row)
+    return out
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A figure before it is put into a page."""
+
+    title: str
+    svg: str
+    caption: str
+
+
+def pictures(records: Sequence[Record], hop: str) -> list[Picture]:
+    """Every MPI picture for which there are records."""
+    mine = [r for r in records if r.hop == hop]
+    stacks = ordered(records)
+    drawn = (
+        _latency(mine, stacks),
+        _bandwidth(mine, stacks),
+        _netpipe(mine, stacks),
+        _cliffs(mine, stacks),
+        _rates(mine, stacks, hop),
+        _gups(mine, stacks, hop),
+        _matching(mine, stacks, hop),
+        _many_ranks(records, stacks, hop),
+    )
+    return [picture for picture in drawn if picture]
+
+
+def _latency(mine: Sequence[Record], stacks: Sequence[str]) -> Picture | None:
+    lines = plots.lines(mine, LATENCY, stacks)
+    if not lines:
+        return None
+    svg = plots.by_size(lines, log_y=True, limit_label="limit: one cache line", tall=True)
+    return Picture(
+        "MPI latency",
+        svg,
+        "Half round trip of MPI_Send and MPI_Recv between two ranks. Lower is better; the dashed "
+        "line is one cache line's own half round trip around the same batches.",
+    )
+
+
+def as_bandwidth(record: Record) -> Record:
+    """A ping-pong's bytes per second: one message a half round trip."""
+
+    def rate(time_ns: float) -> float:
+        return record.size_bytes * 1e9 / time_ns
+
+    return replace(record, metric="bandwidth_bytes_per_s", value=rate(record.value),
+                   q1=rate(record.q3), q3=rate(record.q1))  # fmt: skip
+
+
+def _bandwidth(mine: Sequence[Record], stacks: Sequence[str]) -> Picture | None:
+    large = [as_bandwidth(r) for r in mine if r.mode == LATENCY and r.size_bytes >= 512]
+    lines = plots.lines(large, LATENCY, stacks)
+    if not lines:
+        return None
+    return Picture(
+        "MPI bandwidth",
+        plots.by_size(lines, tall=True),
+        "Bytes per half round trip in the same runs. Higher is better.",
+    )
+
+
+def _netpipe(mine: Sequence[Record], stacks: Sequence[str]) -> Picture | None:
+    lines = plots.lines(mine, "netpipe", stacks)
+    if not lines:
+        return None
+    return Picture(
+        "NetPIPE",
+        plots.by_size(lines, log_y=True, tall=True),
+        "Half round trip as Debian's unchanged NPopenmpi sees it, with sizes between the powers of "
+        "two. Lower is better.",
+    )
+
+
+def _cliffs(mine: Sequence[Record], stacks: Sequence[str]) -> Picture | None:
+    figures = MpiFigures(mine, mine[0].hop) if mine else None
+    found = {}
+    for index, stack in enumerate(stacks):
+        ups = steps(figures.sizes(stack, LATENCY)) if figures else []
+        if ups:
+            found[stack] = (index, [(step.whole.size_bytes, step.ratio) for step in ups])
+    if not found:
+        return None
+    return Picture(
+        "Cliffs",
+        plots.steps(found, CLIFF_FACTOR),
+        "Half round trip of each size, less 30 ns, over that of half the size. A step above the "
+        "dotted line is a cliff.",
+    )
+
+
+def _bars(
+    title: str, caption: str, rows: Sequence[tuple[str, Record | None, int]]
+) -> Picture | None:
+    """Bars of what there is; rows are label, record, colour."""
+    there = [(label, r, colour) for label, r, colour in rows if r]
+    if not there:
+        return None
+    colours = plots.SERIES
+    drawn = [(label, r.value, colours[colour % len(colours)]) for label, r, colour in there]
+    return Picture(title, plots.bars(drawn, there[0][1].show), caption)
+
+
+def _rates(mine: Sequence[Record], stacks: Sequence[str], hop: str) -> Picture | None:
+    figures = MpiFigures(mine, hop)
+    return _bars(
+        "MPI message rate",
+        "8-byte messages per second of one pair, in windows of 64 with an answer to each, as "
+        "osu_mbw_mr counts them. Higher is better.",
+        [(stack, figures.find(stack, "mpi rate"), i) for i, stack in enumerate(stacks)],
+    )
+
+
+def _gups(mine: Sequence[Record], stacks: Sequence[str], hop: str) -> Picture | None:
+    figures = MpiFigures(mine, hop)
+    rows = [("velo.h, no MPI, 2 ranks", figures.find(VELO, "gups", processes=2), 0)]
+    for ranks in (2, 4):
+        for i, stack in enumerate(stacks):
+            r = figures.find(stack, "hpcc", processes=ranks, metric="updates_per_s")
+            rows.append((f"{stack}, HPCC, {ranks} ranks", r, i))
+    for i, stack in enumerate(stacks):
+        rows.append((f"{stack}, own, 2 ranks", figures.find(stack, "mpi gups", processes=2), i))
+    return _bars(
+        "RandomAccess",
+        "Updates per second to a table of 2^19 words that the ranks share out. HPCC is Debian's "
+        "unchanged binary; “own” is velo-mpi-perf, which runs over every MPI. Higher is better.",
+        rows,
+    )
+
+
+def _matching(mine: Sequence[Record], stacks: Sequence[str], hop: str) -> Picture | None:
+    figures = MpiFigures(mine, hop)
+    rows = []
+    for i, stack in enumerate(stacks):
+        for posted in (1, POSTED):
+            r = figures.find(stack, "mpi matching", posted=posted)
+            rows.append((f"{stack}, {posted:,} posted", r, i))
+    return _bars(
+        "Matching",
+        "Half round trip of 8 bytes with one receive posted and with 10,000, of which the one that "
+        "fits was posted last. Lower is better.",
+        rows,
+    )
+
+
+def _many_ranks(records: Sequence[Record], stacks: Sequence[str], hop: str) -> Picture | None:
+    figures = MpiFigures(records, hop)
+    rows = [
+        (stack, figures.find(stack, "mpi allreduce", processes=8), i)
+        for i, stack in enumerate(stacks)
+    ]
+    return _bars(
+        "Eight ranks on two cores",
+        "MPI_Allreduce of 8 bytes, every stack in its best known setting. Lower is better.",
+        rows,
+    )

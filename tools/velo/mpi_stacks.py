@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Which MPI over which transport, how each is started, and whether it runs here."""
+
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from velo import helpers, mpi_builds
+from velo.errors import VeloError
+from velo.helpers import REPO
+from velo.mpi_builds import Build
+
+PIN = REPO / "bench" / "mpi" / "pin"
+# Ranks end in order when their launcher is asked to; that takes it longer than velo's own programs.
+STOP_GRACE_S = 6.0
+TRIAL_TIMEOUT_S = 30.0
+
+UCX_ENV = {"UCX_TLS": "sm,self"}
+# Without these two, pml ucx refuses to work without an InfiniBand device.
+PML_UCX = ("--mca", "pml", "ucx", "--mca", "pml_ucx_tls", "any", "--mca", "pml_ucx_devices", "any")
+OPEN_MPI = ("--bind-to", "none", "--oversubscribe")
+OPEN_MPI_YIELD = ("--mca", "mpi_yield_when_idle", "1")
+
+
+@dataclass(frozen=True)
+class Stack:
+    """An MPI over a transport."""
+
+    word: str
+    """Its name on the command line."""
+    label: str
+    """Its name in records, where {version} is the MPI's."""
+    build: Build
+    options: tuple[str, ...] = ()
+    """Of its launcher."""
+    env: Mapping[str, str] = field(default_factory=dict)
+    many: tuple[str, ...] = ()
+    """Options for more ranks than CPUs: its best known setting for those."""
+    many_env: Mapping[str, str] = field(default_factory=dict)
+    velo: str = ""
+    """For velo's own: which component `velo run` is to take."""
+
+    @property
+    def name(self) -> str:
+        return self.label.format(version=self.build.version)
+
+    @property
+    def is_debian(self) -> bool:
+        """Whether Debian's own MPI programs, NetPIPE and HPCC, run over it."""
+        return not self.build.wheels
+
+    @property
+    def config(self) -> str:
+        """The configuration in words, for the report."""
+        env = " ".join(f"{k}={v}" for k, v in self.env.items())
+        launch = f"velo run --{self.velo}" if self.velo else self.build.mpirun
+        text = " ".join(filter(None, (env, launch, *self.options)))
+        many = " ".join((*(f"{k}={v}" for k, v in self.many_env.items()), *self.many))
+        return f"{text}; with more ranks than CPUs also {many}" if many else text
+
+    def argv(self, ranks: int, cpus: Sequence[int], program: Sequence[str | Path]) -> list[str]:
+        """The command that runs a program on the CPUs given, round robin."""
+        pinned = [str(PIN), ",".join(map(str, cpus)), *map(str, program)]
+        many = self.many if ranks > len(cpus) else ()
+        if self.velo:
+            start = [sys.executable, "-m", "velo", "run", "-n", str(ranks), f"--{self.velo}"]
+        else:
+            start = [self.build.launcher, "-n", str(ranks)]
+        return [*start, *self.options, *many, *pinned]
+
+    def environment(self, ranks: int, cpus: Sequence[int]) -> dict[str, str]:
+        """Everything that the command needs set."""
+        many = self.many_env if ranks > len(cpus) else {}
+        env = os.environ | self.build.environment() | self.env | many
+        if self.velo:
+            tools = str(REPO / "tools")
+            env["PYTHONPATH"] = os.pathsep.join(filter(None, (tools, env.get("PYTHONPATH", ""))))
+        return env
+
+    def output(self, ranks: int, cpus: Sequence[int], program: Sequence[str | Path],
+               timeout_s: float, cwd: Path | None = None) -> str:  # fmt: skip
+        """What a program prints; it must succeed within the time given."""
+        return helpers.output(
+            self.argv(ranks, cpus, program),
+            timeout_s,
+            grace_s=STOP_GRACE_S,
+            env=self.environment(ranks, cpus),
+            cwd=cwd,
+        )
+
+    def missing(self, cpus: Sequence[int]) -> str | None:
+        """Why it cannot be measured here; None after a trial run that ended well."""
+        try:
+            self.build.prepare()
+            trial = [self.build.program, "latency", "--sizes", "8", "--batches", "1"]
+            self.output(2, cpus, trial, TRIAL_TIMEOUT_S)
+        except VeloError as error:
+            return str(error)
+        return None
+
+
+VADER = Stack(
+    "vader",
+    "ompi-{version} vader",
+    mpi_builds.OPEN_MPI_4,
+    (*OPEN_MPI, "--mca", "pml", "ob1", "--mca", "btl", "self,vader"),
+    many=OPEN_MPI_YIELD,
+)
+STACKS = (
+    Stack("mtl", "velo mtl", mpi_builds.OPEN_MPI_4, OPEN_MPI, velo="mtl"),
+    Stack("btl", "velo btl", mpi_builds.OPEN_MPI_4, OPEN_MPI, velo="btl"),
+    VADER,
+    Stack(
+        "ompi4-ucx",
+        "ompi-{version} ucx",
+        mpi_builds.OPEN_MPI_4,
+        (*OPEN_MPI, *PML_UCX),
+        UCX_ENV,
+        many=OPEN_MPI_YIELD,
+    ),
+    Stack("ompi5", "ompi-{version} sm", mpi_builds.OPEN_MPI_5, OPEN_MPI, many=OPEN_MPI_YIELD),
+    Stack(
+        "ompi5-ucx",
+        "ompi-{version} ucx",
+        mpi_builds.OPEN_MPI_5,
+        (*OPEN_MPI, *PML_UCX, "-x", "UCX_TLS"),
+        UCX_ENV,
+        many=OPEN_MPI_YIELD,
+    ),
+    # It yields in every wait already.
+    Stack("mpich", "mpich-{version}", mpi_builds.MPICH),
+    Stack(
+        "impi",
+        "impi-{version}",
+        mpi_builds.INTEL_MPI,
+        many_env={"I_MPI_THREAD_YIELD": "2"},
+    ),
+)

@@ -1,0 +1,236 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What MPI over velo is to reach, and whether a set of records reaches it.
+
+Latencies and rates of different stacks are compared as ratios to the limit measured around them, so
+that cores that moved between the runs do not matter; where there is no such limit, as they are.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from velo import units
+from velo.records import FAR, NEAR, VELO, WITHOUT_LIMIT, Record, metric
+from velo.targets import BATCHES_MIN, Measured, Outcome, Target
+
+MTL, BTL = "velo mtl", "velo btl"
+OURS = (VELO, MTL, BTL)
+# A sample of these is a whole run of a program, not a batch.
+WHOLE_RUNS = ("hpcc", "netpipe")
+LATENCY = "mpi latency"
+KIB, MIB = 1 << 10, 1 << 20
+POSTED = 10_000
+CLIFF_FACTOR, CLIFF_STEP_NS, CLIFF_MAX_BYTES = 1.35, 30.0, 16384
+
+
+class MpiFigures:
+    """Finds records of one class that rest on enough batches."""
+
+    def __init__(self, records: Iterable[Record], hop: str | None) -> None:
+        """`hop` None takes both classes, the one of more batches last."""
+        self._records = [
+            r
+            for r in sorted(records, key=lambda r: r.samples if hop is None else 0)
+            if hop in (None, r.hop) and r.samples >= (1 if r.mode in WHOLE_RUNS else BATCHES_MIN)
+        ]
+
+    def find(self, stack: str, mode: str, size_bytes: int = 8, **wanted: object) -> Record | None:
+        """The newest record of a stack that fits; `wanted` are further fields of it."""
+        fitting = (
+            r
+            for r in reversed(self._records)
+            if (r.stack, r.mode, r.size_bytes, r.pairs) == (stack, mode, size_bytes, 1)
+            and all(getattr(r, name) == value for name, value in wanted.items())
+        )
+        return next(fitting, None)
+
+    def peers(self, mode: str) -> list[str]:
+        """Every other stack that has records of a mode."""
+        return sorted({r.stack for r in self._records if r.mode == mode and r.stack not in OURS})
+
+    def stack(self, fits: Callable[[str], bool], mode: str) -> str | None:
+        """A peer by what its name looks like."""
+        return next((stack for stack in self.peers(mode) if fits(stack)), None)
+
+    def sizes(self, stack: str, mode: str) -> list[Record]:
+        """A stack's records of a mode by size, the newest of each."""
+        newest = {r.size_bytes: r for r in self._records if (r.stack, r.mode) == (stack, mode)}
+        return [newest[size] for size in sorted(newest)]
+
+
+MpiMeasure = Callable[[MpiFigures], Measured | None]
+
+
+def is_vader(stack: str) -> bool:
+    return stack.endswith(" vader")
+
+
+def is_intel(stack: str) -> bool:
+    return stack.startswith("impi")
+
+
+def _standing(record: Record) -> float:
+    """What two stacks are compared by: the ratio to the limit where there is one."""
+    return record.value if record.metric in WITHOUT_LIMIT else record.ratio
+
+
+def _against(record: Record, other: Record) -> Measured:
+    """Ours over theirs."""
+    detail = f"{record.show(record.value)} to {other.show(other.value)} ({other.stack})"
+    return Measured(_standing(record) / _standing(other), detail)
+
+
+def _best(peers: Sequence[Record]) -> Record | None:
+    """The best of them, by the metric's own direction."""
+    if not peers:
+        return None
+    pick = min if metric(peers[0].metric).lower_is_better else max
+    return pick(peers, key=_standing)
+
+
+def _to_limit(figures: MpiFigures) -> Measured | None:
+    r = figures.find(MTL, LATENCY)
+    return Measured(r.ratio, f"{r.show(r.value)} to {r.show(r.limit)}") if r else None
+
+
+def _to_best(mode: str, **wanted: object) -> MpiMeasure:
+    """The MTL against the best peer of the run."""
+
+    def measure(figures: MpiFigures) -> Measured | None:
+        ours = figures.find(MTL, mode, 8, **wanted)
+        found = (figures.find(peer, mode, 8, **wanted) for peer in figures.peers(mode))
+        best = _best([r for r in found if r])
+        return _against(ours, best) if ours and best else None
+
+    return measure
+
+
+def _to_peer(
+    ours: str, fits: Callable[[str], bool], mode: str, size_bytes: int = 8, **wanted: object
+) -> MpiMeasure:
+    """One of ours against one peer."""
+
+    def measure(figures: MpiFigures) -> Measured | None:
+        peer = figures.stack(fits, mode)
+        a = figures.find(ours, mode, size_bytes, **wanted)
+        b = figures.find(peer, mode, size_bytes, **wanted) if peer else None
+        return _against(a, b) if a and b else None
+
+    return measure
+
+
+def _times(fits: Callable[[str], bool], size_bytes: int) -> MpiMeasure:
+    """How many times as fast as a peer: the inverse of the latencies."""
+    measure_slower = _to_peer(MTL, fits, LATENCY, size_bytes)
+
+    def measure(figures: MpiFigures) -> Measured | None:
+        slower = measure_slower(figures)
+        return Measured(1 / slower.ratio, slower.detail) if slower else None
+
+    return measure
+
+
+@dataclass(frozen=True)
+class Step:
+    """A size beside half of it."""
+
+    half: Record
+    whole: Record
+
+    @property
+    def ratio(self) -> float:
+        """How the times compare once the 30 ns are taken off; the rule is that
+        t(size) ≤ 1.35 · t(size / 2) + 30 ns."""
+        return (self.whole.value - CLIFF_STEP_NS) / self.half.value
+
+
+def steps(records: Sequence[Record], max_bytes: int = CLIFF_MAX_BYTES) -> list[Step]:
+    """Every size of which half was measured, too."""
+    by_size = {r.size_bytes: r for r in records}
+    return [
+        Step(by_size[size // 2], r)
+        for size, r in sorted(by_size.items())
+        if 2 <= size <= max_bytes and size % 2 == 0 and size // 2 in by_size
+    ]
+
+
+def _cliff(figures: MpiFigures) -> Measured | None:
+    """The steepest step; all sizes must have been measured, or the worst may be missing."""
+    found = steps(figures.sizes(MTL, LATENCY))
+    if not found or len(found) < CLIFF_MAX_BYTES.bit_length() - 1:
+        return None
+    worst = max(found, key=lambda step: step.ratio)
+    half, whole = worst.half, worst.whole
+    return Measured(
+        worst.ratio,
+        f"{whole.show(whole.value)} at {units.size(whole.size_bytes)},"
+        f" {half.show(half.value)} at {units.size(half.size_bytes)}",
+    )
+
+
+def _direct_gups(figures: MpiFigures) -> Measured | None:
+    """RandomAccess over velo.h, against HPCC's over vader, both with two ranks."""
+    ours = figures.find(VELO, "gups", processes=2)
+    peer = figures.stack(is_vader, "hpcc")
+    hpcc = figures.find(peer, "hpcc", processes=2, metric="updates_per_s") if peer else None
+    return _against(ours, hpcc) if ours and hpcc else None
+
+
+def _matching(figures: MpiFigures) -> Measured | None:
+    """The half round trip with many receives posted over that with one."""
+    one = figures.find(MTL, "mpi matching", posted=1)
+    many = figures.find(MTL, "mpi matching", posted=POSTED)
+    if not one or not many:
+        return None
+    return Measured(many.ratio / one.ratio, f"{many.show(many.value)} to {one.show(one.value)}")
+
+
+def _hpcc_gups(ranks: int) -> MpiMeasure:
+    return _to_peer(MTL, is_vader, "hpcc", processes=ranks, metric="updates_per_s")
+
+
+TARGETS = (
+    Target("MPI half round trip, 8 B, MTL / one-line ping-pong", 1.6, True, _to_limit),
+    Target("MPI half round trip, 8 B, MTL / best MPI peer", 0.8, True, _to_best(LATENCY)),
+    Target("MPI message rate, 8 B, one pair / best MPI peer", 1.5, False, _to_best("mpi rate")),
+    Target("No cliff to 16 KiB: (time - 30 ns) / time of half", CLIFF_FACTOR, True, _cliff),
+    Target("64 KiB half round trip / Intel MPI", 1, True,
+           _to_peer(MTL, is_intel, LATENCY, 64 * KIB)),
+    Target("64 KiB half round trip: times as fast as vader", 3, False, _times(is_vader, 64 * KIB)),
+    Target("1 MiB half round trip / Intel MPI", 1, True, _to_peer(MTL, is_intel, LATENCY, MIB)),
+    Target("1 MiB half round trip: times as fast as vader", 3, False, _times(is_vader, MIB)),
+    Target("Half round trip, 8 B, BTL / vader", 1, True, _to_peer(BTL, is_vader, LATENCY)),
+    Target("HPCC RandomAccess, 2 ranks / vader", 1.5, False, _hpcc_gups(2)),
+    Target("HPCC RandomAccess, 4 ranks / vader", 1.5, False, _hpcc_gups(4)),
+    Target("RandomAccess over velo.h, 2 ranks / HPCC over vader", 2.8, False, _direct_gups),
+    Target("Half round trip, 10,000 receives posted / one", 2, True, _matching),
+    Target("8 ranks on 2 cores: HPCC run time / best peer", 1, True,
+           _to_best("hpcc", processes=8, metric="run_time_ns")),
+    Target("8 ranks on 2 cores: allreduce of 8 B / best peer", 1, True,
+           _to_best("mpi allreduce", processes=8)),
+)  # fmt: skip
+# Rows about more ranks than cores.
+MANY_RANKS = {t.what for t in TARGETS if "4 ranks" in t.what or "8 ranks" in t.what}
+
+
+def judge(records: Sequence[Record], hop: str = NEAR) -> list[Outcome]:
+    """Every target with what the records of a class say about it.
+
+    With no figures of that class on both sides those of the other class are taken, and the detail
+    says so, for whole runs are few. Where ranks outnumber cores, which hardly notice how far those
+    are, a figure near may then stand beside one far.
+    """
+    other = FAR if hop == NEAR else NEAR
+    out = []
+    for target in TARGETS:
+        tries: list[tuple[str | None, str]] = [(hop, ""), (other, f", {other}")]
+        if target.what in MANY_RANKS:
+            tries.append((None, ", near and far"))
+        found = ((target.measure(MpiFigures(records, h)), note) for h, note in tries)
+        measured, note = next(((m, note) for m, note in found if m), (None, ""))
+        out.append(Outcome(target, measured and replace(measured, detail=measured.detail + note)))
+    return out
+
+
+def has_records(records: Iterable[Record]) -> bool:
+    """Whether MPI was measured at all."""
+    return any(r.mode.startswith("mpi ") or r.mode in WHOLE_RUNS for r in records)
