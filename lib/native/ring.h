@@ -32,6 +32,9 @@
 #define SLOTS_AHEAD 8u
 /* How far ahead of a long message its lines are asked for. */
 #define TAKE_AHEAD_BYTES 2048u
+/* Messages up to this long have their data asked for by a receiver that polls. The lines of a
+ * longer one would be taken from under its sender, who still writes them. */
+#define FETCH_AHEAD_BYTES 512u
 
 #define SLOT_WORDS (VELO_LINE_BYTES / 8u)
 
@@ -213,6 +216,7 @@ struct ring_rx {
     uint64_t published; /* Credits given back so far. */
     uint64_t data_head; /* Data bytes before this one are consumed. */
     uint64_t data_published;
+    uint64_t data_ahead;   /* Bytes to ask for before the header tells; see ring_rx_fetch_data(). */
     uint64_t last_message; /* The port's message count when this ring last had one. */
     uint64_t drain_start;  /* The same count when it last became draining. */
 };
@@ -228,6 +232,24 @@ struct ring_message {
 hot_inline const uint64_t *ring_rx_slot(const struct ring_rx *rx, uint64_t position)
 {
     return rx->shared->slots + (position & rx->slot_mask) * SLOT_WORDS;
+}
+
+/** A message was found whose data ends here: suppose that the next one is as long. */
+static inline void ring_rx_expect_data(struct ring_rx *rx, uint64_t data_end)
+{
+    uint64_t span = data_end - rx->data_head;
+    if (span > 0)
+        rx->data_ahead = span <= FETCH_AHEAD_BYTES ? span : 0;
+}
+
+/** While polling: ask for the lines that the next message will use beside its slot. They then come
+ *  with the header, rather than one hop after it. */
+hot_inline void ring_rx_fetch_data(const struct ring_rx *rx, uint32_t data_bytes)
+{
+    const char *data = (const char *)(rx->shared->slots + (rx->slot_mask + 1) * SLOT_WORDS) +
+                       (rx->data_head & (data_bytes - 1));
+    for (uint64_t i = 0; i < rx->data_ahead; i += VELO_LINE_BYTES)
+        __builtin_prefetch(data + i);
 }
 
 /** Start, or go on, at a position. */

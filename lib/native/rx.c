@@ -114,6 +114,7 @@ hot_inline int consume(struct velo_port *port, struct ring_rx *rx, uint32_t len_
 /* The same for the message in port->message. */
 static int consume_found(struct velo_port *port, struct ring_rx *rx)
 {
+    ring_rx_expect_data(rx, port->message.data_end);
     rx->data_head = port->message.data_end;
     if (rx->data_head - rx->data_published >= port->shape.data_bytes / 4)
         rx->pause_at = rx->head + 1;
@@ -173,6 +174,7 @@ hot_inline uint64_t spin_current(const struct velo_port *port, const struct ring
     for (int polls = 0; polls < POLLS_PER_CLOCK; polls++) {
         order_pause();
         uint64_t header = order_read_header(slot);
+        ring_rx_fetch_data(rx, port->shape.data_bytes);
         if ((header & RING_CHECK) == expect)
             return header;
         if (unlikely(order_peek_summary(summary)))
@@ -437,7 +439,23 @@ hot_inline int peek(struct velo_port *port, struct velo_msg *msg, int64_t timeou
     return peek_slow(port, msg, timeout_ns);
 }
 
-int velo_peek(struct velo_port *port, struct velo_msg *msg) { return peek(port, msg, NO_WAIT); }
+/* Callers with a loop of their own mostly poll in vain: keep that short. */
+hot_inline bool is_empty(const struct velo_port *port)
+{
+    const struct ring_rx *rx = port->current;
+    if (!is_alone(port, rx))
+        return false;
+    ring_rx_fetch_data(rx, port->shape.data_bytes);
+    return !ring_rx_match(rx, order_read_header(rx->slot)) &&
+           order_peek_summary(&port->shared->summary) == 0;
+}
+
+int velo_peek(struct velo_port *port, struct velo_msg *msg)
+{
+    if (likely(port && msg) && is_empty(port))
+        return VELO_AGAIN;
+    return peek(port, msg, NO_WAIT);
+}
 
 int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
