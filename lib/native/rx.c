@@ -77,6 +77,7 @@ static struct ring_rx *next_message(struct velo_port *port)
                 rx_settle(port, rx);
                 left = port->active_count + 1; /* The set has changed: once round again. */
             } else {
+                ring_rx_fetch_data(rx, port->shape.data_bytes);
                 advance(port);
             }
         }
@@ -439,15 +440,19 @@ hot_inline int peek(struct velo_port *port, struct velo_msg *msg, int64_t timeou
     return peek_slow(port, msg, timeout_ns);
 }
 
-/* Callers with a loop of their own mostly poll in vain: keep that short. */
+/* Callers with a loop of their own mostly poll in vain: keep that short. False: take a real look.
+ */
 hot_inline bool is_empty(const struct velo_port *port)
 {
-    const struct ring_rx *rx = port->current;
-    if (!is_alone(port, rx))
+    if (order_peek_summary(&port->shared->summary) || port->held)
         return false;
-    ring_rx_fetch_data(rx, port->shape.data_bytes);
-    return !ring_rx_match(rx, order_read_header(rx->slot)) &&
-           order_peek_summary(&port->shared->summary) == 0;
+    for (uint32_t i = 0; i < port->active_count; i++) {
+        const struct ring_rx *rx = port->active[i];
+        ring_rx_fetch_data(rx, port->shape.data_bytes);
+        if (rx->mode != RX_POLLED || ring_rx_match(rx, order_read_header(rx->slot)))
+            return false;
+    }
+    return true;
 }
 
 int velo_peek(struct velo_port *port, struct velo_msg *msg)
