@@ -9,7 +9,9 @@ install(
     EXPORT veloTargets
     ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
-install(FILES ${PROJECT_SOURCE_DIR}/include/velo/velo.h ${PROJECT_BINARY_DIR}/include/velo/spec.h
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/velo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
+        FILES_MATCHING PATTERN *.h)
+install(FILES ${PROJECT_BINARY_DIR}/include/velo/spec.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/velo)
 
 set(velo_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/velo)

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# Man pages from the public header and the command's parser; the reference page of the layouts.
+# Man pages from the public headers and the command's parser; the reference page of the layouts.
 
 set(velo_man_dir ${PROJECT_BINARY_DIR}/man)
 set(velo_man_stamp ${PROJECT_BINARY_DIR}/man.stamp)
 set(velo_layout_page ${PROJECT_BINARY_DIR}/docs/reference/layout.md)
+file(GLOB velo_public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/velo/*.h)
+list(TRANSFORM velo_public_headers PREPEND --header= OUTPUT_VARIABLE velo_man_headers)
 file(GLOB velo_tools CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/velo/*.py)
 string(TIMESTAMP velo_man_date "%Y-%m-%d" UTC) # $SOURCE_DATE_EPOCH, if set
 
@@ -13,10 +15,10 @@ add_custom_command(
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${velo_man_dir}
     COMMAND
         ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_SOURCE_DIR}/tools PYTHONDONTWRITEBYTECODE=1
-        ${Python3_EXECUTABLE} -m velo.mangen --header ${PROJECT_SOURCE_DIR}/include/velo/velo.h
-        --command velo.cli -o ${velo_man_dir} --version ${PROJECT_VERSION} --date ${velo_man_date}
+        ${Python3_EXECUTABLE} -m velo.mangen ${velo_man_headers} --command velo.cli
+        -o ${velo_man_dir} --version ${PROJECT_VERSION} --date ${velo_man_date}
     COMMAND ${CMAKE_COMMAND} -E touch ${velo_man_stamp}
-    DEPENDS ${PROJECT_SOURCE_DIR}/include/velo/velo.h ${velo_tools}
+    DEPENDS ${velo_public_headers} ${velo_tools}
     COMMENT "Man pages"
     VERBATIM)
 add_custom_command(

@@ -65,9 +65,11 @@ struct velo_mq_message;
 #define VELO_MQ_IGNORE_RANK (UINT64_C(0xffff) << 32)
 /** Ignore bits for MPI_ANY_TAG: the sign is kept, so negative tags stay apart. */
 #define VELO_MQ_IGNORE_TAG UINT64_C(0x7fffffff)
-/** The parts of match bits. */
+/** The context id in match bits. */
 #define VELO_MQ_CONTEXT(match) ((uint16_t)((match) >> 48))
+/** The source rank in match bits. */
 #define VELO_MQ_RANK(match) ((uint16_t)((match) >> 32))
+/** The tag in match bits. */
 #define VELO_MQ_TAG(match) ((int32_t)(uint32_t)(match))
 
 /** How large messages get across. */
@@ -83,15 +85,15 @@ enum velo_mq_path {
  */
 struct velo_mq_attr {
     /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 32.
-     * VELO_MQ_EAGER_BYTES. */
+     *  $VELO_MQ_EAGER_BYTES. */
     uint32_t eager_bytes;
-    /** From this length on the data is fetched by RMA get. VELO_MQ_GET_BYTES. */
+    /** From this length on the data is fetched by RMA get. $VELO_MQ_GET_BYTES. */
     uint64_t get_bytes;
     /** Bound for messages nobody has asked for yet, headers included. Beyond it only a message that
-     * is probed for is kept, and, up to as much again, those of a peer that is gone.
-     * VELO_MQ_UNEXPECTED_BYTES. */
+     *  is probed for is kept, and, up to as much again, those of a peer that is gone.
+     *  $VELO_MQ_UNEXPECTED_BYTES. */
     uint64_t unexpected_bytes;
-    /** enum velo_mq_path. VELO_MQ_PATH (auto, copy, get). */
+    /** enum velo_mq_path. $VELO_MQ_PATH (auto, copy, get). */
     int path;
 };
 
@@ -99,9 +101,11 @@ struct velo_mq_attr {
 #define VELO_MQ_ATTR_INIT {0, 0, 0, VELO_MQ_PATH_AUTO}
 
 struct velo_mq_request;
-/** Called when a request is done, from inside whichever call found out, which may be the one that
- *  started it. May start and cancel requests, probe, and make progress; must not disconnect or
- * close. */
+/**
+ * Called when a request is done, from inside whichever call found out, which may be the one that
+ * started it. May start and cancel requests, probe, and make progress; must not disconnect or
+ * close.
+ */
 typedef void (*velo_mq_done_fn)(struct velo_mq_request *request);
 
 /** A send or a receive. Set `done` and `user` before it is started; zero-initialise once. */
@@ -116,7 +120,7 @@ struct velo_mq_request {
     size_t len_bytes;   /**< Bytes sent, or received into the buffer; of a receive, so far. */
     size_t total_bytes; /**< Receive: length of the message; above len_bytes it was truncated. */
     /* The library's. */
-    uint64_t private_[16];
+    uint64_t private_[16]; /**< Not to be touched. */
 };
 
 /** What a probe found. */
@@ -152,10 +156,11 @@ struct velo_mq_counters {
  * @param mq    Receives the queues, owned by the caller until velo_mq_close().
  * @retval VELO_OK            Open.
  * @retval VELO_ERR_ARG       An argument is out of range, or an environment variable makes no
- * sense.
+ *                            sense.
  * @retval VELO_ERR_NO_MEMORY Out of memory.
  * @thread Any thread.
  * @path cold
+ * @see velo_mq_close, velo_mq_connect
  */
 VELO_API int velo_mq_open(struct velo_port *port, struct velo_rma *rma,
                           const struct velo_mq_attr *attr, struct velo_mq **mq);
@@ -181,6 +186,7 @@ VELO_API int velo_mq_close(struct velo_mq *mq);
  * @return As velo_connect().
  * @thread One thread at a time per queue.
  * @path cold
+ * @see velo_mq_disconnect, velo_mq_isend
  */
 VELO_API int velo_mq_connect(struct velo_mq *mq, velo_id_t id, int64_t timeout_ns,
                              struct velo_mq_peer **peer);
@@ -211,6 +217,7 @@ VELO_API int velo_mq_disconnect(struct velo_mq_peer *peer);
  * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
  * @thread One thread at a time per queue.
  * @path hot
+ * @see velo_mq_isend
  */
 VELO_API int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
                               uint64_t match);
@@ -231,6 +238,7 @@ VELO_API int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t
  * @retval VELO_ERR_ARG  An argument is NULL or out of range.
  * @thread One thread at a time per queue.
  * @path hot
+ * @see velo_mq_try_send, velo_mq_wait, velo_mq_progress
  */
 VELO_API int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
                            uint64_t match, int flags, struct velo_mq_request *request);
@@ -251,6 +259,7 @@ VELO_API int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t le
  * @retval VELO_ERR_STATE  The queues are being closed; nothing was started.
  * @thread One thread at a time per queue.
  * @path hot
+ * @see velo_mq_wait, velo_mq_progress, velo_mq_cancel
  */
 VELO_API int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
                            void *buf, size_t cap_bytes, struct velo_mq_request *request);
@@ -263,10 +272,12 @@ VELO_API int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match,
  * @param match   As velo_mq_irecv().
  * @param ignore  As velo_mq_irecv().
  * @param info    Receives what it is; may be NULL.
- * @retval VELO_OK     There is.
- * @retval VELO_AGAIN  There is none.
+ * @retval VELO_OK       There is.
+ * @retval VELO_AGAIN    There is none.
+ * @retval VELO_ERR_ARG  mq is NULL.
  * @thread One thread at a time per queue.
  * @path hot
+ * @see velo_mq_mprobe
  */
 VELO_API int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
                            struct velo_mq_info *info);
@@ -280,10 +291,12 @@ VELO_API int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match,
  * @param ignore   As velo_mq_irecv().
  * @param message  Receives it, owned by the caller until velo_mq_mrecv().
  * @param info     Receives what it is; may be NULL.
- * @retval VELO_OK     There was one.
- * @retval VELO_AGAIN  There is none.
+ * @retval VELO_OK       There was one.
+ * @retval VELO_AGAIN    There is none.
+ * @retval VELO_ERR_ARG  mq or message is NULL.
  * @thread One thread at a time per queue.
  * @path hot
+ * @see velo_mq_probe, velo_mq_mrecv
  */
 VELO_API int velo_mq_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
                             struct velo_mq_message **message, struct velo_mq_info *info);
@@ -300,6 +313,7 @@ VELO_API int velo_mq_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match
  * @retval VELO_ERR_ARG  An argument is NULL.
  * @thread One thread at a time per queue.
  * @path hot
+ * @see velo_mq_mprobe
  */
 VELO_API int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, void *buf,
                            size_t cap_bytes, struct velo_mq_request *request);
@@ -311,9 +325,11 @@ VELO_API int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, 
  * @param request  A receive.
  * @retval VELO_OK         Cancelled: it will take no message; its status is VELO_ERR_STATE, `done`
  *                         is not called.
+ * @retval VELO_ERR_ARG    An argument is NULL.
  * @retval VELO_ERR_STATE  Too late, or not a receive: it ends as it would have.
  * @thread One thread at a time per queue.
  * @path cold
+ * @see velo_mq_irecv
  */
 VELO_API int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request);
 
@@ -321,9 +337,11 @@ VELO_API int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request)
  * Take in what has come and send what is waiting, without blocking.
  *
  * @param mq  The queues.
- * @return Events handled, 0 or more.
+ * @return The number of events handled.
+ * @retval VELO_OK  None (0). There is no failure.
  * @thread One thread at a time per queue.
  * @path hot
+ * @see velo_mq_wait, velo_mq_idle
  */
 VELO_API int velo_mq_progress(struct velo_mq *mq);
 
@@ -333,9 +351,19 @@ VELO_API int velo_mq_progress(struct velo_mq *mq);
  * @param mq          The queues.
  * @param request     A started request.
  * @param timeout_ns  Longest wait; 0 looks once, VELO_FOREVER waits without limit.
- * @return The request's status; VELO_TIMEOUT if it is still under way.
+ * @return The request's status, or VELO_TIMEOUT.
+ * @retval VELO_OK              Done.
+ * @retval VELO_TIMEOUT         Still under way.
+ * @retval VELO_ERR_ARG         mq or request is NULL, or timeout_ns is below -1.
+ * @retval VELO_ERR_STATE       It was cancelled, or the queues were closed.
+ * @retval VELO_ERR_TOO_BIG     The message was longer than the buffer, which it fills.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port, or was given up.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_NO_MEMORY   Out of memory, here or at the peer.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
  * @thread One thread at a time per queue.
  * @path hot
+ * @see velo_mq_progress, velo_mq_idle
  */
 VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, int64_t timeout_ns);
 
@@ -345,11 +373,13 @@ VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, i
  * for microseconds only.
  *
  * @param mq          The queues.
- * @param timeout_ns  Longest sleep.
+ * @param timeout_ns  Longest sleep; 0 looks once, VELO_FOREVER sleeps without limit.
  * @retval VELO_OK       Something was done, or is left to do: look at your requests, call progress.
  * @retval VELO_TIMEOUT  Nothing has.
+ * @retval VELO_ERR_ARG  mq is NULL, or timeout_ns is below -1.
  * @thread One thread at a time per queue.
  * @path cold
+ * @see velo_mq_progress, velo_mq_wait
  */
 VELO_API int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns);
 

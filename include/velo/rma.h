@@ -5,10 +5,9 @@
  *
  * A port **registers** memory for its peers and hands them the **key**. A peer then reads, writes
  * or updates that memory without its owner's program taking part, and whoever asked for it is told
- * by a
- * **notification**: at the requester when its operation is done, at the responder when its memory
- * was read, at the completer when its memory was written. Each port has one notification queue, for
- * all three.
+ * by a **notification**: at the requester when its operation is done, at the responder when its
+ * memory was read, at the completer when its memory was written. Each port has one notification
+ * queue, for all three.
  *
  * Memory from velo_mem_alloc() is mapped by the peers and reached with loads and stores. Other
  * memory is reached with cross-memory attach. Where the kernel forbids that, and for atomic updates
@@ -16,8 +15,8 @@
  * (velo_rma_progress(), velo_notification_poll(), or any wait on the same velo_rma).
  *
  * Cross-memory attach is tried when a peer is connected, and left alone between ports opened to a
- * group. VELO_RMA_ATTACH=0 in the environment forbids it; otherwise a unit permits it to every
- * process of its user, where the kernel lets it (Yama, PR_SET_PTRACER).
+ * group. $VELO_RMA_ATTACH set to 0 forbids it; otherwise a unit permits it to every process of its
+ * user, where the kernel lets it (Yama, PR_SET_PTRACER).
  *
  * Promises:
  *  - an operation outside a registration, or without the right, is refused, counted, reported to
@@ -74,7 +73,7 @@ enum velo_right {
 /** Who is to be told when an operation is done. Flags; one that an operation does not have is
  *  VELO_ERR_ARG. */
 enum velo_notify {
-    VELO_NOTIFY_NONE = 0,
+    VELO_NOTIFY_NONE = 0,      /**< Nobody. */
     VELO_NOTIFY_REQUESTER = 1, /**< Us: the operation is done. */
     VELO_NOTIFY_RESPONDER = 2, /**< The peer, of a get or an update: its memory was read. */
     VELO_NOTIFY_COMPLETER = 4, /**< The peer, of a put: its memory was written. */
@@ -82,20 +81,19 @@ enum velo_notify {
 
 /** The class of a notification. */
 enum velo_notification_class {
-    VELO_CLASS_REQUESTER = 1,
-    VELO_CLASS_RESPONDER = 2,
-    VELO_CLASS_COMPLETER = 4,
-    VELO_CLASS_ERROR = 8, /**< To the requester: the operation failed; it came with or without
-                             asking for a notification. */
+    VELO_CLASS_REQUESTER = 1, /**< To the requester: its operation is done. */
+    VELO_CLASS_RESPONDER = 2, /**< To the responder: its memory was read. */
+    VELO_CLASS_COMPLETER = 4, /**< To the completer: its memory was written. */
+    VELO_CLASS_ERROR = 8,     /**< To the requester: its operation failed. Comes unasked too. */
 };
 
 /** The operation that a notification speaks of. */
 enum velo_rma_op {
-    VELO_OP_PUT = 1,
-    VELO_OP_GET = 2,
-    VELO_OP_PUT_IMMEDIATE = 3,
-    VELO_OP_FETCH_COMPARE_ADD = 4,
-    VELO_OP_NOTIFY = 5,
+    VELO_OP_PUT = 1,               /**< velo_put(), velo_put_strided(), velo_put_list(). */
+    VELO_OP_GET = 2,               /**< velo_get(), velo_get_strided(), velo_get_list(). */
+    VELO_OP_PUT_IMMEDIATE = 3,     /**< velo_put_immediate(). */
+    VELO_OP_FETCH_COMPARE_ADD = 4, /**< velo_fetch_compare_add(). */
+    VELO_OP_NOTIFY = 5,            /**< velo_notify(). */
 };
 
 /** One notification. */
@@ -133,12 +131,12 @@ struct velo_piece {
     uint64_t len_bytes; /**< Length. */
 };
 
-/** A block pattern: count blocks of block_bytes, the starts of two stride_bytes apart. */
+/** A block pattern: count blocks of block_bytes, each side with a stride of its own. */
 struct velo_stride {
-    uint64_t block_bytes;
-    uint64_t count;
-    uint64_t local_stride_bytes;
-    uint64_t remote_stride_bytes;
+    uint64_t block_bytes;         /**< Length of one block. */
+    uint64_t count;               /**< Number of blocks. */
+    uint64_t local_stride_bytes;  /**< From the start of one block to the next in local memory. */
+    uint64_t remote_stride_bytes; /**< The same in the remote registration. */
 };
 
 /**
@@ -176,10 +174,15 @@ VELO_API int velo_rma_close(struct velo_rma *rma);
  * @param rma         The unit.
  * @param id          The peer's port, in the same domain; may be our own.
  * @param timeout_ns  How long to wait for it to open its unit; 0 tries once, VELO_FOREVER waits.
- * @param peer        Receives the peer, owned by the caller until velo_rma_disconnect().
+ * @param peer        Receives the peer, owned by the caller until velo_rma_disconnect() or
+ *                    velo_rma_close().
  * @return As velo_connect().
+ * @retval VELO_ERR_NO_PEER  No such port was open, with an RMA unit, in the time given.
+ * @retval VELO_ERR_FULL     The peer's connection table is full, or this unit has VELO_CONNS_MAX
+ *                           peers.
  * @thread One thread at a time per unit.
  * @path cold
+ * @see velo_rma_disconnect, velo_put, velo_get
  */
 VELO_API int velo_rma_connect(struct velo_rma *rma, velo_id_t id, int64_t timeout_ns,
                               struct velo_rma_peer **peer);
@@ -191,6 +194,7 @@ VELO_API int velo_rma_connect(struct velo_rma *rma, velo_id_t id, int64_t timeou
  * @retval VELO_OK  Done.
  * @thread One thread at a time per unit.
  * @path cold
+ * @see velo_rma_connect
  */
 VELO_API int velo_rma_disconnect(struct velo_rma_peer *peer);
 
@@ -206,14 +210,15 @@ VELO_API int velo_rma_disconnect(struct velo_rma_peer *peer);
  * @param rights     enum velo_right, or-ed.
  * @param peer       The one peer that may use it, or VELO_PEER_ANY.
  * @param mem        Receives the registration, owned by the caller until velo_mem_deregister().
- * @retval VELO_OK        Registered.
- * @retval VELO_ERR_ARG   An argument is NULL or out of range.
- * @retval VELO_ERR_FULL  VELO_MEMS_MAX are registered already.
- * @retval VELO_ERR_NO_SPACE The shared-memory file system has no room for a larger table.
- * @retval VELO_ERR_SYSTEM   Another system call failed.
+ * @retval VELO_OK            Registered.
+ * @retval VELO_ERR_ARG       An argument is NULL or out of range.
+ * @retval VELO_ERR_FULL      VELO_MEMS_MAX are registered already.
+ * @retval VELO_ERR_NO_SPACE  The shared-memory file system has no room for a larger table.
+ * @retval VELO_ERR_SYSTEM    Another system call failed.
  * @thread One thread at a time per unit.
  * @path hot
  * @source EXTOLL, high message rates, section IV (registration)
+ * @see velo_mem_alloc, velo_mem_key, velo_mem_deregister
  */
 VELO_API int velo_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, int rights,
                                velo_id_t peer, struct velo_mem **mem);
@@ -235,6 +240,7 @@ VELO_API int velo_mem_register(struct velo_rma *rma, void *addr, size_t len_byte
  * @retval VELO_ERR_SYSTEM    Another system call failed.
  * @thread One thread at a time per unit.
  * @path cold
+ * @see velo_mem_register, velo_mem_addr, velo_mem_deregister
  */
 VELO_API int velo_mem_alloc(struct velo_rma *rma, size_t len_bytes, int rights, velo_id_t peer,
                             struct velo_mem **mem);
@@ -284,19 +290,22 @@ VELO_API void *velo_mem_addr(const struct velo_mem *mem);
  * @retval VELO_OK              Under way, or done.
  * @retval VELO_AGAIN           No room; poll notifications, then try again.
  * @retval VELO_ERR_ARG         An argument is NULL or out of range.
+ * @retval VELO_ERR_FULL        The peer cannot connect back to us to answer.
  * @retval VELO_ERR_ACCESS      Refused at once: no such registration, outside it, or no right.
  * @retval VELO_ERR_PEER_CLOSED The peer closed its unit.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
  * @retval VELO_ERR_SYSTEM      A system call failed.
  * @thread One thread at a time per unit.
  * @path hot
  * @source EXTOLL, high message rates, section III (RMA)
+ * @see velo_get, velo_put_immediate, velo_put_strided, velo_put_list, velo_rma_flush
  */
 VELO_API int velo_put(struct velo_rma_peer *peer, const void *local, size_t len_bytes,
                       velo_key_t key, uint64_t offset, int notify, uint64_t cookie);
 
 /**
- * Read a peer's memory. Errors as velo_put().
+ * Read a peer's memory.
  *
  * @param peer       The peer.
  * @param local      Destination; filled in when the requester is notified, or by velo_rma_flush().
@@ -309,6 +318,7 @@ VELO_API int velo_put(struct velo_rma_peer *peer, const void *local, size_t len_
  * @thread One thread at a time per unit.
  * @path hot
  * @source EXTOLL, high message rates, section III (RMA)
+ * @see velo_get_strided, velo_get_list, velo_rma_flush
  */
 VELO_API int velo_get(struct velo_rma_peer *peer, void *local, size_t len_bytes, velo_key_t key,
                       uint64_t offset, int notify, uint64_t cookie);
@@ -369,21 +379,86 @@ VELO_API int velo_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old, v
                                     uint64_t offset, uint64_t compare, uint64_t add, int flags,
                                     int notify, uint64_t cookie);
 
-/** Put blocks. One operation, one notification; see velo_put(). @source DIMMnet-2, strided access
+/**
+ * Write blocks to a peer's memory: one operation, one notification.
+ *
+ * @param peer    The peer.
+ * @param local   First byte of the first block; not to be changed before the requester is notified
+ *                or velo_rma_flush().
+ * @param key     The peer's registration.
+ * @param offset  First byte of the first block in it.
+ * @param stride  The pattern; not kept.
+ * @param notify  enum velo_notify, or-ed.
+ * @param cookie  Given to each side that is notified.
+ * @return As velo_put().
+ * @thread One thread at a time per unit.
+ * @path hot
+ * @source DIMMnet-2, strided access
+ * @see velo_put, velo_get_strided, velo_put_list
  */
 VELO_API int velo_put_strided(struct velo_rma_peer *peer, const void *local, velo_key_t key,
                               uint64_t offset, const struct velo_stride *stride, int notify,
                               uint64_t cookie);
-/** Get blocks. One operation, one notification; see velo_get(). @source DIMMnet-2, strided access
+
+/**
+ * Read blocks of a peer's memory: one operation, one notification.
+ *
+ * @param peer    The peer.
+ * @param local   First byte of the first block; filled in when the requester is notified, or by
+ *                velo_rma_flush().
+ * @param key     The peer's registration.
+ * @param offset  First byte of the first block in it.
+ * @param stride  The pattern; not kept.
+ * @param notify  enum velo_notify, or-ed.
+ * @param cookie  Given to each side that is notified.
+ * @return As velo_put().
+ * @thread One thread at a time per unit.
+ * @path hot
+ * @source DIMMnet-2, strided access
+ * @see velo_get, velo_put_strided, velo_get_list
  */
 VELO_API int velo_get_strided(struct velo_rma_peer *peer, void *local, velo_key_t key,
                               uint64_t offset, const struct velo_stride *stride, int notify,
                               uint64_t cookie);
-/** Put pieces. One operation, one notification; see velo_put(). @source DIMMnet-2, list access */
+
+/**
+ * Write a list of pieces to a peer's memory: one operation, one notification.
+ *
+ * The local memory is not to be changed before the requester is notified or velo_rma_flush().
+ *
+ * @param peer    The peer.
+ * @param key     The peer's registration.
+ * @param pieces  The list; see struct velo_piece.
+ * @param count   Pieces in it; 0 is allowed.
+ * @param notify  enum velo_notify, or-ed.
+ * @param cookie  Given to each side that is notified.
+ * @return As velo_put().
+ * @thread One thread at a time per unit.
+ * @path hot
+ * @source DIMMnet-2, list access
+ * @see velo_put, velo_get_list, velo_put_strided
+ */
 VELO_API int velo_put_list(struct velo_rma_peer *peer, velo_key_t key,
                            const struct velo_piece *pieces, size_t count, int notify,
                            uint64_t cookie);
-/** Get pieces. One operation, one notification; see velo_get(). @source DIMMnet-2, list access */
+
+/**
+ * Read a list of pieces of a peer's memory: one operation, one notification.
+ *
+ * The local memory is filled in when the requester is notified, or by velo_rma_flush().
+ *
+ * @param peer    The peer.
+ * @param key     The peer's registration.
+ * @param pieces  The list; see struct velo_piece.
+ * @param count   Pieces in it; 0 is allowed.
+ * @param notify  enum velo_notify, or-ed.
+ * @param cookie  Given to each side that is notified.
+ * @return As velo_put().
+ * @thread One thread at a time per unit.
+ * @path hot
+ * @source DIMMnet-2, list access
+ * @see velo_get, velo_put_list, velo_get_strided
+ */
 VELO_API int velo_get_list(struct velo_rma_peer *peer, velo_key_t key,
                            const struct velo_piece *pieces, size_t count, int notify,
                            uint64_t cookie);
@@ -392,9 +467,11 @@ VELO_API int velo_get_list(struct velo_rma_peer *peer, velo_key_t key,
  * Operations on this peer that are posted from here on take effect after those posted before.
  *
  * @param peer  The peer.
- * @retval VELO_OK  Ordered; waits for nothing itself.
+ * @retval VELO_OK       Ordered; waits for nothing itself.
+ * @retval VELO_ERR_ARG  peer is NULL.
  * @thread One thread at a time per unit.
  * @path hot
+ * @see velo_rma_flush
  */
 VELO_API int velo_rma_fence(struct velo_rma_peer *peer);
 
@@ -407,12 +484,16 @@ VELO_API int velo_rma_fence(struct velo_rma_peer *peer);
  * @retval VELO_OK              All done; operations that failed have left error notifications.
  * @retval VELO_TIMEOUT         Some are still under way.
  * @retval VELO_AGAIN           Some are still under way, and our notification queue is full and
- * pushes peers back; poll it, then flush again. Waiting on could be for ever: two units might wait
- * for each other.
+ *                              pushes peers back; poll it, then flush again. Waiting on could be
+ *                              for ever: two units might wait for each other.
+ * @retval VELO_ERR_ARG         peer is NULL, or timeout_ns is below -1.
+ * @retval VELO_ERR_FULL        The peer cannot connect back to us to answer.
  * @retval VELO_ERR_PEER_CLOSED The peer closed its unit.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
  * @thread One thread at a time per unit.
  * @path hot
+ * @see velo_rma_fence, velo_notification_poll
  */
 VELO_API int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns);
 
@@ -420,9 +501,11 @@ VELO_API int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns);
  * Carry out what peers asked for, and take in what they answered.
  *
  * @param rma  The unit.
- * @return Operations carried out or completed, 0 or more.
+ * @return The number of operations carried out or completed.
+ * @retval VELO_OK  None (0). There is no failure.
  * @thread One thread at a time per unit.
  * @path hot
+ * @see velo_notification_poll
  */
 VELO_API int velo_rma_progress(struct velo_rma *rma);
 
@@ -436,6 +519,7 @@ VELO_API int velo_rma_progress(struct velo_rma *rma);
  * @retval VELO_ERR_ARG  An argument is NULL.
  * @thread One thread at a time per unit.
  * @path hot
+ * @see velo_notification_wait
  */
 VELO_API int velo_notification_poll(struct velo_rma *rma, struct velo_notification *notification);
 
@@ -450,6 +534,7 @@ VELO_API int velo_notification_poll(struct velo_rma *rma, struct velo_notificati
  * @retval VELO_ERR_ARG  An argument is NULL or out of range.
  * @thread One thread at a time per unit.
  * @path hot
+ * @see velo_notification_poll
  */
 VELO_API int velo_notification_wait(struct velo_rma *rma, struct velo_notification *notification,
                                     int64_t timeout_ns);

@@ -69,10 +69,53 @@ VELO_API const char *small_name(void);
 """
 
 
-def read(tmp_path: Path, text: str) -> headerdoc.Header:
-    path = tmp_path / "small.h"
-    path.write_text(text, encoding="utf-8")
-    return headerdoc.read(path, "small.h")
+MORE = """\
+/**
+ * @file more.h
+ * @brief More of it.
+ *
+ * Off where $VELO_MORE is 0.
+ */
+
+/** Called when it is done. */
+typedef void (*more_done_fn)(struct small *it);
+
+/** What to do. */
+struct more {
+    /* The caller's. */
+    more_done_fn done; /**< Told. */
+};
+
+/**
+ * Make it smaller.
+ *
+ * @param it  What to shrink.
+ * @return As small_shrink().
+ * @retval VELO_ERR_ARG  it is NULL.
+ * @thread Any.
+ * @path hot
+ * @see small_name
+ */
+VELO_API int more_shrink(struct small *it);
+"""
+
+
+def write(tmp_path: Path, small: str, more: str = MORE) -> list[Path]:
+    folder = tmp_path / "small"
+    folder.mkdir()
+    paths = [folder / "more.h", folder / "small.h"]
+    for path, text in zip(paths, (more, small), strict=True):
+        path.write_text(text, encoding="utf-8")
+    return paths
+
+
+def read(tmp_path: Path, text: str, more: str = MORE) -> headerdoc.Header:
+    """The small header, read together with the other one."""
+    return headerdoc.read(write(tmp_path, text, more))[1]
+
+
+def read_both(tmp_path: Path) -> list[headerdoc.Header]:
+    return headerdoc.read(write(tmp_path, SMALL))
 
 
 def rendered(tmp_path: Path, page: str) -> str:
@@ -88,35 +131,65 @@ def rendered(tmp_path: Path, page: str) -> str:
 
 def test_a_page_says_what_the_comment_says(tmp_path: Path):
     header = read(tmp_path, SMALL)
-    page = rendered(tmp_path, mangen.function_page(header, header.functions[0], EDITION))
+    page = rendered(tmp_path, mangen.function_page([header], header, header.functions[0], EDITION))
     shown = " ".join(page.split())
     for expected in (
         "NAME small_shrink - make it small LIBRARY",
-        "#include <small.h> int small_shrink(struct small *it, int size_px); DESCRIPTION",
+        "#include <small/small.h> int small_shrink(struct small *it, int size_px); DESCRIPTION",
         "Make it small. It gets smaller. Read $VELO_SMALL first: • one thing; • another. PARA",
         "it What to shrink. size_px How small, up to a limit. RETURN",
         "VELO_OK Smaller. On failure, one of the negative values under ERRORS. ERRORS",
         "VELO_ERR_ARG size_px is negative. THREADS Any. COST Hot",
-        "SOURCE A paper, section 3 SEE ALSO small_name(3), velo(7) velo 1.2.3 2001-02-03",
+        "SOURCE A paper, section 3 SEE ALSO small_name(3), small(7) velo 1.2.3 2001-02-03",
     ):
         assert expected in shown
 
 
 def test_a_call_without_statuses_says_what_it_returns(tmp_path: Path):
     header = read(tmp_path, SMALL)
-    page = rendered(tmp_path, mangen.function_page(header, header.functions[1], EDITION))
+    page = rendered(tmp_path, mangen.function_page([header], header, header.functions[1], EDITION))
     shown = " ".join(page.split())
     assert "const char *small_name(void);" in shown
     assert "RETURN VALUE The name. THREADS" in shown
     assert "ERRORS" not in shown and "PARAMETERS" not in shown
 
 
-def test_the_overview_has_types_constants_and_variables(tmp_path: Path):
-    shown = " ".join(
-        rendered(tmp_path, mangen.overview_page(read(tmp_path, SMALL), EDITION)).split()
+def test_a_call_that_returns_as_another_shows_the_statuses_of_both(tmp_path: Path):
+    headers = read_both(tmp_path)
+    function = headers[0].functions[0]
+    page = rendered(tmp_path, mangen.function_page(headers, headers[0], function, EDITION))
+    shown = " ".join(page.split())
+    for expected in (
+        "RETURN VALUE As small_shrink(). VELO_OK Smaller. On failure",
+        "ERRORS VELO_ERR_ARG it is NULL. THREADS",
+        "SEE ALSO small_name(3), small_shrink(3), small-more(7)",
+    ):
+        assert expected in shown
+    assert "size_px is negative" not in shown
+
+
+def test_the_overview_of_each_header_names_the_others(tmp_path: Path):
+    headers = read_both(tmp_path)
+    more, small = (
+        " ".join(rendered(tmp_path, mangen.overview_page(headers, header, EDITION)).split())
+        for header in headers
     )
     for expected in (
-        "NAME velo - a small API",
+        "NAME small-more - more of it SYNOPSIS #include <small/more.h>",
+        "more_done_fn Called when it is done.",
+        "struct more What to do. more_done_fn done Told.",
+        "VELO_MORE See DESCRIPTION.",
+        "SEE ALSO velo(1), small(7) velo 1.2.3",
+    ):
+        assert expected in more
+    assert "SEE ALSO velo(1), small-more(7) velo 1.2.3" in small
+
+
+def test_the_overview_has_types_constants_and_variables(tmp_path: Path):
+    header = read(tmp_path, SMALL)
+    shown = " ".join(rendered(tmp_path, mangen.overview_page([header], header, EDITION)).split())
+    for expected in (
+        "NAME small - a small API",
         "VELO_ERR_ARG = -3 Bad argument.",
         "int width_px Width. int height_px Height.",
         "SMALL_MAX = 4 Most of them.",
@@ -125,8 +198,8 @@ def test_the_overview_has_types_constants_and_variables(tmp_path: Path):
         assert expected in shown
 
 
-def line_of(text: str) -> int:
-    return SMALL[: SMALL.index(text)].count("\n") + 1
+def line_of(text: str, source: str = SMALL) -> int:
+    return source[: source.index(text)].count("\n") + 1
 
 
 @pytest.mark.parametrize(
@@ -172,6 +245,30 @@ def test_an_incomplete_header_is_refused(tmp_path: Path, old, new, line, message
         read(tmp_path, text)
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "line", "message"),
+    [
+        (
+            "As small_shrink().\n * @retval VELO_ERR_ARG  it is NULL.",
+            "A number.",
+            "/**\n * Make",
+            "name every status",
+        ),
+        ("As small_shrink", "As small_grow", "* @return", "small_grow.*: there is no such call"),
+        ("As small_shrink", "As small_name", "* @return", "small_name.*: name a call that has all"),
+        ("As small_shrink", "As more_shrink", "* @return", "more_shrink.*: name a call that has"),
+        ("VELO_ERR_ARG ", "VELO_ERR_ODD ", "* @retval", "VELO_ERR_ODD is not in enum"),
+        ("@see small_name", "@see small_nam", "* @see", "small_nam: there is no such call"),
+        ("done; /**< Told. */", "done;", "    more_done_fn", "document done"),
+    ],
+)
+def test_what_one_header_says_is_checked_against_the_others(tmp_path, old, new, line, message):
+    assert MORE.count(old) == 1, old
+    place = rf"more\.h:{line_of(line, MORE)}: "
+    with pytest.raises(headerdoc.DocError, match=rf"{place}.*{message}"):
+        read(tmp_path, SMALL, MORE.replace(old, new))
+
+
 def test_the_program_reports_the_place_of_a_mistake(tmp_path: Path, capsys):
     path = tmp_path / "small.h"
     path.write_text(SMALL.replace("@path hot", "@path warm"), encoding="utf-8")
@@ -181,13 +278,23 @@ def test_the_program_reports_the_place_of_a_mistake(tmp_path: Path, capsys):
     assert not (tmp_path / "man").exists()
 
 
-def test_the_public_header_gives_a_page_for_every_call(tmp_path: Path):
-    header = ROOT / "include" / "velo" / "velo.h"
+def test_the_public_headers_give_a_page_for_every_call(tmp_path: Path):
     arguments = ["--version", "1", "--date", "2001-02-03", "-o", str(tmp_path)]
-    assert mangen.main(["--header", str(header), *arguments]) == 0
-    calls = set(re.findall(r"^VELO_API[^;(]*?(\w+)\(", header.read_text(), re.MULTILINE))
-    assert len(calls) > 10
-    assert {path.stem for path in (tmp_path / "man3").iterdir()} == calls
+    headers = sorted((ROOT / "include" / "velo").glob("*.h"))
+    assert mangen.main([*(f"--header={header}" for header in headers), *arguments]) == 0
+    pages = {path.stem for path in (tmp_path / "man3").iterdir()}
+    calls: set[str] = set()
+    for header in headers:
+        found = re.findall(r"^VELO_API[^;(]*?(\w+)\(", header.read_text(), re.MULTILINE)
+        assert len(found) > 10, header
+        calls |= set(found)
+    assert pages == calls
+    overviews = {path.stem: path.read_text() for path in (tmp_path / "man7").iterdir()}
+    assert set(overviews) == {"velo", "velo-rma", "velo-mq"}
+    # Every page that a page refers to is there.
+    texts = [path.read_text() for path in tmp_path.glob("man[37]/*")]
+    named = {name for text in texts for name in re.findall(r"\\fB([\w\\-]+)\\fP\([37]\)", text)}
+    assert {name.replace("\\-", "-") for name in named} <= calls | set(overviews)
 
 
 def test_the_command_page_has_every_command_and_option(tmp_path: Path):

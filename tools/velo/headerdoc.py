@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Read the documentation comments of a public C header, and refuse an incomplete one.
+"""Read the documentation comments of the public C headers, and refuse an incomplete one.
 
 It understands the subset of C that velo's headers use: functions marked VELO_API, enums, structs of
-plain members, and constants. What it cannot read it refuses, with the file and the line.
+plain members, typedefs, and constants. What it cannot read it refuses, with the file and the line.
+
+A call that returns a status names each with @retval. "@return As velo_put()." takes over the
+@retval lines of velo_put(); a @retval of its own replaces the one of the same name.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -77,10 +80,16 @@ class Function:
         """The first sentence."""
         return re.split(r"(?<=\.)\s", self.comment.text, maxsplit=1)[0]
 
+    @property
+    def model(self) -> str:
+        """The call whose statuses it returns too, as '@return As velo_put().' says; or empty."""
+        model = re.match(r"As (\w+)\(\)", self.comment.one("return"))
+        return model[1] if model else ""
+
 
 @dataclass(frozen=True)
 class Type:
-    """An enum or a struct; an opaque struct has no members."""
+    """An enum, a struct or a typedef; an opaque struct has no members."""
 
     kind: str
     name: str
@@ -92,11 +101,22 @@ class Type:
 class Header:
     """Everything that a header documents."""
 
-    include: str
+    path: Path
     comment: Comment
     functions: list[Function] = field(default_factory=list)
     types: list[Type] = field(default_factory=list)
     constants: list[Member] = field(default_factory=list)
+
+    @property
+    def include(self) -> str:
+        """How a program includes it."""
+        return f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def page(self) -> str:
+        """Its page in section 7: velo of velo/velo.h, velo-rma of velo/rma.h."""
+        folder, stem = self.path.parent.name, self.path.stem
+        return folder if stem == folder else f"{folder}-{stem}"
 
 
 class _Reader:
@@ -163,43 +183,68 @@ def _function(reader: _Reader, match: re.Match[str], comment: Comment) -> Functi
     return Function(name, returns, tuple(parameters), comment)
 
 
-def _check_function(reader: _Reader, function: Function, statuses: set[str]) -> None:
-    comment = function.comment
+class _Checker:
+    """What must hold for a call, given what all the headers together declare."""
 
-    def require(condition: bool, message: str, line: int = comment.line) -> None:
-        if not condition:
-            raise reader.error(line, f"{function.name}: {message}")
+    def __init__(self, headers: Sequence[Header]) -> None:
+        self.functions = {f.name: f for header in headers for f in header.functions}
+        self.statuses = {
+            member.name
+            for header in headers
+            for kind in header.types
+            if kind.name == STATUS_ENUM
+            for member in kind.members
+        }
 
-    require(bool(comment.text), "the comment has no first sentence")
-    documented = [tag.name for tag in comment.all("param")]
-    declared = [name for _, name in function.parameters]
-    for name in declared:
-        require(name in documented, f"document the parameter with '@param {name} ...'")
-    for tag in comment.all("param"):
-        require(tag.name in declared, f"there is no parameter '{tag.name}'", tag.line)
-    require(documented == declared, "@param lines must follow the order of the parameters")
-    for tag in comment.all("retval"):
-        require(tag.name in statuses, f"{tag.name} is not in enum {STATUS_ENUM}", tag.line)
-    if function.returns == "int":
-        require(bool(comment.all("retval")), "name every status that it returns with @retval")
-    elif function.returns != "void":
-        require(bool(comment.one("return")), "say what it returns with @return")
-    require(bool(comment.one("thread")), "say which threads may call it with @thread")
-    require(comment.one("path") in ("hot", "cold"), "add '@path hot' or '@path cold'")
+    def check(self, path: Path, function: Function) -> None:
+        comment = function.comment
 
+        def require(condition: bool, message: str, line: int = comment.line) -> None:
+            if not condition:
+                raise DocError(f"{path}:{line}: {function.name}: {message}")
 
-def _check_references(reader: _Reader, header: Header) -> None:
-    known = {function.name for function in header.functions}
-    for function in header.functions:
-        for tag in function.comment.all("see"):
+        require(bool(comment.text), "the comment has no first sentence")
+        documented = [tag.name for tag in comment.all("param")]
+        declared = [name for _, name in function.parameters]
+        for name in declared:
+            require(name in documented, f"document the parameter with '@param {name} ...'")
+        for tag in comment.all("param"):
+            require(tag.name in declared, f"there is no parameter '{tag.name}'", tag.line)
+        require(documented == declared, "@param lines must follow the order of the parameters")
+        for tag in comment.all("retval"):
+            require(tag.name in self.statuses, f"{tag.name} is not in enum {STATUS_ENUM}", tag.line)
+        for tag in comment.all("see"):
             for name in re.split(r",\s*", tag.text):
-                if name not in known:
-                    raise reader.error(tag.line, f"@see {name}: there is no such call")
+                require(name in self.functions, f"@see {name}: there is no such call", tag.line)
+        if function.model:
+            line = comment.all("return")[0].line
+            model = self.functions.get(function.model)
+            require(model is not None, f"As {function.model}(): there is no such call", line)
+            require(
+                model is not None and not model.model and bool(model.comment.all("retval")),
+                f"As {function.model}(): name a call that has all its @retval lines itself",
+                line,
+            )
+        elif function.returns == "int":
+            require(
+                bool(comment.all("retval")),
+                "name every status that it returns with @retval, or write '@return As call().'",
+            )
+        elif function.returns != "void":
+            require(bool(comment.one("return")), "say what it returns with @return")
+        require(bool(comment.one("thread")), "say which threads may call it with @thread")
+        require(comment.one("path") in ("hot", "cold"), "add '@path hot' or '@path cold'")
+
+
+def _blank(match: re.Match[str]) -> str:
+    """As much white space, so that every line keeps its number."""
+    return re.sub(r"\S", " ", match[0])
 
 
 def _members(reader: _Reader, body: str, offset: int, end: str) -> Iterator[Member]:
     """The documented members of an enum or a struct; `end` is what closes each of them."""
     before, position = "", 0
+    body = re.sub(r"/\*(?!\*).*?\*/", _blank, body, flags=re.DOTALL)  # Remarks are not for pages.
     token = re.compile(rf"/\*\*(<?)(.*?)\*/|([^{end}/]+){end}\s*(?:/\*\*<(.*?)\*/)?", re.DOTALL)
     for match in token.finditer(body):
         between = body[position : match.start()].strip()
@@ -227,7 +272,7 @@ _DECLARATION = re.compile(
     r"\s*(?:(?P<function>VELO_API\b[^;]*;)"
     r"|(?P<kind>enum|struct)\s+(?P<name>\w+)\s*(?:\{(?P<body>.*?)\n\}\s*)?;"
     r"|\#define\s+(?P<constant>\w+(?:\([^)]*\))?)\s"
-    r"|typedef\s+[^;]*?\b(?P<typedef>\w+)\s*;)",
+    r"|typedef\s+[^;]*?(?:\(\*(?P<callback>\w+)\)\s*\([^;]*\)|\b(?P<typedef>\w+))\s*;)",
     re.DOTALL,
 )
 _TRAILING_CONSTANT = re.compile(r"^#define\s+(\w+)\s+(\S.*?)\s*/\*\*<(.*?)\*/", re.MULTILINE)
@@ -253,20 +298,19 @@ def _read_types_and_functions(reader: _Reader, header: Header) -> None:
             constant = declaration["constant"]
             header.constants.append(Member(constant.partition("(")[0], constant, text))
         else:
-            name = declaration["typedef"]
+            name = declaration["callback"] or declaration["typedef"]
             header.types.append(Type("typedef", name, text, ()))
     for constant in _TRAILING_CONSTANT.finditer(reader.text):
         text = _squeeze(constant[3])
         header.constants.append(Member(constant[1], f"{constant[1]} = {constant[2]}", text))
 
 
-def read(path: Path, include: str) -> Header:
-    """Read and check a header; `include` is how a program includes it. Raises DocError."""
+def _read_one(path: Path) -> Header:
     reader = _Reader(path)
     first = next((m for m in _COMMENT.finditer(reader.text) if "@file" in m[1]), None)
     if first is None:
         raise reader.error(1, "the header has no '/** @file ... */' comment")
-    header = Header(include, reader.comment(first))
+    header = Header(path, reader.comment(first))
     if not header.comment.one("brief"):
         raise reader.error(header.comment.line, "the file comment has no @brief")
     _read_types_and_functions(reader, header)
@@ -275,10 +319,21 @@ def read(path: Path, include: str) -> Header:
     for match in re.finditer(r"^VELO_API\b[^;(]*?(\w+)\s*\(", reader.text, re.MULTILINE):
         if match[1] not in documented:
             raise reader.error(reader.line(match.start()), f"{match[1]} has no comment before it")
-    statuses = {
-        member.name for kind in header.types if kind.name == STATUS_ENUM for member in kind.members
-    }
-    for function in header.functions:
-        _check_function(reader, function, statuses)
-    _check_references(reader, header)
     return header
+
+
+def results(headers: Sequence[Header], function: Function) -> list[Tag]:
+    """The @retval lines of a call, with those of the call that it returns as."""
+    model = [f for header in headers for f in header.functions if f.name == function.model]
+    by_name = {tag.name: tag for call in [*model, function] for tag in call.comment.all("retval")}
+    return list(by_name.values())
+
+
+def read(paths: Sequence[Path]) -> list[Header]:
+    """Read and check headers that belong together. Raises DocError."""
+    headers = [_read_one(path) for path in paths]
+    checker = _Checker(headers)
+    for header in headers:
+        for function in header.functions:
+            checker.check(header.path, function)
+    return headers

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Write the man pages: section 3 from the public header, section 1 from the velo command.
+"""Write the man pages: sections 3 and 7 from the public headers, 1 from the velo command.
 
 The pages use the classic man(7) macros, which man and mandoc both render.
 """
@@ -9,6 +9,7 @@ import importlib
 import re
 import sys
 import textwrap
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +92,10 @@ def _bold(text: str) -> str:
     return f"\\fB{escape(text)}\\fP"
 
 
+def _page_name(name: str, section: int) -> str:
+    return f"{_bold(name)}({section})"
+
+
 def _page(lines: list[str]) -> str:
     """A page's text, with prose filled to lines that a terminal shows; requests stay whole."""
     filled: list[str] = []
@@ -131,9 +136,11 @@ def _prototype(function: headerdoc.Function) -> list[str]:
     return [".nf", *(style(line) for line in lines), ".fi"]
 
 
-def _results(function: headerdoc.Function, italics: frozenset[str]) -> list[str]:
+def _results(
+    headers: Sequence[headerdoc.Header], function: headerdoc.Function, italics: frozenset[str]
+) -> list[str]:
     comment = function.comment
-    retvals = comment.all("retval")
+    retvals = headerdoc.results(headers, function)
     outcomes = [tag for tag in retvals if tag.name in OUTCOMES]
     errors = [tag for tag in retvals if tag.name not in OUTCOMES]
     returned = paragraphs(comment.one("return"), italics) if comment.one("return") else []
@@ -150,8 +157,13 @@ def _results(function: headerdoc.Function, italics: frozenset[str]) -> list[str]
     return lines + _section("ERRORS", failures)
 
 
-def function_page(header: headerdoc.Header, function: headerdoc.Function, edition: Edition) -> str:
-    """The section 3 page of one call."""
+def function_page(
+    headers: Sequence[headerdoc.Header],
+    header: headerdoc.Header,
+    function: headerdoc.Function,
+    edition: Edition,
+) -> str:
+    """The section 3 page of one call; `header` is the one of `headers` that declares it."""
     comment = function.comment
     # Only names that cannot be plain words stand out in the text: "a port" is not the parameter.
     italics = frozenset(name for _, name in function.parameters if "_" in name)
@@ -159,8 +171,9 @@ def function_page(header: headerdoc.Header, function: headerdoc.Function, editio
     parameters: list[str] = []
     for tag in comment.all("param"):
         parameters += _entry(f"\\fI{tag.name}\\fP", prose(tag.text, italics))
-    see = [name for tag in comment.all("see") for name in re.split(r",\s*", tag.text)]
-    references = [f"\\fB{name}\\fP(3)" for name in sorted(set(see) - {function.name})]
+    see = {name for tag in comment.all("see") for name in re.split(r",\s*", tag.text)}
+    see = (see | {function.model}) - {function.name, ""}
+    references = [*(_page_name(name, 3) for name in sorted(see)), _page_name(header.page, 7)]
     return _page(
         [
             edition.title(function.name, 3, LIBRARY),
@@ -169,11 +182,11 @@ def function_page(header: headerdoc.Header, function: headerdoc.Function, editio
             *_section("SYNOPSIS", [*_include(header), ".PP", *_prototype(function)]),
             *_section("DESCRIPTION", paragraphs(comment.text, italics)),
             *_section("PARAMETERS", parameters),
-            *_results(function, italics),
+            *_results(headers, function, italics),
             *_section("THREADS", paragraphs(comment.one("thread"), italics)),
             *_section("COST", paragraphs(COST[comment.one("path")])),
             *_section("SOURCE", paragraphs(comment.one("source"))),
-            *_section("SEE ALSO", [",\n".join([*references, "\\fBvelo\\fP(7)"])]),
+            *_section("SEE ALSO", [",\n".join(references)]),
         ]
     )
 
@@ -191,42 +204,47 @@ def _type_lines(kind: headerdoc.Type) -> list[str]:
 
 def _environment(header: headerdoc.Header) -> list[str]:
     """Every variable that the documentation mentions, and where."""
-    places: dict[str, list[str]] = {}
-    texts = [(f.name, f.comment.text) for f in header.functions]
+    texts = [("DESCRIPTION", header.comment.text)]
+    texts += [(_page_name(call.name, 3), call.comment.text) for call in header.functions]
     for kind in header.types:
         members = " ".join(member.text for member in kind.members)
-        texts.append((f"{kind.kind} {kind.name}", members))
+        texts.append((_bold(f"{kind.kind} {kind.name}"), members))
+    places: dict[str, list[str]] = {}
     for place, text in texts:
-        for name in re.findall(r"\$(VELO_\w+)", text):
-            if place not in places.setdefault(name, []):
-                places[name].append(place)
+        for name in dict.fromkeys(re.findall(r"\$(VELO_\w+)", text)):
+            places.setdefault(name, []).append(place)
     lines: list[str] = []
     for name, where in sorted(places.items()):
-        references = [f"\\fB{place}\\fP{'' if ' ' in place else '(3)'}" for place in where]
-        lines += _entry(_bold(name), f"See {', '.join(references)}.")
+        lines += _entry(_bold(name), f"See {', '.join(where)}.")
     return lines
 
 
-def overview_page(header: headerdoc.Header, edition: Edition) -> str:
-    """velo(7): what the library is, its types, and a list of its calls."""
+def overview_page(
+    headers: Sequence[headerdoc.Header], header: headerdoc.Header, edition: Edition
+) -> str:
+    """The section 7 page of one of the headers: what it is for, its types, a list of its calls."""
     constants: list[str] = []
     for constant in header.constants:
         constants += _entry(_bold(constant.declaration), prose(constant.text))
     calls: list[str] = []
     for function in header.functions:
-        calls += _entry(f"\\fB{function.name}\\fP(3)", prose(function.summary))
+        calls += _entry(_page_name(function.name, 3), prose(function.summary))
     brief = header.comment.one("brief").rstrip(".")
+    others = sorted(other.page for other in headers if other is not header)
+    references = [_page_name("velo", 1), *(_page_name(page, 7) for page in others)]
     return _page(
         [
-            edition.title("velo", 7, LIBRARY),
-            *_section("NAME", [f"velo \\- {escape(brief[0].lower() + brief[1:])}"]),
+            edition.title(header.page, 7, LIBRARY),
+            *_section(
+                "NAME", [f"{escape(header.page)} \\- {escape(brief[0].lower() + brief[1:])}"]
+            ),
             *_section("SYNOPSIS", _include(header)),
             *_section("DESCRIPTION", paragraphs(header.comment.text)),
             *_section("CALLS", calls),
             *_section("TYPES", [line for kind in header.types for line in _type_lines(kind)]),
             *_section("CONSTANTS", constants),
             *_section("ENVIRONMENT", _environment(header)),
-            *_section("SEE ALSO", ["\\fBvelo\\fP(1)"]),
+            *_section("SEE ALSO", [",\n".join(references)]),
         ]
     )
 
@@ -299,16 +317,23 @@ def _write(folder: Path, name: str, section: int, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _write_library_pages(path: Path, folder: Path, edition: Edition) -> None:
-    header = headerdoc.read(path, f"{path.parent.name}/{path.name}")
-    for function in header.functions:
-        _write(folder, function.name, 3, function_page(header, function, edition))
-    _write(folder, "velo", 7, overview_page(header, edition))
+def _write_library_pages(paths: Sequence[Path], folder: Path, edition: Edition) -> None:
+    headers = headerdoc.read(paths)
+    for header in headers:
+        for function in header.functions:
+            _write(folder, function.name, 3, function_page(headers, header, function, edition))
+        _write(folder, header.page, 7, overview_page(headers, header, edition))
 
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="mangen", description="Write the man pages.")
-    parser.add_argument("--header", type=Path, help="write sections 3 and 7 from this header")
+    parser.add_argument(
+        "--header",
+        type=Path,
+        action="append",
+        default=[],
+        help="write sections 3 and 7 from this header; give each header that the others refer to",
+    )
     parser.add_argument(
         "--command", metavar="MODULE", help="write section 1 from the build_parser() of this module"
     )
