@@ -55,6 +55,32 @@ doc = "The rest."
 """
 
 
+# What only some specs have, and what hardware sees; each word of a layout is packed on its own.
+EXTRA = """
+[[constant]]
+name = "depth_max"
+value = 512
+doc = "Depth."
+[[enum]]
+name = "two_words"
+bits = 2
+doc = "Kinds."
+values = [
+    { name = "first", value = 1, doc = "One." },
+    { name = "and_last", value = 2, doc = "Two." },
+]
+[[layout]]
+name = "pair"
+words = 2
+doc = "Two words."
+field = [
+    { name = "mark", lsb = 0, bits = 1, value = 1, doc = "One." },
+    { name = "low", lsb = 8, bits = 4, doc = "Low." },
+    { name = "high", word = 1, lsb = 60, bits = 4, doc = "High." },
+]
+"""
+
+
 def changed(old: str, new: str) -> str:
     """SMALL with one place changed; fails if that place is gone, so that no case tests nothing."""
     assert SMALL.count(old) == 1, old
@@ -89,7 +115,7 @@ def test_the_shipped_spec_keeps_the_papers_address_map():
         ),
         (changed("lsb = 12\nbits = 4", "lsb = 12\nbits = 3"), r'"vpid": .* lsb = 12, bits = 4'),
         (changed("lsb = 0\nbits = 6", "lsb = 0\nbits = 13"), r'"vpid": starts at bit 12, inside'),
-        (changed('name = "vpid"', 'name = "context"'), r"\"vpid\" is missing"),
+        (changed('name = "vpid"', 'name = "target"'), r"\"vpid\" is missing"),
         (changed('"offset"\nlsb = 0\nbits = 6', '"x"\nlsb = 7\nbits = 6'), r'inside "x"'),
         (changed('name = "valid"', 'name = "ready"'), r"\"valid\", .* is missing"),
         (changed('name = "wide"', 'name = "reserved"'), r"the name is used twice"),
@@ -111,6 +137,97 @@ def test_the_shipped_spec_keeps_the_papers_address_map():
 def test_a_spec_that_contradicts_itself_is_refused(text: str, message: str):
     with pytest.raises(specgen.SpecError, match=message):
         specgen.parse(text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('"low", lsb = 8', '"low", lsb = 0', r'"pair" word 0.field "(low|mark)": starts at bit 0'),
+        ('"high", word = 1', '"high", word = 2', r'"high": word must be 0 to 1: 2'),
+        ('"high", word = 1, lsb = 60', '"high", word = 1, lsb = 61', r'"high": ends at bit 64'),
+        ('name = "high"', 'name = "low"', r'"low": the name is used twice'),
+        ("bits = 1, value = 1", "bits = 1, value = 2", r'"mark": value must be 0 to 1: 2'),
+        ('word = 1, lsb = 60, bits = 4, doc = "High."', 'lsb = 60, bits = 4, doc = "High."',
+         r'"pair" word 1.field: give at least one field'),
+        ("words = 2", "words = 9", r'"pair": words must be 1 to 8: 9'),
+        ('name = "pair"', 'name = "header"', r'"header": the name is taken'),
+        ("bits = 2\ndoc", "bits = 1\ndoc", r'"and_last": value must be 0 to 1: 2'),
+        ('"and_last", value = 2', '"and_last", value = 1', r"two names have the same value"),
+        ('"and_last"', '"first"', r'"first": the name is used twice'),
+        ("value = 512", "value = -1", r'constant "depth_max": value must be'),
+        ('doc = "Depth."', 'unit = "slots"', r'"depth_max": add the missing key doc'),
+        ('name = "depth_max"', 'name = "DEPTH"', r'"DEPTH": a name is a lower-case'),
+        ('name = "low"', 'name = "local"', r'"local": the name is a keyword'),
+    ],
+)  # fmt: skip
+def test_a_layout_that_contradicts_itself_is_refused(old: str, new: str, message: str):
+    assert EXTRA.count(old) == 1, old
+    with pytest.raises(specgen.SpecError, match=message):
+        specgen.parse(SMALL + EXTRA.replace(old, new))
+
+
+def sv_places(text: str, struct: str) -> dict[str, tuple[int, int]]:
+    """(lowest bit, bits) of each member of a packed struct, as a SystemVerilog compiler counts."""
+    body = re.search(rf"typedef struct packed \{{([^}}]*)\}} {struct};", text)
+    assert body, struct
+    members = re.findall(r"^ +logic (?:\[(\d+):0\] )?(\w+);", body[1], re.MULTILINE)
+    places, lsb = {}, 0
+    for msb, name in reversed(members):
+        bits = int(msb or 0) + 1
+        places[name] = (lsb, bits)
+        lsb += bits
+    return places
+
+
+def test_the_systemverilog_package_has_every_field_in_its_place(tmp_path: Path):
+    package = tmp_path / "velo_pkg.sv"
+    command = [str(ROOT / "spec/velo.toml"), "--format", "sv", "-o", str(package)]
+    assert specgen.main(command) == 0
+    text = package.read_text(encoding="utf-8")
+    assert max(len(line) for line in text.splitlines()) <= 100
+    spec = specgen.parse(SPEC)
+    for name, words, fields in (
+        ("header", 1, spec.header),
+        *((layout.name, layout.words, layout.fields) for layout in spec.layouts),
+    ):
+        places = sv_places(text, f"{name}_t")
+        for field in fields:
+            assert places[field.name] == (field.word * 64 + field.lsb, field.bits), field.name
+        assert max(lsb + bits for lsb, bits in places.values()) == words * 64, name
+    assert sv_places(text, "address_t")["node"] == (20, 8)
+
+
+def test_the_systemverilog_package_has_enums_and_constants():
+    text = specgen.sv_package(specgen.parse(SMALL + EXTRA), "here")
+    assert "parameter int unsigned DepthMax = 512;" in text
+    assert "typedef enum logic [1:0] {" in text and "} two_words_e;" in text
+    assert "TwoWordsFirst = 2'd1,\n" in text and "TwoWordsAndLast = 2'd2\n" in text
+
+
+def test_layouts_of_several_words_pack_in_c(tmp_path: Path):
+    build_and_run(
+        tmp_path,
+        SMALL + EXTRA,
+        """
+        assert(VELO_DEPTH_MAX == 512 && VELO_TWO_WORDS_AND_LAST == 2 && VELO_PAIR_WORDS == 2);
+        assert(velo_pair_word0_pack(0xff) == 0xf01);
+        assert(velo_pair_word1_pack(0xa) == UINT64_C(0xa000000000000000));
+        assert(velo_pair_low(0x701) == 7);
+        assert(velo_pair_high(UINT64_C(0x5000000000000000)) == 5);
+        """,
+    )
+
+
+def test_the_packet_header_is_the_contracts(tmp_path: Path):
+    build_and_run(
+        tmp_path,
+        SPEC,
+        """
+        assert(velo_packet_pack(2, 8, 0x12, 0x34, 1, 0, 0x201, 0xab, 0xcd, 0xef) ==
+               UINT64_C(0x0efcdab805341284));
+        assert((velo_route_pack(1, 0) & 7) == 3 && velo_route_hops(0xf10) == 0xf1);
+        """,
+    )
 
 
 def test_the_hash_follows_the_layout_and_nothing_else():
@@ -189,7 +306,8 @@ def test_the_reference_page_lists_every_field(tmp_path: Path):
     assert specgen.main([str(ROOT / "spec/velo.toml"), "--format", "md", "-o", str(page)]) == 0
     text = page.read_text(encoding="utf-8")
     spec = specgen.parse(SPEC)
-    for field in (*spec.address, *spec.header):
+    layout_fields = (field for layout in spec.layouts for field in layout.fields)
+    for field in (*spec.address, *spec.header, *layout_fields):
         assert re.search(rf"^\| {field.msb}:{field.lsb} \| `{field.name}` \|", text, re.MULTILINE)
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn spec/velo.toml into the C header <velo/spec.h> or a Markdown reference page.
+"""Turn spec/velo.toml into the C header <velo/spec.h>, a SystemVerilog package or a Markdown page.
 
 A spec that contradicts itself is refused with the name of the table at fault: a layout mistake must
 never reach a compiler.
@@ -12,8 +12,8 @@ import re
 import sys
 import textwrap
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,22 @@ WORD_BITS = 64
 
 # Fields that every packed word holds with the same value, so pack() does not take them.
 FIXED_VALUES = {"valid": 1, "reserved": 0}
+
+# Names that a generated struct or parameter could not have; those a layout is likely to ask for.
+KEYWORDS = frozenset(
+    """
+    always and assert assign assume auto begin bit break buf byte case char checker class clocking
+    config const constraint context continue cover cross default design do double edge else end enum
+    event expect export extern final first_match float for force forever fork function generate
+    global goto if import initial inline inout input inside int integer interface join let library
+    local logic long longint macromodule matches module nand negedge new nor not null or output
+    package packed parameter posedge priority program property protected pull0 pure rand real
+    realtime reg register release repeat return scalared sequence short shortint signed sizeof solve
+    specify static strong struct super switch table tagged task this time timeunit type typedef
+    union unique unsigned until use var vectored virtual void volatile wait while wildcard wire with
+    within wor xnor xor
+    """.split()  # noqa: SIM905 - a list of this length is no easier to read.
+)
 
 
 class SpecError(ValueError):
@@ -36,6 +52,8 @@ class Field:
     lsb: int
     bits: int
     doc: str
+    word: int = 0
+    fixed: int | None = None  # The value it always has; pack() does not take it.
 
     @property
     def msb(self) -> int:
@@ -52,6 +70,38 @@ class Field:
 
 
 @dataclass(frozen=True)
+class Constant:
+    """A number with a name; also one value of an enumeration."""
+
+    name: str
+    value: int
+    doc: str
+
+
+@dataclass(frozen=True)
+class Enum:
+    """Named values of a field."""
+
+    name: str
+    bits: int
+    doc: str
+    values: tuple[Constant, ...]
+
+
+@dataclass(frozen=True)
+class Layout:
+    """One or more 64-bit words with fields; bits in no field are zero."""
+
+    name: str
+    words: int
+    doc: str
+    fields: tuple[Field, ...]
+
+    def word(self, index: int) -> tuple[Field, ...]:
+        return tuple(field for field in self.fields if field.word == index)
+
+
+@dataclass(frozen=True)
 class Spec:
     """The checked contents of velo.toml."""
 
@@ -63,6 +113,9 @@ class Spec:
     line_bytes: int
     header_bytes: int
     header: tuple[Field, ...]
+    constants: tuple[Constant, ...]
+    enums: tuple[Enum, ...]
+    layouts: tuple[Layout, ...]
     hash: int
 
     @property
@@ -90,9 +143,11 @@ def _table(parent: Mapping[str, Any], where: str, keys: set[str]) -> Mapping[str
     return table
 
 
-def _exact_keys(table: Mapping[str, Any], where: str, keys: set[str]) -> None:
+def _exact_keys(
+    table: Mapping[str, Any], where: str, keys: set[str], optional: Set[str] = frozenset()
+) -> None:
     missing = sorted(keys - table.keys())
-    unknown = sorted(table.keys() - keys)
+    unknown = sorted(table.keys() - keys - optional)
     _check(not missing, where, f"add the missing key {', '.join(missing)}")
     _check(not unknown, where, f"remove the unknown key {', '.join(unknown)}")
 
@@ -125,17 +180,94 @@ def _field(row: Mapping[str, Any], where: str, limit_bits: int) -> Field:
     name = row.get("name")
     here = f'{where}.field "{name}"'
     _exact_keys(row, here, {"name", "lsb", "bits", "doc"})
-    named = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None
-    _check(named, here, "a name is a lower-case C identifier")
+    _check_name(name, here)
+    _check(name not in KEYWORDS, here, "the name is a keyword of C or SystemVerilog")
     lsb = _integer(row, here, "lsb", 0, limit_bits - 1)
     bits = _integer(row, here, "bits", 1, WORD_BITS)
     _check(lsb + bits <= limit_bits, here, f"ends at bit {lsb + bits - 1}, above {limit_bits - 1}")
+    fixed = FIXED_VALUES.get(name)
+    _check(fixed is None or fixed < 1 << bits, here, "is too narrow for its fixed value")
+    return Field(name, lsb, bits, _doc(row, here), fixed=fixed)
+
+
+def _check_name(name: object, here: str) -> None:
+    named = isinstance(name, str) and re.fullmatch(r"[a-z][a-z0-9_]*", name) is not None
+    _check(named, here, "a name is a lower-case C identifier")
+
+
+def _doc(row: Mapping[str, Any], here: str) -> str:
     doc = row["doc"]
     _check(isinstance(doc, str) and doc.endswith("."), here, "doc must be a sentence")
     _check("*/" not in doc, here, "doc must not end a C comment")
-    if name in FIXED_VALUES:
-        _check(FIXED_VALUES[name] < 1 << bits, here, "is too narrow for its fixed value")
-    return Field(name, lsb, bits, doc)
+    return doc
+
+
+def _rows(
+    parent: Mapping[str, Any], key: str, where: str, keys: set[str]
+) -> list[tuple[str, Mapping[str, Any]]]:
+    """The tables of an array, each with where it is; names are C identifiers, none twice."""
+    rows = parent.get(key, [])
+    _check(isinstance(rows, list), where, "must be an array of tables")
+    found = []
+    for row in rows:
+        here = f'{where} "{row.get("name")}"'
+        _exact_keys(row, here, keys)
+        _check_name(row["name"], here)
+        same_name = [other for other in rows if other.get("name") == row["name"]]
+        _check(len(same_name) == 1, here, "the name is used twice")
+        found.append((here, row))
+    return found
+
+
+def _constants(parent: Mapping[str, Any], key: str, where: str, high: int) -> tuple[Constant, ...]:
+    return tuple(
+        Constant(row["name"], _integer(row, here, "value", 0, high), _doc(row, here))
+        for here, row in _rows(parent, key, where, {"name", "value", "doc"})
+    )
+
+
+def _enums(tables: Mapping[str, Any]) -> tuple[Enum, ...]:
+    enums = []
+    for here, row in _rows(tables, "enum", "enum", {"name", "bits", "doc", "values"}):
+        bits = _integer(row, here, "bits", 1, 32)
+        values = _constants(row, "values", f"{here}.values", (1 << bits) - 1)
+        _check(bool(values), here, "give at least one value")
+        numbers = [constant.value for constant in values]
+        _check(len(set(numbers)) == len(numbers), here, "two names have the same value")
+        enums.append(Enum(row["name"], bits, _doc(row, here), values))
+    return tuple(enums)
+
+
+def _layouts(tables: Mapping[str, Any]) -> tuple[Layout, ...]:
+    layouts = []
+    for here, row in _rows(tables, "layout", "layout", {"name", "words", "doc", "field"}):
+        _check(row["name"] not in {"address", "header"}, here, "the name is taken")
+        words = _integer(row, here, "words", 1, 8)
+        fields = _layout_fields(row, here, words)
+        layouts.append(Layout(row["name"], words, _doc(row, here), fields))
+    return tuple(layouts)
+
+
+def _layout_fields(layout: Mapping[str, Any], where: str, words: int) -> tuple[Field, ...]:
+    """The fields of all words; `word` and `value` are keys that only a layout's fields have."""
+    by_word: list[list[Mapping[str, Any]]] = [[] for _ in range(words)]
+    fixed: dict[str, int] = {}
+    names: list[str] = []
+    _check(isinstance(layout["field"], list), f"{where}.field", "must be an array of tables")
+    for row in layout["field"]:
+        here = f'{where}.field "{row.get("name")}"'
+        word = _integer({"word": 0, **row}, here, "word", 0, words - 1)
+        by_word[word].append({k: v for k, v in row.items() if k not in {"word", "value"}})
+        _check(row.get("name") not in names, here, "the name is used twice")
+        names.append(row.get("name", ""))
+        if "value" in row:
+            bits = _integer(row, here, "bits", 1, WORD_BITS)
+            fixed[row["name"]] = _integer(row, here, "value", 0, (1 << bits) - 1)
+    fields: list[Field] = []
+    for word, rows in enumerate(by_word):
+        for field in _fields({"field": rows}, f"{where} word {word}", WORD_BITS):
+            fields.append(replace(field, word=word, fixed=fixed.get(field.name, field.fixed)))
+    return tuple(fields)
 
 
 def _check_address(spec: Spec) -> None:
@@ -175,7 +307,7 @@ def _without_docs(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _without_docs(item) for key, item in value.items() if key != "doc"}
     if isinstance(value, list):
-        return sorted((_without_docs(item) for item in value), key=lambda row: row["lsb"])
+        return sorted((_without_docs(item) for item in value), key=lambda row: row["name"])
     return value
 
 
@@ -190,7 +322,8 @@ def parse(text: str) -> Spec:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"not TOML: {error}") from error
-    _exact_keys(tables, "top level", {"version", "address", "line", "header"})
+    required = {"version", "address", "line", "header"}
+    _exact_keys(tables, "top level", required, {"constant", "enum", "layout"})
     version = _table(tables, "version", {"abi"})
     address = _table(tables, "address", {"n_bits", "t_bits", "page_bits", "field"})
     line = _table(tables, "line", {"bytes", "header_bytes"})
@@ -213,6 +346,9 @@ def parse(text: str) -> Spec:
         line_bytes=line_bytes,
         header_bytes=header_bytes,
         header=_fields(header, "header", WORD_BITS),
+        constants=_constants(tables, "constant", "constant", 0xFFFF_FFFF),
+        enums=_enums(tables),
+        layouts=_layouts(tables),
         hash=_hash(tables),
     )
     _check_address(spec)
@@ -243,16 +379,16 @@ def _word_macros(word: str, fields: tuple[Field, ...]) -> list[str]:
     return lines
 
 
-def _pack_function(word: str, fields: tuple[Field, ...]) -> list[str]:
+def _pack_function(word: str, fields: tuple[Field, ...], stem: str = "") -> list[str]:
     """One word from its fields; a value too wide for its field is cut, never spilled."""
-    arguments = [field for field in fields if field.name not in FIXED_VALUES]
-    fixed = [field for field in fields if field.name in FIXED_VALUES]
-    constant = sum(FIXED_VALUES[field.name] << field.lsb for field in fixed)
-    stems = [(field, f"VELO_{word}_{field.name}".upper()) for field in arguments]
-    terms = [f"(((uint64_t){field.name} << {stem}_LSB) & {stem}_MASK)" for field, stem in stems]
+    arguments = [field for field in fields if field.fixed is None]
+    fixed = [field for field in fields if field.fixed is not None]
+    constant = sum((field.fixed or 0) << field.lsb for field in fixed)
+    stems = [(field, f"VELO_{stem or word}_{field.name}".upper()) for field in arguments]
+    terms = [f"(((uint64_t){field.name} << {macro}_LSB) & {macro}_MASK)" for field, macro in stems]
     if constant:
         terms.insert(0, f"UINT64_C(0x{constant:016x})")
-    note = "".join(f", {field.name} = {FIXED_VALUES[field.name]}" for field in fixed)
+    note = "".join(f", {field.name} = {field.fixed}" for field in fixed)
     head = f"static inline uint64_t velo_{word}_pack("
     # A parameter's type and name stay on one line: the joining "~" keeps textwrap from splitting.
     parameters = ", ".join(f"{field.c_type}~{field.name}" for field in arguments)
@@ -269,16 +405,40 @@ def _pack_function(word: str, fields: tuple[Field, ...]) -> list[str]:
     ]
 
 
-def _get_function(word: str, field: Field) -> list[str]:
+def _get_function(word: str, field: Field, argument: str = "") -> list[str]:
     stem = f"VELO_{word}_{field.name}".upper()
+    whole = argument or word
     return [
-        f"/** Field `{field.name}` of {'an' if word[0] in 'aeiou' else 'a'} {word} word. */",
-        f"static inline {field.c_type} velo_{word}_{field.name}(uint64_t {word})",
+        f"/** Field `{field.name}` of {'an' if word[0] in 'aeiou' else 'a'} {whole} word. */",
+        f"static inline {field.c_type} velo_{word}_{field.name}(uint64_t {whole})",
         "{",
-        f"    return ({field.c_type})(({word} & {stem}_MASK) >> {stem}_LSB);",
+        f"    return ({field.c_type})(({whole} & {stem}_MASK) >> {stem}_LSB);",
         "}",
         "",
     ]
+
+
+def _c_enum(enum: Enum) -> list[str]:
+    stem = f"VELO_{enum.name}".upper()
+    lines = [f"/* --- {enum.doc} --- */"]
+    for value in enum.values:
+        lines += _define(f"{stem}_{value.name}".upper(), f"{value.value}u", value.doc)
+    return lines
+
+
+def _c_layout(layout: Layout) -> list[str]:
+    """Macros and functions of a layout: one pack function a word."""
+    comment = textwrap.wrap(f"--- {layout.doc} ---", 94)
+    lines = ["/* " + "\n * ".join(comment) + " */", ""]
+    lines += _define(f"VELO_{layout.name}_WORDS".upper(), f"{layout.words}u")
+    lines += ["", *_word_macros(layout.name, layout.fields)]
+    for index in range(layout.words):
+        word = layout.name if layout.words == 1 else f"{layout.name}_word{index}"
+        for field in layout.word(index):
+            lines += _get_function(layout.name, field, word)
+        lines += _pack_function(word, layout.word(index), layout.name)
+    lines.pop()
+    return lines
 
 
 def c_header(spec: Spec, source: str) -> str:
@@ -326,7 +486,98 @@ def c_header(spec: Spec, source: str) -> str:
             lines += _get_function(word, field)
         lines += _pack_function(word, fields)
         lines.pop()
+    for constant in spec.constants:
+        lines += ["", *_define(f"VELO_{constant.name}".upper(), f"{constant.value}u", constant.doc)]
+    for enum in spec.enums:
+        lines += ["", *_c_enum(enum)]
+    for layout in spec.layouts:
+        lines += ["", *_c_layout(layout)]
     return "\n".join([*lines, "", "#endif", ""])
+
+
+# --- writing the SystemVerilog package --------------------------------------------------------
+
+
+def _camel(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _sv_comment(doc: str, indent: str = "  ") -> list[str]:
+    return [f"{indent}// {line}" for line in textwrap.wrap(doc, 96 - len(indent))]
+
+
+def _sv_parameter(name: str, value: int, doc: str, bits: int = 0) -> list[str]:
+    """A constant; `bits` gives it a vector's width, else it is an unsigned integer."""
+    kind = f"logic [{bits - 1}:0]" if bits else "int unsigned"
+    literal = f"{bits}'h{value:0{bits // 4}x}" if bits else f"{value}"
+    return [*_sv_comment(doc), f"  parameter {kind} {name} = {literal};"]
+
+
+def _sv_enum(enum: Enum) -> list[str]:
+    prefix = _camel(enum.name)
+    names = [f"{prefix}{_camel(value.name)} = {enum.bits}'d{value.value}" for value in enum.values]
+    lines = [*_sv_comment(enum.doc), f"  typedef enum logic [{enum.bits - 1}:0] {{"]
+    for value, name in zip(enum.values, names, strict=True):
+        comma = "" if value is enum.values[-1] else ","
+        lines += [*_sv_comment(value.doc, "    "), f"    {name}{comma}"]
+    return [*lines, f"  }} {enum.name}_e;", ""]
+
+
+def _sv_vector(name: str, bits: int) -> str:
+    return f"    logic {f'[{bits - 1}:0] ' if bits > 1 else ''}{name};"
+
+
+def _sv_struct(name: str, doc: str, fields: tuple[Field, ...], bits: int) -> list[str]:
+    """A packed struct of exactly `bits` bits, the highest first; gaps get a name of their own."""
+    lines = [*_sv_comment(doc), "  typedef struct packed {"]
+    top = bits
+    for field in sorted(fields, key=lambda field: (field.word, field.lsb), reverse=True):
+        above = field.word * WORD_BITS + field.msb + 1
+        if above < top:
+            lines.append(_sv_vector(f"zero_{above}", top - above))
+        lines += [*_sv_comment(field.doc, "    "), _sv_vector(field.name, field.bits)]
+        top = field.word * WORD_BITS + field.lsb
+    if top:
+        lines.append(_sv_vector("zero_0", top))
+    return [*lines, f"  }} {name}_t;", ""]
+
+
+def sv_package(spec: Spec, source: str) -> str:
+    """The text of velo_pkg.sv."""
+    lines = [
+        "// SPDX-License-Identifier: Apache-2.0",
+        f"// Generated from {source} by tools/velo/specgen.py; change the spec, not this file.",
+        "//",
+        "// Layouts that hardware and software share. In a struct the highest bit comes first.",
+        "",
+        "package velo_pkg;",
+        "",
+    ]
+    numbers = [
+        ("AbiVersion", spec.abi, "Raised when a layout changes incompatibly."),
+        ("LineBytes", spec.line_bytes, "One line: what one transaction carries."),
+        ("LineHeaderBytes", spec.header_bytes, "Header word at the start of a line."),
+        ("AddressNBits", spec.n_bits, "n: bits of a target address."),
+        ("AddressTBits", spec.t_bits, "t: bits below the node field."),
+        ("AddressPageBits", spec.page_bits, "Bits below the page; the user's own."),
+    ]
+    numbers += [(_camel(c.name), c.value, c.doc) for c in spec.constants]
+    for name, value, doc in numbers:
+        lines += _sv_parameter(name, value, doc)
+    hash_doc = "Hash of every layout: two builds with the same hash agree on all of them."
+    lines += [*_sv_parameter("SpecHash", spec.hash, hash_doc, WORD_BITS), ""]
+    for enum in spec.enums:
+        lines += _sv_enum(enum)
+    address, header = "The address that a sender writes to.", "The first word of a line or slot."
+    layouts = [
+        Layout("address", 1, address, spec.address),
+        Layout("header", 1, header, spec.header),
+        *spec.layouts,
+    ]
+    for layout in layouts:
+        bits = spec.n_bits if layout.name == "address" else layout.words * WORD_BITS
+        lines += _sv_struct(layout.name, layout.doc, layout.fields, bits)
+    return "\n".join([*lines, "endpackage", ""])
 
 
 # --- writing the reference page ---------------------------------------------------------------
@@ -335,6 +586,25 @@ def c_header(spec: Spec, source: str) -> str:
 def _field_table(fields: tuple[Field, ...]) -> list[str]:
     rows = [f"| {f.msb}:{f.lsb} | `{f.name}` | {f.bits} | {f.doc} |" for f in reversed(fields)]
     return ["| bits | field | width | meaning |", "| --- | --- | --- | --- |", *rows, ""]
+
+
+def _layout_section(layout: Layout) -> list[str]:
+    lines = [f"## {layout.name.replace('_', ' ').capitalize()}", "", layout.doc, ""]
+    for index in range(layout.words):
+        if layout.words > 1:
+            lines += [f"Word {index}:", ""]
+        lines += _field_table(layout.word(index))
+    return lines
+
+
+def _value_table(values: tuple[Constant, ...]) -> list[str]:
+    rows = [f"| {value.value} | `{value.name}` | {value.doc} |" for value in values]
+    return ["| value | name | meaning |", "| --- | --- | --- |", *rows, ""]
+
+
+def _value_section(enum: Enum) -> list[str]:
+    title = f"## Values of {enum.name.replace('_', ' ')}"
+    return [title, "", enum.doc, "", *_value_table(enum.values)]
 
 
 def markdown(spec: Spec, source: str) -> str:
@@ -362,8 +632,16 @@ def markdown(spec: Spec, source: str) -> str:
             "## Header word",
             "",
             *_field_table(spec.header),
+            *(line for layout in spec.layouts for line in _layout_section(layout)),
+            *(line for enum in spec.enums for line in _value_section(enum)),
+            "## Constants",
+            "",
+            *_value_table(spec.constants),
         ]
     )
+
+
+WRITERS = {"c": c_header, "md": markdown, "sv": sv_package}
 
 
 def _write_if_changed(path: Path, text: str) -> None:
@@ -378,7 +656,7 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="specgen", description=__doc__.splitlines()[0])
     parser.add_argument("spec", type=Path, help="the spec, spec/velo.toml")
     parser.add_argument("-o", "--output", type=Path, required=True, help="file to write")
-    parser.add_argument("--format", choices=("c", "md"), default="c", help="what to write")
+    parser.add_argument("--format", choices=tuple(WRITERS), default="c", help="what to write")
     args = parser.parse_args(argv)
     try:
         spec = parse(args.spec.read_text(encoding="utf-8"))
@@ -389,8 +667,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{args.spec}: {error}", file=sys.stderr)
         return 1
     source = f"{args.spec.parent.name}/{args.spec.name}"
-    text = c_header(spec, source) if args.format == "c" else markdown(spec, source)
-    _write_if_changed(args.output, text)
+    _write_if_changed(args.output, WRITERS[args.format](spec, source))
     return 0
 
 
