@@ -16,9 +16,10 @@ python := .venv/bin/python
 sanitizers := asan tsan
 
 .PHONY: help setup build run test lint format bench nightly man install clean
+.PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-synth rtl-bench
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what building and running need (apt packages, private Python environment).
 	@scripts/setup
@@ -64,6 +65,24 @@ nightly: ## Run the long tests that `make test` leaves out.
 man: setup ## Build the man pages into build/man.
 	@scripts/build --without-tests release
 	@echo "Read them with: man -M $(CURDIR)/build/man velo_send"
+
+rtl-setup: ## Install the hardware's tools (simulation, lint, proof, synthesis).
+	@scripts/rtl-setup
+
+rtl-lint: rtl-setup ## Check the hardware's sources: verible, slang, Verilator.
+	@scripts/rtl lint
+
+rtl-test: rtl-setup ## Simulate every block against its tests.
+	@scripts/rtl test
+
+rtl-formal: rtl-setup ## Prove what every block promises.
+	@scripts/rtl formal
+
+rtl-synth: rtl-setup ## Synthesize; print area beside the paper's.
+	@scripts/rtl synth
+
+rtl-bench: rtl-setup ## Measure a node in cycles into build/rtl-bench.json.
+	@scripts/rtl bench
 
 install: setup ## Install into PREFIX (default /usr/local).
 	@scripts/build --without-tests release
