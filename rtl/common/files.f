@@ -1,0 +1,7 @@
+// Parts that every block may use.
++incdir+rtl/common/rtl
+rtl/common/rtl/velo_fifo.sv
+rtl/common/rtl/velo_rr_arb.sv
+rtl/common/rtl/velo_credit.sv
+rtl/common/rtl/velo_crc.sv
+rtl/common/rtl/velo_ram.sv

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conservation: units in use at the receiver plus units on the way plus units left are the capacity,
+// for a receiver that frees at any time and credit messages that come late, twice or not at all.
+
+`include "velo_assert.svh"
+
+module velo_credit_props #(
+    parameter int unsigned Width = 4,
+    parameter int unsigned Total = 6,
+    parameter int unsigned Threshold = 2
+) (
+    input logic clk_i,
+    input logic rst_ni,
+    input logic want_i,    // the sender would like to send a unit
+    input logic free_i,    // the receiver would like to free one
+    input logic publish_i  // a credit message gets through
+);
+
+  logic past_q, ok, take, free;
+  logic [Width-1:0] avail;
+  logic [Width-1:0] held_q, freed_q, freed_seen_q;  // receiver's units, count, and count seen
+
+  initial past_q = 1'b0;
+  always_ff @(posedge clk_i) past_q <= 1'b1;
+  always_comb assume (past_q || !rst_ni);
+
+  assign take = want_i && avail != '0;
+  assign free = free_i && held_q != '0;
+
+  velo_credit #(
+      .Width(Width),
+      .Threshold(Threshold)
+  ) u_dut (
+      .total_i(Width'(Total)),
+      .freed_i(freed_seen_q),
+      .take_i (take),
+      .avail_o(avail),
+      .ok_o   (ok),
+      .*
+  );
+
+  logic [Width-1:0] avail_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      held_q <= '0;
+      freed_q <= '0;
+      freed_seen_q <= '0;
+      avail_q <= '0;
+    end else begin
+      held_q  <= held_q + Width'(take) - Width'(free);
+      freed_q <= freed_q + Width'(free);
+      if (publish_i) freed_seen_q <= freed_q;
+      avail_q <= avail - Width'(take);
+    end
+  end
+
+  `VELO_ASSERT(Conserved, avail + held_q + (freed_q - freed_seen_q) == Width'(Total))
+  `VELO_ASSERT(
+      WithinCapacity,
+      held_q <= Width'(Total) && avail <= Width'(Total) && freed_q - freed_seen_q <= Width'(Total))
+  `VELO_ASSERT(NeverOverrun, !take || held_q < Width'(Total))
+  `VELO_ASSERT(OkIsLastCycle, ok == (avail_q >= Width'(Threshold)))
+  `VELO_COVER(AllInUse, held_q == Width'(Total))
+
+endmodule

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Synchronous FIFO, first word falls through: an entry is at the output one cycle after it came in.
+//
+// The memory has one write port and one asynchronous read port and no reset, so it maps to LUT RAM.
+//
+// Both sides are valid/ready. `push_ready_o` and `pop_valid_o` come from registers only.
+// `count_o` is the number of entries, 0 to Depth.
+// Errors: none; a push without room and a pop without an entry do not happen by protocol.
+
+`include "velo_assert.svh"
+
+module velo_fifo #(
+    parameter int unsigned Width = 32,
+    parameter int unsigned Depth = 8,
+    localparam int unsigned AddrWidth = $clog2(Depth)
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic             push_valid_i,
+    output logic             push_ready_o,
+    input  logic [Width-1:0] push_data_i,
+
+    output logic             pop_valid_o,
+    input  logic             pop_ready_i,
+    output logic [Width-1:0] pop_data_o,
+
+    output logic [AddrWidth:0] count_o
+);
+
+  `VELO_ASSERT_INIT(DepthIsPowerOfTwo, Depth >= 2 && Depth == 2 ** AddrWidth)
+
+  logic [Width-1:0] mem[Depth];
+  // One bit more than an address: tells a full FIFO from an empty one.
+  logic [AddrWidth:0] write_q, read_q;
+  logic push, pop;
+
+  assign count_o = write_q - read_q;
+  assign push_ready_o = !count_o[AddrWidth];
+  assign pop_valid_o = write_q != read_q;
+  assign pop_data_o = mem[read_q[AddrWidth-1:0]];
+  assign push = push_valid_i && push_ready_o;
+  assign pop = pop_valid_o && pop_ready_i;
+
+  always_ff @(posedge clk_i) begin
+    if (push) mem[write_q[AddrWidth-1:0]] <= push_data_i;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      write_q <= '0;
+      read_q  <= '0;
+    end else begin
+      if (push) write_q <= write_q + 1'b1;
+      if (pop) read_q <= read_q + 1'b1;
+    end
+  end
+
+  `VELO_ASSERT(CountWithinDepth, count_o <= (AddrWidth + 1)'(Depth))
+
+endmodule
