@@ -1,0 +1,9 @@
+// Link port.
+-f rtl/common/files.f
+rtl/link/rtl/velo_link_pkg.sv
+rtl/link/rtl/velo_link_ctl_crc.sv
+rtl/link/rtl/velo_link_tx.sv
+rtl/link/rtl/velo_link_rx.sv
+rtl/link/rtl/velo_link_status.sv
+rtl/link/rtl/velo_link_init.sv
+rtl/link/rtl/velo_link.sv

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two halves of a link port, both sides, without bring-up in front: so that the bound holds
+// several retransmissions. A cable that changes any words in any way, both ways; with Downs, either
+// side is down at any time, in any pattern. What goes in at A comes out at B: each word once, in
+// order, with its packet limits. With Quiet, disturbance ends at QuietFrom, and by Deadline everything
+// has arrived: repetition terminates.
+//
+// Small parameters (two-word frames, four sequence numbers, a ring of eight words) make every counter
+// wrap within the bound. The proof's CRC (velo_crc.sv beside this) misses nothing.
+
+`include "velo_assert.svh"
+
+module velo_link_retry_props
+  import velo_link_pkg::*;
+#(
+    parameter bit Downs = 1'b0,
+    parameter bit Quiet = 1'b0,
+    parameter int unsigned QuietFrom = 7,
+    parameter int unsigned Deadline = 30
+) (
+    input logic clk_i,
+    input logic rst_ni,
+    input logic want_i,
+    input logic down_a_i,
+    input logic down_b_i,
+    input logic hit_ab_i,
+    input logic hit_ba_i,
+    input kind_e hit_kind_i,
+    input logic [11:0] hit_data_i
+);
+
+  localparam int unsigned SeqBits = 2;
+  typedef logic [4:0] num_t;
+
+  logic [5:0] cycle_q;
+  initial cycle_q = '0;
+  always_ff @(posedge clk_i) cycle_q <= &cycle_q ? cycle_q : cycle_q + 1'b1;
+  always_comb assume (rst_ni == (cycle_q != '0));
+
+  logic quiet;
+  assign quiet = Quiet && cycle_q >= 6'(QuietFrom);
+
+  // The packet limits: any pattern, held.
+  logic [31:0] ends_q;
+  always_ff @(posedge clk_i) ends_q <= ends_q;
+  always_comb assume (!Quiet || ends_q == '1);
+
+  num_t sent_q, got_q;
+  logic in_valid, in_stop, out_valid, out_sop, out_eop;
+  vc_t out_vc;
+  logic [63:0] out_data;
+
+  // Three packets are enough to see repetition end; more only make the proof longer. They are of one
+  // word: the input stops when disturbance does, and half a frame rightly waits for its other half.
+  assign in_valid = want_i && !in_stop && !quiet && sent_q != (Quiet ? num_t'(3) : '1);
+
+  kind_e a_kind, b_kind;
+  logic [63:0] a_data, b_data;
+
+  // Up follows down by a cycle, with its pulse.
+  logic [1:0] up_q, came_up_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      up_q <= '0;
+      came_up_q <= '0;
+    end else begin
+      up_q <= quiet || !Downs ? '1 : ~{down_b_i, down_a_i};
+      came_up_q <= (quiet || !Downs ? '1 : ~{down_b_i, down_a_i}) & ~up_q;
+    end
+  end
+
+  logic [1:0] status_valid, status_sent, nak, replay;
+  status_t heard[2];
+  status_t told[2];
+  logic [SeqBits-1:0] expected[2];
+
+  velo_link_tx #(
+      .DataWidth(64),
+      .FrameWords(2),
+      .RingWords(8),
+      .SeqBits(SeqBits),
+      .StopMargin(0),
+      .TimeoutCycles(Quiet ? 11 : 15)
+  ) u_tx_a (
+      .up_i(up_q[0]),
+      .came_up_i(came_up_q[0]),
+      .init_word_i('0),
+      .in_valid_i(in_valid),
+      .in_sop_i(sent_q == '0 || ends_q[sent_q-1'b1]),
+      .in_eop_i(ends_q[sent_q]),
+      .in_vc_i(3'd1),
+      .in_data_i(64'(sent_q)),
+      .in_stop_o(in_stop),
+      .ack_valid_i(status_valid[0]),
+      .ack_i(heard[0].ack[SeqBits-1:0]),
+      .nak_i(heard[0].nak),
+      .status_i(told[0]),
+      .status_sent_o(status_sent[0]),
+      .phy_kind_o(a_kind),
+      .phy_data_o(a_data),
+      .acked_o(),
+      .replay_o(replay[0]),
+      .timeout_o(),
+      .*
+  );
+  velo_link_rx #(
+      .DataWidth(64),
+      .FrameWords(2),
+      .SeqBits(SeqBits)
+  ) u_rx_a (
+      .up_i(up_q[0]),
+      .came_up_i(came_up_q[0]),
+      .phy_kind_i(hit_ba_i && !quiet ? hit_kind_i : b_kind),
+      .phy_data_i(hit_ba_i && !quiet ? {1'b1, 51'(hit_data_i), hit_data_i} : b_data),
+      .out_valid_o(),
+      .out_sop_o(),
+      .out_eop_o(),
+      .out_vc_o(),
+      .out_data_o(),
+      .status_valid_o(status_valid[0]),
+      .status_o(heard[0]),
+      .idle_o(),
+      .init_valid_o(),
+      .init_o(),
+      .expected_o(expected[0]),
+      .nak_o(nak[0]),
+      .accepted_o(),
+      .error_o(),
+      .*
+  );
+
+  velo_link_tx #(
+      .DataWidth(64),
+      .FrameWords(2),
+      .RingWords(8),
+      .SeqBits(SeqBits),
+      .StopMargin(0),
+      .TimeoutCycles(Quiet ? 11 : 15)
+  ) u_tx_b (
+      .up_i(up_q[1]),
+      .came_up_i(came_up_q[1]),
+      .init_word_i('0),
+      .in_valid_i(1'b0),
+      .in_sop_i(1'b0),
+      .in_eop_i(1'b0),
+      .in_vc_i('0),
+      .in_data_i('0),
+      .in_stop_o(),
+      .ack_valid_i(status_valid[1]),
+      .ack_i(heard[1].ack[SeqBits-1:0]),
+      .nak_i(heard[1].nak),
+      .status_i(told[1]),
+      .status_sent_o(status_sent[1]),
+      .phy_kind_o(b_kind),
+      .phy_data_o(b_data),
+      .acked_o(),
+      .replay_o(replay[1]),
+      .timeout_o(),
+      .*
+  );
+  velo_link_rx #(
+      .DataWidth(64),
+      .FrameWords(2),
+      .SeqBits(SeqBits)
+  ) u_rx_b (
+      .up_i(up_q[1]),
+      .came_up_i(came_up_q[1]),
+      .phy_kind_i(hit_ab_i && !quiet ? hit_kind_i : a_kind),
+      .phy_data_i(hit_ab_i && !quiet ? {1'b1, 51'(hit_data_i), hit_data_i} : a_data),
+      .out_valid_o(out_valid),
+      .out_sop_o(out_sop),
+      .out_eop_o(out_eop),
+      .out_vc_o(out_vc),
+      .out_data_o(out_data),
+      .status_valid_o(status_valid[1]),
+      .status_o(heard[1]),
+      .idle_o(),
+      .init_valid_o(),
+      .init_o(),
+      .expected_o(expected[1]),
+      .nak_o(nak[1]),
+      .accepted_o(),
+      .error_o(),
+      .*
+  );
+
+  for (genvar i = 0; i < 2; i++) begin : gen_told
+    assign told[i] = '{freed: '0, vc: '0, ack: seq_t'(expected[i]), echo: 1'b0, nak: nak[i]};
+  end
+
+  logic [1:0] replays_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      sent_q <= '0;
+      got_q <= '0;
+      replays_q <= '0;
+    end else begin
+      if (in_valid) sent_q <= sent_q + 1'b1;
+      if (out_valid) got_q <= got_q + 1'b1;
+      if (replay[0] && replays_q != '1) replays_q <= replays_q + 1'b1;
+    end
+  end
+
+  `VELO_ASSERT(InOrderOnce, !out_valid || out_data == 64'(got_q))
+  `VELO_ASSERT(NothingInvented, !out_valid || got_q < sent_q)
+  `VELO_ASSERT(EndsKept, !out_valid || out_eop == ends_q[got_q])
+  `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == (got_q == '0 || ends_q[got_q-1'b1]))
+  `VELO_ASSERT(ChannelKept, !out_valid || out_vc == 3'd1)
+  `VELO_ASSERT(Terminates, !Quiet || cycle_q != 6'(Deadline) || got_q == sent_q)
+  `VELO_COVER(ArrivesAfterReplay, out_valid && replays_q == 2'd1)
+
+endmodule

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Link port: carries packets of several virtual channels over a cable, whatever bits fall over on the
+// way, exactly once and in order; and the credits of those channels back.
+//
+// PHY side: one word of DataWidth bits and a kind a cycle, both ways, nothing of a serializer. A PHY
+// reports a word it could not decode as any wrong word. `phy_up_i` low: nothing can be received.
+// Switch side, `in_*`: see velo_link_tx. `out_*`: see velo_link_rx; `out_freed_i` counts the units
+// that the switch has freed of what it got from here. `credits_o` is the capacity of the buffers on
+// the other side and `freed_o` the units freed there: what a velo_credit counter needs.
+//
+// Errors, all by status ports and counters (modulo 256, for software to take differences of):
+// `refuse_o` says why the link does not come up; CRC errors, retransmissions, timeouts.
+// Source: case-for-fpga, sections 2 and 3.
+
+`include "velo_assert.svh"
+
+module velo_link
+  import velo_link_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumVcs = 6,
+    parameter int unsigned MtuBytes = 512,
+    parameter int unsigned BufferUnits = 30,  // offered: units of a channel's buffer at out_*
+    parameter int unsigned MinCredits = 20,  // wanted: the longest packet, and slack
+    parameter int unsigned FrameWords = 640 / DataWidth,
+    parameter int unsigned RingWords = 512,
+    parameter int unsigned SeqBits = 6,
+    parameter int unsigned StopMargin = 4,
+    parameter int unsigned TimeoutCycles = 1023,
+    parameter int unsigned InitWords = 32
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic enable_i,
+    input logic link_reset_i,
+
+    input  logic                  phy_up_i,
+    input  kind_e                 phy_kind_i,
+    input  logic  [DataWidth-1:0] phy_data_i,
+    output kind_e                 phy_kind_o,
+    output logic  [DataWidth-1:0] phy_data_o,
+
+    input  logic                 in_valid_i,
+    input  logic                 in_sop_i,
+    input  logic                 in_eop_i,
+    input  vc_t                  in_vc_i,
+    input  logic [DataWidth-1:0] in_data_i,
+    output logic                 in_stop_o,
+
+    output logic                 out_valid_o,
+    output logic                 out_sop_o,
+    output logic                 out_eop_o,
+    output vc_t                  out_vc_o,
+    output logic [DataWidth-1:0] out_data_o,
+
+    input  count_t [NumVcs-1:0] out_freed_i,
+    output count_t              credits_o,
+    output count_t [NumVcs-1:0] freed_o,
+
+    output logic    up_o,
+    output refuse_e refuse_o,
+    output logic [7:0] crc_errors_o,
+    output logic [7:0] replays_o,
+    output logic [7:0] timeouts_o
+);
+
+  localparam int unsigned Version = 1;  // of the protocol on the wire
+
+  localparam ability_t Ability = '{
+      version: 2'(Version),
+      width: 2'(DataWidth / 64),
+      last_vc: vc_t'(NumVcs - 1),
+      mtu: 2'($clog2(MtuBytes / 64)),
+      credits: count_t'(BufferUnits)
+  };
+
+  logic up, came_up, status_valid, idle, init_valid, status_sent, nak;
+  logic acked, accepted, error, replay, timeout;
+  status_t heard, told;
+  init_t init;
+  logic [31:0] init_word;
+  logic [SeqBits-1:0] expected;
+
+  velo_link_init #(
+      .Ability(Ability),
+      .MinCredits(MinCredits),
+      .InitWords(InitWords)
+  ) u_init (
+      .init_valid_i(init_valid),
+      .init_i      (init),
+      .other_word_i(idle),
+      .up_o        (up),
+      .came_up_o   (came_up),
+      .init_word_o (init_word),
+      .*
+  );
+
+  velo_link_rx #(
+      .DataWidth (DataWidth),
+      .FrameWords(FrameWords),
+      .SeqBits   (SeqBits)
+  ) u_rx (
+      .up_i          (up),
+      .came_up_i     (came_up),
+      .status_valid_o(status_valid),
+      .status_o      (heard),
+      .idle_o        (idle),
+      .init_valid_o  (init_valid),
+      .init_o        (init),
+      .expected_o    (expected),
+      .nak_o         (nak),
+      .accepted_o    (accepted),
+      .error_o       (error),
+      .*
+  );
+
+  velo_link_status #(
+      .NumVcs(NumVcs)
+  ) u_status (
+      .ack_i   (seq_t'(expected)),
+      .nak_i   (nak),
+      .freed_i (out_freed_i),
+      .sent_i  (status_sent),
+      .status_o(told),
+      .*
+  );
+
+  velo_link_tx #(
+      .DataWidth    (DataWidth),
+      .FrameWords   (FrameWords),
+      .RingWords    (RingWords),
+      .SeqBits      (SeqBits),
+      .StopMargin   (StopMargin),
+      .TimeoutCycles(TimeoutCycles)
+  ) u_tx (
+      .up_i         (up),
+      .came_up_i    (came_up),
+      .init_word_i  (init_word),
+      .ack_valid_i  (status_valid),
+      .ack_i        (heard.ack[SeqBits-1:0]),
+      .nak_i        (heard.nak),
+      .status_i     (told),
+      .status_sent_o(status_sent),
+      .acked_o      (acked),
+      .replay_o     (replay),
+      .timeout_o    (timeout),
+      .*
+  );
+
+  assign up_o = up;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      freed_o      <= '0;
+      crc_errors_o <= '0;
+      replays_o    <= '0;
+      timeouts_o   <= '0;
+    end else begin
+      for (int v = 0; v < int'(NumVcs); v++) begin
+        if (status_valid && heard.vc == vc_t'(v)) freed_o[v] <= heard.freed;
+      end
+      if (error) crc_errors_o <= crc_errors_o + 1'b1;
+      if (replay) replays_o <= replays_o + 1'b1;
+      if (timeout) timeouts_o <= timeouts_o + 1'b1;
+    end
+  end
+
+  logic unused;
+  assign unused = &{1'b0, acked, accepted, heard.echo, heard.ack};
+
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
+  `VELO_ASSERT_INIT(VcsFitField, NumVcs >= 1 && NumVcs <= 2 ** VcWidth)
+  `VELO_ASSERT_INIT(MtuSupported, MtuBytes inside {64, 128, 256, 512})
+  `VELO_ASSERT_INIT(CreditsFitField,
+                    BufferUnits < 2 ** (CountWidth - 1) && MinCredits <= BufferUnits)
+
+endmodule

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this side's words report about its receiver: acknowledgement, request for retransmission, and
+// for one virtual channel at a time how many buffer units have been freed since reset.
+//
+// Channels whose number has changed since it was last sent go first, round robin; with none, all take
+// their turn, so that a lost word is made good by a later one. `freed_i` is constant or counts up.
+// `status_o.echo` is left to the transmitter.
+
+module velo_link_status
+  import velo_link_pkg::*;
+#(
+    parameter int unsigned NumVcs = 6
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input seq_t                ack_i,
+    input logic                nak_i,
+    input count_t [NumVcs-1:0] freed_i,
+
+    input  logic    sent_i,
+    output status_t status_o
+);
+
+  count_t [NumVcs-1:0] told_q;
+  logic [NumVcs-1:0] changed, request, grant;
+  vc_t vc_d, vc_q;
+
+  for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_changed
+    // What goes out in this very cycle is as good as told.
+    assign changed[v] = told_q[v] != freed_i[v] && !(sent_i && vc_q == vc_t'(v));
+  end
+  assign request = |changed ? changed : '1;
+
+  velo_rr_arb #(
+      .NumReq(NumVcs)
+  ) u_arb (
+      .req_i  (request),
+      .grant_o(grant),
+      .take_i (sent_i),
+      .*
+  );
+
+  always_comb begin
+    vc_d = '0;
+    for (int v = 0; v < int'(NumVcs); v++) if (grant[v]) vc_d = vc_t'(v);
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      told_q <= '0;
+      vc_q   <= '0;
+    end else if (sent_i) begin
+      told_q[vc_q] <= freed_i[vc_q];
+      vc_q <= vc_d;
+    end
+  end
+
+  assign status_o = '{freed: freed_i[vc_q], vc: vc_q, ack: ack_i, echo: 1'b0, nak: nak_i};
+
+endmodule

@@ -1,0 +1,308 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sending half of a link port: cuts the packets into frames, keeps them until they are acknowledged,
+// repeats them when asked.
+//
+// There is no separate transmit path: every word goes into a ring (block RAM) and is read from
+// there, the first time as each later time. Three pointers follow each other round the ring: written,
+// sent, acknowledged; a retransmission is "sent := acknowledged". Frames are cut when words come in,
+// so a repeated frame is the same frame. Go back N, with a window of half the sequence numbers so
+// that the receiver can tell an old frame from one that follows a lost one.
+//
+// Input: `in_valid_i` may be high in any cycle in which `in_stop_o` was low at most StopMargin cycles
+// ago; a packet is sop..eop without another in between. Latency 3 cycles from first word to first
+// word at the PHY, the start word goes ahead of it; frames follow each other without a gap.
+// While `up_i` is low only `init_word_i` is sent.
+// Errors: none of its own; a ring without room is a stop, a silent receiver is a timeout, which
+// repeats everything unacknowledged (`timeout_o`, `replay_o`: one pulse each).
+// Source: case-for-fpga, section 2, "link-level retransmission protocol".
+
+`include "velo_assert.svh"
+
+module velo_link_tx
+  import velo_link_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned FrameWords = 20,
+    parameter int unsigned RingWords = 512,
+    parameter int unsigned SeqBits = 6,
+    parameter int unsigned StopMargin = 4,
+    parameter int unsigned TimeoutCycles = 1023
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic    up_i,
+    input logic    came_up_i,   // pulse: begin again with the first unacknowledged frame
+    input logic [31:0] init_word_i,
+
+    input  logic                 in_valid_i,
+    input  logic                 in_sop_i,
+    input  logic                 in_eop_i,
+    input  vc_t                  in_vc_i,
+    input  logic [DataWidth-1:0] in_data_i,
+    output logic                 in_stop_o,
+
+    // What the other side's words say about this side's frames.
+    input logic               ack_valid_i,
+    input logic [SeqBits-1:0] ack_i,
+    input logic               nak_i,
+
+    // What this side's words say; `status_sent_o` when they did. The echo is filled in here.
+    input  status_t status_i,
+    output logic    status_sent_o,
+
+    output kind_e                 phy_kind_o,
+    output logic  [DataWidth-1:0] phy_data_o,
+
+    output logic acked_o,
+    output logic replay_o,
+    output logic timeout_o
+);
+
+  localparam int unsigned AddrBits = $clog2(RingWords);
+  localparam int unsigned Window = 2 ** (SeqBits - 1);
+  localparam int unsigned TimerBits = $clog2(TimeoutCycles + 1);
+
+  typedef logic [AddrBits:0] addr_t;  // one bit more than an address: full is not empty
+  typedef logic [SeqBits-1:0] num_t;
+  typedef logic [$clog2(FrameWords+1)-1:0] place_t;
+
+  typedef enum logic [1:0] {
+    StIdle,
+    StData,
+    StEnd
+  } state_e;
+
+  // ----- Writing: cutting packets into frames -----------------------------------------------------
+
+  addr_t  written_q;
+  num_t   write_seq_q;  // frame that the next word belongs to
+  place_t place_q;  // words of it so far
+  logic frame_ends, frame_open;
+
+  assign frame_open = place_q != '0;
+  assign frame_ends = in_eop_i || place_q == place_t'(FrameWords - 1);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      written_q   <= '0;
+      write_seq_q <= '0;
+      place_q     <= '0;
+    end else if (in_valid_i) begin
+      written_q <= written_q + 1'b1;
+      place_q   <= frame_ends ? '0 : place_q + 1'b1;
+      if (frame_ends) write_seq_q <= write_seq_q + 1'b1;
+    end
+  end
+
+  // Per frame: its channel, whether it begins a packet, and where it ends.
+  logic [VcWidth:0] frame_info[2**SeqBits];
+  addr_t frame_end[2**SeqBits];
+  always_ff @(posedge clk_i) begin
+    if (in_valid_i) frame_end[write_seq_q] <= written_q + 1'b1;
+    if (in_valid_i && !frame_open) frame_info[write_seq_q] <= {in_sop_i, in_vc_i};
+  end
+
+  // ----- Acknowledgement and retransmission -------------------------------------------------------
+
+  state_e state_q;
+  addr_t acked_q, read_q, ack_addr;
+  num_t acked_seq_q, send_seq_q, sent_seq_q;  // oldest kept; being sent; first never sent whole
+  num_t ack_by, sent_by, send_by;
+  logic nak, ack_known, ack_ok, restart, echo_q;
+  logic [TimerBits-1:0] timer_q;
+
+  assign nak = ack_valid_i && nak_i != echo_q;
+  assign ack_by = ack_i - acked_seq_q;
+  assign sent_by = sent_seq_q - acked_seq_q;
+  assign send_by = send_seq_q - acked_seq_q;
+  // Believe only what can be true. An acknowledgement that overtakes a repetition under way is left
+  // for its next occurrence: the frame in hand must not lose its place in the ring.
+  assign ack_known = ack_valid_i && ack_by <= sent_by;
+  assign ack_ok = ack_known && ack_by != '0 && (ack_by <= send_by || nak || state_q == StIdle);
+  assign ack_addr = frame_end[ack_i-1'b1];
+  assign timeout_o = up_i && timer_q == TimerBits'(TimeoutCycles);
+  assign restart = (nak && ack_known) || timeout_o || came_up_i || (ack_ok && ack_by > send_by);
+  assign replay_o = ((nak && ack_known) || timeout_o) && sent_seq_q != acked_seq_q;
+  assign acked_o = ack_ok;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      acked_q     <= '0;
+      acked_seq_q <= '0;
+      echo_q      <= 1'b0;
+      timer_q     <= '0;
+    end else begin
+      if (ack_ok) begin
+        acked_q     <= ack_addr;
+        acked_seq_q <= ack_i;
+      end
+      if (nak && ack_known) echo_q <= nak_i;
+      if (!up_i || ack_ok || restart || sent_by == '0) timer_q <= '0;
+      else timer_q <= timer_q + 1'b1;
+    end
+  end
+
+  addr_t used;
+  num_t  kept_frames;
+  assign used = written_q - acked_q;
+  assign kept_frames = write_seq_q - acked_seq_q;
+  assign in_stop_o = used > addr_t'(RingWords - 1 - StopMargin) ||
+      kept_frames >= num_t'(Window - StopMargin);
+
+  // ----- Reading: one word of lookahead hides the block RAM's cycle ---------------------------------
+
+  addr_t read_d;
+  logic have_q, word_out;
+  logic [DataWidth+1:0] word;  // {ends the packet, ends the frame, data}
+
+  assign word_out = state_q == StData && have_q && up_i && !restart;
+  always_comb begin
+    read_d = read_q;
+    if (restart) read_d = ack_ok ? ack_addr : acked_q;
+    else if (word_out) read_d = read_q + 1'b1;
+  end
+
+  velo_ram #(
+      .Width(DataWidth + 2),
+      .Depth(RingWords)
+  ) u_ring (
+      .we_i   (in_valid_i),
+      .waddr_i(written_q[AddrBits-1:0]),
+      .wdata_i({in_eop_i, frame_ends, in_data_i}),
+      .raddr_i(read_d[AddrBits-1:0]),
+      .rdata_o(word),
+      .*
+  );
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      read_q <= '0;
+      have_q <= 1'b0;
+    end else begin
+      read_q <= read_d;
+      have_q <= read_d != written_q;
+    end
+  end
+
+  // ----- Sending ----------------------------------------------------------------------------------
+
+  logic next_exists, start_out, last_q;
+  assign next_exists = send_seq_q != write_seq_q || frame_open;
+  assign start_out   = state_q == StIdle && next_exists && up_i && !restart;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q    <= StIdle;
+      send_seq_q <= '0;
+      sent_seq_q <= '0;
+      last_q     <= 1'b0;
+    end else if (restart || !up_i) begin
+      state_q <= StIdle;
+      if (restart) send_seq_q <= ack_ok ? ack_i : acked_seq_q;
+    end else begin
+      unique case (state_q)
+        StData:
+        if (have_q) begin
+          last_q <= word[DataWidth+1];
+          if (word[DataWidth]) begin
+            state_q    <= StEnd;
+            send_seq_q <= send_seq_q + 1'b1;
+            // First time that it is sent whole?
+            if (send_by == sent_by) sent_seq_q <= sent_seq_q + 1'b1;
+          end
+        end
+        StEnd:   state_q <= StIdle;
+        default: if (next_exists) state_q <= StData;
+      endcase
+    end
+  end
+
+  start_t  start_word;
+  idle_t   idle_word;
+  status_t status;
+  logic [31:0] crc_q, crc_next;
+  ctl_crc_t idle_crc;
+  kind_e kind;
+  logic [DataWidth-1:0] data;
+
+  always_comb begin
+    status = status_i;
+    status.echo = echo_q;
+    start_word = '{
+        reserved: '0,
+        seq: seq_t'(send_seq_q),
+        sop: frame_info[send_seq_q][VcWidth],
+        vc: frame_info[send_seq_q][VcWidth-1:0],
+        status: status,
+        ctl: CtlStart
+    };
+    idle_word = '{crc: idle_crc, reserved: 1'b0, status: status, ctl: CtlIdle};
+  end
+
+  velo_link_ctl_crc u_idle_crc (
+      .bits_i({1'b0, status, CtlIdle}),
+      .crc_o (idle_crc)
+  );
+  velo_crc #(
+      .Width(32),
+      .DataWidth(DataWidth),
+      .Poly(32'h1EDC6F41)
+  ) u_frame_crc (
+      .crc_i (start_out ? 32'hFFFF_FFFF : crc_q),
+      .data_i(data),
+      .crc_o (crc_next)
+  );
+
+  // An idle word is sent twice: its short CRC alone would believe one in thousands of random words.
+  logic idle_out, again_q;
+  idle_t again_word_q;
+
+  always_comb begin
+    kind = KindCtl;
+    idle_out = 1'b0;
+    data = DataWidth'(init_word_i);
+    if (start_out) begin
+      data = DataWidth'(start_word);
+    end else if (word_out) begin
+      kind = KindData;
+      data = word[DataWidth-1:0];
+    end else if (state_q == StEnd && up_i && !restart) begin
+      kind = last_q ? KindLast : KindEnd;
+      // The kind of end is part of what the CRC protects.
+      data = DataWidth'(crc_q ^ {32{last_q}});
+    end else if (up_i) begin
+      idle_out = 1'b1;
+      data = DataWidth'(again_q ? again_word_q : idle_word);
+    end
+  end
+
+  assign status_sent_o = start_out || (idle_out && !again_q);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) again_q <= 1'b0;
+    else again_q <= idle_out && !again_q;
+    again_word_q <= idle_word;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (start_out || word_out) crc_q <= crc_next;
+    if (!rst_ni) begin
+      phy_kind_o <= KindCtl;
+      phy_data_o <= '0;  // a control word with a wrong CRC
+    end else begin
+      phy_kind_o <= kind;
+      phy_data_o <= data;
+    end
+  end
+
+  `VELO_ASSERT_INIT(RingIsPowerOfTwo, RingWords == 2 ** AddrBits)
+  `VELO_ASSERT_INIT(SeqFitsField, SeqBits <= SeqWidth && Window > StopMargin)
+  `VELO_ASSERT_INIT(RingHoldsAFrame, RingWords >= FrameWords + StopMargin + 1)
+  `VELO_ASSUME(PacketsWhole, !in_valid_i || !in_sop_i || !frame_open)
+  `VELO_ASSERT(RingNeverOverflows, used <= addr_t'(RingWords))
+  `VELO_ASSERT(WindowHolds, sent_by <= num_t'(Window) && send_by <= sent_by)
+  `VELO_ASSERT(ReadsBehindWriter, addr_t'(read_q - acked_q) <= used)
+
+endmodule

@@ -1,0 +1,7 @@
+// Network ports, and the router: all of a node that is network.
+-f rtl/common/files.f
+-f rtl/link/files.f
+-f rtl/switch/files.f
+rtl/netport/rtl/velo_netport_tx.sv
+rtl/netport/rtl/velo_netport_rx.sv
+rtl/netport/rtl/velo_router.sv

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Network port of one traffic class, towards the network: a FIFO between the units' stream and the
+// switch.
+//
+// A packet is passed on only when it is whole (WholePackets), so that a unit that stops in the middle
+// cannot hold a switch output that others need, and only when the switch has room for the longest
+// one. A unit that never stops inside a packet may be passed on at once (WholePackets = 0).
+// `in_*` valid/ready stream; `out_*` words to the switch's node port. Latency: a packet's length plus
+// one cycle, or one cycle. Errors: none. Source: case-for-fpga, section 3, "Network Ports".
+
+`include "velo_assert.svh"
+
+module velo_netport_tx
+  import velo_link_pkg::*;
+  import velo_switch_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned MtuBytes = 512,
+    parameter int unsigned BufferUnits = 30,  // that the switch has for this port
+    parameter bit WholePackets = 1'b1,
+    localparam int unsigned FifoWords = 2 ** $clog2(packet_words(DataWidth, MtuBytes) + UnitWords)
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic                 in_valid_i,
+    output logic                 in_ready_o,
+    input  logic                 in_sop_i,
+    input  logic                 in_eop_i,
+    input  logic [DataWidth-1:0] in_data_i,
+
+    output logic                   out_valid_o,
+    output logic                   out_sop_o,
+    output logic                   out_eop_o,
+    output logic   [DataWidth-1:0] out_data_o,
+    input  count_t                 freed_i
+);
+
+  localparam int unsigned CountBits = $clog2(FifoWords) + 1;
+  typedef logic [$clog2(UnitWords)-1:0] off_t;
+
+  logic valid, open_q, may_send, whole, end_in, end_out;
+  logic [CountBits-1:0] count, ends_q;  // ends: whole packets inside
+  count_t avail;
+  off_t off_q, off;
+
+  velo_fifo #(
+      .Width(DataWidth + 2),
+      .Depth(FifoWords)
+  ) u_fifo (
+      .push_valid_i(in_valid_i),
+      .push_ready_o(in_ready_o),
+      .push_data_i ({in_sop_i, in_eop_i, in_data_i}),
+      .pop_valid_o (valid),
+      .pop_ready_i (out_valid_o),
+      .pop_data_o  ({out_sop_o, out_eop_o, out_data_o}),
+      .count_o     (count),
+      .*
+  );
+
+  assign whole = !WholePackets || ends_q != '0;
+  assign out_valid_o = valid && (open_q || (whole && may_send));
+  assign end_in = in_valid_i && in_ready_o && in_eop_i;
+  assign end_out = out_valid_o && out_eop_o;
+  assign off = out_sop_o ? '0 : off_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      open_q <= 1'b0;
+      ends_q <= '0;
+    end else begin
+      if (out_valid_o) open_q <= !out_eop_o;
+      ends_q <= ends_q + CountBits'(end_in) - CountBits'(end_out);
+    end
+    if (out_valid_o) off_q <= off + 1'b1;
+  end
+
+  velo_credit #(
+      .Width(CountWidth),
+      .Threshold(need_credits(DataWidth, MtuBytes))
+  ) u_credit (
+      .total_i(count_t'(BufferUnits)),
+      .freed_i(freed_i),
+      .take_i (out_valid_o && off == '0),
+      .avail_o(avail),
+      .ok_o   (may_send),
+      .*
+  );
+
+  logic unused;
+  assign unused = &{1'b0, count, avail};
+
+endmodule

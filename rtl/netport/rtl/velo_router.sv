@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All of a node that is network: the switch, a link port for each cable and a network port for each
+// traffic class (0 request, 1 response, 2 completion).
+//
+// `unit_in_*` and `unit_out_*`: valid/ready streams of packets, one a class. `phy_*`: see velo_link.
+// The routing table is written through `table_*_i`. Regenerating with three double-width links is
+// NumLinks = 3, DataWidth = 64. Status, for the register file: per link up, reason of refusal and
+// counters; per link and channel the credits left; per port a counter of packets that led nowhere.
+// Source: case-for-fpga, section 3, figure 1.
+
+`include "velo_assert.svh"
+
+module velo_router
+  import velo_link_pkg::*;
+  import velo_switch_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumLinks = 6,
+    parameter int unsigned NumVcs = 6,
+    parameter int unsigned MtuBytes = 512,
+    parameter int unsigned BufferUnits = 30,
+    parameter int unsigned TimeoutCycles = 1023,
+    parameter int unsigned InitWords = 32,
+    parameter bit [NumClasses-1:0] WholePackets = '1,  // per class, see velo_netport_tx
+    localparam int unsigned NumPorts = NumLinks + NumClasses
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic       table_we_i,
+    input logic [7:0] table_node_i,
+    input hop_t       table_hop_i,
+
+    input  logic [NumClasses-1:0]                unit_in_valid_i,
+    output logic [NumClasses-1:0]                unit_in_ready_o,
+    input  logic [NumClasses-1:0]                unit_in_sop_i,
+    input  logic [NumClasses-1:0]                unit_in_eop_i,
+    input  logic [NumClasses-1:0][DataWidth-1:0] unit_in_data_i,
+
+    output logic [NumClasses-1:0]                unit_out_valid_o,
+    input  logic [NumClasses-1:0]                unit_out_ready_i,
+    output logic [NumClasses-1:0]                unit_out_sop_o,
+    output logic [NumClasses-1:0]                unit_out_eop_o,
+    output logic [NumClasses-1:0][DataWidth-1:0] unit_out_data_o,
+
+    input  logic [NumLinks-1:0]                link_enable_i,
+    input  logic [NumLinks-1:0]                link_reset_i,
+    input  logic [NumLinks-1:0]                phy_up_i,
+    input  logic [NumLinks-1:0][          1:0] phy_kind_i,
+    input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,
+    output logic [NumLinks-1:0][          1:0] phy_kind_o,
+    output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,
+
+    output logic   [NumLinks-1:0]             link_up_o,
+    output logic   [NumLinks-1:0][       2:0] link_refuse_o,
+    output logic   [NumLinks-1:0][       7:0] link_crc_errors_o,
+    output logic   [NumLinks-1:0][       7:0] link_replays_o,
+    output logic   [NumLinks-1:0][       7:0] link_timeouts_o,
+    output count_t [NumLinks-1:0][NumVcs-1:0] link_credits_o,
+    output logic   [NumPorts-1:0][       7:0] dropped_o
+);
+
+  localparam int unsigned VcsPerClass = NumVcs / NumClasses;
+
+  logic [NumPorts-1:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_stop, dropped;
+  vc_t [NumPorts-1:0] in_vc, out_vc;
+  logic [NumPorts-1:0][DataWidth-1:0] in_data, out_data;
+  count_t [NumPorts-1:0] out_credits;
+  count_t [NumPorts-1:0][NumVcs-1:0] in_freed, out_freed, out_avail;
+
+  velo_switch #(
+      .DataWidth  (DataWidth),
+      .NumLinks   (NumLinks),
+      .NumVcs     (NumVcs),
+      .MtuBytes   (MtuBytes),
+      .BufferUnits(BufferUnits)
+  ) u_switch (
+      .in_valid_i   (in_valid),
+      .in_sop_i     (in_sop),
+      .in_eop_i     (in_eop),
+      .in_vc_i      (in_vc),
+      .in_data_i    (in_data),
+      .in_freed_o   (in_freed),
+      .out_valid_o  (out_valid),
+      .out_sop_o    (out_sop),
+      .out_eop_o    (out_eop),
+      .out_vc_o     (out_vc),
+      .out_data_o   (out_data),
+      .out_stop_i   (out_stop),
+      .out_credits_i(out_credits),
+      .out_freed_i  (out_freed),
+      .out_avail_o  (out_avail),
+      .dropped_o    (dropped),
+      .*
+  );
+
+  for (genvar l = 0; l < int'(NumLinks); l++) begin : gen_link
+    kind_e   phy_kind;
+    refuse_e refuse;
+    assign phy_kind_o[l] = phy_kind;
+    assign link_refuse_o[l] = refuse;
+    assign link_credits_o[l] = out_avail[l];
+
+    velo_link #(
+        .DataWidth    (DataWidth),
+        .NumVcs       (NumVcs),
+        .MtuBytes     (MtuBytes),
+        .BufferUnits  (BufferUnits),
+        .MinCredits   (need_credits(DataWidth, MtuBytes)),
+        .TimeoutCycles(TimeoutCycles),
+        .InitWords    (InitWords)
+    ) u_link (
+        .enable_i    (link_enable_i[l]),
+        .link_reset_i(link_reset_i[l]),
+        .phy_up_i    (phy_up_i[l]),
+        .phy_kind_i  (kind_e'(phy_kind_i[l])),
+        .phy_data_i  (phy_data_i[l]),
+        .phy_kind_o  (phy_kind),
+        .phy_data_o  (phy_data_o[l]),
+        .in_valid_i  (out_valid[l]),
+        .in_sop_i    (out_sop[l]),
+        .in_eop_i    (out_eop[l]),
+        .in_vc_i     (out_vc[l]),
+        .in_data_i   (out_data[l]),
+        .in_stop_o   (out_stop[l]),
+        .out_valid_o (in_valid[l]),
+        .out_sop_o   (in_sop[l]),
+        .out_eop_o   (in_eop[l]),
+        .out_vc_o    (in_vc[l]),
+        .out_data_o  (in_data[l]),
+        .out_freed_i (in_freed[l]),
+        .credits_o   (out_credits[l]),
+        .freed_o     (out_freed[l]),
+        .up_o        (link_up_o[l]),
+        .refuse_o    (refuse),
+        .crc_errors_o(link_crc_errors_o[l]),
+        .replays_o   (link_replays_o[l]),
+        .timeouts_o  (link_timeouts_o[l]),
+        .*
+    );
+  end
+
+  for (genvar c = 0; c < int'(NumClasses); c++) begin : gen_class
+    localparam int unsigned P = NumLinks + c;
+    localparam int unsigned V = c * VcsPerClass;
+    count_t freed;
+
+    velo_netport_tx #(
+        .DataWidth   (DataWidth),
+        .MtuBytes    (MtuBytes),
+        .BufferUnits (BufferUnits),
+        .WholePackets(WholePackets[c])
+    ) u_tx (
+        .in_valid_i (unit_in_valid_i[c]),
+        .in_ready_o (unit_in_ready_o[c]),
+        .in_sop_i   (unit_in_sop_i[c]),
+        .in_eop_i   (unit_in_eop_i[c]),
+        .in_data_i  (unit_in_data_i[c]),
+        .out_valid_o(in_valid[P]),
+        .out_sop_o  (in_sop[P]),
+        .out_eop_o  (in_eop[P]),
+        .out_data_o (in_data[P]),
+        .freed_i    (in_freed[P][V]),
+        .*
+    );
+    assign in_vc[P] = vc_t'(V);
+
+    velo_netport_rx #(
+        .DataWidth  (DataWidth),
+        .BufferUnits(BufferUnits)
+    ) u_rx (
+        .in_valid_i (out_valid[P]),
+        .in_sop_i   (out_sop[P]),
+        .in_eop_i   (out_eop[P]),
+        .in_data_i  (out_data[P]),
+        .freed_o    (freed),
+        .out_valid_o(unit_out_valid_o[c]),
+        .out_ready_i(unit_out_ready_i[c]),
+        .out_sop_o  (unit_out_sop_o[c]),
+        .out_eop_o  (unit_out_eop_o[c]),
+        .out_data_o (unit_out_data_o[c]),
+        .*
+    );
+    assign out_stop[P] = 1'b0;
+    assign out_credits[P] = count_t'(BufferUnits);
+    always_comb begin
+      out_freed[P] = '0;
+      out_freed[P][V] = freed;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) dropped_o <= '0;
+    else for (int p = 0; p < int'(NumPorts); p++) dropped_o[p] <= dropped_o[p] + 8'(dropped[p]);
+  end
+
+  logic unused;
+  assign unused = &{1'b0, in_freed, out_avail, out_vc};
+
+endmodule

@@ -1,0 +1,12 @@
+// Switch.
+-f rtl/common/files.f
+rtl/link/rtl/velo_link_pkg.sv
+rtl/switch/rtl/velo_switch_pkg.sv
+rtl/switch/rtl/velo_switch_route.sv
+rtl/switch/rtl/velo_switch_pool.sv
+rtl/switch/rtl/velo_switch_pick.sv
+rtl/switch/rtl/velo_switch_queues.sv
+rtl/switch/rtl/velo_switch_input.sv
+rtl/switch/rtl/velo_switch_match.sv
+rtl/switch/rtl/velo_switch_output.sv
+rtl/switch/rtl/velo_switch.sv

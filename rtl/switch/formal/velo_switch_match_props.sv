@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The crossbar's arbiters together: one packet an input, one an output, only what was asked for; and
+// fairness between inputs: two inputs that both always ask for one output, with nothing else to do,
+// are served in turn; more generally, no input waits for ever while its output serves others.
+
+`include "velo_assert.svh"
+
+module velo_switch_match_props #(
+    parameter int unsigned NumPorts = 3
+) (
+    input logic                              clk_i,
+    input logic                              rst_ni,
+    input logic [NumPorts-1:0][NumPorts-1:0] request_i,
+    input logic [NumPorts-1:0]               input_free_i,
+    input logic [NumPorts-1:0]               output_free_i
+);
+
+  logic [NumPorts-1:0][NumPorts-1:0] accept;
+  velo_switch_match #(
+      .NumPorts(NumPorts)
+  ) u_dut (
+      .accept_o(accept),
+      .*
+  );
+
+  logic past_q;
+  initial past_q = 1'b0;
+  always_ff @(posedge clk_i) past_q <= 1'b1;
+  always_comb assume (past_q || !rst_ni);
+
+  // Input 0 keeps asking for output 0 and is free whenever that is. How often may others go first?
+  logic asking_q, others;
+  logic [5:0] passed_q;
+  always_comb begin
+    others = 1'b0;
+    for (int i = 1; i < int'(NumPorts); i++) others |= accept[i][0];
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      asking_q <= 1'b0;
+      passed_q <= '0;
+    end else begin
+      asking_q <= request_i[0][0] && !(|accept[0]);
+      if (!request_i[0][0] || |accept[0]) passed_q <= '0;
+      else if (others) passed_q <= passed_q + 1'b1;
+    end
+  end
+  `VELO_ASSUME(KeepsAsking, !asking_q || request_i[0][0])
+  `VELO_ASSUME(FreeInTime, !output_free_i[0] || input_free_i[0])
+
+  // While it waits, each other input passes it at most once at this output: then its turn is here, and
+  // the grant stands until the input accepts one.
+  `VELO_ASSERT(BoundedWait, passed_q <= 6'(NumPorts - 1))
+  `VELO_COVER(OthersGoFirst, passed_q == 6'(NumPorts - 1))
+  `VELO_COVER(FullCrossbar, accept[0][1] && accept[1][2] && accept[2][0])
+
+endmodule

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The switch: NumLinks link ports and one node port for each traffic class (request, response,
+// completion), virtual output queues, cut-through, round robin, virtual channels with credits, routes
+// in the packet or from a table. Port p: link p, or node port p - NumLinks.
+//
+// Virtual channel = class * (NumVcs / 3) + dateline bit. A class never changes and channels share no
+// buffer, so classes cannot block each other; within a class the dateline bit makes tori free of
+// deadlock (velo_switch_pkg). Without tori NumVcs = 3 does.
+//
+// `in_*`, `out_*`: words with valid and no ready. Who sends to `in_*` keeps BufferUnits credits for
+// each channel (`in_freed_o`; see velo_credit) and begins a packet only with need_credits() of them,
+// which is how this switch treats `out_*` (`out_credits_i`, `out_freed_i`). A node port uses the first
+// channel of its class. `out_stop_i`: words come for up to three more cycles.
+// Latency: 5 cycles from a first word in to the first word out.
+//
+// Errors: `dropped_o[p]` pulses for each packet from port p that leads nowhere; it is swallowed.
+// `out_avail_o`: credits left, for registers. Source: case-for-fpga, section 3.
+
+`include "velo_assert.svh"
+
+module velo_switch
+  import velo_link_pkg::*;
+  import velo_switch_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumLinks = 6,
+    parameter int unsigned NumVcs = 6,
+    parameter int unsigned MtuBytes = 512,
+    parameter int unsigned BufferUnits = 30,
+    localparam int unsigned NumPorts = NumLinks + NumClasses
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    // The routing table, the same in all ports.
+    input logic       table_we_i,
+    input logic [7:0] table_node_i,
+    input hop_t       table_hop_i,
+
+    input  logic   [NumPorts-1:0]                in_valid_i,
+    input  logic   [NumPorts-1:0]                in_sop_i,
+    input  logic   [NumPorts-1:0]                in_eop_i,
+    input  vc_t    [NumPorts-1:0]                in_vc_i,
+    input  logic   [NumPorts-1:0][DataWidth-1:0] in_data_i,
+    output count_t [NumPorts-1:0][   NumVcs-1:0] in_freed_o,
+
+    output logic   [NumPorts-1:0]                out_valid_o,
+    output logic   [NumPorts-1:0]                out_sop_o,
+    output logic   [NumPorts-1:0]                out_eop_o,
+    output vc_t    [NumPorts-1:0]                out_vc_o,
+    output logic   [NumPorts-1:0][DataWidth-1:0] out_data_o,
+    input  logic   [NumPorts-1:0]                out_stop_i,
+    input  count_t [NumPorts-1:0]                out_credits_i,
+    input  count_t [NumPorts-1:0][   NumVcs-1:0] out_freed_i,
+    output count_t [NumPorts-1:0][   NumVcs-1:0] out_avail_o,
+
+    output logic [NumPorts-1:0] dropped_o
+);
+
+  logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;
+  logic [NumPorts-1:0] idle, busy_outputs, sop, eop, unit;
+  vc_t [NumPorts-1:0] vc;
+  logic [NumPorts-1:0][DataWidth-1:0] data;
+  logic [NumPorts-1:0][NumVcs-1:0] may_send;
+
+  always_comb begin
+    busy_outputs = '0;
+    for (int i = 0; i < int'(NumPorts); i++) busy_outputs |= going_to[i];
+    for (int i = 0; i < int'(NumPorts); i++) begin
+      for (int o = 0; o < int'(NumPorts); o++) to_output[o][i] = to[i][o];
+    end
+  end
+
+  velo_switch_match #(
+      .NumPorts(NumPorts)
+  ) u_match (
+      .request_i    (request),
+      .input_free_i (idle),
+      .output_free_i(~busy_outputs & ~out_stop_i),
+      .accept_o     (accept),
+      .*
+  );
+
+  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
+    // A node port brings one channel, a link all of them.
+    velo_switch_input #(
+        .DataWidth(DataWidth),
+        .NumLinks (NumLinks),
+        .NumVcs   (NumVcs),
+        .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits : BufferUnits)
+    ) u_input (
+        .in_valid_i(in_valid_i[p]),
+        .in_sop_i  (in_sop_i[p]),
+        .in_eop_i  (in_eop_i[p]),
+        .in_vc_i   (in_vc_i[p]),
+        .in_data_i (in_data_i[p]),
+        .freed_o   (in_freed_o[p]),
+        .may_send_i(may_send),
+        .stop_i    (out_stop_i),
+        .request_o (request[p]),
+        .idle_o    (idle[p]),
+        .going_to_o(going_to[p]),
+        .grant_i   (accept[p]),
+        .out_to_o  (to[p]),
+        .out_sop_o (sop[p]),
+        .out_eop_o (eop[p]),
+        .out_unit_o(unit[p]),
+        .out_vc_o  (vc[p]),
+        .out_data_o(data[p]),
+        .dropped_o (dropped_o[p]),
+        .*
+    );
+
+    velo_switch_output #(
+        .DataWidth(DataWidth),
+        .NumPorts (NumPorts),
+        .NumVcs   (NumVcs),
+        .MtuBytes (MtuBytes)
+    ) u_output (
+        .to_i       (to_output[p]),
+        .sop_i      (sop),
+        .eop_i      (eop),
+        .unit_i     (unit),
+        .vc_i       (vc),
+        .data_i     (data),
+        .out_valid_o(out_valid_o[p]),
+        .out_sop_o  (out_sop_o[p]),
+        .out_eop_o  (out_eop_o[p]),
+        .out_vc_o   (out_vc_o[p]),
+        .out_data_o (out_data_o[p]),
+        .credits_i  (out_credits_i[p]),
+        .freed_i    (out_freed_i[p]),
+        .avail_o    (out_avail_o[p]),
+        .may_send_o (may_send[p]),
+        .*
+    );
+  end
+
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
+  `VELO_ASSERT_INIT(BufferHoldsAPacket, BufferUnits >= need_credits(DataWidth, MtuBytes))
+  `VELO_ASSERT_INIT(BufferFitsCount, BufferUnits < 2 ** (CountWidth - 1))
+
+endmodule

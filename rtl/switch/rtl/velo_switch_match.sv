@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The crossbar's arbiters: which input may begin a packet to which output in this cycle?
+//
+// One round of iSLIP: each free output grants one of the free inputs that ask for it, each input
+// accepts one of its grants, both round robin, and the turn moves on only where a grant was accepted,
+// which is what makes them fall out of step with each other and fill the crossbar. Combinational.
+//
+// `accept_o[i][o]`: at most one per row and per column, subset of the requests.
+// Source: case-for-fpga, section 3 ("round-robin arbiters"); McKeown, IEEE/ACM ToN 7(2), iSLIP.
+
+`include "velo_assert.svh"
+
+module velo_switch_match #(
+    parameter int unsigned NumPorts = 9
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic [NumPorts-1:0][NumPorts-1:0] request_i,      // [input][output]
+    input  logic [NumPorts-1:0]               input_free_i,
+    input  logic [NumPorts-1:0]               output_free_i,
+    output logic [NumPorts-1:0][NumPorts-1:0] accept_o
+);
+
+  logic [NumPorts-1:0][NumPorts-1:0] asks, grants, granted, accepted;
+
+  // Column o of the inputs' requests is row o of the outputs' view.
+  for (genvar i = 0; i < int'(NumPorts); i++) begin : gen_transpose
+    for (genvar o = 0; o < int'(NumPorts); o++) begin : gen_pair
+      assign asks[o][i] = request_i[i][o] && input_free_i[i] && output_free_i[o];
+      assign granted[i][o] = grants[o][i];
+      assign accepted[o][i] = accept_o[i][o];
+    end
+  end
+
+  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_arb
+    velo_rr_arb #(
+        .NumReq(NumPorts)
+    ) u_grant (
+        .req_i  (asks[p]),
+        .grant_o(grants[p]),
+        .take_i (|accepted[p]),
+        .*
+    );
+    velo_rr_arb #(
+        .NumReq(NumPorts)
+    ) u_accept (
+        .req_i  (granted[p]),
+        .grant_o(accept_o[p]),
+        .take_i (|granted[p]),
+        .*
+    );
+    `VELO_ASSERT(OneOutputAnInput, (accept_o[p] & (accept_o[p] - 1'b1)) == '0)
+    `VELO_ASSERT(OneInputAnOutput, (accepted[p] & (accepted[p] - 1'b1)) == '0)
+    `VELO_ASSERT(OnlyWhatWasAsked, (accept_o[p] & ~request_i[p]) == '0)
+  end
+
+endmodule

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Output of the switch: the crossbar's multiplexer, a register, and the credits of what is behind.
+//
+// `to_i[i]`: input i has a word for here; at most one does. `credits_i` is the capacity of each
+// channel's buffer there, `freed_i` counts what it has freed. `may_send_o[vc]`: the longest packet
+// fits, so that a packet once begun never waits for credits and never holds the output from others.
+
+`include "velo_assert.svh"
+
+module velo_switch_output
+  import velo_link_pkg::*;
+  import velo_switch_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumPorts = 9,
+    parameter int unsigned NumVcs = 6,
+    parameter int unsigned MtuBytes = 512
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic [NumPorts-1:0]                to_i,
+    input logic [NumPorts-1:0]                sop_i,
+    input logic [NumPorts-1:0]                eop_i,
+    input logic [NumPorts-1:0]                unit_i,
+    input vc_t  [NumPorts-1:0]                vc_i,
+    input logic [NumPorts-1:0][DataWidth-1:0] data_i,
+
+    output logic                 out_valid_o,
+    output logic                 out_sop_o,
+    output logic                 out_eop_o,
+    output vc_t                  out_vc_o,
+    output logic [DataWidth-1:0] out_data_o,
+
+    input  count_t              credits_i,
+    input  count_t [NumVcs-1:0] freed_i,
+    output count_t [NumVcs-1:0] avail_o,
+    output logic   [NumVcs-1:0] may_send_o
+);
+
+  logic sop, eop, unit;
+  vc_t vc;
+  logic [DataWidth-1:0] data;
+
+  always_comb begin
+    sop  = 1'b0;
+    eop  = 1'b0;
+    unit = 1'b0;
+    vc   = '0;
+    data = '0;
+    for (int i = 0; i < int'(NumPorts); i++) begin
+      if (to_i[i]) begin
+        sop |= sop_i[i];
+        eop |= eop_i[i];
+        unit |= unit_i[i];
+        vc |= vc_i[i];
+        data |= data_i[i];
+      end
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) out_valid_o <= 1'b0;
+    else out_valid_o <= |to_i;
+    out_sop_o  <= sop;
+    out_eop_o  <= eop;
+    out_vc_o   <= vc;
+    out_data_o <= data;
+  end
+
+  for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_credit
+    velo_credit #(
+        .Width(CountWidth),
+        .Threshold(need_credits(DataWidth, MtuBytes))
+    ) u_credit (
+        .total_i(credits_i),
+        .freed_i(freed_i[v]),
+        .take_i (unit && vc == vc_t'(v)),
+        .avail_o(avail_o[v]),
+        .ok_o   (may_send_o[v]),
+        .*
+    );
+  end
+
+  // One packet after the other: no word of another in between.
+  logic open_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) open_q <= 1'b0;
+    else if (|to_i) open_q <= !eop;
+  end
+  `VELO_ASSERT(OneInputAtATime, (to_i & (to_i - 1'b1)) == '0)
+  `VELO_ASSERT(NoInterleaving, !(|to_i) || sop == !open_q)
+
+endmodule

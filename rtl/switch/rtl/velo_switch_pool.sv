@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Free units of an input buffer. After reset all of them, handed out by a counter; later those that
+// came back, in a FIFO. `unit_o` is the next free one whenever there is one; `take_i` uses it.
+// Credits keep the switch from taking one that is not there.
+
+`include "velo_assert.svh"
+
+module velo_switch_pool #(
+    parameter  int unsigned NumUnits = 180,
+    localparam int unsigned UnitBits = $clog2(NumUnits)
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic                take_i,
+    output logic [UnitBits-1:0] unit_o,
+
+    input logic                free_i,
+    input logic [UnitBits-1:0] free_unit_i
+);
+
+  logic [UnitBits:0] fresh_q;  // units never handed out start here
+  logic fresh, valid, ready;
+  logic [UnitBits-1:0] returned;
+  logic [  UnitBits:0] count;
+
+  assign fresh  = fresh_q != (UnitBits + 1)'(NumUnits);
+  assign unit_o = fresh ? fresh_q[UnitBits-1:0] : returned;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) fresh_q <= '0;
+    else if (take_i && fresh) fresh_q <= fresh_q + 1'b1;
+  end
+
+  velo_fifo #(
+      .Width(UnitBits),
+      .Depth(2 ** UnitBits)
+  ) u_returned (
+      .push_valid_i(free_i),
+      .push_ready_o(ready),
+      .push_data_i (free_unit_i),
+      .pop_valid_o (valid),
+      .pop_ready_i (take_i && !fresh),
+      .pop_data_o  (returned),
+      .count_o     (count),
+      .*
+  );
+
+  logic unused;
+  assign unused = &{1'b0, ready, count};
+
+  `VELO_ASSERT(CreditsKeptIt, !take_i || fresh || valid)
+  `VELO_ASSERT(NoUnitTwice, (UnitBits + 2)'(count) <= (UnitBits + 2)'(fresh_q))
+
+endmodule

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// First stage of an input: where does this packet go? One cycle.
+//
+// A packet either begins with a route word (bit 0 set): its hops are used and shifted on, the node
+// after this one finds its own in the same place; or with the header, whose destination node is looked
+// up in the table. On a 32-bit path the shift needs the route's second word, so the first one waits
+// here for it; nothing else can come meanwhile.
+//
+// In and out: words with `valid` and no ready. `drop_o`: no such way; the packet is to be swallowed.
+// `port_o`, `vc_o` and `drop_o` hold for the packet's first word only.
+// The table is written through `table_*_i`, is not reset, and leads nowhere until written.
+// Source: case-for-fpga, section 3 ("source path routing"); high-message-rates, section 3.A.
+
+`include "velo_assert.svh"
+
+module velo_switch_route
+  import velo_link_pkg::*;
+  import velo_switch_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumLinks = 6,
+    parameter int unsigned NumVcs = 6,
+    localparam int unsigned PortBits = $clog2(NumLinks + NumClasses)
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic       table_we_i,
+    input logic [7:0] table_node_i,
+    input hop_t       table_hop_i,
+
+    input logic                 in_valid_i,
+    input logic                 in_sop_i,
+    input logic                 in_eop_i,
+    input vc_t                  in_vc_i,
+    input logic [DataWidth-1:0] in_data_i,
+
+    output logic                 out_valid_o,
+    output logic                 out_sop_o,
+    output logic                 out_eop_o,
+    output vc_t                  out_in_vc_o,
+    output logic [DataWidth-1:0] out_data_o,
+    output logic [ PortBits-1:0] port_o,
+    output vc_t                  vc_o,
+    output logic                 drop_o
+);
+
+  localparam bit Narrow = DataWidth == 32;
+  localparam int unsigned RouteBits = Narrow ? 32 : 64;  // of the route in its first word
+  localparam int unsigned VcsPerClass = NumVcs / NumClasses;
+
+  hop_t mem[256];
+  hop_t looked_up_q;
+  initial for (int i = 0; i < 256; i++) mem[i] = HopNone;
+  always_ff @(posedge clk_i) begin
+    if (table_we_i) mem[table_node_i] <= table_hop_i;
+    looked_up_q <= mem[in_data_i[15:8]];
+  end
+
+  logic valid_q, sop_q, eop_q, routed, waiting;
+  vc_t in_vc_q;
+  logic [DataWidth-1:0] data_q;
+
+  assign routed  = sop_q && data_q[0];
+  assign waiting = Narrow && routed && valid_q && !in_valid_i && !eop_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) valid_q <= 1'b0;
+    else valid_q <= in_valid_i || waiting;
+    if (!waiting) begin
+      sop_q   <= in_sop_i;
+      eop_q   <= in_eop_i;
+      in_vc_q <= in_vc_i;
+      data_q  <= in_data_i;
+    end
+  end
+
+  logic [63:0] route, shifted;
+  if (Narrow) begin : gen_narrow
+    assign route = {in_data_i, data_q};
+  end else begin : gen_wide
+    assign route = data_q[63:0];
+  end
+  assign shifted = {4'd0, route[63:8], route[3:0]};
+
+  // The second word of a route, on the narrow path, loses its low hop to the first one.
+  logic second_q, second;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) second_q <= 1'b0;
+    else if (out_valid_o) second_q <= Narrow && routed && !eop_q;
+  end
+  assign second = second_q && !sop_q;
+
+  always_comb begin
+    out_data_o = data_q;
+    if (routed) out_data_o[RouteBits-1:0] = shifted[RouteBits-1:0];
+    else if (second) out_data_o = data_q >> 4;
+  end
+
+  hop_t hop;
+  vc_t  tc;
+  logic leads_nowhere;
+  assign hop = routed ? data_q[7:4] : looked_up_q;
+  assign tc  = in_vc_q / vc_t'(VcsPerClass);
+
+  always_comb begin
+    leads_nowhere = {1'b0, hop[2:0]} >= 4'(NumLinks);
+    port_o = PortBits'(hop[2:0]);
+    vc_o = tc * vc_t'(VcsPerClass) + ((VcsPerClass > 1) ? vc_t'(hop[3]) : vc_t'(0));
+    if (hop == HopLocal) begin
+      leads_nowhere = 1'b0;
+      port_o = PortBits'(NumLinks) + PortBits'(tc);
+      vc_o = tc * vc_t'(VcsPerClass);
+    end
+  end
+
+  logic unused;
+  assign unused = &{1'b0, route[7:4], shifted};
+
+  // A route of one word on the narrow path is not a route.
+  assign drop_o = leads_nowhere || (Narrow && routed && eop_q);
+  assign out_valid_o = valid_q && !waiting;
+  assign out_sop_o = sop_q;
+  assign out_eop_o = eop_q;
+  assign out_in_vc_o = in_vc_q;
+
+  `VELO_ASSERT_INIT(VcsAreClassesTimesDatelines, NumVcs == NumClasses || NumVcs == 2 * NumClasses)
+  `VELO_ASSERT_INIT(LinksFitHop, NumLinks >= 1 && NumLinks <= 6)
+
+endmodule

@@ -1,0 +1,551 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole network of routers (switch, links, network ports), 32-bit paths, against a scoreboard.
+//
+//   bench_network TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1]
+//                          [--max-payload BYTES] [--delay CYCLES] [--measure 0|1]
+//
+// TOPOLOGY is a file of tools/velo/routing.py. Random traffic of all classes, by table and by route
+// word, in bursts, to sinks that stall; each bit of each word on each cable falls over with
+// probability P, alone or in bursts; links are reset and cables pulled while packets are under way.
+// Each message has to arrive once, in order, whole; at the end all credits have to be back.
+// With --measure the first two neighbours are measured instead, on a cable without delay.
+// One seed makes one run: the same arguments give the same cycles.
+
+#include <array>
+#include <cmath>
+#include <cstring>
+#include <deque>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <sstream>
+
+#include "Vvelo_router.h"
+#include "harness.h"
+
+namespace
+{
+
+using bench::fail;
+using bench::get_bits;
+using bench::kClasses;
+using bench::set_bits;
+
+constexpr unsigned kLinks = 6, kVcs = 6, kBufferUnits = 30, kFlushCycles = 5000;
+constexpr unsigned kKindData = 0, kKindCtl = 1;
+
+struct Options {
+    std::string topology;
+    uint64_t seed = 1, messages = 2000;
+    double error_rate = 0;
+    bool resets = false, measure = false;
+    unsigned max_payload = 64, delay = 4;
+};
+
+struct Word {
+    uint8_t kind = kKindCtl;
+    uint32_t data = 0; // no valid control word
+};
+
+struct Cable {
+    unsigned to_node = 0, to_link = 0;
+    bool plugged = false;
+    std::deque<Word> under_way;
+    uint64_t bits_to_error = 0;
+    unsigned burst_words = 0;
+};
+
+struct Node {
+    std::unique_ptr<Vvelo_router> top;
+    std::array<Cable, kLinks> cables; // outwards
+    std::array<std::deque<bench::Words>, kClasses> waiting;
+    std::array<size_t, kClasses> place{};
+    std::array<unsigned, kClasses> pause{}, stall{};
+    std::array<bench::Words, kClasses> arriving;
+    std::array<unsigned, kLinks> unplugged_for{}, reset_for{};
+    std::vector<unsigned> hops; // by destination
+};
+
+class Network
+{
+  public:
+    explicit Network(const Options &options) : options_(options), random_(options.seed)
+    {
+        read_topology();
+        for (auto &node : nodes_) {
+            node.top = std::make_unique<Vvelo_router>(&context_);
+            for (auto &cable : node.cables) {
+                cable.under_way.assign(options_.delay, Word{});
+                cable.bits_to_error = next_error();
+            }
+        }
+    }
+
+    void start()
+    {
+        for (auto &node : nodes_) {
+            node.top->rst_ni = 0;
+            node.top->unit_out_ready_i = 7;
+            for (unsigned l = 0; l < kLinks; l++) {
+                set_bits(node.top->link_enable_i, l, 1, node.cables[l].plugged);
+                set_bits(node.top->phy_up_i, l, 1, node.cables[l].plugged);
+            }
+        }
+        quiet_ = true;
+        for (int i = 0; i < 4; i++)
+            step();
+        for (auto &node : nodes_)
+            node.top->rst_ni = 1;
+        for (unsigned destination = 0; destination < nodes_.size(); destination++) {
+            for (auto &node : nodes_) {
+                node.top->table_we_i = 1;
+                node.top->table_node_i = destination;
+                node.top->table_hop_i = node.hops[destination];
+            }
+            step();
+        }
+        for (auto &node : nodes_)
+            node.top->table_we_i = 0;
+        for (int i = 0; i < 400 && !all_up(); i++)
+            step();
+        if (!all_up())
+            fail("a link did not come up");
+        quiet_ = false;
+    }
+
+    void run_random()
+    {
+        uint64_t last_progress = 0, last_received = 0;
+        while (received_ < options_.messages) {
+            if (sent_ < options_.messages)
+                offer_random();
+            disturb();
+            step();
+            if (received_ != last_received) {
+                last_received = received_;
+                last_progress = cycle_;
+            } else if (cycle_ - last_progress > kHangCycles) {
+                fail("no message arrived for " + std::to_string(kHangCycles) + " cycles, " +
+                     std::to_string(received_) + " of " + std::to_string(sent_) + " had");
+            }
+        }
+        quiet_ = true;
+        for (unsigned i = 0; i < kFlushCycles; i++)
+            step();
+        check_end();
+        std::printf(
+            "{\"topology\": \"%s\", \"seed\": %llu, \"error_rate\": %g, \"messages\": %llu, "
+            "\"cycles\": %llu, \"bad_words\": %llu, \"replays\": %llu, \"timeouts\": %llu, "
+            "\"link_resets\": %llu}\n",
+            options_.topology.c_str(), to_ull(options_.seed), options_.error_rate,
+            to_ull(received_), to_ull(cycle_), to_ull(bad_words_), to_ull(replays_),
+            to_ull(timeouts_), to_ull(link_resets_));
+    }
+
+    // One hop from node 0 to its neighbour and on to the next, minimum messages, nothing else.
+    void run_measure()
+    {
+        unsigned middle = nodes_[0].cables[0].to_node;
+        unsigned last = nodes_[middle].cables[0].to_node;
+        if (middle == 0 || last == 0)
+            fail("measuring needs a ring of at least three nodes");
+        // Word counts and times at the cables of the middle node.
+        auto through = [&](unsigned payload_words, unsigned count) {
+            watch_ = Watch{};
+            watch_.in_node = 0;
+            watch_.out_node = middle;
+            for (unsigned i = 0; i < count; i++)
+                send(0, 0, last, payload_words, false);
+            uint64_t goal = received_ + count;
+            for (unsigned i = 0; i < 400 + count * 200 && received_ < goal; i++)
+                step();
+            if (received_ < goal)
+                fail("a message did not arrive");
+            return watch_;
+        };
+        Watch one = through(2, 1);
+        Watch stream = through(6, 200);
+        Watch lines = through(16, 200);
+        Watch longest = through(128, 1);
+        // In the steady state: the first tenth is filling pipelines.
+        double cycles_8 = stream.cycles_a_packet();
+        double efficiency = 16.0 / lines.cycles_a_packet();
+        std::printf("{\"link_hop_cycles\": %llu, \"link_hop_cycles_512B\": %llu, "
+                    "\"cycles_per_8B_message\": %.3f, \"payload_efficiency_64B\": %.4f, "
+                    "\"netport_to_netport_cycles\": %llu}\n",
+                    to_ull(one.first_out - one.first_in),
+                    to_ull(longest.first_out - longest.first_in), cycles_8, efficiency,
+                    to_ull(one.arrived - one.offered));
+    }
+
+  private:
+    static constexpr uint64_t kHangCycles = 400000;
+
+    struct Watch {
+        unsigned in_node = ~0U, out_node = ~0U;
+        uint64_t first_in = 0, first_out = 0, offered = 0, arrived = 0;
+        std::vector<uint64_t> ends; // cycles of end words that leave
+        double cycles_a_packet() const
+        {
+            size_t skip = ends.size() / 10;
+            return static_cast<double>(ends.back() - ends[skip]) /
+                   static_cast<double>(ends.size() - 1 - skip);
+        }
+    };
+
+    Options options_;
+    bench::Random random_;
+    VerilatedContext context_;
+    std::vector<Node> nodes_;
+    std::map<uint64_t, uint32_t> sent_of_flow_, expected_of_flow_;
+    uint64_t cycle_ = 0, sent_ = 0, received_ = 0, bad_words_ = 0, replays_ = 0, timeouts_ = 0;
+    uint64_t link_resets_ = 0;
+    bool quiet_ = true; // no disturbance
+    Watch watch_;
+
+    static unsigned long long to_ull(uint64_t value) { return value; }
+
+    void read_topology()
+    {
+        std::ifstream file(options_.topology);
+        std::string line, kind;
+        while (std::getline(file, line)) {
+            std::istringstream text(line);
+            unsigned a = 0, b = 0, c = 0, d = 0;
+            text >> kind >> a >> b >> c >> d;
+            if (nodes_.size() <= a)
+                nodes_.resize(a + 1);
+            if (kind == "cable") {
+                nodes_[a].cables[b].to_node = c;
+                nodes_[a].cables[b].to_link = d;
+                nodes_[a].cables[b].plugged = true;
+            } else {
+                nodes_[a].hops.resize(b + 1);
+                nodes_[a].hops[b] = c;
+            }
+        }
+        if (nodes_.size() < 2)
+            fail("no topology in " + options_.topology);
+    }
+
+    uint64_t next_error()
+    {
+        if (options_.error_rate <= 0)
+            return ~0ULL;
+        return static_cast<uint64_t>(std::log1p(-random_.unit()) /
+                                     std::log1p(-options_.error_rate));
+    }
+
+    bool all_up() const
+    {
+        for (const auto &node : nodes_)
+            for (unsigned l = 0; l < kLinks; l++)
+                if (node.cables[l].plugged && !get_bits(node.top->link_up_o, l, 1))
+                    return false;
+        return true;
+    }
+
+    Word disturbed(Cable &cable, Word word)
+    {
+        if (quiet_)
+            return word;
+        Word was = word;
+        if (cable.burst_words > 0) {
+            cable.burst_words--;
+            word.kind = random_.below(4);
+            word.data = static_cast<uint32_t>(random_.next());
+        }
+        uint64_t bits = 34;
+        while (cable.bits_to_error < bits) {
+            unsigned bit = 34 - bits + cable.bits_to_error;
+            if (bit < 32)
+                word.data ^= 1U << bit;
+            else
+                word.kind ^= 1U << (bit - 32);
+            bits -= cable.bits_to_error + 1;
+            cable.bits_to_error = next_error();
+            if (random_.below(64) == 0)
+                cable.burst_words = 1 + random_.below(40);
+        }
+        if (cable.bits_to_error != ~0ULL)
+            cable.bits_to_error -= bits;
+        bad_words_ += word.kind != was.kind || word.data != was.data;
+        return word;
+    }
+
+    // Resets and pulled cables; about one in ten thousand cycles.
+    void disturb()
+    {
+        if (!options_.resets || random_.below(10000))
+            return;
+        Node &node = nodes_[random_.below(nodes_.size())];
+        unsigned l = random_.below(kLinks);
+        if (!node.cables[l].plugged)
+            return;
+        link_resets_++;
+        if (random_.below(2))
+            node.reset_for[l] = 1 + random_.below(50);
+        else
+            node.unplugged_for[l] = 1 + random_.below(300);
+    }
+
+    void send(unsigned from, unsigned tc, unsigned to, unsigned payload_words, bool routed)
+    {
+        uint32_t sequence = sent_of_flow_[from << 16 | to << 8 | tc]++;
+        bench::Words words = bench::make_packet(tc, to, from, sequence, payload_words);
+        if (routed)
+            prepend_route(from, to, tc, words);
+        nodes_[from].waiting[tc].push_back(words);
+        sent_++;
+    }
+
+    void prepend_route(unsigned from, unsigned to, unsigned tc, bench::Words &words)
+    {
+        uint64_t route = 1 | static_cast<uint64_t>(tc) << 1;
+        unsigned lsb = 4;
+        for (unsigned node = from;; lsb += 4) {
+            unsigned hop = nodes_[node].hops[to];
+            route |= static_cast<uint64_t>(hop) << lsb;
+            if (hop == bench::kHopLocal)
+                break;
+            node = nodes_[node].cables[hop % 8].to_node;
+        }
+        words.insert(words.begin(),
+                     {static_cast<uint32_t>(route), static_cast<uint32_t>(route >> 32)});
+    }
+
+    void offer_random()
+    {
+        for (unsigned n = 0; n < nodes_.size(); n++) {
+            Node &node = nodes_[n];
+            for (unsigned tc = 0; tc < kClasses; tc++) {
+                if (node.waiting[tc].size() > 4 || random_.below(40) || sent_ >= options_.messages)
+                    continue;
+                unsigned burst = random_.below(8) ? 1 : 1 + random_.below(16);
+                for (unsigned i = 0; i < burst && sent_ < options_.messages; i++) {
+                    unsigned bytes = 8 + 8 * random_.below(4);
+                    if (random_.below(4) == 0 && options_.max_payload > 32)
+                        bytes = 8 + 8 * random_.below(options_.max_payload / 8);
+                    bytes = bytes > options_.max_payload ? options_.max_payload : bytes;
+                    send(n, tc, random_.below(nodes_.size()), bytes / 4, random_.below(4) == 0);
+                }
+            }
+        }
+    }
+
+    void step()
+    {
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            drive(nodes_[n]);
+        for (auto &node : nodes_) {
+            node.top->clk_i = 0;
+            node.top->eval();
+        }
+        // What registers hold in this cycle goes over the cables, and into the other side.
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            for (unsigned l = 0; l < kLinks; l++)
+                if (nodes_[n].cables[l].plugged)
+                    carry(n, l);
+        for (unsigned n = 0; n < nodes_.size(); n++) {
+            nodes_[n].top->eval();
+            collect(n);
+        }
+        for (auto &node : nodes_) {
+            node.top->clk_i = 1;
+            node.top->eval();
+        }
+        cycle_++;
+    }
+
+    void carry(unsigned n, unsigned l)
+    {
+        Node &node = nodes_[n];
+        Cable &cable = node.cables[l];
+        Word word;
+        word.kind = get_bits(node.top->phy_kind_o, l * 2, 2);
+        word.data = get_bits(node.top->phy_data_o, l * 32, 32);
+        observe(n, l, word);
+        word = disturbed(cable, word);
+        if (node.unplugged_for[l])
+            word = Word{};
+        cable.under_way.push_back(word);
+        word = cable.under_way.front();
+        cable.under_way.pop_front();
+        Vvelo_router &other = *nodes_[cable.to_node].top;
+        set_bits(other.phy_kind_i, cable.to_link * 2, 2, word.kind);
+        set_bits(other.phy_data_i, cable.to_link * 32, 32, word.data);
+    }
+
+    void observe(unsigned n, unsigned l, const Word &word)
+    {
+        if (l != 0)
+            return;
+        if (n == watch_.in_node && word.kind == kKindData && !watch_.first_in)
+            watch_.first_in = cycle_;
+        if (n == watch_.out_node && word.kind == kKindData && !watch_.first_out)
+            watch_.first_out = cycle_;
+        if (n == watch_.out_node && word.kind == 3)
+            watch_.ends.push_back(cycle_);
+    }
+
+    void drive(Node &node)
+    {
+        Vvelo_router &top = *node.top;
+        for (unsigned tc = 0; tc < kClasses; tc++) {
+            bool valid = !node.waiting[tc].empty() && top.rst_ni;
+            // A unit may pause inside a packet, but once it offers a word, it stays.
+            bool offered = get_bits(top.unit_in_valid_i, tc, 1) && node.pause[tc] == 0;
+            if (node.pause[tc])
+                node.pause[tc]--;
+            if (!quiet_ && !options_.measure && !offered && node.pause[tc] == 0 &&
+                random_.below(100) == 0)
+                node.pause[tc] = 1 + random_.below(20);
+            valid = valid && node.pause[tc] == 0;
+            set_bits(top.unit_in_valid_i, tc, 1, valid);
+            if (valid) {
+                const auto &words = node.waiting[tc].front();
+                if (node.place[tc] == 0 && !watch_.offered)
+                    watch_.offered = cycle_;
+                set_bits(top.unit_in_data_i, tc * 32, 32, words[node.place[tc]]);
+                set_bits(top.unit_in_sop_i, tc, 1, node.place[tc] == 0);
+                set_bits(top.unit_in_eop_i, tc, 1, node.place[tc] + 1 == words.size());
+            }
+            if (node.stall[tc])
+                node.stall[tc]--;
+            else if (!quiet_ && !options_.measure && random_.below(3000) == 0)
+                node.stall[tc] = 1 + random_.below(random_.below(10) ? 50 : 3000);
+            set_bits(top.unit_out_ready_i, tc, 1, quiet_ || node.stall[tc] == 0);
+        }
+        for (unsigned l = 0; l < kLinks; l++) {
+            if (!node.cables[l].plugged)
+                continue;
+            set_bits(top.link_reset_i, l, 1, node.reset_for[l] > 0);
+            set_bits(top.phy_up_i, l, 1, node.unplugged_for[l] == 0);
+            node.reset_for[l] -= node.reset_for[l] > 0;
+            node.unplugged_for[l] -= node.unplugged_for[l] > 0;
+        }
+    }
+
+    void collect(unsigned n)
+    {
+        Node &node = nodes_[n];
+        Vvelo_router &top = *node.top;
+        if (!top.rst_ni)
+            return;
+        for (unsigned tc = 0; tc < kClasses; tc++) {
+            if (get_bits(top.unit_in_valid_i, tc, 1) && get_bits(top.unit_in_ready_o, tc, 1)) {
+                if (++node.place[tc] == node.waiting[tc].front().size()) {
+                    node.place[tc] = 0;
+                    node.waiting[tc].pop_front();
+                }
+            }
+            if (!get_bits(top.unit_out_valid_o, tc, 1) || !get_bits(top.unit_out_ready_i, tc, 1))
+                continue;
+            auto &words = node.arriving[tc];
+            if ((get_bits(top.unit_out_sop_o, tc, 1) != 0) != words.empty())
+                fail("a packet began inside another at node " + std::to_string(n));
+            if (words.empty() && !watch_.arrived)
+                watch_.arrived = cycle_;
+            words.push_back(get_bits(top.unit_out_data_o, tc * 32, 32));
+            if (get_bits(top.unit_out_eop_o, tc, 1)) {
+                check(n, tc, words);
+                words.clear();
+            }
+        }
+        for (unsigned l = 0; l < kLinks; l++) {
+            // The hardware's counters count modulo 256.
+            count(top.link_replays_o, n, l, 0, replays_);
+            count(top.link_timeouts_o, n, l, 1, timeouts_);
+        }
+    }
+
+    std::map<unsigned, uint8_t> counters_;
+    template <typename Port>
+    void count(const Port &port, unsigned n, unsigned l, unsigned which, uint64_t &total)
+    {
+        uint8_t now = get_bits(port, l * 8, 8);
+        uint8_t &before = counters_[n * 16 + l * 2 + which];
+        total += static_cast<uint8_t>(now - before);
+        before = now;
+    }
+
+    void check(unsigned n, unsigned tc, const bench::Words &words)
+    {
+        uint64_t head = words[0] | static_cast<uint64_t>(words[1]) << 32;
+        unsigned src = (head >> 52) & 0xFF, dst = (head >> 8) & 0xFF;
+        if (dst != n || ((head >> 1) & 3) != tc)
+            fail("a message for node " + std::to_string(dst) + " arrived at " + std::to_string(n));
+        uint32_t expected = expected_of_flow_[src << 16 | dst << 8 | tc]++;
+        if (words != bench::make_packet(tc, dst, src, expected, words.size() - 2))
+            fail("message " + std::to_string(expected) + " from node " + std::to_string(src) +
+                 " to " + std::to_string(n) + ", class " + std::to_string(tc) +
+                 ", is lost, doubled, out of order or damaged: got " + std::to_string(words[2]) +
+                 ", seed " + std::to_string(options_.seed) + ", cycle " + std::to_string(cycle_));
+        received_++;
+    }
+
+    void check_end()
+    {
+        if (expected_of_flow_ != sent_of_flow_)
+            fail("messages are missing at the end");
+        for (unsigned n = 0; n < nodes_.size(); n++) {
+            Vvelo_router &top = *nodes_[n].top;
+            for (unsigned l = 0; l < kLinks; l++)
+                for (unsigned v = 0; v < kVcs && nodes_[n].cables[l].plugged; v++)
+                    if (get_bits(top.link_credits_o, (l * kVcs + v) * 6, 6) != kBufferUnits)
+                        fail("credits leaked at node " + std::to_string(n) + ", link " +
+                             std::to_string(l) + ", channel " + std::to_string(v));
+            for (unsigned p = 0; p < kLinks + kClasses; p++)
+                if (get_bits(top.dropped_o, p * 8, 8))
+                    fail("node " + std::to_string(n) + " dropped a packet");
+        }
+        if (!all_up())
+            fail("a link is down at the end");
+    }
+};
+
+Options parse(int argc, char **argv)
+{
+    Options options;
+    if (argc < 2)
+        fail("bench_network TOPOLOGY [--seed N] ...: see the file's head");
+    options.topology = argv[1];
+    for (int i = 2; i + 1 < argc; i += 2) {
+        std::string name = argv[i];
+        const char *value = argv[i + 1];
+        if (name == "--seed")
+            options.seed = std::strtoull(value, nullptr, 0);
+        else if (name == "--messages")
+            options.messages = std::strtoull(value, nullptr, 0);
+        else if (name == "--error-rate")
+            options.error_rate = std::strtod(value, nullptr);
+        else if (name == "--resets")
+            options.resets = std::atoi(value) != 0;
+        else if (name == "--max-payload")
+            options.max_payload = std::strtoul(value, nullptr, 0);
+        else if (name == "--delay")
+            options.delay = std::strtoul(value, nullptr, 0);
+        else if (name == "--measure")
+            options.measure = std::atoi(value) != 0;
+        else
+            fail("unknown option " + name);
+    }
+    if (options.measure)
+        options.delay = 0;
+    return options;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    Options options = parse(argc, argv);
+    Network network(options);
+    network.start();
+    if (options.measure)
+        network.run_measure();
+    else
+        network.run_random();
+    return 0;
+}

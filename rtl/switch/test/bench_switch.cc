@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bare switch, nine ports of 32 bits: hop in cycles, cut-through, throughput when saturated.
+//
+//   bench_switch [--seed N] [--cycles N]
+//
+// Every packet is checked at its output for place, order and contents. Traffic when saturated: each
+// link and node port offers packets without a gap, to each link with 1/9 and to the node port of
+// the packet's class with 1/3: all inputs and all outputs have the same load, 1.
+
+#include <array>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+
+#include "Vvelo_switch.h"
+#include "harness.h"
+
+namespace
+{
+
+using bench::fail;
+using bench::get_bits;
+using bench::set_bits;
+
+constexpr unsigned kLinks = 6, kPorts = 9, kVcs = 6, kUnitWords = 8;
+constexpr unsigned kBufferUnits = 30, kNeed = 19;
+
+struct Outgoing {
+    bench::Words words;
+    unsigned vc = 0;
+    size_t place = 0;
+};
+
+struct Bench {
+    VerilatedContext context;
+    std::unique_ptr<Vvelo_switch> top{new Vvelo_switch(&context)};
+    bench::Random random;
+    uint64_t cycle = 0;
+
+    std::array<std::deque<Outgoing>, kPorts> sources;
+    std::array<std::array<unsigned, kVcs>, kPorts> used{};
+    // Capacity of what is behind the outputs comes back this many cycles after a unit was sent.
+    static constexpr unsigned kReturnCycles = 20;
+    std::array<std::deque<std::pair<uint64_t, unsigned>>, kPorts> returns;
+    std::array<std::array<unsigned, kVcs>, kPorts> freed{};
+
+    std::array<bench::Words, kPorts> arriving;
+    std::array<uint64_t, kPorts> out_words{};
+    std::array<uint64_t, kPorts> first_out{}, first_in{};
+    std::map<uint64_t, uint32_t> next_sequence, expected_sequence; // per source, output and channel
+    uint64_t packets = 0;
+
+    explicit Bench(uint64_t seed) : random(seed) {}
+
+    void step()
+    {
+        for (unsigned p = 0; p < kPorts; p++)
+            drive(p);
+        top->clk_i = 0;
+        top->eval();
+        for (unsigned p = 0; p < kPorts; p++)
+            collect(p);
+        top->clk_i = 1;
+        top->eval();
+        cycle++;
+    }
+
+    void drive(unsigned p)
+    {
+        while (!returns[p].empty() && returns[p].front().first <= cycle) {
+            unsigned vc = returns[p].front().second;
+            freed[p][vc] = (freed[p][vc] + 1) % 64;
+            set_bits(top->out_freed_i, (p * kVcs + vc) * 6, 6, freed[p][vc]);
+            returns[p].pop_front();
+        }
+        bool send = false;
+        if (!sources[p].empty()) {
+            Outgoing &packet = sources[p].front();
+            unsigned back = get_bits(top->in_freed_o, (p * kVcs + packet.vc) * 6, 6);
+            unsigned avail = (kBufferUnits + back - used[p][packet.vc]) % 64;
+            send = packet.place > 0 || avail >= kNeed;
+            if (send) {
+                if (packet.place == 0)
+                    first_in[p] = cycle;
+                if (packet.place % kUnitWords == 0)
+                    used[p][packet.vc] = (used[p][packet.vc] + 1) % 64;
+                set_bits(top->in_data_i, p * 32, 32, packet.words[packet.place]);
+                set_bits(top->in_vc_i, p * 3, 3, packet.vc);
+                set_bits(top->in_sop_i, p, 1, packet.place == 0);
+                bool last = ++packet.place == packet.words.size();
+                set_bits(top->in_eop_i, p, 1, last);
+                if (last)
+                    sources[p].pop_front();
+            }
+        }
+        set_bits(top->in_valid_i, p, 1, send);
+    }
+
+    void collect(unsigned p)
+    {
+        if (!get_bits(top->out_valid_o, p, 1))
+            return;
+        out_words[p]++;
+        auto &words = arriving[p];
+        unsigned vc = get_bits(top->out_vc_o, p * 3, 3);
+        if (words.empty())
+            first_out[p] = cycle;
+        if ((get_bits(top->out_sop_o, p, 1) != 0) != words.empty())
+            fail("a packet began inside another at port " + std::to_string(p));
+        if (words.size() % kUnitWords == 0)
+            returns[p].emplace_back(cycle + kReturnCycles, vc);
+        words.push_back(get_bits(top->out_data_o, p * 32, 32));
+        if (get_bits(top->out_eop_o, p, 1)) {
+            check(p, vc, words);
+            words.clear();
+        }
+    }
+
+    // The header's `src` is the input port here, `dst` the output port.
+    void check(unsigned port, unsigned vc, const bench::Words &words)
+    {
+        uint64_t head = words[0] | static_cast<uint64_t>(words[1]) << 32;
+        unsigned src = (head >> 52) & 0xFF, dst = (head >> 8) & 0xFF, tc = (head >> 1) & 3;
+        if (dst % 16 != port || vc / 2 != tc)
+            fail("a packet for port " + std::to_string(dst % 16) + " came out at " +
+                 std::to_string(port));
+        uint64_t flow = src << 16 | dst << 8 | vc;
+        uint32_t sequence = expected_sequence[flow]++;
+        if (words != bench::make_packet(tc, dst, src, sequence, words.size() - 2))
+            fail("packet " + std::to_string(sequence) + " from port " + std::to_string(src) +
+                 " to " + std::to_string(dst) + " is lost, doubled, out of order or damaged");
+        packets++;
+    }
+
+    // Destinations 0..8 are the ports, 16..21 the links with the dateline channel.
+    void offer(unsigned p, unsigned tc, unsigned dst, unsigned payload_words)
+    {
+        bool link = dst % 16 < kLinks;
+        unsigned vc = tc * 2 + (dst >= 16);
+        uint32_t sequence = next_sequence[p << 16 | dst << 8 | (link ? vc : tc * 2)]++;
+        Outgoing packet;
+        packet.words = bench::make_packet(tc, dst, p, sequence, payload_words);
+        // Two channels of a class may overtake each other, so a flow keeps to one.
+        packet.vc = tc * 2 + (p < kLinks ? (dst & 1) : 0);
+        sources[p].push_back(packet);
+    }
+
+    void reset()
+    {
+        top->rst_ni = 0;
+        for (unsigned p = 0; p < kPorts; p++)
+            set_bits(top->out_credits_i, p * 6, 6, kBufferUnits);
+        for (int i = 0; i < 4; i++)
+            step();
+        top->rst_ni = 1;
+        for (unsigned dst = 0; dst < 32; dst++) {
+            unsigned hop = dst % 16 < kLinks   ? dst % 16 + (dst >= 16 ? 8 : 0)
+                           : dst % 16 < kPorts ? bench::kHopLocal
+                                               : 14;
+            top->table_we_i = 1;
+            top->table_node_i = dst;
+            top->table_hop_i = hop;
+            step();
+        }
+        top->table_we_i = 0;
+        for (int i = 0; i < 4; i++)
+            step();
+    }
+
+    uint64_t hop(unsigned from, unsigned tc, unsigned to, unsigned payload_words)
+    {
+        offer(from, tc, to, payload_words);
+        uint64_t before = packets;
+        for (int i = 0; i < 600 && packets == before; i++)
+            step();
+        if (packets == before)
+            fail("a packet did not arrive");
+        for (int i = 0; i < 40; i++)
+            step();
+        return first_out[to % 16] - first_in[from];
+    }
+
+    double saturate(uint64_t cycles, unsigned payload_words)
+    {
+        std::array<uint64_t, kPorts> before{};
+        uint64_t start = cycle;
+        for (uint64_t i = 0; i < cycles; i++) {
+            for (unsigned p = 0; p < kPorts; p++) {
+                while (sources[p].size() < 2) {
+                    unsigned tc = p < kLinks ? random.below(3) : p - kLinks;
+                    unsigned pick = random.below(9);
+                    unsigned dst = pick < kLinks ? pick + 16 * random.below(2) : kLinks + tc;
+                    unsigned words = payload_words;
+                    if (words == 0) // mixed
+                        words = 2 + 2 * random.below(8);
+                    offer(p, tc, dst, words);
+                }
+            }
+            step();
+            if (i == cycles / 5) { // after a fifth, in the steady state
+                before = out_words;
+                start = cycle;
+            }
+        }
+        uint64_t total = 0;
+        for (unsigned p = 0; p < kPorts; p++)
+            total += out_words[p] - before[p];
+        return static_cast<double>(total) / (kPorts * static_cast<double>(cycle - start));
+    }
+
+    void drain()
+    {
+        for (int i = 0; i < 4000; i++)
+            step();
+        for (const auto &[flow, sent] : next_sequence)
+            if (expected_sequence[flow] != sent)
+                fail("packets are missing at the end");
+        for (unsigned p = 0; p < kPorts; p++)
+            for (unsigned v = 0; v < kVcs; v++) {
+                if (get_bits(top->in_freed_o, (p * kVcs + v) * 6, 6) != used[p][v])
+                    fail("credits of an input leaked");
+                if (get_bits(top->out_avail_o, (p * kVcs + v) * 6, 6) != kBufferUnits)
+                    fail("credits of an output leaked");
+            }
+    }
+
+    // A class whose node port takes nothing must not hold up the others, whoever sends.
+    void block_class()
+    {
+        uint64_t blocked_until = cycle + 100000;
+        for (unsigned p = 0; p < kLinks; p++)
+            for (int n = 0; n < 60; n++)
+                offer(p, 0, kLinks, 16);
+        // No unit of node port 0 comes back for a while.
+        uint64_t before = packets;
+        for (int i = 0; i < 3000; i++) {
+            for (auto &entry : returns[kLinks])
+                entry.first = blocked_until;
+            step();
+        }
+        if (packets - before > kBufferUnits)
+            fail("node port 0 was sent more than it has room for");
+        for (unsigned p = 0; p < kLinks; p++) {
+            // What waits at a source would hold up the rest there, not in the switch.
+            if (!sources[p].empty() && sources[p].front().place > 0)
+                fail("a packet was begun without credits for it");
+            sources[p].clear();
+        }
+        uint64_t others = packets;
+        for (unsigned p = 0; p < kLinks; p++)
+            for (unsigned tc = 1; tc < 3; tc++)
+                for (int n = 0; n < 10; n++) {
+                    offer(p, tc, kLinks + tc, 16);
+                    offer(p, tc, (p + 1) % kLinks, 16);
+                }
+        for (int i = 0; i < 6000; i++) {
+            for (auto &entry : returns[kLinks])
+                entry.first = blocked_until;
+            step();
+        }
+        if (packets - others != kLinks * 2 * 20)
+            fail("a stalled class held up another");
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = 1, cycles = 100000;
+    for (int i = 1; i + 1 < argc; i += 2) {
+        if (!std::strcmp(argv[i], "--seed"))
+            seed = std::strtoull(argv[i + 1], nullptr, 0);
+        else if (!std::strcmp(argv[i], "--cycles"))
+            cycles = std::strtoull(argv[i + 1], nullptr, 0);
+    }
+    Bench bench(seed);
+    bench.reset();
+    uint64_t hop = 0;
+    for (unsigned from = 0; from < kLinks; from++)
+        for (unsigned to = 0; to < kLinks; to++) {
+            uint64_t now = bench.hop(from, from % 3, to, to == 0 ? 128 : 2);
+            hop = now > hop ? now : hop;
+        }
+    for (unsigned tc = 0; tc < 3; tc++) {
+        uint64_t now = bench.hop(kLinks + tc, tc, tc, 2);
+        hop = now > hop ? now : hop;
+        now = bench.hop(tc, tc, kLinks + tc, 2);
+        hop = now > hop ? now : hop;
+    }
+    double small = bench.saturate(cycles, 6);
+    bench.drain();
+    double line = bench.saturate(cycles, 16);
+    bench.drain();
+    double mixed = bench.saturate(cycles, 0);
+    bench.drain();
+    bench.block_class();
+    std::printf("{\"switch_hop_cycles\": %llu, \"switch_saturation\": %.4f, "
+                "\"switch_saturation_64B\": %.4f, \"switch_saturation_mixed\": %.4f, "
+                "\"packets\": %llu, \"seed\": %llu}\n",
+                static_cast<unsigned long long>(hop), small, line, mixed,
+                static_cast<unsigned long long>(bench.packets),
+                static_cast<unsigned long long>(seed));
+    return 0;
+}
