@@ -1,0 +1,409 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two nodes as their hosts see them: how many cycles a message takes and where, how often messages
+// can follow each other, and that what is sent both ways at random arrives whole and in order.
+//
+//   node_bench [SEED [MESSAGES]]
+//
+// Prints JSON on standard output. Fails, with a reason, if a message is lost, changed or late.
+
+#include <array>
+#include <cinttypes>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "Vnode_pair.h"
+#include "velo/spec.h"
+#include "verilated.h"
+
+namespace
+{
+
+constexpr unsigned width = VELO_DATA_WIDTH;
+constexpr unsigned stages = 11;
+constexpr uint64_t ring_base = 0x100000;
+constexpr unsigned ring_log2 = 3;
+constexpr uint64_t never = UINT64_MAX;
+
+// What lies between one stage and the next, in the form of the paper's figure 4.
+constexpr std::array<const char *, stages - 1> stage_names = {
+    "htax_out", "requester", "netport_out", "switch_out", "link_out",
+    "link_in",  "switch_in", "netport_in",  "completer",  "htax_in",
+};
+
+[[noreturn]] void fail(const std::string &why)
+{
+    std::fprintf(stderr, "node_bench: %s\n", why.c_str());
+    std::exit(1);
+}
+
+class Random // SplitMix64
+{
+  public:
+    explicit Random(uint64_t seed) : state_(seed) {}
+    uint64_t next()
+    {
+        uint64_t z = (state_ += 0x9E3779B97F4A7C15U);
+        z = (z ^ (z >> 30)) * 0xBF58476D1CE4E5B9U;
+        z = (z ^ (z >> 27)) * 0x94D049BB133111EBU;
+        return z ^ (z >> 31);
+    }
+    unsigned below(unsigned limit) { return static_cast<unsigned>(next() >> 32) % limit; }
+
+  private:
+    uint64_t state_;
+};
+
+// A part of a port, whatever type Verilator gave it; at most 64 bits.
+template <typename Port> uint64_t get(const Port &port, unsigned lsb, unsigned bits)
+{
+    uint64_t value = 0;
+    for (unsigned i = 0; i < bits; i++) {
+        uint64_t bit;
+        if constexpr (std::is_integral_v<Port>)
+            bit = (static_cast<uint64_t>(port) >> (lsb + i)) & 1;
+        else
+            bit = (port[(lsb + i) / 32] >> ((lsb + i) % 32)) & 1;
+        value |= bit << i;
+    }
+    return value;
+}
+
+template <typename Port> void put(Port &port, unsigned lsb, unsigned bits, uint64_t value)
+{
+    for (unsigned i = 0; i < bits; i++) {
+        uint64_t bit = (value >> i) & 1;
+        if constexpr (std::is_integral_v<Port>) {
+            uint64_t mask = uint64_t{1} << (lsb + i);
+            port = static_cast<Port>((port & ~mask) | (bit ? mask : 0));
+        } else {
+            uint32_t mask = 1U << ((lsb + i) % 32);
+            auto &word = port[(lsb + i) / 32];
+            word = (word & ~mask) | (bit ? mask : 0);
+        }
+    }
+}
+
+struct Write {
+    uint64_t addr;
+    std::vector<uint64_t> words;
+};
+
+struct Message {
+    uint8_t tag;
+    unsigned len;
+    std::vector<uint64_t> payload;
+};
+
+// One host: a queue of writes, memory, and a context that it polls.
+struct Host {
+    std::deque<Write> writes;
+    unsigned beat = 0;
+    std::map<uint64_t, uint64_t> memory;
+    unsigned dma_beat = 0;
+    uint64_t dma_word = 0;
+    uint64_t head = 0;
+    std::deque<Message> expected; // from the other node
+};
+
+class Bench
+{
+  public:
+    Bench()
+    {
+        dut_.rst_ni = 0;
+        dut_.dma_write_ready_i = 3;
+        first_.fill(never);
+        for (int i = 0; i < 4; i++)
+            step();
+        dut_.rst_ni = 1;
+        for (int i = 0; i < 300; i++) // The context tables clear themselves.
+            step();
+    }
+
+    // One clock cycle: inputs were set, outputs are looked at, then the edge.
+    void step()
+    {
+        for (unsigned n = 0; n < 2; n++)
+            offer(n);
+        dut_.clk_i = 0;
+        dut_.eval();
+        for (unsigned s = 0; s < stages; s++)
+            if (first_[s] == never && ((dut_.stage_o >> s) & 1))
+                first_[s] = cycle_;
+        for (unsigned n = 0; n < 2; n++)
+            take(n);
+        dut_.clk_i = 1;
+        dut_.eval();
+        cycle_++;
+    }
+
+    void write(unsigned n, uint64_t addr, std::vector<uint64_t> words)
+    {
+        hosts_[n].writes.push_back({addr, std::move(words)});
+    }
+    void set_register(unsigned n, uint64_t offset, uint64_t value)
+    {
+        write(n, velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS), {value});
+    }
+
+    uint64_t read_register(unsigned n, uint64_t offset)
+    {
+        uint64_t addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
+        put(dut_.host_read_addr_i, n * 48, 48, addr);
+        answer_ = 0;
+        answer_beats_ = 0;
+        put(dut_.host_read_valid_i, n, 1, 1);
+        step();
+        put(dut_.host_read_valid_i, n, 1, 0);
+        for (int i = 0; i < 100 && answer_beats_ * width < 64; i++)
+            step();
+        if (answer_beats_ * width < 64)
+            fail("a read of a register was not answered");
+        return answer_;
+    }
+
+    void drain()
+    {
+        for (int i = 0; i < 100000; i++) {
+            step();
+            if (hosts_[0].writes.empty() && hosts_[1].writes.empty() &&
+                hosts_[0].expected.empty() && hosts_[1].expected.empty())
+                return;
+        }
+        fail("messages did not arrive");
+    }
+
+    // Node n sends a message to the other node's context 1; `cut`: as two fragments of one line.
+    void send(unsigned n, const Message &message, unsigned source)
+    {
+        unsigned words = static_cast<unsigned>(message.payload.size());
+        uint64_t address =
+            velo_address_pack(0, static_cast<uint8_t>(words), 1, static_cast<uint8_t>(2 - n));
+        uint64_t addr = velo_window_pack(static_cast<uint32_t>(address),
+                                         static_cast<uint8_t>(source), VELO_UNIT_VELO);
+        std::vector<uint64_t> line{
+            velo_header_pack(0, message.tag, static_cast<uint16_t>(message.len), 0, 0)};
+        line.insert(line.end(), message.payload.begin(), message.payload.end());
+        hosts_[1 - n].expected.push_back(message);
+        write(n, addr, std::move(line));
+    }
+
+    // Look at node n's ring; a message that is there must be the next one, whole.
+    bool poll(unsigned n)
+    {
+        Host &host = hosts_[n];
+        uint64_t slot = ring_base + 64 * (host.head % (1U << ring_log2));
+        uint64_t word = host.memory.count(slot) ? host.memory[slot] : 0;
+        if (!velo_header_valid(word) || velo_header_seq(word) != (host.head & 0xFFFF))
+            return false;
+        if (host.expected.empty())
+            fail("a message that nobody sent");
+        const Message &message = host.expected.front();
+        // Node 0 has the number 1 and node 1 the number 2; contexts send as 3.
+        if (velo_header_source(word) != ((2 - n) << 8 | 3) ||
+            velo_header_tag(word) != message.tag || velo_header_len(word) != message.len)
+            fail("a header word is wrong");
+        for (size_t i = 0; i < message.payload.size(); i++)
+            if (host.memory[slot + 8 + 8 * i] != message.payload[i])
+                fail("payload is wrong");
+        host.expected.pop_front();
+        host.head++;
+        set_register(n, 0x8100000 + (1U << 12), host.head & 0xFFFF);
+        return true;
+    }
+
+    void set_up()
+    {
+        for (unsigned n = 0; n < 2; n++) {
+            set_register(n, 0x08, n + 1);
+            set_register(n, 0x8200000 + 8 * (2 - n), 0); // the other node: link 0
+            set_register(n, 0x8200000 + 8 * (n + 1), VELO_ROUTE_LOCAL);
+            set_register(n, 0x8000000 + (1U << 12), ring_base | uint64_t{ring_log2} << 48 | 1);
+            set_register(n, 0x80, 1); // link 0 may come up
+        }
+        drain();
+        for (int i = 0; i < 2000; i++)
+            step();
+        for (unsigned n = 0; n < 2; n++)
+            if (!(read_register(n, 0x100) & 1))
+                fail("the link did not come up");
+    }
+
+    void forget_stages() { first_.fill(never); }
+    uint64_t cycle() const { return cycle_; }
+    const std::array<uint64_t, stages> &first() const { return first_; }
+    uint64_t last_status(unsigned n) const { return last_status_[n]; }
+    Host &host(unsigned n) { return hosts_[n]; }
+    // Chance in 8 that the host does not take a beat.
+    void stall(unsigned eighths, Random *random)
+    {
+        stall_eighths_ = eighths;
+        random_ = random;
+    }
+
+  private:
+    void offer(unsigned n)
+    {
+        Host &host = hosts_[n];
+        bool valid = !host.writes.empty();
+        put(dut_.host_write_valid_i, n, 1, valid);
+        if (random_)
+            put(dut_.dma_write_ready_i, n, 1, random_->below(8) >= stall_eighths_);
+        if (!valid)
+            return;
+        const Write &write = host.writes.front();
+        unsigned beats = static_cast<unsigned>(write.words.size()) * 64 / width;
+        put(dut_.host_write_addr_i, n * 48, 48, write.addr);
+        put(dut_.host_write_len_bytes_i, n * 10, 10, write.words.size() * 8);
+        put(dut_.host_write_eop_i, n, 1, host.beat == beats - 1);
+        uint64_t word = write.words[host.beat * width / 64];
+        put(dut_.host_write_data_i, n * width, width, word >> (host.beat * width % 64));
+    }
+
+    void take(unsigned n)
+    {
+        Host &host = hosts_[n];
+        if (get(dut_.host_write_valid_i, n, 1) && get(dut_.host_write_ready_o, n, 1)) {
+            host.beat++;
+            if (get(dut_.host_write_eop_i, n, 1)) {
+                host.beat = 0;
+                host.writes.pop_front();
+            }
+        }
+        if (get(dut_.dma_write_valid_o, n, 1) && get(dut_.dma_write_ready_i, n, 1))
+            store(n);
+        if (get(dut_.host_answer_valid_o, n, 1))
+            answer_ |= get(dut_.host_answer_data_o, n * width, width) << (width * answer_beats_++);
+    }
+
+    void store(unsigned n)
+    {
+        Host &host = hosts_[n];
+        uint64_t addr = get(dut_.dma_write_addr_o, n * 48, 48);
+        unsigned offset = host.dma_beat * width / 8;
+        uint64_t data = get(dut_.dma_write_data_o, n * width, width);
+        host.dma_word |= data << (offset * 8 % 64);
+        host.dma_beat++;
+        bool end = get(dut_.dma_write_eop_o, n, 1);
+        if (host.dma_beat * width % 64 == 0) {
+            host.memory[addr + (offset & ~7U)] = host.dma_word;
+            host.dma_word = 0;
+        }
+        if (!end)
+            return;
+        if (host.dma_beat * width / 8 != get(dut_.dma_write_len_bytes_o, n * 10, 10))
+            fail("a DMA write is not as long as it says");
+        host.dma_beat = 0;
+        if (addr % 64 == 0)
+            last_status_[n] = cycle_;
+    }
+
+    Vnode_pair dut_;
+    std::array<Host, 2> hosts_;
+    std::array<uint64_t, stages> first_{};
+    std::array<uint64_t, 2> last_status_{};
+    uint64_t cycle_ = 0;
+    uint64_t answer_ = 0;
+    unsigned answer_beats_ = 0;
+    unsigned stall_eighths_ = 0;
+    Random *random_ = nullptr;
+};
+
+Message make(Random &random, unsigned len)
+{
+    Message message{static_cast<uint8_t>(random.next()), len, {}};
+    for (unsigned i = 0; i < (len + 7) / 8; i++)
+        message.payload.push_back(random.next());
+    return message;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
+    unsigned messages = argc > 2 ? static_cast<unsigned>(std::strtoul(argv[2], nullptr, 0)) : 2000;
+    Random random(seed);
+    auto bench = std::make_unique<Bench>();
+    bench->set_up();
+
+    // One message of eight bytes through an idle network.
+    bench->forget_stages();
+    bench->send(0, make(random, 8), 3);
+    for (int i = 0; i < 500 && !bench->poll(1); i++)
+        bench->step();
+    bench->drain();
+    auto first = bench->first();
+    uint64_t last = bench->last_status(1);
+    for (unsigned s = 0; s < stages; s++)
+        if (first[s] == never || (s && first[s] < first[s - 1]))
+            fail("a stage was not passed, or not in order: " + std::to_string(s));
+
+    // As many messages of 24 bytes as go: eight of data and sixteen of an upper layer's header. The
+    // receiver reads each at once, and its ring never fills.
+    uint64_t start = 0;
+    constexpr unsigned burst = 200;
+    for (unsigned i = 0; i < burst; i++)
+        bench->send(0, make(random, 24), 3);
+    for (unsigned received = 0; received < burst;) {
+        bench->step();
+        if (bench->poll(1)) {
+            if (++received == burst / 4)
+                start = bench->last_status(1);
+        }
+        if (bench->cycle() > 200000)
+            fail("the burst did not arrive");
+    }
+    double rate = static_cast<double>(bench->last_status(1) - start) / (burst - burst / 4);
+
+    // Both ways at once, every length, hosts that stall and read late. Software keeps no more
+    // messages under way to a ring than it has slots: were both rings full, each host's read
+    // pointer would wait behind its own messages on the one posted channel (see
+    // rtl/node/README.md).
+    bench->stall(3, &random);
+    unsigned sent = 0;
+    uint64_t limit = bench->cycle() + 500ULL * messages;
+    while (sent < messages || !bench->host(0).expected.empty() ||
+           !bench->host(1).expected.empty()) {
+        unsigned n = random.below(2);
+        if (sent < messages && bench->host(1 - n).expected.size() < 1U << ring_log2) {
+            bench->send(n, make(random, random.below(57)), 3);
+            sent++;
+        }
+        if (random.below(4) == 0)
+            bench->poll(random.below(2));
+        bench->step();
+        if (bench->cycle() > limit) {
+            for (unsigned n = 0; n < 2; n++)
+                std::fprintf(stderr, "node %u: stall register %" PRIx64 "\n", n,
+                             bench->read_register(n, 0x18));
+            fail("random messages did not arrive");
+        }
+    }
+    uint64_t arrived = bench->read_register(0, 0x50) + bench->read_register(1, 0x50);
+    if (arrived != messages + burst + 1)
+        fail("counters disagree: " + std::to_string(arrived));
+    for (unsigned n = 0; n < 2; n++)
+        for (uint64_t offset : {0x48, 0x58, 0x60, 0x68, 0x70})
+            if (bench->read_register(n, offset))
+                fail("an error was counted in register " + std::to_string(offset));
+
+    std::printf("{\n  \"data_width\": %u,\n", width);
+    std::printf("  \"requester_cycles\": %" PRIu64 ",\n", first[2] - first[1]);
+    std::printf("  \"completer_cycles\": %" PRIu64 ",\n", first[9] - first[8]);
+    std::printf("  \"host_to_host_cycles\": %" PRIu64 ",\n", last - first[0]);
+    std::printf("  \"node_cycles_per_8B_message\": %.2f,\n", rate);
+    std::printf("  \"stages\": {");
+    for (unsigned s = 0; s + 1 < stages; s++)
+        std::printf("\"%s\": %" PRIu64 ", ", stage_names[s], first[s + 1] - first[s]);
+    std::printf("\"rest_of_message\": %" PRIu64 "},\n", last - first[stages - 1]);
+    std::printf("  \"random_messages\": %u,\n  \"seed\": %" PRIu64 "\n}\n", messages, seed);
+    return 0;
+}

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// On-chip crossbar between the host bridge and any number of functional units.
+//
+// Three channels with buffers and arbiters of their own, as the host's bus has them, so that none
+// can wait for another: posted writes, non-posted requests, responses. A port has each of the three
+// in both directions. A request goes where its address is (`WindowMask` and `WindowBase` give each
+// port its part of the node's window; the first that fits wins); an address of host memory goes to
+// `HostPort`, one in no part of the window to `DefaultPort`, which refuses it. A response goes to the
+// port that asked.
+//
+// All streams valid/ready, header steady for a transaction, `eop` with the last beat; the first beat
+// is the one after another's last. One cycle from port to port.
+//
+// Source: VELO paper, section 3 and figure 1 ("to maintain the advantage of several virtual channels
+// and to support multiple functional units").
+
+`include "velo_assert.svh"
+
+module htax
+  import htax_pkg::*;
+#(
+    parameter int unsigned NumPorts = 4,
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned HostPort = 0,
+    parameter int unsigned DefaultPort = 1,
+    parameter logic [NumPorts-1:0][AddrBits-1:0] WindowBase = '0,
+    // All ones: no address fits, so the port takes no requests of the window.
+    parameter logic [NumPorts-1:0][AddrBits-1:0] WindowMask = '1
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic         [NumPorts-1:0]                posted_in_valid_i,
+    output logic         [NumPorts-1:0]                posted_in_ready_o,
+    input  logic         [NumPorts-1:0]                posted_in_eop_i,
+    input  htax_header_t [NumPorts-1:0]                posted_in_header_i,
+    input  logic         [NumPorts-1:0][DataWidth-1:0] posted_in_data_i,
+    output logic         [NumPorts-1:0]                posted_out_valid_o,
+    input  logic         [NumPorts-1:0]                posted_out_ready_i,
+    output logic         [NumPorts-1:0]                posted_out_eop_o,
+    output htax_header_t [NumPorts-1:0]                posted_out_header_o,
+    output logic         [NumPorts-1:0][DataWidth-1:0] posted_out_data_o,
+
+    input  logic         [NumPorts-1:0]                nonposted_in_valid_i,
+    output logic         [NumPorts-1:0]                nonposted_in_ready_o,
+    input  logic         [NumPorts-1:0]                nonposted_in_eop_i,
+    input  htax_header_t [NumPorts-1:0]                nonposted_in_header_i,
+    input  logic         [NumPorts-1:0][DataWidth-1:0] nonposted_in_data_i,
+    output logic         [NumPorts-1:0]                nonposted_out_valid_o,
+    input  logic         [NumPorts-1:0]                nonposted_out_ready_i,
+    output logic         [NumPorts-1:0]                nonposted_out_eop_o,
+    output htax_header_t [NumPorts-1:0]                nonposted_out_header_o,
+    output logic         [NumPorts-1:0][DataWidth-1:0] nonposted_out_data_o,
+
+    input  logic         [NumPorts-1:0]                response_in_valid_i,
+    output logic         [NumPorts-1:0]                response_in_ready_o,
+    input  logic         [NumPorts-1:0]                response_in_eop_i,
+    input  htax_header_t [NumPorts-1:0]                response_in_header_i,
+    input  logic         [NumPorts-1:0][DataWidth-1:0] response_in_data_i,
+    output logic         [NumPorts-1:0]                response_out_valid_o,
+    input  logic         [NumPorts-1:0]                response_out_ready_i,
+    output logic         [NumPorts-1:0]                response_out_eop_o,
+    output htax_header_t [NumPorts-1:0]                response_out_header_o,
+    output logic         [NumPorts-1:0][DataWidth-1:0] response_out_data_o
+);
+
+  localparam int unsigned Width = $bits(htax_header_t) + DataWidth;
+
+  function automatic logic [NumPorts-1:0] target_of(logic window, logic [AddrBits-1:0] addr);
+    int unsigned port;
+    port = window ? DefaultPort : HostPort;
+    if (window) begin
+      for (int unsigned p = 0; p < NumPorts; p++) begin
+        if (WindowMask[p] != '1 && (addr & WindowMask[p]) == WindowBase[p]) begin
+          port = p;
+          break;
+        end
+      end
+    end
+    return NumPorts'(1) << port;
+  endfunction
+
+  logic [NumPorts-1:0][NumPorts-1:0] posted_target, nonposted_target, response_target;
+  logic [NumPorts-1:0][Width-1:0] posted_in, nonposted_in, response_in;
+  logic [NumPorts-1:0][Width-1:0] posted_out, nonposted_out, response_out;
+
+  for (genvar p = 0; p < NumPorts; p++) begin : gen_port
+    // Nobody can ask in another's name.
+    htax_header_t posted_header, nonposted_header;
+    always_comb begin
+      posted_header         = posted_in_header_i[p];
+      posted_header.port    = PortBits'(p);
+      nonposted_header      = nonposted_in_header_i[p];
+      nonposted_header.port = PortBits'(p);
+    end
+
+    assign posted_target[p] = target_of(posted_header.window, posted_header.addr);
+    assign nonposted_target[p] = target_of(nonposted_header.window, nonposted_header.addr);
+    assign response_target[p] = NumPorts'(1) << response_in_header_i[p].port;
+
+    assign posted_in[p] = {posted_header, posted_in_data_i[p]};
+    assign nonposted_in[p] = {nonposted_header, nonposted_in_data_i[p]};
+    assign response_in[p] = {response_in_header_i[p], response_in_data_i[p]};
+
+    assign {posted_out_header_o[p], posted_out_data_o[p]} = posted_out[p];
+    assign {nonposted_out_header_o[p], nonposted_out_data_o[p]} = nonposted_out[p];
+    assign {response_out_header_o[p], response_out_data_o[p]} = response_out[p];
+  end
+
+  htax_channel #(
+      .NumPorts(NumPorts),
+      .Width(Width)
+  ) u_posted (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (posted_in_valid_i),
+      .in_ready_o (posted_in_ready_o),
+      .in_target_i(posted_target),
+      .in_eop_i   (posted_in_eop_i),
+      .in_data_i  (posted_in),
+      .out_valid_o(posted_out_valid_o),
+      .out_ready_i(posted_out_ready_i),
+      .out_eop_o  (posted_out_eop_o),
+      .out_data_o (posted_out)
+  );
+
+  htax_channel #(
+      .NumPorts(NumPorts),
+      .Width(Width)
+  ) u_nonposted (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (nonposted_in_valid_i),
+      .in_ready_o (nonposted_in_ready_o),
+      .in_target_i(nonposted_target),
+      .in_eop_i   (nonposted_in_eop_i),
+      .in_data_i  (nonposted_in),
+      .out_valid_o(nonposted_out_valid_o),
+      .out_ready_i(nonposted_out_ready_i),
+      .out_eop_o  (nonposted_out_eop_o),
+      .out_data_o (nonposted_out)
+  );
+
+  htax_channel #(
+      .NumPorts(NumPorts),
+      .Width(Width)
+  ) u_response (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (response_in_valid_i),
+      .in_ready_o (response_in_ready_o),
+      .in_target_i(response_target),
+      .in_eop_i   (response_in_eop_i),
+      .in_data_i  (response_in),
+      .out_valid_o(response_out_valid_o),
+      .out_ready_i(response_out_ready_i),
+      .out_eop_o  (response_out_eop_o),
+      .out_data_o (response_out)
+  );
+
+  `VELO_ASSERT_INIT(PortsFitHeader, NumPorts >= 2 && NumPorts <= 2 ** PortBits)
+  `VELO_ASSERT_INIT(PortsExist, HostPort < NumPorts && DefaultPort < NumPorts)
+
+endmodule

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One channel of the on-chip crossbar: any port to any port, one transaction at a time per target.
+//
+// Each source has a buffer of its own; each target a round-robin arbiter that keeps its choice until
+// the transaction's last beat. The buffer costs one cycle, the crossbar none. Sources for different
+// targets do not delay each other, except that a source's transactions stay in order.
+//
+// Both sides valid/ready. `in_target_i` is one-hot and holds for the transaction; `in_eop_i` marks its
+// last beat. An offered beat stands until it is taken. Errors: none.
+//
+// Source: VELO paper, section 3 (the HT core's channels are kept behind it by a crossbar);
+// arbitration as in case-for-fpga, section 3.
+
+`include "velo_assert.svh"
+
+module htax_channel #(
+    parameter int unsigned NumPorts = 4,
+    parameter int unsigned Width = 32,
+    parameter int unsigned Depth = 2
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic [NumPorts-1:0]               in_valid_i,
+    output logic [NumPorts-1:0]               in_ready_o,
+    input  logic [NumPorts-1:0][NumPorts-1:0] in_target_i,
+    input  logic [NumPorts-1:0]               in_eop_i,
+    input  logic [NumPorts-1:0][   Width-1:0] in_data_i,
+
+    output logic [NumPorts-1:0]            out_valid_o,
+    input  logic [NumPorts-1:0]            out_ready_i,
+    output logic [NumPorts-1:0]            out_eop_o,
+    output logic [NumPorts-1:0][Width-1:0] out_data_o
+);
+
+  typedef struct packed {
+    logic [NumPorts-1:0] target;
+    logic                eop;
+    logic [Width-1:0]    data;
+  } beat_t;
+
+  logic [NumPorts-1:0] head_valid, head_ready;
+  beat_t [NumPorts-1:0] head;
+  // By target, then source.
+  logic [NumPorts-1:0][NumPorts-1:0] served;
+
+  for (genvar s = 0; s < NumPorts; s++) begin : gen_source
+    logic [$clog2(Depth):0] unused_count;
+    velo_fifo #(
+        .Width($bits(beat_t)),
+        .Depth(Depth)
+    ) u_buffer (
+        .clk_i,
+        .rst_ni,
+        .push_valid_i(in_valid_i[s]),
+        .push_ready_o(in_ready_o[s]),
+        .push_data_i ({in_target_i[s], in_eop_i[s], in_data_i[s]}),
+        .pop_valid_o (head_valid[s]),
+        .pop_ready_i (head_ready[s]),
+        .pop_data_o  (head[s]),
+        .count_o     (unused_count)
+    );
+
+    always_comb begin
+      head_ready[s] = 1'b0;
+      for (int unsigned t = 0; t < NumPorts; t++) begin
+        head_ready[s] |= served[t][s] && out_ready_i[t];
+      end
+    end
+  end
+
+  for (genvar t = 0; t < NumPorts; t++) begin : gen_target
+    logic [NumPorts-1:0] requests, grant, owner_q;
+    logic kept_q, start;
+
+    always_comb begin
+      for (int unsigned s = 0; s < NumPorts; s++) begin
+        requests[s] = head_valid[s] && head[s].target[t];
+      end
+    end
+
+    velo_rr_arb #(
+        .NumReq(NumPorts)
+    ) u_arbiter (
+        .clk_i,
+        .rst_ni,
+        .req_i  (requests),
+        .grant_o(grant),
+        .take_i (start)
+    );
+
+    // A choice once shown is kept: the beat on offer must not change while the target is not ready.
+    assign start          = !kept_q && |requests;
+    assign served[t]      = (kept_q ? owner_q : grant) & requests;
+    assign out_valid_o[t] = |served[t];
+
+    always_comb begin
+      out_eop_o[t]  = 1'b0;
+      out_data_o[t] = '0;
+      for (int unsigned s = 0; s < NumPorts; s++) begin
+        out_eop_o[t] |= served[t][s] && head[s].eop;
+        out_data_o[t] |= served[t][s] ? head[s].data : '0;
+      end
+    end
+
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) kept_q <= 1'b0;
+      else if (out_valid_o[t]) kept_q <= !(out_ready_i[t] && out_eop_o[t]);
+      if (start) owner_q <= grant;
+    end
+
+    `VELO_ASSERT(OneSourceATime, (served[t] & (served[t] - 1'b1)) == '0)
+  end
+
+  for (genvar s = 0; s < NumPorts; s++) begin : gen_assume
+    `VELO_ASSUME(OneTarget,
+                 !in_valid_i[s] || (in_target_i[s] != '0 &&
+                 (in_target_i[s] & (in_target_i[s] - 1'b1)) == '0))
+  end
+
+endmodule

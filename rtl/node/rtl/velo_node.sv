@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A whole node: velo_node_core and the network, with a PHY boundary of parallel symbols.
+//
+// Six links of 32 bits are the default; three double-width ones are NumLinks = 3, DataWidth = 64.
+// Host port as in velo_node_core; `phy_*` as in velo_link. The host transfers a posted write without
+// long pauses inside it, as every bus does that carries whole transactions: the request class is
+// passed on beat by beat, so a pause there would hold the packet's way through the network
+// (`WholeRequests` = 1 waits for the whole packet first, at the cost of its length in cycles).
+//
+// Source: case-for-fpga, section 3, figure 1.
+
+`include "velo_assert.svh"
+
+module velo_node
+  import velo_pkg::*;
+  import htax_pkg::*;
+  import velo_link_pkg::*;
+  import velo_switch_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumLinks = 6,
+    parameter int unsigned NumVcs = 6,
+    parameter int unsigned MtuBytes = 512,
+    parameter int unsigned CtxBits = 8,
+    parameter bit WholeRequests = 1'b0
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic                 host_write_valid_i,
+    output logic                 host_write_ready_o,
+    input  logic                 host_write_eop_i,
+    input  logic [ AddrBits-1:0] host_write_addr_i,
+    input  logic [          9:0] host_write_len_bytes_i,
+    input  logic [DataWidth-1:0] host_write_data_i,
+
+    input  logic                 host_read_valid_i,
+    output logic                 host_read_ready_o,
+    input  logic [ AddrBits-1:0] host_read_addr_i,
+    input  logic [          9:0] host_read_len_bytes_i,
+    input  logic [          7:0] host_read_tag_i,
+    output logic                 host_answer_valid_o,
+    input  logic                 host_answer_ready_i,
+    output logic                 host_answer_eop_o,
+    output logic                 host_answer_error_o,
+    output logic [          7:0] host_answer_tag_o,
+    output logic [DataWidth-1:0] host_answer_data_o,
+
+    output logic                 dma_write_valid_o,
+    input  logic                 dma_write_ready_i,
+    output logic                 dma_write_eop_o,
+    output logic [ AddrBits-1:0] dma_write_addr_o,
+    output logic [          9:0] dma_write_len_bytes_o,
+    output logic [DataWidth-1:0] dma_write_data_o,
+
+    input  logic [NumLinks-1:0]                phy_up_i,
+    input  logic [NumLinks-1:0][          1:0] phy_kind_i,
+    input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,
+    output logic [NumLinks-1:0][          1:0] phy_kind_o,
+    output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,
+
+    output logic [7:0] node_id_o
+);
+
+  logic [NumClasses-1:0] out_valid, out_ready, out_sop, out_eop;
+  logic [NumClasses-1:0] in_valid, in_ready, in_sop, in_eop;
+  logic [NumClasses-1:0][DataWidth-1:0] out_data, in_data;
+
+  logic route_we;
+  logic [7:0] route_node, link_enable, link_restart;
+  logic [3:0] route_hop;
+  logic [NumLinks-1:0] up;
+  logic [NumLinks-1:0][2:0] refuse;
+  logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts;
+  count_t [NumLinks-1:0][NumVcs-1:0] credits;
+  logic [NumLinks+NumClasses-1:0][7:0] dropped;
+
+  // What the register file shows for each of its eight links.
+  logic [7:0] all_up;
+  logic [7:0][2:0] all_refuse;
+  logic [7:0][7:0] all_crc_errors, all_replays, all_timeouts, all_dropped;
+  logic [7:0][47:0] all_credits;
+  for (genvar l = 0; l < 8; l++) begin : gen_link_state
+    if (l < NumLinks) begin : gen_link
+      assign all_up[l]         = up[l];
+      assign all_refuse[l]     = refuse[l];
+      assign all_crc_errors[l] = crc_errors[l];
+      assign all_replays[l]    = replays[l];
+      assign all_timeouts[l]   = timeouts[l];
+      assign all_dropped[l]    = dropped[l];
+      assign all_credits[l]    = 48'(credits[l]);
+    end else begin : gen_none
+      assign all_up[l]         = 1'b0;
+      assign all_refuse[l]     = '0;
+      assign all_crc_errors[l] = '0;
+      assign all_replays[l]    = '0;
+      assign all_timeouts[l]   = '0;
+      assign all_dropped[l]    = '0;
+      assign all_credits[l]    = '0;
+    end
+  end
+
+  velo_node_core #(
+      .DataWidth(DataWidth),
+      .CtxBits  (CtxBits)
+  ) u_core (
+      .net_out_valid_o    (out_valid),
+      .net_out_ready_i    (out_ready),
+      .net_out_sop_o      (out_sop),
+      .net_out_eop_o      (out_eop),
+      .net_out_data_o     (out_data),
+      .net_in_valid_i     (in_valid),
+      .net_in_ready_o     (in_ready),
+      .net_in_sop_i       (in_sop),
+      .net_in_eop_i       (in_eop),
+      .net_in_data_i      (in_data),
+      .route_we_o         (route_we),
+      .route_node_o       (route_node),
+      .route_hop_o        (route_hop),
+      .link_enable_o      (link_enable),
+      .link_restart_o     (link_restart),
+      .link_up_i          (all_up),
+      .link_refuse_i      (all_refuse),
+      .link_crc_errors_i  (all_crc_errors),
+      .link_replays_i     (all_replays),
+      .link_timeouts_i    (all_timeouts),
+      .link_dropped_i     (all_dropped),
+      .link_credits_i     (all_credits),
+      .node_port_dropped_i(dropped[NumLinks+:NumClasses]),
+      .*
+  );
+
+  velo_router #(
+      .DataWidth   (DataWidth),
+      .NumLinks    (NumLinks),
+      .NumVcs      (NumVcs),
+      .MtuBytes    (MtuBytes),
+      .WholePackets({2'b11, WholeRequests})
+  ) u_router (
+      .clk_i,
+      .rst_ni,
+      .table_we_i       (route_we),
+      .table_node_i     (route_node),
+      .table_hop_i      (route_hop),
+      .unit_in_valid_i  (out_valid),
+      .unit_in_ready_o  (out_ready),
+      .unit_in_sop_i    (out_sop),
+      .unit_in_eop_i    (out_eop),
+      .unit_in_data_i   (out_data),
+      .unit_out_valid_o (in_valid),
+      .unit_out_ready_i (in_ready),
+      .unit_out_sop_o   (in_sop),
+      .unit_out_eop_o   (in_eop),
+      .unit_out_data_o  (in_data),
+      .link_enable_i    (link_enable[NumLinks-1:0]),
+      .link_reset_i     (link_restart[NumLinks-1:0]),
+      .phy_up_i,
+      .phy_kind_i,
+      .phy_data_i,
+      .phy_kind_o,
+      .phy_data_o,
+      .link_up_o        (up),
+      .link_refuse_o    (refuse),
+      .link_crc_errors_o(crc_errors),
+      .link_replays_o   (replays),
+      .link_timeouts_o  (timeouts),
+      .link_credits_o   (credits),
+      .dropped_o        (dropped)
+  );
+
+  logic unused;
+  assign unused = ^{link_enable, link_restart};
+
+  `VELO_ASSERT_INIT(LinksFitRegisters, NumLinks >= 1 && NumLinks <= 8)
+  `VELO_ASSERT_INIT(CreditsFitRegister, NumVcs * $bits(count_t) <= 48)
+
+endmodule

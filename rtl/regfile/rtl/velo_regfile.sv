@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The register file behind a port of the on-chip crossbar.
+//
+// The registers themselves come from spec/velo_regs.rdl (module velo_regs). This unit takes posted
+// writes and non-posted reads of one aligned 64-bit word each, valid/ready, and answers reads on the
+// response channel. It is also the crossbar's default port: what belongs to no unit ends here.
+//
+// Errors: an access to another unit's part of the window, or not of one aligned word, changes
+// nothing and is counted (register `unmapped`); a read is answered with `error` and no data.
+// A read that is not taken does not delay writes.
+
+`include "velo_assert.svh"
+
+module velo_regfile
+  import velo_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned CtxBits   = 8
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic                         posted_valid_i,
+    output logic                         posted_ready_o,
+    input  logic                         posted_eop_i,
+    input  htax_header_t                 posted_header_i,
+    input  logic         [DataWidth-1:0] posted_data_i,
+    input  logic                         nonposted_valid_i,
+    output logic                         nonposted_ready_o,
+    input  logic                         nonposted_eop_i,
+    input  htax_header_t                 nonposted_header_i,
+    output logic                         response_valid_o,
+    input  logic                         response_ready_i,
+    output logic                         response_eop_o,
+    output htax_header_t                 response_header_o,
+    output logic         [DataWidth-1:0] response_data_o,
+
+    output logic [         7:0] node_id_o,
+    output logic                watchdog_enable_o,
+    output logic [        19:0] watchdog_cycles_o,
+    output logic                cfg_valid_o,
+    input  logic                cfg_ready_i,
+    output logic [ CtxBits-1:0] cfg_ctx_o,
+    output logic                cfg_enabled_o,
+    output logic [AddrBits-1:6] cfg_base_o,
+    output logic [        14:0] cfg_last_slot_o,
+    output logic                read_pointer_valid_o,
+    output logic [ CtxBits-1:0] read_pointer_ctx_o,
+    output logic [        15:0] read_pointer_o,
+
+    // Network: routing table and links. Links that a node does not have are zero.
+    output logic             route_we_o,
+    output logic [7:0]       route_node_o,
+    output logic [3:0]       route_hop_o,
+    output logic [7:0]       link_enable_o,
+    output logic [7:0]       link_restart_o,
+    input  logic [7:0]       link_up_i,
+    input  logic [7:0][ 2:0] link_refuse_i,
+    input  logic [7:0][ 7:0] link_crc_errors_i,
+    input  logic [7:0][ 7:0] link_replays_i,
+    input  logic [7:0][ 7:0] link_timeouts_i,
+    input  logic [7:0][ 7:0] link_dropped_i,
+    input  logic [7:0][47:0] link_credits_i,
+    input  logic [2:0][ 7:0] node_port_dropped_i,
+
+    input logic         sent_i,
+    input logic         refused_i,
+    input error_e       refused_code_i,
+    input logic   [7:0] refused_source_i,
+    input logic         received_i,
+    input logic         dropped_i,
+    input error_e       dropped_code_i,
+    input logic   [7:0] dropped_ctx_i,
+    input logic   [7:0] dropped_node_i,
+    input logic         stray_response_i,
+    input logic         stray_completion_i,
+    input logic         stalled_i,
+    input logic   [7:0] stall_ctx_i,
+    input logic         host_stalled_i,
+    input logic         network_stalled_i
+);
+
+  localparam bit NarrowPath = DataWidth == 32;
+
+  // `place` is the window address above its `source`, which is of no interest here.
+  localparam logic [AddrBits-1:36] RegistersPlace = (AddrBits - 36)'(UnitRegisters);
+
+  function automatic logic is_register(logic window, logic [AddrBits-1:36] place, logic [2:0] low,
+                                       logic [9:0] len_bytes);
+    return window && place == RegistersPlace && low == '0 && len_bytes == 10'd8;
+  endfunction
+
+  logic write_is_register, read_is_register, read_take;
+  assign write_is_register = is_register(
+      posted_header_i.window,
+      posted_header_i.addr[AddrBits-1:36],
+      posted_header_i.addr[2:0],
+      posted_header_i.len_bytes
+  );
+  assign read_is_register = is_register(
+      nonposted_header_i.window,
+      nonposted_header_i.addr[AddrBits-1:36],
+      nonposted_header_i.addr[2:0],
+      nonposted_header_i.len_bytes
+  );
+  assign read_take = nonposted_valid_i && nonposted_ready_o && nonposted_eop_i;
+
+  // ----- writes: gathered, then offered to the registers ----------------------------------------
+
+  logic write_pending_q, write_take, write_misplaced;
+  logic [27:0] write_addr_q;
+  logic [63:0] write_data_q;
+
+  assign posted_ready_o  = !write_pending_q;
+  assign write_take      = posted_valid_i && posted_ready_o;
+  assign write_misplaced = write_take && posted_eop_i && !write_is_register;
+
+  logic write_done;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) write_pending_q <= 1'b0;
+    else if (write_take && posted_eop_i) write_pending_q <= write_is_register;
+    else if (write_done) write_pending_q <= 1'b0;
+    if (write_take) begin
+      write_addr_q <= posted_header_i.addr[27:0];
+      write_data_q <= NarrowPath ? {posted_data_i[31:0], write_data_q[63:32]} : 64'(posted_data_i);
+    end
+  end
+
+  // ----- reads ----------------------------------------------------------------------------------
+
+  typedef enum logic [1:0] {
+    StIdle,
+    StRead,
+    StAnswer,
+    StAnswerHigh
+  } state_e;
+
+  state_e read_q;
+  htax_header_t read_header_q;
+  logic [63:0] read_data_q, read_data;
+  logic read_done, read_misplaced;
+
+  assign nonposted_ready_o = read_q == StIdle;
+  assign read_misplaced    = read_take && !read_is_register;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      read_q <= StIdle;
+    end else begin
+      unique case (read_q)
+        StIdle: begin
+          if (nonposted_valid_i && nonposted_eop_i) read_q <= read_misplaced ? StAnswer : StRead;
+        end
+        StRead:  if (read_done) read_q <= StAnswer;
+        StAnswer: begin
+          if (response_ready_i) read_q <= response_eop_o ? StIdle : StAnswerHigh;
+        end
+        default: if (response_ready_i) read_q <= StIdle;
+      endcase
+    end
+    if (nonposted_valid_i && nonposted_ready_o) begin
+      read_header_q       <= nonposted_header_i;
+      read_header_q.error <= read_misplaced;
+    end
+    if (read_misplaced) read_data_q <= '0;
+    else if (read_done) read_data_q <= read_data;
+    else if (NarrowPath && read_q == StAnswer && response_ready_i) read_data_q <= read_data_q >> 32;
+  end
+
+  assign response_valid_o  = read_q == StAnswer || read_q == StAnswerHigh;
+  assign response_eop_o    = !NarrowPath || read_header_q.error || read_q == StAnswerHigh;
+  assign response_header_o = read_header_q;
+  assign response_data_o   = DataWidth'(read_data_q);
+
+  // ----- the registers: one access at a time, writes first --------------------------------------
+
+  typedef enum logic [1:0] {
+    AccessNone,
+    AccessWrite,
+    AccessRead
+  } access_e;
+
+  access_e access_q;
+  logic request, request_is_write, stall_write, stall_read, write_ack, read_ack;
+  logic unused_read_error, unused_write_error;
+  velo_regs_pkg::velo_regs__in_t  to_registers;
+  velo_regs_pkg::velo_regs__out_t from_registers;
+
+  assign request_is_write = write_pending_q;
+  assign request          = access_q == AccessNone &&
+      (write_pending_q ? !stall_write : (read_q == StRead && !stall_read));
+  // The registers may answer in the cycle of the request.
+  assign write_done = write_ack;
+  assign read_done = read_ack;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) access_q <= AccessNone;
+    else if (write_ack || read_ack) access_q <= AccessNone;
+    else if (request) access_q <= request_is_write ? AccessWrite : AccessRead;
+  end
+
+  velo_regs u_registers (
+      .clk                 (clk_i),
+      .rst_n               (rst_ni),
+      .s_cpuif_req         (request),
+      .s_cpuif_req_is_wr   (request_is_write),
+      .s_cpuif_addr        (request_is_write ? write_addr_q : read_header_q.addr[27:0]),
+      .s_cpuif_wr_data     (write_data_q),
+      .s_cpuif_wr_biten    ('1),
+      .s_cpuif_req_stall_wr(stall_write),
+      .s_cpuif_req_stall_rd(stall_read),
+      .s_cpuif_rd_ack      (read_ack),
+      .s_cpuif_rd_err      (unused_read_error),
+      .s_cpuif_rd_data     (read_data),
+      .s_cpuif_wr_ack      (write_ack),
+      .s_cpuif_wr_err      (unused_write_error),
+      .hwif_in             (to_registers),
+      .hwif_out            (from_registers)
+  );
+
+  // ----- tables of contexts ---------------------------------------------------------------------
+
+  logic ring_read, pointer_read, cfg_wait_q;
+  assign ring_read = from_registers.rings.req && !from_registers.rings.req_is_wr;
+  assign pointer_read = from_registers.read_pointers.req && !from_registers.read_pointers.req_is_wr;
+
+  // The request is there for one cycle; the completer may take it later. The data stays.
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) cfg_wait_q <= 1'b0;
+    else cfg_wait_q <= cfg_valid_o && !cfg_ready_i;
+  end
+  assign cfg_valid_o = cfg_wait_q || (from_registers.rings.req && from_registers.rings.req_is_wr);
+  assign cfg_ctx_o = CtxBits'(write_addr_q[19:12]);
+  assign cfg_enabled_o = write_data_q[0];
+  assign cfg_base_o = write_data_q[AddrBits-1:6];
+  assign cfg_last_slot_o = 15'((16'd1 << write_data_q[51:48]) - 16'd1);
+  assign read_pointer_valid_o = from_registers.read_pointers.req &&
+      from_registers.read_pointers.req_is_wr;
+  assign read_pointer_ctx_o = CtxBits'(write_addr_q[19:12]);
+  assign read_pointer_o = write_data_q[15:0];
+
+  always_comb begin
+    to_registers = '{default: '0};
+    to_registers.sent.count.incr = sent_i;
+    to_registers.refused.count.incr = refused_i;
+    to_registers.received.count.incr = received_i;
+    to_registers.dropped.count.incr = dropped_i;
+    to_registers.unmapped.count.incr = write_misplaced || read_misplaced;
+    to_registers.stray_responses.count.incr = stray_response_i;
+    to_registers.stray_completions.count.incr = stray_completion_i;
+    to_registers.stall.stalled.next = stalled_i;
+    to_registers.stall.ctx.next = stall_ctx_i;
+    to_registers.stall.host.next = host_stalled_i;
+    to_registers.stall.network.next = network_stalled_i;
+    to_registers.requester_error.code.we = refused_i;
+    to_registers.requester_error.code.next = refused_code_i;
+    to_registers.requester_error.source.we = refused_i;
+    to_registers.requester_error.source.next = refused_source_i;
+    to_registers.completer_error.code.we = dropped_i;
+    to_registers.completer_error.code.next = dropped_code_i;
+    to_registers.completer_error.ctx.we = dropped_i;
+    to_registers.completer_error.ctx.next = dropped_ctx_i;
+    to_registers.completer_error.node.we = dropped_i;
+    to_registers.completer_error.node.next = dropped_node_i;
+    // Write-only tables: read as zero.
+    to_registers.rings.rd_ack = ring_read;
+    to_registers.rings.wr_ack = cfg_valid_o && cfg_ready_i;
+    to_registers.read_pointers.rd_ack = pointer_read;
+    to_registers.read_pointers.wr_ack = read_pointer_valid_o;
+    to_registers.routes.rd_ack = from_registers.routes.req && !from_registers.routes.req_is_wr;
+    to_registers.routes.wr_ack = route_we_o;
+    for (int unsigned l = 0; l < 8; l++) begin
+      to_registers.link_status[l].up.next = link_up_i[l];
+      to_registers.link_status[l].refuse.next = link_refuse_i[l];
+      to_registers.link_status[l].crc_errors.next = link_crc_errors_i[l];
+      to_registers.link_status[l].replays.next = link_replays_i[l];
+      to_registers.link_status[l].timeouts.next = link_timeouts_i[l];
+      to_registers.link_status[l].dropped.next = link_dropped_i[l];
+      to_registers.link_credits[l].credits.next = link_credits_i[l];
+    end
+    for (int unsigned c = 0; c < 3; c++) begin
+      to_registers.node_port_dropped[c].dropped.next = node_port_dropped_i[c];
+    end
+  end
+
+  assign node_id_o         = from_registers.setup.node_id.value;
+  assign watchdog_enable_o = from_registers.watchdog.enable.value;
+  assign watchdog_cycles_o = from_registers.watchdog.cycles.value;
+
+  assign link_enable_o     = from_registers.links.enable.value;
+  assign link_restart_o    = from_registers.links.restart.value;
+  assign route_we_o        = from_registers.routes.req && from_registers.routes.req_is_wr;
+  assign route_node_o      = write_addr_q[10:3];
+  assign route_hop_o       = write_data_q[3:0];
+
+  logic unused;
+  assign unused = ^{posted_header_i, from_registers.rings.addr, from_registers.rings.wr_data,
+                    from_registers.rings.wr_biten, from_registers.read_pointers.addr,
+                    from_registers.read_pointers.wr_data, from_registers.read_pointers.wr_biten,
+ from_registers.routes.addr, from_registers.routes.wr_data, from_registers.routes.wr_biten};
+
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT(AnswerOnlyWhatWasAsked, !(read_ack && read_q != StRead))
+
+endmodule

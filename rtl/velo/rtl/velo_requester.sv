@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// VELO requester: turns a posted write of the host into a network packet.
+//
+// Source: VELO paper, section 3, "Context minimization" (the address carries the context), "Atomic
+// PIO message triggering" and "Multi-threading support through statelessness"; section 4.
+//
+// A write is a line (a header word and up to 56 bytes), or a fragment of one. The address names
+// target, length of the whole line and offset in it, so that nothing has to be remembered about a
+// sender: the unit's only state is that of the write it is in the middle of.
+//   * A whole line becomes one packet: the line's header word is replaced by the packet header,
+//     which carries its tag and length; the payload follows unchanged.
+//   * A fragment becomes one packet that carries the line's bytes as they are, marked `frag`, its
+//     place in the line in the tag; the receiver's software puts the line together.
+// Cut-through: the packet's first beat leaves one cycle after the write's first beat came, and
+// packets follow each other without a gap.
+//
+// Write side (valid/ready): `write_target_i`, `write_source_i` and `write_len_bytes_i` hold from the
+// first to the last beat; a write has exactly `write_len_bytes_i` bytes, rounded up to whole beats.
+// Network side (valid/ready): one packet after the other, registered; `net_valid_o` never drops.
+//
+// Refused, each swallowed whole without delaying the next write, and reported by a pulse on
+// `error_valid_o` with the code and the source context:
+//   ErrorMisaligned  address or length not in whole 64-bit words, or nothing to write;
+//   ErrorOversize    longer than a line, reaching past the line's end, or the header word's length
+//                    is not that of the payload;
+//   ErrorMalformed   the header word is not that of a message (valid = 1, all else below the tag 0).
+
+`include "velo_assert.svh"
+
+module velo_requester
+  import velo_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic [7:0] node_id_i,
+
+    input  logic                     write_valid_i,
+    output logic                     write_ready_o,
+    input  logic                     write_sop_i,
+    input  logic                     write_eop_i,
+    input  logic     [DataWidth-1:0] write_data_i,
+    input  address_t                 write_target_i,
+    input  logic     [          7:0] write_source_i,
+    input  logic     [          9:0] write_len_bytes_i,
+
+    output logic                 net_valid_o,
+    input  logic                 net_ready_i,
+    output logic                 net_sop_o,
+    output logic                 net_eop_o,
+    output logic [DataWidth-1:0] net_data_o,
+
+    output logic         sent_o,
+    output logic         error_valid_o,
+    output error_e       error_code_o,
+    output logic   [7:0] error_source_o
+);
+
+  localparam bit NarrowPath = DataWidth == 32;
+
+  typedef enum logic [1:0] {
+    StHead,
+    StHeadHigh,
+    StBody,
+    StDrop
+  } state_e;
+
+  state_e state_d, state_q;
+
+  // What the first beat says. Its low half is all that is looked at, whatever the width.
+  header_t line_header;
+  error_e  verdict;
+  logic whole, ends_line;
+  logic [3:0] frag_words, end_word, line_words;
+
+  assign line_header = header_t'({32'b0, write_data_i[31:0]});
+  assign frag_words  = write_len_bytes_i[6:3];
+  assign end_word    = {1'b0, write_target_i.offset[5:3]} + frag_words;
+  assign line_words  = {1'b0, write_target_i.words} + 4'd1;
+  assign ends_line   = end_word == line_words;
+  assign whole       = ends_line && write_target_i.offset[5:3] == '0;
+
+  // Payload words of the line if its header word is right: its length rounded up.
+  logic [3:0] payload_words;
+  assign payload_words = {1'b0, line_header.len[5:3]} + {3'b0, |line_header.len[2:0]};
+
+  always_comb begin
+    verdict = ErrorNone;
+    if (write_target_i.offset[2:0] != '0 || write_len_bytes_i[2:0] != '0 ||
+        write_len_bytes_i == '0) begin
+      verdict = ErrorMisaligned;
+    end else if (write_len_bytes_i > 10'(LineBytes) || end_word > line_words) begin
+      verdict = ErrorOversize;
+    end else if (whole) begin
+      if ({line_header.reserved, line_header.external, line_header.valid} != 8'h01) begin
+        verdict = ErrorMalformed;
+      end else if (line_header.len[15:6] != '0 || payload_words != line_words - 4'd1) begin
+        verdict = ErrorOversize;
+      end
+    end
+  end
+
+  // The packet header. A whole line's tag is gone from the input by the time its upper half leaves.
+  fragment_tag_t fragment_tag;
+  packet_t packet;
+  logic [7:0] tag_d, tag_q;
+
+  assign fragment_tag = '{
+          offset: write_target_i.offset[5:3],
+          words: write_target_i.words,
+          last: ends_line,
+          default: '0
+      };
+  assign tag_d = whole ? line_header.tag : fragment_tag[7:0];
+
+  always_comb begin
+    packet           = '0;
+    packet.tc        = TrafficClassRequest;
+    packet.kind      = PacketKindVelo;
+    packet.dst_node  = write_target_i.node;
+    packet.dst_ctx   = write_target_i.vpid;
+    packet.frag      = !whole;
+    packet.frag_last = !whole && ends_line;
+    packet.len       = whole ? {4'b0, line_header.len[5:0]} : write_len_bytes_i;
+    packet.tag       = NarrowPath ? tag_q : tag_d;
+    packet.src_ctx   = write_source_i;
+    packet.src_node  = node_id_i;
+    // The length of a line or fragment fits the lower half, so the upper one does not depend on it.
+    packet.len[9:6]  = '0;
+  end
+
+  // One register stage; `load` fills it.
+  logic space, load, load_sop, load_eop;
+  logic [DataWidth-1:0] load_data;
+
+  assign space = !net_valid_o || net_ready_i;
+
+  always_comb begin
+    state_d       = state_q;
+    write_ready_o = 1'b0;
+    load          = 1'b0;
+    load_sop      = 1'b0;
+    load_eop      = write_eop_i;
+    load_data     = write_data_i;
+    unique case (state_q)
+      StHead: begin
+        load_sop  = 1'b1;
+        load_eop  = !NarrowPath && whole && write_eop_i;
+        load_data = packet[DataWidth-1:0];
+        if (verdict != ErrorNone) begin
+          write_ready_o = 1'b1;
+          if (write_valid_i && !write_eop_i) state_d = StDrop;
+        end else begin
+          // The packet header takes the place of a whole line's header, and goes before a fragment.
+          load          = write_valid_i;
+          write_ready_o = space && whole;
+          if (write_valid_i && space) begin
+            if (NarrowPath) state_d = StHeadHigh;
+            else if (!load_eop) state_d = StBody;
+          end
+        end
+      end
+      StHeadHigh: begin
+        load          = write_valid_i;
+        load_eop      = whole && write_eop_i;
+        load_data     = DataWidth'(packet[63:32]);
+        write_ready_o = space && whole;
+        if (write_valid_i && space) state_d = load_eop ? StHead : StBody;
+      end
+      StBody: begin
+        load          = write_valid_i;
+        write_ready_o = space;
+        if (write_valid_i && space && write_eop_i) state_d = StHead;
+      end
+      StDrop: begin
+        write_ready_o = 1'b1;
+        if (write_valid_i && write_eop_i) state_d = StHead;
+      end
+      default: state_d = StHead;
+    endcase
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q     <= StHead;
+      net_valid_o <= 1'b0;
+    end else begin
+      state_q <= state_d;
+      if (space) net_valid_o <= load;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (space && load) begin
+      net_sop_o  <= load_sop;
+      net_eop_o  <= load_eop;
+      net_data_o <= load_data;
+    end
+    if (state_q == StHead) tag_q <= tag_d;
+  end
+
+  assign sent_o         = load && space && load_eop;
+  assign error_valid_o  = state_q == StHead && write_valid_i && verdict != ErrorNone;
+  assign error_code_o   = verdict;
+  assign error_source_o = write_source_i;
+
+  // The sender's own words for these are overruled: the page it wrote to says who it is.
+  logic unused;
+  assign unused = ^{line_header.source, line_header.seq, fragment_tag, packet,
+                    write_target_i.zero_9};
+
+  // Assertions: promises of this unit, and what it relies on.
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  // A word that was offered stays until it is taken, so nothing is lost under back-pressure.
+  logic refusing, write_take;
+  assign refusing   = verdict != ErrorNone || state_q == StDrop;
+  assign write_take = write_valid_i && write_ready_o;
+  `VELO_ASSERT(ReadyWithoutLoss, !write_take || refusing || (load && space))
+  // The bridge starts each write with its first beat.
+  `VELO_ASSUME(WriteStartsWithSop, !write_valid_i || state_q != StHead || write_sop_i)
+
+endmodule

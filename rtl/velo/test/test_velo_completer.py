@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The completer against a model of host memory: what a polling receiver may ever see."""
+
+import random
+from collections import defaultdict
+from itertools import pairwise
+
+import cocotb
+import pytest
+from cocotb.triggers import FallingEdge, ReadOnly
+from stream import Bench, Sink, Source, join, words_to_beats
+
+NODE = 0x5A
+MALFORMED, CONTEXT, STALL, KIND = 3, 4, 5, 7
+ZEROS = ("watchdog_enable_i", "watchdog_cycles_i", "cfg_valid_i", "read_pointer_valid_i")
+
+
+@pytest.mark.parametrize("width", [32, 64])
+def test_completer(simulate, width):
+    simulate("velo_completer", {"DataWidth": width, "CtxBits": 4})
+
+
+def header(ctx, size, tag=0, source=0, node=NODE, kind=0, tc=0, frag=0) -> int:
+    """A packet header; `source` is context and node of the sender."""
+    low = tc << 1 | kind << 4 | node << 8 | ctx << 16 | frag << 24 | size << 26
+    return low | tag << 36 | source << 44
+
+
+class Setup:
+    """The unit, its host memory, and for each context what was sent and what was read."""
+
+    def __init__(self, dut, idle=0.0, stall=0.0, seed=1):
+        self.width = len(dut.net_data_i)
+        self.rng = random.Random(seed)
+        self.dut = dut
+        self.bench = Bench(dut, ZEROS)
+        dut.node_id_i.value = NODE
+        self.net = Source(self.bench, "net", idle, self.rng)
+        self.sink = Sink(self.bench, "dma", ("addr", "len_bytes"), stall, self.rng)
+        self.errors: list[tuple[int, int]] = []
+        self.memory: dict[int, int] = {}
+        self.seen_writes = 0
+        self.ring: dict[int, tuple[int, int]] = {}
+        self.head: dict[int, int] = defaultdict(int)
+
+    async def start(self):
+        await self.bench.start()
+        cocotb.start_soon(self._watch())
+        await self.bench.cycles(20)  # The table clears itself.
+
+    async def _watch(self):
+        while True:
+            await ReadOnly()
+            if int(self.dut.error_valid_o.value):
+                self.errors.append(
+                    (int(self.dut.error_code_o.value), int(self.dut.error_ctx_o.value))
+                )
+            await FallingEdge(self.dut.clk_i)
+
+    async def configure(self, ctx, base, slots, enabled=1):
+        self.dut.cfg_ctx_i.value, self.dut.cfg_enabled_i.value = ctx, enabled
+        self.dut.cfg_base_i.value, self.dut.cfg_last_slot_i.value = base >> 6, slots - 1
+        self.dut.cfg_valid_i.value = 1
+        self.ring[ctx], self.head[ctx] = (base, slots), 0
+        while True:
+            await ReadOnly()
+            ready = int(self.dut.cfg_ready_o.value)
+            await FallingEdge(self.dut.clk_i)
+            if ready:
+                break
+        self.dut.cfg_valid_i.value = 0
+
+    async def send(self, head, payload=(), cut=None):
+        beats = words_to_beats([head, *payload], self.width)
+        await self.net.send(beats[:cut])
+
+    def writes(self):
+        """Apply finished DMA writes to memory, in order."""
+        for packet in self.sink.packets[self.seen_writes :]:
+            side = packet[0].side
+            data = join(packet, self.width)
+            assert side["len_bytes"] * 8 <= len(packet) * self.width < side["len_bytes"] * 8 + 64
+            for word in range(side["len_bytes"] // 8):
+                self.memory[side["addr"] + 8 * word] = data >> (64 * word) & (1 << 64) - 1
+        self.seen_writes = len(self.sink.packets)
+
+    def poll(self, ctx):
+        """The next message of a ring: (header word, payload words), or None."""
+        self.writes()
+        base, slots = self.ring[ctx]
+        slot = base + 64 * (self.head[ctx] % slots)
+        word = self.memory.get(slot, 0)
+        if not word & 1 or word >> 48 != self.head[ctx] & 0xFFFF:
+            return None
+        size = word >> 16 & 0xFFFF
+        self.head[ctx] += 1
+        return word, [self.memory[slot + 8 + 8 * i] for i in range(-(-size // 8))]
+
+    async def free(self, ctx):
+        """Give the slots that were read back."""
+        self.dut.read_pointer_ctx_i.value = ctx
+        self.dut.read_pointer_i.value = self.head[ctx] & 0xFFFF
+        self.dut.read_pointer_valid_i.value = 1
+        await FallingEdge(self.dut.clk_i)
+        self.dut.read_pointer_valid_i.value = 0
+
+
+def payload(rng, size):
+    return [rng.getrandbits(64) for _ in range(-(-size // 8))]
+
+
+@cocotb.test()
+async def messages_arrive_whole_in_order_under_every_stall(dut):
+    for idle, stall in ((0.0, 0.0), (0.2, 0.5), (0.0, 0.6)):
+        setup = Setup(dut, idle, stall, seed=int(10 * stall) + 7)
+        rng = setup.rng
+        await setup.start()
+        for ctx, slots in ((0, 4), (3, 1), (15, 16)):
+            await setup.configure(ctx, 0x100000 + ctx * 0x10000, slots)
+        messages = []
+        for _ in range(120):
+            ctx, size = rng.choice((0, 3, 15)), rng.randrange(57)
+            head = header(
+                ctx, size, rng.getrandbits(8), rng.getrandbits(16), frag=rng.getrandbits(1)
+            )
+            messages.append((ctx, head, payload(rng, size)))
+
+        async def sender(setup=setup, messages=messages):
+            for _, head, words in messages:
+                await setup.send(head, words)
+
+        task = cocotb.start_soon(sender())
+        got = defaultdict(list)
+        wanted = defaultdict(list)
+        for ctx, head, words in messages:
+            wanted[ctx].append((head, words))
+        for _ in range(20000):
+            ctx = rng.choice((0, 3, 15))
+            message = setup.poll(ctx)
+            if message and rng.random() < 0.7:
+                await setup.free(ctx)
+            if message:
+                got[ctx].append(message)
+            elif rng.random() < 0.3:
+                await setup.free(ctx)
+            await setup.bench.cycles(1)
+            if sum(map(len, got.values())) == len(messages):
+                break
+        for ctx, expected in wanted.items():
+            assert len(got[ctx]) == len(expected), ctx
+            for index, ((head, words), (word, data)) in enumerate(
+                zip(expected, got[ctx], strict=True)
+            ):
+                assert data == words
+                assert word >> 48 == index and word >> 32 & 0xFFFF == head >> 44 & 0xFFFF
+                assert (
+                    word >> 16 & 0xFFFF == head >> 26 & 0x3FF
+                    and word >> 8 & 0xFF == head >> 36 & 0xFF
+                )
+                assert word & 0xFF == 1 | (head >> 24 & 1) << 2
+        assert not setup.errors
+        await task
+
+
+@cocotb.test()
+async def first_word_takes_at_most_four_cycles_and_messages_leave_no_gap(dut):
+    setup = Setup(dut)
+    await setup.start()
+    await setup.configure(1, 0x40000, 64)
+    for _ in range(20):
+        await setup.send(header(1, 24), payload(setup.rng, 24))
+    await setup.bench.cycles(10)
+    packets = setup.sink.packets
+    assert len(packets) == 40
+    latency = {
+        packet[0].cycle - first
+        for packet, first in zip(packets[::2], setup.net.first_cycles, strict=True)
+    }
+    dut._log.info("completer latency, cycles: %s", latency)
+    assert max(latency) <= 4
+    starts = [packet[0].cycle for packet in packets[::2]]
+    period = {after - before for before, after in pairwise(starts)}
+    # As many cycles as the packet has beats; at 64 bits one more, which a link's framing hides.
+    assert period == {8 if setup.width == 32 else 5}, period
+
+
+@cocotb.test()
+async def a_full_ring_stops_the_network_and_loses_nothing(dut):
+    setup = Setup(dut)
+    await setup.start()
+    await setup.configure(2, 0x8000, 2)
+    task = cocotb.start_soon(setup.send(header(2, 8, 1), [11]))
+    await task
+    await setup.send(header(2, 8, 2), [22])
+    task = cocotb.start_soon(setup.send(header(2, 8, 3), [33]))
+    await setup.bench.cycles(300)
+    assert int(dut.stalled_o.value) and int(dut.stall_ctx_o.value) == 2
+    assert not task.done()
+    setup.writes()
+    assert [setup.memory[0x8000 + 8], setup.memory[0x8040 + 8]] == [11, 22]
+    assert setup.poll(2)[1] == [11]
+    await setup.free(2)
+    await task
+    await setup.bench.cycles(10)
+    assert not int(dut.stalled_o.value)
+    assert [setup.poll(2)[1], setup.poll(2)[1]] == [[22], [33]]
+    assert not setup.errors
+
+
+@cocotb.test()
+async def only_an_enabled_watchdog_drops_and_says_so(dut):
+    setup = Setup(dut)
+    await setup.start()
+    await setup.configure(2, 0x8000, 1)
+    await setup.configure(4, 0xC000, 1)
+    dut.watchdog_cycles_i.value = 50
+    await setup.send(header(2, 0))
+    waiting = cocotb.start_soon(setup.send(header(2, 8), [1]))  # No room.
+    await setup.bench.cycles(200)
+    assert int(dut.stalled_o.value) and not setup.errors
+    dut.watchdog_enable_i.value = 1
+    await setup.bench.cycles(10)
+    assert setup.errors == [(STALL, 2)]
+    await waiting
+    await setup.send(header(4, 8), [5])
+    await setup.bench.cycles(10)
+    assert setup.poll(4)[1] == [5] and setup.poll(2) and setup.poll(2) is None
+
+
+@cocotb.test()
+async def bad_packets_are_dropped_reported_and_harm_nobody(dut):
+    setup = Setup(dut)
+    await setup.start()
+    await setup.configure(1, 0x8000, 64)
+    words = payload(setup.rng, 56)
+    beats_of_word = max(1, 64 // setup.width)
+    cases = [
+        (KIND, 1, header(1, 8, kind=1), words[:1], None),
+        (KIND, 1, header(1, 8, tc=1), words[:1], None),
+        (MALFORMED, 1, header(1, 8, node=NODE ^ 1), words[:1], None),
+        (MALFORMED, 1, header(1, 57), words, None),
+        (MALFORMED, 1, header(1, 64), words, None),
+        (MALFORMED, 1, header(1, 16), words[:3], None),
+        (MALFORMED, 1, header(1, 0), words[:1], None),
+        (MALFORMED, 1, header(1, 16), [], None),
+        (MALFORMED, 1, header(1, 24), words[:1], None),
+        (MALFORMED, 1, header(1, 24), words[:2], 2 * beats_of_word),
+        (CONTEXT, 5, header(5, 8), words[:1], None),
+        (CONTEXT, 0x21, header(0x21, 8), words[:1], None),
+        (CONTEXT, 5, header(5, 0), [], None),
+    ]
+    if setup.width == 32:
+        cases.append((MALFORMED, 1, header(1, 8), [], 1))
+    for index, (error, ctx, head, data, cut) in enumerate(cases):
+        await setup.send(head, data, cut)
+        await setup.send(header(1, 8, tag=index), [index])
+        await setup.bench.cycles(20)
+        assert setup.errors == [(error, ctx)], index
+        setup.errors.clear()
+        message = setup.poll(1)
+        assert message and message[1] == [index] and message[0] >> 8 & 0xFF == index
+        assert setup.poll(1) is None
+
+
+@cocotb.test()
+async def a_waiting_message_of_a_context_that_is_disabled_is_dropped(dut):
+    setup = Setup(dut)
+    await setup.start()
+    await setup.configure(1, 0x8000, 1)
+    await setup.send(header(1, 8), [1])
+    waiting = cocotb.start_soon(setup.send(header(1, 8), [2]))
+    await setup.bench.cycles(20)
+    assert int(dut.stalled_o.value)
+    await setup.configure(1, 0x8000, 1, enabled=0)
+    await setup.bench.cycles(10)
+    assert setup.errors == [(CONTEXT, 1)] and not int(dut.stalled_o.value)
+    await waiting
+    await setup.configure(1, 0x9000, 1)
+    await setup.send(header(1, 8), [3])
+    await setup.bench.cycles(20)
+    assert setup.poll(1)[1] == [3]

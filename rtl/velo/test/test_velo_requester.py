@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The requester: each write becomes the right packet, at once, or is refused and reported."""
+
+import random
+from dataclasses import dataclass
+
+import cocotb
+import pytest
+from cocotb.triggers import FallingEdge, ReadOnly
+from stream import Bench, Sink, Source, join, words_to_beats
+
+NODE = 0x5A
+MISALIGNED, OVERSIZE, MALFORMED = 1, 2, 3
+
+
+@pytest.mark.parametrize("width", [32, 64])
+def test_requester(simulate, width):
+    simulate("velo_requester", {"DataWidth": width})
+
+
+@dataclass
+class Write:
+    """One posted write and what must become of it."""
+
+    node: int
+    ctx: int
+    source: int
+    words: int  # of the whole line
+    offset_bytes: int
+    data: list[int]  # 64-bit words
+    len_bytes: int = -1
+    error: int = 0
+
+    def side(self) -> dict[str, int]:
+        target = self.node << 20 | self.ctx << 12 | (self.words - 1) << 6 | self.offset_bytes
+        size = self.len_bytes if self.len_bytes >= 0 else 8 * len(self.data)
+        return {"target": target, "source": self.source, "len_bytes": size}
+
+    def packet(self) -> list[int]:
+        """Header and payload in 64-bit words."""
+        whole = len(self.data) == self.words
+        if whole:
+            frag, last, tag = 0, 0, self.data[0] >> 8 & 0xFF
+            size, payload = self.data[0] >> 16 & 0xFFFF, self.data[1:]
+        else:
+            offset = self.offset_bytes // 8
+            frag, last = 1, int(offset + len(self.data) == self.words)
+            tag = last << 6 | (self.words - 1) << 3 | offset
+            size, payload = 8 * len(self.data), self.data
+        header = self.node << 8 | self.ctx << 16 | frag << 24 | last << 25 | size << 26
+        return [header | tag << 36 | self.source << 44 | NODE << 52, *payload]
+
+
+def line(rng: random.Random, size: int) -> list[int]:
+    """A line: header word for `size` payload bytes, then payload."""
+    header = 1 | rng.getrandbits(8) << 8 | size << 16 | rng.getrandbits(32) << 32
+    return [header] + [rng.getrandbits(64) for _ in range(-(-size // 8))]
+
+
+def random_write(rng: random.Random) -> Write:
+    data = line(rng, rng.randrange(57))
+    write = Write(rng.getrandbits(8), rng.getrandbits(8), rng.getrandbits(8), len(data), 0, data)
+    kind = rng.randrange(8)
+    if kind < 2 and len(data) > 1:
+        first = rng.randrange(len(data))
+        last = rng.randrange(first, len(data) - (first == 0))
+        write.data, write.offset_bytes = data[first : last + 1], 8 * first
+    elif kind == 2:
+        write.offset_bytes, write.error = rng.randrange(1, 8), MISALIGNED
+    elif kind == 3:
+        write.len_bytes, write.error = 8 * len(data) - rng.randrange(1, 8), MISALIGNED
+    elif kind == 4 and len(data) > 1:
+        write.words, write.error = rng.randrange(1, len(data)), OVERSIZE
+    elif kind == 5:
+        write.data[0] ^= 1 << rng.randrange(8)
+        write.error = MALFORMED
+    elif kind == 6:
+        write.data[0] = write.data[0] & ~0xFFFF0000 | (8 * len(data) + 1) << 16
+        write.error = OVERSIZE
+    return write
+
+
+class Setup:
+    def __init__(self, dut, idle=0.0, stall=0.0, seed=1):
+        self.width = len(dut.write_data_i)
+        self.rng = random.Random(seed)
+        self.dut = dut
+        self.bench = Bench(dut)
+        dut.node_id_i.value = NODE
+        self.source = Source(self.bench, "write", idle, self.rng)
+        self.sink = Sink(self.bench, "net", (), stall, self.rng)
+        self.errors: list[tuple[int, int]] = []
+        self.sent = 0
+
+    async def start(self):
+        await self.bench.start()
+        cocotb.start_soon(self._watch())
+
+    async def _watch(self):
+        while True:
+            await ReadOnly()
+            if int(self.dut.error_valid_o.value):
+                code, source = self.dut.error_code_o.value, self.dut.error_source_o.value
+                self.errors.append((int(code), int(source)))
+            self.sent += int(self.dut.sent_o.value)
+            await FallingEdge(self.dut.clk_i)
+
+    async def send(self, write: Write):
+        size = write.side()["len_bytes"]
+        beats = words_to_beats(write.data, self.width)
+        await self.source.send(beats[: max(1, -(-size * 8 // self.width))], write.side())
+
+
+@cocotb.test()
+async def every_write_becomes_its_packet_or_a_report(dut):
+    for idle, stall in ((0.0, 0.0), (0.3, 0.0), (0.0, 0.5), (0.3, 0.4)):
+        setup = Setup(dut, idle, stall, seed=int(100 * (idle + 3 * stall)))
+        await setup.start()
+        writes = [random_write(setup.rng) for _ in range(200)]
+        for write in writes:
+            await setup.send(write)
+        setup.sink.stall = 0.0
+        await setup.bench.cycles(30)
+        good = [write for write in writes if not write.error]
+        bad = [(write.error, write.source) for write in writes if write.error]
+        assert setup.errors == bad
+        assert setup.sent == len(setup.sink.packets) == len(good)
+        for write, packet in zip(good, setup.sink.packets, strict=True):
+            wanted = words_to_beats(write.packet(), setup.width)
+            assert [beat.data for beat in packet] == wanted
+        assert {code for code, _ in bad} == {MISALIGNED, OVERSIZE, MALFORMED}
+
+
+@cocotb.test()
+async def first_word_takes_at_most_two_cycles_and_packets_leave_no_gap(dut):
+    setup = Setup(dut)
+    await setup.start()
+    await setup.bench.cycles(2)
+    writes = [Write(1, 2, 3, 4, 0, line(setup.rng, 24)) for _ in range(20)]
+    for write in writes:
+        await setup.send(write)
+    await setup.bench.cycles(5)
+    packets = setup.sink.packets
+    latency = {p[0].cycle - c for p, c in zip(packets, setup.source.first_cycles, strict=True)}
+    dut._log.info("requester latency, cycles: %s", latency)
+    assert max(latency) <= 2
+    cycles = [beat.cycle for beat in setup.sink.beats]
+    assert cycles == list(range(cycles[0], cycles[0] + len(cycles))), "a gap"
+    assert join(packets[0], setup.width) & 0xFFFF == 0x0100
+
+
+@cocotb.test()
+async def fragments_of_a_line_hold_all_of_it(dut):
+    """Every way to cut every line in two, with another sender's message in between."""
+    setup = Setup(dut)
+    await setup.start()
+    sent = []
+    for size in range(1, 57, 11):
+        data = line(setup.rng, size)
+        for cut in range(1, len(data)):
+            parts = [
+                Write(7, 8, 9, len(data), 0, data[:cut]),
+                Write(7, 8, 10, 2, 0, line(setup.rng, 8)),
+                Write(7, 8, 9, len(data), 8 * cut, data[cut:]),
+            ]
+            for part in parts:
+                await setup.send(part)
+            sent.append((data, cut))
+    await setup.bench.cycles(30)
+    packets = [join(packet, setup.width) for packet in setup.sink.packets]
+    assert len(packets) == 3 * len(sent)
+    for index, (data, cut) in enumerate(sent):
+        head, other, tail = packets[3 * index : 3 * index + 3]
+        assert (head >> 24 & 3, other >> 24 & 3, tail >> 24 & 3) == (1, 0, 3)
+        assert (head >> 36 & 7, tail >> 36 & 7) == (0, cut)
+        words = sum(word << (64 * i) for i, word in enumerate(data))
+        assert (head >> 64) | (tail >> 64) << (64 * cut) == words
