@@ -30,7 +30,7 @@ struct velo_port {
     struct ring_rx none;         /* Never has a message. */
     struct ring_rx *held;        /* By velo_peek(). */
     struct ring_message message; /* The last one found off the fast path. */
-    uint64_t messages_before;    /* When the last wait began; see linger(). */
+    uint64_t messages_before;    /* When nothing was there last; see linger() and peek(). */
     int32_t singles;             /* Waits in a row that brought one message each. */
     bool lingering;
     uint32_t polled_count;
@@ -64,10 +64,11 @@ struct velo_conn {
     const uint32_t *bell; /* Of the ring; see order_read_bell(). */
     struct seg_header *header;
     uint32_t index;
-    bool fenced;    /* Fence between publish and bell: one side has no membarrier. */
-    bool reserved;  /* A reservation is open; tx.limit is 0 meanwhile. */
-    int gone;       /* Why nothing can be sent any more; tx.limit is 0 then. */
-    uint32_t again; /* VELO_AGAIN in a row. */
+    bool fenced;              /* Fence between publish and bell: one side has no membarrier. */
+    bool reserved;            /* A reservation is open; tx.limit is 0 meanwhile. */
+    int gone;                 /* Why nothing can be sent any more; tx.limit is 0 then. */
+    uint32_t again;           /* VELO_AGAIN in a row. */
+    uint64_t received_before; /* By the port, when the last reservation was made. */
     size_t reserved_bytes;
     uint64_t reserved_at;
     uint64_t reserved_limit;

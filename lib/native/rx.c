@@ -18,6 +18,10 @@
 #define LINGER_AFTER 16
 #define LINGER_RETRY 1000
 #define LINGER_PAUSES 8
+/* After so many messages without a wait, a receiver in place is behind its sender by enough slots
+ * to ask for lines so far ahead; before that they are lines that the sender still has to write. */
+#define PEEK_RUN 8
+#define PEEK_SLOTS_AHEAD 4
 /* Below this, spinning is given up; every so many waits it is tried again for so long. */
 #define SPIN_MIN_NS 1000
 #define SPIN_PROBE_EVERY 64
@@ -433,7 +437,8 @@ hot_inline int peek(struct velo_port *port, struct velo_msg *msg, int64_t timeou
         uint64_t header = order_read_header(rx->slot);
         if (likely(ring_rx_match(rx, header)) &&
             likely(ring_rx_locate(rx, header, port->shape.data_bytes, &port->message))) {
-            __builtin_prefetch(ring_rx_slot(rx, rx->head + SLOTS_AHEAD));
+            if (port->messages - port->messages_before >= PEEK_RUN)
+                __builtin_prefetch(ring_rx_slot(rx, rx->head + PEEK_SLOTS_AHEAD));
             return hold(port, rx, msg);
         }
     }
@@ -457,8 +462,10 @@ hot_inline bool is_empty(const struct velo_port *port)
 
 int velo_peek(struct velo_port *port, struct velo_msg *msg)
 {
-    if (likely(port && msg) && is_empty(port))
+    if (likely(port && msg) && is_empty(port)) {
+        port->messages_before = port->messages;
         return VELO_AGAIN;
+    }
     return peek(port, msg, NO_WAIT);
 }
 

@@ -230,6 +230,10 @@ hot_inline int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
     conn->reserved_limit = tx->limit;
     tx->limit = 0;
     if (likely(len_bytes <= VELO_INLINE_BYTES)) {
+        /* Who sends again before anything came is not in a ping-pong: ask for lines ahead. */
+        uint64_t received = order_counter(&conn->port->messages);
+        tx->ahead = received == conn->received_before ? SLOTS_AHEAD : 0;
+        conn->received_before = received;
         *buf = ring_tx_reserve_inline(tx);
     } else {
         conn->reserved_at = ring_tx_data_at(tx, len_bytes);
