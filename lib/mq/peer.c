@@ -161,8 +161,6 @@ int mq_peer_push(struct velo_mq_peer *peer)
         mq_peer_lost(peer, status);
     if (peer->gone) {
         mq_peer_end(peer, peer->gone);
-        if (!peer->is_known)
-            peer->gone = VELO_OK; /* Whoever has that id next is another peer. */
         return events + 1;
     }
     if (peer->answers.first || peer->streams.first || peer->sends.first)
@@ -175,28 +173,25 @@ int mq_peer_push(struct velo_mq_peer *peer)
 /* Take a request that has an id out of whatever it waits in. */
 static void withdraw(struct op *op)
 {
-    struct velo_mq *mq = op->peer->mq;
-    struct list *list = NULL;
+    struct velo_mq_peer *peer = op->peer;
     switch (op->state) {
     case OP_ANSWERING:
-        list = &op->peer->answers;
+        list_remove(&peer->answers, &op->entry.link);
         break;
     case OP_STREAMING:
-        list = &op->peer->streams;
+        list_remove(&peer->streams, &op->entry.link);
         break;
     case OP_QUEUED:
-        list = &op->peer->sends;
+        list_remove(&peer->sends, &op->entry.link);
         break;
     case OP_GETTING:
-        list = &mq->gets;
+        list_remove(&peer->mq->gets, &op->entry.link);
+        if (!peer->mq->gets.first)
+            peer->mq->work &= ~(uint32_t)WORK_GETS;
         break;
     default:
         break;
     }
-    if (list)
-        list_remove(list, &op->entry.link);
-    if (!mq->gets.first)
-        mq->work &= ~(uint32_t)WORK_GETS;
 }
 
 static void end_named(struct velo_mq_peer *peer, int status)
@@ -255,7 +250,7 @@ static void sort_list(struct velo_mq *mq, struct list *list, struct list *ended)
     for (struct link *link = list->first; link; link = next) {
         struct op *op = (struct op *)link;
         next = link->next;
-        struct velo_mq_peer *peer = find(mq, op->entry.source);
+        struct velo_mq_peer *peer = mq_peer_get(mq, op->entry.source);
         if (!peer)
             continue;
         peer->is_awaited = true;
@@ -267,6 +262,7 @@ static void sort_list(struct velo_mq *mq, struct list *list, struct list *ended)
         mq_recv_unpost(mq, op);
         op->peer = peer;
         op->state = OP_ANSWERING; /* Too late to cancel. */
+        op->outcome = peer->gone;
         list_append(ended, &op->entry.link);
     }
 }
@@ -285,10 +281,13 @@ int mq_peer_reap(struct velo_mq *mq)
     list_init(&ended);
     sort_posted(mq, &ended);
     mq->work &= ~(uint32_t)WORK_REAP;
+    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
+        if (!peer->is_known && !peer->is_active)
+            peer->gone = VELO_OK; /* Whoever has that id next is another peer. */
     for (; ended.first; events++) {
         struct op *op = (struct op *)ended.first;
         list_remove(&ended, &op->entry.link);
-        complete(request_of(op), op->peer->gone);
+        complete(request_of(op), op->outcome);
     }
     return events;
 }
@@ -299,16 +298,25 @@ static bool is_waited_for(const struct velo_mq_peer *peer)
            peer->sends.first;
 }
 
+/* What tells whether a peer lives. One that receives wait for, and that nothing was ever sent to,
+ * gets a connection for that; one that is not there yet may still come. */
+static struct velo_conn *conn_to_ask(struct velo_mq_peer *peer)
+{
+    if (!peer->conn && !peer->extra && mq_peer_open_extra(peer) == VELO_ERR_PEER_DEAD)
+        mq_peer_lost(peer, VELO_ERR_PEER_DEAD);
+    return peer->conn ? peer->conn : peer->extra;
+}
+
 void mq_peer_check(struct velo_mq *mq)
 {
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
         peer->is_awaited = false;
     sort_posted(mq, NULL);
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next) {
-        struct velo_conn *conn = peer->conn ? peer->conn : peer->extra;
-        if (peer->gone || !conn || !is_waited_for(peer))
+        if (peer->gone || !is_waited_for(peer))
             continue;
-        int status = velo_conn_status(conn);
+        struct velo_conn *conn = conn_to_ask(peer);
+        int status = conn ? velo_conn_status(conn) : VELO_OK;
         if (status)
             mq_peer_lost(peer, status);
     }

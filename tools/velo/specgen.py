@@ -379,13 +379,18 @@ def _word_macros(word: str, fields: tuple[Field, ...]) -> list[str]:
     return lines
 
 
+def _c_word(field: Field) -> str:
+    """A field's value as a whole word."""
+    return field.name if field.c_type == "uint64_t" else f"(uint64_t){field.name}"
+
+
 def _pack_function(word: str, fields: tuple[Field, ...], stem: str = "") -> list[str]:
     """One word from its fields; a value too wide for its field is cut, never spilled."""
     arguments = [field for field in fields if field.fixed is None]
     fixed = [field for field in fields if field.fixed is not None]
     constant = sum((field.fixed or 0) << field.lsb for field in fixed)
     stems = [(field, f"VELO_{stem or word}_{field.name}".upper()) for field in arguments]
-    terms = [f"(((uint64_t){field.name} << {macro}_LSB) & {macro}_MASK)" for field, macro in stems]
+    terms = [f"(({_c_word(field)} << {macro}_LSB) & {macro}_MASK)" for field, macro in stems]
     if constant:
         terms.insert(0, f"UINT64_C(0x{constant:016x})")
     note = "".join(f", {field.name} = {field.fixed}" for field in fixed)
