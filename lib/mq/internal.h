@@ -40,6 +40,7 @@ enum op_state {
 
 /** The library's part of a request. */
 struct op {
+    /* What a receive that finds its message at once needs comes first. */
     struct entry entry; /* Its link is in the one list that its state says. */
     union {
         uint64_t ignore; /* Receive, posted. */
@@ -47,17 +48,17 @@ struct op {
     };
     uint64_t sequence; /* Receive: when it was posted. */
     char *buf;
-    uint64_t len_bytes;    /* Of buf. */
+    uint64_t len_bytes; /* Of buf. */
+    uint8_t state;
+    uint8_t kind;          /* enum wire_kind. Send: of the message; receive: of the answer. */
+    bool is_asked;         /* Receive, getting: a get is under way. */
+    int32_t outcome;       /* Receive: the status it will end with. */
     uint64_t offset_bytes; /* Done so far. */
     uint64_t end_bytes;    /* To be done. */
     struct velo_mq_peer *peer;
     uint64_t id;        /* Ours; 0: none. */
     uint64_t remote_id; /* The other side's. */
     struct velo_mem *mem;
-    uint8_t state;
-    uint8_t kind;    /* enum wire_kind. Send: of the message; receive: of the answer. */
-    bool is_asked;   /* Receive, getting: a get is under way. */
-    int32_t outcome; /* Receive: the status it will end with. */
 };
 
 struct velo_mq_peer {
@@ -288,7 +289,8 @@ int mq_peer_push(struct velo_mq_peer *peer);
 void mq_peer_end(struct velo_mq_peer *peer, int status);
 /** Ask the kernel about peers that somebody waits for. */
 void mq_peer_check(struct velo_mq *mq);
-/** End the receives that are posted for peers that are gone. */
+/** End the receives that are posted for peers that are gone; forget the end of those that nobody
+ *  has connected to. */
 int mq_peer_reap(struct velo_mq *mq);
 /** Give a request an id that its peer may use. False: no memory. */
 bool mq_op_name(struct op *op);

@@ -408,12 +408,11 @@ int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes, struct v
 /* ---- receive in place ------------------------------------------------------------------------ */
 
 /* Nothing can be received until it is released: the fast path finds no match in `none`. */
-hot_inline int hold(struct velo_port *port, struct ring_rx *rx, struct velo_msg *msg)
+hot_inline void hold(struct velo_port *port, struct ring_rx *rx, struct velo_msg *msg)
 {
     fill(msg, rx, port->message.len_bytes, port->message.tag, port->message.data);
     port->held = rx;
     port->current = &port->none;
-    return VELO_OK;
 }
 
 static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct velo_msg *msg,
@@ -426,23 +425,22 @@ static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct ve
     struct ring_rx *rx = wait_message(port, timeout_ns);
     if (!rx)
         return timeout_ns == NO_WAIT ? VELO_AGAIN : VELO_TIMEOUT;
-    return hold(port, rx, msg);
+    hold(port, rx, msg);
+    return VELO_OK;
 }
 
-/* The usual case: a message in the current ring. */
-hot_inline int peek(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
+/* The usual case: a message in the current ring. False: take a closer look. */
+hot_inline bool peek_current(struct velo_port *port, struct velo_msg *msg)
 {
-    if (likely(port && msg)) {
-        struct ring_rx *rx = port->current;
-        uint64_t header = order_read_header(rx->slot);
-        if (likely(ring_rx_match(rx, header)) &&
-            likely(ring_rx_locate(rx, header, port->shape.data_bytes, &port->message))) {
-            if (port->messages - port->messages_before >= PEEK_RUN)
-                __builtin_prefetch(ring_rx_slot(rx, rx->head + PEEK_SLOTS_AHEAD));
-            return hold(port, rx, msg);
-        }
-    }
-    return peek_slow(port, msg, timeout_ns);
+    struct ring_rx *rx = port->current;
+    uint64_t header = order_read_header(rx->slot);
+    if (!ring_rx_match(rx, header) ||
+        unlikely(!ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
+        return false;
+    if (port->messages - port->messages_before >= PEEK_RUN)
+        __builtin_prefetch(ring_rx_slot(rx, rx->head + PEEK_SLOTS_AHEAD));
+    hold(port, rx, msg);
+    return true;
 }
 
 /* Callers with a loop of their own mostly poll in vain: keep that short. False: take a real look.
@@ -462,18 +460,24 @@ hot_inline bool is_empty(const struct velo_port *port)
 
 int velo_peek(struct velo_port *port, struct velo_msg *msg)
 {
-    if (likely(port && msg) && is_empty(port)) {
-        port->messages_before = port->messages;
-        return VELO_AGAIN;
+    if (likely(port && msg)) {
+        if (peek_current(port, msg))
+            return VELO_OK;
+        if (likely(is_empty(port))) {
+            port->messages_before = port->messages;
+            return VELO_AGAIN;
+        }
     }
-    return peek(port, msg, NO_WAIT);
+    return peek_slow(port, msg, NO_WAIT);
 }
 
 int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
     if (unlikely(timeout_ns < VELO_FOREVER))
         return VELO_ERR_ARG;
-    return peek(port, msg, timeout_ns);
+    if (likely(port && msg) && likely(peek_current(port, msg)))
+        return VELO_OK;
+    return peek_slow(port, msg, timeout_ns);
 }
 
 /* Let go of the held message, which stays where it is. Its ring, or NULL. */
