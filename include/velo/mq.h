@@ -108,7 +108,7 @@ struct velo_mq_request;
  */
 typedef void (*velo_mq_done_fn)(struct velo_mq_request *request);
 
-/** A send or a receive. Set `done` and `user` before it is started; zero-initialise once. */
+/** A send or a receive. Set `done` and `user` before it is started; the rest needs no value. */
 struct velo_mq_request {
     /* The caller's. */
     velo_mq_done_fn done; /**< Called when done; may be NULL. */
@@ -245,6 +245,10 @@ VELO_API int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t le
 
 /**
  * Start to receive a message.
+ *
+ * A receive from one port ends with VELO_ERR_PEER_DEAD when that port's process has died, even if
+ * nothing was ever sent to it: after a while of silence a connection is made to notice that. It
+ * waits for a port that is not open yet.
  *
  * @param mq         The queues.
  * @param source     The one port to receive from, or VELO_MQ_ANY_SOURCE.

@@ -14,10 +14,6 @@
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
 
-/* Contexts of one node id; ranks beyond them take the next node id. */
-#define VPIDS (1u << VELO_ADDRESS_VPID_BITS)
-#define NODES_MAX 256u
-
 /* Polls of a caller that only polls follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
 
@@ -113,9 +109,13 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
     attr.data_bytes = params->data_bytes;
     attr.conns_max = VELO_CONNS_MAX;
     int status = VELO_ERR_FULL;
-    for (unsigned node = (unsigned)opal_process_info.my_local_rank / VPIDS;
-         node < NODES_MAX && status == VELO_ERR_FULL; node++) {
-        attr.node = (int)node;
+    /* A job that this one spawns starts at another node id (jobs count from 1), and ranks beyond
+     * the vpids of a node take the next: a new port must not have the id of one that is gone, to
+     * which others may still be connected. */
+    unsigned first = ((unsigned)OPAL_PROC_MY_NAME.jobid & UINT16_MAX) - 1 +
+                     (unsigned)opal_process_info.my_local_rank / VELO_VPIDS;
+    for (unsigned i = 0; i < VELO_NODES && status == VELO_ERR_FULL; i++) {
+        attr.node = (int)((first + i) % VELO_NODES);
         status = velo_port_open(&attr, &port->port);
     }
     if (status == VELO_OK)

@@ -4,7 +4,8 @@
  * @brief Open MPI's matching transport layer over velo's matched queues (velo/mq.h).
  *
  * Each rank has one port with one velo_mq; MPI's matching is velo_mq's, so this is mostly
- * translation. A peer's velo_mq_peer is its process's endpoint; it is connected by the first send.
+ * translation. A peer is connected by the first send to it; receives name their source by its port,
+ * so that they end when it dies.
  *
  * Threads: one lock around every call of the library, taken only under MPI_THREAD_MULTIPLE.
  * Requests that end inside such a call are completed after the lock is released, because a
@@ -48,6 +49,12 @@ struct mtl_velo_request {
     void *packed;                  /**< Ours, to be freed; NULL where the user's memory serves. */
 };
 
+/** A process of this node that a message was sent to or is wanted from. */
+struct mtl_velo_endpoint {
+    struct velo_mq_peer *peer; /**< NULL until something is sent. */
+    velo_id_t id;
+};
+
 struct mtl_velo_module {
     mca_mtl_base_module_t super;
     struct velo_mq *mq;
@@ -77,15 +84,39 @@ static inline uint64_t mtl_velo_wanted(const ompi_communicator_t *comm, int sour
                           tag == MPI_ANY_TAG ? 0 : tag);
 }
 
-/** Connect to a process that nothing was sent to yet. Says why if it cannot. */
+/** Look up a process that is not known yet. Says why if it cannot, and returns NULL. */
+struct mtl_velo_endpoint *mtl_velo_find(ompi_proc_t *proc);
+/** Connect to a process that nothing was sent to yet. The same. */
 struct velo_mq_peer *mtl_velo_connect(ompi_proc_t *proc);
+
+static inline struct mtl_velo_endpoint *mtl_velo_endpoint(const ompi_proc_t *proc)
+{
+    return (struct mtl_velo_endpoint *)proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
+}
 
 static inline struct velo_mq_peer *mtl_velo_peer(ompi_communicator_t *comm, int rank)
 {
     ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
-    struct velo_mq_peer *peer =
-        (struct velo_mq_peer *)proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
-    return __builtin_expect(peer != NULL, 1) ? peer : mtl_velo_connect(proc);
+    const struct mtl_velo_endpoint *endpoint = mtl_velo_endpoint(proc);
+    if (__builtin_expect(endpoint != NULL && endpoint->peer != NULL, 1))
+        return endpoint->peer;
+    return mtl_velo_connect(proc);
+}
+
+/** The port that a receive wants its message from. False: there is none. */
+static inline bool mtl_velo_source(ompi_communicator_t *comm, int source, velo_id_t *id)
+{
+    *id = VELO_MQ_ANY_SOURCE;
+    if (source == MPI_ANY_SOURCE)
+        return true;
+    ompi_proc_t *proc = ompi_comm_peer_lookup(comm, source);
+    const struct mtl_velo_endpoint *endpoint = mtl_velo_endpoint(proc);
+    if (__builtin_expect(endpoint == NULL, 0))
+        endpoint = mtl_velo_find(proc);
+    if (__builtin_expect(endpoint == NULL, 0))
+        return false;
+    *id = endpoint->id;
+    return true;
 }
 
 static inline void mtl_velo_lock(void) { OPAL_THREAD_LOCK(&mtl_velo.lock); }

@@ -4,6 +4,8 @@
 
 #include "opal/util/output.h"
 
+#include <stdlib.h>
+
 /* The ports of a job are open before anyone learns their ids; more is patience with a slow system.
  */
 #define CONNECT_TIMEOUT_NS INT64_C(1000000000)
@@ -28,31 +30,49 @@ int mtl_velo_del_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
     (void)mtl;
     mtl_velo_lock();
     for (size_t i = 0; i < count; i++) {
-        void **endpoint = &procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
-        if (mtl_velo.mq != NULL)
-            (void)velo_mq_disconnect((struct velo_mq_peer *)*endpoint);
-        *endpoint = NULL;
+        struct mtl_velo_endpoint *endpoint = mtl_velo_endpoint(procs[i]);
+        if (endpoint != NULL && mtl_velo.mq != NULL)
+            (void)velo_mq_disconnect(endpoint->peer);
+        free(endpoint);
+        procs[i]->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = NULL;
     }
     mtl_velo_unlock();
     return OMPI_SUCCESS;
 }
 
-struct velo_mq_peer *mtl_velo_connect(ompi_proc_t *proc)
+struct mtl_velo_endpoint *mtl_velo_find(ompi_proc_t *proc)
 {
     velo_id_t id;
     if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) ||
         velo_ompi_find(&mca_mtl_velo_component.super.mtl_version, &mtl_velo.port,
                        &proc->super.proc_name, &id) != OMPI_SUCCESS)
         return NULL;
+    mtl_velo_lock();
+    struct mtl_velo_endpoint *endpoint = mtl_velo_endpoint(proc);
+    if (endpoint == NULL) { /* Another thread may have been faster. */
+        endpoint = (struct mtl_velo_endpoint *)calloc(1, sizeof *endpoint);
+        if (endpoint != NULL)
+            endpoint->id = id;
+        proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = endpoint;
+    }
+    mtl_velo_unlock();
+    return endpoint;
+}
+
+struct velo_mq_peer *mtl_velo_connect(ompi_proc_t *proc)
+{
+    struct mtl_velo_endpoint *endpoint = mtl_velo_endpoint(proc);
+    if (endpoint == NULL)
+        endpoint = mtl_velo_find(proc);
+    if (endpoint == NULL)
+        return NULL;
     struct velo_mq_peer *peer = NULL;
     mtl_velo_lock();
-    int status = velo_mq_connect(mtl_velo.mq, id, CONNECT_TIMEOUT_NS, &peer);
+    int status = velo_mq_connect(mtl_velo.mq, endpoint->id, CONNECT_TIMEOUT_NS, &peer);
+    endpoint->peer = peer;
     mtl_velo_unlock();
-    if (status != VELO_OK) {
+    if (status != VELO_OK)
         velo_ompi_complain("connect to a rank", status);
-        return NULL;
-    }
-    proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL] = peer;
     return peer;
 }
 

@@ -4,14 +4,12 @@
 #include "opal/runtime/opal_progress.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Where a message goes: to the user's memory where that is in one piece, else to a buffer from
  * which mtl_velo_complete() unpacks it. */
-static int prepare(struct mtl_velo_request *request, ompi_communicator_t *comm,
-                   opal_convertor_t *convertor, void **buf, size_t *cap_bytes)
+static inline int prepare(struct mtl_velo_request *request, ompi_communicator_t *comm,
+                          opal_convertor_t *convertor, void **buf, size_t *cap_bytes)
 {
-    memset(&request->mq, 0, sizeof request->mq);
     request->mq.done = mtl_velo_done;
     request->mq.user = request;
     request->comm = comm;
@@ -36,12 +34,14 @@ int mtl_velo_irecv(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int so
     struct mtl_velo_request *request = (struct mtl_velo_request *)mtl_request;
     void *buf;
     size_t cap_bytes;
+    velo_id_t from;
+    if (__builtin_expect(!mtl_velo_source(comm, source, &from), 0))
+        return OMPI_ERR_UNREACH;
     int rc = prepare(request, comm, convertor, &buf, &cap_bytes);
     if (__builtin_expect(rc != OMPI_SUCCESS, 0))
         return rc;
     mtl_velo_lock();
-    /* Context and rank name the sender as well as a port id does. */
-    int status = velo_mq_irecv(mtl_velo.mq, VELO_MQ_ANY_SOURCE, mtl_velo_wanted(comm, source, tag),
+    int status = velo_mq_irecv(mtl_velo.mq, from, mtl_velo_wanted(comm, source, tag),
                                mtl_velo_ignore(source, tag), buf, cap_bytes, &request->mq);
     mtl_velo_unlock();
     if (__builtin_expect(status == VELO_OK, 1))
@@ -56,6 +56,7 @@ int mtl_velo_iprobe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int s
     (void)mtl;
     struct velo_mq_info info;
     int rc = VELO_AGAIN;
+    /* Context and rank name the sender as well as a port id does. */
     for (int look = 0; look < 2 && rc == VELO_AGAIN; look++) {
         if (look > 0)
             opal_progress(); /* A program may do nothing but probe. */

@@ -93,14 +93,14 @@ int mtl_velo_progress(void)
         return 0; /* Another thread does it. */
     int events = velo_mq_progress(mtl_velo.mq);
     bool idle = velo_ompi_idle_due(&mtl_velo.idle, events);
-    if (!opal_using_threads()) {
-        if (__builtin_expect(idle, 0))
-            (void)velo_mq_idle(mtl_velo.mq, mtl_velo.idle.sleep_ns);
-        return events;
+    bool threads = opal_using_threads();
+    if (__builtin_expect(idle, 0)) /* To sleep in it would keep the other threads from it. */
+        (void)velo_mq_idle(mtl_velo.mq, threads ? 0 : mtl_velo.idle.sleep_ns);
+    if (threads) {
+        mtl_velo_complete_done();
+        if (idle)
+            (void)sched_yield();
     }
-    mtl_velo_complete_done();
-    if (idle)
-        (void)sched_yield(); /* To sleep in the queues would keep the other threads from them. */
     return events;
 }
 

@@ -36,9 +36,11 @@ static int pack(opal_convertor_t *convertor, struct piece *piece)
 static inline int take_piece(opal_convertor_t *convertor, struct piece *piece)
 {
     piece->packed = NULL;
-    /* What the PML fills in for contiguous data is all that may be looked at there. */
+    /* For contiguous data the PML fills in only what is looked at here, with pBaseBuf already at
+     * the first byte. Persistent and buffered sends come with a convertor made for sending, in
+     * which pBaseBuf is the user's address: MPI_BOTTOM, or before the data. */
     if (__builtin_expect(convertor->pDesc != NULL &&
-                             (convertor->flags & CONVERTOR_COMPLETED) == 0 &&
+                             (convertor->flags & (CONVERTOR_COMPLETED | CONVERTOR_SEND)) == 0 &&
                              opal_datatype_is_contiguous_memory_layout(
                                  convertor->pDesc, (int32_t)convertor->count) != 0,
                          1)) {
@@ -117,15 +119,25 @@ int mtl_velo_isend(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int ra
     int rc = take_piece(convertor, &piece);
     if (__builtin_expect(rc != OMPI_SUCCESS, 0))
         return rc;
-    memset(&request->mq, 0, sizeof request->mq);
-    request->mq.done = mtl_velo_done;
-    request->mq.user = request;
+    uint64_t match = mtl_velo_match(comm, comm->c_my_rank, tag);
+    int status = VELO_AGAIN;
     request->comm = NULL;
     request->packed = piece.packed;
+    if (mode != MCA_PML_BASE_SEND_SYNCHRONOUS) {
+        mtl_velo_lock();
+        status = velo_mq_try_send(peer, piece.data, piece.len_bytes, match);
+        mtl_velo_unlock();
+        if (__builtin_expect(status == VELO_OK, 1)) {
+            request->mq.status = VELO_OK;
+            mtl_velo_complete(request);
+            return OMPI_SUCCESS;
+        }
+    }
+    request->mq.done = mtl_velo_done;
+    request->mq.user = request;
     mtl_velo_lock();
-    int status =
-        velo_mq_isend(peer, piece.data, piece.len_bytes, mtl_velo_match(comm, comm->c_my_rank, tag),
-                      mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request->mq);
+    status = velo_mq_isend(peer, piece.data, piece.len_bytes, match,
+                           mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request->mq);
     mtl_velo_unlock();
     if (__builtin_expect(status == VELO_OK, 1))
         return OMPI_SUCCESS;
