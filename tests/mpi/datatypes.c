@@ -219,3 +219,42 @@ TEST(bottom_with_absolute_addresses_works, 2)
     }
     MPI_Type_free(&type);
 }
+
+/* A type in one piece that begins elsewhere than at the address given: what is sent again and again
+ * or buffered goes other ways through Open MPI. */
+TEST(data_that_begins_past_the_address_is_sent_whole, 2)
+{
+    enum { LEN = 6000, LEAD = 64 };
+    static char bytes[LEAD + LEN], room[LEN + LEAD + MPI_BSEND_OVERHEAD];
+    for (int way = 0; way < 4; way++) {
+        bool absolute = way % 2 != 0, buffered = way / 2 != 0;
+        int length = LEN;
+        MPI_Aint place = LEAD;
+        if (absolute)
+            MPI_Get_address(bytes + LEAD, &place);
+        void *base = absolute ? MPI_BOTTOM : bytes;
+        MPI_Datatype type;
+        MPI_Type_create_hindexed(1, &length, &place, MPI_BYTE, &type);
+        MPI_Type_commit(&type);
+        MPI_Buffer_attach(room, sizeof room);
+        fill(bytes + LEAD, LEN, rank == 0 ? (unsigned)way : 99);
+        MPI_Request request;
+        if (rank != 0)
+            MPI_Recv_init(base, 1, type, 0, way, MPI_COMM_WORLD, &request);
+        else if (buffered)
+            MPI_Bsend_init(base, 1, type, 1, way, MPI_COMM_WORLD, &request);
+        else
+            MPI_Send_init(base, 1, type, 1, way, MPI_COMM_WORLD, &request);
+        for (int round = 0; round < 3; round++) {
+            MPI_Start(&request);
+            MPI_Wait(&request, MPI_STATUS_IGNORE);
+            CHECK(filled(bytes + LEAD, LEN, (unsigned)way));
+            MPI_Barrier(MPI_COMM_WORLD); /* What is buffered comes back late. */
+        }
+        MPI_Request_free(&request);
+        void *gone;
+        int gone_bytes;
+        MPI_Buffer_detach(&gone, &gone_bytes);
+        MPI_Type_free(&type);
+    }
+}

@@ -86,3 +86,188 @@ static void *probing(void *argument)
 
 /* What one thread has probed no other one gets. */
 TEST(threads_share_a_tag_with_matched_probes, 2) { run(probing, MPI_COMM_WORLD); }
+
+/* ---- requests that one thread starts and another ends ---------------------------------------- */
+
+/* Room for all: who started a message must never wait for those who end others. */
+#define DESK_MAX (2 * ROUNDS)
+
+/* Where starters leave messages for finishers. */
+struct parcel {
+    MPI_Request request;
+    char *bytes;
+    int len_bytes;
+    unsigned seed;
+    bool is_received;
+};
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    struct parcel parcels[DESK_MAX];
+    int count, to_come;
+} desk = {.lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+
+static void leave(const struct parcel *parcel)
+{
+    pthread_mutex_lock(&desk.lock);
+    desk.parcels[desk.count++] = *parcel;
+    pthread_cond_broadcast(&desk.changed);
+    pthread_mutex_unlock(&desk.lock);
+}
+
+static bool fetch(struct parcel *parcel)
+{
+    pthread_mutex_lock(&desk.lock);
+    while (desk.count == 0 && desk.to_come > 0)
+        pthread_cond_wait(&desk.changed, &desk.lock);
+    bool found = desk.count > 0;
+    if (found) {
+        *parcel = desk.parcels[--desk.count]; /* The latest: out of order. */
+        desk.to_come--;
+    }
+    pthread_cond_broadcast(&desk.changed);
+    pthread_mutex_unlock(&desk.lock);
+    return found;
+}
+
+static void start_parcels(const struct worker *self)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        struct parcel parcel = {.len_bytes = edge_lengths[(size_t)i % 38],
+                                .seed = (unsigned)(1000 * self->number + i),
+                                .is_received = (self->number == 0) == (rank == 0)};
+        parcel.bytes = must_alloc((size_t)parcel.len_bytes);
+        fill(parcel.bytes, (size_t)parcel.len_bytes, parcel.is_received ? 9999 : parcel.seed);
+        if (parcel.is_received)
+            MPI_Irecv(parcel.bytes, parcel.len_bytes, MPI_BYTE, 1 - rank, self->number,
+                      MPI_COMM_WORLD, &parcel.request);
+        else
+            MPI_Isend(parcel.bytes, parcel.len_bytes, MPI_BYTE, 1 - rank, self->number,
+                      MPI_COMM_WORLD, &parcel.request);
+        leave(&parcel);
+    }
+}
+
+static void finish_parcels(bool by_test)
+{
+    struct parcel parcel;
+    while (fetch(&parcel)) {
+        int done = 0;
+        while (by_test && !done)
+            MPI_Test(&parcel.request, &done, MPI_STATUS_IGNORE);
+        MPI_Wait(&parcel.request, MPI_STATUS_IGNORE);
+        if (parcel.is_received)
+            CHECK(filled(parcel.bytes, (size_t)parcel.len_bytes, parcel.seed));
+        free(parcel.bytes);
+    }
+}
+
+/* Two threads start, one sending what the other rank's other one receives; two finish. */
+static void *start_or_finish(void *argument)
+{
+    const struct worker *self = argument;
+    if (self->number < 2)
+        start_parcels(self);
+    else
+        finish_parcels(self->number == 2);
+    return NULL;
+}
+
+TEST(threads_end_what_other_threads_started, 2)
+{
+    desk.to_come = 2 * ROUNDS;
+    run(start_or_finish, MPI_COMM_WORLD);
+    CHECK_EQ(desk.count, 0);
+}
+
+/* ---- who looks for messages ------------------------------------------------------------------ */
+
+#define FLOOD 20000
+
+/* Rank 0 sends; all threads of rank 1 look for it, none sleeps. */
+static void *poll_flood(void *argument)
+{
+    const struct worker *self = argument;
+    static char seen[FLOOD];
+    if (rank == 0) {
+        for (int i = self->number; i < FLOOD; i += THREADS)
+            MPI_Send(&i, 1, MPI_INT, 1, 0, MPI_COMM_WORLD);
+        return NULL;
+    }
+    for (int i = self->number; i < FLOOD; i += THREADS) {
+        int value = -1, done = 0;
+        MPI_Request request;
+        MPI_Irecv(&value, 1, MPI_INT, MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &request);
+        while (!done)
+            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        CHECK(value >= 0 && value < FLOOD);
+        CHECK(!__atomic_test_and_set(&seen[value], __ATOMIC_RELAXED));
+    }
+    return NULL;
+}
+
+TEST(threads_that_poll_get_each_message_once, 2) { run(poll_flood, MPI_COMM_WORLD); }
+
+/* ---- everything at once ---------------------------------------------------------------------- */
+
+#define MIXED_ROUNDS 60
+
+/* Its steps are started from inside whichever call makes progress, in any thread. */
+static void collect(const struct worker *self)
+{
+    for (int i = 0; i < MIXED_ROUNDS; i++) {
+        int in = rank + i, out = -1, done = 0;
+        MPI_Request request;
+        MPI_Iallreduce(&in, &out, 1, MPI_INT, MPI_SUM, self->comm, &request);
+        while (!done)
+            MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        CHECK_EQ(out, ranks * i + ranks * (ranks - 1) / 2);
+    }
+}
+
+/* To everybody, this rank too, from anybody. */
+static void exchange(const struct worker *self, int len_bytes)
+{
+    enum { RANKS_MAX = 8 };
+    MPI_Request requests[2 * RANKS_MAX];
+    char *in[RANKS_MAX], *out = must_alloc((size_t)len_bytes);
+    CHECK(ranks <= RANKS_MAX);
+    for (int i = 0; i < MIXED_ROUNDS; i++) {
+        int tag = 100 * i + self->number, left = 2 * ranks;
+        fill(out, (size_t)len_bytes, (unsigned)tag);
+        for (int r = 0; r < ranks; r++) {
+            in[r] = must_alloc((size_t)len_bytes);
+            MPI_Irecv(in[r], len_bytes, MPI_BYTE, MPI_ANY_SOURCE, tag, MPI_COMM_WORLD,
+                      &requests[r]);
+            MPI_Isend(out, len_bytes, MPI_BYTE, r, tag, MPI_COMM_WORLD, &requests[ranks + r]);
+        }
+        while (left > 0) {
+            int count, ended[2 * RANKS_MAX];
+            MPI_Testsome(2 * ranks, requests, &count, ended, MPI_STATUSES_IGNORE);
+            left -= count;
+        }
+        for (int r = 0; r < ranks; r++) {
+            CHECK(filled(in[r], (size_t)len_bytes, (unsigned)tag));
+            free(in[r]);
+        }
+    }
+    free(out);
+}
+
+static void *mixed(void *argument)
+{
+    const struct worker *self = argument;
+    if (self->number == 0)
+        collect(self);
+    else
+        exchange(self, self->number == 1 ? 8 : 40000 * self->number);
+    return NULL;
+}
+
+TEST(threads_test_send_and_collect_at_the_same_time, 3)
+{
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    run(mixed, comm);
+    MPI_Comm_free(&comm);
+}

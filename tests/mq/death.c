@@ -304,6 +304,54 @@ TEST(polling_alone_notices_a_death_too)
     bury();
 }
 
+/* Who only receives has no connection of its own by which to notice. */
+TEST(a_receive_ends_when_a_peer_is_killed_that_nothing_was_sent_to)
+{
+    struct node node;
+    struct child child = {.part = PART_HOLDS_STILL, .stage = test_shared_alloc(sizeof(int))};
+    struct velo_mq_request recv = {0}, wild = {0}, any = {0};
+    int got;
+
+    node_open(&node, 0, 0, 0, NULL, false);
+    child.pid = child_start(child_body, &child);
+    set_stage(child.stage, 1);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH, 0, &got, sizeof(got), &recv));
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH, 1, &got, sizeof(got), &wild));
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_MQ_ANY_SOURCE, MATCH, 0, &got, sizeof(got), &any));
+    strike(&node, &child);
+    ends_soon(&node, &recv, VELO_ERR_PEER_DEAD);
+    ends_soon(&node, &wild, VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(any.status, VELO_AGAIN); /* Others may send that. */
+
+    child = (struct child){.part = PART_SENDS_SHORT, .stage = test_shared_alloc(sizeof(int))};
+    child.pid = child_start(child_body, &child);
+    set_stage(child.stage, 1);
+    ends_soon(&node, &any, VELO_OK);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH, 0, &got, sizeof(got), &recv));
+    ends_soon(&node, &recv, VELO_OK);
+    strike(&node, &child);
+    node_close(&node);
+    bury();
+}
+
+TEST(a_receive_waits_for_a_peer_that_is_not_there_yet)
+{
+    struct node node;
+    struct child child = {.part = PART_SENDS_SHORT, .stage = test_shared_alloc(sizeof(int))};
+    struct velo_mq_request recv = {0};
+    int got;
+
+    node_open(&node, 0, 0, 0, NULL, false);
+    CHECK_OK(velo_mq_irecv(node.mq, VELO_ID(0, 1), MATCH, 0, &got, sizeof(got), &recv));
+    CHECK_STATUS(velo_mq_wait(node.mq, &recv, 300 * TEST_MS), VELO_TIMEOUT);
+    child.pid = child_start(child_body, &child);
+    set_stage(child.stage, 1);
+    ends_soon(&node, &recv, VELO_OK);
+    strike(&node, &child);
+    node_close(&node);
+    bury();
+}
+
 TEST(idling_notices_a_death_too)
 {
     struct node node;
