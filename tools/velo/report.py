@@ -142,8 +142,7 @@ def figures(records: Sequence[Record], hop: str) -> list[Figure]:
         enough = [r for r in records if r.hop == other and r.samples >= targets.BATCHES_MIN]
         moved = plots.lines(enough, "latency", [VELO])
         both = latency + [
-            replace(line, label=f"velo, {other} cores", index=plots.GREY)
-            for line in moved
+            replace(line, label=f"velo, {other} cores", index=plots.GREY) for line in moved
         ]
         bounds = [(8, 1.2), (64, 1.5), (1024, 2.2)]
         out.append(
