@@ -3,5 +3,19 @@
 -f rtl/htax/files.f
 -f rtl/regfile/files.f
 -f rtl/netport/files.f
+rtl/node/rtl/velo_unit_split.sv
+rtl/node/rtl/velo_unit_merge.sv
+rtl/node/rtl/velo_unit_net.sv
+rtl/node/rtl/velo_host_bridge.sv
+rtl/node/rtl/velo_gather.sv
+rtl/node/rtl/velo_emit.sv
+rtl/node/rtl/velo_gsm_requester.sv
+rtl/node/rtl/velo_gsm_target.sv
+rtl/node/rtl/velo_gsm.sv
+rtl/node/rtl/velo_custom_slot.sv
 rtl/node/rtl/velo_node_core.sv
 rtl/node/rtl/velo_node.sv
+rtl/node/rtl/velo_axi_write.sv
+rtl/node/rtl/velo_axi_read.sv
+rtl/node/rtl/velo_axi_master.sv
+rtl/node/rtl/velo_node_axi.sv

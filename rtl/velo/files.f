@@ -5,3 +5,4 @@ rtl/velo/rtl/velo_table.sv
 rtl/velo/rtl/velo_contexts.sv
 rtl/velo/rtl/velo_requester.sv
 rtl/velo/rtl/velo_completer.sv
+rtl/velo/rtl/velo_unit.sv

@@ -27,7 +27,8 @@ module htax_channel_props #(
     logic [3:0] count;
   } data_t;
 
-  logic [2:0] in_ready, out_valid, out_eop;
+  logic [2:0] in_ready, in_taken, out_valid, out_eop;
+  logic [2:0][1:0] in_count;
   data_t [2:0] in_data, out_data;
 
   htax_channel #(
@@ -36,6 +37,8 @@ module htax_channel_props #(
   ) u_dut (
       .in_ready_o (in_ready),
       .in_data_i  (in_data),
+      .in_count_o (in_count),
+      .in_taken_o (in_taken),
       .out_valid_o(out_valid),
       .out_eop_o  (out_eop),
       .out_data_o (out_data),

@@ -7,10 +7,12 @@
 // in both directions. A request goes where its address is (`WindowMask` and `WindowBase` give each
 // port its part of the node's window; the first that fits wins); an address of host memory goes to
 // `HostPort`, one in no part of the window to `DefaultPort`, which refuses it. A response goes to the
-// port that asked.
+// port that asked. What a port in `DefaultOnly` asks for goes to `DefaultPort` whatever its address:
+// it cannot wait for any other target.
 //
 // All streams valid/ready, header steady for a transaction, `eop` with the last beat; the first beat
-// is the one after another's last. One cycle from port to port.
+// is the one after another's last. One cycle from port to port. A port's
+// read does not overtake its posted writes (htax_order); nothing else is kept in order between channels.
 //
 // Source: VELO paper, section 3 and figure 1 ("to maintain the advantage of several virtual channels
 // and to support multiple functional units").
@@ -26,7 +28,8 @@ module htax
     parameter int unsigned DefaultPort = 1,
     parameter logic [NumPorts-1:0][AddrBits-1:0] WindowBase = '0,
     // All ones: no address fits, so the port takes no requests of the window.
-    parameter logic [NumPorts-1:0][AddrBits-1:0] WindowMask = '1
+    parameter logic [NumPorts-1:0][AddrBits-1:0] WindowMask = '1,
+    parameter logic [NumPorts-1:0] DefaultOnly = '0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -67,10 +70,11 @@ module htax
 
   localparam int unsigned Width = $bits(htax_header_t) + DataWidth;
 
-  function automatic logic [NumPorts-1:0] target_of(logic window, logic [AddrBits-1:0] addr);
+  function automatic logic [NumPorts-1:0] target_of(logic default_only, logic window,
+                                                    logic [AddrBits-1:0] addr);
     int unsigned port;
-    port = window ? DefaultPort : HostPort;
-    if (window) begin
+    port = window || default_only ? DefaultPort : HostPort;
+    if (window && !default_only) begin
       for (int unsigned p = 0; p < NumPorts; p++) begin
         if (WindowMask[p] != '1 && (addr & WindowMask[p]) == WindowBase[p]) begin
           port = p;
@@ -84,6 +88,9 @@ module htax
   logic [NumPorts-1:0][NumPorts-1:0] posted_target, nonposted_target, response_target;
   logic [NumPorts-1:0][Width-1:0] posted_in, nonposted_in, response_in;
   logic [NumPorts-1:0][Width-1:0] posted_out, nonposted_out, response_out;
+  logic [NumPorts-1:0] nonposted_valid, nonposted_ready, posted_taken;
+  logic [NumPorts-1:0] unused_nonposted_taken, unused_response_taken;
+  logic [NumPorts-1:0][1:0] posted_count, unused_nonposted_count, unused_response_count;
 
   for (genvar p = 0; p < NumPorts; p++) begin : gen_port
     // Nobody can ask in another's name.
@@ -95,13 +102,26 @@ module htax
       nonposted_header.port = PortBits'(p);
     end
 
-    assign posted_target[p] = target_of(posted_header.window, posted_header.addr);
-    assign nonposted_target[p] = target_of(nonposted_header.window, nonposted_header.addr);
+    assign posted_target[p] = target_of(DefaultOnly[p], posted_header.window, posted_header.addr);
+    assign nonposted_target[p] = target_of(
+        DefaultOnly[p], nonposted_header.window, nonposted_header.addr
+    );
     assign response_target[p] = NumPorts'(1) << response_in_header_i[p].port;
 
     assign posted_in[p] = {posted_header, posted_in_data_i[p]};
     assign nonposted_in[p] = {nonposted_header, nonposted_in_data_i[p]};
     assign response_in[p] = {response_in_header_i[p], response_in_data_i[p]};
+
+    htax_order u_order (
+        .clk_i,
+        .rst_ni,
+        .posted_count_i(posted_count[p]),
+        .posted_taken_i(posted_taken[p]),
+        .in_valid_i    (nonposted_in_valid_i[p]),
+        .in_ready_o    (nonposted_in_ready_o[p]),
+        .out_valid_o   (nonposted_valid[p]),
+        .out_ready_i   (nonposted_ready[p])
+    );
 
     assign {posted_out_header_o[p], posted_out_data_o[p]} = posted_out[p];
     assign {nonposted_out_header_o[p], nonposted_out_data_o[p]} = nonposted_out[p];
@@ -119,6 +139,8 @@ module htax
       .in_target_i(posted_target),
       .in_eop_i   (posted_in_eop_i),
       .in_data_i  (posted_in),
+      .in_count_o (posted_count),
+      .in_taken_o (posted_taken),
       .out_valid_o(posted_out_valid_o),
       .out_ready_i(posted_out_ready_i),
       .out_eop_o  (posted_out_eop_o),
@@ -131,11 +153,13 @@ module htax
   ) u_nonposted (
       .clk_i,
       .rst_ni,
-      .in_valid_i (nonposted_in_valid_i),
-      .in_ready_o (nonposted_in_ready_o),
+      .in_valid_i (nonposted_valid),
+      .in_ready_o (nonposted_ready),
       .in_target_i(nonposted_target),
       .in_eop_i   (nonposted_in_eop_i),
       .in_data_i  (nonposted_in),
+      .in_count_o (unused_nonposted_count),
+      .in_taken_o (unused_nonposted_taken),
       .out_valid_o(nonposted_out_valid_o),
       .out_ready_i(nonposted_out_ready_i),
       .out_eop_o  (nonposted_out_eop_o),
@@ -153,6 +177,8 @@ module htax
       .in_target_i(response_target),
       .in_eop_i   (response_in_eop_i),
       .in_data_i  (response_in),
+      .in_count_o (unused_response_count),
+      .in_taken_o (unused_response_taken),
       .out_valid_o(response_out_valid_o),
       .out_ready_i(response_out_ready_i),
       .out_eop_o  (response_out_eop_o),

@@ -7,7 +7,8 @@
 // targets do not delay each other, except that a source's transactions stay in order.
 //
 // Both sides valid/ready. `in_target_i` is one-hot and holds for the transaction; `in_eop_i` marks its
-// last beat. An offered beat stands until it is taken. Errors: none.
+// last beat. An offered beat stands until it is taken. `in_count_o`: beats in a
+// source's buffer; `in_taken_o`: one of them is being taken. Errors: none.
 //
 // Source: VELO paper, section 3 (the HT core's channels are kept behind it by a crossbar);
 // arbitration as in case-for-fpga, section 3.
@@ -22,11 +23,13 @@ module htax_channel #(
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic [NumPorts-1:0]               in_valid_i,
-    output logic [NumPorts-1:0]               in_ready_o,
-    input  logic [NumPorts-1:0][NumPorts-1:0] in_target_i,
-    input  logic [NumPorts-1:0]               in_eop_i,
-    input  logic [NumPorts-1:0][   Width-1:0] in_data_i,
+    input  logic [NumPorts-1:0]                  in_valid_i,
+    output logic [NumPorts-1:0]                  in_ready_o,
+    input  logic [NumPorts-1:0][   NumPorts-1:0] in_target_i,
+    input  logic [NumPorts-1:0]                  in_eop_i,
+    input  logic [NumPorts-1:0][      Width-1:0] in_data_i,
+    output logic [NumPorts-1:0][$clog2(Depth):0] in_count_o,
+    output logic [NumPorts-1:0]                  in_taken_o,
 
     output logic [NumPorts-1:0]            out_valid_o,
     input  logic [NumPorts-1:0]            out_ready_i,
@@ -42,11 +45,11 @@ module htax_channel #(
 
   logic [NumPorts-1:0] head_valid, head_ready;
   beat_t [NumPorts-1:0] head;
+  assign in_taken_o = head_valid & head_ready;
   // By target, then source.
   logic [NumPorts-1:0][NumPorts-1:0] served;
 
   for (genvar s = 0; s < NumPorts; s++) begin : gen_source
-    logic [$clog2(Depth):0] unused_count;
     velo_fifo #(
         .Width($bits(beat_t)),
         .Depth(Depth)
@@ -59,7 +62,7 @@ module htax_channel #(
         .pop_valid_o (head_valid[s]),
         .pop_ready_i (head_ready[s]),
         .pop_data_o  (head[s]),
-        .count_o     (unused_count)
+        .count_o     (in_count_o[s])
     );
 
     always_comb begin

@@ -23,6 +23,7 @@ module velo_node
     parameter int unsigned NumVcs = 6,
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned CtxBits = 8,
+    parameter bit CustomUnit = 1'b1,
     parameter bit WholeRequests = 1'b0
 ) (
     input logic clk_i,
@@ -47,12 +48,43 @@ module velo_node
     output logic [          7:0] host_answer_tag_o,
     output logic [DataWidth-1:0] host_answer_data_o,
 
+    input  logic                 control_write_valid_i,
+    output logic                 control_write_ready_o,
+    input  logic                 control_write_eop_i,
+    input  logic [ AddrBits-1:0] control_write_addr_i,
+    input  logic [          9:0] control_write_len_bytes_i,
+    input  logic [DataWidth-1:0] control_write_data_i,
+
+    input  logic                 control_read_valid_i,
+    output logic                 control_read_ready_o,
+    input  logic [ AddrBits-1:0] control_read_addr_i,
+    input  logic [          9:0] control_read_len_bytes_i,
+    input  logic [          7:0] control_read_tag_i,
+    output logic                 control_answer_valid_o,
+    input  logic                 control_answer_ready_i,
+    output logic                 control_answer_eop_o,
+    output logic                 control_answer_error_o,
+    output logic [          7:0] control_answer_tag_o,
+    output logic [DataWidth-1:0] control_answer_data_o,
+
     output logic                 dma_write_valid_o,
     input  logic                 dma_write_ready_i,
     output logic                 dma_write_eop_o,
     output logic [ AddrBits-1:0] dma_write_addr_o,
     output logic [          9:0] dma_write_len_bytes_o,
     output logic [DataWidth-1:0] dma_write_data_o,
+
+    output logic                 dma_read_valid_o,
+    input  logic                 dma_read_ready_i,
+    output logic [ AddrBits-1:0] dma_read_addr_o,
+    output logic [          9:0] dma_read_len_bytes_o,
+    output logic [         11:0] dma_read_tag_o,
+    input  logic                 dma_answer_valid_i,
+    output logic                 dma_answer_ready_o,
+    input  logic                 dma_answer_eop_i,
+    input  logic                 dma_answer_error_i,
+    input  logic [         11:0] dma_answer_tag_i,
+    input  logic [DataWidth-1:0] dma_answer_data_i,
 
     input  logic [NumLinks-1:0]                phy_up_i,
     input  logic [NumLinks-1:0][          1:0] phy_kind_i,
@@ -102,8 +134,9 @@ module velo_node
   end
 
   velo_node_core #(
-      .DataWidth(DataWidth),
-      .CtxBits  (CtxBits)
+      .DataWidth (DataWidth),
+      .CtxBits   (CtxBits),
+      .CustomUnit(CustomUnit)
   ) u_core (
       .net_out_valid_o    (out_valid),
       .net_out_ready_i    (out_ready),

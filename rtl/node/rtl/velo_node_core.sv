@@ -1,17 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node without its network: host bridge, on-chip crossbar, VELO, register file, and the three
-// streams, one a traffic class, that a network takes up.
+// A node without its network: host bridge, on-chip crossbar, VELO, a custom unit, register file, and
+// the three streams, one a traffic class, that a network takes up.
 //
 // Host port, all valid/ready, each stream with its transaction's address and length beside it:
-//   host_write_*  posted writes into the node's window (spec/velo.toml, layout `window`);
-//   host_read_*   reads of registers, answered on host_answer_* with their tag;
-//   dma_write_*   posted writes to host memory, in order.
+//   host_write_*    posted writes into the node's window (spec/velo.toml, layout `window`);
+//   host_read_*     reads from it, answered on host_answer_* with their tag;
+//   control_write_*, control_read_*, control_answer_*   the same for registers only, a way of its own;
+//   dma_write_*     posted writes to host memory, in order;
+//   dma_read_*      reads of host memory, answered in any order on dma_answer_* with their tag.
 // A write has the bytes it announces, rounded up to whole beats; `*_eop` marks its last beat.
-// Network: a packet's first beat is the low part of its header; `sop` and `eop` as in velo_requester.
 //
-// There is no unit for the response and completion classes yet: such a packet is swallowed and
-// counted (registers `stray_*`), so it cannot stop the network.
+// What the host has to do so that nothing waits for ever: take DMA writes whatever else it waits for,
+// and not hold back control writes for host writes. A message may wait until a ring far away has room;
+// whoever makes room writes a read pointer, and that must not wait for messages. Registers can be
+// reached by host_write_*, too, but behind messages.
+//
+// Network: a packet's first beat is the low part of its header; `sop` and `eop` as in velo_requester.
+// Packets of the response and completion classes that are for no unit are swallowed and counted
+// (registers `stray_*`), so they cannot stop the network.
+//
+// The custom unit is velo_gsm; another with its ports may take its place. CustomUnit = 0: none.
 //
 // Source: VELO paper, figure 1.
 
@@ -23,6 +32,7 @@ module velo_node_core
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits = 8,
+    parameter bit CustomUnit = 1'b1,
     localparam int unsigned NumClasses = 3
 ) (
     input logic clk_i,
@@ -47,12 +57,43 @@ module velo_node_core
     output logic [          7:0] host_answer_tag_o,
     output logic [DataWidth-1:0] host_answer_data_o,
 
+    input  logic                 control_write_valid_i,
+    output logic                 control_write_ready_o,
+    input  logic                 control_write_eop_i,
+    input  logic [ AddrBits-1:0] control_write_addr_i,
+    input  logic [          9:0] control_write_len_bytes_i,
+    input  logic [DataWidth-1:0] control_write_data_i,
+
+    input  logic                 control_read_valid_i,
+    output logic                 control_read_ready_o,
+    input  logic [ AddrBits-1:0] control_read_addr_i,
+    input  logic [          9:0] control_read_len_bytes_i,
+    input  logic [          7:0] control_read_tag_i,
+    output logic                 control_answer_valid_o,
+    input  logic                 control_answer_ready_i,
+    output logic                 control_answer_eop_o,
+    output logic                 control_answer_error_o,
+    output logic [          7:0] control_answer_tag_o,
+    output logic [DataWidth-1:0] control_answer_data_o,
+
     output logic                 dma_write_valid_o,
     input  logic                 dma_write_ready_i,
     output logic                 dma_write_eop_o,
     output logic [ AddrBits-1:0] dma_write_addr_o,
     output logic [          9:0] dma_write_len_bytes_o,
     output logic [DataWidth-1:0] dma_write_data_o,
+
+    output logic                 dma_read_valid_o,
+    input  logic                 dma_read_ready_i,
+    output logic [ AddrBits-1:0] dma_read_addr_o,
+    output logic [          9:0] dma_read_len_bytes_o,
+    output logic [         11:0] dma_read_tag_o,
+    input  logic                 dma_answer_valid_i,
+    output logic                 dma_answer_ready_o,
+    input  logic                 dma_answer_eop_i,
+    input  logic                 dma_answer_error_i,
+    input  logic [         11:0] dma_answer_tag_i,
+    input  logic [DataWidth-1:0] dma_answer_data_i,
 
     output logic [NumClasses-1:0]                net_out_valid_o,
     input  logic [NumClasses-1:0]                net_out_ready_i,
@@ -85,15 +126,24 @@ module velo_node_core
 
   // ----- crossbar -------------------------------------------------------------------------------
 
-  localparam int unsigned NumPorts = 3;
+  localparam int unsigned NumPorts = 5;
   localparam int unsigned Host = 0;
   localparam int unsigned Registers = 1;
   localparam int unsigned Velo = 2;
+  localparam int unsigned Custom = 3;
+  localparam int unsigned Control = 4;
 
-  // Only VELO has a part of its own; the register file gets the rest and refuses what is not its.
-  localparam logic [AddrBits-1:0] UnitMask = {{(AddrBits - 38) {1'b1}}, 2'b11, 36'b0};
-  localparam logic [NumPorts-1:0][AddrBits-1:0] WindowMask = {UnitMask, {2{{AddrBits{1'b1}}}}};
-  localparam logic [NumPorts-1:0][AddrBits-1:0] WindowBase = '0;  // Unit velo is 0.
+  // Units have parts of their own; the register file gets the rest and refuses what is not its. So
+  // what comes in by the control port, which reaches nothing else, cannot wait for a unit.
+  typedef logic [AddrBits-1:0] addr_t;
+  localparam addr_t UnitMask = {{(AddrBits - 38) {1'b1}}, 2'b11, 36'b0};
+  localparam addr_t NoPart = '1;
+  localparam addr_t [NumPorts-1:0] WindowMask = {
+    NoPart, CustomUnit ? UnitMask : NoPart, UnitMask, NoPart, NoPart
+  };
+  localparam addr_t [NumPorts-1:0] WindowBase = {
+    addr_t'(0), addr_t'(UnitCustom) << 36, addr_t'(UnitVelo) << 36, addr_t'(0), addr_t'(0)
+  };
 
   logic [NumPorts-1:0] posted_in_valid, posted_in_ready, posted_in_eop;
   logic [NumPorts-1:0] posted_valid, posted_ready, posted_eop;
@@ -113,7 +163,8 @@ module velo_node_core
       .HostPort   (Host),
       .DefaultPort(Registers),
       .WindowBase (WindowBase),
-      .WindowMask (WindowMask)
+      .WindowMask (WindowMask),
+      .DefaultOnly(NumPorts'(1) << Control)
   ) u_htax (
       .clk_i,
       .rst_ni,
@@ -151,108 +202,110 @@ module velo_node_core
 
   // ----- host bridge ----------------------------------------------------------------------------
 
-  logic dma_valid, dma_ready, dma_sop, dma_eop;
+  logic dma_valid, dma_eop;
   logic [DataWidth-1:0] dma_data;
-  logic [ AddrBits-1:0] dma_addr;
-  logic [          9:0] dma_len_bytes;
+  addr_t dma_addr;
+  logic [9:0] dma_len_bytes;
+  logic custom_write_valid, custom_write_eop, custom_read_valid;
+  htax_header_t custom_write_header, custom_read_header, velo_write_header;
+  htax_header_t custom_answer_header, register_answer_header, memory_header;
+  logic [DataWidth-1:0] custom_write_data, custom_answer_data, register_answer_data;
+  logic custom_answer_valid, custom_answer_eop, register_answer_valid, register_answer_eop;
+  htax_header_t [1:0] host_write_header, host_read_header;  // 1: control
 
-  // What the host writes and reads is in the node's window, whatever the address says.
-  always_comb begin
-    posted_in_header[Host]              = '0;
-    posted_in_header[Host].window       = 1'b1;
-    posted_in_header[Host].addr         = host_write_addr_i;
-    posted_in_header[Host].len_bytes    = host_write_len_bytes_i;
-    nonposted_in_header                 = '0;
-    nonposted_in_header[Host].window    = 1'b1;
-    nonposted_in_header[Host].addr      = host_read_addr_i;
-    nonposted_in_header[Host].len_bytes = host_read_len_bytes_i;
-    nonposted_in_header[Host].tag       = host_read_tag_i;
-    posted_in_header[Registers]         = '0;
-    posted_in_header[Velo]              = '0;
-    posted_in_header[Velo].addr         = dma_addr;
-    posted_in_header[Velo].len_bytes    = dma_len_bytes;
-  end
+  velo_host_bridge #(
+      .Reader(Custom),
+      .Nobody(Registers)
+  ) u_bridge (
+      .write_header_o   (host_write_header),
+      .read_header_o    (host_read_header),
+      .answer_header_i  ({response_header[Control], response_header[Host]}),
+      .dma_header_i     (posted_header[Host]),
+      .dma_read_header_i(nonposted_header[Host]),
+      .memory_header_o  (memory_header),
+      .*
+  );
 
-  assign posted_in_valid       = {dma_valid, 1'b0, host_write_valid_i};
-  assign posted_in_eop         = {dma_eop, 1'b1, host_write_eop_i};
-  assign posted_in_data        = {dma_data, DataWidth'(0), host_write_data_i};
-  assign host_write_ready_o    = posted_in_ready[Host];
-  assign nonposted_in_valid    = NumPorts'(host_read_valid_i);
-  assign host_read_ready_o     = nonposted_in_ready[Host];
+  assign velo_write_header = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
 
-  assign dma_write_valid_o     = posted_valid[Host];
-  assign dma_write_eop_o       = posted_eop[Host];
-  assign dma_write_addr_o      = posted_header[Host].addr;
-  assign dma_write_len_bytes_o = posted_header[Host].len_bytes;
-  assign dma_write_data_o      = posted_data[Host];
+  // By port, the highest first: Control, Custom, Velo, Registers, Host.
+  localparam htax_header_t NoHeader = '0;
+  localparam logic [DataWidth-1:0] NoData = '0;
+  assign posted_in_valid = {
+    control_write_valid_i, custom_write_valid, dma_valid, 1'b0, host_write_valid_i
+  };
+  assign posted_in_eop = {control_write_eop_i, custom_write_eop, dma_eop, 1'b1, host_write_eop_i};
+  assign posted_in_header = {
+    host_write_header[1], custom_write_header, velo_write_header, NoHeader, host_write_header[0]
+  };
+  assign posted_in_data = {
+    control_write_data_i, custom_write_data, dma_data, NoData, host_write_data_i
+  };
+  assign nonposted_in_valid = {control_read_valid_i, custom_read_valid, 2'b00, host_read_valid_i};
+  assign nonposted_in_header = {
+    host_read_header[1], custom_read_header, NoHeader, NoHeader, host_read_header[0]
+  };
+  assign response_in_valid = {
+    1'b0, custom_answer_valid, 1'b0, register_answer_valid, dma_answer_valid_i
+  };
+  assign response_in_eop = {1'b1, custom_answer_eop, 1'b1, register_answer_eop, dma_answer_eop_i};
+  assign response_in_header = {
+    NoHeader, custom_answer_header, NoHeader, register_answer_header, memory_header
+  };
+  assign response_in_data = {
+    NoData, custom_answer_data, NoData, register_answer_data, dma_answer_data_i
+  };
 
-  assign host_answer_valid_o   = response_valid[Host];
-  assign host_answer_eop_o     = response_eop[Host];
-  assign host_answer_error_o   = response_header[Host].error;
-  assign host_answer_tag_o     = response_header[Host].tag;
-  assign host_answer_data_o    = response_data[Host];
+  assign {host_write_ready_o, control_write_ready_o} = {
+    posted_in_ready[Host], posted_in_ready[Control]
+  };
+  assign {host_read_ready_o, control_read_ready_o} = {
+    nonposted_in_ready[Host], nonposted_in_ready[Control]
+  };
+  assign {host_answer_valid_o, host_answer_eop_o, host_answer_data_o} = {
+    response_valid[Host], response_eop[Host], response_data[Host]
+  };
+  assign {control_answer_valid_o, control_answer_eop_o, control_answer_data_o} = {
+    response_valid[Control], response_eop[Control], response_data[Control]
+  };
+  assign {dma_write_valid_o, dma_write_eop_o, dma_write_data_o} = {
+    posted_valid[Host], posted_eop[Host], posted_data[Host]
+  };
+  assign dma_read_valid_o = nonposted_valid[Host];
+  assign dma_answer_ready_o = response_in_ready[Host];
 
-  // Nobody reads host memory or a unit other than the registers, so nothing comes there.
-  assign nonposted_ready[Host] = 1'b1;
-  assign nonposted_ready[Velo] = 1'b0;
-  assign response_ready        = {2'b11, host_answer_ready_i};
-  assign posted_ready[Host]    = dma_write_ready_i;
+  // Nothing is sent to the ports that are not here: no address leads there, no read came from there.
+  // An answer of the host that nobody asked for goes to the registers, which take no answers.
+  assign {posted_ready[Host], nonposted_ready[Host], response_ready[Host]} = {
+    dma_write_ready_i, dma_read_ready_i, host_answer_ready_i
+  };
+  assign {posted_ready[Control], nonposted_ready[Control]} = '0;
+  assign response_ready[Control] = control_answer_ready_i;
+  assign {nonposted_ready[Velo], response_ready[Velo], response_ready[Registers]} = 3'b011;
+
+  // Of the request class: VELO and the custom unit.
+  localparam int unsigned NumUnits = 2;
+  logic [NumUnits-1:0] request_out_valid, request_out_ready, request_out_sop, request_out_eop;
+  logic [NumUnits-1:0][DataWidth-1:0] request_out_data;
+  logic [NumUnits-1:0] request_in_valid, request_in_ready;
 
   // ----- VELO -----------------------------------------------------------------------------------
-
-  logic write_first_q, velo_write_take;
-  window_t velo_window;
-  assign velo_window     = window_t'({{(64 - AddrBits) {1'b0}}, posted_header[Velo].addr});
-  assign velo_write_take = posted_valid[Velo] && posted_ready[Velo];
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) write_first_q <= 1'b1;
-    else if (velo_write_take) write_first_q <= posted_eop[Velo];
-  end
 
   logic sent, refused, received, dropped, stalled;
   error_e refused_code, dropped_code;
   logic [7:0] refused_source, dropped_ctx, dropped_node, stall_ctx;
-
-  velo_requester #(
-      .DataWidth(DataWidth)
-  ) u_requester (
-      .clk_i,
-      .rst_ni,
-      .node_id_i        (node_id_o),
-      .write_valid_i    (posted_valid[Velo]),
-      .write_ready_o    (posted_ready[Velo]),
-      .write_sop_i      (write_first_q),
-      .write_eop_i      (posted_eop[Velo]),
-      .write_data_i     (posted_data[Velo]),
-      .write_target_i   (address_t'(velo_window.target)),
-      .write_source_i   (velo_window.source),
-      .write_len_bytes_i(posted_header[Velo].len_bytes),
-      .net_valid_o      (net_out_valid_o[0]),
-      .net_ready_i      (net_out_ready_i[0]),
-      .net_sop_o        (net_out_sop_o[0]),
-      .net_eop_o        (net_out_eop_o[0]),
-      .net_data_o       (net_out_data_o[0]),
-      .sent_o           (sent),
-      .error_valid_o    (refused),
-      .error_code_o     (refused_code),
-      .error_source_o   (refused_source)
-  );
-
   logic watchdog_enable, cfg_valid, cfg_ready, cfg_enabled, read_pointer_valid;
   logic [19:0] watchdog_cycles;
   logic [CtxBits-1:0] cfg_ctx, read_pointer_ctx;
   logic [AddrBits-1:6] cfg_base;
   logic [14:0] cfg_last_slot;
   logic [15:0] read_pointer;
-  assign dma_ready = posted_in_ready[Velo];
 
-  velo_completer #(
+  velo_unit #(
       .DataWidth(DataWidth),
       .CtxBits  (CtxBits),
       .AddrBits (AddrBits)
-  ) u_completer (
-      .clk_i,
-      .rst_ni,
+  ) u_velo (
       .node_id_i           (node_id_o),
       .watchdog_enable_i   (watchdog_enable),
       .watchdog_cycles_i   (watchdog_cycles),
@@ -265,34 +318,123 @@ module velo_node_core
       .read_pointer_valid_i(read_pointer_valid),
       .read_pointer_ctx_i  (read_pointer_ctx),
       .read_pointer_i      (read_pointer),
-      .net_valid_i         (net_in_valid_i[0]),
-      .net_ready_o         (net_in_ready_o[0]),
-      .net_sop_i           (net_in_sop_i[0]),
-      .net_eop_i           (net_in_eop_i[0]),
-      .net_data_i          (net_in_data_i[0]),
+      .write_valid_i       (posted_valid[Velo]),
+      .write_ready_o       (posted_ready[Velo]),
+      .write_eop_i         (posted_eop[Velo]),
+      .write_addr_i        (posted_header[Velo].addr),
+      .write_len_bytes_i   (posted_header[Velo].len_bytes),
+      .write_data_i        (posted_data[Velo]),
+      .net_out_valid_o     (request_out_valid[0]),
+      .net_out_ready_i     (request_out_ready[0]),
+      .net_out_sop_o       (request_out_sop[0]),
+      .net_out_eop_o       (request_out_eop[0]),
+      .net_out_data_o      (request_out_data[0]),
+      .net_in_valid_i      (request_in_valid[0]),
+      .net_in_ready_o      (request_in_ready[0]),
+      .net_in_sop_i        (net_in_sop_i[0]),
+      .net_in_eop_i        (net_in_eop_i[0]),
+      .net_in_data_i       (net_in_data_i[0]),
       .dma_valid_o         (dma_valid),
-      .dma_ready_i         (dma_ready),
-      .dma_sop_o           (dma_sop),
+      .dma_ready_i         (posted_in_ready[Velo]),
       .dma_eop_o           (dma_eop),
       .dma_data_o          (dma_data),
       .dma_addr_o          (dma_addr),
       .dma_len_bytes_o     (dma_len_bytes),
+      .sent_o              (sent),
+      .refused_o           (refused),
+      .refused_code_o      (refused_code),
+      .refused_source_o    (refused_source),
       .received_o          (received),
       .stalled_o           (stalled),
       .stall_ctx_o         (stall_ctx),
-      .error_valid_o       (dropped),
-      .error_code_o        (dropped_code),
-      .error_ctx_o         (dropped_ctx),
-      .error_node_o        (dropped_node)
+      .dropped_o           (dropped),
+      .dropped_code_o      (dropped_code),
+      .dropped_ctx_o       (dropped_ctx),
+      .dropped_node_o      (dropped_node),
+      .*
   );
 
-  // ----- the classes that no unit uses ----------------------------------------------------------
+  // ----- custom unit ----------------------------------------------------------------------------
 
-  assign net_out_valid_o[2:1] = '0;
-  assign net_out_sop_o[2:1]   = '0;
-  assign net_out_eop_o[2:1]   = '0;
-  assign net_out_data_o[2:1]  = '0;
-  assign net_in_ready_o[2:1]  = '1;
+  logic [63:0] custom_setting, custom_status;
+  logic response_out_valid, response_out_ready, response_out_sop, response_out_eop;
+  logic response_to_unit, response_unit_ready;
+  logic [ DataWidth-1:0] response_out_data;
+  logic [NumClasses-1:1] stray;
+
+  velo_custom_slot #(
+      .DataWidth(DataWidth),
+      .Occupied (CustomUnit),
+      .HostPort (Host)
+  ) u_custom (
+      .node_id_i      (node_id_o),
+      .setting_i      (custom_setting),
+      .status_o       (custom_status),
+      .store_valid_i  (posted_valid[Custom]),
+      .store_ready_o  (posted_ready[Custom]),
+      .store_eop_i    (posted_eop[Custom]),
+      .store_header_i (posted_header[Custom]),
+      .store_data_i   (posted_data[Custom]),
+      .load_valid_i   (nonposted_valid[Custom]),
+      .load_ready_o   (nonposted_ready[Custom]),
+      .load_header_i  (nonposted_header[Custom]),
+      .answer_valid_o (custom_answer_valid),
+      .answer_ready_i (response_in_ready[Custom]),
+      .answer_eop_o   (custom_answer_eop),
+      .answer_header_o(custom_answer_header),
+      .answer_data_o  (custom_answer_data),
+      .write_valid_o  (custom_write_valid),
+      .write_ready_i  (posted_in_ready[Custom]),
+      .write_eop_o    (custom_write_eop),
+      .write_header_o (custom_write_header),
+      .write_data_o   (custom_write_data),
+      .read_valid_o   (custom_read_valid),
+      .read_ready_i   (nonposted_in_ready[Custom]),
+      .read_header_o  (custom_read_header),
+      .memory_valid_i (response_valid[Custom]),
+      .memory_ready_o (response_ready[Custom]),
+      .memory_eop_i   (response_eop[Custom]),
+      .memory_header_i(response_header[Custom]),
+      .memory_data_i  (response_data[Custom]),
+      .net_out_valid_o({response_out_valid, request_out_valid[1]}),
+      .net_out_ready_i({response_out_ready, request_out_ready[1]}),
+      .net_out_sop_o  ({response_out_sop, request_out_sop[1]}),
+      .net_out_eop_o  ({response_out_eop, request_out_eop[1]}),
+      .net_out_data_o ({response_out_data, request_out_data[1]}),
+      .net_in_valid_i ({response_to_unit, request_in_valid[1]}),
+      .net_in_ready_o ({response_unit_ready, request_in_ready[1]}),
+      .net_in_eop_i   (net_in_eop_i[1:0]),
+      .net_in_data_i  (net_in_data_i[1:0]),
+      .*
+  );
+
+  // ----- the classes -----------------------------------------------------------------------------
+
+  // A packet that no unit takes: of requests the completer refuses it, of others nobody is there.
+  localparam logic [15:0] CustomKinds = CustomUnit ? 16'd1 << PacketKindCustom : '0;
+
+  velo_unit_net #(
+      .DataWidth   (DataWidth),
+      .RequestKinds({CustomKinds, 16'd0}),
+      .ResponseKinds(CustomKinds)
+  ) u_net (
+      .request_out_valid_i (request_out_valid),
+      .request_out_ready_o (request_out_ready),
+      .request_out_sop_i   (request_out_sop),
+      .request_out_eop_i   (request_out_eop),
+      .request_out_data_i  (request_out_data),
+      .request_in_valid_o  (request_in_valid),
+      .request_in_ready_i  (request_in_ready),
+      .response_out_valid_i(response_out_valid),
+      .response_out_ready_o(response_out_ready),
+      .response_out_sop_i  (response_out_sop),
+      .response_out_eop_i  (response_out_eop),
+      .response_out_data_i (response_out_data),
+      .response_in_valid_o (response_to_unit),
+      .response_in_ready_i (response_unit_ready),
+      .stray_o             (stray),
+      .*
+  );
 
   // ----- registers ------------------------------------------------------------------------------
 
@@ -300,8 +442,6 @@ module velo_node_core
       .DataWidth(DataWidth),
       .CtxBits  (CtxBits)
   ) u_regfile (
-      .clk_i,
-      .rst_ni,
       .posted_valid_i      (posted_valid[Registers]),
       .posted_ready_o      (posted_ready[Registers]),
       .posted_eop_i        (posted_eop[Registers]),
@@ -311,12 +451,11 @@ module velo_node_core
       .nonposted_ready_o   (nonposted_ready[Registers]),
       .nonposted_eop_i     (nonposted_eop[Registers]),
       .nonposted_header_i  (nonposted_header[Registers]),
-      .response_valid_o    (response_in_valid[Registers]),
+      .response_valid_o    (register_answer_valid),
       .response_ready_i    (response_in_ready[Registers]),
-      .response_eop_o      (response_in_eop[Registers]),
-      .response_header_o   (response_in_header[Registers]),
-      .response_data_o     (response_in_data[Registers]),
-      .node_id_o,
+      .response_eop_o      (register_answer_eop),
+      .response_header_o   (register_answer_header),
+      .response_data_o     (register_answer_data),
       .watchdog_enable_o   (watchdog_enable),
       .watchdog_cycles_o   (watchdog_cycles),
       .cfg_valid_o         (cfg_valid),
@@ -328,19 +467,8 @@ module velo_node_core
       .read_pointer_valid_o(read_pointer_valid),
       .read_pointer_ctx_o  (read_pointer_ctx),
       .read_pointer_o      (read_pointer),
-      .route_we_o,
-      .route_node_o,
-      .route_hop_o,
-      .link_enable_o,
-      .link_restart_o,
-      .link_up_i,
-      .link_refuse_i,
-      .link_crc_errors_i,
-      .link_replays_i,
-      .link_timeouts_i,
-      .link_dropped_i,
-      .link_credits_i,
-      .node_port_dropped_i,
+      .custom_setting_o    (custom_setting),
+      .custom_status_i     (custom_status),
       .sent_i              (sent),
       .refused_i           (refused),
       .refused_code_i      (refused_code),
@@ -350,28 +478,20 @@ module velo_node_core
       .dropped_code_i      (dropped_code),
       .dropped_ctx_i       (dropped_ctx),
       .dropped_node_i      (dropped_node),
-      .stray_response_i    (net_in_valid_i[1] && net_in_eop_i[1]),
-      .stray_completion_i  (net_in_valid_i[2] && net_in_eop_i[2]),
+      .stray_response_i    (stray[1]),
+      .stray_completion_i  (stray[2]),
       .stalled_i           (stalled),
       .stall_ctx_i         (stall_ctx),
       .host_stalled_i      (dma_write_valid_o && !dma_write_ready_i),
-      .network_stalled_i   (net_out_valid_o[0] && !net_out_ready_i[0])
+      .network_stalled_i   (net_out_valid_o[0] && !net_out_ready_i[0]),
+      .*
   );
 
-  assign response_in_valid[Host]  = 1'b0;
-  assign response_in_eop[Host]    = 1'b0;
-  assign response_in_header[Host] = '0;
-  assign response_in_data[Host]   = '0;
-  assign response_in_valid[Velo]  = 1'b0;
-  assign response_in_eop[Velo]    = 1'b0;
-  assign response_in_header[Velo] = '0;
-  assign response_in_data[Velo]   = '0;
-
   logic unused;
-  assign unused = ^{dma_sop, posted_in_ready, posted_header, nonposted_header, nonposted_in_ready,
-                    nonposted_valid, nonposted_eop, nonposted_data, response_header, response_valid,
-                    response_eop, response_data, response_in_ready, velo_window, net_in_sop_i,
-                    net_in_data_i, net_out_ready_i};
+  assign unused = ^{posted_in_ready, posted_header, posted_valid, posted_eop,
+                    posted_data, nonposted_header, nonposted_in_ready, nonposted_valid,
+                    nonposted_eop, nonposted_data, response_header, response_valid, response_eop,
+                    response_data, response_in_ready, net_in_sop_i};
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
 

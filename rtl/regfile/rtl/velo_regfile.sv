@@ -65,6 +65,9 @@ module velo_regfile
     input  logic [7:0][47:0] link_credits_i,
     input  logic [2:0][ 7:0] node_port_dropped_i,
 
+    output logic [63:0] custom_setting_o,
+    input  logic [63:0] custom_status_i,
+
     input logic         sent_i,
     input logic         refused_i,
     input error_e       refused_code_i,
@@ -264,6 +267,7 @@ module velo_regfile
     to_registers.completer_error.ctx.next = dropped_ctx_i;
     to_registers.completer_error.node.we = dropped_i;
     to_registers.completer_error.node.next = dropped_node_i;
+    to_registers.custom_status.value.next = custom_status_i;
     // Write-only tables: read as zero.
     to_registers.rings.rd_ack = ring_read;
     to_registers.rings.wr_ack = cfg_valid_o && cfg_ready_i;
@@ -289,6 +293,7 @@ module velo_regfile
   assign watchdog_enable_o = from_registers.watchdog.enable.value;
   assign watchdog_cycles_o = from_registers.watchdog.cycles.value;
 
+  assign custom_setting_o  = from_registers.custom_setting.value.value;
   assign link_enable_o     = from_registers.links.enable.value;
   assign link_restart_o    = from_registers.links.restart.value;
   assign route_we_o        = from_registers.routes.req && from_registers.routes.req_is_wr;

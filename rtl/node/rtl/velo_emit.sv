@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Sends a short packet or transaction that is there whole: the other side of velo_gather.
+//
+// `push_*` valid/ready; `push_beats_i` is at least one. `out_*` valid/ready, lowest beat first, from
+// the next cycle on. Errors: none.
+
+`include "velo_assert.svh"
+
+module velo_emit #(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned Words = 2,
+    localparam int unsigned Beats = Words * 64 / DataWidth,
+    localparam int unsigned CountBits = $clog2(Beats + 2)
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic                       push_valid_i,
+    output logic                       push_ready_o,
+    input  logic [CountBits-1:0]       push_beats_i,
+    input  logic [    Words-1:0][63:0] push_words_i,
+
+    output logic                 out_valid_o,
+    input  logic                 out_ready_i,
+    output logic                 out_sop_o,
+    output logic                 out_eop_o,
+    output logic [DataWidth-1:0] out_data_o
+);
+
+  logic [Beats*DataWidth-1:0] rest_q;
+  logic [CountBits-1:0] left_q;
+
+  assign push_ready_o = left_q == '0;
+  assign out_valid_o  = left_q != '0;
+  assign out_eop_o    = left_q == CountBits'(1);
+  assign out_data_o   = rest_q[DataWidth-1:0];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) left_q <= '0;
+    else if (push_valid_i && push_ready_o) left_q <= push_beats_i;
+    else if (out_valid_o && out_ready_i) left_q <= left_q - 1'b1;
+    if (push_valid_i && push_ready_o) begin
+      rest_q    <= push_words_i;
+      out_sop_o <= 1'b1;
+    end else if (out_valid_o && out_ready_i) begin
+      rest_q    <= rest_q >> DataWidth;
+      out_sop_o <= 1'b0;
+    end
+  end
+
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSUME(SomethingToSend, !push_valid_i || push_beats_i != '0)
+
+endmodule

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Global shared memory: loads and stores of one 64-bit word of another node's memory. The sample unit
+// in the slot for custom units; its ports are what the slot offers.
+//
+// A host's posted write to the unit's window is a store, a read is a load; window bits 27:20 name the
+// node, bits 19:0 the byte in that node's segment of 1 MiB. `setting_i` (register custom_setting):
+// bit 0 enabled, bits 47:20 where the segment is. Nothing is kept of a load that is under way: the
+// host's tag travels with it and comes back. A load does not overtake a store of the same node to the
+// same node: both travel in one class, and the crossbar keeps a port's reads behind its writes.
+//
+// On the way: request class, kind custom: a word with the byte offset, of a store a second with the
+// value; response class, kind custom: the value, or no payload for an error.
+// Crossbar and network streams valid/ready, as in htax and velo_unit_merge; network 0 is the request
+// class, 1 the response class.
+//
+// Errors, each counted in `status_o` (bits 7:0 refused here, bits 15:8 packets dropped, both modulo
+// 256; bits 23:16 loads that wait for their answer): see velo_gsm_requester and velo_gsm_target.
+//
+// Source: case-for-fpga, section 3 (functional units are exchangeable; shared-memory unit).
+
+module velo_gsm
+  import velo_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned HostPort  = 0
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic [ 7:0] node_id_i,
+    input  logic [63:0] setting_i,
+    output logic [63:0] status_o,
+
+    // From the host: posted writes and reads, and the reads' answers.
+    input  logic                         store_valid_i,
+    output logic                         store_ready_o,
+    input  logic                         store_eop_i,
+    input  htax_header_t                 store_header_i,
+    input  logic         [DataWidth-1:0] store_data_i,
+    input  logic                         load_valid_i,
+    output logic                         load_ready_o,
+    input  htax_header_t                 load_header_i,
+    output logic                         answer_valid_o,
+    input  logic                         answer_ready_i,
+    output logic                         answer_eop_o,
+    output htax_header_t                 answer_header_o,
+    output logic         [DataWidth-1:0] answer_data_o,
+
+    // To host memory: posted writes, reads, and what was read.
+    output logic                         write_valid_o,
+    input  logic                         write_ready_i,
+    output logic                         write_eop_o,
+    output htax_header_t                 write_header_o,
+    output logic         [DataWidth-1:0] write_data_o,
+    output logic                         read_valid_o,
+    input  logic                         read_ready_i,
+    output htax_header_t                 read_header_o,
+    input  logic                         memory_valid_i,
+    output logic                         memory_ready_o,
+    input  logic                         memory_eop_i,
+    input  htax_header_t                 memory_header_i,
+    input  logic         [DataWidth-1:0] memory_data_i,
+
+    output logic [1:0]                net_out_valid_o,
+    input  logic [1:0]                net_out_ready_i,
+    output logic [1:0]                net_out_sop_o,
+    output logic [1:0]                net_out_eop_o,
+    output logic [1:0][DataWidth-1:0] net_out_data_o,
+    input  logic [1:0]                net_in_valid_i,
+    output logic [1:0]                net_in_ready_o,
+    input  logic [1:0]                net_in_eop_i,
+    input  logic [1:0][DataWidth-1:0] net_in_data_i
+);
+
+  logic refused, response_dropped, request_dropped, load_sent, load_answered;
+
+  velo_gsm_requester #(
+      .DataWidth(DataWidth),
+      .HostPort (HostPort)
+  ) u_requester (
+      .refused_o       (refused),
+      .dropped_o       (response_dropped),
+      .load_sent_o     (load_sent),
+      .load_answered_o (load_answered),
+      .request_valid_o (net_out_valid_o[0]),
+      .request_ready_i (net_out_ready_i[0]),
+      .request_sop_o   (net_out_sop_o[0]),
+      .request_eop_o   (net_out_eop_o[0]),
+      .request_data_o  (net_out_data_o[0]),
+      .response_valid_i(net_in_valid_i[1]),
+      .response_ready_o(net_in_ready_o[1]),
+      .response_eop_i  (net_in_eop_i[1]),
+      .response_data_i (net_in_data_i[1]),
+      .*
+  );
+
+  velo_gsm_target #(
+      .DataWidth(DataWidth)
+  ) u_target (
+      .enabled_i       (setting_i[0]),
+      .segment_i       (setting_i[AddrBits-1:20]),
+      .dropped_o       (request_dropped),
+      .memory_error_i  (memory_header_i.error),
+      .request_valid_i (net_in_valid_i[0]),
+      .request_ready_o (net_in_ready_o[0]),
+      .request_eop_i   (net_in_eop_i[0]),
+      .request_data_i  (net_in_data_i[0]),
+      .response_valid_o(net_out_valid_o[1]),
+      .response_ready_i(net_out_ready_i[1]),
+      .response_sop_o  (net_out_sop_o[1]),
+      .response_eop_o  (net_out_eop_o[1]),
+      .response_data_o (net_out_data_o[1]),
+      .*
+  );
+
+  logic [7:0] refused_q, dropped_q, loads_q;
+  assign status_o = {40'b0, loads_q, dropped_q, refused_q};
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      refused_q <= '0;
+      dropped_q <= '0;
+      loads_q   <= '0;
+    end else begin
+      refused_q <= refused_q + 8'(refused);
+      dropped_q <= dropped_q + 8'(response_dropped) + 8'(request_dropped);
+      loads_q   <= loads_q + 8'(load_sent) - 8'(load_answered);
+    end
+  end
+
+  logic unused;
+  assign unused = ^{memory_header_i, setting_i};
+
+endmodule

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the units' streams of packets to the one of their traffic class: round robin, whole packets.
+// Combinational, so a packet that finds the stream free loses no cycle.
+//
+// All sides valid/ready; `in_sop_i` and `in_eop_i` mark a packet's first and last beat. A choice once
+// on offer stands. A unit that stops inside its packet stops the others. Errors: none.
+// Source: case-for-fpga, section 3 (round robin for fairness).
+
+`include "velo_assert.svh"
+
+module velo_unit_merge #(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumUnits  = 2
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic [NumUnits-1:0]                in_valid_i,
+    output logic [NumUnits-1:0]                in_ready_o,
+    input  logic [NumUnits-1:0]                in_sop_i,
+    input  logic [NumUnits-1:0]                in_eop_i,
+    input  logic [NumUnits-1:0][DataWidth-1:0] in_data_i,
+
+    output logic                 out_valid_o,
+    input  logic                 out_ready_i,
+    output logic                 out_sop_o,
+    output logic                 out_eop_o,
+    output logic [DataWidth-1:0] out_data_o
+);
+
+  logic [NumUnits-1:0] grant, owner_q, served;
+  logic kept_q, start;
+
+  velo_rr_arb #(
+      .NumReq(NumUnits)
+  ) u_arbiter (
+      .clk_i,
+      .rst_ni,
+      .req_i  (in_valid_i),
+      .grant_o(grant),
+      .take_i (start)
+  );
+
+  assign start       = !kept_q && |in_valid_i;
+  assign served      = (kept_q ? owner_q : grant) & in_valid_i;
+  assign in_ready_o  = out_ready_i ? served : '0;
+  assign out_valid_o = |served;
+  assign out_sop_o   = |(served & in_sop_i);
+  assign out_eop_o   = |(served & in_eop_i);
+
+  always_comb begin
+    out_data_o = '0;
+    for (int unsigned u = 0; u < NumUnits; u++) out_data_o |= served[u] ? in_data_i[u] : '0;
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) kept_q <= 1'b0;
+    else if (out_valid_o) kept_q <= !(out_ready_i && out_eop_o);
+    if (start) owner_q <= grant;
+  end
+
+  `VELO_ASSERT(OneUnit, (served & (served - 1'b1)) == '0)
+  `VELO_ASSUME(FirstBeatFirst, !start || |(grant & in_sop_i))
+
+endmodule

@@ -1,0 +1,298 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The AXI4 wrapper's parts against small models of a manager, a node and a memory, with stalls."""
+
+import os
+import random
+from collections import defaultdict
+from collections.abc import Callable
+from typing import Any
+
+import cocotb
+from cocotb.triggers import FallingEdge, ReadOnly
+from stream import Bench
+
+WIDTH, BYTES, INCR, OKAY, SLVERR, SIZE = 32, 4, 1, 0, 2, 2
+
+
+def test_write(simulate: Callable[..., None]) -> None:
+    simulate("velo_axi_write")
+
+
+def test_read(simulate: Callable[..., None]) -> None:
+    simulate("velo_axi_read")
+
+
+def test_master(simulate: Callable[..., None]) -> None:
+    simulate("velo_axi_master")
+
+
+class Pins:
+    """Inputs are set after the falling edge, outputs looked at just before the rising one."""
+
+    def __init__(self, dut: Any, seed: int):
+        self.dut, self.rng = dut, random.Random(seed)
+
+    def set(self, **values: int) -> None:
+        for name, value in values.items():
+            getattr(self.dut, name).value = value
+
+    def get(self, name: str) -> int:
+        return int(getattr(self.dut, name).value)
+
+    def taken(self, valid: str, ready: str) -> bool:
+        return bool(self.get(valid) and self.get(ready))
+
+    async def edge(self) -> None:
+        await FallingEdge(self.dut.clk_i)
+
+
+async def start(dut: Any, inputs: list[str], seed: int) -> Pins:
+    bench = Bench(dut, inputs)
+    await bench.start()
+    await bench.cycles(1)
+    return Pins(dut, seed)
+
+
+def of(module: str) -> Callable[[Any], Any]:
+    """A test of one module; this file is loaded for each of them."""
+    return cocotb.test(skip=os.environ.get("COCOTB_TOPLEVEL") != module)
+
+
+@of("velo_axi_write")
+async def write_bursts(dut: Any) -> None:
+    """Good bursts become one write each, with OKAY; bad ones none, with SLVERR."""
+    pins = await start(dut, ["awvalid_i", "wvalid_i", "bready_i", "write_ready_i"], 1)
+    rng = pins.rng
+    bursts = []
+    for number in range(300):
+        beats = rng.randint(1, 18)
+        fault = rng.choice([None] * 5 + ["fixed", "size", "strobe", "address"])
+        bursts.append(
+            (number % 256, number * 64, beats, fault, [rng.getrandbits(32) for _ in range(beats)])
+        )
+    wanted, responses = [], []
+    for ident, addr, beats, fault, data in bursts:
+        responses.append((ident, SLVERR if fault else OKAY))
+        if fault is None:
+            wanted.append((addr, beats * BYTES, data))
+    got: list[tuple[int, int, list[int]]] = []
+    answers: list[tuple[int, int]] = []
+    open_data: list[int] = []
+    index = beat = 0
+    address_there = data_there = False
+    for _ in range(20000):
+        if index < len(bursts):
+            ident, addr, beats, fault, data = bursts[index]
+            address_there = address_there or rng.random() < 0.6
+            data_there = data_there or rng.random() < 0.8
+            pins.set(
+                awvalid_i=address_there,
+                awid_i=ident,
+                awaddr_i=addr + (2 if fault == "address" else 0),
+                awlen_i=beats - 1,
+                awsize_i=1 if fault == "size" else SIZE,
+                awburst_i=0 if fault == "fixed" else INCR,
+                wvalid_i=data_there,
+                wdata_i=data[beat],
+                wlast_i=beat == beats - 1,
+                wstrb_i=7 if fault == "strobe" and beat == 0 else 15,
+            )
+        else:
+            pins.set(awvalid_i=0, wvalid_i=0)
+        pins.set(write_ready_i=rng.random() < 0.7, bready_i=rng.random() < 0.5)
+        await ReadOnly()
+        if pins.taken("write_valid_o", "write_ready_i"):
+            open_data.append(pins.get("write_data_o"))
+            if pins.get("write_eop_o"):
+                got.append((pins.get("write_addr_o"), pins.get("write_len_bytes_o"), open_data))
+                open_data = []
+        if pins.taken("bvalid_o", "bready_i"):
+            answers.append((pins.get("bid_o"), pins.get("bresp_o")))
+        last = pins.taken("awvalid_i", "awready_o")
+        moved = pins.taken("wvalid_i", "wready_o")
+        assert not last or moved
+        await pins.edge()
+        if moved:
+            beat, data_there = beat + 1, False
+        if last:
+            index, beat, address_there = index + 1, 0, False
+        if len(answers) == len(bursts):
+            break
+    assert answers == responses
+    assert got == wanted
+
+
+@of("velo_axi_read")
+async def read_bursts(dut: Any) -> None:
+    """Every burst gets its beats, the node's refusals and bad bursts as errors, in any order."""
+    pins = await start(dut, ["arvalid_i", "rready_i", "read_ready_i", "answer_valid_i"], 2)
+    rng = pins.rng
+    bursts = [
+        (
+            rng.randrange(16),
+            number * 64,
+            rng.randint(1, 8),
+            rng.choice(["", "", "", "fixed", "refuse"]),
+        )
+        for number in range(300)
+    ]
+    wanted: dict[int, list[tuple[int, list[int]]]] = defaultdict(list)
+    for ident, addr, beats, fault in bursts:
+        data = [0] * beats if fault else [addr + beat for beat in range(beats)]
+        wanted[ident].append((SLVERR if fault else OKAY, data))
+    refuse = {addr for _, addr, _, fault in bursts if fault == "refuse"}
+    got: dict[int, list[tuple[int, list[int]]]] = defaultdict(list)
+    rest: dict[int, list[int]] = defaultdict(list)
+    asked: list[tuple[int, int, int]] = []  # tag, address, bytes
+    answer: tuple[int, int, int] | None = None
+    beat = index = 0
+    offered = False
+    for _ in range(20000):
+        if index < len(bursts):
+            ident, addr, beats, fault = bursts[index]
+            offered = offered or rng.random() < 0.7
+            pins.set(
+                arvalid_i=offered,
+                arid_i=ident,
+                araddr_i=addr,
+                arlen_i=beats - 1,
+                arsize_i=SIZE,
+                arburst_i=0 if fault == "fixed" else INCR,
+            )
+        else:
+            pins.set(arvalid_i=0)
+        if answer is None and asked and rng.random() < 0.5:
+            answer = asked.pop(rng.randrange(len(asked)))
+            beat = 0
+        if answer is not None:
+            tag, place, length = answer
+            error = place in refuse
+            end = error or beat == length // BYTES - 1
+            pins.set(
+                answer_valid_i=1,
+                answer_tag_i=tag,
+                answer_error_i=error,
+                answer_eop_i=end,
+                answer_data_i=place + beat,
+            )
+        else:
+            pins.set(answer_valid_i=0)
+        pins.set(read_ready_i=rng.random() < 0.7, rready_i=rng.random() < 0.6)
+        await ReadOnly()
+        if pins.taken("read_valid_o", "read_ready_i"):
+            asked.append(
+                (pins.get("read_tag_o"), pins.get("read_addr_o"), pins.get("read_len_bytes_o"))
+            )
+        if pins.taken("rvalid_o", "rready_i"):
+            ident = pins.get("rid_o")
+            rest[ident].append(pins.get("rdata_o"))
+            if pins.get("rlast_o"):
+                got[ident].append((pins.get("rresp_o"), rest.pop(ident)))
+        moved = pins.taken("arvalid_i", "arready_o")
+        taken = pins.taken("answer_valid_i", "answer_ready_o")
+        await pins.edge()
+        if moved:
+            index, offered = index + 1, False
+        if taken:
+            beat += 1
+            if end:
+                answer = None
+        if sum(map(len, got.values())) == len(bursts):
+            break
+    assert got == wanted
+
+
+@of("velo_axi_master")
+async def master(dut: Any) -> None:
+    """DMA writes as bursts in order, errors counted; reads answered by tag, errors in one beat."""
+    inputs = [
+        "dma_write_valid_i",
+        "dma_read_valid_i",
+        "dma_answer_ready_i",
+        "awready_i",
+        "wready_i",
+    ]
+    pins = await start(dut, [*inputs, "bvalid_i", "arready_i", "rvalid_i"], 3)
+    rng = pins.rng
+    writes = [
+        (n * 64, [rng.getrandbits(32) for _ in range(rng.randint(1, 16))]) for n in range(200)
+    ]
+    reads = [(n, 0x10000 + n * 64, rng.randint(1, 4), rng.random() < 0.2) for n in range(100)]
+    got_writes: list[tuple[int, list[int]]] = []
+    got_reads: dict[int, tuple[bool, list[int]]] = {}
+    address: list[tuple[int, int]] = []
+    data: list[int] = []
+    answer_rest: list[int] = []
+    pending: list[tuple[int, int, int, bool]] = []
+    burst: tuple[int, int, int, bool] | None = None
+    windex = wbeat = rindex = rbeat = errors = 0
+    for _ in range(30000):
+        pins.set(dma_write_valid_i=windex < len(writes), dma_read_valid_i=rindex < len(reads))
+        if windex < len(writes):
+            addr, words = writes[windex]
+            pins.set(
+                dma_write_addr_i=addr,
+                dma_write_len_bytes_i=len(words) * BYTES,
+                dma_write_data_i=words[wbeat],
+                dma_write_eop_i=wbeat == len(words) - 1,
+            )
+        if rindex < len(reads):
+            tag, addr, beats, _ = reads[rindex]
+            pins.set(dma_read_tag_i=tag, dma_read_addr_i=addr, dma_read_len_bytes_i=beats * BYTES)
+        if burst is None and pending and rng.random() < 0.5:
+            burst, rbeat = pending.pop(rng.randrange(len(pending))), 0
+        bad_response = rng.random() < 0.1
+        pins.set(rvalid_i=burst is not None, bvalid_i=bad_response, bresp_i=SLVERR)
+        errors += bad_response
+        if burst is not None:
+            ident, addr, beats, bad = burst
+            pins.set(
+                rid_i=ident,
+                rdata_i=addr + rbeat,
+                rlast_i=rbeat == beats - 1,
+                rresp_i=SLVERR if bad and rbeat == beats // 2 else OKAY,
+            )
+        for name in ("awready_i", "wready_i", "arready_i", "dma_answer_ready_i"):
+            pins.set(**{name: rng.random() < 0.7})
+        await ReadOnly()
+        if pins.taken("awvalid_o", "awready_i"):
+            address.append((pins.get("awaddr_o"), pins.get("awlen_o") + 1))
+        if pins.taken("wvalid_o", "wready_i"):
+            data.append(pins.get("wdata_o"))
+            if pins.get("wlast_o"):
+                place, beats_announced = address.pop(0)
+                assert beats_announced == len(data)
+                got_writes.append((place, data))
+                data = []
+        if pins.taken("arvalid_o", "arready_i"):
+            known = reads[pins.get("arid_o")]
+            assert (known[1], known[2]) == (pins.get("araddr_o"), pins.get("arlen_o") + 1)
+            pending.append(known)
+        if pins.taken("dma_answer_valid_o", "dma_answer_ready_i"):
+            error = bool(pins.get("dma_answer_error_o"))
+            answer_rest.append(pins.get("dma_answer_data_o"))
+            if pins.get("dma_answer_eop_o"):
+                got_reads[pins.get("dma_answer_tag_o")] = error, answer_rest
+                answer_rest = []
+        write_moved = pins.taken("dma_write_valid_i", "dma_write_ready_o")
+        read_moved = pins.taken("dma_read_valid_i", "dma_read_ready_o")
+        answer_moved = pins.taken("rvalid_i", "rready_o")
+        await pins.edge()
+        if write_moved:
+            wbeat += 1
+            if wbeat == len(writes[windex][1]):
+                windex, wbeat = windex + 1, 0
+        rindex += read_moved
+        if answer_moved and burst is not None:
+            rbeat += 1
+            if rbeat == burst[2]:
+                burst = None
+        if len(got_reads) == len(reads) and len(got_writes) == len(writes):
+            break
+    assert got_writes == writes
+    for tag, addr, beats, bad in reads:
+        error, words = got_reads[tag]
+        assert error == bad
+        if not bad:
+            assert words == [addr + beat for beat in range(beats)]
+    assert pins.get("write_errors_o") == errors % 256

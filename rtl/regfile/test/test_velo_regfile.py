@@ -1,0 +1,227 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The register file behind its crossbar port: writes, reads, tables, counters, refusals."""
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import cocotb
+from cocotb.triggers import FallingEdge, ReadOnly
+from stream import Bench
+
+UNIT_VELO, UNIT_REGISTERS = 0, 2
+SETUP, WATCHDOG, STALL, CUSTOM, CUSTOM_STATUS = 0x08, 0x10, 0x18, 0x30, 0x38
+SENT, RECEIVED, UNMAPPED, LINKS = 0x40, 0x50, 0x60, 0x80
+RINGS, READ_POINTERS, ROUTES = 0x8000000, 0x8100000, 0x8200000
+INPUTS = [
+    "posted_valid_i",
+    "posted_eop_i",
+    "posted_header_i",
+    "posted_data_i",
+    "nonposted_valid_i",
+    "nonposted_eop_i",
+    "nonposted_header_i",
+    "response_ready_i",
+    "cfg_ready_i",
+    "link_up_i",
+    "link_refuse_i",
+    "link_crc_errors_i",
+    "link_replays_i",
+    "link_timeouts_i",
+    "link_dropped_i",
+    "link_credits_i",
+    "node_port_dropped_i",
+    "custom_status_i",
+    "sent_i",
+    "refused_i",
+    "refused_code_i",
+    "refused_source_i",
+    "received_i",
+    "dropped_i",
+    "dropped_code_i",
+    "dropped_ctx_i",
+    "dropped_node_i",
+    "stray_response_i",
+    "stray_completion_i",
+    "stalled_i",
+    "stall_ctx_i",
+    "host_stalled_i",
+    "network_stalled_i",
+]
+
+
+def test_32_bits(simulate: Callable[..., None]) -> None:
+    simulate("velo_regfile", {"DataWidth": 32})
+
+
+def test_64_bits(simulate: Callable[..., None]) -> None:
+    simulate("velo_regfile", {"DataWidth": 64})
+
+
+class Registers:
+    def __init__(self, dut: Any):
+        self.dut = dut
+        self.width = len(dut.posted_data_i)
+
+    async def settle(self) -> None:
+        await FallingEdge(self.dut.clk_i)
+
+    @staticmethod
+    def header(offset: int, unit: int, length: int, tag: int = 0) -> int:
+        return 1 << 71 | (unit << 36 | offset) << 23 | length << 13 | 5 << 9 | tag << 1
+
+    async def beat(self, valid: Any, ready: Any, limit: int = 200) -> None:
+        valid.value = 1
+        for _ in range(limit):
+            await ReadOnly()
+            taken = int(ready.value)
+            await self.settle()
+            if taken:
+                valid.value = 0
+                return
+        raise AssertionError("a beat was not taken")
+
+    async def write(
+        self, offset: int, value: int, unit: int = UNIT_REGISTERS, length: int = 8
+    ) -> None:
+        beats = -(-length * 8 // self.width)
+        for beat in range(beats):
+            self.dut.posted_header_i.value = self.header(offset, unit, length)
+            self.dut.posted_data_i.value = (value >> (beat * self.width)) & ((1 << self.width) - 1)
+            self.dut.posted_eop_i.value = beat == beats - 1
+            await self.beat(self.dut.posted_valid_i, self.dut.posted_ready_o)
+
+    async def read(
+        self, offset: int, unit: int = UNIT_REGISTERS, length: int = 8, tag: int = 7
+    ) -> int | None:
+        """The value; nothing for an answer that is an error."""
+        self.dut.nonposted_header_i.value = self.header(offset, unit, length, tag)
+        self.dut.nonposted_eop_i.value = 1
+        await self.beat(self.dut.nonposted_valid_i, self.dut.nonposted_ready_o)
+        value = beats = 0
+        self.dut.response_ready_i.value = 1
+        for _ in range(100):
+            await ReadOnly()
+            if int(self.dut.response_valid_o.value):
+                head = int(self.dut.response_header_o.value)
+                assert (head >> 9) & 15 == 5 and (head >> 1) & 255 == tag
+                value |= int(self.dut.response_data_o.value) << (beats * self.width)
+                beats += 1
+                if int(self.dut.response_eop_o.value):
+                    await self.settle()
+                    self.dut.response_ready_i.value = 0
+                    assert head & 1 or beats * self.width == 64
+                    return None if head & 1 else value
+            await self.settle()
+        raise AssertionError("a read was not answered")
+
+
+async def start(dut: Any) -> Registers:
+    bench = Bench(dut, INPUTS)
+    await bench.start()
+    await bench.cycles(2)
+    return Registers(dut)
+
+
+@cocotb.test
+async def values_and_outputs(dut: Any) -> None:
+    registers = await start(dut)
+    assert await registers.read(0) == 1
+    await registers.write(SETUP, 0xAB)
+    await registers.write(WATCHDOG, 1 << 32 | 0x12345)
+    await registers.write(CUSTOM, 0xFEDCBA9876543210)
+    await registers.write(LINKS, 0x2A15)
+    for offset, value in (
+        (SETUP, 0xAB),
+        (WATCHDOG, 1 << 32 | 0x12345),
+        (CUSTOM, 0xFEDCBA9876543210),
+        (LINKS, 0x2A15),
+    ):
+        assert await registers.read(offset) == value
+    assert int(dut.node_id_o.value) == 0xAB
+    assert (int(dut.watchdog_enable_o.value), int(dut.watchdog_cycles_o.value)) == (1, 0x12345)
+    assert (int(dut.link_enable_o.value), int(dut.link_restart_o.value)) == (0x15, 0x2A)
+    assert int(dut.custom_setting_o.value) == 0xFEDCBA9876543210
+
+
+@cocotb.test
+async def state_is_shown(dut: Any) -> None:
+    registers = await start(dut)
+    dut.stalled_i.value, dut.network_stalled_i.value, dut.stall_ctx_i.value = 1, 1, 0x33
+    dut.custom_status_i.value = 0x1122334455667788
+    dut.link_up_i.value = 0b100
+    dut.link_credits_i.value = 0xABCDEF << (48 * 2)
+    assert await registers.read(STALL) == 0x3305
+    assert await registers.read(CUSTOM_STATUS) == 0x1122334455667788
+    assert await registers.read(0x110) & 1 == 1
+    assert await registers.read(0x108) & 1 == 0
+    assert await registers.read(0x150) == 0xABCDEF
+
+
+@cocotb.test
+async def counters(dut: Any) -> None:
+    registers = await start(dut)
+    rng = random.Random(1)
+    sent = received = 0
+    for _ in range(300):
+        pulse, other = rng.randrange(2), rng.randrange(2)
+        dut.sent_i.value, dut.received_i.value = pulse, other
+        sent, received = sent + pulse, received + other
+        await registers.settle()
+    dut.sent_i.value = dut.received_i.value = 0
+    assert await registers.read(SENT) == sent
+    assert await registers.read(RECEIVED) == received
+    await registers.write(SENT, 0xFFFFFFFF)
+    dut.sent_i.value = 1
+    for _ in range(3):
+        await registers.settle()
+    dut.sent_i.value = 0
+    assert await registers.read(SENT) == 0xFFFFFFFF, "a counter stops at its largest value"
+
+
+@cocotb.test
+async def tables(dut: Any) -> None:
+    """A ring's setting waits until the completer takes it; nothing else does."""
+    registers = await start(dut)
+    seen: list[tuple[int, int]] = []
+
+    async def watch() -> None:
+        while True:
+            await ReadOnly()
+            if int(dut.read_pointer_valid_o.value):
+                seen.append((int(dut.read_pointer_ctx_o.value), int(dut.read_pointer_o.value)))
+            await FallingEdge(dut.clk_i)
+
+    cocotb.start_soon(watch())
+    await registers.write(RINGS + (9 << 12), 0xABCD00 | 5 << 48 | 1)
+    for _ in range(20):
+        await registers.settle()
+        assert int(dut.cfg_valid_o.value)
+    assert int(dut.cfg_ctx_o.value) == 9
+    assert int(dut.cfg_base_o.value) == 0xABCD00 >> 6
+    assert int(dut.cfg_last_slot_o.value) == 31
+    assert int(dut.cfg_enabled_o.value) == 1
+    dut.cfg_ready_i.value = 1
+    await registers.settle()
+    await registers.settle()
+    assert not int(dut.cfg_valid_o.value)
+    await registers.write(READ_POINTERS + (3 << 12), 0x1234)
+    await registers.write(READ_POINTERS + (4 << 12), 0x4321)
+    for _ in range(5):
+        await registers.settle()
+    assert seen == [(3, 0x1234), (4, 0x4321)]
+    assert await registers.read(READ_POINTERS) == 0, "the tables read as zero"
+
+
+@cocotb.test
+async def refusals(dut: Any) -> None:
+    registers = await start(dut)
+    await registers.write(SETUP, 1)
+    await registers.write(SETUP, 2, unit=UNIT_VELO)
+    await registers.write(SETUP + 4, 3)
+    await registers.write(SETUP, 4, length=16)
+    assert await registers.read(SETUP, unit=UNIT_VELO) is None
+    assert await registers.read(SETUP + 4) is None
+    assert await registers.read(SETUP, length=4) is None
+    assert await registers.read(SETUP) == 1
+    assert await registers.read(UNMAPPED) == 6

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The VELO unit: requester and completer behind one address part of the crossbar.
+//
+// Write side: posted writes of the host, address as in spec/velo.toml, layout `window`. Network side:
+// packets of the request class, out and in. DMA side and reports: see velo_requester and
+// velo_completer, which also say what is refused and dropped. The two share nothing.
+//
+// Source: VELO paper, figure 1.
+
+module velo_unit
+  import velo_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned CtxBits   = 8,
+    parameter int unsigned AddrBits  = 48
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic [ 7:0] node_id_i,
+    input logic        watchdog_enable_i,
+    input logic [19:0] watchdog_cycles_i,
+
+    input  logic                cfg_valid_i,
+    output logic                cfg_ready_o,
+    input  logic [ CtxBits-1:0] cfg_ctx_i,
+    input  logic                cfg_enabled_i,
+    input  logic [AddrBits-1:6] cfg_base_i,
+    input  logic [        14:0] cfg_last_slot_i,
+    input  logic                read_pointer_valid_i,
+    input  logic [ CtxBits-1:0] read_pointer_ctx_i,
+    input  logic [        15:0] read_pointer_i,
+
+    input  logic                 write_valid_i,
+    output logic                 write_ready_o,
+    input  logic                 write_eop_i,
+    input  logic [ AddrBits-1:0] write_addr_i,
+    input  logic [          9:0] write_len_bytes_i,
+    input  logic [DataWidth-1:0] write_data_i,
+
+    output logic                 net_out_valid_o,
+    input  logic                 net_out_ready_i,
+    output logic                 net_out_sop_o,
+    output logic                 net_out_eop_o,
+    output logic [DataWidth-1:0] net_out_data_o,
+    input  logic                 net_in_valid_i,
+    output logic                 net_in_ready_o,
+    input  logic                 net_in_sop_i,
+    input  logic                 net_in_eop_i,
+    input  logic [DataWidth-1:0] net_in_data_i,
+
+    output logic                 dma_valid_o,
+    input  logic                 dma_ready_i,
+    output logic                 dma_eop_o,
+    output logic [DataWidth-1:0] dma_data_o,
+    output logic [ AddrBits-1:0] dma_addr_o,
+    output logic [          9:0] dma_len_bytes_o,
+
+    output logic         sent_o,
+    output logic         refused_o,
+    output error_e       refused_code_o,
+    output logic   [7:0] refused_source_o,
+    output logic         received_o,
+    output logic         stalled_o,
+    output logic   [7:0] stall_ctx_o,
+    output logic         dropped_o,
+    output error_e       dropped_code_o,
+    output logic   [7:0] dropped_ctx_o,
+    output logic   [7:0] dropped_node_o
+);
+
+  logic first_q;
+  window_t window;
+  assign window = window_t'({{(64 - AddrBits) {1'b0}}, write_addr_i});
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) first_q <= 1'b1;
+    else if (write_valid_i && write_ready_o) first_q <= write_eop_i;
+  end
+
+  velo_requester #(
+      .DataWidth(DataWidth)
+  ) u_requester (
+      .clk_i,
+      .rst_ni,
+      .node_id_i,
+      .write_valid_i,
+      .write_ready_o,
+      .write_sop_i   (first_q),
+      .write_eop_i,
+      .write_data_i,
+      .write_target_i(address_t'(window.target)),
+      .write_source_i(window.source),
+      .write_len_bytes_i,
+      .net_valid_o   (net_out_valid_o),
+      .net_ready_i   (net_out_ready_i),
+      .net_sop_o     (net_out_sop_o),
+      .net_eop_o     (net_out_eop_o),
+      .net_data_o    (net_out_data_o),
+      .sent_o,
+      .error_valid_o (refused_o),
+      .error_code_o  (refused_code_o),
+      .error_source_o(refused_source_o)
+  );
+
+  logic dma_sop;
+  velo_completer #(
+      .DataWidth(DataWidth),
+      .CtxBits  (CtxBits),
+      .AddrBits (AddrBits)
+  ) u_completer (
+      .net_valid_i  (net_in_valid_i),
+      .net_ready_o  (net_in_ready_o),
+      .net_sop_i    (net_in_sop_i),
+      .net_eop_i    (net_in_eop_i),
+      .net_data_i   (net_in_data_i),
+      .dma_sop_o    (dma_sop),
+      .error_valid_o(dropped_o),
+      .error_code_o (dropped_code_o),
+      .error_ctx_o  (dropped_ctx_o),
+      .error_node_o (dropped_node_o),
+      .*
+  );
+
+  logic unused;
+  assign unused = ^{window, dma_sop};
+
+endmodule
