@@ -16,7 +16,7 @@ python := .venv/bin/python
 sanitizers := asan tsan
 
 .PHONY: help setup build run test lint format bench nightly man install clean
-.PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-synth rtl-bench
+.PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -81,8 +81,14 @@ rtl-formal: rtl-setup ## Prove what every block promises.
 rtl-synth: rtl-setup ## Synthesize; print area beside the paper's.
 	@scripts/rtl synth
 
-rtl-bench: rtl-setup ## Measure a node in cycles into build/rtl-bench.json.
+rtl-bench: rtl-setup ## Measure node, switch and links in cycles into build/rtl-bench.json.
 	@scripts/rtl bench
+
+rtl-coverage: rtl-setup ## Measure what the random runs of whole nodes reach.
+	@scripts/rtl coverage
+
+rtl-nightly: rtl-setup ## Run the hardware's long random runs.
+	@scripts/rtl nightly
 
 install: setup ## Install into PREFIX (default /usr/local).
 	@scripts/build --without-tests release

@@ -1,14 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Area of the hardware's parts in Virtex-4-style LUT4 and flip-flops, beside the paper's.
+"""Area of the hardware's parts in Virtex-4-style LUT4 and flip-flops, beside the paper's, and their
+clock rate on ECP5: the median of three seeds of nextpnr, parts alone, paths between registers.
 
 Yosys maps, not the vendor's tool, and the parts are synthesized alone; the comparison is in kind.
-Reads rtl/synth.toml, writes build/rtl-synth.json; fails if a part is larger than its limit.
+Reads rtl/synth.toml, writes build/rtl-synth.json; fails if a part is larger than its limit. A part
+that is slower than wanted is named and does not fail, until all of them have been fast once. Parts
+marked `slow` take an hour or so and are left out unless named.
 """
 
 import argparse
 import json
 import re
+import statistics
 import subprocess
 import sys
 import tomllib
@@ -20,17 +24,25 @@ RESULT = ROOT / "build" / "rtl-synth.json"
 LUTS = re.compile(r"^\s+(\d+)\s+(LUT[1-4]|INV)\s*$", re.MULTILINE)
 FLOPS = re.compile(r"^\s+(\d+)\s+FD\w+\s*$", re.MULTILINE)
 RAMS = re.compile(r"^\s+(\d+)\s+RAMB16\s*$", re.MULTILINE)
+FREQUENCY = re.compile(r"Max frequency for clock '[^']*': ([0-9.]+) MHz")
+SEEDS = (1, 2, 3)
+WANTED_MHZ = 125
 LUT_RAMS = re.compile(r"^\s+(\d+)\s+RAM16X1D\s*$", re.MULTILINE)
 
 
-def synthesize(top: str, block: str, parameters: dict[str, int]) -> dict[str, int]:
+def reader(top: str, block: str, parameters: dict[str, int]) -> str:
+    """The Yosys command that reads a part with all it needs."""
     files = subprocess.run(
         [ROOT / "scripts" / "rtl", "files", block], check=True, capture_output=True, text=True
     ).stdout.split()
     generics = " ".join(f"-G {name}={value}" for name, value in parameters.items())
+    return f"read_slang {generics} --top {top} {' '.join(files)}"
+
+
+def synthesize(top: str, read: str) -> dict[str, Any]:
     log = ROOT / "build" / "rtl" / f"synth-{top}.log"
     script = (
-        f"read_slang {generics} --top {top} {' '.join(files)}; "
+        f"{read}; "
         f"synth_xilinx -family xc4v -nowidelut -noiopad -noclkbuf -flatten -top {top}; "
         "tee -q -o /dev/null check; stat"
     )
@@ -48,24 +60,60 @@ def synthesize(top: str, block: str, parameters: dict[str, int]) -> dict[str, in
     }
 
 
+def place(top: str, read: str) -> float:
+    """Clock rate on ECP5 in MHz. Pins are left out, so only paths between registers count."""
+    # The tool sees nothing outside the folder it runs in, so its files are named from there.
+    folder = Path("build") / "rtl" / "fmax"
+    (ROOT / folder).mkdir(parents=True, exist_ok=True)
+    netlist = folder / f"{top}.json"
+    script = f"{read}; synth_ecp5 -top {top} -json {netlist}"
+    log = str(folder / f"{top}.log")
+    subprocess.run(["yosys", "-q", "-l", log, "-p", script], check=True, cwd=ROOT)
+    rates = []
+    for seed in SEEDS:
+        command = ["nextpnr-ecp5", "--85k", "--package", "CABGA756", "--speed", "8"]
+        command += ["--out-of-context", "--timing-allow-fail", "--freq", str(WANTED_MHZ)]
+        command += ["--json", str(netlist), "--seed", str(seed)]
+        output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+        (ROOT / folder / f"{top}-{seed}.log").write_text(output.stderr, encoding="utf-8")
+        found = FREQUENCY.findall(output.stderr)
+        if output.returncode or not found:
+            sys.exit(f"rtl-synth: {top} was not placed; see {folder}/{top}-{seed}.log")
+        rates.append(float(found[-1]))
+    return statistics.median(rates)
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("tops", nargs="*", help="parts of rtl/synth.toml; all if none is named")
     args = parser.parse_args(argv)
     parts: dict[str, Any] = tomllib.loads((ROOT / "rtl/synth.toml").read_text(encoding="utf-8"))
     results = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.is_file() else {}
-    too_large = []
-    print(f"{'part':20} {'LUT4':>6} {'FF':>6} {'RAMB16':>6}   {'paper LUT/FF':>12} {'limit':>6}")
+    too_large, too_slow = [], []
+    print(
+        f"{'part':20} {'LUT4':>6} {'FF':>6} {'RAMB16':>6}   {'paper LUT/FF':>12} {'limit':>6}"
+        f" {'ECP5 MHz':>9}"
+    )
     for top, part in parts.items():
-        if args.tops and top not in args.tops:
+        if top not in args.tops if args.tops else part.get("slow"):
             continue
-        area = results[top] = synthesize(top, part["block"], part.get("parameters", {}))
+        read = reader(top, part["block"], part.get("parameters", {}))
+        area = results[top] = synthesize(top, read)
         paper, limit = part.get("paper", "-"), part.get("limit")
         row = f"{top:20} {area['lut4']:>6} {area['ff']:>6} {area['block_rams']:>6}"
-        print(f"{row}   {paper:>12} {limit or '-':>6}")
+        print(f"{row}   {paper:>12} {limit or '-':>6}", end="", flush=True)
+        rate = "-"
+        if part.get("fmax"):
+            area["ecp5_mhz"] = place(top, read)
+            rate = f"{area['ecp5_mhz']:.1f}"
+            if area["ecp5_mhz"] < WANTED_MHZ:
+                too_slow.append(top)
+        print(f" {rate:>9}", flush=True)
         if limit and max(area["lut4"], area["ff"]) > limit:
             too_large.append(top)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    if too_slow:
+        print(f"rtl-synth: slower than {WANTED_MHZ} MHz: {', '.join(too_slow)}", file=sys.stderr)
     if too_large:
         print(f"rtl-synth: larger than the limit: {', '.join(too_large)}", file=sys.stderr)
     return 1 if too_large else 0

@@ -3,8 +3,9 @@
 // Two nodes as their hosts see them: how many cycles a message takes and where, how often messages
 // can follow each other, and that what is sent both ways at random arrives whole and in order.
 //
-//   node_bench [SEED [MESSAGES]]
+//   node_bench [SEED [MESSAGES [VCD]]]
 //
+// Built with tracing, it writes the first message's cycles into the file VCD and ends there.
 // Prints JSON on standard output. Fails, with a reason, if a message is lost, changed or late.
 
 #include <array>
@@ -21,6 +22,9 @@
 #include "Vnode_pair.h"
 #include "velo/spec.h"
 #include "verilated.h"
+#if VM_TRACE
+#include "verilated_vcd_c.h"
+#endif
 
 namespace
 {
@@ -29,6 +33,7 @@ constexpr unsigned width = VELO_DATA_WIDTH;
 constexpr unsigned stages = 11;
 constexpr uint64_t ring_base = 0x100000;
 constexpr unsigned ring_log2 = 3;
+constexpr uint64_t segment_base = 0x40000000;
 constexpr uint64_t never = UINT64_MAX;
 
 // What lies between one stage and the next, in the form of the paper's figure 4.
@@ -101,13 +106,20 @@ struct Message {
     std::vector<uint64_t> payload;
 };
 
-// One host: a queue of writes, memory, and a context that it polls.
-struct Host {
+// A stream of posted writes of a host: to the units, or to the registers.
+struct Stream {
     std::deque<Write> writes;
     unsigned beat = 0;
+};
+
+// One host: queues of writes, memory, and a context that it polls.
+struct Host {
+    Stream units, control;
     std::map<uint64_t, uint64_t> memory;
     unsigned dma_beat = 0;
     uint64_t dma_word = 0;
+    std::deque<std::pair<uint64_t, unsigned>> reads; // address and tag
+    unsigned read_beat = 0;
     uint64_t head = 0;
     std::deque<Message> expected; // from the other node
 };
@@ -134,6 +146,7 @@ class Bench
             offer(n);
         dut_.clk_i = 0;
         dut_.eval();
+        dump(0);
         for (unsigned s = 0; s < stages; s++)
             if (first_[s] == never && ((dut_.stage_o >> s) & 1))
                 first_[s] = cycle_;
@@ -141,27 +154,29 @@ class Bench
             take(n);
         dut_.clk_i = 1;
         dut_.eval();
+        dump(1);
         cycle_++;
     }
 
     void write(unsigned n, uint64_t addr, std::vector<uint64_t> words)
     {
-        hosts_[n].writes.push_back({addr, std::move(words)});
+        hosts_[n].units.writes.push_back({addr, std::move(words)});
     }
     void set_register(unsigned n, uint64_t offset, uint64_t value)
     {
-        write(n, velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS), {value});
+        uint64_t addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
+        hosts_[n].control.writes.push_back({addr, {value}});
     }
 
     uint64_t read_register(unsigned n, uint64_t offset)
     {
         uint64_t addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
-        put(dut_.host_read_addr_i, n * 48, 48, addr);
+        put(dut_.control_read_addr_i, n * 48, 48, addr);
         answer_ = 0;
         answer_beats_ = 0;
-        put(dut_.host_read_valid_i, n, 1, 1);
+        put(dut_.control_read_valid_i, n, 1, 1);
         step();
-        put(dut_.host_read_valid_i, n, 1, 0);
+        put(dut_.control_read_valid_i, n, 1, 0);
         for (int i = 0; i < 100 && answer_beats_ * width < 64; i++)
             step();
         if (answer_beats_ * width < 64)
@@ -169,12 +184,38 @@ class Bench
         return answer_;
     }
 
+    // Global shared memory: a store to, a load from, byte `offset` of the other node's segment.
+    uint64_t shared_address(unsigned n, uint32_t offset)
+    {
+        return velo_window_pack((2 - n) << 20 | offset, 3, VELO_UNIT_CUSTOM);
+    }
+    void store_remote(unsigned n, uint32_t offset, uint64_t value)
+    {
+        write(n, shared_address(n, offset), {value});
+    }
+    uint64_t load_remote(unsigned n, uint32_t offset)
+    {
+        put(dut_.host_read_addr_i, n * 48, 48, shared_address(n, offset));
+        loaded_ = 0;
+        loaded_beats_ = 0;
+        load_valid_ = true;
+        load_node_ = n;
+        for (int i = 0; i < 5000 && loaded_beats_ * width < 64; i++)
+            step();
+        if (loaded_beats_ * width < 64)
+            fail("a load was not answered");
+        return loaded_;
+    }
+
     void drain()
     {
         for (int i = 0; i < 100000; i++) {
             step();
-            if (hosts_[0].writes.empty() && hosts_[1].writes.empty() &&
-                hosts_[0].expected.empty() && hosts_[1].expected.empty())
+            bool done = true;
+            for (const Host &host : hosts_)
+                done = done && host.units.writes.empty() && host.control.writes.empty() &&
+                       host.expected.empty();
+            if (done)
                 return;
         }
         fail("messages did not arrive");
@@ -226,7 +267,8 @@ class Bench
             set_register(n, 0x8200000 + 8 * (2 - n), 0); // the other node: link 0
             set_register(n, 0x8200000 + 8 * (n + 1), VELO_ROUTE_LOCAL);
             set_register(n, 0x8000000 + (1U << 12), ring_base | uint64_t{ring_log2} << 48 | 1);
-            set_register(n, 0x80, 1); // link 0 may come up
+            set_register(n, 0x80, 1);                // link 0 may come up
+            set_register(n, 0x30, segment_base | 1); // the custom unit: global shared memory
         }
         drain();
         for (int i = 0; i < 2000; i++)
@@ -235,6 +277,25 @@ class Bench
             if (!(read_register(n, 0x100) & 1))
                 fail("the link did not come up");
     }
+
+    // Both rings are full, and the network takes no more of either host's messages.
+    bool stuck() { return (dut_.stuck_o & 15) == 15; }
+
+#if VM_TRACE
+    void trace(const char *path)
+    {
+        trace_ = std::make_unique<VerilatedVcdC>();
+        dut_.trace(trace_.get(), 2);
+        trace_->open(path);
+    }
+    void dump(unsigned half)
+    {
+        if (trace_)
+            trace_->dump(2 * cycle_ + half);
+    }
+#else
+    void dump(unsigned) {}
+#endif
 
     void forget_stages() { first_.fill(never); }
     uint64_t cycle() const { return cycle_; }
@@ -249,38 +310,78 @@ class Bench
     }
 
   private:
+    // A stream's ports, by name: `units` drives host_write_*, `control` control_write_*.
+    template <typename Valid, typename Addr, typename Len, typename Data>
+    void offer_write(unsigned n, const Stream &stream, Valid &valid, Valid &eop, Addr &addr,
+                     Len &len, Data &data)
+    {
+        put(valid, n, 1, !stream.writes.empty());
+        if (stream.writes.empty())
+            return;
+        const Write &write = stream.writes.front();
+        unsigned beats = static_cast<unsigned>(write.words.size()) * 64 / width;
+        put(addr, n * 48, 48, write.addr);
+        put(len, n * 10, 10, write.words.size() * 8);
+        put(eop, n, 1, stream.beat == beats - 1);
+        uint64_t word = write.words[stream.beat * width / 64];
+        put(data, n * width, width, word >> (stream.beat * width % 64));
+    }
+
+    static void taken(Stream &stream, bool end)
+    {
+        stream.beat++;
+        if (end) {
+            stream.beat = 0;
+            stream.writes.pop_front();
+        }
+    }
+
     void offer(unsigned n)
     {
         Host &host = hosts_[n];
-        bool valid = !host.writes.empty();
-        put(dut_.host_write_valid_i, n, 1, valid);
+        offer_write(n, host.units, dut_.host_write_valid_i, dut_.host_write_eop_i,
+                    dut_.host_write_addr_i, dut_.host_write_len_bytes_i, dut_.host_write_data_i);
+        offer_write(n, host.control, dut_.control_write_valid_i, dut_.control_write_eop_i,
+                    dut_.control_write_addr_i, dut_.control_write_len_bytes_i,
+                    dut_.control_write_data_i);
         if (random_)
             put(dut_.dma_write_ready_i, n, 1, random_->below(8) >= stall_eighths_);
-        if (!valid)
-            return;
-        const Write &write = host.writes.front();
-        unsigned beats = static_cast<unsigned>(write.words.size()) * 64 / width;
-        put(dut_.host_write_addr_i, n * 48, 48, write.addr);
-        put(dut_.host_write_len_bytes_i, n * 10, 10, write.words.size() * 8);
-        put(dut_.host_write_eop_i, n, 1, host.beat == beats - 1);
-        uint64_t word = write.words[host.beat * width / 64];
-        put(dut_.host_write_data_i, n * width, width, word >> (host.beat * width % 64));
+        put(dut_.host_read_valid_i, n, 1, load_valid_ && load_node_ == n);
+        put(dut_.dma_read_ready_i, n, 1, host.reads.size() < 4);
+        put(dut_.dma_answer_valid_i, n, 1, !host.reads.empty());
+        if (!host.reads.empty()) {
+            auto [addr, tag] = host.reads.front();
+            uint64_t word = host.memory.count(addr) ? host.memory[addr] : 0;
+            put(dut_.dma_answer_tag_i, n * 12, 12, tag);
+            put(dut_.dma_answer_eop_i, n, 1, (host.read_beat + 1) * width == 64);
+            put(dut_.dma_answer_data_i, n * width, width, word >> (host.read_beat * width));
+        }
     }
 
     void take(unsigned n)
     {
         Host &host = hosts_[n];
-        if (get(dut_.host_write_valid_i, n, 1) && get(dut_.host_write_ready_o, n, 1)) {
-            host.beat++;
-            if (get(dut_.host_write_eop_i, n, 1)) {
-                host.beat = 0;
-                host.writes.pop_front();
-            }
-        }
+        if (get(dut_.host_write_valid_i, n, 1) && get(dut_.host_write_ready_o, n, 1))
+            taken(host.units, get(dut_.host_write_eop_i, n, 1));
+        if (get(dut_.control_write_valid_i, n, 1) && get(dut_.control_write_ready_o, n, 1))
+            taken(host.control, get(dut_.control_write_eop_i, n, 1));
         if (get(dut_.dma_write_valid_o, n, 1) && get(dut_.dma_write_ready_i, n, 1))
             store(n);
+        if (get(dut_.control_answer_valid_o, n, 1))
+            answer_ |= get(dut_.control_answer_data_o, n * width, width)
+                       << (width * answer_beats_++);
         if (get(dut_.host_answer_valid_o, n, 1))
-            answer_ |= get(dut_.host_answer_data_o, n * width, width) << (width * answer_beats_++);
+            loaded_ |= get(dut_.host_answer_data_o, n * width, width) << (width * loaded_beats_++);
+        if (get(dut_.host_read_valid_i, n, 1) && get(dut_.host_read_ready_o, n, 1))
+            load_valid_ = false;
+        if (get(dut_.dma_answer_valid_i, n, 1) && get(dut_.dma_answer_ready_o, n, 1) &&
+            ++host.read_beat * width == 64) {
+            host.read_beat = 0;
+            host.reads.pop_front();
+        }
+        if (get(dut_.dma_read_valid_o, n, 1) && get(dut_.dma_read_ready_i, n, 1))
+            host.reads.emplace_back(get(dut_.dma_read_addr_o, n * 48, 48),
+                                    get(dut_.dma_read_tag_o, n * 12, 12));
     }
 
     void store(unsigned n)
@@ -301,17 +402,24 @@ class Bench
         if (host.dma_beat * width / 8 != get(dut_.dma_write_len_bytes_o, n * 10, 10))
             fail("a DMA write is not as long as it says");
         host.dma_beat = 0;
-        if (addr % 64 == 0)
+        if (addr % 64 == 0 && addr < segment_base)
             last_status_[n] = cycle_;
     }
 
     Vnode_pair dut_;
+#if VM_TRACE
+    std::unique_ptr<VerilatedVcdC> trace_;
+#endif
     std::array<Host, 2> hosts_;
     std::array<uint64_t, stages> first_{};
     std::array<uint64_t, 2> last_status_{};
     uint64_t cycle_ = 0;
     uint64_t answer_ = 0;
     unsigned answer_beats_ = 0;
+    uint64_t loaded_ = 0;
+    unsigned loaded_beats_ = 0;
+    unsigned load_node_ = 0;
+    bool load_valid_ = false;
     unsigned stall_eighths_ = 0;
     Random *random_ = nullptr;
 };
@@ -331,8 +439,20 @@ int main(int argc, char **argv)
     uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
     unsigned messages = argc > 2 ? static_cast<unsigned>(std::strtoul(argv[2], nullptr, 0)) : 2000;
     Random random(seed);
+#if VM_TRACE
+    Verilated::traceEverOn(true);
+#endif
     auto bench = std::make_unique<Bench>();
     bench->set_up();
+#if VM_TRACE
+    if (argc > 3) {
+        bench->trace(argv[3]);
+        bench->send(0, make(random, 8), 3);
+        for (int i = 0; i < 40; i++)
+            bench->step();
+        return bench->poll(1) ? 0 : 1;
+    }
+#endif
 
     // One message of eight bytes through an idle network.
     bench->forget_stages();
@@ -363,30 +483,61 @@ int main(int argc, char **argv)
     }
     double rate = static_cast<double>(bench->last_status(1) - start) / (burst - burst / 4);
 
-    // Both ways at once, every length, hosts that stall and read late. Software keeps no more
-    // messages under way to a ring than it has slots: were both rings full, each host's read
-    // pointer would wait behind its own messages on the one posted channel (see
-    // rtl/node/README.md).
+    // The other node's memory: what is stored is loaded, and lies where it belongs.
+    std::map<uint32_t, uint64_t> shared;
+    for (int i = 0; i < 100; i++) {
+        uint32_t offset = random.below(32) * 8;
+        uint64_t value = random.next();
+        if (random.below(2))
+            bench->store_remote(0, offset, shared[offset] = value);
+        else if (bench->load_remote(0, offset) != shared[offset])
+            fail("a load got something else than was stored");
+    }
+    for (auto [offset, value] : shared)
+        if (bench->host(1).memory[segment_base + offset] != value &&
+            bench->load_remote(0, offset) != value)
+            fail("a store went astray");
+    if (bench->read_register(0, 0x38) || bench->read_register(1, 0x38))
+        fail("the custom unit counted an error, or a load that is still under way");
+
+    // Both ways at once, every length, hosts that stall and read late, and senders that keep no
+    // credits: rings fill, both at once, and messages wait in the network both ways. Read pointers
+    // have a way of their own, so it goes on.
     bench->stall(3, &random);
-    unsigned sent = 0;
-    uint64_t limit = bench->cycle() + 500ULL * messages;
+    unsigned sent = 0, both_full = 0;
+    uint64_t limit = bench->cycle() + 500ULL * messages + 100000;
     while (sent < messages || !bench->host(0).expected.empty() ||
            !bench->host(1).expected.empty()) {
         unsigned n = random.below(2);
-        if (sent < messages && bench->host(1 - n).expected.size() < 1U << ring_log2) {
+        if (sent < messages && bench->host(1 - n).expected.size() < 200) {
             bench->send(n, make(random, random.below(57)), 3);
             sent++;
+        }
+        // Now and then nobody reads until both hosts' writes stand still.
+        if (sent % 1000 == 500 && !bench->stuck() && both_full < sent / 1000 + 1) {
+            uint64_t patience = bench->cycle() + 20000;
+            while (!bench->stuck() && bench->cycle() < patience) {
+                for (unsigned k = 0; k < 2; k++)
+                    if (bench->host(1 - k).expected.size() < 300 && sent < messages) {
+                        bench->send(k, make(random, 48 + random.below(9)), 3);
+                        sent++;
+                    }
+                bench->step();
+            }
+            both_full += bench->stuck();
         }
         if (random.below(4) == 0)
             bench->poll(random.below(2));
         bench->step();
         if (bench->cycle() > limit) {
-            for (unsigned n = 0; n < 2; n++)
-                std::fprintf(stderr, "node %u: stall register %" PRIx64 "\n", n,
-                             bench->read_register(n, 0x18));
+            for (unsigned k = 0; k < 2; k++)
+                std::fprintf(stderr, "node %u: stall register %" PRIx64 "\n", k,
+                             bench->read_register(k, 0x18));
             fail("random messages did not arrive");
         }
     }
+    if (!both_full)
+        fail("the rings were never both full with messages standing in both directions");
     uint64_t arrived = bench->read_register(0, 0x50) + bench->read_register(1, 0x50);
     if (arrived != messages + burst + 1)
         fail("counters disagree: " + std::to_string(arrived));
@@ -404,6 +555,8 @@ int main(int argc, char **argv)
     for (unsigned s = 0; s + 1 < stages; s++)
         std::printf("\"%s\": %" PRIu64 ", ", stage_names[s], first[s + 1] - first[s]);
     std::printf("\"rest_of_message\": %" PRIu64 "},\n", last - first[stages - 1]);
-    std::printf("  \"random_messages\": %u,\n  \"seed\": %" PRIu64 "\n}\n", messages, seed);
+    std::printf("  \"random_messages\": %u,\n  \"both_rings_full\": %u,\n  \"seed\": %" PRIu64
+                "\n}\n",
+                messages, both_full, seed);
     return 0;
 }

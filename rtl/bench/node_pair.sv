@@ -30,6 +30,21 @@ module node_pair
     output logic [1:0]                host_answer_error_o,
     output logic [1:0][DataWidth-1:0] host_answer_data_o,
 
+    input  logic [1:0]                control_write_valid_i,
+    output logic [1:0]                control_write_ready_o,
+    input  logic [1:0]                control_write_eop_i,
+    input  logic [1:0][ AddrBits-1:0] control_write_addr_i,
+    input  logic [1:0][          9:0] control_write_len_bytes_i,
+    input  logic [1:0][DataWidth-1:0] control_write_data_i,
+
+    input  logic [1:0]                control_read_valid_i,
+    output logic [1:0]                control_read_ready_o,
+    input  logic [1:0][ AddrBits-1:0] control_read_addr_i,
+    output logic [1:0]                control_answer_valid_o,
+    output logic [1:0]                control_answer_eop_o,
+    output logic [1:0]                control_answer_error_o,
+    output logic [1:0][DataWidth-1:0] control_answer_data_o,
+
     output logic [1:0]                dma_write_valid_o,
     input  logic [1:0]                dma_write_ready_i,
     output logic [1:0]                dma_write_eop_o,
@@ -37,6 +52,17 @@ module node_pair
     output logic [1:0][          9:0] dma_write_len_bytes_o,
     output logic [1:0][DataWidth-1:0] dma_write_data_o,
 
+    output logic [1:0]                dma_read_valid_o,
+    input  logic [1:0]                dma_read_ready_i,
+    output logic [1:0][ AddrBits-1:0] dma_read_addr_o,
+    output logic [1:0][         11:0] dma_read_tag_o,
+    input  logic [1:0]                dma_answer_valid_i,
+    output logic [1:0]                dma_answer_ready_o,
+    input  logic [1:0]                dma_answer_eop_i,
+    input  logic [1:0][         11:0] dma_answer_tag_i,
+    input  logic [1:0][DataWidth-1:0] dma_answer_data_i,
+
+    output logic [ 3:0] stuck_o,  // of each node: the ring is full, the network takes nothing
     output logic [10:0] stage_o
 );
 
@@ -44,7 +70,8 @@ module node_pair
   logic [1:0][NumLinks-1:0][DataWidth-1:0] data_out, data_in;
 
   for (genvar n = 0; n < 2; n++) begin : gen_node
-    logic [7:0] unused_node_id, unused_tag;
+    logic [7:0] unused_node_id, unused_tag, unused_control_tag;
+    logic [9:0] unused_len;
 
     for (genvar l = 0; l < NumLinks; l++) begin : gen_link
       assign kind_in[n][l] = l == 0 ? kind_out[1-n][l] : '0;
@@ -74,12 +101,40 @@ module node_pair
         .host_answer_error_o   (host_answer_error_o[n]),
         .host_answer_tag_o     (unused_tag),
         .host_answer_data_o    (host_answer_data_o[n]),
+        .control_write_valid_i    (control_write_valid_i[n]),
+        .control_write_ready_o    (control_write_ready_o[n]),
+        .control_write_eop_i      (control_write_eop_i[n]),
+        .control_write_addr_i     (control_write_addr_i[n]),
+        .control_write_len_bytes_i(control_write_len_bytes_i[n]),
+        .control_write_data_i     (control_write_data_i[n]),
+        .control_read_valid_i     (control_read_valid_i[n]),
+        .control_read_ready_o     (control_read_ready_o[n]),
+        .control_read_addr_i      (control_read_addr_i[n]),
+        .control_read_len_bytes_i (10'd8),
+        .control_read_tag_i       ('0),
+        .control_answer_valid_o   (control_answer_valid_o[n]),
+        .control_answer_ready_i   (1'b1),
+        .control_answer_eop_o     (control_answer_eop_o[n]),
+        .control_answer_error_o   (control_answer_error_o[n]),
+        .control_answer_tag_o     (unused_control_tag),
+        .control_answer_data_o    (control_answer_data_o[n]),
         .dma_write_valid_o     (dma_write_valid_o[n]),
         .dma_write_ready_i     (dma_write_ready_i[n]),
         .dma_write_eop_o       (dma_write_eop_o[n]),
         .dma_write_addr_o      (dma_write_addr_o[n]),
         .dma_write_len_bytes_o (dma_write_len_bytes_o[n]),
         .dma_write_data_o      (dma_write_data_o[n]),
+        .dma_read_valid_o      (dma_read_valid_o[n]),
+        .dma_read_ready_i      (dma_read_ready_i[n]),
+        .dma_read_addr_o       (dma_read_addr_o[n]),
+        .dma_read_len_bytes_o  (unused_len),
+        .dma_read_tag_o        (dma_read_tag_o[n]),
+        .dma_answer_valid_i    (dma_answer_valid_i[n]),
+        .dma_answer_ready_o    (dma_answer_ready_o[n]),
+        .dma_answer_eop_i      (dma_answer_eop_i[n]),
+        .dma_answer_error_i    (1'b0),
+        .dma_answer_tag_i      (dma_answer_tag_i[n]),
+        .dma_answer_data_i     (dma_answer_data_i[n]),
         .phy_up_i              (NumLinks'(1)),
         .phy_kind_i            (kind_in[n]),
         .phy_data_i            (data_in[n]),
@@ -88,6 +143,13 @@ module node_pair
         .node_id_o             (unused_node_id)
     );
   end
+
+  assign stuck_o = {
+    gen_node[1].u_node.u_core.stalled,
+    gen_node[1].u_node.u_core.posted_valid[2] && !gen_node[1].u_node.u_core.posted_ready[2],
+    gen_node[0].u_node.u_core.stalled,
+    gen_node[0].u_node.u_core.posted_valid[2] && !gen_node[0].u_node.u_core.posted_ready[2]
+  };
 
   // From node 0 to node 1, as a message goes.
   assign stage_o = {

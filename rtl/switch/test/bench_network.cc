@@ -13,27 +13,26 @@
 // One seed makes one run: the same arguments give the same cycles.
 
 #include <array>
-#include <cmath>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <map>
 #include <memory>
-#include <sstream>
 
 #include "Vvelo_router.h"
-#include "harness.h"
+#include "cable.h"
 
 namespace
 {
 
+using bench::Cable;
 using bench::fail;
 using bench::get_bits;
 using bench::kClasses;
+using bench::kKindData;
 using bench::set_bits;
+using bench::Word;
 
 constexpr unsigned kLinks = 6, kVcs = 6, kBufferUnits = 30, kFlushCycles = 5000;
-constexpr unsigned kKindData = 0, kKindCtl = 1;
 
 struct Options {
     std::string topology;
@@ -41,19 +40,6 @@ struct Options {
     double error_rate = 0;
     bool resets = false, measure = false;
     unsigned max_payload = 64, delay = 4;
-};
-
-struct Word {
-    uint8_t kind = kKindCtl;
-    uint32_t data = 0; // no valid control word
-};
-
-struct Cable {
-    unsigned to_node = 0, to_link = 0;
-    bool plugged = false;
-    std::deque<Word> under_way;
-    uint64_t bits_to_error = 0;
-    unsigned burst_words = 0;
 };
 
 struct Node {
@@ -72,12 +58,11 @@ class Network
   public:
     explicit Network(const Options &options) : options_(options), random_(options.seed)
     {
-        read_topology();
+        bench::read_topology(options_.topology, nodes_);
         for (auto &node : nodes_) {
             node.top = std::make_unique<Vvelo_router>(&context_);
             for (auto &cable : node.cables) {
-                cable.under_way.assign(options_.delay, Word{});
-                cable.bits_to_error = next_error();
+                cable.start(options_.delay, options_.error_rate, random_);
             }
         }
     }
@@ -139,7 +124,7 @@ class Network
             "\"cycles\": %llu, \"bad_words\": %llu, \"replays\": %llu, \"timeouts\": %llu, "
             "\"link_resets\": %llu}\n",
             options_.topology.c_str(), to_ull(options_.seed), options_.error_rate,
-            to_ull(received_), to_ull(cycle_), to_ull(bad_words_), to_ull(replays_),
+            to_ull(received_), to_ull(cycle_), to_ull(bad_words()), to_ull(replays_),
             to_ull(timeouts_), to_ull(link_resets_));
     }
 
@@ -199,42 +184,20 @@ class Network
     VerilatedContext context_;
     std::vector<Node> nodes_;
     std::map<uint64_t, uint32_t> sent_of_flow_, expected_of_flow_;
-    uint64_t cycle_ = 0, sent_ = 0, received_ = 0, bad_words_ = 0, replays_ = 0, timeouts_ = 0;
+    uint64_t cycle_ = 0, sent_ = 0, received_ = 0, replays_ = 0, timeouts_ = 0;
     uint64_t link_resets_ = 0;
     bool quiet_ = true; // no disturbance
     Watch watch_;
 
     static unsigned long long to_ull(uint64_t value) { return value; }
 
-    void read_topology()
+    uint64_t bad_words() const
     {
-        std::ifstream file(options_.topology);
-        std::string line, kind;
-        while (std::getline(file, line)) {
-            std::istringstream text(line);
-            unsigned a = 0, b = 0, c = 0, d = 0;
-            text >> kind >> a >> b >> c >> d;
-            if (nodes_.size() <= a)
-                nodes_.resize(a + 1);
-            if (kind == "cable") {
-                nodes_[a].cables[b].to_node = c;
-                nodes_[a].cables[b].to_link = d;
-                nodes_[a].cables[b].plugged = true;
-            } else {
-                nodes_[a].hops.resize(b + 1);
-                nodes_[a].hops[b] = c;
-            }
-        }
-        if (nodes_.size() < 2)
-            fail("no topology in " + options_.topology);
-    }
-
-    uint64_t next_error()
-    {
-        if (options_.error_rate <= 0)
-            return ~0ULL;
-        return static_cast<uint64_t>(std::log1p(-random_.unit()) /
-                                     std::log1p(-options_.error_rate));
+        uint64_t sum = 0;
+        for (const auto &node : nodes_)
+            for (const auto &cable : node.cables)
+                sum += cable.bad_words;
+        return sum;
     }
 
     bool all_up() const
@@ -244,34 +207,6 @@ class Network
                 if (node.cables[l].plugged && !get_bits(node.top->link_up_o, l, 1))
                     return false;
         return true;
-    }
-
-    Word disturbed(Cable &cable, Word word)
-    {
-        if (quiet_)
-            return word;
-        Word was = word;
-        if (cable.burst_words > 0) {
-            cable.burst_words--;
-            word.kind = random_.below(4);
-            word.data = static_cast<uint32_t>(random_.next());
-        }
-        uint64_t bits = 34;
-        while (cable.bits_to_error < bits) {
-            unsigned bit = 34 - bits + cable.bits_to_error;
-            if (bit < 32)
-                word.data ^= 1U << bit;
-            else
-                word.kind ^= 1U << (bit - 32);
-            bits -= cable.bits_to_error + 1;
-            cable.bits_to_error = next_error();
-            if (random_.below(64) == 0)
-                cable.burst_words = 1 + random_.below(40);
-        }
-        if (cable.bits_to_error != ~0ULL)
-            cable.bits_to_error -= bits;
-        bad_words_ += word.kind != was.kind || word.data != was.data;
-        return word;
     }
 
     // Resets and pulled cables; about one in ten thousand cycles.
@@ -366,12 +301,7 @@ class Network
         word.kind = get_bits(node.top->phy_kind_o, l * 2, 2);
         word.data = get_bits(node.top->phy_data_o, l * 32, 32);
         observe(n, l, word);
-        word = disturbed(cable, word);
-        if (node.unplugged_for[l])
-            word = Word{};
-        cable.under_way.push_back(word);
-        word = cable.under_way.front();
-        cable.under_way.pop_front();
+        word = cable.pass(word, node.unplugged_for[l] != 0, quiet_, random_);
         Vvelo_router &other = *nodes_[cable.to_node].top;
         set_bits(other.phy_kind_i, cable.to_link * 2, 2, word.kind);
         set_bits(other.phy_data_i, cable.to_link * 32, 32, word.data);

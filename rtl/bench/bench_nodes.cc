@@ -1,0 +1,710 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole networks of whole nodes (velo_node, 32-bit paths) as their hosts see them, against a
+// scoreboard.
+//
+//   bench_nodes TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1] [--delay CYCLES]
+//               [--max-payload BYTES]
+//
+// TOPOLOGY is a file of tools/velo/routing.py. Every host sends lines of all lengths, as a whole or
+// in fragments, to two contexts of every node, itself too, loads and stores words of every node's
+// memory, and now and then writes what has to be refused. Nobody keeps credits: rings fill,
+// everywhere at once. Hosts stop taking DMA writes for a while, stop reading rings for longer. Bits
+// on the cables fall over, links are restarted by their register, cables are pulled. Each message
+// has to be there once, whole, in the order of its sender; each load gets what was stored last;
+// every refusal is counted and nothing else; in the end all credits are back in all registers. One
+// seed makes one run: the same arguments give the same cycles.
+
+#include <array>
+#include <cinttypes>
+#include <map>
+#include <memory>
+
+#if VM_COVERAGE
+#include "verilated_cov.h"
+#endif
+
+#include "Vvelo_node.h"
+#include "cable.h"
+#include "velo/spec.h"
+
+namespace
+{
+
+using bench::fail;
+using bench::get_bits;
+using bench::set_bits;
+using bench::Word;
+
+constexpr unsigned kLinks = 6, kVcs = 6, kCredits = 30, kContexts = 2, kRingLog2 = 3;
+constexpr uint64_t kRings = 0x1000000, kSegment = 0x40000000, kHangCycles = 400000;
+
+// Registers, spec/velo_regs.rdl.
+constexpr uint64_t kRegSetup = 0x08, kRegStall = 0x18, kRegCustom = 0x30, kRegCustomStatus = 0x38,
+                   kRegSent = 0x40, kRegRefused = 0x48, kRegReceived = 0x50, kRegDropped = 0x58,
+                   kRegUnmapped = 0x60, kRegStrays = 0x68, kRegLinks = 0x80, kRegLink = 0x100,
+                   kRegCredits = 0x140, kRegRings = 0x8000000, kRegReadPointers = 0x8100000,
+                   kRegRoutes = 0x8200000;
+
+struct Options {
+    std::string topology, coverage;
+    uint64_t seed = 1, messages = 2000;
+    double error_rate = 0;
+    bool resets = false;
+    unsigned delay = 4, max_payload = 56;
+};
+
+struct Write {
+    uint64_t addr = 0;
+    std::vector<uint64_t> words;
+};
+
+struct Stream {
+    std::deque<Write> writes;
+    unsigned beat = 0;
+};
+
+struct Message {
+    uint64_t reserved = 0;
+    uint8_t tag = 0;
+    unsigned len = 0;
+    std::vector<uint64_t> payload;
+};
+
+struct Node {
+    std::unique_ptr<Vvelo_node> top;
+    std::array<bench::Cable, kLinks> cables; // outwards
+    std::vector<unsigned> hops;              // by destination
+    std::array<unsigned, kLinks> unplugged_for{}, restart_for{};
+
+    Stream units, control;
+    std::map<uint64_t, uint64_t> memory;
+    uint64_t dma_word = 0;
+    unsigned dma_beat = 0, dma_stall = 0, reader_stall = 0;
+    std::array<uint64_t, kContexts> head{};
+
+    // DMA reads that wait for the host's memory.
+    std::deque<std::pair<uint64_t, unsigned>> reads;
+    unsigned read_beat = 0, read_delay = 0;
+
+    // The one load under way, and what this node stored, by node and offset.
+    bool load_offered = false, load_open = false;
+    uint64_t load_key = 0, loaded = 0;
+    unsigned load_beats = 0;
+    uint8_t load_tag = 0;
+    std::map<uint64_t, uint64_t> stored;
+
+    bool register_asked = false;
+    uint64_t answer = 0;
+    unsigned answer_beats = 0;
+    uint64_t refused = 0, dropped = 0; // what its counters have to say in the end
+};
+
+class Network
+{
+  public:
+    explicit Network(const Options &options) : options_(options), random_(options.seed)
+    {
+        bench::read_topology(options_.topology, nodes_);
+        for (auto &node : nodes_) {
+            node.top = std::make_unique<Vvelo_node>(&context_);
+            for (auto &cable : node.cables)
+                cable.start(options_.delay, options_.error_rate, random_);
+        }
+    }
+
+    void start()
+    {
+        for (auto &node : nodes_) {
+            node.top->rst_ni = 0;
+            node.top->host_answer_ready_i = 1;
+            node.top->control_answer_ready_i = 1;
+        }
+        for (int i = 0; i < 4; i++)
+            step();
+        for (auto &node : nodes_)
+            node.top->rst_ni = 1;
+        for (int i = 0; i < 300; i++) // The context tables clear themselves.
+            step();
+        for (unsigned n = 0; n < nodes_.size(); n++) {
+            set_register(n, kRegSetup, n);
+            for (unsigned d = 0; d < nodes_.size(); d++)
+                set_register(n, kRegRoutes + 8 * d, nodes_[n].hops[d]);
+            for (unsigned c = 0; c < kContexts; c++)
+                set_register(n, kRegRings + ((c + 1) << 12),
+                             ring(c) | uint64_t{kRingLog2} << 48 | 1);
+            set_register(n, kRegCustom, kSegment | 1);
+            set_register(n, kRegLinks, plugged(n));
+        }
+        for (int i = 0; i < 3000; i++)
+            step();
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            check_links(n, "after bring-up");
+        quiet_ = false;
+    }
+
+    void run()
+    {
+        uint64_t last_progress = cycle_, last_done = 0;
+        while (sent_ < options_.messages || received_ < sent_ || loads_open()) {
+            for (unsigned n = 0; n < nodes_.size(); n++)
+                act(n);
+            disturb();
+            step();
+            if (received_ + loads_ != last_done) {
+                last_done = received_ + loads_;
+                last_progress = cycle_;
+            } else if (cycle_ - last_progress > kHangCycles) {
+                hang();
+            }
+        }
+        quiet_ = true;
+        for (int i = 0; i < 6000; i++) {
+            for (unsigned n = 0; n < nodes_.size(); n++)
+                release(n);
+            step();
+        }
+        check_end();
+        std::printf("{\"topology\": \"%s\", \"seed\": %" PRIu64 ", \"error_rate\": %g, "
+                    "\"messages\": %" PRIu64 ", \"stores\": %" PRIu64 ", \"loads\": %" PRIu64
+                    ", \"refused\": %" PRIu64 ", \"full_rings\": %" PRIu64
+                    ", \"most_full_nodes\": %u, \"link_resets\": %" PRIu64
+                    ", \"bad_words\": %" PRIu64 ", \"cycles\": %" PRIu64 "}\n",
+                    options_.topology.c_str(), options_.seed, options_.error_rate, received_,
+                    stores_, loads_, bad_writes_, full_rings_, most_full_, link_resets_,
+                    bad_words(), cycle_);
+#if VM_COVERAGE
+        if (!options_.coverage.empty())
+            context_.coveragep()->write(options_.coverage.c_str());
+#endif
+    }
+
+  private:
+    Options options_;
+    bench::Random random_;
+    VerilatedContext context_;
+    std::vector<Node> nodes_;
+    // By target node and context, then source: what has to come, in order.
+    std::map<unsigned, std::map<unsigned, std::deque<Message>>> expected_;
+    uint64_t cycle_ = 0, sent_ = 0, received_ = 0, stores_ = 0, loads_ = 0, bad_writes_ = 0;
+    uint64_t full_rings_ = 0, link_resets_ = 0;
+    unsigned most_full_ = 0;
+    bool quiet_ = true; // no disturbance
+
+    static uint64_t ring(unsigned context) { return kRings + context * 0x10000; }
+
+    unsigned plugged(unsigned n) const
+    {
+        unsigned mask = 0;
+        for (unsigned l = 0; l < kLinks; l++)
+            mask |= static_cast<unsigned>(nodes_[n].cables[l].plugged) << l;
+        return mask;
+    }
+
+    uint64_t bad_words() const
+    {
+        uint64_t sum = 0;
+        for (const auto &node : nodes_)
+            for (const auto &cable : node.cables)
+                sum += cable.bad_words;
+        return sum;
+    }
+
+    bool loads_open() const
+    {
+        for (const auto &node : nodes_)
+            if (node.load_open)
+                return true;
+        return false;
+    }
+
+    // ----- what hosts do
+    // --------------------------------------------------------------------------
+
+    void set_register(unsigned n, uint64_t offset, uint64_t value)
+    {
+        nodes_[n].control.writes.push_back(
+            {velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS), {value}});
+    }
+
+    uint64_t read_register(unsigned n, uint64_t offset)
+    {
+        Node &node = nodes_[n];
+        set_bits(node.top->control_read_addr_i, 0, 48,
+                 velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS));
+        node.top->control_read_len_bytes_i = 8;
+        node.register_asked = true;
+        node.answer = node.answer_beats = 0;
+        for (int i = 0; i < 200 && node.answer_beats < 2; i++)
+            step();
+        if (node.answer_beats < 2)
+            fail("a read of a register was not answered");
+        return node.answer;
+    }
+
+    void act(unsigned n)
+    {
+        Node &node = nodes_[n];
+        if (node.units.writes.size() < 20 && random_.below(30) == 0) {
+            unsigned burst = random_.below(6) ? 1 : 1 + random_.below(20);
+            for (unsigned i = 0; i < burst && sent_ < options_.messages; i++)
+                send(n);
+            if (random_.below(8) == 0 && sent_ < options_.messages)
+                write_badly(n);
+        }
+        if (random_.below(60) == 0)
+            share(n);
+        if (node.reader_stall)
+            node.reader_stall--;
+        else if (random_.below(20000) == 0)
+            node.reader_stall = 1 + random_.below(15000);
+        else if (random_.below(20) == 0)
+            poll(n, random_.below(kContexts));
+    }
+
+    void release(unsigned n)
+    {
+        nodes_[n].dma_stall = nodes_[n].reader_stall = 0;
+        for (unsigned l = 0; l < kLinks; l++)
+            if (nodes_[n].restart_for[l])
+                nodes_[n].restart_for[l] = 1;
+    }
+
+    // A line, as one write or cut in two fragments.
+    void send(unsigned n)
+    {
+        unsigned to = random_.below(nodes_.size()), context = 1 + random_.below(kContexts);
+        unsigned source = random_.below(256);
+        Message message;
+        message.tag = random_.next();
+        message.len = random_.below(options_.max_payload + 1);
+        for (unsigned i = 0; i < (message.len + 7) / 8; i++)
+            message.payload.push_back(random_.next());
+        std::vector<uint64_t> line{
+            velo_header_pack(0, message.tag, static_cast<uint16_t>(message.len), 0, 0)};
+        line.insert(line.end(), message.payload.begin(), message.payload.end());
+        auto address = [&](unsigned offset) {
+            return velo_window_pack(
+                static_cast<uint32_t>(velo_address_pack(
+                    static_cast<uint8_t>(8 * offset), static_cast<uint8_t>(line.size() - 1),
+                    static_cast<uint8_t>(context), static_cast<uint8_t>(to))),
+                static_cast<uint8_t>(source), VELO_UNIT_VELO);
+        };
+        auto &flow = expected_[to * 256 + context][n << 8 | source];
+        auto &writes = nodes_[n].units.writes;
+        unsigned cut =
+            line.size() > 1 && random_.below(8) == 0 ? 1 + random_.below(line.size() - 1) : 0;
+        if (!cut) {
+            writes.push_back({address(0), line});
+            flow.push_back(message);
+            sent_++;
+            return;
+        }
+        for (unsigned part = 0; part < 2; part++) {
+            unsigned from = part ? cut : 0, end = part ? line.size() : cut;
+            Message fragment;
+            fragment.reserved = VELO_SLOT_FRAGMENT;
+            fragment.payload.assign(line.begin() + from, line.begin() + end);
+            fragment.len = 8 * (end - from);
+            fragment.tag = from | (line.size() - 1) << 3 | (part ? 64 : 0);
+            // A fragment of the most bytes does not fit a slot's payload.
+            if (fragment.len > 56)
+                return;
+            writes.push_back({address(from), fragment.payload});
+            flow.push_back(fragment);
+            sent_++;
+        }
+    }
+
+    // What is refused here, dropped there, or is nobody's; nothing may come of it.
+    void write_badly(unsigned n)
+    {
+        unsigned to = random_.below(nodes_.size());
+        auto address = [&](unsigned offset, unsigned words, unsigned context, unsigned unit) {
+            return velo_window_pack(static_cast<uint32_t>(velo_address_pack(
+                                        static_cast<uint8_t>(offset), static_cast<uint8_t>(words),
+                                        static_cast<uint8_t>(context), static_cast<uint8_t>(to))),
+                                    9, static_cast<uint8_t>(unit));
+        };
+        auto &writes = nodes_[n].units.writes;
+        bad_writes_++;
+        switch (random_.below(4)) {
+        case 0: // misaligned
+            writes.push_back({address(4, 0, 1, VELO_UNIT_VELO), {1}});
+            nodes_[n].refused++;
+            break;
+        case 1: // no message's header word
+            writes.push_back({address(0, 1, 1, VELO_UNIT_VELO), {0, random_.next()}});
+            nodes_[n].refused++;
+            break;
+        case 2: // past the line's end
+            writes.push_back({address(8, 1, 1, VELO_UNIT_VELO), {1, 2, 3}});
+            nodes_[n].refused++;
+            break;
+        default: // a context that is not there
+            writes.push_back(
+                {address(0, 0, 200, VELO_UNIT_VELO), {velo_header_pack(0, 1, 0, 0, 0)}});
+            nodes_[to].dropped++;
+        }
+    }
+
+    // A store that the node has not taken: a load from now on might overtake it.
+    static bool store_waits(const Node &node)
+    {
+        for (const Write &write : node.units.writes)
+            if (velo_window_unit(write.addr) == VELO_UNIT_CUSTOM)
+                return true;
+        return false;
+    }
+
+    // A store, or a load of what was stored; each node has a part of each segment of its own.
+    void share(unsigned n)
+    {
+        Node &node = nodes_[n];
+        if (node.load_open || sent_ >= options_.messages)
+            return;
+        unsigned to = random_.below(nodes_.size());
+        uint64_t offset = n << 12 | random_.below(16) << 3, key = to << 20 | offset;
+        uint64_t addr = velo_window_pack(static_cast<uint32_t>(key), 5, VELO_UNIT_CUSTOM);
+        if (random_.below(2)) {
+            node.units.writes.push_back({addr, {node.stored[key] = random_.next()}});
+            stores_++;
+        } else if (!store_waits(node)) {
+            node.load_open = node.load_offered = true;
+            node.load_key = key;
+            node.load_tag = random_.next();
+            node.loaded = node.load_beats = 0;
+            set_bits(node.top->host_read_addr_i, 0, 48, addr);
+            node.top->host_read_len_bytes_i = 8;
+            node.top->host_read_tag_i = node.load_tag;
+        }
+    }
+
+    void poll(unsigned n, unsigned context)
+    {
+        Node &node = nodes_[n];
+        uint64_t slot = ring(context) + 64 * (node.head[context] % (1U << kRingLog2));
+        auto found = node.memory.find(slot);
+        uint64_t word = found == node.memory.end() ? 0 : found->second;
+        if (!velo_header_valid(word) || velo_header_seq(word) != (node.head[context] & 0xFFFF))
+            return;
+        auto &flow = expected_[n * 256 + context + 1][velo_header_source(word)];
+        std::string where = " at node " + std::to_string(n) + ", seed " +
+                            std::to_string(options_.seed) + ", cycle " + std::to_string(cycle_);
+        if (flow.empty())
+            fail("a message that nobody sent, or twice," + where);
+        const Message &message = flow.front();
+        bool same = velo_header_tag(word) == message.tag && velo_header_len(word) == message.len &&
+                    velo_header_reserved(word) == message.reserved;
+        for (size_t i = 0; i < message.payload.size(); i++)
+            same = same && node.memory[slot + 8 + 8 * i] == message.payload[i];
+        if (!same)
+            fail("a message is lost, out of order or damaged" + where);
+        flow.pop_front();
+        received_++;
+        node.head[context]++;
+        set_register(n, kRegReadPointers + ((context + 1) << 12), node.head[context] & 0xFFFF);
+    }
+
+    // Restarts and pulled cables; about one in ten thousand cycles.
+    void disturb()
+    {
+        if (!options_.resets || random_.below(10000))
+            return;
+        unsigned n = random_.below(nodes_.size()), l = random_.below(kLinks);
+        Node &node = nodes_[n];
+        if (!node.cables[l].plugged || node.restart_for[l])
+            return;
+        link_resets_++;
+        if (random_.below(2)) {
+            node.restart_for[l] = 20 + random_.below(50);
+            write_restarts(n);
+        } else {
+            node.unplugged_for[l] = 1 + random_.below(300);
+        }
+    }
+
+    void write_restarts(unsigned n)
+    {
+        unsigned restart = 0;
+        for (unsigned l = 0; l < kLinks; l++)
+            restart |= static_cast<unsigned>(nodes_[n].restart_for[l] > 1) << l;
+        set_register(n, kRegLinks, plugged(n) | restart << 8);
+    }
+
+    // ----- one clock cycle
+    // ------------------------------------------------------------------------
+
+    void step()
+    {
+        unsigned full = 0;
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            drive(n);
+        for (auto &node : nodes_) {
+            node.top->clk_i = 0;
+            node.top->eval();
+        }
+        // What registers hold in this cycle goes over the cables, and into the other side.
+        for (auto &node : nodes_)
+            for (unsigned l = 0; l < kLinks; l++)
+                if (node.cables[l].plugged)
+                    carry(node, l);
+        for (unsigned n = 0; n < nodes_.size(); n++) {
+            nodes_[n].top->eval();
+            collect(nodes_[n]);
+            bool is_full = false;
+            for (unsigned c = 0; c < kContexts; c++)
+                is_full = is_full || ring_is_full(nodes_[n], c);
+            full += is_full;
+        }
+        full_rings_ += full != 0;
+        most_full_ = full > most_full_ ? full : most_full_;
+        for (auto &node : nodes_) {
+            node.top->clk_i = 1;
+            node.top->eval();
+        }
+        cycle_++;
+    }
+
+    static bool ring_is_full(Node &node, unsigned context)
+    {
+        uint64_t last = node.head[context] + (1U << kRingLog2) - 1;
+        auto found = node.memory.find(ring(context) + 64 * (last % (1U << kRingLog2)));
+        return found != node.memory.end() && velo_header_valid(found->second) &&
+               velo_header_seq(found->second) == (last & 0xFFFF);
+    }
+
+    void carry(Node &node, unsigned l)
+    {
+        Word word;
+        word.kind = get_bits(node.top->phy_kind_o, l * 2, 2);
+        word.data = get_bits(node.top->phy_data_o, l * 32, 32);
+        bench::Cable &cable = node.cables[l];
+        word = cable.pass(word, node.unplugged_for[l] != 0, quiet_, random_);
+        Vvelo_node &other = *nodes_[cable.to_node].top;
+        set_bits(other.phy_kind_i, cable.to_link * 2, 2, word.kind);
+        set_bits(other.phy_data_i, cable.to_link * 32, 32, word.data);
+    }
+
+    template <typename Valid, typename Addr, typename Len, typename Data>
+    static void offer(const Stream &stream, Valid &valid, Valid &eop, Addr &addr, Len &len,
+                      Data &data)
+    {
+        valid = !stream.writes.empty();
+        if (stream.writes.empty())
+            return;
+        const Write &write = stream.writes.front();
+        addr = write.addr;
+        len = write.words.size() * 8;
+        eop = stream.beat + 1 == 2 * write.words.size();
+        data = static_cast<uint32_t>(write.words[stream.beat / 2] >> (32 * (stream.beat % 2)));
+    }
+
+    static void taken(Stream &stream, bool end)
+    {
+        stream.beat++;
+        if (end) {
+            stream.beat = 0;
+            stream.writes.pop_front();
+        }
+    }
+
+    void drive(unsigned n)
+    {
+        Node &node = nodes_[n];
+        Vvelo_node &top = *node.top;
+        offer(node.units, top.host_write_valid_i, top.host_write_eop_i, top.host_write_addr_i,
+              top.host_write_len_bytes_i, top.host_write_data_i);
+        offer(node.control, top.control_write_valid_i, top.control_write_eop_i,
+              top.control_write_addr_i, top.control_write_len_bytes_i, top.control_write_data_i);
+        top.control_read_valid_i = node.register_asked;
+        top.host_read_valid_i = node.load_offered;
+        if (node.dma_stall)
+            node.dma_stall--;
+        else if (!quiet_ && random_.below(500) == 0)
+            node.dma_stall = 1 + random_.below(random_.below(10) ? 20 : 2000);
+        top.dma_write_ready_i = node.dma_stall == 0;
+        top.dma_read_ready_i = node.reads.size() < 2;
+        if (node.read_delay)
+            node.read_delay--;
+        bool answers = !node.reads.empty() && node.read_delay == 0;
+        top.dma_answer_valid_i = answers;
+        if (answers) {
+            auto [addr, tag] = node.reads.front();
+            uint64_t word = node.memory.count(addr) ? node.memory[addr] : 0;
+            top.dma_answer_tag_i = tag;
+            top.dma_answer_error_i = 0;
+            top.dma_answer_eop_i = node.read_beat == 1;
+            top.dma_answer_data_i = static_cast<uint32_t>(word >> (32 * node.read_beat));
+        }
+        unsigned up = 0;
+        for (unsigned l = 0; l < kLinks; l++) {
+            up |= static_cast<unsigned>(node.cables[l].plugged && !node.unplugged_for[l]) << l;
+            node.unplugged_for[l] -= node.unplugged_for[l] > 0;
+            if (node.restart_for[l] && --node.restart_for[l] == 0)
+                write_restarts(n);
+        }
+        top.phy_up_i = up;
+    }
+
+    void collect(Node &node)
+    {
+        Vvelo_node &top = *node.top;
+        if (!top.rst_ni)
+            return;
+        if (top.host_write_valid_i && top.host_write_ready_o)
+            taken(node.units, top.host_write_eop_i);
+        if (top.control_write_valid_i && top.control_write_ready_o)
+            taken(node.control, top.control_write_eop_i);
+        if (top.control_read_valid_i && top.control_read_ready_o)
+            node.register_asked = false;
+        if (top.host_read_valid_i && top.host_read_ready_o)
+            node.load_offered = false;
+        if (top.control_answer_valid_o)
+            node.answer |= static_cast<uint64_t>(top.control_answer_data_o)
+                           << (32 * (node.answer_beats++ % 2));
+        if (top.host_answer_valid_o)
+            loaded(node);
+        if (top.dma_answer_valid_i && top.dma_answer_ready_o && ++node.read_beat == 2) {
+            node.read_beat = 0;
+            node.reads.pop_front();
+            node.read_delay = random_.below(20);
+        }
+        if (top.dma_write_valid_o && top.dma_write_ready_i)
+            store(node);
+        if (top.dma_read_valid_o && top.dma_read_ready_i)
+            node.reads.emplace_back(top.dma_read_addr_o, top.dma_read_tag_o);
+    }
+
+    void loaded(Node &node)
+    {
+        Vvelo_node &top = *node.top;
+        if (!node.load_open || top.host_answer_tag_o != node.load_tag || top.host_answer_error_o)
+            fail("a load was answered wrongly");
+        node.loaded |= static_cast<uint64_t>(top.host_answer_data_o) << (32 * node.load_beats++);
+        if (!top.host_answer_eop_o)
+            return;
+        if (node.load_beats != 2 || node.loaded != node.stored[node.load_key])
+            fail("a load got something else than was stored, seed " +
+                 std::to_string(options_.seed) + ", cycle " + std::to_string(cycle_));
+        node.load_open = false;
+        loads_++;
+    }
+
+    void store(Node &node)
+    {
+        Vvelo_node &top = *node.top;
+        node.dma_word |= static_cast<uint64_t>(top.dma_write_data_o) << (32 * (node.dma_beat % 2));
+        if (++node.dma_beat % 2 == 0) {
+            node.memory[top.dma_write_addr_o + 4 * node.dma_beat - 8] = node.dma_word;
+            node.dma_word = 0;
+        }
+        if (!top.dma_write_eop_o)
+            return;
+        if (4 * node.dma_beat != top.dma_write_len_bytes_o)
+            fail("a DMA write is not as long as it says");
+        node.dma_beat = 0;
+    }
+
+    // ----- verdicts
+    // -------------------------------------------------------------------------------
+
+    [[noreturn]] void hang()
+    {
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            std::fprintf(stderr,
+                         "node %u: stall %" PRIx64 ", custom %" PRIx64 ", %zu writes wait\n", n,
+                         read_register(n, kRegStall), read_register(n, kRegCustomStatus),
+                         nodes_[n].units.writes.size());
+        fail("nothing arrived for " + std::to_string(kHangCycles) + " cycles; " +
+             std::to_string(received_) + " of " + std::to_string(sent_) + " messages had, seed " +
+             std::to_string(options_.seed));
+    }
+
+    void check(unsigned n, const char *what, uint64_t is, uint64_t should)
+    {
+        if (is != should)
+            fail("node " + std::to_string(n) + ": " + what + " is " + std::to_string(is) +
+                 ", not " + std::to_string(should) + ", seed " + std::to_string(options_.seed));
+    }
+
+    void check_links(unsigned n, const char *when)
+    {
+        for (unsigned l = 0; l < kLinks; l++) {
+            if (!nodes_[n].cables[l].plugged)
+                continue;
+            if ((read_register(n, kRegLink + 8 * l) & 1) == 0)
+                fail("node " + std::to_string(n) + ": link " + std::to_string(l) + " is down " +
+                     when);
+            uint64_t credits = read_register(n, kRegCredits + 8 * l);
+            for (unsigned v = 0; v < kVcs; v++)
+                check(n, "credits of a channel", (credits >> (6 * v)) & 63, kCredits);
+        }
+    }
+
+    void check_end()
+    {
+        uint64_t arrived = 0, left = 0;
+        for (const auto &[to, flows] : expected_)
+            for (const auto &[source, flow] : flows)
+                left += flow.size();
+        if (left)
+            fail("messages are missing at the end");
+        for (unsigned n = 0; n < nodes_.size(); n++) {
+            check_links(n, "at the end");
+            check(n, "register refused", read_register(n, kRegRefused), nodes_[n].refused);
+            check(n, "register dropped", read_register(n, kRegDropped), nodes_[n].dropped);
+            check(n, "register unmapped", read_register(n, kRegUnmapped), 0);
+            check(n, "register stray_responses", read_register(n, kRegStrays), 0);
+            check(n, "register custom_status", read_register(n, kRegCustomStatus), 0);
+            check(n, "register stall", read_register(n, kRegStall) & 7, 0);
+            arrived += read_register(n, kRegReceived);
+        }
+        check(0, "sum of registers received", arrived, received_);
+        for (auto &node : nodes_) {
+            unsigned n = &node - nodes_.data();
+            for (const auto &[key, value] : node.stored)
+                if (value != nodes_[key >> 20].memory[kSegment + (key & 0xFFFFF)])
+                    fail("a store of node " + std::to_string(n) + " is not in memory");
+        }
+    }
+};
+
+Options parse(int argc, char **argv)
+{
+    Options options;
+    if (argc < 2)
+        fail("bench_nodes TOPOLOGY [--seed N] ...: see the file's head");
+    options.topology = argv[1];
+    for (int i = 2; i + 1 < argc; i += 2) {
+        std::string name = argv[i];
+        const char *value = argv[i + 1];
+        if (name == "--seed")
+            options.seed = std::strtoull(value, nullptr, 0);
+        else if (name == "--messages")
+            options.messages = std::strtoull(value, nullptr, 0);
+        else if (name == "--error-rate")
+            options.error_rate = std::strtod(value, nullptr);
+        else if (name == "--resets")
+            options.resets = std::atoi(value) != 0;
+        else if (name == "--delay")
+            options.delay = std::strtoul(value, nullptr, 0);
+        else if (name == "--max-payload")
+            options.max_payload = std::strtoul(value, nullptr, 0);
+        else if (name == "--coverage")
+            options.coverage = value;
+        else
+            fail("unknown option " + name);
+    }
+    return options;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    Network network(parse(argc, argv));
+    network.start();
+    network.run();
+    return 0;
+}

@@ -1,0 +1,119 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Run whole networks of whole nodes (rtl/bench/bench_nodes.cc) against the scoreboard.
+
+Without arguments what the tests run; --nightly for hours; --coverage once, with a report. A
+failing run prints its seed; the same command with that seed repeats it cycle by cycle.
+"""
+
+import argparse
+import re
+import subprocess
+import sys
+from collections import defaultdict
+from pathlib import Path
+
+from rtl_bench import OUT, ROOT, build
+
+TOPOLOGIES = {"ring": ["ring", "4"], "torus": ["torus", "2x2x2"], "hypercube": ["hypercube", "3"]}
+# Error rate of the cables, delay, share of the messages, most payload: where a bit in a hundred is
+# wrong, hardly any long frame ever arrives whole.
+RUNS = [("1e-6", 2, 1.0, 56), ("1e-4", 11, 1.0, 56), ("1e-3", 4, 0.6, 56), ("1e-2", 1, 0.03, 8)]
+
+
+def topology(name: str) -> Path:
+    path = OUT / "topologies" / "-".join(TOPOLOGIES[name])
+    path.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, ROOT / "tools" / "velo" / "routing.py", *TOPOLOGIES[name]]
+    text = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
+    path.write_bytes(text)
+    return path
+
+
+def build_nodes(coverage: bool) -> Path:
+    flags = ["--coverage-line", "--coverage-toggle", "--coverage-user"] if coverage else []
+    name = "bench_nodes_coverage" if coverage else "bench_nodes"
+    bench = ROOT / "rtl" / "bench" / "bench_nodes.cc"
+    return build("velo_node", "rtl/bench/velo_node.f", bench, OUT / name, flags)
+
+
+def run(program: Path, network: str, seed: int, messages: int, which: int, *more: str) -> bool:
+    rate, delay, share, payload = RUNS[which]
+    command = [program, topology(network), "--seed", str(seed), "--error-rate", rate]
+    command += ["--delay", str(delay), "--messages", str(max(1, int(messages * share)))]
+    command += ["--resets", "0" if rate == "1e-6" else "1"]
+    command += ["--max-payload", str(payload), *more]
+    if subprocess.run(command, check=False).returncode == 0:
+        return True
+    print("rtl-network: failed:", " ".join(str(word) for word in command), file=sys.stderr)
+    return False
+
+
+def read_coverage(paths: list[Path]) -> dict[str, dict[str, dict[str, int]]]:
+    """Points of Verilator's coverage files by kind and source file: how often each was hit."""
+    points: dict[str, dict[str, dict[str, int]]] = defaultdict(lambda: defaultdict(dict))
+    for path in paths:
+        for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+            match = re.fullmatch(r"C '(.*)' (\d+)", line)
+            if not match:
+                continue
+            fields = dict(
+                part.split("\x02", 1) for part in match[1].split("\x01") if "\x02" in part
+            )
+            kind = fields.get("page", "?").split("/")[0].removeprefix("v_")
+            # All instances of a module count together.
+            place = f"{fields['l']}.{fields.get('n', '')} {fields.get('o', '')}"
+            hits = points[kind][fields["f"]]
+            hits[place] = hits.get(place, 0) + int(match[2])
+    return points
+
+
+def report(paths: list[Path], out: Path) -> None:
+    points = read_coverage(paths)
+    lines = ["Coverage of a run of whole nodes, all instances of a module together.", ""]
+    for kind, files in sorted(points.items()):
+        hit = sum(count > 0 for hits in files.values() for count in hits.values())
+        total = sum(len(hits) for hits in files.values())
+        print(f"coverage, {kind:8} {hit:>6} of {total:>6}  {100 * hit / total:5.1f} %")
+        lines.append(f"{kind}: {hit} of {total}, {100 * hit / total:.1f} %")
+        for file, hits in sorted(files.items()):
+            holes = sorted(place for place, count in hits.items() if not count)
+            share = 100 * (1 - len(holes) / len(hits))
+            lines.append(f"  {file}: {share:.1f} % of {len(hits)}")
+            # Toggles that are missing are many and dull: high bits of addresses, wide counters.
+            if kind != "toggle":
+                lines += [f"    line {place}" for place in holes]
+        lines.append("")
+    out.write_text("\n".join(lines), encoding="utf-8")
+    print(out.relative_to(ROOT))
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--messages", type=int, default=3000, help="of a run with few errors")
+    parser.add_argument("--nightly", action="store_true", help="50 seeds of 70000 messages each")
+    parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
+    args = parser.parse_args(argv)
+    program = build_nodes(args.coverage)
+    if args.coverage:
+        data = [OUT / f"coverage-{which}.dat" for which in range(len(RUNS))]
+        results = [
+            run(program, "torus", args.seed, args.messages, which, "--coverage", str(path))
+            for which, path in enumerate(data)
+        ]
+        report([path for path in data if path.is_file()], OUT / "coverage.txt")
+        return 0 if all(results) else 1
+    seeds = range(1, 51) if args.nightly else [args.seed]
+    messages = 70000 if args.nightly else args.messages
+    results = [
+        run(program, network, seed, messages, which)
+        for seed in seeds
+        for network in TOPOLOGIES
+        for which in range(len(RUNS))
+    ]
+    return 0 if all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
