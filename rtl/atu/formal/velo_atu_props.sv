@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the address translation promises, for one page of one's choice, two clients, a table of eight
+// entries and a cache of two lines, whatever the clients ask and whenever the host answers.
+//
+//   * An access is granted only inside a page that is in the table, with the right, to its owner's
+//     context and its peer; and it is told that page's place in host memory.
+//   * After a page is taken out of the table and its deregistration has ended, no client holds an
+//     access to it, and none is granted.
+//   * Each request has one answer.
+
+`include "velo_assert.svh"
+
+module velo_atu_props
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import htax_pkg::*;
+(
+    input logic                     clk_i,
+    input logic                     rst_ni,
+    input logic                     invalidate_valid_i,
+    input logic               [2:0] invalidate_page_i,
+    input logic               [1:0] request_valid_i,
+    input atu_request_t       [1:0] request_i,
+    input logic               [1:0] release_i,
+    input logic               [7:0] writes_begun_i,
+    input logic               [7:0] writes_done_i,
+    input logic                     nonposted_ready_i,
+    input logic                     response_valid_i,
+    input logic                     response_error_i,
+    input registered_page_t         other_i,
+    input logic                     take_out_i
+);
+
+  logic invalidating, nonposted_valid, hit, miss, refused;
+  logic [1:0] request_ready, answer_valid;
+  atu_answer_t answer;
+  htax_header_t nonposted_header;
+  registered_page_t response_data;
+
+  velo_atu #(
+      .DataWidth (64),
+      .NumClients(2),
+      .LineBits  (1),
+      .PageBits  (3)
+  ) u_dut (
+      .enable_i          (1'b1),
+      .table_base_i      ('0),
+      .table_bits_i      (5'd3),
+      .invalidating_o    (invalidating),
+      .request_ready_o   (request_ready),
+      .answer_valid_o    (answer_valid),
+      .answer_o          (answer),
+      .nonposted_valid_o (nonposted_valid),
+      .nonposted_header_o(nonposted_header),
+      .response_eop_i    (1'b1),
+      .response_data_i   (response_data),
+      .hit_o             (hit),
+      .miss_o            (miss),
+      .refused_o         (refused),
+      .*
+  );
+
+  // ----- the table: one entry of one's choice, which may be taken out; the others are anything -----
+
+  logic past_q, in_table_q, asked_q;
+  logic [2:0] page_q, asked_page_q;
+  registered_page_t entry_q;
+  initial past_q = 1'b0;
+  always_comb assume (past_q || !rst_ni);
+  always_ff @(posedge clk_i) begin
+    past_q  <= 1'b1;
+    page_q  <= page_q;
+    entry_q <= entry_q;
+    if (!rst_ni) in_table_q <= 1'b1;
+    else if (take_out_i) in_table_q <= 1'b0;
+    if (!rst_ni) asked_q <= 1'b0;
+    else if (nonposted_valid && nonposted_ready_i) asked_q <= 1'b1;
+    else if (response_valid_i) asked_q <= 1'b0;
+    if (nonposted_valid && nonposted_ready_i) asked_page_q <= nonposted_header.addr[5:3];
+  end
+  assign response_data = asked_page_q != page_q ? other_i : in_table_q ? entry_q : '0;
+  // Bits of a field are all treated alike; two of a frame and one of each other say it.
+  `VELO_ASSUME(FewBits, {entry_q.frame[35:2], entry_q.ctx[7:1], entry_q.peer[15:1]} == '0)
+  `VELO_ASSUME(ResponseIfAsked, !response_valid_i || asked_q)
+
+  // ----- deregistration of that page ------------------------------------------------------------
+
+  // The one that began after the entry was zero, and its end.
+  logic ending_q, ended_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      ending_q <= 1'b0;
+      ended_q  <= 1'b0;
+    end else begin
+      if (invalidate_valid_i && !invalidating && !in_table_q && invalidate_page_i == page_q) begin
+        ending_q <= 1'b1;
+      end
+      if (ending_q && !invalidating) ended_q <= 1'b1;
+    end
+  end
+
+  // ----- requests and answers -------------------------------------------------------------------
+
+  atu_request_t request_q;
+  logic [1:0] owner_q, granted, holds_q;
+  logic chosen;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) owner_q <= '0;
+    else if (|(request_valid_i & request_ready)) owner_q <= request_valid_i & request_ready;
+    else if (|answer_valid) owner_q <= '0;
+    if (request_valid_i[0] && request_ready[0]) request_q <= request_i[0];
+    if (request_valid_i[1] && request_ready[1]) request_q <= request_i[1];
+    if (!rst_ni) holds_q <= '0;
+    else holds_q <= (holds_q | (chosen ? granted : '0)) & ~release_i;
+  end
+
+  assign granted = answer.error == ErrorNone ? answer_valid : '0;
+  assign chosen  = request_q.address == {28'b0, 21'b0, page_q, request_q.address.offset};
+  `VELO_ASSERT(OneAnswer, (answer_valid & ~owner_q) == '0)
+  `VELO_ASSERT(InTheTable, granted == '0 || request_q.address[63:15] == '0)
+  `VELO_ASSERT(InItsPage, granted == '0 ||
+               13'(request_q.address.offset) + 13'(request_q.len_bytes) <= 13'd4096)
+  `VELO_ASSERT(WithTheRight, granted == '0 || !chosen ||
+               (entry_q.rights != '0 && (request_q.rights & ~entry_q.rights) == '0))
+  `VELO_ASSERT(OfItsOwner, granted == '0 || !chosen || entry_q.ctx == request_q.ctx)
+  `VELO_ASSERT(ForItsPeer, granted == '0 || !chosen || !entry_q.one_peer || request_q.own ||
+               entry_q.peer == request_q.peer)
+  `VELO_ASSERT(AtItsPlace, granted == '0 || !chosen ||
+               answer.addr == {entry_q.frame, request_q.address.offset})
+  `VELO_ASSERT(NobodyHoldsIt, !ended_q || holds_q == '0)
+  `VELO_ASSERT(NobodyGetsIt, !ended_q || !chosen || granted == '0)
+
+  // The proof is not empty.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      cover (granted != '0 && chosen && hit == 1'b0);
+      cover (ended_q && |answer_valid && chosen);
+      cover (miss && asked_page_q == page_q && in_table_q);
+      cover (refused && chosen);
+      cover (hit && chosen);
+    end
+  end
+
+endmodule

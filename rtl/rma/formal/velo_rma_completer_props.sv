@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the completer of puts promises, for every packet, right or wrong, every answer of the
+// translation, and every behaviour of the host.
+//
+//   * Nothing is written without a grant for this packet, and only where and as much as was granted.
+//   * Nobody is told of a packet before all of its data was taken by the posted channel.
+//   * The notification at the completer is given only if the packet was granted, or has no data; the
+//     requester is told of success only then, too.
+//   * An access that was granted is given back, once, before the packet is done with.
+
+`include "velo_assert.svh"
+
+module velo_rma_completer_props
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import velo_rma_pkg::*;
+  import htax_pkg::*;
+(
+    input logic                       clk_i,
+    input logic                       rst_ni,
+    input logic                       job_valid_i,
+    input packet_t                    header_i,
+    input rma_command_t               command_i,
+    input logic                [ 9:0] data_bytes_i,
+    input logic                       data_valid_i,
+    input logic                       data_bad_i,
+    input logic                [31:0] data_i,
+    input logic                       atu_ready_i,
+    input logic                       atu_answer_valid_i,
+    input atu_answer_t                atu_answer_i,
+    input logic                       posted_ready_i,
+    input logic                       notify_ready_i,
+    input logic                       notify_refused_i,
+    input logic                       reply_ready_i
+);
+
+  logic done, data_ready, data_last, atu_valid, atu_release, posted_valid, posted_eop;
+  logic notify_valid, reply_valid, completed, error_valid;
+  atu_request_t atu_request;
+  logic [AddrBits-1:0] posted_addr;
+  logic [9:0] posted_len;
+  logic [31:0] posted_data;
+  notify_t notify;
+  packet_t reply_header;
+  rma_command_t reply_command;
+  error_e error_code;
+
+  velo_rma_completer #(
+      .DataWidth(32),
+      .Answers  (1'b0),
+      .NodeBits (1)
+  ) u_dut (
+      .done_o            (done),
+      .data_ready_o      (data_ready),
+      .data_last_i       (data_last),
+      .atu_valid_o       (atu_valid),
+      .atu_request_o     (atu_request),
+      .atu_release_o     (atu_release),
+      .posted_valid_o    (posted_valid),
+      .posted_eop_o      (posted_eop),
+      .posted_addr_o     (posted_addr),
+      .posted_len_bytes_o(posted_len),
+      .posted_data_o     (posted_data),
+      .notify_valid_o    (notify_valid),
+      .notify_o          (notify),
+      .reply_valid_o     (reply_valid),
+      .reply_header_o    (reply_header),
+      .reply_command_o   (reply_command),
+      .completed_o       (completed),
+      .error_valid_o     (error_valid),
+      .error_code_o      (error_code),
+      .*
+  );
+
+  // ----- the environment: what velo_rma_take and velo_atu promise --------------------------------
+
+  logic past_q, job_q, asked_q;
+  logic [9:0] bytes_q, left_q;
+  logic [45:0] offsets_q;  // of the command: length and offset
+  logic [ 2:0] notify_q;
+  initial past_q = 1'b0;
+  always_comb assume (past_q || !rst_ni);
+  always_ff @(posedge clk_i) begin
+    past_q    <= 1'b1;
+    job_q     <= rst_ni && job_valid_i && !done;
+    bytes_q   <= data_bytes_i;
+    offsets_q <= {command_i.len, command_i.offset};
+    notify_q  <= command_i.notify;
+    if (!rst_ni || done) asked_q <= 1'b0;
+    else if (atu_valid && atu_ready_i) asked_q <= 1'b1;
+    else if (atu_answer_valid_i) asked_q <= 1'b0;
+    if (!job_q) left_q <= data_bytes_i;
+    else if (data_valid_i && data_ready) left_q <= data_last ? '0 : left_q - 10'd4;
+  end
+  logic same;
+  assign same = data_bytes_i == bytes_q && {command_i.len, command_i.offset} == offsets_q &&
+                command_i.notify == notify_q;
+  `VELO_ASSUME(JobStands, !job_q || (job_valid_i && same))
+  // Few enough for an unbounded proof; nothing in the unit depends on how many there are.
+  `VELO_ASSUME(BytesOfAPacket, data_bytes_i <= 10'd14)
+  `VELO_ASSUME(DataOfAJob, !data_valid_i || (job_q && left_q != '0))
+  `VELO_ASSUME(BadIsToldAtTheEnd, !data_bad_i || data_last)
+  `VELO_ASSUME(AnswerIfAsked, !atu_answer_valid_i || asked_q)
+  assign data_last = left_q <= 10'd4;
+
+  // ----- promises -------------------------------------------------------------------------------
+
+  logic granted_q, given_back_q, bad_q, take;
+  logic [9:0] taken_q;  // bytes, in whole beats
+  logic [AddrBits-1:0] addr_q;
+  assign take = posted_valid && posted_ready_i;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || done) begin
+      granted_q    <= 1'b0;
+      given_back_q <= 1'b0;
+      bad_q        <= 1'b0;
+      taken_q      <= '0;
+    end else begin
+      if (asked_q && atu_answer_valid_i) begin
+        granted_q <= atu_answer_i.error == ErrorNone;
+        addr_q    <= atu_answer_i.addr;
+      end
+      if (atu_release) given_back_q <= 1'b1;
+      if (take) taken_q <= taken_q + 10'd4;
+      if (take && data_bad_i) bad_q <= 1'b1;
+    end
+  end
+
+  logic all_taken, success;
+  assign all_taken = taken_q >= data_bytes_i;
+  assign success   = (data_bytes_i == '0 || granted_q) && all_taken && !bad_q;
+  `VELO_ASSERT(NothingWithoutAGrant, !posted_valid || granted_q)
+  `VELO_ASSERT(WhereItWasGranted, !posted_valid ||
+               (posted_addr == addr_q && posted_len == data_bytes_i))
+  `VELO_ASSERT(NoMoreThanGranted, !posted_valid || taken_q < data_bytes_i)
+  `VELO_ASSERT(NotificationAfterAllData, !notify_valid || success)
+  `VELO_ASSERT(SuccessAfterAllData,
+               !reply_valid || reply_command.error != ErrorNone || success)
+  `VELO_ASSERT(NothingWrittenIfRefused, !(reply_valid && !granted_q) || taken_q == '0)
+  `VELO_ASSERT(GivenBackOnce, !atu_release || (granted_q && !given_back_q))
+  `VELO_ASSERT(GivenBack, !done || granted_q == given_back_q)
+  `VELO_ASSERT(ToldAfterTheAccess, !(notify_valid || reply_valid) || granted_q == given_back_q)
+
+  // The proof is not empty.
+  always_ff @(posedge clk_i) begin
+    if (rst_ni) begin
+      cover (notify_valid && data_bytes_i == 10'd9);
+      cover (notify_valid && data_bytes_i == '0);
+      cover (reply_valid && reply_command.error == ErrorNone && data_bytes_i != '0);
+      cover (reply_valid && reply_command.error == ErrorRight);
+      cover (reply_valid && reply_command.error == ErrorContext);
+      cover (done && !granted_q && data_bytes_i != '0);
+    end
+  end
+
+endmodule

@@ -1,0 +1,386 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Remote memory: put, get, immediate put, notification put and fetch-compare-and-add between
+// registered memory of nodes, with the address translation that guards it.
+//
+// One port of the on-chip crossbar, all streams valid/ready as there: `posted_in_*` descriptors written
+// to unit `rma` of the window; `nonposted_in_*` reads of it, answered with an error; `posted_out_*` and
+// `nonposted_out_*` accesses to host memory; `response_in_*`, always taken. Data of an access begin
+// with the byte at its address, whatever its alignment, and are rounded up to whole beats.
+// `write_done_i` pulses when a posted write of this port has left for the host, after which a read
+// that is offered to the host does not pass it.
+// Network: three streams each way, 0 requests, 1 responses, 2 completions. The unit takes requests while
+// it can pass on responses and completions, responses while the host takes writes, completions likewise:
+// requests may wait for responses, both for completions, never the other way.
+//
+// Registered memory and notification queues are described in velo_atu and velo_rma_notifier; they are
+// set through `table_*`, `invalidate_*`, `queue_*` and `read_pointer_*`.
+//
+// Counts: `posted_o` operations sent, `completed_o` operations whose last data came in, `served_o` gets
+// and updates, `atu_*`. Errors: `requester_error_*` of descriptors, `error_*` of packets, with the
+// number of those in this cycle, of which the code is of one. See the parts' headers.
+//
+// Source: EXTOLL, high message rates, section III; case-for-fpga, section 3 and figure 1.
+
+`include "velo_assert.svh"
+
+module velo_rma
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import velo_rma_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned CtxBits = 8,
+    parameter int unsigned MtuBytes = 512,
+    parameter int unsigned PageBits = 24,
+    parameter int unsigned LineBits = 6,
+    localparam int unsigned NumClasses = 3
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic [7:0] node_id_i,
+
+    input  logic                table_enable_i,
+    input  logic [AddrBits-1:3] table_base_i,
+    input  logic [         4:0] table_bits_i,
+    input  logic                invalidate_valid_i,
+    input  logic [PageBits-1:0] invalidate_page_i,
+    output logic                invalidating_o,
+
+    input  logic                watchdog_enable_i,
+    input  logic [        19:0] watchdog_cycles_i,
+    input  logic                queue_valid_i,
+    output logic                queue_ready_o,
+    input  logic [ CtxBits-1:0] queue_ctx_i,
+    input  logic                queue_enabled_i,
+    input  logic [AddrBits-1:4] queue_base_i,
+    input  logic [        14:0] queue_last_entry_i,
+    input  logic                read_pointer_valid_i,
+    input  logic [ CtxBits-1:0] read_pointer_ctx_i,
+    input  logic [        15:0] read_pointer_i,
+
+    input  logic                         posted_in_valid_i,
+    output logic                         posted_in_ready_o,
+    input  logic                         posted_in_eop_i,
+    input  htax_header_t                 posted_in_header_i,
+    input  logic         [DataWidth-1:0] posted_in_data_i,
+    input  logic                         nonposted_in_valid_i,
+    output logic                         nonposted_in_ready_o,
+    input  logic                         nonposted_in_eop_i,
+    input  htax_header_t                 nonposted_in_header_i,
+    output logic                         response_out_valid_o,
+    input  logic                         response_out_ready_i,
+    output logic                         response_out_eop_o,
+    output htax_header_t                 response_out_header_o,
+    output logic         [DataWidth-1:0] response_out_data_o,
+
+    output logic                         posted_out_valid_o,
+    input  logic                         posted_out_ready_i,
+    output logic                         posted_out_eop_o,
+    output htax_header_t                 posted_out_header_o,
+    output logic         [DataWidth-1:0] posted_out_data_o,
+    input  logic                         write_done_i,
+    output logic                         nonposted_out_valid_o,
+    input  logic                         nonposted_out_ready_i,
+    output logic                         nonposted_out_eop_o,
+    output htax_header_t                 nonposted_out_header_o,
+    input  logic                         response_in_valid_i,
+    output logic                         response_in_ready_o,
+    input  logic                         response_in_eop_i,
+    input  htax_header_t                 response_in_header_i,
+    input  logic         [DataWidth-1:0] response_in_data_i,
+
+    output logic [NumClasses-1:0]                net_out_valid_o,
+    input  logic [NumClasses-1:0]                net_out_ready_i,
+    output logic [NumClasses-1:0]                net_out_sop_o,
+    output logic [NumClasses-1:0]                net_out_eop_o,
+    output logic [NumClasses-1:0][DataWidth-1:0] net_out_data_o,
+    input  logic [NumClasses-1:0]                net_in_valid_i,
+    output logic [NumClasses-1:0]                net_in_ready_o,
+    input  logic [NumClasses-1:0]                net_in_sop_i,
+    input  logic [NumClasses-1:0]                net_in_eop_i,
+    input  logic [NumClasses-1:0][DataWidth-1:0] net_in_data_i,
+
+    output logic         posted_o,
+    output logic   [1:0] completed_o,
+    output logic         served_o,
+    output logic         atu_hit_o,
+    output logic         atu_miss_o,
+    output logic         atu_refused_o,
+    output logic         stalled_o,
+    output logic   [7:0] stall_ctx_o,
+    output logic         requester_error_valid_o,
+    output error_e       requester_error_code_o,
+    output logic   [7:0] requester_error_ctx_o,
+    output logic   [2:0] error_count_o,
+    output error_e       error_code_o,
+    output logic   [7:0] error_ctx_o,
+    output logic   [7:0] error_node_o
+);
+
+  // A packet's data: whole lines of 64 bytes, if the MTU has room for one beside the command.
+  localparam int unsigned RoomBytes = MtuBytes - CommandBytes;
+  localparam int unsigned FragmentBytes = RoomBytes < 64 ? RoomBytes / 8 * 8 : RoomBytes / 64 * 64;
+
+  // Places of the parts among those who share. The source writes nothing.
+  localparam int unsigned Source = 0;
+  localparam int unsigned Serve = 1;
+  localparam int unsigned Accept = 2;  // of requests
+  localparam int unsigned Finish = 3;  // of responses
+  localparam int unsigned Completion = 4;
+
+  // ----- what the parts share -------------------------------------------------------------------
+
+  logic [3:0] atu_valid, atu_ready, atu_answer_valid, atu_release;
+  atu_request_t [3:0] atu_request;
+  atu_answer_t atu_answer;
+
+  logic [3:1] posted_valid, posted_ready, posted_eop;
+  logic [3:1][ AddrBits-1:0] posted_addr;
+  logic [3:1][          9:0] posted_len;
+  logic [3:1][DataWidth-1:0] posted_data;
+  write_count_t writes_begun, writes_done;
+
+  logic [1:0] read_valid, read_ready, read_response;
+  logic [1:0][AddrBits-1:0] read_addr;
+  logic [1:0][         9:0] read_len;
+
+  logic [4:0] notify_valid, notify_ready;
+  logic notify_refused;
+  notify_t [4:0] notify;
+
+  // Who reports: the responder, requests, responses, completions, notifications.
+  logic [4:0] error_valid;
+  error_e [4:0] error_code;
+  logic [4:0][7:0] error_ctx, error_node;
+
+  velo_rma_host #(
+      .DataWidth(DataWidth),
+      .CtxBits  (CtxBits),
+      .PageBits (PageBits),
+      .LineBits (LineBits)
+  ) u_host (
+      .atu_valid_i       (atu_valid),
+      .atu_ready_o       (atu_ready),
+      .atu_request_i     (atu_request),
+      .atu_answer_valid_o(atu_answer_valid),
+      .atu_answer_o      (atu_answer),
+      .atu_release_i     (atu_release),
+      .write_valid_i     (posted_valid),
+      .write_ready_o     (posted_ready),
+      .write_eop_i       (posted_eop),
+      .write_addr_i      (posted_addr),
+      .write_len_bytes_i (posted_len),
+      .write_data_i      (posted_data),
+      .writes_begun_o    (writes_begun),
+      .writes_done_o     (writes_done),
+      .read_valid_i      (read_valid),
+      .read_ready_o      (read_ready),
+      .read_addr_i       (read_addr),
+      .read_len_bytes_i  (read_len),
+      .read_response_o   (read_response),
+      .notify_valid_i    (notify_valid),
+      .notify_ready_o    (notify_ready),
+      .notify_i          (notify),
+      .notify_refused_o  (notify_refused),
+      .posted_valid_o    (posted_out_valid_o),
+      .posted_ready_i    (posted_out_ready_i),
+      .posted_eop_o      (posted_out_eop_o),
+      .posted_header_o   (posted_out_header_o),
+      .posted_data_o     (posted_out_data_o),
+      .nonposted_valid_o (nonposted_out_valid_o),
+      .nonposted_ready_i (nonposted_out_ready_i),
+      .nonposted_header_o(nonposted_out_header_o),
+      .response_valid_i  (response_in_valid_i),
+      .response_eop_i    (response_in_eop_i),
+      .response_tag_i    (response_in_header_i.tag),
+      .response_error_i  (response_in_header_i.error),
+      .response_data_i   (response_in_data_i),
+      .hit_o             (atu_hit_o),
+      .miss_o            (atu_miss_o),
+      .refused_o         (atu_refused_o),
+      .error_valid_o     (error_valid[4]),
+      .error_code_o      (error_code[4]),
+      .error_ctx_o       (error_ctx[4]),
+      .*
+  );
+  assign error_node[4]       = node_id_i;
+  assign nonposted_out_eop_o = 1'b1;
+  assign response_in_ready_o = 1'b1;
+
+  // ----- requests of our own --------------------------------------------------------------------
+
+  window_t window;
+  assign window = window_t'({{(64 - AddrBits) {1'b0}}, posted_in_header_i.addr});
+
+  velo_rma_source #(
+      .DataWidth    (DataWidth),
+      .FragmentBytes(FragmentBytes)
+  ) u_source (
+      .write_valid_i        (posted_in_valid_i),
+      .write_ready_o        (posted_in_ready_o),
+      .write_eop_i          (posted_in_eop_i),
+      .write_source_i       (window.source),
+      .write_len_bytes_i    (posted_in_header_i.len_bytes),
+      .write_data_i         (posted_in_data_i),
+      .atu_valid_o          (atu_valid[Source]),
+      .atu_ready_i          (atu_ready[Source]),
+      .atu_request_o        (atu_request[Source]),
+      .atu_answer_valid_i   (atu_answer_valid[Source]),
+      .atu_answer_i         (atu_answer),
+      .atu_release_o        (atu_release[Source]),
+      .nonposted_valid_o    (read_valid[Source]),
+      .nonposted_ready_i    (read_ready[Source]),
+      .nonposted_addr_o     (read_addr[Source]),
+      .nonposted_len_bytes_o(read_len[Source]),
+      .response_valid_i     (read_response[Source]),
+      .response_eop_i       (response_in_eop_i),
+      .response_error_i     (response_in_header_i.error),
+      .response_data_i      (response_in_data_i),
+      .net_valid_o          (net_out_valid_o[0]),
+      .net_ready_i          (net_out_ready_i[0]),
+      .net_sop_o            (net_out_sop_o[0]),
+      .net_eop_o            (net_out_eop_o[0]),
+      .net_data_o           (net_out_data_o[0]),
+      .notify_valid_o       (notify_valid[Source]),
+      .notify_ready_i       (notify_ready[Source]),
+      .notify_o             (notify[Source]),
+      .error_valid_o        (requester_error_valid_o),
+      .error_code_o         (requester_error_code_o),
+      .error_ctx_o          (requester_error_ctx_o),
+      .*
+  );
+
+  // ----- requests of others ---------------------------------------------------------------------
+
+  logic [1:0] completed;
+
+  velo_rma_target #(
+      .DataWidth    (DataWidth),
+      .MtuBytes     (MtuBytes),
+      .FragmentBytes(FragmentBytes)
+  ) u_target (
+      .writes_begun_i    (writes_begun),
+      .writes_done_i     (writes_done),
+      .in_valid_i        (net_in_valid_i[0]),
+      .in_ready_o        (net_in_ready_o[0]),
+      .in_sop_i          (net_in_sop_i[0]),
+      .in_eop_i          (net_in_eop_i[0]),
+      .in_data_i         (net_in_data_i[0]),
+      .out_valid_o       (net_out_valid_o[2:1]),
+      .out_ready_i       (net_out_ready_i[2:1]),
+      .out_sop_o         (net_out_sop_o[2:1]),
+      .out_eop_o         (net_out_eop_o[2:1]),
+      .out_data_o        (net_out_data_o[2:1]),
+      .atu_valid_o       (atu_valid[Accept:Serve]),
+      .atu_ready_i       (atu_ready[Accept:Serve]),
+      .atu_request_o     (atu_request[Accept:Serve]),
+      .atu_answer_valid_i(atu_answer_valid[Accept:Serve]),
+      .atu_answer_i      (atu_answer),
+      .atu_release_o     (atu_release[Accept:Serve]),
+      .posted_valid_o    (posted_valid[Accept:Serve]),
+      .posted_ready_i    (posted_ready[Accept:Serve]),
+      .posted_eop_o      (posted_eop[Accept:Serve]),
+      .posted_addr_o     (posted_addr[Accept:Serve]),
+      .posted_len_bytes_o(posted_len[Accept:Serve]),
+      .posted_data_o     (posted_data[Accept:Serve]),
+      .read_valid_o      (read_valid[Serve]),
+      .read_ready_i      (read_ready[Serve]),
+      .read_addr_o       (read_addr[Serve]),
+      .read_len_bytes_o  (read_len[Serve]),
+      .response_valid_i  (read_response[Serve]),
+      .response_eop_i    (response_in_eop_i),
+      .response_error_i  (response_in_header_i.error),
+      .response_data_i   (response_in_data_i),
+      .notify_valid_o    (notify_valid[Accept:Serve]),
+      .notify_ready_i    (notify_ready[Accept:Serve]),
+      .notify_refused_i  (notify_refused),
+      .notify_o          (notify[Accept:Serve]),
+      .completed_o       (completed[0]),
+      .error_valid_o     (error_valid[1:0]),
+      .error_code_o      (error_code[1:0]),
+      .error_ctx_o       (error_ctx[1:0]),
+      .error_node_o      (error_node[1:0]),
+      .*
+  );
+
+  // ----- answers to our requests ----------------------------------------------------------------
+
+  velo_rma_finish #(
+      .DataWidth(DataWidth),
+      .MtuBytes (MtuBytes)
+  ) u_finish (
+      .in_valid_i        (net_in_valid_i[2:1]),
+      .in_ready_o        (net_in_ready_o[2:1]),
+      .in_sop_i          (net_in_sop_i[2:1]),
+      .in_eop_i          (net_in_eop_i[2:1]),
+      .in_data_i         (net_in_data_i[2:1]),
+      .atu_valid_o       (atu_valid[Finish]),
+      .atu_ready_i       (atu_ready[Finish]),
+      .atu_request_o     (atu_request[Finish]),
+      .atu_answer_valid_i(atu_answer_valid[Finish]),
+      .atu_answer_i      (atu_answer),
+      .atu_release_o     (atu_release[Finish]),
+      .posted_valid_o    (posted_valid[Finish]),
+      .posted_ready_i    (posted_ready[Finish]),
+      .posted_eop_o      (posted_eop[Finish]),
+      .posted_addr_o     (posted_addr[Finish]),
+      .posted_len_bytes_o(posted_len[Finish]),
+      .posted_data_o     (posted_data[Finish]),
+      .notify_valid_o    (notify_valid[Completion:Finish]),
+      .notify_ready_i    (notify_ready[Completion:Finish]),
+      .notify_refused_i  (notify_refused),
+      .notify_o          (notify[Completion:Finish]),
+      .completed_o       (completed[1]),
+      .error_valid_o     (error_valid[3:2]),
+      .error_code_o      (error_code[3:2]),
+      .error_ctx_o       (error_ctx[3:2]),
+      .error_node_o      (error_node[3:2]),
+      .*
+  );
+
+  // ----- reads of the window: there is nothing to read ------------------------------------------
+
+  logic query_q;
+  htax_header_t query_header_q;
+  assign nonposted_in_ready_o = !query_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) query_q <= 1'b0;
+    else if (!query_q) query_q <= nonposted_in_valid_i && nonposted_in_eop_i;
+    else if (response_out_ready_i) query_q <= 1'b0;
+    if (!query_q) begin
+      query_header_q       <= nonposted_in_header_i;
+      query_header_q.error <= 1'b1;
+    end
+  end
+  assign response_out_valid_o  = query_q;
+  assign response_out_eop_o    = 1'b1;
+  assign response_out_header_o = query_header_q;
+  assign response_out_data_o   = '0;
+
+  // ----- reports --------------------------------------------------------------------------------
+
+  // The two classes may each complete one in a cycle.
+  assign completed_o = {1'b0, completed[0]} + {1'b0, completed[1]};
+
+  always_comb begin
+    error_count_o = '0;
+    error_code_o  = ErrorNone;
+    error_ctx_o   = '0;
+    error_node_o  = '0;
+    for (int unsigned e = 0; e < 5; e++) begin
+      if (error_valid[e]) begin
+        error_count_o = error_count_o + 3'd1;
+        error_code_o  = error_code[e];
+        error_ctx_o   = error_ctx[e];
+        error_node_o  = error_node[e];
+      end
+    end
+  end
+
+  logic unused;
+  assign unused = ^{posted_in_header_i, window, response_in_header_i};
+
+endmodule

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of the RMA unit that takes in one traffic class and writes memory: requests (`Answers` = 0)
+// or responses (1). Requests that ask for something are shown at `job_*` and `data_*`, for the responder.
+// Ports and errors as those of velo_rma_take and velo_rma_completer.
+
+module velo_rma_accept
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import velo_rma_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned MtuBytes = 512,
+    parameter bit Answers = 1'b0
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic [7:0] node_id_i,
+
+    input  logic                 net_valid_i,
+    output logic                 net_ready_o,
+    input  logic                 net_sop_i,
+    input  logic                 net_eop_i,
+    input  logic [DataWidth-1:0] net_data_i,
+
+    output logic               job_valid_o,
+    output packet_t            header_o,
+    output rma_command_t       command_o,
+    output logic         [9:0] data_bytes_o,
+    input  logic               done_i,
+
+    output logic                 data_valid_o,
+    input  logic                 data_ready_i,
+    output logic                 data_last_o,
+    output logic                 data_bad_o,
+    output logic [DataWidth-1:0] data_o,
+
+    output logic         atu_valid_o,
+    input  logic         atu_ready_i,
+    output atu_request_t atu_request_o,
+    input  logic         atu_answer_valid_i,
+    input  atu_answer_t  atu_answer_i,
+    output logic         atu_release_o,
+
+    output logic                 posted_valid_o,
+    input  logic                 posted_ready_i,
+    output logic                 posted_eop_o,
+    output logic [ AddrBits-1:0] posted_addr_o,
+    output logic [          9:0] posted_len_bytes_o,
+    output logic [DataWidth-1:0] posted_data_o,
+
+    output logic    notify_valid_o,
+    input  logic    notify_ready_i,
+    input  logic    notify_refused_i,
+    output notify_t notify_o,
+
+    output logic         reply_valid_o,
+    input  logic         reply_ready_i,
+    output packet_t      reply_header_o,
+    output rma_command_t reply_command_o,
+
+    output logic         completed_o,
+    output logic         error_valid_o,
+    output error_e       error_code_o,
+    output logic   [7:0] error_ctx_o,
+    output logic   [7:0] error_node_o
+);
+
+  localparam logic [15:0] Asking = 16'd1 << PacketKindGetRequest |
+      16'd1 << PacketKindFetchCompareAddRequest;
+  localparam logic [15:0] Kinds = Answers ?
+      16'd1 << PacketKindGetResponse | 16'd1 << PacketKindFetchCompareAddResponse :
+      Asking | 16'd1 << PacketKindPut | 16'd1 << PacketKindPutImmediate |
+      16'd1 << PacketKindNotification;
+
+  logic valid, asks, done, data_ready, take_error_valid, complete_error_valid;
+  error_e take_error_code, complete_error_code;
+
+  velo_rma_take #(
+      .DataWidth(DataWidth),
+      .MtuBytes (MtuBytes),
+      .Class    (Answers ? TrafficClassResponse : TrafficClassRequest),
+      .Kinds    (Kinds)
+  ) u_take (
+      .job_valid_o  (valid),
+      .done_i       (asks ? done_i : done),
+      .data_ready_i (asks ? data_ready_i : data_ready),
+      .error_valid_o(take_error_valid),
+      .error_code_o (take_error_code),
+      .*
+  );
+
+  assign asks        = Asking[header_o.kind];
+  assign job_valid_o = valid && asks;
+
+  velo_rma_completer #(
+      .DataWidth(DataWidth),
+      .Answers  (Answers)
+  ) u_completer (
+      .job_valid_i  (valid && !asks),
+      .header_i     (header_o),
+      .command_i    (command_o),
+      .data_bytes_i (data_bytes_o),
+      .done_o       (done),
+      .data_valid_i (data_valid_o),
+      .data_ready_o (data_ready),
+      .data_last_i  (data_last_o),
+      .data_bad_i   (data_bad_o),
+      .data_i       (data_o),
+      .error_valid_o(complete_error_valid),
+      .error_code_o (complete_error_code),
+      .*
+  );
+
+  // Never both: while a packet is being judged, the completer has none.
+  assign error_valid_o = take_error_valid || complete_error_valid;
+  assign error_code_o  = take_error_valid ? take_error_code : complete_error_code;
+  assign error_ctx_o   = header_o.dst_ctx;
+  assign error_node_o  = header_o.src_node;
+
+endmodule

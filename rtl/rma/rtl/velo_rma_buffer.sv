@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FIFO in block RAM: for what is too deep for the LUT RAM of velo_fifo.
+//
+// Both sides valid/ready; an entry is at the output two cycles after it came in. `count_o` is the
+// number of entries, those on their way to the output among them. Errors: none.
+
+`include "velo_assert.svh"
+
+module velo_rma_buffer #(
+    parameter int unsigned Width = 32,
+    parameter int unsigned Depth = 256,
+    localparam int unsigned AddrWidth = $clog2(Depth)
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic             push_valid_i,
+    output logic             push_ready_o,
+    input  logic [Width-1:0] push_data_i,
+
+    output logic             pop_valid_o,
+    input  logic             pop_ready_i,
+    output logic [Width-1:0] pop_data_o,
+
+    output logic [AddrWidth:0] count_o
+);
+
+  // One bit more than an address: tells a full FIFO from an empty one.
+  logic [AddrWidth:0] write_q, read_q, read_d;
+  logic push;
+
+  assign count_o      = write_q - read_q;
+  assign push_ready_o = !count_o[AddrWidth];
+  assign push         = push_valid_i && push_ready_o;
+  assign read_d       = read_q + (AddrWidth + 1)'(pop_valid_o && pop_ready_i);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      write_q     <= '0;
+      read_q      <= '0;
+      pop_valid_o <= 1'b0;
+    end else begin
+      if (push) write_q <= write_q + 1'b1;
+      read_q      <= read_d;
+      // An entry that is written in this cycle can be read in the next.
+      pop_valid_o <= read_d != write_q;
+    end
+  end
+
+  velo_ram #(
+      .Width(Width),
+      .Depth(Depth)
+  ) u_ram (
+      .clk_i,
+      .we_i   (push),
+      .waddr_i(write_q[AddrWidth-1:0]),
+      .wdata_i(push_data_i),
+      .raddr_i(read_d[AddrWidth-1:0]),
+      .rdata_o(pop_data_o)
+  );
+
+  `VELO_ASSERT_INIT(DepthIsPowerOfTwo, Depth >= 2 && Depth == 2 ** AddrWidth)
+  `VELO_ASSERT(CountWithinDepth, count_o <= (AddrWidth + 1)'(Depth))
+  `VELO_ASSERT(OfferedIsThere, !pop_valid_o || count_o != '0)
+
+endmodule

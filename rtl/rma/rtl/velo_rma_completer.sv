@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RMA completer: writes the data of puts (`Answers` = 0) or of answers to gets and updates
+// (`Answers` = 1) to registered memory, then tells whom the command names.
+//
+// Each packet is translated and checked on its own before any of its bytes are written: a refused
+// packet touches nothing. The outcome is given once, with the operation's last packet; whether an
+// earlier one failed is remembered by sending node, since a node sends the packets of its operations
+// one operation after the other.
+// Puts: the notification at the completer, then, if asked for or if the operation failed, a reply that
+// the caller sends to the requester. Answers: the notification at the requester; of failure, always.
+//
+// `job_*` and `data_*` as velo_rma_take shows them. `posted_*` one write a packet (valid/ready; address
+// and length hold). `notify_*` valid/ready after all of the data was taken by `posted_*`, which keeps
+// order; `notify_refused_i` with ready: there is no such queue. `reply_*` valid/ready.
+//
+// Errors: those of velo_atu; ErrorMalformed for data outside the operation, or a packet that was not
+// as long as it said (its write is filled with zeros); ErrorContext if the completer's queue is not
+// enabled (the data are written all the same). Each is a pulse on `error_valid_o`.
+//
+// Source: EXTOLL, high message rates, section III (RMA, notification framework).
+
+`include "velo_assert.svh"
+
+module velo_rma_completer
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import velo_rma_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter bit Answers = 1'b0,
+    parameter int unsigned NodeBits = 8  // of node numbers in use
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic               job_valid_i,
+    input  packet_t            header_i,
+    input  rma_command_t       command_i,
+    input  logic         [9:0] data_bytes_i,
+    output logic               done_o,
+
+    input  logic                 data_valid_i,
+    output logic                 data_ready_o,
+    input  logic                 data_last_i,
+    input  logic                 data_bad_i,
+    input  logic [DataWidth-1:0] data_i,
+
+    output logic         atu_valid_o,
+    input  logic         atu_ready_i,
+    output atu_request_t atu_request_o,
+    input  logic         atu_answer_valid_i,
+    input  atu_answer_t  atu_answer_i,
+    output logic         atu_release_o,
+
+    output logic                 posted_valid_o,
+    input  logic                 posted_ready_i,
+    output logic                 posted_eop_o,
+    output logic [ AddrBits-1:0] posted_addr_o,
+    output logic [          9:0] posted_len_bytes_o,
+    output logic [DataWidth-1:0] posted_data_o,
+
+    output logic    notify_valid_o,
+    input  logic    notify_ready_i,
+    input  logic    notify_refused_i,
+    output notify_t notify_o,
+
+    output logic         reply_valid_o,
+    input  logic         reply_ready_i,
+    output packet_t      reply_header_o,
+    output rma_command_t reply_command_o,
+
+    output logic   completed_o,
+    output logic   error_valid_o,
+    output error_e error_code_o
+);
+
+  typedef enum logic [3:0] {
+    StIdle,
+    StCheck,
+    StTranslate,
+    StAnswer,
+    StWrite,
+    StOutcome,
+    StNotify,
+    StReply,
+    StDone
+  } state_e;
+
+  state_e state_q;
+  error_e error_q, earlier, outcome;
+  logic [63:0] address_q;
+  logic [23:0] end_q;
+  logic last_q, fits, asks_us, asks_reply;
+  logic [AddrBits-1:0] addr_q;
+
+  // ----- the failures of a node's operation so far ----------------------------------------------
+
+  logic [3:0] earlier_bits;
+  velo_table #(
+      .Width(4),
+      .AddrBits(NodeBits)
+  ) u_failures (
+      .clk_i,
+      .write_i     (state_q == StOutcome),
+      .write_addr_i(header_i.src_node[NodeBits-1:0]),
+      .write_data_i(outcome),
+      .read_addr_i (header_i.src_node[NodeBits-1:0]),
+      .read_data_o (earlier_bits)
+  );
+  // The first packet of an operation starts afresh.
+  assign earlier    = command_i.offset == '0 ? ErrorNone : error_e'(earlier_bits);
+
+  assign outcome    = earlier != ErrorNone ? earlier : error_q;
+
+  // ----- control --------------------------------------------------------------------------------
+
+  assign fits       = end_q <= {1'b0, command_i.len};
+  assign asks_us    = command_i.notify[Answers?NotifyRequester : NotifyCompleter];
+  assign asks_reply = command_i.notify[NotifyRequester];
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StIdle;
+    end else begin
+      unique case (state_q)
+        StIdle: if (job_valid_i) state_q <= StCheck;
+        StCheck: state_q <= fits && data_bytes_i != '0 ? StTranslate : StOutcome;
+        StTranslate: if (atu_ready_i) state_q <= StAnswer;
+        StAnswer: begin
+          if (atu_answer_valid_i) begin
+            state_q <= atu_answer_i.error == ErrorNone ? StWrite : StOutcome;
+          end
+        end
+        StWrite: if (data_valid_i && posted_ready_i && data_last_i) state_q <= StOutcome;
+        StOutcome: begin
+          if (!last_q) state_q <= StDone;
+          else if (Answers) state_q <= outcome != ErrorNone || asks_us ? StNotify : StDone;
+          else if (outcome == ErrorNone && asks_us) state_q <= StNotify;
+          else state_q <= outcome != ErrorNone || asks_reply ? StReply : StDone;
+        end
+        StNotify: begin
+          if (notify_ready_i) begin
+            state_q <= !Answers && (notify_refused_i || asks_reply) ? StReply : StDone;
+          end
+        end
+        StReply: if (reply_ready_i) state_q <= StDone;
+        default: state_q <= StIdle;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    unique case (state_q)
+      StIdle: begin
+        address_q <= (Answers ? command_i.local_address : command_i.remote_address) +
+            {41'b0, command_i.offset};
+        end_q <= {1'b0, command_i.offset} + {14'b0, data_bytes_i};
+        error_q <= Answers ? error_e'(command_i.error) : ErrorNone;
+      end
+      StCheck: begin
+        last_q <= !fits || end_q == {1'b0, command_i.len} || error_q != ErrorNone;
+        if (!fits) error_q <= ErrorMalformed;
+      end
+      StAnswer:  if (atu_answer_valid_i) error_q <= atu_answer_i.error;
+      StWrite:   if (data_valid_i && posted_ready_i && data_bad_i) error_q <= ErrorMalformed;
+      StOutcome: error_q <= outcome;
+      StNotify:  if (notify_ready_i && notify_refused_i) error_q <= ErrorContext;
+      default:   ;
+    endcase
+    if (state_q == StAnswer) addr_q <= atu_answer_i.addr;
+  end
+
+  assign done_o = state_q == StDone;
+
+  // ----- memory ---------------------------------------------------------------------------------
+
+  assign atu_valid_o = state_q == StTranslate;
+  assign atu_request_o = '{
+          address: registered_address_t'(address_q),
+          len_bytes: data_bytes_i,
+          ctx: header_i.dst_ctx,
+          peer: {header_i.src_node, header_i.src_ctx},
+          own: Answers,
+          rights: RightWrite
+      };
+  assign atu_release_o = posted_valid_o && posted_ready_i && posted_eop_o;
+
+  assign posted_valid_o = state_q == StWrite && data_valid_i;
+  assign data_ready_o = state_q == StWrite && posted_ready_i;
+  assign posted_eop_o = data_last_i;
+  assign posted_addr_o = addr_q;
+  assign posted_len_bytes_o = data_bytes_i;
+  assign posted_data_o = data_i;
+
+  // ----- whom to tell ---------------------------------------------------------------------------
+
+  rma_place_e place;
+  logic [15:0] them;
+  assign them = {header_i.src_node, header_i.src_ctx};
+  assign place = !Answers ? RmaPlaceCompleter :
+      error_q != ErrorNone ? RmaPlaceError : RmaPlaceRequester;
+  assign notify_valid_o = state_q == StNotify;
+  assign notify_o = notification(
+      header_i.dst_ctx,
+      them,
+      command_i.op,
+      header_i.tag,
+      command_i.len,
+      place,
+      error_q,
+      Answers ? command_i.local_address : command_i.remote_address
+  );
+
+  assign reply_valid_o = state_q == StReply;
+  assign reply_header_o = answer_header(
+      {
+        header_i.dst_node, header_i.dst_ctx
+      },
+      them,
+      header_i.tag,
+      TrafficClassCompletion,
+      PacketKindNotification,
+      10'(CommandBytes)
+  );
+  always_comb begin
+    reply_command_o       = command_i;
+    reply_command_o.error = error_q;
+  end
+
+  // ----- reports --------------------------------------------------------------------------------
+
+  // A malformed packet was reported when it was taken in, an answer's error where it arose.
+  assign completed_o = state_q == StDone && last_q && error_q == ErrorNone;
+  assign error_valid_o = (state_q == StCheck && !fits) ||
+      (state_q == StAnswer && atu_answer_valid_i && atu_answer_i.error != ErrorNone) ||
+      (state_q == StNotify && notify_ready_i && notify_refused_i);
+  assign error_code_o = state_q == StCheck ? ErrorMalformed :
+      state_q == StAnswer ? atu_answer_i.error : ErrorContext;
+
+  logic unused;
+  assign unused = ^header_i;
+
+  // Data are in the posted channel, whole, before anybody is told.
+  `VELO_ASSERT(NothingBeforeItsData, !(notify_valid_o || reply_valid_o) || !posted_valid_o)
+  `VELO_ASSERT(WriteOnlyIfGranted, !posted_valid_o || error_q == ErrorNone || data_bad_i)
+
+endmodule

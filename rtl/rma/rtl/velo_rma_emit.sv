@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Makes a packet: header, command, operand words that come with the job, data from a stream.
+//
+// `job_*` valid/ready; the packet's `len` counts command, operands and data bytes. Data (valid/ready)
+// are taken only while their packet is on its way, as many beats as `job_data_bytes_i` needs; the rest
+// of the last word is sent as zeros, whatever the stream holds there. While `hold_i`, no packet is
+// begun. Network side valid/ready, `sop` and `eop` mark the first and last beat; packets follow each
+// other without a gap if jobs do. Errors: none.
+
+`include "velo_assert.svh"
+
+module velo_rma_emit
+  import velo_pkg::*;
+  import velo_rma_pkg::*;
+#(
+    parameter int unsigned DataWidth   = 32,
+    parameter int unsigned MaxOperands = 1
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic hold_i,
+
+    input  logic                              job_valid_i,
+    output logic                              job_ready_o,
+    input  packet_t                           job_header_i,
+    input  rma_command_t                      job_command_i,
+    input  logic         [MaxOperands*64-1:0] job_operands_i,
+    input  logic         [               1:0] job_operand_words_i,
+    input  logic         [               9:0] job_data_bytes_i,
+
+    input  logic                 data_valid_i,
+    output logic                 data_ready_o,
+    input  logic [DataWidth-1:0] data_i,
+
+    output logic                 net_valid_o,
+    input  logic                 net_ready_i,
+    output logic                 net_sop_o,
+    output logic                 net_eop_o,
+    output logic [DataWidth-1:0] net_data_o
+);
+
+  localparam int unsigned BeatBytes = DataWidth / 8;
+  localparam int unsigned WordBeats = 64 / DataWidth;
+  localparam int unsigned HeadBits = 64 + $bits(rma_command_t) + MaxOperands * 64;
+
+  logic [HeadBits-1:0] head_q;
+  logic [3:0] head_left_q;  // beats
+  logic [7:0] body_left_q;  // beats, padding among them
+  logic [9:0] bytes_left_q;
+  logic sop_q, take, in_body, padding, load;
+  logic [DataWidth-1:0] body;
+  logic [6:0] job_words;
+
+  assign take = net_valid_o && net_ready_i;
+  assign in_body = head_left_q == '0;
+  assign padding = bytes_left_q == '0;
+  assign net_valid_o = in_body ? body_left_q != '0 && (padding || data_valid_i) : !sop_q || !hold_i;
+  assign net_sop_o = sop_q;
+  assign net_eop_o = in_body ? body_left_q == 8'd1 : head_left_q == 4'd1 && body_left_q == '0;
+  assign net_data_o = in_body ? body : head_q[DataWidth-1:0];
+  assign data_ready_o = in_body && body_left_q != '0 && !padding && net_ready_i;
+  assign job_ready_o = (in_body && body_left_q == '0) || (take && net_eop_o);
+  assign load = job_valid_i && job_ready_o;
+  assign job_words = job_data_bytes_i[9:3] + {6'b0, |job_data_bytes_i[2:0]};
+
+  always_comb begin
+    for (int unsigned b = 0; b < BeatBytes; b++) begin
+      body[8*b+:8] = bytes_left_q > 10'(b) ? data_i[8*b+:8] : '0;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      head_left_q <= '0;
+      body_left_q <= '0;
+    end else if (load) begin
+      head_left_q <= 4'((4 + 32'(job_operand_words_i)) * WordBeats);
+      body_left_q <= 8'(32'(job_words) * WordBeats);
+    end else if (take) begin
+      if (!in_body) head_left_q <= head_left_q - 4'd1;
+      else body_left_q <= body_left_q - 8'd1;
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (load) begin
+      head_q       <= {job_operands_i, job_command_i, job_header_i};
+      sop_q        <= 1'b1;
+      bytes_left_q <= job_data_bytes_i;
+    end else if (take) begin
+      sop_q <= 1'b0;
+      if (!in_body) head_q <= head_q >> DataWidth;
+      else bytes_left_q <= bytes_left_q > 10'(BeatBytes) ? bytes_left_q - 10'(BeatBytes) : '0;
+    end
+  end
+
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(OperandsFit, MaxOperands >= 1 && MaxOperands <= 2)
+  // An immediate put's only operand may be less than a word.
+  logic [9:0] true_len;
+  assign true_len = 10'(CommandBytes) + {5'b0, job_operand_words_i, 3'b0} + job_data_bytes_i;
+  logic right_len;
+  assign right_len = job_header_i.len == true_len ||
+      (job_operand_words_i == 2'd1 && true_len - job_header_i.len < 10'd8);
+  `VELO_ASSUME(LengthIsTrue, !load || right_len)
+
+endmodule

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Takes descriptors in from the host and queues them for the requester.
+//
+// One posted write is one descriptor: 24 bytes, of a fetch_compare_add 40 with its operands. The queue
+// holds, per write, a beat {source, length in 64-bit words} and then its beats, at most those of 40
+// bytes; `eop` marks the last. A write that has no such length has length 0 in its first beat.
+// While the queue is full, the host's posted channel waits: software bounds what it posts.
+// Both sides valid/ready. Two cycles. Errors: none here, the requester reports.
+
+`include "velo_assert.svh"
+
+module velo_rma_intake
+  import velo_rma_pkg::*;
+#(
+    parameter int unsigned DataWidth  = 32,
+    parameter int unsigned QueueBeats = 512
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic                 write_valid_i,
+    output logic                 write_ready_o,
+    input  logic                 write_eop_i,
+    input  logic [          7:0] write_source_i,
+    input  logic [          9:0] write_len_bytes_i,
+    input  logic [DataWidth-1:0] write_data_i,
+
+    output logic                 out_valid_o,
+    input  logic                 out_ready_i,
+    output logic                 out_eop_o,
+    output logic [DataWidth-1:0] out_data_o
+);
+
+  localparam int unsigned MaxBeats = 5 * 64 / DataWidth;
+
+  logic named_q;  // the first beat is in the queue
+  logic push_valid, push_ready, push_last, past_q;
+  logic [3:0] beat_q;
+  logic [2:0] words;
+  logic [DataWidth-1:0] name;
+  logic [$clog2(QueueBeats):0] unused_count;
+
+  always_comb begin
+    words = '0;
+    if (write_len_bytes_i == 10'd24) words = 3'd3;
+    if (write_len_bytes_i == 10'd40) words = 3'd5;
+  end
+  assign name          = DataWidth'({words, write_source_i});
+
+  // What is too long is cut: `past_q` after the last beat that is kept.
+  assign push_last     = write_eop_i || beat_q == 4'(MaxBeats - 1);
+  assign push_valid    = write_valid_i && !past_q;
+  assign write_ready_o = named_q && (past_q || push_ready);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      named_q <= 1'b0;
+      past_q  <= 1'b0;
+      beat_q  <= '0;
+    end else if (write_valid_i) begin
+      if (!named_q) begin
+        named_q <= push_ready;
+      end else if (write_ready_o) begin
+        named_q <= !write_eop_i;
+        past_q  <= !write_eop_i && (past_q || push_last);
+        beat_q  <= write_eop_i ? '0 : beat_q + 4'd1;
+      end
+    end
+  end
+
+  velo_rma_buffer #(
+      .Width(DataWidth + 1),
+      .Depth(QueueBeats)
+  ) u_queue (
+      .clk_i,
+      .rst_ni,
+      .push_valid_i(push_valid),
+      .push_ready_o(push_ready),
+      .push_data_i (named_q ? {push_last, write_data_i} : {1'b0, name}),
+      .pop_valid_o (out_valid_o),
+      .pop_ready_i (out_ready_i),
+      .pop_data_o  ({out_eop_o, out_data_o}),
+      .count_o     (unused_count)
+  );
+
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+
+endmodule

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reads registered memory of this node: asks for the translation, reads by one non-posted read, and
+// buffers what comes.
+//
+// `job_*` holds until the pulse `result_valid_o`, which comes with the first data or an error and the
+// translation; then as many beats as the length takes, at `data_*` (valid/ready). The read begins
+// only when the buffer has room for all of it, so the crossbar's response channel never waits here.
+// The next job may be given before the data are gone. With `job_keep_i` the access is not given back
+// to the translation when the data are in: whoever gave the job does that.
+//
+// Data begin with the byte at the address, whatever its alignment. Errors: those of velo_atu;
+// ErrorHost if the host refuses.
+
+`include "velo_assert.svh"
+
+module velo_rma_reader
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter int unsigned DataWidth   = 32,
+    parameter int unsigned BufferBytes = 1024,
+    parameter int unsigned MaxBytes    = 448
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic                        job_valid_i,
+    input  atu_request_t                job_i,
+    input  logic                        job_keep_i,
+    output logic                        result_valid_o,
+    output error_e                      result_error_o,
+    output logic         [AddrBits-1:0] result_addr_o,
+
+    output logic                 data_valid_o,
+    input  logic                 data_ready_i,
+    output logic [DataWidth-1:0] data_o,
+
+    output logic         atu_valid_o,
+    input  logic         atu_ready_i,
+    output atu_request_t atu_request_o,
+    input  logic         atu_answer_valid_i,
+    input  atu_answer_t  atu_answer_i,
+    output logic         atu_release_o,
+
+    output logic                 nonposted_valid_o,
+    input  logic                 nonposted_ready_i,
+    output logic [ AddrBits-1:0] nonposted_addr_o,
+    output logic [          9:0] nonposted_len_bytes_o,
+    input  logic                 response_valid_i,
+    input  logic                 response_eop_i,
+    input  logic                 response_error_i,
+    input  logic [DataWidth-1:0] response_data_i
+);
+
+  localparam int unsigned Depth = BufferBytes * 8 / DataWidth;
+  localparam int unsigned MaxBeats = (MaxBytes * 8 + DataWidth - 1) / DataWidth;
+  localparam int unsigned CountBits = $clog2(Depth) + 1;
+
+  typedef enum logic [2:0] {
+    StIdle,
+    StAnswer,  // of the translation
+    StAsk,
+    StFirst,   // data or an error
+    StRest
+  } state_e;
+
+  state_e state_q;
+  logic room_q, keep_q, over, push_ready;
+  logic [CountBits-1:0] count;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StIdle;
+    end else begin
+      unique case (state_q)
+        StIdle:  if (atu_valid_o && atu_ready_i) state_q <= StAnswer;
+        StAnswer: begin
+          if (atu_answer_valid_i) state_q <= atu_answer_i.error == ErrorNone ? StAsk : StIdle;
+        end
+        StAsk:   if (nonposted_ready_i) state_q <= StFirst;
+        StFirst: if (response_valid_i) state_q <= response_eop_i ? StIdle : StRest;
+        default: if (response_valid_i && response_eop_i) state_q <= StIdle;
+      endcase
+    end
+    // No more comes while there is no read, so what was room stays room.
+    room_q <= state_q == StIdle && count <= CountBits'(Depth - MaxBeats);
+    if (state_q == StAnswer && atu_answer_valid_i) nonposted_addr_o <= atu_answer_i.addr;
+    if (state_q == StIdle) begin
+      nonposted_len_bytes_o <= job_i.len_bytes;
+      keep_q                <= job_keep_i;
+    end
+  end
+
+  assign atu_valid_o       = state_q == StIdle && room_q && job_valid_i;
+  assign atu_request_o     = job_i;
+  assign nonposted_valid_o = state_q == StAsk;
+
+  always_comb begin
+    result_valid_o = 1'b0;
+    result_error_o = atu_answer_i.error;
+    if (state_q == StAnswer) begin
+      result_valid_o = atu_answer_valid_i && atu_answer_i.error != ErrorNone;
+    end else if (state_q == StFirst) begin
+      result_valid_o = response_valid_i;
+      result_error_o = response_error_i ? ErrorHost : ErrorNone;
+    end
+  end
+  assign result_addr_o = nonposted_addr_o;
+
+  assign over = (state_q == StFirst || state_q == StRest) && response_valid_i && response_eop_i;
+  // A read that failed is given back in any case.
+  assign atu_release_o = over && (!keep_q || (state_q == StFirst && response_error_i));
+
+  velo_rma_buffer #(
+      .Width(DataWidth),
+      .Depth(Depth)
+  ) u_buffer (
+      .clk_i,
+      .rst_ni,
+      .push_valid_i(response_valid_i && !(state_q == StFirst && response_error_i)),
+      .push_ready_o(push_ready),
+      .push_data_i (response_data_i),
+      .pop_valid_o (data_valid_o),
+      .pop_ready_i (data_ready_i),
+      .pop_data_o  (data_o),
+      .count_o     (count)
+  );
+
+  `VELO_ASSERT_INIT(BufferHoldsAJob, MaxBeats <= Depth)
+  `VELO_ASSERT(RoomWasReserved, !response_valid_i || push_ready)
+  `VELO_ASSUME(ResponseToARead, !response_valid_i || state_q == StFirst || state_q == StRest)
+
+endmodule

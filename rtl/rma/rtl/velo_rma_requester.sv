@@ -1,0 +1,319 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RMA requester: turns descriptors into packets of the request class.
+//
+// A put is cut into packets that fit the MTU and stay in one page at both ends; their data are read
+// from registered memory of the descriptor's context, the next packet's while one is sent. All others
+// are one packet, but for an immediate put across two pages. Nothing is kept once the last packet is
+// handed over: the answers carry all that a notification needs.
+//
+// `beat_*`: descriptors as velo_rma_intake queues them. `read_*` and `result_*`: a velo_rma_reader.
+// `packet_*`: jobs for a velo_rma_emit, to which the reader's data go. `notify_*` valid/ready.
+//
+// Errors, each a pulse on `error_valid_o` and an error notification to the descriptor's context; no
+// further packet is sent. Of a put that fails in the middle, earlier packets have been sent, and
+// nobody but its requester is told of it:
+//   ErrorMalformed   an unknown operation, or a notification that the operation does not have;
+//   ErrorOversize    the write is not as long as a descriptor, an immediate put not of 1 to 8 bytes,
+//                    an update not of 8, a notification not of none;
+//   ErrorMisaligned  an update not at a multiple of 8, at either end;
+//   those of velo_rma_reader, of the put's source.
+//
+// Source: EXTOLL, high message rates, section III (command descriptors by PIO, integrated DMA).
+
+`include "velo_assert.svh"
+
+module velo_rma_requester
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import velo_rma_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned FragmentBytes = 448
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic [7:0] node_id_i,
+
+    input  logic                 beat_valid_i,
+    output logic                 beat_ready_o,
+    input  logic                 beat_eop_i,
+    input  logic [DataWidth-1:0] beat_data_i,
+
+    output logic         read_valid_o,
+    output atu_request_t read_o,
+    input  logic         result_valid_i,
+    input  error_e       result_error_i,
+
+    output logic                 packet_valid_o,
+    input  logic                 packet_ready_i,
+    output packet_t              packet_header_o,
+    output rma_command_t         packet_command_o,
+    output logic         [127:0] packet_operands_o,
+    output logic         [  1:0] packet_operand_words_o,
+    output logic         [  9:0] packet_data_bytes_o,
+
+    output logic    notify_valid_o,
+    input  logic    notify_ready_i,
+    output notify_t notify_o,
+
+    output logic         posted_o,
+    output logic         error_valid_o,
+    output error_e       error_code_o,
+    output logic   [7:0] error_ctx_o
+);
+
+  typedef enum logic [3:0] {
+    StName,    // who, and how long
+    StWords,   // the descriptor
+    StJudge,
+    StCut,     // how long the next packet is
+    StRead,
+    StShift,   // an immediate value, past the bytes that were sent
+    StPacket,
+    StNext,
+    StReport
+  } state_e;
+
+  localparam int unsigned MaxBeats = 5 * 64 / DataWidth;
+
+  state_e state_q;
+  logic [7:0] ctx_q;
+  logic [2:0] words_q;
+  logic [3:0] beat_q;
+  logic [MaxBeats-1:0][DataWidth-1:0] beats_q;
+  rma_descriptor_t desc;
+  rma_operands_t operands;
+  logic [22:0] offset_q;
+  logic [63:0] value_q;
+  logic [2:0] shift_left_q;
+  error_e verdict, error_q;
+
+  assign {operands, desc} = beats_q;
+
+  // ----- is it a descriptor? --------------------------------------------------------------------
+
+  logic [2:0] allowed;
+  logic sized, aligned;
+
+  always_comb begin
+    allowed = '0;
+    sized   = 1'b1;
+    aligned = 1'b1;
+    unique case (desc.op)
+      RmaOpPut: allowed = RmaPlaceRequester[2:0] | RmaPlaceCompleter[2:0];
+      RmaOpGet: allowed = RmaPlaceRequester[2:0] | RmaPlaceResponder[2:0];
+      RmaOpPutImmediate: begin
+        allowed = RmaPlaceRequester[2:0] | RmaPlaceCompleter[2:0];
+        sized   = desc.len != '0 && desc.len <= 23'd8;
+      end
+      RmaOpFetchCompareAdd: begin
+        allowed = RmaPlaceRequester[2:0] | RmaPlaceResponder[2:0];
+        sized   = desc.len == 23'd8;
+        aligned = desc.remote_address[2:0] == '0 && desc.local_address[2:0] == '0;
+      end
+      RmaOpNotify: begin
+        allowed = RmaPlaceRequester[2:0] | RmaPlaceCompleter[2:0];
+        sized   = desc.len == '0;
+      end
+      default:  ;
+    endcase
+  end
+
+  logic known, wrong_notify;
+  assign known = allowed != '0;
+  // A notification put is nothing without its notification.
+  assign wrong_notify = (desc.notify & ~allowed) != '0 ||
+      (desc.op == RmaOpNotify && !desc.notify[NotifyCompleter]);
+
+  always_comb begin
+    verdict = ErrorNone;
+    if (words_q != (desc.op == RmaOpFetchCompareAdd ? 3'd5 : 3'd3)) verdict = ErrorOversize;
+    else if (!known || wrong_notify || (desc.add_always && desc.op != RmaOpFetchCompareAdd)) begin
+      verdict = ErrorMalformed;
+    end else if (!sized) verdict = ErrorOversize;
+    else if (!aligned) verdict = ErrorMisaligned;
+  end
+
+  // ----- packets --------------------------------------------------------------------------------
+
+  logic is_put, is_immediate, cut_valid, cut_last, last;
+  logic [ 9:0] cut_bytes;
+  logic [63:0] cut_address;
+  assign is_put       = desc.op == RmaOpPut;
+  assign is_immediate = desc.op == RmaOpPutImmediate;
+  assign last         = cut_last || !(is_put || is_immediate);
+
+  velo_rma_fragment #(
+      .FragmentBytes(FragmentBytes)
+  ) u_fragment (
+      .clk_i,
+      .rst_ni,
+      .start_i        (state_q == StJudge || state_q == StNext),
+      // An immediate value has no address; any that starts a page does not cut it.
+      .read_address_i (is_put ? desc.local_address : '0),
+      .write_address_i(desc.remote_address[11:0]),
+      .len_bytes_i    (desc.len),
+      .offset_i       (offset_q),
+      .valid_o        (cut_valid),
+      .address_o      (cut_address),
+      .len_bytes_o    (cut_bytes),
+      .last_o         (cut_last)
+  );
+
+  assign read_valid_o = state_q == StRead;
+  assign read_o = '{
+          address: registered_address_t'(cut_address),
+          len_bytes: cut_bytes,
+          ctx: ctx_q,
+          peer: {node_id_i, ctx_q},
+          own: 1'b1,
+          rights: RightRead
+      };
+
+  packet_kind_e kind;
+  logic [9:0] operand_bytes;
+  always_comb begin
+    kind                   = PacketKindNotification;
+    operand_bytes          = '0;
+    packet_operand_words_o = '0;
+    packet_data_bytes_o    = '0;
+    packet_operands_o      = operands;
+    unique case (desc.op)
+      RmaOpPut: begin
+        kind                = PacketKindPut;
+        packet_data_bytes_o = cut_bytes;
+      end
+      RmaOpGet: kind = PacketKindGetRequest;
+      RmaOpPutImmediate: begin
+        kind                   = PacketKindPutImmediate;
+        operand_bytes          = cut_bytes;
+        packet_operand_words_o = 2'd1;
+        packet_operands_o      = '0;
+        for (int unsigned b = 0; b < 8; b++) begin
+          packet_operands_o[8*b+:8] = cut_bytes > 10'(b) ? value_q[8*b+:8] : '0;
+        end
+      end
+      RmaOpFetchCompareAdd: begin
+        kind                   = PacketKindFetchCompareAddRequest;
+        operand_bytes          = 10'd16;
+        packet_operand_words_o = 2'd2;
+      end
+      default:  ;
+    endcase
+  end
+
+  always_comb begin
+    packet_header_o                 = '0;
+    packet_header_o.tc              = TrafficClassRequest;
+    packet_header_o.kind            = kind;
+    packet_header_o.dst_node        = desc.dst_node;
+    packet_header_o.dst_ctx         = desc.dst_ctx;
+    packet_header_o.src_node        = node_id_i;
+    packet_header_o.src_ctx         = ctx_q;
+    packet_header_o.tag             = desc.cookie;
+    packet_header_o.len             = 10'(CommandBytes) + operand_bytes + packet_data_bytes_o;
+    packet_command_o                = '0;
+    packet_command_o.op             = desc.op;
+    packet_command_o.notify         = desc.notify;
+    packet_command_o.add_always     = desc.add_always;
+    packet_command_o.len            = desc.len;
+    packet_command_o.offset         = offset_q;
+    packet_command_o.remote_address = desc.remote_address;
+    packet_command_o.local_address  = desc.local_address;
+  end
+  assign packet_valid_o = state_q == StPacket;
+
+  // ----- control --------------------------------------------------------------------------------
+
+  logic take;
+  assign beat_ready_o = state_q == StName || state_q == StWords;
+  assign take         = beat_valid_i && beat_ready_o;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StName;
+    end else begin
+      unique case (state_q)
+        StName:   if (take) state_q <= StWords;
+        StWords:  if (take && beat_eop_i) state_q <= StJudge;
+        StJudge: begin
+          if (verdict != ErrorNone) state_q <= StReport;
+          else state_q <= is_put || is_immediate ? StCut : StPacket;
+        end
+        StCut: begin
+          if (cut_valid) begin
+            if (is_put && cut_bytes != '0) state_q <= StRead;
+            else state_q <= shift_left_q != '0 ? StShift : StPacket;
+          end
+        end
+        StRead: begin
+          if (result_valid_i) state_q <= result_error_i == ErrorNone ? StPacket : StReport;
+        end
+        StShift:  if (shift_left_q == 3'd1) state_q <= StPacket;
+        StPacket: if (packet_ready_i) state_q <= last ? StName : StNext;
+        StNext:   state_q <= StCut;
+        StReport: if (notify_ready_i) state_q <= StName;
+        default:  state_q <= StName;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    if (state_q == StName && take) begin
+      {words_q, ctx_q} <= beat_data_i[10:0];
+      beat_q           <= '0;
+      // What a write too short does not have is zero in its error notification.
+      beats_q          <= '0;
+    end
+    if (state_q == StWords && take) begin
+      beats_q[beat_q] <= beat_data_i;
+      beat_q          <= beat_q + 4'd1;
+    end
+    if (state_q == StJudge) begin
+      error_q      <= verdict;
+      value_q      <= desc.local_address;
+      shift_left_q <= '0;
+    end
+    if (state_q == StRead && result_valid_i) error_q <= result_error_i;
+    if (state_q == StName) offset_q <= '0;
+    else if (state_q == StPacket && packet_ready_i) begin
+      offset_q <= offset_q + {13'b0, cut_bytes};
+      // Of an immediate put there are at most 7 bytes in the first of two pages.
+      if (is_immediate) shift_left_q <= cut_bytes[2:0];
+    end
+    if (state_q == StShift) begin
+      value_q      <= value_q >> 8;
+      shift_left_q <= shift_left_q - 3'd1;
+    end
+  end
+
+  // ----- reports --------------------------------------------------------------------------------
+
+  assign notify_valid_o = state_q == StReport;
+  assign notify_o = notification(
+      ctx_q,
+      {
+        desc.dst_node, desc.dst_ctx
+      },
+      desc.op,
+      desc.cookie,
+      '0,
+      RmaPlaceError,
+      error_q,
+      desc.local_address
+  );
+
+  assign posted_o = packet_valid_o && packet_ready_i && last;
+  assign error_valid_o = (state_q == StJudge && verdict != ErrorNone) ||
+      (state_q == StRead && result_valid_i && result_error_i != ErrorNone);
+  assign error_code_o = state_q == StJudge ? verdict : result_error_i;
+  assign error_ctx_o = ctx_q;
+
+  logic unused;
+  assign unused = ^desc.zero_55;
+
+  `VELO_ASSERT(ShiftOnlyImmediate, state_q != StShift || is_immediate)
+
+endmodule

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RMA responder: serves gets and updates (fetch-compare-and-add) of registered memory of this node.
+//
+// A get becomes packets of the response class that fit the MTU and stay in one page at both ends, the
+// next one's data being read while one is sent. An update reads the word, adds if it compares, writes
+// it by a posted write and answers with the old word. One request at a time, so updates are atomic
+// with respect to one another; and before memory is read, every posted write that had begun before the
+// request came has left the node, so the word read is never older than the last update or put.
+// When the last packet is handed over, the notification at the responder is given, if asked for.
+// A request that is refused is answered by one packet that says why; what was read before is sent.
+//
+// `job_*` and `data_*` as velo_rma_take shows them; the job is done when it has been copied, so puts
+// can pass a get that waits. `read_*`, `result_*`, `memory_*`: a velo_rma_reader. `packet_*`: jobs for a
+// velo_rma_emit; the reader's data go there when the packet is on its way. `posted_*` and `notify_*` valid/ready.
+// `release_o`: an update's access is over.
+//
+// Errors, each a pulse on `error_valid_o`: those of velo_rma_reader; ErrorMisaligned for an update not
+// at a multiple of 8; ErrorMalformed for one without its operands or a get with data.
+//
+// Source: EXTOLL, high message rates, section III (responder, locks).
+
+`include "velo_assert.svh"
+
+module velo_rma_responder
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import velo_rma_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned FragmentBytes = 448
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input write_count_t writes_begun_i,
+    input write_count_t writes_done_i,
+
+    input  logic               job_valid_i,
+    input  packet_t            header_i,
+    input  rma_command_t       command_i,
+    input  logic         [9:0] data_bytes_i,
+    output logic               done_o,
+
+    input  logic                 data_valid_i,
+    output logic                 data_ready_o,
+    input  logic                 data_last_i,
+    input  logic                 data_bad_i,
+    input  logic [DataWidth-1:0] data_i,
+
+    output logic                        read_valid_o,
+    output atu_request_t                read_o,
+    output logic                        read_keep_o,
+    input  logic                        result_valid_i,
+    input  error_e                      result_error_i,
+    input  logic         [AddrBits-1:0] result_addr_i,
+    output logic                        release_o,
+
+    input  logic                 memory_valid_i,
+    output logic                 memory_ready_o,
+    input  logic [DataWidth-1:0] memory_data_i,
+
+    output logic                packet_valid_o,
+    input  logic                packet_ready_i,
+    output packet_t             packet_header_o,
+    output rma_command_t        packet_command_o,
+    output logic         [63:0] packet_operand_o,
+    output logic         [ 1:0] packet_operand_words_o,
+    output logic         [ 9:0] packet_data_bytes_o,
+
+    output logic                 posted_valid_o,
+    input  logic                 posted_ready_i,
+    output logic                 posted_eop_o,
+    output logic [ AddrBits-1:0] posted_addr_o,
+    output logic [          9:0] posted_len_bytes_o,
+    output logic [DataWidth-1:0] posted_data_o,
+
+    output logic    notify_valid_o,
+    input  logic    notify_ready_i,
+    output notify_t notify_o,
+
+    output logic         served_o,
+    output logic         error_valid_o,
+    output error_e       error_code_o,
+    output logic   [7:0] error_ctx_o,
+    output logic   [7:0] error_node_o
+);
+
+  typedef enum logic [3:0] {
+    StIdle,
+    StOperands,
+    StDrain,     // posted writes leave
+    StCut,       // how long the next packet is
+    StRead,
+    StOld,       // the old word comes
+    StAdd,
+    StWrite,
+    StPacket,
+    StNext,
+    StNotify
+  } state_e;
+
+  state_e state_q;
+  packet_t header_q;
+  rma_command_t command_q;
+  rma_operands_t operands_q;
+  logic [22:0] offset_q;
+  logic [63:0] old_q, new_q;
+  logic half_q, update_q;
+  error_e error_q;
+  logic [AddrBits-1:0] addr_q;
+  write_count_t mark_q;
+  logic behind;
+
+  logic cut_valid, cut_last, last;
+  logic [ 9:0] cut_bytes;
+  logic [63:0] cut_address;
+
+  // ----- the request ----------------------------------------------------------------------------
+
+  logic is_update, good;
+  assign is_update = header_i.kind == PacketKindFetchCompareAddRequest;
+  assign good = data_bytes_i == (is_update ? 10'd16 : 10'd0) &&
+      (!is_update || command_i.len == 23'd8);
+  assign data_ready_o = state_q == StOperands;
+  assign done_o = (state_q == StIdle && job_valid_i && !(is_update && good)) ||
+      (state_q == StOperands && data_valid_i && data_last_i);
+
+  assign behind = is_behind(writes_done_i, mark_q);
+
+  velo_rma_fragment #(
+      .FragmentBytes(FragmentBytes)
+  ) u_fragment (
+      .clk_i,
+      .rst_ni,
+      .start_i        (state_q == StDrain || state_q == StNext),
+      .read_address_i (command_q.remote_address),
+      .write_address_i(command_q.local_address[11:0]),
+      .len_bytes_i    (command_q.len),
+      .offset_i       (offset_q),
+      .valid_o        (cut_valid),
+      .address_o      (cut_address),
+      .len_bytes_o    (cut_bytes),
+      .last_o         (cut_last)
+  );
+
+  // ----- control --------------------------------------------------------------------------------
+
+  logic write_last, memory_last, adds;
+  assign adds        = command_q.add_always || old_q == operands_q.compare;
+  assign write_last  = DataWidth != 32 || half_q;
+  assign memory_last = DataWidth != 32 || half_q;
+  assign last        = update_q || cut_last || error_q != ErrorNone;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      state_q <= StIdle;
+    end else begin
+      unique case (state_q)
+        StIdle: begin
+          if (job_valid_i) state_q <= !good ? StPacket : is_update ? StOperands : StDrain;
+        end
+        StOperands: begin
+          if (data_valid_i && data_last_i) begin
+            state_q <= data_bad_i || error_q != ErrorNone ? StPacket : StDrain;
+          end
+        end
+        // The reader's data must not be mixed: an update's word comes after the last packet's data.
+        StDrain: if (!behind && (!update_q || packet_ready_i)) state_q <= StCut;
+        StCut:   if (cut_valid) state_q <= cut_bytes == '0 ? StPacket : StRead;
+        StRead: begin
+          if (result_valid_i) begin
+            state_q <= update_q && result_error_i == ErrorNone ? StOld : StPacket;
+          end
+        end
+        StOld:   if (memory_valid_i && memory_last) state_q <= StAdd;
+        StAdd:   state_q <= adds ? StWrite : StPacket;
+        StWrite: if (posted_ready_i && write_last) state_q <= StPacket;
+        StPacket: begin
+          if (packet_ready_i) begin
+            if (!last) state_q <= StNext;
+            else if (error_q == ErrorNone && command_q.notify[NotifyResponder]) state_q <= StNotify;
+            else state_q <= StIdle;
+          end
+        end
+        StNext:  state_q <= StCut;
+        default: if (notify_ready_i) state_q <= StIdle;
+      endcase
+    end
+  end
+
+  always_ff @(posedge clk_i) begin
+    unique case (state_q)
+      StIdle: begin
+        header_q <= header_i;
+        command_q <= command_i;
+        update_q <= is_update;
+        mark_q <= writes_begun_i;
+        offset_q <= '0;
+        half_q <= 1'b0;
+        error_q   <= !good ? ErrorMalformed :
+            is_update && command_i.remote_address[2:0] != '0 ? ErrorMisaligned : ErrorNone;
+      end
+      StOperands: begin
+        if (data_valid_i) operands_q <= {data_i, operands_q[127:DataWidth]};
+        if (data_valid_i && data_bad_i) error_q <= ErrorMalformed;
+      end
+      StRead: begin
+        if (result_valid_i) begin
+          error_q <= result_error_i;
+          addr_q  <= result_addr_i;
+        end
+      end
+      StOld: begin
+        if (memory_valid_i) begin
+          old_q  <= DataWidth == 32 ? {memory_data_i[31:0], old_q[63:32]} : 64'(memory_data_i);
+          half_q <= !memory_last;
+        end
+      end
+      StAdd: new_q <= old_q + operands_q.add;
+      StWrite: begin
+        if (posted_ready_i) begin
+          new_q  <= new_q >> 32;
+          half_q <= !write_last;
+        end
+      end
+      StPacket: if (packet_ready_i) offset_q <= offset_q + {13'b0, cut_bytes};
+      default: ;
+    endcase
+  end
+
+  // ----- memory ---------------------------------------------------------------------------------
+
+  assign read_valid_o = state_q == StRead;
+  assign read_keep_o = update_q;
+  assign read_o = '{
+          address: registered_address_t'(cut_address),
+          len_bytes: cut_bytes,
+          ctx: header_q.dst_ctx,
+          peer: {header_q.src_node, header_q.src_ctx},
+          own: 1'b0,
+          rights: update_q ? RightAtomic : RightRead
+      };
+  assign memory_ready_o = state_q == StOld;
+
+  assign posted_valid_o = state_q == StWrite;
+  assign posted_eop_o = write_last;
+  assign posted_addr_o = addr_q;
+  assign posted_len_bytes_o = 10'd8;
+  assign posted_data_o = DataWidth'(new_q);
+  assign release_o = (state_q == StAdd && !adds) ||
+      (posted_valid_o && posted_ready_i && write_last);
+
+  // ----- the answer -----------------------------------------------------------------------------
+
+  assign packet_valid_o = state_q == StPacket;
+  assign packet_operand_o = old_q;
+  assign packet_operand_words_o = update_q && error_q == ErrorNone ? 2'd1 : 2'd0;
+  assign packet_data_bytes_o = update_q || error_q != ErrorNone ? '0 : cut_bytes;
+  assign packet_header_o = answer_header(
+      {
+        header_q.dst_node, header_q.dst_ctx
+      },
+      {
+        header_q.src_node, header_q.src_ctx
+      },
+      header_q.tag,
+      TrafficClassResponse,
+      update_q ? PacketKindFetchCompareAddResponse : PacketKindGetResponse,
+      10'(CommandBytes) + packet_data_bytes_o + {5'b0, packet_operand_words_o, 3'b0}
+  );
+  always_comb begin
+    packet_command_o        = command_q;
+    packet_command_o.offset = offset_q;
+    packet_command_o.error  = error_q;
+  end
+
+  assign notify_valid_o = state_q == StNotify;
+  assign notify_o = notification(
+      header_q.dst_ctx,
+      {
+        header_q.src_node, header_q.src_ctx
+      },
+      command_q.op,
+      header_q.tag,
+      command_q.len,
+      RmaPlaceResponder,
+      ErrorNone,
+      command_q.remote_address
+  );
+
+  // ----- reports --------------------------------------------------------------------------------
+
+  assign served_o = packet_valid_o && packet_ready_i && last && error_q == ErrorNone;
+  assign error_valid_o = packet_valid_o && packet_ready_i && error_q != ErrorNone;
+  assign error_code_o = error_q;
+  assign error_ctx_o = header_q.dst_ctx;
+  assign error_node_o = header_q.src_node;
+
+  logic unused;
+  assign unused = ^header_q;
+
+  // Only an update writes, and only the word that it read.
+  `VELO_ASSERT(UpdateIsWhole, !posted_valid_o || (update_q && error_q == ErrorNone))
+
+endmodule

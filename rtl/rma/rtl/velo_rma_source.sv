@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The part of the RMA unit that makes requests: queue of descriptors, requester, its reader of memory
+// and its way into the network. Ports and errors as those of the four.
+
+module velo_rma_source
+  import velo_pkg::*;
+  import velo_atu_pkg::*;
+  import velo_rma_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned FragmentBytes = 448
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic [7:0] node_id_i,
+
+    input  logic                 write_valid_i,
+    output logic                 write_ready_o,
+    input  logic                 write_eop_i,
+    input  logic [          7:0] write_source_i,
+    input  logic [          9:0] write_len_bytes_i,
+    input  logic [DataWidth-1:0] write_data_i,
+
+    output logic         atu_valid_o,
+    input  logic         atu_ready_i,
+    output atu_request_t atu_request_o,
+    input  logic         atu_answer_valid_i,
+    input  atu_answer_t  atu_answer_i,
+    output logic         atu_release_o,
+
+    output logic                 nonposted_valid_o,
+    input  logic                 nonposted_ready_i,
+    output logic [ AddrBits-1:0] nonposted_addr_o,
+    output logic [          9:0] nonposted_len_bytes_o,
+    input  logic                 response_valid_i,
+    input  logic                 response_eop_i,
+    input  logic                 response_error_i,
+    input  logic [DataWidth-1:0] response_data_i,
+
+    output logic                 net_valid_o,
+    input  logic                 net_ready_i,
+    output logic                 net_sop_o,
+    output logic                 net_eop_o,
+    output logic [DataWidth-1:0] net_data_o,
+
+    output logic    notify_valid_o,
+    input  logic    notify_ready_i,
+    output notify_t notify_o,
+
+    output logic         posted_o,
+    output logic         error_valid_o,
+    output error_e       error_code_o,
+    output logic   [7:0] error_ctx_o
+);
+
+  logic beat_valid, beat_ready, beat_eop, read_valid, result_valid, data_valid, data_ready;
+  logic packet_valid, packet_ready;
+  logic [DataWidth-1:0] beat_data, data;
+  logic [1:0] packet_operand_words;
+  logic [9:0] packet_data_bytes;
+  logic [127:0] packet_operands;
+  logic [AddrBits-1:0] unused_addr;
+  atu_request_t read;
+  error_e result_error;
+  packet_t packet_header;
+  rma_command_t packet_command;
+
+  velo_rma_intake #(
+      .DataWidth(DataWidth)
+  ) u_intake (
+      .out_valid_o(beat_valid),
+      .out_ready_i(beat_ready),
+      .out_eop_o  (beat_eop),
+      .out_data_o (beat_data),
+      .*
+  );
+
+  velo_rma_requester #(
+      .DataWidth    (DataWidth),
+      .FragmentBytes(FragmentBytes)
+  ) u_requester (
+      .beat_valid_i          (beat_valid),
+      .beat_ready_o          (beat_ready),
+      .beat_eop_i            (beat_eop),
+      .beat_data_i           (beat_data),
+      .read_valid_o          (read_valid),
+      .read_o                (read),
+      .result_valid_i        (result_valid),
+      .result_error_i        (result_error),
+      .packet_valid_o        (packet_valid),
+      .packet_ready_i        (packet_ready),
+      .packet_header_o       (packet_header),
+      .packet_command_o      (packet_command),
+      .packet_operands_o     (packet_operands),
+      .packet_operand_words_o(packet_operand_words),
+      .packet_data_bytes_o   (packet_data_bytes),
+      .*
+  );
+
+  velo_rma_reader #(
+      .DataWidth(DataWidth),
+      .MaxBytes (FragmentBytes)
+  ) u_reader (
+      .job_valid_i   (read_valid),
+      .job_i         (read),
+      .job_keep_i    (1'b0),
+      .result_valid_o(result_valid),
+      .result_error_o(result_error),
+      .result_addr_o (unused_addr),
+      .data_valid_o  (data_valid),
+      .data_ready_i  (data_ready),
+      .data_o        (data),
+      .*
+  );
+
+  velo_rma_emit #(
+      .DataWidth  (DataWidth),
+      .MaxOperands(2)
+  ) u_emit (
+      .hold_i             (1'b0),
+      .job_valid_i        (packet_valid),
+      .job_ready_o        (packet_ready),
+      .job_header_i       (packet_header),
+      .job_command_i      (packet_command),
+      .job_operands_i     (packet_operands),
+      .job_operand_words_i(packet_operand_words),
+      .job_data_bytes_i   (packet_data_bytes),
+      .data_valid_i       (data_valid),
+      .data_ready_o       (data_ready),
+      .data_i             (data),
+      .*
+  );
+
+endmodule
