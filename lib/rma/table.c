@@ -40,7 +40,8 @@ static int map_parts(struct table *table, const struct segment *segment, int ent
     table->entries = map(segment, at->entries_at, at->arena_at, entries_protection);
     if (!table->header || !table->entries) {
         rma_table_close(table);
-        return velo_fail(VELO_ERR_NO_MEMORY, "no memory to map %s", segment->path);
+        (void)velo_fail(VELO_ERR_NO_MEMORY, "no memory to map %s", segment->path);
+        return VELO_ERR_NO_MEMORY;
     }
     table->lines = (struct table_line *)((char *)table->header + TABLE_HEADER_BYTES);
     return VELO_OK;

@@ -98,12 +98,27 @@ int velo_rma_open(struct velo_port *port, struct velo_rma **out)
     return status;
 }
 
+/* It is off its unit's list. */
+static void end_peer(struct velo_rma_peer *peer)
+{
+    rma_ask_fail(peer, VELO_ERR_PEER_CLOSED);
+    peer->rma->by_handle[peer->handle % PEERS_MAX] = NULL;
+    if (peer->arena)
+        munmap(peer->arena, peer->arena_bytes);
+    (void)velo_disconnect(peer->conn);
+    rma_table_close(&peer->table);
+    free(peer);
+}
+
 int velo_rma_close(struct velo_rma *rma)
 {
     if (!rma)
         return VELO_OK;
-    while (rma->peers)
-        (void)velo_rma_disconnect(rma->peers);
+    while (rma->peers) {
+        struct velo_rma_peer *peer = rma->peers;
+        rma->peers = peer->next;
+        end_peer(peer);
+    }
     for (uint32_t i = 0; i < rma->mems_used; i++)
         if (rma->mems[i].key)
             (void)velo_mem_deregister(&rma->mems[i]);
@@ -210,17 +225,10 @@ int velo_rma_disconnect(struct velo_rma_peer *peer)
 {
     if (!peer)
         return VELO_OK;
-    struct velo_rma *rma = peer->rma;
-    rma_ask_fail(peer, VELO_ERR_PEER_CLOSED);
-    struct velo_rma_peer **link = &rma->peers;
+    struct velo_rma_peer **link = &peer->rma->peers;
     while (*link != peer)
         link = &(*link)->next;
     *link = peer->next;
-    rma->by_handle[peer->handle % PEERS_MAX] = NULL;
-    if (peer->arena)
-        munmap(peer->arena, peer->arena_bytes);
-    (void)velo_disconnect(peer->conn);
-    rma_table_close(&peer->table);
-    free(peer);
+    end_peer(peer);
     return VELO_OK;
 }

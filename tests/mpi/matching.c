@@ -336,7 +336,7 @@ TEST(truncation_writes_nothing_past_the_buffer, 2) { truncate_messages(true); }
 TEST(everybody_may_send_large_messages_first, 4)
 {
     enum { LEN = 3 << 20 };
-    char *out = must_alloc(LEN), *in[4];
+    char *out = must_alloc(LEN), *in[4] = {NULL};
     MPI_Request requests[8];
     int n = 0;
     fill(out, LEN, (unsigned)rank);

@@ -230,7 +230,7 @@ static void exchange(const struct worker *self, int len_bytes)
 {
     enum { RANKS_MAX = 8 };
     MPI_Request requests[2 * RANKS_MAX];
-    char *in[RANKS_MAX], *out = must_alloc((size_t)len_bytes);
+    char *in[RANKS_MAX] = {NULL}, *out = must_alloc((size_t)len_bytes);
     CHECK(ranks <= RANKS_MAX);
     for (int i = 0; i < MIXED_ROUNDS; i++) {
         int tag = 100 * i + self->number, left = 2 * ranks;

@@ -85,7 +85,7 @@ void pace(struct velo_rma *rma);
 void clean_up_after(int vpid);
 
 #define FOR_EACH_WAY(way)                                                                          \
-    for (enum way way = WAY_DIRECT; way < WAYS; way++)                                             \
+    for (enum way way = WAY_DIRECT; (way) < WAYS; (way)++)                                         \
         if (way_set(way), way_is_possible(way))
 bool way_is_possible(enum way way);
 

@@ -95,6 +95,8 @@ module velo_completer_props
   logic [9:0] beats_q, beats;  // taken of the packet, before this one
   logic [63:0] header_q;
   logic last_good_q, well_formed, net_take;
+  packet_t packet_q;  // the one received last; the next may be in already
+  logic good_q, status_due_q;
   logic [9:0] last_bytes;
 
   assign net_take = net_valid_i && net_ready;
@@ -131,10 +133,20 @@ module velo_completer_props
   logic [20:6] payload_slot_q;
   header_t status;
 
+  always_ff @(posedge clk_i) begin
+    if (received) begin
+      packet_q <= last_q;
+      good_q   <= last_good_q;
+    end
+    if (!rst_ni) status_due_q <= 1'b0;
+    else if (received) status_due_q <= 1'b1;
+    else if (dma_take && is_status && dma_sop) status_due_q <= 1'b0;
+  end
+
   assign dma_take   = dma_valid && dma_ready_i;
   assign is_status  = dma_addr[5:0] == '0;
   assign status     = header_t'({32'b0, dma_data});
-  assign last_bytes = ((last_q.len + 10'd7) >> 3) << 3;
+  assign last_bytes = ((packet_q.len + 10'd7) >> 3) << 3;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -163,16 +175,17 @@ module velo_completer_props
   assign status_sop    = dma_valid && is_status && dma_sop;
   assign payload_whole = payload_done_q && payload_bytes_q == last_bytes &&
                          payload_slot_q == dma_addr[20:6];
-  `VELO_ASSERT(NeverPartial, !status_sop || (last_good_q && (last_q.len == '0 || payload_whole)))
+  `VELO_ASSERT(NeverPartial, !status_sop || (good_q && (packet_q.len == '0 || payload_whole)))
+  `VELO_ASSERT(OneStatusAMessage, !status_sop || status_due_q)
   `VELO_ASSERT(StatusIsNeverZero, !status_sop || status.valid)
-  `VELO_ASSERT(StatusLength, !status_sop || status.len == {6'b0, last_q.len})
-  `VELO_ASSERT(StatusTag, !status_sop || status.tag == last_q.tag)
+  `VELO_ASSERT(StatusLength, !status_sop || status.len == {6'b0, packet_q.len})
+  `VELO_ASSERT(StatusTag, !status_sop || status.tag == packet_q.tag)
   `VELO_ASSERT(StatusKind,
-               !status_sop || {status.external, status.reserved} == {6'b0, last_q.frag})
+               !status_sop || {status.external, status.reserved} == {6'b0, packet_q.frag})
 
   // Its second beat may be offered when the next packet is in already.
   packet_t status_packet_q;
-  always_ff @(posedge clk_i) if (dma_take && dma_sop) status_packet_q <= last_q;
+  always_ff @(posedge clk_i) if (dma_take && dma_sop) status_packet_q <= packet_q;
   logic [15:0] sender;
   assign sender = {status_packet_q.src_node, status_packet_q.src_ctx};
   `VELO_ASSERT(StatusNamesSender,
@@ -195,7 +208,7 @@ module velo_completer_props
   // The proof is not empty.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      cover (dma_take && is_status && last_q.len == 10'd56);
+      cover (dma_take && is_status && packet_q.len == 10'd56);
       cover (error_valid && error_code == ErrorStall);
       cover (error_valid && error_code == ErrorMalformed && writing_q);
       cover (dma_take && dma_eop && is_status && !payload_done_q);

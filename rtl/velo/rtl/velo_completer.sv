@@ -9,8 +9,9 @@
 // then the header word (spec/velo.toml, `header`) to byte 0. The host polls the header word; since
 // writes stay in order, a slot that can be seen to be valid is complete. The header word is the
 // hardware's own: its source is the network's, not the sender's word for it, and its `seq` is the
-// slot's position. Cut-through: the first DMA beat leaves three cycles after the packet's first beat
-// came on a path of 32 bits (header 2, payload 1), and packets follow each other without a gap.
+// slot's position. Cut-through: the first DMA beat leaves four cycles after the packet's first beat
+// came: into a register, two for the look-up of its ring (velo_contexts) while the header passes, and
+// into the DMA's register. On a path of 32 bits packets follow each other without a gap.
 //
 // Network side (valid/ready): packets of the request class, without route words. DMA side
 // (valid/ready): `dma_addr_o` and `dma_len_bytes_o` hold for the whole write; `dma_valid_o` never
@@ -82,8 +83,8 @@ module velo_completer
 
   typedef enum logic [2:0] {
     StHead,   // the first beat of a packet
-    StJudge,  // the context table answers; on a narrow path the header's upper half comes
-    StFull,   // no free slot
+    StHigh,   // the context table works; on a narrow path the header's upper half comes
+    StJudge,  // the verdict is there; if the ring is full, wait
     StBody,   // payload passes
     StPad,    // the packet ended too early: complete the DMA write
     StDrop    // swallow the rest
@@ -92,20 +93,48 @@ module velo_completer
   state_e state_d, state_q;
   error_e error_d, error_q;
 
-  // ----- the packet that is coming in -----------------------------------------------------------
+  // ----- the beat that came in last -------------------------------------------------------------
+
+  // The context is looked up as the first beat enters this register, so the table is a beat ahead.
+  logic beat_valid_q, beat_ready, beat_eop_q, within_q, accept, table_ready, table_free, take_sop;
+  logic [DataWidth-1:0] beat_q;
+
+  // A packet is not begun before the one in front of it needs the table no more, nor while a
+  // configuration waits for those in front of it to be done.
+  assign table_free  = accept || state_q inside {StBody, StPad, StDrop} ||
+                       (state_q == StHead && !beat_valid_q);
+  assign net_ready_o = (!beat_valid_q || beat_ready) &&
+                       (within_q || (table_ready && table_free && !cfg_valid_i));
+  assign take_sop = net_valid_i && net_ready_o && !within_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      beat_valid_q <= 1'b0;
+      within_q     <= 1'b0;
+    end else begin
+      beat_valid_q <= (net_valid_i && net_ready_o) || (beat_valid_q && !beat_ready);
+      if (net_valid_i && net_ready_o) within_q <= !net_eop_i;
+    end
+    if (net_ready_o) begin
+      beat_q     <= net_data_i;
+      beat_eop_q <= net_eop_i;
+    end
+  end
+
+  // ----- the packet's header --------------------------------------------------------------------
 
   packet_t header_q;
   logic ended_q;  // its last beat is in
   logic take, take_head, take_high;
 
-  assign take      = net_valid_i && net_ready_o;
+  assign take      = beat_valid_q && beat_ready;
   assign take_head = take && state_q == StHead;
-  assign take_high = take && state_q == StJudge;
+  assign take_high = take && state_q == StHigh;
 
   always_ff @(posedge clk_i) begin
-    if (take_head) header_q[31:0] <= net_data_i[31:0];
-    if (NarrowPath ? take_high : take_head) header_q[63:32] <= net_data_i[HighLsb+:32];
-    if (take_head || take_high) ended_q <= net_eop_i;
+    if (take_head) header_q[31:0] <= beat_q[31:0];
+    if (NarrowPath ? take_high : take_head) header_q[63:32] <= beat_q[HighLsb+:32];
+    if (take_head || take_high) ended_q <= beat_eop_q;
   end
 
   logic [3:0] payload_words;
@@ -113,13 +142,17 @@ module velo_completer
 
   // ----- context table --------------------------------------------------------------------------
 
-  logic table_ready, table_cfg_ready, cfg_open, cfg_q;
-  logic enabled, full, accept, publish;
+  logic table_cfg_ready, cfg_open, waiting_q, settled;
+  logic enabled, full, publish;
   logic [15:0] write_pointer, seq_q;
   logic [AddrBits-1:6] slot, slot_q;
+  logic [CtxBits-1:0] lookup_ctx, lookup_ctx_q;
   packet_t first_beat;
 
+  // What is not a packet's first beat looks nothing up: the table goes on telling of the last packet.
   assign first_beat = packet_t'({32'b0, net_data_i[31:0]});
+  assign lookup_ctx = take_sop ? CtxBits'(first_beat.dst_ctx) : lookup_ctx_q;
+  always_ff @(posedge clk_i) lookup_ctx_q <= lookup_ctx;
 
   velo_contexts #(
       .CtxBits (CtxBits),
@@ -137,25 +170,28 @@ module velo_completer
       .read_pointer_valid_i,
       .read_pointer_ctx_i,
       .read_pointer_i,
-      .lookup_ctx_i     (CtxBits'(state_q == StHead ? first_beat.dst_ctx : header_q.dst_ctx)),
+      .lookup_ctx_i     (lookup_ctx),
       .enabled_o        (enabled),
       .full_o           (full),
       .write_pointer_o  (write_pointer),
       .slot_o           (slot),
       .advance_i        (publish),
       .advance_ctx_i    (CtxBits'(header_q.dst_ctx)),
-      .advance_pointer_i(seq_q + 16'd1)
+      .advance_pointer_i(write_pointer + 16'd1)
   );
 
   // No configuration between a look-up and the end of its message: it would advance the pointer of
-  // a ring that is no longer there. A configuration goes before the next packet, so it never starves;
-  // the look-up of the same cycle still shows the old entry (`cfg_q`).
-  assign cfg_open    = state_q == StHead || (state_q == StFull && !accept);
+  // a ring that is no longer there. A configuration goes before the next packet, so it never starves,
+  // and a message that waits for its ring looks again until the table's answer is a new one.
+  logic [2:0] cfg_q;
+  assign cfg_open    = (waiting_q && full) || (state_q == StHead && !beat_valid_q);
   assign cfg_ready_o = table_cfg_ready && cfg_open;
+  assign settled     = cfg_q == '0;
 
   always_ff @(posedge clk_i) begin
-    cfg_q <= cfg_valid_i && cfg_ready_o;
-    if (accept) begin
+    if (!rst_ni) cfg_q <= '0;
+    else cfg_q <= {cfg_q[1:0], cfg_valid_i && cfg_ready_o};
+    if (publish) begin
       slot_q <= slot;
       seq_q  <= write_pointer;
     end
@@ -164,22 +200,22 @@ module velo_completer
   // ----- watchdog -------------------------------------------------------------------------------
 
   logic [19:0] waited_q;
-  logic expired;
-  assign expired = watchdog_enable_i && waited_q >= watchdog_cycles_i;
+  logic expired_q;
 
   always_ff @(posedge clk_i) begin
-    if (state_q != StFull) waited_q <= '0;
+    expired_q <= waiting_q && waited_q >= watchdog_cycles_i;
+    if (!waiting_q) waited_q <= '0;
     else if (waited_q != '1) waited_q <= waited_q + 20'd1;
   end
 
   // ----- judgement ------------------------------------------------------------------------------
 
   logic header_only, len_high_zero;
-  error_e header_verdict, ring_verdict;
+  error_e header_verdict, verdict_q, verdict;
 
-  // On a narrow path the upper half, with the rest of the length, is only now at the input.
-  assign header_only   = NarrowPath ? net_eop_i : ended_q;
-  assign len_high_zero = (NarrowPath ? net_data_i[HighLsb+:4] : header_q.len[9:6]) == '0;
+  // On a narrow path the upper half, with the rest of the length, is only now in `beat_q`.
+  assign header_only   = NarrowPath ? beat_eop_q : ended_q;
+  assign len_high_zero = (NarrowPath ? beat_q[HighLsb+:4] : header_q.len[9:6]) == '0;
 
   always_comb begin
     header_verdict = ErrorNone;
@@ -192,10 +228,14 @@ module velo_completer
     end
   end
 
+  always_ff @(posedge clk_i) if (state_q == StHigh) verdict_q <= header_verdict;
+
   always_comb begin
-    ring_verdict = ErrorNone;
-    if (!enabled || {1'b0, header_q.dst_ctx} >= 9'(2 ** CtxBits)) ring_verdict = ErrorContext;
-    else if (full && expired) ring_verdict = ErrorStall;
+    verdict = verdict_q;
+    if (verdict_q == ErrorNone) begin
+      if (!enabled || {1'b0, header_q.dst_ctx} >= 9'(2 ** CtxBits)) verdict = ErrorContext;
+      else if (full && expired_q && watchdog_enable_i) verdict = ErrorStall;
+    end
   end
 
   // ----- control --------------------------------------------------------------------------------
@@ -215,87 +255,76 @@ module velo_completer
   assign body_last   = body_left_q == '0;
 
   always_comb begin
-    state_d     = state_q;
-    error_d     = ErrorNone;
-    net_ready_o = 1'b0;
-    accept      = 1'b0;
-    publish     = 1'b0;
-    load_body   = 1'b0;
+    state_d    = state_q;
+    error_d    = ErrorNone;
+    beat_ready = 1'b0;
+    accept     = 1'b0;
+    publish    = 1'b0;
+    load_body  = 1'b0;
     unique case (state_q)
       StHead: begin
-        net_ready_o = table_ready && head_free && !cfg_valid_i;
-        if (net_valid_i && net_ready_o) begin
-          if (NarrowPath && net_eop_i) error_d = ErrorMalformed;
-          else state_d = StJudge;
+        beat_ready = head_free;
+        if (beat_valid_q && head_free) begin
+          if (NarrowPath && beat_eop_q) error_d = ErrorMalformed;
+          else state_d = StHigh;
         end
+      end
+      StHigh: begin
+        beat_ready = NarrowPath && status_done;
+        if (status_done && (beat_valid_q || !NarrowPath)) state_d = StJudge;
       end
       StJudge: begin
-        net_ready_o = NarrowPath && status_done;
-        if (status_done && (net_valid_i || !NarrowPath)) begin
-          error_d = header_verdict != ErrorNone ? header_verdict : ring_verdict;
-          if (error_d != ErrorNone) begin
-            state_d = header_only ? StHead : StDrop;
-          end else if (full) begin
-            state_d = StFull;
-          end else begin
-            accept  = 1'b1;
-            state_d = StBody;
-          end
-        end
-      end
-      StFull: begin
-        if (!cfg_q) begin
-          error_d = ring_verdict;
-          if (ring_verdict != ErrorNone) begin
+        if (settled) begin
+          error_d = verdict;
+          if (verdict != ErrorNone) begin
             state_d = ended_q ? StHead : StDrop;
           end else if (!full) begin
             accept  = 1'b1;
-            state_d = StBody;
+            publish = ended_q;
+            state_d = ended_q ? StHead : StBody;
           end
         end
       end
-      StBody: begin
-        if (ended_q) begin
-          publish = 1'b1;
-          state_d = StHead;
-        end else begin
-          net_ready_o = space;
-          load_body   = net_valid_i;
-          if (net_valid_i && space) begin
-            publish = body_last && net_eop_i;
-            if (!publish && (body_last || net_eop_i)) error_d = ErrorMalformed;
-            if (body_last) state_d = net_eop_i ? StHead : StDrop;
-            else if (net_eop_i) state_d = StPad;
-          end
-        end
-      end
-      StPad: begin
-        load_body = 1'b1;
-        if (space && body_last) state_d = StHead;
-      end
+      StBody, StPad: ;
       StDrop: begin
-        net_ready_o = 1'b1;
-        if (net_valid_i && net_eop_i) state_d = StHead;
+        beat_ready = 1'b1;
+        if (beat_valid_q && beat_eop_q) state_d = StHead;
       end
       default: state_d = StHead;
     endcase
+    // The payload's first beat goes with the verdict.
+    if (state_q == StBody || (accept && !ended_q)) begin
+      beat_ready = space;
+      load_body  = beat_valid_q;
+      if (beat_valid_q && space) begin
+        publish = body_last && beat_eop_q;
+        if (!publish && (body_last || beat_eop_q)) error_d = ErrorMalformed;
+        if (body_last) state_d = beat_eop_q ? StHead : StDrop;
+        else if (beat_eop_q) state_d = StPad;
+      end
+    end else if (state_q == StPad) begin
+      load_body = 1'b1;
+      if (space && body_last) state_d = StHead;
+    end
   end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q       <= StHead;
       error_q       <= ErrorNone;
+      waiting_q     <= 1'b0;
       status_left_q <= '0;
     end else begin
-      state_q <= state_d;
-      error_q <= error_d;
+      state_q   <= state_d;
+      error_q   <= error_d;
+      waiting_q <= state_q == StJudge && state_d == StJudge;
       if (publish) status_left_q <= NarrowPath ? 2'd2 : 2'd1;
       else if (load_status && space) status_left_q <= status_left_q - 2'd1;
     end
   end
 
   always_ff @(posedge clk_i) begin
-    if (accept) begin
+    if (state_q == StHigh) begin
       body_sop_q <= 1'b1;
       unique case (DataWidth)
         32: body_left_q <= {payload_words[2:0], 1'b0} - 4'd1;
@@ -341,11 +370,11 @@ module velo_completer
     end else if (space && load_body) begin
       dma_sop_o  <= body_sop_q;
       dma_eop_o  <= body_last;
-      dma_data_o <= state_q == StPad ? '0 : net_data_i;
+      dma_data_o <= state_q == StPad ? '0 : beat_q;
     end
     // The first beat sets what holds for the whole write.
     if (space && (load_status ? (!NarrowPath || status_left_q == 2'd2) : body_sop_q)) begin
-      dma_addr_o      <= {slot_q, load_status ? 6'd0 : 6'(LineHeaderBytes)};
+      dma_addr_o      <= load_status ? {slot_q, 6'd0} : {slot, 6'(LineHeaderBytes)};
       dma_len_bytes_o <= load_status ? 10'(LineHeaderBytes) : {3'b0, payload_words, 3'b0};
     end
   end
@@ -353,7 +382,7 @@ module velo_completer
   // ----- reports --------------------------------------------------------------------------------
 
   assign received_o    = publish;
-  assign stalled_o     = state_q == StFull;
+  assign stalled_o     = waiting_q;
   assign stall_ctx_o   = header_q.dst_ctx;
   // The header is still there in the cycle after the verdict.
   assign error_valid_o = error_q != ErrorNone;
@@ -370,11 +399,11 @@ module velo_completer
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(CtxFitsHeader, CtxBits >= 1 && CtxBits <= 8)
   // Nothing is put into a ring that is full or not enabled.
-  `VELO_ASSERT(RoomBeforeAccept, !accept || (enabled && !full))
+  `VELO_ASSERT(RoomBeforeAccept, !accept || (enabled && !full && settled))
   // The registers that the pending header word is made of are not overwritten under it.
   `VELO_ASSERT(OneMessageAtATime, !(load_status && load_body))
   `VELO_ASSERT(NothingAcceptedOverPendingStatus, !accept || status_done)
   // Packets come whole: the first beat of each, and only it, is marked.
-  `VELO_ASSUME(PacketStartsWithSop, !take || net_sop_i == (state_q == StHead))
+  `VELO_ASSUME(PacketStartsWithSop, !(net_valid_i && net_ready_o) || net_sop_i == !within_q)
 
 endmodule

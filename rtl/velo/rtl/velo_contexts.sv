@@ -6,7 +6,10 @@
 // part, the whole pointer is the `seq` of the slot's header word. A ring has a power of two of
 // slots, at most 32768, and starts at a multiple of its size, so a slot's address needs no adder.
 //
-// Look-up: the answer to `lookup_ctx_i` is there in the next cycle. Configuration: valid/ready; it
+// Look-up: the answer to `lookup_ctx_i` is there two cycles later, `full_o` three, as block RAM, the
+// comparison of the pointers and what is made of it are too much for fewer; it is kept up to date as
+// long as `lookup_ctx_i` stays, after a change by as many cycles. A look-up in the cycle of an advance
+// sees the new pointer. Configuration: valid/ready; it
 // empties the ring. The read pointer is taken at once; it and a configuration never come in the same
 // cycle (both are writes of one host to one register file). After reset the table is cleared, one
 // context a cycle; `ready_o` says when that is done.
@@ -70,8 +73,9 @@ module velo_contexts #(
   assign set     = clearing_q || (cfg_valid_i && cfg_ready_o);
   assign set_ctx = clearing_q ? clear_ctx_q : cfg_ctx_i;
 
-  logic [BaseBits-1:0] base;
-  logic [14:0] last_slot;
+  logic [BaseBits-1:0] base, base_q;
+  logic [14:0] last_slot, last_slot_q;
+  logic enabled;
   velo_table #(
       .Width(EntryBits),
       .AddrBits(CtxBits)
@@ -81,9 +85,10 @@ module velo_contexts #(
       .write_addr_i(set_ctx),
       .write_data_i({cfg_base_i, cfg_last_slot_i, cfg_enabled_i && !clearing_q}),
       .read_addr_i(lookup_ctx_i),
-      .read_data_o({base, last_slot, enabled_o})
+      .read_data_o({base, last_slot, enabled})
   );
 
+  logic [15:0] write_pointer;
   velo_table #(
       .Width(16),
       .AddrBits(CtxBits)
@@ -93,10 +98,10 @@ module velo_contexts #(
       .write_addr_i(set ? set_ctx : advance_ctx_i),
       .write_data_i(set ? '0 : advance_pointer_i),
       .read_addr_i(lookup_ctx_i),
-      .read_data_o(write_pointer_o)
+      .read_data_o(write_pointer)
   );
 
-  logic [15:0] read_pointer;
+  logic [15:0] read_pointer, read_pointer_q;
   velo_table #(
       .Width(16),
       .AddrBits(CtxBits)
@@ -109,19 +114,36 @@ module velo_contexts #(
       .read_data_o(read_pointer)
   );
 
+  // The block RAM still shows the old pointer to who looks up while it is being advanced.
+  logic forward_q;
+  logic [15:0] forward_pointer_q;
+  always_ff @(posedge clk_i) begin
+    forward_q         <= advance_i && advance_ctx_i == lookup_ctx_i;
+    forward_pointer_q <= advance_pointer_i;
+
+    base_q            <= base;
+    last_slot_q       <= last_slot;
+    enabled_o         <= enabled;
+    write_pointer_o   <= forward_q ? forward_pointer_q : write_pointer;
+    read_pointer_q    <= read_pointer;
+  end
+
   // Slots in use reach the size: a bit above the mask is set. A read pointer that is ahead of the
   // write pointer also reads as full, so a wrong one stops its own ring and overwrites nothing.
   logic [15:0] used;
-  assign used   = write_pointer_o - read_pointer;
-  assign full_o = |(used & ~{1'b0, last_slot});
-  assign slot_o = base | BaseBits'(write_pointer_o[14:0] & last_slot);
+  logic full_d;
+  assign used   = write_pointer_o - read_pointer_q;
+  assign full_d = |(used & ~{1'b0, last_slot_q});
+  assign slot_o = base_q | BaseBits'(write_pointer_o[14:0] & last_slot_q);
+
+  always_ff @(posedge clk_i) full_o <= full_d;
 
   `VELO_ASSERT_INIT(AddressHoldsRing, AddrBits >= 6 + 15 && AddrBits <= 64)
   // The read pointers' only write port serves one of the two.
   `VELO_ASSUME(OneRegisterWriteAtATime, !(cfg_valid_i && read_pointer_valid_i))
   // Not full: the slot that the write pointer names has been read, for every legal size.
   `VELO_ASSERT(NotFullMeansFree,
-               full_o || used <= {1'b0, last_slot} || (last_slot & (last_slot + 15'd1)) != '0)
+               full_d || used <= {1'b0, last_slot_q} || (last_slot_q & (last_slot_q + 15'd1)) != '0)
   // No message is on its way while the table is being cleared.
   `VELO_ASSERT(NoAdvanceWhileClearing, !(advance_i && clearing_q))
 
