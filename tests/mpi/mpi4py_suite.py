@@ -11,7 +11,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from pathlib import Path
 
@@ -63,8 +62,7 @@ def prepare(folder: Path) -> None:
     archive = folder / f"mpi4py-{VERSION}.tar.gz"
     # Its speed is not what is tested; without optimization it builds in a fraction of the time.
     call(*pip, "install", *options, archive, MPICC=mpicc, CFLAGS="-O0")
-    with tarfile.open(archive) as tar:
-        tar.extractall(folder, filter="data")
+    shutil.unpack_archive(archive, folder)
     stamp(folder).touch()
 
 
