@@ -39,7 +39,7 @@ void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_
                       &params->depth_slots);
     register_unsigned(component, "data_bytes",
                       "Bytes for long messages in each peer's receive ring, a power of two from 16 "
-                      "KiB to 16 MiB (0: the library's default)",
+                      "KiB to 16 MiB (0: the layer's default)",
                       &params->data_bytes);
     (void)mca_base_component_var_register(
         component, "sleep",
@@ -48,7 +48,8 @@ void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_
         MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
         &params->sleep);
     register_unsigned(component, "sleep_polls",
-                      "Empty polls in a row before a waiting rank sleeps, if it does",
+                      "Empty polls in a row, each giving the core away, before a waiting rank "
+                      "sleeps, if it does",
                       &params->sleep_polls);
     register_unsigned(component, "sleep_us",
                       "Longest sleep in microseconds; a message ends it at once, what else a rank "
@@ -212,5 +213,12 @@ bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle)
     bool at_once = now - idle->polled_ns < POLL_GAP_MAX_NS;
     idle->polled_ns = now;
     idle->polls = at_once ? idle->polls + 1 : 0;
-    return idle->polls > idle->polls_max;
+    if (idle->polls > idle->polls_max)
+        return true;
+    /* As long as others want the core, to be off it is all it takes; to sleep and to be woken costs
+     * more, for them too. Where nobody wants it polls follow each other at once, and end in sleep.
+     */
+    if (!opal_progress_yield_when_idle)
+        (void)sched_yield();
+    return false;
 }

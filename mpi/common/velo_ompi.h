@@ -82,7 +82,7 @@ bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle);
  * A poll found @p events. Is it time to sleep?
  *
  * Only where ranks outnumber cores, and only in a caller that does nothing but poll: after
- * sleep_polls empty polls that follow each other at once.
+ * sleep_polls empty polls that follow each other at once. Until then each yields the core.
  */
 static inline bool velo_ompi_idle_due(struct velo_ompi_idle *idle, int events)
 {

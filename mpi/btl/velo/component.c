@@ -38,7 +38,7 @@ struct btl_velo_component mca_btl_velo_component = {
             .btl_init = component_init,
             .btl_progress = component_progress,
         },
-    .params = {.data_bytes = 128 * 1024, .sleep = -1, .sleep_polls = 50, .sleep_us = 100},
+    .params = {.data_bytes = 128 * 1024, .sleep = -1, .sleep_polls = 10000, .sleep_us = 100},
 };
 
 struct btl_velo_module btl_velo = {

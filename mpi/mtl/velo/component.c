@@ -13,6 +13,11 @@ static int component_register(void);
 static int component_query(mca_base_module_t **module, int *priority);
 static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_threads);
 
+/* Of a peer's receive ring, and of all those of a rank. */
+#define DATA_BYTES_MIN (64u << 10)
+#define DATA_BYTES_MAX (256u << 10)
+#define DATA_BYTES_TOTAL (4u << 20)
+
 struct mtl_velo_component mca_mtl_velo_component = {
     .super =
         {
@@ -29,7 +34,7 @@ struct mtl_velo_component mca_mtl_velo_component = {
             .mtl_init = component_init,
         },
     .priority = 60, /* Above those of Open MPI 4.1: who names our folder wants us. */
-    .params = {.sleep = -1, .sleep_polls = 50, .sleep_us = 500},
+    .params = {.sleep = -1, .sleep_polls = 10000, .sleep_us = 500},
 };
 
 struct mtl_velo_module mtl_velo = {
@@ -118,9 +123,21 @@ static int component_query(mca_base_module_t **module, int *priority)
     return OMPI_SUCCESS;
 }
 
+/* Pieces of long messages in flight should not fill the rings, which in turn should not fill
+ * memory: each rank has one for every other. */
+static unsigned ring_data_bytes(void)
+{
+    unsigned bytes = DATA_BYTES_MAX;
+    while (bytes > DATA_BYTES_MIN && bytes * (unsigned)velo_ompi_local_ranks() > DATA_BYTES_TOTAL)
+        bytes /= 2;
+    return bytes;
+}
+
 static int open_queues(void)
 {
-    const struct mtl_velo_component *own = &mca_mtl_velo_component;
+    struct mtl_velo_component *own = &mca_mtl_velo_component;
+    if (own->params.data_bytes == 0)
+        own->params.data_bytes = ring_data_bytes();
     int rc = velo_ompi_open(&own->super.mtl_version, &own->params, &mtl_velo.port);
     if (rc != OMPI_SUCCESS)
         return rc;
