@@ -86,6 +86,8 @@ struct btl_velo_module {
     volatile uint32_t waiting; /**< Endpoints with fragments waiting. */
     opal_free_list_t small, large, ops;
     uint32_t ops_under_way;
+    uint32_t polls;
+    bool in_stream; /**< The last look at the port found a message. */
     uint32_t empty_polls;
     int64_t checked_ns; /**< When the peers were last looked after. */
     mca_btl_base_module_error_cb_fn_t failed;

@@ -15,6 +15,8 @@
  * the clock. */
 #define CHECK_NS INT64_C(500000000)
 #define CLOCK_POLLS 1024
+/* Polls between two looks at what others ask of our memory. */
+#define SERVE_POLLS 8
 
 static int component_register(void);
 static int component_open(void);
@@ -203,19 +205,22 @@ static void deliver(const struct velo_msg *msg)
         handler->cbfunc(&btl_velo.super, msg->tag, &descriptor, handler->cbdata);
 }
 
+/* In a ping-pong, looking for a second message costs more than it finds: it is looked for only once
+ * two looks in a row have found one. */
 static int receive(int64_t sleep_ns)
 {
     struct velo_msg msg;
-    int count = 0;
+    int count = 0, most = btl_velo.in_stream ? BURST_MSGS : 1;
     int status = sleep_ns == 0 ? velo_peek(btl_velo.port.port, &msg)
                                : velo_peek_wait(btl_velo.port.port, &msg, sleep_ns);
     while (status == VELO_OK) {
         deliver(&msg);
         (void)velo_release(btl_velo.port.port);
-        if (++count == BURST_MSGS)
+        if (++count == most)
             break;
         status = velo_peek(btl_velo.port.port, &msg);
     }
+    btl_velo.in_stream = count > 0;
     return count;
 }
 
@@ -231,6 +236,13 @@ static void nothing_came(void)
     btl_velo_check_peers();
 }
 
+/* Is it time to look after RMA? Others can wait for us a little, but not for our turn at a core. */
+static bool must_serve(int events)
+{
+    return btl_velo.ops_under_way > 0 || ++btl_velo.polls % SERVE_POLLS == 0 ||
+           (events == 0 && btl_velo.idle.polls > 0);
+}
+
 static int component_progress(void)
 {
     /* A callback of ours that makes progress must not take the message that it was called for. */
@@ -239,7 +251,8 @@ static int component_progress(void)
     int events = receive(0);
     if (__builtin_expect(btl_velo.waiting > 0, 0))
         events += btl_velo_send_waiting();
-    events += btl_velo_rma_progress();
+    if (must_serve(events))
+        events += btl_velo_rma_progress();
     bool idle = velo_ompi_idle_due(&btl_velo.idle, events);
     if (__builtin_expect(idle, 0) && !opal_using_threads() && btl_velo.waiting == 0 &&
         btl_velo.ops_under_way == 0)
