@@ -9,7 +9,7 @@
 #include "../native/order.h"
 #include "internal.h"
 
-#define EAGER_BYTES_DEFAULT 8192u
+#define EAGER_BYTES_DEFAULT 16384u
 #define GET_BYTES_DEFAULT (UINT64_C(4) << 20)
 #define UNEXPECTED_BYTES_DEFAULT (UINT64_C(64) << 20)
 
