@@ -174,9 +174,9 @@ class Bench
         put(dut_.control_read_addr_i, n * 48, 48, addr);
         answer_ = 0;
         answer_beats_ = 0;
-        put(dut_.control_read_valid_i, n, 1, 1);
-        step();
-        put(dut_.control_read_valid_i, n, 1, 0);
+        // It waits behind this host's own writes to registers.
+        read_valid_ = true;
+        read_node_ = n;
         for (int i = 0; i < 100 && answer_beats_ * width < 64; i++)
             step();
         if (answer_beats_ * width < 64)
@@ -347,6 +347,7 @@ class Bench
         if (random_)
             put(dut_.dma_write_ready_i, n, 1, random_->below(8) >= stall_eighths_);
         put(dut_.host_read_valid_i, n, 1, load_valid_ && load_node_ == n);
+        put(dut_.control_read_valid_i, n, 1, read_valid_ && read_node_ == n);
         put(dut_.dma_read_ready_i, n, 1, host.reads.size() < 4);
         put(dut_.dma_answer_valid_i, n, 1, !host.reads.empty());
         if (!host.reads.empty()) {
@@ -374,6 +375,8 @@ class Bench
             loaded_ |= get(dut_.host_answer_data_o, n * width, width) << (width * loaded_beats_++);
         if (get(dut_.host_read_valid_i, n, 1) && get(dut_.host_read_ready_o, n, 1))
             load_valid_ = false;
+        if (get(dut_.control_read_valid_i, n, 1) && get(dut_.control_read_ready_o, n, 1))
+            read_valid_ = false;
         if (get(dut_.dma_answer_valid_i, n, 1) && get(dut_.dma_answer_ready_o, n, 1) &&
             ++host.read_beat * width == 64) {
             host.read_beat = 0;
@@ -420,6 +423,8 @@ class Bench
     unsigned loaded_beats_ = 0;
     unsigned load_node_ = 0;
     bool load_valid_ = false;
+    unsigned read_node_ = 0;
+    bool read_valid_ = false;
     unsigned stall_eighths_ = 0;
     Random *random_ = nullptr;
 };

@@ -23,16 +23,17 @@ module velo_rr_arb #(
   `VELO_ASSERT_INIT(SomeRequesters, NumReq >= 1)
 
   // Ones from the requester whose turn it is upwards.
-  logic [NumReq-1:0] turn_q, in_turn, candidates;
+  logic [NumReq-1:0] turn_q, in_turn, candidates, up_to_first;
 
   assign in_turn = req_i & turn_q;
   assign candidates = |in_turn ? in_turn : req_i;
-  assign grant_o = candidates & (~candidates + 1'b1);
+  assign up_to_first = candidates ^ (candidates - 1'b1);
+  assign grant_o = candidates & up_to_first;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) turn_q <= '1;
     // All bits above the granted one. After the last one, none: then everybody is a candidate.
-    else if (take_i && |req_i) turn_q <= ~(grant_o | (grant_o - 1'b1));
+    else if (take_i && |req_i) turn_q <= ~up_to_first;
   end
 
   `VELO_ASSERT(AtMostOne, (grant_o & (grant_o - 1'b1)) == '0)

@@ -4,7 +4,8 @@
 // for one virtual channel at a time how many buffer units have been freed since reset.
 //
 // Channels whose number has changed since it was last sent go first, round robin; with none, all take
-// their turn, so that a lost word is made good by a later one. `freed_i` is constant or counts up.
+// their turn, so that a lost word is made good by a later one. What has changed is looked at a cycle
+// late, so now and then a channel is told of once too often. `freed_i` is constant or counts up.
 // `status_o.echo` is left to the transmitter.
 
 module velo_link_status
@@ -24,14 +25,16 @@ module velo_link_status
 );
 
   count_t [NumVcs-1:0] told_q;
-  logic [NumVcs-1:0] changed, request, grant;
+  logic [NumVcs-1:0] changed_q, request, grant;
   vc_t vc_d, vc_q;
 
-  for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_changed
-    // What goes out in this very cycle is as good as told.
-    assign changed[v] = told_q[v] != freed_i[v] && !(sent_i && vc_q == vc_t'(v));
+  always_ff @(posedge clk_i) begin
+    // The channel in turn is as good as told.
+    for (int v = 0; v < int'(NumVcs); v++) begin
+      changed_q[v] <= told_q[v] != freed_i[v] && vc_q != vc_t'(v);
+    end
   end
-  assign request = |changed ? changed : '1;
+  assign request = |changed_q ? changed_q : '1;
 
   velo_rr_arb #(
       .NumReq(NumVcs)

@@ -10,8 +10,10 @@
 // that the receiver can tell an old frame from one that follows a lost one.
 //
 // Input: `in_valid_i` may be high in any cycle in which `in_stop_o` was low at most StopMargin cycles
-// ago; a packet is sop..eop without another in between. Latency 3 cycles from first word to first
-// word at the PHY, the start word goes ahead of it; frames follow each other without a gap.
+// ago; a packet is sop..eop without another in between. Latency 4 cycles from first word to first
+// word at the PHY, the start word goes ahead of it; frames follow each other without a gap. The four:
+// into the ring, out of it, choice of the word to send, its CRC. What the other side says takes two
+// cycles to be obeyed, and is let pass when it comes right after something else: it will be said again.
 // While `up_i` is low only `init_word_i` is sent.
 // Errors: none of its own; a ring without room is a stop, a silent receiver is a timeout, which
 // repeats everything unacknowledged (`timeout_o`, `replay_o`: one pulse each).
@@ -107,24 +109,40 @@ module velo_link_tx
   // ----- Acknowledgement and retransmission -------------------------------------------------------
 
   state_e state_q;
-  addr_t acked_q, read_q, ack_addr;
+  addr_t acked_q, read_q;
   num_t acked_seq_q, send_seq_q, sent_seq_q;  // oldest kept; being sent; first never sent whole
   num_t ack_by, sent_by, send_by;
-  logic nak, ack_known, ack_ok, restart, echo_q;
+  logic restart, echo_q, timeout_q;
   logic [TimerBits-1:0] timer_q;
 
-  assign nak = ack_valid_i && nak_i != echo_q;
-  assign ack_by = ack_i - acked_seq_q;
+  assign ack_by  = ack_i - acked_seq_q;
   assign sent_by = sent_seq_q - acked_seq_q;
   assign send_by = send_seq_q - acked_seq_q;
-  // Believe only what can be true. An acknowledgement that overtakes a repetition under way is left
-  // for its next occurrence: the frame in hand must not lose its place in the ring.
-  assign ack_known = ack_valid_i && ack_by <= sent_by;
-  assign ack_ok = ack_known && ack_by != '0 && (ack_by <= send_by || nak || state_q == StIdle);
-  assign ack_addr = frame_end[ack_i-1'b1];
-  assign timeout_o = up_i && timer_q == TimerBits'(TimeoutCycles);
-  assign restart = (nak && ack_known) || timeout_o || came_up_i || (ack_ok && ack_by > send_by);
-  assign replay_o = ((nak && ack_known) || timeout_o) && sent_seq_q != acked_seq_q;
+
+  // First cycle: what does it say? Believed is only what can be true. Frames may go out meanwhile,
+  // which makes it say less than it could; a restart would make it say what is not so.
+  logic heard_q, known_q, newer_q, ahead_q, heard_nak_q;
+  num_t  heard_ack_q;
+  addr_t heard_addr_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) heard_q <= 1'b0;
+    else heard_q <= ack_valid_i && !heard_q && !restart;
+    known_q      <= ack_by <= sent_by;
+    newer_q      <= ack_by != '0;
+    ahead_q      <= ack_by > send_by;
+    heard_nak_q  <= nak_i;
+    heard_ack_q  <= ack_i;
+    heard_addr_q <= frame_end[ack_i-1'b1];
+  end
+
+  // Second cycle. An acknowledgement that overtakes a repetition under way is left for its next
+  // occurrence: the frame in hand must not lose its place in the ring.
+  logic nak, ack_ok;
+  assign nak = heard_q && known_q && heard_nak_q != echo_q;
+  assign ack_ok = heard_q && known_q && newer_q && (!ahead_q || nak || state_q == StIdle);
+  assign timeout_o = up_i && timeout_q;
+  assign restart = nak || timeout_o || came_up_i || (ack_ok && ahead_q);
+  assign replay_o = (nak || timeout_o) && sent_seq_q != acked_seq_q;
   assign acked_o = ack_ok;
 
   always_ff @(posedge clk_i) begin
@@ -133,23 +151,34 @@ module velo_link_tx
       acked_seq_q <= '0;
       echo_q      <= 1'b0;
       timer_q     <= '0;
+      timeout_q   <= 1'b0;
     end else begin
       if (ack_ok) begin
-        acked_q     <= ack_addr;
-        acked_seq_q <= ack_i;
+        acked_q     <= heard_addr_q;
+        acked_seq_q <= heard_ack_q;
       end
-      if (nak && ack_known) echo_q <= nak_i;
-      if (!up_i || ack_ok || restart || sent_by == '0) timer_q <= '0;
-      else timer_q <= timer_q + 1'b1;
+      if (nak) echo_q <= heard_nak_q;
+      timeout_q <= 1'b0;
+      if (!up_i || ack_ok || restart || sent_seq_q == acked_seq_q) timer_q <= '0;
+      else begin
+        timer_q   <= timer_q + 1'b1;
+        timeout_q <= timer_q == TimerBits'(TimeoutCycles);
+      end
     end
   end
 
+  // Registered, for the switch's arbiters; what comes in right now counts already.
   addr_t used;
   num_t  kept_frames;
   assign used = written_q - acked_q;
   assign kept_frames = write_seq_q - acked_seq_q;
-  assign in_stop_o = used > addr_t'(RingWords - 1 - StopMargin) ||
-      kept_frames >= num_t'(Window - StopMargin);
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) in_stop_o <= 1'b0;
+    else begin
+      in_stop_o <= used + addr_t'(in_valid_i) > addr_t'(RingWords - 1 - StopMargin) ||
+          kept_frames + num_t'(in_valid_i && frame_ends) >= num_t'(Window - StopMargin);
+    end
+  end
 
   // ----- Reading: one word of lookahead hides the block RAM's cycle ---------------------------------
 
@@ -160,7 +189,7 @@ module velo_link_tx
   assign word_out = state_q == StData && have_q && up_i && !restart;
   always_comb begin
     read_d = read_q;
-    if (restart) read_d = ack_ok ? ack_addr : acked_q;
+    if (restart) read_d = ack_ok ? heard_addr_q : acked_q;
     else if (word_out) read_d = read_q + 1'b1;
   end
 
@@ -186,7 +215,7 @@ module velo_link_tx
     end
   end
 
-  // ----- Sending ----------------------------------------------------------------------------------
+  // ----- Choosing the word to send ----------------------------------------------------------------
 
   logic next_exists, start_out, last_q;
   assign next_exists = send_seq_q != write_seq_q || frame_open;
@@ -200,7 +229,7 @@ module velo_link_tx
       last_q     <= 1'b0;
     end else if (restart || !up_i) begin
       state_q <= StIdle;
-      if (restart) send_seq_q <= ack_ok ? ack_i : acked_seq_q;
+      if (restart) send_seq_q <= ack_ok ? heard_ack_q : acked_seq_q;
     end else begin
       unique case (state_q)
         StData:
@@ -222,10 +251,6 @@ module velo_link_tx
   start_t  start_word;
   idle_t   idle_word;
   status_t status;
-  logic [31:0] crc_q, crc_next;
-  ctl_crc_t idle_crc;
-  kind_e kind;
-  logic [DataWidth-1:0] data;
 
   always_comb begin
     status = status_i;
@@ -238,11 +263,58 @@ module velo_link_tx
         status: status,
         ctl: CtlStart
     };
-    idle_word = '{crc: idle_crc, reserved: 1'b0, status: status, ctl: CtlIdle};
+    idle_word = '{crc: '0, reserved: 1'b0, status: status, ctl: CtlIdle};
   end
 
+  // `word_q` is what goes out, but for its CRC. An idle word stands for two cycles: its short CRC alone
+  // would believe one in thousands of random words.
+  typedef enum logic [2:0] {
+    WordRaw,
+    WordIdle,
+    WordStart,
+    WordData,
+    WordEnd
+  } word_e;
+
+  word_e word_kind_d, word_kind_q;
+  logic again_q, word_last_q;
+  logic [DataWidth-1:0] word_q;
+
+  always_comb begin
+    word_kind_d = WordRaw;
+    if (start_out) word_kind_d = WordStart;
+    else if (word_out) word_kind_d = WordData;
+    else if (state_q == StEnd && up_i && !restart) word_kind_d = WordEnd;
+    else if (up_i) word_kind_d = WordIdle;
+  end
+
+  assign status_sent_o = word_kind_d == WordStart || (word_kind_d == WordIdle && !again_q);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      again_q     <= 1'b0;
+      word_kind_q <= WordRaw;
+      word_q      <= '0;  // a control word with a wrong CRC
+    end else begin
+      again_q     <= word_kind_d == WordIdle && !again_q;
+      word_kind_q <= word_kind_d;
+      unique case (word_kind_d)
+        WordStart: word_q <= DataWidth'(start_word);
+        WordData:  word_q <= word[DataWidth-1:0];
+        WordIdle:  if (!again_q) word_q <= DataWidth'(idle_word);
+        default:   word_q <= DataWidth'(init_word_i);
+      endcase
+    end
+    word_last_q <= last_q;
+  end
+
+  // ----- Its CRC ----------------------------------------------------------------------------------
+
+  logic [31:0] crc_q, crc_next;
+  ctl_crc_t idle_crc;
+
   velo_link_ctl_crc u_idle_crc (
-      .bits_i({1'b0, status, CtlIdle}),
+      .bits_i(word_q[31-CtlCrcWidth:0]),
       .crc_o (idle_crc)
   );
   velo_crc #(
@@ -250,50 +322,29 @@ module velo_link_tx
       .DataWidth(DataWidth),
       .Poly(32'h1EDC6F41)
   ) u_frame_crc (
-      .crc_i (start_out ? 32'hFFFF_FFFF : crc_q),
-      .data_i(data),
+      .crc_i (word_kind_q == WordStart ? 32'hFFFF_FFFF : crc_q),
+      .data_i(word_q),
       .crc_o (crc_next)
   );
 
-  // An idle word is sent twice: its short CRC alone would believe one in thousands of random words.
-  logic idle_out, again_q;
-  idle_t again_word_q;
-
-  always_comb begin
-    kind = KindCtl;
-    idle_out = 1'b0;
-    data = DataWidth'(init_word_i);
-    if (start_out) begin
-      data = DataWidth'(start_word);
-    end else if (word_out) begin
-      kind = KindData;
-      data = word[DataWidth-1:0];
-    end else if (state_q == StEnd && up_i && !restart) begin
-      kind = last_q ? KindLast : KindEnd;
-      // The kind of end is part of what the CRC protects.
-      data = DataWidth'(crc_q ^ {32{last_q}});
-    end else if (up_i) begin
-      idle_out = 1'b1;
-      data = DataWidth'(again_q ? again_word_q : idle_word);
-    end
-  end
-
-  assign status_sent_o = start_out || (idle_out && !again_q);
-
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) again_q <= 1'b0;
-    else again_q <= idle_out && !again_q;
-    again_word_q <= idle_word;
-  end
-
-  always_ff @(posedge clk_i) begin
-    if (start_out || word_out) crc_q <= crc_next;
+    if (word_kind_q inside {WordStart, WordData}) crc_q <= crc_next;
     if (!rst_ni) begin
       phy_kind_o <= KindCtl;
-      phy_data_o <= '0;  // a control word with a wrong CRC
+      phy_data_o <= '0;
     end else begin
-      phy_kind_o <= kind;
-      phy_data_o <= data;
+      phy_kind_o <= KindCtl;
+      phy_data_o <= word_q;
+      unique case (word_kind_q)
+        WordData: phy_kind_o <= KindData;
+        WordIdle: phy_data_o[31-:CtlCrcWidth] <= idle_crc;
+        WordEnd: begin
+          phy_kind_o <= word_last_q ? KindLast : KindEnd;
+          // The kind of end is part of what the CRC protects.
+          phy_data_o <= DataWidth'(crc_q ^ {32{word_last_q}});
+        end
+        default:  ;
+      endcase
     end
   end
 
