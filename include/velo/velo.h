@@ -280,6 +280,25 @@ VELO_API size_t velo_conn_max_bytes(const struct velo_conn *conn);
 VELO_API int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag);
 
 /**
+ * Send a message of a payload and one word after it, if there is room now.
+ *
+ * For protocols above: the word says what the payload is (match bits, a sequence number), and
+ * needs no buffer of its own in which to put the two together. Otherwise as velo_try_send().
+ *
+ * @param conn       The connection.
+ * @param buf        Payload; may be NULL when len_bytes is 0.
+ * @param len_bytes  Payload length, 0 to velo_conn_max_bytes() - 8. The message is 8 bytes longer.
+ * @param trailer    The word; follows the payload at once, in the byte order of the machine.
+ * @param tag        Delivered with the message.
+ * @return As velo_try_send().
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @see velo_try_send, velo_try_reserve
+ */
+VELO_API int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                                uint64_t trailer, uint8_t tag);
+
+/**
  * Send a message, waiting while the ring is full.
  *
  * Like velo_try_send(), but waits for room: it spins first, then sleeps until the receiver has made

@@ -10,8 +10,7 @@
 hot_inline int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
                           uint64_t match)
 {
-    struct wire_eager trailer = {.match = match};
-    return send_built(peer->conn, buf, len_bytes, &trailer, sizeof trailer, WIRE_EAGER);
+    return velo_try_send_with(peer->conn, buf, len_bytes, match, WIRE_EAGER);
 }
 
 int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match)

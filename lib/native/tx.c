@@ -220,6 +220,14 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
 
 /* ---- in place -------------------------------------------------------------------------------- */
 
+/* Who sends again before anything came is not in a ping-pong: ask for lines ahead. */
+hot_inline void look_ahead(struct velo_conn *conn)
+{
+    uint64_t received = order_counter(&conn->port->messages);
+    conn->tx.ahead = received == conn->received_before ? SLOTS_AHEAD : 0;
+    conn->received_before = received;
+}
+
 /* There is room. While a reservation is open there is none: that sends the fast path of everything
  * else to check_send(). */
 hot_inline int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
@@ -230,10 +238,7 @@ hot_inline int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
     conn->reserved_limit = tx->limit;
     tx->limit = 0;
     if (likely(len_bytes <= VELO_INLINE_BYTES)) {
-        /* Who sends again before anything came is not in a ping-pong: ask for lines ahead. */
-        uint64_t received = order_counter(&conn->port->messages);
-        tx->ahead = received == conn->received_before ? SLOTS_AHEAD : 0;
-        conn->received_before = received;
+        look_ahead(conn);
         *buf = ring_tx_reserve_inline(tx);
     } else {
         conn->reserved_at = ring_tx_data_at(tx, len_bytes);
@@ -285,6 +290,42 @@ int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
         ring_tx_publish(tx, ring_tx_slot(tx), 0, len_bytes, tag);
     else
         ring_tx_publish_external(tx, conn->reserved_at, len_bytes, tag);
+    return notify(conn);
+}
+
+/* Also where a payload does not fit beside its word in one line. */
+static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, const void *buf,
+                                                        size_t len_bytes, uint64_t trailer,
+                                                        uint8_t tag)
+{
+    if (!buf && len_bytes > 0)
+        return VELO_ERR_ARG;
+    if (len_bytes > SIZE_MAX - sizeof trailer)
+        return VELO_ERR_TOO_BIG;
+    void *to;
+    int status = velo_try_reserve(conn, len_bytes + sizeof trailer, &to);
+    if (status)
+        return status;
+    if (len_bytes < VELO_LINE_BYTES)
+        copy_small(to, buf, len_bytes);
+    else
+        copy_to_ring(to, buf, len_bytes);
+    memcpy((char *)to + len_bytes, &trailer, sizeof trailer);
+    return velo_commit(conn, len_bytes + sizeof trailer, tag);
+}
+
+int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t trailer,
+                       uint8_t tag)
+{
+    if (unlikely(!conn || !buf || len_bytes > VELO_INLINE_BYTES - sizeof trailer ||
+                 !ring_tx_has_slot(&conn->tx)))
+        return try_send_with_slow(conn, buf, len_bytes, trailer, tag);
+    look_ahead(conn);
+    char *to = ring_tx_reserve_inline(&conn->tx);
+    copy_small(to, buf, len_bytes);
+    memcpy(to + len_bytes, &trailer, sizeof trailer);
+    VELO_HOOK(HOOK_SEND_PAYLOAD);
+    ring_tx_publish(&conn->tx, ring_tx_slot(&conn->tx), 0, len_bytes + sizeof trailer, tag);
     return notify(conn);
 }
 

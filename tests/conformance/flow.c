@@ -43,6 +43,8 @@ TEST(a_full_ring_says_again_and_loses_nothing)
                 CHECK(sent >= 32);
             CHECK_STATUS(velo_try_send(conn, "", 1, 0),
                          sent == 64 || lens[i] <= VELO_INLINE_BYTES ? VELO_AGAIN : VELO_OK);
+            if (sent == 64)
+                CHECK_STATUS(velo_try_send_with(conn, "", 0, 0, 0), VELO_AGAIN);
             if (sent < 64 && lens[i] > VELO_INLINE_BYTES) {
                 /* Only the room for long messages was used up: a short one still went. */
                 CHECK_STATUS(velo_try_reserve(conn, lens[i], &place), VELO_AGAIN);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Building and reading messages in place: reserve and commit, peek and release. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
@@ -22,6 +23,36 @@ TEST(a_message_built_in_place_is_delivered)
         CHECK_OK(velo_commit(conn, LENS[i], pattern_tag(i)));
         message_expect(port, LENS[i], i, velo_port_id(port));
     }
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_word_sent_with_a_payload_follows_it)
+{
+    struct velo_port *port = port_open(VELO_VPID_ANY);
+    struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    const size_t longest = velo_conn_max_bytes(conn) - sizeof(uint64_t);
+    char *payload = malloc(longest + 1);
+    struct velo_msg msg;
+
+    CHECK(payload != NULL);
+    for (size_t len = 0; len <= longest; len += len < 130 ? 1 : 997) {
+        const uint64_t word = 0x0123456789abcdef * (len + 1);
+        uint64_t found;
+
+        pattern_fill(payload, len, len);
+        CHECK_OK(velo_try_send_with(conn, len > 0 ? payload : NULL, len, word, pattern_tag(len)));
+        CHECK_OK(velo_peek(port, &msg));
+        CHECK_EQ(msg.len_bytes, len + sizeof word);
+        CHECK_EQ(msg.tag, pattern_tag(len));
+        CHECK(memcmp(msg.data, payload, len) == 0);
+        memcpy(&found, (const char *)msg.data + len, sizeof found);
+        CHECK_EQ(found, word);
+        CHECK_OK(velo_release(port));
+    }
+    CHECK_STATUS(velo_try_send_with(conn, payload, longest + 1, 0, 0), VELO_ERR_TOO_BIG);
+    CHECK_STATUS(velo_try_send_with(conn, payload, SIZE_MAX, 0, 0), VELO_ERR_TOO_BIG);
+    CHECK_STATUS(velo_try_send_with(conn, NULL, 1, 0, 0), VELO_ERR_ARG);
+    free(payload);
     CHECK_OK(velo_port_close(port));
 }
 
@@ -77,6 +108,7 @@ TEST(only_one_reservation_is_open_at_a_time)
         CHECK_OK(velo_reserve(conn, LENS[i], &place));
         CHECK_STATUS(velo_reserve(conn, LENS[i], &second), VELO_ERR_STATE);
         CHECK_STATUS(velo_try_reserve(conn, 0, &second), VELO_ERR_STATE);
+        CHECK_STATUS(velo_try_send_with(conn, "x", 1, 0, 0), VELO_ERR_STATE);
         CHECK_STATUS(velo_send(conn, "x", 1, 0), VELO_ERR_STATE);
         CHECK_STATUS(velo_try_send(conn, "x", 1, 0), VELO_ERR_STATE);
         pattern_fill(place, LENS[i], i);

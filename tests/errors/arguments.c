@@ -106,6 +106,8 @@ TEST(sending_refuses_null)
     CHECK_STATUS(velo_try_send(NULL, "x", 1, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_send(conn, NULL, 1, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_send(conn, NULL, 4096, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_send_with(NULL, "x", 1, 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_send_with(conn, NULL, 1, 0, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_send(NULL, "x", 1, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_send(conn, NULL, 1, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_send(conn, NULL, 4096, 0), VELO_ERR_ARG);

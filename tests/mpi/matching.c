@@ -296,6 +296,33 @@ TEST(a_cancelled_receive_takes_no_message, 2)
     }
 }
 
+/* Their communicator is freed, too, while they wait. */
+TEST(freed_receives_still_take_their_messages, 2)
+{
+    enum { COUNT = 100 };
+    static volatile int values[COUNT];
+    MPI_Comm comm;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    if (rank == 0) {
+        for (int i = 0; i < COUNT; i++) {
+            MPI_Request request;
+            MPI_Irecv((void *)&values[i], 1, MPI_INT, 1, i, comm, &request);
+            MPI_Request_free(&request);
+            CHECK(request == MPI_REQUEST_NULL);
+        }
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+    for (int i = COUNT - 1; rank == 1 && i >= 0; i--)
+        MPI_Send(&(int){i + 1}, 1, MPI_INT, 0, i, comm);
+    MPI_Comm_free(&comm);
+    for (int i = 0; rank == 0 && i < COUNT; i++) {
+        while (values[i] == 0)
+            MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &(int){0}, MPI_STATUS_IGNORE);
+        CHECK_EQ(values[i], i + 1);
+    }
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+
 static void truncate_messages(bool guarded)
 {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);

@@ -82,7 +82,7 @@ def suite(folder: Path, quick: bool) -> list[str]:
     return command
 
 
-def job(layer: str, ranks: int) -> list[str]:
+def job(layer: str, ranks: int, threads: bool) -> list[str]:
     """The command that starts the ranks."""
     command = [sys.executable, "-m", "velo", "run", "-n", str(ranks)]
     if layer == "vader":  # To see what Open MPI's own transport does with a test.
@@ -91,6 +91,8 @@ def job(layer: str, ranks: int) -> list[str]:
         command.append(f"--{layer}")
     # Tests that spawn processes need more slots than there are cores, and more run than that.
     command += ["--oversubscribe", "--bind-to", "none", "--mca", "mpi_yield_when_idle", "1"]
+    # Without threads the MTL takes shorter ways.
+    command += ["-x", f"MPI4PY_RC_THREADS={int(threads)}"]
     return [*command, "--tag-output"]  # Which rank hangs?
 
 
@@ -115,6 +117,7 @@ def main() -> int:
     parser.add_argument("ranks", type=int, nargs="?", default=2)
     parser.add_argument("--build", type=Path, required=True, help="where to install mpi4py")
     parser.add_argument("--quick", action="store_true", help="only what moves data between ranks")
+    parser.add_argument("--single", action="store_true", help="initialize MPI without threads")
     parser.add_argument("--limit", type=float, default=900.0, metavar="SECONDS")
     args = parser.parse_args()
     folder = args.build / f"mpi4py-{VERSION}"
@@ -129,7 +132,8 @@ def main() -> int:
     if not stamp(folder).exists():
         print("skipped: mpi4py is not there; 'mpi4py_suite.py prepare' says why")
         return SKIPPED
-    code, said = run([*job(args.layer, args.ranks), *suite(folder, args.quick)], args.limit)
+    start = job(args.layer, args.ranks, not args.single)
+    code, said = run([*start, *suite(folder, args.quick)], args.limit)
     print("\n".join(said.splitlines()[-LINES_SHOWN:]))
     ran = [int(n) for n in re.findall(r"Ran (\d+) tests", said)]
     if not ran or min(ran) == 0:

@@ -33,6 +33,7 @@ struct mtl_velo_component mca_mtl_velo_component = {
             .mtl_data = {MCA_BASE_METADATA_PARAM_NONE},
             .mtl_init = component_init,
         },
+    .direct = true,
     .priority = 60, /* Above those of Open MPI 4.1: who names our folder wants us. */
     .params = {.sleep = -1, .sleep_polls = 10000, .sleep_us = 500},
 };
@@ -105,6 +106,11 @@ static int component_register(void)
         "back (0: the library's default)",
         MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, 0, 0, OPAL_INFO_LVL_4,
         MCA_BASE_VAR_SCOPE_READONLY, &own->unexpected_bytes);
+    (void)mca_base_component_var_register(
+        component, "direct",
+        "Sends and receives of data in one piece pass pml cm by (not under MPI_THREAD_MULTIPLE)",
+        MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
+        &own->direct);
     register_path(component);
     velo_ompi_register(component, &own->params);
     return OMPI_SUCCESS;
@@ -175,6 +181,7 @@ static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_thr
 int mtl_velo_finalize(mca_mtl_base_module_t *mtl)
 {
     (void)mtl;
+    mtl_velo_direct_remove();
     (void)opal_progress_unregister(mtl_velo_progress);
     (void)velo_mq_close(mtl_velo.mq);
     mtl_velo.mq = NULL;

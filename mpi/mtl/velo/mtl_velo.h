@@ -32,6 +32,7 @@ struct mtl_velo_component {
     mca_mtl_base_component_2_0_0_t super;
     struct velo_ompi_params params;
     int priority;
+    bool direct;
     unsigned eager_bytes;
     unsigned long long get_bytes;
     unsigned long long unexpected_bytes;
@@ -135,8 +136,21 @@ void mtl_velo_done(struct velo_mq_request *mq);
 /** Report a request's outcome to the PML. */
 void mtl_velo_complete(struct mtl_velo_request *request);
 /** Fill in a status from match bits. The rank in them is checked against the communicator. */
-void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
-                     size_t len_bytes);
+void mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
+                           size_t len_bytes);
+/** Fill in the status of a receive that has ended. Its error is said, unless it is MPI's own. */
+void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
+                     const struct velo_mq_request *mq);
+/** Fill in the status of a receive that was cancelled. */
+void mtl_velo_status_cancelled(ompi_status_public_t *status);
+
+/**
+ * Let sends and receives of data in one piece pass PML cm by, if that is selected and threads are
+ * not served; see direct.c. More than once does nothing.
+ */
+int mtl_velo_direct_install(void);
+/** Undo that. */
+void mtl_velo_direct_remove(void);
 
 int mtl_velo_progress(void);
 

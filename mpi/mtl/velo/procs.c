@@ -22,7 +22,8 @@ int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
                     OPAL_NAME_PRINT(procs[i]->super.proc_name));
         return OMPI_ERR_UNREACH;
     }
-    return OMPI_SUCCESS; /* Connections are made by the first send. */
+    /* Connections are made by the first send. The PML has been selected by now. */
+    return mca_mtl_velo_component.direct ? mtl_velo_direct_install() : OMPI_SUCCESS;
 }
 
 int mtl_velo_del_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs)

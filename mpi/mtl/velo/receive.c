@@ -67,7 +67,7 @@ int mtl_velo_iprobe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int s
     }
     *found = rc == VELO_OK;
     if (rc == VELO_OK && status != MPI_STATUS_IGNORE)
-        mtl_velo_status(status, comm, info.match, info.len_bytes);
+        mtl_velo_status_found(status, comm, info.match, info.len_bytes);
     return rc == VELO_AGAIN ? OMPI_SUCCESS : velo_ompi_error(rc);
 }
 
@@ -101,7 +101,7 @@ int mtl_velo_improbe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int 
     own->count = info.len_bytes;
     *message = own;
     if (status != MPI_STATUS_IGNORE)
-        mtl_velo_status(status, comm, info.match, info.len_bytes);
+        mtl_velo_status_found(status, comm, info.match, info.len_bytes);
     return OMPI_SUCCESS;
 }
 

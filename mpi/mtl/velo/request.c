@@ -7,28 +7,43 @@
 #include <sched.h>
 #include <stdlib.h>
 
-void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
-                     size_t len_bytes)
+void mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
+                           size_t len_bytes)
 {
     status->MPI_SOURCE = VELO_MQ_RANK(match);
     status->MPI_TAG = VELO_MQ_TAG(match);
     status->MPI_ERROR = MPI_SUCCESS;
     status->_ucount = len_bytes;
     status->_cancelled = 0;
-    if (ompi_comm_peer_invalid(comm, status->MPI_SOURCE)) {
+    if (__builtin_expect(ompi_comm_peer_invalid(comm, status->MPI_SOURCE), 0)) {
         status->MPI_SOURCE = MPI_ANY_SOURCE;
         status->MPI_ERROR = MPI_ERR_INTERN;
     }
 }
 
-static int mpi_error(int status)
+void mtl_velo_status_cancelled(ompi_status_public_t *status)
 {
-    if (status == VELO_OK)
-        return MPI_SUCCESS;
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    status->MPI_TAG = MPI_ANY_TAG;
+    status->MPI_ERROR = MPI_SUCCESS;
+    status->_ucount = 0;
+    status->_cancelled = 1;
+}
+
+static __attribute__((noinline)) int mpi_error(int status)
+{
     if (status == VELO_ERR_TOO_BIG)
         return MPI_ERR_TRUNCATE;
     velo_ompi_complain("go on with a message", status);
     return MPI_ERR_OTHER;
+}
+
+void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
+                     const struct velo_mq_request *mq)
+{
+    mtl_velo_status_found(status, comm, mq->match, mq->len_bytes);
+    if (__builtin_expect(mq->status != VELO_OK, 0))
+        status->MPI_ERROR = mpi_error(mq->status);
 }
 
 static void unpack(struct mtl_velo_request *request)
@@ -43,18 +58,15 @@ static void unpack(struct mtl_velo_request *request)
 void mtl_velo_complete(struct mtl_velo_request *request)
 {
     ompi_status_public_t *status = &request->super.ompi_req->req_status;
-    int error = MPI_SUCCESS;
-    if (__builtin_expect(request->mq.status != VELO_OK, 0))
-        error = mpi_error(request->mq.status);
     if (request->comm != NULL) {
-        mtl_velo_status(status, request->comm, request->mq.match, request->mq.len_bytes);
+        mtl_velo_status(status, request->comm, &request->mq);
         if (request->packed != NULL)
             unpack(request);
     } else {
         status->MPI_ERROR = MPI_SUCCESS;
+        if (__builtin_expect(request->mq.status != VELO_OK, 0))
+            status->MPI_ERROR = mpi_error(request->mq.status);
     }
-    if (error != MPI_SUCCESS)
-        status->MPI_ERROR = error;
     if (request->packed != NULL)
         free(request->packed);
     request->packed = NULL;
@@ -118,12 +130,7 @@ int mtl_velo_cancel(mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_request, 
         return OMPI_SUCCESS; /* Too late: it ends as it would have. */
     free(request->packed);
     request->packed = NULL;
-    ompi_status_public_t *result = &mtl_request->ompi_req->req_status;
-    result->MPI_SOURCE = MPI_ANY_SOURCE;
-    result->MPI_TAG = MPI_ANY_TAG;
-    result->MPI_ERROR = MPI_SUCCESS;
-    result->_ucount = 0;
-    result->_cancelled = 1;
+    mtl_velo_status_cancelled(&mtl_request->ompi_req->req_status);
     mtl_request->completion_callback(mtl_request);
     return OMPI_SUCCESS;
 }
