@@ -10,7 +10,7 @@
 //
 // Clients: `request_*` valid/ready; the answer comes as a pulse `answer_valid_o` that the client takes
 // at once; a client has one access at a time and pulses `release_i` when one that was granted is over.
-// From the request to the answer: 4 cycles if the page is in the cache. Crossbar side: valid/ready,
+// From the request to the answer: 5 cycles if the page is in the cache. Crossbar side: valid/ready,
 // the response is taken always, so translation waits for host memory only.
 //
 // Deregistration: the driver zeroes the entry, then writes `invalidate_*`. While `invalidating_o`,
@@ -77,6 +77,7 @@ module velo_atu
   typedef enum logic [2:0] {
     StIdle,
     StCache,   // the cache's memory is read
+    StLine,    // and shows its line
     StJudge,   // is it the entry that is wanted?
     StAsk,     // host memory
     StWait,
@@ -180,7 +181,8 @@ module velo_atu
     end else begin
       unique case (state_q)
         StIdle:  if (start) state_q <= StCache;
-        StCache: state_q <= StJudge;
+        StCache: state_q <= StLine;
+        StLine:  state_q <= StJudge;
         StJudge: state_q <= hit || !in_table ? StVerdict : StAsk;
         StAsk:   if (nonposted_ready_i) state_q <= StWait;
         StWait:  if (response_valid_i && response_eop_i) state_q <= StVerdict;

@@ -2,7 +2,8 @@
 //
 // Translation cache: direct-mapped, in block RAM, one entry of the table of pages a line.
 //
-// Look-up: `hit_o` and `entry_o` in the cycle after `lookup_page_i`, for the page that is there then.
+// Look-up: `hit_o` and `entry_o` two cycles after `page_i`, which stays meanwhile: a register follows
+// the block RAM, which is too slow for a comparison in the same cycle.
 // `fill_i` puts an entry into its line, `drop_i` empties the line of a page, whoever's entry it holds.
 // After reset the lines are emptied, one a cycle; `ready_o` says when that is done; nothing is asked
 // before. Errors: none.
@@ -44,8 +45,9 @@ module velo_atu_cache
   end
   assign ready_o = !clearing_q;
 
-  logic valid;
-  logic [TagBits-1:0] tag;
+  logic valid, valid_q;
+  logic [TagBits-1:0] tag, tag_q;
+  registered_page_t entry;
   velo_table #(
       .Width(1 + TagBits + $bits(registered_page_t)),
       .AddrBits(LineBits)
@@ -55,9 +57,10 @@ module velo_atu_cache
       .write_addr_i(clearing_q ? clear_line_q : page_i[LineBits-1:0]),
       .write_data_i({fill_i && !clearing_q, page_i[PageBits-1:LineBits], entry_i}),
       .read_addr_i (page_i[LineBits-1:0]),
-      .read_data_o ({valid, tag, entry_o})
+      .read_data_o ({valid, tag, entry})
   );
-  assign hit_o = valid && tag == page_i[PageBits-1:LineBits];
+  always_ff @(posedge clk_i) {valid_q, tag_q, entry_o} <= {valid, tag, entry};
+  assign hit_o = valid_q && tag_q == page_i[PageBits-1:LineBits];
 
   `VELO_ASSERT_INIT(TagIsLeft, LineBits >= 1 && LineBits < PageBits)
   `VELO_ASSERT(FillOrDrop, !(fill_i && drop_i))

@@ -156,7 +156,7 @@ async def every_access_is_judged_as_the_table_says(dut):
 
 
 @cocotb.test()
-async def the_cache_answers_in_four_cycles_and_never_for_another_page(dut):
+async def the_cache_answers_in_five_cycles_and_never_for_another_page(dut):
     setup = Setup(dut, stall=0.0)
     for page in range(1 << BITS):
         setup.table[page] = entry(1, 0x100 + page, READ)
@@ -165,7 +165,7 @@ async def the_cache_answers_in_four_cycles_and_never_for_another_page(dut):
     for page, reads in ((3, 1), (3, 1), (7, 2), (3, 3), (4, 4), (3, 4), (4, 4)):
         before = setup.bench.cycle
         assert await setup.ask(0, page * PAGE, 8, 1, 0, 0, READ) == (NONE, (0x100 + page) * PAGE)
-        hit = setup.reads == reads and page in (3, 4) and setup.bench.cycle - before <= 6
+        hit = setup.reads == reads and page in (3, 4) and setup.bench.cycle - before <= 7
         setup.give_back(0)
         assert setup.reads == reads and (hit or reads in (1, 2, 3, 4))
     # What was refused because there was no page is asked anew.

@@ -75,7 +75,7 @@ module velo_rma_accept
       Asking | 16'd1 << PacketKindPut | 16'd1 << PacketKindPutImmediate |
       16'd1 << PacketKindNotification;
 
-  logic valid, asks, done, data_ready, take_error_valid, complete_error_valid;
+  logic valid, asks_q, done, data_ready, take_error_valid, complete_error_valid;
   error_e take_error_code, complete_error_code;
 
   velo_rma_take #(
@@ -85,21 +85,22 @@ module velo_rma_accept
       .Kinds    (Kinds)
   ) u_take (
       .job_valid_o  (valid),
-      .done_i       (asks ? done_i : done),
-      .data_ready_i (asks ? data_ready_i : data_ready),
+      .done_i       (asks_q ? done_i : done),
+      .data_ready_i (asks_q ? data_ready_i : data_ready),
       .error_valid_o(take_error_valid),
       .error_code_o (take_error_code),
       .*
   );
 
-  assign asks        = Asking[header_o.kind];
-  assign job_valid_o = valid && asks;
+  // The header stands for a cycle before it is a job.
+  always_ff @(posedge clk_i) asks_q <= Asking[header_o.kind];
+  assign job_valid_o = valid && asks_q;
 
   velo_rma_completer #(
       .DataWidth(DataWidth),
       .Answers  (Answers)
   ) u_completer (
-      .job_valid_i  (valid && !asks),
+      .job_valid_i  (valid && !asks_q),
       .header_i     (header_o),
       .command_i    (command_o),
       .data_bytes_i (data_bytes_o),

@@ -27,13 +27,16 @@ module velo_rma_buffer #(
 );
 
   // One bit more than an address: tells a full FIFO from an empty one.
-  logic [AddrWidth:0] write_q, read_q, read_d;
-  logic push;
+  logic [AddrWidth:0] write_q, read_q, read_next, read_d;
+  logic push, pop;
 
   assign count_o      = write_q - read_q;
   assign push_ready_o = !count_o[AddrWidth];
   assign push         = push_valid_i && push_ready_o;
-  assign read_d       = read_q + (AddrWidth + 1)'(pop_valid_o && pop_ready_i);
+  assign pop          = pop_valid_o && pop_ready_i;
+  // Whether there is a pop is known late: both outcomes are ready for it.
+  assign read_next    = read_q + 1'b1;
+  assign read_d       = pop ? read_next : read_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -44,7 +47,7 @@ module velo_rma_buffer #(
       if (push) write_q <= write_q + 1'b1;
       read_q      <= read_d;
       // An entry that is written in this cycle can be read in the next.
-      pop_valid_o <= read_d != write_q;
+      pop_valid_o <= pop ? read_next != write_q : read_q != write_q;
     end
   end
 

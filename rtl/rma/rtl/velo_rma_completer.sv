@@ -15,8 +15,9 @@
 // order; `notify_refused_i` with ready: there is no such queue. `reply_*` valid/ready.
 //
 // Errors: those of velo_atu; ErrorMalformed for data outside the operation, or a packet that was not
-// as long as it said (its write is filled with zeros); ErrorContext if the completer's queue is not
-// enabled (the data are written all the same). Each is a pulse on `error_valid_o`.
+// as long as it said (its write is filled with zeros). Each is a pulse on `error_valid_o`. The
+// requester is told ErrorContext if the completer's notification was refused (the data are written
+// all the same); velo_rma_notifier reports that.
 //
 // Source: EXTOLL, high message rates, section III (RMA, notification framework).
 
@@ -89,7 +90,7 @@ module velo_rma_completer
   } state_e;
 
   state_e state_q;
-  error_e error_q, earlier, outcome;
+  error_e error_q, earlier_q, outcome;
   logic [63:0] address_q;
   logic [23:0] end_q;
   logic last_q, fits, asks_us, asks_reply;
@@ -109,10 +110,12 @@ module velo_rma_completer
       .read_addr_i (header_i.src_node[NodeBits-1:0]),
       .read_data_o (earlier_bits)
   );
-  // The first packet of an operation starts afresh.
-  assign earlier    = command_i.offset == '0 ? ErrorNone : error_e'(earlier_bits);
-
-  assign outcome    = earlier != ErrorNone ? earlier : error_q;
+  // A register between the memory and what is decided by it: there long before the outcome is. The
+  // first packet of an operation starts afresh.
+  always_ff @(posedge clk_i) begin
+    earlier_q <= command_i.offset == '0 ? ErrorNone : error_e'(earlier_bits);
+  end
+  assign outcome    = earlier_q != ErrorNone ? earlier_q : error_q;
 
   // ----- control --------------------------------------------------------------------------------
 
@@ -231,13 +234,12 @@ module velo_rma_completer
 
   // ----- reports --------------------------------------------------------------------------------
 
-  // A malformed packet was reported when it was taken in, an answer's error where it arose.
+  // A malformed packet was reported when it was taken in, an answer's error where it arose, a
+  // notification that was refused by who refused it.
   assign completed_o = state_q == StDone && last_q && error_q == ErrorNone;
   assign error_valid_o = (state_q == StCheck && !fits) ||
-      (state_q == StAnswer && atu_answer_valid_i && atu_answer_i.error != ErrorNone) ||
-      (state_q == StNotify && notify_ready_i && notify_refused_i);
-  assign error_code_o = state_q == StCheck ? ErrorMalformed :
-      state_q == StAnswer ? atu_answer_i.error : ErrorContext;
+      (state_q == StAnswer && atu_answer_valid_i && atu_answer_i.error != ErrorNone);
+  assign error_code_o = state_q == StCheck ? ErrorMalformed : atu_answer_i.error;
 
   logic unused;
   assign unused = ^header_i;

@@ -49,21 +49,23 @@ module velo_rma_emit
   logic [3:0] head_left_q;  // beats
   logic [7:0] body_left_q;  // beats, padding among them
   logic [9:0] bytes_left_q;
-  logic sop_q, take, in_body, padding, load;
+  // What must be known of those in each cycle, kept beside them.
+  logic in_body_q, head_last_q, body_some_q, body_last_q, padding_q;
+  logic sop_q, take, load;
   logic [DataWidth-1:0] body;
   logic [6:0] job_words;
+  logic [7:0] job_beats;
 
   assign take = net_valid_o && net_ready_i;
-  assign in_body = head_left_q == '0;
-  assign padding = bytes_left_q == '0;
-  assign net_valid_o = in_body ? body_left_q != '0 && (padding || data_valid_i) : !sop_q || !hold_i;
+  assign net_valid_o = in_body_q ? body_some_q && (padding_q || data_valid_i) : !sop_q || !hold_i;
   assign net_sop_o = sop_q;
-  assign net_eop_o = in_body ? body_left_q == 8'd1 : head_left_q == 4'd1 && body_left_q == '0;
-  assign net_data_o = in_body ? body : head_q[DataWidth-1:0];
-  assign data_ready_o = in_body && body_left_q != '0 && !padding && net_ready_i;
-  assign job_ready_o = (in_body && body_left_q == '0) || (take && net_eop_o);
+  assign net_eop_o = in_body_q ? body_last_q : head_last_q && !body_some_q;
+  assign net_data_o = in_body_q ? body : head_q[DataWidth-1:0];
+  assign data_ready_o = in_body_q && body_some_q && !padding_q && net_ready_i;
+  assign job_ready_o = (in_body_q && !body_some_q) || (take && net_eop_o);
   assign load = job_valid_i && job_ready_o;
   assign job_words = job_data_bytes_i[9:3] + {6'b0, |job_data_bytes_i[2:0]};
+  assign job_beats = 8'(32'(job_words) * WordBeats);
 
   always_comb begin
     for (int unsigned b = 0; b < BeatBytes; b++) begin
@@ -75,12 +77,25 @@ module velo_rma_emit
     if (!rst_ni) begin
       head_left_q <= '0;
       body_left_q <= '0;
+      in_body_q   <= 1'b1;
+      head_last_q <= 1'b0;
+      body_some_q <= 1'b0;
+      body_last_q <= 1'b0;
     end else if (load) begin
       head_left_q <= 4'((4 + 32'(job_operand_words_i)) * WordBeats);
-      body_left_q <= 8'(32'(job_words) * WordBeats);
+      body_left_q <= job_beats;
+      in_body_q   <= 1'b0;
+      head_last_q <= 1'b0;
+      body_some_q <= job_data_bytes_i != '0;
+      body_last_q <= job_beats == 8'd1;
+    end else if (take && !in_body_q) begin
+      head_left_q <= head_left_q - 4'd1;
+      in_body_q   <= head_last_q;
+      head_last_q <= head_left_q == 4'd2;
     end else if (take) begin
-      if (!in_body) head_left_q <= head_left_q - 4'd1;
-      else body_left_q <= body_left_q - 8'd1;
+      body_left_q <= body_left_q - 8'd1;
+      body_some_q <= !body_last_q;
+      body_last_q <= body_left_q == 8'd2;
     end
   end
 
@@ -89,15 +104,27 @@ module velo_rma_emit
       head_q       <= {job_operands_i, job_command_i, job_header_i};
       sop_q        <= 1'b1;
       bytes_left_q <= job_data_bytes_i;
+      padding_q    <= job_data_bytes_i == '0;
     end else if (take) begin
       sop_q <= 1'b0;
-      if (!in_body) head_q <= head_q >> DataWidth;
-      else bytes_left_q <= bytes_left_q > 10'(BeatBytes) ? bytes_left_q - 10'(BeatBytes) : '0;
+      if (!in_body_q) begin
+        head_q <= head_q >> DataWidth;
+      end else begin
+        bytes_left_q <= bytes_left_q > 10'(BeatBytes) ? bytes_left_q - 10'(BeatBytes) : '0;
+        padding_q    <= bytes_left_q <= 10'(BeatBytes);
+      end
     end
   end
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
   `VELO_ASSERT_INIT(OperandsFit, MaxOperands >= 1 && MaxOperands <= 2)
+  logic head_flags_are_true, body_flags_are_true;
+  assign head_flags_are_true =
+      in_body_q == (head_left_q == '0) && head_last_q == (head_left_q == 4'd1);
+  assign body_flags_are_true =
+      body_some_q == (body_left_q != '0) && body_last_q == (body_left_q == 8'd1);
+  `VELO_ASSERT(FlagsAreTrue, head_flags_are_true && body_flags_are_true)
+  `VELO_ASSERT(PaddingIsTrue, !body_some_q || padding_q == (bytes_left_q == '0))
   // An immediate put's only operand may be less than a word.
   logic [9:0] true_len;
   assign true_len = 10'(CommandBytes) + {5'b0, job_operand_words_i, 3'b0} + job_data_bytes_i;

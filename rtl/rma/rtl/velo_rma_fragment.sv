@@ -2,7 +2,7 @@
 //
 // The next fragment of an operation: as much as fits a packet and stays in one page at both ends.
 //
-// `start_i` with all inputs, which hold; `valid_o` from three cycles later on, until the next start:
+// `start_i` with all inputs, which hold; `valid_o` from four cycles later on, until the next start:
 // the address where the fragment is read, its length, and whether it is the last. Errors: none.
 
 `include "velo_assert.svh"
@@ -27,21 +27,20 @@ module velo_rma_fragment #(
 
   localparam int unsigned PageBytes = 4096;
 
-  logic [2:0] step_q;
+  logic [3:0] step_q;
   logic [11:0] write_place_q, later_q, read_place;
   logic [22:0] left_q;
   logic [12:0] room;
-  logic [ 9:0] limit;
+  logic [ 9:0] limit_q;
 
   assign read_place = address_o[11:0];
   assign room       = 13'(PageBytes) - {1'b0, later_q};
-  assign limit      = room < 13'(FragmentBytes) ? room[9:0] : 10'(FragmentBytes);
-  assign valid_o    = step_q[2];
+  assign valid_o    = step_q[3];
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) step_q <= '0;
-    else if (start_i) step_q <= 3'b001;
-    else if (!step_q[2]) step_q <= step_q << 1;
+    else if (start_i) step_q <= 4'b0001;
+    else if (!step_q[3]) step_q <= step_q << 1;
   end
 
   always_ff @(posedge clk_i) begin
@@ -52,13 +51,15 @@ module velo_rma_fragment #(
     end
     // The one that is nearer to its page's end.
     if (step_q[0]) later_q <= read_place > write_place_q ? read_place : write_place_q;
-    if (step_q[1]) begin
-      last_o      <= left_q <= 23'(limit);
-      len_bytes_o <= left_q <= 23'(limit) ? left_q[9:0] : limit;
+    if (step_q[1]) limit_q <= room < 13'(FragmentBytes) ? room[9:0] : 10'(FragmentBytes);
+    if (step_q[2]) begin
+      last_o      <= left_q <= 23'(limit_q);
+      len_bytes_o <= left_q <= 23'(limit_q) ? left_q[9:0] : limit_q;
     end
   end
 
   `VELO_ASSERT_INIT(FragmentFits, FragmentBytes >= 8 && FragmentBytes <= 512)
+  `VELO_ASSERT(OneStep, (step_q & (step_q - 1'b1)) == '0)
   `VELO_ASSERT(InItsPage,
                !valid_o || start_i || 13'(address_o[11:0]) + 13'(len_bytes_o) <= 13'd4096)
 

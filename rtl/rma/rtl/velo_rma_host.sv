@@ -4,9 +4,9 @@
 // one stream each of posted writes and reads towards the crossbar.
 //
 // Parts: `atu_*` see velo_atu; `write_*` and `read_*` valid/ready, a transaction at a time; a read's data
-// are shown to its part by `read_response_o`. Writes leave in the order in which they are taken here;
-// `writes_begun_o` counts those, `writes_done_o` those that have left the node, modulo 256. Writes wait
-// when 64 are under way. Notifications: see velo_rma_notifier; it writes through here, too.
+// are shown to its part by `read_response_o`. Writes leave in the order in which they are taken here,
+// a cycle later or more; `writes_begun_o` counts those, `writes_done_o` those that have left the node,
+// modulo 256. Writes wait when 64 are under way. Notifications: see velo_rma_notifier; it writes through here, too.
 // Crossbar: see velo_rma. Errors: none of its own.
 
 `include "velo_assert.svh"
@@ -215,8 +215,8 @@ module velo_rma_host
     assign write[w] = {write_addr_i[w], write_len_bytes_i[w], write_data_i[w]};
   end
 
-  logic [AddrBits-1:0] posted_addr;
-  logic [9:0] posted_len;
+  logic leave_valid, leave_ready, leave_eop;
+  logic [WriteBits-1:0] leave;
 
   velo_rma_mux #(
       .NumIn(NumWriters + 1),
@@ -227,10 +227,28 @@ module velo_rma_host
       .in_ready_o (write_ready),
       .in_eop_i   (write_eop),
       .in_data_i  (write),
-      .out_valid_o(posted_valid_o),
-      .out_ready_i(posted_ready_i),
-      .out_eop_o  (posted_eop_o),
-      .out_data_o ({posted_addr, posted_len, posted_data_o}),
+      .out_valid_o(leave_valid),
+      .out_ready_i(leave_ready),
+      .out_eop_o  (leave_eop),
+      .out_data_o (leave),
+      .*
+  );
+
+  // Whether the crossbar takes a beat decides in the next cycle only what the parts do.
+  logic [AddrBits-1:0] posted_addr;
+  logic [9:0] posted_len;
+  logic [1:0] unused_leave_count;
+  velo_fifo #(
+      .Width(WriteBits + 1),
+      .Depth(2)
+  ) u_leave (
+      .push_valid_i(leave_valid),
+      .push_ready_o(leave_ready),
+      .push_data_i ({leave_eop, leave}),
+      .pop_valid_o (posted_valid_o),
+      .pop_ready_i (posted_ready_i),
+      .pop_data_o  ({posted_eop_o, posted_addr, posted_len, posted_data_o}),
+      .count_o     (unused_leave_count),
       .*
   );
 
@@ -246,14 +264,12 @@ module velo_rma_host
       writes_begun_o <= '0;
       writes_done_o  <= '0;
     end else begin
-      if (posted_valid_o && posted_ready_i && posted_eop_o) writes_begun_o <= writes_begun_o + 8'd1;
+      if (leave_valid && leave_ready && leave_eop) writes_begun_o <= writes_begun_o + 8'd1;
       if (write_done_i) writes_done_o <= writes_done_o + 8'd1;
     end
   end
 
-  // Nothing leaves the node that has not left here; it may do so at once.
-  `VELO_ASSUME(
-      DoneAfterBegun,
-      !write_done_i || writes_open != '0 || (posted_valid_o && posted_ready_i && posted_eop_o))
+  // Nothing leaves the node that has not left here.
+  `VELO_ASSUME(DoneAfterBegun, !write_done_i || writes_open != '0)
 
 endmodule

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Several streams into one, a transaction at a time, round robin. Combinational.
+// Several streams into one, a transaction at a time, round robin. A cycle to choose, then each beat at
+// once: the arbiter is not in the way from who takes a beat to who gives it.
 //
 // Valid/ready; `eop` marks a transaction's last beat. A choice is kept until that beat is taken.
-// While `stop_i`, none is begun. `take_o` tells whose beat is taken. Errors: none.
+// While `stop_i`, none is made. Errors: none.
 
 `include "velo_assert.svh"
 
@@ -41,8 +42,8 @@ module velo_rma_mux #(
   );
 
   assign start       = !kept_q && !stop_i && |in_valid_i;
-  assign served      = kept_q ? owner_q & in_valid_i : (stop_i ? '0 : grant);
-  assign out_valid_o = |served;
+  assign served      = kept_q ? owner_q : '0;
+  assign out_valid_o = |(served & in_valid_i);
   assign in_ready_o  = served & {NumIn{out_ready_i}};
 
   always_comb begin
@@ -56,7 +57,8 @@ module velo_rma_mux #(
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) kept_q <= 1'b0;
-    else if (out_valid_o) kept_q <= !(out_ready_i && out_eop_o);
+    else if (start) kept_q <= 1'b1;
+    else if (out_valid_o && out_ready_i && out_eop_o) kept_q <= 1'b0;
     if (start) owner_q <= grant;
   end
 

@@ -10,6 +10,8 @@
 //
 // Sources: valid/ready, ready when it is written or refused. `refused_o` with ready: the context has no
 // queue (ErrorContext) or the watchdog gave up (ErrorStall); both are pulses on `error_valid_o`.
+// Unloaded, the first write is offered six cycles after the notification: one for the choice, one to
+// copy it, three for the look-up, one to judge it.
 //
 // Source: EXTOLL, high message rates, section III ("exactly one notification queue").
 
@@ -63,19 +65,24 @@ module velo_rma_notifier
   // velo_contexts counts slots of 64 bytes; addresses of entries of 16 are two bits longer.
   localparam int unsigned TableAddrBits = AddrBits + 2;
 
-  typedef enum logic [1:0] {
+  // From a context to whether its ring is full, in velo_contexts.
+  localparam int unsigned LookCycles = 3;
+
+  typedef enum logic [2:0] {
     StIdle,
-    StLook,
+    StCopy,
+    StLook,   // the table is read
     StRoom,
-    StWrite
+    StWrite,
+    StDone
   } state_e;
 
   state_e state_q;
   logic [NumSources-1:0] grant, source_q;
-  notify_t chosen;
-  logic
-      start, cfg_open, cfg_q, table_ready, table_cfg_ready, enabled, full, expired, refuse, finish;
-  logic error_context;
+  notify_t chosen, notify_q;
+  logic start, cfg_open, cfg_take, table_ready, table_cfg_ready, enabled, full;
+  logic refuse, refused_q, expired_q, bad_context, bad_context_q, finish;
+  logic [1:0] look_left_q;
   logic [15:0] write_pointer, pointer_q;
   logic [AddrBits-1:4] slot, slot_q;
   logic [ 1:0] beat_q;
@@ -114,63 +121,71 @@ module velo_rma_notifier
       .read_pointer_valid_i,
       .read_pointer_ctx_i,
       .read_pointer_i,
-      .lookup_ctx_i     (CtxBits'(chosen.ctx)),
+      .lookup_ctx_i     (CtxBits'(notify_q.ctx)),
       .enabled_o        (enabled),
       .full_o           (full),
       .write_pointer_o  (write_pointer),
       .slot_o           (slot),
       .advance_i        (finish),
-      .advance_ctx_i    (CtxBits'(chosen.ctx)),
+      .advance_ctx_i    (CtxBits'(notify_q.ctx)),
       .advance_pointer_i(pointer_q + 16'd1)
   );
 
-  // No configuration between the look-up that counts and the advance.
-  assign cfg_open      = state_q == StIdle || (state_q == StRoom && full && !refuse);
-  assign cfg_ready_o   = table_cfg_ready && cfg_open;
-  assign error_context = !enabled || {1'b0, chosen.ctx} >= 9'(2 ** CtxBits);
-  assign expired       = watchdog_enable_i && waited_q >= watchdog_cycles_i;
-  // The look-up in the cycle of a configuration still shows the old entry.
-  assign refuse        = state_q == StRoom && !cfg_q && (error_context || (full && expired));
-  assign finish        = state_q == StWrite && posted_ready_i && &beat_q;
+  // No configuration between the look-up that counts and the advance. One that comes while the ring
+  // is full has it looked up again.
+  assign cfg_open    = state_q == StIdle || (state_q == StRoom && full && !refuse);
+  assign cfg_ready_o = table_cfg_ready && cfg_open;
+  assign cfg_take    = cfg_valid_i && cfg_ready_o;
+  assign bad_context = !enabled || {1'b0, notify_q.ctx} >= 9'(2 ** CtxBits);
+  assign refuse      = state_q == StRoom && (bad_context || (full && expired_q));
+  assign finish      = state_q == StWrite && posted_ready_i && &beat_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= StIdle;
     end else begin
       unique case (state_q)
-        StIdle:  if (start) state_q <= StLook;
-        StLook:  state_q <= StRoom;
+        StIdle:  if (start) state_q <= StCopy;
+        StCopy:  state_q <= StLook;
+        StLook:  if (look_left_q == '0) state_q <= StRoom;
         StRoom: begin
-          if (refuse) state_q <= StIdle;
-          else if (!full && !cfg_q) state_q <= StWrite;
+          if (refuse) state_q <= StDone;
+          else if (!full) state_q <= StWrite;
+          else if (cfg_take) state_q <= StLook;
         end
-        default: if (finish) state_q <= StIdle;
+        StWrite: if (finish) state_q <= StDone;
+        default: state_q <= StIdle;
       endcase
     end
   end
 
   always_ff @(posedge clk_i) begin
-    cfg_q <= cfg_valid_i && cfg_ready_o;
     if (start) source_q <= grant;
+    if (state_q == StCopy) notify_q <= chosen;
+    look_left_q <= state_q == StLook ? look_left_q - 2'd1 : 2'(LookCycles - 1);
     if (state_q == StRoom) begin
-      slot_q    <= slot;
-      pointer_q <= write_pointer;
-      beat_q    <= DataWidth == 32 ? 2'd0 : 2'd1;
+      slot_q        <= slot;
+      pointer_q     <= write_pointer;
+      beat_q        <= DataWidth == 32 ? 2'd0 : 2'd1;
+      refused_q     <= refuse;
+      bad_context_q <= bad_context;
     end else if (posted_valid_o && posted_ready_i) begin
       beat_q <= beat_q + (DataWidth == 32 ? 2'd1 : 2'd2);
     end
-    if (state_q != StRoom) waited_q <= '0;
-    else if (waited_q != '1) waited_q <= waited_q + 20'd1;
+    // A configuration does not start the watchdog anew.
+    if (state_q == StIdle) waited_q <= '0;
+    else if (state_q == StRoom && waited_q != '1) waited_q <= waited_q + 20'd1;
+    expired_q <= watchdog_enable_i && state_q == StRoom && waited_q >= watchdog_cycles_i;
   end
 
-  assign notify_ready_o = finish || refuse ? source_q : '0;
-  assign refused_o      = refuse;
+  assign notify_ready_o = state_q == StDone ? source_q : '0;
+  assign refused_o      = state_q == StDone && refused_q;
 
   // Beats of 32 bits: 0 and 1 the second word, 2 and 3 the first; of 64 bits: 1 and 3.
   logic [63:0] word;
   logic first_word;
   assign first_word         = beat_q[1];
-  assign word               = first_word ? chosen.entry[63:0] : chosen.entry[127:64];
+  assign word               = first_word ? notify_q.entry[63:0] : notify_q.entry[127:64];
   assign posted_valid_o     = state_q == StWrite;
   assign posted_eop_o       = beat_q[0];
   assign posted_addr_o      = {slot_q, first_word ? 4'd0 : 4'd8};
@@ -182,14 +197,14 @@ module velo_rma_notifier
   end
 
   assign stalled_o     = state_q == StRoom && full;
-  assign stall_ctx_o   = chosen.ctx;
-  assign error_valid_o = refuse;
-  assign error_code_o  = error_context ? ErrorContext : ErrorStall;
-  assign error_ctx_o   = chosen.ctx;
+  assign stall_ctx_o   = notify_q.ctx;
+  assign error_valid_o = refused_o;
+  assign error_code_o  = bad_context_q ? ErrorContext : ErrorStall;
+  assign error_ctx_o   = notify_q.ctx;
 
   `VELO_ASSERT_INIT(EntryIsTwoWords, EntryBytes == 16)
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
-  `VELO_ASSERT(NeverEmpty, !posted_valid_o || chosen.entry.valid)
+  `VELO_ASSERT(NeverEmpty, !posted_valid_o || notify_q.entry.valid)
   `VELO_ASSUME(SourceStands, state_q == StIdle || (notify_valid_i & source_q) != '0)
 
 endmodule

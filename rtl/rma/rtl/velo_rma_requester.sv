@@ -13,7 +13,8 @@
 // Errors, each a pulse on `error_valid_o` and an error notification to the descriptor's context; no
 // further packet is sent. Of a put that fails in the middle, earlier packets have been sent, and
 // nobody but its requester is told of it:
-//   ErrorMalformed   an unknown operation, or a notification that the operation does not have;
+//   ErrorMalformed   an unknown operation, a notification that the operation does not have, or bits
+//                    that mean nothing;
 //   ErrorOversize    the write is not as long as a descriptor, an immediate put not of 1 to 8 bytes,
 //                    an update not of 8, a notification not of none;
 //   ErrorMisaligned  an update not at a multiple of 8, at either end;
@@ -68,6 +69,7 @@ module velo_rma_requester
     StName,    // who, and how long
     StWords,   // the descriptor
     StJudge,
+    StDecide,
     StCut,     // how long the next packet is
     StRead,
     StShift,   // an immediate value, past the bytes that were sent
@@ -130,7 +132,8 @@ module velo_rma_requester
   always_comb begin
     verdict = ErrorNone;
     if (words_q != (desc.op == RmaOpFetchCompareAdd ? 3'd5 : 3'd3)) verdict = ErrorOversize;
-    else if (!known || wrong_notify || (desc.add_always && desc.op != RmaOpFetchCompareAdd)) begin
+    else if (!known || wrong_notify || (desc.add_always && desc.op != RmaOpFetchCompareAdd) ||
+             desc.zero_55 != '0) begin
       verdict = ErrorMalformed;
     end else if (!sized) verdict = ErrorOversize;
     else if (!aligned) verdict = ErrorMisaligned;
@@ -138,12 +141,16 @@ module velo_rma_requester
 
   // ----- packets --------------------------------------------------------------------------------
 
-  logic is_put, is_immediate, cut_valid, cut_last, last;
-  logic [ 9:0] cut_bytes;
+  // All but puts are one packet, but for an immediate one across two pages.
+  logic is_put, is_immediate, whole_q, cut_valid, cut_last, last;
+  logic [9:0] cut_bytes, piece_bytes;
+  logic [12:0] immediate_end;
   logic [63:0] cut_address;
-  assign is_put       = desc.op == RmaOpPut;
-  assign is_immediate = desc.op == RmaOpPutImmediate;
-  assign last         = cut_last || !(is_put || is_immediate);
+  assign is_put        = desc.op == RmaOpPut;
+  assign is_immediate  = desc.op == RmaOpPutImmediate;
+  assign immediate_end = {1'b0, desc.remote_address[11:0]} + {9'b0, desc.len[3:0]};
+  assign last          = whole_q || cut_last;
+  assign piece_bytes   = whole_q ? desc.len[9:0] : cut_bytes;
 
   velo_rma_fragment #(
       .FragmentBytes(FragmentBytes)
@@ -188,11 +195,11 @@ module velo_rma_requester
       RmaOpGet: kind = PacketKindGetRequest;
       RmaOpPutImmediate: begin
         kind                   = PacketKindPutImmediate;
-        operand_bytes          = cut_bytes;
+        operand_bytes          = piece_bytes;
         packet_operand_words_o = 2'd1;
         packet_operands_o      = '0;
         for (int unsigned b = 0; b < 8; b++) begin
-          packet_operands_o[8*b+:8] = cut_bytes > 10'(b) ? value_q[8*b+:8] : '0;
+          packet_operands_o[8*b+:8] = piece_bytes > 10'(b) ? value_q[8*b+:8] : '0;
         end
       end
       RmaOpFetchCompareAdd: begin
@@ -238,10 +245,8 @@ module velo_rma_requester
       unique case (state_q)
         StName:   if (take) state_q <= StWords;
         StWords:  if (take && beat_eop_i) state_q <= StJudge;
-        StJudge: begin
-          if (verdict != ErrorNone) state_q <= StReport;
-          else state_q <= is_put || is_immediate ? StCut : StPacket;
-        end
+        StJudge:  state_q <= StDecide;
+        StDecide: state_q <= error_q != ErrorNone ? StReport : whole_q ? StPacket : StCut;
         StCut: begin
           if (cut_valid) begin
             if (is_put && cut_bytes != '0) state_q <= StRead;
@@ -273,6 +278,7 @@ module velo_rma_requester
     end
     if (state_q == StJudge) begin
       error_q      <= verdict;
+      whole_q      <= !is_put && !(is_immediate && immediate_end > 13'd4096);
       value_q      <= desc.local_address;
       shift_left_q <= '0;
     end
@@ -306,13 +312,10 @@ module velo_rma_requester
   );
 
   assign posted_o = packet_valid_o && packet_ready_i && last;
-  assign error_valid_o = (state_q == StJudge && verdict != ErrorNone) ||
+  assign error_valid_o = (state_q == StDecide && error_q != ErrorNone) ||
       (state_q == StRead && result_valid_i && result_error_i != ErrorNone);
-  assign error_code_o = state_q == StJudge ? verdict : result_error_i;
+  assign error_code_o = state_q == StDecide ? error_q : result_error_i;
   assign error_ctx_o = ctx_q;
-
-  logic unused;
-  assign unused = ^desc.zero_55;
 
   `VELO_ASSERT(ShiftOnlyImmediate, state_q != StShift || is_immediate)
 

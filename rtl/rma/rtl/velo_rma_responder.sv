@@ -89,11 +89,13 @@ module velo_rma_responder
 
   typedef enum logic [3:0] {
     StIdle,
+    StAccept,    // copied; is it a request?
     StOperands,
     StDrain,     // posted writes leave
     StCut,       // how long the next packet is
     StRead,
     StOld,       // the old word comes
+    StCompare,
     StAdd,
     StWrite,
     StPacket,
@@ -107,7 +109,7 @@ module velo_rma_responder
   rma_operands_t operands_q;
   logic [22:0] offset_q;
   logic [63:0] old_q, new_q;
-  logic half_q, update_q;
+  logic half_q, update_q, good_q, equal_q;
   error_e error_q;
   logic [AddrBits-1:0] addr_q;
   write_count_t mark_q;
@@ -124,7 +126,7 @@ module velo_rma_responder
   assign good = data_bytes_i == (is_update ? 10'd16 : 10'd0) &&
       (!is_update || command_i.len == 23'd8);
   assign data_ready_o = state_q == StOperands;
-  assign done_o = (state_q == StIdle && job_valid_i && !(is_update && good)) ||
+  assign done_o = (state_q == StAccept && !(update_q && good_q)) ||
       (state_q == StOperands && data_valid_i && data_last_i);
 
   assign behind = is_behind(writes_done_i, mark_q);
@@ -148,7 +150,7 @@ module velo_rma_responder
   // ----- control --------------------------------------------------------------------------------
 
   logic write_last, memory_last, adds;
-  assign adds        = command_q.add_always || old_q == operands_q.compare;
+  assign adds        = command_q.add_always || equal_q;
   assign write_last  = DataWidth != 32 || half_q;
   assign memory_last = DataWidth != 32 || half_q;
   assign last        = update_q || cut_last || error_q != ErrorNone;
@@ -158,9 +160,8 @@ module velo_rma_responder
       state_q <= StIdle;
     end else begin
       unique case (state_q)
-        StIdle: begin
-          if (job_valid_i) state_q <= !good ? StPacket : is_update ? StOperands : StDrain;
-        end
+        StIdle: if (job_valid_i) state_q <= StAccept;
+        StAccept: state_q <= !good_q ? StPacket : update_q ? StOperands : StDrain;
         StOperands: begin
           if (data_valid_i && data_last_i) begin
             state_q <= data_bad_i || error_q != ErrorNone ? StPacket : StDrain;
@@ -168,14 +169,15 @@ module velo_rma_responder
         end
         // The reader's data must not be mixed: an update's word comes after the last packet's data.
         StDrain: if (!behind && (!update_q || packet_ready_i)) state_q <= StCut;
-        StCut:   if (cut_valid) state_q <= cut_bytes == '0 ? StPacket : StRead;
+        StCut: if (cut_valid) state_q <= cut_bytes == '0 ? StPacket : StRead;
         StRead: begin
           if (result_valid_i) begin
             state_q <= update_q && result_error_i == ErrorNone ? StOld : StPacket;
           end
         end
-        StOld:   if (memory_valid_i && memory_last) state_q <= StAdd;
-        StAdd:   state_q <= adds ? StWrite : StPacket;
+        StOld: if (memory_valid_i && memory_last) state_q <= StCompare;
+        StCompare: state_q <= StAdd;
+        StAdd: state_q <= adds ? StWrite : StPacket;
         StWrite: if (posted_ready_i && write_last) state_q <= StPacket;
         StPacket: begin
           if (packet_ready_i) begin
@@ -184,7 +186,7 @@ module velo_rma_responder
             else state_q <= StIdle;
           end
         end
-        StNext:  state_q <= StCut;
+        StNext: state_q <= StCut;
         default: if (notify_ready_i) state_q <= StIdle;
       endcase
     end
@@ -196,6 +198,7 @@ module velo_rma_responder
         header_q <= header_i;
         command_q <= command_i;
         update_q <= is_update;
+        good_q <= good;
         mark_q <= writes_begun_i;
         offset_q <= '0;
         half_q <= 1'b0;
@@ -218,7 +221,10 @@ module velo_rma_responder
           half_q <= !memory_last;
         end
       end
-      StAdd: new_q <= old_q + operands_q.add;
+      StCompare: begin
+        equal_q <= old_q == operands_q.compare;
+        new_q   <= old_q + operands_q.add;
+      end
       StWrite: begin
         if (posted_ready_i) begin
           new_q  <= new_q >> 32;
@@ -226,7 +232,7 @@ module velo_rma_responder
         end
       end
       StPacket: if (packet_ready_i) offset_q <= offset_q + {13'b0, cut_bytes};
-      default: ;
+      default:  ;
     endcase
   end
 

@@ -9,8 +9,8 @@
 //
 // Dropped and reported by a pulse on `error_valid_o`, while `header_o` shows whose it was:
 //   ErrorKind       not of this class, or of a kind that `Kinds` does not have;
-//   ErrorMalformed  another node's; no room for a command; longer than the MTU; it or its data end
-//                   where they should not.
+//   ErrorMalformed  another node's; no room for a command, or one for another operation than the
+//                   kind says; longer than the MTU; it or its data end where they should not.
 
 `include "velo_assert.svh"
 
@@ -64,36 +64,51 @@ module velo_rma_take
   state_e state_q;
   logic [HeadBits-1:0] head_q;
   logic [3:0] head_left_q;
-  logic [9:0] bytes_left_q;
-  logic ended_q, take, pad_due;
+  logic [9:0] payload, bytes_left_q, bytes_next;
+  logic data_left_q, data_last_q, ended_q, take, pad_due_q;
   error_e verdict, error_q;
 
   assign {command_o, header_o} = head_q;
   assign take                  = net_valid_i && net_ready_o;
-  assign data_bytes_o          = header_o.len - 10'(CommandBytes);
+
+  // Outcomes are told by notifications whatever the operation was.
+  logic named;
+  rma_op_e op;
+  always_comb begin
+    named = Class != TrafficClassCompletion;
+    op    = RmaOpNotify;
+    unique case (header_o.kind)
+      PacketKindPut: op = RmaOpPut;
+      PacketKindGetRequest, PacketKindGetResponse: op = RmaOpGet;
+      PacketKindPutImmediate: op = RmaOpPutImmediate;
+      PacketKindFetchCompareAddRequest, PacketKindFetchCompareAddResponse:
+      op = RmaOpFetchCompareAdd;
+      default: ;
+    endcase
+  end
 
   always_comb begin
     verdict = ErrorNone;
     if (!Kinds[header_o.kind] || header_o.tc != Class) verdict = ErrorKind;
     else if (header_o.routed || header_o.dst_node != node_id_i ||
              header_o.len < 10'(CommandBytes) || header_o.len > 10'(MtuBytes) ||
-             ended_q != (header_o.len == 10'(CommandBytes)))
+             ended_q != (header_o.len == 10'(CommandBytes)) || (named && command_o.op != op))
       verdict = ErrorMalformed;
   end
 
   // ----- data -----------------------------------------------------------------------------------
 
-  assign data_valid_o = state_q == StJob && bytes_left_q != '0 && (net_valid_i || ended_q);
-  assign data_last_o  = bytes_left_q <= 10'(BeatBytes);
+  assign payload      = header_o.len - 10'(CommandBytes);
+  assign bytes_next   = state_q == StJudge ? payload : bytes_left_q - 10'(BeatBytes);
+  assign data_valid_o = state_q == StJob && data_left_q && (net_valid_i || ended_q);
+  assign data_last_o  = data_last_q;
   assign data_o       = ended_q ? '0 : net_data_i;
-  // On a narrow path the last word may end in a beat without data.
-  assign pad_due      = DataWidth == 32 && header_o.len[2:0] != '0 && header_o.len[2:0] <= 3'd4;
-  assign data_bad_o   = data_last_o && (ended_q || net_eop_i == pad_due);
+  assign data_bad_o   = data_last_q && (ended_q || net_eop_i == pad_due_q);
 
   always_comb begin
     unique case (state_q)
       StHead:  net_ready_o = 1'b1;
-      StJob:   net_ready_o = bytes_left_q != '0 && !ended_q && data_ready_i;
+      StJob:   net_ready_o = data_left_q && !ended_q && data_ready_i;
       StDrop:  net_ready_o = 1'b1;
       default: net_ready_o = 1'b0;
     endcase
@@ -134,11 +149,16 @@ module velo_rma_take
   end
 
   always_ff @(posedge clk_i) begin
-    if (state_q == StHead && take) head_q <= {net_data_i, head_q[HeadBits-1:DataWidth]};
+    if (state_q == StHead && net_valid_i) head_q <= {net_data_i, head_q[HeadBits-1:DataWidth]};
     if (take) ended_q <= net_eop_i;
-    if (state_q == StJudge) bytes_left_q <= data_bytes_o;
-    else if (data_valid_o && data_ready_i) begin
-      bytes_left_q <= data_last_o ? '0 : bytes_left_q - 10'(BeatBytes);
+    data_bytes_o <= payload;
+    // On a narrow path the last word may end in a beat without data.
+    pad_due_q    <= DataWidth == 32 && header_o.len[2:0] != '0 && header_o.len[2:0] <= 3'd4;
+    // What is left is kept with what must be known of it in the next cycle.
+    if (state_q == StJudge || (data_valid_o && data_ready_i)) begin
+      bytes_left_q <= bytes_next;
+      data_left_q  <= state_q == StJudge ? header_o.len != 10'(CommandBytes) : !data_last_q;
+      data_last_q  <= bytes_next <= 10'(BeatBytes);
     end
   end
 

@@ -251,6 +251,8 @@ async def wrong_descriptors_are_refused_and_touch_nothing(dut):
         (MALFORMED, [*descriptor(UPDATE, THEM, 8, OURS, THEIRS, COMPLETER), 0, 0]),
         (MALFORMED, descriptor(NOTIFY, THEM, 0, 0, 0, REQUESTER)),
         (MALFORMED, descriptor(PUT, THEM, 8, OURS, THEIRS, always=1)),
+        (MALFORMED, descriptor(PUT, THEM, 8 | 1 << 23, OURS, THEIRS)),
+        (MALFORMED, descriptor(IMMEDIATE, THEM, 8 | 1 << 31, 0, THEIRS)),
         (OVERSIZE, descriptor(IMMEDIATE, THEM, 9, 0, THEIRS)),
         (OVERSIZE, descriptor(IMMEDIATE, THEM, 0, 0, THEIRS)),
         (OVERSIZE, descriptor(NOTIFY, THEM, 8, 0, 0, COMPLETER)),
@@ -386,6 +388,11 @@ async def bad_packets_are_dropped_reported_and_harm_nobody(dut):
         (MALFORMED, 0, packet(2, 0, THEM, command(GET, 64, THEIRS, OURS), data), None),
         (MALFORMED, 0, packet(6, 0, THEM, command(UPDATE, 8, THEIRS, OURS), [1]), None),
         (MISALIGNED, 0, packet(6, 0, THEM, command(UPDATE, 8, THEIRS + 1, OURS), [1, 2]), None),
+        # The kind and the command name different operations.
+        (MALFORMED, 0, packet(1, 0, THEM, command(IMMEDIATE, 64, THEIRS), data), None),
+        (MALFORMED, 0, packet(2, 0, THEM, command(PUT, 64, THEIRS, OURS)), None),
+        (MALFORMED, 0, packet(5, 0, THEM, command(PUT, 0, 0, notify=COMPLETER)), None),
+        (MALFORMED, 1, packet(3, 1, US, command(UPDATE, 64, 0, OURS), data), None),
         # More than a page from one address: only the translation stands in its way.
         (OVERSIZE, 0, packet(1, 0, THEM, command(PUT, 64, THEIRS + PAGE - 8), data), None),
         (OVERSIZE, 1, packet(3, 1, US, command(GET, 64, 0, OURS + PAGE - 8), data), None),
@@ -433,6 +440,31 @@ async def a_full_queue_stops_and_loses_nothing_unless_software_says_so(dut):
     setup.free_entries = True
     notes = await setup.notified(THEM, 2)
     assert [note.cookie for note in notes] == [0, 1]
+
+
+@cocotb.test()
+async def a_full_queue_that_is_set_anew_or_closed_goes_on(dut):
+    setup = await ready(dut)
+    for entries, enabled in ((4, 1), (2, 0)):
+        await setup.queue(THEM, 2)
+        setup.free_entries = False
+        for number in range(3):
+            setup.post(descriptor(NOTIFY, THEM, 0, 0, 0, COMPLETER | REQUESTER, number))
+        await setup.until(lambda: int(dut.stalled_o.value) and not setup.descriptors)
+        await setup.queue(THEM, entries, enabled)
+        setup.free_entries = True
+        ours = await setup.notified(US, 3)
+        if enabled:
+            # The last one is the first of the new queue.
+            (note,) = await setup.notified(THEM)
+            assert note.cookie == 2 and not setup.errors
+            assert {note.place for note in ours} == {REQUESTER}
+        else:
+            assert setup.errors == [(CONTEXT, THEM, NODE)]
+            assert [(note.cookie, note.error) for note in ours if note.place == ERROR] == [
+                (2, CONTEXT)
+            ]
+        await quiet(setup)
 
 
 @cocotb.test()
