@@ -35,16 +35,18 @@ run: ## See messages and NetPIPE over velo measured in two minutes; write a repo
 	@build/bin/velo netpipe
 	@echo "The report is $(CURDIR)/build/report.html"
 
-test: ## Run all tests: release build, sanitizer builds, Python tools.
+test: ## Run all tests: release build, sanitizer builds, Python tools, the hardware's.
 	@scripts/setup test
 	@scripts/build release $(sanitizers)
 	@for preset in release $(sanitizers); do ctest --preset "$$preset"; done
 	@$(python) -m pytest
+	@$(MAKE) rtl-test rtl-formal
 
 lint: ## Check format, static analysis, and which folder depends on which.
 	@scripts/setup test lint
 	@scripts/build --configure-only release
 	@scripts/lint
+	@$(MAKE) rtl-lint
 
 format: ## Rewrite C and Python sources in the project's format.
 	@scripts/setup lint

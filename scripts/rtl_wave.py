@@ -24,13 +24,21 @@ STAGES = [
     "completer out",
     "DMA write",
 ]
-# Vectors of both nodes side by side: name, lowest bit of what is shown, and what it is.
+# Vectors of both nodes side by side: name, lowest bit of what is shown, what it is, and the stage
+# that says when it counts.
 DATA = [
-    ("host_write_data_i", 0, "host write, data"),
-    ("data_out", 0, "cable, data"),
-    ("dma_write_data_o", 32, "DMA write, data"),
+    ("host_write_data_i", 0, "host write, data", 0),
+    ("data_out", 0, "cable, data", 5),
+    ("dma_write_data_o", 32, "DMA write, data", 10),
 ]
+# Its lowest two bits are the kind of the word on the cable; a frame's first word is a control word.
+CABLE_KIND, CONTROL_WORD = "kind_out", 1
 LEFT, CELL, ROW = 150, 26, 24
+LEGEND = [
+    ("valid", "a word of the message is there"),
+    ("data", "the word, its last four hexadecimal digits"),
+    ("idle", "idle words of the link"),
+]
 
 
 def read_vcd(path: Path, wanted: set[str]) -> dict[str, list[tuple[int, int]]]:
@@ -71,6 +79,7 @@ def draw(changes: dict[str, list[tuple[int, int]]]) -> str:
     y = ROW
     for number in range(0, length, 5):
         rows.append(text(LEFT + CELL * number + CELL / 2, y - 6, str(number), "cycle"))
+    rows.append(text(LEFT - 8, y - 6, "cycle", "name"))
     for index, name in enumerate(STAGES):
         rows.append(text(LEFT - 8, y + 16, name, "name"))
         for cycle, value in enumerate(stage):
@@ -78,32 +87,43 @@ def draw(changes: dict[str, list[tuple[int, int]]]) -> str:
                 box = f'x="{LEFT + CELL * cycle}" y="{y + 4}" width="{CELL}" height="{ROW - 8}"'
                 rows.append(f'<rect {box} class="valid"/>')
         y += ROW
-    for name, lsb, title in DATA:
+    kind = samples(changes[CABLE_KIND], cycles)
+    for name, lsb, title, place in DATA:
         y += 4
         rows.append(text(LEFT - 8, y + 16, title, "name"))
-        values = [v >> lsb & 0xFFFFFFFF for v in samples(changes[name], cycles)]
+        cable = name == "data_out"
+        words = [
+            (v >> lsb & 0xFFFFFFFF, bool(s >> place & 1) or (cable and k & 3 != CONTROL_WORD))
+            for v, s, k in zip(samples(changes[name], cycles), stage, kind, strict=True)
+        ]
         start = 0
         for cycle in range(1, length + 1):
-            if cycle < length and values[cycle] == values[start]:
+            if cycle < length and words[cycle] == words[start]:
                 continue
-            width = CELL * (cycle - start)
-            box = f'x="{LEFT + CELL * start}" y="{y + 2}" width="{width}" height="{ROW - 4}"'
-            rows.append(f'<rect {box} class="data"/>')
-            shown = f"{values[start]:08x}"
-            # A word that is there for a cycle or two shows its lowest digits.
-            digits = shown if width >= 60 else shown[-4:]
-            rows.append(text(LEFT + CELL * start + width / 2, y + 16, digits, "value"))
+            value, counts = words[start]
+            if counts or cable:
+                width = CELL * (cycle - start)
+                box = f'x="{LEFT + CELL * start}" y="{y + 2}" width="{width}" height="{ROW - 4}"'
+                rows.append(f'<rect {box} class="{"data" if counts else "idle"}"/>')
+                middle = LEFT + CELL * start + width / 2
+                rows.append(text(middle, y + 16, f"{value & 0xFFFF:04x}", "value"))
             start = cycle
         y += ROW
     grid = [
         f'<line x1="{LEFT + CELL * c}" y1="{ROW}" x2="{LEFT + CELL * c}" y2="{y}" class="grid"/>'
         for c in range(length + 1)
     ]
-    width, height = LEFT + CELL * length + 10, y + 10
+    x, y = LEFT, y + 12
+    for kind_name, words_shown in LEGEND:
+        grid.append(f'<rect x="{x}" y="{y}" width="{CELL}" height="12" class="{kind_name}"/>')
+        grid.append(text(x + CELL + 6, y + 10, words_shown))
+        x += CELL + 30 + 6 * len(words_shown)
+    width, height = LEFT + CELL * length + 10, y + 22
     style = (
         "text{font:11px sans-serif;fill:#222}.name{text-anchor:end}"
         ".cycle,.value{text-anchor:middle}"
-        ".value{font-size:9px}.grid{stroke:#ddd}.valid{fill:#3b6ea5}.data{fill:#f4efe2;stroke:#998}"
+        ".value{font-size:9px}.grid{stroke:#ddd}.valid{fill:#3b6ea5}.data{fill:#f4e3b2;stroke:#998}"
+        ".idle{fill:#f7f7f7;stroke:#ccc}"
     )
     return "\n".join(
         [
@@ -130,7 +150,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     vcd = OUT / "message.vcd"
     subprocess.run([program, "1", "1", str(vcd)], check=True)
-    changes = read_vcd(vcd, {"stage_o", *(name for name, _, _ in DATA)})
+    changes = read_vcd(vcd, {"stage_o", CABLE_KIND, *(name for name, *_ in DATA)})
     args.output.write_text(draw(changes), encoding="utf-8")
     print(args.output)
     return 0

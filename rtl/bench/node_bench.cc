@@ -195,16 +195,15 @@ class Bench
     }
     uint64_t load_remote(unsigned n, uint32_t offset)
     {
-        put(dut_.host_read_addr_i, n * 48, 48, shared_address(n, offset));
-        loaded_ = 0;
-        loaded_beats_ = 0;
-        load_valid_ = true;
-        load_node_ = n;
-        for (int i = 0; i < 5000 && loaded_beats_ * width < 64; i++)
-            step();
-        if (loaded_beats_ * width < 64)
-            fail("a load was not answered");
+        load(n, offset);
+        if (load_error_ || loaded_beats_ * width != 64)
+            fail("a load was refused");
         return loaded_;
+    }
+    bool load_is_refused(unsigned n, uint32_t offset)
+    {
+        load(n, offset);
+        return load_error_;
     }
 
     void drain()
@@ -221,18 +220,22 @@ class Bench
         fail("messages did not arrive");
     }
 
-    // Node n sends a message to the other node's context 1; `cut`: as two fragments of one line.
+    // Node n sends a message to the other node's context 1.
     void send(unsigned n, const Message &message, unsigned source)
+    {
+        hosts_[1 - n].expected.push_back(message);
+        send_to(n, 2 - n, message, source);
+    }
+    void send_to(unsigned n, unsigned node, const Message &message, unsigned source)
     {
         unsigned words = static_cast<unsigned>(message.payload.size());
         uint64_t address =
-            velo_address_pack(0, static_cast<uint8_t>(words), 1, static_cast<uint8_t>(2 - n));
+            velo_address_pack(0, static_cast<uint8_t>(words), 1, static_cast<uint8_t>(node));
         uint64_t addr = velo_window_pack(static_cast<uint32_t>(address),
                                          static_cast<uint8_t>(source), VELO_UNIT_VELO);
         std::vector<uint64_t> line{
             velo_header_pack(0, message.tag, static_cast<uint16_t>(message.len), 0, 0)};
         line.insert(line.end(), message.payload.begin(), message.payload.end());
-        hosts_[1 - n].expected.push_back(message);
         write(n, addr, std::move(line));
     }
 
@@ -310,6 +313,20 @@ class Bench
     }
 
   private:
+    void load(unsigned n, uint32_t offset)
+    {
+        put(dut_.host_read_addr_i, n * 48, 48, shared_address(n, offset));
+        loaded_ = 0;
+        loaded_beats_ = 0;
+        load_error_ = load_done_ = false;
+        load_valid_ = true;
+        load_node_ = n;
+        for (int i = 0; i < 5000 && !load_done_; i++)
+            step();
+        if (!load_done_)
+            fail("a load was not answered");
+    }
+
     // A stream's ports, by name: `units` drives host_write_*, `control` control_write_*.
     template <typename Valid, typename Addr, typename Len, typename Data>
     void offer_write(unsigned n, const Stream &stream, Valid &valid, Valid &eop, Addr &addr,
@@ -371,8 +388,11 @@ class Bench
         if (get(dut_.control_answer_valid_o, n, 1))
             answer_ |= get(dut_.control_answer_data_o, n * width, width)
                        << (width * answer_beats_++);
-        if (get(dut_.host_answer_valid_o, n, 1))
+        if (get(dut_.host_answer_valid_o, n, 1)) {
             loaded_ |= get(dut_.host_answer_data_o, n * width, width) << (width * loaded_beats_++);
+            load_error_ = load_error_ || get(dut_.host_answer_error_o, n, 1);
+            load_done_ = get(dut_.host_answer_eop_o, n, 1);
+        }
         if (get(dut_.host_read_valid_i, n, 1) && get(dut_.host_read_ready_o, n, 1))
             load_valid_ = false;
         if (get(dut_.control_read_valid_i, n, 1) && get(dut_.control_read_ready_o, n, 1))
@@ -422,7 +442,7 @@ class Bench
     uint64_t loaded_ = 0;
     unsigned loaded_beats_ = 0;
     unsigned load_node_ = 0;
-    bool load_valid_ = false;
+    bool load_valid_ = false, load_done_ = false, load_error_ = false;
     unsigned read_node_ = 0;
     bool read_valid_ = false;
     unsigned stall_eighths_ = 0;
@@ -504,6 +524,20 @@ int main(int argc, char **argv)
             fail("a store went astray");
     if (bench->read_register(0, 0x38) || bench->read_register(1, 0x38))
         fail("the custom unit counted an error, or a load that is still under way");
+    // What is not a word is refused, counted, and does nothing else.
+    bench->store_remote(0, 12, 1);
+    if (!bench->load_is_refused(0, 20) || bench->read_register(0, 0x38) != 2)
+        fail("a store and a load of no whole word were not refused");
+
+    // To a node that no way leads to, more than there are credits: dropped and counted.
+    constexpr unsigned nowhere = 200;
+    for (unsigned i = 0; i < nowhere; i++)
+        bench->send_to(0, 77, make(random, random.below(57)), 3);
+    bench->drain();
+    for (int i = 0; i < 500; i++)
+        bench->step();
+    if (bench->read_register(0, 0x180) != nowhere)
+        fail("what leads nowhere was not counted");
 
     // Both ways at once, every length, hosts that stall and read late, and senders that keep no
     // credits: rings fill, both at once, and messages wait in the network both ways. Read pointers
