@@ -31,6 +31,7 @@ module velo_fifo #(
 
   `VELO_ASSERT_INIT(DepthIsPowerOfTwo, Depth >= 2 && Depth == 2 ** AddrWidth)
 
+  (* ram_style = "distributed" *)
   logic [Width-1:0] mem[Depth];
   // One bit more than an address: tells a full FIFO from an empty one.
   logic [AddrWidth:0] write_q, read_q;

@@ -17,10 +17,12 @@ module velo_switch_match_props #(
 );
 
   logic [NumPorts-1:0][NumPorts-1:0] accept;
+  logic [NumPorts-1:0] any;
   velo_switch_match #(
       .NumPorts(NumPorts)
   ) u_dut (
       .accept_o(accept),
+      .any_o   (any),
       .*
   );
 

@@ -20,6 +20,7 @@ module velo_switch_queues_props
     input logic                            add_i,
     input logic                            add_port_i,
     input logic                            add_vc_i,
+    input logic                            add_single_i,
     input logic                            remove_i,
     input logic                            remove_port_i,
     input logic [NumPorts-1:0][NumVcs-1:0] may_send_i,
@@ -32,30 +33,45 @@ module velo_switch_queues_props
   always_comb assume (past_q || !rst_ni);
 
   logic [1:0] fresh_unit, first_unit;
-  logic [NumPorts-1:0] some;
-  vc_t [NumPorts-1:0] pick;
-  logic add, remove;
-  logic [2:0] inside_q;  // packets in all queues
+  logic [NumPorts-1:0] some, remove_to_q;
+  vc_t first_vc;
+  logic add, remove_q, first_single;
+  logic [2:0] inside_q;  // packets in all queues or just gone
+  logic [2:0] gone_q;  // one that left one, two, three cycles ago
+  logic [1:0] gone_unit_q;
 
-  // A packet comes only while there is a unit, and leaves only if its queue was picked.
-  assign add    = add_i && inside_q != 3'(NumUnits);
-  assign remove = remove_i && some[remove_port_i];
+  // A packet comes only while there is a unit. One is chosen by what `some` shows, and leaves in the
+  // next cycle, in which no other is chosen.
+  assign add = add_i && inside_q != 3'(NumUnits);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      remove_q <= 1'b0;
+      gone_q   <= '0;
+    end else begin
+      remove_q <= remove_i && some[remove_port_i] && !remove_q;
+      gone_q   <= {gone_q[1:0], remove_q};
+    end
+    remove_to_q <= NumPorts'(1) << remove_port_i;
+    gone_unit_q <= first_unit;
+  end
 
   velo_switch_queues #(
       .NumPorts(NumPorts),
       .NumVcs  (NumVcs),
       .NumUnits(NumUnits)
   ) u_dut (
-      .add_i        (add),
-      .add_port_i   (add_port_i),
-      .add_vc_i     (vc_t'(add_vc_i)),
-      .add_unit_i   (fresh_unit),
-      .remove_i     (remove),
-      .remove_port_i(remove_port_i),
-      .remove_vc_i  (pick[remove_port_i]),
-      .remove_unit_o(first_unit),
-      .some_o       (some),
-      .pick_o       (pick),
+      .add_i         (add),
+      .add_to_i      (NumPorts'(1) << add_port_i),
+      .add_vc_i      (vc_t'(add_vc_i)),
+      .add_unit_i    (fresh_unit),
+      .add_single_i  (add_single_i),
+      .remove_i      (remove_q),
+      .remove_to_i   (remove_to_q),
+      .first_vc_o    (first_vc),
+      .first_unit_o  (first_unit),
+      .first_single_o(first_single),
+      .some_o        (some),
       .*
   );
 
@@ -64,16 +80,16 @@ module velo_switch_queues_props
   ) u_pool (
       .take_i     (add),
       .unit_o     (fresh_unit),
-      .free_i     (remove),
-      .free_unit_i(first_unit),
+      .free_i     (gone_q[0]),
+      .free_unit_i(gone_unit_q),
       .*
   );
 
-  logic watching_q, port_q, vc_q, leaves_queue;
+  logic watching_q, port_q, vc_q, single_q, leaves_queue;
   logic [1:0] unit_q;
   logic [2:0] ahead_q;  // packets before it in its queue
   logic [1:0][1:0][2:0] count_q;
-  assign leaves_queue = remove && remove_port_i == port_q && pick[remove_port_i] == vc_t'(vc_q);
+  assign leaves_queue = remove_q && remove_to_q[port_q] && first_vc == vc_t'(vc_q);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -81,38 +97,40 @@ module velo_switch_queues_props
       watching_q <= 1'b0;
       count_q    <= '0;
     end else begin
-      inside_q <= inside_q + 3'(add) - 3'(remove);
+      inside_q <= inside_q + 3'(add) - 3'(gone_q[2]);
       for (int p = 0; p < 2; p++) begin
         for (int v = 0; v < 2; v++) begin
           count_q[p][v] <= count_q[p][v] +
               3'(add && add_port_i == 1'(p) && add_vc_i == 1'(v)) -
-              3'(remove && remove_port_i == 1'(p) && pick[remove_port_i] == vc_t'(v));
+              3'(remove_q && remove_to_q[p] && first_vc == vc_t'(v));
         end
       end
       if (!watching_q && add && watch_i) begin
         watching_q <= 1'b1;
-        ahead_q <= count_q[add_port_i][add_vc_i] - 3'(remove && remove_port_i == add_port_i &&
-                                                       pick[remove_port_i] == vc_t'(add_vc_i));
+        ahead_q <= count_q[add_port_i][add_vc_i] -
+            3'(remove_q && remove_to_q[add_port_i] && first_vc == vc_t'(add_vc_i));
       end else if (watching_q && leaves_queue) begin
         ahead_q <= ahead_q - 1'b1;
         if (ahead_q == '0) watching_q <= 1'b0;
       end
     end
     if (!watching_q) begin
-      port_q <= add_port_i;
-      vc_q   <= add_vc_i;
-      unit_q <= fresh_unit;
+      port_q   <= add_port_i;
+      vc_q     <= add_vc_i;
+      unit_q   <= fresh_unit;
+      single_q <= add_single_i;
     end
   end
 
   // It leaves when those before it have left, and nothing else has its name meanwhile.
   `VELO_ASSERT(InOrder, !(watching_q && leaves_queue) || (ahead_q == '0) == (first_unit == unit_q))
-  `VELO_ASSERT(NowhereElse, !(watching_q && remove && !leaves_queue) || first_unit != unit_q)
+  `VELO_ASSERT(AsItCame, !(watching_q && leaves_queue && ahead_q == '0) || first_single == single_q)
+  `VELO_ASSERT(NowhereElse, !(watching_q && remove_q && !leaves_queue) || first_unit != unit_q)
   `VELO_ASSERT(NameNotGivenTwice, !(watching_q && add) || fresh_unit != unit_q)
-  // What may go is shown a cycle later at most: nothing waits for ever in a queue that is not empty.
+  // What may go is shown, but for two cycles behind another: nothing waits for ever in its queue.
   logic waits_q;
   always_ff @(posedge clk_i) begin
-    waits_q <= rst_ni && count_q[0] != '0 && may_send_i[0] == '1 && !remove;
+    waits_q <= rst_ni && count_q[0] != '0 && may_send_i[0] == '1 && !remove_q && !gone_q[0];
   end
   `VELO_ASSERT(Shown, !waits_q || some[0])
   `VELO_COVER(Full, inside_q == 3'(NumUnits) && count_q[0][0] == 3'd3)

@@ -12,7 +12,8 @@
 // each channel (`in_freed_o`; see velo_credit) and begins a packet only with need_credits() of them,
 // which is how this switch treats `out_*` (`out_credits_i`, `out_freed_i`). A node port uses the first
 // channel of its class. `out_stop_i`: words come for up to three more cycles.
-// Latency: 5 cycles from a first word in to the first word out.
+// Latency: 5 cycles from a first word in to the first word out. `out_data_o` comes from a multiplexer, all
+// else of `out_*` from registers.
 //
 // Errors: `dropped_o[p]` pulses for each packet from port p that leads nowhere; it is swallowed.
 // `out_avail_o`: credits left, for registers. Source: case-for-fpga, section 3.
@@ -59,7 +60,7 @@ module velo_switch
 );
 
   logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;
-  logic [NumPorts-1:0] idle, busy_outputs, sop, eop, unit;
+  logic [NumPorts-1:0] idle, start, busy_outputs, sop, eop, unit;
   vc_t [NumPorts-1:0] vc;
   logic [NumPorts-1:0][DataWidth-1:0] data;
   logic [NumPorts-1:0][NumVcs-1:0] may_send;
@@ -79,6 +80,7 @@ module velo_switch
       .input_free_i (idle),
       .output_free_i(~busy_outputs & ~out_stop_i),
       .accept_o     (accept),
+      .any_o        (start),
       .*
   );
 
@@ -102,6 +104,7 @@ module velo_switch
         .idle_o    (idle[p]),
         .going_to_o(going_to[p]),
         .grant_i   (accept[p]),
+        .start_i   (start[p]),
         .out_to_o  (to[p]),
         .out_sop_o (sop[p]),
         .out_eop_o (eop[p]),

@@ -8,11 +8,14 @@
 // sends here, so no channel can take another's room. `freed_o` counts, per channel, units freed.
 //
 // `in_*`: words of whole packets, no ready. `out_*` to the crossbar, two cycles after a grant's cycle:
-// one word with the outputs it is for (one-hot), `out_unit_o` on the first word of each unit.
-// `grant_*`: comes only in a cycle with `idle_o` and starts the packet picked for that output.
-// `idle_o`: nothing is being sent, or its last word is in this cycle. `going_to_o`: the output that is
-// in use beyond this cycle. `stop_i`: outputs that take no word in the next cycle but one.
-// Latency: the word of cycle 0 is at `out_*` in cycle 4 if granted at once.
+// one word with the outputs it is for (one-hot), `out_unit_o` on the first word of each unit; its data
+// a cycle later, from a register, since the block RAM's word would be late for the way to an output.
+// `grant_i`: one-hot or none, `start_i` is its OR; comes only in a cycle with `idle_o` and starts the
+// packet picked for that output.
+// `idle_o`, a register: nothing is being sent, or its last word is in this cycle. `going_to_o`: the output that is
+// in use beyond this cycle. `stop_i`: outputs for which no word is read from the next cycle on.
+// Latency: the word of cycle 0 is at `out_*` in cycle 4 if granted at once. Packets follow each other
+// without a gap; one of less than four words may take the time of four.
 //
 // Errors: a packet that leads nowhere is swallowed, its credits given back; `dropped_o` pulses.
 // Source: case-for-fpga, section 3 (VOQ, cut-through); high-message-rates, section 3.A.
@@ -27,8 +30,7 @@ module velo_switch_input
     parameter int unsigned NumLinks = 6,
     parameter int unsigned NumVcs = 6,
     parameter int unsigned NumUnits = 180,
-    localparam int unsigned NumPorts = NumLinks + NumClasses,
-    localparam int unsigned PortBits = $clog2(NumPorts)
+    localparam int unsigned NumPorts = NumLinks + NumClasses
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -50,6 +52,7 @@ module velo_switch_input
     output logic                            idle_o,
     output logic [NumPorts-1:0]             going_to_o,
     input  logic [NumPorts-1:0]             grant_i,
+    input  logic                            start_i,
 
     output logic [ NumPorts-1:0] out_to_o,
     output logic                 out_sop_o,
@@ -66,12 +69,16 @@ module velo_switch_input
   localparam logic [OffBits-1:0] LastOff = OffBits'(UnitWords - 1);
   typedef logic [UnitBits-1:0] unit_t;
   typedef logic [OffBits-1:0] off_t;
+  typedef struct packed {
+    logic ends;  // the packet
+    off_t last;  // place of the last word written
+  } fill_t;
 
   // ----- Where to ---------------------------------------------------------------------------------
 
   logic word_valid, word_sop, word_eop, way_drop;
   logic [DataWidth-1:0] word_data;
-  logic [ PortBits-1:0] way_port;
+  logic [ NumPorts-1:0] way_to;
   vc_t word_vc, way_vc;
 
   velo_switch_route #(
@@ -84,7 +91,7 @@ module velo_switch_input
       .out_eop_o  (word_eop),
       .out_in_vc_o(word_vc),
       .out_data_o (word_data),
-      .port_o     (way_port),
+      .to_o       (way_to),
       .vc_o       (way_vc),
       .drop_o     (way_drop),
       .*
@@ -92,12 +99,15 @@ module velo_switch_input
 
   // ----- Writing ----------------------------------------------------------------------------------
 
-  // Side tables of the units, in LUT RAM: what follows, how far it was filled, whose share it is of.
+  // Side tables of the units: what follows, how far it was filled, whose share it is of. In LUT RAM even
+  // where a register comes behind: a block RAM takes half a cycle to show what it read.
+  (* ram_style = "distributed" *)
   unit_t unit_next[2**UnitBits];
-  logic [OffBits:0] unit_last[2**UnitBits];  // {ends the packet, place of its last word}
-  vc_t unit_vc[2**UnitBits];
+  (* ram_style = "distributed" *)
+  fill_t unit_fill[2**UnitBits];
+  vc_t   unit_vc  [2**UnitBits];
 
-  logic writing_q, dropping_q, drop, write, take_unit, drop_unit;
+  logic writing_q, dropping_q, drop, write, take_unit;
   unit_t write_unit_q, write_unit, fresh_unit;
   off_t write_off_q, write_off;
 
@@ -106,94 +116,112 @@ module velo_switch_input
   assign write_unit = word_sop ? fresh_unit : write_unit_q;
   assign write_off = word_sop ? '0 : write_off_q;
   assign take_unit = write && (word_sop || (write_off == LastOff && !word_eop));
-  assign drop_unit = word_valid && drop && write_off == '0;
   assign dropped_o = word_valid && drop && word_sop;
+
+  // The last cycle's write: the tables, read ahead, do not tell yet that it ended a packet or filled a
+  // unit, whose successor the writer is now in.
+  logic ended_q, filled_q;
+  unit_t wrote_unit_q;
+  off_t  ended_off_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       writing_q  <= 1'b0;
       dropping_q <= 1'b0;
-    end else if (word_valid) begin
-      writing_q  <= write && !word_eop;
-      dropping_q <= drop && !word_eop;
+      ended_q    <= 1'b0;
+      filled_q   <= 1'b0;
+    end else begin
+      if (word_valid) begin
+        writing_q  <= write && !word_eop;
+        dropping_q <= drop && !word_eop;
+      end
+      ended_q  <= write && word_eop;
+      filled_q <= take_unit && !word_sop;
     end
     if (word_valid) begin
       write_off_q  <= write_off + 1'b1;
       write_unit_q <= write_off == LastOff ? fresh_unit : write_unit;
     end
     if (write) begin
-      unit_last[write_unit] <= {word_eop, write_off};
+      unit_fill[write_unit] <= '{ends: word_eop, last: write_off};
       unit_vc[write_unit]   <= word_vc;
       if (take_unit && !word_sop) unit_next[write_unit] <= fresh_unit;
     end
+    wrote_unit_q <= write_unit;
+    ended_off_q  <= write_off;
   end
 
   // ----- Reading ----------------------------------------------------------------------------------
 
-  logic start_q, busy_q, active, arrived, last, issue, give_back;
+  // The next word to send is `off_q` of `unit_q`; in a packet's first cycle, word 0 of `first_unit`.
+  // What the tables say of the unit and of the one after it was read a cycle ago, so it lacks what was
+  // written since: while the writer is in a unit, that unit does not end the packet; if it just left,
+  // `ended_*` knows. Nothing was read of a first unit in its second cycle (`known_q`): should the packet
+  // have ended there with its second word, this is seen a word late (`over`).
+  logic start_q, busy_q, busy_d, stopped_q, stopped_d, known_q, first_single;
+  logic writer_here, writer_next, ended_here, ended_next, filled_here;
+  logic issue, last, over, enter, give_back, last_stay, last_on, last_next, ending_d;
   logic [NumPorts-1:0] to_q;
-  logic [PortBits-1:0] start_port_q, grant_port;
-  vc_t start_vc_q, grant_vc, vc_q;
-  unit_t first_unit, unit_q, unit, unit_d;
-  off_t off_q, off, off_d;
-  logic ending_d, ending_q, fresh_start_q;
-  logic finishing;
-  vc_t [NumPorts-1:0] pick;
+  vc_t first_vc, vc_q;
+  unit_t first_unit, unit_q, unit, next_q;
+  off_t off_q, off;
+  fill_t fill_q, next_fill_q, fill_here, fill_next;
 
   assign unit = start_q ? first_unit : unit_q;
   assign off = start_q ? '0 : off_q;
-  assign active = start_q || busy_q;
-  // The writer's unit ends at the writer; any other is as full as it will ever be.
-  assign arrived = !(writing_q && write_unit_q == unit) || off < write_off_q;
-  assign last = !(writing_q && write_unit_q == unit) && unit_last[unit] == {1'b1, off};
-  assign issue = active && arrived && (to_q & stop_i) == '0;
-  assign give_back = issue && (last || off == LastOff);
+  assign writer_here = writing_q && write_unit_q == unit_q;
+  assign writer_next = writing_q && write_unit_q == next_q;
+  assign ended_here = ended_q && wrote_unit_q == unit_q;
+  assign filled_here = filled_q && wrote_unit_q == unit_q;
+  assign ended_next = ended_q && wrote_unit_q == next_q;
+  assign fill_here = unit_fill[unit_q];
+  assign fill_next = unit_fill[next_q];
 
-  always_comb begin
-    unit_d = unit;
-    off_d  = off;
-    if (issue) begin
-      off_d = off + 1'b1;
-      if (off == LastOff) unit_d = unit_next[unit];
-    end
-  end
+  // Would this be the packet's last word: the one at hand, the one after it, the next unit's first?
+  assign last_stay = (known_q && !writer_here && fill_q == {1'b1, off_q}) ||
+      (ended_here && ended_off_q == off_q);
+  assign last_on = (known_q && !writer_here && fill_q == {1'b1, off_t'(off_q + 1'b1)}) ||
+      (ended_here && ended_off_q == off_t'(off_q + 1'b1));
+  assign last_next = !filled_here && ((!writer_next && next_fill_q == {1'b1, off_t'(0)}) ||
+      (ended_next && ended_off_q == '0));
+
+  assign over = busy_q && known_q && off_q == off_t'(2) && fill_q == {1'b1, off_t'(1)};
+  assign issue = start_q ||
+      (busy_q && !over && !stopped_q && (!writer_here || off_q < write_off_q));
+  assign last = start_q ? first_single : last_stay;
+  assign enter = issue && off == LastOff;
+  assign give_back = (issue && (last || off == LastOff)) || over;
+
   // Foresight for the arbiters: the word of the next cycle is there and is the packet's last. That it
   // may miss one that is just arriving costs a cycle and nothing else.
-  assign ending_d = active && !(issue && last) && !(writing_q && write_unit_q == unit_d) &&
-      unit_last[unit_d] == {1'b1, off_d};
-  assign finishing = ending_q && (to_q & stop_i) == '0;
-  assign idle_o = !start_q && (!busy_q || finishing);
-  assign going_to_o = (start_q || (busy_q && !finishing)) ? to_q : '0;
-
-  always_comb begin
-    grant_port = '0;
-    grant_vc   = '0;
-    for (int p = 0; p < int'(NumPorts); p++) begin
-      if (grant_i[p]) begin
-        grant_port = PortBits'(p);
-        grant_vc   = pick[p];
-      end
-    end
-  end
+  assign ending_d = busy_q && (issue ? !last_stay && (off_q == LastOff ? last_next : last_on) :
+                               last_stay);
+  assign busy_d = (start_q || busy_q) && !(issue && last) && !over;
+  // Nothing is granted to a stopped output, so a first word need not look.
+  assign stopped_d = !idle_o && (to_q & stop_i) != '0;
+  assign going_to_o = idle_o ? '0 : to_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      start_q  <= 1'b0;
-      busy_q   <= 1'b0;
-      ending_q <= 1'b0;
-      to_q     <= '0;
+      start_q   <= 1'b0;
+      busy_q    <= 1'b0;
+      idle_o    <= 1'b0;
+      stopped_q <= 1'b0;
+      to_q      <= '0;
     end else begin
-      start_q  <= |grant_i;
-      busy_q   <= active && !(issue && last);
-      ending_q <= ending_d;
-      if (|grant_i) to_q <= grant_i;
+      start_q   <= start_i;
+      idle_o    <= !start_i && (!busy_d || (ending_d && !stopped_d));
+      busy_q    <= busy_d;
+      stopped_q <= stopped_d;
+      if (idle_o) to_q <= grant_i;
     end
-    start_port_q  <= grant_port;
-    start_vc_q    <= grant_vc;
-    fresh_start_q <= start_q ? !issue : fresh_start_q && !issue;
-    unit_q        <= unit_d;
-    off_q         <= off_d;
-    if (start_q) vc_q <= start_vc_q;
+    known_q     <= !start_q;
+    unit_q      <= enter ? (filled_here ? write_unit_q : next_q) : unit;
+    off_q       <= issue ? off + 1'b1 : off;
+    next_q      <= unit_next[unit_q];
+    fill_q      <= enter ? fill_next : fill_here;
+    next_fill_q <= fill_next;
+    if (start_q) vc_q <= first_vc;
   end
 
   velo_switch_queues #(
@@ -201,29 +229,21 @@ module velo_switch_input
       .NumVcs  (NumVcs),
       .NumUnits(NumUnits)
   ) u_queues (
-      .add_i        (write && word_sop),
-      .add_port_i   (way_port),
-      .add_vc_i     (way_vc),
-      .add_unit_i   (fresh_unit),
-      .remove_i     (start_q),
-      .remove_port_i(start_port_q),
-      .remove_vc_i  (start_vc_q),
-      .remove_unit_o(first_unit),
-      .some_o       (request_o),
-      .pick_o       (pick),
+      .add_i         (write && word_sop),
+      .add_to_i      (way_to),
+      .add_vc_i      (way_vc),
+      .add_unit_i    (fresh_unit),
+      .add_single_i  (word_eop),
+      .remove_i      (start_q),
+      .remove_to_i   (to_q),
+      .first_vc_o    (first_vc),
+      .first_unit_o  (first_unit),
+      .first_single_o(first_single),
+      .some_o        (request_o),
       .*
   );
 
-  velo_switch_pool #(
-      .NumUnits(NumUnits)
-  ) u_pool (
-      .take_i     (take_unit),
-      .unit_o     (fresh_unit),
-      .free_i     (give_back),
-      .free_unit_i(unit),
-      .*
-  );
-
+  logic [DataWidth-1:0] read_data;
   velo_ram #(
       .Width(DataWidth),
       .Depth(2 ** UnitBits * UnitWords)
@@ -232,33 +252,61 @@ module velo_switch_input
       .waddr_i({write_unit, write_off}),
       .wdata_i(word_data),
       .raddr_i({unit, off}),
-      .rdata_o(out_data_o),
+      .rdata_o(read_data),
       .*
   );
 
+  logic sent_last_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) out_to_o <= '0;
     else out_to_o <= issue ? to_q : '0;
-    out_sop_o  <= start_q || fresh_start_q;
-    out_eop_o  <= last;
-    out_unit_o <= off == '0;
-    out_vc_o   <= start_q ? start_vc_q : vc_q;
+    out_sop_o   <= start_q;
+    sent_last_q <= last;
+    out_unit_o  <= off == '0;
+    out_vc_o    <= start_q ? first_vc : vc_q;
+    out_data_o  <= read_data;
   end
+  assign out_eop_o = sent_last_q || over;
 
-  // ----- Credits ----------------------------------------------------------------------------------
+  // ----- Units and credits coming back --------------------------------------------------------------
+
+  logic give_back_q, drop_unit_q;
+  unit_t back_unit_q;
+  vc_t   drop_vc_q;
+  logic [NumVcs-1:0] back_q, dropped_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      freed_o <= '0;
+      give_back_q <= 1'b0;
+      drop_unit_q <= 1'b0;
+      back_q      <= '0;
+      dropped_q   <= '0;
+      freed_o     <= '0;
     end else begin
+      give_back_q <= give_back;
+      drop_unit_q <= word_valid && drop && write_off == '0;
       for (int v = 0; v < int'(NumVcs); v++) begin
-        freed_o[v] <= freed_o[v] + count_t'(give_back && unit_vc[unit] == vc_t'(v)) +
-            count_t'(drop_unit && word_vc == vc_t'(v));
+        back_q[v]    <= give_back_q && unit_vc[back_unit_q] == vc_t'(v);
+        dropped_q[v] <= drop_unit_q && drop_vc_q == vc_t'(v);
+        freed_o[v]   <= freed_o[v] + count_t'(back_q[v]) + count_t'(dropped_q[v]);
       end
     end
+    back_unit_q <= unit;
+    drop_vc_q   <= word_vc;
   end
 
+  velo_switch_pool #(
+      .NumUnits(NumUnits)
+  ) u_pool (
+      .take_i     (take_unit),
+      .unit_o     (fresh_unit),
+      .free_i     (give_back_q),
+      .free_unit_i(back_unit_q),
+      .*
+  );
+
   `VELO_ASSUME(PacketsWhole, !word_valid || word_sop == !(writing_q || dropping_q))
+  `VELO_ASSUME(StartIsAnyGrant, start_i == |grant_i)
   `VELO_ASSERT(GrantOnlyToIdle, !(|grant_i) || (idle_o && (grant_i & ~request_o) == '0))
   `VELO_ASSERT(OneOutput, (out_to_o & (out_to_o - 1'b1)) == '0)
 

@@ -4,7 +4,8 @@
 //
 // One round of iSLIP: each free output grants one of the free inputs that ask for it, each input
 // accepts one of its grants, both round robin, and the turn moves on only where a grant was accepted,
-// which is what makes them fall out of step with each other and fill the crossbar. Combinational.
+// which is what makes them fall out of step with each other and fill the crossbar. Combinational; the
+// turns move a cycle later, in which input and output of an accepted grant are not free.
 //
 // `accept_o[i][o]`: at most one per row and per column, subset of the requests.
 // Source: case-for-fpga, section 3 ("round-robin arbiters"); McKeown, IEEE/ACM ToN 7(2), iSLIP.
@@ -20,39 +21,51 @@ module velo_switch_match #(
     input  logic [NumPorts-1:0][NumPorts-1:0] request_i,      // [input][output]
     input  logic [NumPorts-1:0]               input_free_i,
     input  logic [NumPorts-1:0]               output_free_i,
-    output logic [NumPorts-1:0][NumPorts-1:0] accept_o
+    output logic [NumPorts-1:0][NumPorts-1:0] accept_o,
+    output logic [NumPorts-1:0]               any_o           // input: some output is accepted
 );
 
-  logic [NumPorts-1:0][NumPorts-1:0] asks, grants, granted, accepted;
+  logic [NumPorts-1:0][NumPorts-1:0] asks, grants, granted, accept_q, served, served_q;
 
-  // Column o of the inputs' requests is row o of the outputs' view.
+  // Column o of the inputs' requests is row o of the outputs' view. Whether an output is free is
+  // known last, and matters only to whether its choice counts.
   for (genvar i = 0; i < int'(NumPorts); i++) begin : gen_transpose
     for (genvar o = 0; o < int'(NumPorts); o++) begin : gen_pair
-      assign asks[o][i] = request_i[i][o] && input_free_i[i] && output_free_i[o];
-      assign granted[i][o] = grants[o][i];
-      assign accepted[o][i] = accept_o[i][o];
+      assign asks[o][i] = request_i[i][o] && input_free_i[i];
+      assign granted[i][o] = grants[o][i] && output_free_i[o];
+      assign served[o][i] = accept_o[i][o];
+      assign served_q[o][i] = accept_q[i][o];
     end
   end
 
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) accept_q <= '0;
+    else accept_q <= accept_o;
+  end
+
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_arb
-    velo_rr_arb #(
+    velo_switch_arb #(
         .NumReq(NumPorts)
     ) u_grant (
         .req_i  (asks[p]),
         .grant_o(grants[p]),
-        .take_i (|accepted[p]),
+        .used_i (served_q[p]),
         .*
     );
-    velo_rr_arb #(
+    velo_switch_arb #(
         .NumReq(NumPorts)
     ) u_accept (
         .req_i  (granted[p]),
         .grant_o(accept_o[p]),
-        .take_i (|granted[p]),
+        .used_i (accept_q[p]),
         .*
     );
+    assign any_o[p] = |granted[p];
+    `VELO_ASSUME(BusyAfterInput, !(|accept_q[p]) || !input_free_i[p])
+    `VELO_ASSUME(BusyAfterOutput, !(|served_q[p]) || !output_free_i[p])
     `VELO_ASSERT(OneOutputAnInput, (accept_o[p] & (accept_o[p] - 1'b1)) == '0)
-    `VELO_ASSERT(OneInputAnOutput, (accepted[p] & (accepted[p] - 1'b1)) == '0)
+    `VELO_ASSERT(OneInputAnOutput, (served[p] & (served[p] - 1'b1)) == '0)
+    `VELO_ASSERT(AnyIsAny, any_o[p] == |accept_o[p])
     `VELO_ASSERT(OnlyWhatWasAsked, (accept_o[p] & ~request_i[p]) == '0)
   end
 

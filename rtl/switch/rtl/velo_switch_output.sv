@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Output of the switch: the crossbar's multiplexer, a register, and the credits of what is behind.
+// Output of the switch: the crossbar's multiplexers, and the credits of what is behind.
 //
-// `to_i[i]`: input i has a word for here; at most one does. `credits_i` is the capacity of each
-// channel's buffer there, `freed_i` counts what it has freed. `may_send_o[vc]`: the longest packet
-// fits, so that a packet once begun never waits for credits and never holds the output from others.
+// `to_i[i]`: input i has a word for here; at most one does. Its data come a cycle after the rest, so
+// they pass their multiplexer behind the register, the rest in front of it. `credits_i` is the capacity
+// of each channel's buffer behind, `freed_i` counts what it has freed. `may_send_o[vc]`: the longest
+// packet fits, so that a packet once begun never waits for credits and never holds the output from
+// others.
 
 `include "velo_assert.svh"
 
@@ -41,32 +43,42 @@ module velo_switch_output
 
   logic sop, eop, unit;
   vc_t vc;
-  logic [DataWidth-1:0] data;
+  logic [NumPorts-1:0] to_q;
 
   always_comb begin
     sop  = 1'b0;
     eop  = 1'b0;
     unit = 1'b0;
     vc   = '0;
-    data = '0;
     for (int i = 0; i < int'(NumPorts); i++) begin
       if (to_i[i]) begin
         sop |= sop_i[i];
         eop |= eop_i[i];
         unit |= unit_i[i];
         vc |= vc_i[i];
-        data |= data_i[i];
       end
     end
   end
 
+  // Credits are counted behind the register; see need_credits() for why that may be late.
+  logic unit_q;
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) out_valid_o <= 1'b0;
-    else out_valid_o <= |to_i;
-    out_sop_o  <= sop;
-    out_eop_o  <= eop;
-    out_vc_o   <= vc;
-    out_data_o <= data;
+    if (!rst_ni) begin
+      out_valid_o <= 1'b0;
+      unit_q      <= 1'b0;
+    end else begin
+      out_valid_o <= |to_i;
+      unit_q      <= unit;
+    end
+    out_sop_o <= sop;
+    out_eop_o <= eop;
+    out_vc_o  <= vc;
+    to_q      <= to_i;
+  end
+
+  always_comb begin
+    out_data_o = '0;
+    for (int i = 0; i < int'(NumPorts); i++) if (to_q[i]) out_data_o |= data_i[i];
   end
 
   for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_credit
@@ -76,7 +88,7 @@ module velo_switch_output
     ) u_credit (
         .total_i(credits_i),
         .freed_i(freed_i[v]),
-        .take_i (unit && vc == vc_t'(v)),
+        .take_i (unit_q && out_vc_o == vc_t'(v)),
         .avail_o(avail_o[v]),
         .ok_o   (may_send_o[v]),
         .*

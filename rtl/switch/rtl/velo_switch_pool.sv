@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Free units of an input buffer. After reset all of them, handed out by a counter; later those that
-// came back, in a FIFO. `unit_o` is the next free one whenever there is one; `take_i` uses it.
-// Credits keep the switch from taking one that is not there.
+// came back, in a FIFO. `unit_o`, a register, is the next free one; `take_i` uses it. One that comes
+// back can be taken three cycles later.
+// Credits, which are published later than that, keep the switch from taking one that is not there.
 
 `include "velo_assert.svh"
 
@@ -21,16 +22,23 @@ module velo_switch_pool #(
 );
 
   logic [UnitBits:0] fresh_q;  // units never handed out start here
-  logic fresh, valid, ready;
+  logic fresh, valid, ready, there_q, next;
   logic [UnitBits-1:0] returned;
   logic [  UnitBits:0] count;
 
-  assign fresh  = fresh_q != (UnitBits + 1)'(NumUnits);
-  assign unit_o = fresh ? fresh_q[UnitBits-1:0] : returned;
+  assign fresh = fresh_q != (UnitBits + 1)'(NumUnits);
+  assign next  = take_i || !there_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) fresh_q <= '0;
-    else if (take_i && fresh) fresh_q <= fresh_q + 1'b1;
+    if (!rst_ni) begin
+      fresh_q <= (UnitBits + 1)'(1);
+      there_q <= 1'b1;
+      unit_o  <= '0;
+    end else if (next) begin
+      if (fresh) fresh_q <= fresh_q + 1'b1;
+      there_q <= fresh || valid;
+      unit_o  <= fresh ? fresh_q[UnitBits-1:0] : returned;
+    end
   end
 
   velo_fifo #(
@@ -41,7 +49,7 @@ module velo_switch_pool #(
       .push_ready_o(ready),
       .push_data_i (free_unit_i),
       .pop_valid_o (valid),
-      .pop_ready_i (take_i && !fresh),
+      .pop_ready_i (next && !fresh),
       .pop_data_o  (returned),
       .count_o     (count),
       .*
@@ -50,7 +58,7 @@ module velo_switch_pool #(
   logic unused;
   assign unused = &{1'b0, ready, count};
 
-  `VELO_ASSERT(CreditsKeptIt, !take_i || fresh || valid)
+  `VELO_ASSERT(CreditsKeptIt, !take_i || there_q)
   `VELO_ASSERT(NoUnitTwice, (UnitBits + 2)'(count) <= (UnitBits + 2)'(fresh_q))
 
 endmodule

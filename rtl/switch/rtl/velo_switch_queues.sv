@@ -6,11 +6,19 @@
 // A packet is named by its first buffer unit. The queues are linked lists in LUT RAM: per queue the
 // head and the tail, per packet the next one. Two sides write a head, adding to an empty queue and
 // removing from a longer one, so each has a memory of its own and a bit tells which one is right.
+// Two bits a queue, "has one" and "has more", say at once whether removing leaves it empty; everything
+// that has to be looked up for that follows in steps, one memory a cycle:
 //
-// `add_*`: a packet's first word is being written. `remove_*`: the packet at the head of that queue
-// (its unit at `remove_unit_o`, same cycle) is beginning to leave. Both may be the same queue.
-// `may_send_i[port][vc]`: that output takes a packet of that channel.
-// `some_o[port]`, `pick_o[port]`: something may go there, and the channel whose turn it is.
+//   adding     0 add; head, if empty   1 tail read and written   2 the old tail's follower written
+//   removing   0 remove    2 follower read, written as head    3 follower is the tail?   4 no more
+//
+// The queue is not picked in cycles 0 and 1 of that. A packet of four words hides it.
+//
+// `add_*`: a packet's first word is being written, for `add_to_i` (one-hot); `add_single_i`: it is its
+// last word too. `may_send_i[port][vc]`: that output takes a packet of that channel.
+// `some_o[port]`: something may go there. A packet chosen by that in one cycle begins to leave in the
+// next: `remove_i` with `remove_to_i` (one-hot), and `first_*_o` tells channel, unit and whether it is a
+// single word. Not in two cycles running.
 
 `include "velo_assert.svh"
 
@@ -20,86 +28,196 @@ module velo_switch_queues
     parameter  int unsigned NumPorts = 9,
     parameter  int unsigned NumVcs   = 6,
     parameter  int unsigned NumUnits = 180,
-    localparam int unsigned PortBits = $clog2(NumPorts),
     localparam int unsigned UnitBits = $clog2(NumUnits)
 ) (
     input logic clk_i,
     input logic rst_ni,
 
     input logic                add_i,
-    input logic [PortBits-1:0] add_port_i,
+    input logic [NumPorts-1:0] add_to_i,
     input vc_t                 add_vc_i,
     input logic [UnitBits-1:0] add_unit_i,
+    input logic                add_single_i,
 
     input  logic                remove_i,
-    input  logic [PortBits-1:0] remove_port_i,
-    input  vc_t                 remove_vc_i,
-    output logic [UnitBits-1:0] remove_unit_o,
+    input  logic [NumPorts-1:0] remove_to_i,
+    output vc_t                 first_vc_o,
+    output logic [UnitBits-1:0] first_unit_o,
+    output logic                first_single_o,
 
     input  logic [NumPorts-1:0][NumVcs-1:0] may_send_i,
-    output logic [NumPorts-1:0]             some_o,
-    output vc_t  [NumPorts-1:0]             pick_o
+    output logic [NumPorts-1:0]             some_o
 );
 
+  localparam int unsigned PortBits = $clog2(NumPorts);
   localparam int unsigned QueueBits = PortBits + VcWidth;
-  typedef logic [UnitBits-1:0] unit_t;
+  typedef logic [PortBits-1:0] port_t;
   typedef logic [QueueBits-1:0] queue_t;
+  typedef logic [NumPorts-1:0][NumVcs-1:0] queues_t;
+  typedef struct packed {
+    logic single;
+    logic [UnitBits-1:0] unit;
+  } packet_t;
 
-  unit_t head_added[2**QueueBits];
-  unit_t head_removed[2**QueueBits];
-  unit_t tail[2**QueueBits];
-  unit_t follower[2**UnitBits];
+  function automatic queues_t only(logic [NumPorts-1:0] to, vc_t vc);
+    for (int p = 0; p < int'(NumPorts); p++) begin
+      for (int v = 0; v < int'(NumVcs); v++) only[p][v] = to[p] && vc == vc_t'(v);
+    end
+  endfunction
+  function automatic port_t index(logic [NumPorts-1:0] to);
+    index = '0;
+    for (int p = 0; p < int'(NumPorts); p++) if (to[p]) index |= port_t'(p);
+  endfunction
 
-  // The queue has a packet; its head is in head_added.
-  logic [NumPorts-1:0][2**VcWidth-1:0] full_d, full_q, added_q;
+  queues_t full_q;  // has a packet
+  queues_t more, more_q;  // has another behind it
+  queues_t moving_q;  // its new head is still being looked up
+  queues_t added_q;  // its head is the one in head_added
+  queues_t adding, removing, empty, written, resolved;
+  packet_t add_packet, first;
+  packet_t [NumPorts-1:0] head_q;
+  vc_t [NumPorts-1:0] pick, head_vc_q;
 
-  queue_t add_queue, remove_queue;
-  logic same, leaves_empty, add_to_empty;
-  assign add_queue = {add_port_i, add_vc_i};
-  assign remove_queue = {remove_port_i, remove_vc_i};
-  assign same = add_i && remove_i && add_queue == remove_queue;
-
-  assign remove_unit_o =
-      added_q[remove_port_i][remove_vc_i] ? head_added[remove_queue] : head_removed[remove_queue];
-  assign leaves_empty = remove_unit_o == tail[remove_queue];
-  assign add_to_empty = !full_q[add_port_i][add_vc_i] || (same && leaves_empty);
-
-  always_ff @(posedge clk_i) begin
-    if (add_i) tail[add_queue] <= add_unit_i;
-    if (add_i && add_to_empty) head_added[add_queue] <= add_unit_i;
-    if (add_i && !add_to_empty) follower[tail[add_queue]] <= add_unit_i;
-    if (remove_i) head_removed[remove_queue] <= follower[remove_unit_o];
-  end
-
+  assign add_packet = '{single: add_single_i, unit: add_unit_i};
+  assign adding = only(add_i ? add_to_i : '0, add_vc_i);
   always_comb begin
-    full_d = full_q;
-    if (remove_i && leaves_empty) full_d[remove_port_i][remove_vc_i] = 1'b0;
-    if (add_i) full_d[add_port_i][add_vc_i] = 1'b1;
+    for (int p = 0; p < int'(NumPorts); p++) begin
+      for (int v = 0; v < int'(NumVcs); v++) begin
+        removing[p][v] = remove_i && remove_to_i[p] && head_vc_q[p] == vc_t'(v);
+      end
+    end
   end
+  assign more  = more_q & ~resolved;
+  assign empty = ~full_q | (removing & ~more);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      full_q  <= '0;
-      added_q <= '0;
+      full_q   <= '0;
+      more_q   <= '0;
+      moving_q <= '0;
+      added_q  <= '0;
     end else begin
-      full_q <= full_d;
-      if (remove_i) added_q[remove_port_i][remove_vc_i] <= 1'b0;
-      if (add_i && add_to_empty) added_q[add_port_i][add_vc_i] <= 1'b1;
+      full_q   <= adding | ~empty;
+      more_q   <= (adding & ~empty) | more;
+      moving_q <= removing & more;
+      added_q  <= (adding & empty) | (added_q & ~written);
     end
   end
 
-  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_pick
+  // ----- Adding -----------------------------------------------------------------------------------
+
+  (* ram_style = "distributed" *)
+  packet_t follower[2**UnitBits];
+  (* ram_style = "distributed" *)
+  logic [UnitBits-1:0] tail[2**QueueBits];
+  logic add1_q, append2_q;
+  logic [NumPorts-1:0] add1_to_q, append1_q;
+  queue_t add1_queue_q;
+  packet_t add1_packet_q, add2_packet_q;
+  logic [UnitBits-1:0] behind_q;
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      add1_q    <= 1'b0;
+      add1_to_q <= '0;
+      append1_q <= '0;
+      append2_q <= 1'b0;
+    end else begin
+      add1_q    <= add_i;
+      add1_to_q <= add_i ? add_to_i : '0;
+      append2_q <= append1_q != '0;
+      for (int p = 0; p < int'(NumPorts); p++) append1_q[p] <= (adding[p] & ~empty[p]) != '0;
+    end
+    add1_queue_q  <= {index(add_to_i), add_vc_i};
+    add1_packet_q <= add_packet;
+    add2_packet_q <= add1_packet_q;
+    behind_q      <= tail[add1_queue_q];
+    if (add1_q) tail[add1_queue_q] <= add1_packet_q.unit;
+    if (append2_q) follower[behind_q] <= add2_packet_q;
+  end
+
+  // ----- Removing ---------------------------------------------------------------------------------
+
+  logic is_tail, behind_moved;
+  logic [NumPorts-1:0] move1_to_q, move2_to_q, move3_to_q, move4_to_q;
+  vc_t move1_vc_q, move2_vc_q, move3_vc_q, move4_vc_q;
+  logic [UnitBits-1:0] move1_unit_q, move2_unit_q, move3_unit_q;
+  queue_t  move3_queue_q;
+  packet_t next_packet;
+
+  assign next_packet = follower[move2_unit_q];
+  assign written = only(move2_to_q, move2_vc_q);
+  // What is being added meanwhile has not reached the tail's memory; it comes behind, of course.
+  assign is_tail = tail[move3_queue_q] == move3_unit_q &&
+      !(add1_q && add1_queue_q == move3_queue_q);
+  assign behind_moved = (add1_to_q & move4_to_q) != '0 && add1_queue_q[VcWidth-1:0] == move4_vc_q;
+  assign resolved = behind_moved ? '0 : only(move4_to_q, move4_vc_q);
+
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      move1_to_q <= '0;
+      move2_to_q <= '0;
+      move3_to_q <= '0;
+      move4_to_q <= '0;
+    end else begin
+      for (int p = 0; p < int'(NumPorts); p++) move1_to_q[p] <= (removing[p] & more[p]) != '0;
+      move2_to_q <= move1_to_q;
+      move3_to_q <= move2_to_q;
+      move4_to_q <= is_tail ? move3_to_q : '0;
+    end
+    {move1_vc_q, move1_unit_q} <= {first_vc_o, first_unit_o};
+    {move2_vc_q, move2_unit_q} <= {move1_vc_q, move1_unit_q};
+    {move3_vc_q, move3_unit_q} <= {move2_vc_q, next_packet.unit};
+    move3_queue_q <= {index(move2_to_q), move2_vc_q};
+    move4_vc_q    <= move3_vc_q;
+  end
+
+  // ----- Per output: heads, and the choice of a channel -------------------------------------------
+
+  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
+    (* ram_style = "distributed" *)
+    packet_t head_added[2**VcWidth];
+    (* ram_style = "distributed" *)
+    packet_t head_moved[2**VcWidth];
+
+    always_ff @(posedge clk_i) begin
+      if ((adding[p] & empty[p]) != '0) head_added[add_vc_i] <= add_packet;
+      if (move2_to_q[p]) head_moved[move2_vc_q] <= next_packet;
+      head_q[p]    <= added_q[p][pick[p]] ? head_added[pick[p]] : head_moved[pick[p]];
+      head_vc_q[p] <= pick[p];
+    end
+
     velo_switch_pick #(
         .NumVcs(NumVcs)
     ) u_pick (
-        .eligible_i(full_d[p][NumVcs-1:0] & may_send_i[p]),
-        .served_i  (remove_i && remove_port_i == PortBits'(p)),
-        .some_o    (some_o[p]),
-        .pick_o    (pick_o[p]),
+        .queued_i    (full_q[p] & may_send_i[p] & ~moving_q[p]),
+        .hold_i      (remove_i && remove_to_i[p]),
+        .arrives_i   (add_i && add_to_i[p] && may_send_i[p][add_vc_i] && !full_q[p][add_vc_i]),
+        .arrives_vc_i(add_vc_i),
+        .served_i    (remove_i && remove_to_i[p]),
+        .served_vc_i (head_vc_q[p]),
+        .some_o      (some_o[p]),
+        .pick_o      (pick[p]),
         .*
     );
   end
 
-  `VELO_ASSERT(RemovesWhatIsThere, !remove_i || full_q[remove_port_i][remove_vc_i])
+  always_comb begin
+    first = '0;
+    first_vc_o = '0;
+    for (int p = 0; p < int'(NumPorts); p++) begin
+      if (remove_to_i[p]) begin
+        first |= head_q[p];
+        first_vc_o |= head_vc_q[p];
+      end
+    end
+  end
+  assign first_unit_o   = first.unit;
+  assign first_single_o = first.single;
+
+  logic removed_q;
+  always_ff @(posedge clk_i) removed_q <= rst_ni && remove_i;
+  `VELO_ASSERT(RemovesWhatIsThere, !remove_i || (removing & ~full_q) == '0)
+  `VELO_ASSUME(NotTwiceRunning, !(remove_i && removed_q))
 
 endmodule

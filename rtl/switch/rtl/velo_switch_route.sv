@@ -8,7 +8,7 @@
 // here for it; nothing else can come meanwhile.
 //
 // In and out: words with `valid` and no ready. `drop_o`: no such way; the packet is to be swallowed.
-// `port_o`, `vc_o` and `drop_o` hold for the packet's first word only.
+// `to_o` (one-hot), `vc_o` and `drop_o` hold for the packet's first word only.
 // The table is written through `table_*_i`, is not reset, and leads nowhere until written.
 // Source: case-for-fpga, section 3 ("source path routing"); high-message-rates, section 3.A.
 
@@ -21,7 +21,7 @@ module velo_switch_route
     parameter int unsigned DataWidth = 32,
     parameter int unsigned NumLinks = 6,
     parameter int unsigned NumVcs = 6,
-    localparam int unsigned PortBits = $clog2(NumLinks + NumClasses)
+    localparam int unsigned NumPorts = NumLinks + NumClasses
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -41,7 +41,7 @@ module velo_switch_route
     output logic                 out_eop_o,
     output vc_t                  out_in_vc_o,
     output logic [DataWidth-1:0] out_data_o,
-    output logic [ PortBits-1:0] port_o,
+    output logic [ NumPorts-1:0] to_o,
     output vc_t                  vc_o,
     output logic                 drop_o
 );
@@ -50,6 +50,7 @@ module velo_switch_route
   localparam int unsigned RouteBits = Narrow ? 32 : 64;  // of the route in its first word
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;
 
+  (* ram_style = "distributed" *)
   hop_t mem[256];
   hop_t looked_up_q;
   initial for (int i = 0; i < 256; i++) mem[i] = HopNone;
@@ -100,19 +101,19 @@ module velo_switch_route
 
   hop_t hop;
   vc_t  tc;
-  logic leads_nowhere;
+  logic local_port, leads_nowhere;
   assign hop = routed ? data_q[7:4] : looked_up_q;
-  assign tc  = in_vc_q / vc_t'(VcsPerClass);
+  assign tc = in_vc_q / vc_t'(VcsPerClass);
+  assign local_port = hop == HopLocal;
+  assign leads_nowhere = {1'b0, hop[2:0]} >= 4'(NumLinks) && !local_port;
 
   always_comb begin
-    leads_nowhere = {1'b0, hop[2:0]} >= 4'(NumLinks);
-    port_o = PortBits'(hop[2:0]);
-    vc_o = tc * vc_t'(VcsPerClass) + ((VcsPerClass > 1) ? vc_t'(hop[3]) : vc_t'(0));
-    if (hop == HopLocal) begin
-      leads_nowhere = 1'b0;
-      port_o = PortBits'(NumLinks) + PortBits'(tc);
-      vc_o = tc * vc_t'(VcsPerClass);
+    for (int l = 0; l < int'(NumLinks); l++) to_o[l] = hop[2:0] == 3'(l);
+    for (int c = 0; c < int'(NumClasses); c++) begin
+      to_o[int'(NumLinks)+c] = local_port && tc == vc_t'(c);
     end
+    vc_o = tc * vc_t'(VcsPerClass);
+    if (VcsPerClass > 1 && !local_port) vc_o[0] = hop[3];
   end
 
   logic unused;

@@ -51,6 +51,8 @@ struct Bench {
     std::array<uint64_t, kPorts> first_out{}, first_in{};
     std::map<uint64_t, uint32_t> next_sequence, expected_sequence; // per source, output and channel
     uint64_t packets = 0;
+    bool shorts = false; // packets are make_short()'s, outputs stop at random
+    std::array<unsigned, kPorts> stopped_for{};
 
     explicit Bench(uint64_t seed) : random(seed) {}
 
@@ -81,6 +83,8 @@ struct Bench {
             unsigned back = get_bits(top->in_freed_o, (p * kVcs + packet.vc) * 6, 6);
             unsigned avail = (kBufferUnits + back - used[p][packet.vc]) % 64;
             send = packet.place > 0 || avail >= kNeed;
+            if (shorts && random.below(3) == 0)
+                send = false; // a gap
             if (send) {
                 if (packet.place == 0)
                     first_in[p] = cycle;
@@ -96,12 +100,17 @@ struct Bench {
             }
         }
         set_bits(top->in_valid_i, p, 1, send);
+        bool stop = shorts && random.below(stopped_for[p] ? 4 : 16) < (stopped_for[p] ? 3 : 1);
+        stopped_for[p] = stop ? stopped_for[p] + 1 : 0;
+        set_bits(top->out_stop_i, p, 1, stop);
     }
 
     void collect(unsigned p)
     {
         if (!get_bits(top->out_valid_o, p, 1))
             return;
+        if (stopped_for[p] > 3)
+            fail("words come more than three cycles after a stop at port " + std::to_string(p));
         out_words[p]++;
         auto &words = arriving[p];
         unsigned vc = get_bits(top->out_vc_o, p * 3, 3);
@@ -121,6 +130,8 @@ struct Bench {
     // The header's `src` is the input port here, `dst` the output port.
     void check(unsigned port, unsigned vc, const bench::Words &words)
     {
+        if (shorts)
+            return check_short(port, vc, words);
         uint64_t head = words[0] | static_cast<uint64_t>(words[1]) << 32;
         unsigned src = (head >> 52) & 0xFF, dst = (head >> 8) & 0xFF, tc = (head >> 1) & 3;
         if (dst % 16 != port || vc / 2 != tc)
@@ -134,6 +145,46 @@ struct Bench {
         packets++;
     }
 
+    // Packets of one to twenty words, most of them shorter than any that the network carries, with
+    // gaps inside; the switch sees class and destination as always. Their length follows from the
+    // first word.
+    static bench::Words make_short(unsigned tc, unsigned dst, unsigned src, uint32_t sequence)
+    {
+        bench::Words words{tc << 1 | dst << 8 | src << 16 | (sequence & 0xFF) << 24};
+        bench::Random fill(words[0]);
+        size_t length = 1 + fill.below(fill.below(4) ? 5 : 20);
+        while (words.size() < length)
+            words.push_back(static_cast<uint32_t>(fill.next()));
+        return words;
+    }
+
+    void check_short(unsigned port, unsigned vc, const bench::Words &words)
+    {
+        unsigned tc = (words[0] >> 1) & 3, dst = (words[0] >> 8) & 0xFF,
+                 src = (words[0] >> 16) & 0xFF;
+        uint64_t flow = src << 16 | dst << 8 | vc;
+        if (dst % 16 != port || vc / 2 != tc ||
+            words != make_short(tc, dst, src, expected_sequence[flow]++))
+            fail("a short packet from port " + std::to_string(src) + " to " + std::to_string(dst) +
+                 " is lost, doubled, out of order or damaged");
+        packets++;
+    }
+
+    void short_packets(uint64_t cycles)
+    {
+        shorts = true;
+        for (uint64_t i = 0; i < cycles; i++) {
+            for (unsigned p = 0; p < kPorts; p++) {
+                // With and without a backlog: packets that wait, and packets that just arrive.
+                if (sources[p].size() < 2 && random.below(i % 1024 < 512 ? 1 : 24) == 0)
+                    offer_random(p, 1);
+            }
+            step();
+        }
+        drain();
+        shorts = false;
+    }
+
     // Destinations 0..8 are the ports, 16..21 the links with the dateline channel.
     void offer(unsigned p, unsigned tc, unsigned dst, unsigned payload_words)
     {
@@ -141,7 +192,8 @@ struct Bench {
         unsigned vc = tc * 2 + (dst >= 16);
         uint32_t sequence = next_sequence[p << 16 | dst << 8 | (link ? vc : tc * 2)]++;
         Outgoing packet;
-        packet.words = bench::make_packet(tc, dst, p, sequence, payload_words);
+        packet.words = shorts ? make_short(tc, dst, p, sequence)
+                              : bench::make_packet(tc, dst, p, sequence, payload_words);
         // Two channels of a class may overtake each other, so a flow keeps to one.
         packet.vc = tc * 2 + (p < kLinks ? (dst & 1) : 0);
         sources[p].push_back(packet);
@@ -182,21 +234,23 @@ struct Bench {
         return first_out[to % 16] - first_in[from];
     }
 
+    void offer_random(unsigned p, unsigned payload_words)
+    {
+        unsigned tc = p < kLinks ? random.below(3) : p - kLinks;
+        unsigned pick = random.below(9);
+        unsigned dst = pick < kLinks ? pick + 16 * random.below(2) : kLinks + tc;
+        offer(p, tc, dst, payload_words);
+    }
+
+    // No payload: mixed.
     double saturate(uint64_t cycles, unsigned payload_words)
     {
         std::array<uint64_t, kPorts> before{};
         uint64_t start = cycle;
         for (uint64_t i = 0; i < cycles; i++) {
             for (unsigned p = 0; p < kPorts; p++) {
-                while (sources[p].size() < 2) {
-                    unsigned tc = p < kLinks ? random.below(3) : p - kLinks;
-                    unsigned pick = random.below(9);
-                    unsigned dst = pick < kLinks ? pick + 16 * random.below(2) : kLinks + tc;
-                    unsigned words = payload_words;
-                    if (words == 0) // mixed
-                        words = 2 + 2 * random.below(8);
-                    offer(p, tc, dst, words);
-                }
+                while (sources[p].size() < 2)
+                    offer_random(p, payload_words ? payload_words : 2 + 2 * random.below(8));
             }
             step();
             if (i == cycles / 5) { // after a fifth, in the steady state
@@ -296,6 +350,7 @@ int main(int argc, char **argv)
     bench.drain();
     double mixed = bench.saturate(cycles, 0);
     bench.drain();
+    bench.short_packets(cycles);
     bench.block_class();
     std::printf("{\"switch_hop_cycles\": %llu, \"switch_saturation\": %.4f, "
                 "\"switch_saturation_64B\": %.4f, \"switch_saturation_mixed\": %.4f, "
