@@ -1,20 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole networks of whole nodes (velo_node, 32-bit paths) as their hosts see them, against a
-// scoreboard.
+// Whole networks of whole nodes (velo_node) as their hosts see them, against a scoreboard.
 //
 //   bench_nodes TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1] [--delay CYCLES]
 //               [--max-payload BYTES]
 //
 // TOPOLOGY is a file of tools/velo/routing.py. Every host sends lines of all lengths, as a whole or
 // in fragments, to two contexts of every node, itself too, loads and stores words of every node's
-// memory, and now and then writes what has to be refused. Nobody keeps credits: rings fill,
-// everywhere at once. Hosts stop taking DMA writes for a while, stop reading rings for longer. Bits
-// on the cables fall over, links are restarted by their register, cables are pulled. Each message
-// has to be there once, whole, in the order of its sender; each load gets what was stored last;
-// every refusal is counted and nothing else; in the end all credits are back in all registers. One
-// seed makes one run: the same arguments give the same cycles.
+// memory, puts, gets and updates remote memory (rma_model.h), and now and then writes what has to
+// be refused. Nobody keeps credits: rings and notification queues fill, everywhere at once. Hosts
+// stop taking DMA writes for a while, stop reading rings for longer. Bits on the cables fall over,
+// links are restarted by their register, cables are pulled. Each message has to be there once,
+// whole, in the order of its sender; each load gets what was stored last; remote memory is right
+// whenever a notification comes; every refusal is counted and nothing else; in the end all credits
+// are back in all registers. First each operation on remote memory is done once by itself. One seed
+// makes one run: the same arguments give the same cycles. Built for paths of VELO_DATA_WIDTH bits.
 
+#include <algorithm>
 #include <array>
 #include <cinttypes>
 #include <map>
@@ -26,6 +28,8 @@
 
 #include "Vvelo_node.h"
 #include "cable.h"
+#include "memory.h"
+#include "rma_model.h"
 #include "velo/spec.h"
 
 namespace
@@ -36,7 +40,10 @@ using bench::get_bits;
 using bench::set_bits;
 using bench::Word;
 
-constexpr unsigned kLinks = 6, kVcs = 6, kCredits = 30, kContexts = 2, kRingLog2 = 3;
+constexpr unsigned kWidth = VELO_DATA_WIDTH, kBeatBytes = kWidth / 8, kWordBeats = 64 / kWidth;
+constexpr unsigned kHalves = kWidth / 32; // cables side by side
+constexpr unsigned kLinks = kWidth == 32 ? 6 : 3, kVcs = 6, kCredits = 30, kContexts = 2,
+                   kRingLog2 = 3;
 constexpr uint64_t kRings = 0x1000000, kSegment = 0x40000000, kHangCycles = 400000;
 
 // Registers, spec/velo_regs.rdl.
@@ -73,18 +80,19 @@ struct Message {
 
 struct Node {
     std::unique_ptr<Vvelo_node> top;
-    std::array<bench::Cable, kLinks> cables; // outwards
-    std::vector<unsigned> hops;              // by destination
+    std::array<bench::Cable, kLinks> cables;      // outwards
+    std::array<bench::Cable, kLinks> more_cables; // for the upper half of a 64-bit path
+    std::vector<unsigned> hops;                   // by destination
     std::array<unsigned, kLinks> unplugged_for{}, restart_for{};
 
     Stream units, control;
-    std::map<uint64_t, uint64_t> memory;
-    uint64_t dma_word = 0;
+    bench::Memory memory;
+    std::vector<uint8_t> dma_bytes; // of the word that comes in
     unsigned dma_beat = 0, dma_stall = 0, reader_stall = 0;
     std::array<uint64_t, kContexts> head{};
 
-    // DMA reads that wait for the host's memory.
-    std::deque<std::pair<uint64_t, unsigned>> reads;
+    // DMA reads on their way: tag, and memory as it was when they were taken.
+    std::deque<std::pair<unsigned, std::vector<uint8_t>>> reads;
     unsigned read_beat = 0, read_delay = 0;
 
     // The one load under way, and what this node stored, by node and offset.
@@ -103,13 +111,23 @@ struct Node {
 class Network
 {
   public:
-    explicit Network(const Options &options) : options_(options), random_(options.seed)
+    explicit Network(const Options &options)
+        : options_(options), random_(options.seed),
+          remote_(
+              random_, options.max_payload < 56 ? options.max_payload : kMostRemote,
+              [this](unsigned n, uint64_t place, uint64_t value) { set_register(n, place, value); },
+              [this](unsigned n, uint64_t place) { return read_register(n, place); },
+              [this](unsigned n, uint64_t addr, const std::vector<uint64_t> &words) {
+                  nodes_[n].units.writes.push_back({addr, words});
+              })
     {
         bench::read_topology(options_.topology, nodes_);
         for (auto &node : nodes_) {
             node.top = std::make_unique<Vvelo_node>(&context_);
             for (auto &cable : node.cables)
                 cable.start(options_.delay, options_.error_rate, random_);
+            for (unsigned l = 0; l < kLinks && kHalves > 1; l++)
+                node.more_cables[l].start(options_.delay, options_.error_rate, random_);
         }
     }
 
@@ -136,23 +154,47 @@ class Network
             set_register(n, kRegCustom, kSegment | 1);
             set_register(n, kRegLinks, plugged(n));
         }
+        std::vector<bench::Memory *> memories;
+        for (auto &node : nodes_)
+            memories.push_back(&node.memory);
+        remote_.start(memories);
         for (int i = 0; i < 3000; i++)
             step();
         for (unsigned n = 0; n < nodes_.size(); n++)
             check_links(n, "after bring-up");
+        for (unsigned kind = 0; kind < bench::RmaModel::kKinds; kind++)
+            introduce(static_cast<bench::RmaModel::Kind>(kind));
         quiet_ = false;
+    }
+
+    // One operation from the first node to the last, and one to itself, nothing else going on.
+    void introduce(bench::RmaModel::Kind kind)
+    {
+        for (unsigned to : {static_cast<unsigned>(nodes_.size() - 1), 0U}) {
+            remote_.post(0, kind % bench::RmaModel::kLanes, kind, to);
+            for (uint64_t start = cycle_; remote_.busy(); step()) {
+                for (unsigned n = 0; n < nodes_.size(); n++)
+                    for (unsigned c = 0; c < kContexts; c++)
+                        remote_.poll(n, c);
+                if (cycle_ - start > 5000)
+                    fail("operation " + std::to_string(kind) + " on remote memory does not end");
+            }
+            for (int i = 0; i < 100; i++)
+                step();
+            remote_.check_counters();
+        }
     }
 
     void run()
     {
         uint64_t last_progress = cycle_, last_done = 0;
-        while (sent_ < options_.messages || received_ < sent_ || loads_open()) {
+        while (sent_ < options_.messages || received_ < sent_ || loads_open() || remote_.busy()) {
             for (unsigned n = 0; n < nodes_.size(); n++)
                 act(n);
             disturb();
             step();
-            if (received_ + loads_ != last_done) {
-                last_done = received_ + loads_;
+            if (received_ + loads_ + remote_.done() != last_done) {
+                last_done = received_ + loads_ + remote_.done();
                 last_progress = cycle_;
             } else if (cycle_ - last_progress > kHangCycles) {
                 hang();
@@ -165,14 +207,16 @@ class Network
             step();
         }
         check_end();
-        std::printf("{\"topology\": \"%s\", \"seed\": %" PRIu64 ", \"error_rate\": %g, "
-                    "\"messages\": %" PRIu64 ", \"stores\": %" PRIu64 ", \"loads\": %" PRIu64
-                    ", \"refused\": %" PRIu64 ", \"full_rings\": %" PRIu64
-                    ", \"most_full_nodes\": %u, \"link_resets\": %" PRIu64
-                    ", \"bad_words\": %" PRIu64 ", \"cycles\": %" PRIu64 "}\n",
-                    options_.topology.c_str(), options_.seed, options_.error_rate, received_,
-                    stores_, loads_, bad_writes_, full_rings_, most_full_, link_resets_,
-                    bad_words(), cycle_);
+        std::printf(
+            "{\"topology\": \"%s\", \"seed\": %" PRIu64 ", \"error_rate\": %g, "
+            "\"messages\": %" PRIu64 ", \"stores\": %" PRIu64 ", \"loads\": %" PRIu64
+            ", \"refused\": %" PRIu64 ", \"remote\": %" PRIu64 ", \"remote_refused\": %" PRIu64
+            ", \"full_queues\": %" PRIu64 ", \"moved_pages\": %" PRIu64 ", \"full_rings\": %" PRIu64
+            ", \"most_full_nodes\": %u, \"link_resets\": %" PRIu64 ", \"bad_words\": %" PRIu64
+            ", \"cycles\": %" PRIu64 "}\n",
+            options_.topology.c_str(), options_.seed, options_.error_rate, received_, stores_,
+            loads_, bad_writes_, remote_.done(), remote_.refused(), remote_.full_queues(),
+            remote_.moves(), full_rings_, most_full_, link_resets_, bad_words(), cycle_);
 #if VM_COVERAGE
         if (!options_.coverage.empty())
             context_.coveragep()->write(options_.coverage.c_str());
@@ -181,9 +225,11 @@ class Network
 
   private:
     Options options_;
+    static constexpr unsigned kMostRemote = 1600;
     bench::Random random_;
     VerilatedContext context_;
     std::vector<Node> nodes_;
+    bench::RmaModel remote_;
     // By target node and context, then source: what has to come, in order.
     std::map<unsigned, std::map<unsigned, std::deque<Message>>> expected_;
     uint64_t cycle_ = 0, sent_ = 0, received_ = 0, stores_ = 0, loads_ = 0, bad_writes_ = 0;
@@ -230,14 +276,17 @@ class Network
     uint64_t read_register(unsigned n, uint64_t offset)
     {
         Node &node = nodes_[n];
+        // Behind what was written, some of which may not have been taken yet.
+        while (!node.control.writes.empty())
+            step();
         set_bits(node.top->control_read_addr_i, 0, 48,
                  velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS));
         node.top->control_read_len_bytes_i = 8;
         node.register_asked = true;
         node.answer = node.answer_beats = 0;
-        for (int i = 0; i < 200 && node.answer_beats < 2; i++)
+        for (int i = 0; i < 200 && (node.answer_beats < kWordBeats); i++)
             step();
-        if (node.answer_beats < 2)
+        if (node.answer_beats < kWordBeats)
             fail("a read of a register was not answered");
         return node.answer;
     }
@@ -254,12 +303,18 @@ class Network
         }
         if (random_.below(60) == 0)
             share(n);
+        if (random_.below(30) == 0 && node.units.writes.size() < 60 && sent_ < options_.messages)
+            remote_.act(n);
+        if (random_.below(400) == 0)
+            remote_.move(n);
         if (node.reader_stall)
             node.reader_stall--;
         else if (random_.below(20000) == 0)
             node.reader_stall = 1 + random_.below(15000);
         else if (random_.below(20) == 0)
             poll(n, random_.below(kContexts));
+        else if (random_.below(20) == 0)
+            remote_.poll(n, random_.below(kContexts));
     }
 
     void release(unsigned n)
@@ -384,8 +439,7 @@ class Network
     {
         Node &node = nodes_[n];
         uint64_t slot = ring(context) + 64 * (node.head[context] % (1U << kRingLog2));
-        auto found = node.memory.find(slot);
-        uint64_t word = found == node.memory.end() ? 0 : found->second;
+        uint64_t word = node.memory.word(slot);
         if (!velo_header_valid(word) || velo_header_seq(word) != (node.head[context] & 0xFFFF))
             return;
         auto &flow = expected_[n * 256 + context + 1][velo_header_source(word)];
@@ -397,7 +451,7 @@ class Network
         bool same = velo_header_tag(word) == message.tag && velo_header_len(word) == message.len &&
                     velo_header_reserved(word) == message.reserved;
         for (size_t i = 0; i < message.payload.size(); i++)
-            same = same && node.memory[slot + 8 + 8 * i] == message.payload[i];
+            same = same && node.memory.word(slot + 8 + 8 * i) == message.payload[i];
         if (!same)
             fail("a message is lost, out of order or damaged" + where);
         flow.pop_front();
@@ -469,21 +523,32 @@ class Network
     static bool ring_is_full(Node &node, unsigned context)
     {
         uint64_t last = node.head[context] + (1U << kRingLog2) - 1;
-        auto found = node.memory.find(ring(context) + 64 * (last % (1U << kRingLog2)));
-        return found != node.memory.end() && velo_header_valid(found->second) &&
-               velo_header_seq(found->second) == (last & 0xFFFF);
+        uint64_t word = node.memory.word(ring(context) + 64 * (last % (1U << kRingLog2)));
+        return velo_header_valid(word) && velo_header_seq(word) == (last & 0xFFFF);
     }
 
     void carry(Node &node, unsigned l)
     {
-        Word word;
-        word.kind = get_bits(node.top->phy_kind_o, l * 2, 2);
-        word.data = get_bits(node.top->phy_data_o, l * 32, 32);
         bench::Cable &cable = node.cables[l];
-        word = cable.pass(word, node.unplugged_for[l] != 0, quiet_, random_);
         Vvelo_node &other = *nodes_[cable.to_node].top;
-        set_bits(other.phy_kind_i, cable.to_link * 2, 2, word.kind);
-        set_bits(other.phy_data_i, cable.to_link * 32, 32, word.data);
+        bool pulled = node.unplugged_for[l] != 0;
+        for (unsigned half = 0; half < kHalves; half++) {
+            Word word;
+            word.kind = get_bits(node.top->phy_kind_o, l * 2, 2);
+            word.data = get_bits(node.top->phy_data_o, l * kWidth + 32 * half, 32);
+            bench::Cable &way = half ? node.more_cables[l] : cable;
+            word = way.pass(word, pulled, quiet_, random_);
+            if (half == 0)
+                set_bits(other.phy_kind_i, cable.to_link * 2, 2, word.kind);
+            set_bits(other.phy_data_i, cable.to_link * kWidth + 32 * half, 32, word.data);
+        }
+    }
+
+    // A beat of a stream of words.
+    static uint64_t beat(const std::vector<uint64_t> &words, unsigned beat)
+    {
+        uint64_t word = words[beat / kWordBeats];
+        return kWidth == 32 ? static_cast<uint32_t>(word >> (32 * (beat % 2))) : word;
     }
 
     template <typename Valid, typename Addr, typename Len, typename Data>
@@ -496,8 +561,8 @@ class Network
         const Write &write = stream.writes.front();
         addr = write.addr;
         len = write.words.size() * 8;
-        eop = stream.beat + 1 == 2 * write.words.size();
-        data = static_cast<uint32_t>(write.words[stream.beat / 2] >> (32 * (stream.beat % 2)));
+        eop = stream.beat + 1 == kWordBeats * write.words.size();
+        data = beat(write.words, stream.beat);
     }
 
     static void taken(Stream &stream, bool end)
@@ -530,12 +595,19 @@ class Network
         bool answers = !node.reads.empty() && node.read_delay == 0;
         top.dma_answer_valid_i = answers;
         if (answers) {
-            auto [addr, tag] = node.reads.front();
-            uint64_t word = node.memory.count(addr) ? node.memory[addr] : 0;
+            const auto &[tag, bytes] = node.reads.front();
+            uint64_t data = random_.next(); // what is beside the data is of no interest
+            for (unsigned i = 0; i < kBeatBytes && node.read_beat * kBeatBytes + i < bytes.size();
+                 i++)
+                data = (data & ~(uint64_t{0xFF} << (8 * i))) |
+                       static_cast<uint64_t>(bytes[node.read_beat * kBeatBytes + i]) << (8 * i);
             top.dma_answer_tag_i = tag;
             top.dma_answer_error_i = 0;
-            top.dma_answer_eop_i = node.read_beat == 1;
-            top.dma_answer_data_i = static_cast<uint32_t>(word >> (32 * node.read_beat));
+            top.dma_answer_eop_i = (node.read_beat + 1) * kBeatBytes >= bytes.size();
+            if constexpr (kWidth == 32)
+                top.dma_answer_data_i = static_cast<uint32_t>(data);
+            else
+                top.dma_answer_data_i = data;
         }
         unsigned up = 0;
         for (unsigned l = 0; l < kLinks; l++) {
@@ -562,18 +634,32 @@ class Network
             node.load_offered = false;
         if (top.control_answer_valid_o)
             node.answer |= static_cast<uint64_t>(top.control_answer_data_o)
-                           << (32 * (node.answer_beats++ % 2));
+                           << (32 * (node.answer_beats++ % kWordBeats));
         if (top.host_answer_valid_o)
             loaded(node);
-        if (top.dma_answer_valid_i && top.dma_answer_ready_o && ++node.read_beat == 2) {
-            node.read_beat = 0;
-            node.reads.pop_front();
-            node.read_delay = random_.below(20);
+        if (top.dma_answer_valid_i && top.dma_answer_ready_o) {
+            node.read_beat++;
+            if (top.dma_answer_eop_i) {
+                node.read_beat = 0;
+                node.reads.pop_front();
+                node.read_delay = random_.below(20);
+            }
         }
         if (top.dma_write_valid_o && top.dma_write_ready_i)
             store(node);
         if (top.dma_read_valid_o && top.dma_read_ready_i)
-            node.reads.emplace_back(top.dma_read_addr_o, top.dma_read_tag_o);
+            take_read(node);
+    }
+
+    static void take_read(Node &node)
+    {
+        uint64_t addr = node.top->dma_read_addr_o;
+        std::vector<uint8_t> bytes(node.top->dma_read_len_bytes_o);
+        if (bytes.empty() || addr % 4096 + bytes.size() > 4096)
+            fail("a DMA read of nothing, or across a page's end");
+        for (size_t i = 0; i < bytes.size(); i++)
+            bytes[i] = node.memory.byte(addr + i);
+        node.reads.emplace_back(node.top->dma_read_tag_o, bytes);
     }
 
     void loaded(Node &node)
@@ -584,7 +670,7 @@ class Network
         node.loaded |= static_cast<uint64_t>(top.host_answer_data_o) << (32 * node.load_beats++);
         if (!top.host_answer_eop_o)
             return;
-        if (node.load_beats != 2 || node.loaded != node.stored[node.load_key])
+        if (node.load_beats != kWordBeats || node.loaded != node.stored[node.load_key])
             fail("a load got something else than was stored, seed " +
                  std::to_string(options_.seed) + ", cycle " + std::to_string(cycle_));
         node.load_open = false;
@@ -594,16 +680,23 @@ class Network
     void store(Node &node)
     {
         Vvelo_node &top = *node.top;
-        node.dma_word |= static_cast<uint64_t>(top.dma_write_data_o) << (32 * (node.dma_beat % 2));
-        if (++node.dma_beat % 2 == 0) {
-            node.memory[top.dma_write_addr_o + 4 * node.dma_beat - 8] = node.dma_word;
-            node.dma_word = 0;
+        uint64_t addr = top.dma_write_addr_o, data = top.dma_write_data_o;
+        unsigned len = top.dma_write_len_bytes_o, from = node.dma_beat++ * kBeatBytes;
+        for (unsigned i = 0; i < kBeatBytes && from + i < len; i++)
+            node.dma_bytes.push_back(static_cast<uint8_t>(data >> (8 * i)));
+        // An aligned word is never seen in halves.
+        uint64_t end = addr + std::min(from + kBeatBytes, len);
+        if (end % 8 == 0 || top.dma_write_eop_o) {
+            for (size_t i = 0; i < node.dma_bytes.size(); i++)
+                node.memory.set_byte(end - node.dma_bytes.size() + i, node.dma_bytes[i]);
+            node.dma_bytes.clear();
         }
         if (!top.dma_write_eop_o)
             return;
-        if (4 * node.dma_beat != top.dma_write_len_bytes_o)
-            fail("a DMA write is not as long as it says");
+        if (from >= len || from + kBeatBytes < len || addr % 4096 + len > 4096)
+            fail("a DMA write is not as long as it says, or goes across a page's end");
         node.dma_beat = 0;
+        remote_.wrote(&node - nodes_.data(), addr);
     }
 
     // ----- verdicts
@@ -613,9 +706,11 @@ class Network
     {
         for (unsigned n = 0; n < nodes_.size(); n++)
             std::fprintf(stderr,
-                         "node %u: stall %" PRIx64 ", custom %" PRIx64 ", %zu writes wait\n", n,
-                         read_register(n, kRegStall), read_register(n, kRegCustomStatus),
-                         nodes_[n].units.writes.size());
+                         "node %u: stall %" PRIx64 ", RMA %" PRIx64 ", custom %" PRIx64
+                         ", %zu writes wait\n",
+                         n, read_register(n, kRegStall),
+                         read_register(n, bench::RmaModel::kRegStall),
+                         read_register(n, kRegCustomStatus), nodes_[n].units.writes.size());
         fail("nothing arrived for " + std::to_string(kHangCycles) + " cycles; " +
              std::to_string(received_) + " of " + std::to_string(sent_) + " messages had, seed " +
              std::to_string(options_.seed));
@@ -661,10 +756,11 @@ class Network
             arrived += read_register(n, kRegReceived);
         }
         check(0, "sum of registers received", arrived, received_);
+        remote_.check_end();
         for (auto &node : nodes_) {
             unsigned n = &node - nodes_.data();
             for (const auto &[key, value] : node.stored)
-                if (value != nodes_[key >> 20].memory[kSegment + (key & 0xFFFFF)])
+                if (value != nodes_[key >> 20].memory.word(kSegment + (key & 0xFFFFF)))
                     fail("a store of node " + std::to_string(n) + " is not in memory");
         }
     }

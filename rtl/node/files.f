@@ -1,8 +1,10 @@
 // A node.
 -f rtl/velo/files.f
 -f rtl/htax/files.f
+-f rtl/rma/files.f
 -f rtl/regfile/files.f
 -f rtl/netport/files.f
+rtl/node/rtl/velo_node_pkg.sv
 rtl/node/rtl/velo_unit_split.sv
 rtl/node/rtl/velo_unit_merge.sv
 rtl/node/rtl/velo_unit_net.sv
@@ -13,9 +15,13 @@ rtl/node/rtl/velo_gsm_requester.sv
 rtl/node/rtl/velo_gsm_target.sv
 rtl/node/rtl/velo_gsm.sv
 rtl/node/rtl/velo_custom_slot.sv
+rtl/node/rtl/velo_rma_slot.sv
+rtl/node/rtl/velo_node_fabric.sv
 rtl/node/rtl/velo_node_core.sv
 rtl/node/rtl/velo_node.sv
 rtl/node/rtl/velo_axi_write.sv
 rtl/node/rtl/velo_axi_read.sv
+rtl/node/rtl/velo_axi_dma_write.sv
+rtl/node/rtl/velo_axi_dma_read.sv
 rtl/node/rtl/velo_axi_master.sv
 rtl/node/rtl/velo_node_axi.sv

@@ -4,4 +4,5 @@ build/rtl/velo_pkg.sv
 rtl/htax/rtl/htax_pkg.sv
 build/rtl/velo_regs_pkg.sv
 build/rtl/velo_regs.sv
+rtl/regfile/rtl/velo_regfile_pkg.sv
 rtl/regfile/rtl/velo_regfile.sv

@@ -2,12 +2,12 @@
 //
 // AXI4 master behind the node's DMA: writes and reads of host memory.
 //
-// A DMA write becomes one INCR burst of one ID, so writes stay in order; the address goes first, the
-// data as it comes. A slot of a ring is at most a line, so no burst crosses 4 KiB. To publish a message
-// the order of the bus is enough: slaves and interconnects keep writes of one ID in order.
-// DMA reads: one burst each, by the reader's tag. Answers carry the tag and may come in any order.
-// Errors: `write_errors_o` counts write responses other than OKAY, modulo 256; a read's error is given
-// to the reader with its last beat's worth of data swallowed: one beat, no data.
+// `dma_*` as in velo_node_core; see velo_axi_dma_write and velo_axi_dma_read for the bursts. Writes stay
+// in order: slaves and interconnects keep those of one ID so, which is enough to publish a message.
+// A read waits until the writes that were taken before it have been answered, since AXI keeps no order
+// between the two; writes that come later do not delay it. At most 63 writes are under way.
+// Errors: `write_errors_o` counts write responses other than OKAY, modulo 256; a read's error goes to
+// the reader.
 //
 // Source: AMBA AXI and ACE Protocol Specification, IHI 0022E, chapters A2, A3 and A5.
 
@@ -16,7 +16,7 @@
 module velo_axi_master #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned AddrBits  = 48,
-    parameter int unsigned IdBits    = 12
+    parameter int unsigned IdBits    = 16
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -72,72 +72,60 @@ module velo_axi_master #(
     output logic [7:0] write_errors_o
 );
 
-  localparam int unsigned BeatBytes = DataWidth / 8;
-  localparam logic [1:0] BurstIncr = 2'b01;
+  localparam int unsigned PendingBits = 6;
 
-  function automatic logic [7:0] burst(logic [9:0] len_bytes);
-    return 8'((32'(len_bytes) + BeatBytes - 1) / BeatBytes - 1);
-  endfunction
+  // Writes whose address was taken and that are not answered.
+  logic [PendingBits-1:0] pending_q;
+  logic read_valid, read_ready;
 
-  // ----- writes: the address, once; the data, beat by beat ---------------------------------------
-
-  logic address_q;  // the write's address has been taken
-  assign awvalid_o = dma_write_valid_i && !address_q;
-  assign awid_o = '0;
-  assign awaddr_o = dma_write_addr_i;
-  assign awlen_o = burst(dma_write_len_bytes_i);
-  assign awsize_o = 3'($clog2(BeatBytes));
-  assign awburst_o = BurstIncr;
-  assign wvalid_o = dma_write_valid_i && address_q;
-  assign wlast_o = dma_write_eop_i;
-  assign wdata_o = dma_write_data_i;
-  assign wstrb_o = '1;
-  assign dma_write_ready_o = address_q && wready_i;
   assign bready_o = 1'b1;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      address_q      <= 1'b0;
+      pending_q      <= '0;
       write_errors_o <= '0;
     end else begin
-      if (awvalid_o) address_q <= awready_i;
-      else if (wvalid_o && wready_i && wlast_o) address_q <= 1'b0;
+      pending_q <= pending_q + PendingBits'(awvalid_o && awready_i) - PendingBits'(bvalid_i);
       if (bvalid_i && bresp_i[1]) write_errors_o <= write_errors_o + 1'b1;
     end
   end
 
-  // ----- reads ----------------------------------------------------------------------------------
+  velo_axi_dma_write #(
+      .DataWidth(DataWidth),
+      .AddrBits (AddrBits),
+      .IdBits   (IdBits)
+  ) u_write (
+      .hold_i(&pending_q),
+      .*
+  );
 
-  assign arvalid_o = dma_read_valid_i;
-  assign dma_read_ready_o = arready_i;
-  assign arid_o = IdBits'(dma_read_tag_i);
-  assign araddr_o = dma_read_addr_i;
-  assign arlen_o = burst(dma_read_len_bytes_i);
-  assign arsize_o = 3'($clog2(BeatBytes));
-  assign arburst_o = BurstIncr;
+  htax_order #(
+      .Depth(2 ** (PendingBits - 1))
+  ) u_order (
+      .clk_i,
+      .rst_ni,
+      .posted_count_i(pending_q),
+      .posted_taken_i(bvalid_i),
+      .in_valid_i    (dma_read_valid_i),
+      .in_ready_o    (dma_read_ready_o),
+      .out_valid_o   (read_valid),
+      .out_ready_i   (read_ready)
+  );
 
-  // An error in any beat spoils the answer from there on: its last beat says so, and ends it.
-  logic error_q, error;
-  assign error = error_q || rresp_i[1];
-  assign dma_answer_valid_o = rvalid_i && (!error || rlast_i);
-  assign dma_answer_eop_o = rlast_i;
-  assign dma_answer_error_o = error;
-  assign dma_answer_tag_o = 12'(rid_i);
-  assign dma_answer_data_o = error ? '0 : rdata_i;
-  assign rready_o = dma_answer_ready_i || (error && !rlast_i);
-
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) error_q <= 1'b0;
-    else if (rvalid_i && rready_o) error_q <= error && !rlast_i;
-  end
+  velo_axi_dma_read #(
+      .DataWidth(DataWidth),
+      .AddrBits (AddrBits),
+      .IdBits   (IdBits)
+  ) u_read (
+      .dma_read_valid_i(read_valid),
+      .dma_read_ready_o(read_ready),
+      .*
+  );
 
   // OKAY and EXOKAY are good, SLVERR and DECERR bad.
   logic unused;
-  assign unused = ^{bresp_i[0], rresp_i[0]};
+  assign unused = bresp_i[0];
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
-  `VELO_ASSERT_INIT(TagFitsId, IdBits >= 12)
-  // Answers of different reads do not come interleaved: slaves here answer a burst as a whole.
-  `VELO_ASSERT(AnswerStands, !(dma_answer_valid_o && dma_answer_error_o) || dma_answer_eop_o)
+  `VELO_ASSUME(AnswerToAWrite, !bvalid_i || pending_q != '0)
 
 endmodule

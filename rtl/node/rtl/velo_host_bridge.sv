@@ -5,15 +5,15 @@
 //
 // What a host writes and reads is in the node's window, whatever the address says; index 0 is the
 // host's way to the units, 1 the way to the registers. A read of host memory goes out with a tag of
-// twelve bits: who asked, and that unit's own tag. An answer by the tag of anyone but `Reader` was not
-// asked for and goes to port `Nobody`, which swallows it.
+// twelve bits: who asked, and that unit's own tag. An answer by the tag of a port that is not among
+// `Readers`, a bit each, was not asked for and goes to port `Nobody`, which swallows it.
 //
 // Source: VELO paper, section 3 (the bridge behind the host interface).
 
 module velo_host_bridge
   import htax_pkg::*;
 #(
-    parameter int unsigned Reader = 3,
+    parameter logic [2**PortBits-1:0] Readers = '0,
     parameter int unsigned Nobody = 1
 ) (
     input  logic         [AddrBits-1:0] host_write_addr_i,
@@ -85,7 +85,7 @@ module velo_host_bridge
     memory_header_o       = '0;
     memory_header_o.error = dma_answer_error_i;
     memory_header_o.tag   = dma_answer_tag_i[7:0];
-    memory_header_o.port  = asker == PortBits'(Reader) ? asker : PortBits'(Nobody);
+    memory_header_o.port  = Readers[asker] ? asker : PortBits'(Nobody);
   end
 
   logic unused;

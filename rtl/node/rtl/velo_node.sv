@@ -3,10 +3,11 @@
 // A whole node: velo_node_core and the network, with a PHY boundary of parallel symbols.
 //
 // Six links of 32 bits are the default; three double-width ones are NumLinks = 3, DataWidth = 64.
-// Host port as in velo_node_core; `phy_*` as in velo_link. The host transfers a posted write without
-// long pauses inside it, as every bus does that carries whole transactions: the request class is
-// passed on beat by beat, so a pause there would hold the packet's way through the network
-// (`WholeRequests` = 1 waits for the whole packet first, at the cost of its length in cycles).
+// Host port as in velo_node_core; `phy_*` as in velo_link. The host transfers a posted write, and what
+// it answers to a DMA read, without long pauses inside, as every bus does that carries whole
+// transactions: the request class is passed on beat by beat, so a pause there would hold the packet's
+// way through the network (`WholeRequests` = 1 waits for the whole packet first, at the cost of its
+// length in cycles).
 //
 // Source: case-for-fpga, section 3, figure 1.
 
@@ -136,6 +137,7 @@ module velo_node
   velo_node_core #(
       .DataWidth (DataWidth),
       .CtxBits   (CtxBits),
+      .MtuBytes  (MtuBytes),
       .CustomUnit(CustomUnit)
   ) u_core (
       .net_out_valid_o    (out_valid),

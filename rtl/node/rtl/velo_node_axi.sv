@@ -21,7 +21,7 @@ module velo_node_axi
     parameter int unsigned CtxBits = 8,
     parameter bit CustomUnit = 1'b1,
     parameter int unsigned IdBits = 4,
-    localparam int unsigned DmaIdBits = 12
+    localparam int unsigned DmaIdBits = 16
 ) (
     input logic clk_i,
     input logic rst_ni,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node without its network: host bridge, on-chip crossbar, VELO, a custom unit, register file, and
-// the three streams, one a traffic class, that a network takes up.
+// A node without its network: host bridge, on-chip crossbar, VELO, RMA, a custom unit, register
+// file, and the three streams, one a traffic class, that a network takes up.
 //
 // Host port, all valid/ready, each stream with its transaction's address and length beside it:
 //   host_write_*    posted writes into the node's window (spec/velo.toml, layout `window`);
@@ -9,11 +9,15 @@
 //   control_write_*, control_read_*, control_answer_*   the same for registers only, a way of its own;
 //   dma_write_*     posted writes to host memory, in order;
 //   dma_read_*      reads of host memory, answered in any order on dma_answer_* with their tag.
-// A write has the bytes it announces, rounded up to whole beats; `*_eop` marks its last beat.
+// A write has the bytes it announces, rounded up to whole beats; `*_eop` marks its last beat. VELO's
+// and the custom unit's accesses to host memory are of aligned 64-bit words. The RMA unit's have any
+// address and length, none crosses a page of 4 KiB, and their data begin with the byte at the address.
 //
-// What the host has to do so that nothing waits for ever: take DMA writes whatever else it waits for,
-// and not hold back control writes for host writes. A message may wait until a ring far away has room;
-// whoever makes room writes a read pointer, and that must not wait for messages. Registers can be
+// What the host has to do so that nothing waits for ever: take DMA writes and answer DMA reads whatever
+// else it waits for, and not hold back control writes for host writes. A read that is offered shows
+// what writes taken before it wrote; an answer that has begun goes on. A message may wait until a ring far away has room;
+// whoever makes room writes a read pointer, and that must not wait for messages; so it is with
+// notification queues. Registers can be
 // reached by host_write_*, too, but behind messages.
 //
 // Network: a packet's first beat is the low part of its header; `sop` and `eop` as in velo_requester.
@@ -22,16 +26,19 @@
 //
 // The custom unit is velo_gsm; another with its ports may take its place. CustomUnit = 0: none.
 //
-// Source: VELO paper, figure 1.
+// Source: VELO paper, figure 1; case-for-fpga, figure 1.
 
 `include "velo_assert.svh"
 
 module velo_node_core
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_node_pkg::*;
+  import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits = 8,
+    parameter int unsigned MtuBytes = 512,
     parameter bit CustomUnit = 1'b1,
     localparam int unsigned NumClasses = 3
 ) (
@@ -124,170 +131,97 @@ module velo_node_core
     output logic [7:0] node_id_o
 );
 
-  // ----- crossbar -------------------------------------------------------------------------------
+  // ----- host bridge and crossbar ---------------------------------------------------------------
 
-  localparam int unsigned NumPorts = 5;
-  localparam int unsigned Host = 0;
-  localparam int unsigned Registers = 1;
-  localparam int unsigned Velo = 2;
-  localparam int unsigned Custom = 3;
-  localparam int unsigned Control = 4;
+  // By port: what a unit sends has `_in`, what comes to it has not.
+  logic [LastUnit:FirstUnit] posted_in_valid, posted_in_ready, posted_in_eop, write_done;
+  logic [LastUnit:FirstUnit] posted_valid, posted_ready, posted_eop;
+  logic [LastUnit:FirstUnit] nonposted_in_valid, nonposted_in_ready;
+  logic [LastUnit:FirstUnit] nonposted_valid, nonposted_ready;
+  logic [LastUnit:FirstUnit] response_in_valid, response_in_ready, response_in_eop;
+  logic [LastUnit:FirstUnit] response_valid, response_ready, response_eop;
+  htax_header_t [LastUnit:FirstUnit] posted_in_header, posted_header;
+  htax_header_t [LastUnit:FirstUnit] nonposted_in_header, nonposted_header;
+  htax_header_t [LastUnit:FirstUnit] response_in_header, response_header;
+  logic [LastUnit:FirstUnit][DataWidth-1:0] posted_in_data, posted_data;
+  logic [LastUnit:FirstUnit][DataWidth-1:0] response_in_data, response_data;
 
-  // Units have parts of their own; the register file gets the rest and refuses what is not its. So
-  // what comes in by the control port, which reaches nothing else, cannot wait for a unit.
-  typedef logic [AddrBits-1:0] addr_t;
-  localparam addr_t UnitMask = {{(AddrBits - 38) {1'b1}}, 2'b11, 36'b0};
-  localparam addr_t NoPart = '1;
-  localparam addr_t [NumPorts-1:0] WindowMask = {
-    NoPart, CustomUnit ? UnitMask : NoPart, UnitMask, NoPart, NoPart
-  };
-  localparam addr_t [NumPorts-1:0] WindowBase = {
-    addr_t'(0), addr_t'(UnitCustom) << 36, addr_t'(UnitVelo) << 36, addr_t'(0), addr_t'(0)
-  };
-
-  logic [NumPorts-1:0] posted_in_valid, posted_in_ready, posted_in_eop;
-  logic [NumPorts-1:0] posted_valid, posted_ready, posted_eop;
-  logic [NumPorts-1:0] nonposted_in_valid, nonposted_in_ready;
-  logic [NumPorts-1:0] nonposted_valid, nonposted_ready, nonposted_eop;
-  logic [NumPorts-1:0] response_in_valid, response_in_ready, response_in_eop;
-  logic [NumPorts-1:0] response_valid, response_ready, response_eop;
-  htax_header_t [NumPorts-1:0] posted_in_header, posted_header;
-  htax_header_t [NumPorts-1:0] nonposted_in_header, nonposted_header;
-  htax_header_t [NumPorts-1:0] response_in_header, response_header;
-  logic [NumPorts-1:0][DataWidth-1:0] posted_in_data, posted_data;
-  logic [NumPorts-1:0][DataWidth-1:0] nonposted_data, response_in_data, response_data;
-
-  htax #(
-      .NumPorts   (NumPorts),
-      .DataWidth  (DataWidth),
-      .HostPort   (Host),
-      .DefaultPort(Registers),
-      .WindowBase (WindowBase),
-      .WindowMask (WindowMask),
-      .DefaultOnly(NumPorts'(1) << Control)
-  ) u_htax (
-      .clk_i,
-      .rst_ni,
-      .posted_in_valid_i     (posted_in_valid),
-      .posted_in_ready_o     (posted_in_ready),
-      .posted_in_eop_i       (posted_in_eop),
-      .posted_in_header_i    (posted_in_header),
-      .posted_in_data_i      (posted_in_data),
-      .posted_out_valid_o    (posted_valid),
-      .posted_out_ready_i    (posted_ready),
-      .posted_out_eop_o      (posted_eop),
-      .posted_out_header_o   (posted_header),
-      .posted_out_data_o     (posted_data),
-      .nonposted_in_valid_i  (nonposted_in_valid),
-      .nonposted_in_ready_o  (nonposted_in_ready),
-      .nonposted_in_eop_i    ('1),
-      .nonposted_in_header_i (nonposted_in_header),
-      .nonposted_in_data_i   ('0),
-      .nonposted_out_valid_o (nonposted_valid),
-      .nonposted_out_ready_i (nonposted_ready),
-      .nonposted_out_eop_o   (nonposted_eop),
-      .nonposted_out_header_o(nonposted_header),
-      .nonposted_out_data_o  (nonposted_data),
-      .response_in_valid_i   (response_in_valid),
-      .response_in_ready_o   (response_in_ready),
-      .response_in_eop_i     (response_in_eop),
-      .response_in_header_i  (response_in_header),
-      .response_in_data_i    (response_in_data),
-      .response_out_valid_o  (response_valid),
-      .response_out_ready_i  (response_ready),
-      .response_out_eop_o    (response_eop),
-      .response_out_header_o (response_header),
-      .response_out_data_o   (response_data)
-  );
-
-  // ----- host bridge ----------------------------------------------------------------------------
-
-  logic dma_valid, dma_eop;
-  logic [DataWidth-1:0] dma_data;
-  addr_t dma_addr;
-  logic [9:0] dma_len_bytes;
-  logic custom_write_valid, custom_write_eop, custom_read_valid;
-  htax_header_t custom_write_header, custom_read_header, velo_write_header;
-  htax_header_t custom_answer_header, register_answer_header, memory_header;
-  logic [DataWidth-1:0] custom_write_data, custom_answer_data, register_answer_data;
-  logic custom_answer_valid, custom_answer_eop, register_answer_valid, register_answer_eop;
-  htax_header_t [1:0] host_write_header, host_read_header;  // 1: control
-
-  velo_host_bridge #(
-      .Reader(Custom),
-      .Nobody(Registers)
-  ) u_bridge (
-      .write_header_o   (host_write_header),
-      .read_header_o    (host_read_header),
-      .answer_header_i  ({response_header[Control], response_header[Host]}),
-      .dma_header_i     (posted_header[Host]),
-      .dma_read_header_i(nonposted_header[Host]),
-      .memory_header_o  (memory_header),
+  velo_node_fabric #(
+      .DataWidth (DataWidth),
+      .CustomUnit(CustomUnit)
+  ) u_fabric (
+      .posted_in_valid_i    (posted_in_valid),
+      .posted_in_ready_o    (posted_in_ready),
+      .posted_in_eop_i      (posted_in_eop),
+      .posted_in_header_i   (posted_in_header),
+      .posted_in_data_i     (posted_in_data),
+      .write_done_o         (write_done),
+      .posted_valid_o       (posted_valid),
+      .posted_ready_i       (posted_ready),
+      .posted_eop_o         (posted_eop),
+      .posted_header_o      (posted_header),
+      .posted_data_o        (posted_data),
+      .nonposted_in_valid_i (nonposted_in_valid),
+      .nonposted_in_ready_o (nonposted_in_ready),
+      .nonposted_in_header_i(nonposted_in_header),
+      .nonposted_valid_o    (nonposted_valid),
+      .nonposted_ready_i    (nonposted_ready),
+      .nonposted_header_o   (nonposted_header),
+      .response_in_valid_i  (response_in_valid),
+      .response_in_ready_o  (response_in_ready),
+      .response_in_eop_i    (response_in_eop),
+      .response_in_header_i (response_in_header),
+      .response_in_data_i   (response_in_data),
+      .response_valid_o     (response_valid),
+      .response_ready_i     (response_ready),
+      .response_eop_o       (response_eop),
+      .response_header_o    (response_header),
+      .response_data_o      (response_data),
       .*
   );
 
-  assign velo_write_header = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
+  // The register file writes and reads nothing, VELO reads nothing and is not read. What comes here
+  // all the same, answers of the host that nobody asked for, is taken.
+  assign {posted_in_valid[PortRegisters], posted_in_eop[PortRegisters]} = '0;
+  assign posted_in_header[PortRegisters] = '0;
+  assign posted_in_data[PortRegisters] = '0;
+  assign nonposted_in_valid[PortVelo:PortRegisters] = '0;
+  assign nonposted_in_header[PortVelo:PortRegisters] = '0;
+  assign response_ready[PortVelo:PortRegisters] = '1;
+  assign nonposted_ready[PortVelo] = 1'b0;
+  assign {response_in_valid[PortVelo], response_in_eop[PortVelo]} = '0;
+  assign response_in_header[PortVelo] = '0;
+  assign response_in_data[PortVelo] = '0;
 
-  // By port, the highest first: Control, Custom, Velo, Registers, Host.
-  localparam htax_header_t NoHeader = '0;
-  localparam logic [DataWidth-1:0] NoData = '0;
-  assign posted_in_valid = {
-    control_write_valid_i, custom_write_valid, dma_valid, 1'b0, host_write_valid_i
-  };
-  assign posted_in_eop = {control_write_eop_i, custom_write_eop, dma_eop, 1'b1, host_write_eop_i};
-  assign posted_in_header = {
-    host_write_header[1], custom_write_header, velo_write_header, NoHeader, host_write_header[0]
-  };
-  assign posted_in_data = {
-    control_write_data_i, custom_write_data, dma_data, NoData, host_write_data_i
-  };
-  assign nonposted_in_valid = {control_read_valid_i, custom_read_valid, 2'b00, host_read_valid_i};
-  assign nonposted_in_header = {
-    host_read_header[1], custom_read_header, NoHeader, NoHeader, host_read_header[0]
-  };
-  assign response_in_valid = {
-    1'b0, custom_answer_valid, 1'b0, register_answer_valid, dma_answer_valid_i
-  };
-  assign response_in_eop = {1'b1, custom_answer_eop, 1'b1, register_answer_eop, dma_answer_eop_i};
-  assign response_in_header = {
-    NoHeader, custom_answer_header, NoHeader, register_answer_header, memory_header
-  };
-  assign response_in_data = {
-    NoData, custom_answer_data, NoData, register_answer_data, dma_answer_data_i
-  };
+  // ----- the classes ----------------------------------------------------------------------------
 
-  assign {host_write_ready_o, control_write_ready_o} = {
-    posted_in_ready[Host], posted_in_ready[Control]
-  };
-  assign {host_read_ready_o, control_read_ready_o} = {
-    nonposted_in_ready[Host], nonposted_in_ready[Control]
-  };
-  assign {host_answer_valid_o, host_answer_eop_o, host_answer_data_o} = {
-    response_valid[Host], response_eop[Host], response_data[Host]
-  };
-  assign {control_answer_valid_o, control_answer_eop_o, control_answer_data_o} = {
-    response_valid[Control], response_eop[Control], response_data[Control]
-  };
-  assign {dma_write_valid_o, dma_write_eop_o, dma_write_data_o} = {
-    posted_valid[Host], posted_eop[Host], posted_data[Host]
-  };
-  assign dma_read_valid_o = nonposted_valid[Host];
-  assign dma_answer_ready_o = response_in_ready[Host];
+  logic [NumSenders-1:0][NumClasses-1:0] out_valid, out_ready, out_sop, out_eop, in_valid, in_ready;
+  logic [NumSenders-1:0][NumClasses-1:0][DataWidth-1:0] out_data;
+  logic [NumClasses-1:1] stray;
 
-  // Nothing is sent to the ports that are not here: no address leads there, no read came from there.
-  // An answer of the host that nobody asked for goes to the registers, which take no answers.
-  assign {posted_ready[Host], nonposted_ready[Host], response_ready[Host]} = {
-    dma_write_ready_i, dma_read_ready_i, host_answer_ready_i
-  };
-  assign {posted_ready[Control], nonposted_ready[Control]} = '0;
-  assign response_ready[Control] = control_answer_ready_i;
-  assign {nonposted_ready[Velo], response_ready[Velo], response_ready[Registers]} = 3'b011;
+  velo_unit_net #(
+      .DataWidth(DataWidth),
+      .NumUnits (NumSenders),
+      .Kinds    ({KindsRma, CustomUnit ? KindsCustom : 48'b0, KindsVelo})
+  ) u_net (
+      .unit_out_valid_i(out_valid),
+      .unit_out_ready_o(out_ready),
+      .unit_out_sop_i  (out_sop),
+      .unit_out_eop_i  (out_eop),
+      .unit_out_data_i (out_data),
+      .unit_in_valid_o (in_valid),
+      .unit_in_ready_i (in_ready),
+      .stray_o         (stray),
+      .*
+  );
 
-  // Of the request class: VELO and the custom unit.
-  localparam int unsigned NumUnits = 2;
-  logic [NumUnits-1:0] request_out_valid, request_out_ready, request_out_sop, request_out_eop;
-  logic [NumUnits-1:0][DataWidth-1:0] request_out_data;
-  logic [NumUnits-1:0] request_in_valid, request_in_ready;
+  // VELO knows requests only, the custom unit no completions.
+  assign {out_valid[NetVelo][2:1], out_sop[NetVelo][2:1], out_eop[NetVelo][2:1]} = '0;
+  assign {out_valid[NetCustom][2], out_sop[NetCustom][2], out_eop[NetCustom][2]} = '0;
+  assign out_data[NetVelo][2:1] = '0;
+  assign out_data[NetCustom][2] = '0;
+  assign in_ready[NetVelo][2:1] = '0;
+  assign in_ready[NetCustom][2] = 1'b0;
 
   // ----- VELO -----------------------------------------------------------------------------------
 
@@ -300,6 +234,9 @@ module velo_node_core
   logic [AddrBits-1:6] cfg_base;
   logic [14:0] cfg_last_slot;
   logic [15:0] read_pointer;
+  logic dma_valid;
+  logic [AddrBits-1:0] dma_addr;
+  logic [9:0] dma_len_bytes;
 
   velo_unit #(
       .DataWidth(DataWidth),
@@ -318,26 +255,26 @@ module velo_node_core
       .read_pointer_valid_i(read_pointer_valid),
       .read_pointer_ctx_i  (read_pointer_ctx),
       .read_pointer_i      (read_pointer),
-      .write_valid_i       (posted_valid[Velo]),
-      .write_ready_o       (posted_ready[Velo]),
-      .write_eop_i         (posted_eop[Velo]),
-      .write_addr_i        (posted_header[Velo].addr),
-      .write_len_bytes_i   (posted_header[Velo].len_bytes),
-      .write_data_i        (posted_data[Velo]),
-      .net_out_valid_o     (request_out_valid[0]),
-      .net_out_ready_i     (request_out_ready[0]),
-      .net_out_sop_o       (request_out_sop[0]),
-      .net_out_eop_o       (request_out_eop[0]),
-      .net_out_data_o      (request_out_data[0]),
-      .net_in_valid_i      (request_in_valid[0]),
-      .net_in_ready_o      (request_in_ready[0]),
+      .write_valid_i       (posted_valid[PortVelo]),
+      .write_ready_o       (posted_ready[PortVelo]),
+      .write_eop_i         (posted_eop[PortVelo]),
+      .write_addr_i        (posted_header[PortVelo].addr),
+      .write_len_bytes_i   (posted_header[PortVelo].len_bytes),
+      .write_data_i        (posted_data[PortVelo]),
+      .net_out_valid_o     (out_valid[NetVelo][0]),
+      .net_out_ready_i     (out_ready[NetVelo][0]),
+      .net_out_sop_o       (out_sop[NetVelo][0]),
+      .net_out_eop_o       (out_eop[NetVelo][0]),
+      .net_out_data_o      (out_data[NetVelo][0]),
+      .net_in_valid_i      (in_valid[NetVelo][0]),
+      .net_in_ready_o      (in_ready[NetVelo][0]),
       .net_in_sop_i        (net_in_sop_i[0]),
       .net_in_eop_i        (net_in_eop_i[0]),
       .net_in_data_i       (net_in_data_i[0]),
       .dma_valid_o         (dma_valid),
-      .dma_ready_i         (posted_in_ready[Velo]),
-      .dma_eop_o           (dma_eop),
-      .dma_data_o          (dma_data),
+      .dma_ready_i         (posted_in_ready[PortVelo]),
+      .dma_eop_o           (posted_in_eop[PortVelo]),
+      .dma_data_o          (posted_in_data[PortVelo]),
       .dma_addr_o          (dma_addr),
       .dma_len_bytes_o     (dma_len_bytes),
       .sent_o              (sent),
@@ -354,85 +291,108 @@ module velo_node_core
       .*
   );
 
+  assign posted_in_valid[PortVelo]  = dma_valid;
+  assign posted_in_header[PortVelo] = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
+
   // ----- custom unit ----------------------------------------------------------------------------
 
   logic [63:0] custom_setting, custom_status;
-  logic response_out_valid, response_out_ready, response_out_sop, response_out_eop;
-  logic response_to_unit, response_unit_ready;
-  logic [ DataWidth-1:0] response_out_data;
-  logic [NumClasses-1:1] stray;
 
   velo_custom_slot #(
       .DataWidth(DataWidth),
       .Occupied (CustomUnit),
-      .HostPort (Host)
+      .HostPort (PortHost)
   ) u_custom (
       .node_id_i      (node_id_o),
       .setting_i      (custom_setting),
       .status_o       (custom_status),
-      .store_valid_i  (posted_valid[Custom]),
-      .store_ready_o  (posted_ready[Custom]),
-      .store_eop_i    (posted_eop[Custom]),
-      .store_header_i (posted_header[Custom]),
-      .store_data_i   (posted_data[Custom]),
-      .load_valid_i   (nonposted_valid[Custom]),
-      .load_ready_o   (nonposted_ready[Custom]),
-      .load_header_i  (nonposted_header[Custom]),
-      .answer_valid_o (custom_answer_valid),
-      .answer_ready_i (response_in_ready[Custom]),
-      .answer_eop_o   (custom_answer_eop),
-      .answer_header_o(custom_answer_header),
-      .answer_data_o  (custom_answer_data),
-      .write_valid_o  (custom_write_valid),
-      .write_ready_i  (posted_in_ready[Custom]),
-      .write_eop_o    (custom_write_eop),
-      .write_header_o (custom_write_header),
-      .write_data_o   (custom_write_data),
-      .read_valid_o   (custom_read_valid),
-      .read_ready_i   (nonposted_in_ready[Custom]),
-      .read_header_o  (custom_read_header),
-      .memory_valid_i (response_valid[Custom]),
-      .memory_ready_o (response_ready[Custom]),
-      .memory_eop_i   (response_eop[Custom]),
-      .memory_header_i(response_header[Custom]),
-      .memory_data_i  (response_data[Custom]),
-      .net_out_valid_o({response_out_valid, request_out_valid[1]}),
-      .net_out_ready_i({response_out_ready, request_out_ready[1]}),
-      .net_out_sop_o  ({response_out_sop, request_out_sop[1]}),
-      .net_out_eop_o  ({response_out_eop, request_out_eop[1]}),
-      .net_out_data_o ({response_out_data, request_out_data[1]}),
-      .net_in_valid_i ({response_to_unit, request_in_valid[1]}),
-      .net_in_ready_o ({response_unit_ready, request_in_ready[1]}),
+      .store_valid_i  (posted_valid[PortCustom]),
+      .store_ready_o  (posted_ready[PortCustom]),
+      .store_eop_i    (posted_eop[PortCustom]),
+      .store_header_i (posted_header[PortCustom]),
+      .store_data_i   (posted_data[PortCustom]),
+      .load_valid_i   (nonposted_valid[PortCustom]),
+      .load_ready_o   (nonposted_ready[PortCustom]),
+      .load_header_i  (nonposted_header[PortCustom]),
+      .answer_valid_o (response_in_valid[PortCustom]),
+      .answer_ready_i (response_in_ready[PortCustom]),
+      .answer_eop_o   (response_in_eop[PortCustom]),
+      .answer_header_o(response_in_header[PortCustom]),
+      .answer_data_o  (response_in_data[PortCustom]),
+      .write_valid_o  (posted_in_valid[PortCustom]),
+      .write_ready_i  (posted_in_ready[PortCustom]),
+      .write_eop_o    (posted_in_eop[PortCustom]),
+      .write_header_o (posted_in_header[PortCustom]),
+      .write_data_o   (posted_in_data[PortCustom]),
+      .read_valid_o   (nonposted_in_valid[PortCustom]),
+      .read_ready_i   (nonposted_in_ready[PortCustom]),
+      .read_header_o  (nonposted_in_header[PortCustom]),
+      .memory_valid_i (response_valid[PortCustom]),
+      .memory_ready_o (response_ready[PortCustom]),
+      .memory_eop_i   (response_eop[PortCustom]),
+      .memory_header_i(response_header[PortCustom]),
+      .memory_data_i  (response_data[PortCustom]),
+      .net_out_valid_o(out_valid[NetCustom][1:0]),
+      .net_out_ready_i(out_ready[NetCustom][1:0]),
+      .net_out_sop_o  (out_sop[NetCustom][1:0]),
+      .net_out_eop_o  (out_eop[NetCustom][1:0]),
+      .net_out_data_o (out_data[NetCustom][1:0]),
+      .net_in_valid_i (in_valid[NetCustom][1:0]),
+      .net_in_ready_o (in_ready[NetCustom][1:0]),
       .net_in_eop_i   (net_in_eop_i[1:0]),
       .net_in_data_i  (net_in_data_i[1:0]),
       .*
   );
 
-  // ----- the classes -----------------------------------------------------------------------------
+  // ----- RMA ------------------------------------------------------------------------------------
 
-  // A packet that no unit takes: of requests the completer refuses it, of others nobody is there.
-  localparam logic [15:0] CustomKinds = CustomUnit ? 16'd1 << PacketKindCustom : '0;
+  rma_setting_t rma_setting;
+  rma_report_t  rma_report;
 
-  velo_unit_net #(
-      .DataWidth   (DataWidth),
-      .RequestKinds({CustomKinds, 16'd0}),
-      .ResponseKinds(CustomKinds)
-  ) u_net (
-      .request_out_valid_i (request_out_valid),
-      .request_out_ready_o (request_out_ready),
-      .request_out_sop_i   (request_out_sop),
-      .request_out_eop_i   (request_out_eop),
-      .request_out_data_i  (request_out_data),
-      .request_in_valid_o  (request_in_valid),
-      .request_in_ready_i  (request_in_ready),
-      .response_out_valid_i(response_out_valid),
-      .response_out_ready_o(response_out_ready),
-      .response_out_sop_i  (response_out_sop),
-      .response_out_eop_i  (response_out_eop),
-      .response_out_data_i (response_out_data),
-      .response_in_valid_o (response_to_unit),
-      .response_in_ready_i (response_unit_ready),
-      .stray_o             (stray),
+  velo_rma_slot #(
+      .DataWidth(DataWidth),
+      .CtxBits  (CtxBits),
+      .MtuBytes (MtuBytes)
+  ) u_rma (
+      .node_id_i             (node_id_o),
+      .watchdog_enable_i     (watchdog_enable),
+      .watchdog_cycles_i     (watchdog_cycles),
+      .setting_i             (rma_setting),
+      .report_o              (rma_report),
+      .posted_in_valid_i     (posted_valid[PortRma]),
+      .posted_in_ready_o     (posted_ready[PortRma]),
+      .posted_in_eop_i       (posted_eop[PortRma]),
+      .posted_in_header_i    (posted_header[PortRma]),
+      .posted_in_data_i      (posted_data[PortRma]),
+      .nonposted_in_valid_i  (nonposted_valid[PortRma]),
+      .nonposted_in_ready_o  (nonposted_ready[PortRma]),
+      .nonposted_in_header_i (nonposted_header[PortRma]),
+      .response_out_valid_o  (response_in_valid[PortRma]),
+      .response_out_ready_i  (response_in_ready[PortRma]),
+      .response_out_eop_o    (response_in_eop[PortRma]),
+      .response_out_header_o (response_in_header[PortRma]),
+      .response_out_data_o   (response_in_data[PortRma]),
+      .posted_out_valid_o    (posted_in_valid[PortRma]),
+      .posted_out_ready_i    (posted_in_ready[PortRma]),
+      .posted_out_eop_o      (posted_in_eop[PortRma]),
+      .posted_out_header_o   (posted_in_header[PortRma]),
+      .posted_out_data_o     (posted_in_data[PortRma]),
+      .write_done_i          (write_done[PortRma]),
+      .nonposted_out_valid_o (nonposted_in_valid[PortRma]),
+      .nonposted_out_ready_i (nonposted_in_ready[PortRma]),
+      .nonposted_out_header_o(nonposted_in_header[PortRma]),
+      .response_in_valid_i   (response_valid[PortRma]),
+      .response_in_ready_o   (response_ready[PortRma]),
+      .response_in_eop_i     (response_eop[PortRma]),
+      .response_in_header_i  (response_header[PortRma]),
+      .response_in_data_i    (response_data[PortRma]),
+      .net_out_valid_o       (out_valid[NetRma]),
+      .net_out_ready_i       (out_ready[NetRma]),
+      .net_out_sop_o         (out_sop[NetRma]),
+      .net_out_eop_o         (out_eop[NetRma]),
+      .net_out_data_o        (out_data[NetRma]),
+      .net_in_valid_i        (in_valid[NetRma]),
+      .net_in_ready_o        (in_ready[NetRma]),
       .*
   );
 
@@ -442,20 +402,20 @@ module velo_node_core
       .DataWidth(DataWidth),
       .CtxBits  (CtxBits)
   ) u_regfile (
-      .posted_valid_i      (posted_valid[Registers]),
-      .posted_ready_o      (posted_ready[Registers]),
-      .posted_eop_i        (posted_eop[Registers]),
-      .posted_header_i     (posted_header[Registers]),
-      .posted_data_i       (posted_data[Registers]),
-      .nonposted_valid_i   (nonposted_valid[Registers]),
-      .nonposted_ready_o   (nonposted_ready[Registers]),
-      .nonposted_eop_i     (nonposted_eop[Registers]),
-      .nonposted_header_i  (nonposted_header[Registers]),
-      .response_valid_o    (register_answer_valid),
-      .response_ready_i    (response_in_ready[Registers]),
-      .response_eop_o      (register_answer_eop),
-      .response_header_o   (register_answer_header),
-      .response_data_o     (register_answer_data),
+      .posted_valid_i      (posted_valid[PortRegisters]),
+      .posted_ready_o      (posted_ready[PortRegisters]),
+      .posted_eop_i        (posted_eop[PortRegisters]),
+      .posted_header_i     (posted_header[PortRegisters]),
+      .posted_data_i       (posted_data[PortRegisters]),
+      .nonposted_valid_i   (nonposted_valid[PortRegisters]),
+      .nonposted_ready_o   (nonposted_ready[PortRegisters]),
+      .nonposted_eop_i     (1'b1),
+      .nonposted_header_i  (nonposted_header[PortRegisters]),
+      .response_valid_o    (response_in_valid[PortRegisters]),
+      .response_ready_i    (response_in_ready[PortRegisters]),
+      .response_eop_o      (response_in_eop[PortRegisters]),
+      .response_header_o   (response_in_header[PortRegisters]),
+      .response_data_o     (response_in_data[PortRegisters]),
       .watchdog_enable_o   (watchdog_enable),
       .watchdog_cycles_o   (watchdog_cycles),
       .cfg_valid_o         (cfg_valid),
@@ -469,6 +429,8 @@ module velo_node_core
       .read_pointer_o      (read_pointer),
       .custom_setting_o    (custom_setting),
       .custom_status_i     (custom_status),
+      .rma_setting_o       (rma_setting),
+      .rma_report_i        (rma_report),
       .sent_i              (sent),
       .refused_i           (refused),
       .refused_code_i      (refused_code),
@@ -488,10 +450,9 @@ module velo_node_core
   );
 
   logic unused;
-  assign unused = ^{posted_in_ready, posted_header, posted_valid, posted_eop,
-                    posted_data, nonposted_header, nonposted_in_ready, nonposted_valid,
-                    nonposted_eop, nonposted_data, response_header, response_valid, response_eop,
-                    response_data, response_in_ready, net_in_sop_i};
+  assign unused = ^{posted_in_ready, nonposted_in_ready, nonposted_valid, nonposted_header,
+                    response_in_ready, response_valid, response_eop, response_header,
+                    response_data, write_done, out_ready, in_valid, posted_header};
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
 

@@ -2,39 +2,30 @@
 //
 // Between the units and the three traffic classes of the network. Adds no cycle.
 //
-// Requests: from NumUnits units round robin, to them by kind (`RequestKinds`, a bit a kind and unit);
-// what none of them claims goes to unit 0, which refuses it. Responses: one unit sends and gets those
-// of `ResponseKinds`. Responses that nobody claims, and all completions, are swallowed; `stray_o`
-// pulses for each. All streams valid/ready, whole packets, as in velo_requester. The classes share no
-// signal, so none can wait for another here.
+// To the network: from all units, round robin, a class at a time. From it: to the unit that takes the
+// packet's kind (`Kinds`, a bit a kind, by unit and class). A request that none takes goes to unit 0,
+// which refuses it; of the other classes it is swallowed, and `stray_o` pulses. All streams
+// valid/ready, whole packets, as in velo_requester; a packet's beats are common to all units, which
+// `unit_in_valid_o` tells apart. The classes share no signal, so none can wait for another here.
 //
 // Source: VELO paper, figure 1; case-for-fpga, section 3 (a network port for each class).
 
 module velo_unit_net #(
-    parameter  int unsigned                      DataWidth     = 32,
-    parameter  int unsigned                      NumUnits      = 2,
-    parameter  logic        [NumUnits-1:0][15:0] RequestKinds  = '0,
-    parameter  logic        [        15:0]       ResponseKinds = '0,
-    localparam int unsigned                      NumClasses    = 3
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumUnits = 2,
+    localparam int unsigned NumClasses = 3,
+    parameter logic [NumUnits-1:0][NumClasses-1:0][15:0] Kinds = '0
 ) (
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic [NumUnits-1:0]                request_out_valid_i,
-    output logic [NumUnits-1:0]                request_out_ready_o,
-    input  logic [NumUnits-1:0]                request_out_sop_i,
-    input  logic [NumUnits-1:0]                request_out_eop_i,
-    input  logic [NumUnits-1:0][DataWidth-1:0] request_out_data_i,
-    output logic [NumUnits-1:0]                request_in_valid_o,
-    input  logic [NumUnits-1:0]                request_in_ready_i,
-
-    input  logic                 response_out_valid_i,
-    output logic                 response_out_ready_o,
-    input  logic                 response_out_sop_i,
-    input  logic                 response_out_eop_i,
-    input  logic [DataWidth-1:0] response_out_data_i,
-    output logic                 response_in_valid_o,
-    input  logic                 response_in_ready_i,
+    input  logic [NumUnits-1:0][NumClasses-1:0]                unit_out_valid_i,
+    output logic [NumUnits-1:0][NumClasses-1:0]                unit_out_ready_o,
+    input  logic [NumUnits-1:0][NumClasses-1:0]                unit_out_sop_i,
+    input  logic [NumUnits-1:0][NumClasses-1:0]                unit_out_eop_i,
+    input  logic [NumUnits-1:0][NumClasses-1:0][DataWidth-1:0] unit_out_data_i,
+    output logic [NumUnits-1:0][NumClasses-1:0]                unit_in_valid_o,
+    input  logic [NumUnits-1:0][NumClasses-1:0]                unit_in_ready_i,
 
     output logic [NumClasses-1:1] stray_o,
 
@@ -49,68 +40,70 @@ module velo_unit_net #(
     input  logic [NumClasses-1:0][DataWidth-1:0] net_in_data_i
 );
 
-  velo_unit_merge #(
-      .DataWidth(DataWidth),
-      .NumUnits (NumUnits)
-  ) u_requests_out (
-      .clk_i,
-      .rst_ni,
-      .in_valid_i (request_out_valid_i),
-      .in_ready_o (request_out_ready_o),
-      .in_sop_i   (request_out_sop_i),
-      .in_eop_i   (request_out_eop_i),
-      .in_data_i  (request_out_data_i),
-      .out_valid_o(net_out_valid_o[0]),
-      .out_ready_i(net_out_ready_i[0]),
-      .out_sop_o  (net_out_sop_o[0]),
-      .out_eop_o  (net_out_eop_o[0]),
-      .out_data_o (net_out_data_o[0])
-  );
+  for (genvar c = 0; c < NumClasses; c++) begin : gen_class
+    // One more than units: nobody, who takes strays.
+    logic [NumUnits-1:0] out_valid, out_ready, out_sop, out_eop, in_ready;
+    logic [NumUnits:0] in_valid;
+    logic [NumUnits-1:0][DataWidth-1:0] out_data;
 
-  velo_unit_split #(
-      .DataWidth(DataWidth),
-      .NumUnits (NumUnits),
-      .Kinds    (RequestKinds)
-  ) u_requests_in (
-      .clk_i,
-      .rst_ni,
-      .in_valid_i (net_in_valid_i[0]),
-      .in_ready_o (net_in_ready_o[0]),
-      .in_eop_i   (net_in_eop_i[0]),
-      .in_data_i  (net_in_data_i[0]),
-      .out_valid_o(request_in_valid_o),
-      .out_ready_i(request_in_ready_i)
-  );
+    for (genvar u = 0; u < NumUnits; u++) begin : gen_unit
+      assign out_valid[u]           = unit_out_valid_i[u][c];
+      assign out_sop[u]             = unit_out_sop_i[u][c];
+      assign out_eop[u]             = unit_out_eop_i[u][c];
+      assign out_data[u]            = unit_out_data_i[u][c];
+      assign unit_out_ready_o[u][c] = out_ready[u];
+      assign unit_in_valid_o[u][c]  = in_valid[u];
+      assign in_ready[u]            = unit_in_ready_i[u][c];
+    end
 
-  logic stray_response;
-  velo_unit_split #(
-      .DataWidth(DataWidth),
-      .NumUnits (2),
-      .Kinds    ({ResponseKinds, 16'd0})
-  ) u_responses_in (
-      .clk_i,
-      .rst_ni,
-      .in_valid_i (net_in_valid_i[1]),
-      .in_ready_o (net_in_ready_o[1]),
-      .in_eop_i   (net_in_eop_i[1]),
-      .in_data_i  (net_in_data_i[1]),
-      .out_valid_o({response_in_valid_o, stray_response}),
-      .out_ready_i({response_in_ready_i, 1'b1})
-  );
+    velo_unit_merge #(
+        .DataWidth(DataWidth),
+        .NumUnits (NumUnits)
+    ) u_out (
+        .clk_i,
+        .rst_ni,
+        .in_valid_i (out_valid),
+        .in_ready_o (out_ready),
+        .in_sop_i   (out_sop),
+        .in_eop_i   (out_eop),
+        .in_data_i  (out_data),
+        .out_valid_o(net_out_valid_o[c]),
+        .out_ready_i(net_out_ready_i[c]),
+        .out_sop_o  (net_out_sop_o[c]),
+        .out_eop_o  (net_out_eop_o[c]),
+        .out_data_o (net_out_data_o[c])
+    );
 
-  assign {net_out_valid_o[1], net_out_sop_o[1], net_out_eop_o[1]} = {
-    response_out_valid_i, response_out_sop_i, response_out_eop_i
-  };
-  assign net_out_data_o[1] = response_out_data_i;
-  assign response_out_ready_o = net_out_ready_i[1];
+    velo_unit_split #(
+        .DataWidth(DataWidth),
+        .NumUnits (NumUnits + 1),
+        .Rest     (c == 0 ? 0 : NumUnits),
+        .Kinds    (kinds_of(c))
+    ) u_in (
+        .clk_i,
+        .rst_ni,
+        .in_valid_i (net_in_valid_i[c]),
+        .in_ready_o (net_in_ready_o[c]),
+        .in_eop_i   (net_in_eop_i[c]),
+        .in_data_i  (net_in_data_i[c]),
+        .out_valid_o(in_valid),
+        .out_ready_i({1'b1, in_ready})
+    );
 
-  assign {net_out_valid_o[2], net_out_sop_o[2], net_out_eop_o[2]} = '0;
-  assign net_out_data_o[2] = '0;
-  assign net_in_ready_o[2] = 1'b1;
+    if (c > 0) begin : gen_stray
+      assign stray_o[c] = in_valid[NumUnits] && net_in_eop_i[c];
+    end else begin : gen_no_stray
+      logic unused;
+      assign unused = in_valid[NumUnits];
+    end
+  end
 
-  assign stray_o = {net_in_valid_i[2] && net_in_eop_i[2], stray_response && net_in_eop_i[1]};
-
-  logic unused;
-  assign unused = ^{net_out_ready_i[2], net_in_data_i[2]};
+  // What each unit takes of a class, and nobody, who claims nothing.
+  function automatic logic [NumUnits:0][15:0] kinds_of(int unsigned class_index);
+    logic [NumUnits:0][15:0] kinds;
+    kinds = '0;
+    for (int unsigned u = 0; u < NumUnits; u++) kinds[u] = Kinds[u][class_index];
+    return kinds;
+  endfunction
 
 endmodule

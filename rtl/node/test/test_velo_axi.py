@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import cocotb
+import pytest
 from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench
 
@@ -22,8 +23,9 @@ def test_read(simulate: Callable[..., None]) -> None:
     simulate("velo_axi_read")
 
 
-def test_master(simulate: Callable[..., None]) -> None:
-    simulate("velo_axi_master")
+@pytest.mark.parametrize("width", [32, 64])
+def test_master(simulate: Callable[..., None], width: int) -> None:
+    simulate("velo_axi_master", {"DataWidth": width})
 
 
 class Pins:
@@ -202,9 +204,13 @@ async def read_bursts(dut: Any) -> None:
     assert got == wanted
 
 
+def known_byte(addr: int) -> int:
+    return (addr * 0x9E3779B1 >> 8) & 255
+
+
 @of("velo_axi_master")
 async def master(dut: Any) -> None:
-    """DMA writes as bursts in order, errors counted; reads answered by tag, errors in one beat."""
+    """DMA accesses of any place and length as bursts: every byte in its lane, no other touched."""
     inputs = [
         "dma_write_valid_i",
         "dma_read_valid_i",
@@ -214,85 +220,118 @@ async def master(dut: Any) -> None:
     ]
     pins = await start(dut, [*inputs, "bvalid_i", "arready_i", "rvalid_i"], 3)
     rng = pins.rng
+    size = len(dut.dma_write_data_i) // 8
+    # Addresses are such that bursts do not meet and do not cross 4 KiB.
     writes = [
-        (n * 64, [rng.getrandbits(32) for _ in range(rng.randint(1, 16))]) for n in range(200)
+        (n * 512 + rng.randrange(64), rng.randbytes(rng.choice((1, 3, 8, 16, 64, 448))))
+        for n in range(200)
     ]
-    reads = [(n, 0x10000 + n * 64, rng.randint(1, 4), rng.random() < 0.2) for n in range(100)]
-    got_writes: list[tuple[int, list[int]]] = []
-    got_reads: dict[int, tuple[bool, list[int]]] = {}
-    address: list[tuple[int, int]] = []
-    data: list[int] = []
-    answer_rest: list[int] = []
-    pending: list[tuple[int, int, int, bool]] = []
-    burst: tuple[int, int, int, bool] | None = None
+    reads = [
+        (n, 0x10000 + n * 512 + rng.randrange(64), rng.choice((1, 4, 8, 37, 448)))
+        for n in range(100)
+    ]
+    bad_reads = {tag for tag, _, _ in reads if rng.random() < 0.2}
+    memory: dict[int, int] = {}
+    got_reads: dict[int, bytes | None] = {}
+    addresses: list[tuple[int, int]] = []
+    answer: list[int] = []
+    pending: list[tuple[int, int, int]] = []
+    burst: tuple[int, int, int] | None = None
     windex = wbeat = rindex = rbeat = errors = 0
-    for _ in range(30000):
-        pins.set(dma_write_valid_i=windex < len(writes), dma_read_valid_i=rindex < len(reads))
+    written = unanswered = answered = taken = must_be_answered = 0
+    read_offered = False
+    for _ in range(60000):
+        pins.set(dma_write_valid_i=windex < len(writes))
         if windex < len(writes):
-            addr, words = writes[windex]
+            addr, data = writes[windex]
+            piece = data[wbeat * size : (wbeat + 1) * size]
+            piece += rng.randbytes(size - len(piece))
             pins.set(
                 dma_write_addr_i=addr,
-                dma_write_len_bytes_i=len(words) * BYTES,
-                dma_write_data_i=words[wbeat],
-                dma_write_eop_i=wbeat == len(words) - 1,
+                dma_write_len_bytes_i=len(data),
+                dma_write_data_i=int.from_bytes(piece, "little"),
+                dma_write_eop_i=(wbeat + 1) * size >= len(data),
             )
-        if rindex < len(reads):
-            tag, addr, beats, _ = reads[rindex]
-            pins.set(dma_read_tag_i=tag, dma_read_addr_i=addr, dma_read_len_bytes_i=beats * BYTES)
+        if not read_offered and rindex < len(reads) and rng.random() < 0.2:
+            read_offered, must_be_answered = True, taken
+        pins.set(dma_read_valid_i=read_offered)
+        if read_offered:
+            tag, addr, length = reads[rindex]
+            pins.set(dma_read_tag_i=tag, dma_read_addr_i=addr, dma_read_len_bytes_i=length)
         if burst is None and pending and rng.random() < 0.5:
             burst, rbeat = pending.pop(rng.randrange(len(pending))), 0
         bad_response = rng.random() < 0.1
-        pins.set(rvalid_i=burst is not None, bvalid_i=bad_response, bresp_i=SLVERR)
-        errors += bad_response
+        responds = unanswered > 0 and rng.random() < 0.1
+        pins.set(rvalid_i=burst is not None, bvalid_i=responds, bresp_i=SLVERR * bad_response)
+        errors += responds and bad_response
         if burst is not None:
-            ident, addr, beats, bad = burst
+            ident, addr, beats = burst
+            place = addr + rbeat * size
+            shown = bytes(known_byte(each) for each in range(place, place + size))
+            bad = ident & 0xFFF in bad_reads and rbeat == beats // 2
             pins.set(
                 rid_i=ident,
-                rdata_i=addr + rbeat,
+                rdata_i=int.from_bytes(shown, "little"),
                 rlast_i=rbeat == beats - 1,
-                rresp_i=SLVERR if bad and rbeat == beats // 2 else OKAY,
+                rresp_i=SLVERR if bad else OKAY,
             )
         for name in ("awready_i", "wready_i", "arready_i", "dma_answer_ready_i"):
             pins.set(**{name: rng.random() < 0.7})
         await ReadOnly()
         if pins.taken("awvalid_o", "awready_i"):
-            address.append((pins.get("awaddr_o"), pins.get("awlen_o") + 1))
+            addresses.append((pins.get("awaddr_o"), pins.get("awlen_o") + 1))
+            assert pins.get("awaddr_o") % size == 0
         if pins.taken("wvalid_o", "wready_i"):
-            data.append(pins.get("wdata_o"))
-            if pins.get("wlast_o"):
-                place, beats_announced = address.pop(0)
-                assert beats_announced == len(data)
-                got_writes.append((place, data))
-                data = []
+            place, beats = addresses[0]
+            strobes, value = pins.get("wstrb_o"), pins.get("wdata_o")
+            for lane in range(size):
+                if strobes >> lane & 1:
+                    assert place + lane not in memory
+                    memory[place + lane] = value >> (8 * lane) & 255
+            addresses[0] = place + size, beats - 1
+            assert pins.get("wlast_o") == (beats == 1)
+            if beats == 1:
+                addresses.pop(0)
+                written, unanswered = written + 1, unanswered + 1
+        if responds:
+            unanswered, answered = unanswered - 1, answered + 1
         if pins.taken("arvalid_o", "arready_i"):
-            known = reads[pins.get("arid_o")]
-            assert (known[1], known[2]) == (pins.get("araddr_o"), pins.get("arlen_o") + 1)
-            pending.append(known)
+            # What was taken before the read was offered is answered: it can be seen.
+            assert answered - responds >= must_be_answered
+            tag, addr, length = reads[rindex]
+            first, last = addr // size, (addr + length - 1) // size
+            assert (pins.get("araddr_o"), pins.get("arlen_o")) == (first * size, last - first)
+            assert pins.get("arid_o") & 0xFFF == tag
+            pending.append((pins.get("arid_o"), first * size, last - first + 1))
         if pins.taken("dma_answer_valid_o", "dma_answer_ready_i"):
-            error = bool(pins.get("dma_answer_error_o"))
-            answer_rest.append(pins.get("dma_answer_data_o"))
+            answer.append(pins.get("dma_answer_data_o"))
             if pins.get("dma_answer_eop_o"):
-                got_reads[pins.get("dma_answer_tag_o")] = error, answer_rest
-                answer_rest = []
+                words = b"".join(word.to_bytes(size, "little") for word in answer)
+                failed = pins.get("dma_answer_error_o")
+                got_reads[pins.get("dma_answer_tag_o")] = None if failed else words
+                answer = []
         write_moved = pins.taken("dma_write_valid_i", "dma_write_ready_o")
         read_moved = pins.taken("dma_read_valid_i", "dma_read_ready_o")
         answer_moved = pins.taken("rvalid_i", "rready_o")
         await pins.edge()
         if write_moved:
             wbeat += 1
-            if wbeat == len(writes[windex][1]):
-                windex, wbeat = windex + 1, 0
-        rindex += read_moved
+            if wbeat * size >= len(writes[windex][1]):
+                windex, wbeat, taken = windex + 1, 0, taken + 1
+        if read_moved:
+            rindex, read_offered = rindex + 1, False
         if answer_moved and burst is not None:
             rbeat += 1
             if rbeat == burst[2]:
                 burst = None
-        if len(got_reads) == len(reads) and len(got_writes) == len(writes):
+        if len(got_reads) == len(reads) and answered == len(writes):
             break
-    assert got_writes == writes
-    for tag, addr, beats, bad in reads:
-        error, words = got_reads[tag]
-        assert error == bad
-        if not bad:
-            assert words == [addr + beat for beat in range(beats)]
+    assert written == len(writes)
+    assert memory == {addr + i: byte for addr, data in writes for i, byte in enumerate(data)}
+    for tag, addr, length in reads:
+        words = got_reads[tag]
+        assert (words is None) == (tag in bad_reads)
+        if words is not None:
+            assert len(words) == -(-length // size) * size
+            assert words[:length] == bytes(known_byte(addr + i) for i in range(length))
     assert pins.get("write_errors_o") == errors % 256

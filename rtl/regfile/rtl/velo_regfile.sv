@@ -6,6 +6,8 @@
 // writes and non-posted reads of one aligned 64-bit word each, valid/ready, and answers reads on the
 // response channel. It is also the crossbar's default port: what belongs to no unit ends here.
 //
+// The RMA unit's part of the registers goes through `rma_setting_o` and `rma_report_i`.
+//
 // Errors: an access to another unit's part of the window, or not of one aligned word, changes
 // nothing and is counted (register `unmapped`); a read is answered with `error` and no data.
 // A read that is not taken does not delay writes.
@@ -15,6 +17,7 @@
 module velo_regfile
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits   = 8
@@ -67,6 +70,9 @@ module velo_regfile
 
     output logic [63:0] custom_setting_o,
     input  logic [63:0] custom_status_i,
+
+    output rma_setting_t rma_setting_o,
+    input  rma_report_t  rma_report_i,
 
     input logic         sent_i,
     input logic         refused_i,
@@ -225,24 +231,58 @@ module velo_regfile
 
   // ----- tables of contexts ---------------------------------------------------------------------
 
-  logic ring_read, pointer_read, cfg_wait_q;
-  assign ring_read = from_registers.rings.req && !from_registers.rings.req_is_wr;
-  assign pointer_read = from_registers.read_pointers.req && !from_registers.read_pointers.req_is_wr;
+  // The request is there for one cycle; who keeps the table may take it later. The data stays.
+  logic ring_write, queue_write, ring_wait_q, queue_wait_q;
+  logic [ 7:0] table_ctx;
+  logic [14:0] table_last;
+  assign ring_write  = from_registers.rings.req && from_registers.rings.req_is_wr;
+  assign queue_write = from_registers.queues.req && from_registers.queues.req_is_wr;
+  assign table_ctx   = write_addr_q[19:12];
+  assign table_last  = 15'((16'd1 << write_data_q[51:48]) - 16'd1);
 
-  // The request is there for one cycle; the completer may take it later. The data stays.
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) cfg_wait_q <= 1'b0;
-    else cfg_wait_q <= cfg_valid_o && !cfg_ready_i;
+    if (!rst_ni) begin
+      ring_wait_q  <= 1'b0;
+      queue_wait_q <= 1'b0;
+    end else begin
+      ring_wait_q  <= cfg_valid_o && !cfg_ready_i;
+      queue_wait_q <= rma_setting_o.queue_valid && !rma_report_i.queue_ready;
+    end
   end
-  assign cfg_valid_o = cfg_wait_q || (from_registers.rings.req && from_registers.rings.req_is_wr);
-  assign cfg_ctx_o = CtxBits'(write_addr_q[19:12]);
+
+  assign cfg_valid_o = ring_wait_q || ring_write;
+  assign cfg_ctx_o = CtxBits'(table_ctx);
   assign cfg_enabled_o = write_data_q[0];
   assign cfg_base_o = write_data_q[AddrBits-1:6];
-  assign cfg_last_slot_o = 15'((16'd1 << write_data_q[51:48]) - 16'd1);
+  assign cfg_last_slot_o = table_last;
   assign read_pointer_valid_o = from_registers.read_pointers.req &&
       from_registers.read_pointers.req_is_wr;
-  assign read_pointer_ctx_o = CtxBits'(write_addr_q[19:12]);
+  assign read_pointer_ctx_o = CtxBits'(table_ctx);
   assign read_pointer_o = write_data_q[15:0];
+
+  // The page is in its register a cycle after the write.
+  logic invalidate_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) invalidate_q <= 1'b0;
+    else invalidate_q <= from_registers.invalidate.page.swmod;
+  end
+
+  always_comb begin
+    rma_setting_o.table_enable = from_registers.pages.enable.value;
+    rma_setting_o.table_base = from_registers.pages.base.value;
+    rma_setting_o.table_bits = from_registers.pages.entries.value;
+    rma_setting_o.invalidate = invalidate_q;
+    rma_setting_o.invalidate_page = from_registers.invalidate.page.value;
+    rma_setting_o.queue_valid = queue_wait_q || queue_write;
+    rma_setting_o.queue_ctx = table_ctx;
+    rma_setting_o.queue_enabled = write_data_q[0];
+    rma_setting_o.queue_base = write_data_q[AddrBits-1:4];
+    rma_setting_o.queue_last_entry = table_last;
+    rma_setting_o.read_pointer_valid = from_registers.queue_read_pointers.req &&
+        from_registers.queue_read_pointers.req_is_wr;
+    rma_setting_o.read_pointer_ctx = table_ctx;
+    rma_setting_o.read_pointer = write_data_q[15:0];
+  end
 
   always_comb begin
     to_registers = '{default: '0};
@@ -268,11 +308,40 @@ module velo_regfile
     to_registers.completer_error.node.we = dropped_i;
     to_registers.completer_error.node.next = dropped_node_i;
     to_registers.custom_status.value.next = custom_status_i;
+    to_registers.invalidate.busy.next = rma_report_i.invalidating || invalidate_q;
+    to_registers.rma_stall.stalled.next = rma_report_i.stalled;
+    to_registers.rma_stall.descriptors.next = rma_report_i.descriptors_wait;
+    to_registers.rma_stall.ctx.next = rma_report_i.stall_ctx;
+    to_registers.rma_posted.count.incr = rma_report_i.posted;
+    to_registers.rma_completed.count.incr = |rma_report_i.completed;
+    to_registers.rma_completed.count.incrvalue = 3'(rma_report_i.completed);
+    to_registers.rma_served.count.incr = rma_report_i.served;
+    to_registers.rma_refused.count.incr = rma_report_i.refused;
+    to_registers.rma_errors.count.incr = |rma_report_i.errors;
+    to_registers.rma_errors.count.incrvalue = rma_report_i.errors;
+    to_registers.atu_hits.count.incr = rma_report_i.atu_hit;
+    to_registers.atu_misses.count.incr = rma_report_i.atu_miss;
+    to_registers.atu_refused.count.incr = rma_report_i.atu_refused;
+    to_registers.rma_error.code.we = |rma_report_i.errors;
+    to_registers.rma_error.code.next = rma_report_i.error_code;
+    to_registers.rma_error.ctx.we = |rma_report_i.errors;
+    to_registers.rma_error.ctx.next = rma_report_i.error_ctx;
+    to_registers.rma_error.node.we = |rma_report_i.errors;
+    to_registers.rma_error.node.next = rma_report_i.error_node;
+    to_registers.rma_requester_error.code.we = rma_report_i.refused;
+    to_registers.rma_requester_error.code.next = rma_report_i.refused_code;
+    to_registers.rma_requester_error.source.we = rma_report_i.refused;
+    to_registers.rma_requester_error.source.next = rma_report_i.refused_source;
     // Write-only tables: read as zero.
-    to_registers.rings.rd_ack = ring_read;
+    to_registers.rings.rd_ack = from_registers.rings.req && !from_registers.rings.req_is_wr;
     to_registers.rings.wr_ack = cfg_valid_o && cfg_ready_i;
-    to_registers.read_pointers.rd_ack = pointer_read;
+    to_registers.read_pointers.rd_ack = from_registers.read_pointers.req && !read_pointer_valid_o;
     to_registers.read_pointers.wr_ack = read_pointer_valid_o;
+    to_registers.queues.rd_ack = from_registers.queues.req && !from_registers.queues.req_is_wr;
+    to_registers.queues.wr_ack = rma_setting_o.queue_valid && rma_report_i.queue_ready;
+    to_registers.queue_read_pointers.rd_ack = from_registers.queue_read_pointers.req &&
+        !from_registers.queue_read_pointers.req_is_wr;
+    to_registers.queue_read_pointers.wr_ack = rma_setting_o.read_pointer_valid;
     to_registers.routes.rd_ack = from_registers.routes.req && !from_registers.routes.req_is_wr;
     to_registers.routes.wr_ack = route_we_o;
     for (int unsigned l = 0; l < 8; l++) begin
@@ -304,7 +373,11 @@ module velo_regfile
   assign unused = ^{posted_header_i, from_registers.rings.addr, from_registers.rings.wr_data,
                     from_registers.rings.wr_biten, from_registers.read_pointers.addr,
                     from_registers.read_pointers.wr_data, from_registers.read_pointers.wr_biten,
- from_registers.routes.addr, from_registers.routes.wr_data, from_registers.routes.wr_biten};
+                    from_registers.queues.addr, from_registers.queues.wr_data,
+                    from_registers.queues.wr_biten, from_registers.queue_read_pointers.addr,
+                    from_registers.queue_read_pointers.wr_data,
+                    from_registers.queue_read_pointers.wr_biten, from_registers.routes.addr,
+                    from_registers.routes.wr_data, from_registers.routes.wr_biten};
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
   `VELO_ASSERT(AnswerOnlyWhatWasAsked, !(read_ack && read_q != StRead))

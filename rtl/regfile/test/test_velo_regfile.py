@@ -13,6 +13,46 @@ UNIT_VELO, UNIT_REGISTERS = 0, 2
 SETUP, WATCHDOG, STALL, CUSTOM, CUSTOM_STATUS = 0x08, 0x10, 0x18, 0x30, 0x38
 SENT, RECEIVED, UNMAPPED, LINKS = 0x40, 0x50, 0x60, 0x80
 RINGS, READ_POINTERS, ROUTES = 0x8000000, 0x8100000, 0x8200000
+PAGES, INVALIDATE, RMA_STALL, RMA_ERROR, RMA_POSTED = 0x88, 0x90, 0x98, 0xA0, 0xA8
+RMA_COMPLETED, RMA_SERVED, RMA_REFUSED, RMA_ERRORS = 0xB0, 0xB8, 0xC0, 0xC8
+ATU_HITS, ATU_MISSES, ATU_REFUSED, RMA_REQUESTER_ERROR = 0xD0, 0xD8, 0xE0, 0xE8
+QUEUES, QUEUE_READ_POINTERS = 0x8300000, 0x8400000
+# The structs of velo_regfile_pkg: fields and their widths, the highest first.
+SETTING = {
+    "table_enable": 1,
+    "table_base": 36,
+    "table_bits": 5,
+    "invalidate": 1,
+    "invalidate_page": 24,
+    "queue_valid": 1,
+    "queue_ctx": 8,
+    "queue_enabled": 1,
+    "queue_base": 44,
+    "queue_last_entry": 15,
+    "read_pointer_valid": 1,
+    "read_pointer_ctx": 8,
+    "read_pointer": 16,
+}
+REPORT = {
+    "queue_ready": 1,
+    "invalidating": 1,
+    "stalled": 1,
+    "stall_ctx": 8,
+    "descriptors_wait": 1,
+    "posted": 1,
+    "completed": 2,
+    "served": 1,
+    "atu_hit": 1,
+    "atu_miss": 1,
+    "atu_refused": 1,
+    "refused": 1,
+    "refused_code": 4,
+    "refused_source": 8,
+    "errors": 3,
+    "error_code": 4,
+    "error_ctx": 8,
+    "error_node": 8,
+}
 INPUTS = [
     "posted_valid_i",
     "posted_eop_i",
@@ -32,6 +72,7 @@ INPUTS = [
     "link_credits_i",
     "node_port_dropped_i",
     "custom_status_i",
+    "rma_report_i",
     "sent_i",
     "refused_i",
     "refused_code_i",
@@ -211,6 +252,114 @@ async def tables(dut: Any) -> None:
         await registers.settle()
     assert seen == [(3, 0x1234), (4, 0x4321)]
     assert await registers.read(READ_POINTERS) == 0, "the tables read as zero"
+
+
+def rma_report(**fields: int) -> int:
+    value = 0
+    for name, bits in REPORT.items():
+        value = value << bits | fields.pop(name, 0)
+    assert not fields
+    return value
+
+
+def rma_setting(dut: Any) -> dict[str, int]:
+    value, fields = int(dut.rma_setting_o.value), {}
+    for name, bits in reversed(SETTING.items()):
+        fields[name], value = value & (1 << bits) - 1, value >> bits
+    assert value == 0
+    return fields
+
+
+@cocotb.test
+async def remote_memory_settings(dut: Any) -> None:
+    """Table, deregistration, queues; a queue's setting waits for the unit, nothing else does."""
+    registers = await start(dut)
+    seen: list[tuple[int, ...]] = []
+
+    async def watch() -> None:
+        while True:
+            await ReadOnly()
+            now = rma_setting(dut)
+            if now["invalidate"]:
+                seen.append((INVALIDATE, now["invalidate_page"]))
+            if now["read_pointer_valid"]:
+                seen.append((QUEUE_READ_POINTERS, now["read_pointer_ctx"], now["read_pointer"]))
+            await FallingEdge(dut.clk_i)
+
+    cocotb.start_soon(watch())
+    assert not rma_setting(dut)["table_enable"]
+    await registers.write(PAGES, 0x123456789000 | 1 << 8 | 20)
+    assert await registers.read(PAGES) == 0x123456789000 | 1 << 8 | 20
+    now = rma_setting(dut)
+    assert (now["table_enable"], now["table_base"], now["table_bits"]) == (1, 0x123456789, 20)
+    await registers.write(INVALIDATE, 0xABCDEF)
+    assert await registers.read(INVALIDATE) == 1 << 63 | 0xABCDEF, "busy from the write on"
+    assert await registers.read(INVALIDATE) == 0xABCDEF
+    dut.rma_report_i.value = rma_report(invalidating=1)
+    assert await registers.read(INVALIDATE) == 1 << 63 | 0xABCDEF
+    await registers.write(QUEUES + (0xC3 << 12), 0xFEDCBA987650 | 4 << 48 | 1)
+    for _ in range(20):
+        await registers.settle()
+        assert rma_setting(dut)["queue_valid"]
+    now = rma_setting(dut)
+    assert (now["queue_ctx"], now["queue_enabled"]) == (0xC3, 1)
+    assert (now["queue_base"], now["queue_last_entry"]) == (0xFEDCBA98765, 15)
+    dut.rma_report_i.value = rma_report(queue_ready=1)
+    await registers.settle()
+    await registers.settle()
+    assert not rma_setting(dut)["queue_valid"]
+    await registers.write(QUEUE_READ_POINTERS + (7 << 12), 0x8001)
+    assert await registers.read(QUEUES) == 0, "the tables read as zero"
+    assert await registers.read(QUEUE_READ_POINTERS) == 0
+    assert seen == [(INVALIDATE, 0xABCDEF), (QUEUE_READ_POINTERS, 7, 0x8001)]
+
+
+@cocotb.test
+async def remote_memory_reports(dut: Any) -> None:
+    registers = await start(dut)
+    dut.rma_report_i.value = rma_report(stalled=1, stall_ctx=0x5A)
+    assert await registers.read(RMA_STALL) == 0x5A01
+    dut.rma_report_i.value = rma_report(descriptors_wait=1)
+    assert await registers.read(RMA_STALL) == 2
+    rng = random.Random(4)
+    counters = {
+        "posted": RMA_POSTED,
+        "completed": RMA_COMPLETED,
+        "served": RMA_SERVED,
+        "refused": RMA_REFUSED,
+        "errors": RMA_ERRORS,
+        "atu_hit": ATU_HITS,
+        "atu_miss": ATU_MISSES,
+        "atu_refused": ATU_REFUSED,
+    }
+    sums = dict.fromkeys(counters, 0)
+    error = refusal = 0
+    for _ in range(200):
+        events = {name: rng.randrange(1 << REPORT[name]) for name in counters}
+        events["completed"] %= 3
+        events["errors"] %= 6
+        codes = {
+            name: rng.randrange(1 << REPORT[name])
+            for name in ("error_code", "error_ctx", "error_node", "refused_code", "refused_source")
+        }
+        dut.rma_report_i.value = rma_report(**events, **codes)
+        if events["errors"]:
+            error = codes["error_code"] | codes["error_ctx"] << 8 | codes["error_node"] << 16
+        if events["refused"]:
+            refusal = codes["refused_code"] | codes["refused_source"] << 8
+        for name, number in events.items():
+            sums[name] += number
+        await registers.settle()
+    dut.rma_report_i.value = 0
+    for name, offset in counters.items():
+        assert await registers.read(offset) == sums[name], name
+    assert await registers.read(RMA_ERROR) == error
+    assert await registers.read(RMA_REQUESTER_ERROR) == refusal
+    await registers.write(RMA_ERRORS, 0xFFFFFFFE)
+    dut.rma_report_i.value = rma_report(errors=5)
+    await registers.settle()
+    dut.rma_report_i.value = 0
+    assert await registers.read(RMA_ERRORS) == 0xFFFFFFFF, "a sum stops at its largest value"
 
 
 @cocotb.test

@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From the host's ports to the units and back: host bridge and on-chip crossbar.
+//
+// Host ports as in velo_node_core. A unit has one port of the crossbar, at its index in velo_node_pkg,
+// and streams as in htax: `posted_in_*`, `nonposted_in_*`, `response_in_*` from it, the others to it.
+// Requests are of one beat. `write_done_o` pulses when a unit's posted write has left for the host.
+//
+// Units have parts of the window of their own; the register file gets the rest and refuses what is
+// not its. What comes in by the control port goes to it and nowhere else, so it waits for no unit.
+// Errors: answers of the host that nobody asked for go to the register file, which swallows them.
+//
+// Source: VELO paper, figure 1.
+
+`include "velo_assert.svh"
+
+module velo_node_fabric
+  import velo_pkg::*;
+  import htax_pkg::*;
+  import velo_node_pkg::*;
+#(
+    parameter int unsigned DataWidth  = 32,
+    parameter bit          CustomUnit = 1'b1
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic                 host_write_valid_i,
+    output logic                 host_write_ready_o,
+    input  logic                 host_write_eop_i,
+    input  logic [ AddrBits-1:0] host_write_addr_i,
+    input  logic [          9:0] host_write_len_bytes_i,
+    input  logic [DataWidth-1:0] host_write_data_i,
+
+    input  logic                 host_read_valid_i,
+    output logic                 host_read_ready_o,
+    input  logic [ AddrBits-1:0] host_read_addr_i,
+    input  logic [          9:0] host_read_len_bytes_i,
+    input  logic [          7:0] host_read_tag_i,
+    output logic                 host_answer_valid_o,
+    input  logic                 host_answer_ready_i,
+    output logic                 host_answer_eop_o,
+    output logic                 host_answer_error_o,
+    output logic [          7:0] host_answer_tag_o,
+    output logic [DataWidth-1:0] host_answer_data_o,
+
+    input  logic                 control_write_valid_i,
+    output logic                 control_write_ready_o,
+    input  logic                 control_write_eop_i,
+    input  logic [ AddrBits-1:0] control_write_addr_i,
+    input  logic [          9:0] control_write_len_bytes_i,
+    input  logic [DataWidth-1:0] control_write_data_i,
+
+    input  logic                 control_read_valid_i,
+    output logic                 control_read_ready_o,
+    input  logic [ AddrBits-1:0] control_read_addr_i,
+    input  logic [          9:0] control_read_len_bytes_i,
+    input  logic [          7:0] control_read_tag_i,
+    output logic                 control_answer_valid_o,
+    input  logic                 control_answer_ready_i,
+    output logic                 control_answer_eop_o,
+    output logic                 control_answer_error_o,
+    output logic [          7:0] control_answer_tag_o,
+    output logic [DataWidth-1:0] control_answer_data_o,
+
+    output logic                 dma_write_valid_o,
+    input  logic                 dma_write_ready_i,
+    output logic                 dma_write_eop_o,
+    output logic [ AddrBits-1:0] dma_write_addr_o,
+    output logic [          9:0] dma_write_len_bytes_o,
+    output logic [DataWidth-1:0] dma_write_data_o,
+
+    output logic                 dma_read_valid_o,
+    input  logic                 dma_read_ready_i,
+    output logic [ AddrBits-1:0] dma_read_addr_o,
+    output logic [          9:0] dma_read_len_bytes_o,
+    output logic [         11:0] dma_read_tag_o,
+    input  logic                 dma_answer_valid_i,
+    output logic                 dma_answer_ready_o,
+    input  logic                 dma_answer_eop_i,
+    input  logic                 dma_answer_error_i,
+    input  logic [         11:0] dma_answer_tag_i,
+    input  logic [DataWidth-1:0] dma_answer_data_i,
+
+    input  logic         [LastUnit:FirstUnit]                posted_in_valid_i,
+    output logic         [LastUnit:FirstUnit]                posted_in_ready_o,
+    input  logic         [LastUnit:FirstUnit]                posted_in_eop_i,
+    input  htax_header_t [LastUnit:FirstUnit]                posted_in_header_i,
+    input  logic         [LastUnit:FirstUnit][DataWidth-1:0] posted_in_data_i,
+    output logic         [LastUnit:FirstUnit]                write_done_o,
+    output logic         [LastUnit:FirstUnit]                posted_valid_o,
+    input  logic         [LastUnit:FirstUnit]                posted_ready_i,
+    output logic         [LastUnit:FirstUnit]                posted_eop_o,
+    output htax_header_t [LastUnit:FirstUnit]                posted_header_o,
+    output logic         [LastUnit:FirstUnit][DataWidth-1:0] posted_data_o,
+
+    input  logic         [LastUnit:FirstUnit] nonposted_in_valid_i,
+    output logic         [LastUnit:FirstUnit] nonposted_in_ready_o,
+    input  htax_header_t [LastUnit:FirstUnit] nonposted_in_header_i,
+    output logic         [LastUnit:FirstUnit] nonposted_valid_o,
+    input  logic         [LastUnit:FirstUnit] nonposted_ready_i,
+    output htax_header_t [LastUnit:FirstUnit] nonposted_header_o,
+
+    input  logic         [LastUnit:FirstUnit]                response_in_valid_i,
+    output logic         [LastUnit:FirstUnit]                response_in_ready_o,
+    input  logic         [LastUnit:FirstUnit]                response_in_eop_i,
+    input  htax_header_t [LastUnit:FirstUnit]                response_in_header_i,
+    input  logic         [LastUnit:FirstUnit][DataWidth-1:0] response_in_data_i,
+    output logic         [LastUnit:FirstUnit]                response_valid_o,
+    input  logic         [LastUnit:FirstUnit]                response_ready_i,
+    output logic         [LastUnit:FirstUnit]                response_eop_o,
+    output htax_header_t [LastUnit:FirstUnit]                response_header_o,
+    output logic         [LastUnit:FirstUnit][DataWidth-1:0] response_data_o
+);
+
+  // ----- the host's streams ---------------------------------------------------------------------
+
+  htax_header_t [1:0] host_write_header, host_read_header;  // 1: control
+  htax_header_t memory_header;
+  htax_header_t [NumPorts-1:0] posted_header, nonposted_header, response_header;
+
+  velo_host_bridge #(
+      .Readers(16'd1 << PortCustom | 16'd1 << PortRma),
+      .Nobody (PortRegisters)
+  ) u_bridge (
+      .write_header_o   (host_write_header),
+      .read_header_o    (host_read_header),
+      .answer_header_i  ({response_header[PortControl], response_header[PortHost]}),
+      .dma_header_i     (posted_header[PortHost]),
+      .dma_read_header_i(nonposted_header[PortHost]),
+      .memory_header_o  (memory_header),
+      .*
+  );
+
+  // ----- crossbar -------------------------------------------------------------------------------
+
+  typedef logic [AddrBits-1:0] addr_t;
+  localparam addr_t UnitMask = {{(AddrBits - 38) {1'b1}}, 2'b11, 36'b0};
+  localparam addr_t NoPart = '1;
+
+  function automatic addr_t [NumPorts-1:0] window_mask();
+    addr_t [NumPorts-1:0] mask;
+    mask           = {NumPorts{NoPart}};
+    mask[PortVelo] = UnitMask;
+    mask[PortRma]  = UnitMask;
+    if (CustomUnit) mask[PortCustom] = UnitMask;
+    return mask;
+  endfunction
+  function automatic addr_t [NumPorts-1:0] window_base();
+    addr_t [NumPorts-1:0] base;
+    base             = '0;
+    base[PortVelo]   = addr_t'(UnitVelo) << 36;
+    base[PortRma]    = addr_t'(UnitRma) << 36;
+    base[PortCustom] = addr_t'(UnitCustom) << 36;
+    return base;
+  endfunction
+
+  logic [NumPorts-1:0] posted_in_ready, posted_valid, posted_eop;
+  logic [NumPorts-1:0] nonposted_in_ready, nonposted_valid, unused_nonposted_eop;
+  logic [NumPorts-1:0] response_in_ready, response_valid, response_eop;
+  logic [NumPorts-1:0][DataWidth-1:0] posted_data, unused_nonposted_data, response_data;
+
+  // By port, the highest first: control, units, host. Nothing is ever sent to the control port but
+  // responses.
+  htax #(
+      .NumPorts   (NumPorts),
+      .DataWidth  (DataWidth),
+      .HostPort   (PortHost),
+      .DefaultPort(PortRegisters),
+      .WindowBase (window_base()),
+      .WindowMask (window_mask()),
+      .DefaultOnly(NumPorts'(1) << PortControl)
+  ) u_htax (
+      .clk_i,
+      .rst_ni,
+      .posted_in_valid_i     ({control_write_valid_i, posted_in_valid_i, host_write_valid_i}),
+      .posted_in_ready_o     (posted_in_ready),
+      .posted_in_eop_i       ({control_write_eop_i, posted_in_eop_i, host_write_eop_i}),
+      .posted_in_header_i    ({host_write_header[1], posted_in_header_i, host_write_header[0]}),
+      .posted_in_data_i      ({control_write_data_i, posted_in_data_i, host_write_data_i}),
+      .posted_out_valid_o    (posted_valid),
+      .posted_out_ready_i    ({1'b0, posted_ready_i, dma_write_ready_i}),
+      .posted_out_eop_o      (posted_eop),
+      .posted_out_header_o   (posted_header),
+      .posted_out_data_o     (posted_data),
+      .nonposted_in_valid_i  ({control_read_valid_i, nonposted_in_valid_i, host_read_valid_i}),
+      .nonposted_in_ready_o  (nonposted_in_ready),
+      .nonposted_in_eop_i    ('1),
+      .nonposted_in_header_i ({host_read_header[1], nonposted_in_header_i, host_read_header[0]}),
+      .nonposted_in_data_i   ('0),
+      .nonposted_out_valid_o (nonposted_valid),
+      .nonposted_out_ready_i ({1'b0, nonposted_ready_i, dma_read_ready_i}),
+      .nonposted_out_eop_o   (unused_nonposted_eop),
+      .nonposted_out_header_o(nonposted_header),
+      .nonposted_out_data_o  (unused_nonposted_data),
+      .response_in_valid_i   ({1'b0, response_in_valid_i, dma_answer_valid_i}),
+      .response_in_ready_o   (response_in_ready),
+      .response_in_eop_i     ({1'b1, response_in_eop_i, dma_answer_eop_i}),
+      .response_in_header_i  ({htax_header_t'('0), response_in_header_i, memory_header}),
+      .response_in_data_i    ({DataWidth'(0), response_in_data_i, dma_answer_data_i}),
+      .response_out_valid_o  (response_valid),
+      .response_out_ready_i  ({control_answer_ready_i, response_ready_i, host_answer_ready_i}),
+      .response_out_eop_o    (response_eop),
+      .response_out_header_o (response_header),
+      .response_out_data_o   (response_data)
+  );
+
+  // ----- to the host ----------------------------------------------------------------------------
+
+  assign host_write_ready_o     = posted_in_ready[PortHost];
+  assign host_read_ready_o      = nonposted_in_ready[PortHost];
+  assign host_answer_valid_o    = response_valid[PortHost];
+  assign host_answer_eop_o      = response_eop[PortHost];
+  assign host_answer_data_o     = response_data[PortHost];
+  assign control_write_ready_o  = posted_in_ready[PortControl];
+  assign control_read_ready_o   = nonposted_in_ready[PortControl];
+  assign control_answer_valid_o = response_valid[PortControl];
+  assign control_answer_eop_o   = response_eop[PortControl];
+  assign control_answer_data_o  = response_data[PortControl];
+  assign dma_write_valid_o      = posted_valid[PortHost];
+  assign dma_write_eop_o        = posted_eop[PortHost];
+  assign dma_write_data_o       = posted_data[PortHost];
+  assign dma_read_valid_o       = nonposted_valid[PortHost];
+  assign dma_answer_ready_o     = response_in_ready[PortHost];
+
+  // ----- to the units ---------------------------------------------------------------------------
+
+  assign posted_in_ready_o      = posted_in_ready[LastUnit:FirstUnit];
+  assign nonposted_in_ready_o   = nonposted_in_ready[LastUnit:FirstUnit];
+  assign response_in_ready_o    = response_in_ready[LastUnit:FirstUnit];
+  assign posted_valid_o         = posted_valid[LastUnit:FirstUnit];
+  assign posted_eop_o           = posted_eop[LastUnit:FirstUnit];
+  assign posted_header_o        = posted_header[LastUnit:FirstUnit];
+  assign posted_data_o          = posted_data[LastUnit:FirstUnit];
+  assign nonposted_valid_o      = nonposted_valid[LastUnit:FirstUnit];
+  assign nonposted_header_o     = nonposted_header[LastUnit:FirstUnit];
+  assign response_valid_o       = response_valid[LastUnit:FirstUnit];
+  assign response_eop_o         = response_eop[LastUnit:FirstUnit];
+  assign response_header_o      = response_header[LastUnit:FirstUnit];
+  assign response_data_o        = response_data[LastUnit:FirstUnit];
+
+  logic write_leaves;
+  assign write_leaves = dma_write_valid_o && dma_write_ready_i && dma_write_eop_o;
+  for (genvar u = FirstUnit; u <= LastUnit; u++) begin : gen_done
+    assign write_done_o[u] = write_leaves && posted_header[PortHost].port == PortBits'(u);
+  end
+
+  logic unused;
+  assign unused = ^{posted_valid, posted_eop, posted_header, posted_data, nonposted_valid,
+                    nonposted_header, response_in_ready};
+
+  `VELO_ASSERT(NothingToTheControlPort, !posted_valid[PortControl] && !nonposted_valid[PortControl])
+  `VELO_ASSERT_INIT(
+      HostIsFirstAndControlLast,
+      PortHost == 0 && FirstUnit == 1 && LastUnit == NumPorts - 2 && PortControl == NumPorts - 1)
+
+endmodule

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Ports of a node's crossbar, and where its units stand on the network's streams.
+
+package velo_node_pkg;
+  import velo_pkg::*;
+
+  parameter int unsigned NumPorts = 6;
+  parameter int unsigned PortHost = 0;
+  parameter int unsigned PortRegisters = 1;
+  parameter int unsigned PortVelo = 2;
+  parameter int unsigned PortCustom = 3;
+  parameter int unsigned PortRma = 4;
+  parameter int unsigned PortControl = 5;
+  // Those behind the host bridge: all but the host's two.
+  parameter int unsigned FirstUnit = PortRegisters;
+  parameter int unsigned LastUnit = PortRma;
+
+  // Who sends to the network and takes packets from it.
+  parameter int unsigned NumSenders = 3;
+  parameter int unsigned NetVelo = 0;
+  parameter int unsigned NetCustom = 1;
+  parameter int unsigned NetRma = 2;
+
+  // Kinds of packet that a unit takes, a bit each, by traffic class. VELO takes the requests that
+  // nobody else does and refuses what is no message; of the other classes such a packet is a stray.
+  parameter logic [2:0][15:0] KindsVelo = '0;
+  parameter logic [2:0][15:0] KindsCustom = {
+    16'd0, 16'd1 << PacketKindCustom, 16'd1 << PacketKindCustom
+  };
+  parameter logic [2:0][15:0] KindsRma = {
+    16'd1 << PacketKindNotification,
+    16'd1 << PacketKindGetResponse | 16'd1 << PacketKindFetchCompareAddResponse,
+    16'd1 << PacketKindPut | 16'd1 << PacketKindGetRequest | 16'd1 << PacketKindPutImmediate |
+    16'd1 << PacketKindNotification | 16'd1 << PacketKindFetchCompareAddRequest
+  };
+
+endpackage

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What register file and RMA unit tell each other: settings one way, state and events the other. Their
+// meaning is that of velo_rma's ports with the same names; events are there for one cycle.
+
+package velo_regfile_pkg;
+  import velo_pkg::*;
+  import htax_pkg::*;
+
+  typedef struct packed {
+    logic                 table_enable;
+    logic [AddrBits-1:12] table_base;
+    logic [4:0]           table_bits;
+    logic                 invalidate;
+    logic [23:0]          invalidate_page;
+    // A queue stands until `queue_ready` of the report.
+    logic                 queue_valid;
+    logic [7:0]           queue_ctx;
+    logic                 queue_enabled;
+    logic [AddrBits-1:4]  queue_base;
+    logic [14:0]          queue_last_entry;
+    logic                 read_pointer_valid;
+    logic [7:0]           read_pointer_ctx;
+    logic [15:0]          read_pointer;
+  } rma_setting_t;
+
+  typedef struct packed {
+    logic       queue_ready;
+    logic       invalidating;
+    logic       stalled;
+    logic [7:0] stall_ctx;
+    logic       descriptors_wait;
+    logic       posted;
+    logic [1:0] completed;
+    logic       served;
+    logic       atu_hit;
+    logic       atu_miss;
+    logic       atu_refused;
+    logic       refused;
+    error_e     refused_code;
+    logic [7:0] refused_source;
+    logic [2:0] errors;
+    error_e     error_code;
+    logic [7:0] error_ctx;
+    logic [7:0] error_node;
+  } rma_report_t;
+
+endpackage
