@@ -482,10 +482,11 @@ class RmaModel
             set_image_bytes(n, lane.local, old, 8);
             if (!hosts_[lane.to].adds.emplace(old, old + lane.value).second)
                 fail("two additions to node " + std::to_string(lane.to) + " saw the same word");
+            if (hosts_[lane.to].memory->word(at(lane.to, lane.remote)) == old)
+                fail("an addition to node " + std::to_string(lane.to) + " was told of too early");
         }
         // Data come before whoever is told of them. Of a get the responder is told before they
-        // move, and the answer to an update may be there before the word is: what comes after it
-        // sees it.
+        // move.
         if (place != VELO_RMA_PLACE_RESPONDER) {
             if (lane.op != VELO_RMA_OP_FETCH_COMPARE_ADD)
                 compare(lane.to, remote_page(from, cookie % kLanes), "as notified");

@@ -4,7 +4,8 @@
 //
 // A get becomes packets of the response class that fit the MTU and stay in one page at both ends, the
 // next one's data being read while one is sent. An update reads the word, adds if it compares, writes
-// it by a posted write and answers with the old word. One request at a time, so updates are atomic
+// it by a posted write and, once that has left the node, answers with the old word: who is told finds
+// the new word there, with whatever else was put before. One request at a time, so updates are atomic
 // with respect to one another; and before memory is read, every posted write that had begun before the
 // request came has left the node, so the word read is never older than the last update or put.
 // When the last packet is handed over, the notification at the responder is given, if asked for.
@@ -98,6 +99,8 @@ module velo_rma_responder
     StCompare,
     StAdd,
     StWrite,
+    StMark,
+    StLand,      // the new word leaves
     StPacket,
     StNext,
     StNotify
@@ -178,7 +181,9 @@ module velo_rma_responder
         StOld: if (memory_valid_i && memory_last) state_q <= StCompare;
         StCompare: state_q <= StAdd;
         StAdd: state_q <= adds ? StWrite : StPacket;
-        StWrite: if (posted_ready_i && write_last) state_q <= StPacket;
+        StWrite: if (posted_ready_i && write_last) state_q <= StMark;
+        StMark: state_q <= StLand;
+        StLand: if (!behind) state_q <= StPacket;
         StPacket: begin
           if (packet_ready_i) begin
             if (!last) state_q <= StNext;
@@ -231,6 +236,8 @@ module velo_rma_responder
           half_q <= !write_last;
         end
       end
+      // The write that was taken a cycle ago is counted now.
+      StMark:   mark_q <= writes_begun_i;
       StPacket: if (packet_ready_i) offset_q <= offset_q + {13'b0, cut_bytes};
       default:  ;
     endcase
