@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures that several test files share."""
 
+import signal
 import sys
 from pathlib import Path
 
 import pytest
+
+# In the background of a script it would be ignored, by all that tests start as well.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FAKE = Path(__file__).with_name("fake_perf.py")
 
