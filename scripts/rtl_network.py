@@ -93,7 +93,7 @@ def report(paths: list[Path], out: Path) -> None:
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--messages", type=int, default=3000, help="of a run with few errors")
+    parser.add_argument("--messages", type=int, default=2000, help="of a run with few errors")
     parser.add_argument("--width", type=int, choices=CONFIGURATIONS, default=32)
     parser.add_argument("--nightly", action="store_true", help="50 seeds of 70000 messages each")
     parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
