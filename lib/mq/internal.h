@@ -175,24 +175,6 @@ hot_inline void complete(struct velo_mq_request *request, int status)
         request->done(request);
 }
 
-/** Copy a payload out of a ring or out of the pool. */
-hot_inline void copy_out(void *to, const void *from, size_t len_bytes)
-{
-    if (len_bytes < VELO_LINE_BYTES)
-        copy_small(to, from, len_bytes);
-    else
-        copy_from_ring(to, from, len_bytes);
-}
-
-/** Copy a payload into a ring. */
-hot_inline void copy_in(void *to, const void *from, size_t len_bytes)
-{
-    if (len_bytes < VELO_LINE_BYTES)
-        copy_small(to, from, len_bytes);
-    else
-        copy_to_ring(to, from, len_bytes);
-}
-
 /** Send a message of payload and trailer, built in the receiver's memory. */
 hot_inline int send_built(struct velo_conn *conn, const void *buf, size_t len_bytes,
                           const void *trailer, size_t trailer_bytes, enum wire_kind kind)

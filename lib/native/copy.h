@@ -17,6 +17,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <velo/spec.h>
+
 /* The hot path must not fall apart into calls because several entry points share it. */
 #define hot_inline static inline __attribute__((always_inline))
 
@@ -56,5 +58,23 @@ hot_inline void copy_small(void *to, const void *from, size_t len_bytes)
 void copy_to_ring(void *to, const void *from, size_t len_bytes);
 /** Copy out of a ring; `from` is aligned to a line. */
 void copy_from_ring(void *to, const void *from, size_t len_bytes);
+
+/** Copy a payload of any length into a ring; `to` is aligned to a line from a line's length on. */
+hot_inline void copy_in(void *to, const void *from, size_t len_bytes)
+{
+    if (len_bytes < VELO_LINE_BYTES)
+        copy_small(to, from, len_bytes);
+    else
+        copy_to_ring(to, from, len_bytes);
+}
+
+/** Copy a payload of any length out of a ring, likewise, or out of a pool. */
+hot_inline void copy_out(void *to, const void *from, size_t len_bytes)
+{
+    if (len_bytes < VELO_LINE_BYTES)
+        copy_small(to, from, len_bytes);
+    else
+        copy_from_ring(to, from, len_bytes);
+}
 
 #endif

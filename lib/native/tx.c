@@ -306,10 +306,7 @@ static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, 
     int status = velo_try_reserve(conn, len_bytes + sizeof trailer, &to);
     if (status)
         return status;
-    if (len_bytes < VELO_LINE_BYTES)
-        copy_small(to, buf, len_bytes);
-    else
-        copy_to_ring(to, buf, len_bytes);
+    copy_in(to, buf, len_bytes);
     memcpy((char *)to + len_bytes, &trailer, sizeof trailer);
     return velo_commit(conn, len_bytes + sizeof trailer, tag);
 }
