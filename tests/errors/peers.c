@@ -14,6 +14,12 @@ struct owner {
     bool with_child;
 };
 
+static _Noreturn void sleep_until_killed(void)
+{
+    for (;;)
+        pause();
+}
+
 static void own_port_5(void *arg)
 {
     struct owner *owner = arg;
@@ -24,12 +30,12 @@ static void own_port_5(void *arg)
         pid_t child = fork();
 
         CHECK(child >= 0);
-        if (child > 0)
-            atomic_store(&owner->child, child);
+        if (child == 0)
+            sleep_until_killed(); /* It must not tell that its parent is ready. */
+        atomic_store(&owner->child, child);
     }
     atomic_store(&owner->ready, 1);
-    for (;;)
-        pause();
+    sleep_until_killed();
 }
 
 static pid_t owner_start(struct owner *owner)
@@ -146,6 +152,7 @@ TEST(a_killed_process_is_dead_though_its_child_lives_on)
     owner->with_child = true;
     child_kill(owner_start(owner));
     check_dead_and_reclaim();
+    CHECK(atomic_load(&owner->child) > 0); /* kill(0) would reach all who run this test. */
     kill(atomic_load(&owner->child), SIGKILL);
 }
 

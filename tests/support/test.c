@@ -195,6 +195,7 @@ void child_join(pid_t child)
 
 void child_kill(pid_t child)
 {
+    CHECK(child > 0);
     kill(child, SIGKILL);
     child_wait(child);
 }
