@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../error.h"
+#include "carry.h"
 #include "domain.h"
 #include "senders.h"
 #include "wait.h"
@@ -35,18 +36,21 @@ static int64_t spin_max_from_environment(void)
 static int create_segment(struct velo_port *port, const struct velo_port_attr *attr)
 {
     uint32_t flags = port->flags | (port->fenced ? SEG_NEEDS_FENCE : 0);
+    int node = attr->node;
+    uint32_t first, step;
+    carry_place(&node, &first, &step);
     if (attr->vpid != VELO_VPID_ANY) {
-        port->id = VELO_ID(attr->node, attr->vpid);
+        port->id = VELO_ID(node, attr->vpid);
         return seg_create(&port->domain, port->id, &port->shape, flags, &port->segment);
     }
-    for (uint32_t vpid = 0; vpid < VELO_VPIDS; vpid++) {
-        port->id = VELO_ID(attr->node, vpid);
+    for (uint32_t vpid = first; vpid < VELO_VPIDS; vpid += step) {
+        port->id = VELO_ID(node, vpid);
         int status = seg_create(&port->domain, port->id, &port->shape, flags, &port->segment);
         if (status != VELO_ERR_IN_USE)
             return status;
     }
     return velo_fail(VELO_ERR_FULL, "all %u contexts of node %d are in use; choose another node",
-                     (unsigned)VELO_VPIDS, attr->node);
+                     (unsigned)VELO_VPIDS, node);
 }
 
 static int check_attr(const struct velo_port_attr *attr)
@@ -82,8 +86,12 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
     int status = rx_open(port);
     if (status == VELO_OK)
         status = create_segment(port, attr);
-    if (status == VELO_OK)
-        port->shared = port->segment->header;
+    if (status)
+        return status;
+    port->shared = port->segment->header;
+    status = carry_open(port);
+    if (status)
+        seg_retire(port->segment);
     return status;
 }
 
@@ -103,6 +111,8 @@ static int port_finish(struct velo_port *port, int status, struct velo_port **ou
 {
     if (status) {
         rx_close(port);
+        if (port->segment)
+            seg_put(port->segment);
         free(port);
         return status;
     }
@@ -148,6 +158,7 @@ int velo_port_close(struct velo_port *port)
     while (port->conns)
         (void)velo_disconnect(port->conns);
     seg_retire(port->segment);
+    carry_close(port);
     rx_close(port);
     seg_put(port->segment);
     pthread_mutex_destroy(&port->conns_lock);

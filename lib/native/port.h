@@ -49,6 +49,8 @@ struct velo_port {
     uint32_t flags; /* Of the segment. */
     bool fenced;    /* This process cannot take part in barriers: its senders fence. */
 
+    struct device_port *device; /* See carry.h; natively NULL. */
+
     pthread_mutex_t conns_lock;
     struct velo_conn *conns;
     struct velo_counters closed; /* What connections that are gone have counted. */
@@ -72,6 +74,7 @@ struct velo_conn {
     size_t reserved_bytes;
     uint64_t reserved_at;
     uint64_t reserved_limit;
+    uint64_t peer_device; /* Who the receiver is to the hardware; see carry.h. */
     struct segment *segment;
     struct velo_port *port;
     struct velo_conn *next;

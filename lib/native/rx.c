@@ -3,6 +3,7 @@
  * Receiving: the poll, waiting, and the calls that do them. Which rings a poll looks at is decided
  * in senders.h.
  */
+#include "carry.h"
 #include "senders.h"
 #include "wait.h"
 
@@ -46,7 +47,7 @@ static void advance(struct velo_port *port)
     point(port);
 }
 
-static void publish_credits(struct ring_rx *rx)
+static void publish_credits(struct velo_port *port, struct ring_rx *rx)
 {
     rx->published = rx->head;
     rx->data_published = rx->data_head;
@@ -55,6 +56,7 @@ static void publish_credits(struct ring_rx *rx)
     order_full_fence();
     if (order_read_waiting(&rx->shared->waiting))
         wait_wake((const uint32_t *)&rx->shared->consumed);
+    carry_credit(port, rx);
 }
 
 /* Let onlookers see the counters. Now and then: they are exact only in the port. */
@@ -64,8 +66,8 @@ static void show_counters(struct velo_port *port)
     order_show(&port->shared->rx_bytes, port->bytes);
 }
 
-/* The next message, if any: its ring, and what it is in port->message; else NULL. */
-static struct ring_rx *next_message(struct velo_port *port)
+/* The next message that has come, if any: its ring, and what it is in port->message; else NULL. */
+static struct ring_rx *find_message(struct velo_port *port)
 {
     for (int rounds = 0;; rounds++) {
         for (uint32_t left = port->active_count; left > 0; left--) {
@@ -93,12 +95,19 @@ static struct ring_rx *next_message(struct velo_port *port)
     }
 }
 
+/* The same, after a look for what has not been taken in yet. */
+static struct ring_rx *next_message(struct velo_port *port)
+{
+    struct ring_rx *rx = find_message(port);
+    return !rx && carry_in(port) ? find_message(port) : rx;
+}
+
 /* A ring has come to its pause: give credits back, then let the others have a turn. */
 static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct ring_rx *rx)
 {
     if (rx->head - rx->published >= port->shape.depth_slots / 4 ||
         rx->data_head - rx->data_published >= port->shape.data_bytes / 4)
-        publish_credits(rx);
+        publish_credits(port, rx);
     rx->last_message = port->messages;
     show_counters(port);
     if (order_peek_summary(&port->shared->summary))
@@ -445,9 +454,9 @@ hot_inline bool peek_current(struct velo_port *port, struct velo_msg *msg)
 
 /* Callers with a loop of their own mostly poll in vain: keep that short. False: take a real look.
  */
-hot_inline bool is_empty(const struct velo_port *port)
+hot_inline bool is_empty(struct velo_port *port)
 {
-    if (order_peek_summary(&port->shared->summary) || port->held)
+    if (order_peek_summary(&port->shared->summary) || port->held || carry_in(port))
         return false;
     for (uint32_t i = 0; i < port->active_count; i++) {
         const struct ring_rx *rx = port->active[i];

@@ -58,6 +58,7 @@ struct seg_header {
     uint64_t ring_bytes;
 
     _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state. */
+    uint64_t device; /* Owner: who it is to the hardware, see lib/device; 0: natively nobody. */
 
     _Alignas(SEG_ALIGN) uint32_t sleeping; /* Owner: it sleeps on `summary`, wake it. */
     uint32_t reap_request;                 /* Senders: the table is full, look for the dead. */
@@ -88,6 +89,7 @@ struct seg_ring {
     uint64_t tx_bytes;
     uint64_t tx_again;
     uint64_t tx_sleeps;
+    uint64_t tx_device; /* As `device` of the header. */
 
     _Alignas(SEG_ALIGN) uint64_t slots[]; /* Sender; then the data region. */
 };

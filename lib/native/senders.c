@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "../error.h"
+#include "carry.h"
 #include "wait.h"
 
 /* A polled ring is stale when others have brought so many messages since its last. */
@@ -147,6 +148,8 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
 /* Look for senders that died without a word. */
 void rx_reap(struct velo_port *port)
 {
+    if (!carry_is_settled(port))
+        return;
     order_set_flag(&port->shared->reap_request, 0);
     for (uint32_t i = 0; i < port->shape.conns_max; i++) {
         uint64_t entry = order_read_entry(&port->segment->entries[i]);

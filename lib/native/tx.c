@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "../error.h"
-#include "port.h"
+#include "carry.h"
 #include "wait.h"
 
 /* How often a blocking sender looks for room before it sleeps: some 20 us. */
@@ -56,6 +56,15 @@ static int peer_status(const struct velo_conn *conn)
     return VELO_OK;
 }
 
+/* This message is out; what is wrong with the peer is told to the next one. */
+static cold_path int look_at_peer(struct velo_conn *conn)
+{
+    conn->gone = peer_status(conn);
+    if (conn->gone)
+        conn->tx.limit = 0;
+    return VELO_OK;
+}
+
 static cold_path int notify_slow(struct velo_conn *conn)
 {
     ring_tx_show_counters(&conn->tx);
@@ -65,16 +74,14 @@ static cold_path int notify_slow(struct velo_conn *conn)
             return VELO_OK;
     }
     ring_receiver(conn);
-    /* This message is out; what is wrong with the peer is told to the next one. */
-    conn->gone = peer_status(conn);
-    if (conn->gone)
-        conn->tx.limit = 0;
-    return VELO_OK;
+    return look_at_peer(conn);
 }
 
 /* After each publish. */
 hot_inline int notify(struct velo_conn *conn)
 {
+    if (carry_out(conn))
+        return look_at_peer(conn);
     if (likely(order_read_bell(conn->bell) == BELL_POLLED))
         return VELO_OK;
     return notify_slow(conn);
@@ -112,6 +119,7 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
     if (likely(has_room(conn, len_bytes)))
         return VELO_OK;
     ring_tx_show_counters(&conn->tx);
+    (void)carry_in(conn->port);
     if (unlikely(!ring_tx_refresh(&conn->tx, order_read_credit(&conn->tx.shared->consumed))))
         return corrupt_credits();
     if (likely(has_room(conn, len_bytes))) {
@@ -410,6 +418,9 @@ static int set_up_ring(struct velo_conn *conn)
     tx->first = tx->tail;
     tx->data_tail = order_read_credit(&ring->data_consumed);
     (void)ring_tx_refresh(tx, tx->tail);
+    status = carry_connect(conn);
+    if (status)
+        return status;
 
     order_publish_entry(&segment->entries[conn->index],
                         entry_pack(ENTRY_READY, conn->port->id, seg_process_nonce()));
@@ -424,6 +435,10 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
     int64_t start_ns = wait_now_ns();
     for (;;) {
         int status = seg_open(&port->domain, peer, segment);
+        if (status == VELO_OK && !carry_is_reachable(*segment)) {
+            seg_put(*segment);
+            status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
+        }
         bool absent = status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
                       status == VELO_ERR_PEER_CLOSED;
         if (!absent || (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
@@ -502,7 +517,10 @@ int velo_disconnect(struct velo_conn *conn)
     if (!conn)
         return VELO_OK;
     unlist(conn);
-    unclaim(conn, ENTRY_ENDED);
+    if (carry_disconnect(conn))
+        seg_unlock_entry(conn->segment, conn->index);
+    else
+        unclaim(conn, ENTRY_ENDED);
     seg_put(conn->segment);
     free(conn);
     return VELO_OK;

@@ -9,6 +9,7 @@
 #include <sys/uio.h>
 
 #include "../error.h"
+#include "../native/carry.h"
 #include "unit.h"
 
 /* Runs that one system call moves; it moves 2 GiB at most. */
@@ -128,7 +129,7 @@ hot_inline char *find(struct velo_rma_peer *peer, const struct grant *grant)
 {
     if (peer->is_local)
         return (char *)(uintptr_t)grant->address;
-    if (grant->arena_at == 0)
+    if (grant->arena_at == 0 || !CARRY_SHARES_MEMORY)
         return NULL;
     uint64_t at = grant->arena_at - 1;
     if (unlikely(at > ARENA_BYTES_MAX || grant->len_bytes > ARENA_BYTES_MAX))
@@ -241,7 +242,7 @@ void rma_reach_probe(struct velo_rma_peer *peer)
 {
     const struct segment *segment = peer->conn->segment;
     const struct table_header *header = peer->table.header;
-    if (!peer->rma->may_attach)
+    if (!peer->rma->may_attach || !CARRY_SHARES_MEMORY)
         return;
     peer->is_local = segment->owned;
     /* The pid may be one of another PID namespace, and then of anyone: only who can read the value

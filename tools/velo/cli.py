@@ -71,6 +71,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
+    _add_sim(commands)
     _add_perf(commands)
     _add_info(commands)
     _add_top(commands)
@@ -119,6 +120,72 @@ def _add_run(commands: Any) -> None:
     )
     run.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     run.set_defaults(run=_run, layer="mtl")
+
+
+def _add_sim(commands: Any) -> None:
+    sim = commands.add_parser(
+        "sim",
+        help="run an MPI program on the simulated hardware, in virtual time",
+        usage="velo sim [OPTION ...] -- PROGRAM [ARGUMENT ...]",
+        description="Run an unmodified, dynamically linked MPI program, one process a rank, over "
+        "simulated nodes of the hardware: its clocks show virtual time, so it prints what the "
+        "hardware would have given. The same command gives the same times, and the same hash of "
+        "every message's arrival. Ends with the program's exit code.",
+        allow_abbrev=False,
+    )
+    sim.add_argument(
+        "--topology",
+        metavar="KIND:SIZE",
+        default="pair",
+        help="pair (two nodes, one cable), or ring:4, torus:2x2x2, mesh:4x4, hypercube:3, full:5 "
+        "(default: pair)",
+    )
+    sim.add_argument(
+        "-n", "-np", dest="ranks", metavar="N", type=_checked(units.parse_count),
+        help="number of ranks (default: one for each place on the nodes)",
+    )  # fmt: skip
+    sim.add_argument(
+        "--ranks-a-node",
+        metavar="N",
+        type=_checked(units.parse_count),
+        default=1,
+        help="ranks with neighbouring numbers that share a node (default: 1)",
+    )
+    layer = sim.add_mutually_exclusive_group()
+    for name, text in (
+        ("mtl", "the matching layer (the default)"),
+        ("btl", "the byte transfer layer"),
+    ):
+        layer.add_argument(
+            f"--{name}", dest="layer", action="store_const", const=name, help=f"through {text}"
+        )
+    layer.add_argument(
+        "--plain",
+        action="store_true",
+        help="the program is no MPI program: start it once, as it is, over the simulated engine",
+    )
+    sim.add_argument(
+        "--clock-mhz",
+        metavar="MHZ",
+        type=_checked(units.parse_count),
+        default=100,
+        help="clock of the hardware (default: 100)",
+    )
+    sim.add_argument(
+        "--seed",
+        metavar="N",
+        type=_checked(units.parse_count),
+        default=1,
+        help="seed of what is random in the hardware's surroundings (default: 1)",
+    )
+    sim.add_argument("--progress", action="store_true", help="show how far virtual time has come")
+    sim.add_argument("--json", metavar="FILE", help="write what the simulation came to as JSON")
+    sim.add_argument(
+        "--print", "--dry-run", dest="print", action="store_true",
+        help="show the simulator's command and run nothing",
+    )  # fmt: skip
+    sim.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    sim.set_defaults(run=_sim, layer="mtl")
 
 
 def _add_perf(commands: Any) -> None:
@@ -330,6 +397,12 @@ def _run(args: argparse.Namespace) -> None:
     from velo import run
 
     run.command(args)
+
+
+def _sim(args: argparse.Namespace) -> None:
+    from velo import sim
+
+    sim.command(args)
 
 
 def _perf(args: argparse.Namespace) -> None:

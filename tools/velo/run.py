@@ -136,9 +136,17 @@ def _check_program(job: Split) -> None:
         raise UsageError("which program? usage: velo run -n N PROGRAM ...")
     program = job.program[0]
     elsewhere = job.names & (HOSTS | {"wd", "wdir", "path", "prefix"})
-    if not elsewhere and shutil.which(program) is None:
+    if not elsewhere:
+        find_program(program)
+
+
+def find_program(program: str) -> Path:
+    """Where a program is."""
+    path = shutil.which(program)
+    if path is None:
         what = "is not executable" if Path(program).is_file() else "is not there"
         raise UsageError(f"the program {program} {what}")
+    return Path(path)
 
 
 def selection(layer: str, folder: Path, given: Iterable[str]) -> list[str]:

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "channel.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../error.h"
+#include "../native/order.h"
+
+/* Where nobody answers any more the process cannot go on: as a processor whose device is gone. */
+#define EXIT_NO_CLUSTER 70
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static pthread_key_t key;
+static struct sim_area *area;
+static char why_none[160] =
+    "this is the library of the simulated cluster, and VELO_SIM names none; "
+    "start the program with `velo sim`";
+static __thread struct sim_channel *mine;
+
+static struct sim_channel *channels(void)
+{
+    return (struct sim_channel *)(void *)((char *)area + sizeof *area);
+}
+
+/* ---- the file -------------------------------------------------------------------------------- */
+
+static void give_back(void *channel)
+{
+    mine = channel;
+    (void)channel_call(mine, SIM_DETACH);
+    mine = NULL;
+}
+
+/* A child has its parent's memory, and none of its threads. */
+static void forget(void) { mine = NULL; }
+
+static void open_area(void)
+{
+    const char *path = getenv("VELO_SIM");
+    if (!path || !*path)
+        return;
+    struct sim_area head;
+    struct stat st;
+    int fd = open(path, O_RDWR | O_CLOEXEC);
+    if (fd < 0 || fstat(fd, &st) != 0 || read(fd, &head, sizeof head) != (ssize_t)sizeof head) {
+        (void)snprintf(why_none, sizeof why_none, "VELO_SIM: cannot open %.80s: %s", path,
+                       strerror(errno));
+    } else if (head.magic != SIM_AREA_MAGIC || head.version != SIM_AREA_VERSION ||
+               head.nodes == 0 ||
+               (uint64_t)st.st_size < head.memory_at + head.nodes * head.memory_bytes) {
+        (void)snprintf(why_none, sizeof why_none,
+                       "VELO_SIM: %.80s is no cluster of this version of velo", path);
+    } else {
+        void *base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_NORESERVE, fd, 0);
+        if (base != MAP_FAILED)
+            area = base;
+    }
+    if (fd >= 0)
+        close(fd);
+    (void)pthread_key_create(&key, give_back);
+    (void)pthread_atfork(NULL, NULL, forget);
+}
+
+struct sim_area *channel_area(void)
+{
+    (void)pthread_once(&once, open_area);
+    if (!area)
+        (void)velo_fail(VELO_ERR_STATE, "%s", why_none);
+    return area;
+}
+
+const char *channel_memory(uint32_t node)
+{
+    return (const char *)area + area->memory_at + node * area->memory_bytes;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+{
+    (void)syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+int channel_call(struct sim_channel *channel, enum sim_op op)
+{
+    static const struct timespec second = {.tv_sec = 1};
+    int saved = errno;
+    channel->op = (uint32_t)op;
+    order_give_turn(&channel->turn, SIM_TURN_CALL);
+    order_count_calls(&area->calls);
+    futex(&area->calls, FUTEX_WAKE, 1, NULL);
+    while (order_read_turn(&channel->turn) == SIM_TURN_CALL) {
+        if (order_flag(&area->ended)) {
+            (void)fprintf(stderr, "velo: the simulated cluster has ended\n");
+            _exit(EXIT_NO_CLUSTER);
+        }
+        futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second);
+    }
+    errno = saved;
+    return channel->status;
+}
+
+void channel_charge(struct sim_channel *channel, uint64_t time_ps) { channel->time_ps += time_ps; }
+
+/* ---- attaching ------------------------------------------------------------------------------- */
+
+uint64_t channel_number(const char *name, uint64_t otherwise)
+{
+    const char *text = getenv(name);
+    return text && *text ? strtoull(text, NULL, 10) : otherwise;
+}
+
+static struct sim_channel *claim(void)
+{
+    for (uint32_t i = 0; i < SIM_CHANNELS_MAX; i++) {
+        struct sim_channel *channel = channels() + i;
+        if (!order_claim_turn(&channel->turn, SIM_TURN_FREE, SIM_TURN_PROCESS))
+            continue;
+        channel->pid = getpid();
+        channel->tid = gettid();
+        channel->time_ps = 0;
+        channel->a[0] = channel_number("VELO_SIM_RANK", SIM_NEVER);
+        channel->a[1] = channel_number("VELO_SIM_REPEATABLE", 0);
+        return channel;
+    }
+    (void)velo_fail(VELO_ERR_STATE, "all %u channels of the simulated cluster are taken",
+                    SIM_CHANNELS_MAX);
+    return NULL;
+}
+
+struct sim_channel *channel_mine(void) { return mine; }
+
+struct sim_channel *channel_self(void)
+{
+    if (mine)
+        return mine;
+    if (!channel_area())
+        return NULL;
+    mine = claim();
+    if (mine) {
+        (void)pthread_setspecific(key, mine);
+        (void)channel_call(mine, SIM_ATTACH);
+    }
+    return mine;
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file channel.h
+ * @brief This thread's channel to the simulated cluster (spec/sim_channel.h), and its clock.
+ *
+ * A thread that calls for the first time attaches. Without $VELO_SIM there is no cluster.
+ */
+#ifndef VELO_DEVICE_CHANNEL_H
+#define VELO_DEVICE_CHANNEL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "../../spec/sim_channel.h"
+
+#define PS_PER_NS UINT64_C(1000)
+
+/** The cluster, or NULL where there is none; velo_last_error() says why. */
+struct sim_area *channel_area(void);
+/** This thread's channel, claimed if need be; NULL as above. */
+struct sim_channel *channel_self(void);
+/** This thread's channel if it has one. */
+struct sim_channel *channel_mine(void);
+/** Call: fill in a[], then this. Returns enum sim_status. Ends the process if nobody answers any
+ *  more. */
+int channel_call(struct sim_channel *channel, enum sim_op op);
+/** Add to this thread's clock. */
+void channel_charge(struct sim_channel *channel, uint64_t time_ps);
+/** A number of the environment. */
+uint64_t channel_number(const char *name, uint64_t otherwise);
+/** A node's memory. */
+const char *channel_memory(uint32_t node);
+
+#endif

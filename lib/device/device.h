@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file device.h
+ * @brief This process's ports at the device: where their hardware rings are and how far they are
+ * read.
+ */
+#ifndef VELO_DEVICE_DEVICE_H
+#define VELO_DEVICE_DEVICE_H
+
+#include <pthread.h>
+
+#include "../native/port.h"
+
+/** What a port has at its node. */
+struct device_port {
+    struct velo_port *port;
+    struct device_port *next; /* Of this process. */
+    uint32_t node;
+    uint32_t context;
+    uint32_t life;         /* Of the context; see wire.h. */
+    const uint64_t *ring;  /* In the node's memory. */
+    uint64_t head;         /* Slots taken out. */
+    uint64_t told;         /* Slots that the hardware knows are taken out. */
+    uint64_t news;         /* Lines taken in so far. */
+    uint64_t seen;         /* Of those, before the last carry_in(). */
+    uint64_t suspicion_ps; /* Since when somebody was found dead; 0: nobody. */
+    uint64_t suspicion_news;
+};
+
+/** Who a port is to its peers: to the hardware, as the spec's header word names a source, and its
+ *  context's life. Never 0. */
+static inline uint64_t device_name(const struct device_port *device)
+{
+    return (uint64_t)device->life << 32 | (UINT64_C(1) + (device->node << 8 | device->context));
+}
+
+static inline uint32_t device_name_id(uint64_t name) { return (uint32_t)name - 1; }
+static inline uint32_t device_name_life(uint64_t name) { return (uint32_t)(name >> 32); }
+
+/** Take in what has come for all ports of this process. No time passes. */
+void device_drain(void);
+/** Poll once: let a poll's time pass, or, after some polls in vain, the time until something comes,
+ *  as if they had gone on. Then take in what came. */
+void device_poll(void);
+/** The same, until something comes, but not beyond a time. */
+void device_wait(uint64_t deadline_ps);
+/** What happens from now on happens outside of the cluster, as far as polls go; see SIM_OUTSIDE.
+ * The thread comes back by any other call, or by polling often without a nap. */
+void device_go_outside(void);
+/** Somebody takes a nap; whoever is outside then goes on polling in vain. */
+void device_nap_outside(void);
+
+#endif

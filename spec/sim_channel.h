@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file sim_channel.h
+ * @brief How a process talks to the simulated cluster: one shared file, one channel a thread.
+ *
+ * The simulator (sim/) creates the file `velo-sim.<session>` and names it in $VELO_SIM; the
+ * library's device engine (lib/device) maps it. It holds this head, then the channels, then the
+ * memory of each node, into which the node's hardware writes its receive rings:
+ *
+ *     struct sim_area | channels x struct sim_channel | node 0's memory | node 1's memory | ...
+ *
+ * A thread claims a free channel and keeps it. What it wants from its node's hardware is a call: it
+ * fills in the channel, gives it the turn SIM_TURN_CALL, raises `calls` and sleeps on `turn` until
+ * it is SIM_TURN_PROCESS again. Between two calls the thread runs in no virtual time but what it
+ * adds to its own clock itself; the simulator answers a call when the hardware has come to the
+ * caller's time, and lets nobody else go on before the thread calls again. So what the thread reads
+ * in its node's memory right after a call is what is there at that very time, whatever the host
+ * does meanwhile.
+ *
+ * Times are picoseconds of virtual time since the cluster was switched on [ps].
+ */
+#ifndef VELO_SPEC_SIM_CHANNEL_H
+#define VELO_SPEC_SIM_CHANNEL_H
+
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define SIM_ALIGNED alignas(64)
+#else
+#define SIM_ALIGNED _Alignas(64)
+#endif
+
+#define SIM_AREA_MAGIC UINT64_C(0x314d49534f4c4556) /* "VELOSIM1" */
+/** Raised with every incompatible change of this file. */
+#define SIM_AREA_VERSION 1u
+
+#define SIM_CHANNELS_MAX 1024u
+#define SIM_CONTEXTS 256u
+/** Each context's receive ring: a power of two of slots, each one line of the spec. */
+#define SIM_RING_SLOTS_LOG2 12u
+#define SIM_RING_SLOTS (1u << SIM_RING_SLOTS_LOG2)
+#define SIM_RING_BYTES (SIM_RING_SLOTS * 64u)
+/** Where in its node's memory the ring of context c starts: c * SIM_RING_BYTES. */
+#define SIM_MEMORY_BYTES (SIM_CONTEXTS * SIM_RING_BYTES)
+
+#define SIM_NEVER UINT64_MAX /**< As a deadline [ps]: none. */
+
+/** Whose turn it is; a futex of the process, an atomic of both. */
+enum sim_turn {
+    SIM_TURN_FREE = 0,    /**< Nobody's channel. A thread claims it: FREE -> PROCESS. */
+    SIM_TURN_PROCESS = 1, /**< The thread runs. */
+    SIM_TURN_CALL = 2,    /**< The simulator's, until it has answered. */
+};
+
+/** What a thread may call for. `in`: what it fills in, `out`: what it finds on return. */
+enum sim_op {
+    /** First call of a channel. in: a[0] rank, which decides between threads that call for the same
+     *  time, or SIM_NEVER for the order of coming; a[1] 1 if the run must be repeatable. */
+    SIM_ATTACH = 1,
+    /** The driver's part of opening a port: an empty ring and a context that takes messages.
+     *  in: a[0] node, a[1] the context wanted if it is free. out: a[1] the context it became, a[2]
+     * how often that one has been opened: what was on its way to an earlier port may still come in.
+     *  Takes no virtual time. SIM_ERR_NODE, SIM_ERR_FULL. */
+    SIM_PORT_OPEN = 2,
+    /** in: a[0] node, a[1] context. What still comes for it is dropped and counted by the node. */
+    SIM_PORT_CLOSE = 3,
+    /** One posted write of whole words to the node's window. in: a[0] node, a[1] address (layout
+     *  `window`), a[2] words (1 to 8), line[]. Returns when the store has left the processor.
+     *  SIM_AGAIN: the way to the node is full; nothing was written. */
+    SIM_STORE = 4,
+    /** A posted write to one register. in: a[0] node, a[1] offset, a[2] value. Never SIM_AGAIN. */
+    SIM_REGISTER_WRITE = 5,
+    /** in: a[0] node, a[1] offset. out: a[2] value. Waits for the answer. */
+    SIM_REGISTER_READ = 6,
+    /** Poll the rings of this process (of all contexts that it has open) in its node's memory.
+     *  in: a[0] the count of arrivals when it last looked; a[1] deadline [ps]; a[2] 0: look once,
+     * at the caller's time; 1: go on polling until there is something new; a[3] time from one poll
+     * to the next [ps]. out: a[0] the count of arrivals now: messages that were published for this
+     * process. SIM_OK: the count has changed. SIM_AGAIN: it has not (a[2] = 0, or nothing can
+     * arrive any more because everybody waits). SIM_TIMEOUT: the deadline came first. */
+    SIM_POLL = 7,
+    /** Do nothing until a time. in: a[0] time [ps]. */
+    SIM_SLEEP = 8,
+    /** What follows happens outside of the simulated cluster (a fence of the job's launcher, say):
+     *  answered at once. in: a[0] which time this is for the caller. All who are outside for the
+     * same time come back together, at the clock of the last one: the next call, unless it is
+     * SIM_OUTSIDE with the same number, waits for that. */
+    SIM_OUTSIDE = 9,
+    /** The channel is free again after this. */
+    SIM_DETACH = 10,
+};
+
+/** What a call came to. */
+enum sim_status {
+    SIM_OK = 0,
+    SIM_AGAIN = 1,
+    SIM_TIMEOUT = 2,
+    SIM_ERR_NODE = 3, /**< The cluster has no such node. */
+    SIM_ERR_FULL = 4, /**< All contexts of the node are in use. */
+    SIM_ERR_CALL = 5, /**< The call makes no sense. */
+};
+
+/** One thread's channel. Written by whose turn it is. */
+struct sim_channel {
+    SIM_ALIGNED uint32_t turn; /**< enum sim_turn. */
+    uint32_t op;               /**< enum sim_op. */
+    int32_t status;            /**< enum sim_status. */
+    int32_t pid;               /**< Of the process, for as long as the channel is not free. */
+    int32_t tid;
+    uint32_t reserved;
+    uint64_t time_ps; /**< In: the caller's clock. Out: its clock on return, never earlier. */
+    uint64_t a[4];    /**< Arguments and results, see enum sim_op. */
+    uint64_t line[8]; /**< What SIM_STORE writes. */
+};
+
+/** The head of the file. Constant once the file has its name, except where noted. */
+struct sim_area {
+    uint64_t magic;
+    uint32_t version;
+    uint32_t nodes;
+    uint64_t memory_at;    /**< Where node 0's memory starts in the file [bytes]. */
+    uint64_t memory_bytes; /**< Of each node; a multiple of a page. */
+    /* The host model: what the processor pays, and so adds to its own clock. */
+    uint64_t poll_ps;  /**< One look at a ring in memory, in vain. */
+    uint64_t clock_ps; /**< One reading of a clock. */
+    uint64_t copy_ps;  /**< Copying one line from or to memory. */
+    uint64_t call_ps;  /**< What a call of the library costs by itself. */
+
+    SIM_ALIGNED uint32_t calls; /**< Callers raise it and wake the simulator, who sleeps on it. */
+    uint32_t ended;             /**< The simulator has ended; nobody will answer. A futex wait on
+                                     `turn` therefore looks here once a second. */
+    uint64_t now_ps;            /**< For onlookers: how far the hardware has come. */
+};
+
+#endif

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo sim`: run a program on the simulated cluster, in virtual time."""
+
+import argparse
+import os
+import shlex
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from velo import helpers, routing, run
+from velo.errors import UsageError, VeloError
+
+# What each rank runs first: it learns who it is from mpirun, and from then on every call of the
+# program that matters goes to the simulated cluster. mpirun itself stays in real time.
+RANK = """
+export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE=RANKS_A_NODE LD_PRELOAD=LIBRARY
+exec "$@"
+"""
+ELF = b"\x7fELF"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be run, where."""
+
+    network: routing.Network
+    ranks: int
+    """0: the program is no MPI program and is started once, as it is."""
+    ranks_a_node: int
+    layer: str
+    program: Sequence[str]
+
+
+def command(args: argparse.Namespace) -> None:
+    """`velo sim`; ends with the exit code of the program."""
+    job = plan(args)
+    simulator = helpers.find("velo-sim")
+    library = find_library()
+    with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
+        topology = Path(folder) / "topology"
+        topology.write_text(routing.to_text(job.network), encoding="utf-8")
+        argv = [
+            str(simulator),
+            "--topology-file",
+            str(topology),
+            "--session",
+            f"{os.getpid()}",
+            *options(args),
+            "--",
+            *program(job, library),
+        ]
+        if args.print:
+            print(shlex.join(argv))
+            return
+        sys.stdout.flush()
+        launch = run.Launch(argv, environment(job, library), f"sim-{os.getpid()}")
+        try:
+            code = run.start(launch)
+        finally:
+            run.remove_segments(launch.domain)
+    sys.exit(code)
+
+
+def plan(args: argparse.Namespace) -> Job:
+    """The job that the command line asks for."""
+    words = list(args.arguments[1:] if args.arguments[:1] == ["--"] else args.arguments)
+    if not words:
+        raise UsageError("which program? usage: velo sim [OPTION ...] -- PROGRAM [ARGUMENT ...]")
+    network = topology(args.topology)
+    ranks = 0 if args.plain else args.ranks or network.nodes * args.ranks_a_node
+    most = network.nodes * args.ranks_a_node
+    if ranks > most:
+        raise UsageError(
+            f"{ranks} ranks do not fit on {network.nodes} nodes of {args.ranks_a_node}; give "
+            "--ranks-a-node or a larger --topology"
+        )
+    check_dynamic(run.find_program(words[0]))
+    return Job(network, ranks, args.ranks_a_node, args.layer, words)
+
+
+def topology(text: str) -> routing.Network:
+    """A network of one line: `pair`, or KIND:SIZE."""
+    kind, _, size = ("full", ":", "2") if text == "pair" else text.partition(":")
+    try:
+        return routing.build(kind, size)
+    except routing.TopologyError as error:
+        raise UsageError(f"topology '{text}': {error}") from error
+
+
+def check_dynamic(path: Path) -> None:
+    """A program that is linked statically would never call us, and run in real time."""
+    with path.open("rb") as file:
+        if file.read(4) != ELF:
+            return
+        file.seek(0)
+        image = file.read()
+    # Type of the program header that names the dynamic loader.
+    at, size, count = (
+        int.from_bytes(image[a:b], "little") for a, b in ((32, 40), (54, 56), (56, 58))
+    )
+    kinds = [int.from_bytes(image[at + i * size :][:4], "little") for i in range(count)]
+    if 3 not in kinds:
+        raise VeloError(f"{path} is linked statically; only dynamic programs can be simulated")
+
+
+def find_library() -> Path:
+    """The library of the simulated cluster: in the same tree as this command."""
+    libexec = os.environ.get("VELO_LIBEXEC")
+    prefix = Path(libexec).parents[1] if libexec else helpers.REPO / "build"
+    for pattern in ("lib*/velo/sim", "lib*/*/velo/sim"):
+        for path in sorted(prefix.glob(f"{pattern}/libvelo.so.0")):
+            return path
+    raise VeloError(f"libvelo for the simulated cluster is not below {prefix}; run 'make sim'")
+
+
+def options(args: argparse.Namespace) -> list[str]:
+    """What is passed on to the simulator as it is."""
+    words = ["--clock-mhz", str(args.clock_mhz), "--seed", str(args.seed)]
+    words += ["--progress"] if args.progress else []
+    words += ["--result", args.json] if args.json else []
+    return words
+
+
+def environment(job: Job, library: Path) -> dict[str, str]:
+    """What is added to the environment of all that is started."""
+    if job.ranks == 0:
+        return {}
+    env = {
+        f"OMPI_MCA_{framework}_velo_domain": f"sim-{os.getpid()}" for framework in ("mtl", "btl")
+    }
+    env |= {"VELO_SIM_REPEATABLE": "1"}
+    if os.geteuid() == 0:
+        env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return env
+
+
+def program(job: Job, library: Path) -> list[str]:
+    """The command that the simulator starts."""
+    if job.ranks == 0:
+        return ["env", f"LD_PRELOAD={library}", *job.program]
+    folder = run.component_folder(job.layer)
+    rank = RANK.replace("RANKS_A_NODE", str(job.ranks_a_node)).replace(
+        "LIBRARY", shlex.quote(str(library))
+    )
+    words = [run.find_mpirun(folder), "-n", str(job.ranks), "--oversubscribe", "--bind-to", "none"]
+    words += run.selection(job.layer, folder, ())
+    # Who waits polls: sleeping is for processors that are shared, and virtual ones are not.
+    words += ["--mca", f"{job.layer}_velo_sleep", "0"]
+    return [*words, "sh", "-c", rank, "velo-rank", *job.program]
