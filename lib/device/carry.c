@@ -325,7 +325,7 @@ void device_wait(uint64_t deadline_ps)
 void device_go_outside(void)
 {
     static __thread uint64_t times;
-    struct sim_channel *channel = channel_mine();
+    struct sim_channel *channel = channel_self();
     if (!channel)
         return;
     channel->a[0] = ++times;

@@ -19,8 +19,6 @@
 struct sim_area *channel_area(void);
 /** This thread's channel, claimed if need be; NULL as above. */
 struct sim_channel *channel_self(void);
-/** This thread's channel if it has one. */
-struct sim_channel *channel_mine(void);
 /** Call: fill in a[], then this. Returns enum sim_status. Ends the process if nobody answers any
  *  more. */
 int channel_call(struct sim_channel *channel, enum sim_op op);
