@@ -98,7 +98,7 @@ TEST(resume_while_a_message_is_held_does_not_disturb_it)
     message_send(first, 8, 1);
     expect_and_defer(port, 8, 1, velo_port_id(port));
     message_send(second, 8, 2);
-    CHECK_OK(velo_peek(port, &msg));
+    CHECK_OK(SOON(velo_peek(port, &msg)));
     CHECK_OK(velo_resume(port));
     message_check(&msg, 8, 2, velo_port_id(port));
     CHECK_OK(velo_release(port));

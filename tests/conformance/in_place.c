@@ -41,7 +41,7 @@ TEST(a_word_sent_with_a_payload_follows_it)
 
         pattern_fill(payload, len, len);
         CHECK_OK(velo_try_send_with(conn, len > 0 ? payload : NULL, len, word, pattern_tag(len)));
-        CHECK_OK(velo_peek(port, &msg));
+        CHECK_OK(SOON(velo_peek(port, &msg)));
         CHECK_EQ(msg.len_bytes, len + sizeof word);
         CHECK_EQ(msg.tag, pattern_tag(len));
         CHECK(memcmp(msg.data, payload, len) == 0);
@@ -149,7 +149,8 @@ TEST(a_peek_shows_the_message_and_does_not_consume_it)
     for (size_t i = 0; i < ARRAY_LEN(LENS); i++) {
         CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
         message_send(conn, LENS[i], i);
-        CHECK_OK(i % 2 ? velo_peek(port, &msg) : velo_peek_wait(port, &msg, TEST_PATIENCE_NS));
+        CHECK_OK(i % 2 ? SOON(velo_peek(port, &msg))
+                       : velo_peek_wait(port, &msg, TEST_PATIENCE_NS));
         message_check(&msg, LENS[i], i, velo_port_id(port));
         CHECK_OK(velo_port_counters(port, &counters));
         CHECK_EQ(counters.rx_msgs, i);
@@ -170,7 +171,7 @@ TEST(one_message_is_held_at_a_time)
     CHECK_STATUS(velo_release(port), VELO_ERR_STATE);
     message_send(conn, 64, 1);
     message_send(conn, 64, 2);
-    CHECK_OK(velo_peek(port, &held));
+    CHECK_OK(SOON(velo_peek(port, &held)));
     CHECK_STATUS(velo_peek(port, &msg), VELO_ERR_STATE);
     CHECK_STATUS(velo_peek_wait(port, &msg, 0), VELO_ERR_STATE);
     CHECK_STATUS(velo_try_recv(port, buf, sizeof(buf), &msg), VELO_ERR_STATE);
@@ -196,7 +197,7 @@ TEST(a_held_message_does_not_change_while_its_sender_fills_the_ring)
             struct velo_msg msg;
 
             message_send(conn, lens[i], seed);
-            CHECK_OK(velo_peek(port, &msg));
+            CHECK_OK(SOON(velo_peek(port, &msg)));
             for (;; filler++) {
                 pattern_fill(buf, lens[i], filler);
                 if (velo_try_send(conn, buf, lens[i], pattern_tag(filler)) != VELO_OK)
@@ -220,7 +221,7 @@ TEST(a_port_closes_with_a_message_held_and_a_reservation_open)
     void *place;
 
     message_send(conn, 100, 1);
-    CHECK_OK(velo_peek(receiver, &msg));
+    CHECK_OK(SOON(velo_peek(receiver, &msg)));
     CHECK_OK(velo_reserve(conn, 100, &place));
     CHECK_OK(velo_port_close(sender));
     message_check(&msg, 100, 1, VELO_ID(0, 1)); /* Held until released, whoever leaves. */
@@ -235,7 +236,7 @@ TEST(a_message_of_a_sender_that_left_is_still_held)
     struct velo_msg msg;
 
     message_send(conn, 1000, 1);
-    CHECK_OK(velo_peek(receiver, &msg));
+    CHECK_OK(SOON(velo_peek(receiver, &msg)));
     CHECK_OK(velo_disconnect(conn));
     /* Its place in the table, and so its memory, is not given to another while it is read. */
     CHECK_STATUS(velo_connect(sender, velo_port_id(receiver), 0, &next), VELO_ERR_FULL);

@@ -51,6 +51,18 @@ void test_register(const char *name, void (*body)(void));
     test_check_status(__FILE__, __LINE__, #call, (call), (expected))
 #define CHECK_OK(call) CHECK_STATUS(call, VELO_OK)
 
+/* The result of a try, repeated while it says VELO_AGAIN: what was sent, or a credit that was given
+ * back, is there at once with one engine and takes a while with another. */
+#define SOON(try)                                                                                  \
+    __extension__({                                                                                \
+        int64_t end_ns_ = test_now_ns() + TEST_PATIENCE_NS;                                        \
+        int status_;                                                                               \
+        do                                                                                         \
+            status_ = (try);                                                                       \
+        while (status_ == VELO_AGAIN && test_now_ns() < end_ns_);                                  \
+        status_;                                                                                   \
+    })
+
 /* A failure whose velo_last_error() names what it is about. */
 #define CHECK_FAILS(call, expected, about)                                                         \
     test_check_fails(__FILE__, __LINE__, #call, (call), (expected), (about))
