@@ -33,8 +33,11 @@ TEST(a_message_that_is_there_needs_no_time)
 
     message_send(conn, 8, 1);
     message_send(conn, 8, 2);
+    /* Wait until it is there, without taking it. */
+    CHECK_STATUS(velo_recv_wait(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_TOO_BIG);
     CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), &msg, 0));
     message_check(&msg, 8, 1, velo_port_id(port));
+    CHECK_STATUS(velo_recv_wait(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_TOO_BIG);
     CHECK_OK(velo_peek_wait(port, &msg, 0));
     message_check(&msg, 8, 2, velo_port_id(port));
     CHECK_OK(velo_release(port));
