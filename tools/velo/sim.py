@@ -16,7 +16,8 @@ from velo.errors import UsageError, VeloError
 # What each rank runs first: it learns who it is from mpirun, and from then on every call of the
 # program that matters goes to the simulated cluster. mpirun itself stays in real time.
 RANK = """
-export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE=RANKS_A_NODE LD_PRELOAD=LIBRARY
+export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE={ranks_a_node}
+export LD_PRELOAD={library}
 exec "$@"
 """
 ELF = b"\x7fELF"
@@ -142,9 +143,7 @@ def program(job: Job, library: Path) -> list[str]:
     if job.ranks == 0:
         return ["env", f"LD_PRELOAD={library}", *job.program]
     folder = run.component_folder(job.layer)
-    rank = RANK.replace("RANKS_A_NODE", str(job.ranks_a_node)).replace(
-        "LIBRARY", shlex.quote(str(library))
-    )
+    rank = RANK.format(ranks_a_node=job.ranks_a_node, library=shlex.quote(str(library)))
     words = [run.find_mpirun(folder), "-n", str(job.ranks), "--oversubscribe", "--bind-to", "none"]
     words += run.selection(job.layer, folder, ())
     # Who waits polls: sleeping is for processors that are shared, and virtual ones are not.

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo sim`: what it starts, and what it refuses."""
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from velo import cli, helpers, run, sim
+from velo.errors import UsageError, VeloError
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A build tree with files of the right names."""
+    libexec = tmp_path / "libexec" / "velo"
+    for path in (libexec / "velo-sim", tmp_path / "lib" / "velo" / "sim" / "libvelo.so.0"):
+        path.parent.mkdir(parents=True)
+        path.touch(mode=0o755)
+    monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
+    monkeypatch.setattr(run, "component_folder", lambda layer: tmp_path / "components")
+    monkeypatch.setattr(run, "find_mpirun", lambda folder: "/bin/mpirun")
+    return tmp_path
+
+
+def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
+    assert cli.main(["sim", "--print", *words]) == 0
+    return capsys.readouterr().out
+
+
+def refused(*words: str) -> VeloError:
+    args = cli.build_parser().parse_args(["sim", *words])
+    with pytest.raises(VeloError) as error:
+        sim.plan(args)
+    return error.value
+
+
+def test_a_rank_on_each_node_unless_told_otherwise(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = printed(capsys, "--topology", "torus:2x2x2", "--ranks-a-node", "2", "--", "true", "-x")
+    assert "mpirun -n 16 " in said
+    assert "VELO_SIM_RANKS_A_NODE=2" in said
+    assert f"LD_PRELOAD={tree}/lib/velo/sim/libvelo.so.0" in said
+    assert said.rstrip().endswith("velo-rank true -x")
+
+
+def test_the_layer_and_the_simulators_options_are_passed_on(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = printed(
+        capsys, "--btl", "--clock-mhz", "300", "--seed", "7", "--json", "x", "--", "true"
+    )
+    assert "--clock-mhz 300 --seed 7 --result x --" in said
+    assert "--mca btl_velo_sleep 0" in said
+
+
+def test_a_plain_program_is_started_as_it_is(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = printed(capsys, "--plain", "--", "true")
+    assert said.rstrip().endswith(f"-- env LD_PRELOAD={tree}/lib/velo/sim/libvelo.so.0 true")
+
+
+def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:
+    assert "9 ranks do not fit on 2 nodes" in str(refused("-n", "9", "--", "true"))
+    assert "which program?" in str(refused("--topology", "pair"))
+    assert "topology 'cube:3'" in str(refused("--topology", "cube:3", "--", "true"))
+    assert "is not there" in str(refused("--", "no-such-program"))
+    assert isinstance(refused("--topology", "ring", "--", "true"), UsageError)
+
+
+def test_a_static_program_is_refused(tmp_path: Path) -> None:
+    compiler = shutil.which("cc")
+    assert compiler
+    source = tmp_path / "static.c"
+    source.write_text("int main(void) { return 0; }\n", encoding="utf-8")
+    program = tmp_path / "static"
+    subprocess.run([compiler, "-static", source, "-o", program], check=True)
+    with pytest.raises(VeloError, match="linked statically"):
+        sim.check_dynamic(program)
+    sim.check_dynamic(Path(compiler))
+    sim.check_dynamic(
+        helpers.REPO / "scripts" / "setup"
+    )  # What a script runs is dynamic, or fails.
