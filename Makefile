@@ -15,7 +15,7 @@ export DESTDIR
 python := .venv/bin/python
 sanitizers := asan tsan
 
-.PHONY: help setup build run test lint format bench nightly man install clean
+.PHONY: help setup build run sim test lint format bench nightly man install clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -35,9 +35,15 @@ run: ## See messages and NetPIPE over velo measured in two minutes; write a repo
 	@build/bin/velo netpipe
 	@echo "The report is $(CURDIR)/build/report.html"
 
-test: ## Run all tests: release build, sanitizer builds, Python tools, the hardware's.
-	@scripts/setup test
-	@scripts/build release $(sanitizers)
+sim: rtl-setup ## Run NetPIPE over the simulated hardware, in virtual time.
+	@scripts/setup sim
+	@scripts/build --without-tests --with-sim release
+	@build/bin/velo sim -- NPopenmpi -u 4096 -n 3 -o build/sim-netpipe.txt
+
+test: rtl-setup ## Run all tests: release build, sanitizer builds, Python tools, the hardware's.
+	@scripts/setup test sim
+	@scripts/build --with-sim release
+	@scripts/build $(sanitizers)
 	@for preset in release $(sanitizers); do ctest --preset "$$preset"; done
 	@$(python) -m pytest
 	@$(MAKE) rtl-test rtl-formal

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One direction of a cable: words come out as many cycles after they went in as it is long, some of
+// them with bits fallen over.
+//
+// What is under way is kept by cycle, not in a queue, so that a stretch of cycles can be left out.
+// Errors come at bits whose numbers are drawn ahead, one bit in 1 / error rate on average; a cycle
+// without one needs no random number.
+
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "random.h"
+
+namespace sim
+{
+
+// A word of a PHY: 32 bits of data, above them the two bits of its kind.
+using PhyWord = uint64_t;
+constexpr unsigned kPhyWordBits = 34;
+constexpr PhyWord kPhySilence = PhyWord{1} << 32; // a control word that means nothing
+
+class Cable
+{
+  public:
+    Cable(unsigned delay_cycles, double error_rate, Random random);
+
+    unsigned delay_cycles() const { return delay_cycles_; }
+    uint64_t bad_words() const { return bad_words_; }
+    // The next cycle in which a word comes out wrong.
+    uint64_t next_error_cycle() const { return next_error_bit_ / kPhyWordBits; }
+
+    void put(uint64_t cycle, PhyWord word) { words_[cycle & mask_] = word; }
+    // Each cycle's word, once.
+    PhyWord get(uint64_t cycle)
+    {
+        if (cycle < delay_cycles_)
+            return kPhySilence;
+        PhyWord word = words_[(cycle - delay_cycles_) & mask_];
+        return cycle < next_error_cycle() ? word : disturb(cycle, word);
+    }
+
+  private:
+    PhyWord disturb(uint64_t cycle, PhyWord word);
+    void draw_error();
+
+    unsigned delay_cycles_;
+    double error_rate_;
+    Random random_;
+    std::vector<PhyWord> words_; // by cycle; a power of two of them
+    uint64_t mask_, next_error_bit_ = 0, bad_words_ = 0;
+};
+
+} // namespace sim

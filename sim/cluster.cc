@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cluster.h"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string>
+
+#include "velo/spec.h"
+
+namespace sim
+{
+
+namespace
+{
+
+// Registers, spec/velo_regs.rdl.
+constexpr uint64_t kRegSetup = 0x08, kRegLinks = 0x80, kRegLink = 0x100, kRegRoutes = 0x8200000;
+
+constexpr unsigned kResetCycles = 4;
+constexpr unsigned kClearCycles = 300; // the context tables clear themselves
+constexpr uint64_t kBringUpCyclesMax = 200000;
+constexpr uint64_t kBootReader = UINT64_MAX;
+
+} // namespace
+
+Cluster::Cluster(const ClusterOptions &options, const Topology &topology, uint8_t *memory)
+    : options_(options), topology_(topology), clock_(options.clock_khz)
+{
+    unsigned links = topology.links_used();
+    if (options.links != 0 && options.links < links)
+        throw std::runtime_error("the topology needs " + std::to_string(links) + " links a node");
+    links = std::max(links, options.links);
+    for (unsigned n = 0; n < topology.nodes.size(); n++)
+        add_node(n, links, memory + n * uint64_t{SIM_MEMORY_BYTES});
+    rests_.resize(nodes_.size());
+    out_.resize(nodes_.size());
+    for (Words &words : out_)
+        std::fill(std::begin(words.at), std::end(words.at), kPhySilence);
+}
+
+void Cluster::add_node(unsigned number, unsigned links, uint8_t *memory)
+{
+    uint64_t dma_cycles = clock_.cycle_from(options_.host.dma_ns * kPsPerNs);
+    nodes_.push_back(std::make_unique<Node>(number, links, memory, dma_cycles));
+    cables_.emplace_back();
+    for (unsigned l = 0; l < kLinksMax; l++)
+        cables_.back().emplace_back(options_.cable_cycles, options_.error_rate,
+                                    Random(options_.seed, number * kLinksMax + l));
+}
+
+unsigned Cluster::links_of(unsigned node) const
+{
+    unsigned mask = 0;
+    for (unsigned l = 0; l < kLinksMax; l++)
+        mask |= static_cast<unsigned>(topology_.nodes[node].links[l].plugged) << l;
+    return mask;
+}
+
+void Cluster::boot()
+{
+    for (auto &node : nodes_) {
+        node->set_reset(true);
+        node->set_phy_up(static_cast<uint8_t>(links_of(node->number())));
+    }
+    while (cycle_ < kResetCycles)
+        step_one();
+    for (auto &node : nodes_)
+        node->set_reset(false);
+    while (cycle_ < kResetCycles + kClearCycles)
+        step_one();
+    for (unsigned n = 0; n < nodes_.size(); n++)
+        set_up(n);
+    while (!is_quiet() && cycle_ < kBringUpCyclesMax)
+        step_one();
+    check_links();
+}
+
+void Cluster::set_up(unsigned node)
+{
+    uint64_t now_ps = clock_.start_ps(cycle_);
+    write_register(node, now_ps, kRegSetup, node);
+    const auto &hops = topology_.nodes[node].hops;
+    for (unsigned d = 0; d < hops.size(); d++)
+        write_register(node, now_ps, kRegRoutes + 8 * d, hops[d]);
+    write_register(node, now_ps, kRegLinks, links_of(node));
+}
+
+void Cluster::check_links()
+{
+    for (unsigned n = 0; n < nodes_.size(); n++)
+        for (unsigned l = 0; l < kLinksMax; l++) {
+            if (!topology_.nodes[n].links[l].plugged)
+                continue;
+            read_register(n, clock_.start_ps(cycle_), kRegLink + 8 * l, kBootReader);
+            while (nodes_[n]->register_answers.empty() && cycle_ < 2 * kBringUpCyclesMax)
+                step_one();
+            bool up = !nodes_[n]->register_answers.empty() &&
+                      (nodes_[n]->register_answers.front().value & 1) != 0;
+            nodes_[n]->register_answers.clear();
+            if (!up)
+                throw std::runtime_error("link " + std::to_string(l) + " of node " +
+                                         std::to_string(n) + " does not come up");
+        }
+}
+
+// ----- cycles
+// -------------------------------------------------------------------------------------
+
+void Cluster::step(uint64_t end_cycle)
+{
+    if (options_.skip && cycle_ + 1 < end_cycle) {
+        uint64_t cycles = cycles_to_skip(end_cycle);
+        if (cycles > 0) {
+            skip(cycles);
+            return;
+        }
+    }
+    step_one();
+}
+
+// What registers hold in this cycle goes into the cables, and from those to the other side.
+void Cluster::step_one()
+{
+    for (unsigned n = 0; n < nodes_.size(); n++)
+        for (unsigned l = 0; l < kLinksMax; l++) {
+            const Plug &plug = topology_.nodes[n].links[l];
+            if (plug.plugged)
+                cables_[plug.to_node][plug.to_link].put(cycle_, out_[n].at[l]);
+        }
+    for (unsigned n = 0; n < nodes_.size(); n++)
+        step_node(n);
+    cycle_++;
+}
+
+void Cluster::step_node(unsigned number)
+{
+    Node &node = *nodes_[number];
+    Rest &rest = rests_[number];
+    PhyWords in;
+    for (unsigned l = 0; l < kLinksMax; l++)
+        in[l] =
+            topology_.nodes[number].links[l].plugged ? cables_[number][l].get(cycle_) : kPhySilence;
+    PhyWords &out = out_[number].at;
+    bool rests = rest.resting() && rest.fits(in) && node.next_access_cycle() > cycle_;
+    if (rests && options_.skip) {
+        rest.pass(out);
+        return;
+    }
+    if (rest.resting() && !rests)
+        wake(number);
+    node.cycle(cycle_, in, out);
+    evaluated_++;
+    if (rests)
+        check_rest(number);
+    else
+        rest.watch(cycle_, in, out, node.host_side_is_idle(), node.model());
+}
+
+// The model is in the state of the period's beginning, or where it should be if nothing is skipped.
+void Cluster::wake(unsigned number)
+{
+    uint64_t then = cycle_ - rests_[number].place();
+    for (const PhyWords *words : rests_[number].wake()) {
+        if (!options_.skip)
+            continue;
+        PhyWords unused;
+        nodes_[number]->cycle(then++, *words, unused);
+        evaluated_++;
+    }
+}
+
+// Without skipping, what a resting node does is compared with what it was expected to do.
+void Cluster::check_rest(unsigned number)
+{
+    PhyWords expected;
+    rests_[number].pass(expected);
+    if (!std::equal(std::begin(expected), std::end(expected), std::begin(out_[number].at)) ||
+        !nodes_[number]->host_side_is_idle())
+        throw std::logic_error("node " + std::to_string(number) + " did not rest, cycle " +
+                               std::to_string(cycle_));
+}
+
+bool Cluster::is_quiet() const
+{
+    return std::all_of(rests_.begin(), rests_.end(),
+                       [&](const Rest &rest) {
+                           return rest.resting() && cycle_ >= rest.since_cycle() + Rest::kPeriod +
+                                                                  options_.cable_cycles;
+                       }) &&
+           std::all_of(nodes_.begin(), nodes_.end(), [&](const auto &node) {
+               return node->next_access_cycle() == UINT64_MAX &&
+                      node->next_publish_cycle() == UINT64_MAX;
+           });
+}
+
+uint64_t Cluster::cycles_to_skip(uint64_t end_cycle) const
+{
+    for (const Rest &rest : rests_)
+        if (!rest.resting() || cycle_ < rest.since_cycle() + Rest::kPeriod + options_.cable_cycles)
+            return 0;
+    for (const auto &node : nodes_)
+        end_cycle = std::min(end_cycle, node->next_access_cycle());
+    for (const auto &cables : cables_)
+        for (const Cable &cable : cables)
+            end_cycle = std::min(end_cycle, cable.next_error_cycle());
+    return end_cycle > cycle_ ? end_cycle - cycle_ : 0;
+}
+
+void Cluster::skip(uint64_t cycles)
+{
+    cycle_ += cycles;
+    for (unsigned n = 0; n < nodes_.size(); n++) {
+        Rest &rest = rests_[n];
+        rest.pass_many(cycles);
+        for (unsigned l = 0; l < kLinksMax; l++) {
+            const Plug &plug = topology_.nodes[n].links[l];
+            if (!plug.plugged)
+                continue;
+            out_[n].at[l] = rest.sent(l, 0);
+            // What is under way is what was sent in the last of the cycles left out.
+            Cable &cable = cables_[plug.to_node][plug.to_link];
+            for (uint64_t back = 1; back <= options_.cable_cycles; back++)
+                cable.put(cycle_ - back, rest.sent(l, back));
+        }
+    }
+}
+
+// ----- the host's side
+// ----------------------------------------------------------------------------
+
+// What is at a port at a time is taken with the next edge, which ends the cycle that it came in.
+uint64_t Cluster::taken_cycle(uint64_t time_ps) const
+{
+    uint64_t cycle = clock_.cycle_from(time_ps);
+    return std::max(cycle_, cycle > 0 ? cycle - 1 : 0);
+}
+
+void Cluster::store(unsigned node, uint64_t time_ps, HostAccess access)
+{
+    access.from_cycle = taken_cycle(time_ps + options_.host.store_ns * kPsPerNs);
+    nodes_[node]->store(access);
+}
+
+void Cluster::write_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t value)
+{
+    HostAccess access;
+    access.from_cycle = taken_cycle(time_ps + options_.host.store_ns * kPsPerNs);
+    access.addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
+    access.words = 1;
+    access.line[0] = value;
+    nodes_[node]->control(access);
+}
+
+void Cluster::read_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t reader)
+{
+    HostAccess access;
+    access.from_cycle = taken_cycle(time_ps + options_.host.read_ns * kPsPerNs / 2);
+    access.addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
+    access.read = true;
+    access.reader = reader;
+    nodes_[node]->control(access);
+}
+
+uint64_t Cluster::visible_ps(uint64_t cycle) const
+{
+    return clock_.start_ps(cycle + 1) + options_.host.dma_ns * kPsPerNs;
+}
+
+uint64_t Cluster::answered_ps(uint64_t cycle) const
+{
+    return clock_.start_ps(cycle + 1) + options_.host.read_ns * kPsPerNs / 2;
+}
+
+void Cluster::publish_until(uint64_t time_ps)
+{
+    // Almost never is anything due: look at the cycle, not at each time.
+    for (auto &node : nodes_)
+        while (node->next_publish_cycle() < cycle_ &&
+               visible_ps(node->next_publish_cycle()) <= time_ps)
+            node->publish_before(node->next_publish_cycle() + 1);
+}
+
+uint64_t Cluster::bad_words() const
+{
+    uint64_t sum = 0;
+    for (const auto &cables : cables_)
+        for (const Cable &cable : cables)
+            sum += cable.bad_words();
+    return sum;
+}
+
+} // namespace sim

@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The hardware: nodes, the cables between them and their common clock. Knows no processes.
+//
+// Stretches in which a node repeats itself are not evaluated; see rest.h for what is left out and
+// why nothing changes by it.
+
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "cable.h"
+#include "clock.h"
+#include "host_model.h"
+#include "node.h"
+#include "rest.h"
+#include "topology.h"
+
+namespace sim
+{
+
+struct ClusterOptions {
+    uint64_t clock_khz = 100000;
+    unsigned links = 0; // of each node; 0: as many as the topology needs
+    unsigned cable_cycles = 0;
+    double error_rate = 0;
+    uint64_t seed = 1;
+    bool skip = true;
+    HostModel host;
+};
+
+class Cluster
+{
+  public:
+    // `memory`: of all nodes, one after the other.
+    Cluster(const ClusterOptions &options, const Topology &topology, uint8_t *memory);
+
+    // Reset, registers, routes, links up. Throws std::runtime_error if a link stays down.
+    void boot();
+
+    const Clock &clock() const { return clock_; }
+    unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
+    Node &node(unsigned number) { return *nodes_[number]; }
+    // The next cycle: how many have been.
+    uint64_t cycle() const { return cycle_; }
+    // One cycle, or as many as nothing happens in, but none from `end_cycle` on.
+    void step(uint64_t end_cycle);
+    // Every node repeats itself, nothing is on its way to one or to its memory.
+    bool is_quiet() const;
+    // What nodes wrote and what has reached memory by that time.
+    void publish_until(uint64_t time_ps);
+
+    // --- accesses of the host, at a time not before the last cycle's end ---
+    void store(unsigned node, uint64_t time_ps, HostAccess access);
+    void write_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t value);
+    void read_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t reader);
+
+    // When memory shows what a node wrote in a cycle.
+    uint64_t visible_ps(uint64_t cycle) const;
+    // When a processor has the answer that a register gave in a cycle.
+    uint64_t answered_ps(uint64_t cycle) const;
+    uint64_t bad_words() const;
+    uint64_t node_cycles() const { return cycle_ * nodes_.size(); }
+    uint64_t evaluated_node_cycles() const { return evaluated_; }
+
+  private:
+    ClusterOptions options_;
+    Topology topology_;
+    Clock clock_;
+    std::vector<std::unique_ptr<Node>> nodes_;
+    std::vector<std::vector<Cable>> cables_; // by node and link: what comes in there
+    std::vector<Rest> rests_;
+    struct Words {
+        PhyWords at{};
+    };
+    std::vector<Words> out_; // of each node, in the next cycle
+    uint64_t cycle_ = 0, evaluated_ = 0;
+
+    unsigned links_of(unsigned node) const;
+    uint64_t taken_cycle(uint64_t time_ps) const;
+    void add_node(unsigned number, unsigned links, uint8_t *memory);
+    void set_up(unsigned node);
+    void check_links();
+    void step_one();
+    void step_node(unsigned number);
+    void wake(unsigned number);
+    void check_rest(unsigned number);
+    uint64_t cycles_to_skip(uint64_t end_cycle) const;
+    void skip(uint64_t cycles);
+};
+
+} // namespace sim

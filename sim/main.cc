@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// velo-sim: a simulated cluster, and a command that runs on it. See README.md.
+
+#include <chrono>
+#include <cinttypes>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "area.h"
+#include "cluster.h"
+#include "options.h"
+#include "process.h"
+#include "schedule.h"
+
+namespace
+{
+
+using RealClock = std::chrono::steady_clock;
+using namespace std::chrono_literals;
+
+constexpr int kExitJobError = 3, kExitRefused = 1;
+constexpr auto kGrace = 2s; // from passing a signal on to SIGKILL
+constexpr auto kProgressEvery = 1s;
+constexpr uint64_t kNodeBytes = 2 << 20; // of a model and its cables, at most
+
+volatile std::sig_atomic_t signal_got = 0, child_changed = 0;
+
+void on_signal(int number)
+{
+    if (number == SIGCHLD)
+        child_changed = 1;
+    else
+        signal_got = number;
+}
+
+// Without SA_RESTART: a signal ends a wait.
+void catch_signals()
+{
+    struct sigaction action = {};
+    action.sa_handler = on_signal;
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
+        sigaction(number, &action, nullptr);
+}
+
+// A turn that changes hands on one processor takes a few microseconds, between two ten times that.
+void pin_to_one_processor()
+{
+    int processor = sched_getcpu();
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<unsigned>(processor < 0 ? 0 : processor), &set);
+    (void)sched_setaffinity(0, sizeof set, &set);
+}
+
+void check_memory(unsigned nodes)
+{
+    std::ifstream file("/proc/meminfo");
+    std::string name;
+    uint64_t kib = 0, available_kib = UINT64_MAX;
+    for (std::string unit; file >> name >> kib && std::getline(file, unit);)
+        if (name == "MemAvailable:")
+            available_kib = kib;
+    uint64_t needed_kib = (sim::area_bytes(nodes) + nodes * kNodeBytes) >> 10;
+    if (needed_kib > available_kib)
+        throw std::runtime_error("a cluster of " + std::to_string(nodes) + " nodes needs " +
+                                 std::to_string(needed_kib >> 10) + " MiB of memory, " +
+                                 std::to_string(available_kib >> 10) + " MiB are available");
+}
+
+struct Figures {
+    double seconds = 0;
+    uint64_t node_cycles = 0, evaluated = 0, bad_words = 0, cycles = 0;
+    sim::Totals totals;
+    unsigned nodes = 0;
+
+    double speed() const { return seconds > 0 ? static_cast<double>(node_cycles) / seconds : 0; }
+};
+
+void print_line(const char *what, const Figures &figures)
+{
+    std::fprintf(stderr,
+                 "velo-sim: %s %.3f us, %" PRIu64 " messages, %" PRIu64
+                 " calls, %.3g node-cycles in %.1f s, %.4g/s, hash %016" PRIx64 "\n",
+                 what, static_cast<double>(figures.totals.now_ps) / 1e6, figures.totals.messages,
+                 figures.totals.calls, static_cast<double>(figures.node_cycles), figures.seconds,
+                 figures.speed(), figures.totals.hash);
+}
+
+void write_result(const sim::Options &options, const Figures &figures, int exit_code)
+{
+    char hash[17];
+    std::snprintf(hash, sizeof hash, "%016" PRIx64, figures.totals.hash);
+    const sim::HostModel &host = options.cluster.host;
+    nlohmann::ordered_json result = {
+        {"command", options.command},
+        {"exit_code", exit_code},
+        {"nodes", figures.nodes},
+        {"virtual_time_ps", figures.totals.now_ps},
+        {"messages", figures.totals.messages},
+        {"calls", figures.totals.calls},
+        {"hash", hash},
+        {"cycles", figures.cycles},
+        {"node_cycles", figures.node_cycles},
+        {"evaluated_node_cycles", figures.evaluated},
+        {"bad_words", figures.bad_words},
+        {"seconds", figures.seconds},
+        {"node_cycles_per_second", figures.speed()},
+        {"clock_khz", options.cluster.clock_khz},
+        {"cable_cycles", options.cluster.cable_cycles},
+        {"error_rate", options.cluster.error_rate},
+        {"seed", options.cluster.seed},
+        {"host_ns",
+         {{"store", host.store_ns},
+          {"dma", host.dma_ns},
+          {"read", host.read_ns},
+          {"poll", host.poll_ns},
+          {"clock", host.clock_ns},
+          {"copy", host.copy_ns},
+          {"call", host.call_ns}}},
+    };
+    std::ofstream file(options.result_file);
+    file << result.dump(2) << "\n";
+    if (!file)
+        throw std::runtime_error(options.result_file + ": cannot be written");
+}
+
+class Simulator
+{
+  public:
+    explicit Simulator(const sim::Options &options)
+        : options_(options), topology_(sim::read_topology(options.topology_file))
+    {
+        nodes_ = static_cast<unsigned>(topology_.nodes.size());
+        check_memory(nodes_);
+    }
+
+    int run()
+    {
+        sim::Area area(options_.folder, options_.session, nodes_, options_.cluster.host);
+        sim::Cluster cluster(options_.cluster, topology_, area.memory());
+        cluster.boot();
+        sim::Schedule schedule(cluster, area);
+        setenv("VELO_SIM", area.path().c_str(), 1);
+        begin_ = RealClock::now();
+        boot_node_cycles_ = cluster.node_cycles();
+        boot_evaluated_ = cluster.evaluated_node_cycles();
+        if (signal_got)
+            return 128 + signal_got;
+        sim::Job job(options_.command);
+        int exit_code = serve(schedule, job, cluster);
+        area.end();
+        job.finish();
+        Figures figures = measure(cluster, schedule);
+        print_line("virtual time", figures);
+        if (!options_.result_file.empty())
+            write_result(options_, figures, exit_code);
+        return exit_code;
+    }
+
+  private:
+    const sim::Options &options_;
+    sim::Topology topology_;
+    unsigned nodes_ = 0;
+    RealClock::time_point begin_;
+    uint64_t boot_node_cycles_ = 0, boot_evaluated_ = 0;
+
+    int serve(sim::Schedule &schedule, sim::Job &job, const sim::Cluster &cluster)
+    {
+        RealClock::time_point shown = begin_, kill_at{};
+        int passed = 0;
+        try {
+            for (;;) {
+                if (child_changed) {
+                    child_changed = 0;
+                    if (job.ended())
+                        return job.exit_code();
+                }
+                if (signal_got && !passed) {
+                    passed = signal_got;
+                    job.signal(passed);
+                    kill_at = RealClock::now() + kGrace;
+                }
+                if (passed && RealClock::now() > kill_at) {
+                    job.signal(SIGKILL);
+                    return 128 + passed;
+                }
+                if (options_.progress && RealClock::now() - shown > kProgressEvery) {
+                    shown = RealClock::now();
+                    print_line("at", measure(cluster, schedule));
+                }
+                if (!schedule.serve())
+                    schedule.wait();
+            }
+        } catch (const sim::JobError &error) {
+            std::fprintf(stderr, "velo-sim: %s\n", error.what());
+            return kExitJobError;
+        }
+    }
+
+    Figures measure(const sim::Cluster &cluster, const sim::Schedule &schedule) const
+    {
+        Figures figures;
+        figures.seconds = std::chrono::duration<double>(RealClock::now() - begin_).count();
+        figures.node_cycles = cluster.node_cycles() - boot_node_cycles_;
+        figures.evaluated = cluster.evaluated_node_cycles() - boot_evaluated_;
+        figures.bad_words = cluster.bad_words();
+        figures.cycles = cluster.cycle();
+        figures.totals = schedule.totals();
+        figures.nodes = nodes_;
+        return figures;
+    }
+};
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    sim::Options options = sim::parse_options(argc, argv);
+    catch_signals();
+    if (options.pin)
+        pin_to_one_processor();
+    try {
+        return Simulator(options).run();
+    } catch (const std::exception &error) {
+        std::fprintf(stderr, "velo-sim: %s\n", error.what());
+        return kExitRefused;
+    }
+}

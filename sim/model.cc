@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Verilated model of SIM_LINKS links: this file is compiled once for each of them, and once
+// without, for the choice between them.
+#include "model.h"
+
+#include <stdexcept>
+#include <string>
+#include <type_traits>
+
+#ifndef SIM_LINKS
+
+namespace sim
+{
+
+// SIM_MODELS: an X(n) for each model that there is, in ascending order.
+#define X(n) std::unique_ptr<Model> make_model_##n();
+SIM_MODELS
+#undef X
+
+std::unique_ptr<Model> make_model(unsigned links)
+{
+#define X(n)                                                                                       \
+    if (links <= (n))                                                                              \
+        return make_model_##n();
+    SIM_MODELS
+#undef X
+    throw std::runtime_error("no model of a node with " + std::to_string(links) + " links");
+}
+
+} // namespace sim
+
+#else
+
+#define SIM_PASTE_(a, b) a##b
+#define SIM_PASTE(a, b) SIM_PASTE_(a, b)
+#define SIM_STRING_(a) #a
+#define SIM_STRING(a) SIM_STRING_(a)
+#define SIM_TOP SIM_PASTE(Vnode, SIM_LINKS)
+
+// clang-format off
+#include SIM_STRING(SIM_TOP.h)
+#include SIM_STRING(SIM_PASTE(SIM_TOP, ___024root).h)
+// clang-format on
+
+namespace sim
+{
+
+namespace
+{
+
+class VerilatedModel final : public Model
+{
+  public:
+    VerilatedModel() : top_(&context_)
+    {
+        top_.host_answer_ready_i = 1;
+        top_.control_answer_ready_i = 1;
+        top_.dma_write_ready_i = 1; // memory always takes what is written
+        top_.host_read_valid_i = 0;
+        top_.control_read_len_bytes_i = 8;
+        top_.control_read_tag_i = 0;
+        top_.dma_answer_error_i = 0;
+        drive(inputs_);
+        top_.clk_i = 0;
+        top_.eval();
+    }
+
+    ~VerilatedModel() override { top_.final(); }
+
+    void cycle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs,
+               PhyWords &out) override
+    {
+        listen(in);
+        if (inputs != inputs_) {
+            drive(inputs);
+            inputs_ = inputs;
+        }
+        top_.clk_i = 0;
+        top_.eval();
+        show(outputs);
+        top_.clk_i = 1;
+        top_.eval();
+        speak(out);
+    }
+
+    const void *state() const override { return top_.rootp; }
+    size_t state_bytes() const override { return sizeof *top_.rootp; }
+
+  private:
+    VerilatedContext context_;
+    SIM_TOP top_;
+    ModelInputs inputs_;
+
+    void drive(const ModelInputs &inputs)
+    {
+        top_.rst_ni = !inputs.reset;
+        top_.phy_up_i = inputs.phy_up;
+        top_.host_write_valid_i = inputs.host.valid;
+        top_.host_write_eop_i = inputs.host.eop;
+        top_.host_write_addr_i = inputs.host.addr;
+        top_.host_write_len_bytes_i = inputs.host.len_bytes;
+        top_.host_write_data_i = inputs.host.data;
+        top_.control_write_valid_i = inputs.control.valid;
+        top_.control_write_eop_i = inputs.control.eop;
+        top_.control_write_addr_i = inputs.control.addr;
+        top_.control_write_len_bytes_i = inputs.control.len_bytes;
+        top_.control_write_data_i = inputs.control.data;
+        top_.control_read_valid_i = inputs.register_read;
+        top_.control_read_addr_i = inputs.register_addr;
+        top_.dma_read_ready_i = inputs.dma_read_ready;
+        top_.dma_answer_valid_i = inputs.answer;
+        top_.dma_answer_eop_i = inputs.answer_eop;
+        top_.dma_answer_tag_i = inputs.answer_tag;
+        top_.dma_answer_data_i = inputs.answer_data;
+    }
+
+    void show(ModelOutputs &outputs) const
+    {
+        outputs.host_ready = top_.host_write_ready_o;
+        outputs.control_ready = top_.control_write_ready_o;
+        outputs.register_ready = top_.control_read_ready_o;
+        outputs.register_answer = top_.control_answer_valid_o;
+        outputs.register_data = top_.control_answer_data_o;
+        outputs.answer_ready = top_.dma_answer_ready_o;
+        outputs.dma_write.valid = top_.dma_write_valid_o;
+        if (top_.dma_write_valid_o)
+            outputs.dma_write = {true, top_.dma_write_eop_o != 0, top_.dma_write_len_bytes_o,
+                                 top_.dma_write_data_o, top_.dma_write_addr_o};
+        outputs.dma_read = top_.dma_read_valid_o;
+        outputs.dma_read_addr = top_.dma_read_addr_o;
+        outputs.dma_read_len_bytes = top_.dma_read_len_bytes_o;
+        outputs.dma_read_tag = top_.dma_read_tag_o;
+    }
+
+    // The words of all links are side by side in ports that are wide from two links on.
+    void listen(const PhyWords &in)
+    {
+        uint32_t kinds = 0;
+        for (unsigned l = 0; l < SIM_LINKS; l++) {
+            kinds |= static_cast<uint32_t>(in[l] >> 32) << (2 * l);
+#if SIM_LINKS == 1
+            top_.phy_data_i = static_cast<uint32_t>(in[l]);
+#else
+            top_.phy_data_i[l] = static_cast<uint32_t>(in[l]);
+#endif
+        }
+        top_.phy_kind_i = static_cast<std::remove_reference_t<decltype(top_.phy_kind_i)>>(kinds);
+    }
+
+    void speak(PhyWords &out) const
+    {
+        for (unsigned l = 0; l < SIM_LINKS; l++) {
+#if SIM_LINKS == 1
+            PhyWord data = top_.phy_data_o;
+#else
+            PhyWord data = top_.phy_data_o[l];
+#endif
+            out[l] = PhyWord{(top_.phy_kind_o >> (2 * l)) & 3U} << 32 | data;
+        }
+    }
+};
+
+} // namespace
+
+std::unique_ptr<Model> SIM_PASTE(make_model_, SIM_LINKS)()
+{
+    return std::make_unique<VerilatedModel>();
+}
+
+} // namespace sim
+
+#endif

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One Verilated velo_node behind an interface that does not depend on how many links it has.
+
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "cable.h"
+#include "topology.h"
+
+namespace sim
+{
+
+// A beat of a posted write: into the host port, into the control port, or out by DMA.
+struct Beat {
+    bool valid = false, eop = false;
+    uint16_t len_bytes = 0;
+    uint32_t data = 0;
+    uint64_t addr = 0;
+
+    bool operator==(const Beat &) const = default;
+};
+
+// What the host drives in a cycle.
+struct ModelInputs {
+    bool reset = false;
+    uint8_t phy_up = 0; // one bit a link
+    Beat host, control;
+    bool register_read = false;
+    uint64_t register_addr = 0;
+    bool dma_read_ready = false;
+    bool answer = false, answer_eop = false; // of a DMA read
+    uint16_t answer_tag = 0;
+    uint32_t answer_data = 0;
+
+    bool operator==(const ModelInputs &) const = default;
+};
+
+// What the node shows the host in the same cycle.
+struct ModelOutputs {
+    bool host_ready = false, control_ready = false, register_ready = false;
+    bool register_answer = false;
+    uint32_t register_data = 0;
+    Beat dma_write;
+    bool dma_read = false, answer_ready = false;
+    uint16_t dma_read_len_bytes = 0, dma_read_tag = 0;
+    uint64_t dma_read_addr = 0;
+};
+
+using PhyWords = PhyWord[kLinksMax]; // by link
+
+class Model
+{
+  public:
+    virtual ~Model() = default;
+
+    // One cycle. `in` is what comes over the cables in it, `out` what leaves in the next one.
+    // `outputs` is only looked at, and so only filled in, if the node shows something.
+    virtual void cycle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs,
+                       PhyWords &out) = 0;
+
+    // All that the model's next cycles depend on, besides its inputs.
+    virtual const void *state() const = 0;
+    virtual size_t state_bytes() const = 0;
+};
+
+// The smallest model with that many links.
+std::unique_ptr<Model> make_model(unsigned links);
+
+} // namespace sim

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+
+#include "host_model.h"
+#include "velo/spec.h"
+
+namespace sim
+{
+
+namespace
+{
+
+constexpr unsigned kBeatBytes = 4, kWordBeats = 2;
+constexpr size_t kWordBytes = 8;
+constexpr unsigned kReadsUnderWay = 4; // DMA reads that memory has taken and not answered
+
+void offer(Beat &beat, const std::deque<HostAccess> &queue, unsigned number, uint64_t cycle)
+{
+    beat.valid = !queue.empty() && !queue.front().read && queue.front().from_cycle <= cycle;
+    if (!beat.valid)
+        return;
+    const HostAccess &access = queue.front();
+    beat.addr = access.addr;
+    beat.len_bytes = static_cast<uint16_t>(access.words * sizeof(uint64_t));
+    beat.eop = number + 1 == kWordBeats * access.words;
+    beat.data = static_cast<uint32_t>(access.line[number / kWordBeats] >> (32 * (number % 2)));
+}
+
+void taken(std::deque<HostAccess> &queue, unsigned &number, bool eop)
+{
+    number++;
+    if (eop) {
+        number = 0;
+        queue.pop_front();
+    }
+}
+
+} // namespace
+
+Node::Node(unsigned number, unsigned links, uint8_t *memory, uint64_t dma_cycles)
+    : number_(number), memory_(memory), dma_cycles_(dma_cycles), model_(make_model(links))
+{
+}
+
+bool Node::store_fits() const { return stores_.size() < kStoreQueueLines; }
+
+uint64_t Node::next_access_cycle() const
+{
+    uint64_t next = UINT64_MAX;
+    if (!stores_.empty())
+        next = stores_.front().from_cycle;
+    if (!controls_.empty())
+        next = std::min(next, controls_.front().from_cycle);
+    return next;
+}
+
+void Node::cycle(uint64_t cycle, const PhyWords &in, PhyWords &out)
+{
+    drive(cycle);
+    model_->cycle(inputs_, in, outputs_, out);
+    collect(cycle);
+}
+
+void Node::drive(uint64_t cycle)
+{
+    offer(inputs_.host, stores_, store_beat_, cycle);
+    offer(inputs_.control, controls_, control_beat_, cycle);
+    inputs_.register_read = !controls_.empty() && controls_.front().read && !reading_ &&
+                            controls_.front().from_cycle <= cycle;
+    if (inputs_.register_read)
+        inputs_.register_addr = controls_.front().addr;
+    drive_dma_answer(cycle);
+}
+
+void Node::drive_dma_answer(uint64_t cycle)
+{
+    inputs_.dma_read_ready = reads_.size() < kReadsUnderWay;
+    inputs_.answer = !reads_.empty() && reads_.front().ready_cycle <= cycle;
+    if (!inputs_.answer)
+        return;
+    const Read &read = reads_.front();
+    inputs_.answer_tag = read.tag;
+    inputs_.answer_eop = read_offset_ + kBeatBytes >= read.len_bytes;
+    inputs_.answer_data = memory_word(read.addr + read_offset_);
+}
+
+void Node::collect(uint64_t cycle)
+{
+    idle_ = false;
+    if (inputs_.reset)
+        return;
+    if (inputs_.host.valid && outputs_.host_ready)
+        taken(stores_, store_beat_, inputs_.host.eop);
+    if (inputs_.control.valid && outputs_.control_ready)
+        taken(controls_, control_beat_, inputs_.control.eop);
+    if (inputs_.register_read && outputs_.register_ready)
+        reading_ = true;
+    if (outputs_.register_answer)
+        take_register_answer(cycle);
+    if (inputs_.answer && outputs_.answer_ready) {
+        read_offset_ += kBeatBytes;
+        if (inputs_.answer_eop) {
+            read_offset_ = 0;
+            reads_.pop_front();
+        }
+    }
+    if (outputs_.dma_read && inputs_.dma_read_ready)
+        reads_.push_back({cycle + 2 * dma_cycles_, outputs_.dma_read_addr,
+                          outputs_.dma_read_len_bytes, outputs_.dma_read_tag});
+    if (outputs_.dma_write.valid)
+        take_dma_write(cycle);
+    idle_ = !inputs_.host.valid && !inputs_.control.valid && !inputs_.register_read && !reading_ &&
+            !outputs_.register_answer && reads_.empty() && !outputs_.dma_write.valid;
+}
+
+void Node::take_register_answer(uint64_t cycle)
+{
+    answer_ |= static_cast<uint64_t>(outputs_.register_data) << (32 * answer_beats_++);
+    if (answer_beats_ < kWordBeats)
+        return;
+    register_answers.push_back({controls_.front().reader, cycle, answer_});
+    controls_.pop_front();
+    reading_ = false;
+    answer_ = answer_beats_ = 0;
+}
+
+// An aligned word is never seen in halves: bytes are kept until they end where a word does.
+void Node::take_dma_write(uint64_t cycle)
+{
+    const Beat &beat = outputs_.dma_write;
+    unsigned from = dma_beat_++ * kBeatBytes;
+    for (unsigned i = 0; i < kBeatBytes && from + i < beat.len_bytes; i++)
+        dma_bytes_.push_back(static_cast<uint8_t>(beat.data >> (8 * i)));
+    uint64_t end = beat.addr + std::min<unsigned>(from + kBeatBytes, beat.len_bytes);
+    if (end % kWordBytes == 0 || beat.eop)
+        flush_dma(cycle, end - dma_bytes_.size());
+    if (beat.eop)
+        dma_beat_ = 0;
+}
+
+void Node::flush_dma(uint64_t cycle, uint64_t addr)
+{
+    for (size_t done = 0; done < dma_bytes_.size();) {
+        size_t bytes = std::min(dma_bytes_.size() - done, kWordBytes - (addr + done) % kWordBytes);
+        Write write = {cycle, addr + done, static_cast<unsigned>(bytes), 0};
+        std::memcpy(&write.data, dma_bytes_.data() + done, bytes);
+        writes_.push_back(write);
+        if (bytes == kWordBytes)
+            note_arrival(cycle, write.addr, write.data);
+        done += bytes;
+    }
+    dma_bytes_.clear();
+}
+
+void Node::note_arrival(uint64_t cycle, uint64_t addr, uint64_t word)
+{
+    if (addr % VELO_LINE_BYTES == 0 && addr < SIM_MEMORY_BYTES && velo_header_valid(word))
+        arrivals.push_back({number_, static_cast<unsigned>(addr / SIM_RING_BYTES), cycle, word});
+}
+
+void Node::publish_before(uint64_t cycle)
+{
+    while (!writes_.empty() && writes_.front().cycle < cycle) {
+        put_word(writes_.front());
+        writes_.pop_front();
+    }
+}
+
+void Node::put_word(const Write &write)
+{
+    if (write.addr + write.bytes > SIM_MEMORY_BYTES)
+        return; // a ring or page that nobody here has set up
+    if (write.bytes != sizeof(uint64_t)) {
+        std::memcpy(memory_ + write.addr, &write.data, write.bytes);
+        return;
+    }
+    auto *word = reinterpret_cast<uint64_t *>(memory_ + write.addr);
+    std::atomic_ref(*word).store(write.data, std::memory_order_release);
+}
+
+uint32_t Node::memory_word(uint64_t addr) const
+{
+    uint32_t word = 0;
+    if (addr + sizeof word <= SIM_MEMORY_BYTES)
+        std::memcpy(&word, memory_ + addr, sizeof word);
+    return word;
+}
+
+void Node::empty_ring(unsigned context)
+{
+    std::memset(memory_ + uint64_t{context} * SIM_RING_BYTES, 0, SIM_RING_BYTES);
+}
+
+} // namespace sim

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One node and its host's side: the ways of posted writes to it, register reads, its memory, and
+// what arrives there.
+//
+// A node knows cycles; whoever calls it turns them into times. A write that the node makes is seen
+// in memory only when publish() is called for its time.
+
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "../spec/sim_channel.h"
+#include "model.h"
+
+namespace sim
+{
+
+// A posted write, or a read of a register, on its way to the node.
+struct HostAccess {
+    uint64_t from_cycle = 0; // when it comes to the node
+    uint64_t addr = 0;
+    bool read = false;
+    uint8_t words = 0;
+    uint64_t reader = 0; // channel that waits for the answer
+    uint64_t line[8] = {};
+};
+
+// A word of a ring that makes a message valid, as it leaves the node.
+struct Arrival {
+    unsigned node, context;
+    uint64_t cycle;
+    uint64_t header;
+};
+
+struct RegisterAnswer {
+    uint64_t reader;
+    uint64_t cycle, value;
+};
+
+class Node
+{
+  public:
+    Node(unsigned number, unsigned links, uint8_t *memory, uint64_t dma_cycles);
+
+    unsigned number() const { return number_; }
+    Model &model() { return *model_; }
+
+    // --- the host's side ---
+    bool store_fits() const;
+    void store(const HostAccess &access) { stores_.push_back(access); }
+    void control(const HostAccess &access) { controls_.push_back(access); }
+    // Nothing on its way to the registers.
+    bool control_is_empty() const { return controls_.empty(); }
+    // No access of the host that a cycle has to deal with before the given one, and none open.
+    uint64_t next_access_cycle() const;
+
+    // --- the cycle ---
+    void set_reset(bool reset) { inputs_.reset = reset; }
+    void set_phy_up(uint8_t links) { inputs_.phy_up = links; }
+    void cycle(uint64_t cycle, const PhyWords &in, PhyWords &out);
+    // Nothing happened at its host side in the last cycle, and nothing is half done.
+    bool host_side_is_idle() const { return idle_; }
+
+    // --- memory ---
+    // Put into memory what left the node in cycles before `cycle`.
+    void publish_before(uint64_t cycle);
+    uint64_t next_publish_cycle() const
+    {
+        return writes_.empty() ? UINT64_MAX : writes_.front().cycle;
+    }
+    void empty_ring(unsigned context);
+
+    // What the last cycles brought; whoever looks takes it out.
+    std::vector<Arrival> arrivals;
+    std::vector<RegisterAnswer> register_answers;
+
+  private:
+    struct Write {
+        uint64_t cycle, addr;
+        unsigned bytes;
+        uint64_t data;
+    };
+    struct Read {
+        uint64_t ready_cycle, addr;
+        uint16_t len_bytes, tag;
+    };
+
+    unsigned number_;
+    uint8_t *memory_;
+    uint64_t dma_cycles_;
+    std::unique_ptr<Model> model_;
+    ModelInputs inputs_;
+    ModelOutputs outputs_;
+    std::deque<HostAccess> stores_, controls_;
+    unsigned store_beat_ = 0, control_beat_ = 0;
+    bool reading_ = false; // the read at the head was taken, its answer is to come
+    unsigned answer_beats_ = 0;
+    uint64_t answer_ = 0;
+    std::deque<Write> writes_;
+    unsigned dma_beat_ = 0;
+    std::vector<uint8_t> dma_bytes_; // of a word that is not whole yet
+    std::deque<Read> reads_;         // of memory, by DMA
+    unsigned read_offset_ = 0;
+    bool idle_ = false;
+
+    void drive(uint64_t cycle);
+    void drive_dma_answer(uint64_t cycle);
+    void collect(uint64_t cycle);
+    void take_dma_write(uint64_t cycle);
+    void take_register_answer(uint64_t cycle);
+    void flush_dma(uint64_t cycle, uint64_t addr);
+    void note_arrival(uint64_t cycle, uint64_t addr, uint64_t word);
+    void put_word(const Write &write);
+    uint32_t memory_word(uint64_t addr) const;
+};
+
+} // namespace sim

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "options.h"
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <cstdlib>
+
+#include <unistd.h>
+
+namespace sim
+{
+
+namespace
+{
+
+constexpr double kKhzPerMhz = 1000;
+
+void add_host_model(CLI::App &app, HostModel &host)
+{
+    const std::string group = "Host model [ns]";
+    auto add = [&](const char *name, uint64_t &value, const char *what) {
+        app.add_option(name, value, what)->capture_default_str()->group(group);
+    };
+    add("--store-ns", host.store_ns, "a posted write, from processor to node");
+    add("--dma-ns", host.dma_ns, "a word that the node writes, until it is seen in memory");
+    add("--poll-ns", host.poll_ns, "one look at a ring");
+    add("--read-ns", host.read_ns, "a register read, there and back");
+    add("--clock-ns", host.clock_ns, "one reading of a clock");
+    add("--copy-ns", host.copy_ns, "copying one line");
+    add("--call-ns", host.call_ns, "a call of the library");
+}
+
+} // namespace
+
+Options parse_options(int argc, char **argv)
+{
+    Options options;
+    options.session = std::to_string(getpid());
+    double clock_mhz = 100;
+    std::string links = "auto";
+    bool no_skip = false, no_pin = false;
+    ClusterOptions &cluster = options.cluster;
+
+    CLI::App app("Run a command on a simulated cluster of velo nodes, in virtual time.",
+                 "velo-sim");
+    app.footer("What the command and the library say to each other: spec/sim_channel.h.");
+    app.add_option("--topology-file", options.topology_file,
+                   "cables and routes, as tools/velo/routing.py prints them")
+        ->required();
+    app.add_option("--session", options.session, "name of the file in --shm-dir: velo-sim.NAME");
+    app.add_option("--clock-mhz", clock_mhz, "clock of all nodes")
+        ->capture_default_str()
+        ->check(CLI::Range(0.001, 100000.0));
+    app.add_option("--links", links, "links of each node: 1, 3, 6 or auto")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"auto", "1", "3", "6"}));
+    app.add_option("--seed", cluster.seed, "of all random numbers")->capture_default_str();
+    app.add_option("--error-rate", cluster.error_rate, "of each bit on a cable")
+        ->capture_default_str()
+        ->check(CLI::Range(0.0, 0.1));
+    app.add_option("--cable-cycles", cluster.cable_cycles, "delay of each cable, PHYs included")
+        ->capture_default_str()
+        ->check(CLI::Range(0U, 100000U));
+    app.add_option("--shm-dir", options.folder, "where the shared file is made")
+        ->capture_default_str();
+    app.add_option("--result", options.result_file, "write the figures into this file, as JSON");
+    app.add_flag("--progress", options.progress, "show how far it is, on standard error");
+    app.add_flag("--no-pin", no_pin, "let the kernel choose the processor");
+    app.add_flag("--no-skip", no_skip,
+                 "evaluate nodes also while they rest, and check that they do (slow)");
+    add_host_model(app, cluster.host);
+    app.add_option("command", options.command, "after --: what to run")->required();
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError &error) {
+        std::exit(app.exit(error));
+    }
+    cluster.clock_khz = static_cast<uint64_t>(std::llround(clock_mhz * kKhzPerMhz));
+    cluster.links = links == "auto" ? 0 : static_cast<unsigned>(std::stoul(links));
+    cluster.skip = !no_skip;
+    options.pin = !no_pin;
+    return options;
+}
+
+} // namespace sim

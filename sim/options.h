@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of velo-sim.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "cluster.h"
+
+namespace sim
+{
+
+struct Options {
+    std::string topology_file, session, folder = "/dev/shm", result_file;
+    bool progress = false, pin = true;
+    ClusterOptions cluster;
+    std::vector<std::string> command;
+};
+
+// Prints help or what is wrong, and ends, where there is nothing to run.
+Options parse_options(int argc, char **argv);
+
+} // namespace sim

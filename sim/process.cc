@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "process.h"
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+#include <stdexcept>
+
+#include <fcntl.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace sim
+{
+
+namespace
+{
+
+constexpr int kCannotExecute = 127;
+constexpr unsigned kGraceUs = 2000000, kLookUs = 2000;
+
+std::string task_file(int pid, int tid, const char *name)
+{
+    return "/proc/" + std::to_string(pid) + "/task/" + std::to_string(tid) + "/" + name;
+}
+
+std::string first_line(const std::string &path)
+{
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+// The names of those that a process is found in when it waits.
+const char *system_call_name(long number)
+{
+    static const std::map<long, const char *> names = {
+        {SYS_read, "read"},
+        {SYS_write, "write"},
+        {SYS_poll, "poll"},
+        {SYS_ppoll, "ppoll"},
+        {SYS_select, "select"},
+        {SYS_pselect6, "pselect6"},
+        {SYS_epoll_wait, "epoll_wait"},
+        {SYS_epoll_pwait, "epoll_pwait"},
+        {SYS_futex, "futex"},
+        {SYS_nanosleep, "nanosleep"},
+        {SYS_clock_nanosleep, "clock_nanosleep"},
+        {SYS_pause, "pause"},
+        {SYS_wait4, "wait4"},
+        {SYS_waitid, "waitid"},
+        {SYS_accept, "accept"},
+        {SYS_accept4, "accept4"},
+        {SYS_connect, "connect"},
+        {SYS_recvfrom, "recvfrom"},
+        {SYS_recvmsg, "recvmsg"},
+        {SYS_sendto, "sendto"},
+        {SYS_sendmsg, "sendmsg"},
+        {SYS_readv, "readv"},
+        {SYS_writev, "writev"},
+        {SYS_fsync, "fsync"},
+        {SYS_flock, "flock"},
+        {SYS_fcntl, "fcntl"},
+        {SYS_semop, "semop"},
+        {SYS_semtimedop, "semtimedop"},
+        {SYS_msgrcv, "msgrcv"},
+        {SYS_rt_sigtimedwait, "rt_sigtimedwait"},
+        {SYS_rt_sigsuspend, "rt_sigsuspend"},
+        {SYS_restart_syscall, "restart_syscall"},
+    };
+    auto found = names.find(number);
+    return found == names.end() ? nullptr : found->second;
+}
+
+struct ProcessState {
+    char state = 0;
+    int parent = 0;
+};
+
+// Of /proc/.../stat, behind the command's name, which may hold anything.
+ProcessState parse_stat(const std::string &line)
+{
+    ProcessState state;
+    size_t end = line.rfind(')');
+    if (end != std::string::npos)
+        std::istringstream(line.substr(end + 1)) >> state.state >> state.parent;
+    return state;
+}
+
+// All living processes below the given one.
+std::set<int> descendants(int of)
+{
+    std::map<int, int> parents;
+    for (const auto &entry : std::filesystem::directory_iterator("/proc")) {
+        int pid = std::atoi(entry.path().filename().c_str());
+        if (pid <= 0)
+            continue;
+        ProcessState state = parse_stat(first_line("/proc/" + std::to_string(pid) + "/stat"));
+        if (state.state && state.state != 'Z')
+            parents[pid] = state.parent;
+    }
+    std::set<int> below = {of};
+    for (size_t before = 0; before != below.size();) {
+        before = below.size();
+        for (const auto &[pid, parent] : parents)
+            if (below.count(parent))
+                below.insert(pid);
+    }
+    below.erase(of);
+    return below;
+}
+
+void default_signals()
+{
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE})
+        std::signal(number, SIG_DFL);
+}
+
+[[noreturn]] void become(const std::vector<std::string> &command, int report)
+{
+    setpgid(0, 0);
+    default_signals();
+    std::vector<char *> arguments;
+    for (const auto &word : command)
+        arguments.push_back(const_cast<char *>(word.c_str()));
+    arguments.push_back(nullptr);
+    execvp(arguments[0], arguments.data());
+    int why = errno;
+    (void)!write(report, &why, sizeof why);
+    _exit(kCannotExecute);
+}
+
+} // namespace
+
+char thread_state(int pid, int tid)
+{
+    return parse_stat(first_line(task_file(pid, tid, "stat"))).state;
+}
+
+uint64_t thread_runs(int pid, int tid)
+{
+    std::istringstream words(first_line(task_file(pid, tid, "schedstat")));
+    uint64_t run_ns = 0, wait_ns = 0, times = 0;
+    words >> run_ns >> wait_ns >> times;
+    return times;
+}
+
+bool process_is_alive(int pid)
+{
+    if (kill(pid, 0) != 0 && errno == ESRCH)
+        return false;
+    char state = parse_stat(first_line("/proc/" + std::to_string(pid) + "/stat")).state;
+    return state && state != 'Z' && state != 'X';
+}
+
+std::string thread_sleeps_in(int pid, int tid)
+{
+    std::string line = first_line(task_file(pid, tid, "syscall"));
+    if (line.empty() || line[0] < '0' || line[0] > '9')
+        return line.empty() ? "a system call that the kernel does not show" : "no system call";
+    long number = std::atol(line.c_str());
+    const char *name = system_call_name(number);
+    return name ? name : "system call " + std::to_string(number);
+}
+
+Job::Job(const std::vector<std::string> &command)
+{
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0)
+        throw std::runtime_error(std::string("pipe: ") + std::strerror(errno));
+    pid_ = fork();
+    if (pid_ == 0)
+        become(command, ends[1]);
+    close(ends[1]);
+    int why = 0;
+    bool failed = pid_ < 0 || read(ends[0], &why, sizeof why) == sizeof why;
+    close(ends[0]);
+    if (pid_ > 0)
+        setpgid(pid_, pid_); // whoever of the two comes first
+    if (failed) {
+        std::string reason = std::strerror(pid_ < 0 ? errno : why);
+        finish();
+        throw std::runtime_error(command[0] + ": " + reason);
+    }
+}
+
+Job::~Job() { finish(); }
+
+bool Job::ended()
+{
+    for (;;) {
+        int status = 0, pid = waitpid(-1, &status, WNOHANG);
+        if (pid <= 0)
+            return ended_;
+        if (pid != pid_)
+            continue;
+        ended_ = true;
+        exit_code_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    }
+}
+
+void Job::signal(int number) const
+{
+    if (pid_ > 0 && !ended_)
+        kill(-pid_, number);
+}
+
+// First by SIGTERM: a launcher has something to clear away.
+void Job::finish()
+{
+    signal(SIGTERM);
+    for (unsigned waited = 0; pid_ > 0 && !ended() && waited < kGraceUs; waited += kLookUs)
+        usleep(kLookUs);
+    for (;;) {
+        auto left = descendants(getpid());
+        if (left.empty())
+            break;
+        for (int pid : left)
+            kill(pid, SIGKILL);
+        (void)ended();
+        usleep(kLookUs);
+    }
+    (void)ended();
+}
+
+} // namespace sim

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The job's command and what comes of it; and what the kernel knows of other processes.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace sim
+{
+
+// State of a thread as the kernel tells it: 'R' runs, 'S' and 'D' sleep, 'Z' ended; 0: there is
+// none.
+char thread_state(int pid, int tid);
+// How often the thread has been on a processor.
+uint64_t thread_runs(int pid, int tid);
+bool process_is_alive(int pid);
+// The system call that a thread sleeps in, in words.
+std::string thread_sleeps_in(int pid, int tid);
+
+// The command in a process group of its own. All its descendants become the simulator's children
+// when their parents die, so that none is left when it ends.
+class Job
+{
+  public:
+    // Throws std::runtime_error if the command cannot be started.
+    explicit Job(const std::vector<std::string> &command);
+    ~Job();
+    Job(const Job &) = delete;
+    Job &operator=(const Job &) = delete;
+
+    // Collects who has ended. True once the command itself has.
+    bool ended();
+    // As a shell would give it: 128 + signal for one that was killed.
+    int exit_code() const { return exit_code_; }
+    void signal(int number) const;
+    // Kill whoever is left, children of children too.
+    void finish();
+
+  private:
+    int pid_ = -1, exit_code_ = 0;
+    bool ended_ = false;
+};
+
+} // namespace sim

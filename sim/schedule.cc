@@ -1,0 +1,651 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "schedule.h"
+
+#include <algorithm>
+#include <tuple>
+
+#include "velo/spec.h"
+
+namespace sim
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+using RealClock = std::chrono::steady_clock;
+
+constexpr uint64_t kRegRings = 0x8000000; // spec/velo_regs.rdl
+constexpr unsigned kContextStride = 12;
+
+// What a ring's register takes from the control port on until the completer goes by it.
+constexpr uint64_t kSettleCycles = 16;
+
+constexpr auto kSleepUntilAside = 1ms;
+constexpr auto kSleepUntilError = 10s;
+constexpr auto kIdleUntilError = 10s;
+constexpr auto kOutsideUntilRelease = 100ms;
+constexpr auto kCheckEvery = 50ms;
+constexpr unsigned kStepsAtATime = 20000;
+// If nodes do not come to rest, for errors on a cable say: without an arrival nothing is under way.
+constexpr uint64_t kBarrenCycles = 20000;
+constexpr unsigned kWaitsUntilCheck = 4096;
+constexpr uint64_t kWaitRunningUs = 1000, kWaitUs = 10000;
+
+const char *op_name(uint32_t op)
+{
+    static const char *const names[] = {"?",     "attach",         "port open",     "port close",
+                                        "store", "register write", "register read", "poll",
+                                        "sleep", "outside",        "detach"};
+    return op < std::size(names) ? names[op] : names[0];
+}
+
+std::string in_ns(uint64_t time_ps)
+{
+    return time_ps == SIM_NEVER ? "never" : std::to_string(time_ps / kPsPerNs) + " ns";
+}
+
+// The first poll that sees what is there from `seen_ps` on.
+uint64_t poll_slot_ps(uint64_t first_ps, uint64_t period_ps, uint64_t seen_ps)
+{
+    if (seen_ps <= first_ps)
+        return first_ps;
+    if (period_ps == 0)
+        return seen_ps;
+    return first_ps + (seen_ps - first_ps + period_ps - 1) / period_ps * period_ps;
+}
+
+void mix(uint64_t &hash, uint64_t value) // FNV-1a
+{
+    for (unsigned i = 0; i < sizeof value; i++) {
+        hash ^= (value >> (8 * i)) & 0xFF;
+        hash *= 0x100000001B3ULL;
+    }
+}
+
+} // namespace
+
+Schedule::Schedule(Cluster &cluster, Area &area)
+    : cluster_(cluster), area_(area), contexts_(cluster.size(), std::vector<Context>(SIM_CONTEXTS)),
+      last_progress_(RealClock::now()), last_check_(last_progress_)
+{
+    totals_.now_ps = cluster.clock().start_ps(cluster.cycle());
+    take_arrivals();
+}
+
+bool Schedule::anyone(State state) const
+{
+    return std::any_of(threads_.begin(), threads_.end(),
+                       [&](const Thread &thread) { return thread.state == state; });
+}
+
+bool Schedule::serve()
+{
+    calls_seen_ = area_.calls();
+    take_calls();
+    if (anyone(State::kRunning))
+        return false;
+    return_from_outside();
+    if (!anyone(State::kCalling) && !anyone(State::kReading))
+        return false;
+    switch (advance()) {
+    case Reached::kEvent:
+        answer(static_cast<unsigned>(next()));
+        return true;
+    case Reached::kNothing:
+        return release_idle();
+    default:
+        return true;
+    }
+}
+
+// ----- calls
+// --------------------------------------------------------------------------------------
+
+void Schedule::take_calls()
+{
+    for (unsigned c = 0; c < SIM_CHANNELS_MAX; c++) {
+        uint32_t turn = area_.turn(c);
+        if (c >= threads_.size()) {
+            // Channels are claimed from the lowest on.
+            if (turn == SIM_TURN_FREE)
+                return;
+            threads_.resize(c + 1);
+        }
+        State state = threads_[c].state;
+        if (turn == SIM_TURN_CALL && state != State::kCalling && state != State::kReading &&
+            state != State::kCameBack)
+            take_call(c);
+    }
+}
+
+void Schedule::take_call(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    sim_channel &call = area_.channel(channel);
+    totals_.calls++;
+    if (!thread.attached) {
+        attach(channel);
+        return;
+    }
+    thread.time_ps = std::max(thread.time_ps, call.time_ps);
+    if (call.op == SIM_DETACH) {
+        free_channel(channel);
+        return;
+    }
+    if (thread.state == State::kAside)
+        thread.time_ps = std::max(thread.time_ps, totals_.now_ps);
+    bool again = thread.state == State::kOutside;
+    if (call.op == SIM_OUTSIDE && !(again && call.a[0] != thread.outside)) {
+        thread.outside = call.a[0];
+        reply(channel, SIM_OK);
+        thread.state = State::kOutside;
+        return;
+    }
+    if (again) {
+        thread.state = State::kCameBack;
+        return;
+    }
+    plan(channel);
+}
+
+void Schedule::attach(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    sim_channel &call = area_.channel(channel);
+    if (call.op != SIM_ATTACH || call.pid <= 0 || call.tid <= 0) {
+        reply(channel, SIM_ERR_CALL);
+        thread.state = State::kFree;
+        return;
+    }
+    thread = Thread();
+    thread.attached = true;
+    thread.pid = call.pid;
+    thread.tid = call.tid;
+    thread.rank = call.a[0];
+    thread.repeatable = call.a[1] != 0;
+    thread.order = orders_++;
+    thread.time_ps = std::max(call.time_ps, totals_.now_ps);
+    processes_[thread.pid];
+    plan(channel);
+}
+
+// When a call that was taken is to be answered.
+void Schedule::plan(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    const sim_channel &call = area_.channel(channel);
+    thread.state = State::kCalling;
+    thread.event_ps = thread.time_ps;
+    if (call.op == SIM_SLEEP)
+        thread.event_ps = std::max(thread.time_ps, call.a[0]);
+    else if (call.op == SIM_POLL)
+        plan_poll(channel);
+}
+
+void Schedule::plan_poll(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    const sim_channel &call = area_.channel(channel);
+    const Process &process = processes_[thread.pid];
+    if (call.a[2] == 0 || process.arrived != call.a[0]) {
+        thread.event_ps = thread.time_ps;
+        return;
+    }
+    uint64_t deadline_ps = call.a[1] == SIM_NEVER ? SIM_NEVER : std::max(call.a[1], thread.time_ps);
+    thread.event_ps = deadline_ps;
+    if (!process.coming_ps.empty())
+        thread.event_ps = std::min(
+            deadline_ps, poll_slot_ps(thread.time_ps, call.a[3], process.coming_ps.front()));
+}
+
+// All who are outside come back together, at the time of the last one.
+void Schedule::return_from_outside()
+{
+    if (!anyone(State::kCameBack) || anyone(State::kOutside))
+        return;
+    settle_ports();
+    uint64_t latest_ps = totals_.now_ps;
+    for (const Thread &thread : threads_)
+        if (thread.state == State::kCameBack)
+            latest_ps = std::max(latest_ps, thread.time_ps);
+    for (unsigned c = 0; c < threads_.size(); c++) {
+        Thread &thread = threads_[c];
+        if (thread.state != State::kCameBack)
+            continue;
+        thread.time_ps = latest_ps;
+        plan(c);
+    }
+}
+
+// Opening ports takes nobody's time, but the hardware's. It gets it here, at once for all: then it
+// does not matter in which order processes came to open theirs.
+void Schedule::settle_ports()
+{
+    if (!ports_opened_)
+        return;
+    ports_opened_ = false;
+    for (unsigned n = 0; n < cluster_.size(); n++)
+        while (!cluster_.node(n).control_is_empty())
+            cluster_.step(cluster_.cycle() + 1);
+    for (uint64_t end = cluster_.cycle() + kSettleCycles; cluster_.cycle() < end;)
+        cluster_.step(end);
+    take_arrivals();
+    totals_.now_ps = std::max(totals_.now_ps, cluster_.clock().start_ps(cluster_.cycle()));
+}
+
+// ----- what comes next
+// ----------------------------------------------------------------------------
+
+bool Schedule::goes_before(unsigned a, unsigned b) const
+{
+    const Thread &x = threads_[a], &y = threads_[b];
+    return std::tie(x.event_ps, x.rank, x.order, a) < std::tie(y.event_ps, y.rank, y.order, b);
+}
+
+// The channel that is answered next; -1: none.
+int Schedule::next() const
+{
+    int first = -1;
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].state == State::kCalling &&
+            (first < 0 || goes_before(c, static_cast<unsigned>(first))))
+            first = static_cast<int>(c);
+    return first;
+}
+
+// Step the hardware to the next event; what arrives meanwhile may bring an earlier one. After some
+// cycles it comes back in any case, so that signals are heeded.
+Schedule::Reached Schedule::advance()
+{
+    for (unsigned steps = 0; steps < kStepsAtATime;) {
+        int channel = next();
+        uint64_t event_ps =
+            channel < 0 ? SIM_NEVER : threads_[static_cast<unsigned>(channel)].event_ps;
+        bool barren = event_ps == SIM_NEVER;
+        uint64_t end_cycle = barren ? UINT64_MAX : cluster_.clock().cycles_until(event_ps);
+        if (!barren)
+            barren_from_ = UINT64_MAX;
+        else if (barren_from_ == UINT64_MAX)
+            barren_from_ = cluster_.cycle();
+        bool arrived = false;
+        for (; !arrived && cluster_.cycle() < end_cycle && steps < kStepsAtATime; steps++) {
+            if (barren && (cluster_.is_quiet() || cluster_.cycle() - barren_from_ > kBarrenCycles))
+                return Reached::kNothing;
+            cluster_.step(end_cycle);
+            arrived = take_arrivals();
+        }
+        if (!arrived && cluster_.cycle() >= end_cycle)
+            return Reached::kEvent;
+    }
+    return Reached::kNotYet;
+}
+
+bool Schedule::take_arrivals()
+{
+    bool any = false;
+    for (unsigned n = 0; n < cluster_.size(); n++) {
+        Node &node = cluster_.node(n);
+        if (node.arrivals.empty() && node.register_answers.empty())
+            continue;
+        any = true;
+        for (const Arrival &arrival : node.arrivals)
+            take_arrival(arrival);
+        for (const RegisterAnswer &answer : node.register_answers)
+            for (Thread &thread : threads_)
+                if (thread.state == State::kReading && thread.ticket == answer.reader) {
+                    thread.state = State::kCalling;
+                    thread.value = answer.value;
+                    thread.event_ps = cluster_.answered_ps(answer.cycle);
+                }
+        node.arrivals.clear();
+        node.register_answers.clear();
+    }
+    return any;
+}
+
+void Schedule::take_arrival(const Arrival &arrival)
+{
+    totals_.messages++;
+    mix(totals_.hash, arrival.cycle);
+    mix(totals_.hash, velo_header_len(arrival.header));
+    mix(totals_.hash, velo_header_source(arrival.header));
+    mix(totals_.hash, arrival.node << 8 | arrival.context);
+    const Context &context = contexts_[arrival.node][arrival.context];
+    if (!context.open)
+        return;
+    processes_[context.pid].coming_ps.push_back(cluster_.visible_ps(arrival.cycle));
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].state == State::kCalling && threads_[c].pid == context.pid &&
+            area_.channel(c).op == SIM_POLL)
+            plan_poll(c);
+}
+
+// ----- answers
+// ------------------------------------------------------------------------------------
+
+void Schedule::answer(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    uint64_t time_ps = thread.event_ps;
+    totals_.now_ps = std::max(totals_.now_ps, time_ps);
+    cluster_.publish_until(time_ps);
+    if (thread.ticket) { // a register's value
+        thread.ticket = 0;
+        area_.channel(channel).a[2] = thread.value;
+        thread.time_ps = time_ps;
+        reply(channel, SIM_OK);
+        return;
+    }
+    int32_t status = act(channel, time_ps);
+    if (area_.channel(channel).op != SIM_POLL || status != SIM_AGAIN)
+        idle_ = false;
+    if (thread.state != State::kCalling)
+        return;
+    thread.time_ps = time_ps;
+    // Once it has the turn, the channel is the thread's.
+    bool outside = area_.channel(channel).op == SIM_OUTSIDE;
+    reply(channel, status);
+    if (outside)
+        thread.state = State::kOutside;
+}
+
+// Gives the turn back. What the thread does from here on is its own.
+void Schedule::reply(unsigned channel, int32_t status)
+{
+    Thread &thread = threads_[channel];
+    sim_channel &call = area_.channel(channel);
+    call.status = status;
+    if (thread.attached)
+        call.time_ps = thread.time_ps;
+    thread.state = State::kRunning;
+    thread.since = last_progress_ = RealClock::now();
+    thread.slept = false;
+    area_.show_now(totals_.now_ps);
+    area_.give_turn(channel, SIM_TURN_PROCESS);
+}
+
+int32_t Schedule::act(unsigned channel, uint64_t time_ps)
+{
+    switch (area_.channel(channel).op) {
+    case SIM_ATTACH:
+    case SIM_SLEEP:
+        return SIM_OK;
+    case SIM_OUTSIDE:
+        threads_[channel].outside = area_.channel(channel).a[0];
+        return SIM_OK;
+    case SIM_PORT_OPEN:
+        return open_port(channel);
+    case SIM_PORT_CLOSE:
+        return close_port(channel);
+    case SIM_STORE:
+        return store(channel, time_ps);
+    case SIM_REGISTER_WRITE:
+        return write_register(channel, time_ps);
+    case SIM_REGISTER_READ:
+        return begin_read(channel, time_ps);
+    case SIM_POLL:
+        return poll(channel, time_ps);
+    default:
+        return SIM_ERR_CALL;
+    }
+}
+
+void Schedule::set_ring(unsigned node, unsigned context, bool enabled)
+{
+    uint64_t ring = uint64_t{context} * SIM_RING_BYTES | uint64_t{SIM_RING_SLOTS_LOG2} << 48;
+    cluster_.write_register(node, cluster_.clock().start_ps(cluster_.cycle()),
+                            kRegRings + (uint64_t{context} << kContextStride),
+                            enabled ? ring | 1 : 0);
+}
+
+int32_t Schedule::open_port(unsigned channel)
+{
+    sim_channel &call = area_.channel(channel);
+    if (call.a[0] >= cluster_.size())
+        return SIM_ERR_NODE;
+    unsigned node = static_cast<unsigned>(call.a[0]);
+    auto &contexts = contexts_[node];
+    unsigned context = SIM_CONTEXTS;
+    if (call.a[1] < SIM_CONTEXTS && !contexts[call.a[1]].open)
+        context = static_cast<unsigned>(call.a[1]);
+    for (unsigned c = 0; c < SIM_CONTEXTS && context == SIM_CONTEXTS; c++)
+        if (!contexts[c].open)
+            context = c;
+    if (context == SIM_CONTEXTS)
+        return SIM_ERR_FULL;
+    contexts[context] = {true, threads_[channel].pid, contexts[context].opened + 1};
+    processes_[threads_[channel].pid].contexts++;
+    cluster_.node(node).empty_ring(context);
+    set_ring(node, context, true);
+    ports_opened_ = true;
+    call.a[1] = context;
+    call.a[2] = contexts[context].opened;
+    return SIM_OK;
+}
+
+int32_t Schedule::close_port(unsigned channel)
+{
+    const sim_channel &call = area_.channel(channel);
+    if (call.a[0] >= cluster_.size())
+        return SIM_ERR_NODE;
+    if (call.a[1] >= SIM_CONTEXTS)
+        return SIM_ERR_CALL;
+    unsigned node = static_cast<unsigned>(call.a[0]), number = static_cast<unsigned>(call.a[1]);
+    Context &context = contexts_[node][number];
+    if (!context.open || context.pid != threads_[channel].pid)
+        return SIM_ERR_CALL;
+    context.open = false;
+    processes_[context.pid].contexts--;
+    set_ring(node, number, false);
+    return SIM_OK;
+}
+
+int32_t Schedule::store(unsigned channel, uint64_t time_ps)
+{
+    const sim_channel &call = area_.channel(channel);
+    if (call.a[0] >= cluster_.size())
+        return SIM_ERR_NODE;
+    if (call.a[2] < 1 || call.a[2] > std::size(call.line))
+        return SIM_ERR_CALL;
+    unsigned node = static_cast<unsigned>(call.a[0]);
+    if (!cluster_.node(node).store_fits())
+        return SIM_AGAIN;
+    HostAccess access;
+    access.addr = call.a[1];
+    access.words = static_cast<uint8_t>(call.a[2]);
+    std::copy_n(call.line, call.a[2], access.line);
+    cluster_.store(node, time_ps, access);
+    return SIM_OK;
+}
+
+int32_t Schedule::write_register(unsigned channel, uint64_t time_ps)
+{
+    const sim_channel &call = area_.channel(channel);
+    if (call.a[0] >= cluster_.size())
+        return SIM_ERR_NODE;
+    cluster_.write_register(static_cast<unsigned>(call.a[0]), time_ps, call.a[1], call.a[2]);
+    return SIM_OK;
+}
+
+int32_t Schedule::begin_read(unsigned channel, uint64_t time_ps)
+{
+    const sim_channel &call = area_.channel(channel);
+    Thread &thread = threads_[channel];
+    if (call.a[0] >= cluster_.size())
+        return SIM_ERR_NODE;
+    thread.ticket = ++tickets_;
+    cluster_.read_register(static_cast<unsigned>(call.a[0]), time_ps, call.a[1], thread.ticket);
+    thread.state = State::kReading;
+    thread.event_ps = SIM_NEVER;
+    return SIM_OK;
+}
+
+uint64_t Schedule::arrived(int pid, uint64_t time_ps)
+{
+    Process &process = processes_[pid];
+    while (!process.coming_ps.empty() && process.coming_ps.front() <= time_ps) {
+        process.arrived++;
+        process.coming_ps.pop_front();
+    }
+    return process.arrived;
+}
+
+int32_t Schedule::poll(unsigned channel, uint64_t time_ps)
+{
+    sim_channel &call = area_.channel(channel);
+    uint64_t before = call.a[0];
+    call.a[0] = arrived(threads_[channel].pid, time_ps);
+    if (call.a[0] != before)
+        return SIM_OK;
+    return call.a[2] != 0 && call.a[1] != SIM_NEVER && call.a[1] <= time_ps ? SIM_TIMEOUT
+                                                                            : SIM_AGAIN;
+}
+
+// Everybody waits for a message and none can come: somebody has to look at something else.
+bool Schedule::release_idle()
+{
+    int lowest = -1;
+    for (unsigned c = 0; c < threads_.size(); c++) {
+        const Thread &thread = threads_[c];
+        if (thread.state == State::kCalling &&
+            (lowest < 0 || std::tie(thread.time_ps, thread.rank, thread.order) <
+                               std::tie(threads_[static_cast<unsigned>(lowest)].time_ps,
+                                        threads_[static_cast<unsigned>(lowest)].rank,
+                                        threads_[static_cast<unsigned>(lowest)].order)))
+            lowest = static_cast<int>(c);
+    }
+    if (lowest < 0)
+        return false;
+    auto now = RealClock::now();
+    bool others = anyone(State::kOutside) || anyone(State::kAside);
+    if (others && now - last_progress_ < kOutsideUntilRelease)
+        return false;
+    if (!idle_) {
+        idle_ = true;
+        idle_since_ = now;
+    } else if (!others && now - idle_since_ > kIdleUntilError) {
+        throw JobError("everybody waits for messages and none is under way:\n" +
+                       describe_waiting());
+    }
+    Thread &thread = threads_[static_cast<unsigned>(lowest)];
+    uint64_t period_ps = std::max<uint64_t>(area_.channel(static_cast<unsigned>(lowest)).a[3], 1);
+    uint64_t hardware_ps = cluster_.clock().start_ps(cluster_.cycle());
+    thread.event_ps = poll_slot_ps(thread.time_ps, period_ps,
+                                   std::max({hardware_ps, totals_.now_ps, thread.time_ps + 1}));
+    return true;
+}
+
+// ----- threads that do not call
+// -------------------------------------------------------------------
+
+void Schedule::wait()
+{
+    area_.wait_for_call(calls_seen_, anyone(State::kRunning) ? kWaitRunningUs : kWaitUs);
+    if (area_.calls() == calls_seen_ || ++waits_ % kWaitsUntilCheck == 0)
+        check_threads();
+}
+
+void Schedule::check_threads()
+{
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].state == State::kRunning)
+            check_runner(c);
+    auto now = RealClock::now();
+    if (now - last_check_ < kCheckEvery)
+        return;
+    last_check_ = now;
+    std::vector<int> dead;
+    for (const auto &[pid, process] : processes_)
+        if (!process_is_alive(pid))
+            dead.push_back(pid);
+    for (int pid : dead)
+        bury(pid);
+}
+
+// It has the turn. Does it still run?
+void Schedule::check_runner(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    char state = thread_state(thread.pid, thread.tid);
+    if (!process_is_alive(thread.pid)) {
+        bury(thread.pid);
+        return;
+    }
+    if (state == 0 || state == 'Z' || state == 'X') {
+        free_channel(channel);
+        return;
+    }
+    // Asleep, and it was at the last look, and has not run in between.
+    uint64_t runs = thread_runs(thread.pid, thread.tid);
+    bool sleeps = (state == 'S' || state == 'D') && thread.slept && thread.runs == runs;
+    thread.slept = state == 'S' || state == 'D';
+    auto now = RealClock::now();
+    if (thread.runs != runs || !thread.slept)
+        thread.since = now;
+    thread.runs = runs;
+    if (!sleeps || area_.turn(channel) != SIM_TURN_PROCESS)
+        return;
+    if (!thread.repeatable && now - thread.since >= kSleepUntilAside)
+        thread.state = State::kAside;
+    else if (thread.repeatable && now - thread.since >= kSleepUntilError)
+        throw JobError("a repeatable run cannot go on: " + describe(channel));
+}
+
+void Schedule::free_channel(unsigned channel)
+{
+    threads_[channel] = Thread();
+    area_.channel(channel).pid = 0;
+    area_.give_turn(channel, SIM_TURN_FREE);
+}
+
+// The driver's part when a process ends: its ports close.
+void Schedule::bury(int pid)
+{
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].attached && threads_[c].pid == pid)
+            free_channel(c);
+    for (unsigned n = 0; n < contexts_.size(); n++)
+        for (unsigned c = 0; c < SIM_CONTEXTS; c++)
+            if (contexts_[n][c].open && contexts_[n][c].pid == pid) {
+                contexts_[n][c].open = false;
+                set_ring(n, c, false);
+            }
+    processes_.erase(pid);
+}
+
+std::string Schedule::describe(unsigned channel) const
+{
+    const Thread &thread = threads_[channel];
+    const sim_channel &call = const_cast<Area &>(area_).channel(channel);
+    std::string text = "process " + std::to_string(thread.pid) + " thread " +
+                       std::to_string(thread.tid) +
+                       (thread.rank == SIM_NEVER ? "" : " rank " + std::to_string(thread.rank)) +
+                       " at " + in_ns(thread.time_ps) + ": ";
+    switch (thread.state) {
+    case State::kRunning:
+    case State::kAside:
+        return text + "has the turn and sleeps in " + thread_sleeps_in(thread.pid, thread.tid);
+    case State::kOutside:
+        return text + "is outside of the cluster, in " + thread_sleeps_in(thread.pid, thread.tid);
+    case State::kCameBack:
+        return text + "is back and waits for others who are outside";
+    default:
+        text += op_name(call.op);
+        if (call.op == SIM_POLL)
+            text +=
+                ", " + std::to_string(call.a[0]) + " arrivals seen, deadline " + in_ns(call.a[1]);
+        return text;
+    }
+}
+
+std::string Schedule::describe_waiting() const
+{
+    std::string text;
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].attached)
+            text += "  " + describe(c) + "\n";
+    return text;
+}
+
+} // namespace sim

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who goes on, and when: the rule of virtual time.
+//
+// At most one thread runs at any moment, and it runs in no virtual time. When all others wait, the
+// call with the earliest time is answered: the hardware is stepped to that time, never further, so
+// nobody can be answered from a state that another one's earlier store would have changed. Between
+// calls for the same time the rank decides, then the order of attaching, then the channel.
+//
+// Real time decides nothing, with three exceptions that are all about threads that do not call: a
+// process that died gives its channels back; a thread that sleeps in the kernel is set aside, or,
+// if the run must be repeatable, ends the job; and with threads outside of the cluster, who polls
+// in vain is let go on only after a while.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "../spec/sim_channel.h"
+#include "area.h"
+#include "cluster.h"
+#include "process.h"
+
+namespace sim
+{
+
+// Why the simulator itself ends a job.
+class JobError : public std::exception
+{
+  public:
+    explicit JobError(std::string why) : why_(std::move(why)) {}
+    const char *what() const noexcept override { return why_.c_str(); }
+
+  private:
+    std::string why_;
+};
+
+struct Totals {
+    uint64_t now_ps = 0, messages = 0, calls = 0, hash = 0xCBF29CE484222325ULL;
+};
+
+class Schedule
+{
+  public:
+    Schedule(Cluster &cluster, Area &area);
+
+    // Take what threads call for, answer one of them if nobody runs. Returns whether there was
+    // anything to do; if not, wait().
+    bool serve();
+    // Until somebody calls or something has to be looked at. Throws JobError.
+    void wait();
+    const Totals &totals() const { return totals_; }
+    std::string describe_waiting() const;
+
+  private:
+    using RealTime = std::chrono::steady_clock::time_point;
+
+    enum class State {
+        kFree,
+        kRunning,  // has the turn
+        kCalling,  // is answered at event_ps
+        kReading,  // a register, the answer is to come
+        kOutside,  // has the turn, but nobody waits for it
+        kCameBack, // has called, and others are still outside
+        kAside,    // has the turn, but sleeps
+    };
+
+    struct Thread {
+        State state = State::kFree;
+        bool attached = false, repeatable = false;
+        int pid = 0, tid = 0;
+        uint64_t rank = SIM_NEVER, order = 0;
+        uint64_t time_ps = 0;  // its clock
+        uint64_t event_ps = 0; // when its call is answered, as far as is known; SIM_NEVER
+        uint64_t outside = 0;  // a[0] of SIM_OUTSIDE
+        uint64_t ticket = 0, value = 0;
+        RealTime since{}; // when it got the turn
+        uint64_t runs = 0;
+        bool slept = false;
+    };
+
+    struct Context {
+        bool open = false;
+        int pid = 0;
+        uint64_t opened = 0; // times
+    };
+
+    struct Process {
+        unsigned contexts = 0;
+        uint64_t arrived = 0;
+        std::deque<uint64_t> coming_ps; // what will have arrived
+    };
+
+    Cluster &cluster_;
+    Area &area_;
+    std::vector<Thread> threads_; // by channel; as many as were ever claimed
+    std::vector<std::vector<Context>> contexts_;
+    std::map<int, Process> processes_;
+    Totals totals_;
+    uint64_t orders_ = 0, tickets_ = 0;
+    uint32_t calls_seen_ = 0;
+    bool ports_opened_ = false; // and the hardware has not been given time for it
+    RealTime last_progress_, last_check_, idle_since_;
+    bool idle_ = false;
+    uint64_t barren_from_ = UINT64_MAX; // cycle since which nobody waits for a time
+    unsigned waits_ = 0;
+
+    // --- calls ---
+    void take_calls();
+    void take_call(unsigned channel);
+    void attach(unsigned channel);
+    void plan(unsigned channel);
+    void plan_poll(unsigned channel);
+    void return_from_outside();
+    void settle_ports();
+    bool anyone(State state) const;
+
+    // --- answers ---
+    int next() const;
+    bool goes_before(unsigned a, unsigned b) const;
+    enum class Reached { kEvent, kNothing, kNotYet };
+    Reached advance();
+    bool take_arrivals();
+    void take_arrival(const Arrival &arrival);
+    void answer(unsigned channel);
+    int32_t act(unsigned channel, uint64_t time_ps);
+    void reply(unsigned channel, int32_t status);
+    bool release_idle();
+
+    int32_t open_port(unsigned channel);
+    int32_t close_port(unsigned channel);
+    int32_t store(unsigned channel, uint64_t time_ps);
+    int32_t write_register(unsigned channel, uint64_t time_ps);
+    int32_t begin_read(unsigned channel, uint64_t time_ps);
+    int32_t poll(unsigned channel, uint64_t time_ps);
+    uint64_t arrived(int pid, uint64_t time_ps);
+    void set_ring(unsigned node, unsigned context, bool enabled);
+
+    // --- threads that do not call ---
+    void check_threads();
+    void check_runner(unsigned channel);
+    void free_channel(unsigned channel);
+    void bury(int pid);
+    std::string describe(unsigned channel) const;
+};
+
+} // namespace sim

@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client.h"
+
+#include <atomic>
+#include <cstdio>
+#include <cstdlib>
+
+#include <fcntl.h>
+#include <linux/futex.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "velo/spec.h"
+
+namespace client
+{
+
+namespace
+{
+
+constexpr uint64_t kRegReadPointers = 0x8100000; // spec/velo_regs.rdl
+constexpr useconds_t kBarrierLookUs = 200;
+
+void futex(uint32_t *word, int op, uint32_t value)
+{
+    timespec second = {1, 0};
+    (void)syscall(SYS_futex, word, op, value, &second, nullptr, 0);
+}
+
+sim_area *map_area()
+{
+    const char *path = getenv("VELO_SIM");
+    int file = path ? open(path, O_RDWR | O_CLOEXEC) : -1;
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0)
+        fail("no cluster");
+    void *base = mmap(nullptr, static_cast<size_t>(status.st_size), PROT_READ | PROT_WRITE,
+                      MAP_SHARED, file, 0);
+    close(file);
+    if (base == MAP_FAILED)
+        fail("the cluster's file cannot be mapped");
+    auto *area = static_cast<sim_area *>(base);
+    if (area->magic != SIM_AREA_MAGIC || area->version != SIM_AREA_VERSION)
+        fail("not a cluster's file");
+    return area;
+}
+
+} // namespace
+
+void fail(const std::string &why)
+{
+    std::fprintf(stderr, "client %d: %s\n", getpid(), why.c_str());
+    std::exit(1);
+}
+
+Channel::Channel(uint64_t rank, bool repeatable)
+{
+    static sim_area *const area = map_area();
+    area_ = area;
+    auto *channels = reinterpret_cast<sim_channel *>(area + 1);
+    for (unsigned c = 0; c < SIM_CHANNELS_MAX && !channel_; c++) {
+        uint32_t free = SIM_TURN_FREE;
+        if (std::atomic_ref(channels[c].turn).compare_exchange_strong(free, SIM_TURN_PROCESS))
+            channel_ = &channels[c];
+    }
+    if (!channel_)
+        fail("no channel is free");
+    channel_->pid = getpid();
+    channel_->tid = static_cast<int32_t>(syscall(SYS_gettid));
+    channel_->time_ps = 0;
+    if (call(SIM_ATTACH, rank, repeatable) != SIM_OK)
+        fail("not attached");
+}
+
+Channel::~Channel() { call(SIM_DETACH); }
+
+int Channel::call(sim_op op, uint64_t a0, uint64_t a1, uint64_t a2, uint64_t a3)
+{
+    channel_->op = op;
+    channel_->a[0] = a0;
+    channel_->a[1] = a1;
+    channel_->a[2] = a2;
+    channel_->a[3] = a3;
+    std::atomic_ref turn(channel_->turn);
+    turn.store(SIM_TURN_CALL);
+    std::atomic_ref(area_->calls).fetch_add(1);
+    futex(&area_->calls, FUTEX_WAKE, 1);
+    while (turn.load() == SIM_TURN_CALL) {
+        if (std::atomic_ref(area_->ended).load())
+            fail("the cluster has ended");
+        futex(&channel_->turn, FUTEX_WAIT, SIM_TURN_CALL);
+    }
+    return channel_->status;
+}
+
+unsigned Channel::open(unsigned node, unsigned context)
+{
+    if (call(SIM_PORT_OPEN, node, context) != SIM_OK)
+        fail("no port");
+    return static_cast<unsigned>(result(1));
+}
+
+int Channel::try_send(unsigned node, unsigned context, unsigned to_node, unsigned to_context,
+                      unsigned words, uint64_t value)
+{
+    uint64_t len = 8 * (words - 1);
+    channel_->line[0] = velo_header_pack(0, 0, static_cast<uint16_t>(len), 0, 0);
+    for (unsigned i = 1; i < words; i++)
+        channel_->line[i] = value + i - 1;
+    uint64_t address =
+        velo_address_pack(0, static_cast<uint8_t>(words - 1), static_cast<uint8_t>(to_context),
+                          static_cast<uint8_t>(to_node));
+    return call(SIM_STORE, node,
+                velo_window_pack(static_cast<uint32_t>(address), static_cast<uint8_t>(context),
+                                 VELO_UNIT_VELO),
+                words);
+}
+
+void Channel::send(unsigned node, unsigned context, unsigned to_node, unsigned to_context,
+                   unsigned words, uint64_t value)
+{
+    charge_ps(area_->call_ps + area_->copy_ps);
+    while (try_send(node, context, to_node, to_context, words, value) == SIM_AGAIN)
+        charge_ps(area_->poll_ps);
+}
+
+const uint64_t *Channel::slot(unsigned node, unsigned context) const
+{
+    const auto *memory = reinterpret_cast<const uint8_t *>(area_) + area_->memory_at +
+                         node * area_->memory_bytes + uint64_t{context} * SIM_RING_BYTES;
+    return reinterpret_cast<const uint64_t *>(memory + head_ % SIM_RING_SLOTS * 64);
+}
+
+uint64_t Channel::header(unsigned node, unsigned context) const
+{
+    uint64_t word = std::atomic_ref(*const_cast<uint64_t *>(slot(node, context))).load();
+    return velo_header_valid(word) && velo_header_seq(word) == (head_ & 0xFFFF) ? word : 0;
+}
+
+bool Channel::poll(uint64_t deadline_ps, bool once)
+{
+    int status = call(SIM_POLL, arrivals_, deadline_ps, once ? 0 : 1, area_->poll_ps);
+    arrivals_ = result(0);
+    return status == SIM_OK;
+}
+
+uint64_t Channel::receive(unsigned node, unsigned context)
+{
+    charge_ps(area_->call_ps);
+    while (!header(node, context)) {
+        poll();
+        charge_ps(area_->poll_ps);
+    }
+    uint64_t value = slot(node, context)[1];
+    charge_ps(area_->copy_ps);
+    head_++;
+    if (head_ % 64 == 0) // The sender needs room.
+        call(SIM_REGISTER_WRITE, node, kRegReadPointers + (uint64_t{context} << 12),
+             head_ & 0xFFFF);
+    return value;
+}
+
+void Channel::barrier(const std::string &path, unsigned parties)
+{
+    call(SIM_OUTSIDE, barriers_ + 1);
+    int file = ::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+    if (file < 0 || write(file, "x", 1) != 1)
+        fail("barrier");
+    barriers_++;
+    struct stat status;
+    while (fstat(file, &status) == 0 && status.st_size < off_t{parties} * barriers_)
+        usleep(kBarrierLookUs);
+    close(file);
+}
+
+} // namespace client

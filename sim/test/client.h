@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A small process side of spec/sim_channel.h, for the simulator's own tests: one object a thread.
+
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "../../spec/sim_channel.h"
+
+namespace client
+{
+
+[[noreturn]] void fail(const std::string &why);
+
+class Channel
+{
+  public:
+    // Claims a channel and attaches.
+    explicit Channel(uint64_t rank, bool repeatable = true);
+    ~Channel();
+    Channel(const Channel &) = delete;
+    Channel &operator=(const Channel &) = delete;
+
+    int call(sim_op op, uint64_t a0 = 0, uint64_t a1 = 0, uint64_t a2 = 0, uint64_t a3 = 0);
+    uint64_t result(unsigned index) const { return channel_->a[index]; }
+    uint64_t now_ps() const { return channel_->time_ps; }
+    void charge_ps(uint64_t time_ps) { channel_->time_ps += time_ps; }
+    const sim_area &area() const { return *area_; }
+
+    unsigned open(unsigned node, unsigned context);
+    // A whole line of `words` words, the header's among them, from a context of a node.
+    int try_send(unsigned node, unsigned context, unsigned to_node, unsigned to_context,
+                 unsigned words, uint64_t value);
+    void send(unsigned node, unsigned context, unsigned to_node, unsigned to_context,
+              unsigned words, uint64_t value);
+    // Waits for the next message of a context; gives its slot back. Returns the second word.
+    uint64_t receive(unsigned node, unsigned context);
+    bool poll(uint64_t deadline_ps = SIM_NEVER, bool once = false);
+    uint64_t header(unsigned node, unsigned context) const;
+    // Meet all others in real time, outside of the cluster: `path` is a file of their own.
+    void barrier(const std::string &path, unsigned parties);
+
+  private:
+    sim_area *area_ = nullptr;
+    sim_channel *channel_ = nullptr;
+    uint64_t arrivals_ = 0, head_ = 0;
+    unsigned barriers_ = 0;
+
+    const uint64_t *slot(unsigned node, unsigned context) const;
+};
+
+} // namespace client

@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the tests run under velo-sim: `clients CASE ...`. Each case forks the processes that it
+// needs.
+
+#include <cinttypes>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "client.h"
+
+namespace
+{
+
+using client::Channel;
+using client::fail;
+
+std::string barrier_file, survivor_file;
+
+// Each rank in a process of its own; fails if one of them does.
+int in_processes(unsigned ranks, const std::function<void(unsigned)> &body)
+{
+    std::vector<pid_t> children;
+    for (unsigned rank = 0; rank < ranks; rank++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            body(rank);
+            std::fflush(nullptr);
+            _exit(0);
+        }
+        children.push_back(pid);
+    }
+    int worst = 0;
+    for (pid_t pid : children) {
+        int status = 0;
+        waitpid(pid, &status, 0);
+        if (status != 0)
+            worst = 1;
+    }
+    return worst;
+}
+
+// Attached, with a port each, and all at the same time.
+unsigned begin(Channel &channel, unsigned rank, unsigned ranks, unsigned node)
+{
+    unsigned context = channel.open(node, 1 + rank);
+    channel.barrier(barrier_file, ranks);
+    channel.call(SIM_SLEEP, 0);
+    return context;
+}
+
+// Messages there and back; prints half of a round.
+int ping_pong(unsigned rounds, unsigned words)
+{
+    return in_processes(2, [&](unsigned rank) {
+        Channel channel(rank);
+        unsigned context = begin(channel, rank, 2, rank);
+        uint64_t begin_ps = channel.now_ps();
+        for (unsigned i = 0; i < rounds; i++) {
+            if (rank == 0)
+                channel.send(0, context, 1, 2, words, i);
+            uint64_t value = channel.receive(rank, context);
+            if (words > 1 && value != i)
+                fail("a message is not what was sent");
+            if (rank == 1)
+                channel.send(1, context, 0, 1, words, i);
+        }
+        if (rank == 0)
+            std::printf("half_round_trip_ps %" PRIu64 "\n",
+                        (channel.now_ps() - begin_ps) / (2 * rounds));
+    });
+}
+
+// One message, from the store to the first picosecond in which it is seen.
+int latency()
+{
+    constexpr uint64_t kAtPs = 100000000;
+    return in_processes(2, [&](unsigned rank) {
+        Channel channel(rank);
+        unsigned context = begin(channel, rank, 2, rank);
+        if (rank == 0) {
+            channel.call(SIM_SLEEP, kAtPs);
+            if (channel.try_send(0, context, 1, 2, 2, 7) != SIM_OK || channel.now_ps() != kAtPs)
+                fail("the store was not taken");
+        } else {
+            if (channel.call(SIM_POLL, 0, SIM_NEVER, 1, 1) != SIM_OK)
+                fail("no arrival");
+            if (!channel.header(1, context))
+                fail("an arrival, and no message");
+            std::printf("latency_ps %" PRIu64 "\n", channel.now_ps() - kAtPs);
+        }
+    });
+}
+
+// Every rank, two of them on a node, sends to every other as fast as it goes; all in order.
+int all_to_all(unsigned ranks, unsigned messages)
+{
+    return in_processes(ranks, [&](unsigned rank) {
+        Channel channel(rank);
+        unsigned node = rank / 2;
+        unsigned context = begin(channel, rank, ranks, node);
+        std::vector<uint64_t> expected(ranks);
+        unsigned sent = 0, received = 0, all = messages * (ranks - 1);
+        while (sent < all || received < all) {
+            if (sent < all) {
+                unsigned to = (rank + 1 + sent % (ranks - 1)) % ranks;
+                if (channel.try_send(node, context, to / 2, 1 + to, 2 + sent % 7,
+                                     uint64_t{rank} << 32 | sent / (ranks - 1) << 8) == SIM_OK)
+                    sent++;
+                channel.charge_ps(channel.area().copy_ps);
+            } else if (!channel.header(node, context)) {
+                channel.poll();
+            }
+            if (sent == all || sent % 4 == 0) {
+                channel.poll(SIM_NEVER, true);
+                for (; channel.header(node, context); received++) {
+                    uint64_t value = channel.receive(node, context);
+                    uint64_t from = value >> 32;
+                    if (from >= ranks || (value & 0xFFFFFFFF) >> 8 != expected[from]++)
+                        fail("a message is lost or out of order");
+                }
+            }
+        }
+    });
+}
+
+void expect(int is, int should, const char *what)
+{
+    if (is != should)
+        fail(std::string(what) + ": " + std::to_string(is) + ", not " + std::to_string(should));
+}
+
+// What each call answers, and when.
+int calls()
+{
+    return in_processes(1, [](unsigned) {
+        Channel channel(0);
+        expect(channel.call(SIM_PORT_OPEN, 2, 1), SIM_ERR_NODE, "a node that is not there");
+        expect(static_cast<int>(channel.open(1, 9)), 9, "the context wanted");
+        expect(static_cast<int>(channel.open(1, 9)), 0, "the first free context");
+        for (unsigned c = 2; c < SIM_CONTEXTS; c++)
+            channel.open(1, SIM_CONTEXTS);
+        expect(channel.call(SIM_PORT_OPEN, 1, 0), SIM_ERR_FULL, "a full node");
+        expect(channel.call(SIM_PORT_CLOSE, 1, 9), SIM_OK, "closing");
+        expect(channel.call(SIM_PORT_CLOSE, 1, 9), SIM_ERR_CALL, "closing twice");
+        expect(channel.call(SIM_STORE, 5, 0, 1), SIM_ERR_NODE, "a store to no node");
+        expect(channel.call(SIM_STORE, 1, 0, 9), SIM_ERR_CALL, "a store of nine words");
+        expect(channel.call(static_cast<sim_op>(15)), SIM_ERR_CALL, "no such call");
+
+        expect(channel.call(SIM_REGISTER_READ, 1, 0x8), SIM_OK, "a register read");
+        expect(static_cast<int>(channel.result(2)), 1, "the node's number");
+        expect(channel.call(SIM_REGISTER_WRITE, 0, 0x30, 0x123456789ABCDEF0), SIM_OK, "a write");
+        channel.call(SIM_REGISTER_READ, 0, 0x30);
+        expect(channel.result(2) == 0x123456789ABCDEF0, true, "what was written");
+
+        uint64_t at_ps = channel.now_ps() + 12345678;
+        expect(channel.call(SIM_SLEEP, at_ps), SIM_OK, "sleep");
+        expect(channel.now_ps() == at_ps, true, "the end of a sleep");
+        expect(channel.call(SIM_POLL, 0, at_ps + 777, 1, 100), SIM_TIMEOUT, "a deadline");
+        expect(channel.now_ps() == at_ps + 777, true, "the time of a deadline");
+        expect(channel.call(SIM_POLL, 0, SIM_NEVER, 0, 100), SIM_AGAIN, "one look");
+        expect(channel.call(SIM_POLL, 0, SIM_NEVER, 1, 100), SIM_AGAIN, "nobody can send");
+        expect(channel.now_ps() > at_ps + 777, true, "time goes on");
+    });
+}
+
+// A thread that waits for another one in real time holds up nobody, if the run is not repeatable.
+int aside(bool repeatable)
+{
+    return in_processes(1, [&](unsigned) {
+        int ends[2];
+        if (pipe(ends) != 0)
+            fail("pipe");
+        std::thread waiting([&] {
+            Channel channel(1, repeatable);
+            uint64_t before_ps = channel.now_ps();
+            char byte;
+            if (read(ends[0], &byte, 1) != 1)
+                fail("read");
+            channel.call(SIM_SLEEP, 0);
+            if (channel.now_ps() < before_ps + 3000000)
+                fail("back in the past");
+        });
+        {
+            Channel channel(0, repeatable);
+            usleep(20000);
+            channel.call(SIM_SLEEP, channel.now_ps() + 3000000);
+            if (write(ends[1], "x", 1) != 1)
+                fail("write");
+        }
+        waiting.join();
+    });
+}
+
+// One of two dies without a word; the other one goes on.
+int death()
+{
+    int worst = in_processes(2, [](unsigned rank) {
+        Channel channel(rank);
+        unsigned context = begin(channel, rank, 2, rank);
+        if (rank == 1)
+            raise(SIGKILL);
+        channel.send(0, context, 1, 2, 2, 0);
+        uint64_t deadline_ps = channel.now_ps() + 5000000;
+        if (channel.call(SIM_POLL, 0, deadline_ps, 1, 30000) != SIM_TIMEOUT)
+            fail("a message of the dead");
+        FILE *file = std::fopen(survivor_file.c_str(), "w");
+        if (!file || std::fclose(file) != 0)
+            fail("no file");
+    });
+    return worst == 1 && unlink(survivor_file.c_str()) == 0 ? 0 : 1;
+}
+
+// Two fences with no call between them on one side, a call on the other.
+int fences()
+{
+    return in_processes(2, [](unsigned rank) {
+        Channel channel(rank);
+        channel.open(rank, 1);
+        for (unsigned i = 0; i < 5; i++) {
+            channel.barrier(barrier_file, 2);
+            if (rank == 0) {
+                channel.call(SIM_SLEEP, 0);
+                channel.charge_ps(1000000);
+            }
+        }
+        channel.call(SIM_SLEEP, 0);
+        std::printf("rank %u at %" PRIu64 "\n", rank, channel.now_ps());
+    });
+}
+
+// Never ends by itself; says when it is there.
+int forever()
+{
+    return in_processes(2, [](unsigned rank) {
+        Channel channel(rank);
+        begin(channel, rank, 2, rank);
+        std::printf("there\n");
+        std::fflush(stdout);
+        for (;;)
+            channel.call(SIM_SLEEP, channel.now_ps() + 1000000);
+    });
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    if (argc < 2)
+        fail("clients CASE ...");
+    std::string which = argv[1];
+    auto number = [&](int index, unsigned otherwise) {
+        return argc > index ? static_cast<unsigned>(std::atol(argv[index])) : otherwise;
+    };
+    std::string own = "/tmp/velo-sim-test." + std::to_string(getpid());
+    barrier_file = own + ".barrier";
+    survivor_file = own + ".survivor";
+    int result = 2;
+    if (which == "ping_pong")
+        result = ping_pong(number(2, 100), number(3, 2));
+    else if (which == "latency")
+        result = latency();
+    else if (which == "all_to_all")
+        result = all_to_all(number(2, 4), number(3, 100));
+    else if (which == "calls")
+        result = calls();
+    else if (which == "aside")
+        result = aside(number(2, 0) != 0);
+    else if (which == "death")
+        result = death();
+    else if (which == "fences")
+        result = fences();
+    else if (which == "forever")
+        result = forever();
+    else
+        fail("no case " + which);
+    unlink(barrier_file.c_str());
+    return result;
+}

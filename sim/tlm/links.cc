@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The links: frames, and the status words that bring credits back. rtl/link.
+//
+// A transmitter gives each cycle to one word. `Frame` is a stretch of such turns: start word, data,
+// end word. A slot is a turn in which status goes out: that of a start word, or every second idle
+// one.
+#include "network.h"
+
+#include <cassert>
+
+namespace tlm
+{
+
+void Network::transmit(uint32_t out, uint32_t index, unsigned channel, Cycle last_read)
+{
+    Packet &packet = packets_[index];
+    Output &output = outputs_[out];
+    unsigned units = params_.units(packet.words), frames = params_.frames(packet.words);
+    output.credits[channel] = static_cast<int16_t>(output.credits[channel] - units);
+    output.granted = now();
+    output.granted_units = static_cast<uint16_t>(units);
+    output.granted_channel = static_cast<uint8_t>(channel);
+
+    Sender &sender = senders_[out];
+    settle(out, now());
+    Cycle start = std::max(now() + params_.to_output + params_.to_frame, sender.free);
+    unsigned wire_words = packet.words + frames * params_.frame_extra;
+    // The end word's turn is three after its frame's last word came.
+    Cycle end = std::max(start + wire_words, last_read + params_.to_output + 3);
+    unsigned first_words = std::min<unsigned>(packet.words, params_.frame_words);
+    unsigned last_words = packet.words - (frames - 1) * params_.frame_words;
+    for (unsigned f = 0; f + 1 < frames; f++) {
+        unsigned length = params_.frame_words + params_.frame_extra;
+        push_frame(out, start + f * length, length);
+    }
+    push_frame(out, end - last_words - params_.frame_extra, last_words + params_.frame_extra);
+    sender.free = end;
+
+    // The receiver lets a frame go on when it has its end word.
+    Cycle head = start + first_words + params_.frame_through + params_.cable;
+    packet.tail =
+        end - params_.frame_extra + params_.frame_through + params_.cable + last_words - 1;
+    packet.channel = static_cast<uint8_t>(channel);
+    set_route(far_[out] / ports_, packet);
+    put(head + params_.to_request, kArrive, far_[out], index);
+    all_hops_++;
+    if (measuring(now())) {
+        counters_.hops++;
+        counters_.link_words[out] += wire_words;
+    }
+}
+
+void Network::push_frame(uint32_t out, Cycle start, unsigned length)
+{
+    assert(senders_[out].frames < frame_slots_); // credits see to it
+    Frame &added = frame(out, senders_[out].frames++);
+    added.start = start & ((Cycle{1} << 48) - 1);
+    added.length = length & 0xFFFF;
+}
+
+// Forget frames that are over.
+void Network::settle(uint32_t out, Cycle cycle)
+{
+    Sender &sender = senders_[out];
+    while (sender.frames && frame(out, 0).end() <= cycle) {
+        sender.idle_from = frame(out, 0).end();
+        sender.frames--;
+        sender.first = static_cast<uint16_t>((sender.first + 1) & (frame_slots_ - 1));
+    }
+    if (!sender.frames)
+        sender.first = 0; // where the cache knows it
+}
+
+// Frames are known some cycles before they start, so this is certain if it is asked close enough to
+// it.
+Cycle Network::next_slot(uint32_t out, Cycle from)
+{
+    settle(out, from);
+    Sender &sender = senders_[out];
+    Cycle past = (from - sender.idle_from) % params_.idle_words;
+    Cycle idle = past ? from + params_.idle_words - past : from;
+    if (!sender.frames)
+        return idle;
+    const Frame &next = frame(out, 0);
+    if (next.start > from)
+        return std::min(idle, next.start);
+    return next.start == from ? from : next.end();
+}
+
+// At the input beside this transmitter.
+void Network::unit_freed(uint32_t out, unsigned channel)
+{
+    Sender &sender = senders_[out];
+    sender.freed[channel]++;
+    sender.freed_at[channel] = now();
+    if (sender.active)
+        return;
+    sender.active = true;
+    Cycle next = next_slot(out, now() + params_.changed);
+    // Meanwhile all channels have had their turns.
+    sender.channel = static_cast<uint8_t>(
+        (sender.channel + (next - sender.last_slot) / params_.idle_words) % params_.status_vcs);
+    sender.turn = static_cast<uint8_t>((sender.channel + 1) % params_.status_vcs);
+    put(next, kSlot, out, 0);
+}
+
+void Network::slot(uint32_t out)
+{
+    Sender &sender = senders_[out];
+    settle(out, now());
+    bool starts = sender.frames && frame(out, 0).start == now();
+    // An idle word counts when it comes twice running.
+    bool lost = !starts && sender.frames && frame(out, 0).start == now() + 1;
+    unsigned channel = sender.channel;
+    if (channel < kChannels) {
+        sender.told[channel] = sender.freed[channel];
+        uint8_t units = sender.freed[channel] - sender.heard[channel];
+        if (units && !lost) {
+            sender.heard[channel] = sender.freed[channel];
+            Cycle heard =
+                starts ? frame(out, 0).end() + params_.frame_told : now() + params_.idle_told;
+            put(heard + params_.cable, kCredit, far_[out], channel << 16 | units);
+        }
+    }
+    choose_channel(sender, now());
+    sender.last_slot = now();
+    sender.active = sender.heard[0] != sender.freed[0] || sender.heard[1] != sender.freed[1];
+    if (sender.active)
+        put(next_slot(out, now() + 1), kSlot, out, 0);
+}
+
+// Channels with something new first, round robin; else all take their turns.
+void Network::choose_channel(Sender &sender, Cycle now)
+{
+    auto changed = [&](unsigned c) {
+        return c < kChannels && c != sender.channel && sender.told[c] != sender.freed[c] &&
+               sender.freed_at[c] + params_.changed <= now;
+    };
+    bool any = changed(0) || changed(1);
+    unsigned c = sender.turn;
+    while (any && !changed(c))
+        c = (c + 1) % params_.status_vcs;
+    sender.channel = static_cast<uint8_t>(c);
+    sender.turn = static_cast<uint8_t>((c + 1) % params_.status_vcs);
+}
+
+void Network::credit(uint32_t out, unsigned channel, unsigned units)
+{
+    outputs_[out].credits[channel] = static_cast<int16_t>(outputs_[out].credits[channel] + units);
+    if (outputs_[out].waiting[channel])
+        arbitrate_soon(out / ports_);
+}
+
+} // namespace tlm

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hosts, units and network ports; what there is, and which event goes where.
+#include "network.h"
+
+#include <bit>
+
+namespace tlm
+{
+
+namespace
+{
+
+// Beyond what lies between any event and what it causes: the words that credits let wait at a link.
+constexpr Cycle kReach = 2000;
+
+} // namespace
+
+Network::Network(const Params &params, const Topology &topology, Traffic &traffic)
+    : params_(params), topology_(topology), traffic_(traffic), nodes_(topology.nodes()),
+      links_(topology.links()), ports_(links_ + 1), need_units_(params.need_units()),
+      frame_slots_(std::bit_ceil(kChannels * params.buffer_units)),
+      wheel_(kReach + 2 * params.cable)
+{
+    size_t ports = size_t{nodes_} * ports_;
+    Output output;
+    output.credits.fill(static_cast<int16_t>(params.buffer_units));
+    inputs_.resize(ports);
+    outputs_.resize(ports, output);
+    senders_.resize(ports);
+    far_.resize(ports, kNone);
+    frames_.resize(ports * frame_slots_);
+    queues_.resize(ports * ports_);
+    outputs_wanted_.resize(nodes_);
+    arbitrated_.resize(nodes_, kNever);
+    to_arbitrate_.resize(nodes_, kNever);
+    completer_free_.resize(nodes_);
+    sources_.resize(nodes_);
+    counters_.link_words.resize(ports);
+    for (unsigned n = 0; n < nodes_; n++) {
+        for (unsigned l = 0; l < links_; l++)
+            if (topology.neighbour(n, l) != kNoNode)
+                far_[port(n, l)] = port(topology.neighbour(n, l), topology.far_link(n, l));
+        sources_[n].credits = static_cast<int16_t>(params.buffer_units);
+        if (Cycle born = traffic.next_born(n); born != kNever)
+            put(born + params.inject, kInject, n, 0);
+    }
+    measure(0, kNever);
+}
+
+void Network::measure(Cycle from, Cycle end)
+{
+    from_ = from;
+    end_ = end;
+    counters_ = Counters();
+    counters_.link_words.resize(size_t{nodes_} * ports_);
+}
+
+void Network::run(Cycle end) { wheel_.run(end, *this); }
+
+// Where the packet will go when it is at that node.
+void Network::set_route(unsigned node, Packet &packet) const
+{
+    Hop hop = topology_.hop(node, packet.to);
+    packet.out = static_cast<uint8_t>(hop.link == kLocal ? links_ : hop.link);
+    packet.out_channel = static_cast<uint8_t>(hop.dateline);
+}
+
+void Network::handle(Event event)
+{
+    uint32_t place = event.kind_and_place & kPlaceMask;
+    switch (static_cast<Kind>(event.kind_and_place >> kPlaceBits)) {
+    case kArrive:
+        return arrive(place, event.value);
+    case kFreed:
+        return unit_freed(place, event.value);
+    case kSlot:
+        return slot(place);
+    case kCredit:
+        return credit(place, event.value >> 16, event.value & 0xFFFF);
+    case kInject:
+        return inject(place);
+    case kInjectCredit:
+        return inject_credit(place);
+    }
+}
+
+uint32_t Network::new_packet()
+{
+    if (free_packet_ == kNone) {
+        packets_.emplace_back();
+        return static_cast<uint32_t>(packets_.size() - 1);
+    }
+    uint32_t packet = free_packet_;
+    free_packet_ = packets_[packet].next;
+    return packet;
+}
+
+void Network::drop_packet(uint32_t packet)
+{
+    packets_[packet].next = free_packet_;
+    free_packet_ = packet;
+}
+
+// The next packet's first word comes to the switch, if there are credits for the longest one. Such
+// an event is always under way, but for a node that waits for credits or has no message.
+void Network::inject(unsigned node)
+{
+    Source &source = sources_[node];
+    if (!source.has_message) {
+        source.message = traffic_.take(node);
+        source.bytes_left = source.message.bytes;
+        source.has_message = true;
+        sent_++;
+    }
+    if (source.credits < static_cast<int>(need_units_)) {
+        source.blocked = true;
+        return;
+    }
+    bool is_line = source.message.bytes <= params_.line_bytes;
+    unsigned bytes = std::min(source.bytes_left, is_line ? params_.line_bytes : params_.put_bytes);
+    unsigned words = params_.packet_words(bytes) + (is_line ? 0 : params_.put_words);
+    source.bytes_left -= bytes;
+    source.has_message = source.bytes_left > 0;
+    source.credits = static_cast<int16_t>(source.credits - params_.units(words));
+    put(now() + params_.to_request, kArrive, port(node, links_), launch(node, words, bytes));
+    Cycle next = now() + words;
+    if (!source.has_message) {
+        Cycle born = traffic_.next_born(node);
+        if (born == kNever)
+            return;
+        next = std::max(next, born + params_.inject);
+    }
+    put(next, kInject, node, 0);
+}
+
+uint32_t Network::launch(unsigned node, unsigned words, unsigned bytes)
+{
+    const Source &source = sources_[node];
+    uint32_t packet = new_packet();
+    packets_[packet] = {.born = source.message.born,
+                        .tail = now() + words - 1,
+                        .next = kNone,
+                        .to = static_cast<uint16_t>(source.message.to),
+                        .bytes = static_cast<uint16_t>(bytes),
+                        .words = static_cast<uint16_t>(words),
+                        .channel = 0,
+                        .out = 0,
+                        .out_channel = 0,
+                        .ends_message = !source.has_message};
+    set_route(node, packets_[packet]);
+    return packet;
+}
+
+void Network::inject_credit(unsigned node)
+{
+    Source &source = sources_[node];
+    source.credits++;
+    if (source.blocked && source.credits >= static_cast<int>(need_units_)) {
+        source.blocked = false;
+        inject(node);
+    }
+}
+
+// The header word goes last, so with it the message is there.
+void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read)
+{
+    Cycle begin = std::max(first_word, completer_free_[node]);
+    Cycle words = std::max<Cycle>(packet.words, params_.least_complete);
+    completer_free_[node] = begin + words;
+    // The last word was read `to_output` after it would have left as a first one, less the grant.
+    Cycle last_word = last_read + params_.to_output - 1 + params_.to_unit;
+    Cycle done = std::max(begin + words - 1, last_word) + params_.complete;
+    received_ += packet.ends_message;
+    if (!measuring(done))
+        return;
+    counters_.last_done = std::max(counters_.last_done, done);
+    counters_.words += packet.words;
+    counters_.bytes += packet.bytes;
+    if (packet.ends_message)
+        counters_.latency.add(done - packet.born);
+}
+
+} // namespace tlm

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes, switches and links as transactions: of a packet only the cycles of its first and last word
+// are followed, by few events a hop.
+//
+//   host --inject--> switch input --to_request--> queue --arbitration--> output
+//        --to_output--> link, frame by frame --> next switch input, or completer and memory
+//
+// What decides about contention is kept exactly as the RTL has it: one queue for each input, output
+// and channel; one round of iSLIP a cycle; a packet only with credits for the longest one; credits
+// that come back with the status words for which the link back has room. Only the request class is
+// modelled, to which all messages belong: two channels, one for each side of the dateline.
+
+#pragma once
+
+#include <array>
+#include <bit>
+#include <memory>
+#include <vector>
+
+#include "histogram.h"
+#include "params.h"
+#include "topology.h"
+#include "traffic.h"
+#include "wheel.h"
+
+namespace tlm
+{
+
+constexpr unsigned kChannels = 2;
+
+struct Counters {
+    Histogram latency;             // of messages that arrived
+    uint64_t words = 0, bytes = 0; // of packets that arrived; payload
+    uint64_t hops = 0;             // over links, of packets
+    Cycle last_done = 0;
+    std::vector<uint64_t> link_words; // on the wire, with framing; by node and link
+};
+
+class Network
+{
+  public:
+    Network(const Params &params, const Topology &topology, Traffic &traffic);
+
+    // All cycles before `end`.
+    void run(Cycle end);
+    Cycle now() const { return wheel_.now(); }
+    // Nothing will ever happen again.
+    bool is_finished() const { return wheel_.empty(); }
+    // What `counters` counts: what happens in cycles of [from, end).
+    void measure(Cycle from, Cycle end);
+
+    const Counters &counters() const { return counters_; }
+    Cycle measured_from() const { return from_; }
+    uint64_t all_hops() const { return all_hops_; }
+    uint64_t sent() const { return sent_; }
+    uint64_t received() const { return received_; }
+
+  private:
+    friend class Wheel;
+    static constexpr uint32_t kNone = UINT32_MAX;
+    static constexpr unsigned kPlaceBits = 28; // of an event's first word; above them its kind
+    static constexpr uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
+    enum Kind : uint32_t { kArrive, kFreed, kSlot, kCredit, kInject, kInjectCredit };
+
+    // These fit cache lines: misses are what the time goes into.
+    struct alignas(32) Packet {
+        Cycle born, tail; // tail: last word at the switch input
+        uint32_t next;
+        uint16_t to, bytes, words;
+        uint8_t channel;          // that it came by
+        uint8_t out, out_channel; // where it goes from there
+        bool ends_message;
+    };
+    struct Input {
+        Cycle free = 0;
+        uint32_t turn = 0; // output that goes first
+    };
+    struct alignas(64) Output {
+        Cycle free = 0;
+        Cycle granted = 0; // last grant
+        uint16_t granted_units = 0;
+        uint8_t granted_channel = 0;
+        uint8_t turn = 0; // input that goes first
+        std::array<int16_t, kChannels> credits{};
+        std::array<uint64_t, kChannels> waiting{}; // inputs with a packet for it
+    };
+    struct alignas(32) Queue {
+        std::array<uint32_t, kChannels> head{kNone, kNone}, tail{kNone, kNone};
+        uint32_t served = kChannels; // channel that went last
+    };
+    struct Frame {
+        uint64_t start : 48, length : 16; // its turn, as the transmitter chooses words
+        Cycle end() const { return start + length; }
+    };
+    // The transmitter of a link: its own frames, and what its words say of the receiver beside it.
+    struct alignas(64) Sender {
+        Cycle free = 0;      // turns before this are given away
+        Cycle idle_from = 0; // since when there is no frame, if there is none
+        Cycle last_slot = 0;
+        uint16_t first = 0, frames = 0;                          // in its part of frames_
+        std::array<uint8_t, kChannels> freed{}, told{}, heard{}; // units, modulo 256
+        std::array<Cycle, kChannels> freed_at{};
+        uint8_t channel = 0, turn = 0; // to be told of next; the arbiter's
+        bool active = false;           // has an event coming
+    };
+    struct Source {
+        Message message;
+        uint32_t bytes_left = 0;
+        int16_t credits = 0;
+        bool has_message = false, blocked = false;
+    };
+
+    Params params_;
+    const Topology &topology_;
+    Traffic &traffic_;
+    unsigned nodes_, links_, ports_, need_units_, frame_slots_;
+    Wheel wheel_;
+    Counters counters_;
+    Cycle from_ = 0, end_ = 0;
+    uint64_t all_hops_ = 0, sent_ = 0, received_ = 0;
+
+    // By node and port; the port after the links is the node's own.
+    std::vector<Input> inputs_;
+    std::vector<Output> outputs_;
+    std::vector<Sender> senders_;
+    std::vector<uint32_t> far_; // the port at the other end
+    std::vector<Frame> frames_;
+    std::vector<Queue> queues_; // by node, input and output
+    // By node.
+    std::vector<uint64_t> outputs_wanted_;
+    std::vector<Cycle> arbitrated_, to_arbitrate_, completer_free_;
+    std::vector<Source> sources_;
+
+    std::vector<Packet> packets_;
+    uint32_t free_packet_ = kNone;
+
+    uint32_t port(unsigned node, unsigned p) const { return node * ports_ + p; }
+    bool measuring(Cycle cycle) const { return cycle >= from_ && cycle < end_; }
+    uint32_t new_packet();
+    void drop_packet(uint32_t packet);
+    void put(Cycle when, Kind kind, uint32_t place, uint32_t value)
+    {
+        wheel_.put(when, {uint32_t{kind} << kPlaceBits | place, value});
+    }
+    void handle(Event event);
+    void set_route(unsigned node, Packet &packet) const;
+    void prefetch(Event event) const;
+    void prefetch_second(Event event) const;
+    void prefetch_switch(unsigned node) const;
+
+    // --- hosts ---
+    void inject(unsigned node);
+    uint32_t launch(unsigned node, unsigned words, unsigned bytes);
+    void inject_credit(unsigned node);
+    void deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read);
+
+    // --- switches ---
+    void arrive(uint32_t in, uint32_t packet);
+    void arbitrate_soon(unsigned node);
+    void arbitrate(unsigned node);
+    uint64_t idle_inputs(unsigned node) const;
+    bool may_send(const Output &output, unsigned channel, bool local) const;
+    uint64_t asking(unsigned node, unsigned out) const;
+    uint32_t take_packet(unsigned node, unsigned in, unsigned out, unsigned &channel);
+    void grant(unsigned node, unsigned in, unsigned out);
+    void give_back(uint32_t in, unsigned local, const Packet &packet, Cycle last_read);
+
+    // --- links ---
+    void transmit(uint32_t out, uint32_t index, unsigned channel, Cycle last_read);
+    void push_frame(uint32_t out, Cycle start, unsigned length);
+    size_t frame_place(uint32_t out, unsigned place) const
+    {
+        return size_t{out} * frame_slots_ + ((senders_[out].first + place) & (frame_slots_ - 1));
+    }
+    Frame &frame(uint32_t out, unsigned place) { return frames_[frame_place(out, place)]; }
+    void settle(uint32_t out, Cycle cycle);
+    Cycle next_slot(uint32_t out, Cycle from);
+    void unit_freed(uint32_t out, unsigned channel);
+    void slot(uint32_t out);
+    void choose_channel(Sender &sender, Cycle now);
+    void credit(uint32_t out, unsigned channel, unsigned units);
+};
+
+// Some compilers take a function that only prefetches for one that does nothing, and leave it out;
+// so these are put in where they are called.
+[[gnu::always_inline]] inline void Network::prefetch(Event event) const
+{
+    uint32_t place = event.kind_and_place & kPlaceMask;
+    switch (static_cast<Kind>(event.kind_and_place >> kPlaceBits)) {
+    case kArrive:
+        return __builtin_prefetch(&packets_[event.value]);
+    case kFreed:
+    case kSlot:
+        return __builtin_prefetch(&senders_[place]);
+    case kCredit:
+        return __builtin_prefetch(&outputs_[place]);
+    default:
+        return __builtin_prefetch(&sources_[place]);
+    }
+}
+
+// What can be known only with what was fetched first.
+[[gnu::always_inline]] inline void Network::prefetch_second(Event event) const
+{
+    uint32_t kind = event.kind_and_place >> kPlaceBits, in = event.kind_and_place & kPlaceMask;
+    if (kind == kFreed || kind == kSlot)
+        __builtin_prefetch(&frames_[frame_place(in, 0)]);
+    if (kind != kArrive)
+        return;
+    unsigned out = packets_[event.value].out;
+    __builtin_prefetch(&queues_[size_t{in} * ports_ + out]);
+    __builtin_prefetch(&outputs_[port(in / ports_, out)]);
+    __builtin_prefetch(&inputs_[in]);
+}
+
+[[gnu::always_inline]] inline void Network::prefetch_switch(unsigned node) const
+{
+    __builtin_prefetch(&inputs_[port(node, 0)]);
+    __builtin_prefetch(&inputs_[port(node, links_)]);
+    for (uint64_t wanted = outputs_wanted_[node]; wanted; wanted &= wanted - 1) {
+        uint32_t out = port(node, static_cast<unsigned>(std::countr_zero(wanted)));
+        __builtin_prefetch(&outputs_[out]);
+        __builtin_prefetch(&senders_[out]);
+        __builtin_prefetch(&frames_[size_t{out} * frame_slots_]);
+    }
+}
+
+} // namespace tlm

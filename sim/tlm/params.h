@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The hardware's constants, in cycles and words, as the RTL of the 32-bit path has them. Each says
+// where it comes from; `calibrate.py --check` shows that together they are what the RTL does.
+
+#pragma once
+
+#include <cstdint>
+
+namespace tlm
+{
+
+using Cycle = uint64_t;
+
+struct Params {
+    // --- sizes ---
+    unsigned word_bytes = 4;    // DataWidth / 8, rtl/node/rtl/velo_node.sv
+    unsigned header_words = 2;  // 64 bits, spec/velo.toml, packet
+    unsigned line_bytes = 56;   // most payload of a message, spec/velo.toml; longer ones are puts
+    unsigned put_bytes = 448;   // of data in a put's packet, rtl/rma/rtl/velo_rma_fragment.sv
+    unsigned put_words = 6;     // before them, beside the header: rma_command of spec/velo.toml
+    unsigned mtu_bytes = 512;   // MtuBytes, rtl/node/rtl/velo_node.sv
+    unsigned unit_words = 8;    // a credit, rtl/switch/rtl/velo_switch_pkg.sv
+    unsigned buffer_units = 30; // a channel, at each input, BufferUnits, velo_router.sv
+    unsigned frame_words = 20;  // 640 bits, rtl/link/rtl/velo_link.sv
+    unsigned frame_extra = 2;   // start word and CRC, rtl/link/README.md
+    unsigned status_vcs = 6;    // channels that take turns in status words, NumVcs, velo_router.sv
+
+    // --- cycles ---
+    // First word at the host port to first word at the switch: crossbar, requester, network port,
+    // one each (rtl/README.md, "Figures"; velo_netport_tx.sv).
+    unsigned inject = 3;
+    // First word at a switch input to the first cycle in which the packet may be granted: way,
+    // queue (velo_switch_input.sv, "Latency").
+    unsigned to_request = 2;
+    // Grant to first word at the switch output (velo_switch_input.sv, velo_switch_output.sv).
+    unsigned to_output = 3;
+    // A packet holds input and output as many cycles as it has words, and no less than this
+    // (velo_switch_input.sv, "one of less than four words").
+    unsigned least_switch = 4;
+    // First word into the link to its frame's turn, at the earliest (velo_link_tx.sv,
+    // `next_exists`).
+    unsigned to_frame = 1;
+    // A frame's turn to its first word out of the other side's link, beside the frame's own words:
+    // choice, CRC, PHY, start word, end word (velo_link_tx.sv, velo_link_rx.sv).
+    unsigned frame_through = 4;
+    unsigned cable = 0; // of delay, each way; PHY included
+    // Word out of the switch's local output to the unit (velo_netport_rx.sv).
+    unsigned to_unit = 1;
+    // First word at the completer to first word at the host port: completer 4, crossbar 1.
+    unsigned complete = 5;
+    // Cycles between packets at the completer, at least (rtl/velo/README.md).
+    unsigned least_complete = 3;
+
+    // --- credits ---
+    // Grant to the cycle in whose arbitration the packet's first unit is seen as taken: three to
+    // the output, two registers behind it (velo_switch_output.sv, velo_credit.sv).
+    unsigned take_seen = 5;
+    // Last read of a unit to the count of freed units at the input's port (velo_switch_input.sv).
+    unsigned freed = 3;
+    // A changed count to the status word's choice of channel (velo_link_status.sv, `changed_q`).
+    unsigned changed = 1;
+    // Turn of an idle word, or end of the turn of a frame, to the first arbitration that sees what
+    // it said: two words of idle, or the end word, then velo_link_rx.sv, velo_link.sv,
+    // velo_credit.sv.
+    unsigned idle_told = 7;
+    unsigned frame_told = 5;
+    unsigned idle_words = 2; // an idle word stands for two cycles, velo_link_tx.sv
+    // Freed at the input of the network port to the next packet there (velo_netport_tx.sv).
+    unsigned inject_credit = 1;
+
+    // Words of a packet with that many bytes of payload.
+    unsigned packet_words(unsigned bytes) const
+    {
+        // Payload is whole words of 64 bits, rtl/velo/rtl/velo_requester.sv.
+        return header_words + (bytes + 7) / 8 * (8 / word_bytes);
+    }
+    // Of all packets of a message; `full`: those of the most data.
+    uint64_t message_words(unsigned bytes) const
+    {
+        if (bytes <= line_bytes)
+            return packet_words(bytes);
+        uint64_t full = bytes / put_bytes;
+        unsigned rest = bytes % put_bytes;
+        return full * (packet_words(put_bytes) + put_words) +
+               (rest ? packet_words(rest) + put_words : 0);
+    }
+    unsigned units(unsigned words) const { return (words + unit_words - 1) / unit_words; }
+    // Without so many credits no packet is begun, need_credits() of velo_switch_pkg.sv.
+    unsigned need_units() const { return units(4 + mtu_bytes / word_bytes) + 2; }
+    unsigned frames(unsigned words) const { return (words + frame_words - 1) / frame_words; }
+};
+
+} // namespace tlm

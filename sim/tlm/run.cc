@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "run.h"
+
+#include <ctime>
+#include <stdexcept>
+
+namespace tlm
+{
+
+namespace
+{
+
+// Of this process's work, not of what else the computer does.
+class Stopwatch
+{
+  public:
+    double seconds() const { return static_cast<double>(std::clock() - start_) / CLOCKS_PER_SEC; }
+
+  private:
+    std::clock_t start_ = std::clock();
+};
+
+void add_links(Result &result, const Topology &topology, const Counters &counters)
+{
+    double sum = 0;
+    unsigned count = 0;
+    for (unsigned n = 0; n < topology.nodes(); n++)
+        for (unsigned l = 0; l < topology.links(); l++) {
+            uint64_t words = counters.link_words[n * (topology.links() + 1) + l];
+            double share = static_cast<double>(words) / static_cast<double>(result.cycles);
+            result.links.push_back(share);
+            if (topology.neighbour(n, l) == kNoNode)
+                continue;
+            sum += share;
+            count++;
+            result.max_link = std::max(result.max_link, share);
+        }
+    result.mean_link = sum / count;
+}
+
+Result read_result(const Network &network, const Topology &topology, Cycle cycles)
+{
+    const Counters &counters = network.counters();
+    Result result;
+    result.cycles = std::max<Cycle>(cycles, 1);
+    result.accepted = static_cast<double>(counters.words) /
+                      (static_cast<double>(result.cycles) * topology.nodes());
+    result.messages = counters.latency.count();
+    result.bytes = counters.bytes;
+    result.hops = counters.hops;
+    result.mean = counters.latency.mean();
+    result.median = counters.latency.quantile(0.5);
+    result.p99 = counters.latency.quantile(0.99);
+    result.max = counters.latency.max();
+    result.all_hops = network.all_hops();
+    add_links(result, topology, counters);
+    return result;
+}
+
+} // namespace
+
+Result run_pattern(const Params &params, const Topology &topology, const RunOptions &options)
+{
+    auto traffic = make_pattern(options.pattern, topology, params);
+    Stopwatch watch;
+    Network network(params, topology, *traffic);
+    network.measure(options.warm_up, options.warm_up + options.cycles);
+    network.run(options.warm_up + options.cycles);
+    Result result = read_result(network, topology, options.cycles);
+    result.offered = options.pattern.load;
+    result.seconds = watch.seconds();
+    return result;
+}
+
+Result run_trace(const Params &params, const Topology &topology, Traffic &trace)
+{
+    constexpr Cycle kStretch = 1000000;
+    Stopwatch watch;
+    Network network(params, topology, trace);
+    while (!network.is_finished())
+        network.run(network.now() + kStretch);
+    if (network.received() != network.sent())
+        throw std::logic_error("messages of the trace did not arrive");
+    Result result = read_result(network, topology, network.counters().last_done);
+    result.seconds = watch.seconds();
+    return result;
+}
+
+std::vector<Unloaded> run_unloaded(const Params &params, const Topology &topology)
+{
+    constexpr Cycle kLong = 100000;
+    std::vector<Unloaded> results;
+    for (unsigned hops = 1; hops <= 3; hops++) {
+        unsigned to = 0;
+        while (to < topology.nodes() && topology.distance(0, to) != hops)
+            to++;
+        if (to == topology.nodes())
+            continue;
+        for (unsigned bytes = 0; bytes <= params.line_bytes; bytes++) {
+            auto message = make_single(0, to, bytes);
+            Network network(params, topology, *message);
+            network.run(kLong);
+            results.push_back({hops, bytes, network.counters().latency.max()});
+        }
+    }
+    return results;
+}
+
+} // namespace tlm

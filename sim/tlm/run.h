@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run of the model, and what it measured.
+
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "network.h"
+
+namespace tlm
+{
+
+struct RunOptions {
+    PatternOptions pattern;
+    Cycle warm_up = 5000;
+    Cycle cycles = 20000; // measured, after the warm-up
+};
+
+struct Result {
+    double offered = 0;  // words a host port and cycle; 0 for a trace
+    double accepted = 0; // words of packets that arrived, a node and cycle
+    uint64_t messages = 0, bytes = 0, hops = 0;
+    Cycle cycles = 0;
+    double mean = 0;
+    Cycle median = 0, p99 = 0, max = 0;
+    double mean_link = 0, max_link = 0; // share of cycles with a word on the wire
+    std::vector<double> links;          // by node and link
+    uint64_t all_hops = 0;              // of the whole run
+    double seconds = 0;                 // of a processor
+};
+
+Result run_pattern(const Params &params, const Topology &topology, const RunOptions &options);
+// Until everything has arrived. Throws std::logic_error if something does not.
+Result run_trace(const Params &params, const Topology &topology, Traffic &trace);
+
+struct Unloaded {
+    unsigned hops, bytes;
+    Cycle cycles;
+};
+// Alone in the network: messages of 0 bytes to a line from node 0 to the first node at each of the
+// distances 1 to 3 that there are.
+std::vector<Unloaded> run_unloaded(const Params &params, const Topology &topology);
+
+} // namespace tlm

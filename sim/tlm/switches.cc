@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The switches: queues, arbitration, the crossbar. rtl/switch.
+#include <bit>
+
+#include "network.h"
+
+namespace tlm
+{
+
+namespace
+{
+
+// Round robin: the first of the set, counted from the turn.
+unsigned first_from(uint64_t set, unsigned turn)
+{
+    uint64_t above = turn < 64 ? set >> turn << turn : 0;
+    return static_cast<unsigned>(std::countr_zero(above ? above : set));
+}
+
+template <typename Do> void for_each(uint64_t set, Do action)
+{
+    for (; set; set &= set - 1)
+        action(static_cast<unsigned>(std::countr_zero(set)));
+}
+
+} // namespace
+
+// A packet can be granted from this cycle on.
+void Network::arrive(uint32_t in, uint32_t packet)
+{
+    unsigned node = in / ports_;
+    Packet &added = packets_[packet];
+    unsigned out = added.out, channel = added.out_channel;
+    Queue &queue = queues_[size_t{in} * ports_ + out];
+    if (queue.head[channel] == kNone)
+        queue.head[channel] = packet;
+    else
+        packets_[queue.tail[channel]].next = packet;
+    queue.tail[channel] = packet;
+    added.next = kNone;
+    outputs_[port(node, out)].waiting[channel] |= uint64_t{1} << (in % ports_);
+    outputs_wanted_[node] |= uint64_t{1} << out;
+    arbitrate_soon(node);
+}
+
+// In this cycle, after its events.
+void Network::arbitrate_soon(unsigned node)
+{
+    if (to_arbitrate_[node] == now())
+        return;
+    to_arbitrate_[node] = now();
+    wheel_.put_switch(now(), node);
+}
+
+uint64_t Network::idle_inputs(unsigned node) const
+{
+    uint64_t idle = 0;
+    for (unsigned i = 0; i < ports_; i++)
+        idle |= uint64_t{inputs_[port(node, i)].free <= now()} << i;
+    return idle;
+}
+
+// Units that the last packet takes are seen late.
+bool Network::may_send(const Output &output, unsigned channel, bool local) const
+{
+    if (local)
+        return true; // the unit takes a word a cycle; see README.md
+    unsigned seen = static_cast<unsigned>(output.credits[channel]);
+    if (output.granted_channel == channel && output.granted_units) {
+        Cycle first = output.granted + params_.take_seen;
+        Cycle taken = now() < first ? 0 : 1 + (now() - first) / params_.unit_words;
+        if (taken < output.granted_units)
+            seen += output.granted_units - static_cast<unsigned>(taken);
+    }
+    return seen >= need_units_;
+}
+
+uint64_t Network::asking(unsigned node, unsigned out) const
+{
+    const Output &output = outputs_[port(node, out)];
+    uint64_t inputs = 0;
+    for (unsigned c = 0; c < kChannels; c++)
+        if (output.waiting[c] && may_send(output, c, out == links_))
+            inputs |= output.waiting[c];
+    return inputs;
+}
+
+// One round of iSLIP: each free output grants, each input accepts, and the turns move on only
+// behind what was accepted. A pair that finds each other only in the next round does so in the next
+// cycle.
+void Network::arbitrate(unsigned node)
+{
+    if (arbitrated_[node] == now())
+        return;
+    arbitrated_[node] = now();
+    uint64_t idle = idle_inputs(node), inputs = 0, outputs = 0;
+    std::array<uint64_t, kLinksMax + 1> asks, grants;
+    for_each(outputs_wanted_[node], [&](unsigned o) {
+        if (outputs_[port(node, o)].free > now() || !(asks[o] = asking(node, o) & idle))
+            return;
+        unsigned i = first_from(asks[o], outputs_[port(node, o)].turn);
+        grants[i] = (inputs >> i & 1 ? grants[i] : 0) | uint64_t{1} << o;
+        inputs |= uint64_t{1} << i;
+        outputs |= uint64_t{1} << o;
+    });
+    uint64_t left = outputs;
+    for_each(inputs, [&](unsigned i) {
+        unsigned o = first_from(grants[i], inputs_[port(node, i)].turn);
+        left &= ~(uint64_t{1} << o);
+        outputs_[port(node, o)].turn = static_cast<uint8_t>(i + 1);
+        inputs_[port(node, i)].turn = o + 1;
+        grant(node, i, o);
+    });
+    bool again = false;
+    for_each(left, [&](unsigned o) { again = again || (asks[o] & ~inputs); });
+    if (again)
+        wheel_.put_switch(now() + 1, node);
+}
+
+// The first packet of the channel whose turn it is.
+uint32_t Network::take_packet(unsigned node, unsigned in, unsigned out, unsigned &channel)
+{
+    Output &output = outputs_[port(node, out)];
+    Queue &queue = queues_[size_t{port(node, in)} * ports_ + out];
+    uint64_t ready = 0;
+    for (unsigned c = 0; c < kChannels; c++)
+        if (queue.head[c] != kNone && may_send(output, c, out == links_))
+            ready |= uint64_t{1} << c;
+    channel = first_from(ready, queue.served + 1);
+    queue.served = channel;
+    uint32_t packet = queue.head[channel];
+    queue.head[channel] = packets_[packet].next;
+    if (queue.head[channel] == kNone) {
+        output.waiting[channel] &= ~(uint64_t{1} << in);
+        if (!output.waiting[0] && !output.waiting[1])
+            outputs_wanted_[node] &= ~(uint64_t{1} << out);
+    }
+    return packet;
+}
+
+void Network::grant(unsigned node, unsigned in, unsigned out)
+{
+    unsigned channel = 0;
+    uint32_t index = take_packet(node, in, out, channel);
+    Packet &packet = packets_[index];
+    // Words are read from the next cycle on; the last one not before it is there.
+    Cycle last_read = std::max(now() + packet.words, packet.tail + params_.to_request + 1);
+    Cycle free = std::max(last_read, now() + params_.least_switch);
+    inputs_[port(node, in)].free = free;
+    outputs_[port(node, out)].free = free;
+    wheel_.put_switch(free, node);
+    give_back(port(node, in), in == links_, packet, last_read);
+    if (out == links_) {
+        deliver(node, packet, now() + params_.to_output + params_.to_unit, last_read);
+        drop_packet(index);
+    } else {
+        transmit(port(node, out), index, channel, last_read);
+    }
+}
+
+// The packet's units in this input's buffer, each when its last word has been read.
+void Network::give_back(uint32_t in, unsigned local, const Packet &packet, Cycle last_read)
+{
+    unsigned units = params_.units(packet.words);
+    for (unsigned u = 1; u <= units; u++) {
+        Cycle left = packet.words - std::min<unsigned>(u * params_.unit_words, packet.words);
+        // Words with gaps in front of them count as coming together at the end.
+        Cycle freed = std::max(now() + u * params_.unit_words, last_read - left);
+        freed = std::min(freed, last_read) + params_.freed;
+        if (local)
+            put(freed + params_.inject_credit, kInjectCredit, in / ports_, 0);
+        else
+            put(freed, kFreed, in, packet.channel);
+    }
+}
+
+} // namespace tlm

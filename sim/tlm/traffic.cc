@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "traffic.h"
+
+#include <array>
+#include <bit>
+#include <stdexcept>
+#include <utility>
+
+namespace tlm
+{
+
+namespace
+{
+
+constexpr std::array<std::pair<const char *, Pattern>, 6> kPatterns = {{
+    {"uniform", Pattern::Uniform},
+    {"neighbour", Pattern::Neighbour},
+    {"transpose", Pattern::Transpose},
+    {"complement", Pattern::Complement},
+    {"hotspot", Pattern::HotSpot},
+    {"alltoall", Pattern::AllToAll},
+}};
+
+// The matrix transposed: coordinates of a torus or mesh turned by one place if all are as many,
+// else the upper half of the number's bits for the lower.
+unsigned transpose(unsigned node, const Topology &topology)
+{
+    const auto &sizes = topology.sizes();
+    bool even = sizes.size() > 1;
+    for (unsigned size : sizes)
+        even = even && size == sizes[0];
+    if (even) {
+        unsigned to = 0;
+        for (size_t d = sizes.size(); d-- > 0;)
+            to =
+                to * sizes[0] + topology.place(node, static_cast<unsigned>((d + 1) % sizes.size()));
+        return to;
+    }
+    if (!std::has_single_bit(topology.nodes()))
+        throw std::invalid_argument("transpose needs equal dimensions or a power of two of nodes");
+    unsigned bits = static_cast<unsigned>(std::countr_zero(topology.nodes())), half = bits / 2;
+    return node >> half | (node & ((1U << half) - 1)) << (bits - half);
+}
+
+class Synthetic final : public Traffic
+{
+  public:
+    Synthetic(const PatternOptions &options, const Topology &topology, const Params &params)
+        : options_(options), nodes_(topology.nodes()),
+          mean_gap_(static_cast<double>(params.message_words(options.bytes)) / options.load)
+    {
+        if (options.load <= 0)
+            throw std::invalid_argument("the load has to be more than 0");
+        for (unsigned n = 0; n < nodes_; n++) {
+            sources_.push_back({Random(options.seed * 1000003 + n), 0, n});
+            sources_[n].born = sources_[n].random.gap(mean_gap_);
+        }
+        set_partners(topology);
+    }
+
+    Cycle next_born(unsigned node) const override
+    {
+        return is_silent(node) ? kNever : static_cast<Cycle>(sources_[node].born);
+    }
+
+    Message take(unsigned node) override
+    {
+        Source &source = sources_[node];
+        Message message{static_cast<Cycle>(source.born), target(node), options_.bytes};
+        source.born += source.random.gap(mean_gap_);
+        return message;
+    }
+
+  private:
+    struct Source {
+        Random random;
+        double born; // of the next message
+        uint32_t last;
+    };
+
+    PatternOptions options_;
+    unsigned nodes_;
+    double mean_gap_;
+    std::vector<Source> sources_;
+    // By node: to whom, of these with equal chance; of patterns for which that is fixed.
+    std::vector<uint32_t> first_partner_, partners_;
+
+    void set_partners(const Topology &topology)
+    {
+        for (unsigned n = 0; n < nodes_; n++) {
+            first_partner_.push_back(static_cast<uint32_t>(partners_.size()));
+            if (options_.pattern == Pattern::Neighbour) {
+                for (unsigned l = 0; l < topology.links(); l++)
+                    if (topology.neighbour(n, l) != kNoNode)
+                        partners_.push_back(topology.neighbour(n, l));
+            } else if (options_.pattern == Pattern::Transpose) {
+                partners_.push_back(transpose(n, topology));
+            } else if (options_.pattern == Pattern::Complement) {
+                partners_.push_back(nodes_ - 1 - n);
+            }
+        }
+        first_partner_.push_back(static_cast<uint32_t>(partners_.size()));
+    }
+
+    bool is_silent(unsigned node) const
+    {
+        return first_partner_[node + 1] == first_partner_[node] + 1 &&
+               partners_[first_partner_[node]] == node;
+    }
+
+    uint32_t other(unsigned node, Random &random) const
+    {
+        uint32_t to = random.below(nodes_ - 1);
+        return to + (to >= node);
+    }
+
+    uint32_t target(unsigned node)
+    {
+        Source &source = sources_[node];
+        switch (options_.pattern) {
+        case Pattern::Uniform:
+            return other(node, source.random);
+        case Pattern::HotSpot:
+            if (node != options_.hot_node && source.random.unit() < options_.hot_share)
+                return options_.hot_node;
+            return other(node, source.random);
+        case Pattern::AllToAll: // in turn, beginning behind oneself
+            source.last = (source.last + 1) % nodes_;
+            if (source.last == node)
+                source.last = (source.last + 1) % nodes_;
+            return source.last;
+        default:
+            break;
+        }
+        uint32_t first = first_partner_[node], count = first_partner_[node + 1] - first;
+        return partners_[count == 1 ? first : first + source.random.below(count)];
+    }
+};
+
+class Single final : public Traffic
+{
+  public:
+    Single(unsigned from, unsigned to, unsigned bytes) : from_(from), message_{0, to, bytes} {}
+    Cycle next_born(unsigned node) const override { return node == from_ && !taken_ ? 0 : kNever; }
+    Message take(unsigned) override
+    {
+        taken_ = true;
+        return message_;
+    }
+
+  private:
+    unsigned from_;
+    Message message_;
+    bool taken_ = false;
+};
+
+} // namespace
+
+Pattern read_pattern(const std::string &name)
+{
+    for (const auto &[known, pattern] : kPatterns)
+        if (name == known)
+            return pattern;
+    throw std::invalid_argument("unknown workload '" + name + "'");
+}
+
+std::unique_ptr<Traffic> make_pattern(const PatternOptions &options, const Topology &topology,
+                                      const Params &params)
+{
+    if (options.hot_node >= topology.nodes())
+        throw std::invalid_argument("there is no such hot node");
+    return std::make_unique<Synthetic>(options, topology, params);
+}
+
+std::unique_ptr<Traffic> make_single(unsigned from, unsigned to, unsigned bytes)
+{
+    return std::make_unique<Single>(from, to, bytes);
+}
+
+} // namespace tlm

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who sends what to whom and when: patterns at a given load, or a trace.
+
+#pragma once
+
+#include <cstdint>
+#include <istream>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "params.h"
+#include "random.h"
+#include "topology.h"
+
+namespace tlm
+{
+
+struct Message {
+    Cycle born = 0;
+    uint32_t to = 0;
+    uint32_t bytes = 0;
+};
+
+constexpr Cycle kNever = UINT64_MAX;
+
+class Traffic
+{
+  public:
+    virtual ~Traffic() = default;
+    // When the node's next message is born, kNever if there is none.
+    virtual Cycle next_born(unsigned node) const = 0;
+    // That message; then there is another.
+    virtual Message take(unsigned node) = 0;
+};
+
+enum class Pattern { Uniform, Neighbour, Transpose, Complement, HotSpot, AllToAll };
+
+// Throws std::invalid_argument.
+Pattern read_pattern(const std::string &name);
+
+struct PatternOptions {
+    Pattern pattern = Pattern::Uniform;
+    double load = 0.1; // words offered to a host port in a cycle
+    unsigned bytes = 8;
+    unsigned hot_node = 0;
+    double hot_share = 0.2; // of all messages; the rest is uniform
+    uint64_t seed = 1;
+};
+
+// Each node sends at random times, a Poisson process. Nodes that a pattern maps to themselves are
+// silent.
+std::unique_ptr<Traffic> make_pattern(const PatternOptions &options, const Topology &topology,
+                                      const Params &params);
+
+// Lines `time_ps source target bytes`, in any order; empty ones and those that begin with # do not
+// count. A message is not born before all earlier ones of its source have gone. Throws
+// std::runtime_error, with the number of the line.
+std::unique_ptr<Traffic> read_trace(std::istream &in, unsigned nodes, double clock_mhz);
+
+// A single message.
+std::unique_ptr<Traffic> make_single(unsigned from, unsigned to, unsigned bytes);
+
+} // namespace tlm
