@@ -4,6 +4,7 @@ rtl/link/rtl/velo_link_pkg.sv
 rtl/switch/rtl/velo_switch_pkg.sv
 rtl/switch/rtl/velo_switch_route.sv
 rtl/switch/rtl/velo_switch_pool.sv
+rtl/switch/rtl/velo_switch_units.sv
 rtl/switch/rtl/velo_switch_pick.sv
 rtl/switch/rtl/velo_switch_queues.sv
 rtl/switch/rtl/velo_switch_input.sv

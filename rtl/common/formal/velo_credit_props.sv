@@ -40,8 +40,12 @@ module velo_credit_props #(
       .*
   );
 
+  // In the first cycle after a reset the capacity is news.
   logic [Width-1:0] avail_q;
+  logic known_q, known_on_q;
   always_ff @(posedge clk_i) begin
+    known_q    <= rst_ni;
+    known_on_q <= rst_ni && known_q;
     if (!rst_ni) begin
       held_q <= '0;
       freed_q <= '0;
@@ -60,7 +64,7 @@ module velo_credit_props #(
       WithinCapacity,
       held_q <= Width'(Total) && avail <= Width'(Total) && freed_q - freed_seen_q <= Width'(Total))
   `VELO_ASSERT(NeverOverrun, !take || held_q < Width'(Total))
-  `VELO_ASSERT(OkIsLastCycle, ok == (avail_q >= Width'(Threshold)))
+  `VELO_ASSERT(OkIsLastCycle, ok == (known_on_q && avail_q >= Width'(Threshold)))
   `VELO_COVER(AllInUse, held_q == Width'(Total))
 
 endmodule

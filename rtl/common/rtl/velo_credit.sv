@@ -9,7 +9,8 @@
 // `total_i` is the receiver's capacity, 0 until it is known and constant afterwards.
 // `take_i` uses a unit; the sender's protocol takes one only where `ok_o` allowed it.
 // `avail_o` is what is left; `ok_o`, registered, says that at least Threshold were left at the last
-// clock edge: what a sender needs that must not stop inside a packet.
+// clock edge (of a capacity that is known for a cycle): what a sender needs that must not stop inside
+// a packet.
 // Source: case-for-fpga, section 3, credit-based flow control.
 
 `include "velo_assert.svh"
@@ -31,21 +32,30 @@ module velo_credit #(
 
   `VELO_ASSERT_INIT(ThresholdFitsWidth, Threshold >= 1 && Threshold < 2 ** (Width - 1))
 
-  logic [Width-1:0] used_d, used_q, avail_next;
+  // What is left beyond the threshold is kept but for `freed_i`, less one, so that `ok_o` is the sign of
+  // one sum: the lowest bit of each term carries `take_i` in.
+  logic [Width-1:0] used_d, used_q, spare_q;
+  logic [Width:0] spare_next, sum;
 
   assign avail_o = total_i + freed_i - used_q;
   assign used_d = take_i ? used_q + 1'b1 : used_q;
-  assign avail_next = take_i ? avail_o - 1'b1 : avail_o;
+  assign spare_next = {total_i - Width'(Threshold + 1), 1'b1} + {~used_q, !take_i};
+  assign sum = {spare_q, 1'b1} + {freed_i, !take_i};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      used_q <= '0;
-      ok_o   <= 1'b0;
+      used_q  <= '0;
+      spare_q <= -Width'(Threshold + 1);
+      ok_o    <= 1'b0;
     end else begin
-      used_q <= used_d;
-      ok_o   <= avail_next >= Width'(Threshold);
+      used_q  <= used_d;
+      spare_q <= spare_next[Width:1];
+      ok_o    <= !sum[Width];
     end
   end
+
+  logic unused;
+  assign unused = &{1'b0, spare_next[0], sum[Width-1:0]};
 
   `VELO_ASSUME(CapacityLeavesRoom, !total_i[Width-1])
   `VELO_ASSERT(NeverOverdrawn, !take_i || avail_o != '0)

@@ -20,6 +20,8 @@ module velo_ram #(
     output logic [    Width-1:0] rdata_o
 );
 
+  // Without this, logic around the memory would make collisions give the old word.
+  (* no_rw_check *)
   logic [Width-1:0] mem[Depth];
 
   always_ff @(posedge clk_i) begin

@@ -18,11 +18,16 @@ module velo_switch_match_props #(
 
   logic [NumPorts-1:0][NumPorts-1:0] accept;
   logic [NumPorts-1:0] any;
+  logic [NumPorts-1:0][NumPorts-1:0] request;
+  always_comb begin
+    for (int i = 0; i < int'(NumPorts); i++) request[i] = input_free_i[i] ? request_i[i] : '0;
+  end
   velo_switch_match #(
       .NumPorts(NumPorts)
   ) u_dut (
-      .accept_o(accept),
-      .any_o   (any),
+      .request_i(request),
+      .accept_o (accept),
+      .any_o    (any),
       .*
   );
 

@@ -35,7 +35,7 @@ module velo_switch_queues_props
   logic [1:0] fresh_unit, first_unit;
   logic [NumPorts-1:0] some, remove_to_q;
   vc_t first_vc;
-  logic add, remove_q, first_single;
+  logic add, remove, remove_q, first_single;
   logic [2:0] inside_q;  // packets in all queues or just gone
   logic [2:0] gone_q;  // one that left one, two, three cycles ago
   logic [1:0] gone_unit_q;
@@ -43,16 +43,18 @@ module velo_switch_queues_props
   // A packet comes only while there is a unit. One is chosen by what `some` shows, and leaves in the
   // next cycle, in which no other is chosen.
   assign add = add_i && inside_q != 3'(NumUnits);
+  assign remove = remove_i && some[remove_port_i] && !remove_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      remove_q <= 1'b0;
-      gone_q   <= '0;
+      remove_q    <= 1'b0;
+      remove_to_q <= '0;
+      gone_q      <= '0;
     end else begin
-      remove_q <= remove_i && some[remove_port_i] && !remove_q;
-      gone_q   <= {gone_q[1:0], remove_q};
+      remove_q    <= remove;
+      remove_to_q <= remove ? NumPorts'(1) << remove_port_i : '0;
+      gone_q      <= {gone_q[1:0], remove_q};
     end
-    remove_to_q <= NumPorts'(1) << remove_port_i;
     gone_unit_q <= first_unit;
   end
 
@@ -66,12 +68,12 @@ module velo_switch_queues_props
       .add_vc_i      (vc_t'(add_vc_i)),
       .add_unit_i    (fresh_unit),
       .add_single_i  (add_single_i),
-      .remove_i      (remove_q),
       .remove_to_i   (remove_to_q),
       .first_vc_o    (first_vc),
       .first_unit_o  (first_unit),
       .first_single_o(first_single),
-      .some_o        (some),
+      .may_ask_i     (1'b1),
+      .asks_o        (some),
       .*
   );
 
@@ -127,12 +129,14 @@ module velo_switch_queues_props
   `VELO_ASSERT(AsItCame, !(watching_q && leaves_queue && ahead_q == '0) || first_single == single_q)
   `VELO_ASSERT(NowhereElse, !(watching_q && remove_q && !leaves_queue) || first_unit != unit_q)
   `VELO_ASSERT(NameNotGivenTwice, !(watching_q && add) || fresh_unit != unit_q)
-  // What may go is shown, but for two cycles behind another: nothing waits for ever in its queue.
-  logic waits_q;
+  // What may go is shown, but for three cycles behind another: nothing waits for ever in its queue.
+  logic waits, waits_q, waits_on_q;
+  assign waits = count_q[0] != '0 && may_send_i[0] == '1 && !remove_q && !gone_q[0];
   always_ff @(posedge clk_i) begin
-    waits_q <= rst_ni && count_q[0] != '0 && may_send_i[0] == '1 && !remove_q && !gone_q[0];
+    waits_q    <= rst_ni && waits;
+    waits_on_q <= rst_ni && waits && waits_q;
   end
-  `VELO_ASSERT(Shown, !waits_q || some[0])
+  `VELO_ASSERT(Shown, !waits_on_q || some[0])
   `VELO_COVER(Full, inside_q == 3'(NumUnits) && count_q[0][0] == 3'd3)
   `VELO_COVER(LastInLine, watching_q && ahead_q == 3'd3)
 

@@ -11,9 +11,9 @@
 // `in_*`, `out_*`: words with valid and no ready. Who sends to `in_*` keeps BufferUnits credits for
 // each channel (`in_freed_o`; see velo_credit) and begins a packet only with need_credits() of them,
 // which is how this switch treats `out_*` (`out_credits_i`, `out_freed_i`). A node port uses the first
-// channel of its class. `out_stop_i`: words come for up to three more cycles.
-// Latency: 5 cycles from a first word in to the first word out. `out_data_o` comes from a multiplexer, all
-// else of `out_*` from registers.
+// channel of its class, whatever `in_vc_i` says. `out_stop_i`: words come for up to three more cycles.
+// Latency: 5 cycles from a first word in to the first word out. `out_data_o` and `out_eop_o` come from
+// multiplexers, all else of `out_*` from registers.
 //
 // Errors: `dropped_o[p]` pulses for each packet from port p that leads nowhere; it is swallowed.
 // `out_avail_o`: credits left, for registers. Source: case-for-fpga, section 3.
@@ -60,10 +60,31 @@ module velo_switch
 );
 
   logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;
-  logic [NumPorts-1:0] idle, start, busy_outputs, sop, eop, unit;
+  logic [NumPorts-1:0] start, busy_outputs, sop, eop, unit, over;
   vc_t [NumPorts-1:0] vc;
   logic [NumPorts-1:0][DataWidth-1:0] data;
   logic [NumPorts-1:0][NumVcs-1:0] may_send;
+
+  // Which queues an input needs: a node port brings one class and takes its first channel.
+  typedef bit [NumPorts-1:0][NumVcs-1:0] queues_t;
+  localparam int unsigned VcsPerClass = NumVcs / NumClasses;
+  function automatic queues_t queues_of(int input_port);
+    int tc, vc_class;
+    for (int o = 0; o < int'(NumPorts); o++) begin
+      for (int v = 0; v < int'(NumVcs); v++) begin
+        tc = v / int'(VcsPerClass);
+        vc_class = input_port - int'(NumLinks);
+        queues_of[o][v] = (vc_class < 0 || vc_class == tc) &&
+            (o < int'(NumLinks) || v == (o - int'(NumLinks)) * int'(VcsPerClass));
+      end
+    end
+  endfunction
+  // Channels that come and go by a port.
+  function automatic bit [NumVcs-1:0] channels_of(int port);
+    for (int v = 0; v < int'(NumVcs); v++) begin
+      channels_of[v] = port < int'(NumLinks) || v == (port - int'(NumLinks)) * int'(VcsPerClass);
+    end
+  endfunction
 
   always_comb begin
     busy_outputs = '0;
@@ -77,7 +98,6 @@ module velo_switch
       .NumPorts(NumPorts)
   ) u_match (
       .request_i    (request),
-      .input_free_i (idle),
       .output_free_i(~busy_outputs & ~out_stop_i),
       .accept_o     (accept),
       .any_o        (start),
@@ -90,28 +110,30 @@ module velo_switch
         .DataWidth(DataWidth),
         .NumLinks (NumLinks),
         .NumVcs   (NumVcs),
-        .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits : BufferUnits)
+        .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits : BufferUnits),
+        .Brings   (channels_of(p)),
+        .Exists   (queues_of(p))
     ) u_input (
         .in_valid_i(in_valid_i[p]),
-        .in_sop_i  (in_sop_i[p]),
-        .in_eop_i  (in_eop_i[p]),
-        .in_vc_i   (in_vc_i[p]),
-        .in_data_i (in_data_i[p]),
-        .freed_o   (in_freed_o[p]),
+        .in_sop_i(in_sop_i[p]),
+        .in_eop_i(in_eop_i[p]),
+        .in_vc_i(p < int'(NumLinks) ? in_vc_i[p] : vc_t'((p - int'(NumLinks)) * int'(VcsPerClass))),
+        .in_data_i(in_data_i[p]),
+        .freed_o(in_freed_o[p]),
         .may_send_i(may_send),
-        .stop_i    (out_stop_i),
-        .request_o (request[p]),
-        .idle_o    (idle[p]),
+        .stop_i(out_stop_i),
+        .request_o(request[p]),
         .going_to_o(going_to[p]),
-        .grant_i   (accept[p]),
-        .start_i   (start[p]),
-        .out_to_o  (to[p]),
-        .out_sop_o (sop[p]),
-        .out_eop_o (eop[p]),
+        .grant_i(accept[p]),
+        .start_i(start[p]),
+        .out_to_o(to[p]),
+        .out_sop_o(sop[p]),
+        .out_eop_o(eop[p]),
         .out_unit_o(unit[p]),
-        .out_vc_o  (vc[p]),
+        .out_over_o(over[p]),
+        .out_vc_o(vc[p]),
         .out_data_o(data[p]),
-        .dropped_o (dropped_o[p]),
+        .dropped_o(dropped_o[p]),
         .*
     );
 
@@ -119,12 +141,14 @@ module velo_switch
         .DataWidth(DataWidth),
         .NumPorts (NumPorts),
         .NumVcs   (NumVcs),
-        .MtuBytes (MtuBytes)
+        .MtuBytes (MtuBytes),
+        .Exists   (channels_of(p))
     ) u_output (
         .to_i       (to_output[p]),
         .sop_i      (sop),
         .eop_i      (eop),
         .unit_i     (unit),
+        .over_i     (over),
         .vc_i       (vc),
         .data_i     (data),
         .out_valid_o(out_valid_o[p]),
@@ -139,6 +163,9 @@ module velo_switch
         .*
     );
   end
+
+  logic unused;
+  assign unused = ^in_vc_i;  // the node ports' part
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(BufferHoldsAPacket, BufferUnits >= need_credits(DataWidth, MtuBytes))

@@ -4,9 +4,9 @@
 // from the turn upwards and from the bottom; this one keeps a bit for each pair of requesters, saying
 // which of the two goes first, so that a grant is one AND-OR over the others.
 //
-// `grant_o` is combinational and one-hot. `used_i`: of the last cycle's grants, the one that was used,
-// one-hot or none; the turn moves on behind it. It comes a cycle late so that moving the turn is no
-// part of the arbiters' path: whoever was served has a packet to send first.
+// `grant_o` is combinational and one-hot. `used_i`: of an earlier cycle's grants, the one that was used,
+// one-hot or none; the turn moves on behind it. It comes late so that moving the turn is no part of the
+// arbiters' path: whoever was served has a packet to send first.
 // Source: case-for-fpga, section 3, "round-robin arbiters to ensure fairness".
 
 `include "velo_assert.svh"

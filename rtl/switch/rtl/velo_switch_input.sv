@@ -9,11 +9,12 @@
 //
 // `in_*`: words of whole packets, no ready. `out_*` to the crossbar, two cycles after a grant's cycle:
 // one word with the outputs it is for (one-hot), `out_unit_o` on the first word of each unit; its data
-// a cycle later, from a register, since the block RAM's word would be late for the way to an output.
-// `grant_i`: one-hot or none, `start_i` is its OR; comes only in a cycle with `idle_o` and starts the
-// packet picked for that output.
-// `idle_o`, a register: nothing is being sent, or its last word is in this cycle. `going_to_o`: the output that is
-// in use beyond this cycle. `stop_i`: outputs for which no word is read from the next cycle on.
+// a cycle later, from a register, since the block RAM's word would be late for the way to an output; and
+// `out_over_o`, that the word was its packet's last although `out_eop_o` did not say so.
+// `grant_i`: one-hot or none, `start_i` is its OR; comes only for what was requested and
+// starts the packet picked for that output.
+// Idle: nothing is being sent, or its last word is in this cycle. `request_o` is a register that knows of
+// it; `going_to_o`, registers: the output that is in use beyond this cycle. `stop_i`: outputs for which no word is read from the next cycle on.
 // Latency: the word of cycle 0 is at `out_*` in cycle 4 if granted at once. Packets follow each other
 // without a gap; one of less than four words may take the time of four.
 //
@@ -30,7 +31,9 @@ module velo_switch_input
     parameter int unsigned NumLinks = 6,
     parameter int unsigned NumVcs = 6,
     parameter int unsigned NumUnits = 180,
-    localparam int unsigned NumPorts = NumLinks + NumClasses
+    localparam int unsigned NumPorts = NumLinks + NumClasses,
+    parameter bit [NumVcs-1:0] Brings = '1,  // channels that packets come in by
+    parameter bit [NumPorts-1:0][NumVcs-1:0] Exists = '1  // queues, see velo_switch_queues
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -49,7 +52,6 @@ module velo_switch_input
     input  logic [NumPorts-1:0][NumVcs-1:0] may_send_i,
     input  logic [NumPorts-1:0]             stop_i,
     output logic [NumPorts-1:0]             request_o,
-    output logic                            idle_o,
     output logic [NumPorts-1:0]             going_to_o,
     input  logic [NumPorts-1:0]             grant_i,
     input  logic                            start_i,
@@ -58,6 +60,7 @@ module velo_switch_input
     output logic                 out_sop_o,
     output logic                 out_eop_o,
     output logic                 out_unit_o,
+    output logic                 out_over_o,
     output vc_t                  out_vc_o,
     output logic [DataWidth-1:0] out_data_o,
 
@@ -76,7 +79,7 @@ module velo_switch_input
 
   // ----- Where to ---------------------------------------------------------------------------------
 
-  logic word_valid, word_sop, word_eop, way_drop;
+  logic word_valid, word_first, word_next, word_sop, word_eop, way_drop;
   logic [DataWidth-1:0] word_data;
   logic [ NumPorts-1:0] way_to;
   vc_t word_vc, way_vc;
@@ -87,6 +90,8 @@ module velo_switch_input
       .NumVcs   (NumVcs)
   ) u_route (
       .out_valid_o(word_valid),
+      .out_first_o(word_first),
+      .out_next_o (word_next),
       .out_sop_o  (word_sop),
       .out_eop_o  (word_eop),
       .out_in_vc_o(word_vc),
@@ -99,23 +104,23 @@ module velo_switch_input
 
   // ----- Writing ----------------------------------------------------------------------------------
 
-  // Side tables of the units: what follows, how far it was filled, whose share it is of. In LUT RAM even
+  // Side tables of the units: what follows, how far it was filled. In LUT RAM even
   // where a register comes behind: a block RAM takes half a cycle to show what it read.
   (* ram_style = "distributed" *)
   unit_t unit_next[2**UnitBits];
   (* ram_style = "distributed" *)
   fill_t unit_fill[2**UnitBits];
-  vc_t   unit_vc  [2**UnitBits];
 
-  logic writing_q, dropping_q, drop, write, take_unit;
+  logic writing_q, dropping_q, drop, write, fills, take_unit;
   unit_t write_unit_q, write_unit, fresh_unit;
   off_t write_off_q, write_off;
 
   assign drop = word_sop ? way_drop : dropping_q;
-  assign write = word_valid && !drop;
+  assign write = word_first || (word_next && !dropping_q);
   assign write_unit = word_sop ? fresh_unit : write_unit_q;
   assign write_off = word_sop ? '0 : write_off_q;
-  assign take_unit = write && (word_sop || (write_off == LastOff && !word_eop));
+  assign fills = word_next && !dropping_q && write_off_q == LastOff && !word_eop;
+  assign take_unit = word_first || fills;
   assign dropped_o = word_valid && drop && word_sop;
 
   // The last cycle's write: the tables, read ahead, do not tell yet that it ended a packet or filled a
@@ -136,7 +141,7 @@ module velo_switch_input
         dropping_q <= drop && !word_eop;
       end
       ended_q  <= write && word_eop;
-      filled_q <= take_unit && !word_sop;
+      filled_q <= fills;
     end
     if (word_valid) begin
       write_off_q  <= write_off + 1'b1;
@@ -144,9 +149,8 @@ module velo_switch_input
     end
     if (write) begin
       unit_fill[write_unit] <= '{ends: word_eop, last: write_off};
-      unit_vc[write_unit]   <= word_vc;
-      if (take_unit && !word_sop) unit_next[write_unit] <= fresh_unit;
     end
+    if (fills) unit_next[write_unit_q] <= fresh_unit;
     wrote_unit_q <= write_unit;
     ended_off_q  <= write_off;
   end
@@ -158,10 +162,12 @@ module velo_switch_input
   // written since: while the writer is in a unit, that unit does not end the packet; if it just left,
   // `ended_*` knows. Nothing was read of a first unit in its second cycle (`known_q`): should the packet
   // have ended there with its second word, this is seen a word late (`over`).
-  logic start_q, busy_q, busy_d, stopped_q, stopped_d, known_q, first_single;
+  logic
+      idle_q, start_q, busy_q, busy, busy_d, stopped_q, stopped_d, known_q, first_single, single_q;
   logic writer_here, writer_next, ended_here, ended_next, filled_here;
   logic issue, last, over, enter, give_back, last_stay, last_on, last_next, ending_d;
-  logic [NumPorts-1:0] to_q;
+  logic [NumPorts-1:0] to_q, granted_q;
+  logic idle_d;
   vc_t first_vc, vc_q;
   unit_t first_unit, unit_q, unit, next_q;
   off_t off_q, off;
@@ -185,35 +191,42 @@ module velo_switch_input
   assign last_next = !filled_here && ((!writer_next && next_fill_q == {1'b1, off_t'(0)}) ||
       (ended_next && ended_off_q == '0));
 
-  assign over = busy_q && known_q && off_q == off_t'(2) && fill_q == {1'b1, off_t'(1)};
-  assign issue = start_q ||
-      (busy_q && !over && !stopped_q && (!writer_here || off_q < write_off_q));
+  // Of a packet of one word is known a cycle late that it is over, which costs a cycle more.
+  assign busy = busy_q && !single_q;
+  assign over = busy && known_q && off_q == off_t'(2) && fill_q == {1'b1, off_t'(1)};
+  assign issue = start_q || (busy && !over && !stopped_q && (!writer_here || off_q < write_off_q));
   assign last = start_q ? first_single : last_stay;
-  assign enter = issue && off == LastOff;
-  assign give_back = (issue && (last || off == LastOff)) || over;
+  assign enter = issue && !start_q && off_q == LastOff;
+  assign give_back = (issue && !start_q && (last_stay || off_q == LastOff)) || over;
 
   // Foresight for the arbiters: the word of the next cycle is there and is the packet's last. That it
   // may miss one that is just arriving costs a cycle and nothing else.
-  assign ending_d = busy_q && (issue ? !last_stay && (off_q == LastOff ? last_next : last_on) :
+  assign ending_d = busy && (issue ? !last_stay && (off_q == LastOff ? last_next : last_on) :
                                last_stay);
-  assign busy_d = (start_q || busy_q) && !(issue && last) && !over;
+  assign busy_d = start_q || (busy && !(issue && last_stay) && !over);
   // Nothing is granted to a stopped output, so a first word need not look.
-  assign stopped_d = !idle_o && (to_q & stop_i) != '0;
-  assign going_to_o = idle_o ? '0 : to_q;
+  assign stopped_d = !idle_q && (to_q & stop_i) != '0;
+  assign idle_d = !start_i && !start_q && (!busy_d || (ending_d && !stopped_d));
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      start_q   <= 1'b0;
-      busy_q    <= 1'b0;
-      idle_o    <= 1'b0;
-      stopped_q <= 1'b0;
-      to_q      <= '0;
+      start_q    <= 1'b0;
+      busy_q     <= 1'b0;
+      idle_q     <= 1'b0;
+      stopped_q  <= 1'b0;
+      single_q   <= 1'b0;
+      to_q       <= '0;
+      granted_q  <= '0;
+      going_to_o <= '0;
     end else begin
       start_q   <= start_i;
-      idle_o    <= !start_i && (!busy_d || (ending_d && !stopped_d));
+      single_q  <= start_q && first_single;
+      granted_q <= grant_i;
+      going_to_o <= idle_q ? grant_i : idle_d ? '0 : to_q;
+      idle_q    <= idle_d;
       busy_q    <= busy_d;
       stopped_q <= stopped_d;
-      if (idle_o) to_q <= grant_i;
+      if (idle_q) to_q <= grant_i;
     end
     known_q     <= !start_q;
     unit_q      <= enter ? (filled_here ? write_unit_q : next_q) : unit;
@@ -227,19 +240,20 @@ module velo_switch_input
   velo_switch_queues #(
       .NumPorts(NumPorts),
       .NumVcs  (NumVcs),
-      .NumUnits(NumUnits)
+      .NumUnits(NumUnits),
+      .Exists  (Exists)
   ) u_queues (
-      .add_i         (write && word_sop),
+      .add_i         (word_first),
       .add_to_i      (way_to),
       .add_vc_i      (way_vc),
       .add_unit_i    (fresh_unit),
       .add_single_i  (word_eop),
-      .remove_i      (start_q),
-      .remove_to_i   (to_q),
+      .remove_to_i   (granted_q),
       .first_vc_o    (first_vc),
       .first_unit_o  (first_unit),
       .first_single_o(first_single),
-      .some_o        (request_o),
+      .may_ask_i     (idle_d),
+      .asks_o        (request_o),
       .*
   );
 
@@ -256,58 +270,49 @@ module velo_switch_input
       .*
   );
 
-  logic sent_last_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) out_to_o <= '0;
     else out_to_o <= issue ? to_q : '0;
-    out_sop_o   <= start_q;
-    sent_last_q <= last;
-    out_unit_o  <= off == '0;
-    out_vc_o    <= start_q ? first_vc : vc_q;
-    out_data_o  <= read_data;
+    out_sop_o  <= start_q;
+    out_eop_o  <= last;
+    out_unit_o <= off == '0;
+    out_over_o <= over;
+    out_vc_o   <= start_q ? first_vc : vc_q;
+    out_data_o <= read_data;
   end
-  assign out_eop_o = sent_last_q || over;
 
   // ----- Units and credits coming back --------------------------------------------------------------
 
-  logic give_back_q, drop_unit_q;
+  logic  give_back_q;
   unit_t back_unit_q;
-  vc_t   drop_vc_q;
-  logic [NumVcs-1:0] back_q, dropped_q;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) begin
-      give_back_q <= 1'b0;
-      drop_unit_q <= 1'b0;
-      back_q      <= '0;
-      dropped_q   <= '0;
-      freed_o     <= '0;
-    end else begin
-      give_back_q <= give_back;
-      drop_unit_q <= word_valid && drop && write_off == '0;
-      for (int v = 0; v < int'(NumVcs); v++) begin
-        back_q[v]    <= give_back_q && unit_vc[back_unit_q] == vc_t'(v);
-        dropped_q[v] <= drop_unit_q && drop_vc_q == vc_t'(v);
-        freed_o[v]   <= freed_o[v] + count_t'(back_q[v]) + count_t'(dropped_q[v]);
-      end
-    end
+    if (!rst_ni) give_back_q <= 1'b0;
+    else give_back_q <= give_back;
     back_unit_q <= unit;
-    drop_vc_q   <= word_vc;
   end
 
-  velo_switch_pool #(
-      .NumUnits(NumUnits)
-  ) u_pool (
-      .take_i     (take_unit),
-      .unit_o     (fresh_unit),
-      .free_i     (give_back_q),
-      .free_unit_i(back_unit_q),
+  velo_switch_units #(
+      .NumVcs  (NumVcs),
+      .NumUnits(NumUnits),
+      .Brings  (Brings)
+  ) u_units (
+      .write_i     (write),
+      .write_unit_i(write_unit),
+      .write_vc_i  (word_vc),
+      .take_i      (take_unit),
+      .unit_o      (fresh_unit),
+      .drop_i      (word_valid && drop && write_off == '0),
+      .drop_vc_i   (word_vc),
+      .free_i      (give_back_q || single_q),
+      .free_unit_i (back_unit_q),
+      .freed_o     (freed_o),
       .*
   );
 
   `VELO_ASSUME(PacketsWhole, !word_valid || word_sop == !(writing_q || dropping_q))
   `VELO_ASSUME(StartIsAnyGrant, start_i == |grant_i)
-  `VELO_ASSERT(GrantOnlyToIdle, !(|grant_i) || (idle_o && (grant_i & ~request_o) == '0))
+  `VELO_ASSERT(GrantOnlyToIdle, !(|grant_i) || (idle_q && (grant_i & ~request_o) == '0))
   `VELO_ASSERT(OneOutput, (out_to_o & (out_to_o - 1'b1)) == '0)
 
 endmodule

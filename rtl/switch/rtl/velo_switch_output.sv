@@ -3,7 +3,8 @@
 // Output of the switch: the crossbar's multiplexers, and the credits of what is behind.
 //
 // `to_i[i]`: input i has a word for here; at most one does. Its data come a cycle after the rest, so
-// they pass their multiplexer behind the register, the rest in front of it. `credits_i` is the capacity
+// they pass their multiplexer behind the register, the rest in front of it; so does `over_i`, which says
+// late that the word is its packet's last. `credits_i` is the capacity
 // of each channel's buffer behind, `freed_i` counts what it has freed. `may_send_o[vc]`: the longest
 // packet fits, so that a packet once begun never waits for credits and never holds the output from
 // others.
@@ -17,7 +18,8 @@ module velo_switch_output
     parameter int unsigned DataWidth = 32,
     parameter int unsigned NumPorts = 9,
     parameter int unsigned NumVcs = 6,
-    parameter int unsigned MtuBytes = 512
+    parameter int unsigned MtuBytes = 512,
+    parameter bit [NumVcs-1:0] Exists = '1  // channels that come here
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -27,6 +29,7 @@ module velo_switch_output
     input logic [NumPorts-1:0]                eop_i,
     input logic [NumPorts-1:0]                unit_i,
     input vc_t  [NumPorts-1:0]                vc_i,
+    input logic [NumPorts-1:0]                over_i,
     input logic [NumPorts-1:0][DataWidth-1:0] data_i,
 
     output logic                 out_valid_o,
@@ -41,7 +44,7 @@ module velo_switch_output
     output logic   [NumVcs-1:0] may_send_o
 );
 
-  logic sop, eop, unit;
+  logic sop, eop, eop_q, unit, over;
   vc_t vc;
   logic [NumPorts-1:0] to_q;
 
@@ -71,7 +74,7 @@ module velo_switch_output
       unit_q      <= unit;
     end
     out_sop_o <= sop;
-    out_eop_o <= eop;
+    eop_q     <= eop;
     out_vc_o  <= vc;
     to_q      <= to_i;
   end
@@ -79,29 +82,38 @@ module velo_switch_output
   always_comb begin
     out_data_o = '0;
     for (int i = 0; i < int'(NumPorts); i++) if (to_q[i]) out_data_o |= data_i[i];
+    over = |(to_q & over_i);
+    out_eop_o = eop_q || over;
   end
 
   for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_credit
-    velo_credit #(
-        .Width(CountWidth),
-        .Threshold(need_credits(DataWidth, MtuBytes))
-    ) u_credit (
-        .total_i(credits_i),
-        .freed_i(freed_i[v]),
-        .take_i (unit_q && out_vc_o == vc_t'(v)),
-        .avail_o(avail_o[v]),
-        .ok_o   (may_send_o[v]),
-        .*
-    );
+    if (Exists[v]) begin : gen_exists
+      velo_credit #(
+          .Width(CountWidth),
+          .Threshold(need_credits(DataWidth, MtuBytes))
+      ) u_credit (
+          .total_i(credits_i),
+          .freed_i(freed_i[v]),
+          .take_i (unit_q && out_vc_o == vc_t'(v)),
+          .avail_o(avail_o[v]),
+          .ok_o   (may_send_o[v]),
+          .*
+      );
+    end else begin : gen_none
+      logic unused;
+      assign unused = ^freed_i[v];
+      assign avail_o[v] = credits_i;
+      assign may_send_o[v] = 1'b0;
+    end
   end
 
   // One packet after the other: no word of another in between.
   logic open_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) open_q <= 1'b0;
-    else if (|to_i) open_q <= !eop;
+    else if (out_valid_o) open_q <= !out_eop_o;
   end
   `VELO_ASSERT(OneInputAtATime, (to_i & (to_i - 1'b1)) == '0)
-  `VELO_ASSERT(NoInterleaving, !(|to_i) || sop == !open_q)
+  `VELO_ASSERT(NoInterleaving, !out_valid_o || out_sop_o == !open_q)
 
 endmodule

@@ -13,21 +13,25 @@
 //   removing   0 remove    2 follower read, written as head    3 follower is the tail?   4 no more
 //
 // The queue is not picked in cycles 0 and 1 of that. A packet of four words hides it.
+// What the picker sees of a queue is a register's delay behind, but for a packet for an empty queue.
+// `Exists` says which queues there are: where no packet can come by, there is no logic.
 //
 // `add_*`: a packet's first word is being written, for `add_to_i` (one-hot); `add_single_i`: it is its
 // last word too. `may_send_i[port][vc]`: that output takes a packet of that channel.
-// `some_o[port]`: something may go there. A packet chosen by that in one cycle begins to leave in the
-// next: `remove_i` with `remove_to_i` (one-hot), and `first_*_o` tells channel, unit and whether it is a
-// single word. Not in two cycles running.
+// `asks_o[port]`: something may go there, and `may_ask_i` said that the input may start a packet in this
+// cycle. A packet chosen by that in one cycle begins to leave in the
+// next: `remove_to_i` (one-hot), and `first_*_o` tells channel, unit and whether it is a single word.
+// Not in two cycles running.
 
 `include "velo_assert.svh"
 
 module velo_switch_queues
   import velo_link_pkg::*;
 #(
-    parameter  int unsigned NumPorts = 9,
-    parameter  int unsigned NumVcs   = 6,
-    parameter  int unsigned NumUnits = 180,
+    parameter int unsigned NumPorts = 9,
+    parameter int unsigned NumVcs = 6,
+    parameter int unsigned NumUnits = 180,
+    parameter bit [NumPorts-1:0][NumVcs-1:0] Exists = '1,
     localparam int unsigned UnitBits = $clog2(NumUnits)
 ) (
     input logic clk_i,
@@ -39,14 +43,14 @@ module velo_switch_queues
     input logic [UnitBits-1:0] add_unit_i,
     input logic                add_single_i,
 
-    input  logic                remove_i,
     input  logic [NumPorts-1:0] remove_to_i,
     output vc_t                 first_vc_o,
     output logic [UnitBits-1:0] first_unit_o,
     output logic                first_single_o,
 
     input  logic [NumPorts-1:0][NumVcs-1:0] may_send_i,
-    output logic [NumPorts-1:0]             some_o
+    input  logic                            may_ask_i,
+    output logic [NumPorts-1:0]             asks_o
 );
 
   localparam int unsigned PortBits = $clog2(NumPorts);
@@ -71,36 +75,46 @@ module velo_switch_queues
 
   queues_t full_q;  // has a packet
   queues_t more, more_q;  // has another behind it
-  queues_t moving_q;  // its new head is still being looked up
+  queues_t queued_q;  // had a packet that might go, and was not losing one
+  queues_t open_q;  // had none, and one might go
   queues_t added_q;  // its head is the one in head_added
-  queues_t adding, removing, empty, written, resolved;
+  queues_t adding, removing, empty, written;
+  // A removal's later steps: the output, and in step 2 and 4 the channel, one-hot.
+  logic [NumPorts-1:0] move1_to_q, move2_to_q, move3_to_q, move4_to_q;
+  logic [NumVcs-1:0] move2_is_q, move4_is_q;
   packet_t add_packet, first;
   packet_t [NumPorts-1:0] head_q;
   vc_t [NumPorts-1:0] pick, head_vc_q;
+  logic [NumPorts-1:0][NumVcs-1:0] head_is_q;  // head_vc_q, one-hot
 
   assign add_packet = '{single: add_single_i, unit: add_unit_i};
-  assign adding = only(add_i ? add_to_i : '0, add_vc_i);
+  assign adding = only(add_i ? add_to_i : '0, add_vc_i) & Exists;
   always_comb begin
     for (int p = 0; p < int'(NumPorts); p++) begin
       for (int v = 0; v < int'(NumVcs); v++) begin
-        removing[p][v] = remove_i && remove_to_i[p] && head_vc_q[p] == vc_t'(v);
+        removing[p][v] = remove_to_i[p] && head_is_q[p][v];
       end
     end
   end
-  assign more  = more_q & ~resolved;
+  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_steps
+    assign written[p] = move2_to_q[p] ? move2_is_q : '0;
+    assign more[p]    = more_q[p] & ~(move4_to_q[p] ? move4_is_q : '0);
+  end
   assign empty = ~full_q | (removing & ~more);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       full_q   <= '0;
       more_q   <= '0;
-      moving_q <= '0;
+      queued_q <= '0;
+      open_q   <= '0;
       added_q  <= '0;
     end else begin
-      full_q   <= adding | ~empty;
-      more_q   <= (adding & ~empty) | more;
-      moving_q <= removing & more;
-      added_q  <= (adding & empty) | (added_q & ~written);
+      full_q   <= (adding | ~empty) & Exists;
+      more_q   <= ((adding & ~empty) | more) & Exists;
+      queued_q <= full_q & ~removing & may_send_i;
+      open_q   <= ~full_q & may_send_i & Exists;
+      added_q  <= ((adding & empty) | (added_q & ~written)) & Exists;
     end
   end
 
@@ -111,7 +125,7 @@ module velo_switch_queues
   (* ram_style = "distributed" *)
   logic [UnitBits-1:0] tail[2**QueueBits];
   logic add1_q, append2_q;
-  logic [NumPorts-1:0] add1_to_q, append1_q;
+  logic [NumPorts-1:0] append1_q;
   queue_t add1_queue_q;
   packet_t add1_packet_q, add2_packet_q;
   logic [UnitBits-1:0] behind_q;
@@ -119,12 +133,10 @@ module velo_switch_queues
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       add1_q    <= 1'b0;
-      add1_to_q <= '0;
       append1_q <= '0;
       append2_q <= 1'b0;
     end else begin
       add1_q    <= add_i;
-      add1_to_q <= add_i ? add_to_i : '0;
       append2_q <= append1_q != '0;
       for (int p = 0; p < int'(NumPorts); p++) append1_q[p] <= (adding[p] & ~empty[p]) != '0;
     end
@@ -138,20 +150,18 @@ module velo_switch_queues
 
   // ----- Removing ---------------------------------------------------------------------------------
 
-  logic is_tail, behind_moved;
-  logic [NumPorts-1:0] move1_to_q, move2_to_q, move3_to_q, move4_to_q;
-  vc_t move1_vc_q, move2_vc_q, move3_vc_q, move4_vc_q;
+  logic is_tail, behind_moves;
+  vc_t move1_vc_q, move2_vc_q, move3_vc_q;
   logic [UnitBits-1:0] move1_unit_q, move2_unit_q, move3_unit_q;
   queue_t  move3_queue_q;
   packet_t next_packet;
 
   assign next_packet = follower[move2_unit_q];
-  assign written = only(move2_to_q, move2_vc_q);
-  // What is being added meanwhile has not reached the tail's memory; it comes behind, of course.
+  // What was added in the last cycle or is added in this one has not reached the tail's memory; it comes
+  // behind, of course.
   assign is_tail = tail[move3_queue_q] == move3_unit_q &&
       !(add1_q && add1_queue_q == move3_queue_q);
-  assign behind_moved = (add1_to_q & move4_to_q) != '0 && add1_queue_q[VcWidth-1:0] == move4_vc_q;
-  assign resolved = behind_moved ? '0 : only(move4_to_q, move4_vc_q);
+  assign behind_moves = add_i && (add_to_i & move3_to_q) != '0 && add_vc_i == move3_vc_q;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -163,13 +173,16 @@ module velo_switch_queues
       for (int p = 0; p < int'(NumPorts); p++) move1_to_q[p] <= (removing[p] & more[p]) != '0;
       move2_to_q <= move1_to_q;
       move3_to_q <= move2_to_q;
-      move4_to_q <= is_tail ? move3_to_q : '0;
+      move4_to_q <= is_tail && !behind_moves ? move3_to_q : '0;
     end
     {move1_vc_q, move1_unit_q} <= {first_vc_o, first_unit_o};
     {move2_vc_q, move2_unit_q} <= {move1_vc_q, move1_unit_q};
     {move3_vc_q, move3_unit_q} <= {move2_vc_q, next_packet.unit};
     move3_queue_q <= {index(move2_to_q), move2_vc_q};
-    move4_vc_q    <= move3_vc_q;
+    for (int v = 0; v < int'(NumVcs); v++) begin
+      move2_is_q[v] <= move1_vc_q == vc_t'(v);
+      move4_is_q[v] <= move3_vc_q == vc_t'(v);
+    end
   end
 
   // ----- Per output: heads, and the choice of a channel -------------------------------------------
@@ -185,18 +198,19 @@ module velo_switch_queues
       if (move2_to_q[p]) head_moved[move2_vc_q] <= next_packet;
       head_q[p]    <= added_q[p][pick[p]] ? head_added[pick[p]] : head_moved[pick[p]];
       head_vc_q[p] <= pick[p];
+      for (int v = 0; v < int'(NumVcs); v++) head_is_q[p][v] <= pick[p] == vc_t'(v);
     end
 
     velo_switch_pick #(
         .NumVcs(NumVcs)
     ) u_pick (
-        .queued_i    (full_q[p] & may_send_i[p] & ~moving_q[p]),
-        .hold_i      (remove_i && remove_to_i[p]),
-        .arrives_i   (add_i && add_to_i[p] && may_send_i[p][add_vc_i] && !full_q[p][add_vc_i]),
+        .queued_i    (queued_q[p]),
+        .hold_i      (remove_to_i[p]),
+        .arrives_i   (add_i && add_to_i[p] && open_q[p][add_vc_i]),
         .arrives_vc_i(add_vc_i),
-        .served_i    (remove_i && remove_to_i[p]),
+        .served_i    (remove_to_i[p]),
         .served_vc_i (head_vc_q[p]),
-        .some_o      (some_o[p]),
+        .asks_o      (asks_o[p]),
         .pick_o      (pick[p]),
         .*
     );
@@ -216,8 +230,9 @@ module velo_switch_queues
   assign first_single_o = first.single;
 
   logic removed_q;
-  always_ff @(posedge clk_i) removed_q <= rst_ni && remove_i;
-  `VELO_ASSERT(RemovesWhatIsThere, !remove_i || (removing & ~full_q) == '0)
-  `VELO_ASSUME(NotTwiceRunning, !(remove_i && removed_q))
+  always_ff @(posedge clk_i) removed_q <= rst_ni && remove_to_i != '0;
+  `VELO_ASSERT(RemovesWhatIsThere, (removing & ~full_q) == '0)
+  `VELO_ASSUME(NotTwiceRunning, !(remove_to_i != '0 && removed_q))
+  `VELO_ASSUME(OnlyWhereAQueueIs, (only(add_i ? add_to_i : '0, add_vc_i) & ~Exists) == '0)
 
 endmodule

@@ -8,6 +8,7 @@
 // here for it; nothing else can come meanwhile.
 //
 // In and out: words with `valid` and no ready. `drop_o`: no such way; the packet is to be swallowed.
+// `out_first_o`: a first word that is not to be swallowed, `out_next_o`: another one; `out_valid_o`: any.
 // `to_o` (one-hot), `vc_o` and `drop_o` hold for the packet's first word only.
 // The table is written through `table_*_i`, is not reset, and leads nowhere until written.
 // Source: case-for-fpga, section 3 ("source path routing"); high-message-rates, section 3.A.
@@ -37,6 +38,8 @@ module velo_switch_route
     input logic [DataWidth-1:0] in_data_i,
 
     output logic                 out_valid_o,
+    output logic                 out_first_o,
+    output logic                 out_next_o,
     output logic                 out_sop_o,
     output logic                 out_eop_o,
     output vc_t                  out_in_vc_o,
@@ -50,30 +53,59 @@ module velo_switch_route
   localparam int unsigned RouteBits = Narrow ? 32 : 64;  // of the route in its first word
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;
 
+  // Everything about the way is decoded while the first word comes in, so that the stage behind, which
+  // adds the packet to a queue, has it from registers.
   (* ram_style = "distributed" *)
-  hop_t mem[256];
-  hop_t looked_up_q;
+  hop_t mem [256];
+  hop_t hop;
+  vc_t tc, vc;
+  logic [NumPorts-1:0] to;
+  logic in_routed, local_port, leads_nowhere;
+
   initial for (int i = 0; i < 256; i++) mem[i] = HopNone;
-  always_ff @(posedge clk_i) begin
-    if (table_we_i) mem[table_node_i] <= table_hop_i;
-    looked_up_q <= mem[in_data_i[15:8]];
+  always_ff @(posedge clk_i) if (table_we_i) mem[table_node_i] <= table_hop_i;
+
+  assign in_routed = in_sop_i && in_data_i[0];
+  assign hop = in_routed ? in_data_i[7:4] : mem[in_data_i[15:8]];
+  assign tc = in_vc_i / vc_t'(VcsPerClass);
+  assign local_port = hop == HopLocal;
+  assign leads_nowhere = {1'b0, hop[2:0]} >= 4'(NumLinks) && !local_port;
+
+  always_comb begin
+    for (int l = 0; l < int'(NumLinks); l++) to[l] = hop[2:0] == 3'(l);
+    for (int c = 0; c < int'(NumClasses); c++) begin
+      to[int'(NumLinks)+c] = local_port && tc == vc_t'(c);
+    end
+    vc = tc * vc_t'(VcsPerClass);
+    if (VcsPerClass > 1 && !local_port) vc[0] = hop[3];
   end
 
-  logic valid_q, sop_q, eop_q, routed, waiting;
+  logic valid_q, first_q, sop_q, eop_q, routed, needs_q, waiting, drop;
   vc_t in_vc_q;
   logic [DataWidth-1:0] data_q;
 
-  assign routed  = sop_q && data_q[0];
-  assign waiting = Narrow && routed && valid_q && !in_valid_i && !eop_q;
+  // A route of one word on the narrow path is not a route.
+  assign drop = leads_nowhere || (Narrow && in_routed && in_eop_i);
+  assign waiting = valid_q && needs_q && !in_valid_i;
 
   always_ff @(posedge clk_i) begin
-    if (!rst_ni) valid_q <= 1'b0;
-    else valid_q <= in_valid_i || waiting;
+    if (!rst_ni) begin
+      valid_q <= 1'b0;
+      first_q <= 1'b0;
+    end else begin
+      valid_q <= in_valid_i || waiting;
+      first_q <= waiting ? first_q : in_valid_i && in_sop_i && !drop;
+    end
     if (!waiting) begin
       sop_q   <= in_sop_i;
       eop_q   <= in_eop_i;
       in_vc_q <= in_vc_i;
       data_q  <= in_data_i;
+      routed  <= in_routed;
+      to_o    <= to;
+      vc_o    <= vc;
+      needs_q <= Narrow && in_routed && !in_eop_i;
+      drop_o  <= drop;
     end
   end
 
@@ -99,29 +131,12 @@ module velo_switch_route
     else if (second) out_data_o = data_q >> 4;
   end
 
-  hop_t hop;
-  vc_t  tc;
-  logic local_port, leads_nowhere;
-  assign hop = routed ? data_q[7:4] : looked_up_q;
-  assign tc = in_vc_q / vc_t'(VcsPerClass);
-  assign local_port = hop == HopLocal;
-  assign leads_nowhere = {1'b0, hop[2:0]} >= 4'(NumLinks) && !local_port;
-
-  always_comb begin
-    for (int l = 0; l < int'(NumLinks); l++) to_o[l] = hop[2:0] == 3'(l);
-    for (int c = 0; c < int'(NumClasses); c++) begin
-      to_o[int'(NumLinks)+c] = local_port && tc == vc_t'(c);
-    end
-    vc_o = tc * vc_t'(VcsPerClass);
-    if (VcsPerClass > 1 && !local_port) vc_o[0] = hop[3];
-  end
-
   logic unused;
   assign unused = &{1'b0, route[7:4], shifted};
 
-  // A route of one word on the narrow path is not a route.
-  assign drop_o = leads_nowhere || (Narrow && routed && eop_q);
   assign out_valid_o = valid_q && !waiting;
+  assign out_first_o = first_q && !(needs_q && !in_valid_i);
+  assign out_next_o = valid_q && !sop_q;
   assign out_sop_o = sop_q;
   assign out_eop_o = eop_q;
   assign out_in_vc_o = in_vc_q;
