@@ -15,7 +15,7 @@
 // class, 1 the response class.
 //
 // Errors, each counted in `status_o` (bits 7:0 refused here, bits 15:8 packets dropped, both modulo
-// 256; bits 23:16 loads that wait for their answer): see velo_gsm_requester and velo_gsm_target.
+// 256; bits 24:16 loads that wait for their answer): see velo_gsm_requester and velo_gsm_target.
 //
 // Source: case-for-fpga, section 3 (functional units are exchangeable; shared-memory unit).
 
@@ -75,6 +75,8 @@ module velo_gsm
 );
 
   logic refused, response_dropped, request_dropped, load_sent, load_answered;
+  logic [7:0] refused_q, dropped_q;
+  logic [8:0] loads_q;  // as many as there are tags can wait
 
   velo_gsm_requester #(
       .DataWidth(DataWidth),
@@ -82,6 +84,7 @@ module velo_gsm
   ) u_requester (
       .refused_o       (refused),
       .dropped_o       (response_dropped),
+      .load_waits_i    (loads_q != '0),
       .load_sent_o     (load_sent),
       .load_answered_o (load_answered),
       .request_valid_o (net_out_valid_o[0]),
@@ -115,8 +118,7 @@ module velo_gsm
       .*
   );
 
-  logic [7:0] refused_q, dropped_q, loads_q;
-  assign status_o = {40'b0, loads_q, dropped_q, refused_q};
+  assign status_o = {39'b0, loads_q, dropped_q, refused_q};
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -126,7 +128,7 @@ module velo_gsm
     end else begin
       refused_q <= refused_q + 8'(refused);
       dropped_q <= dropped_q + 8'(response_dropped) + 8'(request_dropped);
-      loads_q   <= loads_q + 8'(load_sent) - 8'(load_answered);
+      loads_q   <= loads_q + 9'(load_sent) - 9'(load_answered);
     end
   end
 

@@ -6,8 +6,9 @@
 // request class. A load's answer is a packet of the response class and becomes the host's answer, by
 // the host's tag, which it carries. Stores go before loads that come later.
 // Errors: `refused_o` pulses for each access that is not of one aligned word, a load is answered with
-// an error; `dropped_o` for each response that is for another node. A response without a value, or
-// not of one word, answers the load with an error.
+// an error; `dropped_o` for each response that is for another node, has no header, or comes while no
+// load waits (`load_waits_i`). A response without a value, or not of one word, answers the load with
+// an error. Which tags wait is not kept: a tag that was made up goes to the host while others wait.
 
 `include "velo_assert.svh"
 
@@ -24,6 +25,7 @@ module velo_gsm_requester
     input  logic [7:0] node_id_i,
     output logic       refused_o,
     output logic       dropped_o,
+    input  logic       load_waits_i,
     output logic       load_sent_o,
     output logic       load_answered_o,
 
@@ -156,8 +158,8 @@ module velo_gsm_requester
   );
 
   assign response_header = packet_t'(response[0]);
-  assign response_mine = response_there && response_beats >= TwoBits'(WordBeats) &&
-      response_header.dst_node == node_id_i;
+  assign response_mine = response_there && load_waits_i &&
+      response_beats >= TwoBits'(WordBeats) && response_header.dst_node == node_id_i;
   assign response_good = response_header.len == 10'd8 && response_beats == TwoBits'(2 * WordBeats);
   assign response_take = response_there && (!response_mine || answer_ready);
   assign dropped_o = response_there && !response_mine;
