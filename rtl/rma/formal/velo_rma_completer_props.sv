@@ -7,6 +7,7 @@
 //   * Nobody is told of a packet before all of its data was taken by the posted channel.
 //   * The notification at the completer is given only if the packet was granted, or has no data; the
 //     requester is told of success only then, too.
+//   * If the notification at the completer is refused, the requester is told why.
 //   * An access that was granted is given back, once, before the packet is done with.
 
 `include "velo_assert.svh"
@@ -31,7 +32,7 @@ module velo_rma_completer_props
     input atu_answer_t                atu_answer_i,
     input logic                       posted_ready_i,
     input logic                       notify_ready_i,
-    input logic                       notify_refused_i,
+    input error_e                     notify_error_i,
     input logic                       reply_ready_i
 );
 
@@ -106,7 +107,8 @@ module velo_rma_completer_props
 
   // ----- promises -------------------------------------------------------------------------------
 
-  logic granted_q, given_back_q, bad_q, take;
+  logic granted_q, given_back_q, bad_q, told_q, take;
+  error_e untold_q;  // why the completer's notification was refused
   logic [9:0] taken_q;  // bytes, in whole beats
   logic [AddrBits-1:0] addr_q;
   assign take = posted_valid && posted_ready_i;
@@ -116,6 +118,8 @@ module velo_rma_completer_props
       given_back_q <= 1'b0;
       bad_q        <= 1'b0;
       taken_q      <= '0;
+      untold_q     <= ErrorNone;
+      told_q       <= 1'b0;
     end else begin
       if (asked_q && atu_answer_valid_i) begin
         granted_q <= atu_answer_i.error == ErrorNone;
@@ -124,6 +128,8 @@ module velo_rma_completer_props
       if (atu_release) given_back_q <= 1'b1;
       if (take) taken_q <= taken_q + 10'd4;
       if (take && data_bad_i) bad_q <= 1'b1;
+      if (notify_valid && notify_ready_i) untold_q <= notify_error_i;
+      if (reply_valid && reply_ready_i) told_q <= 1'b1;
     end
   end
 
@@ -137,6 +143,9 @@ module velo_rma_completer_props
   `VELO_ASSERT(NotificationAfterAllData, !notify_valid || success)
   `VELO_ASSERT(SuccessAfterAllData,
                !reply_valid || reply_command.error != ErrorNone || success)
+  `VELO_ASSERT(ToldWhyNotNotified, untold_q == ErrorNone || !reply_valid ||
+               reply_command.error == untold_q)
+  `VELO_ASSERT(NotNotifiedIsTold, untold_q == ErrorNone || !done || told_q)
   `VELO_ASSERT(NothingWrittenIfRefused, !(reply_valid && !granted_q) || taken_q == '0)
   `VELO_ASSERT(GivenBackOnce, !atu_release || (granted_q && !given_back_q))
   `VELO_ASSERT(GivenBack, !done || granted_q == given_back_q)
@@ -150,6 +159,7 @@ module velo_rma_completer_props
       cover (reply_valid && reply_command.error == ErrorNone && data_bytes_i != '0);
       cover (reply_valid && reply_command.error == ErrorRight);
       cover (reply_valid && reply_command.error == ErrorContext);
+      cover (reply_valid && reply_command.error == ErrorStall);
       cover (done && !granted_q && data_bytes_i != '0);
     end
   end

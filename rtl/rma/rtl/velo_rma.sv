@@ -148,7 +148,7 @@ module velo_rma
   logic [1:0][         9:0] read_len;
 
   logic [4:0] notify_valid, notify_ready;
-  logic notify_refused;
+  error_e notify_error;
   notify_t [4:0] notify;
 
   // Who reports: the responder, requests, responses, completions, notifications.
@@ -184,7 +184,7 @@ module velo_rma
       .notify_valid_i    (notify_valid),
       .notify_ready_o    (notify_ready),
       .notify_i          (notify),
-      .notify_refused_o  (notify_refused),
+      .notify_error_o    (notify_error),
       .posted_valid_o    (posted_out_valid_o),
       .posted_ready_i    (posted_out_ready_i),
       .posted_eop_o      (posted_out_eop_o),
@@ -296,7 +296,7 @@ module velo_rma
       .response_data_i   (response_in_data_i),
       .notify_valid_o    (notify_valid[Accept:Serve]),
       .notify_ready_i    (notify_ready[Accept:Serve]),
-      .notify_refused_i  (notify_refused),
+      .notify_error_i    (notify_error),
       .notify_o          (notify[Accept:Serve]),
       .completed_o       (completed[0]),
       .error_valid_o     (error_valid[1:0]),
@@ -331,7 +331,7 @@ module velo_rma
       .posted_data_o     (posted_data[Finish]),
       .notify_valid_o    (notify_valid[Completion:Finish]),
       .notify_ready_i    (notify_ready[Completion:Finish]),
-      .notify_refused_i  (notify_refused),
+      .notify_error_i    (notify_error),
       .notify_o          (notify[Completion:Finish]),
       .completed_o       (completed[1]),
       .error_valid_o     (error_valid[3:2]),

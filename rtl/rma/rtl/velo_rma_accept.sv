@@ -53,7 +53,7 @@ module velo_rma_accept
 
     output logic    notify_valid_o,
     input  logic    notify_ready_i,
-    input  logic    notify_refused_i,
+    input  error_e  notify_error_i,
     output notify_t notify_o,
 
     output logic         reply_valid_o,

@@ -12,12 +12,12 @@
 //
 // `job_*` and `data_*` as velo_rma_take shows them. `posted_*` one write a packet (valid/ready; address
 // and length hold). `notify_*` valid/ready after all of the data was taken by `posted_*`, which keeps
-// order; `notify_refused_i` with ready: there is no such queue. `reply_*` valid/ready.
+// order; `notify_error_i` with ready: ErrorNone, or why it was refused. `reply_*` valid/ready.
 //
 // Errors: those of velo_atu; ErrorMalformed for data outside the operation, or a packet that was not
 // as long as it said (its write is filled with zeros). Each is a pulse on `error_valid_o`. The
-// requester is told ErrorContext if the completer's notification was refused (the data are written
-// all the same); velo_rma_notifier reports that.
+// requester is told why if the completer's notification was refused (the data are written all the
+// same): ErrorContext or ErrorStall; velo_rma_notifier reports that.
 //
 // Source: EXTOLL, high message rates, section III (RMA, notification framework).
 
@@ -64,7 +64,7 @@ module velo_rma_completer
 
     output logic    notify_valid_o,
     input  logic    notify_ready_i,
-    input  logic    notify_refused_i,
+    input  error_e  notify_error_i,
     output notify_t notify_o,
 
     output logic         reply_valid_o,
@@ -145,7 +145,7 @@ module velo_rma_completer
         end
         StNotify: begin
           if (notify_ready_i) begin
-            state_q <= !Answers && (notify_refused_i || asks_reply) ? StReply : StDone;
+            state_q <= !Answers && (notify_error_i != ErrorNone || asks_reply) ? StReply : StDone;
           end
         end
         StReply: if (reply_ready_i) state_q <= StDone;
@@ -169,7 +169,7 @@ module velo_rma_completer
       StAnswer:  if (atu_answer_valid_i) error_q <= atu_answer_i.error;
       StWrite:   if (data_valid_i && posted_ready_i && data_bad_i) error_q <= ErrorMalformed;
       StOutcome: error_q <= outcome;
-      StNotify:  if (notify_ready_i && notify_refused_i) error_q <= ErrorContext;
+      StNotify:  if (notify_ready_i && notify_error_i != ErrorNone) error_q <= notify_error_i;
       default:   ;
     endcase
     if (state_q == StAnswer) addr_q <= atu_answer_i.addr;

@@ -43,7 +43,7 @@ module velo_rma_finish
 
     output logic    [1:0] notify_valid_o,
     input  logic    [1:0] notify_ready_i,
-    input  logic          notify_refused_i,
+    input  error_e        notify_error_i,
     output notify_t [1:0] notify_o,
 
     output logic              completed_o,
@@ -93,7 +93,7 @@ module velo_rma_finish
       .posted_data_o     (posted_data_o),
       .notify_valid_o    (notify_valid_o[0]),
       .notify_ready_i    (notify_ready_i[0]),
-      .notify_refused_i  (notify_refused_i),
+      .notify_error_i    (notify_error_i),
       .notify_o          (notify_o[0]),
       .reply_valid_o     (no_reply),
       .reply_ready_i     (1'b0),

@@ -73,7 +73,7 @@ module velo_rma_host
     input  logic    [NumSources-1:0] notify_valid_i,
     output logic    [NumSources-1:0] notify_ready_o,
     input  notify_t [NumSources-1:0] notify_i,
-    output logic                     notify_refused_o,
+    output error_e                   notify_error_o,
 
     output logic                         posted_valid_o,
     input  logic                         posted_ready_i,
@@ -176,6 +176,7 @@ module velo_rma_host
 
   localparam int unsigned WriteBits = AddrBits + 10 + DataWidth;
 
+  logic notify_refused;
   logic [NumWriters:0] write_valid, write_ready, write_eop;
   logic [NumWriters:0][WriteBits-1:0] write;
   logic [AddrBits-1:0] notify_addr;
@@ -193,7 +194,7 @@ module velo_rma_host
       .cfg_enabled_i     (queue_enabled_i),
       .cfg_base_i        (queue_base_i),
       .cfg_last_entry_i  (queue_last_entry_i),
-      .refused_o         (notify_refused_o),
+      .refused_o         (notify_refused),
       .posted_valid_o    (write_valid[NumWriters]),
       .posted_ready_i    (write_ready[NumWriters]),
       .posted_eop_o      (write_eop[NumWriters]),
@@ -202,6 +203,8 @@ module velo_rma_host
       .posted_data_o     (notify_data),
       .*
   );
+
+  assign notify_error_o = notify_refused ? error_code_o : ErrorNone;
 
   // ----- writes ---------------------------------------------------------------------------------
 

@@ -60,7 +60,7 @@ module velo_rma_target
 
     output logic    [1:0] notify_valid_o,
     input  logic    [1:0] notify_ready_i,
-    input  logic          notify_refused_i,
+    input  error_e        notify_error_i,
     output notify_t [1:0] notify_o,
 
     output logic              completed_o,
@@ -117,7 +117,7 @@ module velo_rma_target
       .posted_data_o     (posted_data_o[Accept]),
       .notify_valid_o    (notify_valid_o[Accept]),
       .notify_ready_i    (notify_ready_i[Accept]),
-      .notify_refused_i  (notify_refused_i),
+      .notify_error_i    (notify_error_i),
       .notify_o          (notify_o[Accept]),
       .reply_valid_o     (reply_valid),
       .reply_ready_i     (reply_ready),

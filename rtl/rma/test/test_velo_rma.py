@@ -184,6 +184,27 @@ async def a_get_sees_the_put_before_it(dut):
 
 
 @cocotb.test()
+async def no_answer_leaves_before_what_it_answers_can_be_seen(dut):
+    setup = await ready(dut)
+    setup.write_delay = 200
+    for trial in range(5):
+        local, remote = OURS + 64 * trial, THEIRS + 64 * trial
+        data = setup.read(local, 64)
+        setup.packets.clear()
+        setup.post(descriptor(PUT, THEM, 64, local, remote, REQUESTER, trial))
+        await setup.until(lambda: any(tc == 2 for tc, _, _ in setup.packets))
+        assert setup.read(remote, 64) == data
+        await setup.notified(US)
+        setup.write(remote, bytes(8))
+        setup.packets.clear()
+        setup.post([*descriptor(UPDATE, THEM, 8, local, remote, REQUESTER, trial), 0, 5])
+        await setup.until(lambda: any(tc == 1 for tc, _, _ in setup.packets))
+        assert int.from_bytes(setup.read(remote, 8), "little") == 5
+        await setup.notified(US)
+    assert not setup.errors
+
+
+@cocotb.test()
 @cocotb.parametrize(condition=CONDITIONS)
 async def everything_at_once(dut, condition):
     setup = await ready(dut, *condition, seed=20)
@@ -430,16 +451,30 @@ async def a_full_queue_stops_and_loses_nothing_unless_software_says_so(dut):
     notes = await setup.notified(THEM, 4)
     assert [note.cookie for note in notes] == [0, 1, 2, 3]
     assert not setup.errors
-    setup.free_entries = False
+    setup.asleep = {THEM}
     dut.watchdog_cycles_i.value, dut.watchdog_enable_i.value = 100, 1
     for number in range(3):
         setup.post(descriptor(NOTIFY, THEM, 0, 0, 0, COMPLETER, number))
     await setup.until(lambda: setup.errors)
     assert {code for code, _, _ in setup.errors} == {STALL}
-    await setup.bench.cycles(200)
-    setup.free_entries = True
+    (note,) = await setup.notified(US)
+    assert (note.place, note.error, note.cookie) == (ERROR, STALL, 2)
+    # Who put something there is told why, once; the data are there all the same.
+    setup.errors.clear()
+    data = setup.read(OURS, 8)
+    for cookie, notify in ((7, COMPLETER), (8, COMPLETER | REQUESTER)):
+        setup.post(descriptor(PUT, THEM, 8, OURS, THEIRS + 8 * cookie, notify, cookie))
+        (note,) = await setup.notified(US)
+        assert (note.place, note.error, note.cookie) == (ERROR, STALL, cookie)
+        assert setup.read(THEIRS + 8 * cookie, 8) == data
+    assert setup.errors == 2 * [(STALL, THEM, NODE)]
+    setup.asleep.clear()
     notes = await setup.notified(THEM, 2)
     assert [note.cookie for note in notes] == [0, 1]
+    setup.post(descriptor(PUT, THEM, 8, OURS, THEIRS, COMPLETER | REQUESTER, 9))
+    for ctx in (US, THEM):
+        (note,) = await setup.notified(ctx)
+        assert (note.error, note.cookie) == (0, 9)
 
 
 @cocotb.test()
