@@ -80,7 +80,9 @@ def environment() -> dict[str, str]:
     return os.environ | {"PATH": f"{first}:{os.environ['PATH']}"}
 
 
-def build(top: str, listing: str, bench: Path, folder: Path, flags: list[str]) -> Path:
+def build(
+    top: str, listing: str, bench: Path, folder: Path, flags: list[str], optimise: int = 1
+) -> Path:
     """Verilate `top` from a list of files and link it with a C++ bench."""
     files = subprocess.run(
         [ROOT / "scripts" / "rtl", "flatten", listing],
@@ -93,8 +95,8 @@ def build(top: str, listing: str, bench: Path, folder: Path, flags: list[str]) -
     command = ["verilator", "--cc", "--exe", "--build", "-j", "2", "--quiet", "--assert", "-O3"]
     command += ["-Wno-fatal", "-Wno-MULTITOP", "--top", top, "--Mdir", str(folder), *flags]
     command += ["--output-split", "30000", "-CFLAGS", f"-std=c++20 {includes}"]
-    # Optimised for the time of build and run together.
-    command += ["-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"]
+    # One is the best for the time of build and run together, if the run is one of minutes.
+    command += ["-MAKEFLAGS", f"OPT_FAST=-O{optimise} OPT_SLOW=-O0 OPT_GLOBAL=-O{optimise}"]
     command += ["rtl/verilator.vlt", *files, str(bench)]
     log = folder.with_suffix(".log")
     log.parent.mkdir(parents=True, exist_ok=True)

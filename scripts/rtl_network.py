@@ -2,14 +2,17 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run whole networks of whole nodes (rtl/bench/bench_nodes.cc) against the scoreboard.
 
-Without arguments what the tests run; --nightly for hours; --coverage once, with a report. A
-failing run prints its seed; the same command with that seed repeats it cycle by cycle.
+Without arguments what the tests run; --hours for as many seeds as fit; --coverage once, with a
+report. A failing run prints its seed; the same command with it repeats the run cycle by cycle.
 """
 
 import argparse
+import itertools
+import json
 import re
 import subprocess
 import sys
+import time
 from collections import defaultdict
 from pathlib import Path
 
@@ -30,25 +33,30 @@ def topology(name: str) -> Path:
     return path
 
 
-def build_nodes(coverage: bool, width: int = 32) -> Path:
+def build_nodes(coverage: bool, width: int = 32, *, fast: bool = False) -> Path:
     flags = [f"-GDataWidth={width}", f"-GNumLinks={CONFIGURATIONS[width]}"]
     flags += ["-CFLAGS", f"-DVELO_DATA_WIDTH={width} -I{ROOT / 'rtl/node/test'}"]
     flags += ["--coverage-line", "--coverage-toggle", "--coverage-user"] if coverage else []
-    name = f"bench_nodes{width}_coverage" if coverage else f"bench_nodes{width}"
+    name = f"bench_nodes{width}" + "_coverage" * coverage + "_fast" * fast
     bench = ROOT / "rtl" / "bench" / "bench_nodes.cc"
-    return build("velo_node", "rtl/bench/velo_node.f", bench, OUT / name, flags)
+    return build("velo_node", "rtl/bench/velo_node.f", bench, OUT / name, flags, 2 if fast else 1)
 
 
-def run(program: Path, network: str, seed: int, messages: int, which: int, *more: str) -> bool:
+def run(
+    program: Path, network: str, seed: int, messages: int, which: int, *more: str
+) -> int | None:
+    """One run; how many messages arrived, None if it failed."""
     rate, delay, share, payload = RUNS[which]
     command = [program, topology(network), "--seed", str(seed), "--error-rate", rate]
     command += ["--delay", str(delay), "--messages", str(max(1, int(messages * share)))]
     command += ["--resets", "0" if rate == "1e-6" else "1"]
     command += ["--max-payload", str(payload), *more]
-    if subprocess.run(command, check=False).returncode == 0:
-        return True
+    result = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
+    print(result.stdout, end="", flush=True)
+    if result.returncode == 0:
+        return int(json.loads(result.stdout)["messages"])
     print("rtl-network: failed:", " ".join(str(word) for word in command), file=sys.stderr)
-    return False
+    return None
 
 
 def read_coverage(paths: list[Path]) -> dict[str, dict[str, dict[str, int]]]:
@@ -95,10 +103,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--messages", type=int, default=2000, help="of a run with few errors")
     parser.add_argument("--width", type=int, choices=CONFIGURATIONS, default=32)
-    parser.add_argument("--nightly", action="store_true", help="50 seeds of 70000 messages each")
+    parser.add_argument("--hours", type=float, help="begin new seeds for so long")
     parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
     args = parser.parse_args(argv)
-    program = build_nodes(args.coverage, args.width)
+    program = build_nodes(args.coverage, args.width, fast=args.hours is not None)
     if args.coverage:
         data = [OUT / f"coverage-{which}.dat" for which in range(len(RUNS))]
         results = [
@@ -106,18 +114,25 @@ def main(argv: list[str] | None = None) -> int:
             for which, path in enumerate(data)
         ]
         report([path for path in data if path.is_file()], OUT / "coverage.txt")
-        return 0 if all(results) else 1
-    seeds = range(1, 51) if args.nightly else [args.seed]
-    messages = 70000 if args.nightly else args.messages
+        return 1 if None in results else 0
     # Three links are enough for all of them but the torus, which has two a dimension.
     networks = [name for name in TOPOLOGIES if args.width == 32 or name != "torus"]
-    results = [
-        run(program, network, seed, messages, which)
-        for seed in seeds
-        for network in networks
-        for which in range(len(RUNS))
-    ]
-    return 0 if all(results) else 1
+    start = time.monotonic()
+    counts: list[int | None] = []
+    for seed in itertools.count(args.seed):
+        counts += [
+            run(program, network, seed, args.messages, which)
+            for network in networks
+            for which in range(len(RUNS))
+        ]
+        if args.hours is None or time.monotonic() - start > 3600 * args.hours:
+            break
+    failed = counts.count(None)
+    print(
+        f"{args.width} bits: {len(counts)} runs, {failed} of them failed,"
+        f" {sum(count or 0 for count in counts)} messages, {time.monotonic() - start:.0f} s"
+    )
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

@@ -62,20 +62,23 @@ def of(module: str) -> Callable[[Any], Any]:
 
 @of("velo_axi_write")
 async def write_bursts(dut: Any) -> None:
-    """Good bursts become one write each, with OKAY; bad ones none, with SLVERR."""
+    """Good bursts become one write each, with OKAY; bad ones none, with SLVERR. Those that turn out
+    bad under way become a write, as it has begun, but are not told to be good."""
     pins = await start(dut, ["awvalid_i", "wvalid_i", "bready_i", "write_ready_i"], 1)
     rng = pins.rng
     bursts = []
     for number in range(300):
         beats = rng.randint(1, 18)
-        fault = rng.choice([None] * 5 + ["fixed", "size", "strobe", "address"])
+        fault = rng.choice([None] * 5 + ["fixed", "size", "strobe", "address", "hole", "end"])
+        if beats == 1 and fault in ("hole", "end"):
+            fault = "strobe"
         bursts.append(
             (number % 256, number * 64, beats, fault, [rng.getrandbits(32) for _ in range(beats)])
         )
     wanted, responses = [], []
     for ident, addr, beats, fault, data in bursts:
         responses.append((ident, SLVERR if fault else OKAY))
-        if fault is None:
+        if fault in (None, "hole", "end"):
             wanted.append((addr, beats * BYTES, data))
     got: list[tuple[int, int, list[int]]] = []
     answers: list[tuple[int, int]] = []
@@ -87,6 +90,7 @@ async def write_bursts(dut: Any) -> None:
             ident, addr, beats, fault, data = bursts[index]
             address_there = address_there or rng.random() < 0.6
             data_there = data_there or rng.random() < 0.8
+            holed = {"strobe": 0, "hole": 1, "end": beats - 1}.get(fault or "", -1)
             pins.set(
                 awvalid_i=address_there,
                 awid_i=ident,
@@ -97,7 +101,7 @@ async def write_bursts(dut: Any) -> None:
                 wvalid_i=data_there,
                 wdata_i=data[beat],
                 wlast_i=beat == beats - 1,
-                wstrb_i=7 if fault == "strobe" and beat == 0 else 15,
+                wstrb_i=7 if beat == holed else 15,
             )
         else:
             pins.set(awvalid_i=0, wvalid_i=0)

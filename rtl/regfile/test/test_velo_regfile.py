@@ -11,7 +11,10 @@ from stream import Bench
 
 UNIT_VELO, UNIT_REGISTERS = 0, 2
 SETUP, WATCHDOG, STALL, CUSTOM, CUSTOM_STATUS = 0x08, 0x10, 0x18, 0x30, 0x38
-SENT, RECEIVED, UNMAPPED, LINKS = 0x40, 0x50, 0x60, 0x80
+REQUESTER_ERROR, COMPLETER_ERROR = 0x20, 0x28
+SENT, REFUSED, RECEIVED, DROPPED, UNMAPPED, LINKS = 0x40, 0x48, 0x50, 0x58, 0x60, 0x80
+STRAY_RESPONSES, STRAY_COMPLETIONS = 0x68, 0x70
+LINK_STATUS, LINK_CREDITS, NODE_PORT_DROPPED = 0x100, 0x140, 0x180
 RINGS, READ_POINTERS, ROUTES = 0x8000000, 0x8100000, 0x8200000
 PAGES, INVALIDATE, RMA_STALL, RMA_ERROR, RMA_POSTED = 0x88, 0x90, 0x98, 0xA0, 0xA8
 RMA_COMPLETED, RMA_SERVED, RMA_REFUSED, RMA_ERRORS = 0xB0, 0xB8, 0xC0, 0xC8
@@ -200,24 +203,79 @@ async def state_is_shown(dut: Any) -> None:
 
 
 @cocotb.test
-async def counters(dut: Any) -> None:
+async def counters_and_last_errors(dut: Any) -> None:
     registers = await start(dut)
     rng = random.Random(1)
-    sent = received = 0
-    for _ in range(300):
-        pulse, other = rng.randrange(2), rng.randrange(2)
-        dut.sent_i.value, dut.received_i.value = pulse, other
-        sent, received = sent + pulse, received + other
+    counters = {
+        "sent": SENT,
+        "refused": REFUSED,
+        "received": RECEIVED,
+        "dropped": DROPPED,
+        "stray_response": STRAY_RESPONSES,
+        "stray_completion": STRAY_COMPLETIONS,
+    }
+    sums = dict.fromkeys(counters, 0)
+    refusal = drop = 0
+    for cycle in range(300):
+        # One at a time first: no counter counts what is another's.
+        among = list(counters) if cycle >= 60 else [list(counters)[cycle // 10]]
+        pulses = {name: rng.randrange(2) * (name in among) for name in counters}
+        codes = {
+            "refused_code": rng.randrange(16),
+            "refused_source": rng.randrange(256),
+            "dropped_code": rng.randrange(16),
+            "dropped_ctx": rng.randrange(256),
+            "dropped_node": rng.randrange(256),
+        }
+        for name, value in (pulses | codes).items():
+            getattr(dut, f"{name}_i").value = value
+        if pulses["refused"]:
+            refusal = codes["refused_code"] | codes["refused_source"] << 8
+        if pulses["dropped"]:
+            drop = codes["dropped_code"] | codes["dropped_ctx"] << 8 | codes["dropped_node"] << 16
+        for name, pulse in pulses.items():
+            sums[name] += pulse
         await registers.settle()
-    dut.sent_i.value = dut.received_i.value = 0
-    assert await registers.read(SENT) == sent
-    assert await registers.read(RECEIVED) == received
-    await registers.write(SENT, 0xFFFFFFFF)
-    dut.sent_i.value = 1
+    for name in counters:
+        getattr(dut, f"{name}_i").value = 0
+    for name, offset in counters.items():
+        assert await registers.read(offset) == sums[name], name
+    assert await registers.read(UNMAPPED) == 0
+    assert await registers.read(REQUESTER_ERROR) == refusal
+    assert await registers.read(COMPLETER_ERROR) == drop
+    for name, offset in counters.items():
+        await registers.write(offset, 0xFFFFFFFE)
+        getattr(dut, f"{name}_i").value = 1
+        for _ in range(3):
+            await registers.settle()
+        getattr(dut, f"{name}_i").value = 0
+        assert await registers.read(offset) == 0xFFFFFFFF, f"{name} goes beyond its largest value"
+    # Software clears what it has seen.
+    for offset in (REQUESTER_ERROR, COMPLETER_ERROR):
+        await registers.write(offset, 0)
+        assert await registers.read(offset) == 0
+
+
+@cocotb.test
+async def each_link_has_its_own_state(dut: Any) -> None:
+    registers = await start(dut)
+    rng = random.Random(2)
+    fields = {"up": (1, 0), "refuse": (3, 4), "crc_errors": (8, 8), "replays": (8, 16)}
+    fields |= {"timeouts": (8, 24), "dropped": (8, 32)}
     for _ in range(3):
-        await registers.settle()
-    dut.sent_i.value = 0
-    assert await registers.read(SENT) == 0xFFFFFFFF, "a counter stops at its largest value"
+        status, credits_left, dropped = [0] * 8, rng.getrandbits(384), rng.getrandbits(24)
+        for name, (bits, place) in fields.items():
+            value = rng.getrandbits(8 * bits)
+            getattr(dut, f"link_{name}_i").value = value
+            for link in range(8):
+                status[link] |= (value >> bits * link & (1 << bits) - 1) << place
+        dut.link_credits_i.value, dut.node_port_dropped_i.value = credits_left, dropped
+        for link in range(8):
+            assert await registers.read(LINK_STATUS + 8 * link) == status[link]
+            left = credits_left >> 48 * link & (1 << 48) - 1
+            assert await registers.read(LINK_CREDITS + 8 * link) == left
+        for tc in range(3):
+            assert await registers.read(NODE_PORT_DROPPED + 8 * tc) == dropped >> 8 * tc & 255
 
 
 @cocotb.test
