@@ -140,7 +140,6 @@ static struct sim_channel *claim(void)
     return NULL;
 }
 
-
 struct sim_channel *channel_self(void)
 {
     if (mine)

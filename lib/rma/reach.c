@@ -240,10 +240,10 @@ static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct 
 
 void rma_reach_probe(struct velo_rma_peer *peer)
 {
-    const struct segment *segment = peer->conn->segment;
-    const struct table_header *header = peer->table.header;
     if (!peer->rma->may_attach || !CARRY_SHARES_MEMORY)
         return;
+    const struct segment *segment = peer->conn->segment;
+    const struct table_header *header = peer->table.header;
     peer->is_local = segment->owned;
     /* The pid may be one of another PID namespace, and then of anyone: only who can read the value
      * there has the right process, and the right to. */

@@ -11,7 +11,8 @@
 #include "support.h"
 
 #define SENDERS 3
-/* One thread does all of it: where threads are watched, each access costs much and finds nothing. */
+/* One thread does all of it: where threads are watched, each access costs much and finds nothing.
+ */
 #ifdef __SANITIZE_THREAD__
 #define RUNS 300
 #else
