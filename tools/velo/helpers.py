@@ -29,6 +29,17 @@ def find(name: str) -> Path:
     return path
 
 
+def find_loaded(name: str, advice: str) -> Path:
+    """What programs load, by its name below a library folder's velo/: in this command's tree."""
+    libexec = os.environ.get("VELO_LIBEXEC")
+    prefix = Path(libexec).parents[1] if libexec else REPO / "build"
+    for pattern in ("lib*/velo", "lib*/*/velo"):
+        for folder in sorted(prefix.glob(pattern)):
+            if (folder / name).is_file():
+                return folder / name
+    raise VeloError(f"{Path(name).name} is not below {prefix}; {advice}")
+
+
 def stop(process: subprocess.Popen[Any], grace_s: float = STOP_GRACE_S) -> None:
     """End a program and every process it forked.
 

@@ -120,13 +120,18 @@ def plan(ranks: int, layer: str, arguments: Sequence[str]) -> Launch:
     _check_program(job)
     folder = component_folder(layer)
     domain = f"run-{os.getpid():x}-{time.time_ns() & 0xFFFFFFFF:x}"
+    argv = [find_mpirun(folder), "-n", str(ranks), *selection(layer, folder, job.parameters)]
+    argv += placement(ranks, job.names)
+    return Launch([*argv, *job.options, *job.program], environment(domain), domain)
+
+
+def environment(domain: str) -> dict[str, str]:
+    """What mpirun and its ranks need to be told in any case."""
     env = {f"OMPI_MCA_{framework}_velo_domain": domain for framework in COMPONENTS}
     if os.geteuid() == 0:
         # mpirun refuses to run as root without both.
         env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    argv = [find_mpirun(folder), "-n", str(ranks), *selection(layer, folder, job.parameters)]
-    argv += placement(ranks, job.names)
-    return Launch([*argv, *job.options, *job.program], env, domain)
+    return env
 
 
 def _check_program(job: Split) -> None:
@@ -190,17 +195,8 @@ def cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
 
 def component_folder(layer: str) -> Path:
     """The folder of our components: in the same tree as this command."""
-    libexec = os.environ.get("VELO_LIBEXEC")
-    prefix = Path(libexec).parents[1] if libexec else helpers.REPO / "build"
-    name = COMPONENTS[layer]
-    for pattern in ("lib*/velo/openmpi", "lib*/*/velo/openmpi"):
-        for folder in sorted(prefix.glob(pattern)):
-            if (folder / name).is_file():
-                return folder.resolve()
-    raise VeloError(
-        f"{name} is not below {prefix}; install libopenmpi-dev and openmpi-bin (Debian's names) "
-        "and run 'make build' again"
-    )
+    advice = "install libopenmpi-dev and openmpi-bin (Debian's names) and run 'make build' again"
+    return helpers.find_loaded(f"openmpi/{COMPONENTS[layer]}", advice).parent.resolve()
 
 
 def find_mpirun(folder: Path) -> str:

@@ -39,7 +39,7 @@ def command(args: argparse.Namespace) -> None:
     """`velo sim`; ends with the exit code of the program."""
     job = plan(args)
     simulator = helpers.find("velo-sim")
-    library = find_library()
+    library = helpers.find_loaded("sim/libvelo.so.0", "run 'make sim'")
     with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
         topology = Path(folder) / "topology"
         topology.write_text(routing.to_text(job.network), encoding="utf-8")
@@ -57,7 +57,9 @@ def command(args: argparse.Namespace) -> None:
             print(shlex.join(argv))
             return
         sys.stdout.flush()
-        launch = run.Launch(argv, environment(job, library), f"sim-{os.getpid()}")
+        domain = f"sim-{os.getpid()}"
+        env = run.environment(domain) | {"VELO_SIM_REPEATABLE": "1"} if job.ranks else {}
+        launch = run.Launch(argv, env, domain)
         try:
             code = run.start(launch)
         finally:
@@ -107,35 +109,12 @@ def check_dynamic(path: Path) -> None:
         raise VeloError(f"{path} is linked statically; only dynamic programs can be simulated")
 
 
-def find_library() -> Path:
-    """The library of the simulated cluster: in the same tree as this command."""
-    libexec = os.environ.get("VELO_LIBEXEC")
-    prefix = Path(libexec).parents[1] if libexec else helpers.REPO / "build"
-    for pattern in ("lib*/velo/sim", "lib*/*/velo/sim"):
-        for path in sorted(prefix.glob(f"{pattern}/libvelo.so.0")):
-            return path
-    raise VeloError(f"libvelo for the simulated cluster is not below {prefix}; run 'make sim'")
-
-
 def options(args: argparse.Namespace) -> list[str]:
     """What is passed on to the simulator as it is."""
     words = ["--clock-mhz", str(args.clock_mhz), "--seed", str(args.seed)]
     words += ["--progress"] if args.progress else []
     words += ["--result", args.json] if args.json else []
     return words
-
-
-def environment(job: Job, library: Path) -> dict[str, str]:
-    """What is added to the environment of all that is started."""
-    if job.ranks == 0:
-        return {}
-    env = {
-        f"OMPI_MCA_{framework}_velo_domain": f"sim-{os.getpid()}" for framework in ("mtl", "btl")
-    }
-    env |= {"VELO_SIM_REPEATABLE": "1"}
-    if os.geteuid() == 0:
-        env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return env
 
 
 def program(job: Job, library: Path) -> list[str]:
