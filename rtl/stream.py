@@ -6,7 +6,7 @@ nothing depends on the order of events in the simulator.
 """
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,6 +52,13 @@ class Bench:
     async def cycles(self, count: int) -> None:
         for _ in range(count):
             await FallingEdge(self.dut.clk_i)
+
+    async def until(self, condition: Callable[[], bool], limit: int = 2000) -> None:
+        for _ in range(limit):
+            if condition():
+                return
+            await FallingEdge(self.dut.clk_i)
+        raise AssertionError("timed out")
 
 
 class Source:

@@ -63,13 +63,6 @@ class Setup:
         self.dut.ack_valid_i.value = 0
         await self.bench.cycles(3)
 
-    async def until(self, condition: Callable[[], bool], limit: int = 2000) -> None:
-        for _ in range(limit):
-            if condition():
-                return
-            await FallingEdge(self.dut.clk_i)
-        raise AssertionError("timed out")
-
     async def _run(self) -> None:
         dut, stop, in_frame = self.dut, 1, 0
         while True:
@@ -116,7 +109,7 @@ async def an_acknowledgement_of_what_was_not_sent_is_not_believed(dut: Any) -> N
     setup = await ready(dut)
     for word in range(3):
         setup.packet([word])
-    await setup.until(lambda: len(setup.frames) == 3)
+    await setup.bench.until(lambda: len(setup.frames) == 3)
     # Also with the wish for a repetition, and what looks like one from before the beginning.
     for nak in (0, 1):
         for ack in range(4, SEQUENCE):
@@ -126,7 +119,7 @@ async def an_acknowledgement_of_what_was_not_sent_is_not_believed(dut: Any) -> N
     for ack, nak, kept in ((0, 1, [0, 1, 2]), (1, 0, [1, 2]), (3, 1, [])):
         setup.frames.clear()
         await setup.say(ack, nak)
-        await setup.until(lambda kept=kept: len(setup.frames) == len(kept))
+        await setup.bench.until(lambda kept=kept: len(setup.frames) == len(kept))
         await setup.bench.cycles(20)
         assert [(frame.seq, frame.words) for frame in setup.frames] == [(n, [n]) for n in kept]
         assert {frame.echo for frame in setup.frames} <= {nak}
@@ -143,7 +136,7 @@ async def everything_arrives_whatever_is_lost_or_made_up(dut: Any) -> None:
     got: list[list[int]] = []
     expected = nak = 0
     while setup.bench.cycle < 50000:
-        await setup.until(lambda: bool(setup.frames), 4 * TIMEOUT)
+        await setup.bench.until(lambda: bool(setup.frames), 4 * TIMEOUT)
         while setup.frames:
             frame = setup.frames.pop(0)
             echo = frame.echo
@@ -173,7 +166,7 @@ async def a_silent_receiver_is_sent_everything_again(dut: Any) -> None:
     setup = await ready(dut)
     setup.packet([7, 8])
     setup.packet([9])
-    await setup.until(lambda: len(setup.frames) == 6, 4 * TIMEOUT)
+    await setup.bench.until(lambda: len(setup.frames) == 6, 4 * TIMEOUT)
     assert [frame.words for frame in setup.frames] == 3 * [[7, 8], [9]]
     assert [frame.seq for frame in setup.frames] == 3 * [0, 1]
     assert len(setup.timeouts) == setup.replays == 2

@@ -83,13 +83,6 @@ class Setup:
         value = int(self.dut.status_o.value)
         return value & 255, value >> 8 & 255, value >> 16
 
-    async def until(self, condition: Callable[[], bool], limit: int = 2000) -> None:
-        for _ in range(limit):
-            if condition():
-                return
-            await FallingEdge(self.dut.clk_i)
-        raise AssertionError("timed out")
-
     async def _run(self) -> None:
         dut, mask = self.dut, (1 << self.width) - 1
         shown = dict.fromkeys(("store", "load", "memory", "0", "1"), False)
@@ -189,22 +182,22 @@ class Setup:
         self.answered.clear()
         value, place = self.rng.getrandbits(64), 8 * self.rng.randrange(1 << 17)
         self.request(packet(REQUEST, STORE, [place, value]))
-        await self.until(lambda: self.memory.get(SEGMENT + place) == value)
+        await self.bench.until(lambda: self.memory.get(SEGMENT + place) == value)
         self.request(packet(REQUEST, LOAD, [place], tag))
-        await self.until(lambda: bool(self.sent[RESPONSE]))
+        await self.bench.until(lambda: bool(self.sent[RESPONSE]))
         ((head, got),) = self.sent[RESPONSE]
         assert (fields(head), got) == ((PEER, 8, tag), value)
         self.store(PEER << 20 | place, [value])
-        await self.until(lambda: len(self.sent[REQUEST]) == 1)
+        await self.bench.until(lambda: len(self.sent[REQUEST]) == 1)
         self.loads.append(htax_header(PEER << 20 | place, 8, tag))
-        await self.until(lambda: len(self.sent[REQUEST]) == 2)
+        await self.bench.until(lambda: len(self.sent[REQUEST]) == 2)
         store, load = self.sent[REQUEST]
         assert (fields(store[0])[:2], store[1:]) == ((PEER, STORE), [place, value])
         assert (fields(load[0]), load[1:]) == ((PEER, LOAD, tag), [place])
         await self.bench.cycles(2)
         assert self.status()[2] == 1
         self.request(packet(RESPONSE, 8, [value], tag), tc=RESPONSE)
-        await self.until(lambda: bool(self.answered))
+        await self.bench.until(lambda: bool(self.answered))
         assert self.answered == [(tag, value)]
         await self.bench.cycles(2)
         assert self.status()[2] == 0
@@ -244,7 +237,7 @@ async def bad_requests_are_dropped_counted_and_harm_nobody(dut: Any) -> None:
         before, reads = dict(setup.memory), setup.reads
         setup.sent[RESPONSE].clear()
         setup.request(words, cut)
-        await setup.until(lambda index=index: setup.status()[1] == index + 1)
+        await setup.bench.until(lambda index=index: setup.status()[1] == index + 1)
         await setup.bench.cycles(20)
         assert setup.status() == (0, index + 1, 0)
         assert (setup.memory, setup.reads) == (before, reads), index
@@ -258,7 +251,7 @@ async def without_a_segment_stores_are_dropped_and_loads_get_no_value(dut: Any) 
     await setup.start(enabled=0)
     setup.request(packet(REQUEST, STORE, [8, 1]))
     setup.request(packet(REQUEST, LOAD, [8], tag=7))
-    await setup.until(lambda: bool(setup.sent[RESPONSE]))
+    await setup.bench.until(lambda: bool(setup.sent[RESPONSE]))
     ((head,),) = setup.sent[RESPONSE]
     assert fields(head) == (PEER, 0, 7)
     assert setup.status() == (0, 1, 0) and not setup.memory and not setup.reads
@@ -275,14 +268,14 @@ async def memory_that_refuses_or_answers_wrongly_makes_a_load_without_value(dut:
     for tag, place in enumerate((0x40, 0x80, 0xC0, 0x40)):
         setup.sent[RESPONSE].clear()
         setup.request(packet(REQUEST, LOAD, [place], tag))
-        await setup.until(lambda: bool(setup.sent[RESPONSE]))
+        await setup.bench.until(lambda: bool(setup.sent[RESPONSE]))
         ((head,),) = setup.sent[RESPONSE]
         assert fields(head) == (PEER, 0, tag)
         await setup.others_go_on(0x80 + tag)
     # An answer that nobody asked for is not taken for the next one's.
     setup.answers += [(0xBAD, htax_header(), 0)] * (64 // setup.width - 1)
     setup.answers.append((0xBAD, htax_header(), 1))
-    await setup.until(lambda: not setup.answers)
+    await setup.bench.until(lambda: not setup.answers)
     await setup.others_go_on(0x90)
     assert setup.status() == (0, 0, 0)
 
@@ -302,22 +295,22 @@ async def stray_responses_are_dropped_and_bad_ones_answer_with_an_error(dut: Any
         setup.answered.clear()
         setup.request(words, cut, RESPONSE)
         dropped += 1
-        await setup.until(lambda dropped=dropped: setup.status()[1] == dropped)
+        await setup.bench.until(lambda dropped=dropped: setup.status()[1] == dropped)
         await setup.bench.cycles(20)
         assert setup.status() == (0, dropped, 0) and not setup.answered
         await setup.others_go_on(dropped)
     # Another node's, while a load waits: it is not its answer. Nor is what has no header.
     setup.answered.clear()
     setup.loads.append(htax_header(PEER << 20, 8, 0x55))
-    await setup.until(lambda: setup.status()[2] == 1)
+    await setup.bench.until(lambda: setup.status()[2] == 1)
     others = strays[2:3] + strays[4:]
     for words, cut in others:
         setup.request(words, cut, RESPONSE)
     dropped += len(others)
-    await setup.until(lambda: setup.status()[1] == dropped)
+    await setup.bench.until(lambda: setup.status()[1] == dropped)
     assert setup.status()[2] == 1 and not setup.answered
     setup.request(packet(RESPONSE, 8, [value], 0x55), tc=RESPONSE)
-    await setup.until(lambda: bool(setup.answered))
+    await setup.bench.until(lambda: bool(setup.answered))
     assert setup.answered == [(0x55, value)]
     # An answer without a value, or that contradicts itself, is an error; the load is over.
     for tag, words in enumerate(
@@ -332,10 +325,10 @@ async def stray_responses_are_dropped_and_bad_ones_answer_with_an_error(dut: Any
         setup.answered.clear()
         setup.sent[REQUEST].clear()
         setup.loads.append(htax_header(PEER << 20, 8, tag))
-        await setup.until(lambda: bool(setup.sent[REQUEST]))
+        await setup.bench.until(lambda: bool(setup.sent[REQUEST]))
         assert setup.status()[2] == 1
         setup.request(words, tc=RESPONSE)
-        await setup.until(lambda: bool(setup.answered))
+        await setup.bench.until(lambda: bool(setup.answered))
         assert setup.answered == [(tag, None)]
         await setup.others_go_on(0x80 + tag)
     assert setup.status() == (0, dropped, 0)
@@ -350,7 +343,7 @@ async def accesses_that_are_not_of_one_word_are_refused(dut: Any) -> None:
         setup.sent[REQUEST].clear()
         setup.store(PEER << 20 | addr, words, size)
         refused += 1
-        await setup.until(lambda refused=refused: setup.status()[0] == refused)
+        await setup.bench.until(lambda refused=refused: setup.status()[0] == refused)
         await setup.bench.cycles(20)
         assert not setup.sent[REQUEST]
         await setup.others_go_on(refused)
@@ -358,7 +351,7 @@ async def accesses_that_are_not_of_one_word_are_refused(dut: Any) -> None:
         setup.answered.clear()
         setup.sent[REQUEST].clear()
         setup.loads.append(htax_header(PEER << 20 | addr, size, tag))
-        await setup.until(lambda: bool(setup.answered))
+        await setup.bench.until(lambda: bool(setup.answered))
         refused += 1
         await setup.bench.cycles(20)
         assert setup.answered == [(tag, None)] and not setup.sent[REQUEST]
@@ -378,11 +371,11 @@ async def a_load_does_not_overtake_a_store(dut: Any) -> None:
         setup.store(PEER << 20 | place, [tag])
         await setup.bench.cycles(tag % 4)
         setup.loads.append(htax_header(PEER << 20 | place, 8, tag))
-        await setup.until(lambda: len(setup.sent[REQUEST]) == 2)
+        await setup.bench.until(lambda: len(setup.sent[REQUEST]) == 2)
         sizes = [fields(head)[1] for head, *_ in setup.sent[REQUEST]]
         assert sizes == [STORE, LOAD], tag
         setup.request(packet(RESPONSE, 8, [tag], tag), tc=RESPONSE)
-        await setup.until(lambda: bool(setup.answered))
+        await setup.bench.until(lambda: bool(setup.answered))
 
 
 @cocotb.test
@@ -413,17 +406,17 @@ async def good_ones_among_bad_ones_are_all_served_in_order(dut: Any, stall: floa
     for tag in range(60):
         setup.answered.clear()
         setup.loads.append(htax_header(PEER << 20, 8, tag))
-        await setup.until(lambda: setup.status()[2] == 1)
+        await setup.bench.until(lambda: setup.status()[2] == 1)
         if rng.random() < 0.4:
             setup.request(packet(RESPONSE, 8, [1], tag, node=PEER), tc=RESPONSE)
             dropped += 1
         good = rng.random() < 0.6
         setup.request(packet(RESPONSE, 8 if good else 0, [tag] * good, tag), tc=RESPONSE)
-        await setup.until(lambda: bool(setup.answered))
+        await setup.bench.until(lambda: bool(setup.answered))
         assert setup.answered == [(tag, tag if good else None)]
         await setup.bench.cycles(2)
-    await setup.until(lambda: not setup.packets[0], 20000)
-    await setup.until(lambda: len(setup.sent[RESPONSE]) == len(expected), 20000)
+    await setup.bench.until(lambda: not setup.packets[0], 20000)
+    await setup.bench.until(lambda: len(setup.sent[RESPONSE]) == len(expected), 20000)
     assert [(fields(head), words) for head, *words in setup.sent[RESPONSE]] == expected
     await setup.bench.cycles(50)
     assert {addr - SEGMENT: value for addr, value in setup.memory.items()} == memory
