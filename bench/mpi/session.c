@@ -52,7 +52,7 @@ void rank_fail(int exit_code, const char *format, ...)
 
 /* --- the command line ------------------------------------------------------------------------ */
 
-enum key { KEY_BATCHES = 256, KEY_TIME_MS, KEY_NEAR_NS, KEY_POSTED, KEY_TABLE_LOG2 };
+enum key { KEY_BATCHES = 256, KEY_TIME_MS, KEY_NEAR_NS, KEY_POSTED, KEY_TABLE_LOG2, KEY_NO_LIMIT };
 
 static const char doc[] =
     "Measure an MPI, each batch bracketed by what the machine could do. Start it with mpirun.\v"
@@ -66,6 +66,8 @@ static const struct argp_option argp_options[] = {
     {"near-ns", KEY_NEAR_NS, "NS", 0, "Cores are near below this raw half round trip (110)", 0},
     {"posted", KEY_POSTED, "N", 0, "matching: posted receives beside the one (10000)", 0},
     {"table-log2", KEY_TABLE_LOG2, "K", 0, "gups: the table has 2^K words of 8 bytes (19)", 0},
+    {"no-limit", KEY_NO_LIMIT, 0, 0,
+     "Measure nothing beside the MPI: for a simulated machine, whose clock is virtual", 0},
     {0},
 };
 
@@ -153,6 +155,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case KEY_TABLE_LOG2:
         options->table_log2 = (unsigned)number(state, "table-log2", arg, 10, 30);
         return 0;
+    case KEY_NO_LIMIT:
+        options->no_limit = true;
+        return 0;
     case ARGP_KEY_ARG:
         if (options->mode) {
             argp_error(state, "'%s' is too much; one MODE at a time", arg);
@@ -232,6 +237,9 @@ static bool bracket_enter(struct session *session)
 {
     session->brackets++;
     MPI_Barrier(MPI_COMM_WORLD);
+    if (session->options.no_limit) {
+        return false;
+    }
     if (session->rank < 2) {
         return true;
     }
@@ -298,7 +306,9 @@ void session_begin(struct session *session, int argc, char **argv)
     session->rank = (unsigned)rank;
     session->ranks = (unsigned)ranks;
     check_ranks(session);
-    raw_open(session);
+    if (!session->options.no_limit) {
+        raw_open(session);
+    }
     if (rank == 0) {
         print_meta(session);
     }
@@ -327,11 +337,12 @@ bool session_next(struct session *session)
 
 void session_report(struct session *session, const struct batch *batch)
 {
-    double near_ns = session->options.near_ns;
+    const struct options *options = &session->options;
+    double near_ns = options->near_ns;
     if (session->rank != 0) {
         return;
     }
-    if (!hop_is_steady(batch->before.hop_ns, batch->after.hop_ns, near_ns)) {
+    if (!options->no_limit && !hop_is_steady(batch->before.hop_ns, batch->after.hop_ns, near_ns)) {
         session->dropped++;
         return;
     }
@@ -339,8 +350,14 @@ void session_report(struct session *session, const struct batch *batch)
            session->options.mode->name, batch->metric, batch->size_bytes);
     printf(",\"pairs\":%u,\"processes\":%u,\"posted\":%u,\"batch\":%u", batch->pairs,
            session->ranks, batch->posted, session->batch - 1);
-    printf(",\"value\":%.6g,\"limit_name\":\"%s\",\"limit_before\":%.6g,\"limit_after\":%.6g",
-           batch->value, batch->limit_name, batch->before.limit, batch->after.limit);
+    printf(",\"value\":%.6g", batch->value);
+    if (options->no_limit) {
+        puts("}");
+        fflush(stdout);
+        return;
+    }
+    printf(",\"limit_name\":\"%s\",\"limit_before\":%.6g,\"limit_after\":%.6g", batch->limit_name,
+           batch->before.limit, batch->after.limit);
     printf(",\"ratio\":%.6g,\"near\":%s}\n",
            2 * batch->value / (batch->before.limit + batch->after.limit),
            hop_is_near(batch->before.hop_ns, near_ns) ? "true" : "false");

@@ -32,6 +32,7 @@ struct options {
     unsigned posted;
     unsigned table_log2;
     double near_ns;
+    bool no_limit; /* where the cores' lines have nothing to do with the messages */
 };
 
 /* The raw limits on one side of a batch. */
