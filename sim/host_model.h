@@ -24,6 +24,9 @@ struct HostModel {
     uint64_t clock_ns = 20;  // one reading of a clock
     uint64_t copy_ns = 10;   // one line, from or to memory
     uint64_t call_ns = 20;   // a call of the library, what it costs by itself
+    // What a program computes between two calls of the simulator, besides.
+    uint64_t compute_ns = 0;       // always that
+    uint64_t compute_permille = 0; // of the processor time that it really took
 };
 
 // Lines that the way from the processors of a node to its host port holds.

@@ -124,7 +124,9 @@ void write_result(const sim::Options &options, const Figures &figures, int exit_
           {"poll", host.poll_ns},
           {"clock", host.clock_ns},
           {"copy", host.copy_ns},
-          {"call", host.call_ns}}},
+          {"call", host.call_ns},
+          {"compute", host.compute_ns}}},
+        {"compute_permille", host.compute_permille},
     };
     std::ofstream file(options.result_file);
     file << result.dump(2) << "\n";

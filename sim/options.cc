@@ -14,6 +14,7 @@ namespace
 {
 
 constexpr double kKhzPerMhz = 1000;
+constexpr double kComputeMax = 1e6; // a factor, or nanoseconds
 
 void add_host_model(CLI::App &app, HostModel &host)
 {
@@ -30,6 +31,24 @@ void add_host_model(CLI::App &app, HostModel &host)
     add("--call-ns", host.call_ns, "a call of the library");
 }
 
+// `free`, `call:NS`, `measured` or `measured:FACTOR`.
+void take_compute(const std::string &text, HostModel &host)
+{
+    auto colon = text.find(':');
+    std::string kind = text.substr(0, colon);
+    double value = 1;
+    if (colon != std::string::npos && !CLI::detail::lexical_cast(text.substr(colon + 1), value))
+        value = -1;
+    bool is_known = text == "free" || kind == "measured" || (kind == "call" && kind != text);
+    if (!is_known || !(value >= 0 && value <= kComputeMax))
+        throw CLI::ValidationError("--compute",
+                                   text + " is not free, call:NS or measured[:FACTOR]");
+    if (kind == "call")
+        host.compute_ns = static_cast<uint64_t>(std::llround(value));
+    else if (kind == "measured")
+        host.compute_permille = static_cast<uint64_t>(std::llround(value * 1000));
+}
+
 } // namespace
 
 Options parse_options(int argc, char **argv)
@@ -37,7 +56,7 @@ Options parse_options(int argc, char **argv)
     Options options;
     options.session = std::to_string(getpid());
     double clock_mhz = 100;
-    std::string links = "auto";
+    std::string links = "auto", compute = "free";
     bool no_skip = false, no_pin = false;
     ClusterOptions &cluster = options.cluster;
 
@@ -69,9 +88,14 @@ Options parse_options(int argc, char **argv)
     app.add_flag("--no-skip", no_skip,
                  "evaluate nodes also while they rest, and check that they do (slow)");
     add_host_model(app, cluster.host);
+    app.add_option("--compute", compute,
+                   "what computing between two calls costs: nothing (free), a constant (call:NS), "
+                   "or its processor time (measured:FACTOR; such runs do not repeat themselves)")
+        ->capture_default_str();
     app.add_option("command", options.command, "after --: what to run")->required();
     try {
         app.parse(argc, argv);
+        take_compute(compute, cluster.host);
     } catch (const CLI::ParseError &error) {
         std::exit(app.exit(error));
     }

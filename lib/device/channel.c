@@ -19,6 +19,7 @@
 
 /* Where nobody answers any more the process cannot go on: as a processor whose device is gone. */
 #define EXIT_NO_CLUSTER 70
+#define NS_PER_S UINT64_C(1000000000)
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -27,6 +28,7 @@ static char why_none[160] =
     "this is the library of the simulated cluster, and VELO_SIM names none; "
     "start the program with `velo sim`";
 static __thread struct sim_channel *mine;
+static __thread uint64_t counted_ps; /* How much of the thread's processor time is charged for. */
 
 static struct sim_channel *channels(void)
 {
@@ -93,10 +95,38 @@ static void futex(uint32_t *word, int op, uint32_t value, const struct timespec 
     (void)syscall(SYS_futex, word, op, value, timeout, NULL, 0);
 }
 
+/* Of this thread, on a real processor; the C library's function is a virtual clock here. */
+static uint64_t computed_ps(void)
+{
+    struct timespec now;
+    (void)syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
+    return ((uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec) * PS_PER_NS;
+}
+
+void channel_catch_up(struct sim_channel *channel)
+{
+    if (area->compute_permille == 0)
+        return;
+    uint64_t now_ps = computed_ps();
+    channel_charge(channel, (now_ps - counted_ps) * area->compute_permille / 1000);
+    counted_ps = now_ps;
+}
+
+/* The others take no time: when a job's processes start, real time decides who comes when. */
+static bool is_of_program(enum sim_op op)
+{
+    return op == SIM_STORE || op == SIM_REGISTER_WRITE || op == SIM_REGISTER_READ ||
+           op == SIM_POLL || op == SIM_SLEEP;
+}
+
 int channel_call(struct sim_channel *channel, enum sim_op op)
 {
     static const struct timespec second = {.tv_sec = 1};
     int saved = errno;
+    if (is_of_program(op)) {
+        channel_charge(channel, area->compute_ps);
+        channel_catch_up(channel);
+    }
     channel->op = (uint32_t)op;
     order_give_turn(&channel->turn, SIM_TURN_CALL);
     order_count_calls(&area->calls);
@@ -108,6 +138,8 @@ int channel_call(struct sim_channel *channel, enum sim_op op)
         }
         futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second);
     }
+    if (area->compute_permille)
+        counted_ps = computed_ps();
     errno = saved;
     return channel->status;
 }

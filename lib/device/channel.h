@@ -24,6 +24,8 @@ struct sim_channel *channel_self(void);
 int channel_call(struct sim_channel *channel, enum sim_op op);
 /** Add to this thread's clock. */
 void channel_charge(struct sim_channel *channel, uint64_t time_ps);
+/** Add what was computed since the last call returned, if the host model counts that. */
+void channel_catch_up(struct sim_channel *channel);
 /** A number of the environment. */
 uint64_t channel_number(const char *name, uint64_t otherwise);
 /** A node's memory. */

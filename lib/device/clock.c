@@ -84,6 +84,7 @@ static struct sim_channel *channel_for(const void *address)
 
 static int64_t read_clock_ns(struct sim_channel *channel)
 {
+    channel_catch_up(channel);
     channel_charge(channel, channel_area()->clock_ps);
     return (int64_t)(channel->time_ps / PS_PER_NS);
 }

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What computing costs in virtual time: nothing, a constant, or what it took.
+
+compute.py VELO API_PERF
+"""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+VELO, PROGRAM = sys.argv[1:3]
+CALL_NS = 100
+
+
+def half_round_trip(*options: str) -> tuple[float, str]:
+    """Of 8 bytes, in ns; and the run's hash."""
+    with tempfile.TemporaryDirectory() as folder:
+        result = Path(folder) / "result.json"
+        argv = [VELO, "sim", "-n", "2", "--json", str(result), *options, "--"]
+        argv += [PROGRAM, "latency", "--sizes", "8", "--repeats", "50"]
+        done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
+        if done.returncode != 0:
+            sys.exit(f"{' '.join(argv)}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
+        hash_ = json.loads(result.read_text(encoding="utf-8"))["hash"]
+    return json.loads(done.stdout)["value"], hash_
+
+
+free = half_round_trip()
+assert half_round_trip("--compute", "call:0") == free
+dear = half_round_trip("--compute", f"call:{CALL_NS}")
+print(f"free {free}, {CALL_NS} ns a call {dear}")
+# A half round trip is a store and at least one poll, and a poll in vain ends with the next.
+assert free[0] + CALL_NS / 2 < dear[0] < free[0] + 4 * CALL_NS
+assert half_round_trip("--compute", f"call:{CALL_NS}") == dear
+measured = half_round_trip("--compute", "measured:10")
+print(f"10 times the processor time {measured}")
+assert measured[0] > free[0]
