@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from velo import units
+from velo import cluster, units
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, VeloError
 from velo.run import protect
 
@@ -57,6 +57,14 @@ def _seconds(text: str) -> float:
         if 0.1 <= value <= 3600:
             return value
     raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds from 0.1 to 3600")
+
+
+def _positive(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        value = float(text)
+        if 0 < value < float("inf"):
+            return value
+    raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -136,7 +144,6 @@ def _add_sim(commands: Any) -> None:
     sim.add_argument(
         "--topology",
         metavar="KIND:SIZE",
-        default="pair",
         help="pair (two nodes, one cable), or ring:4, torus:2x2x2, mesh:4x4, hypercube:3, full:5 "
         "(default: pair)",
     )
@@ -165,11 +172,45 @@ def _add_sim(commands: Any) -> None:
         help="the program is no MPI program: start it once, as it is, over the simulated engine",
     )
     sim.add_argument(
+        "--cluster",
+        metavar="FILE.toml",
+        help="a file that describes cables, routes, clock and hosts; options given besides it come "
+        "first. Its keys: the options from here to --host-ns, without dashes, then topology, "
+        "cables, routes (see sim/README.md)",
+    )
+    sim.add_argument(
         "--clock-mhz",
         metavar="MHZ",
-        type=_checked(units.parse_count),
-        default=100,
+        type=_positive,
         help="clock of the hardware (default: 100)",
+    )
+    sim.add_argument(
+        "--width-bits",
+        metavar="BITS",
+        type=int,
+        choices=(32, 64),
+        help="data path of the hardware: 32, or 64 with up to three links (default: 32)",
+    )
+    sim.add_argument(
+        "--cable-cycles",
+        metavar="N",
+        type=_checked(units.parse_count),
+        help="delay of each cable with its PHYs, in cycles of the hardware (default: 0)",
+    )
+    sim.add_argument(
+        "--error-rate", metavar="P", type=_positive, help="of each bit on a cable (default: 0)"
+    )
+    sim.add_argument(
+        "--compute",
+        metavar="HOW",
+        help="what a program computes between two calls of velo costs: free (the default), call:NS "
+        "a constant, measured:FACTOR its processor time (these runs do not repeat themselves)",
+    )
+    sim.add_argument(
+        "--host-ns",
+        metavar="NAME=NS,...",
+        type=_checked(cluster.host_constants),
+        help="constants of the host model: store, dma, read, poll, clock, copy, call",
     )
     sim.add_argument(
         "--seed",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from velo import helpers, routing, run
+from velo import cluster, helpers, routing, run
 from velo.errors import UsageError, VeloError
 
 # What each rank runs first: it learns who it is from mpirun, and from then on every call of the
@@ -21,13 +21,15 @@ export LD_PRELOAD={library}
 exec "$@"
 """
 ELF = b"\x7fELF"
+# Options that say something else than the cluster's file.
+CHANGES = ("clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "host_ns")
 
 
 @dataclass(frozen=True)
 class Job:
     """What is to be run, where."""
 
-    network: routing.Network
+    cluster: cluster.Cluster
     ranks: int
     """0: the program is no MPI program and is started once, as it is."""
     ranks_a_node: int
@@ -42,13 +44,14 @@ def command(args: argparse.Namespace) -> None:
     library = helpers.find_loaded("sim/libvelo.so.0", "run 'make sim'")
     with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
         topology = Path(folder) / "topology"
-        topology.write_text(routing.to_text(job.network), encoding="utf-8")
+        topology.write_text(routing.to_text(job.cluster.network), encoding="utf-8")
         argv = [
             str(simulator),
             "--topology-file",
             str(topology),
             "--session",
             f"{os.getpid()}",
+            *job.cluster.options(),
             *options(args),
             "--",
             *program(job, library),
@@ -72,25 +75,21 @@ def plan(args: argparse.Namespace) -> Job:
     words = list(args.arguments[1:] if args.arguments[:1] == ["--"] else args.arguments)
     if not words:
         raise UsageError("which program? usage: velo sim [OPTION ...] -- PROGRAM [ARGUMENT ...]")
-    network = topology(args.topology)
-    ranks = 0 if args.plain else args.ranks or network.nodes * args.ranks_a_node
-    most = network.nodes * args.ranks_a_node
+    described = cluster.make(
+        args.topology,
+        args.cluster,
+        {name: getattr(args, name) for name in CHANGES},
+    )
+    nodes = described.network.nodes
+    ranks = 0 if args.plain else args.ranks or nodes * args.ranks_a_node
+    most = nodes * args.ranks_a_node
     if ranks > most:
         raise UsageError(
-            f"{ranks} ranks do not fit on {network.nodes} nodes of {args.ranks_a_node}; give "
+            f"{ranks} ranks do not fit on {nodes} nodes of {args.ranks_a_node}; give "
             "--ranks-a-node or a larger --topology"
         )
     check_dynamic(run.find_program(words[0]))
-    return Job(network, ranks, args.ranks_a_node, args.layer, words)
-
-
-def topology(text: str) -> routing.Network:
-    """A network of one line: `pair`, or KIND:SIZE."""
-    kind, _, size = ("full", ":", "2") if text == "pair" else text.partition(":")
-    try:
-        return routing.build(kind, size)
-    except routing.TopologyError as error:
-        raise UsageError(f"topology '{text}': {error}") from error
+    return Job(described, ranks, args.ranks_a_node, args.layer, words)
 
 
 def check_dynamic(path: Path) -> None:
@@ -111,7 +110,7 @@ def check_dynamic(path: Path) -> None:
 
 def options(args: argparse.Namespace) -> list[str]:
     """What is passed on to the simulator as it is."""
-    words = ["--clock-mhz", str(args.clock_mhz), "--seed", str(args.seed)]
+    words = ["--seed", str(args.seed)]
     words += ["--progress"] if args.progress else []
     words += ["--result", args.json] if args.json else []
     return words
