@@ -100,6 +100,7 @@ void Area::fill(unsigned nodes, const HostModel &host)
     head_->magic = SIM_AREA_MAGIC;
     head_->version = SIM_AREA_VERSION;
     head_->nodes = nodes;
+    head_->pid = getpid();
     head_->memory_at = memory_at();
     head_->memory_bytes = SIM_MEMORY_BYTES;
     head_->poll_ps = host.poll_ns * kPsPerNs;

@@ -128,6 +128,7 @@ void default_signals()
 {
     setpgid(0, 0);
     default_signals();
+    prctl(PR_SET_PDEATHSIG, SIGKILL); // a simulator that is killed takes its job along
     std::vector<char *> arguments;
     for (const auto &word : command)
         arguments.push_back(const_cast<char *>(word.c_str()));

@@ -118,6 +118,8 @@ struct sim_area {
     uint64_t magic;
     uint32_t version;
     uint32_t nodes;
+    int32_t pid; /**< Of the simulator: without it nobody will answer, whatever `ended` says. */
+    uint32_t reserved;
     uint64_t memory_at;    /**< Where node 0's memory starts in the file [bytes]. */
     uint64_t memory_bytes; /**< Of each node; a multiple of a page. */
     /* The host model: what the processor pays, and so adds to its own clock. */

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -90,9 +91,25 @@ const char *channel_memory(uint32_t node)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-static void futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
+static long futex(uint32_t *word, int op, uint32_t value, const struct timespec *timeout)
 {
-    (void)syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+    return syscall(SYS_futex, word, op, value, timeout, NULL, 0);
+}
+
+static bool simulator_is_gone(void) { return kill(area->pid, 0) != 0 && errno == ESRCH; }
+
+/* Until it is our turn; looks once a second whether anybody will ever answer. */
+static void wait_for_turn(struct sim_channel *channel)
+{
+    static const struct timespec second = {.tv_sec = 1};
+    while (order_read_turn(&channel->turn) == SIM_TURN_CALL) {
+        bool is_late =
+            futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second) != 0 && errno == ETIMEDOUT;
+        if (order_flag(&area->ended) || (is_late && simulator_is_gone())) {
+            (void)fprintf(stderr, "velo: the simulated cluster has ended\n");
+            _exit(EXIT_NO_CLUSTER);
+        }
+    }
 }
 
 /* Of this thread, on a real processor; the C library's function is a virtual clock here. */
@@ -121,7 +138,6 @@ static bool is_of_program(enum sim_op op)
 
 int channel_call(struct sim_channel *channel, enum sim_op op)
 {
-    static const struct timespec second = {.tv_sec = 1};
     int saved = errno;
     if (is_of_program(op)) {
         channel_charge(channel, area->compute_ps);
@@ -130,14 +146,8 @@ int channel_call(struct sim_channel *channel, enum sim_op op)
     channel->op = (uint32_t)op;
     order_give_turn(&channel->turn, SIM_TURN_CALL);
     order_count_calls(&area->calls);
-    futex(&area->calls, FUTEX_WAKE, 1, NULL);
-    while (order_read_turn(&channel->turn) == SIM_TURN_CALL) {
-        if (order_flag(&area->ended)) {
-            (void)fprintf(stderr, "velo: the simulated cluster has ended\n");
-            _exit(EXIT_NO_CLUSTER);
-        }
-        futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second);
-    }
+    (void)futex(&area->calls, FUTEX_WAKE, 1, NULL);
+    wait_for_turn(channel);
     if (area->compute_permille)
         counted_ps = computed_ps();
     errno = saved;

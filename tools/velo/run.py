@@ -3,6 +3,7 @@
 
 import argparse
 import contextlib
+import ctypes
 import os
 import re
 import shlex
@@ -34,6 +35,8 @@ ONE_VALUE = HOSTS | {
     "preload-files", "rank-by", "rankfile", "report-events", "report-pid", "report-uri", "rf",
     "slot-list", "stdin", "timeout", "tune", "wd", "wdir", "x",
 }  # fmt: skip
+LIBC = ctypes.CDLL(None)
+PR_SET_PDEATHSIG = 1
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 VERSION_TIMEOUT_S = 10.0
 
@@ -245,7 +248,7 @@ def start(launch: Launch) -> int:
         process = subprocess.Popen(
             launch.argv,
             env={**os.environ, **launch.env},
-            preexec_fn=lambda: signal.pthread_sigmask(signal.SIG_SETMASK, old),
+            preexec_fn=lambda: _become(old),
         )
     except OSError as error:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
@@ -264,6 +267,12 @@ def start(launch: Launch) -> int:
     if interrupted:
         return EXIT_INTERRUPTED
     return process.returncode if process.returncode >= 0 else 128 - process.returncode
+
+
+def _become(signals: set[signal.Signals]) -> None:
+    """In the child: our signals, and the end if we are killed: nobody would pass any on."""
+    LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+    signal.pthread_sigmask(signal.SIG_SETMASK, signals)
 
 
 def remove_segments(domain: str) -> None:
