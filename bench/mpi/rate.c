@@ -11,7 +11,6 @@
 #include <string.h>
 
 #define WINDOW 64u
-#define WINDOWS 100u
 #define WARM_WINDOWS 2u
 #define ACK_BYTES 4
 #define TAG_DATA 100
@@ -76,12 +75,12 @@ static void batch(struct session *session, struct pair *pair, size_t size_bytes)
     windows(pair, size_bytes, WARM_WINDOWS);
     MPI_Barrier(MPI_COMM_WORLD);
     uint64_t begin_ns = now_ns();
-    windows(pair, size_bytes, WINDOWS);
+    windows(pair, size_bytes, session->options.windows);
     time_ns = (double)(now_ns() - begin_ns);
     MPI_Reduce(&time_ns, &slowest_ns, 1, MPI_DOUBLE, MPI_MAX, 0, MPI_COMM_WORLD);
     session_bracket_stream(session, &out.after);
     if (session->rank == 0) {
-        out.value = (double)out.pairs * WINDOW * WINDOWS * 1e9 / slowest_ns;
+        out.value = (double)out.pairs * WINDOW * session->options.windows * 1e9 / slowest_ns;
     }
     session_report(session, &out);
 }

@@ -18,6 +18,7 @@
 #define RAW_ROUND_TRIPS 150u
 #define RAW_MSGS 20000u
 #define ASIDE_SLEEP_US 100u
+#define WINDOWS 100u
 #define TABLE_LOG2 19u /* What HPCC takes for N = 1000. */
 #define NAME_BYTES 64u
 
@@ -52,7 +53,15 @@ void rank_fail(int exit_code, const char *format, ...)
 
 /* --- the command line ------------------------------------------------------------------------ */
 
-enum key { KEY_BATCHES = 256, KEY_TIME_MS, KEY_NEAR_NS, KEY_POSTED, KEY_TABLE_LOG2, KEY_NO_LIMIT };
+enum key {
+    KEY_BATCHES = 256,
+    KEY_TIME_MS,
+    KEY_NEAR_NS,
+    KEY_POSTED,
+    KEY_TABLE_LOG2,
+    KEY_NO_LIMIT,
+    KEY_WINDOWS
+};
 
 static const char doc[] =
     "Measure an MPI, each batch bracketed by what the machine could do. Start it with mpirun.\v"
@@ -66,6 +75,7 @@ static const struct argp_option argp_options[] = {
     {"near-ns", KEY_NEAR_NS, "NS", 0, "Cores are near below this raw half round trip (110)", 0},
     {"posted", KEY_POSTED, "N", 0, "matching: posted receives beside the one (10000)", 0},
     {"table-log2", KEY_TABLE_LOG2, "K", 0, "gups: the table has 2^K words of 8 bytes (19)", 0},
+    {"windows", KEY_WINDOWS, "N", 0, "rate: windows of 64 messages in a batch (100)", 0},
     {"no-limit", KEY_NO_LIMIT, 0, 0,
      "Measure nothing beside the MPI: for a simulated machine, whose clock is virtual", 0},
     {0},
@@ -128,6 +138,10 @@ static void check(struct argp_state *state, struct options *options)
     if (mode->sizes && !options->sizes_count) {
         parse_sizes(state, options, mode->sizes);
     }
+    if (options->mode != &rate_mode && options->windows) {
+        argp_error(state, "--windows is for rate");
+    }
+    options->windows = options->windows ? options->windows : WINDOWS;
     options->batches = options->batches ? options->batches : mode->batches;
     options->posted = options->posted ? options->posted : 10000;
     options->table_log2 = options->table_log2 ? options->table_log2 : TABLE_LOG2;
@@ -154,6 +168,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         return 0;
     case KEY_TABLE_LOG2:
         options->table_log2 = (unsigned)number(state, "table-log2", arg, 10, 30);
+        return 0;
+    case KEY_WINDOWS:
+        options->windows = (unsigned)number(state, "windows", arg, 1, 100000);
         return 0;
     case KEY_NO_LIMIT:
         options->no_limit = true;

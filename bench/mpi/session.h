@@ -31,6 +31,7 @@ struct options {
     unsigned time_ms; /* no batch begins later */
     unsigned posted;
     unsigned table_log2;
+    unsigned windows;
     double near_ns;
     bool no_limit; /* where the cores' lines have nothing to do with the messages */
 };
