@@ -15,7 +15,7 @@ export DESTDIR
 python := .venv/bin/python
 sanitizers := asan tsan
 
-.PHONY: help setup build run sim test lint format bench nightly man install clean
+.PHONY: help setup build run sim paper test lint format bench nightly man install clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -39,6 +39,12 @@ sim: rtl-setup ## Run NetPIPE over the simulated hardware, in virtual time.
 	@scripts/setup sim
 	@scripts/build --without-tests --with-sim release
 	@build/bin/velo sim -- NPopenmpi -u 4096 -n 3 -o build/sim-netpipe.txt
+
+paper: rtl-setup ## Reproduce the papers' figures on the simulated hardware, into build/paper.html.
+	@scripts/setup sim
+	@scripts/build --without-tests --with-paper release
+	@[ -e build/rtl-bench.json ] || scripts/rtl bench
+	@build/bin/velo paper -o build/paper.html --json build/paper.json
 
 test: rtl-setup ## Run all tests: release build, sanitizer builds, Python tools, the hardware's.
 	@scripts/setup test sim

@@ -86,6 +86,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_report(commands)
     _add_bench(commands)
     _add_netpipe(commands)
+    _add_paper(commands)
     return parser
 
 
@@ -434,6 +435,34 @@ def _add_netpipe(commands: Any) -> None:
     netpipe.set_defaults(run=_netpipe)
 
 
+def _add_paper(commands: Any) -> None:
+    paper = commands.add_parser(
+        "paper",
+        help="reproduce the papers' figures on the simulated hardware",
+        description="Run the experiments of the VELO and EXTOLL papers on simulated nodes of the "
+        "hardware, at the papers' clock and at newer ones, and make a page with every figure, ours "
+        "beside theirs. Some ten minutes; the same results, to the message, every time.",
+        allow_abbrev=False,
+    )
+    paper.add_argument(
+        "--only",
+        metavar="LIST",
+        help="run only these experiments, comma-separated: api latency, api stream, mpi latency, "
+        "netpipe latency, netpipe stream, rate by size, rate by pairs, gups",
+    )
+    paper.add_argument(
+        "--quick",
+        action="store_true",
+        help="at the papers' clock only, few sizes and messages: to see that everything works",
+    )
+    paper.add_argument(
+        "-o", "--output", metavar="FILE.html", default="paper.html",
+        help="the page to write (default: paper.html)",
+    )  # fmt: skip
+    paper.add_argument("--json", metavar="FILE", help="write all values and hashes as JSON")
+    paper.set_defaults(run=_paper)
+
+
 def _run(args: argparse.Namespace) -> None:
     from velo import run
 
@@ -480,6 +509,12 @@ def _netpipe(args: argparse.Namespace) -> None:
     from velo import netpipe
 
     netpipe.command(args)
+
+
+def _paper(args: argparse.Namespace) -> None:
+    from velo import paper
+
+    paper.command(args)
 
 
 def _terminated(signum: int, _frame: object) -> NoReturn:

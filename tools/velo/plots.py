@@ -60,6 +60,7 @@ STYLE: dict[Any, Any] = {
     "figure.constrained_layout.use": True,
 }
 FIGURE_INCHES = (6.6, 3.9)
+LOG_FROM = 30  # Values further apart than that are shown by their logarithm.
 TALL_INCHES = (6.6, 5.4)  # Where many lines share one figure.
 TARGET_STYLE: dict[str, Any] = {"color": MUTED, "linestyle": (0, (1, 2)), "linewidth": 1.4}
 LIMIT_STYLE: dict[str, Any] = {"color": LIMIT, "linestyle": (0, (5, 3)), "linewidth": 1.4}
@@ -157,6 +158,45 @@ def by_size(
             _mark_half_size(axes, velo)
         axes.legend(loc="best")
         return _svg(figure, f"{drawn[0].records[0].mode} {metric.label} {ratio}")
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values over anything, with a name."""
+
+    label: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    index: int
+
+
+def curves(
+    drawn: Sequence[Curve],
+    marks: Sequence[tuple[str, float, float]],
+    x_label: str,
+    y_label: str,
+    show: Callable[[float], str],
+) -> str:
+    """Curves, and single points (label, x, y) that others have stated."""
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=FIGURE_INCHES)
+        for curve in drawn:
+            axes.plot(curve.xs, curve.ys, label=curve.label, **Line("", (), curve.index).style)
+        for number, (label, x, y) in enumerate(marks):
+            axes.plot([x], [y], label=label, linestyle="none", color=LIMIT, markersize=9,
+                      marker=("*", "X")[number % 2], zorder=4)  # fmt: skip
+        xs = sorted({x for curve in drawn for x in curve.xs} | {x for _, x, _ in marks})
+        if x_label == "message size":
+            _size_axis(axes, [round(x) for x in xs])
+        else:
+            axes.xaxis.set_major_locator(FixedLocator(xs))
+            axes.set_xlim(0, 1.06 * xs[-1])
+            axes.set_xlabel(x_label)
+        ys = [y for curve in drawn for y in curve.ys] + [y for _, _, y in marks]
+        axes.set_ylabel(y_label)
+        _value_axis(axes, show, max(ys) > LOG_FROM * min(ys))
+        axes.legend(loc="best")
+        return _svg(figure, f"{y_label} {[curve.label for curve in drawn]} {marks}")
 
 
 def steps(found: dict[str, tuple[int, list[tuple[int, float]]]], bound: float) -> str:

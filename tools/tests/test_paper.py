@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo paper`: what it runs, and what it makes of the results."""
+
+from pathlib import Path
+
+import pytest
+
+from velo import paper, paper_page
+from velo.errors import UsageError
+
+HERE, NEW = paper.VELO_POINTS[0], paper.VELO_POINTS[1]
+EXTOLL = paper.EXTOLL_POINTS[0]
+
+
+def results() -> paper.Results:
+    return paper.Results(
+        [
+            paper.Series("api latency", HERE, [(8, 600.0), (48, 800.0)], ["a"], ["velo sim"]),
+            paper.Series("api latency", NEW, [(8, 300.0)], ["b"], ["velo sim"]),
+            paper.Series("api stream", HERE, [(8, 10e6), (32, 5e6)], ["c"], ["velo sim"]),
+            paper.Series("rate by pairs", EXTOLL, [(1, 6e6), (2, 13e6)], ["d"], ["velo sim"]),
+        ],
+        {"host_to_host_cycles": 31, "node_64_bit": {"host_to_host_cycles": 27}},
+        ["gups: not built"],
+    )
+
+
+def row(what: str) -> paper_page.Row:
+    return next(r for r in paper_page.rows(results()) if what in r.what)
+
+
+def test_cables_are_as_long_at_every_clock() -> None:
+    assert "--cable-cycles" not in HERE.options
+    assert EXTOLL.options[-2:] == ["--cable-cycles", "33"]
+    assert paper.EXTOLL_POINTS[2].options[-2:] == ["--cable-cycles", "169"]
+
+
+def test_every_experiment_is_drawn_and_every_drawing_has_one() -> None:
+    names = {e.name for e in paper.EXPERIMENTS}
+    assert {d.experiment for d in paper_page.DRAWINGS} == names
+
+
+def test_quick_stays_at_the_papers_clock() -> None:
+    points = {point for _, point, _ in paper.plan(paper.EXPERIMENTS, quick=True)}
+    assert points == {HERE, EXTOLL}
+    assert len(list(paper.plan(paper.EXPERIMENTS, quick=False))) == 3 * 7 + 3 * 6
+
+
+def test_an_experiment_that_is_not_there_is_refused() -> None:
+    assert [e.name for e in paper.choose("gups,api latency")] == ["api latency", "gups"]
+    with pytest.raises(UsageError, match="no experiment 'gup'"):
+        paper.choose("gup")
+
+
+def test_values_are_set_beside_the_papers() -> None:
+    assert row("velo.h, 8 B").paper == "970 ns"
+    assert row("velo.h, 8 B").ours == ("600 ns", "300 ns", "–")
+    assert row("hardware alone").ours == ("31 cycles", "27 cycles", "27 cycles")
+    assert row("ping-pong bandwidth").ours[0] == "13.3 MB/s"
+    assert row("streaming bandwidth, 32 B").ours[0] == "160 MB/s"
+    assert row("best of all pairs").ours[0] == "13.0 M/s"
+    assert row("for each 8-byte message").ours[0] == "48.0 B"
+    assert not [r for r in paper_page.rows(results()) if "RandomAccess" in r.what]
+
+
+def test_samples_are_found_among_what_a_program_says() -> None:
+    said = 'mpirun: hello\n{"type":"meta"}\n{"type":"sample","pairs":2,"value":5}\n'
+    assert paper.parse(said, "pairs") == [(2, 5)]
+
+
+def test_the_page_has_the_figures_and_the_hashes(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    paper_page.write(results(), page)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 4
+    assert "gups: not built" in text
+    assert "<code>d</code>" in text

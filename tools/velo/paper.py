@@ -1,0 +1,280 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo paper`: the figures of the VELO and EXTOLL papers, from the simulated hardware.
+
+Each experiment is a program that `velo sim` runs at each hardware point: the paper's clock, and
+newer ones. paper_page.py says which figure shows what, and sets it beside what the paper has.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from velo import display, helpers, netpipe
+from velo.errors import UsageError, VeloError
+
+TIMEOUT_S = 1800.0
+RTL_BENCH = helpers.REPO / "build" / "rtl-bench.json"
+
+
+@dataclass(frozen=True)
+class Point:
+    """Hardware of one clock and width, with cables of one length."""
+
+    name: str
+    clock_mhz: int
+    width_bits: int
+    cable_ns: int
+
+    @property
+    def options(self) -> list[str]:
+        cycles = round(self.cable_ns * self.clock_mhz / 1000)
+        words = ["--clock-mhz", str(self.clock_mhz), "--width-bits", str(self.width_bits)]
+        return [*words, "--cable-cycles", str(cycles)] if cycles else words
+
+
+# The VELO paper gives no delay for its cable; EXTOLL's hop takes some 300 ns, "mainly due to the
+# hard IP modules used for serialization" (high-message-rates, section V): our 14 cycles, and 211 ns
+# on the cable. Newer points keep the cable.
+VELO_POINTS = (
+    Point("100 MHz, 32 bit", 100, 32, 0),
+    Point("300 MHz, 64 bit", 300, 64, 0),
+    Point("800 MHz, 64 bit", 800, 64, 0),
+)
+EXTOLL_POINTS = (
+    Point("156 MHz, 32 bit", 156, 32, 211),
+    Point("300 MHz, 64 bit", 300, 64, 211),
+    Point("800 MHz, 64 bit", 800, 64, 211),
+)
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A program, and where it runs; `x` is what its figure is drawn over."""
+
+    name: str
+    points: tuple[Point, ...]
+    program: tuple[str, ...]
+    quick: tuple[str, ...]
+    """The program where all is to be short: fewer sizes and messages."""
+    options: tuple[str, ...] = ()
+    ranks: tuple[int, ...] = (2,)
+    x: str = "size_bytes"
+
+
+def _sizes(*sizes: int) -> str:
+    return ",".join(map(str, sizes))
+
+
+SMALL = _sizes(1, 2, 4, 8, 12, 16, 24, 32, 40, 48)
+RATE = ("velo-mpi-perf", "rate", "--no-limit", "--batches", "1")
+RATE_SIZES = _sizes(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
+GUPS = ("velo-mpi-perf", "gups", "--no-limit", "--batches", "1", "--table-log2")
+
+EXPERIMENTS = (
+    Experiment(
+        "api latency",
+        VELO_POINTS,
+        ("velo-api-perf", "latency", "--sizes", SMALL, "--repeats", "50"),
+        ("velo-api-perf", "latency", "--sizes", _sizes(8, 48), "--repeats", "10"),
+    ),
+    Experiment(
+        "api stream",
+        VELO_POINTS,
+        ("velo-api-perf", "stream", "--sizes", SMALL, "--repeats", "2000"),
+        ("velo-api-perf", "stream", "--sizes", _sizes(8, 32), "--repeats", "200"),
+    ),
+    Experiment(
+        "mpi latency",
+        VELO_POINTS,
+        ("NPopenmpi", "-l", "1", "-u", "48", "-n", "20", "-p", "0"),
+        ("NPopenmpi", "-l", "8", "-u", "12", "-n", "5", "-p", "0"),
+        ("--btl",),
+    ),
+    Experiment(
+        "netpipe latency",
+        EXTOLL_POINTS,
+        ("NPopenmpi", "-u", "4096", "-n", "5", "-p", "0"),
+        ("NPopenmpi", "-l", "128", "-u", "192", "-n", "3", "-p", "0"),
+        ("--btl",),
+    ),
+    Experiment(
+        "netpipe stream",
+        EXTOLL_POINTS,
+        ("NPopenmpi", "-s", "-u", "8192", "-n", "8", "-p", "0"),
+        ("NPopenmpi", "-s", "-l", "128", "-u", "192", "-n", "10", "-p", "0"),
+        ("--btl",),
+    ),
+    Experiment(
+        "rate by size",
+        EXTOLL_POINTS,
+        (*RATE, "--windows", "2", "--sizes", RATE_SIZES),
+        (*RATE, "--windows", "1", "--sizes", _sizes(8, 64)),
+        ("--ranks-a-node", "4"),
+        (8,),
+    ),
+    Experiment(
+        "rate by pairs",
+        EXTOLL_POINTS,
+        (*RATE, "--windows", "4", "--sizes", "8"),
+        (*RATE, "--windows", "1", "--sizes", "8"),
+        (),
+        (2, 4, 6, 8, 12, 16),
+        "pairs",
+    ),
+    Experiment(
+        "gups",
+        EXTOLL_POINTS,
+        (*GUPS, "14"),
+        (*GUPS, "10"),
+        ("--topology", "torus:2x2x2", "--ranks-a-node", "2"),
+        (16,),
+        "processes",
+    ),
+)
+
+
+@dataclass
+class Series:
+    """What an experiment came to at a point."""
+
+    experiment: str
+    point: Point
+    values: list[tuple[float, float]] = field(default_factory=list)
+    """x and value: ns of half a round trip, messages or updates per second."""
+    hashes: list[str] = field(default_factory=list)
+    commands: list[str] = field(default_factory=list)
+    virtual_us: float = 0
+    real_s: float = 0
+
+    def at(self, x: float) -> float | None:
+        return next((value for found, value in self.values if found == x), None)
+
+
+@dataclass
+class Results:
+    """All series, and the cycles of one message by module."""
+
+    series: list[Series] = field(default_factory=list)
+    cycles: dict[str, Any] = field(default_factory=dict)
+    absent: list[str] = field(default_factory=list)
+
+    def of(self, experiment: str) -> list[Series]:
+        return [s for s in self.series if s.experiment == experiment]
+
+
+def command(args: argparse.Namespace) -> None:
+    """`velo paper`."""
+    from velo import paper_page
+
+    output = Path(args.output)
+    chosen = choose(args.only)
+    console = display.console()
+    results = Results(cycles=read_cycles())
+    if not results.cycles and not args.quick:
+        results.absent.append("figure 4 of the VELO paper: run 'make rtl-bench' first")
+    jobs = list(plan(chosen, args.quick))
+    with display.Bar(console, total=len(jobs)) as bar:
+        for done, (experiment, point, ranks) in enumerate(jobs):
+            bar.step(f"{experiment.name}, {point.name}, {ranks} ranks")
+            try:
+                note = run(results, experiment, point, ranks, args.quick)
+            except VeloError as error:
+                if "no model of a node" not in str(error):
+                    raise
+                results.absent.append(f"{experiment.name}, {point.name}: {_last_line(error)}")
+                note = "not built"
+            bar.advance_to(done + 1, note)
+    if not results.series:
+        raise VeloError("nothing could be run:\n" + "\n".join(results.absent))
+    paper_page.write(results, output)
+    console.print(paper_page.table(results))
+    for line in results.absent:
+        console.print(f"absent: {line}", style="yellow")
+    if args.json:
+        Path(args.json).write_text(json.dumps(asdict(results), indent=1) + "\n", encoding="utf-8")
+    print(f"page written to {output}")
+
+
+def choose(only: str | None) -> list[Experiment]:
+    """The experiments that are named."""
+    words = only.split(",") if only else []
+    known = {e.name for e in EXPERIMENTS}
+    for word in words:
+        if word not in known:
+            raise UsageError(
+                f"there is no experiment '{word}'; there are {', '.join(sorted(known))}"
+            )
+    return [e for e in EXPERIMENTS if not words or e.name in words]
+
+
+def plan(experiments: Iterable[Experiment], quick: bool) -> Iterable[tuple[Experiment, Point, int]]:
+    """Every run; with --quick only at the paper's own point, and with few ranks."""
+    for experiment in experiments:
+        for point in experiment.points[:1] if quick else experiment.points:
+            for ranks in experiment.ranks[:2] if quick else experiment.ranks:
+                yield experiment, point, ranks
+
+
+def run(results: Results, experiment: Experiment, point: Point, ranks: int, quick: bool) -> str:
+    """One run, added to its series; its newest value in a few words."""
+    series = next(
+        (s for s in results.of(experiment.name) if s.point == point),
+        Series(experiment.name, point),
+    )
+    with tempfile.TemporaryDirectory(prefix="velo-paper-") as name:
+        folder = Path(name)
+        program = list(experiment.quick if quick else experiment.program)
+        if program[0].startswith("velo-"):
+            program[0] = str(helpers.find(program[0]))
+        else:
+            program += ["-o", str(folder / "np.out")]
+        options = list(experiment.options)
+        if experiment.x == "pairs":
+            options += ["--ranks-a-node", str(ranks // 2)]
+        words = ["sim", *point.options, *options, "-n", str(ranks)]
+        argv = [sys.executable, "-m", "velo", *words]
+        argv += ["--json", str(folder / "result.json"), "--", *program]
+        began_s = time.monotonic()
+        said = helpers.output(argv, TIMEOUT_S)
+        series.real_s += time.monotonic() - began_s
+        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
+        if program[0] == "NPopenmpi":
+            text = (folder / "np.out").read_text(encoding="ascii", errors="replace")
+            values = [(float(size), ns) for size, ns in sorted(netpipe.parse(text).items())]
+        else:
+            values = parse(said, experiment.x)
+    if not values:
+        raise VeloError(f"{' '.join(argv)} measured nothing")
+    series.values += values
+    series.hashes.append(result["hash"])
+    shown = [word if not word.startswith("/") else Path(word).name for word in program]
+    series.commands.append(" ".join(["velo", *words, "--", *shown]))
+    series.virtual_us += result["virtual_time_ps"] / 1e6
+    if series not in results.series:
+        results.series.append(series)
+    return f"{values[-1][1]:.4g} at {values[-1][0]:g}"
+
+
+def parse(said: str, x: str) -> list[tuple[float, float]]:
+    """The samples among a program's JSON lines."""
+    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
+    return [(float(line[x]), float(line["value"])) for line in lines if "value" in line]
+
+
+def read_cycles() -> dict[str, Any]:
+    """What `make rtl-bench` measured, if it has run."""
+    try:
+        found = json.loads(RTL_BENCH.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _last_line(error: VeloError) -> str:
+    return str(error).strip().splitlines()[-1]

@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `velo paper` shows: each figure of the papers with ours beside it, and what differs.
+
+The papers' values are those that their text gives; of curves that are only drawn, none is read off.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from rich.table import Table
+
+from velo import plots, units
+from velo.errors import VeloError
+from velo.paper import EXTOLL_POINTS, VELO_POINTS, Point, Results, Series
+
+TEMPLATE = "paper.html.j2"
+NONE = "–"
+ICPP = "VELO, ICPP 2008"
+FPGA = "case for FPGAs"
+RATES = "high message rates"
+# Of one word in the 32-bit path; the link of EXTOLL R1 moves one a cycle, as ours does.
+LINK_BYTES_A_CYCLE = 4
+PAPER_RATE = 9.73e6
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A value that a paper states, and how ours is found."""
+
+    source: str
+    what: str
+    paper: float | None
+    ours: Callable[[Results, Point], float | None]
+    show: Callable[[float], str]
+    points: tuple[Point, ...]
+    note: str = ""
+
+
+def _at(experiment: str, x: float, scale: Callable[[float], float] = lambda v: v) -> Any:
+    def find(results: Results, point: Point) -> float | None:
+        value = _value(results, experiment, point, x)
+        return None if value is None else scale(value)
+
+    return find
+
+
+def _value(results: Results, experiment: str, point: Point, x: float) -> float | None:
+    return next((s.at(x) for s in results.of(experiment) if s.point == point), None)
+
+
+def _best(experiment: str, by_size: bool = False) -> Any:
+    def find(results: Results, point: Point) -> float | None:
+        series = next((s for s in results.of(experiment) if s.point == point), None)
+        values = [y * x if by_size else y for x, y in series.values] if series else []
+        return max(values, default=None)
+
+    return find
+
+
+def _cycles(results: Results, point: Point) -> float | None:
+    at = results.cycles if point.width_bits == 32 else results.cycles.get("node_64_bit", {})
+    value = at.get("host_to_host_cycles")
+    return None if value is None else float(value)
+
+
+def _bytes_a_message(results: Results, point: Point) -> float | None:
+    rate = _best("rate by pairs")(results, point)
+    word = LINK_BYTES_A_CYCLE * point.width_bits // 32
+    return word * point.clock_mhz * 1e6 / rate if rate else None
+
+
+CLAIMS = (
+    Claim(ICPP, "host port to host port, hardware alone", 64, _cycles, lambda v: f"{v:.0f} cycles",
+          VELO_POINTS, "fig. 4"),
+    Claim(ICPP, "half round trip, velo.h, 8 B", 970, _at("api latency", 8), units.time_ns,
+          VELO_POINTS, "fig. 5; theirs of the smallest message"),
+    Claim(ICPP, "half round trip, Open MPI's BTL, 8 B", 1500, _at("mpi latency", 8),
+          units.time_ns, VELO_POINTS, "fig. 5; their MPI adds some 500 ns of software"),
+    Claim(ICPP, "ping-pong bandwidth, 8 B", 7.8e6, _at("api latency", 8, lambda ns: 8e9 / ns),
+          units.bandwidth, VELO_POINTS, "fig. 6"),
+    Claim(ICPP, "streaming bandwidth, 32 B", 100e6, _at("api stream", 32, lambda r: 32 * r),
+          units.bandwidth, VELO_POINTS, "fig. 7"),
+    Claim(ICPP, "message rate, 8 B", 4.8e6, _at("api stream", 8), units.rate, VELO_POINTS,
+          "section 5; one core"),
+    Claim(ICPP, "message rate, 32 B", 3e6, _at("api stream", 32), units.rate, VELO_POINTS,
+          "section 5; theirs: “over 3 million”"),
+    Claim(FPGA, "half round trip, Open MPI's BTL, 128 B", 2440, _at("netpipe latency", 128),
+          units.time_ns, EXTOLL_POINTS, "fig. 3"),
+    Claim(FPGA, "streaming bandwidth, Open MPI's BTL, 4 KiB", None,
+          _at("netpipe stream", 4096, lambda ns: 4096e9 / ns), units.bandwidth, EXTOLL_POINTS,
+          "fig. 4; theirs is only drawn, their link carries 624 MB/s"),
+    Claim(FPGA, "RandomAccess, 8 nodes, 16 ranks", None, _best("gups"), units.gups, EXTOLL_POINTS,
+          "fig. 6; theirs is only drawn. With 64 ranks the later paper gives 0.209 GUP/s"),
+    Claim(RATES, "MPI message rate, 8 B, best of all pairs", PAPER_RATE, _best("rate by pairs"),
+          units.rate, EXTOLL_POINTS, "table I, fig. 4"),
+    Claim(RATES, "MPI bandwidth, four pairs", 480e6, _best("rate by size", by_size=True),
+          units.bandwidth, EXTOLL_POINTS, "fig. 3; theirs is the peak of the same test"),
+    Claim(RATES, "of the link, for each 8-byte message", 64, _bytes_a_message,
+          lambda v: f"{v:.1f} B", EXTOLL_POINTS, "table I: 8 of them payload, 16 the MPI header"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture, what the paper has of it, and what differs."""
+
+    source: str
+    title: str
+    svg: Markup
+    differs: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How a figure is drawn from an experiment."""
+
+    source: str
+    title: str
+    experiment: str
+    label: str
+    show: Callable[[float], str]
+    value: Callable[[float, float], float]
+    marks: tuple[tuple[str, float, float], ...]
+    differs: tuple[str, ...]
+    x_label: str = "message size"
+
+
+def _itself(_: float, y: float) -> float:
+    return y
+
+
+def _bandwidth(size_bytes: float, ns: float) -> float:
+    return size_bytes * 1e9 / ns
+
+
+def _rate_bandwidth(size_bytes: float, msgs_per_s: float) -> float:
+    return size_bytes * msgs_per_s
+
+
+FREE = "Computing is free here: of the software only copies, polls and calls take time."
+PATH = "Our path is 32 bits wide, theirs 16: 400 and 200 MB/s at 100 MHz."
+DRAWINGS = (
+    Drawing(ICPP, "Figure 5: half round trip on the API", "api latency", "half round trip",
+            units.time_ns, _itself,
+            (("paper, VELO", 8, 970), ("paper, InfiniPath's MPI", 8, 1140)),
+            ("The hardware takes 31 cycles where theirs takes 64: 330 ns less at 100 MHz.", PATH,
+             "A word of each message of velo.h names the connection, which theirs has not.")),
+    Drawing(ICPP, "Figure 5: half round trip over Open MPI", "mpi latency", "half round trip",
+            units.time_ns, _itself,
+            (("paper, VELO", 8, 1500), ("paper, Open MPI/OpenIB", 8, 5310)),
+            (FREE + " Their 500 ns of MPI software are not in it.",)),
+    Drawing(ICPP, "Figure 6: ping-pong bandwidth", "api latency", "bandwidth", units.bandwidth,
+            _bandwidth, (("paper, VELO", 8, 7.8e6), ("paper, InfiniPath", 8, 6.5e6)),
+            ("Size over half round trip: the same run as figure 5.",)),
+    Drawing(ICPP, "Figure 7: streaming bandwidth", "api stream", "bandwidth", units.bandwidth,
+            _rate_bandwidth, (("paper, VELO", 32, 100e6), ("paper, InfiniPath", 32, 67e6)),
+            (PATH, FREE)),
+    Drawing(FPGA, "Figure 3: NetPIPE, half round trip", "netpipe latency", "half round trip",
+            units.time_ns, _itself,
+            (("paper, EXTOLL", 128, 2440), ("paper, InfiniBand SDR", 128, 6640)),
+            (FREE,
+             "Each cable has 211 ns of delay, so that a hop takes the 300 ns of the later paper; "
+             "this one does not give it.")),
+    Drawing(FPGA, "Figure 4: NetPIPE, streaming bandwidth", "netpipe stream", "bandwidth",
+            units.bandwidth, _bandwidth, (),
+            ("The paper draws its curve without values: 5.1 times InfiniBand SDR at best.",
+             "Long messages are cut into lines of 64 bytes and sent through VELO; theirs went "
+             "by RMA from 2 KiB on, with less overhead a byte.")),
+    Drawing(FPGA, "Figure 6: RandomAccess, 8 nodes", "gups", "updates a second", units.gups,
+            _itself, (("later paper, 64 ranks", 64, 0.20853e9),),
+            ("A 2x2x2 torus with two ranks a node; theirs had eight. The program follows HPCC's "
+             "scheme with a table of 2^14 words; theirs filled the memory. " + FREE,),
+            "ranks"),
+    Drawing(RATES, "Figure 3: message rate over size, four pairs", "rate by size",
+            "messages a second", units.rate, _itself, (("paper, EXTOLL", 8, PAPER_RATE),),
+            (FREE, "Windows of 64 messages, as the OSU test has them.")),
+    Drawing(RATES, "Figure 4: message rate over pairs, 8 B", "rate by pairs", "messages a second",
+            units.rate, _itself, (("paper, EXTOLL", 4, PAPER_RATE),),
+            ("Theirs needs four pairs to saturate, ours fewer: " + FREE[0].lower() + FREE[1:],),
+            "pairs"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Row:
+    """A claim with every point's value as text."""
+
+    source: str
+    what: str
+    paper: str
+    ours: tuple[str, ...]
+    note: str
+
+
+def rows(results: Results) -> list[Row]:
+    """The claims for which there is anything of ours."""
+    out = []
+    for claim in CLAIMS:
+        values = [claim.ours(results, point) for point in claim.points]
+        if any(value is not None for value in values):
+            shown = tuple(NONE if value is None else claim.show(value) for value in values)
+            paper = NONE if claim.paper is None else claim.show(claim.paper)
+            out.append(Row(claim.source, claim.what, paper, shown, claim.note))
+    return out
+
+
+def table(results: Results) -> Table:
+    """The claims, for the terminal."""
+    out = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    out.add_column("what")
+    for heading in ("paper", "same clock", "300 MHz, 64 bit", "800 MHz, 64 bit"):
+        out.add_column(heading, justify="right", no_wrap=True)
+    source = ""
+    for row in rows(results):
+        if row.source != source:
+            source = row.source
+            clock = (VELO_POINTS if source == ICPP else EXTOLL_POINTS)[0]
+            out.add_row(f"[bold]{source}[/] (same clock: {clock.name})")
+        out.add_row(f"  {row.what}", row.paper, *row.ours)
+    return out
+
+
+def cycle_rows(cycles: dict[str, Any]) -> list[tuple[str, str, str, str]]:
+    """Figure 4 of the VELO paper: the cycles of one message, module by module."""
+    if "stages" not in cycles:
+        return []
+    modules = (
+        ("host port and crossbar, both sides", 21, ("htax_out", "htax_in")),
+        ("VELO requester", 3, ("requester",)),
+        ("network, node to node", 28,
+         ("netport_out", "switch_out", "link_out", "link_in", "switch_in", "netport_in")),
+        ("VELO completer", 5, ("completer",)),
+        ("the message's other words; theirs is not named", 7, ("rest_of_message",)),
+    )  # fmt: skip
+    wide = cycles.get("node_64_bit", {}).get("stages", {})
+
+    def total(stages: dict[str, int], names: Sequence[str]) -> str:
+        return str(sum(stages[name] for name in names)) if stages else NONE
+
+    out = [
+        (name, str(paper), total(cycles["stages"], names), total(wide, names))
+        for name, paper, names in modules
+    ]
+    everything = [name for _, _, names in modules for name in names]
+    return [*out, ("all", "64", total(cycles["stages"], everything), total(wide, everything))]
+
+
+def figures(results: Results) -> list[Figure]:
+    """Every picture for which something has run."""
+    out = []
+    for drawing in DRAWINGS:
+        found = results.of(drawing.experiment)
+        if found:
+            curves = [_curve(series, drawing, index) for index, series in enumerate(found)]
+            svg = plots.curves(curves, drawing.marks, drawing.x_label, drawing.label, drawing.show)
+            out.append(Figure(drawing.source, drawing.title, Markup(svg), drawing.differs))
+    return out
+
+
+def _curve(series: Series, drawing: Drawing, index: int) -> plots.Curve:
+    xs = [x for x, _ in series.values]
+    ys = [drawing.value(x, y) for x, y in series.values]
+    return plots.Curve(f"ours, {series.point.name}", xs, ys, index)
+
+
+def write(results: Results, output: Path) -> None:
+    """The page, as one file."""
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    page = environment.get_template(TEMPLATE).render(
+        groups=[(k, list(g)) for k, g in groupby(rows(results), key=lambda row: row.source)],
+        cycles=cycle_rows(results.cycles),
+        figures=figures(results),
+        series=results.series,
+        absent=results.absent,
+        velo_clock=VELO_POINTS[0].name,
+        extoll_clock=EXTOLL_POINTS[0].name,
+        icpp=ICPP,
+    )
+    try:
+        output.write_text(page, encoding="utf-8")
+    except OSError as error:
+        raise VeloError(f"cannot write {output}: {error.strerror}") from error
