@@ -124,8 +124,11 @@ void Cluster::step_one()
     for (unsigned n = 0; n < nodes_.size(); n++)
         for (unsigned l = 0; l < kLinksMax; l++) {
             const Plug &plug = topology_.nodes[n].links[l];
-            if (plug.plugged)
-                cables_[plug.to_node][plug.to_link].put(cycle_, out_[n].at[l]);
+            if (!plug.plugged)
+                continue;
+            cables_[plug.to_node][plug.to_link].put(cycle_, out_[n].at[l]);
+            if (recorder_)
+                recorder_->sent(n, l, cycle_, out_[n].at[l]);
         }
     for (unsigned n = 0; n < nodes_.size(); n++)
         step_node(n);
@@ -148,12 +151,25 @@ void Cluster::step_node(unsigned number)
     }
     if (rest.resting() && !rests)
         wake(number);
-    node.cycle(cycle_, in, out);
-    evaluated_++;
+    evaluate(number, in);
     if (rests)
         check_rest(number);
     else
         rest.watch(cycle_, in, out, node.host_side_is_idle(), node.model());
+}
+
+void Cluster::evaluate(unsigned number, const PhyWords &in)
+{
+    Node &node = *nodes_[number];
+    size_t stores = node.stores_waiting(), arrivals = node.arrivals.size();
+    node.cycle(cycle_, in, out_[number].at);
+    evaluated_++;
+    if (!recorder_)
+        return;
+    if (node.stores_waiting() < stores)
+        recorder_->taken(number, cycle_);
+    for (; arrivals < node.arrivals.size(); arrivals++)
+        recorder_->arrived(node.arrivals[arrivals], visible_ps(cycle_));
 }
 
 // The model is in the state of the period's beginning, or where it should be if nothing is skipped.
@@ -239,6 +255,8 @@ void Cluster::store(unsigned node, uint64_t time_ps, HostAccess access)
 {
     access.from_cycle = taken_cycle(time_ps + options_.host.store_ns * kPsPerNs);
     nodes_[node]->store(access);
+    if (recorder_)
+        recorder_->stored(node, time_ps, access);
 }
 
 void Cluster::write_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t value)

@@ -15,6 +15,7 @@
 #include "clock.h"
 #include "host_model.h"
 #include "node.h"
+#include "record.h"
 #include "rest.h"
 #include "topology.h"
 
@@ -39,6 +40,9 @@ class Cluster
 
     // Reset, registers, routes, links up. Throws std::runtime_error if a link stays down.
     void boot();
+
+    // Let somebody look on, or nobody any more.
+    void set_recorder(Recorder *recorder) { recorder_ = recorder; }
 
     const Clock &clock() const { return clock_; }
     unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
@@ -76,6 +80,7 @@ class Cluster
         PhyWords at{};
     };
     std::vector<Words> out_; // of each node, in the next cycle
+    Recorder *recorder_ = nullptr;
     uint64_t cycle_ = 0, evaluated_ = 0;
 
     unsigned links_of(unsigned node) const;
@@ -85,6 +90,7 @@ class Cluster
     void check_links();
     void step_one();
     void step_node(unsigned number);
+    void evaluate(unsigned number, const PhyWords &in);
     void wake(unsigned number);
     void check_rest(unsigned number);
     uint64_t cycles_to_skip(uint64_t end_cycle) const;

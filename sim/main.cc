@@ -7,7 +7,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -18,6 +20,7 @@
 #include "cluster.h"
 #include "options.h"
 #include "process.h"
+#include "record.h"
 #include "schedule.h"
 
 namespace
@@ -149,6 +152,7 @@ class Simulator
         sim::Area area(options_.folder, options_.session, nodes_, options_.cluster.host);
         sim::Cluster cluster(options_.cluster, topology_, area.memory());
         cluster.boot();
+        std::unique_ptr<sim::Recorder> recorder = record(cluster);
         sim::Schedule schedule(cluster, area);
         setenv("VELO_SIM", area.path().c_str(), 1);
         begin_ = RealClock::now();
@@ -160,6 +164,8 @@ class Simulator
         int exit_code = serve(schedule, job, cluster);
         area.end();
         job.finish();
+        if (recorder)
+            recorder->finish(schedule.totals().now_ps);
         Figures figures = measure(cluster, schedule);
         print_line("virtual time", figures);
         if (!options_.result_file.empty())
@@ -173,6 +179,19 @@ class Simulator
     unsigned nodes_ = 0;
     RealClock::time_point begin_;
     uint64_t boot_node_cycles_ = 0, boot_evaluated_ = 0;
+
+    // Begins a recording, if one is wanted.
+    std::unique_ptr<sim::Recorder> record(sim::Cluster &cluster) const
+    {
+        if (options_.record_file.empty())
+            return nullptr;
+        auto recorder = std::make_unique<sim::Recorder>(
+            options_.record_file, topology_,
+            std::filesystem::path(options_.topology_file).filename().string(), options_.command,
+            cluster.clock(), options_.cluster.host, options_.cluster.cable_cycles);
+        cluster.set_recorder(recorder.get());
+        return recorder;
+    }
 
     int serve(sim::Schedule &schedule, sim::Job &job, const sim::Cluster &cluster)
     {

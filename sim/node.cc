@@ -159,7 +159,18 @@ void Node::flush_dma(uint64_t cycle, uint64_t addr)
 void Node::note_arrival(uint64_t cycle, uint64_t addr, uint64_t word)
 {
     if (addr % VELO_LINE_BYTES == 0 && addr < SIM_MEMORY_BYTES && velo_header_valid(word))
-        arrivals.push_back({number_, static_cast<unsigned>(addr / SIM_RING_BYTES), cycle, word});
+        arrivals.push_back({number_, static_cast<unsigned>(addr / SIM_RING_BYTES), cycle, word,
+                            written_word(addr + kWordBytes)});
+}
+
+// What the node has written there, be it in memory yet or on its way.
+uint64_t Node::written_word(uint64_t addr) const
+{
+    auto write = std::find_if(writes_.rbegin(), writes_.rend(),
+                              [&](const Write &one) { return one.addr == addr; });
+    if (write != writes_.rend())
+        return write->data;
+    return uint64_t{memory_word(addr + kBeatBytes)} << 32 | memory_word(addr);
 }
 
 void Node::publish_before(uint64_t cycle)

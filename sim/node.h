@@ -35,6 +35,7 @@ struct Arrival {
     unsigned node, context;
     uint64_t cycle;
     uint64_t header;
+    uint64_t payload; // its first word, if it has one
 };
 
 struct RegisterAnswer {
@@ -52,6 +53,7 @@ class Node
 
     // --- the host's side ---
     bool store_fits() const;
+    size_t stores_waiting() const { return stores_.size(); }
     void store(const HostAccess &access) { stores_.push_back(access); }
     void control(const HostAccess &access) { controls_.push_back(access); }
     // Nothing on its way to the registers.
@@ -115,6 +117,7 @@ class Node
     void take_register_answer(uint64_t cycle);
     void flush_dma(uint64_t cycle, uint64_t addr);
     void note_arrival(uint64_t cycle, uint64_t addr, uint64_t word);
+    uint64_t written_word(uint64_t addr) const;
     void put_word(const Write &write);
     uint32_t memory_word(uint64_t addr) const;
 };

@@ -13,7 +13,7 @@ namespace sim
 {
 
 struct Options {
-    std::string topology_file, session, folder = "/dev/shm", result_file;
+    std::string topology_file, session, folder = "/dev/shm", result_file, record_file;
     bool progress = false, pin = true;
     ClusterOptions cluster;
     std::vector<std::string> command;

@@ -219,6 +219,33 @@ int death()
     return worst == 1 && unlink(survivor_file.c_str()) == 0 ? 0 : 1;
 }
 
+// Messages of which the second comes to a context that is closed, the third to its next owner.
+int dropped()
+{
+    return in_processes(3, [](unsigned rank) {
+        constexpr uint64_t kOnItsWayPs = 10000000;
+        Channel channel(rank);
+        if (rank < 2)
+            channel.open(rank, 1 + rank);
+        for (unsigned step = 1; step <= 3; step++) {
+            channel.barrier(barrier_file, 3);
+            if (rank == 2 && step == 3)
+                channel.open(1, 2);
+            channel.barrier(barrier_file, 3);
+            if (rank == 0) {
+                channel.send(0, 1, 1, 2, 2, step);
+                channel.call(SIM_SLEEP, channel.now_ps() + kOnItsWayPs);
+            }
+            if ((rank == 1 && step == 1) || (rank == 2 && step == 3)) {
+                if (channel.receive(1, 2) != step)
+                    fail("not the message that was expected");
+            }
+            if (rank == 1 && step == 1 && channel.call(SIM_PORT_CLOSE, 1, 2) != SIM_OK)
+                fail("not closed");
+        }
+    });
+}
+
 // Two fences with no call between them on one side, a call on the other.
 int fences()
 {
@@ -276,6 +303,8 @@ int main(int argc, char **argv)
         result = aside(number(2, 0) != 0);
     else if (which == "death")
         result = death();
+    else if (which == "dropped")
+        result = dropped();
     else if (which == "fences")
         result = fences();
     else if (which == "forever")

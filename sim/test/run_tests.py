@@ -7,16 +7,68 @@ run_tests.py VELO_SIM CLIENTS ROUTING [CASE...]
 
 import json
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 SECONDS = 120
 STORE_PS, DMA_PS, CYCLE_PS = 110_000, 110_000, 10_000
 HOST_TO_HOST_CYCLES = 31  # rtl/node/README.md
+
+NEVER = (1 << 63) - 1
+
+
+@dataclass(frozen=True)
+class Message:
+    """A message as it was recorded; times in ps."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+    tag: int
+    size: int
+    stored: int
+    offered: int
+    taken: int
+    published: int
+
+
+@dataclass(frozen=True)
+class Recording:
+    """What a recording says; of links the sums over all time, by node and link."""
+
+    head: dict[str, Any]
+    messages: list[Message]
+    links: dict[tuple[int, int], Counter[str]]
+    end: tuple[int, int, int, int]
+
+
+def read_recording(path: Path) -> Recording:
+    head, records = path.read_bytes().split(b"\n", 1)
+    messages, end = [], None
+    links: dict[tuple[int, int], Counter[str]] = {}
+    for (record,) in struct.iter_unpack("40s", records):
+        assert end is None, "something after the end"
+        if record[0] == 1:
+            _, a, b, c, d, tag, *rest = struct.unpack("<6BH4q", record)
+            messages.append(Message((a, b), (c, d), tag, *rest))
+        elif record[0] == 2:
+            _, node, link, _, repeats, _, payload, overhead, repeated = struct.unpack(
+                "<4BI4q", record
+            )
+            sums = links.setdefault((node, link), Counter())
+            sums.update(payload=payload, overhead=overhead, repeated=repeated)
+            sums.update(retransmissions=repeats, buckets=1)
+        else:
+            assert record[0] == 3, record
+            end = struct.unpack("<8x4q", record)
+    assert end is not None, "no end"
+    return Recording(json.loads(head), messages, links, end)
 
 
 class Runner:
@@ -59,6 +111,11 @@ class Runner:
         self.check_nothing_left()
         figures = json.loads(result.read_text(encoding="utf-8")) if result.exists() else {}
         return done.stdout + done.stderr, figures
+
+    def record(self, options: list[str], *case: str) -> tuple[Recording, bytes, dict[str, Any]]:
+        path = self.folder / "run.rec"
+        _, figures = self.run([*options, "--record", str(path)], *case)
+        return read_recording(path), path.read_bytes(), figures
 
     def check_nothing_left(self) -> None:
         files = list(self.folder.glob("velo-sim.*"))
@@ -112,6 +169,85 @@ def test_a_larger_network(runner: Runner) -> None:
         assert figures["messages"] == 8 * 7 * 5
         hashes.add(figures["hash"])
     assert len(hashes) == 1, hashes
+
+
+def test_a_recording_knows_each_step_of_a_message(runner: Runner) -> None:
+    recording, _, figures = runner.record(["--cable-cycles", "3"], "latency")
+    at = 100_000_000
+    offered = at + STORE_PS
+    left = offered + (HOST_TO_HOST_CYCLES + 3) * CYCLE_PS
+    # A line of two words is four beats, the first of them in the cycle of the offer's edge.
+    taken = offered + 3 * CYCLE_PS
+    assert recording.messages == [Message((0, 1), (1, 2), 0, 8, at, offered, taken, left + DMA_PS)]
+    assert recording.end == (figures["virtual_time_ps"], 1, 0, 0)
+    # A start word, two words of header, two of payload, an end word.
+    words = {"payload": 2, "overhead": 4, "repeated": 0, "retransmissions": 0, "buckets": 1}
+    assert recording.links == {(0, 0): words}
+    head = recording.head
+    assert (head["topology"], head["nodes"], head["clock_khz"]) == ("mesh2.topology", 2, 100_000)
+    assert head["cables"] == [[0, 0, 1, 1], [1, 1, 0, 0]] and head["cable_cycles"] == 3
+
+
+def test_recording_changes_nothing_and_repeats_itself(runner: Runner) -> None:
+    for options in ([], ["--cable-cycles", "9"], ["--error-rate", "3e-5", "--seed", "7"]):
+        _, plain = runner.run(options, "all_to_all", "4", "20")
+        _, first, figures = runner.record(options, "all_to_all", "4", "20")
+        _, again, _ = runner.record(options, "all_to_all", "4", "20")
+        _, evaluated, _ = runner.record([*options, "--no-skip"], "all_to_all", "4", "20")
+        assert plain["hash"] == figures["hash"]
+        assert first == again == evaluated, "recordings differ"
+
+
+def test_a_recording_is_whole_and_in_order(runner: Runner) -> None:
+    topology = str(runner.topology("torus", "2x2"))
+    options = ["--topology-file", topology, "--error-rate", "1e-5"]
+    recording, _, figures = runner.record(options, "all_to_all", "8", "9")
+    assert len(recording.messages) == figures["messages"] == 8 * 7 * 9
+    assert recording.end[1:] == (8 * 7 * 9, 0, 0)
+    last: dict[Any, Message] = {}
+    for message in recording.messages:
+        assert message.stored + STORE_PS <= message.offered < message.taken < message.published
+        before = last.get((message.source, message.target))
+        if before:
+            assert before.stored < message.stored and before.taken < message.taken
+            assert before.published < message.published
+        last[message.source, message.target] = message
+    sizes = {size: sum(m.size == size for m in recording.messages) for size in range(8, 57, 8)}
+    assert min(sizes.values()) > 0 and sum(sizes.values()) == 8 * 7 * 9, sizes
+
+
+def test_links_carry_what_the_messages_hold(runner: Runner) -> None:
+    for options in ([], ["--error-rate", "3e-4"]):
+        recording, _, figures = runner.record(options, "all_to_all", "4", "40")
+        assert (figures["bad_words"] > 0) == bool(options)
+        for node, link in ((0, 0), (1, 1)):
+            crossed = [m for m in recording.messages if m.source[0] == node != m.target[0]]
+            payload, framing = sum(m.size // 4 for m in crossed), 4 * len(crossed)
+            carried = recording.links[node, link]
+            if not options:
+                assert carried["payload"] == payload and carried["overhead"] == framing, carried
+                assert carried["repeated"] == carried["retransmissions"] == 0, carried
+                continue
+            # What cut a frame short comes again with all of it.
+            assert 0.9 * payload < carried["payload"] <= payload, carried
+            assert carried["repeated"] >= 6 * carried["retransmissions"] > 0, carried
+            first = carried["payload"] + carried["overhead"]
+            assert first + carried["repeated"] > payload + framing, carried
+
+
+def test_what_is_dropped_is_recorded_as_lost(runner: Runner) -> None:
+    recording, _, figures = runner.record([], "dropped")
+    assert figures["messages"] == 2
+    by_time = sorted(recording.messages, key=lambda message: message.stored)
+    assert [m.published == NEVER for m in by_time] == [False, True, False], by_time
+    assert recording.end[1:] == (2, 1, 0)
+
+
+def test_a_recording_that_cannot_be_written_is_refused(runner: Runner) -> None:
+    for path in ("/nonexistent/run.rec", "/dev/full"):
+        command = runner.command(["--record", path], ["true"])
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and f"{path}: cannot be written" in done.stderr, done.stderr
 
 
 def test_who_sleeps_in_real_time_is_set_aside(runner: Runner) -> None:

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "record.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <stdexcept>
+
+#include "velo/spec.h"
+
+namespace sim
+{
+
+namespace
+{
+
+constexpr size_t kWriteBytes = 1 << 16;
+// More than a ring, the network and the way to a node hold: what is older never arrives.
+constexpr size_t kUnderWayMax = 2 * SIM_RING_SLOTS;
+
+// Of a link's words, rtl/link/rtl/velo_link_pkg.sv.
+constexpr unsigned kKindData = 0, kKindControl = 1, kControlStart = 1, kSeqs = 64;
+constexpr unsigned control(PhyWord word) { return word & 3; }
+constexpr unsigned start_seq(PhyWord word) { return (word >> 23) % kSeqs; }
+constexpr bool starts_packet(PhyWord word) { return (word >> 22 & 1) != 0; }
+constexpr bool is_route(PhyWord word) { return (word & 1) != 0; } // spec/velo.toml, `route`
+constexpr unsigned kHeaderWords = 2, kRouteWords = 2;             // of 32 bits
+
+uint64_t first_word(unsigned bytes, uint64_t word) { return bytes >= sizeof word ? word : 0; }
+
+uint32_t way(const MessageRecord &record)
+{
+    return uint32_t{record.source_node} << 24 | uint32_t{record.source_context} << 16 |
+           uint32_t{record.target_node} << 8 | record.target_context;
+}
+
+nlohmann::ordered_json cables_of(const Topology &topology)
+{
+    auto cables = nlohmann::ordered_json::array();
+    for (unsigned n = 0; n < topology.nodes.size(); n++)
+        for (unsigned l = 0; l < kLinksMax; l++) {
+            const Plug &plug = topology.nodes[n].links[l];
+            if (plug.plugged)
+                cables.push_back({n, l, plug.to_node, plug.to_link});
+        }
+    return cables;
+}
+
+} // namespace
+
+bool LinkCounter::count(PhyWord word, LinkRecord &record)
+{
+    auto kind = static_cast<unsigned>(word >> 32);
+    if (kind == kKindControl) {
+        if (control(word) != kControlStart)
+            return false;
+        // Frames are numbered as they are sent for the first time; any other number is an old one.
+        repeats_ = start_seq(word) != next_seq_;
+        if (repeats_)
+            record.retransmissions++;
+        else
+            next_seq_ = (next_seq_ + 1) % kSeqs;
+        first_ = starts_packet(word);
+        header_words_ = first_ ? kHeaderWords : 0;
+    } else if (kind == kKindData) {
+        if (first_ && is_route(word))
+            header_words_ += kRouteWords;
+        first_ = false;
+    }
+    if (repeats_) {
+        record.repeated++;
+    } else if (kind == kKindData && header_words_ == 0) {
+        record.payload++;
+    } else {
+        record.overhead++;
+        if (kind == kKindData)
+            header_words_--;
+    }
+    return true;
+}
+
+Recorder::Recorder(const std::string &path, const Topology &topology,
+                   const std::string &topology_name, const std::vector<std::string> &command,
+                   const Clock &clock, const HostModel &host, unsigned cable_cycles)
+    : path_(path), file_(path, std::ios::binary), clock_(clock), offered_(topology.nodes.size()),
+      links_(topology.nodes.size() * kLinksMax)
+{
+    static_assert(std::endian::native == std::endian::little);
+    nlohmann::ordered_json head = {
+        {"velo_recording", kRecordingVersion},
+        {"topology", topology_name},
+        {"nodes", topology.nodes.size()},
+        {"cables", cables_of(topology)},
+        {"clock_khz", clock.khz()},
+        {"bucket_cycles", kBucketCycles},
+        {"cable_cycles", cable_cycles},
+        {"store_ps", host.store_ns * kPsPerNs},
+        {"dma_ps", host.dma_ns * kPsPerNs},
+        {"command", command},
+    };
+    file_ << head.dump() << '\n' << std::flush;
+    if (!file_)
+        throw std::runtime_error(path_ + ": cannot be written");
+    records_.reserve(kWriteBytes);
+}
+
+template <typename T> void Recorder::put(const T &record)
+{
+    const auto *bytes = reinterpret_cast<const std::byte *>(&record);
+    records_.insert(records_.end(), bytes, bytes + sizeof record);
+    if (records_.size() + sizeof record > kWriteBytes)
+        write();
+}
+
+void Recorder::write()
+{
+    file_.write(reinterpret_cast<const char *>(records_.data()),
+                static_cast<std::streamsize>(records_.size()));
+    records_.clear();
+    if (!file_.flush())
+        throw std::runtime_error(path_ + ": cannot be written any further");
+}
+
+// ----- messages
+// -----------------------------------------------------------------------------------
+
+void Recorder::stored(unsigned node, uint64_t time_ps, const HostAccess &access)
+{
+    Message message;
+    message.to_a_ring = velo_window_unit(access.addr) == VELO_UNIT_VELO;
+    uint64_t target = velo_window_target(access.addr);
+    MessageRecord &record = message.record;
+    record.source_node = static_cast<uint8_t>(node);
+    record.source_context = velo_window_source(access.addr);
+    record.target_node = velo_address_node(target);
+    record.target_context = velo_address_vpid(target);
+    // A part of a line has no header of its own: how long it is, is all that it is known by.
+    bool whole = velo_address_offset(target) == 0 && velo_address_words(target) + 1 == access.words;
+    record.bytes = static_cast<uint16_t>(whole ? velo_header_len(access.line[0])
+                                               : access.words * sizeof access.line[0]);
+    record.tag = whole ? velo_header_tag(access.line[0]) : uint8_t{0};
+    record.stored_ps = time_ps;
+    record.offered_ps = clock_.start_ps(access.from_cycle + 1);
+    message.looks = {record.tag, record.bytes,
+                     whole ? first_word(record.bytes, access.line[1]) : 0};
+    offered_[node].push_back(message);
+}
+
+void Recorder::taken(unsigned node, uint64_t cycle)
+{
+    Message message = offered_[node].front();
+    offered_[node].pop_front();
+    if (!message.to_a_ring)
+        return;
+    message.record.taken_ps = clock_.start_ps(cycle + 1);
+    auto &others = sent_[way(message.record)];
+    if (others.size() >= kUnderWayMax)
+        lose(others, 1);
+    others.push_back(message);
+}
+
+void Recorder::arrived(const Arrival &arrival, uint64_t published_ps)
+{
+    MessageRecord slot;
+    unsigned source = velo_header_source(arrival.header);
+    slot.source_node = static_cast<uint8_t>(source >> 8);
+    slot.source_context = static_cast<uint8_t>(source);
+    slot.target_node = static_cast<uint8_t>(arrival.node);
+    slot.target_context = static_cast<uint8_t>(arrival.context);
+    bool whole = (velo_header_reserved(arrival.header) & VELO_SLOT_FRAGMENT) == 0;
+    unsigned bytes = velo_header_len(arrival.header);
+    Looks looks = {whole ? velo_header_tag(arrival.header) : uint8_t{0},
+                   static_cast<uint16_t>(bytes), whole ? first_word(bytes, arrival.payload) : 0};
+    auto &messages = sent_[way(slot)];
+    auto mine = std::find_if(messages.begin(), messages.end(),
+                             [&](const Message &message) { return message.looks == looks; });
+    if (mine == messages.end()) {
+        end_.strays++;
+        return;
+    }
+    lose(messages, static_cast<size_t>(mine - messages.begin()));
+    MessageRecord record = messages.front().record;
+    messages.pop_front();
+    record.published_ps = published_ps;
+    end_.published++;
+    put(record);
+}
+
+void Recorder::lose(std::deque<Message> &messages, size_t count)
+{
+    for (; count > 0; count--) {
+        MessageRecord record = messages.front().record;
+        messages.pop_front();
+        record.published_ps = kRecordedNever;
+        end_.lost++;
+        put(record);
+    }
+}
+
+// ----- links
+// --------------------------------------------------------------------------------------
+
+void Recorder::sent(unsigned node, unsigned link, uint64_t cycle, PhyWord word)
+{
+    Link &at = links_[node * kLinksMax + link];
+    LinkRecord counts;
+    if (!at.counter.count(word, counts))
+        return;
+    if (at.bucket != cycle / kBucketCycles) {
+        if (at.bucket != UINT64_MAX)
+            put(at.record);
+        at.bucket = cycle / kBucketCycles;
+        at.record = {};
+        at.record.node = static_cast<uint8_t>(node);
+        at.record.link = static_cast<uint8_t>(link);
+        at.record.start_ps = clock_.start_ps(at.bucket * kBucketCycles);
+    }
+    at.record.retransmissions += counts.retransmissions;
+    at.record.payload += counts.payload;
+    at.record.overhead += counts.overhead;
+    at.record.repeated += counts.repeated;
+}
+
+void Recorder::finish(uint64_t now_ps)
+{
+    for (const Link &link : links_)
+        if (link.bucket != UINT64_MAX)
+            put(link.record);
+    // In the order of their stores, whatever the order of the table.
+    std::vector<MessageRecord> left;
+    for (auto &[key, messages] : sent_)
+        for (const Message &message : messages)
+            left.push_back(message.record);
+    std::sort(left.begin(), left.end(), [](const MessageRecord &a, const MessageRecord &b) {
+        return std::pair(a.taken_ps, way(a)) < std::pair(b.taken_ps, way(b));
+    });
+    for (MessageRecord &record : left) {
+        record.published_ps = kRecordedNever;
+        end_.lost++;
+        put(record);
+    }
+    end_.now_ps = now_ps;
+    put(end_);
+    write();
+}
+
+} // namespace sim
