@@ -31,7 +31,9 @@ using namespace std::chrono_literals;
 
 constexpr int kExitJobError = 3, kExitRefused = 1;
 constexpr auto kGrace = 2s; // from passing a signal on to SIGKILL
-constexpr auto kProgressEvery = 1s;
+// On a terminal a line that is written over; where lines are kept, few of them.
+constexpr auto kProgressEvery = 1s, kProgressLineEvery = 30s;
+constexpr double kPsPerUs = 1e6;
 constexpr uint64_t kNodeBytes = 2 << 20; // of a model and its cables, at most
 
 volatile std::sig_atomic_t signal_got = 0, child_changed = 0;
@@ -84,18 +86,72 @@ struct Figures {
     sim::Totals totals;
     unsigned nodes = 0;
 
+    double now_us() const { return static_cast<double>(totals.now_ps) / kPsPerUs; }
     double speed() const { return seconds > 0 ? static_cast<double>(node_cycles) / seconds : 0; }
+    double skipped_percent() const
+    {
+        auto all = static_cast<double>(node_cycles), done = static_cast<double>(evaluated);
+        return all > 0 ? 100 * (all - done) / all : 0;
+    }
+    // What came after an earlier look.
+    Figures since(const Figures &then) const
+    {
+        Figures last = *this;
+        last.seconds -= then.seconds;
+        last.node_cycles -= then.node_cycles;
+        last.evaluated -= then.evaluated;
+        return last;
+    }
 };
 
-void print_line(const char *what, const Figures &figures)
+void print_summary(const Figures &figures)
 {
     std::fprintf(stderr,
-                 "velo-sim: %s %.3f us, %" PRIu64 " messages, %" PRIu64
-                 " calls, %.3g node-cycles in %.1f s, %.4g/s, hash %016" PRIx64 "\n",
-                 what, static_cast<double>(figures.totals.now_ps) / 1e6, figures.totals.messages,
-                 figures.totals.calls, static_cast<double>(figures.node_cycles), figures.seconds,
-                 figures.speed(), figures.totals.hash);
+                 "velo-sim: virtual time %.3f us, %" PRIu64 " messages, %" PRIu64
+                 " calls, %.3g node-cycles (%.1f %% skipped) in %.1f s, %.4g/s, hash %016" PRIx64
+                 "\n",
+                 figures.now_us(), figures.totals.messages, figures.totals.calls,
+                 static_cast<double>(figures.node_cycles), figures.skipped_percent(),
+                 figures.seconds, figures.speed(), figures.totals.hash);
 }
+
+// How far a run is, now and then. Speed and what is skipped are those since the last time.
+class Progress
+{
+  public:
+    explicit Progress(bool wanted)
+        : wanted_(wanted), terminal_(isatty(STDERR_FILENO) != 0),
+          every_(terminal_ ? kProgressEvery : kProgressLineEvery)
+    {
+    }
+
+    bool due() const { return wanted_ && RealClock::now() - shown_ > every_; }
+    void show(const Figures &figures)
+    {
+        Figures last = figures.since(figures_);
+        std::fprintf(stderr,
+                     "%svelo-sim: at %.3f us, %" PRIu64
+                     " messages, %.4g node-cycles/s, %.1f %% skipped%s",
+                     clear(), figures.now_us(), figures.totals.messages, last.speed(),
+                     last.skipped_percent(), terminal_ ? "" : "\n");
+        figures_ = figures;
+        shown_ = RealClock::now();
+        any_ = true;
+    }
+    void end() const
+    {
+        if (any_)
+            std::fputs(clear(), stderr);
+    }
+
+  private:
+    bool wanted_, terminal_, any_ = false;
+    RealClock::duration every_;
+    RealClock::time_point shown_ = RealClock::now();
+    Figures figures_;
+
+    const char *clear() const { return terminal_ ? "\r\033[K" : ""; }
+};
 
 void write_result(const sim::Options &options, const Figures &figures, int exit_code)
 {
@@ -141,7 +197,8 @@ class Simulator
 {
   public:
     explicit Simulator(const sim::Options &options)
-        : options_(options), topology_(sim::read_topology(options.topology_file))
+        : options_(options), topology_(sim::read_topology(options.topology_file)),
+          progress_(options.progress)
     {
         nodes_ = static_cast<unsigned>(topology_.nodes.size());
         check_memory(nodes_);
@@ -164,10 +221,11 @@ class Simulator
         int exit_code = serve(schedule, job, cluster);
         area.end();
         job.finish();
+        progress_.end();
         if (recorder)
             recorder->finish(schedule.totals().now_ps);
         Figures figures = measure(cluster, schedule);
-        print_line("virtual time", figures);
+        print_summary(figures);
         if (!options_.result_file.empty())
             write_result(options_, figures, exit_code);
         return exit_code;
@@ -177,6 +235,7 @@ class Simulator
     const sim::Options &options_;
     sim::Topology topology_;
     unsigned nodes_ = 0;
+    Progress progress_;
     RealClock::time_point begin_;
     uint64_t boot_node_cycles_ = 0, boot_evaluated_ = 0;
 
@@ -195,7 +254,7 @@ class Simulator
 
     int serve(sim::Schedule &schedule, sim::Job &job, const sim::Cluster &cluster)
     {
-        RealClock::time_point shown = begin_, kill_at{};
+        RealClock::time_point kill_at{};
         int passed = 0;
         try {
             for (;;) {
@@ -213,14 +272,13 @@ class Simulator
                     job.signal(SIGKILL);
                     return 128 + passed;
                 }
-                if (options_.progress && RealClock::now() - shown > kProgressEvery) {
-                    shown = RealClock::now();
-                    print_line("at", measure(cluster, schedule));
-                }
+                if (progress_.due())
+                    progress_.show(measure(cluster, schedule));
                 if (!schedule.serve())
                     schedule.wait();
             }
         } catch (const sim::JobError &error) {
+            progress_.end();
             std::fprintf(stderr, "velo-sim: %s\n", error.what());
             return kExitJobError;
         }

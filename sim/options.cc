@@ -85,7 +85,9 @@ Options parse_options(int argc, char **argv)
     app.add_option("--result", options.result_file, "write the figures into this file, as JSON");
     app.add_option("--record", options.record_file,
                    "record messages and what links carry in this file; `velo trace` reads it");
-    app.add_flag("--progress", options.progress, "show how far it is, on standard error");
+    app.add_flag(
+        "--progress", options.progress,
+        "show how far it is, on standard error: every second on a terminal, else every 30");
     app.add_flag("--no-pin", no_pin, "let the kernel choose the processor");
     app.add_flag("--no-skip", no_skip,
                  "evaluate nodes also while they rest, and check that they do (slow)");

@@ -6,6 +6,8 @@ run_tests.py VELO_SIM CLIENTS ROUTING [CASE...]
 """
 
 import json
+import os
+import re
 import signal
 import struct
 import subprocess
@@ -265,6 +267,24 @@ def test_who_dies_holds_up_nobody(runner: Runner) -> None:
 
 def test_fences_without_a_call_between_them(runner: Runner) -> None:
     runner.run([], "fences")
+
+
+def test_progress_is_one_line_on_a_terminal_and_none_in_a_short_log(runner: Runner) -> None:
+    text, _ = runner.run(["--progress"], "ping_pong", "200")
+    assert text.count("velo-sim:") == 1 and "virtual time" in text, text
+    ours, theirs = os.openpty()
+    command = runner.command(["--progress"], [runner.clients, "forever"])
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=theirs) as sim:
+        said = b""
+        while said.count(b" skipped") < 2:
+            said += os.read(ours, 4096)
+        sim.send_signal(signal.SIGTERM)
+        sim.wait(SECONDS)
+    lines = said.split(b"\r\x1b[K")[1:]
+    shown = re.compile(rb"velo-sim: at [\d.]+ us, 0 messages, \S+ node-cycles/s, [\d.]+ % skipped")
+    assert len(lines) >= 2 and all(shown.fullmatch(line) for line in lines), said
+    os.close(ours)
+    os.close(theirs)
 
 
 def test_a_signal_ends_everything(runner: Runner) -> None:
