@@ -41,7 +41,8 @@ Cluster::Cluster(const ClusterOptions &options, const Topology &topology, uint8_
 void Cluster::add_node(unsigned number, unsigned links, uint8_t *memory)
 {
     uint64_t dma_cycles = clock_.cycle_from(options_.host.dma_ns * kPsPerNs);
-    nodes_.push_back(std::make_unique<Node>(number, links, memory, dma_cycles));
+    nodes_.push_back(
+        std::make_unique<Node>(number, links, memory, dma_cycles, options_.shown.contains(number)));
     cables_.emplace_back();
     for (unsigned l = 0; l < kLinksMax; l++)
         cables_.back().emplace_back(options_.cable_cycles, options_.error_rate,
@@ -108,6 +109,10 @@ void Cluster::check_links()
 
 void Cluster::step(uint64_t end_cycle)
 {
+    if (wave_ && cycle_ >= wave_from_ && cycle_ < wave_end_) {
+        step_shown();
+        return;
+    }
     if (options_.skip && cycle_ + 1 < end_cycle) {
         uint64_t cycles = cycles_to_skip(end_cycle);
         if (cycles > 0) {
@@ -118,8 +123,16 @@ void Cluster::step(uint64_t end_cycle)
     step_one();
 }
 
-// What registers hold in this cycle goes into the cables, and from those to the other side.
 void Cluster::step_one()
+{
+    send();
+    for (unsigned n = 0; n < nodes_.size(); n++)
+        step_node(n);
+    cycle_++;
+}
+
+// What registers hold in this cycle goes into the cables, and from those to the other side.
+void Cluster::send()
 {
     for (unsigned n = 0; n < nodes_.size(); n++)
         for (unsigned l = 0; l < kLinksMax; l++) {
@@ -130,9 +143,13 @@ void Cluster::step_one()
             if (recorder_)
                 recorder_->sent(n, l, cycle_, out_[n].at[l]);
         }
-    for (unsigned n = 0; n < nodes_.size(); n++)
-        step_node(n);
-    cycle_++;
+}
+
+void Cluster::hear(unsigned number, PhyWords &in)
+{
+    for (unsigned l = 0; l < kLinksMax; l++)
+        in[l] =
+            topology_.nodes[number].links[l].plugged ? cables_[number][l].get(cycle_) : kPhySilence;
 }
 
 void Cluster::step_node(unsigned number)
@@ -140,29 +157,27 @@ void Cluster::step_node(unsigned number)
     Node &node = *nodes_[number];
     Rest &rest = rests_[number];
     PhyWords in;
-    for (unsigned l = 0; l < kLinksMax; l++)
-        in[l] =
-            topology_.nodes[number].links[l].plugged ? cables_[number][l].get(cycle_) : kPhySilence;
-    PhyWords &out = out_[number].at;
+    hear(number, in);
     bool rests = rest.resting() && rest.fits(in) && node.next_access_cycle() > cycle_;
     if (rests && options_.skip) {
-        rest.pass(out);
+        rest.pass(out_[number].at);
         return;
     }
     if (rest.resting() && !rests)
         wake(number);
-    evaluate(number, in);
+    node.settle(cycle_, in);
+    edge(number);
     if (rests)
         check_rest(number);
     else
-        rest.watch(cycle_, in, out, node.host_side_is_idle(), node.model());
+        watch(number, in);
 }
 
-void Cluster::evaluate(unsigned number, const PhyWords &in)
+void Cluster::edge(unsigned number)
 {
     Node &node = *nodes_[number];
     size_t stores = node.stores_waiting(), arrivals = node.arrivals.size();
-    node.cycle(cycle_, in, out_[number].at);
+    node.edge(cycle_, out_[number].at);
     evaluated_++;
     if (!recorder_)
         return;
@@ -170,6 +185,35 @@ void Cluster::evaluate(unsigned number, const PhyWords &in)
         recorder_->taken(number, cycle_);
     for (; arrivals < node.arrivals.size(); arrivals++)
         recorder_->arrived(node.arrivals[arrivals], visible_ps(cycle_));
+}
+
+void Cluster::watch(unsigned number, const PhyWords &in)
+{
+    Node &node = *nodes_[number];
+    rests_[number].watch(cycle_, in, out_[number].at, node.host_side_is_idle(), node.model());
+}
+
+// A cycle that is shown: nobody rests, and all nodes go through it side by side.
+void Cluster::step_shown()
+{
+    send();
+    std::vector<Words> in(nodes_.size());
+    for (unsigned n = 0; n < nodes_.size(); n++) {
+        hear(n, in[n].at);
+        if (rests_[n].resting())
+            wake(n);
+        nodes_[n]->settle(cycle_, in[n].at);
+    }
+    uint64_t begin_ps = clock_.start_ps(cycle_), end_ps = clock_.start_ps(cycle_ + 1);
+    wave_->dump((begin_ps + end_ps) / 2);
+    for (unsigned n = 0; n < nodes_.size(); n++) {
+        edge(n);
+        watch(n, in[n].at);
+    }
+    wave_->dump(end_ps);
+    shown_++;
+    if (++cycle_ >= wave_end_)
+        wave_.reset();
 }
 
 // The model is in the state of the period's beginning, or where it should be if nothing is skipped.
@@ -211,6 +255,8 @@ bool Cluster::is_quiet() const
 
 uint64_t Cluster::cycles_to_skip(uint64_t end_cycle) const
 {
+    if (wave_ && cycle_ < wave_from_)
+        end_cycle = std::min(end_cycle, wave_from_);
     for (const Rest &rest : rests_)
         if (!rest.resting() || cycle_ < rest.since_cycle() + Rest::kPeriod + options_.cable_cycles)
             return 0;
@@ -239,6 +285,13 @@ void Cluster::skip(uint64_t cycles)
                 cable.put(cycle_ - back, rest.sent(l, back));
         }
     }
+}
+
+void Cluster::show(std::unique_ptr<Wave> wave, uint64_t from_ps, uint64_t end_ps)
+{
+    wave_ = std::move(wave);
+    wave_from_ = clock_.cycle_from(from_ps);
+    wave_end_ = std::max(clock_.cycle_from(end_ps), wave_from_ + 1);
 }
 
 // ----- the host's side

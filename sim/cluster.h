@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <vector>
 
 #include "cable.h"
@@ -29,6 +30,7 @@ struct ClusterOptions {
     double error_rate = 0;
     uint64_t seed = 1;
     bool skip = true;
+    std::set<unsigned> shown; // nodes that a waveform may show
     HostModel host;
 };
 
@@ -40,6 +42,11 @@ class Cluster
 
     // Reset, registers, routes, links up. Throws std::runtime_error if a link stays down.
     void boot();
+
+    // Show the signals of some nodes in a time that is yet to come.
+    void show(std::unique_ptr<Wave> wave, uint64_t from_ps, uint64_t end_ps);
+    // Cycles that were shown.
+    uint64_t shown() const { return shown_; }
 
     // Let somebody look on, or nobody any more.
     void set_recorder(Recorder *recorder) { recorder_ = recorder; }
@@ -81,6 +88,8 @@ class Cluster
     };
     std::vector<Words> out_; // of each node, in the next cycle
     Recorder *recorder_ = nullptr;
+    std::unique_ptr<Wave> wave_;
+    uint64_t wave_from_ = UINT64_MAX, wave_end_ = UINT64_MAX, shown_ = 0; // cycles
     uint64_t cycle_ = 0, evaluated_ = 0;
 
     unsigned links_of(unsigned node) const;
@@ -90,7 +99,11 @@ class Cluster
     void check_links();
     void step_one();
     void step_node(unsigned number);
-    void evaluate(unsigned number, const PhyWords &in);
+    void step_shown();
+    void send();
+    void hear(unsigned number, PhyWords &in);
+    void edge(unsigned number);
+    void watch(unsigned number, const PhyWords &in);
     void wake(unsigned number);
     void check_rest(unsigned number);
     uint64_t cycles_to_skip(uint64_t end_cycle) const;

@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cinttypes>
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -11,6 +12,7 @@
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <stdexcept>
 
 #include <sched.h>
@@ -198,16 +200,18 @@ class Simulator
   public:
     explicit Simulator(const sim::Options &options)
         : options_(options), topology_(sim::read_topology(options.topology_file)),
-          progress_(options.progress)
+          cluster_options_(options.cluster), progress_(options.progress)
     {
         nodes_ = static_cast<unsigned>(topology_.nodes.size());
         check_memory(nodes_);
+        choose_shown(cluster_options_.shown);
     }
 
     int run()
     {
         sim::Area area(options_.folder, options_.session, nodes_, options_.cluster.host);
-        sim::Cluster cluster(options_.cluster, topology_, area.memory());
+        sim::Cluster cluster(cluster_options_, topology_, area.memory());
+        show(cluster);
         cluster.boot();
         std::unique_ptr<sim::Recorder> recorder = record(cluster);
         sim::Schedule schedule(cluster, area);
@@ -226,6 +230,10 @@ class Simulator
             recorder->finish(schedule.totals().now_ps);
         Figures figures = measure(cluster, schedule);
         print_summary(figures);
+        if (!options_.wave.file.empty())
+            std::fprintf(stderr, "velo-sim: %s shows %" PRIu64 " cycles%s\n",
+                         options_.wave.file.c_str(), cluster.shown(),
+                         cluster.shown() ? "" : ": nothing ran in that time");
         if (!options_.result_file.empty())
             write_result(options_, figures, exit_code);
         return exit_code;
@@ -235,9 +243,31 @@ class Simulator
     const sim::Options &options_;
     sim::Topology topology_;
     unsigned nodes_ = 0;
+    sim::ClusterOptions cluster_options_;
     Progress progress_;
     RealClock::time_point begin_;
     uint64_t boot_node_cycles_ = 0, boot_evaluated_ = 0;
+
+    void choose_shown(std::set<unsigned> &shown) const
+    {
+        if (shown.empty())
+            for (unsigned n = 0; n < nodes_; n++)
+                shown.insert(n);
+        if (*shown.rbegin() >= nodes_)
+            throw std::runtime_error("--wave-nodes: nodes end at " + std::to_string(nodes_ - 1));
+    }
+
+    // Begins a waveform, if one is wanted.
+    void show(sim::Cluster &cluster) const
+    {
+        if (options_.wave.file.empty())
+            return;
+        std::unique_ptr<sim::Wave> wave = sim::make_wave();
+        wave->open(options_.wave.file, cluster.node(*cluster_options_.shown.begin()).model());
+        cluster.show(std::move(wave),
+                     static_cast<uint64_t>(std::llround(options_.wave.from_us * kPsPerUs)),
+                     static_cast<uint64_t>(std::llround(options_.wave.end_us * kPsPerUs)));
+    }
 
     // Begins a recording, if one is wanted.
     std::unique_ptr<sim::Recorder> record(sim::Cluster &cluster) const

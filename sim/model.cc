@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Verilated model of SIM_LINKS links: this file is compiled once for each of them, and once
-// without, for the choice between them.
+// without, for the choice between them; the whole again with SIM_WAVES, for models that show their
+// signals.
 #include "model.h"
 
 #include <stdexcept>
 #include <string>
 #include <type_traits>
+
+#ifdef SIM_WAVES
+#include <verilated_vcd_c.h>
+#endif
 
 #ifndef SIM_LINKS
 
@@ -14,19 +19,56 @@ namespace sim
 {
 
 // SIM_MODELS: an X(n) for each model that there is, in ascending order.
-#define X(n) std::unique_ptr<Model> make_model_##n();
+#define X(n) std::unique_ptr<Model> make_model_##n(const std::string &name, bool is_shown);
 SIM_MODELS
 #undef X
 
-std::unique_ptr<Model> make_model(unsigned links)
+std::unique_ptr<Model> make_model(unsigned links, const std::string &name, bool is_shown)
 {
 #define X(n)                                                                                       \
     if (links <= (n))                                                                              \
-        return make_model_##n();
+        return make_model_##n(name, is_shown);
     SIM_MODELS
 #undef X
     throw std::runtime_error("no model of a node with " + std::to_string(links) + " links");
 }
+
+#ifdef SIM_WAVES
+
+namespace
+{
+
+class Vcd final : public Wave
+{
+  public:
+    void open(const std::string &path, Model &model) override
+    {
+        model.show(file_);
+        file_.set_time_unit("1ps");
+        file_.set_time_resolution("1ps");
+        file_.open(path.c_str());
+        if (!file_.isOpen())
+            throw std::runtime_error(path + ": cannot be written");
+    }
+    void dump(uint64_t time_ps) override { file_.dump(time_ps); }
+
+  private:
+    VerilatedVcdC file_;
+};
+
+} // namespace
+
+std::unique_ptr<Wave> make_wave() { return std::make_unique<Vcd>(); }
+
+#else
+
+std::unique_ptr<Wave> make_wave()
+{
+    throw std::runtime_error("the models of this program show no signals; build velo-sim-wave, "
+                             "and run that");
+}
+
+#endif
 
 } // namespace sim
 
@@ -49,10 +91,21 @@ namespace sim
 namespace
 {
 
+// Whatever is in one waveform has one context, and all that has it is in the waveform.
+VerilatedContext &shown_context()
+{
+    static VerilatedContext context;
+#ifdef SIM_WAVES
+    context.traceEverOn(true);
+#endif
+    return context;
+}
+
 class VerilatedModel final : public Model
 {
   public:
-    VerilatedModel() : top_(&context_)
+    VerilatedModel(const std::string &name, bool is_shown)
+        : top_(is_shown ? &shown_context() : &context_, name.c_str())
     {
         top_.host_answer_ready_i = 1;
         top_.control_answer_ready_i = 1;
@@ -68,8 +121,7 @@ class VerilatedModel final : public Model
 
     ~VerilatedModel() override { top_.final(); }
 
-    void cycle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs,
-               PhyWords &out) override
+    void settle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs) override
     {
         listen(in);
         if (inputs != inputs_) {
@@ -78,7 +130,11 @@ class VerilatedModel final : public Model
         }
         top_.clk_i = 0;
         top_.eval();
-        show(outputs);
+        answer(outputs);
+    }
+
+    void edge(PhyWords &out) override
+    {
         top_.clk_i = 1;
         top_.eval();
         speak(out);
@@ -86,6 +142,14 @@ class VerilatedModel final : public Model
 
     const void *state() const override { return top_.rootp; }
     size_t state_bytes() const override { return sizeof *top_.rootp; }
+
+    void show([[maybe_unused]] VerilatedVcdC &file) override
+    {
+#ifdef SIM_WAVES
+        constexpr int kAllLevels = 99;
+        top_.trace(&file, kAllLevels);
+#endif
+    }
 
   private:
     VerilatedContext context_;
@@ -115,7 +179,7 @@ class VerilatedModel final : public Model
         top_.dma_answer_data_i = inputs.answer_data;
     }
 
-    void show(ModelOutputs &outputs) const
+    void answer(ModelOutputs &outputs) const
     {
         outputs.host_ready = top_.host_write_ready_o;
         outputs.control_ready = top_.control_write_ready_o;
@@ -163,9 +227,9 @@ class VerilatedModel final : public Model
 
 } // namespace
 
-std::unique_ptr<Model> SIM_PASTE(make_model_, SIM_LINKS)()
+std::unique_ptr<Model> SIM_PASTE(make_model_, SIM_LINKS)(const std::string &name, bool is_shown)
 {
-    return std::make_unique<VerilatedModel>();
+    return std::make_unique<VerilatedModel>(name, is_shown);
 }
 
 } // namespace sim

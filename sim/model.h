@@ -7,9 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "cable.h"
 #include "topology.h"
+
+class VerilatedVcdC;
 
 namespace sim
 {
@@ -57,17 +60,35 @@ class Model
   public:
     virtual ~Model() = default;
 
-    // One cycle. `in` is what comes over the cables in it, `out` what leaves in the next one.
-    // `outputs` is only looked at, and so only filled in, if the node shows something.
-    virtual void cycle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs,
-                       PhyWords &out) = 0;
+    // One cycle: its inputs and what the node answers, then the edge that ends it. `in` is what
+    // comes over the cables in it, `out` what leaves in the next one.
+    virtual void settle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs) = 0;
+    virtual void edge(PhyWords &out) = 0;
 
     // All that the model's next cycles depend on, besides its inputs.
     virtual const void *state() const = 0;
     virtual size_t state_bytes() const = 0;
+
+    // Put into a waveform all signals of all models that were made to be shown; it is one of them.
+    virtual void show(VerilatedVcdC &file) = 0;
 };
 
-// The smallest model with that many links.
-std::unique_ptr<Model> make_model(unsigned links);
+// The smallest model with that many links; `name` is the one of its signals' scope.
+std::unique_ptr<Model> make_model(unsigned links, const std::string &name, bool is_shown);
+
+// The signals of some models, in one VCD. Models that can show theirs are slower, and so are in a
+// program of their own, velo-sim-wave.
+class Wave
+{
+  public:
+    virtual ~Wave() = default;
+    // Any one of the models. Throws std::runtime_error if the file cannot be written.
+    virtual void open(const std::string &path, Model &model) = 0;
+    // All signals, as they are now.
+    virtual void dump(uint64_t time_ps) = 0;
+};
+
+// Throws std::runtime_error in velo-sim.
+std::unique_ptr<Wave> make_wave();
 
 } // namespace sim

@@ -41,8 +41,9 @@ void taken(std::deque<HostAccess> &queue, unsigned &number, bool eop)
 
 } // namespace
 
-Node::Node(unsigned number, unsigned links, uint8_t *memory, uint64_t dma_cycles)
-    : number_(number), memory_(memory), dma_cycles_(dma_cycles), model_(make_model(links))
+Node::Node(unsigned number, unsigned links, uint8_t *memory, uint64_t dma_cycles, bool is_shown)
+    : number_(number), memory_(memory), dma_cycles_(dma_cycles),
+      model_(make_model(links, "node" + std::to_string(number), is_shown))
 {
 }
 
@@ -58,11 +59,22 @@ uint64_t Node::next_access_cycle() const
     return next;
 }
 
-void Node::cycle(uint64_t cycle, const PhyWords &in, PhyWords &out)
+void Node::settle(uint64_t cycle, const PhyWords &in)
 {
     drive(cycle);
-    model_->cycle(inputs_, in, outputs_, out);
+    model_->settle(inputs_, in, outputs_);
+}
+
+void Node::edge(uint64_t cycle, PhyWords &out)
+{
+    model_->edge(out);
     collect(cycle);
+}
+
+void Node::cycle(uint64_t cycle, const PhyWords &in, PhyWords &out)
+{
+    settle(cycle, in);
+    edge(cycle, out);
 }
 
 void Node::drive(uint64_t cycle)

@@ -46,7 +46,7 @@ struct RegisterAnswer {
 class Node
 {
   public:
-    Node(unsigned number, unsigned links, uint8_t *memory, uint64_t dma_cycles);
+    Node(unsigned number, unsigned links, uint8_t *memory, uint64_t dma_cycles, bool is_shown);
 
     unsigned number() const { return number_; }
     Model &model() { return *model_; }
@@ -64,6 +64,8 @@ class Node
     // --- the cycle ---
     void set_reset(bool reset) { inputs_.reset = reset; }
     void set_phy_up(uint8_t links) { inputs_.phy_up = links; }
+    void settle(uint64_t cycle, const PhyWords &in);
+    void edge(uint64_t cycle, PhyWords &out);
     void cycle(uint64_t cycle, const PhyWords &in, PhyWords &out);
     // Nothing happened at its host side in the last cycle, and nothing is half done.
     bool host_side_is_idle() const { return idle_; }

@@ -49,6 +49,29 @@ void take_compute(const std::string &text, HostModel &host)
         host.compute_permille = static_cast<uint64_t>(std::llround(value * 1000));
 }
 
+void add_wave(CLI::App &app, WaveOptions &wave, std::set<unsigned> &nodes)
+{
+    const std::string group = "Waveform (velo-sim-wave only)";
+    auto *file = app.add_option("--wave", wave.file, "write signals into this file, as VCD")
+                     ->check([](const std::string &name) {
+                         return name.ends_with(".vcd") ? "" : name + ": it is written as a .vcd";
+                     })
+                     ->group(group);
+    auto *from = app.add_option("--wave-from-us", wave.from_us, "from this virtual time on [us]")
+                     ->check(CLI::Range(0.0, 1e9))
+                     ->needs(file)
+                     ->group(group);
+    auto *end = app.add_option("--wave-to-us", wave.end_us, "to this virtual time [us]")
+                    ->check(CLI::Range(0.0, 1e9))
+                    ->needs(from)
+                    ->group(group);
+    app.add_option("--wave-nodes", nodes, "of these nodes only: 0,1")
+        ->delimiter(',')
+        ->needs(file)
+        ->group(group);
+    file->needs(end);
+}
+
 } // namespace
 
 Options parse_options(int argc, char **argv)
@@ -96,10 +119,13 @@ Options parse_options(int argc, char **argv)
                    "what computing between two calls costs: nothing (free), a constant (call:NS), "
                    "or its processor time (measured:FACTOR; such runs do not repeat themselves)")
         ->capture_default_str();
+    add_wave(app, options.wave, cluster.shown);
     app.add_option("command", options.command, "after --: what to run")->required();
     try {
         app.parse(argc, argv);
         take_compute(compute, cluster.host);
+        if (!options.wave.file.empty() && options.wave.end_us <= options.wave.from_us)
+            throw CLI::ValidationError("--wave-to-us", "has to be after --wave-from-us");
     } catch (const CLI::ParseError &error) {
         std::exit(app.exit(error));
     }

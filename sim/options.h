@@ -12,9 +12,16 @@
 namespace sim
 {
 
+// The part of a run whose signals are shown.
+struct WaveOptions {
+    std::string file;
+    double from_us = 0, end_us = 0;
+};
+
 struct Options {
     std::string topology_file, session, folder = "/dev/shm", result_file, record_file;
     bool progress = false, pin = true;
+    WaveOptions wave;
     ClusterOptions cluster;
     std::vector<std::string> command;
 };

@@ -23,6 +23,7 @@ SECONDS = 120
 STORE_PS, DMA_PS, CYCLE_PS = 110_000, 110_000, 10_000
 HOST_TO_HOST_CYCLES = 31  # rtl/node/README.md
 
+SKIPPED = 77
 NEVER = (1 << 63) - 1
 
 
@@ -71,6 +72,10 @@ def read_recording(path: Path) -> Recording:
             end = struct.unpack("<8x4q", record)
     assert end is not None, "no end"
     return Recording(json.loads(head), messages, links, end)
+
+
+class SkipError(Exception):
+    """What a test needs is not there."""
 
 
 class Runner:
@@ -316,6 +321,85 @@ def test_the_exit_code_is_that_of_the_command(runner: Runner) -> None:
         runner.check_nothing_left()
 
 
+def read_vcd(path: Path, scope: str, name: str) -> list[tuple[int, int]]:
+    """When a one-bit signal changed, and to what; of a top module's port."""
+    changes, code, at, time_ps = [], "", "", 0
+    with path.open(encoding="utf-8") as file:
+        for line in file:
+            words = line.split()
+            if words[:2] == ["$scope", "module"] and not at:
+                at = words[2]
+            elif words[:1] == ["$var"] and at == scope and words[4] == name:
+                code = code or words[3]
+            elif line.startswith(" $upscope"):
+                at = ""
+            elif line[0] == "#":
+                time_ps = int(line[1:])
+            elif line[0] in "01" and words[0][1:] == code:
+                changes.append((time_ps, int(line[0])))
+    assert code, f"no {scope}.{name}"
+    return changes
+
+
+def wave_runner(runner: Runner) -> Runner:
+    program = Path(runner.velo_sim).with_name("velo-sim-wave")
+    if not program.exists():
+        raise SkipError(f"{program} is not there; build velo-sim-wave")
+    return Runner(str(program), runner.clients, runner.routing, runner.folder)
+
+
+def test_a_waveform_shows_a_message_to_the_picosecond(runner: Runner) -> None:
+    path = runner.folder / "run.vcd"
+    pair = ["--topology-file", str(runner.topology("full", "2"))]
+    window = ["--wave", str(path), "--wave-from-us", "100.05", "--wave-to-us", "100.5"]
+    _, plain = runner.run(pair, "latency")
+    text, figures = wave_runner(runner).run([*pair, *window], "latency")
+    assert figures["hash"] == plain["hash"] and "run.vcd shows 45 cycles\n" in text
+    offered = 100_000_000 + STORE_PS
+    left = offered + HOST_TO_HOST_CYCLES * CYCLE_PS
+    # Inputs come with the clock's low half, registers change with its edge.
+    half = CYCLE_PS // 2
+    begin = 100_050_000 + half
+    host = [(begin, 0), (offered - half, 1), (offered - half + 4 * CYCLE_PS, 0)]
+    assert read_vcd(path, "node0", "host_write_valid_i") == host
+    dma = [(begin, 0), (left - 4 * CYCLE_PS, 1), (left, 0)]
+    assert read_vcd(path, "node1", "dma_write_valid_o") == dma
+    edges = read_vcd(path, "node1", "clk_i")
+    assert edges == [(begin + i * half, i % 2) for i in range(90)]
+    wave_runner(runner).run([*pair, *window, "--wave-nodes", "1"], "latency")
+    assert read_vcd(path, "node1", "dma_write_valid_o") == dma
+    assert "module node0 " not in path.read_text(encoding="utf-8")
+
+
+def test_a_waveform_changes_nothing(runner: Runner) -> None:
+    pair = ["--topology-file", str(runner.topology("full", "2"))]
+    path = runner.folder / "run.vcd"
+    window = ["--wave", str(path), "--wave-from-us", "9.013", "--wave-to-us", "12"]
+    for options in ([], ["--cable-cycles", "9"], ["--error-rate", "3e-5"], ["--no-skip"]):
+        for case in (["ping_pong", "20"], ["all_to_all", "4", "20"]):
+            _, plain, _ = runner.record([*pair, *options], *case)
+            _, shown, _ = wave_runner(runner).record([*pair, *options, *window], *case)
+            assert plain == shown, f"{options} {case}: recordings differ"
+            lines = path.read_text(encoding="utf-8").splitlines()
+            times = [line for line in lines if line.startswith("#")]
+            assert (times[0], times[-1]) == ("#9025000", "#12000000"), f"{options} {case}"
+
+
+def test_a_window_in_which_nothing_runs(runner: Runner) -> None:
+    pair = ["--topology-file", str(runner.topology("full", "2"))]
+    path = runner.folder / "run.vcd"
+    window = ["--wave-from-us", "1e6", "--wave-to-us", "1000001"]
+    text, _ = wave_runner(runner).run([*pair, "--wave", str(path), *window], "latency")
+    assert "shows 0 cycles: nothing ran in that time" in text
+    for options, why in (
+        (["--wave", str(path), "--wave-nodes", "2"], "nodes end at 1"),
+        (["--wave", "/nonexistent/run.vcd"], "cannot be written"),
+    ):
+        command = wave_runner(runner).command([*pair, *options, *window], ["true"])
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 1 and why in done.stderr, done.stderr
+
+
 def test_what_cannot_be_is_refused(runner: Runner) -> None:
     bad = runner.folder / "bad"
     bad.write_text("cable 0 0 1 0\n", encoding="utf-8")
@@ -324,6 +408,7 @@ def test_what_cannot_be_is_refused(runner: Runner) -> None:
         (["--topology-file", "/nonexistent"], "cannot be read"),
         (["--shm-dir", "/proc"], "/proc"),
         (["--links", "1", "--topology-file", str(runner.topology("torus", "2x2"))], "needs 4"),
+        (["--wave", "x.vcd", "--wave-from-us", "1", "--wave-to-us", "2"], "build velo-sim-wave"),
     ):
         command = runner.command(options, ["true"])
         done = subprocess.run(command, capture_output=True, text=True, check=False)
@@ -335,7 +420,11 @@ def main(argv: list[str]) -> int:
     for name in argv[4:] or tests:
         started = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
-            tests[name](Runner(*argv[1:4], Path(folder)))
+            try:
+                tests[name](Runner(*argv[1:4], Path(folder)))
+            except SkipError as skipped:
+                print(skipped)
+                return SKIPPED
         print(f"ok {time.monotonic() - started:6.1f} s  {name}", flush=True)
     return 0
 
