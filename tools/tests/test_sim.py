@@ -56,6 +56,32 @@ def test_the_layer_and_the_simulators_options_are_passed_on(
     assert "--mca btl_velo_sleep 0" in said
 
 
+def test_what_is_to_be_seen_is_passed_on(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tree / "libexec" / "velo" / "velo-sim-wave").touch(mode=0o755)
+    words = ["--record", "r", "--wave", "w.vcd", "--wave-from-us", "12.5"]
+    words += ["--wave-to-us", "1000000"]
+    said = printed(capsys, "--topology", "ring:4", *words, "--wave-nodes", "0,2", "--", "true")
+    assert said.startswith(f"{tree}/libexec/velo/velo-sim-wave --topology-file ")
+    assert "/ring:4 --session" in said
+    window = "--wave-from-us 12.5 --wave-to-us 1000000 --wave-nodes 0,2"
+    assert f"--record r --wave w.vcd {window} --" in said
+
+
+def test_a_waveform_needs_its_simulator_and_a_window(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    window = ["--wave-from-us", "1", "--wave-to-us", "2"]
+    assert cli.main(["sim", "--print", "--wave", "w.vcd", *window, "--", "true"]) == 1
+    assert "cmake --build build --target velo-sim-wave" in capsys.readouterr().err
+    (tree / "libexec" / "velo" / "velo-sim-wave").touch(mode=0o755)
+    assert cli.main(["sim", "--print", "--wave", "w.vcd", *window[:2], "--", "true"]) == 2
+    assert "needs --wave-from-us and --wave-to-us" in capsys.readouterr().err
+    assert cli.main(["sim", "--print", *window, "--", "true"]) == 2
+    assert "go with --wave FILE.vcd" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        cli.main(["sim", "--wave-from-us", "-1", "--", "true"])
+
+
 def test_a_plain_program_is_started_as_it_is(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

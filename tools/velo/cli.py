@@ -220,8 +220,35 @@ def _add_sim(commands: Any) -> None:
         default=1,
         help="seed of what is random in the hardware's surroundings (default: 1)",
     )
-    sim.add_argument("--progress", action="store_true", help="show how far virtual time has come")
+    sim.add_argument(
+        "--progress",
+        action="store_true",
+        help="show virtual time, messages, speed and how much is skipped: every second on a "
+        "terminal, else every 30 seconds",
+    )
     sim.add_argument("--json", metavar="FILE", help="write what the simulation came to as JSON")
+    sim.add_argument(
+        "--record",
+        metavar="FILE",
+        help="record each message's times and what each link carries, for velo trace; changes "
+        "nothing of what happens",
+    )
+    sim.add_argument(
+        "--wave",
+        metavar="FILE.vcd",
+        help="write the signals of the nodes, in the virtual time that the next two options give, "
+        "as a VCD; needs velo-sim-wave, which 'cmake --build build --target velo-sim-wave' makes",
+    )
+    for end, text in (("from", "begins"), ("to", "ends")):
+        sim.add_argument(
+            f"--wave-{end}-us",
+            metavar="US",
+            type=_checked(units.parse_us),
+            help=f"virtual time at which the waveform {text}, in microseconds",
+        )
+    sim.add_argument(
+        "--wave-nodes", metavar="LIST", help="nodes in the waveform: 0,1 (default: all)"
+    )
     sim.add_argument(
         "--print", "--dry-run", dest="print", action="store_true",
         help="show the simulator's command and run nothing",

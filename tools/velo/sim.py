@@ -20,6 +20,7 @@ export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE={ranks_a_node}
 export LD_PRELOAD={library}
 exec "$@"
 """
+RANK_NAME = "velo-rank"
 ELF = b"\x7fELF"
 # Options that say something else than the cluster's file.
 CHANGES = ("clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "host_ns")
@@ -40,10 +41,11 @@ class Job:
 def command(args: argparse.Namespace) -> None:
     """`velo sim`; ends with the exit code of the program."""
     job = plan(args)
-    simulator = helpers.find("velo-sim")
+    simulator = find_simulator(args)
     library = helpers.find_loaded("sim/libvelo.so.0", "run 'make sim'")
     with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
-        topology = Path(folder) / "topology"
+        # A recording tells it by this name.
+        topology = Path(folder) / Path(args.topology or args.cluster or "pair").name
         topology.write_text(routing.to_text(job.cluster.network), encoding="utf-8")
         argv = [
             str(simulator),
@@ -53,6 +55,7 @@ def command(args: argparse.Namespace) -> None:
             f"{os.getpid()}",
             *job.cluster.options(),
             *options(args),
+            *seeing(args),
             "--",
             *program(job, library),
         ]
@@ -68,6 +71,19 @@ def command(args: argparse.Namespace) -> None:
         finally:
             run.remove_segments(launch.domain)
     sys.exit(code)
+
+
+def find_simulator(args: argparse.Namespace) -> Path:
+    """The program whose models do what is wanted."""
+    if not args.wave:
+        return helpers.find("velo-sim")
+    try:
+        return helpers.find("velo-sim-wave")
+    except VeloError as error:
+        raise VeloError(
+            "velo-sim-wave, whose models show their signals, is not there; 'cmake --build build "
+            "--target velo-sim-wave' makes it in some minutes"
+        ) from error
 
 
 def plan(args: argparse.Namespace) -> Job:
@@ -116,6 +132,29 @@ def options(args: argparse.Namespace) -> list[str]:
     return words
 
 
+def seeing(args: argparse.Namespace) -> list[str]:
+    """What is to be recorded and shown, as the simulator's options."""
+    words = ["--record", args.record] if args.record else []
+    window = (args.wave_from_us, args.wave_to_us)
+    if not args.wave:
+        if (*window, args.wave_nodes) != (None, None, None):
+            raise UsageError(
+                "--wave-from-us, --wave-to-us and --wave-nodes go with --wave FILE.vcd"
+            )
+        return words
+    if None in window:
+        raise UsageError("--wave needs --wave-from-us and --wave-to-us: all of a run is too much")
+    words += ["--wave", args.wave]
+    words += ["--wave-from-us", f"{window[0]:.12g}", "--wave-to-us", f"{window[1]:.12g}"]
+    return words + (["--wave-nodes", args.wave_nodes] if args.wave_nodes else [])
+
+
+def ranks_command(command: Sequence[str]) -> list[str]:
+    """What each rank runs, of the command that the simulator starts."""
+    words = list(command)
+    return words[words.index(RANK_NAME) + 1 :] if RANK_NAME in words else words
+
+
 def program(job: Job, library: Path) -> list[str]:
     """The command that the simulator starts."""
     if job.ranks == 0:
@@ -126,4 +165,4 @@ def program(job: Job, library: Path) -> list[str]:
     words += run.selection(job.layer, folder, ())
     # Who waits polls: sleeping is for processors that are shared, and virtual ones are not.
     words += ["--mca", f"{job.layer}_velo_sleep", "0"]
-    return [*words, "sh", "-c", rank, "velo-rank", *job.program]
+    return [*words, "sh", "-c", rank, RANK_NAME, *job.program]

@@ -9,6 +9,7 @@ _SIZE = re.compile(r"(\d+)\s*([kKmM]?)(?:i?[bB])?")
 _SIZE_FACTORS = {"": 1, "k": 1 << 10, "m": 1 << 20}
 SIZE_MAX_BYTES = 16 << 20
 COUNT_MAX = 4096
+TIME_MAX_US = 1e9
 
 
 def _scaled(value: float, steps: list[tuple[float, str]]) -> str:
@@ -82,6 +83,13 @@ def parse_count(text: str) -> int:
     if not re.fullmatch(r"\s*\d+\s*", text) or not 1 <= int(text) <= COUNT_MAX:
         raise UsageError(f"'{text}' is not a whole number from 1 to {COUNT_MAX}")
     return int(text)
+
+
+def parse_us(text: str) -> float:
+    """A virtual time in microseconds."""
+    if not re.fullmatch(r"\s*\d+(\.\d*)?\s*", text) or float(text) > TIME_MAX_US:
+        raise UsageError(f"'{text}' is not a time in microseconds, such as 12.5")
+    return float(text)
 
 
 def parse_cpus(text: str) -> list[int]:
