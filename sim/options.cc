@@ -67,6 +67,7 @@ void add_wave(CLI::App &app, WaveOptions &wave, std::set<unsigned> &nodes)
                     ->group(group);
     app.add_option("--wave-nodes", nodes, "of these nodes only: 0,1")
         ->delimiter(',')
+        ->allow_extra_args(false) // The command may come next.
         ->needs(file)
         ->group(group);
     file->needs(end);

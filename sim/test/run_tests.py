@@ -366,7 +366,13 @@ def test_a_waveform_shows_a_message_to_the_picosecond(runner: Runner) -> None:
     assert read_vcd(path, "node1", "dma_write_valid_o") == dma
     edges = read_vcd(path, "node1", "clk_i")
     assert edges == [(begin + i * half, i % 2) for i in range(90)]
-    wave_runner(runner).run([*pair, *window, "--wave-nodes", "1"], "latency")
+    # Nodes that come from rest are where they would be had they been evaluated all the time.
+    shown = path.read_bytes()
+    wave_runner(runner).run([*pair, *window, "--no-skip"], "latency")
+    assert path.read_bytes() == shown, "what is shown depends on skipping"
+    # The list of nodes comes last, and does not swallow what ends the options.
+    options = [*pair, *window, "--shm-dir", str(runner.folder), "--wave-nodes", "1"]
+    wave_runner(runner).run(options, "latency", "-x")
     assert read_vcd(path, "node1", "dma_write_valid_o") == dma
     assert "module node0 " not in path.read_text(encoding="utf-8")
 

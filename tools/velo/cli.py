@@ -80,6 +80,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
     _add_sim(commands)
+    _add_trace(commands)
     _add_perf(commands)
     _add_info(commands)
     _add_top(commands)
@@ -255,6 +256,44 @@ def _add_sim(commands: Any) -> None:
     )  # fmt: skip
     sim.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
     sim.set_defaults(run=_sim, layer="mtl")
+
+
+def _add_trace(commands: Any) -> None:
+    trace = commands.add_parser(
+        "trace",
+        help="show what a recorded run of the simulated hardware did",
+        description="Make one self-contained HTML page of what velo sim --record FILE wrote: "
+        "latency, messages per second, use of each link and where it was hot. Or give it to other "
+        "tools: to Perfetto as a timeline, to velo-tlm as a trace that it replays.",
+        allow_abbrev=False,
+    )
+    trace.add_argument("file", metavar="FILE", help="written by velo sim --record")
+    trace.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE.html",
+        help="the page to write (default: the recording's name with .html, if no other output "
+        "is asked for)",
+    )
+    trace.add_argument(
+        "--perfetto",
+        metavar="FILE.json",
+        help="write a timeline for ui.perfetto.dev: two tracks a context, a slice a message at "
+        "either end and an arrow between them, what links carry; some 800 bytes a message",
+    )
+    trace.add_argument(
+        "--tlm",
+        metavar="FILE.trace",
+        help="write the messages as velo-tlm --trace takes them, and say how to replay them",
+    )
+    for end, text in (("from", "from this virtual time on"), ("to", "before this virtual time")):
+        trace.add_argument(
+            f"--{end}-us",
+            metavar="US",
+            type=_checked(units.parse_us),
+            help=f"only messages stored {text}, in microseconds",
+        )
+    trace.set_defaults(run=_trace)
 
 
 def _add_perf(commands: Any) -> None:
@@ -500,6 +539,12 @@ def _sim(args: argparse.Namespace) -> None:
     from velo import sim
 
     sim.command(args)
+
+
+def _trace(args: argparse.Namespace) -> None:
+    from velo import trace
+
+    trace.command(args)
 
 
 def _perf(args: argparse.Namespace) -> None:

@@ -10,13 +10,13 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from rich.table import Table
 
 from velo import plots, units
 from velo.errors import VeloError
 from velo.paper import EXTOLL_POINTS, VELO_POINTS, Point, Results, Series
+from velo.report import environment
 
 TEMPLATE = "paper.html.j2"
 NONE = "–"
@@ -270,22 +270,19 @@ def _curve(series: Series, drawing: Drawing, index: int) -> plots.Curve:
 
 def write(results: Results, output: Path) -> None:
     """The page, as one file."""
-    environment = Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    page = environment.get_template(TEMPLATE).render(
-        groups=[(k, list(g)) for k, g in groupby(rows(results), key=lambda row: row.source)],
-        cycles=cycle_rows(results.cycles),
-        figures=figures(results),
-        series=results.series,
-        absent=results.absent,
-        velo_clock=VELO_POINTS[0].name,
-        extoll_clock=EXTOLL_POINTS[0].name,
-        icpp=ICPP,
+    page = (
+        environment()
+        .get_template(TEMPLATE)
+        .render(
+            groups=[(k, list(g)) for k, g in groupby(rows(results), key=lambda row: row.source)],
+            cycles=cycle_rows(results.cycles),
+            figures=figures(results),
+            series=results.series,
+            absent=results.absent,
+            velo_clock=VELO_POINTS[0].name,
+            extoll_clock=EXTOLL_POINTS[0].name,
+            icpp=ICPP,
+        )
     )
     try:
         output.write_text(page, encoding="utf-8")

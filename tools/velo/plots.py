@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import matplotlib
+import numpy as np
 
 matplotlib.use("svg")
 
@@ -257,6 +258,100 @@ def bars(rows: Sequence[tuple[str, float, str]], show: Callable[[float], str]) -
         return _svg(figure, f"bars {rows}")
 
 
+def histogram(values_ns: np.ndarray[Any, Any], marks: dict[str, float]) -> str:
+    """How many of the values lie where, both axes logarithmic; marked are those of `marks`."""
+    low, high = float(values_ns.min()), float(values_ns.max())
+    # A tenth more on each side, so that equal values are a bar and not a line.
+    bins = np.geomspace(low / 1.1, high * 1.1, 60)
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=FIGURE_INCHES)
+        counts, _ = np.histogram(values_ns, bins)
+        axes.stairs(counts, bins, fill=True, color=SERIES[0])
+        axes.set_xscale("log")
+        axes.set_yscale("log")
+        axes.set_ylim(0.7, 0.7 * (counts.max() / 0.7) ** 1.35)  # Room for the marks' names.
+        for (name, value), place in zip(marks.items(), (0.97, 0.89, 0.81), strict=False):
+            axes.axvline(value, **LIMIT_STYLE)
+            right = value > (low * high) ** 0.5
+            axes.annotate(f"{name} {units.time_ns(value)}", (value, place),
+                          xycoords=("data", "axes fraction"), xytext=(-5 if right else 5, 0),
+                          textcoords="offset points", ha="right" if right else "left",
+                          va="top", fontsize=10)  # fmt: skip
+        _log_ticks(axes, bins[0], bins[-1], units.time_ns)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _short(units.short(y))))
+        axes.set_xlabel("latency")
+        axes.set_ylabel("messages")
+        return _svg(figure, f"histogram {counts}")
+
+
+def rate_by_time(times_us: np.ndarray[Any, Any], begin_us: float, end_us: float) -> str:
+    """Events a second over time."""
+    counts, edges = np.histogram(times_us, bins=120, range=(begin_us, end_us))
+    with plt.rc_context(STYLE):
+        figure, axes = plt.subplots(figsize=FIGURE_INCHES)
+        rates = counts / (edges[1] - edges[0]) * 1e6
+        axes.stairs(rates, edges, fill=True, color=SERIES[0])
+        axes.set_xlim(begin_us, end_us)
+        axes.set_ylim(bottom=0)
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda y, _: _short(units.short(y))))
+        _time_axis(axes)
+        axes.set_ylabel("messages a second")
+        return _svg(figure, f"rate {counts}")
+
+
+def heat_map(
+    names: Sequence[str], edges_us: np.ndarray[Any, Any], use: np.ndarray[Any, Any]
+) -> str:
+    """Shares from 0 to 1 by name and time: the less, the more the page shines through."""
+    rows = len(names)
+    inches = (2 * FIGURE_INCHES[0], min(max(1.2 + 0.2 * rows, 2.2), 11))
+    step = -(-rows // 50)  # Names that do not touch.
+
+    def colours(shares: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+        red, green, blue = (int(SERIES[1][i : i + 2], 16) / 255 for i in (1, 3, 5))
+        image = np.empty((*shares.shape, 4))
+        image[...] = (red, green, blue, 0)
+        image[..., 3] = np.clip(shares, 0, 1)
+        return image
+
+    with plt.rc_context(STYLE | {"axes.grid": False, "axes.spines.left": False}):
+        figure, (axes, key) = plt.subplots(
+            ncols=2, figsize=inches, gridspec_kw={"width_ratios": (60, 1)}
+        )
+        axes.imshow(colours(use), aspect="auto", interpolation="nearest",
+                    extent=(edges_us[0], edges_us[-1], rows - 0.5, -0.5))  # fmt: skip
+        axes.set_yticks(range(0, rows, step), names[::step])
+        axes.tick_params(axis="y", length=0)
+        axes.set_yticks(np.arange(0.5, rows - 1), minor=True)
+        axes.tick_params(axis="y", which="minor", length=0)
+        if step == 1:
+            axes.grid(axis="y", which="minor")
+        _time_axis(axes)
+        shares = np.linspace(1, 0, 100)[:, None]
+        key.imshow(colours(shares), aspect="auto", extent=(0, 1, 0, 100))
+        key.set_xticks([])
+        key.yaxis.tick_right()
+        key.yaxis.set_major_formatter(FuncFormatter(lambda y, _: f"{y:.0f} %"))
+        key.tick_params(axis="y", length=0)
+        return _svg(figure, f"heat {names} {use.sum()}")
+
+
+def _time_axis(axes: Axes) -> None:
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:,.10g}"))
+    axes.set_xlabel("virtual time [µs]")
+
+
+def _log_ticks(axes: Axes, low: float, high: float, show: Callable[[float], str]) -> None:
+    """Round values on a logarithmic x axis, of which no more than ten."""
+    for steps in ((1, 2, 5), (1, 3), (1,)):
+        ticks = [m * 10**k for k in range(15) for m in steps if low <= m * 10**k <= high]
+        if len(ticks) <= 10:
+            break
+    axes.xaxis.set_major_locator(FixedLocator(ticks))
+    axes.xaxis.set_minor_locator(NullLocator())
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: _short(show(x))))
+
+
 def _quartiles(line: Line, ratio: bool) -> tuple[list[float], list[float]]:
     names = ("ratio_q1", "ratio_q3") if ratio else ("q1", "q3")
     low, high = ([getattr(r, name) for r in line.records] for name in names)
@@ -290,7 +385,7 @@ def _value_axis(axes: Axes, show: Callable[[float], str], log_y: bool) -> None:
 
 def _short(text: str) -> str:
     """Without decimals that are all zero: an axis shows round values."""
-    return re.sub(r"\.0+(?= )", "", text)
+    return re.sub(r"\.0+(?![\d.])", "", text)
 
 
 def _mark_half_size(axes: Axes, line: Line) -> None:

@@ -56,18 +56,23 @@ def write(inputs: Sequence[Path], output: Path) -> None:
         raise VeloError(f"cannot write {output}: {error.strerror}") from error
 
 
-def render(records: Sequence[Record]) -> str:
-    """The page as text."""
-    environment = Environment(
+def environment() -> Environment:
+    """Where pages have their templates from, and how those are read."""
+    return Environment(
         loader=FileSystemLoader(Path(__file__).parent),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
+
+
+def render(records: Sequence[Record]) -> str:
+    """The page as text."""
     hop = targets.main_class(records)
     runs = list({r.run: None for r in records if r.run.id or r.run.machine})
-    return environment.get_template(TEMPLATE).render(
+    template = environment().get_template(TEMPLATE)
+    return template.render(
         hop=hop,
         near_max=units.time_ns(stats.NEAR_MAX_NS),
         machines=sorted({run.machine for run in runs if run.machine}),

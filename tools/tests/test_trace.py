@@ -1,0 +1,256 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo trace`: what it makes of a recording, to the figure."""
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from test_report import Page
+
+from velo import cli, recording, routing, timeline, trace
+from velo.errors import VeloError
+from velo.recording import END, KIND_END, KIND_LINK, KIND_MESSAGE, LINK, MESSAGE, NEVER
+
+CYCLE, DMA, STORE = 10_000, 110_000, 110_000
+NETWORK = routing.build("ring", "4")
+
+
+def message(
+    source: tuple[int, int], target: tuple[int, int], stored: int, cycles: int, size: int = 8
+) -> tuple[int, ...]:
+    """Stored at a time, so many cycles from host port to host port, the first three to get in."""
+    offered = stored + STORE
+    left = offered + cycles * CYCLE
+    return (
+        KIND_MESSAGE, *source, *target, 5, size, stored, offered, offered + 3 * CYCLE, left + DMA,
+    )  # fmt: skip
+
+
+def link(node: int, number: int, bucket: int, payload: int, repeated: int = 0) -> tuple[int, ...]:
+    start = bucket * 100 * CYCLE
+    return (KIND_LINK, node, number, 0, repeated // 6, start, payload, 2 * payload, repeated)
+
+
+MESSAGES = [
+    message((0, 1), (1, 2), 1_000_000, 31),
+    message((0, 1), (1, 2), 1_050_000, 33),
+    message((3, 2), (1, 2), 1_000_000, 51, 56),
+    message((0, 1), (1, 2), 8_000_000, 100),
+]
+LOST = [(*message((2, 9), (1, 7), 2_000_000, 0)[:-1], NEVER)]
+LINKS = [link(0, 0, 1, 10), link(0, 0, 8, 20, 12), link(3, 0, 1, 30), link(0, 0, 9, 1)]
+
+
+def write(
+    path: Path,
+    messages: list[tuple[int, ...]] = MESSAGES,
+    end: bool = True,
+    **head: Any,
+) -> Path:
+    cables = [[*a, *b] for a, b in sorted(NETWORK.cables.items())]
+    said = {
+        "velo_recording": 1,
+        "topology": "ring:4",
+        "nodes": 4,
+        "cables": cables,
+        "clock_khz": 100_000,
+        "bucket_cycles": 100,
+        "cable_cycles": 3,
+        "store_ps": STORE,
+        "dma_ps": DMA,
+        "command": ["mpirun", "velo-rank", "prog", "-x"],
+    } | head
+    data = json.dumps(said).encode() + b"\n"
+    data += np.array(messages + LOST, MESSAGE).tobytes() + np.array(LINKS, LINK).tobytes()
+    if end:
+        kind = [KIND_END] + [0] * 7
+        data += np.array([(kind, 9_000_000, len(messages), len(LOST), 0)], END).tobytes()
+    path.write_bytes(data)
+    return path
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return write(tmp_path / "run.rec")
+
+
+@pytest.fixture
+def run(path: Path) -> recording.Recording:
+    return recording.load(path)
+
+
+def test_a_recording_is_read_as_it_was_written(run: recording.Recording) -> None:
+    assert (run.topology, run.nodes, len(run.messages), len(run.lost)) == ("ring:4", 4, 4, 1)
+    assert run.cables == NETWORK.cables
+    assert (run.network / run.cycle_ps).tolist() == [31, 33, 51, 100]
+    assert run.latency.tolist() == [530_000, 550_000, 730_000, 1_220_000]
+    assert run.span == (1_000_000, 9_220_000)
+    assert run.whole
+
+
+def test_a_part_of_it(run: recording.Recording) -> None:
+    part = run.between(1_050_000, 8_000_000)
+    assert part.messages["stored"].tolist() == [1_050_000]
+    assert len(part.lost) == 1 and part.links["start"].tolist() == []
+
+
+def test_percentiles_are_values_that_occurred(run: recording.Recording) -> None:
+    found = [trace.percentile(run.latency, share) for share in (50, 75, 99)]
+    assert found == [550_000, 730_000, 1_220_000]
+
+
+def test_stages_add_up(run: recording.Recording) -> None:
+    rows = {stage.name: stage for stage in trace.stages(run)}
+    assert rows["to the node"].mean == rows["into memory"].most == "110 ns"
+    assert rows["into the node"].p99 == "30.0 ns"
+    assert rows["through the network"].mean == "508 ns"  # (31 + 33 + 51 + 100) / 4 - 3 cycles
+    assert rows["host port to host port"].mean == "538 ns"
+    assert rows["all"].most == "1.22 µs"
+
+
+def test_links_busiest_first(run: recording.Recording) -> None:
+    rows = trace.link_rows(run)
+    # 822 cycles from the first store to the last arrival.
+    assert [row.name for row in rows] == ["0.0 → 1.1", "3.0 → 0.1"]
+    assert rows[0].use == f"{100 * (30 + 60 + 12 + 3) / 822:.1f} %"
+    assert (rows[0].payload, rows[0].retransmissions) == (f"{100 * 31 / 822:.1f} %", 2)
+    assert rows[0].busiest == "72 % at 8 µs"
+    assert rows[1].bandwidth == "14.6 MB/s"
+
+
+def test_heat_is_by_link_and_time(run: recording.Recording) -> None:
+    warm = trace.heat(run)
+    assert warm.names[0] == "0.0 → 1.1" and len(warm.names) == 8
+    assert warm.edges_us.tolist() == list(range(1, 11))
+    assert warm.use[0].tolist() == [0.3, 0, 0, 0, 0, 0, 0, 0.72, 0.03]
+    assert warm.use.sum() == pytest.approx(0.3 + 0.72 + 0.03 + 0.9)
+
+
+def test_heat_of_a_long_run_takes_buckets_together(tmp_path: Path) -> None:
+    late = message((0, 1), (1, 2), 1_000_000_000, 31)
+    warm = trace.heat(recording.load(write(tmp_path / "long", [*MESSAGES, late])))
+    # 1,000 buckets, five in a column.
+    assert warm.use.shape == (8, 200)
+    assert warm.use[0, :2].tolist() == pytest.approx([0.3 / 5, 0.75 / 5])
+
+
+def test_the_page_is_whole(run: recording.Recording) -> None:
+    text = trace.render(run, "run.rec")
+    page = Page(text)
+    assert "<strong>ring:4</strong>" in text and "prog -x" in text and "mpirun" not in text
+    assert len(page.ids) == len(set(page.ids))
+    assert "script" not in page.tags and "link" not in page.tags
+    assert all(r.startswith(("#", "data:image/png;base64,")) for r in page.references)
+    assert ["0.0 → 1.1", "12.8 %"] in [row[:2] for row in page.rows]
+    assert "6 links carried nothing" in text
+    assert "ends before" not in text
+
+
+def test_perfetto_has_two_slices_and_an_arrow_a_message(run: recording.Recording) -> None:
+    file = io.StringIO()
+    timeline.write_perfetto(run, file)
+    events = json.loads(file.getvalue())["traceEvents"]
+    slices = [e for e in events if e["ph"] == "X"]
+    assert len(slices) == 8
+    out, into = slices[:2]
+    assert (out["pid"], out["tid"], out["ts"], out["name"]) == (1, 3, 1.0, "8 B to 1.2")
+    # The next store of the same context cuts it short.
+    assert out["dur"] == 0.05
+    assert (into["pid"], into["tid"], into["ts"], into["dur"]) == (2, 6, 1.42, 0.07)
+    assert out["args"]["latency_ns"] == 530 and out["args"]["taken_ps"] == 1_140_000
+    for begin, end in zip(*([e for e in events if e["ph"] == ph] for ph in "sf"), strict=True):
+        assert begin["id"] == end["id"] and end["bp"] == "e"
+        assert begin["ts"] < end["ts"]
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M"}
+    assert names[2, 6] == "context 2 receives" and names[1, 3] == "context 1 sends"
+    assert names[1000, 0] == "links of ring:4" and names[4, 0] == "node 3"
+    counters = [e for e in events if e["ph"] == "C" and e["name"].startswith("0.0 ")]
+    assert [e["ts"] for e in counters] == [1, 2, 8, 9, 10]
+    assert [e["args"]["payload"] for e in counters] == [10, 0, 20, 1, 0]
+
+
+def test_slices_of_a_track_never_overlap(run: recording.Recording) -> None:
+    file = io.StringIO()
+    timeline.write_perfetto(run, file)
+    ends: dict[tuple[int, int], float] = {}
+    slices = [e for e in json.loads(file.getvalue())["traceEvents"] if e["ph"] == "X"]
+    for event in sorted(slices, key=lambda e: e["ts"]):
+        track = (event["pid"], event["tid"])
+        assert event["ts"] >= ends.get(track, 0)
+        ends[track] = event["ts"] + event["dur"]
+
+
+def test_the_trace_for_velo_tlm(run: recording.Recording) -> None:
+    file = io.StringIO()
+    timeline.write_tlm(run, file, "x.trace")
+    head, _, *lines = file.getvalue().splitlines()
+    assert head == "# velo-tlm ring:4 --clock-mhz 100 --cable-cycles 3 --trace x.trace"
+    # Also what was lost crossed the network.
+    assert lines == [
+        "1105000 0 1 8",
+        "1105000 3 1 56",
+        "1155000 0 1 8",
+        "2105000 2 1 8",
+        "8105000 0 1 8",
+    ]
+
+
+def test_the_command_writes_what_is_asked_for(
+    path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["trace", str(path)]) == 0
+    said = capsys.readouterr().out
+    assert "4 messages, 1 lost; latency p50 550 ns, p99 1.22 µs, max 1.22 µs" in said
+    assert "mean 53.75 cycles" in said
+    assert (tmp_path / "run.html").is_file()
+    (tmp_path / "run.html").unlink()
+    outputs = [str(tmp_path / name) for name in ("p.json", "t.trace")]
+    words = ["trace", str(path), "--perfetto", outputs[0], "--tlm", outputs[1], "--to-us", "1.01"]
+    assert cli.main(words) == 0
+    assert Path(outputs[1]).read_text(encoding="utf-8").count("\n") == 4
+    assert Path(outputs[0]).is_file() and not (tmp_path / "run.html").exists()
+    assert "velo-tlm ring:4" in capsys.readouterr().out
+
+
+def test_a_recording_without_an_end_is_shown_and_said_to_be_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path / "cut.rec", end=False)
+    path.write_bytes(path.read_bytes() + b"half a record")
+    assert cli.main(["trace", str(path)]) == 0
+    assert "the recording ends before the run did" in capsys.readouterr().out
+    assert "ends before the run did" in (tmp_path / "cut.html").read_text(encoding="utf-8")
+
+
+def test_what_is_no_recording_is_refused(path: Path, tmp_path: Path) -> None:
+    def why(file: Path) -> str:
+        with pytest.raises(VeloError) as error:
+            recording.load(file)
+        return str(error.value)
+
+    other = tmp_path / "other"
+    assert "cannot read" in why(tmp_path / "nothing")
+    other.write_bytes(b'{"records": []}\n')
+    assert "is no recording; velo sim --record" in why(other)
+    other.write_bytes(b"\xff\xfe")
+    assert "is no recording" in why(other)
+    write(other, velo_recording=2)
+    assert "of version 2" in why(other)
+    other.write_bytes(path.read_bytes()[:-40] + bytes(40))
+    assert "records of no known kind" in why(other)
+    data = path.read_bytes()
+    first = data.index(b"\n") + 1
+    other.write_bytes(data[:first] + data[first + 40 :])
+    assert "not as many messages" in why(other)
+
+
+def test_bad_command_lines(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["trace", str(path), "-o", str(path)]) == 2
+    assert "is the recording" in capsys.readouterr().err
+    assert cli.main(["trace", str(path), "--from-us", "100"]) == 1
+    assert "no message that was stored in that time" in capsys.readouterr().err
+    assert cli.main(["trace", str(path), "--tlm", "/nonexistent/x"]) == 1
+    assert "cannot write /nonexistent/x" in capsys.readouterr().err

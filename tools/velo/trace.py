@@ -1,0 +1,271 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo trace`: what a recorded run of the simulated hardware did, as a page or for other tools."""
+
+import argparse
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+from markupsafe import Markup
+
+from velo import plots, recording, report, sim, timeline, units
+from velo.errors import UsageError, VeloError
+from velo.recording import Recording, Table
+
+TEMPLATE = "trace.html.j2"
+COLUMNS_MAX = 240  # Of the heat map.
+ROWS_MAX = 64  # Of the table of links.
+PS_PER_NS, PS_PER_US, PS_PER_S = 1e3, 1e6, 1e12
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A part of the messages' way and what it took."""
+
+    name: str
+    what: str
+    mean: str
+    median: str
+    p99: str
+    most: str
+
+
+@dataclass(frozen=True)
+class LinkRow:
+    """What one direction of a cable carried, in shares of the time that the messages took."""
+
+    name: str
+    use: str
+    payload: str
+    overhead: str
+    repeated: str
+    retransmissions: int
+    busiest: str
+    bandwidth: str
+
+
+@dataclass(frozen=True)
+class Heat:
+    """How busy each link was, by time."""
+
+    names: list[str]
+    edges_us: Table
+    use: Table
+    """[link, time], 0 to 1."""
+
+
+def command(args: argparse.Namespace) -> None:
+    """`velo trace`."""
+    source = Path(args.file)
+    asked = (args.output, args.perfetto, args.tlm)
+    page = args.output or (None if any(asked) else source.with_suffix(".html"))
+    for name in (page, args.perfetto, args.tlm):
+        if name and Path(name) == source:
+            raise UsageError(f"{name} is the recording; name another file")
+    run = recording.load(source)
+    begin, end = (args.from_us or 0) * PS_PER_US, float(recording.NEVER)
+    if args.to_us is not None:
+        end = args.to_us * PS_PER_US
+    if (args.from_us, args.to_us) != (None, None):
+        run = run.between(begin, end)
+    if not len(run.messages):
+        raise VeloError(f"{source} has no message that was stored in that time and arrived")
+    print(summary(run))
+    if page:
+        text = render(run, source.name)
+        _write(Path(page), lambda file: file.write(text))
+    if args.perfetto:
+        _write(Path(args.perfetto), lambda file: timeline.write_perfetto(run, file))
+        print("open it in https://ui.perfetto.dev")
+    if args.tlm:
+        _write(Path(args.tlm), lambda file: timeline.write_tlm(run, file, args.tlm))
+        print(f"replay it with: {timeline.tlm_command(run, shlex.quote(args.tlm))}")
+
+
+def _write(path: Path, write: Callable[[TextIO], object]) -> None:
+    try:
+        with path.open("w", encoding="utf-8") as file:
+            write(file)
+    except OSError as error:
+        raise VeloError(f"cannot write {path}: {error.strerror}") from error
+    print(f"{path} written")
+
+
+def percentile(values: Table, share: float) -> int:
+    """The smallest value that so many per cent do not exceed."""
+    return int(np.percentile(values, share, method="inverted_cdf"))
+
+
+def time(ps: float) -> str:
+    return units.time_ns(ps / PS_PER_NS)
+
+
+def summary(run: Recording) -> str:
+    """The run in two lines."""
+    latency, network = run.latency, run.network
+    cycles = network.mean() / run.cycle_ps
+    lines = [
+        f"{run.topology}, {run.nodes} nodes: {len(run.messages)} messages, {len(run.lost)} lost; "
+        f"latency p50 {time(percentile(latency, 50))}, p99 {time(percentile(latency, 99))}, "
+        f"max {time(latency.max())}",
+        f"from host port to host port: mean {cycles:.2f} cycles, {time(network.mean())}",
+    ]
+    if not run.whole:
+        lines.append("the recording ends before the run did")
+    return "\n".join(lines)
+
+
+def render(run: Recording, source: str) -> str:
+    """The page as text."""
+    latency = run.latency
+    marks = {"p50": percentile(latency, 50), "p99": percentile(latency, 99)}
+    marks |= {"max": int(latency.max())}
+    links = link_rows(run)
+    template = report.environment().get_template(TEMPLATE)
+    return template.render(
+        run=run,
+        source=source,
+        command=shlex.join(sim.ranks_command(run.command)),
+        tiles=tiles(run, links),
+        stages=stages(run),
+        figures=figures(run, marks),
+        links=links[:ROWS_MAX],
+        link_count=len(links),
+        silent=len(run.cables) - len(links),
+        begin=time(run.span[0]),
+        end=time(run.span[1]),
+    )
+
+
+def tiles(run: Recording, links: list[LinkRow]) -> list[report.Tile]:
+    """The figures to read first."""
+    begin, end = run.span
+    seconds = (end - begin) / PS_PER_S
+    latency = run.latency
+    lost = f", {len(run.lost)} lost" if len(run.lost) else ""
+    busiest = links[0] if links else None
+    return [
+        report.Tile("messages", f"{len(run.messages):,}", f"in {time(end - begin)}{lost}"),
+        report.Tile(
+            "messages per second",
+            units.rate(len(run.messages) / seconds),
+            f"{units.bandwidth(int(run.messages['bytes'].sum()) / seconds)} of payload",
+        ),
+        report.Tile(
+            "latency, median",
+            time(percentile(latency, 50)),
+            f"99 % within {time(percentile(latency, 99))}, longest {time(latency.max())}",
+        ),
+        report.Tile(
+            "busiest link",
+            busiest.use if busiest else "–",
+            f"{busiest.name}, on average" if busiest else "nothing left a node",
+        ),
+    ]
+
+
+def stages(run: Recording) -> list[Stage]:
+    """Where the time of a message goes."""
+    m = run.messages
+    left = m["published"] - run.dma_ps
+    found = [
+        ("to the node", "processor to host port", m["offered"] - m["stored"]),
+        ("into the node", "behind other stores, and its own words", m["taken"] - m["offered"]),
+        ("through the network", "to the last word at the target's host port", left - m["taken"]),
+        ("into memory", "until a poll can see it", m["published"] - left),
+        ("host port to host port", "the hardware's part", run.network),
+        ("all", "store to slot", run.latency),
+    ]  # fmt: skip
+    return [
+        Stage(
+            name,
+            what,
+            time(values.mean()),
+            time(percentile(values, 50)),
+            time(percentile(values, 99)),
+            time(values.max()),
+        )
+        for name, what, values in found
+    ]
+
+
+def link_name(run: Recording, node: int, link: int) -> str:
+    to_node, to_link = run.cables[node, link]
+    return f"{node}.{link} → {to_node}.{to_link}"
+
+
+def _busy(links: Table) -> Table:
+    return links["payload"] + links["overhead"] + links["repeated"]
+
+
+def link_rows(run: Recording) -> list[LinkRow]:
+    """Every link that carried anything, the busiest first."""
+    begin, end = run.span
+    cycles = max((end - begin) / run.cycle_ps, 1)
+    found = []
+    for node, link in sorted(run.cables):
+        mine = run.links[(run.links["node"] == node) & (run.links["link"] == link)]
+        if not len(mine):
+            continue
+        words = {name: int(mine[name].sum()) for name in ("payload", "overhead", "repeated")}
+        busy = _busy(mine)
+        top = mine[int(busy.argmax())]
+        row = LinkRow(
+            link_name(run, node, link),
+            f"{100 * busy.sum() / cycles:.1f} %",
+            *(f"{100 * n / cycles:.1f} %" for n in words.values()),
+            int(mine["retransmissions"].sum()),
+            f"{100 * busy.max() / run.bucket_cycles:.0f} % at {top['start'] / PS_PER_US:,.0f} µs",
+            units.bandwidth(4 * words["payload"] / (cycles * run.cycle_ps) * PS_PER_S),
+        )
+        found.append((int(busy.sum()), row))
+    return [row for _, row in sorted(found, key=lambda one: -one[0])]
+
+
+def heat(run: Recording) -> Heat:
+    """Use of the links in up to COLUMNS_MAX equal parts of the messages' time."""
+    bucket_ps = run.bucket_cycles * run.cycle_ps
+    first = int(run.span[0] // bucket_ps)
+    last = int(run.span[1] // bucket_ps)
+    together = -(-(last - first + 1) // COLUMNS_MAX)
+    columns = -(-(last - first + 1) // together)
+    cables = sorted(run.cables)
+    use = np.zeros((len(cables), columns))
+    row_of = {cable: row for row, cable in enumerate(cables)}
+    rows = [row_of[node, link] for node, link in run.links[["node", "link"]].tolist()]
+    column = (np.rint(run.links["start"] / bucket_ps).astype(int) - first) // together
+    within = (column >= 0) & (column < columns)
+    np.add.at(use, (np.asarray(rows, int)[within], column[within]), _busy(run.links)[within])
+    edges = (first + together * np.arange(columns + 1)) * bucket_ps / PS_PER_US
+    use /= run.bucket_cycles * together
+    return Heat([link_name(run, *cable) for cable in cables], edges, use)
+
+
+def figures(run: Recording, marks: dict[str, int]) -> list[report.Figure]:
+    """The pictures, the widest last."""
+    begin, end = run.span
+    arrivals_us = run.messages["published"] / PS_PER_US
+    marks_ns = {name: ps / PS_PER_NS for name, ps in marks.items()}
+    warm = heat(run)
+    wide = warm.edges_us[1] - warm.edges_us[0]
+    return [
+        report.Figure(
+            "Latency",
+            Markup(plots.histogram(run.latency / PS_PER_NS, marks_ns)),
+            "From the store to the slot in memory, host included. Both axes are logarithmic.",
+        ),
+        report.Figure(
+            "Messages per second",
+            Markup(plots.rate_by_time(arrivals_us, begin / PS_PER_US, end / PS_PER_US)),
+            "By their arrival, over virtual time.",
+        ),
+        report.Figure(
+            "Links by time",
+            Markup(plots.heat_map(warm.names, warm.edges_us, warm.use)),
+            f"Share of each link's words that belonged to frames, in steps of "
+            f"{time(wide * PS_PER_US)}; node.link → node.link.",
+        ),
+    ]  # fmt: skip
