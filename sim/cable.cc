@@ -14,9 +14,10 @@ constexpr uint64_t kNeverBit = UINT64_MAX;
 
 } // namespace
 
-Cable::Cable(unsigned delay_cycles, double error_rate, Random random)
-    : delay_cycles_(delay_cycles), error_rate_(error_rate), random_(random),
-      words_(std::bit_ceil(uint64_t{delay_cycles} + 1), kPhySilence), mask_(words_.size() - 1)
+Cable::Cable(unsigned delay_cycles, unsigned width_bits, double error_rate, Random random)
+    : delay_cycles_(delay_cycles), word_bits_(width_bits + kPhyKindBits), error_rate_(error_rate),
+      random_(random), words_(std::bit_ceil(uint64_t{delay_cycles} + 1), kPhySilence),
+      mask_(words_.size() - 1)
 {
     draw_error();
 }
@@ -25,7 +26,8 @@ PhyWord Cable::disturb(uint64_t cycle, PhyWord word)
 {
     bad_words_++;
     while (next_error_cycle() == cycle) {
-        word ^= PhyWord{1} << (next_error_bit_ % kPhyWordBits);
+        uint64_t bit = next_error_bit_ % word_bits_, width_bits = word_bits_ - kPhyKindBits;
+        (bit < width_bits ? word.data : word.kind) ^= uint64_t{1} << (bit % width_bits);
         next_error_bit_++;
         draw_error();
     }

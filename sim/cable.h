@@ -17,22 +17,27 @@
 namespace sim
 {
 
-// A word of a PHY: 32 bits of data, above them the two bits of its kind.
-using PhyWord = uint64_t;
-constexpr unsigned kPhyWordBits = 34;
-constexpr PhyWord kPhySilence = PhyWord{1} << 32; // a control word that means nothing
+// A word of a PHY: data as wide as the node's path, and two bits that say of what kind it is.
+struct PhyWord {
+    uint64_t data = 0;
+    uint64_t kind = 0; // 0: of a packet
+
+    bool operator==(const PhyWord &) const = default;
+};
+constexpr unsigned kPhyKindBits = 2;
+constexpr PhyWord kPhySilence = {0, 1}; // a control word that means nothing
 
 class Cable
 {
   public:
-    Cable(unsigned delay_cycles, double error_rate, Random random);
+    Cable(unsigned delay_cycles, unsigned width_bits, double error_rate, Random random);
 
     unsigned delay_cycles() const { return delay_cycles_; }
     uint64_t bad_words() const { return bad_words_; }
     // The next cycle in which a word comes out wrong.
-    uint64_t next_error_cycle() const { return next_error_bit_ / kPhyWordBits; }
+    uint64_t next_error_cycle() const { return next_error_bit_ / word_bits_; }
 
-    void put(uint64_t cycle, PhyWord word) { words_[cycle & mask_] = word; }
+    void put(uint64_t cycle, const PhyWord &word) { words_[cycle & mask_] = word; }
     // Each cycle's word, once.
     PhyWord get(uint64_t cycle)
     {
@@ -46,7 +51,7 @@ class Cable
     PhyWord disturb(uint64_t cycle, PhyWord word);
     void draw_error();
 
-    unsigned delay_cycles_;
+    unsigned delay_cycles_, word_bits_;
     double error_rate_;
     Random random_;
     std::vector<PhyWord> words_; // by cycle; a power of two of them

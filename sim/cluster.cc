@@ -27,25 +27,26 @@ Cluster::Cluster(const ClusterOptions &options, const Topology &topology, uint8_
     : options_(options), topology_(topology), clock_(options.clock_khz)
 {
     unsigned links = topology.links_used();
-    if (options.links != 0 && options.links < links)
+    Shape shape = options.shape;
+    if (shape.links != 0 && shape.links < links)
         throw std::runtime_error("the topology needs " + std::to_string(links) + " links a node");
-    links = std::max(links, options.links);
+    shape.links = std::max(links, shape.links);
     for (unsigned n = 0; n < topology.nodes.size(); n++)
-        add_node(n, links, memory + n * uint64_t{SIM_MEMORY_BYTES});
+        add_node(n, shape, memory + n * uint64_t{SIM_MEMORY_BYTES});
     rests_.resize(nodes_.size());
     out_.resize(nodes_.size());
     for (Words &words : out_)
         std::fill(std::begin(words.at), std::end(words.at), kPhySilence);
 }
 
-void Cluster::add_node(unsigned number, unsigned links, uint8_t *memory)
+void Cluster::add_node(unsigned number, const Shape &shape, uint8_t *memory)
 {
     uint64_t dma_cycles = clock_.cycle_from(options_.host.dma_ns * kPsPerNs);
     nodes_.push_back(
-        std::make_unique<Node>(number, links, memory, dma_cycles, options_.shown.contains(number)));
+        std::make_unique<Node>(number, shape, memory, dma_cycles, options_.shown.contains(number)));
     cables_.emplace_back();
     for (unsigned l = 0; l < kLinksMax; l++)
-        cables_.back().emplace_back(options_.cable_cycles, options_.error_rate,
+        cables_.back().emplace_back(options_.cable_cycles, shape.width_bits, options_.error_rate,
                                     Random(options_.seed, number * kLinksMax + l));
 }
 

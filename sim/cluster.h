@@ -25,7 +25,8 @@ namespace sim
 
 struct ClusterOptions {
     uint64_t clock_khz = 100000;
-    unsigned links = 0; // of each node; 0: as many as the topology needs
+    // Of each node; no links: as many as the topology needs.
+    Shape shape;
     unsigned cable_cycles = 0;
     double error_rate = 0;
     uint64_t seed = 1;
@@ -94,7 +95,7 @@ class Cluster
 
     unsigned links_of(unsigned node) const;
     uint64_t taken_cycle(uint64_t time_ps) const;
-    void add_node(unsigned number, unsigned links, uint8_t *memory);
+    void add_node(unsigned number, const Shape &shape, uint8_t *memory);
     void set_up(unsigned node);
     void check_links();
     void step_one();

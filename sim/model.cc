@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Verilated model of SIM_LINKS links: this file is compiled once for each of them, and once
-// without, for the choice between them; the whole again with SIM_WAVES, for models that show their
-// signals.
+// The Verilated model of SIM_LINKS links and SIM_WIDTH bits: this file is compiled once for each of
+// them, and once without, for the choice between them; the whole again with SIM_WAVES, for models
+// that show their signals.
 #include "model.h"
 
 #include <stdexcept>
@@ -18,19 +18,21 @@
 namespace sim
 {
 
-// SIM_MODELS: an X(n) for each model that there is, in ascending order.
-#define X(n) std::unique_ptr<Model> make_model_##n(const std::string &name, bool is_shown);
+// SIM_MODELS: an X(links, width) for each model that there is, in ascending order.
+#define X(l, w) std::unique_ptr<Model> make_model_##l##x##w(const std::string &name, bool is_shown);
 SIM_MODELS
 #undef X
 
-std::unique_ptr<Model> make_model(unsigned links, const std::string &name, bool is_shown)
+std::unique_ptr<Model> make_model(const Shape &shape, const std::string &name, bool is_shown)
 {
-#define X(n)                                                                                       \
-    if (links <= (n))                                                                              \
-        return make_model_##n(name, is_shown);
+#define X(l, w)                                                                                    \
+    if (shape.links <= (l) && shape.width_bits == (w))                                             \
+        return make_model_##l##x##w(name, is_shown);
     SIM_MODELS
 #undef X
-    throw std::runtime_error("no model of a node with " + std::to_string(links) + " links");
+    throw std::runtime_error("there is no model of a node with " + std::to_string(shape.links) +
+                             " links of " + std::to_string(shape.width_bits) +
+                             " bits in this build; `make paper` builds one of 3 links of 64 bits");
 }
 
 #ifdef SIM_WAVES
@@ -78,7 +80,8 @@ std::unique_ptr<Wave> make_wave()
 #define SIM_PASTE(a, b) SIM_PASTE_(a, b)
 #define SIM_STRING_(a) #a
 #define SIM_STRING(a) SIM_STRING_(a)
-#define SIM_TOP SIM_PASTE(Vnode, SIM_LINKS)
+#define SIM_NAME SIM_PASTE(SIM_PASTE(SIM_LINKS, x), SIM_WIDTH)
+#define SIM_TOP SIM_PASTE(Vnode, SIM_NAME)
 
 // clang-format off
 #include SIM_STRING(SIM_TOP.h)
@@ -153,6 +156,8 @@ class VerilatedModel final : public Model
 
   private:
     VerilatedContext context_;
+    using Data = std::conditional_t<SIM_WIDTH == 32, uint32_t, uint64_t>;
+
     SIM_TOP top_;
     ModelInputs inputs_;
 
@@ -164,19 +169,19 @@ class VerilatedModel final : public Model
         top_.host_write_eop_i = inputs.host.eop;
         top_.host_write_addr_i = inputs.host.addr;
         top_.host_write_len_bytes_i = inputs.host.len_bytes;
-        top_.host_write_data_i = inputs.host.data;
+        top_.host_write_data_i = static_cast<Data>(inputs.host.data);
         top_.control_write_valid_i = inputs.control.valid;
         top_.control_write_eop_i = inputs.control.eop;
         top_.control_write_addr_i = inputs.control.addr;
         top_.control_write_len_bytes_i = inputs.control.len_bytes;
-        top_.control_write_data_i = inputs.control.data;
+        top_.control_write_data_i = static_cast<Data>(inputs.control.data);
         top_.control_read_valid_i = inputs.register_read;
         top_.control_read_addr_i = inputs.register_addr;
         top_.dma_read_ready_i = inputs.dma_read_ready;
         top_.dma_answer_valid_i = inputs.answer;
         top_.dma_answer_eop_i = inputs.answer_eop;
         top_.dma_answer_tag_i = inputs.answer_tag;
-        top_.dma_answer_data_i = inputs.answer_data;
+        top_.dma_answer_data_i = static_cast<Data>(inputs.answer_data);
     }
 
     void answer(ModelOutputs &outputs) const
@@ -197,37 +202,39 @@ class VerilatedModel final : public Model
         outputs.dma_read_tag = top_.dma_read_tag_o;
     }
 
-    // The words of all links are side by side in ports that are wide from two links on.
+    // The words of all links are side by side, in a port of 32-bit pieces unless one is enough.
+    static constexpr unsigned kPieces = SIM_WIDTH / 32;
+#if SIM_LINKS * SIM_WIDTH == 32
+    static uint32_t *pieces(uint32_t &port) { return &port; }
+#else
+    template <typename Port> static uint32_t *pieces(Port &port) { return port.data(); }
+#endif
+
     void listen(const PhyWords &in)
     {
-        uint32_t kinds = 0;
+        uint32_t kinds = 0, *data = pieces(top_.phy_data_i);
         for (unsigned l = 0; l < SIM_LINKS; l++) {
-            kinds |= static_cast<uint32_t>(in[l] >> 32) << (2 * l);
-#if SIM_LINKS == 1
-            top_.phy_data_i = static_cast<uint32_t>(in[l]);
-#else
-            top_.phy_data_i[l] = static_cast<uint32_t>(in[l]);
-#endif
+            kinds |= static_cast<uint32_t>(in[l].kind) << (2 * l);
+            for (unsigned piece = 0; piece < kPieces; piece++)
+                *data++ = static_cast<uint32_t>(in[l].data >> (32 * piece));
         }
         top_.phy_kind_i = static_cast<std::remove_reference_t<decltype(top_.phy_kind_i)>>(kinds);
     }
 
-    void speak(PhyWords &out) const
+    void speak(PhyWords &out)
     {
+        const uint32_t *data = pieces(top_.phy_data_o);
         for (unsigned l = 0; l < SIM_LINKS; l++) {
-#if SIM_LINKS == 1
-            PhyWord data = top_.phy_data_o;
-#else
-            PhyWord data = top_.phy_data_o[l];
-#endif
-            out[l] = PhyWord{(top_.phy_kind_o >> (2 * l)) & 3U} << 32 | data;
+            out[l] = {0, (top_.phy_kind_o >> (2 * l)) & 3U};
+            for (unsigned piece = 0; piece < kPieces; piece++)
+                out[l].data |= uint64_t{*data++} << (32 * piece);
         }
     }
 };
 
 } // namespace
 
-std::unique_ptr<Model> SIM_PASTE(make_model_, SIM_LINKS)(const std::string &name, bool is_shown)
+std::unique_ptr<Model> SIM_PASTE(make_model_, SIM_NAME)(const std::string &name, bool is_shown)
 {
     return std::make_unique<VerilatedModel>(name, is_shown);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One Verilated velo_node behind an interface that does not depend on how many links it has.
+// One Verilated velo_node behind an interface that does not depend on its shape: how many links it
+// has, and how wide its path is.
 
 #pragma once
 
@@ -17,12 +18,17 @@ class VerilatedVcdC;
 namespace sim
 {
 
+struct Shape {
+    unsigned links = 0, width_bits = 32;
+
+    unsigned beat_bytes() const { return width_bits / 8; }
+};
+
 // A beat of a posted write: into the host port, into the control port, or out by DMA.
 struct Beat {
     bool valid = false, eop = false;
     uint16_t len_bytes = 0;
-    uint32_t data = 0;
-    uint64_t addr = 0;
+    uint64_t data = 0, addr = 0;
 
     bool operator==(const Beat &) const = default;
 };
@@ -37,7 +43,7 @@ struct ModelInputs {
     bool dma_read_ready = false;
     bool answer = false, answer_eop = false; // of a DMA read
     uint16_t answer_tag = 0;
-    uint32_t answer_data = 0;
+    uint64_t answer_data = 0;
 
     bool operator==(const ModelInputs &) const = default;
 };
@@ -46,7 +52,7 @@ struct ModelInputs {
 struct ModelOutputs {
     bool host_ready = false, control_ready = false, register_ready = false;
     bool register_answer = false;
-    uint32_t register_data = 0;
+    uint64_t register_data = 0;
     Beat dma_write;
     bool dma_read = false, answer_ready = false;
     uint16_t dma_read_len_bytes = 0, dma_read_tag = 0;
@@ -73,8 +79,9 @@ class Model
     virtual void show(VerilatedVcdC &file) = 0;
 };
 
-// The smallest model with that many links; `name` is the one of its signals' scope.
-std::unique_ptr<Model> make_model(unsigned links, const std::string &name, bool is_shown);
+// The smallest model of that width with so many links, or more; `name` is the one of its signals'
+// scope. Throws std::runtime_error if there is none.
+std::unique_ptr<Model> make_model(const Shape &shape, const std::string &name, bool is_shown);
 
 // The signals of some models, in one VCD. Models that can show theirs are slower, and so are in a
 // program of their own, velo-sim-wave.

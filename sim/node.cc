@@ -14,11 +14,11 @@ namespace sim
 namespace
 {
 
-constexpr unsigned kBeatBytes = 4, kWordBeats = 2;
 constexpr size_t kWordBytes = 8;
 constexpr unsigned kReadsUnderWay = 4; // DMA reads that memory has taken and not answered
 
-void offer(Beat &beat, const std::deque<HostAccess> &queue, unsigned number, uint64_t cycle)
+void offer(Beat &beat, const std::deque<HostAccess> &queue, unsigned number, unsigned beat_bytes,
+           uint64_t cycle)
 {
     beat.valid = !queue.empty() && !queue.front().read && queue.front().from_cycle <= cycle;
     if (!beat.valid)
@@ -26,8 +26,10 @@ void offer(Beat &beat, const std::deque<HostAccess> &queue, unsigned number, uin
     const HostAccess &access = queue.front();
     beat.addr = access.addr;
     beat.len_bytes = static_cast<uint16_t>(access.words * sizeof(uint64_t));
-    beat.eop = number + 1 == kWordBeats * access.words;
-    beat.data = static_cast<uint32_t>(access.line[number / kWordBeats] >> (32 * (number % 2)));
+    beat.eop = (number + 1) * beat_bytes == beat.len_bytes;
+    beat.data = 0;
+    std::memcpy(&beat.data, reinterpret_cast<const uint8_t *>(access.line) + number * beat_bytes,
+                beat_bytes);
 }
 
 void taken(std::deque<HostAccess> &queue, unsigned &number, bool eop)
@@ -41,9 +43,9 @@ void taken(std::deque<HostAccess> &queue, unsigned &number, bool eop)
 
 } // namespace
 
-Node::Node(unsigned number, unsigned links, uint8_t *memory, uint64_t dma_cycles, bool is_shown)
-    : number_(number), memory_(memory), dma_cycles_(dma_cycles),
-      model_(make_model(links, "node" + std::to_string(number), is_shown))
+Node::Node(unsigned number, const Shape &shape, uint8_t *memory, uint64_t dma_cycles, bool is_shown)
+    : number_(number), beat_bytes_(shape.beat_bytes()), memory_(memory), dma_cycles_(dma_cycles),
+      model_(make_model(shape, "node" + std::to_string(number), is_shown))
 {
 }
 
@@ -79,8 +81,8 @@ void Node::cycle(uint64_t cycle, const PhyWords &in, PhyWords &out)
 
 void Node::drive(uint64_t cycle)
 {
-    offer(inputs_.host, stores_, store_beat_, cycle);
-    offer(inputs_.control, controls_, control_beat_, cycle);
+    offer(inputs_.host, stores_, store_beat_, beat_bytes_, cycle);
+    offer(inputs_.control, controls_, control_beat_, beat_bytes_, cycle);
     inputs_.register_read = !controls_.empty() && controls_.front().read && !reading_ &&
                             controls_.front().from_cycle <= cycle;
     if (inputs_.register_read)
@@ -96,7 +98,7 @@ void Node::drive_dma_answer(uint64_t cycle)
         return;
     const Read &read = reads_.front();
     inputs_.answer_tag = read.tag;
-    inputs_.answer_eop = read_offset_ + kBeatBytes >= read.len_bytes;
+    inputs_.answer_eop = read_offset_ + beat_bytes_ >= read.len_bytes;
     inputs_.answer_data = memory_word(read.addr + read_offset_);
 }
 
@@ -114,7 +116,7 @@ void Node::collect(uint64_t cycle)
     if (outputs_.register_answer)
         take_register_answer(cycle);
     if (inputs_.answer && outputs_.answer_ready) {
-        read_offset_ += kBeatBytes;
+        read_offset_ += beat_bytes_;
         if (inputs_.answer_eop) {
             read_offset_ = 0;
             reads_.pop_front();
@@ -131,8 +133,8 @@ void Node::collect(uint64_t cycle)
 
 void Node::take_register_answer(uint64_t cycle)
 {
-    answer_ |= static_cast<uint64_t>(outputs_.register_data) << (32 * answer_beats_++);
-    if (answer_beats_ < kWordBeats)
+    answer_ |= outputs_.register_data << (8 * beat_bytes_ * answer_beats_++);
+    if (answer_beats_ * beat_bytes_ < kWordBytes)
         return;
     register_answers.push_back({controls_.front().reader, cycle, answer_});
     controls_.pop_front();
@@ -144,10 +146,10 @@ void Node::take_register_answer(uint64_t cycle)
 void Node::take_dma_write(uint64_t cycle)
 {
     const Beat &beat = outputs_.dma_write;
-    unsigned from = dma_beat_++ * kBeatBytes;
-    for (unsigned i = 0; i < kBeatBytes && from + i < beat.len_bytes; i++)
+    unsigned from = dma_beat_++ * beat_bytes_;
+    for (unsigned i = 0; i < beat_bytes_ && from + i < beat.len_bytes; i++)
         dma_bytes_.push_back(static_cast<uint8_t>(beat.data >> (8 * i)));
-    uint64_t end = beat.addr + std::min<unsigned>(from + kBeatBytes, beat.len_bytes);
+    uint64_t end = beat.addr + std::min<unsigned>(from + beat_bytes_, beat.len_bytes);
     if (end % kWordBytes == 0 || beat.eop)
         flush_dma(cycle, end - dma_bytes_.size());
     if (beat.eop)
@@ -182,7 +184,7 @@ uint64_t Node::written_word(uint64_t addr) const
                               [&](const Write &one) { return one.addr == addr; });
     if (write != writes_.rend())
         return write->data;
-    return uint64_t{memory_word(addr + kBeatBytes)} << 32 | memory_word(addr);
+    return memory_word(addr);
 }
 
 void Node::publish_before(uint64_t cycle)
@@ -205,9 +207,9 @@ void Node::put_word(const Write &write)
     std::atomic_ref(*word).store(write.data, std::memory_order_release);
 }
 
-uint32_t Node::memory_word(uint64_t addr) const
+uint64_t Node::memory_word(uint64_t addr) const
 {
-    uint32_t word = 0;
+    uint64_t word = 0;
     if (addr + sizeof word <= SIM_MEMORY_BYTES)
         std::memcpy(&word, memory_ + addr, sizeof word);
     return word;

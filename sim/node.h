@@ -46,7 +46,7 @@ struct RegisterAnswer {
 class Node
 {
   public:
-    Node(unsigned number, unsigned links, uint8_t *memory, uint64_t dma_cycles, bool is_shown);
+    Node(unsigned number, const Shape &shape, uint8_t *memory, uint64_t dma_cycles, bool is_shown);
 
     unsigned number() const { return number_; }
     Model &model() { return *model_; }
@@ -94,7 +94,7 @@ class Node
         uint16_t len_bytes, tag;
     };
 
-    unsigned number_;
+    unsigned number_, beat_bytes_;
     uint8_t *memory_;
     uint64_t dma_cycles_;
     std::unique_ptr<Model> model_;
@@ -121,7 +121,7 @@ class Node
     void note_arrival(uint64_t cycle, uint64_t addr, uint64_t word);
     uint64_t written_word(uint64_t addr) const;
     void put_word(const Write &write);
-    uint32_t memory_word(uint64_t addr) const;
+    uint64_t memory_word(uint64_t addr) const;
 };
 
 } // namespace sim

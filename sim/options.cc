@@ -97,6 +97,9 @@ Options parse_options(int argc, char **argv)
     app.add_option("--links", links, "links of each node: 1, 3, 6 or auto")
         ->capture_default_str()
         ->check(CLI::IsMember({"auto", "1", "3", "6"}));
+    app.add_option("--width", cluster.shape.width_bits, "bits of each node's data path: 32 or 64")
+        ->capture_default_str()
+        ->check(CLI::IsMember({32, 64}));
     app.add_option("--seed", cluster.seed, "of all random numbers")->capture_default_str();
     app.add_option("--error-rate", cluster.error_rate, "of each bit on a cable")
         ->capture_default_str()
@@ -125,13 +128,15 @@ Options parse_options(int argc, char **argv)
     try {
         app.parse(argc, argv);
         take_compute(compute, cluster.host);
+        if (!options.record_file.empty() && cluster.shape.width_bits != 32)
+            throw CLI::ValidationError("--record", "knows links of 32 bits only");
         if (!options.wave.file.empty() && options.wave.end_us <= options.wave.from_us)
             throw CLI::ValidationError("--wave-to-us", "has to be after --wave-from-us");
     } catch (const CLI::ParseError &error) {
         std::exit(app.exit(error));
     }
     cluster.clock_khz = static_cast<uint64_t>(std::llround(clock_mhz * kKhzPerMhz));
-    cluster.links = links == "auto" ? 0 : static_cast<unsigned>(std::stoul(links));
+    cluster.shape.links = links == "auto" ? 0 : static_cast<unsigned>(std::stoul(links));
     cluster.skip = !no_skip;
     options.pin = !no_pin;
     return options;

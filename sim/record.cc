@@ -21,11 +21,14 @@ constexpr size_t kUnderWayMax = 2 * SIM_RING_SLOTS;
 
 // Of a link's words, rtl/link/rtl/velo_link_pkg.sv.
 constexpr unsigned kKindData = 0, kKindControl = 1, kControlStart = 1, kSeqs = 64;
-constexpr unsigned control(PhyWord word) { return word & 3; }
-constexpr unsigned start_seq(PhyWord word) { return (word >> 23) % kSeqs; }
-constexpr bool starts_packet(PhyWord word) { return (word >> 22 & 1) != 0; }
-constexpr bool is_route(PhyWord word) { return (word & 1) != 0; } // spec/velo.toml, `route`
-constexpr unsigned kHeaderWords = 2, kRouteWords = 2;             // of 32 bits
+constexpr unsigned control(const PhyWord &word) { return word.data & 3; }
+constexpr unsigned start_seq(const PhyWord &word) { return (word.data >> 23) % kSeqs; }
+constexpr bool starts_packet(const PhyWord &word) { return (word.data >> 22 & 1) != 0; }
+constexpr bool is_route(const PhyWord &word)
+{
+    return (word.data & 1) != 0;
+} // spec/velo.toml, `route`
+constexpr unsigned kHeaderWords = 2, kRouteWords = 2; // of 32 bits
 
 uint64_t first_word(unsigned bytes, uint64_t word) { return bytes >= sizeof word ? word : 0; }
 
@@ -49,10 +52,9 @@ nlohmann::ordered_json cables_of(const Topology &topology)
 
 } // namespace
 
-bool LinkCounter::count(PhyWord word, LinkRecord &record)
+bool LinkCounter::count(const PhyWord &word, LinkRecord &record)
 {
-    auto kind = static_cast<unsigned>(word >> 32);
-    if (kind == kKindControl) {
+    if (word.kind == kKindControl) {
         if (control(word) != kControlStart)
             return false;
         // Frames are numbered as they are sent for the first time; any other number is an old one.
@@ -63,18 +65,18 @@ bool LinkCounter::count(PhyWord word, LinkRecord &record)
             next_seq_ = (next_seq_ + 1) % kSeqs;
         first_ = starts_packet(word);
         header_words_ = first_ ? kHeaderWords : 0;
-    } else if (kind == kKindData) {
+    } else if (word.kind == kKindData) {
         if (first_ && is_route(word))
             header_words_ += kRouteWords;
         first_ = false;
     }
     if (repeats_) {
         record.repeated++;
-    } else if (kind == kKindData && header_words_ == 0) {
+    } else if (word.kind == kKindData && header_words_ == 0) {
         record.payload++;
     } else {
         record.overhead++;
-        if (kind == kKindData)
+        if (word.kind == kKindData)
             header_words_--;
     }
     return true;
@@ -201,7 +203,7 @@ void Recorder::lose(std::deque<Message> &messages, size_t count)
 // ----- links
 // --------------------------------------------------------------------------------------
 
-void Recorder::sent(unsigned node, unsigned link, uint64_t cycle, PhyWord word)
+void Recorder::sent(unsigned node, unsigned link, uint64_t cycle, const PhyWord &word)
 {
     Link &at = links_[node * kLinksMax + link];
     LinkRecord counts;

@@ -74,7 +74,7 @@ class LinkCounter
 {
   public:
     // Returns whether the word belongs to a frame; if so it was counted.
-    bool count(PhyWord word, LinkRecord &record);
+    bool count(const PhyWord &word, LinkRecord &record);
 
   private:
     unsigned next_seq_ = 0, header_words_ = 0;
@@ -92,7 +92,7 @@ class Recorder
     void stored(unsigned node, uint64_t time_ps, const HostAccess &access);
     void taken(unsigned node, uint64_t cycle);
     void arrived(const Arrival &arrival, uint64_t published_ps);
-    void sent(unsigned node, unsigned link, uint64_t cycle, PhyWord word);
+    void sent(unsigned node, unsigned link, uint64_t cycle, const PhyWord &word);
     void finish(uint64_t now_ps);
 
   private:

@@ -13,7 +13,7 @@ namespace
 bool carries_data(const PhyWords &words)
 {
     return std::any_of(std::begin(words), std::end(words),
-                       [](PhyWord word) { return word >> 32 == 0; });
+                       [](const PhyWord &word) { return word.kind == 0; });
 }
 
 } // namespace
