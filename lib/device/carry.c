@@ -334,6 +334,8 @@ void device_go_outside(void)
     outside = true;
 }
 
+void device_napped(void) { polls_in_vain = 0; }
+
 void device_nap_outside(void) { polls_outside = 0; }
 
 bool carry_in(struct velo_port *port)

@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -27,6 +28,8 @@
 /* CLOCK_MONOTONIC never reads 0: programs take that for unset. */
 #define UPTIME_S INT64_C(1000)
 #define RANGES_MAX 16
+/* How long who yields lets others go on. */
+#define YIELD_NS INT64_C(1000)
 
 enum caller { CALLER_OTHER, CALLER_PROGRAM, CALLER_MPI };
 
@@ -148,6 +151,7 @@ static void sleep_until_ns(struct sim_channel *channel, int64_t end_ns)
 {
     channel->a[0] = end_ns > 0 ? (uint64_t)end_ns * PS_PER_NS : 0;
     (void)channel_call(channel, SIM_SLEEP);
+    device_napped();
 }
 
 static void sleep_for_ns(struct sim_channel *channel, int64_t nap_ns)
@@ -204,5 +208,16 @@ VELO_API unsigned sleep(unsigned nap_s)
         sleep_for_ns(channel, nap_s * NS_PER_S);
     else
         (void)syscall(SYS_nanosleep, &real, NULL);
+    return 0;
+}
+
+/* A program that yields waits for somebody, who does nothing unless time passes. */
+VELO_API int sched_yield(void)
+{
+    const void *caller = __builtin_return_address(0);
+    struct sim_channel *channel = caller_at(caller) == CALLER_PROGRAM ? channel_self() : NULL;
+    if (!channel)
+        return (int)syscall(SYS_sched_yield);
+    sleep_for_ns(channel, YIELD_NS);
     return 0;
 }

@@ -47,6 +47,9 @@ void device_wait(uint64_t deadline_ps);
 /** What happens from now on happens outside of the cluster, as far as polls go; see SIM_OUTSIDE.
  * The thread comes back by any other call, or by polling often without a nap. */
 void device_go_outside(void);
+/** The caller has taken a nap, and looks at something else than its ports: its polls in vain are not
+ *  one after the other. */
+void device_napped(void);
 /** Somebody takes a nap; whoever is outside then goes on polling in vain. */
 void device_nap_outside(void);
 
