@@ -185,7 +185,8 @@ void Cluster::edge(unsigned number)
     if (node.stores_waiting() < stores)
         recorder_->taken(number, cycle_);
     for (; arrivals < node.arrivals.size(); arrivals++)
-        recorder_->arrived(node.arrivals[arrivals], visible_ps(cycle_));
+        if (!node.arrivals[arrivals].is_notification)
+            recorder_->arrived(node.arrivals[arrivals], visible_ps(cycle_));
 }
 
 void Cluster::watch(unsigned number, const PhyWords &in)

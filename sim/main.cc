@@ -166,6 +166,8 @@ void write_result(const sim::Options &options, const Figures &figures, int exit_
         {"nodes", figures.nodes},
         {"virtual_time_ps", figures.totals.now_ps},
         {"messages", figures.totals.messages},
+        {"notifications", figures.totals.notifications},
+        {"lost_accesses", figures.totals.lost_accesses},
         {"calls", figures.totals.calls},
         {"hash", hash},
         {"cycles", figures.cycles},
@@ -234,6 +236,10 @@ class Simulator
             std::fprintf(stderr, "velo-sim: %s shows %" PRIu64 " cycles%s\n",
                          options_.wave.file.c_str(), cluster.shown(),
                          cluster.shown() ? "" : ": nothing ran in that time");
+        if (figures.totals.lost_accesses)
+            std::fprintf(stderr,
+                         "velo-sim: %" PRIu64 " accesses of nodes to memory that is not there\n",
+                         figures.totals.lost_accesses);
         if (!options_.result_file.empty())
             write_result(options_, figures, exit_code);
         return exit_code;

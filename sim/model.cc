@@ -116,7 +116,6 @@ class VerilatedModel final : public Model
         top_.host_read_valid_i = 0;
         top_.control_read_len_bytes_i = 8;
         top_.control_read_tag_i = 0;
-        top_.dma_answer_error_i = 0;
         drive(inputs_);
         top_.clk_i = 0;
         top_.eval();
@@ -180,6 +179,7 @@ class VerilatedModel final : public Model
         top_.dma_read_ready_i = inputs.dma_read_ready;
         top_.dma_answer_valid_i = inputs.answer;
         top_.dma_answer_eop_i = inputs.answer_eop;
+        top_.dma_answer_error_i = inputs.answer_error;
         top_.dma_answer_tag_i = inputs.answer_tag;
         top_.dma_answer_data_i = static_cast<Data>(inputs.answer_data);
     }

@@ -41,7 +41,7 @@ struct ModelInputs {
     bool register_read = false;
     uint64_t register_addr = 0;
     bool dma_read_ready = false;
-    bool answer = false, answer_eop = false; // of a DMA read
+    bool answer = false, answer_eop = false, answer_error = false; // of a DMA read
     uint16_t answer_tag = 0;
     uint64_t answer_data = 0;
 

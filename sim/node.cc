@@ -14,7 +14,7 @@ namespace sim
 namespace
 {
 
-constexpr size_t kWordBytes = 8;
+constexpr size_t kWordBytes = 8, kEntryBytes = 16;
 constexpr unsigned kReadsUnderWay = 4; // DMA reads that memory has taken and not answered
 
 void offer(Beat &beat, const std::deque<HostAccess> &queue, unsigned number, unsigned beat_bytes,
@@ -45,7 +45,8 @@ void taken(std::deque<HostAccess> &queue, unsigned &number, bool eop)
 
 Node::Node(unsigned number, const Shape &shape, uint8_t *memory, uint64_t dma_cycles, bool is_shown)
     : number_(number), beat_bytes_(shape.beat_bytes()), memory_(memory), dma_cycles_(dma_cycles),
-      model_(make_model(shape, "node" + std::to_string(number), is_shown))
+      model_(make_model(shape, "node" + std::to_string(number), is_shown)),
+      pages_(reinterpret_cast<uint64_t *>(memory + SIM_TABLE_AT))
 {
 }
 
@@ -90,16 +91,34 @@ void Node::drive(uint64_t cycle)
     drive_dma_answer(cycle);
 }
 
+// A look at memory sees all that the node wrote before it asked: that is there by then.
 void Node::drive_dma_answer(uint64_t cycle)
 {
+    for (Read &read : reads_)
+        if (!read.looked && read.asked_cycle + dma_cycles_ <= cycle) {
+            publish_before(read.asked_cycle);
+            look(read);
+        }
     inputs_.dma_read_ready = reads_.size() < kReadsUnderWay;
-    inputs_.answer = !reads_.empty() && reads_.front().ready_cycle <= cycle;
+    inputs_.answer = !reads_.empty() && reads_.front().asked_cycle + 2 * dma_cycles_ <= cycle;
     if (!inputs_.answer)
         return;
     const Read &read = reads_.front();
     inputs_.answer_tag = read.tag;
-    inputs_.answer_eop = read_offset_ + beat_bytes_ >= read.len_bytes;
-    inputs_.answer_data = memory_word(read.addr + read_offset_);
+    inputs_.answer_error = read.refused;
+    inputs_.answer_eop = read.refused || read_offset_ + beat_bytes_ >= read.len_bytes;
+    std::memcpy(&inputs_.answer_data, read.bytes.data() + read_offset_, beat_bytes_);
+}
+
+void Node::look(Read &read)
+{
+    read.looked = true;
+    read.bytes.resize(read.len_bytes + beat_bytes_); // whole beats
+    if (read.addr < SIM_MEMORY_BYTES && read.addr + read.len_bytes <= SIM_MEMORY_BYTES)
+        std::memcpy(read.bytes.data(), memory_ + read.addr, read.len_bytes);
+    else if (!pages_.read(read.addr, read.bytes.data(), read.len_bytes))
+        read.refused = true;
+    lost_ += read.refused;
 }
 
 void Node::collect(uint64_t cycle)
@@ -122,9 +141,12 @@ void Node::collect(uint64_t cycle)
             reads_.pop_front();
         }
     }
-    if (outputs_.dma_read && inputs_.dma_read_ready)
-        reads_.push_back({cycle + 2 * dma_cycles_, outputs_.dma_read_addr,
-                          outputs_.dma_read_len_bytes, outputs_.dma_read_tag});
+    if (outputs_.dma_read && inputs_.dma_read_ready) {
+        reads_.push_back(
+            {cycle, outputs_.dma_read_addr, outputs_.dma_read_len_bytes, outputs_.dma_read_tag});
+        if (outputs_.dma_read_addr >= SIM_TABLE_AT && outputs_.dma_read_addr < SIM_MEMORY_BYTES)
+            pages_.look_up(outputs_.dma_read_addr - SIM_TABLE_AT);
+    }
     if (outputs_.dma_write.valid)
         take_dma_write(cycle);
     idle_ = !inputs_.host.valid && !inputs_.control.valid && !inputs_.register_read && !reading_ &&
@@ -172,9 +194,15 @@ void Node::flush_dma(uint64_t cycle, uint64_t addr)
 
 void Node::note_arrival(uint64_t cycle, uint64_t addr, uint64_t word)
 {
-    if (addr % VELO_LINE_BYTES == 0 && addr < SIM_MEMORY_BYTES && velo_header_valid(word))
-        arrivals.push_back({number_, static_cast<unsigned>(addr / SIM_RING_BYTES), cycle, word,
-                            written_word(addr + kWordBytes)});
+    if (addr < SIM_QUEUES_AT) {
+        if (addr % VELO_LINE_BYTES == 0 && velo_header_valid(word))
+            arrivals.push_back({number_, static_cast<unsigned>(addr / SIM_RING_BYTES), cycle, word,
+                                written_word(addr + kWordBytes), false});
+    } else if (addr < SIM_TABLE_AT && addr % kEntryBytes == 0 &&
+               velo_rma_notification_valid(word)) {
+        auto context = static_cast<unsigned>((addr - SIM_QUEUES_AT) / SIM_QUEUE_BYTES);
+        arrivals.push_back({number_, context, cycle, word, 0, true});
+    }
 }
 
 // What the node has written there, be it in memory yet or on its way.
@@ -184,21 +212,46 @@ uint64_t Node::written_word(uint64_t addr) const
                               [&](const Write &one) { return one.addr == addr; });
     if (write != writes_.rend())
         return write->data;
-    return memory_word(addr);
+    uint64_t word = 0;
+    if (addr + sizeof word <= SIM_MEMORY_BYTES)
+        std::memcpy(&word, memory_ + addr, sizeof word);
+    return word;
 }
 
 void Node::publish_before(uint64_t cycle)
 {
     while (!writes_.empty() && writes_.front().cycle < cycle) {
-        put_word(writes_.front());
+        if (writes_.front().addr >= SIM_FRAMES_AT) {
+            put_run(cycle);
+        } else {
+            put_word(writes_.front());
+            writes_.pop_front();
+        }
+    }
+}
+
+// What goes into one page, one behind the other, is one system call.
+void Node::put_run(uint64_t cycle)
+{
+    uint64_t addr = writes_.front().addr;
+    std::vector<uint8_t> bytes;
+    while (!writes_.empty() && writes_.front().cycle < cycle &&
+           writes_.front().addr == addr + bytes.size() &&
+           writes_.front().addr / SIM_PAGE_BYTES == addr / SIM_PAGE_BYTES) {
+        const Write &write = writes_.front();
+        const auto *data = reinterpret_cast<const uint8_t *>(&write.data);
+        bytes.insert(bytes.end(), data, data + write.bytes);
         writes_.pop_front();
     }
+    lost_ += !pages_.write(addr, bytes.data(), bytes.size());
 }
 
 void Node::put_word(const Write &write)
 {
-    if (write.addr + write.bytes > SIM_MEMORY_BYTES)
-        return; // a ring or page that nobody here has set up
+    if (write.addr + write.bytes > SIM_MEMORY_BYTES) {
+        lost_++; // a ring or page that nobody here has set up
+        return;
+    }
     if (write.bytes != sizeof(uint64_t)) {
         std::memcpy(memory_ + write.addr, &write.data, write.bytes);
         return;
@@ -207,17 +260,14 @@ void Node::put_word(const Write &write)
     std::atomic_ref(*word).store(write.data, std::memory_order_release);
 }
 
-uint64_t Node::memory_word(uint64_t addr) const
-{
-    uint64_t word = 0;
-    if (addr + sizeof word <= SIM_MEMORY_BYTES)
-        std::memcpy(&word, memory_ + addr, sizeof word);
-    return word;
-}
-
 void Node::empty_ring(unsigned context)
 {
     std::memset(memory_ + uint64_t{context} * SIM_RING_BYTES, 0, SIM_RING_BYTES);
+}
+
+void Node::empty_queue(unsigned context)
+{
+    std::memset(memory_ + SIM_QUEUES_AT + uint64_t{context} * SIM_QUEUE_BYTES, 0, SIM_QUEUE_BYTES);
 }
 
 } // namespace sim

@@ -4,7 +4,7 @@
 // what arrives there.
 //
 // A node knows cycles; whoever calls it turns them into times. A write that the node makes is seen
-// in memory only when publish() is called for its time.
+// in memory only when publish() is called for its time, or when a read of its own asks for it.
 
 #pragma once
 
@@ -16,6 +16,7 @@
 
 #include "../spec/sim_channel.h"
 #include "model.h"
+#include "pages.h"
 
 namespace sim
 {
@@ -30,12 +31,13 @@ struct HostAccess {
     uint64_t line[8] = {};
 };
 
-// A word of a ring that makes a message valid, as it leaves the node.
+// A word of a ring that makes a message valid, or of a queue a notification, as it leaves the node.
 struct Arrival {
     unsigned node, context;
     uint64_t cycle;
     uint64_t header;
     uint64_t payload; // its first word, if it has one
+    bool is_notification;
 };
 
 struct RegisterAnswer {
@@ -78,6 +80,10 @@ class Node
         return writes_.empty() ? UINT64_MAX : writes_.front().cycle;
     }
     void empty_ring(unsigned context);
+    void empty_queue(unsigned context);
+    Pages &pages() { return pages_; }
+    // Accesses of the node to memory that nobody has there (any more).
+    uint64_t lost_accesses() const { return lost_; }
 
     // What the last cycles brought; whoever looks takes it out.
     std::vector<Arrival> arrivals;
@@ -89,9 +95,12 @@ class Node
         unsigned bytes;
         uint64_t data;
     };
+    // Memory is looked at halfway between question and answer.
     struct Read {
-        uint64_t ready_cycle, addr;
+        uint64_t asked_cycle, addr;
         uint16_t len_bytes, tag;
+        bool looked = false, refused = false;
+        std::vector<uint8_t> bytes{};
     };
 
     unsigned number_, beat_bytes_;
@@ -110,6 +119,8 @@ class Node
     std::vector<uint8_t> dma_bytes_; // of a word that is not whole yet
     std::deque<Read> reads_;         // of memory, by DMA
     unsigned read_offset_ = 0;
+    Pages pages_;
+    uint64_t lost_ = 0;
     bool idle_ = false;
 
     void drive(uint64_t cycle);
@@ -121,7 +132,8 @@ class Node
     void note_arrival(uint64_t cycle, uint64_t addr, uint64_t word);
     uint64_t written_word(uint64_t addr) const;
     void put_word(const Write &write);
-    uint64_t memory_word(uint64_t addr) const;
+    void put_run(uint64_t cycle);
+    void look(Read &read);
 };
 
 } // namespace sim

@@ -14,6 +14,7 @@
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -118,6 +119,16 @@ std::set<int> descendants(int of)
     return below;
 }
 
+bool reached(ssize_t moved, size_t bytes, int pid)
+{
+    if (moved < 0 && (errno == EPERM || errno == ENOSYS))
+        throw JobError("memory of process " + std::to_string(pid) +
+                       " cannot be reached: " + std::strerror(errno) +
+                       "; remote memory needs process_vm_readv and process_vm_writev on "
+                       "descendants of velo-sim");
+    return moved == static_cast<ssize_t>(bytes);
+}
+
 void default_signals()
 {
     for (int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD, SIGPIPE})
@@ -170,6 +181,19 @@ std::string thread_sleeps_in(int pid, int tid)
     long number = std::atol(line.c_str());
     const char *name = system_call_name(number);
     return name ? name : "system call " + std::to_string(number);
+}
+
+bool read_process(int pid, uint64_t address, void *to, size_t bytes)
+{
+    iovec here = {to, bytes}, there = {reinterpret_cast<void *>(address), bytes};
+    return reached(process_vm_readv(pid, &here, 1, &there, 1, 0), bytes, pid);
+}
+
+bool write_process(int pid, uint64_t address, const void *from, size_t bytes)
+{
+    iovec here = {const_cast<void *>(from), bytes};
+    iovec there = {reinterpret_cast<void *>(address), bytes};
+    return reached(process_vm_writev(pid, &here, 1, &there, 1, 0), bytes, pid);
 }
 
 Job::Job(const std::vector<std::string> &command)

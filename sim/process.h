@@ -4,12 +4,25 @@
 
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <string>
 #include <vector>
 
 namespace sim
 {
+
+// Why the simulator itself ends a job.
+class JobError : public std::exception
+{
+  public:
+    explicit JobError(std::string why) : why_(std::move(why)) {}
+    const char *what() const noexcept override { return why_.c_str(); }
+
+  private:
+    std::string why_;
+};
 
 // State of a thread as the kernel tells it: 'R' runs, 'S' and 'D' sleep, 'Z' ended; 0: there is
 // none.
@@ -19,6 +32,11 @@ uint64_t thread_runs(int pid, int tid);
 bool process_is_alive(int pid);
 // The system call that a thread sleeps in, in words.
 std::string thread_sleeps_in(int pid, int tid);
+
+// Memory of a process of the job. False: it has none there, or has ended. Throws JobError where the
+// kernel does not let the simulator reach it at all.
+bool read_process(int pid, uint64_t address, void *to, size_t bytes);
+bool write_process(int pid, uint64_t address, const void *from, size_t bytes);
 
 // The command in a process group of its own. All its descendants become the simulator's children
 // when their parents die, so that none is left when it ends.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "velo/spec.h"
 
@@ -15,7 +16,10 @@ namespace
 using namespace std::chrono_literals;
 using RealClock = std::chrono::steady_clock;
 
-constexpr uint64_t kRegRings = 0x8000000; // spec/velo_regs.rdl
+// spec/velo_regs.rdl
+constexpr uint64_t kRegPages = 0x88, kRegInvalidate = 0x90, kRegRings = 0x8000000,
+                   kRegQueues = 0x8300000;
+constexpr uint64_t kPagesEnable = 1 << 8, kInvalidateBusy = uint64_t{1} << 63;
 constexpr unsigned kContextStride = 12;
 
 // What a ring's register takes from the control port on until the completer goes by it.
@@ -34,9 +38,10 @@ constexpr uint64_t kWaitRunningUs = 1000, kWaitUs = 10000;
 
 const char *op_name(uint32_t op)
 {
-    static const char *const names[] = {"?",     "attach",         "port open",     "port close",
-                                        "store", "register write", "register read", "poll",
-                                        "sleep", "outside",        "detach"};
+    static const char *const names[] = {"?",        "attach",         "port open",     "port close",
+                                        "store",    "register write", "register read", "poll",
+                                        "sleep",    "outside",        "detach",        "queue open",
+                                        "register", "unregister"};
     return op < std::size(names) ? names[op] : names[0];
 }
 
@@ -67,10 +72,18 @@ void mix(uint64_t &hash, uint64_t value) // FNV-1a
 
 Schedule::Schedule(Cluster &cluster, Area &area)
     : cluster_(cluster), area_(area), contexts_(cluster.size(), std::vector<Context>(SIM_CONTEXTS)),
-      last_progress_(RealClock::now()), last_check_(last_progress_)
+      withdrawals_(cluster.size()), last_progress_(RealClock::now()), last_check_(last_progress_)
 {
     totals_.now_ps = cluster.clock().start_ps(cluster.cycle());
     take_arrivals();
+}
+
+Totals Schedule::totals() const
+{
+    Totals totals = totals_;
+    for (unsigned n = 0; n < cluster_.size(); n++)
+        totals.lost_accesses += cluster_.node(n).lost_accesses();
+    return totals;
 }
 
 bool Schedule::anyone(State state) const
@@ -291,25 +304,47 @@ bool Schedule::take_arrivals()
         any = true;
         for (const Arrival &arrival : node.arrivals)
             take_arrival(arrival);
-        for (const RegisterAnswer &answer : node.register_answers)
-            for (Thread &thread : threads_)
-                if (thread.state == State::kReading && thread.ticket == answer.reader) {
-                    thread.state = State::kCalling;
-                    thread.value = answer.value;
-                    thread.event_ps = cluster_.answered_ps(answer.cycle);
-                }
         node.arrivals.clear();
-        node.register_answers.clear();
+        // An answer may lead to the next question.
+        for (const RegisterAnswer &answer : std::exchange(node.register_answers, {}))
+            take_answer(n, answer);
     }
     return any;
 }
 
+void Schedule::take_answer(unsigned node, const RegisterAnswer &answer)
+{
+    const auto &withdrawals = withdrawals_[node];
+    if (!withdrawals.empty() && withdrawals.front().reading == answer.reader)
+        take_invalidated(node, answer);
+    else
+        resume(answer.reader, cluster_.answered_ps(answer.cycle), answer.value);
+}
+
+// Somebody waits with this ticket, and now knows until when. False: nobody, it has ended.
+bool Schedule::resume(uint64_t ticket, uint64_t event_ps, uint64_t value)
+{
+    for (Thread &thread : threads_)
+        if (thread.state == State::kReading && thread.ticket == ticket) {
+            thread.state = State::kCalling;
+            thread.value = value;
+            thread.event_ps = event_ps;
+            return true;
+        }
+    return false;
+}
+
 void Schedule::take_arrival(const Arrival &arrival)
 {
-    totals_.messages++;
     mix(totals_.hash, arrival.cycle);
-    mix(totals_.hash, velo_header_len(arrival.header));
-    mix(totals_.hash, velo_header_source(arrival.header));
+    if (arrival.is_notification) {
+        totals_.notifications++;
+        mix(totals_.hash, arrival.header);
+    } else {
+        totals_.messages++;
+        mix(totals_.hash, velo_header_len(arrival.header));
+        mix(totals_.hash, velo_header_source(arrival.header));
+    }
     mix(totals_.hash, arrival.node << 8 | arrival.context);
     const Context &context = contexts_[arrival.node][arrival.context];
     if (!context.open)
@@ -330,17 +365,18 @@ void Schedule::answer(unsigned channel)
     uint64_t time_ps = thread.event_ps;
     totals_.now_ps = std::max(totals_.now_ps, time_ps);
     cluster_.publish_until(time_ps);
-    if (thread.ticket) { // a register's value
+    if (thread.ticket) { // a register's value, or the end of a withdrawal
         thread.ticket = 0;
         area_.channel(channel).a[2] = thread.value;
         thread.time_ps = time_ps;
+        forget_pages(thread);
         reply(channel, SIM_OK);
         return;
     }
     int32_t status = act(channel, time_ps);
     if (area_.channel(channel).op != SIM_POLL || status != SIM_AGAIN)
         idle_ = false;
-    if (thread.state != State::kCalling)
+    if (thread.state != State::kCalling || thread.ticket)
         return;
     thread.time_ps = time_ps;
     // Once it has the turn, the channel is the thread's.
@@ -386,6 +422,12 @@ int32_t Schedule::act(unsigned channel, uint64_t time_ps)
         return begin_read(channel, time_ps);
     case SIM_POLL:
         return poll(channel, time_ps);
+    case SIM_QUEUE_OPEN:
+        return open_queue(channel, time_ps);
+    case SIM_REGISTER:
+        return enter_pages(channel);
+    case SIM_UNREGISTER:
+        return withdraw_pages(channel);
     default:
         return SIM_ERR_CALL;
     }
@@ -414,7 +456,7 @@ int32_t Schedule::open_port(unsigned channel)
             context = c;
     if (context == SIM_CONTEXTS)
         return SIM_ERR_FULL;
-    contexts[context] = {true, threads_[channel].pid, contexts[context].opened + 1};
+    contexts[context] = {true, false, threads_[channel].pid, contexts[context].opened + 1};
     processes_[threads_[channel].pid].contexts++;
     cluster_.node(node).empty_ring(context);
     set_ring(node, context, true);
@@ -438,6 +480,8 @@ int32_t Schedule::close_port(unsigned channel)
     context.open = false;
     processes_[context.pid].contexts--;
     set_ring(node, number, false);
+    if (context.queue)
+        set_queue(node, number, false);
     return SIM_OK;
 }
 
@@ -480,6 +524,134 @@ int32_t Schedule::begin_read(unsigned channel, uint64_t time_ps)
     thread.event_ps = SIM_NEVER;
     return SIM_OK;
 }
+
+// ----- registered pages
+// -----------------------------------------------------------------------------
+
+void Schedule::set_queue(unsigned node, unsigned context, bool enabled)
+{
+    uint64_t queue = (SIM_QUEUES_AT + uint64_t{context} * SIM_QUEUE_BYTES) |
+                     uint64_t{SIM_QUEUE_ENTRIES_LOG2} << 48;
+    contexts_[node][context].queue = enabled;
+    cluster_.write_register(node, cluster_.clock().start_ps(cluster_.cycle()),
+                            kRegQueues + (uint64_t{context} << kContextStride),
+                            enabled ? queue | 1 : 0);
+}
+
+bool Schedule::owns_context(unsigned channel) const
+{
+    const sim_channel &call = area_.channel(channel);
+    if (call.a[0] >= cluster_.size() || call.a[1] >= SIM_CONTEXTS)
+        return false;
+    const Context &context = contexts_[call.a[0]][call.a[1]];
+    return context.open && context.pid == threads_[channel].pid;
+}
+
+int32_t Schedule::open_queue(unsigned channel, uint64_t time_ps)
+{
+    sim_channel &call = area_.channel(channel);
+    if (!owns_context(channel))
+        return SIM_ERR_CALL;
+    unsigned node = static_cast<unsigned>(call.a[0]), context = static_cast<unsigned>(call.a[1]);
+    cluster_.write_register(node, time_ps, kRegPages, SIM_TABLE_AT | kPagesEnable | SIM_PAGES_LOG2);
+    cluster_.node(node).empty_queue(context);
+    set_queue(node, context, true);
+    call.a[1] = kRegPages; // To be read behind what was written.
+    return begin_read(channel, time_ps);
+}
+
+int32_t Schedule::enter_pages(unsigned channel)
+{
+    sim_channel &call = area_.channel(channel);
+    uint64_t address = call.a[2], bytes = call.a[3];
+    if (!owns_context(channel) || bytes == 0 || address % SIM_PAGE_BYTES != 0 ||
+        bytes % SIM_PAGE_BYTES != 0 || address + bytes < address)
+        return SIM_ERR_CALL;
+    uint64_t word = velo_registered_page_pack(
+        velo_registered_page_one_peer(call.line[0]), velo_registered_page_rights(call.line[0]),
+        static_cast<uint8_t>(call.a[1]), 0, velo_registered_page_peer(call.line[0]));
+    int pid = threads_[channel].pid;
+    uint8_t byte = 0;
+    (void)read_process(pid, address, &byte, sizeof byte); // Whether we may is better known now.
+    uint32_t first = cluster_.node(static_cast<unsigned>(call.a[0]))
+                         .pages()
+                         .enter(pid, address, bytes / SIM_PAGE_BYTES, word);
+    if (first == SIM_PAGES)
+        return SIM_ERR_FULL;
+    call.a[1] = first;
+    return SIM_OK;
+}
+
+int32_t Schedule::withdraw_pages(unsigned channel)
+{
+    const sim_channel &call = area_.channel(channel);
+    Thread &thread = threads_[channel];
+    if (call.a[0] >= cluster_.size())
+        return SIM_ERR_NODE;
+    unsigned node = static_cast<unsigned>(call.a[0]);
+    if (call.a[1] >= SIM_PAGES ||
+        !cluster_.node(node).pages().is_entered_by(thread.pid, static_cast<uint32_t>(call.a[1])))
+        return SIM_ERR_CALL;
+    thread.ticket = ++tickets_;
+    thread.state = State::kReading;
+    thread.event_ps = SIM_NEVER;
+    thread.pages_node = node;
+    thread.pages_first = static_cast<uint32_t>(call.a[1]);
+    withdraw(node, static_cast<uint32_t>(call.a[1]), thread.ticket);
+    return SIM_OK;
+}
+
+void Schedule::withdraw(unsigned node, uint32_t first, uint64_t ticket)
+{
+    auto &withdrawals = withdrawals_[node];
+    withdrawals.push_back({first, cluster_.node(node).pages().withdraw(first), ticket});
+    if (withdrawals.size() == 1)
+        invalidate_next(node);
+}
+
+// The first withdrawal goes on; those that have nothing left to invalidate end.
+void Schedule::invalidate_next(unsigned node)
+{
+    auto &withdrawals = withdrawals_[node];
+    uint64_t now_ps = cluster_.clock().start_ps(cluster_.cycle());
+    while (!withdrawals.empty() && withdrawals.front().pages.empty()) {
+        Withdrawal done = std::move(withdrawals.front());
+        withdrawals.pop_front();
+        // What was granted has been written in the last cycle at the latest.
+        uint64_t seen_ps = cluster_.visible_ps(cluster_.cycle() - 1);
+        if (!resume(done.ticket, std::max(totals_.now_ps, seen_ps), 0))
+            cluster_.node(node).pages().forget(done.first);
+    }
+    if (withdrawals.empty())
+        return;
+    Withdrawal &withdrawal = withdrawals.front();
+    cluster_.write_register(node, now_ps, kRegInvalidate, withdrawal.pages.back());
+    withdrawal.reading = ++tickets_;
+    cluster_.read_register(node, now_ps, kRegInvalidate, withdrawal.reading);
+}
+
+void Schedule::take_invalidated(unsigned node, const RegisterAnswer &answer)
+{
+    Withdrawal &withdrawal = withdrawals_[node].front();
+    if (answer.value & kInvalidateBusy) {
+        withdrawal.reading = ++tickets_;
+        cluster_.read_register(node, cluster_.answered_ps(answer.cycle), kRegInvalidate,
+                               withdrawal.reading);
+        return;
+    }
+    withdrawal.pages.pop_back();
+    invalidate_next(node);
+}
+
+void Schedule::forget_pages(Thread &thread)
+{
+    if (thread.pages_first != SIM_PAGES)
+        cluster_.node(thread.pages_node).pages().forget(thread.pages_first);
+    thread.pages_first = SIM_PAGES;
+}
+
+// ----- polls
+// ----------------------------------------------------------------------------------------
 
 uint64_t Schedule::arrived(int pid, uint64_t time_ps)
 {
@@ -594,12 +766,13 @@ void Schedule::check_runner(unsigned channel)
 
 void Schedule::free_channel(unsigned channel)
 {
+    forget_pages(threads_[channel]);
     threads_[channel] = Thread();
     area_.channel(channel).pid = 0;
     area_.give_turn(channel, SIM_TURN_FREE);
 }
 
-// The driver's part when a process ends: its ports close.
+// The driver's part when a process ends: its ports close, and its pages are taken away.
 void Schedule::bury(int pid)
 {
     for (unsigned c = 0; c < threads_.size(); c++)
@@ -610,7 +783,12 @@ void Schedule::bury(int pid)
             if (contexts_[n][c].open && contexts_[n][c].pid == pid) {
                 contexts_[n][c].open = false;
                 set_ring(n, c, false);
+                if (contexts_[n][c].queue)
+                    set_queue(n, c, false);
             }
+    for (unsigned n = 0; n < cluster_.size(); n++)
+        for (uint32_t first : cluster_.node(n).pages().entered_by(pid))
+            withdraw(n, first, 0);
     processes_.erase(pid);
 }
 

@@ -17,7 +17,6 @@
 #include <chrono>
 #include <cstdint>
 #include <deque>
-#include <exception>
 #include <map>
 #include <string>
 #include <vector>
@@ -30,19 +29,9 @@
 namespace sim
 {
 
-// Why the simulator itself ends a job.
-class JobError : public std::exception
-{
-  public:
-    explicit JobError(std::string why) : why_(std::move(why)) {}
-    const char *what() const noexcept override { return why_.c_str(); }
-
-  private:
-    std::string why_;
-};
-
 struct Totals {
-    uint64_t now_ps = 0, messages = 0, calls = 0, hash = 0xCBF29CE484222325ULL;
+    uint64_t now_ps = 0, messages = 0, notifications = 0, calls = 0, lost_accesses = 0,
+             hash = 0xCBF29CE484222325ULL;
 };
 
 class Schedule
@@ -55,7 +44,7 @@ class Schedule
     bool serve();
     // Until somebody calls or something has to be looked at. Throws JobError.
     void wait();
-    const Totals &totals() const { return totals_; }
+    Totals totals() const;
     std::string describe_waiting() const;
 
   private:
@@ -80,15 +69,26 @@ class Schedule
         uint64_t event_ps = 0; // when its call is answered, as far as is known; SIM_NEVER
         uint64_t outside = 0;  // a[0] of SIM_OUTSIDE
         uint64_t ticket = 0, value = 0;
+        // What it withdraws: forgotten when it is told.
+        unsigned pages_node = 0;
+        uint32_t pages_first = SIM_PAGES;
         RealTime since{}; // when it got the turn
         uint64_t runs = 0;
         bool slept = false;
     };
 
     struct Context {
-        bool open = false;
+        bool open = false, queue = false;
         int pid = 0;
         uint64_t opened = 0; // times
+    };
+
+    // Pages that were withdrawn and that the node may still know. One is invalidated at a time.
+    struct Withdrawal {
+        uint32_t first;              // of what was entered
+        std::vector<uint32_t> pages; // to be invalidated, the next one last
+        uint64_t ticket;             // of the thread that waits for it; 0: nobody does
+        uint64_t reading = 0;        // ticket of the look at the register
     };
 
     struct Process {
@@ -102,6 +102,7 @@ class Schedule
     std::vector<Thread> threads_; // by channel; as many as were ever claimed
     std::vector<std::vector<Context>> contexts_;
     std::map<int, Process> processes_;
+    std::vector<std::deque<Withdrawal>> withdrawals_; // by node
     Totals totals_;
     uint64_t orders_ = 0, tickets_ = 0;
     uint32_t calls_seen_ = 0;
@@ -128,6 +129,8 @@ class Schedule
     Reached advance();
     bool take_arrivals();
     void take_arrival(const Arrival &arrival);
+    void take_answer(unsigned node, const RegisterAnswer &answer);
+    bool resume(uint64_t ticket, uint64_t event_ps, uint64_t value);
     void answer(unsigned channel);
     int32_t act(unsigned channel, uint64_t time_ps);
     void reply(unsigned channel, int32_t status);
@@ -141,6 +144,17 @@ class Schedule
     int32_t poll(unsigned channel, uint64_t time_ps);
     uint64_t arrived(int pid, uint64_t time_ps);
     void set_ring(unsigned node, unsigned context, bool enabled);
+    void set_queue(unsigned node, unsigned context, bool enabled);
+
+    // --- registered pages, the driver's part ---
+    bool owns_context(unsigned channel) const;
+    int32_t open_queue(unsigned channel, uint64_t time_ps);
+    int32_t enter_pages(unsigned channel);
+    int32_t withdraw_pages(unsigned channel);
+    void withdraw(unsigned node, uint32_t first, uint64_t ticket);
+    void invalidate_next(unsigned node);
+    void take_invalidated(unsigned node, const RegisterAnswer &answer);
+    void forget_pages(Thread &thread);
 
     // --- threads that do not call ---
     void check_threads();

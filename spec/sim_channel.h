@@ -5,7 +5,8 @@
  *
  * The simulator (sim/) creates the file `velo-sim.<session>` and names it in $VELO_SIM; the
  * library's device engine (lib/device) maps it. It holds this head, then the channels, then the
- * memory of each node, into which the node's hardware writes its receive rings:
+ * memory of each node, with its receive rings, its notification queues and its table of registered
+ * pages:
  *
  *     struct sim_area | channels x struct sim_channel | node 0's memory | node 1's memory | ...
  *
@@ -40,8 +41,21 @@
 #define SIM_RING_SLOTS_LOG2 12u
 #define SIM_RING_SLOTS (1u << SIM_RING_SLOTS_LOG2)
 #define SIM_RING_BYTES (SIM_RING_SLOTS * 64u)
-/** Where in its node's memory the ring of context c starts: c * SIM_RING_BYTES. */
-#define SIM_MEMORY_BYTES (SIM_CONTEXTS * SIM_RING_BYTES)
+/** Each context's notification queue: a power of two of entries of 16 bytes. */
+#define SIM_QUEUE_ENTRIES_LOG2 11u
+#define SIM_QUEUE_ENTRIES (1u << SIM_QUEUE_ENTRIES_LOG2)
+#define SIM_QUEUE_BYTES (SIM_QUEUE_ENTRIES * 16u)
+/** The table of registered pages, one word each. */
+#define SIM_PAGES_LOG2 18u
+#define SIM_PAGES (1u << SIM_PAGES_LOG2)
+#define SIM_PAGE_BYTES 4096u
+/** In a node's memory: the ring of context c at c * SIM_RING_BYTES, its notification queue at
+ *  SIM_QUEUES_AT + c * SIM_QUEUE_BYTES, the table at SIM_TABLE_AT. */
+#define SIM_QUEUES_AT (SIM_CONTEXTS * SIM_RING_BYTES)
+#define SIM_TABLE_AT (SIM_QUEUES_AT + SIM_CONTEXTS * SIM_QUEUE_BYTES)
+#define SIM_MEMORY_BYTES (SIM_TABLE_AT + SIM_PAGES * 8u)
+/** What the node takes for the host memory of registered page p: here + p * SIM_PAGE_BYTES. */
+#define SIM_FRAMES_AT UINT64_C(0x100000000)
 
 #define SIM_NEVER UINT64_MAX /**< As a deadline [ps]: none. */
 
@@ -75,9 +89,10 @@ enum sim_op {
     /** Poll the rings of this process (of all contexts that it has open) in its node's memory.
      *  in: a[0] the count of arrivals when it last looked; a[1] deadline [ps]; a[2] 0: look once,
      * at the caller's time; 1: go on polling until there is something new; a[3] time from one poll
-     * to the next [ps]. out: a[0] the count of arrivals now: messages that were published for this
-     * process. SIM_OK: the count has changed. SIM_AGAIN: it has not (a[2] = 0, or nothing can
-     * arrive any more because everybody waits). SIM_TIMEOUT: the deadline came first. */
+     * to the next [ps]. out: a[0] the count of arrivals now: messages and notifications that were
+     * published for this process. SIM_OK: the count has changed. SIM_AGAIN: it has not (a[2] = 0,
+     * or nothing can arrive any more because everybody waits). SIM_TIMEOUT: the deadline came
+     * first. */
     SIM_POLL = 7,
     /** Do nothing until a time. in: a[0] time [ps]. */
     SIM_SLEEP = 8,
@@ -88,6 +103,19 @@ enum sim_op {
     SIM_OUTSIDE = 9,
     /** The channel is free again after this. */
     SIM_DETACH = 10,
+    /** The driver's part of remote memory: a context of this process gets an empty notification
+     * queue, and its node the table of registered pages. in: a[0] node, a[1] context. Waits for the
+     *  registers. Entries that are free again are told by the register that is the queue's. */
+    SIM_QUEUE_OPEN = 11,
+    /** Enter memory of this process into its node's table. in: a[0] node, a[1] context, which owns
+     * it, a[2] address and a[3] length [bytes], whole pages, line[0] rights and peer as in layout
+     *  `registered_page`. out: a[1] the first page; the others follow. The memory need not be there
+     * before it is accessed, and may change: pages name addresses. Takes no virtual time.
+     *  SIM_ERR_FULL. */
+    SIM_REGISTER = 12,
+    /** Take it out again. in: a[0] node, a[1] first page. Comes back when the node accesses nothing
+     *  of it any more and all that it wrote is to be seen. */
+    SIM_UNREGISTER = 13,
 };
 
 /** What a call came to. */
@@ -96,7 +124,7 @@ enum sim_status {
     SIM_AGAIN = 1,
     SIM_TIMEOUT = 2,
     SIM_ERR_NODE = 3, /**< The cluster has no such node. */
-    SIM_ERR_FULL = 4, /**< All contexts of the node are in use. */
+    SIM_ERR_FULL = 4, /**< All contexts, or pages, of the node are in use. */
     SIM_ERR_CALL = 5, /**< The call makes no sense. */
 };
 
@@ -110,7 +138,7 @@ struct sim_channel {
     uint32_t reserved;
     uint64_t time_ps; /**< In: the caller's clock. Out: its clock on return, never earlier. */
     uint64_t a[4];    /**< Arguments and results, see enum sim_op. */
-    uint64_t line[8]; /**< What SIM_STORE writes. */
+    uint64_t line[8]; /**< What SIM_STORE writes, or SIM_REGISTER registers. */
 };
 
 /** The head of the file. Constant once the file has its name, except where noted. */
