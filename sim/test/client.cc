@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <cstdlib>
+#include <iterator>
 
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -160,6 +162,45 @@ uint64_t Channel::receive(unsigned node, unsigned context)
         call(SIM_REGISTER_WRITE, node, kRegReadPointers + (uint64_t{context} << 12),
              head_ & 0xFFFF);
     return value;
+}
+
+void Channel::open_queue(unsigned node, unsigned context)
+{
+    if (call(SIM_QUEUE_OPEN, node, context) != SIM_OK)
+        fail("no notification queue");
+}
+
+uint32_t Channel::enter(unsigned node, unsigned context, void *memory, uint64_t bytes,
+                        unsigned rights)
+{
+    channel_->line[0] = velo_registered_page_pack(0, static_cast<uint8_t>(rights), 0, 0, 0);
+    if (call(SIM_REGISTER, node, context, reinterpret_cast<uint64_t>(memory), bytes) != SIM_OK)
+        fail("no pages");
+    return static_cast<uint32_t>(result(1));
+}
+
+void Channel::post(unsigned node, unsigned context, uint64_t word0, uint64_t local, uint64_t remote,
+                   uint64_t compare, uint64_t add)
+{
+    const uint64_t words[] = {word0, local, remote, compare, add};
+    std::copy(std::begin(words), std::end(words), channel_->line);
+    bool update = velo_rma_descriptor_op(word0) == VELO_RMA_OP_FETCH_COMPARE_ADD;
+    uint64_t address = velo_window_pack(0, static_cast<uint8_t>(context), VELO_UNIT_RMA);
+    while (call(SIM_STORE, node, address, update ? 5 : 3) == SIM_AGAIN)
+        charge_ps(area_->poll_ps);
+}
+
+uint64_t Channel::notification(unsigned node, unsigned context)
+{
+    uint64_t at = area_->memory_at + node * area_->memory_bytes + SIM_QUEUES_AT +
+                  uint64_t{context} * SIM_QUEUE_BYTES + queue_head_ % SIM_QUEUE_ENTRIES * 16;
+    auto *word = reinterpret_cast<uint64_t *>(reinterpret_cast<uint8_t *>(area_) + at);
+    while (!velo_rma_notification_valid(std::atomic_ref(*word).load())) {
+        call(SIM_POLL, arrivals_, SIM_NEVER, 1, 1);
+        arrivals_ = result(0);
+    }
+    queue_head_++;
+    return std::atomic_ref(*word).exchange(0);
 }
 
 void Channel::barrier(const std::string &path, unsigned parties)

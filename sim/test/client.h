@@ -39,13 +39,23 @@ class Channel
     uint64_t receive(unsigned node, unsigned context);
     bool poll(uint64_t deadline_ps = SIM_NEVER, bool once = false);
     uint64_t header(unsigned node, unsigned context) const;
+    // --- remote memory ---
+    // Whole pages for a context, with a notification queue; returns the first page. `rights` as in
+    // layout registered_page.
+    void open_queue(unsigned node, unsigned context);
+    uint32_t enter(unsigned node, unsigned context, void *memory, uint64_t bytes, unsigned rights);
+    // Store a descriptor, of five words if it is a fetch_compare_add.
+    void post(unsigned node, unsigned context, uint64_t word0, uint64_t local, uint64_t remote,
+              uint64_t compare = 0, uint64_t add = 0);
+    // Waits for the next notification of a context, to the picosecond. Returns its first word.
+    uint64_t notification(unsigned node, unsigned context);
     // Meet all others in real time, outside of the cluster: `path` is a file of their own.
     void barrier(const std::string &path, unsigned parties);
 
   private:
     sim_area *area_ = nullptr;
     sim_channel *channel_ = nullptr;
-    uint64_t arrivals_ = 0, head_ = 0;
+    uint64_t arrivals_ = 0, head_ = 0, queue_head_ = 0;
     unsigned barriers_ = 0;
 
     const uint64_t *slot(unsigned node, unsigned context) const;

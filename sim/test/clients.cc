@@ -12,10 +12,12 @@
 #include <thread>
 #include <vector>
 
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "client.h"
+#include "velo/spec.h"
 
 namespace
 {
@@ -264,6 +266,163 @@ int fences()
     });
 }
 
+// ----- remote memory
+
+constexpr unsigned kAllRights = 7;
+constexpr uint64_t kApartPs = 100000000; // between two operations: all of the first is over
+
+alignas(SIM_PAGE_BYTES) uint64_t page[SIM_PAGE_BYTES / sizeof(uint64_t)];
+
+// An update adds in any case.
+uint64_t descriptor(unsigned op, unsigned notify, unsigned node, unsigned context, unsigned len)
+{
+    return velo_rma_descriptor_word0_pack(
+        static_cast<uint8_t>(op), static_cast<uint8_t>(notify), op == VELO_RMA_OP_FETCH_COMPARE_ADD,
+        static_cast<uint8_t>(node), static_cast<uint8_t>(context), 0, len);
+}
+
+// Each operation on one word, there and here; the second time, when the translations are known.
+// Rank 0 asks, rank 1 has the memory. Each prints when it was notified.
+int remote()
+{
+    static const struct {
+        const char *name;
+        unsigned op, there;
+    } all[] = {{"put", VELO_RMA_OP_PUT, VELO_RMA_PLACE_COMPLETER},
+               {"put_immediate", VELO_RMA_OP_PUT_IMMEDIATE, VELO_RMA_PLACE_COMPLETER},
+               {"get", VELO_RMA_OP_GET, VELO_RMA_PLACE_RESPONDER},
+               {"update", VELO_RMA_OP_FETCH_COMPARE_ADD, VELO_RMA_PLACE_RESPONDER},
+               {"notify", VELO_RMA_OP_NOTIFY, VELO_RMA_PLACE_COMPLETER}};
+    return in_processes(2, [](unsigned rank) {
+        Channel channel(rank);
+        unsigned context = channel.open(rank, 1 + rank);
+        channel.open_queue(rank, context);
+        if (channel.enter(rank, context, page, sizeof page, kAllRights) != 0)
+            fail("not the first page");
+        channel.barrier(barrier_file, 2);
+        uint64_t at_ps = kApartPs, expected = 0;
+        for (const auto &one : all)
+            for (unsigned time = 0; time < 2; time++, at_ps += kApartPs) {
+                channel.call(SIM_SLEEP, at_ps);
+                uint64_t value = 1000 * one.op + time;
+                if (rank == 0) {
+                    bool by_value = one.op == VELO_RMA_OP_PUT_IMMEDIATE;
+                    page[0] = one.op == VELO_RMA_OP_PUT ? value : 0;
+                    unsigned len = one.op == VELO_RMA_OP_NOTIFY ? 0 : 8;
+                    channel.post(
+                        0, context,
+                        descriptor(one.op, VELO_RMA_PLACE_REQUESTER | one.there, 1, 2, len),
+                        by_value ? value : 0, 0, 0, 5);
+                }
+                uint64_t word = channel.notification(rank, context);
+                if (velo_rma_notification_error(word) != VELO_ERROR_NONE ||
+                    velo_rma_notification_op(word) != one.op)
+                    fail("not the notification of " + std::string(one.name));
+                if (time == 1)
+                    std::printf("%s_%s_ps %" PRIu64 "\n", one.name,
+                                rank == 0 ? "requester" : "owner", channel.now_ps() - at_ps);
+                if (one.op == VELO_RMA_OP_PUT || one.op == VELO_RMA_OP_PUT_IMMEDIATE)
+                    expected = value;
+                bool is_read = one.op == VELO_RMA_OP_GET || one.op == VELO_RMA_OP_FETCH_COMPARE_ADD;
+                if ((rank == 0 && is_read && page[0] != expected) ||
+                    (rank == 1 && !is_read && page[0] != expected))
+                    fail("the notification of " + std::string(one.name) + " is before its data");
+                if (one.op == VELO_RMA_OP_FETCH_COMPARE_ADD)
+                    expected += 5;
+            }
+        // When a put's data are there, looking every half cycle of 100 MHz.
+        channel.call(SIM_SLEEP, at_ps);
+        if (rank == 0) {
+            page[0] = 1;
+            channel.post(0, context, descriptor(VELO_RMA_OP_PUT, 0, 1, 2, 8), 0, 0);
+            channel.call(SIM_SLEEP, at_ps + kApartPs); // It has to be there to be read.
+        } else {
+            while (page[0] != 1 && channel.now_ps() < at_ps + kApartPs)
+                channel.call(SIM_SLEEP, channel.now_ps() + 5000);
+            std::printf("put_data_ps %" PRIu64 "\n", channel.now_ps() - at_ps);
+        }
+    });
+}
+
+// What is refused, and that it touches nothing.
+int remote_refused()
+{
+    return in_processes(2, [](unsigned rank) {
+        Channel channel(rank);
+        unsigned context = channel.open(rank, 1 + rank);
+        channel.open_queue(rank, context);
+        auto *gone = static_cast<uint64_t *>(mmap(nullptr, SIM_PAGE_BYTES, PROT_READ | PROT_WRITE,
+                                                  MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+        channel.enter(rank, context, page, sizeof page, kAllRights);    // page 0
+        channel.enter(rank, context, page, sizeof page, 1);             // page 1: only to be read
+        channel.enter(rank, context, gone, SIM_PAGE_BYTES, kAllRights); // page 2
+        expect(channel.call(SIM_REGISTER, rank, 9, 0, SIM_PAGE_BYTES), SIM_ERR_CALL, "no context");
+        expect(channel.call(SIM_REGISTER, rank, context, 1, SIM_PAGE_BYTES), SIM_ERR_CALL,
+               "half a page");
+        expect(channel.call(SIM_REGISTER, rank, context, 0, uint64_t{1} << 40), SIM_ERR_FULL,
+               "more than there is");
+        expect(channel.call(SIM_UNREGISTER, rank, 7), SIM_ERR_CALL, "no such pages");
+        munmap(gone, SIM_PAGE_BYTES);
+        page[0] = 100 + rank;
+        channel.barrier(barrier_file, 2);
+        channel.call(SIM_SLEEP, kApartPs);
+        if (rank == 0) {
+            auto error_of = [&](unsigned op, uint64_t local_page, uint64_t remote_page) {
+                channel.post(0, context, descriptor(op, VELO_RMA_PLACE_REQUESTER, 1, 2, 8),
+                             local_page * SIM_PAGE_BYTES, remote_page * SIM_PAGE_BYTES);
+                return static_cast<int>(
+                    velo_rma_notification_error(channel.notification(0, context)));
+            };
+            expect(error_of(VELO_RMA_OP_PUT, 0, 3), VELO_ERROR_UNREGISTERED, "no page there");
+            expect(error_of(VELO_RMA_OP_PUT, 3, 0), VELO_ERROR_UNREGISTERED, "no page here");
+            expect(error_of(VELO_RMA_OP_PUT, 0, 1), VELO_ERROR_RIGHT, "no right to write");
+            expect(error_of(VELO_RMA_OP_GET, 1, 0), VELO_ERROR_RIGHT, "no right to write here");
+            expect(error_of(VELO_RMA_OP_GET, 0, 2), VELO_ERROR_HOST, "no memory there");
+            expect(error_of(VELO_RMA_OP_PUT, 2, 0), VELO_ERROR_HOST, "no memory here");
+            expect(page[0] == 100, true, "nothing was written here");
+            expect(error_of(VELO_RMA_OP_PUT, 0, 2), VELO_ERROR_NONE, "lost, and counted");
+            expect(error_of(VELO_RMA_OP_GET, 0, 0), VELO_ERROR_NONE, "a get");
+            expect(page[0] == 101, true, "nothing was written there");
+            // What was looked up before is worth nothing any more once it is taken back.
+            expect(channel.call(SIM_UNREGISTER, 0, 0), SIM_OK, "taking pages back");
+            expect(channel.call(SIM_UNREGISTER, 0, 0), SIM_ERR_CALL, "taking them back twice");
+            page[0] = 0;
+            expect(error_of(VELO_RMA_OP_GET, 0, 0), VELO_ERROR_UNREGISTERED, "pages taken back");
+            expect(page[0] == 0, true, "nothing was written after that");
+        } else {
+            channel.call(SIM_SLEEP, 20 * kApartPs);
+        }
+    });
+}
+
+// The owner dies while it is read and written: all that the others asked for has an end.
+int remote_death()
+{
+    constexpr unsigned kOperations = 40;
+    int worst = in_processes(2, [](unsigned rank) {
+        Channel channel(rank, false);
+        unsigned context = channel.open(rank, 1 + rank);
+        channel.open_queue(rank, context);
+        channel.enter(rank, context, page, sizeof page, kAllRights);
+        channel.barrier(barrier_file, 2);
+        channel.call(SIM_SLEEP, kApartPs);
+        if (rank == 1)
+            raise(SIGKILL);
+        unsigned refused = 0;
+        for (unsigned i = 0; i < kOperations; i++) {
+            unsigned op = i % 2 ? VELO_RMA_OP_GET : VELO_RMA_OP_PUT;
+            channel.post(0, context, descriptor(op, VELO_RMA_PLACE_REQUESTER, 1, 2, SIM_PAGE_BYTES),
+                         0, 0);
+            refused += velo_rma_notification_error(channel.notification(0, context)) != 0;
+        }
+        std::printf("refused %u\n", refused);
+        FILE *file = std::fopen(survivor_file.c_str(), "w");
+        if (!file || std::fclose(file) != 0)
+            fail("no file");
+    });
+    return worst == 1 && unlink(survivor_file.c_str()) == 0 ? 0 : 1;
+}
+
 // Never ends by itself; says when it is there.
 int forever()
 {
@@ -307,6 +466,12 @@ int main(int argc, char **argv)
         result = dropped();
     else if (which == "fences")
         result = fences();
+    else if (which == "remote")
+        result = remote();
+    else if (which == "remote_refused")
+        result = remote_refused();
+    else if (which == "remote_death")
+        result = remote_death();
     else if (which == "forever")
         result = forever();
     else

@@ -22,6 +22,22 @@ from typing import Any
 SECONDS = 120
 STORE_PS, DMA_PS, CYCLE_PS = 110_000, 110_000, 10_000
 HOST_TO_HOST_CYCLES = 31  # rtl/node/README.md
+# Remote memory, 8 bytes between neighbours, translations known: cycles of the hardware, ways over
+# the cable and reads of memory (there and back, twice DMA_PS) from the store of the descriptor
+# until data or a notification leave the node; DMA_PS later they are seen.
+REMOTE = {
+    "put_data": (74, 1, 1),
+    "put_owner": (87, 1, 1),
+    "put_requester": (143, 2, 1),
+    "put_immediate_owner": (74, 1, 0),
+    "put_immediate_requester": (130, 2, 0),
+    "get_owner": (78, 1, 1),
+    "get_requester": (135, 2, 1),
+    "update_owner": (101, 1, 1),
+    "update_requester": (158, 2, 1),
+    "notify_owner": (63, 1, 0),
+    "notify_requester": (119, 2, 0),
+}
 
 SKIPPED = 77
 NEVER = (1 << 63) - 1
@@ -140,6 +156,39 @@ def test_latency_follows_clock_cable_and_constants(runner: Runner) -> None:
     text, _ = runner.run(options, "latency")
     expected = 200_000 + (HOST_TO_HOST_CYCLES + 10) * CYCLE_PS // 2 + 50_000
     assert f"latency_ps {expected}\n" in text, text
+
+
+def check_remote(text: str, store_ps: int, cycle_ps: int, cable: int, dma_ps: int) -> None:
+    found = dict(line.rsplit("_ps ", 1) for line in text.splitlines() if "_ps " in line)
+    for name, (cycles, ways, reads) in REMOTE.items():
+        expected = store_ps + (cycles + ways * cable) * cycle_ps + (2 * reads + 1) * dma_ps
+        assert int(found[name]) == expected, f"{name}: {found[name]}, not {expected}"
+
+
+def test_remote_memory_takes_what_hardware_and_host_model_take(runner: Runner) -> None:
+    text, figures = runner.run([], "remote")
+    check_remote(text, STORE_PS, CYCLE_PS, 0, DMA_PS)
+    assert figures["lost_accesses"] == 0
+    options = ["--clock-mhz", "200", "--cable-cycles", "10", "--store-ns", "200", "--dma-ns", "50"]
+    text, _ = runner.run(options, "remote")
+    check_remote(text, 200_000, CYCLE_PS // 2, 10, 50_000)
+
+
+def test_remote_memory_repeats_itself_and_does_not_depend_on_skipping(runner: Runner) -> None:
+    runs = [runner.run(options, "remote")[1] for options in ([], [], ["--no-skip"])]
+    assert runs[0]["notifications"] > 0
+    for what in ("hash", "virtual_time_ps"):
+        assert len({run[what] for run in runs}) == 1, what
+
+
+def test_remote_memory_that_is_not_granted_or_not_there_is_refused(runner: Runner) -> None:
+    _, figures = runner.run([], "remote_refused")
+    assert figures["lost_accesses"] == 3
+
+
+def test_remote_operations_end_when_their_owner_dies(runner: Runner) -> None:
+    text, _ = runner.run([], "remote_death")
+    assert "refused 40\n" in text, text
 
 
 def test_calls_answer_what_the_contract_says(runner: Runner) -> None:
