@@ -14,6 +14,7 @@
 #include "../error.h"
 #include "channel.h"
 #include "device.h"
+#include "remote.h"
 #include "wire.h"
 
 /* Offsets in the node's registers (spec/velo_regs.rdl). */
@@ -26,7 +27,7 @@
 /* Longer than anything stays in the network that nobody holds up. */
 #define SETTLED_PS (UINT64_C(1000000) * PS_PER_NS)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* Of the list, and of taking in. */
+pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device_port *devices;
 
 static __thread uint32_t polls_in_vain;
@@ -81,9 +82,21 @@ static void send_data(const struct device_port *device, const struct velo_conn *
     }
 }
 
+/* The slot's header is last: the gate stands behind its payload. */
+static void send_gated(struct device_port *device, const struct velo_conn *conn,
+                       const uint64_t *slot)
+{
+    uint64_t line[8] = {0};
+    line[1] = wire_slot(slot[0], device_name_life(conn->peer_device), conn->index);
+    memcpy(line + 2, slot + 1, WIRE_GATED_BYTES);
+    line[6] = device->gate - 1;
+    device->gate = 0;
+    send_line(device, conn->peer_device, WIRE_GATED, line, 8 + WIRE_GATED_BYTES + 8);
+}
+
 bool carry_out(struct velo_conn *conn)
 {
-    const struct device_port *device = conn->port->device;
+    struct device_port *device = conn->port->device;
     const struct ring_tx *tx = &conn->tx;
     const uint64_t *slot = tx->slots + ((tx->tail - 1) & tx->slot_mask) * SLOT_WORDS;
     uint64_t header = slot[0];
@@ -94,6 +107,10 @@ bool carry_out(struct velo_conn *conn)
     if (order_read_entry(&conn->header->state) != SEG_OPEN)
         return true;
     channel_charge(channel_self(), channel_area()->call_ps);
+    if (device->gate) {
+        send_gated(device, conn, slot);
+        return true;
+    }
     if (header & VELO_HEADER_EXTERNAL_MASK) {
         send_data(device, conn, slot[1], len_bytes);
         in_slot = sizeof slot[1];
@@ -107,6 +124,21 @@ bool carry_out(struct velo_conn *conn)
     memcpy(line + 2, slot + 1, in_slot);
     send_line(device, conn->peer_device, WIRE_SLOT, line, 8 + in_slot);
     return true;
+}
+
+void device_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
+{
+    if (order_read_entry(&conn->header->state) != SEG_OPEN)
+        return;
+    uint64_t header =
+        VELO_HEADER_VALID_MASK | (uint64_t)tag << VELO_HEADER_TAG_LSB | ring_seq(position);
+    uint64_t line[8] = {0, wire_slot(header, device_name_life(conn->peer_device), conn->index)};
+    send_line(conn->port->device, conn->peer_device, WIRE_SLOT, line, 8);
+}
+
+void device_store_descriptor(const struct device_port *device, const uint64_t *words, uint32_t len)
+{
+    store(device, velo_window_pack(0, (uint8_t)device->context, VELO_UNIT_RMA), words, len);
 }
 
 void carry_credit(struct velo_port *port, const struct ring_rx *rx)
@@ -151,6 +183,15 @@ static uint64_t *slot_of(const struct velo_port *port, struct seg_ring *ring, ui
     return ring->slots + ((consumed + ahead) & (port->shape.depth_slots - 1)) * SLOT_WORDS;
 }
 
+static void publish(struct velo_port *port, struct seg_ring *ring, uint64_t *slot, uint64_t header,
+                    uint32_t index)
+{
+    order_publish_header(slot, header);
+    order_full_fence(); /* As a fenced sender: publish before the bell is read. */
+    if (order_read_bell(&ring->bell) == BELL_RING)
+        ring_bell(port, index);
+}
+
 static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_bytes,
                       uint32_t sender, bool is_more)
 {
@@ -167,10 +208,34 @@ static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_b
         return;
     }
     memcpy(slot + 1, line + 2, len_bytes - 8);
-    order_publish_header(slot, wire_slot_header(line[1], entry_source(entry)));
-    order_full_fence(); /* As a fenced sender: publish before the bell is read. */
-    if (order_read_bell(&ring->bell) == BELL_RING)
-        ring_bell(port, index);
+    remote_slot_came(port->device, line[1], sender);
+    publish(port, ring, slot, wire_slot_header(line[1], entry_source(entry)), index);
+}
+
+static void take_gated(struct device_port *device, const uint64_t *line, size_t len_bytes,
+                       uint32_t sender)
+{
+    uint64_t entry;
+    struct velo_port *port = device->port;
+    struct seg_ring *ring = ring_of(port, wire_slot_index(line[1]), sender, &entry);
+    uint64_t *slot = ring ? slot_of(port, ring, line[1]) : NULL;
+    if (!slot || len_bytes != 8 + WIRE_GATED_BYTES + 8) {
+        refuse_line(port);
+        return;
+    }
+    memcpy(slot + 1, line + 2, WIRE_GATED_BYTES);
+    if (!remote_gated(device, line[1], (uint8_t)line[6], sender))
+        refuse_line(port);
+}
+
+void device_open_slot(struct velo_port *port, uint64_t word, uint32_t sender)
+{
+    uint64_t entry;
+    uint32_t index = wire_slot_index(word);
+    struct seg_ring *ring = ring_of(port, index, sender, &entry);
+    uint64_t *slot = ring ? slot_of(port, ring, word) : NULL;
+    if (slot)
+        publish(port, ring, slot, wire_slot_header(word, entry_source(entry)), index);
 }
 
 static void take_data(struct velo_port *port, const uint64_t *line, size_t len_bytes,
@@ -222,7 +287,7 @@ static void take_line(struct device_port *device, const uint64_t *line)
     size_t len_bytes = velo_header_len(line[0]);
     uint32_t sender = velo_header_source(line[0]);
     unsigned kind = velo_header_tag(line[0]);
-    bool is_slot = kind == WIRE_SLOT || kind == WIRE_MORE;
+    bool is_slot = kind == WIRE_SLOT || kind == WIRE_MORE || kind == WIRE_GATED;
     device->news++;
     if (len_bytes > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0) {
         refuse_line(port);
@@ -243,6 +308,9 @@ static void take_line(struct device_port *device, const uint64_t *line)
         break;
     case WIRE_CREDIT:
         take_credit(port, line, sender);
+        break;
+    case WIRE_GATED:
+        take_gated(device, line, len_bytes, sender);
         break;
     default:
         refuse_line(port);
@@ -280,10 +348,12 @@ static void drain(struct device_port *device, struct sim_channel *channel)
 void device_drain(void)
 {
     struct sim_channel *channel = channel_self();
-    pthread_mutex_lock(&lock);
-    for (struct device_port *device = devices; device; device = device->next)
+    pthread_mutex_lock(&device_lock);
+    for (struct device_port *device = devices; device; device = device->next) {
+        remote_drain(device, channel); /* First: whoever leaves was told of all that it did. */
         drain(device, channel);
-    pthread_mutex_unlock(&lock);
+    }
+    pthread_mutex_unlock(&device_lock);
 }
 
 /* ---- polling --------------------------------------------------------------------------------- */
@@ -415,10 +485,10 @@ int carry_open(struct velo_port *port)
     port->spin_max_ns = 0;
     port->spin_ns = 0;
     port->promote = false;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&device_lock);
     device->next = devices;
     devices = device;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&device_lock);
     order_publish_entry(&port->segment->header->device, device_name(device));
     return VELO_OK;
 }
@@ -428,16 +498,17 @@ void carry_close(struct velo_port *port)
     struct device_port *device = port->device;
     if (!device)
         return;
-    pthread_mutex_lock(&lock);
+    pthread_mutex_lock(&device_lock);
     struct device_port **link = &devices;
     while (*link != device)
         link = &(*link)->next;
     *link = device->next;
-    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&device_lock);
     struct sim_channel *channel = channel_self();
     channel->a[0] = device->node;
     channel->a[1] = device->context;
     (void)channel_call(channel, SIM_PORT_CLOSE);
+    remote_close(device);
     free(device);
     port->device = NULL;
 }

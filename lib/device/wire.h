@@ -15,6 +15,11 @@
  *              the connection
  *     LEAVE    as DATA, without a position             -: its sender will send no more
  *     CREDIT   as DATA, without a position             slots consumed, data bytes consumed
+ *     GATED    as SLOT                                 32 bytes of the slot; then the gate, that is
+ *              the cookie of the notification by which the node tells that the slot holds
+ *
+ * A slot that came GATED is published when its notification is there, or when it comes once more as
+ * SLOT: then there will be none.
  */
 #ifndef VELO_DEVICE_WIRE_H
 #define VELO_DEVICE_WIRE_H
@@ -23,10 +28,13 @@
 
 #include <velo/spec.h>
 
-enum wire_kind { WIRE_SLOT, WIRE_MORE, WIRE_DATA, WIRE_LEAVE, WIRE_CREDIT };
+enum wire_kind { WIRE_SLOT, WIRE_MORE, WIRE_DATA, WIRE_LEAVE, WIRE_CREDIT, WIRE_GATED };
 
 /** Payload of one message after its first word. */
 #define WIRE_BYTES_MAX (VELO_LINE_BYTES - VELO_LINE_HEADER_BYTES - 8u)
+
+/** Payload of a slot that comes gated. */
+#define WIRE_GATED_BYTES 32u
 
 #define WIRE_INDEX_BITS 12u
 /** Lives are counted modulo 64: as many as `reserved` can tell. */

@@ -4,7 +4,7 @@
  * asked operation is sent piece by piece as the peer's ring has room; each piece has one answer,
  * and the answers come in the order of the pieces.
  */
-#include "unit.h"
+#include "offload.h"
 
 /* ---- lists of operations --------------------------------------------------------------------- */
 
@@ -112,6 +112,8 @@ static int send_notify(struct velo_rma_peer *peer, const struct request *request
 
 int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
 {
+    if (request->op == VELO_OP_NOTIFY && offload_is_busy(peer))
+        return MUST_ASK; /* It comes after what the node still has to do. */
     return request->op == VELO_OP_NOTIFY ? send_notify(peer, request) : rma_reach_do(peer, request);
 }
 
@@ -119,12 +121,16 @@ int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
 static int begin(struct velo_rma_peer *peer, int *ended)
 {
     struct op *op = peer->waiting.head;
-    if (op->fenced && peer->asked.head)
+    if (op->fenced && (peer->asked.head || offload_is_busy(peer)))
         return VELO_AGAIN;
     int status = rma_do_now(peer, &op->request);
+    if (status == MUST_ASK)
+        status = offload_begin(peer, op);
     if (status == VELO_AGAIN)
         return status;
     (void)take(&peer->waiting);
+    if (offload_took(status))
+        return VELO_OK;
     if (status == MUST_ASK) {
         append(&peer->asked, op);
         peer->sending = op;
@@ -167,6 +173,21 @@ int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
     (void)rma_ask_pump(peer);
     return VELO_OK;
 }
+
+#ifdef VELO_DEVICE
+void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status)
+{
+    if (status != MUST_ASK) {
+        finish(peer, op, status);
+        return;
+    }
+    op->is_refused = true;
+    op->next = peer->waiting.head;
+    peer->waiting.head = op;
+    if (!op->next)
+        peer->waiting.tail = op;
+}
+#endif
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
@@ -235,6 +256,7 @@ void rma_ask_fail(struct velo_rma_peer *peer, int status)
 {
     peer->gone = status;
     peer->sending = NULL;
+    offload_fail(peer, status);
     while (peer->asked.head)
         finish(peer, take(&peer->asked), status);
     while (peer->waiting.head)

@@ -6,7 +6,7 @@
 
 #include "../error.h"
 #include "../native/wait.h"
-#include "unit.h"
+#include "offload.h"
 
 /* Looks at a requester's line before its owner, that is we, asks whether it lives. */
 #define LOOKS_PER_CHECK 1000
@@ -71,6 +71,7 @@ static void publish(struct velo_rma *rma, struct velo_mem *mem)
     order_write_field(&entry->arena_at, mem->arena_bytes ? mem->arena_at + 1 : 0);
     order_write_field(&entry->rights, mem->rights);
     order_write_field(&entry->peer, mem->peer);
+    offload_register(rma, mem, entry);
     order_publish_key(&entry->key, mem->key);
     rma->counters.registered++;
 }
@@ -225,6 +226,7 @@ int velo_mem_deregister(struct velo_mem *mem)
     order_publish_key(&rma->table.entries[mem - rma->mems].key, 0);
     order_full_fence();
     wait_for_requesters(rma, key);
+    offload_deregister(rma, mem);
     mem->key = 0;
     if (mem->arena_bytes)
         release_range(rma, mem);

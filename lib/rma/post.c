@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that ask for an operation. */
 #include "../error.h"
-#include "unit.h"
+#include "offload.h"
 
 /* ---- the end of an operation ----------------------------------------------------------------- */
 
@@ -76,7 +76,8 @@ static int post(struct velo_rma_peer *peer, const struct request *request)
                          request->notify);
     if (unlikely(peer->gone))
         return velo_fail(peer->gone, "the peer is gone; disconnect");
-    bool must_wait = peer->waiting.head || peer->sending || (peer->fence && peer->asked.head);
+    bool must_wait = peer->waiting.head || peer->sending ||
+                     (peer->fence && (peer->asked.head || offload_is_busy(peer)));
     if (unlikely(must_wait))
         return post_later(peer, request);
     if (unlikely((request->notify & VELO_NOTIFY_REQUESTER) && !queue_has_room(peer->rma)))

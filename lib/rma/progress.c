@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress, waiting, and the notification queue. */
 #include "../native/wait.h"
-#include "unit.h"
+#include "offload.h"
 
 /* Messages taken in by one call. */
 #define MESSAGES_PER_CALL 64
@@ -44,8 +44,7 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
     struct velo_msg msg;
     int ended = 0;
     resume(rma);
-    int status =
-        timeout_ns ? velo_peek_wait(rma->port, &msg, timeout_ns) : velo_peek(rma->port, &msg);
+    int status = offload_peek(rma, &msg, timeout_ns);
     for (int taken = 0; status == VELO_OK; taken++) {
         if (handle(rma, &msg, &ended)) {
             (void)velo_release(rma->port);
@@ -56,6 +55,7 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
         status = taken < MESSAGES_PER_CALL ? velo_peek(rma->port, &msg) : VELO_AGAIN;
     }
     if (unlikely(rma->ops_used > 0)) {
+        ended += offload_progress(rma);
         for (struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next)
             ended += rma_ask_pump(peer);
         if (++rma->polls % POLLS_PER_CHECK == 0)

@@ -101,6 +101,22 @@ int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
     return status;
 }
 
+#ifdef VELO_DEVICE
+bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request, uint64_t *remote,
+                       uint64_t *address)
+{
+    struct grant grant;
+    if (!enter(peer, request->key, &grant))
+        return false;
+    uint64_t page = order_read_field(&peer->table.entries[request->key % VELO_MEMS_MAX].page);
+    leave(peer);
+    uint16_t offset = grant.address & (VELO_REGISTERED_ADDRESS_OFFSET_MASK);
+    *remote = velo_registered_address_pack(offset, (uint32_t)(page - 1));
+    *address = grant.address + rma_request_offset(request);
+    return page != 0;
+}
+#endif
+
 /* ---- loads and stores ------------------------------------------------------------------------ */
 
 /* Map a peer's arena as far as it reaches now. */

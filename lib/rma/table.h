@@ -63,6 +63,7 @@ struct table_entry {
     uint64_t arena_at; /* Offset in the arena plus 1; 0: not in it. */
     uint64_t rights;
     uint64_t peer;
+    uint64_t page; /* Its first at the owner's node plus 1; 0: none, and always natively. */
 };
 
 _Static_assert(VELO_MEMS_MAX == 1u << TABLE_INDEX_BITS, "a key's index");

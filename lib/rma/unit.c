@@ -9,7 +9,7 @@
 
 #include "../error.h"
 #include "../native/wait.h"
-#include "unit.h"
+#include "offload.h"
 
 #define DOMAIN_SUFFIX "+rma"
 #define CONNECT_NAP_NS 1000000
@@ -122,6 +122,7 @@ int velo_rma_close(struct velo_rma *rma)
     for (uint32_t i = 0; i < rma->mems_used; i++)
         if (rma->mems[i].key)
             (void)velo_mem_deregister(&rma->mems[i]);
+    offload_close(rma);
     rma_serve_close(rma);
     destroy(rma);
     return VELO_OK;

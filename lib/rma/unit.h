@@ -5,7 +5,8 @@
  *
  * An operation goes one of three ways. **Direct**: allocated memory is mapped, and memory of our
  * own process is there anyway: loads and stores. **Attach**: cross-memory attach, a system call.
- * Both are done before the call returns. **Asked**: the owner's library does it, as a series of
+ * Both are done before the call returns. (Over a device there is neither, but its RMA unit, see
+ * offload.h.) **Asked**: the owner's library does it, as a series of
  * pieces; each piece is one request message and has one answer, and both come in order.
  *
  * Nothing blocks: what finds no room waits in its peer's queue (operations), or in the ring that it
@@ -64,6 +65,9 @@ struct op {
     struct cursor answered;
     uint64_t pieces_sent;
     uint64_t pieces_answered;
+#ifdef VELO_DEVICE
+    bool is_refused; /* By the node, see offload.h. */
+#endif
 };
 
 struct op_list {
@@ -83,6 +87,9 @@ struct velo_mem {
     uint64_t arena_at;
     uint64_t arena_bytes;  /* 0: the memory is the caller's. */
     struct velo_mem *next; /* Of the free ones, or of the allocated ones, by arena_at. */
+#ifdef VELO_DEVICE
+    uint32_t page; /* Its first at the node, plus 1; 0: none. */
+#endif
 };
 
 /* ---- peers ----------------------------------------------------------------------------------- */
@@ -109,6 +116,9 @@ struct velo_rma_peer {
     uint32_t seq_answered;  /* Of the next answer. */
     uint64_t piece_bytes;   /* Most that one message carries. */
     struct velo_rma_peer *next;
+#ifdef VELO_DEVICE
+    uint32_t offloaded; /* Operations that the node carries out. */
+#endif
 };
 
 /** Where our answers to a unit go. */
@@ -149,6 +159,9 @@ struct velo_rma {
     struct velo_rma_peer *by_handle[PEERS_MAX];
     uint32_t handle_next;
     struct replier *repliers; /* By id. */
+#ifdef VELO_DEVICE
+    struct offload *offload; /* NULL until there is something to do for the node. */
+#endif
 };
 
 /* ---- notifications --------------------------------------------------------------------------- */
@@ -214,6 +227,12 @@ void rma_reach_probe(struct velo_rma_peer *peer);
 int rma_reach_do(struct velo_rma_peer *peer, const struct request *request);
 /** Would it be refused? VELO_OK or an error. */
 int rma_reach_check(struct velo_rma_peer *peer, const struct request *request);
+#ifdef VELO_DEVICE
+/** Where the registration that a request names begins: to the node, and what the request speaks of
+ *  in its owner's memory. False: the node does not know it. */
+bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request, uint64_t *remote,
+                       uint64_t *address);
+#endif
 
 /* ---- asking (ask.c) -------------------------------------------------------------------------- */
 
@@ -225,6 +244,10 @@ int rma_ask_post(struct velo_rma_peer *peer, const struct request *request);
 int rma_ask_pump(struct velo_rma_peer *peer);
 /** Take an answer; the number of operations that ended. */
 int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg);
+#ifdef VELO_DEVICE
+/** The node has done with an operation, or will not do it: MUST_ASK. */
+void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status);
+#endif
 /** Is nothing possible with a peer any more, after this? */
 static inline bool is_final(int status)
 {
@@ -236,11 +259,6 @@ static inline bool is_final(int status)
 void rma_ask_fail(struct velo_rma_peer *peer, int status);
 /** Look whether those live who owe us something. */
 void rma_ask_check_peers(struct velo_rma *rma);
-
-static inline bool peer_is_idle(const struct velo_rma_peer *peer)
-{
-    return !peer->waiting.head && !peer->asked.head;
-}
 
 /* ---- serving (serve.c) ----------------------------------------------------------------------- */
 

@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "remote.h"
+
+#include <stdlib.h>
+
+#include "../error.h"
+#include "wire.h"
+
+/* Offset in the node's registers (spec/velo_regs.rdl). */
+#define REG_QUEUE_READ_POINTERS UINT64_C(0x8400000)
+#define REG_CONTEXT_STRIDE UINT64_C(0x1000)
+#define OUTCOMES_MAX 256u
+/* Gates and slots that wait for each other; no correct peers have more under way. */
+#define WAITING_MAX 65536u
+
+/* A gate that opened, or a slot that waits for one. */
+struct half {
+    uint32_t sender;
+    uint8_t gate;
+    uint64_t word; /* Of the slot, as in its line. */
+};
+
+struct halves {
+    struct half *all;
+    size_t len;
+    size_t room;
+};
+
+struct device_remote {
+    uint64_t *queue; /* In the node's memory; NULL: not open. */
+    uint64_t head;   /* Notifications taken out. */
+    uint64_t told;   /* Those that the hardware knows are taken out. */
+    struct remote_outcome outcomes[OUTCOMES_MAX];
+    uint32_t outcomes_head;
+    uint32_t outcomes_tail;
+    struct halves opened;
+    struct halves waiting;
+};
+
+_Static_assert(OUTCOMES_MAX > REMOTE_DESCRIPTORS_MAX, "each descriptor has one outcome");
+
+/* ---- the queue ------------------------------------------------------------------------------- */
+
+static struct device_remote *make(struct device_port *device)
+{
+    if (!device->remote)
+        device->remote = calloc(1, sizeof *device->remote);
+    return device->remote;
+}
+
+int remote_open(struct device_port *device)
+{
+    struct sim_channel *channel = channel_self();
+    pthread_mutex_lock(&device_lock);
+    struct device_remote *remote = make(device);
+    pthread_mutex_unlock(&device_lock);
+    if (!remote)
+        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    if (remote->queue)
+        return VELO_OK;
+    channel->a[0] = device->node;
+    channel->a[1] = device->context;
+    if (channel_call(channel, SIM_QUEUE_OPEN) != SIM_OK)
+        return velo_fail(VELO_ERR_STATE, "the simulated node gives no notification queue");
+    char *memory = (char *)channel_memory(device->node);
+    char *queue = memory + SIM_QUEUES_AT + (size_t)device->context * SIM_QUEUE_BYTES;
+    pthread_mutex_lock(&device_lock);
+    remote->queue = (uint64_t *)(void *)queue;
+    pthread_mutex_unlock(&device_lock);
+    return VELO_OK;
+}
+
+void remote_close(struct device_port *device)
+{
+    if (!device->remote)
+        return;
+    free(device->remote->opened.all);
+    free(device->remote->waiting.all);
+    free(device->remote);
+    device->remote = NULL;
+}
+
+/* ---- pages ----------------------------------------------------------------------------------- */
+
+uint32_t remote_register(const struct device_port *device, uint64_t address, uint64_t len_bytes,
+                         uint64_t word)
+{
+    struct sim_channel *channel = channel_self();
+    channel->a[0] = device->node;
+    channel->a[1] = device->context;
+    channel->a[2] = address;
+    channel->a[3] = len_bytes;
+    channel->line[0] = word;
+    return channel_call(channel, SIM_REGISTER) == SIM_OK ? (uint32_t)channel->a[1] : SIM_PAGES;
+}
+
+void remote_unregister(const struct device_port *device, uint32_t page)
+{
+    struct sim_channel *channel = channel_self();
+    channel->a[0] = device->node;
+    channel->a[1] = page;
+    (void)channel_call(channel, SIM_UNREGISTER);
+}
+
+/* ---- gates ----------------------------------------------------------------------------------- */
+
+static bool add(struct halves *halves, const struct half *half)
+{
+    if (halves->len == halves->room) {
+        size_t room = halves->room ? 2 * halves->room : 64;
+        struct half *all = room > WAITING_MAX ? NULL : realloc(halves->all, room * sizeof *all);
+        if (!all)
+            return false;
+        halves->all = all;
+        halves->room = room;
+    }
+    halves->all[halves->len++] = *half;
+    return true;
+}
+
+/* They stay in order: of those for one gate the first is meant. */
+static void take_out(struct halves *halves, size_t at)
+{
+    halves->len--;
+    memmove(halves->all + at, halves->all + at + 1, (halves->len - at) * sizeof *halves->all);
+}
+
+/* The first for a gate; as many as there are: none. */
+static size_t find(const struct halves *halves, uint32_t sender, uint8_t gate)
+{
+    size_t at = 0;
+    while (at < halves->len && (halves->all[at].sender != sender || halves->all[at].gate != gate))
+        at++;
+    return at;
+}
+
+static bool open_gate(struct device_port *device, uint32_t sender, uint8_t gate)
+{
+    struct device_remote *remote = device->remote;
+    size_t at = find(&remote->waiting, sender, gate);
+    if (at == remote->waiting.len)
+        return add(&remote->opened, &(struct half){.sender = sender, .gate = gate});
+    uint64_t word = remote->waiting.all[at].word;
+    take_out(&remote->waiting, at);
+    device_open_slot(device->port, word, sender);
+    return true;
+}
+
+bool remote_gated(struct device_port *device, uint64_t word, uint8_t gate, uint32_t sender)
+{
+    struct device_remote *remote = make(device);
+    if (!remote)
+        return false;
+    size_t at = find(&remote->opened, sender, gate);
+    if (at == remote->opened.len)
+        return add(&remote->waiting, &(struct half){sender, gate, word});
+    take_out(&remote->opened, at);
+    device_open_slot(device->port, word, sender);
+    return true;
+}
+
+void remote_slot_came(struct device_port *device, uint64_t word, uint32_t sender)
+{
+    const uint64_t same = VELO_HEADER_SEQ_MASK | VELO_HEADER_SOURCE_MASK;
+    struct halves *waiting = device->remote ? &device->remote->waiting : NULL;
+    for (size_t at = 0; waiting && at < waiting->len; at++)
+        if (waiting->all[at].sender == sender && ((waiting->all[at].word ^ word) & same) == 0) {
+            take_out(waiting, at);
+            return;
+        }
+}
+
+/* ---- what the node notifies ------------------------------------------------------------------ */
+
+static void free_entries(struct device_port *device, struct sim_channel *channel)
+{
+    struct device_remote *remote = device->remote;
+    if (remote->head - remote->told < SIM_QUEUE_ENTRIES / 4)
+        return;
+    remote->told = remote->head;
+    channel->a[0] = device->node;
+    channel->a[1] = REG_QUEUE_READ_POINTERS + device->context * REG_CONTEXT_STRIDE;
+    channel->a[2] = remote->head & UINT16_MAX;
+    (void)channel_call(channel, SIM_REGISTER_WRITE);
+}
+
+/* False: it makes no sense. */
+static bool take(struct device_port *device, uint64_t word)
+{
+    struct device_remote *remote = device->remote;
+    unsigned place = velo_rma_notification_place(word);
+    uint32_t sender =
+        (uint32_t)velo_rma_notification_node(word) << 8 | velo_rma_notification_ctx(word);
+    if (place == VELO_RMA_PLACE_RESPONDER || place == VELO_RMA_PLACE_COMPLETER)
+        return open_gate(device, sender, velo_rma_notification_cookie(word));
+    if (remote->outcomes_tail - remote->outcomes_head == OUTCOMES_MAX)
+        return false;
+    remote->outcomes[remote->outcomes_tail++ % OUTCOMES_MAX] = (struct remote_outcome){
+        velo_rma_notification_cookie(word), velo_rma_notification_error(word)};
+    return true;
+}
+
+void remote_drain(struct device_port *device, struct sim_channel *channel)
+{
+    struct device_remote *remote = device->remote;
+    while (remote && remote->queue) {
+        uint64_t *entry = remote->queue + remote->head % SIM_QUEUE_ENTRIES * 2;
+        uint64_t word = order_read_header(entry);
+        if (!velo_rma_notification_valid(word))
+            return;
+        *entry = 0;
+        remote->head++;
+        device->news++;
+        channel_charge(channel, channel_area()->copy_ps);
+        if (!take(device, word))
+            order_count(&device->port->shared->rx_errors, 1);
+        free_entries(device, channel);
+    }
+}
+
+bool remote_has_outcome(const struct device_port *device)
+{
+    const struct device_remote *remote = device->remote;
+    return remote && remote->outcomes_head != remote->outcomes_tail;
+}
+
+bool remote_take_outcome(struct device_port *device, struct remote_outcome *outcome)
+{
+    pthread_mutex_lock(&device_lock);
+    bool has = remote_has_outcome(device);
+    if (has)
+        *outcome = device->remote->outcomes[device->remote->outcomes_head++ % OUTCOMES_MAX];
+    pthread_mutex_unlock(&device_lock);
+    return has;
+}
