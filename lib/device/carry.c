@@ -446,19 +446,27 @@ void carry_place(int *node, uint32_t *first, uint32_t *step)
         *node = (int)(rank / *step % VELO_NODES);
 }
 
+/* With $VELO_SIM_SPREAD, ports of one node are on one simulated node after the other: for programs
+ * that know of one node only, and tests that are to use the network. */
+static uint32_t node_of(velo_id_t id, uint32_t nodes)
+{
+    uint32_t spread = channel_number("VELO_SIM_SPREAD", 0) ? VELO_ID_VPID(id) : 0;
+    return (VELO_ID_NODE(id) + spread) % nodes;
+}
+
 /* Ids may name more nodes than there are: they share them then. A port that has another's id in
  * another domain gets another context; ids of the first half and units beside them do not meet. */
 static int open_context(struct device_port *device, struct sim_channel *channel, velo_id_t id,
                         bool is_beside)
 {
-    uint32_t nodes = channel_area()->nodes;
-    channel->a[0] = VELO_ID_NODE(id) % nodes;
+    uint32_t node = node_of(id, channel_area()->nodes);
+    channel->a[0] = node;
     channel->a[1] = (VELO_ID_VPID(id) + (is_beside ? SIM_CONTEXTS / 2 : 0)) % SIM_CONTEXTS;
     int status = channel_call(channel, SIM_PORT_OPEN);
     if (status)
         return velo_fail(VELO_ERR_FULL, "all %u contexts of the simulated node %u are in use",
-                         SIM_CONTEXTS, VELO_ID_NODE(id) % nodes);
-    device->node = VELO_ID_NODE(id) % nodes;
+                         SIM_CONTEXTS, node);
+    device->node = node;
     device->context = (uint32_t)channel->a[1];
     device->life = (uint32_t)channel->a[2] & WIRE_LIFE_MASK;
     device->ring = (const uint64_t *)(const void *)(channel_memory(device->node) +
