@@ -463,6 +463,10 @@ int32_t Schedule::open_port(unsigned channel)
     ports_opened_ = true;
     call.a[1] = context;
     call.a[2] = contexts[context].opened;
+    // Behind what closed it a ring may come too late for what is sent at once, and then waits until
+    // no more comes.
+    if (contexts[context].opened > 1)
+        settle_ports();
     return SIM_OK;
 }
 
