@@ -332,12 +332,12 @@ static void run(enum way way, uint64_t seed, int steps)
 
 TEST(random_operations_do_what_the_model_says_with_loads_and_stores)
 {
-    for (uint64_t i = 0; i < 5; i++)
-        run(WAY_DIRECT, test_seed() + i, 4000);
+    for (uint64_t i = 0; i < scaled(5, 1); i++)
+        run(WAY_DIRECT, test_seed() + i, (int)scaled(4000, 500));
 }
 
 TEST(random_operations_do_what_the_model_says_by_asking)
 {
-    for (uint64_t i = 0; i < 5; i++)
-        run(WAY_ASKED, test_seed() + 100 + i, 4000);
+    for (uint64_t i = 0; i < scaled(5, 1); i++)
+        run(WAY_ASKED, test_seed() + 100 + i, (int)scaled(4000, 300));
 }

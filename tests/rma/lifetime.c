@@ -12,7 +12,8 @@
 
 /* ---- deregistering under fire ---------------------------------------------------------------- */
 
-enum { TARGET_BYTES = 300000, HAMMERS = 2 };
+enum { TARGET_BYTES_MAX = 300000, HAMMERS = 2 };
+#define TARGET_BYTES scaled(TARGET_BYTES_MAX, 3000)
 
 struct target {
     _Atomic velo_key_t key;
@@ -30,7 +31,7 @@ static void hammer_on(void *arg)
 {
     const struct hammer *self = arg;
     struct target *target = self->target;
-    static unsigned char data[TARGET_BYTES], back[TARGET_BYTES];
+    static unsigned char data[TARGET_BYTES_MAX], back[TARGET_BYTES_MAX];
     struct requester me;
     struct rng rng = {test_seed() + (uint64_t)self->me};
 
@@ -50,6 +51,8 @@ static void hammer_on(void *arg)
             atomic_fetch_add(&target->hits[self->me], 1);
         else
             CHECK(status == VELO_ERR_ACCESS || status == VELO_AGAIN);
+        if (status == VELO_ERR_ACCESS)
+            sched_yield(); /* There will be another key. */
     }
     requester_close(&me);
 }
@@ -70,7 +73,9 @@ static void wait_for_hits(struct velo_rma *rma, struct target *target)
 
 static void check_untouched(struct velo_rma *rma, const unsigned char *memory, unsigned char value)
 {
-    for (int64_t end_ns = test_now_ns() + TEST_MS; test_now_ns() < end_ns;)
+    int64_t look_ns = (int64_t)scaled(TEST_MS, TEST_MS / 20);
+
+    for (int64_t end_ns = test_now_ns() + look_ns; test_now_ns() < end_ns;)
         pace(rma);
     for (size_t i = 0; i < TARGET_BYTES; i++)
         CHECK_EQ(memory[i], value);
@@ -78,7 +83,7 @@ static void check_untouched(struct velo_rma *rma, const unsigned char *memory, u
 
 TEST(nobody_touches_memory_after_its_deregistration)
 {
-    enum { ROUNDS = 30 };
+    const int rounds = (int)scaled(30, 4);
 
     FOR_EACH_WAY(way)
     {
@@ -97,7 +102,7 @@ TEST(nobody_touches_memory_after_its_deregistration)
         struct velo_rma *rma = rma_open(port);
         while (atomic_load(&target->ready) < HAMMERS)
             sched_yield();
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < rounds; round++) {
             unsigned char *memory;
             struct velo_mem *mem;
 
@@ -135,18 +140,18 @@ TEST(nobody_touches_memory_after_its_deregistration)
 
 TEST(deregistering_goes_on_when_a_requester_is_killed)
 {
-    enum { ROUNDS = 20 };
+    const int rounds = (int)scaled(20, 4);
 
     FOR_EACH_WAY(way)
     {
-        static unsigned char memory[TARGET_BYTES];
+        static unsigned char memory[TARGET_BYTES_MAX];
         struct target *target = test_shared_alloc(sizeof(*target));
         struct velo_port *port = port_open(OWNER_VPID);
         struct velo_rma *rma = rma_open(port);
         struct rng rng = {test_seed()};
 
         way_set(way);
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < rounds; round++) {
             struct hammer hammer = {target, 0};
             struct velo_mem *mem;
             int64_t start_ns;
@@ -206,11 +211,11 @@ static int until_noticed(struct requester *me, velo_key_t key)
 
 TEST(requesters_learn_that_an_owner_was_killed_and_its_name_can_be_used_again)
 {
-    enum { ROUNDS = 8 };
+    const int rounds = (int)scaled(8, 2);
 
     FOR_EACH_WAY(way)
     {
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < rounds; round++) {
             struct owner owner;
             struct requester me;
             uint64_t word;
@@ -268,16 +273,17 @@ TEST(operations_under_way_end_with_an_error_when_their_owner_is_killed)
 {
     enum { OPS = 20 };
     static unsigned char local[OPS][50000];
+    const size_t bytes = scaled(sizeof(local[0]), 5000);
     struct owner owner;
     struct requester me;
     int64_t start_ns;
 
-    owner_start(&owner, WAY_ASKED, sizeof(local[0]), VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_ASKED, bytes, VELO_RIGHT_ALL, VELO_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     owner_order(&owner, STAGE_PAUSE);
     for (unsigned i = 0; i < OPS; i++)
-        CHECK_OK(i % 2 ? velo_get(me.peer, local[i], sizeof(local[i]), owner.stage->key, 0, 0, i)
-                       : velo_put(me.peer, local[i], sizeof(local[i]), owner.stage->key, 0, 0, i));
+        CHECK_OK(i % 2 ? velo_get(me.peer, local[i], bytes, owner.stage->key, 0, 0, i)
+                       : velo_put(me.peer, local[i], bytes, owner.stage->key, 0, 0, i));
     child_kill(owner.pid);
     start_ns = test_now_ns();
     CHECK_STATUS(velo_rma_flush(me.peer, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
@@ -315,7 +321,7 @@ TEST(a_wait_for_a_notification_ends_when_the_owner_of_an_operation_dies)
 
 TEST(an_owner_goes_on_when_requesters_are_killed_in_the_middle)
 {
-    enum { ROUNDS = 30 };
+    const int rounds = (int)scaled(30, 4);
 
     FOR_EACH_WAY(way)
     {
@@ -323,7 +329,7 @@ TEST(an_owner_goes_on_when_requesters_are_killed_in_the_middle)
         struct owner owner;
 
         owner_start(&owner, way, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY);
-        for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < rounds; round++) {
             struct target *target = test_shared_alloc(sizeof(*target));
             struct hammer hammer = {target, 0};
             struct requester me;
@@ -350,18 +356,19 @@ TEST(disconnecting_ends_what_is_under_way_and_leaves_local_memory_alone)
 {
     enum { OPS = 10 };
     static unsigned char local[OPS][40000];
+    const size_t bytes = scaled(sizeof(local[0]), 2000);
     struct velo_rma_peer *again;
     struct owner owner;
     struct requester me;
     unsigned char byte = 1;
 
-    owner_start(&owner, WAY_ASKED, sizeof(local[0]), VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_ASKED, bytes, VELO_RIGHT_ALL, VELO_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     CHECK_OK(velo_put_immediate(me.peer, 0xff, 1, owner.stage->key, 0, 0, 0));
     flush(me.peer);
     owner_order(&owner, STAGE_PAUSE);
     for (unsigned i = 0; i < OPS; i++)
-        CHECK_OK(velo_get(me.peer, local[i], sizeof(local[i]), owner.stage->key, 0, 0, i));
+        CHECK_OK(velo_get(me.peer, local[i], bytes, owner.stage->key, 0, 0, i));
     CHECK_OK(velo_rma_disconnect(me.peer));
     for (unsigned i = 0; i < OPS; i++) {
         struct velo_notification note = note_expect(me.rma);
@@ -414,7 +421,8 @@ TEST(an_operation_whose_registration_ends_meanwhile_is_refused_and_reported)
 
 /* ---- atomics --------------------------------------------------------------------------------- */
 
-enum { ADDERS = 3, LOCKS = 100 };
+enum { ADDERS = 3 };
+#define LOCKS (int)scaled(100, 10)
 
 struct sum {
     velo_key_t key;
@@ -480,7 +488,7 @@ TEST(atomic_updates_of_several_processes_sum_exactly)
 
         owner_start(&owner, way, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
         sum->key = owner.stage->key;
-        sum->adds = way == WAY_DIRECT ? 2000000 : 3000;
+        sum->adds = (int)scaled(way == WAY_DIRECT ? 2000000 : 3000, 50);
         for (int i = 0; i < ADDERS; i++) {
             adders[i] = (struct adder){sum, i};
             children[i] = child_start(add_up, &adders[i]);
@@ -495,7 +503,7 @@ TEST(atomic_updates_of_several_processes_sum_exactly)
         memcpy(words, owner_memory(&owner), sizeof(words));
         CHECK_EQ(words[0], (uint64_t)ADDERS * (uint64_t)sum->adds + mine);
         CHECK_EQ(words[1], 0);
-        CHECK_EQ(words[2], ADDERS * LOCKS);
+        CHECK_EQ(words[2], (uint64_t)ADDERS * (uint64_t)LOCKS);
         owner_stop(&owner);
     }
 }

@@ -151,31 +151,34 @@ TEST(allocated_memory_is_zeroed_aligned_and_given_back)
 
 TEST(allocations_that_come_and_go_never_share_memory)
 {
-    enum { SLOTS = 40, ROUNDS = 3000 };
+    enum { SLOTS = 40 };
     struct {
         struct velo_mem *mem;
         size_t len;
         uint64_t seed;
     } slots[SLOTS] = {{NULL, 0, 0}};
     static unsigned char buf[100000];
+    const uint64_t rounds = scaled(3000, 100);
     struct rng rng = {test_seed()};
     struct pair p;
 
     pair_open(&p);
-    for (uint64_t round = 1; round <= ROUNDS; round++) {
+    for (uint64_t round = 1; round <= rounds; round++) {
         uint32_t s = rng_below(&rng, SLOTS);
 
         if (slots[s].mem == NULL) {
-            slots[s].len = 1 + rng_below(&rng, sizeof(buf) - 1);
+            slots[s].len = 1 + rng_below(&rng, (uint32_t)scaled(sizeof(buf) - 1, 3000));
             slots[s].seed = round;
             CHECK_OK(
                 velo_mem_alloc(p.rma, slots[s].len, VELO_RIGHT_ALL, VELO_PEER_ANY, &slots[s].mem));
             pattern_fill(buf, slots[s].len, round);
             CHECK_OK(velo_put(p.self, buf, slots[s].len, velo_mem_key(slots[s].mem), 0, 0, 0));
+            flush(p.self);
             continue;
         }
         CHECK(pattern_matches(velo_mem_addr(slots[s].mem), slots[s].len, slots[s].seed));
         CHECK_OK(velo_get(p.self, buf, slots[s].len, velo_mem_key(slots[s].mem), 0, 0, 0));
+        flush(p.self);
         CHECK(pattern_matches(buf, slots[s].len, slots[s].seed));
         CHECK_OK(velo_mem_deregister(slots[s].mem));
         slots[s].mem = NULL;

@@ -15,7 +15,7 @@
 /* How memory is reached. */
 enum way {
     WAY_DIRECT, /* From velo_mem_alloc(). */
-    WAY_ATTACH, /* Any memory, by cross-memory attach. */
+    WAY_ATTACH, /* Any memory, by cross-memory attach; simulated, by the node. */
     WAY_ASKED,  /* Any memory, attach forbidden. */
     WAYS
 };
@@ -58,6 +58,15 @@ struct requester {
     struct velo_rma *rma;
     struct velo_rma_peer *peer;
 };
+
+/* Is this the simulated hardware, where a byte takes microseconds and nobody has another's memory?
+ */
+bool is_simulated(void);
+/* How much of it: natively, and simulated. */
+static inline size_t scaled(size_t native, size_t simulated)
+{
+    return is_simulated() ? simulated : native;
+}
 
 /* Forbid attach, or permit it, in this process and those to come. */
 void way_set(enum way way);
