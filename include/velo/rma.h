@@ -114,7 +114,7 @@ struct velo_rma_counters {
     uint64_t gets;          /**< Get operations done, of every kind. */
     uint64_t atomics;       /**< Fetch-compare-and-adds done. */
     uint64_t bytes;         /**< Bytes moved by those. */
-    uint64_t direct;        /**< Operations done by loads and stores. */
+    uint64_t direct;        /**< Done by loads and stores, or by hardware. */
     uint64_t attach;        /**< Operations done by cross-memory attach. */
     uint64_t asked;         /**< Operations that the owner's library carried out for us. */
     uint64_t served;        /**< Operations that we carried out for peers. */
