@@ -4,7 +4,8 @@
 //
 //   bench_switch [--seed N] [--cycles N]
 //
-// Every packet is checked at its output for place, order and contents. Traffic when saturated: each
+// Every packet is checked at its output for place, order and contents; those that lead nowhere are
+// swallowed, each told once, and their credits come back. Traffic when saturated: each
 // link and node port offers packets without a gap, to each link with 1/9 and to the node port of
 // the packet's class with 1/3: all inputs and all outputs have the same load, 1.
 
@@ -51,6 +52,7 @@ struct Bench {
     std::array<uint64_t, kPorts> first_out{}, first_in{};
     std::map<uint64_t, uint32_t> next_sequence, expected_sequence; // per source, output and channel
     uint64_t packets = 0;
+    std::array<uint64_t, kPorts> nowhere{}, dropped{}; // sent there; told by the switch
     bool shorts = false; // packets are make_short()'s, outputs stop at random
     std::array<unsigned, kPorts> stopped_for{};
 
@@ -107,6 +109,7 @@ struct Bench {
 
     void collect(unsigned p)
     {
+        dropped[p] += get_bits(top->dropped_o, p, 1);
         if (!get_bits(top->out_valid_o, p, 1))
             return;
         if (stopped_for[p] > 3)
@@ -176,8 +179,12 @@ struct Bench {
         for (uint64_t i = 0; i < cycles; i++) {
             for (unsigned p = 0; p < kPorts; p++) {
                 // With and without a backlog: packets that wait, and packets that just arrive.
-                if (sources[p].size() < 2 && random.below(i % 1024 < 512 ? 1 : 24) == 0)
-                    offer_random(p, 1);
+                if (sources[p].size() < 2 && random.below(i % 1024 < 512 ? 1 : 24) == 0) {
+                    if (random.below(16) == 0)
+                        offer_nowhere(p);
+                    else
+                        offer_random(p, 1);
+                }
             }
             step();
         }
@@ -199,6 +206,20 @@ struct Bench {
         sources[p].push_back(packet);
     }
 
+    // By the table or by its own route; one word to several units long.
+    void offer_nowhere(unsigned p)
+    {
+        Outgoing packet;
+        unsigned tc = p < kLinks ? random.below(3) : p - kLinks;
+        if (random.below(2))
+            packet.words = {1 | (6 + 8 * random.below(2)) << 4, 0};
+        bench::Words rest = bench::make_packet(tc, 30 + random.below(2), p, 0, random.below(24));
+        packet.words.insert(packet.words.end(), rest.begin(), rest.end());
+        packet.vc = tc * 2 + (p < kLinks ? random.below(2) : 0);
+        nowhere[p]++;
+        sources[p].push_back(packet);
+    }
+
     void reset()
     {
         top->rst_ni = 0;
@@ -210,7 +231,8 @@ struct Bench {
         for (unsigned dst = 0; dst < 32; dst++) {
             unsigned hop = dst % 16 < kLinks   ? dst % 16 + (dst >= 16 ? 8 : 0)
                            : dst % 16 < kPorts ? bench::kHopLocal
-                                               : 14;
+                           : dst % 2           ? 14
+                                               : 7;
             top->table_we_i = 1;
             top->table_node_i = dst;
             top->table_hop_i = hop;
@@ -271,6 +293,8 @@ struct Bench {
         for (const auto &[flow, sent] : next_sequence)
             if (expected_sequence[flow] != sent)
                 fail("packets are missing at the end");
+        if (dropped != nowhere)
+            fail("not every packet that leads nowhere was told once, and no other");
         for (unsigned p = 0; p < kPorts; p++)
             for (unsigned v = 0; v < kVcs; v++) {
                 if (get_bits(top->in_freed_o, (p * kVcs + v) * 6, 6) != used[p][v])
