@@ -2,6 +2,7 @@
 """What every pytest file of a block uses: build a module with Verilator, run cocotb tests on it."""
 
 import os
+import re
 import subprocess
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -26,11 +27,11 @@ def _files(block: str) -> tuple[list[Path], list[Path]]:
 def simulate(request: pytest.FixtureRequest) -> Callable[..., None]:
     """simulate(top, parameters): run the @cocotb.test functions of the calling file on a module."""
 
-    def run(top: str, parameters: Mapping[str, int] | None = None) -> None:
+    def run(top: str, parameters: Mapping[str, int | str] | None = None) -> None:
         block = request.path.parents[1].name
         sources, includes = _files(block)
         name = "-".join([top, *(f"{key}{value}" for key, value in (parameters or {}).items())])
-        folder = ROOT / "build" / "rtl" / "test" / block / name
+        folder = ROOT / "build" / "rtl" / "test" / block / re.sub(r"\W", "-", name)
         runner = get_runner("verilator")
         runner.build(
             sources=[ROOT / "rtl" / "verilator.vlt", *sources],

@@ -12,12 +12,21 @@ from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench
 
 PORTS, WIDTH, HEADER_BITS = 4, 32, 72
-HOST, DEFAULT, DEFAULT_ONLY = 0, 1, 3
+HOST, DEFAULT, WINDOW, DEFAULT_ONLY = 0, 1, 2, 3
+WINDOW_BIT = 47  # of an address: the upper half of the window is port WINDOW's, nobody the lower's
 CHANNELS = ("posted", "nonposted", "response")
 
 
 def test_htax(simulate: Callable[..., None]) -> None:
-    simulate("htax", {"DefaultOnly": 1 << DEFAULT_ONLY})
+    base = 1 << (48 * WINDOW + WINDOW_BIT)
+    none = (1 << 48) - 1  # a mask that no address fits
+    mask = base | sum(none << (48 * port) for port in range(PORTS) if port != WINDOW)
+    parts = {"WindowBase": base, "WindowMask": mask}
+    simulate(
+        "htax",
+        {"DefaultOnly": 1 << DEFAULT_ONLY}
+        | {name: f"{48 * PORTS}'h{value:x}" for name, value in parts.items()},
+    )
 
 
 def header(*, window: int = 0, addr: int = 0, length: int = 0, port: int = 0, tag: int = 0) -> int:
@@ -124,7 +133,11 @@ async def start(dut: Any, seed: int) -> Crossbar:
 def target(channel: str, source: int, head: int) -> int:
     if channel == "response":
         return header_port(head)
-    return DEFAULT if source == DEFAULT_ONLY or head >> 71 else HOST
+    if source == DEFAULT_ONLY:
+        return DEFAULT
+    if not head >> 71:
+        return HOST
+    return WINDOW if head >> (23 + WINDOW_BIT) & 1 else DEFAULT
 
 
 @cocotb.test
