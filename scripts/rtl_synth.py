@@ -60,7 +60,7 @@ def synthesize(top: str, read: str) -> dict[str, Any]:
     }
 
 
-def place(top: str, read: str) -> float:
+def place(top: str, read: str, placer: str) -> float:
     """Clock rate on ECP5 in MHz. Pins are left out, so only paths between registers count."""
     # The tool sees nothing outside the folder it runs in, so its files are named from there.
     folder = Path("build") / "rtl" / "fmax"
@@ -73,7 +73,7 @@ def place(top: str, read: str) -> float:
     for seed in SEEDS:
         command = ["nextpnr-ecp5", "--85k", "--package", "CABGA756", "--speed", "8"]
         command += ["--out-of-context", "--timing-allow-fail", "--freq", str(WANTED_MHZ)]
-        command += ["--json", str(netlist), "--seed", str(seed)]
+        command += ["--json", str(netlist), "--seed", str(seed), "--placer", placer]
         output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
         (ROOT / folder / f"{top}-{seed}.log").write_text(output.stderr, encoding="utf-8")
         found = FREQUENCY.findall(output.stderr)
@@ -104,7 +104,7 @@ def main(argv: list[str] | None = None) -> int:
         print(f"{row}   {paper:>12} {limit or '-':>6}", end="", flush=True)
         rate = "-"
         if part.get("fmax"):
-            area["ecp5_mhz"] = place(top, read)
+            area["ecp5_mhz"] = place(top, read, part.get("placer", "heap"))
             rate = f"{area['ecp5_mhz']:.1f}"
             if area["ecp5_mhz"] < WANTED_MHZ:
                 too_slow.append(top)
