@@ -280,3 +280,31 @@ async def a_waiting_message_of_a_context_that_is_disabled_is_dropped(dut):
     await setup.send(header(1, 8), [3])
     await setup.bench.cycles(20)
     assert setup.poll(1)[1] == [3]
+
+
+@cocotb.test()
+async def a_ring_that_is_set_inside_a_message_is_set_behind_it(dut):
+    setup = Setup(dut)
+    await setup.start()
+    old, new, rings = 0x8000, 0x9000, set()
+    for wait in range(16):
+        setup.memory.clear()
+        await setup.configure(1, old, 4)
+        sending = cocotb.start_soon(setup.send(header(1, 24), [1, 2, 3]))
+        await setup.bench.cycles(wait)
+        await setup.configure(1, new, 4)
+        await sending
+        await setup.send(header(1, 8), [4])
+        await setup.bench.cycles(30)
+        messages = []
+        while message := setup.poll(1):
+            messages.append(message[1])
+        # The first one is in either ring, whole, and the other begins with the second one.
+        if old in setup.memory:
+            assert messages == [[4]], wait
+            assert [setup.memory[old + 8 * word] for word in (1, 2, 3)] == [1, 2, 3]
+            assert setup.memory[old] & 1 and not setup.memory[old] >> 48
+        else:
+            assert messages == [[1, 2, 3], [4]], wait
+        rings.add(old in setup.memory)
+    assert rings == {False, True} and not setup.errors
