@@ -59,8 +59,8 @@ module velo_switch
     output logic [NumPorts-1:0] dropped_o
 );
 
-  logic [NumPorts-1:0][NumPorts-1:0] request, accept, keeps, to, to_output;
-  logic [NumPorts-1:0] start, output_free, free_q, free_d, sop, eop, unit, over;
+  logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;
+  logic [NumPorts-1:0] start, busy_outputs, sop, eop, unit, over;
   vc_t [NumPorts-1:0] vc;
   logic [NumPorts-1:0][DataWidth-1:0] data;
   logic [NumPorts-1:0][NumVcs-1:0] may_send;
@@ -86,19 +86,9 @@ module velo_switch
     end
   endfunction
 
-  // An output that might have been granted counts as taken in the next cycle, whether the grant was
-  // accepted or not: which of it is known too late for a register.
-  assign output_free = free_q & ~out_stop_i;
   always_comb begin
-    free_d = '1;
-    for (int i = 0; i < int'(NumPorts); i++) free_d &= ~(keeps[i] | (request[i] & output_free));
-  end
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni) free_q <= '0;
-    else free_q <= free_d;
-  end
-
-  always_comb begin
+    busy_outputs = '0;
+    for (int i = 0; i < int'(NumPorts); i++) busy_outputs |= going_to[i];
     for (int i = 0; i < int'(NumPorts); i++) begin
       for (int o = 0; o < int'(NumPorts); o++) to_output[o][i] = to[i][o];
     end
@@ -108,7 +98,7 @@ module velo_switch
       .NumPorts(NumPorts)
   ) u_match (
       .request_i    (request),
-      .output_free_i(output_free),
+      .output_free_i(~busy_outputs & ~out_stop_i),
       .accept_o     (accept),
       .any_o        (start),
       .*
@@ -133,7 +123,7 @@ module velo_switch
         .may_send_i(may_send),
         .stop_i(out_stop_i),
         .request_o(request[p]),
-        .keeps_o(keeps[p]),
+        .going_to_o(going_to[p]),
         .grant_i(accept[p]),
         .start_i(start[p]),
         .out_to_o(to[p]),

@@ -14,10 +14,9 @@
 // `grant_i`: one-hot or none, `start_i` is its OR; comes only for what was requested and
 // starts the packet picked for that output.
 // Idle: nothing is being sent, or its last word is in this cycle. `request_o` is a register that knows of
-// it. `keeps_o`: the output that is in use beyond the next cycle, but for a grant in this one. `stop_i`:
-// outputs for which no word is read from the next cycle on.
-// Latency: the word of cycle 0 is at `out_*` in cycle 4 if granted at once. Packets that have waited
-// follow each other without a gap; one of less than five words may take the time of five.
+// it; `going_to_o`, registers: the output that is in use beyond this cycle. `stop_i`: outputs for which no word is read from the next cycle on.
+// Latency: the word of cycle 0 is at `out_*` in cycle 4 if granted at once. Packets follow each other
+// without a gap; one of less than four words may take the time of four.
 //
 // Errors: a packet that leads nowhere is swallowed, its credits given back; `dropped_o` pulses.
 // Source: case-for-fpga, section 3 (VOQ, cut-through); high-message-rates, section 3.A.
@@ -53,7 +52,7 @@ module velo_switch_input
     input  logic [NumPorts-1:0][NumVcs-1:0] may_send_i,
     input  logic [NumPorts-1:0]             stop_i,
     output logic [NumPorts-1:0]             request_o,
-    output logic [NumPorts-1:0]             keeps_o,
+    output logic [NumPorts-1:0]             going_to_o,
     input  logic [NumPorts-1:0]             grant_i,
     input  logic                            start_i,
 
@@ -166,9 +165,9 @@ module velo_switch_input
   logic
       idle_q, start_q, busy_q, busy, busy_d, stopped_q, stopped_d, known_q, first_single, single_q;
   logic writer_here, writer_next, ended_here, ended_next, filled_here;
-  logic issue, last, over, enter, give_back, last_stay, calm, idle_d;
-  logic end_in_unit, end_in_next, one_more, two_more, near_q, final_q;
+  logic issue, last, over, enter, give_back, last_stay, last_on, last_next, ending_d;
   logic [NumPorts-1:0] to_q, granted_q;
+  logic idle_d;
   vc_t first_vc, vc_q;
   unit_t first_unit, unit_q, unit, next_q;
   off_t off_q, off;
@@ -184,9 +183,13 @@ module velo_switch_input
   assign fill_here = unit_fill[unit_q];
   assign fill_next = unit_fill[next_q];
 
-  // Is the word at hand the packet's last?
+  // Would this be the packet's last word: the one at hand, the one after it, the next unit's first?
   assign last_stay = (known_q && !writer_here && fill_q == {1'b1, off_q}) ||
       (ended_here && ended_off_q == off_q);
+  assign last_on = (known_q && !writer_here && fill_q == {1'b1, off_t'(off_q + 1'b1)}) ||
+      (ended_here && ended_off_q == off_t'(off_q + 1'b1));
+  assign last_next = !filled_here && ((!writer_next && next_fill_q == {1'b1, off_t'(0)}) ||
+      (ended_next && ended_off_q == '0));
 
   // Of a packet of one word is known a cycle late that it is over, which costs a cycle more.
   assign busy = busy_q && !single_q;
@@ -196,47 +199,30 @@ module velo_switch_input
   assign enter = issue && !start_q && off_q == LastOff;
   assign give_back = (issue && !start_q && (last_stay || off_q == LastOff)) || over;
 
+  // Foresight for the arbiters: the word of the next cycle is there and is the packet's last. That it
+  // may miss one that is just arriving costs a cycle and nothing else.
+  assign ending_d = busy && (issue ? !last_stay && (off_q == LastOff ? last_next : last_on) :
+                               last_stay);
   assign busy_d = start_q || (busy && !(issue && last_stay) && !over);
   // Nothing is granted to a stopped output, so a first word need not look.
   assign stopped_d = !idle_q && (to_q & stop_i) != '0;
-
-  // Foresight for the arbiters, a cycle ahead so that they have it from registers: the word after the
-  // one at hand is the packet's last (`near_q`), or the one at hand is (`final_q`). Only of packets that
-  // the writer has left behind, which is what packets that waited are; another is seen to be over when
-  // it is, which costs cycles and nothing else.
-  assign end_in_unit = busy && known_q && !writer_here && !ended_here && fill_q.ends;
-  assign end_in_next = busy && known_q && !writer_here && !ended_here && !fill_q.ends &&
-      !filled_here && !writer_next && !ended_next && next_fill_q.ends;
-  assign one_more = (end_in_unit && fill_q.last == off_t'(off_q + 1'b1) && off_q != LastOff) ||
-      (end_in_next && off_q == LastOff && next_fill_q.last == '0);
-  assign two_more =
-      (end_in_unit && fill_q.last == off_t'(off_q + 2'd2) && off_q < LastOff - 1'b1) ||
-      (end_in_next && off_q == LastOff && next_fill_q.last == off_t'(1)) ||
-      (end_in_next && off_q == LastOff - 1'b1 && next_fill_q.last == '0);
-
-  // Not sending in the cycle after the next, if nothing is granted.
-  assign calm = !start_q && (!busy_q || (final_q && !stopped_q) ||
-      ((near_q || final_q) && !stopped_d && near_q == !stopped_q));
-  assign idle_d = calm && !start_i;
-  assign keeps_o = idle_q || calm ? '0 : to_q;
+  assign idle_d = !start_i && !start_q && (!busy_d || (ending_d && !stopped_d));
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
-      start_q   <= 1'b0;
-      busy_q    <= 1'b0;
-      idle_q    <= 1'b0;
-      stopped_q <= 1'b0;
-      single_q  <= 1'b0;
-      to_q      <= '0;
-      granted_q <= '0;
-      near_q    <= 1'b0;
-      final_q   <= 1'b0;
+      start_q    <= 1'b0;
+      busy_q     <= 1'b0;
+      idle_q     <= 1'b0;
+      stopped_q  <= 1'b0;
+      single_q   <= 1'b0;
+      to_q       <= '0;
+      granted_q  <= '0;
+      going_to_o <= '0;
     end else begin
       start_q   <= start_i;
       single_q  <= start_q && first_single;
       granted_q <= grant_i;
-      near_q    <= stopped_q ? one_more : two_more;
-      final_q   <= stopped_q ? end_in_unit && fill_q.last == off_q : one_more;
+      going_to_o <= idle_q ? grant_i : idle_d ? '0 : to_q;
       idle_q    <= idle_d;
       busy_q    <= busy_d;
       stopped_q <= stopped_d;
@@ -324,14 +310,9 @@ module velo_switch_input
       .*
   );
 
-  logic near_was_q;
-  always_ff @(posedge clk_i) near_was_q <= rst_ni && near_q && !stopped_q;
   `VELO_ASSUME(PacketsWhole, !word_valid || word_sop == !(writing_q || dropping_q))
   `VELO_ASSUME(StartIsAnyGrant, start_i == |grant_i)
   `VELO_ASSERT(GrantOnlyToIdle, !(|grant_i) || (idle_q && (grant_i & ~request_o) == '0))
-  `VELO_ASSERT(FinalIsLast, !final_q || (busy && last_stay))
-  `VELO_ASSERT(NearIsNotLast, !near_q || (busy && !last_stay && !over && !final_q))
-  `VELO_ASSERT(NearIsThere, !near_was_q || last_stay)
   `VELO_ASSERT(OneOutput, (out_to_o & (out_to_o - 1'b1)) == '0)
 
 endmodule
