@@ -173,8 +173,9 @@ DRAWINGS = (
              "by RMA from 2 KiB on, with less overhead a byte.")),
     Drawing(FPGA, "Figure 6: RandomAccess, 8 nodes", "gups", "updates a second", units.gups,
             _itself, (("later paper, 64 ranks", 64, 0.20853e9),),
-            ("A 2x2x2 torus with two ranks a node; theirs had eight. The program follows HPCC's "
-             "scheme with a table of 2^14 words; theirs filled the memory. " + FREE,),
+            ("A 2x2x2 torus (three links of 64 bits: a cube) with two ranks a node; theirs had "
+             "eight. The program follows HPCC's scheme with a table of 2^14 words; theirs filled "
+             "the memory. " + FREE,),
             "ranks"),
     Drawing(RATES, "Figure 3: message rate over size, four pairs", "rate by size",
             "messages a second", units.rate, _itself, (("paper, EXTOLL", 8, PAPER_RATE),),
