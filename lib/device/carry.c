@@ -24,6 +24,8 @@
 #define POLLS_BEFORE_WAIT 8
 /* Polls that a caller who is outside makes between two naps. */
 #define POLLS_OUTSIDE 32
+/* So long at most: the caller may have a limit of its own. */
+#define JOINED_PS (UINT64_C(100000) * PS_PER_NS)
 /* Longer than anything stays in the network that nobody holds up. */
 #define SETTLED_PS (UINT64_C(1000000) * PS_PER_NS)
 
@@ -35,6 +37,7 @@ static __thread uint32_t polls_outside;
 static __thread bool outside;
 static __thread uint64_t arrivals;
 static __thread uint64_t polled_ps;
+static __thread uint64_t looks; /* Of this thread. */
 
 /* ---- lines out ------------------------------------------------------------------------------- */
 
@@ -371,7 +374,17 @@ static void poll_device(struct sim_channel *channel, bool wait, uint64_t deadlin
     arrivals = channel->a[0];
     polls_in_vain = status == SIM_OK ? 0 : polls_in_vain + 1;
     polled_ps = channel->time_ps;
+    looks++;
     device_drain();
+}
+
+/* The caller may look at a clock, or at what others do in memory, who need not be waiting: then
+ * only a limit ends its polls. Ranks of a job wait for messages, and the cluster lets one go on
+ * where all do; they need none, and would pay for it with each look at something else. */
+static uint64_t joined_until(const struct sim_channel *channel)
+{
+    bool is_repeatable = channel_number("VELO_SIM_REPEATABLE", 0) != 0;
+    return is_repeatable ? SIM_NEVER : channel->time_ps + JOINED_PS;
 }
 
 void device_poll(void)
@@ -382,7 +395,7 @@ void device_poll(void)
     channel_charge(channel, channel_area()->poll_ps);
     /* What the caller does between two polls in vain is the same each time. */
     uint64_t period_ps = channel->time_ps - polled_ps;
-    poll_device(channel, polls_in_vain >= POLLS_BEFORE_WAIT, SIM_NEVER, period_ps);
+    poll_device(channel, polls_in_vain >= POLLS_BEFORE_WAIT, joined_until(channel), period_ps);
 }
 
 void device_wait(uint64_t deadline_ps)
@@ -408,10 +421,15 @@ void device_napped(void) { polls_in_vain = 0; }
 
 void device_nap_outside(void) { polls_outside = 0; }
 
+/* One look takes in what has come for all ports of the process. A port that took no part in the
+ * last one yet has it for nothing: so it does not matter which of two ports that are polled in
+ * turns comes first, which a program may decide by how often it polled while it was outside. */
 bool carry_in(struct velo_port *port)
 {
     struct device_port *device = port->device;
-    device_poll();
+    if (device->look == looks)
+        device_poll();
+    device->look = looks;
     bool is_new = device->news != device->seen;
     device->seen = device->news;
     return is_new;

@@ -26,6 +26,7 @@ struct device_port {
     uint64_t told;                /* Slots that the hardware knows are taken out. */
     uint64_t news;                /* Lines taken in so far. */
     uint64_t seen;                /* Of those, before the last carry_in(). */
+    uint64_t look;                /* The last one that this port took part in. */
     struct device_remote *remote; /* Remote memory; NULL: not open. See remote.h. */
     uint32_t gate;                /* Of the slot that is published next, plus 1; 0: none. */
     uint64_t suspicion_ps;        /* Since when somebody was found dead; 0: nobody. */
