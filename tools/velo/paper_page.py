@@ -169,8 +169,8 @@ DRAWINGS = (
     Drawing(FPGA, "Figure 4: NetPIPE, streaming bandwidth", "netpipe stream", "bandwidth",
             units.bandwidth, _bandwidth, (),
             ("The paper draws its curve without values: 5.1 times InfiniBand SDR at best.",
-             "Long messages are cut into lines of 64 bytes and sent through VELO; theirs went "
-             "by RMA from 2 KiB on, with less overhead a byte.")),
+             "Up to 8 KiB messages are cut into lines of 64 bytes and sent through VELO, longer "
+             "ones go by RMA; theirs did from 2 KiB on, with less overhead a byte.")),
     Drawing(FPGA, "Figure 6: RandomAccess, 8 nodes", "gups", "updates a second", units.gups,
             _itself, (("later paper, 64 ranks", 64, 0.20853e9),),
             ("A 2x2x2 torus (three links of 64 bits: a cube) with two ranks a node; theirs had "
@@ -182,7 +182,7 @@ DRAWINGS = (
             (FREE, "Windows of 64 messages, as the OSU test has them.")),
     Drawing(RATES, "Figure 4: message rate over pairs, 8 B", "rate by pairs", "messages a second",
             units.rate, _itself, (("paper, EXTOLL", 4, PAPER_RATE),),
-            ("Theirs needs four pairs to saturate, ours fewer: " + FREE[0].lower() + FREE[1:],),
+            ("Theirs needs four pairs to saturate, ours two: " + FREE[0].lower() + FREE[1:],),
             "pairs"),
 )  # fmt: skip
 
