@@ -37,7 +37,7 @@ static __thread uint32_t polls_outside;
 static __thread bool outside;
 static __thread uint64_t arrivals;
 static __thread uint64_t polled_ps;
-static __thread uint64_t looks; /* Of this thread. */
+static __thread uint64_t looks; /* Of this thread, to receive. */
 
 /* ---- lines out ------------------------------------------------------------------------------- */
 
@@ -374,7 +374,6 @@ static void poll_device(struct sim_channel *channel, bool wait, uint64_t deadlin
     arrivals = channel->a[0];
     polls_in_vain = status == SIM_OK ? 0 : polls_in_vain + 1;
     polled_ps = channel->time_ps;
-    looks++;
     device_drain();
 }
 
@@ -427,8 +426,10 @@ void device_nap_outside(void) { polls_outside = 0; }
 bool carry_in(struct velo_port *port)
 {
     struct device_port *device = port->device;
-    if (device->look == looks)
+    if (device->look == looks) {
+        looks++;
         device_poll();
+    }
     device->look = looks;
     bool is_new = device->news != device->seen;
     device->seen = device->news;
