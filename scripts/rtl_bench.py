@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from velo import figure4
+
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "rtl"
 RESULT = ROOT / "build" / "rtl-bench.json"
@@ -48,20 +50,6 @@ ROWS = [
     Row("switch_saturation", "-", 0.85, at_most=False),
 ]
 
-# The modules of the VELO paper's figure 4, how many of its 64 cycles each takes, and which of the
-# stages here are the same. What the paper does not name is the rest of its sum; here it is the time
-# in which the message's other words follow the first.
-FIGURE_4 = [
-    ("host port and crossbar", 21, ("htax_out", "htax_in")),
-    ("VELO requester", 3, ("requester",)),
-    (
-        "network, node to node",
-        28,
-        ("netport_out", "switch_out", "link_out", "link_in", "switch_in", "netport_in"),
-    ),
-    ("VELO completer", 5, ("completer",)),
-    ("other words; not named", 7, ("rest_of_message",)),
-]
 STAGE_NAMES = {
     "htax_out": "host port, crossbar",
     "htax_in": "crossbar, host port",
@@ -158,7 +146,7 @@ def show_stages(results: dict[str, Any]) -> None:
     widths = "".join(f"{name:>16}" for name in ("32 bits", "64 bits")[: len(columns)])
     print("\nOne 8-byte message, host port to host port, one hop, PHY without delay, cycles")
     print(f"{'':26} {'paper':>13}{widths[1:]}")
-    for name, paper, stages in FIGURE_4:
+    for name, paper, stages in figure4.MODULES:
         print(line(name, paper, stages, "#"))
         if len(stages) > 1:
             for stage in stages:

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup
 from rich.table import Table
 
-from velo import plots, units
+from velo import figure4, plots, units
 from velo.errors import VeloError
 from velo.paper import EXTOLL_POINTS, VELO_POINTS, Point, Results, Series
 from velo.report import environment
@@ -230,14 +230,6 @@ def cycle_rows(cycles: dict[str, Any]) -> list[tuple[str, str, str, str]]:
     """Figure 4 of the VELO paper: the cycles of one message, module by module."""
     if "stages" not in cycles:
         return []
-    modules = (
-        ("host port and crossbar, both sides", 21, ("htax_out", "htax_in")),
-        ("VELO requester", 3, ("requester",)),
-        ("network, node to node", 28,
-         ("netport_out", "switch_out", "link_out", "link_in", "switch_in", "netport_in")),
-        ("VELO completer", 5, ("completer",)),
-        ("the message's other words; theirs is not named", 7, ("rest_of_message",)),
-    )  # fmt: skip
     wide = cycles.get("node_64_bit", {}).get("stages", {})
 
     def total(stages: dict[str, int], names: Sequence[str]) -> str:
@@ -245,9 +237,9 @@ def cycle_rows(cycles: dict[str, Any]) -> list[tuple[str, str, str, str]]:
 
     out = [
         (name, str(paper), total(cycles["stages"], names), total(wide, names))
-        for name, paper, names in modules
+        for name, paper, names in figure4.MODULES
     ]
-    everything = [name for _, _, names in modules for name in names]
+    everything = [name for _, _, names in figure4.MODULES for name in names]
     return [*out, ("all", "64", total(cycles["stages"], everything), total(wide, everything))]
 
 
