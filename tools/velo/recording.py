@@ -10,6 +10,7 @@ import numpy as np
 
 from velo.errors import VeloError
 
+PS_PER_US = 1e6
 VERSION = 1
 RECORD_BYTES = 40
 NEVER = (1 << 63) - 1

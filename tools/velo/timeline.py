@@ -7,9 +7,8 @@ from typing import TextIO
 
 import numpy as np
 
-from velo.recording import Recording, Table
+from velo.recording import PS_PER_US, Recording, Table
 
-PS_PER_US = 1e6
 LINKS_PID = 1000  # Nodes end at 255.
 
 

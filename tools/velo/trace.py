@@ -13,12 +13,12 @@ from markupsafe import Markup
 
 from velo import plots, recording, report, sim, timeline, units
 from velo.errors import UsageError, VeloError
-from velo.recording import Recording, Table
+from velo.recording import PS_PER_US, Recording, Table
 
 TEMPLATE = "trace.html.j2"
 COLUMNS_MAX = 240  # Of the heat map.
 ROWS_MAX = 64  # Of the table of links.
-PS_PER_NS, PS_PER_US, PS_PER_S = 1e3, 1e6, 1e12
+PS_PER_NS, PS_PER_S = 1e3, 1e12
 
 
 @dataclass(frozen=True)
