@@ -320,15 +320,17 @@ static void take_line(struct device_port *device, const uint64_t *line)
     }
 }
 
-/* Give slots back a quarter ring at a time, as the native receive side does. */
-static void free_slots(struct device_port *device, struct sim_channel *channel)
+/* A quarter of the ring at a time, as the native receive side does. */
+void device_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
+                      uint64_t *told, uint64_t quarter)
 {
-    if (device->head - device->told < SIM_RING_SLOTS / 4)
+    struct sim_channel *channel = channel_self();
+    if (head - *told < quarter)
         return;
-    device->told = device->head;
+    *told = head;
     channel->a[0] = device->node;
-    channel->a[1] = REG_READ_POINTERS + device->context * REG_CONTEXT_STRIDE;
-    channel->a[2] = device->head & UINT16_MAX;
+    channel->a[1] = read_pointers + device->context * REG_CONTEXT_STRIDE;
+    channel->a[2] = head & UINT16_MAX;
     (void)channel_call(channel, SIM_REGISTER_WRITE);
 }
 
@@ -344,7 +346,8 @@ static void drain(struct device_port *device, struct sim_channel *channel)
         device->head++;
         channel_charge(channel, channel_area()->copy_ps);
         take_line(device, line);
-        free_slots(device, channel);
+        device_give_back(device, REG_READ_POINTERS, device->head, &device->told,
+                         SIM_RING_SLOTS / 4);
     }
 }
 
@@ -394,7 +397,8 @@ void device_poll(void)
     channel_charge(channel, channel_area()->poll_ps);
     /* What the caller does between two polls in vain is the same each time. */
     uint64_t period_ps = channel->time_ps - polled_ps;
-    poll_device(channel, polls_in_vain >= POLLS_BEFORE_WAIT, joined_until(channel), period_ps);
+    bool joined = polls_in_vain >= POLLS_BEFORE_WAIT;
+    poll_device(channel, joined, joined ? joined_until(channel) : SIM_NEVER, period_ps);
 }
 
 void device_wait(uint64_t deadline_ps)

@@ -50,6 +50,11 @@ void device_open_slot(struct velo_port *port, uint64_t word, uint32_t sender);
 /** Write a descriptor of so many words to the RMA unit. */
 void device_store_descriptor(const struct device_port *device, const uint64_t *words, uint32_t len);
 
+/** Let the node use again what was taken out of a ring or queue up to `head`, once that is a
+ * quarter of it more than it was told; `read_pointers`: the registers of all contexts for that. */
+void device_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
+                      uint64_t *told, uint64_t quarter);
+
 /** Take in what has come for all ports of this process. No time passes. */
 void device_drain(void);
 /** Poll once: let a poll's time pass, or, after some polls in vain, the time until something comes,

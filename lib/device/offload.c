@@ -91,10 +91,11 @@ static struct offload *offload_of(struct velo_rma *rma)
 {
     if (!rma->may_attach || remote_open(rma->port->device))
         return NULL;
-    if (!rma->offload)
+    if (!rma->offload) {
         rma->offload = calloc(1, sizeof *rma->offload);
-    if (rma->offload)
-        rma->offload->updates = channel_number("VELO_RMA_NODE_UPDATES", 0) != 0;
+        if (rma->offload)
+            rma->offload->updates = channel_number("VELO_RMA_NODE_UPDATES", 0) != 0;
+    }
     return rma->offload;
 }
 

@@ -8,7 +8,6 @@
 
 /* Offset in the node's registers (spec/velo_regs.rdl). */
 #define REG_QUEUE_READ_POINTERS UINT64_C(0x8400000)
-#define REG_CONTEXT_STRIDE UINT64_C(0x1000)
 #define OUTCOMES_MAX 256u
 /* Gates and slots that wait for each other; no correct peers have more under way. */
 #define WAITING_MAX 65536u
@@ -172,18 +171,6 @@ void remote_slot_came(struct device_port *device, uint64_t word, uint32_t sender
 
 /* ---- what the node notifies ------------------------------------------------------------------ */
 
-static void free_entries(struct device_port *device, struct sim_channel *channel)
-{
-    struct device_remote *remote = device->remote;
-    if (remote->head - remote->told < SIM_QUEUE_ENTRIES / 4)
-        return;
-    remote->told = remote->head;
-    channel->a[0] = device->node;
-    channel->a[1] = REG_QUEUE_READ_POINTERS + device->context * REG_CONTEXT_STRIDE;
-    channel->a[2] = remote->head & UINT16_MAX;
-    (void)channel_call(channel, SIM_REGISTER_WRITE);
-}
-
 /* False: it makes no sense. */
 static bool take(struct device_port *device, uint64_t word)
 {
@@ -214,7 +201,8 @@ void remote_drain(struct device_port *device, struct sim_channel *channel)
         channel_charge(channel, channel_area()->copy_ps);
         if (!take(device, word))
             order_count(&device->port->shared->rx_errors, 1);
-        free_entries(device, channel);
+        device_give_back(device, REG_QUEUE_READ_POINTERS, remote->head, &remote->told,
+                         SIM_QUEUE_ENTRIES / 4);
     }
 }
 
