@@ -463,9 +463,9 @@ int32_t Schedule::open_port(unsigned channel)
     ports_opened_ = true;
     call.a[1] = context;
     call.a[2] = contexts[context].opened;
-    // Behind what closed it a ring may come too late for what is sent at once, and then waits until
-    // no more comes.
-    if (contexts[context].opened > 1)
+    // Messages that are sent at once would come before the ring. Who shares a fence with all others
+    // sends behind it; but a ring that was closed before waits there until no more comes.
+    if (contexts[context].opened > 1 || !threads_[channel].repeatable)
         settle_ports();
     return SIM_OK;
 }
