@@ -27,6 +27,7 @@ constexpr uint64_t kSettleCycles = 16;
 
 constexpr auto kSleepUntilAside = 1ms;
 constexpr auto kSleepUntilError = 10s;
+constexpr auto kStartingUntilLate = 5s;
 constexpr auto kIdleUntilError = 10s;
 constexpr auto kOutsideUntilRelease = 100ms;
 constexpr auto kCheckEvery = 50ms;
@@ -96,7 +97,7 @@ bool Schedule::serve()
 {
     calls_seen_ = area_.calls();
     take_calls();
-    if (anyone(State::kRunning))
+    if (anyone(State::kRunning) || anyone(State::kStarting))
         return false;
     return_from_outside();
     if (!anyone(State::kCalling) && !anyone(State::kReading))
@@ -125,10 +126,27 @@ void Schedule::take_calls()
                 return;
             threads_.resize(c + 1);
         }
-        State state = threads_[c].state;
+        Thread &thread = threads_[c];
+        if (!thread.attached && turn != SIM_TURN_CALL) {
+            see_start(c, turn);
+            continue;
+        }
+        State state = thread.state;
         if (turn == SIM_TURN_CALL && state != State::kCalling && state != State::kReading &&
             state != State::kCameBack)
             take_call(c);
+    }
+}
+
+// A channel that somebody has claimed, and nobody has called from yet.
+void Schedule::see_start(unsigned channel, uint32_t turn)
+{
+    Thread &thread = threads_[channel];
+    if (turn == SIM_TURN_FREE) {
+        thread = Thread();
+    } else if (thread.state == State::kFree && !thread.late) {
+        thread.state = State::kStarting;
+        thread.since = thread.started = RealClock::now();
     }
 }
 
@@ -717,7 +735,9 @@ bool Schedule::release_idle()
 
 void Schedule::wait()
 {
-    area_.wait_for_call(calls_seen_, anyone(State::kRunning) ? kWaitRunningUs : kWaitUs);
+    area_.wait_for_call(calls_seen_, anyone(State::kRunning) || anyone(State::kStarting)
+                                         ? kWaitRunningUs
+                                         : kWaitUs);
     if (area_.calls() == calls_seen_ || ++waits_ % kWaitsUntilCheck == 0)
         check_threads();
 }
@@ -727,6 +747,8 @@ void Schedule::check_threads()
     for (unsigned c = 0; c < threads_.size(); c++)
         if (threads_[c].state == State::kRunning)
             check_runner(c);
+        else if (threads_[c].state == State::kStarting)
+            check_starter(c);
     auto now = RealClock::now();
     if (now - last_check_ < kCheckEvery)
         return;
@@ -737,6 +759,42 @@ void Schedule::check_threads()
             dead.push_back(pid);
     for (int pid : dead)
         bury(pid);
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].late && !process_is_alive(area_.channel(c).pid))
+            free_channel(c);
+}
+
+// Asleep, and it was at the last look, and has not run in between.
+bool Schedule::sleeps(Thread &thread)
+{
+    char state = thread_state(thread.pid, thread.tid);
+    uint64_t runs = thread_runs(thread.pid, thread.tid);
+    bool asleep = state == 'S' || state == 'D';
+    bool slept = asleep && thread.slept && thread.runs == runs;
+    auto now = RealClock::now();
+    if (thread.runs != runs || !asleep)
+        thread.since = now;
+    thread.slept = asleep;
+    thread.runs = runs;
+    return slept;
+}
+
+// Whoever is being started may have something else to do than to call.
+void Schedule::check_starter(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    auto now = RealClock::now();
+    thread.pid = area_.channel(channel).pid;
+    thread.tid = area_.channel(channel).tid;
+    bool sleeps_long = thread.tid && sleeps(thread) && now - thread.since >= kSleepUntilAside;
+    bool ended =
+        !process_is_alive(thread.pid) || (thread.tid && thread_state(thread.pid, thread.tid) == 0);
+    if (thread.pid && ended) {
+        free_channel(channel);
+    } else if (sleeps_long || now - thread.started >= kStartingUntilLate) {
+        thread.state = State::kFree;
+        thread.late = true;
+    }
 }
 
 // It has the turn. Does it still run?
@@ -752,19 +810,12 @@ void Schedule::check_runner(unsigned channel)
         free_channel(channel);
         return;
     }
-    // Asleep, and it was at the last look, and has not run in between.
-    uint64_t runs = thread_runs(thread.pid, thread.tid);
-    bool sleeps = (state == 'S' || state == 'D') && thread.slept && thread.runs == runs;
-    thread.slept = state == 'S' || state == 'D';
-    auto now = RealClock::now();
-    if (thread.runs != runs || !thread.slept)
-        thread.since = now;
-    thread.runs = runs;
-    if (!sleeps || area_.turn(channel) != SIM_TURN_PROCESS)
+    if (!sleeps(thread) || area_.turn(channel) != SIM_TURN_PROCESS)
         return;
-    if (!thread.repeatable && now - thread.since >= kSleepUntilAside)
+    auto asleep = RealClock::now() - thread.since;
+    if (!thread.repeatable && asleep >= kSleepUntilAside)
         thread.state = State::kAside;
-    else if (thread.repeatable && now - thread.since >= kSleepUntilError)
+    else if (thread.repeatable && asleep >= kSleepUntilError)
         throw JobError("a repeatable run cannot go on: " + describe(channel));
 }
 
@@ -805,6 +856,8 @@ std::string Schedule::describe(unsigned channel) const
                        (thread.rank == SIM_NEVER ? "" : " rank " + std::to_string(thread.rank)) +
                        " at " + in_ns(thread.time_ps) + ": ";
     switch (thread.state) {
+    case State::kStarting:
+        return text + "is being started";
     case State::kRunning:
     case State::kAside:
         return text + "has the turn and sleeps in " + thread_sleeps_in(thread.pid, thread.tid);
@@ -825,7 +878,7 @@ std::string Schedule::describe_waiting() const
 {
     std::string text;
     for (unsigned c = 0; c < threads_.size(); c++)
-        if (threads_[c].attached)
+        if (threads_[c].attached || threads_[c].state == State::kStarting)
             text += "  " + describe(c) + "\n";
     return text;
 }

@@ -7,10 +7,11 @@
 // nobody can be answered from a state that another one's earlier store would have changed. Between
 // calls for the same time the rank decides, then the order of attaching, then the channel.
 //
-// Real time decides nothing, with three exceptions that are all about threads that do not call: a
+// Real time decides nothing, with four exceptions that are all about threads that do not call: a
 // process that died gives its channels back; a thread that sleeps in the kernel is set aside, or,
-// if the run must be repeatable, ends the job; and with threads outside of the cluster, who polls
-// in vain is let go on only after a while.
+// if the run must be repeatable, ends the job; one that was started and sleeps, or does not call
+// for some seconds, is not waited for until it does; and with threads outside of the cluster, who
+// polls in vain is let go on only after a while.
 
 #pragma once
 
@@ -52,6 +53,7 @@ class Schedule
 
     enum class State {
         kFree,
+        kStarting, // is being started, and has not called yet
         kRunning,  // has the turn
         kCalling,  // is answered at event_ps
         kReading,  // a register, the answer is to come
@@ -72,9 +74,11 @@ class Schedule
         // What it withdraws: forgotten when it is told.
         unsigned pages_node = 0;
         uint32_t pages_first = SIM_PAGES;
-        RealTime since{}; // when it got the turn
+        RealTime since{}; // when it got the turn, or was seen to run
+        RealTime started{};
         uint64_t runs = 0;
         bool slept = false;
+        bool late = false; // was started, and is not waited for
     };
 
     struct Context {
@@ -115,6 +119,7 @@ class Schedule
     // --- calls ---
     void take_calls();
     void take_call(unsigned channel);
+    void see_start(unsigned channel, uint32_t turn);
     void attach(unsigned channel);
     void plan(unsigned channel);
     void plan_poll(unsigned channel);
@@ -158,7 +163,9 @@ class Schedule
 
     // --- threads that do not call ---
     void check_threads();
+    void check_starter(unsigned channel);
     void check_runner(unsigned channel);
+    bool sleeps(Thread &thread);
     void free_channel(unsigned channel);
     void bury(int pid);
     std::string describe(unsigned channel) const;

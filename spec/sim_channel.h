@@ -18,6 +18,9 @@
  * in its node's memory right after a call is what is there at that very time, whatever the host
  * does meanwhile.
  *
+ * A thread that starts another one, or a process, claims a channel for it first, and that one takes
+ * it over: it is waited for from then on, unless it sleeps or has not called after some seconds.
+ *
  * Times are picoseconds of virtual time since the cluster was switched on [ps].
  */
 #ifndef VELO_SPEC_SIM_CHANNEL_H
@@ -62,7 +65,7 @@
 /** Whose turn it is; a futex of the process, an atomic of both. */
 enum sim_turn {
     SIM_TURN_FREE = 0,    /**< Nobody's channel. A thread claims it: FREE -> PROCESS. */
-    SIM_TURN_PROCESS = 1, /**< The thread runs. */
+    SIM_TURN_PROCESS = 1, /**< The thread runs, or is being started. */
     SIM_TURN_CALL = 2,    /**< The simulator's, until it has answered. */
 };
 
@@ -134,7 +137,7 @@ struct sim_channel {
     uint32_t op;               /**< enum sim_op. */
     int32_t status;            /**< enum sim_status. */
     int32_t pid;               /**< Of the process, for as long as the channel is not free. */
-    int32_t tid;
+    int32_t tid;               /**< Of the thread; 0: it is still being started, by one of `pid`. */
     uint32_t reserved;
     uint64_t time_ps; /**< In: the caller's clock. Out: its clock on return, never earlier. */
     uint64_t a[4];    /**< Arguments and results, see enum sim_op. */

@@ -45,9 +45,6 @@ static void give_back(void *channel)
     mine = NULL;
 }
 
-/* A child has its parent's memory, and none of its threads. */
-static void forget(void) { mine = NULL; }
-
 static void open_area(void)
 {
     const char *path = getenv("VELO_SIM");
@@ -73,7 +70,7 @@ static void open_area(void)
     if (fd >= 0)
         close(fd);
     (void)pthread_key_create(&key, give_back);
-    (void)pthread_atfork(NULL, NULL, forget);
+    start_watch();
 }
 
 struct sim_area *channel_area(void)
@@ -164,21 +161,32 @@ uint64_t channel_number(const char *name, uint64_t otherwise)
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static struct sim_channel *claim(void)
+static struct sim_channel *claim_free(uint64_t time_ps)
 {
     for (uint32_t i = 0; i < SIM_CHANNELS_MAX; i++) {
         struct sim_channel *channel = channels() + i;
         if (!order_claim_turn(&channel->turn, SIM_TURN_FREE, SIM_TURN_PROCESS))
             continue;
         channel->pid = getpid();
-        channel->tid = gettid();
-        channel->time_ps = 0;
-        channel->a[0] = channel_number("VELO_SIM_RANK", SIM_NEVER);
-        channel->a[1] = channel_number("VELO_SIM_REPEATABLE", 0);
+        channel->tid = 0;
+        channel->time_ps = time_ps;
         return channel;
     }
     (void)velo_fail(VELO_ERR_STATE, "all %u channels of the simulated cluster are taken",
                     SIM_CHANNELS_MAX);
+    return NULL;
+}
+
+/* What was held for this thread; also if it is another program meanwhile. */
+static struct sim_channel *claim_held(void)
+{
+    int pid = getpid(), tid = gettid();
+    for (uint32_t i = 0; i < SIM_CHANNELS_MAX; i++) {
+        struct sim_channel *channel = channels() + i;
+        if (order_read_turn(&channel->turn) == SIM_TURN_PROCESS && channel->pid == pid &&
+            channel->tid == tid)
+            return channel;
+    }
     return NULL;
 }
 
@@ -188,10 +196,35 @@ struct sim_channel *channel_self(void)
         return mine;
     if (!channel_area())
         return NULL;
-    mine = claim();
+    mine = claim_held();
+    if (!mine)
+        mine = claim_free(0);
     if (mine) {
+        mine->tid = gettid();
+        mine->a[0] = channel_number("VELO_SIM_RANK", SIM_NEVER);
+        mine->a[1] = channel_number("VELO_SIM_REPEATABLE", 0);
         (void)pthread_setspecific(key, mine);
         (void)channel_call(mine, SIM_ATTACH);
     }
     return mine;
 }
+
+/* ---- for those who are started --------------------------------------------------------------- */
+
+struct sim_channel *channel_hold(void) { return mine ? claim_free(mine->time_ps) : NULL; }
+
+void channel_take(struct sim_channel *channel)
+{
+    if (!channel)
+        return;
+    channel->pid = getpid();
+    channel->tid = gettid();
+}
+
+void channel_drop(struct sim_channel *channel)
+{
+    channel->pid = 0;
+    order_give_turn(&channel->turn, SIM_TURN_FREE);
+}
+
+void channel_forget(void) { mine = NULL; }

@@ -26,6 +26,17 @@ int channel_call(struct sim_channel *channel, enum sim_op op);
 void channel_charge(struct sim_channel *channel, uint64_t time_ps);
 /** Add what was computed since the last call returned, if the host model counts that. */
 void channel_catch_up(struct sim_channel *channel);
+/** A channel for somebody whom this thread starts: virtual time waits for who takes it. NULL: this
+ *  thread is not of the cluster, or no channel is free. */
+struct sim_channel *channel_hold(void);
+/** By who was started: what was held is its channel from here on. NULL is none. */
+void channel_take(struct sim_channel *channel);
+/** Nobody was started. */
+void channel_drop(struct sim_channel *channel);
+/** This thread is a child's, and its channel the parent's. */
+void channel_forget(void);
+/** Hold channels for processes that are forked; see start.c. */
+void start_watch(void);
 /** A number of the environment. */
 uint64_t channel_number(const char *name, uint64_t otherwise);
 /** A node's memory. */

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A process or thread that a thread of the cluster starts belongs to it from that moment on, not
+ * only when it first calls: virtual time would else pass it by while it is being started, and a
+ * limit that somebody gave it would be over before it could do anything.
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+
+#include <velo/velo.h>
+
+#include "channel.h"
+
+typedef int create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg);
+
+VELO_API create pthread_create;
+
+struct start {
+    void *(*body)(void *);
+    void *arg;
+    struct sim_channel *held;
+};
+
+static __thread struct sim_channel *held;
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+static void before_fork(void) { held = channel_hold(); }
+
+/* If there is no child the simulator takes the channel back after a while. */
+static void in_parent(void) { held = NULL; }
+
+static void in_child(void)
+{
+    channel_forget();
+    channel_take(held);
+    held = NULL;
+}
+
+void start_watch(void) { (void)pthread_atfork(before_fork, in_parent, in_child); }
+
+/* ---- threads --------------------------------------------------------------------------------- */
+
+static void *begin(void *arg)
+{
+    struct start start = *(struct start *)arg;
+    free(arg);
+    channel_take(start.held);
+    return start.body(start.arg);
+}
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg)
+{
+    create *next;
+    *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    if (!next)
+        return ENOSYS;
+    struct sim_channel *channel = channel_hold();
+    if (!channel)
+        return next(thread, attr, body, arg);
+    struct start *start = malloc(sizeof *start);
+    if (!start) {
+        channel_drop(channel);
+        return EAGAIN;
+    }
+    *start = (struct start){body, arg, channel};
+    int status = next(thread, attr, begin, start);
+    if (status != 0) {
+        channel_drop(channel);
+        free(start);
+    }
+    return status;
+}
