@@ -69,7 +69,8 @@ class Setup:
             if int(dut.nonposted_valid_o.value):
                 self.read += 1
                 assert not response
-                address, size = int(dut.nonposted_addr_o.value), int(dut.nonposted_len_bytes_o.value)
+                address = int(dut.nonposted_addr_o.value)
+                size = int(dut.nonposted_len_bytes_o.value)
                 count = self.beats(size)
                 words = [self.rng.getrandbits(self.width) for _ in range(count)]
                 response = [(word, i == count - 1, 0) for i, word in enumerate(words)]
