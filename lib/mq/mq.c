@@ -3,10 +3,10 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <time.h>
 
 #include "../error.h"
 #include "../native/order.h"
+#include "../native/wait.h"
 #include "internal.h"
 
 #define EAGER_BYTES_DEFAULT 16384u
@@ -195,17 +195,10 @@ int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters)
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-static int64_t now_ns(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
-}
-
 /* Look after peers now and then. The time. */
 static int64_t check(struct velo_mq *mq)
 {
-    int64_t time_ns = now_ns();
+    int64_t time_ns = wait_now_ns();
     if (time_ns - mq->checked_ns >= CHECK_INTERVAL_NS) {
         mq->checked_ns = time_ns;
         mq_peer_check(mq);
@@ -293,7 +286,7 @@ int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, int64_t ti
         return velo_fail(VELO_ERR_ARG, "mq or request is NULL, or timeout_ns below -1");
     if (request->status != VELO_AGAIN)
         return request->status;
-    int64_t start_ns = timeout_ns > 0 ? now_ns() : 0;
+    int64_t start_ns = timeout_ns > 0 ? wait_now_ns() : 0;
     int64_t left_ns = timeout_ns;
     for (uint32_t round = 1;; round++) {
         int status = wait_once(mq, slice_of(timeout_ns, left_ns));
