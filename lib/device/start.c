@@ -15,8 +15,6 @@
 
 typedef int create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg);
 
-VELO_API create pthread_create;
-
 struct start {
     void *(*body)(void *);
     void *arg;
@@ -51,7 +49,8 @@ static void *begin(void *arg)
     return start.body(start.arg);
 }
 
-int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg)
+VELO_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
+                            void *arg)
 {
     create *next;
     *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
