@@ -760,7 +760,7 @@ void Schedule::check_threads()
     for (int pid : dead)
         bury(pid);
     for (unsigned c = 0; c < threads_.size(); c++)
-        if (threads_[c].late && !process_is_alive(area_.channel(c).pid))
+        if (threads_[c].late && has_ended(c))
             free_channel(c);
 }
 
@@ -779,6 +779,13 @@ bool Schedule::sleeps(Thread &thread)
     return slept;
 }
 
+// Of who was started and has not called.
+bool Schedule::has_ended(unsigned channel)
+{
+    int pid = area_.channel(channel).pid, tid = area_.channel(channel).tid;
+    return pid && (!process_is_alive(pid) || (tid && thread_state(pid, tid) == 0));
+}
+
 // Whoever is being started may have something else to do than to call.
 void Schedule::check_starter(unsigned channel)
 {
@@ -787,9 +794,7 @@ void Schedule::check_starter(unsigned channel)
     thread.pid = area_.channel(channel).pid;
     thread.tid = area_.channel(channel).tid;
     bool sleeps_long = thread.tid && sleeps(thread) && now - thread.since >= kSleepUntilAside;
-    bool ended =
-        !process_is_alive(thread.pid) || (thread.tid && thread_state(thread.pid, thread.tid) == 0);
-    if (thread.pid && ended) {
+    if (has_ended(channel)) {
         free_channel(channel);
     } else if (sleeps_long || now - thread.started >= kStartingUntilLate) {
         thread.state = State::kFree;

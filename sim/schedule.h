@@ -166,6 +166,7 @@ class Schedule
     void check_starter(unsigned channel);
     void check_runner(unsigned channel);
     bool sleeps(Thread &thread);
+    bool has_ended(unsigned channel);
     void free_channel(unsigned channel);
     void bury(int pid);
     std::string describe(unsigned channel) const;
