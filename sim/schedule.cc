@@ -93,11 +93,14 @@ bool Schedule::anyone(State state) const
                        [&](const Thread &thread) { return thread.state == state; });
 }
 
+// Nobody else is answered meanwhile.
+bool Schedule::somebody_runs() const { return anyone(State::kRunning) || anyone(State::kStarting); }
+
 bool Schedule::serve()
 {
     calls_seen_ = area_.calls();
     take_calls();
-    if (anyone(State::kRunning) || anyone(State::kStarting))
+    if (somebody_runs())
         return false;
     return_from_outside();
     if (!anyone(State::kCalling) && !anyone(State::kReading))
@@ -735,9 +738,7 @@ bool Schedule::release_idle()
 
 void Schedule::wait()
 {
-    area_.wait_for_call(calls_seen_, anyone(State::kRunning) || anyone(State::kStarting)
-                                         ? kWaitRunningUs
-                                         : kWaitUs);
+    area_.wait_for_call(calls_seen_, somebody_runs() ? kWaitRunningUs : kWaitUs);
     if (area_.calls() == calls_seen_ || ++waits_ % kWaitsUntilCheck == 0)
         check_threads();
 }

@@ -126,6 +126,7 @@ class Schedule
     void return_from_outside();
     void settle_ports();
     bool anyone(State state) const;
+    bool somebody_runs() const;
 
     // --- answers ---
     int next() const;
