@@ -184,9 +184,13 @@ void Cluster::edge(unsigned number)
         return;
     if (node.stores_waiting() < stores)
         recorder_->taken(number, cycle_);
-    for (; arrivals < node.arrivals.size(); arrivals++)
-        if (!node.arrivals[arrivals].is_notification)
-            recorder_->arrived(node.arrivals[arrivals], visible_ps(cycle_));
+    for (; arrivals < node.arrivals.size(); arrivals++) {
+        const Arrival &arrival = node.arrivals[arrivals];
+        if (arrival.is_notification)
+            recorder_->notified(arrival, visible_ps(cycle_));
+        else
+            recorder_->arrived(arrival, visible_ps(cycle_));
+    }
 }
 
 void Cluster::watch(unsigned number, const PhyWords &in)

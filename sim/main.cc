@@ -283,7 +283,8 @@ class Simulator
         auto recorder = std::make_unique<sim::Recorder>(
             options_.record_file, topology_,
             std::filesystem::path(options_.topology_file).filename().string(), options_.command,
-            cluster.clock(), options_.cluster.host, options_.cluster.cable_cycles);
+            cluster.clock(), options_.cluster.host, options_.cluster.cable_cycles,
+            options_.cluster.shape.width_bits);
         cluster.set_recorder(recorder.get());
         return recorder;
     }

@@ -128,8 +128,6 @@ Options parse_options(int argc, char **argv)
     try {
         app.parse(argc, argv);
         take_compute(compute, cluster.host);
-        if (!options.record_file.empty() && cluster.shape.width_bits != 32)
-            throw CLI::ValidationError("--record", "knows links of 32 bits only");
         if (!options.wave.file.empty() && options.wave.end_us <= options.wave.from_us)
             throw CLI::ValidationError("--wave-to-us", "has to be after --wave-from-us");
     } catch (const CLI::ParseError &error) {

@@ -28,7 +28,7 @@ constexpr bool is_route(const PhyWord &word)
 {
     return (word.data & 1) != 0;
 } // spec/velo.toml, `route`
-constexpr unsigned kHeaderWords = 2, kRouteWords = 2; // of 32 bits
+constexpr unsigned kHeaderBits = 64; // a word of its own at least; a route the same
 
 uint64_t first_word(unsigned bytes, uint64_t word) { return bytes >= sizeof word ? word : 0; }
 
@@ -36,6 +36,14 @@ uint32_t way(const MessageRecord &record)
 {
     return uint32_t{record.source_node} << 24 | uint32_t{record.source_context} << 16 |
            uint32_t{record.target_node} << 8 | record.target_context;
+}
+
+// What a notification says of its descriptor. Of operations that are alike the earliest is over
+// first.
+uint32_t place(const OperationRecord &record)
+{
+    return uint32_t{record.source_node} << 24 | uint32_t{record.source_context} << 16 |
+           uint32_t{record.operation} << 8 | record.cookie;
 }
 
 nlohmann::ordered_json cables_of(const Topology &topology)
@@ -52,6 +60,8 @@ nlohmann::ordered_json cables_of(const Topology &topology)
 
 } // namespace
 
+LinkCounter::LinkCounter(unsigned width_bits) : words_(std::max(kHeaderBits / width_bits, 1U)) {}
+
 bool LinkCounter::count(const PhyWord &word, LinkRecord &record)
 {
     if (word.kind == kKindControl) {
@@ -64,10 +74,10 @@ bool LinkCounter::count(const PhyWord &word, LinkRecord &record)
         else
             next_seq_ = (next_seq_ + 1) % kSeqs;
         first_ = starts_packet(word);
-        header_words_ = first_ ? kHeaderWords : 0;
+        header_words_ = first_ ? words_ : 0;
     } else if (word.kind == kKindData) {
         if (first_ && is_route(word))
-            header_words_ += kRouteWords;
+            header_words_ += words_;
         first_ = false;
     }
     if (repeats_) {
@@ -84,9 +94,10 @@ bool LinkCounter::count(const PhyWord &word, LinkRecord &record)
 
 Recorder::Recorder(const std::string &path, const Topology &topology,
                    const std::string &topology_name, const std::vector<std::string> &command,
-                   const Clock &clock, const HostModel &host, unsigned cable_cycles)
+                   const Clock &clock, const HostModel &host, unsigned cable_cycles,
+                   unsigned width_bits)
     : path_(path), file_(path, std::ios::binary), clock_(clock), offered_(topology.nodes.size()),
-      links_(topology.nodes.size() * kLinksMax)
+      links_(topology.nodes.size() * kLinksMax, Link(width_bits))
 {
     static_assert(std::endian::native == std::endian::little);
     nlohmann::ordered_json head = {
@@ -97,6 +108,7 @@ Recorder::Recorder(const std::string &path, const Topology &topology,
         {"clock_khz", clock.khz()},
         {"bucket_cycles", kBucketCycles},
         {"cable_cycles", cable_cycles},
+        {"word_bytes", width_bits / 8},
         {"store_ps", host.store_ns * kPsPerNs},
         {"dma_ps", host.dma_ns * kPsPerNs},
         {"command", command},
@@ -124,13 +136,27 @@ void Recorder::write()
         throw std::runtime_error(path_ + ": cannot be written any further");
 }
 
-// ----- messages
-// -----------------------------------------------------------------------------------
+// ----- messages and operations ------------------------------------------------------------------
 
 void Recorder::stored(unsigned node, uint64_t time_ps, const HostAccess &access)
 {
+    auto &stores = offered_[node];
+    switch (velo_window_unit(access.addr)) {
+    case VELO_UNIT_VELO:
+        stores.emplace_back(message_of(node, time_ps, access));
+        break;
+    case VELO_UNIT_RMA:
+        stores.emplace_back(operation_of(node, time_ps, access));
+        break;
+    default:
+        stores.emplace_back();
+    }
+}
+
+Recorder::Message Recorder::message_of(unsigned node, uint64_t time_ps,
+                                       const HostAccess &access) const
+{
     Message message;
-    message.to_a_ring = velo_window_unit(access.addr) == VELO_UNIT_VELO;
     uint64_t target = velo_window_target(access.addr);
     MessageRecord &record = message.record;
     record.source_node = static_cast<uint8_t>(node);
@@ -146,20 +172,46 @@ void Recorder::stored(unsigned node, uint64_t time_ps, const HostAccess &access)
     record.offered_ps = clock_.start_ps(access.from_cycle + 1);
     message.looks = {record.tag, record.bytes,
                      whole ? first_word(record.bytes, access.line[1]) : 0};
-    offered_[node].push_back(message);
+    return message;
+}
+
+Recorder::Operation Recorder::operation_of(unsigned node, uint64_t time_ps,
+                                           const HostAccess &access)
+{
+    Operation operation;
+    OperationRecord &record = operation.record;
+    record.source_node = static_cast<uint8_t>(node);
+    record.source_context = velo_window_source(access.addr);
+    record.target_node = velo_rma_descriptor_dst_node(access.line[0]);
+    record.target_context = velo_rma_descriptor_dst_ctx(access.line[0]);
+    record.operation = velo_rma_descriptor_op(access.line[0]);
+    record.cookie = velo_rma_descriptor_cookie(access.line[0]);
+    record.bytes = velo_rma_descriptor_len(access.line[0]);
+    record.stored_ps = time_ps;
+    operation.asks = (velo_rma_descriptor_notify(access.line[0]) & VELO_RMA_PLACE_REQUESTER) != 0;
+    return operation;
 }
 
 void Recorder::taken(unsigned node, uint64_t cycle)
 {
-    Message message = offered_[node].front();
+    Store store = offered_[node].front();
     offered_[node].pop_front();
-    if (!message.to_a_ring)
-        return;
-    message.record.taken_ps = clock_.start_ps(cycle + 1);
-    auto &others = sent_[way(message.record)];
-    if (others.size() >= kUnderWayMax)
-        lose(others, 1);
-    others.push_back(message);
+    uint64_t taken_ps = clock_.start_ps(cycle + 1);
+    if (auto *message = std::get_if<Message>(&store)) {
+        message->record.taken_ps = taken_ps;
+        auto &others = sent_[way(message->record)];
+        if (others.size() >= kUnderWayMax)
+            lose(others, 1);
+        others.push_back(*message);
+    } else if (auto *operation = std::get_if<Operation>(&store)) {
+        operation->record.taken_ps = taken_ps;
+        auto &others = posted_[place(operation->record)];
+        if (others.size() >= kUnderWayMax) {
+            put(others.front().record);
+            others.pop_front();
+        }
+        others.push_back(*operation);
+    }
 }
 
 void Recorder::arrived(const Arrival &arrival, uint64_t published_ps)
@@ -189,6 +241,32 @@ void Recorder::arrived(const Arrival &arrival, uint64_t published_ps)
     put(record);
 }
 
+void Recorder::notified(const Arrival &arrival, uint64_t notified_ps)
+{
+    unsigned told = velo_rma_notification_place(arrival.header);
+    if (told != VELO_RMA_PLACE_REQUESTER && told != VELO_RMA_PLACE_ERROR)
+        return;
+    OperationRecord looks;
+    looks.source_node = static_cast<uint8_t>(arrival.node);
+    looks.source_context = static_cast<uint8_t>(arrival.context);
+    looks.operation = velo_rma_notification_op(arrival.header);
+    looks.cookie = velo_rma_notification_cookie(arrival.header);
+    auto &operations = posted_[place(looks)];
+    while (!operations.empty()) {
+        Operation operation = operations.front();
+        operations.pop_front();
+        // Whoever fails is told; of who does not, only those that asked for it.
+        bool is_it = told == VELO_RMA_PLACE_ERROR || operation.asks;
+        if (is_it) {
+            operation.record.error = velo_rma_notification_error(arrival.header);
+            operation.record.notified_ps = notified_ps;
+        }
+        put(operation.record);
+        if (is_it)
+            return;
+    }
+}
+
 void Recorder::lose(std::deque<Message> &messages, size_t count)
 {
     for (; count > 0; count--) {
@@ -200,8 +278,7 @@ void Recorder::lose(std::deque<Message> &messages, size_t count)
     }
 }
 
-// ----- links
-// --------------------------------------------------------------------------------------
+// ----- links ------------------------------------------------------------------------------------
 
 void Recorder::sent(unsigned node, unsigned link, uint64_t cycle, const PhyWord &word)
 {
@@ -242,6 +319,15 @@ void Recorder::finish(uint64_t now_ps)
         end_.lost++;
         put(record);
     }
+    std::vector<OperationRecord> open;
+    for (auto &[key, operations] : posted_)
+        for (const Operation &operation : operations)
+            open.push_back(operation.record);
+    std::sort(open.begin(), open.end(), [](const OperationRecord &a, const OperationRecord &b) {
+        return std::pair(a.taken_ps, place(a)) < std::pair(b.taken_ps, place(b));
+    });
+    for (const OperationRecord &record : open)
+        put(record);
     end_.now_ps = now_ps;
     put(end_);
     write();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A recording of a run: each message from its store to its slot, and what each link carried.
+// A recording of a run: each message from its store to its slot, each operation on remote memory
+// from its descriptor to its requester's notification, and what each link carried.
 //
 // It only looks on. The hardware says nothing about which store became which slot; but it keeps
 // the order of messages from one context to another, so a slot belongs to the earliest store
@@ -18,6 +19,7 @@
 #include <string>
 #include <type_traits>
 #include <unordered_map>
+#include <variant>
 #include <vector>
 
 #include "cable.h"
@@ -29,12 +31,12 @@
 namespace sim
 {
 
-constexpr unsigned kRecordingVersion = 1;
+constexpr unsigned kRecordingVersion = 2;
 constexpr uint64_t kBucketCycles = 100; // that a link's record sums up
 
 // Times are virtual [ps].
 constexpr uint64_t kRecordedNever = INT64_MAX;
-enum class RecordKind : uint8_t { kMessage = 1, kLink = 2, kEnd = 3 };
+enum class RecordKind : uint8_t { kMessage = 1, kLink = 2, kEnd = 3, kOperation = 4 };
 
 struct MessageRecord {
     RecordKind kind = RecordKind::kMessage;
@@ -45,6 +47,18 @@ struct MessageRecord {
     uint64_t offered_ps;   // its first word stood at the node's host port
     uint64_t taken_ps;     // the node had its last word
     uint64_t published_ps; // its slot's header word, which is the last, was in memory; or never
+};
+
+// An operation on remote memory: what one descriptor says. The target is whose memory it is.
+struct OperationRecord {
+    RecordKind kind = RecordKind::kOperation;
+    uint8_t source_node = 0, source_context = 0, target_node = 0, target_context = 0;
+    uint8_t operation = 0; // spec/velo.toml, enum rma_op
+    uint8_t cookie = 0;
+    uint8_t error = 0;                     // as the notification says
+    uint64_t bytes = 0;                    // to be moved
+    uint64_t stored_ps = 0, taken_ps = 0;  // of the descriptor, as above
+    uint64_t notified_ps = kRecordedNever; // the requester can see that it is over; or never
 };
 
 // Words that a link sent in a bucket of time; all others of the bucket were idle. Buckets without
@@ -67,16 +81,19 @@ struct EndRecord {
     uint64_t strays = 0;              // slots without a store
 };
 
-static_assert(sizeof(MessageRecord) == 40 && sizeof(LinkRecord) == 40 && sizeof(EndRecord) == 40);
+static_assert(sizeof(MessageRecord) == 40 && sizeof(OperationRecord) == 40 &&
+              sizeof(LinkRecord) == 40 && sizeof(EndRecord) == 40);
 
 // Tells payload from the rest in what a link sends, word by word.
 class LinkCounter
 {
   public:
+    explicit LinkCounter(unsigned width_bits);
     // Returns whether the word belongs to a frame; if so it was counted.
     bool count(const PhyWord &word, LinkRecord &record);
 
   private:
+    unsigned words_; // of the link, that a header takes, or a route
     unsigned next_seq_ = 0, header_words_ = 0;
     bool first_ = false, repeats_ = false;
 };
@@ -87,11 +104,12 @@ class Recorder
     // Throws std::runtime_error if the file cannot be written; so do finish() and what is between.
     Recorder(const std::string &path, const Topology &topology, const std::string &topology_name,
              const std::vector<std::string> &command, const Clock &clock, const HostModel &host,
-             unsigned cable_cycles);
+             unsigned cable_cycles, unsigned width_bits);
 
     void stored(unsigned node, uint64_t time_ps, const HostAccess &access);
     void taken(unsigned node, uint64_t cycle);
     void arrived(const Arrival &arrival, uint64_t published_ps);
+    void notified(const Arrival &arrival, uint64_t notified_ps);
     void sent(unsigned node, unsigned link, uint64_t cycle, const PhyWord &word);
     void finish(uint64_t now_ps);
 
@@ -107,9 +125,15 @@ class Recorder
     struct Message {
         MessageRecord record;
         Looks looks;
-        bool to_a_ring;
     };
+    struct Operation {
+        OperationRecord record;
+        bool asks; // for a notification
+    };
+    using Store = std::variant<std::monostate, Message, Operation>; // the first: neither
     struct Link {
+        explicit Link(unsigned width_bits) : counter(width_bits) {}
+
         LinkCounter counter;
         uint64_t bucket = UINT64_MAX;
         LinkRecord record;
@@ -118,12 +142,15 @@ class Recorder
     std::string path_;
     std::ofstream file_;
     Clock clock_;
-    std::vector<std::deque<Message>> offered_;               // by node: not taken yet
-    std::unordered_map<uint32_t, std::deque<Message>> sent_; // by source and target
-    std::vector<Link> links_;                                // by node and link
+    std::vector<std::deque<Store>> offered_;                     // by node: not taken yet
+    std::unordered_map<uint32_t, std::deque<Message>> sent_;     // by source and target
+    std::unordered_map<uint32_t, std::deque<Operation>> posted_; // by source and cookie
+    std::vector<Link> links_;                                    // by node and link
     EndRecord end_;
     std::vector<std::byte> records_; // that are still to be written
 
+    Message message_of(unsigned node, uint64_t time_ps, const HostAccess &access) const;
+    static Operation operation_of(unsigned node, uint64_t time_ps, const HostAccess &access);
     template <typename T> void put(const T &record);
     void write();
     void lose(std::deque<Message> &messages, size_t count);

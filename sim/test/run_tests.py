@@ -58,18 +58,34 @@ class Message:
 
 
 @dataclass(frozen=True)
+class Operation:
+    """An operation on remote memory as it was recorded; times in ps."""
+
+    source: tuple[int, int]
+    target: tuple[int, int]
+    op: int
+    cookie: int
+    error: int
+    size: int
+    stored: int
+    taken: int
+    notified: int
+
+
+@dataclass(frozen=True)
 class Recording:
     """What a recording says; of links the sums over all time, by node and link."""
 
     head: dict[str, Any]
     messages: list[Message]
+    operations: list[Operation]
     links: dict[tuple[int, int], Counter[str]]
     end: tuple[int, int, int, int]
 
 
 def read_recording(path: Path) -> Recording:
     head, records = path.read_bytes().split(b"\n", 1)
-    messages, end = [], None
+    messages, operations, end = [], [], None
     links: dict[tuple[int, int], Counter[str]] = {}
     for (record,) in struct.iter_unpack("40s", records):
         assert end is None, "something after the end"
@@ -83,11 +99,14 @@ def read_recording(path: Path) -> Recording:
             sums = links.setdefault((node, link), Counter())
             sums.update(payload=payload, overhead=overhead, repeated=repeated)
             sums.update(retransmissions=repeats, buckets=1)
+        elif record[0] == 4:
+            _, a, b, c, d, *rest = struct.unpack("<8B4q", record)
+            operations.append(Operation((a, b), (c, d), *rest))
         else:
             assert record[0] == 3, record
             end = struct.unpack("<8x4q", record)
     assert end is not None, "no end"
-    return Recording(json.loads(head), messages, links, end)
+    return Recording(json.loads(head), messages, operations, links, end)
 
 
 class SkipError(Exception):
@@ -242,6 +261,32 @@ def test_a_recording_knows_each_step_of_a_message(runner: Runner) -> None:
     head = recording.head
     assert (head["topology"], head["nodes"], head["clock_khz"]) == ("mesh2.topology", 2, 100_000)
     assert head["cables"] == [[0, 0, 1, 1], [1, 1, 0, 0]] and head["cable_cycles"] == 3
+
+
+def test_a_recording_knows_each_operation_on_remote_memory(runner: Runner) -> None:
+    recording, _, figures = runner.record([], "remote")
+    text, _ = runner.run([], "remote")
+    took = dict(re.findall(r"(\w+_requester_ps) (\d+)", text))
+    # Each operation twice, alike but for the translations; then a put that nobody is told of.
+    ops = [op.op for op in recording.operations]
+    names = ("put", "get", "put_immediate", "update", "notify")
+    assert ops == [1, 1, 3, 3, 2, 2, 4, 4, 5, 5, 1], ops
+    for number, op in enumerate(recording.operations):
+        assert (op.source, op.target, op.error) == ((0, 1), (1, 2), 0), op
+        assert op.size == (0 if op.op == 5 else 8), op
+        assert op.stored == (number + 1) * 100_000_000, op
+        # Three words, of an update five, of two beats each.
+        assert op.taken - op.stored - STORE_PS == (10 if op.op == 4 else 6) * CYCLE_PS, op
+        if number % 2 == 1:
+            assert op.notified - op.stored == int(took[f"{names[op.op - 1]}_requester_ps"]), op
+    assert recording.operations[-1].notified == NEVER
+    assert not recording.messages and figures["messages"] == 0
+
+
+def test_a_recording_knows_why_an_operation_failed(runner: Runner) -> None:
+    recording, _, _ = runner.record([], "remote_refused")
+    mine = [op.error for op in recording.operations if op.source[0] == 0]
+    assert len(mine) == 9 and sum(error != 0 for error in mine) == 7, mine
 
 
 def test_recording_changes_nothing_and_repeats_itself(runner: Runner) -> None:

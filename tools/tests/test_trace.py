@@ -12,7 +12,17 @@ from test_report import Page
 
 from velo import cli, recording, routing, timeline, trace
 from velo.errors import VeloError
-from velo.recording import END, KIND_END, KIND_LINK, KIND_MESSAGE, LINK, MESSAGE, NEVER
+from velo.recording import (
+    END,
+    KIND_END,
+    KIND_LINK,
+    KIND_MESSAGE,
+    KIND_OPERATION,
+    LINK,
+    MESSAGE,
+    NEVER,
+    OPERATION,
+)
 
 CYCLE, DMA, STORE = 10_000, 110_000, 110_000
 NETWORK = routing.build("ring", "4")
@@ -41,6 +51,11 @@ MESSAGES = [
     message((0, 1), (1, 2), 8_000_000, 100),
 ]
 LOST = [(*message((2, 9), (1, 7), 2_000_000, 0)[:-1], NEVER)]
+OPERATIONS = [
+    (KIND_OPERATION, 0, 1, 1, 2, 2, 9, 0, 4096, 1_000_000, 1_170_000, 30_000_000),
+    (KIND_OPERATION, 0, 1, 1, 2, 2, 9, 4, 100, 1_100_000, 1_270_000, 4_100_000),
+    (KIND_OPERATION, 2, 1, 3, 1, 1, 0, 0, 8, 7_000_000, 7_170_000, NEVER),
+]
 LINKS = [link(0, 0, 1, 10), link(0, 0, 8, 20, 12), link(3, 0, 1, 30), link(0, 0, 9, 1)]
 
 
@@ -52,19 +67,21 @@ def write(
 ) -> Path:
     cables = [[*a, *b] for a, b in sorted(NETWORK.cables.items())]
     said = {
-        "velo_recording": 1,
+        "velo_recording": 2,
         "topology": "ring:4",
         "nodes": 4,
         "cables": cables,
         "clock_khz": 100_000,
         "bucket_cycles": 100,
         "cable_cycles": 3,
+        "word_bytes": 4,
         "store_ps": STORE,
         "dma_ps": DMA,
         "command": ["mpirun", "velo-rank", "prog", "-x"],
     } | head
     data = json.dumps(said).encode() + b"\n"
     data += np.array(messages + LOST, MESSAGE).tobytes() + np.array(LINKS, LINK).tobytes()
+    data += np.array(OPERATIONS, OPERATION).tobytes()
     if end:
         kind = [KIND_END] + [0] * 7
         data += np.array([(kind, 9_000_000, len(messages), len(LOST), 0)], END).tobytes()
@@ -88,12 +105,14 @@ def test_a_recording_is_read_as_it_was_written(run: recording.Recording) -> None
     assert (run.network / run.cycle_ps).tolist() == [31, 33, 51, 100]
     assert run.latency.tolist() == [530_000, 550_000, 730_000, 1_220_000]
     assert run.span == (1_000_000, 9_220_000)
+    assert run.operations["op"].tolist() == [2, 2, 1]
     assert run.whole
 
 
 def test_a_part_of_it(run: recording.Recording) -> None:
     part = run.between(1_050_000, 8_000_000)
     assert part.messages["stored"].tolist() == [1_050_000]
+    assert len(part.operations) == 2  # Those of 1.1 and 7 µs.
     assert len(part.lost) == 1 and part.links["start"].tolist() == []
 
 
@@ -109,6 +128,14 @@ def test_stages_add_up(run: recording.Recording) -> None:
     assert rows["through the network"].mean == "508 ns"  # (31 + 33 + 51 + 100) / 4 - 3 cycles
     assert rows["host port to host port"].mean == "538 ns"
     assert rows["all"].most == "1.22 µs"
+
+
+def test_operations_by_kind(run: recording.Recording) -> None:
+    put, get = trace.operation_rows(run)
+    assert (get.name, get.count, get.failed, get.size) == ("get", "2", "1", "4,196 B")
+    assert (get.mean, get.median, get.most) == ("16.0 µs", "3.00 µs", "29.0 µs")
+    # Nobody was told of its end.
+    assert (put.name, put.count, put.mean, put.most) == ("put", "1", "–", "–")
 
 
 def test_links_busiest_first(run: recording.Recording) -> None:
@@ -146,6 +173,7 @@ def test_the_page_is_whole(run: recording.Recording) -> None:
     assert all(r.startswith(("#", "data:image/png;base64,")) for r in page.references)
     assert ["0.0 → 1.1", "12.8 %"] in [row[:2] for row in page.rows]
     assert "6 links carried nothing" in text
+    assert ["get", "2", "1", "4,196 B"] in [row[:4] for row in page.rows]
     assert "ends before" not in text
 
 
@@ -167,6 +195,13 @@ def test_perfetto_has_two_slices_and_an_arrow_a_message(run: recording.Recording
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M"}
     assert names[2, 6] == "context 2 receives" and names[1, 3] == "context 1 sends"
     assert names[1000, 0] == "links of ring:4" and names[4, 0] == "node 3"
+    began, ended = ([e for e in events if e["ph"] == ph] for ph in "be")
+    assert [(e["id"], e["name"], e["pid"], e["ts"]) for e in began] == [
+        (0, "get, 4096 B of 1.2", 1, 1.0),
+        (1, "get, 100 B of 1.2", 1, 1.1),
+        (2, "put, 8 B of 3.1", 3, 7.0),
+    ]
+    assert [(e["id"], e["ts"]) for e in ended] == [(0, 30.0), (1, 4.1), (2, 7.17)]
     counters = [e for e in events if e["ph"] == "C" and e["name"].startswith("0.0 ")]
     assert [e["ts"] for e in counters] == [1, 2, 8, 9, 10]
     assert [e["args"]["payload"] for e in counters] == [10, 0, 20, 1, 0]
@@ -193,9 +228,20 @@ def test_the_trace_for_velo_tlm(run: recording.Recording) -> None:
         "1105000 0 1 8",
         "1105000 3 1 56",
         "1155000 0 1 8",
+        # What a get brings comes from the other side.
+        "1165000 1 0 4096",
+        "1265000 1 0 100",
         "2105000 2 1 8",
+        "7165000 2 3 8",
         "8105000 0 1 8",
     ]
+
+
+def test_links_that_velo_tlm_does_not_have(tmp_path: Path) -> None:
+    wide = recording.load(write(tmp_path / "wide.rec", word_bytes=8))
+    assert trace.link_rows(wide)[1].bandwidth == "29.2 MB/s"
+    with pytest.raises(VeloError, match="links of 32 bits, the recording's have 64"):
+        timeline.write_tlm(wide, io.StringIO(), "x.trace")
 
 
 def test_the_command_writes_what_is_asked_for(
@@ -205,12 +251,13 @@ def test_the_command_writes_what_is_asked_for(
     said = capsys.readouterr().out
     assert "4 messages, 1 lost; latency p50 550 ns, p99 1.22 µs, max 1.22 µs" in said
     assert "mean 53.75 cycles" in said
+    assert "3 operations on remote memory, 4,204 B" in said
     assert (tmp_path / "run.html").is_file()
     (tmp_path / "run.html").unlink()
     outputs = [str(tmp_path / name) for name in ("p.json", "t.trace")]
     words = ["trace", str(path), "--perfetto", outputs[0], "--tlm", outputs[1], "--to-us", "1.01"]
     assert cli.main(words) == 0
-    assert Path(outputs[1]).read_text(encoding="utf-8").count("\n") == 4
+    assert Path(outputs[1]).read_text(encoding="utf-8").count("\n") == 5
     assert Path(outputs[0]).is_file() and not (tmp_path / "run.html").exists()
     assert "velo-tlm ring:4" in capsys.readouterr().out
 
@@ -237,8 +284,8 @@ def test_what_is_no_recording_is_refused(path: Path, tmp_path: Path) -> None:
     assert "is no recording; velo sim --record" in why(other)
     other.write_bytes(b"\xff\xfe")
     assert "is no recording" in why(other)
-    write(other, velo_recording=2)
-    assert "of version 2" in why(other)
+    write(other, velo_recording=1)
+    assert "of version 1" in why(other)
     other.write_bytes(path.read_bytes()[:-40] + bytes(40))
     assert "records of no known kind" in why(other)
     data = path.read_bytes()

@@ -231,8 +231,8 @@ def _add_sim(commands: Any) -> None:
     sim.add_argument(
         "--record",
         metavar="FILE",
-        help="record each message's times and what each link carries, for velo trace; changes "
-        "nothing of what happens",
+        help="record the times of each message and each operation on remote memory, and what each "
+        "link carries, for velo trace; changes nothing of what happens",
     )
     sim.add_argument(
         "--wave",
@@ -279,12 +279,14 @@ def _add_trace(commands: Any) -> None:
         "--perfetto",
         metavar="FILE.json",
         help="write a timeline for ui.perfetto.dev: two tracks a context, a slice a message at "
-        "either end and an arrow between them, what links carry; some 800 bytes a message",
+        "either end and an arrow between them, operations on remote memory, what links carry; some "
+        "800 bytes a message",
     )
     trace.add_argument(
         "--tlm",
         metavar="FILE.trace",
-        help="write the messages as velo-tlm --trace takes them, and say how to replay them",
+        help="write messages and operations as velo-tlm --trace takes them, and say how to replay "
+        "them",
     )
     for end, text in (("from", "from this virtual time on"), ("to", "before this virtual time")):
         trace.add_argument(

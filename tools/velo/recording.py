@@ -11,10 +11,10 @@ import numpy as np
 from velo.errors import VeloError
 
 PS_PER_US = 1e6
-VERSION = 1
+VERSION = 2
 RECORD_BYTES = 40
 NEVER = (1 << 63) - 1
-KIND_MESSAGE, KIND_LINK, KIND_END = 1, 2, 3
+KIND_MESSAGE, KIND_LINK, KIND_END, KIND_OPERATION = 1, 2, 3, 4
 MESSAGE = np.dtype(
     [
         ("kind", "u1"),
@@ -30,6 +30,24 @@ MESSAGE = np.dtype(
         ("published", "<i8"),
     ]
 )
+OPERATION = np.dtype(
+    [
+        ("kind", "u1"),
+        ("source_node", "u1"),
+        ("source_context", "u1"),
+        ("target_node", "u1"),
+        ("target_context", "u1"),
+        ("op", "u1"),
+        ("cookie", "u1"),
+        ("error", "u1"),
+        ("bytes", "<i8"),
+        ("stored", "<i8"),
+        ("taken", "<i8"),
+        ("notified", "<i8"),
+    ]
+)
+OPERATION_NAMES = {1: "put", 2: "get", 3: "put immediate", 4: "fetch compare add", 5: "notify"}
+"""spec/velo.toml, enum rma_op."""
 LINK = np.dtype(
     [
         ("kind", "u1"),
@@ -66,12 +84,16 @@ class Recording:
     """(node, link) -> (node, link), both ways."""
     clock_khz: int
     cable_cycles: int
+    word_bytes: int
+    """That a link sends in a cycle."""
     bucket_cycles: int
     dma_ps: int
     command: list[str]
     messages: Table
     """Those that arrived, in order of arrival."""
     lost: Table
+    operations: Table
+    """Those on remote memory, in the order in which it was known that they were over."""
     links: Table
     strays: int
     whole: bool
@@ -99,7 +121,7 @@ class Recording:
         return int(self.messages["stored"].min()), int(self.messages["published"].max())
 
     def between(self, begin_ps: float, end_ps: float) -> "Recording":
-        """The messages that were stored in a time, and what links carried in it."""
+        """Messages and operations that were stored in a time, and what links carried in it."""
 
         def within(table: Table, name: str) -> Table:
             return table[(table[name] >= begin_ps) & (table[name] < end_ps)]
@@ -109,6 +131,7 @@ class Recording:
                 **self.__dict__,
                 "messages": within(self.messages, "stored"),
                 "lost": within(self.lost, "stored"),
+                "operations": within(self.operations, "stored"),
                 "links": within(self.links, "start"),
             }
         )
@@ -125,11 +148,17 @@ def load(path: Path) -> Recording:
     head = _head(path, line)
     rows = raw[: len(raw) // RECORD_BYTES * RECORD_BYTES].reshape(-1, RECORD_BYTES)
     kinds = rows[:, 0]
-    messages, links, ends = (
+    messages, operations, links, ends = (
         rows[kinds == kind].view(dtype).reshape(-1)
-        for kind, dtype in ((KIND_MESSAGE, MESSAGE), (KIND_LINK, LINK), (KIND_END, END))
+        for kind, dtype in (
+            (KIND_MESSAGE, MESSAGE),
+            (KIND_OPERATION, OPERATION),
+            (KIND_LINK, LINK),
+            (KIND_END, END),
+        )
     )
-    if len(messages) + len(links) + len(ends) != len(rows) or len(ends) > 1:
+    known = len(messages) + len(operations) + len(links) + len(ends)
+    if known != len(rows) or len(ends) > 1 or set(operations["op"]) - set(OPERATION_NAMES):
         raise VeloError(f"{path} is damaged: it holds records of no known kind")
     arrived = messages["published"] != NEVER
     end = ends[0] if len(ends) else None
@@ -141,11 +170,13 @@ def load(path: Path) -> Recording:
         cables={(a, b): (c, d) for a, b, c, d in head["cables"]},
         clock_khz=head["clock_khz"],
         cable_cycles=head["cable_cycles"],
+        word_bytes=head["word_bytes"],
         bucket_cycles=head["bucket_cycles"],
         dma_ps=head["dma_ps"],
         command=head["command"],
         messages=messages[arrived],
         lost=messages[~arrived],
+        operations=operations,
         links=links,
         strays=int(end["strays"]) if end is not None else 0,
         whole=end is not None,

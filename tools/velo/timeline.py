@@ -7,9 +7,12 @@ from typing import TextIO
 
 import numpy as np
 
-from velo.recording import PS_PER_US, Recording, Table
+from velo.errors import VeloError
+from velo.recording import NEVER, OPERATION_NAMES, PS_PER_US, Recording, Table
 
 LINKS_PID = 1000  # Nodes end at 255.
+TLM_WORD_BYTES = 4
+FROM_TARGET = (2, 4)  # Operations that move what is there: get, fetch_compare_add.
 
 
 def write_perfetto(recording: Recording, file: TextIO) -> None:
@@ -17,7 +20,8 @@ def write_perfetto(recording: Recording, file: TextIO) -> None:
 
     A process a node, two tracks a context: what it sends, what comes in. A message is a slice on
     each, from its store until the node has it, and from when it leaves the other node until it is
-    in memory; an arrow leads from one to the other. What links carry are counters.
+    in memory; an arrow leads from one to the other. Operations on remote memory, many at once, have
+    tracks of their own at their requester. What links carry are counters.
     """
     file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
     separator = ""
@@ -59,7 +63,27 @@ def _events(recording: Recording) -> Iterator[str]:
         arrow = f'"name": "message", "id": {number}'
         yield f'{{"ph": "s", {arrow}, {out}, "ts": {begin:.6f}}}'
         yield f'{{"ph": "f", "bp": "e", {arrow}, {into}, "ts": {begin_in:.6f}}}'
+    yield from _operations(recording)
     yield from _counters(recording)
+
+
+def _operations(recording: Recording) -> Iterator[str]:
+    """From the store of the descriptor to the notification; without one, until the node has it."""
+    for number, row in enumerate(recording.operations.tolist()):
+        _, a, b, c, d, op, cookie, error, size, stored, taken, notified = row
+        name = f"{OPERATION_NAMES[op]}, {size} B of {c}.{d}"
+        common = {
+            "cat": "remote memory",
+            "id": number,
+            "name": name,
+            "pid": a + 1,
+            "tid": 2 * b + 1,
+        }
+        told = {"bytes": size, "cookie": cookie, "error": error, "stored_ps": stored}
+        told |= {"taken_ps": taken} | ({"notified_ps": notified} if notified != NEVER else {})
+        end = notified if notified != NEVER else taken
+        yield json.dumps(common | {"ph": "b", "ts": round(stored / PS_PER_US, 6), "args": told})
+        yield json.dumps(common | {"ph": "e", "ts": round(end / PS_PER_US, 6)})
 
 
 def _without_overlap(track: Table, begin: Table, end: Table) -> list[int]:
@@ -129,12 +153,23 @@ def tlm_command(recording: Recording, trace: str) -> str:
 
 
 def write_tlm(recording: Recording, file: TextIO, path: str) -> None:
-    """Messages as velo-tlm takes them, sim/tlm/README.md: in the cycle that offered them."""
+    """Messages as velo-tlm takes them, sim/tlm/README.md: in the cycle that offered them.
+
+    Operations become messages of what they move, from whose memory is read to whose is written,
+    when the node has their descriptor: what a get asks for is there at once.
+    """
+    if recording.word_bytes != TLM_WORD_BYTES:
+        raise VeloError(
+            f"velo-tlm has links of {8 * TLM_WORD_BYTES} bits, the recording's have "
+            f"{8 * recording.word_bytes}"
+        )
     file.write(f"# {tlm_command(recording, path)}\n# time_ps source target bytes\n")
     # Half a cycle before the edge, so that the edge meant is the next one however it is rounded.
     half_ps = round(recording.cycle_ps / 2)
+    names = ("offered", "source_node", "target_node", "bytes")
     sent = np.concatenate([recording.messages, recording.lost])
-    sent = sent[np.argsort(sent["offered"], kind="stable")]
-    columns = [sent[name].tolist() for name in ("offered", "source_node", "target_node", "bytes")]
-    for offered, source, target, size in zip(*columns, strict=True):
+    rows = list(zip(*(sent[name].tolist() for name in names), strict=True))
+    for _, a, _, c, _, op, _, _, size, _, taken, _ in recording.operations.tolist():
+        rows.append((taken, c, a, size) if op in FROM_TARGET else (taken, a, c, size))
+    for offered, source, target, size in sorted(rows, key=lambda row: row[0]):
         file.write(f"{offered - half_ps} {source} {target} {size}\n")

@@ -34,6 +34,20 @@ class Stage:
 
 
 @dataclass(frozen=True)
+class OperationRow:
+    """Operations of a kind on remote memory; times from store to requester's notification."""
+
+    name: str
+    count: str
+    failed: str
+    size: str
+    mean: str
+    median: str
+    p99: str
+    most: str
+
+
+@dataclass(frozen=True)
 class LinkRow:
     """What one direction of a cable carried, in shares of the time that the messages took."""
 
@@ -113,6 +127,9 @@ def summary(run: Recording) -> str:
         f"max {time(latency.max())}",
         f"from host port to host port: mean {cycles:.2f} cycles, {time(network.mean())}",
     ]
+    if len(run.operations):
+        moved = int(run.operations["bytes"].sum())
+        lines.append(f"{len(run.operations)} operations on remote memory, {moved:,} B")
     if not run.whole:
         lines.append("the recording ends before the run did")
     return "\n".join(lines)
@@ -131,6 +148,7 @@ def render(run: Recording, source: str) -> str:
         command=shlex.join(sim.ranks_command(run.command)),
         tiles=tiles(run, links),
         stages=stages(run),
+        operations=operation_rows(run),
         figures=figures(run, marks),
         links=links[:ROWS_MAX],
         link_count=len(links),
@@ -192,6 +210,30 @@ def stages(run: Recording) -> list[Stage]:
     ]
 
 
+def operation_rows(run: Recording) -> list[OperationRow]:
+    """The kinds of operations that there were."""
+    found = []
+    for op, name in recording.OPERATION_NAMES.items():
+        mine = run.operations[run.operations["op"] == op]
+        if not len(mine):
+            continue
+        told = mine[mine["notified"] != recording.NEVER]
+        took = told["notified"] - told["stored"]
+        row = OperationRow(
+            name,
+            f"{len(mine):,}",
+            f"{int((mine['error'] != 0).sum()):,}",
+            f"{int(mine['bytes'].sum()):,} B",
+            *(
+                (time(took.mean()), *(time(percentile(took, share)) for share in (50, 99, 100)))
+                if len(took)
+                else ("–",) * 4
+            ),
+        )
+        found.append(row)
+    return found
+
+
 def link_name(run: Recording, node: int, link: int) -> str:
     to_node, to_link = run.cables[node, link]
     return f"{node}.{link} → {to_node}.{to_link}"
@@ -219,7 +261,7 @@ def link_rows(run: Recording) -> list[LinkRow]:
             *(f"{100 * n / cycles:.1f} %" for n in words.values()),
             int(mine["retransmissions"].sum()),
             f"{100 * busy.max() / run.bucket_cycles:.0f} % at {top['start'] / PS_PER_US:,.0f} µs",
-            units.bandwidth(4 * words["payload"] / (cycles * run.cycle_ps) * PS_PER_S),
+            units.bandwidth(run.word_bytes * words["payload"] / (cycles * run.cycle_ps) * PS_PER_S),
         )
         found.append((int(busy.sum()), row))
     return [row for _, row in sorted(found, key=lambda one: -one[0])]
