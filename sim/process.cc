@@ -2,6 +2,7 @@
 #include "process.h"
 
 #include <cerrno>
+#include <charconv>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -101,7 +102,9 @@ std::set<int> descendants(int of)
 {
     std::map<int, int> parents;
     for (const auto &entry : std::filesystem::directory_iterator("/proc")) {
-        int pid = std::atoi(entry.path().filename().c_str());
+        const std::string name = entry.path().filename();
+        int pid = 0;
+        std::from_chars(name.data(), name.data() + name.size(), pid);
         if (pid <= 0)
             continue;
         ProcessState state = parse_stat(first_line("/proc/" + std::to_string(pid) + "/stat"));
@@ -141,6 +144,7 @@ void default_signals()
     default_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL); // a simulator that is killed takes its job along
     std::vector<char *> arguments;
+    arguments.reserve(command.size() + 1);
     for (const auto &word : command)
         arguments.push_back(const_cast<char *>(word.c_str()));
     arguments.push_back(nullptr);
@@ -178,7 +182,8 @@ std::string thread_sleeps_in(int pid, int tid)
     std::string line = first_line(task_file(pid, tid, "syscall"));
     if (line.empty() || line[0] < '0' || line[0] > '9')
         return line.empty() ? "a system call that the kernel does not show" : "no system call";
-    long number = std::atol(line.c_str());
+    long number = -1;
+    std::from_chars(line.data(), line.data() + line.size(), number);
     const char *name = system_call_name(number);
     return name ? name : "system call " + std::to_string(number);
 }

@@ -82,6 +82,7 @@ PhyWord Rest::sent(unsigned link, uint64_t back) const
 std::vector<const PhyWords *> Rest::wake()
 {
     std::vector<const PhyWords *> words;
+    words.reserve(place_);
     for (unsigned p = 0; p < place_; p++)
         words.push_back(&in_[p].at);
     resting_ = false;

@@ -856,7 +856,7 @@ void Schedule::bury(int pid)
 std::string Schedule::describe(unsigned channel) const
 {
     const Thread &thread = threads_[channel];
-    const sim_channel &call = const_cast<Area &>(area_).channel(channel);
+    const sim_channel &call = area_.channel(channel);
     std::string text = "process " + std::to_string(thread.pid) + " thread " +
                        std::to_string(thread.tid) +
                        (thread.rank == SIM_NEVER ? "" : " rank " + std::to_string(thread.rank)) +
