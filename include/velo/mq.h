@@ -20,8 +20,9 @@
  *
  * Short messages (eager) travel in one VELO message; longer ones announce themselves (rendezvous)
  * and then either the receiver gets the data in one copy (RMA), or both sides copy it piece by
- * piece through the ring, which is faster where both run and also works where the kernel forbids
- * cross-memory attach.
+ * piece through the ring, which is faster up to some length and also works where the kernel forbids
+ * cross-memory attach. Over hardware it is the node's RMA unit that gets it, and neither processor
+ * is busy meanwhile.
  *
  * Receives without ignore bits are found by hash, however many are posted, and so are the messages
  * that they take; receives with ignore bits are searched in order.
@@ -87,7 +88,8 @@ struct velo_mq_attr {
     /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 32.
      *  $VELO_MQ_EAGER_BYTES. */
     uint32_t eager_bytes;
-    /** From this length on the data is fetched by RMA get. $VELO_MQ_GET_BYTES. */
+    /** From this length on the data is fetched by RMA get, if it is not eager. Default: 4 MiB, over
+     *  hardware 8 KiB. $VELO_MQ_GET_BYTES. */
     uint64_t get_bytes;
     /** Bound for messages nobody has asked for yet, headers included. Beyond it only a message that
      *  is probed for is kept, and, up to as much again, those of a peer that is gone.

@@ -99,6 +99,8 @@ static struct offload *offload_of(struct velo_rma *rma)
     return rma->offload;
 }
 
+bool offload_is_possible(struct velo_rma *rma) { return offload_of(rma) != NULL; }
+
 /* ---- registrations --------------------------------------------------------------------------- */
 
 /* Who that is to the hardware; -1: not known here. */

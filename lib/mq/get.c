@@ -3,12 +3,15 @@
  * Long messages by RMA get: one copy, made by the receiver alone. The sender registers its buffer
  * and says the key in its RTS; the receiver's FIN tells it that the message is out.
  *
- * Only a get that is done when velo_get() returns beats the copy through the ring. One that the
- * owner's library must be asked for is let finish and then done again the other way.
+ * Only a get that needs nothing of the owner's library beats the copy through the ring: natively
+ * one that is done at once, over hardware one that the node carries out while we go on. Where there
+ * is neither, and where a get fails, the message is copied after all.
  */
+#include "../rma/fetch.h"
 #include "internal.h"
 
-/* What one call of progress gets, before other messages have their turn. */
+/* What one call of progress gets, before other messages have their turn; over hardware, what the
+ * node is given at a time. */
 #define GET_PIECE_BYTES (UINT64_C(256) << 10)
 
 static bool is_worth_it(const struct velo_mq *mq, uint64_t len_bytes)
@@ -16,29 +19,6 @@ static bool is_worth_it(const struct velo_mq *mq, uint64_t len_bytes)
     return mq->rma && mq->path != VELO_MQ_PATH_COPY &&
            (mq->path == VELO_MQ_PATH_GET || len_bytes >= mq->get_bytes);
 }
-
-/* ---- sender ---------------------------------------------------------------------------------- */
-
-void mq_get_offer(struct op *op)
-{
-    struct velo_mq *mq = op->peer->mq;
-    if (!is_worth_it(mq, op->len_bytes) ||
-        velo_mem_register(mq->rma, op->buf, op->len_bytes, VELO_RIGHT_READ, op->peer->id, &op->mem))
-        return;
-    mq->served++;
-    mq->work |= WORK_SERVE;
-}
-
-void mq_get_revoke(struct op *op)
-{
-    struct velo_mq *mq = op->peer->mq;
-    (void)velo_mem_deregister(op->mem);
-    op->mem = NULL;
-    if (--mq->served == 0)
-        mq->work &= ~(uint32_t)WORK_SERVE;
-}
-
-/* ---- receiver -------------------------------------------------------------------------------- */
 
 static bool connect_rma(struct velo_mq_peer *peer)
 {
@@ -54,6 +34,25 @@ void mq_get_disconnect(struct velo_mq_peer *peer)
     peer->no_get = false;
 }
 
+/* ---- sender ---------------------------------------------------------------------------------- */
+
+void mq_get_offer(struct op *op)
+{
+    struct velo_mq *mq = op->peer->mq;
+    if (!is_worth_it(mq, op->len_bytes) || (rma_node_fetches(mq->rma) && !connect_rma(op->peer)))
+        return;
+    (void)velo_mem_register(mq->rma, op->buf, op->len_bytes, VELO_RIGHT_READ, op->peer->id,
+                            &op->mem);
+}
+
+void mq_get_revoke(struct op *op)
+{
+    (void)velo_mem_deregister(op->mem);
+    op->mem = NULL;
+}
+
+/* ---- receiver -------------------------------------------------------------------------------- */
+
 bool mq_get_start(struct op *op, const struct arrival *arrival)
 {
     struct velo_mq *mq = op->peer->mq;
@@ -61,40 +60,28 @@ bool mq_get_start(struct op *op, const struct arrival *arrival)
         return false;
     op->state = OP_GETTING;
     op->key = arrival->key;
-    op->is_asked = false;
+    op->piece_bytes = 0;
     list_append(&mq->gets, &op->entry.link);
     mq->work |= WORK_GETS;
     return true;
 }
 
-/* Gets that were done at once, so far. */
-static uint64_t done_at_once(struct velo_rma *rma)
-{
-    struct velo_rma_counters counters;
-    (void)velo_rma_counters(rma, &counters);
-    return counters.direct + counters.attach;
-}
-
 /* Get the next piece. VELO_OK: it is here; VELO_AGAIN: not yet; else it will not come this way. */
 static int get_piece(struct op *op)
 {
-    struct velo_mq_peer *peer = op->peer;
-    struct velo_rma *rma = peer->mq->rma;
-    uint64_t left_bytes = op->end_bytes - op->offset_bytes;
-    uint64_t len_bytes = left_bytes < GET_PIECE_BYTES ? left_bytes : GET_PIECE_BYTES;
-    if (op->is_asked)
-        return velo_rma_flush(peer->rma, 0) == VELO_TIMEOUT ? VELO_AGAIN : VELO_ERR_ACCESS;
-    uint64_t before = done_at_once(rma);
-    int status = velo_get(peer->rma, op->buf + op->offset_bytes, len_bytes, op->key,
-                          op->offset_bytes, VELO_NOTIFY_NONE, 0);
-    if (status)
-        return status;
-    if (done_at_once(rma) == before) {
-        peer->no_get = true;
-        op->is_asked = true;
-        return VELO_AGAIN;
+    if (op->piece_bytes == 0) {
+        uint64_t left_bytes = op->end_bytes - op->offset_bytes;
+        uint64_t len_bytes = left_bytes < GET_PIECE_BYTES ? left_bytes : GET_PIECE_BYTES;
+        int status = rma_fetch(op->peer->rma, op->buf + op->offset_bytes, len_bytes, op->key,
+                               op->offset_bytes, &op->fetched);
+        if (status)
+            return status;
+        op->piece_bytes = (uint32_t)len_bytes;
     }
-    op->offset_bytes += len_bytes;
+    if (op->fetched)
+        return op->fetched;
+    op->offset_bytes += op->piece_bytes;
+    op->piece_bytes = 0;
     request_of(op)->len_bytes = op->offset_bytes;
     return VELO_OK;
 }
@@ -122,13 +109,14 @@ static int go_on(struct op *op)
 
 int mq_get_progress(struct velo_mq *mq)
 {
+    const struct link *waits = NULL; /* The first that could not go on. */
     int events = 0;
-    if (mq->served > 0 || mq->gets.first)
-        (void)velo_rma_progress(mq->rma);
-    if (mq->gets.first) {
+    (void)velo_rma_progress(mq->rma);
+    while (events == 0 && mq->gets.first && mq->gets.first != waits) {
         struct op *op = (struct op *)mq->gets.first;
         list_remove(&mq->gets, &op->entry.link);
         events = go_on(op);
+        waits = waits ? waits : &op->entry.link;
     }
     if (!mq->gets.first)
         mq->work &= ~(uint32_t)WORK_GETS;

@@ -51,7 +51,6 @@ struct op {
     uint64_t len_bytes; /* Of buf. */
     uint8_t state;
     uint8_t kind;          /* enum wire_kind. Send: of the message; receive: of the answer. */
-    bool is_asked;         /* Receive, getting: a get is under way. */
     int32_t outcome;       /* Receive: the status it will end with. */
     uint64_t offset_bytes; /* Done so far. */
     uint64_t end_bytes;    /* To be done. */
@@ -59,6 +58,8 @@ struct op {
     uint64_t id;        /* Ours; 0: none. */
     uint64_t remote_id; /* The other side's. */
     struct velo_mem *mem;
+    uint32_t piece_bytes; /* Receive, getting: of the get that is under way; 0: none. */
+    int fetched;          /* Its status. */
 };
 
 struct velo_mq_peer {
@@ -75,7 +76,7 @@ struct velo_mq_peer {
     bool is_deferred;        /* Among mq->deferred. */
     bool is_awaited;         /* A receive is posted for it alone; see mq_peer_check(). */
     bool is_known;           /* velo_mq_connect() made it known. */
-    bool no_get;             /* RMA does not pay, or fails. */
+    bool no_get;             /* There is no RMA to it. */
     struct link active;      /* In mq->active: it has something to send, or is gone. */
     struct velo_conn *extra; /* For everything else; opened when needed. */
     struct list answers;     /* Receives that have a CTS or FIN to send. */
@@ -97,7 +98,6 @@ enum work {
     WORK_RESUME = 2, /* Deferred messages may be receivable now. */
     WORK_GETS = 4,   /* mq->gets is not empty. */
     WORK_REAP = 8,   /* A peer is gone: end the receives that are posted for it. */
-    WORK_SERVE = 16, /* Peers may be reading our memory. */
 };
 
 /** What a receive must look at before it is posted. */
@@ -131,7 +131,6 @@ struct velo_mq {
     struct list gets;     /* Receives. */
     uint32_t active_count;
     uint32_t stalls; /* Fruitless rounds in a row. */
-    uint32_t served; /* Sends that peers may read by RMA. */
     int64_t checked_ns;
 
     struct velo_rma *rma;
@@ -250,7 +249,7 @@ void mq_get_offer(struct op *op);
 void mq_get_revoke(struct op *op);
 /** Start to get a message, if its sender offers that and it is worth while. */
 bool mq_get_start(struct op *op, const struct arrival *arrival);
-/** Go on with the gets, and serve those of others. Events. */
+/** Go on with the gets. Events. */
 int mq_get_progress(struct velo_mq *mq);
 /** Forget the RMA connection. */
 void mq_get_disconnect(struct velo_mq_peer *peer);

@@ -7,10 +7,10 @@
 #include "../error.h"
 #include "../native/order.h"
 #include "../native/wait.h"
+#include "../rma/fetch.h"
 #include "internal.h"
 
 #define EAGER_BYTES_DEFAULT 16384u
-#define GET_BYTES_DEFAULT (UINT64_C(4) << 20)
 #define UNEXPECTED_BYTES_DEFAULT (UINT64_C(64) << 20)
 
 /* Empty polls between two looks at the clock. */
@@ -84,7 +84,7 @@ static int configure(struct velo_mq *mq, const struct velo_mq_attr *attr)
         status = read_path(&mq->path);
     eager_bytes = or_default(eager_bytes, EAGER_BYTES_DEFAULT);
     mq->eager_bytes = eager_bytes < UINT16_MAX ? (uint32_t)eager_bytes : UINT16_MAX;
-    mq->get_bytes = or_default(mq->get_bytes, GET_BYTES_DEFAULT);
+    mq->get_bytes = or_default(mq->get_bytes, FETCH_BYTES_DEFAULT);
     mq->pool.bound_bytes = or_default(mq->pool.bound_bytes, UNEXPECTED_BYTES_DEFAULT);
     return status;
 }
@@ -218,7 +218,7 @@ static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
     }
     for (uint32_t left = mq->active_count; left > 0 && mq->active.first; left--)
         events += mq_peer_push(member_of(mq->active.first, struct velo_mq_peer, active));
-    if (mq->work & (WORK_GETS | WORK_SERVE))
+    if (mq->work & WORK_GETS)
         events += mq_get_progress(mq);
     if (may_reap)
         events += mq_peer_reap(mq);

@@ -27,14 +27,26 @@ static struct op *take(struct op_list *list)
     return op;
 }
 
-/* The operation is off all lists: free it, and tell whom it concerns. */
-static void finish(struct velo_rma_peer *peer, struct op *op, int status)
+static struct op *take_free(struct velo_rma *rma)
 {
-    struct velo_rma *rma = peer->rma;
-    struct request request = op->request;
+    struct op *op = rma->ops_free;
+    rma->ops_free = op->next;
+    rma->ops_used++;
+    return op;
+}
+
+static void give_back(struct velo_rma *rma, struct op *op)
+{
     op->next = rma->ops_free;
     rma->ops_free = op;
     rma->ops_used--;
+}
+
+/* The operation is off all lists: free it, and tell whom it concerns. */
+static void finish(struct velo_rma_peer *peer, struct op *op, int status)
+{
+    struct request request = op->request;
+    give_back(peer->rma, op);
     rma_request_done(peer, &request, status);
 }
 
@@ -162,11 +174,9 @@ int rma_ask_pump(struct velo_rma_peer *peer)
 int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
 {
     struct velo_rma *rma = peer->rma;
-    struct op *op = rma->ops_free;
-    if (!op || !queue_has_room(rma))
+    if (!rma->ops_free || !queue_has_room(rma))
         return VELO_AGAIN;
-    rma->ops_free = op->next;
-    rma->ops_used++;
+    struct op *op = take_free(rma);
     *op = (struct op){.request = *request, .fenced = peer->fence};
     peer->fence = false;
     append(&peer->waiting, op);
@@ -174,9 +184,45 @@ int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
     return VELO_OK;
 }
 
+int rma_ask_node(struct velo_rma_peer *peer, const struct request *request, int *outcome)
+{
 #ifdef VELO_DEVICE
+    struct velo_rma *rma = peer->rma;
+    if (!rma->ops_free)
+        return VELO_AGAIN;
+    struct op *op = take_free(rma);
+    *op = (struct op){.request = *request, .outcome = outcome};
+    *outcome = VELO_AGAIN;
+    int status = offload_begin(peer, op);
+    if (offload_took(status))
+        return VELO_OK;
+    give_back(rma, op);
+    return status == MUST_ASK ? VELO_ERR_ACCESS : status;
+#else
+    (void)peer;
+    (void)request;
+    (void)outcome;
+    return VELO_ERR_ACCESS;
+#endif
+}
+
+#ifdef VELO_DEVICE
+/* A fetch: nobody but who asked hears of it. */
+static void fetched(struct velo_rma_peer *peer, struct op *op, int status)
+{
+    *op->outcome = status == MUST_ASK ? VELO_ERR_ACCESS : status;
+    if (status == VELO_OK)
+        finish(peer, op, status);
+    else
+        give_back(peer->rma, op);
+}
+
 void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status)
 {
+    if (op->outcome) {
+        fetched(peer, op, status);
+        return;
+    }
     if (status != MUST_ASK) {
         finish(peer, op, status);
         return;

@@ -24,6 +24,8 @@ static inline bool offload_is_busy(const struct velo_rma_peer *peer) { return pe
 /** Begin an operation, the first that waits. OFFLOADED, VELO_AGAIN, MUST_ASK, or why its peer can
  *  do nothing any more. */
 int offload_begin(struct velo_rma_peer *peer, struct op *op);
+/** Can the node do anything for a unit? */
+bool offload_is_possible(struct velo_rma *rma);
 /** Go on with what is half posted, and end what is done; the number of operations that ended. */
 int offload_progress(struct velo_rma *rma);
 /** Have all operations on a peer end now, with this status. */
@@ -53,6 +55,11 @@ static inline int offload_begin(struct velo_rma_peer *peer, struct op *op)
     (void)peer;
     (void)op;
     return MUST_ASK;
+}
+static inline bool offload_is_possible(struct velo_rma *rma)
+{
+    (void)rma;
+    return false;
 }
 static inline int offload_progress(struct velo_rma *rma)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that ask for an operation. */
 #include "../error.h"
+#include "fetch.h"
 #include "offload.h"
 
 /* ---- the end of an operation ----------------------------------------------------------------- */
@@ -179,6 +180,32 @@ int velo_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old, velo_key_t
                               .count = 1};
     return post(peer, &request);
 }
+
+/* ---- for the matched queues ------------------------------------------------------------------ */
+
+int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes, velo_key_t key,
+              uint64_t offset, int *outcome)
+{
+    struct request request = {.op = VELO_OP_GET,
+                              .key = key,
+                              .len_bytes = len_bytes,
+                              .offset = offset,
+                              .local = local,
+                              .stride = {.block_bytes = len_bytes},
+                              .count = 1};
+    if (peer->gone)
+        return peer->gone;
+    int status = rma_reach_do(peer, &request);
+    if (status == MUST_ASK)
+        return rma_ask_node(peer, &request, outcome);
+    if (status)
+        return failed_at_once(peer, status);
+    *outcome = VELO_OK;
+    rma_request_done(peer, &request, VELO_OK);
+    return VELO_OK;
+}
+
+bool rma_node_fetches(struct velo_rma *rma) { return offload_is_possible(rma); }
 
 /* ---- strided --------------------------------------------------------------------------------- */
 

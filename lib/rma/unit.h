@@ -67,6 +67,7 @@ struct op {
     uint64_t pieces_answered;
 #ifdef VELO_DEVICE
     bool is_refused; /* By the node, see offload.h. */
+    int *outcome;    /* Of rma_fetch(); else NULL. */
 #endif
 };
 
@@ -240,6 +241,8 @@ bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request
 int rma_do_now(struct velo_rma_peer *peer, const struct request *request);
 /** Queue a request. VELO_OK or VELO_AGAIN. */
 int rma_ask_post(struct velo_rma_peer *peer, const struct request *request);
+/** Have the node do what needs no notification, and nobody else; as rma_fetch(). */
+int rma_ask_node(struct velo_rma_peer *peer, const struct request *request, int *outcome);
 /** Go on with what waits or is half sent; the number of operations that ended. */
 int rma_ask_pump(struct velo_rma_peer *peer);
 /** Take an answer; the number of operations that ended. */

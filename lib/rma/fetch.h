@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file fetch.h
+ * @brief Gets that need nothing of the owner's library, for the matched queues.
+ */
+#ifndef VELO_RMA_FETCH_H
+#define VELO_RMA_FETCH_H
+
+#include <stdbool.h>
+
+#include <velo/rma.h>
+
+/**
+ * Get by loads, by cross-memory attach, or by the node's RMA unit. Nobody is notified, whatever
+ * becomes of it.
+ *
+ * VELO_OK: *outcome is the status, VELO_AGAIN while the node is at it. It changes in
+ * velo_rma_progress(), and has ended when velo_rma_disconnect() returns. VELO_AGAIN: not now. Else:
+ * it cannot be had in this way.
+ */
+int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes, velo_key_t key,
+              uint64_t offset, int *outcome);
+
+/**
+ * From about this length on, fetching a message is faster than copying it through the ring, which
+ * keeps the processors of both sides busy. Over hardware: NetPIPE on the simulated cluster as it is
+ * by default; sim/README.md has the figures, also those of a faster clock.
+ */
+#ifdef VELO_DEVICE
+#define FETCH_BYTES_DEFAULT (UINT64_C(8) << 10)
+#else
+#define FETCH_BYTES_DEFAULT (UINT64_C(4) << 20)
+#endif
+
+/** Is it the node that fetches? It lets in only peers that its owner, too, is connected to. */
+bool rma_node_fetches(struct velo_rma *rma);
+
+#endif
