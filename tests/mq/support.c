@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "support.h"
 
-#include <stdlib.h>
-
 /* Rounds without an event after which nobody has anything to do. */
 #define QUIET_ROUNDS 4
 /* Simulated, what was sent is on its way for less than that. */
@@ -70,7 +68,7 @@ void nodes_settle(struct node *nodes, int count)
     for (int quiet = 0; quiet < QUIET_ROUNDS; quiet++) {
         if (progress_all(nodes, count) > 0)
             quiet = -1;
-        else if (getenv("VELO_SIM"))
+        else if (is_simulated())
             test_sleep_ns(ON_ITS_WAY_NS);
         CHECK(test_now_ns() < deadline_ns);
     }

@@ -8,8 +8,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-bool is_simulated(void) { return getenv("VELO_SIM") != NULL; }
-
 void way_set(enum way way) { setenv("VELO_RMA_ATTACH", way == WAY_ASKED ? "0" : "1", 1); }
 
 bool way_is_possible(enum way way)

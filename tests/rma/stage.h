@@ -59,15 +59,6 @@ struct requester {
     struct velo_rma_peer *peer;
 };
 
-/* Is this the simulated hardware, where a byte takes microseconds and nobody has another's memory?
- */
-bool is_simulated(void);
-/* How much of it: natively, and simulated. */
-static inline size_t scaled(size_t native, size_t simulated)
-{
-    return is_simulated() ? simulated : native;
-}
-
 /* Forbid attach, or permit it, in this process and those to come. */
 void way_set(enum way way);
 /* Start an owner; before the requester, so that it inherits no port. */

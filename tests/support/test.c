@@ -124,6 +124,8 @@ void test_skip(const char *reason)
 
 const char *test_domain(void) { return domain; }
 
+bool is_simulated(void) { return getenv("VELO_SIM") != NULL; }
+
 const char *test_shm_dir(void)
 {
     const char *dir = getenv("VELO_SHM_DIR");

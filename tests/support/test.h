@@ -79,6 +79,15 @@ _Noreturn void test_skip(const char *reason);
 const char *test_domain(void);
 const char *test_shm_dir(void);
 
+/* Is this the simulated hardware, where a byte takes microseconds and nobody has another's memory?
+ */
+bool is_simulated(void);
+/* How much of it: natively, and simulated. */
+static inline size_t scaled(size_t native, size_t simulated)
+{
+    return is_simulated() ? simulated : native;
+}
+
 int64_t test_now_ns(void);
 void test_sleep_ns(int64_t duration_ns);
 
