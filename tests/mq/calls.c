@@ -53,17 +53,23 @@ static size_t eager_limit(const struct velo_mq_attr *attr)
     static char buf[70000];
     struct node node;
     struct velo_mq_peer *peer;
-    size_t limit;
+    size_t longest = 0, too_long = sizeof(buf);
 
     nodes_open(&node, 1, attr, false);
     peer = node_connect(&node, node.id);
-    for (limit = 0; velo_mq_try_send(peer, buf, limit + 1, 0) == VELO_OK; limit++) {
+    while (too_long - longest > 1) {
+        size_t len_bytes = longest + (too_long - longest) / 2;
         struct velo_mq_request recv = {0};
+        if (velo_mq_try_send(peer, buf, len_bytes, 0) != VELO_OK) {
+            too_long = len_bytes;
+            continue;
+        }
+        longest = len_bytes;
         CHECK_OK(velo_mq_irecv(node.mq, node.id, 0, 0, NULL, 0, &recv));
         nodes_finish(&node, 1, &recv);
     }
     nodes_close(&node, 1);
-    return limit;
+    return longest;
 }
 
 TEST(the_environment_wins_over_the_default_but_not_over_the_caller)

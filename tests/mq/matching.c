@@ -16,7 +16,7 @@
 #ifdef __SANITIZE_THREAD__
 #define RUNS 300
 #else
-#define RUNS 3000
+#define RUNS scaled(3000, 10)
 #endif
 #define OPS_MAX 60
 #define ITEMS_MAX 1024

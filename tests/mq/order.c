@@ -5,9 +5,9 @@
 
 #include "support.h"
 
-#define COUNT 1500
+#define COUNT (int)scaled(1500, 150)
 #define LONG_MAX_BYTES 30000u
-#define MIB ((size_t)1 << 20)
+#define MUCH scaled((size_t)1 << 20, (size_t)64 << 10)
 
 struct item {
     struct velo_mq_request request;
@@ -16,7 +16,7 @@ struct item {
 
 static struct item *items_alloc(void)
 {
-    struct item *items = calloc(COUNT, sizeof(*items));
+    struct item *items = calloc((size_t)COUNT, sizeof(*items));
 
     CHECK(items != NULL);
     return items;
@@ -125,8 +125,8 @@ static void count_done(struct velo_mq_request *request)
 
 TEST(done_is_called_once_for_each_request)
 {
-    static const size_t lengths[] = {0, 8, 100, 20000, MIB};
-    unsigned char *out = calloc(1, MIB), *in = calloc(1, MIB);
+    const size_t lengths[] = {0, 8, 100, 20000, MUCH};
+    unsigned char *out = calloc(1, MUCH), *in = calloc(1, MUCH);
     struct node nodes[2];
     struct velo_mq_peer *peer;
 
@@ -138,7 +138,7 @@ TEST(done_is_called_once_for_each_request)
             struct velo_mq_request recv = send;
             done_count = 0;
             CHECK_OK(velo_mq_isend(peer, out, lengths[i], 1, flags, &send));
-            CHECK_OK(velo_mq_irecv(nodes[1].mq, VELO_MQ_ANY_SOURCE, 1, 0, in, MIB, &recv));
+            CHECK_OK(velo_mq_irecv(nodes[1].mq, VELO_MQ_ANY_SOURCE, 1, 0, in, MUCH, &recv));
             nodes_finish(nodes, 2, &send);
             nodes_finish(nodes, 2, &recv);
             CHECK_EQ(done_count, 2);
@@ -193,7 +193,7 @@ TEST(done_may_start_the_request_again)
 
 TEST(a_short_message_does_not_wait_for_a_long_one)
 {
-    size_t len_bytes = 8 * MIB;
+    size_t len_bytes = 8 * MUCH;
     unsigned char *out = calloc(1, len_bytes), *in = calloc(1, len_bytes);
     struct node nodes[2];
     struct velo_mq_peer *peer;
@@ -205,14 +205,14 @@ TEST(a_short_message_does_not_wait_for_a_long_one)
     CHECK_OK(velo_mq_irecv(nodes[1].mq, VELO_MQ_ANY_SOURCE, 1, 0, in, len_bytes, &recv));
     CHECK_OK(velo_mq_irecv(nodes[1].mq, VELO_MQ_ANY_SOURCE, 2, 0, &got, sizeof(got), &recv_short));
     CHECK_OK(velo_mq_isend(peer, out, len_bytes, 1, 0, &send));
-    while (recv.len_bytes < MIB) {
+    while (recv.len_bytes < MUCH) {
         (void)velo_mq_progress(nodes[1].mq);
         (void)velo_mq_progress(nodes[0].mq);
     }
     CHECK_OK(velo_mq_try_send(peer, &value, sizeof(value), 2));
     nodes_finish(nodes, 2, &recv_short);
     CHECK_EQ(got, 5);
-    CHECK(recv.len_bytes < 2 * MIB);
+    CHECK(recv.len_bytes < 2 * MUCH);
     nodes_finish(nodes, 2, &recv);
     nodes_close(nodes, 2);
     free(out);
@@ -222,7 +222,7 @@ TEST(a_short_message_does_not_wait_for_a_long_one)
 TEST(long_messages_to_one_peer_share_the_way)
 {
     enum { STREAMS = 3 };
-    size_t len_bytes = 4 * MIB;
+    size_t len_bytes = 4 * MUCH;
     unsigned char *out = calloc(1, len_bytes), *in = calloc(STREAMS, len_bytes);
     struct node nodes[2];
     struct velo_mq_peer *peer;
@@ -237,7 +237,7 @@ TEST(long_messages_to_one_peer_share_the_way)
     }
     nodes_finish(nodes, 2, &recv[0]);
     for (int i = 1; i < STREAMS; i++) {
-        CHECK(recv[i].len_bytes > len_bytes - MIB);
+        CHECK(recv[i].len_bytes > len_bytes - MUCH);
         nodes_finish(nodes, 2, &recv[i]);
     }
     nodes_close(nodes, 2);
@@ -247,14 +247,15 @@ TEST(long_messages_to_one_peer_share_the_way)
 
 TEST(one_call_of_progress_sends_no_more_than_a_few_pieces)
 {
-    size_t len_bytes = 4 * MIB;
+    size_t len_bytes = 4 * MUCH;
     unsigned char *out = calloc(1, len_bytes), *in = calloc(1, len_bytes);
     struct node nodes[2];
     struct velo_mq_peer *peer;
     struct velo_mq_request send = {0}, recv = {0};
 
     for (int i = 0; i < 2; i++)
-        node_open(&nodes[i], i, 1024, 16 * MIB, NULL, false); /* All of it would fit. */
+        node_open(&nodes[i], i, 1024, (uint32_t)(16 * MUCH), NULL,
+                  false); /* All of it would fit. */
     peer = node_connect(&nodes[0], nodes[1].id);
     CHECK_OK(velo_mq_irecv(nodes[1].mq, VELO_MQ_ANY_SOURCE, 1, 0, in, len_bytes, &recv));
     CHECK_OK(velo_mq_isend(peer, out, len_bytes, 1, 0, &send));
