@@ -161,5 +161,16 @@ def words_to_beats(words: Sequence[int], width: int) -> list[int]:
     return split(total, 64 * len(words), width) if words else []
 
 
+def packet_to_beats(words: Sequence[int], width: int) -> list[int]:
+    """A packet's header and payload as beats; on a wide path the header has one of its own."""
+    return words_to_beats(words[:1], width) + words_to_beats(words[1:], width)
+
+
 def join(beats: Sequence[Beat], width: int) -> int:
     return sum(beat.data << (index * width) for index, beat in enumerate(beats))
+
+
+def join_packet(beats: Sequence[Beat], width: int) -> int:
+    """A packet as a number, the header in its lowest 64 bits."""
+    head = max(1, 64 // width)
+    return join(beats[:head], width) | join(beats[head:], width) << 64

@@ -9,7 +9,8 @@
 // target, length of the whole line and offset in it, so that nothing has to be remembered about a
 // sender: the unit's only state is that of the write it is in the middle of.
 //   * A whole line becomes one packet: the line's header word is replaced by the packet header,
-//     which carries its tag and length; the payload follows unchanged.
+//     which carries its tag and length; the payload follows unchanged. On a path of 128 bits the
+//     packet header has a beat of its own, so the payload moves down by one word.
 //   * A fragment becomes one packet that carries the line's bytes as they are, marked `frag`, its
 //     place in the line in the tag; the receiver's software puts the line together.
 // Cut-through: the packet's first beat leaves one cycle after the write's first beat came, and
@@ -60,10 +61,12 @@ module velo_requester
 );
 
   localparam bit NarrowPath = DataWidth == 32;
+  localparam bit WidePath = DataWidth == 128;
+  localparam int unsigned HeadBits = NarrowPath ? 32 : 64;  // of the header in its first beat
 
   typedef enum logic [1:0] {
     StHead,
-    StHeadHigh,
+    StExtra,  // narrow: the packet header's upper half; wide: a line's last word, left over
     StBody,
     StDrop
   } state_e;
@@ -132,6 +135,23 @@ module velo_requester
     packet.len[9:6]  = '0;
   end
 
+  // A line on a wide path: its words leave as pairs {lower half of this beat, upper half of the one
+  // before}. Of an even number of words the last is left over when the write has ended.
+  logic left_over;
+  logic [63:0] carried_q;
+  logic [DataWidth-1:0] moved;
+
+  assign left_over = WidePath && whole && write_target_i.words[0];
+  if (WidePath) begin : gen_moved
+    assign moved = {state_q == StExtra ? 64'b0 : write_data_i[63:0], carried_q};
+    always_ff @(posedge clk_i) begin
+      if (write_valid_i && write_ready_o) carried_q <= write_data_i[127:64];
+    end
+  end else begin : gen_not_moved
+    assign moved     = write_data_i;
+    assign carried_q = '0;
+  end
+
   // One register stage; `load` fills it.
   logic space, load, load_sop, load_eop;
   logic [DataWidth-1:0] load_data;
@@ -143,13 +163,13 @@ module velo_requester
     write_ready_o = 1'b0;
     load          = 1'b0;
     load_sop      = 1'b0;
-    load_eop      = write_eop_i;
-    load_data     = write_data_i;
+    load_eop      = write_eop_i && !left_over;
+    load_data     = whole ? moved : write_data_i;
     unique case (state_q)
       StHead: begin
         load_sop  = 1'b1;
-        load_eop  = !NarrowPath && whole && write_eop_i;
-        load_data = packet[DataWidth-1:0];
+        load_eop  = !NarrowPath && whole && write_eop_i && !left_over;
+        load_data = DataWidth'(packet[HeadBits-1:0]);
         if (verdict != ErrorNone) begin
           write_ready_o = 1'b1;
           if (write_valid_i && !write_eop_i) state_d = StDrop;
@@ -158,22 +178,29 @@ module velo_requester
           load          = write_valid_i;
           write_ready_o = space && whole;
           if (write_valid_i && space) begin
-            if (NarrowPath) state_d = StHeadHigh;
+            if (NarrowPath || (left_over && write_eop_i)) state_d = StExtra;
             else if (!load_eop) state_d = StBody;
           end
         end
       end
-      StHeadHigh: begin
-        load          = write_valid_i;
-        load_eop      = whole && write_eop_i;
-        load_data     = DataWidth'(packet[63:32]);
-        write_ready_o = space && whole;
-        if (write_valid_i && space) state_d = load_eop ? StHead : StBody;
+      StExtra: begin
+        if (NarrowPath) begin
+          load          = write_valid_i;
+          load_eop      = whole && write_eop_i;
+          load_data     = DataWidth'(packet[63:32]);
+          write_ready_o = space && whole;
+          if (write_valid_i && space) state_d = load_eop ? StHead : StBody;
+        end else begin
+          load      = 1'b1;
+          load_eop  = 1'b1;
+          load_data = moved;
+          if (space) state_d = StHead;
+        end
       end
       StBody: begin
         load          = write_valid_i;
         write_ready_o = space;
-        if (write_valid_i && space && write_eop_i) state_d = StHead;
+        if (write_valid_i && space && write_eop_i) state_d = left_over ? StExtra : StHead;
       end
       StDrop: begin
         write_ready_o = 1'b1;
@@ -210,10 +237,10 @@ module velo_requester
   // The sender's own words for these are overruled: the page it wrote to says who it is.
   logic unused;
   assign unused = ^{line_header.source, line_header.seq, fragment_tag, packet,
-                    write_target_i.zero_9};
+                    write_target_i.zero_9, carried_q};
 
   // Assertions: promises of this unit, and what it relies on.
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   // A word that was offered stays until it is taken, so nothing is lost under back-pressure.
   logic refusing, write_take;
   assign refusing   = verdict != ErrorNone || state_q == StDrop;
