@@ -5,3 +5,5 @@ rtl/common/rtl/velo_rr_arb.sv
 rtl/common/rtl/velo_credit.sv
 rtl/common/rtl/velo_crc.sv
 rtl/common/rtl/velo_ram.sv
+rtl/common/rtl/velo_narrow.sv
+rtl/common/rtl/velo_widen.sv
