@@ -14,6 +14,8 @@ rtl/node/rtl/velo_emit.sv
 rtl/node/rtl/velo_gsm_requester.sv
 rtl/node/rtl/velo_gsm_target.sv
 rtl/node/rtl/velo_gsm.sv
+rtl/node/rtl/velo_port_width.sv
+rtl/node/rtl/velo_net_width.sv
 rtl/node/rtl/velo_custom_slot.sv
 rtl/node/rtl/velo_rma_slot.sv
 rtl/node/rtl/velo_node_fabric.sv

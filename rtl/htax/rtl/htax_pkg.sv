@@ -22,4 +22,10 @@ package htax_pkg;
     logic                error;
   } htax_header_t;
 
+  // So many bytes, of which these are the lowest bits, are an odd number of 64-bit words: of their last
+  // beat of 128 bits half is padding.
+  function automatic logic odd_words(logic [3:0] len_bytes);
+    return len_bytes[3] ^ (|len_bytes[2:0]);
+  endfunction
+
 endpackage

@@ -6,6 +6,8 @@
 // host memory) and of the network (0 requests, 1 responses; packets of kind custom), as in velo_gsm,
 // which is the unit here. To build another one in, name it here. It must take responses whatever
 // else it waits for, and put out only packets of kind custom that it will finish.
+// The unit's path is of at most 64 bits; on a wider one its packets and transactions are taken apart and
+// put together here, and the tags of its reads have 7 bits.
 // Occupied = 0: nothing is sent here, since the crossbar and the network have no way to it.
 //
 // Source: case-for-fpga, section 3 (exchangeable functional units).
@@ -61,17 +63,132 @@ module velo_custom_slot
     output logic [1:0][DataWidth-1:0] net_out_data_o,
     input  logic [1:0]                net_in_valid_i,
     output logic [1:0]                net_in_ready_o,
+    input  logic [1:0]                net_in_sop_i,
     input  logic [1:0]                net_in_eop_i,
     input  logic [1:0][DataWidth-1:0] net_in_data_i
 );
 
   if (Occupied) begin : gen_unit
+    localparam int unsigned UnitWidth = DataWidth > 64 ? 64 : DataWidth;
+
+    // What the unit has on its side of the widths' difference.
+    logic store_valid, store_ready, store_eop, answer_valid, answer_ready, answer_eop;
+    logic write_valid, write_ready, write_eop, memory_valid, memory_ready, memory_eop;
+    logic [UnitWidth-1:0] store_data, answer_data, write_data, memory_data;
+    htax_header_t read_header, memory_header;
+    logic [1:0] out_valid, out_ready, out_sop, out_eop, in_valid, in_ready, in_sop, in_eop;
+    logic [1:0][UnitWidth-1:0] out_data, in_data;
+
     velo_gsm #(
-        .DataWidth(DataWidth),
+        .DataWidth(UnitWidth),
         .HostPort (HostPort)
     ) u_unit (
+        .store_valid_i  (store_valid),
+        .store_ready_o  (store_ready),
+        .store_eop_i    (store_eop),
+        .store_data_i   (store_data),
+        .answer_valid_o (answer_valid),
+        .answer_ready_i (answer_ready),
+        .answer_eop_o   (answer_eop),
+        .answer_data_o  (answer_data),
+        .write_valid_o  (write_valid),
+        .write_ready_i  (write_ready),
+        .write_eop_o    (write_eop),
+        .write_data_o   (write_data),
+        .read_header_o  (read_header),
+        .memory_valid_i (memory_valid),
+        .memory_ready_o (memory_ready),
+        .memory_eop_i   (memory_eop),
+        .memory_header_i(memory_header),
+        .memory_data_i  (memory_data),
+        .net_out_valid_o(out_valid),
+        .net_out_ready_i(out_ready),
+        .net_out_sop_o  (out_sop),
+        .net_out_eop_o  (out_eop),
+        .net_out_data_o (out_data),
+        .net_in_valid_i (in_valid),
+        .net_in_ready_o (in_ready),
+        .net_in_eop_i   (in_eop),
+        .net_in_data_i  (in_data),
         .*
     );
+
+    velo_port_width #(
+        .Width    (DataWidth),
+        .UnitWidth(UnitWidth)
+    ) u_port_width (
+        .clk_i,
+        .rst_ni,
+        .store_valid_i       (store_valid_i),
+        .store_ready_o       (store_ready_o),
+        .store_eop_i         (store_eop_i),
+        .store_header_i      (store_header_i),
+        .store_data_i        (store_data_i),
+        .answer_valid_o      (answer_valid_o),
+        .answer_ready_i      (answer_ready_i),
+        .answer_eop_o        (answer_eop_o),
+        .answer_data_o       (answer_data_o),
+        .write_valid_o       (write_valid_o),
+        .write_ready_i       (write_ready_i),
+        .write_eop_o         (write_eop_o),
+        .write_data_o        (write_data_o),
+        .read_header_o       (read_header_o),
+        .memory_valid_i      (memory_valid_i),
+        .memory_ready_o      (memory_ready_o),
+        .memory_eop_i        (memory_eop_i),
+        .memory_header_i     (memory_header_i),
+        .memory_data_i       (memory_data_i),
+        .unit_store_valid_o  (store_valid),
+        .unit_store_ready_i  (store_ready),
+        .unit_store_eop_o    (store_eop),
+        .unit_store_data_o   (store_data),
+        .unit_answer_valid_i (answer_valid),
+        .unit_answer_ready_o (answer_ready),
+        .unit_answer_eop_i   (answer_eop),
+        .unit_answer_data_i  (answer_data),
+        .unit_write_valid_i  (write_valid),
+        .unit_write_ready_o  (write_ready),
+        .unit_write_eop_i    (write_eop),
+        .unit_write_data_i   (write_data),
+        .unit_read_header_i  (read_header),
+        .unit_memory_valid_o (memory_valid),
+        .unit_memory_ready_i (memory_ready),
+        .unit_memory_eop_o   (memory_eop),
+        .unit_memory_header_o(memory_header),
+        .unit_memory_data_o  (memory_data)
+    );
+
+    velo_net_width #(
+        .Width     (DataWidth),
+        .UnitWidth (UnitWidth),
+        .NumClasses(2)
+    ) u_net_width (
+        .clk_i,
+        .rst_ni,
+        .unit_out_valid_i(out_valid),
+        .unit_out_ready_o(out_ready),
+        .unit_out_sop_i  (out_sop),
+        .unit_out_eop_i  (out_eop),
+        .unit_out_data_i (out_data),
+        .path_out_valid_o(net_out_valid_o),
+        .path_out_ready_i(net_out_ready_i),
+        .path_out_sop_o  (net_out_sop_o),
+        .path_out_eop_o  (net_out_eop_o),
+        .path_out_data_o (net_out_data_o),
+        .path_in_valid_i (net_in_valid_i),
+        .path_in_ready_o (net_in_ready_o),
+        .path_in_sop_i   (net_in_sop_i),
+        .path_in_eop_i   (net_in_eop_i),
+        .path_in_data_i  (net_in_data_i),
+        .unit_in_valid_o (in_valid),
+        .unit_in_ready_i (in_ready),
+        .unit_in_sop_o   (in_sop),
+        .unit_in_eop_o   (in_eop),
+        .unit_in_data_o  (in_data)
+    );
+
+    logic unused;
+    assign unused = ^in_sop;
   end else begin : gen_empty
     assign store_ready_o = '1;
     assign load_ready_o = '1;
@@ -98,7 +215,7 @@ module velo_custom_slot
                       answer_ready_i, write_ready_i,
                       read_ready_i, memory_valid_i, memory_eop_i,
                       memory_header_i, memory_data_i, net_out_ready_i,
-                      net_in_valid_i, net_in_eop_i, net_in_data_i};
+                      net_in_valid_i, net_in_sop_i, net_in_eop_i, net_in_data_i};
   end
 
 endmodule

@@ -339,6 +339,7 @@ module velo_node_core
       .net_out_data_o (out_data[NetCustom][1:0]),
       .net_in_valid_i (in_valid[NetCustom][1:0]),
       .net_in_ready_o (in_ready[NetCustom][1:0]),
+      .net_in_sop_i   (net_in_sop_i[1:0]),
       .net_in_eop_i   (net_in_eop_i[1:0]),
       .net_in_data_i  (net_in_data_i[1:0]),
       .*
@@ -454,6 +455,6 @@ module velo_node_core
                     response_in_ready, response_valid, response_eop, response_header,
                     response_data, write_done, out_ready, in_valid, posted_header};
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
 
 endmodule

@@ -370,7 +370,8 @@ module velo_regfile
   assign route_hop_o       = write_data_q[3:0];
 
   logic unused;
-  assign unused = ^{posted_header_i, from_registers.rings.addr, from_registers.rings.wr_data,
+  assign unused = ^{posted_header_i, posted_data_i,
+                    from_registers.rings.addr, from_registers.rings.wr_data,
                     from_registers.rings.wr_biten, from_registers.read_pointers.addr,
                     from_registers.read_pointers.wr_data, from_registers.read_pointers.wr_biten,
                     from_registers.queues.addr, from_registers.queues.wr_data,
@@ -379,7 +380,7 @@ module velo_regfile
                     from_registers.queue_read_pointers.wr_biten, from_registers.routes.addr,
                     from_registers.routes.wr_data, from_registers.routes.wr_biten};
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT(AnswerOnlyWhatWasAsked, !(read_ack && read_q != StRead))
 
 endmodule
