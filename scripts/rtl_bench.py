@@ -23,7 +23,7 @@ OUT = ROOT / "build" / "rtl"
 RESULT = ROOT / "build" / "rtl-bench.json"
 
 # Width of the data path, and with it the number of links (design.md, section 5).
-CONFIGURATIONS = {32: 6, 64: 3}
+CONFIGURATIONS = {32: 6, 64: 3, 128: 3}
 
 
 class Row(NamedTuple):
@@ -130,9 +130,11 @@ def show_targets(results: dict[str, Any]) -> list[str]:
 def show_stages(results: dict[str, Any]) -> None:
     """Print where the cycles of one message go, in the form of the paper's figure 4."""
     columns = [results["stages"]]
-    wide = results.get("node_64_bit")
-    if wide:
-        columns.append(wide["stages"])
+    names = ["32 bits"]
+    for width in list(CONFIGURATIONS)[1:]:
+        if wide := results.get(f"node_{width}_bit"):
+            columns.append(wide["stages"])
+            names.append(f"{width} bits")
 
     def line(name: str, paper: int | None, stages: tuple[str, ...], mark: str) -> str:
         parts = [f"{name:26}", f"{paper if paper is not None else '':>6}"]
@@ -143,7 +145,7 @@ def show_stages(results: dict[str, Any]) -> None:
         here = sum(columns[0][stage] for stage in stages)
         return " ".join(parts) + f"  {mark * here}"
 
-    widths = "".join(f"{name:>16}" for name in ("32 bits", "64 bits")[: len(columns)])
+    widths = "".join(f"{name:>16}" for name in names)
     print("\nOne 8-byte message, host port to host port, one hop, PHY without delay, cycles")
     print(f"{'':26} {'paper':>13}{widths[1:]}")
     for name, paper, stages in figure4.MODULES:
@@ -171,7 +173,9 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--messages", type=int, default=2000, help="random ones to check")
-    parser.add_argument("--widths", type=int, nargs="+", choices=CONFIGURATIONS, default=[32, 64])
+    parser.add_argument(
+        "--widths", type=int, nargs="+", choices=CONFIGURATIONS, default=list(CONFIGURATIONS)
+    )
     parser.add_argument("--node-only", action="store_true", help="only check the nodes")
     args = parser.parse_args(argv)
     if not args.node_only and 32 not in args.widths:

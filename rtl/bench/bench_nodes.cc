@@ -40,8 +40,10 @@ using bench::get_bits;
 using bench::set_bits;
 using bench::Word;
 
-constexpr unsigned kWidth = VELO_DATA_WIDTH, kBeatBytes = kWidth / 8, kWordBeats = 64 / kWidth;
-constexpr unsigned kHalves = kWidth / 32; // cables side by side
+constexpr unsigned kWidth = VELO_DATA_WIDTH, kBeatBytes = kWidth / 8;
+constexpr unsigned kWordBits = kWidth < 64 ? kWidth : 64; // of a word in a beat
+constexpr unsigned kWordBeats = 64 / kWordBits;
+constexpr unsigned kPieces = kWidth / 32; // cables side by side
 constexpr unsigned kLinks = kWidth == 32 ? 6 : 3, kVcs = 6, kCredits = 30, kContexts = 2,
                    kRingLog2 = 3;
 constexpr uint64_t kRings = 0x1000000, kSegment = 0x40000000, kHangCycles = 400000;
@@ -80,9 +82,9 @@ struct Message {
 
 struct Node {
     std::unique_ptr<Vvelo_node> top;
-    std::array<bench::Cable, kLinks> cables;      // outwards
-    std::array<bench::Cable, kLinks> more_cables; // for the upper half of a 64-bit path
-    std::vector<unsigned> hops;                   // by destination
+    std::array<bench::Cable, kLinks> cables;                           // outwards
+    std::array<std::array<bench::Cable, kLinks>, kPieces> more_cables; // from a path's bit 32 on
+    std::vector<unsigned> hops;                                        // by destination
     std::array<unsigned, kLinks> unplugged_for{}, restart_for{};
 
     Stream units, control;
@@ -126,8 +128,9 @@ class Network
             node.top = std::make_unique<Vvelo_node>(&context_);
             for (auto &cable : node.cables)
                 cable.start(options_.delay, options_.error_rate, random_);
-            for (unsigned l = 0; l < kLinks && kHalves > 1; l++)
-                node.more_cables[l].start(options_.delay, options_.error_rate, random_);
+            for (unsigned piece = 1; piece < kPieces; piece++)
+                for (auto &cable : node.more_cables[piece])
+                    cable.start(options_.delay, options_.error_rate, random_);
         }
     }
 
@@ -532,23 +535,27 @@ class Network
         bench::Cable &cable = node.cables[l];
         Vvelo_node &other = *nodes_[cable.to_node].top;
         bool pulled = node.unplugged_for[l] != 0;
-        for (unsigned half = 0; half < kHalves; half++) {
+        for (unsigned piece = 0; piece < kPieces; piece++) {
             Word word;
             word.kind = get_bits(node.top->phy_kind_o, l * 2, 2);
-            word.data = get_bits(node.top->phy_data_o, l * kWidth + 32 * half, 32);
-            bench::Cable &way = half ? node.more_cables[l] : cable;
+            word.data = get_bits(node.top->phy_data_o, l * kWidth + 32 * piece, 32);
+            bench::Cable &way = piece ? node.more_cables[piece][l] : cable;
             word = way.pass(word, pulled, quiet_, random_);
-            if (half == 0)
+            if (piece == 0)
                 set_bits(other.phy_kind_i, cable.to_link * 2, 2, word.kind);
-            set_bits(other.phy_data_i, cable.to_link * kWidth + 32 * half, 32, word.data);
+            set_bits(other.phy_data_i, cable.to_link * kWidth + 32 * piece, 32, word.data);
         }
     }
 
-    // A beat of a stream of words.
-    static uint64_t beat(const std::vector<uint64_t> &words, unsigned beat)
+    // A beat of a stream of words; what is beside them is of no interest.
+    template <typename Data>
+    static void put_beat(Data &data, const std::vector<uint64_t> &words, unsigned beat)
     {
-        uint64_t word = words[beat / kWordBeats];
-        return kWidth == 32 ? static_cast<uint32_t>(word >> (32 * (beat % 2))) : word;
+        for (unsigned lsb = 0; lsb < kWidth; lsb += kWordBits) {
+            size_t bit = beat * kWidth + lsb;
+            uint64_t word = bit / 64 < words.size() ? words[bit / 64] : ~words.back();
+            set_bits(data, lsb, kWordBits, word >> (bit % 64));
+        }
     }
 
     template <typename Valid, typename Addr, typename Len, typename Data>
@@ -561,8 +568,8 @@ class Network
         const Write &write = stream.writes.front();
         addr = write.addr;
         len = write.words.size() * 8;
-        eop = stream.beat + 1 == kWordBeats * write.words.size();
-        data = beat(write.words, stream.beat);
+        eop = (stream.beat + 1) * kWidth >= 64 * write.words.size();
+        put_beat(data, write.words, stream.beat);
     }
 
     static void taken(Stream &stream, bool end)
@@ -596,18 +603,17 @@ class Network
         top.dma_answer_valid_i = answers;
         if (answers) {
             const auto &[tag, bytes] = node.reads.front();
-            uint64_t data = random_.next(); // what is beside the data is of no interest
-            for (unsigned i = 0; i < kBeatBytes && node.read_beat * kBeatBytes + i < bytes.size();
-                 i++)
-                data = (data & ~(uint64_t{0xFF} << (8 * i))) |
-                       static_cast<uint64_t>(bytes[node.read_beat * kBeatBytes + i]) << (8 * i);
+            for (unsigned lsb = 0; lsb < kWidth; lsb += kWordBits) {
+                uint64_t data = random_.next(); // what is beside the data is of no interest
+                size_t from = node.read_beat * kBeatBytes + lsb / 8;
+                for (unsigned i = 0; i < kWordBits / 8 && from + i < bytes.size(); i++)
+                    data = (data & ~(uint64_t{0xFF} << (8 * i))) |
+                           static_cast<uint64_t>(bytes[from + i]) << (8 * i);
+                set_bits(top.dma_answer_data_i, lsb, kWordBits, data);
+            }
             top.dma_answer_tag_i = tag;
             top.dma_answer_error_i = 0;
             top.dma_answer_eop_i = (node.read_beat + 1) * kBeatBytes >= bytes.size();
-            if constexpr (kWidth == 32)
-                top.dma_answer_data_i = static_cast<uint32_t>(data);
-            else
-                top.dma_answer_data_i = data;
         }
         unsigned up = 0;
         for (unsigned l = 0; l < kLinks; l++) {
@@ -633,7 +639,7 @@ class Network
         if (top.host_read_valid_i && top.host_read_ready_o)
             node.load_offered = false;
         if (top.control_answer_valid_o)
-            node.answer |= static_cast<uint64_t>(top.control_answer_data_o)
+            node.answer |= get_bits(top.control_answer_data_o, 0, kWordBits)
                            << (32 * (node.answer_beats++ % kWordBeats));
         if (top.host_answer_valid_o)
             loaded(node);
@@ -667,7 +673,7 @@ class Network
         Vvelo_node &top = *node.top;
         if (!node.load_open || top.host_answer_tag_o != node.load_tag || top.host_answer_error_o)
             fail("a load was answered wrongly");
-        node.loaded |= static_cast<uint64_t>(top.host_answer_data_o) << (32 * node.load_beats++);
+        node.loaded |= get_bits(top.host_answer_data_o, 0, kWordBits) << (32 * node.load_beats++);
         if (!top.host_answer_eop_o)
             return;
         if (node.load_beats != kWordBeats || node.loaded != node.stored[node.load_key])
@@ -680,10 +686,11 @@ class Network
     void store(Node &node)
     {
         Vvelo_node &top = *node.top;
-        uint64_t addr = top.dma_write_addr_o, data = top.dma_write_data_o;
+        uint64_t addr = top.dma_write_addr_o;
         unsigned len = top.dma_write_len_bytes_o, from = node.dma_beat++ * kBeatBytes;
         for (unsigned i = 0; i < kBeatBytes && from + i < len; i++)
-            node.dma_bytes.push_back(static_cast<uint8_t>(data >> (8 * i)));
+            node.dma_bytes.push_back(
+                static_cast<uint8_t>(get_bits(top.dma_write_data_o, 8 * i, 8)));
         // An aligned word is never seen in halves.
         uint64_t end = addr + std::min(from + kBeatBytes, len);
         if (end % 8 == 0 || top.dma_write_eop_o) {

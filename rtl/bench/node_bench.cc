@@ -30,6 +30,7 @@ namespace
 {
 
 constexpr unsigned width = VELO_DATA_WIDTH;
+constexpr unsigned word_bits = width < 64 ? width : 64; // of a word in a beat
 constexpr unsigned stages = 11;
 constexpr uint64_t ring_base = 0x100000;
 constexpr unsigned ring_log2 = 3;
@@ -177,9 +178,9 @@ class Bench
         // It waits behind this host's own writes to registers.
         read_valid_ = true;
         read_node_ = n;
-        for (int i = 0; i < 100 && answer_beats_ * width < 64; i++)
+        for (int i = 0; i < 100 && answer_beats_ * word_bits < 64; i++)
             step();
-        if (answer_beats_ * width < 64)
+        if (answer_beats_ * word_bits < 64)
             fail("a read of a register was not answered");
         return answer_;
     }
@@ -196,7 +197,7 @@ class Bench
     uint64_t load_remote(unsigned n, uint32_t offset)
     {
         load(n, offset);
-        if (load_error_ || loaded_beats_ * width != 64)
+        if (load_error_ || loaded_beats_ * word_bits != 64)
             fail("a load was refused");
         return loaded_;
     }
@@ -336,12 +337,16 @@ class Bench
         if (stream.writes.empty())
             return;
         const Write &write = stream.writes.front();
-        unsigned beats = static_cast<unsigned>(write.words.size()) * 64 / width;
+        unsigned bits = static_cast<unsigned>(write.words.size()) * 64;
         put(addr, n * 48, 48, write.addr);
         put(len, n * 10, 10, write.words.size() * 8);
-        put(eop, n, 1, stream.beat == beats - 1);
-        uint64_t word = write.words[stream.beat * width / 64];
-        put(data, n * width, width, word >> (stream.beat * width % 64));
+        put(eop, n, 1, (stream.beat + 1) * width >= bits);
+        for (unsigned lsb = 0; lsb < width; lsb += word_bits) {
+            unsigned bit = stream.beat * width + lsb;
+            // What is beside the data is of no interest.
+            uint64_t word = bit < bits ? write.words[bit / 64] : ~uint64_t{0};
+            put(data, n * width + lsb, word_bits, word >> (bit % 64));
+        }
     }
 
     static void taken(Stream &stream, bool end)
@@ -371,8 +376,8 @@ class Bench
             auto [addr, tag] = host.reads.front();
             uint64_t word = host.memory.count(addr) ? host.memory[addr] : 0;
             put(dut_.dma_answer_tag_i, n * 12, 12, tag);
-            put(dut_.dma_answer_eop_i, n, 1, (host.read_beat + 1) * width == 64);
-            put(dut_.dma_answer_data_i, n * width, width, word >> (host.read_beat * width));
+            put(dut_.dma_answer_eop_i, n, 1, (host.read_beat + 1) * width >= 64);
+            put(dut_.dma_answer_data_i, n * width, word_bits, word >> (host.read_beat * width));
         }
     }
 
@@ -386,10 +391,11 @@ class Bench
         if (get(dut_.dma_write_valid_o, n, 1) && get(dut_.dma_write_ready_i, n, 1))
             store(n);
         if (get(dut_.control_answer_valid_o, n, 1))
-            answer_ |= get(dut_.control_answer_data_o, n * width, width)
-                       << (width * answer_beats_++);
+            answer_ |= get(dut_.control_answer_data_o, n * width, word_bits)
+                       << (word_bits * answer_beats_++);
         if (get(dut_.host_answer_valid_o, n, 1)) {
-            loaded_ |= get(dut_.host_answer_data_o, n * width, width) << (width * loaded_beats_++);
+            loaded_ |= get(dut_.host_answer_data_o, n * width, word_bits)
+                       << (word_bits * loaded_beats_++);
             load_error_ = load_error_ || get(dut_.host_answer_error_o, n, 1);
             load_done_ = get(dut_.host_answer_eop_o, n, 1);
         }
@@ -398,7 +404,7 @@ class Bench
         if (get(dut_.control_read_valid_i, n, 1) && get(dut_.control_read_ready_o, n, 1))
             read_valid_ = false;
         if (get(dut_.dma_answer_valid_i, n, 1) && get(dut_.dma_answer_ready_o, n, 1) &&
-            ++host.read_beat * width == 64) {
+            ++host.read_beat * width >= 64) {
             host.read_beat = 0;
             host.reads.pop_front();
         }
@@ -411,18 +417,20 @@ class Bench
     {
         Host &host = hosts_[n];
         uint64_t addr = get(dut_.dma_write_addr_o, n * 48, 48);
-        unsigned offset = host.dma_beat * width / 8;
-        uint64_t data = get(dut_.dma_write_data_o, n * width, width);
-        host.dma_word |= data << (offset * 8 % 64);
-        host.dma_beat++;
-        bool end = get(dut_.dma_write_eop_o, n, 1);
-        if (host.dma_beat * width % 64 == 0) {
-            host.memory[addr + (offset & ~7U)] = host.dma_word;
-            host.dma_word = 0;
+        unsigned bits = 8 * static_cast<unsigned>(get(dut_.dma_write_len_bytes_o, n * 10, 10));
+        for (unsigned lsb = 0; lsb < width; lsb += word_bits) {
+            unsigned bit = host.dma_beat * width + lsb;
+            host.dma_word |= get(dut_.dma_write_data_o, n * width + lsb, word_bits) << (bit % 64);
+            if ((bit + word_bits) % 64 == 0) {
+                if (bit < bits)
+                    host.memory[addr + bit / 64 * 8] = host.dma_word;
+                host.dma_word = 0;
+            }
         }
-        if (!end)
+        host.dma_beat++;
+        if (!get(dut_.dma_write_eop_o, n, 1))
             return;
-        if (host.dma_beat * width / 8 != get(dut_.dma_write_len_bytes_o, n * 10, 10))
+        if (host.dma_beat != (bits + width - 1) / width)
             fail("a DMA write is not as long as it says");
         host.dma_beat = 0;
         if (addr % 64 == 0 && addr < segment_base)
