@@ -118,13 +118,15 @@ def main(argv: list[str] | None = None) -> int:
         return 1 if None in results else 0
     # Three links are enough for all of them but the torus, which has two a dimension.
     networks = [name for name in args.networks if args.width == 32 or name != "torus"]
+    # No word of 128 bits arrives whole where a bit in a hundred is wrong.
+    runs = range(len(RUNS) - (args.width == 128))
     start = time.monotonic()
     counts: list[int | None] = []
     for seed in itertools.count(args.seed):
         counts += [
             run(program, network, seed, args.messages, which)
             for network in networks
-            for which in range(len(RUNS))
+            for which in runs
         ]
         if args.hours is None or time.monotonic() - start > 3600 * args.hours:
             break
