@@ -27,7 +27,10 @@ PhyWord Cable::disturb(uint64_t cycle, PhyWord word)
     bad_words_++;
     while (next_error_cycle() == cycle) {
         uint64_t bit = next_error_bit_ % word_bits_, width_bits = word_bits_ - kPhyKindBits;
-        (bit < width_bits ? word.data : word.kind) ^= uint64_t{1} << (bit % width_bits);
+        if (bit < width_bits)
+            word.data ^= PathWord{1} << bit;
+        else
+            word.kind ^= uint64_t{1} << (bit - width_bits);
         next_error_bit_++;
         draw_error();
     }

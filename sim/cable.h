@@ -17,9 +17,12 @@
 namespace sim
 {
 
+// As wide as the widest path.
+__extension__ using PathWord = unsigned __int128;
+
 // A word of a PHY: data as wide as the node's path, and two bits that say of what kind it is.
 struct PhyWord {
-    uint64_t data = 0;
+    PathWord data = 0;
     uint64_t kind = 0; // 0: of a packet
 
     bool operator==(const PhyWord &) const = default;

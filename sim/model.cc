@@ -30,9 +30,10 @@ std::unique_ptr<Model> make_model(const Shape &shape, const std::string &name, b
         return make_model_##l##x##w(name, is_shown);
     SIM_MODELS
 #undef X
-    throw std::runtime_error("there is no model of a node with " + std::to_string(shape.links) +
-                             " links of " + std::to_string(shape.width_bits) +
-                             " bits in this build; `make paper` builds one of 3 links of 64 bits");
+    throw std::runtime_error(
+        "there is no model of a node with " + std::to_string(shape.links) + " links of " +
+        std::to_string(shape.width_bits) +
+        " bits in this build; `make paper` builds those of 3 links of 64 and 128 bits");
 }
 
 #ifdef SIM_WAVES
@@ -155,10 +156,32 @@ class VerilatedModel final : public Model
 
   private:
     VerilatedContext context_;
-    using Data = std::conditional_t<SIM_WIDTH == 32, uint32_t, uint64_t>;
+
+    static constexpr unsigned kPieces = SIM_WIDTH / 32;
 
     SIM_TOP top_;
     ModelInputs inputs_;
+
+    // A port of one word of the path is a number or, of 128 bits, an array of pieces of 32.
+    template <typename Port> static void put(Port &port, PathWord word)
+    {
+        if constexpr (std::is_integral_v<Port>)
+            port = static_cast<Port>(word);
+        else
+            for (unsigned piece = 0; piece < kPieces; piece++)
+                port[piece] = static_cast<uint32_t>(word >> (32 * piece));
+    }
+    template <typename Port> static PathWord get(const Port &port)
+    {
+        if constexpr (std::is_integral_v<Port>) {
+            return port;
+        } else {
+            PathWord word = 0;
+            for (unsigned piece = 0; piece < kPieces; piece++)
+                word |= PathWord{port[piece]} << (32 * piece);
+            return word;
+        }
+    }
 
     void drive(const ModelInputs &inputs)
     {
@@ -168,12 +191,12 @@ class VerilatedModel final : public Model
         top_.host_write_eop_i = inputs.host.eop;
         top_.host_write_addr_i = inputs.host.addr;
         top_.host_write_len_bytes_i = inputs.host.len_bytes;
-        top_.host_write_data_i = static_cast<Data>(inputs.host.data);
+        put(top_.host_write_data_i, inputs.host.data);
         top_.control_write_valid_i = inputs.control.valid;
         top_.control_write_eop_i = inputs.control.eop;
         top_.control_write_addr_i = inputs.control.addr;
         top_.control_write_len_bytes_i = inputs.control.len_bytes;
-        top_.control_write_data_i = static_cast<Data>(inputs.control.data);
+        put(top_.control_write_data_i, inputs.control.data);
         top_.control_read_valid_i = inputs.register_read;
         top_.control_read_addr_i = inputs.register_addr;
         top_.dma_read_ready_i = inputs.dma_read_ready;
@@ -181,7 +204,7 @@ class VerilatedModel final : public Model
         top_.dma_answer_eop_i = inputs.answer_eop;
         top_.dma_answer_error_i = inputs.answer_error;
         top_.dma_answer_tag_i = inputs.answer_tag;
-        top_.dma_answer_data_i = static_cast<Data>(inputs.answer_data);
+        put(top_.dma_answer_data_i, inputs.answer_data);
     }
 
     void answer(ModelOutputs &outputs) const
@@ -190,12 +213,12 @@ class VerilatedModel final : public Model
         outputs.control_ready = top_.control_write_ready_o;
         outputs.register_ready = top_.control_read_ready_o;
         outputs.register_answer = top_.control_answer_valid_o;
-        outputs.register_data = top_.control_answer_data_o;
+        outputs.register_data = static_cast<uint64_t>(get(top_.control_answer_data_o));
         outputs.answer_ready = top_.dma_answer_ready_o;
         outputs.dma_write.valid = top_.dma_write_valid_o;
         if (top_.dma_write_valid_o)
             outputs.dma_write = {true, top_.dma_write_eop_o != 0, top_.dma_write_len_bytes_o,
-                                 top_.dma_write_data_o, top_.dma_write_addr_o};
+                                 get(top_.dma_write_data_o), top_.dma_write_addr_o};
         outputs.dma_read = top_.dma_read_valid_o;
         outputs.dma_read_addr = top_.dma_read_addr_o;
         outputs.dma_read_len_bytes = top_.dma_read_len_bytes_o;
@@ -203,7 +226,6 @@ class VerilatedModel final : public Model
     }
 
     // The words of all links are side by side, in a port of 32-bit pieces unless one is enough.
-    static constexpr unsigned kPieces = SIM_WIDTH / 32;
 #if SIM_LINKS * SIM_WIDTH == 32
     static uint32_t *pieces(uint32_t &port) { return &port; }
 #else
@@ -227,7 +249,7 @@ class VerilatedModel final : public Model
         for (unsigned l = 0; l < SIM_LINKS; l++) {
             out[l] = {0, (top_.phy_kind_o >> (2 * l)) & 3U};
             for (unsigned piece = 0; piece < kPieces; piece++)
-                out[l].data |= uint64_t{*data++} << (32 * piece);
+                out[l].data |= PathWord{*data++} << (32 * piece);
         }
     }
 };

@@ -28,7 +28,8 @@ struct Shape {
 struct Beat {
     bool valid = false, eop = false;
     uint16_t len_bytes = 0;
-    uint64_t data = 0, addr = 0;
+    PathWord data = 0;
+    uint64_t addr = 0;
 
     bool operator==(const Beat &) const = default;
 };
@@ -43,7 +44,7 @@ struct ModelInputs {
     bool dma_read_ready = false;
     bool answer = false, answer_eop = false, answer_error = false; // of a DMA read
     uint16_t answer_tag = 0;
-    uint64_t answer_data = 0;
+    PathWord answer_data = 0;
 
     bool operator==(const ModelInputs &) const = default;
 };

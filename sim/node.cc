@@ -26,7 +26,7 @@ void offer(Beat &beat, const std::deque<HostAccess> &queue, unsigned number, uns
     const HostAccess &access = queue.front();
     beat.addr = access.addr;
     beat.len_bytes = static_cast<uint16_t>(access.words * sizeof(uint64_t));
-    beat.eop = (number + 1) * beat_bytes == beat.len_bytes;
+    beat.eop = (number + 1) * beat_bytes >= beat.len_bytes;
     beat.data = 0;
     std::memcpy(&beat.data, reinterpret_cast<const uint8_t *>(access.line) + number * beat_bytes,
                 beat_bytes);

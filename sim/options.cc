@@ -97,9 +97,10 @@ Options parse_options(int argc, char **argv)
     app.add_option("--links", links, "links of each node: 1, 3, 6 or auto")
         ->capture_default_str()
         ->check(CLI::IsMember({"auto", "1", "3", "6"}));
-    app.add_option("--width", cluster.shape.width_bits, "bits of each node's data path: 32 or 64")
+    app.add_option("--width", cluster.shape.width_bits,
+                   "bits of each node's data path: 32, 64 or 128")
         ->capture_default_str()
-        ->check(CLI::IsMember({32, 64}));
+        ->check(CLI::IsMember({32, 64, 128}));
     app.add_option("--seed", cluster.seed, "of all random numbers")->capture_default_str();
     app.add_option("--error-rate", cluster.error_rate, "of each bit on a cable")
         ->capture_default_str()

@@ -190,8 +190,8 @@ def _add_sim(commands: Any) -> None:
         "--width-bits",
         metavar="BITS",
         type=int,
-        choices=(32, 64),
-        help="data path of the hardware: 32, or 64 with up to three links (default: 32)",
+        choices=(32, 64, 128),
+        help="data path of the hardware: 32, or 64 or 128 with up to three links (default: 32)",
     )
     sim.add_argument(
         "--cable-cycles",

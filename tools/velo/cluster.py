@@ -3,7 +3,7 @@
 
     topology = "torus:2x2x2"      # as on the command line; or `cables`
     clock_mhz = 156               # of all nodes (default 100)
-    width_bits = 32               # of their data path: 32 or 64
+    width_bits = 32               # of their data path: 32, 64 or 128
     cable_cycles = 33             # delay of each cable with its PHYs (default 0)
     error_rate = 1e-9             # of each bit on a cable (default 0)
     compute = "free"              # or "call:NS", "measured:FACTOR"
