@@ -44,12 +44,12 @@ class Point:
 VELO_POINTS = (
     Point("100 MHz, 32 bit", 100, 32, 0),
     Point("300 MHz, 64 bit", 300, 64, 0),
-    Point("800 MHz, 64 bit", 800, 64, 0),
+    Point("800 MHz, 128 bit", 800, 128, 0),
 )
 EXTOLL_POINTS = (
     Point("156 MHz, 32 bit", 156, 32, 211),
     Point("300 MHz, 64 bit", 300, 64, 211),
-    Point("800 MHz, 64 bit", 800, 64, 211),
+    Point("800 MHz, 128 bit", 800, 128, 211),
 )
 
 
@@ -137,8 +137,8 @@ EXPERIMENTS = (
         "processes",
     ),
 )
-# Eight nodes: six links of 32 bits are the torus, three of 64 bits its cube, each pair bundled.
-EIGHT_NODES = {32: "torus:2x2x2", 64: "hypercube:3"}
+# Eight nodes: six links of 32 bits are the torus, three wider ones its cube, each pair bundled.
+EIGHT_NODES = {32: "torus:2x2x2", 64: "hypercube:3", 128: "hypercube:3"}
 
 
 @dataclass
