@@ -2,7 +2,8 @@
 //
 // A whole node: velo_node_core and the network, with a PHY boundary of parallel symbols.
 //
-// Six links of 32 bits are the default; three double-width ones are NumLinks = 3, DataWidth = 64.
+// Six links of 32 bits are the default; three wider ones are NumLinks = 3, DataWidth = 64
+// or 128.
 // Host port as in velo_node_core; `phy_*` as in velo_link. The host transfers a posted write, and what
 // it answers to a DMA read, without long pauses inside, as every bus does that carries whole
 // transactions: the request class is passed on beat by beat, so a pause there would hold the packet's

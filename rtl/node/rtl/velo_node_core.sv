@@ -20,6 +20,9 @@
 // notification queues. Registers can be
 // reached by host_write_*, too, but behind messages.
 //
+// On a path of 128 bits a packet's header has a beat of its own, and RMA and custom unit move at most 8
+// bytes a cycle; see velo_net_width and velo_port_width.
+//
 // Network: a packet's first beat is the low part of its header; `sop` and `eop` as in velo_requester.
 // Packets of the response and completion classes that are for no unit are swallowed and counted
 // (registers `stray_*`), so they cannot stop the network.
