@@ -39,7 +39,8 @@ def build_nodes(coverage: bool, width: int = 32, *, fast: bool = False) -> Path:
     flags += ["--coverage-line", "--coverage-toggle", "--coverage-user"] if coverage else []
     name = f"bench_nodes{width}" + "_coverage" * coverage + "_fast" * fast
     bench = ROOT / "rtl" / "bench" / "bench_nodes.cc"
-    return build("velo_node", "rtl/bench/velo_node.f", bench, OUT / name, flags, 2 if fast else 1)
+    files = f"rtl/bench/{'node_points' if coverage else 'velo_node'}.f"
+    return build("velo_node", files, bench, OUT / name, flags, 2 if fast else 1)
 
 
 def run(
