@@ -26,6 +26,8 @@ RATES = "high message rates"
 # Of one word in the 32-bit path; the link of EXTOLL R1 moves one a cycle, as ours does.
 LINK_BYTES_A_CYCLE = 4
 PAPER_RATE = 9.73e6
+NEWER = [point.name for point in VELO_POINTS[1:]]  # Those of EXTOLL have the same names.
+WIDTHS = [point.width_bits for point in VELO_POINTS]
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ def table(results: Results) -> Table:
     """The claims, for the terminal."""
     out = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
     out.add_column("what")
-    for heading in ("paper", "same clock", "300 MHz, 64 bit", "800 MHz, 128 bit"):
+    for heading in ("paper", "same clock", *NEWER):
         out.add_column(heading, justify="right", no_wrap=True)
     source = ""
     for row in rows(results):
@@ -235,7 +237,7 @@ def cycle_rows(cycles: dict[str, Any]) -> list[tuple[str, str, list[str]]]:
     """Figure 4 of the VELO paper: the cycles of one message, module by module."""
     if "stages" not in cycles:
         return []
-    paths = [_cycles_of(cycles, width).get("stages", {}) for width in (32, 64, 128)]
+    paths = [_cycles_of(cycles, width).get("stages", {}) for width in WIDTHS]
 
     def total(stages: dict[str, int], names: Sequence[str]) -> str:
         return str(sum(stages[name] for name in names)) if stages else NONE
@@ -279,6 +281,8 @@ def write(results: Results, output: Path) -> None:
             absent=results.absent,
             velo_clock=VELO_POINTS[0].name,
             extoll_clock=EXTOLL_POINTS[0].name,
+            newer=NEWER,
+            widths=WIDTHS,
             icpp=ICPP,
         )
     )
