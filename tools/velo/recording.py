@@ -48,6 +48,8 @@ OPERATION = np.dtype(
 )
 OPERATION_NAMES = {1: "put", 2: "get", 3: "put immediate", 4: "fetch compare add", 5: "notify"}
 """spec/velo.toml, enum rma_op."""
+FROM_TARGET = (2, 4)
+"""Of these, those that move what is there."""
 LINK = np.dtype(
     [
         ("kind", "u1"),

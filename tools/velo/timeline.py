@@ -8,11 +8,10 @@ from typing import TextIO
 import numpy as np
 
 from velo.errors import VeloError
-from velo.recording import NEVER, OPERATION_NAMES, PS_PER_US, Recording, Table
+from velo.recording import FROM_TARGET, NEVER, OPERATION_NAMES, PS_PER_US, Recording, Table
 
 LINKS_PID = 1000  # Nodes end at 255.
 TLM_WORD_BYTES = 4
-FROM_TARGET = (2, 4)  # Operations that move what is there: get, fetch_compare_add.
 
 
 def write_perfetto(recording: Recording, file: TextIO) -> None:
