@@ -32,7 +32,7 @@ constexpr unsigned kHeaderBits = 64; // a word of its own at least; a route the 
 
 uint64_t first_word(unsigned bytes, uint64_t word) { return bytes >= sizeof word ? word : 0; }
 
-uint32_t way(const MessageRecord &record)
+uint32_t key(const MessageRecord &record)
 {
     return uint32_t{record.source_node} << 24 | uint32_t{record.source_context} << 16 |
            uint32_t{record.target_node} << 8 | record.target_context;
@@ -40,10 +40,23 @@ uint32_t way(const MessageRecord &record)
 
 // What a notification says of its descriptor. Of operations that are alike the earliest is over
 // first.
-uint32_t place(const OperationRecord &record)
+uint32_t key(const OperationRecord &record)
 {
     return uint32_t{record.source_node} << 24 | uint32_t{record.source_context} << 16 |
            uint32_t{record.operation} << 8 | record.cookie;
+}
+
+// Of a table by key, in the order in which they were taken, whatever the order of the table.
+template <typename Record, typename Table> std::vector<Record> left_in(const Table &table)
+{
+    std::vector<Record> left;
+    for (const auto &[number, all] : table)
+        for (const auto &one : all)
+            left.push_back(one.record);
+    std::sort(left.begin(), left.end(), [](const Record &a, const Record &b) {
+        return std::pair(a.taken_ps, key(a)) < std::pair(b.taken_ps, key(b));
+    });
+    return left;
 }
 
 nlohmann::ordered_json cables_of(const Topology &topology)
@@ -199,13 +212,13 @@ void Recorder::taken(unsigned node, uint64_t cycle)
     uint64_t taken_ps = clock_.start_ps(cycle + 1);
     if (auto *message = std::get_if<Message>(&store)) {
         message->record.taken_ps = taken_ps;
-        auto &others = sent_[way(message->record)];
+        auto &others = sent_[key(message->record)];
         if (others.size() >= kUnderWayMax)
             lose(others, 1);
         others.push_back(*message);
     } else if (auto *operation = std::get_if<Operation>(&store)) {
         operation->record.taken_ps = taken_ps;
-        auto &others = posted_[place(operation->record)];
+        auto &others = posted_[key(operation->record)];
         if (others.size() >= kUnderWayMax) {
             put(others.front().record);
             others.pop_front();
@@ -226,7 +239,7 @@ void Recorder::arrived(const Arrival &arrival, uint64_t published_ps)
     unsigned bytes = velo_header_len(arrival.header);
     Looks looks = {whole ? velo_header_tag(arrival.header) : uint8_t{0},
                    static_cast<uint16_t>(bytes), whole ? first_word(bytes, arrival.payload) : 0};
-    auto &messages = sent_[way(slot)];
+    auto &messages = sent_[key(slot)];
     auto mine = std::find_if(messages.begin(), messages.end(),
                              [&](const Message &message) { return message.looks == looks; });
     if (mine == messages.end()) {
@@ -251,7 +264,7 @@ void Recorder::notified(const Arrival &arrival, uint64_t notified_ps)
     looks.source_context = static_cast<uint8_t>(arrival.context);
     looks.operation = velo_rma_notification_op(arrival.header);
     looks.cookie = velo_rma_notification_cookie(arrival.header);
-    auto &operations = posted_[place(looks)];
+    auto &operations = posted_[key(looks)];
     while (!operations.empty()) {
         Operation operation = operations.front();
         operations.pop_front();
@@ -306,27 +319,12 @@ void Recorder::finish(uint64_t now_ps)
     for (const Link &link : links_)
         if (link.bucket != UINT64_MAX)
             put(link.record);
-    // In the order of their stores, whatever the order of the table.
-    std::vector<MessageRecord> left;
-    for (auto &[key, messages] : sent_)
-        for (const Message &message : messages)
-            left.push_back(message.record);
-    std::sort(left.begin(), left.end(), [](const MessageRecord &a, const MessageRecord &b) {
-        return std::pair(a.taken_ps, way(a)) < std::pair(b.taken_ps, way(b));
-    });
-    for (MessageRecord &record : left) {
+    for (MessageRecord record : left_in<MessageRecord>(sent_)) {
         record.published_ps = kRecordedNever;
         end_.lost++;
         put(record);
     }
-    std::vector<OperationRecord> open;
-    for (auto &[key, operations] : posted_)
-        for (const Operation &operation : operations)
-            open.push_back(operation.record);
-    std::sort(open.begin(), open.end(), [](const OperationRecord &a, const OperationRecord &b) {
-        return std::pair(a.taken_ps, place(a)) < std::pair(b.taken_ps, place(b));
-    });
-    for (const OperationRecord &record : open)
+    for (const OperationRecord &record : left_in<OperationRecord>(posted_))
         put(record);
     end_.now_ps = now_ps;
     put(end_);
