@@ -103,7 +103,9 @@ module velo_atu_props
   // ----- requests and answers -------------------------------------------------------------------
 
   atu_request_t request_q;
-  logic [1:0] owner_q, granted, holds_q;
+  logic [1:0] owner_q, granted;
+  // By client: how many accesses it has, and whether they are to that page, the oldest in bit 0.
+  logic [1:0][1:0] open_q, holds_q, left, held;
   logic chosen;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) owner_q <= '0;
@@ -111,8 +113,17 @@ module velo_atu_props
     else if (|answer_valid) owner_q <= '0;
     if (request_valid_i[0] && request_ready[0]) request_q <= request_i[0];
     if (request_valid_i[1] && request_ready[1]) request_q <= request_i[1];
-    if (!rst_ni) holds_q <= '0;
-    else holds_q <= (holds_q | (chosen ? granted : '0)) & ~release_i;
+    open_q  <= rst_ni ? left : '0;
+    holds_q <= rst_ni ? held : '0;
+  end
+
+  always_comb begin
+    for (int unsigned c = 0; c < 2; c++) begin
+      held[c] = holds_q[c];
+      if (granted[c]) held[c][open_q[c][0]] = chosen;
+      held[c] = held[c] >> release_i[c];
+      left[c] = open_q[c] + 2'(granted[c]) - 2'(release_i[c]);
+    end
   end
 
   assign granted = answer.error == ErrorNone ? answer_valid : '0;
@@ -139,6 +150,7 @@ module velo_atu_props
       cover (miss && asked_page_q == page_q && in_table_q);
       cover (refused && chosen);
       cover (hit && chosen);
+      cover (open_q[0] == 2'd2 && ended_q);
     end
   end
 

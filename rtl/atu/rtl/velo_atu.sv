@@ -9,7 +9,7 @@
 // the table is read, by one non-posted read of 8 bytes, for what is not there.
 //
 // Clients: `request_*` valid/ready; the answer comes as a pulse `answer_valid_o` that the client takes
-// at once; a client has one access at a time and pulses `release_i` when one that was granted is over.
+// at once; a client has two accesses at most and pulses `release_i` when its oldest is over.
 // From the request to the answer: 5 cycles if the page is in the cache. Crossbar side: valid/ready,
 // the response is taken always, so translation waits for host memory only.
 //
@@ -230,7 +230,8 @@ module velo_atu
   } drop_e;
 
   drop_e drop_q;
-  logic [NumClients-1:0] busy_q, granted, waited_q;
+  logic [NumClients-1:0] granted, waited;
+  logic [NumClients-1:0][1:0] open_q, open_d, waited_q;  // accesses, of all and of those waited for
   logic [WriteCountBits-1:0] mark_q, ahead;
 
   assign granted        = state_q == StVerdict && verdict == ErrorNone ? client_q : '0;
@@ -238,30 +239,43 @@ module velo_atu
   assign invalidating_o = drop_q != DropIdle;
   assign ahead          = writes_done_i - mark_q;
 
+  always_comb begin
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      open_d[c] = open_q[c] + 2'(granted[c]) - 2'(release_i[c]);
+      waited[c] = waited_q[c] != '0;
+    end
+  end
+
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       drop_q <= DropIdle;
-      busy_q <= '0;
+      open_q <= '0;
     end else begin
-      busy_q <= (busy_q | granted) & ~release_i;
+      open_q <= open_d;
       unique case (drop_q)
         DropIdle:   if (invalidate_valid_i) drop_q <= DropDue;
         DropDue:    if (drop_take) drop_q <= DropAccess;
-        DropAccess: if (waited_q == '0) drop_q <= DropWrites;
+        DropAccess: if (waited == '0) drop_q <= DropWrites;
         // Writes end in order: done as soon as the count has come to the mark.
         default:    if (!ahead[WriteCountBits-1]) drop_q <= DropIdle;
       endcase
     end
     if (drop_q == DropIdle) drop_page_q <= invalidate_page_i;
-    waited_q <= drop_take ? busy_q & ~release_i : waited_q & ~release_i;
+    // Accesses of one client end in their order, so the next to end is one that is waited for.
+    for (int unsigned c = 0; c < NumClients; c++) begin
+      if (drop_take) waited_q[c] <= open_d[c];
+      else if (release_i[c] && waited[c]) waited_q[c] <= waited_q[c] - 2'd1;
+    end
     if (drop_q == DropAccess) mark_q <= writes_begun_i;
   end
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
   `VELO_ASSERT_INIT(PageFitsAddress, PageBits <= 24 && PageBits > LineBits)
-  // No client gets a second answer before it has given the first one's access back.
-  `VELO_ASSUME(OneAccessAClient, (request_valid_i & busy_q & ~release_i) == '0)
-  `VELO_ASSUME(ReleaseWhatIsHeld, (release_i & ~busy_q) == '0)
+  for (genvar c = 0; c < NumClients; c++) begin : gen_promise
+    // A request comes when there is room for one more, also if nothing is given back meanwhile.
+    `VELO_ASSUME(TwoAccessesAClient, !request_valid_i[c] || !open_q[c][1] || release_i[c])
+    `VELO_ASSUME(ReleaseWhatIsHeld, !release_i[c] || open_q[c] != '0)
+  end
   // Only what was asked for comes back.
   `VELO_ASSUME(ResponseToARead, !response_valid_i || state_q == StWait)
 

@@ -6,8 +6,11 @@
 // `job_*` holds until the pulse `result_valid_o`, which comes with the first data or an error and the
 // translation; then as many beats as the length takes, at `data_*` (valid/ready). The read begins
 // only when the buffer has room for all of it, so the crossbar's response channel never waits here.
-// The next job may be given before the data are gone. With `job_keep_i` the access is not given back
-// to the translation when the data are in: whoever gave the job does that.
+// The next job may be given then: its read is under way while the last one's data still come, so that
+// the host's latency is hidden behind them. An answer is whole (`response_eop_i`) before the next one
+// begins, and the next read is asked for behind the last one's first beat, so answers are in order.
+// With `job_keep_i` the access is not given back to the translation when the data are in: whoever gave
+// the job does that, before the next one.
 //
 // Data begin with the byte at the address, whatever its alignment. Errors: those of velo_atu;
 // ErrorHost if the host refuses.
@@ -20,7 +23,7 @@ module velo_rma_reader
   import htax_pkg::*;
 #(
     parameter int unsigned DataWidth   = 32,
-    parameter int unsigned BufferBytes = 1024,
+    parameter int unsigned BufferBytes = 2048,
     parameter int unsigned MaxBytes    = 448
 ) (
     input logic clk_i,
@@ -58,21 +61,25 @@ module velo_rma_reader
   localparam int unsigned MaxBeats = (MaxBytes * 8 + DataWidth - 1) / DataWidth;
   localparam int unsigned CountBits = $clog2(Depth) + 1;
 
-  typedef enum logic [2:0] {
+  typedef enum logic [1:0] {
     StIdle,
     StAnswer,  // of the translation
     StAsk,
-    StFirst,   // data or an error
-    StRest
+    StFirst    // data or an error
   } state_e;
 
   state_e state_q;
-  logic room_q, keep_q, over, push_ready;
+  // The last answer's rest comes: `rest_q`, and whether its access is kept.
+  logic rest_q, rest_keep_q, keep_q, room_q, first, over, push_ready;
   logic [CountBits-1:0] count;
+
+  assign first = state_q == StFirst && !rest_q && response_valid_i;
+  assign over  = (rest_q || state_q == StFirst) && response_valid_i && response_eop_i;
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       state_q <= StIdle;
+      rest_q  <= 1'b0;
     end else begin
       unique case (state_q)
         StIdle:  if (atu_valid_o && atu_ready_i) state_q <= StAnswer;
@@ -80,12 +87,15 @@ module velo_rma_reader
           if (atu_answer_valid_i) state_q <= atu_answer_i.error == ErrorNone ? StAsk : StIdle;
         end
         StAsk:   if (nonposted_ready_i) state_q <= StFirst;
-        StFirst: if (response_valid_i) state_q <= response_eop_i ? StIdle : StRest;
-        default: if (response_valid_i && response_eop_i) state_q <= StIdle;
+        default: if (first) state_q <= StIdle;
       endcase
+      if (first) rest_q <= !response_eop_i;
+      else if (over) rest_q <= 1'b0;
     end
-    // No more comes while there is no read, so what was room stays room.
-    room_q <= state_q == StIdle && count <= CountBits'(Depth - MaxBeats);
+    if (first) rest_keep_q <= keep_q;
+    // A rest counts as the longest until all of it is in, so what was room stays room.
+    room_q <= state_q == StIdle && count <= (rest_q ? CountBits'(Depth - 2 * MaxBeats) :
+                                                      CountBits'(Depth - MaxBeats));
     if (state_q == StAnswer && atu_answer_valid_i) nonposted_addr_o <= atu_answer_i.addr;
     if (state_q == StIdle) begin
       nonposted_len_bytes_o <= job_i.len_bytes;
@@ -93,25 +103,18 @@ module velo_rma_reader
     end
   end
 
-  assign atu_valid_o       = state_q == StIdle && room_q && job_valid_i;
-  assign atu_request_o     = job_i;
+  assign atu_valid_o = state_q == StIdle && room_q && job_valid_i;
+  assign atu_request_o = job_i;
   assign nonposted_valid_o = state_q == StAsk;
 
-  always_comb begin
-    result_valid_o = 1'b0;
-    result_error_o = atu_answer_i.error;
-    if (state_q == StAnswer) begin
-      result_valid_o = atu_answer_valid_i && atu_answer_i.error != ErrorNone;
-    end else if (state_q == StFirst) begin
-      result_valid_o = response_valid_i;
-      result_error_o = response_error_i ? ErrorHost : ErrorNone;
-    end
-  end
+  assign result_valid_o = first ||
+      (state_q == StAnswer && atu_answer_valid_i && atu_answer_i.error != ErrorNone);
+  assign result_error_o = state_q == StAnswer ? atu_answer_i.error :
+      response_error_i ? ErrorHost : ErrorNone;
   assign result_addr_o = nonposted_addr_o;
 
-  assign over = (state_q == StFirst || state_q == StRest) && response_valid_i && response_eop_i;
   // A read that failed is given back in any case.
-  assign atu_release_o = over && (!keep_q || (state_q == StFirst && response_error_i));
+  assign atu_release_o = over && (rest_q ? !rest_keep_q : !keep_q || response_error_i);
 
   velo_rma_buffer #(
       .Width(DataWidth),
@@ -119,7 +122,7 @@ module velo_rma_reader
   ) u_buffer (
       .clk_i,
       .rst_ni,
-      .push_valid_i(response_valid_i && !(state_q == StFirst && response_error_i)),
+      .push_valid_i(response_valid_i && !(first && response_error_i)),
       .push_ready_o(push_ready),
       .push_data_i (response_data_i),
       .pop_valid_o (data_valid_o),
@@ -128,8 +131,8 @@ module velo_rma_reader
       .count_o     (count)
   );
 
-  `VELO_ASSERT_INIT(BufferHoldsAJob, MaxBeats <= Depth)
+  `VELO_ASSERT_INIT(BufferHoldsTwoJobs, 2 * MaxBeats <= Depth)
   `VELO_ASSERT(RoomWasReserved, !response_valid_i || push_ready)
-  `VELO_ASSUME(ResponseToARead, !response_valid_i || state_q == StFirst || state_q == StRest)
+  `VELO_ASSUME(ResponseToARead, !response_valid_i || state_q == StFirst || rest_q)
 
 endmodule
