@@ -11,7 +11,7 @@ from pathlib import Path
 SKIPPED = 77
 TIMEOUT_S = 580.0
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hpcc" / "hpccinf.txt"
-GRIDS = {2: (1, 2), 4: (2, 2), 8: (2, 4)}
+GRIDS = {2: (1, 2), 4: (2, 2), 8: (2, 4), 16: (4, 4)}
 # A name that must be in the summary, and what its value must satisfy.
 VERIFIED = {
     "Success": lambda value: value == 1,
