@@ -55,6 +55,7 @@ module velo_switch_queues
 
   localparam int unsigned PortBits = $clog2(NumPorts);
   localparam int unsigned QueueBits = PortBits + VcWidth;
+  localparam int unsigned VcBits = $clog2(NumVcs);  // of the channels that there are
   typedef logic [PortBits-1:0] port_t;
   typedef logic [QueueBits-1:0] queue_t;
   typedef logic [NumPorts-1:0][NumVcs-1:0] queues_t;
@@ -196,7 +197,7 @@ module velo_switch_queues
     always_ff @(posedge clk_i) begin
       if ((adding[p] & empty[p]) != '0) head_added[add_vc_i] <= add_packet;
       if (move2_to_q[p]) head_moved[move2_vc_q] <= next_packet;
-      head_q[p]    <= added_q[p][pick[p]] ? head_added[pick[p]] : head_moved[pick[p]];
+      head_q[p]    <= added_q[p][VcBits'(pick[p])] ? head_added[pick[p]] : head_moved[pick[p]];
       head_vc_q[p] <= pick[p];
       for (int v = 0; v < int'(NumVcs); v++) head_is_q[p][v] <= pick[p] == vc_t'(v);
     end
@@ -206,7 +207,7 @@ module velo_switch_queues
     ) u_pick (
         .queued_i    (queued_q[p]),
         .hold_i      (remove_to_i[p]),
-        .arrives_i   (add_i && add_to_i[p] && open_q[p][add_vc_i]),
+        .arrives_i   (add_i && add_to_i[p] && open_q[p][VcBits'(add_vc_i)]),
         .arrives_vc_i(add_vc_i),
         .served_i    (remove_to_i[p]),
         .served_vc_i (head_vc_q[p]),
