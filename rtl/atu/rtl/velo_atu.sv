@@ -272,7 +272,7 @@ module velo_atu
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
   `VELO_ASSERT_INIT(PageFitsAddress, PageBits <= 24 && PageBits > LineBits)
   for (genvar c = 0; c < NumClients; c++) begin : gen_promise
-    // A request comes when there is room for one more, also if nothing is given back meanwhile.
+    // A third request comes only as one of the two accesses is given back.
     `VELO_ASSUME(TwoAccessesAClient, !request_valid_i[c] || !open_q[c][1] || release_i[c])
     `VELO_ASSUME(ReleaseWhatIsHeld, !release_i[c] || open_q[c] != '0)
   end
