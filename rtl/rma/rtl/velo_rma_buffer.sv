@@ -3,7 +3,8 @@
 // FIFO in block RAM: for what is too deep for the LUT RAM of velo_fifo.
 //
 // Both sides valid/ready; an entry is at the output two cycles after it came in. `count_o` is the
-// number of entries, those on their way to the output among them. Errors: none.
+// number of entries, those on their way to the output among them. An entry may be marked; `marked_o`:
+// there are such entries, at most two. Errors: none.
 
 `include "velo_assert.svh"
 
@@ -17,13 +18,16 @@ module velo_rma_buffer #(
 
     input  logic             push_valid_i,
     output logic             push_ready_o,
+    input  logic             push_mark_i,
     input  logic [Width-1:0] push_data_i,
 
     output logic             pop_valid_o,
     input  logic             pop_ready_i,
+    output logic             pop_mark_o,
     output logic [Width-1:0] pop_data_o,
 
-    output logic [AddrWidth:0] count_o
+    output logic [AddrWidth:0] count_o,
+    output logic               marked_o
 );
 
   // One bit more than an address: tells a full FIFO from an empty one.
@@ -51,6 +55,29 @@ module velo_rma_buffer #(
     end
   end
 
+  // Where marks are is kept beside the memory, which shows what it read too late to decide by.
+  logic [1:0] mark_q, is_next, is_head;
+  logic [1:0][AddrWidth:0] place_q;
+  logic slot_q, mark;
+
+  assign mark     = push && push_mark_i;
+  assign marked_o = |mark_q;
+  for (genvar m = 0; m < 2; m++) begin : gen_mark
+    assign is_next[m] = mark_q[m] && place_q[m] == read_next;
+    assign is_head[m] = mark_q[m] && place_q[m] == read_q;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) mark_q[m] <= 1'b0;
+      else if (mark && slot_q == 1'(m)) mark_q[m] <= 1'b1;
+      else if (pop && is_head[m]) mark_q[m] <= 1'b0;
+      if (mark && slot_q == 1'(m)) place_q[m] <= write_q;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) slot_q <= 1'b0;
+    else if (mark) slot_q <= !slot_q;
+    pop_mark_o <= pop ? |is_next : |is_head;
+  end
+
   velo_ram #(
       .Width(Width),
       .Depth(Depth)
@@ -65,6 +92,7 @@ module velo_rma_buffer #(
 
   `VELO_ASSERT_INIT(DepthIsPowerOfTwo, Depth >= 2 && Depth == 2 ** AddrWidth)
   `VELO_ASSERT(CountWithinDepth, count_o <= (AddrWidth + 1)'(Depth))
+  `VELO_ASSERT(TwoMarksAtMost, !mark || !mark_q[slot_q])
   `VELO_ASSERT(OfferedIsThere, !pop_valid_o || count_o != '0)
 
 endmodule

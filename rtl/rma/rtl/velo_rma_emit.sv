@@ -4,8 +4,9 @@
 //
 // `job_*` valid/ready; the packet's `len` counts command, operands and data bytes. Data (valid/ready)
 // are taken only while their packet is on its way, as many beats as `job_data_bytes_i` needs; the rest
-// of the last word is sent as zeros, whatever the stream holds there. While `hold_i`, no packet is
-// begun. Network side valid/ready, `sop` and `eop` mark the first and last beat; packets follow each
+// of the last word is sent as zeros, whatever the stream holds there. With a beat that is `data_bad_i`
+// the stream ends: so does the packet, or with one beat more than it should have, so that it is not as long
+// as it says and is refused. While `hold_i`, no packet is begun. Network side valid/ready, `sop` and `eop` mark the first and last beat; packets follow each
 // other without a gap if jobs do. Errors: none.
 
 `include "velo_assert.svh"
@@ -32,6 +33,7 @@ module velo_rma_emit
 
     input  logic                 data_valid_i,
     output logic                 data_ready_o,
+    input  logic                 data_bad_i,
     input  logic [DataWidth-1:0] data_i,
 
     output logic                 net_valid_o,
@@ -51,7 +53,7 @@ module velo_rma_emit
   logic [9:0] bytes_left_q;
   // What must be known of those in each cycle, kept beside them.
   logic in_body_q, head_last_q, body_some_q, body_last_q, padding_q;
-  logic sop_q, take, load;
+  logic sop_q, take, load, bad;
   logic [DataWidth-1:0] body;
   logic [6:0] job_words;
   logic [7:0] job_beats;
@@ -59,7 +61,8 @@ module velo_rma_emit
   assign take = net_valid_o && net_ready_i;
   assign net_valid_o = in_body_q ? body_some_q && (padding_q || data_valid_i) : !sop_q || !hold_i;
   assign net_sop_o = sop_q;
-  assign net_eop_o = in_body_q ? body_last_q : head_last_q && !body_some_q;
+  assign bad = data_bad_i && !padding_q;
+  assign net_eop_o = in_body_q ? body_last_q != bad : head_last_q && !body_some_q;
   assign net_data_o = in_body_q ? body : head_q[DataWidth-1:0];
   assign data_ready_o = in_body_q && body_some_q && !padding_q && net_ready_i;
   assign job_ready_o = (in_body_q && !body_some_q) || (take && net_eop_o);
@@ -92,6 +95,9 @@ module velo_rma_emit
       head_left_q <= head_left_q - 4'd1;
       in_body_q   <= head_last_q;
       head_last_q <= head_left_q == 4'd2;
+    end else if (take && bad) begin
+      body_left_q <= body_last_q ? 8'd1 : '0;
+      body_some_q <= body_last_q;
     end else if (take) begin
       body_left_q <= body_left_q - 8'd1;
       body_some_q <= !body_last_q;

@@ -40,6 +40,7 @@ module velo_rma_intake
   logic [2:0] words;
   logic [DataWidth-1:0] name;
   logic [$clog2(QueueBeats):0] unused_count;
+  logic [1:0] unused_mark;
 
   always_comb begin
     words = '0;
@@ -77,11 +78,14 @@ module velo_rma_intake
       .rst_ni,
       .push_valid_i(push_valid),
       .push_ready_o(push_ready),
+      .push_mark_i (1'b0),
       .push_data_i (named_q ? {push_last, write_data_i} : {1'b0, name}),
       .pop_valid_o (out_valid_o),
       .pop_ready_i (out_ready_i),
+      .pop_mark_o  (unused_mark[0]),
       .pop_data_o  ({out_eop_o, out_data_o}),
-      .count_o     (unused_count)
+      .count_o     (unused_count),
+      .marked_o    (unused_mark[1])
   );
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)

@@ -13,7 +13,8 @@
 // the job does that, before the next one.
 //
 // Data begin with the byte at the address, whatever its alignment. Errors: those of velo_atu;
-// ErrorHost if the host refuses.
+// ErrorHost if the host refuses. Should it fail only after the first beat, the data end with one that is
+// `data_bad_o`, and its access is given back.
 
 `include "velo_assert.svh"
 
@@ -38,6 +39,7 @@ module velo_rma_reader
 
     output logic                 data_valid_o,
     input  logic                 data_ready_i,
+    output logic                 data_bad_o,
     output logic [DataWidth-1:0] data_o,
 
     output logic         atu_valid_o,
@@ -70,7 +72,7 @@ module velo_rma_reader
 
   state_e state_q;
   // The last answer's rest comes: `rest_q`, and whether its access is kept.
-  logic rest_q, rest_keep_q, keep_q, room_q, first, over, push_ready;
+  logic rest_q, rest_keep_q, keep_q, room_q, first, over, push_ready, marked;
   logic [CountBits-1:0] count;
 
   assign first = state_q == StFirst && !rest_q && response_valid_i;
@@ -94,7 +96,7 @@ module velo_rma_reader
     end
     if (first) rest_keep_q <= keep_q;
     // A rest counts as the longest until all of it is in, so what was room stays room.
-    room_q <= state_q == StIdle && count <= (rest_q ? CountBits'(Depth - 2 * MaxBeats) :
+    room_q <= state_q == StIdle && !marked && count <= (rest_q ? CountBits'(Depth - 2 * MaxBeats) :
                                                       CountBits'(Depth - MaxBeats));
     if (state_q == StAnswer && atu_answer_valid_i) nonposted_addr_o <= atu_answer_i.addr;
     if (state_q == StIdle) begin
@@ -114,7 +116,7 @@ module velo_rma_reader
   assign result_addr_o = nonposted_addr_o;
 
   // A read that failed is given back in any case.
-  assign atu_release_o = over && (rest_q ? !rest_keep_q : !keep_q || response_error_i);
+  assign atu_release_o = over && (response_error_i || !(rest_q ? rest_keep_q : keep_q));
 
   velo_rma_buffer #(
       .Width(DataWidth),
@@ -124,15 +126,19 @@ module velo_rma_reader
       .rst_ni,
       .push_valid_i(response_valid_i && !(first && response_error_i)),
       .push_ready_o(push_ready),
+      .push_mark_i (response_error_i),
       .push_data_i (response_data_i),
       .pop_valid_o (data_valid_o),
       .pop_ready_i (data_ready_i),
+      .pop_mark_o  (data_bad_o),
       .pop_data_o  (data_o),
-      .count_o     (count)
+      .count_o     (count),
+      .marked_o    (marked)
   );
 
   `VELO_ASSERT_INIT(BufferHoldsTwoJobs, 2 * MaxBeats <= Depth)
   `VELO_ASSERT(RoomWasReserved, !response_valid_i || push_ready)
+  `VELO_ASSUME(ErrorEnds, !(response_valid_i && response_error_i) || response_eop_i)
   `VELO_ASSUME(ResponseToARead, !response_valid_i || state_q == StFirst || rest_q)
 
 endmodule

@@ -55,6 +55,7 @@ module velo_rma_reply
       .job_data_bytes_i   ('0),
       .data_valid_i       (1'b0),
       .data_ready_o       (unused_ready),
+      .data_bad_i         (1'b0),
       .data_i             ('0),
       .*
   );

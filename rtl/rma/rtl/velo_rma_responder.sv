@@ -60,6 +60,7 @@ module velo_rma_responder
 
     input  logic                 memory_valid_i,
     output logic                 memory_ready_o,
+    input  logic                 memory_bad_i,
     input  logic [DataWidth-1:0] memory_data_i,
 
     output logic                packet_valid_o,
@@ -178,7 +179,10 @@ module velo_rma_responder
             state_q <= update_q && result_error_i == ErrorNone ? StOld : StPacket;
           end
         end
-        StOld: if (memory_valid_i && memory_last) state_q <= StCompare;
+        StOld: begin
+          if (memory_valid_i && memory_bad_i) state_q <= StPacket;
+          else if (memory_valid_i && memory_last) state_q <= StCompare;
+        end
         StCompare: state_q <= StAdd;
         StAdd: state_q <= adds ? StWrite : StPacket;
         StWrite: if (posted_ready_i && write_last) state_q <= StMark;
@@ -224,6 +228,7 @@ module velo_rma_responder
         if (memory_valid_i) begin
           old_q  <= DataWidth == 32 ? {memory_data_i[31:0], old_q[63:32]} : 64'(memory_data_i);
           half_q <= !memory_last;
+          if (memory_bad_i) error_q <= ErrorHost;
         end
       end
       StCompare: begin

@@ -73,7 +73,7 @@ module velo_rma_serve
 );
 
   logic read_valid, read_keep, result_valid, read_release, update_release;
-  logic memory_valid, memory_ready, emit_ready, packet_valid, packet_ready;
+  logic memory_valid, memory_ready, memory_bad, emit_ready, packet_valid, packet_ready;
   logic [DataWidth-1:0] memory_data;
   logic [AddrBits-1:0] result_addr;
   logic [63:0] packet_operand;
@@ -99,6 +99,7 @@ module velo_rma_serve
       .release_o             (update_release),
       .memory_valid_i        (memory_valid),
       .memory_ready_o        (memory_ready),
+      .memory_bad_i          (memory_bad),
       .memory_data_i         (memory_data),
       .packet_valid_o        (packet_valid),
       .packet_ready_i        (packet_ready),
@@ -122,6 +123,7 @@ module velo_rma_serve
       .result_addr_o (result_addr),
       .data_valid_o  (memory_valid),
       .data_ready_i  (memory_ready || emit_ready),
+      .data_bad_o    (memory_bad),
       .data_o        (memory_data),
       .atu_release_o (read_release),
       .*
@@ -141,6 +143,7 @@ module velo_rma_serve
       .job_data_bytes_i   (packet_data_bytes),
       .data_valid_i       (memory_valid),
       .data_ready_o       (emit_ready),
+      .data_bad_i         (memory_bad),
       .data_i             (memory_data),
       .*
   );

@@ -56,7 +56,8 @@ module velo_rma_source
     output logic   [7:0] error_ctx_o
 );
 
-  logic beat_valid, beat_ready, beat_eop, read_valid, result_valid, data_valid, data_ready;
+  logic
+      beat_valid, beat_ready, beat_eop, read_valid, result_valid, data_valid, data_ready, data_bad;
   logic packet_valid, packet_ready;
   logic [DataWidth-1:0] beat_data, data;
   logic [1:0] packet_operand_words;
@@ -112,6 +113,7 @@ module velo_rma_source
       .result_addr_o (unused_addr),
       .data_valid_o  (data_valid),
       .data_ready_i  (data_ready),
+      .data_bad_o    (data_bad),
       .data_o        (data),
       .*
   );
@@ -130,6 +132,7 @@ module velo_rma_source
       .job_data_bytes_i   (packet_data_bytes),
       .data_valid_i       (data_valid),
       .data_ready_o       (data_ready),
+      .data_bad_i         (data_bad),
       .data_i             (data),
       .*
   );

@@ -86,6 +86,7 @@ class Setup:
         self.writes: deque = deque()
         self.read_delay = self.write_delay = 12
         self.read_errors: set[int] = set()  # addresses that the host refuses
+        self.read_spoiled: dict[int, int] = {}  # by address: beats until it fails
         self.write_open: list[int] = []
         self.descriptors: deque = deque()
         self.network: list[deque] = [deque(), deque(), deque()]
@@ -325,6 +326,9 @@ class Setup:
             (data >> (self.width * i) & mask, htax_header(tag=tag), int(i == count - 1))
             for i in range(count)
         ]
+        if addr in self.read_spoiled:
+            del beats[self.read_spoiled[addr] :]
+            beats.append((0, htax_header(tag=tag, error=1), 1))
         self.reads.append((due, beats))
 
     def _take_packet(self, c: int, beat: int, sop: bool, eop: bool) -> None:

@@ -568,6 +568,37 @@ async def a_host_that_refuses_is_reported(dut):
 
 
 @cocotb.test()
+@cocotb.parametrize(condition=CONDITIONS)
+async def a_host_that_fails_under_way_spoils_one_packet(dut, condition):
+    """Wherever in it: its data are not told to be there, and the next ones are right."""
+    setup = await ready(dut, *condition, seed=5)
+    beats = 448 * 8 // setup.width
+    for index, (op, good) in enumerate(
+        (op, good) for op in (PUT, GET) for good in (1, 2, beats // 2, beats - 2, beats - 1)
+    ):
+        size = 3 * 448
+        source, target = (OURS, THEIRS) if op == PUT else (THEIRS, OURS)
+        setup.read_spoiled = {setup.place(source + 448): good}
+        setup.post(descriptor(op, THEM, size, OURS, THEIRS, REQUESTER, index))
+        (note,) = await setup.notified(US)
+        assert (note.place, note.error, note.cookie) == (ERROR, MALFORMED, index)
+        await quiet(setup)
+        setup.read_spoiled = {}
+        setup.write(source, setup.rng.randbytes(size))
+        setup.post(descriptor(op, THEM, size, OURS, THEIRS, REQUESTER, index))
+        (note,) = await setup.notified(US)
+        assert (note.place, note.error) == (REQUESTER, 0)
+        assert setup.read(target, size) == setup.read(source, size)
+    if setup.width == 32:
+        setup.read_spoiled = {setup.place(THEIRS): 1}
+        setup.post([*descriptor(UPDATE, THEM, 8, OURS, THEIRS, REQUESTER, 77), 0, 0])
+        (note,) = await setup.notified(US)
+        assert (note.place, note.error, note.cookie) == (ERROR, HOST, 77)
+        setup.read_spoiled = {}
+    await setup.deregister(0x10)  # All accesses were given back.
+
+
+@cocotb.test()
 async def a_read_of_the_window_is_answered_with_an_error(dut):
     setup = await ready(dut)
     dut.nonposted_in_header_i.value = htax_header(1 << 36, 8, tag=0x33)

@@ -37,9 +37,10 @@ class Setup:
         self.bench = Bench(dut, ZEROS)
         self.errors: dict[int, int] = {}  # By address.
         self.results: list[int] = []
-        self.taken: list[int] = []  # Beats.
+        self.spoiled: dict[int, int] = {}  # By address: how many beats are good.
+        self.taken: list[int | None] = []  # Beats; None: a bad one.
         self.asked = self.read = self.released = self.ahead = 0
-        self.wanted: list[int] = []
+        self.wanted: list[int | None] = []
 
     async def start(self):
         self.dut.atu_ready_i.value = self.dut.nonposted_ready_i.value = 1
@@ -77,6 +78,10 @@ class Setup:
                 words = [self.rng.getrandbits(self.width) for _ in range(count)]
                 if self.errors.get(address) == HOST:
                     response.append((0, 1, 1))
+                elif address in self.spoiled:
+                    del words[self.spoiled[address] :]
+                    response += [(word, 0, 0) for word in words] + [(0, 1, 1)]
+                    self.wanted += [*words, None]
                 else:
                     response += [(word, i == count - 1, 0) for i, word in enumerate(words)]
                     self.wanted += words
@@ -84,7 +89,8 @@ class Setup:
                 self.results.append(int(dut.result_error_o.value))
             self.released += int(dut.atu_release_o.value)
             if int(dut.data_valid_o.value) and int(dut.data_ready_i.value):
-                self.taken.append(int(dut.data_o.value))
+                bad = int(dut.data_bad_o.value)
+                self.taken.append(None if bad else int(dut.data_o.value))
             await FallingEdge(dut.clk_i)
 
     def give(self, address, size, keep=0):
@@ -165,3 +171,22 @@ async def errors_leave_no_data_and_hold_nothing(dut):
     assert await setup.job(3 << 12, 64) == NONE
     await setup.drained()
     assert len(setup.taken) == setup.beats(64)
+
+
+@cocotb.test
+@cocotb.parametrize(drain=[0.3, 1.0])
+async def data_that_fail_after_the_first_beat_end_with_a_bad_one(dut, drain):
+    setup = Setup(dut, drain, seed=4)
+    await setup.start()
+    kept = 0
+    for i in range(60):
+        size = setup.rng.randint(2 * setup.width // 8, LONGEST)
+        bad, keep = setup.rng.random() < 0.5, setup.rng.randrange(2)
+        if bad:
+            setup.spoiled[i << 12] = setup.rng.randrange(1, setup.beats(size))
+        kept += keep and not bad
+        assert await setup.job(i << 12, size, keep) == NONE
+    await setup.bench.cycles(LONGEST)
+    await setup.drained()
+    assert setup.released == 60 - kept
+    assert None in setup.taken
