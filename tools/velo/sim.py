@@ -63,8 +63,11 @@ def command(args: argparse.Namespace) -> None:
             print(shlex.join(argv))
             return
         sys.stdout.flush()
+        # Of its own, so that jobs side by side do not meet.
         domain = f"sim-{os.getpid()}"
-        env = run.environment(domain) | {"VELO_SIM_REPEATABLE": "1"} if job.ranks else {}
+        env = {"VELO_DOMAIN": domain}
+        if job.ranks:
+            env |= run.environment(domain) | {"VELO_SIM_REPEATABLE": "1"}
         launch = run.Launch(argv, env, domain)
         try:
             code = run.start(launch)
