@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A simulator that is killed takes its job along: no process is left, and no hang.
+"""A simulator that is killed takes its job along: no process is left, no segment, and no hang.
 
 killed.py VELO API_PERF
 """
@@ -48,3 +48,4 @@ with subprocess.Popen(argv, stderr=subprocess.DEVNULL) as velo:
         os.kill(pid, signal.SIGKILL)
     wait_for("left behind", False, PROGRAM)
     assert velo.wait(PATIENCE_S) == 128 + signal.SIGKILL
+assert not Path(f"/dev/shm/velo-sim.{velo.pid}").exists(), "a segment is left"

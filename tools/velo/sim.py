@@ -73,6 +73,8 @@ def command(args: argparse.Namespace) -> None:
             code = run.start(launch)
         finally:
             run.remove_segments(launch.domain)
+            # Of a simulator that was killed, what it shared with the ranks.
+            Path(f"/dev/shm/velo-sim.{os.getpid()}").unlink(missing_ok=True)
     sys.exit(code)
 
 
