@@ -92,6 +92,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("tops", nargs="*", help="parts of rtl/synth.toml; all if none is named")
     args = parser.parse_args(argv)
     parts: dict[str, Any] = tomllib.loads((ROOT / "rtl/synth.toml").read_text(encoding="utf-8"))
+    chosen = args.tops or [top for top, part in parts.items() if not part.get("slow")]
     results = json.loads(RESULT.read_text(encoding="utf-8")) if RESULT.is_file() else {}
     too_large, too_slow = [], []
     print(
@@ -99,7 +100,7 @@ def main(argv: list[str] | None = None) -> int:
         f" {'ECP5 MHz':>9}"
     )
     for top, part in parts.items():
-        if top not in args.tops if args.tops else part.get("slow"):
+        if top not in chosen:
             continue
         read = reader(top, part["block"], part.get("parameters", {}))
         area = results[top] = synthesize(top, read)
@@ -122,8 +123,8 @@ def main(argv: list[str] | None = None) -> int:
         if limit and max(area["lut4"], area["ff"]) > limit:
             too_large.append(top)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    left_out = [] if args.tops else [top for top, part in parts.items() if part.get("slow")]
-    if left_out:
+    left_out = [top for top in parts if top not in chosen]
+    if left_out and not args.tops:
         print(f"rtl-synth: left out, as they take long: scripts/rtl synth {' '.join(left_out)}")
     if too_slow:
         print(f"rtl-synth: slower than {WANTED_MHZ} MHz: {', '.join(too_slow)}", file=sys.stderr)
