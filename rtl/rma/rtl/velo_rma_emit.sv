@@ -5,9 +5,10 @@
 // `job_*` valid/ready; the packet's `len` counts command, operands and data bytes. Data (valid/ready)
 // are taken only while their packet is on its way, as many beats as `job_data_bytes_i` needs; the rest
 // of the last word is sent as zeros, whatever the stream holds there. With a beat that is `data_bad_i`
-// the stream ends: so does the packet, or with one beat more than it should have, so that it is not as long
-// as it says and is refused. While `hold_i`, no packet is begun. Network side valid/ready, `sop` and `eop` mark the first and last beat; packets follow each
-// other without a gap if jobs do. Errors: none.
+// the stream ends: so does the packet or, if that is its last beat, it has one more, so that it is never
+// as long as it says and is refused. While `hold_i`, no packet is begun. Network side valid/ready, `sop`
+// and `eop` mark the first and last beat; packets follow each other without a gap if jobs do.
+// Errors: none.
 
 `include "velo_assert.svh"
 
