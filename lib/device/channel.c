@@ -17,10 +17,7 @@
 
 #include "../error.h"
 #include "../native/order.h"
-
-/* Where nobody answers any more the process cannot go on: as a processor whose device is gone. */
-#define EXIT_NO_CLUSTER 70
-#define NS_PER_S UINT64_C(1000000000)
+#include "../native/wait.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -104,7 +101,7 @@ static void wait_for_turn(struct sim_channel *channel)
             futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second) != 0 && errno == ETIMEDOUT;
         if (order_flag(&area->ended) || (is_late && simulator_is_gone())) {
             (void)fprintf(stderr, "velo: the simulated cluster has ended\n");
-            _exit(EXIT_NO_CLUSTER);
+            _exit(CHANNEL_EXIT);
         }
     }
 }
@@ -114,7 +111,7 @@ static uint64_t computed_ps(void)
 {
     struct timespec now;
     (void)syscall(SYS_clock_gettime, CLOCK_THREAD_CPUTIME_ID, &now);
-    return ((uint64_t)now.tv_sec * NS_PER_S + (uint64_t)now.tv_nsec) * PS_PER_NS;
+    return (uint64_t)(now.tv_sec * NS_PER_S + now.tv_nsec) * PS_PER_NS;
 }
 
 void channel_catch_up(struct sim_channel *channel)

@@ -14,6 +14,9 @@
 #include "../../spec/sim_channel.h"
 
 #define PS_PER_NS UINT64_C(1000)
+/** Exit code of a process that cannot go on: nobody answers any more, or it would leave virtual
+ * time. */
+#define CHANNEL_EXIT 70
 
 /** The cluster, or NULL where there is none; velo_last_error() says why. */
 struct sim_area *channel_area(void);

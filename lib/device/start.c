@@ -4,14 +4,13 @@
  * only when it first calls: virtual time would else pass it by while it is being started, and a
  * limit that somebody gave it would be over before it could do anything.
  */
-#include <dlfcn.h>
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 
 #include <velo/velo.h>
 
-#include "channel.h"
+#include "caller.h"
 
 typedef int create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg);
 
@@ -53,7 +52,7 @@ VELO_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void 
                             void *arg)
 {
     create *next;
-    *(void **)&next = dlsym(RTLD_NEXT, "pthread_create");
+    *(void **)&next = caller_next("pthread_create");
     if (!next)
         return ENOSYS;
     struct sim_channel *channel = channel_hold();

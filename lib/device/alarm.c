@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Timers that signal when a real time is over do not know virtual time. A program that sets one is
+ * ended with the name of the call, instead of being interrupted at any moment of its virtual time.
+ */
+#include <stdio.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <velo/velo.h>
+
+#include "caller.h"
+
+/* Whoever sets a time, and is of the cluster, goes no further. */
+static void refuse(const struct sim_channel *channel, const char *call)
+{
+    if (!channel)
+        return;
+    (void)fprintf(stderr,
+                  "velo: the program calls %s(), a timer that runs in real time; the simulated "
+                  "cluster has none in virtual time, and the program cannot go on in it\n",
+                  call);
+    _exit(CHANNEL_EXIT);
+}
+
+static bool is_set(const struct timespec *time) { return time->tv_sec != 0 || time->tv_nsec != 0; }
+
+VELO_API unsigned alarm(unsigned delay_s)
+{
+    if (delay_s != 0)
+        refuse(PROGRAM_CHANNEL, "alarm");
+    struct itimerval old, set = {.it_value.tv_sec = delay_s};
+    if (syscall(SYS_setitimer, ITIMER_REAL, &set, &old) != 0)
+        return 0;
+    return (unsigned)(old.it_value.tv_sec + (old.it_value.tv_usec != 0));
+}
+
+VELO_API int setitimer(__itimer_which_t which, const struct itimerval *restrict set,
+                       struct itimerval *restrict old)
+{
+    if (set && (set->it_value.tv_sec != 0 || set->it_value.tv_usec != 0))
+        refuse(PROGRAM_CHANNEL, "setitimer");
+    return (int)syscall(SYS_setitimer, which, set, old);
+}
+
+VELO_API int timerfd_settime(int file, int flags, const struct itimerspec *set,
+                             struct itimerspec *old)
+{
+    if (set && is_set(&set->it_value))
+        refuse(PROGRAM_CHANNEL, "timerfd_settime");
+    return (int)syscall(SYS_timerfd_settime, file, flags, set, old);
+}
+
+typedef int settime(timer_t timer, int flags, const struct itimerspec *set, struct itimerspec *old);
+
+VELO_API int timer_settime(timer_t timer, int flags, const struct itimerspec *restrict set,
+                           struct itimerspec *restrict old)
+{
+    settime *next;
+    if (set && is_set(&set->it_value))
+        refuse(PROGRAM_CHANNEL, "timer_settime");
+    *(void **)&next = caller_next("timer_settime");
+    return next ? next(timer, flags, set, old) : -1;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file caller.h
+ * @brief Whose call is it? The program's clocks and waits are virtual, those of what starts it are
+ * not.
+ *
+ * Everything is the program: its executable, its own libraries, those of its language. Not so what
+ * Open MPI is made of, what its components load, and the C library: event loops and the launcher's
+ * threads live in real time.
+ */
+#ifndef VELO_DEVICE_CALLER_H
+#define VELO_DEVICE_CALLER_H
+
+#include "channel.h"
+
+enum caller { CALLER_RUNTIME, CALLER_MPI, CALLER_PROGRAM };
+
+/** Who has this address, a function's return address. */
+enum caller caller_at(const void *address);
+
+/** The channel of this thread if the caller is the program (or libmpi, for the second); else NULL.
+ */
+struct sim_channel *caller_program_channel(const void *address);
+struct sim_channel *caller_channel(const void *address);
+
+/** The function of this name that would have been called without us; NULL: there is none. */
+void *caller_next(const char *name);
+
+/** To be used in the function that was called. */
+#define PROGRAM_CHANNEL caller_program_channel(__builtin_return_address(0))
+#define CALLER_CHANNEL caller_channel(__builtin_return_address(0))
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The program's naps in virtual time. The library takes the place of the C library's functions, for
+ * calls of the program (caller.h). A nap of libmpi's own is how it waits for its launcher
+ * (launcher.c): that one is real.
+ */
+#include "nap.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/select.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <velo/velo.h>
+
+#include "caller.h"
+#include "device.h"
+#include "epoch.h"
+
+/* How long who yields lets others go on. */
+#define YIELD_NS INT64_C(1000)
+
+void nap_until_ns(struct sim_channel *channel, int64_t end_ns)
+{
+    channel->a[0] = end_ns > 0 ? (uint64_t)end_ns * PS_PER_NS : 0;
+    (void)channel_call(channel, SIM_SLEEP);
+    device_napped();
+}
+
+void nap_for_ns(struct sim_channel *channel, int64_t nap_ns)
+{
+    nap_until_ns(channel, (int64_t)(channel->time_ps / PS_PER_NS) + nap_ns);
+}
+
+VELO_API int nanosleep(const struct timespec *nap, struct timespec *left)
+{
+    struct sim_channel *channel = CALLER_CHANNEL;
+    if (!channel)
+        return (int)syscall(SYS_nanosleep, nap, left);
+    if (nap->tv_sec < 0 || nap->tv_nsec < 0 || nap->tv_nsec >= NS_PER_S) {
+        errno = EINVAL;
+        return -1;
+    }
+    nap_for_ns(channel, nap->tv_sec * NS_PER_S + nap->tv_nsec);
+    return 0;
+}
+
+VELO_API int clock_nanosleep(clockid_t id, int flags, const struct timespec *nap,
+                             struct timespec *left)
+{
+    struct sim_channel *channel = CALLER_CHANNEL;
+    if (!channel)
+        return syscall(SYS_clock_nanosleep, id, flags, nap, left) == 0 ? 0 : errno;
+    if (flags & TIMER_ABSTIME)
+        nap_until_ns(channel, epoch_time_ns(id, nap));
+    else
+        nap_for_ns(channel, nap->tv_sec * NS_PER_S + nap->tv_nsec);
+    return 0;
+}
+
+VELO_API int usleep(useconds_t nap_us)
+{
+    const void *caller = __builtin_return_address(0);
+    struct timespec real = {.tv_sec = nap_us / 1000000, .tv_nsec = nap_us % 1000000 * 1000L};
+    struct sim_channel *channel = caller_program_channel(caller);
+    if (channel) {
+        nap_for_ns(channel, (int64_t)nap_us * 1000);
+        return 0;
+    }
+    if (caller_channel(caller))
+        device_nap_outside();
+    return (int)syscall(SYS_nanosleep, &real, NULL);
+}
+
+VELO_API unsigned sleep(unsigned nap_s)
+{
+    struct timespec real = {.tv_sec = nap_s};
+    struct sim_channel *channel = CALLER_CHANNEL;
+    if (channel)
+        nap_for_ns(channel, nap_s * NS_PER_S);
+    else
+        (void)syscall(SYS_nanosleep, &real, NULL);
+    return 0;
+}
+
+VELO_API int thrd_sleep(const struct timespec *nap, struct timespec *left)
+{
+    struct sim_channel *channel = CALLER_CHANNEL;
+    if (!channel)
+        return syscall(SYS_nanosleep, nap, left) == 0 ? 0 : errno == EINTR ? -1 : -2;
+    nap_for_ns(channel, nap->tv_sec * NS_PER_S + nap->tv_nsec);
+    return 0;
+}
+
+/* A program that yields waits for somebody, who does nothing unless time passes. */
+VELO_API int sched_yield(void)
+{
+    struct sim_channel *channel = PROGRAM_CHANNEL;
+    if (!channel)
+        return (int)syscall(SYS_sched_yield);
+    nap_for_ns(channel, YIELD_NS);
+    return 0;
+}
+
+/* ---- waiting for nothing ----------------------------------------------------------------------
+ */
+
+/* Without a file to wait for, these are naps too. What comes by files is not of the cluster. */
+VELO_API int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
+{
+    struct sim_channel *channel = files_len == 0 && limit_ms >= 0 ? PROGRAM_CHANNEL : NULL;
+    if (!channel)
+        return (int)syscall(SYS_poll, files, files_len, limit_ms);
+    nap_for_ns(channel, limit_ms * INT64_C(1000000));
+    return 0;
+}
+
+VELO_API int select(int files_len, fd_set *restrict in, fd_set *restrict out,
+                    fd_set *restrict except, struct timeval *restrict limit)
+{
+    struct sim_channel *channel = files_len == 0 && limit ? PROGRAM_CHANNEL : NULL;
+    if (!channel)
+        return (int)syscall(SYS_select, files_len, in, out, except, limit);
+    nap_for_ns(channel, limit->tv_sec * NS_PER_S + limit->tv_usec * 1000);
+    *limit = (struct timeval){0};
+    return 0;
+}
