@@ -16,12 +16,6 @@ namespace
 using namespace std::chrono_literals;
 using RealClock = std::chrono::steady_clock;
 
-// spec/velo_regs.rdl
-constexpr uint64_t kRegPages = 0x88, kRegInvalidate = 0x90, kRegRings = 0x8000000,
-                   kRegQueues = 0x8300000;
-constexpr uint64_t kPagesEnable = 1 << 8, kInvalidateBusy = uint64_t{1} << 63;
-constexpr unsigned kContextStride = 12;
-
 // What a ring's register takes from the control port on until the completer goes by it.
 constexpr uint64_t kSettleCycles = 16;
 
@@ -72,8 +66,12 @@ void mix(uint64_t &hash, uint64_t value) // FNV-1a
 } // namespace
 
 Schedule::Schedule(Cluster &cluster, Area &area)
-    : cluster_(cluster), area_(area), contexts_(cluster.size(), std::vector<Context>(SIM_CONTEXTS)),
-      withdrawals_(cluster.size()), last_progress_(RealClock::now()), last_check_(last_progress_)
+    : cluster_(cluster), area_(area),
+      driver_(cluster,
+              [this](uint64_t ticket, uint64_t time_ps) {
+                  return resume(ticket, std::max(totals_.now_ps, time_ps), 0);
+              }),
+      last_progress_(RealClock::now()), last_check_(last_progress_)
 {
     totals_.now_ps = cluster.clock().start_ps(cluster.cycle());
     take_arrivals();
@@ -335,9 +333,8 @@ bool Schedule::take_arrivals()
 
 void Schedule::take_answer(unsigned node, const RegisterAnswer &answer)
 {
-    const auto &withdrawals = withdrawals_[node];
-    if (!withdrawals.empty() && withdrawals.front().reading == answer.reader)
-        take_invalidated(node, answer);
+    if (answer.reader == Driver::kReader)
+        driver_.take_answer(node, answer);
     else
         resume(answer.reader, cluster_.answered_ps(answer.cycle), answer.value);
 }
@@ -367,12 +364,12 @@ void Schedule::take_arrival(const Arrival &arrival)
         mix(totals_.hash, velo_header_source(arrival.header));
     }
     mix(totals_.hash, arrival.node << 8 | arrival.context);
-    const Context &context = contexts_[arrival.node][arrival.context];
-    if (!context.open)
+    int pid = driver_.owner(arrival.node, arrival.context);
+    if (pid == 0)
         return;
-    processes_[context.pid].coming_ps.push_back(cluster_.visible_ps(arrival.cycle));
+    processes_[pid].coming_ps.push_back(cluster_.visible_ps(arrival.cycle));
     for (unsigned c = 0; c < threads_.size(); c++)
-        if (threads_[c].state == State::kCalling && threads_[c].pid == context.pid &&
+        if (threads_[c].state == State::kCalling && threads_[c].pid == pid &&
             area_.channel(c).op == SIM_POLL)
             plan_poll(c);
 }
@@ -424,17 +421,19 @@ void Schedule::reply(unsigned channel, int32_t status)
 
 int32_t Schedule::act(unsigned channel, uint64_t time_ps)
 {
-    switch (area_.channel(channel).op) {
+    int pid = threads_[channel].pid;
+    sim_channel &call = area_.channel(channel);
+    switch (call.op) {
     case SIM_ATTACH:
     case SIM_SLEEP:
         return SIM_OK;
     case SIM_OUTSIDE:
-        threads_[channel].outside = area_.channel(channel).a[0];
+        threads_[channel].outside = call.a[0];
         return SIM_OK;
     case SIM_PORT_OPEN:
         return open_port(channel);
     case SIM_PORT_CLOSE:
-        return close_port(channel);
+        return driver_.close_context(pid, call.a[0], call.a[1]);
     case SIM_STORE:
         return store(channel, time_ps);
     case SIM_REGISTER_WRITE:
@@ -446,7 +445,8 @@ int32_t Schedule::act(unsigned channel, uint64_t time_ps)
     case SIM_QUEUE_OPEN:
         return open_queue(channel, time_ps);
     case SIM_REGISTER:
-        return enter_pages(channel);
+        return driver_.enter_pages(pid, call.a[0], call.a[1], call.a[2], call.a[3], call.line[0],
+                                   call.a[1]);
     case SIM_UNREGISTER:
         return withdraw_pages(channel);
     default:
@@ -454,59 +454,18 @@ int32_t Schedule::act(unsigned channel, uint64_t time_ps)
     }
 }
 
-void Schedule::set_ring(unsigned node, unsigned context, bool enabled)
-{
-    uint64_t ring = uint64_t{context} * SIM_RING_BYTES | uint64_t{SIM_RING_SLOTS_LOG2} << 48;
-    cluster_.write_register(node, cluster_.clock().start_ps(cluster_.cycle()),
-                            kRegRings + (uint64_t{context} << kContextStride),
-                            enabled ? ring | 1 : 0);
-}
-
 int32_t Schedule::open_port(unsigned channel)
 {
+    const Thread &thread = threads_[channel];
     sim_channel &call = area_.channel(channel);
-    if (call.a[0] >= cluster_.size())
-        return SIM_ERR_NODE;
-    unsigned node = static_cast<unsigned>(call.a[0]);
-    auto &contexts = contexts_[node];
-    unsigned context = SIM_CONTEXTS;
-    if (call.a[1] < SIM_CONTEXTS && !contexts[call.a[1]].open)
-        context = static_cast<unsigned>(call.a[1]);
-    for (unsigned c = 0; c < SIM_CONTEXTS && context == SIM_CONTEXTS; c++)
-        if (!contexts[c].open)
-            context = c;
-    if (context == SIM_CONTEXTS)
-        return SIM_ERR_FULL;
-    contexts[context] = {true, false, threads_[channel].pid, contexts[context].opened + 1};
-    processes_[threads_[channel].pid].contexts++;
-    cluster_.node(node).empty_ring(context);
-    set_ring(node, context, true);
+    int32_t status = driver_.open_context(thread.pid, call.a[0], call.a[1], call.a[2]);
+    if (status != SIM_OK)
+        return status;
     ports_opened_ = true;
-    call.a[1] = context;
-    call.a[2] = contexts[context].opened;
     // Messages that are sent at once would come before the ring. Who shares a fence with all others
     // sends behind it; but a ring that was closed before waits there until no more comes.
-    if (contexts[context].opened > 1 || !threads_[channel].repeatable)
+    if (call.a[2] > 1 || !thread.repeatable)
         settle_ports();
-    return SIM_OK;
-}
-
-int32_t Schedule::close_port(unsigned channel)
-{
-    const sim_channel &call = area_.channel(channel);
-    if (call.a[0] >= cluster_.size())
-        return SIM_ERR_NODE;
-    if (call.a[1] >= SIM_CONTEXTS)
-        return SIM_ERR_CALL;
-    unsigned node = static_cast<unsigned>(call.a[0]), number = static_cast<unsigned>(call.a[1]);
-    Context &context = contexts_[node][number];
-    if (!context.open || context.pid != threads_[channel].pid)
-        return SIM_ERR_CALL;
-    context.open = false;
-    processes_[context.pid].contexts--;
-    set_ring(node, number, false);
-    if (context.queue)
-        set_queue(node, number, false);
     return SIM_OK;
 }
 
@@ -553,125 +512,38 @@ int32_t Schedule::begin_read(unsigned channel, uint64_t time_ps)
 // ----- registered pages
 // -----------------------------------------------------------------------------
 
-void Schedule::set_queue(unsigned node, unsigned context, bool enabled)
-{
-    uint64_t queue = (SIM_QUEUES_AT + uint64_t{context} * SIM_QUEUE_BYTES) |
-                     uint64_t{SIM_QUEUE_ENTRIES_LOG2} << 48;
-    contexts_[node][context].queue = enabled;
-    cluster_.write_register(node, cluster_.clock().start_ps(cluster_.cycle()),
-                            kRegQueues + (uint64_t{context} << kContextStride),
-                            enabled ? queue | 1 : 0);
-}
-
-bool Schedule::owns_context(unsigned channel) const
-{
-    const sim_channel &call = area_.channel(channel);
-    if (call.a[0] >= cluster_.size() || call.a[1] >= SIM_CONTEXTS)
-        return false;
-    const Context &context = contexts_[call.a[0]][call.a[1]];
-    return context.open && context.pid == threads_[channel].pid;
-}
-
 int32_t Schedule::open_queue(unsigned channel, uint64_t time_ps)
 {
     sim_channel &call = area_.channel(channel);
-    if (!owns_context(channel))
-        return SIM_ERR_CALL;
-    unsigned node = static_cast<unsigned>(call.a[0]), context = static_cast<unsigned>(call.a[1]);
-    cluster_.write_register(node, time_ps, kRegPages, SIM_TABLE_AT | kPagesEnable | SIM_PAGES_LOG2);
-    cluster_.node(node).empty_queue(context);
-    set_queue(node, context, true);
-    call.a[1] = kRegPages; // To be read behind what was written.
+    int32_t status = driver_.open_queue(threads_[channel].pid, call.a[0], call.a[1], time_ps);
+    if (status != SIM_OK)
+        return status;
+    call.a[1] = Driver::kRegPages; // To be read behind what was written.
     return begin_read(channel, time_ps);
-}
-
-int32_t Schedule::enter_pages(unsigned channel)
-{
-    sim_channel &call = area_.channel(channel);
-    uint64_t address = call.a[2], bytes = call.a[3];
-    if (!owns_context(channel) || bytes == 0 || address % SIM_PAGE_BYTES != 0 ||
-        bytes % SIM_PAGE_BYTES != 0 || address + bytes < address)
-        return SIM_ERR_CALL;
-    uint64_t word = velo_registered_page_pack(
-        velo_registered_page_one_peer(call.line[0]), velo_registered_page_rights(call.line[0]),
-        static_cast<uint8_t>(call.a[1]), 0, velo_registered_page_peer(call.line[0]));
-    int pid = threads_[channel].pid;
-    uint8_t byte = 0;
-    (void)read_process(pid, address, &byte, sizeof byte); // Whether we may is better known now.
-    uint32_t first = cluster_.node(static_cast<unsigned>(call.a[0]))
-                         .pages()
-                         .enter(pid, address, bytes / SIM_PAGE_BYTES, word);
-    if (first == SIM_PAGES)
-        return SIM_ERR_FULL;
-    call.a[1] = first;
-    return SIM_OK;
 }
 
 int32_t Schedule::withdraw_pages(unsigned channel)
 {
     const sim_channel &call = area_.channel(channel);
     Thread &thread = threads_[channel];
-    if (call.a[0] >= cluster_.size())
-        return SIM_ERR_NODE;
-    unsigned node = static_cast<unsigned>(call.a[0]);
-    if (call.a[1] >= SIM_PAGES ||
-        !cluster_.node(node).pages().is_entered_by(thread.pid, static_cast<uint32_t>(call.a[1])))
-        return SIM_ERR_CALL;
     thread.ticket = ++tickets_;
     thread.state = State::kReading;
     thread.event_ps = SIM_NEVER;
-    thread.pages_node = node;
-    thread.pages_first = static_cast<uint32_t>(call.a[1]);
-    withdraw(node, static_cast<uint32_t>(call.a[1]), thread.ticket);
-    return SIM_OK;
-}
-
-void Schedule::withdraw(unsigned node, uint32_t first, uint64_t ticket)
-{
-    auto &withdrawals = withdrawals_[node];
-    withdrawals.push_back({first, cluster_.node(node).pages().withdraw(first), ticket});
-    if (withdrawals.size() == 1)
-        invalidate_next(node);
-}
-
-// The first withdrawal goes on; those that have nothing left to invalidate end.
-void Schedule::invalidate_next(unsigned node)
-{
-    auto &withdrawals = withdrawals_[node];
-    uint64_t now_ps = cluster_.clock().start_ps(cluster_.cycle());
-    while (!withdrawals.empty() && withdrawals.front().pages.empty()) {
-        Withdrawal done = std::move(withdrawals.front());
-        withdrawals.pop_front();
-        // What was granted has been written in the last cycle at the latest.
-        uint64_t seen_ps = cluster_.visible_ps(cluster_.cycle() - 1);
-        if (!resume(done.ticket, std::max(totals_.now_ps, seen_ps), 0))
-            cluster_.node(node).pages().forget(done.first);
+    int32_t status = driver_.withdraw_pages(thread.pid, call.a[0], call.a[1], thread.ticket);
+    if (status == SIM_OK) {
+        thread.pages_node = static_cast<unsigned>(call.a[0]);
+        thread.pages_first = static_cast<uint32_t>(call.a[1]);
+    } else {
+        thread.ticket = 0;
+        thread.state = State::kCalling;
     }
-    if (withdrawals.empty())
-        return;
-    Withdrawal &withdrawal = withdrawals.front();
-    cluster_.write_register(node, now_ps, kRegInvalidate, withdrawal.pages.back());
-    withdrawal.reading = ++tickets_;
-    cluster_.read_register(node, now_ps, kRegInvalidate, withdrawal.reading);
-}
-
-void Schedule::take_invalidated(unsigned node, const RegisterAnswer &answer)
-{
-    Withdrawal &withdrawal = withdrawals_[node].front();
-    if (answer.value & kInvalidateBusy) {
-        withdrawal.reading = ++tickets_;
-        cluster_.read_register(node, cluster_.answered_ps(answer.cycle), kRegInvalidate,
-                               withdrawal.reading);
-        return;
-    }
-    withdrawal.pages.pop_back();
-    invalidate_next(node);
+    return status;
 }
 
 void Schedule::forget_pages(Thread &thread)
 {
     if (thread.pages_first != SIM_PAGES)
-        cluster_.node(thread.pages_node).pages().forget(thread.pages_first);
+        driver_.forget_pages(thread.pages_node, thread.pages_first);
     thread.pages_first = SIM_PAGES;
 }
 
@@ -833,23 +705,12 @@ void Schedule::free_channel(unsigned channel)
     area_.give_turn(channel, SIM_TURN_FREE);
 }
 
-// The driver's part when a process ends: its ports close, and its pages are taken away.
 void Schedule::bury(int pid)
 {
     for (unsigned c = 0; c < threads_.size(); c++)
         if (threads_[c].attached && threads_[c].pid == pid)
             free_channel(c);
-    for (unsigned n = 0; n < contexts_.size(); n++)
-        for (unsigned c = 0; c < SIM_CONTEXTS; c++)
-            if (contexts_[n][c].open && contexts_[n][c].pid == pid) {
-                contexts_[n][c].open = false;
-                set_ring(n, c, false);
-                if (contexts_[n][c].queue)
-                    set_queue(n, c, false);
-            }
-    for (unsigned n = 0; n < cluster_.size(); n++)
-        for (uint32_t first : cluster_.node(n).pages().entered_by(pid))
-            withdraw(n, first, 0);
+    driver_.bury(pid);
     processes_.erase(pid);
 }
 

@@ -25,6 +25,7 @@
 #include "../spec/sim_channel.h"
 #include "area.h"
 #include "cluster.h"
+#include "driver.h"
 #include "process.h"
 
 namespace sim
@@ -81,32 +82,16 @@ class Schedule
         bool late = false; // was started, and is not waited for
     };
 
-    struct Context {
-        bool open = false, queue = false;
-        int pid = 0;
-        uint64_t opened = 0; // times
-    };
-
-    // Pages that were withdrawn and that the node may still know. One is invalidated at a time.
-    struct Withdrawal {
-        uint32_t first;              // of what was entered
-        std::vector<uint32_t> pages; // to be invalidated, the next one last
-        uint64_t ticket;             // of the thread that waits for it; 0: nobody does
-        uint64_t reading = 0;        // ticket of the look at the register
-    };
-
     struct Process {
-        unsigned contexts = 0;
         uint64_t arrived = 0;
         std::deque<uint64_t> coming_ps; // what will have arrived
     };
 
     Cluster &cluster_;
     Area &area_;
+    Driver driver_;
     std::vector<Thread> threads_; // by channel; as many as were ever claimed
-    std::vector<std::vector<Context>> contexts_;
     std::map<int, Process> processes_;
-    std::vector<std::deque<Withdrawal>> withdrawals_; // by node
     Totals totals_;
     uint64_t orders_ = 0, tickets_ = 0;
     uint32_t calls_seen_ = 0;
@@ -143,23 +128,15 @@ class Schedule
     bool release_idle();
 
     int32_t open_port(unsigned channel);
-    int32_t close_port(unsigned channel);
     int32_t store(unsigned channel, uint64_t time_ps);
     int32_t write_register(unsigned channel, uint64_t time_ps);
     int32_t begin_read(unsigned channel, uint64_t time_ps);
     int32_t poll(unsigned channel, uint64_t time_ps);
     uint64_t arrived(int pid, uint64_t time_ps);
-    void set_ring(unsigned node, unsigned context, bool enabled);
-    void set_queue(unsigned node, unsigned context, bool enabled);
 
-    // --- registered pages, the driver's part ---
-    bool owns_context(unsigned channel) const;
+    // --- registered pages ---
     int32_t open_queue(unsigned channel, uint64_t time_ps);
-    int32_t enter_pages(unsigned channel);
     int32_t withdraw_pages(unsigned channel);
-    void withdraw(unsigned node, uint32_t first, uint64_t ticket);
-    void invalidate_next(unsigned node);
-    void take_invalidated(unsigned node, const RegisterAnswer &answer);
     void forget_pages(Thread &thread);
 
     // --- threads that do not call ---
