@@ -177,45 +177,74 @@ def test_the_page_is_whole(run: recording.Recording) -> None:
     assert "ends before" not in text
 
 
-def test_perfetto_has_two_slices_and_an_arrow_a_message(run: recording.Recording) -> None:
+def perfetto(run: recording.Recording) -> list[dict[str, Any]]:
     file = io.StringIO()
     timeline.write_perfetto(run, file)
     events = json.loads(file.getvalue())["traceEvents"]
+    assert isinstance(events, list)
+    return events
+
+
+def test_perfetto_has_two_slices_and_an_arrow_a_message(run: recording.Recording) -> None:
+    events = perfetto(run)
     slices = [e for e in events if e["ph"] == "X"]
     assert len(slices) == 8
-    out, into = slices[:2]
-    assert (out["pid"], out["tid"], out["ts"], out["name"]) == (1, 3, 1.0, "8 B to 1.2")
-    # The next store of the same context cuts it short.
-    assert out["dur"] == 0.05
-    assert (into["pid"], into["tid"], into["ts"], into["dur"]) == (2, 6, 1.42, 0.07)
-    assert out["args"]["latency_ns"] == 530 and out["args"]["taken_ps"] == 1_140_000
-    for begin, end in zip(*([e for e in events if e["ph"] == ph] for ph in "sf"), strict=True):
-        assert begin["id"] == end["id"] and end["bp"] == "e"
-        assert begin["ts"] < end["ts"]
     names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["ph"] == "M"}
-    assert names[2, 6] == "context 2 receives" and names[1, 3] == "context 1 sends"
     assert names[1000, 0] == "links of ring:4" and names[4, 0] == "node 3"
+    out, into = slices[:2]
+    assert (out["pid"], out["ts"], out["dur"], out["name"]) == (1, 1.0, 0.14, "8 B to 1.2")
+    assert names[1, out["tid"]] == "context 1 sends"
+    assert (into["pid"], into["ts"], into["dur"], into["name"]) == (2, 1.42, 0.11, "8 B from 0.1")
+    assert names[2, into["tid"]] == "context 2 receives"
+    assert out["args"]["latency_ns"] == 530 and out["args"]["taken_ps"] == 1_140_000
+    for begin, end in zip(slices[::2], slices[1::2], strict=True):
+        assert begin["flow_out"] and end["flow_in"]
+        assert begin["bind_id"] == end["bind_id"] and begin["args"] == end["args"]
+    assert len({e["bind_id"] for e in slices}) == 4
     began, ended = ([e for e in events if e["ph"] == ph] for ph in "be")
-    assert [(e["id"], e["name"], e["pid"], e["ts"]) for e in began] == [
-        (0, "get, 4096 B of 1.2", 1, 1.0),
-        (1, "get, 100 B of 1.2", 1, 1.1),
-        (2, "put, 8 B of 3.1", 3, 7.0),
+    assert [(e["id2"]["local"], e["name"], e["pid"], e["ts"]) for e in began] == [
+        ("0x0", "get of 1.2", 1, 1.0),
+        ("0x1", "get of 1.2", 1, 1.1),
+        ("0x2", "put of 3.1", 3, 7.0),
     ]
-    assert [(e["id"], e["ts"]) for e in ended] == [(0, 30.0), (1, 4.1), (2, 7.17)]
+    assert [e["args"]["bytes"] for e in began] == [4096, 100, 8]
+    assert [(e["id2"]["local"], e["ts"]) for e in ended] == [
+        ("0x0", 30.0),
+        ("0x1", 4.1),
+        ("0x2", 7.17),
+    ]
     counters = [e for e in events if e["ph"] == "C" and e["name"].startswith("0.0 ")]
     assert [e["ts"] for e in counters] == [1, 2, 8, 9, 10]
     assert [e["args"]["payload"] for e in counters] == [10, 0, 20, 1, 0]
 
 
-def test_slices_of_a_track_never_overlap(run: recording.Recording) -> None:
-    file = io.StringIO()
-    timeline.write_perfetto(run, file)
-    ends: dict[tuple[int, int], float] = {}
-    slices = [e for e in json.loads(file.getvalue())["traceEvents"] if e["ph"] == "X"]
+def test_slices_of_a_track_never_overlap(tmp_path: Path) -> None:
+    """Not even as Perfetto rounds them, each begin and each length to its own ns."""
+    # Stores of 6,410 ps each, two at a time; the node has each some time later.
+    times = [6_410 * (number // 2) for number in range(200)]
+    taken = [time + 110_000 + 6_410 * (number % 7) for number, time in enumerate(times)]
+    messages = [
+        (1, 0, 1, 1, 2, 0, 8, time, time + 110_000, end, end + 200_640)
+        for time, end in zip(times, taken, strict=True)
+    ]
+    events = perfetto(recording.load(write(tmp_path / "x.rec", messages)))
+    slices = [e for e in events if e["ph"] == "X"]
+    assert len(slices) == 2 * len(messages)
+    ends: dict[tuple[int, int], int] = {}
+    begins = set()
     for event in sorted(slices, key=lambda e: e["ts"]):
         track = (event["pid"], event["tid"])
-        assert event["ts"] >= ends.get(track, 0)
-        ends[track] = event["ts"] + event["dur"]
+        begin, length = (round(1000 * event[key]) for key in ("ts", "dur"))
+        assert begin / 1000 == event["ts"] and length / 1000 == event["dur"]
+        assert begin >= ends.get(track, 0) and (track, begin) not in begins
+        begins.add((track, begin))
+        ends[track] = begin + length
+    sent = [e for e in slices if "flow_out" in e]
+    assert [e["args"]["stored_ps"] // 1000 / 1000 for e in sent] == [e["ts"] for e in sent]
+    # As many as are on their way at once, and no more.
+    ways = [(m[7] // 1000, m[9] // 1000) for m in messages]
+    at_once = [sum(begin <= time < end for begin, end in ways) for time, _ in ways]
+    assert len({e["tid"] for e in sent}) == max(at_once)
 
 
 def test_the_trace_for_velo_tlm(run: recording.Recording) -> None:

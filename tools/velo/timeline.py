@@ -8,9 +8,11 @@ from typing import TextIO
 import numpy as np
 
 from velo.errors import VeloError
-from velo.recording import FROM_TARGET, NEVER, OPERATION_NAMES, PS_PER_US, Recording, Table
+from velo.recording import FROM_TARGET, NEVER, OPERATION_NAMES, PS_PER_US, Recording
 
 LINKS_PID = 1000  # Nodes end at 255.
+SIDES = ("sends", "receives")
+NS_PER_US, PS_PER_NS = 1000, 1000
 TLM_WORD_BYTES = 4
 
 
@@ -19,8 +21,12 @@ def write_perfetto(recording: Recording, file: TextIO) -> None:
 
     A process a node, two tracks a context: what it sends, what comes in. A message is a slice on
     each, from its store until the node has it, and from when it leaves the other node until it is
-    in memory; an arrow leads from one to the other. Operations on remote memory, many at once, have
-    tracks of their own at their requester. What links carry are counters.
+    in memory; the two share a flow, an arrow from one to the other. Slices of a track may not
+    overlap: what is on its way at the same time is on further tracks beside. Operations on remote
+    memory have tracks of their own at their requester. What links carry are counters.
+
+    Times are whole ns, as Perfetto has them: it rounds a slice's begin and its length each by
+    itself, and drops what overlaps then. The arguments have them in ps.
     """
     file.write('{"displayTimeUnit": "ns", "traceEvents": [\n')
     separator = ""
@@ -32,51 +38,60 @@ def write_perfetto(recording: Recording, file: TextIO) -> None:
 
 def _events(recording: Recording) -> Iterator[str]:
     messages = recording.messages
-    yield from _names(recording)
-    order = np.argsort(messages["stored"], kind="stable")
-    source = messages["source_node"].astype(int) << 8 | messages["source_context"]
-    target = messages["target_node"].astype(int) << 8 | messages["target_context"]
-    left = messages["published"] - recording.dma_ps
-    sending = _without_overlap(source, messages["stored"], messages["taken"])
-    coming = _without_overlap(target, left, messages["published"])
-    rows = messages[order].tolist()
-    for number, (index, row) in enumerate(zip(order.tolist(), rows, strict=True)):
-        _, a, b, c, d, tag, size, stored, offered, taken, published = row
-        told = (
-            f'"args": {{"bytes": {size}, "tag": {tag}, "stored_ps": {stored}, '
-            f'"offered_ps": {offered}, "taken_ps": {taken}, "published_ps": {published}, '
-            f'"latency_ns": {(published - stored) / 1e3:.3f}}}'
-        )
-        out = f'"cat": "message", "pid": {a + 1}, "tid": {2 * b + 1}'
-        into = f'"cat": "message", "pid": {c + 1}, "tid": {2 * d + 2}'
-        begin, begin_in = stored / PS_PER_US, int(left[index]) / PS_PER_US
-        long, long_in = sending[index] / PS_PER_US, coming[index] / PS_PER_US
-        yield (
-            f'{{"name": "{size} B to {c}.{d}", "ph": "X", {out}, "ts": {begin:.6f}, '
-            f'"dur": {long:.6f}, {told}}}'
-        )
-        yield (
-            f'{{"name": "{size} B from {a}.{b}", "ph": "X", {into}, "ts": {begin_in:.6f}, '
-            f'"dur": {long_in:.6f}, {told}}}'
-        )
-        arrow = f'"name": "message", "id": {number}'
-        yield f'{{"ph": "s", {arrow}, {out}, "ts": {begin:.6f}}}'
-        yield f'{{"ph": "f", "bp": "e", {arrow}, {into}, "ts": {begin_in:.6f}}}'
-    yield from _operations(recording)
+    source, target = (
+        (messages[f"{end}_node"].astype(int) << 8 | messages[f"{end}_context"]).tolist()
+        for end in ("source", "target")
+    )
+    times = {
+        name: (messages[name] // PS_PER_NS).tolist() for name in ("stored", "taken", "published")
+    }
+    times["left"] = ((messages["published"] - recording.dma_ps) // PS_PER_NS).tolist()
+    sending = _lanes(source, times["stored"], times["taken"])
+    coming = _lanes(target, times["left"], times["published"])
+    lanes = 1 + max([*sending, *coming], default=0)
+    yield from _processes(recording)
+    yield from _tracks("sends", source, sending, lanes)
+    yield from _tracks("receives", target, coming, lanes)
+    order = np.argsort(messages["stored"], kind="stable").tolist()
+    for number, index in enumerate(order):
+        _, a, b, c, d, tag, size, stored, offered, taken, published = messages[index].tolist()
+        told = {"bytes": size, "tag": tag, "stored_ps": stored, "offered_ps": offered}
+        told |= {"taken_ps": taken, "published_ps": published}
+        told["latency_ns"] = (published - stored) / PS_PER_NS
+        common = {"ph": "X", "cat": "message", "bind_id": hex(number), "args": told}
+        out = {"name": f"{size} B to {c}.{d}", "flow_out": True, "pid": a + 1}
+        out["tid"] = _tid("sends", b, sending[index], lanes)
+        out |= _when(times["stored"][index], times["taken"][index])
+        into = {"name": f"{size} B from {a}.{b}", "flow_in": True, "pid": c + 1}
+        into["tid"] = _tid("receives", d, coming[index], lanes)
+        into |= _when(times["left"][index], times["published"][index])
+        yield json.dumps(out | common)
+        yield json.dumps(into | common)
+    yield from _operations(recording, lanes)
     yield from _counters(recording)
 
 
-def _operations(recording: Recording) -> Iterator[str]:
+def _when(begin_ns: int, end_ns: int) -> dict[str, float]:
+    return {"ts": begin_ns / NS_PER_US, "dur": (end_ns - begin_ns) / NS_PER_US}
+
+
+def _tid(side: str, context: int, lane: int, lanes: int) -> int:
+    """A track's number in its process: those of a context side by side."""
+    return (2 * context + SIDES.index(side)) * lanes + lane + 1
+
+
+def _operations(recording: Recording, lanes: int) -> Iterator[str]:
     """From the store of the descriptor to the notification; without one, until the node has it."""
     for number, row in enumerate(recording.operations.tolist()):
         _, a, b, c, d, op, cookie, error, size, stored, taken, notified = row
-        name = f"{OPERATION_NAMES[op]}, {size} B of {c}.{d}"
+        # One name, one track: sizes are among what is told.
+        name = f"{OPERATION_NAMES[op]} of {c}.{d}"
         common = {
             "cat": "remote memory",
-            "id": number,
+            "id2": {"local": hex(number)},
             "name": name,
             "pid": a + 1,
-            "tid": 2 * b + 1,
+            "tid": _tid("sends", b, 0, lanes),
         }
         told = {"bytes": size, "cookie": cookie, "error": error, "stored_ps": stored}
         told |= {"taken_ps": taken} | ({"notified_ps": notified} if notified != NEVER else {})
@@ -85,30 +100,37 @@ def _operations(recording: Recording) -> Iterator[str]:
         yield json.dumps(common | {"ph": "e", "ts": round(end / PS_PER_US, 6)})
 
 
-def _without_overlap(track: Table, begin: Table, end: Table) -> list[int]:
-    """How long each slice is if it ends, at the latest, where its track's next one begins."""
-    order = np.lexsort((begin, track))
-    ends = end[order].copy()
-    same = track[order][1:] == track[order][:-1]
-    ends[:-1] = np.where(same, np.minimum(ends[:-1], begin[order][1:]), ends[:-1])
-    lengths = np.empty(len(begin), int)
-    lengths[order] = ends - begin[order]
-    return lengths.tolist()
+def _name(kind: str, pid: int, tid: int, text: str) -> str:
+    return json.dumps({"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": text}})
 
 
-def _names(recording: Recording) -> Iterator[str]:
-    def name(kind: str, pid: int, tid: int, text: str) -> str:
-        event = {"ph": "M", "name": kind, "pid": pid, "tid": tid, "args": {"name": text}}
-        return json.dumps(event)
+def _lanes(tracks: list[int], begins: list[int], ends: list[int]) -> list[int]:
+    """The lane of each slice, so that those of a lane of a track follow each other.
 
+    The lowest that is free; two that begin together need two, however short they are.
+    """
+    lanes = [0] * len(tracks)
+    busy: dict[int, list[int]] = {}
+    for index in sorted(range(len(tracks)), key=lambda i: (begins[i], ends[i])):
+        free_from = busy.setdefault(tracks[index], [])
+        free = (lane for lane, time in enumerate(free_from) if time <= begins[index])
+        lane = next(free, len(free_from))
+        free_from[lane : lane + 1] = [max(ends[index], begins[index] + 1)]
+        lanes[index] = lane
+    return lanes
+
+
+def _processes(recording: Recording) -> Iterator[str]:
     for node in range(recording.nodes):
-        yield name("process_name", node + 1, 0, f"node {node}")
-    yield name("process_name", LINKS_PID, 0, f"links of {recording.topology}")
-    for side, shift, text in (("source", 1, "sends"), ("target", 2, "receives")):
-        columns = [recording.messages[f"{side}_{name}"] for name in ("node", "context")]
-        for node, context in sorted(set(zip(*(c.tolist() for c in columns), strict=True))):
-            said = f"context {context} {text}"
-            yield name("thread_name", node + 1, 2 * context + shift, said)
+        yield _name("process_name", node + 1, 0, f"node {node}")
+    yield _name("process_name", LINKS_PID, 0, f"links of {recording.topology}")
+
+
+def _tracks(side: str, ports: list[int], slices: list[int], lanes: int) -> Iterator[str]:
+    for port, lane in sorted(set(zip(ports, slices, strict=True))):
+        node, context = port >> 8, port & 0xFF
+        said = f"context {context} {side}" + (f", {lane + 1} at once" if lane else "")
+        yield _name("thread_name", node + 1, _tid(side, context, lane, lanes), said)
 
 
 def _counters(recording: Recording) -> Iterator[str]:
