@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <climits>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 
 #include <fcntl.h>
@@ -50,8 +51,7 @@ void remove_stale(const std::string &path)
         unlink(path.c_str());
     close(file);
     if (!stale)
-        throw std::runtime_error(path +
-                                 ": another cluster has this name; choose another --session");
+        throw std::runtime_error(path + ": another cluster has this file; choose another --area");
 }
 
 void check_room(const std::string &folder, uint64_t bytes)
@@ -70,11 +70,10 @@ void check_room(const std::string &folder, uint64_t bytes)
 
 uint64_t area_bytes(unsigned nodes) { return memory_at() + nodes * uint64_t{SIM_MEMORY_BYTES}; }
 
-Area::Area(const std::string &folder, const std::string &session, unsigned nodes,
-           const HostModel &host)
-    : path_(folder + "/velo-sim." + session), bytes_(area_bytes(nodes))
+Area::Area(const std::string &path, unsigned nodes, const HostModel &host)
+    : path_(path), bytes_(area_bytes(nodes))
 {
-    check_room(folder, bytes_);
+    check_room(std::filesystem::absolute(path).parent_path(), bytes_);
     remove_stale(path_);
     std::string temporary = path_ + "." + std::to_string(getpid());
     file_ = open(temporary.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -19,8 +19,7 @@ class Area
   public:
     // Throws std::runtime_error, with the figure, if there is no room for it, or if another
     // simulator has a file of that name.
-    Area(const std::string &folder, const std::string &session, unsigned nodes,
-         const HostModel &host);
+    Area(const std::string &path, unsigned nodes, const HostModel &host);
     ~Area();
     Area(const Area &) = delete;
     Area &operator=(const Area &) = delete;

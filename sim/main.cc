@@ -211,7 +211,7 @@ class Simulator
 
     int run()
     {
-        sim::Area area(options_.folder, options_.session, nodes_, options_.cluster.host);
+        sim::Area area(options_.area_file, nodes_, options_.cluster.host);
         sim::Cluster cluster(cluster_options_, topology_, area.memory());
         show(cluster);
         cluster.boot();

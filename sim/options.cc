@@ -78,7 +78,7 @@ void add_wave(CLI::App &app, WaveOptions &wave, std::set<unsigned> &nodes)
 Options parse_options(int argc, char **argv)
 {
     Options options;
-    options.session = std::to_string(getpid());
+    options.area_file = "/dev/shm/velo-sim." + std::to_string(getpid());
     double clock_mhz = 100;
     std::string links = "auto", compute = "free";
     bool no_skip = false, no_pin = false;
@@ -90,7 +90,9 @@ Options parse_options(int argc, char **argv)
     app.add_option("--topology-file", options.topology_file,
                    "cables and routes, as tools/velo/routing.py prints them")
         ->required();
-    app.add_option("--session", options.session, "name of the file in --shm-dir: velo-sim.NAME");
+    app.add_option("--area", options.area_file,
+                   "the shared file; it is there while the command runs")
+        ->capture_default_str();
     app.add_option("--clock-mhz", clock_mhz, "clock of all nodes")
         ->capture_default_str()
         ->check(CLI::Range(0.001, 100000.0));
@@ -108,8 +110,6 @@ Options parse_options(int argc, char **argv)
     app.add_option("--cable-cycles", cluster.cable_cycles, "delay of each cable, PHYs included")
         ->capture_default_str()
         ->check(CLI::Range(0U, 100000U));
-    app.add_option("--shm-dir", options.folder, "where the shared file is made")
-        ->capture_default_str();
     app.add_option("--result", options.result_file, "write the figures into this file, as JSON");
     app.add_option("--record", options.record_file,
                    "record messages and what links carry in this file; `velo trace` reads it");

@@ -19,7 +19,7 @@ struct WaveOptions {
 };
 
 struct Options {
-    std::string topology_file, session, folder = "/dev/shm", result_file, record_file;
+    std::string topology_file, area_file, result_file, record_file;
     bool progress = false, pin = true;
     WaveOptions wave;
     ClusterOptions cluster;

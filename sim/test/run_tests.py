@@ -5,6 +5,7 @@
 run_tests.py VELO_SIM CLIENTS ROUTING [CASE...]
 """
 
+import fcntl
 import json
 import os
 import re
@@ -133,7 +134,7 @@ class Runner:
     def command(self, options: list[str], command: list[str]) -> list[str]:
         defaults = {
             "--topology-file": str(self.topology("mesh", "2")),
-            "--shm-dir": str(self.folder),
+            "--area": str(self.folder / "area"),
         }
         for name, value in defaults.items():
             if name not in options:
@@ -465,7 +466,7 @@ def test_a_waveform_shows_a_message_to_the_picosecond(runner: Runner) -> None:
     wave_runner(runner).run([*pair, *window, "--no-skip"], "latency")
     assert path.read_bytes() == shown, "what is shown depends on skipping"
     # The list of nodes comes last, and does not swallow what ends the options.
-    options = [*pair, *window, "--shm-dir", str(runner.folder), "--wave-nodes", "1"]
+    options = [*pair, *window, "--area", str(runner.folder / "area"), "--wave-nodes", "1"]
     wave_runner(runner).run(options, "latency", "-x")
     assert read_vcd(path, "node1", "dma_write_valid_o") == dma
     assert "module node0 " not in path.read_text(encoding="utf-8")
@@ -503,10 +504,14 @@ def test_a_window_in_which_nothing_runs(runner: Runner) -> None:
 def test_what_cannot_be_is_refused(runner: Runner) -> None:
     bad = runner.folder / "bad"
     bad.write_text("cable 0 0 1 0\n", encoding="utf-8")
+    taken = runner.folder / "taken"
+    lock = os.open(taken, os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
     for options, why in (
         (["--topology-file", str(bad)], "no way back"),
         (["--topology-file", "/nonexistent"], "cannot be read"),
-        (["--shm-dir", "/proc"], "/proc"),
+        (["--area", "/proc/area"], "/proc"),
+        (["--area", str(taken)], f"{taken}: another cluster has this file"),
         (["--links", "1", "--topology-file", str(runner.topology("torus", "2x2"))], "needs 4"),
         (["--wave", "x.vcd", "--wave-from-us", "1", "--wave-to-us", "2"], "build velo-sim-wave"),
     ):

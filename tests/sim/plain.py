@@ -17,5 +17,4 @@ simulator, library, program, test = sys.argv[1:]
 topology = os.memfd_create("topology", 0)
 os.write(topology, routing.to_text(routing.build("full", "2")).encode())
 argv = [simulator, "--topology-file", f"/proc/self/fd/{topology}"]
-argv += ["--session", f"test-{os.getpid()}"]
 os.execv(simulator, [*argv, "--", "env", f"LD_PRELOAD={library}", program, test])

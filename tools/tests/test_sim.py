@@ -62,7 +62,7 @@ def test_what_is_to_be_seen_is_passed_on(tree: Path, capsys: pytest.CaptureFixtu
     words += ["--wave-to-us", "1000000"]
     said = printed(capsys, "--topology", "ring:4", *words, "--wave-nodes", "0,2", "--", "true")
     assert said.startswith(f"{tree}/libexec/velo/velo-sim-wave --topology-file ")
-    assert "/ring:4 --session" in said
+    assert "/ring:4 --area /dev/shm/velo-sim." in said
     window = "--wave-from-us 12.5 --wave-to-us 1000000 --wave-nodes 0,2"
     assert f"--record r --wave w.vcd {window} --" in said
 

@@ -129,8 +129,9 @@ def plan(ranks: int, layer: str, arguments: Sequence[str]) -> Launch:
 
 
 def environment(domain: str) -> dict[str, str]:
-    """What mpirun and its ranks need to be told in any case."""
+    """What mpirun and its ranks are told: the domain, to components and to calls of velo.h."""
     env = {f"OMPI_MCA_{framework}_velo_domain": domain for framework in COMPONENTS}
+    env["VELO_DOMAIN"] = domain
     if os.geteuid() == 0:
         # mpirun refuses to run as root without both.
         env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}

@@ -43,6 +43,8 @@ def command(args: argparse.Namespace) -> None:
     job = plan(args)
     simulator = find_simulator(args)
     library = helpers.find_loaded("sim/libvelo.so.0", "run 'make sim'")
+    # What the simulator shares with the ranks.
+    area = Path(f"/dev/shm/velo-sim.{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
         # A recording tells it by this name.
         topology = Path(folder) / Path(args.topology or args.cluster or "pair").name
@@ -51,8 +53,8 @@ def command(args: argparse.Namespace) -> None:
             str(simulator),
             "--topology-file",
             str(topology),
-            "--session",
-            f"{os.getpid()}",
+            "--area",
+            str(area),
             *job.cluster.options(),
             *options(args),
             *seeing(args),
@@ -65,16 +67,16 @@ def command(args: argparse.Namespace) -> None:
         sys.stdout.flush()
         # Of its own, so that jobs side by side do not meet.
         domain = f"sim-{os.getpid()}"
-        env = {"VELO_DOMAIN": domain}
+        env = run.environment(domain)
         if job.ranks:
-            env |= run.environment(domain) | {"VELO_SIM_REPEATABLE": "1"}
+            env["VELO_SIM_REPEATABLE"] = "1"
         launch = run.Launch(argv, env, domain)
         try:
             code = run.start(launch)
         finally:
             run.remove_segments(launch.domain)
-            # Of a simulator that was killed, what it shared with the ranks.
-            Path(f"/dev/shm/velo-sim.{os.getpid()}").unlink(missing_ok=True)
+            # Of a simulator that was killed.
+            area.unlink(missing_ok=True)
     sys.exit(code)
 
 
