@@ -61,4 +61,17 @@ struct sim_channel *caller_channel(const void *address)
     return caller_at(address) == CALLER_RUNTIME ? NULL : channel_self();
 }
 
-void *caller_next(const char *name) { return dlsym(RTLD_NEXT, name); }
+void *caller_next(const char *name)
+{
+    /* Open MPI loads PMIx for itself alone, and so may a program Open MPI: then it is not found by
+     * its name only. */
+    static const char *const alone[] = {"libmpi.so.40", "libpmix.so.2", "libpmix.so"};
+    void *found = dlsym(RTLD_NEXT, name);
+    for (size_t i = 0; !found && i < sizeof alone / sizeof *alone; i++) {
+        void *library = dlopen(alone[i], RTLD_LAZY | RTLD_NOLOAD);
+        found = library ? dlsym(library, name) : NULL;
+        if (library)
+            (void)dlclose(library); /* Who loaded it keeps it. */
+    }
+    return found;
+}

@@ -22,6 +22,8 @@
 #define REG_CONTEXT_STRIDE UINT64_C(0x1000)
 /* After so many polls in vain, one after the other, the next ones until something comes are one. */
 #define POLLS_BEFORE_WAIT 8
+/* A program that looks so often in vain, and does nothing else, waits too. */
+#define TESTS_BEFORE_WAIT 4096
 /* Polls that a caller who is outside makes between two naps. */
 #define POLLS_OUTSIDE 32
 /* So long at most: the caller may have a limit of its own. */
@@ -33,6 +35,7 @@ pthread_mutex_t device_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct device_port *devices;
 
 static __thread uint32_t polls_in_vain;
+static __thread uint32_t tests_in_vain;
 static __thread uint32_t polls_outside;
 static __thread bool outside;
 static __thread uint64_t arrivals;
@@ -52,7 +55,7 @@ static void store(const struct device_port *device, uint64_t address, const uint
         channel->a[2] = words;
         memcpy(channel->line, line, words * sizeof *line);
         outside = false;
-        polls_in_vain = 0;
+        polls_in_vain = tests_in_vain = 0;
         if (channel_call(channel, SIM_STORE) != SIM_AGAIN)
             return;
         device_poll();
@@ -375,7 +378,9 @@ static void poll_device(struct sim_channel *channel, bool wait, uint64_t deadlin
     outside = false;
     int status = channel_call(channel, SIM_POLL);
     arrivals = channel->a[0];
-    polls_in_vain = status == SIM_OK ? 0 : polls_in_vain + 1;
+    polls_in_vain++;
+    if (status == SIM_OK)
+        polls_in_vain = tests_in_vain = 0;
     polled_ps = channel->time_ps;
     device_drain();
 }
@@ -421,6 +426,12 @@ void device_go_outside(void)
 }
 
 void device_napped(void) { polls_in_vain = 0; }
+
+void device_tested(void)
+{
+    if (++tests_in_vain < TESTS_BEFORE_WAIT)
+        polls_in_vain = 0;
+}
 
 void device_nap_outside(void) { polls_outside = 0; }
 

@@ -68,6 +68,9 @@ void device_go_outside(void);
 /** The caller has taken a nap, and looks at something else than its ports: its polls in vain are
  * not one after the other. */
 void device_napped(void);
+/** The program looks whether something has come, and has other things to do if not: its polls in
+ * vain are not one after the other, unless it does nothing else for long. */
+void device_tested(void);
 /** Somebody takes a nap; whoever is outside then goes on polling in vain. */
 void device_nap_outside(void);
 

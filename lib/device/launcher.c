@@ -5,11 +5,11 @@
  * the simulator, and passes them on. All ranks of a job call them, in the same order: they count
  * them alike.
  */
-#include <dlfcn.h>
 #include <stddef.h>
 
 #include <velo/velo.h>
 
+#include "caller.h"
 #include "device.h"
 
 /* As in <pmix.h>, which need not be installed: what is passed on is not looked at. */
@@ -22,25 +22,10 @@ typedef int fence_nb(const void *procs, size_t procs_len, const void *info, size
 VELO_API fence PMIx_Fence;
 VELO_API fence_nb PMIx_Fence_nb;
 
-/* Open MPI loads PMIx for itself alone, so the next definition is not found by its name only. */
-static void *find(const char *name)
-{
-    static const char *const names[] = {"libpmix.so.2", "libpmix.so"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        void *library = dlopen(names[i], RTLD_LAZY | RTLD_NOLOAD);
-        void *found = library ? dlsym(library, name) : NULL;
-        if (library)
-            (void)dlclose(library); /* Who loaded it keeps it. */
-        if (found)
-            return found;
-    }
-    return NULL;
-}
-
 int PMIx_Fence(const void *procs, size_t procs_len, const void *info, size_t info_len)
 {
     fence *next;
-    *(void **)&next = find("PMIx_Fence");
+    *(void **)&next = caller_next("PMIx_Fence");
     if (!next)
         return PMIX_ERR_NOT_SUPPORTED;
     device_go_outside();
@@ -51,7 +36,7 @@ int PMIx_Fence_nb(const void *procs, size_t procs_len, const void *info, size_t 
                   void (*done)(int, void *), void *arg)
 {
     fence_nb *next;
-    *(void **)&next = find("PMIx_Fence_nb");
+    *(void **)&next = caller_next("PMIx_Fence_nb");
     if (!next)
         return PMIX_ERR_NOT_SUPPORTED;
     device_go_outside();

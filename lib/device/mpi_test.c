@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A program that asks MPI whether something has come goes on if not, and has perhaps more to send:
+ * its polls must not be taken for waiting. From within the library MPI_Test and MPI_Wait look the
+ * same, so it takes the place of those functions of MPI that test, notes it and passes them on.
+ * Under both names, since Fortran's call C's by the second.
+ */
+#include <stddef.h>
+
+#include <velo/velo.h>
+
+#include "caller.h"
+#include "device.h"
+
+/* As in <mpi.h>, which need not be installed: what is passed on is not looked at. */
+#define MPI_ERR_INTERN 17
+
+#define TEST_UNDER(name, parameters, arguments)                                                    \
+    VELO_API int name parameters;                                                                  \
+    int name parameters                                                                            \
+    {                                                                                              \
+        static int(*next) parameters;                                                              \
+        int(*found) parameters = __atomic_load_n(&next, __ATOMIC_RELAXED);                         \
+        if (!found) {                                                                              \
+            *(void **)&found = caller_next(#name);                                                 \
+            if (!found)                                                                            \
+                return MPI_ERR_INTERN;                                                             \
+            __atomic_store_n(&next, found, __ATOMIC_RELAXED);                                      \
+        }                                                                                          \
+        device_tested();                                                                           \
+        return found arguments;                                                                    \
+    }
+
+#define TEST(name, parameters, arguments)                                                          \
+    TEST_UNDER(MPI_##name, parameters, arguments)                                                  \
+    TEST_UNDER(PMPI_##name, parameters, arguments)
+
+TEST(Test, (void **request, int *done, void *status), (request, done, status))
+TEST(Testall, (int len, void **requests, int *done, void *statuses),
+     (len, requests, done, statuses))
+TEST(Testany, (int len, void **requests, int *index, int *done, void *status),
+     (len, requests, index, done, status))
+TEST(Testsome, (int len, void **requests, int *done_len, int *indices, void *statuses),
+     (len, requests, done_len, indices, statuses))
+TEST(Request_get_status, (void *request, int *done, void *status), (request, done, status))
+TEST(Iprobe, (int source, int tag, void *comm, int *found_it, void *status),
+     (source, tag, comm, found_it, status))
+TEST(Improbe, (int source, int tag, void *comm, int *found_it, void **message, void *status),
+     (source, tag, comm, found_it, message, status))
