@@ -106,6 +106,7 @@ void Area::fill(unsigned nodes, const HostModel &host)
     head_->clock_ps = host.clock_ns * kPsPerNs;
     head_->copy_ps = host.copy_ns * kPsPerNs;
     head_->call_ps = host.call_ns * kPsPerNs;
+    head_->gap_ps = host.gap_ns * kPsPerNs;
     head_->compute_ps = host.compute_ns * kPsPerNs;
     head_->compute_permille = host.compute_permille;
 }

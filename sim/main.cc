@@ -188,6 +188,7 @@ void write_result(const sim::Options &options, const Figures &figures, int exit_
           {"clock", host.clock_ns},
           {"copy", host.copy_ns},
           {"call", host.call_ns},
+          {"gap", host.gap_ns},
           {"compute", host.compute_ns}}},
         {"compute_permille", host.compute_permille},
     };

@@ -29,6 +29,7 @@ void add_host_model(CLI::App &app, HostModel &host)
     add("--clock-ns", host.clock_ns, "one reading of a clock");
     add("--copy-ns", host.copy_ns, "copying one line");
     add("--call-ns", host.call_ns, "a call of the library");
+    add("--gap-ns", host.gap_ns, "a pause after each line that is sent, for velo predict");
 }
 
 // `free`, `call:NS`, `measured` or `measured:FACTOR`.

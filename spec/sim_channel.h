@@ -36,7 +36,7 @@
 
 #define SIM_AREA_MAGIC UINT64_C(0x314d49534f4c4556) /* "VELOSIM1" */
 /** Raised with every incompatible change of this file. */
-#define SIM_AREA_VERSION 2u
+#define SIM_AREA_VERSION 3u
 
 #define SIM_CHANNELS_MAX 1024u
 #define SIM_CONTEXTS 256u
@@ -158,6 +158,7 @@ struct sim_area {
     uint64_t clock_ps; /**< One reading of a clock. */
     uint64_t copy_ps;  /**< Copying one line from or to memory. */
     uint64_t call_ps;  /**< What a call of the library costs by itself. */
+    uint64_t gap_ps;   /**< A pause after each line that the node is to send. */
     /* What it computes between two calls of the simulator: a constant, and of the processor time
      * that it really took so many thousandths. Both 0: nothing. */
     uint64_t compute_ps;

@@ -44,7 +44,8 @@ static __thread uint64_t looks; /* Of this thread, to receive. */
 
 /* ---- lines out ------------------------------------------------------------------------------- */
 
-/* A write that the way to the node has no room for waits; what comes in must not wait for it. */
+/* A write that the way to the node has no room for waits; what comes in must not wait for it. The
+ * host model's pause comes after the write: it holds up the next one, not this. */
 static void store(const struct device_port *device, uint64_t address, const uint64_t *line,
                   uint32_t words)
 {
@@ -57,9 +58,10 @@ static void store(const struct device_port *device, uint64_t address, const uint
         outside = false;
         polls_in_vain = tests_in_vain = 0;
         if (channel_call(channel, SIM_STORE) != SIM_AGAIN)
-            return;
+            break;
         device_poll();
     }
+    channel_charge(channel, channel_area()->gap_ps);
 }
 
 /* Send one message of whole words; `len_bytes` of it count, the connection's word too. */

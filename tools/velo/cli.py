@@ -212,7 +212,7 @@ def _add_sim(commands: Any) -> None:
         "--host-ns",
         metavar="NAME=NS,...",
         type=_checked(cluster.host_constants),
-        help="constants of the host model: store, dma, read, poll, clock, copy, call",
+        help="constants of the host model: store, dma, read, poll, clock, copy, call, gap",
     )
     sim.add_argument(
         "--seed",

@@ -27,7 +27,7 @@ from typing import Any
 from velo import routing
 from velo.errors import UsageError
 
-HOST_CONSTANTS = ("store", "dma", "read", "poll", "clock", "copy", "call")
+HOST_CONSTANTS = ("store", "dma", "read", "poll", "clock", "copy", "call", "gap")
 CABLE_ENDS = 4
 
 
