@@ -24,8 +24,8 @@ struct HostModel {
     uint64_t clock_ns = 20;  // one reading of a clock
     uint64_t copy_ns = 10;   // one line, from or to memory
     uint64_t call_ns = 20;   // a call of the library, what it costs by itself
-    // After each line that is stored for the node to send. Not of the hosts: the delay after the send
-    // by which the high-message-rates paper, section VI, slows a network down.
+    // After each line that is stored for the node to send. Not of the hosts: the delay after the
+    // send by which the high-message-rates paper, section VI, slows a network down.
     uint64_t gap_ns = 0;
     // What a program computes between two calls of the simulator, besides.
     uint64_t compute_ns = 0;       // always that

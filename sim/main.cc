@@ -168,6 +168,7 @@ void write_result(const sim::Options &options, const Figures &figures, int exit_
         {"messages", figures.totals.messages},
         {"notifications", figures.totals.notifications},
         {"lost_accesses", figures.totals.lost_accesses},
+        {"computed_ps", figures.totals.computed_ps},
         {"calls", figures.totals.calls},
         {"hash", hash},
         {"cycles", figures.cycles},

@@ -156,6 +156,7 @@ void Schedule::take_call(unsigned channel)
     Thread &thread = threads_[channel];
     sim_channel &call = area_.channel(channel);
     totals_.calls++;
+    totals_.computed_ps += std::exchange(call.computed_ps, 0);
     if (!thread.attached) {
         attach(channel);
         return;

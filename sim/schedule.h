@@ -32,8 +32,9 @@ namespace sim
 {
 
 struct Totals {
-    uint64_t now_ps = 0, messages = 0, notifications = 0, calls = 0, lost_accesses = 0,
-             hash = 0xCBF29CE484222325ULL;
+    uint64_t now_ps = 0, messages = 0, notifications = 0, calls = 0, lost_accesses = 0;
+    uint64_t computed_ps = 0; // of all threads together
+    uint64_t hash = 0xCBF29CE484222325ULL;
 };
 
 class Schedule

@@ -139,9 +139,10 @@ struct sim_channel {
     int32_t pid;               /**< Of the process, for as long as the channel is not free. */
     int32_t tid;               /**< Of the thread; 0: it is still being started, by one of `pid`. */
     uint32_t reserved;
-    uint64_t time_ps; /**< In: the caller's clock. Out: its clock on return, never earlier. */
-    uint64_t a[4];    /**< Arguments and results, see enum sim_op. */
-    uint64_t line[8]; /**< What SIM_STORE writes, or SIM_REGISTER registers. */
+    uint64_t time_ps;     /**< In: the caller's clock. Out: its clock on return, never earlier. */
+    uint64_t computed_ps; /**< In: what of that was computing, since the last call. */
+    uint64_t a[4];        /**< Arguments and results, see enum sim_op. */
+    uint64_t line[8];     /**< What SIM_STORE writes, or SIM_REGISTER registers. */
 };
 
 /** The head of the file. Constant once the file has its name, except where noted. */

@@ -114,12 +114,18 @@ static uint64_t computed_ps(void)
     return (uint64_t)(now.tv_sec * NS_PER_S + now.tv_nsec) * PS_PER_NS;
 }
 
+static void charge_computing(struct sim_channel *channel, uint64_t time_ps)
+{
+    channel->computed_ps += time_ps;
+    channel_charge(channel, time_ps);
+}
+
 void channel_catch_up(struct sim_channel *channel)
 {
     if (area->compute_permille == 0)
         return;
     uint64_t now_ps = computed_ps();
-    channel_charge(channel, (now_ps - counted_ps) * area->compute_permille / 1000);
+    charge_computing(channel, (now_ps - counted_ps) * area->compute_permille / 1000);
     counted_ps = now_ps;
 }
 
@@ -134,7 +140,7 @@ int channel_call(struct sim_channel *channel, enum sim_op op)
 {
     int saved = errno;
     if (is_of_program(op)) {
-        channel_charge(channel, area->compute_ps);
+        charge_computing(channel, area->compute_ps);
         channel_catch_up(channel);
     }
     channel->op = (uint32_t)op;
@@ -167,6 +173,7 @@ static struct sim_channel *claim_free(uint64_t time_ps)
         channel->pid = getpid();
         channel->tid = 0;
         channel->time_ps = time_ps;
+        channel->computed_ps = 0;
         return channel;
     }
     (void)velo_fail(VELO_ERR_STATE, "all %u channels of the simulated cluster are taken",

@@ -14,8 +14,8 @@ VELO, PROGRAM = sys.argv[1:3]
 CALL_NS = 100
 
 
-def half_round_trip(*options: str) -> tuple[float, str]:
-    """Of 8 bytes, in ns; and the run's hash."""
+def half_round_trip(*options: str) -> tuple[float, str, int]:
+    """Of 8 bytes, in ns; the run's hash; and how many ps were charged for computing."""
     with tempfile.TemporaryDirectory() as folder:
         result = Path(folder) / "result.json"
         argv = [VELO, "sim", "-n", "2", "--json", str(result), *options, "--"]
@@ -23,17 +23,21 @@ def half_round_trip(*options: str) -> tuple[float, str]:
         done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False)
         if done.returncode != 0:
             sys.exit(f"{' '.join(argv)}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
-        hash_ = json.loads(result.read_text(encoding="utf-8"))["hash"]
-    return json.loads(done.stdout)["value"], hash_
+        said = json.loads(result.read_text(encoding="utf-8"))
+    most_ps = said["calls"] * said["host_ns"]["compute"] * 1000
+    assert said["compute_permille"] or 0.9 * most_ps <= said["computed_ps"] <= most_ps, said
+    return json.loads(done.stdout)["value"], said["hash"], said["computed_ps"]
 
 
 free = half_round_trip()
+assert free[2] == 0
 assert half_round_trip("--compute", "call:0") == free
 dear = half_round_trip("--compute", f"call:{CALL_NS}")
 print(f"free {free}, {CALL_NS} ns a call {dear}")
 # A half round trip is a store and at least one poll, and a poll in vain ends with the next.
 assert free[0] + CALL_NS / 2 < dear[0] < free[0] + 4 * CALL_NS
+assert dear[2] > 0 and dear[2] % (CALL_NS * 1000) == 0
 assert half_round_trip("--compute", f"call:{CALL_NS}") == dear
 measured = half_round_trip("--compute", "measured:10")
 print(f"10 times the processor time {measured}")
-assert measured[0] > free[0]
+assert measured[0] > free[0] and measured[2] > 0
