@@ -131,8 +131,8 @@ def stream(
             raise VeloError(f"{name} stopped without its 'end' line; its results are not whole")
 
 
-def output(argv: Sequence[str | Path], timeout_s: float, **popen: Any) -> str:
-    """What a program prints; it must succeed within the time given."""
+def output(argv: Sequence[str | Path], timeout_s: float | None, **popen: Any) -> str:
+    """What a program prints; it must succeed, within the time if one is given."""
     with (
         tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as stderr,
         running(argv, stdout=subprocess.PIPE, stderr=stderr, **popen) as process,

@@ -7,7 +7,6 @@ newer ones. paper_page.py says which figure shows what, and sets it beside what 
 
 import argparse
 import json
-import sys
 import tempfile
 import time
 from collections.abc import Iterable
@@ -15,7 +14,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from velo import display, helpers, netpipe
+from velo import display, helpers, netpipe, sim
 from velo.errors import UsageError, VeloError
 
 TIMEOUT_S = 1800.0
@@ -27,14 +26,14 @@ class Point:
     """Hardware of one clock and width, with cables of one length."""
 
     name: str
-    clock_mhz: int
+    clock_mhz: float
     width_bits: int
-    cable_ns: int
+    cable_ns: float
 
     @property
     def options(self) -> list[str]:
         cycles = round(self.cable_ns * self.clock_mhz / 1000)
-        words = ["--clock-mhz", str(self.clock_mhz), "--width-bits", str(self.width_bits)]
+        words = ["--clock-mhz", f"{self.clock_mhz:g}", "--width-bits", str(self.width_bits)]
         return [*words, "--cable-cycles", str(cycles)] if cycles else words
 
 
@@ -187,9 +186,7 @@ def command(args: argparse.Namespace) -> None:
             try:
                 note = run(results, experiment, point, ranks, args.quick)
             except VeloError as error:
-                if "no model of a node" not in " ".join(str(error).split()):
-                    raise
-                results.absent.append(f"{experiment.name}, {point.name}: {_last_line(error)}")
+                results.absent.append(f"{experiment.name}, {point.name}: {sim.no_model(error)}")
                 note = "not built"
             bar.advance_to(done + 1, note)
     if not results.series:
@@ -241,24 +238,22 @@ def run(results: Results, experiment: Experiment, point: Point, ranks: int, quic
             options += ["--ranks-a-node", str(ranks // 2)]
         elif experiment.x == "processes":
             options += ["--topology", EIGHT_NODES[point.width_bits]]
-        words = ["sim", *point.options, *options, "-n", str(ranks)]
-        argv = [sys.executable, "-m", "velo", *words]
-        argv += ["--json", str(folder / "result.json"), "--", *program]
+        words = [*point.options, *options, "-n", str(ranks)]
         began_s = time.monotonic()
-        said = helpers.output(argv, TIMEOUT_S)
+        said, result = sim.run_apart(words, program, TIMEOUT_S)
         series.real_s += time.monotonic() - began_s
-        result = json.loads((folder / "result.json").read_text(encoding="utf-8"))
         if program[0] == "NPopenmpi":
             text = (folder / "np.out").read_text(encoding="ascii", errors="replace")
             values = [(float(size), ns) for size, ns in sorted(netpipe.parse(text).items())]
         else:
             values = parse(said, experiment.x)
+    shown = [word if not word.startswith("/") else Path(word).name for word in program]
+    typed = " ".join(["velo", "sim", *words, "--", *shown])
     if not values:
-        raise VeloError(f"{' '.join(argv)} measured nothing")
+        raise VeloError(f"{typed} measured nothing")
     series.values += values
     series.hashes.append(result["hash"])
-    shown = [word if not word.startswith("/") else Path(word).name for word in program]
-    series.commands.append(" ".join(["velo", *words, "--", *shown]))
+    series.commands.append(typed)
     series.virtual_us += result["virtual_time_ps"] / 1e6
     if series not in results.series:
         results.series.append(series)
@@ -278,7 +273,3 @@ def read_cycles() -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return found if isinstance(found, dict) else {}
-
-
-def _last_line(error: VeloError) -> str:
-    return str(error).strip().splitlines()[-1].removeprefix("velo-sim: ")

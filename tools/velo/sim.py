@@ -2,6 +2,7 @@
 """`velo sim`: run a program on the simulated cluster, in virtual time."""
 
 import argparse
+import json
 import os
 import shlex
 import sys
@@ -9,6 +10,7 @@ import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from velo import cluster, helpers, routing, run
 from velo.errors import UsageError, VeloError
@@ -97,7 +99,7 @@ def plan(args: argparse.Namespace) -> Job:
     """The job that the command line asks for."""
     words = list(args.arguments[1:] if args.arguments[:1] == ["--"] else args.arguments)
     if not words:
-        raise UsageError("which program? usage: velo sim [OPTION ...] -- PROGRAM [ARGUMENT ...]")
+        raise UsageError("which program? write it, with its arguments, behind --")
     described = cluster.make(
         args.topology,
         args.cluster,
@@ -154,6 +156,24 @@ def seeing(args: argparse.Namespace) -> list[str]:
     words += ["--wave", args.wave]
     words += ["--wave-from-us", f"{window[0]:.12g}", "--wave-to-us", f"{window[1]:.12g}"]
     return words + (["--wave-nodes", args.wave_nodes] if args.wave_nodes else [])
+
+
+def run_apart(
+    words: Sequence[str], program: Sequence[str], timeout_s: float | None = None
+) -> tuple[str, dict[str, Any]]:
+    """`velo sim` as a process of its own: what the program printed, and the simulator's result."""
+    with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
+        result = Path(folder) / "result.json"
+        argv = [sys.executable, "-m", "velo", "sim", *words, "--json", str(result)]
+        said = helpers.output([*argv, "--", *program], timeout_s)
+        return said, json.loads(result.read_text(encoding="utf-8"))
+
+
+def no_model(error: VeloError) -> str:
+    """What the simulator says where a run failed for want of a model; else the error is raised."""
+    if "no model of a node" not in " ".join(str(error).split()):
+        raise error
+    return str(error).strip().splitlines()[-1].removeprefix("velo-sim: ")
 
 
 def ranks_command(command: Sequence[str]) -> list[str]:
