@@ -67,6 +67,14 @@ def _positive(text: str) -> float:
     raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
 
 
+def _share(text: str) -> float:
+    with contextlib.suppress(ValueError):
+        value = float(text)
+        if 0 < value <= 1:
+            return value
+    raise argparse.ArgumentTypeError(f"'{text}' is not a share above 0 and up to 1, such as 0.89")
+
+
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line; every option with its help."""
     parser = argparse.ArgumentParser(
@@ -80,6 +88,7 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     _add_run(commands)
     _add_sim(commands)
+    _add_predict(commands)
     _add_trace(commands)
     _add_perf(commands)
     _add_info(commands)
@@ -143,83 +152,10 @@ def _add_sim(commands: Any) -> None:
         "every message's arrival. Ends with the program's exit code.",
         allow_abbrev=False,
     )
-    sim.add_argument(
-        "--topology",
-        metavar="KIND:SIZE",
-        help="pair (two nodes, one cable), or ring:4, torus:2x2x2, mesh:4x4, hypercube:3, full:5 "
-        "(default: pair)",
-    )
-    sim.add_argument(
-        "-n", "-np", dest="ranks", metavar="N", type=_checked(units.parse_count),
-        help="number of ranks (default: one for each place on the nodes)",
-    )  # fmt: skip
-    sim.add_argument(
-        "--ranks-a-node",
-        metavar="N",
-        type=_checked(units.parse_count),
-        default=1,
-        help="ranks with neighbouring numbers that share a node (default: 1)",
-    )
-    layer = sim.add_mutually_exclusive_group()
-    for name, text in (
-        ("mtl", "the matching layer (the default)"),
-        ("btl", "the byte transfer layer"),
-    ):
-        layer.add_argument(
-            f"--{name}", dest="layer", action="store_const", const=name, help=f"through {text}"
-        )
-    layer.add_argument(
+    _add_hardware(sim).add_argument(
         "--plain",
         action="store_true",
         help="the program is no MPI program: start it once, as it is, over the simulated engine",
-    )
-    sim.add_argument(
-        "--cluster",
-        metavar="FILE.toml",
-        help="a file that describes cables, routes, clock and hosts; options given besides it come "
-        "first. Its keys: the options from here to --host-ns, without dashes, then topology, "
-        "cables, routes (see sim/README.md)",
-    )
-    sim.add_argument(
-        "--clock-mhz",
-        metavar="MHZ",
-        type=_positive,
-        help="clock of the hardware (default: 100)",
-    )
-    sim.add_argument(
-        "--width-bits",
-        metavar="BITS",
-        type=int,
-        choices=(32, 64, 128),
-        help="data path of the hardware: 32, or 64 or 128 with up to three links (default: 32)",
-    )
-    sim.add_argument(
-        "--cable-cycles",
-        metavar="N",
-        type=_checked(units.parse_count),
-        help="delay of each cable with its PHYs, in cycles of the hardware (default: 0)",
-    )
-    sim.add_argument(
-        "--error-rate", metavar="P", type=_positive, help="of each bit on a cable (default: 0)"
-    )
-    sim.add_argument(
-        "--compute",
-        metavar="HOW",
-        help="what a program computes between two calls of velo costs: free (the default), call:NS "
-        "a constant, measured:FACTOR its processor time (these runs do not repeat themselves)",
-    )
-    sim.add_argument(
-        "--host-ns",
-        metavar="NAME=NS,...",
-        type=_checked(cluster.host_constants),
-        help="constants of the host model: store, dma, read, poll, clock, copy, call, gap",
-    )
-    sim.add_argument(
-        "--seed",
-        metavar="N",
-        type=_checked(units.parse_count),
-        default=1,
-        help="seed of what is random in the hardware's surroundings (default: 1)",
     )
     sim.add_argument(
         "--progress",
@@ -255,7 +191,144 @@ def _add_sim(commands: Any) -> None:
         help="show the simulator's command and run nothing",
     )  # fmt: skip
     sim.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    sim.set_defaults(run=_sim, layer="mtl")
+    sim.set_defaults(run=_sim)
+
+
+def _add_hardware(parser: argparse.ArgumentParser) -> Any:
+    """The cluster, and which ranks are where; returns the group of ways to start a program."""
+    parser.add_argument(
+        "--topology",
+        metavar="KIND:SIZE",
+        help="pair (two nodes, one cable), or ring:4, torus:2x2x2, mesh:4x4, hypercube:3, full:5 "
+        "(default: pair)",
+    )
+    parser.add_argument(
+        "-n", "-np", dest="ranks", metavar="N", type=_checked(units.parse_count),
+        help="number of ranks (default: one for each place on the nodes)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ranks-a-node",
+        metavar="N",
+        type=_checked(units.parse_count),
+        default=1,
+        help="ranks with neighbouring numbers that share a node (default: 1)",
+    )
+    layer = parser.add_mutually_exclusive_group()
+    for name, text in (
+        ("mtl", "the matching layer (the default)"),
+        ("btl", "the byte transfer layer"),
+    ):
+        layer.add_argument(
+            f"--{name}", dest="layer", action="store_const", const=name, help=f"through {text}"
+        )
+    parser.add_argument(
+        "--cluster",
+        metavar="FILE.toml",
+        help="a file that describes cables, routes, clock and hosts; options given besides it come "
+        "first. Its keys: the options from here to --host-ns, without dashes, then topology, "
+        "cables, routes (see sim/README.md)",
+    )
+    parser.add_argument(
+        "--clock-mhz",
+        metavar="MHZ",
+        type=_positive,
+        help="clock of the hardware (default: 100)",
+    )
+    parser.add_argument(
+        "--width-bits",
+        metavar="BITS",
+        type=int,
+        choices=(32, 64, 128),
+        help="data path of the hardware: 32, or 64 or 128 with up to three links (default: 32)",
+    )
+    parser.add_argument(
+        "--cable-cycles",
+        metavar="N",
+        type=_checked(units.parse_count),
+        help="delay of each cable with its PHYs, in cycles of the hardware (default: 0)",
+    )
+    parser.add_argument(
+        "--error-rate", metavar="P", type=_positive, help="of each bit on a cable (default: 0)"
+    )
+    parser.add_argument(
+        "--compute",
+        metavar="HOW",
+        help="what a program computes between two calls of velo costs: free (the default), call:NS "
+        "a constant, measured:FACTOR its processor time (these runs do not repeat themselves)",
+    )
+    parser.add_argument(
+        "--host-ns",
+        metavar="NAME=NS,...",
+        type=_checked(cluster.host_constants),
+        help="constants of the host model: store, dma, read, poll, clock, copy, call, gap",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=_checked(units.parse_count),
+        default=1,
+        help="seed of what is random in the hardware's surroundings (default: 1)",
+    )
+    parser.set_defaults(layer="mtl", plain=False)
+    return layer
+
+
+def _add_predict(commands: Any) -> None:
+    predict = commands.add_parser(
+        "predict",
+        help="predict a program's speed on faster hardware, and check the prediction",
+        usage="velo predict [OPTION ...] -- PROGRAM [ARGUMENT ...]",
+        description="Run a program on simulated hardware that is slowed down, by a delay after "
+        "each line that is sent and by its clock; fit its run time, and extrapolate to 300 MHz "
+        "with 64 bits and 800 MHz with 128 bits. That is the method of section VI of “On Achieving "
+        "High Message Rates”. Then run it on that hardware, too, and set the prediction beside the "
+        "truth. The options up to --seed describe the hardware to begin with, as for velo sim.",
+        allow_abbrev=False,
+    )
+    _add_hardware(predict)
+    predict.add_argument(
+        "--metric",
+        metavar="REGEX",
+        help="performance is the number that the first group of this expression matches in what "
+        "the program prints; more is better (default: runs in virtual time)",
+    )
+    predict.add_argument(
+        "--mpi-share",
+        metavar="SHARE",
+        type=_share,
+        help="share of the program's time on the hardware to begin with that it spends in "
+        "communication, such as 0.89; the rest stays as it is on any hardware (default: all but "
+        "what --compute costs)",
+    )
+    for name, what, default in (
+        ("rates", "message rates", "95,90,85,80,75,70"),
+        ("clocks", "clocks", "90,80,75"),
+    ):
+        predict.add_argument(
+            f"--{name}",
+            metavar="LIST",
+            type=_checked(units.parse_counts),
+            default=units.parse_counts(default),
+            help=f"{what} to slow the hardware down to, in per cent of what it has (default: "
+            f"{default})",
+        )
+    predict.add_argument(
+        "--wide-topology",
+        metavar="KIND:SIZE",
+        help="topology of the hardware with 64 and 128 bits, whose nodes have three links "
+        "(default: the same; hypercube:3 for torus:2x2x2)",
+    )
+    predict.add_argument(
+        "--no-direct",
+        action="store_true",
+        help="predict only: do not run the program on the faster hardware",
+    )
+    predict.add_argument("--json", metavar="FILE", help="write all values as JSON")
+    predict.add_argument(
+        "-o", "--output", metavar="FILE.html", help="write a page with tables and figures"
+    )
+    predict.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    predict.set_defaults(run=_predict)
 
 
 def _add_trace(commands: Any) -> None:
@@ -541,6 +614,12 @@ def _sim(args: argparse.Namespace) -> None:
     from velo import sim
 
     sim.command(args)
+
+
+def _predict(args: argparse.Namespace) -> None:
+    from velo import predict
+
+    predict.command(args)
 
 
 def _trace(args: argparse.Namespace) -> None:

@@ -169,6 +169,13 @@ class Curve:
     xs: Sequence[float]
     ys: Sequence[float]
     index: int
+    is_formula: bool = False
+    """Drawn as a line without points."""
+
+    @property
+    def style(self) -> dict[str, Any]:
+        formula = {"marker": "", "linestyle": (0, (6, 2)), "linewidth": 1.5}
+        return Line("", (), self.index).style | (formula if self.is_formula else {})
 
 
 def curves(
@@ -178,11 +185,11 @@ def curves(
     y_label: str,
     show: Callable[[float], str],
 ) -> str:
-    """Curves, and single points (label, x, y) that others have stated."""
+    """Curves, and single points (label, x, y); x is marked where there are points."""
     with plt.rc_context(STYLE):
         figure, axes = plt.subplots(figsize=FIGURE_INCHES)
         for curve in drawn:
-            axes.plot(curve.xs, curve.ys, label=curve.label, **Line("", (), curve.index).style)
+            axes.plot(curve.xs, curve.ys, label=curve.label, **curve.style)
         for number, (label, x, y) in enumerate(marks):
             axes.plot([x], [y], label=label, linestyle="none", color=LIMIT, markersize=9,
                       marker=("*", "X")[number % 2], zorder=4)  # fmt: skip
@@ -190,8 +197,12 @@ def curves(
         if x_label == "message size":
             _size_axis(axes, [round(x) for x in xs])
         else:
-            axes.xaxis.set_major_locator(FixedLocator(xs))
-            axes.set_xlim(0, 1.06 * xs[-1])
+            points = [c.xs for c in drawn if not c.is_formula] + [[x for _, x, _ in marks]]
+            axes.xaxis.set_major_locator(FixedLocator(sorted({x for part in points for x in part})))
+            axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:.3g}"))
+            left = 0 if xs[0] < xs[-1] / 2 else xs[0]
+            room = 0.06 * (xs[-1] - left)
+            axes.set_xlim(left - room if left else 0, xs[-1] + room)
             axes.set_xlabel(x_label)
         ys = [y for curve in drawn for y in curve.ys] + [y for _, _, y in marks]
         axes.set_ylabel(y_label)

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""How fast a program would be on faster hardware, from runs on slower one: the arithmetic.
+
+The method is that of the high-message-rates paper, section VI. A run's time, relative to that on
+the base, is computing, which stays, and communication, which follows x: message rate or core speed,
+relative to the base's. All curves here go through the base itself, (1, 1), with one parameter.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from velo.errors import VeloError
+
+
+@dataclass(frozen=True)
+class Sample:
+    """A run, relative to that on the base hardware."""
+
+    x: float
+    time: float
+
+
+class Curve(Protocol):
+    """A run's relative time over x."""
+
+    @property
+    def formula(self) -> str: ...
+
+    def time(self, x: float) -> float: ...
+
+
+@dataclass(frozen=True)
+class Exponential:
+    """The paper's: what is not computing falls exponentially."""
+
+    computing: float
+    decay: float
+
+    @property
+    def formula(self) -> str:
+        c = self.computing
+        return f"{c:.3g} + {1 - c:.3g} exp(-{self.decay:.3g} (x - 1))"
+
+    def time(self, x: float) -> float:
+        return self.computing + (1 - self.computing) * math.exp(-self.decay * (x - 1))
+
+
+@dataclass(frozen=True)
+class Inverse:
+    """A part that follows the hardware's speed, and one that does not, whatever either is."""
+
+    constant: float
+
+    @property
+    def formula(self) -> str:
+        return f"{self.constant:.3g} + {1 - self.constant:.3g} / x"
+
+    def time(self, x: float) -> float:
+        return self.constant + (1 - self.constant) / x
+
+
+def fit_exponential(samples: Sequence[Sample], computing: float) -> Exponential:
+    """Least squares of the logarithm of the time spent in communication."""
+    if not computing < 1:
+        raise VeloError("the program does nothing but compute: there is nothing to extrapolate")
+    squares = products = 0.0
+    for sample in _besides_base(samples):
+        share = (sample.time - computing) / (1 - computing)
+        if share <= 0:
+            raise VeloError(
+                f"at {sample.x:.1%} of the base the program took {sample.time:.1%} of its time, "
+                f"less than the {computing:.1%} that it is said to compute"
+            )
+        squares += (sample.x - 1) ** 2
+        products += (sample.x - 1) * math.log(share)
+    return Exponential(computing, -products / squares)
+
+
+def fit_inverse(samples: Sequence[Sample]) -> Inverse:
+    """Least squares of the time."""
+    squares = products = 0.0
+    for sample in _besides_base(samples):
+        u = 1 / sample.x - 1
+        squares += u**2
+        products += u * (sample.time - 1)
+    return Inverse(1 - products / squares)
+
+
+def _besides_base(samples: Sequence[Sample]) -> list[Sample]:
+    found = [sample for sample in samples if sample.x != 1]
+    if not found:
+        raise VeloError("nothing was slower than the base hardware: there is nothing to fit")
+    return found
+
+
+@dataclass(frozen=True)
+class Quality:
+    """How well a curve meets the samples that it was made of."""
+
+    r_squared: float | None
+    """The share of the times' variance that it explains; None: they do not vary."""
+    worst: float
+    """Its largest deviation, as a share of the time."""
+
+
+def quality(curve: Curve, samples: Sequence[Sample]) -> Quality:
+    """Of all samples, the base's with them."""
+    mean = sum(sample.time for sample in samples) / len(samples)
+    total = sum((sample.time - mean) ** 2 for sample in samples)
+    left = sum((sample.time - curve.time(sample.x)) ** 2 for sample in samples)
+    worst = max(abs(curve.time(sample.x) / sample.time - 1) for sample in samples)
+    return Quality(1 - left / total if total else None, worst)
+
+
+def performance(curve: Curve, x: float) -> float | None:
+    """Relative to the base; None where the curve leaves no time at all."""
+    time = curve.time(x)
+    return 1 / time if time > 0 else None
+
+
+def next_delay_ns(known: Sequence[tuple[int, float]], rate: float) -> int:
+    """The delay that should give this message rate, by those that are known: (delay, rate).
+
+    Between two of them a message's time grows evenly with the delay.
+    """
+    for (delay_ns, faster), (longer_ns, slower) in itertools.pairwise(sorted(known)):
+        if faster >= rate > slower:
+            part = (1 / rate - 1 / faster) / (1 / slower - 1 / faster)
+            return round(delay_ns + part * (longer_ns - delay_ns))
+    raise ValueError(f"no two delays around a rate of {rate}")

@@ -1,0 +1,384 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo predict`: a program's speed on faster hardware, predicted from runs on slower one.
+
+The method is that of the high-message-rates paper, section VI. The network is slowed down in two
+ways, by a delay after each send and by its clock. What that does to micro-benchmarks and to the
+program gives a curve, which is followed to faster hardware. We have that hardware, too: the program
+is run there, which shows what the prediction is worth.
+
+extrapolation.py has the arithmetic, predict_page.py the tables and figures.
+"""
+
+import argparse
+import json
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from velo import cluster, display, extrapolation, helpers, paper, sim
+from velo.errors import UsageError, VeloError
+from velo.extrapolation import Curve, Quality, Sample
+from velo.paper import Point
+
+PS_PER_S, PS_PER_US, NS_PER_S = 1e12, 1e6, 1e9
+SMALL_BYTES, LARGE_BYTES = 8, 1024
+RATE = (*paper.RATE, "--windows", "4", "--sizes", str(SMALL_BYTES))
+STREAM = (*paper.RATE, "--windows", "1", "--sizes", str(LARGE_BYTES))
+LATENCY = ("velo-mpi-perf", "latency", "--no-limit", "--batches", "1", "--sizes", str(SMALL_BYTES))
+# A rate is aimed at until it is that close, or so many times.
+AIM, AIMS = 0.005, 5
+DELAY_MAX_NS = 10_000_000
+WIDE_LINKS = 3
+
+
+@dataclass(frozen=True)
+class Technology:
+    """Faster hardware, and what Table II takes it for."""
+
+    point: Point
+    rate: float
+    """Its message rate, relative to that of the paper's own hardware."""
+    equivalent_mhz: float
+    """The clock at which 32 bits would be as fast."""
+
+
+# Table II's base: 156 MHz, 32 bits.
+PAPER = paper.EXTOLL_POINTS[0]
+TECHNOLOGIES = (
+    Technology(paper.EXTOLL_POINTS[1], 4.0, 600),
+    Technology(paper.EXTOLL_POINTS[2], 10.0, 2400),
+)
+
+
+@dataclass
+class Run:
+    """Hardware, what micro-benchmarks measure on it, and what the program does there."""
+
+    name: str
+    point: Point
+    delay_ns: int = 0
+    topology: str | None = None
+    """If it is another one than the base's."""
+    rate: float = 0
+    latency_ns: float = 0
+    bandwidth: float = 0
+    performance: float = 0
+    """The metric; without one, runs per second of virtual time."""
+    virtual_us: float = 0
+    computing: float = 0
+    """Share of the ranks' virtual time that was charged for computing."""
+    hash: str = ""
+    command: str = ""
+
+
+@dataclass
+class Fit:
+    """A curve through the runs of a variation."""
+
+    name: str
+    formula: str
+    curve: Curve
+    quality: Quality
+
+
+@dataclass
+class Variation:
+    """What was slowed down in one way."""
+
+    name: str
+    runs: list[Run]
+    xs: list[float]
+    """Relative to the base."""
+    fits: list[Fit] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What the curves of a variation say of a technology, and what it does when run."""
+
+    technology: str
+    by: str
+    x: float
+    performances: list[float | None]
+    """In the order of the fits; None: the curve leaves no time."""
+    direct: float | None
+
+
+@dataclass
+class Results:
+    """All of it."""
+
+    program: list[str]
+    metric: str | None
+    computing: float
+    """Share of the base's time that stays on any hardware."""
+    base: Run
+    variations: list[Variation]
+    direct: list[Run]
+    absent: list[str]
+    predictions: list[Prediction] = field(default_factory=list)
+
+    def relative(self, run: Run) -> float:
+        return run.performance / self.base.performance
+
+    def samples(self, variation: Variation) -> list[Sample]:
+        times = [1 / self.relative(run) for run in variation.runs]
+        return [Sample(1, 1), *map(Sample, variation.xs, times)]
+
+
+def command(args: argparse.Namespace) -> None:
+    """`velo predict`."""
+    from velo import predict_page
+
+    for name in (args.json, args.output):
+        if name and not Path(name).resolve().parent.is_dir():
+            raise UsageError(f"{name}: there is no such folder")
+    console = display.console()
+    steps = 1 + len(args.rates) + len(args.clocks) + (0 if args.no_direct else len(TECHNOLOGIES))
+    job = plan(args)
+    with display.Bar(console, total=steps) as bar:
+        results = Bench(args, job, bar).measure()
+    conclude(results)
+    predict_page.show(results, console)
+    if args.json:
+        _write(Path(args.json), json.dumps(asdict(results), indent=1) + "\n")
+    if args.output:
+        _write(Path(args.output), predict_page.render(results))
+        print(f"page written to {args.output}")
+
+
+def _write(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise VeloError(f"cannot write {path}: {error.strerror}") from error
+
+
+def plan(args: argparse.Namespace) -> sim.Job:
+    """The job on the hardware to begin with, if the method can be applied to it."""
+    job = sim.plan(args)
+    if job.cluster.width_bits != PAPER.width_bits:
+        raise UsageError(
+            f"the prediction starts from {PAPER.width_bits} bits, not {job.cluster.width_bits}"
+        )
+    if job.ranks < 2:
+        raise UsageError("one rank sends no messages; give -n or --topology")
+    if max(*args.rates, *args.clocks) >= 100:
+        raise UsageError("--rates and --clocks are per cent of the base, below 100")
+    if not args.no_direct:
+        wide_topology(args, job)
+    if args.metric:
+        _expression(args.metric)
+    return job
+
+
+def _expression(metric: str) -> re.Pattern[str]:
+    try:
+        expression = re.compile(metric)
+    except re.error as error:
+        raise UsageError(f"--metric '{metric}': {error}") from error
+    if not expression.groups:
+        raise UsageError(f"--metric '{metric}' has no group (...) that is the number")
+    return expression
+
+
+def performance(metric: str | None, said: str, virtual_ps: float) -> float:
+    """Of a run that printed this and took so long."""
+    if metric is None:
+        return PS_PER_S / virtual_ps
+    match = _expression(metric).search(said)
+    if match is None:
+        lines = "\n".join(said.strip().splitlines()[-helpers.STDERR_LINES :])
+        raise VeloError(f"--metric '{metric}' matches nothing that the program printed:\n{lines}")
+    try:
+        value = float(match[1])
+    except (TypeError, ValueError):
+        value = 0
+    if not 0 < value < float("inf"):
+        raise VeloError(f"--metric '{metric}' found {match[1]!r}, which is not a number above 0")
+    return value
+
+
+class Bench:
+    """Runs things on hardware; every run is one of `velo sim`."""
+
+    def __init__(self, args: argparse.Namespace, job: sim.Job, bar: display.Bar) -> None:
+        self._args = args
+        self._job = job
+        self._bar = bar
+        self._done = 0
+        mhz = job.cluster.clock_mhz
+        cable_ns = (job.cluster.cable_cycles or 0) * 1000 / mhz
+        self._base = Run("base", Point(f"{mhz:g} MHz", mhz, PAPER.width_bits, cable_ns))
+
+    def measure(self) -> Results:
+        """Every run there is."""
+        args, base = self._args, self._base
+        self._take(base)
+        rates = [self._take(run) for run in self._delayed()]
+        clocks = [self._take(run) for run in self._clocked()]
+        variations = [
+            Variation("message rate", rates, [run.rate / base.rate for run in rates]),
+            Variation(
+                "frequency", clocks, [run.point.clock_mhz / base.point.clock_mhz for run in clocks]
+            ),
+        ]
+        direct, absent = ([], ["--no-direct"]) if args.no_direct else self._direct()
+        computing = base.computing if args.mpi_share is None else 1 - args.mpi_share
+        program = list(self._job.program)
+        return Results(program, args.metric, computing, base, variations, direct, absent)
+
+    def _take(self, run: Run) -> Run:
+        """Micro-benchmarks and program."""
+        self._bar.step(run.name)
+        run.rate = run.rate or self._rate(run)
+        run.bandwidth = LARGE_BYTES * self._perf(run, STREAM, 2, 1)
+        run.latency_ns = self._perf(run, LATENCY, 2, 1)
+        job = self._job
+        words = self._words(run, job.ranks, job.ranks_a_node)
+        said, result = self._sim(run, words, job.program)
+        virtual_ps = result["virtual_time_ps"]
+        run.performance = performance(self._args.metric, said, virtual_ps)
+        run.virtual_us = virtual_ps / PS_PER_US
+        run.computing = result["computed_ps"] / (job.ranks * virtual_ps)
+        run.hash = result["hash"]
+        run.command = shlex.join(["velo", "sim", *words, "--", *job.program])
+        self._done += 1
+        speed = run.performance / self._base.performance
+        self._bar.advance_to(self._done, f"{speed:.1%} of the base")
+        return run
+
+    def _delayed(self) -> Iterator[Run]:
+        """The base with each of the message rates wanted, from fast to slow."""
+        base = self._base
+        known = {0: base.rate}
+
+        def attempt(delay_ns: int) -> None:
+            known[delay_ns] = self._rate(replace(base, delay_ns=delay_ns))
+
+        for percent in sorted(self._args.rates, reverse=True):
+            name, wanted = f"{percent} % message rate", base.rate * percent / 100
+            self._bar.step(f"delay for {name}")
+            while min(known.values()) >= wanted:
+                if max(known) > DELAY_MAX_NS:
+                    raise VeloError(f"no delay after the send makes the message rate {percent} %")
+                # As long as a sender takes for a message; then twice as long.
+                attempt(2 * max(known) or round(self._pairs * NS_PER_S / base.rate))
+            for _ in range(AIMS):
+                delay_ns = extrapolation.next_delay_ns(list(known.items()), wanted)
+                if delay_ns not in known:
+                    attempt(delay_ns)
+                if abs(known[delay_ns] / wanted - 1) < AIM:
+                    break
+            delay_ns = min(known, key=lambda delay_ns: abs(known[delay_ns] - wanted))
+            yield Run(name, base.point, delay_ns, rate=known[delay_ns])
+
+    def _clocked(self) -> Iterator[Run]:
+        """The base with each of the clocks wanted; its cables stay as long as they are."""
+        for percent in sorted(self._args.clocks, reverse=True):
+            point = self._base.point
+            mhz = float(f"{point.clock_mhz * percent / 100:.3g}")  # As Table III: 140, 125, 117.
+            yield Run(f"{percent} % clock", replace(point, name=f"{mhz:g} MHz", clock_mhz=mhz))
+
+    def _direct(self) -> tuple[list[Run], list[str]]:
+        """The program on the faster hardware, and what could not be run."""
+        found, absent = [], []
+        for technology in TECHNOLOGIES:
+            point = replace(technology.point, cable_ns=self._base.point.cable_ns)
+            run = Run(point.name, point, topology=wide_topology(self._args, self._job))
+            try:
+                found.append(self._take(run))
+            except VeloError as error:
+                absent.append(f"{point.name}: {sim.no_model(error)}")
+        return found, absent
+
+    @property
+    def _pairs(self) -> int:
+        return self._job.ranks // 2
+
+    def _rate(self, run: Run) -> float:
+        """Messages per second of all pairs; each rank has its partner half of the ranks away."""
+        return self._perf(run, RATE, 2 * self._pairs, self._job.ranks_a_node)
+
+    def _perf(self, run: Run, program: Sequence[str], ranks: int, ranks_a_node: int) -> float:
+        path = str(helpers.find(program[0]))
+        said, _ = self._sim(run, self._words(run, ranks, ranks_a_node), [path, *program[1:]])
+        return paper.parse(said, "size_bytes")[0][1]
+
+    def _sim(
+        self, run: Run, words: Sequence[str], program: Sequence[str]
+    ) -> tuple[str, dict[str, Any]]:
+        try:
+            return sim.run_apart(words, program)
+        except VeloError as error:
+            raise VeloError(f"{run.name}: {error}") from error
+
+    def _words(self, run: Run, ranks: int, ranks_a_node: int) -> list[str]:
+        """The options of velo sim."""
+        args, described = self._args, self._job.cluster
+        host_ns = dict(described.host_ns)
+        if run.delay_ns:
+            host_ns["gap"] = host_ns.get("gap", 0) + run.delay_ns
+        given = {
+            "--topology": run.topology or args.topology,
+            "--cluster": args.cluster,
+            "--ranks-a-node": ranks_a_node,
+            "-n": ranks,
+            "--error-rate": described.error_rate,
+            "--compute": described.compute,
+            "--host-ns": ",".join(f"{name}={ns}" for name, ns in host_ns.items()) or None,
+            "--seed": args.seed,
+        }
+        words = [word for name, v in given.items() if v is not None for word in (name, str(v))]
+        return [f"--{self._job.layer}", *words, *run.point.options]
+
+
+def wide_topology(args: argparse.Namespace, job: sim.Job) -> str | None:
+    """Of the faster hardware, if it is another one than the base's."""
+    topology: str | None = args.wide_topology
+    if topology:
+        network = cluster.line(topology)
+        if network.nodes * job.ranks_a_node < job.ranks:
+            raise UsageError(f"--wide-topology {topology} has no room for {job.ranks} ranks")
+    elif args.topology == paper.EIGHT_NODES[32]:
+        return paper.EIGHT_NODES[64]
+    else:
+        network = job.cluster.network
+    links = 1 + max(link for _, link in network.cables)
+    if links > WIDE_LINKS:
+        raise UsageError(
+            f"nodes of 64 and 128 bits have {WIDE_LINKS} links, and this topology takes {links}; "
+            "give another --wide-topology, or --no-direct"
+        )
+    return topology
+
+
+def conclude(results: Results) -> None:
+    """Fit the curves, and follow them."""
+    by_rate, by_clock = results.variations
+    for variation in results.variations:
+        samples = results.samples(variation)
+        for name, curve in (
+            ("exponential", extrapolation.fit_exponential(samples, results.computing)),
+            ("a + b / x", extrapolation.fit_inverse(samples)),
+        ):
+            quality = extrapolation.quality(curve, samples)
+            variation.fits.append(Fit(name, curve.formula, curve, quality))
+    base = results.base
+    for technology in TECHNOLOGIES:
+        name = technology.point.name
+        run = next((run for run in results.direct if run.name == name), None)
+        # Table II counts from the paper's clock.
+        rate = technology.rate * PAPER.clock_mhz / base.point.clock_mhz
+        ways = [(by_rate, "message rate, Table II", rate)]
+        ways += [(by_rate, "message rate, measured", run.rate / base.rate)] if run else []
+        frequency = technology.equivalent_mhz / base.point.clock_mhz
+        ways += [(by_clock, "frequency, Table II", frequency)]
+        for variation, by, x in ways:
+            found = [extrapolation.performance(fit.curve, x) for fit in variation.fits]
+            values = [None if value is None else value * base.performance for value in found]
+            truth = run.performance if run else None
+            results.predictions.append(Prediction(name, by, x, values, truth))
