@@ -89,11 +89,14 @@ def test_what_cannot_be_fitted_is_refused() -> None:
 
 
 def test_a_delay_is_sought_between_those_that_are_known() -> None:
-    # 100 ns a message and the delay on top, hidden up to 50 ns.
-    known = [(200, 1 / 250), (0, 1 / 100), (50, 1 / 100)]
-    assert extrapolation.next_delay_ns(known, 0.8 / 100) == 75
-    with pytest.raises(ValueError):
-        extrapolation.next_delay_ns(known, 1 / 300)
+    # 100 ns a message; a delay shows from 70 ns on.
+    known = [(200, 230.0), (0, 100.0), (50, 100.0)]
+    assert extrapolation.next_delay_ns(known, 125) == 95
+    # Where that leads to what is known already, it is half-way.
+    assert extrapolation.next_delay_ns([(0, 100.0), (200, 500.0)], 200) == 100
+    assert extrapolation.next_delay_ns([(90, 100.0), (91, 500.0)], 200) == 90
+    with pytest.raises(ValueError, match="no two delays around 300 ns"):
+        extrapolation.next_delay_ns(known, 300)
 
 
 def test_performance_is_the_metric_or_the_time() -> None:
@@ -133,11 +136,11 @@ def test_what_makes_no_sense_is_refused(capsys: pytest.CaptureFixture[str]) -> N
 
 # --- runs, on hardware that is a formula --------------------------------------------------------
 
-PERIOD_NS, CONSTANT, FOLLOWS = 100, 20, 80
+PERIOD_NS, HIDDEN_NS, CONSTANT, FOLLOWS = 1000, 400, 20, 80
 
 
 class Hardware:
-    """In `velo sim`'s place: messages of a pair every 100 ns, or later with a delay that is longer.
+    """In `velo sim`'s place: messages of a pair every 1,000 ns, or later with a delay that shows.
 
     The program takes 20 µs, and 80 µs times the base's message rate over this one.
     """
@@ -155,7 +158,8 @@ class Hardware:
             raise VeloError("failed:\nvelo-sim: there is no model of a node with 3 links")
         speed = args.clock_mhz / 100 * args.width_bits / 32
         gap_ns = (args.host_ns or {}).get("gap", 0)
-        period_ns = max(PERIOD_NS / speed, gap_ns)
+        # Somewhat more than the delay alone, and beyond that every nanosecond twice.
+        period_ns = max(PERIOD_NS / speed, 2 * gap_ns - HIDDEN_NS)
         pairs = args.ranks // 2
         time_us = CONSTANT + FOLLOWS * period_ns / PERIOD_NS
         value = {"rate": pairs * 1e9 / period_ns, "latency": 300 + 300 / speed}
@@ -187,8 +191,10 @@ def test_each_run_has_the_hardware_that_it_is_for(hardware: Hardware) -> None:
     assert {(args.layer, args.topology, args.seed, args.ranks) for args in programs} == {
         ("btl", "full:4", 7, 4)
     }
+    slower = [run["delay_ns"] for run in found["variations"][0]["runs"]]
+    assert slower == [723, 752, 785, 822, 865, 912]
     hosts = [args.host_ns for args in programs]
-    assert [h["gap"] for h in hosts] == [3, 105, 111, 118, 125, 133, 143] + 5 * [3]
+    assert [h["gap"] for h in hosts] == [3, *(3 + delay_ns for delay_ns in slower)] + 5 * [3]
     assert {h["store"] for h in hosts} == {90}
     clocks = [(args.clock_mhz, args.width_bits, args.cable_cycles) for args in programs]
     # 300 ns of cable at each clock.

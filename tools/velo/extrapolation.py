@@ -121,13 +121,15 @@ def performance(curve: Curve, x: float) -> float | None:
     return 1 / time if time > 0 else None
 
 
-def next_delay_ns(known: Sequence[tuple[int, float]], rate: float) -> int:
-    """The delay that should give this message rate, by those that are known: (delay, rate).
+def next_delay_ns(known: Sequence[tuple[int, float]], message_ns: float) -> int:
+    """The delay that should make a sender's messages take so long, by those known: (delay, time).
 
-    Between two of them a message's time grows evenly with the delay.
+    Once it shows, a delay adds to a message's time as it is. Where that leads to nothing new, it is
+    the middle of what is left.
     """
-    for (delay_ns, faster), (longer_ns, slower) in itertools.pairwise(sorted(known)):
-        if faster >= rate > slower:
-            part = (1 / rate - 1 / faster) / (1 / slower - 1 / faster)
-            return round(delay_ns + part * (longer_ns - delay_ns))
-    raise ValueError(f"no two delays around a rate of {rate}")
+    for (shorter_ns, less), (longer_ns, more) in itertools.pairwise(sorted(known)):
+        if less <= message_ns < more:
+            delay_ns = round(longer_ns - (more - message_ns))
+            is_new = shorter_ns < delay_ns < longer_ns
+            return delay_ns if is_new else (shorter_ns + longer_ns) // 2
+    raise ValueError(f"no two delays around {message_ns} ns a message")

@@ -29,7 +29,7 @@ RATE = (*paper.RATE, "--windows", "4", "--sizes", str(SMALL_BYTES))
 STREAM = (*paper.RATE, "--windows", "1", "--sizes", str(LARGE_BYTES))
 LATENCY = ("velo-mpi-perf", "latency", "--no-limit", "--batches", "1", "--sizes", str(SMALL_BYTES))
 # A rate is aimed at until it is that close, or so many times.
-AIM, AIMS = 0.005, 5
+AIM, AIMS = 0.005, 8
 DELAY_MAX_NS = 10_000_000
 WIDE_LINKS = 3
 
@@ -254,27 +254,28 @@ class Bench:
     def _delayed(self) -> Iterator[Run]:
         """The base with each of the message rates wanted, from fast to slow."""
         base = self._base
-        known = {0: base.rate}
+        known: dict[int, float] = {}
 
-        def attempt(delay_ns: int) -> None:
-            known[delay_ns] = self._rate(replace(base, delay_ns=delay_ns))
+        def attempt(delay_ns: int) -> float:
+            """What a message then takes a sender."""
+            if delay_ns not in known:
+                rate = self._rate(replace(base, delay_ns=delay_ns)) if delay_ns else base.rate
+                known[delay_ns] = self._pairs * NS_PER_S / rate
+            return known[delay_ns]
 
         for percent in sorted(self._args.rates, reverse=True):
-            name, wanted = f"{percent} % message rate", base.rate * percent / 100
+            name, wanted_ns = f"{percent} % message rate", attempt(0) * 100 / percent
             self._bar.step(f"delay for {name}")
-            while min(known.values()) >= wanted:
+            while max(known.values()) <= wanted_ns:
                 if max(known) > DELAY_MAX_NS:
                     raise VeloError(f"no delay after the send makes the message rate {percent} %")
-                # As long as a sender takes for a message; then twice as long.
-                attempt(2 * max(known) or round(self._pairs * NS_PER_S / base.rate))
+                attempt(2 * max(known) or round(attempt(0)))
             for _ in range(AIMS):
-                delay_ns = extrapolation.next_delay_ns(list(known.items()), wanted)
-                if delay_ns not in known:
-                    attempt(delay_ns)
-                if abs(known[delay_ns] / wanted - 1) < AIM:
+                delay_ns = extrapolation.next_delay_ns(list(known.items()), wanted_ns)
+                if abs(attempt(delay_ns) / wanted_ns - 1) < AIM:
                     break
-            delay_ns = min(known, key=lambda delay_ns: abs(known[delay_ns] - wanted))
-            yield Run(name, base.point, delay_ns, rate=known[delay_ns])
+            delay_ns = min(known, key=lambda delay_ns: abs(known[delay_ns] - wanted_ns))
+            yield Run(name, base.point, delay_ns, rate=self._pairs * NS_PER_S / known[delay_ns])
 
     def _clocked(self) -> Iterator[Run]:
         """The base with each of the clocks wanted; its cables stay as long as they are."""
