@@ -274,7 +274,8 @@ class Bench:
                 delay_ns = extrapolation.next_delay_ns(list(known.items()), wanted_ns)
                 if abs(attempt(delay_ns) / wanted_ns - 1) < AIM:
                     break
-            delay_ns = min(known, key=lambda delay_ns: abs(known[delay_ns] - wanted_ns))
+            delays = known.keys() - {0}
+            delay_ns = min(delays, key=lambda delay_ns: abs(known[delay_ns] - wanted_ns))
             yield Run(name, base.point, delay_ns, rate=self._pairs * NS_PER_S / known[delay_ns])
 
     def _clocked(self) -> Iterator[Run]:
