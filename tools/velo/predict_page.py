@@ -72,7 +72,7 @@ def _error(value: float | None, truth: float | None) -> str:
     if value is None or truth is None:
         return NONE
     ratio = value / truth
-    return f"{ratio - 1:+.0%}" if ratio < MANY else f"{ratio:.2g} times"
+    return f"{ratio - 1:+.0%}" if ratio < MANY else f"{ratio:.3g} times"
 
 
 def _performance(results: Results) -> tuple[str, Callable[[float], str]]:
