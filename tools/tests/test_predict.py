@@ -79,6 +79,15 @@ def test_a_fit_is_the_one_with_the_least_squares() -> None:
     assert extrapolation.quality(extrapolation.fit_inverse(flat), flat).r_squared is None
 
 
+def test_formulas_have_one_sign_each() -> None:
+    # A program may be faster on slower hardware: what it sends depends on when things arrive.
+    faster = [Sample(1, 1), Sample(0.5, 0.9)]
+    assert extrapolation.fit_inverse(faster).formula == "1.1 - 0.1 / x"
+    assert extrapolation.fit_inverse([Sample(0.5, 1.5)]).formula == "0.5 + 0.5 / x"
+    assert extrapolation.fit_exponential(faster, 0.1).formula == "0.1 + 0.9 exp(0.236 (x - 1))"
+    assert Exponential(0, 0.5).formula == "0 + 1 exp(-0.5 (x - 1))"
+
+
 def test_what_cannot_be_fitted_is_refused() -> None:
     with pytest.raises(VeloError, match="nothing but compute"):
         extrapolation.fit_exponential([Sample(0.5, 1)], 1)

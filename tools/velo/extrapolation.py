@@ -42,7 +42,7 @@ class Exponential:
     @property
     def formula(self) -> str:
         c = self.computing
-        return f"{c:.3g} + {1 - c:.3g} exp(-{self.decay:.3g} (x - 1))"
+        return f"{c:.3g} + {1 - c:.3g} exp({-self.decay:.3g} (x - 1))"
 
     def time(self, x: float) -> float:
         return self.computing + (1 - self.computing) * math.exp(-self.decay * (x - 1))
@@ -56,7 +56,8 @@ class Inverse:
 
     @property
     def formula(self) -> str:
-        return f"{self.constant:.3g} + {1 - self.constant:.3g} / x"
+        follows = 1 - self.constant
+        return f"{self.constant:.3g} {'-' if follows < 0 else '+'} {abs(follows):.3g} / x"
 
     def time(self, x: float) -> float:
         return self.constant + (1 - self.constant) / x
