@@ -15,7 +15,7 @@ import recorded
 RECORD = Path(__file__).with_name("predict.json")
 VELO, PROGRAM = sys.argv[1:3]
 RATE, CLOCK = 80, 75
-COMPUTE_NS = 50
+COMPUTE_NS = 2
 
 with tempfile.TemporaryDirectory() as folder:
     page, values = Path(folder) / "predict.html", Path(folder) / "predict.json"

@@ -129,10 +129,10 @@ EXPERIMENTS = (
     Experiment(
         "gups",
         EXTOLL_POINTS,
-        (*GUPS, "14"),
+        (*GUPS, "16"),
         (*GUPS, "10"),
-        ("--ranks-a-node", "2"),
-        (16,),
+        (),
+        (16, 64),
         "processes",
     ),
 )
@@ -238,6 +238,7 @@ def run(results: Results, experiment: Experiment, point: Point, ranks: int, quic
             options += ["--ranks-a-node", str(ranks // 2)]
         elif experiment.x == "processes":
             options += ["--topology", EIGHT_NODES[point.width_bits]]
+            options += ["--ranks-a-node", str(ranks // 8)]
         words = [*point.options, *options, "-n", str(ranks)]
         began_s = time.monotonic()
         said, result = sim.run_apart(words, program, TIMEOUT_S)
