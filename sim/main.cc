@@ -15,13 +15,13 @@
 #include <set>
 #include <stdexcept>
 
-#include <sched.h>
 #include <unistd.h>
 
 #include "area.h"
 #include "cluster.h"
 #include "options.h"
 #include "process.h"
+#include "processor.h"
 #include "record.h"
 #include "schedule.h"
 
@@ -55,16 +55,6 @@ void catch_signals()
     action.sa_handler = on_signal;
     for (int number : {SIGINT, SIGTERM, SIGHUP, SIGCHLD})
         sigaction(number, &action, nullptr);
-}
-
-// A turn that changes hands on one processor takes a few microseconds, between two ten times that.
-void pin_to_one_processor()
-{
-    int processor = sched_getcpu();
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<unsigned>(processor < 0 ? 0 : processor), &set);
-    (void)sched_setaffinity(0, sizeof set, &set);
 }
 
 void check_memory(unsigned nodes)
@@ -344,7 +334,7 @@ int main(int argc, char **argv)
     sim::Options options = sim::parse_options(argc, argv);
     catch_signals();
     if (options.pin)
-        pin_to_one_processor();
+        sim::take_processor();
     try {
         return Simulator(options).run();
     } catch (const std::exception &error) {

@@ -5,11 +5,13 @@
 run_tests.py VELO_SIM CLIENTS ROUTING [CASE...]
 """
 
+import contextlib
 import fcntl
 import json
 import os
 import re
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -518,6 +520,38 @@ def test_what_cannot_be_is_refused(runner: Runner) -> None:
         command = runner.command(options, ["true"])
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 1 and why in done.stderr, done.stderr
+
+
+def test_simulators_share_no_processor_while_there_are_others(runner: Runner) -> None:
+    """Each says where it runs, and stays until its input ends."""
+    processors = sorted(os.sched_getaffinity(0))
+    for processor in processors:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as name:
+            try:
+                name.bind(f"\0velo-sim.processor.{processor}")
+            except OSError:
+                raise SkipError("another simulator runs on this machine") from None
+    for _ in range(5):  # They may come to different ones by chance.
+        taken = run_side_by_side(runner, len(processors) + 1)
+        # One too many shares one with another.
+        assert sorted(taken[:-1]) == processors and taken[-1] in processors, taken
+
+
+def run_side_by_side(runner: Runner, count: int) -> list[int]:
+    """The processor of each simulator, all running at the same time."""
+    say = "import os, sys; print(*os.sched_getaffinity(0), flush=True); sys.stdin.read()"
+    taken: list[int] = []
+    with contextlib.ExitStack() as jobs:
+        for number in range(count):
+            options = ["--area", str(runner.folder / f"area{number}")]
+            job = subprocess.Popen(
+                runner.command(options, [sys.executable, "-c", say]),
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+            )  # fmt: skip
+            jobs.callback(job.communicate)
+            assert job.stdout
+            taken.append(int(job.stdout.readline()))
+    return taken
 
 
 def main(argv: list[str]) -> int:
