@@ -18,6 +18,7 @@ from velo import display, helpers, netpipe, sim
 from velo.errors import UsageError, VeloError
 
 TIMEOUT_S = 1800.0
+QUICK_RANKS = 16
 RTL_BENCH = helpers.REPO / "build" / "rtl-bench.json"
 
 
@@ -215,8 +216,9 @@ def choose(only: str | None) -> list[Experiment]:
 def plan(experiments: Iterable[Experiment], quick: bool) -> Iterable[tuple[Experiment, Point, int]]:
     """Every run; with --quick only at the paper's own point, and with few ranks."""
     for experiment in experiments:
+        few = [ranks for ranks in experiment.ranks if ranks <= QUICK_RANKS][:2]
         for point in experiment.points[:1] if quick else experiment.points:
-            for ranks in experiment.ranks[:2] if quick else experiment.ranks:
+            for ranks in few if quick else experiment.ranks:
                 yield experiment, point, ranks
 
 
