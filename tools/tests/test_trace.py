@@ -3,6 +3,7 @@
 
 import io
 import json
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,13 @@ def test_a_recording_is_read_as_it_was_written(run: recording.Recording) -> None
     assert run.span == (1_000_000, 9_220_000)
     assert run.operations["op"].tolist() == [2, 2, 1]
     assert run.whole
+
+
+def test_operations_are_those_of_the_specification() -> None:
+    spec = tomllib.loads((Path(__file__).parents[2] / "spec" / "velo.toml").read_text())
+    (operations,) = (e["values"] for e in spec["enum"] if e["name"] == "rma_op")
+    said = {v["value"]: v["name"].replace("_", " ") for v in operations}
+    assert said == recording.OPERATION_NAMES
 
 
 def test_a_part_of_it(run: recording.Recording) -> None:
