@@ -208,7 +208,8 @@ class Simulator
         show(cluster);
         cluster.boot();
         std::unique_ptr<sim::Recorder> recorder = record(cluster);
-        sim::Schedule schedule(cluster, area);
+        sim::Processor processor(options_.pin);
+        sim::Schedule schedule(cluster, area, processor);
         setenv("VELO_SIM", area.path().c_str(), 1);
         begin_ = RealClock::now();
         boot_node_cycles_ = cluster.node_cycles();
@@ -216,6 +217,7 @@ class Simulator
         if (signal_got)
             return 128 + signal_got;
         sim::Job job(options_.command);
+        processor.bring(0);
         int exit_code = serve(schedule, job, cluster);
         area.end();
         job.finish();
@@ -333,8 +335,6 @@ int main(int argc, char **argv)
 {
     sim::Options options = sim::parse_options(argc, argv);
     catch_signals();
-    if (options.pin)
-        sim::take_processor();
     try {
         return Simulator(options).run();
     } catch (const std::exception &error) {

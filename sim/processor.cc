@@ -34,30 +34,32 @@ bool claim(int processor)
     return false;
 }
 
-void pin_to(int processor)
-{
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<unsigned>(processor), &set);
-    (void)sched_setaffinity(0, sizeof set, &set);
-}
-
 } // namespace
 
-void take_processor()
+Processor::Processor(bool pin)
 {
-    int here = std::max(sched_getcpu(), 0);
     cpu_set_t allowed;
-    if (sched_getaffinity(0, sizeof allowed, &allowed) != 0)
+    if (!pin || sched_getaffinity(0, sizeof allowed, &allowed) != 0)
         return;
+    int here = std::max(sched_getcpu(), 0);
+    number_ = here;
     for (int i = 0; i < CPU_SETSIZE; i++) {
         int processor = (here + i) % CPU_SETSIZE;
         if (CPU_ISSET(static_cast<unsigned>(processor), &allowed) && claim(processor)) {
-            pin_to(processor);
+            number_ = processor;
             return;
         }
     }
-    pin_to(here);
+}
+
+void Processor::bring(int tid) const
+{
+    if (number_ < 0)
+        return;
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<unsigned>(number_), &set);
+    (void)sched_setaffinity(tid, sizeof set, &set);
 }
 
 } // namespace sim

@@ -65,8 +65,8 @@ void mix(uint64_t &hash, uint64_t value) // FNV-1a
 
 } // namespace
 
-Schedule::Schedule(Cluster &cluster, Area &area)
-    : cluster_(cluster), area_(area),
+Schedule::Schedule(Cluster &cluster, Area &area, const Processor &processor)
+    : cluster_(cluster), area_(area), processor_(processor),
       driver_(cluster,
               [this](uint64_t ticket, uint64_t time_ps) {
                   return resume(ticket, std::max(totals_.now_ps, time_ps), 0);
@@ -199,6 +199,7 @@ void Schedule::attach(unsigned channel)
     thread.repeatable = call.a[1] != 0;
     thread.order = orders_++;
     thread.time_ps = std::max(call.time_ps, totals_.now_ps);
+    processor_.bring(thread.tid);
     processes_[thread.pid];
     plan(channel);
 }

@@ -27,6 +27,7 @@
 #include "cluster.h"
 #include "driver.h"
 #include "process.h"
+#include "processor.h"
 
 namespace sim
 {
@@ -40,7 +41,8 @@ struct Totals {
 class Schedule
 {
   public:
-    Schedule(Cluster &cluster, Area &area);
+    // Threads that attach are brought to the processor.
+    Schedule(Cluster &cluster, Area &area, const Processor &processor);
 
     // Take what threads call for, answer one of them if nobody runs. Returns whether there was
     // anything to do; if not, wait().
@@ -90,6 +92,7 @@ class Schedule
 
     Cluster &cluster_;
     Area &area_;
+    const Processor &processor_;
     Driver driver_;
     std::vector<Thread> threads_; // by channel; as many as were ever claimed
     std::map<int, Process> processes_;

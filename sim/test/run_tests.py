@@ -539,18 +539,20 @@ def test_simulators_share_no_processor_while_there_are_others(runner: Runner) ->
 
 def run_side_by_side(runner: Runner, count: int) -> list[int]:
     """The processor of each simulator, all running at the same time."""
-    say = "import os, sys; print(*os.sched_getaffinity(0), flush=True); sys.stdin.read()"
     taken: list[int] = []
     with contextlib.ExitStack() as jobs:
         for number in range(count):
             options = ["--area", str(runner.folder / f"area{number}")]
             job = subprocess.Popen(
-                runner.command(options, [sys.executable, "-c", say]),
+                runner.command(options, ["sh", "-c", "echo; cat"]),
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
             )  # fmt: skip
             jobs.callback(job.communicate)
             assert job.stdout
-            taken.append(int(job.stdout.readline()))
+            job.stdout.readline()
+            while len(processors := os.sched_getaffinity(job.pid)) > 1:
+                time.sleep(0.01)  # It is about to pin itself.
+            taken += processors
     return taken
 
 
