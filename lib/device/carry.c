@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "../error.h"
-#include "channel.h"
+#include "caller.h"
 #include "device.h"
 #include "remote.h"
 #include "wire.h"
@@ -428,6 +428,12 @@ void device_go_outside(void)
 }
 
 void device_napped(void) { polls_in_vain = 0; }
+
+void carry_asked(const void *caller)
+{
+    if (caller_at(caller) == CALLER_PROGRAM)
+        device_tested();
+}
 
 void device_tested(void)
 {

@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "../error.h"
+#include "../native/carry.h"
 #include "../native/order.h"
 #include "../native/wait.h"
 #include "../rma/fetch.h"
@@ -227,6 +228,7 @@ static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
 
 int velo_mq_progress(struct velo_mq *mq)
 {
+    carry_asked(__builtin_return_address(0));
     struct velo_msg msg;
     int events = 0;
     if (likely(velo_peek(mq->port, &msg) == VELO_OK)) {
