@@ -16,19 +16,17 @@
 #define MPI_ERR_INTERN 17
 
 #define TEST_UNDER(name, parameters, arguments)                                                    \
-    VELO_API int name parameters;                                                                  \
+    typedef int name##_call parameters;                                                            \
+    VELO_API name##_call name;                                                                     \
     int name parameters                                                                            \
     {                                                                                              \
-        static int(*next) parameters;                                                              \
-        int(*found) parameters = __atomic_load_n(&next, __ATOMIC_RELAXED);                         \
-        if (!found) {                                                                              \
-            *(void **)&found = caller_next(#name);                                                 \
-            if (!found)                                                                            \
-                return MPI_ERR_INTERN;                                                             \
-            __atomic_store_n(&next, found, __ATOMIC_RELAXED);                                      \
-        }                                                                                          \
+        static __thread name##_call *next;                                                         \
+        if (!next)                                                                                 \
+            *(void **)&next = caller_next(#name);                                                  \
+        if (!next)                                                                                 \
+            return MPI_ERR_INTERN;                                                                 \
         device_tested();                                                                           \
-        return found arguments;                                                                    \
+        return next arguments;                                                                     \
     }
 
 #define TEST(name, parameters, arguments)                                                          \

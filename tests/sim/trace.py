@@ -36,8 +36,8 @@ def main() -> None:
             topology = Path(folder) / name
             topology.write_text(run(sys.executable, ROUTING, *words), encoding="utf-8")
             record, trace = Path(folder) / "run.rec", Path(folder) / "run.trace"
-            run(velo_sim, "--topology-file", topology, "--area", f"{folder}/area", "--record", record,
-                "--", clients, *case)  # fmt: skip
+            options = ["--topology-file", topology, "--area", f"{folder}/area", "--record", record]
+            run(velo_sim, *options, "--", clients, *case)
             said = run(velo, "trace", record, "--tlm", trace)
             rtl = float(said.split(": mean ")[1].split(" cycles")[0])
             command = said.split("replay it with: velo-tlm ")[1].split()
