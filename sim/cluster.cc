@@ -246,6 +246,14 @@ void Cluster::check_rest(unsigned number)
                                std::to_string(cycle_));
 }
 
+uint64_t Cluster::last_dma_cycle() const
+{
+    uint64_t last = 0;
+    for (const auto &node : nodes_)
+        last = std::max(last, node->last_dma_cycle());
+    return last;
+}
+
 bool Cluster::is_quiet() const
 {
     return std::all_of(rests_.begin(), rests_.end(),

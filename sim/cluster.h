@@ -61,6 +61,8 @@ class Cluster
     void step(uint64_t end_cycle);
     // Every node repeats itself, nothing is on its way to one or to its memory.
     bool is_quiet() const;
+    // When a node last asked for memory or wrote some.
+    uint64_t last_dma_cycle() const;
     // What nodes wrote and what has reached memory by that time.
     void publish_until(uint64_t time_ps);
 

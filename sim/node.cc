@@ -142,13 +142,16 @@ void Node::collect(uint64_t cycle)
         }
     }
     if (outputs_.dma_read && inputs_.dma_read_ready) {
+        last_dma_cycle_ = cycle;
         reads_.push_back(
             {cycle, outputs_.dma_read_addr, outputs_.dma_read_len_bytes, outputs_.dma_read_tag});
         if (outputs_.dma_read_addr >= SIM_TABLE_AT && outputs_.dma_read_addr < SIM_MEMORY_BYTES)
             pages_.look_up(outputs_.dma_read_addr - SIM_TABLE_AT);
     }
-    if (outputs_.dma_write.valid)
+    if (outputs_.dma_write.valid) {
+        last_dma_cycle_ = cycle;
         take_dma_write(cycle);
+    }
     idle_ = !inputs_.host.valid && !inputs_.control.valid && !inputs_.register_read && !reading_ &&
             !outputs_.register_answer && reads_.empty() && !outputs_.dma_write.valid;
 }

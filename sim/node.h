@@ -79,6 +79,8 @@ class Node
     {
         return writes_.empty() ? UINT64_MAX : writes_.front().cycle;
     }
+    // When the node last asked for memory or wrote some; 0: never.
+    uint64_t last_dma_cycle() const { return last_dma_cycle_; }
     void empty_ring(unsigned context);
     void empty_queue(unsigned context);
     Pages &pages() { return pages_; }
@@ -120,7 +122,7 @@ class Node
     std::deque<Read> reads_;         // of memory, by DMA
     unsigned read_offset_ = 0;
     Pages pages_;
-    uint64_t lost_ = 0;
+    uint64_t lost_ = 0, last_dma_cycle_ = 0;
     bool idle_ = false;
 
     void drive(uint64_t cycle);

@@ -26,7 +26,9 @@ constexpr auto kIdleUntilError = 10s;
 constexpr auto kOutsideUntilRelease = 100ms;
 constexpr auto kCheckEvery = 50ms;
 constexpr unsigned kStepsAtATime = 20000;
-// If nodes do not come to rest, for errors on a cable say: without an arrival nothing is under way.
+// If nodes do not come to rest, for errors on a cable say: where nothing arrives and no memory is
+// read or written so long, nothing is under way. (An operation on remote memory arrives at its
+// end.)
 constexpr uint64_t kBarrenCycles = 20000;
 constexpr unsigned kWaitsUntilCheck = 4096;
 constexpr uint64_t kWaitRunningUs = 1000, kWaitUs = 10000;
@@ -304,7 +306,7 @@ Schedule::Reached Schedule::advance()
             barren_from_ = cluster_.cycle();
         bool arrived = false;
         for (; !arrived && cluster_.cycle() < end_cycle && steps < kStepsAtATime; steps++) {
-            if (barren && (cluster_.is_quiet() || cluster_.cycle() - barren_from_ > kBarrenCycles))
+            if (barren && (cluster_.is_quiet() || is_barren()))
                 return Reached::kNothing;
             cluster_.step(end_cycle);
             arrived = take_arrivals();
@@ -313,6 +315,11 @@ Schedule::Reached Schedule::advance()
             return Reached::kEvent;
     }
     return Reached::kNotYet;
+}
+
+bool Schedule::is_barren() const
+{
+    return cluster_.cycle() > std::max(barren_from_, cluster_.last_dma_cycle()) + kBarrenCycles;
 }
 
 bool Schedule::take_arrivals()

@@ -122,6 +122,7 @@ class Schedule
     bool goes_before(unsigned a, unsigned b) const;
     enum class Reached { kEvent, kNothing, kNotYet };
     Reached advance();
+    bool is_barren() const;
     bool take_arrivals();
     void take_arrival(const Arrival &arrival);
     void take_answer(unsigned node, const RegisterAnswer &answer);

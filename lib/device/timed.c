@@ -43,8 +43,7 @@ static bool nap_before(struct sim_channel *channel, int64_t end_ns)
     return true;
 }
 
-/* ---- conditions -------------------------------------------------------------------------------
- */
+/* ---- conditions ------------------------------------------------------------------------------ */
 
 static int wait_for_condition(struct sim_channel *channel, pthread_mutex_t *mutex, int64_t end_ns)
 {
@@ -83,8 +82,7 @@ VELO_API int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex
     return next ? next(cond, mutex, id, limit) : ENOSYS;
 }
 
-/* ---- mutexes ----------------------------------------------------------------------------------
- */
+/* ---- mutexes --------------------------------------------------------------------------------- */
 
 static int wait_for_mutex(struct sim_channel *channel, pthread_mutex_t *mutex, int64_t end_ns)
 {
@@ -122,8 +120,7 @@ VELO_API int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t 
     return next ? next(mutex, id, limit) : ENOSYS;
 }
 
-/* ---- semaphores -------------------------------------------------------------------------------
- */
+/* ---- semaphores ------------------------------------------------------------------------------ */
 
 static int wait_for_semaphore(struct sim_channel *channel, sem_t *semaphore, int64_t end_ns)
 {
