@@ -110,8 +110,7 @@ VELO_API int sched_yield(void)
 /* Without a file to wait for, these are naps too. What comes by files is not of the cluster. */
 typedef int poll_call(struct pollfd *files, nfds_t files_len, int limit_ms);
 
-VELO_API poll_call poll;
-int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
+VELO_API int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
 {
     struct sim_channel *channel = files_len == 0 && limit_ms >= 0 ? PROGRAM_CHANNEL : NULL;
     static __thread poll_call *next;
@@ -127,9 +126,8 @@ int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
 typedef int select_call(int files_len, fd_set *restrict in, fd_set *restrict out,
                         fd_set *restrict except, struct timeval *restrict limit);
 
-VELO_API select_call select;
-int select(int files_len, fd_set *restrict in, fd_set *restrict out, fd_set *restrict except,
-           struct timeval *restrict limit)
+VELO_API int select(int files_len, fd_set *restrict in, fd_set *restrict out,
+                    fd_set *restrict except, struct timeval *restrict limit)
 {
     struct sim_channel *channel = files_len == 0 && limit ? PROGRAM_CHANNEL : NULL;
     static __thread select_call *next;
