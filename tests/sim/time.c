@@ -279,7 +279,7 @@ static void *wait_and_be_told(void *arg)
 }
 
 /* Sleeps as long, and does something about each wait, or does not. */
-static void nap_while(void *(*body)(void *), size_t i, unsigned nap_s, bool tell)
+static void nap_while(void *(*body)(void *), size_t i, int64_t nap_ns, bool tell)
 {
     pthread_t thread;
 
@@ -287,7 +287,7 @@ static void nap_while(void *(*body)(void *), size_t i, unsigned nap_s, bool tell
     CHECK_EQ(sem_init(&semaphore, 0, 0), 0);
     CHECK_EQ(pthread_mutex_lock(&taken), 0);
     CHECK_EQ(pthread_create(&thread, NULL, body, &i), 0);
-    CHECK_EQ(sleep(nap_s), 0);
+    test_sleep_ns(nap_ns);
     if (tell) {
         CHECK_EQ(pthread_mutex_lock(&mutex), 0);
         told = true;
@@ -304,7 +304,7 @@ TEST(waits_with_a_limit_end_at_their_limit)
     struct velo_port *port = port_open(0);
 
     for (size_t i = 0; i < WAITS; i++)
-        nap_while(wait_in_vain, i, LIMIT_NS / S + 1, false);
+        nap_while(wait_in_vain, i, LIMIT_NS + S, false);
     CHECK_OK(velo_port_close(port));
 }
 
@@ -313,7 +313,7 @@ TEST(waits_with_a_limit_end_when_they_are_told)
     struct velo_port *port = port_open(0);
 
     for (size_t i = 0; i < WAITS; i++)
-        nap_while(wait_and_be_told, i, TELL_NS / S, true);
+        nap_while(wait_and_be_told, i, TELL_NS, true);
     CHECK_OK(velo_port_close(port));
 }
 
