@@ -348,6 +348,14 @@ void Schedule::take_answer(unsigned node, const RegisterAnswer &answer)
         resume(answer.reader, cluster_.answered_ps(answer.cycle), answer.value);
 }
 
+// Until resume() with its ticket.
+void Schedule::suspend(Thread &thread)
+{
+    thread.ticket = ++tickets_;
+    thread.state = State::kReading;
+    thread.event_ps = SIM_NEVER;
+}
+
 // Somebody waits with this ticket, and now knows until when. False: nobody, it has ended.
 bool Schedule::resume(uint64_t ticket, uint64_t event_ps, uint64_t value)
 {
@@ -511,10 +519,8 @@ int32_t Schedule::begin_read(unsigned channel, uint64_t time_ps)
     Thread &thread = threads_[channel];
     if (call.a[0] >= cluster_.size())
         return SIM_ERR_NODE;
-    thread.ticket = ++tickets_;
+    suspend(thread);
     cluster_.read_register(static_cast<unsigned>(call.a[0]), time_ps, call.a[1], thread.ticket);
-    thread.state = State::kReading;
-    thread.event_ps = SIM_NEVER;
     return SIM_OK;
 }
 
@@ -535,9 +541,7 @@ int32_t Schedule::withdraw_pages(unsigned channel)
 {
     const sim_channel &call = area_.channel(channel);
     Thread &thread = threads_[channel];
-    thread.ticket = ++tickets_;
-    thread.state = State::kReading;
-    thread.event_ps = SIM_NEVER;
+    suspend(thread);
     int32_t status = driver_.withdraw_pages(thread.pid, call.a[0], call.a[1], thread.ticket);
     if (status == SIM_OK) {
         thread.pages_node = static_cast<unsigned>(call.a[0]);

@@ -126,6 +126,7 @@ class Schedule
     bool take_arrivals();
     void take_arrival(const Arrival &arrival);
     void take_answer(unsigned node, const RegisterAnswer &answer);
+    void suspend(Thread &thread);
     bool resume(uint64_t ticket, uint64_t event_ps, uint64_t value);
     void answer(unsigned channel);
     int32_t act(unsigned channel, uint64_t time_ps);

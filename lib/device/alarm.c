@@ -54,14 +54,11 @@ VELO_API int timerfd_settime(int file, int flags, const struct itimerspec *set,
     return (int)syscall(SYS_timerfd_settime, file, flags, set, old);
 }
 
-typedef int settime(timer_t timer, int flags, const struct itimerspec *set, struct itimerspec *old);
-
 VELO_API int timer_settime(timer_t timer, int flags, const struct itimerspec *restrict set,
                            struct itimerspec *restrict old)
 {
-    settime *next;
     if (set && is_set(&set->it_value))
         refuse(PROGRAM_CHANNEL, "timer_settime");
-    *(void **)&next = caller_next("timer_settime");
+    CALLER_NEXT(timer_settime);
     return next ? next(timer, flags, set, old) : -1;
 }

@@ -30,4 +30,10 @@ void *caller_next(const char *name);
 #define PROGRAM_CHANNEL caller_program_channel(__builtin_return_address(0))
 #define CALLER_CHANNEL caller_channel(__builtin_return_address(0))
 
+/** Declares `next`, that function, looked for once a thread. */
+#define CALLER_NEXT(name)                                                                          \
+    static __thread __typeof__(name) *next;                                                        \
+    if (!next)                                                                                     \
+    *(void **)&next = caller_next(#name)
+
 #endif

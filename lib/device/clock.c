@@ -23,6 +23,16 @@ static int64_t read_clock_ns(struct sim_channel *channel)
     return (int64_t)(channel->time_ps / PS_PER_NS);
 }
 
+/* Since 1970, virtual or real. */
+static int64_t date_ns(struct sim_channel *channel)
+{
+    struct timespec real;
+    if (channel)
+        return read_clock_ns(channel) + EPOCH_S * NS_PER_S;
+    (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &real);
+    return real.tv_sec * NS_PER_S + real.tv_nsec;
+}
+
 VELO_API int clock_gettime(clockid_t id, struct timespec *now)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
@@ -49,15 +59,7 @@ VELO_API int gettimeofday(struct timeval *restrict now, void *restrict zone)
 
 VELO_API time_t time(time_t *now)
 {
-    struct sim_channel *channel = CALLER_CHANNEL;
-    struct timespec real;
-    time_t seconds;
-    if (channel) {
-        seconds = read_clock_ns(channel) / NS_PER_S + EPOCH_S;
-    } else {
-        (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &real);
-        seconds = real.tv_sec;
-    }
+    time_t seconds = date_ns(CALLER_CHANNEL) / NS_PER_S;
     if (now)
         *now = seconds;
     return seconds;
@@ -102,27 +104,14 @@ VELO_API int timespec_get(struct timespec *now, int base)
 {
     if (base != TIME_UTC)
         return 0;
-    struct sim_channel *channel = CALLER_CHANNEL;
-    if (!channel) {
-        (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, now);
-        return base;
-    }
-    int64_t ns = read_clock_ns(channel);
-    *now = (struct timespec){ns / NS_PER_S + EPOCH_S, ns % NS_PER_S};
+    int64_t ns = date_ns(CALLER_CHANNEL);
+    *now = (struct timespec){ns / NS_PER_S, ns % NS_PER_S};
     return base;
 }
 
 VELO_API int ftime(struct timeb *now)
 {
-    struct sim_channel *channel = CALLER_CHANNEL;
-    struct timespec real;
-    int64_t ns;
-    if (channel) {
-        ns = read_clock_ns(channel) + EPOCH_S * NS_PER_S;
-    } else {
-        (void)syscall(SYS_clock_gettime, CLOCK_REALTIME, &real);
-        ns = real.tv_sec * NS_PER_S + real.tv_nsec;
-    }
+    int64_t ns = date_ns(CALLER_CHANNEL);
     *now =
         (struct timeb){.time = ns / NS_PER_S, .millitm = (unsigned short)(ns % NS_PER_S / 1000000)};
     return 0;

@@ -24,8 +24,7 @@ VELO_API fence_nb PMIx_Fence_nb;
 
 int PMIx_Fence(const void *procs, size_t procs_len, const void *info, size_t info_len)
 {
-    fence *next;
-    *(void **)&next = caller_next("PMIx_Fence");
+    CALLER_NEXT(PMIx_Fence);
     if (!next)
         return PMIX_ERR_NOT_SUPPORTED;
     device_go_outside();
@@ -35,8 +34,7 @@ int PMIx_Fence(const void *procs, size_t procs_len, const void *info, size_t inf
 int PMIx_Fence_nb(const void *procs, size_t procs_len, const void *info, size_t info_len,
                   void (*done)(int, void *), void *arg)
 {
-    fence_nb *next;
-    *(void **)&next = caller_next("PMIx_Fence_nb");
+    CALLER_NEXT(PMIx_Fence_nb);
     if (!next)
         return PMIX_ERR_NOT_SUPPORTED;
     device_go_outside();

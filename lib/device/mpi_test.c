@@ -20,9 +20,7 @@
     VELO_API name##_call name;                                                                     \
     int name parameters                                                                            \
     {                                                                                              \
-        static __thread name##_call *next;                                                         \
-        if (!next)                                                                                 \
-            *(void **)&next = caller_next(#name);                                                  \
+        CALLER_NEXT(name);                                                                         \
         if (!next)                                                                                 \
             return MPI_ERR_INTERN;                                                                 \
         device_tested();                                                                           \

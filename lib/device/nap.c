@@ -108,35 +108,26 @@ VELO_API int sched_yield(void)
 /* ---- waiting for nothing --------------------------------------------------------------------- */
 
 /* Without a file to wait for, these are naps too. What comes by files is not of the cluster. */
-typedef int poll_call(struct pollfd *files, nfds_t files_len, int limit_ms);
-
 VELO_API int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
 {
     struct sim_channel *channel = files_len == 0 && limit_ms >= 0 ? PROGRAM_CHANNEL : NULL;
-    static __thread poll_call *next;
     if (channel) {
         nap_for_ns(channel, limit_ms * INT64_C(1000000));
         return 0;
     }
-    if (!next)
-        *(void **)&next = caller_next("poll");
+    CALLER_NEXT(poll);
     return next ? next(files, files_len, limit_ms) : -1;
 }
-
-typedef int select_call(int files_len, fd_set *restrict in, fd_set *restrict out,
-                        fd_set *restrict except, struct timeval *restrict limit);
 
 VELO_API int select(int files_len, fd_set *restrict in, fd_set *restrict out,
                     fd_set *restrict except, struct timeval *restrict limit)
 {
     struct sim_channel *channel = files_len == 0 && limit ? PROGRAM_CHANNEL : NULL;
-    static __thread select_call *next;
     if (channel) {
         nap_for_ns(channel, limit->tv_sec * NS_PER_S + limit->tv_usec * 1000);
         *limit = (struct timeval){0};
         return 0;
     }
-    if (!next)
-        *(void **)&next = caller_next("select");
+    CALLER_NEXT(select);
     return next ? next(files_len, in, out, except, limit) : -1;
 }

@@ -12,8 +12,6 @@
 
 #include "caller.h"
 
-typedef int create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *), void *arg);
-
 struct start {
     void *(*body)(void *);
     void *arg;
@@ -51,8 +49,7 @@ static void *begin(void *arg)
 VELO_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
                             void *arg)
 {
-    create *next;
-    *(void **)&next = caller_next("pthread_create");
+    CALLER_NEXT(pthread_create);
     if (!next)
         return ENOSYS;
     struct sim_channel *channel = channel_hold();

@@ -55,19 +55,15 @@ static int wait_for_condition(struct sim_channel *channel, pthread_mutex_t *mute
     return status != 0 ? status : is_early ? 0 : ETIMEDOUT;
 }
 
-typedef int cond_timedwait(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
-typedef int cond_clockwait(pthread_cond_t *, pthread_mutex_t *, clockid_t, const struct timespec *);
-
 VELO_API int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
                                     const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
-    cond_timedwait *next;
     if (channel) /* Whose clock the condition's is shows: no time up is as long as a date. */
         return wait_for_condition(
             channel, mutex,
             epoch_time_ns(limit->tv_sec >= EPOCH_S ? CLOCK_REALTIME : CLOCK_MONOTONIC, limit));
-    *(void **)&next = caller_next("pthread_cond_timedwait");
+    CALLER_NEXT(pthread_cond_timedwait);
     return next ? next(cond, mutex, limit) : ENOSYS;
 }
 
@@ -75,10 +71,9 @@ VELO_API int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex
                                     clockid_t id, const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
-    cond_clockwait *next;
     if (channel)
         return wait_for_condition(channel, mutex, epoch_time_ns(id, limit));
-    *(void **)&next = caller_next("pthread_cond_clockwait");
+    CALLER_NEXT(pthread_cond_clockwait);
     return next ? next(cond, mutex, id, limit) : ENOSYS;
 }
 
@@ -95,17 +90,13 @@ static int wait_for_mutex(struct sim_channel *channel, pthread_mutex_t *mutex, i
     }
 }
 
-typedef int mutex_timedlock(pthread_mutex_t *, const struct timespec *);
-typedef int mutex_clocklock(pthread_mutex_t *, clockid_t, const struct timespec *);
-
 VELO_API int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
                                      const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
-    mutex_timedlock *next;
     if (channel)
         return wait_for_mutex(channel, mutex, epoch_time_ns(CLOCK_REALTIME, limit));
-    *(void **)&next = caller_next("pthread_mutex_timedlock");
+    CALLER_NEXT(pthread_mutex_timedlock);
     return next ? next(mutex, limit) : ENOSYS;
 }
 
@@ -113,10 +104,9 @@ VELO_API int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t 
                                      const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
-    mutex_clocklock *next;
     if (channel)
         return wait_for_mutex(channel, mutex, epoch_time_ns(id, limit));
-    *(void **)&next = caller_next("pthread_mutex_clocklock");
+    CALLER_NEXT(pthread_mutex_clocklock);
     return next ? next(mutex, id, limit) : ENOSYS;
 }
 
@@ -135,16 +125,12 @@ static int wait_for_semaphore(struct sim_channel *channel, sem_t *semaphore, int
     return 0;
 }
 
-typedef int sem_timedwait_(sem_t *, const struct timespec *);
-typedef int sem_clockwait_(sem_t *, clockid_t, const struct timespec *);
-
 VELO_API int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
-    sem_timedwait_ *next;
     if (channel)
         return wait_for_semaphore(channel, semaphore, epoch_time_ns(CLOCK_REALTIME, limit));
-    *(void **)&next = caller_next("sem_timedwait");
+    CALLER_NEXT(sem_timedwait);
     return next ? next(semaphore, limit) : -1;
 }
 
@@ -152,9 +138,8 @@ VELO_API int sem_clockwait(sem_t *restrict semaphore, clockid_t id,
                            const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
-    sem_clockwait_ *next;
     if (channel)
         return wait_for_semaphore(channel, semaphore, epoch_time_ns(id, limit));
-    *(void **)&next = caller_next("sem_clockwait");
+    CALLER_NEXT(sem_clockwait);
     return next ? next(semaphore, id, limit) : -1;
 }
