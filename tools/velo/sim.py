@@ -190,6 +190,10 @@ def program(job: Job, library: Path) -> list[str]:
     rank = RANK.format(ranks_a_node=job.ranks_a_node, library=shlex.quote(str(library)))
     words = [run.find_mpirun(folder), "-n", str(job.ranks), "--oversubscribe", "--bind-to", "none"]
     words += run.selection(job.layer, folder, ())
-    # Who waits polls: sleeping is for processors that are shared, and virtual ones are not.
-    words += ["--mca", f"{job.layer}_velo_sleep", "0"]
+    # Who waits polls: sleeping is for processors that are shared, and virtual ones are not. In both
+    # layers, since the BTL carries one-sided operations beside the MTL.
+    for layer in run.COMPONENTS:
+        words += ["--mca", f"{layer}_velo_sleep", "0"]
+    # How many polls there were before time began is by chance: it must not matter which it is.
+    words += ["--mca", "btl_velo_serve_polls", "1"]
     return [*words, "sh", "-c", rank, RANK_NAME, *job.program]

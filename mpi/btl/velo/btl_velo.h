@@ -30,6 +30,7 @@
 struct btl_velo_component {
     mca_btl_base_component_3_0_0_t super;
     struct velo_ompi_params params;
+    unsigned serve_polls;
 };
 OPAL_MODULE_DECLSPEC extern struct btl_velo_component mca_btl_velo_component;
 
@@ -86,7 +87,7 @@ struct btl_velo_module {
     volatile uint32_t waiting; /**< Endpoints with fragments waiting. */
     opal_free_list_t small, large, ops;
     uint32_t ops_under_way;
-    uint32_t polls;
+    uint32_t polls; /**< Since what others ask of our memory was looked at. */
     bool in_stream; /**< The last look at the port found a message. */
     uint32_t empty_polls;
     int64_t checked_ns; /**< When the peers were last looked after. */

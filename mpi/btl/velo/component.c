@@ -15,8 +15,6 @@
  * the clock. */
 #define CHECK_NS INT64_C(500000000)
 #define CLOCK_POLLS 1024
-/* Polls between two looks at what others ask of our memory. */
-#define SERVE_POLLS 8
 
 static int component_register(void);
 static int component_open(void);
@@ -41,6 +39,7 @@ struct btl_velo_component mca_btl_velo_component = {
             .btl_progress = component_progress,
         },
     .params = {.data_bytes = 128 * 1024, .sleep = -1, .sleep_polls = 10000, .sleep_us = 100},
+    .serve_polls = 8,
 };
 
 struct btl_velo_module btl_velo = {
@@ -92,6 +91,11 @@ static int component_register(void)
     const mca_base_component_t *version = &mca_btl_velo_component.super.btl_version;
     (void)mca_btl_base_param_register((mca_base_component_t *)version, btl);
     velo_ompi_register(version, &mca_btl_velo_component.params);
+    (void)mca_base_component_var_register(
+        version, "serve_polls",
+        "Polls for messages to one look at what others ask of this rank's memory",
+        MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
+        &mca_btl_velo_component.serve_polls);
     return OPAL_SUCCESS;
 }
 
@@ -239,8 +243,11 @@ static void nothing_came(void)
 /* Is it time to look after RMA? Others can wait for us a little, but not for our turn at a core. */
 static bool must_serve(int events)
 {
-    return btl_velo.ops_under_way > 0 || ++btl_velo.polls % SERVE_POLLS == 0 ||
-           (events == 0 && btl_velo.idle.polls > 0);
+    if (btl_velo.ops_under_way == 0 && ++btl_velo.polls < mca_btl_velo_component.serve_polls &&
+        (events > 0 || btl_velo.idle.polls == 0))
+        return false;
+    btl_velo.polls = 0;
+    return true;
 }
 
 static int component_progress(void)
