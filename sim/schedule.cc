@@ -164,6 +164,8 @@ void Schedule::take_call(unsigned channel)
         return;
     }
     thread.time_ps = std::max(thread.time_ps, call.time_ps);
+    thread.begun = thread.late = false;
+    wake_sleepers(thread.pid);
     if (call.op == SIM_DETACH) {
         free_channel(channel);
         return;
@@ -199,11 +201,22 @@ void Schedule::attach(unsigned channel)
     thread.tid = call.tid;
     thread.rank = call.a[0];
     thread.repeatable = call.a[1] != 0;
+    thread.number = call.number;
+    thread.begun = call.number != 0;
     thread.order = orders_++;
     thread.time_ps = std::max(call.time_ps, totals_.now_ps);
     processor_.bring(thread.tid);
     processes_[thread.pid];
     plan(channel);
+}
+
+// A thread of this process has had the turn, and perhaps told others that they go on.
+void Schedule::wake_sleepers(int pid)
+{
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].state == State::kCalling && threads_[c].pid == pid &&
+            area_.channel(c).op == SIM_SLEEP && area_.channel(c).woken_ps != 0)
+            plan(c);
 }
 
 // When a call that was taken is to be answered.
@@ -214,7 +227,8 @@ void Schedule::plan(unsigned channel)
     thread.state = State::kCalling;
     thread.event_ps = thread.time_ps;
     if (call.op == SIM_SLEEP)
-        thread.event_ps = std::max(thread.time_ps, call.a[0]);
+        thread.event_ps = std::max(
+            thread.time_ps, call.woken_ps != 0 ? std::min(call.a[0], call.woken_ps) : call.a[0]);
     else if (call.op == SIM_POLL)
         plan_poll(channel);
 }
@@ -276,7 +290,8 @@ void Schedule::settle_ports()
 bool Schedule::goes_before(unsigned a, unsigned b) const
 {
     const Thread &x = threads_[a], &y = threads_[b];
-    return std::tie(x.event_ps, x.rank, x.order, a) < std::tie(y.event_ps, y.rank, y.order, b);
+    return std::tie(x.event_ps, x.rank, x.number, x.order, a) <
+           std::tie(y.event_ps, y.rank, y.number, y.order, b);
 }
 
 // The channel that is answered next; -1: none.
@@ -430,7 +445,7 @@ void Schedule::reply(unsigned channel, int32_t status)
     if (thread.attached)
         call.time_ps = thread.time_ps;
     thread.state = State::kRunning;
-    thread.since = last_progress_ = RealClock::now();
+    thread.since = thread.started = last_progress_ = RealClock::now();
     thread.slept = false;
     area_.show_now(totals_.now_ps);
     area_.give_turn(channel, SIM_TURN_PROCESS);
@@ -590,17 +605,19 @@ bool Schedule::release_idle()
     int lowest = -1;
     for (unsigned c = 0; c < threads_.size(); c++) {
         const Thread &thread = threads_[c];
-        if (thread.state == State::kCalling &&
-            (lowest < 0 || std::tie(thread.time_ps, thread.rank, thread.order) <
-                               std::tie(threads_[static_cast<unsigned>(lowest)].time_ps,
-                                        threads_[static_cast<unsigned>(lowest)].rank,
-                                        threads_[static_cast<unsigned>(lowest)].order)))
+        if (thread.state != State::kCalling)
+            continue;
+        const Thread &other = threads_[lowest < 0 ? c : static_cast<unsigned>(lowest)];
+        if (lowest < 0 || std::tie(thread.time_ps, thread.rank, thread.number, thread.order) <
+                              std::tie(other.time_ps, other.rank, other.number, other.order))
             lowest = static_cast<int>(c);
     }
     if (lowest < 0)
         return false;
     auto now = RealClock::now();
-    bool others = anyone(State::kOutside) || anyone(State::kAside);
+    bool others = std::any_of(threads_.begin(), threads_.end(), [](const Thread &thread) {
+        return thread.state == State::kOutside || (thread.state == State::kAside && !thread.late);
+    });
     if (others && now - last_progress_ < kOutsideUntilRelease)
         return false;
     if (!idle_) {
@@ -672,17 +689,22 @@ bool Schedule::has_ended(unsigned channel)
     return pid && (!process_is_alive(pid) || (tid && thread_state(pid, tid) == 0));
 }
 
-// Whoever is being started may have something else to do than to call.
+// Whoever was started may have something else to do than to call.
+bool Schedule::is_late(Thread &thread)
+{
+    auto now = RealClock::now();
+    bool sleeps_long = thread.tid && sleeps(thread) && now - thread.since >= kSleepUntilAside;
+    return sleeps_long || now - thread.started >= kStartingUntilLate;
+}
+
 void Schedule::check_starter(unsigned channel)
 {
     Thread &thread = threads_[channel];
-    auto now = RealClock::now();
     thread.pid = area_.channel(channel).pid;
     thread.tid = area_.channel(channel).tid;
-    bool sleeps_long = thread.tid && sleeps(thread) && now - thread.since >= kSleepUntilAside;
     if (has_ended(channel)) {
         free_channel(channel);
-    } else if (sleeps_long || now - thread.started >= kStartingUntilLate) {
+    } else if (is_late(thread)) {
         thread.state = State::kFree;
         thread.late = true;
     }
@@ -701,7 +723,15 @@ void Schedule::check_runner(unsigned channel)
         free_channel(channel);
         return;
     }
-    if (!sleeps(thread) || area_.turn(channel) != SIM_TURN_PROCESS)
+    if (area_.turn(channel) != SIM_TURN_PROCESS)
+        return;
+    if (thread.begun) {
+        thread.late = is_late(thread);
+        if (thread.late)
+            thread.state = State::kAside;
+        return;
+    }
+    if (!sleeps(thread))
         return;
     auto asleep = RealClock::now() - thread.since;
     if (!thread.repeatable && asleep >= kSleepUntilAside)

@@ -5,7 +5,8 @@
 // At most one thread runs at any moment, and it runs in no virtual time. When all others wait, the
 // call with the earliest time is answered: the hardware is stepped to that time, never further, so
 // nobody can be answered from a state that another one's earlier store would have changed. Between
-// calls for the same time the rank decides, then the order of attaching, then the channel.
+// calls for the same time the rank decides, then the order in which its threads were started, then
+// that of attaching, then the channel.
 //
 // Real time decides nothing, with four exceptions that are all about threads that do not call: a
 // process that died gives its channels back; a thread that sleeps in the kernel is set aside, or,
@@ -70,7 +71,7 @@ class Schedule
         State state = State::kFree;
         bool attached = false, repeatable = false;
         int pid = 0, tid = 0;
-        uint64_t rank = SIM_NEVER, order = 0;
+        uint64_t rank = SIM_NEVER, number = 0, order = 0;
         uint64_t time_ps = 0;  // its clock
         uint64_t event_ps = 0; // when its call is answered, as far as is known; SIM_NEVER
         uint64_t outside = 0;  // a[0] of SIM_OUTSIDE
@@ -82,7 +83,8 @@ class Schedule
         RealTime started{};
         uint64_t runs = 0;
         bool slept = false;
-        bool late = false; // was started, and is not waited for
+        bool begun = false; // was started, and has done nothing but attach
+        bool late = false;  // was started, and is not waited for
     };
 
     struct Process {
@@ -110,6 +112,7 @@ class Schedule
     void take_call(unsigned channel);
     void see_start(unsigned channel, uint32_t turn);
     void attach(unsigned channel);
+    void wake_sleepers(int pid);
     void plan(unsigned channel);
     void plan_poll(unsigned channel);
     void return_from_outside();
@@ -150,6 +153,7 @@ class Schedule
     void check_starter(unsigned channel);
     void check_runner(unsigned channel);
     bool sleeps(Thread &thread);
+    bool is_late(Thread &thread);
     bool has_ended(unsigned channel);
     void free_channel(unsigned channel);
     void bury(int pid);

@@ -36,7 +36,7 @@
 
 #define SIM_AREA_MAGIC UINT64_C(0x314d49534f4c4556) /* "VELOSIM1" */
 /** Raised with every incompatible change of this file. */
-#define SIM_AREA_VERSION 3u
+#define SIM_AREA_VERSION 4u
 
 #define SIM_CHANNELS_MAX 1024u
 #define SIM_CONTEXTS 256u
@@ -97,7 +97,8 @@ enum sim_op {
      * or nothing can arrive any more because everybody waits). SIM_TIMEOUT: the deadline came
      * first. */
     SIM_POLL = 7,
-    /** Do nothing until a time. in: a[0] time [ps]. */
+    /** Do nothing until a time, or until another thread of the process sets `woken_ps`. in: a[0]
+     * time [ps]. */
     SIM_SLEEP = 8,
     /** What follows happens outside of the simulated cluster (a fence of the job's launcher, say):
      *  answered at once. in: a[0] which time this is for the caller. All who are outside for the
@@ -138,11 +139,20 @@ struct sim_channel {
     int32_t status;            /**< enum sim_status. */
     int32_t pid;               /**< Of the process, for as long as the channel is not free. */
     int32_t tid;               /**< Of the thread; 0: it is still being started, by one of `pid`. */
-    uint32_t reserved;
+    /** How many threads of the process were started before it: decides between those that call for
+     *  the same time. */
+    uint32_t number;
     uint64_t time_ps;     /**< In: the caller's clock. Out: its clock on return, never earlier. */
     uint64_t computed_ps; /**< In: what of that was computing, since the last call. */
     uint64_t a[4];        /**< Arguments and results, see enum sim_op. */
     uint64_t line[8];     /**< What SIM_STORE writes, or SIM_REGISTER registers. */
+    /** Of a SIM_SLEEP: the clock of the thread that has woken this one; 0: nobody has. The one word
+     *  that another thread of the process may write, as long as it has its own turn. */
+    uint64_t woken_ps;
+    /* The process's own: */
+    uint64_t place;    /**< What the thread waits for; 0: no other thread. */
+    uint64_t since_ps; /**< Since when. */
+    uint64_t thread;   /**< Its name; 0: the one that the process began with. */
 };
 
 /** The head of the file. Constant once the file has its name, except where noted. */

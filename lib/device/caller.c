@@ -16,20 +16,33 @@ struct known {
 
 static __thread struct known known[1 << KNOWN_LOG2];
 
-/* By the names of files, as they begin. */
+/* By the names of files, as they begin; the first that fits. */
 static enum caller name_to_caller(const char *name)
 {
-    static const char *const runtime[] = {
-        "libvelo.so", "libc.so", "libpthread", "ld-linux",  "libopen-",  "libmca_",
-        "mca_",       "libpmix", "libprrte",   "libprte",   "libevent",  "libhwloc",
-        "libfabric",  "libuc",   "libpsm",     "libibverb", "librdmacm", "libnl-",
-        "libmunge",   "libnccl", "libze_",     "libcuda",
+    static const struct {
+        const char *begin;
+        enum caller who;
+    } known_names[] = {
+        {"libmpi.so", CALLER_MPI},       {"libopen-rte", CALLER_LAUNCHER},
+        {"libpmix", CALLER_LAUNCHER},    {"libprrte", CALLER_LAUNCHER},
+        {"libprte", CALLER_LAUNCHER},    {"libevent", CALLER_LAUNCHER},
+        {"mca_pmix", CALLER_LAUNCHER},   {"mca_ess", CALLER_LAUNCHER},
+        {"mca_errmgr", CALLER_LAUNCHER}, {"mca_grpcomm", CALLER_LAUNCHER},
+        {"mca_oob", CALLER_LAUNCHER},    {"mca_rml", CALLER_LAUNCHER},
+        {"mca_routed", CALLER_LAUNCHER}, {"mca_state", CALLER_LAUNCHER},
+        {"libmunge", CALLER_LAUNCHER},   {"libvelo.so", CALLER_RUNTIME},
+        {"libc.so", CALLER_RUNTIME},     {"libpthread", CALLER_RUNTIME},
+        {"ld-linux", CALLER_RUNTIME},    {"libopen-", CALLER_RUNTIME},
+        {"libmca_", CALLER_RUNTIME},     {"mca_", CALLER_RUNTIME},
+        {"libhwloc", CALLER_RUNTIME},    {"libfabric", CALLER_RUNTIME},
+        {"libuc", CALLER_RUNTIME},       {"libpsm", CALLER_RUNTIME},
+        {"libibverb", CALLER_RUNTIME},   {"librdmacm", CALLER_RUNTIME},
+        {"libnl-", CALLER_RUNTIME},      {"libnccl", CALLER_RUNTIME},
+        {"libze_", CALLER_RUNTIME},      {"libcuda", CALLER_RUNTIME},
     };
-    if (strncmp(name, "libmpi.so", strlen("libmpi.so")) == 0)
-        return CALLER_MPI;
-    for (size_t i = 0; i < sizeof runtime / sizeof *runtime; i++)
-        if (strncmp(name, runtime[i], strlen(runtime[i])) == 0)
-            return CALLER_RUNTIME;
+    for (size_t i = 0; i < sizeof known_names / sizeof *known_names; i++)
+        if (strncmp(name, known_names[i].begin, strlen(known_names[i].begin)) == 0)
+            return known_names[i].who;
     return CALLER_PROGRAM;
 }
 
@@ -58,7 +71,7 @@ struct sim_channel *caller_program_channel(const void *address)
 
 struct sim_channel *caller_channel(const void *address)
 {
-    return caller_at(address) == CALLER_RUNTIME ? NULL : channel_self();
+    return caller_at(address) >= CALLER_MPI ? channel_self() : NULL;
 }
 
 void *caller_next(const char *name)

@@ -14,12 +14,16 @@
 #include "../error.h"
 #include "caller.h"
 #include "device.h"
+#include "nap.h"
 #include "remote.h"
 #include "wire.h"
 
 /* Offsets in the node's registers (spec/velo_regs.rdl). */
 #define REG_READ_POINTERS UINT64_C(0x8100000)
 #define REG_CONTEXT_STRIDE UINT64_C(0x1000)
+/* So long a poll lasts at most whose thread is not the only one: another may do what it waits for.
+ */
+#define BESIDE_PS (UINT64_C(1000) * PS_PER_NS)
 /* After so many polls in vain, one after the other, the next ones until something comes are one. */
 #define POLLS_BEFORE_WAIT 8
 /* A program that looks so often in vain, and does nothing else, waits too. */
@@ -40,7 +44,7 @@ static __thread uint32_t polls_outside;
 static __thread bool outside;
 static __thread uint64_t arrivals;
 static __thread uint64_t polled_ps;
-static __thread uint64_t looks; /* Of this thread, to receive. */
+static uint64_t looks; /* To receive. */
 
 /* ---- lines out ------------------------------------------------------------------------------- */
 
@@ -393,6 +397,8 @@ static void poll_device(struct sim_channel *channel, bool wait, uint64_t deadlin
 static uint64_t joined_until(const struct sim_channel *channel)
 {
     bool is_repeatable = channel_number("VELO_SIM_REPEATABLE", 0) != 0;
+    if (start_has_threads())
+        return channel->time_ps + BESIDE_PS;
     return is_repeatable ? SIM_NEVER : channel->time_ps + JOINED_PS;
 }
 
@@ -441,6 +447,20 @@ void device_tested(void)
         polls_in_vain = 0;
 }
 
+bool device_is_outside(void) { return outside; }
+
+void device_come_back(void)
+{
+    if (outside)
+        nap_for_ns(channel_self(), 0);
+    outside = false;
+}
+
+void device_pass_poll(struct sim_channel *channel)
+{
+    nap_for_ns(channel, (int64_t)(channel_area()->poll_ps / PS_PER_NS) + 1);
+}
+
 void device_nap_outside(void) { polls_outside = 0; }
 
 /* One look takes in what has come for all ports of the process. A port that took no part in the
@@ -449,11 +469,12 @@ void device_nap_outside(void) { polls_outside = 0; }
 bool carry_in(struct velo_port *port)
 {
     struct device_port *device = port->device;
-    if (device->look == looks) {
-        looks++;
+    uint64_t look = order_counter(&looks);
+    if (device->look == look) {
+        order_show(&looks, ++look);
         device_poll();
     }
-    device->look = looks;
+    device->look = look;
     bool is_new = device->news != device->seen;
     device->seen = device->news;
     return is_new;

@@ -18,6 +18,7 @@
 #include "../error.h"
 #include "../native/order.h"
 #include "../native/wait.h"
+#include "sync.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
@@ -26,6 +27,8 @@ static char why_none[160] =
     "this is the library of the simulated cluster, and VELO_SIM names none; "
     "start the program with `velo sim`";
 static __thread struct sim_channel *mine;
+static uint32_t claimed_end;         /* All of this process are before it. */
+static uint32_t threads_begun;       /* In this process. */
 static __thread uint64_t counted_ps; /* How much of the thread's processor time is charged for. */
 
 static struct sim_channel *channels(void)
@@ -38,6 +41,7 @@ static struct sim_channel *channels(void)
 static void give_back(void *channel)
 {
     mine = channel;
+    sync_tell_end();
     (void)channel_call(mine, SIM_DETACH);
     mine = NULL;
 }
@@ -172,8 +176,12 @@ static struct sim_channel *claim_free(uint64_t time_ps)
             continue;
         channel->pid = getpid();
         channel->tid = 0;
+        channel->number = 0;
         channel->time_ps = time_ps;
         channel->computed_ps = 0;
+        channel->woken_ps = channel->place = channel->thread = 0;
+        if (claimed_end <= i)
+            claimed_end = i + 1;
         return channel;
     }
     (void)velo_fail(VELO_ERR_STATE, "all %u channels of the simulated cluster are taken",
@@ -213,9 +221,48 @@ struct sim_channel *channel_self(void)
     return mine;
 }
 
+/* ---- threads that wait for each other -------------------------------------------------------- */
+
+/* Those of this process that have the turn, of which there is one, look at the others' channels:
+ * these do not change meanwhile. */
+
+struct sim_channel *channel_mine(void) { return mine; }
+
+static bool is_before(const struct sim_channel *a, const struct sim_channel *b)
+{
+    return a->since_ps != b->since_ps ? a->since_ps < b->since_ps : a->number < b->number;
+}
+
+struct sim_channel *channel_waiting_at(uint64_t place)
+{
+    struct sim_channel *first = NULL;
+    for (struct sim_channel *channel = channels(); channel < channels() + claimed_end; channel++)
+        if (order_read_turn(&channel->turn) == SIM_TURN_CALL && channel->pid == mine->pid &&
+            channel->op == SIM_SLEEP && channel->place == place && channel->woken_ps == 0 &&
+            (!first || is_before(channel, first)))
+            first = channel;
+    return first;
+}
+
+bool channel_is_of_thread(uint64_t thread)
+{
+    const struct sim_channel *channel = channels();
+    const struct sim_channel *end = channel + claimed_end;
+    while (channel < end && (order_read_turn(&channel->turn) == SIM_TURN_FREE ||
+                             channel->pid != mine->pid || channel->thread != thread))
+        channel++;
+    return channel < end;
+}
+
 /* ---- for those who are started --------------------------------------------------------------- */
 
-struct sim_channel *channel_hold(void) { return mine ? claim_free(mine->time_ps) : NULL; }
+struct sim_channel *channel_hold(void)
+{
+    struct sim_channel *channel = mine ? claim_free(mine->time_ps) : NULL;
+    if (channel)
+        channel->number = ++threads_begun;
+    return channel;
+}
 
 void channel_take(struct sim_channel *channel)
 {

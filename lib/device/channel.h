@@ -29,6 +29,13 @@ int channel_call(struct sim_channel *channel, enum sim_op op);
 void channel_charge(struct sim_channel *channel, uint64_t time_ps);
 /** Add what was computed since the last call returned, if the host model counts that. */
 void channel_catch_up(struct sim_channel *channel);
+/** The same if it has one already; else NULL. */
+struct sim_channel *channel_mine(void);
+/** The channel of this process's thread that waits longest at a place, of those that nobody has
+ * woken; NULL: there is none. */
+struct sim_channel *channel_waiting_at(uint64_t place);
+/** Has a thread of this process, which another one has started, a channel? */
+bool channel_is_of_thread(uint64_t thread);
 /** A channel for somebody whom this thread starts: virtual time waits for who takes it. NULL: this
  *  thread is not of the cluster, or no channel is free. */
 struct sim_channel *channel_hold(void);
@@ -40,6 +47,8 @@ void channel_drop(struct sim_channel *channel);
 void channel_forget(void);
 /** Hold channels for processes that are forked; see start.c. */
 void start_watch(void);
+/** Has a thread of the cluster started another one in this process? */
+bool start_has_threads(void);
 /** A number of the environment. */
 uint64_t channel_number(const char *name, uint64_t otherwise);
 /** A node's memory. */

@@ -71,6 +71,12 @@ void device_napped(void);
 /** The program looks whether something has come, and has other things to do if not: its polls in
  * vain are not one after the other, unless it does nothing else for long. */
 void device_tested(void);
+/** Let a poll's time pass for who does nothing but to try again what another thread has. */
+void device_pass_poll(struct sim_channel *channel);
+/** Is this thread outside? */
+bool device_is_outside(void);
+/** If so, be back before anything else happens: with all others who are. */
+void device_come_back(void);
 /** Somebody takes a nap; whoever is outside then goes on polling in vain. */
 void device_nap_outside(void);
 

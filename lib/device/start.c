@@ -10,7 +10,9 @@
 
 #include <velo/velo.h>
 
+#include "../native/order.h"
 #include "caller.h"
+#include "device.h"
 
 struct start {
     void *(*body)(void *);
@@ -19,6 +21,7 @@ struct start {
 };
 
 static __thread struct sim_channel *held;
+static uint32_t has_threads;
 
 /* ---- processes ------------------------------------------------------------------------------- */
 
@@ -43,8 +46,11 @@ static void *begin(void *arg)
     struct start start = *(struct start *)arg;
     free(arg);
     channel_take(start.held);
+    (void)channel_self(); /* Who has the turn goes first. */
     return start.body(start.arg);
 }
+
+bool start_has_threads(void) { return order_flag(&has_threads) != 0; }
 
 VELO_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
                             void *arg)
@@ -52,7 +58,12 @@ VELO_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void 
     CALLER_NEXT(pthread_create);
     if (!next)
         return ENOSYS;
-    struct sim_channel *channel = channel_hold();
+    const void *caller = __builtin_return_address(0);
+    struct sim_channel *channel = NULL;
+    if (caller_at(caller) == CALLER_PROGRAM) {
+        device_come_back(); /* Or the new one would go ahead of who is still on the way back. */
+        channel = channel_hold();
+    }
     if (!channel)
         return next(thread, attr, body, arg);
     struct start *start = malloc(sizeof *start);
@@ -61,8 +72,11 @@ VELO_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void 
         return EAGAIN;
     }
     *start = (struct start){body, arg, channel};
+    order_set_flag(&has_threads, 1);
     int status = next(thread, attr, begin, start);
-    if (status != 0) {
+    if (status == 0) {
+        channel->thread = *thread;
+    } else {
         channel_drop(channel);
         free(start);
     }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job whose ranks share nodes: the same messages at the same times, run after run.
+"""A job on two nodes: the same messages at the same times, run after run.
 
-repeats.py VELO LAYER RANKS PROGRAM [ARGUMENT ...]
+repeats.py VELO LAYER PROGRAM RANKS [ARGUMENT ...]
 """
 
 import json
@@ -11,16 +11,17 @@ import tempfile
 from pathlib import Path
 
 RUNS = 3
-RANKS_A_NODE = 2
+NODES = 2
 
-velo, layer, ranks, *program = sys.argv[1:]
-nodes = -(-int(ranks) // RANKS_A_NODE)
+velo, layer, program, ranks, *arguments = sys.argv[1:]
+ranks_a_node = str(int(ranks) // NODES)
 
 runs = []
 with tempfile.TemporaryDirectory() as folder:
     result = Path(folder) / "result.json"
-    argv = [velo, "sim", "--topology", f"full:{nodes}", "--ranks-a-node", str(RANKS_A_NODE)]
-    argv += ["-n", ranks, f"--{layer}", "--json", str(result), "--", *program]
+    argv = [velo, "sim", "--topology", f"full:{NODES}", "--ranks-a-node", ranks_a_node]
+    argv += ["-n", ranks, f"--{layer}", "--json", str(result), "--", program]
+    argv += arguments
     for _ in range(RUNS):
         subprocess.run(argv, check=True, timeout=120)
         said = json.loads(result.read_text(encoding="utf-8"))
