@@ -226,6 +226,10 @@ class Simulator
             recorder->finish(schedule.totals().now_ps);
         Figures figures = measure(cluster, schedule);
         print_summary(figures);
+        if (figures.totals.calls == 0)
+            std::fprintf(stderr,
+                         "velo-sim: nobody used the cluster: all that the command did was in "
+                         "real time\n");
         if (!options_.wave.file.empty())
             std::fprintf(stderr, "velo-sim: %s shows %" PRIu64 " cycles%s\n",
                          options_.wave.file.c_str(), cluster.shown(),

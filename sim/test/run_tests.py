@@ -418,6 +418,15 @@ def test_the_exit_code_is_that_of_the_command(runner: Runner) -> None:
         runner.check_nothing_left()
 
 
+def test_a_command_that_does_not_use_the_cluster_hears_of_it(runner: Runner) -> None:
+    done = subprocess.run(
+        runner.command([], ["true"]), capture_output=True, text=True, timeout=SECONDS, check=True
+    )
+    assert "nobody used the cluster" in done.stderr, done.stderr
+    text, _ = runner.run([], "fences")
+    assert "nobody used the cluster" not in text, text
+
+
 def read_vcd(path: Path, scope: str, name: str) -> list[tuple[int, int]]:
     """When a one-bit signal changed, and to what; of a top module's port."""
     changes, code, at, time_ps = [], "", "", 0
