@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include <fcntl.h>
+#include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -143,6 +144,9 @@ void default_signals()
     setpgid(0, 0);
     default_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL); // a simulator that is killed takes its job along
+    // Which pieces of memory share pages must not be by chance. Where that is forbidden it mostly
+    // does not matter.
+    (void)personality(ADDR_NO_RANDOMIZE);
     std::vector<char *> arguments;
     arguments.reserve(command.size() + 1);
     for (const auto &word : command)

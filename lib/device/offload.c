@@ -33,8 +33,10 @@
 #define COOKIE_LIVES 4u
 /* Most bytes of one descriptor. */
 #define DESCRIPTOR_BYTES_MAX (UINT64_C(4) << 20)
-/* Local memory is entered by so much, so that what is near needs no window of its own. */
-#define WINDOW_ALIGN_BYTES (UINT64_C(1) << 20)
+/* Local memory is entered by so much from its page on, so that what is near needs no window of its
+ * own. Where a window begins must not depend on where the kernel happens to put memory: the node's
+ * looking up of pages takes time. */
+#define WINDOW_BYTES_MIN (UINT64_C(1) << 20)
 #define WINDOWS_MAX 32u
 /* The node answers far sooner, unless cables are pulled. */
 #define ANSWERED_NS INT64_C(10000000)
@@ -175,8 +177,11 @@ static uint32_t make_window(struct velo_rma *rma, uint64_t address, uint64_t len
     struct window *window = &offload->windows[i];
     if (window->len_bytes)
         remote_unregister(device, window->page);
-    *window = (struct window){.address = address & ~(WINDOW_ALIGN_BYTES - 1)};
-    uint64_t end = (address + len_bytes + WINDOW_ALIGN_BYTES - 1) & ~(WINDOW_ALIGN_BYTES - 1);
+    *window = (struct window){.address = address & ~(uint64_t)(SIM_PAGE_BYTES - 1)};
+    uint64_t end = address + len_bytes;
+    if (end < window->address + WINDOW_BYTES_MIN)
+        end = window->address + WINDOW_BYTES_MIN;
+    end = (end + SIM_PAGE_BYTES - 1) & ~(uint64_t)(SIM_PAGE_BYTES - 1);
     uint64_t word = velo_registered_page_pack(1, VELO_RIGHT_READ | VELO_RIGHT_WRITE, 0, 0,
                                               (uint16_t)device_name_id(device_name(device)));
     window->page = remote_register(device, window->address, end - window->address, word);
