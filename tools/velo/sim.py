@@ -72,8 +72,8 @@ def command(args: argparse.Namespace) -> None:
         env = run.environment(domain)
         if job.ranks:
             env["VELO_SIM_REPEATABLE"] = "1"
-            # Where a buffer begins in its page must not depend on how long the launcher's names are:
-            # the node reads memory page by page. What is as long as a page gets pages of its own.
+            # Where a buffer begins in its page must not depend on how long the launcher's names
+            # are: the node reads memory page by page. What is as long as a page gets its own ones.
             env["MALLOC_MMAP_THRESHOLD_"] = "4096"
         launch = run.Launch(argv, env, domain)
         try:
