@@ -39,8 +39,8 @@ static __thread struct {
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
 
-/* The channel of a thread that shares its process with others; NULL: it can wait for nobody, or is
- * none of the program's, or has not come from it. */
+/* This thread's channel, if it shares its process with others of the cluster; NULL: it does not, is
+ * not of the cluster itself, or waits for the launcher. */
 static struct sim_channel *channel_beside(const void *caller)
 {
     struct sim_channel *channel = start_has_threads() ? channel_mine() : NULL;
@@ -72,8 +72,8 @@ static bool wait_at(struct sim_channel *channel, const void *place, int64_t end_
     return true;
 }
 
-/* Who waits there goes on: the one that has waited longest, or all. This thread keeps its turn:
- * perhaps somebody is to find more that it does, and waits for it without a call. */
+/* Who waits there goes on: the one that has waited longest, or all. This thread keeps its turn
+ * meanwhile: whom it wakes may look, again and again and without a call, for what it does next. */
 static void wake_at(const void *place, bool all)
 {
     const struct sim_channel *self = channel_mine();
