@@ -74,7 +74,9 @@ def command(args: argparse.Namespace) -> None:
             env["VELO_SIM_REPEATABLE"] = "1"
             # Where a buffer begins in its page must not depend on how long the launcher's names
             # are: the node reads memory page by page. What is as long as a page gets its own ones.
+            # (From the heap's top they would come first, were there room.)
             env["MALLOC_MMAP_THRESHOLD_"] = "4096"
+            env["MALLOC_TOP_PAD_"] = "0"
         launch = run.Launch(argv, env, domain)
         try:
             code = run.start(launch)
