@@ -287,11 +287,12 @@ void Schedule::settle_ports()
 // ----- what comes next
 // ----------------------------------------------------------------------------
 
-bool Schedule::goes_before(unsigned a, unsigned b) const
+// Of two channels at their times.
+bool Schedule::goes_before(unsigned a, uint64_t a_ps, unsigned b, uint64_t b_ps) const
 {
     const Thread &x = threads_[a], &y = threads_[b];
-    return std::tie(x.event_ps, x.rank, x.number, x.order, a) <
-           std::tie(y.event_ps, y.rank, y.number, y.order, b);
+    return std::tie(a_ps, x.rank, x.number, x.order, a) <
+           std::tie(b_ps, y.rank, y.number, y.order, b);
 }
 
 // The channel that is answered next; -1: none.
@@ -300,7 +301,8 @@ int Schedule::next() const
     int first = -1;
     for (unsigned c = 0; c < threads_.size(); c++)
         if (threads_[c].state == State::kCalling &&
-            (first < 0 || goes_before(c, static_cast<unsigned>(first))))
+            (first < 0 || goes_before(c, threads_[c].event_ps, static_cast<unsigned>(first),
+                                      threads_[static_cast<unsigned>(first)].event_ps)))
             first = static_cast<int>(c);
     return first;
 }
@@ -603,15 +605,11 @@ int32_t Schedule::poll(unsigned channel, uint64_t time_ps)
 bool Schedule::release_idle()
 {
     int lowest = -1;
-    for (unsigned c = 0; c < threads_.size(); c++) {
-        const Thread &thread = threads_[c];
-        if (thread.state != State::kCalling)
-            continue;
-        const Thread &other = threads_[lowest < 0 ? c : static_cast<unsigned>(lowest)];
-        if (lowest < 0 || std::tie(thread.time_ps, thread.rank, thread.number, thread.order) <
-                              std::tie(other.time_ps, other.rank, other.number, other.order))
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].state == State::kCalling &&
+            (lowest < 0 || goes_before(c, threads_[c].time_ps, static_cast<unsigned>(lowest),
+                                       threads_[static_cast<unsigned>(lowest)].time_ps)))
             lowest = static_cast<int>(c);
-    }
     if (lowest < 0)
         return false;
     auto now = RealClock::now();

@@ -122,7 +122,7 @@ class Schedule
 
     // --- answers ---
     int next() const;
-    bool goes_before(unsigned a, unsigned b) const;
+    bool goes_before(unsigned a, uint64_t a_ps, unsigned b, uint64_t b_ps) const;
     enum class Reached { kEvent, kNothing, kNotYet };
     Reached advance();
     bool is_barren() const;

@@ -396,9 +396,9 @@ static void poll_device(struct sim_channel *channel, bool wait, uint64_t deadlin
  * where all do; they need none, and would pay for it with each look at something else. */
 static uint64_t joined_until(const struct sim_channel *channel)
 {
-    bool is_repeatable = channel_number("VELO_SIM_REPEATABLE", 0) != 0;
     if (start_has_threads())
         return channel->time_ps + BESIDE_PS;
+    bool is_repeatable = channel_number("VELO_SIM_REPEATABLE", 0) != 0;
     return is_repeatable ? SIM_NEVER : channel->time_ps + JOINED_PS;
 }
 

@@ -22,6 +22,8 @@
 struct sim_area *channel_area(void);
 /** This thread's channel, claimed if need be; NULL as above. */
 struct sim_channel *channel_self(void);
+/** The same if it has one already; else NULL. */
+struct sim_channel *channel_mine(void);
 /** Call: fill in a[], then this. Returns enum sim_status. Ends the process if nobody answers any
  *  more. */
 int channel_call(struct sim_channel *channel, enum sim_op op);
@@ -29,8 +31,6 @@ int channel_call(struct sim_channel *channel, enum sim_op op);
 void channel_charge(struct sim_channel *channel, uint64_t time_ps);
 /** Add what was computed since the last call returned, if the host model counts that. */
 void channel_catch_up(struct sim_channel *channel);
-/** The same if it has one already; else NULL. */
-struct sim_channel *channel_mine(void);
 /** The channel of this process's thread that waits longest at a place, of those that nobody has
  * woken; NULL: there is none. */
 struct sim_channel *channel_waiting_at(uint64_t place);
