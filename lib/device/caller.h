@@ -5,16 +5,16 @@
  * not.
  *
  * Everything is the program: its executable, its own libraries, those of its language. Not so what
- * Open MPI is made of, what its components load, and the C library: event loops live in real time.
- * What talks to the job's launcher has threads that never call the simulator; waits for those are
- * real, too.
+ * Open MPI is made of, what its components load, the C library and what allocates memory: event
+ * loops live in real time. What talks to the job's launcher has threads that never call the
+ * simulator; waits for those are real, too.
  */
 #ifndef VELO_DEVICE_CALLER_H
 #define VELO_DEVICE_CALLER_H
 
 #include "channel.h"
 
-enum caller { CALLER_LAUNCHER, CALLER_RUNTIME, CALLER_MPI, CALLER_PROGRAM };
+enum caller { CALLER_LAUNCHER, CALLER_C, CALLER_RUNTIME, CALLER_MPI, CALLER_PROGRAM };
 
 /** Who has this address, a function's return address. */
 enum caller caller_at(const void *address);

@@ -13,6 +13,7 @@
 #include "../native/order.h"
 #include "caller.h"
 #include "device.h"
+#include "memory.h"
 
 struct start {
     void *(*body)(void *);
@@ -47,6 +48,7 @@ static void *begin(void *arg)
     free(arg);
     channel_take(start.held);
     (void)channel_self(); /* Who has the turn goes first. */
+    memory_join();
     return start.body(start.arg);
 }
 

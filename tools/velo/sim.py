@@ -2,6 +2,7 @@
 """`velo sim`: run a program on the simulated cluster, in virtual time."""
 
 import argparse
+import ctypes.util
 import json
 import os
 import shlex
@@ -19,10 +20,15 @@ from velo.errors import UsageError, VeloError
 # program that matters goes to the simulated cluster. mpirun itself stays in real time.
 RANK = """
 export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE={ranks_a_node}
-export LD_PRELOAD={library}
+export LD_PRELOAD={preload}
 exec "$@"
 """
 RANK_NAME = "velo-rank"
+# Where buffers are must not depend on what the launcher's threads allocate and how long its names
+# are; see lib/device/memory.c. In this allocator threads can have memory of their own, lengths have
+# places of their own, and when memory is given back does not depend on real time.
+ALLOCATOR = "jemalloc"
+ALLOCATOR_SETTINGS = "dss:primary,narenas:256,tcache:false,dirty_decay_ms:-1,muzzy_decay_ms:-1"
 ELF = b"\x7fELF"
 # Options that say something else than the cluster's file.
 CHANGES = ("clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "host_ns")
@@ -72,11 +78,7 @@ def command(args: argparse.Namespace) -> None:
         env = run.environment(domain)
         if job.ranks:
             env["VELO_SIM_REPEATABLE"] = "1"
-            # Where a buffer begins in its page must not depend on how long the launcher's names
-            # are: the node reads memory page by page. What is as long as a page gets its own ones.
-            # (From the heap's top they would come first, were there room.)
-            env["MALLOC_MMAP_THRESHOLD_"] = "4096"
-            env["MALLOC_TOP_PAD_"] = "0"
+            env["MALLOC_CONF"] = ALLOCATOR_SETTINGS
         launch = run.Launch(argv, env, domain)
         try:
             code = run.start(launch)
@@ -98,6 +100,17 @@ def find_simulator(args: argparse.Namespace) -> Path:
             "velo-sim-wave, whose models show their signals, is not there; 'cmake --build build "
             "--target velo-sim-wave' makes it in some minutes"
         ) from error
+
+
+def find_allocator() -> str:
+    """The name of the library that allocates the ranks' memory."""
+    name = ctypes.util.find_library(ALLOCATOR)
+    if not name:
+        raise VeloError(
+            "libjemalloc, which allocates the ranks' memory, is not installed; 'scripts/setup sim' "
+            "does it, or 'apt-get install libjemalloc2'"
+        )
+    return name
 
 
 def plan(args: argparse.Namespace) -> Job:
@@ -192,7 +205,8 @@ def program(job: Job, library: Path) -> list[str]:
     if job.ranks == 0:
         return ["env", f"LD_PRELOAD={library}", *job.program]
     folder = run.component_folder(job.layer)
-    rank = RANK.format(ranks_a_node=job.ranks_a_node, library=shlex.quote(str(library)))
+    preload = shlex.quote(f"{library}:{find_allocator()}")
+    rank = RANK.format(ranks_a_node=job.ranks_a_node, preload=preload)
     words = [run.find_mpirun(folder), "-n", str(job.ranks), "--oversubscribe", "--bind-to", "none"]
     words += run.selection(job.layer, folder, ())
     # Who waits polls: sleeping is for processors that are shared, and virtual ones are not. In both

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The node reads memory page by page, so how long it takes to read a buffer depends on where in its
+ * page that begins, and on what else is in the same pages. Two runs are alike only if that is, too.
+ *
+ * The stack begins where the environment ends, whose length is the launcher's: process numbers and
+ * names of sockets are in it. The library takes the place of what calls main(), and lets it begin
+ * at the same address in every run.
+ *
+ * The heap is jemalloc's, which `velo sim` loads: it allocates from arenas, each thread from its
+ * own. The first one is the program's, for all of its threads, and takes its memory from one place,
+ * the end of the program's data. What the launcher's libraries and threads allocate is elsewhere,
+ * and so is what the C library does by itself: that is names, nearly always.
+ */
+#include "memory.h"
+
+#include <alloca.h>
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <velo/velo.h>
+
+#include "caller.h"
+
+/* The environment is shorter, unless the user's own is longer. */
+#define STACK_ALIGN_BYTES UINT64_C(0x40000)
+
+/* As in <jemalloc/jemalloc.h>, which need not be installed; NULL: it is not loaded. */
+#define ARENAS_ALL "4096"
+#define IN_ARENA(arena) ((int)((arena) + 1) << 20)
+#define ZEROED 0x40
+__attribute__((weak)) int mallctl(const char *name, void *old, size_t *old_bytes, void *value,
+                                  size_t value_bytes);
+__attribute__((weak)) void *mallocx(size_t len_bytes, int flags);
+__attribute__((weak)) void *rallocx(void *memory, size_t len_bytes, int flags);
+
+/* The C library's own. */
+void *__libc_malloc(size_t len_bytes);
+void *__libc_calloc(size_t count, size_t len_bytes);
+void *__libc_realloc(void *memory, size_t len_bytes);
+
+typedef int start_main(int (*body)(int, char **, char **), int argc, char **argv,
+                       void (*init)(void), void (*fini)(void), void (*loader_fini)(void),
+                       void *stack_end);
+
+/* ---- the heap -------------------------------------------------------------------------------- */
+
+/* What calls for memory from the arena of the launcher have as a flag; 0: there is none yet. */
+static int launchers;
+
+void memory_join(void)
+{
+    unsigned arena = 0;
+    if (mallctl)
+        (void)mallctl("thread.arena", NULL, NULL, &arena, sizeof arena);
+}
+
+static void part_arenas(void)
+{
+    if (!mallctl)
+        return;
+    /* For arenas that are yet to be made; $MALLOC_CONF has told the first one otherwise. */
+    const char *elsewhere = "disabled";
+    (void)mallctl("arena." ARENAS_ALL ".dss", NULL, NULL, &elsewhere, sizeof(void *));
+    unsigned arena;
+    size_t arena_bytes = sizeof arena;
+    if (mallctl("arenas.create", &arena, &arena_bytes, NULL, 0) == 0)
+        launchers = IN_ARENA(arena);
+}
+
+/* Where memory for this caller is to be taken from. */
+static int arena_for(const void *caller)
+{
+    return launchers && caller_at(caller) <= CALLER_C ? launchers : 0;
+}
+
+static void *checked(void *memory)
+{
+    if (!memory)
+        errno = ENOMEM;
+    return memory;
+}
+
+/* jemalloc knows no empty allocations by these names. */
+static size_t at_least_one(size_t len_bytes) { return len_bytes ? len_bytes : 1; }
+
+VELO_API void *malloc(size_t len_bytes)
+{
+    if (!mallocx)
+        return __libc_malloc(len_bytes);
+    int flags = arena_for(__builtin_return_address(0));
+    return checked(mallocx(at_least_one(len_bytes), flags));
+}
+
+VELO_API void *calloc(size_t count, size_t len_bytes)
+{
+    size_t all_bytes;
+    if (!mallocx)
+        return __libc_calloc(count, len_bytes);
+    if (__builtin_mul_overflow(count, len_bytes, &all_bytes))
+        return checked(NULL);
+    int flags = arena_for(__builtin_return_address(0));
+    return checked(mallocx(at_least_one(all_bytes), flags | ZEROED));
+}
+
+VELO_API void *realloc(void *memory, size_t len_bytes)
+{
+    if (!rallocx)
+        return __libc_realloc(memory, len_bytes);
+    int flags = arena_for(__builtin_return_address(0));
+    if (!memory)
+        return checked(mallocx(at_least_one(len_bytes), flags));
+    if (len_bytes == 0) {
+        free(memory);
+        return NULL;
+    }
+    return checked(rallocx(memory, len_bytes, flags));
+}
+
+/* ---- the stack ------------------------------------------------------------------------------- */
+
+static int (*program_main)(int, char **, char **);
+
+static int main_in_place(int argc, char **argv, char **envp)
+{
+    part_arenas();
+    volatile char *room = alloca((uintptr_t)__builtin_frame_address(0) % STACK_ALIGN_BYTES);
+    room[0] = 0; /* It would be left out. */
+    return program_main(argc, argv, envp);
+}
+
+VELO_API start_main __libc_start_main;
+
+int __libc_start_main(int (*body)(int, char **, char **), int argc, char **argv, void (*init)(void),
+                      void (*fini)(void), void (*loader_fini)(void), void *stack_end)
+{
+    start_main *next;
+    *(void **)&next = caller_next("__libc_start_main");
+    if (!next)
+        abort(); /* There is no C library. */
+    program_main = body;
+    return next(main_in_place, argc, argv, init, fini, loader_fini, stack_end);
+}
