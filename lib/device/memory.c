@@ -16,6 +16,7 @@
 
 #include <alloca.h>
 #include <errno.h>
+#include <malloc.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -40,6 +41,7 @@ __attribute__((weak)) void *rallocx(void *memory, size_t len_bytes, int flags);
 void *__libc_malloc(size_t len_bytes);
 void *__libc_calloc(size_t count, size_t len_bytes);
 void *__libc_realloc(void *memory, size_t len_bytes);
+void *__libc_memalign(size_t align_bytes, size_t len_bytes);
 
 typedef int start_main(int (*body)(int, char **, char **), int argc, char **argv,
                        void (*init)(void), void (*fini)(void), void (*loader_fini)(void),
@@ -70,28 +72,41 @@ static void part_arenas(void)
         launchers = IN_ARENA(arena);
 }
 
-/* Where memory for this caller is to be taken from. */
-static int arena_for(const void *caller)
+/* How memory for this caller is to be taken. What is as long as a page begins one: jemalloc would
+ * put what is long at a random place in it. */
+static int flags_for(const void *caller, size_t align_bytes, size_t len_bytes)
 {
-    return launchers && caller_at(caller) <= CALLER_C ? launchers : 0;
+    if (len_bytes >= SIM_PAGE_BYTES && align_bytes < SIM_PAGE_BYTES)
+        align_bytes = SIM_PAGE_BYTES;
+    int arena = launchers && caller_at(caller) <= CALLER_C ? launchers : 0;
+    return arena | __builtin_ctzll(align_bytes);
 }
 
-static void *checked(void *memory)
+/* jemalloc knows no empty allocations by these names. */
+static void *take(size_t len_bytes, int flags)
 {
+    void *memory = mallocx(len_bytes ? len_bytes : 1, flags);
     if (!memory)
         errno = ENOMEM;
     return memory;
 }
 
-/* jemalloc knows no empty allocations by these names. */
-static size_t at_least_one(size_t len_bytes) { return len_bytes ? len_bytes : 1; }
+static void *take_aligned(const void *caller, size_t align_bytes, size_t len_bytes)
+{
+    if (!mallocx)
+        return __libc_memalign(align_bytes, len_bytes);
+    if (align_bytes == 0 || (align_bytes & (align_bytes - 1)) != 0) {
+        errno = EINVAL;
+        return NULL;
+    }
+    return take(len_bytes, flags_for(caller, align_bytes, len_bytes));
+}
+
+#define CALLER __builtin_return_address(0)
 
 VELO_API void *malloc(size_t len_bytes)
 {
-    if (!mallocx)
-        return __libc_malloc(len_bytes);
-    int flags = arena_for(__builtin_return_address(0));
-    return checked(mallocx(at_least_one(len_bytes), flags));
+    return mallocx ? take(len_bytes, flags_for(CALLER, 1, len_bytes)) : __libc_malloc(len_bytes);
 }
 
 VELO_API void *calloc(size_t count, size_t len_bytes)
@@ -100,23 +115,46 @@ VELO_API void *calloc(size_t count, size_t len_bytes)
     if (!mallocx)
         return __libc_calloc(count, len_bytes);
     if (__builtin_mul_overflow(count, len_bytes, &all_bytes))
-        return checked(NULL);
-    int flags = arena_for(__builtin_return_address(0));
-    return checked(mallocx(at_least_one(all_bytes), flags | ZEROED));
+        all_bytes = SIZE_MAX; /* There is not as much. */
+    return take(all_bytes, flags_for(CALLER, 1, all_bytes) | ZEROED);
 }
 
 VELO_API void *realloc(void *memory, size_t len_bytes)
 {
-    if (!rallocx)
+    if (!mallocx)
         return __libc_realloc(memory, len_bytes);
-    int flags = arena_for(__builtin_return_address(0));
-    if (!memory)
-        return checked(mallocx(at_least_one(len_bytes), flags));
-    if (len_bytes == 0) {
+    if (memory && len_bytes == 0) {
         free(memory);
         return NULL;
     }
-    return checked(rallocx(memory, len_bytes, flags));
+    int flags = flags_for(CALLER, 1, len_bytes);
+    if (!memory)
+        return take(len_bytes, flags);
+    void *moved = rallocx(memory, len_bytes, flags);
+    if (!moved)
+        errno = ENOMEM;
+    return moved;
+}
+
+VELO_API void *memalign(size_t align_bytes, size_t len_bytes)
+{
+    return take_aligned(CALLER, align_bytes, len_bytes);
+}
+
+VELO_API void *aligned_alloc(size_t align_bytes, size_t len_bytes)
+{
+    return take_aligned(CALLER, align_bytes, len_bytes);
+}
+
+VELO_API int posix_memalign(void **memory, size_t align_bytes, size_t len_bytes)
+{
+    if (align_bytes % sizeof(void *) != 0)
+        return EINVAL;
+    void *taken = take_aligned(CALLER, align_bytes, len_bytes);
+    if (!taken)
+        return errno;
+    *memory = taken;
+    return 0;
 }
 
 /* ---- the stack ------------------------------------------------------------------------------- */
