@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`velo sim`: what it starts, and what it refuses."""
 
+import ctypes.util
 import shutil
 import subprocess
 from pathlib import Path
@@ -21,6 +22,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
     monkeypatch.setattr(run, "component_folder", lambda layer: tmp_path / "components")
     monkeypatch.setattr(run, "find_mpirun", lambda folder: "/bin/mpirun")
+    monkeypatch.setattr(sim, "find_allocator", lambda: "liballocator.so")
     return tmp_path
 
 
@@ -42,7 +44,7 @@ def test_a_rank_on_each_node_unless_told_otherwise(
     said = printed(capsys, "--topology", "torus:2x2x2", "--ranks-a-node", "2", "--", "true", "-x")
     assert "mpirun -n 16 " in said
     assert "VELO_SIM_RANKS_A_NODE=2" in said
-    assert f"LD_PRELOAD={tree}/lib/velo/sim/libvelo.so.0" in said
+    assert f"LD_PRELOAD={tree}/lib/velo/sim/libvelo.so.0:liballocator.so" in said
     assert said.rstrip().endswith("velo-rank true -x")
 
 
@@ -96,6 +98,14 @@ def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:
     assert "topology 'cube:3'" in str(refused("--topology", "cube:3", "--", "true"))
     assert "is not there" in str(refused("--", "no-such-program"))
     assert isinstance(refused("--topology", "ring", "--", "true"), UsageError)
+
+
+def test_the_ranks_allocator_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.2")
+    assert sim.find_allocator() == "libjemalloc.so.2"
+    monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
+    with pytest.raises(VeloError, match="apt-get install libjemalloc2"):
+        sim.find_allocator()
 
 
 def test_a_static_program_is_refused(tmp_path: Path) -> None:
