@@ -11,6 +11,7 @@
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 #include <fcntl.h>
 #include <sys/personality.h>
@@ -179,6 +180,18 @@ bool process_is_alive(int pid)
         return false;
     char state = parse_stat(first_line("/proc/" + std::to_string(pid) + "/stat")).state;
     return state && state != 'Z' && state != 'X';
+}
+
+bool process_computes(int pid)
+{
+    std::error_code gone;
+    std::filesystem::directory_iterator task("/proc/" + std::to_string(pid) + "/task", gone);
+    while (task != std::filesystem::directory_iterator()) {
+        if (parse_stat(first_line(task->path() / "stat")).state == 'R')
+            return true;
+        task.increment(gone);
+    }
+    return false;
 }
 
 std::string thread_sleeps_in(int pid, int tid)

@@ -731,6 +731,9 @@ void Schedule::check_runner(unsigned channel)
     }
     if (!sleeps(thread))
         return;
+    // Others compute for it, such as OpenMP's.
+    if (thread.repeatable && process_computes(thread.pid))
+        thread.since = RealClock::now();
     auto asleep = RealClock::now() - thread.since;
     if (!thread.repeatable && asleep >= kSleepUntilAside)
         thread.state = State::kAside;

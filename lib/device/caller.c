@@ -40,7 +40,9 @@ static enum caller name_to_caller(const char *name)
         {"libibverb", CALLER_RUNTIME},   {"librdmacm", CALLER_RUNTIME},
         {"libnl-", CALLER_RUNTIME},      {"libnccl", CALLER_RUNTIME},
         {"libze_", CALLER_RUNTIME},      {"libcuda", CALLER_RUNTIME},
-        {"libjemalloc", CALLER_RUNTIME},
+        {"libjemalloc", CALLER_RUNTIME}, {"libgomp", CALLER_OPENMP},
+        {"libomp.so", CALLER_OPENMP},    {"libomp-", CALLER_OPENMP},
+        {"libiomp5", CALLER_OPENMP},
     };
     for (size_t i = 0; i < sizeof known_names / sizeof *known_names; i++)
         if (strncmp(name, known_names[i].begin, strlen(known_names[i].begin)) == 0)
@@ -68,7 +70,7 @@ enum caller caller_at(const void *address)
 
 struct sim_channel *caller_program_channel(const void *address)
 {
-    return caller_at(address) == CALLER_PROGRAM ? channel_self() : NULL;
+    return caller_at(address) >= CALLER_OPENMP ? channel_self() : NULL;
 }
 
 struct sim_channel *caller_channel(const void *address)

@@ -7,14 +7,23 @@
  * Everything is the program: its executable, its own libraries, those of its language. Not so what
  * Open MPI is made of, what its components load, the C library and what allocates memory: event
  * loops live in real time. What talks to the job's launcher has threads that never call the
- * simulator; waits for those are real, too.
+ * simulator; waits for those are real, too. OpenMP's threads compute for the program, and it waits
+ * for them: they are not of the cluster unless they call, but whose clocks OpenMP reads are the
+ * program's.
  */
 #ifndef VELO_DEVICE_CALLER_H
 #define VELO_DEVICE_CALLER_H
 
 #include "channel.h"
 
-enum caller { CALLER_LAUNCHER, CALLER_C, CALLER_RUNTIME, CALLER_MPI, CALLER_PROGRAM };
+enum caller {
+    CALLER_LAUNCHER,
+    CALLER_C,
+    CALLER_RUNTIME,
+    CALLER_MPI,
+    CALLER_OPENMP,
+    CALLER_PROGRAM
+};
 
 /** Who has this address, a function's return address. */
 enum caller caller_at(const void *address);
