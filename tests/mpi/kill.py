@@ -40,7 +40,9 @@ class Job:
         words = shlex.split(self._said([*self.velo, "--print", *program]))
         count = next(i for i, word in enumerate(words) if "=" not in word)
         settings = dict(word.split("=", 1) for word in words[:count])
-        return words[count:], {k: v for k, v in settings.items() if not k.lower().endswith("_domain")}
+        return words[count:], {
+            k: v for k, v in settings.items() if not k.lower().endswith("_domain")
+        }
 
     def _said(self, argv: Sequence[str]) -> str:
         return subprocess.run(argv, env=self.env, check=True, capture_output=True, text=True).stdout
