@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A job on two nodes: the same messages at the same times, run after run, whatever names are in use.
+"""A job on two nodes: the same messages at the same times, run after run, whatever the names.
 
 repeats.py VELO LAYER PROGRAM RANKS [ARGUMENT ...]
 """
