@@ -354,6 +354,9 @@ bool Schedule::take_arrivals()
         for (const RegisterAnswer &answer : std::exchange(node.register_answers, {}))
             take_answer(n, answer);
     }
+    // Many pages are withdrawn by many registers, one after the other.
+    if (any && barren_from_ != UINT64_MAX)
+        barren_from_ = cluster_.cycle();
     return any;
 }
 
@@ -611,7 +614,8 @@ bool Schedule::release_idle()
                                        threads_[static_cast<unsigned>(lowest)].time_ps)))
             lowest = static_cast<int>(c);
     if (lowest < 0)
-        return false;
+        throw JobError("everybody waits for a register's value and none is under way:\n" +
+                       describe_waiting());
     auto now = RealClock::now();
     bool others = std::any_of(threads_.begin(), threads_.end(), [](const Thread &thread) {
         return thread.state == State::kOutside || (thread.state == State::kAside && !thread.late);
