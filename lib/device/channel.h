@@ -49,6 +49,8 @@ void channel_forget(void);
 void start_watch(void);
 /** Has a thread of the cluster started another one in this process? */
 bool start_has_threads(void);
+/** The channel of this thread, if it has one and such threads beside it; else NULL. */
+struct sim_channel *start_channel_beside(void);
 /** A number of the environment. */
 uint64_t channel_number(const char *name, uint64_t otherwise);
 /** A node's memory. */

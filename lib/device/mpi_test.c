@@ -37,7 +37,7 @@ VELO_API void opal_progress(void);
 void opal_progress(void)
 {
     CALLER_NEXT(opal_progress);
-    struct sim_channel *channel = start_has_threads() ? channel_mine() : NULL;
+    struct sim_channel *channel = start_channel_beside();
     uint64_t before_ps = channel ? channel->time_ps : 0;
     if (next)
         next();

@@ -54,6 +54,11 @@ static void *begin(void *arg)
 
 bool start_has_threads(void) { return order_flag(&has_threads) != 0; }
 
+struct sim_channel *start_channel_beside(void)
+{
+    return start_has_threads() ? channel_mine() : NULL;
+}
+
 VELO_API int pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*body)(void *),
                             void *arg)
 {

@@ -47,7 +47,7 @@ static __thread struct {
  * not of the cluster itself, or waits for the launcher. */
 static struct sim_channel *channel_beside(const void *caller)
 {
-    struct sim_channel *channel = start_has_threads() ? channel_mine() : NULL;
+    struct sim_channel *channel = start_channel_beside();
     return channel && caller_at(caller) != CALLER_LAUNCHER ? channel : NULL;
 }
 
