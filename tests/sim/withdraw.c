@@ -4,6 +4,7 @@
  * which takes longer than the simulator waits for anything where nothing is under way.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../mq/support.h"
 
