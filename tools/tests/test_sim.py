@@ -22,7 +22,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
     monkeypatch.setattr(run, "component_folder", lambda layer: tmp_path / "components")
     monkeypatch.setattr(run, "find_mpirun", lambda folder: "/bin/mpirun")
-    monkeypatch.setattr(sim, "find_allocator", lambda: "liballocator.so")
+    monkeypatch.setattr(sim, "find_allocators", lambda: "liballocator.so")
     return tmp_path
 
 
@@ -102,10 +102,10 @@ def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:
 
 def test_the_ranks_allocator_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.2")
-    assert sim.find_allocator() == "libjemalloc.so.2"
+    assert sim.find_allocators() == "libstdc++.so.6:libjemalloc.so.2"
     monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
     with pytest.raises(VeloError, match="apt-get install libjemalloc2"):
-        sim.find_allocator()
+        sim.find_allocators()
 
 
 def test_a_static_program_is_refused(tmp_path: Path) -> None:

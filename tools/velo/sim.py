@@ -28,6 +28,7 @@ RANK_NAME = "velo-rank"
 # are; see lib/device/memory.c. In this allocator threads can have memory of their own, lengths have
 # places of their own, and when memory is given back does not depend on real time.
 ALLOCATOR = "jemalloc"
+CPLUSPLUS = "libstdc++.so.6"
 ALLOCATOR_SETTINGS = "dss:primary,narenas:256,tcache:false,dirty_decay_ms:-1,muzzy_decay_ms:-1"
 ELF = b"\x7fELF"
 # Options that say something else than the cluster's file.
@@ -102,15 +103,16 @@ def find_simulator(args: argparse.Namespace) -> Path:
         ) from error
 
 
-def find_allocator() -> str:
-    """The name of the library that allocates the ranks' memory."""
+def find_allocators() -> str:
+    """The libraries that allocate the ranks' memory, as the dynamic loader is to load them."""
     name = ctypes.util.find_library(ALLOCATOR)
     if not name:
         raise VeloError(
             "libjemalloc, which allocates the ranks' memory, is not installed; 'scripts/setup sim' "
             "does it, or 'apt-get install libjemalloc2'"
         )
-    return name
+    # jemalloc has C++'s operators, too, and would pass by our malloc() with them.
+    return f"{CPLUSPLUS}:{name}"
 
 
 def plan(args: argparse.Namespace) -> Job:
@@ -205,7 +207,7 @@ def program(job: Job, library: Path) -> list[str]:
     if job.ranks == 0:
         return ["env", f"LD_PRELOAD={library}", *job.program]
     folder = run.component_folder(job.layer)
-    preload = shlex.quote(f"{library}:{find_allocator()}")
+    preload = shlex.quote(f"{library}:{find_allocators()}")
     rank = RANK.format(ranks_a_node=job.ranks_a_node, preload=preload)
     words = [run.find_mpirun(folder), "-n", str(job.ranks), "--oversubscribe", "--bind-to", "none"]
     words += run.selection(job.layer, folder, ())
