@@ -17,12 +17,12 @@
 #include "channel.h"
 
 enum caller {
-    CALLER_LAUNCHER,
-    CALLER_C,
-    CALLER_RUNTIME,
-    CALLER_MPI,
+    CALLER_LAUNCHER, /**< Talks to mpirun. */
+    CALLER_C,        /**< The C library. */
+    CALLER_RUNTIME,  /**< What else Open MPI is made of. */
+    CALLER_MPI,      /**< libmpi. */
     CALLER_OPENMP,
-    CALLER_PROGRAM
+    CALLER_PROGRAM,
 };
 
 /** Who has this address, a function's return address. */
