@@ -174,8 +174,7 @@ VELO_API start_main __libc_start_main;
 int __libc_start_main(int (*body)(int, char **, char **), int argc, char **argv, void (*init)(void),
                       void (*fini)(void), void (*loader_fini)(void), void *stack_end)
 {
-    start_main *next;
-    *(void **)&next = caller_next("__libc_start_main");
+    CALLER_NEXT(__libc_start_main);
     if (!next)
         abort(); /* There is no C library. */
     program_main = body;
