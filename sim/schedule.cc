@@ -26,9 +26,9 @@ constexpr auto kIdleUntilError = 10s;
 constexpr auto kOutsideUntilRelease = 100ms;
 constexpr auto kCheckEvery = 50ms;
 constexpr unsigned kStepsAtATime = 20000;
-// If nodes do not come to rest, for errors on a cable say: where nothing arrives and no memory is
-// read or written so long, nothing is under way. (An operation on remote memory arrives at its
-// end.)
+// If nodes do not come to rest, for errors on a cable say: where nothing arrives, no register's
+// value comes and no memory is read or written so long, nothing is under way. (An operation on
+// remote memory arrives at its end.)
 constexpr uint64_t kBarrenCycles = 20000;
 constexpr unsigned kWaitsUntilCheck = 4096;
 constexpr uint64_t kWaitRunningUs = 1000, kWaitUs = 10000;

@@ -104,7 +104,8 @@ class Schedule
     bool ports_opened_ = false; // and the hardware has not been given time for it
     RealTime last_progress_, last_check_, idle_since_;
     bool idle_ = false;
-    uint64_t barren_from_ = UINT64_MAX; // cycle since which nobody waits for a time
+    // Cycle since which nobody waits for a time, and nothing has come; UINT64_MAX: somebody does.
+    uint64_t barren_from_ = UINT64_MAX;
     unsigned waits_ = 0;
 
     // --- calls ---
