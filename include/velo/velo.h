@@ -112,8 +112,9 @@ struct velo_port_attr {
 struct velo_msg {
     const void *data;   /**< Payload. In place: valid until velo_release(). */
     uint32_t len_bytes; /**< Payload length. */
-    velo_id_t source;   /**< Port that sent it; taken from the connection, not from the message. */
     uint8_t tag;        /**< The sender's tag. */
+    velo_id_t source;   /**< Port that sent it; taken from the connection, not from the message. */
+    uint32_t life;      /**< Which life of that port: see velo_port_life(). */
 };
 
 /** What a port has done since it was opened. */
@@ -181,6 +182,22 @@ VELO_API int velo_port_close(struct velo_port *port);
  * @see velo_connect
  */
 VELO_API velo_id_t velo_port_id(const struct velo_port *port);
+
+/**
+ * Which opening of its id a port is.
+ *
+ * An id may be opened again after its port was closed, or has died. Each opening is a life of its
+ * own, with a random word that no other has. A message says which life of its source sent it, a
+ * connection which life of its peer it leads to: a peer that came back is told from the one that
+ * was there before.
+ *
+ * @param port  An open port.
+ * @return The life; never 0.
+ * @thread Any thread.
+ * @path hot
+ * @see velo_conn_life
+ */
+VELO_API uint32_t velo_port_life(const struct velo_port *port);
 
 /**
  * Read a port's counters.
@@ -251,6 +268,17 @@ VELO_API int velo_disconnect(struct velo_conn *conn);
  * @path hot
  */
 VELO_API size_t velo_conn_max_bytes(const struct velo_conn *conn);
+
+/**
+ * Which life of its peer a connection leads to.
+ *
+ * @param conn  An open connection.
+ * @return What velo_port_life() is there.
+ * @thread Any thread.
+ * @path hot
+ * @see velo_port_life
+ */
+VELO_API uint32_t velo_conn_life(const struct velo_conn *conn);
 
 /**
  * Send a message if there is room now.

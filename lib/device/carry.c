@@ -273,7 +273,7 @@ static void take_leave(struct velo_port *port, uint32_t index, uint32_t sender)
     }
     /* The owner may have taken it for dead, or refused it, meanwhile: then that stands. */
     if (order_claim_entry(&port->segment->entries[index], entry,
-                          entry_pack(ENTRY_ENDED, entry_source(entry), entry_nonce(entry))))
+                          entry_pack(ENTRY_ENDED, entry_source(entry), entry_life(entry))))
         ring_bell(port, index);
 }
 

@@ -168,6 +168,8 @@ int velo_port_close(struct velo_port *port)
 
 velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }
 
+uint32_t velo_port_life(const struct velo_port *port) { return port->segment->life; }
+
 int velo_port_counters(struct velo_port *port, struct velo_counters *counters)
 {
     if (!port || !counters)

@@ -208,7 +208,8 @@ struct ring_rx {
     uint64_t pause_at;    /* Position at which to give credits back, or others a turn. */
     uint64_t slot_mask;
     struct seg_ring *shared;
-    velo_id_t source;
+    velo_id_t source; /* With `life`, one word: a message is handed out with both. */
+    uint32_t life;
     uint32_t index;
     enum rx_mode mode;
     bool ending; /* Its sender left or died: free it when empty. */

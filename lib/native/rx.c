@@ -280,8 +280,9 @@ hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t le
         return;
     msg->data = data;
     msg->len_bytes = len_bytes;
-    msg->source = rx->source;
     msg->tag = tag;
+    msg->source = rx->source;
+    msg->life = rx->life;
 }
 
 /* Take the message in port->message. */

@@ -4,7 +4,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,6 +15,7 @@
 
 #include "../error.h"
 #include "order.h"
+#include "process.h"
 
 /* Lock bytes lie where no segment reaches. */
 #define LOCK_OWNER ((off_t)1 << 48)
@@ -25,45 +25,19 @@
 /* Younger ones may still tell a peer, or a person, what became of them. */
 #define SWEEP_AGE_S 3600
 
-static pthread_mutex_t registry_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct segment *registry;
-static uint32_t process_nonce;
 static bool swept;
 
-/* ---- process --------------------------------------------------------------------------------- */
-
-/* A child owns none of its parent's ports, locks or connections: forget them (the mappings stay).
- */
-static void forget_after_fork(void)
+/* A child owns none of its parent's segments: it forgets them (the mappings stay). */
+void seg_acquire(void)
 {
-    registry = NULL;
-    process_nonce = 0;
-    swept = false;
-    pthread_mutex_init(&registry_lock, NULL);
-}
-
-static void process_init(void) { pthread_atfork(NULL, NULL, forget_after_fork); }
-
-static void registry_acquire(void)
-{
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    pthread_once(&once, process_init);
-    pthread_mutex_lock(&registry_lock);
-}
-
-static void registry_release(void) { pthread_mutex_unlock(&registry_lock); }
-
-uint32_t seg_process_nonce(void)
-{
-    registry_acquire();
-    while (process_nonce == 0) {
-        if (getrandom(&process_nonce, sizeof process_nonce, 0) != sizeof process_nonce)
-            process_nonce = (uint32_t)getpid();
+    if (process_lock()) {
+        registry = NULL;
+        swept = false;
     }
-    uint32_t nonce = process_nonce;
-    registry_release();
-    return nonce;
 }
+
+void seg_release(void) { process_unlock(); }
 
 /* ---- locks ----------------------------------------------------------------------------------- */
 
@@ -73,11 +47,12 @@ static bool lock_set(int fd, off_t at, short type)
     return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
-/* Held by another process? */
+/* Held by any process? F_GETLK would not show a process its own locks. The lock of an open file
+ * description, which is asked for here and never taken, would conflict with those, too. */
 static bool lock_held(int fd, off_t at)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};
-    return fcntl(fd, F_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
+    return fcntl(fd, F_OFD_GETLK, &lock) != 0 || lock.l_type != F_UNLCK;
 }
 
 bool seg_lock_entry(const struct segment *segment, uint32_t index)
@@ -90,16 +65,15 @@ void seg_unlock_entry(const struct segment *segment, uint32_t index)
     lock_set(segment->fd, LOCK_ENTRY(index), F_UNLCK);
 }
 
-bool seg_sender_alive(const struct segment *segment, uint32_t index, uint64_t entry)
+bool seg_sender_alive(const struct segment *segment, uint32_t index)
 {
-    /* A process does not see its own locks. */
-    return entry_nonce(entry) == seg_process_nonce() || lock_held(segment->fd, LOCK_ENTRY(index));
+    return lock_held(segment->fd, LOCK_ENTRY(index));
 }
 
 int seg_owner_status(const struct segment *segment)
 {
     uint64_t state = order_read_entry(&segment->header->state);
-    if (state == SEG_OPEN && (segment->owned || lock_held(segment->fd, LOCK_OWNER)))
+    if (state == SEG_OPEN && lock_held(segment->fd, LOCK_OWNER))
         return VELO_OK;
     /* A closing owner says so before it lets go of its lock. */
     return order_read_entry(&segment->header->state) == SEG_OPEN ? VELO_ERR_PEER_DEAD
@@ -236,13 +210,13 @@ static int map(struct segment *segment)
     return VELO_OK;
 }
 
-/* With the registry lock held; see seg_put(). */
+/* After seg_acquire(); see seg_put(). */
 static void destroy(struct segment *segment)
 {
     if (segment->header)
         munmap(segment->header, segment->shape.total_bytes);
     if (segment->fd >= 0)
-        close(segment->fd);
+        process_file_close(segment->fd);
     free(segment);
 }
 
@@ -292,19 +266,13 @@ static int path_open(const char *path, struct stat *st)
     return fd;
 }
 
-static int path_reopen(int path_fd)
-{
-    char name[64];
-    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
-    return open(name, O_RDWR | O_CLOEXEC);
-}
-
 /* Remove a name whose owner is dead. Holding the owner's lock while looking again and removing
  * keeps two reclaimers from removing each other's new segment. */
 static int reclaim_locked(const char *path, int fd, const struct stat *st)
 {
     struct stat now;
-    if (!lock_set(fd, LOCK_OWNER, F_WRLCK))
+    /* The first tells of our own process, where the second would take a lock that is held. */
+    if (lock_held(fd, LOCK_OWNER) || !lock_set(fd, LOCK_OWNER, F_WRLCK))
         return velo_fail(VELO_ERR_IN_USE,
                          "%s is open in a live process; choose another vpid or domain", path);
     int status = VELO_OK;
@@ -315,7 +283,8 @@ static int reclaim_locked(const char *path, int fd, const struct stat *st)
     return status;
 }
 
-/* VELO_OK: the name was stale and is free now, or became free by itself. Registry lock held. */
+/* VELO_OK: the name was stale and is free now, or became free by itself. seg_acquire() was called.
+ */
 static int reclaim(const char *path)
 {
     struct stat st;
@@ -323,23 +292,18 @@ static int reclaim(const char *path)
     if (path_fd < 0)
         return errno == ENOENT ? VELO_OK : system_failed("look at", path);
     int status;
-    struct segment *mine = registry_find(&st);
-    if (mine) {
-        status = mine->owned ? velo_fail(VELO_ERR_IN_USE,
-                                         "%s is open in this process; choose another vpid", path)
-                             : reclaim_locked(path, mine->fd, &st);
-    } else if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
+    if (!S_ISREG(st.st_mode) || st.st_uid != geteuid()) {
         status = velo_fail(VELO_ERR_ACCESS,
                            "%s belongs to another user or is no plain file; choose another domain, "
                            "or have its owner remove it",
                            path);
     } else {
-        int fd = path_reopen(path_fd);
+        int fd = process_file_open(path_fd, &st);
         if (fd < 0) {
             status = system_failed("open", path);
         } else {
             status = reclaim_locked(path, fd, &st);
-            close(fd);
+            process_file_close(fd);
         }
     }
     close(path_fd);
@@ -350,9 +314,17 @@ static int reclaim(const char *path)
 
 static int create_file(const struct seg_domain *domain, struct segment *segment)
 {
-    segment->fd = open(domain->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (segment->fd < 0)
+    struct stat st;
+    int fd = open(domain->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    if (fd < 0)
         return system_failed("create a segment in", domain->dir);
+    if (fstat(fd, &st) != 0 || !process_file_add(fd, &st)) {
+        close(fd);
+        return velo_fail(VELO_ERR_SYSTEM, "this process has too many segments open");
+    }
+    segment->fd = fd;
+    segment->dev = st.st_dev;
+    segment->ino = st.st_ino;
     if (domain->shared &&
         (fchown(segment->fd, (uid_t)-1, domain->gid) != 0 || fchmod(segment->fd, 0660) != 0))
         return system_failed("give to the group", segment->path);
@@ -366,6 +338,9 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     int status = map(segment);
     if (status)
         return status;
+    while (segment->life == 0)
+        if (getrandom(&segment->life, sizeof segment->life, 0) != sizeof segment->life)
+            return system_failed("name the life of", segment->path);
     struct seg_header *header = segment->header;
     header->magic = SEG_MAGIC;
     header->spec_hash = VELO_SPEC_HASH;
@@ -377,13 +352,10 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     header->ring_bytes = segment->shape.ring_bytes;
     header->flags = flags;
     header->pid = getpid();
+    header->life = segment->life;
     order_publish_entry(&header->state, SEG_OPEN);
-
-    struct stat st;
-    if (fstat(segment->fd, &st) != 0 || !lock_set(segment->fd, LOCK_OWNER, F_WRLCK))
+    if (!lock_set(segment->fd, LOCK_OWNER, F_WRLCK))
         return system_failed("lock", segment->path);
-    segment->dev = st.st_dev;
-    segment->ino = st.st_ino;
     segment->owned = true;
     return VELO_OK;
 }
@@ -419,18 +391,18 @@ static void sweep_name(const char *path)
     if (path_fd < 0)
         return;
     bool old = time(NULL) - st.st_ctime > SWEEP_AGE_S;
-    if (old && S_ISREG(st.st_mode) && st.st_uid == geteuid() && !registry_find(&st)) {
-        int fd = path_reopen(path_fd);
+    if (old && S_ISREG(st.st_mode) && st.st_uid == geteuid()) {
+        int fd = process_file_open(path_fd, &st);
         if (fd >= 0 && is_segment(fd))
             (void)reclaim_locked(path, fd, &st);
         if (fd >= 0)
-            close(fd);
+            process_file_close(fd);
     }
     close(path_fd);
 }
 
 /* Once in a process: remove what this user's dead processes left some time ago, under any name, so
- * that killed programs do not fill the file system. Registry lock held. */
+ * that killed programs do not fill the file system. seg_acquire() was called. */
 static void sweep(const char *dir)
 {
     char path[PATH_MAX];
@@ -457,7 +429,7 @@ int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_s
         return status;
     segment->shape = *shape;
     seg_path(segment->path, sizeof segment->path, domain, id);
-    registry_acquire();
+    seg_acquire();
     sweep(domain->dir);
     status = create_file(domain, segment);
     if (status == VELO_OK)
@@ -470,19 +442,19 @@ int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_s
     } else {
         destroy(segment);
     }
-    registry_release();
+    seg_release();
     return status;
 }
 
 void seg_retire(struct segment *segment)
 {
-    registry_acquire();
+    seg_acquire();
     order_publish_entry(&segment->header->state, SEG_CLOSED);
     /* The name is ours as long as we hold the lock. */
     unlink(segment->path);
     lock_set(segment->fd, LOCK_OWNER, F_UNLCK);
     segment->owned = false;
-    registry_release();
+    seg_release();
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */
@@ -499,13 +471,14 @@ static bool may_open(const struct seg_domain *domain, const struct stat *st)
 static int open_contents(struct segment *segment, int path_fd, const struct stat *st)
 {
     struct seg_header header;
-    segment->fd = path_reopen(path_fd);
+    segment->fd = process_file_open(path_fd, st);
     if (segment->fd < 0)
         return system_failed("open", segment->path);
     ssize_t got = pread(segment->fd, &header, sizeof header, 0);
     if (got != (ssize_t)sizeof header)
         return velo_fail(VELO_ERR_CORRUPT, "%s is too short; remove it", segment->path);
     int status = seg_header_check(&header, (size_t)st->st_size, segment->path, &segment->shape);
+    segment->life = header.life;
     if (status == VELO_OK)
         status = map(segment);
     return status;
@@ -554,11 +527,11 @@ int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out
         return status;
     seg_path(segment->path, sizeof segment->path, domain, id);
     struct segment *found = NULL;
-    registry_acquire();
+    seg_acquire();
     status = open_locked(domain, segment, &found);
     if (found != segment)
         destroy(segment);
-    registry_release();
+    seg_release();
     if (!found)
         return status;
     status = seg_owner_status(found);
@@ -573,7 +546,7 @@ int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out
 
 void seg_put(struct segment *segment)
 {
-    registry_acquire();
+    seg_acquire();
     if (--segment->refs == 0) {
         struct segment **link = &registry;
         while (*link && *link != segment)
@@ -584,5 +557,5 @@ void seg_put(struct segment *segment)
          * map it anew before. */
         destroy(segment);
     }
-    registry_release();
+    seg_release();
 }

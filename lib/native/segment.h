@@ -17,6 +17,10 @@
  * Who lives is told by the kernel: a process holds a POSIX record lock on one byte beyond the
  * file's end for the port it owns and for each entry it sends on. The locks go with the process,
  * are not inherited by fork(), and work across PID namespaces.
+ *
+ * A port id may be opened again and again. Each opening is a **life** of its own, told from all
+ * others by a random word: it stands in the segment's header, and with each connection in the
+ * table entry of its sender. Whatever one process keeps of another names the life that it means.
  */
 #ifndef VELO_NATIVE_SEGMENT_H
 #define VELO_NATIVE_SEGMENT_H
@@ -56,6 +60,7 @@ struct seg_header {
     uint32_t flags;
     int64_t pid; /* Of the owner, in its own PID namespace; for people, not for decisions. */
     uint64_t ring_bytes;
+    uint32_t life; /* Random, never 0: tells this segment from others under its name. */
 
     _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state. */
     uint64_t device; /* Owner: who it is to the hardware, see lib/device; 0: natively nobody. */
@@ -109,9 +114,9 @@ enum entry_state {
     ENTRY_GIVEN_UP = 5, /* The sender got no memory for the ring; the owner frees it. */
 };
 
-static inline uint64_t entry_pack(enum entry_state state, velo_id_t source, uint32_t nonce)
+static inline uint64_t entry_pack(enum entry_state state, velo_id_t source, uint32_t life)
 {
-    return (uint64_t)state | ((uint64_t)source << 16) | ((uint64_t)nonce << 32);
+    return (uint64_t)state | ((uint64_t)source << 16) | ((uint64_t)life << 32);
 }
 
 static inline enum entry_state entry_state(uint64_t entry)
@@ -121,7 +126,8 @@ static inline enum entry_state entry_state(uint64_t entry)
 
 static inline velo_id_t entry_source(uint64_t entry) { return (velo_id_t)((entry >> 16) & 0xffff); }
 
-static inline uint32_t entry_nonce(uint64_t entry) { return (uint32_t)(entry >> 32); }
+/** The life of the sending port. */
+static inline uint32_t entry_life(uint64_t entry) { return (uint32_t)(entry >> 32); }
 
 /** Sizes that follow from a port's attributes. Each side keeps its own checked copy. */
 struct seg_shape {
@@ -133,8 +139,8 @@ struct seg_shape {
     size_t total_bytes;
 };
 
-/** A mapped segment. One per process and file, shared by all who use it there: closing any
- *  descriptor of a file drops all record locks of the process on it. */
+/** A mapped segment. One for each file, shared by all who use it in this copy of the library; see
+ *  process.h. */
 struct segment {
     struct segment *next;
     unsigned refs;
@@ -142,6 +148,7 @@ struct segment {
     int fd;
     dev_t dev;
     ino_t ino;
+    uint32_t life;
     struct seg_shape shape;
     struct seg_header *header;
     uint64_t *entries;
@@ -156,6 +163,9 @@ struct seg_domain {
     gid_t gid;
 };
 
+/** One thread of the process at a time, of all copies of the library; see process.h. */
+void seg_acquire(void);
+void seg_release(void);
 /** Fill in a shape; VELO_ERR_ARG if a size is out of range. */
 int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
                    uint32_t conns_max);
@@ -171,16 +181,14 @@ void seg_put(struct segment *segment);
 /** VELO_OK while the owner lives, else VELO_ERR_PEER_CLOSED or VELO_ERR_PEER_DEAD. A system call.
  */
 int seg_owner_status(const struct segment *segment);
-/** Take the lock of an entry; false if another process has it. */
+/** Take the lock of an entry, after seg_acquire(); false if another process has it. */
 bool seg_lock_entry(const struct segment *segment, uint32_t index);
 void seg_unlock_entry(const struct segment *segment, uint32_t index);
 /** Does the process that sends on this entry live? A system call. */
-bool seg_sender_alive(const struct segment *segment, uint32_t index, uint64_t entry);
+bool seg_sender_alive(const struct segment *segment, uint32_t index);
 /** Give memory to an entry's ring, or take it back. */
 int seg_ring_allocate(const struct segment *segment, uint32_t index);
 void seg_ring_release(const struct segment *segment, uint32_t index);
-/** A random non-zero word that tells this process from others. */
-uint32_t seg_process_nonce(void);
 /** Write the path of a port's segment. */
 void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id);
 /** Check what a header claims against the file's size. */

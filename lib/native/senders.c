@@ -77,6 +77,7 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
     rx->shared = seg_ring(port->segment, index);
     rx->index = index;
     rx->source = entry_source(entry);
+    rx->life = entry_life(entry);
     rx->slot_mask = port->shape.depth_slots - 1;
     rx->ending = false;
     rx->mode = RX_PARKED;
@@ -119,7 +120,7 @@ void rx_refuse(struct velo_port *port, struct ring_rx *rx)
     order_set_bell(&rx->shared->bell, BELL_RING);
     uint64_t now = order_read_entry(entry);
     if (entry_state(now) == ENTRY_READY && !rx->ending &&
-        order_claim_entry(entry, now, entry_pack(ENTRY_REFUSED, rx->source, entry_nonce(now))))
+        order_claim_entry(entry, now, entry_pack(ENTRY_REFUSED, rx->source, entry_life(now))))
         wait_wake((const uint32_t *)&rx->shared->consumed);
     else
         retire_refused(port, rx);
@@ -158,7 +159,7 @@ void rx_reap(struct velo_port *port)
             continue;
         if (state == ENTRY_ENDED || state == ENTRY_GIVEN_UP) {
             end(port, i, entry);
-        } else if (!seg_sender_alive(port->segment, i, entry) &&
+        } else if (!seg_sender_alive(port->segment, i) &&
                    order_read_entry(&port->segment->entries[i]) == entry) {
             /* A sender that leaves changes the entry before it gives up its lock. */
             order_count(&port->shared->rx_reclaimed, 1);
@@ -184,7 +185,7 @@ static void rung(struct velo_port *port, uint32_t index)
     else if (state == ENTRY_READY && rx->mode == RX_REFUSED)
         /* Someone else freed the entry, and this sender claimed it: it must not wait in vain. */
         (void)order_claim_entry(&port->segment->entries[index], entry,
-                                entry_pack(ENTRY_REFUSED, entry_source(entry), entry_nonce(entry)));
+                                entry_pack(ENTRY_REFUSED, entry_source(entry), entry_life(entry)));
     if (rx->mode == RX_PARKED)
         activate(port, rx);
 }

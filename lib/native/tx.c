@@ -18,9 +18,6 @@
 /* How long a full table may take to be searched for dead senders. */
 #define TABLE_WAIT_NS (NS_PER_S / 2)
 
-/* Between our processes the lock of an entry excludes; between our threads this does. */
-static pthread_mutex_t claim_lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* What a fenced connection reads for its bell: it takes the slow way each time. */
 static const uint32_t always_ring = BELL_RING;
 
@@ -336,13 +333,14 @@ int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes
 
 /* ---- connect --------------------------------------------------------------------------------- */
 
-/* Take the first free entry: the lock first, so that a claimed entry without one is a dead one. */
+/* Take the first free entry: its lock first, so that a claimed entry without one is a dead one.
+ * Between processes that lock excludes; between our threads seg_acquire() does. */
 static bool claim(struct velo_conn *conn)
 {
     struct segment *segment = conn->segment;
-    uint64_t mine = entry_pack(ENTRY_CLAIMED, conn->port->id, seg_process_nonce());
+    uint64_t mine = entry_pack(ENTRY_CLAIMED, conn->port->id, conn->port->segment->life);
     bool claimed = false;
-    pthread_mutex_lock(&claim_lock);
+    seg_acquire();
     for (uint32_t i = 0; i < segment->shape.conns_max && !claimed; i++) {
         uint64_t entry = order_read_entry(&segment->entries[i]);
         if (entry_state(entry) != ENTRY_FREE || !seg_lock_entry(segment, i))
@@ -354,7 +352,7 @@ static bool claim(struct velo_conn *conn)
         else
             seg_unlock_entry(segment, i);
     }
-    pthread_mutex_unlock(&claim_lock);
+    seg_release();
     VELO_HOOK(HOOK_CONNECT_CLAIMED);
     return claimed;
 }
@@ -363,14 +361,14 @@ static bool claim(struct velo_conn *conn)
  * thread of ours could claim the entry in between and lose its lock to us. */
 static void unclaim(struct velo_conn *conn, enum entry_state state)
 {
-    pthread_mutex_lock(&claim_lock);
+    seg_acquire();
     order_publish_entry(&conn->segment->entries[conn->index],
-                        entry_pack(state, conn->port->id, seg_process_nonce()));
+                        entry_pack(state, conn->port->id, conn->port->segment->life));
     VELO_HOOK(HOOK_DISCONNECT_ENTRY);
     ring_bits(conn);
     VELO_HOOK(HOOK_DISCONNECT_RING);
     seg_unlock_entry(conn->segment, conn->index);
-    pthread_mutex_unlock(&claim_lock);
+    seg_release();
     VELO_HOOK(HOOK_DISCONNECT_UNLOCKED);
 }
 
@@ -423,7 +421,7 @@ static int set_up_ring(struct velo_conn *conn)
         return status;
 
     order_publish_entry(&segment->entries[conn->index],
-                        entry_pack(ENTRY_READY, conn->port->id, seg_process_nonce()));
+                        entry_pack(ENTRY_READY, conn->port->id, conn->port->segment->life));
     VELO_HOOK(HOOK_CONNECT_READY);
     ring_bits(conn); /* No need to wake anyone: the first message does. */
     return VELO_OK;
@@ -530,6 +528,8 @@ size_t velo_conn_max_bytes(const struct velo_conn *conn)
 {
     return ring_max_bytes((uint32_t)conn->tx.data_mask + 1);
 }
+
+uint32_t velo_conn_life(const struct velo_conn *conn) { return conn->segment->life; }
 
 int velo_conn_status(struct velo_conn *conn)
 {

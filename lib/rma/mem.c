@@ -195,7 +195,7 @@ static bool is_alive(const struct velo_rma *rma, uint32_t index)
 {
     const struct segment *segment = rma->port->segment;
     uint64_t entry = order_read_entry(&segment->entries[index]);
-    return entry_state(entry) != ENTRY_FREE && seg_sender_alive(segment, index, entry);
+    return entry_state(entry) != ENTRY_FREE && seg_sender_alive(segment, index);
 }
 
 /* Wait until nobody uses a key that stands in no entry any more. */

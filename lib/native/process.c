@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "order.h"
+
+/* The number is that of the layout: copies that do not know each other's share nothing. */
+#define MEMORY_NAME "velo-process-1"
+#define MAPS_NAME "/memfd:" MEMORY_NAME " "
+
+#define FILES_MAX (1u << 17)
+
+struct file {
+    uint64_t dev;
+    uint64_t ino;
+    int32_t fd;
+    uint32_t refs;
+};
+
+struct shared {
+    uint64_t pid; /* Of the process that this describes; 0: not set up, BUSY: being set up. */
+    pthread_mutex_t mutex;
+    uint32_t files_len;
+    struct file files[FILES_MAX];
+};
+
+#define BUSY UINT64_MAX
+
+static struct shared *shared;
+static uint64_t copy_pid; /* The process that this copy has last seen. */
+
+/* ---- the memory ------------------------------------------------------------------------------ */
+
+static struct shared *find_memory(FILE *maps)
+{
+    char line[512];
+    while (fgets(line, sizeof line, maps)) {
+        unsigned long address;
+        if (strstr(line, MAPS_NAME) && sscanf(line, "%lx-", &address) == 1)
+            return (struct shared *)address; // NOLINT(performance-no-int-to-ptr)
+    }
+    return NULL;
+}
+
+static struct shared *make_memory(void)
+{
+    /* Private: what a child changes is the child's. */
+    const int flags = MAP_PRIVATE | MAP_NORESERVE;
+    void *base = MAP_FAILED;
+    int fd = memfd_create(MEMORY_NAME, MFD_CLOEXEC);
+    if (fd >= 0 && ftruncate(fd, sizeof(struct shared)) == 0)
+        base = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (fd >= 0)
+        close(fd);
+    return base == MAP_FAILED ? NULL : base;
+}
+
+static void find_or_make_memory(void)
+{
+    static struct shared own;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    if (maps) {
+        /* Two copies that look at the same time take turns. */
+        (void)flock(fileno(maps), LOCK_EX);
+        shared = find_memory(maps);
+        if (!shared)
+            shared = make_memory();
+        (void)fclose(maps);
+    }
+    if (!shared)
+        shared = &own;
+}
+
+/* ---- the lock -------------------------------------------------------------------------------- */
+
+/* The first call in a process, or in a child that has its parent's memory. */
+static void set_up(uint64_t pid)
+{
+    uint64_t now = order_read_entry(&shared->pid);
+    while (now != pid) {
+        if (now != BUSY && order_claim_entry(&shared->pid, now, BUSY)) {
+            pthread_mutex_init(&shared->mutex, NULL);
+            shared->files_len = 0;
+            order_publish_entry(&shared->pid, pid);
+        }
+        now = order_read_entry(&shared->pid);
+    }
+}
+
+bool process_lock(void)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    uint64_t pid = (uint64_t)getpid();
+    pthread_once(&once, find_or_make_memory);
+    set_up(pid);
+    pthread_mutex_lock(&shared->mutex);
+    bool is_new = copy_pid != pid;
+    copy_pid = pid;
+    return is_new;
+}
+
+void process_unlock(void) { pthread_mutex_unlock(&shared->mutex); }
+
+/* ---- files ----------------------------------------------------------------------------------- */
+
+bool process_file_add(int fd, const struct stat *st)
+{
+    if (shared->files_len == FILES_MAX)
+        return false;
+    shared->files[shared->files_len++] =
+        (struct file){.dev = st->st_dev, .ino = st->st_ino, .fd = fd, .refs = 1};
+    return true;
+}
+
+int process_file_open(int path_fd, const struct stat *st)
+{
+    for (uint32_t i = 0; i < shared->files_len; i++) {
+        struct file *file = &shared->files[i];
+        if (file->dev == st->st_dev && file->ino == st->st_ino) {
+            file->refs++;
+            return file->fd;
+        }
+    }
+    if (shared->files_len == FILES_MAX) {
+        errno = EMFILE;
+        return -1;
+    }
+    char name[64];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
+    int fd = open(name, O_RDWR | O_CLOEXEC);
+    if (fd >= 0)
+        (void)process_file_add(fd, st);
+    return fd;
+}
+
+void process_file_close(int fd)
+{
+    for (uint32_t i = 0; i < shared->files_len; i++) {
+        struct file *file = &shared->files[i];
+        if (file->fd != fd)
+            continue;
+        if (--file->refs == 0) {
+            *file = shared->files[--shared->files_len];
+            close(fd);
+        }
+        return;
+    }
+}
