@@ -89,7 +89,6 @@ static int send_piece(struct velo_rma_peer *peer, struct op *op)
     size_t data_bytes = carries_data(request) ? run.len_bytes : 0;
     struct wire_request wire = {.op = request->op,
                                 .always = request->always,
-                                .unit = peer->rma->unit,
                                 .handle = peer->handle,
                                 .seq = peer->seq_sent,
                                 .key = request->key,
@@ -241,8 +240,8 @@ static struct velo_rma_peer *find_peer(const struct velo_rma *rma, const struct 
                                        const struct wire_answer *answer)
 {
     struct velo_rma_peer *peer = rma->by_handle[answer->handle % PEERS_MAX];
-    bool is_ours = answer->unit == rma->unit && peer && peer->handle == answer->handle &&
-                   peer->id == msg->source;
+    bool is_ours = peer && peer->handle == answer->handle && peer->id == msg->source &&
+                   velo_conn_life(peer->conn) == msg->life;
     return is_ours ? peer : NULL;
 }
 

@@ -190,12 +190,15 @@ static void release_range(struct velo_rma *rma, struct velo_mem *mem)
 
 /* ---- deregistering --------------------------------------------------------------------------- */
 
-/* Does whoever sends on this connection live? */
+/* Does the requester live that wrote into a line? Its connection may be another's by now, which
+ * does not touch the line: an answer needs none. */
 static bool is_alive(const struct velo_rma *rma, uint32_t index)
 {
     const struct segment *segment = rma->port->segment;
     uint64_t entry = order_read_entry(&segment->entries[index]);
-    return entry_state(entry) != ENTRY_FREE && seg_sender_alive(segment, index);
+    return entry_state(entry) != ENTRY_FREE &&
+           entry_life(entry) == order_read_entry(&rma->table.lines[index].life) &&
+           seg_sender_alive(segment, index);
 }
 
 /* Wait until nobody uses a key that stands in no entry any more. */

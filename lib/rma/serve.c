@@ -12,36 +12,32 @@
 static void sweep(struct velo_rma *rma)
 {
     for (uint32_t id = 0; id < IDS_MAX; id++) {
-        struct replier *replier = &rma->repliers[id];
-        if (replier->conn && velo_conn_status(replier->conn)) {
-            (void)velo_disconnect(replier->conn);
-            replier->conn = NULL;
+        struct velo_conn **conn = &rma->repliers[id];
+        if (*conn && velo_conn_status(*conn)) {
+            (void)velo_disconnect(*conn);
+            *conn = NULL;
         }
     }
 }
 
 /* The connection over which a unit expects its answers; NULL if there can be none. */
-static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_t unit)
+static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_t life)
 {
-    struct replier *replier = &rma->repliers[id];
-    if (likely(replier->conn && replier->unit == unit))
-        return replier->conn;
+    struct velo_conn **conn = &rma->repliers[id];
+    if (likely(*conn && velo_conn_life(*conn) == life))
+        return *conn;
     sweep(rma);
-    (void)velo_disconnect(replier->conn);
-    replier->conn = NULL;
-    replier->unit = unit;
-    int status = velo_connect(rma->port, id, 0, &replier->conn);
-    if (status == VELO_OK)
-        return replier->conn;
-    /* It may still live: have it give up rather than wait for ever. */
-    order_publish_entry(&rma->table.lines[rma->port->held->index].unanswerable, 1);
-    return NULL;
+    if (!*conn && velo_connect(rma->port, id, 0, conn) != VELO_OK)
+        /* It may still live: have it give up rather than wait for ever. */
+        order_publish_entry(&rma->table.lines[rma->port->held->index].unanswerable, 1);
+    /* Another life of the unit expects nothing: the one that asked is gone. */
+    return *conn && velo_conn_life(*conn) == life ? *conn : NULL;
 }
 
 void rma_serve_close(struct velo_rma *rma)
 {
     for (uint32_t id = 0; id < IDS_MAX; id++)
-        (void)velo_disconnect(rma->repliers[id].conn);
+        (void)velo_disconnect(rma->repliers[id]);
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */
@@ -131,10 +127,10 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
         rma->stalled = true;
         return false;
     }
-    struct velo_conn *conn = answer_conn(rma, msg->source, wire.unit);
+    struct velo_conn *conn = answer_conn(rma, msg->source, msg->life);
     if (!conn)
         return true;
-    struct wire_answer answer = {.unit = wire.unit, .handle = wire.handle, .seq = wire.seq};
+    struct wire_answer answer = {.handle = wire.handle, .seq = wire.seq};
     const struct velo_mem *mem =
         find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof answer);
     size_t data_bytes = mem && wire.op == VELO_OP_GET ? wire.len_bytes : 0;

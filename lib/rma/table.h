@@ -53,7 +53,8 @@ struct table_header {
 /** One connection's line. */
 struct table_line {
     _Alignas(SEG_ALIGN) uint64_t active; /* Requester: the key it uses now; see order_enter(). */
-    uint64_t unanswerable; /* Owner: why it cannot answer this requester, a negated status. */
+    uint64_t unanswerable;               /* Owner: it cannot answer this requester. */
+    uint64_t life; /* Requester: of its port. If the connection is another's, it is dead. */
 };
 
 struct table_entry {

@@ -41,12 +41,11 @@ static int allocate(struct velo_rma *rma)
         rma->ops[i].next = rma->ops_free;
         rma->ops_free = &rma->ops[i];
     }
-    uint64_t random[4];
+    uint64_t random[3];
     int status = fill_random(random, sizeof random);
-    rma->unit = (uint32_t)random[0];
-    rma->probe = random[1];
-    rma->key_last = random[2];
-    rma->key_step = random[3] | 1;
+    rma->probe = random[0];
+    rma->key_last = random[1];
+    rma->key_step = random[2] | 1;
     return status;
 }
 
@@ -157,6 +156,7 @@ static void prepare_line(struct velo_rma_peer *peer)
     peer->line = &peer->table.lines[peer->conn->index];
     order_leave(&peer->line->active); /* Whoever had it before may have died in the middle. */
     order_publish_entry(&peer->line->unanswerable, 0);
+    order_publish_entry(&peer->line->life, velo_port_life(peer->rma->port));
     order_raise(&peer->table.header->lines_used, peer->conn->index + 1);
 }
 

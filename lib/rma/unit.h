@@ -122,12 +122,6 @@ struct velo_rma_peer {
 #endif
 };
 
-/** Where our answers to a unit go. */
-struct replier {
-    struct velo_conn *conn;
-    uint32_t unit;
-};
-
 /* ---- the unit -------------------------------------------------------------------------------- */
 
 struct velo_rma {
@@ -137,7 +131,6 @@ struct velo_rma {
     bool may_attach;
     bool deferred; /* Some connection is deferred... */
     bool stalled;  /* ...because the notification queue was full. */
-    uint32_t unit; /* Random: tells this unit from others of its id. */
     uint32_t polls;
     uint64_t probe; /* Random: see table_header. */
 
@@ -159,7 +152,7 @@ struct velo_rma {
     struct velo_rma_peer *peers;
     struct velo_rma_peer *by_handle[PEERS_MAX];
     uint32_t handle_next;
-    struct replier *repliers; /* By id. */
+    struct velo_conn **repliers; /* Over which units get our answers; by id. */
 #ifdef VELO_DEVICE
     struct offload *offload; /* NULL until there is something to do for the node. */
 #endif
@@ -287,8 +280,7 @@ struct wire_request {
     uint8_t op;
     uint8_t notify; /* In the last piece only. */
     uint8_t always;
-    uint8_t reserved;
-    uint32_t unit; /* Of the requester. */
+    uint8_t reserved[5];
     uint32_t handle;
     uint32_t seq;
     uint64_t key;
@@ -302,7 +294,7 @@ struct wire_request {
 
 /** What became of it; a get's bytes follow. */
 struct wire_answer {
-    uint32_t unit;
+    uint32_t reserved;
     uint32_t handle;
     uint32_t seq;
     int32_t status;

@@ -5,7 +5,9 @@
  */
 #include <signal.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "native/senders.h"
 #include "rma/unit.h"
 #include "stage.h"
 
@@ -44,7 +46,6 @@ static struct wire_request request(const struct scene *s, enum velo_rma_op op, u
                                    uint64_t len)
 {
     return (struct wire_request){.op = (uint8_t)op,
-                                 .unit = s->rma->unit,
                                  .handle = s->peer->handle,
                                  .key = velo_mem_key(s->mem),
                                  .offset = offset,
@@ -153,7 +154,6 @@ TEST(an_owner_checks_rights_grants_and_keys_again)
 
         scene_open(&s, VELO_RIGHT_ALL, 77);
         wire.key = velo_mem_key(s.mem);
-        wire.unit = s.rma->unit;
         send_raw(&s, &wire, data);
         wire.key ^= UINT64_C(1) << 40;
         send_raw(&s, &wire, data);
@@ -244,15 +244,14 @@ TEST(answers_that_were_not_asked_for_write_nothing)
     scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
     conn = port_connect(s.owner->port, REQUESTER_VPID); /* As the owner's library does. */
     CHECK_OK(velo_get(s.peer, local, 50, velo_mem_key(s.mem), 0, 0, 7));
-    struct wire_answer answer = {
-        .unit = s.rma->unit, .handle = s.peer->handle, .seq = s.peer->seq_answered};
+    struct wire_answer answer = {.handle = s.peer->handle, .seq = s.peer->seq_answered};
     unsigned char message[sizeof(answer) + 100];
     memset(message, 0xbb, sizeof(message));
 
-    /* Of another unit, another peer, another piece: as if nothing had come. */
-    for (int i = 0; i < 3; i++) {
+    /* Of another peer, another piece: as if nothing had come. */
+    for (int i = 0; i < 2; i++) {
         struct wire_answer wrong = answer;
-        *(i == 0 ? &wrong.unit : i == 1 ? &wrong.handle : &wrong.seq) += PEERS_MAX;
+        *(i == 0 ? &wrong.handle : &wrong.seq) += PEERS_MAX;
         memcpy(message, &wrong, sizeof(wrong));
         CHECK_OK(velo_send(conn, message, sizeof(wrong) + 50, WIRE_ANSWER));
         CHECK_EQ(velo_rma_progress(s.rma), 0);
@@ -277,7 +276,7 @@ TEST(answers_to_a_peer_that_was_given_up_reach_no_other)
 
     scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
     conn = port_connect(s.owner->port, REQUESTER_VPID);
-    late = (struct wire_answer){.unit = s.rma->unit, .handle = s.peer->handle};
+    late = (struct wire_answer){.handle = s.peer->handle};
     unsigned char message[sizeof(late) + 8] = {0};
     CHECK_OK(velo_rma_disconnect(s.peer));
     CHECK_OK(velo_rma_connect(s.rma, OWNER_VPID, 0, &s.peer));
@@ -380,4 +379,45 @@ TEST(deregistering_waits_for_a_requester_that_is_inside_until_it_dies)
     child_join(owner);
     CHECK_EQ(atomic_load(stage + 1), 1);
     clean_up_after(REQUESTER_VPID);
+}
+
+/* ---- what a dead requester leaves ------------------------------------------------------------ */
+
+/* A requester that is killed between the two stores around its access to allocated memory. */
+static void die_inside(void *arg)
+{
+    const velo_key_t *key = arg;
+    struct requester me;
+
+    requester_open(&me, REQUESTER_VPID + 1);
+    order_enter(&me.peer->line->active, *key);
+    (void)kill(getpid(), SIGKILL);
+}
+
+/* The owner lets go of its dead sender, and a connection that no line belongs to takes its place.
+ */
+TEST(deregistering_ends_though_the_place_of_a_dead_requester_is_taken_by_an_answer)
+{
+    struct velo_mem *mem;
+    struct velo_conn *answers;
+    struct scene s;
+    velo_key_t key;
+    uint32_t index;
+    pid_t child;
+
+    scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    CHECK_OK(velo_mem_alloc(s.owner, SIZE, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
+    key = velo_mem_key(mem);
+    child = child_start(die_inside, &key);
+    (void)child_wait(child);
+    for (index = 0; s.owner->table.lines[index].active != key; index++)
+        CHECK(index < s.owner->port->shape.conns_max);
+    rx_reap(s.owner->port);
+    CHECK_EQ(velo_rma_progress(s.owner), 0);
+    CHECK_OK(velo_connect(s.rma->port, VELO_ID(0, OWNER_VPID), 0, &answers));
+    CHECK_EQ(answers->index, index);
+    CHECK_OK(velo_mem_deregister(mem));
+    CHECK_OK(velo_disconnect(answers));
+    scene_close(&s);
+    clean_up_after(REQUESTER_VPID + 1);
 }
