@@ -12,10 +12,14 @@
  *    two receives that fit the same message, the earlier posted one gets it;
  *  - messages that nobody has asked for yet are kept in a bounded amount of memory; past it, their
  *    senders are pushed back one by one, and the others go on: one sender alone gets half of it, so
- *    there is always room for another. What was pushed back can still be received and probed, and
- *    neither long messages under way nor their answers wait behind it;
+ *    there is always room for another. Neither long messages under way nor their answers wait
+ *    behind what was pushed back. While a receive or a probe waits that a sender may have sent
+ *    something for, that sender is not pushed back, up to a limit that is an error;
  *  - no call blocks but velo_mq_wait() and velo_mq_idle(): everybody may send to everybody at once;
- *  - a peer that dies ends its requests with an error, never a hang;
+ *  - a peer that dies ends its requests with an error, never a hang. A port that is opened again
+ *    under its id is another peer: what was begun with the one before ends, and nothing of it
+ *    reaches the new one;
+ *  - messages of one port keep their order when it disconnects and connects again;
  *  - what comes from a peer is checked before it is used.
  *
  * Short messages (eager) travel in one VELO message; longer ones announce themselves (rendezvous)
@@ -30,10 +34,6 @@
  * Requests live in the caller's memory, so that no call allocates on the way of a short message. A
  * request belongs to the library from the call that starts it until its status is no longer
  * VELO_AGAIN; then it may be reused.
- *
- * What a bound costs: a receive for a message that was sent after one that is pushed back waits
- * until that one is received, or others are. A program that receives one peer's messages in another
- * order than they were sent needs a bound above what that peer sends ahead.
  *
  * Threads: one thread at a time uses a queue, its peers and its requests.
  *
@@ -91,16 +91,19 @@ struct velo_mq_attr {
     /** From this length on the data is fetched by RMA get, if it is not eager. Default: 4 MiB, over
      *  hardware 8 KiB. $VELO_MQ_GET_BYTES. */
     uint64_t get_bytes;
-    /** Bound for messages nobody has asked for yet, headers included. Beyond it only a message that
-     *  is probed for is kept, and, up to as much again, those of a peer that is gone.
-     *  $VELO_MQ_UNEXPECTED_BYTES. */
+    /** Bound for messages nobody has asked for yet, headers included. A sender whose messages do
+     * not fit is pushed back, unless a receive or a probe waits that it may have sent something
+     * for. Default: 64 MiB. $VELO_MQ_UNEXPECTED_BYTES. */
     uint64_t unexpected_bytes;
+    /** What they may take while a receive or a probe waits; what waits then fails with
+     *  VELO_ERR_NO_MEMORY. Default: 16 times the bound. $VELO_MQ_UNEXPECTED_LIMIT_BYTES. */
+    uint64_t unexpected_limit_bytes;
     /** enum velo_mq_path. $VELO_MQ_PATH (auto, copy, get). */
     int path;
 };
 
 /** Attributes that ask for the defaults. */
-#define VELO_MQ_ATTR_INIT {0, 0, 0, VELO_MQ_PATH_AUTO}
+#define VELO_MQ_ATTR_INIT {0, 0, 0, 0, VELO_MQ_PATH_AUTO}
 
 struct velo_mq_request;
 /**
@@ -142,6 +145,8 @@ struct velo_mq_counters {
     uint64_t unexpected;       /**< Messages that came before their receive. */
     uint64_t unexpected_bytes; /**< Memory they take now. */
     uint64_t unexpected_peak;  /**< The most they ever took. */
+    uint64_t unexpected_bound; /**< Past so much, senders that nobody waits for are pushed back, */
+    uint64_t unexpected_limit; /**< and past so much, what waits fails. */
     uint64_t deferred;         /**< Times a sender was pushed back for that bound. */
     uint64_t posted;           /**< Receives waiting now. */
     uint64_t errors;           /**< Messages refused because no correct peer sends them. */
@@ -184,7 +189,8 @@ VELO_API int velo_mq_close(struct velo_mq *mq);
  * @param id          The peer's port; may be our own.
  * @param timeout_ns  How long to wait for it to open; see velo_connect().
  * @param peer        Receives the peer, owned by the caller until velo_mq_disconnect() or
- *                    velo_mq_close(). Connecting twice to one id gives the same peer.
+ *                    velo_mq_close(). Connecting twice gives the same peer, unless the port
+ *                    was closed or has died meanwhile: then this is another one.
  * @return As velo_connect().
  * @thread One thread at a time per queue.
  * @path cold
@@ -281,6 +287,7 @@ VELO_API int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match,
  * @retval VELO_OK       There is.
  * @retval VELO_AGAIN    There is none.
  * @retval VELO_ERR_ARG  mq is NULL.
+ * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_mprobe
@@ -300,6 +307,7 @@ VELO_API int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match,
  * @retval VELO_OK       There was one.
  * @retval VELO_AGAIN    There is none.
  * @retval VELO_ERR_ARG  mq or message is NULL.
+ * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues.
  * @thread One thread at a time per queue.
  * @path hot
  * @see velo_mq_probe, velo_mq_mrecv

@@ -2,10 +2,20 @@
 #include "ids.h"
 
 #include <stdlib.h>
+#include <sys/random.h>
 
 #define LEN_FIRST 64u
 #define LEN_MAX (1u << 24)
 #define NONE UINT32_MAX
+
+bool mq_ids_open(struct ids *ids)
+{
+    const size_t size_bytes = sizeof ids->generation;
+    while (ids->generation == 0)
+        if (getrandom(&ids->generation, size_bytes, 0) != (ssize_t)size_bytes)
+            return false;
+    return true;
+}
 
 static bool grow(struct ids *ids)
 {
@@ -16,7 +26,8 @@ static bool grow(struct ids *ids)
     if (!slots)
         return false;
     for (uint32_t i = ids->len; i < len; i++)
-        slots[i] = (struct id_slot){.generation = 1, .next_free = i + 1 < len ? i + 1 : NONE};
+        slots[i] = (struct id_slot){.generation = ids->generation,
+                                    .next_free = i + 1 < len ? i + 1 : NONE};
     ids->first_free = ids->len;
     ids->slots = slots;
     ids->len = len;

@@ -4,6 +4,7 @@
  * @brief Names for requests that a peer has to speak of.
  *
  * An id is an index and a generation: an id that a peer made up, or uses too late, is found out.
+ * It names a request of these queues alone, not of queues that the port or its id had before.
  */
 #ifndef VELO_MQ_IDS_H
 #define VELO_MQ_IDS_H
@@ -23,7 +24,11 @@ struct ids {
     struct id_slot *slots;
     uint32_t len;
     uint32_t first_free;
+    uint32_t generation; /* Of all at first: random, so that no id is one of earlier queues. */
 };
+
+/** False: no random numbers are to be had. */
+bool mq_ids_open(struct ids *ids);
 
 /** A new id; 0 if there is no memory. */
 uint64_t mq_ids_take(struct ids *ids, struct op *op);

@@ -19,6 +19,7 @@
 
 #include <string.h>
 
+#include "../native/port.h"
 #include "ids.h"
 #include "match.h"
 #include "pool.h"
@@ -62,6 +63,8 @@ struct op {
     int fetched;          /* Its status. */
 };
 
+/** One life of a port that messages are sent to, or come from. A port that is opened again under
+ *  its id is another peer: nothing that was begun with the one goes on with the other. */
 struct velo_mq_peer {
     /* What a short send needs comes first. */
     struct velo_conn *conn; /* For messages; NULL unless velo_mq_connect() made the peer known. */
@@ -71,25 +74,42 @@ struct velo_mq_peer {
     uint32_t first_bytes; /* Payload that goes with an RTS. */
     uint32_t piece_bytes; /* Payload of a DATA. */
     velo_id_t id;
+    uint32_t life;
     int gone;                /* Why nothing can be sent any more. */
     bool is_active;          /* Among mq->active. */
     bool is_deferred;        /* Among mq->deferred. */
-    bool is_awaited;         /* A receive is posted for it alone; see mq_peer_check(). */
+    bool is_over;            /* Its next message does not fit into the limit. */
     bool is_known;           /* velo_mq_connect() made it known. */
+    bool is_mourned;         /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */
     struct link active;      /* In mq->active: it has something to send, or is gone. */
     struct velo_conn *extra; /* For everything else; opened when needed. */
+    struct list refusals;    /* Requests of the peer that will not be answered. */
     struct list answers;     /* Receives that have a CTS or FIN to send. */
     struct list streams;     /* Sends that have DATA to send. */
     struct list sends;       /* Sends in state OP_QUEUED. */
     uint32_t ids;            /* Requests that it knows by an id. */
     struct velo_rma_peer *rma;
     uint64_t unexpected_bytes;
-    struct link deferred; /* In mq->deferred, with what is known of the message: */
-    uint64_t deferred_match;
-    uint64_t deferred_total_bytes;
+    uint32_t kept;        /* Messages that were kept, also those that were probed. */
+    struct link deferred; /* In mq->deferred, with the length of the message: */
     uint32_t deferred_len_bytes;
     struct velo_mq_peer *next;
+    struct velo_mq_peer *next_life; /* Of the same id. */
+};
+
+/** What receives from one id know of it. */
+struct source {
+    struct velo_mq_peer *lives; /* All that are known, the newest first. */
+    uint32_t asked;             /* The check in which it was last looked after. */
+    int gone;                   /* Its process had died before any of its lives was known. */
+};
+
+/** What somebody waits for. */
+struct wanted {
+    uint64_t match;
+    uint64_t ignore;
+    velo_id_t source;
 };
 
 /** What progress has to do beside receiving. */
@@ -98,6 +118,7 @@ enum work {
     WORK_RESUME = 2, /* Deferred messages may be receivable now. */
     WORK_GETS = 4,   /* mq->gets is not empty. */
     WORK_REAP = 8,   /* A peer is gone: end the receives that are posted for it. */
+    WORK_OVER = 16,  /* What a receive may wait for does not fit into the limit: end it. */
 };
 
 /** What a receive must look at before it is posted. */
@@ -123,7 +144,7 @@ struct velo_mq {
     struct list arrivals; /* The same messages in order of arrival. */
     struct list probed;   /* Messages that velo_mq_mprobe() took. */
     struct pool pool;
-    struct velo_mq_peer *claimed; /* Its next message is kept whatever the bound says. */
+    const struct wanted *probed_for; /* By a probe that is looking. NULL: found, or none. */
 
     struct ids ids;
     struct list active;   /* Peers. */
@@ -132,13 +153,14 @@ struct velo_mq {
     uint32_t active_count;
     uint32_t stalls; /* Fruitless rounds in a row. */
     int64_t checked_ns;
+    uint32_t checks;
 
     struct velo_rma *rma;
     uint32_t eager_bytes;
     uint64_t get_bytes;
     int path;
     struct velo_mq_peer *peers;
-    struct velo_mq_peer **by_node[VELO_NODES];
+    struct source *by_node[VELO_NODES];
 };
 
 /** A message that has come, from a ring or from the pool. */
@@ -150,6 +172,7 @@ struct arrival {
     const void *data;
     uint32_t len_bytes; /* Of data. */
     velo_id_t source;
+    uint32_t life;
     uint8_t kind;
 };
 
@@ -209,9 +232,10 @@ struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, velo_id_t so
 void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message);
 /** Free a message; what was pushed back may fit now. */
 void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message);
-/** A peer whose deferred message such a receive would take, or NULL. */
-struct velo_mq_peer *mq_recv_find_deferred(const struct velo_mq *mq, velo_id_t source,
-                                           uint64_t match, uint64_t ignore);
+/** Is a peer deferred that may have sent a message for such a receive? */
+bool mq_recv_is_deferred(const struct velo_mq *mq, velo_id_t source);
+/** End one receive for each peer that it waits for and whose messages exceed the limit. Events. */
+int mq_recv_give_up(struct velo_mq *mq);
 /** Have velo look at deferred connections again. */
 void mq_recv_resume(struct velo_mq *mq);
 /** Take a posted receive out of the queues. */
@@ -238,8 +262,10 @@ void mq_rendezvous_copy_instead(struct op *op);
 bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg);
 bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg);
 bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg);
-/** Tell a peer, if that is possible at once, that its request will not be answered. */
+/** Tell a peer, now or when there is room, that its request will not be answered. */
 void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id);
+/** Forget the refusals that wait for room. */
+void mq_rendezvous_drop_refusals(struct velo_mq_peer *peer);
 
 /* ---- get.c ----------------------------------------------------------------------------------- */
 
@@ -256,8 +282,10 @@ void mq_get_disconnect(struct velo_mq_peer *peer);
 
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
-/** The peer of an id; NULL if there is no memory, or no such id. */
-struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id);
+/** One life of a port, if it is known; else NULL. */
+struct velo_mq_peer *mq_peer_find(const struct velo_mq *mq, velo_id_t id, uint32_t life);
+/** The same, made known; NULL if there is no memory, or no such id. */
+struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t life);
 /** Make sure of the extra connection. */
 int mq_peer_open_extra(struct velo_mq_peer *peer);
 /** Have progress look at this peer. */

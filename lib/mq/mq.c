@@ -13,6 +13,8 @@
 
 #define EAGER_BYTES_DEFAULT 16384u
 #define UNEXPECTED_BYTES_DEFAULT (UINT64_C(64) << 20)
+/* The limit, where none is given, in bounds. */
+#define LIMIT_BOUNDS 16
 
 /* Empty polls between two looks at the clock. */
 #define POLLS_PER_CLOCK 4096u
@@ -67,12 +69,18 @@ static int read_path(int *path)
 
 static uint64_t or_default(uint64_t value, uint64_t otherwise) { return value ? value : otherwise; }
 
+static uint64_t limit_default(uint64_t bound_bytes)
+{
+    return bound_bytes < UINT64_MAX / LIMIT_BOUNDS ? bound_bytes * LIMIT_BOUNDS : UINT64_MAX;
+}
+
 /* Fill in what the caller, the environment and the defaults say, in this order. */
 static int configure(struct velo_mq *mq, const struct velo_mq_attr *attr)
 {
     uint64_t eager_bytes = attr->eager_bytes;
     mq->get_bytes = attr->get_bytes;
     mq->pool.bound_bytes = attr->unexpected_bytes;
+    mq->pool.limit_bytes = attr->unexpected_limit_bytes;
     mq->path = attr->path;
     if (mq->path < VELO_MQ_PATH_AUTO || mq->path > VELO_MQ_PATH_GET)
         return velo_fail(VELO_ERR_ARG, "path is %d; give one of enum velo_mq_path", mq->path);
@@ -82,11 +90,16 @@ static int configure(struct velo_mq *mq, const struct velo_mq_attr *attr)
     if (status == VELO_OK)
         status = read_bytes("VELO_MQ_UNEXPECTED_BYTES", &mq->pool.bound_bytes);
     if (status == VELO_OK)
+        status = read_bytes("VELO_MQ_UNEXPECTED_LIMIT_BYTES", &mq->pool.limit_bytes);
+    if (status == VELO_OK)
         status = read_path(&mq->path);
     eager_bytes = or_default(eager_bytes, EAGER_BYTES_DEFAULT);
     mq->eager_bytes = eager_bytes < UINT16_MAX ? (uint32_t)eager_bytes : UINT16_MAX;
     mq->get_bytes = or_default(mq->get_bytes, FETCH_BYTES_DEFAULT);
     mq->pool.bound_bytes = or_default(mq->pool.bound_bytes, UNEXPECTED_BYTES_DEFAULT);
+    mq->pool.limit_bytes = or_default(mq->pool.limit_bytes, limit_default(mq->pool.bound_bytes));
+    if (mq->pool.limit_bytes < mq->pool.bound_bytes)
+        mq->pool.limit_bytes = mq->pool.bound_bytes;
     return status;
 }
 
@@ -125,6 +138,8 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
     list_init(&mq->deferred);
     list_init(&mq->gets);
     int status = configure(mq, attr ? attr : &defaults);
+    if (status == VELO_OK && !mq_ids_open(&mq->ids))
+        status = velo_fail(VELO_ERR_SYSTEM, "getrandom: %s", strerror(errno));
     if (status == VELO_OK && (!mq_table_open(&mq->posted) || !mq_table_open(&mq->unexpected)))
         status = velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
     if (status) {
@@ -138,8 +153,9 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
 /* A message that will not be received: its sender may be waiting to hear of it. */
 static void drop(struct velo_mq *mq, struct velo_mq_message *message)
 {
-    if (message->kind != WIRE_EAGER && mq_peer_open_extra(message->peer) == VELO_OK)
+    if (message->kind != WIRE_EAGER)
         mq_rendezvous_refuse(message->peer, message->sender_id);
+    message->peer->kept--;
     mq_pool_put(&mq->pool, message, &message->peer->unexpected_bytes);
 }
 
@@ -191,6 +207,8 @@ int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters)
     counters->posted = mq->posted.count + mq->wild_count;
     counters->unexpected_bytes = mq->pool.used_bytes;
     counters->unexpected_peak = mq->pool.peak_bytes;
+    counters->unexpected_bound = mq->pool.bound_bytes;
+    counters->unexpected_limit = mq->pool.limit_bytes;
     return VELO_OK;
 }
 
@@ -217,6 +235,8 @@ static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
         mq_recv_resume(mq);
         events++;
     }
+    if (unlikely(mq->work & WORK_OVER))
+        events += mq_recv_give_up(mq);
     for (uint32_t left = mq->active_count; left > 0 && mq->active.first; left--)
         events += mq_peer_push(member_of(mq->active.first, struct velo_mq_peer, active));
     if (mq->work & WORK_GETS)

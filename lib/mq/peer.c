@@ -33,39 +33,109 @@ void mq_op_unname(struct op *op)
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-static struct velo_mq_peer *find(const struct velo_mq *mq, velo_id_t id)
+/* What is known of an id; NULL if there is no memory, or no such id. */
+static struct source *source_get(struct velo_mq *mq, velo_id_t id)
 {
     uint32_t node = VELO_ID_NODE(id);
-    if (node >= VELO_NODES || !mq->by_node[node])
+    if (unlikely(node >= VELO_NODES))
         return NULL;
-    return mq->by_node[node][VELO_ID_VPID(id)];
+    if (unlikely(!mq->by_node[node]))
+        mq->by_node[node] = calloc(VELO_VPIDS, sizeof(struct source));
+    return mq->by_node[node] ? &mq->by_node[node][VELO_ID_VPID(id)] : NULL;
 }
 
-struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id)
+static struct velo_mq_peer *first_life(const struct velo_mq *mq, velo_id_t id)
 {
-    struct velo_mq_peer *peer = find(mq, id);
-    uint32_t node = VELO_ID_NODE(id);
-    if (likely(peer) || node >= VELO_NODES)
+    const struct source *sources = mq->by_node[VELO_ID_NODE(id)];
+    return sources ? sources[VELO_ID_VPID(id)].lives : NULL;
+}
+
+struct velo_mq_peer *mq_peer_find(const struct velo_mq *mq, velo_id_t id, uint32_t life)
+{
+    struct velo_mq_peer *peer = VELO_ID_NODE(id) < VELO_NODES ? first_life(mq, id) : NULL;
+    while (peer && peer->life != life)
+        peer = peer->next_life;
+    return peer;
+}
+
+struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t life)
+{
+    struct velo_mq_peer *peer = mq_peer_find(mq, id, life);
+    if (likely(peer))
         return peer;
-    if (!mq->by_node[node])
-        mq->by_node[node] = calloc(VELO_VPIDS, sizeof(struct velo_mq_peer *));
-    if (!mq->by_node[node])
+    struct source *source = source_get(mq, id);
+    if (!source)
         return NULL;
     peer = calloc(1, sizeof *peer);
     if (!peer)
         return NULL;
     peer->mq = mq;
     peer->id = id;
+    peer->life = life;
+    list_init(&peer->refusals);
     list_init(&peer->answers);
     list_init(&peer->streams);
     list_init(&peer->sends);
     peer->next = mq->peers;
     mq->peers = peer;
-    mq->by_node[node][VELO_ID_VPID(id)] = peer;
+    peer->next_life = source->lives;
+    source->lives = peer;
+    source->gone = VELO_OK;
     return peer;
 }
 
+/* Does anybody hold it, or know more of it than that it exists? */
+static bool is_in_use(const struct velo_mq_peer *peer)
+{
+    bool is_gone = peer->gone && !peer->is_mourned;
+    return peer->is_known || is_gone || peer->is_active || peer->is_deferred || peer->kept > 0 ||
+           peer->ids > 0 || peer->conn || peer->extra || peer->rma || peer->refusals.first ||
+           peer->answers.first || peer->streams.first || peer->sends.first;
+}
+
+/* Forget the lives that nobody needs. They would become more for as long as peers come and go. */
+static void forget(struct velo_mq *mq)
+{
+    struct velo_mq_peer **link = &mq->peers;
+    while (*link) {
+        struct velo_mq_peer *peer = *link;
+        if (is_in_use(peer)) {
+            link = &peer->next;
+            continue;
+        }
+        struct velo_mq_peer **life = &source_get(mq, peer->id)->lives;
+        while (*life != peer)
+            life = &(*life)->next_life;
+        *life = peer->next_life;
+        *link = peer->next;
+        free(peer);
+    }
+}
+
 static uint32_t least(size_t one, size_t other) { return (uint32_t)(one < other ? one : other); }
+
+/* The peer that messages to an id go to, if that is known and lives. */
+static struct velo_mq_peer *find_known(const struct velo_mq *mq, velo_id_t id)
+{
+    for (struct velo_mq_peer *peer = first_life(mq, id); peer; peer = peer->next_life) {
+        if (!peer->conn || peer->gone)
+            continue;
+        int status = velo_conn_status(peer->conn);
+        if (status == VELO_OK)
+            return peer;
+        mq_peer_lost(peer, status);
+    }
+    return NULL;
+}
+
+/* What is under way with lives that are gone ends before a new connection is made, which may be to
+ * the same life. */
+static void end_gone(const struct velo_mq *mq, velo_id_t id)
+{
+    for (struct velo_mq_peer *peer = first_life(mq, id); peer; peer = peer->next_life)
+        if (peer->gone)
+            mq_peer_end(peer, peer->gone);
+}
 
 int velo_mq_connect(struct velo_mq *mq, velo_id_t id, int64_t timeout_ns, struct velo_mq_peer **out)
 {
@@ -74,22 +144,26 @@ int velo_mq_connect(struct velo_mq *mq, velo_id_t id, int64_t timeout_ns, struct
     *out = NULL;
     if (VELO_ID_NODE(id) >= VELO_NODES)
         return velo_fail(VELO_ERR_ARG, "id is %#x, which is no id; make one with VELO_ID()", id);
-    struct velo_mq_peer *peer = mq_peer_get(mq, id);
-    if (!peer)
+    *out = find_known(mq, id);
+    if (*out)
+        return VELO_OK;
+    end_gone(mq, id);
+    struct velo_conn *conn;
+    int status = port_connect_in_order(mq->port, id, timeout_ns, &conn);
+    if (status)
+        return status;
+    struct velo_mq_peer *peer = mq_peer_get(mq, id, velo_conn_life(conn));
+    if (!peer) {
+        (void)velo_disconnect(conn);
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a peer");
-    if (peer->gone)
-        mq_peer_end(peer, peer->gone);
-    if (!peer->conn) {
-        int status = velo_connect(mq->port, id, timeout_ns, &peer->conn);
-        if (status)
-            return status;
-        size_t most_bytes = velo_conn_max_bytes(peer->conn) - WIRE_TRAILER_MAX;
-        peer->eager_bytes = least(mq->eager_bytes, most_bytes);
-        peer->first_bytes = least(peer->eager_bytes, FIRST_BYTES);
-        peer->gone = VELO_OK;
-        peer->is_known = true;
-        peer->direct_end_bytes = (uint64_t)peer->eager_bytes + 1;
     }
+    size_t most_bytes = velo_conn_max_bytes(conn) - WIRE_TRAILER_MAX;
+    peer->conn = conn;
+    peer->eager_bytes = least(mq->eager_bytes, most_bytes);
+    peer->first_bytes = least(peer->eager_bytes, FIRST_BYTES);
+    peer->gone = VELO_OK;
+    peer->is_known = true;
+    peer->direct_end_bytes = (uint64_t)peer->eager_bytes + 1;
     *out = peer;
     return VELO_OK;
 }
@@ -98,24 +172,45 @@ int velo_mq_disconnect(struct velo_mq_peer *peer)
 {
     if (!peer)
         return VELO_OK;
+    struct velo_mq *mq = peer->mq;
     mq_peer_end(peer, VELO_ERR_PEER_CLOSED);
-    (void)mq_peer_reap(peer->mq);
+    (void)mq_peer_reap(mq);
     peer->gone = VELO_OK;
+    peer->is_mourned = false;
     peer->is_known = false;
     return VELO_OK;
 }
 
+/* The status of a port that is not there, to those who wait for it or answer it. */
+static int absent_status(int status)
+{
+    return status == VELO_ERR_NO_PEER ? VELO_ERR_PEER_CLOSED : status;
+}
+
+static void set_extra(struct velo_mq_peer *peer, struct velo_conn *extra)
+{
+    size_t most_bytes = velo_conn_max_bytes(extra) - sizeof(struct wire_data);
+    peer->extra = extra;
+    peer->piece_bytes = least(PIECE_BYTES, most_bytes & ~(size_t)(VELO_LINE_BYTES - 1));
+}
+
 int mq_peer_open_extra(struct velo_mq_peer *peer)
 {
+    struct velo_conn *extra;
     if (likely(peer->extra))
         return VELO_OK;
     if (peer->gone)
         return peer->gone;
-    int status = velo_connect(peer->mq->port, peer->id, 0, &peer->extra);
+    int status = velo_connect(peer->mq->port, peer->id, 0, &extra);
     if (status)
-        return status == VELO_ERR_NO_PEER ? VELO_ERR_PEER_CLOSED : status;
-    size_t most_bytes = velo_conn_max_bytes(peer->extra) - sizeof(struct wire_data);
-    peer->piece_bytes = least(PIECE_BYTES, most_bytes & ~(size_t)(VELO_LINE_BYTES - 1));
+        return absent_status(status);
+    if (velo_conn_life(extra) != peer->life) {
+        (void)velo_disconnect(extra);
+        return velo_fail(VELO_ERR_PEER_DEAD,
+                         "port %u.%u is another now than the one that sent this",
+                         VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id));
+    }
+    set_extra(peer, extra);
     return VELO_OK;
 }
 
@@ -163,7 +258,7 @@ int mq_peer_push(struct velo_mq_peer *peer)
         mq_peer_end(peer, peer->gone);
         return events + 1;
     }
-    if (peer->answers.first || peer->streams.first || peer->sends.first)
+    if (peer->refusals.first || peer->answers.first || peer->streams.first || peer->sends.first)
         mq_peer_activate(peer);
     return events;
 }
@@ -230,6 +325,7 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
     end_named(peer, status);
     end_list(&peer->answers, status);
     end_list(&peer->sends, status);
+    mq_rendezvous_drop_refusals(peer);
     deactivate(peer);
     (void)velo_disconnect(peer->extra);
     (void)velo_disconnect(peer->conn);
@@ -240,29 +336,81 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
         mq->work |= WORK_RESUME;
 }
 
-/* ---- receives that are posted for one peer --------------------------------------------------- */
+/* ---- receives that are posted for one id ----------------------------------------------------- */
 
-/* Note which peers receives are posted for; move those posted for peers that are gone to `ended`,
- * if that is given. */
+/* Why nothing will come from an id any more; VELO_OK: something may. */
+static int source_status(const struct source *source)
+{
+    int status = source->gone;
+    for (const struct velo_mq_peer *peer = source->lives; peer; peer = peer->next_life) {
+        if (!peer->gone)
+            return VELO_OK;
+        if (!status && !peer->is_mourned)
+            status = peer->gone;
+    }
+    return status;
+}
+
+static void ask_peer(struct velo_mq_peer *peer)
+{
+    int status = VELO_OK;
+    if (!peer->conn && !peer->extra)
+        status = mq_peer_open_extra(peer);
+    if (status == VELO_OK)
+        status = velo_conn_status(peer->conn ? peer->conn : peer->extra);
+    if (status == VELO_ERR_PEER_DEAD || status == VELO_ERR_PEER_CLOSED ||
+        status == VELO_ERR_CORRUPT)
+        mq_peer_lost(peer, status);
+}
+
+/* Does anybody live whom receives wait for? A port that nothing was ever sent to gets a connection
+ * for that; one that is not there yet may still come. */
+static void ask_source(struct velo_mq *mq, velo_id_t id, struct source *source)
+{
+    struct velo_conn *extra;
+    struct velo_mq_peer *peer = source->lives;
+    while (peer && peer->gone)
+        peer = peer->next_life;
+    if (peer) {
+        ask_peer(peer);
+        return;
+    }
+    int status = velo_connect(mq->port, id, 0, &extra);
+    source->gone = status == VELO_ERR_PEER_DEAD ? status : VELO_OK;
+    if (status)
+        return;
+    peer = mq_peer_get(mq, id, velo_conn_life(extra));
+    if (peer && !peer->gone && !peer->extra)
+        set_extra(peer, extra);
+    else
+        (void)velo_disconnect(extra);
+}
+
+/* Look after those whom receives are posted for; move those posted for ids that nothing will come
+ * from to `ended`, if that is given. */
 static void sort_list(struct velo_mq *mq, struct list *list, struct list *ended)
 {
     struct link *next;
     for (struct link *link = list->first; link; link = next) {
         struct op *op = (struct op *)link;
         next = link->next;
-        struct velo_mq_peer *peer = mq_peer_get(mq, op->entry.source);
-        if (!peer)
+        struct source *source = source_get(mq, op->entry.source);
+        if (!source)
             continue;
-        peer->is_awaited = true;
-        if (!peer->gone)
+        if (!ended && source->asked != mq->checks) {
+            source->asked = mq->checks;
+            ask_source(mq, op->entry.source, source);
+        }
+        int status = source_status(source);
+        if (!status)
             continue;
         mq->work |= WORK_REAP;
         if (!ended)
             continue;
         mq_recv_unpost(mq, op);
-        op->peer = peer;
+        op->peer = NULL;
         op->state = OP_ANSWERING; /* Too late to cancel. */
-        op->outcome = peer->gone;
+        op->outcome = status;
         list_append(ended, &op->entry.link);
     }
 }
@@ -274,6 +422,15 @@ static void sort_posted(struct velo_mq *mq, struct list *ended)
     sort_list(mq, &mq->wild, ended);
 }
 
+/* Those who waited for the dead know of it. A port that was opened again under the id is waited for
+ * anew. */
+static void mourn(struct velo_mq *mq)
+{
+    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
+        if (peer->gone && !peer->is_known && !peer->is_active)
+            peer->is_mourned = true;
+}
+
 int mq_peer_reap(struct velo_mq *mq)
 {
     struct list ended;
@@ -281,12 +438,11 @@ int mq_peer_reap(struct velo_mq *mq)
     list_init(&ended);
     sort_posted(mq, &ended);
     mq->work &= ~(uint32_t)WORK_REAP;
-    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
-        if (!peer->is_known && !peer->is_active)
-            peer->gone = VELO_OK; /* Whoever has that id next is another peer. */
+    mourn(mq);
     for (; ended.first; events++) {
         struct op *op = (struct op *)ended.first;
         list_remove(&ended, &op->entry.link);
+        source_get(mq, op->entry.source)->gone = VELO_OK;
         complete(request_of(op), op->outcome);
     }
     return events;
@@ -294,30 +450,15 @@ int mq_peer_reap(struct velo_mq *mq)
 
 static bool is_waited_for(const struct velo_mq_peer *peer)
 {
-    return peer->is_awaited || peer->ids > 0 || peer->answers.first || peer->streams.first ||
-           peer->sends.first;
-}
-
-/* What tells whether a peer lives. One that receives wait for, and that nothing was ever sent to,
- * gets a connection for that; one that is not there yet may still come. */
-static struct velo_conn *conn_to_ask(struct velo_mq_peer *peer)
-{
-    if (!peer->conn && !peer->extra && mq_peer_open_extra(peer) == VELO_ERR_PEER_DEAD)
-        mq_peer_lost(peer, VELO_ERR_PEER_DEAD);
-    return peer->conn ? peer->conn : peer->extra;
+    return peer->ids > 0 || peer->answers.first || peer->streams.first || peer->sends.first;
 }
 
 void mq_peer_check(struct velo_mq *mq)
 {
-    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
-        peer->is_awaited = false;
+    mq->checks++;
     sort_posted(mq, NULL);
-    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next) {
-        if (peer->gone || !is_waited_for(peer))
-            continue;
-        struct velo_conn *conn = conn_to_ask(peer);
-        int status = conn ? velo_conn_status(conn) : VELO_OK;
-        if (status)
-            mq_peer_lost(peer, status);
-    }
+    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
+        if (!peer->gone && is_waited_for(peer))
+            ask_peer(peer);
+    forget(mq);
 }

@@ -4,14 +4,15 @@
  * @brief Memory for messages that nobody has asked for yet: bounded, in size classes.
  *
  * A message is kept if it fits into what is free and leaves as much free as its sender already
- * takes. So one sender alone gets half of the bound, and there is always room for the others.
+ * takes. So one sender alone gets half of the bound, and there is always room for the others. What
+ * somebody waits for may be kept beyond the bound, up to a limit; see keep() in recv.c.
  */
 #ifndef VELO_MQ_POOL_H
 #define VELO_MQ_POOL_H
 
 #include "match.h"
 
-#define POOL_CLASSES 12
+#define POOL_CLASSES 81
 #define POOL_BYTES_MIN 128u
 
 /** A message that was kept. */
@@ -31,6 +32,7 @@ struct velo_mq_message {
 
 struct pool {
     uint64_t bound_bytes;
+    uint64_t limit_bytes; /* At least the bound. */
     uint64_t used_bytes;
     uint64_t peak_bytes;
     uint64_t cached_bytes; /* Free, but not given back to the system. */
@@ -39,6 +41,8 @@ struct pool {
 
 /** Does a message of this payload fit, of a sender that takes `theirs_bytes` already? */
 bool mq_pool_fits(const struct pool *pool, uint32_t len_bytes, uint64_t theirs_bytes);
+/** Does it fit into the limit? */
+bool mq_pool_fits_limit(const struct pool *pool, uint32_t len_bytes);
 /** Memory for a message of this payload; NULL if the system has none. Adds to `theirs_bytes`. */
 struct velo_mq_message *mq_pool_get(struct pool *pool, uint32_t len_bytes, uint64_t *theirs_bytes);
 void mq_pool_put(struct pool *pool, struct velo_mq_message *message, uint64_t *theirs_bytes);

@@ -2,33 +2,39 @@
 #include "../error.h"
 #include "internal.h"
 
-/* Messages taken in the search for one that was deferred: others keep coming. */
+/* Messages taken in the search for one that is pushed back: others keep coming. */
 #define FETCH_MAX 4096
 
-/* Keep a peer's deferred message, whatever the bound says: somebody asks for it. */
-static void fetch_deferred(struct velo_mq *mq, struct velo_mq_peer *peer)
+/* Take in what is pushed back, whatever the bound says, until what is probed for is there. */
+static void fetch_deferred(struct velo_mq *mq, const struct wanted *wanted)
 {
     struct velo_msg msg;
-    mq->claimed = peer;
+    mq->probed_for = wanted;
     mq_recv_resume(mq);
-    for (int i = 0; i < FETCH_MAX && mq->claimed && velo_peek(mq->port, &msg) == VELO_OK; i++)
+    for (int i = 0; i < FETCH_MAX && mq->probed_for && velo_peek(mq->port, &msg) == VELO_OK; i++)
         mq_recv_take(mq, &msg);
-    mq->claimed = NULL;
+    mq->probed_for = NULL;
 }
 
-static struct velo_mq_message *look_for(struct velo_mq *mq, velo_id_t source, uint64_t match,
-                                        uint64_t ignore)
+/* The message that such a receive would take. VELO_OK, VELO_AGAIN or VELO_ERR_NO_MEMORY. */
+static int look_for(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
+                    struct velo_mq_message **message)
 {
+    *message = NULL;
     if (likely(!mq->before_post))
-        return NULL;
-    struct velo_mq_message *message = mq_recv_find_kept(mq, source, match, ignore);
-    if (message)
-        return message;
-    struct velo_mq_peer *peer = mq_recv_find_deferred(mq, source, match, ignore);
-    if (!peer)
-        return NULL;
-    fetch_deferred(mq, peer);
-    return mq_recv_find_kept(mq, source, match, ignore);
+        return VELO_AGAIN;
+    *message = mq_recv_find_kept(mq, source, match, ignore);
+    if (!*message && mq_recv_is_deferred(mq, source)) {
+        struct wanted wanted = {match, ignore, source};
+        fetch_deferred(mq, &wanted);
+        *message = mq_recv_find_kept(mq, source, match, ignore);
+        if (!*message && (mq->work & WORK_OVER))
+            return velo_fail(VELO_ERR_NO_MEMORY,
+                             "more than the limit of %llu bytes was sent ahead of what is probed "
+                             "for; receive it, or raise VELO_MQ_UNEXPECTED_LIMIT_BYTES",
+                             (unsigned long long)mq->pool.limit_bytes);
+    }
+    return *message ? VELO_OK : VELO_AGAIN;
 }
 
 static void describe(const struct velo_mq_message *message, struct velo_mq_info *info)
@@ -45,11 +51,11 @@ int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t
 {
     if (!mq)
         return velo_fail(VELO_ERR_ARG, "mq is NULL");
-    struct velo_mq_message *message = look_for(mq, source, match, ignore);
-    if (!message)
-        return VELO_AGAIN;
-    describe(message, info);
-    return VELO_OK;
+    struct velo_mq_message *message;
+    int status = look_for(mq, source, match, ignore, &message);
+    if (status == VELO_OK)
+        describe(message, info);
+    return status;
 }
 
 int velo_mq_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
@@ -58,9 +64,10 @@ int velo_mq_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_
     if (!mq || !out)
         return velo_fail(VELO_ERR_ARG, "mq or message is NULL");
     *out = NULL;
-    struct velo_mq_message *message = look_for(mq, source, match, ignore);
-    if (!message)
-        return VELO_AGAIN;
+    struct velo_mq_message *message;
+    int status = look_for(mq, source, match, ignore, &message);
+    if (status)
+        return status;
     describe(message, info);
     mq_recv_unlink_kept(mq, message);
     message->is_probed = true;

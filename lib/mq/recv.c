@@ -78,9 +78,19 @@ void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message)
         mq->before_post &= ~(uint32_t)BEFORE_UNEXPECTED;
 }
 
+/* Let onlookers see what messages that nobody has asked for take. */
+static void show_memory(struct velo_mq *mq)
+{
+    struct seg_header *header = mq->port->shared;
+    order_show(&header->kept_bytes, mq->pool.used_bytes);
+    order_show(&header->kept_bound_bytes, mq->pool.bound_bytes);
+}
+
 void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message)
 {
+    message->peer->kept--;
     mq_pool_put(&mq->pool, message, &message->peer->unexpected_bytes);
+    show_memory(mq);
     for (struct link *link = mq->deferred.first; unlikely(link); link = link->next) {
         struct velo_mq_peer *peer = member_of(link, struct velo_mq_peer, deferred);
         if (mq_pool_fits(&mq->pool, peer->deferred_len_bytes, peer->unexpected_bytes)) {
@@ -99,7 +109,6 @@ static void defer(struct velo_mq *mq, struct velo_mq_peer *peer, const struct ar
         mq->work |= WORK_RESUME; /* There was no memory to take a note; try again. */
         return;
     }
-    peer->deferred_match = arrival->match;
     peer->deferred_len_bytes = arrival->len_bytes;
     if (!peer->is_deferred) {
         peer->is_deferred = true;
@@ -108,19 +117,59 @@ static void defer(struct velo_mq *mq, struct velo_mq_peer *peer, const struct ar
     mq->before_post |= BEFORE_DEFERRED;
 }
 
-static bool may_keep(const struct velo_mq *mq, const struct velo_mq_peer *peer, uint32_t len_bytes)
+/* The earlier of `op` and the first receive of the list that may get something from this source. */
+static struct op *earlier_for(const struct list *list, velo_id_t source, struct op *op)
 {
-    const struct pool *pool = &mq->pool;
-    if (likely(mq_pool_fits(pool, len_bytes, peer->unexpected_bytes)) || mq->claimed == peer)
+    for (struct link *link = list->first; link; link = link->next) {
+        struct op *other = (struct op *)link;
+        if (source_fits(other->entry.source, source))
+            return op && op->sequence < other->sequence ? op : other;
+    }
+    return op;
+}
+
+/* The earliest receive that waits for a message of this source, whichever; NULL: none does. */
+static struct op *first_for(const struct velo_mq *mq, velo_id_t source)
+{
+    struct op *op = earlier_for(&mq->wild, source, NULL);
+    for (size_t i = 0; mq->posted.count > 0 && i < table_len(&mq->posted); i++)
+        op = earlier_for(&mq->posted.lists[i], source, op);
+    return op;
+}
+
+/* Does anybody wait for something that may stand behind this message? Then it must not stay where
+ * it is, whatever memory it takes: MPI promises that what was sent, and is asked for, arrives. */
+static bool is_in_the_way(const struct velo_mq *mq, velo_id_t source)
+{
+    const struct wanted *probed = mq->probed_for;
+    return (probed && source_fits(probed->source, source)) || first_for(mq, source);
+}
+
+static bool may_keep(struct velo_mq *mq, struct velo_mq_peer *peer, uint32_t len_bytes)
+{
+    if (likely(mq_pool_fits(&mq->pool, len_bytes, peer->unexpected_bytes)))
         return true;
-    /* A peer that is gone sends no more. What it has left must be seen before receives that wait
-     * for it are given up; it usually fits into as much again. */
-    return peer->gone && (pool->used_bytes + len_bytes) / 2 < pool->bound_bytes;
+    if (!is_in_the_way(mq, peer->id))
+        return false;
+    if (mq_pool_fits_limit(&mq->pool, len_bytes))
+        return true;
+    peer->is_over = true;
+    mq->work |= WORK_OVER;
+    return false;
+}
+
+/* A probe that looks for it has found it. */
+static void tell_probe(struct velo_mq *mq, const struct arrival *arrival)
+{
+    const struct wanted *probed = mq->probed_for;
+    if (probed && ((probed->match ^ arrival->match) & ~probed->ignore) == 0 &&
+        source_fits(probed->source, arrival->source))
+        mq->probed_for = NULL;
 }
 
 static void keep(struct velo_mq *mq, const struct arrival *arrival)
 {
-    struct velo_mq_peer *peer = mq_peer_get(mq, arrival->source);
+    struct velo_mq_peer *peer = mq_peer_get(mq, arrival->source, arrival->life);
     struct velo_mq_message *message = NULL;
     if (likely(peer) && may_keep(mq, peer, arrival->len_bytes))
         message = mq_pool_get(&mq->pool, arrival->len_bytes, &peer->unexpected_bytes);
@@ -128,8 +177,6 @@ static void keep(struct velo_mq *mq, const struct arrival *arrival)
         defer(mq, peer, arrival);
         return;
     }
-    if (unlikely(mq->claimed == peer))
-        mq->claimed = NULL;
     message->entry.match = arrival->match;
     message->entry.source = arrival->source;
     message->peer = peer;
@@ -141,21 +188,43 @@ static void keep(struct velo_mq *mq, const struct arrival *arrival)
     message->is_probed = false;
     copy_out(message->data, arrival->data, arrival->len_bytes);
     (void)velo_release(mq->port);
+    peer->kept++;
+    show_memory(mq);
     table_add(&mq->unexpected, &message->entry);
     list_append(&mq->arrivals, &message->arrival);
     mq->before_post |= BEFORE_UNEXPECTED;
     mq->counters.unexpected++;
+    tell_probe(mq, arrival);
 }
 
-struct velo_mq_peer *mq_recv_find_deferred(const struct velo_mq *mq, velo_id_t source,
-                                           uint64_t match, uint64_t ignore)
+int mq_recv_give_up(struct velo_mq *mq)
 {
-    for (struct link *link = mq->deferred.first; link; link = link->next) {
-        struct velo_mq_peer *peer = member_of(link, struct velo_mq_peer, deferred);
-        if (((peer->deferred_match ^ match) & ~ignore) == 0 && source_fits(peer->id, source))
-            return peer;
+    int events = 0;
+    mq->work &= ~(uint32_t)WORK_OVER;
+    for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next) {
+        struct op *op = peer->is_over ? first_for(mq, peer->id) : NULL;
+        peer->is_over = false;
+        if (!op)
+            continue;
+        mq_recv_unpost(mq, op);
+        events++;
+        complete(request_of(op),
+                 velo_fail(VELO_ERR_NO_MEMORY,
+                           "port %u.%u has sent more than the limit of %llu bytes ahead of what is "
+                           "received; receive in the order of sending, or raise "
+                           "VELO_MQ_UNEXPECTED_LIMIT_BYTES",
+                           VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id),
+                           (unsigned long long)mq->pool.limit_bytes));
     }
-    return NULL;
+    return events;
+}
+
+bool mq_recv_is_deferred(const struct velo_mq *mq, velo_id_t source)
+{
+    for (struct link *link = mq->deferred.first; link; link = link->next)
+        if (source_fits(member_of(link, struct velo_mq_peer, deferred)->id, source))
+            return true;
+    return false;
 }
 
 void mq_recv_resume(struct velo_mq *mq)
@@ -190,7 +259,7 @@ bool mq_recv_start(struct velo_mq *mq, struct op *op, const struct arrival *arri
     if (arrival->kind == WIRE_EAGER)
         return true;
     op->remote_id = arrival->sender_id;
-    op->peer = mq_peer_get(mq, arrival->source);
+    op->peer = mq_peer_get(mq, arrival->source, arrival->life);
     return !op->peer || mq_rendezvous_finish(op);
 }
 
@@ -204,6 +273,7 @@ void mq_recv_kept(struct velo_mq *mq, struct op *op, struct velo_mq_message *mes
         .data = message->data,
         .len_bytes = message->len_bytes,
         .source = message->entry.source,
+        .life = message->peer->life,
         .kind = message->kind,
     };
     bool is_done = mq_recv_start(mq, op, &arrival);
@@ -223,7 +293,7 @@ static __attribute__((noinline)) bool recv_before_post(struct velo_mq *mq, struc
         mq_recv_kept(mq, op, message);
         return true;
     }
-    if (mq_recv_find_deferred(mq, entry->source, entry->match, op->ignore))
+    if (mq_recv_is_deferred(mq, entry->source))
         mq->work |= WORK_RESUME;
     return false;
 }
@@ -271,7 +341,8 @@ static bool parse(const struct velo_msg *msg, struct arrival *arrival)
     struct wire_eager eager;
     struct wire_sync sync;
     struct wire_rts rts;
-    *arrival = (struct arrival){.data = msg->data, .source = msg->source, .kind = msg->tag};
+    *arrival = (struct arrival){
+        .data = msg->data, .source = msg->source, .life = msg->life, .kind = msg->tag};
     switch (msg->tag) {
     case WIRE_EAGER:
         if (!mq_wire_read(msg, &eager, sizeof eager))

@@ -4,6 +4,8 @@
  * it by RMA, or has it sent in pieces (CTS, DATA): while it copies one piece out of the ring, the
  * sender copies the next ones in, all of them in cache.
  */
+#include <stdlib.h>
+
 #include "../error.h"
 #include "internal.h"
 
@@ -68,7 +70,7 @@ static bool give_up(struct op *op, int status)
 {
     request_of(op)->len_bytes = 0;
     op->outcome = status;
-    if (op->peer && op->peer->extra)
+    if (op->peer)
         mq_rendezvous_refuse(op->peer, op->remote_id);
     return true;
 }
@@ -76,7 +78,7 @@ static bool give_up(struct op *op, int status)
 bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arrival *arrival)
 {
     struct velo_mq_request *request = request_of(op);
-    op->peer = mq_peer_get(mq, arrival->source);
+    op->peer = mq_peer_get(mq, arrival->source, arrival->life);
     op->remote_id = arrival->sender_id;
     op->end_bytes = arrival->total_bytes < op->len_bytes ? arrival->total_bytes : op->len_bytes;
     if (!op->peer)
@@ -99,11 +101,11 @@ bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arriva
     return is_whole && mq_rendezvous_finish(op);
 }
 
-/* A request that `source` may speak of. */
-static struct op *find_op(const struct velo_mq *mq, uint64_t id, velo_id_t source)
+/* A request that the sender of this message may speak of: this very life of its port. */
+static struct op *find_op(const struct velo_mq *mq, uint64_t id, const struct velo_msg *msg)
 {
     struct op *op = mq_ids_find(&mq->ids, id);
-    return op && op->peer->id == source ? op : NULL;
+    return op && op->peer->id == msg->source && op->peer->life == msg->life ? op : NULL;
 }
 
 bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg)
@@ -112,7 +114,7 @@ bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg)
     if (!mq_wire_read(msg, &data, sizeof data))
         return false;
     uint64_t len_bytes = msg->len_bytes - sizeof data;
-    struct op *op = find_op(mq, data.receiver_id, msg->source);
+    struct op *op = find_op(mq, data.receiver_id, msg);
     if (!op || op->state != OP_COPYING || op->offset_bytes != data.offset_bytes ||
         len_bytes > op->end_bytes - op->offset_bytes)
         return false;
@@ -149,11 +151,49 @@ int mq_rendezvous_announce(struct op *op)
     return send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, WIRE_RTS);
 }
 
-void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id)
+/* One that waits for room. */
+struct refusal {
+    struct link link;
+    uint64_t id;
+};
+
+static int send_refusal(const struct velo_mq_peer *peer, uint64_t id)
 {
     struct wire_fin fin = {id, VELO_ERR_PEER_CLOSED};
-    if (peer->extra)
-        (void)velo_try_send(peer->extra, &fin, sizeof fin, WIRE_FIN);
+    return velo_try_send(peer->extra, &fin, sizeof fin, WIRE_FIN);
+}
+
+void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id)
+{
+    if (mq_peer_open_extra(peer))
+        return; /* Nobody waits for it. */
+    int status = peer->refusals.first ? VELO_AGAIN : send_refusal(peer, id);
+    struct refusal *refusal = status == VELO_AGAIN ? malloc(sizeof *refusal) : NULL;
+    if (!refusal)
+        return;
+    refusal->id = id;
+    list_append(&peer->refusals, &refusal->link);
+    mq_peer_activate(peer);
+}
+
+static int send_first_refusal(struct velo_mq_peer *peer)
+{
+    struct refusal *refusal = (struct refusal *)peer->refusals.first;
+    int status = send_refusal(peer, refusal->id);
+    if (status)
+        return status;
+    list_remove(&peer->refusals, &refusal->link);
+    free(refusal);
+    return VELO_OK;
+}
+
+void mq_rendezvous_drop_refusals(struct velo_mq_peer *peer)
+{
+    while (peer->refusals.first) {
+        struct link *link = peer->refusals.first;
+        list_remove(&peer->refusals, link);
+        free(link);
+    }
 }
 
 bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
@@ -161,10 +201,10 @@ bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
     struct wire_cts cts;
     if (!mq_wire_read(msg, &cts, sizeof cts))
         return false;
-    struct op *op = find_op(mq, cts.sender_id, msg->source);
+    struct op *op = find_op(mq, cts.sender_id, msg);
     if (!op) {
         /* The send was given up: its receiver should know. */
-        struct velo_mq_peer *peer = mq_peer_get(mq, msg->source);
+        struct velo_mq_peer *peer = mq_peer_get(mq, msg->source, msg->life);
         if (peer)
             mq_rendezvous_refuse(peer, cts.receiver_id);
         return false;
@@ -204,7 +244,7 @@ bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg)
     struct wire_fin fin;
     if (!mq_wire_read(msg, &fin, sizeof fin) || !is_status(fin.status))
         return false;
-    struct op *op = find_op(mq, fin.id, msg->source);
+    struct op *op = find_op(mq, fin.id, msg);
     if (!op)
         return false;
     if (op->state != OP_ANNOUNCED) {
@@ -266,6 +306,10 @@ int mq_rendezvous_push(struct velo_mq_peer *peer, int *status)
 {
     int events = 0;
     *status = VELO_OK;
+    while (*status == VELO_OK && peer->refusals.first) {
+        *status = send_first_refusal(peer);
+        events += *status == VELO_OK;
+    }
     while (*status == VELO_OK && !peer->gone && peer->answers.first) {
         *status = send_first_answer(peer);
         events += *status == VELO_OK;

@@ -35,6 +35,7 @@ struct velo_port {
     bool lingering;
     uint32_t polled_count;
     uint32_t deferred_count;
+    uint32_t behind_count;
     uint32_t waits; /* Waits that began with no spin budget. */
     bool promote;   /* Poll busy rings, rather than let them ring each time. */
     int64_t spin_ns;
@@ -53,6 +54,7 @@ struct velo_port {
 
     pthread_mutex_t conns_lock;
     struct velo_conn *conns;
+    uint64_t orders;             /* Connections made by port_connect_in_order(). */
     struct velo_counters closed; /* What connections that are gone have counted. */
 };
 
@@ -60,6 +62,11 @@ struct velo_port {
  *  "<domain><suffix>", where no user's port can be. Its segment may have a tail. */
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
                      struct velo_port **out);
+
+/** As velo_connect(). Of the connections that a port makes so to one peer, one after the other, the
+ *  peer reads all messages of an earlier one before those of a later one. */
+int port_connect_in_order(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
+                          struct velo_conn **conn);
 
 struct velo_conn {
     struct ring_tx tx;
@@ -75,6 +82,7 @@ struct velo_conn {
     uint64_t reserved_at;
     uint64_t reserved_limit;
     uint64_t peer_device; /* Who the receiver is to the hardware; see carry.h. */
+    uint64_t order;       /* See tx_order of seg_ring. */
     struct segment *segment;
     struct velo_port *port;
     struct velo_conn *next;

@@ -193,6 +193,7 @@ static inline void ring_tx_write_external(struct ring_tx *tx, const void *buf, s
 /** How a receiver looks at a ring. */
 enum rx_mode {
     RX_ABSENT = 0, /* No connection. */
+    RX_BEHIND,     /* Its sender has an earlier connection, which is not empty yet. */
     RX_PARKED,     /* Its sender will ring. */
     RX_DRAINING,   /* It rang: in the active set until it is empty. */
     RX_POLLED,     /* In the active set for good; its sender does not ring. */
@@ -210,6 +211,7 @@ struct ring_rx {
     struct seg_ring *shared;
     velo_id_t source; /* With `life`, one word: a message is handed out with both. */
     uint32_t life;
+    uint64_t order; /* See tx_order of seg_ring. */
     uint32_t index;
     enum rx_mode mode;
     bool ending; /* Its sender left or died: free it when empty. */

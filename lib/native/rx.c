@@ -273,6 +273,10 @@ static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
 
 /* ---- receive --------------------------------------------------------------------------------- */
 
+_Static_assert(offsetof(struct velo_msg, life) == offsetof(struct velo_msg, source) + 4 &&
+                   offsetof(struct ring_rx, life) == offsetof(struct ring_rx, source) + 4,
+               "a message is handed out with both in one word");
+
 hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t len_bytes,
                      uint8_t tag, const void *data)
 {
@@ -281,8 +285,9 @@ hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t le
     msg->data = data;
     msg->len_bytes = len_bytes;
     msg->tag = tag;
-    msg->source = rx->source;
-    msg->life = rx->life;
+    /* Source and life in one piece: see the assertions. */
+    memcpy((char *)msg + offsetof(struct velo_msg, source),
+           (const char *)rx + offsetof(struct ring_rx, source), sizeof(uint64_t));
 }
 
 /* Take the message in port->message. */

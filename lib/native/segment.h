@@ -80,6 +80,8 @@ struct seg_header {
     uint64_t rx_errors;
     uint64_t rx_conns;
     uint64_t rx_reclaimed;
+    uint64_t kept_bytes;       /* Matched queues: memory of messages that nobody has asked for, */
+    uint64_t kept_bound_bytes; /* and its bound; see lib/mq. */
 };
 
 struct seg_ring {
@@ -95,6 +97,8 @@ struct seg_ring {
     uint64_t tx_again;
     uint64_t tx_sleeps;
     uint64_t tx_device; /* As `device` of the header. */
+    uint64_t
+        tx_order; /* Sender: read after its port's connections of a lower number; 0: at once. */
 
     _Alignas(SEG_ALIGN) uint64_t slots[]; /* Sender; then the data region. */
 };

@@ -71,6 +71,22 @@ static void take_out(struct velo_port *port, struct ring_rx *rx, enum rx_mode mo
     }
 }
 
+/* Does the sender of this ring have an earlier one that must be read first? */
+static bool is_behind(const struct velo_port *port, const struct ring_rx *rx)
+{
+    for (uint32_t i = 0; rx->order != 0 && i < port->shape.conns_max; i++) {
+        uint64_t entry = order_read_entry(&port->segment->entries[i]);
+        enum entry_state state = entry_state(entry);
+        bool is_in_use = state == ENTRY_READY || state == ENTRY_ENDED || state == ENTRY_REFUSED;
+        if (i == rx->index || !is_in_use || entry_life(entry) != rx->life)
+            continue;
+        uint64_t order = order_counter(&seg_ring(port->segment, i)->tx_order);
+        if (order != 0 && order < rx->order)
+            return true;
+    }
+    return false;
+}
+
 static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
 {
     struct ring_rx *rx = &port->rings[index];
@@ -79,10 +95,27 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
     rx->source = entry_source(entry);
     rx->life = entry_life(entry);
     rx->slot_mask = port->shape.depth_slots - 1;
+    rx->order = order_counter(&rx->shared->tx_order);
     rx->ending = false;
     rx->mode = RX_PARKED;
     ring_rx_seek(rx, rx->head);
     order_count(&port->shared->rx_conns, 1);
+    if (is_behind(port, rx)) {
+        rx->mode = RX_BEHIND;
+        port->behind_count++;
+    }
+}
+
+/* A ring of this sender is gone: its turn may have come for the next one. */
+static void bring_forward(struct velo_port *port, uint32_t life)
+{
+    for (uint32_t i = 0; port->behind_count > 0 && i < port->shape.conns_max; i++) {
+        struct ring_rx *rx = &port->rings[i];
+        if (rx->mode == RX_BEHIND && rx->life == life && !is_behind(port, rx)) {
+            port->behind_count--;
+            activate(port, rx);
+        }
+    }
 }
 
 static void free_entry(struct velo_port *port, uint32_t index)
@@ -102,6 +135,7 @@ static void retire(struct velo_port *port, struct ring_rx *rx)
     rx->ending = false;
     order_count(&port->shared->rx_conns, UINT64_MAX);
     free_entry(port, rx->index);
+    bring_forward(port, rx->life);
 }
 
 static void retire_refused(struct velo_port *port, struct ring_rx *rx)
@@ -142,7 +176,7 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
         return;
     }
     rx->ending = true;
-    if (rx->mode != RX_DEFERRED)
+    if (rx->mode != RX_DEFERRED && rx->mode != RX_BEHIND)
         activate(port, rx);
 }
 

@@ -420,6 +420,7 @@ static int set_up_ring(struct velo_conn *conn)
     if (status)
         return status;
 
+    order_show(&seg_ring(segment, conn->index)->tx_order, conn->order);
     order_publish_entry(&segment->entries[conn->index],
                         entry_pack(ENTRY_READY, conn->port->id, conn->port->segment->life));
     VELO_HOOK(HOOK_CONNECT_READY);
@@ -458,7 +459,8 @@ static int connect_segment(struct velo_conn *conn)
     return status;
 }
 
-int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, struct velo_conn **out)
+static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, uint64_t order,
+                      struct velo_conn **out)
 {
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or conn is NULL");
@@ -475,6 +477,7 @@ int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, str
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     memset(conn, 0, sizeof *conn);
     conn->port = port;
+    conn->order = order;
     int status = open_peer(port, peer, timeout_ns, &conn->segment);
     if (status == VELO_OK) {
         status = connect_segment(conn);
@@ -491,6 +494,17 @@ int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, str
     pthread_mutex_unlock(&port->conns_lock);
     *out = conn;
     return VELO_OK;
+}
+
+int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, struct velo_conn **out)
+{
+    return connect_to(port, peer, timeout_ns, 0, out);
+}
+
+int port_connect_in_order(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
+                          struct velo_conn **conn)
+{
+    return connect_to(port, peer, timeout_ns, ++port->orders, conn);
 }
 
 /* Take the connection off its port's list and keep what it has counted. */

@@ -160,10 +160,10 @@ TEST(a_long_message_is_not_held_up_by_a_flood_either_way)
     free(in);
 }
 
-/* A bound so small that nothing is kept. */
+/* A bound so small that nothing is kept but what somebody waits for. */
 static void open_without_memory(struct node *nodes, struct velo_mq_peer **peer)
 {
-    struct velo_mq_attr attr = {.unexpected_bytes = 1};
+    struct velo_mq_attr attr = {.unexpected_bytes = 1, .unexpected_limit_bytes = 1 << 20};
 
     nodes_open(nodes, 2, &attr, false);
     *peer = node_connect(&nodes[0], nodes[1].id);
@@ -258,5 +258,151 @@ TEST(memory_that_was_given_back_serves_messages_of_another_length)
     }
     CHECK(node_counters(&nodes[1]).unexpected_peak <= BOUND);
     CHECK_EQ(node_counters(&nodes[1]).unexpected_bytes, 0);
+    nodes_close(nodes, 2);
+}
+
+/* ---- what stands behind what was pushed back --------------------------------------------------
+ */
+
+enum { AHEAD = 2000, AHEAD_BYTES = 400 };
+
+/* Messages of tag 1 that do not fit, then one of tag 2. */
+struct ahead {
+    struct velo_mq_request requests[AHEAD + 1];
+    char bytes[AHEAD_BYTES];
+};
+
+static struct ahead *send_ahead(struct velo_mq_peer *peer)
+{
+    struct ahead *ahead = calloc(1, sizeof(*ahead));
+
+    for (int i = 0; i <= AHEAD; i++)
+        CHECK_OK(velo_mq_isend(peer, ahead->bytes, AHEAD_BYTES, i < AHEAD ? 1 : 2, 0,
+                               &ahead->requests[i]));
+    return ahead;
+}
+
+static void receive_ahead(struct node *nodes, int count)
+{
+    char buf[AHEAD_BYTES];
+
+    for (int i = 0; i < count; i++) {
+        struct velo_mq_request recv = {0};
+        CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 1, 0, buf, sizeof(buf), &recv));
+        nodes_finish(nodes, 2, &recv);
+        CHECK_OK(recv.status);
+    }
+}
+
+/* MPI's rule of progress: a message that was sent, and is asked for, arrives. */
+TEST(a_message_behind_more_than_the_bound_is_received_when_it_is_asked_for)
+{
+    struct velo_mq_attr attr = {.unexpected_bytes = BOUND, .unexpected_limit_bytes = 1 << 20};
+
+    for (int when = 0; when < 2; when++) { /* The receive is posted before, or after. */
+        struct node nodes[2];
+        struct velo_mq_request recv = {0};
+        struct ahead *ahead = NULL;
+        char buf[AHEAD_BYTES];
+
+        nodes_open(nodes, 2, &attr, false);
+        struct velo_mq_peer *peer = node_connect(&nodes[0], nodes[1].id);
+        if (when == 1) {
+            ahead = send_ahead(peer);
+            nodes_settle(nodes, 2);
+            CHECK(node_counters(&nodes[1]).deferred > 0);
+            CHECK(node_counters(&nodes[1]).unexpected_peak <= BOUND);
+        }
+        CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));
+        if (when == 0)
+            ahead = send_ahead(peer);
+        nodes_finish(nodes, 2, &recv);
+        CHECK_OK(recv.status);
+        CHECK(node_counters(&nodes[1]).unexpected_peak > BOUND);
+        CHECK(node_counters(&nodes[1]).unexpected_peak <= 1 << 20);
+        receive_ahead(nodes, AHEAD);
+        nodes_close(nodes, 2);
+        free(ahead);
+    }
+}
+
+TEST(a_message_behind_more_than_the_bound_is_found_by_a_probe)
+{
+    struct velo_mq_attr attr = {.unexpected_bytes = BOUND, .unexpected_limit_bytes = 1 << 20};
+    struct node nodes[2];
+    struct velo_mq_request recv = {0};
+    struct velo_mq_info info;
+    char buf[AHEAD_BYTES];
+    int status = VELO_AGAIN;
+
+    nodes_open(nodes, 2, &attr, false);
+    struct ahead *ahead = send_ahead(node_connect(&nodes[0], nodes[1].id));
+    nodes_settle(nodes, 2);
+    for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; status == VELO_AGAIN;) {
+        CHECK(test_now_ns() < end_ns);
+        status = velo_mq_probe(nodes[1].mq, nodes[0].id, 2, 0, &info);
+        (void)velo_mq_progress(nodes[0].mq);
+        (void)velo_mq_progress(nodes[1].mq);
+    }
+    CHECK_OK(status);
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));
+    CHECK_OK(recv.status);
+    receive_ahead(nodes, AHEAD);
+    nodes_close(nodes, 2);
+    free(ahead);
+}
+
+TEST(what_waits_behind_more_than_the_limit_ends_with_an_error_that_says_so)
+{
+    struct velo_mq_attr attr = {.unexpected_bytes = BOUND, .unexpected_limit_bytes = 4 * BOUND};
+    struct node nodes[2];
+    struct velo_mq_request recv = {0}, other = {0};
+    char buf[AHEAD_BYTES];
+    int status = VELO_AGAIN;
+
+    nodes_open(nodes, 2, &attr, false);
+    struct ahead *ahead = send_ahead(node_connect(&nodes[0], nodes[1].id));
+    nodes_settle(nodes, 2);
+    for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; status == VELO_AGAIN;) {
+        CHECK(test_now_ns() < end_ns);
+        status = velo_mq_probe(nodes[1].mq, nodes[0].id, 2, 0, NULL);
+        (void)velo_mq_progress(nodes[0].mq);
+        (void)velo_mq_progress(nodes[1].mq);
+    }
+    CHECK_STATUS(status, VELO_ERR_NO_MEMORY);
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, 77, 2, 0, buf, sizeof(buf), &other));
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));
+    nodes_finish(nodes, 2, &recv);
+    CHECK_STATUS(recv.status, VELO_ERR_NO_MEMORY);
+    CHECK(strstr(velo_last_error(), "VELO_MQ_UNEXPECTED_LIMIT_BYTES") != NULL);
+    CHECK_STATUS(other.status, VELO_AGAIN); /* It waits for somebody else. */
+    CHECK(node_counters(&nodes[1]).unexpected_peak <= 4 * BOUND);
+    CHECK_OK(velo_mq_cancel(nodes[1].mq, &other));
+    receive_ahead(nodes, AHEAD); /* Nothing is lost by that. */
+    CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));
+    nodes_finish(nodes, 2, &recv);
+    CHECK_OK(recv.status);
+    nodes_close(nodes, 2);
+    free(ahead);
+}
+
+TEST(memory_of_messages_is_counted_by_what_they_take)
+{
+    struct node nodes[2];
+    struct velo_mq_attr attr = {.unexpected_bytes = 1 << 20};
+    static char buf[8000];
+
+    nodes_open(nodes, 2, &attr, false);
+    struct velo_mq_peer *peer = node_connect(&nodes[0], nodes[1].id);
+    for (size_t len_bytes = 1; len_bytes <= sizeof(buf); len_bytes += 97) {
+        struct velo_mq_request recv = {0};
+        CHECK_OK(velo_mq_try_send(peer, buf, len_bytes, 1));
+        nodes_settle(nodes, 2);
+        uint64_t used_bytes = node_counters(&nodes[1]).unexpected_bytes;
+        CHECK(used_bytes > len_bytes);
+        CHECK(used_bytes < 128 + (len_bytes + 128) * 9 / 8); /* Not the next power of two. */
+        CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 1, 0, buf, sizeof(buf), &recv));
+        CHECK_OK(recv.status);
+    }
     nodes_close(nodes, 2);
 }
