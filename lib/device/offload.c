@@ -392,7 +392,7 @@ int offload_begin(struct velo_rma_peer *peer, struct op *op)
 static int status_of(const struct flight *flight, uint8_t error)
 {
     bool is_update = flight->op->request.op == VELO_OP_FETCH_COMPARE_ADD;
-    int status = seg_owner_status(flight->peer->conn->segment);
+    int status = seg_check_owner(flight->peer->conn->segment);
     switch (error) {
     case VELO_ERROR_NONE:
         return VELO_OK;

@@ -83,6 +83,7 @@ struct velo_conn {
     uint64_t reserved_limit;
     uint64_t peer_device; /* Who the receiver is to the hardware; see carry.h. */
     uint64_t order;       /* See tx_order of seg_ring. */
+    int64_t looked_ns;    /* When a look was last taken at whether the receiver lives. */
     struct segment *segment;
     struct velo_port *port;
     struct velo_conn *next;

@@ -36,6 +36,9 @@
  * longer one would be taken from under its sender, who still writes them. */
 #define FETCH_AHEAD_BYTES 512u
 
+/* Messages that a sender sends at most without a look at its receiver. */
+#define LOOK_SENDS 256u
+
 #define SLOT_WORDS (VELO_LINE_BYTES / 8u)
 
 /** Does the receiver look at the ring by itself, or does it want to be rung? */
@@ -110,7 +113,8 @@ static inline void ring_tx_show_counters(const struct ring_tx *tx)
     order_show(&tx->shared->tx_bytes, tx->bytes);
 }
 
-/** Take the credits that the receiver has published. False: they make no sense. */
+/** Take the credits that the receiver has published; but not so many at once that a death would go
+ *  unnoticed for long. False: they make no sense. */
 static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
 {
     uint64_t depth = tx->slot_mask + 1;
@@ -121,6 +125,8 @@ static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
     /* A receiver that is behind by more than the credits it may owe is being streamed to. */
     tx->ahead = tx->tail - consumed > depth / 2 ? SLOTS_AHEAD : 0;
     tx->limit = consumed + depth;
+    if (tx->limit - tx->tail > LOOK_SENDS)
+        tx->limit = tx->tail + LOOK_SENDS;
     tx->data_limit = data_consumed + size;
     return true;
 }

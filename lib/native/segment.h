@@ -40,7 +40,7 @@
 /* One summary bit stands for this many connections: 32 bits in all, the width of a futex. */
 #define SEG_CONNS_PER_SUMMARY_BIT (VELO_CONNS_MAX / 32u)
 
-enum seg_state { SEG_OPEN = 1, SEG_CLOSED = 2 };
+enum seg_state { SEG_OPEN = 1, SEG_CLOSED = 2, SEG_DEAD = 3 };
 
 /** Flags of a segment. */
 enum {
@@ -62,7 +62,7 @@ struct seg_header {
     uint64_t ring_bytes;
     uint32_t life; /* Random, never 0: tells this segment from others under its name. */
 
-    _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state. */
+    _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state; SEG_DEAD: whoever finds out. */
     uint64_t device; /* Owner: who it is to the hardware, see lib/device; 0: natively nobody. */
 
     _Alignas(SEG_ALIGN) uint32_t sleeping; /* Owner: it sleeps on `summary`, wake it. */
@@ -185,6 +185,8 @@ void seg_put(struct segment *segment);
 /** VELO_OK while the owner lives, else VELO_ERR_PEER_CLOSED or VELO_ERR_PEER_DEAD. A system call.
  */
 int seg_owner_status(const struct segment *segment);
+/** The same, and if it has died, all its senders hear of it with their next message. */
+int seg_check_owner(const struct segment *segment);
 /** Take the lock of an entry, after seg_acquire(); false if another process has it. */
 bool seg_lock_entry(const struct segment *segment, uint32_t index);
 void seg_unlock_entry(const struct segment *segment, uint32_t index);

@@ -14,6 +14,8 @@
 #define ROOM_SPINS 1000
 /* Full rings in a row between two looks at whether the receiver lives (a system call). */
 #define AGAIN_PER_CHECK 256
+/* Between two such looks while there is room. */
+#define LOOK_INTERVAL_NS 1000000
 #define CONNECT_NAP_NS 1000000
 /* How long a full table may take to be searched for dead senders. */
 #define TABLE_WAIT_NS (NS_PER_S / 2)
@@ -40,10 +42,13 @@ static void ring_receiver(struct velo_conn *conn)
     VELO_HOOK(HOOK_RING_WAKE);
 }
 
-/* The receiver's word on this connection, without a system call. */
+/* What is known of the receiver of this connection, without a system call. */
 static int peer_status(const struct velo_conn *conn)
 {
-    if (unlikely(order_read_entry(&conn->header->state) != SEG_OPEN))
+    uint64_t state = order_read_entry(&conn->header->state);
+    if (unlikely(state == SEG_DEAD))
+        return velo_fail(VELO_ERR_PEER_DEAD, "the peer's process has ended");
+    if (unlikely(state != SEG_OPEN))
         return velo_fail(VELO_ERR_PEER_CLOSED, "the peer closed its port");
     uint64_t entry = order_read_entry(&conn->segment->entries[conn->index]);
     if (unlikely(entry_state(entry) == ENTRY_REFUSED))
@@ -53,13 +58,27 @@ static int peer_status(const struct velo_conn *conn)
     return VELO_OK;
 }
 
-/* This message is out; what is wrong with the peer is told to the next one. */
-static cold_path int look_at_peer(struct velo_conn *conn)
+/* Nothing can be sent any more if the peer is gone. */
+static int look_at_peer(struct velo_conn *conn)
 {
     conn->gone = peer_status(conn);
-    if (conn->gone)
+    if (conn->gone) {
         conn->tx.limit = 0;
-    return VELO_OK;
+        conn->reserved_limit = 0;
+    }
+    return conn->gone;
+}
+
+/* This message is out. A peer that closed may have taken it first: that is told to the next one. */
+static cold_path int look_after_send(struct velo_conn *conn)
+{
+    return look_at_peer(conn) == VELO_ERR_PEER_DEAD ? VELO_ERR_PEER_DEAD : VELO_OK;
+}
+
+static cold_path int ring_and_look(struct velo_conn *conn)
+{
+    ring_receiver(conn);
+    return look_after_send(conn);
 }
 
 static cold_path int notify_slow(struct velo_conn *conn)
@@ -70,15 +89,14 @@ static cold_path int notify_slow(struct velo_conn *conn)
         if (order_read_bell(&conn->tx.shared->bell) == BELL_POLLED)
             return VELO_OK;
     }
-    ring_receiver(conn);
-    return look_at_peer(conn);
+    return ring_and_look(conn);
 }
 
 /* After each publish. */
 hot_inline int notify(struct velo_conn *conn)
 {
     if (carry_out(conn))
-        return look_at_peer(conn);
+        return look_after_send(conn);
     if (likely(order_read_bell(conn->bell) == BELL_POLLED))
         return VELO_OK;
     return notify_slow(conn);
@@ -110,6 +128,19 @@ static int corrupt_credits(void)
     return velo_fail(VELO_ERR_CORRUPT, "the receiver's credits make no sense; disconnect");
 }
 
+/* A dead receiver gives no credits, which a sender soon notices unless the ring is deep. */
+static int look_now_and_then(struct velo_conn *conn)
+{
+    if (likely(conn->tx.slot_mask < LOOK_SENDS))
+        return VELO_OK;
+    int64_t now_ns = wait_now_ns();
+    if (now_ns - conn->looked_ns < LOOK_INTERVAL_NS)
+        return VELO_OK;
+    conn->looked_ns = now_ns;
+    (void)seg_check_owner(conn->segment);
+    return look_at_peer(conn);
+}
+
 /* Look for room once. */
 static int find_room(struct velo_conn *conn, size_t len_bytes)
 {
@@ -121,14 +152,11 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
         return corrupt_credits();
     if (likely(has_room(conn, len_bytes))) {
         conn->again = 0;
-        return VELO_OK;
+        return look_now_and_then(conn);
     }
-    if (++conn->again % AGAIN_PER_CHECK == 0) {
-        int status = seg_owner_status(conn->segment);
-        if (status)
-            return velo_fail(status, "the receiver is gone; its queue of this connection is full");
-    }
-    int status = peer_status(conn);
+    if (conn->again++ % AGAIN_PER_CHECK == 0)
+        (void)seg_check_owner(conn->segment);
+    int status = look_at_peer(conn);
     if (status)
         return status;
     order_count(&conn->tx.shared->tx_again, 1);
@@ -147,7 +175,7 @@ static int sleep_for_room(struct velo_conn *conn, size_t len_bytes)
     if (!has_room(conn, len_bytes)) {
         order_count(&ring->tx_sleeps, 1);
         wait_sleep((const uint32_t *)&ring->consumed, (uint32_t)consumed, WAIT_SLICE_NS);
-        conn->again = AGAIN_PER_CHECK - 1; /* Have the next look ask whether the receiver lives. */
+        conn->again = 0; /* Have the next look ask whether the receiver lives. */
     }
     order_set_waiting(&ring->waiting, 0);
     VELO_HOOK(HOOK_WAIT_DONE);
@@ -549,9 +577,8 @@ int velo_conn_status(struct velo_conn *conn)
 {
     if (!conn)
         return velo_fail(VELO_ERR_ARG, "conn is NULL");
-    int status = conn->gone ? conn->gone : peer_status(conn);
-    if (status)
-        return status;
-    status = seg_owner_status(conn->segment);
-    return status ? velo_fail(status, "the receiver is gone") : VELO_OK;
+    if (conn->gone)
+        return velo_fail(conn->gone, "%s", velo_strerror(conn->gone));
+    (void)seg_check_owner(conn->segment);
+    return look_at_peer(conn);
 }

@@ -310,7 +310,7 @@ void rma_ask_fail(struct velo_rma_peer *peer, int status)
 
 static int peer_status(const struct velo_rma_peer *peer)
 {
-    int status = seg_owner_status(peer->conn->segment);
+    int status = seg_check_owner(peer->conn->segment);
     if (status)
         return status;
     uint64_t unanswerable = order_read_entry(&peer->line->unanswerable);

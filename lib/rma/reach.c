@@ -63,7 +63,7 @@ hot_inline bool permits(const struct velo_rma_peer *peer, const struct grant *gr
 static cold_path int refuse(struct velo_rma_peer *peer, const struct request *request)
 {
     /* A unit that closed has no registrations: say that rather. */
-    int status = seg_owner_status(peer->conn->segment);
+    int status = seg_check_owner(peer->conn->segment);
     if (status)
         return velo_fail(status, "the peer is gone");
     peer->rma->counters.refused++;
@@ -202,7 +202,7 @@ hot_inline void do_direct(char *base, const struct request *request)
 static cold_path int attach_failed(struct velo_rma_peer *peer)
 {
     int error = errno;
-    int status = seg_owner_status(peer->conn->segment);
+    int status = seg_check_owner(peer->conn->segment);
     if (status || error == ESRCH)
         return velo_fail(status ? status : VELO_ERR_PEER_DEAD, "the peer is gone");
     if (error == EPERM || error == EACCES || error == ENOSYS) {
@@ -237,7 +237,7 @@ static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct 
     struct cursor cursor = {0};
     struct run run;
     /* The kernel hands out the pid of a dead process again, its lock it does not. */
-    int status = seg_owner_status(peer->conn->segment);
+    int status = seg_check_owner(peer->conn->segment);
     if (status)
         return velo_fail(status, "the peer is gone");
     do {
@@ -317,7 +317,7 @@ hot_inline int check_owner(struct velo_rma_peer *peer)
     if (likely(++peer->active_ops < OPS_PER_CHECK))
         return VELO_OK;
     peer->active_ops = 0;
-    int status = seg_owner_status(peer->conn->segment);
+    int status = seg_check_owner(peer->conn->segment);
     return status ? velo_fail(status, "the peer is gone") : VELO_OK;
 }
 

@@ -256,8 +256,56 @@ TEST(the_status_of_a_connection_tells_whether_its_peer_lives)
     conn = port_connect(port, VELO_ID(0, 1));
     CHECK_OK(velo_conn_status(conn));
     child_kill(child);
-    CHECK_FAILS(velo_conn_status(conn), VELO_ERR_PEER_DEAD, "gone");
+    CHECK_FAILS(velo_conn_status(conn), VELO_ERR_PEER_DEAD, "has ended");
     CHECK_OK(velo_port_close(port));
     port = port_open(1); /* Takes the dead one's file away. */
     CHECK_OK(velo_port_close(port));
+}
+
+static void open_deep_port_1_until_killed(void *arg)
+{
+    (void)arg;
+    (void)port_open_sized(1, 16384, 0, 0);
+    for (;;)
+        test_sleep_ns(TEST_MS);
+}
+
+TEST(once_a_death_is_known_every_send_says_so)
+{
+    pid_t child = child_start(open_port_1_until_killed, NULL);
+    struct velo_port *ports[2] = {port_open(0), port_open(2)};
+    struct velo_conn *conns[3];
+    void *place;
+
+    for (int i = 0; i < 3; i++)
+        conns[i] = port_connect(ports[i / 2], VELO_ID(0, 1));
+    CHECK_OK(velo_send(conns[1], "x", 1, 0));
+    CHECK_OK(velo_try_reserve(conns[0], 8, &place));
+    child_kill(child);
+    CHECK_STATUS(velo_conn_status(conns[0]), VELO_ERR_PEER_DEAD);
+    (void)velo_commit(conns[0], 8, 0); /* Reserved before. */
+    CHECK_STATUS(velo_try_send(conns[0], "x", 1, 0), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_try_send(conns[1], "x", 1, 0), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_send(conns[2], "x", 1, 0), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_try_reserve(conns[2], 1, &place), VELO_ERR_PEER_DEAD);
+    CHECK_OK(velo_port_close(ports[0]));
+    CHECK_OK(velo_port_close(ports[1]));
+    CHECK_OK(velo_port_close(port_open(1)));
+}
+
+TEST(a_death_is_noticed_after_some_hundred_messages_however_deep_the_ring)
+{
+    pid_t child = child_start(open_deep_port_1_until_killed, NULL);
+    struct velo_port *port = port_open(0);
+    struct velo_conn *conn = port_connect(port, VELO_ID(0, 1));
+    int sent = 0, status;
+
+    child_kill(child);
+    test_sleep_ns(2 * TEST_MS);
+    while ((status = velo_try_send(conn, "x", 1, 0)) == VELO_OK)
+        sent++;
+    CHECK_STATUS(status, VELO_ERR_PEER_DEAD);
+    CHECK(sent <= 256);
+    CHECK_OK(velo_port_close(port));
+    CHECK_OK(velo_port_close(port_open(1)));
 }
