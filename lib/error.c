@@ -59,6 +59,8 @@ const char *velo_strerror(int status)
         return "VELO_ERR_CORRUPT: shared memory holds what no correct peer writes";
     case VELO_ERR_SYSTEM:
         return "VELO_ERR_SYSTEM: a system call failed";
+    case VELO_ERR_INTERRUPTED:
+        return "VELO_ERR_INTERRUPTED: a signal handler ran during a wait";
     }
     return "unknown status";
 }

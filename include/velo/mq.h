@@ -368,6 +368,7 @@ VELO_API int velo_mq_progress(struct velo_mq *mq);
  * @return The request's status, or VELO_TIMEOUT.
  * @retval VELO_OK              Done.
  * @retval VELO_TIMEOUT         Still under way.
+ * @retval VELO_ERR_INTERRUPTED Still under way; a signal handler ran, or velo_port_interrupt().
  * @retval VELO_ERR_ARG         mq or request is NULL, or timeout_ns is below -1.
  * @retval VELO_ERR_STATE       It was cancelled, or the queues were closed.
  * @retval VELO_ERR_TOO_BIG     The message was longer than the buffer, which it fills.
@@ -390,6 +391,7 @@ VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, i
  * @param timeout_ns  Longest sleep; 0 looks once, VELO_FOREVER sleeps without limit.
  * @retval VELO_OK       Something was done, or is left to do: look at your requests, call progress.
  * @retval VELO_TIMEOUT  Nothing has.
+ * @retval VELO_ERR_INTERRUPTED  A signal handler ran, or velo_port_interrupt().
  * @retval VELO_ERR_ARG  mq is NULL, or timeout_ns is below -1.
  * @thread One thread at a time per queue.
  * @path cold

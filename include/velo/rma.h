@@ -483,6 +483,7 @@ VELO_API int velo_rma_fence(struct velo_rma_peer *peer);
  * @param timeout_ns  Longest wait; 0 looks once, VELO_FOREVER waits without limit.
  * @retval VELO_OK              All done; operations that failed have left error notifications.
  * @retval VELO_TIMEOUT         Some are still under way.
+ * @retval VELO_ERR_INTERRUPTED The same; a signal handler ran.
  * @retval VELO_AGAIN           Some are still under way, and our notification queue is full and
  *                              pushes peers back; poll it, then flush again. Waiting on could be
  *                              for ever: two units might wait for each other.
@@ -531,6 +532,7 @@ VELO_API int velo_notification_poll(struct velo_rma *rma, struct velo_notificati
  * @param timeout_ns    Longest wait; 0 polls once, VELO_FOREVER waits without limit.
  * @retval VELO_OK       One was taken.
  * @retval VELO_TIMEOUT  None came in the time given.
+ * @retval VELO_ERR_INTERRUPTED  The same; a signal handler ran.
  * @retval VELO_ERR_ARG  An argument is NULL or out of range.
  * @thread One thread at a time per unit.
  * @path hot

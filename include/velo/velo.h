@@ -23,6 +23,11 @@
  * Processes: a port and its connections belong to the process that opened them. After fork() the
  * child must not use them; it opens its own.
  *
+ * Signals: a wait that sleeps ends with VELO_ERR_INTERRUPTED when a signal handler has run in its
+ * thread, whether or not that has SA_RESTART. A handler that runs just before the sleep is not
+ * noticed: where that matters it calls velo_port_interrupt(). A handler must not use a connection
+ * or a port that the code it interrupts may be using.
+ *
  * Every function returns VELO_OK (0) or a negative enum velo_status. VELO_AGAIN and VELO_TIMEOUT
  * are outcomes, not failures. After a failure on a cold path velo_last_error() holds a sentence
  * that says what happened and what to do.
@@ -43,23 +48,24 @@ extern "C" {
 
 /** What a call came to. Values are part of the ABI. */
 enum velo_status {
-    VELO_OK = 0,               /**< Done. */
-    VELO_AGAIN = -1,           /**< Nothing to receive, or no room to send, right now. */
-    VELO_TIMEOUT = -2,         /**< The time given ran out first. */
-    VELO_ERR_ARG = -3,         /**< An argument is outside its documented range. */
-    VELO_ERR_STATE = -4,       /**< The call does not fit what was called before. */
-    VELO_ERR_TOO_BIG = -5,     /**< The message is longer than the ring or the buffer takes. */
-    VELO_ERR_NO_PEER = -6,     /**< No port of that id is open in the domain. */
-    VELO_ERR_PEER_CLOSED = -7, /**< The peer closed its port. */
-    VELO_ERR_PEER_DEAD = -8,   /**< The peer's process ended without closing its port. */
-    VELO_ERR_IN_USE = -9,      /**< A live process has that port open already. */
-    VELO_ERR_FULL = -10,       /**< The peer's connection table, or the id space, is full. */
-    VELO_ERR_ACCESS = -11,     /**< The segment belongs to another user, or is not ours to open. */
-    VELO_ERR_NO_SPACE = -12,   /**< The shared-memory file system is full. */
-    VELO_ERR_NO_MEMORY = -13,  /**< The process is out of memory or of mappings. */
-    VELO_ERR_VERSION = -14,    /**< The peer was built with another segment layout. */
-    VELO_ERR_CORRUPT = -15,    /**< Shared memory holds what no correct peer writes. */
-    VELO_ERR_SYSTEM = -16,     /**< A system call failed; velo_last_error() names it. */
+    VELO_OK = 0,                /**< Done. */
+    VELO_AGAIN = -1,            /**< Nothing to receive, or no room to send, right now. */
+    VELO_TIMEOUT = -2,          /**< The time given ran out first. */
+    VELO_ERR_ARG = -3,          /**< An argument is outside its documented range. */
+    VELO_ERR_STATE = -4,        /**< The call does not fit what was called before. */
+    VELO_ERR_TOO_BIG = -5,      /**< The message is longer than the ring or the buffer takes. */
+    VELO_ERR_NO_PEER = -6,      /**< No port of that id is open in the domain. */
+    VELO_ERR_PEER_CLOSED = -7,  /**< The peer closed its port. */
+    VELO_ERR_PEER_DEAD = -8,    /**< The peer's process ended without closing its port. */
+    VELO_ERR_IN_USE = -9,       /**< A live process has that port open already. */
+    VELO_ERR_FULL = -10,        /**< The peer's connection table, or the id space, is full. */
+    VELO_ERR_ACCESS = -11,      /**< The segment belongs to another user, or is not ours to open. */
+    VELO_ERR_NO_SPACE = -12,    /**< The shared-memory file system is full. */
+    VELO_ERR_NO_MEMORY = -13,   /**< The process is out of memory or of mappings. */
+    VELO_ERR_VERSION = -14,     /**< The peer was built with another segment layout. */
+    VELO_ERR_CORRUPT = -15,     /**< Shared memory holds what no correct peer writes. */
+    VELO_ERR_SYSTEM = -16,      /**< A system call failed; velo_last_error() names it. */
+    VELO_ERR_INTERRUPTED = -17, /**< A signal handler ran, or velo_port_interrupt(), in a wait. */
 };
 
 /** Id of a port: node in the upper bits, vpid in the lower; see VELO_ID(). */
@@ -103,10 +109,26 @@ struct velo_port_attr {
     uint32_t conns_max;
     /** Name of the group whose members may connect too. NULL: this user only. */
     const char *group;
+    /** Of enum velo_port_flag, or-ed. */
+    uint32_t flags;
+};
+
+/** Flags of a port. */
+enum velo_port_flag {
+    /**
+     * Receiving tells of senders that are gone. Behind the last message of a connection the calls
+     * that receive return, once, why there will be no more, with `source` and `life` in the message
+     * and nothing else: VELO_ERR_PEER_CLOSED (it disconnected, or closed its port),
+     * VELO_ERR_PEER_DEAD (its process ended; noticed by a receiver that sleeps, at most a second
+     * later, or when the table is full), VELO_ERR_CORRUPT (its ring was damaged, and is not read
+     * again). There is nothing to release after it. The sender's place in the table is taken until
+     * then.
+     */
+    VELO_PORT_DEPARTURES = 1,
 };
 
 /** Attributes that ask for the defaults and any free context of node 0. */
-#define VELO_PORT_ATTR_INIT {NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL}
+#define VELO_PORT_ATTR_INIT {NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL, 0}
 
 /** A message as it was received. */
 struct velo_msg {
@@ -143,7 +165,8 @@ struct velo_counters {
  * @param attr  How to open it; NULL asks for the defaults. Not kept.
  * @param port  Receives the port, owned by the caller until velo_port_close().
  * @retval VELO_OK            The port is open and can be connected to.
- * @retval VELO_ERR_ARG       An attribute is outside its range, or the group does not exist.
+ * @retval VELO_ERR_ARG       An attribute is outside its range, a flag is unknown, or the group
+ * does not exist.
  * @retval VELO_ERR_IN_USE    A live process has this port open.
  * @retval VELO_ERR_FULL      VELO_VPID_ANY found no free context on the node.
  * @retval VELO_ERR_ACCESS    The directory is not writable, or another user's file has the name.
@@ -182,6 +205,19 @@ VELO_API int velo_port_close(struct velo_port *port);
  * @see velo_connect
  */
 VELO_API velo_id_t velo_port_id(const struct velo_port *port);
+
+/**
+ * End a wait on a port: the one that is under way, or else the next.
+ *
+ * velo_recv_wait(), velo_peek_wait(), and the waits of queues and units on the port then return
+ * VELO_ERR_INTERRUPTED, once. Calls that do not wait take no notice.
+ *
+ * @param port  An open port.
+ * @thread Any thread, and signal handlers.
+ * @path cold
+ * @see velo_recv_wait
+ */
+VELO_API void velo_port_interrupt(struct velo_port *port);
 
 /**
  * Which opening of its id a port is.

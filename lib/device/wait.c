@@ -17,7 +17,8 @@ int64_t wait_now_ns(void)
     return channel ? (int64_t)(channel->time_ps / PS_PER_NS) : 0;
 }
 
-void wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
+/* Signals do not come in virtual time: what a handler changes is seen after the wait. */
+bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
     int64_t end_ns = wait_now_ns() + timeout_ns;
     int64_t now_ns = wait_now_ns();
@@ -25,6 +26,7 @@ void wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
         int64_t left_ns = end_ns - now_ns < SLICE_NS ? end_ns - now_ns : SLICE_NS;
         device_wait((uint64_t)(now_ns + left_ns) * PS_PER_NS);
     }
+    return false;
 }
 
 /* Sleepers look by themselves. */
@@ -35,10 +37,11 @@ bool wait_join_barrier(void) { return false; }
 
 void wait_barrier_all(void) { order_full_fence(); }
 
-void wait_nap(int64_t nap_ns)
+bool wait_nap(int64_t nap_ns)
 {
     struct sim_channel *channel = channel_self();
     channel->a[0] = channel->time_ps + (uint64_t)nap_ns * PS_PER_NS;
     (void)channel_call(channel, SIM_SLEEP);
     device_drain();
+    return false;
 }

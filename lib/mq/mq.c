@@ -266,28 +266,29 @@ int velo_mq_progress(struct velo_mq *mq)
 /* ---- waiting --------------------------------------------------------------------------------- */
 
 /* Nothing moves: what we have to do waits for others. Leave them the core, the longer the more. */
-static void stall(struct velo_mq *mq)
+static int stall(struct velo_mq *mq)
 {
     struct velo_msg msg;
+    int status = VELO_OK;
     if (++mq->stalls < STALLS_SPINNING)
         order_pause();
     else if (mq->stalls < STALLS_YIELDING)
         (void)sched_yield();
-    else if (velo_peek_wait(mq->port, &msg, STALL_NAP_NS) == VELO_OK)
+    else if ((status = velo_peek_wait(mq->port, &msg, STALL_NAP_NS)) == VELO_OK)
         (void)mq_recv_burst(mq, &msg);
     if (mq->stalls % POLLS_PER_CLOCK == 0)
         (void)check(mq);
+    return status == VELO_ERR_INTERRUPTED ? status : VELO_OK;
 }
 
-/* One round of waiting: something was done, or VELO_TIMEOUT. */
+/* One round of waiting: something was done, VELO_TIMEOUT, or VELO_ERR_INTERRUPTED. */
 static int wait_once(struct velo_mq *mq, int64_t slice_ns)
 {
     struct velo_msg msg;
     if (unlikely(mq->work)) {
-        if (velo_mq_progress(mq) > 0)
-            mq->stalls = 0;
-        else
-            stall(mq);
+        if (velo_mq_progress(mq) == 0)
+            return stall(mq);
+        mq->stalls = 0;
         return VELO_OK;
     }
     mq->stalls = 0;
@@ -314,6 +315,8 @@ int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, int64_t ti
         int status = wait_once(mq, slice_of(timeout_ns, left_ns));
         if (request->status != VELO_AGAIN)
             return request->status;
+        if (unlikely(status == VELO_ERR_INTERRUPTED))
+            return status;
         /* A round that yields the core may take long. */
         bool is_quick = status == VELO_OK && mq->stalls < STALLS_SPINNING;
         if (likely(is_quick) && round % ROUNDS_PER_CLOCK != 0 && timeout_ns != 0)
@@ -333,8 +336,8 @@ int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns)
     for (;;) {
         int64_t slice_ns = slice_of(timeout_ns, left_ns);
         int status = wait_once(mq, slice_ns);
-        if (status == VELO_OK)
-            return VELO_OK;
+        if (status == VELO_OK || status == VELO_ERR_INTERRUPTED)
+            return status;
         (void)check(mq);
         if (mq->work)
             return VELO_OK;

@@ -356,6 +356,13 @@ static inline uint32_t order_flag(const uint32_t *flag)
     return __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
+/** Debug builds: is this the only call on an object? Relaxed: it orders nothing, it counts to one.
+ */
+static inline bool order_use_alone(uint32_t *in_use)
+{
+    return __atomic_exchange_n(in_use, 1, __ATOMIC_RELAXED) == 0;
+}
+
 /* ---- the simulated cluster's channels (spec/sim_channel.h) ------------------------------------
  */
 

@@ -58,6 +58,9 @@ static int check_attr(const struct velo_port_attr *attr)
     if (attr->node < 0 || (uint32_t)attr->node >= VELO_NODES)
         return velo_fail(VELO_ERR_ARG, "node is %d; give 0 to %u", attr->node,
                          (unsigned)VELO_NODES - 1);
+    if (attr->flags & ~(uint32_t)VELO_PORT_DEPARTURES)
+        return velo_fail(VELO_ERR_ARG, "flags is %#x; give those of enum velo_port_flag",
+                         attr->flags);
     if (attr->vpid != VELO_VPID_ANY && (attr->vpid < 0 || (uint32_t)attr->vpid >= VELO_VPIDS))
         return velo_fail(VELO_ERR_ARG, "vpid is %d; give 0 to %u or VELO_VPID_ANY", attr->vpid,
                          (unsigned)VELO_VPIDS - 1);
@@ -79,6 +82,7 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
 static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
 {
     port->fenced = !wait_join_barrier();
+    port->tells_departures = attr->flags & VELO_PORT_DEPARTURES;
     port->spin_max_ns = spin_max_from_environment();
     port->spin_ns = port->spin_max_ns;
     port->promote = port->spin_ns > 0;
@@ -153,6 +157,7 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
 
 int velo_port_close(struct velo_port *port)
 {
+    GUARD_UNUSED(port, "port");
     if (!port)
         return VELO_OK;
     while (port->conns)
@@ -164,6 +169,14 @@ int velo_port_close(struct velo_port *port)
     pthread_mutex_destroy(&port->conns_lock);
     free(port);
     return VELO_OK;
+}
+
+void velo_port_interrupt(struct velo_port *port)
+{
+    order_set_flag(&port->interrupted, 1);
+    /* A bit that no sender stands for: the sleeper's compare fails, and it looks. */
+    order_ring_summary(&port->shared->summary, 1);
+    wait_wake(&port->shared->summary);
 }
 
 velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }

@@ -8,6 +8,7 @@
 
 #include <pthread.h>
 
+#include "guard.h"
 #include "ring.h"
 
 /** Rings that the receiver looks at on every poll; each costs about a nanosecond. More senders than
@@ -36,8 +37,11 @@ struct velo_port {
     uint32_t polled_count;
     uint32_t deferred_count;
     uint32_t behind_count;
-    uint32_t waits; /* Waits that began with no spin budget. */
-    bool promote;   /* Poll busy rings, rather than let them ring each time. */
+    uint32_t waits;           /* Waits that began with no spin budget. */
+    uint32_t interrupted;     /* The wait is to end. */
+    bool tells_departures;    /* VELO_PORT_DEPARTURES. */
+    struct ring_rx *departed; /* Rings whose end is still to be told, the earliest first. */
+    bool promote;             /* Poll busy rings, rather than let them ring each time. */
     int64_t spin_ns;
     int64_t spin_max_ns;
     int64_t reaped_ns;
@@ -49,6 +53,8 @@ struct velo_port {
     velo_id_t id;
     uint32_t flags; /* Of the segment. */
     bool fenced;    /* This process cannot take part in barriers: its senders fence. */
+
+    uint32_t in_use; /* By a call that receives; see guard.h. */
 
     struct device_port *device; /* See carry.h; natively NULL. */
 
@@ -83,6 +89,7 @@ struct velo_conn {
     uint64_t reserved_limit;
     uint64_t peer_device; /* Who the receiver is to the hardware; see carry.h. */
     uint64_t order;       /* See tx_order of seg_ring. */
+    uint32_t in_use;      /* By a call that sends; see guard.h. */
     int64_t looked_ns;    /* When a look was last taken at whether the receiver lives. */
     struct segment *segment;
     struct velo_port *port;

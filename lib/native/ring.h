@@ -131,6 +131,19 @@ static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
     return true;
 }
 
+/** Do the slots that the receiver has not given back yet hold what was written to them? */
+static inline bool ring_tx_is_intact(const struct ring_tx *tx)
+{
+    uint64_t depth = tx->slot_mask + 1;
+    uint64_t at = order_read_credit(&tx->shared->consumed);
+    bool is_intact = tx->tail - at <= depth;
+    for (; is_intact && at != tx->tail; at++) {
+        uint64_t header = order_read_header(tx->slots + (at & tx->slot_mask) * SLOT_WORDS);
+        is_intact = (header & RING_CHECK) == (tx->header | ring_seq(at));
+    }
+    return is_intact;
+}
+
 /** Store the header: from here on the message is the receiver's. */
 hot_inline void ring_tx_publish(struct ring_tx *tx, uint64_t *slot, uint64_t bits, size_t len_bytes,
                                 uint8_t tag)
@@ -205,6 +218,7 @@ enum rx_mode {
     RX_POLLED,     /* In the active set for good; its sender does not ring. */
     RX_DEFERRED,   /* The caller wants nothing more from it for now. */
     RX_REFUSED,    /* It held nonsense: never read again. */
+    RX_DEPARTED,   /* Empty, and its sender gone: free it when that is told. */
 };
 
 /** A receiver's cursor. Private to it: nothing here can be changed by a peer. */
@@ -220,7 +234,9 @@ struct ring_rx {
     uint64_t order; /* See tx_order of seg_ring. */
     uint32_t index;
     enum rx_mode mode;
-    bool ending; /* Its sender left or died: free it when empty. */
+    bool ending;                   /* Its sender left or died: free it when empty. */
+    int departure;                 /* Why there will be no more messages; 0: there may. */
+    struct ring_rx *next_departed; /* Where departures are told, until this one is. */
 
     uint64_t published; /* Credits given back so far. */
     uint64_t data_head; /* Data bytes before this one are consumed. */

@@ -36,6 +36,9 @@ static void point(struct velo_port *port)
     if (port->cursor >= port->active_count)
         port->cursor = 0;
     struct ring_rx *rx = port->active_count ? port->active[port->cursor] : &port->none;
+    /* What is to be told is told off the fast path, and must not wait until no message comes. */
+    if (unlikely(port->departed))
+        rx = &port->none;
     uint64_t credits_due = rx->published + port->shape.depth_slots / 4;
     rx->pause_at = rx->head + RX_BURST < credits_due ? rx->head + RX_BURST : credits_due;
     port->current = rx;
@@ -69,6 +72,8 @@ static void show_counters(struct velo_port *port)
 /* The next message that has come, if any: its ring, and what it is in port->message; else NULL. */
 static struct ring_rx *find_message(struct velo_port *port)
 {
+    if (unlikely(port->departed))
+        return NULL;
     for (int rounds = 0;; rounds++) {
         for (uint32_t left = port->active_count; left > 0; left--) {
             struct ring_rx *rx = port->active[port->cursor];
@@ -149,6 +154,12 @@ static bool timed_out(const struct wait_clock *clock, int64_t now_ns)
     return clock->timeout_ns >= 0 && now_ns - clock->start_ns >= clock->timeout_ns;
 }
 
+/* Is there a reason to end a wait without a message? See tell(). */
+static bool is_to_end(const struct velo_port *port)
+{
+    return port->departed || order_flag(&port->interrupted);
+}
+
 /* How long to spin now. Where spinning has not paid for some time it is only probed now and then.
  */
 static int64_t spin_budget_ns(struct velo_port *port)
@@ -213,6 +224,8 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
             spin_paid(port);
             return rx;
         }
+        if (unlikely(is_to_end(port)))
+            return NULL;
         if (!alone && polls % POLLS_PER_CLOCK != 0)
             continue;
         show_counters(port);
@@ -229,13 +242,14 @@ static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
     port->promote = false; /* Whatever is empty now must ring from here on. */
     rx_park(port, true);
     struct ring_rx *rx = next_message(port);
-    if (rx)
+    if (rx || is_to_end(port))
         return rx;
     show_counters(port);
     order_count(&port->shared->rx_sleeps, 1);
     order_set_sleeping(&port->shared->sleeping, 1);
     /* The kernel compares the summary again: a bit set before `sleeping` was seen ends the wait. */
-    wait_sleep(&port->shared->summary, 0, slice_ns);
+    if (wait_sleep(&port->shared->summary, 0, slice_ns))
+        order_set_flag(&port->interrupted, 1);
     order_set_sleeping(&port->shared->sleeping, 0);
     return next_message(port);
 }
@@ -246,7 +260,7 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
     int64_t now_ns = wait_now_ns();
     if (clock->start_ns == 0)
         clock->start_ns = now_ns;
-    while (!rx && !timed_out(clock, now_ns)) {
+    while (!rx && !is_to_end(port) && !timed_out(clock, now_ns)) {
         if (now_ns - port->reaped_ns >= REAP_INTERVAL_NS) {
             port->reaped_ns = now_ns;
             rx_reap(port);
@@ -264,7 +278,7 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
 static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
 {
     struct ring_rx *rx = next_message(port);
-    if (rx || timeout_ns == 0 || timeout_ns == NO_WAIT)
+    if (rx || timeout_ns == 0 || timeout_ns == NO_WAIT || is_to_end(port))
         return rx;
     struct wait_clock clock = {.start_ns = 0, .timeout_ns = timeout_ns};
     rx = spin(port, &clock);
@@ -288,6 +302,25 @@ hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t le
     /* Source and life in one piece: see the assertions. */
     memcpy((char *)msg + offsetof(struct velo_msg, source),
            (const char *)rx + offsetof(struct ring_rx, source), sizeof(uint64_t));
+}
+
+/* There is no message: why? */
+static cold_path int tell(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
+{
+    struct ring_rx *rx = port->departed;
+    if (rx) {
+        int status = rx->departure;
+        fill(msg, rx, 0, 0, NULL);
+        rx_forget_departed(port);
+        point(port);
+        return status;
+    }
+    if (timeout_ns == NO_WAIT)
+        return VELO_AGAIN;
+    if (!order_flag(&port->interrupted))
+        return VELO_TIMEOUT;
+    order_set_flag(&port->interrupted, 0);
+    return VELO_ERR_INTERRUPTED;
 }
 
 /* Take the message in port->message. */
@@ -321,7 +354,7 @@ static __attribute__((noinline)) int recv_slow(struct velo_port *port, void *buf
         return status;
     struct ring_rx *rx = wait_message(port, timeout_ns);
     if (!rx)
-        return timeout_ns == NO_WAIT ? VELO_AGAIN : VELO_TIMEOUT;
+        return tell(port, msg, timeout_ns);
     return recv_found(port, rx, buf, cap_bytes, msg);
 }
 
@@ -352,6 +385,7 @@ hot_inline int recv_matched(struct velo_port *port, struct ring_rx *rx, uint64_t
 
 int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg)
 {
+    GUARD(port, "port");
     carry_asked(__builtin_return_address(0));
     if (likely(port && buf)) {
         struct ring_rx *rx = port->current;
@@ -409,6 +443,7 @@ static __attribute__((noinline)) int recv_spin(struct velo_port *port, void *buf
 int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg,
                    int64_t timeout_ns)
 {
+    GUARD(port, "port");
     if (unlikely(timeout_ns < VELO_FOREVER))
         return VELO_ERR_ARG;
     if (unlikely(!port || !buf))
@@ -440,7 +475,7 @@ static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct ve
         return VELO_ERR_STATE;
     struct ring_rx *rx = wait_message(port, timeout_ns);
     if (!rx)
-        return timeout_ns == NO_WAIT ? VELO_AGAIN : VELO_TIMEOUT;
+        return tell(port, msg, timeout_ns);
     hold(port, rx, msg);
     return VELO_OK;
 }
@@ -476,6 +511,7 @@ hot_inline bool is_empty(struct velo_port *port)
 
 int velo_peek(struct velo_port *port, struct velo_msg *msg)
 {
+    GUARD(port, "port");
     carry_asked(__builtin_return_address(0));
     if (likely(port && msg)) {
         if (peek_current(port, msg))
@@ -490,6 +526,7 @@ int velo_peek(struct velo_port *port, struct velo_msg *msg)
 
 int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
+    GUARD(port, "port");
     if (unlikely(timeout_ns < VELO_FOREVER))
         return VELO_ERR_ARG;
     if (likely(port && msg) && likely(peek_current(port, msg)))
@@ -510,6 +547,7 @@ hot_inline struct ring_rx *unhold(struct velo_port *port)
 
 int velo_release(struct velo_port *port)
 {
+    GUARD(port, "port");
     if (unlikely(!port))
         return VELO_ERR_ARG;
     struct ring_rx *rx = unhold(port);
@@ -518,6 +556,7 @@ int velo_release(struct velo_port *port)
 
 int velo_defer(struct velo_port *port)
 {
+    GUARD(port, "port");
     if (!port)
         return VELO_ERR_ARG;
     struct ring_rx *rx = unhold(port);
@@ -530,6 +569,7 @@ int velo_defer(struct velo_port *port)
 
 int velo_resume(struct velo_port *port)
 {
+    GUARD(port, "port");
     if (!port)
         return VELO_ERR_ARG;
     rx_resume(port);

@@ -97,8 +97,8 @@ struct seg_ring {
     uint64_t tx_again;
     uint64_t tx_sleeps;
     uint64_t tx_device; /* As `device` of the header. */
-    uint64_t
-        tx_order; /* Sender: read after its port's connections of a lower number; 0: at once. */
+    uint64_t tx_order;  /* After its port's connections of a lower number; 0: after none. */
+    uint64_t tx_end;    /* Position after its last message, once it has disconnected. */
 
     _Alignas(SEG_ALIGN) uint64_t slots[]; /* Sender; then the data region. */
 };

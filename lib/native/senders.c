@@ -97,6 +97,7 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
     rx->slot_mask = port->shape.depth_slots - 1;
     rx->order = order_counter(&rx->shared->tx_order);
     rx->ending = false;
+    rx->departure = VELO_OK;
     rx->mode = RX_PARKED;
     ring_rx_seek(rx, rx->head);
     order_count(&port->shared->rx_conns, 1);
@@ -138,25 +139,67 @@ static void retire(struct velo_port *port, struct ring_rx *rx)
     bring_forward(port, rx->life);
 }
 
+/* Have the end of a ring told, where the caller asked for that. True: it is kept until then. */
+static bool tell_departure(struct velo_port *port, struct ring_rx *rx)
+{
+    if (!port->tells_departures)
+        return false;
+    struct ring_rx **link = &port->departed;
+    while (*link)
+        link = &(*link)->next_departed;
+    rx->next_departed = NULL;
+    *link = rx;
+    /* A bit that no sender stands for: the next poll looks closely. */
+    order_ring_summary(&port->shared->summary, 1);
+    return true;
+}
+
+static bool is_still_to_be_told(const struct velo_port *port, const struct ring_rx *rx)
+{
+    const struct ring_rx *departed = port->departed;
+    while (departed && departed != rx)
+        departed = departed->next_departed;
+    return departed == rx;
+}
+
 static void retire_refused(struct velo_port *port, struct ring_rx *rx)
 {
+    if (is_still_to_be_told(port, rx)) {
+        rx->mode = RX_DEPARTED;
+        return;
+    }
     rx->mode = RX_ABSENT;
     retire(port, rx);
 }
 
-/* Never read this ring again. Its sender learns it when it rings or waits; one that has left, or
- * that leaves later, has the entry freed by end(). */
+void rx_forget_departed(struct velo_port *port)
+{
+    struct ring_rx *rx = port->departed;
+    port->departed = rx->next_departed;
+    if (rx->mode != RX_DEPARTED)
+        return; /* Refused, and its sender has not left yet. */
+    rx->mode = RX_ABSENT;
+    retire(port, rx);
+}
+
+/* Never read this ring again. Its sender learns it when it rings or waits, unless it is the one
+ * that says so; one that has left, or that leaves later, has the entry freed by end(). */
 void rx_refuse(struct velo_port *port, struct ring_rx *rx)
 {
     uint64_t *entry = &port->segment->entries[rx->index];
     order_count(&port->shared->rx_errors, 1);
+    port->deferred_count -= rx->mode == RX_DEFERRED;
+    port->behind_count -= rx->mode == RX_BEHIND;
     take_out(port, rx, RX_REFUSED);
+    rx->mode = RX_REFUSED;
     order_set_bell(&rx->shared->bell, BELL_RING);
     uint64_t now = order_read_entry(entry);
+    rx->departure = VELO_ERR_CORRUPT;
+    (void)tell_departure(port, rx);
     if (entry_state(now) == ENTRY_READY && !rx->ending &&
         order_claim_entry(entry, now, entry_pack(ENTRY_REFUSED, rx->source, entry_life(now))))
         wait_wake((const uint32_t *)&rx->shared->consumed);
-    else
+    else if (entry_state(now) != ENTRY_REFUSED)
         retire_refused(port, rx);
 }
 
@@ -175,7 +218,10 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
         retire_refused(port, rx);
         return;
     }
+    if (rx->mode == RX_DEPARTED)
+        return;
     rx->ending = true;
+    rx->departure = entry_state(entry) == ENTRY_ENDED ? VELO_ERR_PEER_CLOSED : VELO_ERR_PEER_DEAD;
     if (rx->mode != RX_DEFERRED && rx->mode != RX_BEHIND)
         activate(port, rx);
 }
@@ -220,6 +266,8 @@ static void rung(struct velo_port *port, uint32_t index)
         /* Someone else freed the entry, and this sender claimed it: it must not wait in vain. */
         (void)order_claim_entry(&port->segment->entries[index], entry,
                                 entry_pack(ENTRY_REFUSED, entry_source(entry), entry_life(entry)));
+    else if (state == ENTRY_REFUSED && rx->mode >= RX_BEHIND && rx->mode <= RX_DEFERRED)
+        rx_refuse(port, rx); /* Its sender has found damage. */
     if (rx->mode == RX_PARKED)
         activate(port, rx);
 }
@@ -290,6 +338,13 @@ void rx_resume(struct velo_port *port)
     }
 }
 
+/* Did its sender disconnect, and send more than was found? Then slots were emptied behind our back.
+ */
+static bool is_short(const struct ring_rx *rx)
+{
+    return rx->departure == VELO_ERR_PEER_CLOSED && rx->head != order_counter(&rx->shared->tx_end);
+}
+
 /* A draining ring is empty: poll it from now on, let it ring again, or let it go. */
 void rx_settle(struct velo_port *port, struct ring_rx *rx)
 {
@@ -298,8 +353,15 @@ void rx_settle(struct velo_port *port, struct ring_rx *rx)
         return;
     }
     if (rx->ending) {
-        deactivate(port, rx, RX_ABSENT);
-        retire(port, rx);
+        if (is_short(rx)) {
+            order_count(&port->shared->rx_errors, 1);
+            rx->departure = VELO_ERR_CORRUPT;
+        }
+        deactivate(port, rx, RX_DEPARTED);
+        if (!tell_departure(port, rx)) {
+            rx->mode = RX_ABSENT;
+            retire(port, rx);
+        }
         return;
     }
     bool busy = rx->last_message > rx->drain_start && port->promote;

@@ -31,6 +31,8 @@ void rx_park(struct velo_port *port, bool all);
 void rx_defer(struct velo_port *port, struct ring_rx *rx);
 /** Look at deferred rings again. */
 void rx_resume(struct velo_port *port);
+/** Let go of the first ring whose end was to be told. */
+void rx_forget_departed(struct velo_port *port);
 /** Never read this ring again: it holds what no correct sender writes. */
 void rx_refuse(struct velo_port *port, struct ring_rx *rx);
 /** Look for senders that died without a word. A system call for each connection. */

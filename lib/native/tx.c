@@ -59,10 +59,10 @@ static int peer_status(const struct velo_conn *conn)
 }
 
 /* Nothing can be sent any more if the peer is gone. */
-static int look_at_peer(struct velo_conn *conn)
+hot_inline int look_at_peer(struct velo_conn *conn)
 {
     conn->gone = peer_status(conn);
-    if (conn->gone) {
+    if (unlikely(conn->gone)) {
         conn->tx.limit = 0;
         conn->reserved_limit = 0;
     }
@@ -70,12 +70,12 @@ static int look_at_peer(struct velo_conn *conn)
 }
 
 /* This message is out. A peer that closed may have taken it first: that is told to the next one. */
-static cold_path int look_after_send(struct velo_conn *conn)
+hot_inline int look_after_send(struct velo_conn *conn)
 {
     return look_at_peer(conn) == VELO_ERR_PEER_DEAD ? VELO_ERR_PEER_DEAD : VELO_OK;
 }
 
-static cold_path int ring_and_look(struct velo_conn *conn)
+static __attribute__((noinline)) int ring_and_look(struct velo_conn *conn)
 {
     ring_receiver(conn);
     return look_after_send(conn);
@@ -167,6 +167,7 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
 static int sleep_for_room(struct velo_conn *conn, size_t len_bytes)
 {
     struct seg_ring *ring = conn->tx.shared;
+    int status = VELO_OK;
     order_set_waiting(&ring->waiting, 1);
     VELO_HOOK(HOOK_WAIT_FLAG);
     uint64_t consumed = order_recheck_credit(&ring->consumed);
@@ -174,12 +175,30 @@ static int sleep_for_room(struct velo_conn *conn, size_t len_bytes)
         return corrupt_credits();
     if (!has_room(conn, len_bytes)) {
         order_count(&ring->tx_sleeps, 1);
-        wait_sleep((const uint32_t *)&ring->consumed, (uint32_t)consumed, WAIT_SLICE_NS);
+        if (wait_sleep((const uint32_t *)&ring->consumed, (uint32_t)consumed, WAIT_SLICE_NS))
+            status = VELO_ERR_INTERRUPTED;
         conn->again = 0; /* Have the next look ask whether the receiver lives. */
     }
     order_set_waiting(&ring->waiting, 0);
     VELO_HOOK(HOOK_WAIT_DONE);
-    return VELO_OK;
+    return status;
+}
+
+/* The receiver waits for a message that is no longer there. Tell it. */
+static cold_path int refuse_ring(struct velo_conn *conn)
+{
+    uint64_t *entry = &conn->segment->entries[conn->index];
+    uint64_t now = order_read_entry(entry);
+    if (entry_state(now) == ENTRY_READY)
+        (void)order_claim_entry(entry, now,
+                                entry_pack(ENTRY_REFUSED, entry_source(now), entry_life(now)));
+    ring_receiver(conn);
+    conn->gone = VELO_ERR_CORRUPT;
+    conn->tx.limit = 0;
+    return velo_fail(VELO_ERR_CORRUPT,
+                     "messages in %s were overwritten before they were received; "
+                     "disconnect and connect again",
+                     conn->segment->path);
 }
 
 static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
@@ -192,8 +211,11 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
             order_pause();
             continue;
         }
-        if (spins > ROOM_SPINS)
-            ring_receiver(conn); /* Slept in vain: should a ring have been lost, here is another. */
+        if (spins > ROOM_SPINS) { /* Slept in vain. */
+            if (!ring_tx_is_intact(&conn->tx))
+                return refuse_ring(conn);
+            ring_receiver(conn); /* Should a ring have been lost, here is another. */
+        }
         status = sleep_for_room(conn, len_bytes);
         if (status)
             return status;
@@ -237,6 +259,7 @@ hot_inline bool is_fast(const struct velo_conn *conn, const void *buf, size_t le
 
 int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
 {
+    GUARD(conn, "connection");
     if (unlikely(!is_fast(conn, buf, len_bytes)))
         return try_send_slow(conn, buf, len_bytes, tag);
     ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
@@ -245,6 +268,7 @@ int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uin
 
 int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
 {
+    GUARD(conn, "connection");
     if (unlikely(!is_fast(conn, buf, len_bytes)))
         return send_slow(conn, buf, len_bytes, tag);
     ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
@@ -293,6 +317,7 @@ static cold_path int try_reserve_slow(struct velo_conn *conn, size_t len_bytes, 
 
 int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
+    GUARD(conn, "connection");
     if (unlikely(!is_fast(conn, buf, len_bytes)))
         return try_reserve_slow(conn, len_bytes, buf);
     return reserve(conn, len_bytes, buf);
@@ -300,6 +325,7 @@ int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 
 int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
+    GUARD(conn, "connection");
     int status = check_send(conn, buf, len_bytes);
     if (unlikely(!buf))
         return VELO_ERR_ARG;
@@ -310,6 +336,7 @@ int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 
 int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
 {
+    GUARD(conn, "connection");
     if (unlikely(!conn))
         return VELO_ERR_ARG;
     if (unlikely(!conn->reserved))
@@ -350,6 +377,7 @@ int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes
     if (unlikely(!conn || !buf || len_bytes > VELO_INLINE_BYTES - sizeof trailer ||
                  !ring_tx_has_slot(&conn->tx)))
         return try_send_with_slow(conn, buf, len_bytes, trailer, tag);
+    GUARD(conn, "connection");
     look_ahead(conn);
     char *to = ring_tx_reserve_inline(&conn->tx);
     copy_small(to, buf, len_bytes);
@@ -414,7 +442,8 @@ static int claim_or_wait(struct velo_conn *conn)
         order_set_flag(&conn->header->reap_request, 1);
         order_ring_summary(&conn->header->summary, 1);
         wait_wake(&conn->header->summary);
-        wait_nap(CONNECT_NAP_NS);
+        if (wait_nap(CONNECT_NAP_NS))
+            return VELO_ERR_INTERRUPTED;
     }
     return VELO_OK;
 }
@@ -470,7 +499,9 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
                       status == VELO_ERR_PEER_CLOSED;
         if (!absent || (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
             return status;
-        wait_nap(CONNECT_NAP_NS);
+        if (wait_nap(CONNECT_NAP_NS))
+            return velo_fail(VELO_ERR_INTERRUPTED,
+                             "a signal handler ran before the peer was there");
     }
 }
 
@@ -554,9 +585,11 @@ static void unlist(struct velo_conn *conn)
 
 int velo_disconnect(struct velo_conn *conn)
 {
+    GUARD_UNUSED(conn, "connection");
     if (!conn)
         return VELO_OK;
     unlist(conn);
+    order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
     if (carry_disconnect(conn))
         seg_unlock_entry(conn->segment, conn->index);
     else

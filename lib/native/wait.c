@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "wait.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -19,10 +20,11 @@ int64_t wait_now_ns(void)
     return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
 }
 
-void wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
+bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
     struct timespec timeout = to_timespec(timeout_ns);
-    syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0);
+    /* With a limit the kernel says so after any handler, whether or not it has SA_RESTART. */
+    return syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0) != 0 && errno == EINTR;
 }
 
 void wait_wake(const uint32_t *word)
@@ -37,8 +39,8 @@ bool wait_join_barrier(void)
 
 void wait_barrier_all(void) { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
 
-void wait_nap(int64_t nap_ns)
+bool wait_nap(int64_t nap_ns)
 {
     struct timespec nap = to_timespec(nap_ns);
-    nanosleep(&nap, NULL);
+    return nanosleep(&nap, NULL) != 0;
 }

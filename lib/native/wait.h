@@ -15,8 +15,9 @@
 
 /** Nanoseconds of CLOCK_MONOTONIC. */
 int64_t wait_now_ns(void);
-/** Sleep while *word == expected, at most timeout_ns. May return early. */
-void wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);
+/** Sleep while *word == expected, at most timeout_ns. May return early. True: a signal handler ran.
+ */
+bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);
 /** Wake everyone who sleeps on word. */
 void wait_wake(const uint32_t *word);
 /** Take part in the barriers of other processes; false if the kernel will not have it. */
@@ -25,7 +26,7 @@ bool wait_join_barrier(void);
  *  compiler-only order between their publish and order_read_bell(). Should the kernel have changed
  * its mind since wait_join_barrier(), wait instead for as long as no store buffer holds a store. */
 void wait_barrier_all(void);
-/** Wait a little while between two tries of a cold path. */
-void wait_nap(int64_t nap_ns);
+/** Wait a little while between two tries of a cold path. True: a signal handler ran. */
+bool wait_nap(int64_t nap_ns);
 
 #endif

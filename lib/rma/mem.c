@@ -215,7 +215,7 @@ static void wait_for_requesters(const struct velo_rma *rma, uint64_t key)
                 continue;
             if (!is_alive(rma, i))
                 break;
-            wait_nap(BUSY_NAP_NS);
+            (void)wait_nap(BUSY_NAP_NS);
         }
     }
 }

@@ -46,6 +46,7 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
     int ended = 0;
     resume(rma);
     int status = offload_peek(rma, &msg, timeout_ns);
+    rma->interrupted = status == VELO_ERR_INTERRUPTED;
     for (int taken = 0; status == VELO_OK; taken++) {
         if (handle(rma, &msg, &ended)) {
             (void)velo_release(rma->port);
@@ -81,18 +82,18 @@ static bool is_blocked(const struct velo_rma *rma)
     return blocked;
 }
 
-/* Wait a while for something to come. False: the time has run out. */
-static bool wait_a_while(struct velo_rma *rma, int64_t start_ns, int64_t timeout_ns)
+/* Wait a while for something to come. VELO_OK, VELO_TIMEOUT or VELO_ERR_INTERRUPTED. */
+static int wait_a_while(struct velo_rma *rma, int64_t start_ns, int64_t timeout_ns)
 {
     int64_t now_ns = wait_now_ns();
     int64_t slice_ns = is_blocked(rma) ? FULL_SLICE_NS : WAIT_SLICE_NS;
     int64_t left_ns = timeout_ns < 0 ? INT64_MAX : timeout_ns - (now_ns - start_ns);
     if (left_ns <= 0)
-        return false;
+        return VELO_TIMEOUT;
     (void)rma_progress(rma, left_ns < slice_ns ? left_ns : slice_ns);
     if (rma->ops_used > 0 && wait_now_ns() - now_ns >= WAIT_SLICE_NS)
         rma_ask_check_peers(rma);
-    return true;
+    return rma->interrupted ? VELO_ERR_INTERRUPTED : VELO_OK;
 }
 
 int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns)
@@ -107,8 +108,9 @@ int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns)
     while (!peer_is_idle(peer)) {
         if (rma->stalled)
             return VELO_AGAIN;
-        if (!wait_a_while(rma, start_ns, timeout_ns))
-            return VELO_TIMEOUT;
+        int status = wait_a_while(rma, start_ns, timeout_ns);
+        if (status && !peer_is_idle(peer))
+            return status;
     }
     return peer->gone;
 }
@@ -136,7 +138,10 @@ int velo_notification_wait(struct velo_rma *rma, struct velo_notification *notif
     if (status != VELO_AGAIN)
         return status;
     int64_t start_ns = wait_now_ns();
-    while (status == VELO_AGAIN && wait_a_while(rma, start_ns, timeout_ns))
+    int ending = VELO_OK;
+    while (status == VELO_AGAIN && ending == VELO_OK) {
+        ending = wait_a_while(rma, start_ns, timeout_ns);
         status = velo_notification_poll(rma, notification);
-    return status == VELO_AGAIN ? VELO_TIMEOUT : status;
+    }
+    return status == VELO_AGAIN ? ending : status;
 }

@@ -191,7 +191,9 @@ static int connect_peer(struct velo_rma_peer *peer, int64_t timeout_ns)
             if (left_ns <= 0)
                 return status;
         }
-        wait_nap(CONNECT_NAP_NS);
+        if (wait_nap(CONNECT_NAP_NS))
+            return velo_fail(VELO_ERR_INTERRUPTED,
+                             "a signal handler ran before the peer was there");
     }
 }
 

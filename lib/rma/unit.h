@@ -129,8 +129,9 @@ struct velo_rma {
     struct table table;
     struct velo_rma_counters counters;
     bool may_attach;
-    bool deferred; /* Some connection is deferred... */
-    bool stalled;  /* ...because the notification queue was full. */
+    bool deferred;    /* Some connection is deferred... */
+    bool stalled;     /* ...because the notification queue was full. */
+    bool interrupted; /* A wait is to end. */
     uint32_t polls;
     uint64_t probe; /* Random: see table_header. */
 

@@ -12,31 +12,32 @@ TEST(port_attributes_outside_their_range_are_refused_by_name)
         const char *about;
         struct velo_port_attr attr;
     } cases[] = {
-        {"domain", {"", 0, -1, 0, 0, 0, NULL}},
-        {"domain", {too_long, 0, -1, 0, 0, 0, NULL}},
-        {"domain", {"a/b", 0, -1, 0, 0, 0, NULL}},
-        {"domain", {"../x", 0, -1, 0, 0, 0, NULL}},
-        {"domain", {"a.b", 0, -1, 0, 0, 0, NULL}},
-        {"domain", {"a b", 0, -1, 0, 0, 0, NULL}},
-        {"domain", {"\xc3\xa4", 0, -1, 0, 0, 0, NULL}},
-        {"node", {NULL, -1, -1, 0, 0, 0, NULL}},
-        {"node", {NULL, 256, -1, 0, 0, 0, NULL}},
-        {"node", {NULL, INT32_MAX, -1, 0, 0, 0, NULL}},
-        {"vpid", {NULL, 0, -2, 0, 0, 0, NULL}},
-        {"vpid", {NULL, 0, 256, 0, 0, 0, NULL}},
-        {"vpid", {NULL, 0, INT32_MIN, 0, 0, 0, NULL}},
-        {"depth_slots", {NULL, 0, -1, 1, 0, 0, NULL}},
-        {"depth_slots", {NULL, 0, -1, 4, 0, 0, NULL}},
-        {"depth_slots", {NULL, 0, -1, 24, 0, 0, NULL}},
-        {"depth_slots", {NULL, 0, -1, 32768, 0, 0, NULL}},
-        {"depth_slots", {NULL, 0, -1, UINT32_MAX, 0, 0, NULL}},
-        {"data_bytes", {NULL, 0, -1, 0, 8192, 0, NULL}},
-        {"data_bytes", {NULL, 0, -1, 0, 65537, 0, NULL}},
-        {"data_bytes", {NULL, 0, -1, 0, 32u << 20, 0, NULL}},
-        {"data_bytes", {NULL, 0, -1, 0, UINT32_MAX, 0, NULL}},
-        {"conns_max", {NULL, 0, -1, 0, 0, VELO_CONNS_MAX + 1, NULL}},
-        {"conns_max", {NULL, 0, -1, 0, 0, UINT32_MAX, NULL}},
-        {"no-such-group", {NULL, 0, -1, 0, 0, 0, "no-such-group"}},
+        {"domain", {"", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {too_long, 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {"a/b", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {"../x", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {"a.b", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {"a b", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {"\xc3\xa4", 0, -1, 0, 0, 0, NULL, 0}},
+        {"node", {NULL, -1, -1, 0, 0, 0, NULL, 0}},
+        {"node", {NULL, 256, -1, 0, 0, 0, NULL, 0}},
+        {"node", {NULL, INT32_MAX, -1, 0, 0, 0, NULL, 0}},
+        {"vpid", {NULL, 0, -2, 0, 0, 0, NULL, 0}},
+        {"vpid", {NULL, 0, 256, 0, 0, 0, NULL, 0}},
+        {"vpid", {NULL, 0, INT32_MIN, 0, 0, 0, NULL, 0}},
+        {"depth_slots", {NULL, 0, -1, 1, 0, 0, NULL, 0}},
+        {"depth_slots", {NULL, 0, -1, 4, 0, 0, NULL, 0}},
+        {"depth_slots", {NULL, 0, -1, 24, 0, 0, NULL, 0}},
+        {"depth_slots", {NULL, 0, -1, 32768, 0, 0, NULL, 0}},
+        {"depth_slots", {NULL, 0, -1, UINT32_MAX, 0, 0, NULL, 0}},
+        {"data_bytes", {NULL, 0, -1, 0, 8192, 0, NULL, 0}},
+        {"data_bytes", {NULL, 0, -1, 0, 65537, 0, NULL, 0}},
+        {"data_bytes", {NULL, 0, -1, 0, 32u << 20, 0, NULL, 0}},
+        {"data_bytes", {NULL, 0, -1, 0, UINT32_MAX, 0, NULL, 0}},
+        {"conns_max", {NULL, 0, -1, 0, 0, VELO_CONNS_MAX + 1, NULL, 0}},
+        {"conns_max", {NULL, 0, -1, 0, 0, UINT32_MAX, NULL, 0}},
+        {"no-such-group", {NULL, 0, -1, 0, 0, 0, "no-such-group", 0}},
+        {"flags", {NULL, 0, -1, 0, 0, 0, NULL, 2}},
     };
     struct velo_port *port = NULL;
 
@@ -48,10 +49,10 @@ TEST(port_attributes_outside_their_range_are_refused_by_name)
 TEST(port_attributes_at_the_ends_of_their_range_are_taken)
 {
     static const struct velo_port_attr cases[] = {
-        {NULL, 255, 255, 0, 0, 0, NULL},      {NULL, 0, -1, 8, 0, 0, NULL},
-        {NULL, 0, -1, 16384, 0, 0, NULL},     {NULL, 0, -1, 0, 16384, 0, NULL},
-        {NULL, 0, -1, 0, 16u << 20, 0, NULL}, {NULL, 0, -1, 0, 0, 1, NULL},
-        {NULL, 0, -1, 0, 0, 4096, NULL},
+        {NULL, 255, 255, 0, 0, 0, NULL, 0},      {NULL, 0, -1, 8, 0, 0, NULL, 0},
+        {NULL, 0, -1, 16384, 0, 0, NULL, 0},     {NULL, 0, -1, 0, 16384, 0, NULL, 0},
+        {NULL, 0, -1, 0, 16u << 20, 0, NULL, 0}, {NULL, 0, -1, 0, 0, 1, NULL, 0},
+        {NULL, 0, -1, 0, 0, 4096, NULL, 0},
     };
     struct velo_port *port;
 

@@ -321,3 +321,81 @@ TEST(garbage_in_one_ring_is_counted_and_harms_no_other)
         CHECK_OK(velo_port_close(port_open(0)));
     }
 }
+
+/* ---- damage behind both backs ---------------------------------------------------------------- */
+
+static void punch_rings(struct velo_port *port)
+{
+    struct stat st;
+    char file[4096];
+
+    snprintf(file, sizeof(file), "%s/velo.%s.0.%u", test_shm_dir(), test_domain(),
+             VELO_ID_VPID(velo_port_id(port)));
+    int fd = open(file, O_RDWR);
+    CHECK(fd >= 0);
+    CHECK_EQ(fstat(fd, &st), 0);
+    /* Whole pages of slots; the control lines of the only ring stay. */
+    off_t from = 2 * SEG_HEADER_BYTES + SEG_HEADER_BYTES;
+    CHECK_EQ(fallocate(fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, from, st.st_size - from), 0);
+    /* The descriptor stays open: closing it would drop the locks that tell that the port lives. */
+}
+
+/* A sender that waits for room finds its messages gone, and its receiver hears of it. */
+TEST(a_hole_punched_into_a_ring_ends_its_connection_on_both_sides)
+{
+    struct velo_port_attr attr = {
+        .vpid = 1, .depth_slots = 256, .conns_max = 2, .flags = VELO_PORT_DEPARTURES};
+    struct velo_port *port, *sender = port_open(2);
+    struct velo_counters counters;
+    struct velo_conn *conn;
+    struct velo_msg msg;
+    char buf[64];
+    int status, received = 0;
+
+    CHECK_OK(velo_port_open(&attr, &port));
+    conn = port_connect(sender, VELO_ID(0, 1));
+    while (velo_try_send(conn, "x", 1, 0) == VELO_OK)
+        ;
+    punch_rings(port);
+    while ((status = velo_try_recv(port, buf, sizeof(buf), &msg)) == VELO_OK)
+        received++;
+    CHECK_STATUS(status, VELO_AGAIN);
+    CHECK(received < 256);
+    CHECK_FAILS(velo_send(conn, "x", 1, 0), VELO_ERR_CORRUPT, "overwritten");
+    CHECK_STATUS(velo_try_send(conn, "x", 1, 0), VELO_ERR_CORRUPT);
+    CHECK_STATUS(velo_recv_wait(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS), VELO_ERR_CORRUPT);
+    CHECK_EQ(msg.source, VELO_ID(0, 2));
+    CHECK_OK(velo_port_counters(port, &counters));
+    CHECK_EQ(counters.rx_errors, 1);
+    CHECK_OK(velo_disconnect(conn));
+    conn = port_connect(sender, VELO_ID(0, 1)); /* A new connection is a new ring. */
+    message_send(conn, 8, 3);
+    message_expect(port, 8, 3, VELO_ID(0, 2));
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(messages_that_a_hole_swallowed_are_missed_when_their_sender_leaves)
+{
+    struct velo_port_attr attr = {.vpid = 1, .conns_max = 1, .flags = VELO_PORT_DEPARTURES};
+    struct velo_port *port, *sender = port_open(2);
+    struct velo_counters counters;
+    struct velo_conn *conn;
+    int status;
+
+    CHECK_OK(velo_port_open(&attr, &port));
+    conn = port_connect(sender, VELO_ID(0, 1));
+    for (int i = 0; i < 200; i++)
+        CHECK_OK(velo_send(conn, "x", 1, 0));
+    punch_rings(port);
+    CHECK_OK(velo_disconnect(conn));
+    do {
+        char byte;
+        status = velo_recv_wait(port, &byte, 1, NULL, TEST_PATIENCE_NS);
+    } while (status == VELO_OK);
+    CHECK_STATUS(status, VELO_ERR_CORRUPT);
+    CHECK_OK(velo_port_counters(port, &counters));
+    CHECK_EQ(counters.rx_errors, 1);
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(port));
+}

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A wait ends when a signal handler ran, or when one asked for it. */
+#include <pthread.h>
+#include <signal.h>
+#include <sys/time.h>
+
+#include "test.h"
+
+static struct velo_port
+    *volatile target; /* Of velo_port_interrupt(); NULL: the handler does nothing. */
+static volatile sig_atomic_t handled;
+
+static void on_alarm(int number)
+{
+    (void)number;
+    handled = 1;
+    if (target)
+        velo_port_interrupt(target);
+}
+
+static void set_alarm(int64_t delay_ns, int64_t interval_ns, int flags)
+{
+    struct sigaction action = {.sa_handler = on_alarm, .sa_flags = flags};
+    struct itimerval timer = {.it_value = {.tv_usec = (suseconds_t)(delay_ns / 1000)},
+                              .it_interval = {.tv_usec = (suseconds_t)(interval_ns / 1000)}};
+
+    handled = 0;
+    CHECK_EQ(sigaction(SIGALRM, &action, NULL), 0);
+    CHECK_EQ(setitimer(ITIMER_REAL, &timer, NULL), 0);
+}
+
+/* SIGALRM in so long, once. */
+static void alarm_in(int64_t delay_ns, int flags) { set_alarm(delay_ns, 0, flags); }
+
+/* SIGALRM again and again: one that comes between two sleeps is not noticed. */
+static void alarm_every(int64_t delay_ns, int flags) { set_alarm(delay_ns, delay_ns, flags); }
+
+static void alarm_off(void) { set_alarm(0, 0, 0); }
+
+static void native_only(void)
+{
+    if (is_simulated())
+        test_skip("signals do not come in virtual time");
+}
+
+TEST(a_receiver_that_sleeps_is_ended_by_a_signal_handler)
+{
+    native_only();
+    struct velo_port *port = port_open(0);
+    struct velo_msg msg;
+    char byte;
+
+    for (int i = 0; i < 4; i++) {
+        alarm_every(20 * TEST_MS, i % 2 ? SA_RESTART : 0);
+        CHECK_STATUS(i / 2 ? velo_recv_wait(port, &byte, 1, &msg, TEST_PATIENCE_NS)
+                           : velo_peek_wait(port, &msg, VELO_FOREVER),
+                     VELO_ERR_INTERRUPTED);
+        CHECK(handled);
+        alarm_off();
+        /* Once. */
+        CHECK_STATUS(velo_recv_wait(port, &byte, 1, &msg, TEST_MS), VELO_TIMEOUT);
+    }
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_message_that_came_is_not_lost_to_a_signal)
+{
+    native_only();
+    struct velo_port *port = port_open(0);
+    struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
+
+    for (uint64_t i = 0; i < 200; i++) {
+        int status;
+        char buf[64];
+
+        alarm_in((int64_t)(1 + i % 7) * 50 * TEST_US, 0);
+        status = velo_recv_wait(port, buf, sizeof(buf), NULL, TEST_MS);
+        CHECK(status == VELO_ERR_INTERRUPTED || status == VELO_TIMEOUT);
+        message_send(conn, 8, i);
+        while ((status = velo_recv_wait(port, buf, sizeof(buf), NULL, TEST_PATIENCE_NS)) != VELO_OK)
+            CHECK_STATUS(status, VELO_ERR_INTERRUPTED);
+        CHECK(pattern_matches(buf, 8, i));
+    }
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_sender_that_sleeps_for_room_is_ended_by_a_signal_handler)
+{
+    native_only();
+    struct velo_port *port = port_open_sized(0, 8, 0, 0);
+    struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
+
+    for (int i = 0; i < 8; i++)
+        message_send(conn, 8, (uint64_t)i);
+    alarm_every(20 * TEST_MS, 0);
+    CHECK_STATUS(velo_send(conn, "x", 1, 0), VELO_ERR_INTERRUPTED);
+    alarm_off();
+    for (int i = 0; i < 8; i++)
+        message_expect(port, 8, (uint64_t)i, VELO_ID(0, 0));
+    CHECK_STATUS(velo_try_recv(port, NULL, 0, NULL), VELO_AGAIN); /* Nothing of it was sent. */
+    message_send(conn, 8, 9);
+    message_expect(port, 8, 9, VELO_ID(0, 0));
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_connect_that_waits_is_ended_by_a_signal_handler)
+{
+    native_only();
+    struct velo_port *port = port_open(0);
+    struct velo_conn *conn;
+
+    alarm_every(20 * TEST_MS + 300 * TEST_US, 0);
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), VELO_FOREVER, &conn), VELO_ERR_INTERRUPTED);
+    alarm_off();
+    CHECK_OK(velo_port_close(port));
+}
+
+/* However early the handler runs: before the wait, while it spins, while it falls asleep. */
+TEST(a_handler_that_interrupts_the_port_ends_the_wait_whenever_it_runs)
+{
+    native_only();
+    struct velo_port *port = port_open(0);
+    struct velo_msg msg;
+
+    target = port;
+    for (int64_t delay_us = 0; delay_us < 300; delay_us++) {
+        alarm_in((1 + delay_us) * TEST_US, SA_RESTART);
+        CHECK_STATUS(velo_peek_wait(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
+        CHECK(handled);
+    }
+    target = NULL;
+    CHECK_OK(velo_port_close(port));
+}
+
+static void *interrupt_soon(void *port)
+{
+    test_sleep_ns(5 * TEST_MS);
+    velo_port_interrupt(port);
+    return NULL;
+}
+
+TEST(another_thread_can_end_a_wait_too)
+{
+    struct velo_port *port = port_open(0);
+    struct velo_msg msg;
+    pthread_t thread;
+
+    CHECK_EQ(pthread_create(&thread, NULL, interrupt_soon, port), 0);
+    CHECK_STATUS(velo_peek_wait(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    velo_port_interrupt(port); /* Calls that do not wait take no notice. */
+    CHECK_STATUS(velo_try_recv(port, NULL, 0, &msg), VELO_AGAIN);
+    CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+    CHECK_STATUS(velo_peek_wait(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
+    CHECK_OK(velo_port_close(port));
+}
