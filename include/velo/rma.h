@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file rma.h
- * @brief Remote memory: register, put, get, fetch-compare-and-add, notifications.
+ * @brief Remote memory: register, put, get, atomic updates, notifications.
  *
  * A port **registers** memory for its peers and hands them the **key**. A peer then reads, writes
  * or updates that memory without its owner's program taking part, and whoever asked for it is told
@@ -55,7 +55,7 @@ typedef uint64_t velo_key_t;
 enum velo_right {
     VELO_RIGHT_READ = 1,   /**< Get. */
     VELO_RIGHT_WRITE = 2,  /**< Put and immediate put. */
-    VELO_RIGHT_ATOMIC = 4, /**< Fetch-compare-and-add. */
+    VELO_RIGHT_ATOMIC = 4, /**< Updates: fetch-compare-and-add, fetch-op, compare-and-swap. */
     VELO_RIGHT_ALL = 7,    /**< All of them. */
 };
 
@@ -94,6 +94,8 @@ enum velo_rma_op {
     VELO_OP_PUT_IMMEDIATE = 3,     /**< velo_put_immediate(). */
     VELO_OP_FETCH_COMPARE_ADD = 4, /**< velo_fetch_compare_add(). */
     VELO_OP_NOTIFY = 5,            /**< velo_notify(). */
+    VELO_OP_FETCH_OP = 6,          /**< velo_fetch_op(). */
+    VELO_OP_COMPARE_SWAP = 7,      /**< velo_compare_swap(). */
 };
 
 /** One notification. */
@@ -112,7 +114,7 @@ struct velo_notification {
 struct velo_rma_counters {
     uint64_t puts;          /**< Put operations done, of every kind. */
     uint64_t gets;          /**< Get operations done, of every kind. */
-    uint64_t atomics;       /**< Fetch-compare-and-adds done. */
+    uint64_t atomics;       /**< Updates done, of every kind. */
     uint64_t bytes;         /**< Bytes moved by those. */
     uint64_t direct;        /**< Done by loads and stores, or by hardware. */
     uint64_t attach;        /**< Operations done by cross-memory attach. */
@@ -374,10 +376,86 @@ VELO_API int velo_notify(struct velo_rma_peer *peer, int notify, uint64_t cookie
  * @thread One thread at a time per unit.
  * @path hot
  * @source EXTOLL, high message rates, section III (locks)
+ * @see velo_fetch_op, velo_compare_swap
  */
 VELO_API int velo_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old, velo_key_t key,
                                     uint64_t offset, uint64_t compare, uint64_t add, int flags,
                                     int notify, uint64_t cookie);
+
+/** What velo_fetch_op() makes of a word and the operand. */
+enum velo_atomic {
+    VELO_ATOMIC_ADD = 1,  /**< Their sum. Integers wrap around. */
+    VELO_ATOMIC_AND = 2,  /**< The bits that both have. Like all up to LXOR: of integers only. */
+    VELO_ATOMIC_OR = 3,   /**< The bits that either has. */
+    VELO_ATOMIC_XOR = 4,  /**< The bits that one of them has. */
+    VELO_ATOMIC_LAND = 5, /**< 1 if neither is 0, else 0. */
+    VELO_ATOMIC_LOR = 6,  /**< 0 if both are 0, else 1. */
+    VELO_ATOMIC_LXOR = 7, /**< 1 if one of them is 0, else 0. */
+    VELO_ATOMIC_SWAP = 8, /**< The operand. */
+    VELO_ATOMIC_MIN = 9,  /**< The smaller one. A word that does not compare (NaN) stays. */
+    VELO_ATOMIC_MAX = 10, /**< The larger one; the same. */
+};
+
+/** What the word is. */
+enum velo_type {
+    VELO_TYPE_INT32 = 1,  /**< int32_t. */
+    VELO_TYPE_UINT32 = 2, /**< uint32_t. */
+    VELO_TYPE_INT64 = 3,  /**< int64_t. */
+    VELO_TYPE_UINT64 = 4, /**< uint64_t. */
+    VELO_TYPE_FLOAT = 5,  /**< float, of 32 bits. */
+    VELO_TYPE_DOUBLE = 6, /**< double, of 64 bits. */
+};
+
+/**
+ * Fetch a word and replace it by what an operation makes of it and an operand; atomically.
+ *
+ * Atomic to all updates of the same word by this call, velo_compare_swap() and
+ * velo_fetch_compare_add(), to the owner's own atomic operations, and to puts of the whole word
+ * with velo_put_immediate(). An ADD of 0, or an OR with it, is an atomic read.
+ *
+ * @param peer     The peer.
+ * @param old      Receives the old value, of the given type, when the requester is notified, or by
+ *                 velo_rma_flush(); NULL: nobody wants it.
+ * @param key      The peer's registration; needs VELO_RIGHT_ATOMIC.
+ * @param offset   Of the word; its address must be a multiple of its size, else VELO_ERR_ARG.
+ * @param atomic   The operation.
+ * @param type     What the word and the operand are.
+ * @param operand  The operand, of that type; not kept.
+ * @param notify   enum velo_notify, or-ed.
+ * @param cookie   Given to each side that is notified.
+ * @return As velo_put(); VELO_ERR_ARG also where the operation is none of that type.
+ * @thread One thread at a time per unit.
+ * @path hot
+ * @see velo_compare_swap, velo_fetch_compare_add
+ */
+VELO_API int velo_fetch_op(struct velo_rma_peer *peer, void *old, velo_key_t key, uint64_t offset,
+                           enum velo_atomic atomic, enum velo_type type, const void *operand,
+                           int notify, uint64_t cookie);
+
+/**
+ * Fetch a word; if it equals another, replace it; atomically. Words are equal if all their bits
+ * are.
+ *
+ * Atomic to the same as velo_fetch_op().
+ *
+ * @param peer       The peer.
+ * @param old        Receives the old value when the requester is notified, or by velo_rma_flush();
+ *                   NULL: nobody wants it.
+ * @param key        The peer's registration; needs VELO_RIGHT_ATOMIC.
+ * @param offset     Of the word; its address must be a multiple of len_bytes, else VELO_ERR_ARG.
+ * @param compare    The word that is expected; not kept.
+ * @param desired    The word that replaces it; not kept.
+ * @param len_bytes  Length of a word: 4 or 8.
+ * @param notify     enum velo_notify, or-ed.
+ * @param cookie     Given to each side that is notified.
+ * @return As velo_put().
+ * @thread One thread at a time per unit.
+ * @path hot
+ * @see velo_fetch_op, velo_fetch_compare_add
+ */
+VELO_API int velo_compare_swap(struct velo_rma_peer *peer, void *old, velo_key_t key,
+                               uint64_t offset, const void *compare, const void *desired,
+                               size_t len_bytes, int notify, uint64_t cookie);
 
 /**
  * Write blocks to a peer's memory: one operation, one notification.

@@ -379,7 +379,8 @@ int offload_begin(struct velo_rma_peer *peer, struct op *op)
         return MUST_ASK;
     }
     const struct offload *offload = peer->rma->offload;
-    if (request->op == VELO_OP_FETCH_COMPARE_ADD && !offload->updates)
+    bool is_nodes = offload->updates && request->op == VELO_OP_FETCH_COMPARE_ADD;
+    if (rma_request_is_update(request) && !is_nodes)
         return MUST_ASK;
     if (offload->posting || offload->descriptors == REMOTE_DESCRIPTORS_MAX)
         return VELO_AGAIN;

@@ -298,6 +298,31 @@ static inline uint64_t order_fetch_compare_add(uint64_t *word, uint64_t compare,
     return compare;
 }
 
+/** What a word is, to be updated by order_replace_64() or _32(). Relaxed: they check it. */
+static inline uint64_t order_peek_64(const uint64_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline uint32_t order_peek_32(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+/** Replace a word if it is as expected; else learn what it is. Sequentially consistent: see
+ *  order_fetch_compare_add(). */
+static inline bool order_replace_64(uint64_t *word, uint64_t *expected, uint64_t desired)
+{
+    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
+static inline bool order_replace_32(uint32_t *word, uint32_t *expected, uint32_t desired)
+{
+    return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_SEQ_CST,
+                                       __ATOMIC_SEQ_CST);
+}
+
 /** Store 1, 2, 4 or 8 aligned bytes in one piece. Release: who polls such a word finds what was
  *  written before it. Pairs with whatever the user reads it with. */
 static inline void order_store_piece(void *to, uint64_t value, size_t len_bytes)

@@ -56,12 +56,12 @@ static void finish(struct velo_rma_peer *peer, struct op *op, int status)
 static bool next_piece(const struct velo_rma_peer *peer, const struct request *request,
                        struct cursor *cursor, uint64_t pieces, struct run *run)
 {
-    if (request->op == VELO_OP_FETCH_COMPARE_ADD && pieces == 0) {
-        *run = (struct run){NULL, request->offset, sizeof(uint64_t)};
+    bool is_update = rma_request_is_update(request);
+    if (is_update && pieces == 0) {
+        *run = (struct run){NULL, request->offset, request->len_bytes};
         return true;
     }
-    if (request->op != VELO_OP_FETCH_COMPARE_ADD &&
-        rma_request_next(request, cursor, peer->piece_bytes, run))
+    if (!is_update && rma_request_next(request, cursor, peer->piece_bytes, run))
         return true;
     *run = (struct run){NULL, rma_request_offset(request), 0};
     return pieces == 0;
@@ -89,6 +89,7 @@ static int send_piece(struct velo_rma_peer *peer, struct op *op)
     size_t data_bytes = carries_data(request) ? run.len_bytes : 0;
     struct wire_request wire = {.op = request->op,
                                 .always = request->always,
+                                .update = request->update,
                                 .handle = peer->handle,
                                 .seq = peer->seq_sent,
                                 .key = request->key,
@@ -97,7 +98,7 @@ static int send_piece(struct velo_rma_peer *peer, struct op *op)
                                 .cookie = request->cookie,
                                 .first_offset = rma_request_offset(request),
                                 .total_bytes = request->len_bytes};
-    if (request->op == VELO_OP_FETCH_COMPARE_ADD)
+    if (rma_request_is_update(request))
         memcpy(wire.word, request->word, sizeof wire.word);
     void *place;
     int status = velo_try_reserve(peer->conn, sizeof wire + data_bytes, &place);
@@ -251,8 +252,8 @@ static int take_data(const struct velo_rma_peer *peer, struct op *op, const char
 {
     const struct request *request = &op->request;
     struct run run;
-    if (request->op == VELO_OP_FETCH_COMPARE_ADD)
-        memcpy(request->local, &old, sizeof old);
+    if (rma_request_is_update(request) && request->local)
+        memcpy(request->local, &old, request->len_bytes);
     if (request->op != VELO_OP_GET)
         return data_bytes == 0 ? VELO_OK : VELO_ERR_CORRUPT;
     if (!next_piece(peer, request, &op->answered, op->pieces_answered, &run) ||

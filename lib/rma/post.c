@@ -13,6 +13,8 @@ static void count(struct velo_rma_counters *counters, const struct request *requ
         counters->gets++;
         break;
     case VELO_OP_FETCH_COMPARE_ADD:
+    case VELO_OP_FETCH_OP:
+    case VELO_OP_COMPARE_SWAP:
         counters->atomics++;
         break;
     case VELO_OP_NOTIFY:
@@ -46,13 +48,8 @@ void rma_request_done(struct velo_rma_peer *peer, const struct request *request,
 /* The notifications that make sense for an operation. */
 static int notify_allowed(const struct request *request)
 {
-    switch (request->op) {
-    case VELO_OP_GET:
-    case VELO_OP_FETCH_COMPARE_ADD:
-        return VELO_NOTIFY_REQUESTER | VELO_NOTIFY_RESPONDER;
-    default:
-        return VELO_NOTIFY_REQUESTER | VELO_NOTIFY_COMPLETER;
-    }
+    bool is_read = request->op == VELO_OP_GET || rma_request_is_update(request);
+    return VELO_NOTIFY_REQUESTER | (is_read ? VELO_NOTIFY_RESPONDER : VELO_NOTIFY_COMPLETER);
 }
 
 static cold_path int failed_at_once(struct velo_rma_peer *peer, int status)
@@ -178,6 +175,50 @@ int velo_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old, velo_key_t
                               .local = (char *)old,
                               .word = {compare, add},
                               .count = 1};
+    return post(peer, &request);
+}
+
+int velo_fetch_op(struct velo_rma_peer *peer, void *old, velo_key_t key, uint64_t offset,
+                  enum velo_atomic atomic, enum velo_type type, const void *operand, int notify,
+                  uint64_t cookie)
+{
+    if (unlikely(!peer || !operand || !is_notify(notify)))
+        return bad_argument();
+    struct request request = {.op = VELO_OP_FETCH_OP,
+                              .notify = (uint8_t)notify,
+                              .update = rma_update_code(atomic, type),
+                              .key = key,
+                              .cookie = cookie,
+                              .offset = offset,
+                              .local = old,
+                              .count = 1};
+    request.len_bytes = atomic > 15 || type > 15 ? 0 : rma_update_bytes(request.update);
+    if (unlikely(request.len_bytes == 0))
+        return velo_fail(VELO_ERR_ARG,
+                         "there is no update %d of type %d; give an enum velo_atomic and an enum "
+                         "velo_type, of FLOAT and DOUBLE only ADD, SWAP, MIN and MAX",
+                         (int)atomic, (int)type);
+    memcpy(&request.word[0], operand, request.len_bytes);
+    return post(peer, &request);
+}
+
+int velo_compare_swap(struct velo_rma_peer *peer, void *old, velo_key_t key, uint64_t offset,
+                      const void *compare, const void *desired, size_t len_bytes, int notify,
+                      uint64_t cookie)
+{
+    if (unlikely(!peer || !compare || !desired || (len_bytes != 4 && len_bytes != 8) ||
+                 !is_notify(notify)))
+        return bad_argument();
+    struct request request = {.op = VELO_OP_COMPARE_SWAP,
+                              .notify = (uint8_t)notify,
+                              .key = key,
+                              .cookie = cookie,
+                              .len_bytes = len_bytes,
+                              .offset = offset,
+                              .local = old,
+                              .count = 1};
+    memcpy(&request.word[0], compare, len_bytes);
+    memcpy(&request.word[1], desired, len_bytes);
     return post(peer, &request);
 }
 

@@ -81,14 +81,15 @@ hot_inline int enter_for(struct velo_rma_peer *peer, const struct request *reque
 {
     if (unlikely(!enter(peer, request->key, grant)))
         return refuse(peer, request);
-    bool misaligned = request->op == VELO_OP_FETCH_COMPARE_ADD &&
-                      (grant->address + request->offset) % sizeof(uint64_t) != 0;
+    bool misaligned = rma_request_is_update(request) &&
+                      (grant->address + request->offset) % request->len_bytes != 0;
     if (likely(permits(peer, grant, request) && !misaligned))
         return VELO_OK;
     leave(peer);
     return permits(peer, grant, request)
-               ? velo_fail(VELO_ERR_ARG, "offset %llu is no multiple of 8 in memory",
-                           (unsigned long long)request->offset)
+               ? velo_fail(VELO_ERR_ARG, "offset %llu is no multiple of %llu in memory",
+                           (unsigned long long)request->offset,
+                           (unsigned long long)request->len_bytes)
                : refuse(peer, request);
 }
 
@@ -178,13 +179,19 @@ static void copy_runs(char *base, const struct request *request)
     }
 }
 
+static void update(char *at, const struct request *request)
+{
+    uint64_t old = rma_update(at, request);
+    if (request->local)
+        memcpy(request->local, &old, request->len_bytes);
+}
+
 /* Memory of the same process may overlap itself, hence memmove(). */
 hot_inline void do_direct(char *base, const struct request *request)
 {
     char *at = base + request->offset;
-    if (request->op == VELO_OP_FETCH_COMPARE_ADD)
-        *(uint64_t *)(void *)request->local = order_fetch_compare_add(
-            (uint64_t *)(void *)at, request->word[0], request->word[1], request->always);
+    if (rma_request_is_update(request))
+        update(at, request);
     else if (request->op == VELO_OP_PUT_IMMEDIATE)
         put_immediate(at, request);
     else if (request->pieces || request->count != 1)
@@ -330,7 +337,7 @@ int rma_reach_do(struct velo_rma_peer *peer, const struct request *request)
     if (unlikely(status))
         return status;
     char *base = find(peer, &grant);
-    if (unlikely(!base && (!peer->pid || request->op == VELO_OP_FETCH_COMPARE_ADD)))
+    if (unlikely(!base && (!peer->pid || rma_request_is_update(request))))
         status = MUST_ASK;
     else if (request->notify & (VELO_NOTIFY_RESPONDER | VELO_NOTIFY_COMPLETER))
         status = move_and_note(peer, base, &grant, request);

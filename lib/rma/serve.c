@@ -54,6 +54,12 @@ static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
         return data_bytes == 0;
     case VELO_OP_FETCH_COMPARE_ADD:
         return data_bytes == 0 && wire->len_bytes == sizeof(uint64_t);
+    case VELO_OP_FETCH_OP:
+        return data_bytes == 0 && wire->len_bytes > 0 &&
+               wire->len_bytes == rma_update_bytes(wire->update);
+    case VELO_OP_COMPARE_SWAP:
+        return data_bytes == 0 &&
+               (wire->len_bytes == sizeof(uint32_t) || wire->len_bytes == sizeof(uint64_t));
     default:
         return false;
     }
@@ -71,7 +77,8 @@ static const struct velo_mem *find_mem(const struct velo_rma *rma, const struct 
         !rma_request_fits(&request, mem->len_bytes) || wire->first_offset > mem->len_bytes ||
         wire->len_bytes > max_bytes)
         return NULL;
-    if (wire->op == VELO_OP_FETCH_COMPARE_ADD && (uintptr_t)(mem->addr + wire->offset) % 8 != 0)
+    if (rma_request_is_update(&request) &&
+        (uintptr_t)(mem->addr + wire->offset) % wire->len_bytes != 0)
         return NULL;
     return mem;
 }
@@ -79,12 +86,16 @@ static const struct velo_mem *find_mem(const struct velo_rma *rma, const struct 
 static void carry_out(const struct wire_request *wire, char *at, const char *data_in,
                       char *data_out, uint64_t *old)
 {
+    struct request request = {.op = wire->op,
+                              .always = wire->always,
+                              .update = wire->update,
+                              .len_bytes = wire->len_bytes,
+                              .word = {wire->word[0], wire->word[1]}};
     uint64_t value = 0;
     bool is_piece = wire->len_bytes && (wire->len_bytes & (wire->len_bytes - 1)) == 0 &&
                     (uintptr_t)at % wire->len_bytes == 0;
-    if (wire->op == VELO_OP_FETCH_COMPARE_ADD) {
-        *old = order_fetch_compare_add((uint64_t *)(void *)at, wire->word[0], wire->word[1],
-                                       wire->always);
+    if (rma_request_is_update(&request)) {
+        *old = rma_update(at, &request);
     } else if (wire->op == VELO_OP_PUT_IMMEDIATE && is_piece) {
         memcpy(&value, data_in, wire->len_bytes);
         order_store_piece(at, value, wire->len_bytes);

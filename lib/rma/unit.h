@@ -29,6 +29,7 @@ struct request {
     uint8_t op;     /* enum velo_rma_op. */
     uint8_t notify; /* enum velo_notify. */
     bool always;    /* Fetch-compare-add: VELO_ADD_ALWAYS. */
+    uint8_t update; /* Fetch-op: see rma_update_code(). */
     velo_key_t key;
     uint64_t cookie;
     uint64_t len_bytes; /* In all. */
@@ -36,7 +37,7 @@ struct request {
     char *local; /* NULL for an immediate put: the value is in word[0]. */
     union {
         struct velo_stride stride; /* One block, unless strided. */
-        uint64_t word[2];          /* Immediate put: the value. Fetch-compare-add: compare, add. */
+        uint64_t word[2];          /* Immediate put: the value. Updates: the operands. */
     };
     const struct velo_piece *pieces; /* Of a list operation; else NULL. */
     size_t count;                    /* Of pieces, or blocks. */
@@ -188,23 +189,38 @@ hot_inline bool rma_request_fits(const struct request *request, uint64_t size_by
     return request->offset <= size_bytes && request->len_bytes <= size_bytes - request->offset;
 }
 
+/** Does it update a word, of len_bytes? */
+hot_inline bool rma_request_is_update(const struct request *request)
+{
+    return request->op >= VELO_OP_FETCH_COMPARE_ADD && request->op != VELO_OP_NOTIFY;
+}
+
 /** The right that it needs. */
 hot_inline enum velo_right rma_request_right(const struct request *request)
 {
-    switch (request->op) {
-    case VELO_OP_GET:
+    if (request->op == VELO_OP_GET)
         return VELO_RIGHT_READ;
-    case VELO_OP_FETCH_COMPARE_ADD:
-        return VELO_RIGHT_ATOMIC;
-    default:
-        return VELO_RIGHT_WRITE;
-    }
+    return rma_request_is_update(request) ? VELO_RIGHT_ATOMIC : VELO_RIGHT_WRITE;
 }
 
 /** Where it begins in the registration. */
 uint64_t rma_request_offset(const struct request *request);
 /** Its local address, for the notification. */
 uint64_t rma_request_address(const struct request *request);
+
+/* ---- updates (update.c) ---------------------------------------------------------------------- */
+
+/** What a fetch-op does, in one byte: its enum velo_atomic, and from bit 4 on its enum velo_type.
+ */
+static inline uint8_t rma_update_code(unsigned atomic, unsigned type)
+{
+    return (uint8_t)(type << 4 | atomic);
+}
+
+/** The length of the word that it is for; 0: there is no such update. */
+size_t rma_update_bytes(uint8_t update);
+/** Update the word at an aligned place. What it was. */
+uint64_t rma_update(char *at, const struct request *request);
 
 /* ---- posting (post.c) ------------------------------------------------------------------------ */
 
@@ -281,7 +297,8 @@ struct wire_request {
     uint8_t op;
     uint8_t notify; /* In the last piece only. */
     uint8_t always;
-    uint8_t reserved[5];
+    uint8_t update;
+    uint32_t reserved;
     uint32_t handle;
     uint32_t seq;
     uint64_t key;
@@ -290,7 +307,7 @@ struct wire_request {
     uint64_t cookie;
     uint64_t first_offset; /* Of the whole operation, */
     uint64_t total_bytes;  /* for the notification. */
-    uint64_t word[2];      /* Fetch-compare-add: compare, add. */
+    uint64_t word[2];      /* Of an update. */
 };
 
 /** What became of it; a get's bytes follow. */

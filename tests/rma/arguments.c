@@ -176,6 +176,47 @@ TEST(operations_check_their_arguments)
     alone_close(&a);
 }
 
+static bool is_update(int atomic, int type)
+{
+    bool is_float = type == VELO_TYPE_FLOAT || type == VELO_TYPE_DOUBLE;
+    bool is_bitwise = atomic >= VELO_ATOMIC_AND && atomic <= VELO_ATOMIC_LXOR;
+
+    return atomic >= VELO_ATOMIC_ADD && atomic <= VELO_ATOMIC_MAX && type >= VELO_TYPE_INT32 &&
+           type <= VELO_TYPE_DOUBLE && !(is_float && is_bitwise);
+}
+
+TEST(updates_check_their_arguments)
+{
+    const enum velo_atomic add = VELO_ATOMIC_ADD;
+    const enum velo_type int64 = VELO_TYPE_INT64;
+    uint64_t word = 0;
+    struct alone a;
+
+    alone_open(&a);
+    CHECK_STATUS(velo_fetch_op(NULL, &word, a.key, 0, add, int64, &word, 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_fetch_op(a.self, &word, a.key, 0, add, int64, NULL, 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(
+        velo_fetch_op(a.self, &word, a.key, 0, add, int64, &word, VELO_NOTIFY_COMPLETER, 0),
+        VELO_ERR_ARG);
+    for (int atomic = -1; atomic < 40; atomic++)
+        for (int type = -1; type < 40; type++)
+            if (!is_update(atomic, type))
+                CHECK_FAILS(velo_fetch_op(a.self, &word, a.key, 0, (enum velo_atomic)atomic,
+                                          (enum velo_type)type, &word, 0, 0),
+                            VELO_ERR_ARG, "enum velo_atomic");
+    CHECK_STATUS(velo_compare_swap(NULL, &word, a.key, 0, &word, &word, 8, 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_compare_swap(a.self, &word, a.key, 0, NULL, &word, 8, 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_compare_swap(a.self, &word, a.key, 0, &word, NULL, 8, 0, 0), VELO_ERR_ARG);
+    for (size_t len = 0; len < 20; len++)
+        if (len != 4 && len != 8)
+            CHECK_STATUS(velo_compare_swap(a.self, &word, a.key, 0, &word, &word, len, 0, 0),
+                         VELO_ERR_ARG);
+    for (size_t i = 0; i < ARRAY_LEN(a.memory); i++)
+        CHECK_EQ(a.memory[i], 0);
+    note_none(a.rma);
+    alone_close(&a);
+}
+
 TEST(the_other_calls_check_their_arguments)
 {
     struct velo_notification note;

@@ -253,6 +253,17 @@ static void move_something(struct world *w)
     CHECK(memcmp(before, w->local, LOCAL) == 0);
 }
 
+/* One of the calls that add to a word, or swap it, if it is as compared. */
+static int update(struct world *w, uint64_t *old, velo_key_t key, uint64_t at, uint64_t compare,
+                  uint64_t add)
+{
+    uint64_t desired = compare + add;
+
+    if (rng_below(&w->rng, 2))
+        return velo_fetch_compare_add(w->peer, old, key, at, compare, add, 0, 0, 0);
+    return velo_compare_swap(w->peer, old, key, at, &compare, &desired, 8, 0, 0);
+}
+
 static void update_something(struct world *w)
 {
     velo_key_t key = choose_key(w);
@@ -267,7 +278,7 @@ static void update_something(struct world *w)
             at -= ((uintptr_t)r->memory + at) % 8 <= at ? ((uintptr_t)r->memory + at) % 8 : 0;
         memcpy(&word, r->model + at, 8);
     }
-    status = velo_fetch_compare_add(w->peer, &old, key, at, match ? word : ~word, add, 0, 0, 0);
+    status = update(w, &old, key, at, match ? word : ~word, add);
     if (allowed && ((uintptr_t)r->memory + at) % 8 != 0) {
         CHECK_STATUS(status, VELO_ERR_ARG);
         return;

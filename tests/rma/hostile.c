@@ -123,7 +123,18 @@ TEST(an_owner_checks_requests_that_no_library_has_checked)
         wire.word[1] = 1;
         wire.offset = ranges[i].len == 1 ? SIZE - 4 : ranges[i].len > 8 ? 4 : ranges[i].offset;
         send_raw(&s, &wire, 0);
-        expected += 3;
+        wire.op = VELO_OP_FETCH_OP;
+        wire.update = rma_update_code(VELO_ATOMIC_SWAP, VELO_TYPE_INT64);
+        wire.word[0] = 1;
+        send_raw(&s, &wire, 0);
+        wire.op = VELO_OP_COMPARE_SWAP;
+        wire.word[0] = 0;
+        send_raw(&s, &wire, 0);
+        /* Where a word of 4 bytes would have been permitted. */
+        wire.len_bytes = 4;
+        wire.offset += wire.offset % 8 == 4 ? 2 : 0;
+        send_raw(&s, &wire, 0);
+        expected += 6;
     }
     CHECK_EQ(take_answers(&s, VELO_ERR_ACCESS), expected);
     CHECK_EQ(refused_peers(s.owner), expected);
@@ -133,10 +144,11 @@ TEST(an_owner_checks_requests_that_no_library_has_checked)
 
 TEST(an_owner_checks_rights_grants_and_keys_again)
 {
-    static const enum velo_rma_op ops[] = {VELO_OP_PUT, VELO_OP_PUT_IMMEDIATE, VELO_OP_GET,
-                                           VELO_OP_FETCH_COMPARE_ADD};
-    static const int rights[] = {VELO_RIGHT_WRITE, VELO_RIGHT_WRITE, VELO_RIGHT_READ,
-                                 VELO_RIGHT_ATOMIC};
+    static const enum velo_rma_op ops[] = {VELO_OP_PUT,      VELO_OP_PUT_IMMEDIATE,
+                                           VELO_OP_GET,      VELO_OP_FETCH_COMPARE_ADD,
+                                           VELO_OP_FETCH_OP, VELO_OP_COMPARE_SWAP};
+    static const int rights[] = {VELO_RIGHT_WRITE,  VELO_RIGHT_WRITE,  VELO_RIGHT_READ,
+                                 VELO_RIGHT_ATOMIC, VELO_RIGHT_ATOMIC, VELO_RIGHT_ATOMIC};
 
     for (size_t i = 0; i < ARRAY_LEN(ops); i++) {
         size_t data = rights[i] == VELO_RIGHT_WRITE ? 8 : 0;
@@ -146,6 +158,8 @@ TEST(an_owner_checks_rights_grants_and_keys_again)
         scene_open(&s, VELO_RIGHT_ALL & ~rights[i], VELO_PEER_ANY);
         wire = request(&s, ops[i], 0, 8);
         wire.always = 1;
+        wire.update = rma_update_code(VELO_ATOMIC_OR, VELO_TYPE_INT64);
+        wire.word[0] = ops[i] == VELO_OP_FETCH_OP;
         wire.word[1] = 1;
         send_raw(&s, &wire, data);
         CHECK_EQ(take_answers(&s, VELO_ERR_ACCESS), 1);
@@ -181,6 +195,12 @@ TEST(an_owner_drops_requests_whose_length_is_not_that_of_their_data)
                     {VELO_OP_GET, 8, 8},
                     {VELO_OP_FETCH_COMPARE_ADD, 4, 0},
                     {VELO_OP_FETCH_COMPARE_ADD, 8, 8},
+                    {VELO_OP_FETCH_OP, 4, 0},
+                    {VELO_OP_FETCH_OP, 8, 8},
+                    {VELO_OP_FETCH_OP, 0, 0},
+                    {VELO_OP_COMPARE_SWAP, 0, 0},
+                    {VELO_OP_COMPARE_SWAP, 2, 0},
+                    {VELO_OP_COMPARE_SWAP, 8, 8},
                     {VELO_OP_NOTIFY, 0, 0},
                     {0, 0, 0},
                     {99, 8, 8}};
@@ -193,11 +213,44 @@ TEST(an_owner_drops_requests_whose_length_is_not_that_of_their_data)
         wire.always = 1;
         wire.word[1] = 1;
         wire.notify = VELO_NOTIFY_COMPLETER;
+        wire.update = rma_update_code(VELO_ATOMIC_ADD, VELO_TYPE_INT64);
         send_raw(&s, &wire, requests[i].data);
     }
     CHECK(is_zero(&s));
     CHECK_EQ(take_answers(&s, VELO_OK), 0);
     note_none(s.owner);
+    scene_close(&s);
+}
+
+/* Each of the 256, with both lengths: the owner carries out what there is, and answers nothing
+ * else.
+ */
+TEST(an_owner_drops_updates_that_do_not_exist)
+{
+    unsigned expected = 0;
+    struct scene s;
+
+    scene_open(&s, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    for (unsigned update = 0; update < 256; update++) {
+        unsigned atomic = update & 15, type = update >> 4;
+        bool is_real = type >= VELO_TYPE_FLOAT;
+        bool is_bitwise = atomic >= VELO_ATOMIC_AND && atomic <= VELO_ATOMIC_LXOR;
+        bool is_narrow =
+            type == VELO_TYPE_INT32 || type == VELO_TYPE_UINT32 || type == VELO_TYPE_FLOAT;
+        bool exists = atomic >= 1 && atomic <= VELO_ATOMIC_MAX && type >= 1 &&
+                      type <= VELO_TYPE_DOUBLE && !(is_real && is_bitwise);
+
+        for (uint64_t len = 4; len <= 8; len += 4) {
+            struct wire_request wire = request(&s, VELO_OP_FETCH_OP, 8, len);
+
+            wire.update = (uint8_t)update;
+            send_raw(&s, &wire, 0);
+            expected += exists && is_narrow == (len == 4);
+            CHECK_EQ(take_answers(&s, VELO_OK), exists && is_narrow == (len == 4));
+        }
+    }
+    CHECK_EQ(expected, 4 * 10 + 2 * 4);
+    CHECK(is_zero(&s));
     scene_close(&s);
 }
 

@@ -363,6 +363,12 @@ static int post(struct velo_rma_peer *peer, const struct expected *expected, uin
                                   cookie);
     case VELO_OP_FETCH_COMPARE_ADD:
         return velo_fetch_compare_add(peer, local, key, expected->offset, 0, 0, 0, notify, cookie);
+    case VELO_OP_FETCH_OP:
+        return velo_fetch_op(peer, local, key, expected->offset, VELO_ATOMIC_ADD, VELO_TYPE_FLOAT,
+                             &(float){0}, notify, cookie);
+    case VELO_OP_COMPARE_SWAP:
+        return velo_compare_swap(peer, local, key, expected->offset, &(uint64_t){0}, &(uint64_t){0},
+                                 8, notify, cookie);
     default:
         return velo_notify(peer, notify, cookie);
     }
@@ -375,6 +381,8 @@ TEST(notifications_tell_class_operation_size_address_and_cookie)
         {VELO_OP_GET, 40000, 5, VELO_CLASS_RESPONDER},
         {VELO_OP_PUT_IMMEDIATE, 4, 8, VELO_CLASS_COMPLETER},
         {VELO_OP_FETCH_COMPARE_ADD, 8, 16, VELO_CLASS_RESPONDER},
+        {VELO_OP_FETCH_OP, 4, 20, VELO_CLASS_RESPONDER},
+        {VELO_OP_COMPARE_SWAP, 8, 24, VELO_CLASS_RESPONDER},
         {VELO_OP_NOTIFY, 0, 0, VELO_CLASS_COMPLETER},
     };
     static uint64_t local[5000];

@@ -55,6 +55,7 @@ static void all_refused(struct refusals *r, velo_key_t key, uint64_t offset, int
     struct velo_rma_peer *peer = r->me.peer;
     int at_both = VELO_NOTIFY_REQUESTER;
     uint64_t *old = (uint64_t *)(void *)r->local;
+    const uint64_t zero = 0, word = 1;
 
     if (rights & VELO_RIGHT_WRITE) {
         REFUSED(r, velo_put(peer, r->local, 8, key, offset, at_both | VELO_NOTIFY_COMPLETER, 0));
@@ -67,8 +68,12 @@ static void all_refused(struct refusals *r, velo_key_t key, uint64_t offset, int
         REFUSED(r, velo_get_strided(peer, r->local, key, offset, &stride, at_both, 0));
         REFUSED(r, velo_get_list(peer, key, &piece, 1, at_both, 0));
     }
-    if (rights & VELO_RIGHT_ATOMIC)
+    if (rights & VELO_RIGHT_ATOMIC) {
         REFUSED(r, velo_fetch_compare_add(peer, old, key, offset, 0, 1, 1, at_both, 0));
+        REFUSED(r, velo_fetch_op(peer, old, key, offset, VELO_ATOMIC_SWAP, VELO_TYPE_UINT64, &word,
+                                 at_both, 0));
+        REFUSED(r, velo_compare_swap(peer, old, key, offset, &zero, &word, 8, at_both, 0));
+    }
 }
 
 TEST(each_right_that_is_missing_is_refused)

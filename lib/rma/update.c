@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Updates of a word, for a requester that reaches it and for an owner that was asked. */
+#include "unit.h"
+
+size_t rma_update_bytes(uint8_t update)
+{
+    unsigned atomic = update & 15;
+    unsigned type = update >> 4;
+    bool is_float = type == VELO_TYPE_FLOAT || type == VELO_TYPE_DOUBLE;
+    bool is_bitwise = atomic >= VELO_ATOMIC_AND && atomic <= VELO_ATOMIC_LXOR;
+    if (atomic < VELO_ATOMIC_ADD || atomic > VELO_ATOMIC_MAX || (is_float && is_bitwise))
+        return 0;
+    switch (type) {
+    case VELO_TYPE_INT32:
+    case VELO_TYPE_UINT32:
+    case VELO_TYPE_FLOAT:
+        return sizeof(uint32_t);
+    case VELO_TYPE_INT64:
+    case VELO_TYPE_UINT64:
+    case VELO_TYPE_DOUBLE:
+        return sizeof(uint64_t);
+    default:
+        return 0;
+    }
+}
+
+/* Values travel as 64 bits; those of 32 in the lower half. */
+static float to_float(uint64_t bits)
+{
+    uint32_t half = (uint32_t)bits;
+    float value;
+    memcpy(&value, &half, sizeof value);
+    return value;
+}
+
+static double to_double(uint64_t bits)
+{
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+static uint64_t add(unsigned type, uint64_t a, uint64_t b)
+{
+    uint64_t sum = 0;
+    if (type == VELO_TYPE_FLOAT) {
+        float value = to_float(a) + to_float(b);
+        memcpy(&sum, &value, sizeof value);
+    } else if (type == VELO_TYPE_DOUBLE) {
+        double value = to_double(a) + to_double(b);
+        memcpy(&sum, &value, sizeof value);
+    } else {
+        sum = a + b;
+    }
+    return sum;
+}
+
+static bool is_less(unsigned type, uint64_t a, uint64_t b)
+{
+    switch (type) {
+    case VELO_TYPE_INT32:
+        return (int32_t)a < (int32_t)b;
+    case VELO_TYPE_INT64:
+        return (int64_t)a < (int64_t)b;
+    case VELO_TYPE_FLOAT:
+        return to_float(a) < to_float(b);
+    case VELO_TYPE_DOUBLE:
+        return to_double(a) < to_double(b);
+    default:
+        return a < b;
+    }
+}
+
+static uint64_t combine(uint8_t update, uint64_t old, uint64_t operand)
+{
+    unsigned type = update >> 4;
+    switch (update & 15) {
+    case VELO_ATOMIC_ADD:
+        return add(type, old, operand);
+    case VELO_ATOMIC_AND:
+        return old & operand;
+    case VELO_ATOMIC_OR:
+        return old | operand;
+    case VELO_ATOMIC_XOR:
+        return old ^ operand;
+    case VELO_ATOMIC_LAND:
+        return old && operand;
+    case VELO_ATOMIC_LOR:
+        return old || operand;
+    case VELO_ATOMIC_LXOR:
+        return !old != !operand;
+    case VELO_ATOMIC_MIN:
+        return is_less(type, operand, old) ? operand : old;
+    case VELO_ATOMIC_MAX:
+        return is_less(type, old, operand) ? operand : old;
+    default:
+        return operand;
+    }
+}
+
+static uint64_t update_64(uint64_t *word, const struct request *request)
+{
+    uint64_t old = request->word[0];
+    if (request->op == VELO_OP_COMPARE_SWAP) {
+        (void)order_replace_64(word, &old, request->word[1]);
+        return old;
+    }
+    old = order_peek_64(word);
+    while (!order_replace_64(word, &old, combine(request->update, old, request->word[0])))
+        ;
+    return old;
+}
+
+static uint32_t update_32(uint32_t *word, const struct request *request)
+{
+    uint32_t old = (uint32_t)request->word[0];
+    if (request->op == VELO_OP_COMPARE_SWAP) {
+        (void)order_replace_32(word, &old, (uint32_t)request->word[1]);
+        return old;
+    }
+    old = order_peek_32(word);
+    while (!order_replace_32(word, &old, (uint32_t)combine(request->update, old, request->word[0])))
+        ;
+    return old;
+}
+
+uint64_t rma_update(char *at, const struct request *request)
+{
+    if (request->op == VELO_OP_FETCH_COMPARE_ADD)
+        return order_fetch_compare_add((uint64_t *)(void *)at, request->word[0], request->word[1],
+                                       request->always);
+    if (request->len_bytes == sizeof(uint32_t))
+        return update_32((uint32_t *)(void *)at, request);
+    return update_64((uint64_t *)(void *)at, request);
+}
