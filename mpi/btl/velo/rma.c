@@ -147,6 +147,57 @@ int btl_velo_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *end
     return end(endpoint, op, status);
 }
 
+/* ---- atomics --------------------------------------------------------------------------------- */
+
+/* What osc/rdma is told that it can do without, with a lock, a get and a put. Whatever else it is
+ * told of an accumulate, it tries again for ever. */
+#define DO_IT_YOURSELF OPAL_ERR_NOT_SUPPORTED
+
+/* What Open MPI asks for; 0: what velo lacks. Of minimum and maximum it does not say whether words
+ * are signed, and osc/rdma says FLOAT of a complex number of 8 bytes, too: of floats we move only
+ * the bits. */
+static int atomic_of(mca_btl_base_atomic_op_t op, int flags)
+{
+    if ((flags & MCA_BTL_ATOMIC_FLAG_FLOAT) != 0 && op != MCA_BTL_ATOMIC_SWAP)
+        return 0;
+    switch (op) {
+    case MCA_BTL_ATOMIC_ADD:
+        return VELO_ATOMIC_ADD;
+    case MCA_BTL_ATOMIC_AND:
+        return VELO_ATOMIC_AND;
+    case MCA_BTL_ATOMIC_OR:
+        return VELO_ATOMIC_OR;
+    case MCA_BTL_ATOMIC_XOR:
+        return VELO_ATOMIC_XOR;
+    case MCA_BTL_ATOMIC_LAND:
+        return VELO_ATOMIC_LAND;
+    case MCA_BTL_ATOMIC_LOR:
+        return VELO_ATOMIC_LOR;
+    case MCA_BTL_ATOMIC_LXOR:
+        return VELO_ATOMIC_LXOR;
+    case MCA_BTL_ATOMIC_SWAP:
+        return VELO_ATOMIC_SWAP;
+    default:
+        return 0;
+    }
+}
+
+/* Of 64 bits, sums and swaps are fetch-compare-adds: hardware has those. */
+static int post_fop(const struct btl_velo_op *op, velo_key_t key, uint64_t offset, int atomic,
+                    bool is_narrow, uint64_t operand)
+{
+    struct velo_rma_peer *peer = op->endpoint->rma;
+    uint32_t half = (uint32_t)operand;
+    if (is_narrow)
+        return velo_fetch_op(peer, op->local_address, key, offset, atomic, VELO_TYPE_UINT32, &half,
+                             VELO_NOTIFY_REQUESTER, (uintptr_t)op);
+    if (atomic == VELO_ATOMIC_ADD)
+        return velo_fetch_compare_add(peer, op->local_address, key, offset, 0, operand,
+                                      VELO_ADD_ALWAYS, VELO_NOTIFY_REQUESTER, (uintptr_t)op);
+    return velo_fetch_op(peer, op->local_address, key, offset, atomic, VELO_TYPE_UINT64, &operand,
+                         VELO_NOTIFY_REQUESTER, (uintptr_t)op);
+}
+
 int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
                         void *local_address, uint64_t remote_address,
                         mca_btl_base_registration_handle_t *local_handle,
@@ -156,9 +207,14 @@ int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
 {
     (void)order;
     int rc;
-    if (op_ != MCA_BTL_ATOMIC_ADD || flags != 0)
-        return OPAL_ERR_NOT_AVAILABLE;
-    if (is_mapped(endpoint, remote_handle)) {
+    bool mapped = is_mapped(endpoint, remote_handle);
+    bool is_narrow = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0;
+    int atomic = atomic_of(op_, flags);
+    /* MPI knows no alignment. What is mapped osc/rdma updates itself, but for counters. */
+    if (atomic == 0 || remote_address % (is_narrow ? 4 : 8) != 0 ||
+        (mapped && (atomic != VELO_ATOMIC_ADD || is_narrow)))
+        return DO_IT_YOURSELF;
+    if (mapped) {
         *(int64_t *)local_address = opal_atomic_fetch_add_64(
             (volatile int64_t *)(uintptr_t)remote_address, (int64_t)operand);
         done(btl, endpoint, local_address, local_handle, context, data, OPAL_SUCCESS);
@@ -167,11 +223,10 @@ int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
     struct btl_velo_op *op = new_op(endpoint, local_address, local_handle, done, context, data);
     if (!begin(endpoint, op, &rc))
         return rc;
-    int status =
-        velo_fetch_compare_add(endpoint->rma, (uint64_t *)local_address, remote_handle->key,
-                               remote_address - remote_handle->base, 0, operand, VELO_ADD_ALWAYS,
-                               VELO_NOTIFY_REQUESTER, (uintptr_t)op);
-    return end(endpoint, op, status);
+    int status = post_fop(op, remote_handle->key, remote_address - remote_handle->base, atomic,
+                          is_narrow, operand);
+    rc = end(endpoint, op, status);
+    return rc == OPAL_SUCCESS || rc == OPAL_ERR_OUT_OF_RESOURCE ? rc : DO_IT_YOURSELF;
 }
 
 int btl_velo_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -184,6 +239,34 @@ int btl_velo_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_
                                operand, flags, order, done, context, data);
 }
 
+/* A compare-and-swap of memory that is mapped. */
+static void swap_here(uint64_t address, bool is_narrow, uint64_t compare, uint64_t value, void *old)
+{
+    if (is_narrow) {
+        int32_t half = (int32_t)compare; /* Becomes what was there, if that is something else. */
+        (void)opal_atomic_compare_exchange_strong_32((volatile int32_t *)(uintptr_t)address, &half,
+                                                     (int32_t)value);
+        *(int32_t *)old = half;
+    } else {
+        int64_t word = (int64_t)compare;
+        (void)opal_atomic_compare_exchange_strong_64((volatile int64_t *)(uintptr_t)address, &word,
+                                                     (int64_t)value);
+        *(int64_t *)old = word;
+    }
+}
+
+static int post_cswap(const struct btl_velo_op *op, velo_key_t key, uint64_t offset, bool is_narrow,
+                      uint64_t compare, uint64_t value)
+{
+    struct velo_rma_peer *peer = op->endpoint->rma;
+    uint32_t half_compare = (uint32_t)compare, half_value = (uint32_t)value;
+    if (is_narrow)
+        return velo_compare_swap(peer, op->local_address, key, offset, &half_compare, &half_value,
+                                 sizeof half_value, VELO_NOTIFY_REQUESTER, (uintptr_t)op);
+    return velo_fetch_compare_add(peer, op->local_address, key, offset, compare, value - compare, 0,
+                                  VELO_NOTIFY_REQUESTER, (uintptr_t)op);
+}
+
 int btl_velo_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
                           void *local_address, uint64_t remote_address,
                           mca_btl_base_registration_handle_t *local_handle,
@@ -193,25 +276,21 @@ int btl_velo_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoi
 {
     (void)order;
     int rc;
-    if (flags != 0)
-        return OPAL_ERR_NOT_AVAILABLE;
+    bool is_narrow = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0;
     if (is_mapped(endpoint, remote_handle)) {
-        int64_t old = (int64_t)compare; /* Becomes what was there, if that is something else. */
-        (void)opal_atomic_compare_exchange_strong_64((volatile int64_t *)(uintptr_t)remote_address,
-                                                     &old, (int64_t)value);
-        *(int64_t *)local_address = old;
+        swap_here(remote_address, is_narrow, compare, value, local_address);
         done(btl, endpoint, local_address, local_handle, context, data, OPAL_SUCCESS);
         return OPAL_SUCCESS;
     }
     struct btl_velo_op *op = new_op(endpoint, local_address, local_handle, done, context, data);
     if (!begin(endpoint, op, &rc))
         return rc;
-    int status =
-        velo_fetch_compare_add(endpoint->rma, (uint64_t *)local_address, remote_handle->key,
-                               remote_address - remote_handle->base, compare, value - compare, 0,
-                               VELO_NOTIFY_REQUESTER, (uintptr_t)op);
+    int status = post_cswap(op, remote_handle->key, remote_address - remote_handle->base, is_narrow,
+                            compare, value);
     return end(endpoint, op, status);
 }
+
+/* ---- completion ------------------------------------------------------------------------------ */
 
 static void tell(struct btl_velo_op *op)
 {
