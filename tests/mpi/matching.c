@@ -399,3 +399,60 @@ TEST(ten_thousand_unexpected_messages_wait, 2)
         }
     }
 }
+
+/* MPI sets it in calls that have many, and only there. */
+static void check_kept(const char *call, MPI_Status *status)
+{
+    if (status->MPI_ERROR != MPI_ERR_DIMS)
+        mpi_test_fail(__FILE__, __LINE__, "%s sets MPI_ERROR to %d", call, status->MPI_ERROR);
+    CHECK_EQ(status->MPI_SOURCE, 0);
+}
+
+#define CHECK_KEEPS(call)                                                                          \
+    do {                                                                                           \
+        status = (MPI_Status){.MPI_SOURCE = -7, .MPI_ERROR = MPI_ERR_DIMS};                        \
+        call;                                                                                      \
+        check_kept(#call, &status);                                                                \
+    } while (0)
+
+static void receive_each_way(MPI_Datatype gaps)
+{
+    MPI_Comm comm = MPI_COMM_WORLD;
+    MPI_Request request;
+    MPI_Message message;
+    MPI_Status status;
+    int words[4], found = 0, index;
+    CHECK_KEEPS(MPI_Probe(0, 0, comm, &status));
+    CHECK_KEEPS(while (!found) MPI_Iprobe(0, 0, comm, &found, &status));
+    CHECK_KEEPS(MPI_Recv(words, 1, MPI_INT, 0, 0, comm, &status));
+    CHECK_KEEPS(MPI_Mprobe(0, 1, comm, &message, &status));
+    CHECK_KEEPS(MPI_Mrecv(words, 1, MPI_INT, &message, &status));
+    found = 0;
+    CHECK_KEEPS(while (!found) MPI_Improbe(0, 2, comm, &found, &message, &status));
+    MPI_Imrecv(words, 1, MPI_INT, &message, &request);
+    CHECK_KEEPS(MPI_Wait(&request, &status));
+    MPI_Irecv(words, 1, MPI_INT, 0, 3, comm, &request);
+    found = 0;
+    CHECK_KEEPS(while (!found) MPI_Test(&request, &found, &status));
+    MPI_Irecv(words, 1, MPI_INT, 0, 4, comm, &request);
+    CHECK_KEEPS(MPI_Waitany(1, &request, &index, &status));
+    CHECK_KEEPS(MPI_Recv(words, 1, gaps, 0, 5, comm, &status));
+    CHECK_KEEPS(
+        MPI_Sendrecv(NULL, 0, MPI_INT, MPI_PROC_NULL, 0, words, 1, MPI_INT, 0, 6, comm, &status));
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    CHECK_KEEPS(CHECK_EQ(MPI_Recv(words, 0, MPI_INT, 0, 7, comm, &status), MPI_ERR_TRUNCATE));
+}
+
+TEST(a_call_with_one_status_keeps_its_error_field, 2)
+{
+    enum { TAGS = 8 };
+    const int words[4] = {0};
+    MPI_Datatype gaps;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
+    MPI_Type_commit(&gaps);
+    for (int tag = 0; tag < TAGS && rank == 0; tag++)
+        MPI_Send(words, 1, tag == 5 ? gaps : MPI_INT, 1, tag, MPI_COMM_WORLD);
+    if (rank == 1)
+        receive_each_way(gaps);
+    MPI_Type_free(&gaps);
+}

@@ -112,7 +112,7 @@ static int direct_recv(void *buf, size_t count, ompi_datatype_t *datatype, int s
     ompi_status_public_t result;
     mtl_velo_status(&result, comm, &request);
     if (status != MPI_STATUS_IGNORE)
-        *status = result;
+        OMPI_COPY_STATUS(status, result, false);
     return result.MPI_ERROR;
 }
 

@@ -135,10 +135,12 @@ static inline void mtl_velo_unlock(void)
 void mtl_velo_done(struct velo_mq_request *mq);
 /** Report a request's outcome to the PML. */
 void mtl_velo_complete(struct mtl_velo_request *request);
-/** Fill in a status from match bits. The rank in them is checked against the communicator. */
-void mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
-                           size_t len_bytes);
-/** Fill in the status of a receive that has ended. Its error is said, unless it is MPI's own. */
+/** Fill in a status from match bits, all but MPI_ERROR: that is the user's, but in calls that have
+ *  many statuses. The rank is checked against the communicator. MPI's error. */
+int mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
+                          size_t len_bytes);
+/** Fill in the status of a receive that has ended, MPI_ERROR too. Its error is said, unless it is
+ *  MPI's own. */
 void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
                      const struct velo_mq_request *mq);
 /** Fill in the status of a receive that was cancelled. */

@@ -67,7 +67,7 @@ int mtl_velo_iprobe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int s
     }
     *found = rc == VELO_OK;
     if (rc == VELO_OK && status != MPI_STATUS_IGNORE)
-        mtl_velo_status_found(status, comm, info.match, info.len_bytes);
+        return mtl_velo_status_found(status, comm, info.match, info.len_bytes);
     return rc == VELO_AGAIN ? OMPI_SUCCESS : velo_ompi_error(rc);
 }
 
@@ -100,9 +100,9 @@ int mtl_velo_improbe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int 
     own->peer = VELO_MQ_RANK(info.match);
     own->count = info.len_bytes;
     *message = own;
-    if (status != MPI_STATUS_IGNORE)
-        mtl_velo_status_found(status, comm, info.match, info.len_bytes);
-    return OMPI_SUCCESS;
+    return status != MPI_STATUS_IGNORE
+               ? mtl_velo_status_found(status, comm, info.match, info.len_bytes)
+               : OMPI_SUCCESS;
 }
 
 int mtl_velo_imrecv(mca_mtl_base_module_t *mtl, opal_convertor_t *convertor,

@@ -7,18 +7,17 @@
 #include <sched.h>
 #include <stdlib.h>
 
-void mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
-                           size_t len_bytes)
+int mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
+                          size_t len_bytes)
 {
     status->MPI_SOURCE = VELO_MQ_RANK(match);
     status->MPI_TAG = VELO_MQ_TAG(match);
-    status->MPI_ERROR = MPI_SUCCESS;
     status->_ucount = len_bytes;
     status->_cancelled = 0;
-    if (__builtin_expect(ompi_comm_peer_invalid(comm, status->MPI_SOURCE), 0)) {
-        status->MPI_SOURCE = MPI_ANY_SOURCE;
-        status->MPI_ERROR = MPI_ERR_INTERN;
-    }
+    if (__builtin_expect(!ompi_comm_peer_invalid(comm, status->MPI_SOURCE), 1))
+        return MPI_SUCCESS;
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    return MPI_ERR_INTERN;
 }
 
 void mtl_velo_status_cancelled(ompi_status_public_t *status)
@@ -41,7 +40,7 @@ static __attribute__((noinline)) int mpi_error(int status)
 void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
                      const struct velo_mq_request *mq)
 {
-    mtl_velo_status_found(status, comm, mq->match, mq->len_bytes);
+    status->MPI_ERROR = mtl_velo_status_found(status, comm, mq->match, mq->len_bytes);
     if (__builtin_expect(mq->status != VELO_OK, 0))
         status->MPI_ERROR = mpi_error(mq->status);
 }
