@@ -280,6 +280,30 @@ VELO_API velo_key_t velo_mem_key(const struct velo_mem *mem);
 VELO_API void *velo_mem_addr(const struct velo_mem *mem);
 
 /**
+ * Find what a peer has registered at an address of its own, for layers that are told addresses: a
+ * key that they got earlier may be of a registration that has ended since.
+ *
+ * Looks through all that the peer has registered. Where registrations overlap, any of them.
+ *
+ * @param peer       The peer.
+ * @param address    First byte, as velo_mem_addr() or the peer's program has it.
+ * @param len_bytes  Length, at least 1.
+ * @param rights     enum velo_right, or-ed: all that is needed.
+ * @param key        Receives the key.
+ * @param offset     Receives the offset of that byte in the registration.
+ * @retval VELO_OK              Found; its owner may still end the registration at any time.
+ * @retval VELO_ERR_ARG         A pointer is NULL, or len_bytes or rights are out of range.
+ * @retval VELO_ERR_ACCESS      The peer has no such registration for us.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its unit.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @thread One thread at a time per unit.
+ * @path cold
+ * @see velo_mem_key, velo_mem_addr
+ */
+VELO_API int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes,
+                           int rights, velo_key_t *key, uint64_t *offset);
+
+/**
  * Write to a peer's memory.
  *
  * @param peer       The peer.

@@ -93,6 +93,43 @@ hot_inline int enter_for(struct velo_rma_peer *peer, const struct request *reque
                : refuse(peer, request);
 }
 
+/* Does a registration permit so much at an address? */
+static bool covers(const struct velo_rma_peer *peer, const struct grant *grant, uint64_t address,
+                   size_t len_bytes, uint64_t rights)
+{
+    uint64_t offset = address - grant->address;
+    return (grant->peer == VELO_PEER_ANY || grant->peer == peer->rma->port->id) &&
+           (grant->rights & rights) == rights && offset < grant->len_bytes &&
+           len_bytes <= grant->len_bytes - offset;
+}
+
+int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes, int rights,
+                  velo_key_t *key, uint64_t *offset)
+{
+    if (!peer || !key || !offset || len_bytes == 0 || rights <= 0 || rights > VELO_RIGHT_ALL)
+        return velo_fail(VELO_ERR_ARG,
+                         "a pointer is NULL, len_bytes is 0, or rights hold none or what is no "
+                         "enum velo_right");
+    uint64_t backed = order_read_entry(&peer->table.header->backed);
+    for (uint64_t i = 0; i < backed && i < VELO_MEMS_MAX; i++) {
+        struct grant grant;
+        velo_key_t found = order_read_key(&peer->table.entries[i].key);
+        if (found % VELO_MEMS_MAX != i || !enter(peer, found, &grant))
+            continue;
+        leave(peer);
+        if (covers(peer, &grant, address, len_bytes, (uint64_t)rights)) {
+            *key = found;
+            *offset = address - grant.address;
+            return VELO_OK;
+        }
+    }
+    int status = seg_owner_status(peer->conn->segment);
+    if (status)
+        return velo_fail(status, "the peer is gone");
+    return velo_fail(VELO_ERR_ACCESS, "port %u.%u has registered nothing for us at %#llx",
+                     VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id), (unsigned long long)address);
+}
+
 int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
 {
     struct grant grant = {0};

@@ -185,6 +185,24 @@ static bool is_update(int atomic, int type)
            type <= VELO_TYPE_DOUBLE && !(is_float && is_bitwise);
 }
 
+TEST(finding_checks_its_arguments)
+{
+    const uint64_t at = 4096;
+    velo_key_t key;
+    uint64_t offset;
+    struct alone a;
+
+    alone_open(&a);
+    CHECK_STATUS(velo_mem_find(NULL, at, 1, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ARG);
+    CHECK_STATUS(velo_mem_find(a.self, at, 0, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ARG);
+    CHECK_STATUS(velo_mem_find(a.self, at, 1, 0, &key, &offset), VELO_ERR_ARG);
+    CHECK_STATUS(velo_mem_find(a.self, at, 1, VELO_RIGHT_ALL + 1, &key, &offset), VELO_ERR_ARG);
+    CHECK_STATUS(velo_mem_find(a.self, at, 1, -1, &key, &offset), VELO_ERR_ARG);
+    CHECK_STATUS(velo_mem_find(a.self, at, 1, VELO_RIGHT_READ, NULL, &offset), VELO_ERR_ARG);
+    CHECK_STATUS(velo_mem_find(a.self, at, 1, VELO_RIGHT_READ, &key, NULL), VELO_ERR_ARG);
+    alone_close(&a);
+}
+
 TEST(updates_check_their_arguments)
 {
     const enum velo_atomic add = VELO_ATOMIC_ADD;

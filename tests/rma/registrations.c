@@ -76,6 +76,48 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
+/* What is registered for us, with all the rights, in one piece; nothing else. */
+TEST(what_is_registered_at_an_address_is_found)
+{
+    static unsigned char memory[300];
+    struct velo_mem *readable, *writable, *others;
+    const uint64_t at = (uintptr_t)memory;
+    velo_key_t key = 0;
+    uint64_t offset = 0;
+    struct pair p;
+
+    pair_open(&p);
+    CHECK_FAILS(velo_mem_find(p.self, at, 1, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ACCESS,
+                "registered nothing");
+    CHECK_OK(velo_mem_register(p.rma, memory, 300, VELO_RIGHT_ALL, 77, &others));
+    CHECK_OK(velo_mem_register(p.rma, memory, 200, VELO_RIGHT_READ, VELO_PEER_ANY, &readable));
+    CHECK_OK(velo_mem_register(p.rma, memory + 100, 200, VELO_RIGHT_ALL, velo_port_id(p.port),
+                               &writable));
+    CHECK_OK(velo_mem_find(p.self, at, 200, VELO_RIGHT_READ, &key, &offset));
+    CHECK(key == velo_mem_key(readable) && offset == 0);
+    CHECK_OK(velo_mem_find(p.self, at + 299, 1, VELO_RIGHT_READ, &key, &offset));
+    CHECK(key == velo_mem_key(writable) && offset == 199);
+    CHECK_OK(
+        velo_mem_find(p.self, at + 100, 100, VELO_RIGHT_READ | VELO_RIGHT_ATOMIC, &key, &offset));
+    CHECK(key == velo_mem_key(writable) && offset == 0);
+    CHECK_STATUS(velo_mem_find(p.self, at, 201, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ACCESS);
+    CHECK_STATUS(velo_mem_find(p.self, at + 99, 1, VELO_RIGHT_WRITE, &key, &offset),
+                 VELO_ERR_ACCESS);
+    CHECK_STATUS(velo_mem_find(p.self, at - 1, 1, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ACCESS);
+    CHECK_STATUS(velo_mem_find(p.self, at + 300, 1, VELO_RIGHT_READ, &key, &offset),
+                 VELO_ERR_ACCESS);
+    CHECK_STATUS(velo_mem_find(p.self, at + 299, 2, VELO_RIGHT_READ, &key, &offset),
+                 VELO_ERR_ACCESS);
+    CHECK_STATUS(velo_mem_find(p.self, at + 1, SIZE_MAX, VELO_RIGHT_READ, &key, &offset),
+                 VELO_ERR_ACCESS);
+    CHECK_OK(velo_mem_deregister(writable));
+    CHECK_STATUS(velo_mem_find(p.self, at + 299, 1, VELO_RIGHT_READ, &key, &offset),
+                 VELO_ERR_ACCESS);
+    CHECK_OK(velo_mem_deregister(readable));
+    CHECK_OK(velo_mem_deregister(others));
+    pair_close(&p);
+}
+
 TEST(as_many_registrations_fit_as_promised_and_all_keys_differ)
 {
     static struct velo_mem *mems[VELO_MEMS_MAX];
