@@ -130,3 +130,69 @@ TEST(an_exclusive_lock_excludes, 4)
     }
     end_window(&window, false, base);
 }
+
+/* ---- dynamic windows ------------------------------------------------------------------------- */
+
+/* Attached memory: a region that stays, among others that come and go on both sides of it. */
+enum { REGIONS = 32, REGION_BYTES = 16384, STAYS = REGIONS / 2 };
+
+/* Offsets in the region that stays. */
+enum { AT_SUM = 6000, AT_SWAP = 6008, AT_REPLACED = 6016, AT_PUTS = 7000 };
+
+static char *region(char *pool, int index) { return pool + (size_t)index * REGION_BYTES; }
+
+static void update_neighbour(int to, MPI_Aint base, MPI_Win window)
+{
+    const uint64_t one = 1, two = 2;
+    uint64_t old;
+    MPI_Fetch_and_op(&one, &old, MPI_UINT64_T, to, base + AT_SUM, MPI_SUM, window);
+    MPI_Win_flush(to, window);
+    MPI_Compare_and_swap(&one, &one, &old, MPI_UINT64_T, to, base + AT_SWAP, window);
+    MPI_Win_flush(to, window);
+    CHECK_EQ(old, 1);
+    MPI_Get_accumulate(&two, 1, MPI_UINT64_T, &old, 1, MPI_UINT64_T, to, base + AT_REPLACED, 1,
+                       MPI_UINT64_T, MPI_REPLACE, window);
+    MPI_Win_flush(to, window);
+    CHECK_EQ(old, 2);
+    MPI_Put(&one, 1, MPI_UINT64_T, to, base + AT_PUTS + 8 * rank, 1, MPI_UINT64_T, window);
+    MPI_Win_flush(to, window);
+    MPI_Get(&old, 1, MPI_UINT64_T, to, base + AT_PUTS + 8 * rank, 1, MPI_UINT64_T, window);
+    MPI_Win_flush(to, window);
+    CHECK_EQ(old, 1);
+}
+
+/* osc/rdma leaves the table of a window's regions where all ranks of a node read it, and moves what
+ * stands in it while they do. */
+TEST(memory_that_stays_attached_is_reached_while_other_memory_comes_and_goes, 4)
+{
+    enum { ROUNDS = 300 };
+    char *pool = aligned_alloc(4096, (size_t)REGIONS * REGION_BYTES), *own;
+    MPI_Aint bases[8], base;
+    MPI_Win window;
+    CHECK(pool != NULL && ranks <= (int)ARRAY_LEN(bases));
+    memset(pool, 0, (size_t)REGIONS * REGION_BYTES);
+    own = region(pool, STAYS);
+    memcpy(own + AT_SWAP, &(uint64_t){1}, 8);
+    memcpy(own + AT_REPLACED, &(uint64_t){2}, 8);
+    MPI_Win_create_dynamic(MPI_INFO_NULL, MPI_COMM_WORLD, &window);
+    MPI_Win_attach(window, own, REGION_BYTES / 2);
+    MPI_Get_address(own, &base);
+    MPI_Allgather(&base, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD);
+    MPI_Win_lock_all(0, window);
+    for (int i = 0; i < ROUNDS; i++) {
+        int other = (i * 7 + rank) % (REGIONS - 1), to = (rank + 1) % ranks;
+        char *comes = region(pool, other < STAYS ? other : other + 1);
+        MPI_Win_attach(window, comes, REGION_BYTES / 2);
+        update_neighbour(to, bases[to], window);
+        MPI_Win_detach(window, comes);
+    }
+    MPI_Win_unlock_all(window);
+    MPI_Barrier(MPI_COMM_WORLD);
+    CHECK_EQ(*(uint64_t *)(void *)(own + AT_SUM), ROUNDS);
+    for (int i = 0; i < REGIONS; i++)
+        for (int at = 0; at < REGION_BYTES && i != STAYS; at++)
+            CHECK_EQ(region(pool, i)[at], 0);
+    MPI_Win_detach(window, own);
+    MPI_Win_free(&window);
+    free(pool);
+}

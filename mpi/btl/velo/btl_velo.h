@@ -62,16 +62,38 @@ typedef struct btl_velo_fragment btl_velo_fragment_large;
 struct mca_btl_base_registration_handle_t {
     velo_key_t key;
     uint64_t base;
+    uint64_t len_bytes;
+    uint64_t check; /**< Made of the others: tells a handle from halves of two. */
 };
 
-/** An RMA operation under way, and whom to tell. */
-struct btl_velo_op {
-    opal_free_list_item_t super;
+/** The same of an operation: what a key and an offset name. */
+struct btl_velo_place {
+    velo_key_t key;
+    uint64_t offset;
+};
+
+/** What an operation does with remote memory. */
+struct btl_velo_access {
+    enum velo_rma_op op;
+    enum velo_atomic atomic; /**< Of a fetch-op, which is on unsigned integers. */
+    int flags;               /**< Of a fetch-compare-add. */
+    size_t len_bytes;
+    uint64_t word[2]; /**< Its operands. */
+};
+
+/** Whom to tell of the end of an operation, and of what. */
+struct btl_velo_caller {
     struct mca_btl_base_endpoint_t *endpoint;
     void *local_address;
     struct mca_btl_base_registration_handle_t *local_handle;
     mca_btl_base_rdma_completion_fn_t done;
     void *context, *data;
+};
+
+/** An RMA operation under way. */
+struct btl_velo_op {
+    opal_free_list_item_t super;
+    struct btl_velo_caller caller;
     int status;
 };
 OBJ_CLASS_DECLARATION(btl_velo_op);
@@ -136,6 +158,9 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
                                                           void *base, size_t len_bytes,
                                                           uint32_t flags);
 int btl_velo_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registration_handle_t *handle);
+/** Start an operation. */
+int btl_velo_start(const struct btl_velo_caller *caller, const struct btl_velo_access *access,
+                   uint64_t address, const mca_btl_base_registration_handle_t *handle);
 int btl_velo_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
                  void *local_address, uint64_t remote_address,
                  mca_btl_base_registration_handle_t *local_handle,

@@ -1,21 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registration, put, get and atomics. */
+/* Registration, operations on registered memory, and their completion. */
 #include "btl_velo.h"
 
-#include "opal/sys/atomic.h"
-
 #include <stdlib.h>
+#include <string.h>
 
 /* Completions told of in one call. */
 #define BURST_OPS 16
 
 OBJ_CLASS_INSTANCE(btl_velo_op, opal_free_list_item_t, NULL, NULL);
 
+/* ---- registration ---------------------------------------------------------------------------- */
+
 /* The handle is the first member: peers get a copy of it and no more. */
 struct registration {
     struct mca_btl_base_registration_handle_t handle;
     struct velo_mem *mem;
 };
+
+/* Odd factors: whichever words of two handles are mixed, the sum is that of neither. */
+static uint64_t check_of(const struct mca_btl_base_registration_handle_t *handle)
+{
+    return handle->key * UINT64_C(0x9e3779b97f4a7c15) +
+           handle->base * UINT64_C(0xc2b2ae3d27d4eb4f) +
+           handle->len_bytes * UINT64_C(0x165667b19e3779f9) + 1;
+}
 
 mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t *btl,
                                                           struct mca_btl_base_endpoint_t *endpoint,
@@ -31,6 +40,7 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
     if (registration == NULL)
         return NULL;
     registration->handle.base = (uintptr_t)base;
+    registration->handle.len_bytes = len_bytes;
     if (rights == 0 || len_bytes == 0)
         return &registration->handle; /* Local use needs none of velo's. */
     OPAL_THREAD_LOCK(&btl_velo.lock);
@@ -39,6 +49,7 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
     if (status == VELO_OK)
         registration->handle.key = velo_mem_key(registration->mem);
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
+    registration->handle.check = check_of(&registration->handle);
     if (status == VELO_OK)
         return &registration->handle;
     free(registration);
@@ -56,57 +67,111 @@ int btl_velo_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registratio
     return OPAL_SUCCESS;
 }
 
-/* osc/rdma asks for atomics on memory that is mapped here too: its own, for which there is no
- * endpoint, and that of shared windows, which it does not register. The processor's do: velo's are
- * the same instructions (MCA_BTL_ATOMIC_SUPPORTS_GLOB). */
-static bool is_mapped(const struct mca_btl_base_endpoint_t *endpoint,
-                      const mca_btl_base_registration_handle_t *remote_handle)
+/* ---- where memory is ------------------------------------------------------------------------- */
+
+static int right_of(const struct btl_velo_access *access)
 {
-    return endpoint == NULL || remote_handle == NULL;
+    switch (access->op) {
+    case VELO_OP_PUT:
+        return VELO_RIGHT_WRITE;
+    case VELO_OP_GET:
+        return VELO_RIGHT_READ;
+    default:
+        return VELO_RIGHT_ATOMIC;
+    }
 }
 
-static struct btl_velo_op *new_op(struct mca_btl_base_endpoint_t *endpoint, void *local_address,
-                                  mca_btl_base_registration_handle_t *local_handle,
-                                  mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
+/* Where a handle says that an address is. osc/rdma leaves handles of dynamic windows in memory that
+ * their owner moves when it attaches more: this one may be of other memory by now, or half of it.
+ */
+static bool find_by_handle(const mca_btl_base_registration_handle_t *shared, uint64_t address,
+                           size_t len_bytes, struct btl_velo_place *place)
+{
+    mca_btl_base_registration_handle_t handle;
+    memcpy(&handle, shared, sizeof handle);
+    uint64_t offset = address - handle.base;
+    if (offset > handle.len_bytes || len_bytes > handle.len_bytes - offset ||
+        handle.check != check_of(&handle))
+        return false;
+    *place = (struct btl_velo_place){handle.key, offset};
+    return true;
+}
+
+static int find_by_address(const struct mca_btl_base_endpoint_t *endpoint,
+                           const struct btl_velo_access *access, uint64_t address,
+                           struct btl_velo_place *place)
+{
+    return velo_mem_find(endpoint->rma, address, access->len_bytes, right_of(access), &place->key,
+                         &place->offset);
+}
+
+/* ---- operations ------------------------------------------------------------------------------ */
+
+static int post(const struct btl_velo_op *op, const struct btl_velo_access *access,
+                const struct btl_velo_place *place)
+{
+    struct velo_rma_peer *peer = op->caller.endpoint->rma;
+    void *local = op->caller.local_address;
+    const int notify = VELO_NOTIFY_REQUESTER;
+    const uint64_t cookie = (uintptr_t)op;
+    switch (access->op) {
+    case VELO_OP_PUT:
+        return velo_put(peer, local, access->len_bytes, place->key, place->offset, notify, cookie);
+    case VELO_OP_GET:
+        return velo_get(peer, local, access->len_bytes, place->key, place->offset, notify, cookie);
+    case VELO_OP_FETCH_OP:
+        return velo_fetch_op(peer, local, place->key, place->offset, access->atomic,
+                             access->len_bytes == 4 ? VELO_TYPE_UINT32 : VELO_TYPE_UINT64,
+                             &access->word[0], notify, cookie);
+    case VELO_OP_COMPARE_SWAP:
+        return velo_compare_swap(peer, local, place->key, place->offset, &access->word[0],
+                                 &access->word[1], access->len_bytes, notify, cookie);
+    default:
+        return velo_fetch_compare_add(peer, local, place->key, place->offset, access->word[0],
+                                      access->word[1], access->flags, notify, cookie);
+    }
+}
+
+/* The lock is held. */
+static int post_at(const struct btl_velo_op *op, const struct btl_velo_access *access,
+                   uint64_t address, const mca_btl_base_registration_handle_t *handle)
+{
+    struct btl_velo_place place;
+    int status = VELO_ERR_ACCESS;
+    if (find_by_handle(handle, address, access->len_bytes, &place))
+        status = post(op, access, &place);
+    if (__builtin_expect(status != VELO_ERR_ACCESS, 1))
+        return status;
+    status = find_by_address(op->caller.endpoint, access, address, &place);
+    return status == VELO_OK ? post(op, access, &place) : status;
+}
+
+/* The lock is held. */
+static int connected(struct mca_btl_base_endpoint_t *endpoint)
+{
+    return __builtin_expect(endpoint->rma != NULL, 1) ? OPAL_SUCCESS
+                                                      : btl_velo_connect_rma(endpoint);
+}
+
+int btl_velo_start(const struct btl_velo_caller *caller, const struct btl_velo_access *access,
+                   uint64_t address, const mca_btl_base_registration_handle_t *handle)
 {
     struct btl_velo_op *op = (struct btl_velo_op *)opal_free_list_get(&btl_velo.ops);
     if (op == NULL)
-        return NULL;
-    op->endpoint = endpoint;
-    op->local_address = local_address;
-    op->local_handle = local_handle;
-    op->done = done;
-    op->context = context;
-    op->data = data;
-    return op;
-}
-
-/* Takes the lock for an operation; false: there is nothing to start it with. */
-static bool begin(struct mca_btl_base_endpoint_t *endpoint, struct btl_velo_op *op, int *rc)
-{
-    *rc = OPAL_ERR_OUT_OF_RESOURCE;
-    if (op == NULL)
-        return false;
+        return OPAL_ERR_OUT_OF_RESOURCE;
+    op->caller = *caller;
     OPAL_THREAD_LOCK(&btl_velo.lock);
-    *rc = endpoint->rma != NULL ? OPAL_SUCCESS : btl_velo_connect_rma(endpoint);
-    if (*rc == OPAL_SUCCESS)
-        return true;
-    OPAL_THREAD_UNLOCK(&btl_velo.lock);
-    opal_free_list_return(&btl_velo.ops, &op->super);
-    return false;
-}
-
-static int end(struct mca_btl_base_endpoint_t *endpoint, struct btl_velo_op *op, int status)
-{
-    if (status == VELO_OK)
+    int rc = connected(caller->endpoint);
+    int status = rc == OPAL_SUCCESS ? post_at(op, access, address, handle) : VELO_OK;
+    if (rc == OPAL_SUCCESS && status == VELO_OK)
         btl_velo.ops_under_way++;
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
-    if (status == VELO_OK)
+    if (__builtin_expect(rc == OPAL_SUCCESS && status == VELO_OK, 1))
         return OPAL_SUCCESS;
     opal_free_list_return(&btl_velo.ops, &op->super);
     if (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD)
-        btl_velo_fail(endpoint, "reach the memory of a rank", status);
-    return velo_ompi_error(status);
+        btl_velo_fail(caller->endpoint, "reach the memory of a rank", status);
+    return rc != OPAL_SUCCESS ? rc : velo_ompi_error(status);
 }
 
 int btl_velo_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -118,14 +183,10 @@ int btl_velo_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *end
     (void)btl;
     (void)flags;
     (void)order;
-    int rc;
-    struct btl_velo_op *op = new_op(endpoint, local_address, local_handle, done, context, data);
-    if (!begin(endpoint, op, &rc))
-        return rc;
-    int status =
-        velo_put(endpoint->rma, local_address, len_bytes, remote_handle->key,
-                 remote_address - remote_handle->base, VELO_NOTIFY_REQUESTER, (uintptr_t)op);
-    return end(endpoint, op, status);
+    const struct btl_velo_caller caller = {endpoint, local_address, local_handle,
+                                           done,     context,       data};
+    const struct btl_velo_access access = {.op = VELO_OP_PUT, .len_bytes = len_bytes};
+    return btl_velo_start(&caller, &access, remote_address, remote_handle);
 }
 
 int btl_velo_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -137,170 +198,24 @@ int btl_velo_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *end
     (void)btl;
     (void)flags;
     (void)order;
-    int rc;
-    struct btl_velo_op *op = new_op(endpoint, local_address, local_handle, done, context, data);
-    if (!begin(endpoint, op, &rc))
-        return rc;
-    int status =
-        velo_get(endpoint->rma, local_address, len_bytes, remote_handle->key,
-                 remote_address - remote_handle->base, VELO_NOTIFY_REQUESTER, (uintptr_t)op);
-    return end(endpoint, op, status);
-}
-
-/* ---- atomics --------------------------------------------------------------------------------- */
-
-/* What osc/rdma is told that it can do without, with a lock, a get and a put. Whatever else it is
- * told of an accumulate, it tries again for ever. */
-#define DO_IT_YOURSELF OPAL_ERR_NOT_SUPPORTED
-
-/* What Open MPI asks for; 0: what velo lacks. Of minimum and maximum it does not say whether words
- * are signed, and osc/rdma says FLOAT of a complex number of 8 bytes, too: of floats we move only
- * the bits. */
-static int atomic_of(mca_btl_base_atomic_op_t op, int flags)
-{
-    if ((flags & MCA_BTL_ATOMIC_FLAG_FLOAT) != 0 && op != MCA_BTL_ATOMIC_SWAP)
-        return 0;
-    switch (op) {
-    case MCA_BTL_ATOMIC_ADD:
-        return VELO_ATOMIC_ADD;
-    case MCA_BTL_ATOMIC_AND:
-        return VELO_ATOMIC_AND;
-    case MCA_BTL_ATOMIC_OR:
-        return VELO_ATOMIC_OR;
-    case MCA_BTL_ATOMIC_XOR:
-        return VELO_ATOMIC_XOR;
-    case MCA_BTL_ATOMIC_LAND:
-        return VELO_ATOMIC_LAND;
-    case MCA_BTL_ATOMIC_LOR:
-        return VELO_ATOMIC_LOR;
-    case MCA_BTL_ATOMIC_LXOR:
-        return VELO_ATOMIC_LXOR;
-    case MCA_BTL_ATOMIC_SWAP:
-        return VELO_ATOMIC_SWAP;
-    default:
-        return 0;
-    }
-}
-
-/* Of 64 bits, sums and swaps are fetch-compare-adds: hardware has those. */
-static int post_fop(const struct btl_velo_op *op, velo_key_t key, uint64_t offset, int atomic,
-                    bool is_narrow, uint64_t operand)
-{
-    struct velo_rma_peer *peer = op->endpoint->rma;
-    uint32_t half = (uint32_t)operand;
-    if (is_narrow)
-        return velo_fetch_op(peer, op->local_address, key, offset, atomic, VELO_TYPE_UINT32, &half,
-                             VELO_NOTIFY_REQUESTER, (uintptr_t)op);
-    if (atomic == VELO_ATOMIC_ADD)
-        return velo_fetch_compare_add(peer, op->local_address, key, offset, 0, operand,
-                                      VELO_ADD_ALWAYS, VELO_NOTIFY_REQUESTER, (uintptr_t)op);
-    return velo_fetch_op(peer, op->local_address, key, offset, atomic, VELO_TYPE_UINT64, &operand,
-                         VELO_NOTIFY_REQUESTER, (uintptr_t)op);
-}
-
-int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
-                        void *local_address, uint64_t remote_address,
-                        mca_btl_base_registration_handle_t *local_handle,
-                        mca_btl_base_registration_handle_t *remote_handle,
-                        mca_btl_base_atomic_op_t op_, uint64_t operand, int flags, int order,
-                        mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
-{
-    (void)order;
-    int rc;
-    bool mapped = is_mapped(endpoint, remote_handle);
-    bool is_narrow = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0;
-    int atomic = atomic_of(op_, flags);
-    /* MPI knows no alignment. What is mapped osc/rdma updates itself, but for counters. */
-    if (atomic == 0 || remote_address % (is_narrow ? 4 : 8) != 0 ||
-        (mapped && (atomic != VELO_ATOMIC_ADD || is_narrow)))
-        return DO_IT_YOURSELF;
-    if (mapped) {
-        *(int64_t *)local_address = opal_atomic_fetch_add_64(
-            (volatile int64_t *)(uintptr_t)remote_address, (int64_t)operand);
-        done(btl, endpoint, local_address, local_handle, context, data, OPAL_SUCCESS);
-        return OPAL_SUCCESS;
-    }
-    struct btl_velo_op *op = new_op(endpoint, local_address, local_handle, done, context, data);
-    if (!begin(endpoint, op, &rc))
-        return rc;
-    int status = post_fop(op, remote_handle->key, remote_address - remote_handle->base, atomic,
-                          is_narrow, operand);
-    rc = end(endpoint, op, status);
-    return rc == OPAL_SUCCESS || rc == OPAL_ERR_OUT_OF_RESOURCE ? rc : DO_IT_YOURSELF;
-}
-
-int btl_velo_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
-                       uint64_t remote_address, mca_btl_base_registration_handle_t *remote_handle,
-                       mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
-                       mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
-{
-    static uint64_t ignored; /* Nobody reads the old value. */
-    return btl_velo_atomic_fop(btl, endpoint, &ignored, remote_address, NULL, remote_handle, op,
-                               operand, flags, order, done, context, data);
-}
-
-/* A compare-and-swap of memory that is mapped. */
-static void swap_here(uint64_t address, bool is_narrow, uint64_t compare, uint64_t value, void *old)
-{
-    if (is_narrow) {
-        int32_t half = (int32_t)compare; /* Becomes what was there, if that is something else. */
-        (void)opal_atomic_compare_exchange_strong_32((volatile int32_t *)(uintptr_t)address, &half,
-                                                     (int32_t)value);
-        *(int32_t *)old = half;
-    } else {
-        int64_t word = (int64_t)compare;
-        (void)opal_atomic_compare_exchange_strong_64((volatile int64_t *)(uintptr_t)address, &word,
-                                                     (int64_t)value);
-        *(int64_t *)old = word;
-    }
-}
-
-static int post_cswap(const struct btl_velo_op *op, velo_key_t key, uint64_t offset, bool is_narrow,
-                      uint64_t compare, uint64_t value)
-{
-    struct velo_rma_peer *peer = op->endpoint->rma;
-    uint32_t half_compare = (uint32_t)compare, half_value = (uint32_t)value;
-    if (is_narrow)
-        return velo_compare_swap(peer, op->local_address, key, offset, &half_compare, &half_value,
-                                 sizeof half_value, VELO_NOTIFY_REQUESTER, (uintptr_t)op);
-    return velo_fetch_compare_add(peer, op->local_address, key, offset, compare, value - compare, 0,
-                                  VELO_NOTIFY_REQUESTER, (uintptr_t)op);
-}
-
-int btl_velo_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
-                          void *local_address, uint64_t remote_address,
-                          mca_btl_base_registration_handle_t *local_handle,
-                          mca_btl_base_registration_handle_t *remote_handle, uint64_t compare,
-                          uint64_t value, int flags, int order,
-                          mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
-{
-    (void)order;
-    int rc;
-    bool is_narrow = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0;
-    if (is_mapped(endpoint, remote_handle)) {
-        swap_here(remote_address, is_narrow, compare, value, local_address);
-        done(btl, endpoint, local_address, local_handle, context, data, OPAL_SUCCESS);
-        return OPAL_SUCCESS;
-    }
-    struct btl_velo_op *op = new_op(endpoint, local_address, local_handle, done, context, data);
-    if (!begin(endpoint, op, &rc))
-        return rc;
-    int status = post_cswap(op, remote_handle->key, remote_address - remote_handle->base, is_narrow,
-                            compare, value);
-    return end(endpoint, op, status);
+    const struct btl_velo_caller caller = {endpoint, local_address, local_handle,
+                                           done,     context,       data};
+    const struct btl_velo_access access = {.op = VELO_OP_GET, .len_bytes = len_bytes};
+    return btl_velo_start(&caller, &access, remote_address, remote_handle);
 }
 
 /* ---- completion ------------------------------------------------------------------------------ */
 
 static void tell(struct btl_velo_op *op)
 {
-    struct btl_velo_op told = *op;
+    const struct btl_velo_caller caller = op->caller;
+    int status = op->status;
     opal_free_list_return(&btl_velo.ops, &op->super);
-    if (told.status == VELO_ERR_PEER_CLOSED || told.status == VELO_ERR_PEER_DEAD)
-        btl_velo_fail(told.endpoint, "reach the memory of a rank", told.status);
-    if (told.done != NULL)
-        told.done(&btl_velo.super, told.endpoint, told.local_address, told.local_handle,
-                  told.context, told.data, velo_ompi_error(told.status));
+    if (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD)
+        btl_velo_fail(caller.endpoint, "reach the memory of a rank", status);
+    if (caller.done != NULL)
+        caller.done(&btl_velo.super, caller.endpoint, caller.local_address, caller.local_handle,
+                    caller.context, caller.data, velo_ompi_error(status));
 }
 
 int btl_velo_rma_progress(void)

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Atomics: osc/rdma's locks, counters and accumulates. */
+#include "btl_velo.h"
+
+#include "opal/sys/atomic.h"
+
+/* What osc/rdma is told that it can do without, with a lock, a get and a put. Whatever else it is
+ * told of an accumulate, it tries again for ever. */
+#define DO_IT_YOURSELF OPAL_ERR_NOT_SUPPORTED
+
+/* What Open MPI asks for; 0: what velo lacks. Of minimum and maximum it does not say whether words
+ * are signed, and osc/rdma says FLOAT of a complex number of 8 bytes, too: of floats we move only
+ * the bits. */
+static int atomic_of(mca_btl_base_atomic_op_t op, int flags)
+{
+    if ((flags & MCA_BTL_ATOMIC_FLAG_FLOAT) != 0 && op != MCA_BTL_ATOMIC_SWAP)
+        return 0;
+    switch (op) {
+    case MCA_BTL_ATOMIC_ADD:
+        return VELO_ATOMIC_ADD;
+    case MCA_BTL_ATOMIC_AND:
+        return VELO_ATOMIC_AND;
+    case MCA_BTL_ATOMIC_OR:
+        return VELO_ATOMIC_OR;
+    case MCA_BTL_ATOMIC_XOR:
+        return VELO_ATOMIC_XOR;
+    case MCA_BTL_ATOMIC_LAND:
+        return VELO_ATOMIC_LAND;
+    case MCA_BTL_ATOMIC_LOR:
+        return VELO_ATOMIC_LOR;
+    case MCA_BTL_ATOMIC_LXOR:
+        return VELO_ATOMIC_LXOR;
+    case MCA_BTL_ATOMIC_SWAP:
+        return VELO_ATOMIC_SWAP;
+    default:
+        return 0;
+    }
+}
+
+/* osc/rdma asks for atomics on memory that is mapped here too: its own, for which there is no
+ * endpoint, and that of shared windows, which it does not register. The processor's do: velo's are
+ * the same instructions (MCA_BTL_ATOMIC_SUPPORTS_GLOB). */
+static bool is_mapped(const struct mca_btl_base_endpoint_t *endpoint,
+                      const mca_btl_base_registration_handle_t *remote_handle)
+{
+    return endpoint == NULL || remote_handle == NULL;
+}
+
+int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                        void *local_address, uint64_t remote_address,
+                        mca_btl_base_registration_handle_t *local_handle,
+                        mca_btl_base_registration_handle_t *remote_handle,
+                        mca_btl_base_atomic_op_t op_, uint64_t operand, int flags, int order,
+                        mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
+{
+    (void)order;
+    bool mapped = is_mapped(endpoint, remote_handle);
+    size_t len_bytes = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 ? 4 : 8;
+    int atomic = atomic_of(op_, flags);
+    bool is_sum = atomic == VELO_ATOMIC_ADD && len_bytes == 8;
+    /* MPI knows no alignment. What is mapped osc/rdma updates itself, but for counters. */
+    if (atomic == 0 || remote_address % len_bytes != 0 || (mapped && !is_sum))
+        return DO_IT_YOURSELF;
+    if (mapped) {
+        *(int64_t *)local_address = opal_atomic_fetch_add_64(
+            (volatile int64_t *)(uintptr_t)remote_address, (int64_t)operand);
+        done(btl, endpoint, local_address, local_handle, context, data, OPAL_SUCCESS);
+        return OPAL_SUCCESS;
+    }
+    const struct btl_velo_caller caller = {endpoint, local_address, local_handle,
+                                           done,     context,       data};
+    struct btl_velo_access access = {
+        .op = VELO_OP_FETCH_OP, .atomic = atomic, .len_bytes = len_bytes, .word = {operand}};
+    if (is_sum) /* Hardware has it. */
+        access = (struct btl_velo_access){.op = VELO_OP_FETCH_COMPARE_ADD,
+                                          .flags = VELO_ADD_ALWAYS,
+                                          .len_bytes = len_bytes,
+                                          .word = {0, operand}};
+    int rc = btl_velo_start(&caller, &access, remote_address, remote_handle);
+    return rc == OPAL_SUCCESS || rc == OPAL_ERR_OUT_OF_RESOURCE ? rc : DO_IT_YOURSELF;
+}
+
+int btl_velo_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                       uint64_t remote_address, mca_btl_base_registration_handle_t *remote_handle,
+                       mca_btl_base_atomic_op_t op, uint64_t operand, int flags, int order,
+                       mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
+{
+    static uint64_t ignored; /* Nobody reads the old value. */
+    return btl_velo_atomic_fop(btl, endpoint, &ignored, remote_address, NULL, remote_handle, op,
+                               operand, flags, order, done, context, data);
+}
+
+/* A compare-and-swap of memory that is mapped. */
+static void swap_here(uint64_t address, bool is_narrow, uint64_t compare, uint64_t value, void *old)
+{
+    if (is_narrow) {
+        int32_t half = (int32_t)compare; /* Becomes what was there, if that is something else. */
+        (void)opal_atomic_compare_exchange_strong_32((volatile int32_t *)(uintptr_t)address, &half,
+                                                     (int32_t)value);
+        *(int32_t *)old = half;
+    } else {
+        int64_t word = (int64_t)compare;
+        (void)opal_atomic_compare_exchange_strong_64((volatile int64_t *)(uintptr_t)address, &word,
+                                                     (int64_t)value);
+        *(int64_t *)old = word;
+    }
+}
+
+int btl_velo_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
+                          void *local_address, uint64_t remote_address,
+                          mca_btl_base_registration_handle_t *local_handle,
+                          mca_btl_base_registration_handle_t *remote_handle, uint64_t compare,
+                          uint64_t value, int flags, int order,
+                          mca_btl_base_rdma_completion_fn_t done, void *context, void *data)
+{
+    (void)order;
+    bool is_narrow = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0;
+    if (is_mapped(endpoint, remote_handle)) {
+        swap_here(remote_address, is_narrow, compare, value, local_address);
+        done(btl, endpoint, local_address, local_handle, context, data, OPAL_SUCCESS);
+        return OPAL_SUCCESS;
+    }
+    const struct btl_velo_caller caller = {endpoint, local_address, local_handle,
+                                           done,     context,       data};
+    struct btl_velo_access access = {
+        .op = VELO_OP_COMPARE_SWAP, .len_bytes = 4, .word = {compare, value}};
+    if (!is_narrow) /* Hardware has it. */
+        access = (struct btl_velo_access){
+            .op = VELO_OP_FETCH_COMPARE_ADD, .len_bytes = 8, .word = {compare, value - compare}};
+    return btl_velo_start(&caller, &access, remote_address, remote_handle);
+}
