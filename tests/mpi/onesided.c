@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define WINDOW_BYTES (2 << 20)
 
@@ -131,6 +132,17 @@ TEST(an_exclusive_lock_excludes, 4)
     end_window(&window, false, base);
 }
 
+/* ctest looks for the sentence that says why. */
+TEST(a_get_to_where_no_memory_is_ends_the_job, 2)
+{
+    void *base, *nowhere = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    MPI_Win window = make_window(false, &base);
+    CHECK(nowhere != MAP_FAILED);
+    MPI_Win_lock_all(0, window);
+    MPI_Get(nowhere, 8, MPI_BYTE, 1 - rank, 0, 8, MPI_BYTE, window);
+    MPI_Win_unlock_all(window);
+}
+
 /* ---- dynamic windows ------------------------------------------------------------------------- */
 
 /* Attached memory: a region that stays, among others that come and go on both sides of it. */
@@ -163,7 +175,7 @@ static void update_neighbour(int to, MPI_Aint base, MPI_Win window)
 
 /* osc/rdma leaves the table of a window's regions where all ranks of a node read it, and moves what
  * stands in it while they do. */
-TEST(memory_that_stays_attached_is_reached_while_other_memory_comes_and_goes, 4)
+static void come_and_go(bool is_exclusive)
 {
     enum { ROUNDS = 300 };
     char *pool = aligned_alloc(4096, (size_t)REGIONS * REGION_BYTES), *own;
@@ -178,15 +190,21 @@ TEST(memory_that_stays_attached_is_reached_while_other_memory_comes_and_goes, 4)
     MPI_Win_attach(window, own, REGION_BYTES / 2);
     MPI_Get_address(own, &base);
     MPI_Allgather(&base, 1, MPI_AINT, bases, 1, MPI_AINT, MPI_COMM_WORLD);
-    MPI_Win_lock_all(0, window);
+    if (!is_exclusive)
+        MPI_Win_lock_all(0, window);
     for (int i = 0; i < ROUNDS; i++) {
         int other = (i * 7 + rank) % (REGIONS - 1), to = (rank + 1) % ranks;
         char *comes = region(pool, other < STAYS ? other : other + 1);
         MPI_Win_attach(window, comes, REGION_BYTES / 2);
+        if (is_exclusive)
+            MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, window);
         update_neighbour(to, bases[to], window);
+        if (is_exclusive)
+            MPI_Win_unlock(to, window);
         MPI_Win_detach(window, comes);
     }
-    MPI_Win_unlock_all(window);
+    if (!is_exclusive)
+        MPI_Win_unlock_all(window);
     MPI_Barrier(MPI_COMM_WORLD);
     CHECK_EQ(*(uint64_t *)(void *)(own + AT_SUM), ROUNDS);
     for (int i = 0; i < REGIONS; i++)
@@ -196,3 +214,10 @@ TEST(memory_that_stays_attached_is_reached_while_other_memory_comes_and_goes, 4)
     MPI_Win_free(&window);
     free(pool);
 }
+
+TEST(memory_that_stays_attached_is_reached_while_other_memory_comes_and_goes, 4)
+{
+    come_and_go(false);
+}
+
+TEST(memory_that_stays_attached_is_reached_under_exclusive_locks, 4) { come_and_go(true); }

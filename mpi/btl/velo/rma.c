@@ -7,6 +7,7 @@
 
 /* Completions told of in one call. */
 #define BURST_OPS 16
+#define CANNOT_REACH "reach the memory of a rank"
 
 OBJ_CLASS_INSTANCE(btl_velo_op, opal_free_list_item_t, NULL, NULL);
 
@@ -169,9 +170,14 @@ int btl_velo_start(const struct btl_velo_caller *caller, const struct btl_velo_a
     if (__builtin_expect(rc == OPAL_SUCCESS && status == VELO_OK, 1))
         return OPAL_SUCCESS;
     opal_free_list_return(&btl_velo.ops, &op->super);
-    if (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD)
-        btl_velo_fail(caller->endpoint, "reach the memory of a rank", status);
-    return rc != OPAL_SUCCESS ? rc : velo_ompi_error(status);
+    if (rc == OPAL_SUCCESS)
+        rc = velo_ompi_error(status);
+    /* Whatever osc/rdma is told of a put or a get, it tries again for ever. */
+    bool is_tried_again = access->op == VELO_OP_PUT || access->op == VELO_OP_GET;
+    if (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD ||
+        (is_tried_again && rc != OPAL_ERR_OUT_OF_RESOURCE))
+        btl_velo_fail(caller->endpoint, CANNOT_REACH, status);
+    return rc;
 }
 
 int btl_velo_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -211,11 +217,11 @@ static void tell(struct btl_velo_op *op)
     const struct btl_velo_caller caller = op->caller;
     int status = op->status;
     opal_free_list_return(&btl_velo.ops, &op->super);
-    if (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD)
-        btl_velo_fail(caller.endpoint, "reach the memory of a rank", status);
+    if (status != VELO_OK) /* osc/rdma would take it for done. */
+        btl_velo_fail(caller.endpoint, CANNOT_REACH, status);
     if (caller.done != NULL)
         caller.done(&btl_velo.super, caller.endpoint, caller.local_address, caller.local_handle,
-                    caller.context, caller.data, velo_ompi_error(status));
+                    caller.context, caller.data, OPAL_SUCCESS);
 }
 
 int btl_velo_rma_progress(void)
