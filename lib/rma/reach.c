@@ -10,11 +10,14 @@
 
 #include "../error.h"
 #include "../native/carry.h"
+#include "../native/wait.h"
 #include "unit.h"
 
 /* Runs that one system call moves; it moves 2 GiB at most. */
 #define RUNS_PER_CALL 32
 #define RUN_BYTES_MAX (UINT64_C(32) << 20)
+/* How long a process that lived keeps its pid, at least, whatever becomes of it. */
+#define CHECK_NS INT64_C(1000000)
 /* Operations on mapped memory between two looks at whether its owner lives (a system call). */
 #define OPS_PER_CHECK 1024
 
@@ -123,7 +126,7 @@ int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes
             return VELO_OK;
         }
     }
-    int status = seg_owner_status(peer->conn->segment);
+    int status = seg_check_owner(peer->conn->segment);
     if (status)
         return velo_fail(status, "the peer is gone");
     return velo_fail(VELO_ERR_ACCESS, "port %u.%u has registered nothing for us at %#llx",
@@ -274,16 +277,30 @@ static int attach_runs(struct velo_rma_peer *peer, bool is_get, const struct iov
     return attach_failed(peer);
 }
 
+/* The kernel hands out the pid of a dead process again, its lock it does not. But first it hands
+ * out all others: the lock need not be asked for, which is a system call, more often than that
+ * takes. */
+static int check_process(struct velo_rma_peer *peer)
+{
+    int64_t now_ns = wait_now_ns();
+    if (likely(now_ns - peer->checked_ns < CHECK_NS))
+        return VELO_OK;
+    int status = seg_check_owner(peer->conn->segment);
+    if (status)
+        return velo_fail(status, "the peer is gone");
+    peer->checked_ns = now_ns;
+    return VELO_OK;
+}
+
 static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct request *request)
 {
     struct iovec local[RUNS_PER_CALL];
     struct iovec remote[RUNS_PER_CALL];
     struct cursor cursor = {0};
     struct run run;
-    /* The kernel hands out the pid of a dead process again, its lock it does not. */
-    int status = seg_check_owner(peer->conn->segment);
-    if (status)
-        return velo_fail(status, "the peer is gone");
+    int status = check_process(peer);
+    if (unlikely(status))
+        return status;
     do {
         size_t count = 0;
         while (count < RUNS_PER_CALL && rma_request_next(request, &cursor, RUN_BYTES_MAX, &run)) {

@@ -103,8 +103,9 @@ struct velo_rma_peer {
     struct table_line *line;
     uint64_t active_ops; /* Done since the last look at whether it lives. */
     velo_id_t id;
-    bool is_local; /* In this process: its memory is ours. */
-    pid_t pid;     /* For cross-memory attach; 0: not permitted. */
+    bool is_local;      /* In this process: its memory is ours. */
+    pid_t pid;          /* For cross-memory attach; 0: not permitted. */
+    int64_t checked_ns; /* When its process was last seen to live. */
     char *arena;
     uint64_t arena_bytes; /* Mapped so far. */
     int gone;             /* Why nothing is possible any more. */
