@@ -160,7 +160,8 @@ struct velo_counters {
  *
  * Creates the receive segment `velo.<domain>.<node>.<vpid>` in /dev/shm ($VELO_SHM_DIR if set) with
  * mode 0600, or 0660 and the group given. A segment that a dead process left under that name is
- * taken away first; one of a live process never is.
+ * taken away first; one of a live process never is. The first port that a process opens also takes
+ * away what this user's dead left in all other domains in which no port lives any more.
  *
  * @param attr  How to open it; NULL asks for the defaults. Not kept.
  * @param port  Receives the port, owned by the caller until velo_port_close().
@@ -255,6 +256,9 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_counters *co
  * Takes one entry of the peer's connection table and the memory of one ring in the peer's segment.
  * A port may open several connections to the same peer, one for each sending thread; each has its
  * own order.
+ *
+ * A dead process's port is known as dead for as long as some port of its domain lives, or until it
+ * is opened again. Once none lives it may be forgotten: then it has not been opened yet.
  *
  * @param port        The sending port.
  * @param peer        Id of the receiving port, in the same domain; may be the port itself.

@@ -9,8 +9,6 @@
 
 #include "../error.h"
 
-#define NAME_BYTES_MAX 32u
-
 static int domain_set_name(struct seg_domain *domain, const char *name)
 {
     const char *preset = getenv("VELO_DOMAIN");
@@ -22,8 +20,8 @@ static int domain_set_name(struct seg_domain *domain, const char *name)
     }
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    size_t len = strnlen(name, NAME_BYTES_MAX + 1);
-    if (len == 0 || len > NAME_BYTES_MAX || strspn(name, allowed) != len)
+    size_t len = strnlen(name, DOMAIN_NAME_MAX + 1);
+    if (len == 0 || len > DOMAIN_NAME_MAX || strspn(name, allowed) != len)
         return velo_fail(VELO_ERR_ARG,
                          "the domain '%.40s' is no name; give 1 to 32 of A-Z a-z 0-9 _ -", name);
     memcpy(domain->name, name, len + 1);

@@ -34,4 +34,33 @@ struct velo_port_view {
 int velo_inspect_domain(const char *domain,
                         int (*each)(void *arg, const struct velo_port_view *view), void *arg);
 
+/** What there is of a domain: numbers of segments, of which a port has one and its RMA unit one. */
+struct velo_domain_view {
+    const char *name; /* Valid during the call. */
+    unsigned alive;
+    unsigned dead;
+    unsigned unknown;   /* Of other users, not to be looked at: they may be alive. */
+    unsigned removable; /* Dead, of this user, and of no more use to a living port. */
+    unsigned removed;
+    unsigned failed;       /* Could not be removed; velo_last_error() says why. */
+    uint64_t memory_bytes; /* In use by all of them. */
+    uint64_t removable_bytes;
+};
+
+struct velo_clean {
+    const char *domain; /* This one, where others live, too; NULL: all in which nobody lives. */
+    bool removes;       /* Remove what is removable; else only look. */
+};
+
+/**
+ * Call `each` for every domain in $VELO_SHM_DIR, or for one, after what its dead processes left is
+ * removed if that is wanted; a non-zero return ends the walk and is returned. For a process without
+ * ports of its own.
+ *
+ * @retval VELO_OK or what `each` returned; VELO_ERR_ARG, VELO_ERR_ACCESS, VELO_ERR_NO_MEMORY;
+ *         VELO_ERR_FULL: more segments than anybody has.
+ */
+int velo_clean(const struct velo_clean *clean,
+               int (*each)(void *arg, const struct velo_domain_view *view), void *arg);
+
 #endif

@@ -121,14 +121,26 @@ bool process_file_add(int fd, const struct stat *st)
     return true;
 }
 
+static struct file *find_file(const struct stat *st)
+{
+    for (uint32_t i = 0; i < shared->files_len; i++)
+        if (shared->files[i].dev == st->st_dev && shared->files[i].ino == st->st_ino)
+            return &shared->files[i];
+    return NULL;
+}
+
+int process_file_find(const struct stat *st)
+{
+    const struct file *file = find_file(st);
+    return file ? file->fd : -1;
+}
+
 int process_file_open(int path_fd, const struct stat *st)
 {
-    for (uint32_t i = 0; i < shared->files_len; i++) {
-        struct file *file = &shared->files[i];
-        if (file->dev == st->st_dev && file->ino == st->st_ino) {
-            file->refs++;
-            return file->fd;
-        }
+    struct file *file = find_file(st);
+    if (file) {
+        file->refs++;
+        return file->fd;
     }
     if (shared->files_len == FILES_MAX) {
         errno = EMFILE;

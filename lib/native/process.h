@@ -27,6 +27,8 @@ void process_unlock(void);
 
 /** Share a descriptor of a file that was just created. False: the process has too many. */
 bool process_file_add(int fd, const struct stat *st);
+/** The descriptor of a file that the process has open; -1: it has not. Not to be closed. */
+int process_file_find(const struct stat *st);
 /** A descriptor to read and write the file that an O_PATH descriptor names. -1 with errno. */
 int process_file_open(int path_fd, const struct stat *st);
 /** Done with it. */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "segment.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,22 +9,22 @@
 #include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../error.h"
 #include "order.h"
 #include "process.h"
 #include "ring.h"
+#include "sweep.h"
 #include "wait.h"
 
 /* Lock bytes lie where no segment reaches. */
 #define LOCK_OWNER ((off_t)1 << 48)
 #define LOCK_ENTRY(index) (LOCK_OWNER + 1 + (off_t)(index))
+#define LOCK_RECLAIM (LOCK_OWNER - 1)
 
 #define CREATE_TRIES 64
-/* Younger ones may still tell a peer, or a person, what became of them. */
-#define SWEEP_AGE_S 3600
+#define RECLAIM_NAP_NS (NS_PER_S / 100)
 
 static struct segment *registry;
 static bool swept;
@@ -297,26 +296,26 @@ static int path_open(const char *path, struct stat *st)
     return fd;
 }
 
-/* Remove a name whose owner is dead. Holding the owner's lock while looking again and removing
- * keeps two reclaimers from removing each other's new segment. */
+/* Remove a name whose owner is dead: its lock is free, and never taken again. A lock beside it,
+ * held while looking again and removing, keeps two reclaimers from removing each other's new
+ * segment; were it the owner's, others would take the dead for alive meanwhile. */
 static int reclaim_locked(const char *path, int fd, const struct stat *st)
 {
     struct stat now;
-    /* The first tells of our own process, where the second would take a lock that is held. */
-    if (lock_held(fd, LOCK_OWNER) || !lock_set(fd, LOCK_OWNER, F_WRLCK))
+    if (lock_held(fd, LOCK_OWNER))
         return velo_fail(VELO_ERR_IN_USE,
                          "%s is open in a live process; choose another vpid or domain", path);
+    if (!lock_set(fd, LOCK_RECLAIM, F_WRLCK))
+        return VELO_AGAIN;
     int status = VELO_OK;
     if (stat(path, &now) == 0 && now.st_ino == st->st_ino && now.st_dev == st->st_dev &&
         unlink(path) != 0)
         status = system_failed("remove the stale", path);
-    lock_set(fd, LOCK_OWNER, F_UNLCK);
+    lock_set(fd, LOCK_RECLAIM, F_UNLCK);
     return status;
 }
 
-/* VELO_OK: the name was stale and is free now, or became free by itself. seg_acquire() was called.
- */
-static int reclaim(const char *path)
+int seg_reclaim(const char *path)
 {
     struct stat st;
     int path_fd = path_open(path, &st);
@@ -401,8 +400,10 @@ static int create_name(struct segment *segment)
             return VELO_OK;
         if (errno != EEXIST)
             return system_failed("name", segment->path);
-        int status = reclaim(segment->path);
-        if (status)
+        int status = seg_reclaim(segment->path);
+        if (status == VELO_AGAIN)
+            wait_nap(RECLAIM_NAP_NS);
+        else if (status)
             return status;
     }
     return velo_fail(VELO_ERR_IN_USE, "%s comes and goes; another process is fighting for it",
@@ -415,40 +416,55 @@ static bool is_segment(int fd)
     return pread(fd, &magic, sizeof magic, 0) == (ssize_t)sizeof magic && magic == SEG_MAGIC;
 }
 
-static void sweep_name(const char *path)
+static enum seg_owner owner_of(int fd)
+{
+    return lock_held(fd, LOCK_OWNER) ? OWNER_LIVES : OWNER_IS_DEAD;
+}
+
+/* Look into a file that this process has not open: closing it loses no lock. */
+static enum seg_owner look_into(int path_fd)
+{
+    char name[64];
+    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
+    /* Nobody's lease on a file of his makes us wait. */
+    int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return OWNER_UNKNOWN;
+    enum seg_owner owner = is_segment(fd) ? owner_of(fd) : OWNER_NONE;
+    close(fd);
+    return owner;
+}
+
+void seg_look(const char *path, struct seg_look *look)
 {
     struct stat st;
+    memset(look, 0, sizeof *look);
     int path_fd = path_open(path, &st);
     if (path_fd < 0)
         return;
-    bool old = time(NULL) - st.st_ctime > SWEEP_AGE_S;
-    if (old && S_ISREG(st.st_mode) && st.st_uid == geteuid()) {
-        int fd = process_file_open(path_fd, &st);
-        if (fd >= 0 && is_segment(fd))
-            (void)reclaim_locked(path, fd, &st);
-        if (fd >= 0)
-            process_file_close(fd);
-    }
+    int known = process_file_find(&st);
+    if (known >= 0)
+        look->owner = owner_of(known);
+    else if (S_ISREG(st.st_mode))
+        look->owner = look_into(path_fd);
+    look->is_mine = st.st_uid == geteuid();
+    if (look->owner != OWNER_NONE)
+        look->memory_bytes = (uint64_t)st.st_blocks * 512;
     close(path_fd);
 }
 
-/* Once in a process: remove what this user's dead processes left some time ago, under any name, so
- * that killed programs do not fill the file system. seg_acquire() was called. */
-static void sweep(const char *dir)
+/* Once in a process, after seg_acquire(): killed programs must not fill the file system.
+ * Our own domain is about to have somebody alive. */
+static void sweep_once(const struct seg_domain *domain)
 {
-    char path[PATH_MAX];
-    DIR *list = swept ? NULL : opendir(dir);
-    swept = true;
-    if (!list)
+    char own[sizeof domain->name];
+    if (swept)
         return;
-    for (struct dirent *entry = readdir(list); entry; entry = readdir(list)) {
-        if (strncmp(entry->d_name, "velo.", 5) != 0)
-            continue;
-        (void)snprintf(path, sizeof path, "%s/%s", dir, entry->d_name);
-        sweep_name(path);
-    }
-    closedir(list);
-    (void)velo_fail(VELO_OK, "%s", ""); /* A live segment is no failure of this call. */
+    swept = true;
+    (void)snprintf(own, sizeof own, "%.*s", (int)strcspn(domain->name, "+"), domain->name);
+    struct sweep sweep = {.dir = domain->dir, .spared = own, .removes = true, .is_hasty = true};
+    (void)sweep_run(&sweep);
+    (void)velo_fail(VELO_OK, "%s", ""); /* What it could not remove is no failure of this call. */
 }
 
 int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
@@ -461,7 +477,7 @@ int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_s
     segment->shape = *shape;
     seg_path(segment->path, sizeof segment->path, domain, id);
     seg_acquire();
-    sweep(domain->dir);
+    sweep_once(domain);
     status = create_file(domain, segment);
     if (status == VELO_OK)
         status = create_contents(segment, id, flags);

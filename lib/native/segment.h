@@ -36,6 +36,7 @@
 #define SEG_MAGIC UINT64_C(0x314f4c4556) /* "VELO1" */
 #define SEG_ALIGN 64
 #define SEG_HEADER_BYTES 4096u
+#define DOMAIN_NAME_MAX 32u
 #define SEG_BELL_WORDS (VELO_CONNS_MAX / 64u)
 /* One summary bit stands for this many connections: 32 bits in all, the width of a futex. */
 #define SEG_CONNS_PER_SUMMARY_BIT (VELO_CONNS_MAX / 32u)
@@ -162,8 +163,8 @@ struct segment {
 /** Who may open segments, and where. */
 struct seg_domain {
     char dir[PATH_MAX - 64];
-    char name[33 + 4]; /* With room for the suffix of port_open_beside(). */
-    bool shared;       /* With the members of `gid`. */
+    char name[DOMAIN_NAME_MAX + 1 + 4]; /* With room for the suffix of port_open_beside(). */
+    bool shared;                        /* With the members of `gid`. */
     gid_t gid;
 };
 
@@ -178,6 +179,26 @@ int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_s
                uint32_t flags, struct segment **out);
 /** Map the segment of a peer. VELO_ERR_NO_PEER, _PEER_DEAD, _PEER_CLOSED, _ACCESS, _VERSION, ... */
 int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out);
+/** What a name stands for. */
+enum seg_owner {
+    OWNER_NONE,    /* No segment, or none any more. */
+    OWNER_LIVES,   /* Its owner lives. */
+    OWNER_IS_DEAD, /* Its owner's lock is free, and never taken again. */
+    OWNER_UNKNOWN, /* Another user's, which we may not open. */
+};
+
+struct seg_look {
+    enum seg_owner owner;
+    bool is_mine; /* It belongs to this user. */
+    uint64_t memory_bytes;
+};
+
+/** Look at a name, from outside. After seg_acquire(). */
+void seg_look(const char *path, struct seg_look *look);
+/** Free a name that a dead process of this user left; VELO_OK also if it became free by itself.
+ *  VELO_AGAIN: another process is about to free it. After seg_acquire(). VELO_ERR_IN_USE,
+ *  VELO_ERR_ACCESS, VELO_ERR_SYSTEM. */
+int seg_reclaim(const char *path);
 /** The owner is done: mark it closed, take the name away, give up the lock. */
 void seg_retire(struct segment *segment);
 /** Give up one reference. */

@@ -47,14 +47,16 @@ static pid_t owner_start(struct owner *owner)
     return pid;
 }
 
-static void check_dead_and_reclaim(void)
+/* A port from before the death: where none lives, anybody who starts takes the name away. */
+static struct velo_port *watcher_open(void) { return port_open(9); }
+
+static void check_dead_and_reclaim(struct velo_port *watcher)
 {
-    struct velo_port *port = port_open(VELO_VPID_ANY);
     struct velo_conn *conn = NULL;
 
-    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_PEER_DEAD, "5");
-    CHECK_OK(velo_port_close(port));
-    port = port_open(5);
+    CHECK_FAILS(velo_connect(watcher, VELO_ID(0, 5), 0, &conn), VELO_ERR_PEER_DEAD, "5");
+    CHECK_OK(velo_port_close(watcher));
+    struct velo_port *port = port_open(5);
     message_send(port_connect(port, VELO_ID(0, 5)), 8, 1);
     message_expect(port, 8, 1, VELO_ID(0, 5));
     CHECK_OK(velo_port_close(port));
@@ -90,8 +92,9 @@ TEST(a_name_is_in_use_while_its_process_lives)
     CHECK_OK(velo_port_close(other));
     CHECK_FAILS(velo_port_open(&attr, &port), VELO_ERR_IN_USE, "vpid");
 
+    struct velo_port *watcher = watcher_open();
     child_kill(pid);
-    check_dead_and_reclaim();
+    check_dead_and_reclaim(watcher);
 }
 
 TEST(a_name_is_in_use_in_the_process_that_opened_it)
@@ -111,9 +114,10 @@ TEST(a_segment_of_a_killed_process_is_taken_away)
 {
     for (int i = 0; i < 10; i++) {
         struct owner *owner = test_shared_alloc(sizeof(*owner));
+        struct velo_port *watcher = watcher_open();
 
         child_kill(owner_start(owner));
-        check_dead_and_reclaim();
+        check_dead_and_reclaim(watcher);
     }
 }
 
@@ -135,12 +139,13 @@ TEST(any_takes_a_vpid_that_a_dead_process_left)
 TEST(a_killed_process_is_dead_before_it_is_reaped)
 {
     struct owner *owner = test_shared_alloc(sizeof(*owner));
+    struct velo_port *watcher = watcher_open();
     pid_t pid = owner_start(owner);
     siginfo_t info;
 
     kill(pid, SIGKILL);
     CHECK_EQ(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
-    check_dead_and_reclaim();
+    check_dead_and_reclaim(watcher);
     child_wait(pid);
 }
 
@@ -148,10 +153,11 @@ TEST(a_killed_process_is_dead_before_it_is_reaped)
 TEST(a_killed_process_is_dead_though_its_child_lives_on)
 {
     struct owner *owner = test_shared_alloc(sizeof(*owner));
+    struct velo_port *watcher = watcher_open();
 
     owner->with_child = true;
     child_kill(owner_start(owner));
-    check_dead_and_reclaim();
+    check_dead_and_reclaim(watcher);
     CHECK(atomic_load(&owner->child) > 0); /* kill(0) would reach all who run this test. */
     kill(atomic_load(&owner->child), SIGKILL);
 }

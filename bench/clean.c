@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* velo-clean: take away what dead processes left in shared memory, and say what was found. */
+#include "json.h"
+#include "native/inspect.h"
+
+#include <velo/velo.h>
+
+#include <argp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define EXIT_USAGE 2
+
+struct options {
+    struct velo_clean clean;
+    unsigned domains;
+    bool failed;
+};
+
+static const char doc[] =
+    "Take away the segments that dead processes left, of all domains in which nobody lives; print "
+    "one JSON object that says what was found in each domain."
+    "\vExit code: 0 done, 1 failed, 2 usage.";
+
+static const struct argp_option argp_options[] = {
+    {"domain", 'd', "NAME", 0, "Only this domain, and where others in it live, too", 0},
+    {"dry-run", 'n', NULL, 0, "Remove nothing", 0},
+    {0},
+};
+
+static error_t parse_option(int key, char *arg, struct argp_state *state)
+{
+    struct options *options = state->input;
+    switch (key) {
+    case 'd':
+        options->clean.domain = arg;
+        return 0;
+    case 'n':
+        options->clean.removes = false;
+        return 0;
+    case ARGP_KEY_ARG:
+        argp_error(state, "'%s' is too much; name a domain with --domain", arg);
+        return 0;
+    default:
+        return ARGP_ERR_UNKNOWN;
+    }
+}
+
+static int print_domain(void *arg, const struct velo_domain_view *view)
+{
+    struct options *options = arg;
+    fputs(options->domains++ ? ",{\"domain\":" : "{\"domain\":", stdout);
+    json_string(stdout, view->name);
+    printf(",\"alive\":%u,\"dead\":%u,\"unknown\":%u,\"removable\":%u,\"removed\":%u,"
+           "\"failed\":%u,\"memory_bytes\":%llu,\"removable_bytes\":%llu}",
+           view->alive, view->dead, view->unknown, view->removable, view->removed, view->failed,
+           (unsigned long long)view->memory_bytes, (unsigned long long)view->removable_bytes);
+    if (view->failed) {
+        fprintf(stderr, "velo-clean: domain %s: %s\n", view->name, velo_last_error());
+        options->failed = true;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct argp argp = {argp_options, parse_option, NULL, doc, NULL, NULL, NULL};
+    struct options options = {.clean.removes = true};
+    argp_program_version = velo_version();
+    argp_err_exit_status = EXIT_USAGE;
+    error_t error = argp_parse(&argp, argc, argv, 0, NULL, &options);
+    if (error) {
+        fprintf(stderr, "velo-clean: %s\n", strerror(error));
+        return EXIT_USAGE;
+    }
+    fputs("{\"domains\":[", stdout);
+    int status = velo_clean(&options.clean, print_domain, &options);
+    puts("]}");
+    if (status != VELO_OK) {
+        fprintf(stderr, "velo-clean: %s\n", velo_last_error());
+        return status == VELO_ERR_ARG ? EXIT_USAGE : EXIT_FAILURE;
+    }
+    return fflush(stdout) == 0 && !options.failed ? EXIT_SUCCESS : EXIT_FAILURE;
+}

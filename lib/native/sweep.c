@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "sweep.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "../error.h"
+#include "domain.h"
+
+#define PREFIX "velo."
+#define PREFIX_BYTES (sizeof PREFIX - 1)
+/* "velo." domain "+rma." node "." vpid, and some room. */
+#define NAME_BYTES 64u
+/* Another user could fill the directory: past this many names the sweep does nothing. */
+#define NAMES_MAX 16384u
+
+/* Names of segments. They take pages of their own, and a fixed number: what the program's allocator
+ * does next must not depend on what lies in the directory (see lib/device/memory.c). */
+struct names {
+    size_t count;
+    char name[NAMES_MAX][NAME_BYTES];
+};
+
+static size_t domain_bytes(const char *name) { return strcspn(name + PREFIX_BYTES, ".+"); }
+
+static bool is_of_domain(const char *name, const char *domain)
+{
+    size_t len = domain_bytes(name);
+    return strlen(domain) == len && memcmp(name + PREFIX_BYTES, domain, len) == 0;
+}
+
+/* By domain; "velo.a+rma.0.1" and "velo.a.0.1" are of one, "velo.a-b.0.1" is of another. */
+static int compare(const char *a, const char *b)
+{
+    size_t a_len = domain_bytes(a), b_len = domain_bytes(b);
+    int order = memcmp(a + PREFIX_BYTES, b + PREFIX_BYTES, a_len < b_len ? a_len : b_len);
+    return order ? order : (a_len > b_len) - (a_len < b_len);
+}
+
+/* Shell's sort: that of the C library allocates. */
+static void sort(struct names *names)
+{
+    char moved[NAME_BYTES];
+    for (size_t gap = names->count / 2; gap > 0; gap /= 2) {
+        for (size_t i = gap; i < names->count; i++) {
+            size_t at = i;
+            memcpy(moved, names->name[i], NAME_BYTES);
+            for (; at >= gap && compare(names->name[at - gap], moved) > 0; at -= gap)
+                memcpy(names->name[at], names->name[at - gap], NAME_BYTES);
+            memcpy(names->name[at], moved, NAME_BYTES);
+        }
+    }
+}
+
+static bool may_be_segment(const char *name)
+{
+    if (strncmp(name, PREFIX, PREFIX_BYTES) != 0 || strlen(name) >= NAME_BYTES)
+        return false;
+    size_t len = domain_bytes(name);
+    return len > 0 && len <= DOMAIN_NAME_MAX && name[PREFIX_BYTES + len] != '\0';
+}
+
+static int list(const struct sweep *sweep, struct names *names)
+{
+    DIR *dir = opendir(sweep->dir);
+    if (!dir)
+        return velo_fail(VELO_ERR_ACCESS, "cannot list %s: %s", sweep->dir, strerror(errno));
+    int status = VELO_OK;
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
+        const char *name = entry->d_name;
+        if (!may_be_segment(name) || (sweep->only && !is_of_domain(name, sweep->only)))
+            continue;
+        if (names->count == NAMES_MAX) {
+            /* Some of a domain's segments do not tell whether all of them are dead. */
+            status = velo_fail(VELO_ERR_FULL, "%s has more than %u segments; name one domain",
+                               sweep->dir, NAMES_MAX);
+            break;
+        }
+        memcpy(names->name[names->count++], name, strlen(name) + 1);
+    }
+    closedir(dir);
+    return status;
+}
+
+static void segment_path(char path[PATH_MAX], const struct sweep *sweep, const char *name)
+{
+    (void)snprintf(path, PATH_MAX, "%s/%s", sweep->dir, name);
+}
+
+static void look(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t count,
+                 struct velo_domain_view *view)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < count; i++) {
+        struct seg_look found;
+        segment_path(path, sweep, name[i]);
+        seg_look(path, &found);
+        view->alive += found.owner == OWNER_LIVES;
+        view->unknown += found.owner == OWNER_UNKNOWN;
+        view->dead += found.owner == OWNER_IS_DEAD;
+        view->memory_bytes += found.memory_bytes;
+        if (sweep->is_hasty && view->alive + view->unknown > 0)
+            break;
+        if (found.owner == OWNER_IS_DEAD && found.is_mine) {
+            view->removable++;
+            view->removable_bytes += found.memory_bytes;
+        }
+    }
+    if (view->alive + view->unknown > 0 && !sweep->in_living) {
+        view->removable = 0;
+        view->removable_bytes = 0;
+    }
+}
+
+static void remove_dead(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t count,
+                        struct velo_domain_view *view)
+{
+    char path[PATH_MAX];
+    for (size_t i = 0; i < count; i++) {
+        struct seg_look found;
+        segment_path(path, sweep, name[i]);
+        seg_look(path, &found);
+        if (found.owner != OWNER_IS_DEAD || !found.is_mine)
+            continue;
+        int status = seg_reclaim(path);
+        view->removed += status == VELO_OK;
+        view->failed += status && status != VELO_AGAIN && status != VELO_ERR_IN_USE;
+    }
+}
+
+static int visit(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t count)
+{
+    char domain[DOMAIN_NAME_MAX + 1] = "";
+    struct velo_domain_view view = {.name = domain};
+    memcpy(domain, name[0] + PREFIX_BYTES, domain_bytes(name[0]));
+    if (sweep->spared && strcmp(domain, sweep->spared) == 0)
+        return VELO_OK;
+    look(sweep, name, count, &view);
+    if (sweep->removes && view.removable > 0)
+        remove_dead(sweep, name, count, &view);
+    if (!sweep->each || view.alive + view.unknown + view.dead == 0)
+        return VELO_OK;
+    return sweep->each(sweep->arg, &view);
+}
+
+int sweep_run(const struct sweep *sweep)
+{
+    struct names *names = mmap(NULL, sizeof *names, PROT_READ | PROT_WRITE,
+                               MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (names == MAP_FAILED)
+        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    int status = list(sweep, names);
+    if (status == VELO_OK)
+        sort(names);
+    for (size_t from = 0, to; status == VELO_OK && from < names->count; from = to) {
+        for (to = from + 1; to < names->count; to++)
+            if (compare(names->name[from], names->name[to]) != 0)
+                break;
+        status = visit(sweep, &names->name[from], to - from);
+    }
+    munmap(names, sizeof *names);
+    return status;
+}
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+int velo_clean(const struct velo_clean *clean,
+               int (*each)(void *arg, const struct velo_domain_view *view), void *arg)
+{
+    struct seg_domain where = {0};
+    int status = domain_init(&where, clean->domain, NULL);
+    if (status)
+        return status;
+    struct sweep sweep = {.dir = where.dir,
+                          .only = clean->domain,
+                          .removes = clean->removes,
+                          .in_living = clean->domain != NULL,
+                          .each = each,
+                          .arg = arg};
+    seg_acquire();
+    status = sweep_run(&sweep);
+    seg_release();
+    return status;
+}

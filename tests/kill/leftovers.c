@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the dead leave in shared memory: it goes with the next start of anybody, unless somebody
+ * lives whom a name still tells something; nobody else's goes, ever.
+ */
+#include <dirent.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <velo/rma.h>
+
+#include "inspect.h"
+#include "test.h"
+
+enum { NOBODY = 65534 };
+
+/* ---- a directory of our own ------------------------------------------------------------------ */
+
+static char directory[64];
+
+/* Other programs that start meanwhile sweep, too: not where we look. */
+static void directory_begin(void)
+{
+    snprintf(directory, sizeof(directory), "/dev/shm/velo-leftovers-XXXXXX");
+    CHECK(mkdtemp(directory) != NULL);
+    CHECK_EQ(chmod(directory, 01777), 0);
+    CHECK_EQ(setenv("VELO_SHM_DIR", directory, 1), 0);
+}
+
+static unsigned files(const char *domain)
+{
+    char start[64];
+    unsigned count = 0;
+    DIR *dir = opendir(directory);
+
+    CHECK(dir != NULL);
+    snprintf(start, sizeof(start), "velo.%s", domain);
+    for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir))
+        count += strncmp(entry->d_name, start, strlen(start)) == 0;
+    closedir(dir);
+    return count;
+}
+
+static void directory_end(void)
+{
+    CHECK_EQ(files(""), 0);
+    CHECK_EQ(rmdir(directory), 0);
+    CHECK_EQ(unsetenv("VELO_SHM_DIR"), 0);
+}
+
+/* ---- processes with ports -------------------------------------------------------------------- */
+
+struct owner {
+    const char *domain;
+    int first, count; /* Vpids. */
+    uid_t uid;        /* 0: ours. */
+    atomic_int is_held, is_ready;
+};
+
+static void become(uid_t uid)
+{
+    if (uid == 0)
+        return;
+    CHECK_EQ(setgroups(0, NULL), 0);
+    CHECK_EQ(setresgid(uid, uid, uid), 0);
+    CHECK_EQ(setresuid(uid, uid, uid), 0);
+}
+
+static struct velo_port *open_in(const char *domain, int vpid)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    struct velo_port *port = NULL;
+
+    attr.domain = domain;
+    attr.vpid = vpid;
+    attr.conns_max = 16;
+    CHECK_OK(velo_port_open(&attr, &port));
+    return port;
+}
+
+/* Ports and their RMA units, until killed. */
+static void own_ports(void *arg)
+{
+    struct owner *self = arg;
+
+    become(self->uid);
+    while (atomic_load(&self->is_held))
+        test_sleep_ns(10 * TEST_US);
+    for (int vpid = self->first; vpid < self->first + self->count; vpid++) {
+        struct velo_rma *rma = NULL;
+        CHECK_OK(velo_rma_open(open_in(self->domain, vpid), &rma));
+    }
+    atomic_store(&self->is_ready, 1);
+    for (;;)
+        pause();
+}
+
+static struct owner *owner_new(const char *domain, int first, int count)
+{
+    struct owner *self = test_shared_alloc(sizeof(*self));
+
+    *self = (struct owner){.domain = domain, .first = first, .count = count};
+    return self;
+}
+
+static void wait_ready(struct owner *self)
+{
+    for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; atomic_load(&self->is_ready) == 0;) {
+        CHECK(test_now_ns() < end_ns);
+        test_sleep_ns(100 * TEST_US);
+    }
+}
+
+static pid_t owner_start(struct owner *self)
+{
+    pid_t child = child_start(own_ports, self);
+
+    wait_ready(self);
+    return child;
+}
+
+/* A process that had `count` ports in a domain, and was killed. */
+static void leave(const char *domain, int count, uid_t uid)
+{
+    struct owner *self = owner_new(domain, 0, count);
+
+    self->uid = uid;
+    child_kill(owner_start(self));
+}
+
+static void open_and_close(void *arg)
+{
+    const struct owner *self = arg;
+
+    become(self->uid);
+    CHECK_OK(velo_port_close(open_in(self->domain, 50)));
+}
+
+/* A process that opens its first port, in a domain, and ends. */
+static void start_as(const char *domain, uid_t uid)
+{
+    struct owner *self = owner_new(domain, 0, 0);
+
+    self->uid = uid;
+    child_join(child_start(open_and_close, self));
+}
+
+static void start(const char *domain) { start_as(domain, 0); }
+
+/* ---- by hand --------------------------------------------------------------------------------- */
+
+struct found {
+    unsigned domains;
+    struct velo_domain_view last;
+};
+
+static int keep(void *arg, const struct velo_domain_view *view)
+{
+    struct found *found = arg;
+
+    found->domains++;
+    found->last = *view;
+    return 0;
+}
+
+/* The one domain that there is. */
+static struct velo_domain_view clean(const char *domain, bool removes)
+{
+    struct found found = {0};
+    struct velo_clean how = {.domain = domain, .removes = removes};
+
+    CHECK_OK(velo_clean(&how, keep, &found));
+    CHECK_EQ(found.domains, 1);
+    CHECK_EQ(found.last.failed, 0);
+    return found.last;
+}
+
+/* ---- tests ----------------------------------------------------------------------------------- */
+
+TEST(what_a_dead_domain_left_goes_with_the_next_start_of_any)
+{
+    directory_begin();
+    leave("left", 4, 0);
+    CHECK_EQ(files("left"), 8);
+    start("other");
+    directory_end();
+}
+
+TEST(a_dead_port_keeps_its_name_while_its_domain_lives)
+{
+    struct velo_conn *conn = NULL;
+
+    directory_begin();
+    pid_t first = owner_start(owner_new("both", 0, 1)); /* Before and behind in any order. */
+    struct velo_port *port = open_in("both", 7);
+    pid_t last = owner_start(owner_new("both", 9, 1));
+    child_kill(first);
+    child_kill(last);
+    start("other");
+    start("both");
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 0), 0, &conn), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), 0, &conn), VELO_ERR_PEER_DEAD);
+    CHECK_OK(velo_port_close(port));
+    start("other");
+    directory_end();
+}
+
+TEST(a_domain_that_is_opened_again_keeps_its_dead)
+{
+    struct velo_conn *conn = NULL;
+
+    directory_begin();
+    leave("again", 2, 0);
+    struct velo_port *port = open_in("again", 1);
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 0), 0, &conn), VELO_ERR_PEER_DEAD);
+    CHECK_OK(velo_port_close(port));
+    start("other");
+    directory_end();
+}
+
+TEST(domains_whose_names_begin_alike_are_told_apart)
+{
+    directory_begin();
+    pid_t b = owner_start(owner_new("a-b", 0, 1)), c = owner_start(owner_new("aa", 0, 1));
+    leave("a", 2, 0);
+    CHECK_EQ(files(""), 8);
+    start("other");
+    CHECK_EQ(files("a-b."), 1);
+    CHECK_EQ(files("a-b+rma."), 1);
+    CHECK_EQ(files("aa"), 2);
+    CHECK_EQ(files(""), 4);
+    child_kill(b);
+    child_kill(c);
+    start("a");
+    directory_end();
+}
+
+TEST(a_file_that_is_no_segment_stays_and_keeps_nothing)
+{
+    char path[128];
+
+    directory_begin();
+    leave("left", 1, 0);
+    snprintf(path, sizeof(path), "%s/velo.left.0.9", directory);
+    int fd = open(path, O_CREAT | O_EXCL | O_WRONLY, 0600);
+    CHECK(fd >= 0);
+    CHECK_EQ(write(fd, "mine", 4), 4);
+    close(fd);
+    start("other");
+    CHECK_EQ(files(""), 1);
+    CHECK_EQ(unlink(path), 0);
+    directory_end();
+}
+
+TEST(what_other_users_left_stays)
+{
+    if (geteuid() != 0)
+        test_skip("only root can be several users");
+    directory_begin();
+    leave("theirs", 1, NOBODY);
+    start("other"); /* Root, who could. */
+    CHECK_EQ(files("theirs"), 2);
+    /* Another user cannot tell whether a port of root's lives. */
+    leave("mixed", 1, 0);
+    struct owner *self = owner_new("mixed", 3, 1);
+    self->uid = NOBODY;
+    child_kill(owner_start(self));
+    start_as("other", NOBODY);
+    CHECK_EQ(files("theirs"), 0);
+    CHECK_EQ(files("mixed"), 4);
+    start("other"); /* Takes its own away, and with them the doubt. */
+    CHECK_EQ(files("mixed"), 2);
+    start_as("other", NOBODY);
+    directory_end();
+}
+
+TEST(a_domain_is_cleaned_by_hand_as_far_as_wanted)
+{
+    directory_begin();
+    pid_t living = owner_start(owner_new("both", 9, 1));
+    leave("both", 2, 0);
+    struct velo_domain_view view = clean(NULL, true);
+    CHECK_EQ(view.alive, 2);
+    CHECK_EQ(view.dead, 4);
+    CHECK_EQ(view.removable, 0);
+    CHECK(view.memory_bytes > 0);
+    view = clean("both", false);
+    CHECK_EQ(view.removable, 4);
+    CHECK(view.removable_bytes > 0 && view.removable_bytes < view.memory_bytes);
+    CHECK_EQ(view.removed, 0);
+    CHECK_EQ(files("both"), 6);
+    view = clean("both", true);
+    CHECK_EQ(view.removed, 4);
+    CHECK_EQ(files("both"), 2);
+    child_kill(living);
+    CHECK_EQ(clean(NULL, true).removed, 2);
+    directory_end();
+}
+
+/* The first process of a PID namespace, alive, seen from outside of it. */
+static void look_into_namespace(void *arg)
+{
+    struct owner *self = arg;
+
+    if (unshare(CLONE_NEWPID) != 0)
+        _exit(77);
+    pid_t inside = fork(); /* child_start() compares process ids, which differ inside. */
+    CHECK(inside >= 0);
+    if (inside == 0) {
+        CHECK_EQ(prctl(PR_SET_PDEATHSIG, SIGKILL), 0);
+        own_ports(self);
+    }
+    wait_ready(self);
+    CHECK_EQ(clean(NULL, true).alive, 2);
+    CHECK_EQ(files("inside"), 2);
+    child_kill(inside);
+    CHECK_EQ(clean(NULL, true).removed, 2);
+}
+
+TEST(a_process_in_another_pid_namespace_counts_as_alive)
+{
+    directory_begin();
+    int status = child_wait(child_start(look_into_namespace, owner_new("inside", 0, 1)));
+    directory_end();
+    CHECK(WIFEXITED(status));
+    if (WEXITSTATUS(status) == 77)
+        test_skip("this user may not make a PID namespace");
+    CHECK_EQ(WEXITSTATUS(status), 0);
+}
+
+/* ---- at the same time ------------------------------------------------------------------------ */
+
+enum { ROUNDS = 50, PORTS = 20, SWEEPERS = 2 };
+
+static void sweep_until(void *arg)
+{
+    const atomic_int *stop = arg;
+    struct velo_clean how = {.domain = "busy", .removes = true};
+
+    while (atomic_load(stop) == 0)
+        CHECK_OK(velo_clean(&how, keep, &(struct found){0}));
+}
+
+/* Each time sweepers remove the names of a dead owner while the next owner replaces them. A dead
+ * port is never said to be alive, and no living one loses its name. */
+TEST(sweepers_meet_each_other_and_the_next_owner)
+{
+    pid_t sweepers[SWEEPERS], before = 0;
+    atomic_int *stop = test_shared_alloc(sizeof(*stop));
+
+    directory_begin();
+    for (int i = 0; i < SWEEPERS; i++)
+        sweepers[i] = child_start(sweep_until, stop);
+    for (int round = 0; round < ROUNDS; round++) {
+        struct owner *next = owner_new("busy", 0, PORTS);
+        atomic_store(&next->is_held, 1);
+        pid_t child = child_start(own_ports, next);
+        if (before)
+            child_kill(before);
+        atomic_store(&next->is_held, 0);
+        wait_ready(next);
+        CHECK_EQ(files("busy"), 2 * PORTS);
+        before = child;
+    }
+    child_kill(before);
+    atomic_store(stop, 1);
+    for (int i = 0; i < SWEEPERS; i++)
+        child_join(sweepers[i]);
+    start("other");
+    directory_end();
+}
