@@ -7,6 +7,7 @@
  *   kill named       who waits for a message of it has never sent it anything
  *   kill any         the same from MPI_ANY_SOURCE; nothing else comes
  *   kill collective  in an allreduce
+ *   kill stay        nobody dies, and nobody ends
  *   kill             nobody dies
  */
 #include <mpi.h>
@@ -64,6 +65,9 @@ int main(int argc, char **argv)
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+    if (strcmp(part, "stay") == 0)
+        for (;;)
+            pause();
     if (rank == 1 && part[0] != '\0') {
         struct itimerval soon = {.it_value = {.tv_usec = 300000}};
         (void)signal(SIGALRM, die);

@@ -3,17 +3,20 @@
 nobody's way."""
 
 import argparse
+import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 ENDS_WITHIN_S = 30.0
 RANKS = "3"
+# A port and its RMA unit of each rank; beside the MTL there is the BTL for one-sided operations.
+SEGMENTS = {"mtl": 12, "btl": 6}
 # A rank that waits for any source cannot know that nobody is left to send; mpirun does. Nor does
 # pml ob1 tell the BTL whom a receive is for.
 NOTICED = {
@@ -37,14 +40,14 @@ class Job:
 
     def plain(self, *program: str) -> tuple[list[str], dict[str, str]]:
         """The mpirun command and environment that `velo run` would use, all but the domain."""
-        words = shlex.split(self._said([*self.velo, "--print", *program]))
+        words = shlex.split(self.said([*self.velo, "--print", *program]))
         count = next(i for i, word in enumerate(words) if "=" not in word)
         settings = dict(word.split("=", 1) for word in words[:count])
         return words[count:], {
             k: v for k, v in settings.items() if not k.lower().endswith("_domain")
         }
 
-    def _said(self, argv: Sequence[str]) -> str:
+    def said(self, argv: Sequence[str]) -> str:
         return subprocess.run(argv, env=self.env, check=True, capture_output=True, text=True).stdout
 
     def run(self, argv: Sequence[str], **env: str) -> tuple[int, bytes] | None:
@@ -64,6 +67,16 @@ def wait(argv: Sequence[str], env: Mapping[str, str]) -> tuple[int, bytes] | Non
             return None
     print(f"exit code {job.returncode} after {time.monotonic() - start:.1f} s: {shlex.join(argv)}")
     return job.returncode, said
+
+
+def wait_until(holds: Callable[[], bool]) -> bool:
+    """Wait for something; False: it does not happen."""
+    end = time.monotonic() + ENDS_WITHIN_S
+    while not holds():
+        if time.monotonic() > end:
+            return False
+        time.sleep(0.01)
+    return True
 
 
 def failed(result: tuple[int, bytes] | None, code_counts: bool = True) -> bool:
@@ -116,9 +129,28 @@ def leftovers_are_swept(job: Job, program: str) -> bool:
     return bool(left) and following is not None and following[0] == 0 and not job.left()
 
 
+def killed_launcher_is_cleaned_up_after(job: Job, layer: str, program: str) -> bool:
+    """What a `velo run` leaves that is killed itself: `velo clean` finds it, the next run takes it
+    away."""
+    with subprocess.Popen([*job.velo, program, "stay"], env=job.env) as launcher:
+        wait_until(lambda: len(job.left()) == SEGMENTS[layer])
+        launcher.kill()
+    clean = [sys.executable, "-m", "velo", "clean", "--dry-run", "--json"]
+    # mpirun, which is told that the launcher is gone, ends the ranks by and by.
+    found = wait_until(
+        lambda: (
+            [d["removable"] for d in json.loads(job.said(clean))["domains"]] == [SEGMENTS[layer]]
+        )
+    )
+    left = job.left()
+    following = job.run([*job.velo, program])
+    print(f"left by the killed: {left}; by the next: {job.left() or 'nothing'}")
+    return found and following is not None and following[0] == 0 and not job.left()
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("check", choices=("velo-run", "mpirun", "sweep"))
+    parser.add_argument("check", choices=("velo-run", "mpirun", "launcher", "sweep"))
     parser.add_argument("layer", choices=tuple(NOTICED))
     parser.add_argument("program", help="velo-mpi-kill")
     args = parser.parse_args()
@@ -128,6 +160,8 @@ def main() -> int:
             good = velo_run_ends(job, args.layer, args.program)
         elif args.check == "mpirun":
             good = mpirun_ends(job, args.program)
+        elif args.check == "launcher":
+            good = killed_launcher_is_cleaned_up_after(job, args.layer, args.program)
         else:
             good = leftovers_are_swept(job, args.program)
     return int(not good)

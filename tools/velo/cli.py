@@ -93,6 +93,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_perf(commands)
     _add_info(commands)
     _add_top(commands)
+    _add_clean(commands)
     _add_report(commands)
     _add_bench(commands)
     _add_netpipe(commands)
@@ -454,9 +455,40 @@ def _add_info(commands: Any) -> None:
         "segments of a domain.",
         allow_abbrev=False,
     )
-    _add_domain(info)
+    which = info.add_mutually_exclusive_group()
+    _add_domain(which)
+    which.add_argument(
+        "--all",
+        action="store_true",
+        help="list all domains: segments of which the owner lives, those of the dead, those of "
+        "other users that may not be looked at, and what velo clean would remove",
+    )
     info.add_argument("--json", action="store_true", help="print JSON instead of a table")
     info.set_defaults(run=_info)
+
+
+def _add_clean(commands: Any) -> None:
+    clean = commands.add_parser(
+        "clean",
+        help="take away what dead processes left in shared memory",
+        description="Take away the segments that dead processes of this user left in domains in "
+        "which nobody lives, and say what was found. Every program that opens a port does the same "
+        "when it starts. Where a port of a domain lives the dead stay: by their names it learns "
+        "that they are dead. Ends with exit code 0 whether or not there was anything to remove, "
+        "with 1 if something could not be removed.",
+        allow_abbrev=False,
+    )
+    clean.add_argument(
+        "--domain",
+        metavar="NAME",
+        help="only this domain, and its dead also where others of it live; to connect to one of "
+        "these is then to wait for it to be opened again (default: all domains)",
+    )
+    clean.add_argument(
+        "--dry-run", action="store_true", help="say what would be removed, and remove nothing"
+    )
+    clean.add_argument("--json", action="store_true", help="print JSON instead of sentences")
+    clean.set_defaults(run=_clean)
 
 
 def _add_top(commands: Any) -> None:
@@ -479,7 +511,7 @@ def _add_top(commands: Any) -> None:
     top.set_defaults(run=_top)
 
 
-def _add_domain(parser: argparse.ArgumentParser) -> None:
+def _add_domain(parser: Any) -> None:
     parser.add_argument(
         "--domain", metavar="NAME", help="the domain to look at (default: $VELO_DOMAIN, or u<uid>)"
     )
@@ -638,6 +670,12 @@ def _info(args: argparse.Namespace) -> None:
     from velo import info
 
     info.command(args)
+
+
+def _clean(args: argparse.Namespace) -> None:
+    from velo import clean
+
+    clean.command(args)
 
 
 def _top(args: argparse.Namespace) -> None:

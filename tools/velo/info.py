@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.table import Table
 
-from velo import display, helpers, machine
+from velo import clean, display, helpers, machine, units
 from velo.errors import VeloError
 from velo.top import ports_table
 
@@ -36,6 +36,8 @@ def look(domain: str | None) -> dict[str, Any]:
 def command(args: argparse.Namespace) -> None:
     """`velo info`."""
     found = look(args.domain)
+    if args.all:
+        found["domains"] = clean.look()
     if args.json:
         print(json.dumps(found, indent=1))
         return
@@ -44,9 +46,29 @@ def command(args: argparse.Namespace) -> None:
     for name, value in facts(found):
         table.add_row(f"[dim]{name}[/]", value)
     console.print(table)
-    if found["ports"]:
+    if args.all:
+        console.print()
+        console.print(domains_table(found["domains"]) if found["domains"] else "no domain")
+    elif found["ports"]:
         console.print()
         console.print(ports_table(found))
+
+
+def domains_table(domains: list[clean.Domain]) -> Table:
+    """One row for each domain: how many segments live, and what velo clean would remove."""
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    table.add_column("domain", no_wrap=True)
+    for name in ("alive", "dead", "others'", "mem", "to clean"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for domain in domains:
+        table.add_row(
+            domain["domain"],
+            *(str(domain[name]) for name in ("alive", "dead", "unknown")),
+            units.short(domain["memory_bytes"]),
+            units.short(domain["removable_bytes"]),
+            style="red" if domain["removable"] else None,
+        )
+    return table
 
 
 def facts(found: dict[str, Any]) -> list[tuple[str, str]]:
