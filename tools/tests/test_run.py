@@ -13,16 +13,25 @@ import pytest
 
 from velo import run
 from velo.cli import main
-from velo.errors import EXIT_INTERRUPTED, EXIT_USAGE, UsageError, VeloError
+from velo.errors import (
+    EXIT_INTERRUPTED,
+    EXIT_UNUSED,
+    EXIT_USAGE,
+    UsageError,
+    VeloError,
+)
 
 TOOLS = Path(__file__).parents[1]
 MPIRUN = r"""#!/bin/sh
 case "$1" in --version) echo "mpirun (Open MPI) ${FAKE_VERSION:-4.1.4}"; exit;; esac
 printf '%s\n' "$@"
 echo "domain $OMPI_MCA_mtl_velo_domain"
-touch "$VELO_SHM_DIR/velo.$OMPI_MCA_mtl_velo_domain.0.1"
-touch "$VELO_SHM_DIR/velo.$OMPI_MCA_mtl_velo_domain+rma.0.1"
+if [ -z "$FAKE_UNUSED" ]; then
+    touch "$VELO_SHM_DIR/velo.$OMPI_MCA_mtl_velo_domain.0.1"
+    touch "$VELO_SHM_DIR/velo.$OMPI_MCA_mtl_velo_domain+rma.0.1"
+fi
 [ -z "$FAKE_WAIT" ] || { trap 'echo stopped; exit 7' INT TERM; sleep 30 >/dev/null 2>&1 & wait; }
+eval "$FAKE_JOB"
 exit ${FAKE_CODE:-0}
 """
 
@@ -48,7 +57,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def words(capfd: pytest.CaptureFixture[str], *argv: str) -> list[str]:
+def said(capfd: pytest.CaptureFixture[str], *argv: str) -> list[str]:
     with pytest.raises(SystemExit) as end:
         main(["run", *argv])
     assert end.value.code == 0
@@ -62,7 +71,7 @@ def follow(found: Sequence[str], *wanted: str) -> bool:
 
 
 def test_the_matching_layer_is_the_default(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    found = words(capfd, "-n", "1", "true")
+    found = said(capfd, "-n", "1", "true")
     assert follow(found, "-n", "1")
     assert follow(found, "--mca", "pml", "cm")
     assert follow(found, "--mca", "mtl", "velo")
@@ -73,7 +82,7 @@ def test_the_matching_layer_is_the_default(tree: Path, capfd: pytest.CaptureFixt
 def test_the_byte_transfer_layer_keeps_tcp_for_other_nodes(
     tree: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    found = words(capfd, "-n", "1", "--btl", "true")
+    found = said(capfd, "-n", "1", "--btl", "true")
     assert follow(found, "--mca", "pml", "ob1")
     assert follow(found, "--mca", "btl", "self,velo,tcp")
 
@@ -81,13 +90,13 @@ def test_the_byte_transfer_layer_keeps_tcp_for_other_nodes(
 def test_a_parameter_that_is_given_is_not_given_twice(
     tree: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    found = words(capfd, "-n", "1", "--btl", "--mca", "btl", "self,tcp", "true")
+    found = said(capfd, "-n", "1", "--btl", "--mca", "btl", "self,tcp", "true")
     assert found.count("btl") == 1
     assert follow(found, "--mca", "btl", "self,tcp", "true")
 
 
 def test_what_follows_is_handed_on_untouched(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    found = words(capfd, "-np", "1", "-x", "A=b c", "--mca", "x", "y", "true", "-n", "--btl", "--")
+    found = said(capfd, "-np", "1", "-x", "A=b c", "--mca", "x", "y", "true", "-n", "--btl", "--")
     assert follow(found, "-x", "A=b c", "--mca", "x", "y", "true", "-n", "--btl", "--")
 
 
@@ -182,3 +191,67 @@ def test_the_program_is_the_first_word_that_is_no_option() -> None:
     assert job.parameters == {"a"}
     with pytest.raises(UsageError):
         run._check_program(run.split(["--tag-output"]))
+
+
+# --- a job that does not use velo --------------------------------------------------------------
+
+
+@pytest.fixture
+def unused(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """No rank opens a port."""
+    monkeypatch.setenv("FAKE_UNUSED", "1")
+    return tree
+
+
+def test_a_job_that_goes_well_without_velo_fails(
+    unused: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    # Another job's ports do not count.
+    here = "$VELO_SHM_DIR/velo"
+    monkeypatch.setenv("FAKE_JOB", f"touch {here}.other.0.1 {here}.${{VELO_DOMAIN}}a.0.1")
+    assert main(["run", "-n", "2", "true"]) == EXIT_UNUSED
+    assert "no rank used velo: the program is no MPI program" in capfd.readouterr().err
+
+
+def test_a_job_that_fails_without_velo_keeps_its_exit_code(
+    unused: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAKE_CODE", "41")
+    with pytest.raises(SystemExit) as end:
+        main(["run", "-n", "2", "true"])
+    assert end.value.code == 41
+    assert "failed before any rank used velo" in capfd.readouterr().err
+
+
+def test_a_job_that_is_killed_early_is_not_said_to_use_another_mpi(
+    unused: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAKE_CODE", "137")
+    with pytest.raises(SystemExit) as end:
+        main(["run", "-n", "2", "true"])
+    assert end.value.code == 137
+    assert "used velo" not in capfd.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-n", "1", "--btl"],
+        ["-n", "2", "--host", "elsewhere:2"],
+        ["-n", "2", "--btl", "--mca", "btl", "self,tcp"],
+        ["-n", "2", "--mca", "mtl_velo_domain", "mine"],
+        ["-n", "2", "-x", "VELO_SHM_DIR=/elsewhere"],
+    ],
+)
+def test_nothing_is_said_where_it_cannot_be_known(
+    unused: Path, capfd: pytest.CaptureFixture[str], words: list[str]
+) -> None:
+    found = said(capfd, *words, "true")
+    assert "true" in found
+
+
+def test_a_scheduler_may_have_put_the_ranks_elsewhere(
+    unused: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SLURM_JOB_ID", "1")
+    assert "true" in said(capfd, "-n", "2", "true")

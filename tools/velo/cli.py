@@ -35,7 +35,7 @@ PERF_SIZES = {
 
 EPILOG = """\
 exit codes: 0 success; 1 failure; 2 the command line is wrong; 3 a payload arrived damaged;
-130 interrupted.
+125 a job went well, but no rank of it used velo; 130 interrupted.
 """
 
 
@@ -109,7 +109,9 @@ def _add_run(commands: Any) -> None:
         description="Run an unmodified MPI program with Open MPI's mpirun over velo: finds mpirun, "
         "selects velo's components, binds each rank to a core, or to none where ranks outnumber "
         "cores, and takes away what killed ranks leave in shared memory. Ends with mpirun's exit "
-        "code. Options that velo does not know go to mpirun.",
+        "code; with 125 if all went well but no rank used velo, since the program is no MPI "
+        "program, or one of another MPI (not looked for where ranks may be on other nodes, nor "
+        "where options choose other components). Options that velo does not know go to mpirun.",
         allow_abbrev=False,
     )
     run.add_argument(
@@ -150,7 +152,7 @@ def _add_sim(commands: Any) -> None:
         description="Run an unmodified, dynamically linked MPI program, one process a rank, over "
         "simulated nodes of the hardware: its clocks show virtual time, so it prints what the "
         "hardware would have given. The same command gives the same times, and the same hash of "
-        "every message's arrival. Ends with the program's exit code.",
+        "every message's arrival. Ends with the program's exit code, or as velo run with 125.",
         allow_abbrev=False,
     )
     _add_hardware(sim).add_argument(

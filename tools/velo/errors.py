@@ -5,6 +5,8 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_VERIFY = 3
+EXIT_UNUSED = 125
+"""As env and timeout have it for failures of their own: programs rarely end with it."""
 EXIT_INTERRUPTED = 130
 
 
@@ -18,6 +20,12 @@ class UsageError(VeloError):
     """The command line asks for something that makes no sense."""
 
     exit_code = EXIT_USAGE
+
+
+class UnusedError(VeloError):
+    """A job went well, without velo."""
+
+    exit_code = EXIT_UNUSED
 
 
 class VerifyError(VeloError):

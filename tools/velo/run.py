@@ -16,8 +16,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from velo import helpers
-from velo.errors import EXIT_INTERRUPTED, UsageError, VeloError
+from velo import helpers, watch
+from velo.errors import EXIT_INTERRUPTED, UnusedError, UsageError, VeloError
 
 COMPONENTS = {"mtl": "mca_mtl_velo.so", "btl": "mca_btl_velo.so"}
 # mpirun's options that take values; all others take none.
@@ -35,10 +35,19 @@ ONE_VALUE = HOSTS | {
     "preload-files", "rank-by", "rankfile", "report-events", "report-pid", "report-uri", "rf",
     "slot-list", "stdin", "timeout", "tune", "wd", "wdir", "x",
 }  # fmt: skip
+# Where one of these is set, ranks may be on nodes that we do not see.
+SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE_HOSTFILE",
+              "SLURM_JOB_ID")  # fmt: skip
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 VERSION_TIMEOUT_S = 10.0
+# An exit code is this much and the signal; a rank that is killed may not have had the time.
+DEATH_BY_SIGNAL = 128
+NO_USE = (
+    "the program is no MPI program, or it is built for another MPI, and then each rank is a job of "
+    "its own; build it with the mpicc of the Open MPI that velo is built for"
+)
 
 
 @dataclass(frozen=True)
@@ -65,6 +74,8 @@ class Launch:
     argv: Sequence[str]
     env: Mapping[str, str]
     domain: str
+    must_use: bool
+    """A rank opens a port in the domain, or the job is not what was wanted."""
 
     def __str__(self) -> str:
         words = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
@@ -78,11 +89,7 @@ def command(args: argparse.Namespace) -> None:
         print(launch)
         return
     sys.stdout.flush()
-    try:
-        code = start(launch)
-    finally:
-        remove_segments(launch.domain)
-    sys.exit(code)
+    sys.exit(complete(launch))
 
 
 def protect(argv: Sequence[str]) -> list[str]:
@@ -125,7 +132,17 @@ def plan(ranks: int, layer: str, arguments: Sequence[str]) -> Launch:
     domain = f"run-{os.getpid():x}-{time.time_ns() & 0xFFFFFFFF:x}"
     argv = [find_mpirun(folder), "-n", str(ranks), *selection(layer, folder, job.parameters)]
     argv += placement(ranks, job.names)
-    return Launch([*argv, *job.options, *job.program], environment(domain), domain)
+    argv += [*job.options, *job.program]
+    return Launch(argv, environment(domain), domain, must_use(ranks, layer, job))
+
+
+def must_use(ranks: int, layer: str, job: Split) -> bool:
+    """Can we tell that a job which goes well has used velo?"""
+    elsewhere = job.names & HOSTS or any(name in os.environ for name in SCHEDULERS)
+    chosen = job.parameters & {"pml", "mtl", "btl"}
+    renamed = any("velo_domain" in word.lower() or "VELO_SHM" in word for word in job.options)
+    alone = layer == "btl" and ranks == 1  # Such a rank has nobody to reach.
+    return not (elsewhere or chosen or renamed or alone)
 
 
 def environment(domain: str) -> dict[str, str]:
@@ -239,7 +256,23 @@ def openmpi_version(mpirun: str) -> str | None:
     return match[1] if match else None
 
 
-def start(launch: Launch) -> int:
+def complete(launch: Launch) -> int:
+    """Run a job, take away what killed ranks leave, and see to it that it used velo."""
+    ports = watch.PortWatch(segment_folder(), launch.domain)
+    try:
+        code = start(launch, ports)
+        used = ports.look() or not launch.must_use
+    finally:
+        ports.close()
+        remove_segments(launch.domain)
+    if not used and code == 0:
+        raise UnusedError(f"no rank used velo: {NO_USE}")
+    if not used and code < DEATH_BY_SIGNAL:
+        print(f"velo: the job failed before any rank used velo; perhaps {NO_USE}", file=sys.stderr)
+    return code
+
+
+def start(launch: Launch, ports: watch.PortWatch) -> int:
     """Run to the end; the exit code, 128 + n for a death by signal n."""
     # Signals are taken one by one: whether a signal came from the terminal, and so has reached
     # mpirun too, can be told only that way. A second one would make mpirun leave its ranks behind.
@@ -257,7 +290,10 @@ def start(launch: Launch) -> int:
     interrupted = False
     try:
         while process.poll() is None:
-            got = signal.sigwaitinfo(signals)
+            got = signal.sigtimedwait(signals, watch.LOOK_INTERVAL_S)
+            if got is None:
+                ports.look()
+                continue
             if got.si_signo == signal.SIGCHLD:
                 continue
             interrupted |= got.si_signo == signal.SIGINT
@@ -267,7 +303,7 @@ def start(launch: Launch) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
     if interrupted:
         return EXIT_INTERRUPTED
-    return process.returncode if process.returncode >= 0 else 128 - process.returncode
+    return process.returncode if process.returncode >= 0 else DEATH_BY_SIGNAL - process.returncode
 
 
 def _become(signals: set[signal.Signals]) -> None:
@@ -276,10 +312,14 @@ def _become(signals: set[signal.Signals]) -> None:
     signal.pthread_sigmask(signal.SIG_SETMASK, signals)
 
 
+def segment_folder() -> Path:
+    """Where ports have their segments."""
+    return Path(os.environ.get("VELO_SHM_DIR") or "/dev/shm")
+
+
 def remove_segments(domain: str) -> None:
     """Take away what ranks left that were killed."""
-    folder = Path(os.environ.get("VELO_SHM_DIR") or "/dev/shm")
     # The port's segment, and those that its other units add ("+rma").
-    for path in folder.glob(f"velo.{domain}[.+]*"):
+    for path in segment_folder().glob(f"velo.{domain}[.+]*"):
         with contextlib.suppress(OSError):
             path.unlink()

@@ -46,6 +46,11 @@ class Job:
     layer: str
     program: Sequence[str]
 
+    @property
+    def must_use(self) -> bool:
+        """Does a rank of any MPI program open a port? One that is alone over the BTL does not."""
+        return self.ranks > (1 if self.layer == "btl" else 0)
+
 
 def command(args: argparse.Namespace) -> None:
     """`velo sim`; ends with the exit code of the program."""
@@ -80,11 +85,10 @@ def command(args: argparse.Namespace) -> None:
         if job.ranks:
             env["VELO_SIM_REPEATABLE"] = "1"
             env["MALLOC_CONF"] = ALLOCATOR_SETTINGS
-        launch = run.Launch(argv, env, domain)
+        launch = run.Launch(argv, env, domain, job.must_use)
         try:
-            code = run.start(launch)
+            code = run.complete(launch)
         finally:
-            run.remove_segments(launch.domain)
             # Of a simulator that was killed.
             area.unlink(missing_ok=True)
     sys.exit(code)
