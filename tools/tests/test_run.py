@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from velo import run
+from velo import run, watch
 from velo.cli import main
 from velo.errors import (
+    EXIT_FAILED,
     EXIT_INTERRUPTED,
     EXIT_UNUSED,
     EXIT_USAGE,
@@ -255,3 +256,116 @@ def test_a_scheduler_may_have_put_the_ranks_elsewhere(
 ) -> None:
     monkeypatch.setenv("SLURM_JOB_ID", "1")
     assert "true" in said(capfd, "-n", "2", "true")
+
+
+# --- mpirun that hangs -------------------------------------------------------------------------
+
+PYTHON = f"exec {sys.executable} -c"
+# A dead child that nobody collects.
+ZOMBIE = "import os, time; os.fork() or os._exit(1); time.sleep({s})"
+HANG_LIMIT_S = 20
+
+
+@pytest.fixture
+def quick_looks(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "LOOK_INTERVAL_S", 0.02)
+
+
+@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.parametrize(
+    ("job", "why"),
+    [
+        (ZOMBIE.format(s=HANG_LIMIT_S), "is dead and mpirun does not notice"),
+        # As Open MPI's does in PMIx_server_finalize().
+        (
+            "import threading; lock = threading.Lock(); lock.acquire(); "
+            f"lock.acquire(timeout={HANG_LIMIT_S})",
+            "the ranks are gone and mpirun does not end",
+        ),
+    ],
+)
+def test_a_job_is_ended_whose_mpirun_hangs_when_ranks_are_dead(
+    tree: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    job: str,
+    why: str,
+) -> None:
+    monkeypatch.setenv("FAKE_JOB", f"{PYTHON} '{job}'")
+    assert main(["run", "-n", "2", "true"]) == EXIT_FAILED
+    assert f"{why}; the job was ended" in capfd.readouterr().err
+    assert not list((tree / "shm").iterdir())
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_hanging_mpirun_is_killed_with_the_ranks_that_live(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pids, survived = tree / "pids", tree / "survived"
+    job = (
+        "import os, signal, time\n"
+        "os.fork() or os._exit(1)\n"
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN)\n"
+        "rank = os.fork()\n"
+        "if rank == 0:\n"
+        "    os.setpgid(0, 0)\n"
+        "    os.fork()\n"  # What a rank has started goes with it.
+        f"    open({str(pids)!r}, 'a').write(f'{{os.getpid()}}\\n')\n"
+        f"time.sleep({HANG_LIMIT_S})\n"
+        f"open({str(survived)!r}, 'w')\n"
+    )
+    script = tree / "job.py"
+    script.write_text(job)
+    monkeypatch.setenv("FAKE_JOB", f"exec {sys.executable} {script}")
+    assert main(["run", "-n", "2", "true"]) == EXIT_FAILED
+    assert not survived.exists()
+    started = [int(pid) for pid in pids.read_text().split()]
+    assert len(started) == 2
+    deadline = time.monotonic() + 10
+    while any((found := watch.stat(pid)) and found.state != "Z" for pid in started):
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.usefixtures("quick_looks")
+@pytest.mark.parametrize(
+    "job",
+    [
+        "sleep 1",
+        # It waits for somebody's output, not for a lock.
+        "exec sleep 1",
+        # A rank need not collect its own children.
+        f"{sys.executable} -c '{ZOMBIE.format(s=1)}'; :",
+    ],
+)
+def test_a_job_that_takes_its_time_is_left_alone(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], job: str
+) -> None:
+    monkeypatch.setenv("FAKE_JOB", job)
+    said(capfd, "-n", "2", "true")
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_stopped_mpirun_is_waited_for(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    job = (
+        "import os, signal, time; me = os.getpid(); os.fork() or os._exit(1); "
+        "os.fork() or (time.sleep(1), os.kill(me, signal.SIGCONT), os._exit(0)); "
+        "os.kill(me, signal.SIGSTOP); os._exit(7)"
+    )
+    monkeypatch.setenv("FAKE_JOB", f"{PYTHON} '{job}'")
+    with pytest.raises(SystemExit) as end:
+        main(["run", "-n", "2", "true"])
+    assert end.value.code == 7
+
+
+def test_dead_ranks_are_looked_for_below_a_simulator() -> None:
+    argv = ["sh", "-c", f"{sys.executable} -c '{ZOMBIE.format(s=HANG_LIMIT_S)}'; :"]
+    with subprocess.Popen(argv, process_group=0) as simulator:
+        ranks = watch.RankWatch(simulator.pid, depth=2)
+        too_near = watch.RankWatch(simulator.pid, depth=1)
+        deadline = time.monotonic() + HANG_LIMIT_S
+        while not ranks.look() and time.monotonic() < deadline:
+            assert not too_near.look()
+            time.sleep(0.01)
+        os.killpg(simulator.pid, signal.SIGKILL)
+    assert time.monotonic() < deadline

@@ -111,7 +111,9 @@ def _add_run(commands: Any) -> None:
         "cores, and takes away what killed ranks leave in shared memory. Ends with mpirun's exit "
         "code; with 125 if all went well but no rank used velo, since the program is no MPI "
         "program, or one of another MPI (not looked for where ranks may be on other nodes, nor "
-        "where options choose other components). Options that velo does not know go to mpirun.",
+        "where options choose other components); with 1 if ranks are dead and mpirun hangs for ten "
+        "seconds, as Open MPI 4.1's may when a rank dies while others start: then the job is "
+        "ended. Options that velo does not know go to mpirun.",
         allow_abbrev=False,
     )
     run.add_argument(
@@ -152,7 +154,7 @@ def _add_sim(commands: Any) -> None:
         description="Run an unmodified, dynamically linked MPI program, one process a rank, over "
         "simulated nodes of the hardware: its clocks show virtual time, so it prints what the "
         "hardware would have given. The same command gives the same times, and the same hash of "
-        "every message's arrival. Ends with the program's exit code, or as velo run with 125.",
+        "every message's arrival. Ends with the program's exit code, or as velo run with 125 or 1.",
         allow_abbrev=False,
     )
     _add_hardware(sim).add_argument(

@@ -76,6 +76,8 @@ class Launch:
     domain: str
     must_use: bool
     """A rank opens a port in the domain, or the job is not what was wanted."""
+    rank_depth: int = 1
+    """How many generations the ranks are below the process that is started."""
 
     def __str__(self) -> str:
         words = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
@@ -288,11 +290,15 @@ def start(launch: Launch, ports: watch.PortWatch) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, old)
         raise VeloError(f"cannot start {launch.argv[0]}: {error.strerror}") from error
     interrupted = False
+    ranks = watch.RankWatch(process.pid, launch.rank_depth)
     try:
         while process.poll() is None:
             got = signal.sigtimedwait(signals, watch.LOOK_INTERVAL_S)
             if got is None:
                 ports.look()
+                if trouble := ranks.look():
+                    end(process, ranks)
+                    raise VeloError(f"{trouble}; the job was ended")
                 continue
             if got.si_signo == signal.SIGCHLD:
                 continue
@@ -304,6 +310,17 @@ def start(launch: Launch, ports: watch.PortWatch) -> int:
     if interrupted:
         return EXIT_INTERRUPTED
     return process.returncode if process.returncode >= 0 else DEATH_BY_SIGNAL - process.returncode
+
+
+def end(process: subprocess.Popen[bytes], ranks: watch.RankWatch) -> None:
+    """End a job whose launcher hangs."""
+    ranks.kill()
+    process.terminate()
+    try:
+        process.wait(helpers.STOP_GRACE_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
 
 
 def _become(signals: set[signal.Signals]) -> None:

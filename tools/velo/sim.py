@@ -85,7 +85,8 @@ def command(args: argparse.Namespace) -> None:
         if job.ranks:
             env["VELO_SIM_REPEATABLE"] = "1"
             env["MALLOC_CONF"] = ALLOCATOR_SETTINGS
-        launch = run.Launch(argv, env, domain, job.must_use)
+        # The ranks are mpirun's children, and mpirun the simulator's.
+        launch = run.Launch(argv, env, domain, job.must_use, rank_depth=2)
         try:
             code = run.complete(launch)
         finally:

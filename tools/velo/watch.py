@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Watch a job from outside: whether it used velo."""
+"""Watch a job from outside: whether it used velo, and whether mpirun still ends it."""
 
 import contextlib
 import ctypes
 import os
+import signal
 import struct
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 LIBC = ctypes.CDLL(None)
@@ -16,6 +18,8 @@ EVENT = struct.Struct("iIII")
 READ_BYTES = 64 << 10
 
 LOOK_INTERVAL_S = 1.0
+# mpirun collects a rank that has died within milliseconds.
+DEAD_LOOKS_MAX = 10
 
 
 class PortWatch:
@@ -52,3 +56,92 @@ def _events(data: bytes) -> Iterator[tuple[int, bytes]]:
         _, mask, _, name_bytes = EVENT.unpack_from(data, at)
         at += EVENT.size + name_bytes
         yield mask, data[at - name_bytes : at]
+
+
+class RankWatch:
+    """Notices that mpirun hangs although ranks are dead.
+
+    When a rank dies while others start, Open MPI 4.1's mpirun may end up waiting in
+    PMIx_server_finalize() for a lock that nobody gives back: its ranks are dead, and it never ends.
+    """
+
+    def __init__(self, pid: int, depth: int) -> None:
+        """Ranks are so many generations below a process."""
+        self._pid = pid
+        self._depth = depth
+        self._looks: dict[Hashable, int] = {}
+
+    def look(self) -> str:
+        """What is wrong, in so many words; empty while all is well. To be asked again and again."""
+        signs = dict(sign for pid in self._launchers() for sign in _signs(pid))
+        self._looks = {key: self._looks.get(key, 0) + 1 for key in signs}
+        return next((signs[key] for key, n in self._looks.items() if n > DEAD_LOOKS_MAX), "")
+
+    def kill(self) -> None:
+        """End the ranks, each with what it has started."""
+        for rank in (child for pid in self._launchers() for child in children(pid)):
+            # mpirun gives each rank a process group.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                if os.getpgid(rank) == rank:
+                    os.killpg(rank, signal.SIGKILL)
+                else:
+                    os.kill(rank, signal.SIGKILL)
+
+    def _launchers(self) -> list[int]:
+        pids = [self._pid]
+        for _ in range(self._depth - 1):
+            pids = [child for pid in pids for child in children(pid)]
+        return pids
+
+
+def _signs(launcher: int) -> Iterator[tuple[Hashable, str]]:
+    """Signs that a launcher hangs, if they stay: what it is known by, and what it means."""
+    own = stat(launcher)
+    if own is None or own.state in "Tt":  # Stopped by hand, or by a debugger.
+        return
+    ranks = children(launcher)
+    for rank in ranks:
+        found = stat(rank)
+        if found and found.state == "Z":
+            yield (rank, found.started), f"rank process {rank} is dead and mpirun does not notice"
+    # With its ranks gone it may rightly wait for the output of what they left running, but that is
+    # no wait for a lock.
+    if not ranks and waits_for_lock(launcher):
+        yield own, "the ranks are gone and mpirun does not end"
+
+
+@dataclass(frozen=True)
+class Stat:
+    """What the kernel says of a process."""
+
+    pid: int
+    state: str
+    started: int
+    cpu_ticks: int
+
+
+def stat(pid: int) -> Stat | None:
+    """None: there is no such process."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return None
+    fields = text[text.rindex(")") + 2 :].split()
+    return Stat(pid, fields[0], int(fields[19]), int(fields[11]) + int(fields[12]))
+
+
+def waits_for_lock(pid: int) -> bool:
+    """Does the first thread of a process sleep on a futex?"""
+    try:
+        return Path(f"/proc/{pid}/wchan").read_text().startswith("futex")
+    except OSError:
+        return False
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and not yet collected."""
+    found: list[int] = []
+    for thread in Path(f"/proc/{pid}/task").glob("*/children"):
+        with contextlib.suppress(OSError):
+            found += map(int, thread.read_text().split())
+    return found
