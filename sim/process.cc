@@ -5,6 +5,7 @@
 #include <charconv>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <map>
@@ -182,16 +183,14 @@ bool process_is_alive(int pid)
     return state && state != 'Z' && state != 'X';
 }
 
-bool process_computes(int pid)
+uint64_t process_computed_ns(int pid)
 {
-    std::error_code gone;
-    std::filesystem::directory_iterator task("/proc/" + std::to_string(pid) + "/task", gone);
-    while (task != std::filesystem::directory_iterator()) {
-        if (parse_stat(first_line(task->path() / "stat")).state == 'R')
-            return true;
-        task.increment(gone);
-    }
-    return false;
+    clockid_t clock;
+    timespec computed;
+    if (clock_getcpuclockid(pid, &clock) != 0 || clock_gettime(clock, &computed) != 0)
+        return 0;
+    return static_cast<uint64_t>(computed.tv_sec) * 1000000000 +
+           static_cast<uint64_t>(computed.tv_nsec);
 }
 
 std::string thread_sleeps_in(int pid, int tid)

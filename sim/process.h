@@ -30,8 +30,8 @@ char thread_state(int pid, int tid);
 // How often the thread has been on a processor.
 uint64_t thread_runs(int pid, int tid);
 bool process_is_alive(int pid);
-// Is any of its threads on a processor, or would be if there were one?
-bool process_computes(int pid);
+// Processor time of all its threads; 0: it has ended.
+uint64_t process_computed_ns(int pid);
 // The system call that a thread sleeps in, in words.
 std::string thread_sleeps_in(int pid, int tid);
 

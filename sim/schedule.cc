@@ -21,6 +21,8 @@ constexpr uint64_t kSettleCycles = 16;
 
 constexpr auto kSleepUntilAside = 1ms;
 constexpr auto kSleepUntilError = 10s;
+// Processor time of a process meanwhile, from which on its other threads are busy.
+constexpr uint64_t kComputesFromNs = 100000000;
 constexpr auto kStartingUntilLate = 5s;
 constexpr auto kIdleUntilError = 10s;
 constexpr auto kOutsideUntilRelease = 100ms;
@@ -712,6 +714,17 @@ void Schedule::check_starter(unsigned channel)
     }
 }
 
+// For a thread that sleeps, as OpenMP's do. Those that are waited for wake now and then, however
+// long it takes them on a busy machine: that is no computing.
+bool Schedule::others_compute(Thread &thread)
+{
+    uint64_t computed_ns = process_computed_ns(thread.pid);
+    if (computed_ns < thread.computed_ns + kComputesFromNs)
+        return false;
+    thread.computed_ns = computed_ns;
+    return true;
+}
+
 // It has the turn. Does it still run?
 void Schedule::check_runner(unsigned channel)
 {
@@ -735,8 +748,7 @@ void Schedule::check_runner(unsigned channel)
     }
     if (!sleeps(thread))
         return;
-    // Others compute for it, such as OpenMP's.
-    if (thread.repeatable && process_computes(thread.pid))
+    if (thread.repeatable && others_compute(thread))
         thread.since = RealClock::now();
     auto asleep = RealClock::now() - thread.since;
     if (!thread.repeatable && asleep >= kSleepUntilAside)

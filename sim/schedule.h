@@ -82,6 +82,7 @@ class Schedule
         RealTime since{}; // when it got the turn, or was seen to run
         RealTime started{};
         uint64_t runs = 0;
+        uint64_t computed_ns = 0; // of its process, when others were last seen to compute for it
         bool slept = false;
         bool begun = false; // was started, and has done nothing but attach
         bool late = false;  // was started, and is not waited for
@@ -154,6 +155,7 @@ class Schedule
     void check_starter(unsigned channel);
     void check_runner(unsigned channel);
     bool sleeps(Thread &thread);
+    bool others_compute(Thread &thread);
     bool is_late(Thread &thread);
     bool has_ended(unsigned channel);
     void free_channel(unsigned channel);

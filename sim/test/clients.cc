@@ -174,13 +174,24 @@ int calls()
     });
 }
 
+// Threads that wake now and then, as those do that wait for their turn, but more often.
+void wake_for_ever(unsigned threads)
+{
+    for (unsigned i = 0; i < threads; i++)
+        std::thread([] {
+            for (;;)
+                usleep(20000);
+        }).detach();
+}
+
 // A thread that waits for another one in real time holds up nobody, if the run is not repeatable.
-int aside(bool repeatable)
+int aside(bool repeatable, unsigned restless)
 {
     return in_processes(1, [&](unsigned) {
         int ends[2];
         if (pipe(ends) != 0)
             fail("pipe");
+        wake_for_ever(restless);
         std::thread waiting([&] {
             Channel channel(1, repeatable);
             uint64_t before_ps = channel.now_ps();
@@ -459,7 +470,7 @@ int main(int argc, char **argv)
     else if (which == "calls")
         result = calls();
     else if (which == "aside")
-        result = aside(number(2, 0) != 0);
+        result = aside(number(2, 0) != 0, number(3, 0));
     else if (which == "death")
         result = death();
     else if (which == "dropped")
