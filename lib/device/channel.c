@@ -233,13 +233,13 @@ static bool is_before(const struct sim_channel *a, const struct sim_channel *b)
     return a->since_ps != b->since_ps ? a->since_ps < b->since_ps : a->number < b->number;
 }
 
-struct sim_channel *channel_waiting_at(uint64_t place)
+struct sim_channel *channel_waiting_at(uint64_t place, bool is_woken)
 {
     struct sim_channel *first = NULL;
     for (struct sim_channel *channel = channels(); channel < channels() + claimed_end; channel++)
         if (order_read_turn(&channel->turn) == SIM_TURN_CALL && channel->pid == mine->pid &&
-            channel->op == SIM_SLEEP && channel->place == place && channel->woken_ps == 0 &&
-            (!first || is_before(channel, first)))
+            channel->op == SIM_SLEEP && channel->place == place &&
+            (channel->woken_ps != 0) == is_woken && (!first || is_before(channel, first)))
             first = channel;
     return first;
 }

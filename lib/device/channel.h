@@ -32,8 +32,8 @@ void channel_charge(struct sim_channel *channel, uint64_t time_ps);
 /** Add what was computed since the last call returned, if the host model counts that. */
 void channel_catch_up(struct sim_channel *channel);
 /** The channel of this process's thread that waits longest at a place, of those that nobody has
- * woken; NULL: there is none. */
-struct sim_channel *channel_waiting_at(uint64_t place);
+ * woken, or of those that were woken and have not had the turn since; NULL: there is none. */
+struct sim_channel *channel_waiting_at(uint64_t place, bool is_woken);
 /** Has a thread of this process, which another one has started, a channel? */
 bool channel_is_of_thread(uint64_t thread);
 /** A channel for somebody whom this thread starts: virtual time waits for who takes it. NULL: this

@@ -85,7 +85,7 @@ static void wake_at(const void *place, bool all)
     if (!self || order_counter(&waiting) == 0)
         return;
     do {
-        waiter = channel_waiting_at((uintptr_t)place);
+        waiter = channel_waiting_at((uintptr_t)place, false);
         if (waiter)
             waiter->woken_ps = self->time_ps ? self->time_ps : 1;
     } while (waiter && all);
@@ -129,14 +129,23 @@ VELO_API int pthread_mutex_lock(pthread_mutex_t *mutex)
     return next ? next(mutex) : ENOSYS;
 }
 
+/* Is it free, and for somebody who was woken for it? That one has not had the turn since: whoever
+ * gives a mutex back only to take it again, and lets no time pass between, would keep it for ever.
+ */
+static bool is_promised(const pthread_mutex_t *mutex)
+{
+    return mutex->__data.__lock == 0 && order_counter(&waiting) > 0 &&
+           channel_waiting_at((uintptr_t)mutex, true);
+}
+
 /* A program that tries in vain tries again, and nobody gives it back unless time passes. */
 VELO_API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     const void *caller = __builtin_return_address(0);
+    struct sim_channel *channel = channel_beside(caller);
     CALLER_NEXT(pthread_mutex_trylock);
-    int status = next ? next(mutex) : ENOSYS;
-    struct sim_channel *channel = status == EBUSY ? channel_beside(caller) : NULL;
-    if (channel && caller_at(caller) == CALLER_PROGRAM)
+    int status = channel && is_promised(mutex) ? EBUSY : next ? next(mutex) : ENOSYS;
+    if (status == EBUSY && channel && caller_at(caller) == CALLER_PROGRAM)
         device_pass_poll(channel);
     return status;
 }

@@ -208,6 +208,44 @@ static void *poll_flood(void *argument)
 
 TEST(threads_that_poll_get_each_message_once, 2) { run(poll_flood, MPI_COMM_WORLD); }
 
+/* ---- senders beside a receiver ----------------------------------------------------------------
+ */
+
+#define BUFFERED_EACH 20
+
+static void *send_buffered(void *argument)
+{
+    const struct worker *self = argument;
+    for (int i = 0; i < BUFFERED_EACH; i++)
+        MPI_Bsend(&i, 1, MPI_INT, (rank + 1) % ranks, self->number, MPI_COMM_WORLD);
+    return NULL;
+}
+
+/* Who waits in a receive does not keep the other threads of its rank from sending. */
+TEST(threads_send_around_a_ring_while_one_receives, 3)
+{
+    struct worker workers[THREADS];
+    int len_bytes = THREADS * BUFFERED_EACH * (MPI_BSEND_OVERHEAD + (int)sizeof(int));
+    int next[THREADS] = {0};
+    void *buffer = must_alloc((size_t)len_bytes);
+    MPI_Buffer_attach(buffer, len_bytes);
+    for (int i = 0; i < THREADS; i++) {
+        workers[i].number = i;
+        CHECK_EQ(pthread_create(&workers[i].thread, NULL, send_buffered, &workers[i]), 0);
+    }
+    for (int i = 0; i < THREADS * BUFFERED_EACH; i++) {
+        int value = -1;
+        MPI_Status status;
+        MPI_Recv(&value, 1, MPI_INT, (rank + ranks - 1) % ranks, MPI_ANY_TAG, MPI_COMM_WORLD,
+                 &status);
+        CHECK_EQ(value, next[status.MPI_TAG]++);
+    }
+    for (int i = 0; i < THREADS; i++)
+        CHECK_EQ(pthread_join(workers[i].thread, NULL), 0);
+    MPI_Buffer_detach(&buffer, &len_bytes);
+    free(buffer);
+}
+
 /* ---- everything at once ---------------------------------------------------------------------- */
 
 #define MIXED_ROUNDS 60

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Threads of one process wait for each other in virtual time, and go on at the time of who tells.
  */
+#include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <time.h>
@@ -169,6 +170,44 @@ TEST(a_mutex_goes_to_who_has_waited_longest)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
     for (int i = 0; i < MANY; i++)
         CHECK_EQ(order[i], MANY - 1 - i);
+    CHECK_OK(velo_port_close(port));
+}
+
+static int lock_patiently(pthread_mutex_t *mutex_)
+{
+    int status;
+    do
+        status = pthread_mutex_trylock(mutex_);
+    while (status == EBUSY);
+    return status;
+}
+
+static void *take_once(void *arg)
+{
+    CHECK_EQ(pthread_mutex_lock(&taken), 0);
+    told = true;
+    CHECK_EQ(pthread_mutex_unlock(&taken), 0);
+    return arg;
+}
+
+/* Time passes only while it has it. */
+TEST(who_takes_a_mutex_again_at_once_lets_those_who_wait_have_it_first)
+{
+    static int (*const takes[])(pthread_mutex_t *) = {pthread_mutex_lock, lock_patiently};
+    struct velo_port *port = port_open(0);
+
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++) {
+        pthread_t thread;
+        told = false;
+        CHECK_EQ(pthread_create(&thread, NULL, take_once, NULL), 0);
+        for (int rounds = 0; rounds < MANY; rounds++) {
+            CHECK_EQ(takes[i](&taken), 0);
+            test_sleep_ns(TEST_MS);
+            CHECK_EQ(pthread_mutex_unlock(&taken), 0);
+        }
+        CHECK(told);
+        CHECK_EQ(pthread_join(thread, NULL), 0);
+    }
     CHECK_OK(velo_port_close(port));
 }
 
