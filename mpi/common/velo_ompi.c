@@ -13,6 +13,7 @@
 #include "opal/mca/pmix/pmix.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
+#include "orte/util/proc_info.h"
 
 /* Polls of a caller that only polls follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
@@ -41,6 +42,12 @@ void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_
                       "Bytes for long messages in each peer's receive ring, a power of two from 16 "
                       "KiB to 16 MiB (0: the layer's default)",
                       &params->data_bytes);
+    (void)mca_base_component_var_register(
+        component, "network",
+        "Does the library that is loaded reach the ranks of other nodes, too? velo's own, over "
+        "shared memory, does not; that of the simulated cluster does, and `velo sim` says so",
+        MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY,
+        &params->network);
     (void)mca_base_component_var_register(
         component, "sleep",
         "Does a waiting rank sleep to let others run? 0: never; 1: always; -1: where the ranks of "
@@ -178,6 +185,11 @@ int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi
 }
 
 int velo_ompi_local_ranks(void) { return (int)opal_process_info.num_local_peers + 1; }
+
+int velo_ompi_reached_ranks(const struct velo_ompi_params *params)
+{
+    return params->network ? (int)orte_process_info.num_procs : velo_ompi_local_ranks();
+}
 
 /* Cores that the ranks of this node share. A rank that was bound by the launcher sees only its own
  * share: then all count. */

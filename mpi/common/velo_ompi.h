@@ -26,6 +26,7 @@ struct velo_ompi_params {
     char *domain;
     unsigned depth_slots;
     unsigned data_bytes;
+    bool network;
     int sleep;
     unsigned sleep_polls;
     unsigned sleep_us;
@@ -68,6 +69,16 @@ int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi
 
 /** Ranks of this job on this node, this one included. */
 int velo_ompi_local_ranks(void);
+
+/** Ranks of this job that velo reaches, this one included. */
+int velo_ompi_reached_ranks(const struct velo_ompi_params *params);
+
+/** Is a process of this locality one of them? */
+static inline bool velo_ompi_reaches(const struct velo_ompi_params *params,
+                                     opal_hwloc_locality_t locality)
+{
+    return params->network || OPAL_PROC_ON_LOCAL_NODE(locality);
+}
 
 /** Nanoseconds of CLOCK_MONOTONIC. */
 int64_t velo_ompi_now_ns(void);

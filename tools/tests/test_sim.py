@@ -2,6 +2,7 @@
 """`velo sim`: what it starts, and what it refuses."""
 
 import ctypes.util
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -57,6 +58,28 @@ def test_the_layer_and_the_simulators_options_are_passed_on(
     assert "--clock-mhz 300 --seed 7 --result x --" in said
     assert "--mca mtl_velo_sleep 0 --mca btl_velo_sleep 0" in said
     assert "--mca orte_allowed_exit_without_sync 1" in said
+
+
+def test_between_nodes_there_is_velo_alone(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for layer in ("--mtl", "--btl"):
+        said = printed(capsys, layer, "--", "true")
+        assert said.count("--mca btl ") == 1
+        assert "--mca btl self,velo " in said
+        assert "--mca mtl_velo_network 1 --mca btl_velo_network 1" in said
+
+
+def test_the_launchers_environment_says_who_shares_a_node() -> None:
+    script = sim.RANK.format(ranks_a_node=3, preload="") + "\n"
+    names = ("LOCAL_RANK", "LOCAL_SIZE", "NODE_RANK")
+    words = ["sh", "-c", script, sim.RANK_NAME, "env"]
+    found = []
+    for rank in range(5):
+        env = {"PATH": os.environ["PATH"], "OMPI_COMM_WORLD_RANK": str(rank)}
+        env["OMPI_COMM_WORLD_SIZE"] = "5"
+        said = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
+        values = dict(line.split("=", 1) for line in said.splitlines())
+        found.append(tuple(int(values[f"OMPI_COMM_WORLD_{name}"]) for name in names))
+    assert found == [(0, 3, 0), (1, 3, 1), (2, 3, 2), (0, 2, 0), (1, 2, 1)]
 
 
 def test_what_is_to_be_seen_is_passed_on(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,10 +16,15 @@ from typing import Any
 from velo import cluster, helpers, routing, run
 from velo.errors import UsageError, VeloError
 
-# What each rank runs first: it learns who it is from mpirun, and from then on every call of the
-# program that matters goes to the simulated cluster. mpirun itself stays in real time.
+# What each rank runs first: it learns who it is from mpirun, and where it is, which MPI learns from
+# lib/device/locality.c; from then on every call of the program that matters goes to the simulated
+# cluster. mpirun itself stays in real time.
 RANK = """
 export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE={ranks_a_node}
+local=$((VELO_SIM_RANK % VELO_SIM_RANKS_A_NODE))
+behind=$((OMPI_COMM_WORLD_SIZE - VELO_SIM_RANK + local))
+export OMPI_COMM_WORLD_LOCAL_RANK=$local OMPI_COMM_WORLD_NODE_RANK=$local
+export OMPI_COMM_WORLD_LOCAL_SIZE=$((behind < {ranks_a_node} ? behind : {ranks_a_node}))
 export LD_PRELOAD={preload}
 exec "$@"
 """
@@ -215,7 +220,13 @@ def program(job: Job, library: Path) -> list[str]:
     preload = shlex.quote(f"{library}:{find_allocators()}")
     rank = RANK.format(ranks_a_node=job.ranks_a_node, preload=preload)
     words = [run.find_mpirun(folder), "-n", str(job.ranks), "--oversubscribe", "--bind-to", "none"]
-    words += run.selection(job.layer, folder, ())
+    words += run.selection(job.layer, folder, {"btl"})
+    # Whatever else goes from one node to another would pass the simulated hardware by.
+    words += ["--mca", "btl", "self,velo"]
+    # When MPI learns of a rank of another node must not depend on real time: so at once, of all.
+    words += ["--mca", "mpi_add_procs_cutoff", str(job.ranks + 1)]
+    for layer in run.COMPONENTS:
+        words += ["--mca", f"{layer}_velo_network", "1"]
     # Who waits polls: sleeping is for processors that are shared, and virtual ones are not. In both
     # layers, since the BTL carries one-sided operations beside the MTL.
     for layer in run.COMPONENTS:

@@ -148,7 +148,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
     (void)mpi_threads;
     struct btl_velo_component *own = &mca_btl_velo_component;
     *count = 0;
-    if (velo_ompi_local_ranks() < 2)
+    if (velo_ompi_reached_ranks(&own->params) < 2)
         return NULL; /* Nobody to reach. */
     if (own->params.data_bytes == 0)
         own->params.data_bytes = 128 * 1024;

@@ -31,7 +31,8 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     for (size_t i = 0; i < count; i++) {
         endpoints[i] = NULL;
         /* Our own messages are for btl self. */
-        if (!OPAL_PROC_ON_LOCAL_NODE(procs[i]->proc_flags) || procs[i] == opal_proc_local_get())
+        if (!velo_ompi_reaches(&mca_btl_velo_component.params, procs[i]->proc_flags) ||
+            procs[i] == opal_proc_local_get())
             continue;
         struct mca_btl_base_endpoint_t *endpoint = OBJ_NEW(mca_btl_base_endpoint_t);
         if (endpoint == NULL)

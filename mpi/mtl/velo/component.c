@@ -116,10 +116,10 @@ static int component_register(void)
     return OMPI_SUCCESS;
 }
 
-/* velo reaches the ranks of one node. */
-static bool all_on_this_node(void)
+static bool all_are_reached(void)
 {
-    return (int64_t)orte_process_info.num_procs == velo_ompi_local_ranks();
+    return velo_ompi_reached_ranks(&mca_mtl_velo_component.params) ==
+           (int64_t)orte_process_info.num_procs;
 }
 
 static int component_query(mca_base_module_t **module, int *priority)
@@ -134,7 +134,8 @@ static int component_query(mca_base_module_t **module, int *priority)
 static unsigned ring_data_bytes(void)
 {
     unsigned bytes = DATA_BYTES_MAX;
-    while (bytes > DATA_BYTES_MIN && bytes * (unsigned)velo_ompi_local_ranks() > DATA_BYTES_TOTAL)
+    unsigned ranks = (unsigned)velo_ompi_reached_ranks(&mca_mtl_velo_component.params);
+    while (bytes > DATA_BYTES_MIN && bytes * ranks > DATA_BYTES_TOTAL)
         bytes /= 2;
     return bytes;
 }
@@ -164,7 +165,7 @@ static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_thr
 {
     (void)progress_threads;
     (void)mpi_threads; /* MPI_THREAD_MULTIPLE is served. */
-    if (!all_on_this_node()) {
+    if (!all_are_reached()) {
         opal_output(0,
                     "velo: mtl velo reaches the ranks of one node, and this job has %u ranks of "
                     "which %d are here; use --mca pml ob1 --mca btl self,velo,tcp",

@@ -14,7 +14,7 @@ int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
 {
     (void)mtl;
     for (size_t i = 0; i < count; i++) {
-        if (OPAL_PROC_ON_LOCAL_NODE(procs[i]->super.proc_flags))
+        if (velo_ompi_reaches(&mca_mtl_velo_component.params, procs[i]->super.proc_flags))
             continue;
         opal_output(0,
                     "velo: mtl velo reaches the ranks of one node, and process %s is on another; "
@@ -44,7 +44,7 @@ int mtl_velo_del_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
 struct mtl_velo_endpoint *mtl_velo_find(ompi_proc_t *proc)
 {
     velo_id_t id;
-    if (!OPAL_PROC_ON_LOCAL_NODE(proc->super.proc_flags) ||
+    if (!velo_ompi_reaches(&mca_mtl_velo_component.params, proc->super.proc_flags) ||
         velo_ompi_find(&mca_mtl_velo_component.super.mtl_version, &mtl_velo.port,
                        &proc->super.proc_name, &id) != OMPI_SUCCESS)
         return NULL;

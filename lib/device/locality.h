@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file locality.h
+ * @brief Which simulated node a rank is on.
+ */
+#ifndef VELO_DEVICE_LOCALITY_H
+#define VELO_DEVICE_LOCALITY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** Ranks of each node, as `velo sim` says; 0: it has started no ranks. */
+uint32_t locality_ranks_a_node(void);
+/** This process's rank. */
+uint32_t locality_rank(void);
+/** The node of this process's rank. */
+uint32_t locality_node(void);
+/** Has MPI asked who is on this node, and been told? */
+bool locality_was_told(void);
+
+#endif
