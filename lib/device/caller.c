@@ -31,7 +31,7 @@ static enum caller name_to_caller(const char *name)
         {"mca_errmgr", CALLER_LAUNCHER}, {"mca_grpcomm", CALLER_LAUNCHER},
         {"mca_oob", CALLER_LAUNCHER},    {"mca_rml", CALLER_LAUNCHER},
         {"mca_routed", CALLER_LAUNCHER}, {"mca_state", CALLER_LAUNCHER},
-        {"libmunge", CALLER_LAUNCHER},   {"libvelo.so", CALLER_RUNTIME},
+        {"libmunge", CALLER_LAUNCHER},   {"libvelo.so", CALLER_VELO},
         {"libc.so", CALLER_C},           {"libpthread", CALLER_C},
         {"ld-linux", CALLER_RUNTIME},    {"libopen-", CALLER_RUNTIME},
         {"libmca_", CALLER_RUNTIME},     {"mca_", CALLER_RUNTIME},

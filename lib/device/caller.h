@@ -19,7 +19,8 @@
 enum caller {
     CALLER_LAUNCHER, /**< Talks to mpirun. */
     CALLER_C,        /**< The C library. */
-    CALLER_RUNTIME,  /**< What else Open MPI is made of. */
+    CALLER_VELO,     /**< This library. */
+    CALLER_RUNTIME,  /**< What else Open MPI is made of, and what allocates memory. */
     CALLER_MPI,      /**< libmpi. */
     CALLER_OPENMP,
     CALLER_PROGRAM,
