@@ -261,10 +261,19 @@ bool Cluster::is_quiet() const
                            return rest.resting() && cycle_ >= rest.since_cycle() + Rest::kPeriod +
                                                                   options_.cable_cycles;
                        }) &&
-           std::all_of(nodes_.begin(), nodes_.end(), [&](const auto &node) {
-               return node->next_access_cycle() == UINT64_MAX &&
-                      node->next_publish_cycle() == UINT64_MAX;
-           });
+           cycle_ >= seen_cycle() &&
+           std::all_of(nodes_.begin(), nodes_.end(),
+                       [](const auto &node) { return node->next_access_cycle() == UINT64_MAX; });
+}
+
+// From this cycle on all that has left the nodes is seen, by whoever looks.
+uint64_t Cluster::seen_cycle() const
+{
+    uint64_t last = 0;
+    for (const auto &node : nodes_)
+        if (node->next_publish_cycle() != UINT64_MAX)
+            last = std::max(last, clock_.cycle_from(visible_ps(node->last_publish_cycle())));
+    return last;
 }
 
 uint64_t Cluster::cycles_to_skip(uint64_t end_cycle) const
@@ -274,6 +283,9 @@ uint64_t Cluster::cycles_to_skip(uint64_t end_cycle) const
     for (const Rest &rest : rests_)
         if (!rest.resting() || cycle_ < rest.since_cycle() + Rest::kPeriod + options_.cable_cycles)
             return 0;
+    // Who waits for nothing but that goes on then.
+    if (uint64_t seen = seen_cycle(); seen > cycle_)
+        end_cycle = std::min(end_cycle, seen);
     for (const auto &node : nodes_)
         end_cycle = std::min(end_cycle, node->next_access_cycle());
     for (const auto &cables : cables_)

@@ -59,7 +59,7 @@ class Cluster
     uint64_t cycle() const { return cycle_; }
     // One cycle, or as many as nothing happens in, but none from `end_cycle` on.
     void step(uint64_t end_cycle);
-    // Every node repeats itself, nothing is on its way to one or to its memory.
+    // Every node repeats itself, nothing is on its way to one, and all that one wrote can be seen.
     bool is_quiet() const;
     // When a node last asked for memory or wrote some.
     uint64_t last_dma_cycle() const;
@@ -109,6 +109,7 @@ class Cluster
     void watch(unsigned number, const PhyWords &in);
     void wake(unsigned number);
     void check_rest(unsigned number);
+    uint64_t seen_cycle() const;
     uint64_t cycles_to_skip(uint64_t end_cycle) const;
     void skip(uint64_t cycles);
 };

@@ -79,6 +79,7 @@ class Node
     {
         return writes_.empty() ? UINT64_MAX : writes_.front().cycle;
     }
+    uint64_t last_publish_cycle() const { return writes_.empty() ? 0 : writes_.back().cycle; }
     // When the node last asked for memory or wrote some; 0: never.
     uint64_t last_dma_cycle() const { return last_dma_cycle_; }
     void empty_ring(unsigned context);

@@ -355,6 +355,28 @@ int remote()
     });
 }
 
+// A put that nobody is told of, and all wait until something comes: they go on when it is seen.
+int remote_untold()
+{
+    return in_processes(2, [](unsigned rank) {
+        Channel channel(rank);
+        unsigned context = channel.open(rank, 1 + rank);
+        channel.open_queue(rank, context);
+        channel.enter(rank, context, page, sizeof page, kAllRights);
+        channel.barrier(barrier_file, 2);
+        channel.call(SIM_SLEEP, kApartPs);
+        if (rank == 0) {
+            page[0] = 1;
+            channel.post(0, context, descriptor(VELO_RMA_OP_PUT, 0, 1, 2, 8), 0, 0);
+        }
+        for (unsigned polls = 0; rank == 1 ? page[0] != 1 : polls < 4; polls++)
+            expect(channel.call(SIM_POLL, 0, SIM_NEVER, 1, 30000), SIM_AGAIN, "nothing came");
+        if (rank == 1 && channel.now_ps() > 2 * kApartPs)
+            fail("seen too late");
+        channel.call(SIM_SLEEP, 3 * kApartPs); // It has to be there to be read.
+    });
+}
+
 // What is refused, and that it touches nothing.
 int remote_refused()
 {
@@ -479,6 +501,8 @@ int main(int argc, char **argv)
         result = fences();
     else if (which == "remote")
         result = remote();
+    else if (which == "remote_untold")
+        result = remote_untold();
     else if (which == "remote_refused")
         result = remote_refused();
     else if (which == "remote_death")

@@ -208,6 +208,10 @@ def test_remote_memory_that_is_not_granted_or_not_there_is_refused(runner: Runne
     assert figures["lost_accesses"] == 3
 
 
+def test_a_put_that_nobody_is_told_of_is_seen_by_those_who_wait(runner: Runner) -> None:
+    runner.run([], "remote_untold")
+
+
 def test_remote_operations_end_when_their_owner_dies(runner: Runner) -> None:
     text, _ = runner.run([], "remote_death")
     assert "refused 40\n" in text, text
