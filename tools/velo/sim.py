@@ -36,6 +36,8 @@ ALLOCATOR = "jemalloc"
 CPLUSPLUS = "libstdc++.so.6"
 ALLOCATOR_SETTINGS = "dss:primary,narenas:256,tcache:false,dirty_decay_ms:-1,muzzy_decay_ms:-1"
 ELF = b"\x7fELF"
+# Of a node; each rank has at least one. spec/sim_channel.h.
+CONTEXTS = 256
 # Options that say something else than the cluster's file.
 CHANGES = ("clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "host_ns")
 
@@ -138,6 +140,8 @@ def plan(args: argparse.Namespace) -> Job:
     nodes = described.network.nodes
     ranks = 0 if args.plain else args.ranks or nodes * args.ranks_a_node
     most = nodes * args.ranks_a_node
+    if args.ranks_a_node > CONTEXTS:
+        raise UsageError(f"--ranks-a-node {args.ranks_a_node}: a node has {CONTEXTS} contexts")
     if ranks > most:
         raise UsageError(
             f"{ranks} ranks do not fit on {nodes} nodes of {args.ranks_a_node}; give "
