@@ -380,6 +380,8 @@ static void receive_until_the_end(struct velo_port *port, const struct plan *pla
                 break;
             continue;
         }
+        if (status == VELO_ERR_INTERRUPTED)
+            continue; /* By on_child_signal(). */
         CHECK_OK(status);
         /* Leave the victim to fill its ring once, and to wait for room. */
         if (check_message(ledger, &msg) == 20 && msg.source == VICTIM)
