@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file hook.h
- * @brief Named points between the stores of a sender, for the kill test.
+ * @brief Named points between the stores of a sender or requester, for the kill and system tests.
  *
  * In the library proper a point is nothing. Built with VELO_TEST_HOOKS, each point calls
  * velo_test_hook, which the test sets to something that kills or stops the process.
@@ -28,6 +28,8 @@ enum velo_hook_point {
     HOOK_DISCONNECT_ENTRY,
     HOOK_DISCONNECT_RING,
     HOOK_DISCONNECT_UNLOCKED,
+    HOOK_RMA_ENTERED,
+    HOOK_RMA_MOVED,
 };
 
 #ifdef VELO_TEST_HOOKS

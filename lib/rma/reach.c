@@ -10,6 +10,7 @@
 
 #include "../error.h"
 #include "../native/carry.h"
+#include "../native/hook.h"
 #include "../native/wait.h"
 #include "unit.h"
 
@@ -43,6 +44,7 @@ hot_inline bool enter(struct velo_rma_peer *peer, velo_key_t key, struct grant *
     if (key == 0 || index >= order_read_entry(&table->header->backed))
         return false;
     order_enter(&peer->line->active, key);
+    VELO_HOOK(HOOK_RMA_ENTERED);
     if (order_read_key(&entry->key) != key) {
         leave(peer);
         return false;
@@ -342,6 +344,7 @@ hot_inline int move(struct velo_rma_peer *peer, char *base, const struct grant *
     struct velo_rma_counters *counters = &peer->rma->counters;
     if (likely(base)) {
         do_direct(base, request);
+        VELO_HOOK(HOOK_RMA_MOVED);
         counters->direct++;
         return VELO_OK;
     }

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * One run of the system from one seed: its processes, the ports they open, and what is said of
+ * them.
+ *
+ *   run.c       draws the steps; settles, drains and ends the system
+ *   stage.c     processes: start, command, death; their buffers
+ *   story.c     what happened, in sentences; how a run fails
+ *   messages.c  steps and model of velo.h
+ *   queues.c    steps and model of mq.h
+ *   memory.c    steps and model of rma.h
+ *
+ * A **life** is a port from its opening to its end; lives of one id follow each other, and whatever
+ * is sent, granted or answered belongs to one of them. The models know of each life what was sent
+ * to it and by which life, and hold every outcome against that.
+ */
+#ifndef VELO_SYSTEM_RUN_H
+#define VELO_SYSTEM_RUN_H
+
+#include "desk.h"
+#include "test.h"
+
+enum { PROCESSES = 5, WITHOUT_MAX = 8, STOPPED_MAX = 2 };
+enum family { MESSAGES = 1, QUEUES = 2, MEMORY = 4, ALL = 7 };
+enum life_state { LIVES, CLOSED, DIED };
+
+struct options {
+    uint64_t seed;
+    uint64_t seeds;
+    uint32_t steps;
+    double seconds; /* 0: no limit; else seeds follow each other until it is over. */
+    unsigned families;
+    const char *without[WITHOUT_MAX]; /* Names of steps that are left out. */
+    uint32_t without_len;
+    bool is_calm;  /* No life ends. */
+    bool is_twice; /* Each seed is run twice, to see that it gives the same. */
+    bool is_verbose;
+};
+
+struct conn;
+struct sent;
+struct recv;
+struct mem;
+struct op;
+
+/* A port from its opening to its end. */
+struct life {
+    uint32_t number;
+    uint32_t word; /* What velo_port_life() calls it. */
+    uint32_t vpid;
+    enum life_state state;
+    bool is_unclear; /* It died while it was closed: peers may call it either. */
+    struct shape shape;
+    struct process *process;
+    uint64_t opened_step;
+    uint64_t ended_step;
+    struct conn *conns_in; /* messages.c: connections to it, with what is under way on each. */
+    uint32_t conns_count;  /* Ever made to it, as far as we know. */
+    struct sent *inbox;    /* queues.c: what was sent to it and not received, in order. */
+    struct sent *inbox_last;
+    struct recv *recvs; /* queues.c: receives posted, in order. */
+    struct recv *recvs_last;
+    uint64_t gave_up_step[VPIDS]; /* queues.c: when it last gave up a peer of this id. */
+    struct op *told;              /* memory.c: operations that it is to be notified of, */
+    struct op *pending;           /* and those that it asked for and that have not ended. */
+    struct life *next;
+};
+
+/* What the conductor knows of one place for a port in a process. */
+struct seat {
+    struct process *process;
+    uint32_t index;
+    struct life *life; /* NULL: no port is open there. */
+    /* By the handles of the worker. */
+    struct conn *conns[CONNS];
+    struct life *mq_to[VPIDS]; /* The life that a peer was connected to; NULL: no such peer. */
+    struct sent *sends[REQUESTS];
+    struct recv *recvs[REQUESTS];
+    struct recv *probed[PROBED];
+    struct life *rma_to[RMA_PEERS];
+    struct mem *mems[MEMS];
+};
+
+struct process {
+    uint32_t number;
+    pid_t pid;    /* 0: there is none. */
+    bool is_busy; /* Stopped in the middle of a call. */
+    int fd;
+    struct desk *desk;
+    char *arena;
+    struct seat seats[SEATS];
+};
+
+struct run {
+    const struct options *options;
+    uint64_t seed;
+    struct rng rng;
+    uint64_t step;
+    uint64_t serial; /* Last given to a message or an operation. */
+    uint32_t vpids;
+    bool is_queue[VPIDS]; /* What ports of an id are for: matched queues, or plain messages. */
+    uint32_t lives_count;
+    struct life *lives;          /* All there ever were, the latest first. */
+    struct life *by_vpid[VPIDS]; /* Who has the id now. */
+    struct process processes[PROCESSES];
+    struct sundial *sundial;
+    bool is_quiet;    /* Nobody dies now. */
+    uint32_t stopped; /* Processes that stand in the middle of a call. */
+    uint64_t digest;  /* Of everything that happened. */
+    uint64_t deaths, messages, receives, operations;
+    char shm_dir[64];
+};
+
+extern struct run run;
+
+/* ---- chance ---------------------------------------------------------------------------------- */
+
+static inline uint32_t below(uint32_t bound) { return rng_below(&run.rng, bound); }
+static inline bool chance(uint32_t percent) { return below(100) < percent; }
+/* Mix something that happened into the digest. */
+static inline void digest(uint64_t what) { run.digest = test_mix(run.digest ^ what) + what; }
+
+/* ---- story.c --------------------------------------------------------------------------------- */
+
+/* Begin a sentence of this step, about these lives (NULL: nobody). */
+void story_step(const struct life *one, const struct life *other, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* How it came out. */
+void story_outcome(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The status it came out with; in quiet times that alone is not worth telling. */
+void story_status(int status);
+void story_begin(void);
+/* The run has failed: say why, what went before with these lives, and how to see it again. */
+_Noreturn void fail_run(const struct life *one, const struct life *other, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Name a life in a sentence; good for a few calls. */
+const char *name_of(const struct life *life);
+const char *status_name(int status);
+
+/* ---- stage.c --------------------------------------------------------------------------------- */
+
+void stage_open(void);
+/* Kill what is left, and look what it left behind. */
+void stage_close(void);
+void stage_abandon(void);
+void process_start(struct process *process);
+/* Between two commands. */
+void process_kill(struct process *process);
+/* A port is open in this seat now. */
+struct life *life_begin(struct seat *seat, uint32_t vpid, const struct shape *shape);
+/* The port in this seat is no more. */
+void life_end(struct seat *seat, enum life_state how);
+/* Have a command carried out. False: the process died in it, and the seats know. */
+bool tell(struct seat *seat, struct command *command);
+static inline const struct reply *reply_of(const struct seat *seat)
+{
+    return &seat->process->desk->reply;
+}
+/* Zeroed memory that stays until the run is over. */
+void *keep(size_t size_bytes);
+/* A buffer of the process; NULL: all are in use. */
+void *block_take(struct process *process);
+void block_give(struct process *process, void *block);
+/* Given back, and nobody may write to it any more: that is looked at from now on. */
+void block_freeze(struct process *process, void *block);
+void blocks_check(struct process *process);
+/* May a port whose life has ended so, or goes on, give this status? */
+bool status_fits(const struct life *life, int status);
+/* The next seat whose port lives, of a process that is not busy; of NULL the first, after the last
+ * NULL. */
+struct seat *seat_next(const struct seat *seat);
+
+/* Fill a message that is told from all others by its serial number; is it that one, as far as it
+ * reaches? */
+void content_fill(void *buf, size_t len_bytes, uint64_t serial);
+bool content_is(const void *buf, size_t len_bytes, uint64_t serial);
+/* The serial number that it says it has; 0: too short. */
+uint64_t content_serial(const void *buf, size_t len_bytes);
+
+/* ---- messages.c, queues.c, memory.c ---------------------------------------------------------- */
+
+/* A step: false if there was nothing to do so. */
+typedef bool (*step_fn)(struct seat *seat);
+struct action {
+    const char *name;
+    step_fn step;
+    uint32_t weight;
+};
+/* The last has no name. */
+extern const struct action message_actions[], queue_actions[], memory_actions[];
+
+void memory_begin(void);
+/* A seat's port has ended, its process too or not. */
+void messages_ended(struct seat *seat);
+void queues_ended(struct seat *seat);
+void memory_ended(struct seat *seat);
+/* Take in what a command led to beside its own outcome. */
+void queues_event(struct seat *seat, const struct event *event);
+void memory_event(struct seat *seat, const struct event *event);
+/* Go on with what is under way; true if anything came of it. Once nothing does: is everything done
+ * that needs no help? */
+bool queues_settle(struct seat *seat);
+void queues_settled(void);
+/* Take whatever is still under way; true if there was anything. The last ones look whether all has
+ * arrived. */
+bool messages_drain(struct seat *seat);
+bool queues_drain(struct seat *seat);
+bool memory_drain(struct seat *seat);
+void queues_stop_receiving(struct seat *seat);
+void messages_drained(struct seat *seat);
+void queues_drained(struct seat *seat);
+void memory_drained(struct seat *seat);
+/* Carry out some rounds of progress. */
+bool queues_progress(struct seat *seat, uint32_t rounds);
+bool memory_progress(struct seat *seat, uint32_t rounds);
+
+/* ---- run.c ----------------------------------------------------------------------------------- */
+
+/* The hook point, of the next so many, at which a process is to be killed in its call; 0, mostly:
+ * it is not. */
+uint32_t draw_death(uint32_t percent, uint32_t points);
+/* The same for stopping in the middle of this command, while others move. */
+uint32_t draw_stop(const struct seat *seat, const struct command *command);
+/* Some steps of others. */
+void others_move(void);
+/* Run the system from a seed; returns only if it held. */
+void run_once(const struct options *options, uint64_t seed);
+
+#endif
