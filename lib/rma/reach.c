@@ -377,7 +377,7 @@ static int move_and_note(struct velo_rma_peer *peer, char *base, const struct gr
 hot_inline int check_owner(struct velo_rma_peer *peer)
 {
     if (unlikely(order_read_entry(&peer->conn->header->state) != SEG_OPEN))
-        return velo_fail(VELO_ERR_PEER_CLOSED, "the peer closed its RMA unit");
+        return velo_fail(seg_owner_status(peer->conn->segment), "the peer is gone");
     if (likely(++peer->active_ops < OPS_PER_CHECK))
         return VELO_OK;
     peer->active_ops = 0;
