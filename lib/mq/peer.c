@@ -319,17 +319,23 @@ static void end_list(struct list *list, int status)
 void mq_peer_end(struct velo_mq_peer *peer, int status)
 {
     struct velo_mq *mq = peer->mq;
+    bool is_given_up = !peer->gone && status == VELO_ERR_PEER_CLOSED;
     peer->gone = status;
     peer->direct_end_bytes = 0;
     mq_get_disconnect(peer); /* First: until then RMA may write to the buffers of receives. */
     end_named(peer, status);
     end_list(&peer->answers, status);
     end_list(&peer->sends, status);
-    mq_rendezvous_drop_refusals(peer);
     deactivate(peer);
-    (void)velo_disconnect(peer->extra);
+    if (is_given_up && peer->refusals.first) {
+        mq_peer_activate(
+            peer); /* It goes on, and waits for what is refused: that goes out first. */
+    } else {
+        mq_rendezvous_drop_refusals(peer);
+        (void)velo_disconnect(peer->extra);
+        peer->extra = NULL;
+    }
     (void)velo_disconnect(peer->conn);
-    peer->extra = NULL;
     peer->conn = NULL;
     mq->work |= WORK_REAP;
     if (peer->is_deferred)
