@@ -170,6 +170,11 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
         free(modules);
         return NULL;
     }
+    /* Open MPI 4.1's osc/rdma looks for it among these flags where there are several nodes. Without
+     * it ranks of a node would have to reach their node's first one by the BTL, and that one
+     * itself.
+     */
+    btl_velo.super.btl_flags |= MCA_BTL_ATOMIC_SUPPORTS_GLOB;
     velo_ompi_idle_init(&btl_velo.idle, &own->params);
     modules[0] = &btl_velo.super;
     *count = 1;
