@@ -68,6 +68,8 @@ static void count_rx(struct mapped *m)
     c->rx_errors = order_counter(&header->rx_errors);
     c->rx_conns = order_counter(&header->rx_conns);
     c->rx_reclaimed = order_counter(&header->rx_reclaimed);
+    m->view.kept_bytes = order_counter(&header->kept_bytes);
+    m->view.kept_bound_bytes = order_counter(&header->kept_bound_bytes);
 }
 
 static struct mapped *find(struct mapped *all, size_t n, velo_id_t id)

@@ -20,6 +20,9 @@ struct velo_port_view {
     uint32_t conns_max;
     uint64_t segment_bytes; /* Address space. */
     uint64_t memory_bytes;  /* Memory in use. */
+    /* Private memory of the messages that nobody has asked for, and its bound; see mq.h. */
+    uint64_t kept_bytes;
+    uint64_t kept_bound_bytes;
     struct velo_counters counters;
     const char *path; /* Valid during the call. */
 };

@@ -19,7 +19,7 @@ def port(vpid: int, rx_msgs: int, pid: int = 100, alive: bool = True) -> dict[st
     )  # fmt: skip
     counters |= {"rx_msgs": rx_msgs, "rx_bytes": 8 * rx_msgs}
     return {"id": vpid, "node": 0, "vpid": vpid, "pid": pid, "alive": alive, "counters": counters,
-            "memory_bytes": 123_000}  # fmt: skip
+            "memory_bytes": 123_000, "kept_bytes": 70_000, "kept_bound_bytes": 64_000}  # fmt: skip
 
 
 def look(time_ns: int, *ports: dict[str, Any]) -> dict[str, Any]:
@@ -100,3 +100,9 @@ def test_the_program_s_complaint_is_passed_on(
 ) -> None:
     assert main([*command, "--domain", "bad/name"]) == 1
     assert "may hold only letters" in capsys.readouterr().err
+
+
+def test_kept_memory_beyond_its_bound_is_marked() -> None:
+    over, within = port(0, 1), port(1, 1) | {"kept_bytes": 60_000}
+    assert top.kept(over).startswith("[red]")
+    assert "[red]" not in top.kept(within)

@@ -27,7 +27,8 @@ TOTALS = {
 }
 LEGEND = """\
 in, out: connections; full: times a full ring pushed back; slept: waits that ended in sleep;
-lost: senders that died; bad: slots refused because no correct sender writes them; mem: bytes"""
+lost: senders that died; bad: slots refused because no correct sender writes them; mem: bytes;
+kept: bytes of messages that nobody has asked for, red beyond their bound"""
 
 
 def command(args: argparse.Namespace) -> None:
@@ -87,11 +88,17 @@ def screen(found: dict[str, Any], rate: dict[int, Rates]) -> Group | str:
     return Group(head, ports_table(found, rate), f"[dim]{LEGEND}[/]")
 
 
+def kept(port: dict[str, Any]) -> str:
+    """Memory of messages that nobody has asked for; marked where it exceeds its bound."""
+    text = units.short(port["kept_bytes"])
+    return f"[red]{text}[/]" if port["kept_bytes"] > port["kept_bound_bytes"] > 0 else text
+
+
 def ports_table(found: dict[str, Any], rate: dict[int, Rates] | None = None) -> Table:
     """One row for each port; with the rates where there are any."""
     table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
     rates_names = [] if rate is None else ["recv/s", "B/s", "sent/s", "B/s"]
-    for name in ("port", "pid", "in", "out", *rates_names, *TOTALS, "mem"):
+    for name in ("port", "pid", "in", "out", *rates_names, *TOTALS, "mem", "kept"):
         table.add_column(name, justify="right", no_wrap=True)
     for port in found["ports"]:
         c = port["counters"]
@@ -104,6 +111,7 @@ def ports_table(found: dict[str, Any], rate: dict[int, Rates] | None = None) -> 
             *(units.short(mine[name]) if mine else "–" for name in COUNTERS if rate is not None),
             *(units.short(sum(c[name] for name in names)) for names in TOTALS.values()),
             units.short(port["memory_bytes"]),
+            kept(port),
             style=None if port["alive"] else "red",
         )
     return table
