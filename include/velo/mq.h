@@ -256,7 +256,9 @@ VELO_API int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t le
  *
  * A receive from one port ends with VELO_ERR_PEER_DEAD when that port's process has died, even if
  * nothing was ever sent to it: after a while of silence a connection is made to notice that. It
- * waits for a port that is not open yet.
+ * waits for a port that is not open yet. A message that was begun and cannot be finished ends its
+ * receive in the same way, or with VELO_ERR_PEER_CLOSED: once the port's name is gone, or
+ * another's, nothing tells whether it was closed.
  *
  * @param mq         The queues.
  * @param source     The one port to receive from, or VELO_MQ_ANY_SOURCE.

@@ -12,13 +12,14 @@
  *  - in order for each connection;
  *  - a sender that is stopped or killed between any two instructions loses at most its own
  *    unfinished message and delays nobody;
- *  - a receiver that dies gives its senders an error, never a hang;
+ *  - a receiver that closes or dies gives its senders an error, never a hang; what it has not taken
+ *    by then is lost, though the sends ended well (see velo_try_send());
  *  - what a receiver reads from a peer is checked before it is used.
  *
  * Threads: any number of threads may use different ports and connections at the same time. One port
  * is received from by one thread at a time; one connection is sent on by one thread at a time.
  * Threads that send to the same target open one connection each; that costs no lock and no shared
- * line between them.
+ * line between them. Debug builds end the process with a sentence when two use one at a time.
  *
  * Processes: a port and its connections belong to the process that opened them. After fork() the
  * child must not use them; it opens its own.
@@ -278,6 +279,7 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_counters *co
  * @retval VELO_ERR_VERSION     The peer uses another version of velo.
  * @retval VELO_ERR_CORRUPT     The peer's segment makes no sense.
  * @retval VELO_ERR_SYSTEM      Another system call failed.
+ * @retval VELO_ERR_INTERRUPTED A signal handler ran in the wait.
  * @thread Any thread.
  * @path cold
  * @source VELO paper, section 3 (grants by page mapping)
@@ -327,18 +329,26 @@ VELO_API uint32_t velo_conn_life(const struct velo_conn *conn);
  * system call, no lock, no allocation; an atomic operation only when the receiver asked to be
  * woken. The buffer is free for reuse on return.
  *
+ * VELO_OK says that the message stands in the peer's queue. The peer receives it, even if this
+ * process ends now, unless it closes its port or dies before that.
+ *
+ * How soon a sender hears of the end of its peer: once any process has found the peer dead, with
+ * the next message on every connection to it; at the latest when the ring is full, in a ring of
+ * more than 256 slots after 256 messages and a millisecond. From a peer that closed, from the call
+ * after one that had to wake it, or when the ring is full. velo_conn_status() finds out at once,
+ * and then every call on the connection says so.
+ *
  * @param conn       The connection.
  * @param buf        Payload; may be NULL when len_bytes is 0.
  * @param len_bytes  Payload length, 0 to velo_conn_max_bytes().
  * @param tag        Delivered with the message.
- * @retval VELO_OK              The message will be delivered, even if this process ends now.
+ * @retval VELO_OK              The message is in the peer's queue.
  * @retval VELO_AGAIN           The ring is full; nothing was sent.
  * @retval VELO_ERR_ARG         conn is NULL, or buf is NULL with a length above 0.
  * @retval VELO_ERR_STATE       A reservation is open on the connection.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
- * @retval VELO_ERR_PEER_CLOSED The peer closed its port. Seen when the ring is full, or by the send
- *                              after one that had to wake the peer; what was sent before is lost.
- * @retval VELO_ERR_PEER_DEAD   The peer's process has ended (seen when the ring is full).
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port; what it had not received is lost.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended; what it had not received is lost.
  * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, or it refused a damaged ring.
  * @thread One thread at a time per connection.
  * @path hot
@@ -376,13 +386,15 @@ VELO_API int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t 
  * @param buf        Payload; may be NULL when len_bytes is 0.
  * @param len_bytes  Payload length, 0 to velo_conn_max_bytes().
  * @param tag        Delivered with the message.
- * @retval VELO_OK              The message will be delivered, even if this process ends now.
+ * @retval VELO_OK              The message is in the peer's queue; see velo_try_send().
  * @retval VELO_ERR_ARG         conn is NULL, or buf is NULL with a length above 0.
  * @retval VELO_ERR_STATE       A reservation is open on the connection.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
- * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, or it refused a damaged ring.
+ * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, it refused a damaged ring, or
+ * messages in the ring were overwritten while this call slept.
+ * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept; nothing was sent.
  * @thread One thread at a time per connection.
  * @path hot
  * @source VELO paper, section 3 (integrated end-to-end flow control)
@@ -429,6 +441,7 @@ VELO_API int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **b
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_CORRUPT     The peer's credits make no sense, or it refused a damaged ring.
+ * @retval VELO_ERR_INTERRUPTED A signal handler ran while this call slept; nothing is reserved.
  * @thread One thread at a time per connection.
  * @path hot
  * @see velo_try_reserve, velo_commit
@@ -441,10 +454,11 @@ VELO_API int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf);
  * @param conn       The connection.
  * @param len_bytes  Its length, at most what was reserved.
  * @param tag        Delivered with the message.
- * @retval VELO_OK              The message will be delivered, even if this process ends now.
+ * @retval VELO_OK              The message is in the peer's queue; see velo_try_send().
  * @retval VELO_ERR_ARG         conn is NULL.
  * @retval VELO_ERR_STATE       No reservation is open.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above what was reserved; the reservation stays open.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended; the reservation is closed.
  * @thread One thread at a time per connection.
  * @path hot
  * @see velo_try_reserve, velo_reserve
@@ -487,6 +501,7 @@ VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes,
  * @param timeout_ns  Longest wait, in ns; 0 polls once, VELO_FOREVER waits without limit.
  * @retval VELO_OK           A message was received.
  * @retval VELO_TIMEOUT      None came in the time given.
+ * @retval VELO_ERR_INTERRUPTED  None came; a signal handler ran, or velo_port_interrupt().
  * @retval VELO_ERR_ARG      port is NULL, buf is NULL with cap_bytes above 0, or timeout_ns is
  *                           below -1.
  * @retval VELO_ERR_STATE    A message is held by velo_peek().
@@ -525,6 +540,7 @@ VELO_API int velo_peek(struct velo_port *port, struct velo_msg *msg);
  * @param timeout_ns  Longest wait, in ns; 0 polls once, VELO_FOREVER waits without limit.
  * @retval VELO_OK         A message is held; call velo_release() when done.
  * @retval VELO_TIMEOUT    None came in the time given.
+ * @retval VELO_ERR_INTERRUPTED  None came; a signal handler ran, or velo_port_interrupt().
  * @retval VELO_ERR_ARG    An argument is NULL, or timeout_ns is below -1.
  * @retval VELO_ERR_STATE  A message is held already.
  * @thread One thread at a time per port.
