@@ -57,6 +57,20 @@ hot_inline void list_remove(struct list *list, struct link *link)
         list->last = link->at;
 }
 
+/** Take the first member out; NULL: there is none. */
+static inline struct link *list_take_first(struct list *list)
+{
+    struct link *link = list->first;
+    if (!link)
+        return NULL;
+    list->first = link->next;
+    if (list->first)
+        list->first->at = &list->first;
+    else
+        list->last = &list->first;
+    return link;
+}
+
 /** What is looked for: a receive wants a message, or a message its receive. */
 struct entry {
     struct link link;

@@ -178,22 +178,16 @@ void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id)
 
 static int send_first_refusal(struct velo_mq_peer *peer)
 {
-    struct refusal *refusal = (struct refusal *)peer->refusals.first;
-    int status = send_refusal(peer, refusal->id);
-    if (status)
-        return status;
-    list_remove(&peer->refusals, &refusal->link);
-    free(refusal);
-    return VELO_OK;
+    int status = send_refusal(peer, ((struct refusal *)peer->refusals.first)->id);
+    if (status == VELO_OK)
+        free(list_take_first(&peer->refusals));
+    return status;
 }
 
 void mq_rendezvous_drop_refusals(struct velo_mq_peer *peer)
 {
-    while (peer->refusals.first) {
-        struct link *link = peer->refusals.first;
-        list_remove(&peer->refusals, link);
-        free(link);
-    }
+    while (peer->refusals.first)
+        free(list_take_first(&peer->refusals));
 }
 
 bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)

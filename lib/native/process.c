@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/mman.h>
@@ -44,9 +45,8 @@ static struct shared *find_memory(FILE *maps)
 {
     char line[512];
     while (fgets(line, sizeof line, maps)) {
-        unsigned long address;
-        if (strstr(line, MAPS_NAME) && sscanf(line, "%lx-", &address) == 1)
-            return (struct shared *)address; // NOLINT(performance-no-int-to-ptr)
+        if (strstr(line, MAPS_NAME))                         /* It begins with where. */
+            return (struct shared *)strtoul(line, NULL, 16); // NOLINT(performance-no-int-to-ptr)
     }
     return NULL;
 }

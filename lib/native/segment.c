@@ -143,11 +143,11 @@ int seg_header_check(const struct seg_header *header, size_t file_bytes, const c
 {
     if (header->magic != SEG_MAGIC)
         return velo_fail(VELO_ERR_CORRUPT, "%s is not a velo segment; remove it", path);
-    if (header->abi != VELO_ABI_VERSION || header->spec_hash != VELO_SPEC_HASH)
+    if (header->abi != SEG_ABI || header->spec_hash != VELO_SPEC_HASH)
         return velo_fail(VELO_ERR_VERSION,
                          "%s has layout abi %u hash %016llx, this library has abi %u hash %016llx; "
                          "build both sides from the same release",
-                         path, header->abi, (unsigned long long)header->spec_hash, VELO_ABI_VERSION,
+                         path, header->abi, (unsigned long long)header->spec_hash, SEG_ABI,
                          (unsigned long long)VELO_SPEC_HASH);
     if (seg_shape_init(shape, header->depth_slots, header->data_bytes, header->conns_max) ||
         shape->ring_bytes != header->ring_bytes || shape->total_bytes > file_bytes ||
@@ -374,7 +374,7 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     struct seg_header *header = segment->header;
     header->magic = SEG_MAGIC;
     header->spec_hash = VELO_SPEC_HASH;
-    header->abi = VELO_ABI_VERSION;
+    header->abi = SEG_ABI;
     header->id = id;
     header->depth_slots = segment->shape.depth_slots;
     header->data_bytes = segment->shape.data_bytes;

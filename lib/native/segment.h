@@ -34,6 +34,8 @@
 #include <velo/velo.h>
 
 #define SEG_MAGIC UINT64_C(0x314f4c4556) /* "VELO1" */
+/** Of the contract in spec/, and of the layout here: raised when it changes. */
+#define SEG_ABI (VELO_ABI_VERSION << 8 | 2u)
 #define SEG_ALIGN 64
 #define SEG_HEADER_BYTES 4096u
 #define DOMAIN_NAME_MAX 32u
