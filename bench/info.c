@@ -171,8 +171,8 @@ static void json_port(const struct velo_port_view *view)
            view->alive ? "true" : "false");
     printf("\"depth_slots\":%u,\"data_bytes\":%u,\"conns_max\":%u,", view->depth_slots,
            view->data_bytes, view->conns_max);
-    printf("\"segment_bytes\":%llu,\"memory_bytes\":%llu,",
-           (unsigned long long)view->segment_bytes, (unsigned long long)view->memory_bytes);
+    printf("\"segment_bytes\":%llu,\"memory_bytes\":%llu,", (unsigned long long)view->segment_bytes,
+           (unsigned long long)view->memory_bytes);
     printf("\"kept_bytes\":%llu,\"kept_bound_bytes\":%llu,\"path\":",
            (unsigned long long)view->kept_bytes, (unsigned long long)view->kept_bound_bytes);
     json_string(stdout, view->path);
