@@ -328,8 +328,8 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
     end_list(&peer->sends, status);
     deactivate(peer);
     if (is_given_up && peer->refusals.first) {
-        mq_peer_activate(
-            peer); /* It goes on, and waits for what is refused: that goes out first. */
+        /* It goes on, and waits for what is refused: that goes out first. */
+        mq_peer_activate(peer);
     } else {
         mq_rendezvous_drop_refusals(peer);
         (void)velo_disconnect(peer->extra);

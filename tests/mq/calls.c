@@ -291,6 +291,38 @@ TEST(disconnecting_ends_what_is_under_way_on_both_sides)
     free(in);
 }
 
+/* More of them than the peer's ring has room for. */
+TEST(a_peer_hears_of_all_that_was_under_way_when_it_is_given_up)
+{
+    enum { SENDS = 40 };
+    static struct velo_mq_request sends[SENDS], recvs[SENDS];
+    struct node nodes[2];
+    char *buf = calloc(1, LONG_BYTES); /* What is in it does not matter. */
+
+    node_open(&nodes[0], 0, 0, 0, NULL, false);
+    node_open(&nodes[1], 1, 8, 0, NULL, false);
+    struct velo_mq_peer *peer = node_connect(&nodes[1], nodes[0].id);
+    struct velo_mq_peer *back = node_connect(&nodes[0], nodes[1].id);
+    for (int i = 0; i < SENDS; i++) {
+        CHECK_OK(velo_mq_irecv(nodes[0].mq, nodes[1].id, 1, 0, buf, LONG_BYTES, &recvs[i]));
+        CHECK_OK(velo_mq_isend(peer, buf, LONG_BYTES, 1, 0, &sends[i]));
+    }
+    while (recvs[SENDS - 1].len_bytes < LONG_BYTES / 100) {
+        (void)velo_mq_progress(nodes[0].mq);
+        (void)velo_mq_progress(nodes[1].mq);
+    }
+    CHECK_STATUS(sends[0].status, VELO_AGAIN);
+    CHECK_OK(velo_mq_disconnect(back));
+    for (int i = 0; i < SENDS; i++) {
+        CHECK_STATUS(recvs[i].status, VELO_ERR_PEER_CLOSED);
+        nodes_finish(nodes, 2, &sends[i]);
+        CHECK_STATUS(sends[i].status, VELO_ERR_PEER_CLOSED);
+    }
+    node_close(&nodes[1]);
+    node_close(&nodes[0]);
+    free(buf);
+}
+
 TEST(closing_ends_what_is_under_way_and_delivers_what_was_sent)
 {
     struct node nodes[2];
