@@ -443,6 +443,32 @@ static void receive_each_way(MPI_Datatype gaps)
     CHECK_KEEPS(CHECK_EQ(MPI_Recv(words, 0, MPI_INT, 0, 7, comm, &status), MPI_ERR_TRUNCATE));
 }
 
+/* The bound for unexpected messages must not hide the one that is asked for (64 MiB for each rank,
+ * of which one sender gets half). */
+TEST(a_message_behind_more_unexpected_ones_than_fit_arrives, 2)
+{
+    enum { AHEAD = 20000, AHEAD_BYTES = 4000, WAYS = 3 };
+    static char buf[AHEAD_BYTES];
+    for (int way = 0; way < WAYS; way++) {
+        if (rank == 0) {
+            MPI_Request *requests = must_alloc((AHEAD + 1) * sizeof *requests);
+            for (int i = 0; i <= AHEAD; i++)
+                MPI_Isend(buf, AHEAD_BYTES, MPI_CHAR, 1, i < AHEAD ? 1 : 2, MPI_COMM_WORLD,
+                          &requests[i]);
+            MPI_Waitall(AHEAD + 1, requests, MPI_STATUSES_IGNORE);
+            free(requests);
+        } else {
+            int found = way != 1;
+            while (!found)
+                MPI_Iprobe(0, 2, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
+            MPI_Recv(buf, AHEAD_BYTES, MPI_CHAR, way == 2 ? MPI_ANY_SOURCE : 0, 2, MPI_COMM_WORLD,
+                     MPI_STATUS_IGNORE);
+            for (int i = 0; i < AHEAD; i++)
+                MPI_Recv(buf, AHEAD_BYTES, MPI_CHAR, 0, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        }
+    }
+}
+
 TEST(a_call_with_one_status_keeps_its_error_field, 2)
 {
     enum { TAGS = 8 };
