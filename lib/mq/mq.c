@@ -281,16 +281,20 @@ static int stall(struct velo_mq *mq)
     return status == VELO_ERR_INTERRUPTED ? status : VELO_OK;
 }
 
+static __attribute__((noinline)) int work_once(struct velo_mq *mq)
+{
+    if (velo_mq_progress(mq) == 0)
+        return stall(mq);
+    mq->stalls = 0;
+    return VELO_OK;
+}
+
 /* One round of waiting: something was done, VELO_TIMEOUT, or VELO_ERR_INTERRUPTED. */
 static int wait_once(struct velo_mq *mq, int64_t slice_ns)
 {
     struct velo_msg msg;
-    if (unlikely(mq->work)) {
-        if (velo_mq_progress(mq) == 0)
-            return stall(mq);
-        mq->stalls = 0;
-        return VELO_OK;
-    }
+    if (unlikely(mq->work))
+        return work_once(mq);
     mq->stalls = 0;
     int status = velo_peek_wait(mq->port, &msg, slice_ns);
     if (likely(status == VELO_OK))
