@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 # What is said of each way; None: it is none. MPI itself refuses "shared".
 WAYS = {
@@ -32,6 +33,9 @@ def run(*words: str) -> tuple[int, str]:
         words, env=env, timeout=120, check=False, text=True, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     )  # fmt: skip
+    # Ranks that were ended could not take away what they shared.
+    for path in re.findall(r"/(?:dev/shm|tmp)/velo-sim-ways\.\d+", done.stdout):
+        Path(path).unlink(missing_ok=True)
     return done.returncode, done.stdout
 
 
