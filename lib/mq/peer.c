@@ -33,7 +33,7 @@ void mq_op_unname(struct op *op)
 
 /* ---- peers ----------------------------------------------------------------------------------- */
 
-/* What is known of an id; NULL if there is no memory, or no such id. */
+/* The entry of an id; NULL if there is no memory, or no such id. */
 static struct source *source_get(struct velo_mq *mq, velo_id_t id)
 {
     uint32_t node = VELO_ID_NODE(id);
@@ -128,7 +128,7 @@ static struct velo_mq_peer *find_known(const struct velo_mq *mq, velo_id_t id)
     return NULL;
 }
 
-/* What is under way with lives that are gone ends before a new connection is made, which may be to
+/* Requests under way with lives that are gone end before a new connection is made, which may be to
  * the same life. */
 static void end_gone(const struct velo_mq *mq, velo_id_t id)
 {

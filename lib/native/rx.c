@@ -36,7 +36,7 @@ static void point(struct velo_port *port)
     if (port->cursor >= port->active_count)
         port->cursor = 0;
     struct ring_rx *rx = port->active_count ? port->active[port->cursor] : &port->none;
-    /* What is to be told is told off the fast path, and must not wait until no message comes. */
+    /* Departures are told off the fast path, and must not wait until no message comes. */
     if (unlikely(port->departed))
         rx = &port->none;
     uint64_t credits_due = rx->published + port->shape.depth_slots / 4;

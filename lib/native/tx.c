@@ -42,7 +42,7 @@ static void ring_receiver(struct velo_conn *conn)
     VELO_HOOK(HOOK_RING_WAKE);
 }
 
-/* What is known of the receiver of this connection, without a system call. */
+/* The state of the receiver of this connection, as far as it is known without a system call. */
 static int peer_status(const struct velo_conn *conn)
 {
     uint64_t state = order_read_entry(&conn->header->state);

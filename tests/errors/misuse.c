@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is for one at a time and is used by two ends a debug build with a sentence. */
+/* A debug build ends with a sentence when two use at a time what is for one. */
 #include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
