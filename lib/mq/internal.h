@@ -282,9 +282,7 @@ void mq_get_disconnect(struct velo_mq_peer *peer);
 
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
-/** One life of a port, if it is known; else NULL. */
-struct velo_mq_peer *mq_peer_find(const struct velo_mq *mq, velo_id_t id, uint32_t life);
-/** The same, made known; NULL if there is no memory, or no such id. */
+/** One life of a port, made known if it is not; NULL if there is no memory, or no such id. */
 struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t life);
 /** Make sure of the extra connection. */
 int mq_peer_open_extra(struct velo_mq_peer *peer);

@@ -50,7 +50,7 @@ static struct velo_mq_peer *first_life(const struct velo_mq *mq, velo_id_t id)
     return sources ? sources[VELO_ID_VPID(id)].lives : NULL;
 }
 
-struct velo_mq_peer *mq_peer_find(const struct velo_mq *mq, velo_id_t id, uint32_t life)
+static struct velo_mq_peer *find_life(const struct velo_mq *mq, velo_id_t id, uint32_t life)
 {
     struct velo_mq_peer *peer = VELO_ID_NODE(id) < VELO_NODES ? first_life(mq, id) : NULL;
     while (peer && peer->life != life)
@@ -60,7 +60,7 @@ struct velo_mq_peer *mq_peer_find(const struct velo_mq *mq, velo_id_t id, uint32
 
 struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t life)
 {
-    struct velo_mq_peer *peer = mq_peer_find(mq, id, life);
+    struct velo_mq_peer *peer = find_life(mq, id, life);
     if (likely(peer))
         return peer;
     struct source *source = source_get(mq, id);

@@ -85,9 +85,13 @@ static int list(const struct sweep *sweep, struct names *names)
     return status;
 }
 
-static void segment_path(char path[PATH_MAX], const struct sweep *sweep, const char *name)
+/* What a name stands for now, and its path. */
+static struct seg_look look_at(const struct sweep *sweep, const char *name, char path[PATH_MAX])
 {
+    struct seg_look found;
     (void)snprintf(path, PATH_MAX, "%s/%s", sweep->dir, name);
+    seg_look(path, &found);
+    return found;
 }
 
 static void look(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t count,
@@ -95,9 +99,7 @@ static void look(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t cou
 {
     char path[PATH_MAX];
     for (size_t i = 0; i < count; i++) {
-        struct seg_look found;
-        segment_path(path, sweep, name[i]);
-        seg_look(path, &found);
+        struct seg_look found = look_at(sweep, name[i], path);
         view->alive += found.owner == OWNER_LIVES;
         view->unknown += found.owner == OWNER_UNKNOWN;
         view->dead += found.owner == OWNER_IS_DEAD;
@@ -120,9 +122,7 @@ static void remove_dead(const struct sweep *sweep, char (*name)[NAME_BYTES], siz
 {
     char path[PATH_MAX];
     for (size_t i = 0; i < count; i++) {
-        struct seg_look found;
-        segment_path(path, sweep, name[i]);
-        seg_look(path, &found);
+        struct seg_look found = look_at(sweep, name[i], path);
         if (found.owner != OWNER_IS_DEAD || !found.is_mine)
             continue;
         int status = seg_reclaim(path);

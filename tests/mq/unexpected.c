@@ -294,6 +294,20 @@ static void receive_ahead(struct node *nodes, int count)
     }
 }
 
+/* Probe for the one of tag 2 until there is an outcome. */
+static int probe_ahead(struct node *nodes)
+{
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+    int status;
+
+    while ((status = velo_mq_probe(nodes[1].mq, nodes[0].id, 2, 0, NULL)) == VELO_AGAIN) {
+        CHECK(test_now_ns() < end_ns);
+        (void)velo_mq_progress(nodes[0].mq);
+        (void)velo_mq_progress(nodes[1].mq);
+    }
+    return status;
+}
+
 /* MPI's rule of progress: a message that was sent, and is asked for, arrives. */
 TEST(a_message_behind_more_than_the_bound_is_received_when_it_is_asked_for)
 {
@@ -331,20 +345,12 @@ TEST(a_message_behind_more_than_the_bound_is_found_by_a_probe)
     struct velo_mq_attr attr = {.unexpected_bytes = BOUND, .unexpected_limit_bytes = 1 << 20};
     struct node nodes[2];
     struct velo_mq_request recv = {0};
-    struct velo_mq_info info;
     char buf[AHEAD_BYTES];
-    int status = VELO_AGAIN;
 
     nodes_open(nodes, 2, &attr, false);
     struct ahead *ahead = send_ahead(node_connect(&nodes[0], nodes[1].id));
     nodes_settle(nodes, 2);
-    for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; status == VELO_AGAIN;) {
-        CHECK(test_now_ns() < end_ns);
-        status = velo_mq_probe(nodes[1].mq, nodes[0].id, 2, 0, &info);
-        (void)velo_mq_progress(nodes[0].mq);
-        (void)velo_mq_progress(nodes[1].mq);
-    }
-    CHECK_OK(status);
+    CHECK_OK(probe_ahead(nodes));
     CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));
     CHECK_OK(recv.status);
     receive_ahead(nodes, AHEAD);
@@ -358,18 +364,11 @@ TEST(what_waits_behind_more_than_the_limit_ends_with_an_error_that_says_so)
     struct node nodes[2];
     struct velo_mq_request recv = {0}, other = {0};
     char buf[AHEAD_BYTES];
-    int status = VELO_AGAIN;
 
     nodes_open(nodes, 2, &attr, false);
     struct ahead *ahead = send_ahead(node_connect(&nodes[0], nodes[1].id));
     nodes_settle(nodes, 2);
-    for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; status == VELO_AGAIN;) {
-        CHECK(test_now_ns() < end_ns);
-        status = velo_mq_probe(nodes[1].mq, nodes[0].id, 2, 0, NULL);
-        (void)velo_mq_progress(nodes[0].mq);
-        (void)velo_mq_progress(nodes[1].mq);
-    }
-    CHECK_STATUS(status, VELO_ERR_NO_MEMORY);
+    CHECK_STATUS(probe_ahead(nodes), VELO_ERR_NO_MEMORY);
     CHECK_OK(velo_mq_irecv(nodes[1].mq, 77, 2, 0, buf, sizeof(buf), &other));
     CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));
     nodes_finish(nodes, 2, &recv);
