@@ -283,7 +283,7 @@ uint64_t Cluster::cycles_to_skip(uint64_t end_cycle) const
     for (const Rest &rest : rests_)
         if (!rest.resting() || cycle_ < rest.since_cycle() + Rest::kPeriod + options_.cable_cycles)
             return 0;
-    // Who waits for nothing but that goes on then.
+    // A rank that waits for nothing else goes on then.
     if (uint64_t seen = seen_cycle(); seen > cycle_)
         end_cycle = std::min(end_cycle, seen);
     for (const auto &node : nodes_)

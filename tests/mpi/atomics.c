@@ -57,7 +57,7 @@ static bool has(const struct kind *kind, MPI_Op op)
     return op == MPI_MIN || op == MPI_MAX ? !kind->is_complex : kind->is_integer;
 }
 
-/* What is there afterwards, by the same rules as of all other reductions. */
+/* The value afterwards, by the rules of all other reductions. */
 static void expect(const struct kind *kind, MPI_Op op, char *expected)
 {
     memcpy(expected, op == MPI_REPLACE ? kind->operand : kind->there, kind->len_bytes);

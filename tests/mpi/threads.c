@@ -221,7 +221,7 @@ static void *send_buffered(void *argument)
     return NULL;
 }
 
-/* Who waits in a receive does not keep the other threads of its rank from sending. */
+/* A thread that waits in a receive does not keep the others of its rank from sending. */
 TEST(threads_send_around_a_ring_while_one_receives, 3)
 {
     struct worker workers[THREADS];

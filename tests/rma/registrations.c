@@ -76,7 +76,7 @@ static int by_value(const void *a, const void *b)
     return (*x > *y) - (*x < *y);
 }
 
-/* What is registered for us, with all the rights, in one piece; nothing else. */
+/* A look finds memory that is registered for us, with all the rights, in one piece; no other. */
 TEST(what_is_registered_at_an_address_is_found)
 {
     static unsigned char memory[300];

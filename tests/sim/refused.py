@@ -11,7 +11,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-# What is said of each way; None: it is none. MPI itself refuses "shared".
+# The sentence for each way; None: the run goes on. MPI itself refuses "shared".
 WAYS = {
     "none": None,
     "map": "maps memory that rank . on node. has mapped, too: /dev/shm/velo-sim-ways",

@@ -310,7 +310,7 @@ static bool step_connect(struct seat *seat)
     return true;
 }
 
-/* What is under way on this peer can no longer end well; what was done already says nothing. */
+/* Operations under way on this peer can no longer end well; those done before say nothing. */
 static void forget_handle(const struct seat *seat, uint32_t handle)
 {
     for (struct op *op = seat->life->pending; op != NULL; op = op->next_pending)
@@ -695,7 +695,7 @@ static bool step_poll(struct seat *seat)
     return true;
 }
 
-/* Who waits falls asleep, and looks for dead peers before. */
+/* A process that waits falls asleep, and looks for dead peers before. */
 static bool step_wait(struct seat *seat)
 {
     struct command command = {.act = ACT_RMA_WAIT,

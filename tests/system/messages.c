@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * velo.h: connections from one life to another. What is sent on one is received exactly once, whole
+ * velo.h: connections from one life to another. A message on one is received exactly once, whole
  * and in order, unless its receiver's life ends; of a sender that is killed, what it had under way
  * may be missing.
  */

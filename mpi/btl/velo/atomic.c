@@ -58,7 +58,8 @@ int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
     size_t len_bytes = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 ? 4 : 8;
     int atomic = atomic_of(op_, flags);
     bool is_sum = atomic == VELO_ATOMIC_ADD && len_bytes == 8;
-    /* MPI knows no alignment. What is mapped osc/rdma updates itself, but for counters. */
+    /* MPI knows no alignment. Osc/rdma itself updates memory that is mapped here, but for counters.
+     */
     if (atomic == 0 || remote_address % len_bytes != 0 || (mapped && !is_sum))
         return DO_IT_YOURSELF;
     if (mapped) {

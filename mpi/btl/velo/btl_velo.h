@@ -81,7 +81,7 @@ struct btl_velo_access {
     uint64_t word[2]; /**< Its operands. */
 };
 
-/** Whom to tell of the end of an operation, and of what. */
+/** The caller of an operation: its function to call at the end, and what to call that with. */
 struct btl_velo_caller {
     struct mca_btl_base_endpoint_t *endpoint;
     void *local_address;
