@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* velo-clean: take away what dead processes left in shared memory, and say what was found. */
 #include "json.h"
-#include "native/inspect.h"
+#include "shm/inspect.h"
 
 #include <velo/velo.h>
 

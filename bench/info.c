@@ -3,7 +3,7 @@
 #include "clock.h"
 #include "json.h"
 #include "machine.h"
-#include "native/inspect.h"
+#include "shm/inspect.h"
 
 #include <velo/velo.h>
 

@@ -7,11 +7,11 @@
  *
  * VELO paper, section 3: one store a line, and the receiver polls its own memory.
  */
-#include "../native/carry.h"
+#include "../core/carry.h"
 
 #include <stdlib.h>
 
-#include "../error.h"
+#include "../base/error.h"
 #include "caller.h"
 #include "device.h"
 #include "nap.h"

@@ -15,9 +15,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../error.h"
-#include "../native/order.h"
-#include "../native/wait.h"
+#include "../base/error.h"
+#include "../base/order.h"
+#include "../shm/wait.h"
 #include "sync.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;

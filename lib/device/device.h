@@ -9,7 +9,7 @@
 
 #include <pthread.h>
 
-#include "../native/port.h"
+#include "../core/port.h"
 
 /** Of the list of this process's ports, and of taking in what came for them. */
 extern pthread_mutex_t device_lock;

@@ -22,8 +22,8 @@
 
 #include <stdlib.h>
 
-#include "../error.h"
-#include "../native/wait.h"
+#include "../base/error.h"
+#include "../shm/wait.h"
 #include "remote.h"
 #include "wire.h"
 

@@ -10,7 +10,7 @@
 
 #include <velo/velo.h>
 
-#include "../native/order.h"
+#include "../base/order.h"
 #include "caller.h"
 #include "device.h"
 #include "memory.h"

@@ -17,7 +17,7 @@
 
 #include <velo/velo.h>
 
-#include "../native/order.h"
+#include "../base/order.h"
 #include "caller.h"
 #include "device.h"
 #include "epoch.h"

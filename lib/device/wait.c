@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The waiting of native/wait.h in virtual time. What a sleeper waits for comes over the device, or
+ * The waiting of shm/wait.h in virtual time. What a sleeper waits for comes over the device, or
  * another thread or process changes the word: it looks again after a slice at the latest.
  */
-#include "../native/wait.h"
+#include "../shm/wait.h"
 
-#include "../native/order.h"
+#include "../base/order.h"
 #include "channel.h"
 #include "device.h"
 

@@ -19,7 +19,7 @@
 
 #include <string.h>
 
-#include "../native/port.h"
+#include "../core/port.h"
 #include "ids.h"
 #include "match.h"
 #include "pool.h"

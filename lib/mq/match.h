@@ -16,10 +16,7 @@
 
 #include <velo/mq.h>
 
-#include "../native/copy.h"
-
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
+#include "../base/copy.h"
 
 /** Membership in a list. */
 struct link {

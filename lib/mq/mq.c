@@ -4,11 +4,11 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "../error.h"
-#include "../native/carry.h"
-#include "../native/order.h"
-#include "../native/wait.h"
+#include "../base/error.h"
+#include "../base/order.h"
+#include "../core/carry.h"
 #include "../rma/fetch.h"
+#include "../shm/wait.h"
 #include "internal.h"
 
 #define EAGER_BYTES_DEFAULT 16384u

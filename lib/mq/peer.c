@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../error.h"
+#include "../base/error.h"
 #include "internal.h"
 
 #define PIECE_BYTES 8128u /* With its trailer it takes 8 KiB of the ring: a whole number fits. */

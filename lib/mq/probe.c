@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "../error.h"
+#include "../base/error.h"
 #include "internal.h"
 
 /* Messages taken in the search for one that is pushed back: others keep coming. */

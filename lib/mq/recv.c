@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "../error.h"
+#include "../base/error.h"
 #include "internal.h"
 
 /* Messages that one call of progress takes at most, once they come in a stream. */

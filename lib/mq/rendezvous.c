@@ -6,7 +6,7 @@
  */
 #include <stdlib.h>
 
-#include "../error.h"
+#include "../base/error.h"
 #include "internal.h"
 
 /* Pieces that one call of progress sends at most to one peer, before others get their turn. */

@@ -4,8 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../error.h"
-#include "../native/wait.h"
+#include "../base/error.h"
+#include "../shm/wait.h"
 #include "offload.h"
 
 /* Looks at a requester's line before its owner, that is we, asks whether it lives. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The calls that ask for an operation. */
-#include "../error.h"
+#include "../base/error.h"
 #include "fetch.h"
 #include "offload.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress, waiting, and the notification queue. */
-#include "../native/carry.h"
-#include "../native/wait.h"
+#include "../core/carry.h"
+#include "../shm/wait.h"
 #include "offload.h"
 
 /* Messages taken in by one call. */

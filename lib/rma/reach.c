@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
-#include "../error.h"
-#include "../native/carry.h"
-#include "../native/hook.h"
-#include "../native/wait.h"
+#include "../base/error.h"
+#include "../base/hook.h"
+#include "../core/carry.h"
+#include "../shm/wait.h"
 #include "unit.h"
 
 /* Runs that one system call moves; it moves 2 GiB at most. */

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../error.h"
+#include "../base/error.h"
 
 int rma_table_allocate(const struct segment *segment, uint64_t at, uint64_t len_bytes)
 {

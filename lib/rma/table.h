@@ -26,7 +26,7 @@
 
 #include <velo/rma.h>
 
-#include "../native/port.h"
+#include "../core/port.h"
 
 #define TABLE_MAGIC UINT64_C(0x31414d524f4c4556) /* "VELORMA1" */
 #define TABLE_INDEX_BITS 16

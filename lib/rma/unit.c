@@ -7,8 +7,8 @@
 #include <sys/random.h>
 #include <unistd.h>
 
-#include "../error.h"
-#include "../native/wait.h"
+#include "../base/error.h"
+#include "../shm/wait.h"
 #include "offload.h"
 
 #define DOMAIN_SUFFIX "+rma"

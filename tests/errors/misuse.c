@@ -5,7 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "port.h"
+#include "core/port.h"
 #include "test.h"
 
 /* The library's own mark stands for the call that is interrupted: no signal comes at a given

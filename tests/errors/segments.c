@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "segment.h"
+#include "shm/segment.h"
 #include "test.h"
 
 enum { DEPTH = 8, DATA_BYTES = 16384, CONNS = 4 };

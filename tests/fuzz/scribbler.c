@@ -21,7 +21,7 @@
 
 #include <velo/velo.h>
 
-#include "segment.h"
+#include "shm/segment.h"
 
 #define DEPTH_SLOTS 8u
 #define DATA_BYTES 16384u

@@ -19,7 +19,7 @@
 
 #include <velo/rma.h>
 
-#include "inspect.h"
+#include "shm/inspect.h"
 #include "test.h"
 
 enum { NOBODY = 65534 };

@@ -20,8 +20,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/hook.h"
 #include "futex_forever.h"
-#include "hook.h"
 #include "test.h"
 
 enum { RECEIVER = 0, CONDUCTOR = 1, BYSTANDER = 2, VICTIM = 3, SOURCES = 4 };

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "native/senders.h"
+#include "core/senders.h"
 #include "rma/unit.h"
 #include "stage.h"
 

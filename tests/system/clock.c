@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "hook.h"
+#include "base/hook.h"
 #include "test.h"
 
 /* Reading the clock takes so long, so that every loop that looks at it ends. */

@@ -15,15 +15,18 @@ SPDX = "/* SPDX-License-Identifier: Apache-2.0 */\n"
 CLEAN = {
     "spec/velo.toml": "# SPDX-License-Identifier: Apache-2.0\n",
     "include/velo/velo.h": SPDX + "#include <velo/spec.h>\n",
-    "lib/error.h": SPDX,
-    "lib/native/order.h": SPDX + "static int x = __atomic_load_n(p, 0);\n",
-    "lib/native/tx.c": SPDX + '#include "error.h"\n#include "order.h"\n/* atomic_x, __asm__ */\n',
+    "lib/base/error.h": SPDX,
+    "lib/shm/segment.h": SPDX,
+    "lib/core/port.h": SPDX + '#include "../shm/segment.h"\n',
+    "lib/mq/mq.c": SPDX + '#include "../core/port.h"\n#include "../base/order.h"\n',
+    "lib/base/order.h": SPDX + "static int x = __atomic_load_n(p, 0);\n",
+    "lib/core/tx.c": SPDX + '#include "../base/order.h"\n/* atomic_x, __asm__ */\n',
     "bench/clock.h": SPDX,
     "bench/main.c": SPDX + '#include <velo/velo.h>\n#include "clock.h"\nint x = __atomic_y;\n',
     "examples/short.c": SPDX + "#include <velo/velo.h>\n" + "\n" * 68,
     "tests/support/test.h": SPDX,
     "tests/conformance/a.c": SPDX + '#include "test.h"\n#include <velo/velo.h>\n',
-    "tests/fuzz/f.c": SPDX + '#include "native/order.h"\n',
+    "tests/fuzz/f.c": SPDX + '#include "base/order.h"\n',
     "tools/velo/a.py": "# SPDX-License-Identifier: Apache-2.0\n",
     "build/generated.c": "no licence here\n",
 }
@@ -52,20 +55,27 @@ def test_a_clean_tree_passes(tmp_path: Path):
         ("lib/a.c", '#include "clock.h"\n', "a.c:2: lib must not include bench/clock.h"),
         ("lib/a.c", "#include <mpi.h>\n", "a.c:2: lib must not include <mpi.h>"),
         ("lib/a.c", "\n#  include <test.h>\n", "a.c:3: lib must not include tests/support/test.h"),
-        ("bench/a.c", '#include "native/order.h"\n', "a.c:2: bench must not include lib/native"),
-        ("examples/a.c", "#include <error.h>\n", "a.c:2: examples must not include lib/error.h"),
-        ("tests/conformance/b.c", '#include "error.h"\n', "b.c:2: tests/conformance must not"),
-        ("sim/a.cpp", "#include <velo/velo.h>\n", "a.cpp:2: sim must not include include/velo"),
+        ("bench/a.c", '#include "base/order.h"\n', "a.c:2: bench must not include lib/base"),
+        ("examples/a.c", "#include <base/error.h>\n", "a.c:2: examples must not include lib/base"),
+        ("tests/conformance/b.c", '#include "base/error.h"\n', "b.c:2: tests/conformance must not"),
+        ("sim/a.cc", "#include <velo/velo.h>\n", "a.cc:2: sim must not include include/velo"),
+        (
+            "lib/base/a.c",
+            '#include "../shm/segment.h"\n',
+            "a.c:2: lib/base must not include lib/shm",
+        ),
+        ("lib/shm/a.c", '#include "../core/port.h"\n', "a.c:2: lib/shm must not include lib/core"),
+        ("lib/rma/a.c", '#include "../mq/b.h"\n', "a.c:2: lib/rma must not include lib/mq/b.h"),
         ("lib/a.c", "int x = __atomic_load_n(p, 5);\n", "a.c:2: __atomic_load_n: atomics, fences"),
         ("lib/a.c", "#include <stdatomic.h>\n", "a.c:2: stdatomic.h: atomics"),
         ("lib/a.h", "\n_mm_pause();\n", "a.h:3: _mm_pause: atomics"),
         ("lib/a.h", '__asm__ volatile("");\n', "a.h:2: __asm__: atomics"),
-        ("lib/native/b.c", 'char *s = "/*"; asm("");\n', "b.c:2: asm: atomics"),
+        ("lib/core/b.c", 'char *s = "/*"; asm("");\n', "b.c:2: asm: atomics"),
         ("examples/long.c", "\n" * 70, "long.c:71: an example has at most 70 lines"),
     ],
 )
 def test_a_violation_is_found_in_its_place(tmp_path: Path, name: str, text: str, expected: str):
-    code, lines = run(tmp_path, {**CLEAN, name: SPDX + text})
+    code, lines = run(tmp_path, {**CLEAN, "lib/mq/b.h": SPDX, name: SPDX + text})
     assert code == 1
     assert len(lines) == 1
     assert lines[0].startswith(f"{Path(name).parent}/{expected}")

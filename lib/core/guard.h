@@ -8,8 +8,8 @@
  * VELO_GUARDS (debug and sanitizer builds) such a call ends the process with a sentence. Otherwise
  * everything here is empty.
  */
-#ifndef VELO_NATIVE_GUARD_H
-#define VELO_NATIVE_GUARD_H
+#ifndef VELO_CORE_GUARD_H
+#define VELO_CORE_GUARD_H
 
 #ifdef VELO_GUARDS
 

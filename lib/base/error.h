@@ -3,8 +3,8 @@
  * @file error.h
  * @brief The sentence behind a status: set where a cold path fails, read by velo_last_error().
  */
-#ifndef VELO_ERROR_H
-#define VELO_ERROR_H
+#ifndef VELO_BASE_ERROR_H
+#define VELO_BASE_ERROR_H
 
 #include <velo/velo.h>
 

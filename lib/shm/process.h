@@ -12,8 +12,8 @@
  * The list lives in private memory with a name that /proc/self/maps shows; the first copy makes it,
  * the others find it there. Where there is no /proc each copy has a list of its own.
  */
-#ifndef VELO_NATIVE_PROCESS_H
-#define VELO_NATIVE_PROCESS_H
+#ifndef VELO_SHM_PROCESS_H
+#define VELO_SHM_PROCESS_H
 
 #include <stdbool.h>
 #include <sys/stat.h>

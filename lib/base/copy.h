@@ -10,8 +10,8 @@
  * reads them downwards (prefetch then runs into messages it is done with). docs/PERFORMANCE.md has
  * figures.
  */
-#ifndef VELO_NATIVE_COPY_H
-#define VELO_NATIVE_COPY_H
+#ifndef VELO_BASE_COPY_H
+#define VELO_BASE_COPY_H
 
 #include <stddef.h>
 #include <stdint.h>
@@ -19,8 +19,7 @@
 
 #include <velo/spec.h>
 
-/* The hot path must not fall apart into calls because several entry points share it. */
-#define hot_inline static inline __attribute__((always_inline))
+#include "compiler.h"
 
 /** Copy less than a line with few branches: two moves of one width, which overlap. All is read
  * before anything is written. */

@@ -3,8 +3,8 @@
  * @file inspect.h
  * @brief Look at the ports of a domain from outside, without taking part.
  */
-#ifndef VELO_NATIVE_INSPECT_H
-#define VELO_NATIVE_INSPECT_H
+#ifndef VELO_SHM_INSPECT_H
+#define VELO_SHM_INSPECT_H
 
 #include <stdbool.h>
 #include <stdint.h>

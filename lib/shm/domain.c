@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "../error.h"
+#include "../base/error.h"
 
 static int domain_set_name(struct seg_domain *domain, const char *name)
 {

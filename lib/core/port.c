@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "../error.h"
+#include "../base/error.h"
+#include "../shm/domain.h"
+#include "../shm/wait.h"
 #include "carry.h"
-#include "domain.h"
 #include "senders.h"
-#include "wait.h"
 
 #define DEPTH_SLOTS_DEFAULT 256
 #define DATA_BYTES_DEFAULT (64u << 10)

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../error.h"
+#include "../base/error.h"
 #include "domain.h"
 
 #define PREFIX "velo."

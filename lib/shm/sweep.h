@@ -12,8 +12,8 @@
  * locked, and the lock goes with the process, whatever PID namespace that is in. Segments of other
  * users stay.
  */
-#ifndef VELO_NATIVE_SWEEP_H
-#define VELO_NATIVE_SWEEP_H
+#ifndef VELO_SHM_SWEEP_H
+#define VELO_SHM_SWEEP_H
 
 #include "inspect.h"
 

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../error.h"
-#include "order.h"
+#include "../base/compiler.h"
+#include "../base/error.h"
+#include "../base/order.h"
 #include "process.h"
-#include "ring.h"
 #include "sweep.h"
 #include "wait.h"
 

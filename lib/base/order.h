@@ -19,8 +19,8 @@
  * (Dekker) 10  R10 order_leave           A10 order_read_active   a requester's accesses before its
  * leave
  */
-#ifndef VELO_NATIVE_ORDER_H
-#define VELO_NATIVE_ORDER_H
+#ifndef VELO_BASE_ORDER_H
+#define VELO_BASE_ORDER_H
 
 #include <stdbool.h>
 #include <stddef.h>

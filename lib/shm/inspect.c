@@ -11,9 +11,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "../error.h"
+#include "../base/error.h"
+#include "../base/order.h"
 #include "domain.h"
-#include "order.h"
 
 /* One segment, mapped read-only. */
 struct mapped {

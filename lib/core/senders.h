@@ -10,8 +10,8 @@
  *
  * All calls are the receiving thread's.
  */
-#ifndef VELO_NATIVE_SENDERS_H
-#define VELO_NATIVE_SENDERS_H
+#ifndef VELO_CORE_SENDERS_H
+#define VELO_CORE_SENDERS_H
 
 #include "port.h"
 

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "order.h"
+#include "../base/order.h"
 
 /* The number is that of the layout: copies that do not know each other's share nothing. */
 #define MEMORY_NAME "velo-process-1"

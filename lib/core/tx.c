@@ -6,9 +6,9 @@
  */
 #include <stdlib.h>
 
-#include "../error.h"
+#include "../base/error.h"
+#include "../shm/wait.h"
 #include "carry.h"
-#include "wait.h"
 
 /* How often a blocking sender looks for room before it sleeps: some 20 us. */
 #define ROOM_SPINS 1000

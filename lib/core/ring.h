@@ -11,20 +11,16 @@
  * The receiver returns credits a quarter ring at a time. That cannot deadlock: a receiver that has
  * consumed everything owes less than a quarter, so a sender always sees three quarters free.
  */
-#ifndef VELO_NATIVE_RING_H
-#define VELO_NATIVE_RING_H
+#ifndef VELO_CORE_RING_H
+#define VELO_CORE_RING_H
 
 #include <string.h>
 
-#include "copy.h"
-#include "hook.h"
-#include "order.h"
-#include "segment.h"
-
-#define likely(x) __builtin_expect(!!(x), 1)
-#define unlikely(x) __builtin_expect(!!(x), 0)
-
-#define cold_path __attribute__((noinline, cold))
+#include "../base/compiler.h"
+#include "../base/copy.h"
+#include "../base/hook.h"
+#include "../base/order.h"
+#include "../shm/segment.h"
 
 /* How far ahead a stream of short messages asks for its lines, on both sides. The two must not meet
  * in an idle ring: the sender only does so when it is well ahead, the receiver when a message was
@@ -40,9 +36,6 @@
 #define LOOK_SENDS 256u
 
 #define SLOT_WORDS (VELO_LINE_BYTES / 8u)
-
-/** Does the receiver look at the ring by itself, or does it want to be rung? */
-enum ring_bell { BELL_POLLED = 0, BELL_RING = 1 };
 
 /* Header bits that the receiver knows beforehand. */
 #define RING_CHECK                                                                                 \

@@ -9,12 +9,12 @@
  * reads. Names, connection tables and who lives stay where they are, in shared memory: the part of
  * a driver.
  */
-#ifndef VELO_NATIVE_CARRY_H
-#define VELO_NATIVE_CARRY_H
+#ifndef VELO_CORE_CARRY_H
+#define VELO_CORE_CARRY_H
 
 #include <stdlib.h>
 
-#include "../error.h"
+#include "../base/error.h"
 #include "port.h"
 
 #ifdef VELO_DEVICE

@@ -3,8 +3,8 @@
  * @file port.h
  * @brief What a port and a connection are to this process.
  */
-#ifndef VELO_NATIVE_PORT_H
-#define VELO_NATIVE_PORT_H
+#ifndef VELO_CORE_PORT_H
+#define VELO_CORE_PORT_H
 
 #include <pthread.h>
 

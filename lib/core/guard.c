@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "order.h"
+#include "../base/order.h"
 
 static _Noreturn void end(const char *call, const char *what)
 {

@@ -3,9 +3,9 @@
  * Receiving: the poll, waiting, and the calls that do them. Which rings a poll looks at is decided
  * in senders.h.
  */
+#include "../shm/wait.h"
 #include "carry.h"
 #include "senders.h"
-#include "wait.h"
 
 #define REAP_INTERVAL_NS NS_PER_S
 /* Looks at the doorbells before a poll says that there is nothing. */

@@ -3,9 +3,9 @@
 
 #include <stdlib.h>
 
-#include "../error.h"
+#include "../base/error.h"
+#include "../shm/wait.h"
 #include "carry.h"
-#include "wait.h"
 
 /* A polled ring is stale when others have brought so many messages since its last. */
 #define STALE_MESSAGES 256

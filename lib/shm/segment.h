@@ -22,8 +22,8 @@
  * others by a random word: it stands in the segment's header, and with each connection in the
  * table entry of its sender. Whatever one process keeps of another names the life that it means.
  */
-#ifndef VELO_NATIVE_SEGMENT_H
-#define VELO_NATIVE_SEGMENT_H
+#ifndef VELO_SHM_SEGMENT_H
+#define VELO_SHM_SEGMENT_H
 
 #include <limits.h>
 #include <stdbool.h>
@@ -86,6 +86,9 @@ struct seg_header {
     uint64_t kept_bytes;       /* Matched queues: memory of messages that nobody has asked for, */
     uint64_t kept_bound_bytes; /* and its bound; see lib/mq. */
 };
+
+/** Does the receiver look at a ring by itself, or does it want to be rung? */
+enum ring_bell { BELL_POLLED = 0, BELL_RING = 1 };
 
 struct seg_ring {
     _Alignas(SEG_ALIGN) uint32_t bell; /* Owner: enum ring_bell; read by the sender each time. */

@@ -3,8 +3,8 @@
  * @file wait.h
  * @brief Sleeping and waking across processes, time, and the barrier of all processes.
  */
-#ifndef VELO_NATIVE_WAIT_H
-#define VELO_NATIVE_WAIT_H
+#ifndef VELO_SHM_WAIT_H
+#define VELO_SHM_WAIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,8 +6,8 @@
  * In the library proper a point is nothing. Built with VELO_TEST_HOOKS, each point calls
  * velo_test_hook, which the test sets to something that kills or stops the process.
  */
-#ifndef VELO_NATIVE_HOOK_H
-#define VELO_NATIVE_HOOK_H
+#ifndef VELO_BASE_HOOK_H
+#define VELO_BASE_HOOK_H
 
 enum velo_hook_point {
     HOOK_CONNECT_LOCKED,

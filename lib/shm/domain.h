@@ -3,8 +3,8 @@
  * @file domain.h
  * @brief Where the segments of a domain lie and who may share them.
  */
-#ifndef VELO_NATIVE_DOMAIN_H
-#define VELO_NATIVE_DOMAIN_H
+#ifndef VELO_SHM_DOMAIN_H
+#define VELO_SHM_DOMAIN_H
 
 #include "segment.h"
 

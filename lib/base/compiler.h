@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file compiler.h
+ * @brief What we tell the compiler about a path: whether it is hot, and which way a branch goes.
+ */
+#ifndef VELO_BASE_COMPILER_H
+#define VELO_BASE_COMPILER_H
+
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+
+/* The hot path must not fall apart into calls because several entry points share it. */
+#define hot_inline static inline __attribute__((always_inline))
+
+#define cold_path __attribute__((noinline, cold))
+
+#endif
