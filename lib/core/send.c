@@ -9,6 +9,7 @@
 #include "../base/error.h"
 #include "../shm/wait.h"
 #include "carry.h"
+#include "entry.h"
 
 /* How often a blocking sender looks for room before it sleeps: some 20 us. */
 #define ROOM_SPINS 1000
@@ -16,31 +17,8 @@
 #define AGAIN_PER_CHECK 256
 /* Between two such looks while there is room. */
 #define LOOK_INTERVAL_NS 1000000
-#define CONNECT_NAP_NS 1000000
-/* How long a full table may take to be searched for dead senders. */
-#define TABLE_WAIT_NS (NS_PER_S / 2)
 
-/* What a fenced connection reads for its bell: it takes the slow way each time. */
-static const uint32_t always_ring = BELL_RING;
-
-/* ---- ringing --------------------------------------------------------------------------------- */
-
-static void ring_bits(struct velo_conn *conn)
-{
-    order_ring(&conn->header->bells[conn->index / 64], UINT64_C(1) << conn->index % 64);
-    VELO_HOOK(HOOK_RING_BIT);
-    order_ring_summary(&conn->header->summary, UINT32_C(1)
-                                                   << conn->index / SEG_CONNS_PER_SUMMARY_BIT);
-    VELO_HOOK(HOOK_RING_SUMMARY);
-}
-
-static void ring_receiver(struct velo_conn *conn)
-{
-    ring_bits(conn);
-    if (order_read_sleeping(&conn->header->sleeping))
-        wait_wake(&conn->header->summary);
-    VELO_HOOK(HOOK_RING_WAKE);
-}
+/* ---- the receiver ---------------------------------------------------------------------------- */
 
 /* The state of the receiver of this connection, as far as it is known without a system call. */
 static int peer_status(const struct velo_conn *conn)
@@ -75,9 +53,19 @@ hot_inline int look_after_send(struct velo_conn *conn)
     return look_at_peer(conn) == VELO_ERR_PEER_DEAD ? VELO_ERR_PEER_DEAD : VELO_OK;
 }
 
+int velo_conn_status(struct velo_conn *conn)
+{
+    if (!conn)
+        return velo_fail(VELO_ERR_ARG, "conn is NULL");
+    if (conn->gone)
+        return velo_fail(conn->gone, "%s", velo_strerror(conn->gone));
+    (void)seg_check_owner(conn->segment);
+    return look_at_peer(conn);
+}
+
 static __attribute__((noinline)) int ring_and_look(struct velo_conn *conn)
 {
-    ring_receiver(conn);
+    entry_ring_and_wake(conn->segment, conn->index);
     return look_after_send(conn);
 }
 
@@ -192,7 +180,7 @@ static cold_path int refuse_ring(struct velo_conn *conn)
     if (entry_state(now) == ENTRY_READY)
         (void)order_claim_entry(entry, now,
                                 entry_pack(ENTRY_REFUSED, entry_source(now), entry_life(now)));
-    ring_receiver(conn);
+    entry_ring_and_wake(conn->segment, conn->index);
     conn->gone = VELO_ERR_CORRUPT;
     conn->tx.limit = 0;
     return velo_fail(VELO_ERR_CORRUPT,
@@ -214,7 +202,8 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
         if (spins > ROOM_SPINS) { /* Slept in vain. */
             if (!ring_tx_is_intact(&conn->tx))
                 return refuse_ring(conn);
-            ring_receiver(conn); /* Should a ring have been lost, here is another. */
+            entry_ring_and_wake(conn->segment,
+                                conn->index); /* Should a ring have been lost, here is another. */
         }
         status = sleep_for_room(conn, len_bytes);
         if (status)
@@ -385,233 +374,4 @@ int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes
     VELO_HOOK(HOOK_SEND_PAYLOAD);
     ring_tx_publish(&conn->tx, ring_tx_slot(&conn->tx), 0, len_bytes + sizeof trailer, tag);
     return notify(conn);
-}
-
-/* ---- connect --------------------------------------------------------------------------------- */
-
-/* Take the first free entry: its lock first, so that a claimed entry without one is a dead one.
- * Between processes that lock excludes; between our threads seg_acquire() does. */
-static bool claim(struct velo_conn *conn)
-{
-    struct segment *segment = conn->segment;
-    uint64_t mine = entry_pack(ENTRY_CLAIMED, conn->port->id, conn->port->segment->life);
-    bool claimed = false;
-    seg_acquire();
-    for (uint32_t i = 0; i < segment->shape.conns_max && !claimed; i++) {
-        uint64_t entry = order_read_entry(&segment->entries[i]);
-        if (entry_state(entry) != ENTRY_FREE || !seg_lock_entry(segment, i))
-            continue;
-        VELO_HOOK(HOOK_CONNECT_LOCKED);
-        claimed = order_claim_entry(&segment->entries[i], entry, mine);
-        if (claimed)
-            conn->index = i;
-        else
-            seg_unlock_entry(segment, i);
-    }
-    seg_release();
-    VELO_HOOK(HOOK_CONNECT_CLAIMED);
-    return claimed;
-}
-
-/* Hand the entry over, in a state that lets go of it, and drop its lock. In one piece, or another
- * thread of ours could claim the entry in between and lose its lock to us. */
-static void unclaim(struct velo_conn *conn, enum entry_state state)
-{
-    seg_acquire();
-    order_publish_entry(&conn->segment->entries[conn->index],
-                        entry_pack(state, conn->port->id, conn->port->segment->life));
-    VELO_HOOK(HOOK_DISCONNECT_ENTRY);
-    ring_bits(conn);
-    VELO_HOOK(HOOK_DISCONNECT_RING);
-    seg_unlock_entry(conn->segment, conn->index);
-    seg_release();
-    VELO_HOOK(HOOK_DISCONNECT_UNLOCKED);
-}
-
-/* Claim an entry; if there is none, have the receiver look for dead senders first. */
-static int claim_or_wait(struct velo_conn *conn)
-{
-    int64_t deadline_ns = wait_now_ns() + TABLE_WAIT_NS;
-    while (!claim(conn)) {
-        if (wait_now_ns() > deadline_ns)
-            return velo_fail(
-                VELO_ERR_FULL,
-                "all %u connections of the peer are taken; open its port with a larger "
-                "conns_max",
-                conn->segment->shape.conns_max);
-        order_set_flag(&conn->header->reap_request, 1);
-        order_ring_summary(&conn->header->summary, 1);
-        wait_wake(&conn->header->summary);
-        if (wait_nap(CONNECT_NAP_NS))
-            return VELO_ERR_INTERRUPTED;
-    }
-    return VELO_OK;
-}
-
-static int set_up_ring(struct velo_conn *conn)
-{
-    const struct segment *segment = conn->segment;
-    int status = seg_ring_allocate(segment, conn->index);
-    VELO_HOOK(HOOK_CONNECT_ALLOCATED);
-    if (status)
-        return status;
-    struct seg_ring *ring = seg_ring(segment, conn->index);
-    order_set_bell(&ring->bell, BELL_RING);
-    order_set_waiting(&ring->waiting, 0);
-    memset(&ring->tx_msgs, 0, sizeof *ring - offsetof(struct seg_ring, tx_msgs));
-
-    struct ring_tx *tx = &conn->tx;
-    tx->shared = ring;
-    conn->bell = conn->fenced ? &always_ring : &ring->bell;
-    tx->slots = ring->slots;
-    tx->slot_mask = segment->shape.depth_slots - 1;
-    tx->data = (char *)(ring->slots + (size_t)segment->shape.depth_slots * SLOT_WORDS);
-    tx->data_mask = segment->shape.data_bytes - 1;
-    tx->header = VELO_HEADER_VALID_MASK | ((uint64_t)conn->port->id << VELO_HEADER_SOURCE_LSB);
-    /* Go on where the last sender on this entry was seen. */
-    tx->tail = order_read_credit(&ring->consumed);
-    tx->first = tx->tail;
-    tx->data_tail = order_read_credit(&ring->data_consumed);
-    (void)ring_tx_refresh(tx, tx->tail);
-    status = carry_connect(conn);
-    if (status)
-        return status;
-
-    order_show(&seg_ring(segment, conn->index)->tx_order, conn->order);
-    order_publish_entry(&segment->entries[conn->index],
-                        entry_pack(ENTRY_READY, conn->port->id, conn->port->segment->life));
-    VELO_HOOK(HOOK_CONNECT_READY);
-    ring_bits(conn); /* No need to wake anyone: the first message does. */
-    return VELO_OK;
-}
-
-static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
-                     struct segment **segment)
-{
-    int64_t start_ns = wait_now_ns();
-    for (;;) {
-        int status = seg_open(&port->domain, peer, segment);
-        if (status == VELO_OK && !carry_is_reachable(*segment)) {
-            seg_put(*segment);
-            status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
-        }
-        bool absent = status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
-                      status == VELO_ERR_PEER_CLOSED;
-        if (!absent || (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
-            return status;
-        if (wait_nap(CONNECT_NAP_NS))
-            return velo_fail(VELO_ERR_INTERRUPTED,
-                             "a signal handler ran before the peer was there");
-    }
-}
-
-static int connect_segment(struct velo_conn *conn)
-{
-    conn->header = conn->segment->header;
-    conn->fenced = conn->port->fenced || (conn->header->flags & SEG_NEEDS_FENCE);
-    int status = claim_or_wait(conn);
-    if (status)
-        return status;
-    status = set_up_ring(conn);
-    if (status)
-        unclaim(conn, ENTRY_GIVEN_UP);
-    return status;
-}
-
-static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, uint64_t order,
-                      struct velo_conn **out)
-{
-    if (!port || !out)
-        return velo_fail(VELO_ERR_ARG, "port or conn is NULL");
-    if (timeout_ns < VELO_FOREVER)
-        return velo_fail(VELO_ERR_ARG, "timeout_ns is %lld; give 0 or more, or VELO_FOREVER",
-                         (long long)timeout_ns);
-    if (VELO_ID_NODE(peer) >= VELO_NODES)
-        return velo_fail(VELO_ERR_ARG, "peer is %#x, which is no id; make one with VELO_ID()",
-                         peer);
-    *out = NULL;
-    struct velo_conn *conn =
-        aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
-    if (!conn)
-        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
-    memset(conn, 0, sizeof *conn);
-    conn->port = port;
-    conn->order = order;
-    int status = open_peer(port, peer, timeout_ns, &conn->segment);
-    if (status == VELO_OK) {
-        status = connect_segment(conn);
-        if (status)
-            seg_put(conn->segment);
-    }
-    if (status) {
-        free(conn);
-        return status;
-    }
-    pthread_mutex_lock(&port->conns_lock);
-    conn->next = port->conns;
-    port->conns = conn;
-    pthread_mutex_unlock(&port->conns_lock);
-    *out = conn;
-    return VELO_OK;
-}
-
-int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, struct velo_conn **out)
-{
-    return connect_to(port, peer, timeout_ns, 0, out);
-}
-
-int port_connect_in_order(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
-                          struct velo_conn **conn)
-{
-    return connect_to(port, peer, timeout_ns, ++port->orders, conn);
-}
-
-/* Take the connection off its port's list and keep what it has counted. */
-static void unlist(struct velo_conn *conn)
-{
-    struct velo_port *port = conn->port;
-    const struct seg_ring *ring = conn->tx.shared;
-    pthread_mutex_lock(&port->conns_lock);
-    port->closed.tx_msgs += conn->tx.tail - conn->tx.first;
-    port->closed.tx_bytes += conn->tx.bytes;
-    port->closed.tx_again += order_counter(&ring->tx_again);
-    port->closed.tx_sleeps += order_counter(&ring->tx_sleeps);
-    struct velo_conn **link = &port->conns;
-    while (*link != conn)
-        link = &(*link)->next;
-    *link = conn->next;
-    pthread_mutex_unlock(&port->conns_lock);
-}
-
-int velo_disconnect(struct velo_conn *conn)
-{
-    GUARD_UNUSED(conn, "connection");
-    if (!conn)
-        return VELO_OK;
-    unlist(conn);
-    order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
-    if (carry_disconnect(conn))
-        seg_unlock_entry(conn->segment, conn->index);
-    else
-        unclaim(conn, ENTRY_ENDED);
-    seg_put(conn->segment);
-    free(conn);
-    return VELO_OK;
-}
-
-size_t velo_conn_max_bytes(const struct velo_conn *conn)
-{
-    return ring_max_bytes((uint32_t)conn->tx.data_mask + 1);
-}
-
-uint32_t velo_conn_life(const struct velo_conn *conn) { return conn->segment->life; }
-
-int velo_conn_status(struct velo_conn *conn)
-{
-    if (!conn)
-        return velo_fail(VELO_ERR_ARG, "conn is NULL");
-    if (conn->gone)
-        return velo_fail(conn->gone, "%s", velo_strerror(conn->gone));
-    (void)seg_check_owner(conn->segment);
-    return look_at_peer(conn);
 }

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Connecting and disconnecting. */
+#include <stdlib.h>
+
+#include "../base/error.h"
+#include "../shm/wait.h"
+#include "carry.h"
+#include "entry.h"
+
+#define CONNECT_NAP_NS 1000000
+/* How long a full table may take to be searched for dead senders. */
+#define TABLE_WAIT_NS (NS_PER_S / 2)
+
+/* What a fenced connection reads for its bell: it takes the slow way each time. */
+static const uint32_t always_ring = BELL_RING;
+
+/* Claim an entry; if there is none, have the receiver look for dead senders first. */
+static int claim_or_wait(struct velo_conn *conn)
+{
+    const struct segment *segment = conn->segment;
+    int64_t deadline_ns = wait_now_ns() + TABLE_WAIT_NS;
+    while (!entry_claim(segment, conn->port->id, conn->port->segment->life, &conn->index)) {
+        if (wait_now_ns() > deadline_ns)
+            return velo_fail(
+                VELO_ERR_FULL,
+                "all %u connections of the peer are taken; open its port with a larger "
+                "conns_max",
+                segment->shape.conns_max);
+        order_set_flag(&conn->header->reap_request, 1);
+        order_ring_summary(&conn->header->summary, 1);
+        wait_wake(&conn->header->summary);
+        if (wait_nap(CONNECT_NAP_NS))
+            return VELO_ERR_INTERRUPTED;
+    }
+    return VELO_OK;
+}
+
+static int set_up_ring(struct velo_conn *conn)
+{
+    const struct segment *segment = conn->segment;
+    int status = entry_set_up(segment, conn->index, conn->order);
+    if (status)
+        return status;
+    struct seg_ring *ring = seg_ring(segment, conn->index);
+
+    struct ring_tx *tx = &conn->tx;
+    tx->shared = ring;
+    conn->bell = conn->fenced ? &always_ring : &ring->bell;
+    tx->slots = ring->slots;
+    tx->slot_mask = segment->shape.depth_slots - 1;
+    tx->data = (char *)(ring->slots + (size_t)segment->shape.depth_slots * SLOT_WORDS);
+    tx->data_mask = segment->shape.data_bytes - 1;
+    tx->header = VELO_HEADER_VALID_MASK | ((uint64_t)conn->port->id << VELO_HEADER_SOURCE_LSB);
+    /* Go on where the last sender on this entry was seen. */
+    tx->tail = order_read_credit(&ring->consumed);
+    tx->first = tx->tail;
+    tx->data_tail = order_read_credit(&ring->data_consumed);
+    (void)ring_tx_refresh(tx, tx->tail);
+    status = carry_connect(conn);
+    if (status)
+        return status;
+
+    entry_open(segment, conn->index, conn->port->id, conn->port->segment->life);
+    return VELO_OK;
+}
+
+static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
+                     struct segment **segment)
+{
+    int64_t start_ns = wait_now_ns();
+    for (;;) {
+        int status = seg_open(&port->domain, peer, segment);
+        if (status == VELO_OK && !carry_is_reachable(*segment)) {
+            seg_put(*segment);
+            status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
+        }
+        bool absent = status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
+                      status == VELO_ERR_PEER_CLOSED;
+        if (!absent || (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
+            return status;
+        if (wait_nap(CONNECT_NAP_NS))
+            return velo_fail(VELO_ERR_INTERRUPTED,
+                             "a signal handler ran before the peer was there");
+    }
+}
+
+static int connect_segment(struct velo_conn *conn)
+{
+    conn->header = conn->segment->header;
+    conn->fenced = conn->port->fenced || (conn->header->flags & SEG_NEEDS_FENCE);
+    int status = claim_or_wait(conn);
+    if (status)
+        return status;
+    status = set_up_ring(conn);
+    if (status)
+        entry_unclaim(conn->segment, conn->index, ENTRY_GIVEN_UP);
+    return status;
+}
+
+static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, uint64_t order,
+                      struct velo_conn **out)
+{
+    if (!port || !out)
+        return velo_fail(VELO_ERR_ARG, "port or conn is NULL");
+    if (timeout_ns < VELO_FOREVER)
+        return velo_fail(VELO_ERR_ARG, "timeout_ns is %lld; give 0 or more, or VELO_FOREVER",
+                         (long long)timeout_ns);
+    if (VELO_ID_NODE(peer) >= VELO_NODES)
+        return velo_fail(VELO_ERR_ARG, "peer is %#x, which is no id; make one with VELO_ID()",
+                         peer);
+    *out = NULL;
+    struct velo_conn *conn =
+        aligned_alloc(SEG_ALIGN, sizeof *conn / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
+    if (!conn)
+        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    memset(conn, 0, sizeof *conn);
+    conn->port = port;
+    conn->order = order;
+    int status = open_peer(port, peer, timeout_ns, &conn->segment);
+    if (status == VELO_OK) {
+        status = connect_segment(conn);
+        if (status)
+            seg_put(conn->segment);
+    }
+    if (status) {
+        free(conn);
+        return status;
+    }
+    pthread_mutex_lock(&port->conns_lock);
+    conn->next = port->conns;
+    port->conns = conn;
+    pthread_mutex_unlock(&port->conns_lock);
+    *out = conn;
+    return VELO_OK;
+}
+
+int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, struct velo_conn **out)
+{
+    return connect_to(port, peer, timeout_ns, 0, out);
+}
+
+int port_connect_in_order(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
+                          struct velo_conn **conn)
+{
+    return connect_to(port, peer, timeout_ns, ++port->orders, conn);
+}
+
+/* Take the connection off its port's list and keep what it has counted. */
+static void unlist(struct velo_conn *conn)
+{
+    struct velo_port *port = conn->port;
+    const struct seg_ring *ring = conn->tx.shared;
+    pthread_mutex_lock(&port->conns_lock);
+    port->closed.tx_msgs += conn->tx.tail - conn->tx.first;
+    port->closed.tx_bytes += conn->tx.bytes;
+    port->closed.tx_again += order_counter(&ring->tx_again);
+    port->closed.tx_sleeps += order_counter(&ring->tx_sleeps);
+    struct velo_conn **link = &port->conns;
+    while (*link != conn)
+        link = &(*link)->next;
+    *link = conn->next;
+    pthread_mutex_unlock(&port->conns_lock);
+}
+
+int velo_disconnect(struct velo_conn *conn)
+{
+    GUARD_UNUSED(conn, "connection");
+    if (!conn)
+        return VELO_OK;
+    unlist(conn);
+    order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
+    if (carry_disconnect(conn))
+        seg_unlock_entry(conn->segment, conn->index);
+    else
+        entry_unclaim(conn->segment, conn->index, ENTRY_ENDED);
+    seg_put(conn->segment);
+    free(conn);
+    return VELO_OK;
+}
+
+size_t velo_conn_max_bytes(const struct velo_conn *conn)
+{
+    return ring_max_bytes((uint32_t)conn->tx.data_mask + 1);
+}
+
+uint32_t velo_conn_life(const struct velo_conn *conn) { return conn->segment->life; }

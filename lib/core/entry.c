@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "entry.h"
+
+#include <string.h>
+
+#include "../shm/wait.h"
+
+void entry_ring(const struct segment *segment, uint32_t index)
+{
+    struct seg_header *header = segment->header;
+    order_ring(&header->bells[index / 64], UINT64_C(1) << index % 64);
+    VELO_HOOK(HOOK_RING_BIT);
+    order_ring_summary(&header->summary, UINT32_C(1) << index / SEG_CONNS_PER_SUMMARY_BIT);
+    VELO_HOOK(HOOK_RING_SUMMARY);
+}
+
+void entry_ring_and_wake(const struct segment *segment, uint32_t index)
+{
+    entry_ring(segment, index);
+    if (order_read_sleeping(&segment->header->sleeping))
+        wait_wake(&segment->header->summary);
+    VELO_HOOK(HOOK_RING_WAKE);
+}
+
+/* The lock comes first, so that a claimed entry without one is a dead one. Between processes the
+ * lock excludes; between the threads of this process seg_acquire() does. */
+bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t life, uint32_t *index)
+{
+    uint64_t mine = entry_pack(ENTRY_CLAIMED, sender, life);
+    bool claimed = false;
+    seg_acquire();
+    for (uint32_t i = 0; i < segment->shape.conns_max && !claimed; i++) {
+        uint64_t entry = order_read_entry(&segment->entries[i]);
+        if (entry_state(entry) != ENTRY_FREE || !seg_lock_entry(segment, i))
+            continue;
+        VELO_HOOK(HOOK_CONNECT_LOCKED);
+        claimed = order_claim_entry(&segment->entries[i], entry, mine);
+        if (claimed)
+            *index = i;
+        else
+            seg_unlock_entry(segment, i);
+    }
+    seg_release();
+    VELO_HOOK(HOOK_CONNECT_CLAIMED);
+    return claimed;
+}
+
+/* In one piece, or another thread of this process could claim the entry in between and lose its
+ * lock to this one. */
+void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_state state)
+{
+    seg_acquire();
+    uint64_t entry = order_read_entry(&segment->entries[index]);
+    order_publish_entry(&segment->entries[index],
+                        entry_pack(state, entry_source(entry), entry_life(entry)));
+    VELO_HOOK(HOOK_DISCONNECT_ENTRY);
+    entry_ring(segment, index);
+    VELO_HOOK(HOOK_DISCONNECT_RING);
+    seg_unlock_entry(segment, index);
+    seg_release();
+    VELO_HOOK(HOOK_DISCONNECT_UNLOCKED);
+}
+
+int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order)
+{
+    int status = seg_ring_allocate(segment, index);
+    VELO_HOOK(HOOK_CONNECT_ALLOCATED);
+    if (status)
+        return status;
+    struct seg_ring *ring = seg_ring(segment, index);
+    order_set_bell(&ring->bell, BELL_RING);
+    order_set_waiting(&ring->waiting, 0);
+    memset(&ring->tx_msgs, 0, sizeof *ring - offsetof(struct seg_ring, tx_msgs));
+    order_show(&ring->tx_order, order);
+    return VELO_OK;
+}
+
+void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender, uint32_t life)
+{
+    order_publish_entry(&segment->entries[index], entry_pack(ENTRY_READY, sender, life));
+    VELO_HOOK(HOOK_CONNECT_READY);
+    entry_ring(segment, index); /* No need to wake anyone: the first message does. */
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file entry.h
+ * @brief A sender's place in a receiver's segment: its word in the connection table, its ring, its
+ * bell.
+ *
+ * The process that sends claims the entry; where the sender is on another node, the receiver's
+ * process does so for it (link.h). An entry that is claimed has its lock held (segment.h).
+ */
+#ifndef VELO_CORE_ENTRY_H
+#define VELO_CORE_ENTRY_H
+
+#include "../base/hook.h"
+#include "../base/order.h"
+#include "../shm/segment.h"
+
+/** Claim a free entry for a sender, a port in one of its lives. False: all are taken. */
+bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t life, uint32_t *index);
+/** Give memory to the ring of a claimed entry, and make it ready for its first message. See
+ *  tx_order of seg_ring for the order. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
+int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order);
+/** From here on the receiver reads the ring. */
+void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender, uint32_t life);
+/** Leave a claimed entry to the receiver, in a state that says why, and drop its lock. */
+void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_state state);
+
+/** Ring the bell: the receiver looks at the entry and its ring. */
+void entry_ring(const struct segment *segment, uint32_t index);
+/** The same, and wake the receiver if it sleeps. */
+void entry_ring_and_wake(const struct segment *segment, uint32_t index);
+
+#endif
