@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "../base/error.h"
-#include "port.h"
+#include "carrier.h"
 
 #ifdef VELO_DEVICE
 
@@ -85,8 +85,7 @@ static inline bool carry_disconnect(struct velo_conn *conn)
 hot_inline void carry_asked(const void *caller) { (void)caller; }
 hot_inline bool carry_in(struct velo_port *port)
 {
-    (void)port;
-    return false;
+    return unlikely(port->carriers) && carriers_progress(port);
 }
 hot_inline bool carry_out(struct velo_conn *conn)
 {

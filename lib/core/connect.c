@@ -6,6 +6,7 @@
 #include "../shm/wait.h"
 #include "carry.h"
 #include "entry.h"
+#include "link.h"
 
 #define CONNECT_NAP_NS 1000000
 /* How long a full table may take to be searched for dead senders. */
@@ -28,7 +29,7 @@ static int claim_or_wait(struct velo_conn *conn)
                 segment->shape.conns_max);
         order_set_flag(&conn->header->reap_request, 1);
         order_ring_summary(&conn->header->summary, 1);
-        wait_wake(&conn->header->summary);
+        seg_wake_owner(segment);
         if (wait_nap(CONNECT_NAP_NS))
             return VELO_ERR_INTERRUPTED;
     }
@@ -43,19 +44,9 @@ static int set_up_ring(struct velo_conn *conn)
         return status;
     struct seg_ring *ring = seg_ring(segment, conn->index);
 
-    struct ring_tx *tx = &conn->tx;
-    tx->shared = ring;
     conn->bell = conn->fenced ? &always_ring : &ring->bell;
-    tx->slots = ring->slots;
-    tx->slot_mask = segment->shape.depth_slots - 1;
-    tx->data = (char *)(ring->slots + (size_t)segment->shape.depth_slots * SLOT_WORDS);
-    tx->data_mask = segment->shape.data_bytes - 1;
-    tx->header = VELO_HEADER_VALID_MASK | ((uint64_t)conn->port->id << VELO_HEADER_SOURCE_LSB);
-    /* Go on where the last sender on this entry was seen. */
-    tx->tail = order_read_credit(&ring->consumed);
-    tx->first = tx->tail;
-    tx->data_tail = order_read_credit(&ring->data_consumed);
-    (void)ring_tx_refresh(tx, tx->tail);
+    ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id);
+    (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
     status = carry_connect(conn);
     if (status)
         return status;
@@ -97,6 +88,18 @@ static int connect_segment(struct velo_conn *conn)
     return status;
 }
 
+/* To a peer that shares memory with us. */
+static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
+{
+    int status = open_peer(conn->port, peer, timeout_ns, &conn->segment);
+    if (status)
+        return status;
+    status = connect_segment(conn);
+    if (status)
+        seg_put(conn->segment);
+    return status;
+}
+
 static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, uint64_t order,
                       struct velo_conn **out)
 {
@@ -116,12 +119,9 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
     memset(conn, 0, sizeof *conn);
     conn->port = port;
     conn->order = order;
-    int status = open_peer(port, peer, timeout_ns, &conn->segment);
-    if (status == VELO_OK) {
-        status = connect_segment(conn);
-        if (status)
-            seg_put(conn->segment);
-    }
+    struct carrier *carrier = carrier_to(port, peer);
+    int status = carrier ? link_connect(conn, carrier, peer, timeout_ns)
+                         : connect_shared(conn, peer, timeout_ns);
     if (status) {
         free(conn);
         return status;
@@ -169,7 +169,9 @@ int velo_disconnect(struct velo_conn *conn)
         return VELO_OK;
     unlist(conn);
     order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
-    if (carry_disconnect(conn))
+    if (conn->link)
+        link_disconnect(conn);
+    else if (carry_disconnect(conn))
         seg_unlock_entry(conn->segment, conn->index);
     else
         entry_unclaim(conn->segment, conn->index, ENTRY_ENDED);

@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "../shm/wait.h"
-
 void entry_ring(const struct segment *segment, uint32_t index)
 {
     struct seg_header *header = segment->header;
@@ -17,8 +15,7 @@ void entry_ring(const struct segment *segment, uint32_t index)
 void entry_ring_and_wake(const struct segment *segment, uint32_t index)
 {
     entry_ring(segment, index);
-    if (order_read_sleeping(&segment->header->sleeping))
-        wait_wake(&segment->header->summary);
+    seg_wake_owner(segment);
     VELO_HOOK(HOOK_RING_WAKE);
 }
 

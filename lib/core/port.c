@@ -71,6 +71,8 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
 {
     int status = check_attr(attr);
     if (status == VELO_OK)
+        status = network_init(&port->network);
+    if (status == VELO_OK)
         status = seg_shape_init(&port->shape,
                                 attr->depth_slots ? attr->depth_slots : DEPTH_SLOTS_DEFAULT,
                                 attr->data_bytes ? attr->data_bytes : DATA_BYTES_DEFAULT,
@@ -94,6 +96,8 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
         return status;
     port->shared = port->segment->header;
     status = carry_open(port);
+    if (status == VELO_OK)
+        status = carriers_open(port);
     if (status)
         seg_retire(port->segment);
     return status;
@@ -145,6 +149,7 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
     if (!beside)
         return VELO_ERR_NO_MEMORY;
     beside->domain = port->domain;
+    beside->network = port->network;
     (void)strncat(beside->domain.name, suffix,
                   sizeof beside->domain.name - strlen(beside->domain.name) - 1);
     beside->flags = SEG_HAS_TAIL;
@@ -162,6 +167,7 @@ int velo_port_close(struct velo_port *port)
         return VELO_OK;
     while (port->conns)
         (void)velo_disconnect(port->conns);
+    carriers_close(port);
     seg_retire(port->segment);
     carry_close(port);
     rx_close(port);
@@ -176,7 +182,7 @@ void velo_port_interrupt(struct velo_port *port)
     order_set_flag(&port->interrupted, 1);
     /* A bit that no sender stands for: the sleeper's compare fails, and it looks. */
     order_ring_summary(&port->shared->summary, 1);
-    wait_wake(&port->shared->summary);
+    seg_wake_owner(port->segment);
 }
 
 velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }

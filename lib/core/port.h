@@ -9,6 +9,7 @@
 #include <pthread.h>
 
 #include "guard.h"
+#include "network.h"
 #include "ring.h"
 
 /** Rings that the receiver looks at on every poll; each costs about a nanosecond. More senders than
@@ -56,6 +57,13 @@ struct velo_port {
 
     uint32_t in_use; /* By a call that receives; see guard.h. */
 
+    struct network network;
+    uint64_t looks;      /* That the program took at its transports... */
+    uint64_t looks_seen; /* ...and those that attend.c has seen. */
+    struct velo_port *next_attended;
+    struct carrier *carriers; /* See carrier.h; NULL: all peers share memory with us. */
+    int wake_fd;              /* Rung while the port sleeps on descriptors; 0: none. */
+
     struct device_port *device; /* See carry.h; natively NULL. */
 
     pthread_mutex_t conns_lock;
@@ -87,10 +95,11 @@ struct velo_conn {
     size_t reserved_bytes;
     uint64_t reserved_at;
     uint64_t reserved_limit;
-    uint64_t peer_device; /* Who the receiver is to the hardware; see carry.h. */
-    uint64_t order;       /* See tx_order of seg_ring. */
-    uint32_t in_use;      /* By a call that sends; see guard.h. */
-    int64_t looked_ns;    /* When a look was last taken at whether the receiver lives. */
+    uint64_t peer_device;   /* Who the receiver is to the hardware; see carry.h. */
+    struct velo_link *link; /* See link.h; NULL: the peer shares memory with us. */
+    uint64_t order;         /* See tx_order of seg_ring. */
+    uint32_t in_use;        /* By a call that sends; see guard.h. */
+    int64_t looked_ns;      /* When a look was last taken at whether the receiver lives. */
     struct segment *segment;
     struct velo_port *port;
     struct velo_conn *next;

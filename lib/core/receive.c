@@ -118,6 +118,8 @@ static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct r
     if (order_peek_summary(&port->shared->summary))
         rx_take_bells(port);
     advance(port);
+    if (port->carriers) /* A busy ring must not starve those that come over a transport. */
+        (void)carriers_progress(port);
     return VELO_OK;
 }
 
@@ -246,11 +248,13 @@ static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
         return rx;
     show_counters(port);
     order_count(&port->shared->rx_sleeps, 1);
-    order_set_sleeping(&port->shared->sleeping, 1);
+    order_set_sleeping(&port->shared->sleeping,
+                       port->carriers ? SEG_SLEEPS_ON_FILES : SEG_SLEEPS_ON_WORD);
     /* The kernel compares the summary again: a bit set before `sleeping` was seen ends the wait. */
-    if (wait_sleep(&port->shared->summary, 0, slice_ns))
+    if (port->carriers ? carriers_sleep(port, slice_ns)
+                       : wait_sleep(&port->shared->summary, 0, slice_ns))
         order_set_flag(&port->interrupted, 1);
-    order_set_sleeping(&port->shared->sleeping, 0);
+    order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return next_message(port);
 }
 

@@ -80,6 +80,21 @@ struct ring_tx {
     char *data;
 };
 
+/** Begin to send into a ring, where the last sender on it was seen. */
+static inline void ring_tx_start(struct ring_tx *tx, struct seg_ring *ring,
+                                 const struct seg_shape *shape, velo_id_t source)
+{
+    tx->shared = ring;
+    tx->slots = ring->slots;
+    tx->slot_mask = shape->depth_slots - 1;
+    tx->data = (char *)(ring->slots + (size_t)shape->depth_slots * SLOT_WORDS);
+    tx->data_mask = shape->data_bytes - 1;
+    tx->header = VELO_HEADER_VALID_MASK | ((uint64_t)source << VELO_HEADER_SOURCE_LSB);
+    tx->tail = order_read_credit(&ring->consumed);
+    tx->first = tx->tail;
+    tx->data_tail = order_read_credit(&ring->data_consumed);
+}
+
 hot_inline uint64_t *ring_tx_slot(const struct ring_tx *tx)
 {
     return tx->slots + (tx->tail & tx->slot_mask) * SLOT_WORDS;

@@ -10,9 +10,12 @@
 #include "../shm/wait.h"
 #include "carry.h"
 #include "entry.h"
+#include "link.h"
 
 /* How often a blocking sender looks for room before it sleeps: some 20 us. */
 #define ROOM_SPINS 1000
+/* The same over a transport, where each look is a system call or so. */
+#define LINK_SPINS 20
 /* Full rings in a row between two looks at whether the receiver lives (a system call). */
 #define AGAIN_PER_CHECK 256
 /* Between two such looks while there is room. */
@@ -59,6 +62,8 @@ int velo_conn_status(struct velo_conn *conn)
         return velo_fail(VELO_ERR_ARG, "conn is NULL");
     if (conn->gone)
         return velo_fail(conn->gone, "%s", velo_strerror(conn->gone));
+    if (conn->link)
+        link_look(conn);
     (void)seg_check_owner(conn->segment);
     return look_at_peer(conn);
 }
@@ -72,6 +77,10 @@ static __attribute__((noinline)) int ring_and_look(struct velo_conn *conn)
 static cold_path int notify_slow(struct velo_conn *conn)
 {
     ring_tx_show_counters(&conn->tx);
+    if (conn->link) {
+        link_send(conn);
+        return look_after_send(conn);
+    }
     if (conn->fenced) {
         order_full_fence();
         if (order_read_bell(&conn->tx.shared->bell) == BELL_POLLED)
@@ -163,7 +172,10 @@ static int sleep_for_room(struct velo_conn *conn, size_t len_bytes)
         return corrupt_credits();
     if (!has_room(conn, len_bytes)) {
         order_count(&ring->tx_sleeps, 1);
-        if (wait_sleep((const uint32_t *)&ring->consumed, (uint32_t)consumed, WAIT_SLICE_NS))
+        bool is_interrupted = conn->port->carriers ? carriers_nap(conn->port)
+                                                   : wait_sleep((const uint32_t *)&ring->consumed,
+                                                                (uint32_t)consumed, WAIT_SLICE_NS);
+        if (is_interrupted)
             status = VELO_ERR_INTERRUPTED;
         conn->again = 0; /* Have the next look ask whether the receiver lives. */
     }
@@ -195,11 +207,11 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
         int status = find_room(conn, len_bytes);
         if (status != VELO_AGAIN)
             return status;
-        if (spins < ROOM_SPINS) {
+        if (spins < (conn->link ? LINK_SPINS : ROOM_SPINS)) {
             order_pause();
             continue;
         }
-        if (spins > ROOM_SPINS) { /* Slept in vain. */
+        if (spins > ROOM_SPINS && !conn->link) { /* Slept in vain. */
             if (!ring_tx_is_intact(&conn->tx))
                 return refuse_ring(conn);
             entry_ring_and_wake(conn->segment,

@@ -314,7 +314,7 @@ static int peer_status(const struct velo_rma_peer *peer)
     int status = seg_check_owner(peer->conn->segment);
     if (status)
         return status;
-    uint64_t unanswerable = order_read_entry(&peer->line->unanswerable);
+    bool unanswerable = peer->line && order_read_entry(&peer->line->unanswerable) != 0;
     return unanswerable ? VELO_ERR_FULL : VELO_OK;
 }
 

@@ -115,6 +115,11 @@ int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes
         return velo_fail(VELO_ERR_ARG,
                          "a pointer is NULL, len_bytes is 0, or rights hold none or what is no "
                          "enum velo_right");
+    if (rma_peer_is_remote(peer))
+        return velo_fail(VELO_ERR_ACCESS,
+                         "port %u.%u shares no memory with us: its registrations "
+                         "cannot be looked up; have it send key and offset",
+                         VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id));
     uint64_t backed = order_read_entry(&peer->table.header->backed);
     for (uint64_t i = 0; i < backed && i < VELO_MEMS_MAX; i++) {
         struct grant grant;
@@ -138,6 +143,8 @@ int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes
 int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
 {
     struct grant grant = {0};
+    if (rma_peer_is_remote(peer))
+        return VELO_OK; /* Its owner says. */
     int status = enter_for(peer, request, &grant);
     if (status == VELO_OK)
         leave(peer);
@@ -389,6 +396,8 @@ int rma_reach_do(struct velo_rma_peer *peer, const struct request *request)
 {
     struct grant grant = {0};
     int status = check_owner(peer);
+    if (unlikely(status == VELO_OK && rma_peer_is_remote(peer)))
+        return MUST_ASK;
     if (likely(status == VELO_OK))
         status = enter_for(peer, request, &grant);
     if (unlikely(status))

@@ -166,13 +166,15 @@ static int connect_once(struct velo_rma_peer *peer, int64_t timeout_ns)
     int status = velo_connect(peer->rma->port, peer->id, timeout_ns, &peer->conn);
     if (status)
         return status;
+    peer->piece_bytes = velo_conn_max_bytes(peer->conn) - sizeof(struct wire_request);
+    if (peer->conn->link) /* It shares no memory with us: see rma_peer_is_remote(). */
+        return VELO_OK;
     status = rma_table_open(&peer->table, peer->conn->segment);
     if (status) {
         (void)velo_disconnect(peer->conn);
         return status;
     }
     prepare_line(peer);
-    peer->piece_bytes = velo_conn_max_bytes(peer->conn) - sizeof(struct wire_request);
     rma_reach_probe(peer);
     return VELO_OK;
 }

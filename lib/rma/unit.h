@@ -124,6 +124,13 @@ struct velo_rma_peer {
 #endif
 };
 
+/** Does all that a peer's memory is to be reached for need its owner's library? Its registrations
+ *  are not to be seen then, either. */
+static inline bool rma_peer_is_remote(const struct velo_rma_peer *peer)
+{
+    return !peer->table.header;
+}
+
 /* ---- the unit -------------------------------------------------------------------------------- */
 
 struct velo_rma {

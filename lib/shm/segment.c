@@ -71,6 +71,15 @@ bool seg_sender_alive(const struct segment *segment, uint32_t index)
     return lock_held(segment->fd, LOCK_ENTRY(index));
 }
 
+void seg_wake_owner(const struct segment *segment)
+{
+    uint32_t sleeping = order_read_sleeping(&segment->header->sleeping);
+    if (sleeping == SEG_SLEEPS_ON_FILES)
+        wait_doorbell_ring(segment->life);
+    else if (sleeping)
+        wait_wake(&segment->header->summary);
+}
+
 static int state_status(uint64_t state)
 {
     return state == SEG_OPEN     ? VELO_OK
@@ -502,6 +511,31 @@ void seg_retire(struct segment *segment)
     lock_set(segment->fd, LOCK_OWNER, F_UNLCK);
     segment->owned = false;
     seg_release();
+}
+
+int seg_create_private(const struct seg_shape *shape, uint32_t life, const char *name,
+                       struct segment **out)
+{
+    int status = VELO_OK;
+    struct segment *segment = segment_new(&status);
+    if (!segment)
+        return status;
+    void *base = mmap(NULL, shape->total_bytes, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (base == MAP_FAILED) {
+        free(segment);
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a ring");
+    }
+    (void)snprintf(segment->path, sizeof segment->path, "the ring over %s", name);
+    segment->shape = *shape;
+    segment->life = life;
+    segment->header = base;
+    segment->entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
+    segment->header->state = SEG_OPEN;
+    segment->header->life = life;
+    segment->entries[0] = entry_pack(ENTRY_READY, 0, 0);
+    *out = segment;
+    return VELO_OK;
 }
 
 /* ---- open ------------------------------------------------------------------------------------ */

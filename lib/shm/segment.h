@@ -45,6 +45,13 @@
 
 enum seg_state { SEG_OPEN = 1, SEG_CLOSED = 2, SEG_DEAD = 3 };
 
+/** How the owner is to be woken. */
+enum seg_sleep {
+    SEG_AWAKE = 0,
+    SEG_SLEEPS_ON_WORD = 1, /* On `summary`. */
+    SEG_SLEEPS_ON_FILES = 2 /* See wait_doorbell_open(). */
+};
+
 /** Flags of a segment. */
 enum {
     SEG_NEEDS_FENCE = 1, /* The owner cannot use membarrier: senders must fence. */
@@ -68,7 +75,7 @@ struct seg_header {
     _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state; SEG_DEAD: whoever finds out. */
     uint64_t device; /* Owner: who it is to the hardware, see lib/device; 0: natively nobody. */
 
-    _Alignas(SEG_ALIGN) uint32_t sleeping; /* Owner: it sleeps on `summary`, wake it. */
+    _Alignas(SEG_ALIGN) uint32_t sleeping; /* Owner: enum seg_sleep, wake it. */
     uint32_t reap_request;                 /* Senders: the table is full, look for the dead. */
 
     _Alignas(SEG_ALIGN) uint32_t summary; /* Senders set, owner takes: bell words to look at. */
@@ -182,6 +189,10 @@ int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_
 /** Create the segment of port `id`, taking away one that a dead process left. Locks are held. */
 int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
                uint32_t flags, struct segment **out);
+/** What stands for the segment of a peer that shares no memory with us: of one connection, in
+ *  private memory, with the life given. Nobody else finds it. VELO_ERR_NO_MEMORY. */
+int seg_create_private(const struct seg_shape *shape, uint32_t life, const char *name,
+                       struct segment **out);
 /** Map the segment of a peer. VELO_ERR_NO_PEER, _PEER_DEAD, _PEER_CLOSED, _ACCESS, _VERSION, ... */
 int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out);
 /** What a name stands for. */
@@ -213,6 +224,8 @@ void seg_put(struct segment *segment);
 int seg_owner_status(const struct segment *segment);
 /** The same, and if it has died, all its senders hear of it with their next message. */
 int seg_check_owner(const struct segment *segment);
+/** Wake the owner, after its summary was changed, if it sleeps. */
+void seg_wake_owner(const struct segment *segment);
 /** Take the lock of an entry, after seg_acquire(); false if another process has it. */
 bool seg_lock_entry(const struct segment *segment, uint32_t index);
 void seg_unlock_entry(const struct segment *segment, uint32_t index);

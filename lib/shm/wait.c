@@ -4,7 +4,12 @@
 #include <errno.h>
 #include <linux/futex.h>
 #include <linux/membarrier.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,6 +43,48 @@ bool wait_join_barrier(void)
 }
 
 void wait_barrier_all(void) { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
+
+/* ---- doorbells ------------------------------------------------------------------------------- */
+
+static socklen_t doorbell_address(uint32_t life, struct sockaddr_un *address)
+{
+    /* The first byte is 0: an abstract name, which needs no file. */
+    memset(address, 0, sizeof *address);
+    address->sun_family = AF_UNIX;
+    int len =
+        snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "velo-doorbell-%08x", life);
+    return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
+}
+
+int wait_doorbell_open(uint32_t life)
+{
+    struct sockaddr_un address;
+    socklen_t len = doorbell_address(life, &address);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, len) != 0) {
+        close(fd);
+        return -1;
+    }
+    return fd;
+}
+
+void wait_doorbell_ring(uint32_t life)
+{
+    struct sockaddr_un address;
+    socklen_t len = doorbell_address(life, &address);
+    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (fd < 0)
+        return;
+    (void)sendto(fd, "", 1, MSG_NOSIGNAL, (const struct sockaddr *)&address, len);
+    close(fd);
+}
+
+void wait_doorbell_drain(int fd)
+{
+    char byte;
+    while (recv(fd, &byte, 1, MSG_DONTWAIT) >= 0)
+        ;
+}
 
 bool wait_nap(int64_t nap_ns)
 {

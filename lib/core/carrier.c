@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "carrier.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../base/error.h"
+#include "../shm/wait.h"
+#include "attend.h"
+#include "link.h"
+
+/* How long a port that closes waits for peers that live to take what was sent to them. */
+#define LINGER_NS (10 * NS_PER_S)
+/* How long a thread that waits for room sleeps before it looks again: others may take the credits
+ * in that it waits for. */
+#define ROOM_NAP_MS 1
+#define SYMBOL "velo_transport"
+
+/* ---- loading --------------------------------------------------------------------------------- */
+
+/* The folder of plug-ins: $VELO_TRANSPORT_PATH, else `velo` beside this library, or beside the
+ * program if the library is part of it. */
+static void plugin_dir(char *dir, size_t dir_bytes)
+{
+    static const char anchor;
+    Dl_info info;
+    const char *set = getenv("VELO_TRANSPORT_PATH");
+    if (set && *set) {
+        (void)snprintf(dir, dir_bytes, "%s", set);
+        return;
+    }
+    bool is_known = dladdr(&anchor, &info) != 0 && info.dli_fname;
+    const char *slash = is_known ? strrchr(info.dli_fname, '/') : NULL;
+    int len = slash ? (int)(slash - info.dli_fname) : 1;
+    (void)snprintf(dir, dir_bytes, "%.*s/velo", len, slash ? info.dli_fname : ".");
+}
+
+static int check(const struct velo_transport *transport, const char *name, const char *path)
+{
+    if (!transport)
+        return velo_fail(VELO_ERR_ARG, "%s is no transport: it has no symbol " SYMBOL, path);
+    if (transport->version != VELO_TRANSPORT_VERSION)
+        return velo_fail(VELO_ERR_VERSION,
+                         "%s is made for version %u of transports, this library has version %u; "
+                         "build both from the same release",
+                         path, transport->version, VELO_TRANSPORT_VERSION);
+    if (strcmp(transport->name, name) != 0 || transport->payload_bytes_max < VELO_FRAME_BYTES_MIN ||
+        transport->payload_bytes_max > VELO_FRAME_BYTES_MAX)
+        return velo_fail(VELO_ERR_ARG, "%s says of itself what no transport '%s' may say", path,
+                         name);
+    return VELO_OK;
+}
+
+/* A plug-in stays loaded: its ports may be of other threads. */
+static int load(const char *name, const struct velo_transport **out)
+{
+    char path[PATH_MAX];
+    char dir[PATH_MAX - 64];
+    plugin_dir(dir, sizeof dir);
+    (void)snprintf(path, sizeof path, "%s/libvelo-%s.so", dir, name);
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!plugin)
+        return velo_fail(VELO_ERR_ARG,
+                         "VELO_NETWORK names the transport '%s', which cannot be loaded: %s", name,
+                         dlerror());
+    *out = dlsym(plugin, SYMBOL);
+    return check(*out, name, path);
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int open_one(struct velo_port *port, uint32_t index)
+{
+    const char *name = port->network.names[index];
+    struct carrier *carrier = calloc(1, sizeof *carrier);
+    if (!carrier)
+        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    struct velo_endpoint_attr attr = {.id = port->id,
+                                      .life = port->segment->life,
+                                      .dir = port->domain.dir,
+                                      .domain = port->domain.name,
+                                      .is_shared = port->domain.shared,
+                                      .gid = (uint32_t)port->domain.gid,
+                                      .owner = carrier};
+    int status = load(name, &carrier->transport);
+    if (status == VELO_OK)
+        status = carrier->transport->open(&attr, &link_calls, &carrier->endpoint);
+    if (status) {
+        free(carrier);
+        return status;
+    }
+    carrier->port = port;
+    carrier->index = index;
+    pthread_mutex_init(&carrier->lock, NULL);
+    carrier->next = port->carriers;
+    port->carriers = carrier;
+    return VELO_OK;
+}
+
+int carriers_open(struct velo_port *port)
+{
+    int status = VELO_OK;
+    if (port->network.names_len == 1)
+        return VELO_OK;
+    port->wake_fd = wait_doorbell_open(port->segment->life);
+    if (port->wake_fd < 0)
+        return velo_fail(VELO_ERR_SYSTEM, "a socket to be woken by: %s", strerror(errno));
+    for (uint32_t i = 1; i < port->network.names_len && status == VELO_OK; i++)
+        status = open_one(port, i);
+    if (status == VELO_OK)
+        status = attend_begin(port);
+    if (status)
+        carriers_close(port);
+    return status;
+}
+
+struct carrier *carrier_to(const struct velo_port *port, velo_id_t peer)
+{
+    uint32_t index = port->carriers ? network_route(&port->network, port->id, peer) : NETWORK_SHM;
+    struct carrier *carrier = index == NETWORK_SHM ? NULL : port->carriers;
+    while (carrier && carrier->index != index)
+        carrier = carrier->next;
+    return carrier;
+}
+
+/* ---- closing --------------------------------------------------------------------------------- */
+
+static bool is_done(const struct carrier *carrier)
+{
+    bool done = true;
+    for (const struct velo_link *link = carrier->links; link && done; link = link_next(link))
+        done = link_is_done(link);
+    return done;
+}
+
+static void linger(struct velo_port *port)
+{
+    int64_t end_ns = wait_now_ns() + LINGER_NS;
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        while (!is_done(carrier) && wait_now_ns() < end_ns)
+            if (!carriers_progress(port))
+                (void)carriers_nap(port);
+}
+
+void carriers_close(struct velo_port *port)
+{
+    if (!port->carriers)
+        return;
+    linger(port);
+    attend_end(port);
+    while (port->carriers) {
+        struct carrier *carrier = port->carriers;
+        port->carriers = carrier->next;
+        for (struct velo_link *link = carrier->links; link; link = link_next(link))
+            link_close(link);
+        while (carrier->links)
+            link_free(carrier->links);
+        carrier->transport->close(carrier->endpoint);
+        pthread_mutex_destroy(&carrier->lock);
+        free(carrier);
+    }
+    if (port->wake_fd > 0)
+        close(port->wake_fd);
+    port->wake_fd = 0;
+}
+
+/* ---- progress and sleep ---------------------------------------------------------------------- */
+
+static bool progress(struct carrier *carrier)
+{
+    /* Whoever has the lock does what is to be done. */
+    if (pthread_mutex_trylock(&carrier->lock) != 0)
+        return false;
+    uint64_t before = carrier->frames_in;
+    bool any = carrier->transport->progress(carrier->endpoint);
+    uint32_t pending = 0;
+    for (struct velo_link *link = carrier->links; link; link = link_next(link))
+        pending |= !link_push(link);
+    order_set_flag(&carrier->pending, pending);
+    links_sweep(carrier);
+    any = any || carrier->frames_in != before;
+    pthread_mutex_unlock(&carrier->lock);
+    return any;
+}
+
+void carriers_attend(struct velo_port *port)
+{
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        (void)progress(carrier);
+}
+
+bool carriers_progress(struct velo_port *port)
+{
+    order_show(&port->looks, order_counter(&port->looks) + 1);
+    bool any = false;
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        any |= progress(carrier);
+    return any;
+}
+
+static bool sleep_on(struct velo_port *port, nfds_t first, int timeout_ms)
+{
+    struct pollfd files[NETWORK_TRANSPORTS_MAX];
+    nfds_t len = 0;
+    files[len++] = (struct pollfd){.fd = port->wake_fd, .events = POLLIN};
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        files[len++] = (struct pollfd){.fd = carrier->transport->descriptor(carrier->endpoint),
+                                       .events = POLLIN};
+    return poll(files + first, len - first, timeout_ms) < 0 && errno == EINTR;
+}
+
+bool carriers_sleep(struct velo_port *port, int64_t timeout_ns)
+{
+    bool is_interrupted = false;
+    if (order_peek_summary(&port->shared->summary) == 0)
+        is_interrupted = sleep_on(port, 0, (int)((timeout_ns + 999999) / 1000000));
+    wait_doorbell_drain(port->wake_fd);
+    (void)carriers_progress(port);
+    return is_interrupted;
+}
+
+bool carriers_nap(struct velo_port *port) { return sleep_on(port, 1, ROOM_NAP_MS); }

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file carrier.h
+ * @brief A port's transports: loaded, opened, asked what has come, waited for.
+ *
+ * A port that shares memory with all of its peers has none, and `carriers` of its port is NULL.
+ * Each endpoint has a lock of its own: the receiving thread and those that send may all look what
+ * has come.
+ */
+#ifndef VELO_CORE_CARRIER_H
+#define VELO_CORE_CARRIER_H
+
+#include <pthread.h>
+
+#include "port.h"
+#include "transport.h"
+
+/** One transport of a port. */
+struct carrier {
+    struct carrier *next;
+    struct velo_port *port;
+    const struct velo_transport *transport;
+    void *endpoint;
+    uint32_t index; /* Of the network's names. */
+    uint64_t frames_out, frames_in;
+    uint32_t pending;     /* Something could not be sent yet. */
+    pthread_mutex_t lock; /* Of the endpoint, its lines, and the links. */
+    struct velo_link *links;
+};
+
+/** Open a port whose segment is there to all transports that its map names. What the transport
+ *  says, VELO_ERR_ARG: there is no such transport, or of another version. */
+int carriers_open(struct velo_port *port);
+/** Give what was sent a while to leave, then close them. */
+void carriers_close(struct velo_port *port);
+/** The transport that reaches a peer; NULL: shared memory does. */
+struct carrier *carrier_to(const struct velo_port *port, velo_id_t peer);
+/** Look what has come, and send what could not be sent before. True: something came. Any thread. */
+bool carriers_progress(struct velo_port *port);
+/** The same, by the thread that looks after ports; see attend.h. */
+void carriers_attend(struct velo_port *port);
+/** Sleep until something may have come, or somebody wakes the port; see seg_wake_owner(). True: a
+ *  signal handler ran. */
+bool carriers_sleep(struct velo_port *port, int64_t timeout_ns);
+/** The same for a thread that waits for room: nobody wakes it, so it looks again soon. */
+bool carriers_nap(struct velo_port *port);
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file network.h
+ * @brief The map of nodes: by which transport a port reaches a peer.
+ *
+ * $VELO_NETWORK holds rules, separated by commas, or names a TOML file (it then has a `/`):
+ *
+ *     NAME          peers on all other nodes are reached by transport NAME
+ *     3=NAME        peers on node 3
+ *     3-7=NAME      peers on nodes 3 to 7; of several rules the last counts
+ *     own=NAME      peers on the port's own node, which else share its memory
+ *     spread=N      a port is on node (node + vpid) modulo N: for programs that know of one node
+ *
+ * NAME is `shm` (shared memory) or a plug-in. The same in a file:
+ *
+ *     own = "shm"
+ *     spread = 2
+ *     others = "loop"
+ *     [nodes]
+ *     3 = "loop"
+ *     "4-7" = "shm"
+ *
+ * Of TOML, such lines, comments and blank lines are understood; anything else is an error.
+ */
+#ifndef VELO_CORE_NETWORK_H
+#define VELO_CORE_NETWORK_H
+
+#include <velo/velo.h>
+
+#define NETWORK_TRANSPORTS_MAX 8u
+#define NETWORK_NAME_MAX 15u
+#define NETWORK_SHM 0u
+
+struct network {
+    /* Those that are named; the first is shared memory. */
+    char names[NETWORK_TRANSPORTS_MAX][NETWORK_NAME_MAX + 1];
+    uint32_t names_len;
+    uint32_t spread; /* 0: not spread. */
+    uint8_t own;
+    uint8_t nodes[VELO_NODES]; /* An index of names. */
+};
+
+/** Read the map from $VELO_NETWORK; without it, shared memory reaches everybody. VELO_ERR_ARG with
+ *  the rule, or the file's line, that is none. VELO_ERR_ACCESS: the file cannot be read. */
+int network_init(struct network *network);
+/** The transport, as an index of names, by which a port reaches a peer. */
+uint32_t network_route(const struct network *network, velo_id_t port, velo_id_t peer);
+
+#endif

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file transport.h
+ * @brief The seam between the library and a network: all that one who adds a transport has to know.
+ *
+ * A **transport** carries messages between ports that share no memory. It is a plug-in, the shared
+ * object `velo/libvelo-NAME.so` beside libvelo.so, with one symbol, `velo_transport`. The library
+ * loads it when a port is opened whose map of nodes names it ($VELO_NETWORK, see network.h).
+ *
+ * The library (link.c) does what all transports have in common: places in the receiver's table,
+ * rings, credits, back-pressure, order, sleeping. A transport opens **lines**, each from one port
+ * to one other, and carries **frames** over them, in both directions:
+ *
+ *     kind     word[0]              word[1]            payload                    from
+ *     OPEN     -                    -                  struct velo_frame_open     sender
+ *     ACCEPT   -                    -                  struct velo_frame_accept   receiver
+ *     REFUSE   why: velo_status     -                  -                          receiver
+ *     DATA     position of bytes    -                  bytes of a long message    sender
+ *     SLOT     header of a slot     -                  at most 56 bytes           sender
+ *     CREDIT   slots consumed       bytes consumed     -                          receiver
+ *     LEAVE    position at the end  -                  -                          sender
+ *     CLOSE    why: velo_status     -                  -                          receiver
+ *
+ * A transport keeps these promises; the rest it may do as it likes:
+ *  - a frame arrives whole, once, and unchanged, or its line is lost;
+ *  - OPEN arrives before, and LEAVE after, whatever else the sender sends; ACCEPT before and CLOSE
+ *    after what the receiver sends; a SLOT arrives after the DATA that was sent before it. DATA may
+ *    overtake DATA, and a SLOT another SLOT: positions say where they belong;
+ *  - a line whose other end has died is lost, sooner or later.
+ *
+ * What a frame says is checked by the library. Whose frame it is must be true: see `rang`.
+ *
+ * Threads: the library calls one function of an endpoint at a time, its lines' included. A
+ * transport needs no locks, and calls the library only from inside progress().
+ *
+ * `transports/loop` is the one to read first.
+ */
+#ifndef VELO_CORE_TRANSPORT_H
+#define VELO_CORE_TRANSPORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <velo/velo.h>
+
+/** Raised with every incompatible change of this file. */
+#define VELO_TRANSPORT_VERSION 1u
+/** A frame's payload is at most so long, unless a transport wants shorter ones. */
+#define VELO_FRAME_BYTES_MAX 8192u
+/** A transport takes payloads of at least this length: what a slot holds. */
+#define VELO_FRAME_BYTES_MIN VELO_INLINE_BYTES
+
+enum velo_frame_kind {
+    VELO_FRAME_OPEN = 1,
+    VELO_FRAME_ACCEPT,
+    VELO_FRAME_REFUSE,
+    VELO_FRAME_DATA,
+    VELO_FRAME_SLOT,
+    VELO_FRAME_CREDIT,
+    VELO_FRAME_LEAVE,
+    VELO_FRAME_CLOSE,
+};
+
+struct velo_frame {
+    uint32_t kind;          /**< enum velo_frame_kind. */
+    uint32_t payload_bytes; /**< Length of the payload. */
+    uint64_t word[2];
+    const void *payload; /**< Valid during the call. */
+};
+
+/** Who wants to send. */
+struct velo_frame_open {
+    uint64_t spec_hash; /**< VELO_SPEC_HASH: both sides mean the same by a header. */
+    uint32_t source;    /**< Port that sends. */
+    uint32_t life;      /**< Its life. */
+    uint64_t order;     /**< See tx_order of struct seg_ring. */
+};
+
+/** The ring that it fills. */
+struct velo_frame_accept {
+    uint32_t life; /**< Of the receiver. */
+    uint32_t depth_slots;
+    uint32_t data_bytes;
+    uint32_t reserved;
+    uint64_t consumed;      /**< Position of the first slot. */
+    uint64_t data_consumed; /**< And of the first byte of data. */
+};
+
+/** The library's end of a line; opaque. */
+struct velo_link;
+
+/** What a transport is told of a port. The strings live as long as the endpoint. */
+struct velo_endpoint_attr {
+    velo_id_t id;
+    uint32_t life;
+    const char *dir;    /**< Where the domain's segments lie. */
+    const char *domain; /**< Its name. */
+    bool is_shared;     /**< With the members of group `gid`; else with this user only. */
+    uint32_t gid;
+    void *owner; /**< For `rang`. */
+};
+
+/** What a transport calls in the library. */
+struct velo_transport_calls {
+    /** A peer has opened a line to this port. The link's first frame has to be OPEN. NULL: no
+     *  memory, hang up. The transport has made sure that the peer may reach this port at all. */
+    struct velo_link *(*rang)(void *owner, void *line);
+    /** A frame came. The link may hang its line up in this call. */
+    void (*came)(struct velo_link *link, const struct velo_frame *frame);
+    /** The line is broken: VELO_ERR_PEER_DEAD, or what else is known. Its link hangs it up. */
+    void (*lost)(struct velo_link *link, int status);
+    /** Keep a sentence for velo_last_error() and return the status. */
+    int (*fail)(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+};
+
+/** A transport. All functions return VELO_OK or a status with a sentence (`fail`). */
+struct velo_transport {
+    uint32_t version;           /**< VELO_TRANSPORT_VERSION. */
+    uint32_t payload_bytes_max; /**< VELO_FRAME_BYTES_MIN to VELO_FRAME_BYTES_MAX. */
+    const char *name;           /**< As in its file's name. */
+    /** A port opens: let peers reach it. VELO_ERR_*, and the port does not open. */
+    int (*open)(const struct velo_endpoint_attr *attr, const struct velo_transport_calls *calls,
+                void **endpoint);
+    /** The port closes. All of its lines are hung up. */
+    void (*close)(void *endpoint);
+    /** Open a line to a peer, for a link. VELO_ERR_NO_PEER: it is not there; not (yet) open. Does
+     *  not wait for the peer. */
+    int (*dial)(void *endpoint, velo_id_t peer, struct velo_link *link, void **line);
+    /** Send a frame. VELO_AGAIN: nothing of it was taken, there is no room now. What else fails is
+     *  reported by `lost`. */
+    int (*send)(void *line, const struct velo_frame *frame);
+    /** Nothing more is sent on a line, and nothing that comes is of interest; what was sent still
+     *  arrives. */
+    void (*hang_up)(void *line);
+    /** Look what has come, and take in some of it: no more than some 32 frames of a line, so that
+     *  others are not kept waiting. True if there was anything. */
+    bool (*progress)(void *endpoint);
+    /** A descriptor that poll() shows readable as long as progress() has something to do. */
+    int (*descriptor)(void *endpoint);
+};
+
+#endif
