@@ -117,6 +117,7 @@ TEST(two_send_huge_messages_to_each_other_at_once)
 
 TEST(four_fetch_long_messages_from_each_other_at_once)
 {
+    test_needs_shared_memory();
     crowd((struct job){.ranks = 4,
                        .len_bytes = LONG_BYTES,
                        .path = VELO_MQ_PATH_GET,

@@ -165,6 +165,7 @@ TEST(a_receive_ends_when_its_sender_is_killed_while_it_fetches)
     struct velo_mq_request recv = {0};
     char *buf = malloc(LONG_BYTES);
 
+    test_needs_shared_memory(); /* It is fetched from. */
     begin(&node, &child, PART_OFFERS);
     CHECK_OK(velo_mq_irecv(node.mq, VELO_MQ_ANY_SOURCE, MATCH, 0, buf, LONG_BYTES, &recv));
     wait_stage(child.stage, 2);
@@ -280,6 +281,7 @@ TEST(what_was_pushed_back_is_received_before_its_sender_is_mourned)
     struct velo_mq_request last = {0}, never = {0};
     char buf[50];
 
+    test_needs_shared_memory(); /* What a killed sender had not got out is lost. */
     begin(&node, &child, PART_FLOODS);
     strike(&node, &child);
     while (node_counters(&node).deferred == 0)
@@ -321,6 +323,7 @@ TEST(a_receive_ends_when_a_peer_is_killed_that_nothing_was_sent_to)
     struct velo_mq_request recv = {0}, wild = {0}, any = {0};
     int got;
 
+    test_needs_shared_memory(); /* Who lives is not to be seen from afar. */
     node_open(&node, 0, 0, 0, NULL, false);
     child.pid = child_start(child_body, &child);
     set_stage(child.stage, 1);

@@ -140,6 +140,7 @@ TEST(every_length_arrives_as_it_was_sent_by_rma_get)
     struct velo_mq_attr attr = {.eager_bytes = EAGER, .path = VELO_MQ_PATH_GET};
     struct velo_mq_counters counters;
 
+    test_needs_shared_memory();
     nodes_open(nodes, 2, &attr, true);
     all_lengths(nodes, 2);
     counters = node_counters(&nodes[1]);
@@ -156,6 +157,7 @@ TEST(get_bytes_says_from_where_on_messages_are_fetched)
     struct velo_mq_attr attr = {.get_bytes = 100000};
     struct velo_mq_peer *peer;
 
+    test_needs_shared_memory();
     nodes_open(nodes, 2, &attr, true);
     peer = node_connect(&nodes[0], nodes[1].id);
     for (int i = 0; i < 2; i++) {
@@ -186,6 +188,7 @@ TEST(a_peer_that_was_replaced_is_fetched_from_anew)
     struct velo_mq_attr attr = {.path = VELO_MQ_PATH_GET};
     struct transfer t = {.len_bytes = 100000, .cap_bytes = 100000};
 
+    test_needs_shared_memory();
     nodes_open(nodes, 2, &attr, true);
     for (int i = 0; i < 2; i++) {
         struct velo_mq_peer *back = node_connect(&nodes[1], nodes[0].id);

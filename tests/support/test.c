@@ -122,6 +122,18 @@ void test_skip(const char *reason)
     abort();
 }
 
+bool test_is_carried(void)
+{
+    const char *network = getenv("VELO_NETWORK");
+    return network && *network;
+}
+
+void test_needs_shared_memory(void)
+{
+    if (test_is_carried())
+        test_skip("it is about peers that share memory");
+}
+
 const char *test_domain(void) { return domain; }
 
 bool is_simulated(void) { return getenv("VELO_SIM") != NULL; }

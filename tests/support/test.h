@@ -75,6 +75,11 @@ _Noreturn void test_fail(const char *file, int line, const char *format, ...)
 /* Leave the test without a verdict, because the machine does not allow it. Main thread only. */
 _Noreturn void test_skip(const char *reason);
 
+/* Do peers share no memory, since $VELO_NETWORK names a transport? Then some ways are not there. */
+bool test_is_carried(void);
+/* Leave the test if so. Main thread only. */
+void test_needs_shared_memory(void);
+
 /* The domain of this program, and the directory its segments live in. */
 const char *test_domain(void);
 const char *test_shm_dir(void);
