@@ -12,8 +12,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-# Which areas a folder's sources may include from, beside its own. An area is the longest folder here
-# that a file lies in; a rule that names "lib" allows all areas in it. "spec" is the generated
+# Which areas a folder's sources may include from, beside its own. An area is the longest folder
+# here that a file lies in; a rule that names "lib" allows all areas in it. "spec" is the generated
 # <velo/spec.h>.
 LIB_API = {"include", "spec", "lib/base"}
 MAY_INCLUDE = {
