@@ -25,7 +25,8 @@ MAY_INCLUDE = {
     "lib/rma": LIB_API | {"lib/shm", "lib/core"},
     "lib/mq": LIB_API | {"lib/shm", "lib/core", "lib/rma"},
     "lib": {"include", "spec"},
-    "lib/device": {"include", "spec", "lib"},
+    # How a process talks to the simulator: sim/client.
+    "lib/device": {"include", "spec", "lib", "sim"},
     "bench": {"include", "spec"},
     "examples": {"include", "spec"},
     "mpi": {"include", "spec"},

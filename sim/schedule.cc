@@ -37,10 +37,20 @@ constexpr uint64_t kWaitRunningUs = 1000, kWaitUs = 10000;
 
 const char *op_name(uint32_t op)
 {
-    static const char *const names[] = {"?",        "attach",         "port open",     "port close",
-                                        "store",    "register write", "register read", "poll",
-                                        "sleep",    "outside",        "detach",        "queue open",
-                                        "register", "unregister"};
+    static const char *const names[] = {"?",
+                                        "attach",
+                                        "port open",
+                                        "port close",
+                                        "store",
+                                        "register write",
+                                        "register read",
+                                        "poll",
+                                        "sleep",
+                                        "outside",
+                                        "detach",
+                                        "queue open",
+                                        "memory enter",
+                                        "memory withdraw"};
     return op < std::size(names) ? names[op] : names[0];
 }
 
@@ -158,13 +168,14 @@ void Schedule::see_start(unsigned channel, uint32_t turn)
 void Schedule::take_call(unsigned channel)
 {
     Thread &thread = threads_[channel];
-    sim_channel &call = area_.channel(channel);
     totals_.calls++;
-    totals_.computed_ps += std::exchange(call.computed_ps, 0);
+    const sim_call call = area_.channel(channel).call;
+    totals_.computed_ps += call.computed_ps;
     if (!thread.attached) {
-        attach(channel);
+        attach(channel, call);
         return;
     }
+    thread.call = call;
     thread.time_ps = std::max(thread.time_ps, call.time_ps);
     thread.begun = thread.late = false;
     wake_sleepers(thread.pid);
@@ -175,8 +186,8 @@ void Schedule::take_call(unsigned channel)
     if (thread.state == State::kAside)
         thread.time_ps = std::max(thread.time_ps, totals_.now_ps);
     bool again = thread.state == State::kOutside;
-    if (call.op == SIM_OUTSIDE && !(again && call.a[0] != thread.outside)) {
-        thread.outside = call.a[0];
+    if (call.op == SIM_OUTSIDE && !(again && call.outside.number != thread.outside)) {
+        thread.outside = call.outside.number;
         reply(channel, SIM_OK);
         thread.state = State::kOutside;
         return;
@@ -188,23 +199,25 @@ void Schedule::take_call(unsigned channel)
     plan(channel);
 }
 
-void Schedule::attach(unsigned channel)
+void Schedule::attach(unsigned channel, const sim_call &call)
 {
     Thread &thread = threads_[channel];
-    sim_channel &call = area_.channel(channel);
-    if (call.op != SIM_ATTACH || call.pid <= 0 || call.tid <= 0) {
+    const sim_channel &from = area_.channel(channel);
+    thread = Thread();
+    thread.call = call;
+    thread.pid = from.pid;
+    thread.tid = from.tid;
+    if (call.op != SIM_ATTACH || thread.pid <= 0 || thread.tid <= 0) {
+        thread.time_ps = call.time_ps;
         reply(channel, SIM_ERR_CALL);
-        thread.state = State::kFree;
+        thread = Thread();
         return;
     }
-    thread = Thread();
     thread.attached = true;
-    thread.pid = call.pid;
-    thread.tid = call.tid;
-    thread.rank = call.a[0];
-    thread.repeatable = call.a[1] != 0;
-    thread.number = call.number;
-    thread.begun = call.number != 0;
+    thread.rank = call.attach.rank;
+    thread.repeatable = call.attach.is_repeatable != 0;
+    thread.number = from.number;
+    thread.begun = thread.number != 0;
     thread.order = orders_++;
     thread.time_ps = std::max(call.time_ps, totals_.now_ps);
     processor_.bring(thread.tid);
@@ -217,7 +230,7 @@ void Schedule::wake_sleepers(int pid)
 {
     for (unsigned c = 0; c < threads_.size(); c++)
         if (threads_[c].state == State::kCalling && threads_[c].pid == pid &&
-            area_.channel(c).op == SIM_SLEEP && area_.channel(c).woken_ps != 0)
+            threads_[c].call.op == SIM_SLEEP && area_.channel(c).woken_ps != 0)
             plan(c);
 }
 
@@ -225,30 +238,31 @@ void Schedule::wake_sleepers(int pid)
 void Schedule::plan(unsigned channel)
 {
     Thread &thread = threads_[channel];
-    const sim_channel &call = area_.channel(channel);
     thread.state = State::kCalling;
     thread.event_ps = thread.time_ps;
-    if (call.op == SIM_SLEEP)
-        thread.event_ps = std::max(
-            thread.time_ps, call.woken_ps != 0 ? std::min(call.a[0], call.woken_ps) : call.a[0]);
-    else if (call.op == SIM_POLL)
+    if (thread.call.op == SIM_SLEEP) {
+        uint64_t end_ps = thread.call.sleep.end_ps, woken_ps = area_.channel(channel).woken_ps;
+        thread.event_ps =
+            std::max(thread.time_ps, woken_ps != 0 ? std::min(end_ps, woken_ps) : end_ps);
+    } else if (thread.call.op == SIM_POLL) {
         plan_poll(channel);
+    }
 }
 
 void Schedule::plan_poll(unsigned channel)
 {
     Thread &thread = threads_[channel];
-    const sim_channel &call = area_.channel(channel);
+    const auto &poll = thread.call.poll;
     const Process &process = processes_[thread.pid];
-    if (call.a[2] == 0 || process.arrived != call.a[0]) {
+    if (poll.until_new == 0 || process.arrived != poll.arrivals) {
         thread.event_ps = thread.time_ps;
         return;
     }
-    uint64_t deadline_ps = call.a[1] == SIM_NEVER ? SIM_NEVER : std::max(call.a[1], thread.time_ps);
+    uint64_t deadline_ps = std::max(poll.deadline_ps, thread.time_ps);
     thread.event_ps = deadline_ps;
     if (!process.coming_ps.empty())
         thread.event_ps = std::min(
-            deadline_ps, poll_slot_ps(thread.time_ps, call.a[3], process.coming_ps.front()));
+            deadline_ps, poll_slot_ps(thread.time_ps, poll.period_ps, process.coming_ps.front()));
 }
 
 // All who are outside come back together, at the time of the last one.
@@ -409,7 +423,7 @@ void Schedule::take_arrival(const Arrival &arrival)
     processes_[pid].coming_ps.push_back(cluster_.visible_ps(arrival.cycle));
     for (unsigned c = 0; c < threads_.size(); c++)
         if (threads_[c].state == State::kCalling && threads_[c].pid == pid &&
-            area_.channel(c).op == SIM_POLL)
+            threads_[c].call.op == SIM_POLL)
             plan_poll(c);
 }
 
@@ -424,22 +438,21 @@ void Schedule::answer(unsigned channel)
     cluster_.publish_until(time_ps);
     if (thread.ticket) { // a register's value, or the end of a withdrawal
         thread.ticket = 0;
-        area_.channel(channel).a[2] = thread.value;
+        if (thread.call.op == SIM_REGISTER_READ)
+            thread.call.register_read.value = thread.value;
         thread.time_ps = time_ps;
         forget_pages(thread);
         reply(channel, SIM_OK);
         return;
     }
     int32_t status = act(channel, time_ps);
-    if (area_.channel(channel).op != SIM_POLL || status != SIM_AGAIN)
+    if (thread.call.op != SIM_POLL || status != SIM_AGAIN)
         idle_ = false;
     if (thread.state != State::kCalling || thread.ticket)
         return;
     thread.time_ps = time_ps;
-    // Once it has the turn, the channel is the thread's.
-    bool outside = area_.channel(channel).op == SIM_OUTSIDE;
     reply(channel, status);
-    if (outside)
+    if (thread.call.op == SIM_OUTSIDE)
         thread.state = State::kOutside;
 }
 
@@ -447,10 +460,10 @@ void Schedule::answer(unsigned channel)
 void Schedule::reply(unsigned channel, int32_t status)
 {
     Thread &thread = threads_[channel];
-    sim_channel &call = area_.channel(channel);
-    call.status = status;
-    if (thread.attached)
-        call.time_ps = thread.time_ps;
+    thread.call.status = status;
+    thread.call.time_ps = thread.time_ps;
+    thread.call.computed_ps = 0;
+    area_.channel(channel).call = thread.call;
     thread.state = State::kRunning;
     thread.since = thread.started = last_progress_ = RealClock::now();
     thread.slept = false;
@@ -461,32 +474,33 @@ void Schedule::reply(unsigned channel, int32_t status)
 int32_t Schedule::act(unsigned channel, uint64_t time_ps)
 {
     int pid = threads_[channel].pid;
-    sim_channel &call = area_.channel(channel);
+    sim_call &call = threads_[channel].call;
     switch (call.op) {
     case SIM_ATTACH:
     case SIM_SLEEP:
         return SIM_OK;
     case SIM_OUTSIDE:
-        threads_[channel].outside = call.a[0];
+        threads_[channel].outside = call.outside.number;
         return SIM_OK;
     case SIM_PORT_OPEN:
         return open_port(channel);
     case SIM_PORT_CLOSE:
-        return driver_.close_context(pid, call.a[0], call.a[1]);
+        return driver_.close_context(pid, call.port_close.node, call.port_close.context);
     case SIM_STORE:
         return store(channel, time_ps);
     case SIM_REGISTER_WRITE:
         return write_register(channel, time_ps);
     case SIM_REGISTER_READ:
-        return begin_read(channel, time_ps);
+        return begin_read(channel, time_ps, call.register_read.node, call.register_read.offset);
     case SIM_POLL:
         return poll(channel, time_ps);
     case SIM_QUEUE_OPEN:
         return open_queue(channel, time_ps);
-    case SIM_REGISTER:
-        return driver_.enter_pages(pid, call.a[0], call.a[1], call.a[2], call.a[3], call.line[0],
-                                   call.a[1]);
-    case SIM_UNREGISTER:
+    case SIM_MEMORY_ENTER:
+        return driver_.enter_pages(pid, call.memory_enter.node, call.memory_enter.context,
+                                   call.memory_enter.address, call.memory_enter.len_bytes,
+                                   call.memory_enter.rights, call.memory_enter.first_page);
+    case SIM_MEMORY_WITHDRAW:
         return withdraw_pages(channel);
     default:
         return SIM_ERR_CALL;
@@ -495,54 +509,53 @@ int32_t Schedule::act(unsigned channel, uint64_t time_ps)
 
 int32_t Schedule::open_port(unsigned channel)
 {
-    const Thread &thread = threads_[channel];
-    sim_channel &call = area_.channel(channel);
-    int32_t status = driver_.open_context(thread.pid, call.a[0], call.a[1], call.a[2]);
+    Thread &thread = threads_[channel];
+    auto &open = thread.call.port_open;
+    int32_t status = driver_.open_context(thread.pid, open.node, open.context, open.opened);
     if (status != SIM_OK)
         return status;
     ports_opened_ = true;
     // Messages that are sent at once would come before the ring. Who shares a fence with all others
     // sends behind it; but a ring that was closed before waits there until no more comes.
-    if (call.a[2] > 1 || !thread.repeatable)
+    if (open.opened > 1 || !thread.repeatable)
         settle_ports();
     return SIM_OK;
 }
 
 int32_t Schedule::store(unsigned channel, uint64_t time_ps)
 {
-    const sim_channel &call = area_.channel(channel);
-    if (call.a[0] >= cluster_.size())
+    const auto &store = threads_[channel].call.store;
+    if (store.node >= cluster_.size())
         return SIM_ERR_NODE;
-    if (call.a[2] < 1 || call.a[2] > std::size(call.line))
+    if (store.len_words < 1 || store.len_words > std::size(store.line))
         return SIM_ERR_CALL;
-    unsigned node = static_cast<unsigned>(call.a[0]);
+    unsigned node = static_cast<unsigned>(store.node);
     if (!cluster_.node(node).store_fits())
         return SIM_AGAIN;
     HostAccess access;
-    access.addr = call.a[1];
-    access.words = static_cast<uint8_t>(call.a[2]);
-    std::copy_n(call.line, call.a[2], access.line);
+    access.addr = store.address;
+    access.words = static_cast<uint8_t>(store.len_words);
+    std::copy_n(store.line, store.len_words, access.line);
     cluster_.store(node, time_ps, access);
     return SIM_OK;
 }
 
 int32_t Schedule::write_register(unsigned channel, uint64_t time_ps)
 {
-    const sim_channel &call = area_.channel(channel);
-    if (call.a[0] >= cluster_.size())
+    const auto &write = threads_[channel].call.register_write;
+    if (write.node >= cluster_.size())
         return SIM_ERR_NODE;
-    cluster_.write_register(static_cast<unsigned>(call.a[0]), time_ps, call.a[1], call.a[2]);
+    cluster_.write_register(static_cast<unsigned>(write.node), time_ps, write.offset, write.value);
     return SIM_OK;
 }
 
-int32_t Schedule::begin_read(unsigned channel, uint64_t time_ps)
+int32_t Schedule::begin_read(unsigned channel, uint64_t time_ps, uint64_t node, uint64_t offset)
 {
-    const sim_channel &call = area_.channel(channel);
     Thread &thread = threads_[channel];
-    if (call.a[0] >= cluster_.size())
+    if (node >= cluster_.size())
         return SIM_ERR_NODE;
     suspend(thread);
-    cluster_.read_register(static_cast<unsigned>(call.a[0]), time_ps, call.a[1], thread.ticket);
+    cluster_.read_register(static_cast<unsigned>(node), time_ps, offset, thread.ticket);
     return SIM_OK;
 }
 
@@ -551,23 +564,22 @@ int32_t Schedule::begin_read(unsigned channel, uint64_t time_ps)
 
 int32_t Schedule::open_queue(unsigned channel, uint64_t time_ps)
 {
-    sim_channel &call = area_.channel(channel);
-    int32_t status = driver_.open_queue(threads_[channel].pid, call.a[0], call.a[1], time_ps);
-    if (status != SIM_OK)
-        return status;
-    call.a[1] = Driver::kRegPages; // To be read behind what was written.
-    return begin_read(channel, time_ps);
+    const auto &open = threads_[channel].call.queue_open;
+    int32_t status = driver_.open_queue(threads_[channel].pid, open.node, open.context, time_ps);
+    // To be read behind what was written.
+    return status == SIM_OK ? begin_read(channel, time_ps, open.node, Driver::kRegPages) : status;
 }
 
 int32_t Schedule::withdraw_pages(unsigned channel)
 {
-    const sim_channel &call = area_.channel(channel);
     Thread &thread = threads_[channel];
+    const auto &withdraw = thread.call.memory_withdraw;
     suspend(thread);
-    int32_t status = driver_.withdraw_pages(thread.pid, call.a[0], call.a[1], thread.ticket);
+    int32_t status =
+        driver_.withdraw_pages(thread.pid, withdraw.node, withdraw.first_page, thread.ticket);
     if (status == SIM_OK) {
-        thread.pages_node = static_cast<unsigned>(call.a[0]);
-        thread.pages_first = static_cast<uint32_t>(call.a[1]);
+        thread.pages_node = static_cast<unsigned>(withdraw.node);
+        thread.pages_first = static_cast<uint32_t>(withdraw.first_page);
     } else {
         thread.ticket = 0;
         thread.state = State::kCalling;
@@ -597,13 +609,12 @@ uint64_t Schedule::arrived(int pid, uint64_t time_ps)
 
 int32_t Schedule::poll(unsigned channel, uint64_t time_ps)
 {
-    sim_channel &call = area_.channel(channel);
-    uint64_t before = call.a[0];
-    call.a[0] = arrived(threads_[channel].pid, time_ps);
-    if (call.a[0] != before)
+    auto &poll = threads_[channel].call.poll;
+    uint64_t before = std::exchange(poll.arrivals, arrived(threads_[channel].pid, time_ps));
+    if (poll.arrivals != before)
         return SIM_OK;
-    return call.a[2] != 0 && call.a[1] != SIM_NEVER && call.a[1] <= time_ps ? SIM_TIMEOUT
-                                                                            : SIM_AGAIN;
+    bool is_over = poll.until_new != 0 && poll.deadline_ps != SIM_NEVER;
+    return is_over && poll.deadline_ps <= time_ps ? SIM_TIMEOUT : SIM_AGAIN;
 }
 
 // Everybody waits for a message and none can come: somebody has to look at something else.
@@ -632,7 +643,8 @@ bool Schedule::release_idle()
                        describe_waiting());
     }
     Thread &thread = threads_[static_cast<unsigned>(lowest)];
-    uint64_t period_ps = std::max<uint64_t>(area_.channel(static_cast<unsigned>(lowest)).a[3], 1);
+    uint64_t period_ps =
+        thread.call.op == SIM_POLL ? std::max<uint64_t>(thread.call.poll.period_ps, 1) : 1;
     uint64_t hardware_ps = cluster_.clock().start_ps(cluster_.cycle());
     thread.event_ps = poll_slot_ps(thread.time_ps, period_ps,
                                    std::max({hardware_ps, totals_.now_ps, thread.time_ps + 1}));
@@ -777,7 +789,7 @@ void Schedule::bury(int pid)
 std::string Schedule::describe(unsigned channel) const
 {
     const Thread &thread = threads_[channel];
-    const sim_channel &call = area_.channel(channel);
+    const sim_call &call = thread.call;
     std::string text = "process " + std::to_string(thread.pid) + " thread " +
                        std::to_string(thread.tid) +
                        (thread.rank == SIM_NEVER ? "" : " rank " + std::to_string(thread.rank)) +
@@ -795,8 +807,8 @@ std::string Schedule::describe(unsigned channel) const
     default:
         text += op_name(call.op);
         if (call.op == SIM_POLL)
-            text +=
-                ", " + std::to_string(call.a[0]) + " arrivals seen, deadline " + in_ns(call.a[1]);
+            text += ", " + std::to_string(call.poll.arrivals) + " arrivals seen, deadline " +
+                    in_ns(call.poll.deadline_ps);
         return text;
     }
 }

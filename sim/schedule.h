@@ -74,8 +74,11 @@ class Schedule
         uint64_t rank = SIM_NEVER, number = 0, order = 0;
         uint64_t time_ps = 0;  // its clock
         uint64_t event_ps = 0; // when its call is answered, as far as is known; SIM_NEVER
-        uint64_t outside = 0;  // a[0] of SIM_OUTSIDE
+        uint64_t outside = 0;  // number of SIM_OUTSIDE
         uint64_t ticket = 0, value = 0;
+        // What it has called for, and the answer. A copy: the process may change its channel at any
+        // time, whether it has the turn or not.
+        sim_call call{};
         // What it withdraws: forgotten when it is told.
         unsigned pages_node = 0;
         uint32_t pages_first = SIM_PAGES;
@@ -113,7 +116,7 @@ class Schedule
     void take_calls();
     void take_call(unsigned channel);
     void see_start(unsigned channel, uint32_t turn);
-    void attach(unsigned channel);
+    void attach(unsigned channel, const sim_call &call);
     void wake_sleepers(int pid);
     void plan(unsigned channel);
     void plan_poll(unsigned channel);
@@ -141,7 +144,7 @@ class Schedule
     int32_t open_port(unsigned channel);
     int32_t store(unsigned channel, uint64_t time_ps);
     int32_t write_register(unsigned channel, uint64_t time_ps);
-    int32_t begin_read(unsigned channel, uint64_t time_ps);
+    int32_t begin_read(unsigned channel, uint64_t time_ps, uint64_t node, uint64_t offset);
     int32_t poll(unsigned channel, uint64_t time_ps);
     uint64_t arrived(int pid, uint64_t time_ps);
 

@@ -11,7 +11,7 @@
  *     struct sim_area | channels x struct sim_channel | node 0's memory | node 1's memory | ...
  *
  * A thread claims a free channel and keeps it. What it wants from its node's hardware is a call: it
- * fills in the channel, gives it the turn SIM_TURN_CALL, raises `calls` and sleeps on `turn` until
+ * fills in `call`, gives it the turn SIM_TURN_CALL, raises `calls` and sleeps on `turn` until
  * it is SIM_TURN_PROCESS again. Between two calls the thread runs in no virtual time but what it
  * adds to its own clock itself; the simulator answers a call when the hardware has come to the
  * caller's time, and lets nobody else go on before the thread calls again. So what the thread reads
@@ -36,7 +36,7 @@
 
 #define SIM_AREA_MAGIC UINT64_C(0x314d49534f4c4556) /* "VELOSIM1" */
 /** Raised with every incompatible change of this file. */
-#define SIM_AREA_VERSION 4u
+#define SIM_AREA_VERSION 5u
 
 #define SIM_CHANNELS_MAX 1024u
 #define SIM_CONTEXTS 256u
@@ -69,57 +69,21 @@ enum sim_turn {
     SIM_TURN_CALL = 2,    /**< The simulator's, until it has answered. */
 };
 
-/** What a thread may call for. `in`: what it fills in, `out`: what it finds on return. */
+/** What a thread may call for. Arguments and results of each are a member of struct sim_call. */
 enum sim_op {
-    /** First call of a channel. in: a[0] rank, which decides between threads that call for the same
-     *  time, or SIM_NEVER for the order of coming; a[1] 1 if the run must be repeatable. */
     SIM_ATTACH = 1,
-    /** The driver's part of opening a port: an empty ring and a context that takes messages.
-     *  in: a[0] node, a[1] the context wanted if it is free. out: a[1] the context it became, a[2]
-     * how often that one has been opened: what was on its way to an earlier port may still come in.
-     *  Takes no virtual time. SIM_ERR_NODE, SIM_ERR_FULL. */
     SIM_PORT_OPEN = 2,
-    /** in: a[0] node, a[1] context. What still comes for it is dropped and counted by the node. */
     SIM_PORT_CLOSE = 3,
-    /** One posted write of whole words to the node's window. in: a[0] node, a[1] address (layout
-     *  `window`), a[2] words (1 to 8), line[]. Returns when the store has left the processor.
-     *  SIM_AGAIN: the way to the node is full; nothing was written. */
     SIM_STORE = 4,
-    /** A posted write to one register. in: a[0] node, a[1] offset, a[2] value. Never SIM_AGAIN. */
     SIM_REGISTER_WRITE = 5,
-    /** in: a[0] node, a[1] offset. out: a[2] value. Waits for the answer. */
     SIM_REGISTER_READ = 6,
-    /** Poll the rings of this process (of all contexts that it has open) in its node's memory.
-     *  in: a[0] the count of arrivals when it last looked; a[1] deadline [ps]; a[2] 0: look once,
-     * at the caller's time; 1: go on polling until there is something new; a[3] time from one poll
-     * to the next [ps]. out: a[0] the count of arrivals now: messages and notifications that were
-     * published for this process. SIM_OK: the count has changed. SIM_AGAIN: it has not (a[2] = 0,
-     * or nothing can arrive any more because everybody waits). SIM_TIMEOUT: the deadline came
-     * first. */
     SIM_POLL = 7,
-    /** Do nothing until a time, or until another thread of the process sets `woken_ps`. in: a[0]
-     * time [ps]. */
     SIM_SLEEP = 8,
-    /** What follows happens outside of the simulated cluster (a fence of the job's launcher, say):
-     *  answered at once. in: a[0] which time this is for the caller. All who are outside for the
-     * same time come back together, at the clock of the last one: the next call, unless it is
-     * SIM_OUTSIDE with the same number, waits for that. */
     SIM_OUTSIDE = 9,
-    /** The channel is free again after this. */
-    SIM_DETACH = 10,
-    /** The driver's part of remote memory: a context of this process gets an empty notification
-     * queue, and its node the table of registered pages. in: a[0] node, a[1] context. Waits for the
-     *  registers. Entries that are free again are told by the register that is the queue's. */
+    SIM_DETACH = 10, /**< The channel is free again after this. No arguments. */
     SIM_QUEUE_OPEN = 11,
-    /** Enter memory of this process into its node's table. in: a[0] node, a[1] context, which owns
-     * it, a[2] address and a[3] length [bytes], whole pages, line[0] rights and peer as in layout
-     *  `registered_page`. out: a[1] the first page; the others follow. The memory need not be there
-     * before it is accessed, and may change: pages name addresses. Takes no virtual time.
-     *  SIM_ERR_FULL. */
-    SIM_REGISTER = 12,
-    /** Take it out again. in: a[0] node, a[1] first page. Comes back when the node accesses nothing
-     *  of it any more and all that it wrote is to be seen. */
-    SIM_UNREGISTER = 13,
+    SIM_MEMORY_ENTER = 12,
+    SIM_MEMORY_WITHDRAW = 13,
 };
 
 /** What a call came to. */
@@ -132,20 +96,116 @@ enum sim_status {
     SIM_ERR_CALL = 5, /**< The call makes no sense. */
 };
 
-/** One thread's channel. Written by whose turn it is. */
+/** A call and its answer. The process fills in `op`, the times and the arguments, which are the
+ *  member of that name; the simulator fills in the rest. Members are inputs unless they say "out".
+ *  sim/client/client.h has a function for each. The simulator trusts no argument. */
+struct sim_call {
+    uint32_t op;          /**< enum sim_op. */
+    int32_t status;       /**< Out: enum sim_status. */
+    uint64_t time_ps;     /**< The caller's clock. Out: its clock on return, never earlier. */
+    uint64_t computed_ps; /**< How much of that was computing, since the last call. */
+    union {
+        /** First call of a channel. */
+        struct {
+            /** Decides between threads that call for the same time; SIM_NEVER: the order in which
+             *  they attached does. */
+            uint64_t rank;
+            uint64_t is_repeatable; /**< The run must give the same times again. */
+        } attach;
+        /** The driver's part of opening a port: an empty ring and a context that takes messages.
+         *  Takes no virtual time. SIM_ERR_NODE, SIM_ERR_FULL. */
+        struct {
+            uint64_t node;
+            uint64_t context; /**< The one that is wanted. Out: the one that is opened. */
+            /** Out: how often that context has been opened. Messages to an earlier port of this
+             *  context may still come in. */
+            uint64_t opened;
+        } port_open;
+        /** The node drops and counts what still comes for the context. SIM_ERR_NODE, SIM_ERR_CALL.
+         */
+        struct {
+            uint64_t node;
+            uint64_t context;
+        } port_close;
+        /** One posted write of whole words to the node's window. Returns when the store has left
+         *  the processor. SIM_AGAIN: the way to the node is full; nothing was written.
+         *  SIM_ERR_NODE, SIM_ERR_CALL. */
+        struct {
+            uint64_t node;
+            uint64_t address;   /**< Layout `window`. */
+            uint64_t len_words; /**< 1 to 8. */
+            uint64_t line[8];
+        } store;
+        /** A posted write to one register. Never SIM_AGAIN. SIM_ERR_NODE. */
+        struct {
+            uint64_t node;
+            uint64_t offset;
+            uint64_t value;
+        } register_write;
+        /** Returns when the answer is there. SIM_ERR_NODE. */
+        struct {
+            uint64_t node;
+            uint64_t offset;
+            uint64_t value; /**< Out. */
+        } register_read;
+        /** Poll the rings of all contexts that this process has open, in their nodes' memory.
+         *  SIM_OK: `arrivals` has changed. SIM_AGAIN: it has not: the call was to look once, or
+         *  nothing can arrive because everybody waits. SIM_TIMEOUT: the deadline came first. */
+        struct {
+            /** How many messages and notifications were published for this process when it last
+             *  looked. Out: how many there are now. */
+            uint64_t arrivals;
+            uint64_t deadline_ps;
+            uint64_t until_new; /**< 0: look once, at the caller's time. 1: poll until SIM_OK. */
+            uint64_t period_ps; /**< From one poll to the next. */
+        } poll;
+        /** Do nothing until a time, or until another thread of the process sets `woken_ps`. */
+        struct {
+            uint64_t end_ps;
+        } sleep;
+        /** What follows happens outside of the simulated cluster, as a fence of the job's launcher
+         *  does. Answered at once. All threads that are outside with the same number come back
+         *  together, at the clock of the last one: the next call of each waits for that, unless it
+         *  is SIM_OUTSIDE with that number again. */
+        struct {
+            uint64_t number; /**< Each thread counts its own; all count alike. */
+        } outside;
+        /** The driver's part of remote memory: the context gets an empty notification queue, and
+         *  its node the table of registered pages. Returns when the node's registers are written.
+         *  The process gives entries back by writing the queue's register. SIM_ERR_CALL. */
+        struct {
+            uint64_t node;
+            uint64_t context;
+        } queue_open;
+        /** Enter memory of this process into its node's table. It need not be there before it is
+         *  accessed, and may change: pages name addresses. Takes no virtual time. SIM_ERR_FULL,
+         *  SIM_ERR_CALL. */
+        struct {
+            uint64_t node;
+            uint64_t context;    /**< Its owner. */
+            uint64_t address;    /**< Of a page. */
+            uint64_t len_bytes;  /**< Whole pages. */
+            uint64_t rights;     /**< With the peer: layout `registered_page`. */
+            uint64_t first_page; /**< Out; the other pages follow it. */
+        } memory_enter;
+        /** Take it out again. Returns when the node accesses nothing of it any more and all that
+         *  it wrote can be seen. SIM_ERR_NODE, SIM_ERR_CALL. */
+        struct {
+            uint64_t node;
+            uint64_t first_page;
+        } memory_withdraw;
+    };
+};
+
+/** One thread's channel. The side that has the turn may write it. */
 struct sim_channel {
     SIM_ALIGNED uint32_t turn; /**< enum sim_turn. */
-    uint32_t op;               /**< enum sim_op. */
-    int32_t status;            /**< enum sim_status. */
     int32_t pid;               /**< Of the process, for as long as the channel is not free. */
     int32_t tid;               /**< Of the thread; 0: it is still being started, by one of `pid`. */
     /** How many threads of the process were started before it: decides between those that call for
      *  the same time. */
     uint32_t number;
-    uint64_t time_ps;     /**< In: the caller's clock. Out: its clock on return, never earlier. */
-    uint64_t computed_ps; /**< In: what of that was computing, since the last call. */
-    uint64_t a[4];        /**< Arguments and results, see enum sim_op. */
-    uint64_t line[8];     /**< What SIM_STORE writes, or SIM_REGISTER registers. */
+    struct sim_call call;
     /** Of a SIM_SLEEP: the clock of the thread that has woken this one; 0: nobody has. The one word
      *  that another thread of the process may write, as long as it has its own turn. */
     uint64_t woken_ps;

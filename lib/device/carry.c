@@ -55,13 +55,9 @@ static void store(const struct device_port *device, uint64_t address, const uint
 {
     struct sim_channel *channel = channel_self();
     for (;;) {
-        channel->a[0] = device->node;
-        channel->a[1] = address;
-        channel->a[2] = words;
-        memcpy(channel->line, line, words * sizeof *line);
         outside = false;
         polls_in_vain = tests_in_vain = 0;
-        if (channel_call(channel, SIM_STORE) != SIM_AGAIN)
+        if (sim_store(channel, device->node, address, line, words) != SIM_AGAIN)
             break;
         device_poll();
     }
@@ -337,10 +333,9 @@ void device_give_back(const struct device_port *device, uint64_t read_pointers, 
     if (head - *told < quarter)
         return;
     *told = head;
-    channel->a[0] = device->node;
-    channel->a[1] = read_pointers + device->context * REG_CONTEXT_STRIDE;
-    channel->a[2] = head & UINT16_MAX;
-    (void)channel_call(channel, SIM_REGISTER_WRITE);
+    (void)sim_register_write(channel, device->node,
+                             read_pointers + device->context * REG_CONTEXT_STRIDE,
+                             head & UINT16_MAX);
 }
 
 static void drain(struct device_port *device, struct sim_channel *channel)
@@ -373,21 +368,13 @@ void device_drain(void)
 
 /* ---- polling --------------------------------------------------------------------------------- */
 
-/* `wait`: until something comes or the deadline does. */
-static void poll_device(struct sim_channel *channel, bool wait, uint64_t deadline_ps,
-                        uint64_t period_ps)
+static void end_poll(const struct sim_channel *channel, int status)
 {
-    channel->a[0] = arrivals;
-    channel->a[1] = deadline_ps;
-    channel->a[2] = wait;
-    channel->a[3] = period_ps;
     outside = false;
-    int status = channel_call(channel, SIM_POLL);
-    arrivals = channel->a[0];
     polls_in_vain++;
     if (status == SIM_OK)
         polls_in_vain = tests_in_vain = 0;
-    polled_ps = channel->time_ps;
+    polled_ps = channel->call.time_ps;
     device_drain();
 }
 
@@ -397,9 +384,9 @@ static void poll_device(struct sim_channel *channel, bool wait, uint64_t deadlin
 static uint64_t joined_until(const struct sim_channel *channel)
 {
     if (start_has_threads())
-        return channel->time_ps + BESIDE_PS;
+        return channel->call.time_ps + BESIDE_PS;
     bool is_repeatable = channel_number("VELO_SIM_REPEATABLE", 0) != 0;
-    return is_repeatable ? SIM_NEVER : channel->time_ps + JOINED_PS;
+    return is_repeatable ? SIM_NEVER : channel->call.time_ps + JOINED_PS;
 }
 
 void device_poll(void)
@@ -409,16 +396,17 @@ void device_poll(void)
         return;
     channel_charge(channel, channel_area()->poll_ps);
     /* What the caller does between two polls in vain is the same each time. */
-    uint64_t period_ps = channel->time_ps - polled_ps;
+    uint64_t period_ps = channel->call.time_ps - polled_ps;
     bool joined = polls_in_vain >= POLLS_BEFORE_WAIT;
-    poll_device(channel, joined, joined ? joined_until(channel) : SIM_NEVER, period_ps);
+    end_poll(channel, joined ? sim_poll(channel, &arrivals, joined_until(channel), period_ps)
+                             : sim_look(channel, &arrivals));
 }
 
 void device_wait(uint64_t deadline_ps)
 {
     struct sim_channel *channel = channel_self();
     channel_charge(channel, channel_area()->poll_ps);
-    poll_device(channel, true, deadline_ps, channel_area()->poll_ps);
+    end_poll(channel, sim_poll(channel, &arrivals, deadline_ps, channel_area()->poll_ps));
 }
 
 void device_go_outside(void)
@@ -427,8 +415,7 @@ void device_go_outside(void)
     struct sim_channel *channel = channel_self();
     if (!channel)
         return;
-    channel->a[0] = ++times;
-    (void)channel_call(channel, SIM_OUTSIDE);
+    (void)sim_outside(channel, ++times);
     polls_outside = 0;
     outside = true;
 }
@@ -483,7 +470,7 @@ bool carry_in(struct velo_port *port)
 bool carry_is_settled(const struct velo_port *port)
 {
     struct device_port *device = port->device;
-    uint64_t now_ps = channel_self()->time_ps;
+    uint64_t now_ps = channel_self()->call.time_ps;
     bool is_new = device->suspicion_ps == 0 || device->suspicion_news != device->news;
     if (!is_new && now_ps >= device->suspicion_ps + SETTLED_PS) {
         device->suspicion_ps = 0;
@@ -523,15 +510,14 @@ static int open_context(struct device_port *device, struct sim_channel *channel,
                         bool is_beside)
 {
     uint32_t node = node_of(id, channel_area()->nodes);
-    channel->a[0] = node;
-    channel->a[1] = (VELO_ID_VPID(id) + (is_beside ? SIM_CONTEXTS / 2 : 0)) % SIM_CONTEXTS;
-    int status = channel_call(channel, SIM_PORT_OPEN);
-    if (status)
+    uint64_t context = (VELO_ID_VPID(id) + (is_beside ? SIM_CONTEXTS / 2 : 0)) % SIM_CONTEXTS;
+    uint64_t opened;
+    if (sim_port_open(channel, node, &context, &opened) != SIM_OK)
         return velo_fail(VELO_ERR_FULL, "all %u contexts of the simulated node %u are in use",
                          SIM_CONTEXTS, node);
     device->node = node;
-    device->context = (uint32_t)channel->a[1];
-    device->life = (uint32_t)channel->a[2] & WIRE_LIFE_MASK;
+    device->context = (uint32_t)context;
+    device->life = (uint32_t)opened & WIRE_LIFE_MASK;
     device->ring = (const uint64_t *)(const void *)(channel_memory(device->node) +
                                                     (size_t)device->context * SIM_RING_BYTES);
     return VELO_OK;
@@ -575,10 +561,7 @@ void carry_close(struct velo_port *port)
         link = &(*link)->next;
     *link = device->next;
     pthread_mutex_unlock(&device_lock);
-    struct sim_channel *channel = channel_self();
-    channel->a[0] = device->node;
-    channel->a[1] = device->context;
-    (void)channel_call(channel, SIM_PORT_CLOSE);
+    (void)sim_port_close(channel_self(), device->node, device->context);
     remote_close(device);
     free(device);
     port->device = NULL;

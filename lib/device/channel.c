@@ -42,7 +42,7 @@ static void give_back(void *channel)
 {
     mine = channel;
     sync_tell_end();
-    (void)channel_call(mine, SIM_DETACH);
+    (void)sim_detach(mine);
     mine = NULL;
 }
 
@@ -120,7 +120,7 @@ static uint64_t computed_ps(void)
 
 static void charge_computing(struct sim_channel *channel, uint64_t time_ps)
 {
-    channel->computed_ps += time_ps;
+    channel->call.computed_ps += time_ps;
     channel_charge(channel, time_ps);
 }
 
@@ -140,14 +140,15 @@ static bool is_of_program(enum sim_op op)
            op == SIM_POLL || op == SIM_SLEEP;
 }
 
-int channel_call(struct sim_channel *channel, enum sim_op op)
+/* Ends the process if nobody answers any more. */
+int sim_submit(struct sim_channel *channel, enum sim_op op)
 {
     int saved = errno;
     if (is_of_program(op)) {
         charge_computing(channel, area->compute_ps);
         channel_catch_up(channel);
     }
-    channel->op = (uint32_t)op;
+    channel->call.op = (uint32_t)op;
     order_give_turn(&channel->turn, SIM_TURN_CALL);
     order_count_calls(&area->calls);
     (void)futex(&area->calls, FUTEX_WAKE, 1, NULL);
@@ -155,10 +156,13 @@ int channel_call(struct sim_channel *channel, enum sim_op op)
     if (area->compute_permille)
         counted_ps = computed_ps();
     errno = saved;
-    return channel->status;
+    return channel->call.status;
 }
 
-void channel_charge(struct sim_channel *channel, uint64_t time_ps) { channel->time_ps += time_ps; }
+void channel_charge(struct sim_channel *channel, uint64_t time_ps)
+{
+    channel->call.time_ps += time_ps;
+}
 
 /* ---- attaching ------------------------------------------------------------------------------- */
 
@@ -177,8 +181,8 @@ static struct sim_channel *claim_free(uint64_t time_ps)
         channel->pid = getpid();
         channel->tid = 0;
         channel->number = 0;
-        channel->time_ps = time_ps;
-        channel->computed_ps = 0;
+        channel->call.time_ps = time_ps;
+        channel->call.computed_ps = 0;
         channel->woken_ps = channel->place = channel->thread = 0;
         if (claimed_end <= i)
             claimed_end = i + 1;
@@ -213,10 +217,9 @@ struct sim_channel *channel_self(void)
         mine = claim_free(0);
     if (mine) {
         mine->tid = gettid();
-        mine->a[0] = channel_number("VELO_SIM_RANK", SIM_NEVER);
-        mine->a[1] = channel_number("VELO_SIM_REPEATABLE", 0);
         (void)pthread_setspecific(key, mine);
-        (void)channel_call(mine, SIM_ATTACH);
+        (void)sim_attach(mine, channel_number("VELO_SIM_RANK", SIM_NEVER),
+                         channel_number("VELO_SIM_REPEATABLE", 0) != 0);
     }
     return mine;
 }
@@ -238,7 +241,7 @@ struct sim_channel *channel_waiting_at(uint64_t place, bool is_woken)
     struct sim_channel *first = NULL;
     for (struct sim_channel *channel = channels(); channel < channels() + claimed_end; channel++)
         if (order_read_turn(&channel->turn) == SIM_TURN_CALL && channel->pid == mine->pid &&
-            channel->op == SIM_SLEEP && channel->place == place &&
+            channel->call.op == SIM_SLEEP && channel->place == place &&
             (channel->woken_ps != 0) == is_woken && (!first || is_before(channel, first)))
             first = channel;
     return first;
@@ -258,7 +261,7 @@ bool channel_is_of_thread(uint64_t thread)
 
 struct sim_channel *channel_hold(void)
 {
-    struct sim_channel *channel = mine ? claim_free(mine->time_ps) : NULL;
+    struct sim_channel *channel = mine ? claim_free(mine->call.time_ps) : NULL;
     if (channel)
         channel->number = ++threads_begun;
     return channel;

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../spec/sim_channel.h"
+#include "../../sim/client/client.h"
 
 #define PS_PER_NS UINT64_C(1000)
 /** Exit code of a process that cannot go on: nobody answers any more, or it would leave virtual
@@ -24,9 +24,6 @@ struct sim_area *channel_area(void);
 struct sim_channel *channel_self(void);
 /** The same if it has one already; else NULL. */
 struct sim_channel *channel_mine(void);
-/** Call: fill in a[], then this. Returns enum sim_status. Ends the process if nobody answers any
- *  more. */
-int channel_call(struct sim_channel *channel, enum sim_op op);
 /** Add to this thread's clock. */
 void channel_charge(struct sim_channel *channel, uint64_t time_ps);
 /** Add what was computed since the last call returned, if the host model counts that. */

@@ -20,7 +20,7 @@ static int64_t read_clock_ns(struct sim_channel *channel)
 {
     channel_catch_up(channel);
     channel_charge(channel, channel_area()->clock_ps);
-    return (int64_t)(channel->time_ps / PS_PER_NS);
+    return (int64_t)(channel->call.time_ps / PS_PER_NS);
 }
 
 /* Since 1970, virtual or real. */

@@ -38,10 +38,10 @@ void opal_progress(void)
 {
     CALLER_NEXT(opal_progress);
     struct sim_channel *channel = start_channel_beside();
-    uint64_t before_ps = channel ? channel->time_ps : 0;
+    uint64_t before_ps = channel ? channel->call.time_ps : 0;
     if (next)
         next();
-    if (channel && channel->time_ps == before_ps && !device_is_outside())
+    if (channel && channel->call.time_ps == before_ps && !device_is_outside())
         device_pass_poll(channel);
 }
 

@@ -25,14 +25,13 @@
 
 void nap_until_ns(struct sim_channel *channel, int64_t end_ns)
 {
-    channel->a[0] = end_ns > 0 ? (uint64_t)end_ns * PS_PER_NS : 0;
-    (void)channel_call(channel, SIM_SLEEP);
+    (void)sim_sleep(channel, end_ns > 0 ? (uint64_t)end_ns * PS_PER_NS : 0);
     device_napped();
 }
 
 void nap_for_ns(struct sim_channel *channel, int64_t nap_ns)
 {
-    nap_until_ns(channel, (int64_t)(channel->time_ps / PS_PER_NS) + nap_ns);
+    nap_until_ns(channel, (int64_t)(channel->call.time_ps / PS_PER_NS) + nap_ns);
 }
 
 VELO_API int nanosleep(const struct timespec *nap, struct timespec *left)

@@ -49,7 +49,6 @@ static struct device_remote *make(struct device_port *device)
 
 int remote_open(struct device_port *device)
 {
-    struct sim_channel *channel = channel_self();
     pthread_mutex_lock(&device_lock);
     struct device_remote *remote = make(device);
     pthread_mutex_unlock(&device_lock);
@@ -57,9 +56,7 @@ int remote_open(struct device_port *device)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     if (remote->queue)
         return VELO_OK;
-    channel->a[0] = device->node;
-    channel->a[1] = device->context;
-    if (channel_call(channel, SIM_QUEUE_OPEN) != SIM_OK)
+    if (sim_queue_open(channel_self(), device->node, device->context) != SIM_OK)
         return velo_fail(VELO_ERR_STATE, "the simulated node gives no notification queue");
     char *memory = (char *)channel_memory(device->node);
     char *queue = memory + SIM_QUEUES_AT + (size_t)device->context * SIM_QUEUE_BYTES;
@@ -84,21 +81,15 @@ void remote_close(struct device_port *device)
 uint32_t remote_register(const struct device_port *device, uint64_t address, uint64_t len_bytes,
                          uint64_t word)
 {
-    struct sim_channel *channel = channel_self();
-    channel->a[0] = device->node;
-    channel->a[1] = device->context;
-    channel->a[2] = address;
-    channel->a[3] = len_bytes;
-    channel->line[0] = word;
-    return channel_call(channel, SIM_REGISTER) == SIM_OK ? (uint32_t)channel->a[1] : SIM_PAGES;
+    uint64_t first_page = SIM_PAGES;
+    (void)sim_memory_enter(channel_self(), device->node, device->context, address, len_bytes, word,
+                           &first_page);
+    return (uint32_t)first_page;
 }
 
 void remote_unregister(const struct device_port *device, uint32_t page)
 {
-    struct sim_channel *channel = channel_self();
-    channel->a[0] = device->node;
-    channel->a[1] = page;
-    (void)channel_call(channel, SIM_UNREGISTER);
+    (void)sim_memory_withdraw(channel_self(), device->node, page);
 }
 
 /* ---- gates ----------------------------------------------------------------------------------- */

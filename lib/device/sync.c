@@ -57,14 +57,14 @@ static struct sim_channel *channel_beside(const void *caller)
  * limit has come. */
 static bool wait_at(struct sim_channel *channel, const void *place, int64_t end_ns)
 {
-    int64_t left_ns = end_ns - (int64_t)(channel->time_ps / PS_PER_NS);
+    int64_t left_ns = end_ns - (int64_t)(channel->call.time_ps / PS_PER_NS);
     if (left_ns <= 0)
         return false;
     bool goes_on = place == last.place && end_ns == last.end_ns && last.nap_ns > 0;
     int64_t nap_ns = goes_on ? 2 * last.nap_ns : NAP_MIN_NS;
     nap_ns = nap_ns < NAP_MAX_NS ? nap_ns : NAP_MAX_NS;
     channel->place = (uintptr_t)place;
-    channel->since_ps = goes_on ? channel->since_ps : channel->time_ps;
+    channel->since_ps = goes_on ? channel->since_ps : channel->call.time_ps;
     order_count_shared(&waiting, 1);
     nap_for_ns(channel, nap_ns < left_ns ? nap_ns : left_ns);
     order_count_shared(&waiting, UINT64_MAX);
@@ -87,7 +87,7 @@ static void wake_at(const void *place, bool all)
     do {
         waiter = channel_waiting_at((uintptr_t)place, false);
         if (waiter)
-            waiter->woken_ps = self->time_ps ? self->time_ps : 1;
+            waiter->woken_ps = self->call.time_ps ? self->call.time_ps : 1;
     } while (waiter && all);
 }
 

@@ -14,7 +14,7 @@
 int64_t wait_now_ns(void)
 {
     const struct sim_channel *channel = channel_self();
-    return channel ? (int64_t)(channel->time_ps / PS_PER_NS) : 0;
+    return channel ? (int64_t)(channel->call.time_ps / PS_PER_NS) : 0;
 }
 
 /* Signals do not come in virtual time: what a handler changes is seen after the wait. */
@@ -40,8 +40,7 @@ void wait_barrier_all(void) { order_full_fence(); }
 bool wait_nap(int64_t nap_ns)
 {
     struct sim_channel *channel = channel_self();
-    channel->a[0] = channel->time_ps + (uint64_t)nap_ns * PS_PER_NS;
-    (void)channel_call(channel, SIM_SLEEP);
+    (void)sim_sleep(channel, channel->call.time_ps + (uint64_t)nap_ns * PS_PER_NS);
     device_drain();
     return false;
 }

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-#include "../../spec/sim_channel.h"
+#include "../client/client.h"
 
 namespace client
 {
@@ -23,11 +23,12 @@ class Channel
     Channel(const Channel &) = delete;
     Channel &operator=(const Channel &) = delete;
 
-    int call(sim_op op, uint64_t a0 = 0, uint64_t a1 = 0, uint64_t a2 = 0, uint64_t a3 = 0);
-    uint64_t result(unsigned index) const { return channel_->a[index]; }
-    uint64_t now_ps() const { return channel_->time_ps; }
-    void charge_ps(uint64_t time_ps) { channel_->time_ps += time_ps; }
-    const sim_area &area() const { return *area_; }
+    // For the calls of client/client.h.
+    sim_channel *get() { return channel_; }
+    uint64_t now_ps() const { return channel_->call.time_ps; }
+    void charge_ps(uint64_t time_ps) { channel_->call.time_ps += time_ps; }
+    void sleep_until(uint64_t end_ps);
+    static const sim_area &area();
 
     unsigned open(unsigned node, unsigned context);
     // A whole line of `words` words, the header's among them, from a context of a node.
@@ -35,9 +36,12 @@ class Channel
                  unsigned words, uint64_t value);
     void send(unsigned node, unsigned context, unsigned to_node, unsigned to_context,
               unsigned words, uint64_t value);
+    void close(unsigned node, unsigned context);
     // Waits for the next message of a context; gives its slot back. Returns the second word.
     uint64_t receive(unsigned node, unsigned context);
-    bool poll(uint64_t deadline_ps = SIM_NEVER, bool once = false);
+    // Polls, or looks once, for what comes for this process. Returns enum sim_status.
+    int poll(uint64_t deadline_ps = SIM_NEVER);
+    int look();
     uint64_t header(unsigned node, unsigned context) const;
     // --- remote memory ---
     // Whole pages for a context, with a notification queue; returns the first page. `rights` as in
@@ -53,7 +57,6 @@ class Channel
     void barrier(const std::string &path, unsigned parties);
 
   private:
-    sim_area *area_ = nullptr;
     sim_channel *channel_ = nullptr;
     uint64_t arrivals_ = 0, head_ = 0, queue_head_ = 0;
     unsigned barriers_ = 0;

@@ -3,6 +3,7 @@
 // What the tests run under velo-sim: `clients CASE ...`. Each case forks the processes that it
 // needs.
 
+#include <atomic>
 #include <cinttypes>
 #include <csignal>
 #include <cstdio>
@@ -55,7 +56,7 @@ unsigned begin(Channel &channel, unsigned rank, unsigned ranks, unsigned node)
 {
     unsigned context = channel.open(node, 1 + rank);
     channel.barrier(barrier_file, ranks);
-    channel.call(SIM_SLEEP, 0);
+    channel.sleep_until(0);
     return context;
 }
 
@@ -89,11 +90,12 @@ int latency()
         Channel channel(rank);
         unsigned context = begin(channel, rank, 2, rank);
         if (rank == 0) {
-            channel.call(SIM_SLEEP, kAtPs);
+            channel.sleep_until(kAtPs);
             if (channel.try_send(0, context, 1, 2, 2, 7) != SIM_OK || channel.now_ps() != kAtPs)
                 fail("the store was not taken");
         } else {
-            if (channel.call(SIM_POLL, 0, SIM_NEVER, 1, 1) != SIM_OK)
+            uint64_t arrivals = 0;
+            if (sim_poll(channel.get(), &arrivals, SIM_NEVER, 1) != SIM_OK)
                 fail("no arrival");
             if (!channel.header(1, context))
                 fail("an arrival, and no message");
@@ -122,7 +124,7 @@ int all_to_all(unsigned ranks, unsigned messages)
                 channel.poll();
             }
             if (sent == all || sent % 4 == 0) {
-                channel.poll(SIM_NEVER, true);
+                channel.look();
                 for (; channel.header(node, context); received++) {
                     uint64_t value = channel.receive(node, context);
                     uint64_t from = value >> 32;
@@ -145,32 +147,87 @@ int calls()
 {
     return in_processes(1, [](unsigned) {
         Channel channel(0);
-        expect(channel.call(SIM_PORT_OPEN, 2, 1), SIM_ERR_NODE, "a node that is not there");
+        sim_channel *raw = channel.get();
+        uint64_t context = 1, opened = 0;
+        expect(sim_port_open(raw, 2, &context, &opened), SIM_ERR_NODE, "a node that is not there");
         expect(static_cast<int>(channel.open(1, 9)), 9, "the context wanted");
         expect(static_cast<int>(channel.open(1, 9)), 0, "the first free context");
         for (unsigned c = 2; c < SIM_CONTEXTS; c++)
             channel.open(1, SIM_CONTEXTS);
-        expect(channel.call(SIM_PORT_OPEN, 1, 0), SIM_ERR_FULL, "a full node");
-        expect(channel.call(SIM_PORT_CLOSE, 1, 9), SIM_OK, "closing");
-        expect(channel.call(SIM_PORT_CLOSE, 1, 9), SIM_ERR_CALL, "closing twice");
-        expect(channel.call(SIM_STORE, 5, 0, 1), SIM_ERR_NODE, "a store to no node");
-        expect(channel.call(SIM_STORE, 1, 0, 9), SIM_ERR_CALL, "a store of nine words");
-        expect(channel.call(static_cast<sim_op>(15)), SIM_ERR_CALL, "no such call");
+        expect(sim_port_open(raw, 1, &context, &opened), SIM_ERR_FULL, "a full node");
+        expect(sim_port_close(raw, 1, 9), SIM_OK, "closing");
+        expect(sim_port_close(raw, 1, 9), SIM_ERR_CALL, "closing twice");
+        expect(sim_port_close(raw, 1, SIM_CONTEXTS), SIM_ERR_CALL, "closing no context");
+        expect(sim_port_close(raw, 2, 1), SIM_ERR_NODE, "closing at no node");
+        context = 9;
+        expect(sim_port_open(raw, 1, &context, &opened), SIM_OK, "opening again");
+        expect(opened == 2 && context == 9, true, "how often it was opened");
 
-        expect(channel.call(SIM_REGISTER_READ, 1, 0x8), SIM_OK, "a register read");
-        expect(static_cast<int>(channel.result(2)), 1, "the node's number");
-        expect(channel.call(SIM_REGISTER_WRITE, 0, 0x30, 0x123456789ABCDEF0), SIM_OK, "a write");
-        channel.call(SIM_REGISTER_READ, 0, 0x30);
-        expect(channel.result(2) == 0x123456789ABCDEF0, true, "what was written");
+        const uint64_t line[8] = {};
+        expect(sim_store(raw, 5, 0, line, 1), SIM_ERR_NODE, "a store to no node");
+        expect(sim_store(raw, 1, 0, line, 0), SIM_ERR_CALL, "a store of nothing");
+        raw->call.store = {.node = 1, .address = 0, .len_words = 9, .line = {}};
+        expect(sim_submit(raw, SIM_STORE), SIM_ERR_CALL, "a store of nine words");
+        raw->call.store.len_words = UINT64_MAX;
+        expect(sim_submit(raw, SIM_STORE), SIM_ERR_CALL, "a store without end");
+        expect(sim_submit(raw, static_cast<sim_op>(0)), SIM_ERR_CALL, "no call");
+        expect(sim_submit(raw, static_cast<sim_op>(15)), SIM_ERR_CALL, "no such call");
+        expect(sim_submit(raw, static_cast<sim_op>(UINT32_MAX)), SIM_ERR_CALL, "the last call");
+
+        uint64_t value = 0;
+        expect(sim_register_read(raw, 1, 0x8, &value), SIM_OK, "a register read");
+        expect(static_cast<int>(value), 1, "the node's number");
+        expect(sim_register_read(raw, 2, 0x8, &value), SIM_ERR_NODE, "no node's register");
+        expect(sim_register_write(raw, 2, 0x30, 0), SIM_ERR_NODE, "a write to no node");
+        expect(sim_register_write(raw, 0, 0x30, 0x123456789ABCDEF0), SIM_OK, "a write");
+        expect(sim_register_read(raw, 0, 0x30, &value), SIM_OK, "a second read");
+        expect(value == 0x123456789ABCDEF0, true, "what was written");
 
         uint64_t at_ps = channel.now_ps() + 12345678;
-        expect(channel.call(SIM_SLEEP, at_ps), SIM_OK, "sleep");
+        expect(sim_sleep(raw, at_ps), SIM_OK, "sleep");
         expect(channel.now_ps() == at_ps, true, "the end of a sleep");
-        expect(channel.call(SIM_POLL, 0, at_ps + 777, 1, 100), SIM_TIMEOUT, "a deadline");
+        uint64_t arrivals = 0;
+        expect(sim_poll(raw, &arrivals, at_ps + 777, 100), SIM_TIMEOUT, "a deadline");
         expect(channel.now_ps() == at_ps + 777, true, "the time of a deadline");
-        expect(channel.call(SIM_POLL, 0, SIM_NEVER, 0, 100), SIM_AGAIN, "one look");
-        expect(channel.call(SIM_POLL, 0, SIM_NEVER, 1, 100), SIM_AGAIN, "nobody can send");
+        expect(sim_look(raw, &arrivals), SIM_AGAIN, "one look");
+        expect(channel.now_ps() == at_ps + 777, true, "the time of a look");
+        expect(sim_poll(raw, &arrivals, SIM_NEVER, 100), SIM_AGAIN, "nobody can send");
         expect(channel.now_ps() > at_ps + 777, true, "time goes on");
+        arrivals = 7;
+        expect(sim_poll(raw, &arrivals, SIM_NEVER, 100), SIM_OK, "a wrong count of arrivals");
+        expect(static_cast<int>(arrivals), 0, "the right count of arrivals");
+    });
+}
+
+// A process changes a call while the simulator has it: the answer is that to what was called.
+int meddling()
+{
+    return in_processes(1, [](unsigned) {
+        constexpr uint64_t kLaterPs = 1000000000;
+        std::atomic<sim_channel *> victim = nullptr;
+        std::thread caller;
+        {
+            Channel channel(0);
+            caller = std::thread([&] {
+                Channel other(1);
+                uint64_t value = 0;
+                other.charge_ps(kLaterPs);
+                victim = other.get();
+                expect(sim_register_read(other.get(), 1, 0x8, &value), SIM_OK, "a register read");
+                expect(static_cast<int>(value), 1, "the node's number");
+            });
+            uint64_t end_ps = channel.now_ps() + kLaterPs / 2;
+            auto is_called = [&] {
+                return victim && std::atomic_ref(victim.load()->turn).load() == SIM_TURN_CALL;
+            };
+            while (!is_called() && channel.now_ps() < end_ps)
+                channel.sleep_until(channel.now_ps() + 1000);
+            expect(is_called(), true, "the other thread has called");
+            channel.sleep_until(channel.now_ps() + 1000); // The simulator has taken that call.
+            victim.load()->call.register_read = {.node = 7, .offset = 1, .value = 0};
+            victim.load()->call.op = SIM_PORT_CLOSE;
+        }
+        caller.join();
     });
 }
 
@@ -198,14 +255,14 @@ int aside(bool repeatable, unsigned restless)
             char byte;
             if (read(ends[0], &byte, 1) != 1)
                 fail("read");
-            channel.call(SIM_SLEEP, 0);
+            channel.sleep_until(0);
             if (channel.now_ps() < before_ps + 3000000)
                 fail("back in the past");
         });
         {
             Channel channel(0, repeatable);
             usleep(20000);
-            channel.call(SIM_SLEEP, channel.now_ps() + 3000000);
+            channel.sleep_until(channel.now_ps() + 3000000);
             if (write(ends[1], "x", 1) != 1)
                 fail("write");
         }
@@ -223,7 +280,8 @@ int death()
             raise(SIGKILL);
         channel.send(0, context, 1, 2, 2, 0);
         uint64_t deadline_ps = channel.now_ps() + 5000000;
-        if (channel.call(SIM_POLL, 0, deadline_ps, 1, 30000) != SIM_TIMEOUT)
+        uint64_t arrivals = 0;
+        if (sim_poll(channel.get(), &arrivals, deadline_ps, 30000) != SIM_TIMEOUT)
             fail("a message of the dead");
         FILE *file = std::fopen(survivor_file.c_str(), "w");
         if (!file || std::fclose(file) != 0)
@@ -247,14 +305,14 @@ int dropped()
             channel.barrier(barrier_file, 3);
             if (rank == 0) {
                 channel.send(0, 1, 1, 2, 2, step);
-                channel.call(SIM_SLEEP, channel.now_ps() + kOnItsWayPs);
+                channel.sleep_until(channel.now_ps() + kOnItsWayPs);
             }
             if ((rank == 1 && step == 1) || (rank == 2 && step == 3)) {
                 if (channel.receive(1, 2) != step)
                     fail("not the message that was expected");
             }
-            if (rank == 1 && step == 1 && channel.call(SIM_PORT_CLOSE, 1, 2) != SIM_OK)
-                fail("not closed");
+            if (rank == 1 && step == 1)
+                channel.close(1, 2);
         }
     });
 }
@@ -268,11 +326,11 @@ int fences()
         for (unsigned i = 0; i < 5; i++) {
             channel.barrier(barrier_file, 2);
             if (rank == 0) {
-                channel.call(SIM_SLEEP, 0);
+                channel.sleep_until(0);
                 channel.charge_ps(1000000);
             }
         }
-        channel.call(SIM_SLEEP, 0);
+        channel.sleep_until(0);
         std::printf("rank %u at %" PRIu64 "\n", rank, channel.now_ps());
     });
 }
@@ -314,7 +372,7 @@ int remote()
         uint64_t at_ps = kApartPs, expected = 0;
         for (const auto &one : all)
             for (unsigned time = 0; time < 2; time++, at_ps += kApartPs) {
-                channel.call(SIM_SLEEP, at_ps);
+                channel.sleep_until(at_ps);
                 uint64_t value = 1000 * one.op + time;
                 if (rank == 0) {
                     bool by_value = one.op == VELO_RMA_OP_PUT_IMMEDIATE;
@@ -342,14 +400,14 @@ int remote()
                     expected += 5;
             }
         // When a put's data are there, looking every half cycle of 100 MHz.
-        channel.call(SIM_SLEEP, at_ps);
+        channel.sleep_until(at_ps);
         if (rank == 0) {
             page[0] = 1;
             channel.post(0, context, descriptor(VELO_RMA_OP_PUT, 0, 1, 2, 8), 0, 0);
-            channel.call(SIM_SLEEP, at_ps + kApartPs); // It has to be there to be read.
+            channel.sleep_until(at_ps + kApartPs); // It has to be there to be read.
         } else {
             while (page[0] != 1 && channel.now_ps() < at_ps + kApartPs)
-                channel.call(SIM_SLEEP, channel.now_ps() + 5000);
+                channel.sleep_until(channel.now_ps() + 5000);
             std::printf("put_data_ps %" PRIu64 "\n", channel.now_ps() - at_ps);
         }
     });
@@ -364,16 +422,16 @@ int remote_untold()
         channel.open_queue(rank, context);
         channel.enter(rank, context, page, sizeof page, kAllRights);
         channel.barrier(barrier_file, 2);
-        channel.call(SIM_SLEEP, kApartPs);
+        channel.sleep_until(kApartPs);
         if (rank == 0) {
             page[0] = 1;
             channel.post(0, context, descriptor(VELO_RMA_OP_PUT, 0, 1, 2, 8), 0, 0);
         }
         for (unsigned polls = 0; rank == 1 ? page[0] != 1 : polls < 4; polls++)
-            expect(channel.call(SIM_POLL, 0, SIM_NEVER, 1, 30000), SIM_AGAIN, "nothing came");
+            expect(channel.poll(), SIM_AGAIN, "nothing came");
         if (rank == 1 && channel.now_ps() > 2 * kApartPs)
             fail("seen too late");
-        channel.call(SIM_SLEEP, 3 * kApartPs); // It has to be there to be read.
+        channel.sleep_until(3 * kApartPs); // It has to be there to be read.
     });
 }
 
@@ -389,16 +447,27 @@ int remote_refused()
         channel.enter(rank, context, page, sizeof page, kAllRights);    // page 0
         channel.enter(rank, context, page, sizeof page, 1);             // page 1: only to be read
         channel.enter(rank, context, gone, SIM_PAGE_BYTES, kAllRights); // page 2
-        expect(channel.call(SIM_REGISTER, rank, 9, 0, SIM_PAGE_BYTES), SIM_ERR_CALL, "no context");
-        expect(channel.call(SIM_REGISTER, rank, context, 1, SIM_PAGE_BYTES), SIM_ERR_CALL,
-               "half a page");
-        expect(channel.call(SIM_REGISTER, rank, context, 0, uint64_t{1} << 40), SIM_ERR_FULL,
-               "more than there is");
-        expect(channel.call(SIM_UNREGISTER, rank, 7), SIM_ERR_CALL, "no such pages");
+        auto enter = [&](uint64_t node, unsigned owner, uint64_t address, uint64_t bytes) {
+            uint64_t first_page = 0;
+            return sim_memory_enter(channel.get(), node, owner, address, bytes, 0, &first_page);
+        };
+        expect(enter(2, context, 0, SIM_PAGE_BYTES), SIM_ERR_CALL, "pages of no node");
+        expect(enter(rank, 9, 0, SIM_PAGE_BYTES), SIM_ERR_CALL, "no context");
+        expect(enter(rank, SIM_CONTEXTS, 0, SIM_PAGE_BYTES), SIM_ERR_CALL, "no such context");
+        expect(enter(rank, context, 1, SIM_PAGE_BYTES), SIM_ERR_CALL, "half a page");
+        expect(enter(rank, context, 0, 0), SIM_ERR_CALL, "no memory");
+        expect(enter(rank, context, UINT64_MAX - SIM_PAGE_BYTES + 1, 2 * SIM_PAGE_BYTES),
+               SIM_ERR_CALL, "beyond all memory");
+        expect(enter(rank, context, 0, uint64_t{1} << 40), SIM_ERR_FULL, "more than there is");
+        expect(sim_memory_withdraw(channel.get(), rank, 7), SIM_ERR_CALL, "no such pages");
+        expect(sim_memory_withdraw(channel.get(), rank, UINT64_MAX), SIM_ERR_CALL, "no such page");
+        expect(sim_memory_withdraw(channel.get(), 2, 0), SIM_ERR_NODE, "no node's pages");
+        expect(sim_queue_open(channel.get(), rank, 9), SIM_ERR_CALL, "a queue of no context");
+        expect(sim_queue_open(channel.get(), 2, context), SIM_ERR_CALL, "a queue of no node");
         munmap(gone, SIM_PAGE_BYTES);
         page[0] = 100 + rank;
         channel.barrier(barrier_file, 2);
-        channel.call(SIM_SLEEP, kApartPs);
+        channel.sleep_until(kApartPs);
         if (rank == 0) {
             auto error_of = [&](unsigned op, uint64_t local_page, uint64_t remote_page) {
                 channel.post(0, context, descriptor(op, VELO_RMA_PLACE_REQUESTER, 1, 2, 8),
@@ -417,13 +486,14 @@ int remote_refused()
             expect(error_of(VELO_RMA_OP_GET, 0, 0), VELO_ERROR_NONE, "a get");
             expect(page[0] == 101, true, "nothing was written there");
             // What was looked up before is worth nothing any more once it is taken back.
-            expect(channel.call(SIM_UNREGISTER, 0, 0), SIM_OK, "taking pages back");
-            expect(channel.call(SIM_UNREGISTER, 0, 0), SIM_ERR_CALL, "taking them back twice");
+            expect(sim_memory_withdraw(channel.get(), 0, 0), SIM_OK, "taking pages back");
+            expect(sim_memory_withdraw(channel.get(), 0, 0), SIM_ERR_CALL,
+                   "taking them back twice");
             page[0] = 0;
             expect(error_of(VELO_RMA_OP_GET, 0, 0), VELO_ERROR_UNREGISTERED, "pages taken back");
             expect(page[0] == 0, true, "nothing was written after that");
         } else {
-            channel.call(SIM_SLEEP, 20 * kApartPs);
+            channel.sleep_until(20 * kApartPs);
         }
     });
 }
@@ -438,7 +508,7 @@ int remote_death()
         channel.open_queue(rank, context);
         channel.enter(rank, context, page, sizeof page, kAllRights);
         channel.barrier(barrier_file, 2);
-        channel.call(SIM_SLEEP, kApartPs);
+        channel.sleep_until(kApartPs);
         if (rank == 1)
             raise(SIGKILL);
         unsigned refused = 0;
@@ -465,7 +535,7 @@ int forever()
         std::printf("there\n");
         std::fflush(stdout);
         for (;;)
-            channel.call(SIM_SLEEP, channel.now_ps() + 1000000);
+            channel.sleep_until(channel.now_ps() + 1000000);
     });
 }
 
@@ -491,6 +561,8 @@ int main(int argc, char **argv)
         result = all_to_all(number(2, 4), number(3, 100));
     else if (which == "calls")
         result = calls();
+    else if (which == "meddling")
+        result = meddling();
     else if (which == "aside")
         result = aside(number(2, 0) != 0, number(3, 0));
     else if (which == "death")

@@ -221,6 +221,10 @@ def test_calls_answer_what_the_contract_says(runner: Runner) -> None:
     runner.run([], "calls")
 
 
+def test_a_call_that_is_changed_meanwhile_is_answered_as_it_was(runner: Runner) -> None:
+    runner.run([], "meddling")
+
+
 def test_the_hash_is_the_same_again(runner: Runner) -> None:
     hashes = {runner.run([], "all_to_all", "4", "40")[1]["hash"] for _ in range(5)}
     assert len(hashes) == 1, hashes
