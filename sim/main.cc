@@ -11,7 +11,6 @@
 #include <filesystem>
 #include <fstream>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <stdexcept>
 
@@ -19,6 +18,7 @@
 
 #include "area.h"
 #include "cluster.h"
+#include "figures.h"
 #include "options.h"
 #include "process.h"
 #include "processor.h"
@@ -32,10 +32,7 @@ using RealClock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
 constexpr int kExitJobError = 3, kExitRefused = 1;
-constexpr auto kGrace = 2s; // from passing a signal on to SIGKILL
-// On a terminal a line that is written over; where lines are kept, few of them.
-constexpr auto kProgressEvery = 1s, kProgressLineEvery = 30s;
-constexpr double kPsPerUs = 1e6;
+constexpr auto kGrace = 2s;              // from passing a signal on to SIGKILL
 constexpr uint64_t kNodeBytes = 2 << 20; // of a model and its cables, at most
 
 volatile std::sig_atomic_t signal_got = 0, child_changed = 0;
@@ -70,123 +67,6 @@ void check_memory(unsigned nodes)
         throw std::runtime_error("a cluster of " + std::to_string(nodes) + " nodes needs " +
                                  std::to_string(needed_kib >> 10) + " MiB of memory, " +
                                  std::to_string(available_kib >> 10) + " MiB are available");
-}
-
-struct Figures {
-    double seconds = 0;
-    uint64_t node_cycles = 0, evaluated = 0, bad_words = 0, cycles = 0;
-    sim::Totals totals;
-    unsigned nodes = 0;
-
-    double now_us() const { return static_cast<double>(totals.now_ps) / kPsPerUs; }
-    double speed() const { return seconds > 0 ? static_cast<double>(node_cycles) / seconds : 0; }
-    double skipped_percent() const
-    {
-        auto all = static_cast<double>(node_cycles), done = static_cast<double>(evaluated);
-        return all > 0 ? 100 * (all - done) / all : 0;
-    }
-    // What came after an earlier look.
-    Figures since(const Figures &then) const
-    {
-        Figures last = *this;
-        last.seconds -= then.seconds;
-        last.node_cycles -= then.node_cycles;
-        last.evaluated -= then.evaluated;
-        return last;
-    }
-};
-
-void print_summary(const Figures &figures)
-{
-    std::fprintf(stderr,
-                 "velo-sim: virtual time %.3f us, %" PRIu64 " messages, %" PRIu64
-                 " calls, %.3g node-cycles (%.1f %% skipped) in %.1f s, %.4g/s, hash %016" PRIx64
-                 "\n",
-                 figures.now_us(), figures.totals.messages, figures.totals.calls,
-                 static_cast<double>(figures.node_cycles), figures.skipped_percent(),
-                 figures.seconds, figures.speed(), figures.totals.hash);
-}
-
-// How far a run is, now and then. Speed and what is skipped are those since the last time.
-class Progress
-{
-  public:
-    explicit Progress(bool wanted)
-        : wanted_(wanted), terminal_(isatty(STDERR_FILENO) != 0),
-          every_(terminal_ ? kProgressEvery : kProgressLineEvery)
-    {
-    }
-
-    bool due() const { return wanted_ && RealClock::now() - shown_ > every_; }
-    void show(const Figures &figures)
-    {
-        Figures last = figures.since(figures_);
-        std::fprintf(stderr,
-                     "%svelo-sim: at %.3f us, %" PRIu64
-                     " messages, %.4g node-cycles/s, %.1f %% skipped%s",
-                     clear(), figures.now_us(), figures.totals.messages, last.speed(),
-                     last.skipped_percent(), terminal_ ? "" : "\n");
-        figures_ = figures;
-        shown_ = RealClock::now();
-        any_ = true;
-    }
-    void end() const
-    {
-        if (any_)
-            std::fputs(clear(), stderr);
-    }
-
-  private:
-    bool wanted_, terminal_, any_ = false;
-    RealClock::duration every_;
-    RealClock::time_point shown_ = RealClock::now();
-    Figures figures_;
-
-    const char *clear() const { return terminal_ ? "\r\033[K" : ""; }
-};
-
-void write_result(const sim::Options &options, const Figures &figures, int exit_code)
-{
-    char hash[17];
-    std::snprintf(hash, sizeof hash, "%016" PRIx64, figures.totals.hash);
-    const sim::HostModel &host = options.cluster.host;
-    nlohmann::ordered_json result = {
-        {"command", options.command},
-        {"exit_code", exit_code},
-        {"nodes", figures.nodes},
-        {"virtual_time_ps", figures.totals.now_ps},
-        {"messages", figures.totals.messages},
-        {"notifications", figures.totals.notifications},
-        {"lost_accesses", figures.totals.lost_accesses},
-        {"computed_ps", figures.totals.computed_ps},
-        {"calls", figures.totals.calls},
-        {"hash", hash},
-        {"cycles", figures.cycles},
-        {"node_cycles", figures.node_cycles},
-        {"evaluated_node_cycles", figures.evaluated},
-        {"bad_words", figures.bad_words},
-        {"seconds", figures.seconds},
-        {"node_cycles_per_second", figures.speed()},
-        {"clock_khz", options.cluster.clock_khz},
-        {"cable_cycles", options.cluster.cable_cycles},
-        {"error_rate", options.cluster.error_rate},
-        {"seed", options.cluster.seed},
-        {"host_ns",
-         {{"store", host.store_ns},
-          {"dma", host.dma_ns},
-          {"read", host.read_ns},
-          {"poll", host.poll_ns},
-          {"clock", host.clock_ns},
-          {"copy", host.copy_ns},
-          {"call", host.call_ns},
-          {"gap", host.gap_ns},
-          {"compute", host.compute_ns}}},
-        {"compute_permille", host.compute_permille},
-    };
-    std::ofstream file(options.result_file);
-    file << result.dump(2) << "\n";
-    if (!file)
-        throw std::runtime_error(options.result_file + ": cannot be written");
 }
 
 class Simulator
@@ -224,8 +104,8 @@ class Simulator
         progress_.end();
         if (recorder)
             recorder->finish(schedule.totals().now_ps);
-        Figures figures = measure(cluster, schedule);
-        print_summary(figures);
+        sim::Figures figures = measure(cluster, schedule);
+        sim::print_summary(figures);
         if (figures.totals.calls == 0)
             std::fprintf(stderr,
                          "velo-sim: nobody used the cluster: all that the command did was in "
@@ -239,7 +119,7 @@ class Simulator
                          "velo-sim: %" PRIu64 " accesses of nodes to memory that is not there\n",
                          figures.totals.lost_accesses);
         if (!options_.result_file.empty())
-            write_result(options_, figures, exit_code);
+            sim::write_result(options_, figures, exit_code);
         return exit_code;
     }
 
@@ -248,7 +128,7 @@ class Simulator
     sim::Topology topology_;
     unsigned nodes_ = 0;
     sim::ClusterOptions cluster_options_;
-    Progress progress_;
+    sim::Progress progress_;
     RealClock::time_point begin_;
     uint64_t boot_node_cycles_ = 0, boot_evaluated_ = 0;
 
@@ -269,8 +149,8 @@ class Simulator
         std::unique_ptr<sim::Wave> wave = sim::make_wave();
         wave->open(options_.wave.file, cluster.node(*cluster_options_.shown.begin()).model());
         cluster.show(std::move(wave),
-                     static_cast<uint64_t>(std::llround(options_.wave.from_us * kPsPerUs)),
-                     static_cast<uint64_t>(std::llround(options_.wave.end_us * kPsPerUs)));
+                     static_cast<uint64_t>(std::llround(options_.wave.from_us * sim::kPsPerUs)),
+                     static_cast<uint64_t>(std::llround(options_.wave.end_us * sim::kPsPerUs)));
     }
 
     // Begins a recording, if one is wanted.
@@ -319,9 +199,9 @@ class Simulator
         }
     }
 
-    Figures measure(const sim::Cluster &cluster, const sim::Schedule &schedule) const
+    sim::Figures measure(const sim::Cluster &cluster, const sim::Schedule &schedule) const
     {
-        Figures figures;
+        sim::Figures figures;
         figures.seconds = std::chrono::duration<double>(RealClock::now() - begin_).count();
         figures.node_cycles = cluster.node_cycles() - boot_node_cycles_;
         figures.evaluated = cluster.evaluated_node_cycles() - boot_evaluated_;

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "calls.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+namespace sim
+{
+
+Calls::Calls(Cluster &cluster, Inboxes &inboxes, std::function<bool(uint64_t, uint64_t)> ended)
+    : cluster_(cluster), inboxes_(inboxes), driver_(cluster, std::move(ended))
+{
+}
+
+int32_t Calls::carry_out(Thread &thread, uint64_t time_ps)
+{
+    sim_call &call = thread.call;
+    switch (call.op) {
+    case SIM_ATTACH:
+    case SIM_SLEEP:
+        return SIM_OK;
+    case SIM_OUTSIDE:
+        thread.outside = call.outside.number;
+        return SIM_OK;
+    case SIM_PORT_OPEN:
+        return open_port(thread);
+    case SIM_PORT_CLOSE:
+        return driver_.close_context(thread.pid, call.port_close.node, call.port_close.context);
+    case SIM_STORE:
+        return store(thread, time_ps);
+    case SIM_REGISTER_WRITE:
+        return write_register(thread, time_ps);
+    case SIM_REGISTER_READ:
+        return begin_read(thread, time_ps, call.register_read.node, call.register_read.offset);
+    case SIM_POLL:
+        return poll(thread, time_ps);
+    case SIM_QUEUE_OPEN:
+        return open_queue(thread, time_ps);
+    case SIM_MEMORY_ENTER:
+        return driver_.enter_pages(thread.pid, call.memory_enter.node, call.memory_enter.context,
+                                   call.memory_enter.address, call.memory_enter.len_bytes,
+                                   call.memory_enter.rights, call.memory_enter.first_page);
+    case SIM_MEMORY_WITHDRAW:
+        return withdraw_memory(thread);
+    default:
+        return SIM_ERR_CALL;
+    }
+}
+
+bool Calls::take_ports(bool &ports)
+{
+    bool any = ports;
+    if (any)
+        opened_ports_ = urgent_ports_ = false;
+    return any;
+}
+
+// Until somebody resumes it with its ticket.
+void Calls::suspend(Thread &thread)
+{
+    thread.ticket = ++tickets_;
+    thread.state = State::kReading;
+    thread.event_ps = SIM_NEVER;
+}
+
+int32_t Calls::open_port(Thread &thread)
+{
+    auto &open = thread.call.port_open;
+    int32_t status = driver_.open_context(thread.pid, open.node, open.context, open.opened);
+    if (status != SIM_OK)
+        return status;
+    opened_ports_ = true;
+    // Messages that are sent at once would come before the ring. A thread that shares a fence with
+    // all others is sent to behind that; but a ring that was closed before waits in the hardware
+    // until no more comes for it.
+    if (open.opened > 1 || !thread.repeatable)
+        urgent_ports_ = true;
+    return SIM_OK;
+}
+
+int32_t Calls::store(const Thread &thread, uint64_t time_ps)
+{
+    const auto &store = thread.call.store;
+    if (store.node >= cluster_.size())
+        return SIM_ERR_NODE;
+    if (store.len_words < 1 || store.len_words > std::size(store.line))
+        return SIM_ERR_CALL;
+    unsigned node = static_cast<unsigned>(store.node);
+    if (!cluster_.node(node).store_fits())
+        return SIM_AGAIN;
+    HostAccess access;
+    access.addr = store.address;
+    access.words = static_cast<uint8_t>(store.len_words);
+    std::copy_n(store.line, store.len_words, access.line);
+    cluster_.store(node, time_ps, access);
+    return SIM_OK;
+}
+
+int32_t Calls::write_register(const Thread &thread, uint64_t time_ps)
+{
+    const auto &write = thread.call.register_write;
+    if (write.node >= cluster_.size())
+        return SIM_ERR_NODE;
+    cluster_.write_register(static_cast<unsigned>(write.node), time_ps, write.offset, write.value);
+    return SIM_OK;
+}
+
+int32_t Calls::begin_read(Thread &thread, uint64_t time_ps, uint64_t node, uint64_t offset)
+{
+    if (node >= cluster_.size())
+        return SIM_ERR_NODE;
+    suspend(thread);
+    cluster_.read_register(static_cast<unsigned>(node), time_ps, offset, thread.ticket);
+    return SIM_OK;
+}
+
+int32_t Calls::poll(Thread &thread, uint64_t time_ps)
+{
+    auto &poll = thread.call.poll;
+    uint64_t before = std::exchange(poll.arrivals, inboxes_.look(thread.pid, time_ps));
+    if (poll.arrivals != before)
+        return SIM_OK;
+    bool has_deadline = poll.until_new != 0 && poll.deadline_ps != SIM_NEVER;
+    return has_deadline && poll.deadline_ps <= time_ps ? SIM_TIMEOUT : SIM_AGAIN;
+}
+
+// ----- remote memory
+
+int32_t Calls::open_queue(Thread &thread, uint64_t time_ps)
+{
+    const auto &open = thread.call.queue_open;
+    int32_t status = driver_.open_queue(thread.pid, open.node, open.context, time_ps);
+    // Reading comes back behind what was written.
+    return status == SIM_OK ? begin_read(thread, time_ps, open.node, Driver::kRegPages) : status;
+}
+
+int32_t Calls::withdraw_memory(Thread &thread)
+{
+    const auto &withdraw = thread.call.memory_withdraw;
+    suspend(thread);
+    int32_t status =
+        driver_.withdraw_pages(thread.pid, withdraw.node, withdraw.first_page, thread.ticket);
+    if (status == SIM_OK) {
+        thread.pages_node = static_cast<unsigned>(withdraw.node);
+        thread.pages_first = static_cast<uint32_t>(withdraw.first_page);
+    } else {
+        thread.ticket = 0;
+        thread.state = State::kCalling;
+    }
+    return status;
+}
+
+void Calls::forget_pages(Thread &thread)
+{
+    if (thread.pages_first != SIM_PAGES)
+        driver_.forget_pages(thread.pages_node, thread.pages_first);
+    thread.pages_first = SIM_PAGES;
+}
+
+} // namespace sim

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What each call of a thread does, when its time has come. All arguments are numbers that a process
+// gave: each is checked before it is used.
+
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "cluster.h"
+#include "driver.h"
+#include "inbox.h"
+#include "thread.h"
+
+namespace sim
+{
+
+class Calls
+{
+  public:
+    // `ended`: as Driver's; the waiter is a thread's ticket.
+    Calls(Cluster &cluster, Inboxes &inboxes,
+          std::function<bool(uint64_t ticket, uint64_t time_ps)> ended);
+
+    // Do what a thread has called for and put the results into its call. Returns enum sim_status.
+    // The thread may be kReading afterwards, with a ticket: then the answer is yet to come.
+    int32_t carry_out(Thread &thread, uint64_t time_ps);
+
+    // Ports were opened and the hardware has not been given the time for it: with those that may be
+    // sent to at once, or with any. It is taken to get it now.
+    bool take_urgent_ports() { return take_ports(urgent_ports_); }
+    bool take_opened_ports() { return take_ports(opened_ports_); }
+
+    // What a thread has withdrawn may be used again.
+    void forget_pages(Thread &thread);
+    // Who has a context open; 0: nobody.
+    int owner(unsigned node, unsigned context) const { return driver_.owner(node, context); }
+    // The node has read a register for the driver.
+    void take_answer(unsigned node, const RegisterAnswer &answer)
+    {
+        driver_.take_answer(node, answer);
+    }
+    // A process has ended.
+    void bury(int pid) { driver_.bury(pid); }
+
+  private:
+    Cluster &cluster_;
+    Inboxes &inboxes_;
+    Driver driver_;
+    uint64_t tickets_ = 0;
+    bool opened_ports_ = false, urgent_ports_ = false;
+
+    bool take_ports(bool &ports);
+    void suspend(Thread &thread);
+    int32_t open_port(Thread &thread);
+    int32_t store(const Thread &thread, uint64_t time_ps);
+    int32_t write_register(const Thread &thread, uint64_t time_ps);
+    int32_t begin_read(Thread &thread, uint64_t time_ps, uint64_t node, uint64_t offset);
+    int32_t poll(Thread &thread, uint64_t time_ps);
+    int32_t open_queue(Thread &thread, uint64_t time_ps);
+    int32_t withdraw_memory(Thread &thread);
+};
+
+} // namespace sim

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a run comes to in figures: shown while it goes on, said at its end, written into a file.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+#include "options.h"
+#include "schedule.h"
+
+namespace sim
+{
+
+constexpr double kPsPerUs = 1e6;
+
+struct Figures {
+    double seconds = 0;
+    uint64_t node_cycles = 0, evaluated = 0, bad_words = 0, cycles = 0;
+    Totals totals;
+    unsigned nodes = 0;
+
+    double now_us() const { return static_cast<double>(totals.now_ps) / kPsPerUs; }
+    double speed() const { return seconds > 0 ? static_cast<double>(node_cycles) / seconds : 0; }
+    double skipped_percent() const
+    {
+        auto all = static_cast<double>(node_cycles), done = static_cast<double>(evaluated);
+        return all > 0 ? 100 * (all - done) / all : 0;
+    }
+    // What came after an earlier look.
+    Figures since(const Figures &then) const
+    {
+        Figures last = *this;
+        last.seconds -= then.seconds;
+        last.node_cycles -= then.node_cycles;
+        last.evaluated -= then.evaluated;
+        return last;
+    }
+};
+
+void print_summary(const Figures &figures);
+// As JSON into options.result_file. Throws std::runtime_error if it cannot be written.
+void write_result(const Options &options, const Figures &figures, int exit_code);
+
+// How far a run is, now and then. Speed and what is skipped are those since the last time.
+class Progress
+{
+  public:
+    explicit Progress(bool wanted);
+
+    bool due() const;
+    void show(const Figures &figures);
+    // Nothing is left of it on a terminal.
+    void end() const;
+
+  private:
+    bool wanted_, terminal_, any_ = false;
+    RealClock::duration every_;
+    RealTime shown_ = RealClock::now();
+    Figures figures_;
+
+    const char *clear() const { return terminal_ ? "\r\033[K" : ""; }
+};
+
+} // namespace sim

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "liveness.h"
+
+#include <iterator>
+#include <utility>
+
+#include "host_model.h"
+#include "process.h"
+
+namespace sim
+{
+
+namespace
+{
+
+using namespace std::chrono_literals;
+
+constexpr auto kSleepUntilAside = 1ms;
+constexpr auto kSleepUntilError = 10s;
+// Processor time of a process meanwhile, from which on its other threads are busy.
+constexpr uint64_t kComputesFromNs = 100000000;
+constexpr auto kStartingUntilLate = 5s;
+constexpr auto kCheckEvery = 50ms;
+
+// Asleep, and it was at the last look, and has not run in between.
+bool sleeps(Thread &thread)
+{
+    char state = thread_state(thread.pid, thread.tid);
+    uint64_t runs = thread_runs(thread.pid, thread.tid);
+    bool asleep = state == 'S' || state == 'D';
+    bool slept = asleep && thread.slept && thread.runs == runs;
+    if (thread.runs != runs || !asleep)
+        thread.since = RealClock::now();
+    thread.slept = asleep;
+    thread.runs = runs;
+    return slept;
+}
+
+// A thread that was started may have something else to do than to call.
+bool is_late(Thread &thread)
+{
+    auto now = RealClock::now();
+    bool sleeps_long = thread.tid && sleeps(thread) && now - thread.since >= kSleepUntilAside;
+    return sleeps_long || now - thread.started >= kStartingUntilLate;
+}
+
+// A thread sleeps: do others of its process compute for it, as OpenMP's do? A thread that only
+// waits wakes now and then, which takes little processor time, however busy the machine is.
+bool others_compute(Thread &thread)
+{
+    uint64_t computed_ns = process_computed_ns(thread.pid);
+    if (computed_ns < thread.computed_ns + kComputesFromNs)
+        return false;
+    thread.computed_ns = computed_ns;
+    return true;
+}
+
+const char *op_name(uint32_t op)
+{
+    static const char *const names[] = {"?",
+                                        "attach",
+                                        "port open",
+                                        "port close",
+                                        "store",
+                                        "register write",
+                                        "register read",
+                                        "poll",
+                                        "sleep",
+                                        "outside",
+                                        "detach",
+                                        "queue open",
+                                        "memory enter",
+                                        "memory withdraw"};
+    return op < std::size(names) ? names[op] : names[0];
+}
+
+std::string in_ns(uint64_t time_ps)
+{
+    return time_ps == SIM_NEVER ? "never" : std::to_string(time_ps / kPsPerNs) + " ns";
+}
+
+std::string describe(const Thread &thread)
+{
+    std::string text = "process " + std::to_string(thread.pid) + " thread " +
+                       std::to_string(thread.tid) +
+                       (thread.rank == SIM_NEVER ? "" : " rank " + std::to_string(thread.rank)) +
+                       " at " + in_ns(thread.time_ps) + ": ";
+    switch (thread.state) {
+    case State::kStarting:
+        return text + "is being started";
+    case State::kRunning:
+    case State::kAside:
+        return text + "has the turn and sleeps in " + thread_sleeps_in(thread.pid, thread.tid);
+    case State::kOutside:
+        return text + "is outside of the cluster, in " + thread_sleeps_in(thread.pid, thread.tid);
+    case State::kCameBack:
+        return text + "is back and waits for others who are outside";
+    default:
+        text += op_name(thread.call.op);
+        if (thread.call.op == SIM_POLL)
+            text += ", " + std::to_string(thread.call.poll.arrivals) + " arrivals seen, deadline " +
+                    in_ns(thread.call.poll.deadline_ps);
+        return text;
+    }
+}
+
+} // namespace
+
+Liveness::Liveness(Threads &threads, Area &area, const Inboxes &inboxes, Ended ended)
+    : threads_(threads), area_(area), inboxes_(inboxes), ended_(std::move(ended))
+{
+}
+
+void Liveness::check()
+{
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].state == State::kRunning)
+            check_runner(c);
+        else if (threads_[c].state == State::kStarting)
+            check_starter(c);
+    auto now = RealClock::now();
+    if (now - last_check_ < kCheckEvery)
+        return;
+    last_check_ = now;
+    for (int pid : inboxes_.dead())
+        ended_.process(pid);
+    for (unsigned c = 0; c < threads_.size(); c++)
+        if (threads_[c].late && has_ended(c))
+            ended_.thread(c);
+}
+
+// Of a thread that was started and has not called.
+bool Liveness::has_ended(unsigned channel) const
+{
+    int pid = area_.channel(channel).pid, tid = area_.channel(channel).tid;
+    return pid && (!process_is_alive(pid) || (tid && thread_state(pid, tid) == 0));
+}
+
+void Liveness::check_starter(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    thread.pid = area_.channel(channel).pid;
+    thread.tid = area_.channel(channel).tid;
+    if (has_ended(channel)) {
+        ended_.thread(channel);
+    } else if (is_late(thread)) {
+        thread.state = State::kFree;
+        thread.late = true;
+    }
+}
+
+// It has the turn. Does it still run?
+void Liveness::check_runner(unsigned channel)
+{
+    Thread &thread = threads_[channel];
+    char state = thread_state(thread.pid, thread.tid);
+    if (!process_is_alive(thread.pid)) {
+        ended_.process(thread.pid);
+        return;
+    }
+    if (state == 0 || state == 'Z' || state == 'X') {
+        ended_.thread(channel);
+        return;
+    }
+    if (area_.turn(channel) != SIM_TURN_PROCESS)
+        return;
+    if (thread.begun) {
+        thread.late = is_late(thread);
+        if (thread.late)
+            thread.state = State::kAside;
+        return;
+    }
+    if (!sleeps(thread))
+        return;
+    if (thread.repeatable && others_compute(thread))
+        thread.since = RealClock::now();
+    auto asleep = RealClock::now() - thread.since;
+    if (!thread.repeatable && asleep >= kSleepUntilAside)
+        thread.state = State::kAside;
+    else if (thread.repeatable && asleep >= kSleepUntilError)
+        throw JobError("a repeatable run cannot go on: " + describe(thread));
+}
+
+std::string describe(const Threads &threads)
+{
+    std::string text;
+    for (const Thread &thread : threads)
+        if (thread.attached || thread.state == State::kStarting)
+            text += "  " + describe(thread) + "\n";
+    return text;
+}
+
+} // namespace sim

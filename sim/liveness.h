@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads that do not call: which of them still run, sleep in the kernel, are being started or have
+// ended. Real time decides here and nowhere else.
+
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "area.h"
+#include "inbox.h"
+#include "thread.h"
+
+namespace sim
+{
+
+class Liveness
+{
+  public:
+    // What to do with those that have ended: a thread, by its channel, or a whole process.
+    struct Ended {
+        std::function<void(unsigned channel)> thread;
+        std::function<void(int pid)> process;
+    };
+
+    Liveness(Threads &threads, Area &area, const Inboxes &inboxes, Ended ended);
+
+    // Look at all threads that have the turn or are being started; now and then at all processes.
+    // Throws JobError if a repeatable run cannot go on.
+    void check();
+
+  private:
+    Threads &threads_;
+    Area &area_;
+    const Inboxes &inboxes_;
+    Ended ended_;
+    RealTime last_check_ = RealClock::now();
+
+    void check_starter(unsigned channel);
+    void check_runner(unsigned channel);
+    bool has_ended(unsigned channel) const;
+};
+
+// What each thread does, a line each, for a message.
+std::string describe(const Threads &threads);
+
+} // namespace sim

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "thread.h"
+
+#include <algorithm>
+#include <tuple>
+
+namespace sim
+{
+
+bool anyone(const Threads &threads, State state)
+{
+    return std::any_of(threads.begin(), threads.end(),
+                       [&](const Thread &thread) { return thread.state == state; });
+}
+
+int first_caller(const Threads &threads, uint64_t Thread::*time_ps)
+{
+    // Channels are in ascending order: of two threads that are equal in all this the first stays.
+    auto key = [&](const Thread &thread) {
+        return std::make_tuple(thread.*time_ps, thread.rank, thread.number, thread.order);
+    };
+    int first = -1;
+    for (unsigned c = 0; c < threads.size(); c++)
+        if (threads[c].state == State::kCalling &&
+            (first < 0 || key(threads[c]) < key(threads[static_cast<unsigned>(first)])))
+            first = static_cast<int>(c);
+    return first;
+}
+
+} // namespace sim

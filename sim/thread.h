@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A thread of the cluster, as the simulator knows it, and which of two threads goes first.
+
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <vector>
+
+#include "../spec/sim_channel.h"
+
+namespace sim
+{
+
+using RealClock = std::chrono::steady_clock;
+using RealTime = RealClock::time_point;
+
+enum class State {
+    kFree,
+    kStarting, // is being started, and has not called yet
+    kRunning,  // has the turn
+    kCalling,  // is answered at event_ps
+    kReading,  // a register, the answer is to come
+    kOutside,  // has the turn, but nobody waits for it
+    kCameBack, // has called, and others are still outside
+    kAside,    // has the turn, but sleeps
+};
+
+struct Thread {
+    State state = State::kFree;
+    bool attached = false, repeatable = false;
+    int pid = 0, tid = 0;
+    uint64_t rank = SIM_NEVER, number = 0, order = 0;
+    uint64_t time_ps = 0;  // its clock
+    uint64_t event_ps = 0; // when its call is answered, as far as is known; SIM_NEVER
+    uint64_t outside = 0;  // number of SIM_OUTSIDE
+    uint64_t ticket = 0, value = 0;
+    // What it has called for, and the answer. A copy: the process may change its channel at any
+    // time, whether it has the turn or not.
+    sim_call call{};
+    // The pages that it withdraws. They are free again when it is told that nobody uses them.
+    unsigned pages_node = 0;
+    uint32_t pages_first = SIM_PAGES;
+    RealTime since{}; // when it got the turn, or was seen to run
+    RealTime started{};
+    uint64_t runs = 0;
+    uint64_t computed_ns = 0; // of its process, when others were last seen to compute for it
+    bool slept = false;
+    bool begun = false; // was started, and has done nothing but attach
+    bool late = false;  // was started, and is not waited for
+};
+
+using Threads = std::vector<Thread>; // by channel; as many as were ever claimed
+
+bool anyone(const Threads &threads, State state);
+
+// The channel of the thread that calls and has the earliest time of this kind; -1: nobody calls.
+int first_caller(const Threads &threads, uint64_t Thread::*time_ps);
+
+} // namespace sim
