@@ -6,7 +6,7 @@ set(velo_man_stamp ${PROJECT_BINARY_DIR}/man.stamp)
 set(velo_layout_page ${PROJECT_BINARY_DIR}/docs/reference/layout.md)
 file(GLOB velo_public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/velo/*.h)
 list(TRANSFORM velo_public_headers PREPEND --header= OUTPUT_VARIABLE velo_man_headers)
-file(GLOB velo_tools CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/velo/*.py)
+file(GLOB_RECURSE velo_tools CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/velo/*.py)
 string(TIMESTAMP velo_man_date "%Y-%m-%d" UTC) # $SOURCE_DATE_EPOCH, if set
 
 # A page of a call that no longer exists must not stay behind.
@@ -15,7 +15,7 @@ add_custom_command(
     COMMAND ${CMAKE_COMMAND} -E rm -rf ${velo_man_dir}
     COMMAND
         ${CMAKE_COMMAND} -E env PYTHONPATH=${PROJECT_SOURCE_DIR}/tools PYTHONDONTWRITEBYTECODE=1
-        ${Python3_EXECUTABLE} -m velo.mangen ${velo_man_headers} --command velo.cli
+        ${Python3_EXECUTABLE} -m velo.spec.mangen ${velo_man_headers} --command velo.cli
         -o ${velo_man_dir} --version ${PROJECT_VERSION} --date ${velo_man_date}
     COMMAND ${CMAKE_COMMAND} -E touch ${velo_man_stamp}
     DEPENDS ${velo_public_headers} ${velo_tools}

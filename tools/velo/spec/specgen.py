@@ -18,6 +18,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+GENERATOR = "tools/velo/spec/specgen.py"
 WORD_BITS = 64
 
 # Fields that every packed word holds with the same value, so pack() does not take them.
@@ -450,7 +451,7 @@ def c_header(spec: Spec, source: str) -> str:
     """The text of <velo/spec.h>."""
     lines = [
         "/* SPDX-License-Identifier: Apache-2.0 */",
-        f"/* Generated from {source} by tools/velo/specgen.py; change the spec, not this file. */",
+        f"/* Generated from {source} by {GENERATOR}; change the spec, not this file. */",
         "/**",
         " * @file spec.h",
         " * @brief Layouts that hardware and software share: address map, line, header word.",
@@ -551,7 +552,7 @@ def sv_package(spec: Spec, source: str) -> str:
     """The text of velo_pkg.sv."""
     lines = [
         "// SPDX-License-Identifier: Apache-2.0",
-        f"// Generated from {source} by tools/velo/specgen.py; change the spec, not this file.",
+        f"// Generated from {source} by {GENERATOR}; change the spec, not this file.",
         "//",
         "// Layouts that hardware and software share. In a struct the highest bit comes first.",
         "",

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from velo import headerdoc
+from velo.spec import headerdoc
 
 LIBRARY = "velo Library Manual"
 # Outcomes that a caller meets in normal operation; the rest of the statuses are errors.
