@@ -3,7 +3,7 @@
 
 import random
 
-from velo.records import FAR, NEAR, Record, Run, Sample, summarize
+from velo.results.records import FAR, NEAR, Record, Run, Sample, summarize
 
 SIZES = (1, 8, 16, 32, 56, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 RUN = Run(

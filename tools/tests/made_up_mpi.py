@@ -4,7 +4,7 @@
 from collections.abc import Callable
 from dataclasses import replace
 
-from velo.records import Record, Run
+from velo.results.records import Record, Run
 
 SIZES = (0, *(1 << k for k in range(23)))
 # Stack -> half round trip of 8 bytes, bytes a ns above, and messages a second.

@@ -10,10 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from velo import bench, mpi, mpi_builds, mpi_stacks, records
+from velo import bench, mpi, mpi_builds, mpi_stacks
 from velo.cli import main
 from velo.errors import UsageError, VeloError
 from velo.mpi_stacks import STACKS, Stack
+from velo.results import records
 
 WORDS = {stack.word: stack for stack in STACKS}
 

@@ -7,8 +7,9 @@ from dataclasses import replace
 import pytest
 from made_up_mpi import changed, record, result
 
-from velo import mpi_targets, perf, targets
-from velo.records import Record
+from velo import perf
+from velo.results import mpi_targets, targets
+from velo.results.records import Record
 
 Fits = Callable[[Record], bool]
 

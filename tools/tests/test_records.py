@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from made_up import RUN, result
 
-from velo import records
 from velo.errors import VeloError
-from velo.records import Record, RecordError, Sample, summarize
+from velo.results import records
+from velo.results.records import Record, RecordError, Sample, summarize
 
 MINIMAL = {
     "metric": "half_rtt_ns",

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from made_up import result
 
-from velo import records, report
+from velo import report
 from velo.cli import main
+from velo.results import records
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
 

@@ -3,7 +3,7 @@ import random
 
 import pytest
 
-from velo import stats
+from velo.results import stats
 
 
 def test_spread_of_known_values() -> None:

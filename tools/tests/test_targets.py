@@ -4,8 +4,8 @@ from dataclasses import replace
 import pytest
 from made_up import result
 
-from velo import targets
-from velo.records import Record
+from velo.results import targets
+from velo.results.records import Record
 
 
 def outcome(records: list[Record], what: str, hop: str = "near") -> targets.Outcome:

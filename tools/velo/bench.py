@@ -19,25 +19,14 @@ from pathlib import Path
 
 from rich.console import Console
 
-from velo import (
-    display,
-    helpers,
-    hpcc,
-    machine,
-    mpi,
-    mpi_report,
-    netpipe,
-    perf,
-    records,
-    stats,
-    targets,
-)
+from velo import display, helpers, hpcc, mpi, mpi_report, netpipe, perf
 from velo.errors import UsageError, VeloError
 from velo.mpi_stacks import STACKS, Stack
-from velo.mpi_targets import WHOLE_RUNS
 from velo.peers import BANDWIDTH, LATENCY, METRIC, PEERS, RATE, Case, Peer
 from velo.perf import Collected, Job
-from velo.records import FAR, NEAR, Sample
+from velo.results import machine, records, stats, targets
+from velo.results.mpi_targets import WHOLE_RUNS
+from velo.results.records import FAR, NEAR, Sample
 
 # What the rows of the target table need, and the peers' sizes; every round takes all of them.
 VELO_JOBS = (

@@ -9,8 +9,9 @@ from typing import Any
 
 from rich.table import Table
 
-from velo import clean, display, helpers, machine, units
+from velo import clean, display, helpers, units
 from velo.errors import VeloError
+from velo.results import machine
 from velo.top import ports_table
 
 PROGRAM = "velo-info"

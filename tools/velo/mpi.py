@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from velo.errors import VeloError
 from velo.mpi_stacks import Stack
-from velo.records import Sample
+from velo.results.records import Sample
 
 RUN_TIMEOUT_S = 30.0
 

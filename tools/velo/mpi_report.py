@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from rich.table import Table
 
 from velo import plots, units
-from velo.mpi_targets import (
+from velo.results.mpi_targets import (
     BTL,
     CLIFF_FACTOR,
     LATENCY,
@@ -17,7 +17,7 @@ from velo.mpi_targets import (
     MpiFigures,
     steps,
 )
-from velo.records import VELO, Record
+from velo.results.records import VELO, Record
 
 NONE = "–"
 SIZES = (8, 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20)

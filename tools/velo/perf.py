@@ -11,10 +11,11 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from velo import display, helpers, machine, mpi_targets, records, targets, units
+from velo import display, helpers, units
 from velo.display import Bar
 from velo.errors import VeloError
-from velo.records import FAR, NEAR, Record, Run, Sample
+from velo.results import machine, mpi_targets, records, targets
+from velo.results.records import FAR, NEAR, Record, Run, Sample
 
 PROGRAM = "velo-perf"
 MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "mpi latency",

@@ -21,8 +21,9 @@ import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from velo import stats, units
-from velo.records import METRICS, VELO, Record
+from velo import units
+from velo.results import stats
+from velo.results.records import METRICS, VELO, Record
 
 # Drawn colour -> CSS variable.
 INK, MUTED, GRID, LIMIT = "#010101", "#020202", "#030303", "#040404"

@@ -9,9 +9,10 @@ from pathlib import Path
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from velo import mpi_report, perf, plots, stats, targets, units
+from velo import mpi_report, perf, plots, units
 from velo.errors import UsageError, VeloError
-from velo.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load, metric
+from velo.results import stats, targets
+from velo.results.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load, metric
 
 TEMPLATE = "report.html.j2"
 

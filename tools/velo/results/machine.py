@@ -9,7 +9,7 @@ import sys
 from datetime import UTC, datetime
 from pathlib import Path
 
-from velo.records import Run
+from velo.results.records import Run
 
 
 def describe() -> str:

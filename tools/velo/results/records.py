@@ -15,8 +15,9 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from velo import stats, units
+from velo import units
 from velo.errors import VeloError
+from velo.results import stats
 
 VELO = "velo"
 NEAR = "near"

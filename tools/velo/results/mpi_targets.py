@@ -9,8 +9,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from velo import units
-from velo.records import FAR, NEAR, VELO, WITHOUT_LIMIT, Record, metric
-from velo.targets import BATCHES_MIN, Measured, Outcome, Target
+from velo.results.records import FAR, NEAR, VELO, WITHOUT_LIMIT, Record, metric
+from velo.results.targets import BATCHES_MIN, Measured, Outcome, Target
 
 MTL, BTL = "velo mtl", "velo btl"
 OURS = (VELO, MTL, BTL)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from velo.records import FAR, NEAR, VELO, Record
+from velo.results.records import FAR, NEAR, VELO, Record
 
 
 @dataclass(frozen=True)
