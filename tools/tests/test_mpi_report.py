@@ -8,12 +8,12 @@ import pytest
 from made_up_mpi import STACKS, changed, record, result
 from test_report import Page
 
-from velo import mpi_report, report
+from velo.report import mpi_report, summary
 
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return report.render(result())
+    return summary.render(result())
 
 
 def test_every_figure_is_there(text: str) -> None:
@@ -52,7 +52,7 @@ def test_each_row_of_the_table_has_its_verdict_and_figures(text: str) -> None:
 
 def test_a_missed_row_is_shown_as_missed() -> None:
     slow = changed(result(), lambda r: (r.stack, r.mode) == ("velo mtl", "mpi rate"), 0.1)
-    rows = {row[0]: row for row in Page(report.render(slow)).rows if len(row) == 5}
+    rows = {row[0]: row for row in Page(summary.render(slow)).rows if len(row) == 5}
     assert rows["MPI message rate, 8 B, one pair / best MPI peer"][3] == "missed"
 
 
@@ -91,7 +91,7 @@ def test_bandwidth_is_the_size_over_the_half_round_trip() -> None:
 
 @pytest.mark.parametrize("mode", ["mpi latency", "mpi rate", "mpi matching", "hpcc", "netpipe"])
 def test_a_page_of_a_single_measurement_shows_what_there_is(mode: str) -> None:
-    Page(report.render([r for r in result() if r.mode == mode]))
+    Page(summary.render([r for r in result() if r.mode == mode]))
 
 
 def test_figures_without_a_limit_show_no_ratio() -> None:

@@ -9,6 +9,7 @@ from made_up import result
 
 from velo import perf
 from velo.cli import build_parser, main
+from velo.report import tables
 
 
 def calls(log: Path) -> list[list[str]]:
@@ -125,9 +126,9 @@ def test_every_option_and_command_has_help() -> None:
 def test_the_table_shows_far_figures_when_the_cores_were_hardly_ever_near() -> None:
     found = [r for r in result() if (r.mode, r.size_bytes) == ("ring", 8)]
     assert {r.hop: r.samples for r in found} == {"near": 6, "far": 3}
-    table = perf.result_table(found)
+    table = tables.result_table(found)
     assert list(table.columns[6].cells) == ["near"]
     assert list(table.columns[7].cells) == ["6/3"]
-    table = perf.result_table([r for r in found if r.hop == "far"])
+    table = tables.result_table([r for r in found if r.hop == "far"])
     assert list(table.columns[6].cells) == ["far"]
     assert list(table.columns[7].cells) == ["0/3"]

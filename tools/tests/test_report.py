@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from made_up import result
 
-from velo import report
 from velo.cli import main
+from velo.report import summary
 from velo.results import records
 
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -58,7 +58,7 @@ class Page(HTMLParser):
 
 @pytest.fixture(scope="module")
 def text() -> str:
-    return report.render(result())
+    return summary.render(result())
 
 
 def test_the_page_is_well_formed_and_needs_nothing_else(text: str) -> None:
@@ -124,20 +124,20 @@ def test_text_from_a_file_cannot_become_markup() -> None:
     evil = "<script>alert(1)</script>"
     found = [replace(r, stack=evil if r.stack != "velo" else "velo", config=evil,
                      run=replace(r.run, machine=evil)) for r in result()]  # fmt: skip
-    text = report.render(found)
+    text = summary.render(found)
     assert "<script" not in text
     assert "script" not in Page(text).tags
 
 
 def test_far_figures_are_shown_when_there_are_no_near_ones() -> None:
-    text = report.render([r for r in result() if r.hop == "far"])
+    text = summary.render([r for r in result() if r.hop == "far"])
     assert "Figures are of <strong>far</strong> cores" in text
     assert text.count("<svg") == 6
 
 
 def test_one_bare_record_makes_a_page() -> None:
     only = records.Record("half_rtt_ns", 8, 1, 50, 45, 1.1, 48, 60)
-    assert Page(report.render([only])).rows
+    assert Page(summary.render([only])).rows
 
 
 @pytest.mark.parametrize("keep", ["latency", "rate", "bandwidth", "limit", "ring"])
@@ -145,7 +145,7 @@ def test_a_page_of_a_single_mode_shows_what_there_is(keep: str) -> None:
     found = [r for r in result() if r.mode == keep] or [
         replace(result()[0], mode="limit", limit_name="pingpong")
     ]
-    text = report.render(found)
+    text = summary.render(found)
     assert ("What the machine can do" in text) == (keep == "limit")
     Page(text)
 

@@ -19,11 +19,12 @@ from pathlib import Path
 
 from rich.console import Console
 
-from velo import display, helpers, hpcc, mpi, mpi_report, netpipe, perf
+from velo import display, helpers, hpcc, mpi, netpipe, perf
 from velo.errors import UsageError, VeloError
 from velo.mpi_stacks import STACKS, Stack
 from velo.peers import BANDWIDTH, LATENCY, METRIC, PEERS, RATE, Case, Peer
 from velo.perf import Collected, Job
+from velo.report import mpi_report, tables
 from velo.results import machine, records, stats, targets
 from velo.results.mpi_targets import WHOLE_RUNS
 from velo.results.records import FAR, NEAR, Sample
@@ -406,7 +407,7 @@ def show(found: Sequence[records.Record], velo: Collected, peers: Peers, console
     """Everything that the user should see at the end."""
     native = [r for r in found if not r.mode.startswith("mpi ") and r.mode not in WHOLE_RUNS]
     if native:
-        console.print(perf.result_table(native))
+        console.print(tables.result_table(native))
     for grid in mpi_report.grids(found, targets.main_class(found)):
         console.print(mpi_report.table(grid))
     hops = {hop: sum(r.samples for r in found if r.hop == hop) for hop in (NEAR, FAR)}
@@ -415,7 +416,7 @@ def show(found: Sequence[records.Record], velo: Collected, peers: Peers, console
         f" {velo.dropped} batches of velo, {peers.dropped} of MPIs, {peers.moved} runs of peers."
     )
     show_failures(peers, console)
-    perf.show_targets(found, console)
+    tables.show_targets(found, console)
 
 
 def show_failures(peers: Peers, console: Console) -> None:

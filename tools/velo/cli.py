@@ -689,7 +689,7 @@ def _top(args: argparse.Namespace) -> None:
 
 
 def _report(args: argparse.Namespace) -> None:
-    from velo import report
+    from velo.report import summary as report
 
     report.command(args)
 

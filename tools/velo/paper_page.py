@@ -13,12 +13,13 @@ from typing import Any, cast
 from markupsafe import Markup
 from rich.table import Table
 
-from velo import figure4, plots, units
+from velo import figure4, units
 from velo.errors import VeloError
 from velo.paper import EXTOLL_POINTS, VELO_POINTS, Point, Results, Series
-from velo.report import environment
+from velo.report import plots
+from velo.report.page import template
 
-TEMPLATE = "paper.html.j2"
+TEMPLATE = Path(__file__).with_name("paper.html.j2")
 NONE = "–"
 ICPP = "VELO, ICPP 2008"
 FPGA = "case for FPGAs"
@@ -271,23 +272,19 @@ def _curve(series: Series, drawing: Drawing, index: int) -> plots.Curve:
 
 def write(results: Results, output: Path) -> None:
     """The page, as one file."""
-    page = (
-        environment()
-        .get_template(TEMPLATE)
-        .render(
-            groups=[(k, list(g)) for k, g in groupby(rows(results), key=lambda row: row.source)],
-            cycles=cycle_rows(results.cycles),
-            figures=figures(results),
-            series=results.series,
-            absent=results.absent,
-            velo_clock=VELO_POINTS[0].name,
-            extoll_clock=EXTOLL_POINTS[0].name,
-            newer=NEWER,
-            widths=WIDTHS,
-            icpp=ICPP,
-        )
+    text = template(TEMPLATE).render(
+        groups=[(k, list(g)) for k, g in groupby(rows(results), key=lambda row: row.source)],
+        cycles=cycle_rows(results.cycles),
+        figures=figures(results),
+        series=results.series,
+        absent=results.absent,
+        velo_clock=VELO_POINTS[0].name,
+        extoll_clock=EXTOLL_POINTS[0].name,
+        newer=NEWER,
+        widths=WIDTHS,
+        icpp=ICPP,
     )
     try:
-        output.write_text(page, encoding="utf-8")
+        output.write_text(text, encoding="utf-8")
     except OSError as error:
         raise VeloError(f"cannot write {output}: {error.strerror}") from error

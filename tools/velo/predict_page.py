@@ -7,16 +7,18 @@ Tables II to IV and figures 5 to 7 are those of the high-message-rates paper, se
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from markupsafe import Markup
 from rich.console import Console
 from rich.table import Table
 
-from velo import plots, units
+from velo import units
 from velo.predict import LARGE_BYTES, SMALL_BYTES, Results, Run, Variation
-from velo.report import Figure, environment
+from velo.report import plots
+from velo.report.page import Figure, template
 
-TEMPLATE = "predict.html.j2"
+TEMPLATE = Path(__file__).with_name("predict.html.j2")
 NONE = "–"
 STEPS = 100  # Of a curve that is drawn.
 MANY = 10.0
@@ -50,7 +52,7 @@ def show(results: Results, console: Console) -> None:
 
 def render(results: Results) -> str:
     """The page as text."""
-    return environment().get_template(TEMPLATE).render(
+    return template(TEMPLATE).render(
         results=results,
         sheets=sheets(results),
         figures=figures(results),

@@ -11,11 +11,13 @@ from typing import TextIO
 import numpy as np
 from markupsafe import Markup
 
-from velo import plots, recording, report, sim, timeline, units
+from velo import recording, sim, timeline, units
 from velo.errors import UsageError, VeloError
 from velo.recording import PS_PER_US, Recording, Table
+from velo.report import plots
+from velo.report.page import Figure, Tile, template
 
-TEMPLATE = "trace.html.j2"
+TEMPLATE = Path(__file__).with_name("trace.html.j2")
 COLUMNS_MAX = 240  # Of the heat map.
 ROWS_MAX = 64  # Of the table of links.
 PS_PER_NS, PS_PER_S = 1e3, 1e12
@@ -141,8 +143,7 @@ def render(run: Recording, source: str) -> str:
     marks = {"p50": percentile(latency, 50), "p99": percentile(latency, 99)}
     marks |= {"max": int(latency.max())}
     links = link_rows(run)
-    template = report.environment().get_template(TEMPLATE)
-    return template.render(
+    return template(TEMPLATE).render(
         run=run,
         source=source,
         command=shlex.join(sim.ranks_command(run.command)),
@@ -158,7 +159,7 @@ def render(run: Recording, source: str) -> str:
     )
 
 
-def tiles(run: Recording, links: list[LinkRow]) -> list[report.Tile]:
+def tiles(run: Recording, links: list[LinkRow]) -> list[Tile]:
     """The figures to read first."""
     begin, end = run.span
     seconds = (end - begin) / PS_PER_S
@@ -166,18 +167,18 @@ def tiles(run: Recording, links: list[LinkRow]) -> list[report.Tile]:
     lost = f", {len(run.lost)} lost" if len(run.lost) else ""
     busiest = links[0] if links else None
     return [
-        report.Tile("messages", f"{len(run.messages):,}", f"in {time(end - begin)}{lost}"),
-        report.Tile(
+        Tile("messages", f"{len(run.messages):,}", f"in {time(end - begin)}{lost}"),
+        Tile(
             "messages per second",
             units.rate(len(run.messages) / seconds),
             f"{units.bandwidth(int(run.messages['bytes'].sum()) / seconds)} of payload",
         ),
-        report.Tile(
+        Tile(
             "latency, median",
             time(percentile(latency, 50)),
             f"99 % within {time(percentile(latency, 99))}, longest {time(latency.max())}",
         ),
-        report.Tile(
+        Tile(
             "busiest link",
             busiest.use if busiest else "–",
             f"{busiest.name}, on average" if busiest else "nothing left a node",
@@ -286,7 +287,7 @@ def heat(run: Recording) -> Heat:
     return Heat([link_name(run, *cable) for cable in cables], edges, use)
 
 
-def figures(run: Recording, marks: dict[str, int]) -> list[report.Figure]:
+def figures(run: Recording, marks: dict[str, int]) -> list[Figure]:
     """The pictures, the widest last."""
     begin, end = run.span
     arrivals_us = run.messages["published"] / PS_PER_US
@@ -294,17 +295,17 @@ def figures(run: Recording, marks: dict[str, int]) -> list[report.Figure]:
     warm = heat(run)
     wide = warm.edges_us[1] - warm.edges_us[0]
     return [
-        report.Figure(
+        Figure(
             "Latency",
             Markup(plots.histogram(run.latency / PS_PER_NS, marks_ns)),
             "From the store to the slot in memory, host included. Both axes are logarithmic.",
         ),
-        report.Figure(
+        Figure(
             "Messages per second",
             Markup(plots.rate_by_time(arrivals_us, begin / PS_PER_US, end / PS_PER_US)),
             "By their arrival, over virtual time.",
         ),
-        report.Figure(
+        Figure(
             "Links by time",
             Markup(plots.heat_map(warm.names, warm.edges_us, warm.use)),
             f"Share of each link's words that belonged to frames, in steps of "

@@ -1,38 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn result files into one HTML page that needs nothing else: no network, no script, no font."""
+"""The page of result files: headline figures, targets, plots and every record."""
 
 import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 
-from velo import mpi_report, perf, plots, units
+from velo import units
 from velo.errors import UsageError, VeloError
+from velo.report import mpi_report, plots, tables
+from velo.report.page import Figure, Tile, template
 from velo.results import stats, targets
 from velo.results.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load, metric
 
-TEMPLATE = "report.html.j2"
-
-
-@dataclass(frozen=True)
-class Tile:
-    """A headline figure."""
-
-    title: str
-    value: str
-    detail: str
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture with the sentence that says what it shows."""
-
-    title: str
-    svg: Markup
-    caption: str
+TEMPLATE = Path(__file__).with_name("summary.html.j2")
 
 
 def command(args: argparse.Namespace) -> None:
@@ -57,23 +40,11 @@ def write(inputs: Sequence[Path], output: Path) -> None:
         raise VeloError(f"cannot write {output}: {error.strerror}") from error
 
 
-def environment() -> Environment:
-    """Where pages have their templates from, and how those are read."""
-    return Environment(
-        loader=FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
 def render(records: Sequence[Record]) -> str:
     """The page as text."""
     hop = targets.main_class(records)
     runs = list({r.run: None for r in records if r.run.id or r.run.machine})
-    template = environment().get_template(TEMPLATE)
-    return template.render(
+    return template(TEMPLATE).render(
         hop=hop,
         near_max=units.time_ns(stats.NEAR_MAX_NS),
         machines=sorted({run.machine for run in runs if run.machine}),
@@ -84,13 +55,13 @@ def render(records: Sequence[Record]) -> str:
         figures=figures(records, hop),
         limit_rows=limit_rows(records),
         configs=sorted({(r.stack, r.config) for r in records if r.config}),
-        target_tables=perf.target_tables(records, hop),
+        target_tables=tables.target_tables(records, hop),
         mpi_figures=mpi_report.pictures(records, hop),
         mpi_grids=mpi_report.grids(records, hop),
         absent=sorted({line for run in runs for line in run.absent.splitlines() if line}),
         records=sorted(records, key=_table_order),
         metric=metric,
-        quartiles=perf.quartiles,
+        quartiles=tables.quartiles,
         size=units.size,
         time_ns=units.time_ns,
     )
@@ -245,4 +216,4 @@ def _shown(record: Record | None) -> str:
 
 
 def _table_order(record: Record) -> tuple[object, ...]:
-    return (*perf.row_order(perf.row_key(record)), record.hop != NEAR)
+    return (*tables.row_order(tables.row_key(record)), record.hop != NEAR)

@@ -6,7 +6,8 @@ from dataclasses import dataclass, replace
 
 from rich.table import Table
 
-from velo import plots, units
+from velo import units
+from velo.report import plots
 from velo.results.mpi_targets import (
     BTL,
     CLIFF_FACTOR,

@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What every HTML page is made of. A page needs nothing else: no network, no script, no font."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
+from markupsafe import Markup
+
+# Of what all pages share, such as their style.
+FOLDER = Path(__file__).parent
+
+
+@dataclass(frozen=True)
+class Tile:
+    """A headline figure."""
+
+    title: str
+    value: str
+    detail: str
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture with the sentence that says what it shows."""
+
+    title: str
+    svg: Markup
+    caption: str
+
+
+def template(path: Path) -> Template:
+    """The template in a file, which may include those of its folder and of this one."""
+    environment = Environment(
+        loader=FileSystemLoader([path.parent, FOLDER]),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return environment.get_template(path.name)

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Tables of records and of targets for the terminal; pages use the same names and order."""
+
+import math
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from velo import units
+from velo.results import mpi_targets, records, targets
+from velo.results.records import FAR, NEAR, Record
+
+MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "mpi latency",
+         "mpi rate", "mpi matching", "mpi allreduce", "mpi gups", "hpcc", "netpipe")  # fmt: skip
+# Whose figures depend on how many ranks there are.
+RANKS_VARY = ("gups", "mpi gups", "mpi allreduce", "hpcc")
+METRIC_ORDER = {name: i for i, name in enumerate(records.METRICS)}
+
+
+def result_table(found: Sequence[Record]) -> Table:
+    """One row for each thing measured; near figures where there are any."""
+    table = Table(header_style="bold", title_justify="left", box=None, padding=(0, 2, 0, 0))
+    for name in ("what", "size", "value", "limit", "ratio", "by batch", "class", "near/far"):
+        left = name in ("what", "class")
+        table.add_column(name, justify="left" if left else "right", no_wrap=True)
+    groups: dict[tuple[object, ...], dict[str, Record]] = {}
+    for r in found:
+        groups.setdefault(row_key(r), {})[r.hop] = r
+    for _, both in sorted(groups.items(), key=lambda item: row_order(item[0])):
+        near, far = both.get(NEAR), both.get(FAR)
+        shown = (
+            near
+            if near and (not far or near.samples >= min(targets.BATCHES_MIN, far.samples))
+            else far
+        )
+        assert shown
+        table.add_row(
+            what(shown),
+            units.size(shown.size_bytes),
+            shown.show(shown.value),
+            shown.show_limit(),
+            shown.show_ratio(),
+            quartiles(shown),
+            shown.hop,
+            f"{near.samples if near else 0}/{far.samples if far else 0}",
+        )
+    return table
+
+
+def quartiles(record: Record) -> str:
+    """Quartiles of the ratios of the single batches: `1.10 1.13 1.19`."""
+    three = (record.ratio_q1, record.ratio_median, record.ratio_q3)
+    unknown = math.isnan(record.ratio_q1) or record.metric in records.WITHOUT_LIMIT
+    return "–" if unknown else " ".join(f"{q:.2f}" for q in three)
+
+
+def what(record: Record) -> str:
+    """What a record measures, in a few words."""
+    name = records.metric(record.metric).label
+    parts = [name if record.stack == records.VELO else f"{record.stack} {name}"]
+    if record.mode == "limit":
+        return f"limit: {records.LIMITS.get(record.limit_name, record.limit_name)}"
+    if record.mode == "ring":
+        parts.append(f"ring of {record.processes}")
+    if record.pairs > 1:
+        parts.append(f"{record.pairs} pairs")
+    if record.threads > 1:
+        parts.append(f"{record.threads} threads")
+    if record.mode == "senders":
+        parts.append(f"1 of {record.senders} senders")
+    if record.posted:
+        parts.append(f"{record.posted:,} posted")
+    if record.mode in ("hpcc", "netpipe"):
+        parts.append("HPCC" if record.mode == "hpcc" else "NetPIPE")
+    if record.mode in RANKS_VARY:
+        parts.append(f"{record.processes} ranks")
+    return ", ".join(parts)
+
+
+def row_key(r: Record) -> tuple[object, ...]:
+    """What is the same in the near and the far record of one thing."""
+    return (r.stack, r.mode, r.metric, r.limit_name, r.pairs, r.threads, r.senders, r.processes,
+            r.posted, r.size_bytes)  # fmt: skip
+
+
+def row_order(key: tuple[object, ...]) -> tuple[object, ...]:
+    """By mode and metric; velo before its peers."""
+    stack, mode, metric, *rest = key
+    return (
+        MODES.index(str(mode)) if mode in MODES else len(MODES),
+        METRIC_ORDER.get(str(metric), len(METRIC_ORDER)),
+        stack != records.VELO,
+        stack,
+        *rest,
+    )
+
+
+def show_targets(found: Sequence[Record], console: Console) -> None:
+    """The tables of targets: target, measured, met or missed."""
+    hop = targets.main_class(found)
+    for _, outcomes in target_tables(found, hop):
+        _show_outcomes(outcomes, hop, console)
+
+
+def target_tables(found: Sequence[Record], hop: str) -> list[tuple[str, list[targets.Outcome]]]:
+    """The tables of targets of what was measured, each with its title."""
+    has_mpi = mpi_targets.has_records(found)
+    out = []
+    if any(r.stack == records.VELO and r.mode != "gups" for r in found) or not has_mpi:
+        out.append(("Messages", targets.judge(found, hop)))
+    if has_mpi:
+        out.append(("MPI", mpi_targets.judge(found, hop)))
+    return out
+
+
+def _show_outcomes(outcomes: Sequence[targets.Outcome], hop: str, console: Console) -> None:
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    table.add_column(f"target ({hop})", no_wrap=True)
+    table.add_column("wanted", justify="right", no_wrap=True)
+    table.add_column("measured", justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
+    table.add_column("from")
+    styles = {True: "green", False: "red", None: "dim"}
+    for outcome in outcomes:
+        verdict = f"[{styles[outcome.met]}]{outcome.verdict}[/]"
+        table.add_row(
+            outcome.target.what, outcome.target.wanted, outcome.ratio, verdict, outcome.detail
+        )
+    console.print(table)
