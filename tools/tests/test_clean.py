@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from test_top import look as info_look
 
-from velo import clean
 from velo.cli import main
+from velo.runtime import clean
 
 
 def domain(name: str, **values: Any) -> clean.Domain:

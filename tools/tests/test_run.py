@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from velo import run, watch
 from velo.cli import main
 from velo.errors import (
     EXIT_FAILED,
@@ -21,6 +20,7 @@ from velo.errors import (
     UsageError,
     VeloError,
 )
+from velo.runtime import openmpi, run, watch
 
 TOOLS = Path(__file__).parents[1]
 MPIRUN = r"""#!/bin/sh
@@ -43,7 +43,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "lib" / "velo" / "openmpi"
     folder.mkdir(parents=True)
     (folder / "version").write_text("4.1.4\n")
-    for name in run.COMPONENTS.values():
+    for name in openmpi.COMPONENTS.values():
         (folder / name).touch()
     commands = tmp_path / "bin"
     commands.mkdir()
@@ -177,13 +177,13 @@ def test_missing_components_say_what_to_install(tree: Path) -> None:
 def test_a_missing_mpirun_says_what_to_install(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tree))
     with pytest.raises(VeloError, match="openmpi-bin"):
-        run.find_mpirun(tree / "lib" / "velo" / "openmpi")
+        openmpi.find_mpirun(tree / "lib" / "velo" / "openmpi")
 
 
 def test_another_version_of_mpirun_is_refused(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("FAKE_VERSION", "5.0.1")
     with pytest.raises(VeloError, match=r"for Open MPI 4\.1\.4, but .* Open MPI 5\.0\.1"):
-        run.find_mpirun(tree / "lib" / "velo" / "openmpi")
+        openmpi.find_mpirun(tree / "lib" / "velo" / "openmpi")
 
 
 def test_the_program_is_the_first_word_that_is_no_option() -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from velo import cli, helpers, run, sim
+from velo import cli, helpers, sim
 from velo.errors import UsageError, VeloError
+from velo.runtime import openmpi
 
 
 @pytest.fixture
@@ -21,8 +22,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.parent.mkdir(parents=True)
         path.touch(mode=0o755)
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
-    monkeypatch.setattr(run, "component_folder", lambda layer: tmp_path / "components")
-    monkeypatch.setattr(run, "find_mpirun", lambda folder: "/bin/mpirun")
+    monkeypatch.setattr(openmpi, "component_folder", lambda layer: tmp_path / "components")
+    monkeypatch.setattr(openmpi, "find_mpirun", lambda folder: "/bin/mpirun")
     monkeypatch.setattr(sim, "find_allocators", lambda: "liballocator.so")
     return tmp_path
 

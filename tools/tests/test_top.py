@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from velo import top
 from velo.cli import main
+from velo.runtime import tables, top
 
 
 def port(vpid: int, rx_msgs: int, pid: int = 100, alive: bool = True) -> dict[str, Any]:
@@ -104,5 +104,5 @@ def test_the_program_s_complaint_is_passed_on(
 
 def test_kept_memory_beyond_its_bound_is_marked() -> None:
     over, within = port(0, 1), port(1, 1) | {"kept_bytes": 60_000}
-    assert top.kept(over).startswith("[red]")
-    assert "[red]" not in top.kept(within)
+    assert tables.kept(over).startswith("[red]")
+    assert "[red]" not in tables.kept(within)

@@ -6,16 +6,16 @@ libraries: this module imports them only inside the commands.
 """
 
 import argparse
-import contextlib
 import os
 import signal
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 from velo import cluster, units
-from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, UsageError, VeloError
-from velo.run import protect
+from velo.arguments import checked, positive, share
+from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, VeloError
+from velo.runtime import clean, info, run, top
 
 PERF_MODES = {
     "limit": "what the machine can do: cache-line ping-pong, bare slot rings, bare stream, copy",
@@ -39,42 +39,6 @@ exit codes: 0 success; 1 failure; 2 the command line is wrong; 3 a payload arriv
 """
 
 
-def _checked(parse: Callable[[str], Any]) -> Callable[[str], Any]:
-    """A parser of units.py as an argparse type, with its own message on a mistake."""
-
-    def convert(text: str) -> Any:
-        try:
-            return parse(text)
-        except UsageError as error:
-            raise argparse.ArgumentTypeError(str(error)) from error
-
-    return convert
-
-
-def _seconds(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        value = float(text)
-        if 0.1 <= value <= 3600:
-            return value
-    raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds from 0.1 to 3600")
-
-
-def _positive(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        value = float(text)
-        if 0 < value < float("inf"):
-            return value
-    raise argparse.ArgumentTypeError(f"'{text}' is not a number above 0")
-
-
-def _share(text: str) -> float:
-    with contextlib.suppress(ValueError):
-        value = float(text)
-        if 0 < value <= 1:
-            return value
-    raise argparse.ArgumentTypeError(f"'{text}' is not a share above 0 and up to 1, such as 0.89")
-
-
 def build_parser() -> argparse.ArgumentParser:
     """The whole command line; every option with its help."""
     parser = argparse.ArgumentParser(
@@ -86,64 +50,19 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    _add_run(commands)
+    run.register(commands)
     _add_sim(commands)
     _add_predict(commands)
     _add_trace(commands)
     _add_perf(commands)
-    _add_info(commands)
-    _add_top(commands)
-    _add_clean(commands)
+    info.register(commands)
+    top.register(commands)
+    clean.register(commands)
     _add_report(commands)
     _add_bench(commands)
     _add_netpipe(commands)
     _add_paper(commands)
     return parser
-
-
-def _add_run(commands: Any) -> None:
-    run = commands.add_parser(
-        "run",
-        help="run an MPI program over velo",
-        usage="velo run -n N [--mtl | --btl] [--print] [MPIRUN OPTION ...] PROGRAM [ARGUMENT ...]",
-        description="Run an unmodified MPI program with Open MPI's mpirun over velo: finds mpirun, "
-        "selects velo's components, binds each rank to a core, or to none where ranks outnumber "
-        "cores, and takes away what killed ranks leave in shared memory. Ends with mpirun's exit "
-        "code; with 125 if all went well but no rank used velo, since the program is no MPI "
-        "program, or one of another MPI (not looked for where ranks may be on other nodes, nor "
-        "where options choose other components); with 1 if ranks are dead and mpirun hangs for ten "
-        "seconds, as Open MPI 4.1's may when a rank dies while others start: then the job is "
-        "ended. Options that velo does not know go to mpirun.",
-        allow_abbrev=False,
-    )
-    run.add_argument(
-        "-n", "-np", dest="ranks", metavar="N", type=_checked(units.parse_count), required=True,
-        help="number of ranks",
-    )  # fmt: skip
-    layer = run.add_mutually_exclusive_group()
-    layer.add_argument(
-        "--mtl",
-        dest="layer",
-        action="store_const",
-        const="mtl",
-        help="through the matching layer: the fastest, all ranks on one node (the default)",
-    )
-    layer.add_argument(
-        "--btl",
-        dest="layer",
-        action="store_const",
-        const="btl",
-        help="through the byte transfer layer: velo inside a node, TCP between nodes",
-    )
-    run.add_argument(
-        "--print",
-        "--dry-run",
-        dest="print",
-        action="store_true",
-        help="show the mpirun command and run nothing",
-    )
-    run.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    run.set_defaults(run=_run, layer="mtl")
 
 
 def _add_sim(commands: Any) -> None:
@@ -185,7 +104,7 @@ def _add_sim(commands: Any) -> None:
         sim.add_argument(
             f"--wave-{end}-us",
             metavar="US",
-            type=_checked(units.parse_us),
+            type=checked(units.parse_us),
             help=f"virtual time at which the waveform {text}, in microseconds",
         )
     sim.add_argument(
@@ -208,13 +127,13 @@ def _add_hardware(parser: argparse.ArgumentParser) -> Any:
         "(default: pair)",
     )
     parser.add_argument(
-        "-n", "-np", dest="ranks", metavar="N", type=_checked(units.parse_count),
+        "-n", "-np", dest="ranks", metavar="N", type=checked(units.parse_count),
         help="number of ranks (default: one for each place on the nodes)",
     )  # fmt: skip
     parser.add_argument(
         "--ranks-a-node",
         metavar="N",
-        type=_checked(units.parse_count),
+        type=checked(units.parse_count),
         default=1,
         help="ranks with neighbouring numbers that share a node (default: 1)",
     )
@@ -236,7 +155,7 @@ def _add_hardware(parser: argparse.ArgumentParser) -> Any:
     parser.add_argument(
         "--clock-mhz",
         metavar="MHZ",
-        type=_positive,
+        type=positive,
         help="clock of the hardware (default: 100)",
     )
     parser.add_argument(
@@ -249,11 +168,11 @@ def _add_hardware(parser: argparse.ArgumentParser) -> Any:
     parser.add_argument(
         "--cable-cycles",
         metavar="N",
-        type=_checked(units.parse_count),
+        type=checked(units.parse_count),
         help="delay of each cable with its PHYs, in cycles of the hardware (default: 0)",
     )
     parser.add_argument(
-        "--error-rate", metavar="P", type=_positive, help="of each bit on a cable (default: 0)"
+        "--error-rate", metavar="P", type=positive, help="of each bit on a cable (default: 0)"
     )
     parser.add_argument(
         "--compute",
@@ -264,13 +183,13 @@ def _add_hardware(parser: argparse.ArgumentParser) -> Any:
     parser.add_argument(
         "--host-ns",
         metavar="NAME=NS,...",
-        type=_checked(cluster.host_constants),
+        type=checked(cluster.host_constants),
         help="constants of the host model: store, dma, read, poll, clock, copy, call, gap",
     )
     parser.add_argument(
         "--seed",
         metavar="N",
-        type=_checked(units.parse_count),
+        type=checked(units.parse_count),
         default=1,
         help="seed of what is random in the hardware's surroundings (default: 1)",
     )
@@ -300,7 +219,7 @@ def _add_predict(commands: Any) -> None:
     predict.add_argument(
         "--mpi-share",
         metavar="SHARE",
-        type=_share,
+        type=share,
         help="share of the program's time on the hardware to begin with that it spends in "
         "communication, such as 0.89; the rest stays as it is on any hardware (default: all but "
         "what --compute costs)",
@@ -312,7 +231,7 @@ def _add_predict(commands: Any) -> None:
         predict.add_argument(
             f"--{name}",
             metavar="LIST",
-            type=_checked(units.parse_counts),
+            type=checked(units.parse_counts),
             default=units.parse_counts(default),
             help=f"{what} to slow the hardware down to, in per cent of what it has (default: "
             f"{default})",
@@ -370,7 +289,7 @@ def _add_trace(commands: Any) -> None:
         trace.add_argument(
             f"--{end}-us",
             metavar="US",
-            type=_checked(units.parse_us),
+            type=checked(units.parse_us),
             help=f"only messages stored {text}, in microseconds",
         )
     trace.set_defaults(run=_trace)
@@ -393,14 +312,14 @@ def _add_perf(commands: Any) -> None:
             mode.add_argument(
                 "--sizes",
                 metavar="LIST",
-                type=_checked(units.parse_sizes),
+                type=checked(units.parse_sizes),
                 help="message sizes in bytes, comma-separated, k and M allowed: 8,64,1k,4096 "
                 f"(default: {PERF_SIZES[name]})",
             )
             mode.add_argument(
                 "--pairs",
                 metavar="N",
-                type=_checked(units.parse_count),
+                type=checked(units.parse_count),
                 default=1,
                 help="pairs of processes that run at the same time (default: 1)",
             )
@@ -408,7 +327,7 @@ def _add_perf(commands: Any) -> None:
             mode.add_argument(
                 "--threads",
                 metavar="N",
-                type=_checked(units.parse_count),
+                type=checked(units.parse_count),
                 default=1,
                 help="sending threads of each pair, each with its own connection (default: 1)",
             )
@@ -416,7 +335,7 @@ def _add_perf(commands: Any) -> None:
             mode.add_argument(
                 "--senders",
                 metavar="LIST",
-                type=_checked(units.parse_counts),
+                type=checked(units.parse_counts),
                 help="how many senders are connected to the receiver while one of them is active; "
                 "a list measures each: 1,64,512 (default: 1)",
             )
@@ -425,7 +344,7 @@ def _add_perf(commands: Any) -> None:
             mode.add_argument(
                 "--procs",
                 metavar="N",
-                type=_checked(units.parse_count),
+                type=checked(units.parse_count),
                 default=procs,
                 help=f"processes (default: {procs})",
             )
@@ -436,7 +355,7 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--cpus",
         metavar="LIST",
-        type=_checked(units.parse_cpus),
+        type=checked(units.parse_cpus),
         help="CPUs to pin the processes to, in this order: 0,1 or 0-3 (default: all allowed)",
     )
     parser.add_argument(
@@ -448,76 +367,6 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
         "--json",
         metavar="FILE",
         help="write the result as a JSON list of records, for velo report",
-    )
-
-
-def _add_info(commands: Any) -> None:
-    info = commands.add_parser(
-        "info",
-        help="show engine, machine, segments and versions",
-        description="Show the library's version, its engine, the machine and the shared-memory "
-        "segments of a domain.",
-        allow_abbrev=False,
-    )
-    which = info.add_mutually_exclusive_group()
-    _add_domain(which)
-    which.add_argument(
-        "--all",
-        action="store_true",
-        help="list all domains: segments of which the owner lives, those of the dead, those of "
-        "other users that may not be looked at, and what velo clean would remove",
-    )
-    info.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    info.set_defaults(run=_info)
-
-
-def _add_clean(commands: Any) -> None:
-    clean = commands.add_parser(
-        "clean",
-        help="take away what dead processes left in shared memory",
-        description="Take away the segments that dead processes of this user left in domains in "
-        "which nobody lives, and say what was found. Every program that opens a port does the same "
-        "when it starts. Where a port of a domain lives the dead stay: by their names it learns "
-        "that they are dead. Ends with exit code 0 whether or not there was anything to remove, "
-        "with 1 if something could not be removed.",
-        allow_abbrev=False,
-    )
-    clean.add_argument(
-        "--domain",
-        metavar="NAME",
-        help="only this domain, and its dead also where others of it live; to connect to one of "
-        "these is then to wait for it to be opened again (default: all domains)",
-    )
-    clean.add_argument(
-        "--dry-run", action="store_true", help="say what would be removed, and remove nothing"
-    )
-    clean.add_argument("--json", action="store_true", help="print JSON instead of sentences")
-    clean.set_defaults(run=_clean)
-
-
-def _add_top(commands: Any) -> None:
-    top = commands.add_parser(
-        "top",
-        help="live counters of the ports of a domain",
-        description="Show the ports of a domain with their rates, counters and connections; ports "
-        "whose process died are marked. Ctrl-C ends it.",
-        allow_abbrev=False,
-    )
-    _add_domain(top)
-    top.add_argument(
-        "--interval",
-        metavar="SECONDS",
-        type=_seconds,
-        default=1.0,
-        help="time between two looks, over which the rates are taken (default: 1)",
-    )
-    top.add_argument("--once", action="store_true", help="print one table and end")
-    top.set_defaults(run=_top)
-
-
-def _add_domain(parser: Any) -> None:
-    parser.add_argument(
-        "--domain", metavar="NAME", help="the domain to look at (default: $VELO_DOMAIN, or u<uid>)"
     )
 
 
@@ -555,7 +404,7 @@ def _add_bench(commands: Any) -> None:
     bench.add_argument(
         "--rounds",
         metavar="N",
-        type=_checked(units.parse_count),
+        type=checked(units.parse_count),
         help="how often everything is run (default: 5, with --quick 1)",
     )
     bench.add_argument(
@@ -574,7 +423,7 @@ def _add_bench(commands: Any) -> None:
     bench.add_argument(
         "--cpus",
         metavar="LIST",
-        type=_checked(units.parse_cpus),
+        type=checked(units.parse_cpus),
         help="the two CPUs to pin to: 0,1 (default: the first two allowed)",
     )
     bench.add_argument(
@@ -599,14 +448,14 @@ def _add_netpipe(commands: Any) -> None:
     netpipe.add_argument(
         "--rounds",
         metavar="N",
-        type=_checked(units.parse_count),
+        type=checked(units.parse_count),
         default=5,
         help="how often each is run (default: 5)",
     )
     netpipe.add_argument(
         "--cpus",
         metavar="LIST",
-        type=_checked(units.parse_cpus),
+        type=checked(units.parse_cpus),
         help="the two CPUs to pin to: 0,1 (default: the first two allowed)",
     )
     netpipe.set_defaults(run=_netpipe)
@@ -640,12 +489,6 @@ def _add_paper(commands: Any) -> None:
     paper.set_defaults(run=_paper)
 
 
-def _run(args: argparse.Namespace) -> None:
-    from velo import run
-
-    run.command(args)
-
-
 def _sim(args: argparse.Namespace) -> None:
     from velo import sim
 
@@ -668,24 +511,6 @@ def _perf(args: argparse.Namespace) -> None:
     from velo import perf
 
     perf.command(args)
-
-
-def _info(args: argparse.Namespace) -> None:
-    from velo import info
-
-    info.command(args)
-
-
-def _clean(args: argparse.Namespace) -> None:
-    from velo import clean
-
-    clean.command(args)
-
-
-def _top(args: argparse.Namespace) -> None:
-    from velo import top
-
-    top.command(args)
 
 
 def _report(args: argparse.Namespace) -> None:
@@ -720,7 +545,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     signal.signal(signal.SIGHUP, _terminated)
-    args = build_parser().parse_args(protect(sys.argv[1:] if argv is None else argv))
+    args = build_parser().parse_args(run.protect(sys.argv[1:] if argv is None else argv))
     try:
         args.run(args)
         sys.stdout.flush()

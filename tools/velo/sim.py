@@ -13,8 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from velo import cluster, helpers, routing, run
+from velo import cluster, helpers, routing
 from velo.errors import UsageError, VeloError
+from velo.runtime import openmpi
+from velo.runtime.launch import Launch, complete
 
 # What each rank runs first: it learns who it is from mpirun, and where it is, which MPI learns from
 # lib/device/locality.c; from then on every call of the program that matters goes to the simulated
@@ -88,14 +90,14 @@ def command(args: argparse.Namespace) -> None:
         sys.stdout.flush()
         # Of its own, so that jobs side by side do not meet.
         domain = f"sim-{os.getpid()}"
-        env = run.environment(domain)
+        env = openmpi.environment(domain)
         if job.ranks:
             env["VELO_SIM_REPEATABLE"] = "1"
             env["MALLOC_CONF"] = ALLOCATOR_SETTINGS
         # The ranks are mpirun's children, and mpirun the simulator's.
-        launch = run.Launch(argv, env, domain, job.must_use, rank_depth=2)
+        launch = Launch(argv, env, domain, job.must_use, rank_depth=2)
         try:
-            code = run.complete(launch)
+            code = complete(launch)
         finally:
             # Of a simulator that was killed.
             area.unlink(missing_ok=True)
@@ -147,7 +149,7 @@ def plan(args: argparse.Namespace) -> Job:
             f"{ranks} ranks do not fit on {nodes} nodes of {args.ranks_a_node}; give "
             "--ranks-a-node or a larger --topology"
         )
-    check_dynamic(run.find_program(words[0]))
+    check_dynamic(openmpi.find_program(words[0]))
     return Job(described, ranks, args.ranks_a_node, args.layer, words)
 
 
@@ -220,20 +222,27 @@ def program(job: Job, library: Path) -> list[str]:
     """The command that the simulator starts."""
     if job.ranks == 0:
         return ["env", f"LD_PRELOAD={library}", *job.program]
-    folder = run.component_folder(job.layer)
+    folder = openmpi.component_folder(job.layer)
     preload = shlex.quote(f"{library}:{find_allocators()}")
     rank = RANK.format(ranks_a_node=job.ranks_a_node, preload=preload)
-    words = [run.find_mpirun(folder), "-n", str(job.ranks), "--oversubscribe", "--bind-to", "none"]
-    words += run.selection(job.layer, folder, {"btl"})
+    words = [
+        openmpi.find_mpirun(folder),
+        "-n",
+        str(job.ranks),
+        "--oversubscribe",
+        "--bind-to",
+        "none",
+    ]
+    words += openmpi.selection(job.layer, folder, {"btl"})
     # Whatever else goes from one node to another would pass the simulated hardware by.
     words += ["--mca", "btl", "self,velo"]
     # When MPI learns of a rank of another node must not depend on real time: so at once, of all.
     words += ["--mca", "mpi_add_procs_cutoff", str(job.ranks + 1)]
-    for layer in run.COMPONENTS:
+    for layer in openmpi.COMPONENTS:
         words += ["--mca", f"{layer}_velo_network", "1"]
     # Who waits polls: sleeping is for processors that are shared, and virtual ones are not. In both
     # layers, since the BTL carries one-sided operations beside the MTL.
-    for layer in run.COMPONENTS:
+    for layer in openmpi.COMPONENTS:
         words += ["--mca", f"{layer}_velo_sleep", "0"]
     # How many polls there were before time began is by chance: it must not matter which it is.
     words += ["--mca", "btl_velo_serve_polls", "1"]

@@ -7,6 +7,7 @@ from typing import Any
 
 from velo import helpers, units
 from velo.errors import VeloError
+from velo.runtime.domain import domain_words
 
 PROGRAM = "velo-clean"
 Domain = dict[str, Any]
@@ -14,12 +15,37 @@ Domain = dict[str, Any]
 
 def look(domain: str | None = None, removes: bool = False) -> list[Domain]:
     """What there is in each domain, or in one, after its dead are taken away if that is wanted."""
-    argv = [str(helpers.find(PROGRAM)), *(["--domain", domain] if domain else [])]
+    argv = [str(helpers.find(PROGRAM)), *domain_words(domain)]
     said = helpers.output([*argv, *([] if removes else ["--dry-run"])], None)
     return json.loads(said)["domains"]
 
 
-def command(args: argparse.Namespace) -> None:
+def register(commands: Any) -> None:
+    """The command line of `velo clean`."""
+    parser = commands.add_parser(
+        "clean",
+        help="take away what dead processes left in shared memory",
+        description="Take away the segments that dead processes of this user left in domains in "
+        "which nobody lives, and say what was found. Every program that opens a port does the same "
+        "when it starts. Where a port of a domain lives the dead stay: by their names it learns "
+        "that they are dead. Ends with exit code 0 whether or not there was anything to remove, "
+        "with 1 if something could not be removed.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--domain",
+        metavar="NAME",
+        help="only this domain, and its dead also where others of it live; to connect to one of "
+        "these is then to wait for it to be opened again (default: all domains)",
+    )
+    parser.add_argument(
+        "--dry-run", action="store_true", help="say what would be removed, and remove nothing"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON instead of sentences")
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
     """`velo clean`."""
     found = look(args.domain, removes=not args.dry_run)
     if args.json:

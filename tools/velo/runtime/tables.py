@@ -1,21 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo top`: the ports of a domain and what they are doing, again and again."""
+"""What is shown of a machine, its domains and their ports, for the terminal."""
 
-import argparse
-import contextlib
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from rich.console import Group
-from rich.live import Live
 from rich.table import Table
 
-from velo import display, helpers, units
+from velo import units
+from velo.results import machine
+from velo.runtime.clean import Domain
+from velo.runtime.top import COUNTERS, Rates
 
-PROGRAM = "velo-info"
-COUNTERS = ("rx_msgs", "rx_bytes", "tx_msgs", "tx_bytes")
-Rates = dict[str, float]
 # Column -> the counters that it adds up.
 TOTALS = {
     "recv": ("rx_msgs",),
@@ -29,51 +24,6 @@ LEGEND = """\
 in, out: connections; full: times a full ring pushed back; slept: waits that ended in sleep;
 lost: senders that died; bad: slots refused because no correct sender writes them; mem: bytes;
 kept: bytes of messages that nobody has asked for, red beyond their bound"""
-
-
-def command(args: argparse.Namespace) -> None:
-    """`velo top`."""
-    console = display.console()
-    argv: list[str | Path] = [helpers.find(PROGRAM), "--watch-ms", f"{args.interval * 1000:.0f}"]
-    argv += ["--domain", args.domain] if args.domain else []
-    with contextlib.closing(helpers.stream(argv, has_end=False)) as looks:
-        if args.once:
-            # Rates need two looks.
-            before = next(looks, None)
-            after = next(looks, None)
-            if before and after:
-                console.print(screen(after, rates(before, after)))
-        elif console.is_terminal:
-            with Live(console=console, screen=True, auto_refresh=False) as live:
-                for found, rate in _with_rates(looks):
-                    live.update(screen(found, rate), refresh=True)
-        else:
-            for found, rate in _with_rates(looks):
-                console.print(screen(found, rate))
-
-
-def _with_rates(
-    looks: Iterator[dict[str, Any]],
-) -> Iterator[tuple[dict[str, Any], dict[int, Rates]]]:
-    before: dict[str, Any] | None = None
-    for found in looks:
-        yield found, rates(before, found) if before else {}
-        before = found
-
-
-def rates(before: dict[str, Any], after: dict[str, Any]) -> dict[int, Rates]:
-    """Per port id, what its counters grew by in a second between two looks.
-
-    A port that was opened anew in between, by another process or with counters that fell, has none.
-    """
-    seconds = (after["time_ns"] - before["time_ns"]) / 1e9
-    old = {(port["id"], port["pid"]): port["counters"] for port in before["ports"]}
-    out = {}
-    for port in after["ports"]:
-        past, now = old.get((port["id"], port["pid"])), port["counters"]
-        if past and seconds > 0 and all(now[name] >= past[name] for name in COUNTERS):
-            out[port["id"]] = {name: (now[name] - past[name]) / seconds for name in COUNTERS}
-    return out
 
 
 def screen(found: dict[str, Any], rate: dict[int, Rates]) -> Group | str:
@@ -115,3 +65,49 @@ def ports_table(found: dict[str, Any], rate: dict[int, Rates] | None = None) -> 
             style=None if port["alive"] else "red",
         )
     return table
+
+
+def domains_table(domains: list[Domain]) -> Table:
+    """One row for each domain: how many segments live, and what velo clean would remove."""
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    table.add_column("domain", no_wrap=True)
+    for name in ("alive", "dead", "others'", "mem", "to clean"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for domain in domains:
+        table.add_row(
+            domain["domain"],
+            *(str(domain[name]) for name in ("alive", "dead", "unknown")),
+            units.short(domain["memory_bytes"]),
+            units.short(domain["removable_bytes"]),
+            style="red" if domain["removable"] else None,
+        )
+    return table
+
+
+def facts_table(found: dict[str, Any]) -> Table:
+    """What is not about a single port, a line each."""
+    table = Table.grid(padding=(0, 3, 0, 0))
+    for name, value in _facts(found):
+        table.add_row(f"[dim]{name}[/]", value)
+    return table
+
+
+def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
+    host = found["machine"]
+    free, size = host.get("shm_free_bytes"), host.get("shm_size_bytes")
+    room = f", {free >> 20:,} of {size >> 20:,} MiB free" if size else ""
+    barrier = "yes" if host["membarrier"] else "no: senders fence each message"
+    return [
+        ("engine", found["engine"]),
+        ("version", f"{found['version']}, layout {found['spec_hash']}"),
+        ("machine", machine.describe()),
+        ("CPUs", ", ".join(map(str, host["cpus"]))),
+        ("cache line", f"{host['cache_line_bytes']} bytes"),
+        ("membarrier", barrier),
+        ("segments", f"{host['shm_dir']}{room}"),
+        ("domain", f"{found['domain']}, {_count(len(found['ports']))}"),
+    ]
+
+
+def _count(ports: int) -> str:
+    return "no port open" if ports == 0 else "1 port" if ports == 1 else f"{ports} ports"

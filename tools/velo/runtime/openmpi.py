@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The Open MPI of this machine: its mpirun, our components, and how it is told to use them."""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterable
+from pathlib import Path
+
+from velo import helpers
+from velo.errors import UsageError, VeloError
+
+COMPONENTS = {"mtl": "mca_mtl_velo.so", "btl": "mca_btl_velo.so"}
+VERSION_TIMEOUT_S = 10.0
+
+
+def environment(domain: str) -> dict[str, str]:
+    """What mpirun and its ranks are told: the domain, to components and to calls of velo.h."""
+    env = {f"OMPI_MCA_{framework}_velo_domain": domain for framework in COMPONENTS}
+    env["VELO_DOMAIN"] = domain
+    if os.geteuid() == 0:
+        # mpirun refuses to run as root without both.
+        env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    return env
+
+
+def find_program(program: str) -> Path:
+    """Where a program is."""
+    path = shutil.which(program)
+    if path is None:
+        what = "is not executable" if Path(program).is_file() else "is not there"
+        raise UsageError(f"the program {program} {what}")
+    return Path(path)
+
+
+def selection(layer: str, folder: Path, given: Iterable[str]) -> list[str]:
+    """MCA parameters that select velo; mpirun takes each only once, so those given stand."""
+    chosen = {"mca_base_component_path": f"{folder}:SYSTEM_DEFAULT:USER_DEFAULT"}
+    if layer == "mtl":
+        # One-sided communication goes through a BTL even where messages go through the MTL.
+        chosen |= {"pml": "cm", "mtl": "velo", "btl": "self,velo"}
+    else:
+        chosen |= {"pml": "ob1", "btl": "self,velo,tcp"}
+    return [
+        word
+        for name, value in chosen.items()
+        if name not in given
+        for word in ("--mca", name, value)
+    ]
+
+
+def component_folder(layer: str) -> Path:
+    """The folder of our components: in the same tree as this command."""
+    advice = "install libopenmpi-dev and openmpi-bin (Debian's names) and run 'make build' again"
+    return helpers.find_loaded(f"openmpi/{COMPONENTS[layer]}", advice).parent.resolve()
+
+
+def find_mpirun(folder: Path) -> str:
+    """The mpirun that our components are for."""
+    wrong = []
+    for name in ("mpirun.openmpi", "mpirun"):
+        path = shutil.which(name)
+        if path is None:
+            continue
+        version = openmpi_version(path)
+        built_for = (folder / "version").read_text().strip()
+        if version and version.split(".")[:2] == built_for.split(".")[:2]:
+            return path
+        wrong.append(f"{path} is of {'Open MPI ' + version if version else 'another MPI'}")
+    if wrong:
+        raise VeloError(
+            f"velo's components are for Open MPI {built_for}, but {', '.join(wrong)}; put the "
+            "other one first in PATH, or build velo against this one"
+        )
+    raise VeloError("mpirun is not there; install openmpi-bin (Debian's name)")
+
+
+def openmpi_version(mpirun: str) -> str | None:
+    """Open MPI's version; None for another MPI."""
+    try:
+        said = subprocess.run(
+            [mpirun, "--version"],
+            capture_output=True,
+            text=True,
+            timeout=VERSION_TIMEOUT_S,
+            check=False,
+        ).stdout
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    match = re.search(r"\(Open MPI\) (\d[\d.]*)", said)
+    return match[1] if match else None
