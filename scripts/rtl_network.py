@@ -27,7 +27,11 @@ RUNS = [("1e-6", 2, 1.0, 56), ("1e-4", 11, 1.0, 56), ("1e-3", 4, 0.6, 56), ("1e-
 def topology(name: str) -> Path:
     path = OUT / "topologies" / "-".join(TOPOLOGIES[name])
     path.parent.mkdir(parents=True, exist_ok=True)
-    command = [sys.executable, ROOT / "tools" / "velo" / "routing.py", *TOPOLOGIES[name]]
+    command = [
+        sys.executable,
+        ROOT / "tools" / "velo" / "cluster" / "routing.py",
+        *TOPOLOGIES[name],
+    ]
     text = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     path.write_bytes(text)
     return path

@@ -89,7 +89,7 @@ Options parse_options(int argc, char **argv)
                  "velo-sim");
     app.footer("What the command and the library say to each other: spec/sim_channel.h.");
     app.add_option("--topology-file", options.topology_file,
-                   "cables and routes, as tools/velo/routing.py prints them")
+                   "cables and routes, as cluster/routing.py prints them")
         ->required();
     app.add_option("--area", options.area_file,
                    "the shared file; it is there while the command runs")

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is plugged where and which way packets go: the text that tools/velo/routing.py prints.
+// What is plugged where and which way packets go: what tools/velo/cluster/routing.py prints.
 
 #pragma once
 

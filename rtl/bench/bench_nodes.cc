@@ -5,7 +5,7 @@
 //   bench_nodes TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1] [--delay CYCLES]
 //               [--max-payload BYTES]
 //
-// TOPOLOGY is a file of tools/velo/routing.py. Every host sends lines of all lengths, as a whole or
+// TOPOLOGY is a file of cluster/routing.py. Every host sends lines of all lengths, as a whole or
 // in fragments, to two contexts of every node, itself too, loads and stores words of every node's
 // memory, puts, gets and updates remote memory (rma_model.h), and now and then writes what has to
 // be refused. Nobody keeps credits: rings and notification queues fill, everywhere at once. Hosts

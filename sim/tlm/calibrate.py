@@ -95,7 +95,9 @@ def build() -> Path:
 def topology_file(name: str) -> Path:
     kind, size = name.split(":")
     path = OUT / f"{kind}-{size}"
-    path.write_text(run(sys.executable, ROOT / "tools" / "velo" / "routing.py", kind, size))
+    path.write_text(
+        run(sys.executable, ROOT / "tools" / "velo" / "cluster" / "routing.py", kind, size)
+    )
     return path
 
 

@@ -58,7 +58,7 @@ void declare(CLI::App &app, Options &options)
     app.add_option("--heatmap", options.heat_map, "write the use of every link to this file, JSON");
     app.add_flag("--saturation", options.saturation, "offer more than host ports take");
     app.add_flag("--unloaded", options.unloaded, "latency of messages that are alone");
-    app.add_flag("--routes", options.routes, "print cables and routes as tools/velo/routing.py");
+    app.add_flag("--routes", options.routes, "print cables and routes as cluster/routing.py");
     app.add_flag("--json", options.json, "print JSON");
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What is plugged where and which way packets go, computed: the topologies and rules of
-// tools/velo/routing.py for up to 4,096 nodes. A test compares the two.
+// tools/velo/cluster/routing.py for up to 4,096 nodes. A test compares the two.
 
 #pragma once
 
@@ -45,7 +45,7 @@ class Topology
     unsigned far_link(unsigned node, unsigned link) const;
     Hop hop(unsigned node, unsigned destination) const;
     unsigned distance(unsigned from, unsigned to) const;
-    // As tools/velo/routing.py prints it.
+    // As tools/velo/cluster/routing.py prints it.
     void print(std::ostream &out) const;
 
   private:

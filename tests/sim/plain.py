@@ -10,7 +10,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
-from velo import routing
+from velo.cluster import routing
 
 simulator, library, program, test = sys.argv[1:]
 # A file without a name, for the simulator that takes our place: whoever ends us ends it.

@@ -10,7 +10,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-ROUTING = Path(__file__).parents[2] / "tools" / "velo" / "routing.py"
+ROUTING = Path(__file__).parents[2] / "tools" / "velo" / "cluster" / "routing.py"
 # Topology, its file's words for routing.py, ranks (two a node), messages from each to each other,
 # and how far the means may be apart. Unloaded the model is exact; in queues the turns of arbiters,
 # which begin elsewhere, make a difference.

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from velo import cluster, routing
+from velo.cluster import description, routing
 from velo.errors import UsageError
 
 # Three nodes in a row; node 1 in the middle.
@@ -26,12 +26,12 @@ def file(tmp_path: Path) -> Any:
 
 def refused(path: str, topology: str | None = None) -> str:
     with pytest.raises(UsageError) as error:
-        cluster.make(topology, path, {})
+        description.make(topology, path, {})
     return str(error.value)
 
 
 def test_without_anything_it_is_a_pair() -> None:
-    assert cluster.make(None, None, {}) == cluster.Cluster(routing.build("full", "2"))
+    assert description.make(None, None, {}) == description.Cluster(routing.build("full", "2"))
 
 
 def test_a_file_says_it_all_and_options_come_first(file: Any) -> None:
@@ -39,17 +39,17 @@ def test_a_file_says_it_all_and_options_come_first(file: Any) -> None:
         'topology = "ring:4"\nclock_mhz = 156\ncable_cycles = 33\nerror_rate = 1e-6\n'
         'compute = "call:50"\nwidth_bits = 64\n[host_ns]\nstore = 200\npoll = 10\n'
     )
-    described = cluster.make(None, path, {"clock_mhz": 300.0, "host_ns": {"poll": 5}})
+    described = description.make(None, path, {"clock_mhz": 300.0, "host_ns": {"poll": 5}})
     assert described.network == routing.build("ring", "4")
     assert described.options() == [
         "--clock-mhz", "300", "--width", "64", "--cable-cycles", "33", "--error-rate", "1e-06",
         "--compute", "call:50", "--store-ns", "200", "--poll-ns", "5",
     ]  # fmt: skip
-    assert cluster.make("pair", path, {}).network.nodes == 2
+    assert description.make("pair", path, {}).network.nodes == 2
 
 
 def test_cables_alone_are_routed_the_shortest_way(file: Any) -> None:
-    network = cluster.make(None, file(ROW), {}).network
+    network = description.make(None, file(ROW), {}).network
     local = routing.HOP_LOCAL
     assert network.routes == [[local, 0, 0], [0, local, 1], [0, 0, local]]
     assert network.cables[1, 1] == (2, 0)
@@ -57,7 +57,7 @@ def test_cables_alone_are_routed_the_shortest_way(file: Any) -> None:
 
 def test_routes_are_taken_as_they_are(file: Any) -> None:
     routes = "routes = [[0,1,0],[0,2,0],[1,0,0],[1,2,1,true],[2,0,0],[2,1,0]]\n"
-    network = cluster.make(None, file(ROW + routes), {}).network
+    network = description.make(None, file(ROW + routes), {}).network
     assert network.routes[1][2] == 1 + routing.HOP_DATELINE
 
 
@@ -90,7 +90,7 @@ def test_what_makes_no_sense_is_refused(file: Any, text: str, why: str) -> None:
 
 
 def test_host_constants_of_the_command_line() -> None:
-    assert cluster.host_constants("store=5,dma=0") == {"store": 5, "dma": 0}
+    assert description.host_constants("store=5,dma=0") == {"store": 5, "dma": 0}
     for text in ("store", "store=x", "shop=1", ""):
         with pytest.raises(UsageError):
-            cluster.host_constants(text)
+            description.host_constants(text)

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from velo import paper, paper_page
+from velo.cluster import points
 from velo.errors import UsageError
 
-HERE, NEW = paper.VELO_POINTS[0], paper.VELO_POINTS[1]
-EXTOLL = paper.EXTOLL_POINTS[0]
+HERE, NEW = points.VELO_POINTS[0], points.VELO_POINTS[1]
+EXTOLL = points.EXTOLL_POINTS[0]
 
 
 def results() -> paper.Results:
@@ -36,7 +37,7 @@ def row(what: str) -> paper_page.Row:
 def test_cables_are_as_long_at_every_clock() -> None:
     assert "--cable-cycles" not in HERE.options
     assert EXTOLL.options[-2:] == ["--cable-cycles", "33"]
-    assert paper.EXTOLL_POINTS[2].options[-2:] == ["--cable-cycles", "169"]
+    assert points.EXTOLL_POINTS[2].options[-2:] == ["--cable-cycles", "169"]
 
 
 def test_every_experiment_is_drawn_and_every_drawing_has_one() -> None:
@@ -69,7 +70,7 @@ def test_values_are_set_beside_the_papers() -> None:
 
 def test_samples_are_found_among_what_a_program_says() -> None:
     said = 'mpirun: hello\n{"type":"meta"}\n{"type":"sample","pairs":2,"value":5}\n'
-    assert paper.parse(said, "pairs") == [(2, 5)]
+    assert points.parse(said, "pairs") == [(2, 5)]
 
 
 def test_the_page_has_the_figures_and_the_hashes(tmp_path: Path) -> None:

@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 
-from velo import cli, extrapolation, helpers, predict, predict_page, sim
+from velo import cli, helpers
+from velo.cluster import apart, extrapolation, predict_page, predict_runs, prediction
+from velo.cluster.extrapolation import Exponential, Inverse, Sample
 from velo.errors import UsageError, VeloError
-from velo.extrapolation import Exponential, Inverse, Sample
 
 XS = (1, 0.95, 0.9, 0.85, 0.8, 0.75, 0.7)
 
@@ -47,9 +48,11 @@ def test_the_papers_extrapolation_is_this_one(
 
 
 def test_table_ii_is_what_technologies_are_taken_for() -> None:
-    relative = [100 * t.equivalent_mhz / predict.PAPER.clock_mhz for t in predict.TECHNOLOGIES]
+    relative = [
+        100 * t.equivalent_mhz / prediction.PAPER.clock_mhz for t in prediction.TECHNOLOGIES
+    ]
     assert [int(value) for value in relative] == [384, 1538]
-    assert [t.rate for t in predict.TECHNOLOGIES] == [4, 10]
+    assert [t.rate for t in prediction.TECHNOLOGIES] == [4, 10]
 
 
 def test_time_that_does_not_follow_the_hardware_is_found() -> None:
@@ -109,12 +112,12 @@ def test_a_delay_is_sought_between_those_that_are_known() -> None:
 
 
 def test_performance_is_the_metric_or_the_time() -> None:
-    assert predict.performance(None, "", 2e6) == 5e5
+    assert predict_runs.performance(None, "", 2e6) == 5e5
     said = 'x\n{"type":"meta"}\n{"value":8.4e+07}\n{"value":1}\n'
-    assert predict.performance('"value":([0-9.e+]+)', said, 1) == 8.4e7
+    assert predict_runs.performance('"value":([0-9.e+]+)', said, 1) == 8.4e7
     for metric, why in (("GUPS (.)", "matches nothing"), ("(x)", "not a number"), ("y(0)?", "y")):
         with pytest.raises(VeloError, match=why):
-            predict.performance(metric, said + "y\n", 1)
+            predict_runs.performance(metric, said + "y\n", 1)
 
 
 # --- what is refused before anything runs -------------------------------------------------------
@@ -180,7 +183,7 @@ class Hardware:
 @pytest.fixture
 def hardware(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hardware:
     found = Hardware()
-    monkeypatch.setattr(sim, "run_apart", found.run_apart)
+    monkeypatch.setattr(apart, "run_apart", found.run_apart)
     monkeypatch.setattr(helpers, "find", lambda name: Path("/") / name)
     monkeypatch.chdir(tmp_path)
     return found
@@ -270,7 +273,7 @@ def test_a_run_that_fails_ends_it_with_the_reason(
     def fail(*_: Any) -> None:
         raise VeloError("it failed:\nno room")
 
-    monkeypatch.setattr(sim, "run_apart", fail)
+    monkeypatch.setattr(apart, "run_apart", fail)
     assert cli.main(["predict", "--", "true"]) == 1
     assert "velo: base: it failed:\nno room" in capsys.readouterr().err
 
@@ -291,4 +294,4 @@ def test_errors_that_are_many_times_the_truth_are_shown_as_such() -> None:
 def test_a_cable_without_a_cluster_is_a_usage_error() -> None:
     args = cli.build_parser().parse_args(["predict", "--topology", "cube:3", "--", "true"])
     with pytest.raises(UsageError, match="topology 'cube:3'"):
-        predict.plan(args)
+        predict_runs.plan(args)

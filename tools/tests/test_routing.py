@@ -5,7 +5,7 @@ from collections import deque
 
 import pytest
 
-from velo import routing
+from velo.cluster import routing
 
 NETWORKS = [
     ("ring", "2"),

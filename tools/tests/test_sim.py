@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from velo import cli, helpers, sim
+from velo import cli, helpers
+from velo.cluster import job, ranks
 from velo.errors import UsageError, VeloError
 from velo.runtime import openmpi
 
@@ -24,7 +25,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
     monkeypatch.setattr(openmpi, "component_folder", lambda layer: tmp_path / "components")
     monkeypatch.setattr(openmpi, "find_mpirun", lambda folder: "/bin/mpirun")
-    monkeypatch.setattr(sim, "find_allocators", lambda: "liballocator.so")
+    monkeypatch.setattr(ranks, "find_allocators", lambda: "liballocator.so")
     return tmp_path
 
 
@@ -36,7 +37,7 @@ def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
 def refused(*words: str) -> VeloError:
     args = cli.build_parser().parse_args(["sim", *words])
     with pytest.raises(VeloError) as error:
-        sim.plan(args)
+        job.plan(args)
     return error.value
 
 
@@ -70,9 +71,9 @@ def test_between_nodes_there_is_velo_alone(tree: Path, capsys: pytest.CaptureFix
 
 
 def test_the_launchers_environment_says_who_shares_a_node() -> None:
-    script = sim.RANK.format(ranks_a_node=3, preload="") + "\n"
+    script = ranks.RANK.format(ranks_a_node=3, preload="") + "\n"
     names = ("LOCAL_RANK", "LOCAL_SIZE", "NODE_RANK")
-    words = ["sh", "-c", script, sim.RANK_NAME, "env"]
+    words = ["sh", "-c", script, ranks.RANK_NAME, "env"]
     found = []
     for rank in range(5):
         env = {"PATH": os.environ["PATH"], "OMPI_COMM_WORLD_RANK": str(rank)}
@@ -127,10 +128,10 @@ def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:
 
 def test_the_ranks_allocator_must_be_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ctypes.util, "find_library", lambda name: f"lib{name}.so.2")
-    assert sim.find_allocators() == "libstdc++.so.6:libjemalloc.so.2"
+    assert ranks.find_allocators() == "libstdc++.so.6:libjemalloc.so.2"
     monkeypatch.setattr(ctypes.util, "find_library", lambda name: None)
     with pytest.raises(VeloError, match="apt-get install libjemalloc2"):
-        sim.find_allocators()
+        ranks.find_allocators()
 
 
 def test_a_static_program_is_refused(tmp_path: Path) -> None:
@@ -141,8 +142,8 @@ def test_a_static_program_is_refused(tmp_path: Path) -> None:
     program = tmp_path / "static"
     subprocess.run([compiler, "-static", source, "-o", program], check=True)
     with pytest.raises(VeloError, match="linked statically"):
-        sim.check_dynamic(program)
-    sim.check_dynamic(Path(compiler))
-    sim.check_dynamic(
+        job.check_dynamic(program)
+    job.check_dynamic(Path(compiler))
+    job.check_dynamic(
         helpers.REPO / "scripts" / "setup"
     )  # What a script runs is dynamic, or fails.

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from test_report import Page
 
-from velo import cli, recording, routing, timeline, trace
-from velo.errors import VeloError
-from velo.recording import (
+from velo import cli
+from velo.cluster import recording, routing, timeline, trace_page
+from velo.cluster.recording import (
     END,
     KIND_END,
     KIND_LINK,
@@ -24,6 +24,7 @@ from velo.recording import (
     NEVER,
     OPERATION,
 )
+from velo.errors import VeloError
 
 CYCLE, DMA, STORE = 10_000, 110_000, 110_000
 NETWORK = routing.build("ring", "4")
@@ -125,12 +126,12 @@ def test_a_part_of_it(run: recording.Recording) -> None:
 
 
 def test_percentiles_are_values_that_occurred(run: recording.Recording) -> None:
-    found = [trace.percentile(run.latency, share) for share in (50, 75, 99)]
+    found = [trace_page.percentile(run.latency, share) for share in (50, 75, 99)]
     assert found == [550_000, 730_000, 1_220_000]
 
 
 def test_stages_add_up(run: recording.Recording) -> None:
-    rows = {stage.name: stage for stage in trace.stages(run)}
+    rows = {stage.name: stage for stage in trace_page.stages(run)}
     assert rows["to the node"].mean == rows["into memory"].most == "110 ns"
     assert rows["into the node"].p99 == "30.0 ns"
     assert rows["through the network"].mean == "508 ns"  # (31 + 33 + 51 + 100) / 4 - 3 cycles
@@ -139,7 +140,7 @@ def test_stages_add_up(run: recording.Recording) -> None:
 
 
 def test_operations_by_kind(run: recording.Recording) -> None:
-    put, get = trace.operation_rows(run)
+    put, get = trace_page.operation_rows(run)
     assert (get.name, get.count, get.failed, get.size) == ("get", "2", "1", "4,196 B")
     assert (get.mean, get.median, get.most) == ("16.0 µs", "3.00 µs", "29.0 µs")
     # Nobody was told of its end.
@@ -147,7 +148,7 @@ def test_operations_by_kind(run: recording.Recording) -> None:
 
 
 def test_links_busiest_first(run: recording.Recording) -> None:
-    rows = trace.link_rows(run)
+    rows = trace_page.link_rows(run)
     # 822 cycles from the first store to the last arrival.
     assert [row.name for row in rows] == ["0.0 → 1.1", "3.0 → 0.1"]
     assert rows[0].use == f"{100 * (30 + 60 + 12 + 3) / 822:.1f} %"
@@ -157,7 +158,7 @@ def test_links_busiest_first(run: recording.Recording) -> None:
 
 
 def test_heat_is_by_link_and_time(run: recording.Recording) -> None:
-    warm = trace.heat(run)
+    warm = trace_page.heat(run)
     assert warm.names[0] == "0.0 → 1.1" and len(warm.names) == 8
     assert warm.edges_us.tolist() == list(range(1, 11))
     assert warm.use[0].tolist() == [0.3, 0, 0, 0, 0, 0, 0, 0.72, 0.03]
@@ -166,14 +167,14 @@ def test_heat_is_by_link_and_time(run: recording.Recording) -> None:
 
 def test_heat_of_a_long_run_takes_buckets_together(tmp_path: Path) -> None:
     late = message((0, 1), (1, 2), 1_000_000_000, 31)
-    warm = trace.heat(recording.load(write(tmp_path / "long", [*MESSAGES, late])))
+    warm = trace_page.heat(recording.load(write(tmp_path / "long", [*MESSAGES, late])))
     # 1,000 buckets, five in a column.
     assert warm.use.shape == (8, 200)
     assert warm.use[0, :2].tolist() == pytest.approx([0.3 / 5, 0.75 / 5])
 
 
 def test_the_page_is_whole(run: recording.Recording) -> None:
-    text = trace.render(run, "run.rec")
+    text = trace_page.render(run, "run.rec")
     page = Page(text)
     assert "<strong>ring:4</strong>" in text and "prog -x" in text and "mpirun" not in text
     assert len(page.ids) == len(set(page.ids))
@@ -276,7 +277,7 @@ def test_the_trace_for_velo_tlm(run: recording.Recording) -> None:
 
 def test_links_that_velo_tlm_does_not_have(tmp_path: Path) -> None:
     wide = recording.load(write(tmp_path / "wide.rec", word_bytes=8))
-    assert trace.link_rows(wide)[1].bandwidth == "29.2 MB/s"
+    assert trace_page.link_rows(wide)[1].bandwidth == "29.2 MB/s"
     with pytest.raises(VeloError, match="links of 32 bits, the recording's have 64"):
         timeline.write_tlm(wide, io.StringIO(), "x.trace")
 

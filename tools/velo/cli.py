@@ -12,8 +12,9 @@ import sys
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
-from velo import cluster, units
-from velo.arguments import checked, positive, share
+from velo import units
+from velo.arguments import checked
+from velo.cluster import predict, sim, trace
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, VeloError
 from velo.runtime import clean, info, run, top
 
@@ -51,9 +52,9 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
     run.register(commands)
-    _add_sim(commands)
-    _add_predict(commands)
-    _add_trace(commands)
+    sim.register(commands)
+    predict.register(commands)
+    trace.register(commands)
     _add_perf(commands)
     info.register(commands)
     top.register(commands)
@@ -63,236 +64,6 @@ def build_parser() -> argparse.ArgumentParser:
     _add_netpipe(commands)
     _add_paper(commands)
     return parser
-
-
-def _add_sim(commands: Any) -> None:
-    sim = commands.add_parser(
-        "sim",
-        help="run an MPI program on the simulated hardware, in virtual time",
-        usage="velo sim [OPTION ...] -- PROGRAM [ARGUMENT ...]",
-        description="Run an unmodified, dynamically linked MPI program, one process a rank, over "
-        "simulated nodes of the hardware: its clocks show virtual time, so it prints what the "
-        "hardware would have given. The same command gives the same times, and the same hash of "
-        "every message's arrival. Ends with the program's exit code, or as velo run with 125 or 1.",
-        allow_abbrev=False,
-    )
-    _add_hardware(sim).add_argument(
-        "--plain",
-        action="store_true",
-        help="the program is no MPI program: start it once, as it is, over the simulated engine",
-    )
-    sim.add_argument(
-        "--progress",
-        action="store_true",
-        help="show virtual time, messages, speed and how much is skipped: every second on a "
-        "terminal, else every 30 seconds",
-    )
-    sim.add_argument("--json", metavar="FILE", help="write what the simulation came to as JSON")
-    sim.add_argument(
-        "--record",
-        metavar="FILE",
-        help="record the times of each message and each operation on remote memory, and what each "
-        "link carries, for velo trace; changes nothing of what happens",
-    )
-    sim.add_argument(
-        "--wave",
-        metavar="FILE.vcd",
-        help="write the signals of the nodes, in the virtual time that the next two options give, "
-        "as a VCD; needs velo-sim-wave, which 'cmake --build build --target velo-sim-wave' makes",
-    )
-    for end, text in (("from", "begins"), ("to", "ends")):
-        sim.add_argument(
-            f"--wave-{end}-us",
-            metavar="US",
-            type=checked(units.parse_us),
-            help=f"virtual time at which the waveform {text}, in microseconds",
-        )
-    sim.add_argument(
-        "--wave-nodes", metavar="LIST", help="nodes in the waveform: 0,1 (default: all)"
-    )
-    sim.add_argument(
-        "--print", "--dry-run", dest="print", action="store_true",
-        help="show the simulator's command and run nothing",
-    )  # fmt: skip
-    sim.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    sim.set_defaults(run=_sim)
-
-
-def _add_hardware(parser: argparse.ArgumentParser) -> Any:
-    """The cluster, and which ranks are where; returns the group of ways to start a program."""
-    parser.add_argument(
-        "--topology",
-        metavar="KIND:SIZE",
-        help="pair (two nodes, one cable), or ring:4, torus:2x2x2, mesh:4x4, hypercube:3, full:5 "
-        "(default: pair)",
-    )
-    parser.add_argument(
-        "-n", "-np", dest="ranks", metavar="N", type=checked(units.parse_count),
-        help="number of ranks (default: one for each place on the nodes)",
-    )  # fmt: skip
-    parser.add_argument(
-        "--ranks-a-node",
-        metavar="N",
-        type=checked(units.parse_count),
-        default=1,
-        help="ranks with neighbouring numbers that share a node (default: 1)",
-    )
-    layer = parser.add_mutually_exclusive_group()
-    for name, text in (
-        ("mtl", "the matching layer (the default)"),
-        ("btl", "the byte transfer layer"),
-    ):
-        layer.add_argument(
-            f"--{name}", dest="layer", action="store_const", const=name, help=f"through {text}"
-        )
-    parser.add_argument(
-        "--cluster",
-        metavar="FILE.toml",
-        help="a file that describes cables, routes, clock and hosts; options given besides it come "
-        "first. Its keys: the options from here to --host-ns, without dashes, then topology, "
-        "cables, routes (see sim/README.md)",
-    )
-    parser.add_argument(
-        "--clock-mhz",
-        metavar="MHZ",
-        type=positive,
-        help="clock of the hardware (default: 100)",
-    )
-    parser.add_argument(
-        "--width-bits",
-        metavar="BITS",
-        type=int,
-        choices=(32, 64, 128),
-        help="data path of the hardware: 32, or 64 or 128 with up to three links (default: 32)",
-    )
-    parser.add_argument(
-        "--cable-cycles",
-        metavar="N",
-        type=checked(units.parse_count),
-        help="delay of each cable with its PHYs, in cycles of the hardware (default: 0)",
-    )
-    parser.add_argument(
-        "--error-rate", metavar="P", type=positive, help="of each bit on a cable (default: 0)"
-    )
-    parser.add_argument(
-        "--compute",
-        metavar="HOW",
-        help="what a program computes between two calls of velo costs: free (the default), call:NS "
-        "a constant, measured:FACTOR its processor time (these runs do not repeat themselves)",
-    )
-    parser.add_argument(
-        "--host-ns",
-        metavar="NAME=NS,...",
-        type=checked(cluster.host_constants),
-        help="constants of the host model: store, dma, read, poll, clock, copy, call, gap",
-    )
-    parser.add_argument(
-        "--seed",
-        metavar="N",
-        type=checked(units.parse_count),
-        default=1,
-        help="seed of what is random in the hardware's surroundings (default: 1)",
-    )
-    parser.set_defaults(layer="mtl", plain=False)
-    return layer
-
-
-def _add_predict(commands: Any) -> None:
-    predict = commands.add_parser(
-        "predict",
-        help="predict a program's speed on faster hardware, and check the prediction",
-        usage="velo predict [OPTION ...] -- PROGRAM [ARGUMENT ...]",
-        description="Run a program on simulated hardware that is slowed down, by a delay after "
-        "each line that is sent and by its clock; fit its run time, and extrapolate to 300 MHz "
-        "with 64 bits and 800 MHz with 128 bits. That is the method of section VI of “On Achieving "
-        "High Message Rates”. Then run it on that hardware, too, and set the prediction beside the "
-        "truth. The options up to --seed describe the hardware to begin with, as for velo sim.",
-        allow_abbrev=False,
-    )
-    _add_hardware(predict)
-    predict.add_argument(
-        "--metric",
-        metavar="REGEX",
-        help="performance is the number that the first group of this expression matches in what "
-        "the program prints; more is better (default: runs in virtual time)",
-    )
-    predict.add_argument(
-        "--mpi-share",
-        metavar="SHARE",
-        type=share,
-        help="share of the program's time on the hardware to begin with that it spends in "
-        "communication, such as 0.89; the rest stays as it is on any hardware (default: all but "
-        "what --compute costs)",
-    )
-    for name, what, default in (
-        ("rates", "message rates", "95,90,85,80,75,70"),
-        ("clocks", "clocks", "90,80,75"),
-    ):
-        predict.add_argument(
-            f"--{name}",
-            metavar="LIST",
-            type=checked(units.parse_counts),
-            default=units.parse_counts(default),
-            help=f"{what} to slow the hardware down to, in per cent of what it has (default: "
-            f"{default})",
-        )
-    predict.add_argument(
-        "--wide-topology",
-        metavar="KIND:SIZE",
-        help="topology of the hardware with 64 and 128 bits, whose nodes have three links "
-        "(default: the same; hypercube:3 for torus:2x2x2)",
-    )
-    predict.add_argument(
-        "--no-direct",
-        action="store_true",
-        help="predict only: do not run the program on the faster hardware",
-    )
-    predict.add_argument("--json", metavar="FILE", help="write all values as JSON")
-    predict.add_argument(
-        "-o", "--output", metavar="FILE.html", help="write a page with tables and figures"
-    )
-    predict.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    predict.set_defaults(run=_predict)
-
-
-def _add_trace(commands: Any) -> None:
-    trace = commands.add_parser(
-        "trace",
-        help="show what a recorded run of the simulated hardware did",
-        description="Make one self-contained HTML page of what velo sim --record FILE wrote: "
-        "latency, messages per second, use of each link and where it was hot. Or give it to other "
-        "tools: to Perfetto as a timeline, to velo-tlm as a trace that it replays.",
-        allow_abbrev=False,
-    )
-    trace.add_argument("file", metavar="FILE", help="written by velo sim --record")
-    trace.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE.html",
-        help="the page to write (default: the recording's name with .html, if no other output "
-        "is asked for)",
-    )
-    trace.add_argument(
-        "--perfetto",
-        metavar="FILE.json",
-        help="write a timeline for ui.perfetto.dev: two tracks a context, a slice a message at "
-        "either end and an arrow between them, operations on remote memory, what links carry; some "
-        "800 bytes a message",
-    )
-    trace.add_argument(
-        "--tlm",
-        metavar="FILE.trace",
-        help="write messages and operations as velo-tlm --trace takes them, and say how to replay "
-        "them",
-    )
-    for end, text in (("from", "from this virtual time on"), ("to", "before this virtual time")):
-        trace.add_argument(
-            f"--{end}-us",
-            metavar="US",
-            type=checked(units.parse_us),
-            help=f"only messages stored {text}, in microseconds",
-        )
-    trace.set_defaults(run=_trace)
 
 
 def _add_perf(commands: Any) -> None:
@@ -487,24 +258,6 @@ def _add_paper(commands: Any) -> None:
     )  # fmt: skip
     paper.add_argument("--json", metavar="FILE", help="write all values and hashes as JSON")
     paper.set_defaults(run=_paper)
-
-
-def _sim(args: argparse.Namespace) -> None:
-    from velo import sim
-
-    sim.command(args)
-
-
-def _predict(args: argparse.Namespace) -> None:
-    from velo import predict
-
-    predict.command(args)
-
-
-def _trace(args: argparse.Namespace) -> None:
-    from velo import trace
-
-    trace.command(args)
 
 
 def _perf(args: argparse.Namespace) -> None:

@@ -14,43 +14,14 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from velo import display, helpers, netpipe, sim
+from velo import display, helpers, netpipe
+from velo.cluster import apart
+from velo.cluster.points import EIGHT_NODES, EXTOLL_POINTS, RATE, VELO_POINTS, Point, parse
 from velo.errors import UsageError, VeloError
 
 TIMEOUT_S = 1800.0
 QUICK_RANKS = 16
 RTL_BENCH = helpers.REPO / "build" / "rtl-bench.json"
-
-
-@dataclass(frozen=True)
-class Point:
-    """Hardware of one clock and width, with cables of one length."""
-
-    name: str
-    clock_mhz: float
-    width_bits: int
-    cable_ns: float
-
-    @property
-    def options(self) -> list[str]:
-        cycles = round(self.cable_ns * self.clock_mhz / 1000)
-        words = ["--clock-mhz", f"{self.clock_mhz:g}", "--width-bits", str(self.width_bits)]
-        return [*words, "--cable-cycles", str(cycles)] if cycles else words
-
-
-# The VELO paper gives no delay for its cable; EXTOLL's hop takes some 300 ns, "mainly due to the
-# hard IP modules used for serialization" (high-message-rates, section V): our 14 cycles, and 211 ns
-# on the cable. Newer points keep the cable.
-VELO_POINTS = (
-    Point("100 MHz, 32 bit", 100, 32, 0),
-    Point("300 MHz, 64 bit", 300, 64, 0),
-    Point("800 MHz, 128 bit", 800, 128, 0),
-)
-EXTOLL_POINTS = (
-    Point("156 MHz, 32 bit", 156, 32, 211),
-    Point("300 MHz, 64 bit", 300, 64, 211),
-    Point("800 MHz, 128 bit", 800, 128, 211),
-)
 
 
 @dataclass(frozen=True)
@@ -72,7 +43,6 @@ def _sizes(*sizes: int) -> str:
 
 
 SMALL = _sizes(1, 2, 4, 8, 12, 16, 24, 32, 40, 48)
-RATE = ("velo-mpi-perf", "rate", "--no-limit", "--batches", "1")
 RATE_SIZES = _sizes(1, 8, 16, 32, 64, 128, 256, 512, 1024, 2048)
 GUPS = ("velo-mpi-perf", "gups", "--no-limit", "--batches", "1", "--table-log2")
 
@@ -137,8 +107,6 @@ EXPERIMENTS = (
         "processes",
     ),
 )
-# Eight nodes: six links of 32 bits are the torus, three wider ones its cube, each pair bundled.
-EIGHT_NODES = {32: "torus:2x2x2", 64: "hypercube:3", 128: "hypercube:3"}
 
 
 @dataclass
@@ -187,7 +155,7 @@ def command(args: argparse.Namespace) -> None:
             try:
                 note = run(results, experiment, point, ranks, args.quick)
             except VeloError as error:
-                results.absent.append(f"{experiment.name}, {point.name}: {sim.no_model(error)}")
+                results.absent.append(f"{experiment.name}, {point.name}: {apart.no_model(error)}")
                 note = "not built"
             bar.advance_to(done + 1, note)
     if not results.series:
@@ -243,7 +211,7 @@ def run(results: Results, experiment: Experiment, point: Point, ranks: int, quic
             options += ["--ranks-a-node", str(ranks // 8)]
         words = [*point.options, *options, "-n", str(ranks)]
         began_s = time.monotonic()
-        said, result = sim.run_apart(words, program, TIMEOUT_S)
+        said, result = apart.run_apart(words, program, TIMEOUT_S)
         series.real_s += time.monotonic() - began_s
         if program[0] == "NPopenmpi":
             text = (folder / "np.out").read_text(encoding="ascii", errors="replace")
@@ -261,12 +229,6 @@ def run(results: Results, experiment: Experiment, point: Point, ranks: int, quic
     if series not in results.series:
         results.series.append(series)
     return f"{values[-1][1]:.4g} at {values[-1][0]:g}"
-
-
-def parse(said: str, x: str) -> list[tuple[float, float]]:
-    """The samples among a program's JSON lines."""
-    lines = [json.loads(line) for line in said.splitlines() if line.startswith("{")]
-    return [(float(line[x]), float(line["value"])) for line in lines if "value" in line]
 
 
 def read_cycles() -> dict[str, Any]:

@@ -14,8 +14,9 @@ from markupsafe import Markup
 from rich.table import Table
 
 from velo import figure4, units
+from velo.cluster.points import EXTOLL_POINTS, VELO_POINTS, Point
 from velo.errors import VeloError
-from velo.paper import EXTOLL_POINTS, VELO_POINTS, Point, Results, Series
+from velo.paper import Results, Series
 from velo.report import plots
 from velo.report.page import template
 

@@ -5,7 +5,7 @@
 //   bench_network TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1]
 //                          [--max-payload BYTES] [--delay CYCLES] [--measure 0|1]
 //
-// TOPOLOGY is a file of tools/velo/routing.py. Random traffic of all classes, by table and by route
+// TOPOLOGY is a file of cluster/routing.py. Random traffic of all classes, by table and by route
 // word, in bursts, to sinks that stall; each bit of each word on each cable falls over with
 // probability P, alone or in bursts; links are reset and cables pulled while packets are under way.
 // Each message has to arrive once, in order, whole; at the end all credits have to be back.

@@ -89,7 +89,7 @@ class Cable
     unsigned burst_words_ = 0;
 };
 
-// A file of tools/velo/routing.py: `nodes` grows as needed; each has `cables` and `hops`.
+// A file of tools/velo/cluster/routing.py: `nodes` grows as needed; each has `cables` and `hops`.
 template <typename Node> void read_topology(const std::string &path, std::vector<Node> &nodes)
 {
     std::ifstream file(path);

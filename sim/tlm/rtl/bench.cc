@@ -6,7 +6,7 @@
 //   bench TOPOLOGY DELAY latency HOPS...              one message at a time, of 0 to 56 bytes
 //   bench TOPOLOGY DELAY load BYTES LOAD CYCLES SEED  uniform random; load 1 and more saturates
 //
-// TOPOLOGY is a file of tools/velo/routing.py. Prints JSON. Latency is from the cycle in which a
+// TOPOLOGY is a file of cluster/routing.py. Prints JSON. Latency is from the cycle in which a
 // host offers a message's first word to the one in which the last word of its header leaves the
 // other node. Hosts take every write at once and free slots long before the rings are full, so what
 // is measured is the network and the units, not the hosts. Load counts words offered to a host port

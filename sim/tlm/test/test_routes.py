@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""velo-tlm computes the cables and routes that tools/velo/routing.py tabulates.
+"""velo-tlm computes the cables and routes that tools/velo/cluster/routing.py tabulates.
 
 test_routes.py VELO-TLM
 """
@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-ROUTING = Path(__file__).resolve().parents[3] / "tools" / "velo" / "routing.py"
+ROUTING = Path(__file__).resolve().parents[3] / "tools" / "velo" / "cluster" / "routing.py"
 NAMES = [
     *(f"torus:{s}" for s in ("2", "3", "2x2x2", "3x4x5", "4x4", "5x5", "8x8x4", "16x16", "7x2x3")),
     *(f"mesh:{s}" for s in ("2", "4x3", "3x3x3", "16x16", "8x4x8")),

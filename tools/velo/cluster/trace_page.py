@@ -1,23 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo trace`: what a recorded run of the simulated hardware did, as a page or for other tools."""
+"""What `velo trace` shows of a recording: a summary, and a page."""
 
-import argparse
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TextIO
 
 import numpy as np
 from markupsafe import Markup
 
-from velo import recording, sim, timeline, units
-from velo.errors import UsageError, VeloError
-from velo.recording import PS_PER_US, Recording, Table
+from velo import units
+from velo.cluster import recording
+from velo.cluster.ranks import ranks_command
+from velo.cluster.recording import PS_PER_US, Recording, Table
 from velo.report import plots
 from velo.report.page import Figure, Tile, template
 
-TEMPLATE = Path(__file__).with_name("trace.html.j2")
+TEMPLATE = Path(__file__).with_name("trace_page.html.j2")
 COLUMNS_MAX = 240  # Of the heat map.
 ROWS_MAX = 64  # Of the table of links.
 PS_PER_NS, PS_PER_S = 1e3, 1e12
@@ -73,43 +71,6 @@ class Heat:
     """[link, time], 0 to 1."""
 
 
-def command(args: argparse.Namespace) -> None:
-    """`velo trace`."""
-    source = Path(args.file)
-    asked = (args.output, args.perfetto, args.tlm)
-    page = args.output or (None if any(asked) else source.with_suffix(".html"))
-    for name in (page, args.perfetto, args.tlm):
-        if name and Path(name) == source:
-            raise UsageError(f"{name} is the recording; name another file")
-    run = recording.load(source)
-    begin, end = (args.from_us or 0) * PS_PER_US, float(recording.NEVER)
-    if args.to_us is not None:
-        end = args.to_us * PS_PER_US
-    if (args.from_us, args.to_us) != (None, None):
-        run = run.between(begin, end)
-    if not len(run.messages):
-        raise VeloError(f"{source} has no message that was stored in that time and arrived")
-    print(summary(run))
-    if page:
-        text = render(run, source.name)
-        _write(Path(page), lambda file: file.write(text))
-    if args.perfetto:
-        _write(Path(args.perfetto), lambda file: timeline.write_perfetto(run, file))
-        print("open it in https://ui.perfetto.dev")
-    if args.tlm:
-        _write(Path(args.tlm), lambda file: timeline.write_tlm(run, file, args.tlm))
-        print(f"replay it with: {timeline.tlm_command(run, shlex.quote(args.tlm))}")
-
-
-def _write(path: Path, write: Callable[[TextIO], object]) -> None:
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            write(file)
-    except OSError as error:
-        raise VeloError(f"cannot write {path}: {error.strerror}") from error
-    print(f"{path} written")
-
-
 def percentile(values: Table, share: float) -> int:
     """The smallest value that so many per cent do not exceed."""
     return int(np.percentile(values, share, method="inverted_cdf"))
@@ -146,7 +107,7 @@ def render(run: Recording, source: str) -> str:
     return template(TEMPLATE).render(
         run=run,
         source=source,
-        command=shlex.join(sim.ranks_command(run.command)),
+        command=shlex.join(ranks_command(run.command)),
         tiles=tiles(run, links),
         stages=stages(run),
         operations=operation_rows(run),

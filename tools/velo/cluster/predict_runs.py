@@ -1,32 +1,32 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo predict`: a program's speed on faster hardware, predicted from runs on slower one.
-
-The method is that of the high-message-rates paper, section VI. The network is slowed down in two
-ways, by a delay after each send and by its clock. What that does to micro-benchmarks and to the
-program gives a curve, which is followed to faster hardware. We have that hardware, too: the program
-is run there, which shows what the prediction is worth.
-
-extrapolation.py has the arithmetic, predict_page.py the tables and figures.
-"""
+"""The runs that a prediction is made of, each one of `velo sim`."""
 
 import argparse
-import json
 import re
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from velo import cluster, display, extrapolation, helpers, paper, sim
+from velo import display, helpers
+from velo.cluster import apart, description, extrapolation, points
+from velo.cluster.job import Job
+from velo.cluster.job import plan as make_job
+from velo.cluster.points import Point
+from velo.cluster.prediction import (
+    LARGE_BYTES,
+    PAPER,
+    SMALL_BYTES,
+    TECHNOLOGIES,
+    Results,
+    Run,
+    Variation,
+)
 from velo.errors import UsageError, VeloError
-from velo.extrapolation import Curve, Quality, Sample
-from velo.paper import Point
 
 PS_PER_S, PS_PER_US, NS_PER_S = 1e12, 1e6, 1e9
-SMALL_BYTES, LARGE_BYTES = 8, 1024
-RATE = (*paper.RATE, "--windows", "4", "--sizes", str(SMALL_BYTES))
-STREAM = (*paper.RATE, "--windows", "1", "--sizes", str(LARGE_BYTES))
+RATE = (*points.RATE, "--windows", "4", "--sizes", str(SMALL_BYTES))
+STREAM = (*points.RATE, "--windows", "1", "--sizes", str(LARGE_BYTES))
 LATENCY = ("velo-mpi-perf", "latency", "--no-limit", "--batches", "1", "--sizes", str(SMALL_BYTES))
 # A rate is aimed at until it is that close, or so many times.
 AIM, AIMS = 0.005, 8
@@ -34,132 +34,9 @@ DELAY_MAX_NS = 10_000_000
 WIDE_LINKS = 3
 
 
-@dataclass(frozen=True)
-class Technology:
-    """Faster hardware, and what Table II takes it for."""
-
-    point: Point
-    rate: float
-    """Its message rate, relative to that of the paper's own hardware."""
-    equivalent_mhz: float
-    """The clock at which 32 bits would be as fast."""
-
-
-# Table II's base: 156 MHz, 32 bits.
-PAPER = paper.EXTOLL_POINTS[0]
-TECHNOLOGIES = (
-    Technology(paper.EXTOLL_POINTS[1], 4.0, 600),
-    Technology(paper.EXTOLL_POINTS[2], 10.0, 2400),
-)
-
-
-@dataclass
-class Run:
-    """Hardware, what micro-benchmarks measure on it, and what the program does there."""
-
-    name: str
-    point: Point
-    delay_ns: int = 0
-    topology: str | None = None
-    """If it is another one than the base's."""
-    rate: float = 0
-    latency_ns: float = 0
-    bandwidth: float = 0
-    performance: float = 0
-    """The metric; without one, runs per second of virtual time."""
-    virtual_us: float = 0
-    computing: float = 0
-    """Share of the ranks' virtual time that was charged for computing."""
-    hash: str = ""
-    command: str = ""
-
-
-@dataclass
-class Fit:
-    """A curve through the runs of a variation."""
-
-    name: str
-    formula: str
-    curve: Curve
-    quality: Quality
-
-
-@dataclass
-class Variation:
-    """What was slowed down in one way."""
-
-    name: str
-    runs: list[Run]
-    xs: list[float]
-    """Relative to the base."""
-    fits: list[Fit] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Prediction:
-    """What the curves of a variation say of a technology, and what it does when run."""
-
-    technology: str
-    by: str
-    x: float
-    performances: list[float | None]
-    """In the order of the fits; None: the curve leaves no time."""
-    direct: float | None
-
-
-@dataclass
-class Results:
-    """All of it."""
-
-    program: list[str]
-    metric: str | None
-    computing: float
-    """Share of the base's time that stays on any hardware."""
-    base: Run
-    variations: list[Variation]
-    direct: list[Run]
-    absent: list[str]
-    predictions: list[Prediction] = field(default_factory=list)
-
-    def relative(self, run: Run) -> float:
-        return run.performance / self.base.performance
-
-    def samples(self, variation: Variation) -> list[Sample]:
-        times = [1 / self.relative(run) for run in variation.runs]
-        return [Sample(1, 1), *map(Sample, variation.xs, times)]
-
-
-def command(args: argparse.Namespace) -> None:
-    """`velo predict`."""
-    from velo import predict_page
-
-    for name in (args.json, args.output):
-        if name and not Path(name).resolve().parent.is_dir():
-            raise UsageError(f"{name}: there is no such folder")
-    console = display.console()
-    steps = 1 + len(args.rates) + len(args.clocks) + (0 if args.no_direct else len(TECHNOLOGIES))
-    job = plan(args)
-    with display.Bar(console, total=steps) as bar:
-        results = Bench(args, job, bar).measure()
-    conclude(results)
-    predict_page.show(results, console)
-    if args.json:
-        _write(Path(args.json), json.dumps(asdict(results), indent=1) + "\n")
-    if args.output:
-        _write(Path(args.output), predict_page.render(results))
-        print(f"page written to {args.output}")
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise VeloError(f"cannot write {path}: {error.strerror}") from error
-
-
-def plan(args: argparse.Namespace) -> sim.Job:
+def plan(args: argparse.Namespace) -> Job:
     """The job on the hardware to begin with, if the method can be applied to it."""
-    job = sim.plan(args)
+    job = make_job(args)
     if job.cluster.width_bits != PAPER.width_bits:
         raise UsageError(
             f"the prediction starts from {PAPER.width_bits} bits, not {job.cluster.width_bits}"
@@ -205,7 +82,7 @@ def performance(metric: str | None, said: str, virtual_ps: float) -> float:
 class Bench:
     """Runs things on hardware; every run is one of `velo sim`."""
 
-    def __init__(self, args: argparse.Namespace, job: sim.Job, bar: display.Bar) -> None:
+    def __init__(self, args: argparse.Namespace, job: Job, bar: display.Bar) -> None:
         self._args = args
         self._job = job
         self._bar = bar
@@ -294,7 +171,7 @@ class Bench:
             try:
                 found.append(self._take(run))
             except VeloError as error:
-                absent.append(f"{point.name}: {sim.no_model(error)}")
+                absent.append(f"{point.name}: {apart.no_model(error)}")
         return found, absent
 
     @property
@@ -308,13 +185,13 @@ class Bench:
     def _perf(self, run: Run, program: Sequence[str], ranks: int, ranks_a_node: int) -> float:
         path = str(helpers.find(program[0]))
         said, _ = self._sim(run, self._words(run, ranks, ranks_a_node), [path, *program[1:]])
-        return paper.parse(said, "size_bytes")[0][1]
+        return points.parse(said, "size_bytes")[0][1]
 
     def _sim(
         self, run: Run, words: Sequence[str], program: Sequence[str]
     ) -> tuple[str, dict[str, Any]]:
         try:
-            return sim.run_apart(words, program)
+            return apart.run_apart(words, program)
         except VeloError as error:
             raise VeloError(f"{run.name}: {error}") from error
 
@@ -338,15 +215,15 @@ class Bench:
         return [f"--{self._job.layer}", *words, *run.point.options]
 
 
-def wide_topology(args: argparse.Namespace, job: sim.Job) -> str | None:
+def wide_topology(args: argparse.Namespace, job: Job) -> str | None:
     """Of the faster hardware, if it is another one than the base's."""
     topology: str | None = args.wide_topology
     if topology:
-        network = cluster.line(topology)
+        network = description.line(topology)
         if network.nodes * job.ranks_a_node < job.ranks:
             raise UsageError(f"--wide-topology {topology} has no room for {job.ranks} ranks")
-    elif args.topology == paper.EIGHT_NODES[32]:
-        return paper.EIGHT_NODES[64]
+    elif args.topology == points.EIGHT_NODES[32]:
+        return points.EIGHT_NODES[64]
     else:
         network = job.cluster.network
     links = 1 + max(link for _, link in network.cables)
@@ -356,31 +233,3 @@ def wide_topology(args: argparse.Namespace, job: sim.Job) -> str | None:
             "give another --wide-topology, or --no-direct"
         )
     return topology
-
-
-def conclude(results: Results) -> None:
-    """Fit the curves, and follow them."""
-    by_rate, by_clock = results.variations
-    for variation in results.variations:
-        samples = results.samples(variation)
-        for name, curve in (
-            ("exponential", extrapolation.fit_exponential(samples, results.computing)),
-            ("a + b / x", extrapolation.fit_inverse(samples)),
-        ):
-            quality = extrapolation.quality(curve, samples)
-            variation.fits.append(Fit(name, curve.formula, curve, quality))
-    base = results.base
-    for technology in TECHNOLOGIES:
-        name = technology.point.name
-        run = next((run for run in results.direct if run.name == name), None)
-        # Table II counts from the paper's clock.
-        rate = technology.rate * PAPER.clock_mhz / base.point.clock_mhz
-        ways = [(by_rate, "message rate, Table II", rate)]
-        ways += [(by_rate, "message rate, measured", run.rate / base.rate)] if run else []
-        frequency = technology.equivalent_mhz / base.point.clock_mhz
-        ways += [(by_clock, "frequency, Table II", frequency)]
-        for variation, by, x in ways:
-            found = [extrapolation.performance(fit.curve, x) for fit in variation.fits]
-            values = [None if value is None else value * base.performance for value in found]
-            truth = run.performance if run else None
-            results.predictions.append(Prediction(name, by, x, values, truth))

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from velo import routing
+from velo.cluster import routing
 from velo.errors import UsageError
 
 HOST_CONSTANTS = ("store", "dma", "read", "poll", "clock", "copy", "call", "gap")

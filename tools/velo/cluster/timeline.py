@@ -7,8 +7,8 @@ from typing import TextIO
 
 import numpy as np
 
+from velo.cluster.recording import FROM_TARGET, NEVER, OPERATION_NAMES, PS_PER_US, Recording
 from velo.errors import VeloError
-from velo.recording import FROM_TARGET, NEVER, OPERATION_NAMES, PS_PER_US, Recording
 
 LINKS_PID = 1000  # Nodes end at 255.
 SIDES = ("sends", "receives")

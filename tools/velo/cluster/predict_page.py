@@ -14,11 +14,11 @@ from rich.console import Console
 from rich.table import Table
 
 from velo import units
-from velo.predict import LARGE_BYTES, SMALL_BYTES, Results, Run, Variation
+from velo.cluster.prediction import LARGE_BYTES, SMALL_BYTES, Results, Run, Variation
 from velo.report import plots
 from velo.report.page import Figure, template
 
-TEMPLATE = Path(__file__).with_name("predict.html.j2")
+TEMPLATE = Path(__file__).with_name("predict_page.html.j2")
 NONE = "–"
 STEPS = 100  # Of a curve that is drawn.
 MANY = 10.0

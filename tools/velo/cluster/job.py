@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is to be run on the simulated cluster, and the options that say it."""
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from velo import units
+from velo.arguments import checked, positive
+from velo.cluster import description
+from velo.errors import UsageError, VeloError
+from velo.runtime import openmpi
+
+ELF = b"\x7fELF"
+# Of a node; each rank has at least one. spec/sim_channel.h.
+CONTEXTS = 256
+# Options that say something else than the cluster's file.
+CHANGES = ("clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "host_ns")
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is to be run, where."""
+
+    cluster: description.Cluster
+    ranks: int
+    """0: the program is no MPI program and is started once, as it is."""
+    ranks_a_node: int
+    layer: str
+    program: Sequence[str]
+
+    @property
+    def must_use(self) -> bool:
+        """Does a rank of any MPI program open a port? One that is alone over the BTL does not."""
+        return self.ranks > (1 if self.layer == "btl" else 0)
+
+
+def add_options(parser: argparse.ArgumentParser) -> Any:
+    """The cluster, and which ranks are where; returns the group of ways to start a program."""
+    parser.add_argument(
+        "--topology",
+        metavar="KIND:SIZE",
+        help="pair (two nodes, one cable), or ring:4, torus:2x2x2, mesh:4x4, hypercube:3, full:5 "
+        "(default: pair)",
+    )
+    parser.add_argument(
+        "-n", "-np", dest="ranks", metavar="N", type=checked(units.parse_count),
+        help="number of ranks (default: one for each place on the nodes)",
+    )  # fmt: skip
+    parser.add_argument(
+        "--ranks-a-node",
+        metavar="N",
+        type=checked(units.parse_count),
+        default=1,
+        help="ranks with neighbouring numbers that share a node (default: 1)",
+    )
+    layer = parser.add_mutually_exclusive_group()
+    for name, text in (
+        ("mtl", "the matching layer (the default)"),
+        ("btl", "the byte transfer layer"),
+    ):
+        layer.add_argument(
+            f"--{name}", dest="layer", action="store_const", const=name, help=f"through {text}"
+        )
+    parser.add_argument(
+        "--cluster",
+        metavar="FILE.toml",
+        help="a file that describes cables, routes, clock and hosts; options given besides it come "
+        "first. Its keys: the options from here to --host-ns, without dashes, then topology, "
+        "cables, routes (see sim/README.md)",
+    )
+    parser.add_argument(
+        "--clock-mhz",
+        metavar="MHZ",
+        type=positive,
+        help="clock of the hardware (default: 100)",
+    )
+    parser.add_argument(
+        "--width-bits",
+        metavar="BITS",
+        type=int,
+        choices=(32, 64, 128),
+        help="data path of the hardware: 32, or 64 or 128 with up to three links (default: 32)",
+    )
+    parser.add_argument(
+        "--cable-cycles",
+        metavar="N",
+        type=checked(units.parse_count),
+        help="delay of each cable with its PHYs, in cycles of the hardware (default: 0)",
+    )
+    parser.add_argument(
+        "--error-rate", metavar="P", type=positive, help="of each bit on a cable (default: 0)"
+    )
+    parser.add_argument(
+        "--compute",
+        metavar="HOW",
+        help="what a program computes between two calls of velo costs: free (the default), call:NS "
+        "a constant, measured:FACTOR its processor time (these runs do not repeat themselves)",
+    )
+    parser.add_argument(
+        "--host-ns",
+        metavar="NAME=NS,...",
+        type=checked(description.host_constants),
+        help="constants of the host model: store, dma, read, poll, clock, copy, call, gap",
+    )
+    parser.add_argument(
+        "--seed",
+        metavar="N",
+        type=checked(units.parse_count),
+        default=1,
+        help="seed of what is random in the hardware's surroundings (default: 1)",
+    )
+    parser.set_defaults(layer="mtl", plain=False)
+    return layer
+
+
+def plan(args: argparse.Namespace) -> Job:
+    """The job that the command line asks for."""
+    words = list(args.arguments[1:] if args.arguments[:1] == ["--"] else args.arguments)
+    if not words:
+        raise UsageError("which program? write it, with its arguments, behind --")
+    described = description.make(
+        args.topology,
+        args.cluster,
+        {name: getattr(args, name) for name in CHANGES},
+    )
+    nodes = described.network.nodes
+    ranks = 0 if args.plain else args.ranks or nodes * args.ranks_a_node
+    most = nodes * args.ranks_a_node
+    if args.ranks_a_node > CONTEXTS:
+        raise UsageError(f"--ranks-a-node {args.ranks_a_node}: a node has {CONTEXTS} contexts")
+    if ranks > most:
+        raise UsageError(
+            f"{ranks} ranks do not fit on {nodes} nodes of {args.ranks_a_node}; give "
+            "--ranks-a-node or a larger --topology"
+        )
+    check_dynamic(openmpi.find_program(words[0]))
+    return Job(described, ranks, args.ranks_a_node, args.layer, words)
+
+
+def check_dynamic(path: Path) -> None:
+    """A program that is linked statically would never call us, and run in real time."""
+    with path.open("rb") as file:
+        if file.read(4) != ELF:
+            return
+        file.seek(0)
+        image = file.read()
+    # Type of the program header that names the dynamic loader.
+    at, size, count = (
+        int.from_bytes(image[a:b], "little") for a, b in ((32, 40), (54, 56), (56, 58))
+    )
+    kinds = [int.from_bytes(image[at + i * size :][:4], "little") for i in range(count)]
+    if 3 not in kinds:
+        raise VeloError(f"{path} is linked statically; only dynamic programs can be simulated")

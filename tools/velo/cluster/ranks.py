@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command that the simulator starts: mpirun, and what becomes of each rank."""
+
+import ctypes.util
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from velo.cluster.job import Job
+from velo.errors import VeloError
+from velo.runtime import openmpi
+
+# What each rank runs first: it learns who it is from mpirun, and where it is, which MPI learns from
+# lib/device/locality.c; from then on every call of the program that matters goes to the simulated
+# cluster. mpirun itself stays in real time.
+RANK = """
+export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE={ranks_a_node}
+local=$((VELO_SIM_RANK % VELO_SIM_RANKS_A_NODE))
+behind=$((OMPI_COMM_WORLD_SIZE - VELO_SIM_RANK + local))
+export OMPI_COMM_WORLD_LOCAL_RANK=$local OMPI_COMM_WORLD_NODE_RANK=$local
+export OMPI_COMM_WORLD_LOCAL_SIZE=$((behind < {ranks_a_node} ? behind : {ranks_a_node}))
+export LD_PRELOAD={preload}
+exec "$@"
+"""
+RANK_NAME = "velo-rank"
+# Where buffers are must not depend on what the launcher's threads allocate and how long its names
+# are; see lib/device/memory.c. In this allocator threads can have memory of their own, lengths have
+# places of their own, and when memory is given back does not depend on real time.
+ALLOCATOR = "jemalloc"
+CPLUSPLUS = "libstdc++.so.6"
+ALLOCATOR_SETTINGS = "dss:primary,narenas:256,tcache:false,dirty_decay_ms:-1,muzzy_decay_ms:-1"
+
+
+def find_allocators() -> str:
+    """The libraries that allocate the ranks' memory, as the dynamic loader is to load them."""
+    name = ctypes.util.find_library(ALLOCATOR)
+    if not name:
+        raise VeloError(
+            "libjemalloc, which allocates the ranks' memory, is not installed; 'scripts/setup sim' "
+            "does it, or 'apt-get install libjemalloc2'"
+        )
+    # jemalloc has C++'s operators, too, and would pass by our malloc() with them.
+    return f"{CPLUSPLUS}:{name}"
+
+
+def program(job: Job, library: Path) -> list[str]:
+    """The command that the simulator starts."""
+    if job.ranks == 0:
+        return ["env", f"LD_PRELOAD={library}", *job.program]
+    folder = openmpi.component_folder(job.layer)
+    preload = shlex.quote(f"{library}:{find_allocators()}")
+    rank = RANK.format(ranks_a_node=job.ranks_a_node, preload=preload)
+    words = [
+        openmpi.find_mpirun(folder),
+        "-n",
+        str(job.ranks),
+        "--oversubscribe",
+        "--bind-to",
+        "none",
+    ]
+    words += openmpi.selection(job.layer, folder, {"btl"})
+    # Whatever else goes from one node to another would pass the simulated hardware by.
+    words += ["--mca", "btl", "self,velo"]
+    # When MPI learns of a rank of another node must not depend on real time: so at once, of all.
+    words += ["--mca", "mpi_add_procs_cutoff", str(job.ranks + 1)]
+    for layer in openmpi.COMPONENTS:
+        words += ["--mca", f"{layer}_velo_network", "1"]
+    # Who waits polls: sleeping is for processors that are shared, and virtual ones are not. In both
+    # layers, since the BTL carries one-sided operations beside the MTL.
+    for layer in openmpi.COMPONENTS:
+        words += ["--mca", f"{layer}_velo_sleep", "0"]
+    # How many polls there were before time began is by chance: it must not matter which it is.
+    words += ["--mca", "btl_velo_serve_polls", "1"]
+    # A rank gives up telling mpirun that it ends after two seconds, which are real ones: where many
+    # share a processor that would fail a job that has gone well.
+    words += ["--mca", "orte_allowed_exit_without_sync", "1"]
+    return [*words, "sh", "-c", rank, RANK_NAME, *job.program]
+
+
+def ranks_command(command: Sequence[str]) -> list[str]:
+    """What each rank runs, of the command that the simulator starts."""
+    words = list(command)
+    return words[words.index(RANK_NAME) + 1 :] if RANK_NAME in words else words
