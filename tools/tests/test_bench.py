@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from velo import bench, peers
 from velo.cli import main
 from velo.errors import UsageError, VeloError
-from velo.peers import BANDWIDTH, LATENCY, RATE, Case
+from velo.measure import bracket, peers, tasks
+from velo.measure.cpus import two_cpus
+from velo.measure.peers import BANDWIDTH, LATENCY, RATE, Case
 
 HEADING = "iterations,50.0_percentile_lat,avg_lat,overall_lat,avg_bw,overall_bw,avg_mr,overall_mr\n"
 
@@ -44,8 +45,8 @@ needs_two_cpus = pytest.mark.skipif(
 
 
 def run_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *present: FakePeer) -> list[dict]:
-    monkeypatch.setattr(bench, "PEERS", present)
-    monkeypatch.setattr(bench, "STACKS", ())
+    monkeypatch.setattr(tasks, "PEERS", present)
+    monkeypatch.setattr(tasks, "STACKS", ())
     out = tmp_path / "bench.json"
     assert main(["bench", "--rounds", "2", "--json", str(out)]) == 0
     return json.loads(out.read_text())
@@ -103,28 +104,28 @@ def test_a_run_counts_only_if_the_cores_stayed(
 ) -> None:
     looks = iter([before, after])
 
-    def limits(_cpus: Sequence[int]) -> bench.Limits | None:
+    def limits(_cpus: Sequence[int]) -> bracket.Limits | None:
         hop = next(looks)
-        return None if hop is None else bench.Limits(hop, 3e8, {4096: 27e9})
+        return None if hop is None else bracket.Limits(hop, 3e8, {4096: 27e9})
 
-    monkeypatch.setattr(bench, "limits", limits)
-    into = bench.Peers()
-    bench.measure_peer(FakePeer(), Case(LATENCY, 8), [0, 1], into)
+    monkeypatch.setattr(bracket, "limits", limits)
+    into = bracket.Peers()
+    bracket.measure_peer(FakePeer(), Case(LATENCY, 8), [0, 1], into)
     assert [s.hop for s in into.samples] == ([kept] if kept else [])
     assert into.moved == moved
 
 
 def test_the_copy_limit_is_that_of_the_largest_size_not_above_the_message() -> None:
-    limits = bench.Limits(45, 3e8, {4096: 27e9, 16384: 35e9})
+    limits = bracket.Limits(45, 3e8, {4096: 27e9, 16384: 35e9})
     found = [limits.of(Case(BANDWIDTH, size)) for size in (256, 4096, 8192, 16384, 65536)]
     assert found == [27e9, 27e9, 27e9, 35e9, 35e9]
 
 
 def test_limits_are_read_from_velo_perf(fake_perf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    near = bench.limits([0, 1])
-    assert near == bench.Limits(45.0, 320e6, {4096: 27e9, 16384: 35e9})
+    near = bracket.limits([0, 1])
+    assert near == bracket.Limits(45.0, 320e6, {4096: 27e9, 16384: 35e9})
     monkeypatch.setenv("FAKE_SCENARIO", "far")
-    far = bench.limits([0, 1])
+    far = bracket.limits([0, 1])
     assert far
     assert far.hop_ns == 180
 
@@ -132,7 +133,7 @@ def test_limits_are_read_from_velo_perf(fake_perf: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize("wanted", [[0], [0, 100_000], [0, 1, 2]])
 def test_other_than_two_allowed_cpus_are_refused(wanted: list[int]) -> None:
     with pytest.raises(UsageError, match="a pair needs two CPUs"):
-        bench.two_cpus(wanted)
+        two_cpus(wanted)
 
 
 def test_every_row_of_ucx_perftest_is_read() -> None:
@@ -177,5 +178,5 @@ def test_a_missing_ucx_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize("peer", peers.PEERS, ids=lambda peer: peer.stack)
 def test_the_installed_ucx_can_be_driven(peer: peers.Peer) -> None:
     assert peer.missing() is None
-    cpus = bench.two_cpus(None)
+    cpus = two_cpus(None)
     assert 5 < peer.measure(peer.cases[0], cpus) < 1e9

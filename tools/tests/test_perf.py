@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from made_up import result
 
-from velo import perf
 from velo.cli import build_parser, main
+from velo.measure import velo_perf
 from velo.report import tables
 
 
@@ -52,8 +52,8 @@ def test_the_suite_measures_every_mode_and_shows_the_targets(
 
 
 def test_the_suite_takes_less_than_two_minutes() -> None:
-    assert sum(job.weight for job in perf.suite([])) < 100
-    quick, usual = perf.suite([], quick=True), perf.suite([])
+    assert sum(job.weight for job in velo_perf.suite([])) < 100
+    quick, usual = velo_perf.suite([], quick=True), velo_perf.suite([])
     for short, long in zip(quick, usual, strict=True):
         assert int(short.arguments[-1]) * 10 <= int(long.arguments[-1])
 

@@ -14,10 +14,11 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from velo import display, helpers, netpipe
+from velo import display, helpers
 from velo.cluster import apart
 from velo.cluster.points import EIGHT_NODES, EXTOLL_POINTS, RATE, VELO_POINTS, Point, parse
 from velo.errors import UsageError, VeloError
+from velo.measure.mpi import netpipe
 
 TIMEOUT_S = 1800.0
 QUICK_RANKS = 16

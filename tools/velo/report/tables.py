@@ -2,7 +2,7 @@
 """Tables of records and of targets for the terminal; pages use the same names and order."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rich.console import Console
 from rich.table import Table
@@ -16,6 +16,8 @@ MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "mp
 # Whose figures depend on how many ranks there are.
 RANKS_VARY = ("gups", "mpi gups", "mpi allreduce", "hpcc")
 METRIC_ORDER = {name: i for i, name in enumerate(records.METRICS)}
+# Of the latencies by size, those that fit on a screen.
+SIZES_SHOWN = (0, 8, 32, 64, 256, 1024, 4096, 16384)
 
 
 def result_table(found: Sequence[Record]) -> Table:
@@ -53,6 +55,11 @@ def quartiles(record: Record) -> str:
     three = (record.ratio_q1, record.ratio_median, record.ratio_q3)
     unknown = math.isnan(record.ratio_q1) or record.metric in records.WITHOUT_LIMIT
     return "–" if unknown else " ".join(f"{q:.2f}" for q in three)
+
+
+def main_points(found: Iterable[Record]) -> list[Record]:
+    """What fits on a screen: of the latencies by size, those of a few sizes."""
+    return [r for r in found if r.mode != "latency" or r.size_bytes in SIZES_SHOWN]
 
 
 def what(record: Record) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from velo.errors import VeloError
-from velo.mpi_stacks import Stack
+from velo.measure.mpi.stacks import Stack
 from velo.results.records import Sample
 
 RUN_TIMEOUT_S = 30.0

@@ -1,25 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo perf`: run velo-perf, follow its progress, summarize its batches, show the result."""
+"""Runs of velo-perf: what to call it with, its progress, and the samples it prints."""
 
 import argparse
 import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 from rich.console import Console
 
-from velo import display, helpers, units
+from velo import helpers, units
 from velo.display import Bar
 from velo.errors import VeloError
-from velo.report import tables
-from velo.results import machine, records
+from velo.results import records
 from velo.results.records import Record, Run, Sample
 
 PROGRAM = "velo-perf"
 # What the suite measures.
 SENDERS = "1,64,512"
-SIZES_SHOWN = (0, 8, 32, 64, 256, 1024, 4096, 16384)
 RATE_SIZES = "8,32,56,64,128,256,512,1024,2048,4096"
 
 
@@ -154,23 +151,3 @@ def _effort(batches: int, seconds: float, quick: bool) -> list[str]:
 
 def _joined(values: Iterable[int]) -> str:
     return ",".join(map(str, values))
-
-
-def command(args: argparse.Namespace) -> None:
-    """`velo perf`."""
-    console = display.console()
-    collected = run_jobs(jobs(args), console)
-    found = collected.records(machine.new_run())
-    console.print(tables.result_table(main_points(found) if args.mode == "suite" else found))
-    if collected.dropped:
-        console.print(f"{collected.dropped} batches left out: the cores moved during them.")
-    if args.mode == "suite":
-        tables.show_targets(found, console)
-    if args.json:
-        records.save(Path(args.json), found)
-        console.print(f"{len(found)} records written to {args.json}", soft_wrap=True)
-
-
-def main_points(found: Iterable[Record]) -> list[Record]:
-    """What fits on a screen: of the latencies by size, those of a few sizes."""
-    return [r for r in found if r.mode != "latency" or r.size_bytes in SIZES_SHOWN]

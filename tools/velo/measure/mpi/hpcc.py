@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from velo.errors import VeloError, VerifyError
-from velo.mpi_stacks import Stack
+from velo.measure.mpi.stacks import Stack
 
 RUN_TIMEOUT_S = 45.0
 PROBLEM_SIZE = 1000

@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from velo import helpers, mpi_builds
+from velo import helpers
 from velo.errors import VeloError
 from velo.helpers import REPO
-from velo.mpi_builds import Build
+from velo.measure.mpi import builds
+from velo.measure.mpi.builds import Build
 
 PIN = REPO / "bench" / "mpi" / "pin"
 # Ranks end in order when their launcher is asked to; that takes it longer than velo's own programs.
@@ -104,37 +105,37 @@ class Stack:
 VADER = Stack(
     "vader",
     "ompi-{version} vader",
-    mpi_builds.OPEN_MPI_4,
+    builds.OPEN_MPI_4,
     (*OPEN_MPI, "--mca", "pml", "ob1", "--mca", "btl", "self,vader"),
     many=OPEN_MPI_YIELD,
 )
 STACKS = (
-    Stack("mtl", "velo mtl", mpi_builds.OPEN_MPI_4, OPEN_MPI, velo="mtl"),
-    Stack("btl", "velo btl", mpi_builds.OPEN_MPI_4, OPEN_MPI, velo="btl"),
+    Stack("mtl", "velo mtl", builds.OPEN_MPI_4, OPEN_MPI, velo="mtl"),
+    Stack("btl", "velo btl", builds.OPEN_MPI_4, OPEN_MPI, velo="btl"),
     VADER,
     Stack(
         "ompi4-ucx",
         "ompi-{version} ucx",
-        mpi_builds.OPEN_MPI_4,
+        builds.OPEN_MPI_4,
         (*OPEN_MPI, *PML_UCX),
         UCX_ENV,
         many=OPEN_MPI_YIELD,
     ),
-    Stack("ompi5", "ompi-{version} sm", mpi_builds.OPEN_MPI_5, OPEN_MPI, many=OPEN_MPI_YIELD),
+    Stack("ompi5", "ompi-{version} sm", builds.OPEN_MPI_5, OPEN_MPI, many=OPEN_MPI_YIELD),
     Stack(
         "ompi5-ucx",
         "ompi-{version} ucx",
-        mpi_builds.OPEN_MPI_5,
+        builds.OPEN_MPI_5,
         (*OPEN_MPI, *PML_UCX, "-x", "UCX_TLS"),
         UCX_ENV,
         many=OPEN_MPI_YIELD,
     ),
     # It yields in every wait already.
-    Stack("mpich", "mpich-{version}", mpi_builds.MPICH),
+    Stack("mpich", "mpich-{version}", builds.MPICH),
     Stack(
         "impi",
         "impi-{version}",
-        mpi_builds.INTEL_MPI,
+        builds.INTEL_MPI,
         many_env={"I_MPI_THREAD_YIELD": "2"},
     ),
 )

@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Debian's NetPIPE, unchanged, over an MPI stack."""
+
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from velo.errors import VeloError
+from velo.measure.mpi.stacks import Stack
+
+RUN_TIMEOUT_S = 30.0
+NETPIPE_MEGABIT = 1024 * 1024
+# The sizes of one run and how often each is sent; NetPIPE takes 7 trials of it and gives the best.
+SCHEDULE = ((1, 12288, 1000), (16384, 196608, 100), (262144, 1048576, 25))
+
+
+def run(stack: Stack, cpus: Sequence[int]) -> dict[int, float]:
+    """Message size -> half round trip in ns, of one run."""
+    found: dict[int, float] = {}
+    with tempfile.TemporaryDirectory(prefix="velo-netpipe-") as name:
+        out = Path(name) / "np.out"
+        for low, high, repeats in SCHEDULE:
+            program = ["NPopenmpi", "-p", "0", "-l", str(low), "-u", str(high), "-n", str(repeats),
+                       "-o", str(out)]  # fmt: skip
+            stack.output(2, cpus, program, RUN_TIMEOUT_S)
+            found |= parse(out.read_text(encoding="ascii", errors="replace"))
+    return found
+
+
+def parse(text: str) -> dict[int, float]:
+    """NetPIPE's output file: size, Mbit/s and seconds; the seconds have too few digits."""
+    found: dict[int, float] = {}
+    for line in text.splitlines():
+        try:
+            size, rate, _ = line.split()
+            size_bytes, megabits_per_s = int(size), float(rate)
+        except ValueError as error:
+            raise VeloError(f"NetPIPE wrote a line that is no result: {line!r}") from error
+        if not (size_bytes > 0 and megabits_per_s > 0):
+            raise VeloError(f"NetPIPE wrote a result that is not above zero: {line!r}")
+        found[size_bytes] = size_bytes * 8 / (megabits_per_s * NETPIPE_MEGABIT) * 1e9
+    if not found:
+        raise VeloError("NetPIPE wrote no result")
+    return found

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo netpipe`: NetPIPE over velo and over Open MPI's own transport, side by side."""
+
+import argparse
+from typing import Any
+
+from velo import units
+from velo.arguments import checked
+from velo.errors import VeloError
+from velo.measure.cpus import add_cpus, two_cpus
+
+
+def register(commands: Any) -> None:
+    """The command line of `velo netpipe`."""
+    parser = commands.add_parser(
+        "netpipe",
+        help="run NetPIPE over velo and over Open MPI's own transport",
+        description="Run Debian's NPopenmpi, unchanged, over velo and over Open MPI's own "
+        "transport (vader) in turns, pinned to two cores, and print both side by side.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "--btl", action="store_true", help="use velo's BTL (default: its MTL, which is faster)"
+    )
+    parser.add_argument(
+        "--rounds",
+        metavar="N",
+        type=checked(units.parse_count),
+        default=5,
+        help="how often each is run (default: 5)",
+    )
+    add_cpus(parser)
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """`velo netpipe`."""
+    # Cost: rich is slow to import, and only commands that measure need it.
+    from velo import display
+    from velo.measure import side_by_side
+    from velo.measure.mpi.stacks import STACKS
+
+    console = display.console()
+    cpus = two_cpus(args.cpus)
+    words = {stack.word: stack for stack in STACKS}
+    ours, other = words["btl" if args.btl else "mtl"], words["vader"]
+    for stack in (ours, other):
+        reason = stack.missing(cpus)
+        if reason:
+            raise VeloError(f"NetPIPE cannot run over {stack.name}: {reason}")
+    rows = side_by_side.measure(ours, other, cpus, args.rounds, console)
+    shown = [row for row in rows if row.size_bytes in side_by_side.SIZES_SHOWN]
+    console.print(f"NetPIPE: half round trip and bandwidth, median of {args.rounds} runs in turns")
+    console.print(side_by_side.table(shown, ours.name, other.name))

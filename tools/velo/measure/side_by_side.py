@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: Apache-2.0
+"""NetPIPE over two MPI stacks in turns, and the table that sets them side by side."""
+
+import statistics
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Console
+from rich.table import Table
+
+from velo import display, units
+from velo.measure.mpi import netpipe
+from velo.measure.mpi.stacks import Stack
+
+SIZES_SHOWN = tuple(1 << k for k in (0, 3, 5, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20))
+
+
+@dataclass(frozen=True)
+class Row:
+    """One size over both stacks."""
+
+    size_bytes: int
+    velo_ns: float
+    other_ns: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as fast velo is."""
+        return self.other_ns / self.velo_ns
+
+
+def compare(ours: Sequence[dict[int, float]], others: Sequence[dict[int, float]]) -> list[Row]:
+    """The median of the rounds, for each size that both have."""
+
+    def medians(rounds: Sequence[dict[int, float]]) -> dict[int, float]:
+        by_size: dict[int, list[float]] = defaultdict(list)
+        for found in rounds:
+            for size, value in found.items():
+                by_size[size].append(value)
+        return {size: statistics.median(values) for size, values in by_size.items()}
+
+    a, b = medians(ours), medians(others)
+    return [Row(size, a[size], b[size]) for size in sorted(a.keys() & b.keys())]
+
+
+def table(rows: Sequence[Row], velo: str, other: str) -> Table:
+    """Size, and for both latency and bandwidth, and the ratio of the latencies."""
+    out = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    for heading in ("size", velo, "", other, "", "velo is"):
+        out.add_column(heading, justify="right", no_wrap=True)
+    for row in rows:
+        times = [row.velo_ns, row.other_ns]
+        cells = [
+            text
+            for ns in times
+            for text in (units.time_ns(ns), units.bandwidth(row.size_bytes * 1e9 / ns))
+        ]
+        style = "green" if row.ratio >= 1 else "red"
+        out.add_row(units.size(row.size_bytes), *cells, f"[{style}]{row.ratio:.2f} ×[/] as fast")
+    return out
+
+
+def measure(
+    ours: Stack, other: Stack, cpus: Sequence[int], rounds: int, console: Console
+) -> list[Row]:
+    """Both in turns; each round the other one begins."""
+    found: dict[str, list[dict[int, float]]] = {ours.word: [], other.word: []}
+    with display.Bar(console, total=2 * rounds) as bar:
+        for number in range(rounds):
+            bar.step(f"NetPIPE, round {number + 1} of {rounds}")
+            order = (ours, other) if number % 2 == 0 else (other, ours)
+            for done, stack in enumerate(order):
+                found[stack.word].append(netpipe.run(stack, cpus))
+                bar.advance_to(2 * number + done + 1, stack.name)
+    return compare(found[ours.word], found[other.word])

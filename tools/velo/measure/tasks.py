@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `velo bench` runs once a round, and which of it is chosen."""
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from rich.console import Console
+
+from velo.errors import UsageError
+from velo.measure import velo_perf
+from velo.measure.bracket import Peers, measure_hpcc, measure_mpi, measure_netpipe, measure_peer
+from velo.measure.mpi import hpcc, mpi_perf
+from velo.measure.mpi.stacks import STACKS, Stack
+from velo.measure.peers import PEERS
+from velo.measure.velo_perf import Collected, Job
+
+# What the rows of the target table need, and the peers' sizes; every round takes all of them.
+VELO_JOBS = (
+    ("velo latency", "latency", "--sizes", "1,8,16,32,56,64,128,256,512,1024,2048,4096,8192"),
+    ("velo senders", "latency", "--sizes", "8", "--senders", velo_perf.SENDERS),
+    ("velo rate", "rate", "--sizes", velo_perf.RATE_SIZES),
+    ("velo bandwidth", "bandwidth"),
+    ("velo ring", "ring", "--procs", "8"),
+    ("velo RandomAccess, 2 ranks", "gups", "--procs", "2"),
+    ("velo RandomAccess, 4 ranks", "gups", "--procs", "4"),
+)
+VELO_TIME_MS = {"latency": 250, "rate": 250, "bandwidth": 250, "ring": 3000, "gups": 700}
+VELO_BATCHES = 100
+# Groups that --only and --skip know, beside the words of peers.
+PARTS = ("native", "mpi")
+MODES = ("latency", "senders", "rate", "bandwidth", "ring", "gups", "matching", "allreduce",
+         "hpcc", "netpipe")  # fmt: skip
+PEER_WORDS = ("velo", "ucx", *(stack.word for stack in STACKS))
+
+
+@dataclass(frozen=True)
+class Task:
+    """One thing to run once a round."""
+
+    title: str
+    words: frozenset[str]
+    """The groups and the peer that it belongs to, as --only and --skip name them."""
+    weight_s: float
+    """About how long it takes, for the progress bar."""
+    run: Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What --only and --skip leave."""
+
+    only: frozenset[str] = frozenset()
+    skip: frozenset[str] = frozenset()
+
+    @staticmethod
+    def parse(only: str | None, skip: str | None) -> "Choice":
+        return Choice(_words(only, "--only"), _words(skip, "--skip"))
+
+    def takes(self, words: frozenset[str]) -> bool:
+        """Of each kind of word that --only names, one must fit; of those of --skip, none may."""
+        if words & self.skip:
+            return False
+        kinds = (self.only & frozenset(kind) for kind in (PARTS, MODES, PEER_WORDS))
+        return all(words & wanted for wanted in kinds if wanted)
+
+
+def _words(text: str | None, option: str) -> frozenset[str]:
+    words = frozenset(part.strip() for part in (text or "").split(",") if part.strip())
+    unknown = words - {*PARTS, *MODES, *PEER_WORDS}
+    if unknown:
+        raise UsageError(
+            f"{option} does not know {', '.join(sorted(unknown))}; parts: {', '.join(PARTS)};"
+            f" what is measured: {', '.join(MODES)}; peers: {', '.join(PEER_WORDS)}"
+        )
+    return words
+
+
+def native_tasks(
+    choice: Choice,
+    cpus: Sequence[int],
+    quick: bool,
+    velo: Collected,
+    peers: Peers,
+    configs: dict[str, str],
+    absent: dict[str, str],
+) -> list[Task]:
+    """velo-perf, and the peers of messages."""
+    out = []
+    for job in velo_jobs(cpus, quick):
+        mode = job.mode or job.arguments[0]
+        # RandomAccess over velo.h stands beside that over MPI.
+        words = frozenset({"native", "velo", mode, *(["mpi"] if mode == "gups" else [])})
+        if choice.takes(words):
+            act = partial(velo_perf.run_job, job, velo, _ignore)
+            out.append(Task(job.title, words, job.weight, act))
+    for peer in PEERS:
+        cases = [c for c in peer.cases if choice.takes(frozenset({"native", "ucx", c.mode}))]
+        reason = peer.missing() if cases else None
+        if reason:
+            absent[peer.stack] = reason
+            continue
+        for case in cases:
+            configs[peer.stack] = peer.config
+            title = f"{peer.stack}, {case.mode}, {case.size_bytes} B"
+            words = frozenset({"native", "ucx", case.mode})
+            out.append(Task(title, words, 1.2, partial(measure_peer, peer, case, cpus, peers)))
+    return out
+
+
+def mpi_tasks(
+    choice: Choice,
+    cpus: Sequence[int],
+    quick: bool,
+    peers: Peers,
+    configs: dict[str, str],
+    absent: dict[str, str],
+    console: Console,
+) -> list[Task]:
+    """The MPI programs over every stack that runs here."""
+    out: list[Task] = []
+    for stack in STACKS:
+        mine = [task for task in stack_tasks(stack, cpus, quick, peers) if choice.takes(task.words)]
+        if not mine:
+            continue
+        console.print(f"trying {stack.name} ...", markup=False)
+        reason = stack.missing(cpus)
+        if reason:
+            absent[stack.name] = reason
+        else:
+            configs[stack.name] = stack.config
+            out += mine
+    for program in ("hpcc", "NPopenmpi"):
+        word = "netpipe" if program == "NPopenmpi" else program
+        if any(word in task.words for task in out) and not shutil.which(program):
+            absent[program] = "it is not installed; run 'make bench'"
+            out = [task for task in out if word not in task.words]
+    return out
+
+
+def stack_tasks(stack: Stack, cpus: Sequence[int], quick: bool, peers: Peers) -> list[Task]:
+    """Everything that is measured of one MPI stack."""
+    out = []
+
+    def add(what: str, mode: str, weight_s: float, act: Callable[[], None]) -> None:
+        words = frozenset({"mpi", mode, stack.word})
+        out.append(Task(f"{stack.name}, {what}", words, weight_s, act))
+
+    for program in mpi_perf.PROGRAMS:
+        act = partial(measure_mpi, stack, program, cpus, quick, peers)
+        add(program.title, program.mode, 0.6 + program.time_ms / 1e3, act)
+    if stack.is_debian:
+        for ranks in hpcc.GRIDS:
+            act = partial(measure_hpcc, stack, ranks, cpus, peers)
+            add(f"HPCC, {ranks} ranks", "hpcc", 1.5 if ranks == 2 else 4.0, act)
+        add("NetPIPE", "netpipe", 2.5, partial(measure_netpipe, stack, cpus, peers))
+    return out
+
+
+def velo_jobs(cpus: Sequence[int], quick: bool = False) -> list[Job]:
+    """One round of velo: it brackets its own batches."""
+    pin = ("--cpus", ",".join(map(str, cpus)), "--batches", str(VELO_BATCHES))
+    out = []
+    for title, mode, *options in VELO_JOBS:
+        time_ms = VELO_TIME_MS[mode] // (3 if quick else 1)
+        out.append(Job(title, (mode, *options, *pin, "--time-ms", str(time_ms)), 3.0))
+    return out
+
+
+def _ignore(_part: float, _last: str) -> None:
+    pass
