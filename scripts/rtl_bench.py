@@ -16,7 +16,7 @@ import sys
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from velo import figure4
+from velo.paper import figure4
 
 ROOT = Path(__file__).resolve().parents[1]
 OUT = ROOT / "build" / "rtl"

@@ -5,21 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from velo import paper, paper_page
 from velo.cluster import points
 from velo.errors import UsageError
+from velo.paper import experiments
+from velo.paper import page as paper_page
 
 HERE, NEW = points.VELO_POINTS[0], points.VELO_POINTS[1]
 EXTOLL = points.EXTOLL_POINTS[0]
 
 
-def results() -> paper.Results:
-    return paper.Results(
+def results() -> experiments.Results:
+    return experiments.Results(
         [
-            paper.Series("api latency", HERE, [(8, 600.0), (48, 800.0)], ["a"], ["velo sim"]),
-            paper.Series("api latency", NEW, [(8, 300.0)], ["b"], ["velo sim"]),
-            paper.Series("api stream", HERE, [(8, 10e6), (32, 5e6)], ["c"], ["velo sim"]),
-            paper.Series("rate by pairs", EXTOLL, [(1, 6e6), (2, 13e6)], ["d"], ["velo sim"]),
+            experiments.Series("api latency", HERE, [(8, 600.0), (48, 800.0)], ["a"], ["velo sim"]),
+            experiments.Series("api latency", NEW, [(8, 300.0)], ["b"], ["velo sim"]),
+            experiments.Series("api stream", HERE, [(8, 10e6), (32, 5e6)], ["c"], ["velo sim"]),
+            experiments.Series("rate by pairs", EXTOLL, [(1, 6e6), (2, 13e6)], ["d"], ["velo sim"]),
         ],
         {
             "host_to_host_cycles": 31,
@@ -41,20 +42,21 @@ def test_cables_are_as_long_at_every_clock() -> None:
 
 
 def test_every_experiment_is_drawn_and_every_drawing_has_one() -> None:
-    names = {e.name for e in paper.EXPERIMENTS}
+    names = {e.name for e in experiments.EXPERIMENTS}
     assert {d.experiment for d in paper_page.DRAWINGS} == names
 
 
 def test_quick_stays_at_the_papers_clock() -> None:
-    points = {point for _, point, _ in paper.plan(paper.EXPERIMENTS, quick=True)}
-    assert points == {HERE, EXTOLL}
-    assert len(list(paper.plan(paper.EXPERIMENTS, quick=False))) == 3 * 6 + 3 * 2 + 3 * 6
+    where = {point for _, point, _ in experiments.plan(experiments.EXPERIMENTS, quick=True)}
+    assert where == {HERE, EXTOLL}
+    whole = list(experiments.plan(experiments.EXPERIMENTS, quick=False))
+    assert len(whole) == 3 * 6 + 3 * 2 + 3 * 6
 
 
 def test_an_experiment_that_is_not_there_is_refused() -> None:
-    assert [e.name for e in paper.choose("gups,api latency")] == ["api latency", "gups"]
+    assert [e.name for e in experiments.choose("gups,api latency")] == ["api latency", "gups"]
     with pytest.raises(UsageError, match="no experiment 'gup'"):
-        paper.choose("gup")
+        experiments.choose("gup")
 
 
 def test_values_are_set_beside_the_papers() -> None:

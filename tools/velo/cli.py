@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 from velo.cluster import predict, sim, trace
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, VeloError
 from velo.measure import bench, netpipe, perf
+from velo.paper import paper
 from velo.runtime import clean, info, run, top
 
 EPILOG = """\
@@ -45,7 +46,7 @@ def build_parser() -> argparse.ArgumentParser:
     _add_report(commands)
     bench.register(commands)
     netpipe.register(commands)
-    _add_paper(commands)
+    paper.register(commands)
     return parser
 
 
@@ -69,44 +70,10 @@ def _add_report(commands: Any) -> None:
     report.set_defaults(run=_report)
 
 
-def _add_paper(commands: Any) -> None:
-    paper = commands.add_parser(
-        "paper",
-        help="reproduce the papers' figures on the simulated hardware",
-        description="Run the experiments of the VELO and EXTOLL papers on simulated nodes of the "
-        "hardware, at the papers' clock and at newer ones, and make a page with every figure, ours "
-        "beside theirs. Some ten minutes; the same results, to the message, every time.",
-        allow_abbrev=False,
-    )
-    paper.add_argument(
-        "--only",
-        metavar="LIST",
-        help="run only these experiments, comma-separated: api latency, api stream, mpi latency, "
-        "netpipe latency, netpipe stream, rate by size, rate by pairs, gups",
-    )
-    paper.add_argument(
-        "--quick",
-        action="store_true",
-        help="at the papers' clock only, few sizes and messages: to see that everything works",
-    )
-    paper.add_argument(
-        "-o", "--output", metavar="FILE.html", default="paper.html",
-        help="the page to write (default: paper.html)",
-    )  # fmt: skip
-    paper.add_argument("--json", metavar="FILE", help="write all values and hashes as JSON")
-    paper.set_defaults(run=_paper)
-
-
 def _report(args: argparse.Namespace) -> None:
     from velo.report import summary as report
 
     report.command(args)
-
-
-def _paper(args: argparse.Namespace) -> None:
-    from velo import paper
-
-    paper.command(args)
 
 
 def _terminated(signum: int, _frame: object) -> NoReturn:

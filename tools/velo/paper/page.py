@@ -13,14 +13,15 @@ from typing import Any, cast
 from markupsafe import Markup
 from rich.table import Table
 
-from velo import figure4, units
+from velo import units
 from velo.cluster.points import EXTOLL_POINTS, VELO_POINTS, Point
 from velo.errors import VeloError
-from velo.paper import Results, Series
+from velo.paper import figure4
+from velo.paper.experiments import Results, Series
 from velo.report import plots
 from velo.report.page import template
 
-TEMPLATE = Path(__file__).with_name("paper.html.j2")
+TEMPLATE = Path(__file__).with_name("page.html.j2")
 NONE = "–"
 ICPP = "VELO, ICPP 2008"
 FPGA = "case for FPGAs"

@@ -1,20 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo paper`: the figures of the VELO and EXTOLL papers, from the simulated hardware.
+"""The papers' experiments, and runs of them on the simulated hardware.
 
 Each experiment is a program that `velo sim` runs at each hardware point: the paper's clock, and
-newer ones. paper_page.py says which figure shows what, and sets it beside what the paper has.
+newer ones.
 """
 
-import argparse
 import json
 import tempfile
 import time
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from velo import display, helpers
+from velo import helpers
 from velo.cluster import apart
 from velo.cluster.points import EIGHT_NODES, EXTOLL_POINTS, RATE, VELO_POINTS, Point, parse
 from velo.errors import UsageError, VeloError
@@ -137,37 +136,6 @@ class Results:
 
     def of(self, experiment: str) -> list[Series]:
         return [s for s in self.series if s.experiment == experiment]
-
-
-def command(args: argparse.Namespace) -> None:
-    """`velo paper`."""
-    from velo import paper_page
-
-    output = Path(args.output)
-    chosen = choose(args.only)
-    console = display.console()
-    results = Results(cycles=read_cycles())
-    if not results.cycles and not args.quick:
-        results.absent.append("figure 4 of the VELO paper: run 'make rtl-bench' first")
-    jobs = list(plan(chosen, args.quick))
-    with display.Bar(console, total=len(jobs)) as bar:
-        for done, (experiment, point, ranks) in enumerate(jobs):
-            bar.step(f"{experiment.name}, {point.name}, {ranks} ranks")
-            try:
-                note = run(results, experiment, point, ranks, args.quick)
-            except VeloError as error:
-                results.absent.append(f"{experiment.name}, {point.name}: {apart.no_model(error)}")
-                note = "not built"
-            bar.advance_to(done + 1, note)
-    if not results.series:
-        raise VeloError("nothing could be run:\n" + "\n".join(results.absent))
-    paper_page.write(results, output)
-    console.print(paper_page.table(results))
-    for line in results.absent:
-        console.print(f"absent: {line}", style="yellow")
-    if args.json:
-        Path(args.json).write_text(json.dumps(asdict(results), indent=1) + "\n", encoding="utf-8")
-    print(f"page written to {output}")
 
 
 def choose(only: str | None) -> list[Experiment]:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The figures of the VELO and EXTOLL papers."""
