@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line of `velo`.
 
-The man page velo.1 is generated from build_parser(), by an interpreter that may lack the display
-libraries: this module imports them only inside the commands.
+The man page velo.1 is generated from build_parser(), by an interpreter that may lack rich, numpy,
+jinja2 and matplotlib: the modules of the commands import nothing that needs these before they run.
 """
 
 import argparse
@@ -10,14 +10,19 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from velo.cluster import predict, sim, trace
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, VeloError
 from velo.measure import bench, netpipe, perf
 from velo.paper import paper
+from velo.report import report
 from velo.runtime import clean, info, run, top
 
+# In the order of --help and the man page. Each has register(), its arguments, and run().
+COMMANDS = (
+    run, sim, predict, trace, perf, info, top, clean, report, bench, netpipe, paper,
+)  # fmt: skip
 EPILOG = """\
 exit codes: 0 success; 1 failure; 2 the command line is wrong; 3 a payload arrived damaged;
 125 a job went well, but no rank of it used velo; 130 interrupted.
@@ -35,45 +40,9 @@ def build_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
-    run.register(commands)
-    sim.register(commands)
-    predict.register(commands)
-    trace.register(commands)
-    perf.register(commands)
-    info.register(commands)
-    top.register(commands)
-    clean.register(commands)
-    _add_report(commands)
-    bench.register(commands)
-    netpipe.register(commands)
-    paper.register(commands)
+    for command in COMMANDS:
+        command.register(commands)
     return parser
-
-
-def _add_report(commands: Any) -> None:
-    report = commands.add_parser(
-        "report",
-        help="make an HTML page of results",
-        description="Make one self-contained HTML page, with plots, of the records in one or more "
-        "result files.",
-        allow_abbrev=False,
-    )
-    report.add_argument(
-        "files", metavar="FILE.json", nargs="+", help="written by velo perf or velo bench --json"
-    )
-    report.add_argument(
-        "-o",
-        "--output",
-        metavar="FILE.html",
-        help="the page to write (default: the first input with .html for .json)",
-    )
-    report.set_defaults(run=_report)
-
-
-def _report(args: argparse.Namespace) -> None:
-    from velo.report import summary as report
-
-    report.command(args)
 
 
 def _terminated(signum: int, _frame: object) -> NoReturn:

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of result files: headline figures, targets, plots and every record."""
 
-import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -9,23 +8,13 @@ from pathlib import Path
 from markupsafe import Markup
 
 from velo import units
-from velo.errors import UsageError, VeloError
+from velo.errors import VeloError
 from velo.report import mpi_report, plots, tables
 from velo.report.page import Figure, Tile, template
 from velo.results import stats, targets
 from velo.results.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load, metric
 
 TEMPLATE = Path(__file__).with_name("summary.html.j2")
-
-
-def command(args: argparse.Namespace) -> None:
-    """`velo report`."""
-    inputs = [Path(name) for name in args.files]
-    output = Path(args.output) if args.output else inputs[0].with_suffix(".html")
-    if output in inputs:
-        raise UsageError(f"{output} is an input; name another file with -o")
-    write(inputs, output)
-    print(f"report written to {output}")
 
 
 def write(inputs: Sequence[Path], output: Path) -> None:

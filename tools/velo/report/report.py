@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo report`: make an HTML page of results."""
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from velo.errors import UsageError
+
+
+def register(commands: Any) -> None:
+    """The command line of `velo report`."""
+    parser = commands.add_parser(
+        "report",
+        help="make an HTML page of results",
+        description="Make one self-contained HTML page, with plots, of the records in one or more "
+        "result files.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "files", metavar="FILE.json", nargs="+", help="written by velo perf or velo bench --json"
+    )
+    parser.add_argument(
+        "-o",
+        "--output",
+        metavar="FILE.html",
+        help="the page to write (default: the first input with .html for .json)",
+    )
+    parser.set_defaults(run=run)
+
+
+def run(args: argparse.Namespace) -> None:
+    """`velo report`."""
+    # Cost: jinja2 and matplotlib are slow to import, and only commands that make pages need them.
+    from velo.report import summary
+
+    inputs = [Path(name) for name in args.files]
+    output = Path(args.output) if args.output else inputs[0].with_suffix(".html")
+    if output in inputs:
+        raise UsageError(f"{output} is an input; name another file with -o")
+    summary.write(inputs, output)
+    print(f"report written to {output}")
