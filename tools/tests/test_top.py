@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 
 from velo.cli import main
-from velo.runtime import tables, top
+from velo.runtime import tables
+from velo.runtime.ports import rates
 
 
 def port(vpid: int, rx_msgs: int, pid: int = 100, alive: bool = True) -> dict[str, Any]:
@@ -58,14 +59,14 @@ def fake_info(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_rates_are_what_the_counters_grew_by_in_a_second() -> None:
-    found = top.rates(look(0, port(0, 100)), look(500_000_000, port(0, 1100)))
+    found = rates(look(0, port(0, 100)), look(500_000_000, port(0, 1100)))
     assert found == {0: {"rx_msgs": 2000, "rx_bytes": 16000, "tx_msgs": 0, "tx_bytes": 0}}
 
 
 def test_a_port_that_was_opened_anew_has_no_rate() -> None:
-    assert top.rates(look(0, port(0, 100)), look(1, port(0, 200, pid=101))) == {}
-    assert top.rates(look(0, port(0, 100)), look(1, port(0, 50))) == {}
-    assert top.rates(look(0), look(1, port(0, 50))) == {}
+    assert rates(look(0, port(0, 100)), look(1, port(0, 200, pid=101))) == {}
+    assert rates(look(0, port(0, 100)), look(1, port(0, 50))) == {}
+    assert rates(look(0), look(1, port(0, 50))) == {}
 
 
 def test_once_prints_one_table_with_rates_and_ends(

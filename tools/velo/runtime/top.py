@@ -3,16 +3,14 @@
 
 import argparse
 import contextlib
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from velo import arguments, helpers
 from velo.runtime.domain import add_domain, domain_words
+from velo.runtime.ports import rates, with_rates
 
 PROGRAM = "velo-info"
-COUNTERS = ("rx_msgs", "rx_bytes", "tx_msgs", "tx_bytes")
-Rates = dict[str, float]
 
 
 def register(commands: Any) -> None:
@@ -56,32 +54,8 @@ def run(args: argparse.Namespace) -> None:
                 console.print(screen(after, rates(before, after)))
         elif console.is_terminal:
             with Live(console=console, screen=True, auto_refresh=False) as live:
-                for found, rate in _with_rates(looks):
+                for found, rate in with_rates(looks):
                     live.update(screen(found, rate), refresh=True)
         else:
-            for found, rate in _with_rates(looks):
+            for found, rate in with_rates(looks):
                 console.print(screen(found, rate))
-
-
-def _with_rates(
-    looks: Iterator[dict[str, Any]],
-) -> Iterator[tuple[dict[str, Any], dict[int, Rates]]]:
-    before: dict[str, Any] | None = None
-    for found in looks:
-        yield found, rates(before, found) if before else {}
-        before = found
-
-
-def rates(before: dict[str, Any], after: dict[str, Any]) -> dict[int, Rates]:
-    """Per port id, what its counters grew by in a second between two looks.
-
-    A port that was opened anew in between, by another process or with counters that fell, has none.
-    """
-    seconds = (after["time_ns"] - before["time_ns"]) / 1e9
-    old = {(port["id"], port["pid"]): port["counters"] for port in before["ports"]}
-    out = {}
-    for port in after["ports"]:
-        past, now = old.get((port["id"], port["pid"])), port["counters"]
-        if past and seconds > 0 and all(now[name] >= past[name] for name in COUNTERS):
-            out[port["id"]] = {name: (now[name] - past[name]) / seconds for name in COUNTERS}
-    return out
