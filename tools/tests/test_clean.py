@@ -10,10 +10,10 @@ import pytest
 from test_top import look as info_look
 
 from velo.cli import main
-from velo.runtime import clean
+from velo.runtime import leftovers
 
 
-def domain(name: str, **values: Any) -> clean.Domain:
+def domain(name: str, **values: Any) -> leftovers.Domain:
     zeros = dict.fromkeys(
         ("alive", "dead", "unknown", "removable", "removed", "memory_bytes", "removable_bytes"), 0
     )
@@ -71,7 +71,7 @@ def test_nothing_to_clean_is_said(folder: Path, capsys: pytest.CaptureFixture[st
     ],
 )
 def test_what_is_left_is_left_for_a_reason(values: dict[str, int], why: str) -> None:
-    said = clean.describe(domain("d", dead=4, **values), dry_run=False)
+    said = leftovers.describe(domain("d", dead=4, **values), dry_run=False)
     assert said.endswith(f"of the dead: {why}")
 
 

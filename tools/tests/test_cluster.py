@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from velo.cluster import description, routing
+from velo.cluster.host import host_constants
 from velo.errors import UsageError
 
 # Three nodes in a row; node 1 in the middle.
@@ -90,7 +91,7 @@ def test_what_makes_no_sense_is_refused(file: Any, text: str, why: str) -> None:
 
 
 def test_host_constants_of_the_command_line() -> None:
-    assert description.host_constants("store=5,dma=0") == {"store": 5, "dma": 0}
+    assert host_constants("store=5,dma=0") == {"store": 5, "dma": 0}
     for text in ("store", "store=x", "shop=1", ""):
         with pytest.raises(UsageError):
-            description.host_constants(text)
+            host_constants(text)

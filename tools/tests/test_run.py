@@ -20,7 +20,7 @@ from velo.errors import (
     UsageError,
     VeloError,
 )
-from velo.runtime import openmpi, run, watch
+from velo.runtime import mpirun, openmpi, watch
 
 TOOLS = Path(__file__).parents[1]
 MPIRUN = r"""#!/bin/sh
@@ -102,9 +102,9 @@ def test_what_follows_is_handed_on_untouched(tree: Path, capfd: pytest.CaptureFi
 
 
 def test_ranks_get_a_core_each_while_there_are_enough() -> None:
-    assert run.placement(run.cores(), []) == ["--map-by", "core", "--bind-to", "core"]
-    assert run.placement(run.cores() + 1, []) == ["--oversubscribe", "--bind-to", "none"]
-    assert run.placement(1, ["bind-to"]) == []
+    assert mpirun.placement(mpirun.cores(), []) == ["--map-by", "core", "--bind-to", "core"]
+    assert mpirun.placement(mpirun.cores() + 1, []) == ["--oversubscribe", "--bind-to", "none"]
+    assert mpirun.placement(1, ["bind-to"]) == []
 
 
 def test_cores_are_counted_without_their_siblings(tmp_path: Path) -> None:
@@ -113,8 +113,8 @@ def test_cores_are_counted_without_their_siblings(tmp_path: Path) -> None:
         folder.mkdir(parents=True)
         (folder / "physical_package_id").write_text("0\n")
         (folder / "core_id").write_text("5\n")
-    assert run.cores(tmp_path) == 1
-    assert run.cores(tmp_path / "nowhere") == len(os.sched_getaffinity(0))
+    assert mpirun.cores(tmp_path) == 1
+    assert mpirun.cores(tmp_path / "nowhere") == len(os.sched_getaffinity(0))
 
 
 def test_the_exit_code_is_mpiruns_and_segments_are_gone(
@@ -170,8 +170,8 @@ def test_a_program_that_is_not_there_is_named(
 def test_missing_components_say_what_to_install(tree: Path) -> None:
     (tree / "lib" / "velo" / "openmpi" / "mca_btl_velo.so").unlink()
     with pytest.raises(VeloError, match="libopenmpi-dev"):
-        run.plan(2, "btl", ["true"])
-    run.plan(2, "mtl", ["true"])
+        mpirun.plan(2, "btl", ["true"])
+    mpirun.plan(2, "mtl", ["true"])
 
 
 def test_a_missing_mpirun_says_what_to_install(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -187,11 +187,11 @@ def test_another_version_of_mpirun_is_refused(tree: Path, monkeypatch: pytest.Mo
 
 
 def test_the_program_is_the_first_word_that_is_no_option() -> None:
-    job = run.split(["--", "--mca", "a", "b", "-x", "C", "--tag-output", "prog", "-x"])
+    job = mpirun.split(["--", "--mca", "a", "b", "-x", "C", "--tag-output", "prog", "-x"])
     assert job.program == ["prog", "-x"]
     assert job.parameters == {"a"}
     with pytest.raises(UsageError):
-        run._check_program(run.split(["--tag-output"]))
+        mpirun._check_program(mpirun.split(["--tag-output"]))
 
 
 # --- a job that does not use velo --------------------------------------------------------------

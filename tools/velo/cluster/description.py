@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from velo.cluster import routing
+from velo.cluster.host import check_host
 from velo.errors import UsageError
 
-HOST_CONSTANTS = ("store", "dma", "read", "poll", "clock", "copy", "call", "gap")
 CABLE_ENDS = 4
 
 
@@ -100,29 +100,6 @@ def read(path: Path) -> dict[str, Any]:
     if "topology" in described and "cables" in described:
         raise UsageError(f"{path}: topology and cables are two descriptions; leave one out")
     return described
-
-
-def check_host(constants: Mapping[str, Any], where: str) -> None:
-    """Are these constants of the host model?"""
-    for name, value in constants.items():
-        if name not in HOST_CONSTANTS:
-            raise UsageError(
-                f"{where}: the host model has no '{name}'; known are {', '.join(HOST_CONSTANTS)}"
-            )
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-            raise UsageError(f"{where}: {name} = {value!r} is not a number of nanoseconds")
-
-
-def host_constants(text: str) -> dict[str, int]:
-    """NAME=NS[,NAME=NS...] of the command line."""
-    found: dict[str, int] = {}
-    for part in text.split(","):
-        name, equals, value = part.partition("=")
-        if not equals or not value.isdecimal():
-            raise UsageError(f"'{part}' is not of the form store=110")
-        found[name] = int(value)
-    check_host(found, "--host-ns")
-    return found
 
 
 def _network(described: dict[str, Any]) -> routing.Network:

@@ -11,14 +11,12 @@ figures.
 """
 
 import argparse
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from velo import units
 from velo.arguments import checked, share
-from velo.cluster.job import add_options
+from velo.cluster.options import add_options
 from velo.errors import UsageError, VeloError
 
 
@@ -100,7 +98,7 @@ def run(args: argparse.Namespace) -> None:
     conclude(results)
     predict_page.show(results, console)
     if args.json:
-        _write(Path(args.json), json.dumps(asdict(results), indent=1) + "\n")
+        _write(Path(args.json), results.to_json())
     if args.output:
         _write(Path(args.output), predict_page.render(results))
         print(f"page written to {args.output}")

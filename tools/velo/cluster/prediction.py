@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a prediction consists of, and how it follows from the runs."""
 
-from dataclasses import dataclass, field
+import json
+from dataclasses import asdict, dataclass, field
 
 from velo.cluster import extrapolation
 from velo.cluster.extrapolation import Curve, Quality, Sample
@@ -103,6 +104,9 @@ class Results:
     def samples(self, variation: Variation) -> list[Sample]:
         times = [1 / self.relative(run) for run in variation.runs]
         return [Sample(1, 1), *map(Sample, variation.xs, times)]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
 
 
 def conclude(results: Results) -> None:

@@ -2,20 +2,11 @@
 """`velo sim`: run a program on the simulated cluster, in virtual time."""
 
 import argparse
-import os
-import shlex
-import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from velo import helpers, units
+from velo import units
 from velo.arguments import checked
-from velo.cluster import ranks, routing
-from velo.cluster.job import add_options, plan
-from velo.errors import UsageError, VeloError
-from velo.runtime import openmpi
-from velo.runtime.launch import Launch, complete
+from velo.cluster.options import add_options
 
 
 def register(commands: Any) -> None:
@@ -74,80 +65,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo sim`; ends with the exit code of the program."""
-    job = plan(args)
-    simulator = find_simulator(args)
-    library = helpers.find_loaded("sim/libvelo.so.0", "run 'make sim'")
-    # What the simulator shares with the ranks.
-    area = Path(f"/dev/shm/velo-sim.{os.getpid()}")
-    with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
-        # A recording tells it by this name.
-        topology = Path(folder) / Path(args.topology or args.cluster or "pair").name
-        topology.write_text(routing.to_text(job.cluster.network), encoding="utf-8")
-        argv = [
-            str(simulator),
-            "--topology-file",
-            str(topology),
-            "--area",
-            str(area),
-            *job.cluster.options(),
-            *options(args),
-            *seeing(args),
-            "--",
-            *ranks.program(job, library),
-        ]
-        if args.print:
-            print(shlex.join(argv))
-            return
-        sys.stdout.flush()
-        # Of its own, so that jobs side by side do not meet.
-        domain = f"sim-{os.getpid()}"
-        env = openmpi.environment(domain)
-        if job.ranks:
-            env["VELO_SIM_REPEATABLE"] = "1"
-            env["MALLOC_CONF"] = ranks.ALLOCATOR_SETTINGS
-        # The ranks are mpirun's children, and mpirun the simulator's.
-        launch = Launch(argv, env, domain, job.must_use, rank_depth=2)
-        try:
-            code = complete(launch)
-        finally:
-            # Of a simulator that was killed.
-            area.unlink(missing_ok=True)
-    sys.exit(code)
+    # Cost: subprocess and dataclasses are slow to import.
+    from velo.cluster import simulator
 
-
-def find_simulator(args: argparse.Namespace) -> Path:
-    """The program whose models do what is wanted."""
-    if not args.wave:
-        return helpers.find("velo-sim")
-    try:
-        return helpers.find("velo-sim-wave")
-    except VeloError as error:
-        raise VeloError(
-            "velo-sim-wave, whose models show their signals, is not there; 'cmake --build build "
-            "--target velo-sim-wave' makes it in some minutes"
-        ) from error
-
-
-def options(args: argparse.Namespace) -> list[str]:
-    """What is passed on to the simulator as it is."""
-    words = ["--seed", str(args.seed)]
-    words += ["--progress"] if args.progress else []
-    words += ["--result", args.json] if args.json else []
-    return words
-
-
-def seeing(args: argparse.Namespace) -> list[str]:
-    """What is to be recorded and shown, as the simulator's options."""
-    words = ["--record", args.record] if args.record else []
-    window = (args.wave_from_us, args.wave_to_us)
-    if not args.wave:
-        if (*window, args.wave_nodes) != (None, None, None):
-            raise UsageError(
-                "--wave-from-us, --wave-to-us and --wave-nodes go with --wave FILE.vcd"
-            )
-        return words
-    if None in window:
-        raise UsageError("--wave needs --wave-from-us and --wave-to-us: all of a run is too much")
-    words += ["--wave", args.wave]
-    words += ["--wave-from-us", f"{window[0]:.12g}", "--wave-to-us", f"{window[1]:.12g}"]
-    return words + (["--wave-nodes", args.wave_nodes] if args.wave_nodes else [])
+    simulator.run(args)

@@ -6,7 +6,6 @@ same MPI programs over velo and over what people use today.
 """
 
 import argparse
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +64,7 @@ def run(args: argparse.Namespace) -> None:
     from velo.measure import rounds, tasks
     from velo.measure.bracket import Peers
     from velo.measure.velo_perf import Collected
-    from velo.results import machine, records
+    from velo.results import records
 
     console = display.console()
     cpus = two_cpus(args.cpus)
@@ -83,12 +82,7 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError("nothing is left to measure; see --only, --skip and what is absent")
     count = args.rounds or (ROUNDS_QUICK if args.quick else ROUNDS)
     rounds.run(chosen, count, peers, console)
-    facts = machine.new_run(velo.version)
-    missing = absent | {f"{what} (failed)": why for what, why in peers.failures.items()}
-    lines = [f"{what}: {' '.join(why.split())}" for what, why in missing.items()]
-    facts = replace(facts, absent="\n".join(lines))
-    found = records.summarize([*velo.samples, *peers.samples], facts)
-    found = [replace(r, config=configs.get(r.stack, "")) for r in found]
+    found = rounds.results(velo, peers, configs, absent)
     if not found:
         rounds.show_failures(peers, console)
         raise VeloError("nothing could be measured; the lines above say why")

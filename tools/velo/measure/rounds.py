@@ -5,6 +5,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -14,7 +15,7 @@ from velo.measure.bracket import Peers
 from velo.measure.tasks import Task
 from velo.measure.velo_perf import Collected
 from velo.report import mpi_report, tables
-from velo.results import records, targets
+from velo.results import machine, records, targets
 from velo.results.mpi_targets import WHOLE_RUNS
 from velo.results.records import FAR, NEAR
 
@@ -51,6 +52,18 @@ def run(tasks: Sequence[Task], rounds: int, peers: Peers, console: Console) -> N
                 except VeloError as error:
                     failed[task.title] += 1
                     peers.failures[task.title] = str(error)
+
+
+def results(
+    velo: Collected, peers: Peers, configs: dict[str, str], absent: dict[str, str]
+) -> list[records.Record]:
+    """The records of all rounds; they say what is absent or failed, and how each stack was run."""
+    facts = machine.new_run(velo.version)
+    missing = absent | {f"{what} (failed)": why for what, why in peers.failures.items()}
+    lines = [f"{what}: {' '.join(why.split())}" for what, why in missing.items()]
+    facts = replace(facts, absent="\n".join(lines))
+    found = records.summarize([*velo.samples, *peers.samples], facts)
+    return [replace(r, config=configs.get(r.stack, "")) for r in found]
 
 
 def show(found: Sequence[records.Record], velo: Collected, peers: Peers, console: Console) -> None:

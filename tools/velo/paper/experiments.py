@@ -9,7 +9,7 @@ import json
 import tempfile
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -136,6 +136,9 @@ class Results:
 
     def of(self, experiment: str) -> list[Series]:
         return [s for s in self.series if s.experiment == experiment]
+
+    def to_json(self) -> str:
+        return json.dumps(asdict(self), indent=1) + "\n"
 
 
 def choose(only: str | None) -> list[Experiment]:

@@ -6,12 +6,9 @@ has.
 """
 
 import argparse
-import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from velo.cluster import apart
 from velo.errors import VeloError
 
 
@@ -48,6 +45,7 @@ def run(args: argparse.Namespace) -> None:
     """`velo paper`."""
     # Cost: rich and matplotlib are slow to import, and only this command needs them.
     from velo import display
+    from velo.cluster import apart
     from velo.paper import experiments, page
 
     output = Path(args.output)
@@ -73,5 +71,5 @@ def run(args: argparse.Namespace) -> None:
     for line in results.absent:
         console.print(f"absent: {line}", style="yellow")
     if args.json:
-        Path(args.json).write_text(json.dumps(asdict(results), indent=1) + "\n", encoding="utf-8")
+        Path(args.json).write_text(results.to_json(), encoding="utf-8")
     print(f"page written to {output}")

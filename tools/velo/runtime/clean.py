@@ -5,19 +5,7 @@ import argparse
 import json
 from typing import Any
 
-from velo import helpers, units
 from velo.errors import VeloError
-from velo.runtime.domain import domain_words
-
-PROGRAM = "velo-clean"
-Domain = dict[str, Any]
-
-
-def look(domain: str | None = None, removes: bool = False) -> list[Domain]:
-    """What there is in each domain, or in one, after its dead are taken away if that is wanted."""
-    argv = [str(helpers.find(PROGRAM)), *domain_words(domain)]
-    said = helpers.output([*argv, *([] if removes else ["--dry-run"])], None)
-    return json.loads(said)["domains"]
 
 
 def register(commands: Any) -> None:
@@ -47,6 +35,9 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo clean`."""
+    # Cost: subprocess is slow to import.
+    from velo.runtime.leftovers import describe, look
+
     found = look(args.domain, removes=not args.dry_run)
     if args.json:
         print(json.dumps({"dry_run": args.dry_run, "domains": found}, indent=1))
@@ -55,37 +46,3 @@ def run(args: argparse.Namespace) -> None:
         print("\n".join(lines or ["nothing to clean"]))
     if errors := [domain["error"] for domain in found if domain["error"]]:
         raise VeloError(errors[0])
-
-
-def describe(domain: Domain, dry_run: bool) -> str:
-    """What is to be said of one domain; nothing where nobody in it is dead."""
-    if domain["dead"] == 0:
-        return ""
-    parts = []
-    gone = domain["removable"] if dry_run else domain["removed"]
-    if gone:
-        size = units.short(domain["removable_bytes"])
-        parts.append(f"{'would remove' if dry_run else 'removed'} {segments(gone)}, {size}B")
-    left = domain["dead"] - gone
-    if left:
-        parts.append(f"left {segments(left)} of the dead: {why_left(domain)}")
-    return f"domain {domain['domain']}: {'; '.join(parts)}"
-
-
-def why_left(domain: Domain) -> str:
-    """Why dead segments of a domain are still there."""
-    if domain["error"]:
-        return "they cannot be removed"
-    if domain["alive"] and not domain["removable"]:
-        return (
-            f"{domain['alive']} live there, and learn by the names who is dead; "
-            f"--domain {domain['domain']} removes them"
-        )
-    if domain["unknown"] and not domain["removable"]:
-        return f"{domain['unknown']} of other users there may be alive"
-    return "they belong to other users"
-
-
-def segments(count: int) -> str:
-    """So many segments, in words."""
-    return f"{count} segment{'' if count == 1 else 's'}"

@@ -2,17 +2,10 @@
 """`velo info`: what velo-info says about library, machine and ports, for people."""
 
 import argparse
-import contextlib
 import json
-from pathlib import Path
 from typing import Any
 
-from velo import helpers
-from velo.errors import VeloError
-from velo.runtime import clean
-from velo.runtime.domain import add_domain, domain_words
-
-PROGRAM = "velo-info"
+from velo.runtime.domain import add_domain
 
 
 def register(commands: Any) -> None:
@@ -38,9 +31,12 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo info`."""
-    found = look(args.domain)
+    # Cost: subprocess is slow to import.
+    from velo.runtime import leftovers, ports
+
+    found = ports.look(args.domain)
     if args.all:
-        found["domains"] = clean.look()
+        found["domains"] = leftovers.look()
     if args.json:
         print(json.dumps(found, indent=1))
         return
@@ -56,15 +52,3 @@ def run(args: argparse.Namespace) -> None:
     elif found["ports"]:
         console.print()
         console.print(tables.ports_table(found))
-
-
-def look(domain: str | None) -> dict[str, Any]:
-    """One look at the domain."""
-    argv: list[str | Path] = [helpers.find(PROGRAM), "--json", *domain_words(domain)]
-    with contextlib.closing(helpers.stream(argv, has_end=False)) as lines:
-        found = next(lines, None)
-        if found is None:
-            raise VeloError(f"{PROGRAM} said nothing")
-        for _ in lines:  # To the end, so that its exit code is checked.
-            pass
-    return found

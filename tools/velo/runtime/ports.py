@@ -1,11 +1,36 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the ports of a domain did between two looks of velo-info."""
+"""What velo-info says of the ports of a domain, and what they did between two looks."""
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Generator, Iterator
+from pathlib import Path
 from typing import Any
 
+from velo import helpers
+from velo.errors import VeloError
+from velo.runtime.domain import domain_words
+
+PROGRAM = "velo-info"
 COUNTERS = ("rx_msgs", "rx_bytes", "tx_msgs", "tx_bytes")
 Rates = dict[str, float]
+
+
+def look(domain: str | None) -> dict[str, Any]:
+    """One look at the domain."""
+    argv: list[str | Path] = [helpers.find(PROGRAM), "--json", *domain_words(domain)]
+    with contextlib.closing(helpers.stream(argv, has_end=False)) as lines:
+        found = next(lines, None)
+        if found is None:
+            raise VeloError(f"{PROGRAM} said nothing")
+        for _ in lines:  # To the end, so that its exit code is checked.
+            pass
+    return found
+
+
+def watch(domain: str | None, interval_s: float) -> Generator[dict[str, Any], None, None]:
+    """Looks at a domain, without end; close it to end velo-info."""
+    argv = [helpers.find(PROGRAM), "--watch-ms", f"{interval_s * 1000:.0f}", *domain_words(domain)]
+    return helpers.stream(argv, has_end=False)
 
 
 def with_rates(

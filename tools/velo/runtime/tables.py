@@ -8,7 +8,7 @@ from rich.table import Table
 
 from velo import units
 from velo.results import machine
-from velo.runtime.clean import Domain
+from velo.runtime.leftovers import Domain
 from velo.runtime.ports import COUNTERS, Rates
 
 # Column -> the counters that it adds up.

@@ -3,14 +3,10 @@
 
 import argparse
 import contextlib
-from pathlib import Path
 from typing import Any
 
-from velo import arguments, helpers
-from velo.runtime.domain import add_domain, domain_words
-from velo.runtime.ports import rates, with_rates
-
-PROGRAM = "velo-info"
+from velo import arguments
+from velo.runtime.domain import add_domain
 
 
 def register(commands: Any) -> None:
@@ -36,16 +32,15 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo top`."""
-    # Cost: rich is slow to import, and only what is shown needs it.
+    # Cost: rich and subprocess are slow to import.
     from rich.live import Live
 
     from velo import display
+    from velo.runtime.ports import rates, watch, with_rates
     from velo.runtime.tables import screen
 
     console = display.console()
-    argv: list[str | Path] = [helpers.find(PROGRAM), "--watch-ms", f"{args.interval * 1000:.0f}"]
-    argv += domain_words(args.domain)
-    with contextlib.closing(helpers.stream(argv, has_end=False)) as looks:
+    with contextlib.closing(watch(args.domain, args.interval)) as looks:
         if args.once:
             # Rates need two looks.
             before = next(looks, None)

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The mpirun command of a job: which options are mpirun's, where ranks go, how velo is selected."""
+
+import os
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from velo.errors import UsageError
+from velo.runtime.launch import Launch
+from velo.runtime.openmpi import component_folder, environment, find_mpirun, find_program, selection
+
+# mpirun's options that take values; all others take none.
+TWO_VALUES = {"mca", "gmca", "omca", "pmca"}
+HOSTS = {"H", "app", "default-hostfile", "host", "hostfile", "machinefile"}
+# Where these are given, so is the placing of ranks.
+PLACING = HOSTS | {
+    "N", "bind-to", "cpu-list", "cpu-set", "map-by", "nooversubscribe", "npernode", "npersocket",
+    "oversubscribe", "ppr", "rank-by", "rankfile", "rf", "slot-list", "use-hwthread-cpus",
+}  # fmt: skip
+ONE_VALUE = HOSTS | {
+    "N", "add-host", "add-hostfile", "am", "bind-to", "c", "cpu-list", "cpu-set", "dvm", "hnp",
+    "map-by", "max-restarts", "max-vm-size", "n", "np", "npernode", "npersocket", "ompi-server",
+    "output-filename", "output-proctable", "path", "personality", "ppr", "prefix",
+    "preload-files", "rank-by", "rankfile", "report-events", "report-pid", "report-uri", "rf",
+    "slot-list", "stdin", "timeout", "tune", "wd", "wdir", "x",
+}  # fmt: skip
+# Where one of these is set, ranks may be on nodes that we do not see.
+SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE_HOSTFILE",
+              "SLURM_JOB_ID")  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Split:
+    """What follows our own options."""
+
+    options: Sequence[str]
+    """For mpirun, untouched."""
+    names: frozenset[str]
+    """Their names, without dashes."""
+    program: Sequence[str]
+
+    @property
+    def parameters(self) -> set[str]:
+        """The MCA parameters that the options set."""
+        pairs = zip(self.options, self.options[1:], strict=False)
+        return {name for option, name in pairs if option.lstrip("-") == "mca"}
+
+
+def split(arguments: Sequence[str]) -> Split:
+    """mpirun's options, and the program with its own."""
+    words = list(arguments[1:] if arguments[:1] == ["--"] else arguments)
+    names: set[str] = set()
+    at = 0
+    while at < len(words) and words[at].startswith("-"):
+        name = words[at].lstrip("-")
+        names.add(name)
+        at += 1 + (2 if name in TWO_VALUES else 1 if name in ONE_VALUE else 0)
+    return Split(words[:at], frozenset(names), words[at:])
+
+
+def plan(ranks: int, layer: str, arguments: Sequence[str]) -> Launch:
+    """The mpirun command for a job."""
+    job = split(arguments)
+    _check_program(job)
+    folder = component_folder(layer)
+    domain = f"run-{os.getpid():x}-{time.time_ns() & 0xFFFFFFFF:x}"
+    argv = [find_mpirun(folder), "-n", str(ranks), *selection(layer, folder, job.parameters)]
+    argv += placement(ranks, job.names)
+    argv += [*job.options, *job.program]
+    return Launch(argv, environment(domain), domain, must_use(ranks, layer, job))
+
+
+def must_use(ranks: int, layer: str, job: Split) -> bool:
+    """Can we tell that a job which goes well has used velo?"""
+    elsewhere = job.names & HOSTS or any(name in os.environ for name in SCHEDULERS)
+    chosen = job.parameters & {"pml", "mtl", "btl"}
+    renamed = any("velo_domain" in word.lower() or "VELO_SHM" in word for word in job.options)
+    alone = layer == "btl" and ranks == 1  # Such a rank has nobody to reach.
+    return not (elsewhere or chosen or renamed or alone)
+
+
+def _check_program(job: Split) -> None:
+    if "app" in job.names:
+        return
+    if not job.program:
+        raise UsageError("which program? usage: velo run -n N PROGRAM ...")
+    program = job.program[0]
+    elsewhere = job.names & (HOSTS | {"wd", "wdir", "path", "prefix"})
+    if not elsewhere:
+        find_program(program)
+
+
+def placement(ranks: int, names: Iterable[str]) -> list[str]:
+    """Where the ranks go: each on a core of its own if there are enough."""
+    if not PLACING.isdisjoint(names):
+        return []
+    if ranks <= cores():
+        return ["--map-by", "core", "--bind-to", "core"]
+    return ["--oversubscribe", "--bind-to", "none"]
+
+
+def cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:
+    """Physical cores that we may run on; all allowed CPUs where the kernel does not say."""
+    found = set()
+    allowed = os.sched_getaffinity(0)
+    for cpu in allowed:
+        folder = topology / f"cpu{cpu}" / "topology"
+        try:
+            ids = [(folder / name).read_text() for name in ("physical_package_id", "core_id")]
+        except OSError:
+            return len(allowed)
+        found.add(tuple(ids))
+    return len(found)
