@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Failures that the user is told about in one sentence, and the exit code that each one means."""
 
+import contextlib
+from collections.abc import Iterator
+from pathlib import Path
+
 EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
@@ -32,3 +36,12 @@ class VerifyError(VeloError):
     """A payload was not what its sender wrote."""
 
     exit_code = EXIT_VERIFY
+
+
+@contextlib.contextmanager
+def writing(path: Path | str) -> Iterator[None]:
+    """Names the file where it cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise VeloError(f"cannot write {path}: {error.strerror}") from error

@@ -17,7 +17,7 @@ from typing import Any
 from velo import units
 from velo.arguments import checked, share
 from velo.cluster.options import add_options
-from velo.errors import UsageError, VeloError
+from velo.errors import UsageError, writing
 
 
 def register(commands: Any) -> None:
@@ -105,7 +105,5 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _write(path: Path, text: str) -> None:
-    try:
+    with writing(path):
         path.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise VeloError(f"cannot write {path}: {error.strerror}") from error

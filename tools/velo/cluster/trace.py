@@ -9,7 +9,7 @@ from typing import Any, TextIO
 
 from velo import units
 from velo.arguments import checked
-from velo.errors import UsageError, VeloError
+from velo.errors import UsageError, VeloError, writing
 
 
 def register(commands: Any) -> None:
@@ -85,9 +85,6 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _write(path: Path, write: Callable[[TextIO], object]) -> None:
-    try:
-        with path.open("w", encoding="utf-8") as file:
-            write(file)
-    except OSError as error:
-        raise VeloError(f"cannot write {path}: {error.strerror}") from error
+    with writing(path), path.open("w", encoding="utf-8") as file:
+        write(file)
     print(f"{path} written")

@@ -15,7 +15,7 @@ from rich.table import Table
 
 from velo import units
 from velo.cluster.points import EXTOLL_POINTS, VELO_POINTS, Point
-from velo.errors import VeloError
+from velo.errors import writing
 from velo.paper import figure4
 from velo.paper.experiments import Results, Series
 from velo.report import plots
@@ -286,7 +286,5 @@ def write(results: Results, output: Path) -> None:
         widths=WIDTHS,
         icpp=ICPP,
     )
-    try:
+    with writing(output):
         output.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise VeloError(f"cannot write {output}: {error.strerror}") from error

@@ -9,7 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from velo.errors import VeloError
+from velo.errors import VeloError, writing
 
 
 def register(commands: Any) -> None:
@@ -71,5 +71,6 @@ def run(args: argparse.Namespace) -> None:
     for line in results.absent:
         console.print(f"absent: {line}", style="yellow")
     if args.json:
-        Path(args.json).write_text(results.to_json(), encoding="utf-8")
+        with writing(args.json):
+            Path(args.json).write_text(results.to_json(), encoding="utf-8")
     print(f"page written to {output}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from velo import units
-from velo.errors import VeloError
+from velo.errors import VeloError, writing
 from velo.report import mpi_report, plots, tables
 from velo.report.page import Figure, Tile, template
 from velo.results import stats, targets
@@ -23,10 +23,8 @@ def write(inputs: Sequence[Path], output: Path) -> None:
     if not records:
         raise VeloError(f"no records in {', '.join(map(str, inputs))}; nothing to report")
     page = render(records)
-    try:
+    with writing(output):
         output.write_text(page, encoding="utf-8")
-    except OSError as error:
-        raise VeloError(f"cannot write {output}: {error.strerror}") from error
 
 
 def render(records: Sequence[Record]) -> str:

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from velo import units
-from velo.errors import VeloError
+from velo.errors import VeloError, writing
 from velo.results import stats
 
 VELO = "velo"
@@ -272,15 +272,13 @@ def save(path: Path, records: list[Record]) -> None:
     """Write a result file; whole or not at all, so that a full disk costs no earlier result."""
     text = json.dumps([record.to_json() for record in records], indent=1, allow_nan=False) + "\n"
     part = path.with_name(path.name + ".part")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
             part.write_text(text, encoding="utf-8")
             part.replace(path)
         finally:
             part.unlink(missing_ok=True)
-    except OSError as error:
-        raise VeloError(f"cannot write {path}: {error.strerror}") from error
 
 
 def load(path: Path) -> list[Record]:
