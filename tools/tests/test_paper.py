@@ -41,6 +41,13 @@ def test_cables_are_as_long_at_every_clock() -> None:
     assert points.EXTOLL_POINTS[2].options[-2:] == ["--cable-cycles", "169"]
 
 
+def test_networks_run_over_the_layer_that_the_papers_ran_them_over() -> None:
+    layers = {
+        e.name: "--btl" in e.options for e in experiments.EXPERIMENTS if "NPopenmpi" in e.program
+    }
+    assert layers == {"mpi latency": True, "netpipe latency": False, "netpipe stream": False}
+
+
 def test_every_experiment_is_drawn_and_every_drawing_has_one() -> None:
     names = {e.name for e in experiments.EXPERIMENTS}
     assert {d.experiment for d in paper_page.DRAWINGS} == names

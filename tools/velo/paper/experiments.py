@@ -69,16 +69,14 @@ EXPERIMENTS = (
     Experiment(
         "netpipe latency",
         EXTOLL_POINTS,
-        ("NPopenmpi", "-u", "4096", "-n", "5", "-p", "0"),
+        ("NPopenmpi", "-u", "4096", "-n", "20", "-p", "0"),
         ("NPopenmpi", "-l", "128", "-u", "192", "-n", "3", "-p", "0"),
-        ("--btl",),
     ),
     Experiment(
         "netpipe stream",
         EXTOLL_POINTS,
         ("NPopenmpi", "-s", "-u", "8192", "-n", "8", "-p", "0"),
         ("NPopenmpi", "-s", "-l", "128", "-u", "192", "-n", "10", "-p", "0"),
-        ("--btl",),
     ),
     Experiment(
         "rate by size",
