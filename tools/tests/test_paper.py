@@ -11,7 +11,7 @@ from velo.paper import experiments
 from velo.paper import page as paper_page
 
 HERE, NEW = points.VELO_POINTS[0], points.VELO_POINTS[1]
-EXTOLL = points.EXTOLL_POINTS[0]
+EXTOLL, HTX = points.EXTOLL_POINTS[0], points.HTX_POINT
 
 
 def results() -> experiments.Results:
@@ -21,6 +21,7 @@ def results() -> experiments.Results:
             experiments.Series("api latency", NEW, [(8, 300.0)], ["b"], ["velo sim"]),
             experiments.Series("api stream", HERE, [(8, 10e6), (32, 5e6)], ["c"], ["velo sim"]),
             experiments.Series("rate by pairs", EXTOLL, [(1, 6e6), (2, 13e6)], ["d"], ["velo sim"]),
+            experiments.Series("netpipe latency", HTX, [(128, 1e3)], ["e"], ["velo sim"]),
         ],
         {
             "host_to_host_cycles": 31,
@@ -48,6 +49,10 @@ def test_networks_run_over_the_layer_that_the_papers_ran_them_over() -> None:
     assert layers == {"mpi latency": True, "netpipe latency": False, "netpipe stream": False}
 
 
+def test_a_host_with_other_constants_is_a_point_of_its_own() -> None:
+    assert HTX.options == [*EXTOLL.options, "--host-ns", "store=90,dma=90,read=180"]
+
+
 def test_every_experiment_is_drawn_and_every_drawing_has_one() -> None:
     names = {e.name for e in experiments.EXPERIMENTS}
     assert {d.experiment for d in paper_page.DRAWINGS} == names
@@ -57,7 +62,7 @@ def test_quick_stays_at_the_papers_clock() -> None:
     where = {point for _, point, _ in experiments.plan(experiments.EXPERIMENTS, quick=True)}
     assert where == {HERE, EXTOLL}
     whole = list(experiments.plan(experiments.EXPERIMENTS, quick=False))
-    assert len(whole) == 3 * 6 + 3 * 2 + 3 * 6
+    assert len(whole) == 3 * 6 + 1 + 3 * 2 + 3 * 6
 
 
 def test_an_experiment_that_is_not_there_is_refused() -> None:
@@ -74,6 +79,7 @@ def test_values_are_set_beside_the_papers() -> None:
     assert row("streaming bandwidth, 32 B").ours[0] == "160 MB/s"
     assert row("best of all pairs").ours[0] == "13.0 M/s"
     assert row("for each 8-byte message").ours[0] == "48.0 B"
+    assert row("180 ns").ours == ("1.00 µs", "–", "–")
     assert not [r for r in paper_page.rows(results()) if "RandomAccess" in r.what]
 
 
@@ -86,6 +92,6 @@ def test_the_page_has_the_figures_and_the_hashes(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     paper_page.write(results(), page)
     text = page.read_text(encoding="utf-8")
-    assert text.count("<svg") == 4
+    assert text.count("<svg") == 5
     assert "gups: not built" in text
     assert "<code>d</code>" in text

@@ -15,7 +15,15 @@ from typing import Any
 
 from velo import helpers
 from velo.cluster import apart
-from velo.cluster.points import EIGHT_NODES, EXTOLL_POINTS, RATE, VELO_POINTS, Point, parse
+from velo.cluster.points import (
+    EIGHT_NODES,
+    EXTOLL_POINTS,
+    HTX_POINT,
+    RATE,
+    VELO_POINTS,
+    Point,
+    parse,
+)
 from velo.errors import UsageError, VeloError
 from velo.measure.mpi import netpipe
 
@@ -68,7 +76,7 @@ EXPERIMENTS = (
     ),
     Experiment(
         "netpipe latency",
-        EXTOLL_POINTS,
+        (*EXTOLL_POINTS, HTX_POINT),
         ("NPopenmpi", "-u", "4096", "-n", "20", "-p", "0"),
         ("NPopenmpi", "-l", "128", "-u", "192", "-n", "3", "-p", "0"),
     ),
