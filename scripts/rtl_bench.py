@@ -154,6 +154,9 @@ def show_stages(results: dict[str, Any]) -> None:
             for stage in stages:
                 print(line("  " + STAGE_NAMES[stage], None, (stage,), "-"))
     print(line("all", 64, tuple(columns[0]), ""))
+    alike = figure4.alike()
+    names = tuple(name for _, _, stages in alike for name in stages)
+    print(line(figure4.ALIKE, sum(cycles for _, cycles, _ in alike), names, ""))
 
 
 def combine(results: dict[str, Any], figures: dict[str, Any]) -> None:

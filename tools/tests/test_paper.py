@@ -7,7 +7,7 @@ import pytest
 
 from velo.cluster import points
 from velo.errors import UsageError
-from velo.paper import experiments
+from velo.paper import experiments, figure4
 from velo.paper import page as paper_page
 
 HERE, NEW = points.VELO_POINTS[0], points.VELO_POINTS[1]
@@ -81,6 +81,15 @@ def test_values_are_set_beside_the_papers() -> None:
     assert row("for each 8-byte message").ours[0] == "48.0 B"
     assert row("180 ns").ours == ("1.00 µs", "–", "–")
     assert not [r for r in paper_page.rows(results()) if "RandomAccess" in r.what]
+
+
+def test_cycles_are_also_compared_without_what_only_one_side_has() -> None:
+    stages = {name: 1 for _, _, names in figure4.MODULES for name in names}
+    rows = paper_page.cycle_rows({"stages": stages})
+    assert [(name, theirs, ours[0]) for name, theirs, ours in rows[-2:]] == [
+        ("all", "64", "11"),
+        ("units and network alone", "36", "8"),
+    ]
 
 
 def test_samples_are_found_among_what_a_program_says() -> None:

@@ -17,3 +17,11 @@ MODULES: tuple[tuple[str, int, tuple[str, ...]], ...] = (
     ("VELO completer", 5, ("completer",)),
     ("other words; not named", 7, ("rest_of_message",)),
 )
+# What both have: without the paper's HyperTransport core, for which we have a parallel port, and
+# without what the paper does not name.
+ALIKE = "units and network alone"
+
+
+def alike() -> list[tuple[str, int, tuple[str, ...]]]:
+    """The modules that can be compared."""
+    return list(MODULES[1:-1])
