@@ -3,11 +3,15 @@
 // The host model: what a processor, its memory and the bus between them cost. All else is the
 // RTL's.
 //
-// Source: VELO paper, section 5. It measures 970 ns from one process to the other over HT400, of
-// which 640 ns are hardware (64 cycles at 100 MHz) and about 330 ns processor, memory controller
-// and software. It does not say how these 330 ns divide; the split below is ours, and adds up to
-// it: store 110 + dma 110 + detection 45 (half a poll, then the one that finds it) + two calls 40 +
-// two copies 20 = 325 ns.
+// Source: VELO paper, section 5. It measures 970 ns from one process to the other over HT200, of
+// which 640 ns are hardware (64 cycles at 100 MHz). The other 330 ns ("about 350", it says) are
+// processor, memory controller and software. It does not say how they divide: the constants below
+// were chosen to add up to them: store 110 + dma 110 + detection 45 (half a poll, then the one that
+// finds it) + two calls 40 + two copies 20 = 325 ns.
+//
+// The papers have one time for an access: "about 180ns" to an HTX device (case-for-fpga, section
+// III.B). It is of a later board, with HT400, and is not used here, where store and dma, there and
+// back, take 220. `velo paper` shows what it makes of that paper's latency.
 
 #pragma once
 
