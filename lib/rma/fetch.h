@@ -24,7 +24,7 @@ int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes, velo_ke
 /**
  * From about this length on, fetching a message is faster than copying it through the ring, which
  * keeps the processors of both sides busy. Over hardware: NetPIPE on the simulated cluster as it is
- * by default; sim/README.md has the figures, also those of a faster clock.
+ * by default; docs/notes-simulator.md has the figures, also those of a faster clock.
  */
 #ifdef VELO_DEVICE
 #define FETCH_BYTES_DEFAULT (UINT64_C(8) << 10)
