@@ -92,7 +92,7 @@ def build(
     command += ["--output-split", "30000", "-CFLAGS", f"-std=c++20 {includes}"]
     # One is the best for the time of build and run together, if the run is one of minutes.
     command += ["-MAKEFLAGS", f"OPT_FAST=-O{optimise} OPT_SLOW=-O0 OPT_GLOBAL=-O{optimise}"]
-    command += ["rtl/verilator.vlt", *files, str(bench)]
+    command += ["rtl/verilator.vlt", "rtl/shared.vlt", *files, str(bench)]
     log = folder.with_suffix(".log")
     log.parent.mkdir(parents=True, exist_ok=True)
     with log.open("wb") as output:
