@@ -14,8 +14,11 @@ export DESTDIR
 
 python := .venv/bin/python
 sanitizers := asan tsan
+# Blocks whose simulation is part of `make test`; the others' of `make check`.
+rtl_quick := velo link
+rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/files.f,%,$(wildcard rtl/*/files.f)))
 
-.PHONY: help setup build run sim paper test lint format bench nightly man install clean
+.PHONY: help setup build run sim paper test check lint format bench nightly man install clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -46,13 +49,22 @@ paper: rtl-setup ## Reproduce the papers' figures on the simulated hardware, int
 	@[ -e build/rtl-bench.json ] || scripts/rtl bench
 	@build/bin/velo paper -o build/paper.html --json build/paper.json
 
-test: rtl-setup ## Run all tests: release build, sanitizer builds, Python tools, the hardware's.
+test: rtl-setup ## Run the quick tests, of every part some; at most 10 minutes.
 	@scripts/setup test sim
 	@scripts/build --with-sim release
-	@scripts/build $(sanitizers)
-	@for preset in release $(sanitizers); do ctest --preset "$$preset"; done
+	@ctest --preset quick
 	@$(python) -m pytest
-	@$(MAKE) rtl-test rtl-formal
+	@scripts/rtl test $(rtl_quick)
+
+# Not again: what `make test` has run.
+check: rtl-setup ## Run all other tests that a change must pass: sanitizers, simulator, hardware, proofs.
+	@scripts/setup test sim
+	@scripts/build --with-sim release
+	@ctest --preset full
+	@scripts/build $(sanitizers)
+	@for preset in $(sanitizers); do ctest --preset "$$preset"; done
+	@scripts/rtl test $(rtl_other)
+	@scripts/rtl formal
 
 lint: ## Check format, static analysis, and which folder depends on which.
 	@scripts/setup test lint
@@ -71,7 +83,7 @@ bench: ## Measure velo and its peers, MPI too, interleaved; takes up to 25 minut
 	@build/bin/velo report build/bench.json -o build/bench.html
 	@echo "The report is $(CURDIR)/build/bench.html"
 
-nightly: ## Run the long tests that `make test` leaves out.
+nightly: ## Run the long tests that `make check` leaves out.
 	@scripts/setup test
 	@scripts/build release
 	@ctest --preset nightly

@@ -40,4 +40,5 @@ endif()
 if(VELO_BUILD_TESTS AND VELO_BUILD_MAN AND NOT VELO_SANITIZE)
     add_test(NAME installed_package_builds_a_program
              COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_install ${PROJECT_BINARY_DIR})
+    set_tests_properties(installed_package_builds_a_program PROPERTIES LABELS full)
 endif()

@@ -33,4 +33,5 @@ if(VELO_BUILD_TESTS)
     find_program(VELO_MANDOC mandoc REQUIRED)
     add_test(NAME man_pages_are_well_formed
              COMMAND sh -c "\"$1\" -T lint -W warning \"$2\"/man*/*" sh ${VELO_MANDOC} ${velo_man_dir})
+    set_tests_properties(man_pages_are_well_formed PROPERTIES LABELS quick)
 endif()
