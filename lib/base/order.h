@@ -4,8 +4,9 @@
  * @brief Every atomic access of the native engine, each named for the one thing it is for.
  *
  * No other file holds an atomic, a fence or a spin hint. Edges are numbered: R1 pairs with A1. What
- * checks each edge is listed in tests/mutation/README.md; building with -DVELO_MUTATE=<n> weakens
- * edge n so that the checks can be seen to fail.
+ * checks each edge is listed in tests/mutation/README.md. Building with -DVELO_MUTATE=<10 * edge>
+ * weakens the first side of an edge, with one more its second side, so that the checks can be seen
+ * to fail.
  *
  *   1  R1 order_publish_header   A1 order_read_header    payload before its header
  *   2  R2 order_publish_credit   A2 order_read_credit    slot reads before its reuse
@@ -16,8 +17,8 @@
  *   7  order_set_waiting, order_recheck_credit | order_publish_credit, order_read_waiting (Dekker)
  *   8  R8 order_publish_key      A8 order_read_key       a registration before its key (lib/rma)
  *   9  order_enter, order_read_key | order_publish_key, order_full_fence, order_read_active
- * (Dekker) 10  R10 order_leave           A10 order_read_active   a requester's accesses before its
- * leave
+ *      taking back a registration (Dekker)
+ *  10  R10 order_leave           A10 order_read_active   a requester's accesses before its leave
  */
 #ifndef VELO_BASE_ORDER_H
 #define VELO_BASE_ORDER_H
@@ -31,13 +32,11 @@
 #endif
 
 /* The weakened variants exist for tests/mutation only. */
-#define ORDER_R1 (VELO_MUTATE == 1 ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
-#define ORDER_A1 (VELO_MUTATE == 2 ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
-#define ORDER_R2 (VELO_MUTATE == 3 ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
-#define ORDER_A2 (VELO_MUTATE == 4 ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
-#define ORDER_R3 (VELO_MUTATE == 5 ? __ATOMIC_RELAXED : __ATOMIC_RELEASE)
-#define ORDER_A3 (VELO_MUTATE == 6 ? __ATOMIC_RELAXED : __ATOMIC_ACQUIRE)
-#define ORDER_SC(n) (VELO_MUTATE == (n) ? __ATOMIC_RELAXED : __ATOMIC_SEQ_CST)
+#define ORDER_OF(edge, side, shipped)                                                              \
+    (VELO_MUTATE == 10 * (edge) + (side) ? __ATOMIC_RELAXED : (shipped))
+#define ORDER_RELEASE(edge) ORDER_OF(edge, 0, __ATOMIC_RELEASE)
+#define ORDER_ACQUIRE(edge) ORDER_OF(edge, 1, __ATOMIC_ACQUIRE)
+#define ORDER_SC(edge, side) ORDER_OF(edge, side, __ATOMIC_SEQ_CST)
 
 /** A full barrier of this thread. */
 static inline void order_full_fence(void)
@@ -78,13 +77,13 @@ static inline void order_prefetch_write(const void *line)
 /** Sender: the last store to a slot. Release: the payload stores come first. Pairs with A1. */
 static inline void order_publish_header(uint64_t *slot, uint64_t header)
 {
-    __atomic_store_n(slot, header, ORDER_R1);
+    __atomic_store_n(slot, header, ORDER_RELEASE(1));
 }
 
 /** Receiver: poll a slot. Acquire: payload loads come after. Pairs with R1. */
 static inline uint64_t order_read_header(const uint64_t *slot)
 {
-    return __atomic_load_n(slot, ORDER_A1);
+    return __atomic_load_n(slot, ORDER_ACQUIRE(1));
 }
 
 /** Where a long message lies; between the payload and its header, so relaxed is enough. Atomic so
@@ -106,13 +105,13 @@ static inline uint64_t order_load_position(const uint64_t *word)
  * older one of the other. */
 static inline void order_publish_credit(uint64_t *consumed, uint64_t value)
 {
-    __atomic_store_n(consumed, value, ORDER_R2);
+    __atomic_store_n(consumed, value, ORDER_RELEASE(2));
 }
 
 /** Sender: refresh credits. Acquire: stores into freed slots come after. Pairs with R2. */
 static inline uint64_t order_read_credit(const uint64_t *consumed)
 {
-    return __atomic_load_n(consumed, ORDER_A2);
+    return __atomic_load_n(consumed, ORDER_ACQUIRE(2));
 }
 
 /* ---- edge 3: a connection table entry, and a port's state ------------------------------------ */
@@ -120,13 +119,13 @@ static inline uint64_t order_read_credit(const uint64_t *consumed)
 /** Hand an entry, or a port's state, to the other side. Pairs with A3. */
 static inline void order_publish_entry(uint64_t *entry, uint64_t value)
 {
-    __atomic_store_n(entry, value, ORDER_R3);
+    __atomic_store_n(entry, value, ORDER_RELEASE(3));
 }
 
 /** Take note of an entry or of a port's state. Pairs with R3. */
 static inline uint64_t order_read_entry(const uint64_t *entry)
 {
-    return __atomic_load_n(entry, ORDER_A3);
+    return __atomic_load_n(entry, ORDER_ACQUIRE(3));
 }
 
 /** Take over an entry that both sides may change: a sender claims a free one, a receiver refuses a
@@ -134,7 +133,7 @@ static inline uint64_t order_read_entry(const uint64_t *entry)
  * it. */
 static inline bool order_claim_entry(uint64_t *entry, uint64_t expected, uint64_t desired)
 {
-    return __atomic_compare_exchange_n(entry, &expected, desired, false, ORDER_A3,
+    return __atomic_compare_exchange_n(entry, &expected, desired, false, ORDER_ACQUIRE(3),
                                        __ATOMIC_RELAXED);
 }
 
@@ -161,24 +160,24 @@ static inline void order_set_bell(uint32_t *bell, uint32_t value)
  */
 static inline void order_ring(uint64_t *bits, uint64_t mask)
 {
-    __atomic_fetch_or(bits, mask, ORDER_SC(7));
+    __atomic_fetch_or(bits, mask, ORDER_SC(5, 0));
 }
 
 /** The same for the summary word, which is 32 bits wide so that a receiver can sleep on it. */
 static inline void order_ring_summary(uint32_t *bits, uint32_t mask)
 {
-    __atomic_fetch_or(bits, mask, ORDER_SC(7));
+    __atomic_fetch_or(bits, mask, ORDER_SC(5, 0));
 }
 
 /** Receiver: take all bits; the polls that follow see what was published before them. */
 static inline uint64_t order_take(uint64_t *bits)
 {
-    return __atomic_exchange_n(bits, 0, ORDER_SC(8));
+    return __atomic_exchange_n(bits, 0, ORDER_SC(5, 1));
 }
 
 static inline uint32_t order_take_summary(uint32_t *bits)
 {
-    return __atomic_exchange_n(bits, 0, ORDER_SC(8));
+    return __atomic_exchange_n(bits, 0, ORDER_SC(5, 1));
 }
 
 /** Receiver: is there a bit at all? Relaxed: a hint; order_take_summary() orders. */
@@ -193,12 +192,12 @@ static inline uint32_t order_peek_summary(const uint32_t *bits)
  *  order_read_sleeping() of the sender; the kernel compares the summary word afterwards. */
 static inline void order_set_sleeping(uint32_t *sleeping, uint32_t value)
 {
-    __atomic_store_n(sleeping, value, ORDER_SC(9));
+    __atomic_store_n(sleeping, value, ORDER_SC(6, 0));
 }
 
 static inline uint32_t order_read_sleeping(const uint32_t *sleeping)
 {
-    return __atomic_load_n(sleeping, ORDER_SC(10));
+    return __atomic_load_n(sleeping, ORDER_SC(6, 1));
 }
 
 /* ---- edge 7: a sender that waits for room ---------------------------------------------------- */
@@ -208,7 +207,7 @@ static inline uint32_t order_read_sleeping(const uint32_t *sleeping)
  */
 static inline void order_set_waiting(uint32_t *waiting, uint32_t value)
 {
-    __atomic_store_n(waiting, value, ORDER_SC(11));
+    __atomic_store_n(waiting, value, ORDER_SC(7, 0));
 }
 
 /** Receiver, after R2 and a full fence. Relaxed: the fence orders it. */
@@ -220,7 +219,7 @@ static inline uint32_t order_read_waiting(const uint32_t *waiting)
 /** Sender, after order_set_waiting(). Also an A2. */
 static inline uint64_t order_recheck_credit(const uint64_t *consumed)
 {
-    return __atomic_load_n(consumed, ORDER_SC(12));
+    return __atomic_load_n(consumed, ORDER_SC(7, 1));
 }
 
 /* ---- edge 8: a registration ------------------------------------------------------------------ */
@@ -229,13 +228,13 @@ static inline uint64_t order_recheck_credit(const uint64_t *consumed)
  *  with A8. */
 static inline void order_publish_key(uint64_t *key, uint64_t value)
 {
-    __atomic_store_n(key, value, __ATOMIC_RELEASE);
+    __atomic_store_n(key, value, ORDER_RELEASE(8));
 }
 
 /** Requester. Acquire: the fields are read after. Pairs with R8. */
 static inline uint64_t order_read_key(const uint64_t *key)
 {
-    return __atomic_load_n(key, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(key, ORDER_ACQUIRE(8));
 }
 
 /** A field of a registration, behind its key. Relaxed: A8 orders it. Atomic so that the requester
@@ -257,7 +256,7 @@ static inline void order_write_field(uint64_t *field, uint64_t value)
 static inline void order_enter(uint64_t *active, uint64_t key)
 {
     /* An exchange: on x86 a store and a fence in one. */
-    (void)__atomic_exchange_n(active, key, __ATOMIC_SEQ_CST);
+    (void)__atomic_exchange_n(active, key, ORDER_SC(9, 0));
     __atomic_signal_fence(__ATOMIC_SEQ_CST);
 #if !defined(__x86_64__) && !defined(__i386__)
     order_full_fence();
@@ -265,13 +264,13 @@ static inline void order_enter(uint64_t *active, uint64_t key)
 }
 
 /** Requester: done. Release: what it did to the memory comes first. Pairs with A10. */
-static inline void order_leave(uint64_t *active) { __atomic_store_n(active, 0, __ATOMIC_RELEASE); }
+static inline void order_leave(uint64_t *active) { __atomic_store_n(active, 0, ORDER_RELEASE(10)); }
 
 /** Owner, after it took the key back and a full fence. Acquire: the memory is its own again. Pairs
  *  with R10. */
 static inline uint64_t order_read_active(const uint64_t *active)
 {
-    return __atomic_load_n(active, __ATOMIC_ACQUIRE);
+    return __atomic_load_n(active, ORDER_ACQUIRE(10));
 }
 
 /** Make a shared word at least `value`. Sequentially consistent: a requester raises the bound up to

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that send to one port, for ThreadSanitizer to watch. The library's own sources are
- * compiled into this program with -DVELO_MUTATE=<n>: as shipped (0) the sanitizer must be silent,
- * with an ordering weakened it must report a race. The rings are short, so that every slot and
- * every byte of the data region is used again and again.
+ * Threads that send to one port, and two that use registered memory in turn (registrations.c), for
+ * ThreadSanitizer to watch. The library's own sources are compiled into this program with
+ * -DVELO_MUTATE=<n>: as shipped (0) the sanitizer must be silent, with an ordering weakened it must
+ * report a race. The rings are short, so that every slot and every byte of the data region is used
+ * again and again.
  *
  * Plain memory is what the sanitizer watches: the payload and what a connection sets up. It knows
  * the C memory model, so it sees a missing edge on x86, too, where the processor would not.
@@ -14,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <velo/velo.h>
+#include "race.h"
 
 #define SENDERS 2
 #define ROUNDS 40    /* Connections that each sender makes, one after the other. */
@@ -50,7 +51,7 @@ int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
     return error;
 }
 
-static void check(int status, const char *what)
+void check(int status, const char *what)
 {
     if (status == VELO_OK)
         return;
@@ -60,8 +61,7 @@ static void check(int status, const char *what)
 
 static size_t length_of(unsigned message) { return message % 5 == 4 ? LONG_BYTES : message % 57; }
 
-/* ---- all at once
- * --------------------------------------------------------------------------------- */
+/* ---- all at once ----------------------------------------------------------------------------- */
 
 static void *send_all(void *arg)
 {
@@ -188,6 +188,7 @@ int main(void)
 
     send_at_once(port, ports);
     hand_over(port, ports[0]);
+    race_registrations(port, ports[0]);
 
     for (int i = 0; i < SENDERS; i++)
         check(velo_port_close(ports[i]), "velo_port_close");
