@@ -25,13 +25,15 @@ MAY_INCLUDE = {
     "lib/rma": LIB_API | {"lib/shm", "lib/core"},
     "lib/mq": LIB_API | {"lib/shm", "lib/core", "lib/rma"},
     "lib": {"include", "spec"},
-    # How a process talks to the simulator: sim/client.
-    "lib/device": {"include", "spec", "lib", "sim"},
+    "transports": {"include", "spec", "lib", "sim"},
     "bench": {"include", "spec"},
     "examples": {"include", "spec"},
     "mpi": {"include", "spec"},
     "ofi": {"include", "spec"},
     "sim": {"spec"},
+    "sim/client": {"include", "spec", "lib", "sim"},
+    "sim/preload": {"include", "spec", "lib", "sim", "transports"},
+    "sim/test": {"spec", "sim/client"},
     "driver": {"spec"},
     # One suite for every engine: it must not know the inside of any.
     "tests/conformance": {"include", "spec", "tests"},

@@ -4,7 +4,7 @@
  * @brief What carries a ring's lines from its sender to its receiver.
  *
  * Natively nothing does: the sender writes the receiver's memory, and everything here is empty.
- * Built with VELO_DEVICE (lib/device), a sender fills a ring of its own, the network's messages
+ * Built with VELO_DEVICE (transports/nic), a sender fills a ring of its own, the network's messages
  * take its lines along, and the receiver's library puts them into the ring that its receive side
  * reads. Names, connection tables and who lives stay where they are, in shared memory: the part of
  * a driver.

@@ -3,10 +3,10 @@
  * @file offload.h
  * @brief What a node's RMA unit does for ours.
  *
- * Natively there is none, and everything here is empty. Built with VELO_DEVICE (lib/device), the
- * node carries out what its pages cover, without the owner's library: what would have to be asked
- * for is offered here first. What the node refuses is asked for after all, so that it is the owner
- * who says why.
+ * Natively there is none, and everything here is empty. Built with VELO_DEVICE (transports/nic),
+ * the node carries out what its pages cover, without the owner's library: what would have to be
+ * asked for is offered here first. What the node refuses is asked for after all, so that it is the
+ * owner who says why.
  */
 #ifndef VELO_RMA_OFFLOAD_H
 #define VELO_RMA_OFFLOAD_H

@@ -73,7 +73,7 @@ struct seg_header {
     uint32_t life; /* Random, never 0: tells this segment from others under its name. */
 
     _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state; SEG_DEAD: whoever finds out. */
-    uint64_t device; /* Owner: who it is to the hardware, see lib/device; 0: natively nobody. */
+    uint64_t device; /* Owner: who it is to the hardware, see transports/nic; 0: natively nobody. */
 
     _Alignas(SEG_ALIGN) uint32_t sleeping; /* Owner: enum seg_sleep, wake it. */
     uint32_t reap_request;                 /* Senders: the table is full, look for the dead. */

@@ -18,7 +18,7 @@
 #define NAMES_MAX 16384u
 
 /* Names of segments. They take pages of their own, and a fixed number: what the program's allocator
- * does next must not depend on what lies in the directory (see lib/device/memory.c). */
+ * does next must not depend on what lies in the directory (see sim/preload/memory.c). */
 struct names {
     size_t count;
     char name[NAMES_MAX][NAME_BYTES];

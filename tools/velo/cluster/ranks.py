@@ -11,7 +11,7 @@ from velo.errors import VeloError
 from velo.runtime import openmpi
 
 # What each rank runs first: it learns who it is from mpirun, and where it is, which MPI learns from
-# lib/device/locality.c; from then on every call of the program that matters goes to the simulated
+# sim/preload/locality.c; from then on every call of the program that matters goes to the simulated
 # cluster. mpirun itself stays in real time.
 RANK = """
 export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE={ranks_a_node}
@@ -24,7 +24,7 @@ exec "$@"
 """
 RANK_NAME = "velo-rank"
 # Where buffers are must not depend on what the launcher's threads allocate and how long its names
-# are; see lib/device/memory.c. In this allocator threads can have memory of their own, lengths have
+# are; see sim/preload/memory.c. In this allocator threads can have memory of their own, lengths have
 # places of their own, and when memory is given back does not depend on real time.
 ALLOCATOR = "jemalloc"
 CPLUSPLUS = "libstdc++.so.6"

@@ -15,10 +15,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../base/error.h"
-#include "../base/order.h"
-#include "../shm/wait.h"
-#include "sync.h"
+#include "../../lib/base/error.h"
+#include "../../lib/base/order.h"
+#include "../../lib/shm/wait.h"
+#include "../preload/sync.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;

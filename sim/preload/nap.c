@@ -16,8 +16,8 @@
 
 #include <velo/velo.h>
 
+#include "../../transports/nic/device.h"
 #include "caller.h"
-#include "device.h"
 #include "epoch.h"
 
 /* How long who yields lets others go on. */

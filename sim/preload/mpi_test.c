@@ -9,8 +9,8 @@
 
 #include <velo/velo.h>
 
+#include "../../transports/nic/device.h"
 #include "caller.h"
-#include "device.h"
 
 /* As in <mpi.h>, which need not be installed: what is passed on is not looked at. */
 #define MPI_ERR_INTERN 17

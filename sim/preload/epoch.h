@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <time.h>
 
-#include "../shm/wait.h"
+#include "../../lib/shm/wait.h"
 
 /** The day on which every simulation begins: 2026-01-01. */
 #define EPOCH_S INT64_C(1767225600)

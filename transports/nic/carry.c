@@ -7,14 +7,14 @@
  *
  * VELO paper, section 3: one store a line, and the receiver polls its own memory.
  */
-#include "../core/carry.h"
+#include "../../lib/core/carry.h"
 
 #include <stdlib.h>
 
-#include "../base/error.h"
-#include "caller.h"
+#include "../../lib/base/error.h"
+#include "../../sim/preload/caller.h"
+#include "../../sim/preload/nap.h"
 #include "device.h"
-#include "nap.h"
 #include "remote.h"
 #include "wire.h"
 

@@ -17,9 +17,9 @@
 
 #include <velo/velo.h>
 
-#include "../base/order.h"
+#include "../../lib/base/order.h"
+#include "../../transports/nic/device.h"
 #include "caller.h"
-#include "device.h"
 #include "epoch.h"
 #include "nap.h"
 

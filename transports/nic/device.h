@@ -9,7 +9,9 @@
 
 #include <pthread.h>
 
-#include "../core/port.h"
+#include "../../lib/core/port.h"
+
+struct sim_channel;
 
 /** Of the list of this process's ports, and of taking in what came for them. */
 extern pthread_mutex_t device_lock;

@@ -18,12 +18,12 @@
  * granted to a peer that the owner has not connected to, and whatever the node refuses. All is
  * where cross-memory attach is forbidden ($VELO_RMA_ATTACH, ports opened to a group).
  */
-#include "../rma/offload.h"
+#include "../../lib/rma/offload.h"
 
 #include <stdlib.h>
 
-#include "../base/error.h"
-#include "../shm/wait.h"
+#include "../../lib/base/error.h"
+#include "../../lib/shm/wait.h"
 #include "remote.h"
 #include "wire.h"
 

@@ -14,7 +14,7 @@
 #ifndef VELO_DEVICE_CALLER_H
 #define VELO_DEVICE_CALLER_H
 
-#include "channel.h"
+#include "../client/channel.h"
 
 enum caller {
     CALLER_LAUNCHER, /**< Talks to mpirun. */

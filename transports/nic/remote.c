@@ -3,7 +3,7 @@
 
 #include <stdlib.h>
 
-#include "../base/error.h"
+#include "../../lib/base/error.h"
 #include "wire.h"
 
 /* Offset in the node's registers (spec/velo_regs.rdl). */

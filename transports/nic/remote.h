@@ -11,7 +11,7 @@
 #ifndef VELO_DEVICE_REMOTE_H
 #define VELO_DEVICE_REMOTE_H
 
-#include "channel.h"
+#include "../../sim/client/channel.h"
 #include "device.h"
 
 /** Most of a unit's descriptors under way at once: fewer than the node's own queue holds. */

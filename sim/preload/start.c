@@ -10,9 +10,9 @@
 
 #include <velo/velo.h>
 
-#include "../base/order.h"
+#include "../../lib/base/order.h"
+#include "../../transports/nic/device.h"
 #include "caller.h"
-#include "device.h"
 #include "memory.h"
 
 struct start {

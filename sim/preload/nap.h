@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "channel.h"
+#include "../client/channel.h"
 
 /** The thread goes on when its clock shows that; at once, if it does. */
 void nap_until_ns(struct sim_channel *channel, int64_t end_ns);

@@ -9,8 +9,8 @@
 
 #include <velo/velo.h>
 
+#include "../../transports/nic/device.h"
 #include "caller.h"
-#include "device.h"
 
 /* As in <pmix.h>, which need not be installed: what is passed on is not looked at. */
 #define PMIX_ERR_NOT_SUPPORTED (-47)

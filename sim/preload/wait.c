@@ -3,11 +3,11 @@
  * The waiting of shm/wait.h in virtual time. What a sleeper waits for comes over the device, or
  * another thread or process changes the word: it looks again after a slice at the latest.
  */
-#include "../shm/wait.h"
+#include "../../lib/shm/wait.h"
 
-#include "../base/order.h"
-#include "channel.h"
-#include "device.h"
+#include "../../lib/base/order.h"
+#include "../../transports/nic/device.h"
+#include "../client/channel.h"
 
 #define SLICE_NS INT64_C(1000000)
 

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "../../sim/client/client.h"
+#include "client.h"
 
 #define PS_PER_NS UINT64_C(1000)
 /** Exit code of a process that cannot go on: nobody answers any more, or it would leave virtual
