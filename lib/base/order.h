@@ -387,34 +387,4 @@ static inline bool order_use_alone(uint32_t *in_use)
     return __atomic_exchange_n(in_use, 1, __ATOMIC_RELAXED) == 0;
 }
 
-/* ---- the simulated cluster's channels (spec/sim_channel.h) ------------------------------------
- */
-
-/** A channel is written by whose turn it is. Release: what stands in it goes before the turn. Pairs
- *  with order_read_turn() on the other side. */
-static inline void order_give_turn(uint32_t *turn, uint32_t to)
-{
-    __atomic_store_n(turn, to, __ATOMIC_RELEASE);
-}
-
-/** Acquire: see order_give_turn(). */
-static inline uint32_t order_read_turn(const uint32_t *turn)
-{
-    return __atomic_load_n(turn, __ATOMIC_ACQUIRE);
-}
-
-/** Take a free channel from all who look for one. Acquire: what its last owner did is over. */
-static inline bool order_claim_turn(uint32_t *turn, uint32_t expected, uint32_t desired)
-{
-    return __atomic_compare_exchange_n(turn, &expected, desired, false, __ATOMIC_ACQUIRE,
-                                       __ATOMIC_RELAXED);
-}
-
-/** Count a call. Sequentially consistent: the simulator sleeps only while the count stands still.
- */
-static inline void order_count_calls(uint32_t *calls)
-{
-    __atomic_fetch_add(calls, 1, __ATOMIC_SEQ_CST);
-}
-
 #endif

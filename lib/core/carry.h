@@ -34,9 +34,6 @@ bool carry_is_reachable(const struct segment *segment);
 int carry_connect(struct velo_conn *conn);
 /** Tell the receiver, after all that was sent, that the sender has left. False: not connected. */
 bool carry_disconnect(struct velo_conn *conn);
-/** A function that does not wait was called from this address: by the program, perhaps, which has
- *  other things to do if nothing has come. */
-void carry_asked(const void *caller);
 /** Take in what has come for the process's ports; costs the time of one poll. True: for this one,
  *  too. Any thread. */
 bool carry_in(struct velo_port *port);
@@ -82,7 +79,6 @@ static inline bool carry_disconnect(struct velo_conn *conn)
     (void)conn;
     return false;
 }
-hot_inline void carry_asked(const void *caller) { (void)caller; }
 hot_inline bool carry_in(struct velo_port *port)
 {
     return unlikely(port->carriers) && carriers_progress(port);

@@ -390,7 +390,6 @@ hot_inline int recv_matched(struct velo_port *port, struct ring_rx *rx, uint64_t
 int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg)
 {
     GUARD(port, "port");
-    carry_asked(__builtin_return_address(0));
     if (likely(port && buf)) {
         struct ring_rx *rx = port->current;
         uint64_t header = order_read_header(rx->slot);
@@ -516,7 +515,6 @@ hot_inline bool is_empty(struct velo_port *port)
 int velo_peek(struct velo_port *port, struct velo_msg *msg)
 {
     GUARD(port, "port");
-    carry_asked(__builtin_return_address(0));
     if (likely(port && msg)) {
         if (peek_current(port, msg))
             return VELO_OK;

@@ -6,7 +6,6 @@
 
 #include "../base/error.h"
 #include "../base/order.h"
-#include "../core/carry.h"
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
 #include "internal.h"
@@ -248,7 +247,6 @@ static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
 
 int velo_mq_progress(struct velo_mq *mq)
 {
-    carry_asked(__builtin_return_address(0));
     struct velo_msg msg;
     int events = 0;
     if (likely(velo_peek(mq->port, &msg) == VELO_OK)) {

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress, waiting, and the notification queue. */
-#include "../core/carry.h"
 #include "../shm/wait.h"
 #include "offload.h"
 
@@ -66,11 +65,7 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
     return ended;
 }
 
-int velo_rma_progress(struct velo_rma *rma)
-{
-    carry_asked(__builtin_return_address(0));
-    return rma ? rma_progress(rma, 0) : 0;
-}
+int velo_rma_progress(struct velo_rma *rma) { return rma ? rma_progress(rma, 0) : 0; }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
@@ -119,7 +114,6 @@ int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns)
 
 int velo_notification_poll(struct velo_rma *rma, struct velo_notification *notification)
 {
-    carry_asked(__builtin_return_address(0));
     if (unlikely(!rma || !notification))
         return VELO_ERR_ARG;
     (void)rma_progress(rma, 0);

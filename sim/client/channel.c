@@ -15,33 +15,33 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../lib/base/error.h"
-#include "../../lib/base/order.h"
-#include "../../lib/shm/wait.h"
-#include "../preload/sync.h"
+#include "internal.h"
+#include "order.h"
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static struct sim_area *area;
-static char why_none[160] =
+static char why_no_area[160] =
     "this is the library of the simulated cluster, and VELO_SIM names none; "
     "start the program with `velo sim`";
+static __thread const char *why_none = why_no_area;
 static __thread struct sim_channel *mine;
-static uint32_t claimed_end;         /* All of this process are before it. */
-static uint32_t threads_begun;       /* In this process. */
+static uint32_t claimed_end;         /* The channels of this process are before it. */
 static __thread uint64_t counted_ps; /* How much of the thread's processor time is charged for. */
 
-static struct sim_channel *channels(void)
+struct sim_channel *channels_begin(void)
 {
     return (struct sim_channel *)(void *)((char *)area + sizeof *area);
 }
+
+struct sim_channel *channels_end(void) { return channels_begin() + claimed_end; }
 
 /* ---- the file -------------------------------------------------------------------------------- */
 
 static void give_back(void *channel)
 {
     mine = channel;
-    sync_tell_end();
+    threads_end();
     (void)sim_detach(mine);
     mine = NULL;
 }
@@ -55,12 +55,12 @@ static void open_area(void)
     struct stat st;
     int fd = open(path, O_RDWR | O_CLOEXEC);
     if (fd < 0 || fstat(fd, &st) != 0 || read(fd, &head, sizeof head) != (ssize_t)sizeof head) {
-        (void)snprintf(why_none, sizeof why_none, "VELO_SIM: cannot open %.80s: %s", path,
+        (void)snprintf(why_no_area, sizeof why_no_area, "VELO_SIM: cannot open %.80s: %s", path,
                        strerror(errno));
     } else if (head.magic != SIM_AREA_MAGIC || head.version != SIM_AREA_VERSION ||
                head.nodes == 0 ||
                (uint64_t)st.st_size < head.memory_at + head.nodes * head.memory_bytes) {
-        (void)snprintf(why_none, sizeof why_none,
+        (void)snprintf(why_no_area, sizeof why_no_area,
                        "VELO_SIM: %.80s is no cluster of this version of velo", path);
     } else {
         void *base = mmap(NULL, (size_t)st.st_size, PROT_READ | PROT_WRITE,
@@ -71,18 +71,18 @@ static void open_area(void)
     if (fd >= 0)
         close(fd);
     (void)pthread_key_create(&key, give_back);
-    start_watch();
+    threads_watch_forks();
 }
 
-struct sim_area *channel_area(void)
+struct sim_area *sim_channel_area(void)
 {
     (void)pthread_once(&once, open_area);
-    if (!area)
-        (void)velo_fail(VELO_ERR_STATE, "%s", why_none);
     return area;
 }
 
-const char *channel_memory(uint32_t node)
+const char *sim_channel_why_none(void) { return why_none; }
+
+const char *sim_channel_memory(uint32_t node)
 {
     return (const char *)area + area->memory_at + node * area->memory_bytes;
 }
@@ -96,21 +96,21 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 static bool simulator_is_gone(void) { return kill(area->pid, 0) != 0 && errno == ESRCH; }
 
-/* Until it is our turn; looks once a second whether anybody will ever answer. */
+/* Returns when the simulator has answered. Ends the process if the simulator has ended. */
 static void wait_for_turn(struct sim_channel *channel)
 {
     static const struct timespec second = {.tv_sec = 1};
-    while (order_read_turn(&channel->turn) == SIM_TURN_CALL) {
+    while (order_turn_read(&channel->turn) == SIM_TURN_CALL) {
         bool is_late =
             futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second) != 0 && errno == ETIMEDOUT;
-        if (order_flag(&area->ended) || (is_late && simulator_is_gone())) {
+        if (order_word_read(&area->ended) || (is_late && simulator_is_gone())) {
             (void)fprintf(stderr, "velo: the simulated cluster has ended\n");
-            _exit(CHANNEL_EXIT);
+            _exit(SIM_EXIT);
         }
     }
 }
 
-/* Of this thread, on a real processor; the C library's function is a virtual clock here. */
+/* The processor time of this thread. The C library's function may show a virtual clock. */
 static uint64_t computed_ps(void)
 {
     struct timespec now;
@@ -121,10 +121,10 @@ static uint64_t computed_ps(void)
 static void charge_computing(struct sim_channel *channel, uint64_t time_ps)
 {
     channel->call.computed_ps += time_ps;
-    channel_charge(channel, time_ps);
+    sim_channel_charge(channel, time_ps);
 }
 
-void channel_catch_up(struct sim_channel *channel)
+void sim_channel_catch_up(struct sim_channel *channel)
 {
     if (area->compute_permille == 0)
         return;
@@ -133,24 +133,23 @@ void channel_catch_up(struct sim_channel *channel)
     counted_ps = now_ps;
 }
 
-/* The others take no time: when a job's processes start, real time decides who comes when. */
+/* The other calls take no virtual time: real time decides when the processes of a job make them. */
 static bool is_of_program(enum sim_op op)
 {
     return op == SIM_STORE || op == SIM_REGISTER_WRITE || op == SIM_REGISTER_READ ||
            op == SIM_POLL || op == SIM_SLEEP;
 }
 
-/* Ends the process if nobody answers any more. */
 int sim_submit(struct sim_channel *channel, enum sim_op op)
 {
     int saved = errno;
     if (is_of_program(op)) {
         charge_computing(channel, area->compute_ps);
-        channel_catch_up(channel);
+        sim_channel_catch_up(channel);
     }
     channel->call.op = (uint32_t)op;
-    order_give_turn(&channel->turn, SIM_TURN_CALL);
-    order_count_calls(&area->calls);
+    order_turn_give(&channel->turn, SIM_TURN_CALL);
+    order_calls_raise(&area->calls);
     (void)futex(&area->calls, FUTEX_WAKE, 1, NULL);
     wait_for_turn(channel);
     if (area->compute_permille)
@@ -159,24 +158,24 @@ int sim_submit(struct sim_channel *channel, enum sim_op op)
     return channel->call.status;
 }
 
-void channel_charge(struct sim_channel *channel, uint64_t time_ps)
+void sim_channel_charge(struct sim_channel *channel, uint64_t time_ps)
 {
     channel->call.time_ps += time_ps;
 }
 
 /* ---- attaching ------------------------------------------------------------------------------- */
 
-uint64_t channel_number(const char *name, uint64_t otherwise)
+uint64_t sim_environment_number(const char *name, uint64_t otherwise)
 {
     const char *text = getenv(name);
     return text && *text ? strtoull(text, NULL, 10) : otherwise;
 }
 
-static struct sim_channel *claim_free(uint64_t time_ps)
+struct sim_channel *channel_claim_free(uint64_t time_ps)
 {
     for (uint32_t i = 0; i < SIM_CHANNELS_MAX; i++) {
-        struct sim_channel *channel = channels() + i;
-        if (!order_claim_turn(&channel->turn, SIM_TURN_FREE, SIM_TURN_PROCESS))
+        struct sim_channel *channel = channels_begin() + i;
+        if (!order_turn_claim(&channel->turn, SIM_TURN_FREE, SIM_TURN_PROCESS))
             continue;
         channel->pid = getpid();
         channel->tid = 0;
@@ -188,97 +187,41 @@ static struct sim_channel *claim_free(uint64_t time_ps)
             claimed_end = i + 1;
         return channel;
     }
-    (void)velo_fail(VELO_ERR_STATE, "all %u channels of the simulated cluster are taken",
-                    SIM_CHANNELS_MAX);
+    why_none = "all channels of the simulated cluster are taken";
     return NULL;
 }
 
-/* What was held for this thread; also if it is another program meanwhile. */
+/* The channel that was held for this thread, or that it had before it executed this program. */
 static struct sim_channel *claim_held(void)
 {
     int pid = getpid(), tid = gettid();
     for (uint32_t i = 0; i < SIM_CHANNELS_MAX; i++) {
-        struct sim_channel *channel = channels() + i;
-        if (order_read_turn(&channel->turn) == SIM_TURN_PROCESS && channel->pid == pid &&
+        struct sim_channel *channel = channels_begin() + i;
+        if (order_turn_read(&channel->turn) == SIM_TURN_PROCESS && channel->pid == pid &&
             channel->tid == tid)
             return channel;
     }
     return NULL;
 }
 
-struct sim_channel *channel_self(void)
+struct sim_channel *sim_channel_self(void)
 {
     if (mine)
         return mine;
-    if (!channel_area())
+    if (!sim_channel_area())
         return NULL;
     mine = claim_held();
     if (!mine)
-        mine = claim_free(0);
+        mine = channel_claim_free(0);
     if (mine) {
         mine->tid = gettid();
         (void)pthread_setspecific(key, mine);
-        (void)sim_attach(mine, channel_number("VELO_SIM_RANK", SIM_NEVER),
-                         channel_number("VELO_SIM_REPEATABLE", 0) != 0);
+        (void)sim_attach(mine, sim_environment_number("VELO_SIM_RANK", SIM_NEVER),
+                         sim_environment_number("VELO_SIM_REPEATABLE", 0) != 0);
     }
     return mine;
 }
 
-/* ---- threads that wait for each other -------------------------------------------------------- */
-
-/* Those of this process that have the turn, of which there is one, look at the others' channels:
- * these do not change meanwhile. */
-
-struct sim_channel *channel_mine(void) { return mine; }
-
-static bool is_before(const struct sim_channel *a, const struct sim_channel *b)
-{
-    return a->since_ps != b->since_ps ? a->since_ps < b->since_ps : a->number < b->number;
-}
-
-struct sim_channel *channel_waiting_at(uint64_t place, bool is_woken)
-{
-    struct sim_channel *first = NULL;
-    for (struct sim_channel *channel = channels(); channel < channels() + claimed_end; channel++)
-        if (order_read_turn(&channel->turn) == SIM_TURN_CALL && channel->pid == mine->pid &&
-            channel->call.op == SIM_SLEEP && channel->place == place &&
-            (channel->woken_ps != 0) == is_woken && (!first || is_before(channel, first)))
-            first = channel;
-    return first;
-}
-
-bool channel_is_of_thread(uint64_t thread)
-{
-    const struct sim_channel *channel = channels();
-    const struct sim_channel *end = channel + claimed_end;
-    while (channel < end && (order_read_turn(&channel->turn) == SIM_TURN_FREE ||
-                             channel->pid != mine->pid || channel->thread != thread))
-        channel++;
-    return channel < end;
-}
-
-/* ---- for those who are started --------------------------------------------------------------- */
-
-struct sim_channel *channel_hold(void)
-{
-    struct sim_channel *channel = mine ? claim_free(mine->call.time_ps) : NULL;
-    if (channel)
-        channel->number = ++threads_begun;
-    return channel;
-}
-
-void channel_take(struct sim_channel *channel)
-{
-    if (!channel)
-        return;
-    channel->pid = getpid();
-    channel->tid = gettid();
-}
-
-void channel_drop(struct sim_channel *channel)
-{
-    channel->pid = 0;
-    order_give_turn(&channel->turn, SIM_TURN_FREE);
-}
+struct sim_channel *sim_channel_mine(void) { return mine; }
 
 void channel_forget(void) { mine = NULL; }

@@ -3,10 +3,14 @@
  * @file channel.h
  * @brief This thread's channel to the simulated cluster (spec/sim_channel.h), and its clock.
  *
- * A thread that calls for the first time attaches. Without $VELO_SIM there is no cluster.
+ * A thread attaches when it first asks for its channel. Without $VELO_SIM there is no cluster. All
+ * functions are for any thread, and are about the calling thread unless they say otherwise.
+ *
+ * The process has one copy of all this, and of poll.h: the plug-in that carries messages and the
+ * library that gives programs virtual time share each thread's channel and clock.
  */
-#ifndef VELO_DEVICE_CHANNEL_H
-#define VELO_DEVICE_CHANNEL_H
+#ifndef VELO_SIM_CLIENT_CHANNEL_H
+#define VELO_SIM_CLIENT_CHANNEL_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,43 +18,56 @@
 #include "client.h"
 
 #define PS_PER_NS UINT64_C(1000)
-/** Exit code of a process that cannot go on: nobody answers any more, or it would leave virtual
- * time. */
-#define CHANNEL_EXIT 70
+#define NS_PER_S INT64_C(1000000000)
+/** Exit code of a process that cannot go on: the simulator has ended, or the process did something
+ *  that virtual time does not have. */
+#define SIM_EXIT 70
 
-/** The cluster, or NULL where there is none; velo_last_error() says why. */
-struct sim_area *channel_area(void);
-/** This thread's channel, claimed if need be; NULL as above. */
-struct sim_channel *channel_self(void);
-/** The same if it has one already; else NULL. */
-struct sim_channel *channel_mine(void);
-/** Add to this thread's clock. */
-void channel_charge(struct sim_channel *channel, uint64_t time_ps);
-/** Add what was computed since the last call returned, if the host model counts that. */
-void channel_catch_up(struct sim_channel *channel);
-/** The channel of this process's thread that waits longest at a place, of those that nobody has
- * woken, or of those that were woken and have not had the turn since; NULL: there is none. */
-struct sim_channel *channel_waiting_at(uint64_t place, bool is_woken);
+/** The cluster, or NULL: there is none, and sim_channel_why_none() says why. */
+SIM_API struct sim_area *sim_channel_area(void);
+/** The channel, which is claimed if need be; NULL as above. */
+SIM_API struct sim_channel *sim_channel_self(void);
+/** The channel if this thread has one already; else NULL. */
+SIM_API struct sim_channel *sim_channel_mine(void);
+/** A sentence, for as long as the process lives. */
+SIM_API const char *sim_channel_why_none(void);
+
+/** Add to the channel's clock. */
+SIM_API void sim_channel_charge(struct sim_channel *channel, uint64_t time_ps);
+/** Add what this thread computed since its last call returned, if the host model counts that. */
+SIM_API void sim_channel_catch_up(struct sim_channel *channel);
+
+/** A node's memory, for as long as the process lives. */
+SIM_API const char *sim_channel_memory(uint32_t node);
+/** A number of the environment, or `otherwise` if it has none of that name. */
+SIM_API uint64_t sim_environment_number(const char *name, uint64_t otherwise);
+
+/* ---- threads and processes that are started ---------------------------------------------------
+ */
+
+/** Claim a channel for a thread that this thread is about to start: virtual time waits for it from
+ *  now on. NULL: this thread has no channel, or none is free. (Processes that are forked get one
+ *  without this.) */
+SIM_API struct sim_channel *sim_channel_hold(void);
+/** By the thread that was started: `channel`, which was held, is its own from here on. */
+SIM_API void sim_channel_take(struct sim_channel *channel);
+/** The thread was not started. */
+SIM_API void sim_channel_drop(struct sim_channel *channel);
+/** The channel if this thread has one, and this process has held one for a thread; else NULL. */
+SIM_API struct sim_channel *sim_channel_beside(void);
+/** Has this process held a channel for a thread? */
+SIM_API bool sim_channel_has_threads(void);
+/** Call `ended` in each thread that has a channel, when the thread ends. */
+SIM_API void sim_channel_on_end(void (*ended)(void));
+
+/* ---- threads that wait for each other ----------------------------------------------------------
+ */
+
+/** The channel of the thread of this process that waits longest at a place. `is_woken`: of those
+ *  that were woken and have not had the turn since; else, of those that nobody has woken. NULL:
+ *  there is none. This thread has a channel. */
+SIM_API struct sim_channel *sim_channel_waiting_at(uint64_t place, bool is_woken);
 /** Has a thread of this process, which another one has started, a channel? */
-bool channel_is_of_thread(uint64_t thread);
-/** A channel for somebody whom this thread starts: virtual time waits for who takes it. NULL: this
- *  thread is not of the cluster, or no channel is free. */
-struct sim_channel *channel_hold(void);
-/** By who was started: what was held is its channel from here on. NULL is none. */
-void channel_take(struct sim_channel *channel);
-/** Nobody was started. */
-void channel_drop(struct sim_channel *channel);
-/** This thread is a child's, and its channel the parent's. */
-void channel_forget(void);
-/** Hold channels for processes that are forked; see start.c. */
-void start_watch(void);
-/** Has a thread of the cluster started another one in this process? */
-bool start_has_threads(void);
-/** The channel of this thread, if it has one and such threads beside it; else NULL. */
-struct sim_channel *start_channel_beside(void);
-/** A number of the environment. */
-uint64_t channel_number(const char *name, uint64_t otherwise);
-/** A node's memory. */
-const char *channel_memory(uint32_t node);
+SIM_API bool sim_channel_is_of_thread(uint64_t thread);
 
 #endif

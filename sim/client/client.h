@@ -20,9 +20,12 @@
 extern "C" {
 #endif
 
+/** What the library that talks to the simulator exports. */
+#define SIM_API __attribute__((visibility("default")))
+
 /** Give the simulator the turn, with `op` and the arguments that stand in the channel, and wait
  *  until it has answered. The program that includes this file has it. */
-int sim_submit(struct sim_channel *channel, enum sim_op op);
+SIM_API int sim_submit(struct sim_channel *channel, enum sim_op op);
 
 static inline int sim_attach(struct sim_channel *channel, uint64_t rank, bool is_repeatable)
 {

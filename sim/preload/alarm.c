@@ -10,8 +10,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <velo/velo.h>
-
 #include "caller.h"
 
 /* Whoever sets a time, and is of the cluster, goes no further. */
@@ -23,12 +21,12 @@ static void refuse(const struct sim_channel *channel, const char *call)
                   "velo: the program calls %s(), a timer that runs in real time; the simulated "
                   "cluster has none in virtual time, and the program cannot go on in it\n",
                   call);
-    _exit(CHANNEL_EXIT);
+    _exit(SIM_EXIT);
 }
 
 static bool is_set(const struct timespec *time) { return time->tv_sec != 0 || time->tv_nsec != 0; }
 
-VELO_API unsigned alarm(unsigned delay_s)
+SIM_API unsigned alarm(unsigned delay_s)
 {
     if (delay_s != 0)
         refuse(PROGRAM_CHANNEL, "alarm");
@@ -38,24 +36,24 @@ VELO_API unsigned alarm(unsigned delay_s)
     return (unsigned)(old.it_value.tv_sec + (old.it_value.tv_usec != 0));
 }
 
-VELO_API int setitimer(__itimer_which_t which, const struct itimerval *restrict set,
-                       struct itimerval *restrict old)
+SIM_API int setitimer(__itimer_which_t which, const struct itimerval *restrict set,
+                      struct itimerval *restrict old)
 {
     if (set && (set->it_value.tv_sec != 0 || set->it_value.tv_usec != 0))
         refuse(PROGRAM_CHANNEL, "setitimer");
     return (int)syscall(SYS_setitimer, which, set, old);
 }
 
-VELO_API int timerfd_settime(int file, int flags, const struct itimerspec *set,
-                             struct itimerspec *old)
+SIM_API int timerfd_settime(int file, int flags, const struct itimerspec *set,
+                            struct itimerspec *old)
 {
     if (set && is_set(&set->it_value))
         refuse(PROGRAM_CHANNEL, "timerfd_settime");
     return (int)syscall(SYS_timerfd_settime, file, flags, set, old);
 }
 
-VELO_API int timer_settime(timer_t timer, int flags, const struct itimerspec *restrict set,
-                           struct itimerspec *restrict old)
+SIM_API int timer_settime(timer_t timer, int flags, const struct itimerspec *restrict set,
+                          struct itimerspec *restrict old)
 {
     if (set && is_set(&set->it_value))
         refuse(PROGRAM_CHANNEL, "timer_settime");

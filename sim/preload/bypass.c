@@ -22,8 +22,6 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include <velo/velo.h>
-
 #include "caller.h"
 #include "locality.h"
 
@@ -42,7 +40,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *f
     (void)vsnprintf(why, sizeof why, format, arguments);
     va_end(arguments);
     complain(why);
-    _exit(CHANNEL_EXIT);
+    _exit(SIM_EXIT);
 }
 
 /* Of a rank, and by neither what starts it nor the library itself. */
@@ -165,7 +163,7 @@ static bool is_file(int file)
     return fstat(file, &status) == 0 && S_ISREG(status.st_mode);
 }
 
-VELO_API void *mmap(void *address, size_t len_bytes, int rights, int flags, int file, off_t at)
+SIM_API void *mmap(void *address, size_t len_bytes, int rights, int flags, int file, off_t at)
 {
     void *memory = (void *)syscall(SYS_mmap, address, len_bytes, rights, flags, file, at);
     if (memory != MAP_FAILED && (flags & MAP_SHARED) && file >= 0 &&
@@ -174,10 +172,10 @@ VELO_API void *mmap(void *address, size_t len_bytes, int rights, int flags, int 
     return memory;
 }
 
-VELO_API void *mmap64(void *address, size_t len_bytes, int rights, int flags, int file, off_t at)
+SIM_API void *mmap64(void *address, size_t len_bytes, int rights, int flags, int file, off_t at)
     __attribute__((alias("mmap")));
 
-VELO_API void *shmat(int id, const void *address, int flags)
+SIM_API void *shmat(int id, const void *address, int flags)
 {
     void *memory = (void *)syscall(SYS_shmat, id, address, flags);
     if ((intptr_t)memory != -1 && is_of_job(__builtin_return_address(0)))
@@ -196,17 +194,17 @@ static void check_process(const void *caller, int pid, const char *call)
                call, (int)rank, (int)rank / (int)locality_ranks_a_node());
 }
 
-VELO_API ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long here_len,
-                                  const struct iovec *there, unsigned long there_len,
-                                  unsigned long flags)
+SIM_API ssize_t process_vm_readv(pid_t pid, const struct iovec *here, unsigned long here_len,
+                                 const struct iovec *there, unsigned long there_len,
+                                 unsigned long flags)
 {
     check_process(__builtin_return_address(0), pid, "process_vm_readv");
     return syscall(SYS_process_vm_readv, pid, here, here_len, there, there_len, flags);
 }
 
-VELO_API ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long here_len,
-                                   const struct iovec *there, unsigned long there_len,
-                                   unsigned long flags)
+SIM_API ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned long here_len,
+                                  const struct iovec *there, unsigned long there_len,
+                                  unsigned long flags)
 {
     check_process(__builtin_return_address(0), pid, "process_vm_writev");
     return syscall(SYS_process_vm_writev, pid, here, here_len, there, there_len, flags);
@@ -309,7 +307,7 @@ static int end_start(int status)
 
 #define PASS_UNDER(name, parameters, arguments, before, after)                                     \
     typedef int name##_call parameters;                                                            \
-    VELO_API name##_call name;                                                                     \
+    SIM_API name##_call name;                                                                      \
     int name parameters                                                                            \
     {                                                                                              \
         CALLER_NEXT(name);                                                                         \

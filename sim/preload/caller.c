@@ -70,25 +70,25 @@ enum caller caller_at(const void *address)
 
 struct sim_channel *caller_program_channel(const void *address)
 {
-    return caller_at(address) >= CALLER_OPENMP ? channel_self() : NULL;
+    return caller_at(address) >= CALLER_OPENMP ? sim_channel_self() : NULL;
 }
 
 struct sim_channel *caller_channel(const void *address)
 {
-    return caller_at(address) >= CALLER_MPI ? channel_self() : NULL;
+    return caller_at(address) >= CALLER_MPI ? sim_channel_self() : NULL;
 }
 
 void *caller_next(const char *name)
 {
-    /* Open MPI loads PMIx for itself alone, and so may a program Open MPI: then it is not found by
-     * its name only. */
+    /* Open MPI loads PMIx so that nobody else sees its names, and a program may load Open MPI so:
+     * then RTLD_NEXT does not find them. */
     static const char *const alone[] = {"libmpi.so.40", "libpmix.so.2", "libpmix.so"};
     void *found = dlsym(RTLD_NEXT, name);
     for (size_t i = 0; !found && i < sizeof alone / sizeof *alone; i++) {
         void *library = dlopen(alone[i], RTLD_LAZY | RTLD_NOLOAD);
         found = library ? dlsym(library, name) : NULL;
         if (library)
-            (void)dlclose(library); /* Who loaded it keeps it. */
+            (void)dlclose(library); /* Whoever loaded it keeps it. */
     }
     return found;
 }

@@ -11,15 +11,15 @@
  * for them: they are not of the cluster unless they call, but whose clocks OpenMP reads are the
  * program's.
  */
-#ifndef VELO_DEVICE_CALLER_H
-#define VELO_DEVICE_CALLER_H
+#ifndef VELO_SIM_PRELOAD_CALLER_H
+#define VELO_SIM_PRELOAD_CALLER_H
 
 #include "../client/channel.h"
 
 enum caller {
     CALLER_LAUNCHER, /**< Talks to mpirun. */
     CALLER_C,        /**< The C library. */
-    CALLER_VELO,     /**< This library. */
+    CALLER_VELO,     /**< libvelo, and this library. */
     CALLER_RUNTIME,  /**< What else Open MPI is made of, and what allocates memory. */
     CALLER_MPI,      /**< libmpi. */
     CALLER_OPENMP,

@@ -11,15 +11,13 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <velo/velo.h>
-
 #include "caller.h"
 #include "epoch.h"
 
 static int64_t read_clock_ns(struct sim_channel *channel)
 {
-    channel_catch_up(channel);
-    channel_charge(channel, channel_area()->clock_ps);
+    sim_channel_catch_up(channel);
+    sim_channel_charge(channel, sim_channel_area()->clock_ps);
     return (int64_t)(channel->call.time_ps / PS_PER_NS);
 }
 
@@ -33,7 +31,7 @@ static int64_t date_ns(struct sim_channel *channel)
     return real.tv_sec * NS_PER_S + real.tv_nsec;
 }
 
-VELO_API int clock_gettime(clockid_t id, struct timespec *now)
+SIM_API int clock_gettime(clockid_t id, struct timespec *now)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     if (!channel)
@@ -46,7 +44,7 @@ VELO_API int clock_gettime(clockid_t id, struct timespec *now)
     return 0;
 }
 
-VELO_API int gettimeofday(struct timeval *restrict now, void *restrict zone)
+SIM_API int gettimeofday(struct timeval *restrict now, void *restrict zone)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     if (!channel)
@@ -57,7 +55,7 @@ VELO_API int gettimeofday(struct timeval *restrict now, void *restrict zone)
     return 0;
 }
 
-VELO_API time_t time(time_t *now)
+SIM_API time_t time(time_t *now)
 {
     time_t seconds = date_ns(CALLER_CHANNEL) / NS_PER_S;
     if (now)
@@ -65,7 +63,7 @@ VELO_API time_t time(time_t *now)
     return seconds;
 }
 
-VELO_API int getrusage(int who, struct rusage *usage)
+SIM_API int getrusage(int who, struct rusage *usage)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     int status = (int)syscall(SYS_getrusage, who, usage);
@@ -79,7 +77,7 @@ VELO_API int getrusage(int who, struct rusage *usage)
 }
 
 /* What it computes is all that a process of the cluster takes of a processor. */
-VELO_API clock_t clock(void)
+SIM_API clock_t clock(void)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     struct timespec real;
@@ -89,7 +87,7 @@ VELO_API clock_t clock(void)
     return (clock_t)(real.tv_sec * CLOCKS_PER_SEC + real.tv_nsec / (NS_PER_S / CLOCKS_PER_SEC));
 }
 
-VELO_API clock_t times(struct tms *usage)
+SIM_API clock_t times(struct tms *usage)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     if (!channel)
@@ -100,7 +98,7 @@ VELO_API clock_t times(struct tms *usage)
     return ticks;
 }
 
-VELO_API int timespec_get(struct timespec *now, int base)
+SIM_API int timespec_get(struct timespec *now, int base)
 {
     if (base != TIME_UTC)
         return 0;
@@ -109,7 +107,7 @@ VELO_API int timespec_get(struct timespec *now, int base)
     return base;
 }
 
-VELO_API int ftime(struct timeb *now)
+SIM_API int ftime(struct timeb *now)
 {
     int64_t ns = date_ns(CALLER_CHANNEL);
     *now =

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file epoch.h @brief Where virtual clocks begin. */
-#ifndef VELO_DEVICE_EPOCH_H
-#define VELO_DEVICE_EPOCH_H
+#ifndef VELO_SIM_PRELOAD_EPOCH_H
+#define VELO_SIM_PRELOAD_EPOCH_H
 
 #include <stdint.h>
 #include <time.h>
 
-#include "../../lib/shm/wait.h"
+#include "../client/channel.h"
 
 /** The day on which every simulation begins: 2026-01-01. */
 #define EPOCH_S INT64_C(1767225600)

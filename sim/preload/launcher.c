@@ -7,9 +7,7 @@
  */
 #include <stddef.h>
 
-#include <velo/velo.h>
-
-#include "../../transports/nic/device.h"
+#include "../client/poll.h"
 #include "caller.h"
 
 /* As in <pmix.h>, which need not be installed: what is passed on is not looked at. */
@@ -19,15 +17,15 @@ typedef int fence(const void *procs, size_t procs_len, const void *info, size_t 
 typedef int fence_nb(const void *procs, size_t procs_len, const void *info, size_t info_len,
                      void (*done)(int, void *), void *arg);
 
-VELO_API fence PMIx_Fence;
-VELO_API fence_nb PMIx_Fence_nb;
+SIM_API fence PMIx_Fence;
+SIM_API fence_nb PMIx_Fence_nb;
 
 int PMIx_Fence(const void *procs, size_t procs_len, const void *info, size_t info_len)
 {
     CALLER_NEXT(PMIx_Fence);
     if (!next)
         return PMIX_ERR_NOT_SUPPORTED;
-    device_go_outside();
+    sim_poll_go_outside();
     return next(procs, procs_len, info, info_len);
 }
 
@@ -37,6 +35,6 @@ int PMIx_Fence_nb(const void *procs, size_t procs_len, const void *info, size_t 
     CALLER_NEXT(PMIx_Fence_nb);
     if (!next)
         return PMIX_ERR_NOT_SUPPORTED;
-    device_go_outside();
+    sim_poll_go_outside();
     return next(procs, procs_len, info, info_len, done, arg);
 }

@@ -18,8 +18,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include <velo/velo.h>
-
 #include "caller.h"
 
 /* As in <pmix.h>, which need not be installed. */
@@ -59,10 +57,10 @@ bool locality_was_told(void) { return was_told; }
 
 uint32_t locality_ranks_a_node(void)
 {
-    return (uint32_t)channel_number("VELO_SIM_RANKS_A_NODE", 0);
+    return (uint32_t)sim_environment_number("VELO_SIM_RANKS_A_NODE", 0);
 }
 
-uint32_t locality_rank(void) { return (uint32_t)channel_number("VELO_SIM_RANK", 0); }
+uint32_t locality_rank(void) { return (uint32_t)sim_environment_number("VELO_SIM_RANK", 0); }
 
 uint32_t locality_node(void)
 {
@@ -72,7 +70,7 @@ uint32_t locality_node(void)
 
 static struct place place_of(uint32_t rank, uint32_t ranks_a_node)
 {
-    uint32_t ranks = (uint32_t)channel_number("OMPI_COMM_WORLD_SIZE", 1);
+    uint32_t ranks = (uint32_t)sim_environment_number("OMPI_COMM_WORLD_SIZE", 1);
     struct place place = {.rank = rank < ranks ? rank : locality_rank()};
     place.node = place.rank / ranks_a_node;
     place.nodes = (ranks + ranks_a_node - 1) / ranks_a_node;
@@ -133,7 +131,7 @@ static void put_right(const struct answer *answer, const struct place *place,
 
 typedef int get(const struct pmix_process *process, const char *key, const void *info,
                 size_t info_len, struct pmix_value **value);
-VELO_API get PMIx_Get;
+SIM_API get PMIx_Get;
 
 int PMIx_Get(const struct pmix_process *process, const char *key, const void *info, size_t info_len,
              struct pmix_value **value)
@@ -154,7 +152,7 @@ int PMIx_Get(const struct pmix_process *process, const char *key, const void *in
 
 /* ---- the name of the host -------------------------------------------------------------------- */
 
-VELO_API int uname(struct utsname *host)
+SIM_API int uname(struct utsname *host)
 {
     int status = (int)syscall(SYS_uname, host);
     if (status == 0 && locality_ranks_a_node())
@@ -162,7 +160,7 @@ VELO_API int uname(struct utsname *host)
     return status;
 }
 
-VELO_API int gethostname(char *name, size_t name_bytes)
+SIM_API int gethostname(char *name, size_t name_bytes)
 {
     struct utsname host;
     if (uname(&host) != 0)

@@ -3,8 +3,8 @@
  * @file locality.h
  * @brief Which simulated node a rank is on.
  */
-#ifndef VELO_DEVICE_LOCALITY_H
-#define VELO_DEVICE_LOCALITY_H
+#ifndef VELO_SIM_PRELOAD_LOCALITY_H
+#define VELO_SIM_PRELOAD_LOCALITY_H
 
 #include <stdbool.h>
 #include <stdint.h>

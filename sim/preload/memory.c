@@ -21,8 +21,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <velo/velo.h>
-
 #include "caller.h"
 
 /* The environment is shorter, unless the user's own is longer. */
@@ -104,12 +102,12 @@ static void *take_aligned(const void *caller, size_t align_bytes, size_t len_byt
 
 #define CALLER __builtin_return_address(0)
 
-VELO_API void *malloc(size_t len_bytes)
+SIM_API void *malloc(size_t len_bytes)
 {
     return mallocx ? take(len_bytes, flags_for(CALLER, 1, len_bytes)) : __libc_malloc(len_bytes);
 }
 
-VELO_API void *calloc(size_t count, size_t len_bytes)
+SIM_API void *calloc(size_t count, size_t len_bytes)
 {
     size_t all_bytes;
     if (!mallocx)
@@ -119,7 +117,7 @@ VELO_API void *calloc(size_t count, size_t len_bytes)
     return take(all_bytes, flags_for(CALLER, 1, all_bytes) | ZEROED);
 }
 
-VELO_API void *realloc(void *memory, size_t len_bytes)
+SIM_API void *realloc(void *memory, size_t len_bytes)
 {
     if (!mallocx)
         return __libc_realloc(memory, len_bytes);
@@ -136,17 +134,17 @@ VELO_API void *realloc(void *memory, size_t len_bytes)
     return moved;
 }
 
-VELO_API void *memalign(size_t align_bytes, size_t len_bytes)
+SIM_API void *memalign(size_t align_bytes, size_t len_bytes)
 {
     return take_aligned(CALLER, align_bytes, len_bytes);
 }
 
-VELO_API void *aligned_alloc(size_t align_bytes, size_t len_bytes)
+SIM_API void *aligned_alloc(size_t align_bytes, size_t len_bytes)
 {
     return take_aligned(CALLER, align_bytes, len_bytes);
 }
 
-VELO_API int posix_memalign(void **memory, size_t align_bytes, size_t len_bytes)
+SIM_API int posix_memalign(void **memory, size_t align_bytes, size_t len_bytes)
 {
     if (align_bytes % sizeof(void *) != 0)
         return EINVAL;
@@ -165,11 +163,11 @@ static int main_in_place(int argc, char **argv, char **envp)
 {
     part_arenas();
     volatile char *room = alloca((uintptr_t)__builtin_frame_address(0) % STACK_ALIGN_BYTES);
-    room[0] = 0; /* It would be left out. */
+    room[0] = 0; /* The compiler would leave out what is not written. */
     return program_main(argc, argv, envp);
 }
 
-VELO_API start_main __libc_start_main;
+SIM_API start_main __libc_start_main;
 
 int __libc_start_main(int (*body)(int, char **, char **), int argc, char **argv, void (*init)(void),
                       void (*fini)(void), void (*loader_fini)(void), void *stack_end)

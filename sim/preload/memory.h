@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file memory.h @brief Where a program's stack and heap are: the same in every run. */
-#ifndef VELO_DEVICE_MEMORY_H
-#define VELO_DEVICE_MEMORY_H
+#ifndef VELO_SIM_PRELOAD_MEMORY_H
+#define VELO_SIM_PRELOAD_MEMORY_H
 
 /** This thread, which the program has begun, allocates where the first one does. */
 void memory_join(void);

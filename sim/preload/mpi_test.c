@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A program that asks MPI whether something has come goes on if not, and has perhaps more to send:
- * its polls must not be taken for waiting. From within the library MPI_Test and MPI_Wait look the
- * same, so it takes the place of those functions of MPI that test, notes it and passes them on.
- * Under both names, since Fortran's call C's by the second.
+ * A program that asks MPI whether something has come goes on if nothing has, and may have more to
+ * send: its polls must not be taken for waiting. From within velo MPI_Test and MPI_Wait look the
+ * same. So this library takes the place of MPI's functions that test, notes the call and passes it
+ * on. It does so under both names, since the functions for Fortran call those for C by the second.
  */
 #include <stddef.h>
 
-#include <velo/velo.h>
-
-#include "../../transports/nic/device.h"
+#include "../client/poll.h"
 #include "caller.h"
 
 /* As in <mpi.h>, which need not be installed: what is passed on is not looked at. */
@@ -17,13 +15,13 @@
 
 #define TEST_UNDER(name, parameters, arguments)                                                    \
     typedef int name##_call parameters;                                                            \
-    VELO_API name##_call name;                                                                     \
+    SIM_API name##_call name;                                                                      \
     int name parameters                                                                            \
     {                                                                                              \
         CALLER_NEXT(name);                                                                         \
         if (!next)                                                                                 \
             return MPI_ERR_INTERN;                                                                 \
-        device_tested();                                                                           \
+        sim_poll_tested();                                                                         \
         return next arguments;                                                                     \
     }
 
@@ -31,18 +29,18 @@
     TEST_UNDER(MPI_##name, parameters, arguments)                                                  \
     TEST_UNDER(PMPI_##name, parameters, arguments)
 
-/* One thread at a time makes progress: what others do about it finds nothing and takes no time.
- * They would go on for ever with the turn. */
-VELO_API void opal_progress(void);
+/* One thread at a time makes progress in Open MPI. The others find nothing, and their call takes no
+ * time: with the turn, each would go on for ever. So a poll's time passes for them. */
+SIM_API void opal_progress(void);
 void opal_progress(void)
 {
     CALLER_NEXT(opal_progress);
-    struct sim_channel *channel = start_channel_beside();
+    struct sim_channel *channel = sim_channel_beside();
     uint64_t before_ps = channel ? channel->call.time_ps : 0;
     if (next)
         next();
-    if (channel && channel->call.time_ps == before_ps && !device_is_outside())
-        device_pass_poll(channel);
+    if (channel && channel->call.time_ps == before_ps && !sim_poll_is_outside())
+        sim_poll_pass(channel);
 }
 
 TEST(Test, (void **request, int *done, void *status), (request, done, status))

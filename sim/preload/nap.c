@@ -14,9 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <velo/velo.h>
-
-#include "../../transports/nic/device.h"
+#include "../client/poll.h"
 #include "caller.h"
 #include "epoch.h"
 
@@ -26,7 +24,7 @@
 void nap_until_ns(struct sim_channel *channel, int64_t end_ns)
 {
     (void)sim_sleep(channel, end_ns > 0 ? (uint64_t)end_ns * PS_PER_NS : 0);
-    device_napped();
+    sim_poll_napped();
 }
 
 void nap_for_ns(struct sim_channel *channel, int64_t nap_ns)
@@ -34,7 +32,7 @@ void nap_for_ns(struct sim_channel *channel, int64_t nap_ns)
     nap_until_ns(channel, (int64_t)(channel->call.time_ps / PS_PER_NS) + nap_ns);
 }
 
-VELO_API int nanosleep(const struct timespec *nap, struct timespec *left)
+SIM_API int nanosleep(const struct timespec *nap, struct timespec *left)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     if (!channel)
@@ -47,8 +45,8 @@ VELO_API int nanosleep(const struct timespec *nap, struct timespec *left)
     return 0;
 }
 
-VELO_API int clock_nanosleep(clockid_t id, int flags, const struct timespec *nap,
-                             struct timespec *left)
+SIM_API int clock_nanosleep(clockid_t id, int flags, const struct timespec *nap,
+                            struct timespec *left)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     if (!channel)
@@ -60,7 +58,7 @@ VELO_API int clock_nanosleep(clockid_t id, int flags, const struct timespec *nap
     return 0;
 }
 
-VELO_API int usleep(useconds_t nap_us)
+SIM_API int usleep(useconds_t nap_us)
 {
     const void *caller = __builtin_return_address(0);
     struct timespec real = {.tv_sec = nap_us / 1000000, .tv_nsec = nap_us % 1000000 * 1000L};
@@ -70,11 +68,11 @@ VELO_API int usleep(useconds_t nap_us)
         return 0;
     }
     if (caller_channel(caller))
-        device_nap_outside();
+        sim_poll_nap_outside();
     return (int)syscall(SYS_nanosleep, &real, NULL);
 }
 
-VELO_API unsigned sleep(unsigned nap_s)
+SIM_API unsigned sleep(unsigned nap_s)
 {
     struct timespec real = {.tv_sec = nap_s};
     struct sim_channel *channel = CALLER_CHANNEL;
@@ -85,7 +83,7 @@ VELO_API unsigned sleep(unsigned nap_s)
     return 0;
 }
 
-VELO_API int thrd_sleep(const struct timespec *nap, struct timespec *left)
+SIM_API int thrd_sleep(const struct timespec *nap, struct timespec *left)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     if (!channel)
@@ -95,7 +93,7 @@ VELO_API int thrd_sleep(const struct timespec *nap, struct timespec *left)
 }
 
 /* A program that yields waits for somebody, who does nothing unless time passes. */
-VELO_API int sched_yield(void)
+SIM_API int sched_yield(void)
 {
     struct sim_channel *channel = PROGRAM_CHANNEL;
     if (!channel)
@@ -107,7 +105,7 @@ VELO_API int sched_yield(void)
 /* ---- waiting for nothing --------------------------------------------------------------------- */
 
 /* Without a file to wait for, these are naps too. What comes by files is not of the cluster. */
-VELO_API int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
+SIM_API int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
 {
     struct sim_channel *channel = files_len == 0 && limit_ms >= 0 ? PROGRAM_CHANNEL : NULL;
     if (channel) {
@@ -118,8 +116,8 @@ VELO_API int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
     return next ? next(files, files_len, limit_ms) : -1;
 }
 
-VELO_API int select(int files_len, fd_set *restrict in, fd_set *restrict out,
-                    fd_set *restrict except, struct timeval *restrict limit)
+SIM_API int select(int files_len, fd_set *restrict in, fd_set *restrict out,
+                   fd_set *restrict except, struct timeval *restrict limit)
 {
     struct sim_channel *channel = files_len == 0 && limit ? PROGRAM_CHANNEL : NULL;
     if (channel) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /** @file nap.h @brief Let virtual time pass. */
-#ifndef VELO_DEVICE_NAP_H
-#define VELO_DEVICE_NAP_H
+#ifndef VELO_SIM_PRELOAD_NAP_H
+#define VELO_SIM_PRELOAD_NAP_H
 
 #include <stdint.h>
 

@@ -1,40 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads of a rank wait for each other in virtual time: for mutexes, conditions, semaphores, and
- * for the end of a thread. One that the kernel put to sleep would keep the turn, and whoever is to
- * wake it could not go on. So it waits in the simulator, and who wakes it tells so in its channel:
- * it goes on at that one's time. Whom nobody tells, since another process did something or a thread
- * that is not of the cluster, looks again and again, with naps in between; a condition may wake who
- * waits for it for no reason. Limits are virtual dates.
+ * for the end of a thread. A thread that the kernel put to sleep would keep the turn, and the
+ * thread that is to wake it could not go on. So a thread waits in the simulator, and the thread
+ * that wakes it says so in its channel: the waiter goes on at the time of that thread's clock.
+ * Another process, or a thread that is not of the cluster, says nothing. Therefore a waiter also
+ * looks again after naps; a condition variable is allowed to wake its waiters for no reason. Limits
+ * are virtual dates.
  */
-#include "sync.h"
-
 #include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <semaphore.h>
 #include <time.h>
 
-#include <velo/velo.h>
-
-#include "../../lib/base/order.h"
-#include "../../transports/nic/device.h"
+#include "../client/order.h"
+#include "../client/poll.h"
 #include "caller.h"
 #include "epoch.h"
 #include "nap.h"
 
-/* The longer it lasts the longer they get. */
+/* Each nap of a wait is longer than the one before. */
 #define NAP_MIN_NS INT64_C(1000)
 #define NAP_MAX_NS INT64_C(100000)
 
 #define FOREVER_NS INT64_MAX
 
-/* So often is it looked whether a thread has ended that has said so. */
+/* pthread_join() looks so many times whether a thread has ended that has said so. */
 #define END_LOOKS 10000
 
-static uint64_t waiting; /* Threads of this process. */
+static uint32_t waiting; /* Threads of this process that wait. */
 
-/* This thread's wait, as far as it has come: for a condition it is many calls. */
+/* This thread's wait so far: to wait for a condition takes many calls. */
 static __thread struct {
     const void *place;
     int64_t end_ns;
@@ -43,18 +40,18 @@ static __thread struct {
 
 /* ---- waiting and waking ---------------------------------------------------------------------- */
 
-/* This thread's channel, if it shares its process with others of the cluster; NULL: it does not, is
- * not of the cluster itself, or waits for the launcher. */
+/* This thread's channel, if other threads of its process are of the cluster, too. NULL: none are,
+ * this thread is not of the cluster, or its caller talks to the launcher. */
 static struct sim_channel *channel_beside(const void *caller)
 {
-    struct sim_channel *channel = start_channel_beside();
+    struct sim_channel *channel = sim_channel_beside();
     return channel && caller_at(caller) != CALLER_LAUNCHER ? channel : NULL;
 }
 
 #define CHANNEL_BESIDE channel_beside(__builtin_return_address(0))
 
-/* Let time pass until somebody wakes this thread at a place, or it is to look again. False: its
- * limit has come. */
+/* Let time pass until another thread wakes this one at a place, or it is time to look again. False:
+ * the limit has come. */
 static bool wait_at(struct sim_channel *channel, const void *place, int64_t end_ns)
 {
     int64_t left_ns = end_ns - (int64_t)(channel->call.time_ps / PS_PER_NS);
@@ -65,9 +62,9 @@ static bool wait_at(struct sim_channel *channel, const void *place, int64_t end_
     nap_ns = nap_ns < NAP_MAX_NS ? nap_ns : NAP_MAX_NS;
     channel->place = (uintptr_t)place;
     channel->since_ps = goes_on ? channel->since_ps : channel->call.time_ps;
-    order_count_shared(&waiting, 1);
+    (void)order_word_add(&waiting, 1);
     nap_for_ns(channel, nap_ns < left_ns ? nap_ns : left_ns);
-    order_count_shared(&waiting, UINT64_MAX);
+    (void)order_word_add(&waiting, UINT32_MAX);
     channel->place = 0;
     last.place = place;
     last.end_ns = end_ns;
@@ -76,16 +73,17 @@ static bool wait_at(struct sim_channel *channel, const void *place, int64_t end_
     return true;
 }
 
-/* Who waits there goes on: the one that has waited longest, or all. This thread keeps its turn
- * meanwhile: whom it wakes may look, again and again and without a call, for what it does next. */
+/* Wake the thread that has waited longest at a place, or all. They go on after the calling thread's
+ * next call: a waiter that had the turn now might look for ever, without a call, for what this
+ * thread does next. */
 static void wake_at(const void *place, bool all)
 {
-    const struct sim_channel *self = channel_mine();
+    const struct sim_channel *self = sim_channel_mine();
     struct sim_channel *waiter;
-    if (!self || order_counter(&waiting) == 0)
+    if (!self || order_word_read(&waiting) == 0)
         return;
     do {
-        waiter = channel_waiting_at((uintptr_t)place, false);
+        waiter = sim_channel_waiting_at((uintptr_t)place, false);
         if (waiter)
             waiter->woken_ps = self->call.time_ps ? self->call.time_ps : 1;
     } while (waiter && all);
@@ -120,7 +118,7 @@ static bool can_be_tried(const pthread_mutex_t *mutex)
            kind == PTHREAD_MUTEX_ADAPTIVE_NP;
 }
 
-VELO_API int pthread_mutex_lock(pthread_mutex_t *mutex)
+SIM_API int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
     struct sim_channel *channel = CHANNEL_BESIDE;
     if (channel && can_be_tried(mutex))
@@ -134,23 +132,23 @@ VELO_API int pthread_mutex_lock(pthread_mutex_t *mutex)
  */
 static bool is_promised(const pthread_mutex_t *mutex)
 {
-    return mutex->__data.__lock == 0 && order_counter(&waiting) > 0 &&
-           channel_waiting_at((uintptr_t)mutex, true);
+    return mutex->__data.__lock == 0 && order_word_read(&waiting) > 0 &&
+           sim_channel_waiting_at((uintptr_t)mutex, true);
 }
 
 /* A program that tries in vain tries again, and nobody gives it back unless time passes. */
-VELO_API int pthread_mutex_trylock(pthread_mutex_t *mutex)
+SIM_API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     const void *caller = __builtin_return_address(0);
     struct sim_channel *channel = channel_beside(caller);
     CALLER_NEXT(pthread_mutex_trylock);
     int status = channel && is_promised(mutex) ? EBUSY : next ? next(mutex) : ENOSYS;
     if (status == EBUSY && channel && caller_at(caller) == CALLER_PROGRAM)
-        device_pass_poll(channel);
+        sim_poll_pass(channel);
     return status;
 }
 
-VELO_API int pthread_mutex_unlock(pthread_mutex_t *mutex)
+SIM_API int pthread_mutex_unlock(pthread_mutex_t *mutex)
 {
     CALLER_NEXT(pthread_mutex_unlock);
     int status = next ? next(mutex) : ENOSYS;
@@ -158,8 +156,8 @@ VELO_API int pthread_mutex_unlock(pthread_mutex_t *mutex)
     return status;
 }
 
-VELO_API int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
-                                     const struct timespec *restrict limit)
+SIM_API int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
+                                    const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
@@ -168,8 +166,8 @@ VELO_API int pthread_mutex_timedlock(pthread_mutex_t *restrict mutex,
     return next ? next(mutex, limit) : ENOSYS;
 }
 
-VELO_API int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t id,
-                                     const struct timespec *restrict limit)
+SIM_API int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t id,
+                                    const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
@@ -192,7 +190,7 @@ static int wait_for_condition(struct sim_channel *channel, pthread_cond_t *cond,
     return status != 0 ? status : is_early ? 0 : ETIMEDOUT;
 }
 
-VELO_API int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex)
+SIM_API int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex)
 {
     struct sim_channel *channel = CHANNEL_BESIDE;
     if (channel)
@@ -201,8 +199,8 @@ VELO_API int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *r
     return next ? next(cond, mutex) : ENOSYS;
 }
 
-VELO_API int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
-                                    const struct timespec *restrict limit)
+SIM_API int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
+                                   const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel) /* Whose clock the condition's is shows: no time up is as long as a date. */
@@ -213,8 +211,8 @@ VELO_API int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex
     return next ? next(cond, mutex, limit) : ENOSYS;
 }
 
-VELO_API int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
-                                    clockid_t id, const struct timespec *restrict limit)
+SIM_API int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex,
+                                   clockid_t id, const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
@@ -223,14 +221,14 @@ VELO_API int pthread_cond_clockwait(pthread_cond_t *restrict cond, pthread_mutex
     return next ? next(cond, mutex, id, limit) : ENOSYS;
 }
 
-VELO_API int pthread_cond_signal(pthread_cond_t *cond)
+SIM_API int pthread_cond_signal(pthread_cond_t *cond)
 {
     CALLER_NEXT(pthread_cond_signal);
     wake_at(cond, false);
     return next ? next(cond) : ENOSYS;
 }
 
-VELO_API int pthread_cond_broadcast(pthread_cond_t *cond)
+SIM_API int pthread_cond_broadcast(pthread_cond_t *cond)
 {
     CALLER_NEXT(pthread_cond_broadcast);
     wake_at(cond, true);
@@ -254,7 +252,7 @@ static int wait_for_semaphore(struct sim_channel *channel, sem_t *semaphore, int
     return -1;
 }
 
-VELO_API int sem_wait(sem_t *semaphore)
+SIM_API int sem_wait(sem_t *semaphore)
 {
     struct sim_channel *channel = CHANNEL_BESIDE;
     if (channel)
@@ -263,7 +261,7 @@ VELO_API int sem_wait(sem_t *semaphore)
     return next ? next(semaphore) : -1;
 }
 
-VELO_API int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict limit)
+SIM_API int sem_timedwait(sem_t *restrict semaphore, const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
@@ -272,8 +270,8 @@ VELO_API int sem_timedwait(sem_t *restrict semaphore, const struct timespec *res
     return next ? next(semaphore, limit) : -1;
 }
 
-VELO_API int sem_clockwait(sem_t *restrict semaphore, clockid_t id,
-                           const struct timespec *restrict limit)
+SIM_API int sem_clockwait(sem_t *restrict semaphore, clockid_t id,
+                          const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
     if (channel)
@@ -282,7 +280,7 @@ VELO_API int sem_clockwait(sem_t *restrict semaphore, clockid_t id,
     return next ? next(semaphore, id, limit) : -1;
 }
 
-VELO_API int sem_post(sem_t *semaphore)
+SIM_API int sem_post(sem_t *semaphore)
 {
     CALLER_NEXT(sem_post);
     int status = next ? next(semaphore) : -1;
@@ -295,15 +293,18 @@ VELO_API int sem_post(sem_t *semaphore)
 /* Any address serves as a place: the thread's own handle is one. */
 static const void *end_of(pthread_t thread) { return (const void *)thread; }
 
-void sync_tell_end(void) { wake_at(end_of(pthread_self()), true); }
+static void tell_end(void) { wake_at(end_of(pthread_self()), true); }
 
-VELO_API int pthread_join(pthread_t thread, void **value)
+__attribute__((constructor)) static void watch_ends(void) { sim_channel_on_end(tell_end); }
+
+SIM_API int pthread_join(pthread_t thread, void **value)
 {
     struct sim_channel *channel = CHANNEL_BESIDE;
-    while (channel && channel_is_of_thread(thread))
+    while (channel && sim_channel_is_of_thread(thread))
         (void)wait_at(channel, end_of(thread), FOREVER_NS);
-    /* The rest of its end takes no virtual time and little real one. Who sleeps through that may be
-     * passed by, where a run need not be repeatable. */
+    /* The rest of the thread's end takes no virtual time and little real time. The kernel must not
+     * put this thread to sleep meanwhile: a run that need not be repeatable would go on without it.
+     */
     for (int looks = 0; channel && looks < END_LOOKS; looks++) {
         int status = pthread_tryjoin_np(thread, value);
         if (status != EBUSY)

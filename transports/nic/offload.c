@@ -25,6 +25,7 @@
 #include "../../lib/base/error.h"
 #include "../../lib/shm/wait.h"
 #include "remote.h"
+#include "windows.h"
 #include "wire.h"
 
 /* Operations under way at once; each is told by its number in a descriptor's cookie. */
@@ -33,21 +34,8 @@
 #define COOKIE_LIVES 4u
 /* Most bytes of one descriptor. */
 #define DESCRIPTOR_BYTES_MAX (UINT64_C(4) << 20)
-/* Local memory is entered by so much from its page on, so that what is near needs no window of its
- * own. Where a window begins must not depend on where the kernel happens to put memory: the node's
- * looking up of pages takes time. */
-#define WINDOW_BYTES_MIN (UINT64_C(1) << 20)
-#define WINDOWS_MAX 32u
 /* The node answers far sooner, unless cables are pulled. */
 #define ANSWERED_NS INT64_C(10000000)
-
-/* Local memory in the node's table. */
-struct window {
-    uint64_t address;
-    uint64_t len_bytes; /* 0: none. */
-    uint64_t used;      /* When, as a count of uses. */
-    uint32_t page;
-};
 
 /* An operation that the node carries out. */
 struct flight {
@@ -71,8 +59,7 @@ struct offload {
     struct flight *posting; /* The one that is half posted. */
     uint32_t next;
     uint32_t descriptors; /* Under way. */
-    struct window windows[WINDOWS_MAX];
-    uint64_t uses;
+    struct windows windows;
 };
 
 _Static_assert(FLIGHTS_MAX *COOKIE_LIVES == 1u << VELO_RMA_DESCRIPTOR_COOKIE_BITS, "a cookie");
@@ -94,9 +81,10 @@ static struct offload *offload_of(struct velo_rma *rma)
     if (!rma->may_attach || remote_open(rma->port->device))
         return NULL;
     if (!rma->offload) {
+        const char *updates = getenv("VELO_RMA_NODE_UPDATES");
         rma->offload = calloc(1, sizeof *rma->offload);
         if (rma->offload)
-            rma->offload->updates = channel_number("VELO_RMA_NODE_UPDATES", 0) != 0;
+            rma->offload->updates = updates && strtoull(updates, NULL, 10) != 0;
     }
     return rma->offload;
 }
@@ -109,10 +97,10 @@ bool offload_is_possible(struct velo_rma *rma) { return offload_of(rma) != NULL;
 static int64_t hardware_id(const struct velo_rma *rma, uint64_t peer_id)
 {
     if (peer_id == rma->port->id)
-        return device_name_id(device_name(rma->port->device));
+        return nic_name_id(nic_name(rma->port->device));
     for (const struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next)
         if (peer->id == peer_id)
-            return device_name_id(peer->conn->peer_device);
+            return nic_name_id(peer->conn->peer_device);
     return -1;
 }
 
@@ -120,15 +108,16 @@ void offload_register(struct velo_rma *rma, struct velo_mem *mem, struct table_e
 {
     bool is_any = mem->peer == VELO_PEER_ANY;
     int64_t peer = is_any ? 0 : hardware_id(rma, mem->peer);
-    uint64_t from = (uintptr_t)mem->addr & ~(uint64_t)(SIM_PAGE_BYTES - 1);
+    uint64_t from = (uintptr_t)mem->addr & ~(HOST_PAGE_BYTES - 1);
     uint64_t end = (uintptr_t)mem->addr + mem->len_bytes;
-    uint64_t len_bytes = (end - from + SIM_PAGE_BYTES - 1) & ~(uint64_t)(SIM_PAGE_BYTES - 1);
+    uint64_t len_bytes = (end - from + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
     mem->page = 0;
-    if (peer >= 0 && len_bytes <= (uint64_t)SIM_PAGES * SIM_PAGE_BYTES && offload_of(rma)) {
+    if (peer >= 0 && offload_of(rma)) {
         uint64_t word =
             velo_registered_page_pack(!is_any, (uint8_t)mem->rights, 0, 0, (uint16_t)peer);
-        uint32_t page = remote_register(rma->port->device, from, len_bytes, word);
-        mem->page = page == SIM_PAGES ? 0 : page + 1;
+        uint32_t page;
+        if (host_io->memory_enter(&rma->port->device->context, from, len_bytes, word, &page))
+            mem->page = page + 1;
     }
     order_write_field(&entry->page, mem->page);
 }
@@ -136,7 +125,7 @@ void offload_register(struct velo_rma *rma, struct velo_mem *mem, struct table_e
 void offload_deregister(struct velo_rma *rma, struct velo_mem *mem)
 {
     if (mem->page)
-        remote_unregister(rma->port->device, mem->page - 1);
+        host_io->memory_withdraw(&rma->port->device->context, mem->page - 1);
     mem->page = 0;
 }
 
@@ -151,65 +140,20 @@ static uint32_t windows_in_use(const struct offload *offload)
     return in_use;
 }
 
-/* A free window, or the one that was not used for the longest time; WINDOWS_MAX: all are in use. */
-static uint32_t window_to_take(const struct offload *offload)
-{
-    uint32_t in_use = windows_in_use(offload);
-    uint32_t best = WINDOWS_MAX;
-    for (uint32_t i = 0; i < WINDOWS_MAX; i++) {
-        if (in_use & UINT32_C(1) << i)
-            continue;
-        if (offload->windows[i].len_bytes == 0)
-            return i;
-        if (best == WINDOWS_MAX || offload->windows[i].used < offload->windows[best].used)
-            best = i;
-    }
-    return best;
-}
-
-static uint32_t make_window(struct velo_rma *rma, uint64_t address, uint64_t len_bytes)
-{
-    struct offload *offload = rma->offload;
-    const struct device_port *device = rma->port->device;
-    uint32_t i = window_to_take(offload);
-    if (i == WINDOWS_MAX)
-        return i;
-    struct window *window = &offload->windows[i];
-    if (window->len_bytes)
-        remote_unregister(device, window->page);
-    *window = (struct window){.address = address & ~(uint64_t)(SIM_PAGE_BYTES - 1)};
-    uint64_t end = address + len_bytes;
-    if (end < window->address + WINDOW_BYTES_MIN)
-        end = window->address + WINDOW_BYTES_MIN;
-    end = (end + SIM_PAGE_BYTES - 1) & ~(uint64_t)(SIM_PAGE_BYTES - 1);
-    uint64_t word = velo_registered_page_pack(1, VELO_RIGHT_READ | VELO_RIGHT_WRITE, 0, 0,
-                                              (uint16_t)device_name_id(device_name(device)));
-    window->page = remote_register(device, window->address, end - window->address, word);
-    if (window->page == SIM_PAGES)
-        return WINDOWS_MAX;
-    window->len_bytes = end - window->address;
-    return i;
-}
-
 /* The registered address of local memory, for a flight. False: there is none for it. */
 static bool find_local(struct velo_rma *rma, struct flight *flight, const struct run *run,
                        uint64_t *registered)
 {
     struct offload *offload = rma->offload;
     uint64_t address = (uintptr_t)run->local;
-    uint32_t i = 0;
-    while (i < WINDOWS_MAX &&
-           (address - offload->windows[i].address >= offload->windows[i].len_bytes ||
-            address + run->len_bytes > offload->windows[i].address + offload->windows[i].len_bytes))
-        i++;
-    if (i == WINDOWS_MAX)
-        i = make_window(rma, address, run->len_bytes);
-    if (i == WINDOWS_MAX)
+    uint32_t window = windows_find(&offload->windows, address, run->len_bytes);
+    if (window == WINDOWS_MAX)
+        window = windows_make(&offload->windows, windows_in_use(offload), rma->port->device,
+                              address, run->len_bytes);
+    if (window == WINDOWS_MAX)
         return false;
-    struct window *window = &offload->windows[i];
-    window->used = ++offload->uses;
-    flight->windows |= UINT32_C(1) << i;
-    *registered = velo_registered_address_pack(0, window->page) + (address - window->address);
+    flight->windows |= UINT32_C(1) << window;
+    *registered = windows_use(&offload->windows, window, address);
     return true;
 }
 
@@ -241,7 +185,7 @@ static bool post_run(struct velo_rma *rma, struct flight *flight, const struct r
                      bool is_last)
 {
     const struct request *request = &flight->op->request;
-    uint32_t to = device_name_id(flight->peer->conn->peer_device);
+    uint32_t to = nic_name_id(flight->peer->conn->peer_device);
     uint64_t local = request->op == VELO_OP_PUT_IMMEDIATE ? request->word[0] : 0;
     if (has_local(request) && !find_local(rma, flight, run, &local))
         return false;
@@ -259,8 +203,7 @@ static bool post_run(struct velo_rma *rma, struct flight *flight, const struct r
     };
     flight->descriptors++;
     rma->offload->descriptors++;
-    device_store_descriptor(rma->port->device, words,
-                            request->op == VELO_OP_FETCH_COMPARE_ADD ? 5 : 3);
+    nic_send_descriptor(rma->port->device, words, request->op == VELO_OP_FETCH_COMPARE_ADD ? 5 : 3);
     return true;
 }
 
@@ -351,7 +294,7 @@ static int take_off(struct velo_rma_peer *peer, struct op *op, uint64_t remote, 
     flight->peer = peer;
     flight->remote = remote;
     peer->offloaded++;
-    channel_charge(channel_self(), channel_area()->call_ps);
+    host_io->work(HOST_CALL);
     post_some(rma, flight);
     bool is_off = flight->descriptors > 0;
     if (flight->is_noted) { /* Behind the first descriptors: they take longer to do. */
@@ -420,7 +363,7 @@ static void land(struct velo_rma *rma, struct flight *flight)
     flight->op = NULL;
     peer->offloaded--;
     if (status && flight->is_noted) {
-        device_send_empty(peer->conn, flight->note_at, WIRE_NOTHING);
+        nic_send_empty(peer->conn, flight->note_at, WIRE_NOTHING);
         flight->lingers = peer;
     }
     if (status == VELO_OK)
@@ -491,7 +434,7 @@ void offload_fail(struct velo_rma_peer *peer, int status)
     /* What the node still writes here it must have written before we say that it is over. */
     int64_t end_ns = wait_now_ns() + ANSWERED_NS;
     while (peer->offloaded > 0 && wait_now_ns() < end_ns) {
-        device_wait((uint64_t)end_ns * PS_PER_NS);
+        host_io->wait(end_ns);
         (void)offload_progress(rma);
     }
     for (uint32_t i = 0; i < FLIGHTS_MAX; i++) {
@@ -508,7 +451,7 @@ void offload_fail(struct velo_rma_peer *peer, int status)
 int offload_peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
 {
     if (rma->queue_head != rma->queue_tail)
-        device_napped(); /* Whoever has something to take does not poll in vain. */
+        host_io->found();
     if (timeout_ns && (!rma->offload || rma->offload->descriptors == 0))
         return velo_peek_wait(rma->port, msg, timeout_ns);
     int64_t end_ns = wait_now_ns() + timeout_ns;
@@ -517,16 +460,15 @@ int offload_peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
         if (status != VELO_AGAIN || remote_has_outcome(rma->port->device) ||
             wait_now_ns() >= end_ns)
             return status;
-        device_wait((uint64_t)end_ns * PS_PER_NS);
+        host_io->wait(end_ns);
     }
 }
 
 void offload_close(struct velo_rma *rma)
 {
     struct offload *offload = rma->offload;
-    for (uint32_t i = 0; offload && i < WINDOWS_MAX; i++)
-        if (offload->windows[i].len_bytes)
-            remote_unregister(rma->port->device, offload->windows[i].page);
+    if (offload)
+        windows_close(&offload->windows, rma->port->device);
     free(offload);
     rma->offload = NULL;
 }

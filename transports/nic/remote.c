@@ -6,7 +6,7 @@
 #include "../../lib/base/error.h"
 #include "wire.h"
 
-/* Offset in the node's registers (spec/velo_regs.rdl). */
+/* Offset of context 0's in the node's registers (spec/velo_regs.rdl). */
 #define REG_QUEUE_READ_POINTERS UINT64_C(0x8400000)
 #define OUTCOMES_MAX 256u
 /* Gates and slots that wait for each other; no correct peers have more under way. */
@@ -26,9 +26,8 @@ struct halves {
 };
 
 struct device_remote {
-    uint64_t *queue; /* In the node's memory; NULL: not open. */
-    uint64_t head;   /* Notifications taken out. */
-    uint64_t told;   /* Those that the hardware knows are taken out. */
+    uint64_t head; /* Notifications taken out. */
+    uint64_t told; /* Those that the hardware knows are taken out. */
     struct remote_outcome outcomes[OUTCOMES_MAX];
     uint32_t outcomes_head;
     uint32_t outcomes_tail;
@@ -49,21 +48,17 @@ static struct device_remote *make(struct device_port *device)
 
 int remote_open(struct device_port *device)
 {
-    pthread_mutex_lock(&device_lock);
-    struct device_remote *remote = make(device);
-    pthread_mutex_unlock(&device_lock);
+    pthread_mutex_lock(&nic_lock);
+    const struct device_remote *remote = make(device);
+    pthread_mutex_unlock(&nic_lock);
     if (!remote)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
-    if (remote->queue)
-        return VELO_OK;
-    if (sim_queue_open(channel_self(), device->node, device->context) != SIM_OK)
-        return velo_fail(VELO_ERR_STATE, "the simulated node gives no notification queue");
-    char *memory = (char *)channel_memory(device->node);
-    char *queue = memory + SIM_QUEUES_AT + (size_t)device->context * SIM_QUEUE_BYTES;
-    pthread_mutex_lock(&device_lock);
-    remote->queue = (uint64_t *)(void *)queue;
-    pthread_mutex_unlock(&device_lock);
-    return VELO_OK;
+    struct host_context context = device->context;
+    int status = host_io->queue_open(&context);
+    pthread_mutex_lock(&nic_lock);
+    device->context = context;
+    pthread_mutex_unlock(&nic_lock);
+    return status;
 }
 
 void remote_close(struct device_port *device)
@@ -74,22 +69,6 @@ void remote_close(struct device_port *device)
     free(device->remote->waiting.all);
     free(device->remote);
     device->remote = NULL;
-}
-
-/* ---- pages ----------------------------------------------------------------------------------- */
-
-uint32_t remote_register(const struct device_port *device, uint64_t address, uint64_t len_bytes,
-                         uint64_t word)
-{
-    uint64_t first_page = SIM_PAGES;
-    (void)sim_memory_enter(channel_self(), device->node, device->context, address, len_bytes, word,
-                           &first_page);
-    return (uint32_t)first_page;
-}
-
-void remote_unregister(const struct device_port *device, uint32_t page)
-{
-    (void)sim_memory_withdraw(channel_self(), device->node, page);
 }
 
 /* ---- gates ----------------------------------------------------------------------------------- */
@@ -132,7 +111,7 @@ static bool open_gate(struct device_port *device, uint32_t sender, uint8_t gate)
         return add(&remote->opened, &(struct half){.sender = sender, .gate = gate});
     uint64_t word = remote->waiting.all[at].word;
     take_out(&remote->waiting, at);
-    device_open_slot(device->port, word, sender);
+    nic_open_slot(device->port, word, sender);
     return true;
 }
 
@@ -145,7 +124,7 @@ bool remote_gated(struct device_port *device, uint64_t word, uint8_t gate, uint3
     if (at == remote->opened.len)
         return add(&remote->waiting, &(struct half){sender, gate, word});
     take_out(&remote->opened, at);
-    device_open_slot(device->port, word, sender);
+    nic_open_slot(device->port, word, sender);
     return true;
 }
 
@@ -178,22 +157,23 @@ static bool take(struct device_port *device, uint64_t word)
     return true;
 }
 
-void remote_drain(struct device_port *device, struct sim_channel *channel)
+void remote_drain(struct device_port *device)
 {
     struct device_remote *remote = device->remote;
-    while (remote && remote->queue) {
-        uint64_t *entry = remote->queue + remote->head % SIM_QUEUE_ENTRIES * 2;
+    const struct host_context *context = &device->context;
+    while (remote && context->queue) {
+        uint64_t *entry = context->queue + remote->head % context->queue_entries * 2;
         uint64_t word = order_read_header(entry);
         if (!velo_rma_notification_valid(word))
             return;
         *entry = 0;
         remote->head++;
         device->news++;
-        channel_charge(channel, channel_area()->copy_ps);
+        host_io->work(HOST_COPY);
         if (!take(device, word))
             order_count(&device->port->shared->rx_errors, 1);
-        device_give_back(device, REG_QUEUE_READ_POINTERS, remote->head, &remote->told,
-                         SIM_QUEUE_ENTRIES / 4);
+        nic_give_back(device, REG_QUEUE_READ_POINTERS, remote->head, &remote->told,
+                      context->queue_entries / 4);
     }
 }
 
@@ -205,10 +185,10 @@ bool remote_has_outcome(const struct device_port *device)
 
 bool remote_take_outcome(struct device_port *device, struct remote_outcome *outcome)
 {
-    pthread_mutex_lock(&device_lock);
+    pthread_mutex_lock(&nic_lock);
     bool has = remote_has_outcome(device);
     if (has)
         *outcome = device->remote->outcomes[device->remote->outcomes_head++ % OUTCOMES_MAX];
-    pthread_mutex_unlock(&device_lock);
+    pthread_mutex_unlock(&nic_lock);
     return has;
 }

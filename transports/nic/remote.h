@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file remote.h
- * @brief Remote memory at the node: a port's notification queue and its registered pages.
+ * @brief Remote memory at the node: a port's notification queue.
  *
  * The node notifies a context of two kinds of things. What became of its own descriptors is kept
  * for the unit that posted them (rma/offload.h). That a peer's operation has read or written memory
  * here opens a gate: the peer has sent beside it what is to be told, as a slot of its connection
  * that waits for that very notification (wire.h, GATED). Either of the two may come first.
  */
-#ifndef VELO_DEVICE_REMOTE_H
-#define VELO_DEVICE_REMOTE_H
+#ifndef VELO_NIC_REMOTE_H
+#define VELO_NIC_REMOTE_H
 
-#include "../../sim/client/channel.h"
-#include "device.h"
+#include "nic.h"
 
 /** Most of a unit's descriptors under way at once: fewer than the node's own queue holds. */
 #define REMOTE_DESCRIPTORS_MAX 64u
@@ -27,21 +26,14 @@ struct remote_outcome {
 int remote_open(struct device_port *device);
 void remote_close(struct device_port *device);
 
-/** Enter whole pages into the node's table; `word` as layout registered_page. SIM_PAGES: no room.
- */
-uint32_t remote_register(const struct device_port *device, uint64_t address, uint64_t len_bytes,
-                         uint64_t word);
-/** Take them out again, and wait until the node does not use them any more. */
-void remote_unregister(const struct device_port *device, uint32_t page);
-
 /** Take the next outcome. Any thread. */
 bool remote_take_outcome(struct device_port *device, struct remote_outcome *outcome);
 bool remote_has_outcome(const struct device_port *device);
 
-/* ---- for carry.c, with the lock held --------------------------------------------------------- */
+/* ---- for in.c, with the lock held --------------------------------------------------------- */
 
 /** Take in what the node has notified. */
-void remote_drain(struct device_port *device, struct sim_channel *channel);
+void remote_drain(struct device_port *device);
 /** A slot came that waits for a gate. False: there are too many. */
 bool remote_gated(struct device_port *device, uint64_t word, uint8_t gate, uint32_t sender);
 /** A slot came that waits for nothing; it may have waited before. */

@@ -21,8 +21,8 @@
  * A slot that came GATED is published when its notification is there, or when it comes once more as
  * SLOT: then there will be none.
  */
-#ifndef VELO_DEVICE_WIRE_H
-#define VELO_DEVICE_WIRE_H
+#ifndef VELO_NIC_WIRE_H
+#define VELO_NIC_WIRE_H
 
 #include <stdint.h>
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/** @file internal.h @brief What channel.c and threads.c have of each other. */
+#ifndef VELO_SIM_CLIENT_INTERNAL_H
+#define VELO_SIM_CLIENT_INTERNAL_H
+
+#include "channel.h"
+
+/** The channels that this process may have: all of its own are among them. */
+struct sim_channel *channels_begin(void);
+struct sim_channel *channels_end(void);
+/** Claim a channel, whose clock shows `time_ps`; NULL: none is free. */
+struct sim_channel *channel_claim_free(uint64_t time_ps);
+/** This thread has no channel any more, without telling the simulator. */
+void channel_forget(void);
+
+/** Hold a channel for each process that is forked. Once for each process. */
+void threads_watch_forks(void);
+/** This thread ends. */
+void threads_end(void);
+
+#endif

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file order.h
+ * @brief The only atomics of sim/client and sim/preload.
+ *
+ * At most one thread of the cluster runs at a time. Giving the turn away and getting it back orders
+ * all that such threads write, so nothing else needs an order.
+ */
+#ifndef VELO_SIM_CLIENT_ORDER_H
+#define VELO_SIM_CLIENT_ORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** The side that has the turn may write the channel. Release: what the channel holds is written
+ *  before the turn. Pairs with order_turn_read() on the other side. */
+static inline void order_turn_give(uint32_t *turn, uint32_t to)
+{
+    __atomic_store_n(turn, to, __ATOMIC_RELEASE);
+}
+
+/** Acquire: see order_turn_give(). */
+static inline uint32_t order_turn_read(const uint32_t *turn)
+{
+    return __atomic_load_n(turn, __ATOMIC_ACQUIRE);
+}
+
+/** Take a free channel before any other thread does. Acquire: its last owner is done with it. */
+static inline bool order_turn_claim(uint32_t *turn, uint32_t expected, uint32_t desired)
+{
+    return __atomic_compare_exchange_n(turn, &expected, desired, false, __ATOMIC_ACQUIRE,
+                                       __ATOMIC_RELAXED);
+}
+
+/** Count a call. Sequentially consistent: the simulator sleeps only while the count stands still.
+ */
+static inline void order_calls_raise(uint32_t *calls)
+{
+    __atomic_fetch_add(calls, 1, __ATOMIC_SEQ_CST);
+}
+
+/** A word that several threads read and write. Relaxed: see the head of this file. */
+static inline uint32_t order_word_read(const uint32_t *word)
+{
+    return __atomic_load_n(word, __ATOMIC_RELAXED);
+}
+
+static inline void order_word_write(uint32_t *word, uint32_t value)
+{
+    __atomic_store_n(word, value, __ATOMIC_RELAXED);
+}
+
+/** Add to such a word; returns what it is then. */
+static inline uint32_t order_word_add(uint32_t *word, uint32_t add)
+{
+    return __atomic_add_fetch(word, add, __ATOMIC_RELAXED);
+}
+
+/** For wait_barrier_all() of the library, which orders stores of any kind. */
+static inline void order_fence(void) { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file host_io.h
+ * @brief What the engine needs of a node's host port.
+ *
+ * A back gives a process contexts of a node. What a context has in memory, its receive ring and its
+ * notification queue, the engine reads itself; for the rest it calls. sim.c is the back for the
+ * simulated cluster; a kernel driver maps the same things: pages to store to, a page of registers,
+ * ring and queue, and sleeps in poll(). Layouts are those of the spec, registers
+ * spec/velo_regs.rdl.
+ *
+ * All functions may be called by any thread, but for one context only one at a time. Those that
+ * return a status have set velo_last_error() when they fail.
+ */
+#ifndef VELO_NIC_HOST_IO_H
+#define VELO_NIC_HOST_IO_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <velo/velo.h>
+
+/** The unit of registered memory [bytes]. */
+#define HOST_PAGE_BYTES UINT64_C(4096)
+
+/** A context that this process has open. The back fills it in; it may keep more behind it. */
+struct host_context {
+    uint32_t node;
+    uint32_t number; /**< Of the context, at its node. */
+    /** How often it has been opened: what was on its way to an earlier owner may still come in. */
+    uint32_t opened;
+    uint32_t ring_slots;    /**< A power of two. */
+    const uint64_t *ring;   /**< Of lines, as the node writes them. */
+    uint64_t *queue;        /**< Of notifications of two words; NULL: not open. */
+    uint32_t queue_entries; /**< A power of two. */
+};
+
+/** What the host does by itself, for a back that charges time for it. */
+enum host_work {
+    HOST_CALL, /**< A call of the library. */
+    HOST_COPY, /**< Copying one line from or to memory. */
+};
+
+struct host_io {
+    /* ---- contexts ---- */
+
+    /** Where this process is placed: its node, in place of node 0, and which contexts it takes
+     * where the caller leaves that open: `first`, and every `step` from there on. */
+    void (*place)(int *node, uint32_t *first, uint32_t *step);
+    /** Open a context for a port, or (`is_unit`) for a port's RMA unit. VELO_ERR_STATE: there is no
+     *  node to be had; VELO_ERR_FULL: all its contexts are in use. */
+    int (*context_open)(velo_id_t id, bool is_unit, struct host_context *context);
+    /** The node drops what still comes for it. */
+    void (*context_close)(struct host_context *context);
+    /** Give it an empty notification queue; that it has one already is no error. VELO_ERR_STATE. */
+    int (*queue_open)(struct host_context *context);
+
+    /* ---- towards the node ---- */
+
+    /** Store a line of 1 to 8 words to a unit of the node (VELO_UNIT_), as one write. `address`: as
+     *  layout `address` for messages; 0 for descriptors. False: the way to the node is full, and
+     *  nothing was written. */
+    bool (*store)(const struct host_context *context, unsigned unit, uint64_t address,
+                  const uint64_t *line, uint32_t len_words);
+    /** Write one of the context's own registers. `offset`: of context 0's. */
+    void (*register_write)(const struct host_context *context, uint64_t offset, uint64_t value);
+    /** Enter memory of this process into the node's table: whole pages, which need not be there
+     *  before they are accessed. `rights`: as layout `registered_page`. False: there is no room. */
+    bool (*memory_enter)(const struct host_context *context, uint64_t address, uint64_t len_bytes,
+                         uint64_t rights, uint32_t *first_page);
+    /** Take it out again. The node does not access it any more when this returns. */
+    void (*memory_withdraw)(const struct host_context *context, uint32_t first_page);
+
+    /* ---- what comes, for all contexts of this process ---- */
+
+    /** Call `take` after each poll(), wait() and sleep of this process, in the thread that made it.
+     *  Once, before a context is opened. */
+    void (*on_news)(void (*take)(void));
+    /** The caller has looked in vain: let it look again when that may make sense. */
+    void (*poll)(void);
+    /** Wait until something may have come, but not beyond a time of wait_now_ns(). */
+    void (*wait)(int64_t end_ns);
+
+    /* ---- hints ---- */
+
+    /** This thread has done that. Free where time is real. */
+    void (*work)(enum host_work work);
+    /** This thread has found something: its polls so far were not in vain. */
+    void (*found)(void);
+};
+
+/** Of this process. */
+extern const struct host_io *const host_io;
+
+#endif

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines in: messages become slots of the receiver's ring again (wire.h), where the receive side
+ * finds them as it would natively. What comes in is checked: it names a connection of its sender, a
+ * position for which the sender had a credit, and bytes inside the data region. The rest is counted
+ * and dropped.
+ */
+#include "host_io.h"
+#include "nic.h"
+#include "remote.h"
+#include "wire.h"
+
+/* Offset of context 0's in the node's registers (spec/velo_regs.rdl). */
+#define REG_READ_POINTERS UINT64_C(0x8100000)
+
+static void refuse_line(struct velo_port *port) { order_count(&port->shared->rx_errors, 1); }
+
+/* The ring of a connection, if it is one of the sender's. */
+static struct seg_ring *ring_of(struct velo_port *port, uint32_t index, uint32_t sender,
+                                uint64_t *entry)
+{
+    if (index >= port->shape.conns_max)
+        return NULL;
+    *entry = order_read_entry(&port->segment->entries[index]);
+    struct seg_ring *ring = seg_ring(port->segment, index);
+    bool is_open = entry_state(*entry) == ENTRY_READY;
+    return is_open && nic_name_id(order_counter(&ring->tx_device)) == sender ? ring : NULL;
+}
+
+static void ring_bell(struct velo_port *port, uint32_t index)
+{
+    order_ring(&port->shared->bells[index / 64], UINT64_C(1) << index % 64);
+    order_ring_summary(&port->shared->summary, UINT32_C(1) << index / SEG_CONNS_PER_SUMMARY_BIT);
+}
+
+/* The slot that a header word is meant for; NULL: its sender has no credit for it. */
+static uint64_t *slot_of(const struct velo_port *port, struct seg_ring *ring, uint64_t word)
+{
+    uint64_t consumed = order_counter(&ring->consumed);
+    uint16_t ahead = (uint16_t)(velo_header_seq(word) - (uint16_t)consumed);
+    if (ahead >= port->shape.depth_slots)
+        return NULL;
+    return ring->slots + ((consumed + ahead) & (port->shape.depth_slots - 1)) * SLOT_WORDS;
+}
+
+static void publish(struct velo_port *port, struct seg_ring *ring, uint64_t *slot, uint64_t header,
+                    uint32_t index)
+{
+    order_publish_header(slot, header);
+    order_full_fence(); /* As a fenced sender: publish before the bell is read. */
+    if (order_read_bell(&ring->bell) == BELL_RING)
+        ring_bell(port, index);
+}
+
+static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_bytes,
+                      uint32_t sender, bool is_more)
+{
+    uint64_t entry;
+    uint32_t index = wire_slot_index(line[1]);
+    struct seg_ring *ring = ring_of(port, index, sender, &entry);
+    uint64_t *slot = ring ? slot_of(port, ring, line[1]) : NULL;
+    if (!slot || len_bytes < 8 || (is_more && len_bytes != 16)) {
+        refuse_line(port);
+        return;
+    }
+    if (is_more) {
+        slot[7] = line[2];
+        return;
+    }
+    memcpy(slot + 1, line + 2, len_bytes - 8);
+    remote_slot_came(port->device, line[1], sender);
+    publish(port, ring, slot, wire_slot_header(line[1], entry_source(entry)), index);
+}
+
+static void take_gated(struct device_port *device, const uint64_t *line, size_t len_bytes,
+                       uint32_t sender)
+{
+    uint64_t entry;
+    struct velo_port *port = device->port;
+    struct seg_ring *ring = ring_of(port, wire_slot_index(line[1]), sender, &entry);
+    uint64_t *slot = ring ? slot_of(port, ring, line[1]) : NULL;
+    if (!slot || len_bytes != 8 + WIRE_GATED_BYTES + 8) {
+        refuse_line(port);
+        return;
+    }
+    memcpy(slot + 1, line + 2, WIRE_GATED_BYTES);
+    if (!remote_gated(device, line[1], (uint8_t)line[6], sender))
+        refuse_line(port);
+}
+
+void nic_open_slot(struct velo_port *port, uint64_t word, uint32_t sender)
+{
+    uint64_t entry;
+    uint32_t index = wire_slot_index(word);
+    struct seg_ring *ring = ring_of(port, index, sender, &entry);
+    uint64_t *slot = ring ? slot_of(port, ring, word) : NULL;
+    if (slot)
+        publish(port, ring, slot, wire_slot_header(word, entry_source(entry)), index);
+}
+
+static void take_data(struct velo_port *port, const uint64_t *line, size_t len_bytes,
+                      uint32_t sender)
+{
+    uint64_t entry;
+    struct seg_ring *ring = ring_of(port, wire_data_index(line[1]), sender, &entry);
+    uint64_t at = wire_data_position(line[1]) & (port->shape.data_bytes - 1);
+    if (!ring || len_bytes < 8 || at + (len_bytes - 8) > port->shape.data_bytes) {
+        refuse_line(port);
+        return;
+    }
+    char *data = (char *)(ring->slots + (size_t)port->shape.depth_slots * SLOT_WORDS);
+    memcpy(data + at, line + 2, len_bytes - 8);
+}
+
+static void take_leave(struct velo_port *port, uint32_t index, uint32_t sender)
+{
+    uint64_t entry;
+    if (!ring_of(port, index, sender, &entry)) {
+        refuse_line(port);
+        return;
+    }
+    /* If the owner has meanwhile taken the sender for dead, or refused it, then that stands. */
+    if (order_claim_entry(&port->segment->entries[index], entry,
+                          entry_pack(ENTRY_ENDED, entry_source(entry), entry_life(entry))))
+        ring_bell(port, index);
+}
+
+/* Credits that come for a connection that is closed are dropped. */
+static void take_credit(struct velo_port *port, const uint64_t *line, uint32_t sender)
+{
+    pthread_mutex_lock(&port->conns_lock);
+    for (struct velo_conn *conn = port->conns; conn; conn = conn->next) {
+        if (conn->index != wire_data_index(line[1]) || nic_name_id(conn->peer_device) != sender)
+            continue;
+        if (line[2] - conn->tx.shared->consumed > conn->tx.slot_mask + 1)
+            break; /* Of a connection that was here before. */
+        order_publish_credit(&conn->tx.shared->data_consumed, line[3]);
+        order_publish_credit(&conn->tx.shared->consumed, line[2]);
+        break;
+    }
+    pthread_mutex_unlock(&port->conns_lock);
+}
+
+static void take_line(struct device_port *device, const uint64_t *line)
+{
+    struct velo_port *port = device->port;
+    size_t len_bytes = velo_header_len(line[0]);
+    uint32_t sender = velo_header_source(line[0]);
+    unsigned kind = velo_header_tag(line[0]);
+    bool is_slot = kind == WIRE_SLOT || kind == WIRE_MORE || kind == WIRE_GATED;
+    device->news++;
+    if (len_bytes > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0) {
+        refuse_line(port);
+        return;
+    }
+    if ((is_slot ? wire_slot_life(line[1]) : wire_data_life(line[1])) != device->life)
+        return;
+    switch (kind) {
+    case WIRE_SLOT:
+    case WIRE_MORE:
+        take_slot(port, line, len_bytes, sender, kind == WIRE_MORE);
+        break;
+    case WIRE_DATA:
+        take_data(port, line, len_bytes, sender);
+        break;
+    case WIRE_LEAVE:
+        take_leave(port, wire_data_index(line[1]), sender);
+        break;
+    case WIRE_CREDIT:
+        take_credit(port, line, sender);
+        break;
+    case WIRE_GATED:
+        take_gated(device, line, len_bytes, sender);
+        break;
+    default:
+        refuse_line(port);
+    }
+}
+
+/* A quarter of the ring or queue at a time, as the native receive side does. */
+void nic_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
+                   uint64_t *told, uint64_t quarter)
+{
+    if (head - *told < quarter)
+        return;
+    *told = head;
+    host_io->register_write(&device->context, read_pointers, head & UINT16_MAX);
+}
+
+static void drain(struct device_port *device)
+{
+    const struct host_context *context = &device->context;
+    for (;;) {
+        const uint64_t *slot = context->ring + device->head % context->ring_slots * SLOT_WORDS;
+        uint64_t line[8];
+        line[0] = order_read_header(slot);
+        if (!velo_header_valid(line[0]) || velo_header_seq(line[0]) != (device->head & UINT16_MAX))
+            return;
+        memcpy(line + 1, slot + 1, sizeof line - sizeof line[0]);
+        device->head++;
+        host_io->work(HOST_COPY);
+        take_line(device, line);
+        nic_give_back(device, REG_READ_POINTERS, device->head, &device->told,
+                      context->ring_slots / 4);
+    }
+}
+
+void nic_drain(struct device_port *device)
+{
+    remote_drain(device); /* First: a sender that leaves was told of all that it did. */
+    drain(device);
+}

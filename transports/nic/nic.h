@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file nic.h
+ * @brief What a port has at its node, and what the files of this folder have of each other.
+ */
+#ifndef VELO_NIC_NIC_H
+#define VELO_NIC_NIC_H
+
+#include <pthread.h>
+
+#include "../../lib/core/port.h"
+#include "host_io.h"
+#include "wire.h"
+
+/** Of the list of this process's ports, and of taking in what came for them. */
+extern pthread_mutex_t nic_lock;
+
+/** What a port has at its node. */
+struct device_port {
+    struct velo_port *port;
+    struct device_port *next; /* Of this process. */
+    struct host_context context;
+    uint32_t life;                /* Of the context; see wire.h. */
+    uint64_t head;                /* Slots taken out. */
+    uint64_t told;                /* Slots that the hardware knows are taken out. */
+    uint64_t news;                /* Lines taken in so far. */
+    uint64_t seen;                /* Of those, before the last carry_in(). */
+    uint64_t poll;                /* The last one that this port has had. */
+    struct device_remote *remote; /* Remote memory; NULL: not open. See remote.h. */
+    uint32_t gate;                /* Of the slot that is published next, plus 1; 0: none. */
+    int64_t suspicion_ns;         /* Since when a sender seems to be dead; 0: none does. */
+    uint64_t suspicion_news;
+};
+
+/** What a port is called by its peers: as the spec's header word names a source, and its context's
+ *  life. Never 0. */
+static inline uint64_t nic_name(const struct device_port *device)
+{
+    return (uint64_t)device->life << 32 |
+           (UINT64_C(1) + (device->context.node << 8 | device->context.number));
+}
+
+static inline uint32_t nic_name_id(uint64_t name) { return (uint32_t)name - 1; }
+static inline uint32_t nic_name_life(uint64_t name) { return (uint32_t)(name >> 32); }
+
+/** Send one message of whole words to a port; `len_bytes` of its payload count. */
+void nic_send_line(const struct device_port *device, uint64_t name, enum wire_kind kind,
+                   uint64_t *line, size_t len_bytes);
+/** Write a descriptor of so many words to the RMA unit. */
+void nic_send_descriptor(const struct device_port *device, const uint64_t *words,
+                         uint32_t len_words);
+/** Give the slot at a position, which was sent gated, a meaning of its own: an empty message. */
+void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag);
+
+/** Take in what has come for a port. With nic_lock held. */
+void nic_drain(struct device_port *device);
+/** Publish a slot that a sender to this port has left gated, unless its connection is no more. */
+void nic_open_slot(struct velo_port *port, uint64_t word, uint32_t sender);
+/** Let the node use again what was taken out of a ring or queue up to `head`, once that is a
+ * quarter of it more than the node was told. `read_pointers`: the register for that, of context 0.
+ */
+void nic_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
+                   uint64_t *told, uint64_t quarter);
+
+#endif

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines out: a published slot of a connection's ring leaves as one or more VELO messages (wire.h).
+ * VELO paper, section 3: one store a line.
+ */
+#include "../../lib/core/carry.h"
+#include "host_io.h"
+#include "nic.h"
+#include "wire.h"
+
+/* What comes in must not wait for a line that the way to the node has no room for. */
+static void store(const struct device_port *device, unsigned unit, uint64_t address,
+                  const uint64_t *line, uint32_t len_words)
+{
+    while (!host_io->store(&device->context, unit, address, line, len_words))
+        host_io->poll();
+}
+
+/* Send one message of whole words; `len_bytes` of it count, the connection's word too. */
+void nic_send_line(const struct device_port *device, uint64_t name, enum wire_kind kind,
+                   uint64_t *line, size_t len_bytes)
+{
+    uint32_t to = nic_name_id(name);
+    uint32_t words = 1 + (uint32_t)((len_bytes + 7) / 8);
+    line[0] = velo_header_pack(0, (uint8_t)kind, (uint16_t)len_bytes, 0, 0);
+    uint64_t target = velo_address_pack(0, (uint8_t)(words - 1), (uint8_t)to, (uint8_t)(to >> 8));
+    store(device, VELO_UNIT_VELO, target, line, words);
+}
+
+static void send_data(const struct device_port *device, const struct velo_conn *conn, uint64_t at,
+                      size_t len_bytes)
+{
+    const char *data = conn->tx.data + (at & conn->tx.data_mask);
+    for (size_t done = 0; done < len_bytes;) {
+        uint64_t line[8] = {0};
+        size_t piece = len_bytes - done < WIRE_BYTES_MAX ? len_bytes - done : WIRE_BYTES_MAX;
+        line[1] = wire_data(at + done, nic_name_life(conn->peer_device), conn->index);
+        memcpy(line + 2, data + done, piece);
+        nic_send_line(device, conn->peer_device, WIRE_DATA, line, 8 + piece);
+        done += piece;
+    }
+}
+
+/* The slot's header is last: the gate stands behind its payload. */
+static void send_gated(struct device_port *device, const struct velo_conn *conn,
+                       const uint64_t *slot)
+{
+    uint64_t line[8] = {0};
+    line[1] = wire_slot(slot[0], nic_name_life(conn->peer_device), conn->index);
+    memcpy(line + 2, slot + 1, WIRE_GATED_BYTES);
+    line[6] = device->gate - 1;
+    device->gate = 0;
+    nic_send_line(device, conn->peer_device, WIRE_GATED, line, 8 + WIRE_GATED_BYTES + 8);
+}
+
+bool carry_out(struct velo_conn *conn)
+{
+    struct device_port *device = conn->port->device;
+    const struct ring_tx *tx = &conn->tx;
+    const uint64_t *slot = tx->slots + ((tx->tail - 1) & tx->slot_mask) * SLOT_WORDS;
+    uint64_t header = slot[0];
+    size_t len_bytes = ring_len(header);
+    size_t in_slot = len_bytes;
+    uint32_t life = nic_name_life(conn->peer_device);
+    uint64_t line[8] = {0};
+    if (order_read_entry(&conn->header->state) != SEG_OPEN)
+        return true;
+    host_io->work(HOST_CALL);
+    if (device->gate) {
+        send_gated(device, conn, slot);
+        return true;
+    }
+    if (header & VELO_HEADER_EXTERNAL_MASK) {
+        send_data(device, conn, slot[1], len_bytes);
+        in_slot = sizeof slot[1];
+    } else if (len_bytes > WIRE_BYTES_MAX) {
+        line[1] = wire_slot(header, life, conn->index);
+        line[2] = slot[7];
+        nic_send_line(device, conn->peer_device, WIRE_MORE, line, 16);
+        in_slot = WIRE_BYTES_MAX;
+    }
+    line[1] = wire_slot(header, life, conn->index);
+    memcpy(line + 2, slot + 1, in_slot);
+    nic_send_line(device, conn->peer_device, WIRE_SLOT, line, 8 + in_slot);
+    return true;
+}
+
+void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
+{
+    if (order_read_entry(&conn->header->state) != SEG_OPEN)
+        return;
+    uint64_t header =
+        VELO_HEADER_VALID_MASK | (uint64_t)tag << VELO_HEADER_TAG_LSB | ring_seq(position);
+    uint64_t line[8] = {0, wire_slot(header, nic_name_life(conn->peer_device), conn->index)};
+    nic_send_line(conn->port->device, conn->peer_device, WIRE_SLOT, line, 8);
+}
+
+void nic_send_descriptor(const struct device_port *device, const uint64_t *words, uint32_t len)
+{
+    store(device, VELO_UNIT_RMA, 0, words, len);
+}
+
+void carry_credit(struct velo_port *port, const struct ring_rx *rx)
+{
+    uint64_t sender = order_counter(&rx->shared->tx_device);
+    if (sender == 0)
+        return;
+    uint64_t line[8] = {0, wire_data(0, nic_name_life(sender), rx->index), rx->head, rx->data_head};
+    nic_send_line(port->device, sender, WIRE_CREDIT, line, 24);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * This process's ports at its nodes, and their connections. Names, connection tables and who lives
+ * are in shared memory, as natively: a node knows nothing of them.
+ */
+#include <stdlib.h>
+
+#include "../../lib/base/error.h"
+#include "../../lib/core/carry.h"
+#include "../../lib/shm/wait.h"
+#include "host_io.h"
+#include "nic.h"
+#include "remote.h"
+#include "wire.h"
+
+/* Nothing stays in the network longer than this, unless something holds it up. */
+#define SETTLED_NS INT64_C(1000000)
+
+pthread_mutex_t nic_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static struct device_port *devices;
+static uint64_t polls; /* To receive. */
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+static void take_news(void)
+{
+    pthread_mutex_lock(&nic_lock);
+    for (struct device_port *device = devices; device; device = device->next)
+        nic_drain(device);
+    pthread_mutex_unlock(&nic_lock);
+}
+
+static void watch_news(void) { host_io->on_news(take_news); }
+
+/* One poll takes in what has come for all ports of the process, and each port has it once without a
+ * poll of its own. So it does not matter which of two ports that are polled in turns comes first:
+ * how often a program polled before the first message may depend on chance. */
+bool carry_in(struct velo_port *port)
+{
+    struct device_port *device = port->device;
+    uint64_t poll = order_counter(&polls);
+    if (device->poll == poll) {
+        order_show(&polls, ++poll);
+        host_io->poll();
+    }
+    device->poll = poll;
+    bool is_new = device->news != device->seen;
+    device->seen = device->news;
+    return is_new;
+}
+
+bool carry_is_settled(const struct velo_port *port)
+{
+    struct device_port *device = port->device;
+    int64_t now_ns = wait_now_ns();
+    bool is_new = device->suspicion_ns == 0 || device->suspicion_news != device->news;
+    if (!is_new && now_ns >= device->suspicion_ns + SETTLED_NS) {
+        device->suspicion_ns = 0;
+        return true;
+    }
+    if (is_new) {
+        device->suspicion_ns = now_ns;
+        device->suspicion_news = device->news;
+    }
+    return false;
+}
+
+/* ---- ports ----------------------------------------------------------------------------------- */
+
+void carry_place(int *node, uint32_t *first, uint32_t *step) { host_io->place(node, first, step); }
+
+int carry_open(struct velo_port *port)
+{
+    (void)pthread_once(&once, watch_news);
+    struct device_port *device = calloc(1, sizeof *device);
+    if (!device)
+        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    bool is_unit = (port->flags & SEG_HAS_TAIL) != 0;
+    int status = host_io->context_open(port->id, is_unit, &device->context);
+    if (status) {
+        free(device);
+        return status;
+    }
+    device->life = device->context.opened & WIRE_LIFE_MASK;
+    device->port = port;
+    port->device = device;
+    /* A thread that spins on shared memory takes in nothing from the node, and in virtual time no
+     * time passes meanwhile. */
+    port->spin_max_ns = 0;
+    port->spin_ns = 0;
+    port->promote = false;
+    pthread_mutex_lock(&nic_lock);
+    device->next = devices;
+    devices = device;
+    pthread_mutex_unlock(&nic_lock);
+    order_publish_entry(&port->segment->header->device, nic_name(device));
+    return VELO_OK;
+}
+
+void carry_close(struct velo_port *port)
+{
+    struct device_port *device = port->device;
+    if (!device)
+        return;
+    pthread_mutex_lock(&nic_lock);
+    struct device_port **link = &devices;
+    while (*link != device)
+        link = &(*link)->next;
+    *link = device->next;
+    pthread_mutex_unlock(&nic_lock);
+    host_io->context_close(&device->context);
+    remote_close(device);
+    free(device);
+    port->device = NULL;
+}
+
+bool carry_is_reachable(const struct segment *segment)
+{
+    return order_read_entry(&segment->header->device) != 0;
+}
+
+int carry_connect(struct velo_conn *conn)
+{
+    struct ring_tx *tx = &conn->tx;
+    struct seg_ring *theirs = tx->shared;
+    struct seg_ring *ours = aligned_alloc(SEG_ALIGN, conn->segment->shape.ring_bytes);
+    if (!ours)
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a ring");
+    memset(ours, 0, sizeof *ours);
+    ours->bell = BELL_POLLED;
+    ours->consumed = tx->tail;
+    ours->data_consumed = tx->data_tail;
+    tx->data = (char *)ours + (tx->data - (char *)theirs);
+    tx->slots = ours->slots;
+    tx->shared = ours;
+    conn->bell = &ours->bell;
+    conn->peer_device = order_read_entry(&conn->header->device);
+    order_show(&theirs->tx_device, nic_name(conn->port->device));
+    return VELO_OK;
+}
+
+bool carry_disconnect(struct velo_conn *conn)
+{
+    uint64_t line[8] = {0, wire_data(0, nic_name_life(conn->peer_device), conn->index)};
+    if (order_read_entry(&conn->header->state) == SEG_OPEN)
+        nic_send_line(conn->port->device, conn->peer_device, WIRE_LEAVE, line, 8);
+    free(conn->tx.shared);
+    return true;
+}

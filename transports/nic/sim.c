@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host port of the simulated cluster. Time is virtual: what the host does by itself is charged to
+ * the thread's clock, and a thread that polls in vain calls the simulator (sim/client/poll.h).
+ */
+#include "../../lib/base/error.h"
+#include "../../sim/client/poll.h"
+#include "host_io.h"
+#include "velo/spec.h"
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+/* Ranks that share a node take turns with its contexts, so that it does not matter which of them
+ * comes first. */
+static void place(int *node, uint32_t *first, uint32_t *step)
+{
+    uint64_t rank = sim_environment_number("VELO_SIM_RANK", 0);
+    uint64_t ranks_a_node = sim_environment_number("VELO_SIM_RANKS_A_NODE", 1);
+    *step = ranks_a_node < 1 || ranks_a_node > SIM_CONTEXTS ? 1 : (uint32_t)ranks_a_node;
+    *first = (uint32_t)(rank % *step);
+    if (*node == 0)
+        *node = (int)(rank / *step % VELO_NODES);
+}
+
+/* Ids may name more nodes than there are: they share them then. With $VELO_SIM_SPREAD, ports of one
+ * node are on one simulated node after the other: for programs that know of one node only, and
+ * tests that are to use the network. */
+static uint32_t node_of(velo_id_t id, uint32_t nodes)
+{
+    uint32_t spread = sim_environment_number("VELO_SIM_SPREAD", 0) ? VELO_ID_VPID(id) : 0;
+    return (VELO_ID_NODE(id) + spread) % nodes;
+}
+
+/* A port that has another port's id in another domain gets another context. Units look for theirs
+ * in the second half, so that ports and units do not meet. */
+static int context_open(velo_id_t id, bool is_unit, struct host_context *context)
+{
+    struct sim_channel *channel = sim_channel_self();
+    if (!channel)
+        return velo_fail(VELO_ERR_STATE, "%s", sim_channel_why_none());
+    uint32_t node = node_of(id, sim_channel_area()->nodes);
+    uint64_t number = (VELO_ID_VPID(id) + (is_unit ? SIM_CONTEXTS / 2 : 0)) % SIM_CONTEXTS;
+    uint64_t opened;
+    if (sim_port_open(channel, node, &number, &opened) != SIM_OK)
+        return velo_fail(VELO_ERR_FULL, "all %u contexts of the simulated node %u are in use",
+                         SIM_CONTEXTS, node);
+    *context = (struct host_context){
+        .node = node,
+        .number = (uint32_t)number,
+        .opened = (uint32_t)opened,
+        .ring_slots = SIM_RING_SLOTS,
+        .ring = (const uint64_t *)(const void *)(sim_channel_memory(node) +
+                                                 (size_t)number * SIM_RING_BYTES),
+        .queue_entries = SIM_QUEUE_ENTRIES,
+    };
+    return VELO_OK;
+}
+
+static void context_close(struct host_context *context)
+{
+    (void)sim_port_close(sim_channel_self(), context->node, context->number);
+}
+
+static int queue_open(struct host_context *context)
+{
+    if (context->queue)
+        return VELO_OK;
+    if (sim_queue_open(sim_channel_self(), context->node, context->number) != SIM_OK)
+        return velo_fail(VELO_ERR_STATE, "the simulated node gives no notification queue");
+    char *memory = (char *)sim_channel_memory(context->node);
+    context->queue =
+        (uint64_t *)(void *)(memory + SIM_QUEUES_AT + (size_t)context->number * SIM_QUEUE_BYTES);
+    return VELO_OK;
+}
+
+/* ---- towards the node ------------------------------------------------------------------------ */
+
+/* The host model's pause after a line comes when the line has gone: it delays the next line. */
+static bool store(const struct host_context *context, unsigned unit, uint64_t address,
+                  const uint64_t *line, uint32_t len_words)
+{
+    struct sim_channel *channel = sim_channel_self();
+    uint64_t window = velo_window_pack((uint32_t)address, (uint8_t)context->number, (uint8_t)unit);
+    sim_poll_stores();
+    if (sim_store(channel, context->node, window, line, len_words) == SIM_AGAIN)
+        return false;
+    sim_channel_charge(channel, sim_channel_area()->gap_ps);
+    return true;
+}
+
+/* Registers of one context are as far from those of the next (spec/velo_regs.rdl). */
+#define REG_CONTEXT_STRIDE UINT64_C(0x1000)
+
+static void register_write(const struct host_context *context, uint64_t offset, uint64_t value)
+{
+    (void)sim_register_write(sim_channel_self(), context->node,
+                             offset + context->number * REG_CONTEXT_STRIDE, value);
+}
+
+static bool memory_enter(const struct host_context *context, uint64_t address, uint64_t len_bytes,
+                         uint64_t rights, uint32_t *first_page)
+{
+    uint64_t page;
+    if (sim_memory_enter(sim_channel_self(), context->node, context->number, address, len_bytes,
+                         rights, &page) != SIM_OK)
+        return false;
+    *first_page = (uint32_t)page;
+    return true;
+}
+
+static void memory_withdraw(const struct host_context *context, uint32_t first_page)
+{
+    (void)sim_memory_withdraw(sim_channel_self(), context->node, first_page);
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+static void wait(int64_t end_ns) { sim_poll_until((uint64_t)end_ns * PS_PER_NS); }
+
+static void work(enum host_work work)
+{
+    const struct sim_area *area = sim_channel_area();
+    sim_channel_charge(sim_channel_self(), work == HOST_CALL ? area->call_ps : area->copy_ps);
+}
+
+static const struct host_io sim_host_io = {
+    .place = place,
+    .context_open = context_open,
+    .context_close = context_close,
+    .queue_open = queue_open,
+    .store = store,
+    .register_write = register_write,
+    .memory_enter = memory_enter,
+    .memory_withdraw = memory_withdraw,
+    .on_news = sim_poll_on_news,
+    .poll = sim_poll_once,
+    .wait = wait,
+    .work = work,
+    .found = sim_poll_napped,
+};
+
+const struct host_io *const host_io = &sim_host_io;
