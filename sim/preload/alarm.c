@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Timers that signal when a real time is over do not know virtual time. A program that sets one is
- * ended with the name of the call, instead of being interrupted at any moment of its virtual time.
+ * A timer that signals runs in real time and does not know virtual time. A program that sets one is
+ * ended, and told the name of the call. It would else be interrupted at any moment of its virtual
+ * time.
  */
 #include <stdio.h>
 #include <sys/syscall.h>
@@ -12,7 +13,7 @@
 
 #include "caller.h"
 
-/* Whoever sets a time, and is of the cluster, goes no further. */
+/* Ends a program of the cluster that sets a timer. */
 static void refuse(const struct sim_channel *channel, const char *call)
 {
     if (!channel)

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Few places of a program read clocks; more allocate memory. */
+/* A program reads clocks in few places; it allocates memory in more. */
 #define KNOWN_LOG2 8
 
 struct known {
@@ -14,10 +14,11 @@ struct known {
     enum caller who;
 };
 
-/* Allocating memory for this one would ask for it. */
+/* Initial-exec: the C library allocates other thread-local data when it is first used, and
+ * malloc() itself looks here. */
 static __thread struct known known[1 << KNOWN_LOG2] __attribute__((tls_model("initial-exec")));
 
-/* By the names of files, as they begin; the first that fits. */
+/* How the names of files begin. The first name that fits decides. */
 static enum caller name_to_caller(const char *name)
 {
     static const struct {
@@ -54,7 +55,8 @@ static enum caller look_up(const void *address)
 {
     Dl_info info;
     if (dladdr(address, &info) == 0)
-        return CALLER_PROGRAM; /* Made while it runs, as by a compiler of the program's own. */
+        return CALLER_PROGRAM; /* Code that the program has made at run time, as a just-in-time
+                                  compiler does. */
     const char *slash = strrchr(info.dli_fname, '/');
     return name_to_caller(slash ? slash + 1 : info.dli_fname);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file caller.h
- * @brief Whose call is it? The program's clocks and waits are virtual, those of what starts it are
- * not.
+ * @brief Which part of the process makes a call.
  *
- * Everything is the program: its executable, its own libraries, those of its language. Not so what
- * Open MPI is made of, what its components load, the C library and what allocates memory: event
- * loops live in real time. What talks to the job's launcher has threads that never call the
- * simulator; waits for those are real, too. OpenMP's threads compute for the program, and it waits
- * for them: they are not of the cluster unless they call, but whose clocks OpenMP reads are the
+ * The program's clocks and waits are virtual. The program is its executable, its own libraries and
+ * those of its language. These are not the program: the parts of Open MPI, what its components
+ * load, the C library, and the library that allocates memory. Their event loops live in real time.
+ *
+ * The libraries that talk to the job's launcher have threads that never call the simulator, so
+ * waits for those are real, too. OpenMP's threads compute for the program, and the program waits
+ * for them: they are not of the cluster unless they call. Clocks that OpenMP reads are the
  * program's.
  */
 #ifndef VELO_SIM_PRELOAD_CALLER_H

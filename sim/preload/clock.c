@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's clocks in virtual time (caller.h: whose calls). The library takes the place of the
- * C library's functions. Each reading costs `clock_ps` of virtual time.
+ * The program's clocks show virtual time; caller.h says which calls are the program's. This library
+ * takes the place of the C library's functions. Each reading costs `clock_ps` of virtual time.
  */
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -76,7 +76,8 @@ SIM_API int getrusage(int who, struct rusage *usage)
     return 0;
 }
 
-/* What it computes is all that a process of the cluster takes of a processor. */
+/* In virtual time a process of the cluster does nothing but compute, so its clock is its
+ * processor time. */
 SIM_API clock_t clock(void)
 {
     struct sim_channel *channel = CALLER_CHANNEL;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fence of the job's launcher (PMIx) is outside of the simulated cluster: it takes as long as it
- * takes in real time, and no virtual time. The library takes the place of PMIx's two calls, tells
- * the simulator, and passes them on. All ranks of a job call them, in the same order: they count
- * them alike.
+ * A fence of the job's launcher (PMIx) is not simulated: it takes as long as it takes in real time,
+ * and no virtual time. This library takes the place of PMIx's two calls, tells the simulator, and
+ * passes them on. All ranks of a job call them in the same order, and so count them alike.
  */
 #include <stddef.h>
 

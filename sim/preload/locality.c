@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Ranks of one simulated node are on one host, and no others: so MPI is told where it asks its
- * launcher (PMIx), and so is whoever asks for the name of the host. All ranks are really on one
- * host, and who believed that would pass the simulated hardware by, in memory that they share.
+ * MPI must see the ranks of one simulated node, and no others, on one host. In truth all ranks are
+ * on one host. An MPI that knew this would pass the simulated hardware by, in memory that the ranks
+ * share.
  *
- * The library takes the place of these calls, passes them on and puts the answers right. Ranks are
- * placed as $VELO_SIM_RANKS_A_NODE says, so many on each node, one after the other; without it, as
- * for a program that is no MPI program, answers stay what they are.
+ * MPI asks its launcher (PMIx), and may ask for the name of the host. This library takes the place
+ * of these calls, passes them on and corrects the answers. $VELO_SIM_RANKS_A_NODE says how many
+ * ranks each node has, one after the other. Without it, as for a program that is no MPI program,
+ * answers stay as they are.
  */
 #include "locality.h"
 
@@ -104,7 +105,7 @@ static uint32_t local_size(const struct place *place) { return place->end - plac
 static uint32_t node_number(const struct place *place) { return place->node; }
 static uint32_t node_count(const struct place *place) { return place->nodes; }
 
-/* What Open MPI 4.1 asks for that depends on where ranks are. */
+/* The keys that Open MPI 4.1 asks for and whose values depend on where ranks are. */
 static const struct answer {
     const char *key;
     uint32_t (*number)(const struct place *place);

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The node reads memory page by page, so how long it takes to read a buffer depends on where in its
- * page that begins, and on what else is in the same pages. Two runs are alike only if that is, too.
+ * The node reads memory page by page. How long it takes to read a buffer depends on where the
+ * buffer begins in its page, and on what else is in the same pages. Two runs are alike only if that
+ * is alike.
  *
- * The stack begins where the environment ends, whose length is the launcher's: process numbers and
- * names of sockets are in it. The library takes the place of what calls main(), and lets it begin
- * at the same address in every run.
+ * The stack begins where the environment ends. The length of the environment depends on the
+ * launcher: it has process numbers and names of sockets in it. This library takes the place of the
+ * function that calls main(), and lets the stack begin at the same address in every run.
  *
- * The heap is jemalloc's, which `velo sim` loads: it allocates from arenas, each thread from its
- * own. The first one is the program's, for all of its threads, and takes its memory from one place,
- * the end of the program's data. What the launcher's libraries and threads allocate is elsewhere,
- * and so is what the C library does by itself: that is names, nearly always.
+ * The heap is jemalloc's, which `velo sim` loads. jemalloc allocates from arenas, each thread from
+ * its own. The first arena is the program's, for all of its threads, and takes its memory from one
+ * place, the end of the program's data. The launcher's libraries and threads allocate elsewhere,
+ * and so does the C library for itself: that is nearly always names.
  */
 #include "memory.h"
 
@@ -23,10 +24,10 @@
 
 #include "caller.h"
 
-/* The environment is shorter, unless the user's own is longer. */
+/* Longer than the environment, unless the user's own is very long. */
 #define STACK_ALIGN_BYTES UINT64_C(0x40000)
 
-/* As in <jemalloc/jemalloc.h>, which need not be installed; NULL: it is not loaded. */
+/* As in <jemalloc/jemalloc.h>, which need not be installed. NULL if jemalloc is not loaded. */
 #define ARENAS_ALL "4096"
 #define IN_ARENA(arena) ((int)((arena) + 1) << 20)
 #define ZEROED 0x40
@@ -47,7 +48,7 @@ typedef int start_main(int (*body)(int, char **, char **), int argc, char **argv
 
 /* ---- the heap -------------------------------------------------------------------------------- */
 
-/* What calls for memory from the arena of the launcher have as a flag; 0: there is none yet. */
+/* The flag of jemalloc's calls that names the launcher's arena; 0: there is none yet. */
 static int launchers;
 
 void memory_join(void)
@@ -61,7 +62,8 @@ static void part_arenas(void)
 {
     if (!mallctl)
         return;
-    /* For arenas that are yet to be made; $MALLOC_CONF has told the first one otherwise. */
+    /* This is for arenas that are made from now on; $MALLOC_CONF has set the first one
+     * otherwise. */
     const char *elsewhere = "disabled";
     (void)mallctl("arena." ARENAS_ALL ".dss", NULL, NULL, &elsewhere, sizeof(void *));
     unsigned arena;
@@ -70,8 +72,8 @@ static void part_arenas(void)
         launchers = IN_ARENA(arena);
 }
 
-/* How memory for this caller is to be taken. What is as long as a page begins one: jemalloc would
- * put what is long at a random place in it. */
+/* The flags to allocate memory for this caller. Memory of a page or more begins at a page:
+ * jemalloc would put it at a random place in one. */
 static int flags_for(const void *caller, size_t align_bytes, size_t len_bytes)
 {
     if (len_bytes >= SIM_PAGE_BYTES && align_bytes < SIM_PAGE_BYTES)
@@ -80,7 +82,7 @@ static int flags_for(const void *caller, size_t align_bytes, size_t len_bytes)
     return arena | __builtin_ctzll(align_bytes);
 }
 
-/* jemalloc knows no empty allocations by these names. */
+/* These calls of jemalloc do not allow an empty allocation. */
 static void *take(size_t len_bytes, int flags)
 {
     void *memory = mallocx(len_bytes ? len_bytes : 1, flags);

@@ -3,7 +3,7 @@
 #ifndef VELO_SIM_PRELOAD_MEMORY_H
 #define VELO_SIM_PRELOAD_MEMORY_H
 
-/** This thread, which the program has begun, allocates where the first one does. */
+/** This thread, which the program has started, allocates from the program's arena. */
 void memory_join(void);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The program's naps in virtual time. The library takes the place of the C library's functions, for
- * calls of the program (caller.h). A nap of libmpi's own is how it waits for its launcher
- * (launcher.c): that one is real.
+ * The program's naps take virtual time. This library takes the place of the C library's functions,
+ * for calls of the program (caller.h). A nap of libmpi itself is how it waits for its launcher
+ * (launcher.c), and stays real.
  */
 #include "nap.h"
 
@@ -18,7 +18,7 @@
 #include "caller.h"
 #include "epoch.h"
 
-/* How long who yields lets others go on. */
+/* A thread that yields lets the others go on for this time. */
 #define YIELD_NS INT64_C(1000)
 
 void nap_until_ns(struct sim_channel *channel, int64_t end_ns)
@@ -92,7 +92,7 @@ SIM_API int thrd_sleep(const struct timespec *nap, struct timespec *left)
     return 0;
 }
 
-/* A program that yields waits for somebody, who does nothing unless time passes. */
+/* A program that yields waits for another thread, which does nothing unless time passes. */
 SIM_API int sched_yield(void)
 {
     struct sim_channel *channel = PROGRAM_CHANNEL;
@@ -104,7 +104,8 @@ SIM_API int sched_yield(void)
 
 /* ---- waiting for nothing --------------------------------------------------------------------- */
 
-/* Without a file to wait for, these are naps too. What comes by files is not of the cluster. */
+/* Without a file to wait for, these are naps, too. With one they stay real: nothing of the
+ * cluster comes by a file. */
 SIM_API int poll(struct pollfd *files, nfds_t files_len, int limit_ms)
 {
     struct sim_channel *channel = files_len == 0 && limit_ms >= 0 ? PROGRAM_CHANNEL : NULL;

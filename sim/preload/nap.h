@@ -7,7 +7,7 @@
 
 #include "../client/channel.h"
 
-/** The thread goes on when its clock shows that; at once, if it does. */
+/** The thread goes on when its clock shows that time; at once, if it already does. */
 void nap_until_ns(struct sim_channel *channel, int64_t end_ns);
 void nap_for_ns(struct sim_channel *channel, int64_t nap_ns);
 

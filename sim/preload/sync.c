@@ -89,7 +89,7 @@ static void wake_at(const void *place, bool all)
     } while (waiter && all);
 }
 
-/* Try to have what `take` takes: 0 or an error, EBUSY if it has to wait. */
+/* Take an object by `take`, which returns 0, an error, or EBUSY if the thread has to wait. */
 static int wait_for(struct sim_channel *channel, void *object, int (*take)(void *), int64_t end_ns)
 {
     for (;;) {
@@ -110,7 +110,7 @@ static bool is_time(const struct timespec *limit)
 
 static int take_mutex(void *mutex) { return pthread_mutex_trylock(mutex); }
 
-/* The others check who has them, or lend priority. */
+/* Mutexes of other kinds check which thread has them, or lend it their priority. */
 static bool can_be_tried(const pthread_mutex_t *mutex)
 {
     int kind = mutex->__data.__kind;
@@ -127,16 +127,16 @@ SIM_API int pthread_mutex_lock(pthread_mutex_t *mutex)
     return next ? next(mutex) : ENOSYS;
 }
 
-/* Is it free, and for somebody who was woken for it? That one has not had the turn since: whoever
- * gives a mutex back only to take it again, and lets no time pass between, would keep it for ever.
- */
+/* Is the mutex free, and has a thread been woken for it? That thread has not had the turn since.
+ * A thread that gives a mutex back and takes it again at once, and lets no time pass in between,
+ * would else keep it for ever. */
 static bool is_promised(const pthread_mutex_t *mutex)
 {
     return mutex->__data.__lock == 0 && order_word_read(&waiting) > 0 &&
            sim_channel_waiting_at((uintptr_t)mutex, true);
 }
 
-/* A program that tries in vain tries again, and nobody gives it back unless time passes. */
+/* A program that tries in vain tries again. The mutex is given back only if time passes. */
 SIM_API int pthread_mutex_trylock(pthread_mutex_t *mutex)
 {
     const void *caller = __builtin_return_address(0);
@@ -178,7 +178,7 @@ SIM_API int pthread_mutex_clocklock(pthread_mutex_t *restrict mutex, clockid_t i
 
 /* ---- conditions ------------------------------------------------------------------------------ */
 
-/* Nobody else has the turn between the unlocking and the wait: no wake is missed. */
+/* No other thread has the turn between the unlocking and the wait, so no wake is missed. */
 static int wait_for_condition(struct sim_channel *channel, pthread_cond_t *cond,
                               pthread_mutex_t *mutex, int64_t end_ns)
 {
@@ -203,7 +203,8 @@ SIM_API int pthread_cond_timedwait(pthread_cond_t *restrict cond, pthread_mutex_
                                    const struct timespec *restrict limit)
 {
     struct sim_channel *channel = is_time(limit) ? PROGRAM_CHANNEL : NULL;
-    if (channel) /* Whose clock the condition's is shows: no time up is as long as a date. */
+    if (channel) /* The limit shows which clock the condition has: a date is larger than any time
+                    since the start. */
         return wait_for_condition(
             channel, cond, mutex,
             epoch_time_ns(limit->tv_sec >= EPOCH_S ? CLOCK_REALTIME : CLOCK_MONOTONIC, limit));
@@ -290,7 +291,7 @@ SIM_API int sem_post(sem_t *semaphore)
 
 /* ---- the end of a thread --------------------------------------------------------------------- */
 
-/* Any address serves as a place: the thread's own handle is one. */
+/* The place is the thread's handle: any value serves that differs from all others. */
 static const void *end_of(pthread_t thread) { return (const void *)thread; }
 
 static void tell_end(void) { wake_at(end_of(pthread_self()), true); }

@@ -47,7 +47,7 @@ static void publish(struct velo_port *port, struct seg_ring *ring, uint64_t *slo
                     uint32_t index)
 {
     order_publish_header(slot, header);
-    order_full_fence(); /* As a fenced sender: publish before the bell is read. */
+    order_full_fence(); /* Publish before the bell is read, as a sender that fences does. */
     if (order_read_bell(&ring->bell) == BELL_RING)
         ring_bell(port, index);
 }
@@ -133,7 +133,7 @@ static void take_credit(struct velo_port *port, const uint64_t *line, uint32_t s
         if (conn->index != wire_data_index(line[1]) || nic_name_id(conn->peer_device) != sender)
             continue;
         if (line[2] - conn->tx.shared->consumed > conn->tx.slot_mask + 1)
-            break; /* Of a connection that was here before. */
+            break; /* The credit is for an earlier connection of this place in the table. */
         order_publish_credit(&conn->tx.shared->data_consumed, line[3]);
         order_publish_credit(&conn->tx.shared->consumed, line[2]);
         break;
@@ -207,6 +207,7 @@ static void drain(struct device_port *device)
 
 void nic_drain(struct device_port *device)
 {
-    remote_drain(device); /* First: a sender that leaves was told of all that it did. */
+    remote_drain(device); /* First: when a sender leaves, this port has been told of all that the
+                             sender did. */
     drain(device);
 }

@@ -12,7 +12,7 @@
 #include "host_io.h"
 #include "wire.h"
 
-/** Of the list of this process's ports, and of taking in what came for them. */
+/** Guards the list of this process's ports, and is held while what came for them is taken in. */
 extern pthread_mutex_t nic_lock;
 
 /** What a port has at its node. */
@@ -24,8 +24,8 @@ struct device_port {
     uint64_t head;                /* Slots taken out. */
     uint64_t told;                /* Slots that the hardware knows are taken out. */
     uint64_t news;                /* Lines taken in so far. */
-    uint64_t seen;                /* Of those, before the last carry_in(). */
-    uint64_t poll;                /* The last one that this port has had. */
+    uint64_t seen;                /* Lines taken in before the last carry_in(). */
+    uint64_t poll;                /* The last poll whose news this port has had. */
     struct device_remote *remote; /* Remote memory; NULL: not open. See remote.h. */
     uint32_t gate;                /* Of the slot that is published next, plus 1; 0: none. */
     int64_t suspicion_ns;         /* Since when a sender seems to be dead; 0: none does. */

@@ -8,7 +8,7 @@
 #include "nic.h"
 #include "wire.h"
 
-/* What comes in must not wait for a line that the way to the node has no room for. */
+/* While the way to the node is full, what comes in is taken in. */
 static void store(const struct device_port *device, unsigned unit, uint64_t address,
                   const uint64_t *line, uint32_t len_words)
 {

@@ -9,7 +9,7 @@
 /* Offset of context 0's in the node's registers (spec/velo_regs.rdl). */
 #define REG_QUEUE_READ_POINTERS UINT64_C(0x8400000)
 #define OUTCOMES_MAX 256u
-/* Gates and slots that wait for each other; no correct peers have more under way. */
+/* Most gates and slots that may wait for each other. Correct peers have fewer under way. */
 #define WAITING_MAX 65536u
 
 /* A gate that opened, or a slot that waits for one. */
@@ -87,14 +87,14 @@ static bool add(struct halves *halves, const struct half *half)
     return true;
 }
 
-/* They stay in order: of those for one gate the first is meant. */
+/* The rest stays in order: a gate opens for the first slot that waits for it. */
 static void take_out(struct halves *halves, size_t at)
 {
     halves->len--;
     memmove(halves->all + at, halves->all + at + 1, (halves->len - at) * sizeof *halves->all);
 }
 
-/* The first for a gate; as many as there are: none. */
+/* The place of the first for a gate; `len`: there is none. */
 static size_t find(const struct halves *halves, uint32_t sender, uint8_t gate)
 {
     size_t at = 0;

@@ -3,17 +3,18 @@
  * @file remote.h
  * @brief Remote memory at the node: a port's notification queue.
  *
- * The node notifies a context of two kinds of things. What became of its own descriptors is kept
- * for the unit that posted them (rma/offload.h). That a peer's operation has read or written memory
- * here opens a gate: the peer has sent beside it what is to be told, as a slot of its connection
- * that waits for that very notification (wire.h, GATED). Either of the two may come first.
+ * The node notifies a context of two kinds of things. The outcomes of the context's own descriptors
+ * are kept for the unit that posted them (rma/offload.h). An operation of a peer that has read or
+ * written memory here opens a gate: the peer has also sent a slot of its connection that waits for
+ * this notification (wire.h, GATED) and says what the operation was. Either of the two may come
+ * first.
  */
 #ifndef VELO_NIC_REMOTE_H
 #define VELO_NIC_REMOTE_H
 
 #include "nic.h"
 
-/** Most of a unit's descriptors under way at once: fewer than the node's own queue holds. */
+/** A unit has at most so many descriptors under way: fewer than the node's own queue holds. */
 #define REMOTE_DESCRIPTORS_MAX 64u
 
 /** What became of a descriptor. */
@@ -22,7 +23,8 @@ struct remote_outcome {
     uint8_t error; /* enum velo_error of the spec. */
 };
 
-/** Have a notification queue; that it is there already is no error. VELO_ERR_NO_MEMORY, _STATE. */
+/** Open the notification queue; it is no error if it is open. VELO_ERR_NO_MEMORY, VELO_ERR_STATE.
+ */
 int remote_open(struct device_port *device);
 void remote_close(struct device_port *device);
 
