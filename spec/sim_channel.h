@@ -4,9 +4,9 @@
  * @brief How a process talks to the simulated cluster: one shared file, one channel a thread.
  *
  * The simulator (sim/) creates the file `velo-sim.<session>` and names it in $VELO_SIM; the
- * library of the simulated cluster (sim/client) maps it. It holds this head, then the channels, then the
- * memory of each node, with its receive rings, its notification queues and its table of registered
- * pages:
+ * library of the simulated cluster (sim/client) maps it. It holds this head, then the channels,
+ * then the memory of each node, with its receive rings, its notification queues and its table of
+ * registered pages:
  *
  *     struct sim_area | channels x struct sim_channel | node 0's memory | node 1's memory | ...
  *

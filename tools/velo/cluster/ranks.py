@@ -24,8 +24,8 @@ exec "$@"
 """
 RANK_NAME = "velo-rank"
 # Where buffers are must not depend on what the launcher's threads allocate and how long its names
-# are; see sim/preload/memory.c. In this allocator threads can have memory of their own, lengths have
-# places of their own, and when memory is given back does not depend on real time.
+# are; see sim/preload/memory.c. In this allocator threads can have memory of their own, lengths
+# have places of their own, and when memory is given back does not depend on real time.
 ALLOCATOR = "jemalloc"
 CPLUSPLUS = "libstdc++.so.6"
 ALLOCATOR_SETTINGS = "dss:primary,narenas:256,tcache:false,dirty_decay_ms:-1,muzzy_decay_ms:-1"
