@@ -104,6 +104,7 @@ static int open_one(struct velo_port *port, uint32_t index)
 
 int carriers_open(struct velo_port *port)
 {
+    static const uint32_t always = 1;
     int status = VELO_OK;
     if (port->network.names_len == 1)
         return VELO_OK;
@@ -114,6 +115,7 @@ int carriers_open(struct velo_port *port)
         status = open_one(port, i);
     if (status == VELO_OK)
         status = attend_begin(port);
+    port->look = &always;
     if (status)
         carriers_close(port);
     return status;

@@ -21,6 +21,8 @@
 
 /** Can a process reach a peer's memory by itself? */
 #define CARRY_SHARES_MEMORY 0
+/** Does a look for messages have to ask the device? */
+#define CARRY_POLLS 1
 
 /** Where a process is placed: its node, in place of node 0, and which contexts it takes where it
  *  leaves that open: `first`, and every `step` from there on. */
@@ -47,6 +49,7 @@ bool carry_is_settled(const struct velo_port *port);
 #else
 
 #define CARRY_SHARES_MEMORY 1
+#define CARRY_POLLS 0
 
 static inline void carry_place(int *node, uint32_t *first, uint32_t *step)
 {

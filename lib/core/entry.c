@@ -3,22 +3,6 @@
 
 #include <string.h>
 
-void entry_ring(const struct segment *segment, uint32_t index)
-{
-    struct seg_header *header = segment->header;
-    order_ring(&header->bells[index / 64], UINT64_C(1) << index % 64);
-    VELO_HOOK(HOOK_RING_BIT);
-    order_ring_summary(&header->summary, UINT32_C(1) << index / SEG_CONNS_PER_SUMMARY_BIT);
-    VELO_HOOK(HOOK_RING_SUMMARY);
-}
-
-void entry_ring_and_wake(const struct segment *segment, uint32_t index)
-{
-    entry_ring(segment, index);
-    seg_wake_owner(segment);
-    VELO_HOOK(HOOK_RING_WAKE);
-}
-
 /* The lock comes first, so that a claimed entry without one is a dead one. Between processes the
  * lock excludes; between the threads of this process seg_acquire() does. */
 bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t life, uint32_t *index)

@@ -25,8 +25,22 @@ void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender,
 void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_state state);
 
 /** Ring the bell: the receiver looks at the entry and its ring. */
-void entry_ring(const struct segment *segment, uint32_t index);
+static inline void entry_ring(const struct segment *segment, uint32_t index)
+{
+    struct seg_header *header = segment->header;
+    order_ring(&header->bells[index / 64], UINT64_C(1) << index % 64);
+    VELO_HOOK(HOOK_RING_BIT);
+    order_ring_summary(&header->summary, UINT32_C(1) << index / SEG_CONNS_PER_SUMMARY_BIT);
+    VELO_HOOK(HOOK_RING_SUMMARY);
+}
+
 /** The same, and wake the receiver if it sleeps. */
-void entry_ring_and_wake(const struct segment *segment, uint32_t index);
+static inline void entry_ring_and_wake(const struct segment *segment, uint32_t index)
+{
+    entry_ring(segment, index);
+    if (order_read_sleeping(&segment->header->sleeping))
+        seg_wake_owner(segment);
+    VELO_HOOK(HOOK_RING_WAKE);
+}
 
 #endif

@@ -95,6 +95,7 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
     if (status)
         return status;
     port->shared = port->segment->header;
+    port->look = &port->shared->summary;
     status = carry_open(port);
     if (status == VELO_OK)
         status = carriers_open(port);

@@ -23,6 +23,9 @@ struct velo_port {
     struct ring_rx
         *current; /* The ring under the cursor; `none` if there is none, or while held. */
     struct seg_header *shared;
+    /* Not 0 if there is more to look at than the active rings: the summary of the doorbells, or for
+     * a port with transports a word that always says so. */
+    const uint32_t *look;
     uint64_t messages; /* Received so far; also the clock by which rings grow stale. */
     uint64_t bytes;    /* Payload of those. */
     uint32_t active_count;

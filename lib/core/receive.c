@@ -107,6 +107,14 @@ static struct ring_rx *next_message(struct velo_port *port)
     return !rx && carry_in(port) ? find_message(port) : rx;
 }
 
+/* A busy ring must starve neither those that ring nor those that come over a transport. */
+static __attribute__((noinline)) void look_around(struct velo_port *port)
+{
+    if (port->carriers)
+        (void)carriers_progress(port);
+    rx_take_bells(port);
+}
+
 /* A ring has come to its pause: give credits back, then let the others have a turn. */
 static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct ring_rx *rx)
 {
@@ -115,11 +123,9 @@ static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct r
         publish_credits(port, rx);
     rx->last_message = port->messages;
     show_counters(port);
-    if (order_peek_summary(&port->shared->summary))
-        rx_take_bells(port);
+    if (order_peek_summary(port->look))
+        look_around(port);
     advance(port);
-    if (port->carriers) /* A busy ring must not starve those that come over a transport. */
-        (void)carriers_progress(port);
     return VELO_OK;
 }
 
@@ -501,7 +507,7 @@ hot_inline bool peek_current(struct velo_port *port, struct velo_msg *msg)
  */
 hot_inline bool is_empty(struct velo_port *port)
 {
-    if (order_peek_summary(&port->shared->summary) || port->held || carry_in(port))
+    if (order_peek_summary(port->look) || port->held || (CARRY_POLLS && carry_in(port)))
         return false;
     for (uint32_t i = 0; i < port->active_count; i++) {
         const struct ring_rx *rx = port->active[i];

@@ -74,14 +74,18 @@ static __attribute__((noinline)) int ring_and_look(struct velo_conn *conn)
     return look_after_send(conn);
 }
 
+static __attribute__((noinline)) int send_over_link(struct velo_conn *conn)
+{
+    link_send(conn);
+    return look_after_send(conn);
+}
+
 static cold_path int notify_slow(struct velo_conn *conn)
 {
     ring_tx_show_counters(&conn->tx);
-    if (conn->link) {
-        link_send(conn);
-        return look_after_send(conn);
-    }
     if (conn->fenced) {
+        if (conn->link)
+            return send_over_link(conn);
         order_full_fence();
         if (order_read_bell(&conn->tx.shared->bell) == BELL_POLLED)
             return VELO_OK;
