@@ -13,6 +13,8 @@
 /* A port that was looked at in this time looks after itself. */
 #define AWAY_NS 1000000
 #define FILES_MAX 1024
+/* At least so often, since nobody says that something found no room. */
+#define LOOK_MS 100
 
 /* The first is held to begin and end, the second to look at the list. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -57,7 +59,7 @@ static void *attend(void *arg)
         pthread_mutex_unlock(&lock);
         if (is_over)
             return NULL;
-        (void)poll(files, len, pending ? 1 : -1);
+        (void)poll(files, len, pending ? 1 : LOOK_MS);
         uint64_t rings;
         if (files[0].revents && read(control, &rings, sizeof rings) > 0)
             continue;

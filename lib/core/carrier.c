@@ -209,10 +209,15 @@ static bool sleep_on(struct velo_port *port, nfds_t first, int timeout_ms)
 {
     struct pollfd files[NETWORK_TRANSPORTS_MAX];
     nfds_t len = 0;
+    bool pending = false;
     files[len++] = (struct pollfd){.fd = port->wake_fd, .events = POLLIN};
     for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
         files[len++] = (struct pollfd){.fd = carrier->transport->descriptor(carrier->endpoint),
                                        .events = POLLIN};
+    for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        pending |= order_flag(&carrier->pending) != 0;
+    if (pending && timeout_ms > ROOM_NAP_MS) /* No descriptor tells when there is room again. */
+        timeout_ms = ROOM_NAP_MS;
     return poll(files + first, len - first, timeout_ms) < 0 && errno == EINTR;
 }
 

@@ -142,6 +142,7 @@ static int send_slot(struct velo_link *link)
     return status;
 }
 
+/* Sets the carrier's flag if not all of it found room; progress() takes it back. */
 static void push_outgoing(struct velo_link *link)
 {
     int status = VELO_OK;
@@ -150,6 +151,8 @@ static void push_outgoing(struct velo_link *link)
     if (status == VELO_OK && link->state == LINK_LEAVING &&
         send_frame(link, VELO_FRAME_LEAVE, link->sent, 0, NULL, 0) == VELO_OK)
         hang_up(link);
+    if (link->line && (link->sent != link->ready || link->state == LINK_LEAVING))
+        order_set_flag(&link->carrier->pending, 1);
 }
 
 void link_send(struct velo_conn *conn)

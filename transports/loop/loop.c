@@ -20,6 +20,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <time.h>
@@ -65,6 +66,7 @@ struct endpoint {
     struct velo_endpoint_attr attr;
     int listener;
     int epoll;
+    int waiting; /* Readable while a frame is held back here. */
     struct line *lines;
     uint32_t hung_up; /* Lines that are to be freed. */
     uint64_t random;
@@ -378,10 +380,21 @@ static bool look_at_lines(struct endpoint *endpoint)
         struct line *line = events[i].data.ptr;
         if (!line)
             accept_lines(endpoint);
-        else if (!line->is_hung_up)
+        else if ((void *)line != endpoint && !line->is_hung_up)
             any |= look_at_line(line);
     }
     return any;
+}
+
+/* What was read from its socket and is held back is not to be seen in that any more. */
+static void show_waiting(const struct endpoint *endpoint)
+{
+    const struct line *line = endpoint->lines;
+    uint64_t count = 1;
+    while (line && line->held_len == 0)
+        line = line->next;
+    (void)!(line ? write(endpoint->waiting, &count, sizeof count)
+                 : read(endpoint->waiting, &count, sizeof count));
 }
 
 static bool loop_progress(void *self)
@@ -395,6 +408,8 @@ static bool loop_progress(void *self)
             free_line(line);
     }
     endpoint->hung_up = 0;
+    if (bad.delay_us || bad.reorder)
+        show_waiting(endpoint);
     return any;
 }
 
@@ -430,6 +445,8 @@ static void loop_close(void *self)
         close(endpoint->listener);
     if (endpoint->epoll >= 0)
         close(endpoint->epoll);
+    if (endpoint->waiting >= 0)
+        close(endpoint->waiting);
     free(endpoint);
 }
 
@@ -442,13 +459,17 @@ static int loop_open(const struct velo_endpoint_attr *attr,
     if (!endpoint)
         return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
     struct epoll_event event = {.events = EPOLLIN};
-    *endpoint = (struct endpoint){.calls = calls, .attr = *attr, .listener = -1, .epoll = -1};
+    *endpoint = (struct endpoint){
+        .calls = calls, .attr = *attr, .listener = -1, .epoll = -1, .waiting = -1};
     int status = read_settings(calls);
     endpoint->random = bad.seed + attr->id;
     endpoint->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
+    endpoint->waiting = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    struct epoll_event waits = {.events = EPOLLIN, .data.ptr = endpoint};
     if (status == VELO_OK &&
-        (endpoint->listener < 0 || endpoint->epoll < 0 ||
+        (endpoint->listener < 0 || endpoint->epoll < 0 || endpoint->waiting < 0 ||
+         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->waiting, &waits) != 0 ||
          bind(endpoint->listener, (const struct sockaddr *)&address, len) != 0 ||
          listen(endpoint->listener, LISTEN_BACKLOG) != 0 ||
          epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->listener, &event) != 0))
