@@ -78,6 +78,13 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 /* --- library and machine --------------------------------------------------------------------- */
 
+/* By what ports reach which peers: see docs/reference/network.md. */
+static const char *network(void)
+{
+    const char *map = getenv("VELO_NETWORK");
+    return map && *map ? map : "shm";
+}
+
 static const char *shm_dir(void)
 {
     const char *dir = getenv("VELO_SHM_DIR");
@@ -103,6 +110,8 @@ static void json_machine(void)
     printf("],\"cache_line_bytes\":%ld,\"membarrier\":%s,\"shm_dir\":", machine_cache_line_bytes(),
            machine_has_membarrier() ? "true" : "false");
     json_string(stdout, shm_dir());
+    fputs(",\"network\":", stdout);
+    json_string(stdout, network());
     if (statvfs(shm_dir(), &shm) == 0) {
         printf(",\"shm_size_bytes\":%llu,\"shm_free_bytes\":%llu",
                (unsigned long long)shm.f_blocks * shm.f_frsize,
@@ -134,6 +143,7 @@ static void text_library(const char *domain)
     print_cpus(cpus, machine_cpus(cpus, CPUS_MAX));
     printf("\ncache line  %ld bytes\nmembarrier  %s\n", machine_cache_line_bytes(),
            machine_has_membarrier() ? "yes" : "no: senders fence each message");
+    printf("network     %s\n", network());
     if (statvfs(shm_dir(), &shm) == 0) {
         printf("segments    %s, %llu of %llu MiB free\n", shm_dir(),
                (unsigned long long)shm.f_bavail * shm.f_frsize >> 20,

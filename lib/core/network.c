@@ -166,9 +166,11 @@ static int read_file(struct network *network, const char *path)
         char copy[LINE_BYTES_MAX];
         memcpy(copy, line, sizeof copy);
         if (!read_line(network, line, &nodes))
-            status = velo_fail(VELO_ERR_ARG,
-                               "%s:%u: '%.60s' is no line of a map of nodes; see velo-network(7)",
-                               path, number_of_line, trim(copy));
+            status = velo_fail(
+                VELO_ERR_ARG,
+                "%s:%u: '%.60s' is no line of a map of nodes; give own, others or spread, "
+                "or under [nodes] a node or a range of them",
+                path, number_of_line, trim(copy));
     }
     (void)fclose(file);
     return status;

@@ -105,6 +105,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("cache line", f"{host['cache_line_bytes']} bytes"),
         ("membarrier", barrier),
         ("segments", f"{host['shm_dir']}{room}"),
+        ("network", host.get("network", "shm")),
         ("domain", f"{found['domain']}, {_count(len(found['ports']))}"),
     ]
 
