@@ -57,19 +57,22 @@ static int check(const struct velo_transport *transport, const char *name, const
 }
 
 /* A plug-in stays loaded: its ports may be of other threads. */
-static int load(const char *name, const struct velo_transport **out)
+static const struct velo_transport *load(const char *name, int *status)
 {
     char path[PATH_MAX];
     char dir[PATH_MAX - 64];
     plugin_dir(dir, sizeof dir);
     (void)snprintf(path, sizeof path, "%s/libvelo-%s.so", dir, name);
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (!plugin)
-        return velo_fail(VELO_ERR_ARG,
-                         "VELO_NETWORK names the transport '%s', which cannot be loaded: %s", name,
-                         dlerror());
-    *out = dlsym(plugin, SYMBOL);
-    return check(*out, name, path);
+    if (!plugin) {
+        *status = velo_fail(VELO_ERR_ARG,
+                            "VELO_NETWORK names the transport '%s', which cannot be loaded: %s",
+                            name, dlerror());
+        return NULL;
+    }
+    const struct velo_transport *transport = dlsym(plugin, SYMBOL);
+    *status = check(transport, name, path);
+    return *status ? NULL : transport;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -87,8 +90,9 @@ static int open_one(struct velo_port *port, uint32_t index)
                                       .is_shared = port->domain.shared,
                                       .gid = (uint32_t)port->domain.gid,
                                       .owner = carrier};
-    int status = load(name, &carrier->transport);
-    if (status == VELO_OK)
+    int status = VELO_OK;
+    carrier->transport = load(name, &status);
+    if (carrier->transport)
         status = carrier->transport->open(&attr, &link_calls, &carrier->endpoint);
     if (status) {
         free(carrier);

@@ -478,6 +478,7 @@ static void add_up(void *arg)
 
 TEST(atomic_updates_of_several_processes_sum_exactly)
 {
+    test_needs_shared_memory(); /* Each by a message and its answer: minutes. */
     FOR_EACH_WAY(way)
     {
         struct sum *sum = test_shared_alloc(sizeof(*sum));

@@ -89,6 +89,7 @@ TEST(a_get_reads_its_bytes_and_no_others)
 
 TEST(each_way_is_the_one_that_is_counted)
 {
+    test_needs_shared_memory(); /* Each way is counted. */
     FOR_EACH_WAY(way)
     {
         const bool by_node = is_simulated() && way != WAY_ASKED;
@@ -161,6 +162,7 @@ static uint64_t word_of(struct owner *owner, size_t at)
 
 TEST(fetch_compare_add_adds_only_where_the_word_is_as_compared)
 {
+    test_needs_shared_memory(); /* A word that is not aligned is refused at once. */
     FOR_EACH_WAY(way)
     {
         struct owner owner;
@@ -297,6 +299,7 @@ TEST(list_puts_and_gets_move_each_piece)
 
 TEST(operations_on_nothing_are_done_and_notified)
 {
+    test_needs_shared_memory(); /* What is outside is refused at once. */
     static const struct velo_stride none = {8, 0, 8, 8}, empty = {0, 8, 8, 8};
     int notify = VELO_NOTIFY_REQUESTER | VELO_NOTIFY_COMPLETER;
 

@@ -40,6 +40,7 @@ static uint64_t registered(struct velo_rma *rma)
 
 TEST(registrations_may_nest_and_overlap_and_each_has_its_own_rights)
 {
+    test_needs_shared_memory(); /* It is refused at once. */
     static unsigned char memory[300];
     struct velo_mem *outer, *inner, *overlapping, *twin;
     struct pair p;
@@ -79,6 +80,7 @@ static int by_value(const void *a, const void *b)
 /* A look finds memory that is registered for us, with all the rights, in one piece; no other. */
 TEST(what_is_registered_at_an_address_is_found)
 {
+    test_needs_shared_memory(); /* Registrations are looked up. */
     static unsigned char memory[300];
     struct velo_mem *readable, *writable, *others;
     const uint64_t at = (uintptr_t)memory;

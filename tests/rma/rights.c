@@ -78,6 +78,7 @@ static void all_refused(struct refusals *r, velo_key_t key, uint64_t offset, int
 
 TEST(each_right_that_is_missing_is_refused)
 {
+    test_needs_shared_memory(); /* It is refused at once. */
     FOR_EACH_WAY(way)
     {
         for (int rights = 1; rights < VELO_RIGHT_ALL; rights++) {
@@ -92,6 +93,7 @@ TEST(each_right_that_is_missing_is_refused)
 
 TEST(only_the_peer_that_was_granted_memory_may_use_it)
 {
+    test_needs_shared_memory(); /* It is refused at once. */
     FOR_EACH_WAY(way)
     {
         struct refusals r;
@@ -112,6 +114,7 @@ TEST(only_the_peer_that_was_granted_memory_may_use_it)
 
 TEST(wrong_and_forged_keys_are_refused)
 {
+    test_needs_shared_memory(); /* It is refused at once. */
     FOR_EACH_WAY(way)
     {
         struct rng rng = {test_seed()};
@@ -132,6 +135,7 @@ TEST(wrong_and_forged_keys_are_refused)
 
 TEST(a_key_is_worthless_after_deregistration_and_after_registering_anew)
 {
+    test_needs_shared_memory(); /* It is refused at once. */
     FOR_EACH_WAY(way)
     {
         struct refusals r;
@@ -151,6 +155,7 @@ TEST(a_key_is_worthless_after_deregistration_and_after_registering_anew)
 
 TEST(nothing_outside_a_registration_can_be_reached)
 {
+    test_needs_shared_memory(); /* It is refused at once. */
     static const uint64_t offsets[] = {
         SIZE - 7,       SIZE,           SIZE + 1,          UINT64_MAX,
         UINT64_MAX - 7, UINT64_MAX - 8, UINT64_MAX - SIZE, (uint64_t)INT64_MAX - 3};

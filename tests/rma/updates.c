@@ -255,6 +255,7 @@ TEST(a_compare_swap_replaces_only_a_word_that_is_as_compared)
 
 TEST(updates_are_of_words_that_are_aligned)
 {
+    test_needs_shared_memory(); /* It is refused at once. */
     FOR_EACH_WAY(way)
     {
         struct owner owner;
