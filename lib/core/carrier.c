@@ -136,11 +136,13 @@ struct carrier *carrier_to(const struct velo_port *port, velo_id_t peer)
 
 /* ---- closing --------------------------------------------------------------------------------- */
 
-static bool is_done(const struct carrier *carrier)
+static bool is_done(struct carrier *carrier)
 {
     bool done = true;
+    pthread_mutex_lock(&carrier->lock);
     for (const struct velo_link *link = carrier->links; link && done; link = link_next(link))
         done = link_is_done(link);
+    pthread_mutex_unlock(&carrier->lock);
     return done;
 }
 

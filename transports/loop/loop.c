@@ -80,11 +80,14 @@ static struct {
     uint32_t payload, delay_us, partial, reorder, die, seed;
 } bad;
 
+static const char *no_setting; /* Where $VELO_LOOP makes no sense; NULL: nowhere. */
+
 extern struct velo_transport velo_transport;
 
 /* ---- settings -------------------------------------------------------------------------------- */
 
-static int read_settings(const struct velo_transport_calls *calls)
+/* When the plug-in is loaded, before any thread can look at them. */
+__attribute__((constructor)) static void read_settings(void)
 {
     static const char *const names[] = {"payload", "delay_us", "partial", "reorder", "die", "seed"};
     uint32_t *const values[] = {&bad.payload, &bad.delay_us, &bad.partial,
@@ -99,21 +102,19 @@ static int read_settings(const struct velo_transport_calls *calls)
         char *end = NULL;
         unsigned long value = text[len] ? strtoul(text + len + 1, &end, 10) : 0;
         if (i == sizeof names / sizeof *names || !end || end == text + len + 1 ||
-            (*end && *end != ',') || value > 1000000000)
-            return calls->fail(VELO_ERR_ARG,
-                               "VELO_LOOP: '%.40s' is no setting; give payload=N, "
-                               "delay_us=N, partial=N, reorder=N, die=N or seed=N",
-                               text);
+            (*end && *end != ',') || value > 1000000000) {
+            no_setting = text;
+            return;
+        }
         *values[i] = (uint32_t)value;
         text = *end ? end + 1 : end;
     }
     if (bad.payload && bad.payload < VELO_FRAME_BYTES_MIN)
         bad.payload = VELO_FRAME_BYTES_MIN;
-    velo_transport.payload_bytes_max =
-        bad.payload && bad.payload < VELO_FRAME_BYTES_MAX ? bad.payload : VELO_FRAME_BYTES_MAX;
+    if (bad.payload && bad.payload < VELO_FRAME_BYTES_MAX)
+        velo_transport.payload_bytes_max = bad.payload;
     if (bad.reorder > HELD_MAX)
         bad.reorder = HELD_MAX;
-    return VELO_OK;
 }
 
 static uint32_t draw(struct endpoint *endpoint, uint32_t below)
@@ -461,7 +462,12 @@ static int loop_open(const struct velo_endpoint_attr *attr,
     struct epoll_event event = {.events = EPOLLIN};
     *endpoint = (struct endpoint){
         .calls = calls, .attr = *attr, .listener = -1, .epoll = -1, .waiting = -1};
-    int status = read_settings(calls);
+    int status = VELO_OK;
+    if (no_setting)
+        status = calls->fail(VELO_ERR_ARG,
+                             "VELO_LOOP: '%.40s' is no setting; give payload=N, delay_us=N, "
+                             "partial=N, reorder=N, die=N or seed=N",
+                             no_setting);
     endpoint->random = bad.seed + attr->id;
     endpoint->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
