@@ -112,9 +112,10 @@ int carriers_open(struct velo_port *port)
     int status = VELO_OK;
     if (port->network.names_len == 1)
         return VELO_OK;
-    port->wake_fd = wait_doorbell_open(port->segment->life);
-    if (port->wake_fd < 0)
+    int wake_fd = wait_doorbell_open(port->segment->life);
+    if (wake_fd < 0)
         return velo_fail(VELO_ERR_SYSTEM, "a socket to be woken by: %s", strerror(errno));
+    port->wake_fd = wake_fd;
     for (uint32_t i = 1; i < port->network.names_len && status == VELO_OK; i++)
         status = open_one(port, i);
     if (status == VELO_OK)
@@ -157,7 +158,7 @@ static void linger(struct velo_port *port)
 
 void carriers_close(struct velo_port *port)
 {
-    if (!port->carriers)
+    if (port->wake_fd == 0)
         return;
     linger(port);
     attend_end(port);
@@ -172,8 +173,7 @@ void carriers_close(struct velo_port *port)
         pthread_mutex_destroy(&carrier->lock);
         free(carrier);
     }
-    if (port->wake_fd > 0)
-        close(port->wake_fd);
+    close(port->wake_fd);
     port->wake_fd = 0;
 }
 

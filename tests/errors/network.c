@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Maps of nodes that make no sense, and transports that are not there. */
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,12 +8,26 @@
 
 #include "test.h"
 
+static int open_files(void)
+{
+    DIR *files = opendir("/proc/self/fd");
+    int len = 0;
+
+    CHECK(files != NULL);
+    while (readdir(files))
+        len++;
+    CHECK_EQ(closedir(files), 0);
+    return len;
+}
+
 static void refuses(const char *map, int expected, const char *about)
 {
     struct velo_port *port;
+    int before = open_files();
 
     CHECK_EQ(setenv("VELO_NETWORK", map, 1), 0);
     CHECK_FAILS(velo_port_open(NULL, &port), expected, about);
+    CHECK_EQ(open_files(), before);
     CHECK_EQ(unsetenv("VELO_NETWORK"), 0);
     CHECK_OK(velo_port_open(NULL, &port)); /* Nothing is left of it. */
     CHECK_OK(velo_port_close(port));
