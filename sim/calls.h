@@ -34,7 +34,7 @@ class Calls
 
     // What a thread has withdrawn may be used again.
     void forget_pages(Thread &thread);
-    // Who has a context open; 0: nobody.
+    // The process that has a context open; 0: none.
     int owner(unsigned node, unsigned context) const { return driver_.owner(node, context); }
     // The node has read a register for the driver.
     void take_answer(unsigned node, const RegisterAnswer &answer)

@@ -49,7 +49,7 @@ class Driver
     // Pages that were withdrawn may be used again.
     void forget_pages(unsigned node, uint32_t first);
 
-    // Who has a context open; 0: nobody.
+    // The process that has a context open; 0: none.
     int owner(unsigned node, unsigned number) const;
     // The node has read a register for the driver.
     void take_answer(unsigned node, const RegisterAnswer &answer);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is plugged where and which way packets go: what tools/velo/cluster/routing.py prints.
+// Which cable is plugged where, and which way packets go, see tools/velo/cluster/routing.py.
 
 #pragma once
 

@@ -6,7 +6,16 @@
 #ifndef VELO_BASE_ERROR_H
 #define VELO_BASE_ERROR_H
 
+#include <stdbool.h>
+
 #include <velo/velo.h>
+
+/** Is a peer not there, or not yet? Connecting tries again then. */
+static inline bool status_is_absent(int status)
+{
+    return status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_CLOSED ||
+           status == VELO_ERR_PEER_DEAD;
+}
 
 /** Keep a sentence for this thread's velo_last_error() and return `status`. */
 int velo_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));

@@ -16,8 +16,8 @@
 
 /* How long a port that closes waits for peers that live to take what was sent to them. */
 #define LINGER_NS (10 * NS_PER_S)
-/* How long a thread that waits for room sleeps before it looks again: others may take the credits
- * in that it waits for. */
+/* How long a thread that waits for room sleeps before it looks again. Another thread may have taken
+ * in the credits that it waits for. */
 #define ROOM_NAP_MS 1
 #define SYMBOL "velo_transport"
 
@@ -181,17 +181,15 @@ void carriers_close(struct velo_port *port)
 
 static bool progress(struct carrier *carrier)
 {
-    /* Whoever has the lock does what is to be done. */
+    /* The thread that has the lock does all that is to be done. */
     if (pthread_mutex_trylock(&carrier->lock) != 0)
         return false;
-    uint64_t before = carrier->frames_in;
     bool any = carrier->transport->progress(carrier->endpoint);
     uint32_t pending = 0;
     for (struct velo_link *link = carrier->links; link; link = link_next(link))
         pending |= !link_push(link);
     order_set_flag(&carrier->pending, pending);
     links_sweep(carrier);
-    any = any || carrier->frames_in != before;
     pthread_mutex_unlock(&carrier->lock);
     return any;
 }
@@ -217,11 +215,11 @@ static bool sleep_on(struct velo_port *port, nfds_t first, int timeout_ms)
     nfds_t len = 0;
     bool pending = false;
     files[len++] = (struct pollfd){.fd = port->wake_fd, .events = POLLIN};
-    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next) {
         files[len++] = (struct pollfd){.fd = carrier->transport->descriptor(carrier->endpoint),
                                        .events = POLLIN};
-    for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
         pending |= order_flag(&carrier->pending) != 0;
+    }
     if (pending && timeout_ms > ROOM_NAP_MS) /* No descriptor tells when there is room again. */
         timeout_ms = ROOM_NAP_MS;
     return poll(files + first, len - first, timeout_ms) < 0 && errno == EINTR;

@@ -21,8 +21,7 @@ struct carrier {
     struct velo_port *port;
     const struct velo_transport *transport;
     void *endpoint;
-    uint32_t index; /* Of the network's names. */
-    uint64_t frames_out, frames_in;
+    uint32_t index;       /* Of the network's names. */
     uint32_t pending;     /* Something could not be sent yet. */
     pthread_mutex_t lock; /* Of the endpoint, its lines, and the links. */
     struct velo_link *links;

@@ -65,9 +65,8 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
             seg_put(*segment);
             status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
         }
-        bool absent = status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
-                      status == VELO_ERR_PEER_CLOSED;
-        if (!absent || (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
+        if (!status_is_absent(status) ||
+            (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
             return status;
         if (wait_nap(CONNECT_NAP_NS))
             return velo_fail(VELO_ERR_INTERRUPTED,

@@ -31,7 +31,6 @@ struct velo_link {
     uint64_t ready;          /* Slots before this position are published... */
     uint64_t sent;           /* ...and before this one, sent. */
     uint64_t data_sent;      /* Bytes of the next slot's message. */
-    uint64_t order;
 
     /* Incoming. */
     uint32_t index; /* Of the sender's entry. */
@@ -50,9 +49,7 @@ static int send_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uin
                                .payload = payload};
     if (!link->line)
         return VELO_OK; /* It goes where its line went. */
-    int status = link->carrier->transport->send(link->line, &frame);
-    link->carrier->frames_out += status == VELO_OK;
-    return status;
+    return link->carrier->transport->send(link->line, &frame);
 }
 
 static void hang_up(struct velo_link *link)
@@ -266,12 +263,6 @@ static void take_from_receiver(struct velo_link *link, const struct velo_frame *
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static bool is_absent(int status)
-{
-    return status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
-           status == VELO_ERR_PEER_CLOSED;
-}
-
 static int dial(struct carrier *carrier, velo_id_t peer, uint64_t order, struct velo_link **out)
 {
     struct velo_frame_open open = {.spec_hash = VELO_SPEC_HASH,
@@ -284,7 +275,6 @@ static int dial(struct carrier *carrier, velo_id_t peer, uint64_t order, struct 
                       : velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     if (status == VELO_OK) {
         link->is_outgoing = link->is_kept = true;
-        link->order = order;
         status = send_frame(link, VELO_FRAME_OPEN, 0, 0, &open, sizeof open);
     }
     if (link && status)
@@ -365,7 +355,7 @@ int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer
             }
             drop(link);
         }
-        if (!is_absent(status) || (end_ns >= 0 && wait_now_ns() >= end_ns))
+        if (!status_is_absent(status) || (end_ns >= 0 && wait_now_ns() >= end_ns))
             return status;
         if (wait_nap(DIAL_NAP_NS))
             return velo_fail(VELO_ERR_INTERRUPTED,
@@ -570,7 +560,6 @@ static struct velo_link *rang(void *owner, void *line) { return new_link(owner, 
 
 static void came(struct velo_link *link, const struct velo_frame *frame)
 {
-    link->carrier->frames_in++;
     if (link->state == LINK_OVER)
         return;
     if (link->is_outgoing)

@@ -69,7 +69,7 @@ struct velo_frame {
     const void *payload; /**< Valid during the call. */
 };
 
-/** Who wants to send. */
+/** OPEN: the port that wants to send. */
 struct velo_frame_open {
     uint64_t spec_hash; /**< VELO_SPEC_HASH: both sides mean the same by a header. */
     uint32_t source;    /**< Port that sends. */
@@ -77,7 +77,7 @@ struct velo_frame_open {
     uint64_t order;     /**< See tx_order of struct seg_ring. */
 };
 
-/** The ring that it fills. */
+/** ACCEPT: the ring that the sender fills. */
 struct velo_frame_accept {
     uint32_t life; /**< Of the receiver. */
     uint32_t depth_slots;

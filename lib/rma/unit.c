@@ -185,8 +185,7 @@ static int connect_peer(struct velo_rma_peer *peer, int64_t timeout_ns)
     int64_t left_ns = timeout_ns;
     for (;;) {
         int status = connect_once(peer, left_ns);
-        if (status != VELO_ERR_NO_PEER && status != VELO_ERR_PEER_CLOSED &&
-            status != VELO_ERR_PEER_DEAD)
+        if (!status_is_absent(status))
             return status;
         if (timeout_ns >= 0) {
             left_ns = timeout_ns - (wait_now_ns() - start_ns);

@@ -10,9 +10,10 @@
  *
  *     payload=N    most bytes of a frame: long messages come in many pieces
  *     delay_us=N   a frame is taken in so much later
- *     partial=N    each look takes in N frames of a line at most, and a send finds no room each Nth
- * time reorder=N    of up to N frames that have come, one goes first at random, where that is
- * allowed die=N        a line is lost after N frames seed=N       of all that is random
+ *     partial=N    a look takes in N frames of a line at most; each Nth send finds no room
+ *     reorder=N    one of up to N frames that have come goes first, at random, where it may
+ *     die=N        a line is lost after N frames
+ *     seed=N       the seed of all that is random
  */
 #include <errno.h>
 #include <pthread.h>
@@ -387,7 +388,8 @@ static bool look_at_lines(struct endpoint *endpoint)
     return any;
 }
 
-/* What was read from its socket and is held back is not to be seen in that any more. */
+/* A frame that is held back was read from its socket, whose descriptor does not show it any more.
+ */
 static void show_waiting(const struct endpoint *endpoint)
 {
     const struct line *line = endpoint->lines;

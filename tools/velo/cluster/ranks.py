@@ -65,8 +65,8 @@ def program(job: Job, library: Path) -> list[str]:
     words += ["--mca", "mpi_add_procs_cutoff", str(job.ranks + 1)]
     for layer in openmpi.COMPONENTS:
         words += ["--mca", f"{layer}_velo_network", "1"]
-    # Who waits polls: sleeping is for processors that are shared, and virtual ones are not. In both
-    # layers, since the BTL carries one-sided operations beside the MTL.
+    # A rank that waits polls: sleeping is for processors that are shared, and virtual ones are
+    # not. In both layers, since the BTL carries one-sided operations beside the MTL.
     for layer in openmpi.COMPONENTS:
         words += ["--mca", f"{layer}_velo_sleep", "0"]
     # How many polls there were before time began is by chance: it must not matter which it is.
