@@ -95,7 +95,7 @@ void endpoint_connect(struct endpoint *endpoint, const struct rank *rank, unsign
         .in_place = rank->options->in_place,
     };
     check("velo_connect",
-          velo_connect(endpoint->port, VELO_ID(node, to), CONNECT_TIMEOUT_NS, &tx->conn));
+          velo_connect(endpoint->port, VELO_ID(node, to), &tx->conn, CONNECT_TIMEOUT_NS));
 }
 
 /* The port closes these with itself, so their handles are not kept. */
@@ -105,15 +105,15 @@ void endpoint_add_idle(struct endpoint *endpoint, const struct rank *rank, unsig
     for (uint64_t i = 0; i < count; i++) {
         struct velo_conn *conn;
         check("velo_connect",
-              velo_connect(endpoint->port, VELO_ID(node, to), CONNECT_TIMEOUT_NS, &conn));
+              velo_connect(endpoint->port, VELO_ID(node, to), &conn, CONNECT_TIMEOUT_NS));
         uint64_t hello = pattern_word(rank->options->seed, i, 0);
-        check("velo_send", velo_send(conn, &hello, sizeof hello, 0));
+        check("velo_send", velo_send(conn, &hello, sizeof hello, 0, VELO_FOREVER));
     }
     for (uint64_t i = 0; i < count; i++) {
         uint64_t hello;
         struct velo_msg msg;
-        check("velo_recv_wait",
-              velo_recv_wait(endpoint->port, &hello, sizeof hello, &msg, CONNECT_TIMEOUT_NS));
+        check("velo_recv",
+              velo_recv(endpoint->port, &hello, sizeof hello, &msg, CONNECT_TIMEOUT_NS));
         if (msg.len_bytes != IDLE_HELLO_BYTES || msg.source != endpoint->peer) {
             endpoint_fail_msg(endpoint, &msg, 0, IDLE_HELLO_BYTES);
         }
@@ -139,7 +139,7 @@ long endpoint_probe_max_bytes(const struct options *options)
     if (status != VELO_OK) {
         return status;
     }
-    status = velo_connect(port, velo_port_id(port), 0, &conn);
+    status = velo_connect(port, velo_port_id(port), &conn, 0);
     long max_bytes = status == VELO_OK ? (long)velo_conn_max_bytes(conn) : status;
     velo_port_close(port);
     return max_bytes;
@@ -240,7 +240,7 @@ void flow_tx_rebase(struct flow_tx *flow, size_t size_bytes)
 int flow_tx_post_in_place(struct flow_tx *flow, size_t size_bytes)
 {
     void *room;
-    int status = velo_reserve(flow->conn, size_bytes, &room);
+    int status = velo_reserve(flow->conn, size_bytes, &room, VELO_FOREVER);
     if (status != VELO_OK) {
         return status;
     }

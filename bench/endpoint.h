@@ -120,8 +120,9 @@ always_inline void flow_tx_prepare(struct flow_tx *flow, size_t size_bytes)
 /* Send the message that was prepared. */
 always_inline void flow_tx_post(struct flow_tx *flow, size_t size_bytes)
 {
-    int status = flow->in_place ? flow_tx_post_in_place(flow, size_bytes)
-                                : velo_send(flow->conn, flow->buf, size_bytes, flow->tag);
+    int status = flow->in_place
+                     ? flow_tx_post_in_place(flow, size_bytes)
+                     : velo_send(flow->conn, flow->buf, size_bytes, flow->tag, VELO_FOREVER);
     if (__builtin_expect(status != VELO_OK, 0)) {
         endpoint_fail_call("sending", status);
     }
@@ -131,7 +132,7 @@ always_inline int endpoint_poll(struct endpoint *endpoint, struct velo_msg *msg)
 {
     for (;;) {
         int status = endpoint->in_place
-                         ? velo_peek(endpoint->port, msg)
+                         ? velo_try_peek(endpoint->port, msg)
                          : velo_try_recv(endpoint->port, endpoint->buf, endpoint->cap_bytes, msg);
         if (status != VELO_AGAIN) {
             return status;
@@ -156,10 +157,10 @@ always_inline void endpoint_take(struct endpoint *endpoint, struct velo_msg *msg
     if (endpoint->poll) {
         status = endpoint_poll(endpoint, msg);
     } else if (endpoint->in_place) {
-        status = velo_peek_wait(endpoint->port, msg, endpoint->timeout_ns);
+        status = velo_peek(endpoint->port, msg, endpoint->timeout_ns);
     } else {
-        status = velo_recv_wait(endpoint->port, endpoint->buf, endpoint->cap_bytes, msg,
-                                endpoint->timeout_ns);
+        status = velo_recv(endpoint->port, endpoint->buf, endpoint->cap_bytes, msg,
+                           endpoint->timeout_ns);
     }
     if (__builtin_expect(status != VELO_OK, 0)) {
         endpoint_fail_recv(endpoint, status);

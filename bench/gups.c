@@ -67,8 +67,8 @@ static void gups_open(struct gups *gups, struct rank *rank)
     check("velo_port_open", velo_port_open(&attr, &gups->port));
     for (unsigned to = 0; to < ranks; to++) {
         if (to != rank->index) {
-            check("velo_connect", velo_connect(gups->port, VELO_ID(0, to), RECV_TIMEOUT_NS,
-                                               &gups->batches[to].conn));
+            check("velo_connect", velo_connect(gups->port, VELO_ID(0, to), &gups->batches[to].conn,
+                                               RECV_TIMEOUT_NS));
         }
     }
 }
@@ -90,12 +90,12 @@ static bool poll(struct gups *gups)
     struct velo_msg msg;
     int status;
     bool any = false;
-    while ((status = velo_peek(gups->port, &msg)) == VELO_OK) {
+    while ((status = velo_try_peek(gups->port, &msg)) == VELO_OK) {
         take(gups, &msg);
         any = true;
     }
     if (status != VELO_AGAIN) {
-        endpoint_fail_call("velo_peek", status);
+        endpoint_fail_call("velo_try_peek", status);
     }
     return any;
 }
@@ -103,11 +103,11 @@ static bool poll(struct gups *gups)
 static void wait(struct gups *gups, int64_t timeout_ns)
 {
     struct velo_msg msg;
-    int status = velo_peek_wait(gups->port, &msg, timeout_ns);
+    int status = velo_peek(gups->port, &msg, timeout_ns);
     if (status == VELO_OK) {
         take(gups, &msg);
     } else if (status != VELO_TIMEOUT || timeout_ns == RECV_TIMEOUT_NS) {
-        endpoint_fail_call("velo_peek_wait", status);
+        endpoint_fail_call("velo_peek", status);
     }
 }
 

@@ -154,7 +154,7 @@ static void text_library(const char *domain)
 
 /* --- ports ----------------------------------------------------------------------------------- */
 
-static void json_counters(const struct velo_counters *c)
+static void json_counters(const struct velo_port_counters *c)
 {
     const struct {
         const char *name;
@@ -193,7 +193,7 @@ static void json_port(const struct velo_port_view *view)
 
 static void text_port(const struct velo_port_view *view)
 {
-    const struct velo_counters *c = &view->counters;
+    const struct velo_port_counters *c = &view->counters;
     printf("port %u.%u    pid %ld%s, %llu connected, %llu KiB; received %llu, sent %llu, "
            "slept %llu, errors %llu\n",
            VELO_ID_NODE(view->id), VELO_ID_VPID(view->id), view->pid, view->alive ? "" : " (dead)",

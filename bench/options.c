@@ -74,7 +74,7 @@ static const struct argp_option argp_options[] = {
     {"cpus", KEY_CPUS, "LIST", 0, "CPUs to pin to, round robin (all allowed ones)", 0},
     {"seed", KEY_SEED, "N", 0, "Seed of payloads and order (from the clock; it is reported)", 0},
     {"near-ns", KEY_NEAR_NS, "NS", 0, "Cores are near below this raw half round trip (110)", 0},
-    {"poll", KEY_POLL, NULL, 0, "Receive in a loop of velo_try_recv() or velo_peek()", 0},
+    {"poll", KEY_POLL, NULL, 0, "Receive in a loop of velo_try_recv() or velo_try_peek()", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "Build and read messages in the ring, without a copy", 0},
     {"domain", KEY_DOMAIN, "NAME", 0, "Domain to open the ports in (perf<pid>)", 0},
     {"depth-slots", KEY_DEPTH_SLOTS, "N", 0, "Slots of each ring (the library's default)", 0},

@@ -44,7 +44,7 @@ static void send_msgs(struct flow_tx *tx, size_t size_bytes, unsigned msgs)
     }
 }
 
-/* The usual case, one flow and velo_recv_wait(), with all that it needs in registers: at six
+/* The usual case, one flow and velo_recv(), with all that it needs in registers: at six
  * nanoseconds a message, what we add must be few instructions. */
 always_inline void receive_plain(struct endpoint *end, size_t size_bytes, unsigned msgs)
 {
@@ -55,7 +55,7 @@ always_inline void receive_plain(struct endpoint *end, size_t size_bytes, unsign
     velo_id_t peer = end->peer;
     for (unsigned i = 0; i < msgs; i++) {
         struct velo_msg msg;
-        int status = velo_recv_wait(port, buf, cap_bytes, &msg, RECV_TIMEOUT_NS);
+        int status = velo_recv(port, buf, cap_bytes, &msg, RECV_TIMEOUT_NS);
         if (__builtin_expect(status != VELO_OK, 0)) {
             end->rx[0] = rx;
             endpoint_fail_recv(end, status);

@@ -24,10 +24,10 @@ static void check(int status, const char *call)
 static void produce(struct velo_port *port)
 {
     struct velo_conn *conn;
-    check(velo_connect(port, VELO_ID(0, CONSUMER), patience_ns, &conn), "velo_connect");
+    check(velo_connect(port, VELO_ID(0, CONSUMER), &conn, patience_ns), "velo_connect");
     for (uint64_t vector = 0; vector < VECTORS; vector++) {
         void *buf;
-        check(velo_reserve(conn, ITEMS_MAX * sizeof(uint64_t), &buf), "velo_reserve");
+        check(velo_reserve(conn, ITEMS_MAX * sizeof(uint64_t), &buf, VELO_FOREVER), "velo_reserve");
         uint64_t *items = buf;
         uint64_t count = vector % ITEMS_MAX + 1; /* Fewer than were reserved is fine. */
         for (uint64_t i = 0; i < count; i++)
@@ -41,7 +41,7 @@ static bool consume(struct velo_port *port)
     uint64_t damaged = 0;
     for (uint64_t vector = 0; vector < VECTORS; vector++) {
         struct velo_msg msg;
-        check(velo_peek_wait(port, &msg, patience_ns), "velo_peek_wait");
+        check(velo_peek(port, &msg, patience_ns), "velo_peek");
         const uint64_t *items = msg.data;
         damaged += msg.len_bytes != (vector % ITEMS_MAX + 1) * sizeof *items;
         for (uint64_t i = 0; i < msg.len_bytes / sizeof *items; i++)

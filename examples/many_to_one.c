@@ -26,9 +26,9 @@ static int send_all(int vpid)
     struct velo_conn *conn;
     attr.vpid = vpid;
     check(velo_port_open(&attr, &port), "velo_port_open");
-    check(velo_connect(port, VELO_ID(0, RECEIVER), patience_ns, &conn), "velo_connect");
+    check(velo_connect(port, VELO_ID(0, RECEIVER), &conn, patience_ns), "velo_connect");
     for (uint64_t i = 0; i < MESSAGES_EACH; i++)
-        check(velo_send(conn, &i, sizeof i, (uint8_t)vpid), "velo_send");
+        check(velo_send(conn, &i, sizeof i, (uint8_t)vpid, VELO_FOREVER), "velo_send");
     check(velo_port_close(port), "velo_port_close");
     return 0;
 }
@@ -42,7 +42,7 @@ static void receive_all(void)
     for (uint64_t count = 0; count < (uint64_t)SENDERS * MESSAGES_EACH; count++) {
         uint64_t i;
         struct velo_msg msg;
-        check(velo_recv_wait(port, &i, sizeof i, &msg, patience_ns), "velo_recv_wait");
+        check(velo_recv(port, &i, sizeof i, &msg, patience_ns), "velo_recv");
         uint32_t sender = VELO_ID_VPID(msg.source) - 1;
         if (msg.len_bytes != sizeof i || sender >= SENDERS || i != next[sender]++) {
             fprintf(stderr, "wrong message %" PRIu64 " from sender %" PRIu32 "\n", i, sender);

@@ -25,7 +25,7 @@ static void expect(struct velo_port *port, uint64_t expected)
 {
     uint64_t count;
     struct velo_msg msg;
-    check(velo_recv_wait(port, &count, sizeof count, &msg, patience_ns), "velo_recv_wait");
+    check(velo_recv(port, &count, sizeof count, &msg, patience_ns), "velo_recv");
     if (msg.len_bytes == sizeof count && count == expected)
         return;
     fprintf(stderr, "expected %" PRIu64 ", received %" PRIu64 "\n", expected, count);
@@ -38,14 +38,14 @@ static void run(int self, int peer)
     struct velo_port *port;
     struct velo_conn *conn;
     check(velo_port_open(&attr, &port), "velo_port_open");
-    check(velo_connect(port, VELO_ID(0, peer), patience_ns, &conn), "velo_connect");
+    check(velo_connect(port, VELO_ID(0, peer), &conn, patience_ns), "velo_connect");
 
     struct timespec start, end;
     clock_gettime(CLOCK_MONOTONIC, &start);
     for (uint64_t round = 0; round < ROUNDS; round++) {
         if (self == PONG)
             expect(port, round);
-        check(velo_send(conn, &round, sizeof round, 0), "velo_send");
+        check(velo_send(conn, &round, sizeof round, 0, VELO_FOREVER), "velo_send");
         if (self == PING)
             expect(port, round);
     }

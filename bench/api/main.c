@@ -112,14 +112,15 @@ static void send_one(struct pair *pair, size_t size_bytes)
 {
     unsigned char buffer[SIZE_BYTES_MAX];
     pattern_fill(buffer, size_bytes, KEY + (unsigned)pair->rank, pair->sent++);
-    check("velo_send", velo_send(pair->conn, buffer, size_bytes, (uint8_t)pair->sent));
+    check("velo_send",
+          velo_send(pair->conn, buffer, size_bytes, (uint8_t)pair->sent, VELO_FOREVER));
 }
 
 static void receive_one(struct pair *pair, size_t size_bytes)
 {
     unsigned char buffer[SIZE_BYTES_MAX], expected[SIZE_BYTES_MAX];
     struct velo_msg msg;
-    check("velo_recv_wait", velo_recv_wait(pair->port, buffer, sizeof buffer, &msg, WAIT_NS));
+    check("velo_recv", velo_recv(pair->port, buffer, sizeof buffer, &msg, WAIT_NS));
     pattern_fill(expected, size_bytes, KEY + 1 - (unsigned)pair->rank, pair->received++);
     if (msg.len_bytes != size_bytes || msg.source != VELO_ID(1 - pair->rank, VPID) ||
         msg.tag != (uint8_t)pair->received || memcmp(buffer, expected, size_bytes) != 0) {
@@ -190,7 +191,7 @@ int main(int argc, char **argv)
     check("velo_port_open", velo_port_open(&attr, &pair.port));
     MPI_Barrier(MPI_COMM_WORLD);
     check("velo_connect",
-          velo_connect(pair.port, VELO_ID(1 - pair.rank, VPID), WAIT_NS, &pair.conn));
+          velo_connect(pair.port, VELO_ID(1 - pair.rank, VPID), &pair.conn, WAIT_NS));
     for (unsigned i = 0; i < options.sizes_count; i++) {
         measure(&pair, &options, options.sizes_bytes[i]);
     }

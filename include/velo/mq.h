@@ -53,7 +53,7 @@ extern "C" {
 struct velo_mq;
 /** A peer that messages can be sent to; opaque. */
 struct velo_mq_peer;
-/** A message that velo_mq_mprobe() took out of the queues; opaque. */
+/** A message that velo_mq_try_mprobe() took out of the queues; opaque. */
 struct velo_mq_message;
 
 /** As source of a receive: any peer. */
@@ -85,6 +85,8 @@ enum velo_mq_path {
  * variable named beside it, which wins over the default but not over a value given here.
  */
 struct velo_mq_attr {
+    /** sizeof(struct velo_mq_attr): a later release may add members. */
+    size_t size_bytes;
     /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 32.
      *  $VELO_MQ_EAGER_BYTES. */
     uint32_t eager_bytes;
@@ -103,7 +105,7 @@ struct velo_mq_attr {
 };
 
 /** Attributes that ask for the defaults. */
-#define VELO_MQ_ATTR_INIT {0, 0, 0, 0, VELO_MQ_PATH_AUTO}
+#define VELO_MQ_ATTR_INIT {sizeof(struct velo_mq_attr), 0, 0, 0, 0, VELO_MQ_PATH_AUTO}
 
 struct velo_mq_request;
 /**
@@ -173,7 +175,8 @@ VELO_API int velo_mq_open(struct velo_port *port, struct velo_rma *rma,
                           const struct velo_mq_attr *attr, struct velo_mq **mq);
 
 /**
- * Close the queues. Requests still under way end with VELO_ERR_STATE; what was sent is delivered.
+ * Close the queues. Requests still under way end with VELO_ERR_CANCELLED; what was sent is
+ * delivered.
  *
  * @param mq  The queues; NULL is allowed and does nothing.
  * @retval VELO_OK  Closed.
@@ -187,17 +190,17 @@ VELO_API int velo_mq_close(struct velo_mq *mq);
  *
  * @param mq          The queues.
  * @param id          The peer's port; may be our own.
- * @param timeout_ns  How long to wait for it to open; see velo_connect().
  * @param peer        Receives the peer, owned by the caller until velo_mq_disconnect() or
  *                    velo_mq_close(). Connecting twice gives the same peer, unless the port
  *                    was closed or has died meanwhile: then this is another one.
+ * @param timeout_ns  How long to wait for it to open; see velo_connect().
  * @return As velo_connect().
  * @thread One thread at a time per queue.
  * @path cold
  * @see velo_mq_disconnect, velo_mq_isend
  */
-VELO_API int velo_mq_connect(struct velo_mq *mq, velo_id_t id, int64_t timeout_ns,
-                             struct velo_mq_peer **peer);
+VELO_API int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **peer,
+                             int64_t timeout_ns);
 
 /**
  * Give a peer up. Its requests still under way end with VELO_ERR_PEER_CLOSED, also the receives
@@ -230,8 +233,10 @@ VELO_API int velo_mq_disconnect(struct velo_mq_peer *peer);
 VELO_API int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
                               uint64_t match);
 
-/** Flag of velo_mq_isend(): done only when the message was matched (MPI_Ssend). */
-#define VELO_MQ_SYNC 1
+/** Flags of velo_mq_isend(). */
+enum velo_mq_flag {
+    VELO_MQ_SYNC = 1, /**< Done only when the message was matched (MPI_Ssend). */
+};
 
 /**
  * Start to send a message.
@@ -240,7 +245,7 @@ VELO_API int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t
  * @param buf        The message; not to be changed until the request is done.
  * @param len_bytes  Its length, any.
  * @param match      Its match bits.
- * @param flags      0 or VELO_MQ_SYNC.
+ * @param flags      enum velo_mq_flag, or-ed.
  * @param request    The request; see above. May be done on return.
  * @retval VELO_OK       Started; errors that come later are in the request.
  * @retval VELO_ERR_ARG  An argument is NULL or out of range.
@@ -249,7 +254,7 @@ VELO_API int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t
  * @see velo_mq_try_send, velo_mq_wait, velo_mq_progress
  */
 VELO_API int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
-                           uint64_t match, int flags, struct velo_mq_request *request);
+                           uint64_t match, uint32_t flags, struct velo_mq_request *request);
 
 /**
  * Start to receive a message.
@@ -292,10 +297,10 @@ VELO_API int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match,
  * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues.
  * @thread One thread at a time per queue.
  * @path hot
- * @see velo_mq_mprobe
+ * @see velo_mq_try_mprobe
  */
-VELO_API int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
-                           struct velo_mq_info *info);
+VELO_API int velo_mq_try_probe(struct velo_mq *mq, velo_id_t source, uint64_t match,
+                               uint64_t ignore, struct velo_mq_info *info);
 
 /**
  * Take such a message out of the queues, to be received by velo_mq_mrecv() and nobody else.
@@ -312,13 +317,14 @@ VELO_API int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match,
  * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues.
  * @thread One thread at a time per queue.
  * @path hot
- * @see velo_mq_probe, velo_mq_mrecv
+ * @see velo_mq_try_probe, velo_mq_mrecv
  */
-VELO_API int velo_mq_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
-                            struct velo_mq_message **message, struct velo_mq_info *info);
+VELO_API int velo_mq_try_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match,
+                                uint64_t ignore, struct velo_mq_message **message,
+                                struct velo_mq_info *info);
 
 /**
- * Receive a message that velo_mq_mprobe() took.
+ * Receive a message that velo_mq_try_mprobe() took.
  *
  * @param mq         The queues.
  * @param message    The message; gone on return.
@@ -329,7 +335,7 @@ VELO_API int velo_mq_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match
  * @retval VELO_ERR_ARG  An argument is NULL.
  * @thread One thread at a time per queue.
  * @path hot
- * @see velo_mq_mprobe
+ * @see velo_mq_try_mprobe
  */
 VELO_API int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, void *buf,
                            size_t cap_bytes, struct velo_mq_request *request);
@@ -339,8 +345,8 @@ VELO_API int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, 
  *
  * @param mq       The queues.
  * @param request  A receive.
- * @retval VELO_OK         Cancelled: it will take no message; its status is VELO_ERR_STATE, `done`
- *                         is not called.
+ * @retval VELO_OK         Cancelled: it will take no message; its status is VELO_ERR_CANCELLED,
+ *                         `done` is not called.
  * @retval VELO_ERR_ARG    An argument is NULL.
  * @retval VELO_ERR_STATE  Too late, or not a receive: it ends as it would have.
  * @thread One thread at a time per queue.
@@ -362,7 +368,7 @@ VELO_API int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request)
 VELO_API int velo_mq_progress(struct velo_mq *mq);
 
 /**
- * Make progress until a request is done: spins, then sleeps, as velo_recv_wait().
+ * Make progress until a request is done: spins, then sleeps, as velo_recv().
  *
  * @param mq          The queues.
  * @param request     A started request.
@@ -372,7 +378,7 @@ VELO_API int velo_mq_progress(struct velo_mq *mq);
  * @retval VELO_TIMEOUT         Still under way.
  * @retval VELO_ERR_INTERRUPTED Still under way; a signal handler ran, or velo_port_interrupt().
  * @retval VELO_ERR_ARG         mq or request is NULL, or timeout_ns is below -1.
- * @retval VELO_ERR_STATE       It was cancelled, or the queues were closed.
+ * @retval VELO_ERR_CANCELLED   It was cancelled, or the queues were closed.
  * @retval VELO_ERR_TOO_BIG     The message was longer than the buffer, which it fills.
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port, or was given up.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
@@ -406,12 +412,14 @@ VELO_API int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns);
  *
  * @param mq        The queues.
  * @param counters  Receives the values.
- * @retval VELO_OK       Filled in.
+ * @param counters_bytes  sizeof *counters: a later release may add counters at the end.
+ * @retval VELO_OK       Filled in; counters that this library does not know are 0.
  * @retval VELO_ERR_ARG  An argument is NULL.
  * @thread One thread at a time per queue.
  * @path cold
  */
-VELO_API int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters);
+VELO_API int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters,
+                              size_t counters_bytes);
 
 #ifdef __cplusplus
 }

@@ -9,10 +9,10 @@
  * memory was read, at the completer when its memory was written. Each port has one notification
  * queue, for all three.
  *
- * Memory from velo_mem_alloc() is mapped by the peers and reached with loads and stores. Other
+ * Memory from velo_rma_mem_alloc() is mapped by the peers and reached with loads and stores. Other
  * memory is reached with cross-memory attach. Where the kernel forbids that, and for atomic updates
  * of it, the owner's library carries the operation out the next time it is called
- * (velo_rma_progress(), velo_notification_poll(), or any wait on the same velo_rma).
+ * (velo_rma_progress(), velo_rma_try_poll(), or any wait on the same velo_rma).
  *
  * Cross-memory attach is tried when a peer is connected, and left alone between ports opened to a
  * group. $VELO_RMA_ATTACH set to 0 forbids it; otherwise a unit permits it to every process of its
@@ -24,7 +24,7 @@
  *  - data is visible before the notification that announces it;
  *  - operations on one peer start in order; they end in order only around a velo_rma_fence();
  *  - no call but the waits blocks, and units that ask each other for much at once do not either;
- *  - after velo_mem_deregister() returned, nobody touches the memory;
+ *  - after velo_rma_mem_deregister() returned, nobody touches the memory;
  *  - a peer that dies in the middle of an operation delays nobody for longer than it takes to
  *    notice.
  *
@@ -46,62 +46,77 @@ struct velo_rma;
 /** The right to reach one peer's registered memory; opaque. */
 struct velo_rma_peer;
 /** Memory that peers may reach; opaque. */
-struct velo_mem;
+struct velo_rma_mem;
 
 /** Names registered memory to its peers. Not secret and not guessable either; opaque. */
-typedef uint64_t velo_key_t;
+typedef uint64_t velo_rma_key_t;
+
+/** A place in a peer's registered memory. */
+struct velo_rma_place {
+    velo_rma_key_t key; /**< The registration. */
+    uint64_t offset;    /**< From its first byte [bytes]. */
+};
+
+/** The place at @p offset in the registration @p key. */
+static inline struct velo_rma_place velo_rma_place(velo_rma_key_t key, uint64_t offset)
+{
+    struct velo_rma_place place;
+    place.key = key;
+    place.offset = offset;
+    return place;
+}
 
 /** What a registration permits. */
-enum velo_right {
-    VELO_RIGHT_READ = 1,   /**< Get. */
-    VELO_RIGHT_WRITE = 2,  /**< Put and immediate put. */
-    VELO_RIGHT_ATOMIC = 4, /**< Updates: fetch-compare-and-add, fetch-op, compare-and-swap. */
-    VELO_RIGHT_ALL = 7,    /**< All of them. */
+enum velo_rma_right {
+    VELO_RMA_RIGHT_READ = 1,   /**< Get. */
+    VELO_RMA_RIGHT_WRITE = 2,  /**< Put and immediate put. */
+    VELO_RMA_RIGHT_ATOMIC = 4, /**< Updates: fetch-compare-and-add, fetch-op, compare-and-swap. */
+    VELO_RMA_RIGHT_ALL = 7,    /**< All of them. */
 };
 
 /** As peer of a registration: every peer that may connect to the port. */
-#define VELO_PEER_ANY UINT32_MAX
+#define VELO_RMA_PEER_ANY UINT32_MAX
 
 /** Registrations that one velo_rma can hold at once. */
-#define VELO_MEMS_MAX 65536u
+#define VELO_RMA_MEMS_MAX 65536u
 /** Operations that may be under way at once; more are VELO_AGAIN. */
 #define VELO_RMA_OPS_MAX 1024u
 /** Notifications the queue holds; while it is full, peers that would add one are pushed back. Each
  *  operation under way holds a place for its own. */
-#define VELO_NOTIFICATIONS_MAX 4096u
+#define VELO_RMA_NOTIFICATIONS_MAX 4096u
 
-/** Who is to be told when an operation is done. Flags; one that an operation does not have is
- *  VELO_ERR_ARG. */
-enum velo_notify {
-    VELO_NOTIFY_NONE = 0,      /**< Nobody. */
-    VELO_NOTIFY_REQUESTER = 1, /**< Us: the operation is done. */
-    VELO_NOTIFY_RESPONDER = 2, /**< The peer, of a get or an update: its memory was read. */
-    VELO_NOTIFY_COMPLETER = 4, /**< The peer, of a put: its memory was written. */
+/** Flags of an operation. One that an operation does not have is VELO_ERR_ARG. */
+enum velo_rma_flag {
+    VELO_RMA_NOTIFY_REQUESTER = 1, /**< Tell us: the operation is done. */
+    VELO_RMA_NOTIFY_RESPONDER =
+        2, /**< Tell the peer, of a get or an update: its memory was read. */
+    VELO_RMA_NOTIFY_COMPLETER = 4, /**< Tell the peer, of a put: its memory was written. */
+    VELO_RMA_ADD_ALWAYS = 8,       /**< velo_rma_fetch_compare_add(): whatever the old value is. */
 };
 
 /** The class of a notification. */
-enum velo_notification_class {
-    VELO_CLASS_REQUESTER = 1, /**< To the requester: its operation is done. */
-    VELO_CLASS_RESPONDER = 2, /**< To the responder: its memory was read. */
-    VELO_CLASS_COMPLETER = 4, /**< To the completer: its memory was written. */
-    VELO_CLASS_ERROR = 8,     /**< To the requester: its operation failed. Comes unasked too. */
+enum velo_rma_class {
+    VELO_RMA_CLASS_REQUESTER = 1, /**< To the requester: its operation is done. */
+    VELO_RMA_CLASS_RESPONDER = 2, /**< To the responder: its memory was read. */
+    VELO_RMA_CLASS_COMPLETER = 4, /**< To the completer: its memory was written. */
+    VELO_RMA_CLASS_ERROR = 8,     /**< To the requester: its operation failed. Comes unasked too. */
 };
 
 /** The operation that a notification speaks of. */
-enum velo_rma_op {
-    VELO_OP_PUT = 1,               /**< velo_put(), velo_put_strided(), velo_put_list(). */
-    VELO_OP_GET = 2,               /**< velo_get(), velo_get_strided(), velo_get_list(). */
-    VELO_OP_PUT_IMMEDIATE = 3,     /**< velo_put_immediate(). */
-    VELO_OP_FETCH_COMPARE_ADD = 4, /**< velo_fetch_compare_add(). */
-    VELO_OP_NOTIFY = 5,            /**< velo_notify(). */
-    VELO_OP_FETCH_OP = 6,          /**< velo_fetch_op(). */
-    VELO_OP_COMPARE_SWAP = 7,      /**< velo_compare_swap(). */
+enum velo_rma_operation {
+    VELO_RMA_OPERATION_PUT = 1, /**< velo_rma_put(), velo_rma_put_strided(), velo_rma_put_list(). */
+    VELO_RMA_OPERATION_GET = 2, /**< velo_rma_get(), velo_rma_get_strided(), velo_rma_get_list(). */
+    VELO_RMA_OPERATION_PUT_IMMEDIATE = 3,     /**< velo_rma_put_immediate(). */
+    VELO_RMA_OPERATION_FETCH_COMPARE_ADD = 4, /**< velo_rma_fetch_compare_add(). */
+    VELO_RMA_OPERATION_NOTIFY = 5,            /**< velo_rma_notify(). */
+    VELO_RMA_OPERATION_FETCH_OP = 6,          /**< velo_rma_fetch_op(). */
+    VELO_RMA_OPERATION_COMPARE_SWAP = 7,      /**< velo_rma_compare_swap(). */
 };
 
 /** One notification. */
-struct velo_notification {
-    uint8_t class_;     /**< enum velo_notification_class. */
-    uint8_t op;         /**< enum velo_rma_op. */
+struct velo_rma_notification {
+    uint8_t class_;     /**< enum velo_rma_class. */
+    uint8_t op;         /**< enum velo_rma_operation. */
     int16_t status;     /**< VELO_OK, or why the operation failed (class ERROR). */
     velo_id_t peer;     /**< The other side. */
     uint64_t len_bytes; /**< Bytes moved. */
@@ -127,27 +142,43 @@ struct velo_rma_counters {
 
 /** One piece of a list operation. The list stays the caller's, and unchanged until the operation is
  *  done. */
-struct velo_piece {
+struct velo_rma_piece {
     void *local;        /**< Local memory; only read by a put. */
-    uint64_t offset;    /**< Offset in the remote registration. */
+    uint64_t offset;    /**< From the remote place of the call [bytes]. */
     uint64_t len_bytes; /**< Length. */
 };
 
 /** A block pattern: count blocks of block_bytes, each side with a stride of its own. */
-struct velo_stride {
+struct velo_rma_stride {
     uint64_t block_bytes;         /**< Length of one block. */
     uint64_t count;               /**< Number of blocks. */
     uint64_t local_stride_bytes;  /**< From the start of one block to the next in local memory. */
     uint64_t remote_stride_bytes; /**< The same in the remote registration. */
 };
 
+/** How a unit is to be opened. Start from VELO_RMA_ATTR_INIT and change what you need. */
+struct velo_rma_attr {
+    size_t size_bytes; /**< sizeof(struct velo_rma_attr): a later release may add members. */
+    uint32_t flags;    /**< enum velo_rma_open_flag, or-ed. */
+};
+
+/** Flags of a unit. */
+enum velo_rma_open_flag {
+    /** Neither use cross-memory attach nor permit it to peers; as $VELO_RMA_ATTACH=0. */
+    VELO_RMA_OPEN_NO_ATTACH = 1,
+};
+
+/** Attributes that ask for the defaults. */
+#define VELO_RMA_ATTR_INIT {sizeof(struct velo_rma_attr), 0}
+
 /**
  * Open the RMA unit of a port.
  *
  * @param port  An open port; must outlive the unit. At most one unit a port.
+ * @param attr  How to open it; NULL asks for the defaults. Not kept.
  * @param rma   Receives the unit, owned by the caller until velo_rma_close().
  * @retval VELO_OK            Open; peers can reach what is registered from here on.
- * @retval VELO_ERR_ARG       An argument is NULL.
+ * @retval VELO_ERR_ARG       port or rma is NULL, or attr holds what this library does not know.
  * @retval VELO_ERR_STATE     The port has one already.
  * @retval VELO_ERR_ACCESS    The shared-memory directory is not writable.
  * @retval VELO_ERR_NO_SPACE  The shared-memory file system is full.
@@ -158,7 +189,8 @@ struct velo_stride {
  * @source EXTOLL, high message rates, section III (RMA)
  * @see velo_rma_close
  */
-VELO_API int velo_rma_open(struct velo_port *port, struct velo_rma **rma);
+VELO_API int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *attr,
+                           struct velo_rma **rma);
 
 /**
  * Close the unit: deregisters everything, closes its peers.
@@ -175,19 +207,19 @@ VELO_API int velo_rma_close(struct velo_rma *rma);
  *
  * @param rma         The unit.
  * @param id          The peer's port, in the same domain; may be our own.
- * @param timeout_ns  How long to wait for it to open its unit; 0 tries once, VELO_FOREVER waits.
  * @param peer        Receives the peer, owned by the caller until velo_rma_disconnect() or
  *                    velo_rma_close().
+ * @param timeout_ns  How long to wait for it to open its unit; 0 tries once, VELO_FOREVER waits.
  * @return As velo_connect().
  * @retval VELO_ERR_NO_PEER  No such port was open, with an RMA unit, in the time given.
  * @retval VELO_ERR_FULL     The peer's connection table is full, or this unit has VELO_CONNS_MAX
  *                           peers.
  * @thread One thread at a time per unit.
  * @path cold
- * @see velo_rma_disconnect, velo_put, velo_get
+ * @see velo_rma_disconnect, velo_rma_put, velo_rma_get
  */
-VELO_API int velo_rma_connect(struct velo_rma *rma, velo_id_t id, int64_t timeout_ns,
-                              struct velo_rma_peer **peer);
+VELO_API int velo_rma_connect(struct velo_rma *rma, velo_id_t id, struct velo_rma_peer **peer,
+                              int64_t timeout_ns);
 
 /**
  * Give a peer up. Operations under way on it end with a VELO_ERR_PEER_CLOSED error notification.
@@ -209,55 +241,60 @@ VELO_API int velo_rma_disconnect(struct velo_rma_peer *peer);
  * @param rma        The unit.
  * @param addr       First byte; the memory stays the caller's and must stay mapped.
  * @param len_bytes  Length, at least 1.
- * @param rights     enum velo_right, or-ed.
- * @param peer       The one peer that may use it, or VELO_PEER_ANY.
- * @param mem        Receives the registration, owned by the caller until velo_mem_deregister().
+ * @param rights     enum velo_rma_right, or-ed.
+ * @param peer       The one peer that may use it, or VELO_RMA_PEER_ANY.
+ * @param mem        Receives the registration, owned by the caller until velo_rma_mem_deregister().
  * @retval VELO_OK            Registered.
  * @retval VELO_ERR_ARG       An argument is NULL or out of range.
- * @retval VELO_ERR_FULL      VELO_MEMS_MAX are registered already.
+ * @retval VELO_ERR_FULL      VELO_RMA_MEMS_MAX are registered already.
  * @retval VELO_ERR_NO_SPACE  The shared-memory file system has no room for a larger table.
  * @retval VELO_ERR_SYSTEM    Another system call failed.
  * @thread One thread at a time per unit.
  * @path hot
  * @source EXTOLL, high message rates, section IV (registration)
- * @see velo_mem_alloc, velo_mem_key, velo_mem_deregister
+ * @see velo_rma_mem_alloc, velo_rma_mem_key, velo_rma_mem_deregister
  */
-VELO_API int velo_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, int rights,
-                               velo_id_t peer, struct velo_mem **mem);
+VELO_API int velo_rma_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes,
+                                   uint32_t rights, velo_id_t peer, struct velo_rma_mem **mem);
 
 /**
  * Allocate memory that peers reach with loads and stores, and register it. Zeroed, page aligned.
  *
  * @param rma        The unit.
  * @param len_bytes  Length, at least 1.
- * @param rights     enum velo_right, or-ed.
- * @param peer       The one peer that may use it, or VELO_PEER_ANY.
- * @param mem        Receives the registration, owned by the caller until velo_mem_deregister(),
+ * @param rights     enum velo_rma_right, or-ed.
+ * @param peer       The one peer that may use it, or VELO_RMA_PEER_ANY.
+ * @param mem        Receives the registration, owned by the caller until velo_rma_mem_deregister(),
  *                   which frees the memory.
  * @retval VELO_OK            Allocated.
  * @retval VELO_ERR_ARG       An argument is NULL or out of range.
- * @retval VELO_ERR_FULL      VELO_MEMS_MAX are registered already.
+ * @retval VELO_ERR_FULL      VELO_RMA_MEMS_MAX are registered already.
  * @retval VELO_ERR_NO_SPACE  The shared-memory file system is full.
  * @retval VELO_ERR_NO_MEMORY Out of memory or mappings.
  * @retval VELO_ERR_SYSTEM    Another system call failed.
  * @thread One thread at a time per unit.
  * @path cold
- * @see velo_mem_register, velo_mem_addr, velo_mem_deregister
+ * @see velo_rma_mem_register, velo_rma_mem_addr, velo_rma_mem_deregister
  */
-VELO_API int velo_mem_alloc(struct velo_rma *rma, size_t len_bytes, int rights, velo_id_t peer,
-                            struct velo_mem **mem);
+VELO_API int velo_rma_mem_alloc(struct velo_rma *rma, size_t len_bytes, uint32_t rights,
+                                velo_id_t peer, struct velo_rma_mem **mem);
 
 /**
  * End a registration; of allocated memory, also free it.
  *
- * Waits for operations that are touching the memory now, at most until their requester dies.
+ * Waits for operations that are touching the memory now, at most until their requester dies. No
+ * operation begins any more, however the call ends.
  *
- * @param mem  The registration; NULL is allowed and does nothing.
- * @retval VELO_OK  Nobody touches the memory any more; the key is worthless.
+ * @param mem         The registration; NULL is allowed and does nothing.
+ * @param timeout_ns  Longest wait, in ns; 0 looks once, VELO_FOREVER waits without limit.
+ * @retval VELO_OK       Nobody touches the memory any more; the key is worthless.
+ * @retval VELO_TIMEOUT  A requester that lives still touches the memory. The registration stays the
+ *                       caller's, to be deregistered by another call; its key is worthless already.
+ * @retval VELO_ERR_ARG  timeout_ns is below -1.
  * @thread One thread at a time per unit.
  * @path hot
  */
-VELO_API int velo_mem_deregister(struct velo_mem *mem);
+VELO_API int velo_rma_mem_deregister(struct velo_rma_mem *mem, int64_t timeout_ns);
 
 /**
  * The key that peers need; send it to them.
@@ -267,7 +304,7 @@ VELO_API int velo_mem_deregister(struct velo_mem *mem);
  * @thread Any thread.
  * @path hot
  */
-VELO_API velo_key_t velo_mem_key(const struct velo_mem *mem);
+VELO_API velo_rma_key_t velo_rma_mem_key(const struct velo_rma_mem *mem);
 
 /**
  * Where the memory is in this process.
@@ -277,7 +314,7 @@ VELO_API velo_key_t velo_mem_key(const struct velo_mem *mem);
  * @thread Any thread.
  * @path hot
  */
-VELO_API void *velo_mem_addr(const struct velo_mem *mem);
+VELO_API void *velo_rma_mem_addr(const struct velo_rma_mem *mem);
 
 /**
  * Find what a peer has registered at an address of its own, for layers that are told addresses: a
@@ -286,11 +323,10 @@ VELO_API void *velo_mem_addr(const struct velo_mem *mem);
  * Looks through all that the peer has registered. Where registrations overlap, any of them.
  *
  * @param peer       The peer.
- * @param address    First byte, as velo_mem_addr() or the peer's program has it.
+ * @param address    First byte, as velo_rma_mem_addr() or the peer's program has it.
  * @param len_bytes  Length, at least 1.
- * @param rights     enum velo_right, or-ed: all that is needed.
- * @param key        Receives the key.
- * @param offset     Receives the offset of that byte in the registration.
+ * @param rights     enum velo_rma_right, or-ed: all that is needed.
+ * @param place      Receives the place of that byte.
  * @retval VELO_OK              Found; its owner may still end the registration at any time.
  * @retval VELO_ERR_ARG         A pointer is NULL, or len_bytes or rights are out of range.
  * @retval VELO_ERR_ACCESS      The peer has no such registration for us.
@@ -298,10 +334,10 @@ VELO_API void *velo_mem_addr(const struct velo_mem *mem);
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @thread One thread at a time per unit.
  * @path cold
- * @see velo_mem_key, velo_mem_addr
+ * @see velo_rma_mem_key, velo_rma_mem_addr
  */
-VELO_API int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes,
-                           int rights, velo_key_t *key, uint64_t *offset);
+VELO_API int velo_rma_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes,
+                               uint32_t rights, struct velo_rma_place *place);
 
 /**
  * Write to a peer's memory.
@@ -309,9 +345,8 @@ VELO_API int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t 
  * @param peer       The peer.
  * @param local      Source; not to be changed before the requester is notified or velo_rma_flush().
  * @param len_bytes  Length; 0 is allowed.
- * @param key        The peer's registration.
- * @param offset     First byte in it.
- * @param notify     enum velo_notify, or-ed.
+ * @param remote     First byte there.
+ * @param flags      enum velo_rma_flag, or-ed.
  * @param cookie     Given to each side that is notified.
  * @retval VELO_OK              Under way, or done.
  * @retval VELO_AGAIN           No room; poll notifications, then try again.
@@ -325,10 +360,11 @@ VELO_API int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t 
  * @thread One thread at a time per unit.
  * @path hot
  * @source EXTOLL, high message rates, section III (RMA)
- * @see velo_get, velo_put_immediate, velo_put_strided, velo_put_list, velo_rma_flush
+ * @see velo_rma_get, velo_rma_put_immediate, velo_rma_put_strided, velo_rma_put_list,
+ * velo_rma_flush
  */
-VELO_API int velo_put(struct velo_rma_peer *peer, const void *local, size_t len_bytes,
-                      velo_key_t key, uint64_t offset, int notify, uint64_t cookie);
+VELO_API int velo_rma_put(struct velo_rma_peer *peer, const void *local, size_t len_bytes,
+                          struct velo_rma_place remote, uint32_t flags, uint64_t cookie);
 
 /**
  * Read a peer's memory.
@@ -336,18 +372,17 @@ VELO_API int velo_put(struct velo_rma_peer *peer, const void *local, size_t len_
  * @param peer       The peer.
  * @param local      Destination; filled in when the requester is notified, or by velo_rma_flush().
  * @param len_bytes  Length; 0 is allowed.
- * @param key        The peer's registration.
- * @param offset     First byte in it.
- * @param notify     enum velo_notify, or-ed.
+ * @param remote     First byte there.
+ * @param flags      enum velo_rma_flag, or-ed.
  * @param cookie     Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
  * @source EXTOLL, high message rates, section III (RMA)
- * @see velo_get_strided, velo_get_list, velo_rma_flush
+ * @see velo_rma_get_strided, velo_rma_get_list, velo_rma_flush
  */
-VELO_API int velo_get(struct velo_rma_peer *peer, void *local, size_t len_bytes, velo_key_t key,
-                      uint64_t offset, int notify, uint64_t cookie);
+VELO_API int velo_rma_get(struct velo_rma_peer *peer, void *local, size_t len_bytes,
+                          struct velo_rma_place remote, uint32_t flags, uint64_t cookie);
 
 /**
  * Write up to 8 bytes that are given by value.
@@ -356,31 +391,27 @@ VELO_API int velo_get(struct velo_rma_peer *peer, void *local, size_t len_bytes,
  * @param value      The bytes, the lowest first.
  * @param len_bytes  1 to 8. With 1, 2, 4 or 8, an aligned target and allocated memory the write is
  *                   one store.
- * @param key        The peer's registration.
- * @param offset     First byte in it.
- * @param notify     enum velo_notify, or-ed.
+ * @param remote     First byte there.
+ * @param flags      enum velo_rma_flag, or-ed.
  * @param cookie     Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
  */
-VELO_API int velo_put_immediate(struct velo_rma_peer *peer, uint64_t value, size_t len_bytes,
-                                velo_key_t key, uint64_t offset, int notify, uint64_t cookie);
+VELO_API int velo_rma_put_immediate(struct velo_rma_peer *peer, uint64_t value, size_t len_bytes,
+                                    struct velo_rma_place remote, uint32_t flags, uint64_t cookie);
 
 /**
  * Notify a peer; no memory is written. It arrives after what was put to it before.
  *
  * @param peer    The peer.
- * @param notify  VELO_NOTIFY_COMPLETER, and VELO_NOTIFY_REQUESTER if wanted.
+ * @param flags   VELO_RMA_NOTIFY_COMPLETER, and VELO_RMA_NOTIFY_REQUESTER if wanted.
  * @param cookie  Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
  */
-VELO_API int velo_notify(struct velo_rma_peer *peer, int notify, uint64_t cookie);
-
-/** Flag of velo_fetch_compare_add(): add whatever the old value is. */
-#define VELO_ADD_ALWAYS 1
+VELO_API int velo_rma_notify(struct velo_rma_peer *peer, uint32_t flags, uint64_t cookie);
 
 /**
  * Fetch a 64-bit word; if it equals `compare`, add to it; atomically.
@@ -389,97 +420,96 @@ VELO_API int velo_notify(struct velo_rma_peer *peer, int notify, uint64_t cookie
  *
  * @param peer     The peer.
  * @param old      Receives the old value when the requester is notified, or by velo_rma_flush().
- * @param key      The peer's registration; needs VELO_RIGHT_ATOMIC.
- * @param offset   Of the word; its address must be a multiple of 8, else VELO_ERR_ARG.
+ * @param remote   The word, in a registration with VELO_RMA_RIGHT_ATOMIC; its address must be a
+ *                 multiple of 8, else VELO_ERR_ARG.
  * @param compare  Compared with.
  * @param add      Added.
- * @param flags    0 or VELO_ADD_ALWAYS.
- * @param notify   enum velo_notify, or-ed.
+ * @param flags    enum velo_rma_flag, or-ed.
  * @param cookie   Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
  * @source EXTOLL, high message rates, section III (locks)
- * @see velo_fetch_op, velo_compare_swap
+ * @see velo_rma_fetch_op, velo_rma_compare_swap
  */
-VELO_API int velo_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old, velo_key_t key,
-                                    uint64_t offset, uint64_t compare, uint64_t add, int flags,
-                                    int notify, uint64_t cookie);
+VELO_API int velo_rma_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old,
+                                        struct velo_rma_place remote, uint64_t compare,
+                                        uint64_t add, uint32_t flags, uint64_t cookie);
 
-/** What velo_fetch_op() makes of a word and the operand. */
-enum velo_atomic {
-    VELO_ATOMIC_ADD = 1,  /**< Their sum. Integers wrap around. */
-    VELO_ATOMIC_AND = 2,  /**< The bits that both have. Like all up to LXOR: of integers only. */
-    VELO_ATOMIC_OR = 3,   /**< The bits that either has. */
-    VELO_ATOMIC_XOR = 4,  /**< The bits that one of them has. */
-    VELO_ATOMIC_LAND = 5, /**< 1 if neither is 0, else 0. */
-    VELO_ATOMIC_LOR = 6,  /**< 0 if both are 0, else 1. */
-    VELO_ATOMIC_LXOR = 7, /**< 1 if one of them is 0, else 0. */
-    VELO_ATOMIC_SWAP = 8, /**< The operand. */
-    VELO_ATOMIC_MIN = 9,  /**< The smaller one. A word that does not compare (NaN) stays. */
-    VELO_ATOMIC_MAX = 10, /**< The larger one; the same. */
+/** What velo_rma_fetch_op() makes of a word and the operand. */
+enum velo_rma_atomic {
+    VELO_RMA_ATOMIC_ADD = 1, /**< Their sum. Integers wrap around. */
+    VELO_RMA_ATOMIC_AND = 2, /**< The bits that both have. Like all up to LXOR: of integers only. */
+    VELO_RMA_ATOMIC_OR = 3,  /**< The bits that either has. */
+    VELO_RMA_ATOMIC_XOR = 4, /**< The bits that one of them has. */
+    VELO_RMA_ATOMIC_LAND = 5, /**< 1 if neither is 0, else 0. */
+    VELO_RMA_ATOMIC_LOR = 6,  /**< 0 if both are 0, else 1. */
+    VELO_RMA_ATOMIC_LXOR = 7, /**< 1 if one of them is 0, else 0. */
+    VELO_RMA_ATOMIC_SWAP = 8, /**< The operand. */
+    VELO_RMA_ATOMIC_MIN = 9,  /**< The smaller one. A word that does not compare (NaN) stays. */
+    VELO_RMA_ATOMIC_MAX = 10, /**< The larger one; the same. */
 };
 
 /** What the word is. */
-enum velo_type {
-    VELO_TYPE_INT32 = 1,  /**< int32_t. */
-    VELO_TYPE_UINT32 = 2, /**< uint32_t. */
-    VELO_TYPE_INT64 = 3,  /**< int64_t. */
-    VELO_TYPE_UINT64 = 4, /**< uint64_t. */
-    VELO_TYPE_FLOAT = 5,  /**< float, of 32 bits. */
-    VELO_TYPE_DOUBLE = 6, /**< double, of 64 bits. */
+enum velo_rma_type {
+    VELO_RMA_TYPE_INT32 = 1,  /**< int32_t. */
+    VELO_RMA_TYPE_UINT32 = 2, /**< uint32_t. */
+    VELO_RMA_TYPE_INT64 = 3,  /**< int64_t. */
+    VELO_RMA_TYPE_UINT64 = 4, /**< uint64_t. */
+    VELO_RMA_TYPE_FLOAT = 5,  /**< float, of 32 bits. */
+    VELO_RMA_TYPE_DOUBLE = 6, /**< double, of 64 bits. */
 };
 
 /**
  * Fetch a word and replace it by what an operation makes of it and an operand; atomically.
  *
- * Atomic to all updates of the same word by this call, velo_compare_swap() and
- * velo_fetch_compare_add(), to the owner's own atomic operations, and to puts of the whole word
- * with velo_put_immediate(). An ADD of 0, or an OR with it, is an atomic read.
+ * Atomic to all updates of the same word by this call, velo_rma_compare_swap() and
+ * velo_rma_fetch_compare_add(), to the owner's own atomic operations, and to puts of the whole word
+ * with velo_rma_put_immediate(). An ADD of 0, or an OR with it, is an atomic read.
  *
  * @param peer     The peer.
  * @param old      Receives the old value, of the given type, when the requester is notified, or by
  *                 velo_rma_flush(); NULL: nobody wants it.
- * @param key      The peer's registration; needs VELO_RIGHT_ATOMIC.
- * @param offset   Of the word; its address must be a multiple of its size, else VELO_ERR_ARG.
+ * @param remote   The word, in a registration with VELO_RMA_RIGHT_ATOMIC; its address must be a
+ *                 multiple of its size, else VELO_ERR_ARG.
  * @param atomic   The operation.
  * @param type     What the word and the operand are.
  * @param operand  The operand, of that type; not kept.
- * @param notify   enum velo_notify, or-ed.
+ * @param flags    enum velo_rma_flag, or-ed.
  * @param cookie   Given to each side that is notified.
- * @return As velo_put(); VELO_ERR_ARG also where the operation is none of that type.
+ * @return As velo_rma_put(); VELO_ERR_ARG also where the operation is none of that type.
  * @thread One thread at a time per unit.
  * @path hot
- * @see velo_compare_swap, velo_fetch_compare_add
+ * @see velo_rma_compare_swap, velo_rma_fetch_compare_add
  */
-VELO_API int velo_fetch_op(struct velo_rma_peer *peer, void *old, velo_key_t key, uint64_t offset,
-                           enum velo_atomic atomic, enum velo_type type, const void *operand,
-                           int notify, uint64_t cookie);
+VELO_API int velo_rma_fetch_op(struct velo_rma_peer *peer, void *old, struct velo_rma_place remote,
+                               enum velo_rma_atomic atomic, enum velo_rma_type type,
+                               const void *operand, uint32_t flags, uint64_t cookie);
 
 /**
  * Fetch a word; if it equals another, replace it; atomically. Words are equal if all their bits
  * are.
  *
- * Atomic to the same as velo_fetch_op().
+ * Atomic to the same as velo_rma_fetch_op().
  *
  * @param peer       The peer.
  * @param old        Receives the old value when the requester is notified, or by velo_rma_flush();
  *                   NULL: nobody wants it.
- * @param key        The peer's registration; needs VELO_RIGHT_ATOMIC.
- * @param offset     Of the word; its address must be a multiple of len_bytes, else VELO_ERR_ARG.
+ * @param len_bytes  Length of a word: 4 or 8.
+ * @param remote   The word, in a registration with VELO_RMA_RIGHT_ATOMIC; its address must be a
+ *                 multiple of len_bytes, else VELO_ERR_ARG.
  * @param compare    The word that is expected; not kept.
  * @param desired    The word that replaces it; not kept.
- * @param len_bytes  Length of a word: 4 or 8.
- * @param notify     enum velo_notify, or-ed.
+ * @param flags      enum velo_rma_flag, or-ed.
  * @param cookie     Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
- * @see velo_fetch_op, velo_fetch_compare_add
+ * @see velo_rma_fetch_op, velo_rma_fetch_compare_add
  */
-VELO_API int velo_compare_swap(struct velo_rma_peer *peer, void *old, velo_key_t key,
-                               uint64_t offset, const void *compare, const void *desired,
-                               size_t len_bytes, int notify, uint64_t cookie);
+VELO_API int velo_rma_compare_swap(struct velo_rma_peer *peer, void *old, size_t len_bytes,
+                                   struct velo_rma_place remote, const void *compare,
+                                   const void *desired, uint32_t flags, uint64_t cookie);
 
 /**
  * Write blocks to a peer's memory: one operation, one notification.
@@ -487,20 +517,19 @@ VELO_API int velo_compare_swap(struct velo_rma_peer *peer, void *old, velo_key_t
  * @param peer    The peer.
  * @param local   First byte of the first block; not to be changed before the requester is notified
  *                or velo_rma_flush().
- * @param key     The peer's registration.
- * @param offset  First byte of the first block in it.
  * @param stride  The pattern; not kept.
- * @param notify  enum velo_notify, or-ed.
+ * @param remote  First byte of the first block there.
+ * @param flags   enum velo_rma_flag, or-ed.
  * @param cookie  Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
  * @source DIMMnet-2, strided access
- * @see velo_put, velo_get_strided, velo_put_list
+ * @see velo_rma_put, velo_rma_get_strided, velo_rma_put_list
  */
-VELO_API int velo_put_strided(struct velo_rma_peer *peer, const void *local, velo_key_t key,
-                              uint64_t offset, const struct velo_stride *stride, int notify,
-                              uint64_t cookie);
+VELO_API int velo_rma_put_strided(struct velo_rma_peer *peer, const void *local,
+                                  const struct velo_rma_stride *stride,
+                                  struct velo_rma_place remote, uint32_t flags, uint64_t cookie);
 
 /**
  * Read blocks of a peer's memory: one operation, one notification.
@@ -508,20 +537,19 @@ VELO_API int velo_put_strided(struct velo_rma_peer *peer, const void *local, vel
  * @param peer    The peer.
  * @param local   First byte of the first block; filled in when the requester is notified, or by
  *                velo_rma_flush().
- * @param key     The peer's registration.
- * @param offset  First byte of the first block in it.
  * @param stride  The pattern; not kept.
- * @param notify  enum velo_notify, or-ed.
+ * @param remote  First byte of the first block there.
+ * @param flags   enum velo_rma_flag, or-ed.
  * @param cookie  Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
  * @source DIMMnet-2, strided access
- * @see velo_get, velo_put_strided, velo_get_list
+ * @see velo_rma_get, velo_rma_put_strided, velo_rma_get_list
  */
-VELO_API int velo_get_strided(struct velo_rma_peer *peer, void *local, velo_key_t key,
-                              uint64_t offset, const struct velo_stride *stride, int notify,
-                              uint64_t cookie);
+VELO_API int velo_rma_get_strided(struct velo_rma_peer *peer, void *local,
+                                  const struct velo_rma_stride *stride,
+                                  struct velo_rma_place remote, uint32_t flags, uint64_t cookie);
 
 /**
  * Write a list of pieces to a peer's memory: one operation, one notification.
@@ -529,20 +557,20 @@ VELO_API int velo_get_strided(struct velo_rma_peer *peer, void *local, velo_key_
  * The local memory is not to be changed before the requester is notified or velo_rma_flush().
  *
  * @param peer    The peer.
- * @param key     The peer's registration.
- * @param pieces  The list; see struct velo_piece.
+ * @param pieces  The list; see struct velo_rma_piece.
  * @param count   Pieces in it; 0 is allowed.
- * @param notify  enum velo_notify, or-ed.
+ * @param remote  What the pieces' offsets are added to.
+ * @param flags   enum velo_rma_flag, or-ed.
  * @param cookie  Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
  * @source DIMMnet-2, list access
- * @see velo_put, velo_get_list, velo_put_strided
+ * @see velo_rma_put, velo_rma_get_list, velo_rma_put_strided
  */
-VELO_API int velo_put_list(struct velo_rma_peer *peer, velo_key_t key,
-                           const struct velo_piece *pieces, size_t count, int notify,
-                           uint64_t cookie);
+VELO_API int velo_rma_put_list(struct velo_rma_peer *peer, const struct velo_rma_piece *pieces,
+                               size_t count, struct velo_rma_place remote, uint32_t flags,
+                               uint64_t cookie);
 
 /**
  * Read a list of pieces of a peer's memory: one operation, one notification.
@@ -550,20 +578,20 @@ VELO_API int velo_put_list(struct velo_rma_peer *peer, velo_key_t key,
  * The local memory is filled in when the requester is notified, or by velo_rma_flush().
  *
  * @param peer    The peer.
- * @param key     The peer's registration.
- * @param pieces  The list; see struct velo_piece.
+ * @param pieces  The list; see struct velo_rma_piece.
  * @param count   Pieces in it; 0 is allowed.
- * @param notify  enum velo_notify, or-ed.
+ * @param remote  What the pieces' offsets are added to.
+ * @param flags   enum velo_rma_flag, or-ed.
  * @param cookie  Given to each side that is notified.
- * @return As velo_put().
+ * @return As velo_rma_put().
  * @thread One thread at a time per unit.
  * @path hot
  * @source DIMMnet-2, list access
- * @see velo_get, velo_put_list, velo_get_strided
+ * @see velo_rma_get, velo_rma_put_list, velo_rma_get_strided
  */
-VELO_API int velo_get_list(struct velo_rma_peer *peer, velo_key_t key,
-                           const struct velo_piece *pieces, size_t count, int notify,
-                           uint64_t cookie);
+VELO_API int velo_rma_get_list(struct velo_rma_peer *peer, const struct velo_rma_piece *pieces,
+                               size_t count, struct velo_rma_place remote, uint32_t flags,
+                               uint64_t cookie);
 
 /**
  * Operations on this peer that are posted from here on take effect after those posted before.
@@ -596,7 +624,7 @@ VELO_API int velo_rma_fence(struct velo_rma_peer *peer);
  * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
  * @thread One thread at a time per unit.
  * @path hot
- * @see velo_rma_fence, velo_notification_poll
+ * @see velo_rma_fence, velo_rma_try_poll
  */
 VELO_API int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns);
 
@@ -608,52 +636,56 @@ VELO_API int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns);
  * @retval VELO_OK  None (0). There is no failure.
  * @thread One thread at a time per unit.
  * @path hot
- * @see velo_notification_poll
+ * @see velo_rma_try_poll
  */
 VELO_API int velo_rma_progress(struct velo_rma *rma);
 
 /**
- * Take the next notification if there is one. Also makes progress.
+ * Take notifications that are there. Also makes progress.
  *
- * @param rma           The unit.
- * @param notification  Receives it.
- * @retval VELO_OK       One was taken.
- * @retval VELO_AGAIN    There is none.
- * @retval VELO_ERR_ARG  An argument is NULL.
- * @thread One thread at a time per unit.
- * @path hot
- * @see velo_notification_wait
- */
-VELO_API int velo_notification_poll(struct velo_rma *rma, struct velo_notification *notification);
-
-/**
- * Take the next notification, waiting for one as velo_recv_wait() waits.
- *
- * @param rma           The unit.
- * @param notification  Receives it.
- * @param timeout_ns    Longest wait; 0 polls once, VELO_FOREVER waits without limit.
- * @retval VELO_OK       One was taken.
- * @retval VELO_TIMEOUT  None came in the time given.
- * @retval VELO_ERR_INTERRUPTED  The same; a signal handler ran.
+ * @param rma                The unit.
+ * @param notifications      Receives them, the oldest first.
+ * @param notifications_max  Its length: at least 1.
+ * @return The number of notifications taken; 0: there is none.
  * @retval VELO_ERR_ARG  An argument is NULL or out of range.
  * @thread One thread at a time per unit.
  * @path hot
- * @see velo_notification_poll
+ * @see velo_rma_poll
  */
-VELO_API int velo_notification_wait(struct velo_rma *rma, struct velo_notification *notification,
-                                    int64_t timeout_ns);
+VELO_API int velo_rma_try_poll(struct velo_rma *rma, struct velo_rma_notification *notifications,
+                               int notifications_max);
+
+/**
+ * Take notifications, waiting for the first as velo_recv() waits.
+ *
+ * @param rma                The unit.
+ * @param notifications      Receives them, the oldest first.
+ * @param notifications_max  Its length: at least 1.
+ * @param timeout_ns         Longest wait; 0 polls once, VELO_FOREVER waits without limit.
+ * @return The number of notifications taken, at least 1.
+ * @retval VELO_TIMEOUT  None came in the time given.
+ * @retval VELO_ERR_INTERRUPTED  None came; a signal handler ran, or velo_port_interrupt().
+ * @retval VELO_ERR_ARG  An argument is NULL or out of range.
+ * @thread One thread at a time per unit.
+ * @path hot
+ * @see velo_rma_try_poll
+ */
+VELO_API int velo_rma_poll(struct velo_rma *rma, struct velo_rma_notification *notifications,
+                           int notifications_max, int64_t timeout_ns);
 
 /**
  * Read the counters.
  *
  * @param rma       The unit.
  * @param counters  Receives the values.
- * @retval VELO_OK       Filled in.
+ * @param counters_bytes  sizeof *counters: a later release may add counters at the end.
+ * @retval VELO_OK       Filled in; counters that this library does not know are 0.
  * @retval VELO_ERR_ARG  An argument is NULL.
  * @thread One thread at a time per unit.
  * @path cold
  */
-VELO_API int velo_rma_counters(struct velo_rma *rma, struct velo_rma_counters *counters);
+VELO_API int velo_rma_counters(struct velo_rma *rma, struct velo_rma_counters *counters,
+                               size_t counters_bytes);
 
 #ifdef __cplusplus
 }

@@ -29,15 +29,21 @@
  * noticed: where that matters it calls velo_port_interrupt(). A handler must not use a connection
  * or a port that the code it interrupts may be using.
  *
- * Every function returns VELO_OK (0) or a negative enum velo_status. VELO_AGAIN and VELO_TIMEOUT
- * are outcomes, not failures. After a failure on a cold path velo_last_error() holds a sentence
- * that says what happened and what to do.
+ * Waiting: a call named velo_try_x never waits; a call that may wait takes a timeout in ns as its
+ * last argument. 0 tries once, VELO_FOREVER waits without a limit; once the time has run out, the
+ * call ends with VELO_TIMEOUT, and nothing has happened.
+ *
+ * Every function returns VELO_OK (0) or a negative enum velo_status; calls that count something
+ * return the number instead of VELO_OK. VELO_AGAIN and VELO_TIMEOUT are outcomes, not failures.
+ * After a failure on a cold path velo_last_error() holds a sentence that says what happened and
+ * what to do.
  */
 #ifndef VELO_VELO_H
 #define VELO_VELO_H
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/uio.h>
 
 #include <velo/spec.h>
 
@@ -67,6 +73,7 @@ enum velo_status {
     VELO_ERR_CORRUPT = -15,     /**< Shared memory holds what no correct peer writes. */
     VELO_ERR_SYSTEM = -16,      /**< A system call failed; velo_last_error() names it. */
     VELO_ERR_INTERRUPTED = -17, /**< A signal handler ran, or velo_port_interrupt(), in a wait. */
+    VELO_ERR_CANCELLED = -18,   /**< The request was cancelled. */
 };
 
 /** Id of a port: node in the upper bits, vpid in the lower; see VELO_ID(). */
@@ -95,6 +102,8 @@ struct velo_conn;
  * size means its default.
  */
 struct velo_port_attr {
+    /** sizeof(struct velo_port_attr): a later release may add members. */
+    size_t size_bytes;
     /** Name of the domain: 1 to 32 of [A-Za-z0-9_-]. NULL: $VELO_DOMAIN, else "u<uid>". */
     const char *domain;
     /** Node id, 0 to 255. */
@@ -118,8 +127,8 @@ struct velo_port_attr {
 enum velo_port_flag {
     /**
      * Receiving tells of senders that are gone. Behind the last message of a connection the calls
-     * that receive return, once, why there will be no more, with `source` and `life` in the message
-     * and nothing else: VELO_ERR_PEER_CLOSED (it disconnected, or closed its port),
+     * that receive return, once, why there will be no more, with `source` and `generation` in the
+     * message and nothing else: VELO_ERR_PEER_CLOSED (it disconnected, or closed its port),
      * VELO_ERR_PEER_DEAD (its process ended; noticed by a receiver that sleeps, at most a second
      * later, or when the table is full), VELO_ERR_CORRUPT (its ring was damaged, and is not read
      * again). There is nothing to release after it. The sender's place in the table is taken until
@@ -129,19 +138,20 @@ enum velo_port_flag {
 };
 
 /** Attributes that ask for the defaults and any free context of node 0. */
-#define VELO_PORT_ATTR_INIT {NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL, 0}
+#define VELO_PORT_ATTR_INIT                                                                        \
+    {sizeof(struct velo_port_attr), NULL, 0, VELO_VPID_ANY, 0, 0, 0, NULL, 0}
 
 /** A message as it was received. */
 struct velo_msg {
-    const void *data;   /**< Payload. In place: valid until velo_release(). */
-    uint32_t len_bytes; /**< Payload length. */
-    uint8_t tag;        /**< The sender's tag. */
-    velo_id_t source;   /**< Port that sent it; taken from the connection, not from the message. */
-    uint32_t life;      /**< Which life of that port: see velo_port_life(). */
+    const void *data;    /**< Payload. In place: valid until velo_release(). */
+    uint32_t len_bytes;  /**< Payload length. */
+    uint8_t tag;         /**< The sender's tag. */
+    velo_id_t source;    /**< Port that sent it; taken from the connection, not from the message. */
+    uint32_t generation; /**< Which generation of that port: see velo_port_generation(). */
 };
 
 /** What a port has done since it was opened. */
-struct velo_counters {
+struct velo_port_counters {
     uint64_t rx_msgs;      /**< Messages received (released). */
     uint64_t rx_bytes;     /**< Payload bytes of those. */
     uint64_t rx_doorbells; /**< Times a sender had to point this receiver to its ring. */
@@ -186,8 +196,8 @@ VELO_API int velo_port_open(const struct velo_port_attr *attr, struct velo_port 
  * Close a port and every connection opened from it.
  *
  * Messages already sent on its connections are still delivered. Messages waiting in its own queue
- * are dropped with it; peers that go on sending get VELO_ERR_PEER_CLOSED. Pointers from velo_peek()
- * and velo_reserve() become invalid.
+ * are dropped with it; peers that go on sending get VELO_ERR_PEER_CLOSED. Pointers from
+ * velo_try_peek() and velo_reserve() become invalid.
  *
  * @param port  The port; NULL is allowed and does nothing.
  * @retval VELO_OK  Closed.
@@ -211,31 +221,31 @@ VELO_API velo_id_t velo_port_id(const struct velo_port *port);
 /**
  * End a wait on a port: the one that is under way, or else the next.
  *
- * velo_recv_wait(), velo_peek_wait(), and the waits of queues and units on the port then return
+ * velo_recv(), velo_peek(), and the waits of queues and units on the port then return
  * VELO_ERR_INTERRUPTED, once. Calls that do not wait take no notice.
  *
  * @param port  An open port.
  * @thread Any thread, and signal handlers.
  * @path cold
- * @see velo_recv_wait
+ * @see velo_recv
  */
 VELO_API void velo_port_interrupt(struct velo_port *port);
 
 /**
  * Which opening of its id a port is.
  *
- * An id may be opened again after its port was closed, or has died. Each opening is a life of its
- * own, with a random word that no other has. A message says which life of its source sent it, a
- * connection which life of its peer it leads to: a peer that came back is told from the one that
- * was there before.
+ * An id may be opened again after its port was closed, or has died. Each opening is a generation of
+ * its own, with a random word that no other has. A message says which generation of its source sent
+ * it, a connection which generation of its peer it leads to: a peer that came back is told from the
+ * one that was there before.
  *
  * @param port  An open port.
- * @return The life; never 0.
+ * @return The generation; never 0.
  * @thread Any thread.
  * @path hot
- * @see velo_conn_life
+ * @see velo_conn_generation
  */
-VELO_API uint32_t velo_port_life(const struct velo_port *port);
+VELO_API uint32_t velo_port_generation(const struct velo_port *port);
 
 /**
  * Read a port's counters.
@@ -244,12 +254,14 @@ VELO_API uint32_t velo_port_life(const struct velo_port *port);
  *
  * @param port      An open port.
  * @param counters  Receives the values; owned by the caller.
- * @retval VELO_OK       Filled in.
+ * @param counters_bytes  sizeof *counters: a later release may add counters at the end.
+ * @retval VELO_OK       Filled in; counters that this library does not know are 0.
  * @retval VELO_ERR_ARG  An argument is NULL.
  * @thread Any thread; not during velo_port_close().
  * @path cold
  */
-VELO_API int velo_port_counters(struct velo_port *port, struct velo_counters *counters);
+VELO_API int velo_port_counters(struct velo_port *port, struct velo_port_counters *counters,
+                                size_t counters_bytes);
 
 /**
  * Connect a port to a peer.
@@ -263,10 +275,10 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_counters *co
  *
  * @param port        The sending port.
  * @param peer        Id of the receiving port, in the same domain; may be the port itself.
- * @param timeout_ns  How long to wait for the peer to open its port, in ns; 0 tries once,
- *                    VELO_FOREVER waits without limit.
  * @param conn        Receives the connection, owned by the caller until velo_disconnect() or
  *                    velo_port_close().
+ * @param timeout_ns  How long to wait for the peer to open its port, in ns; 0 tries once,
+ *                    VELO_FOREVER waits without limit.
  * @retval VELO_OK              Connected.
  * @retval VELO_ERR_ARG         An argument is NULL or outside its range.
  * @retval VELO_ERR_NO_PEER     No such port was open in the time given.
@@ -285,8 +297,8 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_counters *co
  * @source VELO paper, section 3 (grants by page mapping)
  * @see velo_disconnect, velo_send
  */
-VELO_API int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
-                          struct velo_conn **conn);
+VELO_API int velo_connect(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
+                          int64_t timeout_ns);
 
 /**
  * End a connection.
@@ -312,15 +324,15 @@ VELO_API int velo_disconnect(struct velo_conn *conn);
 VELO_API size_t velo_conn_max_bytes(const struct velo_conn *conn);
 
 /**
- * Which life of its peer a connection leads to.
+ * Which generation of its peer a connection leads to.
  *
  * @param conn  An open connection.
- * @return What velo_port_life() is there.
+ * @return What velo_port_generation() is there.
  * @thread Any thread.
  * @path hot
- * @see velo_port_life
+ * @see velo_port_generation
  */
-VELO_API uint32_t velo_conn_life(const struct velo_conn *conn);
+VELO_API uint32_t velo_conn_generation(const struct velo_conn *conn);
 
 /**
  * Send a message if there is room now.
@@ -358,25 +370,6 @@ VELO_API uint32_t velo_conn_life(const struct velo_conn *conn);
 VELO_API int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag);
 
 /**
- * Send a message of a payload and one word after it, if there is room now.
- *
- * For protocols above: the word says what the payload is (match bits, a sequence number), and
- * needs no buffer of its own in which to put the two together. Otherwise as velo_try_send().
- *
- * @param conn       The connection.
- * @param buf        Payload; may be NULL when len_bytes is 0.
- * @param len_bytes  Payload length, 0 to velo_conn_max_bytes() - 8. The message is 8 bytes longer.
- * @param trailer    The word; follows the payload at once, in the byte order of the machine.
- * @param tag        Delivered with the message.
- * @return As velo_try_send().
- * @thread One thread at a time per connection.
- * @path hot
- * @see velo_try_send, velo_try_reserve
- */
-VELO_API int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes,
-                                uint64_t trailer, uint8_t tag);
-
-/**
  * Send a message, waiting while the ring is full.
  *
  * Like velo_try_send(), but waits for room: it spins first, then sleeps until the receiver has made
@@ -386,8 +379,12 @@ VELO_API int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t 
  * @param buf        Payload; may be NULL when len_bytes is 0.
  * @param len_bytes  Payload length, 0 to velo_conn_max_bytes().
  * @param tag        Delivered with the message.
+ * @param timeout_ns  Longest wait for room, in ns; 0 tries once, VELO_FOREVER waits without limit.
  * @retval VELO_OK              The message is in the peer's queue; see velo_try_send().
- * @retval VELO_ERR_ARG         conn is NULL, or buf is NULL with a length above 0.
+ * @retval VELO_TIMEOUT         There was no room in the time given; nothing was sent. The peer
+ * lives.
+ * @retval VELO_ERR_ARG         conn is NULL, buf is NULL with a length above 0, or timeout_ns is
+ *                              below -1.
  * @retval VELO_ERR_STATE       A reservation is open on the connection.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
@@ -400,7 +397,45 @@ VELO_API int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t 
  * @source VELO paper, section 3 (integrated end-to-end flow control)
  * @see velo_try_send
  */
-VELO_API int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag);
+VELO_API int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag,
+                       int64_t timeout_ns);
+
+/**
+ * Send a message whose payload lies in several pieces, if there is room now.
+ *
+ * The pieces arrive as one message, one behind the other. Otherwise as velo_try_send().
+ *
+ * @param conn        The connection.
+ * @param pieces      The pieces; may be NULL when pieces_len is 0. Not kept.
+ * @param pieces_len  Number of pieces, 0 or more.
+ * @param tag         Delivered with the message.
+ * @return As velo_try_send().
+ * @retval VELO_ERR_ARG      conn is NULL, pieces is NULL with a number above 0, a piece has a
+ *                           length and no address, or the number is negative.
+ * @retval VELO_ERR_TOO_BIG  The sum of the lengths is above velo_conn_max_bytes().
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @see velo_sendv, velo_try_send
+ */
+VELO_API int velo_try_sendv(struct velo_conn *conn, const struct iovec *pieces, int pieces_len,
+                            uint8_t tag);
+
+/**
+ * Send a message whose payload lies in several pieces, waiting while the ring is full.
+ *
+ * @param conn        The connection.
+ * @param pieces      The pieces; may be NULL when pieces_len is 0. Not kept.
+ * @param pieces_len  Number of pieces, 0 or more.
+ * @param tag         Delivered with the message.
+ * @param timeout_ns  Longest wait for room, in ns; 0 tries once, VELO_FOREVER waits without limit.
+ * @return As velo_send().
+ * @retval VELO_ERR_ARG      As velo_try_sendv(), or timeout_ns is below -1.
+ * @thread One thread at a time per connection.
+ * @path hot
+ * @see velo_try_sendv, velo_send
+ */
+VELO_API int velo_sendv(struct velo_conn *conn, const struct iovec *pieces, int pieces_len,
+                        uint8_t tag, int64_t timeout_ns);
 
 /**
  * Reserve room in the receiver's memory to build a message in place, if there is room now.
@@ -434,8 +469,10 @@ VELO_API int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **b
  * @param conn       The connection.
  * @param len_bytes  The most that will be committed, 0 to velo_conn_max_bytes().
  * @param buf        Receives the address to write to; see velo_try_reserve().
+ * @param timeout_ns  Longest wait for room, in ns; 0 tries once, VELO_FOREVER waits without limit.
  * @retval VELO_OK              Reserved.
- * @retval VELO_ERR_ARG         An argument is NULL.
+ * @retval VELO_TIMEOUT         There was no room in the time given; nothing is reserved.
+ * @retval VELO_ERR_ARG         An argument is NULL, or timeout_ns is below -1.
  * @retval VELO_ERR_STATE       A reservation is open already.
  * @retval VELO_ERR_TOO_BIG     len_bytes is above velo_conn_max_bytes().
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port.
@@ -446,7 +483,7 @@ VELO_API int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **b
  * @path hot
  * @see velo_try_reserve, velo_commit
  */
-VELO_API int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf);
+VELO_API int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf, int64_t timeout_ns);
 
 /**
  * Send the message that was built in a reservation.
@@ -475,13 +512,13 @@ VELO_API int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag);
  * @retval VELO_OK           A message was received.
  * @retval VELO_AGAIN        None is there.
  * @retval VELO_ERR_ARG      port is NULL, or buf is NULL with cap_bytes above 0.
- * @retval VELO_ERR_STATE    A message is held by velo_peek().
+ * @retval VELO_ERR_STATE    A message is held by velo_try_peek().
  * @retval VELO_ERR_TOO_BIG  The next message does not fit; it stays, and msg holds its length,
  *                           source and tag.
  * @thread One thread at a time per port.
  * @path hot
  * @source VELO paper, section 3 (the receiver polls a cached buffer in its own memory)
- * @see velo_recv_wait, velo_peek
+ * @see velo_recv, velo_try_peek
  */
 VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes,
                            struct velo_msg *msg);
@@ -504,15 +541,15 @@ VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes,
  * @retval VELO_ERR_INTERRUPTED  None came; a signal handler ran, or velo_port_interrupt().
  * @retval VELO_ERR_ARG      port is NULL, buf is NULL with cap_bytes above 0, or timeout_ns is
  *                           below -1.
- * @retval VELO_ERR_STATE    A message is held by velo_peek().
+ * @retval VELO_ERR_STATE    A message is held by velo_try_peek().
  * @retval VELO_ERR_TOO_BIG  The next message does not fit; it stays, and msg holds its length,
  *                           source and tag.
  * @thread One thread at a time per port.
  * @path hot
- * @see velo_try_recv, velo_peek_wait
+ * @see velo_try_recv, velo_peek
  */
-VELO_API int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes,
-                            struct velo_msg *msg, int64_t timeout_ns);
+VELO_API int velo_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg,
+                       int64_t timeout_ns);
 
 /**
  * Look at the next message in place if one is there.
@@ -528,9 +565,9 @@ VELO_API int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes,
  * @retval VELO_ERR_STATE  A message is held already.
  * @thread One thread at a time per port.
  * @path hot
- * @see velo_release, velo_peek_wait
+ * @see velo_release, velo_peek
  */
-VELO_API int velo_peek(struct velo_port *port, struct velo_msg *msg);
+VELO_API int velo_try_peek(struct velo_port *port, struct velo_msg *msg);
 
 /**
  * Look at the next message in place, waiting for one.
@@ -545,12 +582,12 @@ VELO_API int velo_peek(struct velo_port *port, struct velo_msg *msg);
  * @retval VELO_ERR_STATE  A message is held already.
  * @thread One thread at a time per port.
  * @path hot
- * @see velo_peek, velo_recv_wait
+ * @see velo_try_peek, velo_recv
  */
-VELO_API int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns);
+VELO_API int velo_peek(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns);
 
 /**
- * Give the message held by velo_peek() back to its ring.
+ * Give the message held by velo_try_peek() back to its ring.
  *
  * @param port  The port.
  * @retval VELO_OK         Released; the pointers to it are invalid now.
@@ -558,12 +595,12 @@ VELO_API int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_
  * @retval VELO_ERR_STATE  No message is held.
  * @thread One thread at a time per port.
  * @path hot
- * @see velo_peek
+ * @see velo_try_peek
  */
 VELO_API int velo_release(struct velo_port *port);
 
 /**
- * Leave the message held by velo_peek() where it is, and take nothing more from its connection
+ * Leave the message held by velo_try_peek() where it is, and take nothing more from its connection
  * until velo_resume(). The other connections go on; its sender is pushed back when its ring is
  * full.
  *

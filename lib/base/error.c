@@ -61,6 +61,8 @@ const char *velo_strerror(int status)
         return "VELO_ERR_SYSTEM: a system call failed";
     case VELO_ERR_INTERRUPTED:
         return "VELO_ERR_INTERRUPTED: a signal handler ran during a wait";
+    case VELO_ERR_CANCELLED:
+        return "VELO_ERR_CANCELLED: the request was cancelled";
     }
     return "unknown status";
 }

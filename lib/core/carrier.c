@@ -84,7 +84,7 @@ static int open_one(struct velo_port *port, uint32_t index)
     if (!carrier)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     struct velo_endpoint_attr attr = {.id = port->id,
-                                      .life = port->segment->life,
+                                      .generation = port->segment->generation,
                                       .dir = port->domain.dir,
                                       .domain = port->domain.name,
                                       .is_shared = port->domain.shared,
@@ -112,7 +112,7 @@ int carriers_open(struct velo_port *port)
     int status = VELO_OK;
     if (port->network.names_len == 1)
         return VELO_OK;
-    int wake_fd = wait_doorbell_open(port->segment->life);
+    int wake_fd = wait_doorbell_open(port->segment->generation);
     if (wake_fd < 0)
         return velo_fail(VELO_ERR_SYSTEM, "a socket to be woken by: %s", strerror(errno));
     port->wake_fd = wake_fd;

@@ -20,7 +20,7 @@ static int claim_or_wait(struct velo_conn *conn)
 {
     const struct segment *segment = conn->segment;
     int64_t deadline_ns = wait_now_ns() + TABLE_WAIT_NS;
-    while (!entry_claim(segment, conn->port->id, conn->port->segment->life, &conn->index)) {
+    while (!entry_claim(segment, conn->port->id, conn->port->segment->generation, &conn->index)) {
         if (wait_now_ns() > deadline_ns)
             return velo_fail(
                 VELO_ERR_FULL,
@@ -51,7 +51,7 @@ static int set_up_ring(struct velo_conn *conn)
     if (status)
         return status;
 
-    entry_open(segment, conn->index, conn->port->id, conn->port->segment->life);
+    entry_open(segment, conn->index, conn->port->id, conn->port->segment->generation);
     return VELO_OK;
 }
 
@@ -133,13 +133,13 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
     return VELO_OK;
 }
 
-int velo_connect(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, struct velo_conn **out)
+int velo_connect(struct velo_port *port, velo_id_t peer, struct velo_conn **out, int64_t timeout_ns)
 {
     return connect_to(port, peer, timeout_ns, 0, out);
 }
 
-int port_connect_in_order(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
-                          struct velo_conn **conn)
+int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
+                          int64_t timeout_ns)
 {
     return connect_to(port, peer, timeout_ns, ++port->orders, conn);
 }
@@ -184,4 +184,4 @@ size_t velo_conn_max_bytes(const struct velo_conn *conn)
     return ring_max_bytes((uint32_t)conn->tx.data_mask + 1);
 }
 
-uint32_t velo_conn_life(const struct velo_conn *conn) { return conn->segment->life; }
+uint32_t velo_conn_generation(const struct velo_conn *conn) { return conn->segment->generation; }

@@ -5,9 +5,10 @@
 
 /* The lock comes first, so that a claimed entry without one is a dead one. Between processes the
  * lock excludes; between the threads of this process seg_acquire() does. */
-bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t life, uint32_t *index)
+bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
+                 uint32_t *index)
 {
-    uint64_t mine = entry_pack(ENTRY_CLAIMED, sender, life);
+    uint64_t mine = entry_pack(ENTRY_CLAIMED, sender, generation);
     bool claimed = false;
     seg_acquire();
     for (uint32_t i = 0; i < segment->shape.conns_max && !claimed; i++) {
@@ -33,7 +34,7 @@ void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_sta
     seg_acquire();
     uint64_t entry = order_read_entry(&segment->entries[index]);
     order_publish_entry(&segment->entries[index],
-                        entry_pack(state, entry_source(entry), entry_life(entry)));
+                        entry_pack(state, entry_source(entry), entry_generation(entry)));
     VELO_HOOK(HOOK_DISCONNECT_ENTRY);
     entry_ring(segment, index);
     VELO_HOOK(HOOK_DISCONNECT_RING);
@@ -56,9 +57,10 @@ int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order)
     return VELO_OK;
 }
 
-void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender, uint32_t life)
+void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender,
+                uint32_t generation)
 {
-    order_publish_entry(&segment->entries[index], entry_pack(ENTRY_READY, sender, life));
+    order_publish_entry(&segment->entries[index], entry_pack(ENTRY_READY, sender, generation));
     VELO_HOOK(HOOK_CONNECT_READY);
     entry_ring(segment, index); /* No need to wake anyone: the first message does. */
 }

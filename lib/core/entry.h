@@ -15,12 +15,14 @@
 #include "../shm/segment.h"
 
 /** Claim a free entry for a sender, a port in one of its lives. False: all are taken. */
-bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t life, uint32_t *index);
+bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
+                 uint32_t *index);
 /** Give memory to the ring of a claimed entry, and make it ready for its first message. See
  *  tx_order of seg_ring for the order. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
 int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order);
 /** From here on the receiver reads the ring. */
-void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender, uint32_t life);
+void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender,
+                uint32_t generation);
 /** Leave a claimed entry to the receiver, in a state that says why, and drop its lock. */
 void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_state state);
 

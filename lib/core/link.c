@@ -34,7 +34,7 @@ struct velo_link {
 
     /* Incoming. */
     uint32_t index; /* Of the sender's entry. */
-    uint32_t life;
+    uint32_t generation;
     velo_id_t source;
     uint64_t told; /* Slots that the sender knows are consumed. */
     bool is_refused;
@@ -195,8 +195,8 @@ static int make_ring(struct velo_link *link, const struct velo_frame_accept *acc
     int status = seg_shape_init(&shape, accept->depth_slots, accept->data_bytes, 1);
     if (status)
         return velo_fail(VELO_ERR_CORRUPT, "the peer's ring has a size that no port has");
-    status =
-        seg_create_private(&shape, accept->life, link->carrier->transport->name, &link->segment);
+    status = seg_create_private(&shape, accept->generation, link->carrier->transport->name,
+                                &link->segment);
     if (status)
         return status;
     struct seg_ring *ring = ring_of_sender(link);
@@ -240,7 +240,7 @@ static void take_credit(struct velo_link *link, const struct velo_frame *frame)
 static int status_in(uint64_t word)
 {
     int status = (int)(int64_t)word;
-    return status < 0 && status >= VELO_ERR_INTERRUPTED ? status : VELO_ERR_CORRUPT;
+    return status < 0 && status >= VELO_ERR_CANCELLED ? status : VELO_ERR_CORRUPT;
 }
 
 static void take_from_receiver(struct velo_link *link, const struct velo_frame *frame)
@@ -267,7 +267,7 @@ static int dial(struct carrier *carrier, velo_id_t peer, uint64_t order, struct 
 {
     struct velo_frame_open open = {.spec_hash = VELO_SPEC_HASH,
                                    .source = carrier->port->id,
-                                   .life = carrier->port->segment->life,
+                                   .generation = carrier->port->segment->generation,
                                    .order = order};
     pthread_mutex_lock(&carrier->lock);
     struct velo_link *link = new_link(carrier, NULL);
@@ -419,7 +419,7 @@ static void refuse_open(struct velo_link *link, int status)
 static int claim(struct velo_link *link, uint64_t order)
 {
     const struct segment *segment = link->carrier->port->segment;
-    if (!entry_claim(segment, link->source, link->life, &link->index)) {
+    if (!entry_claim(segment, link->source, link->generation, &link->index)) {
         order_set_flag(&segment->header->reap_request, 1);
         order_ring_summary(&segment->header->summary, 1);
         seg_wake_owner(segment);
@@ -441,10 +441,11 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
     }
     memcpy(&open, frame->payload, sizeof open);
     link->source = open.source;
-    link->life = open.life;
-    int status = open.spec_hash != VELO_SPEC_HASH                            ? VELO_ERR_VERSION
-                 : open.life == 0 || VELO_ID_NODE(open.source) >= VELO_NODES ? VELO_ERR_CORRUPT
-                                                                             : VELO_OK;
+    link->generation = open.generation;
+    int status = open.spec_hash != VELO_SPEC_HASH ? VELO_ERR_VERSION
+                 : open.generation == 0 || VELO_ID_NODE(open.source) >= VELO_NODES
+                     ? VELO_ERR_CORRUPT
+                     : VELO_OK;
     if (status == VELO_OK)
         status = claim(link, open.order);
     if (status) {
@@ -452,14 +453,14 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
         return;
     }
     struct seg_ring *ring = ring_of_receiver(link);
-    struct velo_frame_accept accept = {.life = port->segment->life,
+    struct velo_frame_accept accept = {.generation = port->segment->generation,
                                        .depth_slots = port->shape.depth_slots,
                                        .data_bytes = port->shape.data_bytes,
                                        .consumed = order_read_credit(&ring->consumed),
                                        .data_consumed = order_read_credit(&ring->data_consumed)};
     link->told = accept.consumed;
     link->state = LINK_OPEN;
-    entry_open(port->segment, link->index, link->source, link->life);
+    entry_open(port->segment, link->index, link->source, link->generation);
     (void)send_frame(link, VELO_FRAME_ACCEPT, 0, 0, &accept, sizeof accept);
 }
 

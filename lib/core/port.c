@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "../base/error.h"
+#include "../base/sized.h"
 #include "../shm/domain.h"
 #include "../shm/wait.h"
 #include "carry.h"
@@ -132,15 +133,22 @@ static int port_finish(struct velo_port *port, int status, struct velo_port **ou
 int velo_port_open(const struct velo_port_attr *attr, struct velo_port **out)
 {
     static const struct velo_port_attr defaults = VELO_PORT_ATTR_INIT;
+    struct velo_port_attr ours;
     if (!out)
         return velo_fail(VELO_ERR_ARG, "port is NULL");
     *out = NULL;
+    if (!attr)
+        attr = &defaults;
+    if (!sized_take(&ours, sizeof ours, attr))
+        return velo_fail(VELO_ERR_ARG,
+                         "size_bytes is %zu, or attr asks for what this library does "
+                         "not know; start from VELO_PORT_ATTR_INIT",
+                         attr->size_bytes);
     struct velo_port *port = port_new();
     if (!port)
         return VELO_ERR_NO_MEMORY;
-    attr = attr ? attr : &defaults;
-    int status = port_name(port, attr);
-    return port_finish(port, status ? status : port_start(port, attr), out);
+    int status = port_name(port, &ours);
+    return port_finish(port, status ? status : port_start(port, &ours), out);
 }
 
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
@@ -188,29 +196,31 @@ void velo_port_interrupt(struct velo_port *port)
 
 velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }
 
-uint32_t velo_port_life(const struct velo_port *port) { return port->segment->life; }
+uint32_t velo_port_generation(const struct velo_port *port) { return port->segment->generation; }
 
-int velo_port_counters(struct velo_port *port, struct velo_counters *counters)
+int velo_port_counters(struct velo_port *port, struct velo_port_counters *counters,
+                       size_t counters_bytes)
 {
     if (!port || !counters)
         return velo_fail(VELO_ERR_ARG, "port or counters is NULL");
     pthread_mutex_lock(&port->conns_lock);
-    *counters = port->closed;
+    struct velo_port_counters now = port->closed;
     for (const struct velo_conn *conn = port->conns; conn; conn = conn->next) {
         const struct seg_ring *ring = conn->tx.shared;
-        counters->tx_msgs += order_counter(&conn->tx.tail) - conn->tx.first;
-        counters->tx_bytes += order_counter(&conn->tx.bytes);
-        counters->tx_again += order_counter(&ring->tx_again);
-        counters->tx_sleeps += order_counter(&ring->tx_sleeps);
-        counters->tx_conns++;
+        now.tx_msgs += order_counter(&conn->tx.tail) - conn->tx.first;
+        now.tx_bytes += order_counter(&conn->tx.bytes);
+        now.tx_again += order_counter(&ring->tx_again);
+        now.tx_sleeps += order_counter(&ring->tx_sleeps);
+        now.tx_conns++;
     }
     pthread_mutex_unlock(&port->conns_lock);
-    counters->rx_msgs = order_counter(&port->messages);
-    counters->rx_bytes = order_counter(&port->bytes);
-    counters->rx_doorbells = order_counter(&port->shared->rx_doorbells);
-    counters->rx_sleeps = order_counter(&port->shared->rx_sleeps);
-    counters->rx_errors = order_counter(&port->shared->rx_errors);
-    counters->rx_conns = order_counter(&port->shared->rx_conns);
-    counters->rx_reclaimed = order_counter(&port->shared->rx_reclaimed);
+    now.rx_msgs = order_counter(&port->messages);
+    now.rx_bytes = order_counter(&port->bytes);
+    now.rx_doorbells = order_counter(&port->shared->rx_doorbells);
+    now.rx_sleeps = order_counter(&port->shared->rx_sleeps);
+    now.rx_errors = order_counter(&port->shared->rx_errors);
+    now.rx_conns = order_counter(&port->shared->rx_conns);
+    now.rx_reclaimed = order_counter(&port->shared->rx_reclaimed);
+    sized_give(counters, counters_bytes, &now, sizeof now);
     return VELO_OK;
 }

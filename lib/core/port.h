@@ -33,7 +33,7 @@ struct velo_port {
     struct ring_rx **active; /* Rings to look at: draining or polled. */
 
     struct ring_rx none;         /* Never has a message. */
-    struct ring_rx *held;        /* By velo_peek(). */
+    struct ring_rx *held;        /* By velo_try_peek(). */
     struct ring_message message; /* The last one found off the fast path. */
     uint64_t messages_before;    /* When nothing was there last; see linger() and peek(). */
     int32_t singles;             /* Waits in a row that brought one message each. */
@@ -71,8 +71,8 @@ struct velo_port {
 
     pthread_mutex_t conns_lock;
     struct velo_conn *conns;
-    uint64_t orders;             /* Connections made by port_connect_in_order(). */
-    struct velo_counters closed; /* What connections that are gone have counted. */
+    uint64_t orders;                  /* Connections made by port_connect_in_order(). */
+    struct velo_port_counters closed; /* What connections that are gone have counted. */
 };
 
 /** Open a port for the library's own use beside a port: of the same id, in the domain named
@@ -82,8 +82,12 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
 
 /** As velo_connect(). Of the connections that a port makes so to one peer, one after the other, the
  *  peer reads all messages of an earlier one before those of a later one. */
-int port_connect_in_order(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
-                          struct velo_conn **conn);
+int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
+                          int64_t timeout_ns);
+/** Send a message of a payload and a word behind it. For a protocol above: the word says what the
+ *  payload is, and needs no buffer of its own. Otherwise as velo_try_send(). */
+int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t word,
+                       uint8_t tag);
 
 struct velo_conn {
     struct ring_tx tx;

@@ -297,8 +297,8 @@ static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
 
 /* ---- receive --------------------------------------------------------------------------------- */
 
-_Static_assert(offsetof(struct velo_msg, life) == offsetof(struct velo_msg, source) + 4 &&
-                   offsetof(struct ring_rx, life) == offsetof(struct ring_rx, source) + 4,
+_Static_assert(offsetof(struct velo_msg, generation) == offsetof(struct velo_msg, source) + 4 &&
+                   offsetof(struct ring_rx, generation) == offsetof(struct ring_rx, source) + 4,
                "a message is handed out with both in one word");
 
 hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t len_bytes,
@@ -309,7 +309,7 @@ hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t le
     msg->data = data;
     msg->len_bytes = len_bytes;
     msg->tag = tag;
-    /* Source and life in one piece: see the assertions. */
+    /* Source and generation in one piece: see the assertions. */
     memcpy((char *)msg + offsetof(struct velo_msg, source),
            (const char *)rx + offsetof(struct ring_rx, source), sizeof(uint64_t));
 }
@@ -449,8 +449,8 @@ static __attribute__((noinline)) int recv_spin(struct velo_port *port, void *buf
     return recv_slow(port, buf, cap_bytes, msg, timeout_ns);
 }
 
-int velo_recv_wait(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg,
-                   int64_t timeout_ns)
+int velo_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg,
+              int64_t timeout_ns)
 {
     GUARD(port, "port");
     if (unlikely(timeout_ns < VELO_FOREVER))
@@ -518,7 +518,7 @@ hot_inline bool is_empty(struct velo_port *port)
     return true;
 }
 
-int velo_peek(struct velo_port *port, struct velo_msg *msg)
+int velo_try_peek(struct velo_port *port, struct velo_msg *msg)
 {
     GUARD(port, "port");
     if (likely(port && msg)) {
@@ -532,7 +532,7 @@ int velo_peek(struct velo_port *port, struct velo_msg *msg)
     return peek_slow(port, msg, NO_WAIT);
 }
 
-int velo_peek_wait(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
+int velo_peek(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
     GUARD(port, "port");
     if (unlikely(timeout_ns < VELO_FOREVER))

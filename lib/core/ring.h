@@ -237,8 +237,8 @@ struct ring_rx {
     uint64_t pause_at;    /* Position at which to give credits back, or others a turn. */
     uint64_t slot_mask;
     struct seg_ring *shared;
-    velo_id_t source; /* With `life`, one word: a message is handed out with both. */
-    uint32_t life;
+    velo_id_t source; /* With `generation`, one word: a message is handed out with both. */
+    uint32_t generation;
     uint64_t order; /* See tx_order of seg_ring. */
     uint32_t index;
     enum rx_mode mode;

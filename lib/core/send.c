@@ -164,8 +164,8 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
     return VELO_AGAIN;
 }
 
-/* Sleep until the receiver returns credits, or for a slice. */
-static int sleep_for_room(struct velo_conn *conn, size_t len_bytes)
+/* Sleep until the receiver returns credits, or for a slice of time. */
+static int sleep_for_room(struct velo_conn *conn, size_t len_bytes, int64_t slice_ns)
 {
     struct seg_ring *ring = conn->tx.shared;
     int status = VELO_OK;
@@ -178,7 +178,7 @@ static int sleep_for_room(struct velo_conn *conn, size_t len_bytes)
         order_count(&ring->tx_sleeps, 1);
         bool is_interrupted = conn->port->carriers ? carriers_nap(conn->port)
                                                    : wait_sleep((const uint32_t *)&ring->consumed,
-                                                                (uint32_t)consumed, WAIT_SLICE_NS);
+                                                                (uint32_t)consumed, slice_ns);
         if (is_interrupted)
             status = VELO_ERR_INTERRUPTED;
         conn->again = 0; /* Have the next look ask whether the receiver lives. */
@@ -194,8 +194,8 @@ static cold_path int refuse_ring(struct velo_conn *conn)
     uint64_t *entry = &conn->segment->entries[conn->index];
     uint64_t now = order_read_entry(entry);
     if (entry_state(now) == ENTRY_READY)
-        (void)order_claim_entry(entry, now,
-                                entry_pack(ENTRY_REFUSED, entry_source(now), entry_life(now)));
+        (void)order_claim_entry(
+            entry, now, entry_pack(ENTRY_REFUSED, entry_source(now), entry_generation(now)));
     entry_ring_and_wake(conn->segment, conn->index);
     conn->gone = VELO_ERR_CORRUPT;
     conn->tx.limit = 0;
@@ -205,12 +205,21 @@ static cold_path int refuse_ring(struct velo_conn *conn)
                      conn->segment->path);
 }
 
-static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
+static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeout_ns)
 {
+    int64_t end_ns = timeout_ns > 0 ? wait_now_ns() + timeout_ns : 0;
+    if (timeout_ns < VELO_FOREVER)
+        return VELO_ERR_ARG;
     for (int spins = 0;; spins++) {
+        int64_t left_ns = WAIT_SLICE_NS;
         int status = find_room(conn, len_bytes);
         if (status != VELO_AGAIN)
             return status;
+        if (timeout_ns >= 0) {
+            left_ns = timeout_ns ? end_ns - wait_now_ns() : 0;
+            if (left_ns <= 0)
+                return VELO_TIMEOUT;
+        }
         if (spins < (conn->link ? LINK_SPINS : ROOM_SPINS)) {
             order_pause();
             continue;
@@ -221,7 +230,7 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes)
             entry_ring_and_wake(conn->segment,
                                 conn->index); /* Should a ring have been lost, here is another. */
         }
-        status = sleep_for_room(conn, len_bytes);
+        status = sleep_for_room(conn, len_bytes, left_ns < WAIT_SLICE_NS ? left_ns : WAIT_SLICE_NS);
         if (status)
             return status;
     }
@@ -248,11 +257,11 @@ static cold_path int try_send_slow(struct velo_conn *conn, const void *buf, size
 }
 
 static cold_path int send_slow(struct velo_conn *conn, const void *buf, size_t len_bytes,
-                               uint8_t tag)
+                               uint8_t tag, int64_t timeout_ns)
 {
     int status = check_send(conn, buf, len_bytes);
     if (status == VELO_OK)
-        status = wait_for_room(conn, len_bytes);
+        status = wait_for_room(conn, len_bytes, timeout_ns);
     return status ? status : write_message(conn, buf, len_bytes, tag);
 }
 
@@ -271,11 +280,12 @@ int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uin
     return notify(conn);
 }
 
-int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
+int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag,
+              int64_t timeout_ns)
 {
     GUARD(conn, "connection");
     if (unlikely(!is_fast(conn, buf, len_bytes)))
-        return send_slow(conn, buf, len_bytes, tag);
+        return send_slow(conn, buf, len_bytes, tag, timeout_ns);
     ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
     return notify(conn);
 }
@@ -328,14 +338,14 @@ int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
     return reserve(conn, len_bytes, buf);
 }
 
-int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
+int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf, int64_t timeout_ns)
 {
     GUARD(conn, "connection");
     int status = check_send(conn, buf, len_bytes);
     if (unlikely(!buf))
         return VELO_ERR_ARG;
     if (status == VELO_OK)
-        status = wait_for_room(conn, len_bytes);
+        status = wait_for_room(conn, len_bytes, timeout_ns);
     return status ? status : reserve(conn, len_bytes, buf);
 }
 
@@ -358,36 +368,84 @@ int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
     return notify(conn);
 }
 
+/* ---- vectors --------------------------------------------------------------------------------- */
+
+/* The length of all pieces. SIZE_MAX: they make no sense, or are longer than any message. */
+static size_t vector_bytes(const struct iovec *pieces, int pieces_len)
+{
+    size_t len_bytes = 0;
+    if (pieces_len < 0 || (!pieces && pieces_len > 0))
+        return SIZE_MAX;
+    for (int i = 0; i < pieces_len; i++)
+        if ((!pieces[i].iov_base && pieces[i].iov_len > 0) ||
+            __builtin_add_overflow(len_bytes, pieces[i].iov_len, &len_bytes))
+            return SIZE_MAX;
+    return len_bytes;
+}
+
+static int gather(struct velo_conn *conn, char *to, const struct iovec *pieces, int pieces_len,
+                  size_t len_bytes, uint8_t tag)
+{
+    for (int i = 0; i < pieces_len; i++) {
+        copy_in(to, pieces[i].iov_base, pieces[i].iov_len);
+        to += pieces[i].iov_len;
+    }
+    return velo_commit(conn, len_bytes, tag);
+}
+
+int velo_try_sendv(struct velo_conn *conn, const struct iovec *pieces, int pieces_len, uint8_t tag)
+{
+    void *to;
+    size_t len_bytes = vector_bytes(pieces, pieces_len);
+    if (len_bytes == SIZE_MAX)
+        return VELO_ERR_ARG;
+    int status = velo_try_reserve(conn, len_bytes, &to);
+    return status ? status : gather(conn, to, pieces, pieces_len, len_bytes, tag);
+}
+
+int velo_sendv(struct velo_conn *conn, const struct iovec *pieces, int pieces_len, uint8_t tag,
+               int64_t timeout_ns)
+{
+    void *to;
+    size_t len_bytes = vector_bytes(pieces, pieces_len);
+    if (len_bytes == SIZE_MAX)
+        return VELO_ERR_ARG;
+    int status = velo_reserve(conn, len_bytes, &to, timeout_ns);
+    return status ? status : gather(conn, to, pieces, pieces_len, len_bytes, tag);
+}
+
+/* ---- for the matched queues ------------------------------------------------------------------ */
+
 /* Also where a payload does not fit beside its word in one line. */
 static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, const void *buf,
-                                                        size_t len_bytes, uint64_t trailer,
+                                                        size_t len_bytes, uint64_t word,
                                                         uint8_t tag)
 {
     if (!buf && len_bytes > 0)
         return VELO_ERR_ARG;
-    if (len_bytes > SIZE_MAX - sizeof trailer)
+    if (len_bytes > SIZE_MAX - sizeof word)
         return VELO_ERR_TOO_BIG;
     void *to;
-    int status = velo_try_reserve(conn, len_bytes + sizeof trailer, &to);
+    int status = velo_try_reserve(conn, len_bytes + sizeof word, &to);
     if (status)
         return status;
     copy_in(to, buf, len_bytes);
-    memcpy((char *)to + len_bytes, &trailer, sizeof trailer);
-    return velo_commit(conn, len_bytes + sizeof trailer, tag);
+    memcpy((char *)to + len_bytes, &word, sizeof word);
+    return velo_commit(conn, len_bytes + sizeof word, tag);
 }
 
-int velo_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t trailer,
+int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t word,
                        uint8_t tag)
 {
-    if (unlikely(!conn || !buf || len_bytes > VELO_INLINE_BYTES - sizeof trailer ||
+    if (unlikely(!conn || !buf || len_bytes > VELO_INLINE_BYTES - sizeof word ||
                  !ring_tx_has_slot(&conn->tx)))
-        return try_send_with_slow(conn, buf, len_bytes, trailer, tag);
+        return try_send_with_slow(conn, buf, len_bytes, word, tag);
     GUARD(conn, "connection");
     look_ahead(conn);
     char *to = ring_tx_reserve_inline(&conn->tx);
     copy_small(to, buf, len_bytes);
-    memcpy(to + len_bytes, &trailer, sizeof trailer);
+    memcpy(to + len_bytes, &word, sizeof word);
     VELO_HOOK(HOOK_SEND_PAYLOAD);
-    ring_tx_publish(&conn->tx, ring_tx_slot(&conn->tx), 0, len_bytes + sizeof trailer, tag);
+    ring_tx_publish(&conn->tx, ring_tx_slot(&conn->tx), 0, len_bytes + sizeof word, tag);
     return notify(conn);
 }

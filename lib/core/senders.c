@@ -78,7 +78,7 @@ static bool is_behind(const struct velo_port *port, const struct ring_rx *rx)
         uint64_t entry = order_read_entry(&port->segment->entries[i]);
         enum entry_state state = entry_state(entry);
         bool is_in_use = state == ENTRY_READY || state == ENTRY_ENDED || state == ENTRY_REFUSED;
-        if (i == rx->index || !is_in_use || entry_life(entry) != rx->life)
+        if (i == rx->index || !is_in_use || entry_generation(entry) != rx->generation)
             continue;
         uint64_t order = order_counter(&seg_ring(port->segment, i)->tx_order);
         if (order != 0 && order < rx->order)
@@ -93,7 +93,7 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
     rx->shared = seg_ring(port->segment, index);
     rx->index = index;
     rx->source = entry_source(entry);
-    rx->life = entry_life(entry);
+    rx->generation = entry_generation(entry);
     rx->slot_mask = port->shape.depth_slots - 1;
     rx->order = order_counter(&rx->shared->tx_order);
     rx->ending = false;
@@ -108,11 +108,11 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
 }
 
 /* A ring of this sender is gone: its turn may have come for the next one. */
-static void bring_forward(struct velo_port *port, uint32_t life)
+static void bring_forward(struct velo_port *port, uint32_t generation)
 {
     for (uint32_t i = 0; port->behind_count > 0 && i < port->shape.conns_max; i++) {
         struct ring_rx *rx = &port->rings[i];
-        if (rx->mode == RX_BEHIND && rx->life == life && !is_behind(port, rx)) {
+        if (rx->mode == RX_BEHIND && rx->generation == generation && !is_behind(port, rx)) {
             port->behind_count--;
             activate(port, rx);
         }
@@ -136,7 +136,7 @@ static void retire(struct velo_port *port, struct ring_rx *rx)
     rx->ending = false;
     order_count(&port->shared->rx_conns, UINT64_MAX);
     free_entry(port, rx->index);
-    bring_forward(port, rx->life);
+    bring_forward(port, rx->generation);
 }
 
 /* Have the end of a ring told, where the caller asked for that. True: it is kept until then. */
@@ -197,7 +197,7 @@ void rx_refuse(struct velo_port *port, struct ring_rx *rx)
     rx->departure = VELO_ERR_CORRUPT;
     (void)tell_departure(port, rx);
     if (entry_state(now) == ENTRY_READY && !rx->ending &&
-        order_claim_entry(entry, now, entry_pack(ENTRY_REFUSED, rx->source, entry_life(now))))
+        order_claim_entry(entry, now, entry_pack(ENTRY_REFUSED, rx->source, entry_generation(now))))
         wait_wake((const uint32_t *)&rx->shared->consumed);
     else if (entry_state(now) != ENTRY_REFUSED)
         retire_refused(port, rx);
@@ -264,8 +264,9 @@ static void rung(struct velo_port *port, uint32_t index)
         admit(port, index, entry);
     else if (state == ENTRY_READY && rx->mode == RX_REFUSED)
         /* Someone else freed the entry, and this sender claimed it: it must not wait in vain. */
-        (void)order_claim_entry(&port->segment->entries[index], entry,
-                                entry_pack(ENTRY_REFUSED, entry_source(entry), entry_life(entry)));
+        (void)order_claim_entry(
+            &port->segment->entries[index], entry,
+            entry_pack(ENTRY_REFUSED, entry_source(entry), entry_generation(entry)));
     else if (state == ENTRY_REFUSED && rx->mode >= RX_BEHIND && rx->mode <= RX_DEFERRED)
         rx_refuse(port, rx); /* Its sender has found damage. */
     if (rx->mode == RX_PARKED)

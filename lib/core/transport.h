@@ -71,15 +71,15 @@ struct velo_frame {
 
 /** OPEN: the port that wants to send. */
 struct velo_frame_open {
-    uint64_t spec_hash; /**< VELO_SPEC_HASH: both sides mean the same by a header. */
-    uint32_t source;    /**< Port that sends. */
-    uint32_t life;      /**< Its life. */
-    uint64_t order;     /**< See tx_order of struct seg_ring. */
+    uint64_t spec_hash;  /**< VELO_SPEC_HASH: both sides mean the same by a header. */
+    uint32_t source;     /**< Port that sends. */
+    uint32_t generation; /**< Its generation. */
+    uint64_t order;      /**< See tx_order of struct seg_ring. */
 };
 
 /** ACCEPT: the ring that the sender fills. */
 struct velo_frame_accept {
-    uint32_t life; /**< Of the receiver. */
+    uint32_t generation; /**< Of the receiver. */
     uint32_t depth_slots;
     uint32_t data_bytes;
     uint32_t reserved;
@@ -93,7 +93,7 @@ struct velo_link;
 /** What a transport is told of a port. The strings live as long as the endpoint. */
 struct velo_endpoint_attr {
     velo_id_t id;
-    uint32_t life;
+    uint32_t generation;
     const char *dir;    /**< Where the domain's segments lie. */
     const char *domain; /**< Its name. */
     bool is_shared;     /**< With the members of group `gid`; else with this user only. */

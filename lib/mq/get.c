@@ -23,7 +23,7 @@ static bool is_worth_it(const struct velo_mq *mq, uint64_t len_bytes)
 static bool connect_rma(struct velo_mq_peer *peer)
 {
     if (!peer->rma && !peer->no_get)
-        peer->no_get = velo_rma_connect(peer->mq->rma, peer->id, 0, &peer->rma) != VELO_OK;
+        peer->no_get = velo_rma_connect(peer->mq->rma, peer->id, &peer->rma, 0) != VELO_OK;
     return !peer->no_get;
 }
 
@@ -41,13 +41,13 @@ void mq_get_offer(struct op *op)
     struct velo_mq *mq = op->peer->mq;
     if (!is_worth_it(mq, op->len_bytes) || (rma_node_fetches(mq->rma) && !connect_rma(op->peer)))
         return;
-    (void)velo_mem_register(mq->rma, op->buf, op->len_bytes, VELO_RIGHT_READ, op->peer->id,
-                            &op->mem);
+    (void)velo_rma_mem_register(mq->rma, op->buf, op->len_bytes, VELO_RMA_RIGHT_READ, op->peer->id,
+                                &op->mem);
 }
 
 void mq_get_revoke(struct op *op)
 {
-    (void)velo_mem_deregister(op->mem);
+    (void)velo_rma_mem_deregister(op->mem, VELO_FOREVER);
     op->mem = NULL;
 }
 
@@ -72,8 +72,8 @@ static int get_piece(struct op *op)
     if (op->piece_bytes == 0) {
         uint64_t left_bytes = op->end_bytes - op->offset_bytes;
         uint64_t len_bytes = left_bytes < GET_PIECE_BYTES ? left_bytes : GET_PIECE_BYTES;
-        int status = rma_fetch(op->peer->rma, op->buf + op->offset_bytes, len_bytes, op->key,
-                               op->offset_bytes, &op->fetched);
+        int status = rma_fetch(op->peer->rma, op->buf + op->offset_bytes, len_bytes,
+                               velo_rma_place(op->key, op->offset_bytes), &op->fetched);
         if (status)
             return status;
         op->piece_bytes = (uint32_t)len_bytes;

@@ -44,8 +44,8 @@ struct op {
     /* What a receive that finds its message at once needs comes first. */
     struct entry entry; /* Its link is in the one list that its state says. */
     union {
-        uint64_t ignore; /* Receive, posted. */
-        velo_key_t key;  /* Receive, matched: the sender's registration, if any. */
+        uint64_t ignore;    /* Receive, posted. */
+        velo_rma_key_t key; /* Receive, matched: the sender's registration, if any. */
     };
     uint64_t sequence; /* Receive: when it was posted. */
     char *buf;
@@ -58,13 +58,13 @@ struct op {
     struct velo_mq_peer *peer;
     uint64_t id;        /* Ours; 0: none. */
     uint64_t remote_id; /* The other side's. */
-    struct velo_mem *mem;
+    struct velo_rma_mem *mem;
     uint32_t piece_bytes; /* Receive, getting: of the get that is under way; 0: none. */
     int fetched;          /* Its status. */
 };
 
-/** One life of a port that messages are sent to, or come from. A port that is opened again under
- *  its id is another peer: nothing that was begun with the one goes on with the other. */
+/** One generation of a port that messages are sent to, or come from. A port that is opened again
+ * under its id is another peer: nothing that was begun with the one goes on with the other. */
 struct velo_mq_peer {
     /* What a short send needs comes first. */
     struct velo_conn *conn; /* For messages; NULL unless velo_mq_connect() made the peer known. */
@@ -74,7 +74,7 @@ struct velo_mq_peer {
     uint32_t first_bytes; /* Payload that goes with an RTS. */
     uint32_t piece_bytes; /* Payload of a DATA. */
     velo_id_t id;
-    uint32_t life;
+    uint32_t generation;
     int gone;                /* Why nothing can be sent any more. */
     bool is_active;          /* Among mq->active. */
     bool is_deferred;        /* Among mq->deferred. */
@@ -95,14 +95,14 @@ struct velo_mq_peer {
     struct link deferred; /* In mq->deferred, with the length of the message: */
     uint32_t deferred_len_bytes;
     struct velo_mq_peer *next;
-    struct velo_mq_peer *next_life; /* Of the same id. */
+    struct velo_mq_peer *next_generation; /* Of the same id. */
 };
 
 /** What receives from one id know of it. */
 struct source {
-    struct velo_mq_peer *lives; /* All that are known, the newest first. */
-    uint32_t asked;             /* The check in which it was last looked after. */
-    int gone;                   /* Its process had died before any of its lives was known. */
+    struct velo_mq_peer *generations; /* All that are known, the newest first. */
+    uint32_t asked;                   /* The check in which it was last looked after. */
+    int gone; /* Its process had died before any of its generations was known. */
 };
 
 /** What somebody waits for. */
@@ -142,7 +142,7 @@ struct velo_mq {
 
     struct table unexpected;
     struct list arrivals; /* The same messages in order of arrival. */
-    struct list probed;   /* Messages that velo_mq_mprobe() took. */
+    struct list probed;   /* Messages that velo_mq_try_mprobe() took. */
     struct pool pool;
     const struct wanted *probed_for; /* By a probe that is looking. NULL: found, or none. */
 
@@ -172,7 +172,7 @@ struct arrival {
     const void *data;
     uint32_t len_bytes; /* Of data. */
     velo_id_t source;
-    uint32_t life;
+    uint32_t generation;
     uint8_t kind;
 };
 
@@ -282,8 +282,8 @@ void mq_get_disconnect(struct velo_mq_peer *peer);
 
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
-/** One life of a port, made known if it is not; NULL if there is no memory, or no such id. */
-struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t life);
+/** One generation of a port, made known if it is not; NULL if there is no memory, or no such id. */
+struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t generation);
 /** Make sure of the extra connection. */
 int mq_peer_open_extra(struct velo_mq_peer *peer);
 /** Have progress look at this peer. */

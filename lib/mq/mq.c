@@ -6,6 +6,7 @@
 
 #include "../base/error.h"
 #include "../base/order.h"
+#include "../base/sized.h"
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
 #include "internal.h"
@@ -122,9 +123,17 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
                  struct velo_mq **out)
 {
     static const struct velo_mq_attr defaults = VELO_MQ_ATTR_INIT;
+    struct velo_mq_attr ours;
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or mq is NULL");
     *out = NULL;
+    if (!attr)
+        attr = &defaults;
+    if (!sized_take(&ours, sizeof ours, attr))
+        return velo_fail(VELO_ERR_ARG,
+                         "size_bytes is %zu, or attr asks for what this library does "
+                         "not know; start from VELO_MQ_ATTR_INIT",
+                         attr->size_bytes);
     struct velo_mq *mq = calloc(1, sizeof *mq);
     if (!mq)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
@@ -136,7 +145,7 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
     list_init(&mq->active);
     list_init(&mq->deferred);
     list_init(&mq->gets);
-    int status = configure(mq, attr ? attr : &defaults);
+    int status = configure(mq, &ours);
     if (status == VELO_OK && !mq_ids_open(&mq->ids))
         status = velo_fail(VELO_ERR_SYSTEM, "getrandom: %s", strerror(errno));
     if (status == VELO_OK && (!mq_table_open(&mq->posted) || !mq_table_open(&mq->unexpected)))
@@ -179,7 +188,7 @@ static void end_posted(struct velo_mq *mq)
         struct entry *entry = mq_table_any(&mq->posted);
         struct op *op = entry ? (struct op *)entry : (struct op *)mq->wild.first;
         mq_recv_unpost(mq, op);
-        complete(request_of(op), VELO_ERR_STATE);
+        complete(request_of(op), VELO_ERR_CANCELLED);
     }
 }
 
@@ -190,24 +199,25 @@ int velo_mq_close(struct velo_mq *mq)
     mq->before_post |= BEFORE_CLOSING;
     drop_all(mq);
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
-        mq_peer_end(peer, VELO_ERR_STATE);
+        mq_peer_end(peer, VELO_ERR_CANCELLED);
     end_posted(mq);
     (void)velo_resume(mq->port);
     free_mq(mq);
     return VELO_OK;
 }
 
-int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters)
+int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters, size_t counters_bytes)
 {
     if (!mq || !counters)
         return velo_fail(VELO_ERR_ARG, "mq or counters is NULL");
-    *counters = mq->counters;
-    counters->received = counters->eager + counters->copied + counters->gotten;
-    counters->posted = mq->posted.count + mq->wild_count;
-    counters->unexpected_bytes = mq->pool.used_bytes;
-    counters->unexpected_peak = mq->pool.peak_bytes;
-    counters->unexpected_bound = mq->pool.bound_bytes;
-    counters->unexpected_limit = mq->pool.limit_bytes;
+    struct velo_mq_counters now = mq->counters;
+    now.received = now.eager + now.copied + now.gotten;
+    now.posted = mq->posted.count + mq->wild_count;
+    now.unexpected_bytes = mq->pool.used_bytes;
+    now.unexpected_peak = mq->pool.peak_bytes;
+    now.unexpected_bound = mq->pool.bound_bytes;
+    now.unexpected_limit = mq->pool.limit_bytes;
+    sized_give(counters, counters_bytes, &now, sizeof now);
     return VELO_OK;
 }
 
@@ -249,7 +259,7 @@ int velo_mq_progress(struct velo_mq *mq)
 {
     struct velo_msg msg;
     int events = 0;
-    if (likely(velo_peek(mq->port, &msg) == VELO_OK)) {
+    if (likely(velo_try_peek(mq->port, &msg) == VELO_OK)) {
         events = mq_recv_burst(mq, &msg);
     } else {
         mq->burst = 0;
@@ -272,7 +282,7 @@ static int stall(struct velo_mq *mq)
         order_pause();
     else if (mq->stalls < STALLS_YIELDING)
         (void)sched_yield();
-    else if ((status = velo_peek_wait(mq->port, &msg, STALL_NAP_NS)) == VELO_OK)
+    else if ((status = velo_peek(mq->port, &msg, STALL_NAP_NS)) == VELO_OK)
         (void)mq_recv_burst(mq, &msg);
     if (mq->stalls % POLLS_PER_CLOCK == 0)
         (void)check(mq);
@@ -294,7 +304,7 @@ static int wait_once(struct velo_mq *mq, int64_t slice_ns)
     if (unlikely(mq->work))
         return work_once(mq);
     mq->stalls = 0;
-    int status = velo_peek_wait(mq->port, &msg, slice_ns);
+    int status = velo_peek(mq->port, &msg, slice_ns);
     if (likely(status == VELO_OK))
         (void)mq_recv_burst(mq, &msg);
     return status;

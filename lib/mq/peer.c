@@ -44,23 +44,24 @@ static struct source *source_get(struct velo_mq *mq, velo_id_t id)
     return mq->by_node[node] ? &mq->by_node[node][VELO_ID_VPID(id)] : NULL;
 }
 
-static struct velo_mq_peer *first_life(const struct velo_mq *mq, velo_id_t id)
+static struct velo_mq_peer *first_generation(const struct velo_mq *mq, velo_id_t id)
 {
     const struct source *sources = mq->by_node[VELO_ID_NODE(id)];
-    return sources ? sources[VELO_ID_VPID(id)].lives : NULL;
+    return sources ? sources[VELO_ID_VPID(id)].generations : NULL;
 }
 
-static struct velo_mq_peer *find_life(const struct velo_mq *mq, velo_id_t id, uint32_t life)
+static struct velo_mq_peer *find_generation(const struct velo_mq *mq, velo_id_t id,
+                                            uint32_t generation)
 {
-    struct velo_mq_peer *peer = VELO_ID_NODE(id) < VELO_NODES ? first_life(mq, id) : NULL;
-    while (peer && peer->life != life)
-        peer = peer->next_life;
+    struct velo_mq_peer *peer = VELO_ID_NODE(id) < VELO_NODES ? first_generation(mq, id) : NULL;
+    while (peer && peer->generation != generation)
+        peer = peer->next_generation;
     return peer;
 }
 
-struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t life)
+struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t generation)
 {
-    struct velo_mq_peer *peer = find_life(mq, id, life);
+    struct velo_mq_peer *peer = find_generation(mq, id, generation);
     if (likely(peer))
         return peer;
     struct source *source = source_get(mq, id);
@@ -71,15 +72,15 @@ struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t life
         return NULL;
     peer->mq = mq;
     peer->id = id;
-    peer->life = life;
+    peer->generation = generation;
     list_init(&peer->refusals);
     list_init(&peer->answers);
     list_init(&peer->streams);
     list_init(&peer->sends);
     peer->next = mq->peers;
     mq->peers = peer;
-    peer->next_life = source->lives;
-    source->lives = peer;
+    peer->next_generation = source->generations;
+    source->generations = peer;
     source->gone = VELO_OK;
     return peer;
 }
@@ -93,7 +94,8 @@ static bool is_in_use(const struct velo_mq_peer *peer)
            peer->answers.first || peer->streams.first || peer->sends.first;
 }
 
-/* Forget the lives that nobody needs. They would become more for as long as peers come and go. */
+/* Forget the generations that nobody needs. They would become more for as long as peers come and
+ * go. */
 static void forget(struct velo_mq *mq)
 {
     struct velo_mq_peer **link = &mq->peers;
@@ -103,10 +105,10 @@ static void forget(struct velo_mq *mq)
             link = &peer->next;
             continue;
         }
-        struct velo_mq_peer **life = &source_get(mq, peer->id)->lives;
-        while (*life != peer)
-            life = &(*life)->next_life;
-        *life = peer->next_life;
+        struct velo_mq_peer **generation = &source_get(mq, peer->id)->generations;
+        while (*generation != peer)
+            generation = &(*generation)->next_generation;
+        *generation = peer->next_generation;
         *link = peer->next;
         free(peer);
     }
@@ -117,7 +119,7 @@ static uint32_t least(size_t one, size_t other) { return (uint32_t)(one < other 
 /* The peer that messages to an id go to, if that is known and lives. */
 static struct velo_mq_peer *find_known(const struct velo_mq *mq, velo_id_t id)
 {
-    for (struct velo_mq_peer *peer = first_life(mq, id); peer; peer = peer->next_life) {
+    for (struct velo_mq_peer *peer = first_generation(mq, id); peer; peer = peer->next_generation) {
         if (!peer->conn || peer->gone)
             continue;
         int status = velo_conn_status(peer->conn);
@@ -128,16 +130,16 @@ static struct velo_mq_peer *find_known(const struct velo_mq *mq, velo_id_t id)
     return NULL;
 }
 
-/* Requests under way with lives that are gone end before a new connection is made, which may be to
- * the same life. */
+/* Requests under way with generations that are gone end before a new connection is made, which may
+ * be to the same generation. */
 static void end_gone(const struct velo_mq *mq, velo_id_t id)
 {
-    for (struct velo_mq_peer *peer = first_life(mq, id); peer; peer = peer->next_life)
+    for (struct velo_mq_peer *peer = first_generation(mq, id); peer; peer = peer->next_generation)
         if (peer->gone)
             mq_peer_end(peer, peer->gone);
 }
 
-int velo_mq_connect(struct velo_mq *mq, velo_id_t id, int64_t timeout_ns, struct velo_mq_peer **out)
+int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out, int64_t timeout_ns)
 {
     if (!mq || !out)
         return velo_fail(VELO_ERR_ARG, "mq or peer is NULL");
@@ -149,10 +151,10 @@ int velo_mq_connect(struct velo_mq *mq, velo_id_t id, int64_t timeout_ns, struct
         return VELO_OK;
     end_gone(mq, id);
     struct velo_conn *conn;
-    int status = port_connect_in_order(mq->port, id, timeout_ns, &conn);
+    int status = port_connect_in_order(mq->port, id, &conn, timeout_ns);
     if (status)
         return status;
-    struct velo_mq_peer *peer = mq_peer_get(mq, id, velo_conn_life(conn));
+    struct velo_mq_peer *peer = mq_peer_get(mq, id, velo_conn_generation(conn));
     if (!peer) {
         (void)velo_disconnect(conn);
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a peer");
@@ -201,10 +203,10 @@ int mq_peer_open_extra(struct velo_mq_peer *peer)
         return VELO_OK;
     if (peer->gone)
         return peer->gone;
-    int status = velo_connect(peer->mq->port, peer->id, 0, &extra);
+    int status = velo_connect(peer->mq->port, peer->id, &extra, 0);
     if (status)
         return absent_status(status);
-    if (velo_conn_life(extra) != peer->life) {
+    if (velo_conn_generation(extra) != peer->generation) {
         (void)velo_disconnect(extra);
         return velo_fail(VELO_ERR_PEER_DEAD,
                          "port %u.%u is another now than the one that sent this",
@@ -348,7 +350,8 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
 static int source_status(const struct source *source)
 {
     int status = source->gone;
-    for (const struct velo_mq_peer *peer = source->lives; peer; peer = peer->next_life) {
+    for (const struct velo_mq_peer *peer = source->generations; peer;
+         peer = peer->next_generation) {
         if (!peer->gone)
             return VELO_OK;
         if (!status && !peer->is_mourned)
@@ -374,18 +377,18 @@ static void ask_peer(struct velo_mq_peer *peer)
 static void ask_source(struct velo_mq *mq, velo_id_t id, struct source *source)
 {
     struct velo_conn *extra;
-    struct velo_mq_peer *peer = source->lives;
+    struct velo_mq_peer *peer = source->generations;
     while (peer && peer->gone)
-        peer = peer->next_life;
+        peer = peer->next_generation;
     if (peer) {
         ask_peer(peer);
         return;
     }
-    int status = velo_connect(mq->port, id, 0, &extra);
+    int status = velo_connect(mq->port, id, &extra, 0);
     source->gone = status == VELO_ERR_PEER_DEAD ? status : VELO_OK;
     if (status)
         return;
-    peer = mq_peer_get(mq, id, velo_conn_life(extra));
+    peer = mq_peer_get(mq, id, velo_conn_generation(extra));
     if (peer && !peer->gone && !peer->extra)
         set_extra(peer, extra);
     else

@@ -11,7 +11,8 @@ static void fetch_deferred(struct velo_mq *mq, const struct wanted *wanted)
     struct velo_msg msg;
     mq->probed_for = wanted;
     mq_recv_resume(mq);
-    for (int i = 0; i < FETCH_MAX && mq->probed_for && velo_peek(mq->port, &msg) == VELO_OK; i++)
+    for (int i = 0; i < FETCH_MAX && mq->probed_for && velo_try_peek(mq->port, &msg) == VELO_OK;
+         i++)
         mq_recv_take(mq, &msg);
     mq->probed_for = NULL;
 }
@@ -46,8 +47,8 @@ static void describe(const struct velo_mq_message *message, struct velo_mq_info 
     info->len_bytes = message->total_bytes;
 }
 
-int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
-                  struct velo_mq_info *info)
+int velo_mq_try_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
+                      struct velo_mq_info *info)
 {
     if (!mq)
         return velo_fail(VELO_ERR_ARG, "mq is NULL");
@@ -58,8 +59,8 @@ int velo_mq_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t
     return status;
 }
 
-int velo_mq_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
-                   struct velo_mq_message **out, struct velo_mq_info *info)
+int velo_mq_try_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
+                       struct velo_mq_message **out, struct velo_mq_info *info)
 {
     if (!mq || !out)
         return velo_fail(VELO_ERR_ARG, "mq or message is NULL");
@@ -99,6 +100,6 @@ int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request)
     if (request->status != VELO_AGAIN || op->state != OP_POSTED)
         return VELO_ERR_STATE;
     mq_recv_unpost(mq, op);
-    request->status = VELO_ERR_STATE;
+    request->status = VELO_ERR_CANCELLED;
     return VELO_OK;
 }

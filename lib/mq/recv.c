@@ -169,7 +169,7 @@ static void tell_probe(struct velo_mq *mq, const struct arrival *arrival)
 
 static void keep(struct velo_mq *mq, const struct arrival *arrival)
 {
-    struct velo_mq_peer *peer = mq_peer_get(mq, arrival->source, arrival->life);
+    struct velo_mq_peer *peer = mq_peer_get(mq, arrival->source, arrival->generation);
     struct velo_mq_message *message = NULL;
     if (likely(peer) && may_keep(mq, peer, arrival->len_bytes))
         message = mq_pool_get(&mq->pool, arrival->len_bytes, &peer->unexpected_bytes);
@@ -259,7 +259,7 @@ bool mq_recv_start(struct velo_mq *mq, struct op *op, const struct arrival *arri
     if (arrival->kind == WIRE_EAGER)
         return true;
     op->remote_id = arrival->sender_id;
-    op->peer = mq_peer_get(mq, arrival->source, arrival->life);
+    op->peer = mq_peer_get(mq, arrival->source, arrival->generation);
     return !op->peer || mq_rendezvous_finish(op);
 }
 
@@ -273,7 +273,7 @@ void mq_recv_kept(struct velo_mq *mq, struct op *op, struct velo_mq_message *mes
         .data = message->data,
         .len_bytes = message->len_bytes,
         .source = message->entry.source,
-        .life = message->peer->life,
+        .generation = message->peer->generation,
         .kind = message->kind,
     };
     bool is_done = mq_recv_start(mq, op, &arrival);
@@ -342,7 +342,7 @@ static bool parse(const struct velo_msg *msg, struct arrival *arrival)
     struct wire_sync sync;
     struct wire_rts rts;
     *arrival = (struct arrival){
-        .data = msg->data, .source = msg->source, .life = msg->life, .kind = msg->tag};
+        .data = msg->data, .source = msg->source, .generation = msg->generation, .kind = msg->tag};
     switch (msg->tag) {
     case WIRE_EAGER:
         if (!mq_wire_read(msg, &eager, sizeof eager))
@@ -448,7 +448,7 @@ static __attribute__((noinline)) int take_more(struct velo_mq *mq)
     int events = 0;
     uint32_t left = mq->burst;
     mq->burst = left < BURST_MAX ? left * 2 : BURST_MAX;
-    for (; left > 0 && velo_peek(mq->port, &msg) == VELO_OK; left--, events++)
+    for (; left > 0 && velo_try_peek(mq->port, &msg) == VELO_OK; left--, events++)
         take(mq, &msg);
     return events;
 }

@@ -78,7 +78,7 @@ static bool give_up(struct op *op, int status)
 bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arrival *arrival)
 {
     struct velo_mq_request *request = request_of(op);
-    op->peer = mq_peer_get(mq, arrival->source, arrival->life);
+    op->peer = mq_peer_get(mq, arrival->source, arrival->generation);
     op->remote_id = arrival->sender_id;
     op->end_bytes = arrival->total_bytes < op->len_bytes ? arrival->total_bytes : op->len_bytes;
     if (!op->peer)
@@ -101,11 +101,11 @@ bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arriva
     return is_whole && mq_rendezvous_finish(op);
 }
 
-/* A request that the sender of this message may speak of: this very life of its port. */
+/* A request that the sender of this message may speak of: this very generation of its port. */
 static struct op *find_op(const struct velo_mq *mq, uint64_t id, const struct velo_msg *msg)
 {
     struct op *op = mq_ids_find(&mq->ids, id);
-    return op && op->peer->id == msg->source && op->peer->life == msg->life ? op : NULL;
+    return op && op->peer->id == msg->source && op->peer->generation == msg->generation ? op : NULL;
 }
 
 bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg)
@@ -145,7 +145,7 @@ int mq_rendezvous_announce(struct op *op)
     struct wire_rts rts = {
         .sender_id = op->id,
         .len_bytes = op->len_bytes,
-        .key = op->mem ? velo_mem_key(op->mem) : 0,
+        .key = op->mem ? velo_rma_mem_key(op->mem) : 0,
         .match = op->entry.match,
     };
     return send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, WIRE_RTS);
@@ -198,7 +198,7 @@ bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
     struct op *op = find_op(mq, cts.sender_id, msg);
     if (!op) {
         /* The send was given up: its receiver should know. */
-        struct velo_mq_peer *peer = mq_peer_get(mq, msg->source, msg->life);
+        struct velo_mq_peer *peer = mq_peer_get(mq, msg->source, msg->generation);
         if (peer)
             mq_rendezvous_refuse(peer, cts.receiver_id);
         return false;

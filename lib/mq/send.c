@@ -10,7 +10,7 @@
 hot_inline int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
                           uint64_t match)
 {
-    return velo_try_send_with(peer->conn, buf, len_bytes, match, WIRE_EAGER);
+    return conn_try_send_with(peer->conn, buf, len_bytes, match, WIRE_EAGER);
 }
 
 int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match)
@@ -94,13 +94,13 @@ static void send_in_turn(struct op *op)
 }
 
 static __attribute__((noinline)) int isend_slow(struct velo_mq_peer *peer, const void *buf,
-                                                size_t len_bytes, uint64_t match, int flags,
+                                                size_t len_bytes, uint64_t match, uint32_t flags,
                                                 struct velo_mq_request *request)
 {
     if (!peer || !request || (!buf && len_bytes > 0))
         return velo_fail(VELO_ERR_ARG, "peer, request or buf is NULL");
-    if (flags & ~VELO_MQ_SYNC)
-        return velo_fail(VELO_ERR_ARG, "flags are %#x; give 0 or VELO_MQ_SYNC", (unsigned)flags);
+    if (flags & ~(uint32_t)VELO_MQ_SYNC)
+        return velo_fail(VELO_ERR_ARG, "flags are %#x; give 0 or VELO_MQ_SYNC", flags);
     struct op *op = op_of(request);
     memset(op, 0, sizeof *op);
     op->entry.match = match;
@@ -118,7 +118,7 @@ static __attribute__((noinline)) int isend_slow(struct velo_mq_peer *peer, const
 }
 
 int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match,
-                  int flags, struct velo_mq_request *request)
+                  uint32_t flags, struct velo_mq_request *request)
 {
     if (unlikely(!peer || !request || !buf || flags || len_bytes >= peer->direct_end_bytes))
         return isend_slow(peer, buf, len_bytes, match, flags, request);

@@ -76,7 +76,7 @@ static bool is_all_sent(const struct velo_rma_peer *peer, const struct op *op)
 
 static bool carries_data(const struct request *request)
 {
-    return request->op == VELO_OP_PUT || request->op == VELO_OP_PUT_IMMEDIATE;
+    return request->op == VELO_RMA_OPERATION_PUT || request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE;
 }
 
 /* VELO_AGAIN: no room for it now. */
@@ -117,16 +117,18 @@ static int send_piece(struct velo_rma_peer *peer, struct op *op)
 
 static int send_notify(struct velo_rma_peer *peer, const struct request *request)
 {
-    struct wire_note note = {
-        .class_ = VELO_CLASS_COMPLETER, .op = VELO_OP_NOTIFY, .cookie = request->cookie};
+    struct wire_note note = {.class_ = VELO_RMA_CLASS_COMPLETER,
+                             .op = VELO_RMA_OPERATION_NOTIFY,
+                             .cookie = request->cookie};
     return velo_try_send(peer->conn, &note, sizeof note, WIRE_NOTE);
 }
 
 int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
 {
-    if (request->op == VELO_OP_NOTIFY && offload_is_busy(peer))
+    if (request->op == VELO_RMA_OPERATION_NOTIFY && offload_is_busy(peer))
         return MUST_ASK; /* It comes after what the node still has to do. */
-    return request->op == VELO_OP_NOTIFY ? send_notify(peer, request) : rma_reach_do(peer, request);
+    return request->op == VELO_RMA_OPERATION_NOTIFY ? send_notify(peer, request)
+                                                    : rma_reach_do(peer, request);
 }
 
 /* Begin with the first that waits. VELO_AGAIN: not now. */
@@ -242,7 +244,7 @@ static struct velo_rma_peer *find_peer(const struct velo_rma *rma, const struct 
 {
     struct velo_rma_peer *peer = rma->by_handle[answer->handle % PEERS_MAX];
     bool is_ours = peer && peer->handle == answer->handle && peer->id == msg->source &&
-                   velo_conn_life(peer->conn) == msg->life;
+                   velo_conn_generation(peer->conn) == msg->generation;
     return is_ours ? peer : NULL;
 }
 
@@ -254,7 +256,7 @@ static int take_data(const struct velo_rma_peer *peer, struct op *op, const char
     struct run run;
     if (rma_request_is_update(request) && request->local)
         memcpy(request->local, &old, request->len_bytes);
-    if (request->op != VELO_OP_GET)
+    if (request->op != VELO_RMA_OPERATION_GET)
         return data_bytes == 0 ? VELO_OK : VELO_ERR_CORRUPT;
     if (!next_piece(peer, request, &op->answered, op->pieces_answered, &run) ||
         run.len_bytes != data_bytes)

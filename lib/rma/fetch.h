@@ -18,8 +18,8 @@
  * velo_rma_progress(), and has ended when velo_rma_disconnect() returns. VELO_AGAIN: not now. Else:
  * it cannot be had in this way.
  */
-int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes, velo_key_t key,
-              uint64_t offset, int *outcome);
+int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes,
+              struct velo_rma_place remote, int *outcome);
 
 /**
  * From about this length on, fetching a message is faster than copying it through the ring, which

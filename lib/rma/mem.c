@@ -14,36 +14,36 @@
 
 /* ---- registrations --------------------------------------------------------------------------- */
 
-static int check(const struct velo_rma *rma, size_t len_bytes, int rights, velo_id_t peer,
-                 struct velo_mem **out)
+static int check(const struct velo_rma *rma, size_t len_bytes, uint32_t rights, velo_id_t peer,
+                 struct velo_rma_mem **out)
 {
     if (!rma || !out)
         return velo_fail(VELO_ERR_ARG, "rma or mem is NULL");
     *out = NULL;
     if (len_bytes == 0)
         return velo_fail(VELO_ERR_ARG, "len_bytes is 0; register at least 1 byte");
-    if (rights == 0 || (rights & ~VELO_RIGHT_ALL))
-        return velo_fail(VELO_ERR_ARG, "rights is %#x; give one or more of enum velo_right",
-                         (unsigned)rights);
-    if (peer != VELO_PEER_ANY && peer >= IDS_MAX)
+    if (rights == 0 || (rights & ~(uint32_t)VELO_RMA_RIGHT_ALL))
+        return velo_fail(VELO_ERR_ARG, "rights is %#x; give one or more of enum velo_rma_right",
+                         rights);
+    if (peer != VELO_RMA_PEER_ANY && peer >= IDS_MAX)
         return velo_fail(VELO_ERR_ARG,
                          "peer is %#x; give an id made with VELO_ID(), or "
-                         "VELO_PEER_ANY",
+                         "VELO_RMA_PEER_ANY",
                          peer);
     return VELO_OK;
 }
 
 /* An unused registration, or NULL with *status. */
-static struct velo_mem *take(struct velo_rma *rma, int *status)
+static struct velo_rma_mem *take(struct velo_rma *rma, int *status)
 {
-    struct velo_mem *mem = rma->mems_free;
+    struct velo_rma_mem *mem = rma->mems_free;
     if (likely(mem)) {
         rma->mems_free = mem->next;
         return mem;
     }
-    if (rma->mems_used == VELO_MEMS_MAX) {
-        *status =
-            velo_fail(VELO_ERR_FULL, "%u registrations are in use; deregister some", VELO_MEMS_MAX);
+    if (rma->mems_used == VELO_RMA_MEMS_MAX) {
+        *status = velo_fail(VELO_ERR_FULL, "%u registrations are in use; deregister some",
+                            VELO_RMA_MEMS_MAX);
         return NULL;
     }
     if (rma->mems_used == rma->table.backed)
@@ -60,7 +60,7 @@ static uint64_t next_key(struct velo_rma *rma, uint64_t index)
     return rma->key_last << TABLE_INDEX_BITS | index;
 }
 
-static void publish(struct velo_rma *rma, struct velo_mem *mem)
+static void publish(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     uint64_t index = (uint64_t)(mem - rma->mems);
     struct table_entry *entry = &rma->table.entries[index];
@@ -76,20 +76,20 @@ static void publish(struct velo_rma *rma, struct velo_mem *mem)
     rma->counters.registered++;
 }
 
-int velo_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, int rights,
-                      velo_id_t peer, struct velo_mem **out)
+int velo_rma_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, uint32_t rights,
+                          velo_id_t peer, struct velo_rma_mem **out)
 {
     int status = check(rma, len_bytes, rights, peer, out);
     if (unlikely(status))
         return status;
     if (unlikely(!addr || (uintptr_t)addr + len_bytes < len_bytes))
         return velo_fail(VELO_ERR_ARG, "addr is NULL, or the memory ends beyond the address space");
-    struct velo_mem *mem = take(rma, &status);
+    struct velo_rma_mem *mem = take(rma, &status);
     if (unlikely(!mem))
         return status;
     mem->addr = addr;
     mem->len_bytes = len_bytes;
-    mem->rights = (uint64_t)rights;
+    mem->rights = rights;
     mem->peer = peer;
     mem->arena_bytes = 0;
     publish(rma, mem);
@@ -100,11 +100,11 @@ int velo_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, int ri
 /* ---- the arena ------------------------------------------------------------------------------- */
 
 /* The lowest gap that is large enough: behind which allocation? NULL: before the first. */
-static struct velo_mem *find_gap(const struct velo_rma *rma, uint64_t bytes)
+static struct velo_rma_mem *find_gap(const struct velo_rma *rma, uint64_t bytes)
 {
-    struct velo_mem *before = NULL;
+    struct velo_rma_mem *before = NULL;
     uint64_t end = 0;
-    for (struct velo_mem *mem = rma->allocated; mem; mem = mem->next) {
+    for (struct velo_rma_mem *mem = rma->allocated; mem; mem = mem->next) {
         if (mem->arena_at - end >= bytes)
             break;
         before = mem;
@@ -119,7 +119,7 @@ static void punch(const struct velo_rma *rma, uint64_t arena_at, uint64_t bytes)
                     (off_t)(rma->table.at.arena_at + arena_at), (off_t)bytes);
 }
 
-static int map_range(const struct velo_rma *rma, struct velo_mem *mem)
+static int map_range(const struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     const struct segment *segment = rma->port->segment;
     uint64_t at = rma->table.at.arena_at + mem->arena_at;
@@ -140,14 +140,14 @@ static int map_range(const struct velo_rma *rma, struct velo_mem *mem)
     return VELO_OK;
 }
 
-static void give_back(struct velo_rma *rma, struct velo_mem *mem)
+static void give_back(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     mem->next = rma->mems_free;
     rma->mems_free = mem;
 }
 
-int velo_mem_alloc(struct velo_rma *rma, size_t len_bytes, int rights, velo_id_t peer,
-                   struct velo_mem **out)
+int velo_rma_mem_alloc(struct velo_rma *rma, size_t len_bytes, uint32_t rights, velo_id_t peer,
+                       struct velo_rma_mem **out)
 {
     int status = check(rma, len_bytes, rights, peer, out);
     if (status)
@@ -155,32 +155,32 @@ int velo_mem_alloc(struct velo_rma *rma, size_t len_bytes, int rights, velo_id_t
     if (len_bytes > ARENA_BYTES_MAX)
         return velo_fail(VELO_ERR_NO_SPACE, "%zu bytes are more than a unit's arena holds",
                          len_bytes);
-    struct velo_mem *mem = take(rma, &status);
+    struct velo_rma_mem *mem = take(rma, &status);
     if (!mem)
         return status;
     uint64_t page_bytes = (uint64_t)sysconf(_SC_PAGESIZE);
     mem->len_bytes = len_bytes;
     mem->arena_bytes = (len_bytes + page_bytes - 1) / page_bytes * page_bytes;
-    struct velo_mem *before = find_gap(rma, mem->arena_bytes);
+    struct velo_rma_mem *before = find_gap(rma, mem->arena_bytes);
     mem->arena_at = before ? before->arena_at + before->arena_bytes : 0;
     status = map_range(rma, mem);
     if (status) {
         give_back(rma, mem);
         return status;
     }
-    struct velo_mem **link = before ? &before->next : &rma->allocated;
+    struct velo_rma_mem **link = before ? &before->next : &rma->allocated;
     mem->next = *link;
     *link = mem;
-    mem->rights = (uint64_t)rights;
+    mem->rights = rights;
     mem->peer = peer;
     publish(rma, mem);
     *out = mem;
     return VELO_OK;
 }
 
-static void release_range(struct velo_rma *rma, struct velo_mem *mem)
+static void release_range(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
-    struct velo_mem **link = &rma->allocated;
+    struct velo_rma_mem **link = &rma->allocated;
     while (*link != mem)
         link = &(*link)->next;
     *link = mem->next;
@@ -197,13 +197,14 @@ static bool is_alive(const struct velo_rma *rma, uint32_t index)
     const struct segment *segment = rma->port->segment;
     uint64_t entry = order_read_entry(&segment->entries[index]);
     return entry_state(entry) != ENTRY_FREE &&
-           entry_life(entry) == order_read_entry(&rma->table.lines[index].life) &&
+           entry_generation(entry) == order_read_entry(&rma->table.lines[index].generation) &&
            seg_sender_alive(segment, index);
 }
 
-/* Wait until nobody uses a key that stands in no entry any more. */
-static void wait_for_requesters(const struct velo_rma *rma, uint64_t key)
+/* Wait until nobody uses a key that stands in no entry any more. False: not in the time given. */
+static bool wait_for_requesters(const struct velo_rma *rma, uint64_t key, int64_t timeout_ns)
 {
+    int64_t end_ns = timeout_ns > 0 ? wait_now_ns() + timeout_ns : 0;
     uint64_t lines = order_read_entry(&rma->table.header->lines_used);
     if (lines > rma->port->shape.conns_max)
         lines = rma->port->shape.conns_max;
@@ -215,20 +216,26 @@ static void wait_for_requesters(const struct velo_rma *rma, uint64_t key)
                 continue;
             if (!is_alive(rma, i))
                 break;
+            if (timeout_ns == 0 || (timeout_ns > 0 && wait_now_ns() >= end_ns))
+                return false;
             (void)wait_nap(BUSY_NAP_NS);
         }
     }
+    return true;
 }
 
-int velo_mem_deregister(struct velo_mem *mem)
+int velo_rma_mem_deregister(struct velo_rma_mem *mem, int64_t timeout_ns)
 {
+    if (unlikely(timeout_ns < VELO_FOREVER))
+        return VELO_ERR_ARG;
     if (!mem)
         return VELO_OK;
     struct velo_rma *rma = mem->rma;
     uint64_t key = mem->key;
     order_publish_key(&rma->table.entries[mem - rma->mems].key, 0);
     order_full_fence();
-    wait_for_requesters(rma, key);
+    if (unlikely(!wait_for_requesters(rma, key, timeout_ns)))
+        return VELO_TIMEOUT;
     offload_deregister(rma, mem);
     mem->key = 0;
     if (mem->arena_bytes)
@@ -238,6 +245,6 @@ int velo_mem_deregister(struct velo_mem *mem)
     return VELO_OK;
 }
 
-velo_key_t velo_mem_key(const struct velo_mem *mem) { return mem->key; }
+velo_rma_key_t velo_rma_mem_key(const struct velo_rma_mem *mem) { return mem->key; }
 
-void *velo_mem_addr(const struct velo_mem *mem) { return mem->addr; }
+void *velo_rma_mem_addr(const struct velo_rma_mem *mem) { return mem->addr; }

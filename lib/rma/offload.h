@@ -33,9 +33,9 @@ void offload_fail(struct velo_rma_peer *peer, int status);
 /** The next message, or VELO_AGAIN: nothing came in time, or the node has done something. */
 int offload_peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns);
 /** Before a key is published: let the node reach the memory, if it can. */
-void offload_register(struct velo_rma *rma, struct velo_mem *mem, struct table_entry *entry);
+void offload_register(struct velo_rma *rma, struct velo_rma_mem *mem, struct table_entry *entry);
 /** After it was taken back: the node reaches it no more on return. */
-void offload_deregister(struct velo_rma *rma, struct velo_mem *mem);
+void offload_deregister(struct velo_rma *rma, struct velo_rma_mem *mem);
 void offload_close(struct velo_rma *rma);
 
 #else
@@ -73,16 +73,16 @@ static inline void offload_fail(struct velo_rma_peer *peer, int status)
 }
 hot_inline int offload_peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
 {
-    return timeout_ns ? velo_peek_wait(rma->port, msg, timeout_ns) : velo_peek(rma->port, msg);
+    return timeout_ns ? velo_peek(rma->port, msg, timeout_ns) : velo_try_peek(rma->port, msg);
 }
-hot_inline void offload_register(struct velo_rma *rma, struct velo_mem *mem,
+hot_inline void offload_register(struct velo_rma *rma, struct velo_rma_mem *mem,
                                  struct table_entry *entry)
 {
     (void)rma;
     (void)mem;
     (void)entry;
 }
-hot_inline void offload_deregister(struct velo_rma *rma, struct velo_mem *mem)
+hot_inline void offload_deregister(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     (void)rma;
     (void)mem;

@@ -9,15 +9,15 @@
 static void count(struct velo_rma_counters *counters, const struct request *request)
 {
     switch (request->op) {
-    case VELO_OP_GET:
+    case VELO_RMA_OPERATION_GET:
         counters->gets++;
         break;
-    case VELO_OP_FETCH_COMPARE_ADD:
-    case VELO_OP_FETCH_OP:
-    case VELO_OP_COMPARE_SWAP:
+    case VELO_RMA_OPERATION_FETCH_COMPARE_ADD:
+    case VELO_RMA_OPERATION_FETCH_OP:
+    case VELO_RMA_OPERATION_COMPARE_SWAP:
         counters->atomics++;
         break;
-    case VELO_OP_NOTIFY:
+    case VELO_RMA_OPERATION_NOTIFY:
         break;
     default:
         counters->puts++;
@@ -30,17 +30,17 @@ void rma_request_done(struct velo_rma_peer *peer, const struct request *request,
     struct velo_rma *rma = peer->rma;
     if (likely(status == VELO_OK)) {
         count(&rma->counters, request);
-        if (!(request->notify & VELO_NOTIFY_REQUESTER))
+        if (!(request->notify & VELO_RMA_NOTIFY_REQUESTER))
             return;
     }
-    queue_push(
-        rma, &(struct velo_notification){.class_ = status ? VELO_CLASS_ERROR : VELO_CLASS_REQUESTER,
-                                         .op = request->op,
-                                         .status = (int16_t)status,
-                                         .peer = peer->id,
-                                         .len_bytes = status ? 0 : request->len_bytes,
-                                         .address = rma_request_address(request),
-                                         .cookie = request->cookie});
+    queue_push(rma, &(struct velo_rma_notification){.class_ = status ? VELO_RMA_CLASS_ERROR
+                                                                     : VELO_RMA_CLASS_REQUESTER,
+                                                    .op = request->op,
+                                                    .status = (int16_t)status,
+                                                    .peer = peer->id,
+                                                    .len_bytes = status ? 0 : request->len_bytes,
+                                                    .address = rma_request_address(request),
+                                                    .cookie = request->cookie});
 }
 
 /* ---- posting --------------------------------------------------------------------------------- */
@@ -48,8 +48,9 @@ void rma_request_done(struct velo_rma_peer *peer, const struct request *request,
 /* The notifications that make sense for an operation. */
 static int notify_allowed(const struct request *request)
 {
-    bool is_read = request->op == VELO_OP_GET || rma_request_is_update(request);
-    return VELO_NOTIFY_REQUESTER | (is_read ? VELO_NOTIFY_RESPONDER : VELO_NOTIFY_COMPLETER);
+    bool is_read = request->op == VELO_RMA_OPERATION_GET || rma_request_is_update(request);
+    return VELO_RMA_NOTIFY_REQUESTER |
+           (is_read ? VELO_RMA_NOTIFY_RESPONDER : VELO_RMA_NOTIFY_COMPLETER);
 }
 
 static cold_path int failed_at_once(struct velo_rma_peer *peer, int status)
@@ -62,7 +63,8 @@ static cold_path int failed_at_once(struct velo_rma_peer *peer, int status)
 /* Others are before it, or the owner must be asked. */
 static cold_path int post_later(struct velo_rma_peer *peer, const struct request *request)
 {
-    int status = request->op == VELO_OP_NOTIFY ? VELO_OK : rma_reach_check(peer, request);
+    int status =
+        request->op == VELO_RMA_OPERATION_NOTIFY ? VELO_OK : rma_reach_check(peer, request);
     return status ? failed_at_once(peer, status) : rma_ask_post(peer, request);
 }
 
@@ -70,7 +72,7 @@ static int post(struct velo_rma_peer *peer, const struct request *request)
 {
     if (unlikely(request->notify & ~notify_allowed(request)))
         return velo_fail(VELO_ERR_ARG,
-                         "notify is %#x; give REQUESTER and, for a put, COMPLETER, else RESPONDER",
+                         "flags are %#x; give REQUESTER and, for a put, COMPLETER, else RESPONDER",
                          request->notify);
     if (unlikely(peer->gone))
         return velo_fail(peer->gone, "the peer is gone; disconnect");
@@ -78,7 +80,7 @@ static int post(struct velo_rma_peer *peer, const struct request *request)
                      (peer->fence && (peer->asked.head || offload_is_busy(peer)));
     if (unlikely(must_wait))
         return post_later(peer, request);
-    if (unlikely((request->notify & VELO_NOTIFY_REQUESTER) && !queue_has_room(peer->rma)))
+    if (unlikely((request->notify & VELO_RMA_NOTIFY_REQUESTER) && !queue_has_room(peer->rma)))
         return VELO_AGAIN;
     int status = rma_do_now(peer, request);
     if (unlikely(status == MUST_ASK))
@@ -92,129 +94,132 @@ static int post(struct velo_rma_peer *peer, const struct request *request)
 
 static cold_path int bad_argument(void)
 {
-    return velo_fail(VELO_ERR_ARG, "a pointer is NULL, a length is out of range, or notify holds "
-                                   "what is no enum velo_notify");
+    return velo_fail(VELO_ERR_ARG, "a pointer is NULL, a length is out of range, or flags hold "
+                                   "what the operation does not have");
 }
 
-static bool is_notify(int notify)
+static bool is_notify(uint32_t flags)
 {
-    return (notify & ~(VELO_NOTIFY_REQUESTER | VELO_NOTIFY_RESPONDER | VELO_NOTIFY_COMPLETER)) == 0;
+    return (flags & ~(uint32_t)(VELO_RMA_NOTIFY_REQUESTER | VELO_RMA_NOTIFY_RESPONDER |
+                                VELO_RMA_NOTIFY_COMPLETER)) == 0;
 }
 
 /* ---- contiguous ------------------------------------------------------------------------------ */
 
-static int post_contiguous(struct velo_rma_peer *peer, enum velo_rma_op op, char *local,
-                           size_t len_bytes, velo_key_t key, uint64_t offset, int notify,
+static int post_contiguous(struct velo_rma_peer *peer, enum velo_rma_operation op, char *local,
+                           size_t len_bytes, struct velo_rma_place remote, uint32_t flags,
                            uint64_t cookie)
 {
-    if (unlikely(!peer || (!local && len_bytes > 0) || !is_notify(notify)))
+    if (unlikely(!peer || (!local && len_bytes > 0) || !is_notify(flags)))
         return bad_argument();
     struct request request = {.op = (uint8_t)op,
-                              .notify = (uint8_t)notify,
-                              .key = key,
+                              .notify = (uint8_t)flags,
+                              .key = remote.key,
                               .cookie = cookie,
                               .len_bytes = len_bytes,
-                              .offset = offset,
+                              .offset = remote.offset,
                               .local = local,
                               .stride = {.block_bytes = len_bytes},
                               .count = 1};
     return post(peer, &request);
 }
 
-int velo_put(struct velo_rma_peer *peer, const void *local, size_t len_bytes, velo_key_t key,
-             uint64_t offset, int notify, uint64_t cookie)
+int velo_rma_put(struct velo_rma_peer *peer, const void *local, size_t len_bytes,
+                 struct velo_rma_place remote, uint32_t flags, uint64_t cookie)
 {
-    return post_contiguous(peer, VELO_OP_PUT, (char *)local, len_bytes, key, offset, notify,
+    return post_contiguous(peer, VELO_RMA_OPERATION_PUT, (char *)local, len_bytes, remote, flags,
                            cookie);
 }
 
-int velo_get(struct velo_rma_peer *peer, void *local, size_t len_bytes, velo_key_t key,
-             uint64_t offset, int notify, uint64_t cookie)
+int velo_rma_get(struct velo_rma_peer *peer, void *local, size_t len_bytes,
+                 struct velo_rma_place remote, uint32_t flags, uint64_t cookie)
 {
-    return post_contiguous(peer, VELO_OP_GET, local, len_bytes, key, offset, notify, cookie);
+    return post_contiguous(peer, VELO_RMA_OPERATION_GET, local, len_bytes, remote, flags, cookie);
 }
 
-int velo_put_immediate(struct velo_rma_peer *peer, uint64_t value, size_t len_bytes, velo_key_t key,
-                       uint64_t offset, int notify, uint64_t cookie)
+int velo_rma_put_immediate(struct velo_rma_peer *peer, uint64_t value, size_t len_bytes,
+                           struct velo_rma_place remote, uint32_t flags, uint64_t cookie)
 {
-    if (unlikely(!peer || len_bytes < 1 || len_bytes > sizeof value || !is_notify(notify)))
+    if (unlikely(!peer || len_bytes < 1 || len_bytes > sizeof value || !is_notify(flags)))
         return bad_argument();
-    struct request request = {.op = VELO_OP_PUT_IMMEDIATE,
-                              .notify = (uint8_t)notify,
-                              .key = key,
+    struct request request = {.op = VELO_RMA_OPERATION_PUT_IMMEDIATE,
+                              .notify = (uint8_t)flags,
+                              .key = remote.key,
                               .cookie = cookie,
                               .len_bytes = len_bytes,
-                              .offset = offset,
+                              .offset = remote.offset,
                               .word = {value, 0},
                               .count = 1};
     return post(peer, &request);
 }
 
-int velo_notify(struct velo_rma_peer *peer, int notify, uint64_t cookie)
+int velo_rma_notify(struct velo_rma_peer *peer, uint32_t flags, uint64_t cookie)
 {
-    if (unlikely(!peer || !is_notify(notify) || !(notify & VELO_NOTIFY_COMPLETER)))
+    if (unlikely(!peer || !is_notify(flags) || !(flags & VELO_RMA_NOTIFY_COMPLETER)))
         return bad_argument();
     struct request request = {
-        .op = VELO_OP_NOTIFY, .notify = (uint8_t)notify, .cookie = cookie, .count = 1};
+        .op = VELO_RMA_OPERATION_NOTIFY, .notify = (uint8_t)flags, .cookie = cookie, .count = 1};
     return post(peer, &request);
 }
 
-int velo_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old, velo_key_t key,
-                           uint64_t offset, uint64_t compare, uint64_t add, int flags, int notify,
-                           uint64_t cookie)
+int velo_rma_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old,
+                               struct velo_rma_place remote, uint64_t compare, uint64_t add,
+                               uint32_t flags, uint64_t cookie)
 {
-    if (unlikely(!peer || !old || (flags & ~VELO_ADD_ALWAYS) || !is_notify(notify)))
+    uint32_t notify = flags & ~(uint32_t)VELO_RMA_ADD_ALWAYS;
+    if (unlikely(!peer || !old || !is_notify(notify)))
         return bad_argument();
-    struct request request = {.op = VELO_OP_FETCH_COMPARE_ADD,
+    struct request request = {.op = VELO_RMA_OPERATION_FETCH_COMPARE_ADD,
                               .notify = (uint8_t)notify,
-                              .always = flags & VELO_ADD_ALWAYS,
-                              .key = key,
+                              .always = (flags & VELO_RMA_ADD_ALWAYS) != 0,
+                              .key = remote.key,
                               .cookie = cookie,
                               .len_bytes = sizeof *old,
-                              .offset = offset,
+                              .offset = remote.offset,
                               .local = (char *)old,
                               .word = {compare, add},
                               .count = 1};
     return post(peer, &request);
 }
 
-int velo_fetch_op(struct velo_rma_peer *peer, void *old, velo_key_t key, uint64_t offset,
-                  enum velo_atomic atomic, enum velo_type type, const void *operand, int notify,
-                  uint64_t cookie)
+int velo_rma_fetch_op(struct velo_rma_peer *peer, void *old, struct velo_rma_place remote,
+                      enum velo_rma_atomic atomic, enum velo_rma_type type, const void *operand,
+                      uint32_t flags, uint64_t cookie)
 {
-    if (unlikely(!peer || !operand || !is_notify(notify)))
+    if (unlikely(!peer || !operand || !is_notify(flags)))
         return bad_argument();
-    struct request request = {.op = VELO_OP_FETCH_OP,
-                              .notify = (uint8_t)notify,
+    struct request request = {.op = VELO_RMA_OPERATION_FETCH_OP,
+                              .notify = (uint8_t)flags,
                               .update = rma_update_code(atomic, type),
-                              .key = key,
+                              .key = remote.key,
                               .cookie = cookie,
-                              .offset = offset,
+                              .offset = remote.offset,
                               .local = old,
                               .count = 1};
     request.len_bytes = atomic > 15 || type > 15 ? 0 : rma_update_bytes(request.update);
     if (unlikely(request.len_bytes == 0))
-        return velo_fail(VELO_ERR_ARG,
-                         "there is no update %d of type %d; give an enum velo_atomic and an enum "
-                         "velo_type, of FLOAT and DOUBLE only ADD, SWAP, MIN and MAX",
-                         (int)atomic, (int)type);
+        return velo_fail(
+            VELO_ERR_ARG,
+            "there is no update %d of type %d; give an enum velo_rma_atomic and an enum "
+            "velo_rma_type, of FLOAT and DOUBLE only ADD, SWAP, MIN and MAX",
+            (int)atomic, (int)type);
     memcpy(&request.word[0], operand, request.len_bytes);
     return post(peer, &request);
 }
 
-int velo_compare_swap(struct velo_rma_peer *peer, void *old, velo_key_t key, uint64_t offset,
-                      const void *compare, const void *desired, size_t len_bytes, int notify,
-                      uint64_t cookie)
+int velo_rma_compare_swap(struct velo_rma_peer *peer, void *old, size_t len_bytes,
+                          struct velo_rma_place remote, const void *compare, const void *desired,
+                          uint32_t flags, uint64_t cookie)
 {
     if (unlikely(!peer || !compare || !desired || (len_bytes != 4 && len_bytes != 8) ||
-                 !is_notify(notify)))
+                 !is_notify(flags)))
         return bad_argument();
-    struct request request = {.op = VELO_OP_COMPARE_SWAP,
-                              .notify = (uint8_t)notify,
-                              .key = key,
+    struct request request = {.op = VELO_RMA_OPERATION_COMPARE_SWAP,
+                              .notify = (uint8_t)flags,
+                              .key = remote.key,
                               .cookie = cookie,
                               .len_bytes = len_bytes,
-                              .offset = offset,
+                              .offset = remote.offset,
                               .local = old,
                               .count = 1};
     memcpy(&request.word[0], compare, len_bytes);
@@ -224,13 +229,13 @@ int velo_compare_swap(struct velo_rma_peer *peer, void *old, velo_key_t key, uin
 
 /* ---- for the matched queues ------------------------------------------------------------------ */
 
-int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes, velo_key_t key,
-              uint64_t offset, int *outcome)
+int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes,
+              struct velo_rma_place remote, int *outcome)
 {
-    struct request request = {.op = VELO_OP_GET,
-                              .key = key,
+    struct request request = {.op = VELO_RMA_OPERATION_GET,
+                              .key = remote.key,
                               .len_bytes = len_bytes,
-                              .offset = offset,
+                              .offset = remote.offset,
                               .local = local,
                               .stride = {.block_bytes = len_bytes},
                               .count = 1};
@@ -250,73 +255,77 @@ bool rma_node_fetches(struct velo_rma *rma) { return offload_is_possible(rma); }
 
 /* ---- strided --------------------------------------------------------------------------------- */
 
-static int post_strided(struct velo_rma_peer *peer, enum velo_rma_op op, char *local,
-                        velo_key_t key, uint64_t offset, const struct velo_stride *stride,
-                        int notify, uint64_t cookie)
+static int post_strided(struct velo_rma_peer *peer, enum velo_rma_operation op, char *local,
+                        const struct velo_rma_stride *stride, struct velo_rma_place remote,
+                        uint32_t flags, uint64_t cookie)
 {
     uint64_t total;
-    if (unlikely(!peer || !stride || !is_notify(notify) ||
+    if (unlikely(!peer || !stride || !is_notify(flags) ||
                  __builtin_mul_overflow(stride->block_bytes, stride->count, &total) ||
                  (!local && total > 0)))
         return bad_argument();
     if (total == 0)
-        return post_contiguous(peer, op, local, 0, key, offset, notify, cookie);
+        return post_contiguous(peer, op, local, 0, remote, flags, cookie);
     struct request request = {.op = (uint8_t)op,
-                              .notify = (uint8_t)notify,
-                              .key = key,
+                              .notify = (uint8_t)flags,
+                              .key = remote.key,
                               .cookie = cookie,
                               .len_bytes = total,
-                              .offset = offset,
+                              .offset = remote.offset,
                               .local = local,
                               .stride = *stride,
                               .count = stride->count};
     return post(peer, &request);
 }
 
-int velo_put_strided(struct velo_rma_peer *peer, const void *local, velo_key_t key, uint64_t offset,
-                     const struct velo_stride *stride, int notify, uint64_t cookie)
+int velo_rma_put_strided(struct velo_rma_peer *peer, const void *local,
+                         const struct velo_rma_stride *stride, struct velo_rma_place remote,
+                         uint32_t flags, uint64_t cookie)
 {
-    return post_strided(peer, VELO_OP_PUT, (char *)local, key, offset, stride, notify, cookie);
+    return post_strided(peer, VELO_RMA_OPERATION_PUT, (char *)local, stride, remote, flags, cookie);
 }
 
-int velo_get_strided(struct velo_rma_peer *peer, void *local, velo_key_t key, uint64_t offset,
-                     const struct velo_stride *stride, int notify, uint64_t cookie)
+int velo_rma_get_strided(struct velo_rma_peer *peer, void *local,
+                         const struct velo_rma_stride *stride, struct velo_rma_place remote,
+                         uint32_t flags, uint64_t cookie)
 {
-    return post_strided(peer, VELO_OP_GET, local, key, offset, stride, notify, cookie);
+    return post_strided(peer, VELO_RMA_OPERATION_GET, local, stride, remote, flags, cookie);
 }
 
 /* ---- lists ----------------------------------------------------------------------------------- */
 
-static int post_list(struct velo_rma_peer *peer, enum velo_rma_op op, velo_key_t key,
-                     const struct velo_piece *pieces, size_t count, int notify, uint64_t cookie)
+static int post_list(struct velo_rma_peer *peer, enum velo_rma_operation op,
+                     const struct velo_rma_piece *pieces, size_t count,
+                     struct velo_rma_place remote, uint32_t flags, uint64_t cookie)
 {
     uint64_t total = 0;
-    if (unlikely(!peer || (!pieces && count > 0) || !is_notify(notify)))
+    if (unlikely(!peer || (!pieces && count > 0) || !is_notify(flags)))
         return bad_argument();
     for (size_t i = 0; i < count; i++)
         if ((!pieces[i].local && pieces[i].len_bytes > 0) ||
             __builtin_add_overflow(total, pieces[i].len_bytes, &total))
             return bad_argument();
     struct request request = {.op = (uint8_t)op,
-                              .notify = (uint8_t)notify,
-                              .key = key,
+                              .notify = (uint8_t)flags,
+                              .key = remote.key,
                               .cookie = cookie,
                               .len_bytes = total,
+                              .offset = remote.offset,
                               .pieces = pieces,
                               .count = count};
     return post(peer, &request);
 }
 
-int velo_put_list(struct velo_rma_peer *peer, velo_key_t key, const struct velo_piece *pieces,
-                  size_t count, int notify, uint64_t cookie)
+int velo_rma_put_list(struct velo_rma_peer *peer, const struct velo_rma_piece *pieces, size_t count,
+                      struct velo_rma_place remote, uint32_t flags, uint64_t cookie)
 {
-    return post_list(peer, VELO_OP_PUT, key, pieces, count, notify, cookie);
+    return post_list(peer, VELO_RMA_OPERATION_PUT, pieces, count, remote, flags, cookie);
 }
 
-int velo_get_list(struct velo_rma_peer *peer, velo_key_t key, const struct velo_piece *pieces,
-                  size_t count, int notify, uint64_t cookie)
+int velo_rma_get_list(struct velo_rma_peer *peer, const struct velo_rma_piece *pieces, size_t count,
+                      struct velo_rma_place remote, uint32_t flags, uint64_t cookie)
 {
-    return post_list(peer, VELO_OP_GET, key, pieces, count, notify, cookie);
+    return post_list(peer, VELO_RMA_OPERATION_GET, pieces, count, remote, flags, cookie);
 }
 
 /* ---- order ----------------------------------------------------------------------------------- */

@@ -53,7 +53,7 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
             (void)velo_defer(rma->port);
             rma->deferred = true;
         }
-        status = taken < MESSAGES_PER_CALL ? velo_peek(rma->port, &msg) : VELO_AGAIN;
+        status = taken < MESSAGES_PER_CALL ? velo_try_peek(rma->port, &msg) : VELO_AGAIN;
     }
     if (unlikely(rma->ops_used > 0)) {
         ended += offload_progress(rma);
@@ -112,30 +112,31 @@ int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-int velo_notification_poll(struct velo_rma *rma, struct velo_notification *notification)
+int velo_rma_try_poll(struct velo_rma *rma, struct velo_rma_notification *notifications,
+                      int notifications_max)
 {
-    if (unlikely(!rma || !notification))
+    if (unlikely(!rma || !notifications || notifications_max < 1))
         return VELO_ERR_ARG;
     (void)rma_progress(rma, 0);
-    if (rma->queue_head == rma->queue_tail)
-        return VELO_AGAIN;
-    *notification = rma->queue[rma->queue_head++ % VELO_NOTIFICATIONS_MAX];
-    return VELO_OK;
+    int taken = 0;
+    while (rma->queue_head != rma->queue_tail && taken < notifications_max)
+        notifications[taken++] = rma->queue[rma->queue_head++ % VELO_RMA_NOTIFICATIONS_MAX];
+    return taken;
 }
 
-int velo_notification_wait(struct velo_rma *rma, struct velo_notification *notification,
-                           int64_t timeout_ns)
+int velo_rma_poll(struct velo_rma *rma, struct velo_rma_notification *notifications,
+                  int notifications_max, int64_t timeout_ns)
 {
     if (unlikely(timeout_ns < VELO_FOREVER))
         return VELO_ERR_ARG;
-    int status = velo_notification_poll(rma, notification);
-    if (status != VELO_AGAIN)
-        return status;
+    int taken = velo_rma_try_poll(rma, notifications, notifications_max);
+    if (taken != 0)
+        return taken;
     int64_t start_ns = wait_now_ns();
     int ending = VELO_OK;
-    while (status == VELO_AGAIN && ending == VELO_OK) {
+    while (taken == 0 && ending == VELO_OK) {
         ending = wait_a_while(rma, start_ns, timeout_ns);
-        status = velo_notification_poll(rma, notification);
+        taken = velo_rma_try_poll(rma, notifications, notifications_max);
     }
-    return status == VELO_AGAIN ? ending : status;
+    return taken ? taken : ending;
 }

@@ -36,10 +36,10 @@ struct grant {
 hot_inline void leave(struct velo_rma_peer *peer) { order_leave(&peer->line->active); }
 
 /* Hold the registration of a key, unless it is none. */
-hot_inline bool enter(struct velo_rma_peer *peer, velo_key_t key, struct grant *grant)
+hot_inline bool enter(struct velo_rma_peer *peer, velo_rma_key_t key, struct grant *grant)
 {
     const struct table *table = &peer->table;
-    uint64_t index = key % VELO_MEMS_MAX;
+    uint64_t index = key % VELO_RMA_MEMS_MAX;
     const struct table_entry *entry = &table->entries[index];
     if (key == 0 || index >= order_read_entry(&table->header->backed))
         return false;
@@ -61,7 +61,7 @@ hot_inline bool permits(const struct velo_rma_peer *peer, const struct grant *gr
                         const struct request *request)
 {
     return (grant->rights & (uint64_t)rma_request_right(request)) &&
-           (grant->peer == VELO_PEER_ANY || grant->peer == peer->rma->port->id) &&
+           (grant->peer == VELO_RMA_PEER_ANY || grant->peer == peer->rma->port->id) &&
            rma_request_fits(request, grant->len_bytes);
 }
 
@@ -103,33 +103,32 @@ static bool covers(const struct velo_rma_peer *peer, const struct grant *grant, 
                    size_t len_bytes, uint64_t rights)
 {
     uint64_t offset = address - grant->address;
-    return (grant->peer == VELO_PEER_ANY || grant->peer == peer->rma->port->id) &&
+    return (grant->peer == VELO_RMA_PEER_ANY || grant->peer == peer->rma->port->id) &&
            (grant->rights & rights) == rights && offset < grant->len_bytes &&
            len_bytes <= grant->len_bytes - offset;
 }
 
-int velo_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes, int rights,
-                  velo_key_t *key, uint64_t *offset)
+int velo_rma_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes,
+                      uint32_t rights, struct velo_rma_place *place)
 {
-    if (!peer || !key || !offset || len_bytes == 0 || rights <= 0 || rights > VELO_RIGHT_ALL)
+    if (!peer || !place || len_bytes == 0 || rights == 0 || rights > VELO_RMA_RIGHT_ALL)
         return velo_fail(VELO_ERR_ARG,
                          "a pointer is NULL, len_bytes is 0, or rights hold none or what is no "
-                         "enum velo_right");
+                         "enum velo_rma_right");
     if (rma_peer_is_remote(peer))
         return velo_fail(VELO_ERR_ACCESS,
                          "port %u.%u shares no memory with us: its registrations "
                          "cannot be looked up; have it send key and offset",
                          VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id));
     uint64_t backed = order_read_entry(&peer->table.header->backed);
-    for (uint64_t i = 0; i < backed && i < VELO_MEMS_MAX; i++) {
+    for (uint64_t i = 0; i < backed && i < VELO_RMA_MEMS_MAX; i++) {
         struct grant grant;
-        velo_key_t found = order_read_key(&peer->table.entries[i].key);
-        if (found % VELO_MEMS_MAX != i || !enter(peer, found, &grant))
+        velo_rma_key_t found = order_read_key(&peer->table.entries[i].key);
+        if (found % VELO_RMA_MEMS_MAX != i || !enter(peer, found, &grant))
             continue;
         leave(peer);
-        if (covers(peer, &grant, address, len_bytes, (uint64_t)rights)) {
-            *key = found;
-            *offset = address - grant.address;
+        if (covers(peer, &grant, address, len_bytes, rights)) {
+            *place = velo_rma_place(found, address - grant.address);
             return VELO_OK;
         }
     }
@@ -158,7 +157,7 @@ bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request
     struct grant grant;
     if (!enter(peer, request->key, &grant))
         return false;
-    uint64_t page = order_read_field(&peer->table.entries[request->key % VELO_MEMS_MAX].page);
+    uint64_t page = order_read_field(&peer->table.entries[request->key % VELO_RMA_MEMS_MAX].page);
     leave(peer);
     uint16_t offset = grant.address & (VELO_REGISTERED_ADDRESS_OFFSET_MASK);
     *remote = velo_registered_address_pack(offset, (uint32_t)(page - 1));
@@ -221,7 +220,7 @@ static void copy_runs(char *base, const struct request *request)
     struct cursor cursor = {0};
     struct run run;
     while (rma_request_next(request, &cursor, UINT64_MAX, &run)) {
-        if (request->op == VELO_OP_GET)
+        if (request->op == VELO_RMA_OPERATION_GET)
             memmove(run.local, base + run.offset, run.len_bytes);
         else
             memmove(base + run.offset, run.local, run.len_bytes);
@@ -241,13 +240,13 @@ hot_inline void do_direct(char *base, const struct request *request)
     char *at = base + request->offset;
     if (rma_request_is_update(request))
         update(at, request);
-    else if (request->op == VELO_OP_PUT_IMMEDIATE)
+    else if (request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE)
         put_immediate(at, request);
     else if (request->pieces || request->count != 1)
         copy_runs(base, request);
     else if (request->len_bytes == 0)
         return;
-    else if (request->op == VELO_OP_GET)
+    else if (request->op == VELO_RMA_OPERATION_GET)
         memmove(request->local, at, request->len_bytes);
     else
         memmove(at, request->local, request->len_bytes);
@@ -319,7 +318,7 @@ static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct 
         }
         if (count == 0)
             break;
-        status = attach_runs(peer, request->op == VELO_OP_GET, local, remote, count);
+        status = attach_runs(peer, request->op == VELO_RMA_OPERATION_GET, local, remote, count);
     } while (status == VELO_OK);
     return status;
 }
@@ -369,8 +368,8 @@ static int move_and_note(struct velo_rma_peer *peer, char *base, const struct gr
     if (status)
         return status;
     status = move(peer, base, grant, request);
-    bool is_put = rma_request_right(request) == VELO_RIGHT_WRITE;
-    struct wire_note note = {.class_ = is_put ? VELO_CLASS_COMPLETER : VELO_CLASS_RESPONDER,
+    bool is_put = rma_request_right(request) == VELO_RMA_RIGHT_WRITE;
+    struct wire_note note = {.class_ = is_put ? VELO_RMA_CLASS_COMPLETER : VELO_RMA_CLASS_RESPONDER,
                              .op = request->op,
                              .len_bytes = request->len_bytes,
                              .address = grant->address + rma_request_offset(request),
@@ -405,7 +404,7 @@ int rma_reach_do(struct velo_rma_peer *peer, const struct request *request)
     char *base = find(peer, &grant);
     if (unlikely(!base && (!peer->pid || rma_request_is_update(request))))
         status = MUST_ASK;
-    else if (request->notify & (VELO_NOTIFY_RESPONDER | VELO_NOTIFY_COMPLETER))
+    else if (request->notify & (VELO_RMA_NOTIFY_RESPONDER | VELO_RMA_NOTIFY_COMPLETER))
         status = move_and_note(peer, base, &grant, request);
     else
         status = move(peer, base, &grant, request);

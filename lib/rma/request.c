@@ -4,12 +4,12 @@
 static void block(const struct request *request, size_t index, struct run *run)
 {
     if (request->pieces) {
-        const struct velo_piece *piece = &request->pieces[index];
-        *run = (struct run){piece->local, piece->offset, piece->len_bytes};
-    } else if (request->op == VELO_OP_PUT_IMMEDIATE) {
+        const struct velo_rma_piece *piece = &request->pieces[index];
+        *run = (struct run){piece->local, request->offset + piece->offset, piece->len_bytes};
+    } else if (request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE) {
         *run = (struct run){(char *)request->word, request->offset, request->len_bytes};
     } else {
-        const struct velo_stride *stride = &request->stride;
+        const struct velo_rma_stride *stride = &request->stride;
         *run = (struct run){request->local + index * stride->local_stride_bytes,
                             request->offset + index * stride->remote_stride_bytes,
                             stride->block_bytes};
@@ -42,7 +42,7 @@ static bool fits(uint64_t offset, uint64_t len_bytes, uint64_t size_bytes)
 
 static bool blocks_fit(const struct request *request, uint64_t size_bytes)
 {
-    const struct velo_stride *stride = &request->stride;
+    const struct velo_rma_stride *stride = &request->stride;
     uint64_t last;
     return !__builtin_mul_overflow(request->count - 1, stride->remote_stride_bytes, &last) &&
            !__builtin_add_overflow(request->offset, last, &last) &&
@@ -54,15 +54,17 @@ bool rma_request_parts_fit(const struct request *request, uint64_t size_bytes)
 {
     if (!request->pieces)
         return blocks_fit(request, size_bytes);
+    uint64_t offset;
     for (size_t i = 0; i < request->count; i++)
-        if (!fits(request->pieces[i].offset, request->pieces[i].len_bytes, size_bytes))
+        if (__builtin_add_overflow(request->offset, request->pieces[i].offset, &offset) ||
+            !fits(offset, request->pieces[i].len_bytes, size_bytes))
             return false;
     return true;
 }
 
 uint64_t rma_request_offset(const struct request *request)
 {
-    return request->pieces && request->count ? request->pieces[0].offset : request->offset;
+    return request->offset + (request->pieces && request->count ? request->pieces[0].offset : 0);
 }
 
 uint64_t rma_request_address(const struct request *request)

@@ -21,17 +21,17 @@ static void sweep(struct velo_rma *rma)
 }
 
 /* The connection over which a unit expects its answers; NULL if there can be none. */
-static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_t life)
+static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_t generation)
 {
     struct velo_conn **conn = &rma->repliers[id];
-    if (likely(*conn && velo_conn_life(*conn) == life))
+    if (likely(*conn && velo_conn_generation(*conn) == generation))
         return *conn;
     sweep(rma);
-    if (!*conn && velo_connect(rma->port, id, 0, conn) != VELO_OK)
+    if (!*conn && velo_connect(rma->port, id, conn, 0) != VELO_OK)
         /* It may still live: have it give up rather than wait for ever. */
         order_publish_entry(&rma->table.lines[rma->port->held->index].unanswerable, 1);
-    /* Another life of the unit expects nothing: the one that asked is gone. */
-    return *conn && velo_conn_life(*conn) == life ? *conn : NULL;
+    /* Another generation of the unit expects nothing: the one that asked is gone. */
+    return *conn && velo_conn_generation(*conn) == generation ? *conn : NULL;
 }
 
 void rma_serve_close(struct velo_rma *rma)
@@ -46,18 +46,18 @@ void rma_serve_close(struct velo_rma *rma)
 static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
 {
     switch (wire->op) {
-    case VELO_OP_PUT:
+    case VELO_RMA_OPERATION_PUT:
         return data_bytes == wire->len_bytes;
-    case VELO_OP_PUT_IMMEDIATE:
+    case VELO_RMA_OPERATION_PUT_IMMEDIATE:
         return data_bytes == wire->len_bytes && data_bytes >= 1 && data_bytes <= sizeof(uint64_t);
-    case VELO_OP_GET:
+    case VELO_RMA_OPERATION_GET:
         return data_bytes == 0;
-    case VELO_OP_FETCH_COMPARE_ADD:
+    case VELO_RMA_OPERATION_FETCH_COMPARE_ADD:
         return data_bytes == 0 && wire->len_bytes == sizeof(uint64_t);
-    case VELO_OP_FETCH_OP:
+    case VELO_RMA_OPERATION_FETCH_OP:
         return data_bytes == 0 && wire->len_bytes > 0 &&
                wire->len_bytes == rma_update_bytes(wire->update);
-    case VELO_OP_COMPARE_SWAP:
+    case VELO_RMA_OPERATION_COMPARE_SWAP:
         return data_bytes == 0 &&
                (wire->len_bytes == sizeof(uint32_t) || wire->len_bytes == sizeof(uint64_t));
     default:
@@ -66,14 +66,15 @@ static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
 }
 
 /* The registration, if it permits the request; the answer must fit into one message. */
-static const struct velo_mem *find_mem(const struct velo_rma *rma, const struct wire_request *wire,
-                                       velo_id_t source, size_t max_bytes)
+static const struct velo_rma_mem *find_mem(const struct velo_rma *rma,
+                                           const struct wire_request *wire, velo_id_t source,
+                                           size_t max_bytes)
 {
-    const struct velo_mem *mem = &rma->mems[wire->key % VELO_MEMS_MAX];
+    const struct velo_rma_mem *mem = &rma->mems[wire->key % VELO_RMA_MEMS_MAX];
     struct request request = {
         .op = wire->op, .offset = wire->offset, .len_bytes = wire->len_bytes, .count = 1};
     if (wire->key == 0 || mem->key != wire->key || !(mem->rights & rma_request_right(&request)) ||
-        (mem->peer != VELO_PEER_ANY && mem->peer != source) ||
+        (mem->peer != VELO_RMA_PEER_ANY && mem->peer != source) ||
         !rma_request_fits(&request, mem->len_bytes) || wire->first_offset > mem->len_bytes ||
         wire->len_bytes > max_bytes)
         return NULL;
@@ -96,12 +97,12 @@ static void carry_out(const struct wire_request *wire, char *at, const char *dat
                     (uintptr_t)at % wire->len_bytes == 0;
     if (rma_request_is_update(&request)) {
         *old = rma_update(at, &request);
-    } else if (wire->op == VELO_OP_PUT_IMMEDIATE && is_piece) {
+    } else if (wire->op == VELO_RMA_OPERATION_PUT_IMMEDIATE && is_piece) {
         memcpy(&value, data_in, wire->len_bytes);
         order_store_piece(at, value, wire->len_bytes);
     } else if (wire->len_bytes == 0) {
         return;
-    } else if (wire->op == VELO_OP_GET) {
+    } else if (wire->op == VELO_RMA_OPERATION_GET) {
         memcpy(data_out, at, wire->len_bytes);
     } else {
         memcpy(at, data_in, wire->len_bytes);
@@ -109,11 +110,12 @@ static void carry_out(const struct wire_request *wire, char *at, const char *dat
 }
 
 static void note(struct velo_rma *rma, const struct wire_request *wire, velo_id_t source,
-                 const struct velo_mem *mem)
+                 const struct velo_rma_mem *mem)
 {
-    bool is_put = wire->op == VELO_OP_PUT || wire->op == VELO_OP_PUT_IMMEDIATE;
-    queue_push(rma, &(struct velo_notification){
-                        .class_ = is_put ? VELO_CLASS_COMPLETER : VELO_CLASS_RESPONDER,
+    bool is_put =
+        wire->op == VELO_RMA_OPERATION_PUT || wire->op == VELO_RMA_OPERATION_PUT_IMMEDIATE;
+    queue_push(rma, &(struct velo_rma_notification){
+                        .class_ = is_put ? VELO_RMA_CLASS_COMPLETER : VELO_RMA_CLASS_RESPONDER,
                         .op = wire->op,
                         .peer = source,
                         .len_bytes = wire->total_bytes,
@@ -123,7 +125,7 @@ static void note(struct velo_rma *rma, const struct wire_request *wire, velo_id_
 
 static bool wants_note(const struct wire_request *wire)
 {
-    return wire->notify & (VELO_NOTIFY_RESPONDER | VELO_NOTIFY_COMPLETER);
+    return wire->notify & (VELO_RMA_NOTIFY_RESPONDER | VELO_RMA_NOTIFY_COMPLETER);
 }
 
 bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
@@ -138,13 +140,13 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
         rma->stalled = true;
         return false;
     }
-    struct velo_conn *conn = answer_conn(rma, msg->source, msg->life);
+    struct velo_conn *conn = answer_conn(rma, msg->source, msg->generation);
     if (!conn)
         return true;
     struct wire_answer answer = {.handle = wire.handle, .seq = wire.seq};
-    const struct velo_mem *mem =
+    const struct velo_rma_mem *mem =
         find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof answer);
-    size_t data_bytes = mem && wire.op == VELO_OP_GET ? wire.len_bytes : 0;
+    size_t data_bytes = mem && wire.op == VELO_RMA_OPERATION_GET ? wire.len_bytes : 0;
     void *place;
     int status = velo_try_reserve(conn, sizeof answer + data_bytes, &place);
     if (status)
@@ -172,17 +174,17 @@ bool rma_serve_note(struct velo_rma *rma, const struct velo_msg *msg)
     if (msg->len_bytes != sizeof wire)
         return true;
     memcpy(&wire, msg->data, sizeof wire);
-    if (wire.class_ != VELO_CLASS_RESPONDER && wire.class_ != VELO_CLASS_COMPLETER)
+    if (wire.class_ != VELO_RMA_CLASS_RESPONDER && wire.class_ != VELO_RMA_CLASS_COMPLETER)
         return true;
     if (!queue_has_room(rma)) {
         rma->stalled = true;
         return false;
     }
-    queue_push(rma, &(struct velo_notification){.class_ = wire.class_,
-                                                .op = wire.op,
-                                                .peer = msg->source,
-                                                .len_bytes = wire.len_bytes,
-                                                .address = wire.address,
-                                                .cookie = wire.cookie});
+    queue_push(rma, &(struct velo_rma_notification){.class_ = wire.class_,
+                                                    .op = wire.op,
+                                                    .peer = msg->source,
+                                                    .len_bytes = wire.len_bytes,
+                                                    .address = wire.address,
+                                                    .cookie = wire.cookie});
     return true;
 }

@@ -8,7 +8,7 @@
  *
  *     header | one line for each connection | registrations, one line each | arena
  *
- * The arena is what velo_mem_alloc() gives out; it grows with use, and what is freed is punched
+ * The arena is what velo_rma_mem_alloc() gives out; it grows with use, and what is freed is punched
  * out. One file thus holds all that a unit shares: it has one owner's lock, one name to be taken
  * away.
  *
@@ -35,7 +35,7 @@
 #define TABLE_HEADER_BYTES 4096u
 /** Registrations that have memory from the start; more get it as they come. */
 #define TABLE_BACKED_MIN 1024u
-/** Address space for velo_mem_alloc() in one unit. */
+/** Address space for velo_rma_mem_alloc() in one unit. */
 #define ARENA_BYTES_MAX (UINT64_C(1) << 44)
 
 struct table_header {
@@ -54,7 +54,7 @@ struct table_header {
 struct table_line {
     _Alignas(SEG_ALIGN) uint64_t active; /* Requester: the key it uses now; see order_enter(). */
     uint64_t unanswerable;               /* Owner: it cannot answer this requester. */
-    uint64_t life; /* Requester: of its port. If the connection is another's, it is dead. */
+    uint64_t generation; /* Requester: of its port. If the connection is another's, it is dead. */
 };
 
 struct table_entry {
@@ -67,7 +67,7 @@ struct table_entry {
     uint64_t page; /* Its first at the owner's node plus 1; 0: none, and always natively. */
 };
 
-_Static_assert(VELO_MEMS_MAX == 1u << TABLE_INDEX_BITS, "a key's index");
+_Static_assert(VELO_RMA_MEMS_MAX == 1u << TABLE_INDEX_BITS, "a key's index");
 _Static_assert(sizeof(struct table_header) <= TABLE_HEADER_BYTES, "the header outgrew its page");
 _Static_assert(sizeof(struct table_entry) == SEG_ALIGN, "an entry is one line");
 
@@ -88,7 +88,7 @@ static inline struct table_layout table_layout(const struct seg_shape *shape)
     struct table_layout layout = {.header_at = table_align(shape->total_bytes)};
     uint64_t lines_bytes = shape->conns_max * sizeof(struct table_line);
     layout.entries_at = table_align(layout.header_at + TABLE_HEADER_BYTES + lines_bytes);
-    layout.arena_at = layout.entries_at + VELO_MEMS_MAX * sizeof(struct table_entry);
+    layout.arena_at = layout.entries_at + VELO_RMA_MEMS_MAX * sizeof(struct table_entry);
     return layout;
 }
 

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "../base/error.h"
+#include "../base/sized.h"
 #include "../shm/wait.h"
 #include "offload.h"
 
@@ -31,8 +32,8 @@ static int fill_random(void *to, size_t len_bytes)
 
 static int allocate(struct velo_rma *rma)
 {
-    rma->queue = calloc(VELO_NOTIFICATIONS_MAX, sizeof *rma->queue);
-    rma->mems = calloc(VELO_MEMS_MAX, sizeof *rma->mems);
+    rma->queue = calloc(VELO_RMA_NOTIFICATIONS_MAX, sizeof *rma->queue);
+    rma->mems = calloc(VELO_RMA_MEMS_MAX, sizeof *rma->mems);
     rma->ops = calloc(VELO_RMA_OPS_MAX, sizeof *rma->ops);
     rma->repliers = calloc(IDS_MAX, sizeof *rma->repliers);
     if (!rma->queue || !rma->mems || !rma->ops || !rma->repliers)
@@ -49,7 +50,7 @@ static int allocate(struct velo_rma *rma)
     return status;
 }
 
-static int open_port(struct velo_rma *rma, const struct velo_port *port)
+static int open_port(struct velo_rma *rma, const struct velo_port *port, bool may_attach)
 {
     /* Each peer may take two connections: for its requests, and for its answers to ours. */
     uint32_t conns_max = port->shape.conns_max * 2;
@@ -60,7 +61,7 @@ static int open_port(struct velo_rma *rma, const struct velo_port *port)
     if (status)
         return status;
     /* Members of the group could make us reach other memory than was registered. */
-    rma->may_attach = attach_is_wanted() && !port->domain.shared;
+    rma->may_attach = may_attach && attach_is_wanted() && !port->domain.shared;
 #ifdef PR_SET_PTRACER
     if (rma->may_attach) /* Where Yama is, it permits attach to relatives only, unless told so. */
         (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
@@ -79,17 +80,37 @@ static void destroy(struct velo_rma *rma)
     free(rma);
 }
 
-int velo_rma_open(struct velo_port *port, struct velo_rma **out)
+static int read_attr(struct velo_rma_attr *ours, const struct velo_rma_attr *attr)
 {
+    static const struct velo_rma_attr defaults = VELO_RMA_ATTR_INIT;
+    if (!attr)
+        attr = &defaults;
+    if (!sized_take(ours, sizeof *ours, attr))
+        return velo_fail(VELO_ERR_ARG,
+                         "size_bytes is %zu, or attr asks for what this library does "
+                         "not know; start from VELO_RMA_ATTR_INIT",
+                         attr->size_bytes);
+    if (ours->flags & ~(uint32_t)VELO_RMA_OPEN_NO_ATTACH)
+        return velo_fail(VELO_ERR_ARG, "flags are %#x; give those of enum velo_rma_open_flag",
+                         ours->flags);
+    return VELO_OK;
+}
+
+int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *attr, struct velo_rma **out)
+{
+    struct velo_rma_attr ours;
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or rma is NULL");
     *out = NULL;
+    int status = read_attr(&ours, attr);
+    if (status)
+        return status;
     struct velo_rma *rma = calloc(1, sizeof *rma);
     if (!rma)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for an RMA unit");
-    int status = allocate(rma);
+    status = allocate(rma);
     if (status == VELO_OK)
-        status = open_port(rma, port);
+        status = open_port(rma, port, (ours.flags & VELO_RMA_OPEN_NO_ATTACH) == 0);
     if (status)
         destroy(rma);
     else
@@ -120,19 +141,21 @@ int velo_rma_close(struct velo_rma *rma)
     }
     for (uint32_t i = 0; i < rma->mems_used; i++)
         if (rma->mems[i].key)
-            (void)velo_mem_deregister(&rma->mems[i]);
+            (void)velo_rma_mem_deregister(&rma->mems[i], VELO_FOREVER);
     offload_close(rma);
     rma_serve_close(rma);
     destroy(rma);
     return VELO_OK;
 }
 
-int velo_rma_counters(struct velo_rma *rma, struct velo_rma_counters *counters)
+int velo_rma_counters(struct velo_rma *rma, struct velo_rma_counters *counters,
+                      size_t counters_bytes)
 {
     if (!rma || !counters)
         return velo_fail(VELO_ERR_ARG, "rma or counters is NULL");
-    *counters = rma->counters;
-    counters->refused_peers += order_counter(&rma->table.header->refused);
+    struct velo_rma_counters now = rma->counters;
+    now.refused_peers += order_counter(&rma->table.header->refused);
+    sized_give(counters, counters_bytes, &now, sizeof now);
     return VELO_OK;
 }
 
@@ -156,14 +179,14 @@ static void prepare_line(struct velo_rma_peer *peer)
     peer->line = &peer->table.lines[peer->conn->index];
     order_leave(&peer->line->active); /* Whoever had it before may have died in the middle. */
     order_publish_entry(&peer->line->unanswerable, 0);
-    order_publish_entry(&peer->line->life, velo_port_life(peer->rma->port));
+    order_publish_entry(&peer->line->generation, velo_port_generation(peer->rma->port));
     order_raise(&peer->table.header->lines_used, peer->conn->index + 1);
 }
 
 /* One try. VELO_ERR_NO_PEER and the like: it may yet come. */
 static int connect_once(struct velo_rma_peer *peer, int64_t timeout_ns)
 {
-    int status = velo_connect(peer->rma->port, peer->id, timeout_ns, &peer->conn);
+    int status = velo_connect(peer->rma->port, peer->id, &peer->conn, timeout_ns);
     if (status)
         return status;
     peer->piece_bytes = velo_conn_max_bytes(peer->conn) - sizeof(struct wire_request);
@@ -198,8 +221,8 @@ static int connect_peer(struct velo_rma_peer *peer, int64_t timeout_ns)
     }
 }
 
-int velo_rma_connect(struct velo_rma *rma, velo_id_t id, int64_t timeout_ns,
-                     struct velo_rma_peer **out)
+int velo_rma_connect(struct velo_rma *rma, velo_id_t id, struct velo_rma_peer **out,
+                     int64_t timeout_ns)
 {
     if (!rma || !out)
         return velo_fail(VELO_ERR_ARG, "rma or peer is NULL");

@@ -26,21 +26,21 @@
 
 /** What the user asked for. */
 struct request {
-    uint8_t op;     /* enum velo_rma_op. */
-    uint8_t notify; /* enum velo_notify. */
-    bool always;    /* Fetch-compare-add: VELO_ADD_ALWAYS. */
+    uint8_t op;     /* enum velo_rma_operation. */
+    uint8_t notify; /* enum velo_rma_notify. */
+    bool always;    /* Fetch-compare-add: VELO_RMA_ADD_ALWAYS. */
     uint8_t update; /* Fetch-op: see rma_update_code(). */
-    velo_key_t key;
+    velo_rma_key_t key;
     uint64_t cookie;
     uint64_t len_bytes; /* In all. */
     uint64_t offset;
     char *local; /* NULL for an immediate put: the value is in word[0]. */
     union {
-        struct velo_stride stride; /* One block, unless strided. */
-        uint64_t word[2];          /* Immediate put: the value. Updates: the operands. */
+        struct velo_rma_stride stride; /* One block, unless strided. */
+        uint64_t word[2];              /* Immediate put: the value. Updates: the operands. */
     };
-    const struct velo_piece *pieces; /* Of a list operation; else NULL. */
-    size_t count;                    /* Of pieces, or blocks. */
+    const struct velo_rma_piece *pieces; /* Of a list operation; else NULL. */
+    size_t count;                        /* Of pieces, or blocks. */
 };
 
 /** A stretch of bytes without a gap. */
@@ -79,7 +79,7 @@ struct op_list {
 
 /* ---- memory ---------------------------------------------------------------------------------- */
 
-struct velo_mem {
+struct velo_rma_mem {
     struct velo_rma *rma;
     uint64_t key; /* 0: not in use. */
     char *addr;
@@ -87,8 +87,8 @@ struct velo_mem {
     uint64_t rights;
     uint64_t peer;
     uint64_t arena_at;
-    uint64_t arena_bytes;  /* 0: the memory is the caller's. */
-    struct velo_mem *next; /* Of the free ones, or of the allocated ones, by arena_at. */
+    uint64_t arena_bytes;      /* 0: the memory is the caller's. */
+    struct velo_rma_mem *next; /* Of the free ones, or of the allocated ones, by arena_at. */
 #ifdef VELO_DEVICE
     uint32_t page; /* Its first at the node, plus 1; 0: none. */
 #endif
@@ -144,13 +144,13 @@ struct velo_rma {
     uint32_t polls;
     uint64_t probe; /* Random: see table_header. */
 
-    struct velo_notification *queue;
+    struct velo_rma_notification *queue;
     uint32_t queue_head;
     uint32_t queue_tail;
 
-    struct velo_mem *mems; /* By a key's index. */
-    struct velo_mem *mems_free;
-    struct velo_mem *allocated;
+    struct velo_rma_mem *mems; /* By a key's index. */
+    struct velo_rma_mem *mems_free;
+    struct velo_rma_mem *allocated;
     uint32_t mems_used; /* Those from here on have never been used. */
     uint64_t key_step;
     uint64_t key_last;
@@ -173,13 +173,14 @@ struct velo_rma {
 /** Is there room for one more, beside those that operations under way hold places for? */
 static inline bool queue_has_room(const struct velo_rma *rma)
 {
-    return rma->queue_tail - rma->queue_head + rma->ops_used < VELO_NOTIFICATIONS_MAX;
+    return rma->queue_tail - rma->queue_head + rma->ops_used < VELO_RMA_NOTIFICATIONS_MAX;
 }
 
 /** Add one; there is room. */
-static inline void queue_push(struct velo_rma *rma, const struct velo_notification *notification)
+static inline void queue_push(struct velo_rma *rma,
+                              const struct velo_rma_notification *notification)
 {
-    rma->queue[rma->queue_tail++ % VELO_NOTIFICATIONS_MAX] = *notification;
+    rma->queue[rma->queue_tail++ % VELO_RMA_NOTIFICATIONS_MAX] = *notification;
 }
 
 /* ---- requests (request.c) -------------------------------------------------------------------- */
@@ -200,15 +201,16 @@ hot_inline bool rma_request_fits(const struct request *request, uint64_t size_by
 /** Does it update a word, of len_bytes? */
 hot_inline bool rma_request_is_update(const struct request *request)
 {
-    return request->op >= VELO_OP_FETCH_COMPARE_ADD && request->op != VELO_OP_NOTIFY;
+    return request->op >= VELO_RMA_OPERATION_FETCH_COMPARE_ADD &&
+           request->op != VELO_RMA_OPERATION_NOTIFY;
 }
 
 /** The right that it needs. */
-hot_inline enum velo_right rma_request_right(const struct request *request)
+hot_inline enum velo_rma_right rma_request_right(const struct request *request)
 {
-    if (request->op == VELO_OP_GET)
-        return VELO_RIGHT_READ;
-    return rma_request_is_update(request) ? VELO_RIGHT_ATOMIC : VELO_RIGHT_WRITE;
+    if (request->op == VELO_RMA_OPERATION_GET)
+        return VELO_RMA_RIGHT_READ;
+    return rma_request_is_update(request) ? VELO_RMA_RIGHT_ATOMIC : VELO_RMA_RIGHT_WRITE;
 }
 
 /** Where it begins in the registration. */
@@ -218,7 +220,8 @@ uint64_t rma_request_address(const struct request *request);
 
 /* ---- updates (update.c) ---------------------------------------------------------------------- */
 
-/** What a fetch-op does, in one byte: its enum velo_atomic, and from bit 4 on its enum velo_type.
+/** What a fetch-op does, in one byte: its enum velo_rma_atomic, and from bit 4 on its enum
+ * velo_rma_type.
  */
 static inline uint8_t rma_update_code(unsigned atomic, unsigned type)
 {

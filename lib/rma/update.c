@@ -6,18 +6,18 @@ size_t rma_update_bytes(uint8_t update)
 {
     unsigned atomic = update & 15;
     unsigned type = update >> 4;
-    bool is_float = type == VELO_TYPE_FLOAT || type == VELO_TYPE_DOUBLE;
-    bool is_bitwise = atomic >= VELO_ATOMIC_AND && atomic <= VELO_ATOMIC_LXOR;
-    if (atomic < VELO_ATOMIC_ADD || atomic > VELO_ATOMIC_MAX || (is_float && is_bitwise))
+    bool is_float = type == VELO_RMA_TYPE_FLOAT || type == VELO_RMA_TYPE_DOUBLE;
+    bool is_bitwise = atomic >= VELO_RMA_ATOMIC_AND && atomic <= VELO_RMA_ATOMIC_LXOR;
+    if (atomic < VELO_RMA_ATOMIC_ADD || atomic > VELO_RMA_ATOMIC_MAX || (is_float && is_bitwise))
         return 0;
     switch (type) {
-    case VELO_TYPE_INT32:
-    case VELO_TYPE_UINT32:
-    case VELO_TYPE_FLOAT:
+    case VELO_RMA_TYPE_INT32:
+    case VELO_RMA_TYPE_UINT32:
+    case VELO_RMA_TYPE_FLOAT:
         return sizeof(uint32_t);
-    case VELO_TYPE_INT64:
-    case VELO_TYPE_UINT64:
-    case VELO_TYPE_DOUBLE:
+    case VELO_RMA_TYPE_INT64:
+    case VELO_RMA_TYPE_UINT64:
+    case VELO_RMA_TYPE_DOUBLE:
         return sizeof(uint64_t);
     default:
         return 0;
@@ -43,10 +43,10 @@ static double to_double(uint64_t bits)
 static uint64_t add(unsigned type, uint64_t a, uint64_t b)
 {
     uint64_t sum = 0;
-    if (type == VELO_TYPE_FLOAT) {
+    if (type == VELO_RMA_TYPE_FLOAT) {
         float value = to_float(a) + to_float(b);
         memcpy(&sum, &value, sizeof value);
-    } else if (type == VELO_TYPE_DOUBLE) {
+    } else if (type == VELO_RMA_TYPE_DOUBLE) {
         double value = to_double(a) + to_double(b);
         memcpy(&sum, &value, sizeof value);
     } else {
@@ -58,13 +58,13 @@ static uint64_t add(unsigned type, uint64_t a, uint64_t b)
 static bool is_less(unsigned type, uint64_t a, uint64_t b)
 {
     switch (type) {
-    case VELO_TYPE_INT32:
+    case VELO_RMA_TYPE_INT32:
         return (int32_t)a < (int32_t)b;
-    case VELO_TYPE_INT64:
+    case VELO_RMA_TYPE_INT64:
         return (int64_t)a < (int64_t)b;
-    case VELO_TYPE_FLOAT:
+    case VELO_RMA_TYPE_FLOAT:
         return to_float(a) < to_float(b);
-    case VELO_TYPE_DOUBLE:
+    case VELO_RMA_TYPE_DOUBLE:
         return to_double(a) < to_double(b);
     default:
         return a < b;
@@ -75,23 +75,23 @@ static uint64_t combine(uint8_t update, uint64_t old, uint64_t operand)
 {
     unsigned type = update >> 4;
     switch (update & 15) {
-    case VELO_ATOMIC_ADD:
+    case VELO_RMA_ATOMIC_ADD:
         return add(type, old, operand);
-    case VELO_ATOMIC_AND:
+    case VELO_RMA_ATOMIC_AND:
         return old & operand;
-    case VELO_ATOMIC_OR:
+    case VELO_RMA_ATOMIC_OR:
         return old | operand;
-    case VELO_ATOMIC_XOR:
+    case VELO_RMA_ATOMIC_XOR:
         return old ^ operand;
-    case VELO_ATOMIC_LAND:
+    case VELO_RMA_ATOMIC_LAND:
         return old && operand;
-    case VELO_ATOMIC_LOR:
+    case VELO_RMA_ATOMIC_LOR:
         return old || operand;
-    case VELO_ATOMIC_LXOR:
+    case VELO_RMA_ATOMIC_LXOR:
         return !old != !operand;
-    case VELO_ATOMIC_MIN:
+    case VELO_RMA_ATOMIC_MIN:
         return is_less(type, operand, old) ? operand : old;
-    case VELO_ATOMIC_MAX:
+    case VELO_RMA_ATOMIC_MAX:
         return is_less(type, old, operand) ? operand : old;
     default:
         return operand;
@@ -101,7 +101,7 @@ static uint64_t combine(uint8_t update, uint64_t old, uint64_t operand)
 static uint64_t update_64(uint64_t *word, const struct request *request)
 {
     uint64_t old = request->word[0];
-    if (request->op == VELO_OP_COMPARE_SWAP) {
+    if (request->op == VELO_RMA_OPERATION_COMPARE_SWAP) {
         (void)order_replace_64(word, &old, request->word[1]);
         return old;
     }
@@ -114,7 +114,7 @@ static uint64_t update_64(uint64_t *word, const struct request *request)
 static uint32_t update_32(uint32_t *word, const struct request *request)
 {
     uint32_t old = (uint32_t)request->word[0];
-    if (request->op == VELO_OP_COMPARE_SWAP) {
+    if (request->op == VELO_RMA_OPERATION_COMPARE_SWAP) {
         (void)order_replace_32(word, &old, (uint32_t)request->word[1]);
         return old;
     }
@@ -126,7 +126,7 @@ static uint32_t update_32(uint32_t *word, const struct request *request)
 
 uint64_t rma_update(char *at, const struct request *request)
 {
-    if (request->op == VELO_OP_FETCH_COMPARE_ADD)
+    if (request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD)
         return order_fetch_compare_add((uint64_t *)(void *)at, request->word[0], request->word[1],
                                        request->always);
     if (request->len_bytes == sizeof(uint32_t))

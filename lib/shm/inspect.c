@@ -60,7 +60,7 @@ static bool map_readonly(struct mapped *m, const char *path)
 static void count_rx(struct mapped *m)
 {
     const struct seg_header *header = m->segment.header;
-    struct velo_counters *c = &m->view.counters;
+    struct velo_port_counters *c = &m->view.counters;
     c->rx_msgs = order_counter(&header->rx_msgs);
     c->rx_bytes = order_counter(&header->rx_bytes);
     c->rx_doorbells = order_counter(&header->rx_doorbells);

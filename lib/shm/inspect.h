@@ -23,7 +23,7 @@ struct velo_port_view {
     /* Private memory of the messages that nobody has asked for, and its bound; see mq.h. */
     uint64_t kept_bytes;
     uint64_t kept_bound_bytes;
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     const char *path; /* Valid during the call. */
 };
 

@@ -75,7 +75,7 @@ void seg_wake_owner(const struct segment *segment)
 {
     uint32_t sleeping = order_read_sleeping(&segment->header->sleeping);
     if (sleeping == SEG_SLEEPS_ON_FILES)
-        wait_doorbell_ring(segment->life);
+        wait_doorbell_ring(segment->generation);
     else if (sleeping)
         wait_wake(&segment->header->summary);
 }
@@ -377,9 +377,10 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     int status = map(segment);
     if (status)
         return status;
-    while (segment->life == 0)
-        if (getrandom(&segment->life, sizeof segment->life, 0) != sizeof segment->life)
-            return system_failed("name the life of", segment->path);
+    while (segment->generation == 0)
+        if (getrandom(&segment->generation, sizeof segment->generation, 0) !=
+            sizeof segment->generation)
+            return system_failed("name the generation of", segment->path);
     struct seg_header *header = segment->header;
     header->magic = SEG_MAGIC;
     header->spec_hash = VELO_SPEC_HASH;
@@ -391,7 +392,7 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     header->ring_bytes = segment->shape.ring_bytes;
     header->flags = flags;
     header->pid = getpid();
-    header->life = segment->life;
+    header->generation = segment->generation;
     order_publish_entry(&header->state, SEG_OPEN);
     if (!lock_set(segment->fd, LOCK_OWNER, F_WRLCK))
         return system_failed("lock", segment->path);
@@ -513,7 +514,7 @@ void seg_retire(struct segment *segment)
     seg_release();
 }
 
-int seg_create_private(const struct seg_shape *shape, uint32_t life, const char *name,
+int seg_create_private(const struct seg_shape *shape, uint32_t generation, const char *name,
                        struct segment **out)
 {
     int status = VELO_OK;
@@ -528,11 +529,11 @@ int seg_create_private(const struct seg_shape *shape, uint32_t life, const char 
     }
     (void)snprintf(segment->path, sizeof segment->path, "the ring over %s", name);
     segment->shape = *shape;
-    segment->life = life;
+    segment->generation = generation;
     segment->header = base;
     segment->entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
     segment->header->state = SEG_OPEN;
-    segment->header->life = life;
+    segment->header->generation = generation;
     segment->entries[0] = entry_pack(ENTRY_READY, 0, 0);
     *out = segment;
     return VELO_OK;
@@ -559,7 +560,7 @@ static int open_contents(struct segment *segment, int path_fd, const struct stat
     if (got != (ssize_t)sizeof header)
         return velo_fail(VELO_ERR_CORRUPT, "%s is too short; remove it", segment->path);
     int status = seg_header_check(&header, (size_t)st->st_size, segment->path, &segment->shape);
-    segment->life = header.life;
+    segment->generation = header.generation;
     if (status == VELO_OK)
         status = map(segment);
     return status;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file segment.h
- * @brief The receive segment: its layout in shared memory, and its life as a file.
+ * @brief The receive segment: its layout in shared memory, and how it lives as a file.
  *
  * One segment holds one port's receive side. Its owner creates it; every sender maps it and writes
  * into a ring of its own. All positions are offsets; sizes that the owner reads back from here are
@@ -18,9 +18,10 @@
  * file's end for the port it owns and for each entry it sends on. The locks go with the process,
  * are not inherited by fork(), and work across PID namespaces.
  *
- * A port id may be opened again and again. Each opening is a **life** of its own, told from all
- * others by a random word: it stands in the segment's header, and with each connection in the
- * table entry of its sender. Whatever one process keeps of another names the life that it means.
+ * A port id may be opened again and again. Each opening is a **generation** of its own, told from
+ * all others by a random word: it stands in the segment's header, and with each connection in the
+ * table entry of its sender. Whatever one process keeps of another names the generation that it
+ * means.
  */
 #ifndef VELO_SHM_SEGMENT_H
 #define VELO_SHM_SEGMENT_H
@@ -70,7 +71,7 @@ struct seg_header {
     uint32_t flags;
     int64_t pid; /* Of the owner, in its own PID namespace; for people, not for decisions. */
     uint64_t ring_bytes;
-    uint32_t life; /* Random, never 0: tells this segment from others under its name. */
+    uint32_t generation; /* Random, never 0: tells this segment from others under its name. */
 
     _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state; SEG_DEAD: whoever finds out. */
     uint64_t device; /* Owner: who it is to the hardware, see transports/nic; 0: natively nobody. */
@@ -131,9 +132,9 @@ enum entry_state {
     ENTRY_GIVEN_UP = 5, /* The sender got no memory for the ring; the owner frees it. */
 };
 
-static inline uint64_t entry_pack(enum entry_state state, velo_id_t source, uint32_t life)
+static inline uint64_t entry_pack(enum entry_state state, velo_id_t source, uint32_t generation)
 {
-    return (uint64_t)state | ((uint64_t)source << 16) | ((uint64_t)life << 32);
+    return (uint64_t)state | ((uint64_t)source << 16) | ((uint64_t)generation << 32);
 }
 
 static inline enum entry_state entry_state(uint64_t entry)
@@ -143,8 +144,8 @@ static inline enum entry_state entry_state(uint64_t entry)
 
 static inline velo_id_t entry_source(uint64_t entry) { return (velo_id_t)((entry >> 16) & 0xffff); }
 
-/** The life of the sending port. */
-static inline uint32_t entry_life(uint64_t entry) { return (uint32_t)(entry >> 32); }
+/** The generation of the sending port. */
+static inline uint32_t entry_generation(uint64_t entry) { return (uint32_t)(entry >> 32); }
 
 /** Sizes that follow from a port's attributes. Each side keeps its own checked copy. */
 struct seg_shape {
@@ -165,7 +166,7 @@ struct segment {
     int fd;
     dev_t dev;
     ino_t ino;
-    uint32_t life;
+    uint32_t generation;
     struct seg_shape shape;
     struct seg_header *header;
     uint64_t *entries;
@@ -190,8 +191,8 @@ int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_
 int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
                uint32_t flags, struct segment **out);
 /** What stands for the segment of a peer that shares no memory with us: of one connection, in
- *  private memory, with the life given. Nobody else finds it. VELO_ERR_NO_MEMORY. */
-int seg_create_private(const struct seg_shape *shape, uint32_t life, const char *name,
+ *  private memory, with the generation given. Nobody else finds it. VELO_ERR_NO_MEMORY. */
+int seg_create_private(const struct seg_shape *shape, uint32_t generation, const char *name,
                        struct segment **out);
 /** Map the segment of a peer. VELO_ERR_NO_PEER, _PEER_DEAD, _PEER_CLOSED, _ACCESS, _VERSION, ... */
 int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out);

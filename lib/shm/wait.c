@@ -46,20 +46,20 @@ void wait_barrier_all(void) { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPE
 
 /* ---- doorbells ------------------------------------------------------------------------------- */
 
-static socklen_t doorbell_address(uint32_t life, struct sockaddr_un *address)
+static socklen_t doorbell_address(uint32_t generation, struct sockaddr_un *address)
 {
     /* The first byte is 0: an abstract name, which needs no file. */
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
-    int len =
-        snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "velo-doorbell-%08x", life);
+    int len = snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "velo-doorbell-%08x",
+                       generation);
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 
-int wait_doorbell_open(uint32_t life)
+int wait_doorbell_open(uint32_t generation)
 {
     struct sockaddr_un address;
-    socklen_t len = doorbell_address(life, &address);
+    socklen_t len = doorbell_address(generation, &address);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, len) != 0) {
         close(fd);
@@ -68,10 +68,10 @@ int wait_doorbell_open(uint32_t life)
     return fd;
 }
 
-void wait_doorbell_ring(uint32_t life)
+void wait_doorbell_ring(uint32_t generation)
 {
     struct sockaddr_un address;
-    socklen_t len = doorbell_address(life, &address);
+    socklen_t len = doorbell_address(generation, &address);
     int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;

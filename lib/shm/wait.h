@@ -26,11 +26,12 @@ bool wait_join_barrier(void);
  *  compiler-only order between their publish and order_read_bell(). Should the kernel have changed
  * its mind since wait_join_barrier(), wait instead for as long as no store buffer holds a store. */
 void wait_barrier_all(void);
-/** A socket that receives a byte when a sender rings the doorbell of this life, for a receiver that
- *  sleeps on descriptors. Its name is the kernel's, and goes with the process. -1 with errno. */
-int wait_doorbell_open(uint32_t life);
+/** A socket that receives a byte when a sender rings the doorbell of this generation, for a
+ * receiver that sleeps on descriptors. Its name is the kernel's, and goes with the process. -1 with
+ * errno. */
+int wait_doorbell_open(uint32_t generation);
 /** Ring it; without effect where nobody listens. */
-void wait_doorbell_ring(uint32_t life);
+void wait_doorbell_ring(uint32_t generation);
 void wait_doorbell_drain(int fd);
 /** Wait a little while between two tries of a cold path. True: a signal handler ran. */
 bool wait_nap(int64_t nap_ns);

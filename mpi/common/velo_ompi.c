@@ -127,7 +127,7 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
         status = velo_port_open(&attr, &port->port);
     }
     if (status == VELO_OK)
-        status = velo_rma_open(port->port, &port->rma);
+        status = velo_rma_open(port->port, NULL, &port->rma);
     if (status != VELO_OK) {
         velo_ompi_complain("open a port", status);
         return velo_ompi_error(status);

@@ -29,15 +29,16 @@ static void note(const void *caller)
     }
 
 #undef velo_try_recv
-#undef velo_peek
+#undef velo_try_peek
 #undef velo_rma_progress
-#undef velo_notification_poll
+#undef velo_rma_try_poll
 #undef velo_mq_progress
 
 ASK(try_recv, (struct velo_port * port, void *buf, size_t cap_bytes, struct velo_msg *msg),
     (port, buf, cap_bytes, msg))
-ASK(peek, (struct velo_port * port, struct velo_msg *msg), (port, msg))
+ASK(try_peek, (struct velo_port * port, struct velo_msg *msg), (port, msg))
 ASK(rma_progress, (struct velo_rma * rma), (rma))
-ASK(notification_poll, (struct velo_rma * rma, struct velo_notification *notification),
-    (rma, notification))
+ASK(rma_try_poll,
+    (struct velo_rma * rma, struct velo_rma_notification *notifications, int notifications_max),
+    (rma, notifications, notifications_max))
 ASK(mq_progress, (struct velo_mq * mq), (mq))

@@ -49,8 +49,8 @@ TEST(connect_waits_for_the_peer_to_open)
     pid_t peer = child_start(open_late_and_expect_one, NULL);
     struct velo_conn *conn = NULL;
 
-    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), 0, &conn), VELO_ERR_NO_PEER);
-    CHECK_OK(velo_connect(port, VELO_ID(0, 9), VELO_FOREVER, &conn));
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), &conn, 0), VELO_ERR_NO_PEER);
+    CHECK_OK(velo_connect(port, VELO_ID(0, 9), &conn, VELO_FOREVER));
     message_send(conn, 32, 9);
     child_join(peer);
     CHECK_OK(velo_port_close(port));
@@ -62,7 +62,7 @@ TEST(connect_waits_as_long_as_it_was_told)
     struct velo_conn *conn = NULL;
     int64_t start_ns = test_now_ns();
 
-    CHECK_STATUS(velo_connect(port, VELO_ID(0, 200), 30 * TEST_MS, &conn), VELO_ERR_NO_PEER);
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 200), &conn, 30 * TEST_MS), VELO_ERR_NO_PEER);
     CHECK(test_now_ns() - start_ns >= 30 * TEST_MS);
     CHECK_OK(velo_port_close(port));
 }
@@ -110,7 +110,7 @@ TEST(disconnect_still_delivers_what_was_sent)
     CHECK_OK(velo_disconnect(conn));
     for (uint64_t i = 0; i < 20; i++)
         message_expect(receiver, i * 100, i, velo_port_id(sender));
-    CHECK_STATUS(velo_peek(receiver, &msg), VELO_AGAIN);
+    CHECK_STATUS(velo_try_peek(receiver, &msg), VELO_AGAIN);
     CHECK_OK(velo_port_close(sender));
     CHECK_OK(velo_port_close(receiver));
 }
@@ -127,11 +127,11 @@ TEST(disconnect_drops_an_open_reservation_and_nothing_else)
         void *buf;
 
         message_send(conn, lens[i], i);
-        CHECK_OK(velo_reserve(conn, lens[i], &buf));
+        CHECK_OK(velo_reserve(conn, lens[i], &buf, VELO_FOREVER));
         memset(buf, 0xff, lens[i]);
         CHECK_OK(velo_disconnect(conn));
         message_expect(receiver, lens[i], i, velo_port_id(sender));
-        CHECK_STATUS(velo_peek(receiver, &msg), VELO_AGAIN);
+        CHECK_STATUS(velo_try_peek(receiver, &msg), VELO_AGAIN);
     }
     CHECK_OK(velo_port_close(sender));
     CHECK_OK(velo_port_close(receiver));
@@ -150,7 +150,7 @@ TEST(closing_the_sending_port_still_delivers_what_was_sent)
     CHECK_OK(velo_port_close(sender));
     for (uint64_t i = 0; i < 20; i++)
         message_expect(receiver, i * 100, i, source);
-    CHECK_STATUS(velo_peek(receiver, &msg), VELO_AGAIN);
+    CHECK_STATUS(velo_try_peek(receiver, &msg), VELO_AGAIN);
     CHECK_OK(velo_port_close(receiver));
 }
 
@@ -173,7 +173,7 @@ TEST(a_process_that_ends_still_delivers_what_it_sent)
     child_join(child_start(send_and_exit, NULL));
     for (uint64_t i = 0; i < 20; i++)
         message_expect(receiver, i * 100, i, VELO_ID(0, 1));
-    CHECK_STATUS(velo_peek(receiver, &msg), VELO_AGAIN);
+    CHECK_STATUS(velo_try_peek(receiver, &msg), VELO_AGAIN);
     CHECK_OK(velo_port_close(receiver));
     CHECK_OK(velo_port_close(port_open(1))); /* Takes away what the process left. */
 }
@@ -222,14 +222,14 @@ TEST(a_full_connection_table_refuses_and_a_freed_place_is_taken_again)
 
     for (size_t i = 0; i < CONNS; i++)
         conns[i] = port_connect(sender, velo_port_id(receiver));
-    CHECK_STATUS(velo_connect(sender, velo_port_id(receiver), 0, &extra), VELO_ERR_FULL);
+    CHECK_STATUS(velo_connect(sender, velo_port_id(receiver), &extra, 0), VELO_ERR_FULL);
     CHECK_OK(velo_disconnect(conns[2]));
 
     /* The receiver takes the place back while it polls; a few polls are enough. */
     status = VELO_ERR_FULL;
     for (int i = 0; i < 10000 && status == VELO_ERR_FULL; i++) {
-        CHECK_STATUS(velo_peek(receiver, &msg), VELO_AGAIN);
-        status = velo_connect(sender, velo_port_id(receiver), 0, &extra);
+        CHECK_STATUS(velo_try_peek(receiver, &msg), VELO_AGAIN);
+        status = velo_connect(sender, velo_port_id(receiver), &extra, 0);
     }
     CHECK_OK(status);
     message_send(extra, 8, 1);
@@ -255,7 +255,7 @@ TEST(connecting_again_and_again_uses_nothing_up)
 
         struct velo_msg msg; /* Polled empty, so that the receiver may take the place back. */
         for (int poll = 0; poll < 4; poll++)
-            CHECK_STATUS(velo_peek(receiver, &msg), VELO_AGAIN);
+            CHECK_STATUS(velo_try_peek(receiver, &msg), VELO_AGAIN);
     }
     CHECK_OK(velo_port_close(sender));
     CHECK_OK(velo_port_close(receiver));
@@ -266,19 +266,19 @@ TEST(the_number_of_connections_is_counted)
     struct velo_port *receiver = port_open(VELO_VPID_ANY);
     struct velo_port *sender = port_open(VELO_VPID_ANY);
     struct velo_conn *conns[10];
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     struct velo_msg msg;
 
     for (size_t i = 0; i < 10; i++)
         conns[i] = port_connect(sender, velo_port_id(receiver));
-    CHECK_STATUS(velo_recv_wait(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
-    CHECK_OK(velo_port_counters(receiver, &counters));
+    CHECK_STATUS(velo_recv(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
+    CHECK_OK(velo_port_counters(receiver, &counters, sizeof counters));
     CHECK_EQ(counters.rx_conns, 10);
     for (size_t i = 0; i < 7; i++)
         CHECK_OK(velo_disconnect(conns[i]));
     for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; counters.rx_conns != 3;) {
-        CHECK_STATUS(velo_recv_wait(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
-        CHECK_OK(velo_port_counters(receiver, &counters));
+        CHECK_STATUS(velo_recv(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
+        CHECK_OK(velo_port_counters(receiver, &counters, sizeof counters));
         CHECK(test_now_ns() < end_ns);
     }
     CHECK_EQ(counters.rx_reclaimed, 0); /* They left in good order. */
@@ -296,8 +296,9 @@ static int send_one_way(struct velo_conn *conn, enum way_to_send way)
     if (way == TRY_SEND)
         return velo_try_send(conn, "x", 1, 0);
     if (way == SEND)
-        return velo_send(conn, "x", 1, 0);
-    status = way == RESERVE ? velo_reserve(conn, 1, &place) : velo_try_reserve(conn, 1, &place);
+        return velo_send(conn, "x", 1, 0, VELO_FOREVER);
+    status = way == RESERVE ? velo_reserve(conn, 1, &place, VELO_FOREVER)
+                            : velo_try_reserve(conn, 1, &place);
     return status == VELO_OK ? velo_commit(conn, 1, 0) : status;
 }
 
@@ -327,7 +328,7 @@ TEST(a_peer_that_closed_is_reported_to_its_senders)
         CHECK_STATUS(send_until_error(conn, way), VELO_ERR_PEER_CLOSED);
         CHECK_STATUS(send_one_way(conn, way), VELO_ERR_PEER_CLOSED); /* It stays that way. */
         CHECK_OK(velo_disconnect(conn));
-        CHECK_STATUS(velo_connect(sender, peer, 0, &conn), VELO_ERR_NO_PEER);
+        CHECK_STATUS(velo_connect(sender, peer, &conn, 0), VELO_ERR_NO_PEER);
         CHECK_OK(velo_port_close(sender));
     }
 }
@@ -368,7 +369,7 @@ TEST(an_old_connection_never_reaches_a_port_opened_anew)
     CHECK_OK(velo_port_close(receiver));
     receiver = port_open(100);
     CHECK_STATUS(send_until_error(old, TRY_SEND), VELO_ERR_PEER_CLOSED);
-    CHECK_STATUS(velo_recv_wait(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
+    CHECK_STATUS(velo_recv(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
     new = port_connect(sender, VELO_ID(0, 100));
     message_send(new, 8, 2);
     message_expect(receiver, 8, 2, velo_port_id(sender));

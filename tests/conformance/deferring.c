@@ -7,7 +7,7 @@ static void expect_and_defer(struct velo_port *port, size_t len_bytes, uint64_t 
                              velo_id_t source)
 {
     struct velo_msg msg;
-    CHECK_OK(velo_peek_wait(port, &msg, TEST_PATIENCE_NS));
+    CHECK_OK(velo_peek(port, &msg, TEST_PATIENCE_NS));
     message_check(&msg, len_bytes, seed, source);
     CHECK_OK(velo_defer(port));
 }
@@ -18,14 +18,14 @@ static void poll_in_vain(struct velo_port *port)
 {
     struct velo_msg msg;
     for (int i = 0; i < 100; i++)
-        CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+        CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
 }
 
 static void expect_nothing(struct velo_port *port)
 {
     struct velo_msg msg;
     poll_in_vain(port);
-    CHECK_STATUS(velo_peek_wait(port, &msg, TEST_MS), VELO_TIMEOUT);
+    CHECK_STATUS(velo_peek(port, &msg, TEST_MS), VELO_TIMEOUT);
 }
 
 TEST(only_a_held_message_can_be_deferred)
@@ -44,7 +44,7 @@ TEST(a_deferred_message_comes_again_after_resume_with_all_that_follow_it)
     static const size_t lens[] = {0, 8, 56, 57, 4096};
     struct velo_port *port = port_open(VELO_VPID_ANY);
     struct velo_conn *conn = port_connect(port, velo_port_id(port));
-    struct velo_counters counters;
+    struct velo_port_counters counters;
 
     for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
         message_send(conn, lens[i], i);
@@ -53,7 +53,7 @@ TEST(a_deferred_message_comes_again_after_resume_with_all_that_follow_it)
         expect_nothing(port);
         CHECK_OK(velo_resume(port));
         expect_and_defer(port, lens[i], i, velo_port_id(port)); /* As often as one likes. */
-        CHECK_OK(velo_port_counters(port, &counters));
+        CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
         CHECK_EQ(counters.rx_msgs, 2 * i);
         CHECK_OK(velo_resume(port));
         message_expect(port, lens[i], i, velo_port_id(port));
@@ -98,7 +98,7 @@ TEST(resume_while_a_message_is_held_does_not_disturb_it)
     message_send(first, 8, 1);
     expect_and_defer(port, 8, 1, velo_port_id(port));
     message_send(second, 8, 2);
-    CHECK_OK(SOON(velo_peek(port, &msg)));
+    CHECK_OK(SOON(velo_try_peek(port, &msg)));
     CHECK_OK(velo_resume(port));
     message_check(&msg, 8, 2, velo_port_id(port));
     CHECK_OK(velo_release(port));
@@ -117,7 +117,7 @@ TEST(a_sender_that_leaves_while_deferred_loses_nothing_and_its_place_becomes_fre
     message_send(conn, 100, 2);
     CHECK_OK(velo_disconnect(conn));
     expect_nothing(receiver);
-    CHECK_STATUS(velo_connect(sender, velo_port_id(receiver), 0, &next), VELO_ERR_FULL);
+    CHECK_STATUS(velo_connect(sender, velo_port_id(receiver), &next, 0), VELO_ERR_FULL);
     CHECK_OK(velo_resume(receiver));
     message_expect(receiver, 100, 1, velo_port_id(sender));
     message_expect(receiver, 100, 2, velo_port_id(sender));
@@ -222,9 +222,9 @@ TEST(what_a_sender_sent_before_it_died_while_deferred_is_delivered)
     expect_nothing(port);
     for (int64_t start_ns = test_now_ns(); !conn;) { /* Its place is found to be free. */
         struct velo_msg msg;
-        int status = velo_connect(port, velo_port_id(port), 0, &conn);
+        int status = velo_connect(port, velo_port_id(port), &conn, 0);
         CHECK(status == VELO_OK || status == VELO_ERR_FULL);
-        CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+        CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
         CHECK(test_now_ns() - start_ns < TEST_PATIENCE_NS);
     }
     message_send(conn, 8, 3);
@@ -279,14 +279,14 @@ TEST(once_a_death_is_known_every_send_says_so)
 
     for (int i = 0; i < 3; i++)
         conns[i] = port_connect(ports[i / 2], VELO_ID(0, 1));
-    CHECK_OK(velo_send(conns[1], "x", 1, 0));
+    CHECK_OK(velo_send(conns[1], "x", 1, 0, VELO_FOREVER));
     CHECK_OK(velo_try_reserve(conns[0], 8, &place));
     child_kill(child);
     CHECK_STATUS(velo_conn_status(conns[0]), VELO_ERR_PEER_DEAD);
     (void)velo_commit(conns[0], 8, 0); /* Reserved before. */
     CHECK_STATUS(velo_try_send(conns[0], "x", 1, 0), VELO_ERR_PEER_DEAD);
     CHECK_STATUS(velo_try_send(conns[1], "x", 1, 0), VELO_ERR_PEER_DEAD);
-    CHECK_STATUS(velo_send(conns[2], "x", 1, 0), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_send(conns[2], "x", 1, 0, VELO_FOREVER), VELO_ERR_PEER_DEAD);
     CHECK_STATUS(velo_try_reserve(conns[2], 1, &place), VELO_ERR_PEER_DEAD);
     CHECK_OK(velo_port_close(ports[0]));
     CHECK_OK(velo_port_close(ports[1]));

@@ -18,15 +18,16 @@ static struct velo_port *open_telling(int vpid, uint32_t conns_max)
 }
 
 /* The next thing is the end of this sender. */
-static void departure_expect(struct velo_port *port, int status, velo_id_t source, uint32_t life)
+static void departure_expect(struct velo_port *port, int status, velo_id_t source,
+                             uint32_t generation)
 {
     struct velo_msg msg;
     char buf[64];
 
     memset(&msg, 0xff, sizeof(msg));
-    CHECK_STATUS(velo_recv_wait(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS), status);
+    CHECK_STATUS(velo_recv(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS), status);
     CHECK_EQ(msg.source, source);
-    CHECK_EQ(msg.life, life);
+    CHECK_EQ(msg.generation, generation);
     CHECK_EQ(msg.len_bytes, 0);
     CHECK(msg.data == NULL);
 }
@@ -34,13 +35,13 @@ static void departure_expect(struct velo_port *port, int status, velo_id_t sourc
 TEST(the_end_of_a_connection_is_told_once_behind_its_last_message)
 {
     struct velo_port *port = open_telling(0, 0), *sender = port_open(1);
-    uint32_t life = velo_port_life(sender);
+    uint32_t generation = velo_port_generation(sender);
     char byte;
 
     for (int round = 0; round < 3; round++) {
         struct velo_conn *conn = port_connect(sender, VELO_ID(0, 0));
 
-        CHECK_EQ(velo_conn_life(conn), velo_port_life(port));
+        CHECK_EQ(velo_conn_generation(conn), velo_port_generation(port));
         for (uint64_t i = 0; i < 20; i++)
             message_send(conn, 30, i);
         if (round < 2)
@@ -49,8 +50,8 @@ TEST(the_end_of_a_connection_is_told_once_behind_its_last_message)
             CHECK_OK(velo_port_close(sender));
         for (uint64_t i = 0; i < 20; i++)
             message_expect(port, 30, i, VELO_ID(0, 1));
-        departure_expect(port, VELO_ERR_PEER_CLOSED, VELO_ID(0, 1), life);
-        CHECK_STATUS(velo_recv_wait(port, &byte, 1, NULL, TEST_MS), VELO_TIMEOUT);
+        departure_expect(port, VELO_ERR_PEER_CLOSED, VELO_ID(0, 1), generation);
+        CHECK_STATUS(velo_recv(port, &byte, 1, NULL, TEST_MS), VELO_TIMEOUT);
         CHECK_STATUS(velo_try_recv(port, &byte, 1, NULL), VELO_AGAIN);
     }
     CHECK_OK(velo_port_close(port));
@@ -64,12 +65,12 @@ TEST(a_port_that_did_not_ask_is_told_nothing)
     message_send(conn, 8, 1);
     CHECK_OK(velo_port_close(sender));
     message_expect(port, 8, 1, VELO_ID(0, 1));
-    CHECK_STATUS(velo_recv_wait(port, NULL, 0, NULL, TEST_MS), VELO_TIMEOUT);
+    CHECK_STATUS(velo_recv(port, NULL, 0, NULL, TEST_MS), VELO_TIMEOUT);
     CHECK_OK(velo_port_close(port));
 }
 
 struct victim {
-    uint32_t *life;
+    uint32_t *generation;
 };
 
 static void send_and_hold_still(void *arg)
@@ -79,27 +80,27 @@ static void send_and_hold_still(void *arg)
     struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
 
     message_send(conn, 8, 5);
-    __atomic_store_n(victim->life, velo_port_life(port), __ATOMIC_RELEASE);
+    __atomic_store_n(victim->generation, velo_port_generation(port), __ATOMIC_RELEASE);
     for (;;)
         test_sleep_ns(TEST_MS);
 }
 
-TEST(a_killed_sender_is_told_apart_from_one_that_left_and_from_its_next_life)
+TEST(a_killed_sender_is_told_apart_from_one_that_left_and_from_its_next_generation)
 {
     struct velo_port *port = open_telling(0, 0);
-    uint32_t lives[2];
+    uint32_t generations[2];
 
     for (int round = 0; round < 2; round++) {
         struct victim victim = {test_shared_alloc(sizeof(uint32_t))};
         pid_t child = child_start(send_and_hold_still, &victim);
 
-        while ((lives[round] = __atomic_load_n(victim.life, __ATOMIC_ACQUIRE)) == 0)
+        while ((generations[round] = __atomic_load_n(victim.generation, __ATOMIC_ACQUIRE)) == 0)
             test_sleep_ns(TEST_MS);
         child_kill(child);
         message_expect(port, 8, 5, VELO_ID(0, 1));
-        departure_expect(port, VELO_ERR_PEER_DEAD, VELO_ID(0, 1), lives[round]);
+        departure_expect(port, VELO_ERR_PEER_DEAD, VELO_ID(0, 1), generations[round]);
     }
-    CHECK(lives[0] != lives[1]);
+    CHECK(generations[0] != generations[1]);
     CHECK_OK(velo_port_close(port));
     CHECK_OK(velo_port_close(port_open(1)));
 }
@@ -108,7 +109,7 @@ TEST(departures_are_told_though_other_messages_never_end)
 {
     struct velo_port *port = open_telling(0, 0), *busy = port_open(1), *leaver = port_open(2);
     struct velo_conn *stream = port_connect(busy, VELO_ID(0, 0));
-    uint32_t life = velo_port_life(leaver);
+    uint32_t generation = velo_port_generation(leaver);
     struct velo_msg msg;
     char buf[64];
     int status = VELO_OK;
@@ -116,14 +117,14 @@ TEST(departures_are_told_though_other_messages_never_end)
     (void)port_connect(leaver, VELO_ID(0, 0));
     CHECK_OK(velo_port_close(leaver));
     for (int i = 0; i < 1000 && status == VELO_OK; i++) {
-        CHECK_OK(velo_send(stream, "x", 1, 0));
-        CHECK_OK(velo_send(stream, "x", 1, 0));
+        CHECK_OK(velo_send(stream, "x", 1, 0, VELO_FOREVER));
+        CHECK_OK(velo_send(stream, "x", 1, 0, VELO_FOREVER));
         status = SOON(velo_try_recv(port, buf, sizeof(buf), &msg));
         if (status == VELO_OK)
             status = SOON(velo_try_recv(port, buf, sizeof(buf), &msg));
     }
     CHECK_STATUS(status, VELO_ERR_PEER_CLOSED);
-    CHECK(msg.source == VELO_ID(0, 2) && msg.life == life);
+    CHECK(msg.source == VELO_ID(0, 2) && msg.generation == generation);
     CHECK_OK(velo_port_close(busy));
     CHECK_OK(velo_port_close(port));
 }
@@ -137,8 +138,8 @@ TEST(departures_are_told_to_calls_in_place_and_leave_nothing_to_release)
         struct velo_conn *conn = port_connect(sender, VELO_ID(0, 0));
 
         CHECK_OK(velo_disconnect(conn));
-        CHECK_STATUS(way == 0 ? velo_peek_wait(port, &msg, TEST_PATIENCE_NS)
-                              : SOON(velo_peek(port, &msg)),
+        CHECK_STATUS(way == 0 ? velo_peek(port, &msg, TEST_PATIENCE_NS)
+                              : SOON(velo_try_peek(port, &msg)),
                      VELO_ERR_PEER_CLOSED);
         CHECK_EQ(msg.source, VELO_ID(0, 1));
         CHECK_STATUS(velo_release(port), VELO_ERR_STATE);
@@ -162,7 +163,7 @@ TEST(many_departures_at_once_are_all_told)
     for (int i = 0; i < SENDERS; i++) {
         struct velo_msg msg;
 
-        CHECK_STATUS(velo_recv_wait(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED);
+        CHECK_STATUS(velo_recv(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED);
         CHECK(msg.source < SENDERS && !told[msg.source]);
         told[msg.source] = true;
     }

@@ -44,7 +44,7 @@ TEST(a_full_ring_says_again_and_loses_nothing)
             CHECK_STATUS(velo_try_send(conn, "", 1, 0),
                          sent == 64 || lens[i] <= VELO_INLINE_BYTES ? VELO_AGAIN : VELO_OK);
             if (sent == 64)
-                CHECK_STATUS(velo_try_send_with(conn, "", 0, 0, 0), VELO_AGAIN);
+                CHECK_STATUS(velo_try_sendv(conn, NULL, 0, 0), VELO_AGAIN);
             if (sent < 64 && lens[i] > VELO_INLINE_BYTES) {
                 /* Only the room for long messages was used up: a short one still went. */
                 CHECK_STATUS(velo_try_reserve(conn, lens[i], &place), VELO_AGAIN);
@@ -53,7 +53,7 @@ TEST(a_full_ring_says_again_and_loses_nothing)
                 message_expect(port, lens[i], seed, self);
             if (sent < 64 && lens[i] > VELO_INLINE_BYTES)
                 CHECK_OK(SOON(velo_try_recv(port, &(char){0}, 1, &msg)));
-            CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+            CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
         }
     }
     CHECK_OK(velo_port_close(port));
@@ -107,7 +107,7 @@ static void *send_one(void *arg)
     void *place;
 
     if (sender->in_place) {
-        CHECK_OK(velo_reserve(sender->conn, sender->len_bytes, &place));
+        CHECK_OK(velo_reserve(sender->conn, sender->len_bytes, &place, VELO_FOREVER));
         pattern_fill(place, sender->len_bytes, sender->seed);
         CHECK_OK(velo_commit(sender->conn, sender->len_bytes, pattern_tag(sender->seed)));
     } else {
@@ -179,7 +179,7 @@ static void send_stream(void *arg)
         void *place;
 
         if (seed % 3 == 0) {
-            CHECK_OK(velo_reserve(conn, len, &place));
+            CHECK_OK(velo_reserve(conn, len, &place, VELO_FOREVER));
             pattern_fill(place, len, seed);
             CHECK_OK(velo_commit(conn, len, pattern_tag(seed)));
         } else {
@@ -275,7 +275,7 @@ TEST(a_random_walk_through_ring_states_replayed_from_a_seed_loses_nothing)
             }
             for (uint32_t i = 0; i < receives && received < sent; i++) {
                 if (rng_below(&rng, 2)) {
-                    CHECK_OK(SOON(velo_peek(port, &msg)));
+                    CHECK_OK(SOON(velo_try_peek(port, &msg)));
                     CHECK(pattern_matches(msg.data, msg.len_bytes, received));
                     CHECK_OK(velo_release(port));
                 } else {

@@ -15,7 +15,7 @@ TEST(a_message_built_in_place_is_delivered)
     for (size_t i = 0; i < ARRAY_LEN(LENS); i++) {
         void *place = NULL;
 
-        CHECK_OK(i % 2 ? velo_reserve(conn, LENS[i], &place)
+        CHECK_OK(i % 2 ? velo_reserve(conn, LENS[i], &place, VELO_FOREVER)
                        : velo_try_reserve(conn, LENS[i], &place));
         CHECK(place != NULL);
         CHECK_EQ((uintptr_t)place % 8, 0);
@@ -40,8 +40,13 @@ TEST(a_word_sent_with_a_payload_follows_it)
         uint64_t found;
 
         pattern_fill(payload, len, len);
-        CHECK_OK(velo_try_send_with(conn, len > 0 ? payload : NULL, len, word, pattern_tag(len)));
-        CHECK_OK(SOON(velo_peek(port, &msg)));
+        struct iovec pieces[] = {{payload, len / 3},
+                                 {NULL, 0},
+                                 {payload + len / 3, len - len / 3},
+                                 {(void *)&word, sizeof word}};
+        CHECK_OK(len % 2 ? velo_try_sendv(conn, pieces, 4, pattern_tag(len))
+                         : velo_sendv(conn, pieces, 4, pattern_tag(len), VELO_FOREVER));
+        CHECK_OK(SOON(velo_try_peek(port, &msg)));
         CHECK_EQ(msg.len_bytes, len + sizeof word);
         CHECK_EQ(msg.tag, pattern_tag(len));
         CHECK(memcmp(msg.data, payload, len) == 0);
@@ -49,9 +54,11 @@ TEST(a_word_sent_with_a_payload_follows_it)
         CHECK_EQ(found, word);
         CHECK_OK(velo_release(port));
     }
-    CHECK_STATUS(velo_try_send_with(conn, payload, longest + 1, 0, 0), VELO_ERR_TOO_BIG);
-    CHECK_STATUS(velo_try_send_with(conn, payload, SIZE_MAX, 0, 0), VELO_ERR_TOO_BIG);
-    CHECK_STATUS(velo_try_send_with(conn, NULL, 1, 0, 0), VELO_ERR_ARG);
+    struct iovec too_big[] = {{payload, longest}, {payload, sizeof(uint64_t) + 1}};
+    struct iovec beyond[] = {{payload, SIZE_MAX - 1}, {payload, 3}};
+    CHECK_STATUS(velo_try_sendv(conn, too_big, 2, 0), VELO_ERR_TOO_BIG);
+    CHECK_STATUS(velo_try_sendv(conn, beyond, 1, 0), VELO_ERR_TOO_BIG);
+    CHECK_STATUS(velo_try_sendv(conn, beyond, 2, 0), VELO_ERR_ARG);
     free(payload);
     CHECK_OK(velo_port_close(port));
 }
@@ -64,7 +71,7 @@ TEST(less_can_be_committed_than_was_reserved)
 
     for (size_t i = 0; i < ARRAY_LEN(LENS); i++) {
         for (size_t j = 0; j <= i; j++) {
-            CHECK_OK(velo_reserve(conn, LENS[i], &place));
+            CHECK_OK(velo_reserve(conn, LENS[i], &place, VELO_FOREVER));
             memset(place, 0xff, LENS[i]);
             pattern_fill(place, LENS[j], j);
             CHECK_OK(velo_commit(conn, LENS[j], pattern_tag(j)));
@@ -83,13 +90,13 @@ TEST(nothing_is_seen_of_a_reservation_before_its_commit)
     void *place;
 
     for (size_t i = 0; i < ARRAY_LEN(LENS); i++) {
-        CHECK_OK(velo_reserve(conn, LENS[i], &place));
+        CHECK_OK(velo_reserve(conn, LENS[i], &place, VELO_FOREVER));
         memset(place, 0xff, LENS[i]);
-        CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
-        CHECK_STATUS(velo_recv_wait(port, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
+        CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
+        CHECK_STATUS(velo_recv(port, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
         message_send(other, 8, i); /* Another connection is not held up. */
         message_expect(port, 8, i, velo_port_id(port));
-        CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+        CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
         pattern_fill(place, LENS[i], i);
         CHECK_OK(velo_commit(conn, LENS[i], pattern_tag(i)));
         message_expect(port, LENS[i], i, velo_port_id(port));
@@ -105,11 +112,11 @@ TEST(only_one_reservation_is_open_at_a_time)
 
     for (size_t i = 0; i < ARRAY_LEN(LENS); i++) {
         CHECK_STATUS(velo_commit(conn, 0, 0), VELO_ERR_STATE);
-        CHECK_OK(velo_reserve(conn, LENS[i], &place));
-        CHECK_STATUS(velo_reserve(conn, LENS[i], &second), VELO_ERR_STATE);
+        CHECK_OK(velo_reserve(conn, LENS[i], &place, VELO_FOREVER));
+        CHECK_STATUS(velo_reserve(conn, LENS[i], &second, VELO_FOREVER), VELO_ERR_STATE);
         CHECK_STATUS(velo_try_reserve(conn, 0, &second), VELO_ERR_STATE);
-        CHECK_STATUS(velo_try_send_with(conn, "x", 1, 0, 0), VELO_ERR_STATE);
-        CHECK_STATUS(velo_send(conn, "x", 1, 0), VELO_ERR_STATE);
+        CHECK_STATUS(velo_try_sendv(conn, &(struct iovec){"x", 1}, 1, 0), VELO_ERR_STATE);
+        CHECK_STATUS(velo_send(conn, "x", 1, 0, VELO_FOREVER), VELO_ERR_STATE);
         CHECK_STATUS(velo_try_send(conn, "x", 1, 0), VELO_ERR_STATE);
         pattern_fill(place, LENS[i], i);
         CHECK_OK(velo_commit(conn, LENS[i], pattern_tag(i)));
@@ -127,12 +134,12 @@ TEST(a_commit_that_is_too_long_leaves_the_reservation_open)
     void *place;
 
     for (size_t i = 0; i < ARRAY_LEN(LENS); i++) {
-        CHECK_OK(velo_reserve(conn, LENS[i], &place));
+        CHECK_OK(velo_reserve(conn, LENS[i], &place, VELO_FOREVER));
         pattern_fill(place, LENS[i], i);
         CHECK_STATUS(velo_commit(conn, LENS[i] + 1, 0), VELO_ERR_TOO_BIG);
         CHECK_STATUS(velo_commit(conn, LENS[i] + 65536, 0), VELO_ERR_TOO_BIG);
         CHECK_STATUS(velo_commit(conn, SIZE_MAX, 0), VELO_ERR_TOO_BIG);
-        CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+        CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
         CHECK_OK(velo_commit(conn, LENS[i], pattern_tag(i)));
         message_expect(port, LENS[i], i, velo_port_id(port));
     }
@@ -143,19 +150,18 @@ TEST(a_peek_shows_the_message_and_does_not_consume_it)
 {
     struct velo_port *port = port_open(VELO_VPID_ANY);
     struct velo_conn *conn = port_connect(port, velo_port_id(port));
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     struct velo_msg msg;
 
     for (size_t i = 0; i < ARRAY_LEN(LENS); i++) {
-        CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+        CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
         message_send(conn, LENS[i], i);
-        CHECK_OK(i % 2 ? SOON(velo_peek(port, &msg))
-                       : velo_peek_wait(port, &msg, TEST_PATIENCE_NS));
+        CHECK_OK(i % 2 ? SOON(velo_try_peek(port, &msg)) : velo_peek(port, &msg, TEST_PATIENCE_NS));
         message_check(&msg, LENS[i], i, velo_port_id(port));
-        CHECK_OK(velo_port_counters(port, &counters));
+        CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
         CHECK_EQ(counters.rx_msgs, i);
         CHECK_OK(velo_release(port));
-        CHECK_OK(velo_port_counters(port, &counters));
+        CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
         CHECK_EQ(counters.rx_msgs, i + 1);
     }
     CHECK_OK(velo_port_close(port));
@@ -171,11 +177,11 @@ TEST(one_message_is_held_at_a_time)
     CHECK_STATUS(velo_release(port), VELO_ERR_STATE);
     message_send(conn, 64, 1);
     message_send(conn, 64, 2);
-    CHECK_OK(SOON(velo_peek(port, &held)));
-    CHECK_STATUS(velo_peek(port, &msg), VELO_ERR_STATE);
-    CHECK_STATUS(velo_peek_wait(port, &msg, 0), VELO_ERR_STATE);
+    CHECK_OK(SOON(velo_try_peek(port, &held)));
+    CHECK_STATUS(velo_try_peek(port, &msg), VELO_ERR_STATE);
+    CHECK_STATUS(velo_peek(port, &msg, 0), VELO_ERR_STATE);
     CHECK_STATUS(velo_try_recv(port, buf, sizeof(buf), &msg), VELO_ERR_STATE);
-    CHECK_STATUS(velo_recv_wait(port, buf, sizeof(buf), &msg, VELO_FOREVER), VELO_ERR_STATE);
+    CHECK_STATUS(velo_recv(port, buf, sizeof(buf), &msg, VELO_FOREVER), VELO_ERR_STATE);
     message_check(&held, 64, 1, velo_port_id(port));
     CHECK_OK(velo_release(port));
     CHECK_STATUS(velo_release(port), VELO_ERR_STATE);
@@ -197,7 +203,7 @@ TEST(a_held_message_does_not_change_while_its_sender_fills_the_ring)
             struct velo_msg msg;
 
             message_send(conn, lens[i], seed);
-            CHECK_OK(SOON(velo_peek(port, &msg)));
+            CHECK_OK(SOON(velo_try_peek(port, &msg)));
             for (;; filler++) {
                 pattern_fill(buf, lens[i], filler);
                 if (velo_try_send(conn, buf, lens[i], pattern_tag(filler)) != VELO_OK)
@@ -221,8 +227,8 @@ TEST(a_port_closes_with_a_message_held_and_a_reservation_open)
     void *place;
 
     message_send(conn, 100, 1);
-    CHECK_OK(SOON(velo_peek(receiver, &msg)));
-    CHECK_OK(velo_reserve(conn, 100, &place));
+    CHECK_OK(SOON(velo_try_peek(receiver, &msg)));
+    CHECK_OK(velo_reserve(conn, 100, &place, VELO_FOREVER));
     CHECK_OK(velo_port_close(sender));
     message_check(&msg, 100, 1, VELO_ID(0, 1)); /* Held until released, whoever leaves. */
     CHECK_OK(velo_port_close(receiver));
@@ -236,10 +242,10 @@ TEST(a_message_of_a_sender_that_left_is_still_held)
     struct velo_msg msg;
 
     message_send(conn, 1000, 1);
-    CHECK_OK(SOON(velo_peek(receiver, &msg)));
+    CHECK_OK(SOON(velo_try_peek(receiver, &msg)));
     CHECK_OK(velo_disconnect(conn));
     /* Its place in the table, and so its memory, is not given to another while it is read. */
-    CHECK_STATUS(velo_connect(sender, velo_port_id(receiver), 0, &next), VELO_ERR_FULL);
+    CHECK_STATUS(velo_connect(sender, velo_port_id(receiver), &next, 0), VELO_ERR_FULL);
     message_check(&msg, 1000, 1, velo_port_id(sender));
     CHECK_OK(velo_release(receiver));
     CHECK_OK(velo_port_close(sender));

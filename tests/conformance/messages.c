@@ -13,13 +13,13 @@ TEST(a_message_of_zero_bytes_is_delivered)
     struct velo_conn *conn = port_connect(port, velo_port_id(port));
     struct velo_msg msg;
 
-    CHECK_OK(velo_send(conn, NULL, 0, 0));
+    CHECK_OK(velo_send(conn, NULL, 0, 0, VELO_FOREVER));
     CHECK_OK(velo_try_send(conn, NULL, 0, 255));
-    CHECK_OK(velo_recv_wait(port, NULL, 0, &msg, TEST_PATIENCE_NS));
+    CHECK_OK(velo_recv(port, NULL, 0, &msg, TEST_PATIENCE_NS));
     CHECK_EQ(msg.len_bytes, 0);
     CHECK_EQ(msg.tag, 0);
     CHECK_EQ(msg.source, velo_port_id(port));
-    CHECK_OK(velo_recv_wait(port, NULL, 0, &msg, TEST_PATIENCE_NS));
+    CHECK_OK(velo_recv(port, NULL, 0, &msg, TEST_PATIENCE_NS));
     CHECK_EQ(msg.len_bytes, 0);
     CHECK_EQ(msg.tag, 255);
     CHECK_STATUS(velo_try_recv(port, NULL, 0, &msg), VELO_AGAIN);
@@ -36,9 +36,9 @@ static void echo(void *arg)
 
     (void)arg;
     do {
-        CHECK_OK(velo_recv_wait(port, buf, MAX_BYTES, &msg, TEST_PATIENCE_NS));
+        CHECK_OK(velo_recv(port, buf, MAX_BYTES, &msg, TEST_PATIENCE_NS));
         CHECK_EQ(msg.source, VELO_ID(0, 0));
-        CHECK_OK(velo_send(conn, buf, msg.len_bytes, msg.tag));
+        CHECK_OK(velo_send(conn, buf, msg.len_bytes, msg.tag, VELO_FOREVER));
     } while (msg.tag != 255);
     CHECK_OK(velo_port_close(port));
     free(buf);
@@ -60,8 +60,8 @@ TEST(every_length_makes_the_round_trip_intact)
 
         pattern_fill(out, len, step);
         memset(in, 0xa5, MAX_BYTES + 64);
-        CHECK_OK(velo_send(conn, out, len, tag));
-        CHECK_OK(velo_recv_wait(port, in, MAX_BYTES, &msg, TEST_PATIENCE_NS));
+        CHECK_OK(velo_send(conn, out, len, tag, VELO_FOREVER));
+        CHECK_OK(velo_recv(port, in, MAX_BYTES, &msg, TEST_PATIENCE_NS));
         CHECK_EQ(msg.len_bytes, len);
         CHECK_EQ(msg.tag, tag);
         CHECK_EQ(msg.source, VELO_ID(0, 1));
@@ -69,7 +69,7 @@ TEST(every_length_makes_the_round_trip_intact)
         for (size_t i = len; i < len + 64; i++) /* Nothing is written behind the message. */
             CHECK_EQ(in[i], 0xa5);
     }
-    CHECK_OK(velo_send(conn, NULL, 0, 255));
+    CHECK_OK(velo_send(conn, NULL, 0, 255, VELO_FOREVER));
     child_join(peer);
     CHECK_OK(velo_port_close(port));
     free(out);
@@ -104,13 +104,13 @@ TEST(a_message_that_is_too_long_is_refused_and_not_sent)
     for (size_t i = 0; i < ARRAY_LEN(extra); i++) {
         size_t len = max_bytes + extra[i];
 
-        CHECK_STATUS(velo_send(conn, buf, len, 0), VELO_ERR_TOO_BIG);
+        CHECK_STATUS(velo_send(conn, buf, len, 0, VELO_FOREVER), VELO_ERR_TOO_BIG);
         CHECK_STATUS(velo_try_send(conn, buf, len, 0), VELO_ERR_TOO_BIG);
-        CHECK_STATUS(velo_reserve(conn, len, &place), VELO_ERR_TOO_BIG);
+        CHECK_STATUS(velo_reserve(conn, len, &place, VELO_FOREVER), VELO_ERR_TOO_BIG);
         CHECK_STATUS(velo_try_reserve(conn, len, &place), VELO_ERR_TOO_BIG);
     }
     CHECK_STATUS(velo_try_send(conn, buf, SIZE_MAX, 0), VELO_ERR_TOO_BIG);
-    CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+    CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
     message_send(conn, max_bytes, 1);
     message_expect(port, max_bytes, 1, velo_port_id(port));
     CHECK_OK(velo_port_close(port));
@@ -126,8 +126,8 @@ TEST(every_tag_is_delivered)
 
     for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
         for (int tag = 0; tag < 256; tag++) {
-            CHECK_OK(velo_send(conn, buf, lens[i], (uint8_t)tag));
-            CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS));
+            CHECK_OK(velo_send(conn, buf, lens[i], (uint8_t)tag, VELO_FOREVER));
+            CHECK_OK(velo_recv(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS));
             CHECK_EQ(msg.tag, tag);
             CHECK_EQ(msg.len_bytes, lens[i]);
         }
@@ -168,8 +168,8 @@ TEST(buffers_need_no_alignment)
 
             pattern_fill(out + offset, len, len);
             memset(in, 0xa5, sizeof(in));
-            CHECK_OK(velo_send(conn, out + offset, len, 1));
-            CHECK_OK(velo_recv_wait(port, in + in_offset, len, &msg, TEST_PATIENCE_NS));
+            CHECK_OK(velo_send(conn, out + offset, len, 1, VELO_FOREVER));
+            CHECK_OK(velo_recv(port, in + in_offset, len, &msg, TEST_PATIENCE_NS));
             CHECK(pattern_matches(in + in_offset, len, len));
             CHECK(in_offset == 0 || in[in_offset - 1] == 0xa5);
             CHECK_EQ(in[in_offset + len], 0xa5);
@@ -234,7 +234,7 @@ TEST(a_buffer_that_is_too_small_leaves_the_message)
             CHECK_EQ(msg.len_bytes, lens[i]);
             CHECK_EQ(msg.tag, pattern_tag(i));
             CHECK_EQ(msg.source, velo_port_id(port));
-            CHECK_STATUS(velo_recv_wait(port, buf, cap, &msg, TEST_MS), VELO_ERR_TOO_BIG);
+            CHECK_STATUS(velo_recv(port, buf, cap, &msg, TEST_MS), VELO_ERR_TOO_BIG);
             CHECK_EQ(msg.len_bytes, lens[i]);
             CHECK_STATUS(velo_try_recv(port, buf, cap, NULL), VELO_ERR_TOO_BIG);
             for (size_t at = 0; at < sizeof(buf); at++)
@@ -257,7 +257,7 @@ TEST(the_description_of_a_message_is_optional)
     CHECK_OK(SOON(velo_try_recv(port, buf, sizeof(buf), NULL)));
     CHECK(pattern_matches(buf, 64, 1));
     message_send(conn, 8, 2);
-    CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), NULL, TEST_PATIENCE_NS));
+    CHECK_OK(velo_recv(port, buf, sizeof(buf), NULL, TEST_PATIENCE_NS));
     CHECK(pattern_matches(buf, 8, 2));
     CHECK_OK(velo_port_close(port));
 }

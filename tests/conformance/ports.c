@@ -116,7 +116,7 @@ TEST(nodes_and_domains_keep_their_messages_apart)
     }
     for (size_t i = 0; i < 3; i++) {
         message_expect(ports[i], 8, 100 + i, velo_port_id(ports[i]));
-        CHECK_STATUS(velo_peek(ports[i], &msg), VELO_AGAIN);
+        CHECK_STATUS(velo_try_peek(ports[i], &msg), VELO_AGAIN);
         CHECK_OK(velo_port_close(ports[i]));
     }
 }
@@ -136,11 +136,11 @@ TEST(the_domain_given_wins_over_the_environment)
 TEST(a_new_port_has_counted_nothing)
 {
     struct velo_port *port = port_open(VELO_VPID_ANY);
-    struct velo_counters counters;
-    static const struct velo_counters zero;
+    struct velo_port_counters counters;
+    static const struct velo_port_counters zero;
 
     memset(&counters, 0xff, sizeof(counters));
-    CHECK_OK(velo_port_counters(port, &counters));
+    CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
     CHECK(memcmp(&counters, &zero, sizeof(zero)) == 0);
     CHECK_OK(velo_port_close(port));
 }
@@ -151,7 +151,7 @@ TEST(the_counters_add_up)
     struct velo_port *sender = port_open(VELO_VPID_ANY);
     struct velo_conn *a = port_connect(sender, velo_port_id(receiver));
     struct velo_conn *b = port_connect(sender, velo_port_id(receiver));
-    struct velo_counters rx, tx;
+    struct velo_port_counters rx, tx;
     uint64_t bytes = 0;
     unsigned char small[1];
     struct velo_msg msg;
@@ -165,20 +165,20 @@ TEST(the_counters_add_up)
             CHECK_STATUS(SOON(velo_try_recv(receiver, small, 1, &msg)), VELO_ERR_TOO_BIG);
         message_expect(receiver, i * 7, i, velo_port_id(sender));
     }
-    CHECK_OK(velo_reserve(a, 4000, &buf));
+    CHECK_OK(velo_reserve(a, 4000, &buf, VELO_FOREVER));
     CHECK_OK(velo_commit(a, 9, 0));
     bytes += 9;
-    CHECK_OK(velo_peek_wait(receiver, &msg, TEST_PATIENCE_NS));
+    CHECK_OK(velo_peek(receiver, &msg, TEST_PATIENCE_NS));
     CHECK_OK(velo_release(receiver));
 
-    CHECK_OK(velo_port_counters(receiver, &rx));
+    CHECK_OK(velo_port_counters(receiver, &rx, sizeof rx));
     CHECK_EQ(rx.rx_msgs, 101);
     CHECK_EQ(rx.rx_bytes, bytes);
     CHECK_EQ(rx.rx_conns, 2);
     CHECK_EQ(rx.rx_errors, 0);
     CHECK_EQ(rx.tx_msgs, 0);
     CHECK_EQ(rx.tx_conns, 0);
-    CHECK_OK(velo_port_counters(sender, &tx));
+    CHECK_OK(velo_port_counters(sender, &tx, sizeof tx));
     CHECK_EQ(tx.tx_msgs, 101);
     CHECK_EQ(tx.tx_bytes, bytes);
     CHECK_EQ(tx.tx_conns, 2);
@@ -187,11 +187,11 @@ TEST(the_counters_add_up)
 
     while (velo_try_send(a, NULL, 0, 0) == VELO_OK)
         ;
-    CHECK_OK(velo_port_counters(sender, &tx));
+    CHECK_OK(velo_port_counters(sender, &tx, sizeof tx));
     CHECK_EQ(tx.tx_again, 1);
 
     CHECK_OK(velo_disconnect(b));
-    CHECK_OK(velo_port_counters(sender, &tx));
+    CHECK_OK(velo_port_counters(sender, &tx, sizeof tx));
     CHECK_EQ(tx.tx_conns, 1);
 
     CHECK_OK(velo_port_close(receiver));

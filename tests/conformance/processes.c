@@ -46,7 +46,7 @@ TEST(many_processes_send_to_one_and_each_keeps_its_order)
         struct velo_msg msg;
         uint32_t i;
 
-        CHECK_OK(velo_peek_wait(port, &msg, TEST_PATIENCE_NS));
+        CHECK_OK(velo_peek(port, &msg, TEST_PATIENCE_NS));
         CHECK(msg.source >= 1 && msg.source <= SENDERS);
         i = received[msg.source]++;
         message_check(&msg, numbered_len(msg.source, i), numbered_seed(msg.source, i), msg.source);
@@ -84,9 +84,8 @@ static void talk_to_all(void *arg)
         }
         /* Once everything is sent there is nothing to do but to wait for the others. */
         while (to_receive > 0) {
-            int status = to_send > 0
-                             ? velo_try_recv(port, buf, sizeof(buf), &msg)
-                             : velo_recv_wait(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS);
+            int status = to_send > 0 ? velo_try_recv(port, buf, sizeof(buf), &msg)
+                                     : velo_recv(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS);
             if (status == VELO_AGAIN)
                 break;
             CHECK_OK(status);
@@ -178,12 +177,12 @@ TEST(a_sender_that_streams_does_not_starve_another)
 
     fill(stream, 1);
     for (int round = 0; round < ROUNDS; round++) {
-        CHECK_OK(velo_send(other, &(uint32_t){2}, 4, 0));
+        CHECK_OK(velo_send(other, &(uint32_t){2}, 4, 0, VELO_FOREVER));
         expect_2_soon(port, stream, 2 * DEPTH);
 
         /* Nor one that has just connected. */
         struct velo_conn *new = port_connect(port, velo_port_id(port));
-        CHECK_OK(velo_send(new, &(uint32_t){2}, 4, 0));
+        CHECK_OK(velo_send(new, &(uint32_t){2}, 4, 0, VELO_FOREVER));
         expect_2_soon(port, stream, 2 * DEPTH);
         CHECK_OK(velo_disconnect(new));
     }
@@ -267,7 +266,7 @@ TEST(a_port_takes_as_many_connections_as_it_was_opened_for)
         conns[i] = port_connect(port, velo_port_id(port));
         CHECK_OK(velo_try_send(conns[i], &i, sizeof(i), 0));
     }
-    CHECK_STATUS(velo_connect(port, velo_port_id(port), 0, &extra), VELO_ERR_FULL);
+    CHECK_STATUS(velo_connect(port, velo_port_id(port), &extra, 0), VELO_ERR_FULL);
     for (uint32_t i = 0; i < VELO_CONNS_MAX; i++) {
         uint32_t which;
 

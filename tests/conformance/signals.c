@@ -52,13 +52,13 @@ TEST(a_receiver_that_sleeps_is_ended_by_a_signal_handler)
 
     for (int i = 0; i < 4; i++) {
         alarm_every(20 * TEST_MS, i % 2 ? SA_RESTART : 0);
-        CHECK_STATUS(i / 2 ? velo_recv_wait(port, &byte, 1, &msg, TEST_PATIENCE_NS)
-                           : velo_peek_wait(port, &msg, VELO_FOREVER),
+        CHECK_STATUS(i / 2 ? velo_recv(port, &byte, 1, &msg, TEST_PATIENCE_NS)
+                           : velo_peek(port, &msg, VELO_FOREVER),
                      VELO_ERR_INTERRUPTED);
         CHECK(handled);
         alarm_off();
         /* Once. */
-        CHECK_STATUS(velo_recv_wait(port, &byte, 1, &msg, TEST_MS), VELO_TIMEOUT);
+        CHECK_STATUS(velo_recv(port, &byte, 1, &msg, TEST_MS), VELO_TIMEOUT);
     }
     CHECK_OK(velo_port_close(port));
 }
@@ -74,10 +74,10 @@ TEST(a_message_that_came_is_not_lost_to_a_signal)
         char buf[64];
 
         alarm_in((int64_t)(1 + i % 7) * 50 * TEST_US, 0);
-        status = velo_recv_wait(port, buf, sizeof(buf), NULL, TEST_MS);
+        status = velo_recv(port, buf, sizeof(buf), NULL, TEST_MS);
         CHECK(status == VELO_ERR_INTERRUPTED || status == VELO_TIMEOUT);
         message_send(conn, 8, i);
-        while ((status = velo_recv_wait(port, buf, sizeof(buf), NULL, TEST_PATIENCE_NS)) != VELO_OK)
+        while ((status = velo_recv(port, buf, sizeof(buf), NULL, TEST_PATIENCE_NS)) != VELO_OK)
             CHECK_STATUS(status, VELO_ERR_INTERRUPTED);
         CHECK(pattern_matches(buf, 8, i));
     }
@@ -93,7 +93,7 @@ TEST(a_sender_that_sleeps_for_room_is_ended_by_a_signal_handler)
     for (int i = 0; i < 8; i++)
         message_send(conn, 8, (uint64_t)i);
     alarm_every(20 * TEST_MS, 0);
-    CHECK_STATUS(velo_send(conn, "x", 1, 0), VELO_ERR_INTERRUPTED);
+    CHECK_STATUS(velo_send(conn, "x", 1, 0, VELO_FOREVER), VELO_ERR_INTERRUPTED);
     alarm_off();
     for (int i = 0; i < 8; i++)
         message_expect(port, 8, (uint64_t)i, VELO_ID(0, 0));
@@ -110,7 +110,7 @@ TEST(a_connect_that_waits_is_ended_by_a_signal_handler)
     struct velo_conn *conn;
 
     alarm_every(20 * TEST_MS + 300 * TEST_US, 0);
-    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), VELO_FOREVER, &conn), VELO_ERR_INTERRUPTED);
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), &conn, VELO_FOREVER), VELO_ERR_INTERRUPTED);
     alarm_off();
     CHECK_OK(velo_port_close(port));
 }
@@ -125,7 +125,7 @@ TEST(a_handler_that_interrupts_the_port_ends_the_wait_whenever_it_runs)
     target = port;
     for (int64_t delay_us = 0; delay_us < 300; delay_us++) {
         alarm_in((1 + delay_us) * TEST_US, SA_RESTART);
-        CHECK_STATUS(velo_peek_wait(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
+        CHECK_STATUS(velo_peek(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
         CHECK(handled);
     }
     target = NULL;
@@ -146,11 +146,11 @@ TEST(another_thread_can_end_a_wait_too)
     pthread_t thread;
 
     CHECK_EQ(pthread_create(&thread, NULL, interrupt_soon, port), 0);
-    CHECK_STATUS(velo_peek_wait(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
+    CHECK_STATUS(velo_peek(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     velo_port_interrupt(port); /* Calls that do not wait take no notice. */
     CHECK_STATUS(velo_try_recv(port, NULL, 0, &msg), VELO_AGAIN);
-    CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
-    CHECK_STATUS(velo_peek_wait(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
+    CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
+    CHECK_STATUS(velo_peek(port, &msg, TEST_PATIENCE_NS), VELO_ERR_INTERRUPTED);
     CHECK_OK(velo_port_close(port));
 }

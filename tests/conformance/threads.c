@@ -37,7 +37,7 @@ static void *send_numbered(void *arg)
 
         pattern_fill(buf + 8, len - 8, seed);
         memcpy(buf, &seed, 8);
-        CHECK_OK(velo_send(conn, buf, len, pattern_tag(seed)));
+        CHECK_OK(velo_send(conn, buf, len, pattern_tag(seed), VELO_FOREVER));
     }
     CHECK_OK(velo_disconnect(conn));
     return NULL;
@@ -51,7 +51,7 @@ static void expect_numbered(struct velo_port *port, uint32_t senders, uint32_t m
         struct velo_msg msg;
         uint64_t seed;
 
-        CHECK_OK(velo_peek_wait(port, &msg, TEST_PATIENCE_NS));
+        CHECK_OK(velo_peek(port, &msg, TEST_PATIENCE_NS));
         CHECK(msg.len_bytes >= 8);
         memcpy(&seed, msg.data, 8);
         CHECK(seed >> 32 < senders);
@@ -78,8 +78,8 @@ TEST(threads_with_a_connection_each_send_to_one_port)
     for (uint32_t i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
 
-    struct velo_counters counters;
-    CHECK_OK(velo_port_counters(source, &counters));
+    struct velo_port_counters counters;
+    CHECK_OK(velo_port_counters(source, &counters, sizeof counters));
     CHECK_EQ(counters.tx_msgs, THREADS * MSGS);
     CHECK_OK(velo_port_close(source));
     CHECK_OK(velo_port_close(receiver));
@@ -192,17 +192,17 @@ static void *connect_and_disconnect(void *arg)
         int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
         int status;
 
-        while ((status = velo_connect(self->port, self->peer, 0, &conn)) == VELO_ERR_FULL) {
+        while ((status = velo_connect(self->port, self->peer, &conn, 0)) == VELO_ERR_FULL) {
             CHECK(test_now_ns() < end_ns);
             test_sleep_ns(10 * TEST_US);
         }
         CHECK_OK(status);
         if (i % 2) /* Others close theirs meanwhile. */
             test_sleep_ns(rng_below(&rng, 300000));
-        CHECK_OK(velo_send(conn, &seed, sizeof(seed), pattern_tag(seed)));
+        CHECK_OK(velo_send(conn, &seed, sizeof(seed), pattern_tag(seed), VELO_FOREVER));
         CHECK_OK(velo_disconnect(conn));
         /* Wait for the answer: order holds for one connection, not from one to the next. */
-        CHECK_OK(velo_recv_wait(self->port, NULL, 0, NULL, TEST_PATIENCE_NS));
+        CHECK_OK(velo_recv(self->port, NULL, 0, NULL, TEST_PATIENCE_NS));
     }
     return NULL;
 }
@@ -228,7 +228,7 @@ static void check_that_none_is_taken_for_dead(uint32_t threads, uint32_t conns_m
     struct velo_port *receiver = port_open_sized(0, 8, 16384, conns_max);
     struct velo_conn *answers[THREADS];
     uint32_t received[THREADS] = {0};
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     pid_t child = child_start(connect_and_disconnect_in_threads, &threads);
 
     for (uint32_t i = 0; i < threads; i++)
@@ -237,14 +237,14 @@ static void check_that_none_is_taken_for_dead(uint32_t threads, uint32_t conns_m
         struct velo_msg msg;
         uint64_t seed;
 
-        CHECK_OK(velo_recv_wait(receiver, &seed, sizeof(seed), &msg, TEST_PATIENCE_NS));
+        CHECK_OK(velo_recv(receiver, &seed, sizeof(seed), &msg, TEST_PATIENCE_NS));
         CHECK(seed >> 32 < threads);
         CHECK_EQ((uint32_t)seed, received[seed >> 32]++);
         CHECK_EQ(msg.source, VELO_ID(0, (uint32_t)(seed >> 32) + 1));
-        CHECK_OK(velo_send(answers[seed >> 32], NULL, 0, 0));
+        CHECK_OK(velo_send(answers[seed >> 32], NULL, 0, 0, VELO_FOREVER));
     }
     child_join(child);
-    CHECK_OK(velo_port_counters(receiver, &counters));
+    CHECK_OK(velo_port_counters(receiver, &counters, sizeof counters));
     CHECK_EQ(counters.rx_reclaimed, 0);
     CHECK_OK(velo_port_close(receiver));
 }

@@ -15,10 +15,10 @@ TEST(a_wait_without_messages_ends_at_its_time_limit_and_not_before)
     for (size_t i = 0; i < ARRAY_LEN(timeouts_ns); i++) {
         int64_t start_ns = test_now_ns();
 
-        CHECK_STATUS(velo_recv_wait(port, buf, sizeof(buf), &msg, timeouts_ns[i]), VELO_TIMEOUT);
+        CHECK_STATUS(velo_recv(port, buf, sizeof(buf), &msg, timeouts_ns[i]), VELO_TIMEOUT);
         CHECK(test_now_ns() - start_ns >= timeouts_ns[i]);
         start_ns = test_now_ns();
-        CHECK_STATUS(velo_peek_wait(port, &msg, timeouts_ns[i]), VELO_TIMEOUT);
+        CHECK_STATUS(velo_peek(port, &msg, timeouts_ns[i]), VELO_TIMEOUT);
         CHECK(test_now_ns() - start_ns >= timeouts_ns[i]);
     }
     CHECK_OK(velo_port_close(port));
@@ -34,11 +34,11 @@ TEST(a_message_that_is_there_needs_no_time)
     message_send(conn, 8, 1);
     message_send(conn, 8, 2);
     /* Wait until it is there, without taking it. */
-    CHECK_STATUS(velo_recv_wait(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_TOO_BIG);
-    CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), &msg, 0));
+    CHECK_STATUS(velo_recv(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_TOO_BIG);
+    CHECK_OK(velo_recv(port, buf, sizeof(buf), &msg, 0));
     message_check(&msg, 8, 1, velo_port_id(port));
-    CHECK_STATUS(velo_recv_wait(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_TOO_BIG);
-    CHECK_OK(velo_peek_wait(port, &msg, 0));
+    CHECK_STATUS(velo_recv(port, NULL, 0, &msg, TEST_PATIENCE_NS), VELO_ERR_TOO_BIG);
+    CHECK_OK(velo_peek(port, &msg, 0));
     message_check(&msg, 8, 2, velo_port_id(port));
     CHECK_OK(velo_release(port));
     CHECK_OK(velo_port_close(port));
@@ -52,9 +52,9 @@ TEST(the_longest_finite_timeout_does_not_overflow)
     struct velo_msg msg;
 
     message_send(conn, 8, 1);
-    CHECK_OK(velo_peek_wait(port, &msg, INT64_MAX));
+    CHECK_OK(velo_peek(port, &msg, INT64_MAX));
     CHECK_OK(velo_release(port));
-    CHECK_OK(velo_connect(port, velo_port_id(port), INT64_MAX, &second));
+    CHECK_OK(velo_connect(port, velo_port_id(port), &second, INT64_MAX));
     CHECK_OK(velo_port_close(port));
 }
 
@@ -75,17 +75,17 @@ TEST(a_receiver_that_waits_forever_sleeps_and_is_woken)
 {
     struct velo_port *port = port_open(0);
     pid_t sender = child_start(send_after_a_pause, NULL);
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     struct velo_msg msg;
     char buf[100];
 
-    CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), &msg, VELO_FOREVER));
+    CHECK_OK(velo_recv(port, buf, sizeof(buf), &msg, VELO_FOREVER));
     message_check(&msg, 100, 0, VELO_ID(0, 1));
-    CHECK_OK(velo_peek_wait(port, &msg, VELO_FOREVER));
+    CHECK_OK(velo_peek(port, &msg, VELO_FOREVER));
     message_check(&msg, 100, 1, VELO_ID(0, 1));
     CHECK_OK(velo_release(port));
     message_expect(port, 100, 2, VELO_ID(0, 1));
-    CHECK_OK(velo_port_counters(port, &counters));
+    CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
     CHECK(counters.rx_sleeps >= 1);
     child_join(sender);
     CHECK_OK(velo_port_close(port));
@@ -156,7 +156,7 @@ static void *send_now_and_then(void *arg)
 
         if (rng_below(&rng, 4) == 0)
             test_sleep_ns(rng_below(&rng, WAKE_PAUSE_MAX_NS));
-        CHECK_OK(velo_send(conn, body, sizeof(body), 0));
+        CHECK_OK(velo_send(conn, body, sizeof(body), 0, VELO_FOREVER));
     }
     CHECK_OK(velo_disconnect(conn));
     return NULL;
@@ -176,7 +176,7 @@ TEST(a_sleeper_misses_none_of_several_senders)
     for (uint32_t i = 0; i < CROWD * CROWD_MSGS; i++) {
         uint32_t body[2];
 
-        CHECK_OK(velo_recv_wait(port, body, sizeof(body), NULL, TEST_PATIENCE_NS));
+        CHECK_OK(velo_recv(port, body, sizeof(body), NULL, TEST_PATIENCE_NS));
         CHECK(body[0] < CROWD);
         CHECK_EQ(body[1], received[body[0]]++);
     }
@@ -212,7 +212,7 @@ TEST(a_time_limit_that_races_with_a_message_loses_nothing)
     while (received < 3000) {
         struct velo_msg msg;
         char buf[8];
-        int status = velo_recv_wait(port, buf, sizeof(buf), &msg, rng_below(&rng, 150000));
+        int status = velo_recv(port, buf, sizeof(buf), &msg, rng_below(&rng, 150000));
 
         if (status == VELO_OK) {
             message_check(&msg, 8, received++, velo_port_id(port));

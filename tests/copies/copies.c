@@ -7,13 +7,12 @@
 
 /* The second copy; the first is linked. */
 struct copy {
-    int (*port_open)(const struct velo_port_attr *attr, struct velo_port **port);
-    int (*port_close)(struct velo_port *port);
-    int (*connect)(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
-                   struct velo_conn **conn);
-    int (*disconnect)(struct velo_conn *conn);
-    int (*send)(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag);
-    int (*conn_status)(struct velo_conn *conn);
+    __typeof__(velo_port_open) *port_open;
+    __typeof__(velo_port_close) *port_close;
+    __typeof__(velo_connect) *connect;
+    __typeof__(velo_disconnect) *disconnect;
+    __typeof__(velo_send) *send;
+    __typeof__(velo_conn_status) *conn_status;
 };
 
 static void *find(void *library, const char *name)
@@ -67,7 +66,7 @@ static void watch_body(void *arg)
     while (__atomic_load_n(watch->step, __ATOMIC_ACQUIRE) < 2)
         usleep(1000);
     CHECK_OK(velo_conn_status(conn));
-    CHECK_OK(velo_send(conn, "x", 1, 0));
+    CHECK_OK(velo_send(conn, "x", 1, 0, VELO_FOREVER));
     CHECK_OK(velo_port_close(port));
 }
 
@@ -81,17 +80,17 @@ TEST(a_second_copy_that_comes_and_goes_leaves_the_ports_of_the_first_alive)
     struct velo_conn *conn;
     char byte;
 
-    CHECK_OK(copy.connect(other, VELO_ID(0, 0), 0, &conn));
+    CHECK_OK(copy.connect(other, VELO_ID(0, 0), &conn, 0));
     CHECK_OK(copy.conn_status(conn));
-    CHECK_OK(copy.send(conn, "y", 1, 0));
-    CHECK_OK(velo_recv_wait(port, &byte, 1, NULL, TEST_PATIENCE_NS));
+    CHECK_OK(copy.send(conn, "y", 1, 0, VELO_FOREVER));
+    CHECK_OK(velo_recv(port, &byte, 1, NULL, TEST_PATIENCE_NS));
     CHECK_EQ(byte, 'y');
     CHECK_OK(copy.disconnect(conn));
     CHECK_OK(copy.port_close(other));
     while (__atomic_load_n(watch.step, __ATOMIC_ACQUIRE) < 1)
         usleep(1000);
     __atomic_store_n(watch.step, 2, __ATOMIC_RELEASE);
-    CHECK_OK(velo_recv_wait(port, &byte, 1, NULL, TEST_PATIENCE_NS));
+    CHECK_OK(velo_recv(port, &byte, 1, NULL, TEST_PATIENCE_NS));
     CHECK_EQ(byte, 'x');
     child_join(child);
     CHECK_OK(velo_port_close(port));
@@ -121,12 +120,12 @@ TEST(a_connection_of_one_copy_is_not_taken_for_dead_by_the_other)
     struct velo_conn *conn, *second;
     char byte;
 
-    CHECK_OK(copy.connect(other, VELO_ID(0, 0), 0, &conn));
+    CHECK_OK(copy.connect(other, VELO_ID(0, 0), &conn, 0));
     /* The table is full: the receiver looks for the dead. */
-    CHECK_STATUS(velo_connect(port, VELO_ID(0, 0), 0, &second), VELO_ERR_FULL);
-    CHECK_STATUS(velo_recv_wait(port, &byte, 1, NULL, TEST_MS), VELO_TIMEOUT);
-    CHECK_OK(copy.send(conn, "z", 1, 0));
-    CHECK_OK(velo_recv_wait(port, &byte, 1, NULL, TEST_PATIENCE_NS));
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 0), &second, 0), VELO_ERR_FULL);
+    CHECK_STATUS(velo_recv(port, &byte, 1, NULL, TEST_MS), VELO_TIMEOUT);
+    CHECK_OK(copy.send(conn, "z", 1, 0, VELO_FOREVER));
+    CHECK_OK(velo_recv(port, &byte, 1, NULL, TEST_PATIENCE_NS));
     CHECK_EQ(byte, 'z');
     CHECK_OK(copy.port_close(other));
     CHECK_OK(velo_port_close(port));
@@ -150,10 +149,10 @@ TEST(a_child_has_neither_ports_nor_locks_of_its_parent_in_either_copy)
     struct velo_conn *conn;
 
     child_join(child_start(child_body, &copy));
-    CHECK_OK(velo_connect(port, VELO_ID(0, 2), 0, &conn));
+    CHECK_OK(velo_connect(port, VELO_ID(0, 2), &conn, 0));
     CHECK_OK(velo_conn_status(conn));
     CHECK_OK(velo_disconnect(conn));
-    CHECK_OK(copy.connect(other, VELO_ID(0, 0), 0, &conn));
+    CHECK_OK(copy.connect(other, VELO_ID(0, 0), &conn, 0));
     CHECK_OK(copy.conn_status(conn));
     CHECK_OK(copy.port_close(other));
     CHECK_OK(velo_port_close(port));

@@ -138,7 +138,7 @@ static void be_refused_as_another_user(void *arg)
     become(USER_B, NULL);
     segment_path(path, sizeof(path), 5);
     mine = port_open(6);
-    CHECK_FAILS(velo_connect(mine, VELO_ID(0, 5), 0, &conn), VELO_ERR_ACCESS, path);
+    CHECK_FAILS(velo_connect(mine, VELO_ID(0, 5), &conn, 0), VELO_ERR_ACCESS, path);
     attr.vpid = 5;
     CHECK_FAILS(velo_port_open(&attr, &port), VELO_ERR_ACCESS, path);
     CHECK_OK(velo_port_close(mine));
@@ -180,7 +180,7 @@ static void be_refused_as_a_stranger(void *arg)
 
     become(USER_C, NULL);
     port = port_open(VELO_VPID_ANY);
-    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_ACCESS, "velo.");
+    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_ACCESS, "velo.");
     attr.group = owner->group_name;
     CHECK_FAILS(velo_port_open(&attr, &second), VELO_ERR_ACCESS, "group");
     CHECK_OK(velo_port_close(port));
@@ -230,7 +230,7 @@ static void meet_planted_files(void *arg)
         struct velo_conn *conn = NULL;
 
         attr.vpid = vpid;
-        CHECK_FAILS(velo_connect(port, VELO_ID(0, vpid), 0, &conn), VELO_ERR_ACCESS, "velo.");
+        CHECK_FAILS(velo_connect(port, VELO_ID(0, vpid), &conn, 0), VELO_ERR_ACCESS, "velo.");
         CHECK_FAILS(velo_port_open(&attr, &second), VELO_ERR_ACCESS, "velo.");
     }
     CHECK_OK(velo_port_close(port));

@@ -5,6 +5,8 @@
 
 #include "test.h"
 
+#define ATTR_BYTES sizeof(struct velo_port_attr)
+
 TEST(port_attributes_outside_their_range_are_refused_by_name)
 {
     static const char too_long[] = "d23456789012345678901234567890123";
@@ -12,32 +14,34 @@ TEST(port_attributes_outside_their_range_are_refused_by_name)
         const char *about;
         struct velo_port_attr attr;
     } cases[] = {
-        {"domain", {"", 0, -1, 0, 0, 0, NULL, 0}},
-        {"domain", {too_long, 0, -1, 0, 0, 0, NULL, 0}},
-        {"domain", {"a/b", 0, -1, 0, 0, 0, NULL, 0}},
-        {"domain", {"../x", 0, -1, 0, 0, 0, NULL, 0}},
-        {"domain", {"a.b", 0, -1, 0, 0, 0, NULL, 0}},
-        {"domain", {"a b", 0, -1, 0, 0, 0, NULL, 0}},
-        {"domain", {"\xc3\xa4", 0, -1, 0, 0, 0, NULL, 0}},
-        {"node", {NULL, -1, -1, 0, 0, 0, NULL, 0}},
-        {"node", {NULL, 256, -1, 0, 0, 0, NULL, 0}},
-        {"node", {NULL, INT32_MAX, -1, 0, 0, 0, NULL, 0}},
-        {"vpid", {NULL, 0, -2, 0, 0, 0, NULL, 0}},
-        {"vpid", {NULL, 0, 256, 0, 0, 0, NULL, 0}},
-        {"vpid", {NULL, 0, INT32_MIN, 0, 0, 0, NULL, 0}},
-        {"depth_slots", {NULL, 0, -1, 1, 0, 0, NULL, 0}},
-        {"depth_slots", {NULL, 0, -1, 4, 0, 0, NULL, 0}},
-        {"depth_slots", {NULL, 0, -1, 24, 0, 0, NULL, 0}},
-        {"depth_slots", {NULL, 0, -1, 32768, 0, 0, NULL, 0}},
-        {"depth_slots", {NULL, 0, -1, UINT32_MAX, 0, 0, NULL, 0}},
-        {"data_bytes", {NULL, 0, -1, 0, 8192, 0, NULL, 0}},
-        {"data_bytes", {NULL, 0, -1, 0, 65537, 0, NULL, 0}},
-        {"data_bytes", {NULL, 0, -1, 0, 32u << 20, 0, NULL, 0}},
-        {"data_bytes", {NULL, 0, -1, 0, UINT32_MAX, 0, NULL, 0}},
-        {"conns_max", {NULL, 0, -1, 0, 0, VELO_CONNS_MAX + 1, NULL, 0}},
-        {"conns_max", {NULL, 0, -1, 0, 0, UINT32_MAX, NULL, 0}},
-        {"no-such-group", {NULL, 0, -1, 0, 0, 0, "no-such-group", 0}},
-        {"flags", {NULL, 0, -1, 0, 0, 0, NULL, 2}},
+        {"domain", {ATTR_BYTES, "", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {ATTR_BYTES, too_long, 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {ATTR_BYTES, "a/b", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {ATTR_BYTES, "../x", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {ATTR_BYTES, "a.b", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {ATTR_BYTES, "a b", 0, -1, 0, 0, 0, NULL, 0}},
+        {"domain", {ATTR_BYTES, "\xc3\xa4", 0, -1, 0, 0, 0, NULL, 0}},
+        {"node", {ATTR_BYTES, NULL, -1, -1, 0, 0, 0, NULL, 0}},
+        {"node", {ATTR_BYTES, NULL, 256, -1, 0, 0, 0, NULL, 0}},
+        {"node", {ATTR_BYTES, NULL, INT32_MAX, -1, 0, 0, 0, NULL, 0}},
+        {"vpid", {ATTR_BYTES, NULL, 0, -2, 0, 0, 0, NULL, 0}},
+        {"vpid", {ATTR_BYTES, NULL, 0, 256, 0, 0, 0, NULL, 0}},
+        {"vpid", {ATTR_BYTES, NULL, 0, INT32_MIN, 0, 0, 0, NULL, 0}},
+        {"depth_slots", {ATTR_BYTES, NULL, 0, -1, 1, 0, 0, NULL, 0}},
+        {"depth_slots", {ATTR_BYTES, NULL, 0, -1, 4, 0, 0, NULL, 0}},
+        {"depth_slots", {ATTR_BYTES, NULL, 0, -1, 24, 0, 0, NULL, 0}},
+        {"depth_slots", {ATTR_BYTES, NULL, 0, -1, 32768, 0, 0, NULL, 0}},
+        {"depth_slots", {ATTR_BYTES, NULL, 0, -1, UINT32_MAX, 0, 0, NULL, 0}},
+        {"data_bytes", {ATTR_BYTES, NULL, 0, -1, 0, 8192, 0, NULL, 0}},
+        {"data_bytes", {ATTR_BYTES, NULL, 0, -1, 0, 65537, 0, NULL, 0}},
+        {"data_bytes", {ATTR_BYTES, NULL, 0, -1, 0, 32u << 20, 0, NULL, 0}},
+        {"data_bytes", {ATTR_BYTES, NULL, 0, -1, 0, UINT32_MAX, 0, NULL, 0}},
+        {"conns_max", {ATTR_BYTES, NULL, 0, -1, 0, 0, VELO_CONNS_MAX + 1, NULL, 0}},
+        {"conns_max", {ATTR_BYTES, NULL, 0, -1, 0, 0, UINT32_MAX, NULL, 0}},
+        {"no-such-group", {ATTR_BYTES, NULL, 0, -1, 0, 0, 0, "no-such-group", 0}},
+        {"flags", {ATTR_BYTES, NULL, 0, -1, 0, 0, 0, NULL, 2}},
+        {"size_bytes", {0, NULL, 0, -1, 0, 0, 0, NULL, 0}},
+        {"size_bytes", {SIZE_MAX, NULL, 0, -1, 0, 0, 0, NULL, 0}},
     };
     struct velo_port *port = NULL;
 
@@ -49,10 +53,13 @@ TEST(port_attributes_outside_their_range_are_refused_by_name)
 TEST(port_attributes_at_the_ends_of_their_range_are_taken)
 {
     static const struct velo_port_attr cases[] = {
-        {NULL, 255, 255, 0, 0, 0, NULL, 0},      {NULL, 0, -1, 8, 0, 0, NULL, 0},
-        {NULL, 0, -1, 16384, 0, 0, NULL, 0},     {NULL, 0, -1, 0, 16384, 0, NULL, 0},
-        {NULL, 0, -1, 0, 16u << 20, 0, NULL, 0}, {NULL, 0, -1, 0, 0, 1, NULL, 0},
-        {NULL, 0, -1, 0, 0, 4096, NULL, 0},
+        {ATTR_BYTES, NULL, 255, 255, 0, 0, 0, NULL, 0},
+        {ATTR_BYTES, NULL, 0, -1, 8, 0, 0, NULL, 0},
+        {ATTR_BYTES, NULL, 0, -1, 16384, 0, 0, NULL, 0},
+        {ATTR_BYTES, NULL, 0, -1, 0, 16384, 0, NULL, 0},
+        {ATTR_BYTES, NULL, 0, -1, 0, 16u << 20, 0, NULL, 0},
+        {ATTR_BYTES, NULL, 0, -1, 0, 0, 1, NULL, 0},
+        {ATTR_BYTES, NULL, 0, -1, 0, 0, 4096, NULL, 0},
     };
     struct velo_port *port;
 
@@ -78,22 +85,22 @@ TEST(connect_refuses_bad_arguments)
     struct velo_port *port = port_open(VELO_VPID_ANY);
     struct velo_conn *conn = NULL;
 
-    CHECK_FAILS(velo_connect(NULL, 0, 0, &conn), VELO_ERR_ARG, "port");
-    CHECK_FAILS(velo_connect(port, 0, 0, NULL), VELO_ERR_ARG, "conn");
-    CHECK_FAILS(velo_connect(port, 0, -2, &conn), VELO_ERR_ARG, "timeout_ns");
-    CHECK_FAILS(velo_connect(port, 0, INT64_MIN, &conn), VELO_ERR_ARG, "timeout_ns");
-    CHECK_FAILS(velo_connect(port, VELO_ID(256, 0), 0, &conn), VELO_ERR_ARG, "peer");
-    CHECK_FAILS(velo_connect(port, UINT32_MAX, 0, &conn), VELO_ERR_ARG, "peer");
+    CHECK_FAILS(velo_connect(NULL, 0, &conn, 0), VELO_ERR_ARG, "port");
+    CHECK_FAILS(velo_connect(port, 0, NULL, 0), VELO_ERR_ARG, "conn");
+    CHECK_FAILS(velo_connect(port, 0, &conn, -2), VELO_ERR_ARG, "timeout_ns");
+    CHECK_FAILS(velo_connect(port, 0, &conn, INT64_MIN), VELO_ERR_ARG, "timeout_ns");
+    CHECK_FAILS(velo_connect(port, VELO_ID(256, 0), &conn, 0), VELO_ERR_ARG, "peer");
+    CHECK_FAILS(velo_connect(port, UINT32_MAX, &conn, 0), VELO_ERR_ARG, "peer");
     CHECK_OK(velo_port_close(port));
 }
 
 TEST(counters_refuse_null)
 {
     struct velo_port *port = port_open(VELO_VPID_ANY);
-    struct velo_counters counters;
+    struct velo_port_counters counters;
 
-    CHECK_STATUS(velo_port_counters(NULL, &counters), VELO_ERR_ARG);
-    CHECK_STATUS(velo_port_counters(port, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_port_counters(NULL, &counters, sizeof counters), VELO_ERR_ARG);
+    CHECK_STATUS(velo_port_counters(port, NULL, sizeof *NULL), VELO_ERR_ARG);
     CHECK_OK(velo_port_close(port));
 }
 
@@ -107,18 +114,21 @@ TEST(sending_refuses_null)
     CHECK_STATUS(velo_try_send(NULL, "x", 1, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_send(conn, NULL, 1, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_send(conn, NULL, 4096, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_try_send_with(NULL, "x", 1, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_try_send_with(conn, NULL, 1, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_send(NULL, "x", 1, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_send(conn, NULL, 1, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_send(conn, NULL, 4096, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_sendv(NULL, &(struct iovec){"x", 1}, 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_sendv(conn, &(struct iovec){NULL, 1}, 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_sendv(conn, NULL, 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_sendv(conn, &(struct iovec){"x", 1}, -1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_sendv(conn, NULL, 1, 0, VELO_FOREVER), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send(NULL, "x", 1, 0, VELO_FOREVER), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send(conn, NULL, 1, 0, VELO_FOREVER), VELO_ERR_ARG);
+    CHECK_STATUS(velo_send(conn, NULL, 4096, 0, VELO_FOREVER), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_reserve(NULL, 1, &place), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_reserve(conn, 1, NULL), VELO_ERR_ARG);
-    CHECK_STATUS(velo_reserve(NULL, 1, &place), VELO_ERR_ARG);
-    CHECK_STATUS(velo_reserve(conn, 1, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_reserve(NULL, 1, &place, VELO_FOREVER), VELO_ERR_ARG);
+    CHECK_STATUS(velo_reserve(conn, 1, NULL, VELO_FOREVER), VELO_ERR_ARG);
     CHECK_STATUS(velo_commit(NULL, 0, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_commit(conn, 0, 0), VELO_ERR_STATE);
-    CHECK_STATUS(velo_peek(port, &msg), VELO_AGAIN);
+    CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
     CHECK_OK(velo_port_close(port));
 }
 
@@ -132,15 +142,15 @@ TEST(receiving_refuses_null_and_times_below_forever)
     message_send(conn, 8, 1); /* Refused before a look at what is there. */
     CHECK_STATUS(velo_try_recv(NULL, buf, 8, &msg), VELO_ERR_ARG);
     CHECK_STATUS(velo_try_recv(port, NULL, 8, &msg), VELO_ERR_ARG);
-    CHECK_STATUS(velo_recv_wait(NULL, buf, 8, &msg, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_recv_wait(port, NULL, 8, &msg, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_recv_wait(port, buf, 8, &msg, -2), VELO_ERR_ARG);
-    CHECK_STATUS(velo_recv_wait(port, buf, 8, &msg, INT64_MIN), VELO_ERR_ARG);
-    CHECK_STATUS(velo_peek(NULL, &msg), VELO_ERR_ARG);
-    CHECK_STATUS(velo_peek(port, NULL), VELO_ERR_ARG);
-    CHECK_STATUS(velo_peek_wait(NULL, &msg, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_peek_wait(port, NULL, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_peek_wait(port, &msg, -2), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv(NULL, buf, 8, &msg, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv(port, NULL, 8, &msg, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv(port, buf, 8, &msg, -2), VELO_ERR_ARG);
+    CHECK_STATUS(velo_recv(port, buf, 8, &msg, INT64_MIN), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_peek(NULL, &msg), VELO_ERR_ARG);
+    CHECK_STATUS(velo_try_peek(port, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_peek(NULL, &msg, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_peek(port, NULL, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_peek(port, &msg, -2), VELO_ERR_ARG);
     CHECK_STATUS(velo_release(NULL), VELO_ERR_ARG);
     CHECK_STATUS(velo_release(port), VELO_ERR_STATE);
     message_expect(port, 8, 1, velo_port_id(port));

@@ -15,14 +15,14 @@ static void send_inside_a_send(void *arg)
     struct velo_conn *conn;
 
     (void)arg;
-    CHECK_OK(velo_connect(port_open(1), VELO_ID(0, 1), 0, &conn));
+    CHECK_OK(velo_connect(port_open(1), VELO_ID(0, 1), &conn, 0));
     conn->in_use = 1;
-    (void)velo_send(conn, "x", 1, 0);
+    (void)velo_send(conn, "x", 1, 0, VELO_FOREVER);
 }
 
 static void *receive_for_ever(void *port)
 {
-    (void)velo_recv_wait(port, NULL, 0, NULL, VELO_FOREVER);
+    (void)velo_recv(port, NULL, 0, NULL, VELO_FOREVER);
     return NULL;
 }
 

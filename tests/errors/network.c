@@ -84,9 +84,9 @@ TEST(a_file_is_read_as_the_rules_are)
         attr.node = i;
         CHECK_OK(velo_port_open(&attr, &ports[i]));
     }
-    CHECK_OK(velo_connect(ports[0], VELO_ID(1, 0), TEST_PATIENCE_NS, &conn));
-    CHECK_OK(velo_send(conn, "x", 1, 7));
-    CHECK_OK(velo_recv_wait(ports[1], NULL, 0, NULL, TEST_PATIENCE_NS) == VELO_ERR_TOO_BIG
+    CHECK_OK(velo_connect(ports[0], VELO_ID(1, 0), &conn, TEST_PATIENCE_NS));
+    CHECK_OK(velo_send(conn, "x", 1, 7, VELO_FOREVER));
+    CHECK_OK(velo_recv(ports[1], NULL, 0, NULL, TEST_PATIENCE_NS) == VELO_ERR_TOO_BIG
                  ? VELO_OK
                  : VELO_ERR_STATE);
     for (int i = 0; i < 2; i++)

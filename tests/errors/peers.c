@@ -54,7 +54,7 @@ static void check_dead_and_reclaim(struct velo_port *watcher)
 {
     struct velo_conn *conn = NULL;
 
-    CHECK_FAILS(velo_connect(watcher, VELO_ID(0, 5), 0, &conn), VELO_ERR_PEER_DEAD, "5");
+    CHECK_FAILS(velo_connect(watcher, VELO_ID(0, 5), &conn, 0), VELO_ERR_PEER_DEAD, "5");
     CHECK_OK(velo_port_close(watcher));
     struct velo_port *port = port_open(5);
     message_send(port_connect(port, VELO_ID(0, 5)), 8, 1);
@@ -67,7 +67,7 @@ TEST(an_unknown_peer_is_reported)
     struct velo_port *port = port_open(VELO_VPID_ANY);
     struct velo_conn *conn = NULL;
 
-    CHECK_FAILS(velo_connect(port, VELO_ID(3, 77), 0, &conn), VELO_ERR_NO_PEER, "3.77");
+    CHECK_FAILS(velo_connect(port, VELO_ID(3, 77), &conn, 0), VELO_ERR_NO_PEER, "3.77");
     CHECK(conn == NULL);
     CHECK_OK(velo_port_close(port));
 }
@@ -88,7 +88,7 @@ TEST(a_name_is_in_use_while_its_process_lives)
     CHECK_FAILS(velo_port_open(&attr, &port), VELO_ERR_IN_USE, "vpid");
     kill(pid, SIGSTOP);
     CHECK_FAILS(velo_port_open(&attr, &port), VELO_ERR_IN_USE, "vpid");
-    CHECK_OK(velo_send(conn, "x", 1, 0));
+    CHECK_OK(velo_send(conn, "x", 1, 0, VELO_FOREVER));
     CHECK_OK(velo_port_close(other));
     CHECK_FAILS(velo_port_open(&attr, &port), VELO_ERR_IN_USE, "vpid");
 
@@ -178,8 +178,8 @@ TEST(a_full_connection_table_is_reported)
     struct velo_port *port = port_open_sized(VELO_VPID_ANY, 0, 0, 1);
     struct velo_conn *conn = port_connect(port, velo_port_id(port)), *extra = NULL;
 
-    CHECK_FAILS(velo_connect(port, velo_port_id(port), 0, &extra), VELO_ERR_FULL, "conns_max");
-    CHECK_FAILS(velo_connect(port, velo_port_id(port), TEST_MS, &extra), VELO_ERR_FULL,
+    CHECK_FAILS(velo_connect(port, velo_port_id(port), &extra, 0), VELO_ERR_FULL, "conns_max");
+    CHECK_FAILS(velo_connect(port, velo_port_id(port), &extra, TEST_MS), VELO_ERR_FULL,
                 "conns_max");
     message_send(conn, 8, 1);
     message_expect(port, 8, 1, velo_port_id(port));

@@ -90,7 +90,7 @@ static void connect_until_full(void *arg)
     (void)arg;
     mount_tmpfs("size=512k");
     port = port_open_sized(0, 64, 65536, 0);
-    while ((status = velo_connect(port, VELO_ID(0, 0), 0, &conns[count])) == VELO_OK)
+    while ((status = velo_connect(port, VELO_ID(0, 0), &conns[count], 0)) == VELO_OK)
         CHECK(++count < 16);
     CHECK_FAILS(status, VELO_ERR_NO_SPACE, temp_dir);
     CHECK(count >= 2);
@@ -99,19 +99,19 @@ static void connect_until_full(void *arg)
         for (uint32_t i = 0; i < count; i++)
             message_send(conns[i], 16384 - round, i);
         for (uint32_t i = 0; i < count; i++) {
-            CHECK_OK(velo_peek(port, &msg));
+            CHECK_OK(velo_try_peek(port, &msg));
             CHECK_EQ(msg.len_bytes, 16384 - round);
             CHECK_OK(velo_release(port));
         }
-        CHECK_STATUS(velo_recv_wait(port, NULL, 0, &msg, 1000), VELO_TIMEOUT);
+        CHECK_STATUS(velo_recv(port, NULL, 0, &msg, 1000), VELO_TIMEOUT);
     }
 
     /* The memory of a connection that ends is given back to the file system. */
     CHECK_OK(velo_disconnect(conns[0]));
     status = VELO_ERR_NO_SPACE;
     for (int i = 0; i < 1000 && status != VELO_OK; i++) {
-        CHECK_STATUS(velo_recv_wait(port, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
-        status = velo_connect(port, VELO_ID(0, 0), 0, &conns[0]);
+        CHECK_STATUS(velo_recv(port, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
+        status = velo_connect(port, VELO_ID(0, 0), &conns[0], 0);
     }
     CHECK_OK(status);
     message_send(conns[0], 16384, 7);
@@ -134,7 +134,7 @@ static void connect_without_address_space(void *arg)
     CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
     /* Whether the heap or a mapping fails first is not ours to say. */
     CHECK_FAILS(velo_port_open(NULL, &second), VELO_ERR_NO_MEMORY, "m");
-    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_NO_MEMORY, "m");
+    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_NO_MEMORY, "m");
     CHECK_OK(velo_port_close(port));
 }
 
@@ -160,10 +160,10 @@ static void open_without_descriptors(void *arg)
     limit.rlim_cur = 0;
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
     CHECK_FAILS(velo_port_open(NULL, &second), VELO_ERR_SYSTEM, strerror(EMFILE));
-    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_SYSTEM, strerror(EMFILE));
+    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_SYSTEM, strerror(EMFILE));
     limit.rlim_cur = limit.rlim_max;
     CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
-    CHECK_OK(velo_connect(port, VELO_ID(0, 5), 0, &conn));
+    CHECK_OK(velo_connect(port, VELO_ID(0, 5), &conn, 0));
     CHECK_OK(velo_port_close(port));
 }
 

@@ -67,12 +67,12 @@ TEST(a_peer_of_another_version_is_reported)
     struct velo_conn *conn = NULL;
 
     header->abi += 1;
-    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_VERSION, "abi");
+    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_VERSION, "abi");
     header->abi -= 1;
     header->spec_hash ^= 1;
-    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_VERSION, "release");
+    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_VERSION, "release");
     header->spec_hash ^= 1;
-    CHECK_OK(velo_connect(port, VELO_ID(0, 5), 0, &conn));
+    CHECK_OK(velo_connect(port, VELO_ID(0, 5), &conn, 0));
     CHECK_OK(velo_port_close(port));
     owner_stop(owner);
 }
@@ -85,7 +85,7 @@ TEST(a_peer_that_closes_meanwhile_is_reported)
     struct velo_conn *conn = NULL;
 
     header->state = SEG_CLOSED; /* Its last act before it takes the name away. */
-    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_PEER_CLOSED, "5");
+    CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_PEER_CLOSED, "5");
     CHECK_OK(velo_port_close(port));
     owner_stop(owner);
 }
@@ -121,10 +121,10 @@ TEST(sizes_that_make_no_sense_are_reported)
         uint32_t *word = (uint32_t *)(base + cases[i].offset), good = *word;
 
         *word = cases[i].value;
-        CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_CORRUPT, path);
+        CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_CORRUPT, path);
         *word = good;
     }
-    CHECK_OK(velo_connect(port, VELO_ID(0, 5), 0, &conn));
+    CHECK_OK(velo_connect(port, VELO_ID(0, 5), &conn, 0));
     CHECK_OK(velo_port_close(port));
     owner_stop(owner);
 }
@@ -147,7 +147,7 @@ TEST(a_header_of_random_bits_never_crashes_connect)
         for (uint32_t n = 1 + rng_below(&rng, 4); n > 0; n--)
             ((unsigned char *)base)[rng_below(&rng, 192)] ^=
                 (unsigned char)(1u << rng_below(&rng, 8));
-        status = velo_connect(port, VELO_ID(0, 5), 0, &conn);
+        status = velo_connect(port, VELO_ID(0, 5), &conn, 0);
         memcpy(base, good, sizeof(good));
         if (status == VELO_OK) {
             CHECK_OK(velo_disconnect(conn));
@@ -190,7 +190,7 @@ TEST(a_segment_cut_short_or_of_garbage_is_reported_and_can_be_replaced)
             pattern_fill(content, sizeof(content), test_seed());
         for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
             place_file(content, lens[i]);
-            CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_CORRUPT, path);
+            CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_CORRUPT, path);
             CHECK_OK(velo_port_close(port_open(5))); /* No live process has it: it is stale. */
         }
     }
@@ -214,7 +214,7 @@ TEST(what_is_no_plain_file_is_refused)
         if (kind == 2)
             CHECK_EQ(symlink("/dev/zero", path), 0);
         attr.vpid = 5;
-        CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), 0, &conn), VELO_ERR_ACCESS, path);
+        CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_ACCESS, path);
         CHECK_FAILS(velo_port_open(&attr, &second), VELO_ERR_ACCESS, path);
         CHECK_EQ(remove(path), 0);
     }
@@ -257,9 +257,9 @@ TEST(credits_that_make_no_sense_are_reported_to_the_sender)
         CHECK(fill(conn, 8) > 0);
         __atomic_store_n(&ring->consumed, credits[i], __ATOMIC_SEQ_CST);
         CHECK_STATUS(velo_try_send(conn, "x", 1, 0), VELO_ERR_CORRUPT);
-        CHECK_STATUS(velo_send(conn, "x", 1, 0), VELO_ERR_CORRUPT);
+        CHECK_STATUS(velo_send(conn, "x", 1, 0, VELO_FOREVER), VELO_ERR_CORRUPT);
         CHECK_STATUS(velo_try_reserve(conn, 1, &place), VELO_ERR_CORRUPT);
-        CHECK_STATUS(velo_reserve(conn, 1, &place), VELO_ERR_CORRUPT);
+        CHECK_STATUS(velo_reserve(conn, 1, &place, VELO_FOREVER), VELO_ERR_CORRUPT);
         CHECK_OK(velo_disconnect(conn));
         memset(base + SEG_HEADER_BYTES, 0, CONNS * sizeof(uint64_t)); /* Start over. */
         memset(ring, 0, sizeof(*ring) + (size_t)DEPTH * VELO_LINE_BYTES);
@@ -298,22 +298,22 @@ TEST(garbage_in_one_ring_is_counted_and_harms_no_other)
     for (size_t i = 0; i < ARRAY_LEN(bad_bits); i++) {
         struct velo_port *receiver = port_open_sized(5, DEPTH, DATA_BYTES, CONNS);
         struct velo_port *sender = port_open(6);
-        struct velo_counters counters = {0};
+        struct velo_port_counters counters = {0};
         struct velo_msg msg;
         pid_t vandal = child_start(scribble, (void *)&bad_bits[i]);
 
         message_expect(receiver, 8, 1, VELO_ID(0, 0));
         struct velo_conn *conn = port_connect(sender, VELO_ID(0, 5));
         for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; counters.rx_errors == 0;) {
-            CHECK_STATUS(velo_recv_wait(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
-            CHECK_OK(velo_port_counters(receiver, &counters));
+            CHECK_STATUS(velo_recv(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
+            CHECK_OK(velo_port_counters(receiver, &counters, sizeof counters));
             CHECK(test_now_ns() < end_ns);
         }
         for (uint64_t seed = 0; seed < 1000; seed++) {
             message_send(conn, seed % 4097, seed);
             message_expect(receiver, seed % 4097, seed, VELO_ID(0, 6));
         }
-        CHECK_OK(velo_port_counters(receiver, &counters));
+        CHECK_OK(velo_port_counters(receiver, &counters, sizeof counters));
         CHECK_EQ(counters.rx_errors, 1);
         child_kill(vandal);
         CHECK_OK(velo_port_close(sender));
@@ -343,10 +343,13 @@ static void punch_rings(struct velo_port *port)
 /* A sender that waits for room finds its messages gone, and its receiver hears of it. */
 TEST(a_hole_punched_into_a_ring_ends_its_connection_on_both_sides)
 {
-    struct velo_port_attr attr = {
-        .vpid = 1, .depth_slots = 256, .conns_max = 2, .flags = VELO_PORT_DEPARTURES};
+    struct velo_port_attr attr = {.size_bytes = sizeof(attr),
+                                  .vpid = 1,
+                                  .depth_slots = 256,
+                                  .conns_max = 2,
+                                  .flags = VELO_PORT_DEPARTURES};
     struct velo_port *port, *sender = port_open(2);
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     struct velo_conn *conn;
     struct velo_msg msg;
     char buf[64];
@@ -361,11 +364,11 @@ TEST(a_hole_punched_into_a_ring_ends_its_connection_on_both_sides)
         received++;
     CHECK_STATUS(status, VELO_AGAIN);
     CHECK(received < 256);
-    CHECK_FAILS(velo_send(conn, "x", 1, 0), VELO_ERR_CORRUPT, "overwritten");
+    CHECK_FAILS(velo_send(conn, "x", 1, 0, VELO_FOREVER), VELO_ERR_CORRUPT, "overwritten");
     CHECK_STATUS(velo_try_send(conn, "x", 1, 0), VELO_ERR_CORRUPT);
-    CHECK_STATUS(velo_recv_wait(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS), VELO_ERR_CORRUPT);
+    CHECK_STATUS(velo_recv(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS), VELO_ERR_CORRUPT);
     CHECK_EQ(msg.source, VELO_ID(0, 2));
-    CHECK_OK(velo_port_counters(port, &counters));
+    CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
     CHECK_EQ(counters.rx_errors, 1);
     CHECK_OK(velo_disconnect(conn));
     conn = port_connect(sender, VELO_ID(0, 1)); /* A new connection is a new ring. */
@@ -377,24 +380,25 @@ TEST(a_hole_punched_into_a_ring_ends_its_connection_on_both_sides)
 
 TEST(messages_that_a_hole_swallowed_are_missed_when_their_sender_leaves)
 {
-    struct velo_port_attr attr = {.vpid = 1, .conns_max = 1, .flags = VELO_PORT_DEPARTURES};
+    struct velo_port_attr attr = {
+        .size_bytes = sizeof(attr), .vpid = 1, .conns_max = 1, .flags = VELO_PORT_DEPARTURES};
     struct velo_port *port, *sender = port_open(2);
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     struct velo_conn *conn;
     int status;
 
     CHECK_OK(velo_port_open(&attr, &port));
     conn = port_connect(sender, VELO_ID(0, 1));
     for (int i = 0; i < 200; i++)
-        CHECK_OK(velo_send(conn, "x", 1, 0));
+        CHECK_OK(velo_send(conn, "x", 1, 0, VELO_FOREVER));
     punch_rings(port);
     CHECK_OK(velo_disconnect(conn));
     do {
         char byte;
-        status = velo_recv_wait(port, &byte, 1, NULL, TEST_PATIENCE_NS);
+        status = velo_recv(port, &byte, 1, NULL, TEST_PATIENCE_NS);
     } while (status == VELO_OK);
     CHECK_STATUS(status, VELO_ERR_CORRUPT);
-    CHECK_OK(velo_port_counters(port, &counters));
+    CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
     CHECK_EQ(counters.rx_errors, 1);
     CHECK_OK(velo_port_close(sender));
     CHECK_OK(velo_port_close(port));

@@ -126,7 +126,7 @@ static void honest_process(uint64_t seed)
     struct velo_port *port = open_port(VPID_HONEST);
     struct velo_conn *conn;
     uint64_t random = seed;
-    check(velo_connect(port, VELO_ID(0, VPID_RECEIVER), 10 * S_NS, &conn) == VELO_OK,
+    check(velo_connect(port, VELO_ID(0, VPID_RECEIVER), &conn, 10 * S_NS) == VELO_OK,
           "velo_connect");
     raise_flag(&stage->honest_connected);
     while (!flag(&stage->stop_honest))
@@ -214,7 +214,7 @@ static void attack(struct velo_port *port, char *base, const char *healthy, uint
     /* As it must be for connecting. */
     for (size_t at = 0; at < offsetof(struct seg_header, sleeping); at += 8)
         store(base + at, *(const uint64_t *)(healthy + at));
-    if (velo_connect(port, VELO_ID(0, VPID_RECEIVER), 0, &conn) != VELO_OK) {
+    if (velo_connect(port, VELO_ID(0, VPID_RECEIVER), &conn, 0) != VELO_OK) {
         for (uint64_t i = 1; i < CONNS_MAX; i++) /* Nobody else wants these entries. */
             store(base + SEG_HEADER_BYTES + i * 8, 0);
         return;
@@ -288,7 +288,7 @@ static bool receive(struct receiver *r, uint64_t choice)
     int status;
     int64_t start_ns = time_ns(CLOCK_THREAD_CPUTIME_ID);
     if (choice % 3 == 0) {
-        status = velo_peek(r->port, &msg);
+        status = velo_try_peek(r->port, &msg);
         if (status == VELO_OK) {
             look_at(r, msg.data, &msg);
             check(velo_release(r->port) == VELO_OK, "velo_release");
@@ -298,7 +298,7 @@ static bool receive(struct receiver *r, uint64_t choice)
         if (status == VELO_OK)
             look_at(r, buf, &msg);
     } else {
-        status = velo_recv_wait(r->port, buf, sizeof buf, &msg, 1000000);
+        status = velo_recv(r->port, buf, sizeof buf, &msg, 1000000);
         if (status == VELO_OK)
             look_at(r, buf, &msg);
     }

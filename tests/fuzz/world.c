@@ -216,7 +216,7 @@ static int receive(struct world *w, size_t cap_bytes, int64_t timeout_ns)
     struct velo_msg msg;
     void *buf = buffer_end - cap_bytes;
     int nothing = timeout_ns ? VELO_TIMEOUT : VELO_AGAIN;
-    int status = timeout_ns ? velo_recv_wait(w->receiver, buf, cap_bytes, &msg, timeout_ns)
+    int status = timeout_ns ? velo_recv(w->receiver, buf, cap_bytes, &msg, timeout_ns)
                             : velo_try_recv(w->receiver, buf, cap_bytes, &msg);
     if (w->holding) {
         if (status != VELO_ERR_STATE)
@@ -257,16 +257,16 @@ static void check_place(const struct world *w, const struct velo_msg *msg)
 static void peek(struct world *w)
 {
     struct velo_msg msg;
-    int status = velo_peek(w->receiver, &msg);
+    int status = velo_try_peek(w->receiver, &msg);
     if (w->holding) {
         if (status != VELO_ERR_STATE)
-            fail("velo_peek while a message is held: %s", velo_strerror(status));
+            fail("velo_try_peek while a message is held: %s", velo_strerror(status));
         return;
     }
     if (status == VELO_AGAIN)
         return;
     if (status != VELO_OK)
-        fail("velo_peek: %s", velo_strerror(status));
+        fail("velo_try_peek: %s", velo_strerror(status));
     check_place(w, &msg);
     w->held = msg;
     w->holding = true;
@@ -311,7 +311,7 @@ static void hostile_connect(struct world *w, struct hostile *h)
     }
     if (h->conn || !room)
         return;
-    int status = velo_connect(w->hostile_port, VELO_ID(0, VPID_RECEIVER), 0, &h->conn);
+    int status = velo_connect(w->hostile_port, VELO_ID(0, VPID_RECEIVER), &h->conn, 0);
     if (status) {
         if (!w->table_harmed)
             fail("velo_connect: %s: %s", velo_strerror(status), velo_last_error());
@@ -432,7 +432,7 @@ static void step(struct world *w)
 {
     uint8_t op = (uint8_t)take(w, 1);
     uint8_t arg = (uint8_t)take(w, 1);
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     struct hostile *h;
     switch (op % 16) {
     case 0:
@@ -480,8 +480,8 @@ static void step(struct world *w)
             hostile_connect(w, h);
         return;
     default:
-        if (velo_port_counters(w->receiver, &counters) ||
-            velo_port_counters(w->hostile_port, &counters))
+        if (velo_port_counters(w->receiver, &counters, sizeof counters) ||
+            velo_port_counters(w->hostile_port, &counters, sizeof counters))
             fail("velo_port_counters");
         return;
     }
@@ -528,7 +528,7 @@ static void check_bad_credits_are_told(struct world *w, struct hostile *h, bool 
 
 static void end(struct world *w)
 {
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     receive_all(w);
     /* A hostile peer can wipe a doorbell out. Ring again, as the next message would. */
     header_of(w)->bells[0] |= 1;
@@ -549,7 +549,7 @@ static void end(struct world *w)
     if (w->table_harmed)
         return;
     check_table_comes_back(w);
-    if (velo_port_counters(w->receiver, &counters))
+    if (velo_port_counters(w->receiver, &counters, sizeof counters))
         fail("velo_port_counters");
     w->tally->refused += counters.rx_errors;
 }
@@ -641,7 +641,7 @@ void world_play(const uint8_t *input, size_t len_bytes, struct world_tally *tall
     w.honest_port = open_port(VPID_HONEST);
     w.hostile_port = open_port(VPID_HOSTILE);
     map_segment(&w);
-    int status = velo_connect(w.honest_port, VELO_ID(0, VPID_RECEIVER), 0, &w.honest);
+    int status = velo_connect(w.honest_port, VELO_ID(0, VPID_RECEIVER), &w.honest, 0);
     if (status)
         fail("velo_connect (honest): %s: %s", velo_strerror(status), velo_last_error());
     if (entry_state(entries_of(&w)[0]) != ENTRY_READY)

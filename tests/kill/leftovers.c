@@ -98,7 +98,7 @@ static void own_ports(void *arg)
         test_sleep_ns(10 * TEST_US);
     for (int vpid = self->first; vpid < self->first + self->count; vpid++) {
         struct velo_rma *rma = NULL;
-        CHECK_OK(velo_rma_open(open_in(self->domain, vpid), &rma));
+        CHECK_OK(velo_rma_open(open_in(self->domain, vpid), NULL, &rma));
     }
     atomic_store(&self->is_ready, 1);
     for (;;)
@@ -208,8 +208,8 @@ TEST(a_dead_port_keeps_its_name_while_its_domain_lives)
     child_kill(last);
     start("other");
     start("both");
-    CHECK_STATUS(velo_connect(port, VELO_ID(0, 0), 0, &conn), VELO_ERR_PEER_DEAD);
-    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), 0, &conn), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 0), &conn, 0), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 9), &conn, 0), VELO_ERR_PEER_DEAD);
     CHECK_OK(velo_port_close(port));
     start("other");
     directory_end();
@@ -222,7 +222,7 @@ TEST(a_domain_that_is_opened_again_keeps_its_dead)
     directory_begin();
     leave("again", 2, 0);
     struct velo_port *port = open_in("again", 1);
-    CHECK_STATUS(velo_connect(port, VELO_ID(0, 0), 0, &conn), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_connect(port, VELO_ID(0, 0), &conn, 0), VELO_ERR_PEER_DEAD);
     CHECK_OK(velo_port_close(port));
     start("other");
     directory_end();

@@ -43,8 +43,8 @@ static int send_one(struct sender *self)
     if (self->way == TRY_SEND)
         return velo_try_send(self->conn, buf, self->len_bytes, 0);
     if (self->way == SEND)
-        return velo_send(self->conn, buf, self->len_bytes, 0);
-    status = velo_reserve(self->conn, self->len_bytes, &place);
+        return velo_send(self->conn, buf, self->len_bytes, 0, VELO_FOREVER);
+    status = velo_reserve(self->conn, self->len_bytes, &place, VELO_FOREVER);
     if (status != VELO_OK)
         return status;
     memset(place, 0, self->len_bytes);
@@ -83,7 +83,7 @@ static void receive(void *arg)
     while (atomic_load(&notice->close) == 0) {
         if (!notice->receives)
             test_sleep_ns(TEST_MS);
-        else if (velo_recv_wait(port, buf, sizeof(buf), NULL, TEST_MS) == VELO_OK)
+        else if (velo_recv(port, buf, sizeof(buf), NULL, TEST_MS) == VELO_OK)
             atomic_fetch_add(&notice->received, 1);
     }
     CHECK_OK(velo_port_close(port));
@@ -179,7 +179,7 @@ static void receive_numbered(void *arg)
     for (;;) {
         struct numbered id;
 
-        CHECK_OK(velo_peek_wait(port, &msg, VELO_FOREVER));
+        CHECK_OK(velo_peek(port, &msg, VELO_FOREVER));
         CHECK(msg.source < SENDERS && msg.len_bytes >= sizeof(id));
         memcpy(&id, msg.data, sizeof(id));
         CHECK(next[msg.source] == 0 || id.number == next[msg.source]);
@@ -212,7 +212,7 @@ static void send_to_whoever_receives(void *arg)
         int status = VELO_OK;
 
         if (conn == NULL) {
-            status = velo_connect(port, VELO_ID(0, RECEIVER), 100 * TEST_MS, &conn);
+            status = velo_connect(port, VELO_ID(0, RECEIVER), &conn, 100 * TEST_MS);
             if (status != VELO_OK) {
                 CHECK(status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD);
                 conn = NULL;
@@ -222,7 +222,7 @@ static void send_to_whoever_receives(void *arg)
         id.seed = test_mix(id.number * SENDERS + (uint64_t)self->vpid);
         memcpy(buf, &id, sizeof(id));
         pattern_fill(buf + sizeof(id), len - sizeof(id), id.seed);
-        status = velo_send(conn, buf, len, 0);
+        status = velo_send(conn, buf, len, 0, VELO_FOREVER);
         if (status != VELO_OK) {
             CHECK_STATUS(status, VELO_ERR_PEER_DEAD);
             CHECK_OK(velo_disconnect(conn));

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Processes that are killed at random and come back under the same id, again and again. Whatever
- * was under way with one life ends; nothing of it reaches the next, and nothing waits for ever.
+ * was under way with one generation ends; nothing of it reaches the next, and nothing waits for
+ * ever.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,14 +25,16 @@ static int rounds(void)
 /* What the two processes of a round share. */
 struct round {
     uint64_t seed;
-    velo_key_t key;
+    velo_rma_key_t key;
     int started; /* The child is connected. */
     int damage;  /* The child has seen what must not be. */
 };
 
 static struct velo_mq *open_queues(int vpid, struct velo_port **port)
 {
-    struct velo_mq_attr attr = {.eager_bytes = 2000, .unexpected_bytes = 1 << 20};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .eager_bytes = 2000,
+                                .unexpected_bytes = 1 << 20};
     struct velo_mq *mq;
 
     *port = port_open(vpid);
@@ -63,7 +66,7 @@ static void run_and_kill(pid_t child, struct round *round, struct rng *rng, void
 
 /* ---- matched queues: senders that come back -------------------------------------------------- */
 
-/* Messages of one word, repeated: the life that sent them. Their match bits count them. */
+/* Messages of one word, repeated: the generation that sent them. Their match bits count them. */
 static void send_for_ever(void *arg)
 {
     struct round *round = arg;
@@ -75,8 +78,8 @@ static void send_for_ever(void *arg)
     uint64_t *words = malloc(LONG_WORDS * sizeof(*words));
 
     for (size_t i = 0; i < LONG_WORDS; i++)
-        words[i] = velo_port_life(port);
-    CHECK_OK(velo_mq_connect(mq, HOME, TEST_PATIENCE_NS, &peer));
+        words[i] = velo_port_generation(port);
+    CHECK_OK(velo_mq_connect(mq, HOME, &peer, TEST_PATIENCE_NS));
     tell_started(round);
     for (uint64_t n = 0;; n++) {
         struct velo_mq_request *send = &sends[n % WINDOW];
@@ -95,9 +98,9 @@ struct sink {
     uint64_t words[WINDOW][LONG_WORDS];
     unsigned next;   /* Of the receives: they are posted, and matched, in turn. */
     unsigned posted; /* From there on. */
-    /* What comes is kept, and asked for when another life has the id and has sent, too. */
+    /* What comes is kept, and asked for when another generation has the id and has sent, too. */
     const struct round *asks_in; /* NULL: not now. */
-    uint64_t life;               /* Of the last message, */
+    uint64_t generation;         /* Of the last message, */
     uint64_t match;              /* and its number. */
     unsigned received, broken_off;
 };
@@ -121,9 +124,9 @@ static void sink_check(struct sink *sink, const struct velo_mq_request *recv, co
     CHECK_OK(recv->status);
     for (size_t i = 1; i < recv->len_bytes / sizeof(*words); i++)
         CHECK_EQ(words[i], words[0]);
-    if (words[0] == sink->life)
+    if (words[0] == sink->generation)
         CHECK(recv->match > sink->match);
-    sink->life = words[0];
+    sink->generation = words[0];
     sink->match = recv->match;
     sink->received++;
 }
@@ -219,7 +222,7 @@ static void source_turn(void *arg)
         source->peer = NULL;
         memset(source->sends, 0, sizeof(source->sends));
     }
-    if (!source->peer && velo_mq_connect(source->mq, RESTARTED, 0, &source->peer) != VELO_OK)
+    if (!source->peer && velo_mq_connect(source->mq, RESTARTED, &source->peer, 0) != VELO_OK)
         return;
     source->ended_well++;
     source->count++;
@@ -260,15 +263,17 @@ static void put_for_ever(void *arg)
     struct velo_rma_peer *peer;
     struct velo_rma *rma;
 
-    CHECK_OK(velo_rma_open(port, &rma));
-    CHECK_OK(velo_rma_connect(rma, HOME, TEST_PATIENCE_NS, &peer));
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
+    CHECK_OK(velo_rma_connect(rma, HOME, &peer, TEST_PATIENCE_NS));
     for (size_t i = 0; i < AREA_WORDS; i++)
-        words[i] = velo_port_life(port);
+        words[i] = velo_port_generation(port);
     tell_started(round);
     for (uint64_t old;;) {
-        (void)velo_put(peer, words, AREA_WORDS * sizeof(*words), round->key, 0, 0, 0);
-        (void)velo_fetch_compare_add(peer, &old, round->key, AREA_WORDS * sizeof(*words), 0, 1,
-                                     VELO_ADD_ALWAYS, 0, 0);
+        (void)velo_rma_put(peer, words, AREA_WORDS * sizeof(*words), velo_rma_place(round->key, 0),
+                           0, 0);
+        (void)velo_rma_fetch_compare_add(peer, &old,
+                                         velo_rma_place(round->key, AREA_WORDS * sizeof(*words)), 0,
+                                         1, VELO_RMA_ADD_ALWAYS, 0);
         (void)velo_rma_flush(peer, TEST_PATIENCE_NS);
     }
 }
@@ -284,18 +289,20 @@ TEST(memory_is_taken_back_from_requesters_that_are_killed_and_come_back)
     struct rng rng = {test_seed()};
     struct velo_rma *rma;
 
-    CHECK_OK(velo_rma_open(port, &rma));
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
     for (int i = 0; i < rounds(); i++) {
         struct round *round = test_shared_alloc(sizeof(*round));
-        struct velo_mem *mem;
+        struct velo_rma_mem *mem;
 
         if (i % 2)
-            CHECK_OK(velo_mem_alloc(rma, sizeof(own), VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
+            CHECK_OK(
+                velo_rma_mem_alloc(rma, sizeof(own), VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem));
         else
-            CHECK_OK(velo_mem_register(rma, own, sizeof(own), VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
-        round->key = velo_mem_key(mem);
+            CHECK_OK(velo_rma_mem_register(rma, own, sizeof(own), VELO_RMA_RIGHT_ALL,
+                                           VELO_RMA_PEER_ANY, &mem));
+        round->key = velo_rma_mem_key(mem);
         run_and_kill(child_start(put_for_ever, round), round, &rng, rma_turn, rma);
-        CHECK_OK(velo_mem_deregister(mem));
+        CHECK_OK(velo_rma_mem_deregister(mem, VELO_FOREVER));
         if (i % 2)
             continue;
         memset(own, 0x55, sizeof(own));
@@ -306,7 +313,7 @@ TEST(memory_is_taken_back_from_requesters_that_are_killed_and_come_back)
     CHECK_OK(velo_rma_close(rma));
     CHECK_OK(velo_port_close(port));
     port = port_open(RESTARTED); /* Takes away what the last one left. */
-    CHECK_OK(velo_rma_open(port, &rma));
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
     CHECK_OK(velo_rma_close(rma));
     CHECK_OK(velo_port_close(port));
 }

@@ -87,7 +87,7 @@ static void send_numbered(struct velo_conn *conn, struct numbered id)
     switch (id.number % 3) {
     case 0:
         build(buf, id);
-        CHECK_OK(velo_send(conn, buf, len, tag));
+        CHECK_OK(velo_send(conn, buf, len, tag, VELO_FOREVER));
         break;
     case 1:
         build(buf, id);
@@ -96,7 +96,7 @@ static void send_numbered(struct velo_conn *conn, struct numbered id)
         CHECK_OK(status);
         break;
     default: /* Every other time more is reserved than committed. */
-        CHECK_OK(velo_reserve(conn, id.number % 2 ? len : 4096, &place));
+        CHECK_OK(velo_reserve(conn, id.number % 2 ? len : 4096, &place, VELO_FOREVER));
         build(place, id);
         CHECK_OK(velo_commit(conn, len, tag));
     }
@@ -125,7 +125,7 @@ static struct velo_conn *connect_patiently(struct velo_port *port)
     int status;
 
     do {
-        status = velo_connect(port, VELO_ID(0, RECEIVER), TEST_PATIENCE_NS, &conn);
+        status = velo_connect(port, VELO_ID(0, RECEIVER), &conn, TEST_PATIENCE_NS);
         CHECK(test_now_ns() < end_ns);
     } while (status == VELO_ERR_FULL);
     CHECK_OK(status);
@@ -373,7 +373,7 @@ static void receive_until_the_end(struct velo_port *port, const struct plan *pla
     futex_forever = plan->quiet;
     for (;;) {
         bool done = atomic_load(&ledger->done) != 0; /* One more message comes after that. */
-        int status = velo_peek_wait(port, &msg, done ? 50 * TEST_MS : VELO_FOREVER);
+        int status = velo_peek(port, &msg, done ? 50 * TEST_MS : VELO_FOREVER);
 
         if (status == VELO_TIMEOUT) {
             if (has_ended(conductor, &well) && (plan->quiet || has_ended(bystander, &well)))
@@ -400,9 +400,9 @@ static uint32_t strikes(const struct ledger *ledger)
     return sum;
 }
 
-static struct velo_counters run_plan(struct plan plan)
+static struct velo_port_counters run_plan(struct plan plan)
 {
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     pid_t bystander = 0;
 
     plan.ledger = test_shared_alloc(sizeof(*plan.ledger));
@@ -425,7 +425,7 @@ static struct velo_counters run_plan(struct plan plan)
         child_join(bystander);
 
     check_victims(plan.ledger);
-    CHECK_OK(velo_port_counters(port, &counters));
+    CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
     CHECK_EQ(counters.rx_errors, 0);
     printf("%u victims were struck, %llu connections reclaimed\n", strikes(plan.ledger),
            (unsigned long long)counters.rx_reclaimed);
@@ -434,7 +434,7 @@ static struct velo_counters run_plan(struct plan plan)
     return counters;
 }
 
-static struct velo_counters strike_at_each_point(int signal, bool quiet)
+static struct velo_port_counters strike_at_each_point(int signal, bool quiet)
 {
     return run_plan((struct plan){
         .signal = signal, .quiet = quiet, .msgs = from_environment("VELO_KILL_MSGS", 100)});
@@ -442,14 +442,14 @@ static struct velo_counters strike_at_each_point(int signal, bool quiet)
 
 TEST(a_sender_killed_at_any_point_harms_no_other)
 {
-    struct velo_counters counters = strike_at_each_point(SIGKILL, false);
+    struct velo_port_counters counters = strike_at_each_point(SIGKILL, false);
 
     CHECK(counters.rx_reclaimed >= 200);
 }
 
 TEST(a_sender_killed_at_any_point_takes_no_wake_up_with_it)
 {
-    struct velo_counters counters = strike_at_each_point(SIGKILL, true);
+    struct velo_port_counters counters = strike_at_each_point(SIGKILL, true);
 
     CHECK(counters.rx_reclaimed >= 200);
     CHECK(counters.rx_sleeps >= 200);
@@ -457,14 +457,14 @@ TEST(a_sender_killed_at_any_point_takes_no_wake_up_with_it)
 
 TEST(a_sender_stopped_at_any_point_delays_no_other_and_loses_nothing)
 {
-    struct velo_counters counters = strike_at_each_point(SIGSTOP, false);
+    struct velo_port_counters counters = strike_at_each_point(SIGSTOP, false);
 
     CHECK_EQ(counters.rx_reclaimed, 0);
 }
 
 TEST(a_sender_stopped_at_any_point_withholds_no_wake_up)
 {
-    struct velo_counters counters = strike_at_each_point(SIGSTOP, true);
+    struct velo_port_counters counters = strike_at_each_point(SIGSTOP, true);
 
     CHECK_EQ(counters.rx_reclaimed, 0);
     CHECK(counters.rx_sleeps >= 200);

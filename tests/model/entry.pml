@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The life of one connection table entry: two senders that want it, and the receiver that admits,
+ * The life cycle of one connection table entry: two senders that want it, and the receiver that admits,
  * refuses, drains and reaps. The word says what the entry is for, a record lock of the kernel says
  * who lives. Sender 1 may die between any two of its steps; its lock goes with it. Sender 2 is a
  * thread of the receiver's own process, whose locks the receiver cannot see.

@@ -74,7 +74,7 @@ static size_t eager_limit(const struct velo_mq_attr *attr)
 
 TEST(the_environment_wins_over_the_default_but_not_over_the_caller)
 {
-    struct velo_mq_attr attr = {.eager_bytes = 100};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr), .eager_bytes = 100};
 
     setenv("VELO_MQ_EAGER_BYTES", "2k", 1);
     setenv("VELO_MQ_UNEXPECTED_BYTES", "1G", 1);
@@ -86,7 +86,7 @@ TEST(the_environment_wins_over_the_default_but_not_over_the_caller)
 
 TEST(an_eager_limit_above_what_the_ring_takes_is_cut)
 {
-    struct velo_mq_attr attr = {.eager_bytes = 1 << 20};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr), .eager_bytes = 1 << 20};
 
     CHECK_EQ(eager_limit(&attr), 16384 - 32);
 }
@@ -97,11 +97,11 @@ TEST(connecting_refuses_what_makes_no_sense)
     struct velo_mq_peer *peer, *again;
 
     nodes_open(&node, 1, NULL, false);
-    CHECK_FAILS(velo_mq_connect(NULL, 0, 0, &peer), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mq_connect(node.mq, 0, 0, NULL), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mq_connect(node.mq, 1u << 20, 0, &peer), VELO_ERR_ARG, "id");
-    CHECK_FAILS(velo_mq_connect(node.mq, VELO_MQ_ANY_SOURCE, 0, &peer), VELO_ERR_ARG, "id");
-    CHECK_STATUS(velo_mq_connect(node.mq, VELO_ID(0, 9), 0, &peer), VELO_ERR_NO_PEER);
+    CHECK_FAILS(velo_mq_connect(NULL, 0, &peer, 0), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_connect(node.mq, 0, NULL, 0), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_connect(node.mq, 1u << 20, &peer, 0), VELO_ERR_ARG, "id");
+    CHECK_FAILS(velo_mq_connect(node.mq, VELO_MQ_ANY_SOURCE, &peer, 0), VELO_ERR_ARG, "id");
+    CHECK_STATUS(velo_mq_connect(node.mq, VELO_ID(0, 9), &peer, 0), VELO_ERR_NO_PEER);
     CHECK(peer == NULL);
     peer = node_connect(&node, node.id);
     again = node_connect(&node, node.id);
@@ -130,12 +130,12 @@ TEST(sending_and_receiving_refuse_what_makes_no_sense)
     CHECK_FAILS(velo_mq_irecv(NULL, 0, 0, 0, buf, 1, &request), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_irecv(node.mq, 0, 0, 0, NULL, 1, &request), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_irecv(node.mq, 0, 0, 0, buf, 1, NULL), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mq_probe(NULL, 0, 0, 0, NULL), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mq_mprobe(NULL, 0, 0, 0, &message, NULL), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mq_mprobe(node.mq, 0, 0, 0, NULL, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_try_probe(NULL, 0, 0, 0, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_try_mprobe(NULL, 0, 0, 0, &message, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_try_mprobe(node.mq, 0, 0, 0, NULL, NULL), VELO_ERR_ARG, "NULL");
     CHECK_OK(velo_mq_try_send(peer, buf, 8, 4));
     nodes_settle(&node, 1);
-    CHECK_OK(velo_mq_mprobe(node.mq, node.id, 4, 0, &message, NULL));
+    CHECK_OK(velo_mq_try_mprobe(node.mq, node.id, 4, 0, &message, NULL));
     CHECK_FAILS(velo_mq_mrecv(NULL, message, buf, 8, &request), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_mrecv(node.mq, NULL, buf, 8, &request), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_mrecv(node.mq, message, NULL, 8, &request), VELO_ERR_ARG, "NULL");
@@ -148,8 +148,8 @@ TEST(sending_and_receiving_refuse_what_makes_no_sense)
     CHECK_FAILS(velo_mq_wait(node.mq, &request, -2), VELO_ERR_ARG, "timeout_ns");
     CHECK_FAILS(velo_mq_idle(NULL, 0), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_idle(node.mq, -2), VELO_ERR_ARG, "timeout_ns");
-    CHECK_FAILS(velo_mq_counters(NULL, NULL), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mq_counters(node.mq, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_counters(NULL, NULL, sizeof *NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_mq_counters(node.mq, NULL, sizeof *NULL), VELO_ERR_ARG, "NULL");
     nodes_close(&node, 1);
 }
 
@@ -165,7 +165,7 @@ TEST(only_a_receive_that_waits_can_be_cancelled)
     CHECK_STATUS(velo_mq_cancel(nodes[1].mq, &never), VELO_ERR_STATE);
     CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 1, 0, buf, 8, &recv));
     CHECK_OK(velo_mq_cancel(nodes[1].mq, &recv));
-    CHECK_STATUS(recv.status, VELO_ERR_STATE);
+    CHECK_STATUS(recv.status, VELO_ERR_CANCELLED);
     CHECK_STATUS(velo_mq_cancel(nodes[1].mq, &recv), VELO_ERR_STATE);
     CHECK_OK(velo_mq_isend(peer, buf, LONG_BYTES, 1, 0, &send));
     CHECK_STATUS(velo_mq_cancel(nodes[0].mq, &send), VELO_ERR_STATE);
@@ -344,12 +344,12 @@ TEST(closing_ends_what_is_under_way_and_delivers_what_was_sent)
     CHECK_OK(velo_mq_isend(peer, out, LONG_BYTES, 7, 0, &theirs));
     CHECK_OK(velo_mq_isend(peer, out, 1, 8, VELO_MQ_SYNC, &sync));
     nodes_settle(nodes, 2);
-    CHECK_OK(velo_mq_mprobe(nodes[0].mq, nodes[1].id, 8, 0, &message, NULL));
+    CHECK_OK(velo_mq_try_mprobe(nodes[0].mq, nodes[1].id, 8, 0, &message, NULL));
     CHECK_OK(velo_mq_close(nodes[0].mq));
     CHECK_EQ(done_count, 3);
-    CHECK_STATUS(send.status, VELO_ERR_STATE);
-    CHECK_STATUS(recv.status, VELO_ERR_STATE);
-    CHECK_STATUS(wild.status, VELO_ERR_STATE);
+    CHECK_STATUS(send.status, VELO_ERR_CANCELLED);
+    CHECK_STATUS(recv.status, VELO_ERR_CANCELLED);
+    CHECK_STATUS(wild.status, VELO_ERR_CANCELLED);
     nodes_finish(&nodes[1], 1, &theirs);
     nodes_finish(&nodes[1], 1, &sync);
     CHECK_STATUS(theirs.status, VELO_ERR_PEER_CLOSED);
@@ -380,7 +380,7 @@ TEST(nothing_can_be_started_while_the_queues_close)
     CHECK_OK(velo_mq_irecv(node.mq, VELO_MQ_ANY_SOURCE, 1, 0, NULL, 0, &recv));
     nodes_close(&node, 1);
     CHECK_EQ(done_count, 1);
-    CHECK_STATUS(recv.status, VELO_ERR_STATE);
+    CHECK_STATUS(recv.status, VELO_ERR_CANCELLED);
 }
 
 TEST(counters_say_what_was_done)

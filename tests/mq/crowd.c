@@ -54,7 +54,7 @@ static void exchange(struct node *node, struct velo_mq_peer **peers, const struc
 static void rank_body(void *arg)
 {
     const struct job *job = arg;
-    struct velo_mq_attr attr = {.path = job->path};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr), .path = job->path};
     struct velo_mq_peer *peers[RANKS_MAX];
     struct velo_mq_request bye[RANKS_MAX] = {0}, heard[RANKS_MAX] = {0};
     struct node node;

@@ -43,8 +43,10 @@ static bool is_rma(enum part part) { return part == PART_OFFERS || part == PART_
 
 static const struct velo_mq_attr *attr_of(enum part part)
 {
-    static const struct velo_mq_attr get = {.path = VELO_MQ_PATH_GET};
-    static const struct velo_mq_attr small = {.unexpected_bytes = 40000};
+    static const struct velo_mq_attr get = {.size_bytes = sizeof(struct velo_mq_attr),
+                                            .path = VELO_MQ_PATH_GET};
+    static const struct velo_mq_attr small = {.size_bytes = sizeof(struct velo_mq_attr),
+                                              .unexpected_bytes = 40000};
 
     if (part == PART_FLOODS)
         return &small;
@@ -426,7 +428,8 @@ TEST(a_peer_that_died_can_be_replaced)
     node_close(&other);
 }
 
-/* ---- another life under the same id ---------------------------------------------------------- */
+/* ---- another generation under the same id
+ * ---------------------------------------------------------- */
 
 /* Both make progress until the receive, of the first, is done. */
 static void finish(struct node *one, struct node *other, const struct velo_mq_request *request)
@@ -526,7 +529,7 @@ TEST(queues_that_are_opened_again_on_a_port_take_no_answers_for_those_before)
     memset(out, 'A', LONG_BYTES);
     CHECK_OK(velo_mq_isend(node_connect(&other, node.id), out, LONG_BYTES, MATCH, 0, &send));
     CHECK_OK(velo_mq_close(other.mq));
-    CHECK_STATUS(send.status, VELO_ERR_STATE);
+    CHECK_STATUS(send.status, VELO_ERR_CANCELLED);
     CHECK_OK(velo_mq_open(other.port, NULL, NULL, &other.mq));
     memset(out, 'B', LONG_BYTES);
     CHECK_OK(velo_mq_isend(node_connect(&other, node.id), out, LONG_BYTES, MATCH + 1, 0, &send));
@@ -569,7 +572,8 @@ TEST(messages_keep_their_order_when_their_sender_disconnects_and_connects_again)
     static const uint64_t bounds[] = {1, 4000, 1 << 20};
 
     for (size_t which = 0; which < ARRAY_LEN(lengths) * ARRAY_LEN(bounds); which++) {
-        struct velo_mq_attr attr = {.unexpected_bytes = bounds[which % ARRAY_LEN(bounds)],
+        struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                    .unexpected_bytes = bounds[which % ARRAY_LEN(bounds)],
                                     .unexpected_limit_bytes = 1 << 20};
         const size_t *len_bytes = lengths[which / ARRAY_LEN(bounds)];
         struct node node, other;

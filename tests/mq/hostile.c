@@ -23,7 +23,9 @@ struct attack {
 static struct attack *attack_open(void)
 {
     struct attack *attack = calloc(1, sizeof(*attack));
-    struct velo_mq_attr attr = {.unexpected_bytes = 1 << 20, .eager_bytes = 1024};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = 1 << 20,
+                                .eager_bytes = 1024};
 
     CHECK(attack != NULL);
     nodes_open(attack->good, 2, &attr, false);
@@ -127,7 +129,7 @@ static void hear(struct attack *attack, int kind, uint64_t *words, size_t len_by
 
     for (;;) {
         nodes_settle(&attack->good[1], 1);
-        CHECK_OK(velo_recv_wait(attack->port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS));
+        CHECK_OK(velo_recv(attack->port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS));
         if (msg.tag == kind)
             break;
     }

@@ -180,11 +180,11 @@ static bool op_probe(struct run *run, struct rng *rng, bool take)
     if (take && run->probed_len == PROBED_MAX)
         return true;
     if (take)
-        status = velo_mq_mprobe(receiver(run)->mq, wanted->source, wanted->match, wanted->ignore,
-                                &message, &info);
+        status = velo_mq_try_mprobe(receiver(run)->mq, wanted->source, wanted->match,
+                                    wanted->ignore, &message, &info);
     else
-        status =
-            velo_mq_probe(receiver(run)->mq, wanted->source, wanted->match, wanted->ignore, &info);
+        status = velo_mq_try_probe(receiver(run)->mq, wanted->source, wanted->match, wanted->ignore,
+                                   &info);
     if (status != (expected ? VELO_OK : VELO_AGAIN))
         return wrong(run, "status of a probe", status, expected ? VELO_OK : VELO_AGAIN);
     if (!expected)

@@ -63,7 +63,7 @@ static unsigned char *buffer(size_t len_bytes)
 struct transfer {
     size_t len_bytes;
     size_t cap_bytes;
-    int flags;
+    uint32_t flags;
     bool is_posted_first;
 };
 
@@ -120,7 +120,8 @@ static void all_lengths(struct node *nodes, int count)
 TEST(every_length_arrives_as_it_was_sent_piece_by_piece)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.eager_bytes = EAGER, .path = VELO_MQ_PATH_COPY};
+    struct velo_mq_attr attr = {
+        .size_bytes = sizeof(struct velo_mq_attr), .eager_bytes = EAGER, .path = VELO_MQ_PATH_COPY};
     struct velo_mq_counters counters;
 
     nodes_open(nodes, 2, &attr, false);
@@ -137,7 +138,8 @@ TEST(every_length_arrives_as_it_was_sent_piece_by_piece)
 TEST(every_length_arrives_as_it_was_sent_by_rma_get)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.eager_bytes = EAGER, .path = VELO_MQ_PATH_GET};
+    struct velo_mq_attr attr = {
+        .size_bytes = sizeof(struct velo_mq_attr), .eager_bytes = EAGER, .path = VELO_MQ_PATH_GET};
     struct velo_mq_counters counters;
 
     test_needs_shared_memory();
@@ -154,7 +156,7 @@ TEST(every_length_arrives_as_it_was_sent_by_rma_get)
 TEST(get_bytes_says_from_where_on_messages_are_fetched)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.get_bytes = 100000};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr), .get_bytes = 100000};
     struct velo_mq_peer *peer;
 
     test_needs_shared_memory();
@@ -172,7 +174,8 @@ TEST(get_bytes_says_from_where_on_messages_are_fetched)
 TEST(a_receiver_without_rma_has_what_is_offered_sent_to_it)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.path = VELO_MQ_PATH_GET};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .path = VELO_MQ_PATH_GET};
 
     node_open(&nodes[0], 0, 0, 0, &attr, true);
     node_open(&nodes[1], 1, 0, 0, &attr, false);
@@ -185,7 +188,8 @@ TEST(a_receiver_without_rma_has_what_is_offered_sent_to_it)
 TEST(a_peer_that_was_replaced_is_fetched_from_anew)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.path = VELO_MQ_PATH_GET};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .path = VELO_MQ_PATH_GET};
     struct transfer t = {.len_bytes = 100000, .cap_bytes = 100000};
 
     test_needs_shared_memory();
@@ -224,7 +228,7 @@ TEST(every_length_arrives_through_the_smallest_rings)
 TEST(every_length_arrives_with_the_least_eager_bytes)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.eager_bytes = 1};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr), .eager_bytes = 1};
 
     nodes_open(nodes, 2, &attr, false);
     all_lengths(nodes, 2);
@@ -236,7 +240,7 @@ static void all_truncations(int path)
 {
     static const size_t caps[] = {0, 1, 47, 100, FIRST - 1, FIRST, FIRST + 1, 20000};
     struct node nodes[2];
-    struct velo_mq_attr attr = {.path = path};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr), .path = path};
     struct velo_mq_peer *peer;
 
     nodes_open(nodes, 2, &attr, path == VELO_MQ_PATH_GET);

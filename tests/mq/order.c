@@ -133,7 +133,7 @@ TEST(done_is_called_once_for_each_request)
     nodes_open(nodes, 2, NULL, false);
     peer = node_connect(&nodes[0], nodes[1].id);
     for (size_t i = 0; i < ARRAY_LEN(lengths); i++) {
-        for (int flags = 0; flags <= VELO_MQ_SYNC; flags++) {
+        for (uint32_t flags = 0; flags <= VELO_MQ_SYNC; flags++) {
             struct velo_mq_request send = {.done = count_done, .user = &done_count};
             struct velo_mq_request recv = send;
             done_count = 0;

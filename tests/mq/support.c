@@ -12,7 +12,7 @@ void node_open(struct node *node, int vpid, uint32_t depth_slots, uint32_t data_
     *node = (struct node){.port = port_open_sized(vpid, depth_slots, data_bytes, 0)};
     node->id = velo_port_id(node->port);
     if (with_rma)
-        CHECK_OK(velo_rma_open(node->port, &node->rma));
+        CHECK_OK(velo_rma_open(node->port, NULL, &node->rma));
     CHECK_OK(velo_mq_open(node->port, node->rma, attr, &node->mq));
 }
 
@@ -39,7 +39,7 @@ struct velo_mq_peer *node_connect(struct node *node, velo_id_t id)
 {
     struct velo_mq_peer *peer = NULL;
 
-    CHECK_OK(velo_mq_connect(node->mq, id, TEST_PATIENCE_NS, &peer));
+    CHECK_OK(velo_mq_connect(node->mq, id, &peer, TEST_PATIENCE_NS));
     CHECK(peer != NULL);
     return peer;
 }
@@ -48,7 +48,7 @@ struct velo_mq_counters node_counters(struct node *node)
 {
     struct velo_mq_counters counters;
 
-    CHECK_OK(velo_mq_counters(node->mq, &counters));
+    CHECK_OK(velo_mq_counters(node->mq, &counters, sizeof counters));
     return counters;
 }
 

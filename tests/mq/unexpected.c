@@ -49,7 +49,8 @@ static void flood_end(struct node *nodes, int count, struct node *to, struct flo
 TEST(a_flood_takes_no_more_memory_than_the_bound_and_loses_nothing)
 {
     struct node nodes[3];
-    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = BOUND};
     struct velo_mq_peer *peer, *other;
     struct velo_mq_counters counters;
     struct flood *flood;
@@ -80,7 +81,8 @@ TEST(a_flood_takes_no_more_memory_than_the_bound_and_loses_nothing)
 TEST(memory_that_is_free_again_takes_what_was_pushed_back)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = BOUND};
     struct velo_mq_peer *peer;
     struct flood *flood;
     uint64_t kept;
@@ -106,7 +108,8 @@ TEST(memory_that_is_free_again_takes_what_was_pushed_back)
 TEST(a_flood_leaves_room_for_what_others_send_before_it_is_asked_for)
 {
     struct node nodes[3];
-    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = BOUND};
     struct velo_mq_peer *peer, *other;
     struct velo_mq_request recv = {0};
     struct flood *flood;
@@ -131,7 +134,8 @@ TEST(a_flood_leaves_room_for_what_others_send_before_it_is_asked_for)
 TEST(a_long_message_is_not_held_up_by_a_flood_either_way)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = BOUND};
     struct velo_mq_peer *peer, *back;
     struct velo_mq_request send = {0}, recv = {0}, sync = {0}, recv_sync = {0};
     unsigned char *out = malloc(LONG_BYTES), *in = calloc(1, LONG_BYTES);
@@ -163,7 +167,9 @@ TEST(a_long_message_is_not_held_up_by_a_flood_either_way)
 /* A bound so small that nothing is kept but what somebody waits for. */
 static void open_without_memory(struct node *nodes, struct velo_mq_peer **peer)
 {
-    struct velo_mq_attr attr = {.unexpected_bytes = 1, .unexpected_limit_bytes = 1 << 20};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = 1,
+                                .unexpected_limit_bytes = 1 << 20};
 
     nodes_open(nodes, 2, &attr, false);
     *peer = node_connect(&nodes[0], nodes[1].id);
@@ -213,8 +219,8 @@ TEST(a_message_that_was_pushed_back_can_be_probed)
     CHECK_OK(velo_mq_try_send(peer, &value, sizeof(value), 4));
     nodes_settle(nodes, 2);
     CHECK_EQ(node_counters(&nodes[1]).deferred, 1);
-    CHECK_STATUS(velo_mq_probe(nodes[1].mq, nodes[0].id, 5, 0, &info), VELO_AGAIN);
-    CHECK_OK(velo_mq_probe(nodes[1].mq, nodes[0].id, 5, 1, &info));
+    CHECK_STATUS(velo_mq_try_probe(nodes[1].mq, nodes[0].id, 5, 0, &info), VELO_AGAIN);
+    CHECK_OK(velo_mq_try_probe(nodes[1].mq, nodes[0].id, 5, 1, &info));
     CHECK_EQ(info.len_bytes, sizeof(value));
     CHECK(info.match == 4 && info.source == nodes[0].id);
     CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 4, 0, &got, sizeof(got), &recv));
@@ -224,9 +230,10 @@ TEST(a_message_that_was_pushed_back_can_be_probed)
     pattern_fill(out, LONG_BYTES, 3);
     CHECK_OK(velo_mq_isend(peer, out, LONG_BYTES, 4, 0, &send));
     nodes_settle(nodes, 2);
-    CHECK_OK(velo_mq_mprobe(nodes[1].mq, VELO_MQ_ANY_SOURCE, 0, UINT64_MAX, &message, &info));
+    CHECK_OK(velo_mq_try_mprobe(nodes[1].mq, VELO_MQ_ANY_SOURCE, 0, UINT64_MAX, &message, &info));
     CHECK_EQ(info.len_bytes, LONG_BYTES);
-    CHECK_STATUS(velo_mq_probe(nodes[1].mq, VELO_MQ_ANY_SOURCE, 0, UINT64_MAX, NULL), VELO_AGAIN);
+    CHECK_STATUS(velo_mq_try_probe(nodes[1].mq, VELO_MQ_ANY_SOURCE, 0, UINT64_MAX, NULL),
+                 VELO_AGAIN);
     CHECK_OK(velo_mq_mrecv(nodes[1].mq, message, in, LONG_BYTES, &recv));
     nodes_finish(nodes, 2, &recv);
     nodes_finish(nodes, 2, &send);
@@ -239,7 +246,8 @@ TEST(a_message_that_was_pushed_back_can_be_probed)
 TEST(memory_that_was_given_back_serves_messages_of_another_length)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.unexpected_bytes = BOUND};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = BOUND};
     struct velo_mq_peer *peer;
     static unsigned char out[8000], in[8000];
 
@@ -300,7 +308,7 @@ static int probe_ahead(struct node *nodes)
     int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
     int status;
 
-    while ((status = velo_mq_probe(nodes[1].mq, nodes[0].id, 2, 0, NULL)) == VELO_AGAIN) {
+    while ((status = velo_mq_try_probe(nodes[1].mq, nodes[0].id, 2, 0, NULL)) == VELO_AGAIN) {
         CHECK(test_now_ns() < end_ns);
         (void)velo_mq_progress(nodes[0].mq);
         (void)velo_mq_progress(nodes[1].mq);
@@ -311,7 +319,9 @@ static int probe_ahead(struct node *nodes)
 /* MPI's rule of progress: a message that was sent, and is asked for, arrives. */
 TEST(a_message_behind_more_than_the_bound_is_received_when_it_is_asked_for)
 {
-    struct velo_mq_attr attr = {.unexpected_bytes = BOUND, .unexpected_limit_bytes = 1 << 20};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = BOUND,
+                                .unexpected_limit_bytes = 1 << 20};
 
     for (int when = 0; when < 2; when++) { /* The receive is posted before, or after. */
         struct node nodes[2];
@@ -342,7 +352,9 @@ TEST(a_message_behind_more_than_the_bound_is_received_when_it_is_asked_for)
 
 TEST(a_message_behind_more_than_the_bound_is_found_by_a_probe)
 {
-    struct velo_mq_attr attr = {.unexpected_bytes = BOUND, .unexpected_limit_bytes = 1 << 20};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = BOUND,
+                                .unexpected_limit_bytes = 1 << 20};
     struct node nodes[2];
     struct velo_mq_request recv = {0};
     char buf[AHEAD_BYTES];
@@ -360,7 +372,9 @@ TEST(a_message_behind_more_than_the_bound_is_found_by_a_probe)
 
 TEST(what_waits_behind_more_than_the_limit_ends_with_an_error_that_says_so)
 {
-    struct velo_mq_attr attr = {.unexpected_bytes = BOUND, .unexpected_limit_bytes = 4 * BOUND};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = BOUND,
+                                .unexpected_limit_bytes = 4 * BOUND};
     struct node nodes[2];
     struct velo_mq_request recv = {0}, other = {0};
     char buf[AHEAD_BYTES];
@@ -388,7 +402,8 @@ TEST(what_waits_behind_more_than_the_limit_ends_with_an_error_that_says_so)
 TEST(memory_of_messages_is_counted_by_what_they_take)
 {
     struct node nodes[2];
-    struct velo_mq_attr attr = {.unexpected_bytes = 1 << 20};
+    struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr),
+                                .unexpected_bytes = 1 << 20};
     static char buf[8000];
 
     nodes_open(nodes, 2, &attr, false);

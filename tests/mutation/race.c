@@ -69,16 +69,16 @@ static void *send_all(void *arg)
     char payload[LONG_BYTES];
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct velo_conn *conn;
-        check(velo_connect(port, target, VELO_FOREVER, &conn), "velo_connect");
+        check(velo_connect(port, target, &conn, VELO_FOREVER), "velo_connect");
         for (unsigned i = 0; i < MESSAGES; i++) {
             size_t len_bytes = length_of(i);
             memset(payload, (int)(i & 0xff), len_bytes);
             if (i % 3) {
-                check(velo_send(conn, payload, len_bytes, (uint8_t)i), "velo_send");
+                check(velo_send(conn, payload, len_bytes, (uint8_t)i, VELO_FOREVER), "velo_send");
                 continue;
             }
             void *room;
-            check(velo_reserve(conn, len_bytes, &room), "velo_reserve");
+            check(velo_reserve(conn, len_bytes, &room, VELO_FOREVER), "velo_reserve");
             memcpy(room, payload, len_bytes);
             check(velo_commit(conn, len_bytes, (uint8_t)i), "velo_commit");
         }
@@ -92,9 +92,9 @@ static void receive_one(struct velo_port *port, unsigned n)
     char payload[LONG_BYTES];
     struct velo_msg msg;
     if (n % 2) {
-        check(velo_recv_wait(port, payload, sizeof payload, &msg, VELO_FOREVER), "velo_recv_wait");
+        check(velo_recv(port, payload, sizeof payload, &msg, VELO_FOREVER), "velo_recv");
     } else {
-        check(velo_peek_wait(port, &msg, VELO_FOREVER), "velo_peek_wait");
+        check(velo_peek(port, &msg, VELO_FOREVER), "velo_peek");
         memcpy(payload, msg.data, msg.len_bytes);
         check(velo_release(port), "velo_release");
     }
@@ -133,20 +133,20 @@ static void *send_in_turn(void *arg)
     struct velo_conn *conn;
     while (__atomic_load_n(&turn, __ATOMIC_RELAXED) != heir->turn)
         usleep(100);
-    check(velo_connect(heir->port, target, VELO_FOREVER, &conn), "velo_connect");
-    check(velo_send(conn, "\1", 1, 1), "velo_send");
+    check(velo_connect(heir->port, target, &conn, VELO_FOREVER), "velo_connect");
+    check(velo_send(conn, "\1", 1, 1, VELO_FOREVER), "velo_send");
     check(velo_disconnect(conn), "velo_disconnect");
     return NULL;
 }
 
 static void wait_until_freed(struct velo_port *port)
 {
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     do {
         int status = velo_try_recv(port, NULL, 0, NULL);
         if (status != VELO_AGAIN)
             check(status, "velo_try_recv: a message nobody sent");
-        check(velo_port_counters(port, &counters), "velo_port_counters");
+        check(velo_port_counters(port, &counters, sizeof counters), "velo_port_counters");
     } while (counters.rx_conns > 0);
 }
 

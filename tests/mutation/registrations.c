@@ -80,7 +80,7 @@ int __wrap_munmap(void *at, size_t len_bytes)
 
 /* ---- the race -------------------------------------------------------------------------------- */
 
-static velo_key_t key_shown;
+static velo_rma_key_t key_shown;
 static int rounds_read;
 static unsigned char memory[BYTES];
 
@@ -88,14 +88,15 @@ static void *own(void *arg)
 {
     struct velo_rma *rma = arg;
     for (int round = 1; round <= ROUNDS; round++) {
-        struct velo_mem *mem;
+        struct velo_rma_mem *mem;
         memset(memory, round, sizeof memory);
-        check(velo_mem_register(rma, memory, sizeof memory, VELO_RIGHT_READ, VELO_PEER_ANY, &mem),
-              "velo_mem_register");
-        __atomic_store_n(&key_shown, velo_mem_key(mem), __ATOMIC_RELAXED);
+        check(velo_rma_mem_register(rma, memory, sizeof memory, VELO_RMA_RIGHT_READ,
+                                    VELO_RMA_PEER_ANY, &mem),
+              "velo_rma_mem_register");
+        __atomic_store_n(&key_shown, velo_rma_mem_key(mem), __ATOMIC_RELAXED);
         while (__atomic_load_n(&rounds_read, __ATOMIC_RELAXED) < round)
             usleep(10);
-        check(velo_mem_deregister(mem), "velo_mem_deregister");
+        check(velo_rma_mem_deregister(mem, VELO_FOREVER), "velo_rma_mem_deregister");
     }
     return NULL;
 }
@@ -103,13 +104,14 @@ static void *own(void *arg)
 static void *read_all(void *arg)
 {
     struct velo_rma_peer *peer = arg;
-    velo_key_t key = 0;
+    velo_rma_key_t key = 0;
     for (int round = 1; round <= ROUNDS; round++) {
-        velo_key_t last = key;
+        velo_rma_key_t last = key;
         unsigned char local[BYTES] = {0};
         while ((key = __atomic_load_n(&key_shown, __ATOMIC_RELAXED)) == last)
             usleep(10);
-        check(velo_get(peer, local, sizeof local, key, 0, 0, 0), "velo_get");
+        check(velo_rma_get(peer, local, sizeof local, velo_rma_place(key, 0), 0, 0),
+              "velo_rma_get");
         if (local[0] != round || local[BYTES - 1] != round) {
             fprintf(stderr, "round %d: what was read is that of round %d\n", round, local[0]);
             exit(1);
@@ -126,9 +128,9 @@ void race_registrations(struct velo_port *owner, struct velo_port *requester)
     struct velo_rma_peer *peer;
     pthread_t threads[2];
     maps_once = true;
-    check(velo_rma_open(owner, &rma), "velo_rma_open");
-    check(velo_rma_open(requester, &other), "velo_rma_open");
-    check(velo_rma_connect(other, velo_port_id(owner), VELO_FOREVER, &peer), "velo_rma_connect");
+    check(velo_rma_open(owner, NULL, &rma), "velo_rma_open");
+    check(velo_rma_open(requester, NULL, &other), "velo_rma_open");
+    check(velo_rma_connect(other, velo_port_id(owner), &peer, VELO_FOREVER), "velo_rma_connect");
     pthread_create(&threads[0], NULL, own, rma);
     pthread_create(&threads[1], NULL, read_all, peer);
     for (int i = 0; i < 2; i++)

@@ -12,8 +12,8 @@ struct alone {
     struct velo_port *port;
     struct velo_rma *rma;
     struct velo_rma_peer *self;
-    struct velo_mem *mem;
-    velo_key_t key;
+    struct velo_rma_mem *mem;
+    velo_rma_key_t key;
     uint64_t memory[16];
 };
 
@@ -22,10 +22,10 @@ static void alone_open(struct alone *a)
     memset(a, 0, sizeof(*a));
     a->port = port_open(VELO_VPID_ANY);
     a->rma = rma_open(a->port);
-    CHECK_OK(velo_rma_connect(a->rma, velo_port_id(a->port), 0, &a->self));
-    CHECK_OK(velo_mem_register(a->rma, a->memory, sizeof(a->memory), VELO_RIGHT_ALL, VELO_PEER_ANY,
-                               &a->mem));
-    a->key = velo_mem_key(a->mem);
+    CHECK_OK(velo_rma_connect(a->rma, velo_port_id(a->port), &a->self, 0));
+    CHECK_OK(velo_rma_mem_register(a->rma, a->memory, sizeof(a->memory), VELO_RMA_RIGHT_ALL,
+                                   VELO_RMA_PEER_ANY, &a->mem));
+    a->key = velo_rma_mem_key(a->mem);
 }
 
 static void alone_close(struct alone *a)
@@ -39,8 +39,8 @@ TEST(a_unit_needs_a_port_and_a_place_for_its_pointer)
     struct velo_port *port = port_open(VELO_VPID_ANY);
     struct velo_rma *rma = NULL;
 
-    CHECK_FAILS(velo_rma_open(NULL, &rma), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_rma_open(port, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_open(NULL, NULL, &rma), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_open(port, NULL, NULL), VELO_ERR_ARG, "NULL");
     CHECK_OK(velo_rma_close(NULL));
     CHECK_OK(velo_port_close(port));
 }
@@ -50,7 +50,7 @@ TEST(a_port_has_at_most_one_unit)
     struct velo_port *port = port_open(VELO_VPID_ANY);
     struct velo_rma *rma = rma_open(port), *second = rma;
 
-    CHECK_FAILS(velo_rma_open(port, &second), VELO_ERR_STATE, "already");
+    CHECK_FAILS(velo_rma_open(port, NULL, &second), VELO_ERR_STATE, "already");
     CHECK(second == NULL);
     CHECK_OK(velo_rma_close(rma));
     CHECK_OK(velo_rma_close(rma_open(port)));
@@ -71,7 +71,7 @@ TEST(a_unit_in_the_longest_domain_works)
     attr.domain = domain;
     CHECK_OK(velo_port_open(&attr, &port));
     rma = rma_open(port);
-    CHECK_OK(velo_rma_connect(rma, velo_port_id(port), 0, &peer));
+    CHECK_OK(velo_rma_connect(rma, velo_port_id(port), &peer, 0));
     CHECK_OK(velo_rma_close(rma));
     CHECK_OK(velo_port_close(port));
 }
@@ -82,12 +82,12 @@ TEST(connecting_needs_a_unit_an_id_and_a_place)
     struct velo_rma_peer *peer = NULL;
 
     alone_open(&a);
-    CHECK_FAILS(velo_rma_connect(NULL, 0, 0, &peer), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_rma_connect(a.rma, 0, 0, NULL), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_rma_connect(a.rma, VELO_ID(VELO_NODES, 0), 0, &peer), VELO_ERR_ARG, "id");
-    CHECK_FAILS(velo_rma_connect(a.rma, 0, -2, &peer), VELO_ERR_ARG, "timeout_ns");
-    CHECK_FAILS(velo_rma_connect(a.rma, VELO_ID(9, 9), 0, &peer), VELO_ERR_NO_PEER, "not exist");
-    CHECK_STATUS(velo_rma_connect(a.rma, VELO_ID(9, 9), 5 * TEST_MS, &peer), VELO_ERR_NO_PEER);
+    CHECK_FAILS(velo_rma_connect(NULL, 0, &peer, 0), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_connect(a.rma, 0, NULL, 0), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_connect(a.rma, VELO_ID(VELO_NODES, 0), &peer, 0), VELO_ERR_ARG, "id");
+    CHECK_FAILS(velo_rma_connect(a.rma, 0, &peer, -2), VELO_ERR_ARG, "timeout_ns");
+    CHECK_FAILS(velo_rma_connect(a.rma, VELO_ID(9, 9), &peer, 0), VELO_ERR_NO_PEER, "not exist");
+    CHECK_STATUS(velo_rma_connect(a.rma, VELO_ID(9, 9), &peer, 5 * TEST_MS), VELO_ERR_NO_PEER);
     CHECK(peer == NULL);
     CHECK_OK(velo_rma_disconnect(NULL));
     alone_close(&a);
@@ -101,9 +101,9 @@ TEST(a_port_without_a_unit_is_no_peer)
     struct alone a;
 
     alone_open(&a);
-    CHECK_STATUS(velo_rma_connect(a.rma, VELO_ID(0, 77), 0, &peer), VELO_ERR_NO_PEER);
+    CHECK_STATUS(velo_rma_connect(a.rma, VELO_ID(0, 77), &peer, 0), VELO_ERR_NO_PEER);
     rma = rma_open(other);
-    CHECK_OK(velo_rma_connect(a.rma, VELO_ID(0, 77), 0, &peer));
+    CHECK_OK(velo_rma_connect(a.rma, VELO_ID(0, 77), &peer, 0));
     CHECK_OK(velo_rma_close(rma));
     CHECK_OK(velo_port_close(other));
     alone_close(&a);
@@ -111,65 +111,79 @@ TEST(a_port_without_a_unit_is_no_peer)
 
 TEST(registering_checks_its_arguments)
 {
-    struct velo_mem *mem = NULL;
+    struct velo_rma_mem *mem = NULL;
     struct alone a;
     char byte;
 
     alone_open(&a);
-    CHECK_FAILS(velo_mem_register(NULL, &byte, 1, 1, 0, &mem), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mem_register(a.rma, NULL, 1, 1, 0, &mem), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mem_register(a.rma, &byte, 0, 1, 0, &mem), VELO_ERR_ARG, "len_bytes");
-    CHECK_FAILS(velo_mem_register(a.rma, &byte, SIZE_MAX, 1, 0, &mem), VELO_ERR_ARG, "beyond");
-    CHECK_FAILS(velo_mem_register(a.rma, &byte, 1, 0, 0, &mem), VELO_ERR_ARG, "rights");
-    CHECK_FAILS(velo_mem_register(a.rma, &byte, 1, 8, 0, &mem), VELO_ERR_ARG, "rights");
-    CHECK_FAILS(velo_mem_register(a.rma, &byte, 1, 1, 65536, &mem), VELO_ERR_ARG, "peer");
-    CHECK_FAILS(velo_mem_register(a.rma, &byte, 1, 1, 0, NULL), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mem_alloc(NULL, 1, 1, 0, &mem), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mem_alloc(a.rma, 0, 1, 0, &mem), VELO_ERR_ARG, "len_bytes");
-    CHECK_FAILS(velo_mem_alloc(a.rma, 1, -1, 0, &mem), VELO_ERR_ARG, "rights");
-    CHECK_FAILS(velo_mem_alloc(a.rma, 1, 1, 65536, &mem), VELO_ERR_ARG, "peer");
-    CHECK_FAILS(velo_mem_alloc(a.rma, 1, 1, 0, NULL), VELO_ERR_ARG, "NULL");
-    CHECK_FAILS(velo_mem_alloc(a.rma, SIZE_MAX, 1, 0, &mem), VELO_ERR_NO_SPACE, "arena");
+    CHECK_FAILS(velo_rma_mem_register(NULL, &byte, 1, 1, 0, &mem), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_mem_register(a.rma, NULL, 1, 1, 0, &mem), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_mem_register(a.rma, &byte, 0, 1, 0, &mem), VELO_ERR_ARG, "len_bytes");
+    CHECK_FAILS(velo_rma_mem_register(a.rma, &byte, SIZE_MAX, 1, 0, &mem), VELO_ERR_ARG, "beyond");
+    CHECK_FAILS(velo_rma_mem_register(a.rma, &byte, 1, 0, 0, &mem), VELO_ERR_ARG, "rights");
+    CHECK_FAILS(velo_rma_mem_register(a.rma, &byte, 1, 8, 0, &mem), VELO_ERR_ARG, "rights");
+    CHECK_FAILS(velo_rma_mem_register(a.rma, &byte, 1, 1, 65536, &mem), VELO_ERR_ARG, "peer");
+    CHECK_FAILS(velo_rma_mem_register(a.rma, &byte, 1, 1, 0, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_mem_alloc(NULL, 1, 1, 0, &mem), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_mem_alloc(a.rma, 0, 1, 0, &mem), VELO_ERR_ARG, "len_bytes");
+    CHECK_FAILS(velo_rma_mem_alloc(a.rma, 1, UINT32_MAX, 0, &mem), VELO_ERR_ARG, "rights");
+    CHECK_FAILS(velo_rma_mem_alloc(a.rma, 1, 1, 65536, &mem), VELO_ERR_ARG, "peer");
+    CHECK_FAILS(velo_rma_mem_alloc(a.rma, 1, 1, 0, NULL), VELO_ERR_ARG, "NULL");
+    CHECK_FAILS(velo_rma_mem_alloc(a.rma, SIZE_MAX, 1, 0, &mem), VELO_ERR_NO_SPACE, "arena");
     CHECK(mem == NULL);
-    CHECK_OK(velo_mem_deregister(NULL));
+    CHECK_OK(velo_rma_mem_deregister(NULL, VELO_FOREVER));
     alone_close(&a);
 }
 
 TEST(operations_check_their_arguments)
 {
-    static const struct velo_stride stride = {8, 2, 8, 8}, huge = {UINT64_MAX / 2, 3, 8, 8};
-    struct velo_piece piece = {NULL, 0, 1};
+    static const struct velo_rma_stride stride = {8, 2, 8, 8}, huge = {UINT64_MAX / 2, 3, 8, 8};
+    struct velo_rma_piece piece = {NULL, 0, 1};
     uint64_t word = 0;
     struct alone a;
 
     alone_open(&a);
     struct velo_rma_peer *self = a.self;
-    CHECK_STATUS(velo_put(NULL, &word, 8, a.key, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put(self, NULL, 8, a.key, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put(self, &word, 8, a.key, 0, 8, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put(self, &word, 8, a.key, 0, -1, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put(self, &word, 8, a.key, 0, VELO_NOTIFY_RESPONDER, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_get(NULL, &word, 8, a.key, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_get(self, NULL, 8, a.key, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_get(self, &word, 8, a.key, 0, VELO_NOTIFY_COMPLETER, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put_immediate(NULL, 1, 8, a.key, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put_immediate(self, 1, 0, a.key, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put_immediate(self, 1, 9, a.key, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_notify(NULL, VELO_NOTIFY_COMPLETER, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_notify(self, VELO_NOTIFY_REQUESTER, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_notify(self, VELO_NOTIFY_COMPLETER | VELO_NOTIFY_RESPONDER, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_fetch_compare_add(NULL, &word, a.key, 0, 0, 0, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_fetch_compare_add(self, NULL, a.key, 0, 0, 0, 0, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_fetch_compare_add(self, &word, a.key, 0, 0, 0, 2, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put_strided(NULL, &word, a.key, 0, &stride, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put_strided(self, NULL, a.key, 0, &stride, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put_strided(self, &word, a.key, 0, NULL, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_get_strided(self, &word, a.key, 0, &huge, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put_list(NULL, a.key, &piece, 1, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_put_list(self, a.key, NULL, 1, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_get_list(self, a.key, &piece, 1, 0, 0), VELO_ERR_ARG);
-    struct velo_piece too_much[2] = {{&word, 0, UINT64_MAX}, {&word, 0, 2}};
-    CHECK_STATUS(velo_get_list(self, a.key, too_much, 2, 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put(NULL, &word, 8, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put(self, NULL, 8, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put(self, &word, 8, velo_rma_place(a.key, 0), 8, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put(self, &word, 8, velo_rma_place(a.key, 0), UINT32_MAX, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(
+        velo_rma_put(self, &word, 8, velo_rma_place(a.key, 0), VELO_RMA_NOTIFY_RESPONDER, 0),
+        VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_get(NULL, &word, 8, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_get(self, NULL, 8, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(
+        velo_rma_get(self, &word, 8, velo_rma_place(a.key, 0), VELO_RMA_NOTIFY_COMPLETER, 0),
+        VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put_immediate(NULL, 1, 8, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put_immediate(self, 1, 0, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put_immediate(self, 1, 9, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_notify(NULL, VELO_RMA_NOTIFY_COMPLETER, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_notify(self, VELO_RMA_NOTIFY_REQUESTER, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_notify(self, VELO_RMA_NOTIFY_COMPLETER | VELO_RMA_NOTIFY_RESPONDER, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_fetch_compare_add(NULL, &word, velo_rma_place(a.key, 0), 0, 0, 0, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_fetch_compare_add(self, NULL, velo_rma_place(a.key, 0), 0, 0, 0, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_fetch_compare_add(self, &word, velo_rma_place(a.key, 0), 0, 0, 16, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put_strided(NULL, &word, &stride, velo_rma_place(a.key, 0), 0, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put_strided(self, NULL, &stride, velo_rma_place(a.key, 0), 0, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put_strided(self, &word, NULL, velo_rma_place(a.key, 0), 0, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_get_strided(self, &word, &huge, velo_rma_place(a.key, 0), 0, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put_list(NULL, &piece, 1, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_put_list(self, NULL, 1, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_get_list(self, &piece, 1, velo_rma_place(a.key, 0), 0, 0), VELO_ERR_ARG);
+    struct velo_rma_piece too_much[2] = {{&word, 0, UINT64_MAX}, {&word, 0, 2}};
+    CHECK_STATUS(velo_rma_get_list(self, too_much, 2, velo_rma_place(a.key, 0), 0, 0),
+                 VELO_ERR_ARG);
     for (size_t i = 0; i < ARRAY_LEN(a.memory); i++)
         CHECK_EQ(a.memory[i], 0);
     note_none(a.rma);
@@ -178,56 +192,64 @@ TEST(operations_check_their_arguments)
 
 static bool is_update(int atomic, int type)
 {
-    bool is_float = type == VELO_TYPE_FLOAT || type == VELO_TYPE_DOUBLE;
-    bool is_bitwise = atomic >= VELO_ATOMIC_AND && atomic <= VELO_ATOMIC_LXOR;
+    bool is_float = type == VELO_RMA_TYPE_FLOAT || type == VELO_RMA_TYPE_DOUBLE;
+    bool is_bitwise = atomic >= VELO_RMA_ATOMIC_AND && atomic <= VELO_RMA_ATOMIC_LXOR;
 
-    return atomic >= VELO_ATOMIC_ADD && atomic <= VELO_ATOMIC_MAX && type >= VELO_TYPE_INT32 &&
-           type <= VELO_TYPE_DOUBLE && !(is_float && is_bitwise);
+    return atomic >= VELO_RMA_ATOMIC_ADD && atomic <= VELO_RMA_ATOMIC_MAX &&
+           type >= VELO_RMA_TYPE_INT32 && type <= VELO_RMA_TYPE_DOUBLE && !(is_float && is_bitwise);
 }
 
 TEST(finding_checks_its_arguments)
 {
     const uint64_t at = 4096;
-    velo_key_t key;
-    uint64_t offset;
+    struct velo_rma_place found;
     struct alone a;
 
     alone_open(&a);
-    CHECK_STATUS(velo_mem_find(NULL, at, 1, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ARG);
-    CHECK_STATUS(velo_mem_find(a.self, at, 0, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ARG);
-    CHECK_STATUS(velo_mem_find(a.self, at, 1, 0, &key, &offset), VELO_ERR_ARG);
-    CHECK_STATUS(velo_mem_find(a.self, at, 1, VELO_RIGHT_ALL + 1, &key, &offset), VELO_ERR_ARG);
-    CHECK_STATUS(velo_mem_find(a.self, at, 1, -1, &key, &offset), VELO_ERR_ARG);
-    CHECK_STATUS(velo_mem_find(a.self, at, 1, VELO_RIGHT_READ, NULL, &offset), VELO_ERR_ARG);
-    CHECK_STATUS(velo_mem_find(a.self, at, 1, VELO_RIGHT_READ, &key, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_find(NULL, at, 1, VELO_RMA_RIGHT_READ, &found), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_find(a.self, at, 0, VELO_RMA_RIGHT_READ, &found), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_find(a.self, at, 1, 0, &found), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_find(a.self, at, 1, VELO_RMA_RIGHT_ALL + 1, &found), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_find(a.self, at, 1, UINT32_MAX, &found), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_find(a.self, at, 1, VELO_RMA_RIGHT_READ, NULL), VELO_ERR_ARG);
     alone_close(&a);
 }
 
 TEST(updates_check_their_arguments)
 {
-    const enum velo_atomic add = VELO_ATOMIC_ADD;
-    const enum velo_type int64 = VELO_TYPE_INT64;
+    const enum velo_rma_atomic add = VELO_RMA_ATOMIC_ADD;
+    const enum velo_rma_type int64 = VELO_RMA_TYPE_INT64;
     uint64_t word = 0;
     struct alone a;
 
     alone_open(&a);
-    CHECK_STATUS(velo_fetch_op(NULL, &word, a.key, 0, add, int64, &word, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_fetch_op(a.self, &word, a.key, 0, add, int64, NULL, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(
-        velo_fetch_op(a.self, &word, a.key, 0, add, int64, &word, VELO_NOTIFY_COMPLETER, 0),
-        VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_fetch_op(NULL, &word, velo_rma_place(a.key, 0), add, int64, &word, 0, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_fetch_op(a.self, &word, velo_rma_place(a.key, 0), add, int64, NULL, 0, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_fetch_op(a.self, &word, velo_rma_place(a.key, 0), add, int64, &word,
+                                   VELO_RMA_NOTIFY_COMPLETER, 0),
+                 VELO_ERR_ARG);
     for (int atomic = -1; atomic < 40; atomic++)
         for (int type = -1; type < 40; type++)
             if (!is_update(atomic, type))
-                CHECK_FAILS(velo_fetch_op(a.self, &word, a.key, 0, (enum velo_atomic)atomic,
-                                          (enum velo_type)type, &word, 0, 0),
-                            VELO_ERR_ARG, "enum velo_atomic");
-    CHECK_STATUS(velo_compare_swap(NULL, &word, a.key, 0, &word, &word, 8, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_compare_swap(a.self, &word, a.key, 0, NULL, &word, 8, 0, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_compare_swap(a.self, &word, a.key, 0, &word, NULL, 8, 0, 0), VELO_ERR_ARG);
+                CHECK_FAILS(velo_rma_fetch_op(a.self, &word, velo_rma_place(a.key, 0),
+                                              (enum velo_rma_atomic)atomic,
+                                              (enum velo_rma_type)type, &word, 0, 0),
+                            VELO_ERR_ARG, "enum velo_rma_atomic");
+    CHECK_STATUS(
+        velo_rma_compare_swap(NULL, &word, 8, velo_rma_place(a.key, 0), &word, &word, 0, 0),
+        VELO_ERR_ARG);
+    CHECK_STATUS(
+        velo_rma_compare_swap(a.self, &word, 8, velo_rma_place(a.key, 0), NULL, &word, 0, 0),
+        VELO_ERR_ARG);
+    CHECK_STATUS(
+        velo_rma_compare_swap(a.self, &word, 8, velo_rma_place(a.key, 0), &word, NULL, 0, 0),
+        VELO_ERR_ARG);
     for (size_t len = 0; len < 20; len++)
         if (len != 4 && len != 8)
-            CHECK_STATUS(velo_compare_swap(a.self, &word, a.key, 0, &word, &word, len, 0, 0),
+            CHECK_STATUS(velo_rma_compare_swap(a.self, &word, len, velo_rma_place(a.key, 0), &word,
+                                               &word, 0, 0),
                          VELO_ERR_ARG);
     for (size_t i = 0; i < ARRAY_LEN(a.memory); i++)
         CHECK_EQ(a.memory[i], 0);
@@ -237,7 +259,7 @@ TEST(updates_check_their_arguments)
 
 TEST(the_other_calls_check_their_arguments)
 {
-    struct velo_notification note;
+    struct velo_rma_notification note;
     struct velo_rma_counters counters;
     struct alone a;
 
@@ -246,26 +268,26 @@ TEST(the_other_calls_check_their_arguments)
     CHECK_STATUS(velo_rma_flush(NULL, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_rma_flush(a.self, -2), VELO_ERR_ARG);
     CHECK_EQ(velo_rma_progress(NULL), 0);
-    CHECK_STATUS(velo_notification_poll(NULL, &note), VELO_ERR_ARG);
-    CHECK_STATUS(velo_notification_poll(a.rma, NULL), VELO_ERR_ARG);
-    CHECK_STATUS(velo_notification_wait(NULL, &note, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_notification_wait(a.rma, NULL, 0), VELO_ERR_ARG);
-    CHECK_STATUS(velo_notification_wait(a.rma, &note, -2), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_counters(NULL, &counters), VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_counters(a.rma, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_try_poll(NULL, &note, 1), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_try_poll(a.rma, NULL, 1), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_poll(NULL, &note, 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_poll(a.rma, NULL, 1, 0), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_poll(a.rma, &note, 1, -2), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_counters(NULL, &counters, sizeof counters), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_counters(a.rma, NULL, sizeof *NULL), VELO_ERR_ARG);
     alone_close(&a);
 }
 
 TEST(a_wait_for_a_notification_ends_in_time)
 {
-    struct velo_notification note;
+    struct velo_rma_notification note;
     struct alone a;
     int64_t start_ns;
 
     alone_open(&a);
     start_ns = test_now_ns();
-    CHECK_STATUS(velo_notification_wait(a.rma, &note, 0), VELO_TIMEOUT);
-    CHECK_STATUS(velo_notification_wait(a.rma, &note, 30 * TEST_MS), VELO_TIMEOUT);
+    CHECK_STATUS(velo_rma_poll(a.rma, &note, 1, 0), VELO_TIMEOUT);
+    CHECK_STATUS(velo_rma_poll(a.rma, &note, 1, 30 * TEST_MS), VELO_TIMEOUT);
     CHECK(test_now_ns() - start_ns >= 30 * TEST_MS);
     CHECK(test_now_ns() - start_ns < 5000 * TEST_MS);
     alone_close(&a);
@@ -283,7 +305,7 @@ static void unmount(void)
 
 TEST(a_full_file_system_is_an_error_and_frees_what_was_taken)
 {
-    struct velo_mem *mems[64] = {NULL}, *mem;
+    struct velo_rma_mem *mems[64] = {NULL}, *mem;
     struct velo_port *port;
     struct velo_rma *rma;
     size_t n = 0;
@@ -298,16 +320,17 @@ TEST(a_full_file_system_is_an_error_and_frees_what_was_taken)
     setenv("VELO_SHM_DIR", small_dir, 1);
     port = port_open(VELO_VPID_ANY);
     rma = rma_open(port);
-    CHECK_FAILS(velo_mem_alloc(rma, 4 << 20, 1, VELO_PEER_ANY, &mem), VELO_ERR_NO_SPACE, "no room");
-    while (velo_mem_alloc(rma, 1 << 16, 1, VELO_PEER_ANY, &mem) == VELO_OK) {
+    CHECK_FAILS(velo_rma_mem_alloc(rma, 4 << 20, 1, VELO_RMA_PEER_ANY, &mem), VELO_ERR_NO_SPACE,
+                "no room");
+    while (velo_rma_mem_alloc(rma, 1 << 16, 1, VELO_RMA_PEER_ANY, &mem) == VELO_OK) {
         CHECK(n < ARRAY_LEN(mems));
-        memset(velo_mem_addr(mem), 1, 1 << 16);
+        memset(velo_rma_mem_addr(mem), 1, 1 << 16);
         mems[n++] = mem;
     }
     CHECK(n > 0);
-    CHECK_OK(velo_mem_deregister(mems[0]));
-    CHECK_OK(velo_mem_alloc(rma, 1 << 16, 1, VELO_PEER_ANY, &mem));
-    CHECK_EQ(*(char *)velo_mem_addr(mem), 0);
+    CHECK_OK(velo_rma_mem_deregister(mems[0], VELO_FOREVER));
+    CHECK_OK(velo_rma_mem_alloc(rma, 1 << 16, 1, VELO_RMA_PEER_ANY, &mem));
+    CHECK_EQ(*(char *)velo_rma_mem_addr(mem), 0);
     CHECK_OK(velo_rma_close(rma));
     CHECK_OK(velo_port_close(port));
     unsetenv("VELO_SHM_DIR");

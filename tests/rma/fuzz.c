@@ -11,12 +11,12 @@
 enum { BUFFER = 20000, REGIONS = 24, STALE = 16, LOCAL = 60000, MAX_BLOCKS = 6 };
 
 struct region {
-    struct velo_mem *mem; /* NULL: none. */
-    velo_key_t key;
+    struct velo_rma_mem *mem; /* NULL: none. */
+    velo_rma_key_t key;
     unsigned char *memory;
     unsigned char *model;
     uint64_t len;
-    int rights;
+    uint32_t rights;
     velo_id_t grant;
     bool is_allocated;
 };
@@ -28,7 +28,7 @@ struct world {
     struct velo_rma_peer *peer;
     unsigned char buffer[BUFFER], model[BUFFER]; /* Registrations are parts of it, or allocated. */
     struct region regions[REGIONS];
-    velo_key_t stale[STALE];
+    velo_rma_key_t stale[STALE];
     unsigned char local[LOCAL];
     uint64_t refused;
 };
@@ -39,22 +39,22 @@ static void add_region(struct world *w, struct region *r)
 {
     uint64_t at = rng_below(&w->rng, BUFFER - 1);
 
-    r->rights = 1 + (int)rng_below(&w->rng, VELO_RIGHT_ALL);
-    r->grant =
-        (velo_id_t[]){VELO_PEER_ANY, VELO_PEER_ANY, REQUESTER_VPID, 99}[rng_below(&w->rng, 4)];
+    r->rights = 1 + (uint32_t)rng_below(&w->rng, VELO_RMA_RIGHT_ALL);
+    r->grant = (velo_id_t[]){VELO_RMA_PEER_ANY, VELO_RMA_PEER_ANY, REQUESTER_VPID,
+                             99}[rng_below(&w->rng, 4)];
     r->is_allocated = rng_below(&w->rng, 4) == 0;
     r->len = 1 + rng_below(&w->rng, (uint32_t)(BUFFER - at));
     if (r->is_allocated) {
-        CHECK_OK(velo_mem_alloc(w->owner, r->len, r->rights, r->grant, &r->mem));
-        r->memory = velo_mem_addr(r->mem);
+        CHECK_OK(velo_rma_mem_alloc(w->owner, r->len, r->rights, r->grant, &r->mem));
+        r->memory = velo_rma_mem_addr(r->mem);
         r->model = calloc(1, r->len);
         CHECK(r->model != NULL);
     } else {
         r->memory = w->buffer + at;
         r->model = w->model + at;
-        CHECK_OK(velo_mem_register(w->owner, r->memory, r->len, r->rights, r->grant, &r->mem));
+        CHECK_OK(velo_rma_mem_register(w->owner, r->memory, r->len, r->rights, r->grant, &r->mem));
     }
-    r->key = velo_mem_key(r->mem);
+    r->key = velo_rma_mem_key(r->mem);
 }
 
 static void remove_region(struct world *w, struct region *r)
@@ -63,7 +63,7 @@ static void remove_region(struct world *w, struct region *r)
         CHECK(memcmp(r->memory, r->model, r->len) == 0);
         free(r->model);
     }
-    CHECK_OK(velo_mem_deregister(r->mem));
+    CHECK_OK(velo_rma_mem_deregister(r->mem, VELO_FOREVER));
     w->stale[rng_below(&w->rng, STALE)] = r->key;
     r->mem = NULL;
 }
@@ -78,7 +78,7 @@ struct shape {
     } blocks[MAX_BLOCKS];
 };
 
-static const struct region *find(const struct world *w, velo_key_t key)
+static const struct region *find(const struct world *w, velo_rma_key_t key)
 {
     for (size_t i = 0; i < REGIONS; i++)
         if (w->regions[i].mem != NULL && w->regions[i].key == key)
@@ -86,10 +86,10 @@ static const struct region *find(const struct world *w, velo_key_t key)
     return NULL;
 }
 
-static bool must_be_allowed(const struct region *r, int right, const struct shape *shape)
+static bool must_be_allowed(const struct region *r, uint32_t right, const struct shape *shape)
 {
     if (r == NULL || !(r->rights & right) ||
-        (r->grant != VELO_PEER_ANY && r->grant != REQUESTER_VPID))
+        (r->grant != VELO_RMA_PEER_ANY && r->grant != REQUESTER_VPID))
         return false;
     for (size_t i = 0; i < shape->count; i++)
         if ((__uint128_t)shape->blocks[i].offset + shape->blocks[i].len > r->len)
@@ -99,7 +99,7 @@ static bool must_be_allowed(const struct region *r, int right, const struct shap
 
 /* ---- choices --------------------------------------------------------------------------------- */
 
-static velo_key_t choose_key(struct world *w)
+static velo_rma_key_t choose_key(struct world *w)
 {
     const struct region *r = &w->regions[rng_below(&w->rng, REGIONS)];
 
@@ -140,10 +140,10 @@ static uint64_t choose_len(struct world *w)
 
 /* ---- one operation --------------------------------------------------------------------------- */
 
-static int post_strided(struct world *w, bool get, velo_key_t key, struct shape *shape,
+static int post_strided(struct world *w, bool get, velo_rma_key_t key, struct shape *shape,
                         const struct region *r)
 {
-    struct velo_stride stride = {choose_len(w), rng_below(&w->rng, MAX_BLOCKS + 1), 0, 0};
+    struct velo_rma_stride stride = {choose_len(w), rng_below(&w->rng, MAX_BLOCKS + 1), 0, 0};
     uint64_t at;
 
     stride.local_stride_bytes = stride.block_bytes + rng_below(&w->rng, 50);
@@ -163,14 +163,14 @@ static int post_strided(struct world *w, bool get, velo_key_t key, struct shape 
         shape->blocks[0].offset = at;
         shape->blocks[0].len = 0;
     }
-    return get ? velo_get_strided(w->peer, w->local, key, at, &stride, 0, 0)
-               : velo_put_strided(w->peer, w->local, key, at, &stride, 0, 0);
+    return get ? velo_rma_get_strided(w->peer, w->local, &stride, velo_rma_place(key, at), 0, 0)
+               : velo_rma_put_strided(w->peer, w->local, &stride, velo_rma_place(key, at), 0, 0);
 }
 
-static int post_list(struct world *w, bool get, velo_key_t key, struct shape *shape,
+static int post_list(struct world *w, bool get, velo_rma_key_t key, struct shape *shape,
                      const struct region *r)
 {
-    static struct velo_piece pieces[MAX_BLOCKS]; /* Must stay until the operation is done. */
+    static struct velo_rma_piece pieces[MAX_BLOCKS]; /* Must stay until the operation is done. */
 
     shape->count = rng_below(&w->rng, MAX_BLOCKS + 1);
     for (size_t i = 0; i < shape->count; i++) {
@@ -179,13 +179,13 @@ static int post_list(struct world *w, bool get, velo_key_t key, struct shape *sh
         shape->blocks[i].local = i * 9000;
         shape->blocks[i].len = len;
         shape->blocks[i].offset = choose_offset(w, r, len);
-        pieces[i] = (struct velo_piece){w->local + i * 9000, shape->blocks[i].offset, len};
+        pieces[i] = (struct velo_rma_piece){w->local + i * 9000, shape->blocks[i].offset, len};
     }
-    return get ? velo_get_list(w->peer, key, pieces, shape->count, 0, 0)
-               : velo_put_list(w->peer, key, pieces, shape->count, 0, 0);
+    return get ? velo_rma_get_list(w->peer, pieces, shape->count, velo_rma_place(key, 0), 0, 0)
+               : velo_rma_put_list(w->peer, pieces, shape->count, velo_rma_place(key, 0), 0, 0);
 }
 
-static int post_contiguous(struct world *w, bool get, velo_key_t key, struct shape *shape,
+static int post_contiguous(struct world *w, bool get, velo_rma_key_t key, struct shape *shape,
                            const struct region *r)
 {
     uint64_t len = choose_len(w), at = choose_offset(w, r, len);
@@ -198,10 +198,10 @@ static int post_contiguous(struct world *w, bool get, velo_key_t key, struct sha
         uint64_t value;
 
         memcpy(&value, w->local, sizeof(value));
-        return velo_put_immediate(w->peer, value, len, key, at, 0, 0);
+        return velo_rma_put_immediate(w->peer, value, len, velo_rma_place(key, at), 0, 0);
     }
-    return get ? velo_get(w->peer, w->local, len, key, at, 0, 0)
-               : velo_put(w->peer, w->local, len, key, at, 0, 0);
+    return get ? velo_rma_get(w->peer, w->local, len, velo_rma_place(key, at), 0, 0)
+               : velo_rma_put(w->peer, w->local, len, velo_rma_place(key, at), 0, 0);
 }
 
 static void wait_until_done(struct world *w)
@@ -226,9 +226,9 @@ static void expect(struct world *w, int status, bool allowed)
 
 static void move_something(struct world *w)
 {
-    static int (*const posts[])(struct world *, bool, velo_key_t, struct shape *,
+    static int (*const posts[])(struct world *, bool, velo_rma_key_t, struct shape *,
                                 const struct region *) = {post_contiguous, post_strided, post_list};
-    velo_key_t key = choose_key(w);
+    velo_rma_key_t key = choose_key(w);
     const struct region *r = find(w, key);
     bool get = rng_below(&w->rng, 2);
     static unsigned char before[LOCAL];
@@ -239,7 +239,7 @@ static void move_something(struct world *w)
     pattern_fill(w->local, 300, rng_next(&w->rng));
     memcpy(before, w->local, LOCAL);
     status = posts[rng_below(&w->rng, 3)](w, get, key, &shape, r);
-    allowed = must_be_allowed(r, get ? VELO_RIGHT_READ : VELO_RIGHT_WRITE, &shape);
+    allowed = must_be_allowed(r, get ? VELO_RMA_RIGHT_READ : VELO_RMA_RIGHT_WRITE, &shape);
     expect(w, status, allowed);
     for (size_t i = 0; allowed && i < shape.count; i++) {
         unsigned char *model = r->model + shape.blocks[i].offset;
@@ -254,23 +254,25 @@ static void move_something(struct world *w)
 }
 
 /* One of the calls that add to a word, or swap it, if it is as compared. */
-static int update(struct world *w, uint64_t *old, velo_key_t key, uint64_t at, uint64_t compare,
+static int update(struct world *w, uint64_t *old, velo_rma_key_t key, uint64_t at, uint64_t compare,
                   uint64_t add)
 {
     uint64_t desired = compare + add;
 
     if (rng_below(&w->rng, 2))
-        return velo_fetch_compare_add(w->peer, old, key, at, compare, add, 0, 0, 0);
-    return velo_compare_swap(w->peer, old, key, at, &compare, &desired, 8, 0, 0);
+        return velo_rma_fetch_compare_add(w->peer, old, velo_rma_place(key, at), compare, add, 0,
+                                          0);
+    return velo_rma_compare_swap(w->peer, old, 8, velo_rma_place(key, at), &compare, &desired, 0,
+                                 0);
 }
 
 static void update_something(struct world *w)
 {
-    velo_key_t key = choose_key(w);
+    velo_rma_key_t key = choose_key(w);
     const struct region *r = find(w, key);
     uint64_t at = choose_offset(w, r, 8), old = 0, word = 0, add = rng_next(&w->rng);
     struct shape shape = {1, {{0, at, 8}}};
-    bool allowed = must_be_allowed(r, VELO_RIGHT_ATOMIC, &shape), match = rng_below(&w->rng, 2);
+    bool allowed = must_be_allowed(r, VELO_RMA_RIGHT_ATOMIC, &shape), match = rng_below(&w->rng, 2);
     int status;
 
     if (allowed) {
@@ -298,9 +300,9 @@ static void check_world(struct world *w)
     for (size_t i = 0; i < REGIONS; i++)
         CHECK(w->regions[i].mem == NULL ||
               memcmp(w->regions[i].memory, w->regions[i].model, w->regions[i].len) == 0);
-    CHECK_OK(velo_rma_counters(w->rma, &counters));
+    CHECK_OK(velo_rma_counters(w->rma, &counters, sizeof counters));
     CHECK_EQ(counters.refused, w->refused);
-    CHECK_OK(velo_rma_counters(w->owner, &counters));
+    CHECK_OK(velo_rma_counters(w->owner, &counters, sizeof counters));
     CHECK_EQ(counters.refused_peers, w->refused);
 }
 
@@ -316,7 +318,7 @@ static void run(enum way way, uint64_t seed, int steps)
     w->port = port_open(REQUESTER_VPID);
     w->owner = rma_open(w->owner_port);
     w->rma = rma_open(w->port);
-    CHECK_OK(velo_rma_connect(w->rma, OWNER_VPID, 0, &w->peer));
+    CHECK_OK(velo_rma_connect(w->rma, OWNER_VPID, &w->peer, 0));
     for (int step = 0; step < steps; step++) {
         struct region *r = &w->regions[rng_below(&w->rng, REGIONS)];
 

@@ -16,7 +16,7 @@ enum { TARGET_BYTES_MAX = 300000, HAMMERS = 2 };
 #define TARGET_BYTES scaled(TARGET_BYTES_MAX, 3000)
 
 struct target {
-    _Atomic velo_key_t key;
+    _Atomic velo_rma_key_t key;
     atomic_ulong hits[HAMMERS];
     atomic_int stop, ready;
 };
@@ -39,13 +39,14 @@ static void hammer_on(void *arg)
     memset(data, 0xaa, sizeof(data));
     atomic_fetch_add(&target->ready, 1);
     while (!atomic_load(&target->stop)) {
-        velo_key_t key = atomic_load(&target->key);
+        velo_rma_key_t key = atomic_load(&target->key);
         size_t len = rng_below(&rng, 2) ? 64 : TARGET_BYTES;
-        int status = rng_below(&rng, 4) ? velo_put(me.peer, data, len, key, 0, 0, 0)
-                                        : velo_get(me.peer, back, len, key, 0, 0, 0);
-        struct velo_notification note;
+        int status = rng_below(&rng, 4)
+                         ? velo_rma_put(me.peer, data, len, velo_rma_place(key, 0), 0, 0)
+                         : velo_rma_get(me.peer, back, len, velo_rma_place(key, 0), 0, 0);
+        struct velo_rma_notification note;
 
-        while (velo_notification_poll(me.rma, &note) == VELO_OK)
+        while (velo_rma_try_poll(me.rma, &note, 1) == 1)
             CHECK_STATUS(note.status, VELO_ERR_ACCESS);
         if (status == VELO_OK)
             atomic_fetch_add(&target->hits[self->me], 1);
@@ -104,23 +105,24 @@ TEST(nobody_touches_memory_after_its_deregistration)
             sched_yield();
         for (int round = 0; round < rounds; round++) {
             unsigned char *memory;
-            struct velo_mem *mem;
+            struct velo_rma_mem *mem;
 
             if (way == WAY_DIRECT) {
-                CHECK_OK(velo_mem_alloc(rma, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
-                memory = velo_mem_addr(mem);
+                CHECK_OK(velo_rma_mem_alloc(rma, TARGET_BYTES, VELO_RMA_RIGHT_ALL,
+                                            VELO_RMA_PEER_ANY, &mem));
+                memory = velo_rma_mem_addr(mem);
                 check_untouched(rma, memory, 0); /* The same pages as in the last round. */
             } else {
                 memory =
                     mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
                 CHECK(memory != MAP_FAILED);
-                CHECK_OK(velo_mem_register(rma, memory, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY,
-                                           &mem));
+                CHECK_OK(velo_rma_mem_register(rma, memory, TARGET_BYTES, VELO_RMA_RIGHT_ALL,
+                                               VELO_RMA_PEER_ANY, &mem));
             }
-            atomic_store(&target->key, velo_mem_key(mem));
+            atomic_store(&target->key, velo_rma_mem_key(mem));
             wait_for_hits(rma, target);
             test_sleep_ns(rng_below(&rng, 100000));
-            CHECK_OK(velo_mem_deregister(mem));
+            CHECK_OK(velo_rma_mem_deregister(mem, VELO_FOREVER));
             if (way == WAY_DIRECT)
                 continue;
             /* A late access finds no memory, or is seen. */
@@ -153,16 +155,17 @@ TEST(deregistering_goes_on_when_a_requester_is_killed)
         way_set(way);
         for (int round = 0; round < rounds; round++) {
             struct hammer hammer = {target, 0};
-            struct velo_mem *mem;
+            struct velo_rma_mem *mem;
             int64_t start_ns;
             pid_t child;
 
             if (way == WAY_DIRECT)
-                CHECK_OK(velo_mem_alloc(rma, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
+                CHECK_OK(velo_rma_mem_alloc(rma, TARGET_BYTES, VELO_RMA_RIGHT_ALL,
+                                            VELO_RMA_PEER_ANY, &mem));
             else
-                CHECK_OK(velo_mem_register(rma, memory, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY,
-                                           &mem));
-            atomic_store(&target->key, velo_mem_key(mem));
+                CHECK_OK(velo_rma_mem_register(rma, memory, TARGET_BYTES, VELO_RMA_RIGHT_ALL,
+                                               VELO_RMA_PEER_ANY, &mem));
+            atomic_store(&target->key, velo_rma_mem_key(mem));
             atomic_store(&target->hits[0], 0);
             child = child_start(hammer_on, &hammer);
             while (atomic_load(&target->hits[0]) < 3)
@@ -170,7 +173,7 @@ TEST(deregistering_goes_on_when_a_requester_is_killed)
             test_sleep_ns(rng_below(&rng, 300000));
             child_kill(child);
             start_ns = test_now_ns();
-            CHECK_OK(velo_mem_deregister(mem));
+            CHECK_OK(velo_rma_mem_deregister(mem, VELO_FOREVER));
             CHECK(test_now_ns() - start_ns < TEST_PATIENCE_NS / 10);
         }
         CHECK_OK(velo_rma_close(rma));
@@ -181,29 +184,30 @@ TEST(deregistering_goes_on_when_a_requester_is_killed)
 
 /* ---- owners that go -------------------------------------------------------------------------- */
 
-static void post_and_forget(struct requester *me, velo_key_t key, uint64_t *local, int *status)
+static void post_and_forget(struct requester *me, velo_rma_key_t key, uint64_t *local, int *status)
 {
-    *status = velo_put(me->peer, local, 8, key, 0, 0, 0);
+    *status = velo_rma_put(me->peer, local, 8, velo_rma_place(key, 0), 0, 0);
     if (*status == VELO_OK)
-        *status = velo_get(me->peer, local, 8, key, 0, VELO_NOTIFY_REQUESTER, 0);
+        *status =
+            velo_rma_get(me->peer, local, 8, velo_rma_place(key, 0), VELO_RMA_NOTIFY_REQUESTER, 0);
     if (*status == VELO_OK)
-        *status = velo_notify(me->peer, VELO_NOTIFY_COMPLETER, 0);
+        *status = velo_rma_notify(me->peer, VELO_RMA_NOTIFY_COMPLETER, 0);
 }
 
 /* Go on until the owner's end is noticed. */
-static int until_noticed(struct requester *me, velo_key_t key)
+static int until_noticed(struct requester *me, velo_rma_key_t key)
 {
     int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
     uint64_t local = 0;
     int status = VELO_OK;
 
     while (status == VELO_OK || status == VELO_AGAIN) {
-        struct velo_notification note;
+        struct velo_rma_notification note;
 
         CHECK(test_now_ns() < end_ns);
         post_and_forget(me, key, &local, &status);
-        while (velo_notification_poll(me->rma, &note) == VELO_OK)
-            CHECK(note.class_ == VELO_CLASS_REQUESTER || note.status == VELO_ERR_PEER_DEAD ||
+        while (velo_rma_try_poll(me->rma, &note, 1) == 1)
+            CHECK(note.class_ == VELO_RMA_CLASS_REQUESTER || note.status == VELO_ERR_PEER_DEAD ||
                   note.status == VELO_ERR_PEER_CLOSED);
     }
     return status;
@@ -220,14 +224,15 @@ TEST(requesters_learn_that_an_owner_was_killed_and_its_name_can_be_used_again)
             struct requester me;
             uint64_t word;
 
-            owner_start(&owner, way, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+            owner_start(&owner, way, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
             requester_open(&me, REQUESTER_VPID);
-            CHECK_OK(velo_put_immediate(me.peer, 1, 8, owner.stage->key, 0, 0, 0));
+            CHECK_OK(
+                velo_rma_put_immediate(me.peer, 1, 8, velo_rma_place(owner.stage->key, 0), 0, 0));
             flush(me.peer);
             child_kill(owner.pid);
             CHECK_STATUS(until_noticed(&me, owner.stage->key), VELO_ERR_PEER_DEAD);
             CHECK_STATUS(velo_rma_flush(me.peer, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
-            CHECK_STATUS(velo_get(me.peer, &word, 8, owner.stage->key, 0, 0, 0),
+            CHECK_STATUS(velo_rma_get(me.peer, &word, 8, velo_rma_place(owner.stage->key, 0), 0, 0),
                          VELO_ERR_PEER_DEAD);
             requester_close(&me);
         }
@@ -241,11 +246,11 @@ TEST(who_only_stores_to_mapped_memory_learns_that_its_owner_was_killed)
     struct requester me;
     int status = VELO_OK;
 
-    owner_start(&owner, WAY_DIRECT, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_DIRECT, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     child_kill(owner.pid);
     for (int i = 0; i < 10000 && status == VELO_OK; i++)
-        status = velo_put_immediate(me.peer, 1, 8, owner.stage->key, 0, 0, 0);
+        status = velo_rma_put_immediate(me.peer, 1, 8, velo_rma_place(owner.stage->key, 0), 0, 0);
     CHECK_STATUS(status, VELO_ERR_PEER_DEAD);
     requester_close(&me);
     clean_up_after(OWNER_VPID);
@@ -258,9 +263,9 @@ TEST(requesters_learn_that_an_owner_closed)
         struct owner owner;
         struct requester me;
 
-        owner_start(&owner, way, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
-        CHECK_OK(velo_put_immediate(me.peer, 1, 8, owner.stage->key, 0, 0, 0));
+        CHECK_OK(velo_rma_put_immediate(me.peer, 1, 8, velo_rma_place(owner.stage->key, 0), 0, 0));
         flush(me.peer);
         owner_stop(&owner);
         CHECK_STATUS(until_noticed(&me, owner.stage->key), VELO_ERR_PEER_CLOSED);
@@ -278,20 +283,22 @@ TEST(operations_under_way_end_with_an_error_when_their_owner_is_killed)
     struct requester me;
     int64_t start_ns;
 
-    owner_start(&owner, WAY_ASKED, bytes, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_ASKED, bytes, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     owner_order(&owner, STAGE_PAUSE);
     for (unsigned i = 0; i < OPS; i++)
-        CHECK_OK(i % 2 ? velo_get(me.peer, local[i], bytes, owner.stage->key, 0, 0, i)
-                       : velo_put(me.peer, local[i], bytes, owner.stage->key, 0, 0, i));
+        CHECK_OK(i % 2 ? velo_rma_get(me.peer, local[i], bytes, velo_rma_place(owner.stage->key, 0),
+                                      0, i)
+                       : velo_rma_put(me.peer, local[i], bytes, velo_rma_place(owner.stage->key, 0),
+                                      0, i));
     child_kill(owner.pid);
     start_ns = test_now_ns();
     CHECK_STATUS(velo_rma_flush(me.peer, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
     CHECK(test_now_ns() - start_ns < TEST_PATIENCE_NS / 10);
     for (unsigned i = 0; i < OPS; i++) {
-        struct velo_notification note = note_expect(me.rma);
+        struct velo_rma_notification note = note_expect(me.rma);
 
-        CHECK_EQ(note.class_, VELO_CLASS_ERROR);
+        CHECK_EQ(note.class_, VELO_RMA_CLASS_ERROR);
         CHECK_EQ(note.status, VELO_ERR_PEER_DEAD);
         CHECK_EQ(note.cookie, i);
         CHECK_EQ(note.peer, OWNER_VPID);
@@ -307,10 +314,11 @@ TEST(a_wait_for_a_notification_ends_when_the_owner_of_an_operation_dies)
     struct requester me;
     uint64_t word;
 
-    owner_start(&owner, WAY_ASKED, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_ASKED, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     owner_order(&owner, STAGE_PAUSE);
-    CHECK_OK(velo_get(me.peer, &word, 8, owner.stage->key, 0, VELO_NOTIFY_REQUESTER, 5));
+    CHECK_OK(velo_rma_get(me.peer, &word, 8, velo_rma_place(owner.stage->key, 0),
+                          VELO_RMA_NOTIFY_REQUESTER, 5));
     child_kill(owner.pid);
     CHECK_EQ(note_expect(me.rma).status, VELO_ERR_PEER_DEAD);
     requester_close(&me);
@@ -328,7 +336,7 @@ TEST(an_owner_goes_on_when_requesters_are_killed_in_the_middle)
         struct rng rng = {test_seed()};
         struct owner owner;
 
-        owner_start(&owner, way, TARGET_BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, TARGET_BYTES, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         for (int round = 0; round < rounds; round++) {
             struct target *target = test_shared_alloc(sizeof(*target));
             struct hammer hammer = {target, 0};
@@ -344,7 +352,8 @@ TEST(an_owner_goes_on_when_requesters_are_killed_in_the_middle)
             child_kill(child);
             /* The same name again. */
             requester_open(&me, REQUESTER_VPID);
-            CHECK_OK(velo_fetch_compare_add(me.peer, &old, owner.stage->key, 0, 0, 0, 0, 0, 0));
+            CHECK_OK(velo_rma_fetch_compare_add(me.peer, &old, velo_rma_place(owner.stage->key, 0),
+                                                0, 0, 0, 0));
             flush(me.peer);
             requester_close(&me);
         }
@@ -362,24 +371,24 @@ TEST(disconnecting_ends_what_is_under_way_and_leaves_local_memory_alone)
     struct requester me;
     unsigned char byte = 1;
 
-    owner_start(&owner, WAY_ASKED, bytes, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_ASKED, bytes, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
-    CHECK_OK(velo_put_immediate(me.peer, 0xff, 1, owner.stage->key, 0, 0, 0));
+    CHECK_OK(velo_rma_put_immediate(me.peer, 0xff, 1, velo_rma_place(owner.stage->key, 0), 0, 0));
     flush(me.peer);
     owner_order(&owner, STAGE_PAUSE);
     for (unsigned i = 0; i < OPS; i++)
-        CHECK_OK(velo_get(me.peer, local[i], bytes, owner.stage->key, 0, 0, i));
+        CHECK_OK(velo_rma_get(me.peer, local[i], bytes, velo_rma_place(owner.stage->key, 0), 0, i));
     CHECK_OK(velo_rma_disconnect(me.peer));
     for (unsigned i = 0; i < OPS; i++) {
-        struct velo_notification note = note_expect(me.rma);
+        struct velo_rma_notification note = note_expect(me.rma);
 
-        CHECK_EQ(note.class_, VELO_CLASS_ERROR);
+        CHECK_EQ(note.class_, VELO_RMA_CLASS_ERROR);
         CHECK_EQ(note.status, VELO_ERR_PEER_CLOSED);
         CHECK_EQ(note.cookie, i);
     }
     /* The answers come, to nobody; that of the next connection does. */
-    CHECK_OK(velo_rma_connect(me.rma, VELO_ID(0, OWNER_VPID), TEST_PATIENCE_NS, &again));
-    CHECK_OK(velo_get(again, &byte, 1, owner.stage->key, 0, 0, 0));
+    CHECK_OK(velo_rma_connect(me.rma, VELO_ID(0, OWNER_VPID), &again, TEST_PATIENCE_NS));
+    CHECK_OK(velo_rma_get(again, &byte, 1, velo_rma_place(owner.stage->key, 0), 0, 0));
     owner_order(&owner, STAGE_COUNT);
     flush(again);
     note_none(me.rma);
@@ -394,23 +403,23 @@ TEST(an_operation_whose_registration_ends_meanwhile_is_refused_and_reported)
 {
     static unsigned char local[200000];
     struct velo_rma_counters mine;
-    struct velo_notification note;
+    struct velo_rma_notification note;
     struct owner owner;
     struct requester me;
 
-    owner_start(&owner, WAY_ASKED, sizeof(local), VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_ASKED, sizeof(local), VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     owner_order(&owner, STAGE_PAUSE);
-    CHECK_OK(
-        velo_put(me.peer, local, sizeof(local), owner.stage->key, 0, VELO_NOTIFY_COMPLETER, 9));
+    CHECK_OK(velo_rma_put(me.peer, local, sizeof(local), velo_rma_place(owner.stage->key, 0),
+                          VELO_RMA_NOTIFY_COMPLETER, 9));
     owner_order(&owner, STAGE_DEREGISTER); /* Before it looks at its messages again. */
     CHECK_STATUS(velo_rma_flush(me.peer, TEST_PATIENCE_NS), VELO_OK);
     note = note_expect(me.rma);
-    CHECK_EQ(note.class_, VELO_CLASS_ERROR);
-    CHECK_EQ(note.op, VELO_OP_PUT);
+    CHECK_EQ(note.class_, VELO_RMA_CLASS_ERROR);
+    CHECK_EQ(note.op, VELO_RMA_OPERATION_PUT);
     CHECK_EQ(note.status, VELO_ERR_ACCESS);
     CHECK_EQ(note.cookie, 9);
-    CHECK_OK(velo_rma_counters(me.rma, &mine));
+    CHECK_OK(velo_rma_counters(me.rma, &mine, sizeof mine));
     CHECK_EQ(mine.refused, 1);
     owner_order(&owner, STAGE_COUNT);
     CHECK(owner.stage->counters.refused_peers >= 1);
@@ -425,7 +434,7 @@ enum { ADDERS = 3 };
 #define LOCKS (int)scaled(100, 10)
 
 struct sum {
-    velo_key_t key;
+    velo_rma_key_t key;
     int adds;
     atomic_int ready;
 };
@@ -436,20 +445,21 @@ struct adder {
 };
 
 /* As a lock: compare-and-swap word 1 from 0, add to word 2 with plain gets and puts. */
-static void add_under_lock(const struct requester *me, velo_key_t key)
+static void add_under_lock(const struct requester *me, velo_rma_key_t key)
 {
     uint64_t old, value;
 
     do {
-        CHECK_OK(velo_fetch_compare_add(me->peer, &old, key, 8, 0, 1, 0, 0, 0));
+        CHECK_OK(velo_rma_fetch_compare_add(me->peer, &old, velo_rma_place(key, 8), 0, 1, 0, 0));
         flush(me->peer);
     } while (old != 0);
-    CHECK_OK(velo_get(me->peer, &value, 8, key, 16, 0, 0));
+    CHECK_OK(velo_rma_get(me->peer, &value, 8, velo_rma_place(key, 16), 0, 0));
     flush(me->peer);
     value++;
-    CHECK_OK(velo_put(me->peer, &value, 8, key, 16, 0, 0));
+    CHECK_OK(velo_rma_put(me->peer, &value, 8, velo_rma_place(key, 16), 0, 0));
     CHECK_OK(velo_rma_fence(me->peer));
-    CHECK_OK(velo_fetch_compare_add(me->peer, &old, key, 8, 1, UINT64_MAX, 0, 0, 0));
+    CHECK_OK(
+        velo_rma_fetch_compare_add(me->peer, &old, velo_rma_place(key, 8), 1, UINT64_MAX, 0, 0));
     flush(me->peer);
     CHECK_EQ(old, 1);
 }
@@ -466,7 +476,8 @@ static void add_up(void *arg)
     while (atomic_load(&sum->ready) < ADDERS)
         sched_yield();
     for (int i = 0; i < sum->adds; i++) {
-        CHECK_OK(velo_fetch_compare_add(me.peer, &old, sum->key, 0, 0, 1, VELO_ADD_ALWAYS, 0, 0));
+        CHECK_OK(velo_rma_fetch_compare_add(me.peer, &old, velo_rma_place(sum->key, 0), 0, 1,
+                                            VELO_RMA_ADD_ALWAYS, 0));
         flush(me.peer);
         CHECK(i == 0 || old > last); /* Nobody sees an old value twice. */
         last = old;
@@ -487,7 +498,7 @@ TEST(atomic_updates_of_several_processes_sum_exactly)
         struct owner owner;
         uint64_t words[3], mine = 0;
 
-        owner_start(&owner, way, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         sum->key = owner.stage->key;
         sum->adds = (int)scaled(way == WAY_DIRECT ? 2000000 : 3000, 50);
         for (int i = 0; i < ADDERS; i++) {

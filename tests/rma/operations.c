@@ -31,7 +31,7 @@ TEST(a_put_writes_its_bytes_and_no_others)
         struct requester me;
         uint64_t seed = 1;
 
-        owner_start(&owner, way, SIZE, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, SIZE, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (size_t l = 0; l < LENS; l++) {
             for (size_t o = 0; o < ARRAY_LEN(offsets); o++, seed++) {
@@ -39,10 +39,12 @@ TEST(a_put_writes_its_bytes_and_no_others)
                 const unsigned char *memory;
 
                 memset(local, 0xee, SIZE);
-                CHECK_OK(velo_put(me.peer, local, SIZE, owner.stage->key, 0, 0, 0));
+                CHECK_OK(
+                    velo_rma_put(me.peer, local, SIZE, velo_rma_place(owner.stage->key, 0), 0, 0));
                 flush(me.peer);
                 pattern_fill(local + o, len, seed);
-                CHECK_OK(velo_put(me.peer, local + o, len, owner.stage->key, at, 0, 0));
+                CHECK_OK(velo_rma_put(me.peer, local + o, len, velo_rma_place(owner.stage->key, at),
+                                      0, 0));
                 flush(me.peer);
                 memory = owner_memory(&owner);
                 CHECK(pattern_matches(memory + at, len, seed));
@@ -65,17 +67,19 @@ TEST(a_get_reads_its_bytes_and_no_others)
         struct requester me;
         uint64_t seed = 1;
 
-        owner_start(&owner, way, SIZE, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, SIZE, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (size_t l = 0; l < LENS; l++) {
             for (size_t o = 0; o < ARRAY_LEN(offsets); o++, seed++) {
                 size_t at = offsets[o], len = lens[l];
 
                 pattern_fill(local, len, seed);
-                CHECK_OK(velo_put(me.peer, local, len, owner.stage->key, at, 0, 0));
+                CHECK_OK(
+                    velo_rma_put(me.peer, local, len, velo_rma_place(owner.stage->key, at), 0, 0));
                 flush(me.peer);
                 memset(local, 0xee, SIZE);
-                CHECK_OK(velo_get(me.peer, local + o, len, owner.stage->key, at, 0, 0));
+                CHECK_OK(velo_rma_get(me.peer, local + o, len, velo_rma_place(owner.stage->key, at),
+                                      0, 0));
                 flush(me.peer);
                 CHECK(pattern_matches(local + o, len, seed));
                 CHECK(is_untouched(local, 0, o, 0xee));
@@ -98,14 +102,15 @@ TEST(each_way_is_the_one_that_is_counted)
         struct requester me;
         uint64_t word = 1;
 
-        owner_start(&owner, way, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
-        CHECK_OK(velo_put(me.peer, &word, 8, owner.stage->key, 0, 0, 0));
-        CHECK_OK(velo_put_immediate(me.peer, 1, 4, owner.stage->key, 0, 0, 0));
-        CHECK_OK(velo_get(me.peer, &word, 8, owner.stage->key, 0, 0, 0));
-        CHECK_OK(velo_fetch_compare_add(me.peer, &word, owner.stage->key, 0, 0, 0, 0, 0, 0));
+        CHECK_OK(velo_rma_put(me.peer, &word, 8, velo_rma_place(owner.stage->key, 0), 0, 0));
+        CHECK_OK(velo_rma_put_immediate(me.peer, 1, 4, velo_rma_place(owner.stage->key, 0), 0, 0));
+        CHECK_OK(velo_rma_get(me.peer, &word, 8, velo_rma_place(owner.stage->key, 0), 0, 0));
+        CHECK_OK(velo_rma_fetch_compare_add(me.peer, &word, velo_rma_place(owner.stage->key, 0), 0,
+                                            0, 0, 0));
         flush(me.peer);
-        CHECK_OK(velo_rma_counters(me.rma, &mine));
+        CHECK_OK(velo_rma_counters(me.rma, &mine, sizeof mine));
         owner_order(&owner, STAGE_COUNT);
         CHECK_EQ(mine.puts, 2);
         CHECK_EQ(mine.gets, 1);
@@ -129,7 +134,7 @@ TEST(an_immediate_put_writes_up_to_8_bytes_lowest_first)
         struct owner owner;
         struct requester me;
 
-        owner_start(&owner, way, 64, VELO_RIGHT_WRITE, VELO_PEER_ANY);
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_WRITE, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (size_t len = 1; len <= 8; len++) {
             for (size_t at = 0; at < 16; at++) {
@@ -138,8 +143,10 @@ TEST(an_immediate_put_writes_up_to_8_bytes_lowest_first)
                 const unsigned char *memory;
 
                 memset(blank, 0xee, sizeof(blank));
-                CHECK_OK(velo_put(me.peer, blank, sizeof(blank), owner.stage->key, 0, 0, 0));
-                CHECK_OK(velo_put_immediate(me.peer, value, len, owner.stage->key, at, 0, 0));
+                CHECK_OK(velo_rma_put(me.peer, blank, sizeof(blank),
+                                      velo_rma_place(owner.stage->key, 0), 0, 0));
+                CHECK_OK(velo_rma_put_immediate(me.peer, value, len,
+                                                velo_rma_place(owner.stage->key, at), 0, 0));
                 flush(me.peer);
                 memory = owner_memory(&owner);
                 CHECK(memcmp(memory + at, &value, len) == 0);
@@ -168,33 +175,35 @@ TEST(fetch_compare_add_adds_only_where_the_word_is_as_compared)
         struct owner owner;
         struct requester me;
         uint64_t old = 99;
-        velo_key_t key;
+        velo_rma_key_t key;
 
-        owner_start(&owner, way, 64, VELO_RIGHT_ATOMIC, VELO_PEER_ANY);
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_ATOMIC, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         key = owner.stage->key;
-        CHECK_OK(velo_fetch_compare_add(me.peer, &old, key, 8, 0, 5, 0, 0, 0));
+        CHECK_OK(velo_rma_fetch_compare_add(me.peer, &old, velo_rma_place(key, 8), 0, 5, 0, 0));
         flush(me.peer);
         CHECK_EQ(old, 0);
         CHECK_EQ(word_of(&owner, 8), 5);
-        CHECK_OK(velo_fetch_compare_add(me.peer, &old, key, 8, 4, 100, 0, 0, 0));
+        CHECK_OK(velo_rma_fetch_compare_add(me.peer, &old, velo_rma_place(key, 8), 4, 100, 0, 0));
         flush(me.peer);
         CHECK_EQ(old, 5);
         CHECK_EQ(word_of(&owner, 8), 5);
-        CHECK_OK(
-            velo_fetch_compare_add(me.peer, &old, key, 8, 4, UINT64_MAX, VELO_ADD_ALWAYS, 0, 0));
+        CHECK_OK(velo_rma_fetch_compare_add(me.peer, &old, velo_rma_place(key, 8), 4, UINT64_MAX,
+                                            VELO_RMA_ADD_ALWAYS, 0));
         flush(me.peer);
         CHECK_EQ(old, 5);
         CHECK_EQ(word_of(&owner, 8), 4);
         /* A compare-and-swap of 4 to 1000. */
-        CHECK_OK(velo_fetch_compare_add(me.peer, &old, key, 8, 4, 1000 - 4, 0, 0, 0));
+        CHECK_OK(
+            velo_rma_fetch_compare_add(me.peer, &old, velo_rma_place(key, 8), 4, 1000 - 4, 0, 0));
         flush(me.peer);
         CHECK_EQ(word_of(&owner, 8), 1000);
         CHECK_EQ(word_of(&owner, 0), 0);
         CHECK_EQ(word_of(&owner, 16), 0);
         for (uint64_t at = 1; at < 8; at++)
-            CHECK_FAILS(velo_fetch_compare_add(me.peer, &old, key, at, 0, 1, 0, 0, 0), VELO_ERR_ARG,
-                        "multiple of 8");
+            CHECK_FAILS(
+                velo_rma_fetch_compare_add(me.peer, &old, velo_rma_place(key, at), 0, 1, 0, 0),
+                VELO_ERR_ARG, "multiple of 8");
         requester_close(&me);
         owner_stop(&owner);
     }
@@ -204,7 +213,7 @@ TEST(fetch_compare_add_adds_only_where_the_word_is_as_compared)
 
 TEST(strided_puts_and_gets_move_blocks_and_leave_the_gaps)
 {
-    static const struct velo_stride strides[] = {
+    static const struct velo_rma_stride strides[] = {
         {3, 100, 3, 7}, {64, 40, 100, 64}, {1, 1, 0, 0}, {20000, 3, 20011, 30001}, {8, 500, 8, 16}};
     static unsigned char local[1 << 17], back[1 << 17], model[1 << 17];
 
@@ -213,24 +222,26 @@ TEST(strided_puts_and_gets_move_blocks_and_leave_the_gaps)
         struct owner owner;
         struct requester me;
 
-        owner_start(&owner, way, sizeof(model), VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, sizeof(model), VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (size_t s = 0; s < ARRAY_LEN(strides); s++) {
-            const struct velo_stride *stride = &strides[s];
-            struct velo_notification note;
+            const struct velo_rma_stride *stride = &strides[s];
+            struct velo_rma_notification note;
             size_t at = s * 13;
 
             memset(model, 0xee, sizeof(model));
-            CHECK_OK(velo_put(me.peer, model, sizeof(model), owner.stage->key, 0, 0, 0));
+            CHECK_OK(velo_rma_put(me.peer, model, sizeof(model),
+                                  velo_rma_place(owner.stage->key, 0), 0, 0));
             flush(me.peer);
             pattern_fill(local, sizeof(local), s + 1);
             for (size_t i = 0; i < stride->count; i++)
                 memcpy(model + at + i * stride->remote_stride_bytes,
                        local + i * stride->local_stride_bytes, stride->block_bytes);
-            CHECK_OK(velo_put_strided(me.peer, local, owner.stage->key, at, stride,
-                                      VELO_NOTIFY_REQUESTER, 7));
+            CHECK_OK(velo_rma_put_strided(me.peer, local, stride,
+                                          velo_rma_place(owner.stage->key, at),
+                                          VELO_RMA_NOTIFY_REQUESTER, 7));
             note = note_expect(me.rma);
-            CHECK_EQ(note.class_, VELO_CLASS_REQUESTER);
+            CHECK_EQ(note.class_, VELO_RMA_CLASS_REQUESTER);
             CHECK_EQ(note.len_bytes, stride->block_bytes * stride->count);
             note_none(me.rma);
             CHECK(memcmp(owner_memory(&owner), model, sizeof(model)) == 0);
@@ -240,7 +251,8 @@ TEST(strided_puts_and_gets_move_blocks_and_leave_the_gaps)
             for (size_t i = 0; i < stride->count; i++)
                 memcpy(local + i * stride->local_stride_bytes,
                        model + at + i * stride->remote_stride_bytes, stride->block_bytes);
-            CHECK_OK(velo_get_strided(me.peer, back, owner.stage->key, at, stride, 0, 0));
+            CHECK_OK(velo_rma_get_strided(me.peer, back, stride,
+                                          velo_rma_place(owner.stage->key, at), 0, 0));
             flush(me.peer);
             CHECK(memcmp(back, local, sizeof(back)) == 0);
         }
@@ -256,13 +268,13 @@ TEST(list_puts_and_gets_move_each_piece)
 
     FOR_EACH_WAY(way)
     {
-        struct velo_piece pieces[PIECES];
-        struct velo_notification note;
+        struct velo_rma_piece pieces[PIECES];
+        struct velo_rma_notification note;
         struct owner owner;
         struct requester me;
         uint64_t total = 0;
 
-        owner_start(&owner, way, AREA, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, AREA, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         memset(model, 0, sizeof(model));
         pattern_fill(local, sizeof(local), 3);
@@ -270,13 +282,13 @@ TEST(list_puts_and_gets_move_each_piece)
             /* From left to right here, from right to left there; some are empty, one is long. */
             uint64_t len = i == 50 ? 40000 : i % 5 * 333;
 
-            pieces[i] = (struct velo_piece){local + i * 1333, AREA - 60000 - i * 1999, len};
+            pieces[i] = (struct velo_rma_piece){local + i * 1333, AREA - 60000 - i * 1999, len};
             memcpy(model + pieces[i].offset, pieces[i].local, len);
             total += len;
         }
         /* The long piece overlaps others there: the later pieces win. */
-        CHECK_OK(
-            velo_put_list(me.peer, owner.stage->key, pieces, PIECES, VELO_NOTIFY_REQUESTER, 1));
+        CHECK_OK(velo_rma_put_list(me.peer, pieces, PIECES, velo_rma_place(owner.stage->key, 0),
+                                   VELO_RMA_NOTIFY_REQUESTER, 1));
         note = note_expect(me.rma);
         CHECK_EQ(note.len_bytes, total);
         CHECK_EQ(note.address, (uintptr_t)pieces[0].local);
@@ -285,7 +297,8 @@ TEST(list_puts_and_gets_move_each_piece)
         memset(back, 0, sizeof(back));
         for (size_t i = 0; i < PIECES; i++)
             pieces[i].local = back + (size_t)((unsigned char *)pieces[i].local - local);
-        CHECK_OK(velo_get_list(me.peer, owner.stage->key, pieces, PIECES, 0, 0));
+        CHECK_OK(
+            velo_rma_get_list(me.peer, pieces, PIECES, velo_rma_place(owner.stage->key, 0), 0, 0));
         flush(me.peer);
         memset(local, 0, sizeof(local));
         for (size_t i = 0; i < PIECES; i++)
@@ -300,31 +313,32 @@ TEST(list_puts_and_gets_move_each_piece)
 TEST(operations_on_nothing_are_done_and_notified)
 {
     test_needs_shared_memory(); /* What is outside is refused at once. */
-    static const struct velo_stride none = {8, 0, 8, 8}, empty = {0, 8, 8, 8};
-    int notify = VELO_NOTIFY_REQUESTER | VELO_NOTIFY_COMPLETER;
+    static const struct velo_rma_stride none = {8, 0, 8, 8}, empty = {0, 8, 8, 8};
+    uint32_t notify = VELO_RMA_NOTIFY_REQUESTER | VELO_RMA_NOTIFY_COMPLETER;
 
     FOR_EACH_WAY(way)
     {
         struct owner owner;
         struct requester me;
-        velo_key_t key;
+        velo_rma_key_t key;
 
-        owner_start(&owner, way, 64, VELO_RIGHT_WRITE, VELO_PEER_ANY);
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_WRITE, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         key = owner.stage->key;
-        CHECK_OK(velo_put(me.peer, NULL, 0, key, 64, notify, 0));
-        CHECK_OK(velo_put_strided(me.peer, NULL, key, 64, &none, notify, 1));
-        CHECK_OK(velo_put_strided(me.peer, NULL, key, 64, &empty, notify, 2));
-        CHECK_OK(velo_put_list(me.peer, key, NULL, 0, notify, 3));
+        CHECK_OK(velo_rma_put(me.peer, NULL, 0, velo_rma_place(key, 64), notify, 0));
+        CHECK_OK(velo_rma_put_strided(me.peer, NULL, &none, velo_rma_place(key, 64), notify, 1));
+        CHECK_OK(velo_rma_put_strided(me.peer, NULL, &empty, velo_rma_place(key, 64), notify, 2));
+        CHECK_OK(velo_rma_put_list(me.peer, NULL, 0, velo_rma_place(key, 0), notify, 3));
         for (unsigned i = 0; i < 4; i++) {
-            struct velo_notification note = note_expect(me.rma);
+            struct velo_rma_notification note = note_expect(me.rma);
 
             CHECK_EQ(note.cookie, i);
-            CHECK_EQ(note.class_, VELO_CLASS_REQUESTER);
+            CHECK_EQ(note.class_, VELO_RMA_CLASS_REQUESTER);
             CHECK_EQ(note.len_bytes, 0);
             CHECK_EQ(owner_note(&owner, i).cookie, i);
         }
-        CHECK_STATUS(velo_put(me.peer, NULL, 0, key, 65, 0, 0), VELO_ERR_ACCESS);
+        CHECK_STATUS(velo_rma_put(me.peer, NULL, 0, velo_rma_place(key, 65), 0, 0),
+                     VELO_ERR_ACCESS);
         requester_close(&me);
         owner_stop(&owner);
     }
@@ -333,13 +347,13 @@ TEST(operations_on_nothing_are_done_and_notified)
 /* ---- notifications --------------------------------------------------------------------------- */
 
 struct expected {
-    enum velo_rma_op op;
+    enum velo_rma_operation op;
     uint64_t len_bytes;
-    uint64_t offset; /* In the owner's memory. */
-    int at_owner;    /* The class there. */
+    uint64_t offset;   /* In the owner's memory. */
+    uint32_t at_owner; /* The class there. */
 };
 
-static void check_note(const struct velo_notification *note, const struct expected *expected,
+static void check_note(const struct velo_rma_notification *note, const struct expected *expected,
                        int class_, velo_id_t peer, uint64_t address)
 {
     CHECK_EQ(note->class_, class_);
@@ -352,41 +366,45 @@ static void check_note(const struct velo_notification *note, const struct expect
 }
 
 static int post(struct velo_rma_peer *peer, const struct expected *expected, uint64_t *local,
-                velo_key_t key, int notify)
+                velo_rma_key_t key, uint32_t notify)
 {
     uint64_t cookie = 1000 + expected->op;
 
     switch (expected->op) {
-    case VELO_OP_PUT:
-        return velo_put(peer, local, expected->len_bytes, key, expected->offset, notify, cookie);
-    case VELO_OP_GET:
-        return velo_get(peer, local, expected->len_bytes, key, expected->offset, notify, cookie);
-    case VELO_OP_PUT_IMMEDIATE:
-        return velo_put_immediate(peer, 1, expected->len_bytes, key, expected->offset, notify,
-                                  cookie);
-    case VELO_OP_FETCH_COMPARE_ADD:
-        return velo_fetch_compare_add(peer, local, key, expected->offset, 0, 0, 0, notify, cookie);
-    case VELO_OP_FETCH_OP:
-        return velo_fetch_op(peer, local, key, expected->offset, VELO_ATOMIC_ADD, VELO_TYPE_FLOAT,
-                             &(float){0}, notify, cookie);
-    case VELO_OP_COMPARE_SWAP:
-        return velo_compare_swap(peer, local, key, expected->offset, &(uint64_t){0}, &(uint64_t){0},
-                                 8, notify, cookie);
+    case VELO_RMA_OPERATION_PUT:
+        return velo_rma_put(peer, local, expected->len_bytes, velo_rma_place(key, expected->offset),
+                            notify, cookie);
+    case VELO_RMA_OPERATION_GET:
+        return velo_rma_get(peer, local, expected->len_bytes, velo_rma_place(key, expected->offset),
+                            notify, cookie);
+    case VELO_RMA_OPERATION_PUT_IMMEDIATE:
+        return velo_rma_put_immediate(peer, 1, expected->len_bytes,
+                                      velo_rma_place(key, expected->offset), notify, cookie);
+    case VELO_RMA_OPERATION_FETCH_COMPARE_ADD:
+        return velo_rma_fetch_compare_add(peer, local, velo_rma_place(key, expected->offset), 0, 0,
+                                          notify, cookie);
+    case VELO_RMA_OPERATION_FETCH_OP:
+        return velo_rma_fetch_op(peer, local, velo_rma_place(key, expected->offset),
+                                 VELO_RMA_ATOMIC_ADD, VELO_RMA_TYPE_FLOAT, &(float){0}, notify,
+                                 cookie);
+    case VELO_RMA_OPERATION_COMPARE_SWAP:
+        return velo_rma_compare_swap(peer, local, 8, velo_rma_place(key, expected->offset),
+                                     &(uint64_t){0}, &(uint64_t){0}, notify, cookie);
     default:
-        return velo_notify(peer, notify, cookie);
+        return velo_rma_notify(peer, notify, cookie);
     }
 }
 
 TEST(notifications_tell_class_operation_size_address_and_cookie)
 {
     static const struct expected all[] = {
-        {VELO_OP_PUT, 40000, 3, VELO_CLASS_COMPLETER},
-        {VELO_OP_GET, 40000, 5, VELO_CLASS_RESPONDER},
-        {VELO_OP_PUT_IMMEDIATE, 4, 8, VELO_CLASS_COMPLETER},
-        {VELO_OP_FETCH_COMPARE_ADD, 8, 16, VELO_CLASS_RESPONDER},
-        {VELO_OP_FETCH_OP, 4, 20, VELO_CLASS_RESPONDER},
-        {VELO_OP_COMPARE_SWAP, 8, 24, VELO_CLASS_RESPONDER},
-        {VELO_OP_NOTIFY, 0, 0, VELO_CLASS_COMPLETER},
+        {VELO_RMA_OPERATION_PUT, 40000, 3, VELO_RMA_CLASS_COMPLETER},
+        {VELO_RMA_OPERATION_GET, 40000, 5, VELO_RMA_CLASS_RESPONDER},
+        {VELO_RMA_OPERATION_PUT_IMMEDIATE, 4, 8, VELO_RMA_CLASS_COMPLETER},
+        {VELO_RMA_OPERATION_FETCH_COMPARE_ADD, 8, 16, VELO_RMA_CLASS_RESPONDER},
+        {VELO_RMA_OPERATION_FETCH_OP, 4, 20, VELO_RMA_CLASS_RESPONDER},
+        {VELO_RMA_OPERATION_COMPARE_SWAP, 8, 24, VELO_RMA_CLASS_RESPONDER},
+        {VELO_RMA_OPERATION_NOTIFY, 0, 0, VELO_RMA_CLASS_COMPLETER},
     };
     static uint64_t local[5000];
 
@@ -396,31 +414,34 @@ TEST(notifications_tell_class_operation_size_address_and_cookie)
         struct requester me;
         unsigned notes = 0;
 
-        owner_start(&owner, way, 40100, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, 40100, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (size_t i = 0; i < ARRAY_LEN(all); i++) {
-            bool has_local = all[i].op != VELO_OP_PUT_IMMEDIATE && all[i].op != VELO_OP_NOTIFY;
+            bool has_local = all[i].op != VELO_RMA_OPERATION_PUT_IMMEDIATE &&
+                             all[i].op != VELO_RMA_OPERATION_NOTIFY;
             uint64_t here = has_local ? (uintptr_t)local : 0;
-            uint64_t there = all[i].op == VELO_OP_NOTIFY ? 0 : owner.stage->addr + all[i].offset;
-            struct velo_notification note;
+            uint64_t there =
+                all[i].op == VELO_RMA_OPERATION_NOTIFY ? 0 : owner.stage->addr + all[i].offset;
+            struct velo_rma_notification note;
 
             /* At one side only, then at both. */
-            if (all[i].op != VELO_OP_NOTIFY) {
-                CHECK_OK(post(me.peer, &all[i], local, owner.stage->key, VELO_NOTIFY_REQUESTER));
+            if (all[i].op != VELO_RMA_OPERATION_NOTIFY) {
+                CHECK_OK(
+                    post(me.peer, &all[i], local, owner.stage->key, VELO_RMA_NOTIFY_REQUESTER));
                 note = note_expect(me.rma);
-                check_note(&note, &all[i], VELO_CLASS_REQUESTER, OWNER_VPID, here);
+                check_note(&note, &all[i], VELO_RMA_CLASS_REQUESTER, OWNER_VPID, here);
             }
             CHECK_OK(post(me.peer, &all[i], local, owner.stage->key, all[i].at_owner));
             flush(me.peer);
             note = owner_note(&owner, notes++);
-            check_note(&note, &all[i], all[i].at_owner, REQUESTER_VPID, there);
+            check_note(&note, &all[i], (int)all[i].at_owner, REQUESTER_VPID, there);
             note_none(me.rma);
             CHECK_OK(post(me.peer, &all[i], local, owner.stage->key,
-                          VELO_NOTIFY_REQUESTER | all[i].at_owner));
+                          VELO_RMA_NOTIFY_REQUESTER | all[i].at_owner));
             note = note_expect(me.rma);
-            check_note(&note, &all[i], VELO_CLASS_REQUESTER, OWNER_VPID, here);
+            check_note(&note, &all[i], VELO_RMA_CLASS_REQUESTER, OWNER_VPID, here);
             note = owner_note(&owner, notes++);
-            check_note(&note, &all[i], all[i].at_owner, REQUESTER_VPID, there);
+            check_note(&note, &all[i], (int)all[i].at_owner, REQUESTER_VPID, there);
         }
         requester_close(&me);
         CHECK_EQ(atomic_load(&owner.stage->notes_len), notes);
@@ -437,36 +458,39 @@ TEST(a_unit_is_its_own_peer)
     for (enum way way = WAY_DIRECT; way < WAYS; way++) {
         struct velo_port *port = port_open(VELO_VPID_ANY);
         struct velo_rma_peer *self;
-        struct velo_mem *mem;
+        struct velo_rma_mem *mem;
         struct velo_rma *rma;
-        struct velo_notification note;
+        struct velo_rma_notification note;
         unsigned char *there = memory;
         uint64_t old = 1;
 
         way_set(way);
         rma = rma_open(port);
-        CHECK_OK(velo_rma_connect(rma, velo_port_id(port), 0, &self));
+        CHECK_OK(velo_rma_connect(rma, velo_port_id(port), &self, 0));
         if (way == WAY_DIRECT) {
-            CHECK_OK(velo_mem_alloc(rma, sizeof(memory), VELO_RIGHT_ALL, velo_port_id(port), &mem));
-            there = velo_mem_addr(mem);
+            CHECK_OK(velo_rma_mem_alloc(rma, sizeof(memory), VELO_RMA_RIGHT_ALL, velo_port_id(port),
+                                        &mem));
+            there = velo_rma_mem_addr(mem);
         } else {
-            CHECK_OK(velo_mem_register(rma, memory, sizeof(memory), VELO_RIGHT_ALL,
-                                       velo_port_id(port), &mem));
+            CHECK_OK(velo_rma_mem_register(rma, memory, sizeof(memory), VELO_RMA_RIGHT_ALL,
+                                           velo_port_id(port), &mem));
         }
         memset(memory, 0, sizeof(memory));
         pattern_fill(local, sizeof(local), 9);
-        CHECK_OK(
-            velo_put(self, local, sizeof(local), velo_mem_key(mem), 0, VELO_NOTIFY_COMPLETER, 4));
+        CHECK_OK(velo_rma_put(self, local, sizeof(local), velo_rma_place(velo_rma_mem_key(mem), 0),
+                              VELO_RMA_NOTIFY_COMPLETER, 4));
         note = note_expect(rma);
-        CHECK_EQ(note.class_, VELO_CLASS_COMPLETER);
+        CHECK_EQ(note.class_, VELO_RMA_CLASS_COMPLETER);
         CHECK_EQ(note.address, (uintptr_t)there);
         CHECK(pattern_matches(there, sizeof(local), 9));
-        CHECK_OK(velo_get(self, local, 8, velo_mem_key(mem), 16, VELO_NOTIFY_RESPONDER, 5));
-        CHECK_EQ(note_expect(rma).class_, VELO_CLASS_RESPONDER);
+        CHECK_OK(velo_rma_get(self, local, 8, velo_rma_place(velo_rma_mem_key(mem), 16),
+                              VELO_RMA_NOTIFY_RESPONDER, 5));
+        CHECK_EQ(note_expect(rma).class_, VELO_RMA_CLASS_RESPONDER);
         flush(self);
         CHECK(memcmp(local, there + 16, 8) == 0);
         memset(there, 0, 8);
-        CHECK_OK(velo_fetch_compare_add(self, &old, velo_mem_key(mem), 0, 0, 3, 0, 0, 0));
+        CHECK_OK(velo_rma_fetch_compare_add(self, &old, velo_rma_place(velo_rma_mem_key(mem), 0), 0,
+                                            3, 0, 0));
         flush(self);
         CHECK_EQ(old, 0);
         CHECK_EQ(there[0], 3);

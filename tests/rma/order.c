@@ -17,7 +17,7 @@ struct checker {
     uint64_t *memory;
     atomic_int ready;
     atomic_uint checked;
-    velo_key_t key;
+    velo_rma_key_t key;
 };
 
 static void check_blocks(void *arg)
@@ -27,18 +27,19 @@ static void check_blocks(void *arg)
     struct velo_rma *rma = rma_open(port);
     size_t bytes = sizeof(uint64_t) * BLOCKS * BLOCK_WORDS;
     uint64_t *memory = c->memory;
-    struct velo_mem *mem;
+    struct velo_rma_mem *mem;
 
     if (c->way == WAY_DIRECT) {
-        CHECK_OK(velo_mem_alloc(rma, bytes, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
-        memory = velo_mem_addr(mem);
+        CHECK_OK(velo_rma_mem_alloc(rma, bytes, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem));
+        memory = velo_rma_mem_addr(mem);
     } else {
-        CHECK_OK(velo_mem_register(rma, memory, bytes, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
+        CHECK_OK(
+            velo_rma_mem_register(rma, memory, bytes, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem));
     }
-    c->key = velo_mem_key(mem);
+    c->key = velo_rma_mem_key(mem);
     atomic_store(&c->ready, 1);
     for (uint64_t i = 0; i < HAMMER_NOTES; i++) {
-        struct velo_notification note = note_expect(rma);
+        struct velo_rma_notification note = note_expect(rma);
 
         CHECK_EQ(note.cookie, i);              /* In order, none lost. */
         for (size_t w = BLOCK_WORDS; w-- > 0;) /* The last were written last. */
@@ -81,10 +82,11 @@ static void hammer(enum way way, bool separately)
             pace(me.rma);
         for (size_t w = 0; w < BLOCK_WORDS; w++)
             block[w] = i + 1;
-        POST(me.rma, velo_put(me.peer, block, block_bytes, c->key, i % BLOCKS * block_bytes,
-                              separately ? 0 : VELO_NOTIFY_COMPLETER, i));
+        POST(me.rma, velo_rma_put(me.peer, block, block_bytes,
+                                  velo_rma_place(c->key, i % BLOCKS * block_bytes),
+                                  separately ? 0 : VELO_RMA_NOTIFY_COMPLETER, i));
         if (separately)
-            POST(me.rma, velo_notify(me.peer, VELO_NOTIFY_COMPLETER, i));
+            POST(me.rma, velo_rma_notify(me.peer, VELO_RMA_NOTIFY_COMPLETER, i));
     }
     flush(me.peer);
     while (atomic_load(&c->checked) < HAMMER_NOTES)
@@ -116,20 +118,22 @@ TEST(data_is_here_before_the_notification_of_its_get)
         struct owner owner;
         struct requester me;
 
-        owner_start(&owner, way, sizeof(local[0]), VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, sizeof(local[0]), VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (uint64_t i = 0; i < gets; i++) {
-            struct velo_notification note;
+            struct velo_rma_notification note;
             uint64_t *to = local[i % 8];
             uint64_t first[WORDS];
 
             for (size_t w = 0; w < WORDS; w++)
                 first[w] = i;
-            POST(me.rma, velo_put(me.peer, first, sizeof(first), owner.stage->key, 0, 0, 0));
+            POST(me.rma, velo_rma_put(me.peer, first, sizeof(first),
+                                      velo_rma_place(owner.stage->key, 0), 0, 0));
             CHECK_OK(velo_rma_fence(me.peer));
             memset(to, 0xff, sizeof(local[0]));
-            POST(me.rma, velo_get(me.peer, to, sizeof(local[0]), owner.stage->key, 0,
-                                  VELO_NOTIFY_REQUESTER, i));
+            POST(me.rma,
+                 velo_rma_get(me.peer, to, sizeof(local[0]), velo_rma_place(owner.stage->key, 0),
+                              VELO_RMA_NOTIFY_REQUESTER, i));
             note = note_expect(me.rma);
             CHECK_EQ(note.cookie, i);
             for (size_t w = 0; w < WORDS; w++)
@@ -145,7 +149,7 @@ TEST(data_is_here_before_the_notification_of_its_get)
 /* An owner with memory that must be asked for and memory that is reached directly. */
 struct two_kinds {
     atomic_int ready, go, stop;
-    velo_key_t slow, fast;
+    velo_rma_key_t slow, fast;
     atomic_ullong slow_word;
 };
 
@@ -154,12 +158,13 @@ static void own_two_kinds(void *arg)
     struct two_kinds *t = arg;
     struct velo_port *port = port_open(OWNER_VPID);
     struct velo_rma *rma = rma_open(port);
-    struct velo_mem *slow, *fast;
+    struct velo_rma_mem *slow, *fast;
 
-    CHECK_OK(velo_mem_register(rma, &t->slow_word, 8, VELO_RIGHT_ALL, VELO_PEER_ANY, &slow));
-    CHECK_OK(velo_mem_alloc(rma, 64, VELO_RIGHT_ALL, VELO_PEER_ANY, &fast));
-    t->slow = velo_mem_key(slow);
-    t->fast = velo_mem_key(fast);
+    CHECK_OK(
+        velo_rma_mem_register(rma, &t->slow_word, 8, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &slow));
+    CHECK_OK(velo_rma_mem_alloc(rma, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &fast));
+    t->slow = velo_rma_mem_key(slow);
+    t->fast = velo_rma_mem_key(fast);
     atomic_store(&t->ready, 1);
     while (!atomic_load(&t->go))
         test_sleep_ns(TEST_MS);
@@ -169,11 +174,11 @@ static void own_two_kinds(void *arg)
     CHECK_OK(velo_port_close(port));
 }
 
-static uint64_t look(struct velo_rma_peer *peer, velo_key_t key)
+static uint64_t look(struct velo_rma_peer *peer, velo_rma_key_t key)
 {
     uint64_t value;
 
-    CHECK_OK(velo_get(peer, &value, 8, key, 0, 0, 0));
+    CHECK_OK(velo_rma_get(peer, &value, 8, velo_rma_place(key, 0), 0, 0));
     flush(peer);
     return value;
 }
@@ -190,20 +195,24 @@ TEST(a_fence_holds_back_what_comes_after_until_all_before_is_done)
     way_set(WAY_ASKED);
     child = child_start(own_two_kinds, t);
     requester_open(&me, REQUESTER_VPID);
-    CHECK_OK(velo_rma_connect(me.rma, VELO_ID(0, OWNER_VPID), 0, &onlooker));
+    CHECK_OK(velo_rma_connect(me.rma, VELO_ID(0, OWNER_VPID), &onlooker, 0));
     while (!atomic_load(&t->ready))
         sched_yield();
 
     /* The owner does nothing: without a fence the direct put overtakes the asked one. */
-    CHECK_OK(velo_put(me.peer, &one, 8, t->slow, 0, VELO_NOTIFY_REQUESTER, 1));
-    CHECK_OK(velo_put_immediate(me.peer, 1, 8, t->fast, 0, VELO_NOTIFY_REQUESTER, 2));
+    CHECK_OK(
+        velo_rma_put(me.peer, &one, 8, velo_rma_place(t->slow, 0), VELO_RMA_NOTIFY_REQUESTER, 1));
+    CHECK_OK(velo_rma_put_immediate(me.peer, 1, 8, velo_rma_place(t->fast, 0),
+                                    VELO_RMA_NOTIFY_REQUESTER, 2));
     CHECK_EQ(look(onlooker, t->fast), 1);
     CHECK_EQ(note_expect(me.rma).cookie, 2);
 
     CHECK_OK(velo_rma_fence(me.peer));
-    CHECK_OK(velo_put_immediate(me.peer, 2, 8, t->fast, 0, VELO_NOTIFY_REQUESTER, 3));
+    CHECK_OK(velo_rma_put_immediate(me.peer, 2, 8, velo_rma_place(t->fast, 0),
+                                    VELO_RMA_NOTIFY_REQUESTER, 3));
     CHECK_OK(velo_rma_fence(me.peer));
-    CHECK_OK(velo_put_immediate(me.peer, 3, 8, t->fast, 0, VELO_NOTIFY_REQUESTER, 4));
+    CHECK_OK(velo_rma_put_immediate(me.peer, 3, 8, velo_rma_place(t->fast, 0),
+                                    VELO_RMA_NOTIFY_REQUESTER, 4));
     CHECK_STATUS(velo_rma_flush(me.peer, 10 * TEST_MS), VELO_TIMEOUT);
     CHECK_EQ(look(onlooker, t->fast), 1);
     CHECK_EQ(atomic_load(&t->slow_word), 0);
@@ -226,10 +235,10 @@ TEST(a_fence_between_direct_operations_costs_nothing_and_changes_nothing)
     struct owner owner;
     struct requester me;
 
-    owner_start(&owner, WAY_DIRECT, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_DIRECT, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     for (uint64_t i = 1; i <= 100; i++) {
-        CHECK_OK(velo_put_immediate(me.peer, i, 8, owner.stage->key, 0, 0, 0));
+        CHECK_OK(velo_rma_put_immediate(me.peer, i, 8, velo_rma_place(owner.stage->key, 0), 0, 0));
         CHECK_OK(velo_rma_fence(me.peer));
         CHECK_EQ(look(me.peer, owner.stage->key), i);
     }
@@ -241,7 +250,7 @@ TEST(a_fence_between_direct_operations_costs_nothing_and_changes_nothing)
 
 struct hoarder {
     atomic_int ready, drain;
-    velo_key_t key;
+    velo_rma_key_t key;
     uint64_t memory[8];
 };
 
@@ -251,10 +260,11 @@ static void hoard(void *arg)
     struct hoarder *h = arg;
     struct velo_port *port = port_open(OWNER_VPID);
     struct velo_rma *rma = rma_open(port);
-    struct velo_mem *mem;
+    struct velo_rma_mem *mem;
 
-    CHECK_OK(velo_mem_register(rma, h->memory, 64, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
-    h->key = velo_mem_key(mem);
+    CHECK_OK(
+        velo_rma_mem_register(rma, h->memory, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem));
+    h->key = velo_rma_mem_key(mem);
     atomic_store(&h->ready, 1);
     while (!atomic_load(&h->drain))
         pace(rma);
@@ -281,9 +291,9 @@ TEST(a_full_notification_queue_pushes_back_and_loses_nothing)
         while (!atomic_load(&h->ready))
             sched_yield();
         while (again < 200) {
-            int status =
-                asked ? velo_put_immediate(me.peer, 1, 8, h->key, 0, VELO_NOTIFY_COMPLETER, posted)
-                      : velo_notify(me.peer, VELO_NOTIFY_COMPLETER, posted);
+            int status = asked ? velo_rma_put_immediate(me.peer, 1, 8, velo_rma_place(h->key, 0),
+                                                        VELO_RMA_NOTIFY_COMPLETER, posted)
+                               : velo_rma_notify(me.peer, VELO_RMA_NOTIFY_COMPLETER, posted);
 
             pace(me.rma);
             if (status == VELO_OK) {
@@ -295,16 +305,16 @@ TEST(a_full_notification_queue_pushes_back_and_loses_nothing)
             test_sleep_ns(20 * TEST_US);
             again++;
         }
-        CHECK(posted >= VELO_NOTIFICATIONS_MAX);
-        CHECK(posted <= VELO_NOTIFICATIONS_MAX + VELO_RMA_OPS_MAX + 1024);
+        CHECK(posted >= VELO_RMA_NOTIFICATIONS_MAX);
+        CHECK(posted <= VELO_RMA_NOTIFICATIONS_MAX + VELO_RMA_OPS_MAX + 1024);
         if (asked) {
             struct velo_rma_peer *other;
             uint64_t value = 7;
 
             CHECK_STATUS(velo_rma_flush(me.peer, 5 * TEST_MS), VELO_TIMEOUT);
             /* A connection of its own is not held up: only what would notify is. */
-            CHECK_OK(velo_rma_connect(me.rma, VELO_ID(0, OWNER_VPID), 0, &other));
-            int status = velo_get(other, &value, 8, h->key, 0, 0, 0);
+            CHECK_OK(velo_rma_connect(me.rma, VELO_ID(0, OWNER_VPID), &other, 0));
+            int status = velo_rma_get(other, &value, 8, velo_rma_place(h->key, 0), 0, 0);
             CHECK(status == VELO_OK || status == VELO_AGAIN);
             if (status == VELO_OK) {
                 flush(other);
@@ -319,14 +329,16 @@ TEST(a_full_notification_queue_pushes_back_and_loses_nothing)
 }
 
 /* With room for what is under way, that for its notification counts. */
-static int put_and_note(struct requester *me, velo_key_t key, uint64_t cookie)
+static int put_and_note(struct requester *me, velo_rma_key_t key, uint64_t cookie)
 {
-    int status = velo_put_immediate(me->peer, 1, 8, key, 0, VELO_NOTIFY_REQUESTER, cookie);
+    int status = velo_rma_put_immediate(me->peer, 1, 8, velo_rma_place(key, 0),
+                                        VELO_RMA_NOTIFY_REQUESTER, cookie);
 
     if (status != VELO_AGAIN)
         return status;
     flush(me->peer);
-    return velo_put_immediate(me->peer, 1, 8, key, 0, VELO_NOTIFY_REQUESTER, cookie);
+    return velo_rma_put_immediate(me->peer, 1, 8, velo_rma_place(key, 0), VELO_RMA_NOTIFY_REQUESTER,
+                                  cookie);
 }
 
 TEST(a_full_queue_of_our_own_makes_us_poll_it)
@@ -336,13 +348,13 @@ TEST(a_full_queue_of_our_own_makes_us_poll_it)
     struct requester me;
     unsigned posted = 0;
 
-    owner_start(&owner, WAY_DIRECT, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_DIRECT, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     while (put_and_note(&me, owner.stage->key, posted) == VELO_OK)
         posted++;
-    CHECK_EQ(posted, VELO_NOTIFICATIONS_MAX);
+    CHECK_EQ(posted, VELO_RMA_NOTIFICATIONS_MAX);
     if (!is_simulated()) /* Needs no room: it cannot fail any more. */
-        CHECK_OK(velo_put_immediate(me.peer, 1, 8, owner.stage->key, 0, 0, 0));
+        CHECK_OK(velo_rma_put_immediate(me.peer, 1, 8, velo_rma_place(owner.stage->key, 0), 0, 0));
     for (unsigned i = 0; i < posted; i++)
         CHECK_EQ(note_expect(me.rma).cookie, i);
     note_none(me.rma);
@@ -357,17 +369,17 @@ TEST(so_many_operations_may_be_under_way_and_no_more)
     uint64_t value;
     unsigned posted = 0;
 
-    owner_start(&owner, WAY_ASKED, 64, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_ASKED, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
     owner_order(&owner, STAGE_PAUSE);
-    while (velo_get(me.peer, &value, 8, owner.stage->key, 0, VELO_NOTIFY_REQUESTER, posted) ==
-           VELO_OK)
+    while (velo_rma_get(me.peer, &value, 8, velo_rma_place(owner.stage->key, 0),
+                        VELO_RMA_NOTIFY_REQUESTER, posted) == VELO_OK)
         posted++;
     CHECK_EQ(posted, VELO_RMA_OPS_MAX);
     owner_order(&owner, STAGE_COUNT);
     for (unsigned i = 0; i < posted; i++)
         CHECK_EQ(note_expect(me.rma).cookie, i);
-    CHECK_OK(velo_get(me.peer, &value, 8, owner.stage->key, 0, 0, 0));
+    CHECK_OK(velo_rma_get(me.peer, &value, 8, velo_rma_place(owner.stage->key, 0), 0, 0));
     flush(me.peer);
     requester_close(&me);
     owner_stop(&owner);
@@ -382,22 +394,22 @@ enum { CROWD = 3, CROWD_BYTES_MAX = 200000 };
 
 struct crowd {
     atomic_int ready, done;
-    velo_key_t keys[CROWD];
+    velo_rma_key_t keys[CROWD];
 };
 
 struct member {
     struct crowd *crowd;
     int me;
-    int notify;
+    uint32_t notify;
 };
 
 /* Try until there is room, and take notifications meanwhile: a full queue of ours may be why. */
 #define POST_POLLING(rma, notes, call)                                                             \
     do {                                                                                           \
-        struct velo_notification note_;                                                            \
+        struct velo_rma_notification note_;                                                        \
         int status_;                                                                               \
         while ((status_ = (call)) == VELO_AGAIN)                                                   \
-            (notes) += velo_notification_poll(rma, &note_) == VELO_OK;                             \
+            (notes) += velo_rma_try_poll(rma, &note_, 1) == 1;                                     \
         CHECK_OK(status_);                                                                         \
     } while (0)
 
@@ -408,9 +420,9 @@ static unsigned flush_and_count(struct velo_rma *rma, struct velo_rma_peer *peer
     int status;
 
     while ((status = velo_rma_flush(peer, TEST_PATIENCE_NS)) == VELO_AGAIN) {
-        struct velo_notification note;
+        struct velo_rma_notification note;
 
-        while (velo_notification_poll(rma, &note) == VELO_OK)
+        while (velo_rma_try_poll(rma, &note, 1) == 1)
             notes++;
     }
     CHECK_OK(status);
@@ -426,41 +438,45 @@ static void be_one_of_the_crowd(void *arg)
     struct velo_port *port = port_open(10 + self->me);
     struct velo_rma *rma = rma_open(port);
     struct velo_rma_peer *peers[CROWD];
-    struct velo_notification note;
-    struct velo_mem *mem;
+    struct velo_rma_notification note;
+    struct velo_rma_mem *mem;
     unsigned notes = 0, posted = 0;
 
-    CHECK_OK(velo_mem_register(rma, memory, sizeof(memory), VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
-    crowd->keys[self->me] = velo_mem_key(mem);
+    CHECK_OK(velo_rma_mem_register(rma, memory, sizeof(memory), VELO_RMA_RIGHT_ALL,
+                                   VELO_RMA_PEER_ANY, &mem));
+    crowd->keys[self->me] = velo_rma_mem_key(mem);
     atomic_fetch_add(&crowd->ready, 1);
     while (atomic_load(&crowd->ready) < CROWD)
         sched_yield();
     for (int i = 0; i < CROWD; i++)
-        CHECK_OK(velo_rma_connect(rma, VELO_ID(0, 10 + i), TEST_PATIENCE_NS, &peers[i]));
+        CHECK_OK(velo_rma_connect(rma, VELO_ID(0, 10 + i), &peers[i], TEST_PATIENCE_NS));
     for (uint64_t round = 0; round < CROWD_ROUNDS; round++) {
         uint64_t at = (uint64_t)self->me * CROWD_BYTES;
 
         for (int i = 0; i < CROWD; i++) {
             pattern_fill(from[i], CROWD_BYTES, round * 100 + (uint64_t)i);
             POST_POLLING(rma, notes,
-                         velo_put(peers[i], from[i], CROWD_BYTES, crowd->keys[i], at, 0, 0));
+                         velo_rma_put(peers[i], from[i], CROWD_BYTES,
+                                      velo_rma_place(crowd->keys[i], at), 0, 0));
             for (unsigned n = 0; self->notify && n < CROWD_NOTES; n++, posted++)
                 POST_POLLING(rma, notes,
-                             velo_put_immediate(peers[i], from[i][0], 1, crowd->keys[i], at,
-                                                VELO_NOTIFY_COMPLETER, n));
+                             velo_rma_put_immediate(peers[i], from[i][0], 1,
+                                                    velo_rma_place(crowd->keys[i], at),
+                                                    VELO_RMA_NOTIFY_COMPLETER, n));
         }
         for (int i = 0; i < CROWD; i++)
             notes += flush_and_count(rma, peers[i]);
         for (int i = 0; i < CROWD; i++) {
             POST_POLLING(rma, notes,
-                         velo_get(peers[i], back, CROWD_BYTES, crowd->keys[i], at, 0, 0));
+                         velo_rma_get(peers[i], back, CROWD_BYTES,
+                                      velo_rma_place(crowd->keys[i], at), 0, 0));
             notes += flush_and_count(rma, peers[i]);
             CHECK(pattern_matches(back, CROWD_BYTES, round * 100 + (uint64_t)i));
         }
     }
     /* As many have come as each of us has posted; and those who are not done need us. */
     for (; notes < posted; notes++)
-        CHECK_OK(velo_notification_wait(rma, &note, TEST_PATIENCE_NS));
+        CHECK_EQ(velo_rma_poll(rma, &note, 1, TEST_PATIENCE_NS), 1);
     atomic_fetch_add(&crowd->done, 1);
     while (atomic_load(&crowd->done) < CROWD)
         pace(rma);
@@ -469,7 +485,7 @@ static void be_one_of_the_crowd(void *arg)
     CHECK_OK(velo_port_close(port));
 }
 
-static void crowd_run(int notify)
+static void crowd_run(uint32_t notify)
 {
     struct crowd *crowd = test_shared_alloc(sizeof(*crowd));
     struct member members[CROWD];

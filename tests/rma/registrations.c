@@ -21,7 +21,7 @@ static void pair_open(struct pair *p)
     way_set(WAY_ASKED);
     p->port = port_open(VELO_VPID_ANY);
     p->rma = rma_open(p->port);
-    CHECK_OK(velo_rma_connect(p->rma, velo_port_id(p->port), 0, &p->self));
+    CHECK_OK(velo_rma_connect(p->rma, velo_port_id(p->port), &p->self, 0));
 }
 
 static void pair_close(struct pair *p)
@@ -34,7 +34,7 @@ static uint64_t registered(struct velo_rma *rma)
 {
     struct velo_rma_counters counters;
 
-    CHECK_OK(velo_rma_counters(rma, &counters));
+    CHECK_OK(velo_rma_counters(rma, &counters, sizeof counters));
     return counters.registered;
 }
 
@@ -42,28 +42,38 @@ TEST(registrations_may_nest_and_overlap_and_each_has_its_own_rights)
 {
     test_needs_shared_memory(); /* It is refused at once. */
     static unsigned char memory[300];
-    struct velo_mem *outer, *inner, *overlapping, *twin;
+    struct velo_rma_mem *outer, *inner, *overlapping, *twin;
     struct pair p;
 
     pair_open(&p);
-    CHECK_OK(velo_mem_register(p.rma, memory, 300, VELO_RIGHT_READ, VELO_PEER_ANY, &outer));
-    CHECK_OK(velo_mem_register(p.rma, memory + 100, 50, VELO_RIGHT_WRITE, VELO_PEER_ANY, &inner));
     CHECK_OK(
-        velo_mem_register(p.rma, memory + 120, 100, VELO_RIGHT_WRITE, VELO_PEER_ANY, &overlapping));
-    CHECK_OK(velo_mem_register(p.rma, memory, 300, VELO_RIGHT_WRITE, VELO_PEER_ANY, &twin));
+        velo_rma_mem_register(p.rma, memory, 300, VELO_RMA_RIGHT_READ, VELO_RMA_PEER_ANY, &outer));
+    CHECK_OK(velo_rma_mem_register(p.rma, memory + 100, 50, VELO_RMA_RIGHT_WRITE, VELO_RMA_PEER_ANY,
+                                   &inner));
+    CHECK_OK(velo_rma_mem_register(p.rma, memory + 120, 100, VELO_RMA_RIGHT_WRITE,
+                                   VELO_RMA_PEER_ANY, &overlapping));
+    CHECK_OK(
+        velo_rma_mem_register(p.rma, memory, 300, VELO_RMA_RIGHT_WRITE, VELO_RMA_PEER_ANY, &twin));
     CHECK_EQ(registered(p.rma), 4);
-    CHECK(velo_mem_addr(inner) == memory + 100);
-    CHECK_STATUS(velo_put_immediate(p.self, 1, 1, velo_mem_key(outer), 0, 0, 0), VELO_ERR_ACCESS);
-    CHECK_OK(velo_put_immediate(p.self, 2, 1, velo_mem_key(inner), 49, 0, 0));
-    CHECK_STATUS(velo_put_immediate(p.self, 1, 1, velo_mem_key(inner), 50, 0, 0), VELO_ERR_ACCESS);
-    CHECK_OK(velo_put_immediate(p.self, 3, 1, velo_mem_key(overlapping), 99, 0, 0));
+    CHECK(velo_rma_mem_addr(inner) == memory + 100);
+    CHECK_STATUS(
+        velo_rma_put_immediate(p.self, 1, 1, velo_rma_place(velo_rma_mem_key(outer), 0), 0, 0),
+        VELO_ERR_ACCESS);
+    CHECK_OK(
+        velo_rma_put_immediate(p.self, 2, 1, velo_rma_place(velo_rma_mem_key(inner), 49), 0, 0));
+    CHECK_STATUS(
+        velo_rma_put_immediate(p.self, 1, 1, velo_rma_place(velo_rma_mem_key(inner), 50), 0, 0),
+        VELO_ERR_ACCESS);
+    CHECK_OK(velo_rma_put_immediate(p.self, 3, 1, velo_rma_place(velo_rma_mem_key(overlapping), 99),
+                                    0, 0));
     flush(p.self);
     CHECK_EQ(memory[149], 2);
     CHECK_EQ(memory[219], 3);
     /* One goes, the others stay. */
-    CHECK_OK(velo_mem_deregister(twin));
-    CHECK_OK(velo_mem_deregister(inner));
-    CHECK_OK(velo_put_immediate(p.self, 4, 1, velo_mem_key(overlapping), 0, 0, 0));
+    CHECK_OK(velo_rma_mem_deregister(twin, VELO_FOREVER));
+    CHECK_OK(velo_rma_mem_deregister(inner, VELO_FOREVER));
+    CHECK_OK(velo_rma_put_immediate(p.self, 4, 1, velo_rma_place(velo_rma_mem_key(overlapping), 0),
+                                    0, 0));
     flush(p.self);
     CHECK_EQ(memory[120], 4);
     CHECK_EQ(registered(p.rma), 2);
@@ -72,7 +82,7 @@ TEST(registrations_may_nest_and_overlap_and_each_has_its_own_rights)
 
 static int by_value(const void *a, const void *b)
 {
-    const velo_key_t *x = a, *y = b;
+    const velo_rma_key_t *x = a, *y = b;
 
     return (*x > *y) - (*x < *y);
 }
@@ -82,71 +92,73 @@ TEST(what_is_registered_at_an_address_is_found)
 {
     test_needs_shared_memory(); /* Registrations are looked up. */
     static unsigned char memory[300];
-    struct velo_mem *readable, *writable, *others;
+    struct velo_rma_mem *readable, *writable, *others;
     const uint64_t at = (uintptr_t)memory;
-    velo_key_t key = 0;
-    uint64_t offset = 0;
+    struct velo_rma_place found = {0, 0};
     struct pair p;
 
     pair_open(&p);
-    CHECK_FAILS(velo_mem_find(p.self, at, 1, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ACCESS,
+    CHECK_FAILS(velo_rma_mem_find(p.self, at, 1, VELO_RMA_RIGHT_READ, &found), VELO_ERR_ACCESS,
                 "registered nothing");
-    CHECK_OK(velo_mem_register(p.rma, memory, 300, VELO_RIGHT_ALL, 77, &others));
-    CHECK_OK(velo_mem_register(p.rma, memory, 200, VELO_RIGHT_READ, VELO_PEER_ANY, &readable));
-    CHECK_OK(velo_mem_register(p.rma, memory + 100, 200, VELO_RIGHT_ALL, velo_port_id(p.port),
-                               &writable));
-    CHECK_OK(velo_mem_find(p.self, at, 200, VELO_RIGHT_READ, &key, &offset));
-    CHECK(key == velo_mem_key(readable) && offset == 0);
-    CHECK_OK(velo_mem_find(p.self, at + 299, 1, VELO_RIGHT_READ, &key, &offset));
-    CHECK(key == velo_mem_key(writable) && offset == 199);
-    CHECK_OK(
-        velo_mem_find(p.self, at + 100, 100, VELO_RIGHT_READ | VELO_RIGHT_ATOMIC, &key, &offset));
-    CHECK(key == velo_mem_key(writable) && offset == 0);
-    CHECK_STATUS(velo_mem_find(p.self, at, 201, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ACCESS);
-    CHECK_STATUS(velo_mem_find(p.self, at + 99, 1, VELO_RIGHT_WRITE, &key, &offset),
+    CHECK_OK(velo_rma_mem_register(p.rma, memory, 300, VELO_RMA_RIGHT_ALL, 77, &others));
+    CHECK_OK(velo_rma_mem_register(p.rma, memory, 200, VELO_RMA_RIGHT_READ, VELO_RMA_PEER_ANY,
+                                   &readable));
+    CHECK_OK(velo_rma_mem_register(p.rma, memory + 100, 200, VELO_RMA_RIGHT_ALL,
+                                   velo_port_id(p.port), &writable));
+    CHECK_OK(velo_rma_mem_find(p.self, at, 200, VELO_RMA_RIGHT_READ, &found));
+    CHECK(found.key == velo_rma_mem_key(readable) && found.offset == 0);
+    CHECK_OK(velo_rma_mem_find(p.self, at + 299, 1, VELO_RMA_RIGHT_READ, &found));
+    CHECK(found.key == velo_rma_mem_key(writable) && found.offset == 199);
+    CHECK_OK(velo_rma_mem_find(p.self, at + 100, 100, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_ATOMIC,
+                               &found));
+    CHECK(found.key == velo_rma_mem_key(writable) && found.offset == 0);
+    CHECK_STATUS(velo_rma_mem_find(p.self, at, 201, VELO_RMA_RIGHT_READ, &found), VELO_ERR_ACCESS);
+    CHECK_STATUS(velo_rma_mem_find(p.self, at + 99, 1, VELO_RMA_RIGHT_WRITE, &found),
                  VELO_ERR_ACCESS);
-    CHECK_STATUS(velo_mem_find(p.self, at - 1, 1, VELO_RIGHT_READ, &key, &offset), VELO_ERR_ACCESS);
-    CHECK_STATUS(velo_mem_find(p.self, at + 300, 1, VELO_RIGHT_READ, &key, &offset),
+    CHECK_STATUS(velo_rma_mem_find(p.self, at - 1, 1, VELO_RMA_RIGHT_READ, &found),
                  VELO_ERR_ACCESS);
-    CHECK_STATUS(velo_mem_find(p.self, at + 299, 2, VELO_RIGHT_READ, &key, &offset),
+    CHECK_STATUS(velo_rma_mem_find(p.self, at + 300, 1, VELO_RMA_RIGHT_READ, &found),
                  VELO_ERR_ACCESS);
-    CHECK_STATUS(velo_mem_find(p.self, at + 1, SIZE_MAX, VELO_RIGHT_READ, &key, &offset),
+    CHECK_STATUS(velo_rma_mem_find(p.self, at + 299, 2, VELO_RMA_RIGHT_READ, &found),
                  VELO_ERR_ACCESS);
-    CHECK_OK(velo_mem_deregister(writable));
-    CHECK_STATUS(velo_mem_find(p.self, at + 299, 1, VELO_RIGHT_READ, &key, &offset),
+    CHECK_STATUS(velo_rma_mem_find(p.self, at + 1, SIZE_MAX, VELO_RMA_RIGHT_READ, &found),
                  VELO_ERR_ACCESS);
-    CHECK_OK(velo_mem_deregister(readable));
-    CHECK_OK(velo_mem_deregister(others));
+    CHECK_OK(velo_rma_mem_deregister(writable, VELO_FOREVER));
+    CHECK_STATUS(velo_rma_mem_find(p.self, at + 299, 1, VELO_RMA_RIGHT_READ, &found),
+                 VELO_ERR_ACCESS);
+    CHECK_OK(velo_rma_mem_deregister(readable, VELO_FOREVER));
+    CHECK_OK(velo_rma_mem_deregister(others, VELO_FOREVER));
     pair_close(&p);
 }
 
 TEST(as_many_registrations_fit_as_promised_and_all_keys_differ)
 {
-    static struct velo_mem *mems[VELO_MEMS_MAX];
-    static velo_key_t keys[2 * VELO_MEMS_MAX];
-    static uint64_t words[VELO_MEMS_MAX];
-    struct velo_mem *extra;
+    static struct velo_rma_mem *mems[VELO_RMA_MEMS_MAX];
+    static velo_rma_key_t keys[2 * VELO_RMA_MEMS_MAX];
+    static uint64_t words[VELO_RMA_MEMS_MAX];
+    struct velo_rma_mem *extra;
     struct pair p;
 
     pair_open(&p);
     for (int lap = 0; lap < 2; lap++) {
-        for (size_t i = 0; i < VELO_MEMS_MAX; i++) {
-            CHECK_OK(
-                velo_mem_register(p.rma, &words[i], 8, VELO_RIGHT_ALL, VELO_PEER_ANY, &mems[i]));
-            keys[(size_t)lap * VELO_MEMS_MAX + i] = velo_mem_key(mems[i]);
+        for (size_t i = 0; i < VELO_RMA_MEMS_MAX; i++) {
+            CHECK_OK(velo_rma_mem_register(p.rma, &words[i], 8, VELO_RMA_RIGHT_ALL,
+                                           VELO_RMA_PEER_ANY, &mems[i]));
+            keys[(size_t)lap * VELO_RMA_MEMS_MAX + i] = velo_rma_mem_key(mems[i]);
         }
-        CHECK_FAILS(velo_mem_register(p.rma, words, 8, 1, VELO_PEER_ANY, &extra), VELO_ERR_FULL,
+        CHECK_FAILS(velo_rma_mem_register(p.rma, words, 8, 1, VELO_RMA_PEER_ANY, &extra),
+                    VELO_ERR_FULL, "deregister");
+        CHECK_FAILS(velo_rma_mem_alloc(p.rma, 8, 1, VELO_RMA_PEER_ANY, &extra), VELO_ERR_FULL,
                     "deregister");
-        CHECK_FAILS(velo_mem_alloc(p.rma, 8, 1, VELO_PEER_ANY, &extra), VELO_ERR_FULL,
-                    "deregister");
-        CHECK_EQ(registered(p.rma), VELO_MEMS_MAX);
-        for (size_t i = 0; i < VELO_MEMS_MAX; i += 4999) {
-            CHECK_OK(velo_put_immediate(p.self, i + 1, 8, velo_mem_key(mems[i]), 0, 0, 0));
+        CHECK_EQ(registered(p.rma), VELO_RMA_MEMS_MAX);
+        for (size_t i = 0; i < VELO_RMA_MEMS_MAX; i += 4999) {
+            CHECK_OK(velo_rma_put_immediate(p.self, i + 1, 8,
+                                            velo_rma_place(velo_rma_mem_key(mems[i]), 0), 0, 0));
             flush(p.self);
             CHECK_EQ(words[i], i + 1);
         }
-        for (size_t i = 0; i < VELO_MEMS_MAX; i++)
-            CHECK_OK(velo_mem_deregister(mems[i]));
+        for (size_t i = 0; i < VELO_RMA_MEMS_MAX; i++)
+            CHECK_OK(velo_rma_mem_deregister(mems[i], VELO_FOREVER));
     }
     qsort(keys, ARRAY_LEN(keys), sizeof(keys[0]), by_value);
     for (size_t i = 1; i < ARRAY_LEN(keys); i++)
@@ -176,18 +188,18 @@ TEST(allocated_memory_is_zeroed_aligned_and_given_back)
     pair_open(&p);
     before = file_bytes(&p);
     for (int i = 0; i < 20; i++) {
-        struct velo_mem *mem;
+        struct velo_rma_mem *mem;
         unsigned char *memory;
 
-        CHECK_OK(velo_mem_alloc(p.rma, BYTES, VELO_RIGHT_ALL, VELO_PEER_ANY, &mem));
-        memory = velo_mem_addr(mem);
+        CHECK_OK(velo_rma_mem_alloc(p.rma, BYTES, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem));
+        memory = velo_rma_mem_addr(mem);
         CHECK_EQ((uintptr_t)memory % (uintptr_t)sysconf(_SC_PAGESIZE), 0);
         for (size_t b = 0; b < BYTES; b++)
             CHECK_EQ(memory[b], 0);
         memset(memory, 0xff, BYTES);
         CHECK(file_bytes(&p) >= before + BYTES);
         CHECK(file_bytes(&p) < before + 2 * BYTES);
-        CHECK_OK(velo_mem_deregister(mem));
+        CHECK_OK(velo_rma_mem_deregister(mem, VELO_FOREVER));
         CHECK_EQ(file_bytes(&p), before);
     }
     pair_close(&p);
@@ -197,7 +209,7 @@ TEST(allocations_that_come_and_go_never_share_memory)
 {
     enum { SLOTS = 40 };
     struct {
-        struct velo_mem *mem;
+        struct velo_rma_mem *mem;
         size_t len;
         uint64_t seed;
     } slots[SLOTS] = {{NULL, 0, 0}};
@@ -213,18 +225,20 @@ TEST(allocations_that_come_and_go_never_share_memory)
         if (slots[s].mem == NULL) {
             slots[s].len = 1 + rng_below(&rng, (uint32_t)scaled(sizeof(buf) - 1, 3000));
             slots[s].seed = round;
-            CHECK_OK(
-                velo_mem_alloc(p.rma, slots[s].len, VELO_RIGHT_ALL, VELO_PEER_ANY, &slots[s].mem));
+            CHECK_OK(velo_rma_mem_alloc(p.rma, slots[s].len, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY,
+                                        &slots[s].mem));
             pattern_fill(buf, slots[s].len, round);
-            CHECK_OK(velo_put(p.self, buf, slots[s].len, velo_mem_key(slots[s].mem), 0, 0, 0));
+            CHECK_OK(velo_rma_put(p.self, buf, slots[s].len,
+                                  velo_rma_place(velo_rma_mem_key(slots[s].mem), 0), 0, 0));
             flush(p.self);
             continue;
         }
-        CHECK(pattern_matches(velo_mem_addr(slots[s].mem), slots[s].len, slots[s].seed));
-        CHECK_OK(velo_get(p.self, buf, slots[s].len, velo_mem_key(slots[s].mem), 0, 0, 0));
+        CHECK(pattern_matches(velo_rma_mem_addr(slots[s].mem), slots[s].len, slots[s].seed));
+        CHECK_OK(velo_rma_get(p.self, buf, slots[s].len,
+                              velo_rma_place(velo_rma_mem_key(slots[s].mem), 0), 0, 0));
         flush(p.self);
         CHECK(pattern_matches(buf, slots[s].len, slots[s].seed));
-        CHECK_OK(velo_mem_deregister(slots[s].mem));
+        CHECK_OK(velo_rma_mem_deregister(slots[s].mem, VELO_FOREVER));
         slots[s].mem = NULL;
     }
     pair_close(&p);

@@ -38,7 +38,7 @@ struct velo_rma *rma_open(struct velo_port *port)
 {
     struct velo_rma *rma = NULL;
 
-    CHECK_OK(velo_rma_open(port, &rma));
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
     CHECK(rma != NULL);
     return rma;
 }
@@ -46,7 +46,7 @@ struct velo_rma *rma_open(struct velo_port *port)
 struct acting {
     struct owner *owner;
     struct velo_rma *rma;
-    struct velo_mem *mem;
+    struct velo_rma_mem *mem;
 };
 
 static void enroll(struct acting *self)
@@ -54,13 +54,13 @@ static void enroll(struct acting *self)
     struct stage *stage = self->owner->stage;
 
     if (stage->way == WAY_DIRECT)
-        CHECK_OK(
-            velo_mem_alloc(self->rma, stage->size_bytes, stage->rights, stage->grant, &self->mem));
+        CHECK_OK(velo_rma_mem_alloc(self->rma, stage->size_bytes, stage->rights, stage->grant,
+                                    &self->mem));
     else
-        CHECK_OK(velo_mem_register(self->rma, self->owner->memory, stage->size_bytes, stage->rights,
-                                   stage->grant, &self->mem));
-    stage->key = velo_mem_key(self->mem);
-    stage->addr = (uintptr_t)velo_mem_addr(self->mem);
+        CHECK_OK(velo_rma_mem_register(self->rma, self->owner->memory, stage->size_bytes,
+                                       stage->rights, stage->grant, &self->mem));
+    stage->key = velo_rma_mem_key(self->mem);
+    stage->addr = (uintptr_t)velo_rma_mem_addr(self->mem);
 }
 
 static bool obey(struct acting *self, int order)
@@ -68,22 +68,22 @@ static bool obey(struct acting *self, int order)
     struct stage *stage = self->owner->stage;
 
     if (order == STAGE_MIRROR && stage->way == WAY_DIRECT)
-        memcpy(self->owner->memory, velo_mem_addr(self->mem), stage->size_bytes);
+        memcpy(self->owner->memory, velo_rma_mem_addr(self->mem), stage->size_bytes);
     if (order == STAGE_DEREGISTER)
-        CHECK_OK(velo_mem_deregister(self->mem));
+        CHECK_OK(velo_rma_mem_deregister(self->mem, VELO_FOREVER));
     if (order == STAGE_REGISTER)
         enroll(self);
     if (order == STAGE_COUNT)
-        CHECK_OK(velo_rma_counters(self->rma, &stage->counters));
+        CHECK_OK(velo_rma_counters(self->rma, &stage->counters, sizeof stage->counters));
     return order != STAGE_CLOSE && order != STAGE_STOP;
 }
 
 static void keep_notes(struct acting *self)
 {
     struct stage *stage = self->owner->stage;
-    struct velo_notification note;
+    struct velo_rma_notification note;
 
-    while (velo_notification_poll(self->rma, &note) == VELO_OK) {
+    while (velo_rma_try_poll(self->rma, &note, 1) == 1) {
         unsigned n = atomic_load(&stage->notes_len);
 
         stage->notes[n % NOTES_MAX] = note;
@@ -120,7 +120,8 @@ static void act(void *arg)
     atomic_store(&stage->order, 0);
 }
 
-void owner_start(struct owner *owner, enum way way, size_t size_bytes, int rights, velo_id_t grant)
+void owner_start(struct owner *owner, enum way way, size_t size_bytes, uint32_t rights,
+                 velo_id_t grant)
 {
     way_set(way);
     owner->stage = test_shared_alloc(sizeof(*owner->stage));
@@ -155,7 +156,7 @@ const unsigned char *owner_memory(struct owner *owner)
     return owner->memory;
 }
 
-struct velo_notification owner_note(struct owner *owner, unsigned index)
+struct velo_rma_notification owner_note(struct owner *owner, unsigned index)
 {
     for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
          atomic_load(&owner->stage->notes_len) <= index;) {
@@ -177,8 +178,8 @@ void requester_open(struct requester *requester, int vpid)
 {
     requester->port = port_open(vpid);
     requester->rma = rma_open(requester->port);
-    CHECK_OK(velo_rma_connect(requester->rma, VELO_ID(0, OWNER_VPID), TEST_PATIENCE_NS,
-                              &requester->peer));
+    CHECK_OK(velo_rma_connect(requester->rma, VELO_ID(0, OWNER_VPID), &requester->peer,
+                              TEST_PATIENCE_NS));
 }
 
 void requester_close(struct requester *requester)
@@ -187,20 +188,20 @@ void requester_close(struct requester *requester)
     CHECK_OK(velo_port_close(requester->port));
 }
 
-struct velo_notification note_expect(struct velo_rma *rma)
+struct velo_rma_notification note_expect(struct velo_rma *rma)
 {
-    struct velo_notification note;
+    struct velo_rma_notification note;
 
     memset(&note, 0, sizeof(note));
-    CHECK_OK(velo_notification_wait(rma, &note, TEST_PATIENCE_NS));
+    CHECK_EQ(velo_rma_poll(rma, &note, 1, TEST_PATIENCE_NS), 1);
     return note;
 }
 
 void note_none(struct velo_rma *rma)
 {
-    struct velo_notification note;
+    struct velo_rma_notification note;
 
-    CHECK_STATUS(velo_notification_poll(rma, &note), VELO_AGAIN);
+    CHECK_EQ(velo_rma_try_poll(rma, &note, 1), 0);
 }
 
 void flush(struct velo_rma_peer *peer) { CHECK_OK(velo_rma_flush(peer, TEST_PATIENCE_NS)); }

@@ -14,7 +14,7 @@
 
 /* How memory is reached. */
 enum way {
-    WAY_DIRECT, /* From velo_mem_alloc(). */
+    WAY_DIRECT, /* From velo_rma_mem_alloc(). */
     WAY_ATTACH, /* Any memory, by cross-memory attach; simulated, by the node. */
     WAY_ASKED,  /* Any memory, attach forbidden. */
     WAYS
@@ -26,15 +26,15 @@ enum { OWNER_VPID = 1, REQUESTER_VPID = 2, NOTES_MAX = 65536 };
 struct stage {
     enum way way;
     size_t size_bytes;
-    int rights;
+    uint32_t rights;
     velo_id_t grant;
     atomic_int ready;
     atomic_int order; /* enum stage_order; 0 when carried out. */
-    velo_key_t key;
+    velo_rma_key_t key;
     uint64_t addr; /* In the owner. */
     struct velo_rma_counters counters;
     atomic_uint notes_len;
-    struct velo_notification notes[NOTES_MAX];
+    struct velo_rma_notification notes[NOTES_MAX];
 };
 
 enum stage_order {
@@ -62,13 +62,14 @@ struct requester {
 /* Forbid attach, or permit it, in this process and those to come. */
 void way_set(enum way way);
 /* Start an owner; before the requester, so that it inherits no port. */
-void owner_start(struct owner *owner, enum way way, size_t size_bytes, int rights, velo_id_t grant);
+void owner_start(struct owner *owner, enum way way, size_t size_bytes, uint32_t rights,
+                 velo_id_t grant);
 /* Have it do something, and wait until it is done. PAUSE: it sleeps until the next order. */
 void owner_order(struct owner *owner, enum stage_order order);
 /* Its memory as it is now. */
 const unsigned char *owner_memory(struct owner *owner);
 /* Wait for its next notification. */
-struct velo_notification owner_note(struct owner *owner, unsigned index);
+struct velo_rma_notification owner_note(struct owner *owner, unsigned index);
 /* Close it and check that it ends well. */
 void owner_stop(struct owner *owner);
 
@@ -76,7 +77,7 @@ struct velo_rma *rma_open(struct velo_port *port);
 void requester_open(struct requester *requester, int vpid);
 void requester_close(struct requester *requester);
 /* Post with a notification to the requester, and wait for that. */
-struct velo_notification note_expect(struct velo_rma *rma);
+struct velo_rma_notification note_expect(struct velo_rma *rma);
 void note_none(struct velo_rma *rma);
 void flush(struct velo_rma_peer *peer);
 /* Make progress, and let others run: there may be more processes than cores. */

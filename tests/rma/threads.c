@@ -12,7 +12,7 @@ enum { WORDS = 64 };
 #define ROUNDS (int)scaled(400, 20)
 
 struct shared {
-    _Atomic velo_key_t key;
+    _Atomic velo_rma_key_t key;
     atomic_uint hits;
     atomic_int stop;
 };
@@ -26,10 +26,11 @@ static void *put_all_the_time(void *arg)
     uint64_t words[WORDS];
 
     memset(words, 1, sizeof(words));
-    CHECK_OK(velo_rma_connect(rma, OWNER_VPID, TEST_PATIENCE_NS, &peer));
+    CHECK_OK(velo_rma_connect(rma, OWNER_VPID, &peer, TEST_PATIENCE_NS));
     while (!atomic_load(&shared->stop)) {
-        velo_key_t key = atomic_load(&shared->key);
-        int status = velo_put(peer, words, sizeof(words), key, 0, VELO_NOTIFY_COMPLETER, key);
+        velo_rma_key_t key = atomic_load(&shared->key);
+        int status = velo_rma_put(peer, words, sizeof(words), velo_rma_place(key, 0),
+                                  VELO_RMA_NOTIFY_COMPLETER, key);
 
         if (status == VELO_OK)
             atomic_fetch_add(&shared->hits, 1);
@@ -61,17 +62,17 @@ TEST(memory_is_its_owners_again_after_deregistration)
     rma = rma_open(port);
     CHECK_EQ(pthread_create(&thread, NULL, put_all_the_time, &shared), 0);
     for (int round = 0; round < ROUNDS; round++) {
-        struct velo_notification note;
-        struct velo_mem *mem;
+        struct velo_rma_notification note;
+        struct velo_rma_mem *mem;
 
         memset(words, 2, sizeof(words));
-        CHECK_OK(
-            velo_mem_register(rma, words, sizeof(words), VELO_RIGHT_WRITE, VELO_PEER_ANY, &mem));
-        atomic_store(&shared.key, velo_mem_key(mem));
+        CHECK_OK(velo_rma_mem_register(rma, words, sizeof(words), VELO_RMA_RIGHT_WRITE,
+                                       VELO_RMA_PEER_ANY, &mem));
+        atomic_store(&shared.key, velo_rma_mem_key(mem));
         do
             note = note_expect(rma);
-        while (note.cookie != velo_mem_key(mem));
-        CHECK_OK(velo_mem_deregister(mem));
+        while (note.cookie != velo_rma_mem_key(mem));
+        CHECK_OK(velo_rma_mem_deregister(mem, VELO_FOREVER));
         for (size_t i = 0; i < WORDS; i++)
             CHECK_EQ(words[i], UINT64_C(0x0101010101010101));
     }

@@ -10,14 +10,14 @@
 enum { WORDS = 4, AT = 8, CANARY = 0x5a };
 
 static const struct {
-    enum velo_type type;
+    enum velo_rma_type type;
     size_t len_bytes;
-} types[] = {{VELO_TYPE_INT32, 4},  {VELO_TYPE_UINT32, 4}, {VELO_TYPE_INT64, 8},
-             {VELO_TYPE_UINT64, 8}, {VELO_TYPE_FLOAT, 4},  {VELO_TYPE_DOUBLE, 8}};
+} types[] = {{VELO_RMA_TYPE_INT32, 4},  {VELO_RMA_TYPE_UINT32, 4}, {VELO_RMA_TYPE_INT64, 8},
+             {VELO_RMA_TYPE_UINT64, 8}, {VELO_RMA_TYPE_FLOAT, 4},  {VELO_RMA_TYPE_DOUBLE, 8}};
 
-static bool is_float(enum velo_type type)
+static bool is_float(enum velo_rma_type type)
 {
-    return type == VELO_TYPE_FLOAT || type == VELO_TYPE_DOUBLE;
+    return type == VELO_RMA_TYPE_FLOAT || type == VELO_RMA_TYPE_DOUBLE;
 }
 
 /* A value as it stands in memory. */
@@ -34,13 +34,13 @@ union value {
 /* What must come of it, said another way than the library says it. */
 #define ARITHMETIC(field)                                                                          \
     switch (atomic) {                                                                              \
-    case VELO_ATOMIC_ADD:                                                                          \
+    case VELO_RMA_ATOMIC_ADD:                                                                      \
         r.field = a.field + b.field;                                                               \
         break;                                                                                     \
-    case VELO_ATOMIC_MIN:                                                                          \
+    case VELO_RMA_ATOMIC_MIN:                                                                      \
         r.field = b.field < a.field ? b.field : a.field;                                           \
         break;                                                                                     \
-    case VELO_ATOMIC_MAX:                                                                          \
+    case VELO_RMA_ATOMIC_MAX:                                                                      \
         r.field = b.field > a.field ? b.field : a.field;                                           \
         break;                                                                                     \
     default:                                                                                       \
@@ -49,50 +49,50 @@ union value {
 
 #define BITWISE(field)                                                                             \
     switch (atomic) {                                                                              \
-    case VELO_ATOMIC_ADD:                                                                          \
+    case VELO_RMA_ATOMIC_ADD:                                                                      \
         r.field = a.field + b.field;                                                               \
         break;                                                                                     \
-    case VELO_ATOMIC_AND:                                                                          \
+    case VELO_RMA_ATOMIC_AND:                                                                      \
         r.field = a.field & b.field;                                                               \
         break;                                                                                     \
-    case VELO_ATOMIC_OR:                                                                           \
+    case VELO_RMA_ATOMIC_OR:                                                                       \
         r.field = a.field | b.field;                                                               \
         break;                                                                                     \
-    case VELO_ATOMIC_XOR:                                                                          \
+    case VELO_RMA_ATOMIC_XOR:                                                                      \
         r.field = a.field ^ b.field;                                                               \
         break;                                                                                     \
-    case VELO_ATOMIC_LAND:                                                                         \
+    case VELO_RMA_ATOMIC_LAND:                                                                     \
         r.field = a.field != 0 && b.field != 0;                                                    \
         break;                                                                                     \
-    case VELO_ATOMIC_LOR:                                                                          \
+    case VELO_RMA_ATOMIC_LOR:                                                                      \
         r.field = a.field != 0 || b.field != 0;                                                    \
         break;                                                                                     \
-    case VELO_ATOMIC_LXOR:                                                                         \
+    case VELO_RMA_ATOMIC_LXOR:                                                                     \
         r.field = (a.field != 0) != (b.field != 0);                                                \
         break;                                                                                     \
     default:                                                                                       \
         r.field = b.field;                                                                         \
     }
 
-static union value result_of(enum velo_atomic atomic, enum velo_type type, union value a,
+static union value result_of(enum velo_rma_atomic atomic, enum velo_rma_type type, union value a,
                              union value b)
 {
     union value r = {.u64 = 0};
-    bool is_order = atomic == VELO_ATOMIC_MIN || atomic == VELO_ATOMIC_MAX;
+    bool is_order = atomic == VELO_RMA_ATOMIC_MIN || atomic == VELO_RMA_ATOMIC_MAX;
 
-    if (type == VELO_TYPE_FLOAT) {
+    if (type == VELO_RMA_TYPE_FLOAT) {
         ARITHMETIC(f32);
-    } else if (type == VELO_TYPE_DOUBLE) {
+    } else if (type == VELO_RMA_TYPE_DOUBLE) {
         ARITHMETIC(f64);
-    } else if (is_order && type == VELO_TYPE_INT32) {
+    } else if (is_order && type == VELO_RMA_TYPE_INT32) {
         ARITHMETIC(i32);
-    } else if (is_order && type == VELO_TYPE_INT64) {
+    } else if (is_order && type == VELO_RMA_TYPE_INT64) {
         ARITHMETIC(i64);
-    } else if (is_order && type == VELO_TYPE_UINT32) {
+    } else if (is_order && type == VELO_RMA_TYPE_UINT32) {
         ARITHMETIC(u32);
     } else if (is_order) {
         ARITHMETIC(u64);
-    } else if (type == VELO_TYPE_INT32 || type == VELO_TYPE_UINT32) {
+    } else if (type == VELO_RMA_TYPE_INT32 || type == VELO_RMA_TYPE_UINT32) {
         BITWISE(u32);
     } else {
         BITWISE(u64);
@@ -101,7 +101,7 @@ static union value result_of(enum velo_atomic atomic, enum velo_type type, union
 }
 
 /* Signs, wrapping around, nothing at all, and what lies in the upper half. */
-static union value value_of(enum velo_type type, size_t index)
+static union value value_of(enum velo_rma_type type, size_t index)
 {
     static const uint64_t words[] = {0,
                                      5,
@@ -112,9 +112,9 @@ static union value value_of(enum velo_type type, size_t index)
     static const double reals[] = {0, -0.0, 1.5, -2.25, 1e30, INFINITY};
     union value v = {.u64 = words[index]};
 
-    if (type == VELO_TYPE_FLOAT)
+    if (type == VELO_RMA_TYPE_FLOAT)
         v.f32 = (float)reals[index];
-    else if (type == VELO_TYPE_DOUBLE)
+    else if (type == VELO_RMA_TYPE_DOUBLE)
         v.f64 = reals[index];
     return v;
 }
@@ -131,26 +131,28 @@ static void check_word(struct owner *owner, const union value *expected, size_t 
         CHECK((i >= AT && i < AT + len) || memory[i] == CANARY);
 }
 
-static void set_word(const struct requester *me, velo_key_t key, const union value *v, size_t len)
+static void set_word(const struct requester *me, velo_rma_key_t key, const union value *v,
+                     size_t len)
 {
     unsigned char image[WORDS * 8];
 
     memset(image, CANARY, sizeof(image));
     memcpy(image + AT, v->bytes, len);
-    CHECK_OK(velo_put(me->peer, image, sizeof(image), key, 0, 0, 0));
+    CHECK_OK(velo_rma_put(me->peer, image, sizeof(image), velo_rma_place(key, 0), 0, 0));
     flush(me->peer);
 }
 
-static void check_pair(struct owner *owner, const struct requester *me, enum velo_atomic atomic,
+static void check_pair(struct owner *owner, const struct requester *me, enum velo_rma_atomic atomic,
                        size_t t, const union value *a, const union value *b)
 {
-    velo_key_t key = owner->stage->key;
-    enum velo_type type = types[t].type;
+    velo_rma_key_t key = owner->stage->key;
+    enum velo_rma_type type = types[t].type;
     size_t len = types[t].len_bytes;
     union value old = {.u64 = UINT64_C(0xeeeeeeeeeeeeeeee)}, expected;
 
     set_word(me, key, a, len);
-    CHECK_OK(velo_fetch_op(me->peer, old.bytes, key, AT, atomic, type, b->bytes, 0, 0));
+    CHECK_OK(velo_rma_fetch_op(me->peer, old.bytes, velo_rma_place(key, AT), atomic, type, b->bytes,
+                               0, 0));
     flush(me->peer);
     CHECK(memcmp(old.bytes, a->bytes, len) == 0);
     for (size_t i = len; i < 8; i++)
@@ -166,11 +168,11 @@ TEST(a_fetch_op_makes_of_word_and_operand_what_its_name_says)
         struct owner owner;
         struct requester me;
 
-        owner_start(&owner, way, WORDS * 8, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, WORDS * 8, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (size_t t = 0; t < ARRAY_LEN(types); t++) {
-            for (int atomic = VELO_ATOMIC_ADD; atomic <= VELO_ATOMIC_MAX; atomic++) {
-                bool is_bitwise = atomic >= VELO_ATOMIC_AND && atomic <= VELO_ATOMIC_LXOR;
+            for (int atomic = VELO_RMA_ATOMIC_ADD; atomic <= VELO_RMA_ATOMIC_MAX; atomic++) {
+                bool is_bitwise = atomic >= VELO_RMA_ATOMIC_AND && atomic <= VELO_RMA_ATOMIC_LXOR;
 
                 if (is_bitwise && is_float(types[t].type))
                     continue;
@@ -178,7 +180,7 @@ TEST(a_fetch_op_makes_of_word_and_operand_what_its_name_says)
                     union value a = value_of(types[t].type, i % VALUES);
                     union value b = value_of(types[t].type, (i / VALUES + i) % VALUES);
 
-                    check_pair(&owner, &me, (enum velo_atomic)atomic, t, &a, &b);
+                    check_pair(&owner, &me, (enum velo_rma_atomic)atomic, t, &a, &b);
                 }
             }
         }
@@ -195,19 +197,20 @@ TEST(a_word_that_does_not_compare_stays)
     union value word = {.f64 = NAN};
 
     way_set(WAY_DIRECT);
-    owner_start(&owner, WAY_DIRECT, WORDS * 8, VELO_RIGHT_ALL, VELO_PEER_ANY);
+    owner_start(&owner, WAY_DIRECT, WORDS * 8, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
     requester_open(&me, REQUESTER_VPID);
-    for (int atomic = VELO_ATOMIC_MIN; atomic <= VELO_ATOMIC_MAX; atomic++) {
+    for (int atomic = VELO_RMA_ATOMIC_MIN; atomic <= VELO_RMA_ATOMIC_MAX; atomic++) {
         word.f64 = NAN;
         set_word(&me, owner.stage->key, &word, 8);
-        CHECK_OK(velo_fetch_op(me.peer, NULL, owner.stage->key, AT, (enum velo_atomic)atomic,
-                               VELO_TYPE_DOUBLE, &one, 0, 0));
+        CHECK_OK(velo_rma_fetch_op(me.peer, NULL, velo_rma_place(owner.stage->key, AT),
+                                   (enum velo_rma_atomic)atomic, VELO_RMA_TYPE_DOUBLE, &one, 0, 0));
         flush(me.peer);
         check_word(&owner, &word, 8);
         word.f64 = one;
         set_word(&me, owner.stage->key, &word, 8);
-        CHECK_OK(velo_fetch_op(me.peer, NULL, owner.stage->key, AT, (enum velo_atomic)atomic,
-                               VELO_TYPE_DOUBLE, &nan_, 0, 0));
+        CHECK_OK(velo_rma_fetch_op(me.peer, NULL, velo_rma_place(owner.stage->key, AT),
+                                   (enum velo_rma_atomic)atomic, VELO_RMA_TYPE_DOUBLE, &nan_, 0,
+                                   0));
         flush(me.peer);
         check_word(&owner, &word, 8);
     }
@@ -222,29 +225,32 @@ TEST(a_compare_swap_replaces_only_a_word_that_is_as_compared)
         struct owner owner;
         struct requester me;
 
-        owner_start(&owner, way, WORDS * 8, VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, WORDS * 8, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (size_t len = 4; len <= 8; len += 4) {
             union value before = {.u64 = UINT64_C(0x1122334455667788)}, old;
             union value desired = {.u64 = UINT64_C(0x99aabbccddeeff00)};
-            velo_key_t key = owner.stage->key;
+            velo_rma_key_t key = owner.stage->key;
 
             set_word(&me, key, &before, len);
             for (size_t bit = 0; bit < len * 8; bit += 13) {
                 union value wrong = {.u64 = before.u64 ^ UINT64_C(1) << bit};
 
                 old.u64 = 0;
-                CHECK_OK(velo_compare_swap(me.peer, &old, key, AT, &wrong, &desired, len, 0, 0));
+                CHECK_OK(velo_rma_compare_swap(me.peer, &old, len, velo_rma_place(key, AT), &wrong,
+                                               &desired, 0, 0));
                 flush(me.peer);
                 CHECK(memcmp(&old, &before, len) == 0);
                 check_word(&owner, &before, len);
             }
             old.u64 = 0;
-            CHECK_OK(velo_compare_swap(me.peer, &old, key, AT, &before, &desired, len, 0, 0));
+            CHECK_OK(velo_rma_compare_swap(me.peer, &old, len, velo_rma_place(key, AT), &before,
+                                           &desired, 0, 0));
             flush(me.peer);
             CHECK(memcmp(&old, &before, len) == 0);
             check_word(&owner, &desired, len);
-            CHECK_OK(velo_compare_swap(me.peer, NULL, key, AT, &desired, &before, len, 0, 0));
+            CHECK_OK(velo_rma_compare_swap(me.peer, NULL, len, velo_rma_place(key, AT), &desired,
+                                           &before, 0, 0));
             flush(me.peer);
             check_word(&owner, &before, len);
         }
@@ -262,21 +268,23 @@ TEST(updates_are_of_words_that_are_aligned)
         struct requester me;
         uint64_t word = 1;
 
-        owner_start(&owner, way, WORDS * 8, VELO_RIGHT_ATOMIC, VELO_PEER_ANY);
+        owner_start(&owner, way, WORDS * 8, VELO_RMA_RIGHT_ATOMIC, VELO_RMA_PEER_ANY);
         requester_open(&me, REQUESTER_VPID);
         for (uint64_t at = 1; at < 8; at++) {
-            velo_key_t key = owner.stage->key;
+            velo_rma_key_t key = owner.stage->key;
             int expected = at % 4 == 0 ? VELO_OK : VELO_ERR_ARG;
 
-            CHECK_FAILS(velo_fetch_op(me.peer, NULL, key, at, VELO_ATOMIC_ADD, VELO_TYPE_INT64,
-                                      &word, 0, 0),
+            CHECK_FAILS(velo_rma_fetch_op(me.peer, NULL, velo_rma_place(key, at),
+                                          VELO_RMA_ATOMIC_ADD, VELO_RMA_TYPE_INT64, &word, 0, 0),
                         VELO_ERR_ARG, "multiple of 8");
-            CHECK_FAILS(velo_compare_swap(me.peer, NULL, key, at, &word, &word, 8, 0, 0),
+            CHECK_FAILS(velo_rma_compare_swap(me.peer, NULL, 8, velo_rma_place(key, at), &word,
+                                              &word, 0, 0),
                         VELO_ERR_ARG, "multiple of 8");
-            CHECK_STATUS(velo_fetch_op(me.peer, NULL, key, at, VELO_ATOMIC_XOR, VELO_TYPE_UINT32,
-                                       &word, 0, 0),
+            CHECK_STATUS(velo_rma_fetch_op(me.peer, NULL, velo_rma_place(key, at),
+                                           VELO_RMA_ATOMIC_XOR, VELO_RMA_TYPE_UINT32, &word, 0, 0),
                          expected);
-            CHECK_STATUS(velo_compare_swap(me.peer, NULL, key, at, &word, &word, 4, 0, 0),
+            CHECK_STATUS(velo_rma_compare_swap(me.peer, NULL, 4, velo_rma_place(key, at), &word,
+                                               &word, 0, 0),
                          expected);
             flush(me.peer);
         }
@@ -300,7 +308,7 @@ struct words {
 };
 
 struct crowd {
-    velo_key_t key;
+    velo_rma_key_t key;
     int rounds;
     atomic_int ready;
 };
@@ -311,15 +319,16 @@ struct updater {
 };
 
 /* One more ticket, by compare-and-swap. */
-static void take_ticket(const struct requester *me, velo_key_t key)
+static void take_ticket(const struct requester *me, velo_rma_key_t key)
 {
     uint64_t seen = 0, next, expected;
 
     do {
         expected = seen;
         next = seen + 1;
-        CHECK_OK(velo_compare_swap(me->peer, &seen, key, offsetof(struct words, tickets), &expected,
-                                   &next, 8, 0, 0));
+        CHECK_OK(velo_rma_compare_swap(me->peer, &seen, 8,
+                                       velo_rma_place(key, offsetof(struct words, tickets)),
+                                       &expected, &next, 0, 0));
         flush(me->peer);
     } while (seen != expected);
 }
@@ -327,7 +336,7 @@ static void take_ticket(const struct requester *me, velo_key_t key)
 static void update_all(void *arg)
 {
     const struct updater *self = arg;
-    velo_key_t key = self->crowd->key;
+    velo_rma_key_t key = self->crowd->key;
     const uint32_t bit = UINT32_C(1) << self->me;
     const double half = 0.5;
     struct requester me;
@@ -340,12 +349,12 @@ static void update_all(void *arg)
         const uint32_t high = UINT32_C(0x80000000) + (uint32_t)(i * UPDATERS + self->me);
         uint32_t old = 0;
 
-        CHECK_OK(velo_fetch_op(me.peer, &old, key, offsetof(struct words, bits), VELO_ATOMIC_XOR,
-                               VELO_TYPE_UINT32, &bit, 0, 0));
-        CHECK_OK(velo_fetch_op(me.peer, NULL, key, offsetof(struct words, max), VELO_ATOMIC_MAX,
-                               VELO_TYPE_UINT32, &high, 0, 0));
-        CHECK_OK(velo_fetch_op(me.peer, NULL, key, offsetof(struct words, sum), VELO_ATOMIC_ADD,
-                               VELO_TYPE_DOUBLE, &half, 0, 0));
+        CHECK_OK(velo_rma_fetch_op(me.peer, &old, velo_rma_place(key, offsetof(struct words, bits)),
+                                   VELO_RMA_ATOMIC_XOR, VELO_RMA_TYPE_UINT32, &bit, 0, 0));
+        CHECK_OK(velo_rma_fetch_op(me.peer, NULL, velo_rma_place(key, offsetof(struct words, max)),
+                                   VELO_RMA_ATOMIC_MAX, VELO_RMA_TYPE_UINT32, &high, 0, 0));
+        CHECK_OK(velo_rma_fetch_op(me.peer, NULL, velo_rma_place(key, offsetof(struct words, sum)),
+                                   VELO_RMA_ATOMIC_ADD, VELO_RMA_TYPE_DOUBLE, &half, 0, 0));
         flush(me.peer);
         CHECK_EQ((old & bit) != 0, i % 2 != 0); /* Nobody else turns it. */
         take_ticket(&me, key);
@@ -363,7 +372,7 @@ TEST(updates_of_several_processes_lose_nothing)
         struct owner owner;
         struct words words;
 
-        owner_start(&owner, way, sizeof(struct words), VELO_RIGHT_ALL, VELO_PEER_ANY);
+        owner_start(&owner, way, sizeof(struct words), VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
         crowd->key = owner.stage->key;
         crowd->rounds = ROUNDS(way);
         for (int i = 0; i < UPDATERS; i++) {

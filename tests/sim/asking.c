@@ -22,14 +22,17 @@ static void look_try_recv(void)
     CHECK_STATUS(velo_try_recv(port, &(char){0}, 1, NULL), VELO_AGAIN);
 }
 
-static void look_peek(void) { CHECK_STATUS(velo_peek(port, &(struct velo_msg){0}), VELO_AGAIN); }
+static void look_peek(void)
+{
+    CHECK_STATUS(velo_try_peek(port, &(struct velo_msg){0}), VELO_AGAIN);
+}
 static void look_mq_progress(void) { CHECK_EQ(velo_mq_progress(mq), 0); }
 
 static void look_rma_progress(void) { CHECK_EQ(velo_rma_progress(rma), 0); }
 
 static void look_notification(void)
 {
-    CHECK_STATUS(velo_notification_poll(rma, &(struct velo_notification){0}), VELO_AGAIN);
+    CHECK_EQ(velo_rma_try_poll(rma, &(struct velo_rma_notification){0}, 1), 0);
 }
 
 static void look(const char *name, void (*once)(void))
@@ -46,11 +49,11 @@ static void look(const char *name, void (*once)(void))
 TEST(who_looks_in_vain_goes_on)
 {
     port = port_open(0);
-    CHECK_OK(velo_rma_open(port, &rma));
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
     look("velo_try_recv", look_try_recv);
-    look("velo_peek", look_peek);
+    look("velo_try_peek", look_peek);
     look("velo_rma_progress", look_rma_progress);
-    look("velo_notification_poll", look_notification);
+    look("velo_rma_try_poll", look_notification);
     CHECK_OK(velo_mq_open(port, NULL, NULL, &mq));
     look("velo_mq_progress", look_mq_progress);
     CHECK_OK(velo_mq_close(mq));

@@ -26,7 +26,7 @@ TEST(a_message_that_the_node_fails_to_fetch_is_copied)
 {
     struct node nodes[2];
     struct velo_mq_request send = {0}, recv = {0};
-    struct velo_notification notification;
+    struct velo_rma_notification notification;
     unsigned char *out = map(), *in = map();
     int64_t end_ns;
 
@@ -48,7 +48,7 @@ TEST(a_message_that_the_node_fails_to_fetch_is_copied)
     CHECK_EQ(node_counters(&nodes[1]).copied, 1);
     CHECK_EQ(node_counters(&nodes[1]).gotten, 0);
     /* The unit's notifications are its owner's, who asked for nothing. */
-    CHECK_STATUS(velo_notification_poll(nodes[1].rma, &notification), VELO_AGAIN);
+    CHECK_EQ(velo_rma_try_poll(nodes[1].rma, &notification, 1), 0);
     nodes_close(nodes, 2);
     munmap(out, MAPPED_BYTES);
     munmap(in, MAPPED_BYTES);

@@ -45,7 +45,7 @@ static void expect_soon(struct velo_port *port)
     struct velo_msg msg;
     char buf[8];
 
-    CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), &msg, TEST_MS));
+    CHECK_OK(velo_recv(port, buf, sizeof(buf), &msg, TEST_MS));
     message_check(&msg, 8, 1, VELO_ID(0, 1));
 }
 
@@ -91,7 +91,7 @@ TEST(threads_that_never_call_leave_nothing_behind)
         for (int i = 0; i < THREADS; i++)
             CHECK_EQ(pthread_join(threads[i], NULL), 0);
         /* What is over is seen when time is to pass. */
-        CHECK_STATUS(velo_recv_wait(port, &(char){0}, 1, NULL, 100 * TEST_MS), VELO_TIMEOUT);
+        CHECK_STATUS(velo_recv(port, &(char){0}, 1, NULL, 100 * TEST_MS), VELO_TIMEOUT);
     }
     CHECK_EQ(pthread_create(&threads[0], NULL, send_from_thread, NULL), 0);
     expect_soon(port);

@@ -142,7 +142,7 @@ static void send_in_place(struct velo_conn *conn, const struct expected *expecte
 
     if (room > velo_conn_max_bytes(conn))
         room = velo_conn_max_bytes(conn);
-    must(velo_reserve(conn, room, &place), "velo_reserve");
+    must(velo_reserve(conn, room, &place, VELO_FOREVER), "velo_reserve");
     pattern_fill(place, expected->len_bytes, expected->seed);
     must(velo_commit(conn, expected->len_bytes, expected->tag), "velo_commit");
 }
@@ -168,7 +168,7 @@ static void send_message(struct velo_conn *conn, const struct expected *expected
         return;
     default:
         pattern_fill(buf, expected->len_bytes, expected->seed);
-        must(velo_send(conn, buf, expected->len_bytes, expected->tag), "velo_send");
+        must(velo_send(conn, buf, expected->len_bytes, expected->tag, VELO_FOREVER), "velo_send");
     }
 }
 
@@ -179,7 +179,7 @@ static struct velo_conn *reconnect(const struct unit *self, struct velo_conn *co
     while (atomic_load(&progress->received[self->index][to]) <
            atomic_load(&progress->sent[self->index][to]))
         test_sleep_ns(100 * TEST_US);
-    must(velo_connect(self->port, VELO_ID(0, to), TEST_PATIENCE_NS, &conn), "velo_connect");
+    must(velo_connect(self->port, VELO_ID(0, to), &conn, TEST_PATIENCE_NS), "velo_connect");
     return conn;
 }
 
@@ -191,7 +191,7 @@ static void *run_sender(void *arg)
     uint64_t quota = config.msgs / config.units + (self->index < config.msgs % config.units);
 
     for (uint32_t to = 0; to < config.units; to++)
-        must(velo_connect(self->port, VELO_ID(0, to), TEST_PATIENCE_NS, &conns[to]),
+        must(velo_connect(self->port, VELO_ID(0, to), &conns[to], TEST_PATIENCE_NS),
              "velo_connect");
     for (uint64_t i = 0; config.msgs == 0 || i < quota; i++) {
         uint32_t to = rng_below(&rng, config.units), chance = rng_below(&rng, 1 << 16);
@@ -231,8 +231,8 @@ static bool receive_message(const struct unit *self, struct rng *rng)
     int status;
 
     if (way < 3) { /* In place. */
-        status = way == 0 ? velo_peek(self->port, &msg)
-                          : velo_peek_wait(self->port, &msg, rng_below(rng, 2000000));
+        status = way == 0 ? velo_try_peek(self->port, &msg)
+                          : velo_peek(self->port, &msg, rng_below(rng, 2000000));
         if (status == VELO_OK) {
             check(&msg, self->index);
             must(velo_release(self->port), "velo_release");
@@ -241,7 +241,7 @@ static bool receive_message(const struct unit *self, struct rng *rng)
         size_t cap = way == 3 ? rng_below(rng, 64) : sizeof(buf);
 
         status = way == 4 ? velo_try_recv(self->port, buf, cap, &msg)
-                          : velo_recv_wait(self->port, buf, cap, &msg, rng_below(rng, 2000000));
+                          : velo_recv(self->port, buf, cap, &msg, rng_below(rng, 2000000));
         if (status == VELO_ERR_TOO_BIG && msg.len_bytes > cap)
             status = velo_try_recv(self->port, buf, sizeof(buf), &msg);
         if (status == VELO_OK)
@@ -256,7 +256,7 @@ static void *run_receiver(void *arg)
 {
     struct unit *self = arg;
     struct rng rng = {test_mix(~config.seed + self->index)};
-    struct velo_counters counters;
+    struct velo_port_counters counters;
 
     while (!all_received(self->index)) {
         for (int i = 0; i < 1000; i++) {
@@ -266,7 +266,7 @@ static void *run_receiver(void *arg)
     }
     if (receive_message(self, &rng))
         die("a message came to %u after the last one", self->index);
-    must(velo_port_counters(self->port, &counters), "velo_port_counters");
+    must(velo_port_counters(self->port, &counters, sizeof counters), "velo_port_counters");
     if (counters.rx_errors != 0 || counters.rx_reclaimed != 0)
         die("port %u counts %llu errors and %llu dead senders; there were none", self->index,
             (unsigned long long)counters.rx_errors, (unsigned long long)counters.rx_reclaimed);

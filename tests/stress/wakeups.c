@@ -41,12 +41,12 @@ static void *play(void *arg)
     for (uint32_t round = 0; round < self->rounds; round++) {
         if (self->first) {
             nap(&rng);
-            CHECK_OK(velo_send(conn, buf, sizeof(buf), 0));
+            CHECK_OK(velo_send(conn, buf, sizeof(buf), 0, VELO_FOREVER));
         }
-        CHECK_OK(velo_recv_wait(self->port, buf, sizeof(buf), NULL, VELO_FOREVER));
+        CHECK_OK(velo_recv(self->port, buf, sizeof(buf), NULL, VELO_FOREVER));
         if (!self->first) {
             nap(&rng);
-            CHECK_OK(velo_send(conn, buf, sizeof(buf), 0));
+            CHECK_OK(velo_send(conn, buf, sizeof(buf), 0, VELO_FOREVER));
         }
     }
     return NULL;
@@ -93,12 +93,12 @@ static void *throw_as_it_gives_up(void *arg)
     char buf[8];
 
     for (uint32_t round = 0; round < self->rounds; round++) {
-        CHECK_OK(velo_recv_wait(self->port, buf, sizeof(buf), NULL, VELO_FOREVER));
+        CHECK_OK(velo_recv(self->port, buf, sizeof(buf), NULL, VELO_FOREVER));
         int64_t delay_ns =
             round % 4 ? SOON_NS : GIVE_UP_MIN_NS + rng_below(&rng, GIVE_UP_MAX_NS - GIVE_UP_MIN_NS);
         for (int64_t end_ns = test_now_ns() + delay_ns; test_now_ns() < end_ns;)
             ;
-        CHECK_OK(velo_send(conn, buf, sizeof(buf), 0));
+        CHECK_OK(velo_send(conn, buf, sizeof(buf), 0, VELO_FOREVER));
     }
     return NULL;
 }
@@ -109,7 +109,7 @@ TEST(no_wake_up_of_a_receiver_is_lost_just_when_it_stops_to_spin)
     char buf[8] = {0};
     pthread_t other;
 
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     char spin_ns[16];
 
     snprintf(spin_ns, sizeof(spin_ns), "%d", SPIN_NS);
@@ -121,12 +121,12 @@ TEST(no_wake_up_of_a_receiver_is_lost_just_when_it_stops_to_spin)
     futex_forever = true;
     CHECK_EQ(pthread_create(&other, NULL, throw_as_it_gives_up, &thrower), 0);
     for (uint32_t round = 0; round < GIVE_UPS; round++) {
-        CHECK_OK(velo_send(conn, buf, sizeof(buf), 0));
-        CHECK_OK(velo_recv_wait(a, buf, sizeof(buf), NULL, VELO_FOREVER));
+        CHECK_OK(velo_send(conn, buf, sizeof(buf), 0, VELO_FOREVER));
+        CHECK_OK(velo_recv(a, buf, sizeof(buf), NULL, VELO_FOREVER));
     }
     CHECK_EQ(pthread_join(other, NULL), 0);
     futex_forever = false;
-    CHECK_OK(velo_port_counters(a, &counters));
+    CHECK_OK(velo_port_counters(a, &counters, sizeof counters));
     printf("gave up %llu times, rung %llu times\n", (unsigned long long)counters.rx_sleeps,
            (unsigned long long)counters.rx_doorbells);
     CHECK(counters.rx_sleeps >= 1);
@@ -145,7 +145,7 @@ static void *throw_in(void *arg)
 
     for (uint32_t round = 0; round < self->rounds; round++) {
         nap(&rng);
-        CHECK_OK(velo_send(conn, &round, sizeof(round), 0));
+        CHECK_OK(velo_send(conn, &round, sizeof(round), 0, VELO_FOREVER));
     }
     return NULL;
 }
@@ -165,7 +165,7 @@ TEST(no_wake_up_is_lost_among_several_senders_and_full_rings)
         CHECK_EQ(pthread_create(&threads[i], NULL, throw_in, &sides[i]), 0);
     }
     for (uint32_t i = 0; i < CROWD * CROWD_MSGS; i++) {
-        CHECK_OK(velo_recv_wait(port, &round, sizeof(round), NULL, VELO_FOREVER));
+        CHECK_OK(velo_recv(port, &round, sizeof(round), NULL, VELO_FOREVER));
         if (rng_below(&rng, 512) == 0)
             test_sleep_ns(rng_below(&rng, 300000)); /* The rings fill up meanwhile. */
     }
@@ -182,7 +182,7 @@ static void *stream(void *arg)
     static char buf[4096];
 
     for (uint32_t round = 0; round < self->rounds; round++)
-        CHECK_OK(velo_send(conn, buf, round % 5 == 0 ? sizeof(buf) : 8, 0));
+        CHECK_OK(velo_send(conn, buf, round % 5 == 0 ? sizeof(buf) : 8, 0, VELO_FOREVER));
     return NULL;
 }
 
@@ -191,7 +191,7 @@ TEST(no_wake_up_of_a_sender_is_lost)
 {
     struct velo_port *port = port_open_sized(VELO_VPID_ANY, 8, 16384, 0);
     struct side side = {port, velo_port_id(port), 0, 30000, false};
-    struct velo_counters counters;
+    struct velo_port_counters counters;
     struct rng rng = {test_seed()};
     static char buf[4096];
     pthread_t sender;
@@ -199,7 +199,7 @@ TEST(no_wake_up_of_a_sender_is_lost)
     futex_forever = true;
     CHECK_EQ(pthread_create(&sender, NULL, stream, &side), 0);
     for (uint32_t i = 0; i < side.rounds; i++) {
-        CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), NULL, VELO_FOREVER));
+        CHECK_OK(velo_recv(port, buf, sizeof(buf), NULL, VELO_FOREVER));
         if (i % 256 == 0)
             test_sleep_ns(2 * TEST_MS);
         else if (rng_below(&rng, 8) == 0) /* About as long as a sender spins. */
@@ -208,7 +208,7 @@ TEST(no_wake_up_of_a_sender_is_lost)
     }
     CHECK_EQ(pthread_join(sender, NULL), 0);
     futex_forever = false;
-    CHECK_OK(velo_port_counters(port, &counters));
+    CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
     CHECK(counters.tx_sleeps >= 10);
     CHECK_OK(velo_port_close(port));
 }

@@ -235,7 +235,7 @@ struct velo_conn *port_connect(struct velo_port *port, velo_id_t peer)
 {
     struct velo_conn *conn = NULL;
 
-    CHECK_OK(velo_connect(port, peer, TEST_PATIENCE_NS, &conn));
+    CHECK_OK(velo_connect(port, peer, &conn, TEST_PATIENCE_NS));
     CHECK(conn != NULL);
     return conn;
 }
@@ -246,7 +246,7 @@ void message_send(struct velo_conn *conn, size_t len_bytes, uint64_t seed)
 
     CHECK(len_bytes <= sizeof(buf));
     pattern_fill(buf, len_bytes, seed);
-    CHECK_OK(velo_send(conn, buf, len_bytes, pattern_tag(seed)));
+    CHECK_OK(velo_send(conn, buf, len_bytes, pattern_tag(seed), VELO_FOREVER));
 }
 
 void message_check(const struct velo_msg *msg, size_t len_bytes, uint64_t seed, velo_id_t source)
@@ -262,7 +262,7 @@ void message_expect(struct velo_port *port, size_t len_bytes, uint64_t seed, vel
     unsigned char buf[65536];
     struct velo_msg msg;
 
-    CHECK_OK(velo_recv_wait(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS));
+    CHECK_OK(velo_recv(port, buf, sizeof(buf), &msg, TEST_PATIENCE_NS));
     CHECK(msg.data == buf);
     message_check(&msg, len_bytes, seed, source);
 }

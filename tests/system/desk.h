@@ -105,7 +105,7 @@ struct command {
     velo_id_t id;
     uint32_t vpid;
     uint32_t count; /* Rounds, or notifications. */
-    int flags;
+    uint32_t flags;
     int64_t timeout_ns;
     uint64_t match;
     uint64_t ignore;
@@ -129,7 +129,7 @@ struct event {
     uint64_t match;
     size_t len_bytes;
     size_t total_bytes;
-    struct velo_notification notification;
+    struct velo_rma_notification notification;
 };
 
 struct reply {
@@ -138,8 +138,8 @@ struct reply {
     bool hung;       /* The call did not come to an end. */
     uint32_t visits; /* Hook points that it came by. */
     uint32_t events_len;
-    velo_id_t source; /* Of a message received or probed. */
-    uint32_t life;    /* Of the port that was opened, connected to, or received from. */
+    velo_id_t source;    /* Of a message received or probed. */
+    uint32_t generation; /* Of the port that was opened, connected to, or received from. */
     uint64_t match;
     size_t len_bytes;
     uint8_t tag;

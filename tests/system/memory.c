@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rma.h: registered memory of one life, and what other lives do to it. Each word of memory says
- * which operation wrote it; a word may hold what an operation wrote that was posted before it is
- * looked at, and that no other one has certainly overwritten: one that was posted after the first
- * was done, and is done itself. Once memory is deregistered nothing in it changes.
+ * rma.h: registered memory of one generation, and what other generations do to it. Each word of
+ * memory says which operation wrote it; a word may hold what an operation wrote that was posted
+ * before it is looked at, and that no other one has certainly overwritten: one that was posted
+ * after the first was done, and is done itself. Once memory is deregistered nothing in it changes.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,12 +20,12 @@ struct op {
     struct op *next_told;
     uint64_t serial; /* Its cookie. */
     enum act act;
-    struct life *from, *to;
+    struct generation *from, *to;
     uint32_t handle; /* Of the peer. */
     struct mem *mem; /* NULL: a notification alone. */
     uint64_t offset;
     size_t len_bytes;
-    int flags;
+    uint32_t flags;
     bool is_permitted; /* When it was posted. */
     bool is_told;      /* The owner was notified. */
     enum op_state state;
@@ -35,12 +35,12 @@ struct op {
 };
 
 struct mem {
-    struct life *owner;
+    struct generation *owner;
     uint32_t handle;
     uint64_t key;
     uint64_t address;
     size_t len_bytes;
-    int rights;
+    uint32_t rights;
     velo_id_t peer;
     void *buf;           /* NULL: the library's. */
     uint64_t serial;     /* Of what it holds at first; 0: zeros. */
@@ -97,7 +97,7 @@ static bool is_legal(const struct mem *mem, size_t index, uint64_t word, uint64_
 }
 
 static void check_words(const struct mem *mem, const uint64_t *words, size_t first, size_t count,
-                        uint64_t at, const struct life *reader)
+                        uint64_t at, const struct generation *reader)
 {
     for (size_t i = 0; i < count; i++) {
         if (is_legal(mem, first + i, words[i], at))
@@ -114,11 +114,12 @@ static void check_words(const struct mem *mem, const uint64_t *words, size_t fir
     }
 }
 
-/* ---- the life of an operation ---------------------------------------------------------------- */
+/* ---- the generation of an operation
+ * ---------------------------------------------------------------- */
 
-static struct op *find_pending(const struct life *life, uint64_t serial)
+static struct op *find_pending(const struct generation *generation, uint64_t serial)
 {
-    for (struct op *op = life->pending; op != NULL; op = op->next_pending)
+    for (struct op *op = generation->pending; op != NULL; op = op->next_pending)
         if (op->serial == serial)
             return op;
     return NULL;
@@ -201,55 +202,57 @@ static void op_failed(struct op *op, int status, bool was_posted)
 
 void memory_ended(struct seat *seat)
 {
-    while (seat->life->pending != NULL)
-        op_ended(seat->life->pending, DOUBTFUL);
+    while (seat->generation->pending != NULL)
+        op_ended(seat->generation->pending, DOUBTFUL);
     for (uint32_t i = 0; i < MEMS; i++)
         if (seat->mems[i] != NULL)
             seat->mems[i]->ended_step = run.step;
-    seat->life->told = NULL;
+    seat->generation->told = NULL;
 }
 
 /* ---- notifications --------------------------------------------------------------------------- */
 
-static void requester_note(const struct seat *seat, const struct velo_notification *note)
+static void requester_note(const struct seat *seat, const struct velo_rma_notification *note)
 {
-    struct op *op = find_pending(seat->life, note->cookie);
+    struct op *op = find_pending(seat->generation, note->cookie);
 
     if (op == NULL)
-        fail_run(seat->life, NULL,
+        fail_run(seat->generation, NULL,
                  "%s was notified of operation %llu (status %s), which is not under way",
-                 name_of(seat->life), (unsigned long long)note->cookie, status_name(note->status));
+                 name_of(seat->generation), (unsigned long long)note->cookie,
+                 status_name(note->status));
     story_outcome("; operation %llu: %s", (unsigned long long)op->serial,
                   status_name(note->status));
-    if (note->class_ == VELO_CLASS_ERROR) {
+    if (note->class_ == VELO_RMA_CLASS_ERROR) {
         op_failed(op, note->status, true);
         return;
     }
-    if (!(op->flags & VELO_NOTIFY_REQUESTER) || note->status != VELO_OK ||
+    if (!(op->flags & VELO_RMA_NOTIFY_REQUESTER) || note->status != VELO_OK ||
         note->peer != op->to->vpid || note->len_bytes != op->len_bytes)
-        fail_run(seat->life, op->to, "the notification of operation %llu is not what was asked for",
+        fail_run(seat->generation, op->to,
+                 "the notification of operation %llu is not what was asked for",
                  (unsigned long long)op->serial);
     op_done(op);
 }
 
-static void owner_note(const struct seat *seat, const struct velo_notification *note)
+static void owner_note(const struct seat *seat, const struct velo_rma_notification *note)
 {
-    struct op *op = seat->life->told;
-    bool is_put = note->class_ == VELO_CLASS_COMPLETER;
+    struct op *op = seat->generation->told;
+    bool is_put = note->class_ == VELO_RMA_CLASS_COMPLETER;
 
     while (op != NULL && op->serial != note->cookie)
         op = op->next_told;
     if (op == NULL || op->is_told || op->state == FAILED)
-        fail_run(seat->life, NULL, "%s was notified as owner of operation %llu, %s",
-                 name_of(seat->life), (unsigned long long)note->cookie,
+        fail_run(seat->generation, NULL, "%s was notified as owner of operation %llu, %s",
+                 name_of(seat->generation), (unsigned long long)note->cookie,
                  op == NULL    ? "of which nobody was to tell it"
                  : op->is_told ? "twice"
                                : "which failed");
     uint64_t address = op->mem != NULL ? op->mem->address + op->offset : 0;
-    if (is_put != ((op->flags & VELO_NOTIFY_COMPLETER) != 0) || note->status != VELO_OK ||
+    if (is_put != ((op->flags & VELO_RMA_NOTIFY_COMPLETER) != 0) || note->status != VELO_OK ||
         note->peer != op->from->vpid || note->len_bytes != op->len_bytes ||
         note->address != address)
-        fail_run(seat->life, op->from,
+        fail_run(seat->generation, op->from,
                  "the owner's notification of operation %llu is not what was asked for",
                  (unsigned long long)op->serial);
     story_outcome("; told of operation %llu", (unsigned long long)op->serial);
@@ -260,10 +263,10 @@ static void owner_note(const struct seat *seat, const struct velo_notification *
 
 void memory_event(struct seat *seat, const struct event *event)
 {
-    const struct velo_notification *note = &event->notification;
+    const struct velo_rma_notification *note = &event->notification;
 
     digest(note->cookie << 16 | (uint64_t)note->class_ << 8 | (uint8_t)note->status);
-    if (note->class_ == VELO_CLASS_REQUESTER || note->class_ == VELO_CLASS_ERROR)
+    if (note->class_ == VELO_RMA_CLASS_REQUESTER || note->class_ == VELO_RMA_CLASS_ERROR)
         requester_note(seat, note);
     else
         owner_note(seat, note);
@@ -271,7 +274,7 @@ void memory_event(struct seat *seat, const struct event *event)
 
 /* ---- steps: peers ---------------------------------------------------------------------------- */
 
-static bool is_connected(const struct seat *seat, const struct life *to)
+static bool is_connected(const struct seat *seat, const struct generation *to)
 {
     for (uint32_t i = 0; i < RMA_PEERS; i++)
         if (to != NULL && seat->rma_to[i] == to)
@@ -283,17 +286,17 @@ static bool step_connect(struct seat *seat)
 {
     uint32_t handle = below(RMA_PEERS);
     uint32_t vpid = below(run.vpids);
-    struct life *to = run.by_vpid[vpid];
+    struct generation *to = run.by_vpid[vpid];
 
-    if (!seat->life->shape.has_rma || seat->rma_to[handle] != NULL ||
+    if (!seat->generation->shape.has_rma || seat->rma_to[handle] != NULL ||
         (is_connected(seat, to) && chance(80)))
         return false;
     struct command command = {.act = ACT_RMA_CONNECT,
                               .handle = handle,
                               .id = VELO_ID(0, vpid),
                               .die_at = draw_death(2, 6)};
-    story_step(seat->life, to, "%s connects its RMA unit to id %u, which is %s",
-               name_of(seat->life), vpid, name_of(to));
+    story_step(seat->generation, to, "%s connects its RMA unit to id %u, which is %s",
+               name_of(seat->generation), vpid, name_of(to));
     bool is_there = to != NULL && to->shape.has_rma;
     if (is_there)
         to->conns_count++;
@@ -305,7 +308,7 @@ static bool step_connect(struct seat *seat)
                      status == VELO_ERR_PEER_CLOSED;
     bool is_full = status == VELO_ERR_FULL && is_there && to->conns_count >= to->shape.conns_max;
     if (is_there ? status != VELO_OK && !is_full : !is_absent)
-        fail_run(seat->life, to, "velo_rma_connect gave %s", status_name(status));
+        fail_run(seat->generation, to, "velo_rma_connect gave %s", status_name(status));
     seat->rma_to[handle] = status == VELO_OK ? to : NULL;
     return true;
 }
@@ -313,7 +316,7 @@ static bool step_connect(struct seat *seat)
 /* Operations under way on this peer can no longer end well; those done before say nothing. */
 static void forget_handle(const struct seat *seat, uint32_t handle)
 {
-    for (struct op *op = seat->life->pending; op != NULL; op = op->next_pending)
+    for (struct op *op = seat->generation->pending; op != NULL; op = op->next_pending)
         if (op->handle == handle)
             op->handle = RMA_PEERS;
 }
@@ -321,21 +324,21 @@ static void forget_handle(const struct seat *seat, uint32_t handle)
 static bool step_disconnect(struct seat *seat)
 {
     uint32_t handle = below(RMA_PEERS);
-    struct life *to = seat->rma_to[handle];
+    struct generation *to = seat->rma_to[handle];
 
     if (to == NULL || (to->state == LIVES && chance(50)))
         return false;
     struct command command = {
         .act = ACT_RMA_DISCONNECT, .handle = handle, .die_at = draw_death(2, 6)};
-    story_step(seat->life, to, "%s disconnects its RMA unit from %s", name_of(seat->life),
-               name_of(to));
+    story_step(seat->generation, to, "%s disconnects its RMA unit from %s",
+               name_of(seat->generation), name_of(to));
     seat->rma_to[handle] = NULL;
     forget_handle(seat, handle);
     if (!tell(seat, &command))
         return true;
     story_status(reply_of(seat)->status);
     if (reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, to, "velo_rma_disconnect failed");
+        fail_run(seat->generation, to, "velo_rma_disconnect failed");
     return true;
 }
 
@@ -343,15 +346,15 @@ static bool step_disconnect(struct seat *seat)
 
 static struct mem *new_mem(struct seat *seat, uint32_t handle)
 {
-    static const int rights[] = {VELO_RIGHT_READ, VELO_RIGHT_WRITE,
-                                 VELO_RIGHT_READ | VELO_RIGHT_WRITE};
+    static const uint32_t rights[] = {VELO_RMA_RIGHT_READ, VELO_RMA_RIGHT_WRITE,
+                                      VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE};
     struct mem *mem = keep(sizeof *mem);
 
-    mem->owner = seat->life;
+    mem->owner = seat->generation;
     mem->handle = handle;
     mem->len_bytes = 8 * (1 + (size_t)below(chance(20) ? 6000 : 600));
-    mem->rights = chance(80) ? VELO_RIGHT_ALL : rights[below(ARRAY_LEN(rights))];
-    mem->peer = chance(90) ? VELO_PEER_ANY : VELO_ID(0, below(run.vpids));
+    mem->rights = chance(80) ? VELO_RMA_RIGHT_ALL : rights[below(ARRAY_LEN(rights))];
+    mem->peer = chance(90) ? VELO_RMA_PEER_ANY : VELO_ID(0, below(run.vpids));
     mem->ended_step = UINT64_MAX;
     return mem;
 }
@@ -361,7 +364,7 @@ static bool step_register(struct seat *seat)
     uint32_t handle = below(MEMS);
     bool is_own = chance(50);
 
-    if (!seat->life->shape.has_rma || seat->mems[handle] != NULL)
+    if (!seat->generation->shape.has_rma || seat->mems[handle] != NULL)
         return false;
     struct mem *mem = new_mem(seat, handle);
     struct command command = {.act = is_own ? ACT_MEM_REGISTER : ACT_MEM_ALLOC,
@@ -380,12 +383,14 @@ static bool step_register(struct seat *seat)
             words[i] = word_of(mem->serial, i);
         command.buf = words;
     }
-    story_step(seat->life, NULL, "%s %s memory %u: %zu bytes, rights %d", name_of(seat->life),
-               is_own ? "registers" : "allocates", handle, mem->len_bytes, mem->rights);
+    story_step(seat->generation, NULL, "%s %s memory %u: %zu bytes, rights %d",
+               name_of(seat->generation), is_own ? "registers" : "allocates", handle,
+               mem->len_bytes, mem->rights);
     if (!tell(seat, &command))
         return true;
     if (reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, NULL, "registering gave %s", status_name(reply_of(seat)->status));
+        fail_run(seat->generation, NULL, "registering gave %s",
+                 status_name(reply_of(seat)->status));
     mem->key = reply_of(seat)->key;
     mem->address = reply_of(seat)->address;
     seat->mems[handle] = mem;
@@ -402,16 +407,17 @@ static void memory_check(struct seat *seat)
             continue;
         struct command command = {
             .act = ACT_MEM_READ, .handle = i, .buf = buf, .len_bytes = mem->len_bytes};
-        story_step(seat->life, NULL, "%s looks at its memory %u", name_of(seat->life), i);
+        story_step(seat->generation, NULL, "%s looks at its memory %u", name_of(seat->generation),
+                   i);
         (void)tell(seat, &command);
-        check_words(mem, buf, 0, mem->len_bytes / 8, run.step, seat->life);
+        check_words(mem, buf, 0, mem->len_bytes / 8, run.step, seat->generation);
         block_give(seat->process, buf);
     }
 }
 
 static bool step_look(struct seat *seat)
 {
-    if (!seat->life->shape.has_rma)
+    if (!seat->generation->shape.has_rma)
         return false;
     memory_check(seat);
     return true;
@@ -424,13 +430,14 @@ static bool deregister(struct seat *seat, uint32_t handle)
     if (mem == NULL)
         return false;
     struct command command = {.act = ACT_MEM_DEREGISTER, .handle = handle};
-    story_step(seat->life, NULL, "%s deregisters memory %u", name_of(seat->life), handle);
+    story_step(seat->generation, NULL, "%s deregisters memory %u", name_of(seat->generation),
+               handle);
     seat->mems[handle] = NULL;
     mem->ended_step = run.step;
     (void)tell(seat, &command);
     story_status(reply_of(seat)->status);
     if (reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, NULL, "velo_mem_deregister failed");
+        fail_run(seat->generation, NULL, "velo_rma_mem_deregister failed");
     block_freeze(seat->process, mem->buf);
     return true;
 }
@@ -441,17 +448,17 @@ static bool step_deregister(struct seat *seat) { return deregister(seat, below(M
 
 static bool permits(const struct mem *mem, const struct op *op)
 {
-    int right = op->act == ACT_GET         ? VELO_RIGHT_READ
-                : op->act == ACT_FETCH_ADD ? VELO_RIGHT_ATOMIC
-                                           : VELO_RIGHT_WRITE;
+    uint32_t right = op->act == ACT_GET         ? VELO_RMA_RIGHT_READ
+                     : op->act == ACT_FETCH_ADD ? VELO_RMA_RIGHT_ATOMIC
+                                                : VELO_RMA_RIGHT_WRITE;
 
     return mem->owner == op->to && mem->ended_step == UINT64_MAX && (mem->rights & right) &&
-           (mem->peer == VELO_PEER_ANY || mem->peer == op->from->vpid) &&
+           (mem->peer == VELO_RMA_PEER_ANY || mem->peer == op->from->vpid) &&
            op->offset + op->len_bytes <= mem->len_bytes;
 }
 
 /* Mostly one of the peer's, registered; sometimes any that there ever was. */
-static struct mem *some_mem(const struct life *to)
+static struct mem *some_mem(const struct generation *to)
 {
     bool is_any = chance(6);
 
@@ -483,17 +490,17 @@ static struct op *draw_op(struct seat *seat, uint32_t handle)
                                     ACT_GET, ACT_FETCH_ADD, ACT_FETCH_ADD, ACT_NOTIFY};
     struct op *op = keep(sizeof *op);
 
-    op->from = seat->life;
+    op->from = seat->generation;
     op->to = seat->rma_to[handle];
     op->handle = handle;
     op->serial = ++run.serial;
     op->act = acts[below(ARRAY_LEN(acts))];
     op->posted_step = run.step;
     op->done_step = UINT64_MAX;
-    op->flags = chance(50) ? VELO_NOTIFY_REQUESTER : 0;
+    op->flags = chance(50) ? VELO_RMA_NOTIFY_REQUESTER : 0;
     bool is_read = op->act == ACT_GET || op->act == ACT_FETCH_ADD;
     if (chance(30) || op->act == ACT_NOTIFY)
-        op->flags |= is_read ? VELO_NOTIFY_RESPONDER : VELO_NOTIFY_COMPLETER;
+        op->flags |= is_read ? VELO_RMA_NOTIFY_RESPONDER : VELO_RMA_NOTIFY_COMPLETER;
     if (op->act == ACT_NOTIFY)
         return op;
     op->mem = some_mem(op->to);
@@ -509,7 +516,7 @@ static void enlist(struct op *op)
 {
     op->next_pending = op->from->pending;
     op->from->pending = op;
-    if (op->flags & (VELO_NOTIFY_COMPLETER | VELO_NOTIFY_RESPONDER)) {
+    if (op->flags & (VELO_RMA_NOTIFY_COMPLETER | VELO_RMA_NOTIFY_RESPONDER)) {
         op->next_told = op->to->told;
         op->to->told = op;
     }
@@ -540,14 +547,15 @@ static const char *op_name(const struct op *op)
 static void tell_op_story(const struct seat *seat, const struct op *op)
 {
     if (op->mem != NULL)
-        story_step(seat->life, op->to,
+        story_step(seat->generation, op->to,
                    "%s %s %zu bytes at %llu of memory %u of %s by %s (operation %llu, notify %d)",
-                   name_of(seat->life), op_name(op), op->len_bytes, (unsigned long long)op->offset,
-                   op->mem->handle, name_of(op->mem->owner), name_of(op->to),
-                   (unsigned long long)op->serial, op->flags);
+                   name_of(seat->generation), op_name(op), op->len_bytes,
+                   (unsigned long long)op->offset, op->mem->handle, name_of(op->mem->owner),
+                   name_of(op->to), (unsigned long long)op->serial, op->flags);
     else
-        story_step(seat->life, op->to, "%s notifies %s (operation %llu, notify %d)",
-                   name_of(seat->life), name_of(op->to), (unsigned long long)op->serial, op->flags);
+        story_step(seat->generation, op->to, "%s notifies %s (operation %llu, notify %d)",
+                   name_of(seat->generation), name_of(op->to), (unsigned long long)op->serial,
+                   op->flags);
 }
 
 static void posted(struct op *op, int status)
@@ -604,8 +612,8 @@ static bool step_fence(struct seat *seat)
     if (seat->rma_to[handle] == NULL)
         return false;
     struct command command = {.act = ACT_FENCE, .handle = handle};
-    story_step(seat->life, seat->rma_to[handle], "%s fences its operations on %s",
-               name_of(seat->life), name_of(seat->rma_to[handle]));
+    story_step(seat->generation, seat->rma_to[handle], "%s fences its operations on %s",
+               name_of(seat->generation), name_of(seat->rma_to[handle]));
     (void)tell(seat, &command);
     return true;
 }
@@ -616,7 +624,8 @@ static bool poll(struct seat *seat, uint32_t count)
 {
     struct command command = {.act = ACT_RMA_POLL, .count = count, .die_at = draw_death(1, 6)};
 
-    story_step(seat->life, NULL, "%s polls %u notifications", name_of(seat->life), count);
+    story_step(seat->generation, NULL, "%s polls %u notifications", name_of(seat->generation),
+               count);
     return tell(seat, &command) && reply_of(seat)->status == VELO_OK;
 }
 
@@ -624,9 +633,10 @@ bool memory_progress(struct seat *seat, uint32_t rounds)
 {
     struct command command = {.act = ACT_RMA_PROGRESS, .count = rounds, .die_at = draw_death(2, 6)};
 
-    if (!seat->life->shape.has_rma)
+    if (!seat->generation->shape.has_rma)
         return false;
-    story_step(seat->life, NULL, "the RMA unit of %s makes progress", name_of(seat->life));
+    story_step(seat->generation, NULL, "the RMA unit of %s makes progress",
+               name_of(seat->generation));
     (void)tell(seat, &command);
     return false;
 }
@@ -636,12 +646,12 @@ static void check_flushed(const struct seat *seat, uint32_t handle)
 {
     struct op *next;
 
-    for (struct op *op = seat->life->pending; op != NULL; op = next) {
+    for (struct op *op = seat->generation->pending; op != NULL; op = next) {
         next = op->next_pending;
         if (op->handle != handle)
             continue;
-        if (op->flags & VELO_NOTIFY_REQUESTER)
-            fail_run(seat->life, op->to,
+        if (op->flags & VELO_RMA_NOTIFY_REQUESTER)
+            fail_run(seat->generation, op->to,
                      "velo_rma_flush says that all is done, but operation %llu has left no "
                      "notification",
                      (unsigned long long)op->serial);
@@ -651,20 +661,21 @@ static void check_flushed(const struct seat *seat, uint32_t handle)
 
 static bool flush(struct seat *seat, uint32_t handle, int64_t timeout_ns)
 {
-    struct life *to = seat->rma_to[handle];
+    struct generation *to = seat->rma_to[handle];
     struct command command = {.act = ACT_FLUSH, .handle = handle, .timeout_ns = timeout_ns};
 
-    story_step(seat->life, to, "%s flushes its operations on %s", name_of(seat->life), name_of(to));
+    story_step(seat->generation, to, "%s flushes its operations on %s", name_of(seat->generation),
+               name_of(to));
     (void)tell(seat, &command);
     int status = reply_of(seat)->status;
     story_status(status);
     if (status == VELO_TIMEOUT || status == VELO_AGAIN)
         return true;
     if (status != VELO_OK && !status_fits(to, status))
-        fail_run(seat->life, to, "velo_rma_flush gave %s", status_name(status));
+        fail_run(seat->generation, to, "velo_rma_flush gave %s", status_name(status));
     while (poll(seat, 64))
         ;
-    if (seat->life != NULL)
+    if (seat->generation != NULL)
         check_flushed(seat, handle);
     return false;
 }
@@ -681,7 +692,7 @@ static bool step_flush(struct seat *seat)
 
 static bool step_progress(struct seat *seat)
 {
-    if (!seat->life->shape.has_rma)
+    if (!seat->generation->shape.has_rma)
         return false;
     (void)memory_progress(seat, 1 + below(4));
     return true;
@@ -689,7 +700,7 @@ static bool step_progress(struct seat *seat)
 
 static bool step_poll(struct seat *seat)
 {
-    if (!seat->life->shape.has_rma)
+    if (!seat->generation->shape.has_rma)
         return false;
     (void)poll(seat, 1 + below(8));
     return true;
@@ -703,15 +714,15 @@ static bool step_wait(struct seat *seat)
                               .timeout_ns = below(2) * 1500 * TEST_MS,
                               .die_at = draw_death(1, 6)};
 
-    if (!seat->life->shape.has_rma)
+    if (!seat->generation->shape.has_rma)
         return false;
-    story_step(seat->life, NULL, "%s waits for a notification", name_of(seat->life));
+    story_step(seat->generation, NULL, "%s waits for a notification", name_of(seat->generation));
     if (!tell(seat, &command))
         return true;
     int status = reply_of(seat)->status;
     story_status(status);
     if (status != VELO_OK && status != VELO_TIMEOUT)
-        fail_run(seat->life, NULL, "velo_notification_wait gave %s", status_name(status));
+        fail_run(seat->generation, NULL, "velo_rma_poll gave %s", status_name(status));
     return true;
 }
 
@@ -730,7 +741,7 @@ bool memory_drain(struct seat *seat)
 {
     bool any = false;
 
-    if (!seat->life->shape.has_rma)
+    if (!seat->generation->shape.has_rma)
         return false;
     (void)memory_progress(seat, 8);
     any |= poll(seat, 64);
@@ -742,18 +753,18 @@ bool memory_drain(struct seat *seat)
 
 void memory_drained(struct seat *seat)
 {
-    const struct life *life = seat->life;
+    const struct generation *generation = seat->generation;
 
-    if (!life->shape.has_rma)
+    if (!generation->shape.has_rma)
         return;
-    for (const struct op *op = life->pending; op != NULL; op = op->next_pending)
-        if (op->handle < RMA_PEERS || (op->flags & VELO_NOTIFY_REQUESTER))
-            fail_run(life, op->to, "operation %llu on %s never ends",
+    for (const struct op *op = generation->pending; op != NULL; op = op->next_pending)
+        if (op->handle < RMA_PEERS || (op->flags & VELO_RMA_NOTIFY_REQUESTER))
+            fail_run(generation, op->to, "operation %llu on %s never ends",
                      (unsigned long long)op->serial, name_of(op->to));
-    for (const struct op *op = life->told; op != NULL; op = op->next_told)
+    for (const struct op *op = generation->told; op != NULL; op = op->next_told)
         if (op->state == DONE && !op->is_told)
-            fail_run(life, op->from, "%s is never notified of operation %llu of %s", name_of(life),
-                     (unsigned long long)op->serial, name_of(op->from));
+            fail_run(generation, op->from, "%s is never notified of operation %llu of %s",
+                     name_of(generation), (unsigned long long)op->serial, name_of(op->from));
     memory_check(seat);
     for (uint32_t i = 0; i < MEMS; i++)
         (void)deregister(seat, i);

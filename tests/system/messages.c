@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * velo.h: connections from one life to another. A message on one is received exactly once, whole
- * and in order, unless its receiver's life ends; of a sender that is killed, what it had under way
- * may be missing.
+ * velo.h: connections from one generation to another. A message on one is received exactly once,
+ * whole and in order, unless its receiver's generation ends; of a sender that is killed, what it
+ * had under way may be missing.
  */
 #include <stdio.h>
 
@@ -20,15 +20,15 @@ struct item {
 };
 
 struct conn {
-    struct life *from;
-    struct life *to;
+    struct generation *from;
+    struct generation *to;
     struct item *first, *last;
     bool is_deferred; /* By its receiver. */
     bool has_left;    /* Its sender has disconnected. */
     bool is_told;     /* The receiver knows that it came to an end. */
     bool is_reserved;
     size_t reserved_bytes;
-    struct conn *next; /* Of those to the same life. */
+    struct conn *next; /* Of those to the same generation. */
 };
 
 /* ---- the model ------------------------------------------------------------------------------- */
@@ -71,14 +71,14 @@ static void drop_first(struct conn *conn)
 
 void messages_ended(struct seat *seat)
 {
-    for (struct conn *conn = seat->life->conns_in; conn != NULL; conn = conn->next)
+    for (struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next)
         conn->first = conn->last = NULL;
 }
 
 /* A connection of the seat, and its handle. */
 static struct conn *some_conn(struct seat *seat, uint32_t *handle)
 {
-    if (seat->life->shape.is_mq)
+    if (seat->generation->shape.is_mq)
         return NULL;
     *handle = below(CONNS);
     return seat->conns[*handle];
@@ -99,7 +99,8 @@ static size_t draw_len(void)
 
 /* ---- connecting ------------------------------------------------------------------------------ */
 
-static void check_connect(const struct seat *seat, const struct life *to, uint32_t vpid, int status)
+static void check_connect(const struct seat *seat, const struct generation *to, uint32_t vpid,
+                          int status)
 {
     bool is_absent = status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
                      status == VELO_ERR_PEER_CLOSED;
@@ -107,11 +108,11 @@ static void check_connect(const struct seat *seat, const struct life *to, uint32
     if (to != NULL && to->state != LIVES)
         return; /* It ended while the call stood still. */
     if (to == NULL && !is_absent)
-        fail_run(seat->life, NULL, "connecting to id %u, which nobody has, gave %s", vpid,
+        fail_run(seat->generation, NULL, "connecting to id %u, which nobody has, gave %s", vpid,
                  status_name(status));
     if (to != NULL && status != VELO_OK &&
         !(status == VELO_ERR_FULL && to->conns_count >= to->shape.conns_max))
-        fail_run(seat->life, to, "connecting to a live port gave %s: %s", status_name(status),
+        fail_run(seat->generation, to, "connecting to a live port gave %s: %s", status_name(status),
                  reply_of(seat)->error);
 }
 
@@ -119,15 +120,15 @@ static bool step_connect(struct seat *seat)
 {
     uint32_t handle = below(CONNS);
     uint32_t vpid = below(run.vpids);
-    struct life *to = run.by_vpid[vpid];
+    struct generation *to = run.by_vpid[vpid];
 
-    if (seat->life->shape.is_mq || seat->conns[handle] != NULL || run.is_queue[vpid])
+    if (seat->generation->shape.is_mq || seat->conns[handle] != NULL || run.is_queue[vpid])
         return false;
     struct command command = {
         .act = ACT_CONNECT, .handle = handle, .id = VELO_ID(0, vpid), .die_at = draw_death(3, 8)};
-    story_step(seat->life, to, "%s connects to id %u, which is %s", name_of(seat->life), vpid,
-               name_of(to));
-    struct life *from = seat->life;
+    story_step(seat->generation, to, "%s connects to id %u, which is %s", name_of(seat->generation),
+               vpid, name_of(to));
+    struct generation *from = seat->generation;
     if (to != NULL)
         to->conns_count++;
     if (!tell(seat, &command))
@@ -137,9 +138,9 @@ static bool step_connect(struct seat *seat)
     check_connect(seat, to, vpid, status);
     if (status != VELO_OK)
         return true;
-    if (reply_of(seat)->life != to->word)
-        fail_run(seat->life, to, "a connection to %s says that it leads to another life",
-                 name_of(to));
+    if (reply_of(seat)->generation != to->word)
+        fail_run(seat->generation, to,
+                 "a connection to %s says that it leads to another generation", name_of(to));
     struct conn *conn = keep(sizeof *conn);
     *conn = (struct conn){.from = from, .to = to, .next = to->conns_in};
     to->conns_in = conn;
@@ -155,14 +156,14 @@ static bool step_disconnect(struct seat *seat)
     if (conn == NULL)
         return false;
     struct command command = {.act = ACT_DISCONNECT, .handle = handle, .die_at = draw_death(3, 8)};
-    story_step(seat->life, conn->to, "%s disconnects from %s", name_of(seat->life),
+    story_step(seat->generation, conn->to, "%s disconnects from %s", name_of(seat->generation),
                name_of(conn->to));
     conn->has_left = true;
     if (!tell(seat, &command))
         return true;
     story_status(reply_of(seat)->status);
     if (reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, conn->to, "velo_disconnect failed");
+        fail_run(seat->generation, conn->to, "velo_disconnect failed");
     seat->conns[handle] = NULL;
     return true;
 }
@@ -175,13 +176,13 @@ static bool step_status(struct seat *seat)
     if (conn == NULL)
         return false;
     struct command command = {.act = ACT_CONN_STATUS, .handle = handle};
-    story_step(seat->life, conn->to, "%s asks for the status of %s", name_of(seat->life),
-               name_of(conn->to));
+    story_step(seat->generation, conn->to, "%s asks for the status of %s",
+               name_of(seat->generation), name_of(conn->to));
     (void)tell(seat, &command);
     int status = reply_of(seat)->status;
     story_status(status);
     if (!status_fits(conn->to, status))
-        fail_run(seat->life, conn->to, "velo_conn_status gave %s", status_name(status));
+        fail_run(seat->generation, conn->to, "velo_conn_status gave %s", status_name(status));
     return true;
 }
 
@@ -197,7 +198,7 @@ static void sent(const struct seat *seat, struct conn *conn, struct item *item, 
     } else {
         drop_last(conn);
         if (!status_fits(conn->to, status) && status != VELO_AGAIN)
-            fail_run(seat->life, conn->to, "a send gave %s", status_name(status));
+            fail_run(seat->generation, conn->to, "a send gave %s", status_name(status));
     }
     if (conn->to->state != LIVES)
         conn->first = conn->last = NULL;
@@ -222,8 +223,9 @@ static bool step_send(struct seat *seat)
                               .tag = item->tag,
                               .die_at = draw_death(3, 8)};
     content_fill(buf, len_bytes, item->serial);
-    story_step(seat->life, conn->to, "%s sends message %llu (%zu bytes) to %s", name_of(seat->life),
-               (unsigned long long)item->serial, len_bytes, name_of(conn->to));
+    story_step(seat->generation, conn->to, "%s sends message %llu (%zu bytes) to %s",
+               name_of(seat->generation), (unsigned long long)item->serial, len_bytes,
+               name_of(conn->to));
     if (!tell(seat, &command))
         return true;
     int status = reply_of(seat)->status;
@@ -247,8 +249,8 @@ static bool step_reserve(struct seat *seat)
     size_t len_bytes = draw_len();
     struct command command = {
         .act = ACT_RESERVE, .handle = handle, .len_bytes = len_bytes, .die_at = draw_death(3, 8)};
-    story_step(seat->life, conn->to, "%s reserves %zu bytes at %s", name_of(seat->life), len_bytes,
-               name_of(conn->to));
+    story_step(seat->generation, conn->to, "%s reserves %zu bytes at %s", name_of(seat->generation),
+               len_bytes, name_of(conn->to));
     if (!tell(seat, &command))
         return true;
     int status = reply_of(seat)->status;
@@ -256,7 +258,7 @@ static bool step_reserve(struct seat *seat)
     conn->is_reserved = status == VELO_OK;
     conn->reserved_bytes = len_bytes;
     if (status != VELO_OK && status != VELO_AGAIN && !status_fits(conn->to, status))
-        fail_run(seat->life, conn->to, "a reservation gave %s", status_name(status));
+        fail_run(seat->generation, conn->to, "a reservation gave %s", status_name(status));
     return true;
 }
 
@@ -277,8 +279,9 @@ static bool step_commit(struct seat *seat)
                               .tag = item->tag,
                               .die_at = draw_death(3, 8)};
     content_fill(buf, len_bytes, item->serial);
-    story_step(seat->life, conn->to, "%s commits message %llu (%zu bytes) to %s",
-               name_of(seat->life), (unsigned long long)item->serial, len_bytes, name_of(conn->to));
+    story_step(seat->generation, conn->to, "%s commits message %llu (%zu bytes) to %s",
+               name_of(seat->generation), (unsigned long long)item->serial, len_bytes,
+               name_of(conn->to));
     if (!tell(seat, &command))
         return true;
     block_give(seat->process, buf);
@@ -297,12 +300,12 @@ _Noreturn static void fail_received(const struct seat *seat, const void *buf)
     char next[256] = "";
     int len = 0;
 
-    for (const struct conn *conn = seat->life->conns_in; conn != NULL; conn = conn->next)
+    for (const struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next)
         if (conn->from->vpid == reply->source && conn->first != NULL && len < 200)
-            len += snprintf(next + len, sizeof next - (size_t)len, " %llu%s from life %u",
+            len += snprintf(next + len, sizeof next - (size_t)len, " %llu%s from generation %u",
                             (unsigned long long)conn->first->serial,
                             conn->is_deferred ? " (deferred)" : "", conn->from->number);
-    fail_run(seat->life, run.by_vpid[reply->source % VPIDS],
+    fail_run(seat->generation, run.by_vpid[reply->source % VPIDS],
              "a message of %zu bytes from id %u was received that nobody sends now; by its content "
              "it is message %llu%s; due from that id:%s",
              reply->len_bytes, reply->source, (unsigned long long)serial,
@@ -314,14 +317,14 @@ static bool is_next(const struct conn *conn, const struct reply *reply, const vo
     const struct item *item = conn->first;
 
     return item != NULL && !conn->is_deferred && conn->from->vpid == reply->source &&
-           conn->from->word == reply->life && item->len_bytes == reply->len_bytes &&
+           conn->from->word == reply->generation && item->len_bytes == reply->len_bytes &&
            item->tag == reply->tag &&
            (buf == NULL || content_is(buf, item->len_bytes, item->serial));
 }
 
 static struct conn *find_conn(const struct seat *seat, const void *buf)
 {
-    for (struct conn *conn = seat->life->conns_in; conn != NULL; conn = conn->next)
+    for (struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next)
         if (is_next(conn, reply_of(seat), buf))
             return conn;
     fail_received(seat, buf);
@@ -330,7 +333,7 @@ static struct conn *find_conn(const struct seat *seat, const void *buf)
 /* Has it come to its end, for this reason, and is all of it received? */
 static bool is_over(const struct conn *conn, int status)
 {
-    const struct life *from = conn->from;
+    const struct generation *from = conn->from;
     bool is_right = status == VELO_ERR_PEER_DEAD
                         ? from->state == DIED
                         : conn->has_left || from->state == CLOSED || from->is_unclear;
@@ -343,25 +346,27 @@ static void departed(const struct seat *seat, int status)
 {
     const struct reply *reply = reply_of(seat);
 
-    for (struct conn *conn = seat->life->conns_in; conn != NULL; conn = conn->next) {
-        if (conn->from->vpid == reply->source && conn->from->word == reply->life &&
+    for (struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next) {
+        if (conn->from->vpid == reply->source && conn->from->word == reply->generation &&
             is_over(conn, status)) {
             conn->is_told = true;
             return;
         }
     }
     /* One that was killed while it connected had a connection that we do not know. */
-    for (const struct life *life = run.lives; life != NULL; life = life->next)
-        if (life->word == reply->life && life->vpid == reply->source && life->state == DIED)
+    for (const struct generation *generation = run.generations; generation != NULL;
+         generation = generation->next)
+        if (generation->word == reply->generation && generation->vpid == reply->source &&
+            generation->state == DIED)
             return;
-    fail_run(seat->life, run.by_vpid[reply->source % VPIDS],
+    fail_run(seat->generation, run.by_vpid[reply->source % VPIDS],
              "a receive told %s of id %u, which is not so, or not yet", status_name(status),
              reply->source);
 }
 
 static bool is_departure(const struct seat *seat, int status)
 {
-    return seat->life->shape.tells_departures &&
+    return seat->generation->shape.tells_departures &&
            (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD);
 }
 
@@ -376,7 +381,7 @@ static bool receive(struct seat *seat, enum act act, size_t cap_bytes)
                               .len_bytes = cap_bytes,
                               .timeout_ns =
                                   run.is_quiet ? 1500 * TEST_MS : below(3) * 700 * TEST_MS};
-    story_step(seat->life, NULL, "%s receives", name_of(seat->life));
+    story_step(seat->generation, NULL, "%s receives", name_of(seat->generation));
     (void)tell(seat, &command);
     const struct reply *reply = reply_of(seat);
     int status = reply->status;
@@ -401,7 +406,7 @@ static bool receive(struct seat *seat, enum act act, size_t cap_bytes)
     if (is_too_big)
         (void)find_conn(seat, NULL);
     else if (status != VELO_AGAIN && status != VELO_TIMEOUT)
-        fail_run(seat->life, NULL, "a receive gave %s", status_name(status));
+        fail_run(seat->generation, NULL, "a receive gave %s", status_name(status));
     return !(status == VELO_AGAIN || status == VELO_TIMEOUT);
 }
 
@@ -409,7 +414,7 @@ static bool step_recv(struct seat *seat)
 {
     static const enum act ways[] = {ACT_RECV, ACT_RECV, ACT_RECV_IN_PLACE, ACT_RECV_WAIT};
 
-    if (seat->life->shape.is_mq)
+    if (seat->generation->shape.is_mq)
         return false;
     enum act act = ways[below(ARRAY_LEN(ways))];
     (void)receive(seat, act, act != ACT_RECV_IN_PLACE && chance(10) ? below(60) : LEN_MAX);
@@ -418,10 +423,10 @@ static bool step_recv(struct seat *seat)
 
 static bool step_defer(struct seat *seat)
 {
-    if (seat->life->shape.is_mq)
+    if (seat->generation->shape.is_mq)
         return false;
     struct command command = {.act = ACT_DEFER};
-    story_step(seat->life, NULL, "%s defers what comes next", name_of(seat->life));
+    story_step(seat->generation, NULL, "%s defers what comes next", name_of(seat->generation));
     (void)tell(seat, &command);
     int status = reply_of(seat)->status;
     story_status(status);
@@ -435,19 +440,20 @@ static bool step_defer(struct seat *seat)
     } else if (is_departure(seat, status)) {
         departed(seat, status);
     } else if (status != VELO_AGAIN) {
-        fail_run(seat->life, NULL, "velo_peek and velo_defer gave %s", status_name(status));
+        fail_run(seat->generation, NULL, "velo_try_peek and velo_defer gave %s",
+                 status_name(status));
     }
     return true;
 }
 
 static bool step_resume(struct seat *seat)
 {
-    if (seat->life->shape.is_mq)
+    if (seat->generation->shape.is_mq)
         return false;
     struct command command = {.act = ACT_RESUME};
-    story_step(seat->life, NULL, "%s resumes", name_of(seat->life));
+    story_step(seat->generation, NULL, "%s resumes", name_of(seat->generation));
     (void)tell(seat, &command);
-    for (struct conn *conn = seat->life->conns_in; conn != NULL; conn = conn->next)
+    for (struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next)
         conn->is_deferred = false;
     return true;
 }
@@ -466,7 +472,7 @@ bool messages_drain(struct seat *seat)
 {
     bool any = false;
 
-    if (seat->life->shape.is_mq)
+    if (seat->generation->shape.is_mq)
         return false;
     (void)step_resume(seat);
     while (receive(seat, ACT_RECV, LEN_MAX) || receive(seat, ACT_RECV_WAIT, LEN_MAX))
@@ -476,15 +482,15 @@ bool messages_drain(struct seat *seat)
 
 void messages_drained(struct seat *seat)
 {
-    for (const struct conn *conn = seat->life->conns_in; conn != NULL; conn = conn->next)
+    for (const struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next)
         if (conn->first != NULL && !conn->first->is_doubtful)
-            fail_run(seat->life, conn->from,
+            fail_run(seat->generation, conn->from,
                      "message %llu (%zu bytes) from %s to %s was sent but never arrives",
                      (unsigned long long)conn->first->serial, conn->first->len_bytes,
                      name_of(conn->from), name_of(conn->to));
-    for (const struct conn *conn = seat->life->conns_in; conn != NULL; conn = conn->next)
-        if (seat->life->shape.tells_departures && !conn->is_told &&
+    for (const struct conn *conn = seat->generation->conns_in; conn != NULL; conn = conn->next)
+        if (seat->generation->shape.tells_departures && !conn->is_told &&
             (conn->has_left || conn->from->state != LIVES))
-            fail_run(seat->life, conn->from, "%s is never told that %s has left it",
-                     name_of(seat->life), name_of(conn->from));
+            fail_run(seat->generation, conn->from, "%s is never told that %s has left it",
+                     name_of(seat->generation), name_of(conn->from));
 }

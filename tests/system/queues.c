@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mq.h: messages from one life to another, and the receives that take them. The model does not know
- * in which order messages of different senders arrive, nor when a long one is matched; it knows
- * what follows from that which ended.
+ * mq.h: messages from one generation to another, and the receives that take them. The model does
+ * not know in which order messages of different senders arrive, nor when a long one is matched; it
+ * knows what follows from that which ended.
  *
- *   - A receive that ended well has one message, sent to its life, that it fits and nobody else
- * has.
+ *   - A receive that ended well has one message, sent to its generation, that it fits and nobody
+ * else has.
  *   - Of two messages of one sender the earlier is matched first: once a receive has the later one,
  *     no receive that was posted after it may take the earlier one, should both fit.
  *   - Of two receives the earlier is matched first: once a later one has a message that fits both,
  *     the earlier can only have been matched before; it may not be cancelled, nor take what was
  *     sent since.
  *   - A synchronous send ends well only when its message was matched.
- *   - Errors that speak of a peer's end need a peer whose life ended.
+ *   - Errors that speak of a peer's end need a peer whose generation ended.
  */
 #include <stdio.h>
 
@@ -28,7 +28,7 @@ enum sent_state { UNDER_WAY, OUT, GIVEN_UP };
 struct sent {
     struct sent *next; /* In the receiver's inbox. */
     uint64_t serial;
-    struct life *from, *to;
+    struct generation *from, *to;
     uint64_t match;
     size_t len_bytes;
     bool is_sync;
@@ -42,7 +42,7 @@ struct sent {
 };
 
 struct recv {
-    struct recv *next; /* Of those posted to the same life. */
+    struct recv *next; /* Of those posted to the same generation. */
     uint64_t number;   /* In the order of posting, in the whole system. */
     int source;        /* An id, or -1. */
     uint64_t match, ignore;
@@ -66,7 +66,8 @@ static const char *describe(const struct sent *sent)
     static unsigned next;
     char *text = texts[next++ % 4];
 
-    (void)snprintf(text, sizeof texts[0], "message %llu (%zu bytes, tag %d, of life %u, step %llu)",
+    (void)snprintf(text, sizeof texts[0],
+                   "message %llu (%zu bytes, tag %d, of generation %u, step %llu)",
                    (unsigned long long)sent->serial, sent->len_bytes, VELO_MQ_TAG(sent->match),
                    sent->from->number, (unsigned long long)sent->step);
     return text;
@@ -89,7 +90,7 @@ static const char *wish(const struct recv *recv)
 
 static void inbox_add(struct sent *sent)
 {
-    struct life *to = sent->to;
+    struct generation *to = sent->to;
 
     if (to->inbox_last != NULL)
         to->inbox_last->next = sent;
@@ -100,7 +101,7 @@ static void inbox_add(struct sent *sent)
 
 static void inbox_remove(struct sent *sent)
 {
-    struct life *to = sent->to;
+    struct generation *to = sent->to;
     struct sent *before = NULL;
     struct sent **link = &to->inbox;
 
@@ -116,18 +117,18 @@ static void inbox_remove(struct sent *sent)
     sent->next = NULL;
 }
 
-static void recvs_remove(struct life *life, const struct recv *recv)
+static void recvs_remove(struct generation *generation, const struct recv *recv)
 {
     struct recv *before = NULL;
-    struct recv **link = &life->recvs;
+    struct recv **link = &generation->recvs;
 
     while (*link != recv) {
         before = *link;
         link = &(*link)->next;
     }
     *link = recv->next;
-    if (life->recvs_last == recv)
-        life->recvs_last = before;
+    if (generation->recvs_last == recv)
+        generation->recvs_last = before;
 }
 
 void queues_ended(struct seat *seat)
@@ -135,8 +136,8 @@ void queues_ended(struct seat *seat)
     for (uint32_t i = 0; i < REQUESTS; i++)
         if (seat->sends[i] != NULL)
             seat->sends[i]->state = GIVEN_UP;
-    seat->life->inbox = seat->life->inbox_last = NULL;
-    seat->life->recvs = seat->life->recvs_last = NULL;
+    seat->generation->inbox = seat->generation->inbox_last = NULL;
+    seat->generation->recvs = seat->generation->recvs_last = NULL;
 }
 
 /* ---- a receive has its message --------------------------------------------------------------- */
@@ -144,14 +145,14 @@ void queues_ended(struct seat *seat)
 static void check_order(const struct seat *seat, const struct recv *recv, const struct sent *sent)
 {
     if (recv->number >= sent->taken_before)
-        fail_run(seat->life, sent->from,
+        fail_run(seat->generation, sent->from,
                  "%s was overtaken: it fits an earlier receive, which got %s, sent after it by the "
                  "same port",
                  describe(sent), describe(sent->overtook));
     const struct sent *passed = recv->passed_by;
     if (recv->passed_step != 0 && (sent->step > recv->passed_step ||
                                    (sent->from == passed->from && sent->serial > passed->serial)))
-        fail_run(seat->life, sent->from,
+        fail_run(seat->generation, sent->from,
                  "the receive posted at step %llu was passed over: %s fits it, but went to one "
                  "posted later; now it got %s",
                  (unsigned long long)recv->step, describe(passed), describe(sent));
@@ -163,13 +164,13 @@ static void take(struct seat *seat, struct recv *recv, struct sent *sent)
     sent->is_taken = true;
     run.receives++;
     digest(sent->serial);
-    for (struct sent *other = seat->life->inbox; other != sent; other = other->next) {
+    for (struct sent *other = seat->generation->inbox; other != sent; other = other->next) {
         if (other->from == sent->from && fits(recv, other) && recv->number < other->taken_before) {
             other->taken_before = recv->number;
             other->overtook = sent;
         }
     }
-    for (struct recv *other = seat->life->recvs; other != NULL; other = other->next) {
+    for (struct recv *other = seat->generation->recvs; other != NULL; other = other->next) {
         if (other->number < recv->number && fits(other, sent)) {
             other->passed_step = recv->is_probed ? recv->step : run.step;
             other->passed_by = sent;
@@ -182,7 +183,7 @@ static void take(struct seat *seat, struct recv *recv, struct sent *sent)
 static struct sent *identify(const struct seat *seat, const struct recv *recv,
                              const struct event *event)
 {
-    for (struct sent *sent = seat->life->inbox; sent != NULL; sent = sent->next)
+    for (struct sent *sent = seat->generation->inbox; sent != NULL; sent = sent->next)
         if (fits(recv, sent) && sent->from->vpid == event->source && sent->match == event->match &&
             sent->len_bytes == event->total_bytes &&
             content_is(recv->buf, event->len_bytes, sent->serial))
@@ -201,14 +202,15 @@ _Noreturn static void fail_content(const struct seat *seat, const struct recv *r
     content_fill(whole, event->len_bytes, serial);
     while (good < event->len_bytes && ((char *)recv->buf)[good] == whole[good])
         good++;
-    fail_run(seat->life, run.by_vpid[event->source % VPIDS],
+    fail_run(seat->generation, run.by_vpid[event->source % VPIDS],
              "the receive posted at step %llu ended with %s, %zu of %zu bytes from id %u, tag %d: "
              "no message that was sent to it. It begins as message %llu, of which %zu bytes are "
              "right%s",
              (unsigned long long)recv->step, status_name(event->status), event->len_bytes,
              event->total_bytes, event->source, VELO_MQ_TAG(event->match),
              (unsigned long long)serial, good,
-             good < event->len_bytes ? ": it is torn" : ": received before, or of another life");
+             good < event->len_bytes ? ": it is torn"
+                                     : ": received before, or of another generation");
 }
 
 static void received(struct seat *seat, struct recv *recv, const struct event *event)
@@ -219,12 +221,13 @@ static void received(struct seat *seat, struct recv *recv, const struct event *e
         fail_content(seat, recv, event);
     bool is_cut = event->total_bytes > recv->cap_bytes;
     size_t due_bytes = is_cut ? recv->cap_bytes : event->total_bytes;
-    story_outcome("; the receive of step %llu has message %llu of life %u",
+    story_outcome("; the receive of step %llu has message %llu of generation %u",
                   (unsigned long long)recv->step, (unsigned long long)sent->serial,
                   sent->from->number);
     if (event->status != (is_cut ? VELO_ERR_TOO_BIG : VELO_OK) || event->len_bytes != due_bytes)
-        fail_run(seat->life, sent->from, "a receive of %zu bytes got %s with %s and %zu bytes",
-                 recv->cap_bytes, describe(sent), status_name(event->status), event->len_bytes);
+        fail_run(seat->generation, sent->from,
+                 "a receive of %zu bytes got %s with %s and %zu bytes", recv->cap_bytes,
+                 describe(sent), status_name(event->status), event->len_bytes);
     take(seat, recv, sent);
 }
 
@@ -235,13 +238,13 @@ static bool is_end(int status)
     return status == VELO_ERR_PEER_DEAD || status == VELO_ERR_PEER_CLOSED;
 }
 
-/* Has this id been without a port, or left us, so that `life` may have heard of it? */
-static bool may_miss(const struct life *life, uint32_t vpid)
+/* Has this id been without a port, or left us, so that `generation` may have heard of it? */
+static bool may_miss(const struct generation *generation, uint32_t vpid)
 {
-    const struct life *now = run.by_vpid[vpid];
+    const struct generation *now = run.by_vpid[vpid];
 
-    return now == NULL || now->opened_step > life->opened_step || life->gave_up_step[vpid] ||
-           now->gave_up_step[life->vpid];
+    return now == NULL || now->opened_step > generation->opened_step ||
+           generation->gave_up_step[vpid] || now->gave_up_step[generation->vpid];
 }
 
 /* Has either side given the other up since the message was sent? */
@@ -259,7 +262,7 @@ static void check_broken_off(const struct seat *seat, const struct recv *recv,
 {
     struct sent *found = NULL;
 
-    for (struct sent *sent = seat->life->inbox; sent != NULL; sent = sent->next) {
+    for (struct sent *sent = seat->generation->inbox; sent != NULL; sent = sent->next) {
         if (!fits(recv, sent) || sent->from->vpid != event->source || sent->match != event->match ||
             sent->len_bytes != event->total_bytes)
             continue;
@@ -268,15 +271,15 @@ static void check_broken_off(const struct seat *seat, const struct recv *recv,
             break;
     }
     if (found == NULL)
-        fail_run(seat->life, NULL,
+        fail_run(seat->generation, NULL,
                  "the receive posted at step %llu ended with %s and had a message that nobody sent",
                  (unsigned long long)recv->step, status_name(event->status));
     if (found->from->state == LIVES && !is_given_up(found))
-        fail_run(seat->life, found->from,
+        fail_run(seat->generation, found->from,
                  "the receive posted at step %llu ended with %s, but it had %s, and %s lives",
                  (unsigned long long)recv->step, status_name(event->status), describe(found),
                  name_of(found->from));
-    story_outcome(", which had message %llu of life %u", (unsigned long long)found->serial,
+    story_outcome(", which had message %llu of generation %u", (unsigned long long)found->serial,
                   found->from->number);
     found->is_taken = true;
     inbox_remove(found);
@@ -287,9 +290,9 @@ static void check_given_up(const struct seat *seat, const struct recv *recv,
                            const struct event *event)
 {
     for (uint32_t vpid = 0; vpid < run.vpids; vpid++)
-        if ((recv->source < 0 || recv->source == (int)vpid) && may_miss(seat->life, vpid))
+        if ((recv->source < 0 || recv->source == (int)vpid) && may_miss(seat->generation, vpid))
             return;
-    fail_run(seat->life, recv->source >= 0 ? run.by_vpid[recv->source] : NULL,
+    fail_run(seat->generation, recv->source >= 0 ? run.by_vpid[recv->source] : NULL,
              "the receive posted at step %llu for %s ended with %s, but no such port has ended",
              (unsigned long long)recv->step, wish(recv), status_name(event->status));
 }
@@ -301,10 +304,10 @@ static void receive_failed(const struct seat *seat, const struct recv *recv,
 
     story_outcome("; the receive of step %llu ends with %s", (unsigned long long)recv->step,
                   status_name(event->status));
-    if (event->status == VELO_ERR_STATE && is_closing)
+    if (event->status == VELO_ERR_CANCELLED && is_closing)
         return;
     if (!is_end(event->status))
-        fail_run(seat->life, NULL, "the receive posted at step %llu ended with %s",
+        fail_run(seat->generation, NULL, "the receive posted at step %llu ended with %s",
                  (unsigned long long)recv->step, status_name(event->status));
     if (event->source < run.vpids)
         check_broken_off(seat, recv, event);
@@ -316,14 +319,15 @@ static void send_failed(const struct seat *seat, struct sent *sent, int status)
 {
     enum act act = seat->process->desk->command.act;
     bool is_legal = (is_end(status) && (sent->to->state != LIVES || is_given_up(sent))) ||
-                    (status == VELO_ERR_STATE && act == ACT_PORT_CLOSE);
+                    (status == VELO_ERR_CANCELLED && act == ACT_PORT_CLOSE);
 
     story_outcome("; the send of message %llu ends with %s", (unsigned long long)sent->serial,
                   status_name(status));
     sent->state = GIVEN_UP;
     if (!is_legal)
-        fail_run(seat->life, sent->to, "the send of %s to %s ended with %s, but its peer goes on",
-                 describe(sent), name_of(sent->to), status_name(status));
+        fail_run(seat->generation, sent->to,
+                 "the send of %s to %s ended with %s, but its peer goes on", describe(sent),
+                 name_of(sent->to), status_name(status));
 }
 
 /* Is there a receive that may have been matched with it and goes on? */
@@ -349,7 +353,7 @@ static void send_done(const struct seat *seat, struct sent *sent, int status)
                           ? may_be_matched(sent)
                           : sent->is_taken || sent->to->state != LIVES;
     if ((sent->is_sync || sent->is_long) && !is_matched)
-        fail_run(seat->life, sent->to,
+        fail_run(seat->generation, sent->to,
                  "the %s send of %s to %s ended with VELO_OK, but no receive "
                  "has matched it",
                  sent->is_sync ? "synchronous" : "long", describe(sent), name_of(sent->to));
@@ -368,14 +372,14 @@ void queues_event(struct seat *seat, const struct event *event)
         send_done(seat, sent, event->status);
     } else if (recv != NULL) {
         seat->recvs[handle] = NULL;
-        recvs_remove(seat->life, recv);
+        recvs_remove(seat->generation, recv);
         if (event->status == VELO_OK || event->status == VELO_ERR_TOO_BIG)
             received(seat, recv, event);
         else
             receive_failed(seat, recv, event);
         block_freeze(seat->process, recv->buf);
     } else {
-        fail_run(seat->life, NULL, "a request ended twice");
+        fail_run(seat->generation, NULL, "a request ended twice");
     }
 }
 
@@ -384,14 +388,14 @@ void queues_event(struct seat *seat, const struct event *event)
 static bool step_connect(struct seat *seat)
 {
     uint32_t vpid = below(run.vpids);
-    struct life *to = run.by_vpid[vpid];
+    struct generation *to = run.by_vpid[vpid];
 
-    if (!seat->life->shape.is_mq || seat->mq_to[vpid] != NULL || !run.is_queue[vpid])
+    if (!seat->generation->shape.is_mq || seat->mq_to[vpid] != NULL || !run.is_queue[vpid])
         return false;
     struct command command = {
         .act = ACT_MQ_CONNECT, .vpid = vpid, .id = VELO_ID(0, vpid), .die_at = draw_death(2, 12)};
-    story_step(seat->life, to, "%s connects its queues to id %u, which is %s", name_of(seat->life),
-               vpid, name_of(to));
+    story_step(seat->generation, to, "%s connects its queues to id %u, which is %s",
+               name_of(seat->generation), vpid, name_of(to));
     if (!tell(seat, &command))
         return true;
     int status = reply_of(seat)->status;
@@ -399,7 +403,7 @@ static bool step_connect(struct seat *seat)
     bool is_absent = status == VELO_ERR_NO_PEER || is_end(status);
     bool has_ended = to != NULL && to->state != LIVES; /* While the call stood still. */
     if (!has_ended && (to == NULL ? !is_absent : status != VELO_OK))
-        fail_run(seat->life, to, "velo_mq_connect gave %s", status_name(status));
+        fail_run(seat->generation, to, "velo_mq_connect gave %s", status_name(status));
     seat->mq_to[vpid] = status == VELO_OK ? to : NULL;
     return true;
 }
@@ -407,25 +411,25 @@ static bool step_connect(struct seat *seat)
 static bool step_disconnect(struct seat *seat)
 {
     uint32_t vpid = below(run.vpids);
-    struct life *to = seat->mq_to[vpid];
+    struct generation *to = seat->mq_to[vpid];
 
     if (to == NULL || (to->state == LIVES && chance(50)))
         return false;
     struct command command = {.act = ACT_MQ_DISCONNECT, .vpid = vpid, .die_at = draw_death(2, 12)};
-    story_step(seat->life, to, "%s gives %s up", name_of(seat->life), name_of(to));
+    story_step(seat->generation, to, "%s gives %s up", name_of(seat->generation), name_of(to));
     seat->mq_to[vpid] = NULL;
-    seat->life->gave_up_step[vpid] = run.step;
+    seat->generation->gave_up_step[vpid] = run.step;
     if (!tell(seat, &command))
         return true;
     story_status(reply_of(seat)->status);
     if (reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, to, "velo_mq_disconnect failed");
+        fail_run(seat->generation, to, "velo_mq_disconnect failed");
     return true;
 }
 
 /* ---- steps: sending -------------------------------------------------------------------------- */
 
-static size_t draw_len(const struct life *to)
+static size_t draw_len(const struct generation *to)
 {
     switch (below(12)) {
     case 0:
@@ -445,14 +449,15 @@ static size_t draw_len(const struct life *to)
     }
 }
 
-static struct sent *new_sent(struct seat *seat, struct life *to, size_t len_bytes, bool is_sync)
+static struct sent *new_sent(struct seat *seat, struct generation *to, size_t len_bytes,
+                             bool is_sync)
 {
     struct sent *sent = keep(sizeof *sent);
     size_t most_bytes = to->shape.data_bytes / 4 - 32;
-    size_t eager_bytes = seat->life->shape.eager_bytes;
+    size_t eager_bytes = seat->generation->shape.eager_bytes;
 
     sent->serial = ++run.serial;
-    sent->from = seat->life;
+    sent->from = seat->generation;
     sent->to = to;
     sent->len_bytes = len_bytes;
     sent->is_sync = is_sync;
@@ -461,11 +466,11 @@ static struct sent *new_sent(struct seat *seat, struct life *to, size_t len_byte
     sent->taken_before = UINT64_MAX;
     /* What has no content is told from others by its tag. */
     int32_t tag = len_bytes == 0 ? (int32_t)(1000 + sent->serial) : (int32_t)below(TAGS);
-    sent->match = VELO_MQ_MATCH(1, seat->life->vpid, tag);
+    sent->match = VELO_MQ_MATCH(1, seat->generation->vpid, tag);
     return sent;
 }
 
-static struct life *some_peer(const struct seat *seat, uint32_t *vpid)
+static struct generation *some_peer(const struct seat *seat, uint32_t *vpid)
 {
     *vpid = below(run.vpids);
     return seat->mq_to[*vpid];
@@ -474,7 +479,7 @@ static struct life *some_peer(const struct seat *seat, uint32_t *vpid)
 static bool step_try_send(struct seat *seat)
 {
     uint32_t vpid = 0;
-    struct life *to = some_peer(seat, &vpid);
+    struct generation *to = some_peer(seat, &vpid);
     void *buf = to != NULL ? block_take(seat->process) : NULL;
 
     if (buf == NULL)
@@ -490,8 +495,8 @@ static bool step_try_send(struct seat *seat)
     sent->state = GIVEN_UP;
     if (to->state == LIVES)
         inbox_add(sent);
-    story_step(seat->life, to, "%s tries to send %s to %s", name_of(seat->life), describe(sent),
-               name_of(to));
+    story_step(seat->generation, to, "%s tries to send %s to %s", name_of(seat->generation),
+               describe(sent), name_of(to));
     if (!tell(seat, &command))
         return true;
     int status = reply_of(seat)->status;
@@ -503,9 +508,9 @@ static bool step_try_send(struct seat *seat)
         return true;
     }
     inbox_remove(sent);
-    /* A queue that had no connection to a life cannot tell how it ended. */
+    /* A queue that had no connection to a generation cannot tell how it ended. */
     if (status != VELO_AGAIN && !(is_end(status) && to->state != LIVES))
-        fail_run(seat->life, to, "velo_mq_try_send gave %s", status_name(status));
+        fail_run(seat->generation, to, "velo_mq_try_send gave %s", status_name(status));
     return true;
 }
 
@@ -527,7 +532,7 @@ static bool step_isend(struct seat *seat)
 {
     uint32_t vpid = 0;
     uint32_t handle = 0;
-    struct life *to = some_peer(seat, &vpid);
+    struct generation *to = some_peer(seat, &vpid);
     void *buf = to != NULL && free_request(seat, true, &handle) ? block_take(seat->process) : NULL;
 
     if (buf == NULL)
@@ -548,10 +553,11 @@ static bool step_isend(struct seat *seat)
     run.messages++;
     if (to->state == LIVES)
         inbox_add(sent);
-    story_step(seat->life, to, "%s sends %s%s to %s", name_of(seat->life), describe(sent),
-               is_sync ? ", synchronous," : "", name_of(to));
+    story_step(seat->generation, to, "%s sends %s%s to %s", name_of(seat->generation),
+               describe(sent), is_sync ? ", synchronous," : "", name_of(to));
     if (tell(seat, &command) && reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, to, "velo_mq_isend gave %s", status_name(reply_of(seat)->status));
+        fail_run(seat->generation, to, "velo_mq_isend gave %s",
+                 status_name(reply_of(seat)->status));
     return true;
 }
 
@@ -565,7 +571,7 @@ static struct recv *new_recv(const struct seat *seat)
 
     /* Of plain ports the queues make connections that the model of those does not count. */
     if (!run.is_queue[vpid])
-        vpid = seat->life->vpid;
+        vpid = seat->generation->vpid;
     recv->number = ++run.serial;
     recv->step = run.step;
     recv->source = chance(60) ? (int)vpid : -1;
@@ -587,13 +593,13 @@ static void ask_for(struct command *command, const struct recv *recv)
 
 static void post(struct seat *seat, struct recv *recv)
 {
-    struct life *life = seat->life;
+    struct generation *generation = seat->generation;
 
-    if (life->recvs_last != NULL)
-        life->recvs_last->next = recv;
+    if (generation->recvs_last != NULL)
+        generation->recvs_last->next = recv;
     else
-        life->recvs = recv;
-    life->recvs_last = recv;
+        generation->recvs = recv;
+    generation->recvs_last = recv;
 }
 
 static bool irecv(struct seat *seat, struct recv *recv)
@@ -609,17 +615,18 @@ static bool irecv(struct seat *seat, struct recv *recv)
     recv->buf = buf;
     seat->recvs[handle] = recv;
     post(seat, recv);
-    story_step(seat->life, recv->source >= 0 ? run.by_vpid[recv->source] : NULL,
-               "%s posts a receive for %s, %zu bytes", name_of(seat->life), wish(recv),
+    story_step(seat->generation, recv->source >= 0 ? run.by_vpid[recv->source] : NULL,
+               "%s posts a receive for %s, %zu bytes", name_of(seat->generation), wish(recv),
                recv->cap_bytes);
     if (tell(seat, &command) && reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, NULL, "velo_mq_irecv gave %s", status_name(reply_of(seat)->status));
+        fail_run(seat->generation, NULL, "velo_mq_irecv gave %s",
+                 status_name(reply_of(seat)->status));
     return true;
 }
 
 static bool step_irecv(struct seat *seat)
 {
-    return seat->life->shape.is_mq && irecv(seat, new_recv(seat));
+    return seat->generation->shape.is_mq && irecv(seat, new_recv(seat));
 }
 
 /* What a probe found must be there. */
@@ -627,30 +634,30 @@ static void check_found(const struct seat *seat, const struct recv *recv)
 {
     const struct reply *reply = reply_of(seat);
 
-    for (const struct sent *sent = seat->life->inbox; sent != NULL; sent = sent->next)
+    for (const struct sent *sent = seat->generation->inbox; sent != NULL; sent = sent->next)
         if (fits(recv, sent) && sent->from->vpid == reply->source && sent->match == reply->match &&
             sent->len_bytes == reply->len_bytes)
             return;
-    fail_run(seat->life, NULL,
+    fail_run(seat->generation, NULL,
              "a probe for %s found %zu bytes from id %u, tag %d: nothing that was sent to it",
              wish(recv), reply->len_bytes, reply->source, VELO_MQ_TAG(reply->match));
 }
 
 static bool step_probe(struct seat *seat)
 {
-    if (!seat->life->shape.is_mq)
+    if (!seat->generation->shape.is_mq)
         return false;
     struct recv *recv = new_recv(seat);
     struct command command = {.act = ACT_MQ_PROBE};
     ask_for(&command, recv);
-    story_step(seat->life, NULL, "%s probes for %s", name_of(seat->life), wish(recv));
+    story_step(seat->generation, NULL, "%s probes for %s", name_of(seat->generation), wish(recv));
     (void)tell(seat, &command);
     int status = reply_of(seat)->status;
     story_status(status);
     if (status == VELO_OK)
         check_found(seat, recv);
     else if (status != VELO_AGAIN)
-        fail_run(seat->life, NULL, "velo_mq_probe gave %s", status_name(status));
+        fail_run(seat->generation, NULL, "velo_mq_try_probe gave %s", status_name(status));
     return true;
 }
 
@@ -659,14 +666,15 @@ static bool mprobe(struct seat *seat, uint32_t handle, struct recv *recv)
     struct command command = {.act = ACT_MQ_MPROBE, .handle = handle};
 
     ask_for(&command, recv);
-    story_step(seat->life, NULL, "%s probes for %s to take it", name_of(seat->life), wish(recv));
+    story_step(seat->generation, NULL, "%s probes for %s to take it", name_of(seat->generation),
+               wish(recv));
     (void)tell(seat, &command);
     int status = reply_of(seat)->status;
     story_status(status);
     if (status == VELO_AGAIN)
         return false;
     if (status != VELO_OK)
-        fail_run(seat->life, NULL, "velo_mq_mprobe gave %s", status_name(status));
+        fail_run(seat->generation, NULL, "velo_mq_try_mprobe gave %s", status_name(status));
     check_found(seat, recv);
     story_outcome(", %zu bytes from id %u, tag %d", reply_of(seat)->len_bytes,
                   reply_of(seat)->source, VELO_MQ_TAG(reply_of(seat)->match));
@@ -679,7 +687,7 @@ static bool step_mprobe(struct seat *seat)
 {
     uint32_t handle = below(PROBED);
 
-    if (!seat->life->shape.is_mq || seat->probed[handle] != NULL)
+    if (!seat->generation->shape.is_mq || seat->probed[handle] != NULL)
         return false;
     (void)mprobe(seat, handle, new_recv(seat));
     return true;
@@ -703,10 +711,11 @@ static bool mrecv(struct seat *seat, uint32_t probed)
     seat->probed[probed] = NULL;
     seat->recvs[handle] = recv;
     post(seat, recv);
-    story_step(seat->life, NULL, "%s receives what it probed for at step %llu", name_of(seat->life),
-               (unsigned long long)recv->step);
+    story_step(seat->generation, NULL, "%s receives what it probed for at step %llu",
+               name_of(seat->generation), (unsigned long long)recv->step);
     if (tell(seat, &command) && reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, NULL, "velo_mq_mrecv gave %s", status_name(reply_of(seat)->status));
+        fail_run(seat->generation, NULL, "velo_mq_mrecv gave %s",
+                 status_name(reply_of(seat)->status));
     return true;
 }
 
@@ -717,22 +726,22 @@ static void cancel(struct seat *seat, uint32_t handle)
     struct recv *recv = seat->recvs[handle];
     struct command command = {.act = ACT_MQ_CANCEL, .handle = handle};
 
-    story_step(seat->life, NULL, "%s cancels its receive of step %llu", name_of(seat->life),
-               (unsigned long long)recv->step);
+    story_step(seat->generation, NULL, "%s cancels its receive of step %llu",
+               name_of(seat->generation), (unsigned long long)recv->step);
     (void)tell(seat, &command);
     int status = reply_of(seat)->status;
     story_status(status);
     if (status == VELO_ERR_STATE)
         return;
     if (status != VELO_OK)
-        fail_run(seat->life, NULL, "velo_mq_cancel gave %s", status_name(status));
+        fail_run(seat->generation, NULL, "velo_mq_cancel gave %s", status_name(status));
     if (recv->passed_step != 0)
-        fail_run(seat->life, recv->passed_by->from,
+        fail_run(seat->generation, recv->passed_by->from,
                  "the receive posted at step %llu was passed over: %s fits it, but went to one "
                  "posted later, and this one could be cancelled",
                  (unsigned long long)recv->step, describe(recv->passed_by));
     seat->recvs[handle] = NULL;
-    recvs_remove(seat->life, recv);
+    recvs_remove(seat->generation, recv);
     block_freeze(seat->process, recv->buf);
 }
 
@@ -755,19 +764,19 @@ bool queues_progress(struct seat *seat, uint32_t rounds)
                               .timeout_ns = 20 * TEST_MS,
                               .die_at = draw_death(2, 12)};
 
-    story_step(seat->life, NULL, "%s %s", name_of(seat->life),
+    story_step(seat->generation, NULL, "%s %s", name_of(seat->generation),
                rounds ? "makes progress" : "waits a while");
     if (!tell(seat, &command))
         return true;
     int status = reply_of(seat)->status;
     if (status != VELO_OK && status != VELO_TIMEOUT)
-        fail_run(seat->life, NULL, "velo_mq_idle gave %s", status_name(status));
+        fail_run(seat->generation, NULL, "velo_mq_idle gave %s", status_name(status));
     return reply_of(seat)->events_len > 0;
 }
 
 static bool step_progress(struct seat *seat)
 {
-    if (!seat->life->shape.is_mq)
+    if (!seat->generation->shape.is_mq)
         return false;
     (void)queues_progress(seat, 1 + below(6));
     return true;
@@ -775,7 +784,7 @@ static bool step_progress(struct seat *seat)
 
 static bool step_idle(struct seat *seat)
 {
-    if (!seat->life->shape.is_mq)
+    if (!seat->generation->shape.is_mq)
         return false;
     (void)queues_progress(seat, 0);
     return true;
@@ -798,14 +807,14 @@ static bool is_sure(const struct sent *sent)
 }
 
 /* The bound of what is unexpected pushes senders back, but not those that a receive waits for. */
-static void check_recv(const struct life *life, const struct recv *recv)
+static void check_recv(const struct generation *generation, const struct recv *recv)
 {
-    for (const struct sent *sent = life->inbox; sent != NULL; sent = sent->next)
+    for (const struct sent *sent = generation->inbox; sent != NULL; sent = sent->next)
         if (fits(recv, sent) && is_sure(sent))
-            fail_run(life, sent->from,
+            fail_run(generation, sent->from,
                      "%s was sent to %s and fits the receive posted at step %llu, but they are not "
                      "matched",
-                     describe(sent), name_of(life), (unsigned long long)recv->step);
+                     describe(sent), name_of(generation), (unsigned long long)recv->step);
 }
 
 static void check_sends(const struct seat *seat)
@@ -813,7 +822,7 @@ static void check_sends(const struct seat *seat)
     for (uint32_t i = 0; i < REQUESTS; i++) {
         const struct sent *sent = seat->sends[i];
         if (sent != NULL && sent->to->state != LIVES)
-            fail_run(seat->life, sent->to, "the send of %s to %s, which %s, does not end",
+            fail_run(seat->generation, sent->to, "the send of %s to %s, which %s, does not end",
                      describe(sent), name_of(sent->to),
                      sent->to->state == DIED ? "died" : "was closed");
     }
@@ -836,8 +845,9 @@ void queues_settled(void)
         bool is_holding = false; /* Messages that were probed for are nobody else's. */
         for (uint32_t i = 0; i < PROBED; i++)
             is_holding |= seat->probed[i] != NULL;
-        for (const struct recv *recv = seat->life->recvs; recv && !is_holding; recv = recv->next)
-            check_recv(seat->life, recv);
+        for (const struct recv *recv = seat->generation->recvs; recv && !is_holding;
+             recv = recv->next)
+            check_recv(seat->generation, recv);
         check_sends(seat);
     }
 }
@@ -863,7 +873,7 @@ bool queues_drain(struct seat *seat)
 {
     bool any = false;
 
-    if (!seat->life->shape.is_mq)
+    if (!seat->generation->shape.is_mq)
         return false;
     for (uint32_t i = 0; i < PROBED; i++) {
         struct recv *recv = new_recv(seat);
@@ -883,14 +893,14 @@ void queues_drained(struct seat *seat)
 {
     for (uint32_t i = 0; i < REQUESTS; i++) {
         if (seat->sends[i] != NULL)
-            fail_run(seat->life, seat->sends[i]->to, "the send of %s to %s never ends",
+            fail_run(seat->generation, seat->sends[i]->to, "the send of %s to %s never ends",
                      describe(seat->sends[i]), name_of(seat->sends[i]->to));
         if (seat->recvs[i] != NULL)
-            fail_run(seat->life, NULL, "the receive posted at step %llu never ends",
+            fail_run(seat->generation, NULL, "the receive posted at step %llu never ends",
                      (unsigned long long)seat->recvs[i]->step);
     }
-    for (const struct sent *sent = seat->life->inbox; sent != NULL; sent = sent->next)
+    for (const struct sent *sent = seat->generation->inbox; sent != NULL; sent = sent->next)
         if (sent->state == OUT)
-            fail_run(seat->life, sent->from, "%s was sent to %s but never arrives", describe(sent),
-                     name_of(seat->life));
+            fail_run(seat->generation, sent->from, "%s was sent to %s but never arrives",
+                     describe(sent), name_of(seat->generation));
 }

@@ -117,8 +117,9 @@ uint32_t draw_death(uint32_t percent, uint32_t points)
  * in the middle of an operation on it. Nor in a close: until it is over the port is neither. */
 uint32_t draw_stop(const struct seat *seat, const struct command *command)
 {
-    bool may_stop = command->act >= ACT_CONNECT &&
-                    command->act < (seat->life->shape.has_rma ? ACT_MQ_CONNECT : ACT_RMA_CONNECT);
+    bool may_stop =
+        command->act >= ACT_CONNECT &&
+        command->act < (seat->generation->shape.has_rma ? ACT_MQ_CONNECT : ACT_RMA_CONNECT);
 
     if (!may_stop || run.is_quiet || run.stopped == STOPPED_MAX || !chance(2 * habits.stops))
         return 0;
@@ -129,7 +130,7 @@ uint32_t draw_stop(const struct seat *seat, const struct command *command)
 
 static void open_port(struct seat *seat, uint32_t vpid)
 {
-    struct life *owner = run.by_vpid[vpid];
+    struct generation *owner = run.by_vpid[vpid];
     struct command command = {.act = ACT_PORT_OPEN, .vpid = vpid, .shape = draw_shape(vpid)};
 
     story_step(owner, NULL, "process %u opens id %u (%s%s%s), which %s has", seat->process->number,
@@ -143,8 +144,8 @@ static void open_port(struct seat *seat, uint32_t vpid)
         fail_run(owner, NULL, "opening a port gave %s: %s", status_name(status),
                  reply_of(seat)->error);
     if (status == VELO_OK) {
-        life_begin(seat, vpid, &command.shape)->word = reply_of(seat)->life;
-        story_outcome(", life %u", seat->life->number);
+        generation_begin(seat, vpid, &command.shape)->word = reply_of(seat)->generation;
+        story_outcome(", generation %u", seat->generation->number);
     }
 }
 
@@ -152,22 +153,22 @@ static void close_port(struct seat *seat)
 {
     struct command command = {.act = ACT_PORT_CLOSE, .die_at = draw_death(10, 25)};
 
-    story_step(seat->life, NULL, "%s is closed", name_of(seat->life));
-    seat->life->is_unclear = true;
+    story_step(seat->generation, NULL, "%s is closed", name_of(seat->generation));
+    seat->generation->is_unclear = true;
     if (!tell(seat, &command))
         return;
     if (reply_of(seat)->status != VELO_OK)
-        fail_run(seat->life, NULL, "closing gave %s", status_name(reply_of(seat)->status));
-    life_end(seat, CLOSED);
+        fail_run(seat->generation, NULL, "closing gave %s", status_name(reply_of(seat)->status));
+    generation_end(seat, CLOSED);
 }
 
 static void kill_process(struct process *process)
 {
-    story_step(process->seats[0].life, process->seats[1].life, "process %u is killed",
+    story_step(process->seats[0].generation, process->seats[1].generation, "process %u is killed",
                process->number);
     for (uint32_t i = 0; i < SEATS; i++)
-        if (process->seats[i].life != NULL)
-            story_outcome(", and %s with it", name_of(process->seats[i].life));
+        if (process->seats[i].generation != NULL)
+            story_outcome(", and %s with it", name_of(process->seats[i].generation));
     process_kill(process);
 }
 
@@ -189,7 +190,7 @@ static void settle(void)
     for (uint32_t round = 0; round < DRAIN_ROUNDS && quiet < SETTLE_ROUNDS; round++) {
         bool any = false;
         for (struct seat *seat = seat_next(NULL); seat != NULL; seat = seat_next(seat)) {
-            if (seat->life->shape.is_mq)
+            if (seat->generation->shape.is_mq)
                 any |= queues_settle(seat);
             (void)memory_progress(seat, 4);
         }
@@ -266,7 +267,7 @@ static void act(void)
     for (int tries = 0; tries < 200; tries++) {
         const struct action *action = some_action();
         struct seat *seat = some_seat();
-        if (seat->life != NULL && !seat->process->is_busy && action->step(seat))
+        if (seat->generation != NULL && !seat->process->is_busy && action->step(seat))
             return;
     }
 }
@@ -279,7 +280,8 @@ static bool try_open(void)
 
     if (seat->process->pid == 0)
         process_start(seat->process);
-    if (seat->process->is_busy || seat->life != NULL || (run.by_vpid[vpid] != NULL && chance(95)))
+    if (seat->process->is_busy || seat->generation != NULL ||
+        (run.by_vpid[vpid] != NULL && chance(95)))
         return false;
     open_port(seat, vpid);
     return true;
@@ -298,7 +300,7 @@ static void one_step(void)
     static const int64_t rests_ms[] = {1, 30, 150, 1200};
     uint32_t at = below(1000);
     struct seat *seat = some_seat();
-    bool is_there = seat->life != NULL && !seat->process->is_busy;
+    bool is_there = seat->generation != NULL && !seat->process->is_busy;
 
     if (happens(&at, habits.kills)) {
         if (is_there)
@@ -336,8 +338,8 @@ void run_once(const struct options *options, uint64_t seed)
     run.rng = (struct rng){seed};
     run.digest = run.step = run.serial = 0;
     run.stopped = 0;
-    run.lives_count = 0;
-    run.lives = NULL;
+    run.generations_count = 0;
+    run.generations = NULL;
     run.is_quiet = false;
     memset(run.by_vpid, 0, sizeof run.by_vpid);
     memory_begin();

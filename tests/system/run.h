@@ -10,9 +10,9 @@
  *   queues.c    steps and model of mq.h
  *   memory.c    steps and model of rma.h
  *
- * A **life** is a port from its opening to its end; lives of one id follow each other, and whatever
- * is sent, granted or answered belongs to one of them. The models know of each life what was sent
- * to it and by which life, and hold every outcome against that.
+ * A **generation** is a port from its opening to its end; generations of one id follow each other,
+ * and whatever is sent, granted or answered belongs to one of them. The models know of each
+ * generation what was sent to it and by which generation, and hold every outcome against that.
  */
 #ifndef VELO_SYSTEM_RUN_H
 #define VELO_SYSTEM_RUN_H
@@ -22,7 +22,7 @@
 
 enum { PROCESSES = 5, WITHOUT_MAX = 8, STOPPED_MAX = 2 };
 enum family { MESSAGES = 1, QUEUES = 2, MEMORY = 4, ALL = 7 };
-enum life_state { LIVES, CLOSED, DIED };
+enum generation_state { LIVES, CLOSED, DIED };
 
 struct options {
     uint64_t seed;
@@ -32,7 +32,7 @@ struct options {
     unsigned families;
     const char *without[WITHOUT_MAX]; /* Names of steps that are left out. */
     uint32_t without_len;
-    bool is_calm;  /* No life ends. */
+    bool is_calm;  /* No generation ends. */
     bool is_twice; /* Each seed is run twice, to see that it gives the same. */
     bool is_verbose;
 };
@@ -44,11 +44,11 @@ struct mem;
 struct op;
 
 /* A port from its opening to its end. */
-struct life {
+struct generation {
     uint32_t number;
-    uint32_t word; /* What velo_port_life() calls it. */
+    uint32_t word; /* What velo_port_generation() calls it. */
     uint32_t vpid;
-    enum life_state state;
+    enum generation_state state;
     bool is_unclear; /* It died while it was closed: peers may call it either. */
     struct shape shape;
     struct process *process;
@@ -63,21 +63,22 @@ struct life {
     uint64_t gave_up_step[VPIDS]; /* queues.c: when it last gave up a peer of this id. */
     struct op *told;              /* memory.c: operations that it is to be notified of, */
     struct op *pending;           /* and those that it asked for and that have not ended. */
-    struct life *next;
+    struct generation *next;
 };
 
 /* What the conductor knows of one place for a port in a process. */
 struct seat {
     struct process *process;
     uint32_t index;
-    struct life *life; /* NULL: no port is open there. */
+    struct generation *generation; /* NULL: no port is open there. */
     /* By the handles of the worker. */
     struct conn *conns[CONNS];
-    struct life *mq_to[VPIDS]; /* The life that a peer was connected to; NULL: no such peer. */
+    struct generation
+        *mq_to[VPIDS]; /* The generation that a peer was connected to; NULL: no such peer. */
     struct sent *sends[REQUESTS];
     struct recv *recvs[REQUESTS];
     struct recv *probed[PROBED];
-    struct life *rma_to[RMA_PEERS];
+    struct generation *rma_to[RMA_PEERS];
     struct mem *mems[MEMS];
 };
 
@@ -99,9 +100,9 @@ struct run {
     uint64_t serial; /* Last given to a message or an operation. */
     uint32_t vpids;
     bool is_queue[VPIDS]; /* What ports of an id are for: matched queues, or plain messages. */
-    uint32_t lives_count;
-    struct life *lives;          /* All there ever were, the latest first. */
-    struct life *by_vpid[VPIDS]; /* Who has the id now. */
+    uint32_t generations_count;
+    struct generation *generations;    /* All there ever were, the latest first. */
+    struct generation *by_vpid[VPIDS]; /* Who has the id now. */
     struct process processes[PROCESSES];
     struct sundial *sundial;
     bool is_quiet;    /* Nobody dies now. */
@@ -122,19 +123,19 @@ static inline void digest(uint64_t what) { run.digest = test_mix(run.digest ^ wh
 
 /* ---- story.c --------------------------------------------------------------------------------- */
 
-/* Begin a sentence of this step, about these lives (NULL: nobody). */
-void story_step(const struct life *one, const struct life *other, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
+/* Begin a sentence of this step, about these generations (NULL: nobody). */
+void story_step(const struct generation *one, const struct generation *other, const char *format,
+                ...) __attribute__((format(printf, 3, 4)));
 /* How it came out. */
 void story_outcome(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The status it came out with; in quiet times that alone is not worth telling. */
 void story_status(int status);
 void story_begin(void);
-/* The run has failed: say why, what went before with these lives, and how to see it again. */
-_Noreturn void fail_run(const struct life *one, const struct life *other, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-/* Name a life in a sentence; good for a few calls. */
-const char *name_of(const struct life *life);
+/* The run has failed: say why, what went before with these generations, and how to see it again. */
+_Noreturn void fail_run(const struct generation *one, const struct generation *other,
+                        const char *format, ...) __attribute__((format(printf, 3, 4)));
+/* Name a generation in a sentence; good for a few calls. */
+const char *name_of(const struct generation *generation);
 const char *status_name(int status);
 
 /* ---- stage.c --------------------------------------------------------------------------------- */
@@ -147,9 +148,9 @@ void process_start(struct process *process);
 /* Between two commands. */
 void process_kill(struct process *process);
 /* A port is open in this seat now. */
-struct life *life_begin(struct seat *seat, uint32_t vpid, const struct shape *shape);
+struct generation *generation_begin(struct seat *seat, uint32_t vpid, const struct shape *shape);
 /* The port in this seat is no more. */
-void life_end(struct seat *seat, enum life_state how);
+void generation_end(struct seat *seat, enum generation_state how);
 /* Have a command carried out. False: the process died in it, and the seats know. */
 bool tell(struct seat *seat, struct command *command);
 static inline const struct reply *reply_of(const struct seat *seat)
@@ -164,8 +165,8 @@ void block_give(struct process *process, void *block);
 /* Given back, and nobody may write to it any more: that is looked at from now on. */
 void block_freeze(struct process *process, void *block);
 void blocks_check(struct process *process);
-/* May a port whose life has ended so, or goes on, give this status? */
-bool status_fits(const struct life *life, int status);
+/* May a port whose generation has ended so, or goes on, give this status? */
+bool status_fits(const struct generation *generation, int status);
 /* The next seat whose port lives, of a process that is not busy; of NULL the first, after the last
  * NULL. */
 struct seat *seat_next(const struct seat *seat);

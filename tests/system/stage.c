@@ -172,46 +172,48 @@ uint64_t content_serial(const void *buf, size_t len_bytes)
     return serial;
 }
 
-/* ---- lives ----------------------------------------------------------------------------------- */
+/* ---- generations
+ * ----------------------------------------------------------------------------------- */
 
-struct life *life_begin(struct seat *seat, uint32_t vpid, const struct shape *shape)
+struct generation *generation_begin(struct seat *seat, uint32_t vpid, const struct shape *shape)
 {
-    struct life *life = keep(sizeof *life);
+    struct generation *generation = keep(sizeof *generation);
 
-    life->number = ++run.lives_count;
-    life->vpid = vpid;
-    life->shape = *shape;
-    life->process = seat->process;
-    life->opened_step = run.step;
-    life->next = run.lives;
-    run.lives = life;
-    run.by_vpid[vpid] = life;
-    seat->life = life;
-    return life;
+    generation->number = ++run.generations_count;
+    generation->vpid = vpid;
+    generation->shape = *shape;
+    generation->process = seat->process;
+    generation->opened_step = run.step;
+    generation->next = run.generations;
+    run.generations = generation;
+    run.by_vpid[vpid] = generation;
+    seat->generation = generation;
+    return generation;
 }
 
-void life_end(struct seat *seat, enum life_state how)
+void generation_end(struct seat *seat, enum generation_state how)
 {
-    struct life *life = seat->life;
+    struct generation *generation = seat->generation;
 
-    if (life == NULL)
+    if (generation == NULL)
         return;
-    life->state = how;
-    life->ended_step = run.step;
-    run.by_vpid[life->vpid] = NULL;
+    generation->state = how;
+    generation->ended_step = run.step;
+    run.by_vpid[generation->vpid] = NULL;
     messages_ended(seat);
     queues_ended(seat);
     memory_ended(seat);
     *seat = (struct seat){.process = seat->process, .index = seat->index};
 }
 
-bool status_fits(const struct life *life, int status)
+bool status_fits(const struct generation *generation, int status)
 {
-    if (life->state == LIVES)
+    if (generation->state == LIVES)
         return status == VELO_OK || status == VELO_AGAIN;
     if (status == VELO_ERR_PEER_DEAD)
-        return life->state == DIED;
-    return status == VELO_ERR_PEER_CLOSED && (life->state == CLOSED || life->is_unclear);
+        return generation->state == DIED;
+    return status == VELO_ERR_PEER_CLOSED &&
+           (generation->state == CLOSED || generation->is_unclear);
 }
 
 struct seat *seat_next(const struct seat *seat)
@@ -220,7 +222,7 @@ struct seat *seat_next(const struct seat *seat)
 
     for (; at < PROCESSES * SEATS; at++) {
         struct seat *next = &run.processes[at / SEATS].seats[at % SEATS];
-        if (next->life != NULL && !next->process->is_busy)
+        if (next->generation != NULL && !next->process->is_busy)
             return next;
     }
     return NULL;
@@ -239,7 +241,7 @@ static int bury(struct process *process)
     process->pid = 0;
     process->is_busy = false;
     for (uint32_t i = 0; i < SEATS; i++)
-        life_end(&process->seats[i], DIED);
+        generation_end(&process->seats[i], DIED);
     for (uint32_t i = 0; i < BLOCKS; i++)
         blocks[process->number][i].use = FREE;
     return status;
@@ -283,7 +285,7 @@ void process_kill(struct process *process)
 }
 
 /* Wait for the answer. False: there will be none. */
-static bool await_answer(const struct process *process, const struct life *life)
+static bool await_answer(const struct process *process, const struct generation *generation)
 {
     struct pollfd ready = {.fd = process->fd, .events = POLLIN};
     char byte;
@@ -293,7 +295,8 @@ static bool await_answer(const struct process *process, const struct life *life)
         found = poll(&ready, 1, PATIENCE_MS);
     while (found < 0 && errno == EINTR);
     if (found == 0)
-        fail_run(life, NULL, "process %u hangs: the call of this step has not returned in %d s",
+        fail_run(generation, NULL,
+                 "process %u hangs: the call of this step has not returned in %d s",
                  process->number, PATIENCE_MS / 1000);
     return read(process->fd, &byte, 1) == 1;
 }
@@ -313,7 +316,8 @@ static void take_events(struct seat *seat)
     }
 }
 
-static void check_death(struct process *process, const struct life *life, uint32_t die_at)
+static void check_death(struct process *process, const struct generation *generation,
+                        uint32_t die_at)
 {
     pid_t pid = process->pid;
     int status = bury(process);
@@ -322,35 +326,36 @@ static void check_death(struct process *process, const struct life *life, uint32
     story_outcome(" - is killed in it, at a hook point");
     digest(die_at);
     if (!WIFSIGNALED(status) || WTERMSIG(status) != SIGKILL || die_at == 0)
-        fail_run(life, NULL, "process %u (pid %d) ended by itself: %s %d", process->number,
+        fail_run(generation, NULL, "process %u (pid %d) ended by itself: %s %d", process->number,
                  (int)pid, WIFSIGNALED(status) ? "signal" : "exit code",
                  WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
 }
 
 /* It stands in the middle of its call: others move, then it goes on, or dies there. */
-static void let_stand(struct process *process, const struct life *life)
+static void let_stand(struct process *process, const struct generation *generation)
 {
     story_outcome(" - stops in the middle of it");
     process->is_busy = true;
     others_move();
     process->is_busy = false;
     bool dies = draw_death(20, 1) != 0;
-    story_step(life, NULL, "%s %s", name_of(life), dies ? "is killed where it stands" : "goes on");
+    story_step(generation, NULL, "%s %s", name_of(generation),
+               dies ? "is killed where it stands" : "goes on");
     if (dies)
         kill(process->pid, SIGKILL);
     else if (write(process->fd, "", 1) != 1)
-        fail_run(life, NULL, "process %u is gone", process->number);
+        fail_run(generation, NULL, "process %u is gone", process->number);
     process->desk->command.die_at += dies;
 }
 
 /* Wait until it is carried out. False: the process died. */
-static bool await(struct process *process, const struct life *life)
+static bool await(struct process *process, const struct generation *generation)
 {
-    bool lives = await_answer(process, life);
+    bool lives = await_answer(process, generation);
 
     while (lives && process->desk->reply.stopped) {
-        let_stand(process, life);
-        lives = await_answer(process, life);
+        let_stand(process, generation);
+        lives = await_answer(process, generation);
     }
     return lives;
 }
@@ -358,18 +363,18 @@ static bool await(struct process *process, const struct life *life)
 bool tell(struct seat *seat, struct command *command)
 {
     struct process *process = seat->process;
-    const struct life *life = seat->life;
+    const struct generation *generation = seat->generation;
 
     command->seat = seat->index;
     command->stop_at = draw_stop(seat, command);
     process->desk->command = *command;
-    if (write(process->fd, "", 1) != 1 || !await(process, life)) {
-        check_death(process, life, process->desk->command.die_at);
+    if (write(process->fd, "", 1) != 1 || !await(process, generation)) {
+        check_death(process, generation, process->desk->command.die_at);
         return false;
     }
     const struct reply *reply = reply_of(seat);
     if (reply->hung)
-        fail_run(life, NULL, "process %u hangs: the call of this step sleeps without end",
+        fail_run(generation, NULL, "process %u hangs: the call of this step sleeps without end",
                  process->number);
     digest((uint64_t)reply->status << 32 ^ command->act);
     digest(reply->events_len);

@@ -27,7 +27,10 @@ void story_begin(void)
     lines_len = 0;
 }
 
-static uint32_t bit_of(const struct life *life) { return life ? UINT32_C(1) << life->vpid : 0; }
+static uint32_t bit_of(const struct generation *generation)
+{
+    return generation ? UINT32_C(1) << generation->vpid : 0;
+}
 
 static void finish(const struct line *line)
 {
@@ -35,7 +38,8 @@ static void finish(const struct line *line)
         printf("%8llu  %s\n", (unsigned long long)line->step, line->text);
 }
 
-void story_step(const struct life *one, const struct life *other, const char *format, ...)
+void story_step(const struct generation *one, const struct generation *other, const char *format,
+                ...)
 {
     va_list args;
 
@@ -73,15 +77,16 @@ void story_status(int status)
     line->is_routine = was_routine;
 }
 
-const char *name_of(const struct life *life)
+const char *name_of(const struct generation *generation)
 {
     static char names[8][64];
     static unsigned next;
     char *name = names[next++ % 8];
 
-    if (life == NULL)
+    if (generation == NULL)
         return "nobody";
-    (void)snprintf(name, sizeof names[0], "port %u (life %u)", life->vpid, life->number);
+    (void)snprintf(name, sizeof names[0], "port %u (generation %u)", generation->vpid,
+                   generation->number);
     return name;
 }
 
@@ -111,7 +116,7 @@ static void show_story(uint32_t about)
     }
 }
 
-void fail_run(const struct life *one, const struct life *other, const char *format, ...)
+void fail_run(const struct generation *one, const struct generation *other, const char *format, ...)
 {
     static const char *const only[] = {"",
                                        " --only messages",

@@ -22,7 +22,7 @@ struct seat {
     struct velo_mq_message *probed[PROBED];
     struct velo_mq_request requests[REQUESTS];
     struct velo_rma_peer *rma_peers[RMA_PEERS];
-    struct velo_mem *mems[MEMS];
+    struct velo_rma_mem *mems[MEMS];
 };
 
 static struct seat seats[SEATS];
@@ -98,9 +98,9 @@ static int port_open(struct seat *seat, const struct command *command)
     setenv("VELO_RMA_ATTACH", shape->may_attach ? "1" : "0", 1);
     int status = velo_port_open(&attr, &seat->port);
     if (status == VELO_OK)
-        desk->reply.life = velo_port_life(seat->port);
+        desk->reply.generation = velo_port_generation(seat->port);
     if (status == VELO_OK && shape->has_rma)
-        status = velo_rma_open(seat->port, &seat->rma);
+        status = velo_rma_open(seat->port, NULL, &seat->rma);
     if (status == VELO_OK && shape->is_mq) {
         mq_attr.eager_bytes = shape->eager_bytes;
         mq_attr.get_bytes = shape->get_bytes;
@@ -159,13 +159,13 @@ static void describe(const struct velo_msg *msg)
     desk->reply.source = msg->source;
     desk->reply.len_bytes = msg->len_bytes;
     desk->reply.tag = msg->tag;
-    desk->reply.life = msg->life;
+    desk->reply.generation = msg->generation;
 }
 
 static int recv_in_place(struct seat *seat, const struct command *command)
 {
     struct velo_msg msg = {0};
-    int status = velo_peek(seat->port, &msg);
+    int status = velo_try_peek(seat->port, &msg);
 
     describe(&msg);
     if (status != VELO_OK)
@@ -180,10 +180,10 @@ static int recv_in_place(struct seat *seat, const struct command *command)
 static int recv_copy(struct seat *seat, const struct command *command)
 {
     struct velo_msg msg = {0};
-    int status = command->act == ACT_RECV
-                     ? velo_try_recv(seat->port, command->buf, command->len_bytes, &msg)
-                     : velo_recv_wait(seat->port, command->buf, command->len_bytes, &msg,
-                                      command->timeout_ns);
+    int status =
+        command->act == ACT_RECV
+            ? velo_try_recv(seat->port, command->buf, command->len_bytes, &msg)
+            : velo_recv(seat->port, command->buf, command->len_bytes, &msg, command->timeout_ns);
 
     describe(&msg);
     return status;
@@ -196,8 +196,8 @@ static int do_messages(struct seat *seat, const struct command *command)
 
     switch (command->act) {
     case ACT_CONNECT:
-        status = velo_connect(seat->port, command->id, command->timeout_ns, conn);
-        desk->reply.life = status == VELO_OK ? velo_conn_life(*conn) : 0;
+        status = velo_connect(seat->port, command->id, conn, command->timeout_ns);
+        desk->reply.generation = status == VELO_OK ? velo_conn_generation(*conn) : 0;
         return status;
     case ACT_DISCONNECT:
         return disconnect(seat, command->handle);
@@ -206,7 +206,7 @@ static int do_messages(struct seat *seat, const struct command *command)
     case ACT_TRY_SEND:
         return velo_try_send(*conn, command->buf, command->len_bytes, command->tag);
     case ACT_SEND:
-        return velo_send(*conn, command->buf, command->len_bytes, command->tag);
+        return velo_send(*conn, command->buf, command->len_bytes, command->tag, VELO_FOREVER);
     case ACT_RESERVE:
         return velo_try_reserve(*conn, command->len_bytes, &seat->reserved[command->handle]);
     case ACT_COMMIT:
@@ -237,10 +237,11 @@ static struct velo_mq_request *fresh_request(struct seat *seat, uint32_t handle)
 static int probe(struct seat *seat, const struct command *command)
 {
     struct velo_mq_info info = {0};
-    int status = command->act == ACT_MQ_PROBE
-                     ? velo_mq_probe(seat->mq, command->id, command->match, command->ignore, &info)
-                     : velo_mq_mprobe(seat->mq, command->id, command->match, command->ignore,
-                                      &seat->probed[command->handle], &info);
+    int status =
+        command->act == ACT_MQ_PROBE
+            ? velo_mq_try_probe(seat->mq, command->id, command->match, command->ignore, &info)
+            : velo_mq_try_mprobe(seat->mq, command->id, command->match, command->ignore,
+                                 &seat->probed[command->handle], &info);
 
     desk->reply.source = info.source;
     desk->reply.match = info.match;
@@ -255,7 +256,7 @@ static int do_mq(struct seat *seat, const struct command *command)
 
     switch (command->act) {
     case ACT_MQ_CONNECT:
-        return velo_mq_connect(seat->mq, command->id, command->timeout_ns, peer);
+        return velo_mq_connect(seat->mq, command->id, peer, command->timeout_ns);
     case ACT_MQ_DISCONNECT:
         status = velo_mq_disconnect(*peer);
         *peer = NULL;
@@ -289,30 +290,30 @@ static int do_mq(struct seat *seat, const struct command *command)
 
 static int make_mem(struct seat *seat, const struct command *command)
 {
-    struct velo_mem **mem = &seat->mems[command->handle];
+    struct velo_rma_mem **mem = &seat->mems[command->handle];
     int status =
         command->act == ACT_MEM_ALLOC
-            ? velo_mem_alloc(seat->rma, command->len_bytes, command->flags, command->id, mem)
-            : velo_mem_register(seat->rma, command->buf, command->len_bytes, command->flags,
-                                command->id, mem);
+            ? velo_rma_mem_alloc(seat->rma, command->len_bytes, command->flags, command->id, mem)
+            : velo_rma_mem_register(seat->rma, command->buf, command->len_bytes, command->flags,
+                                    command->id, mem);
 
     if (status == VELO_OK) {
-        desk->reply.key = velo_mem_key(*mem);
-        desk->reply.address = (uint64_t)(uintptr_t)velo_mem_addr(*mem);
+        desk->reply.key = velo_rma_mem_key(*mem);
+        desk->reply.address = (uint64_t)(uintptr_t)velo_rma_mem_addr(*mem);
     }
     return status;
 }
 
 static int take_notifications(struct seat *seat, const struct command *command)
 {
-    struct velo_notification notification;
+    struct velo_rma_notification notification;
 
     for (uint32_t i = 0; i < command->count; i++) {
         int status = command->act == ACT_RMA_POLL
-                         ? velo_notification_poll(seat->rma, &notification)
-                         : velo_notification_wait(seat->rma, &notification, command->timeout_ns);
-        if (status != VELO_OK)
-            return status;
+                         ? velo_rma_try_poll(seat->rma, &notification, 1)
+                         : velo_rma_poll(seat->rma, &notification, 1, command->timeout_ns);
+        if (status != 1)
+            return status == 0 ? VELO_AGAIN : status;
         add_event(EVENT_NOTIFICATION)->notification = notification;
     }
     return VELO_OK;
@@ -322,19 +323,23 @@ static int do_operation(struct velo_rma_peer *peer, const struct command *comman
 {
     switch (command->act) {
     case ACT_PUT:
-        return velo_put(peer, command->buf, command->len_bytes, command->key, command->offset,
-                        command->flags, command->cookie);
+        return velo_rma_put(peer, command->buf, command->len_bytes,
+                            velo_rma_place(command->key, command->offset), command->flags,
+                            command->cookie);
     case ACT_PUT_IMMEDIATE:
-        return velo_put_immediate(peer, command->value, command->len_bytes, command->key,
-                                  command->offset, command->flags, command->cookie);
+        return velo_rma_put_immediate(peer, command->value, command->len_bytes,
+                                      velo_rma_place(command->key, command->offset), command->flags,
+                                      command->cookie);
     case ACT_GET:
-        return velo_get(peer, command->buf, command->len_bytes, command->key, command->offset,
-                        command->flags, command->cookie);
+        return velo_rma_get(peer, command->buf, command->len_bytes,
+                            velo_rma_place(command->key, command->offset), command->flags,
+                            command->cookie);
     case ACT_FETCH_ADD:
-        return velo_fetch_compare_add(peer, command->buf, command->key, command->offset, 0, 1,
-                                      VELO_ADD_ALWAYS, command->flags, command->cookie);
+        return velo_rma_fetch_compare_add(peer, command->buf,
+                                          velo_rma_place(command->key, command->offset), 0, 1,
+                                          VELO_RMA_ADD_ALWAYS | command->flags, command->cookie);
     case ACT_NOTIFY:
-        return velo_notify(peer, command->flags, command->cookie);
+        return velo_rma_notify(peer, command->flags, command->cookie);
     case ACT_FENCE:
         return velo_rma_fence(peer);
     default:
@@ -348,8 +353,8 @@ static int do_rma(struct seat *seat, const struct command *command)
 
     switch (command->act) {
     case ACT_RMA_CONNECT:
-        return velo_rma_connect(seat->rma, command->id, command->timeout_ns,
-                                &seat->rma_peers[command->handle]);
+        return velo_rma_connect(seat->rma, command->id, &seat->rma_peers[command->handle],
+                                command->timeout_ns);
     case ACT_RMA_DISCONNECT:
         status = velo_rma_disconnect(seat->rma_peers[command->handle]);
         seat->rma_peers[command->handle] = NULL;
@@ -358,11 +363,11 @@ static int do_rma(struct seat *seat, const struct command *command)
     case ACT_MEM_REGISTER:
         return make_mem(seat, command);
     case ACT_MEM_DEREGISTER:
-        status = velo_mem_deregister(seat->mems[command->handle]);
+        status = velo_rma_mem_deregister(seat->mems[command->handle], VELO_FOREVER);
         seat->mems[command->handle] = NULL;
         return status;
     case ACT_MEM_READ:
-        memcpy(command->buf, velo_mem_addr(seat->mems[command->handle]), command->len_bytes);
+        memcpy(command->buf, velo_rma_mem_addr(seat->mems[command->handle]), command->len_bytes);
         return VELO_OK;
     case ACT_RMA_PROGRESS:
         for (uint32_t i = 0; i < command->count; i++)

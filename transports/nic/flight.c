@@ -5,19 +5,20 @@
 
 /* Most bytes of one descriptor. */
 #define DESCRIPTOR_BYTES_MAX (UINT64_C(4) << 20)
-/* The other bits of a cookie tell this life of the context from earlier ones. */
+/* The other bits of a cookie tell this generation of the context from earlier ones. */
 #define COOKIE_LIVES 4u
 
 _Static_assert(FLIGHTS_MAX *COOKIE_LIVES == 1u << VELO_RMA_DESCRIPTOR_COOKIE_BITS, "a cookie");
 _Static_assert(DESCRIPTOR_BYTES_MAX < 1u << VELO_RMA_DESCRIPTOR_LEN_BITS, "a descriptor's length");
-_Static_assert(VELO_OP_PUT == VELO_RMA_OP_PUT && VELO_OP_GET == VELO_RMA_OP_GET &&
-                   VELO_OP_PUT_IMMEDIATE == VELO_RMA_OP_PUT_IMMEDIATE &&
-                   VELO_OP_FETCH_COMPARE_ADD == VELO_RMA_OP_FETCH_COMPARE_ADD &&
-                   VELO_OP_NOTIFY == VELO_RMA_OP_NOTIFY,
+_Static_assert(VELO_RMA_OPERATION_PUT == VELO_RMA_OP_PUT &&
+                   VELO_RMA_OPERATION_GET == VELO_RMA_OP_GET &&
+                   VELO_RMA_OPERATION_PUT_IMMEDIATE == VELO_RMA_OP_PUT_IMMEDIATE &&
+                   VELO_RMA_OPERATION_FETCH_COMPARE_ADD == VELO_RMA_OP_FETCH_COMPARE_ADD &&
+                   VELO_RMA_OPERATION_NOTIFY == VELO_RMA_OP_NOTIFY,
                "operations have the node's numbers");
-_Static_assert(VELO_NOTIFY_REQUESTER == VELO_RMA_PLACE_REQUESTER &&
-                   VELO_NOTIFY_RESPONDER == VELO_RMA_PLACE_RESPONDER &&
-                   VELO_NOTIFY_COMPLETER == VELO_RMA_PLACE_COMPLETER,
+_Static_assert(VELO_RMA_NOTIFY_REQUESTER == VELO_RMA_PLACE_REQUESTER &&
+                   VELO_RMA_NOTIFY_RESPONDER == VELO_RMA_PLACE_RESPONDER &&
+                   VELO_RMA_NOTIFY_COMPLETER == VELO_RMA_PLACE_COMPLETER,
                "so have those who are notified");
 
 /* ---- local memory ---------------------------------------------------------------------------- */
@@ -52,14 +53,15 @@ static bool find_local(struct velo_rma *rma, struct flight *flight, const struct
 
 uint8_t flight_cookie(const struct velo_rma *rma, const struct flight *flight)
 {
-    uint32_t life = rma->port->device->life % COOKIE_LIVES;
-    return (uint8_t)(life * FLIGHTS_MAX + (uint32_t)(flight - rma->offload->flights));
+    uint32_t generation = rma->port->device->generation % COOKIE_LIVES;
+    return (uint8_t)(generation * FLIGHTS_MAX + (uint32_t)(flight - rma->offload->flights));
 }
 
 /* The next stretch; false: there is none. */
 static bool next_run(const struct request *request, struct cursor *cursor, struct run *run)
 {
-    bool is_one = request->op == VELO_OP_FETCH_COMPARE_ADD || request->op == VELO_OP_NOTIFY;
+    bool is_one = request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD ||
+                  request->op == VELO_RMA_OPERATION_NOTIFY;
     if (!is_one)
         return rma_request_next(request, cursor, DESCRIPTOR_BYTES_MAX, run);
     *run = (struct run){request->local, request->offset, request->len_bytes};
@@ -68,7 +70,8 @@ static bool next_run(const struct request *request, struct cursor *cursor, struc
 
 static bool has_local(const struct request *request)
 {
-    return request->op != VELO_OP_PUT_IMMEDIATE && request->op != VELO_OP_NOTIFY;
+    return request->op != VELO_RMA_OPERATION_PUT_IMMEDIATE &&
+           request->op != VELO_RMA_OPERATION_NOTIFY;
 }
 
 /* Post one descriptor. False: its local memory has no pages. */
@@ -77,24 +80,25 @@ static bool post_run(struct velo_rma *rma, struct flight *flight, const struct r
 {
     const struct request *request = &flight->op->request;
     uint32_t to = nic_name_id(flight->peer->conn->peer_device);
-    uint64_t local = request->op == VELO_OP_PUT_IMMEDIATE ? request->word[0] : 0;
+    uint64_t local = request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE ? request->word[0] : 0;
     if (has_local(request) && !find_local(rma, flight, run, &local))
         return false;
     /* Each descriptor notifies this unit; the last one also those whom the operation names. */
-    unsigned notify = VELO_NOTIFY_REQUESTER | (is_last ? request->notify : 0u);
+    unsigned notify = VELO_RMA_NOTIFY_REQUESTER | (is_last ? request->notify : 0u);
     uint64_t words[5] = {
         velo_rma_descriptor_word0_pack(request->op, (uint8_t)notify, request->always,
                                        (uint8_t)(to >> 8), (uint8_t)to, flight_cookie(rma, flight),
                                        (uint32_t)run->len_bytes),
         velo_rma_descriptor_word1_pack(local),
         velo_rma_descriptor_word2_pack(
-            request->op == VELO_OP_NOTIFY ? 0 : flight->remote + run->offset),
+            request->op == VELO_RMA_OPERATION_NOTIFY ? 0 : flight->remote + run->offset),
         velo_rma_operands_word0_pack(request->word[0]),
         velo_rma_operands_word1_pack(request->word[1]),
     };
     flight->descriptors++;
     rma->offload->descriptors++;
-    nic_send_descriptor(rma->port->device, words, request->op == VELO_OP_FETCH_COMPARE_ADD ? 5 : 3);
+    nic_send_descriptor(rma->port->device, words,
+                        request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD ? 5 : 3);
     return true;
 }
 

@@ -121,7 +121,7 @@ static void take_leave(struct velo_port *port, uint32_t index, uint32_t sender)
     }
     /* If the owner has meanwhile taken the sender for dead, or refused it, then that stands. */
     if (order_claim_entry(&port->segment->entries[index], entry,
-                          entry_pack(ENTRY_ENDED, entry_source(entry), entry_life(entry))))
+                          entry_pack(ENTRY_ENDED, entry_source(entry), entry_generation(entry))))
         ring_bell(port, index);
 }
 
@@ -153,7 +153,8 @@ static void take_line(struct device_port *device, const uint64_t *line)
         refuse_line(port);
         return;
     }
-    if ((is_slot ? wire_slot_life(line[1]) : wire_data_life(line[1])) != device->life)
+    if ((is_slot ? wire_slot_generation(line[1]) : wire_data_generation(line[1])) !=
+        device->generation)
         return;
     switch (kind) {
     case WIRE_SLOT:

@@ -20,7 +20,7 @@ struct device_port {
     struct velo_port *port;
     struct device_port *next; /* Of this process. */
     struct host_context context;
-    uint32_t life;                /* Of the context; see wire.h. */
+    uint32_t generation;          /* Of the context; see wire.h. */
     uint64_t head;                /* Slots taken out. */
     uint64_t told;                /* Slots that the hardware knows are taken out. */
     uint64_t news;                /* Lines taken in so far. */
@@ -33,15 +33,15 @@ struct device_port {
 };
 
 /** What a port is called by its peers: as the spec's header word names a source, and its context's
- *  life. Never 0. */
+ *  generation. Never 0. */
 static inline uint64_t nic_name(const struct device_port *device)
 {
-    return (uint64_t)device->life << 32 |
+    return (uint64_t)device->generation << 32 |
            (UINT64_C(1) + (device->context.node << 8 | device->context.number));
 }
 
 static inline uint32_t nic_name_id(uint64_t name) { return (uint32_t)name - 1; }
-static inline uint32_t nic_name_life(uint64_t name) { return (uint32_t)(name >> 32); }
+static inline uint32_t nic_name_generation(uint64_t name) { return (uint32_t)(name >> 32); }
 
 /** Send one message of whole words to a port; `len_bytes` of its payload count. */
 void nic_send_line(const struct device_port *device, uint64_t name, enum wire_kind kind,

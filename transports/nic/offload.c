@@ -63,9 +63,9 @@ static int64_t hardware_id(const struct velo_rma *rma, uint64_t peer_id)
     return -1;
 }
 
-void offload_register(struct velo_rma *rma, struct velo_mem *mem, struct table_entry *entry)
+void offload_register(struct velo_rma *rma, struct velo_rma_mem *mem, struct table_entry *entry)
 {
-    bool is_any = mem->peer == VELO_PEER_ANY;
+    bool is_any = mem->peer == VELO_RMA_PEER_ANY;
     int64_t peer = is_any ? 0 : hardware_id(rma, mem->peer);
     uint64_t from = (uintptr_t)mem->addr & ~(HOST_PAGE_BYTES - 1);
     uint64_t end = (uintptr_t)mem->addr + mem->len_bytes;
@@ -81,7 +81,7 @@ void offload_register(struct velo_rma *rma, struct velo_mem *mem, struct table_e
     order_write_field(&entry->page, mem->page);
 }
 
-void offload_deregister(struct velo_rma *rma, struct velo_mem *mem)
+void offload_deregister(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     if (mem->page)
         host_io->memory_withdraw(&rma->port->device->context, mem->page - 1);
@@ -92,7 +92,7 @@ void offload_deregister(struct velo_rma *rma, struct velo_mem *mem)
 
 static bool is_noted(const struct request *request)
 {
-    return request->notify & (VELO_NOTIFY_RESPONDER | VELO_NOTIFY_COMPLETER);
+    return request->notify & (VELO_RMA_NOTIFY_RESPONDER | VELO_RMA_NOTIFY_COMPLETER);
 }
 
 /* Can its number be used? One that lingers can, once the receiver has consumed its slot. */
@@ -126,8 +126,9 @@ static int reserve_note(struct velo_rma_peer *peer, const struct request *reques
     int status = velo_try_reserve(peer->conn, sizeof(struct wire_note), &place);
     if (status)
         return status;
-    bool is_read = rma_request_right(request) != VELO_RIGHT_WRITE;
-    struct wire_note note = {.class_ = is_read ? VELO_CLASS_RESPONDER : VELO_CLASS_COMPLETER,
+    bool is_read = rma_request_right(request) != VELO_RMA_RIGHT_WRITE;
+    struct wire_note note = {.class_ =
+                                 is_read ? VELO_RMA_CLASS_RESPONDER : VELO_RMA_CLASS_COMPLETER,
                              .op = request->op,
                              .len_bytes = request->len_bytes,
                              .address = address,
@@ -175,7 +176,7 @@ int offload_begin(struct velo_rma_peer *peer, struct op *op)
     const struct request *request = &op->request;
     uint64_t remote = 0;
     uint64_t address = 0;
-    if (request->op == VELO_OP_NOTIFY) {
+    if (request->op == VELO_RMA_OPERATION_NOTIFY) {
         /* A notification follows what the node does before it; if the node refused it, it waits
          * until all that is done. */
         if (op->is_refused || !offload_of(peer->rma))
@@ -185,7 +186,7 @@ int offload_begin(struct velo_rma_peer *peer, struct op *op)
         return MUST_ASK;
     }
     const struct offload *offload = peer->rma->offload;
-    bool is_nodes = offload->updates && request->op == VELO_OP_FETCH_COMPARE_ADD;
+    bool is_nodes = offload->updates && request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD;
     if (rma_request_is_update(request) && !is_nodes)
         return MUST_ASK;
     if (offload->posting || offload->descriptors == REMOTE_DESCRIPTORS_MAX)
@@ -198,7 +199,7 @@ int offload_begin(struct velo_rma_peer *peer, struct op *op)
 /* What a descriptor's outcome means to its operation. */
 static int status_of(const struct flight *flight, uint8_t error)
 {
-    bool is_update = flight->op->request.op == VELO_OP_FETCH_COMPARE_ADD;
+    bool is_update = flight->op->request.op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD;
     int status = seg_check_owner(flight->peer->conn->segment);
     switch (error) {
     case VELO_ERROR_NONE:
@@ -318,10 +319,10 @@ int offload_peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
     if (rma->queue_head != rma->queue_tail)
         host_io->found();
     if (timeout_ns && (!rma->offload || rma->offload->descriptors == 0))
-        return velo_peek_wait(rma->port, msg, timeout_ns);
+        return velo_peek(rma->port, msg, timeout_ns);
     int64_t end_ns = wait_now_ns() + timeout_ns;
     for (;;) {
-        int status = velo_peek(rma->port, msg);
+        int status = velo_try_peek(rma->port, msg);
         if (status != VELO_AGAIN || remote_has_outcome(rma->port->device) ||
             wait_now_ns() >= end_ns)
             return status;

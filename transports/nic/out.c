@@ -34,7 +34,7 @@ static void send_data(const struct device_port *device, const struct velo_conn *
     for (size_t done = 0; done < len_bytes;) {
         uint64_t line[8] = {0};
         size_t piece = len_bytes - done < WIRE_BYTES_MAX ? len_bytes - done : WIRE_BYTES_MAX;
-        line[1] = wire_data(at + done, nic_name_life(conn->peer_device), conn->index);
+        line[1] = wire_data(at + done, nic_name_generation(conn->peer_device), conn->index);
         memcpy(line + 2, data + done, piece);
         nic_send_line(device, conn->peer_device, WIRE_DATA, line, 8 + piece);
         done += piece;
@@ -46,7 +46,7 @@ static void send_gated(struct device_port *device, const struct velo_conn *conn,
                        const uint64_t *slot)
 {
     uint64_t line[8] = {0};
-    line[1] = wire_slot(slot[0], nic_name_life(conn->peer_device), conn->index);
+    line[1] = wire_slot(slot[0], nic_name_generation(conn->peer_device), conn->index);
     memcpy(line + 2, slot + 1, WIRE_GATED_BYTES);
     line[6] = device->gate - 1;
     device->gate = 0;
@@ -61,7 +61,7 @@ bool carry_out(struct velo_conn *conn)
     uint64_t header = slot[0];
     size_t len_bytes = ring_len(header);
     size_t in_slot = len_bytes;
-    uint32_t life = nic_name_life(conn->peer_device);
+    uint32_t generation = nic_name_generation(conn->peer_device);
     uint64_t line[8] = {0};
     if (order_read_entry(&conn->header->state) != SEG_OPEN)
         return true;
@@ -74,12 +74,12 @@ bool carry_out(struct velo_conn *conn)
         send_data(device, conn, slot[1], len_bytes);
         in_slot = sizeof slot[1];
     } else if (len_bytes > WIRE_BYTES_MAX) {
-        line[1] = wire_slot(header, life, conn->index);
+        line[1] = wire_slot(header, generation, conn->index);
         line[2] = slot[7];
         nic_send_line(device, conn->peer_device, WIRE_MORE, line, 16);
         in_slot = WIRE_BYTES_MAX;
     }
-    line[1] = wire_slot(header, life, conn->index);
+    line[1] = wire_slot(header, generation, conn->index);
     memcpy(line + 2, slot + 1, in_slot);
     nic_send_line(device, conn->peer_device, WIRE_SLOT, line, 8 + in_slot);
     return true;
@@ -91,7 +91,7 @@ void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
         return;
     uint64_t header =
         VELO_HEADER_VALID_MASK | (uint64_t)tag << VELO_HEADER_TAG_LSB | ring_seq(position);
-    uint64_t line[8] = {0, wire_slot(header, nic_name_life(conn->peer_device), conn->index)};
+    uint64_t line[8] = {0, wire_slot(header, nic_name_generation(conn->peer_device), conn->index)};
     nic_send_line(conn->port->device, conn->peer_device, WIRE_SLOT, line, 8);
 }
 
@@ -105,6 +105,7 @@ void carry_credit(struct velo_port *port, const struct ring_rx *rx)
     uint64_t sender = order_counter(&rx->shared->tx_device);
     if (sender == 0)
         return;
-    uint64_t line[8] = {0, wire_data(0, nic_name_life(sender), rx->index), rx->head, rx->data_head};
+    uint64_t line[8] = {0, wire_data(0, nic_name_generation(sender), rx->index), rx->head,
+                        rx->data_head};
     nic_send_line(port->device, sender, WIRE_CREDIT, line, 24);
 }

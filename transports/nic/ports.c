@@ -82,7 +82,7 @@ int carry_open(struct velo_port *port)
         free(device);
         return status;
     }
-    device->life = device->context.opened & WIRE_LIFE_MASK;
+    device->generation = device->context.opened & WIRE_GENERATION_MASK;
     device->port = port;
     port->device = device;
     /* A thread that spins on shared memory takes in nothing from the node, and in virtual time no
@@ -142,7 +142,7 @@ int carry_connect(struct velo_conn *conn)
 
 bool carry_disconnect(struct velo_conn *conn)
 {
-    uint64_t line[8] = {0, wire_data(0, nic_name_life(conn->peer_device), conn->index)};
+    uint64_t line[8] = {0, wire_data(0, nic_name_generation(conn->peer_device), conn->index)};
     if (order_read_entry(&conn->header->state) == SEG_OPEN)
         nic_send_line(conn->port->device, conn->peer_device, WIRE_LEAVE, line, 8);
     free(conn->tx.shared);

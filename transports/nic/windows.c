@@ -52,7 +52,7 @@ uint32_t windows_make(struct windows *windows, uint32_t in_use, const struct dev
     if (end < begin + WINDOW_BYTES_MIN)
         end = begin + WINDOW_BYTES_MIN;
     end = (end + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
-    uint64_t word = velo_registered_page_pack(1, VELO_RIGHT_READ | VELO_RIGHT_WRITE, 0, 0,
+    uint64_t word = velo_registered_page_pack(1, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE, 0, 0,
                                               (uint16_t)nic_name_id(nic_name(device)));
     if (!host_io->memory_enter(&device->context, begin, end - begin, word, &windows->all[i].page))
         return WINDOWS_MAX;

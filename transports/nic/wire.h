@@ -4,14 +4,14 @@
  * @brief What the library's VELO messages mean to the library: pieces of connection rings.
  *
  * The kind is the message's tag. Word 0 of the payload names the connection, by its place in the
- * receiver's table, and the life of the receiver's context that is meant: what is still on its way
- * when a port closes must not reach the next one. Who sent it the hardware says.
+ * receiver's table, and the generation of the receiver's context that is meant: what is still on
+ * its way when a port closes must not reach the next one. Who sent it the hardware says.
  *
  *     kind     word 0                                  then
  *     SLOT     header of the slot, with the connection payload that stands in the slot, at most 48
- *              for `source`, the life for `reserved`   bytes; of a long message its position
+ *              for `source`, the generation for `reserved`   bytes; of a long message its position
  *     MORE     the same                                word 7 of that slot; comes before it
- *     DATA     position in the data region, the life,  at most 48 bytes that go there
+ *     DATA     position in the data region, the generation,  at most 48 bytes that go there
  *              the connection
  *     LEAVE    as DATA, without a position             -: its sender will send no more
  *     CREDIT   as DATA, without a position             slots consumed, data bytes consumed
@@ -38,13 +38,14 @@ enum wire_kind { WIRE_SLOT, WIRE_MORE, WIRE_DATA, WIRE_LEAVE, WIRE_CREDIT, WIRE_
 
 #define WIRE_INDEX_BITS 12u
 /** Lives are counted modulo 64: as many as `reserved` can tell. */
-#define WIRE_LIFE_BITS VELO_HEADER_RESERVED_BITS
-#define WIRE_LIFE_MASK ((1u << WIRE_LIFE_BITS) - 1u)
+#define WIRE_GENERATION_BITS VELO_HEADER_RESERVED_BITS
+#define WIRE_GENERATION_MASK ((1u << WIRE_GENERATION_BITS) - 1u)
 
-static inline uint64_t wire_slot(uint64_t header, uint32_t life, uint32_t index)
+static inline uint64_t wire_slot(uint64_t header, uint32_t generation, uint32_t index)
 {
     return (header & ~(VELO_HEADER_SOURCE_MASK | VELO_HEADER_RESERVED_MASK)) |
-           (uint64_t)life << VELO_HEADER_RESERVED_LSB | (uint64_t)index << VELO_HEADER_SOURCE_LSB;
+           (uint64_t)generation << VELO_HEADER_RESERVED_LSB |
+           (uint64_t)index << VELO_HEADER_SOURCE_LSB;
 }
 
 /** The header as the receiver's ring has it. */
@@ -54,21 +55,21 @@ static inline uint64_t wire_slot_header(uint64_t word, uint32_t source)
            (uint64_t)source << VELO_HEADER_SOURCE_LSB;
 }
 
-static inline uint32_t wire_slot_life(uint64_t word) { return velo_header_reserved(word); }
+static inline uint32_t wire_slot_generation(uint64_t word) { return velo_header_reserved(word); }
 
 static inline uint32_t wire_slot_index(uint64_t word)
 {
     return (uint32_t)((word & VELO_HEADER_SOURCE_MASK) >> VELO_HEADER_SOURCE_LSB);
 }
 
-static inline uint64_t wire_data(uint64_t position, uint32_t life, uint32_t index)
+static inline uint64_t wire_data(uint64_t position, uint32_t generation, uint32_t index)
 {
-    return (position << WIRE_LIFE_BITS | life) << WIRE_INDEX_BITS | index;
+    return (position << WIRE_GENERATION_BITS | generation) << WIRE_INDEX_BITS | index;
 }
 
-static inline uint32_t wire_data_life(uint64_t word)
+static inline uint32_t wire_data_generation(uint64_t word)
 {
-    return (uint32_t)(word >> WIRE_INDEX_BITS) & WIRE_LIFE_MASK;
+    return (uint32_t)(word >> WIRE_INDEX_BITS) & WIRE_GENERATION_MASK;
 }
 
 static inline uint32_t wire_data_index(uint64_t word)
@@ -78,7 +79,7 @@ static inline uint32_t wire_data_index(uint64_t word)
 
 static inline uint64_t wire_data_position(uint64_t word)
 {
-    return word >> (WIRE_INDEX_BITS + WIRE_LIFE_BITS);
+    return word >> (WIRE_INDEX_BITS + WIRE_GENERATION_BITS);
 }
 
 #endif

@@ -17,21 +17,21 @@ static int atomic_of(mca_btl_base_atomic_op_t op, int flags)
         return 0;
     switch (op) {
     case MCA_BTL_ATOMIC_ADD:
-        return VELO_ATOMIC_ADD;
+        return VELO_RMA_ATOMIC_ADD;
     case MCA_BTL_ATOMIC_AND:
-        return VELO_ATOMIC_AND;
+        return VELO_RMA_ATOMIC_AND;
     case MCA_BTL_ATOMIC_OR:
-        return VELO_ATOMIC_OR;
+        return VELO_RMA_ATOMIC_OR;
     case MCA_BTL_ATOMIC_XOR:
-        return VELO_ATOMIC_XOR;
+        return VELO_RMA_ATOMIC_XOR;
     case MCA_BTL_ATOMIC_LAND:
-        return VELO_ATOMIC_LAND;
+        return VELO_RMA_ATOMIC_LAND;
     case MCA_BTL_ATOMIC_LOR:
-        return VELO_ATOMIC_LOR;
+        return VELO_RMA_ATOMIC_LOR;
     case MCA_BTL_ATOMIC_LXOR:
-        return VELO_ATOMIC_LXOR;
+        return VELO_RMA_ATOMIC_LXOR;
     case MCA_BTL_ATOMIC_SWAP:
-        return VELO_ATOMIC_SWAP;
+        return VELO_RMA_ATOMIC_SWAP;
     default:
         return 0;
     }
@@ -57,7 +57,7 @@ int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
     bool mapped = is_mapped(endpoint, remote_handle);
     size_t len_bytes = (flags & MCA_BTL_ATOMIC_FLAG_32BIT) != 0 ? 4 : 8;
     int atomic = atomic_of(op_, flags);
-    bool is_sum = atomic == VELO_ATOMIC_ADD && len_bytes == 8;
+    bool is_sum = atomic == VELO_RMA_ATOMIC_ADD && len_bytes == 8;
     /* MPI knows no alignment. Osc/rdma itself updates memory that is mapped here, but for counters.
      */
     if (atomic == 0 || remote_address % len_bytes != 0 || (mapped && !is_sum))
@@ -70,11 +70,13 @@ int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
     }
     const struct btl_velo_caller caller = {endpoint, local_address, local_handle,
                                            done,     context,       data};
-    struct btl_velo_access access = {
-        .op = VELO_OP_FETCH_OP, .atomic = atomic, .len_bytes = len_bytes, .word = {operand}};
+    struct btl_velo_access access = {.op = VELO_RMA_OPERATION_FETCH_OP,
+                                     .atomic = atomic,
+                                     .len_bytes = len_bytes,
+                                     .word = {operand}};
     if (is_sum) /* Hardware has it. */
-        access = (struct btl_velo_access){.op = VELO_OP_FETCH_COMPARE_ADD,
-                                          .flags = VELO_ADD_ALWAYS,
+        access = (struct btl_velo_access){.op = VELO_RMA_OPERATION_FETCH_COMPARE_ADD,
+                                          .flags = VELO_RMA_ADD_ALWAYS,
                                           .len_bytes = len_bytes,
                                           .word = {0, operand}};
     int rc = btl_velo_start(&caller, &access, remote_address, remote_handle);
@@ -124,9 +126,10 @@ int btl_velo_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoi
     const struct btl_velo_caller caller = {endpoint, local_address, local_handle,
                                            done,     context,       data};
     struct btl_velo_access access = {
-        .op = VELO_OP_COMPARE_SWAP, .len_bytes = 4, .word = {compare, value}};
+        .op = VELO_RMA_OPERATION_COMPARE_SWAP, .len_bytes = 4, .word = {compare, value}};
     if (!is_narrow) /* Hardware has it. */
-        access = (struct btl_velo_access){
-            .op = VELO_OP_FETCH_COMPARE_ADD, .len_bytes = 8, .word = {compare, value - compare}};
+        access = (struct btl_velo_access){.op = VELO_RMA_OPERATION_FETCH_COMPARE_ADD,
+                                          .len_bytes = 8,
+                                          .word = {compare, value - compare}};
     return btl_velo_start(&caller, &access, remote_address, remote_handle);
 }

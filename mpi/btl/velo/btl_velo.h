@@ -60,7 +60,7 @@ typedef struct btl_velo_fragment btl_velo_fragment_large;
 
 /** What peers need to reach registered memory. */
 struct mca_btl_base_registration_handle_t {
-    velo_key_t key;
+    velo_rma_key_t key;
     uint64_t base;
     uint64_t len_bytes;
     uint64_t check; /**< Made of the others: tells a handle from halves of two. */
@@ -68,15 +68,15 @@ struct mca_btl_base_registration_handle_t {
 
 /** The same of an operation: what a key and an offset name. */
 struct btl_velo_place {
-    velo_key_t key;
+    velo_rma_key_t key;
     uint64_t offset;
 };
 
 /** What an operation does with remote memory. */
 struct btl_velo_access {
-    enum velo_rma_op op;
-    enum velo_atomic atomic; /**< Of a fetch-op, which is on unsigned integers. */
-    int flags;               /**< Of a fetch-compare-add. */
+    enum velo_rma_operation op;
+    enum velo_rma_atomic atomic; /**< Of a fetch-op, which is on unsigned integers. */
+    uint32_t flags;              /**< Of a fetch-compare-add. */
     size_t len_bytes;
     uint64_t word[2]; /**< Its operands. */
 };

@@ -224,14 +224,14 @@ static int receive(int64_t sleep_ns)
 {
     struct velo_msg msg;
     int count = 0, most = btl_velo.in_stream ? BURST_MSGS : 1;
-    int status = sleep_ns == 0 ? velo_peek(btl_velo.port.port, &msg)
-                               : velo_peek_wait(btl_velo.port.port, &msg, sleep_ns);
+    int status = sleep_ns == 0 ? velo_try_peek(btl_velo.port.port, &msg)
+                               : velo_peek(btl_velo.port.port, &msg, sleep_ns);
     while (status == VELO_OK) {
         deliver(&msg);
         (void)velo_release(btl_velo.port.port);
         if (++count == most)
             break;
-        status = velo_peek(btl_velo.port.port, &msg);
+        status = velo_try_peek(btl_velo.port.port, &msg);
     }
     btl_velo.in_stream = count > 0;
     return count;

@@ -92,7 +92,7 @@ int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint)
     int rc = find(endpoint, &id);
     if (rc != OPAL_SUCCESS)
         return rc;
-    int status = velo_connect(btl_velo.port.port, id, CONNECT_TIMEOUT_NS, &endpoint->conn);
+    int status = velo_connect(btl_velo.port.port, id, &endpoint->conn, CONNECT_TIMEOUT_NS);
     if (status != VELO_OK)
         velo_ompi_complain("connect to a rank", status);
     else if (velo_conn_max_bytes(endpoint->conn) < btl_velo.super.btl_max_send_size) {
@@ -108,7 +108,7 @@ int btl_velo_connect_rma(struct mca_btl_base_endpoint_t *endpoint)
     int rc = find(endpoint, &id);
     if (rc != OPAL_SUCCESS)
         return rc;
-    int status = velo_rma_connect(btl_velo.port.rma, id, CONNECT_TIMEOUT_NS, &endpoint->rma);
+    int status = velo_rma_connect(btl_velo.port.rma, id, &endpoint->rma, CONNECT_TIMEOUT_NS);
     if (status != VELO_OK)
         velo_ompi_complain("reach the memory of a rank", status);
     return velo_ompi_error(status);

@@ -16,7 +16,7 @@ OBJ_CLASS_INSTANCE(btl_velo_op, opal_free_list_item_t, NULL, NULL);
 /* The handle is the first member: peers get a copy of it and no more. */
 struct registration {
     struct mca_btl_base_registration_handle_t handle;
-    struct velo_mem *mem;
+    struct velo_rma_mem *mem;
 };
 
 /* Odd factors: whichever words of two handles are mixed, the sum is that of neither. */
@@ -34,9 +34,9 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
 {
     (void)btl;
     (void)endpoint; /* Open MPI hands a registration on to others than it was made for. */
-    int rights = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? VELO_RIGHT_READ : 0) |
-                 ((flags & MCA_BTL_REG_FLAG_REMOTE_WRITE) != 0 ? VELO_RIGHT_WRITE : 0) |
-                 ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0 ? VELO_RIGHT_ATOMIC : 0);
+    uint32_t rights = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? VELO_RMA_RIGHT_READ : 0) |
+                      ((flags & MCA_BTL_REG_FLAG_REMOTE_WRITE) != 0 ? VELO_RMA_RIGHT_WRITE : 0) |
+                      ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0 ? VELO_RMA_RIGHT_ATOMIC : 0);
     struct registration *registration = calloc(1, sizeof *registration);
     if (registration == NULL)
         return NULL;
@@ -45,10 +45,10 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
     if (rights == 0 || len_bytes == 0)
         return &registration->handle; /* Local use needs none of velo's. */
     OPAL_THREAD_LOCK(&btl_velo.lock);
-    int status = velo_mem_register(btl_velo.port.rma, base, len_bytes, rights, VELO_PEER_ANY,
-                                   &registration->mem);
+    int status = velo_rma_mem_register(btl_velo.port.rma, base, len_bytes, rights,
+                                       VELO_RMA_PEER_ANY, &registration->mem);
     if (status == VELO_OK)
-        registration->handle.key = velo_mem_key(registration->mem);
+        registration->handle.key = velo_rma_mem_key(registration->mem);
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     registration->handle.check = check_of(&registration->handle);
     if (status == VELO_OK)
@@ -62,7 +62,7 @@ int btl_velo_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registratio
     (void)btl;
     struct registration *registration = (struct registration *)handle;
     OPAL_THREAD_LOCK(&btl_velo.lock);
-    (void)velo_mem_deregister(registration->mem);
+    (void)velo_rma_mem_deregister(registration->mem, VELO_FOREVER);
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     free(registration);
     return OPAL_SUCCESS;
@@ -73,12 +73,12 @@ int btl_velo_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registratio
 static int right_of(const struct btl_velo_access *access)
 {
     switch (access->op) {
-    case VELO_OP_PUT:
-        return VELO_RIGHT_WRITE;
-    case VELO_OP_GET:
-        return VELO_RIGHT_READ;
+    case VELO_RMA_OPERATION_PUT:
+        return VELO_RMA_RIGHT_WRITE;
+    case VELO_RMA_OPERATION_GET:
+        return VELO_RMA_RIGHT_READ;
     default:
-        return VELO_RIGHT_ATOMIC;
+        return VELO_RMA_RIGHT_ATOMIC;
     }
 }
 
@@ -102,8 +102,12 @@ static int find_by_address(const struct mca_btl_base_endpoint_t *endpoint,
                            const struct btl_velo_access *access, uint64_t address,
                            struct btl_velo_place *place)
 {
-    return velo_mem_find(endpoint->rma, address, access->len_bytes, right_of(access), &place->key,
-                         &place->offset);
+    struct velo_rma_place found;
+    int status =
+        velo_rma_mem_find(endpoint->rma, address, access->len_bytes, right_of(access), &found);
+    if (status == VELO_OK)
+        *place = (struct btl_velo_place){found.key, found.offset};
+    return status;
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -113,23 +117,28 @@ static int post(const struct btl_velo_op *op, const struct btl_velo_access *acce
 {
     struct velo_rma_peer *peer = op->caller.endpoint->rma;
     void *local = op->caller.local_address;
-    const int notify = VELO_NOTIFY_REQUESTER;
+    const uint32_t notify = VELO_RMA_NOTIFY_REQUESTER;
     const uint64_t cookie = (uintptr_t)op;
     switch (access->op) {
-    case VELO_OP_PUT:
-        return velo_put(peer, local, access->len_bytes, place->key, place->offset, notify, cookie);
-    case VELO_OP_GET:
-        return velo_get(peer, local, access->len_bytes, place->key, place->offset, notify, cookie);
-    case VELO_OP_FETCH_OP:
-        return velo_fetch_op(peer, local, place->key, place->offset, access->atomic,
-                             access->len_bytes == 4 ? VELO_TYPE_UINT32 : VELO_TYPE_UINT64,
-                             &access->word[0], notify, cookie);
-    case VELO_OP_COMPARE_SWAP:
-        return velo_compare_swap(peer, local, place->key, place->offset, &access->word[0],
-                                 &access->word[1], access->len_bytes, notify, cookie);
+    case VELO_RMA_OPERATION_PUT:
+        return velo_rma_put(peer, local, access->len_bytes,
+                            velo_rma_place(place->key, place->offset), notify, cookie);
+    case VELO_RMA_OPERATION_GET:
+        return velo_rma_get(peer, local, access->len_bytes,
+                            velo_rma_place(place->key, place->offset), notify, cookie);
+    case VELO_RMA_OPERATION_FETCH_OP:
+        return velo_rma_fetch_op(
+            peer, local, velo_rma_place(place->key, place->offset), access->atomic,
+            access->len_bytes == 4 ? VELO_RMA_TYPE_UINT32 : VELO_RMA_TYPE_UINT64, &access->word[0],
+            notify, cookie);
+    case VELO_RMA_OPERATION_COMPARE_SWAP:
+        return velo_rma_compare_swap(peer, local, access->len_bytes,
+                                     velo_rma_place(place->key, place->offset), &access->word[0],
+                                     &access->word[1], notify, cookie);
     default:
-        return velo_fetch_compare_add(peer, local, place->key, place->offset, access->word[0],
-                                      access->word[1], access->flags, notify, cookie);
+        return velo_rma_fetch_compare_add(peer, local, velo_rma_place(place->key, place->offset),
+                                          access->word[0], access->word[1], access->flags | notify,
+                                          cookie);
     }
 }
 
@@ -173,7 +182,8 @@ int btl_velo_start(const struct btl_velo_caller *caller, const struct btl_velo_a
     if (rc == OPAL_SUCCESS)
         rc = velo_ompi_error(status);
     /* Whatever osc/rdma is told of a put or a get, it tries again for ever. */
-    bool is_tried_again = access->op == VELO_OP_PUT || access->op == VELO_OP_GET;
+    bool is_tried_again =
+        access->op == VELO_RMA_OPERATION_PUT || access->op == VELO_RMA_OPERATION_GET;
     if (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD ||
         (is_tried_again && rc != OPAL_ERR_OUT_OF_RESOURCE))
         btl_velo_fail(caller->endpoint, CANNOT_REACH, status);
@@ -191,7 +201,7 @@ int btl_velo_put(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *end
     (void)order;
     const struct btl_velo_caller caller = {endpoint, local_address, local_handle,
                                            done,     context,       data};
-    const struct btl_velo_access access = {.op = VELO_OP_PUT, .len_bytes = len_bytes};
+    const struct btl_velo_access access = {.op = VELO_RMA_OPERATION_PUT, .len_bytes = len_bytes};
     return btl_velo_start(&caller, &access, remote_address, remote_handle);
 }
 
@@ -206,7 +216,7 @@ int btl_velo_get(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *end
     (void)order;
     const struct btl_velo_caller caller = {endpoint, local_address, local_handle,
                                            done,     context,       data};
-    const struct btl_velo_access access = {.op = VELO_OP_GET, .len_bytes = len_bytes};
+    const struct btl_velo_access access = {.op = VELO_RMA_OPERATION_GET, .len_bytes = len_bytes};
     return btl_velo_start(&caller, &access, remote_address, remote_handle);
 }
 
@@ -227,19 +237,19 @@ static void tell(struct btl_velo_op *op)
 int btl_velo_rma_progress(void)
 {
     struct btl_velo_op *ended[BURST_OPS];
-    struct velo_notification notification;
+    struct velo_rma_notification notification;
     int count = 0, served = 0;
     OPAL_THREAD_LOCK(&btl_velo.lock);
     if (btl_velo.ops_under_way == 0)
         served = velo_rma_progress(btl_velo.port.rma);
     while (btl_velo.ops_under_way > 0 && count < BURST_OPS &&
-           velo_notification_poll(btl_velo.port.rma, &notification) == VELO_OK) {
+           velo_rma_try_poll(btl_velo.port.rma, &notification, 1) == 1) {
         /* We ask for no other kind; a peer that sends one gets no more than a discarded word. */
-        if ((notification.class_ & (VELO_CLASS_REQUESTER | VELO_CLASS_ERROR)) == 0)
+        if ((notification.class_ & (VELO_RMA_CLASS_REQUESTER | VELO_RMA_CLASS_ERROR)) == 0)
             continue;
         ended[count] = (struct btl_velo_op *)(uintptr_t)notification.cookie;
         ended[count]->status =
-            notification.class_ == VELO_CLASS_ERROR ? notification.status : VELO_OK;
+            notification.class_ == VELO_RMA_CLASS_ERROR ? notification.status : VELO_OK;
         count++;
         btl_velo.ops_under_way--;
     }

@@ -69,7 +69,7 @@ struct velo_mq_peer *mtl_velo_connect(ompi_proc_t *proc)
         return NULL;
     struct velo_mq_peer *peer = NULL;
     mtl_velo_lock();
-    int status = velo_mq_connect(mtl_velo.mq, endpoint->id, CONNECT_TIMEOUT_NS, &peer);
+    int status = velo_mq_connect(mtl_velo.mq, endpoint->id, &peer, CONNECT_TIMEOUT_NS);
     endpoint->peer = peer;
     mtl_velo_unlock();
     if (status != VELO_OK)

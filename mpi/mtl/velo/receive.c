@@ -61,8 +61,8 @@ int mtl_velo_iprobe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int s
         if (look > 0)
             opal_progress(); /* A program may do nothing but probe. */
         mtl_velo_lock();
-        rc = velo_mq_probe(mtl_velo.mq, VELO_MQ_ANY_SOURCE, mtl_velo_wanted(comm, source, tag),
-                           mtl_velo_ignore(source, tag), &info);
+        rc = velo_mq_try_probe(mtl_velo.mq, VELO_MQ_ANY_SOURCE, mtl_velo_wanted(comm, source, tag),
+                               mtl_velo_ignore(source, tag), &info);
         mtl_velo_unlock();
     }
     *found = rc == VELO_OK;
@@ -85,8 +85,8 @@ int mtl_velo_improbe(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int 
         if (look > 0)
             opal_progress();
         mtl_velo_lock();
-        rc = velo_mq_mprobe(mtl_velo.mq, VELO_MQ_ANY_SOURCE, mtl_velo_wanted(comm, source, tag),
-                            mtl_velo_ignore(source, tag), &taken, &info);
+        rc = velo_mq_try_mprobe(mtl_velo.mq, VELO_MQ_ANY_SOURCE, mtl_velo_wanted(comm, source, tag),
+                                mtl_velo_ignore(source, tag), &taken, &info);
         mtl_velo_unlock();
     }
     *found = rc == VELO_OK;

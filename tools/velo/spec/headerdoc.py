@@ -4,8 +4,8 @@
 It understands the subset of C that velo's headers use: functions marked VELO_API, enums, structs of
 plain members, typedefs, and constants. What it cannot read it refuses, with the file and the line.
 
-A call that returns a status names each with @retval. "@return As velo_put()." takes over the
-@retval lines of velo_put(); a @retval of its own replaces the one of the same name.
+A call that returns a status names each with @retval. "@return As velo_rma_put()." takes over the
+@retval lines of velo_rma_put(); a @retval of its own replaces the one of the same name.
 """
 
 import re
@@ -82,7 +82,7 @@ class Function:
 
     @property
     def model(self) -> str:
-        """The call whose statuses it returns too, as '@return As velo_put().' says; or empty."""
+        """The call whose statuses it returns too, as '@return As velo_rma_put().' says; or empty."""
         model = re.match(r"As (\w+)\(\)", self.comment.one("return"))
         return model[1] if model else ""
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file sized.h
+ * @brief Public structs that may grow: the caller says how long the struct is that it knows.
+ */
+#ifndef VELO_BASE_SIZED_H
+#define VELO_BASE_SIZED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/** Fill in a caller's struct. Members that only the caller knows become 0. */
+static inline void sized_give(void *theirs, size_t theirs_bytes, const void *ours,
+                              size_t ours_bytes)
+{
+    size_t common_bytes = theirs_bytes < ours_bytes ? theirs_bytes : ours_bytes;
+    memcpy(theirs, ours, common_bytes);
+    memset((char *)theirs + common_bytes, 0, theirs_bytes - common_bytes);
+}
+
+/** No public struct will ever be longer: a size beyond is none. */
+#define SIZED_BYTES_MAX 4096u
+
+/** Read a caller's struct that begins with its own size. Members that the caller does not know
+ *  become 0. False: the size makes no sense, or the caller asks for something that this library
+ *  does not know. */
+static inline bool sized_take(void *ours, size_t ours_bytes, const void *theirs)
+{
+    size_t theirs_bytes;
+    memcpy(&theirs_bytes, theirs, sizeof theirs_bytes);
+    if (theirs_bytes < sizeof theirs_bytes || theirs_bytes > SIZED_BYTES_MAX)
+        return false;
+    size_t common_bytes = theirs_bytes < ours_bytes ? theirs_bytes : ours_bytes;
+    memset(ours, 0, ours_bytes);
+    memcpy(ours, theirs, common_bytes);
+    for (size_t i = common_bytes; i < theirs_bytes; i++)
+        if (((const unsigned char *)theirs)[i] != 0)
+            return false;
+    return true;
+}
+
+#endif
