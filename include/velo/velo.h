@@ -51,6 +51,13 @@
 extern "C" {
 #endif
 
+/** The release of these headers; velo_version() has the library's. Within one major version, what
+ *  was built with an older release runs with a newer one. */
+#define VELO_VERSION_MAJOR 1
+#define VELO_VERSION_MINOR 0
+#define VELO_VERSION_PATCH 0
+#define VELO_VERSION_TEXT "1.0.0-rc1"
+
 #define VELO_API __attribute__((visibility("default")))
 
 /** What a call came to. Values are part of the ABI. */
@@ -667,7 +674,7 @@ VELO_API const char *velo_last_error(void);
 /**
  * The version of the library.
  *
- * @return A constant string: release and segment layout, such as "0.1.0 abi 1".
+ * @return A constant string: release and segment layout, such as "1.0.0 abi 1".
  * @thread Any thread.
  * @path cold
  */

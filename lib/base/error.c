@@ -20,7 +20,7 @@ int velo_fail(int status, const char *format, ...)
 
 const char *velo_last_error(void) { return last_error; }
 
-const char *velo_version(void) { return VELO_VERSION_STRING " abi " STRINGIFY(VELO_ABI_VERSION); }
+const char *velo_version(void) { return VELO_VERSION_TEXT " abi " STRINGIFY(VELO_ABI_VERSION); }
 
 const char *velo_strerror(int status)
 {

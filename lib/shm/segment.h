@@ -120,6 +120,8 @@ struct seg_ring {
 _Static_assert(sizeof(struct seg_header) <= SEG_HEADER_BYTES, "the header outgrew its page");
 _Static_assert(sizeof(struct seg_ring) == (size_t)4 * SEG_ALIGN, "control lines of a ring");
 _Static_assert(VELO_LINE_BYTES == SEG_ALIGN, "a slot is one line");
+_Static_assert(VELO_INLINE_BYTES == VELO_LINE_BYTES - VELO_LINE_HEADER_BYTES,
+               "velo.h says what the spec says");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes use the low half of a word");
 
 /* A connection table entry is one word, so that claiming it says who and for whom at once. */

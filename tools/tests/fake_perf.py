@@ -52,7 +52,7 @@ def main() -> int:
     if log := os.environ.get("FAKE_LOG"):
         with open(log, "a", encoding="utf-8") as file:  # noqa: PTH123
             print(*sys.argv[1:], file=file)
-    line(type="meta", version="0.1.0 abi 1", mode=mode, processes=8 if mode == "ring" else 2)
+    line(type="meta", version="1.0.0 abi 1", mode=mode, processes=8 if mode == "ring" else 2)
     line(type="plan", samples=4)
     if mode == "limit":
         limits(scenario)

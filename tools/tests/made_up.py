@@ -10,7 +10,7 @@ RUN = Run(
     id="0123abcd",
     time="2026-01-02 03:04 UTC",
     machine="Some Processor, 2 CPUs, Some Linux",
-    version="0.1.0 abi 1",
+    version="1.0.0 abi 1",
     command="velo perf suite --json run.json",
 )
 BATCHES = 9

@@ -26,7 +26,7 @@ def test_latency_is_measured_shown_and_written(
     assert (near["class"], near["samples"], near["value"], near["limit"]) == ("near", 3, 51, 45)
     assert near["ratio"] == pytest.approx(51 / 45, rel=1e-4)
     assert (far["class"], far["samples"]) == ("far", 1)
-    assert near["version"] == "0.1.0 abi 1"
+    assert near["version"] == "1.0.0 abi 1"
     assert near["extra"] == {"ring_pause_ns": 46}
     (call,) = calls(fake_perf)
     assert call[:7] == ["latency", "--cpus", "0,1", "--pairs", "1", "--sizes", "8"]

@@ -19,7 +19,7 @@ from velo.runtime import openmpi
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A build tree with files of the right names."""
     libexec = tmp_path / "libexec" / "velo"
-    for path in (libexec / "velo-sim", tmp_path / "lib" / "velo" / "sim" / "libvelo.so.0"):
+    for path in (libexec / "velo-sim", tmp_path / "lib" / "velo" / "sim" / "libvelo.so.1"):
         path.parent.mkdir(parents=True)
         path.touch(mode=0o755)
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
@@ -47,7 +47,7 @@ def test_a_rank_on_each_node_unless_told_otherwise(
     said = printed(capsys, "--topology", "torus:2x2x2", "--ranks-a-node", "2", "--", "true", "-x")
     assert "mpirun -n 16 " in said
     assert "VELO_SIM_RANKS_A_NODE=2" in said
-    assert f"LD_PRELOAD={tree}/lib/velo/sim/libvelo.so.0:liballocator.so" in said
+    assert f"LD_PRELOAD={tree}/lib/velo/sim/libvelo.so.1:liballocator.so" in said
     assert said.rstrip().endswith("velo-rank true -x")
 
 
@@ -114,7 +114,7 @@ def test_a_plain_program_is_started_as_it_is(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = printed(capsys, "--plain", "--", "true")
-    assert said.rstrip().endswith(f"-- env LD_PRELOAD={tree}/lib/velo/sim/libvelo.so.0 true")
+    assert said.rstrip().endswith(f"-- env LD_PRELOAD={tree}/lib/velo/sim/libvelo.so.1 true")
 
 
 def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:

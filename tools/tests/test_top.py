@@ -26,7 +26,7 @@ def port(vpid: int, rx_msgs: int, pid: int = 100, alive: bool = True) -> dict[st
 def look(time_ns: int, *ports: dict[str, Any]) -> dict[str, Any]:
     return {
         "engine": "native",
-        "version": "0.1.0 abi 1",
+        "version": "1.0.0 abi 1",
         "spec_hash": "00ff",
         "time_ns": time_ns,
         "domain": "tested",
@@ -83,7 +83,7 @@ def test_once_prints_one_table_with_rates_and_ends(
 def test_info_tells_facts_and_ports(fake_info: None, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["info"]) == 0
     text = capsys.readouterr().out
-    assert "0.1.0 abi 1" in text
+    assert "1.0.0 abi 1" in text
     assert "512 of 1,024 MiB free" in text
     assert "tested, 2 ports" in text
 

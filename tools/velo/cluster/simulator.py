@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> None:
     """Run the job that the command line of `velo sim` asks for; ends with its exit code."""
     job = plan(args)
     simulator = find_simulator(args)
-    library = helpers.find_loaded("sim/libvelo.so.0", "run 'make sim'")
+    library = helpers.find_loaded("sim/libvelo.so.1", "run 'make sim'")
     # What the simulator shares with the ranks.
     area = Path(f"/dev/shm/velo-sim.{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
