@@ -408,6 +408,25 @@ VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, i
 VELO_API int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns);
 
 /**
+ * Have the descriptor of the queues' port, velo_port_fd(), tell, once, of what comes from now on.
+ *
+ * For event loops: call velo_mq_progress() until it returns 0, arm, wait for the descriptor, begin
+ * anew; see velo_port_arm().
+ *
+ * @param mq  The queues, on a port whose descriptor has been asked for.
+ * @retval VELO_OK        Armed: there is nothing to do; the descriptor becomes readable then.
+ * @retval VELO_AGAIN     There is something to do: call velo_mq_progress() first. Also while a send
+ *                        waits for room, which no descriptor tells.
+ * @retval VELO_ERR_INTERRUPTED  velo_port_interrupt() was called.
+ * @retval VELO_ERR_ARG   mq is NULL.
+ * @retval VELO_ERR_STATE velo_port_fd() was never called.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_port_fd, velo_mq_progress
+ */
+VELO_API int velo_mq_arm(struct velo_mq *mq);
+
+/**
  * Read the counters.
  *
  * @param mq        The queues.

@@ -674,6 +674,35 @@ VELO_API int velo_rma_poll(struct velo_rma *rma, struct velo_rma_notification *n
                            int notifications_max, int64_t timeout_ns);
 
 /**
+ * A descriptor for event loops, as velo_port_fd(): readable when a notification may have come, or
+ * a peer asks for something.
+ *
+ * @param rma  The unit.
+ * @param fd   Receives the descriptor, owned by the unit.
+ * @return As velo_port_fd().
+ * @thread One thread at a time per unit.
+ * @path cold
+ * @see velo_rma_arm
+ */
+VELO_API int velo_rma_fd(struct velo_rma *rma, int *fd);
+
+/**
+ * Have the descriptor of a unit tell, once, of what comes from now on; see velo_port_arm().
+ *
+ * @param rma  A unit whose descriptor has been asked for.
+ * @retval VELO_OK        Armed: there is nothing to do; the descriptor becomes readable then.
+ * @retval VELO_AGAIN     There is something to do: call velo_rma_try_poll() first. Also while an
+ *                        operation waits for room, which no descriptor tells.
+ * @retval VELO_ERR_INTERRUPTED  velo_port_interrupt() was called.
+ * @retval VELO_ERR_ARG   rma is NULL.
+ * @retval VELO_ERR_STATE velo_rma_fd() was never called.
+ * @thread One thread at a time per unit.
+ * @path hot
+ * @see velo_rma_fd, velo_rma_try_poll
+ */
+VELO_API int velo_rma_arm(struct velo_rma *rma);
+
+/**
  * Read the counters.
  *
  * @param rma       The unit.

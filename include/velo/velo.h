@@ -239,6 +239,52 @@ VELO_API velo_id_t velo_port_id(const struct velo_port *port);
 VELO_API void velo_port_interrupt(struct velo_port *port);
 
 /**
+ * A descriptor for event loops: poll(), epoll and the like show it readable when something may have
+ * come for the port. Nothing is read from it.
+ *
+ * It tells only after velo_port_arm(). A loop receives with velo_try_recv() until VELO_AGAIN, arms,
+ * waits for the descriptor, and begins anew; how to is in velo_port_arm().
+ *
+ * @param port  An open port.
+ * @param fd    Receives the descriptor, the same at each call; owned by the port, which closes it.
+ * @retval VELO_OK          It is there.
+ * @retval VELO_ERR_ARG     An argument is NULL.
+ * @retval VELO_ERR_STATE   The port is at a node's host port, which has none.
+ * @retval VELO_ERR_SYSTEM  No descriptor is to be had.
+ * @thread The thread that receives from the port.
+ * @path cold
+ * @see velo_port_arm
+ */
+VELO_API int velo_port_fd(struct velo_port *port, int *fd);
+
+/**
+ * Have the descriptor of a port tell, once, of what comes from now on. Never waits.
+ *
+ * Each wait of an event loop needs a call before it:
+ *
+ *     for (;;) {
+ *         while (velo_try_recv(port, buf, sizeof buf, &msg) == VELO_OK)
+ *             handle(&msg);
+ *         if (velo_port_arm(port) == VELO_OK)
+ *             poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 1000);
+ *     }
+ *
+ * The descriptor may tell without reason. A loop with nothing else to do comes back each second:
+ * velo_port_arm() also finds senders that have died.
+ *
+ * @param port  A port whose descriptor has been asked for.
+ * @retval VELO_OK        Armed: nothing is there; the descriptor becomes readable when that changes.
+ * @retval VELO_AGAIN     Something may be there: receive first.
+ * @retval VELO_ERR_INTERRUPTED  velo_port_interrupt() was called.
+ * @retval VELO_ERR_ARG   port is NULL.
+ * @retval VELO_ERR_STATE A message is held by velo_peek(), or velo_port_fd() was never called.
+ * @thread The thread that receives from the port.
+ * @path hot
+ * @see velo_port_fd, velo_try_recv
+ */
+VELO_API int velo_port_arm(struct velo_port *port);
+
+/**
  * Which opening of its id a port is.
  *
  * An id may be opened again after its port was closed, or has died. Each opening is a generation of

@@ -30,6 +30,7 @@ enum velo_hook_point {
     HOOK_DISCONNECT_UNLOCKED,
     HOOK_RMA_ENTERED,
     HOOK_RMA_MOVED,
+    HOOK_ARM,
 };
 
 #ifdef VELO_TEST_HOOKS

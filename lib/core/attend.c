@@ -28,7 +28,8 @@ static bool is_away(struct velo_port *port)
     uint64_t looks = order_counter(&port->looks);
     bool looked = looks != port->looks_seen;
     port->looks_seen = looks;
-    return looked || order_flag(&port->shared->sleeping);
+    uint32_t sleeping = order_flag(&port->shared->sleeping);
+    return looked || (sleeping != SEG_AWAKE && sleeping != SEG_ARMED);
 }
 
 /* What to wait for, and whether something waits to be sent. */

@@ -10,6 +10,7 @@
 #include "../shm/domain.h"
 #include "../shm/wait.h"
 #include "carry.h"
+#include "descriptor.h"
 #include "senders.h"
 
 #define DEPTH_SLOTS_DEFAULT 256
@@ -176,6 +177,7 @@ int velo_port_close(struct velo_port *port)
         return VELO_OK;
     while (port->conns)
         (void)velo_disconnect(port->conns);
+    descriptor_close(port);
     carriers_close(port);
     seg_retire(port->segment);
     carry_close(port);

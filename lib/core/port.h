@@ -66,6 +66,7 @@ struct velo_port {
     struct velo_port *next_attended;
     struct carrier *carriers; /* See carrier.h; NULL: all peers share memory with us. */
     int wake_fd;              /* Rung while the port sleeps on descriptors; 0: none. */
+    int epoll_fd;             /* See velo_port_fd(); 0: not asked for. */
 
     struct device_port *device; /* See carry.h; natively NULL. */
 

@@ -285,6 +285,41 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
     return rx;
 }
 
+/* As sleep_once(), but the caller sleeps. A sender that rings, or a transport, ends that. */
+int velo_port_arm(struct velo_port *port)
+{
+    GUARD(port, "port");
+    if (!port)
+        return VELO_ERR_ARG;
+    if (port->held || !port->epoll_fd)
+        return VELO_ERR_STATE;
+    wait_doorbell_drain(port->wake_fd);
+    if (order_flag(&port->interrupted)) {
+        order_set_flag(&port->interrupted, 0);
+        return VELO_ERR_INTERRUPTED;
+    }
+    int64_t now_ns = wait_now_ns();
+    if (now_ns - port->reaped_ns >= REAP_INTERVAL_NS) {
+        port->reaped_ns = now_ns;
+        rx_reap(port);
+    }
+    port->promote = false;
+    rx_park(port, true);
+    bool is_something = next_message(port) || port->departed;
+    port->promote = port->spin_ns > 0;
+    if (is_something)
+        return VELO_AGAIN;
+    show_counters(port);
+    order_count(&port->shared->rx_sleeps, 1);
+    VELO_HOOK(HOOK_ARM);
+    order_set_sleeping(&port->shared->sleeping, SEG_ARMED);
+    /* A bit that was set before `sleeping` was seen rings nobody. */
+    if (order_peek_summary(&port->shared->summary) == 0)
+        return VELO_OK;
+    order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
+    return VELO_AGAIN;
+}
+
 static struct ring_rx *wait_message(struct velo_port *port, int64_t timeout_ns)
 {
     struct ring_rx *rx = next_message(port);

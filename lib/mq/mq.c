@@ -357,3 +357,11 @@ int velo_mq_idle(struct velo_mq *mq, int64_t timeout_ns)
             return VELO_TIMEOUT;
     }
 }
+
+int velo_mq_arm(struct velo_mq *mq)
+{
+    if (!mq)
+        return VELO_ERR_ARG;
+    (void)check(mq);
+    return mq->work ? VELO_AGAIN : velo_port_arm(mq->port);
+}

@@ -110,6 +110,21 @@ int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns)
     return peer->gone;
 }
 
+/* ---- event loops ----------------------------------------------------------------------------- */
+
+int velo_rma_fd(struct velo_rma *rma, int *fd)
+{
+    return velo_port_fd(rma ? rma->port : NULL, fd);
+}
+
+int velo_rma_arm(struct velo_rma *rma)
+{
+    if (!rma)
+        return VELO_ERR_ARG;
+    bool is_idle = rma->queue_head == rma->queue_tail && !is_blocked(rma);
+    return is_idle ? velo_port_arm(rma->port) : VELO_AGAIN;
+}
+
 /* ---- the queue ------------------------------------------------------------------------------- */
 
 int velo_rma_try_poll(struct velo_rma *rma, struct velo_rma_notification *notifications,

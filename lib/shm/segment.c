@@ -74,7 +74,7 @@ bool seg_sender_alive(const struct segment *segment, uint32_t index)
 void seg_wake_owner(const struct segment *segment)
 {
     uint32_t sleeping = order_read_sleeping(&segment->header->sleeping);
-    if (sleeping == SEG_SLEEPS_ON_FILES)
+    if (sleeping == SEG_SLEEPS_ON_FILES || sleeping == SEG_ARMED)
         wait_doorbell_ring(segment->generation);
     else if (sleeping)
         wait_wake(&segment->header->summary);

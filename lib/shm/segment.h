@@ -36,7 +36,7 @@
 
 #define SEG_MAGIC UINT64_C(0x314f4c4556) /* "VELO1" */
 /** Of the contract in spec/, and of the layout here: raised when it changes. */
-#define SEG_ABI (VELO_ABI_VERSION << 8 | 2u)
+#define SEG_ABI (VELO_ABI_VERSION << 8 | 3u)
 #define SEG_ALIGN 64
 #define SEG_HEADER_BYTES 4096u
 #define DOMAIN_NAME_MAX 32u
@@ -50,7 +50,8 @@ enum seg_state { SEG_OPEN = 1, SEG_CLOSED = 2, SEG_DEAD = 3 };
 enum seg_sleep {
     SEG_AWAKE = 0,
     SEG_SLEEPS_ON_WORD = 1, /* On `summary`. */
-    SEG_SLEEPS_ON_FILES = 2 /* See wait_doorbell_open(). */
+    SEG_SLEEPS_ON_FILES = 2, /* See wait_doorbell_open(). */
+    SEG_ARMED = 3, /* Rung in the same way: the program waits for the port's descriptor. */
 };
 
 /** Flags of a segment. */

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "descriptor.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+
+#include "../base/error.h"
+#include "../shm/wait.h"
+#include "carry.h"
+
+static bool add(int epoll_fd, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
+/* The socket that senders ring, and what each transport shows. */
+static bool add_all(struct velo_port *port, int epoll_fd)
+{
+    bool is_added = add(epoll_fd, port->wake_fd);
+    for (struct carrier *carrier = port->carriers; carrier && is_added; carrier = carrier->next)
+        is_added = add(epoll_fd, carrier->transport->descriptor(carrier->endpoint));
+    return is_added;
+}
+
+static int fail(const char *what)
+{
+    return velo_fail(VELO_ERR_SYSTEM, "%s: %s", what, strerror(errno));
+}
+
+static int open_wake(struct velo_port *port)
+{
+    int wake_fd = port->wake_fd ? port->wake_fd : wait_doorbell_open(port->segment->generation);
+    if (wake_fd < 0)
+        return fail("a socket to be woken by");
+    port->wake_fd = wake_fd;
+    return VELO_OK;
+}
+
+int velo_port_fd(struct velo_port *port, int *fd)
+{
+    if (!port || !fd)
+        return velo_fail(VELO_ERR_ARG, "port or fd is NULL");
+    if (!CARRY_SHARES_MEMORY)
+        return velo_fail(VELO_ERR_STATE, "a node's host port has no descriptor to wait for; use "
+                                         "the calls that wait");
+    int status = port->epoll_fd ? VELO_OK : open_wake(port);
+    if (status)
+        return status;
+    if (!port->epoll_fd) {
+        int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+        if (epoll_fd < 0)
+            return fail("epoll_create1");
+        if (!add_all(port, epoll_fd)) {
+            status = fail("epoll_ctl");
+            close(epoll_fd);
+            return status;
+        }
+        port->epoll_fd = epoll_fd;
+    }
+    *fd = port->epoll_fd;
+    return VELO_OK;
+}
+
+void descriptor_close(struct velo_port *port)
+{
+    if (port->epoll_fd)
+        close(port->epoll_fd);
+    port->epoll_fd = 0;
+    if (port->wake_fd && !port->carriers) {
+        close(port->wake_fd);
+        port->wake_fd = 0;
+    }
+}

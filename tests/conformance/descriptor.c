@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The descriptor of a port, for programs with an event loop of their own. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+
+#include "test.h"
+
+static int fd_of(struct velo_port *port)
+{
+    int fd = -1;
+
+    if (is_simulated())
+        test_skip("a node's host port has no descriptor");
+    CHECK_OK(velo_port_fd(port, &fd));
+    CHECK(fd > 0);
+    return fd;
+}
+
+static bool is_readable(int fd, int64_t timeout_ns)
+{
+    struct pollfd file = {.fd = fd, .events = POLLIN};
+    int ready;
+
+    do
+        ready = poll(&file, 1, (int)(timeout_ns / TEST_MS));
+    while (ready < 0 && errno == EINTR);
+    CHECK(ready >= 0);
+    return ready > 0;
+}
+
+/* Receive until nothing is there, and arm. What a descriptor tells without reason is passed over.
+ */
+static uint64_t take_all(struct velo_port *port, uint64_t next)
+{
+    char buf[64];
+    struct velo_msg msg;
+    int status;
+
+    do {
+        while ((status = velo_try_recv(port, buf, sizeof(buf), &msg)) == VELO_OK) {
+            message_check(&msg, 40, next, msg.source);
+            next++;
+        }
+        CHECK_STATUS(status, VELO_AGAIN);
+        status = velo_port_arm(port);
+    } while (status == VELO_AGAIN);
+    CHECK_OK(status);
+    return next;
+}
+
+TEST(a_descriptor_tells_of_a_message_that_comes_after_it_was_armed)
+{
+    struct velo_port *port = port_open(0), *sender = port_open(1);
+    struct velo_conn *conn = port_connect(sender, VELO_ID(0, 0));
+    int fd = fd_of(port);
+    uint64_t next = take_all(port, 0);
+
+    CHECK_EQ(fd_of(port), fd);
+    for (uint64_t i = 0; i < 100; i++) {
+        message_send(conn, 40, i);
+        while (next == i) {
+            CHECK(is_readable(fd, TEST_PATIENCE_NS));
+            next = take_all(port, next);
+        }
+        CHECK_EQ(next, i + 1);
+    }
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_port_with_a_message_cannot_be_armed)
+{
+    struct velo_port *port = port_open(0);
+    struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
+    struct velo_msg msg;
+
+    CHECK_STATUS(velo_port_arm(NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_port_arm(port), VELO_ERR_STATE); /* Nobody has its descriptor. */
+    CHECK_STATUS(velo_port_fd(NULL, &(int){0}), VELO_ERR_ARG);
+    CHECK_STATUS(velo_port_fd(port, NULL), VELO_ERR_ARG);
+    (void)fd_of(port);
+    message_send(conn, 40, 0);
+    CHECK_OK(velo_peek(port, &msg, TEST_PATIENCE_NS));
+    CHECK_STATUS(velo_port_arm(port), VELO_ERR_STATE);
+    CHECK_OK(velo_release(port));
+    message_send(conn, 40, 1);
+    CHECK_OK(velo_peek(port, &msg, TEST_PATIENCE_NS)); /* It has come... */
+    CHECK_OK(velo_defer(port));
+    CHECK_OK(velo_resume(port)); /* ...and waits again. */
+    CHECK_STATUS(velo_port_arm(port), VELO_AGAIN);
+    CHECK_EQ(take_all(port, 1), 2);
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(an_interrupt_ends_the_wait_for_a_descriptor)
+{
+    struct velo_port *port = port_open(0);
+    int fd = fd_of(port);
+
+    (void)take_all(port, 0);
+    velo_port_interrupt(port);
+    CHECK(is_readable(fd, TEST_PATIENCE_NS));
+    CHECK_STATUS(velo_port_arm(port), VELO_ERR_INTERRUPTED);
+    (void)take_all(port, 0);
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_descriptor_tells_of_a_sender_that_has_left)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    struct velo_port *port, *sender = port_open(1);
+    struct velo_conn *conn;
+    uint64_t next;
+    int status, fd;
+
+    attr.flags = VELO_PORT_DEPARTURES;
+    attr.vpid = 0;
+    CHECK_OK(velo_port_open(&attr, &port));
+    conn = port_connect(sender, VELO_ID(0, 0));
+    fd = fd_of(port);
+    message_send(conn, 40, 0);
+    for (next = take_all(port, 0); next < 1; next = take_all(port, next))
+        CHECK(is_readable(fd, TEST_PATIENCE_NS));
+    CHECK_OK(velo_disconnect(conn));
+    do {
+        while ((status = velo_port_arm(port)) == VELO_OK)
+            CHECK(is_readable(fd, TEST_PATIENCE_NS));
+        CHECK_STATUS(status, VELO_AGAIN);
+        status = velo_try_recv(port, NULL, 0, NULL);
+    } while (status == VELO_AGAIN);
+    CHECK_STATUS(status, VELO_ERR_PEER_CLOSED);
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(port));
+}
+
+#define STREAM scaled(30000, 100)
+
+/* In bursts, so that the receiver sleeps, and is just falling asleep, again and again. */
+static void *stream(void *arg)
+{
+    struct velo_conn *conn = port_connect(arg, VELO_ID(0, 0));
+    struct rng rng = {test_seed()};
+    uint64_t sent = 0;
+
+    while (sent < STREAM) {
+        for (uint32_t burst = 1 + rng_below(&rng, 5); burst > 0 && sent < STREAM; burst--)
+            message_send(conn, 40, sent++);
+        for (uint32_t pause = rng_below(&rng, 3000); pause > 0; pause--)
+            __asm__ volatile("" ::: "memory");
+    }
+    CHECK_OK(velo_disconnect(conn));
+    return NULL;
+}
+
+TEST(no_message_is_slept_through)
+{
+    struct velo_port *port = port_open(0), *sender = port_open(1);
+    int fd = fd_of(port);
+    pthread_t thread;
+    uint64_t next;
+
+    CHECK(pthread_create(&thread, NULL, stream, sender) == 0);
+    while ((next = take_all(port, 0)) == 0)
+        CHECK(is_readable(fd, TEST_PATIENCE_NS));
+    while (next < STREAM) {
+        CHECK(is_readable(fd, TEST_PATIENCE_NS));
+        next = take_all(port, next);
+    }
+    CHECK(pthread_join(thread, NULL) == 0);
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(port));
+}

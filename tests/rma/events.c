@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* A unit in a program with an event loop of its own. */
+#include <poll.h>
+
+#include "stage.h"
+
+#define NOTES_MAX 8
+
+TEST(the_descriptor_of_a_unit_tells_of_notifications)
+{
+    struct velo_rma_notification notes[NOTES_MAX];
+    struct pollfd file = {.events = POLLIN};
+    struct velo_port *port;
+    struct velo_rma *rma;
+    struct requester me;
+    int status;
+
+    if (is_simulated())
+        test_skip("a node's host port has no descriptor");
+    port = port_open(OWNER_VPID);
+    rma = rma_open(port);
+    requester_open(&me, OWNER_VPID + 1);
+    CHECK_STATUS(velo_rma_arm(NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_arm(rma), VELO_ERR_STATE); /* Nobody has its descriptor. */
+    CHECK_STATUS(velo_rma_fd(NULL, &file.fd), VELO_ERR_ARG);
+    CHECK_OK(velo_rma_fd(rma, &file.fd));
+    for (uint64_t i = 0; i < 100; i++) {
+        const int expected = 1 + (int)(i % NOTES_MAX);
+        int taken = 0;
+
+        while ((status = velo_rma_arm(rma)) == VELO_AGAIN)
+            CHECK_EQ(velo_rma_try_poll(rma, notes, NOTES_MAX), 0);
+        CHECK_OK(status);
+        for (int n = 0; n < expected; n++)
+            CHECK_OK(SOON(velo_rma_notify(me.peer, VELO_RMA_NOTIFY_COMPLETER, i + (uint64_t)n)));
+        while (taken < expected) {
+            CHECK(poll(&file, 1, TEST_PATIENCE_NS / TEST_MS) == 1);
+            (void)velo_rma_progress(me.rma);
+            /* Fewer than there may be: the rest is told of without a wait. */
+            int now = velo_rma_try_poll(rma, notes, 3);
+            CHECK(now >= 0 && now <= 3);
+            for (int n = 0; n < now; n++)
+                CHECK_EQ(notes[n].cookie, i + (uint64_t)(taken + n));
+            taken += now;
+            if (now == 3 && taken < expected)
+                CHECK((status = velo_rma_arm(rma)) == VELO_AGAIN || status == VELO_OK);
+            else if (taken < expected)
+                (void)velo_rma_arm(rma);
+        }
+    }
+    requester_close(&me);
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+}
