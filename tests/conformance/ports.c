@@ -198,6 +198,39 @@ TEST(the_counters_add_up)
     CHECK_OK(velo_port_close(sender));
 }
 
+/* A program may have been built with an older or a newer release. */
+TEST(structs_of_other_releases_are_understood)
+{
+    struct {
+        struct velo_port_attr known;
+        uint64_t later;
+    } newer = {VELO_PORT_ATTR_INIT, 0};
+    struct {
+        struct velo_port_counters known;
+        uint64_t later[2];
+    } counters;
+    struct velo_port_attr older = {.size_bytes = offsetof(struct velo_port_attr, depth_slots),
+                                   .vpid = 7,
+                                   .depth_slots = 3}; /* Not read. */
+    struct velo_port *port;
+
+    CHECK_OK(velo_port_open(&older, &port));
+    CHECK_EQ(velo_port_id(port), VELO_ID(0, 7));
+    memset(&counters, 0xff, sizeof(counters));
+    CHECK_OK(velo_port_counters(port, &counters.known, sizeof(counters)));
+    CHECK(counters.known.rx_msgs == 0 && counters.later[0] == 0 && counters.later[1] == 0);
+    memset(&counters, 0xff, sizeof(counters));
+    CHECK_OK(velo_port_counters(port, &counters.known, sizeof(uint64_t)));
+    CHECK(counters.known.rx_msgs == 0 && counters.known.rx_bytes == UINT64_MAX);
+    CHECK_OK(velo_port_close(port));
+
+    newer.known.size_bytes = sizeof(newer);
+    CHECK_OK(velo_port_open(&newer.known, &port));
+    CHECK_OK(velo_port_close(port));
+    newer.later = 1; /* Asks for something. */
+    CHECK_FAILS(velo_port_open(&newer.known, &port), VELO_ERR_ARG, "does not know");
+}
+
 TEST(every_status_has_a_name_and_a_meaning)
 {
     static const char *const names[] = {
@@ -206,7 +239,8 @@ TEST(every_status_has_a_name_and_a_meaning)
         "VELO_ERR_NO_PEER",  "VELO_ERR_PEER_CLOSED", "VELO_ERR_PEER_DEAD",
         "VELO_ERR_IN_USE",   "VELO_ERR_FULL",        "VELO_ERR_ACCESS",
         "VELO_ERR_NO_SPACE", "VELO_ERR_NO_MEMORY",   "VELO_ERR_VERSION",
-        "VELO_ERR_CORRUPT",  "VELO_ERR_SYSTEM"};
+        "VELO_ERR_CORRUPT",  "VELO_ERR_SYSTEM",      "VELO_ERR_INTERRUPTED",
+        "VELO_ERR_CANCELLED"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *text = velo_strerror(-(int)i);
@@ -217,7 +251,7 @@ TEST(every_status_has_a_name_and_a_meaning)
         CHECK(strlen(text) > name_len + 4);
     }
     CHECK(velo_strerror(1) != NULL);
-    CHECK(velo_strerror(-17) != NULL);
+    CHECK(velo_strerror(-19) != NULL);
     CHECK(velo_strerror(INT32_MIN) != NULL);
 }
 

@@ -24,6 +24,41 @@ TEST(a_wait_without_messages_ends_at_its_time_limit_and_not_before)
     CHECK_OK(velo_port_close(port));
 }
 
+/* The receiver lives, but takes nothing. */
+TEST(a_wait_for_room_ends_at_its_time_limit_and_not_before)
+{
+    static const int64_t timeouts_ns[] = {0, 1, 1000, 100 * TEST_US, 5 * TEST_MS, 140 * TEST_MS};
+    struct velo_port *port = port_open_sized(VELO_VPID_ANY, 8, 16384, 0);
+    struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    uint64_t sent = 0;
+    void *place;
+
+    while (velo_try_send(conn, &sent, sizeof(sent), 0) == VELO_OK)
+        sent++;
+    CHECK_EQ(sent, 8);
+    for (size_t i = 0; i < ARRAY_LEN(timeouts_ns); i++) {
+        int64_t limit_ns = timeouts_ns[i], start_ns = test_now_ns();
+
+        CHECK_STATUS(velo_send(conn, "x", 1, 0, limit_ns), VELO_TIMEOUT);
+        CHECK(test_now_ns() - start_ns >= limit_ns);
+        start_ns = test_now_ns();
+        CHECK_STATUS(velo_sendv(conn, &(struct iovec){"x", 1}, 1, 0, limit_ns), VELO_TIMEOUT);
+        CHECK(test_now_ns() - start_ns >= limit_ns);
+        start_ns = test_now_ns();
+        CHECK_STATUS(velo_reserve(conn, 1, &place, limit_ns), VELO_TIMEOUT);
+        CHECK(test_now_ns() - start_ns >= limit_ns);
+    }
+    CHECK_STATUS(velo_send(conn, "x", 1, 0, -2), VELO_ERR_ARG);
+    CHECK_STATUS(velo_reserve(conn, 1, &place, -2), VELO_ERR_ARG);
+    for (uint64_t i = 0, got; i < sent; i++) {
+        CHECK_OK(velo_recv(port, &got, sizeof(got), NULL, TEST_PATIENCE_NS));
+        CHECK_EQ(got, i);
+    }
+    CHECK_STATUS(velo_recv(port, &sent, sizeof(sent), NULL, TEST_MS), VELO_TIMEOUT);
+    CHECK_OK(velo_send(conn, &sent, sizeof(sent), 0, TEST_PATIENCE_NS));
+    CHECK_OK(velo_port_close(port));
+}
+
 TEST(a_message_that_is_there_needs_no_time)
 {
     struct velo_port *port = port_open(VELO_VPID_ANY);
