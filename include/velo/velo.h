@@ -273,7 +273,8 @@ VELO_API int velo_port_fd(struct velo_port *port, int *fd);
  * velo_port_arm() also finds senders that have died.
  *
  * @param port  A port whose descriptor has been asked for.
- * @retval VELO_OK        Armed: nothing is there; the descriptor becomes readable when that changes.
+ * @retval VELO_OK        Armed: nothing is there; the descriptor becomes readable when that
+ * changes.
  * @retval VELO_AGAIN     Something may be there: receive first.
  * @retval VELO_ERR_INTERRUPTED  velo_port_interrupt() was called.
  * @retval VELO_ERR_ARG   port is NULL.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file descriptor.h @brief The descriptor by which a program's own event loop waits for a port. */
+/** @file descriptor.h @brief The descriptor by which a program's own event loop waits for a port.
+ */
 #ifndef VELO_CORE_DESCRIPTOR_H
 #define VELO_CORE_DESCRIPTOR_H
 

@@ -112,10 +112,7 @@ int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns)
 
 /* ---- event loops ----------------------------------------------------------------------------- */
 
-int velo_rma_fd(struct velo_rma *rma, int *fd)
-{
-    return velo_port_fd(rma ? rma->port : NULL, fd);
-}
+int velo_rma_fd(struct velo_rma *rma, int *fd) { return velo_port_fd(rma ? rma->port : NULL, fd); }
 
 int velo_rma_arm(struct velo_rma *rma)
 {

@@ -49,7 +49,7 @@ enum seg_state { SEG_OPEN = 1, SEG_CLOSED = 2, SEG_DEAD = 3 };
 /** How the owner is to be woken. */
 enum seg_sleep {
     SEG_AWAKE = 0,
-    SEG_SLEEPS_ON_WORD = 1, /* On `summary`. */
+    SEG_SLEEPS_ON_WORD = 1,  /* On `summary`. */
     SEG_SLEEPS_ON_FILES = 2, /* See wait_doorbell_open(). */
     SEG_ARMED = 3, /* Rung in the same way: the program waits for the port's descriptor. */
 };
