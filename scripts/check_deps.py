@@ -45,6 +45,7 @@ EXCEPTIONS = {
     ("bench/info.c", "lib/shm/inspect.h"): "looks at segments without a port of its own",
     ("bench/clean.c", "lib/shm/inspect.h"): "takes away segments that nobody owns",
     ("transports/loop/loop.c", "lib/core/transport.h"): "is what a transport is written against",
+    ("transports/loop/faults.h", "lib/core/transport.h"): "is bad in what that permits",
     ("transports/nic/sim.c", "sim/client/poll.h"): "is the back that reaches the simulator",
     ("sim/preload/wait.c", "lib/shm/wait.h"): "is the library's waiting, in virtual time",
 }

@@ -5,15 +5,7 @@
  * listens under a name that the kernel keeps as long as its process lives, so nothing is left
  * behind.
  *
- * $VELO_LOOP makes it as bad as a network may be (transport.h says what that is): settings NAME=N,
- * separated by commas.
- *
- *     payload=N    most bytes of a frame: long messages come in many pieces
- *     delay_us=N   a frame is taken in so much later
- *     partial=N    a look takes in N frames of a line at most; each Nth send finds no room
- *     reorder=N    one of up to N frames that have come goes first, at random, where it may
- *     die=N        a line is lost after N frames
- *     seed=N       the seed of all that is random
+ * Only tests make it worse than that, by $VELO_LOOP: faults.h is no part of a transport.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -24,30 +16,15 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../lib/core/transport.h"
+#include "faults.h"
 
 #define FRAMES_PER_LOOK 32u
-#define HELD_MAX 64u
 #define LISTEN_BACKLOG 1024
 #define EVENTS_MAX 64
-
-/* What travels: the frame, then its payload. */
-struct packet {
-    uint32_t kind;
-    uint32_t payload_bytes;
-    uint64_t word[2];
-    char payload[VELO_FRAME_BYTES_MAX];
-};
 #define PACKET_BYTES(payload_bytes) (offsetof(struct packet, payload) + (payload_bytes))
-
-/* A packet that has come and is not taken in yet. */
-struct held {
-    int64_t due_us;
-    struct packet *packet;
-};
 
 struct line {
     struct line *next;
@@ -55,10 +32,8 @@ struct line {
     struct velo_link *link;
     int fd;
     bool is_hung_up; /* By the library: freed after the look that is under way. */
-    uint32_t sends, frames;
-    struct held held[HELD_MAX]; /* The earliest first. */
-    uint32_t held_len;
-    bool is_lost;
+    bool is_lost;    /* Nothing more can be read. */
+    struct faults faults;
 };
 
 struct endpoint {
@@ -67,69 +42,13 @@ struct endpoint {
     struct velo_endpoint_attr attr;
     int listener;
     int epoll;
-    int waiting; /* Readable while a frame is held back here. */
+    int waiting; /* Readable while a packet waits in a queue. */
     struct line *lines;
     uint32_t hung_up; /* Lines that are to be freed. */
-    uint64_t random;
 };
 
 static struct endpoint *endpoints;
 static pthread_mutex_t endpoints_lock = PTHREAD_MUTEX_INITIALIZER;
-
-/* $VELO_LOOP; 0: without that. */
-static struct {
-    uint32_t payload, delay_us, partial, reorder, die, seed;
-} bad;
-
-static const char *no_setting; /* Where $VELO_LOOP makes no sense; NULL: nowhere. */
-
-extern struct velo_transport velo_transport;
-
-/* ---- settings -------------------------------------------------------------------------------- */
-
-/* When the plug-in is loaded, before any thread can look at them. */
-__attribute__((constructor)) static void read_settings(void)
-{
-    static const char *const names[] = {"payload", "delay_us", "partial", "reorder", "die", "seed"};
-    uint32_t *const values[] = {&bad.payload, &bad.delay_us, &bad.partial,
-                                &bad.reorder, &bad.die,      &bad.seed};
-    const char *text = getenv("VELO_LOOP");
-    while (text && *text) {
-        size_t i = 0;
-        size_t len = strcspn(text, "=");
-        while (i < sizeof names / sizeof *names &&
-               (strlen(names[i]) != len || strncmp(names[i], text, len) != 0))
-            i++;
-        char *end = NULL;
-        unsigned long value = text[len] ? strtoul(text + len + 1, &end, 10) : 0;
-        if (i == sizeof names / sizeof *names || !end || end == text + len + 1 ||
-            (*end && *end != ',') || value > 1000000000) {
-            no_setting = text;
-            return;
-        }
-        *values[i] = (uint32_t)value;
-        text = *end ? end + 1 : end;
-    }
-    if (bad.payload && bad.payload < VELO_FRAME_BYTES_MIN)
-        bad.payload = VELO_FRAME_BYTES_MIN;
-    if (bad.payload && bad.payload < VELO_FRAME_BYTES_MAX)
-        velo_transport.payload_bytes_max = bad.payload;
-    if (bad.reorder > HELD_MAX)
-        bad.reorder = HELD_MAX;
-}
-
-static uint32_t draw(struct endpoint *endpoint, uint32_t below)
-{
-    endpoint->random = endpoint->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-    return (uint32_t)(endpoint->random >> 33) % below;
-}
-
-static int64_t now_us(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * 1000000 + now.tv_nsec / 1000;
-}
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
@@ -194,8 +113,7 @@ static void free_line(struct line *line)
     while (*at != line)
         at = &(*at)->next;
     *at = line->next;
-    for (uint32_t i = 0; i < line->held_len; i++)
-        free(line->held[i].packet);
+    faults_free(&line->faults);
     close_line(line);
     free(line);
 }
@@ -237,7 +155,7 @@ static int loop_send(void *self, const struct velo_frame *frame)
     struct packet packet = {.kind = frame->kind,
                             .payload_bytes = frame->payload_bytes,
                             .word = {frame->word[0], frame->word[1]}};
-    if (bad.partial && ++line->sends % bad.partial == 0)
+    if (faults_no_room(&line->faults))
         return VELO_AGAIN;
     if (frame->payload_bytes)
         memcpy(packet.payload, frame->payload, frame->payload_bytes);
@@ -282,18 +200,17 @@ static ssize_t read_packet(const struct line *line, struct packet *packet)
     return len == 0 ? recv(line->fd, packet, sizeof *packet, 0) : len;
 }
 
-/* Read packets until there are as many as may wait here. True: there were any. */
+/* Read packets as long as there is room for them. True: there were any. */
 static bool read_packets(struct line *line)
 {
-    uint32_t room = bad.reorder || bad.delay_us ? HELD_MAX : 1;
     bool any = false;
-    while (line->held_len < room && !line->is_lost) {
+    while (faults_has_room(&line->faults) && !line->is_lost) {
         struct packet *packet = malloc(sizeof *packet);
         ssize_t len = packet ? read_packet(line, packet) : -1;
         bool is_whole =
             len >= (ssize_t)PACKET_BYTES(0) && (size_t)len == PACKET_BYTES(packet->payload_bytes);
         if (is_whole) {
-            line->held[line->held_len++] = (struct held){now_us() + bad.delay_us, packet};
+            faults_put(&line->faults, packet);
             any = true;
             continue;
         }
@@ -307,71 +224,42 @@ static bool read_packets(struct line *line)
     return any;
 }
 
-/* May the frame at a place go before all that came before it? DATA may, and a SLOT past what is no
- * DATA of its own: past none, to be safe. */
-static bool may_overtake(const struct line *line, uint32_t at)
+static void take_in(const struct line *line, const struct packet *packet)
 {
-    uint32_t kind = line->held[at].packet->kind;
-    if (kind != VELO_FRAME_DATA && kind != VELO_FRAME_SLOT)
-        return at == 0;
-    for (uint32_t i = 0; i < at; i++) {
-        uint32_t before = line->held[i].packet->kind;
-        bool is_slot_past_slot = kind == VELO_FRAME_SLOT && before == VELO_FRAME_SLOT;
-        if (kind == VELO_FRAME_DATA ? before != VELO_FRAME_DATA && before != VELO_FRAME_SLOT
-                                    : !is_slot_past_slot)
-            return false;
-    }
-    return true;
-}
-
-/* The next frame to take in; held_len: none is due. */
-static uint32_t choose(struct line *line)
-{
-    if (line->held_len == 0 || line->held[0].due_us > now_us())
-        return line->held_len;
-    uint32_t at = bad.reorder ? draw(line->endpoint, bad.reorder) : 0;
-    return at < line->held_len && may_overtake(line, at) ? at : 0;
-}
-
-static void take_in(struct line *line, uint32_t at)
-{
-    struct packet *packet = line->held[at].packet;
-    line->held_len--;
-    memmove(line->held + at, line->held + at + 1, (line->held_len - at) * sizeof *line->held);
     struct velo_frame frame = {.kind = packet->kind,
                                .payload_bytes = packet->payload_bytes,
                                .word = {packet->word[0], packet->word[1]},
                                .payload = packet->payload};
     line->endpoint->calls->came(line->link, &frame);
-    free(packet);
-    if (bad.die && ++line->frames == bad.die)
-        line->is_lost = true;
 }
 
 static bool look_at_line(struct line *line)
 {
-    uint32_t most = bad.partial ? bad.partial : FRAMES_PER_LOOK;
+    uint32_t most = faults_frames_per_look(FRAMES_PER_LOOK);
     bool any = false;
     for (uint32_t taken = 0; taken < most && !line->is_hung_up; taken++) {
         any |= read_packets(line);
-        uint32_t at = choose(line);
-        if (at == line->held_len)
+        struct packet *packet = faults_take(&line->faults);
+        if (!packet)
             break;
-        take_in(line, at);
+        take_in(line, packet);
+        free(packet);
         any = true;
+        if (faults_is_cut(&line->faults))
+            line->is_lost = true;
     }
-    bool is_out = bad.die && line->frames >= bad.die;
-    if (line->is_lost && (line->held_len == 0 || is_out) && !line->is_hung_up)
+    bool is_empty = line->faults.queue_len == 0 || faults_is_cut(&line->faults);
+    if (line->is_lost && is_empty && !line->is_hung_up)
         line->endpoint->calls->lost(line->link, VELO_ERR_PEER_DEAD);
     return any;
 }
 
-/* Lines that have something, or, where frames are held back here, all. */
+/* Lines that have something, or, where packets may wait in queues, all. */
 static bool look_at_lines(struct endpoint *endpoint)
 {
     struct epoll_event events[EVENTS_MAX];
     bool any = false;
-    if (bad.delay_us || bad.reorder || bad.partial) {
+    if (faults_may_delay()) {
         accept_lines(endpoint);
         for (struct line *line = endpoint->lines; line; line = line->next)
             any |= !line->is_hung_up && look_at_line(line);
@@ -388,13 +276,12 @@ static bool look_at_lines(struct endpoint *endpoint)
     return any;
 }
 
-/* A frame that is held back was read from its socket, whose descriptor does not show it any more.
- */
+/* A packet in a queue was read from its socket, whose descriptor does not show it any more. */
 static void show_waiting(const struct endpoint *endpoint)
 {
     const struct line *line = endpoint->lines;
     uint64_t count = 1;
-    while (line && line->held_len == 0)
+    while (line && line->faults.queue_len == 0)
         line = line->next;
     (void)!(line ? write(endpoint->waiting, &count, sizeof count)
                  : read(endpoint->waiting, &count, sizeof count));
@@ -411,7 +298,7 @@ static bool loop_progress(void *self)
             free_line(line);
     }
     endpoint->hung_up = 0;
-    if (bad.delay_us || bad.reorder)
+    if (faults_may_delay())
         show_waiting(endpoint);
     return any;
 }
@@ -465,12 +352,11 @@ static int loop_open(const struct velo_endpoint_attr *attr,
     *endpoint = (struct endpoint){
         .calls = calls, .attr = *attr, .listener = -1, .epoll = -1, .waiting = -1};
     int status = VELO_OK;
-    if (no_setting)
+    if (faults_no_setting())
         status = calls->fail(VELO_ERR_ARG,
                              "VELO_LOOP: '%.40s' is no setting; give payload=N, delay_us=N, "
-                             "partial=N, reorder=N, die=N or seed=N",
-                             no_setting);
-    endpoint->random = bad.seed + attr->id;
+                             "partial=N, full=N, reorder=N, die=N or seed=N",
+                             faults_no_setting());
     endpoint->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
     endpoint->waiting = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
