@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attend.h"
 
-#include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
 
@@ -12,7 +12,6 @@
 
 /* A port that was looked at in this time looks after itself. */
 #define AWAY_NS 1000000
-#define FILES_MAX 1024
 /* At least so often, since nobody says that something found no room. */
 #define LOOK_MS 100
 
@@ -21,7 +20,8 @@ static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct velo_port *attended;
 static pthread_t thread;
-static int control = -1; /* Rung when the list changes. */
+static int files = -1;   /* An epoll of all descriptors to wait for... */
+static int control = -1; /* ...this one among them, which is rung when the list changes. */
 
 static bool is_away(struct velo_port *port)
 {
@@ -32,37 +32,30 @@ static bool is_away(struct velo_port *port)
     return looked || (sleeping != SEG_AWAKE && sleeping != SEG_ARMED);
 }
 
-/* What to wait for, and whether something waits to be sent. */
-static nfds_t collect(struct pollfd *files, bool *pending)
+/* Does something wait to be sent? */
+static bool is_pending(void)
 {
-    nfds_t len = 0;
-    files[len++] = (struct pollfd){.fd = control, .events = POLLIN};
-    *pending = false;
-    for (struct velo_port *port = attended; port; port = port->next_attended)
-        for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next) {
-            if (len < FILES_MAX)
-                files[len++] = (struct pollfd){
-                    .fd = carrier->transport->descriptor(carrier->endpoint), .events = POLLIN};
-            *pending |= order_flag(&carrier->pending) != 0;
-        }
-    return len;
+    bool pending = false;
+    for (const struct velo_port *port = attended; port; port = port->next_attended)
+        for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+            pending |= order_flag(&carrier->pending) != 0;
+    return pending;
 }
 
 static void *attend(void *arg)
 {
-    static struct pollfd files[FILES_MAX];
-    bool pending;
     (void)arg;
     for (;;) {
         pthread_mutex_lock(&lock);
-        nfds_t len = collect(files, &pending);
+        bool pending = is_pending();
         bool is_over = !attended;
         pthread_mutex_unlock(&lock);
         if (is_over)
             return NULL;
-        (void)poll(files, len, pending ? 1 : LOOK_MS);
+        struct epoll_event event; /* All ports are looked at, whichever it is. */
+        (void)epoll_wait(files, &event, 1, pending ? 1 : LOOK_MS);
         uint64_t rings;
-        if (files[0].revents && read(control, &rings, sizeof rings) > 0)
+        if (read(control, &rings, sizeof rings) > 0)
             continue;
         /* Give programs that look by themselves the time to do so. */
         (void)wait_nap(AWAY_NS);
@@ -80,20 +73,54 @@ static void ring(void)
     (void)!write(control, &one, sizeof one);
 }
 
+static int watch(int file)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(files, EPOLL_CTL_ADD, file, &event);
+}
+
+static void close_files(void)
+{
+    if (files >= 0)
+        close(files);
+    if (control >= 0)
+        close(control);
+    files = control = -1;
+}
+
 /* Signals are the program's threads'. */
 static int start(void)
 {
     sigset_t all, before;
+    files = epoll_create1(EPOLL_CLOEXEC);
     control = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int error = files < 0 || control < 0 ? -1 : watch(control);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = control < 0 ? -1 : pthread_create(&thread, NULL, attend, NULL);
+    if (error == 0)
+        error = pthread_create(&thread, NULL, attend, NULL);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0)
         return VELO_OK;
-    if (control >= 0)
-        close(control);
+    close_files();
     return velo_fail(VELO_ERR_SYSTEM, "no thread can be started to look after transports");
+}
+
+static int watch_port(const struct velo_port *port)
+{
+    int error = 0;
+    for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        error |= watch(carrier->transport->descriptor(carrier->endpoint));
+    return error ? velo_fail(VELO_ERR_SYSTEM, "the descriptor of a transport cannot be watched")
+                 : VELO_OK;
+}
+
+/* A child that was just forked may have copies of the descriptors: closing ours is not enough. */
+static void unwatch_port(const struct velo_port *port)
+{
+    for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        (void)epoll_ctl(files, EPOLL_CTL_DEL, carrier->transport->descriptor(carrier->endpoint),
+                        NULL);
 }
 
 static void forget_parent(void)
@@ -101,6 +128,7 @@ static void forget_parent(void)
     (void)pthread_mutex_init(&turn, NULL);
     (void)pthread_mutex_init(&lock, NULL);
     attended = NULL;
+    close_files();
 }
 
 static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_parent); }
@@ -108,22 +136,19 @@ static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_parent);
 int attend_begin(struct velo_port *port)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    int status = VELO_OK;
     (void)pthread_once(&once, watch_forks);
     pthread_mutex_lock(&turn);
     pthread_mutex_lock(&lock);
-    bool is_first = !attended;
     port->next_attended = attended;
-    attended = port;
-    if (is_first)
-        status = start();
-    if (status)
-        attended = NULL;
-    else
+    int status = attended ? VELO_OK : start();
+    if (status == VELO_OK) {
+        attended = port;
+        status = watch_port(port);
         ring();
+    }
     pthread_mutex_unlock(&lock);
     pthread_mutex_unlock(&turn);
-    return status;
+    return status; /* A port that fails to open is closed: see attend_end(). */
 }
 
 void attend_end(struct velo_port *port)
@@ -134,14 +159,15 @@ void attend_end(struct velo_port *port)
     while (*at && *at != port)
         at = &(*at)->next_attended;
     bool was_attended = *at;
-    if (*at)
+    if (was_attended) {
         *at = port->next_attended;
-    if (was_attended)
+        unwatch_port(port);
         ring();
+    }
     pthread_mutex_unlock(&lock);
     if (was_attended && !attended) {
         (void)pthread_join(thread, NULL);
-        close(control);
+        close_files();
     }
     pthread_mutex_unlock(&turn);
 }
