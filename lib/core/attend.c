@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attend.h"
 
+#include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
@@ -44,7 +45,7 @@ static bool is_pending(void)
 
 static void *attend(void *arg)
 {
-    (void)arg;
+    (void)sem_post(arg);
     for (;;) {
         pthread_mutex_lock(&lock);
         bool pending = is_pending();
@@ -88,17 +89,23 @@ static void close_files(void)
     files = control = -1;
 }
 
-/* Signals are the program's threads'. */
+/* Signals are the program's threads'. Whoever forks after this finds the thread well begun: while a
+ * thread begins, and while it ends, a sanitizer holds locks that a child would never get. */
 static int start(void)
 {
     sigset_t all, before;
+    sem_t begun;
+    (void)sem_init(&begun, 0, 0);
     files = epoll_create1(EPOLL_CLOEXEC);
     control = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int error = files < 0 || control < 0 ? -1 : watch(control);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     if (error == 0)
-        error = pthread_create(&thread, NULL, attend, NULL);
+        error = pthread_create(&thread, NULL, attend, &begun);
+    while (error == 0 && sem_wait(&begun) != 0)
+        ;
+    (void)sem_destroy(&begun);
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (error == 0)
         return VELO_OK;
@@ -123,6 +130,20 @@ static void unwatch_port(const struct velo_port *port)
                         NULL);
 }
 
+/* The thread is not in the middle of anything when a process forks: the child gets neither half a
+ * list nor a lock, of the allocator for one, that nobody gives back. */
+static void before_fork(void)
+{
+    pthread_mutex_lock(&turn);
+    pthread_mutex_lock(&lock);
+}
+
+static void after_fork(void)
+{
+    pthread_mutex_unlock(&lock);
+    pthread_mutex_unlock(&turn);
+}
+
 static void forget_parent(void)
 {
     (void)pthread_mutex_init(&turn, NULL);
@@ -131,7 +152,7 @@ static void forget_parent(void)
     close_files();
 }
 
-static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_parent); }
+static void watch_forks(void) { (void)pthread_atfork(before_fork, after_fork, forget_parent); }
 
 int attend_begin(struct velo_port *port)
 {

@@ -416,3 +416,17 @@ TEST(a_forked_child_opens_its_own_port)
     message_expect(port, 8, 6, VELO_ID(0, 0));
     CHECK_OK(velo_port_close(port));
 }
+
+TEST(a_child_forked_the_moment_a_port_is_open_opens_its_own)
+{
+    int rounds = (int)scaled(100, 3);
+
+    for (int i = 0; i < rounds; i++) {
+        struct velo_port *port = port_open(0);
+        pid_t child = child_start(open_own_port_and_send, NULL);
+
+        message_expect(port, 100, 5, VELO_ID(0, 1));
+        child_join(child);
+        CHECK_OK(velo_port_close(port));
+    }
+}
