@@ -147,26 +147,37 @@ static bool is_done(struct carrier *carrier)
     return done;
 }
 
-static void linger(struct velo_port *port)
+static void linger(struct velo_port *port, int64_t end_ns)
 {
-    int64_t end_ns = wait_now_ns() + LINGER_NS;
     for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
         while (!is_done(carrier) && wait_now_ns() < end_ns)
             if (!carriers_progress(port))
                 (void)carriers_nap(port);
 }
 
+/* From here on nobody connects, and those that are connected are told. */
+static void close_links(struct carrier *carrier)
+{
+    pthread_mutex_lock(&carrier->lock);
+    carrier->is_closing = true;
+    for (struct velo_link *link = carrier->links; link; link = link_next(link))
+        link_close(link);
+    pthread_mutex_unlock(&carrier->lock);
+}
+
 void carriers_close(struct velo_port *port)
 {
+    int64_t end_ns = wait_now_ns() + LINGER_NS;
     if (port->wake_fd == 0)
         return;
-    linger(port);
+    linger(port, end_ns);
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        close_links(carrier);
+    linger(port, end_ns);
     attend_end(port);
     while (port->carriers) {
         struct carrier *carrier = port->carriers;
         port->carriers = carrier->next;
-        for (struct velo_link *link = carrier->links; link; link = link_next(link))
-            link_close(link);
         while (carrier->links)
             link_free(carrier->links);
         carrier->transport->close(carrier->endpoint);
