@@ -136,7 +136,8 @@ struct velo_transport {
     /** Look what has come, and take in some of it: no more than some 32 frames of a line, so that
      *  others are not kept waiting. True if there was anything. */
     bool (*progress)(void *endpoint);
-    /** A descriptor that poll() shows readable as long as progress() has something to do. */
+    /** A descriptor that poll() shows readable as long as progress() has something to do; the same
+     *  one as long as the endpoint lives. */
     int (*descriptor)(void *endpoint);
 };
 

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "test.h"
@@ -108,4 +109,61 @@ TEST(a_line_of_a_file_that_is_none_is_named)
         refuses(path, VELO_ERR_ARG, lines[i][0] == '[' && lines[i][1] == 'n' ? ":2:" : ":1:");
     }
     CHECK_EQ(unlink(path), 0);
+}
+
+/* The shortest time that it takes to connect to a port whose program does not look at it. */
+static int64_t shortest_connect_ns(struct velo_port *port, velo_id_t peer)
+{
+    int64_t shortest_ns = INT64_MAX;
+
+    for (int i = 0; i < 8; i++) {
+        int64_t start_ns = test_now_ns();
+        struct velo_conn *conn = port_connect(port, peer);
+        int64_t took_ns = test_now_ns() - start_ns;
+
+        shortest_ns = took_ns < shortest_ns ? took_ns : shortest_ns;
+        CHECK_OK(velo_disconnect(conn));
+    }
+    return shortest_ns;
+}
+
+enum { MANY_PORTS = 1100, MANY_FILES = 8 * MANY_PORTS };
+
+static velo_id_t many_id(int i) { return VELO_ID(1 + i / 200, i % 200); }
+
+static void connect_to_first_and_last(void *arg)
+{
+    struct velo_port *port = port_open(0);
+    int64_t first_ns = shortest_connect_ns(port, many_id(0));
+    int64_t last_ns = shortest_connect_ns(port, many_id(MANY_PORTS - 1));
+
+    (void)arg;
+    if (first_ns > 8 * last_ns || last_ns > 8 * first_ns)
+        test_fail(__FILE__, __LINE__, "one of %d ports answers in %lld ns, another in %lld ns",
+                  MANY_PORTS, (long long)first_ns, (long long)last_ns);
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(over_a_thousand_ports_of_a_process_are_all_attended)
+{
+    static struct velo_port *ports[MANY_PORTS];
+    struct rlimit limit;
+
+    CHECK_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    if (limit.rlim_max < MANY_FILES)
+        test_skip("this user may not have so many files open");
+    limit.rlim_cur = MANY_FILES;
+    CHECK_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    CHECK_EQ(setenv("VELO_NETWORK", "loop,own=loop", 1), 0);
+    for (int i = 0; i < MANY_PORTS; i++) {
+        struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+
+        attr.node = (int)VELO_ID_NODE(many_id(i));
+        attr.vpid = (int)VELO_ID_VPID(many_id(i));
+        CHECK_OK(velo_port_open(&attr, &ports[i]));
+    }
+    child_join(child_start(connect_to_first_and_last, NULL));
+    for (int i = 0; i < MANY_PORTS; i++)
+        CHECK_OK(velo_port_close(ports[i]));
+    CHECK_EQ(unsetenv("VELO_NETWORK"), 0);
 }
