@@ -39,7 +39,7 @@ static int claim_or_wait(struct velo_conn *conn)
 static int set_up_ring(struct velo_conn *conn)
 {
     const struct segment *segment = conn->segment;
-    int status = entry_set_up(segment, conn->index, conn->order);
+    int status = entry_set_up(segment, conn->index, conn->order, "");
     if (status)
         return status;
     struct seg_ring *ring = seg_ring(segment, conn->index);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "entry.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* The lock comes first, so that a claimed entry without one is a dead one. Between processes the
@@ -43,7 +44,8 @@ void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_sta
     VELO_HOOK(HOOK_DISCONNECT_UNLOCKED);
 }
 
-int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order)
+int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order,
+                 const char *transport)
 {
     int status = seg_ring_allocate(segment, index);
     VELO_HOOK(HOOK_CONNECT_ALLOCATED);
@@ -54,6 +56,7 @@ int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order)
     order_set_waiting(&ring->waiting, 0);
     memset(&ring->tx_msgs, 0, sizeof *ring - offsetof(struct seg_ring, tx_msgs));
     order_show(&ring->tx_order, order);
+    (void)snprintf(ring->transport, sizeof ring->transport, "%s", transport);
     return VELO_OK;
 }
 

@@ -18,8 +18,10 @@
 bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
                  uint32_t *index);
 /** Give memory to the ring of a claimed entry, and make it ready for its first message. See
- *  tx_order of seg_ring for the order. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
-int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order);
+ *  tx_order of seg_ring for the order. The transport that fills it is for people to see; "": its
+ *  sender does so itself. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
+int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order,
+                 const char *transport);
 /** From here on the receiver reads the ring. */
 void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender,
                 uint32_t generation);

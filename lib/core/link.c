@@ -45,6 +45,7 @@ void link_free(struct velo_link *link)
         at = &(*at)->next;
     *at = link->next;
     link_hang_up(link);
+    outgoing_remove(link->shown);
     if (link->segment)
         seg_put(link->segment);
     free(link);

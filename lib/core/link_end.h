@@ -8,6 +8,7 @@
 #ifndef VELO_CORE_LINK_END_H
 #define VELO_CORE_LINK_END_H
 
+#include "../shm/outgoing.h"
 #include "link.h"
 
 enum link_state {
@@ -30,9 +31,10 @@ struct velo_link {
     bool is_kept;            /* A connection has it: not freed before that ends. */
     uint64_t order;          /* See tx_order of struct seg_ring. */
     struct segment *segment; /* Its ring, in memory of this process. */
-    uint64_t ready;          /* Slots before this position are published... */
-    uint64_t sent;           /* ...and before this one, sent. */
-    uint64_t data_sent;      /* Bytes of the next slot's message. */
+    struct seg_outgoing *shown;
+    uint64_t ready;     /* Slots before this position are published... */
+    uint64_t sent;      /* ...and before this one, sent. */
+    uint64_t data_sent; /* Bytes of the next slot's message. */
 
     /* Incoming. */
     uint32_t index; /* Of the sender's entry. */

@@ -117,7 +117,7 @@ static int claim(struct velo_link *link, uint64_t order)
         seg_wake_owner(segment);
         return VELO_ERR_FULL;
     }
-    int status = entry_set_up(segment, link->index, order);
+    int status = entry_set_up(segment, link->index, order, link->carrier->transport->name);
     if (status)
         entry_unclaim(segment, link->index, ENTRY_GIVEN_UP);
     return status;

@@ -82,6 +82,7 @@ void link_send(struct velo_conn *conn)
     struct velo_link *link = conn->link;
     pthread_mutex_lock(&link->carrier->lock);
     link->ready = conn->tx.tail;
+    outgoing_count(link->shown, ring_of(link));
     link_push_soon(link);
     /* A program that only sends looks at nothing else. */
     (void)link->carrier->transport->progress(link->carrier->endpoint);
@@ -243,6 +244,13 @@ static int wait_for_answer(struct velo_link *link, int64_t end_ns)
     }
 }
 
+/* The counters are shown by link_send(). */
+static int show(struct velo_link *link, velo_id_t peer)
+{
+    return outgoing_add(link->carrier->port->segment, peer, link->carrier->transport->name,
+                        &link->shown);
+}
+
 static void fill_conn(struct velo_conn *conn, struct velo_link *link)
 {
     static const uint32_t always_ring = BELL_RING;
@@ -270,6 +278,8 @@ int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer
         int status = dial(carrier, peer, conn->order, &link);
         if (status == VELO_OK) {
             status = wait_for_answer(link, end_ns < 0 || end_ns > answer_ns ? end_ns : answer_ns);
+            if (status == VELO_OK)
+                status = show(link, peer);
             if (status == VELO_OK) {
                 fill_conn(conn, link);
                 return VELO_OK;

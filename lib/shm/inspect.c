@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "inspect.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <glob.h>
@@ -80,25 +81,134 @@ static struct mapped *find(struct mapped *all, size_t n, velo_id_t id)
     return NULL;
 }
 
-/* What a port sends is counted in the segments of its receivers. */
-static void count_tx(struct mapped *all, size_t n)
+/* ---- connections ----------------------------------------------------------------------------- */
+
+/* All that are found, of all ports. */
+struct conns {
+    struct velo_conn_view *list;
+    size_t len, max;
+    bool is_short; /* Of memory. */
+};
+
+/* The name of a transport as it stands in memory that others write. */
+static void copy_name(char *name, const char *text)
 {
-    for (size_t i = 0; i < n; i++) {
-        const struct segment *segment = &all[i].segment;
-        for (uint32_t index = 0; index < segment->shape.conns_max; index++) {
-            uint64_t entry = order_read_entry(&segment->entries[index]);
-            struct mapped *sender = find(all, n, entry_source(entry));
-            if (entry_state(entry) != ENTRY_READY || !sender)
-                continue;
-            const struct seg_ring *ring = seg_ring(segment, index);
-            sender->view.counters.tx_msgs += order_counter(&ring->tx_msgs);
-            sender->view.counters.tx_bytes += order_counter(&ring->tx_bytes);
-            sender->view.counters.tx_again += order_counter(&ring->tx_again);
-            sender->view.counters.tx_sleeps += order_counter(&ring->tx_sleeps);
-            sender->view.counters.tx_conns++;
-        }
+    size_t len = strnlen(text, SEG_TRANSPORT_BYTES - 1);
+    memcpy(name, text, len);
+    name[len] = '\0';
+    for (char *c = name; *c; c++)
+        if (!isalnum((unsigned char)*c) && *c != '_')
+            *c = '.';
+}
+
+static void add_conn(struct conns *conns, velo_id_t port, velo_id_t peer, bool is_outgoing,
+                     const char *transport)
+{
+    if (conns->len == conns->max) {
+        size_t max = conns->max ? 2 * conns->max : 64;
+        struct velo_conn_view *list = realloc(conns->list, max * sizeof *list);
+        conns->is_short |= !list;
+        if (!list)
+            return;
+        conns->list = list;
+        conns->max = max;
+    }
+    struct velo_conn_view *conn = &conns->list[conns->len++];
+    *conn = (struct velo_conn_view){.port = port, .peer = peer, .is_outgoing = is_outgoing};
+    copy_name(conn->transport, transport);
+}
+
+static void count_tx(struct velo_port_counters *c, const uint64_t *msgs, const uint64_t *bytes,
+                     const uint64_t *again, const uint64_t *sleeps)
+{
+    c->tx_msgs += order_counter(msgs);
+    c->tx_bytes += order_counter(bytes);
+    c->tx_again += order_counter(again);
+    c->tx_sleeps += order_counter(sleeps);
+    c->tx_conns++;
+}
+
+/* What is sent by shared memory is counted in the segment of its receiver. */
+static void find_incoming(struct mapped *all, size_t n, const struct mapped *receiver,
+                          struct conns *conns)
+{
+    const struct segment *segment = &receiver->segment;
+    for (uint32_t index = 0; index < segment->shape.conns_max; index++) {
+        uint64_t entry = order_read_entry(&segment->entries[index]);
+        if (entry_state(entry) != ENTRY_READY)
+            continue;
+        velo_id_t source = entry_source(entry);
+        const struct seg_ring *ring = seg_ring(segment, index);
+        bool is_carried = ring->transport[0] != '\0';
+        const char *transport = is_carried ? ring->transport : ring->tx_device ? "nic" : "shm";
+        add_conn(conns, receiver->view.id, source, false, transport);
+        struct mapped *sender = is_carried ? NULL : find(all, n, source);
+        if (!sender || sender->segment.header->generation != entry_generation(entry))
+            continue;
+        add_conn(conns, source, receiver->view.id, true, transport);
+        count_tx(&sender->view.counters, &ring->tx_msgs, &ring->tx_bytes, &ring->tx_again,
+                 &ring->tx_sleeps);
     }
 }
+
+/* What is sent over a transport, in that of its sender. */
+static void find_outgoing(struct mapped *sender, struct conns *conns)
+{
+    uint64_t len = order_counter(&sender->segment.header->outgoing_len);
+    for (uint64_t i = 0; i < len && i < SEG_OUTGOING_MAX; i++) {
+        const struct seg_outgoing *line = seg_outgoing(&sender->segment, i);
+        uint64_t entry = order_read_entry(&line->entry);
+        if (entry_state(entry) != ENTRY_READY)
+            continue;
+        add_conn(conns, sender->view.id, entry_source(entry), true, line->transport);
+        count_tx(&sender->view.counters, &line->tx_msgs, &line->tx_bytes, &line->tx_again,
+                 &line->tx_sleeps);
+    }
+}
+
+static int by_transport(const char *a, const char *b)
+{
+    bool is_a_memory = strcmp(a, "shm") == 0;
+    bool is_b_memory = strcmp(b, "shm") == 0;
+    return is_a_memory || is_b_memory ? is_b_memory - is_a_memory : strcmp(a, b);
+}
+
+static int by_port(const void *a, const void *b)
+{
+    const struct velo_conn_view *x = a;
+    const struct velo_conn_view *y = b;
+    int transport = by_transport(x->transport, y->transport);
+    return x->port != y->port                 ? (x->port > y->port) - (x->port < y->port)
+           : transport != 0                   ? transport
+           : x->is_outgoing != y->is_outgoing ? x->is_outgoing - y->is_outgoing
+                                              : (x->peer > y->peer) - (x->peer < y->peer);
+}
+
+/* Give each port its own. */
+static int find_conns(struct mapped *all, size_t n, struct conns *conns)
+{
+    for (size_t i = 0; i < n; i++) {
+        find_incoming(all, n, &all[i], conns);
+        find_outgoing(&all[i], conns);
+    }
+    if (conns->is_short)
+        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    if (conns->len == 0)
+        return VELO_OK;
+    qsort(conns->list, conns->len, sizeof *conns->list, by_port);
+    size_t at = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct velo_port_view *view = &all[i].view;
+        size_t first = at;
+        while (at < conns->len && conns->list[at].port == view->id)
+            at++;
+        view->conns = conns->list + first;
+        view->conns_len = at - first;
+    }
+    return VELO_OK;
+}
+
+/* ---- the walk -------------------------------------------------------------------------------- */
 
 static int by_id(const void *a, const void *b)
 {
@@ -136,13 +246,15 @@ int velo_inspect_domain(const char *domain,
     qsort(all, n, sizeof *all, by_id);
     for (size_t i = 0; i < n; i++)
         count_rx(&all[i]);
-    count_tx(all, n);
+    struct conns conns = {0};
+    status = find_conns(all, n, &conns);
     for (size_t i = 0; i < n && status == VELO_OK; i++) {
         all[i].view.path = all[i].segment.path;
         status = each(arg, &all[i].view);
     }
     for (size_t i = 0; i < n; i++)
         unmap(&all[i]);
+    free(conns.list);
     free(all);
     return status;
 }

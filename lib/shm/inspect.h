@@ -7,9 +7,18 @@
 #define VELO_SHM_INSPECT_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <velo/velo.h>
+
+/** A connection of a port: to one that it sends to, or from one that sends to it. */
+struct velo_conn_view {
+    velo_id_t port;
+    velo_id_t peer;
+    bool is_outgoing;
+    char transport[16]; /* "shm": they share memory. */
+};
 
 struct velo_port_view {
     velo_id_t id;
@@ -24,7 +33,11 @@ struct velo_port_view {
     uint64_t kept_bytes;
     uint64_t kept_bound_bytes;
     struct velo_port_counters counters;
-    const char *path; /* Valid during the call. */
+    const char *path; /* Valid during the call, as the next. */
+    /* Those by shared memory first, then by transport; of each first those that send to it. One to
+     * a peer whose segment cannot be read is not seen, unless it goes over a transport. */
+    const struct velo_conn_view *conns;
+    size_t conns_len;
 };
 
 /**

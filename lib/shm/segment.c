@@ -142,8 +142,10 @@ int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_
     shape->table_bytes = round_up((size_t)conns_max * sizeof(uint64_t), SEG_HEADER_BYTES);
     shape->ring_bytes =
         sizeof(struct seg_ring) + (size_t)depth_slots * VELO_LINE_BYTES + data_bytes + SEG_ALIGN;
-    shape->total_bytes = round_up(
-        SEG_HEADER_BYTES + shape->table_bytes + conns_max * shape->ring_bytes, SEG_HEADER_BYTES);
+    shape->total_bytes =
+        round_up(SEG_HEADER_BYTES + shape->table_bytes + conns_max * shape->ring_bytes,
+                 SEG_HEADER_BYTES) +
+        SEG_OUTGOING_BYTES;
     return VELO_OK;
 }
 
@@ -192,21 +194,26 @@ static int system_failed(const char *what, const char *path)
     }
 }
 
-static int allocate(int fd, off_t at, size_t len, const char *path)
+static int allocate(const struct segment *segment, off_t at, size_t len)
 {
     int error;
     do
-        error = posix_fallocate(fd, at, (off_t)len);
+        error = posix_fallocate(segment->fd, at, (off_t)len);
     while (error == EINTR);
     if (error == ENOSPC)
         return velo_fail(VELO_ERR_NO_SPACE,
                          "no room for %zu more bytes in %s; enlarge or clean that file system, use "
                          "smaller depth_slots or data_bytes, or set VELO_SHM_DIR",
-                         len, path);
+                         len, segment->path);
     if (error)
-        return velo_fail(VELO_ERR_SYSTEM, "allocating %zu bytes of %s: %s", len, path,
+        return velo_fail(VELO_ERR_SYSTEM, "allocating %zu bytes of %s: %s", len, segment->path,
                          strerror(error));
     return VELO_OK;
+}
+
+int seg_allocate(const struct segment *segment, const void *at, size_t len_bytes)
+{
+    return allocate(segment, (const char *)at - (const char *)segment->header, len_bytes);
 }
 
 static off_t ring_offset(const struct segment *segment, uint32_t index)
@@ -216,8 +223,7 @@ static off_t ring_offset(const struct segment *segment, uint32_t index)
 
 int seg_ring_allocate(const struct segment *segment, uint32_t index)
 {
-    int status = allocate(segment->fd, ring_offset(segment, index), segment->shape.ring_bytes,
-                          segment->path);
+    int status = allocate(segment, ring_offset(segment, index), segment->shape.ring_bytes);
 #ifdef MADV_POPULATE_WRITE
     if (status == VELO_OK) {
         /* Best effort: take the page faults now rather than in the first lap. */
@@ -369,7 +375,7 @@ static int create_file(const struct seg_domain *domain, struct segment *segment)
         return system_failed("give to the group", segment->path);
     if (ftruncate(segment->fd, (off_t)segment->shape.total_bytes) != 0)
         return system_failed("size", segment->path);
-    return allocate(segment->fd, 0, SEG_HEADER_BYTES + segment->shape.table_bytes, segment->path);
+    return allocate(segment, 0, SEG_HEADER_BYTES + segment->shape.table_bytes);
 }
 
 static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags)

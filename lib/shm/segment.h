@@ -7,7 +7,7 @@
  * into a ring of its own. All positions are offsets; sizes that the owner reads back from here are
  * never trusted, it keeps them privately. Who writes a line is noted beside it.
  *
- *     header | connection table (one word each) | ring 0 | ring 1 | ...
+ *     header | connection table (one word each) | ring 0 | ring 1 | ... | outgoing table
  *     ring: 4 control lines, depth_slots slots of one line, data_bytes of data, 1 line unused
  *
  * The file is sparse: a ring takes memory when its connection is made and gives it back when the
@@ -41,6 +41,8 @@
 #define SEG_HEADER_BYTES 4096u
 #define DOMAIN_NAME_MAX 32u
 #define SEG_BELL_WORDS (VELO_CONNS_MAX / 64u)
+#define SEG_OUTGOING_MAX VELO_CONNS_MAX
+#define SEG_TRANSPORT_BYTES 16u /* With the zero behind the name. */
 /* One summary bit stands for this many connections: 32 bits in all, the width of a futex. */
 #define SEG_CONNS_PER_SUMMARY_BIT (VELO_CONNS_MAX / 32u)
 
@@ -94,6 +96,7 @@ struct seg_header {
     uint64_t rx_reclaimed;
     uint64_t kept_bytes;       /* Matched queues: memory of messages that nobody has asked for, */
     uint64_t kept_bound_bytes; /* and its bound; see lib/mq. */
+    uint64_t outgoing_len;     /* Lines of the outgoing table that have memory. */
 };
 
 /** Does the receiver look at a ring by itself, or does it want to be rung? */
@@ -106,6 +109,7 @@ struct seg_ring {
     uint64_t data_consumed;                /* Owner: and data bytes before this one. */
 
     _Alignas(SEG_ALIGN) uint32_t waiting; /* Sender: it sleeps on `consumed`, wake it. */
+    char transport[SEG_TRANSPORT_BYTES];  /* By what it reaches us, for people; empty: memory. */
 
     _Alignas(SEG_ALIGN) uint64_t tx_msgs; /* Sender: counters. */
     uint64_t tx_bytes;
@@ -118,6 +122,18 @@ struct seg_ring {
     _Alignas(SEG_ALIGN) uint64_t slots[]; /* Sender; then the data region. */
 };
 
+/* See outgoing.h. Owner. */
+struct seg_outgoing {
+    _Alignas(SEG_ALIGN) uint64_t entry; /* As in the connection table, of the peer. */
+    char transport[SEG_TRANSPORT_BYTES];
+    uint64_t tx_msgs;
+    uint64_t tx_bytes;
+    uint64_t tx_again;
+    uint64_t tx_sleeps;
+};
+#define SEG_OUTGOING_BYTES (SEG_OUTGOING_MAX * sizeof(struct seg_outgoing))
+
+_Static_assert(sizeof(struct seg_outgoing) == SEG_ALIGN, "a connection is one line");
 _Static_assert(sizeof(struct seg_header) <= SEG_HEADER_BYTES, "the header outgrew its page");
 _Static_assert(sizeof(struct seg_ring) == (size_t)4 * SEG_ALIGN, "control lines of a ring");
 _Static_assert(VELO_LINE_BYTES == SEG_ALIGN, "a slot is one line");
@@ -235,6 +251,8 @@ bool seg_lock_entry(const struct segment *segment, uint32_t index);
 void seg_unlock_entry(const struct segment *segment, uint32_t index);
 /** Does the process that sends on this entry live? A system call. */
 bool seg_sender_alive(const struct segment *segment, uint32_t index);
+/** Give memory to a part of the segment. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
+int seg_allocate(const struct segment *segment, const void *at, size_t len_bytes);
 /** Give memory to an entry's ring, or take it back. */
 int seg_ring_allocate(const struct segment *segment, uint32_t index);
 void seg_ring_release(const struct segment *segment, uint32_t index);
@@ -243,6 +261,12 @@ void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, ve
 /** Check what a header claims against the file's size. */
 int seg_header_check(const struct seg_header *header, size_t file_bytes, const char *path,
                      struct seg_shape *shape);
+
+static inline struct seg_outgoing *seg_outgoing(const struct segment *segment, uint64_t index)
+{
+    char *end = (char *)segment->header + segment->shape.total_bytes;
+    return (struct seg_outgoing *)(end - SEG_OUTGOING_BYTES) + index;
+}
 
 static inline struct seg_ring *seg_ring(const struct segment *segment, uint32_t index)
 {

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What `velo info` and `velo top` are told: of each connection, by what the peer is reached. */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "shm/inspect.h"
+#include "shm/outgoing.h"
+#include "test.h"
+
+enum { PORTS = 3, LINES = 8 };
+
+/* A line for each port: its connections, and how many messages it has sent. */
+struct seen {
+    char text[LINES][256];
+    int len;
+};
+
+static int note(void *arg, const struct velo_port_view *view)
+{
+    struct seen *seen = arg;
+    char *line = seen->text[seen->len++];
+    int at = snprintf(line, sizeof seen->text[0], "%u:", VELO_ID_VPID(view->id));
+
+    for (size_t i = 0; i < view->conns_len; i++) {
+        const struct velo_conn_view *conn = &view->conns[i];
+        CHECK_EQ(conn->port, view->id);
+        at += snprintf(line + at, sizeof seen->text[0] - (size_t)at, " %s%c%u", conn->transport,
+                       conn->is_outgoing ? '>' : '<', VELO_ID_VPID(conn->peer));
+    }
+    snprintf(line + at, sizeof seen->text[0] - (size_t)at, " sent %u",
+             (unsigned)view->counters.tx_msgs);
+    return 0;
+}
+
+static void look(void *arg) { CHECK_OK(velo_inspect_domain(test_domain(), note, arg)); }
+
+/* In a child: looking opens files, and closing them would drop the locks of a process that has
+ * ports. */
+static void expect(const char *const *lines, int len)
+{
+    struct seen *seen = test_shared_alloc(sizeof *seen);
+
+    child_join(child_start(look, seen));
+    CHECK_EQ(seen->len, len);
+    for (int i = 0; i < len; i++)
+        if (strcmp(seen->text[i], lines[i]) != 0)
+            test_fail(__FILE__, __LINE__, "expected '%s', found '%s'", lines[i], seen->text[i]);
+}
+
+/* Until all that was sent has come. */
+static void settle(struct velo_port *const *ports, int len)
+{
+    struct velo_msg msg;
+    char buf[8];
+
+    for (int looks = 0; looks < 100; looks++) {
+        for (int i = 0; i < len; i++)
+            (void)velo_try_recv(ports[i], buf, sizeof buf, &msg);
+        test_sleep_ns(TEST_MS);
+    }
+}
+
+/* Vpids 0 and 2 share memory, vpid 1 is reached over a transport. */
+TEST(each_connection_is_shown_with_what_reaches_its_peer)
+{
+    static const char *const connected[] = {"0: shm<2 loop>1 loop>1 sent 3",
+                                            "1: loop<0 loop<0 sent 0", "2: shm>0 sent 1"};
+    static const char *const left[] = {"0: loop>1 sent 2", "1: loop<0 sent 0", "2: sent 0"};
+    struct velo_port *ports[PORTS];
+    struct velo_conn *conns[PORTS];
+    struct velo_msg msg;
+    char buf[8];
+
+    CHECK_EQ(setenv("VELO_NETWORK", "loop,spread=2", 1), 0);
+    for (int i = 0; i < PORTS; i++)
+        ports[i] = port_open(i);
+    conns[0] = port_connect(ports[0], VELO_ID(0, 1));
+    conns[1] = port_connect(ports[0], VELO_ID(0, 1));
+    conns[2] = port_connect(ports[2], VELO_ID(0, 0));
+    CHECK_OK(velo_send(conns[0], "x", 1, 7, VELO_FOREVER));
+    for (int i = 0; i < PORTS; i++)
+        CHECK_OK(velo_send(conns[i], "x", 1, 7, VELO_FOREVER));
+    /* Of those in shared memory a sender shows its counters now and then. */
+    CHECK_OK(velo_recv(ports[0], buf, sizeof buf, &msg, TEST_PATIENCE_NS));
+    expect(connected, PORTS);
+    CHECK_OK(velo_disconnect(conns[1]));
+    CHECK_OK(velo_disconnect(conns[2]));
+    settle(ports, PORTS);
+    expect(left, PORTS);
+    for (int i = 0; i < PORTS; i++)
+        CHECK_OK(velo_port_close(ports[i]));
+    CHECK_EQ(unsetenv("VELO_NETWORK"), 0);
+}
+
+TEST(a_connection_that_ended_leaves_its_line_to_the_next)
+{
+    static const char *const one[] = {"0: loop<0 loop>0 sent 0"};
+    struct velo_port *port;
+
+    CHECK_EQ(setenv("VELO_NETWORK", "loop,own=loop", 1), 0);
+    port = port_open(0);
+    for (int i = 0; i < 3; i++) {
+        struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
+        expect(one, 1);
+        CHECK_OK(velo_disconnect(conn));
+        settle(&port, 1);
+    }
+    CHECK_OK(velo_port_close(port));
+    CHECK_EQ(unsetenv("VELO_NETWORK"), 0);
+}
+
+/* A segment's memory may hold anything. */
+static void scribble(void *arg)
+{
+    struct segment segment = {0};
+    char path[4096];
+    int fd;
+
+    (void)arg;
+    CHECK_OK(seg_shape_init(&segment.shape, 8, 16384, 4));
+    snprintf(path, sizeof path, "%s/velo.%s.0.0", test_shm_dir(), test_domain());
+    fd = open(path, O_RDWR);
+    CHECK(fd >= 0);
+    segment.header =
+        mmap(NULL, segment.shape.total_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+    CHECK(segment.header != MAP_FAILED);
+    memset(seg_ring(&segment, 0)->transport, '"', SEG_TRANSPORT_BYTES);
+    segment.header->outgoing_len = UINT64_MAX;
+    for (uint32_t i = 0; i < SEG_OUTGOING_MAX; i += SEG_OUTGOING_MAX - 1) {
+        seg_outgoing(&segment, i)->entry = entry_pack(ENTRY_READY, VELO_ID(0, 7), 1);
+        memset(seg_outgoing(&segment, i)->transport, 0xff, SEG_TRANSPORT_BYTES);
+    }
+}
+
+TEST(a_transport_s_name_that_is_none_is_shown_without_harm)
+{
+    static const char *const lines[] = {
+        "0: ...............<1 ...............>7 ...............>7 sent 0", "1: sent 0"};
+    struct velo_port *port = port_open_sized(0, 8, 16384, 4);
+    struct velo_port *sender = port_open(1);
+    struct velo_conn *conn = port_connect(sender, VELO_ID(0, 0));
+
+    child_join(child_start(scribble, NULL));
+    expect(lines, 2);
+    CHECK_OK(velo_disconnect(conn));
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(port));
+}
