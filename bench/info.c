@@ -174,6 +174,43 @@ static void json_counters(const struct velo_port_counters *c)
     fputc('}', stdout);
 }
 
+/* How many of a list go the same way as the first. */
+static size_t count_same(const struct velo_conn_view *conns, size_t len)
+{
+    size_t same = 0;
+    while (same < len && conns[same].is_outgoing == conns->is_outgoing &&
+           strcmp(conns[same].transport, conns->transport) == 0) {
+        same++;
+    }
+    return same;
+}
+
+/* {"shm":{"in":["0.1",...],"out":[...]},"loop":...}: a peer for each connection. */
+static void json_conns(const struct velo_conn_view *conns, size_t len)
+{
+    const char *transport = "";
+    fputs("\"connections\":{", stdout);
+    for (size_t at = 0, same; at < len; at += same) {
+        const struct velo_conn_view *first = &conns[at];
+        same = count_same(first, len - at);
+        if (strcmp(transport, first->transport) != 0) {
+            fputs(at ? "}," : "", stdout);
+            json_string(stdout, first->transport);
+            fputs(":{", stdout);
+        } else {
+            fputc(',', stdout);
+        }
+        transport = first->transport;
+        fputs(first->is_outgoing ? "\"out\":[" : "\"in\":[", stdout);
+        for (size_t i = 0; i < same; i++) {
+            printf("%s\"%u.%u\"", i ? "," : "", VELO_ID_NODE(first[i].peer),
+                   VELO_ID_VPID(first[i].peer));
+        }
+        fputc(']', stdout);
+    }
+    fputs(len ? "}}," : "},", stdout);
+}
+
 static void json_port(const struct velo_port_view *view)
 {
     printf("{\"id\":%u,\"node\":%u,\"vpid\":%u,\"pid\":%ld,\"alive\":%s,", view->id,
@@ -187,8 +224,22 @@ static void json_port(const struct velo_port_view *view)
            (unsigned long long)view->kept_bytes, (unsigned long long)view->kept_bound_bytes);
     json_string(stdout, view->path);
     fputc(',', stdout);
+    json_conns(view->conns, view->conns_len);
     json_counters(&view->counters);
     fputc('}', stdout);
+}
+
+static void text_conns(const struct velo_conn_view *conns, size_t len)
+{
+    for (size_t at = 0, same; at < len; at += same) {
+        const struct velo_conn_view *first = &conns[at];
+        same = count_same(first, len - at);
+        printf("  by %s, %s", first->transport, first->is_outgoing ? "to" : "from");
+        for (size_t i = 0; i < same; i++) {
+            printf(" %u.%u", VELO_ID_NODE(first[i].peer), VELO_ID_VPID(first[i].peer));
+        }
+        putchar('\n');
+    }
 }
 
 static void text_port(const struct velo_port_view *view)
@@ -200,6 +251,7 @@ static void text_port(const struct velo_port_view *view)
            (unsigned long long)c->rx_conns, (unsigned long long)view->memory_bytes >> 10,
            (unsigned long long)c->rx_msgs, (unsigned long long)c->tx_msgs,
            (unsigned long long)c->rx_sleeps, (unsigned long long)c->rx_errors);
+    text_conns(view->conns, view->conns_len);
 }
 
 static int print_port(void *arg, const struct velo_port_view *view)

@@ -51,6 +51,23 @@ static void expect(const char *const *lines, int len)
             test_fail(__FILE__, __LINE__, "expected '%s', found '%s'", lines[i], seen->text[i]);
 }
 
+/* The program says the same. */
+static void expect_json(const char *text)
+{
+#ifdef VELO_INFO
+    static char json[65536];
+    FILE *output = popen(VELO_INFO " --json", "r");
+    CHECK(output != NULL);
+    size_t len = fread(json, 1, sizeof json - 1, output);
+    json[len] = '\0';
+    CHECK_EQ(pclose(output), 0);
+    if (!strstr(json, text))
+        test_fail(__FILE__, __LINE__, "expected %s in %s", text, json);
+#else
+    (void)text;
+#endif
+}
+
 /* Until all that was sent has come. */
 static void settle(struct velo_port *const *ports, int len)
 {
@@ -87,10 +104,14 @@ TEST(each_connection_is_shown_with_what_reaches_its_peer)
     /* Of those in shared memory a sender shows its counters now and then. */
     CHECK_OK(velo_recv(ports[0], buf, sizeof buf, &msg, TEST_PATIENCE_NS));
     expect(connected, PORTS);
+    expect_json("\"connections\":{\"shm\":{\"in\":[\"0.2\"]},"
+                "\"loop\":{\"out\":[\"0.1\",\"0.1\"]}},\"counters\"");
+    expect_json("\"connections\":{\"shm\":{\"out\":[\"0.0\"]}},\"counters\"");
     CHECK_OK(velo_disconnect(conns[1]));
     CHECK_OK(velo_disconnect(conns[2]));
     settle(ports, PORTS);
     expect(left, PORTS);
+    expect_json("\"connections\":{},\"counters\"");
     for (int i = 0; i < PORTS; i++)
         CHECK_OK(velo_port_close(ports[i]));
     CHECK_EQ(unsetenv("VELO_NETWORK"), 0);

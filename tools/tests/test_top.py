@@ -12,6 +12,8 @@ from velo.cli import main
 from velo.runtime import tables
 from velo.runtime.ports import rates
 
+CONNECTIONS = {"shm": {"in": ["0.2", "0.2"], "out": ["0.2"]}, "loop": {"out": ["3.1"]}}
+
 
 def port(vpid: int, rx_msgs: int, pid: int = 100, alive: bool = True) -> dict[str, Any]:
     counters = dict.fromkeys(
@@ -20,6 +22,7 @@ def port(vpid: int, rx_msgs: int, pid: int = 100, alive: bool = True) -> dict[st
     )  # fmt: skip
     counters |= {"rx_msgs": rx_msgs, "rx_bytes": 8 * rx_msgs}
     return {"id": vpid, "node": 0, "vpid": vpid, "pid": pid, "alive": alive, "counters": counters,
+            "connections": CONNECTIONS if alive else {},
             "memory_bytes": 123_000, "kept_bytes": 70_000, "kept_bound_bytes": 64_000}  # fmt: skip
 
 
@@ -76,8 +79,20 @@ def test_once_prints_one_table_with_rates_and_ends(
     text = capsys.readouterr().out
     assert "domain tested: 2 ports, 1 dead, 2.00 k/s received" in text
     live, dead = (line for line in text.splitlines() if line.lstrip().startswith("0."))
-    assert live.split()[:6] == ["0.0", "100", "0", "0", "2.0k", "16.0k"]
-    assert dead.split()[:2] == ["0.7", "dead"]
+    assert live.split()[:8] == ["0.0", "100", "0", "0", "shm,", "loop", "2.0k", "16.0k"]
+    assert dead.split()[:5] == ["0.7", "dead", "0", "0", "–"]
+
+
+@pytest.mark.parametrize("command", [["info"], ["top", "--once"]])
+def test_each_peer_is_listed_with_what_reaches_it(
+    fake_info: None, capsys: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    assert main([*command, "--peers"]) == 0
+    rows = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert ["0.0", "shm", "0.2×2", "0.2"] in rows
+    assert ["0.0", "loop", "–", "3.1"] in rows
+    assert main(command) == 0
+    assert "3.1" not in capsys.readouterr().out
 
 
 def test_info_tells_facts_and_ports(fake_info: None, capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import argparse
 import json
 from typing import Any
 
-from velo.runtime.domain import add_domain
+from velo.runtime.domain import add_domain, add_peers
 
 
 def register(commands: Any) -> None:
@@ -25,6 +25,7 @@ def register(commands: Any) -> None:
         help="list all domains: segments of which the owner lives, those of the dead, those of "
         "other users that may not be looked at, and what velo clean would remove",
     )
+    add_peers(parser)
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 
@@ -52,3 +53,6 @@ def run(args: argparse.Namespace) -> None:
     elif found["ports"]:
         console.print()
         console.print(tables.ports_table(found))
+        if args.peers:
+            console.print()
+            console.print(tables.peers_table(found))

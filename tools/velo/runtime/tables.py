@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What is shown of a machine, its domains and their ports, for the terminal."""
 
+from collections import Counter
 from typing import Any
 
 from rich.console import Group
@@ -21,13 +22,14 @@ TOTALS = {
     "bad": ("rx_errors",),
 }
 LEGEND = """\
-in, out: connections; full: times a full ring pushed back; slept: waits that ended in sleep;
-lost: senders that died; bad: slots refused because no correct sender writes them; mem: bytes;
-kept: bytes of messages that nobody has asked for, red beyond their bound"""
+in, out: connections, via: by what, --peers lists them; full: times a full ring pushed back;
+slept: waits that ended in sleep; lost: senders that died; bad: slots refused because no correct
+sender writes them; mem: bytes; kept: bytes of messages that nobody has asked for, red beyond their
+bound"""
 
 
-def screen(found: dict[str, Any], rate: dict[int, Rates]) -> Group | str:
-    """What is shown of one look."""
+def screen(found: dict[str, Any], rate: dict[int, Rates], peers: bool = False) -> Group | str:
+    """What is shown of one look; with a second table of all connections, if that is wanted."""
     ports = found["ports"]
     if not ports:
         return f"domain {found['domain']}: no port open"
@@ -35,7 +37,8 @@ def screen(found: dict[str, Any], rate: dict[int, Rates]) -> Group | str:
     received = sum(r["rx_msgs"] for r in rate.values())
     total = f"{len(ports)} ports, {dead} dead, {units.rate(received)} received"
     head = f"domain {found['domain']}: {total}"
-    return Group(head, ports_table(found, rate), f"[dim]{LEGEND}[/]")
+    more = ["", peers_table(found)] if peers else []
+    return Group(head, ports_table(found, rate), f"[dim]{LEGEND}[/]", *more)
 
 
 def kept(port: dict[str, Any]) -> str:
@@ -44,11 +47,35 @@ def kept(port: dict[str, Any]) -> str:
     return f"[red]{text}[/]" if port["kept_bytes"] > port["kept_bound_bytes"] > 0 else text
 
 
+def via(port: dict[str, Any]) -> str:
+    """By what a port reaches its peers: shm for shared memory, or a transport."""
+    return ", ".join(port["connections"]) or "–"
+
+
+def _ids(peers: list[str]) -> str:
+    """Peers of one direction, each with how many connections there are, if several."""
+    return " ".join(
+        f"{peer}×{count}" if count > 1 else peer for peer, count in Counter(peers).items()
+    )
+
+
+def peers_table(found: dict[str, Any]) -> Table:
+    """One row for each port and each way to its peers."""
+    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
+    for name in ("port", "via", "from", "to"):
+        table.add_column(name, no_wrap=name in {"port", "via"})
+    for port in found["ports"]:
+        for name, peers in port["connections"].items():
+            ends = (_ids(peers.get(direction, [])) or "–" for direction in ("in", "out"))
+            table.add_row(f"{port['node']}.{port['vpid']}", name, *ends)
+    return table
+
+
 def ports_table(found: dict[str, Any], rate: dict[int, Rates] | None = None) -> Table:
     """One row for each port; with the rates where there are any."""
     table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
     rates_names = [] if rate is None else ["recv/s", "B/s", "sent/s", "B/s"]
-    for name in ("port", "pid", "in", "out", *rates_names, *TOTALS, "mem", "kept"):
+    for name in ("port", "pid", "in", "out", "via", *rates_names, *TOTALS, "mem", "kept"):
         table.add_column(name, justify="right", no_wrap=True)
     for port in found["ports"]:
         c = port["counters"]
@@ -58,6 +85,7 @@ def ports_table(found: dict[str, Any], rate: dict[int, Rates] | None = None) -> 
             str(port["pid"]) if port["alive"] else "dead",
             units.short(c["rx_conns"]),
             units.short(c["tx_conns"]),
+            via(port),
             *(units.short(mine[name]) if mine else "–" for name in COUNTERS if rate is not None),
             *(units.short(sum(c[name] for name in names)) for names in TOTALS.values()),
             units.short(port["memory_bytes"]),

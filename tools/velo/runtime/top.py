@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 from velo import arguments
-from velo.runtime.domain import add_domain
+from velo.runtime.domain import add_domain, add_peers
 
 
 def register(commands: Any) -> None:
@@ -27,6 +27,7 @@ def register(commands: Any) -> None:
         help="time between two looks, over which the rates are taken (default: 1)",
     )
     parser.add_argument("--once", action="store_true", help="print one table and end")
+    add_peers(parser)
     parser.set_defaults(run=run)
 
 
@@ -46,11 +47,11 @@ def run(args: argparse.Namespace) -> None:
             before = next(looks, None)
             after = next(looks, None)
             if before and after:
-                console.print(screen(after, rates(before, after)))
+                console.print(screen(after, rates(before, after), args.peers))
         elif console.is_terminal:
             with Live(console=console, screen=True, auto_refresh=False) as live:
                 for found, rate in with_rates(looks):
-                    live.update(screen(found, rate), refresh=True)
+                    live.update(screen(found, rate, args.peers), refresh=True)
         else:
             for found, rate in with_rates(looks):
-                console.print(screen(found, rate))
+                console.print(screen(found, rate, args.peers))
