@@ -36,7 +36,7 @@ void mq_get_disconnect(struct velo_mq_peer *peer)
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-void mq_get_offer(struct op *op)
+void mq_get_offer(struct transfer *op)
 {
     struct velo_mq *mq = op->peer->mq;
     if (!is_worth_it(mq, op->len_bytes) || (rma_node_fetches(mq->rma) && !connect_rma(op->peer)))
@@ -45,7 +45,7 @@ void mq_get_offer(struct op *op)
                                 &op->mem);
 }
 
-void mq_get_revoke(struct op *op)
+void mq_get_revoke(struct transfer *op)
 {
     (void)velo_rma_mem_deregister(op->mem, VELO_FOREVER);
     op->mem = NULL;
@@ -53,7 +53,7 @@ void mq_get_revoke(struct op *op)
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-bool mq_get_start(struct op *op, const struct arrival *arrival)
+bool mq_get_start(struct transfer *op, const struct arrival *arrival)
 {
     struct velo_mq *mq = op->peer->mq;
     if (!arrival->key || !is_worth_it(mq, arrival->total_bytes) || !connect_rma(op->peer))
@@ -67,7 +67,7 @@ bool mq_get_start(struct op *op, const struct arrival *arrival)
 }
 
 /* Get the next piece. VELO_OK: it is here; VELO_AGAIN: not yet; else it will not come this way. */
-static int get_piece(struct op *op)
+static int get_piece(struct transfer *op)
 {
     if (op->piece_bytes == 0) {
         uint64_t left_bytes = op->end_bytes - op->offset_bytes;
@@ -87,7 +87,7 @@ static int get_piece(struct op *op)
 }
 
 /* Go on with one receive, which is in no list meanwhile. */
-static int go_on(struct op *op)
+static int go_on(struct transfer *op)
 {
     struct velo_mq *mq = op->peer->mq;
     int status = get_piece(op);
@@ -113,7 +113,7 @@ int mq_get_progress(struct velo_mq *mq)
     int events = 0;
     (void)velo_rma_progress(mq->rma);
     while (events == 0 && mq->gets.first && mq->gets.first != waits) {
-        struct op *op = (struct op *)mq->gets.first;
+        struct transfer *op = (struct transfer *)mq->gets.first;
         list_remove(&mq->gets, &op->entry.link);
         events = go_on(op);
         waits = waits ? waits : &op->entry.link;

@@ -34,7 +34,7 @@ static bool grow(struct ids *ids)
     return true;
 }
 
-uint64_t mq_ids_take(struct ids *ids, struct op *op)
+uint64_t mq_ids_take(struct ids *ids, struct transfer *op)
 {
     if ((ids->len == 0 || ids->first_free == NONE) && !grow(ids))
         return 0;
@@ -55,7 +55,7 @@ void mq_ids_give(struct ids *ids, uint64_t id)
     ids->first_free = (uint32_t)id;
 }
 
-struct op *mq_ids_find(const struct ids *ids, uint64_t id)
+struct transfer *mq_ids_find(const struct ids *ids, uint64_t id)
 {
     uint32_t index = (uint32_t)id;
     if (index >= ids->len || ids->slots[index].generation != id >> 32)

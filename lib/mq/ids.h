@@ -12,10 +12,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-struct op;
+struct transfer;
 
 struct id_slot {
-    struct op *op;       /* NULL: free. */
+    struct transfer *op; /* NULL: free. */
     uint32_t generation; /* Of the id in use, or of the next. Never 0, so no id is 0. */
     uint32_t next_free;
 };
@@ -31,9 +31,9 @@ struct ids {
 bool mq_ids_open(struct ids *ids);
 
 /** A new id; 0 if there is no memory. */
-uint64_t mq_ids_take(struct ids *ids, struct op *op);
+uint64_t mq_ids_take(struct ids *ids, struct transfer *op);
 void mq_ids_give(struct ids *ids, uint64_t id);
 /** The request of an id, or NULL. */
-struct op *mq_ids_find(const struct ids *ids, uint64_t id);
+struct transfer *mq_ids_find(const struct ids *ids, uint64_t id);
 
 #endif

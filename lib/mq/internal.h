@@ -40,7 +40,7 @@ enum op_state {
 };
 
 /** The library's part of a request. */
-struct op {
+struct transfer {
     /* What a receive that finds its message at once needs comes first. */
     struct entry entry; /* Its link is in the one list that its state says. */
     union {
@@ -51,7 +51,7 @@ struct op {
     char *buf;
     uint64_t len_bytes; /* Of buf. */
     uint8_t state;
-    uint8_t kind;          /* enum wire_kind. Send: of the message; receive: of the answer. */
+    uint8_t kind;          /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
     int32_t outcome;       /* Receive: the status it will end with. */
     uint64_t offset_bytes; /* Done so far. */
     uint64_t end_bytes;    /* To be done. */
@@ -134,13 +134,13 @@ struct velo_mq {
     uint32_t before_post; /* enum before_post, or-ed. */
     uint32_t burst;       /* Messages to take in one call beyond the first. */
     uint32_t idle_polls;
-    struct table posted; /* Receives without ignore bits. */
-    struct list wild;    /* The others, in the order of posting. */
+    struct match_table posted; /* Receives without ignore bits. */
+    struct list wild;          /* The others, in the order of posting. */
     uint64_t wild_count;
     uint64_t sequence; /* Receives posted so far. */
     struct velo_mq_counters counters;
 
-    struct table unexpected;
+    struct match_table unexpected;
     struct list arrivals; /* The same messages in order of arrival. */
     struct list probed;   /* Messages that velo_mq_try_mprobe() took. */
     struct pool pool;
@@ -176,15 +176,15 @@ struct arrival {
     uint8_t kind;
 };
 
-_Static_assert(sizeof(struct op) <= sizeof((struct velo_mq_request *)0)->private_,
+_Static_assert(sizeof(struct transfer) <= sizeof((struct velo_mq_request *)0)->private_,
                "a request has no room for its private part");
 
-hot_inline struct op *op_of(struct velo_mq_request *request)
+hot_inline struct transfer *op_of(struct velo_mq_request *request)
 {
-    return (struct op *)(uintptr_t)request->private_;
+    return (struct transfer *)(uintptr_t)request->private_;
 }
 
-hot_inline struct velo_mq_request *request_of(struct op *op)
+hot_inline struct velo_mq_request *request_of(struct transfer *op)
 {
     return member_of(op, struct velo_mq_request, private_);
 }
@@ -199,7 +199,7 @@ hot_inline void complete(struct velo_mq_request *request, int status)
 
 /** Send a message of payload and trailer, built in the receiver's memory. */
 hot_inline int send_built(struct velo_conn *conn, const void *buf, size_t len_bytes,
-                          const void *trailer, size_t trailer_bytes, enum wire_kind kind)
+                          const void *trailer, size_t trailer_bytes, enum mq_wire_kind kind)
 {
     void *to;
     int status = velo_try_reserve(conn, len_bytes + trailer_bytes, &to);
@@ -222,9 +222,9 @@ int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first);
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg);
 /** Give a matched message to its receive. True: call complete() with op->outcome when the message
  *  is let go of. False: the receive goes on. */
-bool mq_recv_start(struct velo_mq *mq, struct op *op, const struct arrival *arrival);
+bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival *arrival);
 /** The same for one that was kept; it is freed. */
-void mq_recv_kept(struct velo_mq *mq, struct op *op, struct velo_mq_message *message);
+void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_message *message);
 /** The earliest message kept that such a receive would take, or NULL. */
 struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, velo_id_t source,
                                           uint64_t match, uint64_t ignore);
@@ -239,7 +239,7 @@ int mq_recv_give_up(struct velo_mq *mq);
 /** Have velo look at deferred connections again. */
 void mq_recv_resume(struct velo_mq *mq);
 /** Take a posted receive out of the queues. */
-void mq_recv_unpost(struct velo_mq *mq, struct op *op);
+void mq_recv_unpost(struct velo_mq *mq, struct transfer *op);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
@@ -249,15 +249,15 @@ int mq_send_waiting(struct velo_mq_peer *peer, int *status);
 /* ---- rendezvous.c ---------------------------------------------------------------------------- */
 
 /** A receive has its RTS: have the rest of the message sent, or get it. As mq_recv_start(). */
-bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arrival *arrival);
+bool mq_rendezvous_accept(struct velo_mq *mq, struct transfer *op, const struct arrival *arrival);
 /** Tell the sender that its message was matched; as mq_recv_start(). */
-bool mq_rendezvous_finish(struct op *op);
+bool mq_rendezvous_finish(struct transfer *op);
 /** Send the RTS of a send. */
-int mq_rendezvous_announce(struct op *op);
+int mq_rendezvous_announce(struct transfer *op);
 /** Send what waits for room in the extra connection. Events; sets the status it stopped at. */
 int mq_rendezvous_push(struct velo_mq_peer *peer, int *status);
 /** A get failed: have the message copied after all. */
-void mq_rendezvous_copy_instead(struct op *op);
+void mq_rendezvous_copy_instead(struct transfer *op);
 /** Messages of these kinds, still held; they release them. False: nonsense, still held. */
 bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg);
 bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg);
@@ -270,11 +270,11 @@ void mq_rendezvous_drop_refusals(struct velo_mq_peer *peer);
 /* ---- get.c ----------------------------------------------------------------------------------- */
 
 /** Let the receiver of this send get it, if that is worth while. */
-void mq_get_offer(struct op *op);
+void mq_get_offer(struct transfer *op);
 /** Take it back. */
-void mq_get_revoke(struct op *op);
+void mq_get_revoke(struct transfer *op);
 /** Start to get a message, if its sender offers that and it is worth while. */
-bool mq_get_start(struct op *op, const struct arrival *arrival);
+bool mq_get_start(struct transfer *op, const struct arrival *arrival);
 /** Go on with the gets. Events. */
 int mq_get_progress(struct velo_mq *mq);
 /** Forget the RMA connection. */
@@ -300,8 +300,8 @@ void mq_peer_check(struct velo_mq *mq);
  *  has connected to. */
 int mq_peer_reap(struct velo_mq *mq);
 /** Give a request an id that its peer may use. False: no memory. */
-bool mq_op_name(struct op *op);
+bool mq_op_name(struct transfer *op);
 /** Take its id, and its memory's registration, away. */
-void mq_op_unname(struct op *op);
+void mq_op_unname(struct transfer *op);
 
 #endif

@@ -14,7 +14,7 @@ static struct list *new_lists(size_t len)
     return lists;
 }
 
-bool mq_table_open(struct table *table)
+bool mq_table_open(struct match_table *table)
 {
     table->shift = 64 - LISTS_LOG2_FIRST;
     table->count = 0;
@@ -22,16 +22,16 @@ bool mq_table_open(struct table *table)
     return table->lists != NULL;
 }
 
-void mq_table_close(struct table *table) { free(table->lists); }
+void mq_table_close(struct match_table *table) { free(table->lists); }
 
-void mq_table_grow(struct table *table)
+void mq_table_grow(struct match_table *table)
 {
     if (table->shift == 64 - LISTS_LOG2_MAX)
         return;
     struct list *lists = new_lists(table_len(table) * 2);
     if (!lists)
         return;
-    struct table larger = {.lists = lists, .shift = table->shift - 1, .count = table->count};
+    struct match_table larger = {.lists = lists, .shift = table->shift - 1, .count = table->count};
     /* Equal match bits come from one list, in order, so they are in order in the new one. */
     for (size_t i = 0; i < table_len(table); i++) {
         struct link *next;
@@ -44,7 +44,7 @@ void mq_table_grow(struct table *table)
     *table = larger;
 }
 
-struct entry *mq_table_any(const struct table *table)
+struct entry *mq_table_any(const struct match_table *table)
 {
     for (size_t i = 0; table->count > 0 && i < table_len(table); i++)
         if (table->lists[i].first)

@@ -75,35 +75,38 @@ struct entry {
     velo_id_t source; /* Of a receive it may be VELO_MQ_ANY_SOURCE. */
 };
 
-struct table {
+struct match_table {
     struct list *lists;
     uint32_t shift; /* 64 less the binary logarithm of their number. */
     uint32_t count; /* Entries. */
 };
 
 /** False: out of memory. */
-bool mq_table_open(struct table *table);
-void mq_table_close(struct table *table);
+bool mq_table_open(struct match_table *table);
+void mq_table_close(struct match_table *table);
 /** Make the table larger if it has become crowded; if there is no memory it stays as it is. */
-void mq_table_grow(struct table *table);
+void mq_table_grow(struct match_table *table);
 /** Any entry, or NULL. */
-struct entry *mq_table_any(const struct table *table);
+struct entry *mq_table_any(const struct match_table *table);
 
-hot_inline size_t table_len(const struct table *table) { return (size_t)1 << (64 - table->shift); }
+hot_inline size_t table_len(const struct match_table *table)
+{
+    return (size_t)1 << (64 - table->shift);
+}
 
-hot_inline struct list *table_list(const struct table *table, uint64_t match)
+hot_inline struct list *table_list(const struct match_table *table, uint64_t match)
 {
     return &table->lists[(match * UINT64_C(0x9e3779b97f4a7c15)) >> table->shift];
 }
 
-hot_inline void table_add(struct table *table, struct entry *entry)
+hot_inline void table_add(struct match_table *table, struct entry *entry)
 {
     if (unlikely(++table->count > table_len(table)))
         mq_table_grow(table);
     list_append(table_list(table, entry->match), &entry->link);
 }
 
-hot_inline void table_remove(struct table *table, struct entry *entry)
+hot_inline void table_remove(struct match_table *table, struct entry *entry)
 {
     table->count--;
     list_remove(table_list(table, entry->match), &entry->link);
@@ -126,7 +129,8 @@ hot_inline struct entry *list_find(const struct list *list, uint64_t match, velo
 }
 
 /** The same of the whole table. */
-hot_inline struct entry *table_find(const struct table *table, uint64_t match, velo_id_t source)
+hot_inline struct entry *table_find(const struct match_table *table, uint64_t match,
+                                    velo_id_t source)
 {
     return list_find(table_list(table, match), match, source);
 }

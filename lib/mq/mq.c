@@ -161,7 +161,7 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
 /* A message that will not be received: its sender may be waiting to hear of it. */
 static void drop(struct velo_mq *mq, struct velo_mq_message *message)
 {
-    if (message->kind != WIRE_EAGER)
+    if (message->kind != MQ_WIRE_EAGER)
         mq_rendezvous_refuse(message->peer, message->sender_id);
     message->peer->kept--;
     mq_pool_put(&mq->pool, message, &message->peer->unexpected_bytes);
@@ -186,7 +186,7 @@ static void end_posted(struct velo_mq *mq)
 {
     while (mq->posted.count > 0 || mq->wild.first) {
         struct entry *entry = mq_table_any(&mq->posted);
-        struct op *op = entry ? (struct op *)entry : (struct op *)mq->wild.first;
+        struct transfer *op = entry ? (struct transfer *)entry : (struct transfer *)mq->wild.first;
         mq_recv_unpost(mq, op);
         complete(request_of(op), VELO_ERR_CANCELLED);
     }

@@ -10,7 +10,7 @@
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
-bool mq_op_name(struct op *op)
+bool mq_op_name(struct transfer *op)
 {
     op->id = mq_ids_take(&op->peer->mq->ids, op);
     if (op->id == 0)
@@ -19,7 +19,7 @@ bool mq_op_name(struct op *op)
     return true;
 }
 
-void mq_op_unname(struct op *op)
+void mq_op_unname(struct transfer *op)
 {
     struct velo_mq *mq = op->peer->mq;
     if (op->mem)
@@ -268,7 +268,7 @@ int mq_peer_push(struct velo_mq_peer *peer)
 /* ---- the end --------------------------------------------------------------------------------- */
 
 /* Take a request that has an id out of whatever it waits in. */
-static void withdraw(struct op *op)
+static void withdraw(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
     switch (op->state) {
@@ -295,14 +295,14 @@ static void end_named(struct velo_mq_peer *peer, int status)
 {
     struct velo_mq *mq = peer->mq;
     for (uint32_t i = 0; peer->ids > 0 && i < mq->ids.len; i++) {
-        struct op *op = mq->ids.slots[i].op;
+        struct transfer *op = mq->ids.slots[i].op;
         if (!op || op->peer != peer)
             continue;
         withdraw(op);
         /* Once it is named on both sides, the other side waits for it. */
         if (peer->extra && op->remote_id)
             mq_rendezvous_refuse(peer, op->remote_id);
-        bool is_received = op->state == OP_ANSWERING && op->kind == WIRE_FIN;
+        bool is_received = op->state == OP_ANSWERING && op->kind == MQ_WIRE_FIN;
         mq_op_unname(op);
         complete(request_of(op), is_received ? op->outcome : status);
     }
@@ -311,7 +311,7 @@ static void end_named(struct velo_mq_peer *peer, int status)
 static void end_list(struct list *list, int status)
 {
     while (list->first) {
-        struct op *op = (struct op *)list->first;
+        struct transfer *op = (struct transfer *)list->first;
         list_remove(list, &op->entry.link);
         /* A receive that has only its FIN left to send has its message. */
         complete(request_of(op), op->state == OP_ANSWERING ? op->outcome : status);
@@ -401,7 +401,7 @@ static void sort_list(struct velo_mq *mq, struct list *list, struct list *ended)
 {
     struct link *next;
     for (struct link *link = list->first; link; link = next) {
-        struct op *op = (struct op *)link;
+        struct transfer *op = (struct transfer *)link;
         next = link->next;
         struct source *source = source_get(mq, op->entry.source);
         if (!source)
@@ -449,7 +449,7 @@ int mq_peer_reap(struct velo_mq *mq)
     mq->work &= ~(uint32_t)WORK_REAP;
     mourn(mq);
     for (; ended.first; events++) {
-        struct op *op = (struct op *)ended.first;
+        struct transfer *op = (struct transfer *)ended.first;
         list_remove(&ended, &op->entry.link);
         source_get(mq, op->entry.source)->gone = VELO_OK;
         complete(request_of(op), op->outcome);

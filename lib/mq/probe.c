@@ -82,7 +82,7 @@ int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, void *buf
 {
     if (!mq || !message || !request || (!buf && cap_bytes > 0))
         return velo_fail(VELO_ERR_ARG, "mq, message, request or buf is NULL");
-    struct op *op = op_of(request);
+    struct transfer *op = op_of(request);
     request->status = VELO_AGAIN;
     op->buf = buf;
     op->len_bytes = cap_bytes;
@@ -96,7 +96,7 @@ int velo_mq_cancel(struct velo_mq *mq, struct velo_mq_request *request)
 {
     if (!mq || !request)
         return velo_fail(VELO_ERR_ARG, "mq or request is NULL");
-    struct op *op = op_of(request);
+    struct transfer *op = op_of(request);
     if (request->status != VELO_AGAIN || op->state != OP_POSTED)
         return VELO_ERR_STATE;
     mq_recv_unpost(mq, op);

@@ -9,17 +9,17 @@
 
 /* ---- posted receives ------------------------------------------------------------------------- */
 
-hot_inline bool op_fits(const struct op *op, uint64_t match, velo_id_t source)
+hot_inline bool op_fits(const struct transfer *op, uint64_t match, velo_id_t source)
 {
     return ((op->entry.match ^ match) & ~op->ignore) == 0 && source_fits(op->entry.source, source);
 }
 
 /* The earlier of `exact` and the first receive with wildcards that fits; either may be NULL. */
-static __attribute__((noinline)) struct op *match_wild(struct velo_mq *mq, struct op *exact,
-                                                       uint64_t match, velo_id_t source)
+static __attribute__((noinline)) struct transfer *
+match_wild(struct velo_mq *mq, struct transfer *exact, uint64_t match, velo_id_t source)
 {
     for (struct link *link = mq->wild.first; link; link = link->next) {
-        struct op *op = (struct op *)link;
+        struct transfer *op = (struct transfer *)link;
         if (exact && exact->sequence < op->sequence)
             return exact;
         if (op_fits(op, match, source))
@@ -28,7 +28,7 @@ static __attribute__((noinline)) struct op *match_wild(struct velo_mq *mq, struc
     return exact;
 }
 
-void mq_recv_unpost(struct velo_mq *mq, struct op *op)
+void mq_recv_unpost(struct velo_mq *mq, struct transfer *op)
 {
     if (unlikely(op->ignore)) {
         list_remove(&mq->wild, &op->entry.link);
@@ -39,10 +39,10 @@ void mq_recv_unpost(struct velo_mq *mq, struct op *op)
 }
 
 /* The earliest receive posted for such a message, taken out of the queues; or NULL. */
-hot_inline struct op *match_posted(struct velo_mq *mq, uint64_t match, velo_id_t source)
+hot_inline struct transfer *match_posted(struct velo_mq *mq, uint64_t match, velo_id_t source)
 {
     struct list *list = table_list(&mq->posted, match);
-    struct op *op = (struct op *)list_find(list, match, source);
+    struct transfer *op = (struct transfer *)list_find(list, match, source);
     if (unlikely(mq->wild.first)) {
         op = match_wild(mq, op, match, source);
         if (op)
@@ -118,10 +118,10 @@ static void defer(struct velo_mq *mq, struct velo_mq_peer *peer, const struct ar
 }
 
 /* The earlier of `op` and the first receive of the list that may get something from this source. */
-static struct op *earlier_for(const struct list *list, velo_id_t source, struct op *op)
+static struct transfer *earlier_for(const struct list *list, velo_id_t source, struct transfer *op)
 {
     for (struct link *link = list->first; link; link = link->next) {
-        struct op *other = (struct op *)link;
+        struct transfer *other = (struct transfer *)link;
         if (source_fits(other->entry.source, source))
             return op && op->sequence < other->sequence ? op : other;
     }
@@ -129,9 +129,9 @@ static struct op *earlier_for(const struct list *list, velo_id_t source, struct 
 }
 
 /* The earliest receive that waits for a message of this source, whichever; NULL: none does. */
-static struct op *first_for(const struct velo_mq *mq, velo_id_t source)
+static struct transfer *first_for(const struct velo_mq *mq, velo_id_t source)
 {
-    struct op *op = earlier_for(&mq->wild, source, NULL);
+    struct transfer *op = earlier_for(&mq->wild, source, NULL);
     for (size_t i = 0; mq->posted.count > 0 && i < table_len(&mq->posted); i++)
         op = earlier_for(&mq->posted.lists[i], source, op);
     return op;
@@ -202,7 +202,7 @@ int mq_recv_give_up(struct velo_mq *mq)
     int events = 0;
     mq->work &= ~(uint32_t)WORK_OVER;
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next) {
-        struct op *op = peer->is_over ? first_for(mq, peer->id) : NULL;
+        struct transfer *op = peer->is_over ? first_for(mq, peer->id) : NULL;
         peer->is_over = false;
         if (!op)
             continue;
@@ -241,7 +241,7 @@ void mq_recv_resume(struct velo_mq *mq)
 
 /* ---- a message meets its receive ------------------------------------------------------------- */
 
-bool mq_recv_start(struct velo_mq *mq, struct op *op, const struct arrival *arrival)
+bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival *arrival)
 {
     struct velo_mq_request *request = request_of(op);
     request->source = arrival->source;
@@ -250,20 +250,20 @@ bool mq_recv_start(struct velo_mq *mq, struct op *op, const struct arrival *arri
     op->id = 0;
     op->mem = NULL;
     op->outcome = arrival->total_bytes > op->len_bytes ? VELO_ERR_TOO_BIG : VELO_OK;
-    if (arrival->kind == WIRE_RTS)
+    if (arrival->kind == MQ_WIRE_RTS)
         return mq_rendezvous_accept(mq, op, arrival);
     request->len_bytes =
         arrival->len_bytes < op->len_bytes ? arrival->len_bytes : (size_t)op->len_bytes;
     copy_out(op->buf, arrival->data, request->len_bytes);
     mq->counters.eager++;
-    if (arrival->kind == WIRE_EAGER)
+    if (arrival->kind == MQ_WIRE_EAGER)
         return true;
     op->remote_id = arrival->sender_id;
     op->peer = mq_peer_get(mq, arrival->source, arrival->generation);
     return !op->peer || mq_rendezvous_finish(op);
 }
 
-void mq_recv_kept(struct velo_mq *mq, struct op *op, struct velo_mq_message *message)
+void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_message *message)
 {
     struct arrival arrival = {
         .match = message->entry.match,
@@ -283,7 +283,7 @@ void mq_recv_kept(struct velo_mq *mq, struct op *op, struct velo_mq_message *mes
 }
 
 /* Is there a message already? True: the receive has it and must not be posted. */
-static __attribute__((noinline)) bool recv_before_post(struct velo_mq *mq, struct op *op)
+static __attribute__((noinline)) bool recv_before_post(struct velo_mq *mq, struct transfer *op)
 {
     const struct entry *entry = &op->entry;
     struct velo_mq_message *message =
@@ -305,7 +305,7 @@ int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t
         return velo_fail(VELO_ERR_ARG, "mq, request or buf is NULL");
     if (unlikely(mq->before_post & BEFORE_CLOSING))
         return velo_fail(VELO_ERR_STATE, "the queues are being closed");
-    struct op *op = op_of(request);
+    struct transfer *op = op_of(request);
     request->status = VELO_AGAIN;
     op->entry.match = match;
     op->entry.source = source;
@@ -344,14 +344,14 @@ static bool parse(const struct velo_msg *msg, struct arrival *arrival)
     *arrival = (struct arrival){
         .data = msg->data, .source = msg->source, .generation = msg->generation, .kind = msg->tag};
     switch (msg->tag) {
-    case WIRE_EAGER:
+    case MQ_WIRE_EAGER:
         if (!mq_wire_read(msg, &eager, sizeof eager))
             return false;
         arrival->match = eager.match;
         arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof eager;
         arrival->total_bytes = arrival->len_bytes;
         return true;
-    case WIRE_SYNC:
+    case MQ_WIRE_SYNC:
         if (!mq_wire_read(msg, &sync, sizeof sync))
             return false;
         arrival->match = sync.match;
@@ -377,18 +377,18 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
     struct arrival arrival;
     bool is_sane = false;
     switch (msg->tag) {
-    case WIRE_EAGER:
-    case WIRE_SYNC:
-    case WIRE_RTS:
+    case MQ_WIRE_EAGER:
+    case MQ_WIRE_SYNC:
+    case MQ_WIRE_RTS:
         is_sane = msg->source < VELO_NODES * VELO_VPIDS && parse(msg, &arrival);
         break;
-    case WIRE_CTS:
+    case MQ_WIRE_CTS:
         is_sane = mq_rendezvous_on_cts(mq, msg);
         break;
-    case WIRE_DATA:
+    case MQ_WIRE_DATA:
         is_sane = mq_rendezvous_on_data(mq, msg);
         break;
-    case WIRE_FIN:
+    case MQ_WIRE_FIN:
         is_sane = mq_rendezvous_on_fin(mq, msg);
         break;
     default:
@@ -399,9 +399,9 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
         (void)velo_release(mq->port);
         return;
     }
-    if (msg->tag > WIRE_RTS)
+    if (msg->tag > MQ_WIRE_RTS)
         return;
-    struct op *op = match_posted(mq, arrival.match, arrival.source);
+    struct transfer *op = match_posted(mq, arrival.match, arrival.source);
     if (!op) {
         keep(mq, &arrival);
         return;
@@ -416,13 +416,13 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
 hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
 {
     uint64_t match;
-    if (unlikely(msg->tag != WIRE_EAGER || msg->len_bytes < sizeof match)) {
+    if (unlikely(msg->tag != MQ_WIRE_EAGER || msg->len_bytes < sizeof match)) {
         take_other(mq, msg);
         return;
     }
     size_t total_bytes = msg->len_bytes - sizeof match;
     memcpy(&match, (const char *)msg->data + total_bytes, sizeof match);
-    struct op *op = match_posted(mq, match, msg->source);
+    struct transfer *op = match_posted(mq, match, msg->source);
     if (unlikely(!op)) {
         take_other(mq, msg);
         return;

@@ -14,25 +14,25 @@
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-static int send_answer(const struct op *op)
+static int send_answer(const struct transfer *op)
 {
     struct velo_conn *conn = op->peer->extra;
-    if (op->kind == WIRE_CTS) {
+    if (op->kind == MQ_WIRE_CTS) {
         struct wire_cts cts = {op->remote_id, op->id, op->end_bytes};
-        return velo_try_send(conn, &cts, sizeof cts, WIRE_CTS);
+        return velo_try_send(conn, &cts, sizeof cts, MQ_WIRE_CTS);
     }
     struct wire_fin fin = {op->remote_id, VELO_OK};
-    return velo_try_send(conn, &fin, sizeof fin, WIRE_FIN);
+    return velo_try_send(conn, &fin, sizeof fin, MQ_WIRE_FIN);
 }
 
 /* Send its CTS or FIN now, or when there is room. True: it was a FIN and is out. */
-static bool answer(struct op *op)
+static bool answer(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
     int status = peer->answers.first ? VELO_AGAIN : send_answer(op);
     if (likely(status == VELO_OK)) {
         op->state = OP_COPYING;
-        return op->kind == WIRE_FIN;
+        return op->kind == MQ_WIRE_FIN;
     }
     op->state = OP_ANSWERING;
     list_append(&peer->answers, &op->entry.link);
@@ -43,30 +43,30 @@ static bool answer(struct op *op)
     return false;
 }
 
-bool mq_rendezvous_finish(struct op *op)
+bool mq_rendezvous_finish(struct transfer *op)
 {
     int status = mq_peer_open_extra(op->peer);
     if (unlikely(status))
         return true; /* The message is here; nobody waits to hear of it. */
-    op->kind = WIRE_FIN;
+    op->kind = MQ_WIRE_FIN;
     return answer(op);
 }
 
 /* Have the sender send what is missing. */
-static void ask(struct op *op)
+static void ask(struct transfer *op)
 {
-    op->kind = WIRE_CTS;
+    op->kind = MQ_WIRE_CTS;
     (void)answer(op);
 }
 
-void mq_rendezvous_copy_instead(struct op *op)
+void mq_rendezvous_copy_instead(struct transfer *op)
 {
     op->offset_bytes = 0;
     ask(op);
 }
 
 /* The receive ends before it began. True, as mq_rendezvous_accept(). */
-static bool give_up(struct op *op, int status)
+static bool give_up(struct transfer *op, int status)
 {
     request_of(op)->len_bytes = 0;
     op->outcome = status;
@@ -75,7 +75,7 @@ static bool give_up(struct op *op, int status)
     return true;
 }
 
-bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arrival *arrival)
+bool mq_rendezvous_accept(struct velo_mq *mq, struct transfer *op, const struct arrival *arrival)
 {
     struct velo_mq_request *request = request_of(op);
     op->peer = mq_peer_get(mq, arrival->source, arrival->generation);
@@ -102,9 +102,9 @@ bool mq_rendezvous_accept(struct velo_mq *mq, struct op *op, const struct arriva
 }
 
 /* A request that the sender of this message may speak of: this very generation of its port. */
-static struct op *find_op(const struct velo_mq *mq, uint64_t id, const struct velo_msg *msg)
+static struct transfer *find_op(const struct velo_mq *mq, uint64_t id, const struct velo_msg *msg)
 {
-    struct op *op = mq_ids_find(&mq->ids, id);
+    struct transfer *op = mq_ids_find(&mq->ids, id);
     return op && op->peer->id == msg->source && op->peer->generation == msg->generation ? op : NULL;
 }
 
@@ -114,7 +114,7 @@ bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg)
     if (!mq_wire_read(msg, &data, sizeof data))
         return false;
     uint64_t len_bytes = msg->len_bytes - sizeof data;
-    struct op *op = find_op(mq, data.receiver_id, msg);
+    struct transfer *op = find_op(mq, data.receiver_id, msg);
     if (!op || op->state != OP_COPYING || op->offset_bytes != data.offset_bytes ||
         len_bytes > op->end_bytes - op->offset_bytes)
         return false;
@@ -132,7 +132,7 @@ bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg)
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
-int mq_rendezvous_announce(struct op *op)
+int mq_rendezvous_announce(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
     if (op->id == 0) {
@@ -148,7 +148,7 @@ int mq_rendezvous_announce(struct op *op)
         .key = op->mem ? velo_rma_mem_key(op->mem) : 0,
         .match = op->entry.match,
     };
-    return send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, WIRE_RTS);
+    return send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, MQ_WIRE_RTS);
 }
 
 /* One that waits for room. */
@@ -160,7 +160,7 @@ struct refusal {
 static int send_refusal(const struct velo_mq_peer *peer, uint64_t id)
 {
     struct wire_fin fin = {id, VELO_ERR_PEER_CLOSED};
-    return velo_try_send(peer->extra, &fin, sizeof fin, WIRE_FIN);
+    return velo_try_send(peer->extra, &fin, sizeof fin, MQ_WIRE_FIN);
 }
 
 void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id)
@@ -195,7 +195,7 @@ bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
     struct wire_cts cts;
     if (!mq_wire_read(msg, &cts, sizeof cts))
         return false;
-    struct op *op = find_op(mq, cts.sender_id, msg);
+    struct transfer *op = find_op(mq, cts.sender_id, msg);
     if (!op) {
         /* The send was given up: its receiver should know. */
         struct velo_mq_peer *peer = mq_peer_get(mq, msg->source, msg->generation);
@@ -203,7 +203,7 @@ bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
             mq_rendezvous_refuse(peer, cts.receiver_id);
         return false;
     }
-    if (op->state != OP_ANNOUNCED || op->kind != WIRE_RTS || cts.end_bytes <= op->offset_bytes ||
+    if (op->state != OP_ANNOUNCED || op->kind != MQ_WIRE_RTS || cts.end_bytes <= op->offset_bytes ||
         cts.end_bytes > op->len_bytes)
         return false;
     (void)velo_release(mq->port);
@@ -219,7 +219,7 @@ bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
     return true;
 }
 
-static void finish_send(struct op *op, int status)
+static void finish_send(struct transfer *op, int status)
 {
     struct velo_mq_request *request = request_of(op);
     mq_op_unname(op);
@@ -238,7 +238,7 @@ bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg)
     struct wire_fin fin;
     if (!mq_wire_read(msg, &fin, sizeof fin) || !is_status(fin.status))
         return false;
-    struct op *op = find_op(mq, fin.id, msg);
+    struct transfer *op = find_op(mq, fin.id, msg);
     if (!op)
         return false;
     if (op->state != OP_ANNOUNCED) {
@@ -263,12 +263,12 @@ bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg)
 /* Send the next piece of the first stream; then it is the next one's turn. */
 static int send_piece(struct velo_mq_peer *peer)
 {
-    struct op *op = (struct op *)peer->streams.first;
+    struct transfer *op = (struct transfer *)peer->streams.first;
     uint64_t left_bytes = op->end_bytes - op->offset_bytes;
     size_t len_bytes = left_bytes < peer->piece_bytes ? (size_t)left_bytes : peer->piece_bytes;
     struct wire_data data = {op->remote_id, op->offset_bytes};
     int status = send_built(peer->extra, op->buf + op->offset_bytes, len_bytes, &data, sizeof data,
-                            WIRE_DATA);
+                            MQ_WIRE_DATA);
     if (status)
         return status;
     list_remove(&peer->streams, &op->entry.link);
@@ -282,13 +282,13 @@ static int send_piece(struct velo_mq_peer *peer)
 
 static int send_first_answer(struct velo_mq_peer *peer)
 {
-    struct op *op = (struct op *)peer->answers.first;
+    struct transfer *op = (struct transfer *)peer->answers.first;
     int status = send_answer(op);
     if (status)
         return status;
     list_remove(&peer->answers, &op->entry.link);
     op->state = OP_COPYING;
-    if (op->kind == WIRE_FIN) {
+    if (op->kind == MQ_WIRE_FIN) {
         if (op->id)
             mq_op_unname(op);
         complete(request_of(op), op->outcome);

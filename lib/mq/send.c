@@ -10,7 +10,7 @@
 hot_inline int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
                           uint64_t match)
 {
-    return conn_try_send_with(peer->conn, buf, len_bytes, match, WIRE_EAGER);
+    return conn_try_send_with(peer->conn, buf, len_bytes, match, MQ_WIRE_EAGER);
 }
 
 int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match)
@@ -30,31 +30,32 @@ int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_byte
 /* ---- requests -------------------------------------------------------------------------------- */
 
 /* The payload is out, or announced, for good. */
-static void send_done(struct op *op)
+static void send_done(struct transfer *op)
 {
     struct velo_mq_request *request = request_of(op);
     op->peer->mq->counters.sent++;
     op->state = OP_ANNOUNCED;
-    if (op->kind != WIRE_EAGER)
+    if (op->kind != MQ_WIRE_EAGER)
         return;
     request->len_bytes = op->len_bytes;
     complete(request, VELO_OK);
 }
 
-static int send_sync(struct op *op)
+static int send_sync(struct transfer *op)
 {
     if (op->id == 0 && !mq_op_name(op))
         return VELO_ERR_NO_MEMORY;
     struct wire_sync trailer = {.sender_id = op->id, .match = op->entry.match};
-    return send_built(op->peer->conn, op->buf, op->len_bytes, &trailer, sizeof trailer, WIRE_SYNC);
+    return send_built(op->peer->conn, op->buf, op->len_bytes, &trailer, sizeof trailer,
+                      MQ_WIRE_SYNC);
 }
 
-static int send_op(struct op *op)
+static int send_op(struct transfer *op)
 {
     switch (op->kind) {
-    case WIRE_EAGER:
+    case MQ_WIRE_EAGER:
         return send_eager(op->peer, op->buf, op->len_bytes, op->entry.match);
-    case WIRE_SYNC:
+    case MQ_WIRE_SYNC:
         return send_sync(op);
     default:
         return mq_rendezvous_announce(op);
@@ -62,7 +63,7 @@ static int send_op(struct op *op)
 }
 
 /* Only this request failed, not its peer. */
-static void send_failed(struct op *op, int status)
+static void send_failed(struct transfer *op, int status)
 {
     mq_op_unname(op);
     complete(request_of(op), status);
@@ -71,7 +72,7 @@ static void send_failed(struct op *op, int status)
 static bool is_of_request(int status) { return status == VELO_ERR_NO_MEMORY; }
 
 /* Send it now if nothing waits before it, else after that. */
-static void send_in_turn(struct op *op)
+static void send_in_turn(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
     int status = peer->gone;
@@ -101,16 +102,16 @@ static __attribute__((noinline)) int isend_slow(struct velo_mq_peer *peer, const
         return velo_fail(VELO_ERR_ARG, "peer, request or buf is NULL");
     if (flags & ~(uint32_t)VELO_MQ_SYNC)
         return velo_fail(VELO_ERR_ARG, "flags are %#x; give 0 or VELO_MQ_SYNC", flags);
-    struct op *op = op_of(request);
+    struct transfer *op = op_of(request);
     memset(op, 0, sizeof *op);
     op->entry.match = match;
     op->buf = (char *)(uintptr_t)buf; /* Only read from. */
     op->len_bytes = len_bytes;
     op->peer = peer;
     if (len_bytes > peer->eager_bytes)
-        op->kind = WIRE_RTS;
+        op->kind = MQ_WIRE_RTS;
     else
-        op->kind = flags & VELO_MQ_SYNC ? WIRE_SYNC : WIRE_EAGER;
+        op->kind = flags & VELO_MQ_SYNC ? MQ_WIRE_SYNC : MQ_WIRE_EAGER;
     request->len_bytes = 0;
     request->status = VELO_AGAIN;
     send_in_turn(op);
@@ -137,7 +138,7 @@ int mq_send_waiting(struct velo_mq_peer *peer, int *status)
     int events = 0;
     *status = VELO_OK;
     while (peer->sends.first && events < SENDS_PER_CALL) {
-        struct op *op = (struct op *)peer->sends.first;
+        struct transfer *op = (struct transfer *)peer->sends.first;
         *status = send_op(op);
         if (*status && !is_of_request(*status))
             return events;

@@ -23,13 +23,13 @@
 
 #include <stdint.h>
 
-enum wire_kind {
-    WIRE_EAGER = 1,
-    WIRE_SYNC,
-    WIRE_RTS,
-    WIRE_CTS,
-    WIRE_DATA,
-    WIRE_FIN,
+enum mq_wire_kind {
+    MQ_WIRE_EAGER = 1,
+    MQ_WIRE_SYNC,
+    MQ_WIRE_RTS,
+    MQ_WIRE_CTS,
+    MQ_WIRE_DATA,
+    MQ_WIRE_FIN,
 };
 
 struct wire_eager {

@@ -84,8 +84,8 @@ static const struct velo_rma_mem *find_mem(const struct velo_rma *rma,
     return mem;
 }
 
-static void carry_out(const struct wire_request *wire, char *at, const char *data_in,
-                      char *data_out, uint64_t *old)
+static void execute(const struct wire_request *wire, char *at, const char *data_in, char *data_out,
+                    uint64_t *old)
 {
     struct request request = {.op = wire->op,
                               .always = wire->always,
@@ -152,8 +152,8 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
     if (status)
         return status != VELO_AGAIN; /* Nobody waits for the answer any more. */
     if (mem) {
-        carry_out(&wire, mem->addr + wire.offset, (const char *)msg->data + sizeof wire,
-                  (char *)place + sizeof answer, &answer.old);
+        execute(&wire, mem->addr + wire.offset, (const char *)msg->data + sizeof wire,
+                (char *)place + sizeof answer, &answer.old);
         rma->counters.served += 1;
         if (wants_note(&wire))
             note(rma, &wire, msg->source, mem);

@@ -31,7 +31,7 @@ TEST(few_entries_share_a_list_whatever_match_bits_are_in_use)
     static struct entry entries[MANY];
 
     for (int pattern = 0; pattern <= 5; pattern++) {
-        struct table table;
+        struct match_table table;
         uint64_t looked_at = 0, most = 0;
 
         CHECK(mq_table_open(&table));
@@ -64,7 +64,7 @@ TEST(few_entries_share_a_list_whatever_match_bits_are_in_use)
 TEST(equal_entries_stay_in_order_while_the_table_grows)
 {
     static struct entry entries[MANY];
-    struct table table;
+    struct match_table table;
 
     CHECK(mq_table_open(&table));
     for (uint64_t i = 0; i < MANY; i++) {

@@ -383,7 +383,7 @@ static int do_rma(struct seat *seat, const struct command *command)
 
 /* ---- commands -------------------------------------------------------------------------------- */
 
-static int carry_out(const struct command *command)
+static int obey(const struct command *command)
 {
     struct seat *seat = &seats[command->seat];
 
@@ -411,7 +411,7 @@ void worker_run(int fd, struct desk *my_desk, struct sundial *sundial)
         desk->reply.hung = false;
         desk->reply.events_len = 0;
         clock_start(command.die_at, command.stop_at);
-        desk->reply.status = carry_out(&command);
+        desk->reply.status = obey(&command);
         answer();
     }
     _exit(0);
