@@ -98,7 +98,7 @@ static int read_attr(struct velo_rma_attr *ours, const struct velo_rma_attr *att
 
 int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *attr, struct velo_rma **out)
 {
-    struct velo_rma_attr ours;
+    struct velo_rma_attr ours = VELO_RMA_ATTR_INIT;
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or rma is NULL");
     *out = NULL;

@@ -39,7 +39,7 @@ static void add_region(struct world *w, struct region *r)
 {
     uint64_t at = rng_below(&w->rng, BUFFER - 1);
 
-    r->rights = 1 + (uint32_t)rng_below(&w->rng, VELO_RMA_RIGHT_ALL);
+    r->rights = 1 + rng_below(&w->rng, VELO_RMA_RIGHT_ALL);
     r->grant = (velo_id_t[]){VELO_RMA_PEER_ANY, VELO_RMA_PEER_ANY, REQUESTER_VPID,
                              99}[rng_below(&w->rng, 4)];
     r->is_allocated = rng_below(&w->rng, 4) == 0;

@@ -82,7 +82,7 @@ class Function:
 
     @property
     def model(self) -> str:
-        """The call whose statuses it returns too, as '@return As velo_rma_put().' says; or empty."""
+        """The call whose statuses it returns too (@return As velo_rma_put().), or empty."""
         model = re.match(r"As (\w+)\(\)", self.comment.one("return"))
         return model[1] if model else ""
 

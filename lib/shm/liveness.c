@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Which processes live, and how they are told of those that do not. */
+#include "lock.h"
+#include "segment.h"
+#include "wait.h"
+
+#include "../base/compiler.h"
+#include "../base/order.h"
+
+bool seg_lock_entry(const struct segment *segment, uint32_t index)
+{
+    return lock_set(segment->fd, LOCK_ENTRY(index), F_WRLCK);
+}
+
+void seg_unlock_entry(const struct segment *segment, uint32_t index)
+{
+    lock_set(segment->fd, LOCK_ENTRY(index), F_UNLCK);
+}
+
+bool seg_sender_alive(const struct segment *segment, uint32_t index)
+{
+    return lock_held(segment->fd, LOCK_ENTRY(index));
+}
+
+void seg_wake_owner(const struct segment *segment)
+{
+    uint32_t sleeping = order_read_sleeping(&segment->header->sleeping);
+    if (sleeping == SEG_SLEEPS_ON_FILES || sleeping == SEG_ARMED)
+        wait_doorbell_ring(segment->generation);
+    else if (sleeping)
+        wait_wake(&segment->header->summary);
+}
+
+static int state_status(uint64_t state)
+{
+    return state == SEG_OPEN     ? VELO_OK
+           : state == SEG_CLOSED ? VELO_ERR_PEER_CLOSED
+                                 : VELO_ERR_PEER_DEAD;
+}
+
+int seg_owner_status(const struct segment *segment)
+{
+    int status = state_status(order_read_entry(&segment->header->state));
+    if (status || lock_held(segment->fd, LOCK_OWNER))
+        return status;
+    /* A closing owner says so before it lets go of its lock. */
+    status = state_status(order_read_entry(&segment->header->state));
+    return status ? status : VELO_ERR_PEER_DEAD;
+}
+
+/* Nobody owns the segment any more. A sender looks at its bell after each message: that makes it
+ * look at the state. One that sleeps for room is woken. */
+static void tell_senders(const struct segment *segment)
+{
+    for (uint32_t i = 0; i < segment->shape.conns_max; i++) {
+        if (entry_state(order_read_entry(&segment->entries[i])) != ENTRY_READY)
+            continue;
+        struct seg_ring *ring = seg_ring(segment, i);
+        order_set_bell(&ring->bell, BELL_RING);
+        wait_wake((const uint32_t *)&ring->consumed);
+    }
+}
+
+int seg_check_owner(const struct segment *segment)
+{
+    int status = seg_owner_status(segment);
+    if (unlikely(status == VELO_ERR_PEER_DEAD) &&
+        order_claim_entry(&segment->header->state, SEG_OPEN, SEG_DEAD))
+        tell_senders(segment);
+    return status;
+}
