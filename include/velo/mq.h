@@ -139,19 +139,19 @@ struct velo_mq_info {
 
 /** What a queue has done since it was opened. */
 struct velo_mq_counters {
-    uint64_t sent;             /**< Messages sent. */
-    uint64_t received;         /**< Messages received. */
-    uint64_t eager;            /**< Messages received that came eager. */
-    uint64_t copied;           /**< Messages received piece by piece. */
-    uint64_t gotten;           /**< Messages received by RMA get. */
-    uint64_t unexpected;       /**< Messages that came before their receive. */
-    uint64_t unexpected_bytes; /**< Memory they take now. */
-    uint64_t unexpected_peak;  /**< The most they ever took. */
-    uint64_t unexpected_bound; /**< Past so much, senders that nobody waits for are pushed back, */
-    uint64_t unexpected_limit; /**< and past so much, what waits fails. */
-    uint64_t deferred;         /**< Times a sender was pushed back for that bound. */
-    uint64_t posted;           /**< Receives waiting now. */
-    uint64_t errors;           /**< Messages refused because no correct peer sends them. */
+    uint64_t sent;                   /**< Messages sent. */
+    uint64_t received;               /**< Messages received. */
+    uint64_t eager;                  /**< Messages received that came eager. */
+    uint64_t copied;                 /**< Messages received piece by piece. */
+    uint64_t fetched;                /**< Messages received by RMA get. */
+    uint64_t unexpected;             /**< Messages that came before their receive. */
+    uint64_t unexpected_bytes;       /**< Memory they take now. */
+    uint64_t unexpected_peak_bytes;  /**< The most they ever took. */
+    uint64_t unexpected_bound_bytes; /**< Past it, senders that nobody waits for are pushed back. */
+    uint64_t unexpected_limit_bytes; /**< Past it, what waits fails. */
+    uint64_t deferred;               /**< Times a sender was pushed back for that bound. */
+    uint64_t posted;                 /**< Receives waiting now. */
+    uint64_t errors;                 /**< Messages refused because no correct peer sends them. */
 };
 
 /**

@@ -99,7 +99,7 @@ static int go_on(struct transfer *op)
         mq_rendezvous_copy_instead(op);
         return 1;
     }
-    mq->counters.gotten++;
+    mq->counters.fetched++;
     if (mq_rendezvous_finish(op)) {
         mq_op_unname(op);
         complete(request_of(op), op->outcome);

@@ -211,12 +211,12 @@ int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters, size
     if (!mq || !counters)
         return velo_fail(VELO_ERR_ARG, "mq or counters is NULL");
     struct velo_mq_counters now = mq->counters;
-    now.received = now.eager + now.copied + now.gotten;
+    now.received = now.eager + now.copied + now.fetched;
     now.posted = mq->posted.count + mq->wild_count;
     now.unexpected_bytes = mq->pool.used_bytes;
-    now.unexpected_peak = mq->pool.peak_bytes;
-    now.unexpected_bound = mq->pool.bound_bytes;
-    now.unexpected_limit = mq->pool.limit_bytes;
+    now.unexpected_peak_bytes = mq->pool.peak_bytes;
+    now.unexpected_bound_bytes = mq->pool.bound_bytes;
+    now.unexpected_limit_bytes = mq->pool.limit_bytes;
     sized_give(counters, counters_bytes, &now, sizeof now);
     return VELO_OK;
 }

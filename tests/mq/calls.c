@@ -402,7 +402,7 @@ TEST(counters_say_what_was_done)
     counters = node_counters(&nodes[1]);
     CHECK_EQ(counters.unexpected, 2);
     CHECK(counters.unexpected_bytes > 0);
-    CHECK_EQ(counters.unexpected_peak, counters.unexpected_bytes);
+    CHECK_EQ(counters.unexpected_peak_bytes, counters.unexpected_bytes);
     CHECK_EQ(counters.received, 0);
     CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, in, 8, &requests[2]));
     CHECK_OK(requests[2].status);
@@ -413,7 +413,7 @@ TEST(counters_say_what_was_done)
     CHECK_EQ(counters.received, 2);
     CHECK_EQ(counters.eager, 1);
     CHECK_EQ(counters.copied, 1);
-    CHECK_EQ(counters.gotten, 0);
+    CHECK_EQ(counters.fetched, 0);
     CHECK_EQ(node_counters(&nodes[0]).sent, 2);
     CHECK_OK(velo_mq_cancel(nodes[1].mq, &requests[0]));
     CHECK_EQ(node_counters(&nodes[1]).posted, 1);

@@ -16,7 +16,7 @@ struct job {
     bool is_posted_late;
     int path;
     bool with_rma;
-    bool is_gotten; /* By RMA, or by none. */
+    bool is_fetched; /* By RMA, or by none. */
 };
 
 static uint64_t seed_of(int round, int from, int to)
@@ -73,10 +73,10 @@ static void rank_body(void *arg)
         CHECK_OK(velo_mq_wait(node.mq, &bye[i], TEST_PATIENCE_NS));
     }
     CHECK_EQ(node_counters(&node).errors, 0);
-    if (job->with_rma) /* Its message to itself may always be gotten. */
-        CHECK(node_counters(&node).gotten <= ROUNDS || job->is_gotten);
-    if (job->is_gotten)
-        CHECK_EQ(node_counters(&node).gotten, (uint64_t)job->ranks * ROUNDS);
+    if (job->with_rma) /* Its message to itself may always be fetched. */
+        CHECK(node_counters(&node).fetched <= ROUNDS || job->is_fetched);
+    if (job->is_fetched)
+        CHECK_EQ(node_counters(&node).fetched, (uint64_t)job->ranks * ROUNDS);
     node_close(&node);
 }
 
@@ -122,7 +122,7 @@ TEST(four_fetch_long_messages_from_each_other_at_once)
                        .len_bytes = LONG_BYTES,
                        .path = VELO_MQ_PATH_GET,
                        .with_rma = true,
-                       .is_gotten = true});
+                       .is_fetched = true});
 }
 
 TEST(four_whom_the_kernel_forbids_to_fetch_have_long_messages_copied)

@@ -147,7 +147,7 @@ TEST(every_length_arrives_as_it_was_sent_by_rma_get)
     all_lengths(nodes, 2);
     counters = node_counters(&nodes[1]);
     CHECK_EQ(counters.copied, 0);
-    CHECK(counters.gotten > 0);
+    CHECK(counters.fetched > 0);
     CHECK_EQ(counters.errors, 0);
     CHECK_EQ(counters.unexpected_bytes, 0);
     nodes_close(nodes, 2);
@@ -166,7 +166,7 @@ TEST(get_bytes_says_from_where_on_messages_are_fetched)
         struct transfer t = {.len_bytes = 99999 + (size_t)i, .cap_bytes = 200000};
         transfer(nodes, 2, peer, &t);
         CHECK_EQ(node_counters(&nodes[1]).copied, 1);
-        CHECK_EQ(node_counters(&nodes[1]).gotten, i);
+        CHECK_EQ(node_counters(&nodes[1]).fetched, i);
     }
     nodes_close(nodes, 2);
 }
@@ -180,7 +180,7 @@ TEST(a_receiver_without_rma_has_what_is_offered_sent_to_it)
     node_open(&nodes[0], 0, 0, 0, &attr, true);
     node_open(&nodes[1], 1, 0, 0, &attr, false);
     all_lengths(nodes, 2);
-    CHECK_EQ(node_counters(&nodes[1]).gotten, 0);
+    CHECK_EQ(node_counters(&nodes[1]).fetched, 0);
     CHECK(node_counters(&nodes[1]).copied > 0);
     nodes_close(nodes, 2);
 }
@@ -197,7 +197,7 @@ TEST(a_peer_that_was_replaced_is_fetched_from_anew)
     for (int i = 0; i < 2; i++) {
         struct velo_mq_peer *back = node_connect(&nodes[1], nodes[0].id);
         transfer(nodes, 2, node_connect(&nodes[0], nodes[1].id), &t);
-        CHECK_EQ(node_counters(&nodes[1]).gotten, i + 1);
+        CHECK_EQ(node_counters(&nodes[1]).fetched, i + 1);
         node_close(&nodes[0]);
         CHECK_OK(velo_mq_disconnect(back));
         node_open(&nodes[0], 0, 0, 0, &attr, true);

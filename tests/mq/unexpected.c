@@ -62,8 +62,8 @@ TEST(a_flood_takes_no_more_memory_than_the_bound_and_loses_nothing)
     nodes_settle(nodes, 3);
     counters = node_counters(&nodes[2]);
     CHECK(counters.deferred > 0);
-    CHECK(counters.unexpected_peak <= BOUND);
-    CHECK(counters.unexpected_peak > BOUND / 4);
+    CHECK(counters.unexpected_peak_bytes <= BOUND);
+    CHECK(counters.unexpected_peak_bytes > BOUND / 4);
     CHECK_EQ(flood[FLOOD - 1].request.status, VELO_AGAIN);
     for (int i = 0; i < 1000; i++) { /* The others go on. */
         struct velo_mq_request recv = {0};
@@ -74,7 +74,7 @@ TEST(a_flood_takes_no_more_memory_than_the_bound_and_loses_nothing)
         CHECK_EQ(got, i);
     }
     flood_end(nodes, 3, &nodes[2], flood, 1);
-    CHECK(node_counters(&nodes[2]).unexpected_peak <= BOUND);
+    CHECK(node_counters(&nodes[2]).unexpected_peak_bytes <= BOUND);
     nodes_close(nodes, 3);
 }
 
@@ -264,7 +264,7 @@ TEST(memory_that_was_given_back_serves_messages_of_another_length)
             CHECK_EQ(recv[i].len_bytes, len_bytes);
         }
     }
-    CHECK(node_counters(&nodes[1]).unexpected_peak <= BOUND);
+    CHECK(node_counters(&nodes[1]).unexpected_peak_bytes <= BOUND);
     CHECK_EQ(node_counters(&nodes[1]).unexpected_bytes, 0);
     nodes_close(nodes, 2);
 }
@@ -335,15 +335,15 @@ TEST(a_message_behind_more_than_the_bound_is_received_when_it_is_asked_for)
             ahead = send_ahead(peer);
             nodes_settle(nodes, 2);
             CHECK(node_counters(&nodes[1]).deferred > 0);
-            CHECK(node_counters(&nodes[1]).unexpected_peak <= BOUND);
+            CHECK(node_counters(&nodes[1]).unexpected_peak_bytes <= BOUND);
         }
         CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));
         if (when == 0)
             ahead = send_ahead(peer);
         nodes_finish(nodes, 2, &recv);
         CHECK_OK(recv.status);
-        CHECK(node_counters(&nodes[1]).unexpected_peak > BOUND);
-        CHECK(node_counters(&nodes[1]).unexpected_peak <= 1 << 20);
+        CHECK(node_counters(&nodes[1]).unexpected_peak_bytes > BOUND);
+        CHECK(node_counters(&nodes[1]).unexpected_peak_bytes <= 1 << 20);
         receive_ahead(nodes, AHEAD);
         nodes_close(nodes, 2);
         free(ahead);
@@ -389,7 +389,7 @@ TEST(what_waits_behind_more_than_the_limit_ends_with_an_error_that_says_so)
     CHECK_STATUS(recv.status, VELO_ERR_NO_MEMORY);
     CHECK(strstr(velo_last_error(), "VELO_MQ_UNEXPECTED_LIMIT_BYTES") != NULL);
     CHECK_STATUS(other.status, VELO_AGAIN); /* It waits for somebody else. */
-    CHECK(node_counters(&nodes[1]).unexpected_peak <= 4 * BOUND);
+    CHECK(node_counters(&nodes[1]).unexpected_peak_bytes <= 4 * BOUND);
     CHECK_OK(velo_mq_cancel(nodes[1].mq, &other));
     receive_ahead(nodes, AHEAD); /* Nothing is lost by that. */
     CHECK_OK(velo_mq_irecv(nodes[1].mq, nodes[0].id, 2, 0, buf, sizeof(buf), &recv));

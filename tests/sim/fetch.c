@@ -46,7 +46,7 @@ TEST(a_message_that_the_node_fails_to_fetch_is_copied)
     CHECK_OK(send.status);
     CHECK(pattern_matches(in, LONG_BYTES, SEED));
     CHECK_EQ(node_counters(&nodes[1]).copied, 1);
-    CHECK_EQ(node_counters(&nodes[1]).gotten, 0);
+    CHECK_EQ(node_counters(&nodes[1]).fetched, 0);
     /* The unit's notifications are its owner's, who asked for nothing. */
     CHECK_EQ(velo_rma_try_poll(nodes[1].rma, &notification, 1), 0);
     nodes_close(nodes, 2);
