@@ -20,7 +20,7 @@
 enum caller {
     CALLER_LAUNCHER, /**< Talks to mpirun. */
     CALLER_C,        /**< The C library. */
-    CALLER_VELO,     /**< libvelo, and this library. */
+    CALLER_VELO,     /**< libvelo, its plug-ins, and this library. */
     CALLER_RUNTIME,  /**< What else Open MPI is made of, and what allocates memory. */
     CALLER_MPI,      /**< libmpi. */
     CALLER_OPENMP,
