@@ -47,7 +47,6 @@ EXCEPTIONS = {
     ("transports/loop/loop.c", "lib/core/transport.h"): "is what a transport is written against",
     ("transports/loop/faults.h", "lib/core/transport.h"): "is bad in what that permits",
     ("transports/nic/sim.c", "sim/client/poll.h"): "is the back that reaches the simulator",
-    ("sim/preload/wait.c", "lib/shm/wait.h"): "is the library's waiting, in virtual time",
 }
 # System headers that only these areas may include.
 SYSTEM_HEADERS = {"mpi.h": {"mpi", "bench", "tests"}, "linux/module.h": {"driver"}}

@@ -15,6 +15,7 @@
 #include <stdlib.h>
 
 #include "../base/error.h"
+#include "../shm/wait.h"
 #include "carrier.h"
 
 #ifdef VELO_DEVICE
@@ -39,6 +40,9 @@ bool carry_disconnect(struct velo_conn *conn);
 /** Take in what has come for the process's ports; costs the time of one poll. True: for this one,
  *  too. Any thread. */
 bool carry_in(struct velo_port *port);
+/** Sleep while *word == expected and nothing has come, at most so long. True: a signal handler ran.
+ */
+bool carry_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);
 /** Send the message that was just published. True: it was sent so. */
 bool carry_out(struct velo_conn *conn);
 /** Tell a ring's sender what was consumed. */
@@ -85,6 +89,10 @@ static inline bool carry_disconnect(struct velo_conn *conn)
 hot_inline bool carry_in(struct velo_port *port)
 {
     return unlikely(port->carriers) && carriers_progress(port);
+}
+static inline bool carry_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    return wait_sleep(word, expected, timeout_ns);
 }
 hot_inline bool carry_out(struct velo_conn *conn)
 {

@@ -85,7 +85,7 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
 /* Come into being, under the domain and with the shape that are set. */
 static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
 {
-    port->fenced = !wait_join_barrier();
+    port->fenced = !CARRY_SHARES_MEMORY || !wait_join_barrier();
     port->tells_departures = attr->flags & VELO_PORT_DEPARTURES;
     port->spin_max_ns = spin_max_from_environment();
     port->spin_ns = port->spin_max_ns;

@@ -258,7 +258,7 @@ static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
                        port->carriers ? SEG_SLEEPS_ON_FILES : SEG_SLEEPS_ON_WORD);
     /* The kernel compares the summary again: a bit set before `sleeping` was seen ends the wait. */
     if (port->carriers ? carriers_sleep(port, slice_ns)
-                       : wait_sleep(&port->shared->summary, 0, slice_ns))
+                       : carry_sleep(&port->shared->summary, 0, slice_ns))
         order_set_flag(&port->interrupted, 1);
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return next_message(port);

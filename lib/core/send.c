@@ -177,8 +177,8 @@ static int sleep_for_room(struct velo_conn *conn, size_t len_bytes, int64_t slic
     if (!has_room(conn, len_bytes)) {
         order_count(&ring->tx_sleeps, 1);
         bool is_interrupted = conn->port->carriers ? carriers_nap(conn->port)
-                                                   : wait_sleep((const uint32_t *)&ring->consumed,
-                                                                (uint32_t)consumed, slice_ns);
+                                                   : carry_sleep((const uint32_t *)&ring->consumed,
+                                                                 (uint32_t)consumed, slice_ns);
         if (is_interrupted)
             status = VELO_ERR_INTERRUPTED;
         conn->again = 0; /* Have the next look ask whether the receiver lives. */

@@ -56,16 +56,4 @@ static inline uint32_t order_word_add(uint32_t *word, uint32_t add)
     return __atomic_add_fetch(word, add, __ATOMIC_RELAXED);
 }
 
-/** For wait_barrier_all() of the library, which orders stores of any kind. */
-static inline void order_fence(void)
-{
-#if defined(__SANITIZE_THREAD__)
-    /* TSan does not know fences; an RMW on a private word is at least as strong. */
-    uint32_t word = 0;
-    __atomic_fetch_add(&word, 1, __ATOMIC_SEQ_CST);
-#else
-    __atomic_thread_fence(__ATOMIC_SEQ_CST);
-#endif
-}
-
 #endif

@@ -80,11 +80,16 @@ struct sim_channel *caller_channel(const void *address)
     return caller_at(address) >= CALLER_MPI ? sim_channel_self() : NULL;
 }
 
+struct sim_channel *caller_velo_channel(const void *address)
+{
+    return caller_at(address) == CALLER_VELO ? sim_channel_self() : NULL;
+}
+
 void *caller_next(const char *name)
 {
-    /* Open MPI loads PMIx so that nobody else sees its names, and a program may load Open MPI so:
-     * then RTLD_NEXT does not find them. */
-    static const char *const alone[] = {"libmpi.so.40", "libpmix.so.2", "libpmix.so"};
+    /* Open MPI loads PMIx, and its components load libvelo, so that nobody else sees their names,
+     * and a program may load Open MPI so: then RTLD_NEXT does not find them. */
+    static const char *const alone[] = {"libmpi.so.40", "libpmix.so.2", "libpmix.so", VELO_SONAME};
     void *found = dlsym(RTLD_NEXT, name);
     for (size_t i = 0; !found && i < sizeof alone / sizeof *alone; i++) {
         void *library = dlopen(alone[i], RTLD_LAZY | RTLD_NOLOAD);

@@ -34,6 +34,8 @@ enum caller caller_at(const void *address);
  */
 struct sim_channel *caller_program_channel(const void *address);
 struct sim_channel *caller_channel(const void *address);
+/** The same if the caller is libvelo. */
+struct sim_channel *caller_velo_channel(const void *address);
 
 /** The function of this name that would have been called without us; NULL: there is none. */
 void *caller_next(const char *name);

@@ -2,7 +2,8 @@
 /*
  * The program's naps take virtual time. This library takes the place of the C library's functions,
  * for calls of the program (caller.h). A nap of libmpi itself is how it waits for its launcher
- * (launcher.c), and stays real.
+ * (launcher.c), and stays real. A nap of libvelo is a wait for its peers: it takes virtual time,
+ * and what has come meanwhile is taken in.
  */
 #include "nap.h"
 
@@ -32,9 +33,22 @@ void nap_for_ns(struct sim_channel *channel, int64_t nap_ns)
     nap_until_ns(channel, (int64_t)(channel->call.time_ps / PS_PER_NS) + nap_ns);
 }
 
+static void nap_of_velo(struct sim_channel *channel, const struct timespec *nap)
+{
+    uint64_t nap_ns = (uint64_t)(nap->tv_sec * NS_PER_S + nap->tv_nsec);
+    (void)sim_sleep(channel, channel->call.time_ps + nap_ns * PS_PER_NS);
+    sim_poll_take_news();
+}
+
 SIM_API int nanosleep(const struct timespec *nap, struct timespec *left)
 {
-    struct sim_channel *channel = CALLER_CHANNEL;
+    const void *caller = __builtin_return_address(0);
+    struct sim_channel *velo_channel = caller_velo_channel(caller);
+    struct sim_channel *channel = caller_channel(caller);
+    if (velo_channel) {
+        nap_of_velo(velo_channel, nap);
+        return 0;
+    }
     if (!channel)
         return (int)syscall(SYS_nanosleep, nap, left);
     if (nap->tv_sec < 0 || nap->tv_nsec < 0 || nap->tv_nsec >= NS_PER_S) {

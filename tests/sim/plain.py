@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one test of a program that uses the library on two simulated nodes.
 
-plain.py SIMULATOR LIBRARY PROGRAM TEST
+plain.py SIMULATOR LIBRARIES PROGRAM TEST
 """
 
 import os
@@ -12,9 +12,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from velo.cluster import routing
 
-simulator, library, program, test = sys.argv[1:]
+simulator, libraries, program, test = sys.argv[1:]
 # A file without a name, for the simulator that takes our place: whoever ends us ends it.
 topology = os.memfd_create("topology", 0)
 os.write(topology, routing.to_text(routing.build("full", "2")).encode())
 argv = [simulator, "--topology-file", f"/proc/self/fd/{topology}"]
-os.execv(simulator, [*argv, "--", "env", f"LD_PRELOAD={library}", program, test])
+os.execv(simulator, [*argv, "--", "env", f"LD_PRELOAD={libraries}", program, test])

@@ -78,8 +78,8 @@ struct host_io {
     void (*on_news)(void (*take)(void));
     /** The caller has looked in vain: let it look again when that may make sense. */
     void (*poll)(void);
-    /** Wait until something may have come, but not beyond a time of wait_now_ns(). */
-    void (*wait)(int64_t end_ns);
+    /** Wait until something may have come, at most so long. A signal does not end it. */
+    void (*wait)(int64_t timeout_ns);
 
     /* ---- hints ---- */
 

@@ -298,9 +298,10 @@ void offload_fail(struct velo_rma_peer *peer, int status)
     }
     /* The node must have written all that it still writes before the caller hears that the
      * operation is over. */
-    int64_t end_ns = wait_now_ns() + ANSWERED_NS;
-    while (peer->offloaded > 0 && wait_now_ns() < end_ns) {
-        host_io->wait(end_ns);
+    int64_t now_ns = wait_now_ns();
+    int64_t end_ns = now_ns + ANSWERED_NS;
+    for (; peer->offloaded > 0 && now_ns < end_ns; now_ns = wait_now_ns()) {
+        host_io->wait(end_ns - now_ns);
         (void)offload_progress(rma);
     }
     for (uint32_t i = 0; i < FLIGHTS_MAX; i++) {
@@ -323,10 +324,10 @@ int offload_peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
     int64_t end_ns = wait_now_ns() + timeout_ns;
     for (;;) {
         int status = velo_try_peek(rma->port, msg);
-        if (status != VELO_AGAIN || remote_has_outcome(rma->port->device) ||
-            wait_now_ns() >= end_ns)
+        int64_t now_ns = wait_now_ns();
+        if (status != VELO_AGAIN || remote_has_outcome(rma->port->device) || now_ns >= end_ns)
             return status;
-        host_io->wait(end_ns);
+        host_io->wait(end_ns - now_ns);
     }
 }
 

@@ -15,6 +15,8 @@
 
 /* Nothing stays in the network longer than this, unless something holds it up. */
 #define SETTLED_NS INT64_C(1000000)
+/* A sleeper looks at its word again after this time at the latest. */
+#define SLICE_NS INT64_C(1000000)
 
 pthread_mutex_t nic_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -48,6 +50,16 @@ bool carry_in(struct velo_port *port)
     bool is_new = device->news != device->seen;
     device->seen = device->news;
     return is_new;
+}
+
+/* Whoever changes the word may do so without a message. */
+bool carry_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
+{
+    int64_t now_ns = wait_now_ns();
+    int64_t end_ns = now_ns + timeout_ns;
+    for (; order_flag(word) == expected && now_ns < end_ns; now_ns = wait_now_ns())
+        host_io->wait(end_ns - now_ns < SLICE_NS ? end_ns - now_ns : SLICE_NS);
+    return false;
 }
 
 bool carry_is_settled(const struct velo_port *port)

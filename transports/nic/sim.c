@@ -115,7 +115,11 @@ static void memory_withdraw(const struct host_context *context, uint32_t first_p
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
-static void wait(int64_t end_ns) { sim_poll_until((uint64_t)end_ns * PS_PER_NS); }
+static void wait(int64_t timeout_ns)
+{
+    uint64_t now_ns = sim_channel_self()->call.time_ps / PS_PER_NS;
+    sim_poll_until((now_ns + (uint64_t)timeout_ns) * PS_PER_NS);
+}
 
 static void work(enum host_work work)
 {

@@ -4,7 +4,6 @@
 import ctypes.util
 import shlex
 from collections.abc import Sequence
-from pathlib import Path
 
 from velo.cluster.job import Job
 from velo.errors import VeloError
@@ -43,12 +42,12 @@ def find_allocators() -> str:
     return f"{CPLUSPLUS}:{name}"
 
 
-def program(job: Job, library: Path) -> list[str]:
-    """The command that the simulator starts."""
+def program(job: Job, libraries: str) -> list[str]:
+    """The command that the simulator starts, with libraries that are loaded first."""
     if job.ranks == 0:
-        return ["env", f"LD_PRELOAD={library}", *job.program]
+        return ["env", f"LD_PRELOAD={libraries}", *job.program]
     folder = openmpi.component_folder(job.layer)
-    preload = shlex.quote(f"{library}:{find_allocators()}")
+    preload = shlex.quote(f"{libraries}:{find_allocators()}")
     rank = RANK.format(ranks_a_node=job.ranks_a_node, preload=preload)
     words = [
         openmpi.find_mpirun(folder),

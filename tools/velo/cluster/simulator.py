@@ -20,7 +20,8 @@ def run(args: argparse.Namespace) -> None:
     """Run the job that the command line of `velo sim` asks for; ends with its exit code."""
     job = plan(args)
     simulator = find_simulator(args)
-    library = helpers.find_loaded("sim/libvelo.so.1", "run 'make sim'")
+    names = ("libvelo-virtual.so", "sim/libvelo.so.1")
+    libraries = ":".join(str(helpers.find_loaded(name, "run 'make sim'")) for name in names)
     # What the simulator shares with the ranks.
     area = Path(f"/dev/shm/velo-sim.{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
@@ -37,7 +38,7 @@ def run(args: argparse.Namespace) -> None:
             *options(args),
             *seeing(args),
             "--",
-            *ranks.program(job, library),
+            *ranks.program(job, libraries),
         ]
         if args.print:
             print(shlex.join(argv))
