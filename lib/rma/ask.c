@@ -27,26 +27,30 @@ static struct op *take(struct op_list *list)
     return op;
 }
 
-static struct op *take_free(struct velo_rma *rma)
+static struct op *take_free(struct velo_rma_peer *peer)
 {
+    struct velo_rma *rma = peer->rma;
     struct op *op = rma->ops_free;
     rma->ops_free = op->next;
     rma->ops_used++;
+    peer->pending++;
     return op;
 }
 
-static void give_back(struct velo_rma *rma, struct op *op)
+static void give_back(struct velo_rma_peer *peer, struct op *op)
 {
+    struct velo_rma *rma = peer->rma;
     op->next = rma->ops_free;
     rma->ops_free = op;
     rma->ops_used--;
+    peer->pending--;
 }
 
 /* The operation is off all lists: free it, and tell whom it concerns. */
 static void finish(struct velo_rma_peer *peer, struct op *op, int status)
 {
     struct request request = op->request;
-    give_back(peer->rma, op);
+    give_back(peer, op);
     rma_request_done(peer, &request, status);
 }
 
@@ -178,7 +182,7 @@ int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
     struct velo_rma *rma = peer->rma;
     if (!rma->ops_free || !queue_has_room(rma))
         return VELO_AGAIN;
-    struct op *op = take_free(rma);
+    struct op *op = take_free(peer);
     *op = (struct op){.request = *request, .fenced = peer->fence};
     peer->fence = false;
     append(&peer->waiting, op);
@@ -189,16 +193,15 @@ int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
 int rma_ask_node(struct velo_rma_peer *peer, const struct request *request, int *outcome)
 {
 #ifdef VELO_DEVICE
-    struct velo_rma *rma = peer->rma;
-    if (!rma->ops_free)
+    if (!peer->rma->ops_free)
         return VELO_AGAIN;
-    struct op *op = take_free(rma);
+    struct op *op = take_free(peer);
     *op = (struct op){.request = *request, .outcome = outcome};
     *outcome = VELO_AGAIN;
     int status = offload_begin(peer, op);
     if (offload_took(status))
         return VELO_OK;
-    give_back(rma, op);
+    give_back(peer, op);
     return status == MUST_ASK ? VELO_ERR_ACCESS : status;
 #else
     (void)peer;
@@ -216,7 +219,7 @@ static void fetched(struct velo_rma_peer *peer, struct op *op, int status)
     if (status == VELO_OK)
         finish(peer, op, status);
     else
-        give_back(peer->rma, op);
+        give_back(peer, op);
 }
 
 void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status)

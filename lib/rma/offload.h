@@ -91,9 +91,4 @@ static inline void offload_close(struct velo_rma *rma) { (void)rma; }
 
 #endif
 
-static inline bool peer_is_idle(const struct velo_rma_peer *peer)
-{
-    return !peer->waiting.head && !peer->asked.head && !offload_is_busy(peer);
-}
-
 #endif

@@ -68,6 +68,13 @@ static cold_path int post_later(struct velo_rma_peer *peer, const struct request
     return status ? failed_at_once(peer, status) : rma_ask_post(peer, request);
 }
 
+/* Of a peer with operations that are not done. */
+static bool must_wait(const struct velo_rma_peer *peer)
+{
+    return peer->waiting.head || peer->sending ||
+           (peer->fence && (peer->asked.head || offload_is_busy(peer)));
+}
+
 static int post(struct velo_rma_peer *peer, const struct request *request)
 {
     if (unlikely(request->notify & ~notify_allowed(request)))
@@ -76,9 +83,7 @@ static int post(struct velo_rma_peer *peer, const struct request *request)
                          request->notify);
     if (unlikely(peer->gone))
         return velo_fail(peer->gone, "the peer is gone; disconnect");
-    bool must_wait = peer->waiting.head || peer->sending ||
-                     (peer->fence && (peer->asked.head || offload_is_busy(peer)));
-    if (unlikely(must_wait))
+    if (unlikely(peer->pending > 0) && must_wait(peer))
         return post_later(peer, request);
     if (unlikely((request->notify & VELO_RMA_NOTIFY_REQUESTER) && !queue_has_room(peer->rma)))
         return VELO_AGAIN;

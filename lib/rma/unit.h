@@ -118,11 +118,14 @@ struct velo_rma_peer {
     uint32_t seq_sent;      /* Of the next piece. */
     uint32_t seq_answered;  /* Of the next answer. */
     uint64_t piece_bytes;   /* Most that one message carries. */
+    uint32_t pending;       /* Operations that are not done, wherever they are. */
     struct velo_rma_peer *next;
 #ifdef VELO_DEVICE
-    uint32_t offloaded; /* Operations that the node carries out. */
+    uint32_t offloaded; /* Those of them that the node carries out. */
 #endif
 };
+
+static inline bool peer_is_idle(const struct velo_rma_peer *peer) { return peer->pending == 0; }
 
 /** Does all that a peer's memory is to be reached for need its owner's library? Its registrations
  *  are not to be seen then, either. */
