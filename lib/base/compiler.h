@@ -12,6 +12,9 @@
 /* The hot path must not fall apart into calls because several entry points share it. */
 #define hot_inline static inline __attribute__((always_inline))
 
+/* Seen by plug-ins that are built with the library: see libvelo.map. */
+#define VELO_PRIVATE __attribute__((visibility("default")))
+
 #define cold_path __attribute__((noinline, cold))
 
 #endif

@@ -10,6 +10,8 @@
 
 #include <velo/velo.h>
 
+#include "compiler.h"
+
 /** Is a peer not there, or not yet? Connecting tries again then. */
 static inline bool status_is_absent(int status)
 {
@@ -18,6 +20,7 @@ static inline bool status_is_absent(int status)
 }
 
 /** Keep a sentence for this thread's velo_last_error() and return `status`. */
-int velo_fail(int status, const char *format, ...) __attribute__((format(printf, 2, 3), cold));
+VELO_PRIVATE int velo_fail(int status, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
 
 #endif

@@ -49,11 +49,24 @@ static int check(const struct velo_transport *transport, const char *name, const
                          "%s is made for version %u of transports, this library has version %u; "
                          "build both from the same release",
                          path, transport->version, VELO_TRANSPORT_VERSION);
-    if (strcmp(transport->name, name) != 0 || transport->payload_bytes_max < VELO_FRAME_BYTES_MIN ||
-        transport->payload_bytes_max > VELO_FRAME_BYTES_MAX)
+    bool is_sized = transport->payload_bytes_max >= VELO_FRAME_BYTES_MIN &&
+                    transport->payload_bytes_max <= VELO_FRAME_BYTES_MAX;
+    if (strcmp(transport->name, name) != 0 || (!transport->device && !is_sized))
         return velo_fail(VELO_ERR_ARG, "%s says of itself what no transport '%s' may say", path,
                          name);
     return VELO_OK;
+}
+
+/* A device works on this library's structures and calls its functions: not those of another copy.
+ */
+static int check_device(void *plugin, const char *name)
+{
+    return dlsym(plugin, "velo_fail") == (void *)(uintptr_t)velo_fail
+               ? VELO_OK
+               : velo_fail(VELO_ERR_STATE,
+                           "transport '%s' needs the library as libvelo.so, and this program has "
+                           "it linked in (libvelo.a)",
+                           name);
 }
 
 /* A plug-in stays loaded: its ports may be of other threads. */
@@ -72,7 +85,25 @@ static const struct velo_transport *load(const char *name, int *status)
     }
     const struct velo_transport *transport = dlsym(plugin, SYMBOL);
     *status = check(transport, name, path);
+    if (*status == VELO_OK && transport->device)
+        *status = check_device(plugin, name);
     return *status ? NULL : transport;
+}
+
+int carriers_find_device(struct velo_port *port)
+{
+    const struct network *network = &port->network;
+    int status = VELO_OK;
+    for (uint32_t i = 1; i < network->names_len && status == VELO_OK; i++) {
+        const struct velo_transport *transport = load(network->names[i], &status);
+        if (transport && transport->device)
+            port->device = transport->device;
+    }
+    if (status == VELO_OK && port->device && !network_is_uniform(network))
+        status = velo_fail(VELO_ERR_ARG,
+                           "VELO_NETWORK names a transport with a device, which has to reach all "
+                           "peers of a port, also those on its own node: give NAME,own=NAME");
+    return status;
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
@@ -93,7 +124,8 @@ static int open_one(struct velo_port *port, uint32_t index)
     int status = VELO_OK;
     carrier->transport = load(name, &status);
     if (carrier->transport)
-        status = carrier->transport->open(&attr, &link_calls, &carrier->endpoint);
+        status = port->device ? port->device->open(port)
+                              : carrier->transport->open(&attr, &link_calls, &carrier->endpoint);
     if (status) {
         free(carrier);
         return status;
@@ -106,21 +138,39 @@ static int open_one(struct velo_port *port, uint32_t index)
     return VELO_OK;
 }
 
+/* A program that was started on the simulated cluster must not run beside it unnoticed. */
+static int check_place(const struct velo_port *port)
+{
+    return !port->device && getenv("VELO_SIM")
+               ? velo_fail(VELO_ERR_STATE, "VELO_SIM names a simulated cluster, but VELO_NETWORK "
+                                           "does not lead there; see `velo sim`")
+               : VELO_OK;
+}
+
+static int open_all(struct velo_port *port)
+{
+    int status = VELO_OK;
+    for (uint32_t i = 1; i < port->network.names_len && status == VELO_OK; i++)
+        status = open_one(port, i);
+    return status;
+}
+
 int carriers_open(struct velo_port *port)
 {
     static const uint32_t always = 1;
-    int status = VELO_OK;
-    if (port->network.names_len == 1)
-        return VELO_OK;
+    int status = check_place(port);
+    if (status || port->network.names_len == 1)
+        return status;
+    port->look = &always;
+    if (port->device)
+        return open_all(port);
     int wake_fd = wait_doorbell_open(port->segment->generation);
     if (wake_fd < 0)
         return velo_fail(VELO_ERR_SYSTEM, "a socket to be woken by: %s", strerror(errno));
     port->wake_fd = wake_fd;
-    for (uint32_t i = 1; i < port->network.names_len && status == VELO_OK; i++)
-        status = open_one(port, i);
+    status = open_all(port);
     if (status == VELO_OK)
         status = attend_begin(port);
-    port->look = &always;
     if (status)
         carriers_close(port);
     return status;
@@ -128,7 +178,8 @@ int carriers_open(struct velo_port *port)
 
 struct carrier *carrier_to(const struct velo_port *port, velo_id_t peer)
 {
-    uint32_t index = port->carriers ? network_route(&port->network, port->id, peer) : NETWORK_SHM;
+    bool has_lines = port->carriers && !port->device;
+    uint32_t index = has_lines ? network_route(&port->network, port->id, peer) : NETWORK_SHM;
     struct carrier *carrier = index == NETWORK_SHM ? NULL : port->carriers;
     while (carrier && carrier->index != index)
         carrier = carrier->next;
@@ -168,6 +219,10 @@ static void close_links(struct carrier *carrier)
 void carriers_close(struct velo_port *port)
 {
     int64_t end_ns = wait_now_ns() + LINGER_NS;
+    if (port->device) {
+        free(port->carriers);
+        port->carriers = NULL;
+    }
     if (port->wake_fd == 0)
         return;
     linger(port, end_ns);
@@ -213,6 +268,8 @@ void carriers_attend(struct velo_port *port)
 
 bool carriers_progress(struct velo_port *port)
 {
+    if (port->device)
+        return port->device->poll(port);
     order_show(&port->looks, order_counter(&port->looks) + 1);
     bool any = false;
     for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)

@@ -5,13 +5,14 @@
  *
  * A port that shares memory with all of its peers has none, and `carriers` of its port is NULL.
  * Each endpoint has a lock of its own: the receiving thread and those that send may all look what
- * has come.
+ * has come. A port with a device (device.h) has one carrier, without an endpoint.
  */
 #ifndef VELO_CORE_CARRIER_H
 #define VELO_CORE_CARRIER_H
 
 #include <pthread.h>
 
+#include "device.h"
 #include "port.h"
 #include "transport.h"
 
@@ -28,12 +29,17 @@ struct carrier {
     struct velo_link *links;
 };
 
-/** Open a port whose segment is there to all transports that its map names. What the transport
- *  says, VELO_ERR_ARG: there is no such transport, or of another version. */
+/** Find out whether a transport that a port's map names has a device, before the port has a
+ * segment. VELO_ERR_ARG: there is no such transport, or a device is not to reach all peers;
+ *  VELO_ERR_VERSION; VELO_ERR_STATE: a device, but this library is linked in. */
+int carriers_find_device(struct velo_port *port);
+/** Open a port whose segment is there to all transports that its map names, or to its device. What
+ *  the transport says; as above; VELO_ERR_STATE: the process was started on a simulated cluster,
+ * and its map does not lead there. */
 int carriers_open(struct velo_port *port);
-/** Give what was sent a while to leave, then close them. */
+/** Give what was sent a while to leave, then close them. A device goes on until it is closed. */
 void carriers_close(struct velo_port *port);
-/** The transport that reaches a peer; NULL: shared memory does. */
+/** The transport that reaches a peer by frames; NULL: shared memory does, or the port's device. */
 struct carrier *carrier_to(const struct velo_port *port, velo_id_t peer);
 /** Look what has come, and send what could not be sent before. True: something came. Any thread. */
 bool carriers_progress(struct velo_port *port);
@@ -44,5 +50,11 @@ void carriers_attend(struct velo_port *port);
 bool carriers_sleep(struct velo_port *port, int64_t timeout_ns);
 /** The same for a thread that waits for room: nobody wakes it, so it looks again soon. */
 bool carriers_nap(struct velo_port *port);
+
+/** Look what has come, if that needs a look. */
+hot_inline bool carriers_look(struct velo_port *port)
+{
+    return unlikely(port->carriers) && carriers_progress(port);
+}
 
 #endif

@@ -4,7 +4,7 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "carry.h"
+#include "carrier.h"
 #include "entry.h"
 #include "link.h"
 
@@ -47,7 +47,11 @@ static int set_up_ring(struct velo_conn *conn)
     conn->bell = conn->fenced ? &always_ring : &ring->bell;
     ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id);
     (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
-    status = carry_connect(conn);
+    const struct velo_device *device = conn->port->device;
+    if (device) {
+        conn->carry = device->send;
+        status = device->connect(conn);
+    }
     if (status)
         return status;
 
@@ -61,7 +65,8 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
     int64_t start_ns = wait_now_ns();
     for (;;) {
         int status = seg_open(&port->domain, peer, segment);
-        if (status == VELO_OK && !carry_is_reachable(*segment)) {
+        /* Its segment is there before its device takes messages for it. */
+        if (status == VELO_OK && port->device && !order_read_entry(&(*segment)->header->device)) {
             seg_put(*segment);
             status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
         }
@@ -161,6 +166,13 @@ static void unlist(struct velo_conn *conn)
     pthread_mutex_unlock(&port->conns_lock);
 }
 
+/* The receiver hears of it by its device, after all that was sent. */
+static void leave_device(struct velo_conn *conn)
+{
+    conn->port->device->disconnect(conn);
+    seg_unlock_entry(conn->segment, conn->index);
+}
+
 int velo_disconnect(struct velo_conn *conn)
 {
     GUARD_UNUSED(conn, "connection");
@@ -170,8 +182,8 @@ int velo_disconnect(struct velo_conn *conn)
     order_show(&seg_ring(conn->segment, conn->index)->tx_end, conn->tx.tail);
     if (conn->link)
         link_disconnect(conn);
-    else if (carry_disconnect(conn))
-        seg_unlock_entry(conn->segment, conn->index);
+    else if (conn->port->device)
+        leave_device(conn);
     else
         entry_unclaim(conn->segment, conn->index, ENTRY_ENDED);
     seg_put(conn->segment);

@@ -8,7 +8,7 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "carry.h"
+#include "carrier.h"
 
 static bool add(int epoll_fd, int fd)
 {
@@ -43,8 +43,8 @@ int velo_port_fd(struct velo_port *port, int *fd)
 {
     if (!port || !fd)
         return velo_fail(VELO_ERR_ARG, "port or fd is NULL");
-    if (!CARRY_SHARES_MEMORY)
-        return velo_fail(VELO_ERR_STATE, "a node's host port has no descriptor to wait for; use "
+    if (port->device)
+        return velo_fail(VELO_ERR_STATE, "a device has no descriptor to wait for; use "
                                          "the calls that wait");
     int status = port->epoll_fd ? VELO_OK : open_wake(port);
     if (status)

@@ -263,6 +263,7 @@ static void fill_conn(struct velo_conn *conn, struct velo_link *link)
     conn->fenced = true;
     conn->bell = &always_ring;
     conn->link = link;
+    conn->carry = link_send;
     ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id);
     (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
 }

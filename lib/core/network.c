@@ -194,6 +194,14 @@ static uint32_t node_of(const struct network *network, velo_id_t id)
                            : VELO_ID_NODE(id);
 }
 
+bool network_is_uniform(const struct network *network)
+{
+    uint32_t node = 0;
+    while (node < VELO_NODES && network->nodes[node] == network->own)
+        node++;
+    return node == VELO_NODES;
+}
+
 uint32_t network_route(const struct network *network, velo_id_t port, velo_id_t peer)
 {
     uint32_t node = node_of(network, peer);

@@ -25,6 +25,8 @@
 #ifndef VELO_CORE_NETWORK_H
 #define VELO_CORE_NETWORK_H
 
+#include <stdbool.h>
+
 #include <velo/velo.h>
 
 #define NETWORK_TRANSPORTS_MAX 8u
@@ -43,6 +45,8 @@ struct network {
 /** Read the map from $VELO_NETWORK; without it, shared memory reaches everybody. VELO_ERR_ARG with
  *  the rule, or the file's line, that is none. VELO_ERR_ACCESS: the file cannot be read. */
 int network_init(struct network *network);
+/** Does one transport reach all peers, also those on a port's own node? */
+bool network_is_uniform(const struct network *network);
 /** The transport, as an index of names, by which a port reaches a peer. */
 uint32_t network_route(const struct network *network, velo_id_t port, velo_id_t peer);
 

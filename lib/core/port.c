@@ -9,7 +9,7 @@
 #include "../base/sized.h"
 #include "../shm/domain.h"
 #include "../shm/wait.h"
-#include "carry.h"
+#include "carrier.h"
 #include "descriptor.h"
 #include "senders.h"
 
@@ -39,8 +39,9 @@ static int create_segment(struct velo_port *port, const struct velo_port_attr *a
 {
     uint32_t flags = port->flags | (port->fenced ? SEG_NEEDS_FENCE : 0);
     int node = attr->node;
-    uint32_t first, step;
-    carry_place(&node, &first, &step);
+    uint32_t first = 0, step = 1;
+    if (port->device)
+        port->device->place(&node, &first, &step);
     if (attr->vpid != VELO_VPID_ANY) {
         port->id = VELO_ID(node, attr->vpid);
         return seg_create(&port->domain, port->id, &port->shape, flags, &port->segment);
@@ -85,7 +86,6 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
 /* Come into being, under the domain and with the shape that are set. */
 static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
 {
-    port->fenced = !CARRY_SHARES_MEMORY || !wait_join_barrier();
     port->tells_departures = attr->flags & VELO_PORT_DEPARTURES;
     port->spin_max_ns = spin_max_from_environment();
     port->spin_ns = port->spin_max_ns;
@@ -93,14 +93,16 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
     pthread_mutex_init(&port->conns_lock, NULL);
     int status = rx_open(port);
     if (status == VELO_OK)
-        status = create_segment(port, attr);
+        status = carriers_find_device(port);
+    if (status)
+        return status;
+    port->fenced = port->device || !wait_join_barrier();
+    status = create_segment(port, attr);
     if (status)
         return status;
     port->shared = port->segment->header;
     port->look = &port->shared->summary;
-    status = carry_open(port);
-    if (status == VELO_OK)
-        status = carriers_open(port);
+    status = carriers_open(port);
     if (status)
         seg_retire(port->segment);
     return status;
@@ -180,7 +182,8 @@ int velo_port_close(struct velo_port *port)
     descriptor_close(port);
     carriers_close(port);
     seg_retire(port->segment);
-    carry_close(port);
+    if (port->device)
+        port->device->close(port);
     rx_close(port);
     seg_put(port->segment);
     pthread_mutex_destroy(&port->conns_lock);

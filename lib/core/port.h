@@ -68,7 +68,8 @@ struct velo_port {
     int wake_fd;              /* Rung while the port sleeps on descriptors; 0: none. */
     int epoll_fd;             /* See velo_port_fd(); 0: not asked for. */
 
-    struct device_port *device; /* See carry.h; natively NULL. */
+    const struct velo_device *device; /* See device.h; NULL: none. */
+    struct device_port *device_port;  /* The device's own. */
 
     pthread_mutex_t conns_lock;
     struct velo_conn *conns;
@@ -103,11 +104,12 @@ struct velo_conn {
     size_t reserved_bytes;
     uint64_t reserved_at;
     uint64_t reserved_limit;
-    uint64_t peer_device;   /* Who the receiver is to the hardware; see carry.h. */
-    struct velo_link *link; /* See link.h; NULL: the peer shares memory with us. */
-    uint64_t order;         /* See tx_order of seg_ring. */
-    uint32_t in_use;        /* By a call that sends; see guard.h. */
-    int64_t looked_ns;      /* When a look was last taken at whether the receiver lives. */
+    void (*carry)(struct velo_conn *conn); /* Sends what was published; NULL: the peer reads it. */
+    uint64_t peer_device;                  /* The device's own: who the receiver is to it. */
+    struct velo_link *link;                /* See link.h; NULL: not over frames. */
+    uint64_t order;                        /* See tx_order of seg_ring. */
+    uint32_t in_use;                       /* By a call that sends; see guard.h. */
+    int64_t looked_ns; /* When a look was last taken at whether the receiver lives. */
     struct segment *segment;
     struct velo_port *port;
     struct velo_conn *next;

@@ -4,7 +4,7 @@
  * in senders.h.
  */
 #include "../shm/wait.h"
-#include "carry.h"
+#include "carrier.h"
 #include "senders.h"
 
 #define REAP_INTERVAL_NS NS_PER_S
@@ -50,7 +50,7 @@ static void advance(struct velo_port *port)
     point(port);
 }
 
-static void publish_credits(struct velo_port *port, struct ring_rx *rx)
+static void publish_credits(struct ring_rx *rx)
 {
     rx->published = rx->head;
     rx->data_published = rx->data_head;
@@ -59,7 +59,6 @@ static void publish_credits(struct velo_port *port, struct ring_rx *rx)
     order_full_fence();
     if (order_read_waiting(&rx->shared->waiting))
         wait_wake((const uint32_t *)&rx->shared->consumed);
-    carry_credit(port, rx);
 }
 
 /* Let onlookers see the counters. Now and then: they are exact only in the port. */
@@ -104,14 +103,24 @@ static struct ring_rx *find_message(struct velo_port *port)
 static struct ring_rx *next_message(struct velo_port *port)
 {
     struct ring_rx *rx = find_message(port);
-    return !rx && carry_in(port) ? find_message(port) : rx;
+    return !rx && carriers_look(port) ? find_message(port) : rx;
+}
+
+/* Look what has come as frames. All that a device brings, this ring's messages too, comes by polls
+ * in vain; but a sender is told of the credits that were just published. */
+static void look_at_carriers(struct velo_port *port, const struct ring_rx *rx)
+{
+    if (!port->device)
+        (void)carriers_progress(port);
+    else if (rx->published == rx->head)
+        port->device->credit(port, rx);
 }
 
 /* A busy ring must starve neither those that ring nor those that come over a transport. */
-static __attribute__((noinline)) void look_around(struct velo_port *port)
+static __attribute__((noinline)) void look_around(struct velo_port *port, const struct ring_rx *rx)
 {
     if (port->carriers)
-        (void)carriers_progress(port);
+        look_at_carriers(port, rx);
     rx_take_bells(port);
 }
 
@@ -120,11 +129,11 @@ static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct r
 {
     if (rx->head - rx->published >= port->shape.depth_slots / 4 ||
         rx->data_head - rx->data_published >= port->shape.data_bytes / 4)
-        publish_credits(port, rx);
+        publish_credits(rx);
     rx->last_message = port->messages;
     show_counters(port);
     if (order_peek_summary(port->look))
-        look_around(port);
+        look_around(port, rx);
     advance(port);
     return VELO_OK;
 }
@@ -245,6 +254,16 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
     }
 }
 
+/* The summary is compared again: a bit set before `sleeping` was seen ends the wait. True: a signal
+ * handler ran. */
+static bool sleep_for_message(struct velo_port *port, int64_t slice_ns)
+{
+    const uint32_t *summary = &port->shared->summary;
+    if (port->device)
+        return port->device->wait(port, summary, 0, slice_ns);
+    return port->carriers ? carriers_sleep(port, slice_ns) : wait_sleep(summary, 0, slice_ns);
+}
+
 static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
 {
     port->promote = false; /* Whatever is empty now must ring from here on. */
@@ -254,11 +273,10 @@ static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
         return rx;
     show_counters(port);
     order_count(&port->shared->rx_sleeps, 1);
+    bool on_files = port->carriers && !port->device;
     order_set_sleeping(&port->shared->sleeping,
-                       port->carriers ? SEG_SLEEPS_ON_FILES : SEG_SLEEPS_ON_WORD);
-    /* The kernel compares the summary again: a bit set before `sleeping` was seen ends the wait. */
-    if (port->carriers ? carriers_sleep(port, slice_ns)
-                       : carry_sleep(&port->shared->summary, 0, slice_ns))
+                       on_files ? SEG_SLEEPS_ON_FILES : SEG_SLEEPS_ON_WORD);
+    if (sleep_for_message(port, slice_ns))
         order_set_flag(&port->interrupted, 1);
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return next_message(port);
@@ -510,18 +528,46 @@ hot_inline void hold(struct velo_port *port, struct ring_rx *rx, struct velo_msg
     port->current = &port->none;
 }
 
-static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct velo_msg *msg,
-                                               int64_t timeout_ns)
+hot_inline int peek_anywhere(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
-    if (!port || !msg)
-        return VELO_ERR_ARG;
-    if (port->held)
-        return VELO_ERR_STATE;
     struct ring_rx *rx = wait_message(port, timeout_ns);
     if (!rx)
         return tell(port, msg, timeout_ns);
     hold(port, rx, msg);
     return VELO_OK;
+}
+
+/* Is there nothing in the rings that are looked at? */
+hot_inline bool rings_are_empty(const struct velo_port *port)
+{
+    for (uint32_t i = 0; i < port->active_count; i++) {
+        const struct ring_rx *rx = port->active[i];
+        ring_rx_fetch_data(rx, port->shape.data_bytes);
+        if (rx->mode != RX_POLLED || ring_rx_match(rx, order_read_header(rx->slot)))
+            return false;
+    }
+    return true;
+}
+
+/* A try over a device polls it first, whatever the rings hold. */
+static cold_path int peek_device(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
+{
+    if (timeout_ns == NO_WAIT && order_peek_summary(&port->shared->summary) == 0 &&
+        !port->device->poll(port) && rings_are_empty(port)) {
+        port->messages_before = port->messages;
+        return VELO_AGAIN;
+    }
+    return peek_anywhere(port, msg, timeout_ns);
+}
+
+static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct velo_msg *msg,
+                                               int64_t timeout_ns)
+{
+    if (port->held)
+        return VELO_ERR_STATE;
+    if (unlikely(port->device))
+        return peek_device(port, msg, timeout_ns);
+    return peek_anywhere(port, msg, timeout_ns);
 }
 
 /* The usual case: a message in the current ring. False: take a closer look. */
@@ -542,27 +588,21 @@ hot_inline bool peek_current(struct velo_port *port, struct velo_msg *msg)
  */
 hot_inline bool is_empty(struct velo_port *port)
 {
-    if (order_peek_summary(port->look) || port->held || (CARRY_POLLS && carry_in(port)))
+    if (order_peek_summary(port->look) || port->held)
         return false;
-    for (uint32_t i = 0; i < port->active_count; i++) {
-        const struct ring_rx *rx = port->active[i];
-        ring_rx_fetch_data(rx, port->shape.data_bytes);
-        if (rx->mode != RX_POLLED || ring_rx_match(rx, order_read_header(rx->slot)))
-            return false;
-    }
-    return true;
+    return rings_are_empty(port);
 }
 
 int velo_try_peek(struct velo_port *port, struct velo_msg *msg)
 {
     GUARD(port, "port");
-    if (likely(port && msg)) {
-        if (peek_current(port, msg))
-            return VELO_OK;
-        if (likely(is_empty(port))) {
-            port->messages_before = port->messages;
-            return VELO_AGAIN;
-        }
+    if (unlikely(!port || !msg))
+        return VELO_ERR_ARG;
+    if (peek_current(port, msg))
+        return VELO_OK;
+    if (likely(is_empty(port))) {
+        port->messages_before = port->messages;
+        return VELO_AGAIN;
     }
     return peek_slow(port, msg, NO_WAIT);
 }
@@ -572,7 +612,9 @@ int velo_peek(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
     GUARD(port, "port");
     if (unlikely(timeout_ns < VELO_FOREVER))
         return VELO_ERR_ARG;
-    if (likely(port && msg) && likely(peek_current(port, msg)))
+    if (unlikely(!port || !msg))
+        return VELO_ERR_ARG;
+    if (likely(peek_current(port, msg)))
         return VELO_OK;
     return peek_slow(port, msg, timeout_ns);
 }

@@ -8,7 +8,7 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "carry.h"
+#include "carrier.h"
 #include "entry.h"
 #include "link.h"
 
@@ -74,9 +74,9 @@ static __attribute__((noinline)) int ring_and_look(struct velo_conn *conn)
     return look_after_send(conn);
 }
 
-static __attribute__((noinline)) int send_over_link(struct velo_conn *conn)
+static __attribute__((noinline)) int send_over_network(struct velo_conn *conn)
 {
-    link_send(conn);
+    conn->carry(conn);
     return look_after_send(conn);
 }
 
@@ -84,8 +84,8 @@ static cold_path int notify_slow(struct velo_conn *conn)
 {
     ring_tx_show_counters(&conn->tx);
     if (conn->fenced) {
-        if (conn->link)
-            return send_over_link(conn);
+        if (conn->carry)
+            return send_over_network(conn);
         order_full_fence();
         if (order_read_bell(&conn->tx.shared->bell) == BELL_POLLED)
             return VELO_OK;
@@ -96,8 +96,6 @@ static cold_path int notify_slow(struct velo_conn *conn)
 /* After each publish. */
 hot_inline int notify(struct velo_conn *conn)
 {
-    if (carry_out(conn))
-        return look_after_send(conn);
     if (likely(order_read_bell(conn->bell) == BELL_POLLED))
         return VELO_OK;
     return notify_slow(conn);
@@ -148,7 +146,7 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
     if (likely(has_room(conn, len_bytes)))
         return VELO_OK;
     ring_tx_show_counters(&conn->tx);
-    (void)carry_in(conn->port);
+    (void)carriers_look(conn->port);
     if (unlikely(!ring_tx_refresh(&conn->tx, order_read_credit(&conn->tx.shared->consumed))))
         return corrupt_credits();
     if (likely(has_room(conn, len_bytes))) {
@@ -164,6 +162,16 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
     return VELO_AGAIN;
 }
 
+/* Until the credits change, or for a slice of time. True: a signal handler ran. */
+static bool nap_for_room(const struct velo_conn *conn, uint64_t consumed, int64_t slice_ns)
+{
+    struct velo_port *port = conn->port;
+    const uint32_t *word = (const uint32_t *)&conn->tx.shared->consumed;
+    if (port->device)
+        return port->device->wait(port, word, (uint32_t)consumed, slice_ns);
+    return port->carriers ? carriers_nap(port) : wait_sleep(word, (uint32_t)consumed, slice_ns);
+}
+
 /* Sleep until the receiver returns credits, or for a slice of time. */
 static int sleep_for_room(struct velo_conn *conn, size_t len_bytes, int64_t slice_ns)
 {
@@ -176,10 +184,7 @@ static int sleep_for_room(struct velo_conn *conn, size_t len_bytes, int64_t slic
         return corrupt_credits();
     if (!has_room(conn, len_bytes)) {
         order_count(&ring->tx_sleeps, 1);
-        bool is_interrupted = conn->port->carriers ? carriers_nap(conn->port)
-                                                   : carry_sleep((const uint32_t *)&ring->consumed,
-                                                                 (uint32_t)consumed, slice_ns);
-        if (is_interrupted)
+        if (nap_for_room(conn, consumed, slice_ns))
             status = VELO_ERR_INTERRUPTED;
         conn->again = 0; /* Have the next look ask whether the receiver lives. */
     }

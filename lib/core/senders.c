@@ -5,7 +5,7 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "carry.h"
+#include "device.h"
 
 /* A polled ring is stale when others have brought so many messages since its last. */
 #define STALE_MESSAGES 256
@@ -229,7 +229,7 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
 /* Look for senders that died without a word. */
 void rx_reap(struct velo_port *port)
 {
-    if (!carry_is_settled(port))
+    if (port->device && !port->device->is_settled(port))
         return;
     order_set_flag(&port->shared->reap_request, 0);
     for (uint32_t i = 0; i < port->shape.conns_max; i++) {

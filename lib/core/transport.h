@@ -33,7 +33,8 @@
  * Threads: the library calls one function of an endpoint at a time, its lines' included. A
  * transport needs no locks, and calls the library only from inside progress().
  *
- * `transports/loop` is the one to read first.
+ * `transports/loop` is the one to read first. A transport with hardware of its own may offer a
+ * device in place of frames: see device.h.
  */
 #ifndef VELO_CORE_TRANSPORT_H
 #define VELO_CORE_TRANSPORT_H
@@ -44,8 +45,8 @@
 
 #include <velo/velo.h>
 
-/** Raised with every incompatible change of this file. */
-#define VELO_TRANSPORT_VERSION 1u
+/** Raised with every incompatible change of this file, and of what a device works on (device.h). */
+#define VELO_TRANSPORT_VERSION 2u
 /** A frame's payload is at most so long, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
 /** A transport takes payloads of at least this length: what a slot holds. */
@@ -89,6 +90,7 @@ struct velo_frame_accept {
 
 /** The library's end of a line; opaque. */
 struct velo_link;
+struct velo_device;
 
 /** What a transport is told of a port. The strings live as long as the endpoint. */
 struct velo_endpoint_attr {
@@ -119,6 +121,8 @@ struct velo_transport {
     uint32_t version;           /**< VELO_TRANSPORT_VERSION. */
     uint32_t payload_bytes_max; /**< VELO_FRAME_BYTES_MIN to VELO_FRAME_BYTES_MAX. */
     const char *name;           /**< As in its file's name. */
+    /** NULL: the transport carries frames. Else nothing behind this is used. */
+    const struct velo_device *device;
     /** A port opens: let peers reach it. VELO_ERR_*, and the port does not open. */
     int (*open)(const struct velo_endpoint_attr *attr, const struct velo_transport_calls *calls,
                 void **endpoint);

@@ -39,7 +39,7 @@ void mq_get_disconnect(struct velo_mq_peer *peer)
 void mq_get_offer(struct transfer *op)
 {
     struct velo_mq *mq = op->peer->mq;
-    if (!is_worth_it(mq, op->len_bytes) || (rma_node_fetches(mq->rma) && !connect_rma(op->peer)))
+    if (!is_worth_it(mq, op->len_bytes) || (rma_device_fetches(mq->rma) && !connect_rma(op->peer)))
         return;
     (void)velo_rma_mem_register(mq->rma, op->buf, op->len_bytes, VELO_RMA_RIGHT_READ, op->peer->id,
                                 &op->mem);

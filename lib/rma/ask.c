@@ -4,7 +4,7 @@
  * asked operation is sent piece by piece as the peer's ring has room; each piece has one answer,
  * and the answers come in the order of the pieces.
  */
-#include "offload.h"
+#include "unit.h"
 
 /* ---- lists of operations --------------------------------------------------------------------- */
 
@@ -129,8 +129,6 @@ static int send_notify(struct velo_rma_peer *peer, const struct request *request
 
 int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
 {
-    if (request->op == VELO_RMA_OPERATION_NOTIFY && offload_is_busy(peer))
-        return MUST_ASK; /* It comes after what the node still has to do. */
     return request->op == VELO_RMA_OPERATION_NOTIFY ? send_notify(peer, request)
                                                     : rma_reach_do(peer, request);
 }
@@ -139,15 +137,17 @@ int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
 static int begin(struct velo_rma_peer *peer, int *ended)
 {
     struct op *op = peer->waiting.head;
-    if (op->fenced && (peer->asked.head || offload_is_busy(peer)))
+    const struct velo_device *device = peer->rma->port->device;
+    if (op->fenced && (peer->asked.head || peer->offloaded > 0))
         return VELO_AGAIN;
-    int status = rma_do_now(peer, &op->request);
-    if (status == MUST_ASK)
-        status = offload_begin(peer, op);
+    int status =
+        rma_is_behind_device(peer, &op->request) ? MUST_ASK : rma_do_now(peer, &op->request);
+    if (status == MUST_ASK && device)
+        status = device->rma->begin(peer, op);
     if (status == VELO_AGAIN)
         return status;
     (void)take(&peer->waiting);
-    if (offload_took(status))
+    if (status == OFFLOADED)
         return VELO_OK;
     if (status == MUST_ASK) {
         append(&peer->asked, op);
@@ -190,28 +190,23 @@ int rma_ask_post(struct velo_rma_peer *peer, const struct request *request)
     return VELO_OK;
 }
 
-int rma_ask_node(struct velo_rma_peer *peer, const struct request *request, int *outcome)
+int rma_ask_device(struct velo_rma_peer *peer, const struct request *request, int *outcome)
 {
-#ifdef VELO_DEVICE
+    const struct velo_device *device = peer->rma->port->device;
+    if (!device)
+        return VELO_ERR_ACCESS;
     if (!peer->rma->ops_free)
         return VELO_AGAIN;
     struct op *op = take_free(peer);
     *op = (struct op){.request = *request, .outcome = outcome};
     *outcome = VELO_AGAIN;
-    int status = offload_begin(peer, op);
-    if (offload_took(status))
+    int status = device->rma->begin(peer, op);
+    if (status == OFFLOADED)
         return VELO_OK;
     give_back(peer, op);
     return status == MUST_ASK ? VELO_ERR_ACCESS : status;
-#else
-    (void)peer;
-    (void)request;
-    (void)outcome;
-    return VELO_ERR_ACCESS;
-#endif
 }
 
-#ifdef VELO_DEVICE
 /* A fetch: nobody but who asked hears of it. */
 static void fetched(struct velo_rma_peer *peer, struct op *op, int status)
 {
@@ -238,7 +233,6 @@ void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status)
     if (!op->next)
         peer->waiting.tail = op;
 }
-#endif
 
 /* ---- answers --------------------------------------------------------------------------------- */
 
@@ -307,7 +301,8 @@ void rma_ask_fail(struct velo_rma_peer *peer, int status)
 {
     peer->gone = status;
     peer->sending = NULL;
-    offload_fail(peer, status);
+    if (peer->rma->port->device)
+        peer->rma->port->device->rma->fail(peer, status);
     while (peer->asked.head)
         finish(peer, take(&peer->asked), status);
     while (peer->waiting.head)

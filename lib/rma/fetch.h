@@ -11,10 +11,10 @@
 #include <velo/rma.h>
 
 /**
- * Get by loads, by cross-memory attach, or by the node's RMA unit. Nobody is notified, whatever
+ * Get by loads, by cross-memory attach, or by a device. Nobody is notified, whatever
  * becomes of it.
  *
- * VELO_OK: *outcome is the status, VELO_AGAIN while the node is at it. It changes in
+ * VELO_OK: *outcome is the status, VELO_AGAIN while the device is at it. It changes in
  * velo_rma_progress(), and has ended when velo_rma_disconnect() returns. VELO_AGAIN: not now. Else:
  * it cannot be had in this way.
  */
@@ -23,16 +23,12 @@ int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes,
 
 /**
  * From about this length on, fetching a message is faster than copying it through the ring, which
- * keeps the processors of both sides busy. Over hardware: NetPIPE on the simulated cluster as it is
+ * keeps the processors of both sides busy. Over a device: NetPIPE on the simulated cluster as it is
  * by default; docs/notes-simulator.md has the figures, also those of a faster clock.
  */
-#ifdef VELO_DEVICE
-#define FETCH_BYTES_DEFAULT (UINT64_C(8) << 10)
-#else
-#define FETCH_BYTES_DEFAULT (UINT64_C(4) << 20)
-#endif
+uint64_t rma_fetch_bytes_default(const struct velo_port *port);
 
-/** Is it the node that fetches? It lets in only peers that its owner, too, is connected to. */
-bool rma_node_fetches(struct velo_rma *rma);
+/** Is it a device that fetches? It lets in only peers that its owner, too, is connected to. */
+bool rma_device_fetches(struct velo_rma *rma);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
-#include "offload.h"
+#include "unit.h"
 
 /* Looks at a requester's line before its owner, that is we, asks whether it lives. */
 #define LOOKS_PER_CHECK 1000
@@ -48,7 +48,11 @@ static struct velo_rma_mem *take(struct velo_rma *rma, int *status)
     }
     if (rma->mems_used == rma->table.backed)
         *status = rma_table_back(&rma->table, rma->port->segment);
-    return *status ? NULL : &rma->mems[rma->mems_used++];
+    if (*status)
+        return NULL;
+    mem = &rma->mems[rma->mems_used++];
+    mem->rma = rma;
+    return mem;
 }
 
 /* No two keys of a unit are the same: the step is odd. 0 is none. */
@@ -60,18 +64,26 @@ static uint64_t next_key(struct velo_rma *rma, uint64_t index)
     return rma->key_last << TABLE_INDEX_BITS | index;
 }
 
+/* Let the device, if there is one, reach the memory before its key is published. */
+static cold_path void enter_device(struct velo_rma_mem *mem)
+{
+    const struct velo_device *device = mem->rma->port->device;
+    if (!device)
+        return;
+    device->rma->enter(mem);
+    mem->has_more = true;
+}
+
 static void publish(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     uint64_t index = (uint64_t)(mem - rma->mems);
     struct table_entry *entry = &rma->table.entries[index];
-    mem->rma = rma;
     mem->key = next_key(rma, index);
     order_write_field(&entry->address, (uintptr_t)mem->addr);
     order_write_field(&entry->len_bytes, mem->len_bytes);
     order_write_field(&entry->arena_at, mem->arena_bytes ? mem->arena_at + 1 : 0);
     order_write_field(&entry->rights, mem->rights);
     order_write_field(&entry->peer, mem->peer);
-    offload_register(rma, mem, entry);
     order_publish_key(&entry->key, mem->key);
     rma->counters.registered++;
 }
@@ -91,7 +103,8 @@ int velo_rma_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, ui
     mem->len_bytes = len_bytes;
     mem->rights = rights;
     mem->peer = peer;
-    mem->arena_bytes = 0;
+    if (unlikely(!rma->is_plain))
+        enter_device(mem);
     publish(rma, mem);
     *out = mem;
     return VELO_OK;
@@ -165,14 +178,17 @@ int velo_rma_mem_alloc(struct velo_rma *rma, size_t len_bytes, uint32_t rights, 
     mem->arena_at = before ? before->arena_at + before->arena_bytes : 0;
     status = map_range(rma, mem);
     if (status) {
+        mem->arena_bytes = 0;
         give_back(rma, mem);
         return status;
     }
+    mem->has_more = true;
     struct velo_rma_mem **link = before ? &before->next : &rma->allocated;
     mem->next = *link;
     *link = mem;
     mem->rights = rights;
     mem->peer = peer;
+    enter_device(mem);
     publish(rma, mem);
     *out = mem;
     return VELO_OK;
@@ -186,6 +202,17 @@ static void release_range(struct velo_rma *rma, struct velo_rma_mem *mem)
     *link = mem->next;
     munmap(mem->addr, mem->arena_bytes);
     punch(rma, mem->arena_at, mem->arena_bytes);
+    mem->arena_bytes = 0;
+}
+
+/* What a registration has beside its key. */
+static cold_path void release(struct velo_rma *rma, struct velo_rma_mem *mem)
+{
+    if (rma->port->device)
+        rma->port->device->rma->withdraw(mem);
+    if (mem->arena_bytes)
+        release_range(rma, mem);
+    mem->has_more = false;
 }
 
 /* ---- deregistering --------------------------------------------------------------------------- */
@@ -236,10 +263,9 @@ int velo_rma_mem_deregister(struct velo_rma_mem *mem, int64_t timeout_ns)
     order_full_fence();
     if (unlikely(!wait_for_requesters(rma, key, timeout_ns)))
         return VELO_TIMEOUT;
-    offload_deregister(rma, mem);
     mem->key = 0;
-    if (mem->arena_bytes)
-        release_range(rma, mem);
+    if (mem->has_more)
+        release(rma, mem);
     give_back(rma, mem);
     rma->counters.registered--;
     return VELO_OK;

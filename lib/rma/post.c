@@ -2,7 +2,7 @@
 /* The calls that ask for an operation. */
 #include "../base/error.h"
 #include "fetch.h"
-#include "offload.h"
+#include "unit.h"
 
 /* ---- the end of an operation ----------------------------------------------------------------- */
 
@@ -68,11 +68,10 @@ static cold_path int post_later(struct velo_rma_peer *peer, const struct request
     return status ? failed_at_once(peer, status) : rma_ask_post(peer, request);
 }
 
-/* Of a peer with operations that are not done. */
-static bool must_wait(const struct velo_rma_peer *peer)
+static bool must_wait(const struct velo_rma_peer *peer, const struct request *request)
 {
-    return peer->waiting.head || peer->sending ||
-           (peer->fence && (peer->asked.head || offload_is_busy(peer)));
+    return peer->waiting.head || peer->sending || rma_is_behind_device(peer, request) ||
+           (peer->fence && (peer->asked.head || peer->offloaded > 0));
 }
 
 static int post(struct velo_rma_peer *peer, const struct request *request)
@@ -83,7 +82,7 @@ static int post(struct velo_rma_peer *peer, const struct request *request)
                          request->notify);
     if (unlikely(peer->gone))
         return velo_fail(peer->gone, "the peer is gone; disconnect");
-    if (unlikely(peer->pending > 0) && must_wait(peer))
+    if (unlikely(peer->pending > 0) && must_wait(peer, request))
         return post_later(peer, request);
     if (unlikely((request->notify & VELO_RMA_NOTIFY_REQUESTER) && !queue_has_room(peer->rma)))
         return VELO_AGAIN;
@@ -248,7 +247,7 @@ int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes,
         return peer->gone;
     int status = rma_reach_do(peer, &request);
     if (status == MUST_ASK)
-        return rma_ask_node(peer, &request, outcome);
+        return rma_ask_device(peer, &request, outcome);
     if (status)
         return failed_at_once(peer, status);
     *outcome = VELO_OK;
@@ -256,7 +255,16 @@ int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes,
     return VELO_OK;
 }
 
-bool rma_node_fetches(struct velo_rma *rma) { return offload_is_possible(rma); }
+bool rma_device_fetches(struct velo_rma *rma)
+{
+    const struct velo_device *device = rma->port->device;
+    return device && device->rma->is_possible(rma);
+}
+
+uint64_t rma_fetch_bytes_default(const struct velo_port *port)
+{
+    return port->device ? UINT64_C(8) << 10 : UINT64_C(4) << 20;
+}
 
 /* ---- strided --------------------------------------------------------------------------------- */
 

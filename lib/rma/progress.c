@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Progress, waiting, and the notification queue. */
 #include "../shm/wait.h"
-#include "offload.h"
+#include "unit.h"
 
 /* Messages taken in by one call. */
 #define MESSAGES_PER_CALL 64
@@ -36,15 +36,29 @@ static void resume(struct velo_rma *rma)
         return;
     rma->deferred = false;
     rma->stalled = false;
+    rma->is_plain = !rma->port->device;
     (void)velo_resume(rma->port);
+}
+
+hot_inline int peek_plain(const struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
+{
+    return timeout_ns ? velo_peek(rma->port, msg, timeout_ns) : velo_try_peek(rma->port, msg);
+}
+
+/* Where not all is plain: something is deferred, or a device takes part. */
+static cold_path int peek_closely(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
+{
+    const struct velo_device *device = rma->port->device;
+    resume(rma);
+    return device ? device->rma->peek(rma, msg, timeout_ns) : peek_plain(rma, msg, timeout_ns);
 }
 
 int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
 {
     struct velo_msg msg;
     int ended = 0;
-    resume(rma);
-    int status = offload_peek(rma, &msg, timeout_ns);
+    int status = likely(rma->is_plain) ? peek_plain(rma, &msg, timeout_ns)
+                                       : peek_closely(rma, &msg, timeout_ns);
     rma->interrupted = status == VELO_ERR_INTERRUPTED;
     for (int taken = 0; status == VELO_OK; taken++) {
         if (handle(rma, &msg, &ended)) {
@@ -52,11 +66,13 @@ int rma_progress(struct velo_rma *rma, int64_t timeout_ns)
         } else {
             (void)velo_defer(rma->port);
             rma->deferred = true;
+            rma->is_plain = false;
         }
         status = taken < MESSAGES_PER_CALL ? velo_try_peek(rma->port, &msg) : VELO_AGAIN;
     }
     if (unlikely(rma->ops_used > 0)) {
-        ended += offload_progress(rma);
+        if (rma->port->device)
+            ended += rma->port->device->rma->progress(rma);
         for (struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next)
             ended += rma_ask_pump(peer);
         if (++rma->polls % POLLS_PER_CHECK == 0)

@@ -10,7 +10,6 @@
 
 #include "../base/error.h"
 #include "../base/hook.h"
-#include "../core/carry.h"
 #include "../shm/wait.h"
 #include "unit.h"
 
@@ -150,7 +149,6 @@ int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
     return status;
 }
 
-#ifdef VELO_DEVICE
 bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request, uint64_t *remote,
                        uint64_t *address)
 {
@@ -164,7 +162,6 @@ bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request
     *address = grant.address + rma_request_offset(request);
     return page != 0;
 }
-#endif
 
 /* ---- loads and stores ------------------------------------------------------------------------ */
 
@@ -174,6 +171,8 @@ static cold_path bool map_arena(struct velo_rma_peer *peer, uint64_t end)
     const struct segment *segment = peer->conn->segment;
     uint64_t at = peer->table.at.arena_at;
     struct stat st;
+    if (peer->rma->port->device) /* Memory that we could map is reached as all other is. */
+        return false;
     if (fstat(segment->fd, &st) != 0 || (uint64_t)st.st_size <= at ||
         (uint64_t)st.st_size - at < end)
         return false;
@@ -194,7 +193,7 @@ hot_inline char *find(struct velo_rma_peer *peer, const struct grant *grant)
 {
     if (peer->is_local)
         return (char *)(uintptr_t)grant->address;
-    if (grant->arena_at == 0 || !CARRY_SHARES_MEMORY)
+    if (grant->arena_at == 0)
         return NULL;
     uint64_t at = grant->arena_at - 1;
     if (unlikely(at > ARENA_BYTES_MAX || grant->len_bytes > ARENA_BYTES_MAX))
@@ -325,7 +324,7 @@ static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct 
 
 void rma_reach_probe(struct velo_rma_peer *peer)
 {
-    if (!peer->rma->may_attach || !CARRY_SHARES_MEMORY)
+    if (!peer->rma->may_attach || peer->rma->port->device)
         return;
     const struct segment *segment = peer->conn->segment;
     const struct table_header *header = peer->table.header;

@@ -10,7 +10,7 @@
 #include "../base/error.h"
 #include "../base/sized.h"
 #include "../shm/wait.h"
-#include "offload.h"
+#include "unit.h"
 
 #define DOMAIN_SUFFIX "+rma"
 #define CONNECT_NAP_NS 1000000
@@ -60,6 +60,7 @@ static int open_port(struct velo_rma *rma, const struct velo_port *port, bool ma
         return velo_fail(VELO_ERR_STATE, "the port has an RMA unit already; use that one");
     if (status)
         return status;
+    rma->is_plain = !rma->port->device;
     /* Members of the group could make us reach other memory than was registered. */
     rma->may_attach = may_attach && attach_is_wanted() && !port->domain.shared;
 #ifdef PR_SET_PTRACER
@@ -142,7 +143,8 @@ int velo_rma_close(struct velo_rma *rma)
     for (uint32_t i = 0; i < rma->mems_used; i++)
         if (rma->mems[i].key)
             (void)velo_rma_mem_deregister(&rma->mems[i], VELO_FOREVER);
-    offload_close(rma);
+    if (rma->port->device)
+        rma->port->device->rma->close(rma);
     rma_serve_close(rma);
     destroy(rma);
     return VELO_OK;

@@ -5,9 +5,9 @@
  *
  * An operation goes one of three ways. **Direct**: allocated memory is mapped, and memory of our
  * own process is there anyway: loads and stores. **Attach**: cross-memory attach, a system call.
- * Both are done before the call returns. (Over a device there is neither, but its RMA unit, see
- * offload.h.) **Asked**: the owner's library does it, as a series of
- * pieces; each piece is one request message and has one answer, and both come in order.
+ * Both are done before the call returns. **Asked**: the owner's library does it, as a series of
+ * pieces; each piece is one request message and has one answer, and both come in order. Over a
+ * device (core/device.h) there is neither of the first two, but what the device itself can do.
  *
  * Nothing blocks: what finds no room waits in its peer's queue (operations), or in the ring that it
  * came through (requests that cannot be answered, notifications that do not fit; see velo_defer()).
@@ -17,6 +17,7 @@
 #ifndef VELO_RMA_UNIT_H
 #define VELO_RMA_UNIT_H
 
+#include "../core/device.h"
 #include "table.h"
 
 #define PEERS_MAX VELO_CONNS_MAX
@@ -66,10 +67,8 @@ struct op {
     struct cursor answered;
     uint64_t pieces_sent;
     uint64_t pieces_answered;
-#ifdef VELO_DEVICE
-    bool is_refused; /* By the node, see offload.h. */
+    bool is_refused; /* By the device. */
     int *outcome;    /* Of rma_fetch(); else NULL. */
-#endif
 };
 
 struct op_list {
@@ -89,9 +88,8 @@ struct velo_rma_mem {
     uint64_t arena_at;
     uint64_t arena_bytes;      /* 0: the memory is the caller's. */
     struct velo_rma_mem *next; /* Of the free ones, or of the allocated ones, by arena_at. */
-#ifdef VELO_DEVICE
-    uint32_t page; /* Its first at the node, plus 1; 0: none. */
-#endif
+    bool has_more;             /* It has a range of the arena, or a device was told of it. */
+    uint32_t page;             /* The device's own: its first at the node, plus 1; 0: none. */
 };
 
 /* ---- peers ----------------------------------------------------------------------------------- */
@@ -119,10 +117,8 @@ struct velo_rma_peer {
     uint32_t seq_answered;  /* Of the next answer. */
     uint64_t piece_bytes;   /* Most that one message carries. */
     uint32_t pending;       /* Operations that are not done, wherever they are. */
+    uint32_t offloaded;     /* Those of them that the device carries out. */
     struct velo_rma_peer *next;
-#ifdef VELO_DEVICE
-    uint32_t offloaded; /* Those of them that the node carries out. */
-#endif
 };
 
 static inline bool peer_is_idle(const struct velo_rma_peer *peer) { return peer->pending == 0; }
@@ -141,6 +137,7 @@ struct velo_rma {
     struct table table;
     struct velo_rma_counters counters;
     bool may_attach;
+    bool is_plain;    /* No connection is deferred, and there is no device. */
     bool deferred;    /* Some connection is deferred... */
     bool stalled;     /* ...because the notification queue was full. */
     bool interrupted; /* A wait is to end. */
@@ -166,9 +163,7 @@ struct velo_rma {
     struct velo_rma_peer *by_handle[PEERS_MAX];
     uint32_t handle_next;
     struct velo_conn **repliers; /* Over which units get our answers; by id. */
-#ifdef VELO_DEVICE
-    struct offload *offload; /* NULL until there is something to do for the node. */
-#endif
+    struct offload *offload;     /* The device's own; NULL until there is something to do for it. */
 };
 
 /* ---- notifications --------------------------------------------------------------------------- */
@@ -189,8 +184,8 @@ static inline void queue_push(struct velo_rma *rma,
 /* ---- requests (request.c) -------------------------------------------------------------------- */
 
 /** The next run, of at most limit_bytes. False: there is none. */
-bool rma_request_next(const struct request *request, struct cursor *cursor, uint64_t limit_bytes,
-                      struct run *run);
+VELO_PRIVATE bool rma_request_next(const struct request *request, struct cursor *cursor,
+                                   uint64_t limit_bytes, struct run *run);
 /** Do all its blocks or pieces stay inside so many bytes? */
 bool rma_request_parts_fit(const struct request *request, uint64_t size_bytes);
 /** Does it stay inside so many bytes? */
@@ -252,29 +247,32 @@ void rma_reach_probe(struct velo_rma_peer *peer);
 int rma_reach_do(struct velo_rma_peer *peer, const struct request *request);
 /** Would it be refused? VELO_OK or an error. */
 int rma_reach_check(struct velo_rma_peer *peer, const struct request *request);
-#ifdef VELO_DEVICE
 /** Where the registration that a request names begins: to the node, and what the request speaks of
- *  in its owner's memory. False: the node does not know it. */
-bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request, uint64_t *remote,
-                       uint64_t *address);
-#endif
+ *  in its owner's memory. False: the node does not know it. For devices. */
+VELO_PRIVATE bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request,
+                                    uint64_t *remote, uint64_t *address);
 
 /* ---- asking (ask.c) -------------------------------------------------------------------------- */
+
+/** Must a request wait for what the device still does? */
+static inline bool rma_is_behind_device(const struct velo_rma_peer *peer,
+                                        const struct request *request)
+{
+    return request->op == VELO_RMA_OPERATION_NOTIFY && peer->offloaded > 0;
+}
 
 /** Do a request now if that is possible without asking; as rma_reach_do(). */
 int rma_do_now(struct velo_rma_peer *peer, const struct request *request);
 /** Queue a request. VELO_OK or VELO_AGAIN. */
 int rma_ask_post(struct velo_rma_peer *peer, const struct request *request);
-/** Have the node do what needs no notification, and nobody else; as rma_fetch(). */
-int rma_ask_node(struct velo_rma_peer *peer, const struct request *request, int *outcome);
+/** Have the device do what needs no notification, and nobody else; as rma_fetch(). */
+int rma_ask_device(struct velo_rma_peer *peer, const struct request *request, int *outcome);
 /** Go on with what waits or is half sent; the number of operations that ended. */
 int rma_ask_pump(struct velo_rma_peer *peer);
 /** Take an answer; the number of operations that ended. */
 int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg);
-#ifdef VELO_DEVICE
-/** The node has done with an operation, or will not do it: MUST_ASK. */
-void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status);
-#endif
+/** The device has done with an operation, or will not do it: MUST_ASK. */
+VELO_PRIVATE void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status);
 /** Is nothing possible with a peer any more, after this? */
 static inline bool is_final(int status)
 {
@@ -283,7 +281,7 @@ static inline bool is_final(int status)
 }
 
 /** End all that is under way. */
-void rma_ask_fail(struct velo_rma_peer *peer, int status);
+VELO_PRIVATE void rma_ask_fail(struct velo_rma_peer *peer, int status);
 /** Look whether those live who owe us something. */
 void rma_ask_check_peers(struct velo_rma *rma);
 

@@ -34,6 +34,8 @@
 
 #include <velo/velo.h>
 
+#include "../base/compiler.h"
+
 #define SEG_MAGIC UINT64_C(0x314f4c4556) /* "VELO1" */
 /** Of the contract in spec/, and of the layout here: raised when it changes. */
 #define SEG_ABI (VELO_ABI_VERSION << 8 | 3u)
@@ -243,7 +245,7 @@ void seg_put(struct segment *segment);
  */
 int seg_owner_status(const struct segment *segment);
 /** The same, and if it has died, all its senders hear of it with their next message. */
-int seg_check_owner(const struct segment *segment);
+VELO_PRIVATE int seg_check_owner(const struct segment *segment);
 /** Wake the owner, after its summary was changed, if it sleeps. */
 void seg_wake_owner(const struct segment *segment);
 /** Take the lock of an entry, after seg_acquire(); false if another process has it. */

@@ -9,12 +9,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "../base/compiler.h"
+
 #define NS_PER_S INT64_C(1000000000)
 /** Longest sleep before looking whether the peer is still alive. */
 #define WAIT_SLICE_NS (NS_PER_S / 10)
 
 /** Nanoseconds of CLOCK_MONOTONIC. */
-int64_t wait_now_ns(void);
+VELO_PRIVATE int64_t wait_now_ns(void);
 /** Sleep while *word == expected, at most timeout_ns. May return early. True: a signal handler ran.
  */
 bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);

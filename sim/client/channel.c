@@ -22,8 +22,7 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_key_t key;
 static struct sim_area *area;
 static char why_no_area[160] =
-    "this is the library of the simulated cluster, and VELO_SIM names none; "
-    "start the program with `velo sim`";
+    "VELO_SIM names no simulated cluster; start the program with `velo sim`";
 static __thread const char *why_none = why_no_area;
 static __thread struct sim_channel *mine;
 static uint32_t claimed_end;         /* The channels of this process are before it. */

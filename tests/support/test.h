@@ -75,7 +75,8 @@ _Noreturn void test_fail(const char *file, int line, const char *format, ...)
 /* Leave the test without a verdict, because the machine does not allow it. Main thread only. */
 _Noreturn void test_skip(const char *reason);
 
-/* Do peers share no memory, since $VELO_NETWORK names a transport? Then some ways are not there. */
+/* Are messages carried as frames, since $VELO_NETWORK names a transport for that? Then some ways
+ * are not there. (Over a simulated node, names and connections are in shared memory.) */
 bool test_is_carried(void);
 /* Leave the test if so. Main thread only. */
 void test_needs_shared_memory(void);

@@ -19,13 +19,8 @@ from velo.runtime import openmpi
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A build tree with files of the right names."""
     libexec = tmp_path / "libexec" / "velo"
-    libraries = tmp_path / "lib" / "velo"
-    for path in (
-        libexec / "velo-sim",
-        libraries / "libvelo-virtual.so",
-        libraries / "sim" / "libvelo.so.1",
-    ):
-        path.parent.mkdir(parents=True, exist_ok=True)
+    for path in (libexec / "velo-sim", tmp_path / "lib" / "velo" / "libvelo-virtual.so"):
+        path.parent.mkdir(parents=True)
         path.touch(mode=0o755)
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
     monkeypatch.setattr(openmpi, "component_folder", lambda layer: tmp_path / "components")
@@ -52,8 +47,8 @@ def test_a_rank_on_each_node_unless_told_otherwise(
     said = printed(capsys, "--topology", "torus:2x2x2", "--ranks-a-node", "2", "--", "true", "-x")
     assert "mpirun -n 16 " in said
     assert "VELO_SIM_RANKS_A_NODE=2" in said
-    libraries = f"{tree}/lib/velo/libvelo-virtual.so:{tree}/lib/velo/sim/libvelo.so.1"
-    assert f"LD_PRELOAD={libraries}:liballocator.so" in said
+    virtual = f"{tree}/lib/velo/libvelo-virtual.so"
+    assert f"VELO_NETWORK=nic,own=nic LD_PRELOAD={virtual}:liballocator.so" in said
     assert said.rstrip().endswith("velo-rank true -x")
 
 
@@ -120,8 +115,8 @@ def test_a_plain_program_is_started_as_it_is(
     tree: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     said = printed(capsys, "--plain", "--", "true")
-    libraries = f"{tree}/lib/velo/libvelo-virtual.so:{tree}/lib/velo/sim/libvelo.so.1"
-    assert said.rstrip().endswith(f"-- env LD_PRELOAD={libraries} true")
+    virtual = f"{tree}/lib/velo/libvelo-virtual.so"
+    assert said.rstrip().endswith(f"-- env VELO_NETWORK=nic,own=nic LD_PRELOAD={virtual} true")
 
 
 def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:

@@ -68,7 +68,7 @@ static void take_slot(struct velo_port *port, const uint64_t *line, size_t len_b
         return;
     }
     memcpy(slot + 1, line + 2, len_bytes - 8);
-    remote_slot_came(port->device, line[1], sender);
+    remote_slot_came(port->device_port, line[1], sender);
     publish(port, ring, slot, wire_slot_header(line[1], entry_source(entry)), index);
 }
 

@@ -8,7 +8,9 @@
 
 #include <pthread.h>
 
+#include "../../lib/core/device.h"
 #include "../../lib/core/port.h"
+#include "../../lib/core/transport.h"
 #include "host_io.h"
 #include "wire.h"
 
@@ -24,7 +26,7 @@ struct device_port {
     uint64_t head;                /* Slots taken out. */
     uint64_t told;                /* Slots that the hardware knows are taken out. */
     uint64_t news;                /* Lines taken in so far. */
-    uint64_t seen;                /* Lines taken in before the last carry_in(). */
+    uint64_t seen;                /* Lines taken in before the last poll for it. */
     uint64_t poll;                /* The last poll whose news this port has had. */
     struct device_remote *remote; /* Remote memory; NULL: not open. See remote.h. */
     uint32_t gate;                /* Of the slot that is published next, plus 1; 0: none. */
@@ -43,6 +45,12 @@ static inline uint64_t nic_name(const struct device_port *device)
 static inline uint32_t nic_name_id(uint64_t name) { return (uint32_t)name - 1; }
 static inline uint32_t nic_name_generation(uint64_t name) { return (uint32_t)(name >> 32); }
 
+/** For RMA. */
+extern const struct velo_device_rma nic_rma;
+
+/** As `send` and `credit` of the device. */
+void nic_send(struct velo_conn *conn);
+void nic_credit(struct velo_port *port, const struct ring_rx *rx);
 /** Send one message of whole words to a port; `len_bytes` of its payload count. */
 void nic_send_line(const struct device_port *device, uint64_t name, enum wire_kind kind,
                    uint64_t *line, size_t len_bytes);

@@ -20,8 +20,6 @@
  * the node refuses. Where cross-memory attach is forbidden ($VELO_RMA_ATTACH, ports opened to a
  * group), it is asked for everything.
  */
-#include "../../lib/rma/offload.h"
-
 #include <stdlib.h>
 
 #include "../../lib/base/error.h"
@@ -37,7 +35,7 @@
  * the owners. */
 static struct offload *offload_of(struct velo_rma *rma)
 {
-    if (!rma->may_attach || remote_open(rma->port->device))
+    if (!rma->may_attach || remote_open(rma->port->device_port))
         return NULL;
     if (!rma->offload) {
         const char *updates = getenv("VELO_RMA_NODE_UPDATES");
@@ -48,7 +46,7 @@ static struct offload *offload_of(struct velo_rma *rma)
     return rma->offload;
 }
 
-bool offload_is_possible(struct velo_rma *rma) { return offload_of(rma) != NULL; }
+static bool is_possible(struct velo_rma *rma) { return offload_of(rma) != NULL; }
 
 /* ---- registrations --------------------------------------------------------------------------- */
 
@@ -56,15 +54,16 @@ bool offload_is_possible(struct velo_rma *rma) { return offload_of(rma) != NULL;
 static int64_t hardware_id(const struct velo_rma *rma, uint64_t peer_id)
 {
     if (peer_id == rma->port->id)
-        return nic_name_id(nic_name(rma->port->device));
+        return nic_name_id(nic_name(rma->port->device_port));
     for (const struct velo_rma_peer *peer = rma->peers; peer; peer = peer->next)
         if (peer->id == peer_id)
             return nic_name_id(peer->conn->peer_device);
     return -1;
 }
 
-void offload_register(struct velo_rma *rma, struct velo_rma_mem *mem, struct table_entry *entry)
+static void enter(struct velo_rma_mem *mem)
 {
+    struct velo_rma *rma = mem->rma;
     bool is_any = mem->peer == VELO_RMA_PEER_ANY;
     int64_t peer = is_any ? 0 : hardware_id(rma, mem->peer);
     uint64_t from = (uintptr_t)mem->addr & ~(HOST_PAGE_BYTES - 1);
@@ -75,16 +74,16 @@ void offload_register(struct velo_rma *rma, struct velo_rma_mem *mem, struct tab
         uint64_t word =
             velo_registered_page_pack(!is_any, (uint8_t)mem->rights, 0, 0, (uint16_t)peer);
         uint32_t page;
-        if (host_io->memory_enter(&rma->port->device->context, from, len_bytes, word, &page))
+        if (host_io->memory_enter(&rma->port->device_port->context, from, len_bytes, word, &page))
             mem->page = page + 1;
     }
-    order_write_field(&entry->page, mem->page);
+    order_write_field(&rma->table.entries[mem - rma->mems].page, mem->page);
 }
 
-void offload_deregister(struct velo_rma *rma, struct velo_rma_mem *mem)
+static void withdraw(struct velo_rma_mem *mem)
 {
     if (mem->page)
-        host_io->memory_withdraw(&rma->port->device->context, mem->page - 1);
+        host_io->memory_withdraw(&mem->rma->port->device_port->context, mem->page - 1);
     mem->page = 0;
 }
 
@@ -161,7 +160,7 @@ static int take_off(struct velo_rma_peer *peer, struct op *op, uint64_t remote, 
     flight_post(rma, flight);
     bool is_off = flight->descriptors > 0;
     if (flight->is_noted) { /* Behind the first descriptors: they take longer to do. */
-        rma->port->device->gate = is_off ? flight_cookie(rma, flight) + 1u : 0;
+        rma->port->device_port->gate = is_off ? flight_cookie(rma, flight) + 1u : 0;
         (void)velo_commit(peer->conn, sizeof(struct wire_note), is_off ? WIRE_NOTE : WIRE_NOTHING);
     }
     if (is_off)
@@ -171,7 +170,7 @@ static int take_off(struct velo_rma_peer *peer, struct op *op, uint64_t remote, 
     return MUST_ASK;
 }
 
-int offload_begin(struct velo_rma_peer *peer, struct op *op)
+static int begin(struct velo_rma_peer *peer, struct op *op)
 {
     const struct request *request = &op->request;
     uint64_t remote = 0;
@@ -264,14 +263,14 @@ static bool take_outcome(struct velo_rma *rma, const struct remote_outcome *outc
     return true;
 }
 
-int offload_progress(struct velo_rma *rma)
+static int progress(struct velo_rma *rma)
 {
     struct offload *offload = rma->offload;
     struct remote_outcome outcome;
     int ended = 0;
     if (!offload)
         return 0;
-    while (remote_take_outcome(rma->port->device, &outcome))
+    while (remote_take_outcome(rma->port->device_port, &outcome))
         ended += take_outcome(rma, &outcome);
     struct flight *flight = offload->posting;
     if (flight)
@@ -283,7 +282,7 @@ int offload_progress(struct velo_rma *rma)
     return ended;
 }
 
-void offload_fail(struct velo_rma_peer *peer, int status)
+static void fail(struct velo_rma_peer *peer, int status)
 {
     struct velo_rma *rma = peer->rma;
     struct offload *offload = rma->offload;
@@ -302,7 +301,7 @@ void offload_fail(struct velo_rma_peer *peer, int status)
     int64_t end_ns = now_ns + ANSWERED_NS;
     for (; peer->offloaded > 0 && now_ns < end_ns; now_ns = wait_now_ns()) {
         host_io->wait(end_ns - now_ns);
-        (void)offload_progress(rma);
+        (void)progress(rma);
     }
     for (uint32_t i = 0; i < FLIGHTS_MAX; i++) {
         struct flight *flight = &offload->flights[i];
@@ -315,7 +314,7 @@ void offload_fail(struct velo_rma_peer *peer, int status)
 
 /* ---- waiting, closing ------------------------------------------------------------------------ */
 
-int offload_peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
+static int peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
 {
     if (rma->queue_head != rma->queue_tail)
         host_io->found();
@@ -325,17 +324,28 @@ int offload_peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
     for (;;) {
         int status = velo_try_peek(rma->port, msg);
         int64_t now_ns = wait_now_ns();
-        if (status != VELO_AGAIN || remote_has_outcome(rma->port->device) || now_ns >= end_ns)
+        if (status != VELO_AGAIN || remote_has_outcome(rma->port->device_port) || now_ns >= end_ns)
             return status;
         host_io->wait(end_ns - now_ns);
     }
 }
 
-void offload_close(struct velo_rma *rma)
+static void close_unit(struct velo_rma *rma)
 {
     struct offload *offload = rma->offload;
     if (offload)
-        windows_close(&offload->windows, rma->port->device);
+        windows_close(&offload->windows, rma->port->device_port);
     free(offload);
     rma->offload = NULL;
 }
+
+const struct velo_device_rma nic_rma = {
+    .is_possible = is_possible,
+    .begin = begin,
+    .progress = progress,
+    .fail = fail,
+    .peek = peek,
+    .enter = enter,
+    .withdraw = withdraw,
+    .close = close_unit,
+};

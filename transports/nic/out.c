@@ -3,7 +3,6 @@
  * Lines out: a published slot of a connection's ring leaves as one or more VELO messages (wire.h).
  * VELO paper, section 3: one store a line.
  */
-#include "../../lib/core/carry.h"
 #include "host_io.h"
 #include "nic.h"
 #include "wire.h"
@@ -53,9 +52,9 @@ static void send_gated(struct device_port *device, const struct velo_conn *conn,
     nic_send_line(device, conn->peer_device, WIRE_GATED, line, 8 + WIRE_GATED_BYTES + 8);
 }
 
-bool carry_out(struct velo_conn *conn)
+void nic_send(struct velo_conn *conn)
 {
-    struct device_port *device = conn->port->device;
+    struct device_port *device = conn->port->device_port;
     const struct ring_tx *tx = &conn->tx;
     const uint64_t *slot = tx->slots + ((tx->tail - 1) & tx->slot_mask) * SLOT_WORDS;
     uint64_t header = slot[0];
@@ -64,11 +63,11 @@ bool carry_out(struct velo_conn *conn)
     uint32_t generation = nic_name_generation(conn->peer_device);
     uint64_t line[8] = {0};
     if (order_read_entry(&conn->header->state) != SEG_OPEN)
-        return true;
+        return;
     host_io->work(HOST_CALL);
     if (device->gate) {
         send_gated(device, conn, slot);
-        return true;
+        return;
     }
     if (header & VELO_HEADER_EXTERNAL_MASK) {
         send_data(device, conn, slot[1], len_bytes);
@@ -82,7 +81,6 @@ bool carry_out(struct velo_conn *conn)
     line[1] = wire_slot(header, generation, conn->index);
     memcpy(line + 2, slot + 1, in_slot);
     nic_send_line(device, conn->peer_device, WIRE_SLOT, line, 8 + in_slot);
-    return true;
 }
 
 void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
@@ -92,7 +90,7 @@ void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
     uint64_t header =
         VELO_HEADER_VALID_MASK | (uint64_t)tag << VELO_HEADER_TAG_LSB | ring_seq(position);
     uint64_t line[8] = {0, wire_slot(header, nic_name_generation(conn->peer_device), conn->index)};
-    nic_send_line(conn->port->device, conn->peer_device, WIRE_SLOT, line, 8);
+    nic_send_line(conn->port->device_port, conn->peer_device, WIRE_SLOT, line, 8);
 }
 
 void nic_send_descriptor(const struct device_port *device, const uint64_t *words, uint32_t len)
@@ -100,12 +98,12 @@ void nic_send_descriptor(const struct device_port *device, const uint64_t *words
     store(device, VELO_UNIT_RMA, 0, words, len);
 }
 
-void carry_credit(struct velo_port *port, const struct ring_rx *rx)
+void nic_credit(struct velo_port *port, const struct ring_rx *rx)
 {
     uint64_t sender = order_counter(&rx->shared->tx_device);
     if (sender == 0)
         return;
     uint64_t line[8] = {0, wire_data(0, nic_name_generation(sender), rx->index), rx->head,
                         rx->data_head};
-    nic_send_line(port->device, sender, WIRE_CREDIT, line, 24);
+    nic_send_line(port->device_port, sender, WIRE_CREDIT, line, 24);
 }

@@ -6,7 +6,6 @@
 #include <stdlib.h>
 
 #include "../../lib/base/error.h"
-#include "../../lib/core/carry.h"
 #include "../../lib/shm/wait.h"
 #include "host_io.h"
 #include "nic.h"
@@ -38,9 +37,9 @@ static void watch_news(void) { host_io->on_news(take_news); }
 /* One poll takes in what has come for all ports of the process, and each port has it once without a
  * poll of its own. So it does not matter which of two ports that are polled in turns comes first:
  * how often a program polled before the first message may depend on chance. */
-bool carry_in(struct velo_port *port)
+static bool poll_node(struct velo_port *port)
 {
-    struct device_port *device = port->device;
+    struct device_port *device = port->device_port;
     uint64_t poll = order_counter(&polls);
     if (device->poll == poll) {
         order_show(&polls, ++poll);
@@ -53,8 +52,10 @@ bool carry_in(struct velo_port *port)
 }
 
 /* Whoever changes the word may do so without a message. */
-bool carry_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
+static bool wait_for_word(struct velo_port *port, const uint32_t *word, uint32_t expected,
+                          int64_t timeout_ns)
 {
+    (void)port;
     int64_t now_ns = wait_now_ns();
     int64_t end_ns = now_ns + timeout_ns;
     for (; order_flag(word) == expected && now_ns < end_ns; now_ns = wait_now_ns())
@@ -62,9 +63,9 @@ bool carry_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
     return false;
 }
 
-bool carry_is_settled(const struct velo_port *port)
+static bool is_settled(const struct velo_port *port)
 {
-    struct device_port *device = port->device;
+    struct device_port *device = port->device_port;
     int64_t now_ns = wait_now_ns();
     bool is_new = device->suspicion_ns == 0 || device->suspicion_news != device->news;
     if (!is_new && now_ns >= device->suspicion_ns + SETTLED_NS) {
@@ -80,9 +81,9 @@ bool carry_is_settled(const struct velo_port *port)
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
-void carry_place(int *node, uint32_t *first, uint32_t *step) { host_io->place(node, first, step); }
+static void place(int *node, uint32_t *first, uint32_t *step) { host_io->place(node, first, step); }
 
-int carry_open(struct velo_port *port)
+static int open_port(struct velo_port *port)
 {
     (void)pthread_once(&once, watch_news);
     struct device_port *device = calloc(1, sizeof *device);
@@ -96,7 +97,7 @@ int carry_open(struct velo_port *port)
     }
     device->generation = device->context.opened & WIRE_GENERATION_MASK;
     device->port = port;
-    port->device = device;
+    port->device_port = device;
     /* A thread that spins on shared memory takes in nothing from the node, and in virtual time no
      * time passes meanwhile. */
     port->spin_max_ns = 0;
@@ -110,11 +111,9 @@ int carry_open(struct velo_port *port)
     return VELO_OK;
 }
 
-void carry_close(struct velo_port *port)
+static void close_port(struct velo_port *port)
 {
-    struct device_port *device = port->device;
-    if (!device)
-        return;
+    struct device_port *device = port->device_port;
     pthread_mutex_lock(&nic_lock);
     struct device_port **link = &devices;
     while (*link != device)
@@ -124,15 +123,10 @@ void carry_close(struct velo_port *port)
     host_io->context_close(&device->context);
     remote_close(device);
     free(device);
-    port->device = NULL;
+    port->device_port = NULL;
 }
 
-bool carry_is_reachable(const struct segment *segment)
-{
-    return order_read_entry(&segment->header->device) != 0;
-}
-
-int carry_connect(struct velo_conn *conn)
+static int connect_conn(struct velo_conn *conn)
 {
     struct ring_tx *tx = &conn->tx;
     struct seg_ring *theirs = tx->shared;
@@ -140,23 +134,43 @@ int carry_connect(struct velo_conn *conn)
     if (!ours)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a ring");
     memset(ours, 0, sizeof *ours);
-    ours->bell = BELL_POLLED;
     ours->consumed = tx->tail;
     ours->data_consumed = tx->data_tail;
     tx->data = (char *)ours + (tx->data - (char *)theirs);
     tx->slots = ours->slots;
     tx->shared = ours;
-    conn->bell = &ours->bell;
     conn->peer_device = order_read_entry(&conn->header->device);
-    order_show(&theirs->tx_device, nic_name(conn->port->device));
+    order_show(&theirs->tx_device, nic_name(conn->port->device_port));
     return VELO_OK;
 }
 
-bool carry_disconnect(struct velo_conn *conn)
+static void disconnect_conn(struct velo_conn *conn)
 {
     uint64_t line[8] = {0, wire_data(0, nic_name_generation(conn->peer_device), conn->index)};
     if (order_read_entry(&conn->header->state) == SEG_OPEN)
-        nic_send_line(conn->port->device, conn->peer_device, WIRE_LEAVE, line, 8);
+        nic_send_line(conn->port->device_port, conn->peer_device, WIRE_LEAVE, line, 8);
     free(conn->tx.shared);
-    return true;
 }
+
+/* ---- the plug-in ----------------------------------------------------------------------------- */
+
+static const struct velo_device device_calls = {
+    .place = place,
+    .open = open_port,
+    .close = close_port,
+    .poll = poll_node,
+    .wait = wait_for_word,
+    .is_settled = is_settled,
+    .connect = connect_conn,
+    .disconnect = disconnect_conn,
+    .send = nic_send,
+    .credit = nic_credit,
+    .rma = &nic_rma,
+};
+
+VELO_API extern const struct velo_transport velo_transport;
+const struct velo_transport velo_transport = {
+    .version = VELO_TRANSPORT_VERSION,
+    .name = "nic",
+    .device = &device_calls,
+};

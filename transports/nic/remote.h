@@ -4,7 +4,7 @@
  * @brief Remote memory at the node: a port's notification queue.
  *
  * The node notifies a context of two kinds of things. The outcomes of the context's own descriptors
- * are kept for the unit that posted them (rma/offload.h). An operation of a peer that has read or
+ * are kept for the unit that posted them (offload.c). An operation of a peer that has read or
  * written memory here opens a gate: the peer has also sent a slot of its connection that waits for
  * this notification (wire.h, GATED) and says what the operation was. Either of the two may come
  * first.

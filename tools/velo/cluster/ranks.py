@@ -4,11 +4,14 @@
 import ctypes.util
 import shlex
 from collections.abc import Sequence
+from pathlib import Path
 
 from velo.cluster.job import Job
 from velo.errors import VeloError
 from velo.runtime import openmpi
 
+# Velo's messages go by the simulated node of their port.
+NETWORK = "VELO_NETWORK=nic,own=nic"
 # What each rank runs first: it learns who it is from mpirun, and where it is, which MPI learns from
 # sim/preload/locality.c; from then on every call of the program that matters goes to the simulated
 # cluster. mpirun itself stays in real time.
@@ -18,7 +21,7 @@ local=$((VELO_SIM_RANK % VELO_SIM_RANKS_A_NODE))
 behind=$((OMPI_COMM_WORLD_SIZE - VELO_SIM_RANK + local))
 export OMPI_COMM_WORLD_LOCAL_RANK=$local OMPI_COMM_WORLD_NODE_RANK=$local
 export OMPI_COMM_WORLD_LOCAL_SIZE=$((behind < {ranks_a_node} ? behind : {ranks_a_node}))
-export LD_PRELOAD={preload}
+export {network} LD_PRELOAD={preload}
 exec "$@"
 """
 RANK_NAME = "velo-rank"
@@ -42,13 +45,13 @@ def find_allocators() -> str:
     return f"{CPLUSPLUS}:{name}"
 
 
-def program(job: Job, libraries: str) -> list[str]:
-    """The command that the simulator starts, with libraries that are loaded first."""
+def program(job: Job, library: Path) -> list[str]:
+    """The command that the simulator starts."""
     if job.ranks == 0:
-        return ["env", f"LD_PRELOAD={libraries}", *job.program]
+        return ["env", NETWORK, f"LD_PRELOAD={library}", *job.program]
     folder = openmpi.component_folder(job.layer)
-    preload = shlex.quote(f"{libraries}:{find_allocators()}")
-    rank = RANK.format(ranks_a_node=job.ranks_a_node, preload=preload)
+    preload = shlex.quote(f"{library}:{find_allocators()}")
+    rank = RANK.format(ranks_a_node=job.ranks_a_node, network=NETWORK, preload=preload)
     words = [
         openmpi.find_mpirun(folder),
         "-n",

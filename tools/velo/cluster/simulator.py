@@ -20,8 +20,7 @@ def run(args: argparse.Namespace) -> None:
     """Run the job that the command line of `velo sim` asks for; ends with its exit code."""
     job = plan(args)
     simulator = find_simulator(args)
-    names = ("libvelo-virtual.so", "sim/libvelo.so.1")
-    libraries = ":".join(str(helpers.find_loaded(name, "run 'make sim'")) for name in names)
+    library = helpers.find_loaded("libvelo-virtual.so", "run 'make sim'")
     # What the simulator shares with the ranks.
     area = Path(f"/dev/shm/velo-sim.{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
@@ -38,7 +37,7 @@ def run(args: argparse.Namespace) -> None:
             *options(args),
             *seeing(args),
             "--",
-            *ranks.program(job, libraries),
+            *ranks.program(job, library),
         ]
         if args.print:
             print(shlex.join(argv))
