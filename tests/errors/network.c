@@ -71,6 +71,24 @@ TEST(a_transport_that_is_not_there_is_named)
     free(plugins);
 }
 
+TEST(a_device_is_refused_to_a_program_that_has_the_library_linked_in)
+{
+    refuses("nic,own=nic", VELO_ERR_STATE, "libvelo.a");
+}
+
+TEST(a_program_of_the_simulated_cluster_needs_a_map_that_leads_there)
+{
+    static const char *const maps[] = {"", "shm", "loop"};
+    struct velo_port *port;
+
+    CHECK_EQ(setenv("VELO_SIM", "/nonexistent", 1), 0);
+    for (size_t i = 0; i < ARRAY_LEN(maps); i++) {
+        CHECK_EQ(setenv("VELO_NETWORK", maps[i], 1), 0);
+        CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_STATE, "velo sim");
+    }
+    CHECK_EQ(unsetenv("VELO_SIM") + unsetenv("VELO_NETWORK"), 0);
+}
+
 TEST(a_file_is_read_as_the_rules_are)
 {
     struct velo_port *ports[2];
