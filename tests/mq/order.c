@@ -99,8 +99,8 @@ TEST(no_message_overtakes_one_that_waits_for_room)
     (void)velo_mq_progress(nodes[1].mq); /* Now there is room, but others wait for it. */
     nodes_settle(&nodes[1], 1);
     CHECK_STATUS(velo_mq_try_send(peer, &number, sizeof(number), 1), VELO_AGAIN);
-    nodes_settle(nodes, 2);
-    CHECK_OK(velo_mq_try_send(peer, &number, sizeof(number), 1));
+    /* Over a transport the library's thread may be at it, and have lost the processor. */
+    CHECK_OK(SOON((nodes_settle(nodes, 2), velo_mq_try_send(peer, &number, sizeof(number), 1))));
     for (int i = 0; i <= 20; i++) {
         struct velo_mq_request recv = {0};
         int got = -1;
