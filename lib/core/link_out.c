@@ -272,7 +272,9 @@ int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer
                  int64_t timeout_ns)
 {
     int64_t start_ns = wait_now_ns();
-    int64_t end_ns = timeout_ns < 0 ? -1 : start_ns + timeout_ns;
+    /* The longest timeout is longer than the clock can count. */
+    bool is_endless = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns;
+    int64_t end_ns = is_endless ? -1 : start_ns + timeout_ns;
     for (;;) {
         struct velo_link *link;
         int64_t answer_ns = wait_now_ns() + ANSWER_NS;
