@@ -147,7 +147,7 @@ static void take_line(struct device_port *device, const uint64_t *line)
     size_t len_bytes = velo_header_len(line[0]);
     uint32_t sender = velo_header_source(line[0]);
     unsigned kind = velo_header_tag(line[0]);
-    bool is_slot = kind == WIRE_SLOT || kind == WIRE_MORE || kind == WIRE_GATED;
+    bool is_slot = kind == LINE_SLOT || kind == LINE_MORE || kind == LINE_GATED;
     device->news++;
     if (len_bytes > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0) {
         refuse_line(port);
@@ -157,20 +157,20 @@ static void take_line(struct device_port *device, const uint64_t *line)
         device->generation)
         return;
     switch (kind) {
-    case WIRE_SLOT:
-    case WIRE_MORE:
-        take_slot(port, line, len_bytes, sender, kind == WIRE_MORE);
+    case LINE_SLOT:
+    case LINE_MORE:
+        take_slot(port, line, len_bytes, sender, kind == LINE_MORE);
         break;
-    case WIRE_DATA:
+    case LINE_DATA:
         take_data(port, line, len_bytes, sender);
         break;
-    case WIRE_LEAVE:
+    case LINE_LEAVE:
         take_leave(port, wire_data_index(line[1]), sender);
         break;
-    case WIRE_CREDIT:
+    case LINE_CREDIT:
         take_credit(port, line, sender);
         break;
-    case WIRE_GATED:
+    case LINE_GATED:
         take_gated(device, line, len_bytes, sender);
         break;
     default:

@@ -16,7 +16,7 @@ static void store(const struct device_port *device, unsigned unit, uint64_t addr
 }
 
 /* Send one message of whole words; `len_bytes` of it count, the connection's word too. */
-void nic_send_line(const struct device_port *device, uint64_t name, enum wire_kind kind,
+void nic_send_line(const struct device_port *device, uint64_t name, enum line_kind kind,
                    uint64_t *line, size_t len_bytes)
 {
     uint32_t to = nic_name_id(name);
@@ -35,7 +35,7 @@ static void send_data(const struct device_port *device, const struct velo_conn *
         size_t piece = len_bytes - done < WIRE_BYTES_MAX ? len_bytes - done : WIRE_BYTES_MAX;
         line[1] = wire_data(at + done, nic_name_generation(conn->peer_device), conn->index);
         memcpy(line + 2, data + done, piece);
-        nic_send_line(device, conn->peer_device, WIRE_DATA, line, 8 + piece);
+        nic_send_line(device, conn->peer_device, LINE_DATA, line, 8 + piece);
         done += piece;
     }
 }
@@ -49,7 +49,7 @@ static void send_gated(struct device_port *device, const struct velo_conn *conn,
     memcpy(line + 2, slot + 1, WIRE_GATED_BYTES);
     line[6] = device->gate - 1;
     device->gate = 0;
-    nic_send_line(device, conn->peer_device, WIRE_GATED, line, 8 + WIRE_GATED_BYTES + 8);
+    nic_send_line(device, conn->peer_device, LINE_GATED, line, 8 + WIRE_GATED_BYTES + 8);
 }
 
 void nic_send(struct velo_conn *conn)
@@ -75,12 +75,12 @@ void nic_send(struct velo_conn *conn)
     } else if (len_bytes > WIRE_BYTES_MAX) {
         line[1] = wire_slot(header, generation, conn->index);
         line[2] = slot[7];
-        nic_send_line(device, conn->peer_device, WIRE_MORE, line, 16);
+        nic_send_line(device, conn->peer_device, LINE_MORE, line, 16);
         in_slot = WIRE_BYTES_MAX;
     }
     line[1] = wire_slot(header, generation, conn->index);
     memcpy(line + 2, slot + 1, in_slot);
-    nic_send_line(device, conn->peer_device, WIRE_SLOT, line, 8 + in_slot);
+    nic_send_line(device, conn->peer_device, LINE_SLOT, line, 8 + in_slot);
 }
 
 void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
@@ -90,7 +90,7 @@ void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag)
     uint64_t header =
         VELO_HEADER_VALID_MASK | (uint64_t)tag << VELO_HEADER_TAG_LSB | ring_seq(position);
     uint64_t line[8] = {0, wire_slot(header, nic_name_generation(conn->peer_device), conn->index)};
-    nic_send_line(conn->port->device_port, conn->peer_device, WIRE_SLOT, line, 8);
+    nic_send_line(conn->port->device_port, conn->peer_device, LINE_SLOT, line, 8);
 }
 
 void nic_send_descriptor(const struct device_port *device, const uint64_t *words, uint32_t len)
@@ -105,5 +105,5 @@ void nic_credit(struct velo_port *port, const struct ring_rx *rx)
         return;
     uint64_t line[8] = {0, wire_data(0, nic_name_generation(sender), rx->index), rx->head,
                         rx->data_head};
-    nic_send_line(port->device_port, sender, WIRE_CREDIT, line, 24);
+    nic_send_line(port->device_port, sender, LINE_CREDIT, line, 24);
 }

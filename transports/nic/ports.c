@@ -148,7 +148,7 @@ static void disconnect_conn(struct velo_conn *conn)
 {
     uint64_t line[8] = {0, wire_data(0, nic_name_generation(conn->peer_device), conn->index)};
     if (order_read_entry(&conn->header->state) == SEG_OPEN)
-        nic_send_line(conn->port->device_port, conn->peer_device, WIRE_LEAVE, line, 8);
+        nic_send_line(conn->port->device_port, conn->peer_device, LINE_LEAVE, line, 8);
     free(conn->tx.shared);
 }
 

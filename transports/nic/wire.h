@@ -9,10 +9,11 @@
  *
  *     kind     word 0                                  then
  *     SLOT     header of the slot, with the connection payload that stands in the slot, at most 48
- *              for `source`, the generation for `reserved`   bytes; of a long message its position
+ *              for `source`, and the generation for    bytes; of a long message its position
+ *              `reserved`
  *     MORE     the same                                word 7 of that slot; comes before it
- *     DATA     position in the data region, the generation,  at most 48 bytes that go there
- *              the connection
+ *     DATA     position in the data region, the        at most 48 bytes that go there
+ *              generation, the connection
  *     LEAVE    as DATA, without a position             -: its sender will send no more
  *     CREDIT   as DATA, without a position             slots consumed, data bytes consumed
  *     GATED    as SLOT                                 32 bytes of the slot; then the gate, that is
@@ -28,7 +29,7 @@
 
 #include <velo/spec.h>
 
-enum wire_kind { WIRE_SLOT, WIRE_MORE, WIRE_DATA, WIRE_LEAVE, WIRE_CREDIT, WIRE_GATED };
+enum line_kind { LINE_SLOT, LINE_MORE, LINE_DATA, LINE_LEAVE, LINE_CREDIT, LINE_GATED };
 
 /** Payload of one message after its first word. */
 #define WIRE_BYTES_MAX (VELO_LINE_BYTES - VELO_LINE_HEADER_BYTES - 8u)
