@@ -245,11 +245,15 @@ void carriers_close(struct velo_port *port)
 
 /* ---- progress and sleep ---------------------------------------------------------------------- */
 
+/* Of several threads of the program, the one that has the lock does all that is to be done. Not so
+ * the attending thread: it may have lost the processor, and needs that of whoever polls. */
 static bool progress(struct carrier *carrier)
 {
-    /* The thread that has the lock does all that is to be done. */
-    if (pthread_mutex_trylock(&carrier->lock) != 0)
-        return false;
+    if (pthread_mutex_trylock(&carrier->lock) != 0) {
+        if (!order_flag(&carrier->attended))
+            return false;
+        pthread_mutex_lock(&carrier->lock);
+    }
     bool any = carrier->transport->progress(carrier->endpoint);
     uint32_t pending = 0;
     for (struct velo_link *link = carrier->links; link; link = link_next(link))
@@ -262,8 +266,11 @@ static bool progress(struct carrier *carrier)
 
 void carriers_attend(struct velo_port *port)
 {
-    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next) {
+        order_set_flag(&carrier->attended, 1);
         (void)progress(carrier);
+        order_set_flag(&carrier->attended, 0);
+    }
 }
 
 bool carriers_progress(struct velo_port *port)

@@ -24,6 +24,7 @@ struct carrier {
     void *endpoint;
     uint32_t index;       /* Of the network's names. */
     uint32_t pending;     /* Something could not be sent yet. */
+    uint32_t attended;    /* The attending thread is at it. */
     bool is_closing;      /* Peers are hung up on. */
     pthread_mutex_t lock; /* Of the endpoint, its lines, and the links. */
     struct velo_link *links;
