@@ -146,10 +146,9 @@ static void after_fork(void)
 
 static void forget_parent(void)
 {
-    (void)pthread_mutex_init(&turn, NULL);
-    (void)pthread_mutex_init(&lock, NULL);
     attended = NULL;
     close_files();
+    after_fork(); /* The only thread of the child is a copy of the one that has locked. */
 }
 
 static void watch_forks(void) { (void)pthread_atfork(before_fork, after_fork, forget_parent); }
