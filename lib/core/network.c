@@ -188,12 +188,6 @@ int network_init(struct network *network)
     return strchr(text, '/') ? read_file(network, text) : read_rules(network, text);
 }
 
-static uint32_t node_of(const struct network *network, velo_id_t id)
-{
-    return network->spread ? (VELO_ID_NODE(id) + VELO_ID_VPID(id)) % network->spread
-                           : VELO_ID_NODE(id);
-}
-
 bool network_is_uniform(const struct network *network)
 {
     uint32_t node = 0;
@@ -204,6 +198,6 @@ bool network_is_uniform(const struct network *network)
 
 uint32_t network_route(const struct network *network, velo_id_t port, velo_id_t peer)
 {
-    uint32_t node = node_of(network, peer);
-    return node == node_of(network, port) ? network->own : network->nodes[node];
+    uint32_t node = network_node(network, peer);
+    return node == network_node(network, port) ? network->own : network->nodes[node];
 }

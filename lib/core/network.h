@@ -47,6 +47,12 @@ struct network {
 int network_init(struct network *network);
 /** Does one transport reach all peers, also those on a port's own node? */
 bool network_is_uniform(const struct network *network);
+/** The node that a port counts as on. */
+static inline uint32_t network_node(const struct network *network, velo_id_t id)
+{
+    return network->spread ? (VELO_ID_NODE(id) + VELO_ID_VPID(id)) % network->spread
+                           : VELO_ID_NODE(id);
+}
 /** The transport, as an index of names, by which a port reaches a peer. */
 uint32_t network_route(const struct network *network, velo_id_t port, velo_id_t peer);
 

@@ -47,9 +47,9 @@ struct host_io {
     /** Where this process is placed: its node, in place of node 0, and which contexts it takes
      * where the caller leaves that open: `first`, and every `step` from there on. */
     void (*place)(int *node, uint32_t *first, uint32_t *step);
-    /** Open a context for a port, or (`is_unit`) for a port's RMA unit. VELO_ERR_STATE: there is no
-     *  node to be had; VELO_ERR_FULL: all its contexts are in use. */
-    int (*context_open)(velo_id_t id, bool is_unit, struct host_context *context);
+    /** Open a context for a port that is on a node, or (`is_unit`) for its RMA unit.
+     * VELO_ERR_STATE: there is no node to be had; VELO_ERR_FULL: all its contexts are in use. */
+    int (*context_open)(uint32_t node, velo_id_t id, bool is_unit, struct host_context *context);
     /** The node drops what still comes for it. */
     void (*context_close)(struct host_context *context);
     /** Give it an empty notification queue; that it has one already is no error. VELO_ERR_STATE. */

@@ -90,7 +90,8 @@ static int open_port(struct velo_port *port)
     if (!device)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     bool is_unit = (port->flags & SEG_HAS_TAIL) != 0;
-    int status = host_io->context_open(port->id, is_unit, &device->context);
+    uint32_t node = network_node(&port->network, port->id);
+    int status = host_io->context_open(node, port->id, is_unit, &device->context);
     if (status) {
         free(device);
         return status;

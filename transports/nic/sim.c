@@ -22,23 +22,15 @@ static void place(int *node, uint32_t *first, uint32_t *step)
         *node = (int)(rank / *step % VELO_NODES);
 }
 
-/* Ids may name more nodes than there are: they share them then. With $VELO_SIM_SPREAD, ports of one
- * node are on one simulated node after the other: for programs that know of one node only, and
- * tests that are to use the network. */
-static uint32_t node_of(velo_id_t id, uint32_t nodes)
-{
-    uint32_t spread = sim_environment_number("VELO_SIM_SPREAD", 0) ? VELO_ID_VPID(id) : 0;
-    return (VELO_ID_NODE(id) + spread) % nodes;
-}
-
-/* A port that has another port's id in another domain gets another context. Units look for theirs
- * in the second half, so that ports and units do not meet. */
-static int context_open(velo_id_t id, bool is_unit, struct host_context *context)
+/* Ports may be on more nodes than there are: they share them then. A port that has another port's
+ * id in another domain gets another context. Units look for theirs in the second half, so that
+ * ports and units do not meet. */
+static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_context *context)
 {
     struct sim_channel *channel = sim_channel_self();
     if (!channel)
         return velo_fail(VELO_ERR_STATE, "%s", sim_channel_why_none());
-    uint32_t node = node_of(id, sim_channel_area()->nodes);
+    node %= sim_channel_area()->nodes;
     uint64_t number = (VELO_ID_VPID(id) + (is_unit ? SIM_CONTEXTS / 2 : 0)) % SIM_CONTEXTS;
     uint64_t opened;
     if (sim_port_open(channel, node, &number, &opened) != SIM_OK)
