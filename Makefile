@@ -87,6 +87,7 @@ nightly: ## Run the long tests that `make check` leaves out.
 	@scripts/setup test
 	@scripts/build release
 	@ctest --preset nightly
+	@scripts/test-aarch64
 
 man: setup ## Build the man pages into build/man.
 	@scripts/build --without-tests release
