@@ -40,7 +40,7 @@ void wake(uint32_t *word)
     (void)syscall(SYS_futex, word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
-// An earlier simulator that was killed may have left its file; one that lives keeps a lock on it.
+// A simulator that was killed may have left its file. One that lives holds a lock on its file.
 void remove_stale(const std::string &path)
 {
     int file = open(path.c_str(), O_RDWR | O_CLOEXEC);

@@ -29,13 +29,14 @@ class Area
     uint8_t *memory() { return base_ + head_->memory_at; }
 
     uint32_t turn(unsigned channel) const;
-    // Give the turn away and wake whoever waits for it.
+    // Give the turn away and wake the thread that waits for it.
     void give_turn(unsigned channel, sim_turn turn);
     uint32_t calls() const;
-    // Until `calls` is no longer `seen`, a signal comes or the time is over.
+    // Wait until `calls` is no longer `seen`, a signal comes or the time is over.
     void wait_for_call(uint32_t seen, uint64_t timeout_us) const;
     void show_now(uint64_t now_ps);
-    // Nobody will answer any more: wake all who wait. The file has no name from now on.
+    // The simulator will not answer any more: wake all threads that wait. The file has no name from
+    // now on.
     void end();
 
   private:

@@ -37,7 +37,7 @@ PhyWord Cable::disturb(uint64_t cycle, PhyWord word)
     return word;
 }
 
-// Good bits before the next bad one: geometrically distributed.
+// The number of good bits before the next bad one is geometrically distributed.
 void Cable::draw_error()
 {
     if (error_rate_ <= 0) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One direction of a cable: words come out as many cycles after they went in as it is long, some of
-// them with bits fallen over.
+// One direction of a cable. Each word comes out after the delay of the cable; some words come out
+// with wrong bits.
 //
-// What is under way is kept by cycle, not in a queue, so that a stretch of cycles can be left out.
-// Errors come at bits whose numbers are drawn ahead, one bit in 1 / error rate on average; a cycle
-// without one needs no random number.
+// Words under way are kept by cycle, not in a queue, so that a stretch of cycles can be left out.
+// The number of the next wrong bit is drawn ahead, one bit in 1 / error rate on average; a cycle
+// without a wrong bit needs no random number.
 
 #pragma once
 
@@ -41,7 +41,7 @@ class Cable
     uint64_t next_error_cycle() const { return next_error_bit_ / word_bits_; }
 
     void put(uint64_t cycle, const PhyWord &word) { words_[cycle & mask_] = word; }
-    // Each cycle's word, once.
+    // To be called once in each cycle: a wrong bit disturbs one word.
     PhyWord get(uint64_t cycle)
     {
         if (cycle < delay_cycles_)

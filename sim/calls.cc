@@ -56,7 +56,7 @@ bool Calls::take_ports(bool &ports)
     return any;
 }
 
-// Until somebody resumes it with its ticket.
+// The thread waits until it is resumed by its ticket.
 void Calls::suspend(Thread &thread)
 {
     thread.ticket = ++tickets_;
@@ -71,9 +71,9 @@ int32_t Calls::open_port(Thread &thread)
     if (status != SIM_OK)
         return status;
     opened_ports_ = true;
-    // Messages that are sent at once would come before the ring. A thread that shares a fence with
-    // all others is sent to behind that; but a ring that was closed before waits in the hardware
-    // until no more comes for it.
+    // A message that is sent at once would come before the ring is set up. In a repeatable run the
+    // others send only after a fence that all share. But a ring that was closed before waits in
+    // the hardware until nothing more comes for it.
     if (open.opened > 1 || !thread.repeatable)
         urgent_ports_ = true;
     return SIM_OK;
@@ -131,7 +131,7 @@ int32_t Calls::open_queue(Thread &thread, uint64_t time_ps)
 {
     const auto &open = thread.call.queue_open;
     int32_t status = driver_.open_queue(thread.pid, open.node, open.context, time_ps);
-    // Reading comes back behind what was written.
+    // The answer to a read comes after the writes before it have been done.
     return status == SIM_OK ? begin_read(thread, time_ps, open.node, Driver::kRegPages) : status;
 }
 

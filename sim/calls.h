@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What each call of a thread does, when its time has come. All arguments are numbers that a process
+// Carries out a thread's call when its time has come. All arguments are numbers that a process
 // gave: each is checked before it is used.
 
 #pragma once
@@ -27,12 +27,13 @@ class Calls
     // The thread may be kReading afterwards, with a ticket: then the answer is yet to come.
     int32_t carry_out(Thread &thread, uint64_t time_ps);
 
-    // Ports were opened and the hardware has not been given the time for it: with those that may be
-    // sent to at once, or with any. It is taken to get it now.
+    // Have ports been opened since the hardware last got the time for that? take_urgent_ports()
+    // asks about those that may be sent to at once, take_opened_ports() about any. The caller gives
+    // the hardware the time now.
     bool take_urgent_ports() { return take_ports(urgent_ports_); }
     bool take_opened_ports() { return take_ports(opened_ports_); }
 
-    // What a thread has withdrawn may be used again.
+    // The pages that a thread has withdrawn may be used again.
     void forget_pages(Thread &thread);
     // The process that has a context open; 0: none.
     int owner(unsigned node, unsigned context) const { return driver_.owner(node, context); }

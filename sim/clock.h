@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Between cycles of the nodes' common clock and virtual time [ps]. Exact for any clock in kHz.
+// Converts between cycles of the nodes' common clock and virtual time [ps]. Exact for any clock in
+// kHz.
 
 #pragma once
 

@@ -132,7 +132,7 @@ void Cluster::step_one()
     cycle_++;
 }
 
-// What registers hold in this cycle goes into the cables, and from those to the other side.
+// The cables take what output registers hold in this cycle, and bring it to the other side.
 void Cluster::send()
 {
     for (unsigned n = 0; n < nodes_.size(); n++)
@@ -199,7 +199,7 @@ void Cluster::watch(unsigned number, const PhyWords &in)
     rests_[number].watch(cycle_, in, out_[number].at, node.host_side_is_idle(), node.model());
 }
 
-// A cycle that is shown: nobody rests, and all nodes go through it side by side.
+// In a cycle that is shown no node rests, and all nodes go through it side by side.
 void Cluster::step_shown()
 {
     send();
@@ -266,7 +266,7 @@ bool Cluster::is_quiet() const
                        [](const auto &node) { return node->next_access_cycle() == UINT64_MAX; });
 }
 
-// From this cycle on all that has left the nodes is seen, by whoever looks.
+// From this cycle on, a look at memory sees all that has left the nodes.
 uint64_t Cluster::seen_cycle() const
 {
     uint64_t last = 0;
@@ -283,7 +283,7 @@ uint64_t Cluster::cycles_to_skip(uint64_t end_cycle) const
     for (const Rest &rest : rests_)
         if (!rest.resting() || cycle_ < rest.since_cycle() + Rest::kPeriod + options_.cable_cycles)
             return 0;
-    // A rank that waits for nothing else goes on then.
+    // A rank that waits only for this goes on then.
     if (uint64_t seen = seen_cycle(); seen > cycle_)
         end_cycle = std::min(end_cycle, seen);
     for (const auto &node : nodes_)
@@ -305,7 +305,7 @@ void Cluster::skip(uint64_t cycles)
             if (!plug.plugged)
                 continue;
             out_[n].at[l] = rest.sent(l, 0);
-            // What is under way is what was sent in the last of the cycles left out.
+            // The cable now holds the words of the last cycles that were left out.
             Cable &cable = cables_[plug.to_node][plug.to_link];
             for (uint64_t back = 1; back <= options_.cable_cycles; back++)
                 cable.put(cycle_ - back, rest.sent(l, back));
@@ -323,7 +323,7 @@ void Cluster::show(std::unique_ptr<Wave> wave, uint64_t from_ps, uint64_t end_ps
 // ----- the host's side
 // ----------------------------------------------------------------------------
 
-// What is at a port at a time is taken with the next edge, which ends the cycle that it came in.
+// A port takes an access at the next clock edge, which ends the cycle in which the access came.
 uint64_t Cluster::taken_cycle(uint64_t time_ps) const
 {
     uint64_t cycle = clock_.cycle_from(time_ps);
@@ -370,7 +370,7 @@ uint64_t Cluster::answered_ps(uint64_t cycle) const
 
 void Cluster::publish_until(uint64_t time_ps)
 {
-    // Almost never is anything due: look at the cycle, not at each time.
+    // Mostly nothing is due: the comparison of cycles is cheap, that of times is not.
     for (auto &node : nodes_)
         while (node->next_publish_cycle() < cycle_ &&
                visible_ps(node->next_publish_cycle()) <= time_ps)

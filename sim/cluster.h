@@ -25,7 +25,7 @@ namespace sim
 
 struct ClusterOptions {
     uint64_t clock_khz = 100000;
-    // Of each node; no links: as many as the topology needs.
+    // The shape of each node. No links: each has as many as the topology needs.
     Shape shape;
     unsigned cable_cycles = 0;
     double error_rate = 0;
@@ -38,7 +38,7 @@ struct ClusterOptions {
 class Cluster
 {
   public:
-    // `memory`: of all nodes, one after the other.
+    // `memory`: that of all nodes, one after the other.
     Cluster(const ClusterOptions &options, const Topology &topology, uint8_t *memory);
 
     // Reset, registers, routes, links up. Throws std::runtime_error if a link stays down.
@@ -49,21 +49,22 @@ class Cluster
     // Cycles that were shown.
     uint64_t shown() const { return shown_; }
 
-    // Let somebody look on, or nobody any more.
+    // nullptr: nothing is recorded any more.
     void set_recorder(Recorder *recorder) { recorder_ = recorder; }
 
     const Clock &clock() const { return clock_; }
     unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
     Node &node(unsigned number) { return *nodes_[number]; }
-    // The next cycle: how many have been.
+    // The number of the next cycle.
     uint64_t cycle() const { return cycle_; }
-    // One cycle, or as many as nothing happens in, but none from `end_cycle` on.
+    // Step one cycle, or a stretch of cycles in which nothing happens, but not beyond `end_cycle`.
     void step(uint64_t end_cycle);
-    // Every node repeats itself, nothing is on its way to one, and all that one wrote can be seen.
+    // Every node repeats itself, nothing is on its way to a node, and all that nodes wrote can be
+    // seen.
     bool is_quiet() const;
     // When a node last asked for memory or wrote some.
     uint64_t last_dma_cycle() const;
-    // What nodes wrote and what has reached memory by that time.
+    // Put into memory what nodes wrote, as far as it has reached memory by that time.
     void publish_until(uint64_t time_ps);
 
     // --- accesses of the host, at a time not before the last cycle's end ---

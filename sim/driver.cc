@@ -116,7 +116,8 @@ int32_t Driver::enter_pages(int pid, uint64_t node, uint64_t number, uint64_t ad
         velo_registered_page_one_peer(rights), velo_registered_page_rights(rights),
         static_cast<uint8_t>(number), 0, velo_registered_page_peer(rights));
     uint8_t byte = 0;
-    (void)read_process(pid, address, &byte, sizeof byte); // Whether we may is better known now.
+    // If the kernel does not let us reach the process, the job had better end now than later.
+    (void)read_process(pid, address, &byte, sizeof byte);
     uint32_t entered = cluster_.node(static_cast<unsigned>(node))
                            .pages()
                            .enter(pid, address, bytes / SIM_PAGE_BYTES, word);
@@ -151,14 +152,14 @@ void Driver::forget_pages(unsigned node, uint32_t first)
     cluster_.node(node).pages().forget(first);
 }
 
-// The first withdrawal goes on; those that have nothing left to invalidate end.
+// Go on with the first withdrawal. Withdrawals that have nothing left to invalidate end.
 void Driver::invalidate_next(unsigned node)
 {
     auto &withdrawals = withdrawals_[node];
     while (!withdrawals.empty() && withdrawals.front().pages.empty()) {
         Withdrawal done = std::move(withdrawals.front());
         withdrawals.pop_front();
-        // What was granted has been written in the last cycle at the latest.
+        // The last write that was still granted left the node in the last cycle at the latest.
         uint64_t seen_ps = cluster_.visible_ps(cluster_.cycle() - 1);
         if (done.waiter == kNobody || !ended_(done.waiter, seen_ps))
             forget_pages(node, done.first);

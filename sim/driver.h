@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a kernel's driver does for its node: which context and which pages are whose, and what the
-// node's registers and tables say of it.
+// The part of a kernel's driver: it keeps which process has which context and which pages, and
+// writes that into the node's registers and tables.
 //
-// Pages that are withdrawn may still be known to the node. It is told to forget them one after the
-// other, and only when it knows none of them any more is the withdrawal over.
+// A node may still know pages that are withdrawn. It is told to forget them one after the other.
+// The withdrawal is over when the node knows none of them any more.
 
 #pragma once
 
@@ -22,29 +22,29 @@ namespace sim
 class Driver
 {
   public:
-    // Nobody waits for the end of a withdrawal.
+    // The waiter of a withdrawal whose end no thread waits for.
     static constexpr uint64_t kNobody = 0;
     // A register that the driver writes (spec/velo_regs.rdl).
     static constexpr uint64_t kRegPages = 0x88;
-    // Whose readings of registers are the driver's own.
+    // The reader of registers that stands for the driver itself.
     static constexpr uint64_t kReader = UINT64_MAX - 1;
 
-    // `ended`: called when a withdrawal is over, with who waits for it and the time that he sees
-    // it. False if he is no more.
+    // `ended`: called when a withdrawal is over, with the waiter and the time at which the waiter
+    // sees it. Returns false if the waiter has ended.
     Driver(Cluster &cluster, std::function<bool(uint64_t waiter, uint64_t time_ps)> ended);
 
     // All of these take numbers that a process gave, and return an enum sim_status.
 
-    // `number`: the context that is wanted, and then the one that was given; any free one if it is
-    // taken. `opened`: how often it has been, this time included.
+    // `number`: the context that is wanted, then the one that was given: any free one if the wanted
+    // one is taken. `opened`: how often that context has been opened, this time included.
     int32_t open_context(int pid, uint64_t node, uint64_t &number, uint64_t &opened);
     int32_t close_context(int pid, uint64_t node, uint64_t number);
-    // A context's queue of notifications. The node has it when it has taken these writes.
+    // A context's notification queue. The node has it once it has taken these writes.
     int32_t open_queue(int pid, uint64_t node, uint64_t number, uint64_t time_ps);
-    // Memory from an address on; `rights`: layout registered_page. `first`: its first page.
+    // The memory begins at `address`. `rights`: layout registered_page. `first`: the first page.
     int32_t enter_pages(int pid, uint64_t node, uint64_t number, uint64_t address, uint64_t bytes,
                         uint64_t rights, uint64_t &first);
-    // Over when `ended` says so, at once even.
+    // The withdrawal is over when `ended` is called, which may be before this returns.
     int32_t withdraw_pages(int pid, uint64_t node, uint64_t first, uint64_t waiter);
     // Pages that were withdrawn may be used again.
     void forget_pages(unsigned node, uint32_t first);

@@ -17,7 +17,8 @@ namespace
 
 using namespace std::chrono_literals;
 
-// On a terminal a line that is written over; where lines are kept, few of them.
+// On a terminal one line is written over again and again. In a file each line stays, so lines are
+// rarer there.
 constexpr auto kProgressEvery = 1s, kProgressLineEvery = 30s;
 
 } // namespace

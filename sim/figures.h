@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run comes to in figures: shown while it goes on, said at its end, written into a file.
+// The figures of a run: shown while it goes on, printed at its end, written into a file.
 
 #pragma once
 
@@ -28,7 +28,7 @@ struct Figures {
         auto all = static_cast<double>(node_cycles), done = static_cast<double>(evaluated);
         return all > 0 ? 100 * (all - done) / all : 0;
     }
-    // What came after an earlier look.
+    // The difference to an earlier look.
     Figures since(const Figures &then) const
     {
         Figures last = *this;
@@ -40,10 +40,11 @@ struct Figures {
 };
 
 void print_summary(const Figures &figures);
-// As JSON into options.result_file. Throws std::runtime_error if it cannot be written.
+// Writes JSON into options.result_file. Throws std::runtime_error if it cannot be written.
 void write_result(const Options &options, const Figures &figures, int exit_code);
 
-// How far a run is, now and then. Speed and what is skipped are those since the last time.
+// Prints now and then how far a run is. Speed and share of skipped cycles are those since the last
+// time.
 class Progress
 {
   public:
@@ -51,7 +52,7 @@ class Progress
 
     bool due() const;
     void show(const Figures &figures);
-    // Nothing is left of it on a terminal.
+    // Removes the line from a terminal.
     void end() const;
 
   private:

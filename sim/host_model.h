@@ -9,9 +9,9 @@
 // were chosen to add up to them: store 110 + dma 110 + detection 45 (half a poll, then the one that
 // finds it) + two calls 40 + two copies 20 = 325 ns.
 //
-// The papers have one time for an access: "about 180ns" to an HTX device (case-for-fpga, section
-// III.B). It is of a later board, with HT400, and is not used here, where store and dma, there and
-// back, take 220. `velo paper` shows what it makes of that paper's latency.
+// The papers give one time for an access: "about 180ns" to an HTX device (case-for-fpga, section
+// III.B). That is of a later board, with HT400, and is not used here: store and dma, there and
+// back, take 220 ns. `velo paper` shows what these 180 ns make of that paper's latency.
 
 #pragma once
 
@@ -27,16 +27,16 @@ struct HostModel {
     uint64_t poll_ns = 30;   // one look at a ring in memory
     uint64_t clock_ns = 20;  // one reading of a clock
     uint64_t copy_ns = 10;   // one line, from or to memory
-    uint64_t call_ns = 20;   // a call of the library, what it costs by itself
-    // After each line that is stored for the node to send. Not of the hosts: the delay after the
-    // send by which the high-message-rates paper, section VI, slows a network down.
+    uint64_t call_ns = 20;   // a call of the library, by itself
+    // A delay after each line that is stored for the node to send. It is not a cost of the hosts:
+    // with such a delay the high-message-rates paper, section VI, slows a network down.
     uint64_t gap_ns = 0;
-    // What a program computes between two calls of the simulator, besides.
+    // The time that a program computes between two calls of the simulator, on top.
     uint64_t compute_ns = 0;       // always that
     uint64_t compute_permille = 0; // of the processor time that it really took
 };
 
-// Lines that the way from the processors of a node to its host port holds.
+// The way from the processors of a node to its host port holds this many lines.
 constexpr unsigned kStoreQueueLines = 16;
 
 constexpr uint64_t kPsPerNs = 1000;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What has come for each process, and what will be seen by it soon; and the hash of all that came.
+// Counts what has come for each process, and what the process will see soon; and hashes all that
+// came.
 
 #pragma once
 
@@ -24,18 +25,18 @@ class Inboxes
   public:
     void add_process(int pid) { processes_[pid]; }
     void remove_process(int pid) { processes_.erase(pid); }
-    // Those that are dead.
+    // The processes that are dead.
     std::vector<int> dead() const;
 
-    // Count an arrival at a node, whoever it is for.
+    // Count an arrival at a node, of any process or none.
     void count(const Arrival &arrival);
     // A process will see something at that time. Times come in ascending order.
     void expect(int pid, uint64_t time_ps) { processes_[pid].coming_ps.push_back(time_ps); }
     // How much a process had seen at its last look.
     uint64_t seen(int pid) { return processes_[pid].seen; }
-    // It looks at that time: how much it sees.
+    // The process looks at that time. Returns how much it sees.
     uint64_t look(int pid, uint64_t time_ps);
-    // When it will see more; SIM_NEVER: nothing is known to come.
+    // The time when it will see more; SIM_NEVER: nothing is known to come.
     uint64_t next_ps(int pid);
 
     const ArrivalTotals &totals() const { return totals_; }

@@ -17,12 +17,13 @@ using namespace std::chrono_literals;
 
 constexpr auto kSleepUntilAside = 1ms;
 constexpr auto kSleepUntilError = 10s;
-// Processor time of a process meanwhile, from which on its other threads are busy.
+// If a process uses this much processor time while one of its threads sleeps, its other threads are
+// busy.
 constexpr uint64_t kComputesFromNs = 100000000;
 constexpr auto kStartingUntilLate = 5s;
 constexpr auto kCheckEvery = 50ms;
 
-// Asleep, and it was at the last look, and has not run in between.
+// Is the thread asleep, as at the last look, and has it not run in between?
 bool sleeps(Thread &thread)
 {
     char state = thread_state(thread.pid, thread.tid);
@@ -129,7 +130,7 @@ void Liveness::check()
             ended_.thread(c);
 }
 
-// Of a thread that was started and has not called.
+// Has a thread ended that was started and has not called?
 bool Liveness::has_ended(unsigned channel) const
 {
     int pid = area_.channel(channel).pid, tid = area_.channel(channel).tid;

@@ -18,7 +18,7 @@ namespace sim
 class Liveness
 {
   public:
-    // What to do with those that have ended: a thread, by its channel, or a whole process.
+    // Called when a thread, named by its channel, or a whole process has ended.
     struct Ended {
         std::function<void(unsigned channel)> thread;
         std::function<void(int pid)> process;
@@ -42,7 +42,7 @@ class Liveness
     bool has_ended(unsigned channel) const;
 };
 
-// What each thread does, a line each, for a message.
+// A line for each thread, which says what it does, for a message.
 std::string describe(const Threads &threads);
 
 } // namespace sim

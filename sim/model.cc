@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The Verilated model of SIM_LINKS links and SIM_WIDTH bits: this file is compiled once for each of
-// them, and once without, for the choice between them; the whole again with SIM_WAVES, for models
-// that show their signals.
+// The Verilated model of SIM_LINKS links and SIM_WIDTH bits. This file is compiled once for each
+// model, and once without these macros, for the choice between the models. All of this is compiled
+// again with SIM_WAVES, for models that show their signals.
 #include "model.h"
 
 #include <stdexcept>
@@ -95,7 +95,7 @@ namespace sim
 namespace
 {
 
-// Whatever is in one waveform has one context, and all that has it is in the waveform.
+// All models of a waveform share one context, and only they have it.
 VerilatedContext &shown_context()
 {
     static VerilatedContext context;

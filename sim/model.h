@@ -34,7 +34,7 @@ struct Beat {
     bool operator==(const Beat &) const = default;
 };
 
-// What the host drives in a cycle.
+// The signals that the host drives in a cycle.
 struct ModelInputs {
     bool reset = false;
     uint8_t phy_up = 0; // one bit a link
@@ -49,7 +49,7 @@ struct ModelInputs {
     bool operator==(const ModelInputs &) const = default;
 };
 
-// What the node shows the host in the same cycle.
+// The signals that the node drives in the same cycle.
 struct ModelOutputs {
     bool host_ready = false, control_ready = false, register_ready = false;
     bool register_answer = false;
@@ -67,8 +67,8 @@ class Model
   public:
     virtual ~Model() = default;
 
-    // One cycle: its inputs and what the node answers, then the edge that ends it. `in` is what
-    // comes over the cables in it, `out` what leaves in the next one.
+    // One cycle: settle() takes its inputs and gives the node's outputs, edge() ends it. `in`: the
+    // words that come over the cables in this cycle. `out`: those that leave in the next one.
     virtual void settle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs) = 0;
     virtual void edge(PhyWords &out) = 0;
 
@@ -76,16 +76,17 @@ class Model
     virtual const void *state() const = 0;
     virtual size_t state_bytes() const = 0;
 
-    // Put into a waveform all signals of all models that were made to be shown; it is one of them.
+    // Put all signals of all models that were made to be shown into a waveform. This model is one
+    // of them.
     virtual void show(VerilatedVcdC &file) = 0;
 };
 
-// The smallest model of that width with so many links, or more; `name` is the one of its signals'
-// scope. Throws std::runtime_error if there is none.
+// The smallest model of that width with at least that many links. `name`: of the scope of its
+// signals. Throws std::runtime_error if there is no such model.
 std::unique_ptr<Model> make_model(const Shape &shape, const std::string &name, bool is_shown);
 
-// The signals of some models, in one VCD. Models that can show theirs are slower, and so are in a
-// program of their own, velo-sim-wave.
+// The signals of some models, in one VCD. Models that can show their signals are slower; so they
+// are in a program of their own, velo-sim-wave.
 class Wave
 {
   public:

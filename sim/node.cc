@@ -91,7 +91,7 @@ void Node::drive(uint64_t cycle)
     drive_dma_answer(cycle);
 }
 
-// A look at memory sees all that the node wrote before it asked: that is there by then.
+// The node's read sees all that the node wrote before it asked: these writes are in memory by then.
 void Node::drive_dma_answer(uint64_t cycle)
 {
     for (Read &read : reads_)
@@ -167,7 +167,7 @@ void Node::take_register_answer(uint64_t cycle)
     answer_ = answer_beats_ = 0;
 }
 
-// An aligned word is never seen in halves: bytes are kept until they end where a word does.
+// A reader never sees half of an aligned word: bytes are kept until the word is whole.
 void Node::take_dma_write(uint64_t cycle)
 {
     const Beat &beat = outputs_.dma_write;
@@ -208,7 +208,7 @@ void Node::note_arrival(uint64_t cycle, uint64_t addr, uint64_t word)
     }
 }
 
-// What the node has written there, be it in memory yet or on its way.
+// The last word that the node has written there, be it in memory or on its way.
 uint64_t Node::written_word(uint64_t addr) const
 {
     auto write = std::find_if(writes_.rbegin(), writes_.rend(),
@@ -233,7 +233,7 @@ void Node::publish_before(uint64_t cycle)
     }
 }
 
-// What goes into one page, one behind the other, is one system call.
+// Writes that follow each other in one page need one system call.
 void Node::put_run(uint64_t cycle)
 {
     uint64_t addr = writes_.front().addr;

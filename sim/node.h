@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One node and its host's side: the ways of posted writes to it, register reads, its memory, and
-// what arrives there.
+// the messages and notifications that arrive there.
 //
-// A node knows cycles; whoever calls it turns them into times. A write that the node makes is seen
-// in memory only when publish() is called for its time, or when a read of its own asks for it.
+// A node knows cycles; its caller turns them into times. A write of the node is seen in memory only
+// when publish_before() is called for a later cycle, or when the node itself reads memory later.
 
 #pragma once
 
@@ -31,7 +31,7 @@ struct HostAccess {
     uint64_t line[8] = {};
 };
 
-// A word of a ring that makes a message valid, or of a queue a notification, as it leaves the node.
+// A word that makes a message in a ring valid, or a notification in a queue, as it leaves the node.
 struct Arrival {
     unsigned node, context;
     uint64_t cycle;
@@ -58,9 +58,9 @@ class Node
     size_t stores_waiting() const { return stores_.size(); }
     void store(const HostAccess &access) { stores_.push_back(access); }
     void control(const HostAccess &access) { controls_.push_back(access); }
-    // Nothing on its way to the registers.
+    // Nothing is on its way to the registers.
     bool control_is_empty() const { return controls_.empty(); }
-    // No access of the host that a cycle has to deal with before the given one, and none open.
+    // The first cycle that may have an access of the host to deal with; UINT64_MAX: none is open.
     uint64_t next_access_cycle() const;
 
     // --- the cycle ---
@@ -85,10 +85,10 @@ class Node
     void empty_ring(unsigned context);
     void empty_queue(unsigned context);
     Pages &pages() { return pages_; }
-    // Accesses of the node to memory that nobody has there (any more).
+    // Accesses of the node to memory that is not there, or not any more.
     uint64_t lost_accesses() const { return lost_; }
 
-    // What the last cycles brought; whoever looks takes it out.
+    // Brought by the last cycles. The caller that looks at them removes them.
     std::vector<Arrival> arrivals;
     std::vector<RegisterAnswer> register_answers;
 

@@ -26,7 +26,7 @@ struct Options {
     std::vector<std::string> command;
 };
 
-// Prints help or what is wrong, and ends, where there is nothing to run.
+// Where there is nothing to run, prints help or the error and ends the process.
 Options parse_options(int argc, char **argv);
 
 } // namespace sim

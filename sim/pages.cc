@@ -11,7 +11,7 @@
 namespace sim
 {
 
-// The first gap from next_ on, then from the beginning.
+// Looks for a gap from next_ on, then from the beginning.
 uint32_t Pages::find_room(uint64_t pages) const
 {
     for (uint64_t at : {uint64_t{next_}, uint64_t{0}}) {

@@ -3,8 +3,8 @@
 // A node's registered pages: the driver's part of its table, and the memory behind them, which is
 // that of processes.
 //
-// A page names an address of a process, not what is there: memory that a process maps anew is
-// reached as it is then, as behind an IOMMU that walks the process's page tables.
+// A page names an address of a process, not the memory behind it: if the process maps other memory
+// there, the node reaches that. An IOMMU that walks the process's page tables does the same.
 
 #pragma once
 
@@ -30,14 +30,14 @@ class Pages
     bool is_entered_by(int pid, uint32_t first) const;
     // The first pages of all that a process has entered.
     std::vector<uint32_t> entered_by(int pid) const;
-    // Nobody is granted them from here on. Returns those that the node has looked up, and may still
-    // use until they are invalidated; then forget() them.
+    // The node is granted these pages no more. Returns those that it has looked up and may still
+    // use until they are invalidated; then call forget().
     std::vector<uint32_t> withdraw(uint32_t first);
     void forget(uint32_t first) { entered_.erase(first); }
 
     // The node reads the entry at this offset of its table.
     void look_up(uint64_t offset_bytes);
-    // What the node reads and writes at an address from SIM_FRAMES_AT on. False: there is nothing.
+    // For addresses from SIM_FRAMES_AT on. False: there is no memory.
     bool read(uint64_t address, void *to, size_t bytes) const;
     bool write(uint64_t address, const void *from, size_t bytes) const;
 
@@ -51,7 +51,7 @@ class Pages
     uint64_t *table_;
     std::vector<bool> known_;             // by page: the node has looked it up since it was entered
     std::map<uint32_t, Entered> entered_; // by first page
-    // Where the next one is looked for: round and round, so that a page is not used again soon.
+    // The search for free pages begins here. It goes round, so that a page is not used again soon.
     uint32_t next_ = 0;
 
     uint32_t find_room(uint64_t pages) const;

@@ -44,7 +44,7 @@ std::string first_line(const std::string &path)
     return line;
 }
 
-// The names of those that a process is found in when it waits.
+// Names the system calls in which a process waits.
 const char *system_call_name(long number)
 {
     static const std::map<long, const char *> names = {
@@ -90,7 +90,7 @@ struct ProcessState {
     int parent = 0;
 };
 
-// Of /proc/.../stat, behind the command's name, which may hold anything.
+// Reads /proc/.../stat from the end of the command's name on: the name may hold anything.
 ProcessState parse_stat(const std::string &line)
 {
     ProcessState state;
@@ -146,8 +146,8 @@ void default_signals()
     setpgid(0, 0);
     default_signals();
     prctl(PR_SET_PDEATHSIG, SIGKILL); // a simulator that is killed takes its job along
-    // Which pieces of memory share pages must not be by chance. Where that is forbidden it mostly
-    // does not matter.
+    // Chance must not decide which pieces of memory share a page. Where the kernel forbids this
+    // call, chance mostly does not matter.
     (void)personality(ADDR_NO_RANDOMIZE);
     std::vector<char *> arguments;
     arguments.reserve(command.size() + 1);
@@ -231,7 +231,7 @@ Job::Job(const std::vector<std::string> &command)
     bool failed = pid_ < 0 || read(ends[0], &why, sizeof why) == sizeof why;
     close(ends[0]);
     if (pid_ > 0)
-        setpgid(pid_, pid_); // whoever of the two comes first
+        setpgid(pid_, pid_); // The child does the same: one of the two comes first.
     if (failed) {
         std::string reason = std::strerror(pid_ < 0 ? errno : why);
         finish();
@@ -260,7 +260,7 @@ void Job::signal(int number) const
         kill(-pid_, number);
 }
 
-// First by SIGTERM: a launcher has something to clear away.
+// SIGTERM goes first, so that a launcher can remove its files.
 void Job::finish()
 {
     signal(SIGTERM);

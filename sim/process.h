@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The job's command and what comes of it; and what the kernel knows of other processes.
+// The job's command with all its descendants; and what the kernel knows of other processes.
 
 #pragma once
 
@@ -13,7 +13,7 @@
 namespace sim
 {
 
-// Why the simulator itself ends a job.
+// The reason for which the simulator itself ends a job.
 class JobError : public std::exception
 {
   public:
@@ -30,18 +30,18 @@ char thread_state(int pid, int tid);
 // How often the thread has been on a processor.
 uint64_t thread_runs(int pid, int tid);
 bool process_is_alive(int pid);
-// Processor time of all its threads; 0: it has ended.
+// Processor time of all threads of a process; 0: it has ended.
 uint64_t process_computed_ns(int pid);
 // The system call that a thread sleeps in, in words.
 std::string thread_sleeps_in(int pid, int tid);
 
-// Memory of a process of the job. False: it has none there, or has ended. Throws JobError where the
-// kernel does not let the simulator reach it at all.
+// Memory of a process of the job. False: the process has none there, or has ended. Throws JobError
+// if the kernel does not let the simulator reach the process at all.
 bool read_process(int pid, uint64_t address, void *to, size_t bytes);
 bool write_process(int pid, uint64_t address, const void *from, size_t bytes);
 
-// The command in a process group of its own. All its descendants become the simulator's children
-// when their parents die, so that none is left when it ends.
+// The command runs in a process group of its own. Its descendants become the simulator's children
+// when their parents die, so that finish() leaves none of them.
 class Job
 {
   public:
@@ -51,12 +51,12 @@ class Job
     Job(const Job &) = delete;
     Job &operator=(const Job &) = delete;
 
-    // Collects who has ended. True once the command itself has.
+    // Collects processes that have ended. True once the command itself has ended.
     bool ended();
     // As a shell would give it: 128 + signal for one that was killed.
     int exit_code() const { return exit_code_; }
     void signal(int number) const;
-    // Kill whoever is left, children of children too.
+    // Kill all processes that are left, children of children too.
     void finish();
 
   private:

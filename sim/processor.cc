@@ -16,8 +16,8 @@ namespace sim
 namespace
 {
 
-// A name without a file: the kernel gives it to one socket at a time, and takes it back by itself.
-// The socket stays open for as long as we run.
+// The name has no file: the kernel gives it to one socket at a time, and takes it back when the
+// socket is closed. The socket stays open for as long as we run.
 bool claim(int processor)
 {
     int file = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The processor of this machine that virtual time passes on: a turn that changes hands on one takes
-// a few microseconds, between two ten times that. Who lives in real time, as a job's launcher does,
-// may run anywhere.
+// The processor of this machine on which all threads of the cluster run. A turn that changes hands
+// on one processor takes a few microseconds, between two processors ten times that. A process that
+// lives in real time, as a job's launcher does, may run anywhere.
 
 #pragma once
 
@@ -12,10 +12,11 @@ namespace sim
 class Processor
 {
   public:
-    // One that no other simulator of this machine has taken; if all are, the one we are on. It is
-    // free again when we end, however we do. `pin`: else bring() does nothing.
+    // Takes a processor that no other simulator of this machine has taken; if all are taken, the
+    // one we are on. It is free again when we end, however we end. Without `pin` bring() does
+    // nothing.
     explicit Processor(bool pin);
-    // A thread runs there from now on, and whom it starts. 0: the caller.
+    // The thread, and every thread that it starts, runs there from now on. 0: the calling thread.
     void bring(int tid) const;
 
   private:

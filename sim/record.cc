@@ -16,10 +16,10 @@ namespace
 {
 
 constexpr size_t kWriteBytes = 1 << 16;
-// More than a ring, the network and the way to a node hold: what is older never arrives.
+// More than a ring, the network and the way to a node hold: an older message never arrives.
 constexpr size_t kUnderWayMax = 2 * SIM_RING_SLOTS;
 
-// Of a link's words, rtl/link/rtl/velo_link_pkg.sv.
+// Constants of a link's words, rtl/link/rtl/velo_link_pkg.sv.
 constexpr unsigned kKindData = 0, kKindControl = 1, kControlStart = 1, kSeqs = 64;
 constexpr unsigned control(const PhyWord &word) { return word.data & 3; }
 constexpr unsigned start_seq(const PhyWord &word) { return (word.data >> 23) % kSeqs; }
@@ -38,15 +38,15 @@ uint32_t key(const MessageRecord &record)
            uint32_t{record.target_node} << 8 | record.target_context;
 }
 
-// What a notification says of its descriptor. Of operations that are alike the earliest is over
-// first.
+// The fields of a descriptor that its notification repeats. Of operations with the same key the
+// earliest is over first.
 uint32_t key(const OperationRecord &record)
 {
     return uint32_t{record.source_node} << 24 | uint32_t{record.source_context} << 16 |
            uint32_t{record.operation} << 8 | record.cookie;
 }
 
-// Of a table by key, in the order in which they were taken, whatever the order of the table.
+// The records that are left in a table, in the order in which the node took their stores.
 template <typename Record, typename Table> std::vector<Record> left_in(const Table &table)
 {
     std::vector<Record> left;
@@ -176,7 +176,7 @@ Recorder::Message Recorder::message_of(unsigned node, uint64_t time_ps,
     record.source_context = velo_window_source(access.addr);
     record.target_node = velo_address_node(target);
     record.target_context = velo_address_vpid(target);
-    // A part of a line has no header of its own: how long it is, is all that it is known by.
+    // A part of a line has no header of its own: only its length tells it from others.
     bool whole = velo_address_offset(target) == 0 && velo_address_words(target) + 1 == access.words;
     record.bytes = static_cast<uint16_t>(whole ? velo_header_len(access.line[0])
                                                : access.words * sizeof access.line[0]);
@@ -268,7 +268,7 @@ void Recorder::notified(const Arrival &arrival, uint64_t notified_ps)
     while (!operations.empty()) {
         Operation operation = operations.front();
         operations.pop_front();
-        // Whoever fails is told; of who does not, only those that asked for it.
+        // A failure is always notified, a success only if the descriptor asks for that.
         bool is_it = told == VELO_RMA_PLACE_ERROR || operation.asks;
         if (is_it) {
             operation.record.error = velo_rma_notification_error(arrival.header);

@@ -3,10 +3,10 @@
 // A recording of a run: each message from its store to its slot, each operation on remote memory
 // from its descriptor to its requester's notification, and what each link carried.
 //
-// It only looks on. The hardware says nothing about which store became which slot; but it keeps
-// the order of messages from one context to another, so a slot belongs to the earliest store
-// between the two that looks like it. Stores that are passed over were dropped on the way (a closed
-// port), and are recorded as lost.
+// Recording changes nothing in the run. The hardware does not say which store became which slot.
+// But it keeps the order of messages from one context to another. So a slot belongs to the earliest
+// store between these two contexts that looks like it. Earlier stores were dropped on the way (a
+// closed port), and are recorded as lost.
 //
 // The file: one line of JSON that says what ran on what, then records of 40 bytes, little-endian.
 
@@ -32,7 +32,7 @@ namespace sim
 {
 
 constexpr unsigned kRecordingVersion = 2;
-constexpr uint64_t kBucketCycles = 100; // that a link's record sums up
+constexpr uint64_t kBucketCycles = 100; // summed up by a record of a link
 
 // Times are virtual [ps].
 constexpr uint64_t kRecordedNever = INT64_MAX;
@@ -49,7 +49,7 @@ struct MessageRecord {
     uint64_t published_ps; // its slot's header word, which is the last, was in memory; or never
 };
 
-// An operation on remote memory: what one descriptor says. The target is whose memory it is.
+// An operation on remote memory, as one descriptor says it. The target owns the memory.
 struct OperationRecord {
     RecordKind kind = RecordKind::kOperation;
     uint8_t source_node = 0, source_context = 0, target_node = 0, target_context = 0;
@@ -61,8 +61,8 @@ struct OperationRecord {
     uint64_t notified_ps = kRecordedNever; // the requester can see that it is over; or never
 };
 
-// Words that a link sent in a bucket of time; all others of the bucket were idle. Buckets without
-// any have no record.
+// The words that a link sent in a bucket of time; the bucket's other words were idle. A bucket with
+// idle words only has no record.
 struct LinkRecord {
     RecordKind kind = RecordKind::kLink;
     uint8_t node = 0, link = 0, reserved = 0;
@@ -72,7 +72,7 @@ struct LinkRecord {
     uint64_t repeated = 0;              // sent with a later one, overhead and all
 };
 
-// The last one: a file without it is not whole.
+// The last record: a file without it is not whole.
 struct EndRecord {
     RecordKind kind = RecordKind::kEnd;
     uint8_t reserved[7] = {};
@@ -93,7 +93,7 @@ class LinkCounter
     bool count(const PhyWord &word, LinkRecord &record);
 
   private:
-    unsigned words_; // of the link, that a header takes, or a route
+    unsigned words_; // of the link, for a header or a route
     unsigned next_seq_ = 0, header_words_ = 0;
     bool first_ = false, repeats_ = false;
 };
@@ -101,7 +101,7 @@ class LinkCounter
 class Recorder
 {
   public:
-    // Throws std::runtime_error if the file cannot be written; so do finish() and what is between.
+    // All calls throw std::runtime_error if the file cannot be written.
     Recorder(const std::string &path, const Topology &topology, const std::string &topology_name,
              const std::vector<std::string> &command, const Clock &clock, const HostModel &host,
              unsigned cable_cycles, unsigned width_bits);
@@ -114,7 +114,7 @@ class Recorder
     void finish(uint64_t now_ps);
 
   private:
-    // What store and slot have in common.
+    // The part of a message that is the same in store and slot.
     struct Looks {
         uint8_t tag = 0;
         uint16_t bytes = 0;
@@ -130,7 +130,7 @@ class Recorder
         OperationRecord record;
         bool asks; // for a notification
     };
-    using Store = std::variant<std::monostate, Message, Operation>; // the first: neither
+    using Store = std::variant<std::monostate, Message, Operation>; // monostate: another store
     struct Link {
         explicit Link(unsigned width_bits) : counter(width_bits) {}
 
@@ -147,7 +147,7 @@ class Recorder
     std::unordered_map<uint32_t, std::deque<Operation>> posted_; // by source and cookie
     std::vector<Link> links_;                                    // by node and link
     EndRecord end_;
-    std::vector<std::byte> records_; // that are still to be written
+    std::vector<std::byte> records_; // not written yet
 
     Message message_of(unsigned node, uint64_t time_ps, const HostAccess &access) const;
     static Operation operation_of(unsigned node, uint64_t time_ps, const HostAccess &access);

@@ -50,7 +50,7 @@ void Rest::look(uint64_t cycle, const Model &model)
     look_cycle_ = cycle + kPeriod;
 }
 
-// The records begin with the next cycle's words, which are those of kPeriod cycles ago.
+// The records begin with the words of the next cycle, which equal those of kPeriod cycles earlier.
 void Rest::begin(uint64_t cycle)
 {
     auto next = static_cast<unsigned>((cycle + 1) % kPeriod);

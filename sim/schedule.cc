@@ -14,20 +14,20 @@ namespace
 
 using namespace std::chrono_literals;
 
-// What a ring's register takes from the control port on until the completer goes by it.
+// From the control port on, a write to a ring's register reaches the completer within these cycles.
 constexpr uint64_t kSettleCycles = 16;
 
 constexpr auto kIdleUntilError = 10s;
 constexpr auto kOutsideUntilRelease = 100ms;
 constexpr unsigned kStepsAtATime = 20000;
-// If nodes do not come to rest, for errors on a cable say: where nothing arrives, no register's
-// value comes and no memory is read or written so long, nothing is under way. (An operation on
-// remote memory arrives at its end.)
+// Nodes may not come to rest, for example because a cable has errors. If for this long nothing
+// arrives, no register's value comes and no memory is read or written, then nothing is under way.
+// (An operation on remote memory counts as an arrival when it ends.)
 constexpr uint64_t kBarrenCycles = 20000;
 constexpr unsigned kWaitsUntilCheck = 4096;
 constexpr uint64_t kWaitRunningUs = 1000, kWaitUs = 10000;
 
-// The first poll that sees what is there from `seen_ps` on.
+// The time of the first poll that is not before `seen_ps`.
 uint64_t poll_slot_ps(uint64_t first_ps, uint64_t period_ps, uint64_t seen_ps)
 {
     if (seen_ps <= first_ps)
@@ -61,7 +61,7 @@ Totals Schedule::totals() const
     return totals;
 }
 
-// Nobody else is answered meanwhile.
+// While a thread runs, no other one is answered.
 bool Schedule::somebody_runs() const
 {
     return anyone(threads_, State::kRunning) || anyone(threads_, State::kStarting);
@@ -111,7 +111,7 @@ void Schedule::take_calls()
     }
 }
 
-// A channel that somebody has claimed, and nobody has called from yet.
+// This channel may have been claimed; no call has come from it yet.
 void Schedule::see_start(unsigned channel, uint32_t turn)
 {
     Thread &thread = threads_[channel];
@@ -183,7 +183,7 @@ void Schedule::attach(unsigned channel, const sim_call &call)
     plan(channel);
 }
 
-// A thread of this process has had the turn, and perhaps told others that they go on.
+// A thread of this process has had the turn, and may have woken others.
 void Schedule::wake_sleepers(int pid)
 {
     for (unsigned c = 0; c < threads_.size(); c++)
@@ -192,7 +192,7 @@ void Schedule::wake_sleepers(int pid)
             plan(c);
 }
 
-// When a call that was taken is to be answered.
+// Sets the time at which a call that was taken is answered.
 void Schedule::plan(unsigned channel)
 {
     Thread &thread = threads_[channel];
@@ -220,7 +220,7 @@ void Schedule::plan_poll(Thread &thread)
             std::min(thread.event_ps, poll_slot_ps(thread.time_ps, poll.period_ps, seen_ps));
 }
 
-// All who are outside come back together, at the time of the last one.
+// All threads that are outside come back together, at the time of the latest one.
 void Schedule::return_from_outside()
 {
     if (!anyone(threads_, State::kCameBack) || anyone(threads_, State::kOutside))
@@ -240,8 +240,8 @@ void Schedule::return_from_outside()
     }
 }
 
-// Opening ports takes nobody's time, but the hardware's. It gets it here, at once for all: then it
-// does not matter in which order processes came to open theirs.
+// Opening a port takes no time of its thread, but the hardware needs time for it. The hardware gets
+// the time here, for all ports at once: so the order in which processes open them does not matter.
 void Schedule::settle_ports()
 {
     for (unsigned n = 0; n < cluster_.size(); n++)
@@ -255,8 +255,8 @@ void Schedule::settle_ports()
 
 // ----- stepping the hardware
 
-// Step the hardware to the next event; what arrives meanwhile may bring an earlier one. After some
-// cycles it comes back in any case, so that signals are heeded.
+// Step the hardware to the next event; an arrival meanwhile may bring an earlier one. Returns after
+// some cycles in any case, so that signals are heeded.
 Schedule::Reached Schedule::advance()
 {
     for (unsigned steps = 0; steps < kStepsAtATime;) {
@@ -302,7 +302,7 @@ bool Schedule::take_arrivals()
         for (const RegisterAnswer &answer : std::exchange(node.register_answers, {}))
             take_answer(n, answer);
     }
-    // Many pages are withdrawn by many registers, one after the other.
+    // To withdraw many pages takes many accesses to registers, one after the other.
     if (any && barren_from_ != UINT64_MAX)
         barren_from_ = cluster_.cycle();
     return any;
@@ -316,7 +316,7 @@ void Schedule::take_answer(unsigned node, const RegisterAnswer &answer)
         resume(answer.reader, cluster_.answered_ps(answer.cycle), answer.value);
 }
 
-// Somebody waits with this ticket, and now knows until when. False: nobody, it has ended.
+// The thread that waits with this ticket goes on at `event_ps`. False: it has ended.
 bool Schedule::resume(uint64_t ticket, uint64_t event_ps, uint64_t value)
 {
     for (Thread &thread : threads_)
@@ -371,7 +371,7 @@ void Schedule::answer(unsigned channel)
         thread.state = State::kOutside;
 }
 
-// Gives the turn back. What the thread does from here on is its own.
+// Gives the turn back to the thread.
 void Schedule::reply(unsigned channel, int32_t status)
 {
     Thread &thread = threads_[channel];
@@ -386,7 +386,8 @@ void Schedule::reply(unsigned channel, int32_t status)
     area_.give_turn(channel, SIM_TURN_PROCESS);
 }
 
-// Everybody waits for a message and none can come: somebody has to look at something else.
+// All threads wait for a message and none can come: let one go on, which may look at something
+// else.
 bool Schedule::release_idle()
 {
     int lowest = first_caller(threads_, &Thread::time_ps);

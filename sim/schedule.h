@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which thread goes on, and when: the rule of virtual time.
+// The rule of virtual time: it decides which thread goes on, and when.
 //
-// At most one thread runs at any moment, and it runs in no virtual time. When all others wait, the
-// call with the earliest time is answered: the hardware is stepped to that time, never further, so
-// nobody can be answered from a state that another one's earlier store would have changed. Between
+// At most one thread runs at any moment, and it runs in no virtual time. When all threads wait, the
+// call with the earliest time is answered. The hardware is stepped to that time, never further, so
+// no answer comes from a state that an earlier store of another thread would have changed. Between
 // calls for the same time the rank decides, then the order in which its threads were started, then
 // that of attaching.
 //
-// Real time decides nothing, with four exceptions that are all about threads that do not call
-// (liveness.h): a process that died gives its channels back; a thread that sleeps in the kernel is
-// set aside, or, if the run must be repeatable, ends the job; one that was started and sleeps, or
-// does not call for some seconds, is not waited for until it does; and while threads are outside of
-// the cluster, a thread that polls in vain is let go on only after a while.
+// Real time decides nothing, with four exceptions for threads that do not call (liveness.h):
+//  * A process that died gives its channels back.
+//  * A thread that sleeps in the kernel is set aside. If the run must be repeatable, it ends the
+//  job.
+//  * A thread that was started and sleeps, or does not call for some seconds, is not waited for
+//    until it calls.
+//  * While threads are outside of the cluster, a thread that polls in vain goes on only after a
+//    while.
 
 #pragma once
 
@@ -41,10 +44,10 @@ class Schedule
     // Threads that attach are brought to the processor.
     Schedule(Cluster &cluster, Area &area, const Processor &processor);
 
-    // Take what threads call for, answer one of them if nobody runs. Returns whether there was
-    // anything to do; if not, wait().
+    // Take the calls of threads; answer one of them if no thread runs. False: there was nothing to
+    // do, so wait().
     bool serve();
-    // Until somebody calls or something has to be looked at. Throws JobError.
+    // Returns when a thread calls or it is time for another look. Throws JobError.
     void wait();
     Totals totals() const;
 
@@ -61,7 +64,7 @@ class Schedule
     uint32_t calls_seen_ = 0;
     RealTime last_progress_, idle_since_;
     bool idle_ = false;
-    // Cycle since which nobody waits for a time, and nothing has come; UINT64_MAX: somebody does.
+    // Since this cycle no thread waits for a time, and nothing has come; UINT64_MAX: a thread does.
     uint64_t barren_from_ = UINT64_MAX;
     unsigned waits_ = 0;
 

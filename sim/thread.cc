@@ -15,7 +15,7 @@ bool anyone(const Threads &threads, State state)
 
 int first_caller(const Threads &threads, uint64_t Thread::*time_ps)
 {
-    // Channels are in ascending order: of two threads that are equal in all this the first stays.
+    // Channels are in ascending order, so of two threads with the same key the first one is taken.
     auto key = [&](const Thread &thread) {
         return std::make_tuple(thread.*time_ps, thread.rank, thread.number, thread.order);
     };

@@ -21,7 +21,7 @@ enum class State {
     kStarting, // is being started, and has not called yet
     kRunning,  // has the turn
     kCalling,  // is answered at event_ps
-    kReading,  // a register, the answer is to come
+    kReading,  // waits for its ticket: a register's value, or the end of a withdrawal
     kOutside,  // has the turn, but nobody waits for it
     kCameBack, // has called, and others are still outside
     kAside,    // has the turn, but sleeps
@@ -36,10 +36,11 @@ struct Thread {
     uint64_t event_ps = 0; // when its call is answered, as far as is known; SIM_NEVER
     uint64_t outside = 0;  // number of SIM_OUTSIDE
     uint64_t ticket = 0, value = 0;
-    // What it has called for, and the answer. A copy: the process may change its channel at any
-    // time, whether it has the turn or not.
+    // Its call, and then the answer. A copy: the process may change its channel at any time, even
+    // without the turn.
     sim_call call{};
-    // The pages that it withdraws. They are free again when it is told that nobody uses them.
+    // The pages that it withdraws. They are free again when the thread is told that the node does
+    // not use them any more.
     unsigned pages_node = 0;
     uint32_t pages_first = SIM_PAGES;
     RealTime since{}; // when it got the turn, or was seen to run

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which cable is plugged where, and which way packets go, see tools/velo/cluster/routing.py.
+// The cables of a cluster and the routes of packets, see tools/velo/cluster/routing.py.
 
 #pragma once
 
@@ -12,7 +12,7 @@ namespace sim
 
 constexpr unsigned kLinksMax = 6;
 constexpr unsigned kNodesMax = 256;
-constexpr unsigned kHopNone = 14; // what a switch's table holds for nowhere
+constexpr unsigned kHopNone = 14; // in a switch's table: there is no way
 
 struct Plug {
     bool plugged = false;

@@ -2,9 +2,9 @@
 //
 // All memory of the simulator begins as zero.
 //
-// A Verilated model leaves what the RTL does not reset - block RAM above all - as it finds it, and
-// some of that does decide what a node does next. Were it what happened to be on the heap, no two
-// runs would be the same.
+// A Verilated model does not set what the RTL does not reset, block RAM above all, and some of that
+// decides what a node does next. If it were what happened to be on the heap, no two runs would be
+// the same.
 
 #include <cstdlib>
 #include <new>
