@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/** @file internal.h @brief What channel.c and threads.c have of each other. */
+/** @file internal.h @brief Shared by channel.c and threads.c. */
 #ifndef VELO_SIM_CLIENT_INTERNAL_H
 #define VELO_SIM_CLIENT_INTERNAL_H
 

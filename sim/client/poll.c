@@ -6,11 +6,11 @@
 /* Another thread of the process may do what this one waits for, and it may do it without a message:
  * where there are others, a joined poll lasts this long at most. */
 #define BESIDE_PS (UINT64_C(1000) * PS_PER_NS)
-/* After so many polls in vain, one after the other, the next ones are joined to one. */
+/* After this many polls in vain, one after the other, the next ones are joined to one. */
 #define POLLS_BEFORE_WAIT 8
 /* A program that asks so often in vain, and does nothing else, waits too. */
 #define TESTS_BEFORE_WAIT 4096
-/* So many polls a thread makes outside between two naps. */
+/* Polls that a thread makes outside between two naps. */
 #define POLLS_OUTSIDE 32
 /* A joined poll lasts this long at most: the caller may have a limit of its own. */
 #define JOINED_PS (UINT64_C(100000) * PS_PER_NS)

@@ -2,11 +2,12 @@
 /*
  * Ways from one node to another that are not the simulated hardware's: memory that ranks of several
  * nodes map, or reach in each other's process, and MPI's files. All ranks are really on one host,
- * so that these work, in no virtual time; a rank that takes one is ended and told so. Ranks of one
- * node may share what they like. MPI itself takes none, since it knows who is where (locality.c): a
- * rank whose MPI did not ask is ended, too.
+ * so these ways work, in no virtual time. A rank that takes one is ended with a message. Ranks of
+ * one node may share what they like. MPI itself takes none of these ways, since it knows where each
+ * rank is (locality.c); a rank whose MPI did not ask is ended, too.
  *
- * Left are files, pipes and sockets of the program's own: nothing of the cluster comes by them.
+ * Files, pipes and sockets of the program's own are not checked: nothing of the cluster comes by
+ * them.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -43,7 +44,7 @@ __attribute__((noreturn, format(printf, 1, 2))) static void refuse(const char *f
     _exit(SIM_EXIT);
 }
 
-/* Of a rank, and by neither what starts it nor the library itself. */
+/* Is the call a rank's, and not one of its launcher's libraries, the C library or libvelo? */
 static bool is_of_job(const void *caller)
 {
     return locality_ranks_a_node() > 0 && caller_at(caller) >= CALLER_RUNTIME;
@@ -113,14 +114,14 @@ static bool read_mapping(char *line, struct mapping *mapping)
     return mapping->is_shared;
 }
 
-/* A way for bytes: both are of one file, and somebody may write. */
+/* Can bytes pass from one to the other? Both map one file, and one of them may write. */
 static bool meet(const struct mapping *a, const struct mapping *b)
 {
     return a->inode == b->inode && strcmp(a->device, b->device) == 0 &&
            (a->is_writable || b->is_writable);
 }
 
-/* The mapping of a process that meets another, or, without one, that begins at an address. */
+/* Find the mapping of a process that meets `other`; without `other`, the one at an address. */
 static bool find_mapping(int pid, const struct mapping *other, const void *address,
                          struct mapping *found)
 {
@@ -223,7 +224,7 @@ typedef int comm_group(void *comm, void **group);
 typedef int group_translate(void *group, int len, const int *ranks, void *other, int *others);
 typedef int group_free(void **group);
 
-/* Of a communicator, in MPI_COMM_WORLD. -1: MPI cannot say. */
+/* The rank in MPI_COMM_WORLD of a communicator's rank. -1: MPI cannot say. */
 static int translate_rank(void *comm, void *world, int rank)
 {
     comm_group *group_of = (comm_group *)(uintptr_t)caller_next("PMPI_Comm_group");
@@ -244,7 +245,7 @@ static int translate_rank(void *comm, void *world, int rank)
     return found;
 }
 
-/* Has it a rank on another node? */
+/* Has the communicator a rank on another node? */
 static bool spans_nodes(void *comm)
 {
     comm_size *size_of = (comm_size *)(uintptr_t)caller_next("PMPI_Comm_size");
@@ -267,7 +268,7 @@ static void check_file(void *comm, const char *name)
                name);
 }
 
-/* MPI refuses it, but what it says about that does not always come through. */
+/* MPI refuses this by itself, but its message does not always reach the user. */
 static void explain_shared(void *comm)
 {
     if (spans_nodes(comm))
@@ -275,8 +276,9 @@ static void explain_shared(void *comm)
                  "is not (" ADVICE ")");
 }
 
-/* Open MPI 4.1.1 to 4.1.4 locks itself out at the first operation on a dynamic window of another
- * node (osc/rdma, find_dynamic_region): it would go on trying for ever. */
+/* Open MPI 4.1.1 to 4.1.4 waits for a lock that it holds itself, at the first operation on a
+ * dynamic window of another node (osc/rdma, find_dynamic_region): it would go on trying for ever.
+ */
 static void check_dynamic(void *comm)
 {
     char version[256] = "";
@@ -317,7 +319,7 @@ static int end_start(int status)
         return after(next arguments);                                                              \
     }
 
-/* Fortran's call C's by the second name. */
+/* The functions for Fortran call those for C by the second name. */
 #define PASS(name, parameters, arguments, before, after)                                           \
     PASS_UNDER(MPI_##name, parameters, arguments, before, after)                                   \
     PASS_UNDER(PMPI_##name, parameters, arguments, before, after)

@@ -95,7 +95,7 @@ void *caller_next(const char *name)
         void *library = dlopen(alone[i], RTLD_LAZY | RTLD_NOLOAD);
         found = library ? dlsym(library, name) : NULL;
         if (library)
-            (void)dlclose(library); /* Whoever loaded it keeps it. */
+            (void)dlclose(library); /* The part that loaded it still holds it. */
     }
     return found;
 }

@@ -21,13 +21,13 @@ enum caller {
     CALLER_LAUNCHER, /**< Talks to mpirun. */
     CALLER_C,        /**< The C library. */
     CALLER_VELO,     /**< libvelo, its plug-ins, and this library. */
-    CALLER_RUNTIME,  /**< What else Open MPI is made of, and what allocates memory. */
+    CALLER_RUNTIME,  /**< The rest of Open MPI, and the library that allocates memory. */
     CALLER_MPI,      /**< libmpi. */
     CALLER_OPENMP,
     CALLER_PROGRAM,
 };
 
-/** Who has this address, a function's return address. */
+/** The caller to which a function's return address belongs. */
 enum caller caller_at(const void *address);
 
 /** The channel of this thread if the caller is the program (or libmpi, for the second); else NULL.
@@ -44,7 +44,7 @@ void *caller_next(const char *name);
 #define PROGRAM_CHANNEL caller_program_channel(__builtin_return_address(0))
 #define CALLER_CHANNEL caller_channel(__builtin_return_address(0))
 
-/** Declares `next`, that function, looked for once a thread. */
+/** Declares `next`, the function that caller_next() gives. Each thread looks for it once. */
 #define CALLER_NEXT(name)                                                                          \
     static __thread __typeof__(name) *next;                                                        \
     if (!next)                                                                                     \

@@ -10,8 +10,8 @@
  *
  * The heap is jemalloc's, which `velo sim` loads. jemalloc allocates from arenas, each thread from
  * its own. The first arena is the program's, for all of its threads, and takes its memory from one
- * place, the end of the program's data. The launcher's libraries and threads allocate elsewhere,
- * and so does the C library for itself: that is nearly always names.
+ * place, the end of the program's data. The launcher's libraries and threads allocate elsewhere. So
+ * does the C library for itself, mostly for names.
  */
 #include "memory.h"
 
@@ -115,7 +115,7 @@ SIM_API void *calloc(size_t count, size_t len_bytes)
     if (!mallocx)
         return __libc_calloc(count, len_bytes);
     if (__builtin_mul_overflow(count, len_bytes, &all_bytes))
-        all_bytes = SIZE_MAX; /* There is not as much. */
+        all_bytes = SIZE_MAX; /* More than there is: the call fails. */
     return take(all_bytes, flags_for(CALLER, 1, all_bytes) | ZEROED);
 }
 
@@ -165,7 +165,7 @@ static int main_in_place(int argc, char **argv, char **envp)
 {
     part_arenas();
     volatile char *room = alloca((uintptr_t)__builtin_frame_address(0) % STACK_ALIGN_BYTES);
-    room[0] = 0; /* The compiler would leave out what is not written. */
+    room[0] = 0; /* Without a write the compiler would leave `room` out. */
     return program_main(argc, argv, envp);
 }
 

@@ -26,7 +26,7 @@
 
 #define FOREVER_NS INT64_MAX
 
-/* pthread_join() looks so many times whether a thread has ended that has said so. */
+/* pthread_join() looks this many times for the end of a thread that has said that it ends. */
 #define END_LOOKS 10000
 
 static uint32_t waiting; /* Threads of this process that wait. */
