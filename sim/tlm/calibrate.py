@@ -44,7 +44,7 @@ LOADS = [
     ("ring:8", 0, 8, 0.3),
     ("ring:8", 0, 56, 0.3),
     ("ring:8", 20, 8, 0.3),
-    # Long enough for the dateline to matter: overload halves what it carries.
+    # A ring this long shows the dateline: overload halves what the ring carries.
     ("ring:16", 0, 8, 0.2),
     ("ring:16", 0, 8, OVERLOAD),
 ]
@@ -64,7 +64,7 @@ def sources() -> list[str]:
 
 
 def digest() -> str:
-    """Of all the RTL that was measured; tells a recorded table of other sources."""
+    """A hash of all the RTL that was measured: it tells whether a recorded table is of this RTL."""
     total = hashlib.sha256()
     for name in sources():
         path = ROOT / name

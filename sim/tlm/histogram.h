@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How often each latency came: exact below 65,536 cycles, in steps of a thousandth above.
+// Counts how often each latency came: exact below 65,536 cycles, in steps of a thousandth above.
 
 #pragma once
 
@@ -27,7 +27,7 @@ class Histogram
     uint64_t count() const { return count_; }
     uint64_t max() const { return max_; }
     double mean() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
-    // The least value that so many of all do not exceed.
+    // The least value that this share of all latencies does not exceed.
     uint64_t quantile(double share) const
     {
         auto wanted = static_cast<uint64_t>(share * static_cast<double>(count_));

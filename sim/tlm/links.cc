@@ -69,11 +69,10 @@ void Network::settle(uint32_t out, Cycle cycle)
         sender.first = static_cast<uint16_t>((sender.first + 1) & (frame_slots_ - 1));
     }
     if (!sender.frames)
-        sender.first = 0; // where the cache knows it
+        sender.first = 0; // The cache has this place.
 }
 
-// Frames are known some cycles before they start, so this is certain if it is asked close enough to
-// it.
+// Frames are known some cycles before they start, so the answer is certain if the slot is near.
 Cycle Network::next_slot(uint32_t out, Cycle from)
 {
     settle(out, from);

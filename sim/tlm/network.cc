@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hosts, units and network ports; what there is, and which event goes where.
+// Hosts, units and network ports; the set-up of the network, and the dispatch of events.
 #include "network.h"
 
 #include <bit>
@@ -11,7 +11,8 @@ namespace tlm
 namespace
 {
 
-// Beyond what lies between any event and what it causes: the words that credits let wait at a link.
+// No event causes another one that is further away: the words that may wait at a link are the
+// limit.
 constexpr Cycle kReach = 2000;
 
 } // namespace
@@ -58,7 +59,7 @@ void Network::measure(Cycle from, Cycle end)
 
 void Network::run(Cycle end) { wheel_.run(end, *this); }
 
-// Where the packet will go when it is at that node.
+// Set the packet's next output for when it is at that node.
 void Network::set_route(unsigned node, Packet &packet) const
 {
     Hop hop = topology_.hop(node, packet.to);
@@ -168,7 +169,8 @@ void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cyc
     Cycle begin = std::max(first_word, completer_free_[node]);
     Cycle words = std::max<Cycle>(packet.words, params_.least_complete);
     completer_free_[node] = begin + words;
-    // The last word was read `to_output` after it would have left as a first one, less the grant.
+    // A word leaves `to_output` - 1 cycles after its read: the first read is a cycle after the
+    // grant.
     Cycle last_word = last_read + params_.to_output - 1 + params_.to_unit;
     Cycle done = std::max(begin + words - 1, last_word) + params_.complete;
     received_ += packet.ends_message;

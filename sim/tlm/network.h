@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes, switches and links as transactions: of a packet only the cycles of its first and last word
-// are followed, by few events a hop.
+// Nodes, switches and links as transactions. The model follows only the cycles of a packet's first
+// and last word, with few events a hop.
 //
 //   host --inject--> switch input --to_request--> queue --arbitration--> output
 //        --to_output--> link, frame by frame --> next switch input, or completer and memory
 //
-// What decides about contention is kept exactly as the RTL has it: one queue for each input, output
-// and channel; one round of iSLIP a cycle; a packet only with credits for the longest one; credits
-// that come back with the status words for which the link back has room. Only the request class is
-// modelled, to which all messages belong: two channels, one for each side of the dateline.
+// Contention is modelled exactly as in the RTL: one queue for each input, output and channel; one
+// round of iSLIP a cycle; a packet starts only with credits for the longest one; credits come back
+// with the status words for which the link back has room. Only the request class is modelled, since
+// all messages belong to it: two channels, one for each side of the dateline.
 
 #pragma once
 
@@ -47,7 +47,7 @@ class Network
     Cycle now() const { return wheel_.now(); }
     // Nothing will ever happen again.
     bool is_finished() const { return wheel_.empty(); }
-    // What `counters` counts: what happens in cycles of [from, end).
+    // `counters` count what happens in the cycles [from, end).
     void measure(Cycle from, Cycle end);
 
     const Counters &counters() const { return counters_; }
@@ -63,12 +63,12 @@ class Network
     static constexpr uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
     enum Kind : uint32_t { kArrive, kFreed, kSlot, kCredit, kInject, kInjectCredit };
 
-    // These fit cache lines: misses are what the time goes into.
+    // These fit cache lines: cache misses take most of the time.
     struct alignas(32) Packet {
         Cycle born, tail; // tail: last word at the switch input
         uint32_t next;
         uint16_t to, bytes, words;
-        uint8_t channel;          // that it came by
+        uint8_t channel;          // by which it came
         uint8_t out, out_channel; // where it goes from there
         bool ends_message;
     };
@@ -93,7 +93,8 @@ class Network
         uint64_t start : 48, length : 16; // its turn, as the transmitter chooses words
         Cycle end() const { return start + length; }
     };
-    // The transmitter of a link: its own frames, and what its words say of the receiver beside it.
+    // The transmitter of a link: its frames, and the status that it reports of the receiver beside
+    // it.
     struct alignas(64) Sender {
         Cycle free = 0;      // turns before this are given away
         Cycle idle_from = 0; // since when there is no frame, if there is none
@@ -182,8 +183,8 @@ class Network
     void credit(uint32_t out, unsigned channel, unsigned units);
 };
 
-// Some compilers take a function that only prefetches for one that does nothing, and leave it out;
-// so these are put in where they are called.
+// Some compilers think that a function which only prefetches does nothing, and leave it out. So
+// these functions are always inlined.
 [[gnu::always_inline]] inline void Network::prefetch(Event event) const
 {
     uint32_t place = event.kind_and_place & kPlaceMask;
@@ -200,7 +201,7 @@ class Network
     }
 }
 
-// What can be known only with what was fetched first.
+// These addresses are known only once prefetch() has brought its lines.
 [[gnu::always_inline]] inline void Network::prefetch_second(Event event) const
 {
     uint32_t kind = event.kind_and_place >> kPlaceBits, in = event.kind_and_place & kPlaceMask;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The hardware's constants, in cycles and words, as the RTL of the 32-bit path has them. Each says
-// where it comes from; `calibrate.py --check` shows that together they are what the RTL does.
+// The hardware's constants, in cycles and words, as the RTL of the 32-bit path has them. Each names
+// its source; `calibrate.py --check` shows that the model with all of them behaves as the RTL does.
 
 #pragma once
 
@@ -60,8 +60,8 @@ struct Params {
     unsigned freed = 3;
     // A changed count to the status word's choice of channel (velo_link_status.sv, `changed_q`).
     unsigned changed = 1;
-    // Turn of an idle word, or end of the turn of a frame, to the first arbitration that sees what
-    // it said: two words of idle, or the end word, then velo_link_rx.sv, velo_link.sv,
+    // Turn of an idle word, or end of the turn of a frame, to the first arbitration that sees its
+    // status: two words of idle, or the end word, then velo_link_rx.sv, velo_link.sv,
     // velo_credit.sv.
     unsigned idle_told = 7;
     unsigned frame_told = 5;
@@ -69,13 +69,13 @@ struct Params {
     // Freed at the input of the network port to the next packet there (velo_netport_tx.sv).
     unsigned inject_credit = 1;
 
-    // Words of a packet with that many bytes of payload.
+    // The words of a packet with that many bytes of payload.
     unsigned packet_words(unsigned bytes) const
     {
         // Payload is whole words of 64 bits, rtl/velo/rtl/velo_requester.sv.
         return header_words + (bytes + 7) / 8 * (8 / word_bytes);
     }
-    // Of all packets of a message; `full`: those of the most data.
+    // The words of all packets of a message; `full`: the packets with the most data.
     uint64_t message_words(unsigned bytes) const
     {
         if (bytes <= line_bytes)
@@ -86,7 +86,7 @@ struct Params {
                (rest ? packet_words(rest) + put_words : 0);
     }
     unsigned units(unsigned words) const { return (words + unit_words - 1) / unit_words; }
-    // Without so many credits no packet is begun, need_credits() of velo_switch_pkg.sv.
+    // No packet is begun with fewer credits, need_credits() of velo_switch_pkg.sv.
     unsigned need_units() const { return units(4 + mtu_bytes / word_bytes) + 2; }
     unsigned frames(unsigned words) const { return (words + frame_words - 1) / frame_words; }
 };

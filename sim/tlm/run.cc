@@ -10,7 +10,7 @@ namespace tlm
 namespace
 {
 
-// Of this process's work, not of what else the computer does.
+// Measures the time of this process's work, not of other work of the computer.
 class Stopwatch
 {
   public:

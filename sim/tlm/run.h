@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One run of the model, and what it measured.
+// One run of the model, and its results.
 
 #pragma once
 
@@ -32,15 +32,15 @@ struct Result {
 };
 
 Result run_pattern(const Params &params, const Topology &topology, const RunOptions &options);
-// Until everything has arrived. Throws std::logic_error if something does not.
+// Runs until everything has arrived. Throws std::logic_error if something does not arrive.
 Result run_trace(const Params &params, const Topology &topology, Traffic &trace);
 
 struct Unloaded {
     unsigned hops, bytes;
     Cycle cycles;
 };
-// Alone in the network: messages of 0 bytes to a line from node 0 to the first node at each of the
-// distances 1 to 3 that there are.
+// Measures messages that are alone in the network: of 0 bytes to a line, from node 0 to the first
+// node at each of the distances 1 to 3 that there are.
 std::vector<Unloaded> run_unloaded(const Params &params, const Topology &topology);
 
 } // namespace tlm

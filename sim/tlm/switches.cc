@@ -61,7 +61,7 @@ uint64_t Network::idle_inputs(unsigned node) const
     return idle;
 }
 
-// Units that the last packet takes are seen late.
+// The units that the last packet takes are seen late.
 bool Network::may_send(const Output &output, unsigned channel, bool local) const
 {
     if (local)
@@ -86,9 +86,8 @@ uint64_t Network::asking(unsigned node, unsigned out) const
     return inputs;
 }
 
-// One round of iSLIP: each free output grants, each input accepts, and the turns move on only
-// behind what was accepted. A pair that finds each other only in the next round does so in the next
-// cycle.
+// One round of iSLIP: each free output grants, each input accepts, and turns move on only where a
+// grant was accepted. A pair that a second round would match is matched in the next cycle.
 void Network::arbitrate(unsigned node)
 {
     if (arbitrated_[node] == now())

@@ -118,8 +118,8 @@ Hop Topology::grid_hop(unsigned node, unsigned destination) const
         unsigned upwards = there > here ? there - here : there + size - here;
         // The shorter way; between two equal ones, even nodes go up: both ways carry the same.
         bool up = upwards * 2 < size || (upwards * 2 == size && here % 2 == 0);
-        // What has yet to pass the dateline, between the last node and the first, uses the first
-        // channel.
+        // A packet uses the first channel until it has passed the dateline, between the last node
+        // and the first.
         bool crossed = up ? there > here : there < here;
         return {2 * dim + !up, crossed};
     }

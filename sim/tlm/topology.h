@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is plugged where and which way packets go, computed: the topologies and rules of
-// tools/velo/cluster/routing.py for up to 4,096 nodes. A test compares the two.
+// Computes cables and routes: the topologies and rules of tools/velo/cluster/routing.py for up to
+// 4,096 nodes. A test compares the two.
 
 #pragma once
 
@@ -40,7 +40,7 @@ class Topology
     {
         return places_[node * sizes_.size() + dim];
     }
-    // The node at the other end of a link, or kNoNode; and its link there.
+    // The node at the other end of a link, or kNoNode; and the link's number there.
     unsigned neighbour(unsigned node, unsigned link) const;
     unsigned far_link(unsigned node, unsigned link) const;
     Hop hop(unsigned node, unsigned destination) const;

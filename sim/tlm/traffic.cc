@@ -21,8 +21,8 @@ constexpr std::array<std::pair<const char *, Pattern>, 6> kPatterns = {{
     {"alltoall", Pattern::AllToAll},
 }};
 
-// The matrix transposed: coordinates of a torus or mesh turned by one place if all are as many,
-// else the upper half of the number's bits for the lower.
+// The transposed matrix. If all dimensions of a torus or mesh have one size, its coordinates move
+// by one place; else the upper and lower half of the number's bits change places.
 unsigned transpose(unsigned node, const Topology &topology)
 {
     const auto &sizes = topology.sizes();
@@ -82,7 +82,7 @@ class Synthetic final : public Traffic
     unsigned nodes_;
     double mean_gap_;
     std::vector<Source> sources_;
-    // By node: to whom, of these with equal chance; of patterns for which that is fixed.
+    // In patterns with fixed partners, by node: its partners, each with equal chance.
     std::vector<uint32_t> first_partner_, partners_;
 
     void set_partners(const Topology &topology)

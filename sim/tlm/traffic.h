@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who sends what to whom and when: patterns at a given load, or a trace.
+// The messages of a run, each with its source, target and time: patterns at a load, or a trace.
 
 #pragma once
 
@@ -29,7 +29,7 @@ class Traffic
 {
   public:
     virtual ~Traffic() = default;
-    // When the node's next message is born, kNever if there is none.
+    // The time at which the node's next message is born, kNever if there is none.
     virtual Cycle next_born(unsigned node) const = 0;
     // That message; then there is another.
     virtual Message take(unsigned node) = 0;

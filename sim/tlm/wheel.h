@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What happens when: a wheel of one bucket a cycle, and a heap for what is further away than the
-// wheel reaches. Within a cycle events come in the order in which they were put in, then the
-// switches that have to arbitrate. Buckets keep their memory, so nothing is allocated once they
+// The events to come: a wheel of one bucket a cycle, and a heap for events that are further away
+// than the wheel reaches. Within a cycle events come in the order in which they were put in, then
+// the switches that have to arbitrate. Buckets keep their memory, so nothing is allocated once they
 // have grown.
 
 #pragma once
@@ -36,7 +36,7 @@ class Lists
             add_chunk(to);
         chunks_[to.last].events[to.in_last++] = event;
     }
-    // All of a list, in order, behind what is in `events`; the list is empty then.
+    // Appends all of a list to `events`, in order; the list is empty then.
     void move_to(size_t list, std::vector<Event> &events)
     {
         List &from = lists_[list];
@@ -112,8 +112,8 @@ class Wheel
 
     bool empty() const { return near_ == 0 && far_.empty(); }
 
-    // All cycles before `end`: `user.handle(Event)` for each event, `user.arbitrate(node)` for each
-    // switch; before that, `prefetch` for what comes soon.
+    // Runs all cycles before `end`: calls `user.handle(Event)` for each event and
+    // `user.arbitrate(node)` for each switch; some events before that, prefetches for them.
     template <typename User> void run(Cycle end, User &user)
     {
         for (; now_ < end; now_++) {

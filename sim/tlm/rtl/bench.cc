@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the transaction-level model is measured against: whole Verilated nodes (velo_node, six links
-// of 32 bits) on cables of DELAY cycles and without errors.
+// The reference for the transaction-level model: whole Verilated nodes (velo_node, six links of 32
+// bits) on cables of DELAY cycles and without errors.
 //
 //   bench TOPOLOGY DELAY latency HOPS...              one message at a time, of 0 to 56 bytes
 //   bench TOPOLOGY DELAY load BYTES LOAD CYCLES SEED  uniform random; load 1 and more saturates
 //
 // TOPOLOGY is a file of cluster/routing.py. Prints JSON. Latency is from the cycle in which a
 // host offers a message's first word to the one in which the last word of its header leaves the
-// other node. Hosts take every write at once and free slots long before the rings are full, so what
-// is measured is the network and the units, not the hosts. Load counts words offered to a host port
-// in a cycle; before what is measured, a third as many cycles fill the network.
+// other node. Hosts take every write at once and free slots long before the rings are full, so this
+// measures the network and the units, not the hosts. Load counts words offered to a host port in a
+// cycle; before the measurement, a third as many cycles fill the network.
 
 #include <cinttypes>
 #include <cmath>
@@ -225,7 +225,7 @@ class Network
         cycle_++;
     }
 
-    // What goes into the cable is in the other node's registers since the last clock edge.
+    // The cable takes a word that is in the other node's registers since the last clock edge.
     void carry(Node &node, unsigned l)
     {
         Node &other = nodes_[node.cables[l].to_node];
