@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the tests run under velo-sim: `clients CASE ...`. Each case forks the processes that it
+// The tests run this under velo-sim: `clients CASE ...`. Each case forks the processes that it
 // needs.
 
 #include <atomic>
@@ -231,7 +231,7 @@ int meddling()
     });
 }
 
-// Threads that wake now and then, as those do that wait for their turn, but more often.
+// These threads wake again and again, as threads do that wait for their turn, but more often.
 void wake_for_ever(unsigned threads)
 {
     for (unsigned i = 0; i < threads; i++)
@@ -241,7 +241,7 @@ void wake_for_ever(unsigned threads)
         }).detach();
 }
 
-// A thread that waits for another one in real time holds up nobody, if the run is not repeatable.
+// A thread that waits for another one in real time delays no others, if the run is not repeatable.
 int aside(bool repeatable, unsigned restless)
 {
     return in_processes(1, [&](unsigned) {
@@ -399,12 +399,12 @@ int remote()
                 if (one.op == VELO_RMA_OP_FETCH_COMPARE_ADD)
                     expected += 5;
             }
-        // When a put's data are there, looking every half cycle of 100 MHz.
+        // Find the time at which a put's data are there: look every half cycle of 100 MHz.
         channel.sleep_until(at_ps);
         if (rank == 0) {
             page[0] = 1;
             channel.post(0, context, descriptor(VELO_RMA_OP_PUT, 0, 1, 2, 8), 0, 0);
-            channel.sleep_until(at_ps + kApartPs); // It has to be there to be read.
+            channel.sleep_until(at_ps + kApartPs); // The node still reads this process's memory.
         } else {
             while (page[0] != 1 && channel.now_ps() < at_ps + kApartPs)
                 channel.sleep_until(channel.now_ps() + 5000);
@@ -413,7 +413,7 @@ int remote()
     });
 }
 
-// A put that nobody is told of, and all wait until something comes: they go on when it is seen.
+// All wait until something comes, but the put notifies no one: they go on when it can be seen.
 int remote_untold()
 {
     return in_processes(2, [](unsigned rank) {
@@ -431,11 +431,11 @@ int remote_untold()
             expect(channel.poll(), SIM_AGAIN, "nothing came");
         if (rank == 1 && channel.now_ps() > 2 * kApartPs)
             fail("seen too late");
-        channel.sleep_until(3 * kApartPs); // It has to be there to be read.
+        channel.sleep_until(3 * kApartPs); // The node still reads this process's memory.
     });
 }
 
-// What is refused, and that it touches nothing.
+// The node refuses operations, and they touch nothing.
 int remote_refused()
 {
     return in_processes(2, [](unsigned rank) {
@@ -485,7 +485,7 @@ int remote_refused()
             expect(error_of(VELO_RMA_OP_PUT, 0, 2), VELO_ERROR_NONE, "lost, and counted");
             expect(error_of(VELO_RMA_OP_GET, 0, 0), VELO_ERROR_NONE, "a get");
             expect(page[0] == 101, true, "nothing was written there");
-            // What was looked up before is worth nothing any more once it is taken back.
+            // Once pages are taken back, the node does not use its earlier look-ups any more.
             expect(sim_memory_withdraw(channel.get(), 0, 0), SIM_OK, "taking pages back");
             expect(sim_memory_withdraw(channel.get(), 0, 0), SIM_ERR_CALL,
                    "taking them back twice");
@@ -498,7 +498,7 @@ int remote_refused()
     });
 }
 
-// The owner dies while it is read and written: all that the others asked for has an end.
+// The owner dies while its memory is read and written: all operations of the others end.
 int remote_death()
 {
     constexpr unsigned kOperations = 40;
@@ -526,7 +526,7 @@ int remote_death()
     return worst == 1 && unlink(survivor_file.c_str()) == 0 ? 0 : 1;
 }
 
-// Never ends by itself; says when it is there.
+// Never ends by itself; prints a line when it runs.
 int forever()
 {
     return in_processes(2, [](unsigned rank) {

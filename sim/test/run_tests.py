@@ -77,7 +77,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Recording:
-    """What a recording says; of links the sums over all time, by node and link."""
+    """The records of a recording; those of links summed over all time, by node and link."""
 
     head: dict[str, Any]
     messages: list[Message]
@@ -113,7 +113,7 @@ def read_recording(path: Path) -> Recording:
 
 
 class SkipError(Exception):
-    """What a test needs is not there."""
+    """Something that a test needs is not there."""
 
 
 class Runner:
@@ -340,7 +340,7 @@ def test_links_carry_what_the_messages_hold(runner: Runner) -> None:
                 assert carried["payload"] == payload and carried["overhead"] == framing, carried
                 assert carried["repeated"] == carried["retransmissions"] == 0, carried
                 continue
-            # What cut a frame short comes again with all of it.
+            # A frame that was cut short is sent again, whole.
             assert 0.9 * payload < carried["payload"] <= payload, carried
             assert carried["repeated"] >= 6 * carried["retransmissions"] > 0, carried
             first = carried["payload"] + carried["overhead"]
@@ -367,7 +367,7 @@ def test_who_sleeps_in_real_time_is_set_aside(runner: Runner) -> None:
 
 
 def test_a_repeatable_run_ends_if_someone_sleeps(runner: Runner) -> None:
-    # So does its process, but for threads that wake now and then.
+    # The process sleeps as well, but for threads that wake now and then.
     text, _ = runner.run([], "aside", "1", "8", status=3)
     assert "sleeps in read" in text, text
 
@@ -481,11 +481,11 @@ def test_a_waveform_shows_a_message_to_the_picosecond(runner: Runner) -> None:
     assert read_vcd(path, "node1", "dma_write_valid_o") == dma
     edges = read_vcd(path, "node1", "clk_i")
     assert edges == [(begin + i * half, i % 2) for i in range(90)]
-    # Nodes that come from rest are where they would be had they been evaluated all the time.
+    # Nodes that come from rest have the state that they would have without rest.
     shown = path.read_bytes()
     wave_runner(runner).run([*pair, *window, "--no-skip"], "latency")
     assert path.read_bytes() == shown, "what is shown depends on skipping"
-    # The list of nodes comes last, and does not swallow what ends the options.
+    # The list of nodes comes last, and must not take the command for a node.
     options = [*pair, *window, "--area", str(runner.folder / "area"), "--wave-nodes", "1"]
     wave_runner(runner).run(options, "latency", "-x")
     assert read_vcd(path, "node1", "dma_write_valid_o") == dma
@@ -541,7 +541,7 @@ def test_what_cannot_be_is_refused(runner: Runner) -> None:
 
 
 def test_simulators_share_no_processor_while_there_are_others(runner: Runner) -> None:
-    """Each says where it runs, and stays until its input ends."""
+    """Each client prints its processor, and runs until its input ends."""
     processors = sorted(os.sched_getaffinity(0))
     for processor in processors:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as name:
@@ -551,7 +551,7 @@ def test_simulators_share_no_processor_while_there_are_others(runner: Runner) ->
                 raise SkipError("another simulator runs on this machine") from None
     for _ in range(5):  # They may come to different ones by chance.
         taken = run_side_by_side(runner, len(processors) + 1)
-        # One too many shares one with another.
+        # There is one simulator too many: it shares a processor with another.
         assert sorted(taken[:-1]) == processors and taken[-1] in processors, taken
 
 
