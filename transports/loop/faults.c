@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-/* $VELO_LOOP; 0: without that. */
+/* The settings of $VELO_LOOP; 0: this one is not set. */
 static struct {
     uint32_t payload, delay_us, partial, full, reorder, die, seed;
 } bad;
@@ -31,7 +31,7 @@ static uint32_t *find_setting(const char *name, size_t len)
     return NULL;
 }
 
-/* When the plug-in is loaded, before any thread can look at them. */
+/* Runs when the plug-in is loaded, before any thread can look at the settings. */
 __attribute__((constructor)) static void read_settings(void)
 {
     const char *text = getenv("VELO_LOOP");
@@ -98,8 +98,8 @@ void faults_put(struct faults *faults, struct packet *packet)
     faults->queue[faults->queue_len++].packet = packet;
 }
 
-/* May the packet at a place go before all that came before it? DATA may, and a SLOT past what is no
- * DATA of its own: past none, to be safe. */
+/* May the packet at a place go before all that came before it? DATA may pass DATA and SLOT. A SLOT
+ * must not pass the DATA of its own message; to be safe it passes no DATA at all. */
 static bool may_overtake(const struct faults *faults, uint32_t at)
 {
     uint32_t kind = faults->queue[at].packet->kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What makes the transport as bad as a network may be; transport.h says what that is. $VELO_LOOP
- * holds settings NAME=N, separated by commas:
+ * Faults, which make the transport as bad as transport.h allows. $VELO_LOOP holds settings NAME=N,
+ * separated by commas:
  *
  *     payload=N    most bytes of a frame: long messages come in many pieces
  *     delay_us=N   a frame is taken in so much later
@@ -12,7 +12,7 @@
  *     seed=N       the seed of all that is random
  *
  * Between socket and library each packet passes the queue of its line. Without a setting it leaves
- * it at once.
+ * the queue at once.
  */
 #ifndef VELO_LOOP_FAULTS_H
 #define VELO_LOOP_FAULTS_H
@@ -21,7 +21,7 @@
 
 #define FAULTS_QUEUE_MAX 64u
 
-/* What travels: the frame, then its payload. */
+/* A packet of the socket: the frame, then its payload. */
 struct packet {
     uint32_t kind;
     uint32_t payload_bytes;
@@ -29,7 +29,7 @@ struct packet {
     char payload[VELO_FRAME_BYTES_MAX];
 };
 
-/* Of one line; zeroed. */
+/* The faults of one line; all zero at first. */
 struct faults {
     struct {
         int64_t due_us;
@@ -40,14 +40,14 @@ struct faults {
     uint64_t random;
 };
 
-/* Where $VELO_LOOP makes no sense; NULL: nowhere. */
+/* The part of $VELO_LOOP that makes no sense; NULL: all of it makes sense. */
 const char *faults_no_setting(void);
 /* May packets stay in their queues, where no descriptor shows them? */
 bool faults_may_delay(void);
-/* Frames that a look takes in from a line at most. */
+/* The most frames that a look takes in from a line. */
 uint32_t faults_frames_per_look(uint32_t usual);
 
-/* Is this send to find no room? */
+/* Shall this send find no room? */
 bool faults_no_room(struct faults *faults);
 /* May another packet be read from the socket? */
 bool faults_has_room(const struct faults *faults);
@@ -57,7 +57,7 @@ void faults_put(struct faults *faults, struct packet *packet);
 struct packet *faults_take(struct faults *faults);
 /* Has the line lived long enough? */
 bool faults_is_cut(const struct faults *faults);
-/* Free what is left. */
+/* Free the packets that are left. */
 void faults_free(struct faults *faults);
 
 #endif

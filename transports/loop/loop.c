@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transport for tests, and for those who want to write one: ports of one machine, connected by
- * sockets. A line is one socket of a connected pair; each frame is one packet of it. An endpoint
- * listens under a name that the kernel keeps as long as its process lives, so nothing is left
- * behind.
+ * A transport for tests, and an example for those who want to write one: it connects ports of one
+ * machine by sockets. A line is one socket of a connected pair; each frame is one packet of it. An
+ * endpoint listens under a name that the kernel keeps as long as its process lives, so nothing is
+ * left behind.
  *
- * Only tests make it worse than that, by $VELO_LOOP: faults.h is no part of a transport.
+ * Only tests make it worse, by $VELO_LOOP: a real transport has nothing like faults.h.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -31,7 +31,7 @@ struct line {
     struct endpoint *endpoint;
     struct velo_link *link;
     int fd;
-    bool is_hung_up; /* By the library: freed after the look that is under way. */
+    bool is_hung_up; /* By the library: the line is freed after the look that is under way. */
     bool is_lost;    /* Nothing more can be read. */
     struct faults faults;
 };
@@ -52,7 +52,8 @@ static pthread_mutex_t endpoints_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- names ----------------------------------------------------------------------------------- */
 
-/* Of a port: an abstract name, with the directory in it as a number, since names are short. */
+/* A port's address is an abstract name. The directory is in it as a number, since names are short.
+ */
 static socklen_t address_of(const struct velo_endpoint_attr *attr, velo_id_t id,
                             struct sockaddr_un *address)
 {
@@ -95,7 +96,7 @@ static struct line *new_line(struct endpoint *endpoint, int fd)
     return line;
 }
 
-/* A child that was just forked may have the socket, too, and epoll would go on telling of it. */
+/* A child that was just forked may have the socket, too: epoll would go on reporting it. */
 static void close_line(struct line *line)
 {
     if (line->fd < 0)
@@ -160,7 +161,7 @@ static int loop_send(void *self, const struct velo_frame *frame)
     if (frame->payload_bytes)
         memcpy(packet.payload, frame->payload, frame->payload_bytes);
     ssize_t sent = send(line->fd, &packet, PACKET_BYTES(frame->payload_bytes), MSG_NOSIGNAL);
-    /* A line that is broken is found so when it is read. */
+    /* The next read finds out that a line is broken. */
     return sent < 0 && (errno == EAGAIN || errno == ENOBUFS) ? VELO_AGAIN : VELO_OK;
 }
 
@@ -193,7 +194,7 @@ static void accept_lines(struct endpoint *endpoint)
     }
 }
 
-/* The kernel may find nothing, then the end, though a packet came in between: look once more. */
+/* The kernel may report the end although a packet came just before it: look once more. */
 static ssize_t read_packet(const struct line *line, struct packet *packet)
 {
     ssize_t len = recv(line->fd, packet, sizeof *packet, 0);
@@ -214,7 +215,8 @@ static bool read_packets(struct line *line)
             any = true;
             continue;
         }
-        /* Said once, before what was sent, if the other end left without reading all of ours. */
+        /* If the other end left without reading all of ours, the kernel reports that once, before
+         * the packets that the other end has sent. */
         bool is_reset = packet && len < 0 && errno == ECONNRESET;
         line->is_lost = packet && !is_reset && (len >= 0 || (errno != EAGAIN && errno != EINTR));
         free(packet);
@@ -254,7 +256,7 @@ static bool look_at_line(struct line *line)
     return any;
 }
 
-/* Lines that have something, or, where packets may wait in queues, all. */
+/* Look at the lines that have something; if packets may wait in queues, at all lines. */
 static bool look_at_lines(struct endpoint *endpoint)
 {
     struct epoll_event events[EVENTS_MAX];
@@ -276,7 +278,7 @@ static bool look_at_lines(struct endpoint *endpoint)
     return any;
 }
 
-/* A packet in a queue was read from its socket, whose descriptor does not show it any more. */
+/* A packet in a queue has left its socket, so the socket's descriptor does not show it any more. */
 static void show_waiting(const struct endpoint *endpoint)
 {
     const struct line *line = endpoint->lines;

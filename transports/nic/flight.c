@@ -32,7 +32,7 @@ static uint32_t windows_in_use(const struct offload *offload)
     return in_use;
 }
 
-/* The registered address of local memory, for a flight. False: there is none for it. */
+/* Find the registered address of a flight's local memory. False: the memory has none. */
 static bool find_local(struct velo_rma *rma, struct flight *flight, const struct run *run,
                        uint64_t *registered)
 {
@@ -83,7 +83,7 @@ static bool post_run(struct velo_rma *rma, struct flight *flight, const struct r
     uint64_t local = request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE ? request->word[0] : 0;
     if (has_local(request) && !find_local(rma, flight, run, &local))
         return false;
-    /* Each descriptor notifies this unit; the last one also those whom the operation names. */
+    /* Each descriptor notifies this unit; the last one also those that the operation names. */
     unsigned notify = VELO_RMA_NOTIFY_REQUESTER | (is_last ? request->notify : 0u);
     uint64_t words[5] = {
         velo_rma_descriptor_word0_pack(request->op, (uint8_t)notify, request->always,

@@ -17,11 +17,11 @@ struct flight {
     struct op *op; /* NULL: none. */
     struct velo_rma_peer *peer;
     uint64_t remote;      /* Registered address of the registration's first byte. */
-    struct cursor sent;   /* How far it is posted. */
+    struct cursor sent;   /* It is posted up to here. */
     uint32_t descriptors; /* Under way. */
     uint32_t windows;     /* In use, one bit each. */
     int status;
-    bool is_posted;   /* All of it. */
+    bool is_posted;   /* All of it is posted. */
     bool is_noted;    /* The other side has a gated slot for it... */
     uint64_t note_at; /* ...at this position. */
     /* The operation was noted and has failed: its number is not used again before its slot is
@@ -29,18 +29,18 @@ struct flight {
     const struct velo_rma_peer *lingers;
 };
 
-/** What a unit has the node do. */
+/** The operations that a unit has given to the node. */
 struct offload {
     bool updates; /* May the node do them? */
     struct flight flights[FLIGHTS_MAX];
-    struct flight *posting; /* The one that is half posted. */
+    struct flight *posting; /* This one is half posted. */
     uint32_t next;
     uint32_t descriptors; /* Under way. */
     struct windows windows;
 };
 
-/** Post what may be posted now of an operation. If its local memory finds no pages, its status is
- *  MUST_ASK, and it counts as posted. */
+/** Post as much of an operation as may be posted now. If its local memory finds no pages, its
+ * status is MUST_ASK, and it counts as posted. */
 void flight_post(struct velo_rma *rma, struct flight *flight);
 /** The number of an operation, as its descriptors' cookies have it. */
 uint8_t flight_cookie(const struct velo_rma *rma, const struct flight *flight);

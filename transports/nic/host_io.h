@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file host_io.h
- * @brief What the engine needs of a node's host port.
+ * @brief The functions of a node's host port that the engine needs.
  *
- * A back gives a process contexts of a node. What a context has in memory, its receive ring and its
- * notification queue, the engine reads itself; for the rest it calls. sim.c is the back for the
- * simulated cluster; a kernel driver maps the same things: pages to store to, a page of registers,
- * ring and queue, and sleeps in poll(). Layouts are those of the spec, registers
- * spec/velo_regs.rdl.
+ * A back gives a process contexts of a node. The engine itself reads what a context has in memory,
+ * its receive ring and its notification queue; for the rest it calls the back. sim.c is the back
+ * for the simulated cluster. One for a kernel driver would map the same things: pages to store to,
+ * a page of registers, ring and queue; and it would sleep in poll(). Layouts are those of the spec,
+ * registers those of spec/velo_regs.rdl.
  *
  * All functions may be called by any thread, but for one context only one at a time. Those that
  * return a status have set velo_last_error() when they fail.
@@ -27,7 +27,7 @@
 struct host_context {
     uint32_t node;
     uint32_t number; /**< Of the context, at its node. */
-    /** How often it has been opened: what was on its way to an earlier owner may still come in. */
+    /** How often it has been opened: messages to an earlier owner may still come in. */
     uint32_t opened;
     uint32_t ring_slots;    /**< A power of two. */
     const uint64_t *ring;   /**< Of lines, as the node writes them. */
@@ -35,7 +35,7 @@ struct host_context {
     uint32_t queue_entries; /**< A power of two. */
 };
 
-/** What the host does by itself, for a back that charges time for it. */
+/** Work of the host itself, for a back that charges time for it. */
 enum host_work {
     HOST_CALL, /**< A call of the library. */
     HOST_COPY, /**< Copying one line from or to memory. */
@@ -44,15 +44,16 @@ enum host_work {
 struct host_io {
     /* ---- contexts ---- */
 
-    /** Where this process is placed: its node, in place of node 0, and which contexts it takes
-     * where the caller leaves that open: `first`, and every `step` from there on. */
+    /** The place of this process: its node, which replaces node 0, and the contexts that it takes
+     * where the caller names none: `first`, and every `step` from there on. */
     void (*place)(int *node, uint32_t *first, uint32_t *step);
     /** Open a context for a port that is on a node, or (`is_unit`) for its RMA unit.
      * VELO_ERR_STATE: there is no node to be had; VELO_ERR_FULL: all its contexts are in use. */
     int (*context_open)(uint32_t node, velo_id_t id, bool is_unit, struct host_context *context);
     /** The node drops what still comes for it. */
     void (*context_close)(struct host_context *context);
-    /** Give it an empty notification queue; that it has one already is no error. VELO_ERR_STATE. */
+    /** Give it an empty notification queue. If it has one already, that is no error.
+     *  VELO_ERR_STATE. */
     int (*queue_open)(struct host_context *context);
 
     /* ---- towards the node ---- */
@@ -68,15 +69,15 @@ struct host_io {
      *  before they are accessed. `rights`: as layout `registered_page`. False: there is no room. */
     bool (*memory_enter)(const struct host_context *context, uint64_t address, uint64_t len_bytes,
                          uint64_t rights, uint32_t *first_page);
-    /** Take it out again. The node does not access it any more when this returns. */
+    /** Take the memory out again. The node does not access it any more when this returns. */
     void (*memory_withdraw)(const struct host_context *context, uint32_t first_page);
 
     /* ---- what comes, for all contexts of this process ---- */
 
     /** Call `take` after each poll(), wait() and sleep of this process, in the thread that made it.
-     *  Once, before a context is opened. */
+     *  To be called once, before a context is opened. */
     void (*on_news)(void (*take)(void));
-    /** The caller has looked in vain: let it look again when that may make sense. */
+    /** The caller has looked in vain. Return when another look may make sense. */
     void (*poll)(void);
     /** Wait until something may have come, at most so long. A signal does not end it. */
     void (*wait)(int64_t timeout_ns);
@@ -89,7 +90,7 @@ struct host_io {
     void (*found)(void);
 };
 
-/** Of this process. */
+/** The back of this process. */
 extern const struct host_io *const host_io;
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Lines in: messages become slots of the receiver's ring again (wire.h), where the receive side
- * finds them as it would natively. What comes in is checked: it names a connection of its sender, a
- * position for which the sender had a credit, and bytes inside the data region. The rest is counted
- * and dropped.
+ * finds them as it would natively. Each line is checked: it must name a connection of its sender, a
+ * position for which the sender had a credit, and bytes inside the data region. Other lines are
+ * counted and dropped.
  */
 #include "host_io.h"
 #include "nic.h"
@@ -15,7 +15,7 @@
 
 static void refuse_line(struct velo_port *port) { order_count(&port->shared->rx_errors, 1); }
 
-/* The ring of a connection, if it is one of the sender's. */
+/* The ring of a connection, if the connection is the sender's. */
 static struct seg_ring *ring_of(struct velo_port *port, uint32_t index, uint32_t sender,
                                 uint64_t *entry)
 {
@@ -47,7 +47,7 @@ static void publish(struct velo_port *port, struct seg_ring *ring, uint64_t *slo
                     uint32_t index)
 {
     order_publish_header(slot, header);
-    order_full_fence(); /* Publish before the bell is read, as a sender that fences does. */
+    order_full_fence(); /* Publish before the doorbell is read, as a sender that fences does. */
     if (order_read_bell(&ring->bell) == BELL_RING)
         ring_bell(port, index);
 }
@@ -119,7 +119,7 @@ static void take_leave(struct velo_port *port, uint32_t index, uint32_t sender)
         refuse_line(port);
         return;
     }
-    /* If the owner has meanwhile taken the sender for dead, or refused it, then that stands. */
+    /* If the owner meanwhile took the sender for dead, or refused it, the entry stays so. */
     if (order_claim_entry(&port->segment->entries[index], entry,
                           entry_pack(ENTRY_ENDED, entry_source(entry), entry_generation(entry))))
         ring_bell(port, index);
@@ -178,7 +178,7 @@ static void take_line(struct device_port *device, const uint64_t *line)
     }
 }
 
-/* A quarter of the ring or queue at a time, as the native receive side does. */
+/* Slots are given back a quarter of the ring or queue at a time, as on the native receive side. */
 void nic_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
                    uint64_t *told, uint64_t quarter)
 {
@@ -208,7 +208,7 @@ static void drain(struct device_port *device)
 
 void nic_drain(struct device_port *device)
 {
-    remote_drain(device); /* First: when a sender leaves, this port has been told of all that the
-                             sender did. */
+    remote_drain(device); /* This comes first: before a sender's leave, the port has to hear of all
+                             that the sender did. */
     drain(device);
 }

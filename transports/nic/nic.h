@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file nic.h
- * @brief What a port has at its node, and what the files of this folder have of each other.
+ * @brief A port's part at its node, and the functions that the files of this folder share.
  */
 #ifndef VELO_NIC_NIC_H
 #define VELO_NIC_NIC_H
@@ -14,10 +14,11 @@
 #include "host_io.h"
 #include "wire.h"
 
-/** Guards the list of this process's ports, and is held while what came for them is taken in. */
+/** Guards the list of this process's ports. It is also held while messages for them are taken in.
+ */
 extern pthread_mutex_t nic_lock;
 
-/** What a port has at its node. */
+/** A port's part at its node. */
 struct device_port {
     struct velo_port *port;
     struct device_port *next; /* Of this process. */
@@ -27,15 +28,15 @@ struct device_port {
     uint64_t told;                /* Slots that the hardware knows are taken out. */
     uint64_t news;                /* Lines taken in so far. */
     uint64_t seen;                /* Lines taken in before the last poll for it. */
-    uint64_t poll;                /* The last poll whose news this port has had. */
+    uint64_t poll;                /* This port has had the news up to this poll. */
     struct device_remote *remote; /* Remote memory; NULL: not open. See remote.h. */
     uint32_t gate;                /* Of the slot that is published next, plus 1; 0: none. */
-    int64_t suspicion_ns;         /* Since when a sender seems to be dead; 0: none does. */
+    int64_t suspicion_ns;         /* A sender seems to be dead since then; 0: none does. */
     uint64_t suspicion_news;
 };
 
-/** What a port is called by its peers: as the spec's header word names a source, and its context's
- *  generation. Never 0. */
+/** The name of a port for its peers: the source as in the spec's header word, and the generation of
+ *  its context. Never 0. */
 static inline uint64_t nic_name(const struct device_port *device)
 {
     return (uint64_t)device->generation << 32 |
@@ -64,9 +65,8 @@ void nic_send_empty(struct velo_conn *conn, uint64_t position, uint8_t tag);
 void nic_drain(struct device_port *device);
 /** Publish a slot that a sender to this port has left gated, unless its connection is no more. */
 void nic_open_slot(struct velo_port *port, uint64_t word, uint32_t sender);
-/** Let the node use again what was taken out of a ring or queue up to `head`, once that is a
- * quarter of it more than the node was told. `read_pointers`: the register for that, of context 0.
- */
+/** Let the node use the slots of a ring or queue before `head` again, once they are a quarter more
+ * than the node knows of. `read_pointers`: the register for that, of context 0. */
 void nic_give_back(const struct device_port *device, uint64_t read_pointers, uint64_t head,
                    uint64_t *told, uint64_t quarter);
 

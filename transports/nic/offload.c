@@ -11,14 +11,14 @@
  * node. Therefore its content goes along as a gated slot of the connection (wire.h), and the node's
  * own notification says that the slot holds.
  *
- * For an update the node reads a word, then writes it: what the owner's processor writes in between
- * is lost. So owners update their memory themselves, unless $VELO_RMA_NODE_UPDATES is 1 for all who
- * take part. Updates are then atomic among each other only.
+ * For an update the node reads a word, then writes it: a write of the owner's processor in between
+ * is lost. So owners update their memory themselves, unless $VELO_RMA_NODE_UPDATES is 1 in all
+ * processes. Updates are then atomic among each other only.
  *
- * The owner's library is asked for the rest: operations on nothing, memory that found no room in
- * the node's table or is granted to a peer that the owner has not connected to, and operations that
- * the node refuses. Where cross-memory attach is forbidden ($VELO_RMA_ATTACH, ports opened to a
- * group), it is asked for everything.
+ * The owner's library is asked for the rest: operations of no bytes, on memory that found no room
+ * in the node's table or is granted to a peer that the owner has not connected to, and operations
+ * that the node refuses. Where cross-memory attach is forbidden ($VELO_RMA_ATTACH, ports opened to
+ * a group), it is asked for everything.
  */
 #include <stdlib.h>
 
@@ -31,8 +31,8 @@
 /* The node answers far sooner, unless cables are pulled. */
 #define ANSWERED_NS INT64_C(10000000)
 
-/* NULL: the node cannot be used, or must not be, since what forbids attach leaves everything to
- * the owners. */
+/* NULL: the node cannot be used, or must not be used, since attach is forbidden and so everything
+ * is left to the owners. */
 static struct offload *offload_of(struct velo_rma *rma)
 {
     if (!rma->may_attach || remote_open(rma->port->device_port))
@@ -50,7 +50,7 @@ static bool is_possible(struct velo_rma *rma) { return offload_of(rma) != NULL; 
 
 /* ---- registrations --------------------------------------------------------------------------- */
 
-/* The name that the hardware has for a peer; -1: this unit does not know it. */
+/* The hardware's name of a peer; -1: this unit does not know the peer. */
 static int64_t hardware_id(const struct velo_rma *rma, uint64_t peer_id)
 {
     if (peer_id == rma->port->id)
@@ -94,7 +94,8 @@ static bool is_noted(const struct request *request)
     return request->notify & (VELO_RMA_NOTIFY_RESPONDER | VELO_RMA_NOTIFY_COMPLETER);
 }
 
-/* Can its number be used? One that lingers can, once the receiver has consumed its slot. */
+/* Can the number of this flight be used? One that lingers can, once the receiver has consumed its
+ * slot. */
 static bool is_free(struct flight *flight)
 {
     if (flight->lingers) {
@@ -118,7 +119,7 @@ static struct flight *take_flight(struct offload *offload)
     return NULL;
 }
 
-/* Room in its peer's ring for what the other side is told. */
+/* Reserve room in the peer's ring for the notification at the other side. */
 static int reserve_note(struct velo_rma_peer *peer, const struct request *request, uint64_t address)
 {
     void *place;
@@ -159,7 +160,7 @@ static int take_off(struct velo_rma_peer *peer, struct op *op, uint64_t remote, 
     host_io->work(HOST_CALL);
     flight_post(rma, flight);
     bool is_off = flight->descriptors > 0;
-    if (flight->is_noted) { /* Behind the first descriptors: they take longer to do. */
+    if (flight->is_noted) { /* It goes after the first descriptors, since they take longer. */
         rma->port->device_port->gate = is_off ? flight_cookie(rma, flight) + 1u : 0;
         (void)velo_commit(peer->conn, sizeof(struct wire_note), is_off ? WIRE_NOTE : WIRE_NOTHING);
     }
@@ -176,8 +177,8 @@ static int begin(struct velo_rma_peer *peer, struct op *op)
     uint64_t remote = 0;
     uint64_t address = 0;
     if (request->op == VELO_RMA_OPERATION_NOTIFY) {
-        /* A notification follows what the node does before it; if the node refused it, it waits
-         * until all that is done. */
+        /* A notification comes after the node's operations before it. One that the node refused
+         * waits until all of those are done. */
         if (op->is_refused || !offload_of(peer->rma))
             return VELO_AGAIN;
     } else if (op->is_refused || request->len_bytes == 0 ||
@@ -195,7 +196,7 @@ static int begin(struct velo_rma_peer *peer, struct op *op)
 
 /* ---- ending ---------------------------------------------------------------------------------- */
 
-/* What a descriptor's outcome means to its operation. */
+/* The status of an operation, from the outcome of one of its descriptors. */
 static int status_of(const struct flight *flight, uint8_t error)
 {
     bool is_update = flight->op->request.op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD;
@@ -237,7 +238,7 @@ static void land(struct velo_rma *rma, struct flight *flight)
         rma_ask_fail(peer, status);
 }
 
-/* Does nothing more of it. */
+/* Nothing more of the operation is posted. */
 static void stop_posting(struct offload *offload, struct flight *flight)
 {
     flight->is_posted = true;
@@ -245,7 +246,7 @@ static void stop_posting(struct offload *offload, struct flight *flight)
         offload->posting = NULL;
 }
 
-/* True: its operation ended. */
+/* True: the outcome ended its operation. */
 static bool take_outcome(struct velo_rma *rma, const struct remote_outcome *outcome)
 {
     struct flight *flight = &rma->offload->flights[outcome->cookie % FLIGHTS_MAX];
@@ -295,8 +296,7 @@ static void fail(struct velo_rma_peer *peer, int status)
             stop_posting(offload, flight);
         }
     }
-    /* The node must have written all that it still writes before the caller hears that the
-     * operation is over. */
+    /* The node must end all of its writes before the caller hears that the operation is over. */
     int64_t now_ns = wait_now_ns();
     int64_t end_ns = now_ns + ANSWERED_NS;
     for (; peer->offloaded > 0 && now_ns < end_ns; now_ns = wait_now_ns()) {

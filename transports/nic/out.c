@@ -7,7 +7,7 @@
 #include "nic.h"
 #include "wire.h"
 
-/* While the way to the node is full, what comes in is taken in. */
+/* While the way to the node is full, arriving messages are taken in. */
 static void store(const struct device_port *device, unsigned unit, uint64_t address,
                   const uint64_t *line, uint32_t len_words)
 {
@@ -15,7 +15,7 @@ static void store(const struct device_port *device, unsigned unit, uint64_t addr
         host_io->poll();
 }
 
-/* Send one message of whole words; `len_bytes` of it count, the connection's word too. */
+/* Send one message of whole words. `len_bytes`: its length, with the connection's word. */
 void nic_send_line(const struct device_port *device, uint64_t name, enum line_kind kind,
                    uint64_t *line, size_t len_bytes)
 {
@@ -40,7 +40,7 @@ static void send_data(const struct device_port *device, const struct velo_conn *
     }
 }
 
-/* The slot's header is last: the gate stands behind its payload. */
+/* The gate stands behind the slot's payload. */
 static void send_gated(struct device_port *device, const struct velo_conn *conn,
                        const uint64_t *slot)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * This process's ports at its nodes, and their connections. Names, connection tables and who lives
- * are in shared memory, as natively: a node knows nothing of them.
+ * This process's ports at its nodes, and their connections. Names, connection tables and the locks
+ * that tell who lives are in shared memory, as natively: a node knows nothing of them.
  */
 #include <stdlib.h>
 
@@ -20,7 +20,7 @@
 pthread_mutex_t nic_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static struct device_port *devices;
-static uint64_t polls; /* To receive. */
+static uint64_t polls; /* Of this process, to receive. */
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
@@ -34,9 +34,9 @@ static void take_news(void)
 
 static void watch_news(void) { host_io->on_news(take_news); }
 
-/* One poll takes in what has come for all ports of the process, and each port has it once without a
- * poll of its own. So it does not matter which of two ports that are polled in turns comes first:
- * how often a program polled before the first message may depend on chance. */
+/* One poll takes in the messages for all ports of the process. Each port may then look once without
+ * a poll of its own. So if two ports are polled in turns, it does not matter which one comes first:
+ * chance may decide how often a program polls before the first message. */
 static bool poll_node(struct velo_port *port)
 {
     struct device_port *device = port->device_port;
@@ -51,7 +51,7 @@ static bool poll_node(struct velo_port *port)
     return is_new;
 }
 
-/* Whoever changes the word may do so without a message. */
+/* The word may change without a message. */
 static bool wait_for_word(struct velo_port *port, const uint32_t *word, uint32_t expected,
                           int64_t timeout_ns)
 {
@@ -99,8 +99,8 @@ static int open_port(struct velo_port *port)
     device->generation = device->context.opened & WIRE_GENERATION_MASK;
     device->port = port;
     port->device_port = device;
-    /* A thread that spins on shared memory takes in nothing from the node, and in virtual time no
-     * time passes meanwhile. */
+    /* A thread that spins on shared memory takes in nothing from the node. In virtual time, no time
+     * passes meanwhile. */
     port->spin_max_ns = 0;
     port->spin_ns = 0;
     port->promote = false;

@@ -27,7 +27,7 @@ struct halves {
 
 struct device_remote {
     uint64_t head; /* Notifications taken out. */
-    uint64_t told; /* Those that the hardware knows are taken out. */
+    uint64_t told; /* The hardware knows that these are taken out. */
     struct remote_outcome outcomes[OUTCOMES_MAX];
     uint32_t outcomes_head;
     uint32_t outcomes_tail;
@@ -87,14 +87,14 @@ static bool add(struct halves *halves, const struct half *half)
     return true;
 }
 
-/* The rest stays in order: a gate opens for the first slot that waits for it. */
+/* The order of the others stays: a gate opens for the first slot that waits for it. */
 static void take_out(struct halves *halves, size_t at)
 {
     halves->len--;
     memmove(halves->all + at, halves->all + at + 1, (halves->len - at) * sizeof *halves->all);
 }
 
-/* The place of the first for a gate; `len`: there is none. */
+/* The place of the first half that is for a gate; `len`: there is none. */
 static size_t find(const struct halves *halves, uint32_t sender, uint8_t gate)
 {
     size_t at = 0;
@@ -141,7 +141,7 @@ void remote_slot_came(struct device_port *device, uint64_t word, uint32_t sender
 
 /* ---- what the node notifies ------------------------------------------------------------------ */
 
-/* False: it makes no sense. */
+/* Take a notification. False: it makes no sense. */
 static bool take(struct device_port *device, uint64_t word)
 {
     struct device_remote *remote = device->remote;

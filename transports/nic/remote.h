@@ -17,7 +17,7 @@
 /** A unit has at most so many descriptors under way: fewer than the node's own queue holds. */
 #define REMOTE_DESCRIPTORS_MAX 64u
 
-/** What became of a descriptor. */
+/** The outcome of a descriptor. */
 struct remote_outcome {
     uint8_t cookie;
     uint8_t error; /* enum velo_error of the spec. */
@@ -34,9 +34,9 @@ bool remote_has_outcome(const struct device_port *device);
 
 /* ---- for in.c, with the lock held --------------------------------------------------------- */
 
-/** Take in what the node has notified. */
+/** Take in the node's notifications. */
 void remote_drain(struct device_port *device);
-/** A slot came that waits for a gate. False: there are too many. */
+/** A slot came that waits for a gate. False: too many wait. */
 bool remote_gated(struct device_port *device, uint64_t word, uint8_t gate, uint32_t sender);
 /** A slot came that waits for nothing; it may have waited before. */
 void remote_slot_came(struct device_port *device, uint64_t word, uint32_t sender);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A host port of the simulated cluster. Time is virtual: what the host does by itself is charged to
- * the thread's clock, and a thread that polls in vain calls the simulator (sim/client/poll.h).
+ * A host port of the simulated cluster. Time is virtual: the host's own work is charged to the
+ * thread's clock, and a thread that polls in vain calls the simulator (sim/client/poll.h).
  */
 #include "../../lib/base/error.h"
 #include "../../sim/client/poll.h"
@@ -80,7 +80,7 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
     return true;
 }
 
-/* Registers of one context are as far from those of the next (spec/velo_regs.rdl). */
+/* Distance from a context's registers to those of the next one (spec/velo_regs.rdl). */
 #define REG_CONTEXT_STRIDE UINT64_C(0x1000)
 
 static void register_write(const struct host_context *context, uint64_t offset, uint64_t value)

@@ -3,8 +3,8 @@
  * @file windows.h
  * @brief Local memory of RMA operations in the node's table of pages.
  *
- * Local memory is entered in windows that stay: a page names an address, not what is there, so a
- * window serves until its place is needed. For one thread at a time.
+ * Local memory is entered in windows that stay. A page names an address, not the memory behind it,
+ * so a window can be used until its place is needed. For one thread at a time.
  */
 #ifndef VELO_NIC_WINDOWS_H
 #define VELO_NIC_WINDOWS_H
@@ -17,7 +17,7 @@ struct windows {
     struct {
         uint64_t address;
         uint64_t len_bytes; /* 0: none. */
-        uint64_t used;      /* When, as a count of uses. */
+        uint64_t used;      /* The time of its last use, as a count of uses. */
         uint32_t page;
     } all[WINDOWS_MAX];
     uint64_t uses;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file wire.h
- * @brief What the library's VELO messages mean to the library: pieces of connection rings.
+ * @brief The library's lines: VELO messages that carry pieces of connection rings.
  *
  * The kind is the message's tag. Word 0 of the payload names the connection, by its place in the
- * receiver's table, and the generation of the receiver's context that is meant: what is still on
- * its way when a port closes must not reach the next one. Who sent it the hardware says.
+ * receiver's table, and the generation of the receiver's context that is meant: a message that is
+ * still on its way when a port closes must not reach the next port. The hardware names the sender.
  *
  *     kind     word 0                                  then
  *     SLOT     header of the slot, with the connection payload that stands in the slot, at most 48
@@ -17,10 +17,10 @@
  *     LEAVE    as DATA, without a position             -: its sender will send no more
  *     CREDIT   as DATA, without a position             slots consumed, data bytes consumed
  *     GATED    as SLOT                                 32 bytes of the slot; then the gate, that is
- *              the cookie of the notification by which the node tells that the slot holds
+ *              the cookie of the notification by which the node confirms the slot
  *
- * A slot that came GATED is published when its notification is there, or when it comes once more as
- * SLOT: then there will be none.
+ * A slot that came GATED is published when its notification is there. If it comes once more as
+ * SLOT, there will be no notification, and it is published then.
  */
 #ifndef VELO_NIC_WIRE_H
 #define VELO_NIC_WIRE_H
@@ -38,7 +38,7 @@ enum line_kind { LINE_SLOT, LINE_MORE, LINE_DATA, LINE_LEAVE, LINE_CREDIT, LINE_
 #define WIRE_GATED_BYTES 32u
 
 #define WIRE_INDEX_BITS 12u
-/** Lives are counted modulo 64: as many as `reserved` can tell. */
+/** Generations are counted modulo 64: `reserved` has no room for more. */
 #define WIRE_GENERATION_BITS VELO_HEADER_RESERVED_BITS
 #define WIRE_GENERATION_MASK ((1u << WIRE_GENERATION_BITS) - 1u)
 
