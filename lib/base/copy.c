@@ -3,8 +3,8 @@
 
 #include <velo/spec.h>
 
-/* One line is two moves where the core has 32-byte vectors. A sanitizer's start-up does not stand
- * the dispatch at load time. */
+/* One line is two moves where the core has 32-byte vectors. A sanitizer's start-up does not work
+ * with the dispatch at load time. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) &&      \
     defined(__GNUC__) && !defined(__clang__)
 #define for_each_core __attribute__((target_clones("avx2", "default")))

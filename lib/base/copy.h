@@ -67,7 +67,7 @@ hot_inline void copy_in(void *to, const void *from, size_t len_bytes)
         copy_to_ring(to, from, len_bytes);
 }
 
-/** Copy a payload of any length out of a ring, likewise, or out of a pool. */
+/** Copy a payload of any length out of a ring, aligned as above, or out of a pool. */
 hot_inline void copy_out(void *to, const void *from, size_t len_bytes)
 {
     if (len_bytes < VELO_LINE_BYTES)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file order.h
- * @brief Every atomic access of the native engine, each named for the one thing it is for.
+ * @brief Every atomic access of the native engine, each named after its one use.
  *
- * No other file holds an atomic, a fence or a spin hint. Edges are numbered: R1 pairs with A1. What
- * checks each edge is listed in tests/mutation/README.md. Building with -DVELO_MUTATE=<10 * edge>
- * weakens the first side of an edge, with one more its second side, so that the checks can be seen
- * to fail.
+ * No other file holds an atomic, a fence or a spin hint. Edges are numbered: R1 pairs with A1.
+ * tests/mutation/README.md lists the checks of each edge. Building with -DVELO_MUTATE=<10 * edge>
+ * weakens the first side of an edge; one more weakens its second side. So the checks can be seen to
+ * fail.
  *
  *   1  R1 order_publish_header   A1 order_read_header    payload before its header
  *   2  R2 order_publish_credit   A2 order_read_credit    slot reads before its reuse
@@ -86,8 +86,8 @@ static inline uint64_t order_read_header(const uint64_t *slot)
     return __atomic_load_n(slot, ORDER_ACQUIRE(1));
 }
 
-/** Where a long message lies; between the payload and its header, so relaxed is enough. Atomic so
- *  that the receiver checks the very value that it uses. */
+/** The position of a long message. Its store is between those of payload and header, so relaxed is
+ *  enough. Atomic, so that the receiver checks the very value that it uses. */
 static inline void order_store_position(uint64_t *word, uint64_t position)
 {
     __atomic_store_n(word, position, __ATOMIC_RELAXED);
@@ -122,7 +122,7 @@ static inline void order_publish_entry(uint64_t *entry, uint64_t value)
     __atomic_store_n(entry, value, ORDER_RELEASE(3));
 }
 
-/** Take note of an entry or of a port's state. Pairs with R3. */
+/** Read an entry or a port's state. Pairs with R3. */
 static inline uint64_t order_read_entry(const uint64_t *entry)
 {
     return __atomic_load_n(entry, ORDER_ACQUIRE(3));
@@ -137,7 +137,7 @@ static inline bool order_claim_entry(uint64_t *entry, uint64_t expected, uint64_
                                        __ATOMIC_RELAXED);
 }
 
-/* ---- edge 4: does the receiver poll this ring, or must it be rung? --------------------------- */
+/* ---- edge 4: does the receiver poll this ring, or must the sender ring? ---------------------- */
 
 /** Sender, after each publish. Relaxed: order_all_fence() of a parking receiver (or the sender's
  * own order_full_fence() where membarrier is missing) supplies the store-load order. */
@@ -147,8 +147,8 @@ static inline uint32_t order_read_bell(const uint32_t *bell)
     return __atomic_load_n(bell, __ATOMIC_RELAXED);
 }
 
-/** Receiver. Relaxed: to park, order_all_fence() follows; to poll, a late sight of it only costs
- * the sender a needless ring. */
+/** Receiver. Relaxed: to park, order_all_fence() follows; to poll, a sender that sees it late only
+ * rings once in vain. */
 static inline void order_set_bell(uint32_t *bell, uint32_t value)
 {
     __atomic_store_n(bell, value, __ATOMIC_RELAXED);
@@ -180,7 +180,7 @@ static inline uint32_t order_take_summary(uint32_t *bits)
     return __atomic_exchange_n(bits, 0, ORDER_SC(5, 1));
 }
 
-/** Receiver: is there a bit at all? Relaxed: a hint; order_take_summary() orders. */
+/** Receiver: is any bit set? Relaxed: a hint; order_take_summary() orders. */
 static inline uint32_t order_peek_summary(const uint32_t *bits)
 {
     return __atomic_load_n(bits, __ATOMIC_RELAXED);
@@ -224,7 +224,7 @@ static inline uint64_t order_recheck_credit(const uint64_t *consumed)
 
 /* ---- edge 8: a registration ------------------------------------------------------------------ */
 
-/** Owner: let requesters use the registration, or no more. Release: its fields come first. Pairs
+/** Owner: let requesters use the registration, or end that. Release: its fields come first. Pairs
  *  with A8. */
 static inline void order_publish_key(uint64_t *key, uint64_t value)
 {
@@ -297,7 +297,7 @@ static inline uint64_t order_fetch_compare_add(uint64_t *word, uint64_t compare,
     return compare;
 }
 
-/** What a word is, to be updated by order_replace_64() or _32(). Relaxed: they check it. */
+/** The present value of a word for order_replace_64() or _32(). Relaxed: they check it. */
 static inline uint64_t order_peek_64(const uint64_t *word)
 {
     return __atomic_load_n(word, __ATOMIC_RELAXED);
@@ -308,8 +308,8 @@ static inline uint32_t order_peek_32(const uint32_t *word)
     return __atomic_load_n(word, __ATOMIC_RELAXED);
 }
 
-/** Replace a word if it is as expected; else learn what it is. Sequentially consistent: see
- *  order_fetch_compare_add(). */
+/** Replace a word if it is as expected; else read its value into `expected`. Sequentially
+ *  consistent: see order_fetch_compare_add(). */
 static inline bool order_replace_64(uint64_t *word, uint64_t *expected, uint64_t desired)
 {
     return __atomic_compare_exchange_n(word, expected, desired, false, __ATOMIC_SEQ_CST,
@@ -322,8 +322,8 @@ static inline bool order_replace_32(uint32_t *word, uint32_t *expected, uint32_t
                                        __ATOMIC_SEQ_CST);
 }
 
-/** Store 1, 2, 4 or 8 aligned bytes in one piece. Release: who polls such a word finds what was
- *  written before it. Pairs with whatever the user reads it with. */
+/** Store 1, 2, 4 or 8 aligned bytes in one piece. Release: a thread that polls such a word finds
+ * all that was written before it. Pairs with the user's own read. */
 static inline void order_store_piece(void *to, uint64_t value, size_t len_bytes)
 {
     switch (len_bytes) {
@@ -368,8 +368,8 @@ static inline uint64_t order_counter(const uint64_t *counter)
     return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
-/** A request flag from a sender to the receiver, read now and then. Relaxed: nothing hangs on it.
- */
+/** A request flag from a sender to the receiver, read now and then. Relaxed: nothing depends on its
+ *  order. */
 static inline void order_set_flag(uint32_t *flag, uint32_t value)
 {
     __atomic_store_n(flag, value, __ATOMIC_RELAXED);
@@ -380,7 +380,7 @@ static inline uint32_t order_flag(const uint32_t *flag)
     return __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
-/** Debug builds: is this the only call on an object? Relaxed: it orders nothing, it counts to one.
+/** Debug builds: is this the only call on an object? Relaxed: it only counts, and orders nothing.
  */
 static inline bool order_use_alone(uint32_t *in_use)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file sized.h
- * @brief Public structs that may grow: the caller says how long the struct is that it knows.
+ * @brief Public structs that may grow: the caller says the length of the struct that it knows.
  */
 #ifndef VELO_BASE_SIZED_H
 #define VELO_BASE_SIZED_H
@@ -19,7 +19,7 @@ static inline void sized_give(void *theirs, size_t theirs_bytes, const void *our
     memset((char *)theirs + common_bytes, 0, theirs_bytes - common_bytes);
 }
 
-/** No public struct will ever be longer: a size beyond is none. */
+/** No public struct will ever be longer: a larger size makes no sense. */
 #define SIZED_BYTES_MAX 4096u
 
 /** Read a caller's struct that begins with its own size. Members that the caller does not know
