@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file domain.h
- * @brief Where the segments of a domain lie and who may share them.
+ * @brief The directory of a domain's segments, and the users who may share them.
  */
 #ifndef VELO_SHM_DOMAIN_H
 #define VELO_SHM_DOMAIN_H

@@ -26,7 +26,7 @@ static void unmap(struct mapped *m)
 {
     if (m->segment.header)
         munmap(m->segment.header, m->segment.shape.total_bytes);
-    /* This process has no lock to lose: a port that it owns is never opened here. */
+    /* Closing loses no lock of this process: a port that it owns is never opened here. */
     if (m->segment.fd >= 0)
         close(m->segment.fd);
 }
@@ -83,7 +83,7 @@ static struct mapped *find(struct mapped *all, size_t n, velo_id_t id)
 
 /* ---- connections ----------------------------------------------------------------------------- */
 
-/* All that are found, of all ports. */
+/* All connections that were found, of all ports. */
 struct conns {
     struct velo_conn_view *list;
     size_t len, max;
@@ -128,7 +128,7 @@ static void count_tx(struct velo_port_counters *c, const uint64_t *msgs, const u
     c->tx_conns++;
 }
 
-/* What is sent by shared memory is counted in the segment of its receiver. */
+/* Messages over shared memory are counted in the segment of their receiver. */
 static void find_incoming(struct mapped *all, size_t n, const struct mapped *receiver,
                           struct conns *conns)
 {
@@ -151,7 +151,7 @@ static void find_incoming(struct mapped *all, size_t n, const struct mapped *rec
     }
 }
 
-/* What is sent over a transport, in that of its sender. */
+/* Messages over a transport are counted in the segment of their sender. */
 static void find_outgoing(struct mapped *sender, struct conns *conns)
 {
     uint64_t len = order_counter(&sender->segment.header->outgoing_len);
@@ -184,7 +184,7 @@ static int by_port(const void *a, const void *b)
                                               : (x->peer > y->peer) - (x->peer < y->peer);
 }
 
-/* Give each port its own. */
+/* Give each port its own connections. */
 static int find_conns(struct mapped *all, size_t n, struct conns *conns)
 {
     for (size_t i = 0; i < n; i++) {

@@ -12,7 +12,7 @@
 
 #include <velo/velo.h>
 
-/** A connection of a port: to one that it sends to, or from one that sends to it. */
+/** A connection of a port: to a port that it sends to, or from one that sends to it. */
 struct velo_conn_view {
     velo_id_t port;
     velo_id_t peer;
@@ -34,8 +34,9 @@ struct velo_port_view {
     uint64_t kept_bound_bytes;
     struct velo_port_counters counters;
     const char *path; /* Valid during the call, as the next. */
-    /* Those by shared memory first, then by transport; of each first those that send to it. One to
-     * a peer whose segment cannot be read is not seen, unless it goes over a transport. */
+    /* Connections over shared memory come first, then those over each transport; of each kind those
+     * that send to the port come first. A connection over shared memory to a peer whose segment
+     * cannot be read is not seen. */
     const struct velo_conn_view *conns;
     size_t conns_len;
 };
@@ -50,13 +51,13 @@ struct velo_port_view {
 int velo_inspect_domain(const char *domain,
                         int (*each)(void *arg, const struct velo_port_view *view), void *arg);
 
-/** What there is of a domain: numbers of segments, of which a port has one and its RMA unit one. */
+/** The segments of a domain, counted: a port has one, and its RMA unit has one. */
 struct velo_domain_view {
     const char *name; /* Valid during the call. */
     unsigned alive;
     unsigned dead;
-    unsigned unknown;   /* Of other users, not to be looked at: they may be alive. */
-    unsigned removable; /* Dead, of this user, and of no more use to a living port. */
+    unsigned unknown;   /* Of other users, and not readable: they may be alive. */
+    unsigned removable; /* Dead, of this user, and no living port needs them. */
     unsigned removed;
     unsigned failed;       /* Could not be removed; velo_last_error() says why. */
     uint64_t memory_bytes; /* In use by all of them. */
@@ -64,14 +65,15 @@ struct velo_domain_view {
 };
 
 struct velo_clean {
-    const char *domain; /* This one, where others live, too; NULL: all in which nobody lives. */
-    bool removes;       /* Remove what is removable; else only look. */
+    const char
+        *domain;  /* Only this one, even if ports in it live; NULL: all without living ports. */
+    bool removes; /* Remove the removable segments; else only look. */
 };
 
 /**
- * Call `each` for every domain in $VELO_SHM_DIR, or for one, after what its dead processes left is
- * removed if that is wanted; a non-zero return ends the walk and is returned. For a process without
- * ports of its own.
+ * Call `each` for every domain in $VELO_SHM_DIR, or for one. If that is wanted, the segments that
+ * dead processes left in it are removed before the call. A non-zero return ends the walk and is
+ * returned. For a process without ports of its own.
  *
  * @retval VELO_OK or what `each` returned; VELO_ERR_ARG, VELO_ERR_ACCESS, VELO_ERR_NO_MEMORY;
  *         VELO_ERR_FULL: more segments than anybody has.

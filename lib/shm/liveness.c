@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which processes live, and how they are told of those that do not. */
+/* Finds out which processes live, and tells senders of a dead one. */
 #include "lock.h"
 #include "segment.h"
 #include "wait.h"
@@ -43,13 +43,13 @@ int seg_owner_status(const struct segment *segment)
     int status = state_status(order_read_entry(&segment->header->state));
     if (status || lock_held(segment->fd, LOCK_OWNER))
         return status;
-    /* A closing owner says so before it lets go of its lock. */
+    /* An owner that closes sets the state before it gives up its lock. */
     status = state_status(order_read_entry(&segment->header->state));
     return status ? status : VELO_ERR_PEER_DEAD;
 }
 
-/* Nobody owns the segment any more. A sender looks at its bell after each message: that makes it
- * look at the state. One that sleeps for room is woken. */
+/* Nobody owns the segment any more. A sender reads its doorbell word after each message: that word
+ * now makes it look at the state. A sender that sleeps for room is woken. */
 static void tell_senders(const struct segment *segment)
 {
     for (uint32_t i = 0; i < segment->shape.conns_max; i++) {

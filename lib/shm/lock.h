@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file lock.h
- * @brief Record locks on bytes of a segment's file, by which the kernel tells who lives.
+ * @brief Record locks on bytes of a segment's file. They tell which processes live.
  */
 #ifndef VELO_SHM_LOCK_H
 #define VELO_SHM_LOCK_H
@@ -20,8 +20,8 @@ static inline bool lock_set(int fd, off_t at, short type)
     return fcntl(fd, F_SETLK, &lock) == 0;
 }
 
-/** Held by any process? F_GETLK would not show a process its own locks. The lock of an open file
- * description, which is asked for here and never taken, would conflict with those, too. */
+/** Held by any process? F_GETLK would not show a process its own locks. So this asks, without
+ * taking it, for a lock of an open file description, which conflicts with those, too. */
 static inline bool lock_held(int fd, off_t at)
 {
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = at, .l_len = 1};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Memory of a segment: it comes when it is needed, and goes with its user. */
+/* Memory of a segment: it is allocated when it is needed, and given back with its user. */
 #include "memory.h"
 
 #include <errno.h>
@@ -75,8 +75,8 @@ int seg_ring_allocate(const struct segment *segment, uint32_t index)
 
 void seg_ring_release(const struct segment *segment, uint32_t index)
 {
-    /* Slots and data only: the control lines carry the position over to the next sender. What
-     * shares a page with a neighbour is zeroed, which is as good as empty. */
+    /* Slots and data only: the control lines keep the position for the next sender. A part that
+     * shares a page with a neighbour is zeroed, and zero means empty. */
     (void)fallocate(segment->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                     ring_offset(segment, index) + (off_t)sizeof(struct seg_ring),
                     (off_t)(segment->shape.ring_bytes - sizeof(struct seg_ring)));

@@ -6,7 +6,7 @@
 #include "../base/error.h"
 #include "../base/order.h"
 
-/* A free line, with memory: an old one, or the next. */
+/* Find a free line that has memory: one that was used before, or the next one. */
 static int find(const struct segment *segment, struct seg_outgoing **line)
 {
     uint64_t *len = &segment->header->outgoing_len;

@@ -14,7 +14,7 @@
 
 #include "../base/order.h"
 
-/* The number is that of the layout: copies that do not know each other's share nothing. */
+/* The number is that of the layout: copies with different layouts share nothing. */
 #define MEMORY_NAME "velo-process-1"
 #define MAPS_NAME "/memfd:" MEMORY_NAME " "
 
@@ -45,7 +45,7 @@ static struct shared *find_memory(FILE *maps)
 {
     char line[512];
     while (fgets(line, sizeof line, maps)) {
-        if (strstr(line, MAPS_NAME))                         /* It begins with where. */
+        if (strstr(line, MAPS_NAME))                         /* The address comes first. */
             return (struct shared *)strtoul(line, NULL, 16); // NOLINT(performance-no-int-to-ptr)
     }
     return NULL;
@@ -53,7 +53,7 @@ static struct shared *find_memory(FILE *maps)
 
 static struct shared *make_memory(void)
 {
-    /* Private: what a child changes is the child's. */
+    /* Private: a child changes only its own copy. */
     const int flags = MAP_PRIVATE | MAP_NORESERVE;
     void *base = MAP_FAILED;
     int fd = memfd_create(MEMORY_NAME, MFD_CLOEXEC);
@@ -82,7 +82,7 @@ static void find_or_make_memory(void)
 
 /* ---- the lock -------------------------------------------------------------------------------- */
 
-/* The first call in a process, or in a child that has its parent's memory. */
+/* For the first call in a process, or in a child that has its parent's memory. */
 static void set_up(uint64_t pid)
 {
     uint64_t now = order_read_entry(&shared->pid);

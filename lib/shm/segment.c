@@ -104,9 +104,9 @@ static int path_open(const char *path, struct stat *st)
     return fd;
 }
 
-/* Remove a name whose owner is dead: its lock is free, and never taken again. A lock beside it,
- * held while looking again and removing, keeps two reclaimers from removing each other's new
- * segment; were it the owner's, others would take the dead for alive meanwhile. */
+/* Remove a name whose owner is dead: the owner's lock is free, and never taken again. We hold a
+ * second lock while we look again and remove, so that two reclaimers cannot remove each other's new
+ * segment. If we held the owner's lock, others would take the dead owner for alive. */
 static int reclaim_locked(const char *path, int fd, const struct stat *st)
 {
     struct stat now;
@@ -199,7 +199,8 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     return VELO_OK;
 }
 
-/* Give the finished, locked segment its name: whoever sees it sees it whole. */
+/* Give the finished, locked segment its name: a process that sees the name sees the whole segment.
+ */
 static int create_name(struct segment *segment)
 {
     char name[64];
@@ -230,12 +231,12 @@ static enum seg_owner owner_of(int fd)
     return lock_held(fd, LOCK_OWNER) ? OWNER_LIVES : OWNER_IS_DEAD;
 }
 
-/* Look into a file that this process has not open: closing it loses no lock. */
+/* Look into a file that this process does not have open: closing it loses no lock. */
 static enum seg_owner look_into(int path_fd)
 {
     char name[64];
     (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
-    /* Nobody's lease on a file of his makes us wait. */
+    /* O_NONBLOCK: another user's lease on the file must not make us wait. */
     int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return OWNER_UNKNOWN;
@@ -262,8 +263,8 @@ void seg_look(const char *path, struct seg_look *look)
     close(path_fd);
 }
 
-/* Once in a process, after seg_acquire(): killed programs must not fill the file system.
- * Our own domain is about to have somebody alive. */
+/* Once in a process, after seg_acquire(): killed programs must not fill the file system. Our own
+ * domain is spared, since a port in it is about to live. */
 static void sweep_once(const struct seg_domain *domain)
 {
     char own[sizeof domain->name];
@@ -273,7 +274,8 @@ static void sweep_once(const struct seg_domain *domain)
     (void)snprintf(own, sizeof own, "%.*s", (int)strcspn(domain->name, "+"), domain->name);
     struct sweep sweep = {.dir = domain->dir, .spared = own, .removes = true, .is_hasty = true};
     (void)sweep_run(&sweep);
-    (void)velo_fail(VELO_OK, "%s", ""); /* What it could not remove is no failure of this call. */
+    (void)velo_fail(VELO_OK, "%s",
+                    ""); /* If something could not be removed, this call still works. */
 }
 
 int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
@@ -340,8 +342,8 @@ int seg_create_private(const struct seg_shape *shape, uint32_t generation, const
 
 /* ---- open ------------------------------------------------------------------------------------ */
 
-/* Only our own segments, or those of the group that we, too, opened our port to: else anyone could
- * place a file where we look for a peer. */
+/* Only our own segments, or those of the group to which we, too, opened our port: else any user
+ * could place a file where we look for a peer. */
 static bool may_open(const struct seg_domain *domain, const struct stat *st)
 {
     if (!S_ISREG(st->st_mode))
@@ -434,8 +436,8 @@ void seg_put(struct segment *segment)
             link = &(*link)->next;
         if (*link)
             *link = segment->next;
-        /* Under the lock: closing drops this process's record locks on the file, so nobody may
-         * map it anew before. */
+        /* Under the lock: closing drops this process's record locks on the file, so no thread may
+         * map the file again before that. */
         destroy(segment);
     }
     seg_release();

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file segment.h
- * @brief The receive segment: its layout in shared memory, and how it lives as a file.
+ * @brief The receive segment: its layout in shared memory, and its life as a file.
  *
  * One segment holds one port's receive side. Its owner creates it; every sender maps it and writes
- * into a ring of its own. All positions are offsets; sizes that the owner reads back from here are
- * never trusted, it keeps them privately. Who writes a line is noted beside it.
+ * into a ring of its own. All positions are offsets. The owner never trusts sizes that stand here:
+ * it keeps them privately. A comment beside each line names its writer.
  *
  *     header | connection table (one word each) | ring 0 | ring 1 | ... | outgoing table
  *     ring: 4 control lines, depth_slots slots of one line, data_bytes of data, 1 line unused
@@ -14,14 +14,14 @@
  * connection ends. A ring is an odd number of lines long, so that equal slots of different rings
  * fall into different cache sets.
  *
- * Who lives is told by the kernel: a process holds a POSIX record lock on one byte beyond the
- * file's end for the port it owns and for each entry it sends on. The locks go with the process,
+ * The kernel tells which processes live: a process holds a POSIX record lock on one byte beyond the
+ * file's end for the port it owns and for each entry it sends on. The locks end with the process,
  * are not inherited by fork(), and work across PID namespaces.
  *
- * A port id may be opened again and again. Each opening is a **generation** of its own, told from
- * all others by a random word: it stands in the segment's header, and with each connection in the
- * table entry of its sender. Whatever one process keeps of another names the generation that it
- * means.
+ * A port id may be opened again and again. Each opening is a **generation** of its own, with a
+ * random word that tells it from all others. The word stands in the segment's header, and for each
+ * connection in the table entry of its sender. All that one process keeps of another names the
+ * generation that it means.
  */
 #ifndef VELO_SHM_SEGMENT_H
 #define VELO_SHM_SEGMENT_H
@@ -37,14 +37,14 @@
 #include "../base/compiler.h"
 
 #define SEG_MAGIC UINT64_C(0x314f4c4556) /* "VELO1" */
-/** Of the contract in spec/, and of the layout here: raised when it changes. */
+/** The version of the contract in spec/ and of the layout here: raised when they change. */
 #define SEG_ABI (VELO_ABI_VERSION << 8 | 3u)
 #define SEG_ALIGN 64
 #define SEG_HEADER_BYTES 4096u
 #define DOMAIN_NAME_MAX 32u
 #define SEG_BELL_WORDS (VELO_CONNS_MAX / 64u)
 #define SEG_OUTGOING_MAX VELO_CONNS_MAX
-#define SEG_TRANSPORT_BYTES 16u /* With the zero behind the name. */
+#define SEG_TRANSPORT_BYTES 16u /* Of a transport's name, with the zero behind it. */
 /* One summary bit stands for this many connections: 32 bits in all, the width of a futex. */
 #define SEG_CONNS_PER_SUMMARY_BIT (VELO_CONNS_MAX / 32u)
 
@@ -55,7 +55,7 @@ enum seg_sleep {
     SEG_AWAKE = 0,
     SEG_SLEEPS_ON_WORD = 1,  /* On `summary`. */
     SEG_SLEEPS_ON_FILES = 2, /* See wait_doorbell_open(). */
-    SEG_ARMED = 3, /* Rung in the same way: the program waits for the port's descriptor. */
+    SEG_ARMED = 3, /* On files, too: the program itself waits for the port's descriptor. */
 };
 
 /** Flags of a segment. */
@@ -78,8 +78,8 @@ struct seg_header {
     uint64_t ring_bytes;
     uint32_t generation; /* Random, never 0: tells this segment from others under its name. */
 
-    _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state; SEG_DEAD: whoever finds out. */
-    uint64_t device; /* Owner: who it is to the hardware, see transports/nic; 0: natively nobody. */
+    _Alignas(SEG_ALIGN) uint64_t state; /* Owner: enum seg_state. SEG_DEAD: any process sets it. */
+    uint64_t device; /* Owner: its name for the hardware, see transports/nic; 0: natively none. */
 
     _Alignas(SEG_ALIGN) uint32_t sleeping; /* Owner: enum seg_sleep, wake it. */
     uint32_t reap_request;                 /* Senders: the table is full, look for the dead. */
@@ -111,14 +111,14 @@ struct seg_ring {
     uint64_t data_consumed;                /* Owner: and data bytes before this one. */
 
     _Alignas(SEG_ALIGN) uint32_t waiting; /* Sender: it sleeps on `consumed`, wake it. */
-    char transport[SEG_TRANSPORT_BYTES];  /* By what it reaches us, for people; empty: memory. */
+    char transport[SEG_TRANSPORT_BYTES];  /* The sender's transport, for people; empty: memory. */
 
     _Alignas(SEG_ALIGN) uint64_t tx_msgs; /* Sender: counters. */
     uint64_t tx_bytes;
     uint64_t tx_again;
     uint64_t tx_sleeps;
     uint64_t tx_device; /* As `device` of the header. */
-    uint64_t tx_order;  /* After its port's connections of a lower number; 0: after none. */
+    uint64_t tx_order;  /* Read after its port's connections of lower order; 0: after none. */
     uint64_t tx_end;    /* Position after its last message, once it has disconnected. */
 
     _Alignas(SEG_ALIGN) uint64_t slots[]; /* Sender; then the data region. */
@@ -143,7 +143,7 @@ _Static_assert(VELO_INLINE_BYTES == VELO_LINE_BYTES - VELO_LINE_HEADER_BYTES,
                "velo.h says what the spec says");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "futexes use the low half of a word");
 
-/* A connection table entry is one word, so that claiming it says who and for whom at once. */
+/* A connection table entry is one word, so that a claim names the sender in one step. */
 enum entry_state {
     ENTRY_FREE = 0,     /* Anyone may claim it. Only the owner stores this. */
     ENTRY_CLAIMED = 1,  /* A sender sets it up. */
@@ -194,7 +194,7 @@ struct segment {
     char path[PATH_MAX];
 };
 
-/** Who may open segments, and where. */
+/** The directory of a domain's segments, and the users who may open them. */
 struct seg_domain {
     char dir[PATH_MAX - 64];
     char name[DOMAIN_NAME_MAX + 1 + 4]; /* With room for the suffix of port_open_beside(). */
@@ -202,27 +202,28 @@ struct seg_domain {
     gid_t gid;
 };
 
-/** One thread of the process at a time, of all copies of the library; see process.h. */
+/** Lock: one thread of the process has it at a time, of all copies of the library; see process.h.
+ */
 void seg_acquire(void);
 void seg_release(void);
 /** Fill in a shape; VELO_ERR_ARG if a size is out of range. */
 int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
                    uint32_t conns_max);
-/** Create the segment of port `id`, taking away one that a dead process left. Locks are held. */
+/** Create the segment of port `id`; one that a dead process left is removed. Locks are held. */
 int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
                uint32_t flags, struct segment **out);
-/** What stands for the segment of a peer that shares no memory with us: of one connection, in
- *  private memory, with the generation given. Nobody else finds it. VELO_ERR_NO_MEMORY. */
+/** Create a stand-in for the segment of a peer that shares no memory with us: for one connection,
+ * in private memory, with the generation given. No other process finds it. VELO_ERR_NO_MEMORY. */
 int seg_create_private(const struct seg_shape *shape, uint32_t generation, const char *name,
                        struct segment **out);
 /** Map the segment of a peer. VELO_ERR_NO_PEER, _PEER_DEAD, _PEER_CLOSED, _ACCESS, _VERSION, ... */
 int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out);
-/** What a name stands for. */
+/** The owner of a name's segment. */
 enum seg_owner {
     OWNER_NONE,    /* No segment, or none any more. */
     OWNER_LIVES,   /* Its owner lives. */
     OWNER_IS_DEAD, /* Its owner's lock is free, and never taken again. */
-    OWNER_UNKNOWN, /* Another user's, which we may not open. */
+    OWNER_UNKNOWN, /* The segment is another user's, and we may not open it. */
 };
 
 struct seg_look {
@@ -237,16 +238,16 @@ void seg_look(const char *path, struct seg_look *look);
  *  VELO_AGAIN: another process is about to free it. After seg_acquire(). VELO_ERR_IN_USE,
  *  VELO_ERR_ACCESS, VELO_ERR_SYSTEM. */
 int seg_reclaim(const char *path);
-/** The owner is done: mark it closed, take the name away, give up the lock. */
+/** The owner is done: mark the segment closed, remove its name, give up the lock. */
 void seg_retire(struct segment *segment);
 /** Give up one reference. */
 void seg_put(struct segment *segment);
 /** VELO_OK while the owner lives, else VELO_ERR_PEER_CLOSED or VELO_ERR_PEER_DEAD. A system call.
  */
 int seg_owner_status(const struct segment *segment);
-/** The same, and if it has died, all its senders hear of it with their next message. */
+/** The same. If the owner has died, all its senders hear of that with their next message. */
 VELO_PRIVATE int seg_check_owner(const struct segment *segment);
-/** Wake the owner, after its summary was changed, if it sleeps. */
+/** Wake the owner if it sleeps. Its summary has been changed before. */
 void seg_wake_owner(const struct segment *segment);
 /** Take the lock of an entry, after seg_acquire(); false if another process has it. */
 bool seg_lock_entry(const struct segment *segment, uint32_t index);
@@ -260,7 +261,7 @@ int seg_ring_allocate(const struct segment *segment, uint32_t index);
 void seg_ring_release(const struct segment *segment, uint32_t index);
 /** Write the path of a port's segment. */
 void seg_path(char *path, size_t path_bytes, const struct seg_domain *domain, velo_id_t id);
-/** Check what a header claims against the file's size. */
+/** Check the sizes in a header against the file's size. */
 int seg_header_check(const struct seg_header *header, size_t file_bytes, const char *path,
                      struct seg_shape *shape);
 

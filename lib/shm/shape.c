@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The sizes of a segment, and whether what a header says of them may be true. */
+/* The sizes of a segment, and the check of the sizes that a header claims. */
 #include "segment.h"
 
 #include "../base/error.h"

@@ -17,8 +17,8 @@
 /* Another user could fill the directory: past this many names the sweep does nothing. */
 #define NAMES_MAX 16384u
 
-/* Names of segments. They take pages of their own, and a fixed number: what the program's allocator
- * does next must not depend on what lies in the directory (see sim/preload/memory.c). */
+/* Names of segments. They take a fixed number of pages of their own: the program's allocator must
+ * not do different things for different files in the directory (see sim/preload/memory.c). */
 struct names {
     size_t count;
     char name[NAMES_MAX][NAME_BYTES];
@@ -32,7 +32,7 @@ static bool is_of_domain(const char *name, const char *domain)
     return strlen(domain) == len && memcmp(name + PREFIX_BYTES, domain, len) == 0;
 }
 
-/* By domain; "velo.a+rma.0.1" and "velo.a.0.1" are of one, "velo.a-b.0.1" is of another. */
+/* Compare by domain: "velo.a+rma.0.1" and "velo.a.0.1" are of one, "velo.a-b.0.1" is of another. */
 static int compare(const char *a, const char *b)
 {
     size_t a_len = domain_bytes(a), b_len = domain_bytes(b);
@@ -40,7 +40,7 @@ static int compare(const char *a, const char *b)
     return order ? order : (a_len > b_len) - (a_len < b_len);
 }
 
-/* Shell's sort: that of the C library allocates. */
+/* Shell's sort, since the C library's sort allocates. */
 static void sort(struct names *names)
 {
     char moved[NAME_BYTES];
@@ -74,7 +74,7 @@ static int list(const struct sweep *sweep, struct names *names)
         if (!may_be_segment(name) || (sweep->only && !is_of_domain(name, sweep->only)))
             continue;
         if (names->count == NAMES_MAX) {
-            /* Some of a domain's segments do not tell whether all of them are dead. */
+            /* We know only some of a domain's segments, so not whether all of them are dead. */
             status = velo_fail(VELO_ERR_FULL, "%s has more than %u segments; name one domain",
                                sweep->dir, NAMES_MAX);
             break;
@@ -85,7 +85,7 @@ static int list(const struct sweep *sweep, struct names *names)
     return status;
 }
 
-/* What a name stands for now, and its path. */
+/* Look at a name's owner as it is now; also gives the path. */
 static struct seg_look look_at(const struct sweep *sweep, const char *name, char path[PATH_MAX])
 {
     struct seg_look found;

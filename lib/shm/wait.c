@@ -28,7 +28,7 @@ int64_t wait_now_ns(void)
 bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns)
 {
     struct timespec timeout = to_timespec(timeout_ns);
-    /* With a limit the kernel says so after any handler, whether or not it has SA_RESTART. */
+    /* With a timeout the kernel reports every handler, with or without SA_RESTART. */
     return syscall(SYS_futex, word, FUTEX_WAIT, expected, &timeout, NULL, 0) != 0 && errno == EINTR;
 }
 

@@ -20,19 +20,21 @@ VELO_PRIVATE int64_t wait_now_ns(void);
 /** Sleep while *word == expected, at most timeout_ns. May return early. True: a signal handler ran.
  */
 bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);
-/** Wake everyone who sleeps on word. */
+/** Wake all threads that sleep on `word`. */
 void wait_wake(const uint32_t *word);
-/** Take part in the barriers of other processes; false if the kernel will not have it. */
+/** Take part in the barriers of other processes. False: the kernel does not permit it. */
 bool wait_join_barrier(void);
 /** A full barrier on every thread, running now, of every process that takes part. Pairs with the
- *  compiler-only order between their publish and order_read_bell(). Should the kernel have changed
- * its mind since wait_join_barrier(), wait instead for as long as no store buffer holds a store. */
+ *  compiler-only order between their publish and order_read_bell(). If the kernel does not permit
+ * it any more since wait_join_barrier(), this waits instead, longer than a store buffer holds a
+ * store.
+ */
 void wait_barrier_all(void);
 /** A socket that receives a byte when a sender rings the doorbell of this generation, for a
- * receiver that sleeps on descriptors. Its name is the kernel's, and goes with the process. -1 with
+ * receiver that sleeps on descriptors. The kernel keeps its name until the process ends. -1 with
  * errno. */
 int wait_doorbell_open(uint32_t generation);
-/** Ring it; without effect where nobody listens. */
+/** Ring that socket. Without effect if there is none. */
 void wait_doorbell_ring(uint32_t generation);
 void wait_doorbell_drain(int fd);
 /** Wait a little while between two tries of a cold path. True: a signal handler ran. */
