@@ -11,12 +11,12 @@
 #include "../base/error.h"
 #include "../shm/wait.h"
 
-/* A port that was looked at in this time looks after itself. */
+/* If a program looked at its port within this time, it looks after the port itself. */
 #define AWAY_NS 1000000
-/* At least so often, since nobody says that something found no room. */
+/* The longest time between two looks: nothing wakes the thread when something finds no room. */
 #define LOOK_MS 100
 
-/* The first is held to begin and end, the second to look at the list. */
+/* `turn` is held to begin and end, `lock` to look at the list. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct velo_port *attended;
@@ -53,7 +53,7 @@ static void *attend(void *arg)
         pthread_mutex_unlock(&lock);
         if (is_over)
             return NULL;
-        struct epoll_event event; /* All ports are looked at, whichever it is. */
+        struct epoll_event event; /* All ports are looked at, for any event. */
         (void)epoll_wait(files, &event, 1, pending ? 1 : LOOK_MS);
         uint64_t rings;
         if (read(control, &rings, sizeof rings) > 0)
@@ -89,8 +89,8 @@ static void close_files(void)
     files = control = -1;
 }
 
-/* Signals are the program's threads'. Whoever forks after this finds the thread well begun: while a
- * thread begins, and while it ends, a sanitizer holds locks that a child would never get. */
+/* All signals go to the program's own threads. This returns only when the thread has begun: while a
+ * thread begins or ends, a sanitizer holds locks that the child of a fork would never get. */
 static int start(void)
 {
     sigset_t all, before;
@@ -130,8 +130,8 @@ static void unwatch_port(const struct velo_port *port)
                         NULL);
 }
 
-/* The thread is not in the middle of anything when a process forks: the child gets neither half a
- * list nor a lock, of the allocator for one, that nobody gives back. */
+/* The thread is not in the middle of anything when a process forks. So the child gets neither half
+ * a list nor a lock, for example the allocator's, that is never given back. */
 static void before_fork(void)
 {
     pthread_mutex_lock(&turn);

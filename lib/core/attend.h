@@ -4,9 +4,9 @@
  * @brief The thread that looks after ports with transports while their program does something else.
  *
  * Over shared memory a sender connects without its peer. Over a transport the peer's process has to
- * answer, and has to send credits, and what found no room at first. The program's own calls do that
- * while it makes any; this thread, one for the process, does it for ports that are not looked at.
- * It sleeps as long as nothing comes, and stays away from ports that poll by themselves.
+ * answer, to send credits, and to send frames that found no room at first. The program's own calls
+ * do that while it makes any. This thread, one for the process, does it for ports at which no call
+ * looks. It sleeps while nothing comes, and stays away from ports that the program polls.
  */
 #ifndef VELO_CORE_ATTEND_H
 #define VELO_CORE_ATTEND_H
@@ -15,7 +15,8 @@
 
 /** Look after a port; the first one starts the thread. VELO_ERR_SYSTEM. */
 int attend_begin(struct velo_port *port);
-/** Look after it no more; the last one ends the thread. It does not touch the port after this. */
+/** Look after a port no more; the last one ends the thread. The thread does not touch the port
+ * after this. */
 void attend_end(struct velo_port *port);
 
 #endif

@@ -14,10 +14,10 @@
 #include "attend.h"
 #include "link.h"
 
-/* How long a port that closes waits for peers that live to take what was sent to them. */
+/* The longest wait of a port that closes for peers that live to take their last messages. */
 #define LINGER_NS (10 * NS_PER_S)
-/* How long a thread that waits for room sleeps before it looks again. Another thread may have taken
- * in the credits that it waits for. */
+/* A thread that waits for room looks again after this time: another thread may have taken in the
+ * credits that it waits for. */
 #define ROOM_NAP_MS 1
 #define SYMBOL "velo_transport"
 
@@ -57,8 +57,8 @@ static int check(const struct velo_transport *transport, const char *name, const
     return VELO_OK;
 }
 
-/* A device works on this library's structures and calls its functions: not those of another copy.
- */
+/* A device works on this library's structures and calls its functions. It must not use those of
+ * another copy. */
 static int check_device(void *plugin, const char *name)
 {
     return dlsym(plugin, "velo_fail") == (void *)(uintptr_t)velo_fail
@@ -206,7 +206,7 @@ static void linger(struct velo_port *port, int64_t end_ns)
                 (void)carriers_nap(port);
 }
 
-/* From here on nobody connects, and those that are connected are told. */
+/* From here on no peer can connect, and connected peers are told. */
 static void close_links(struct carrier *carrier)
 {
     pthread_mutex_lock(&carrier->lock);
@@ -245,8 +245,8 @@ void carriers_close(struct velo_port *port)
 
 /* ---- progress and sleep ---------------------------------------------------------------------- */
 
-/* Of several threads of the program, the one that has the lock does all that is to be done. Not so
- * the attending thread: it may have lost the processor, and needs that of whoever polls. */
+/* If another thread of the program has the lock, it does all the work, and we need not wait. If the
+ * attending thread has it, we wait: it may have lost the processor, and needs ours. */
 static bool progress(struct carrier *carrier)
 {
     if (pthread_mutex_trylock(&carrier->lock) != 0) {

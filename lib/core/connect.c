@@ -9,13 +9,13 @@
 #include "link.h"
 
 #define CONNECT_NAP_NS 1000000
-/* How long a full table may take to be searched for dead senders. */
+/* The longest wait for a receiver to search its full table for dead senders. */
 #define TABLE_WAIT_NS (NS_PER_S / 2)
 
-/* What a fenced connection reads for its bell: it takes the slow way each time. */
+/* A fenced connection reads this as its doorbell word: it takes the slow way each time. */
 static const uint32_t always_ring = BELL_RING;
 
-/* Claim an entry; if there is none, have the receiver look for dead senders first. */
+/* Claim an entry. If none is free, first have the receiver look for dead senders. */
 static int claim_or_wait(struct velo_conn *conn)
 {
     const struct segment *segment = conn->segment;
@@ -65,7 +65,7 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
     int64_t start_ns = wait_now_ns();
     for (;;) {
         int status = seg_open(&port->domain, peer, segment);
-        /* Its segment is there before its device takes messages for it. */
+        /* A peer's segment exists before its device takes messages for it. */
         if (status == VELO_OK && port->device && !order_read_entry(&(*segment)->header->device)) {
             seg_put(*segment);
             status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
@@ -166,7 +166,7 @@ static void unlist(struct velo_conn *conn)
     pthread_mutex_unlock(&port->conns_lock);
 }
 
-/* The receiver hears of it by its device, after all that was sent. */
+/* The device tells the receiver, after all that was sent. */
 static void leave_device(struct velo_conn *conn)
 {
     conn->port->device->disconnect(conn);

@@ -16,7 +16,7 @@ static bool add(int epoll_fd, int fd)
     return epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
-/* The socket that senders ring, and what each transport shows. */
+/* Add the socket that senders ring, and each transport's descriptor. */
 static bool add_all(struct velo_port *port, int epoll_fd)
 {
     bool is_added = add(epoll_fd, port->wake_fd);

@@ -6,7 +6,7 @@
 
 #include "port.h"
 
-/** Before the port's transports are closed: their descriptors are in it. */
+/** To be called before the port's transports are closed: their descriptors are in it. */
 void descriptor_close(struct velo_port *port);
 
 #endif

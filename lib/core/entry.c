@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The lock comes first, so that a claimed entry without one is a dead one. Between processes the
- * lock excludes; between the threads of this process seg_acquire() does. */
+/* The lock is taken first, so that a claimed entry without a lock is a dead one. The lock excludes
+ * other processes; seg_acquire() excludes other threads of this process. */
 bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
                  uint32_t *index)
 {
@@ -28,8 +28,8 @@ bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t gener
     return claimed;
 }
 
-/* In one piece, or another thread of this process could claim the entry in between and lose its
- * lock to this one. */
+/* Both steps are under one seg_acquire(). Else another thread of this process could claim the entry
+ * in between, and this one would drop its lock. */
 void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_state state)
 {
     seg_acquire();
@@ -65,5 +65,5 @@ void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender,
 {
     order_publish_entry(&segment->entries[index], entry_pack(ENTRY_READY, sender, generation));
     VELO_HOOK(HOOK_CONNECT_READY);
-    entry_ring(segment, index); /* No need to wake anyone: the first message does. */
+    entry_ring(segment, index); /* The first message wakes the receiver. */
 }

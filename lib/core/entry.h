@@ -2,10 +2,10 @@
 /**
  * @file entry.h
  * @brief A sender's place in a receiver's segment: its word in the connection table, its ring, its
- * bell.
+ * doorbell.
  *
- * The process that sends claims the entry; where the sender is on another node, the receiver's
- * process does so for it (link.h). An entry that is claimed has its lock held (segment.h).
+ * The process that sends claims the entry. If the sender is on another node, the receiver's process
+ * does so for it (link.h). The lock of a claimed entry is held (segment.h).
  */
 #ifndef VELO_CORE_ENTRY_H
 #define VELO_CORE_ENTRY_H
@@ -14,12 +14,12 @@
 #include "../base/order.h"
 #include "../shm/segment.h"
 
-/** Claim a free entry for a sender, a port in one of its lives. False: all are taken. */
+/** Claim a free entry for a sender, one generation of a port. False: all are taken. */
 bool entry_claim(const struct segment *segment, velo_id_t sender, uint32_t generation,
                  uint32_t *index);
 /** Give memory to the ring of a claimed entry, and make it ready for its first message. See
- *  tx_order of seg_ring for the order. The transport that fills it is for people to see; "": its
- *  sender does so itself. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
+ *  tx_order of seg_ring for the order. `transport` is shown to people: the transport that fills the
+ *  ring; "": the sender itself does. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
 int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order,
                  const char *transport);
 /** From here on the receiver reads the ring. */
@@ -28,7 +28,7 @@ void entry_open(const struct segment *segment, uint32_t index, velo_id_t sender,
 /** Leave a claimed entry to the receiver, in a state that says why, and drop its lock. */
 void entry_unclaim(const struct segment *segment, uint32_t index, enum entry_state state);
 
-/** Ring the bell: the receiver looks at the entry and its ring. */
+/** Ring the doorbell: the receiver looks at the entry and its ring. */
 static inline void entry_ring(const struct segment *segment, uint32_t index)
 {
     struct seg_header *header = segment->header;

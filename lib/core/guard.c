@@ -39,7 +39,7 @@ void guard_look(const uint32_t *in_use, const char *call, const char *what)
 
 #else
 
-/* An empty file is no C. */
+/* C does not allow an empty file. */
 typedef int guard_nothing;
 
 #endif

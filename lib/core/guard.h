@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file guard.h
- * @brief Misuse that a caller cannot see otherwise: two at a time in what is for one at a time.
+ * @brief Finds a misuse that stays hidden otherwise: two calls at a time on one object.
  *
- * A signal handler that sends on the connection which the code it interrupts is sending on, or a
- * port that is closed while another thread receives from it, loses messages or worse. Built with
- * VELO_GUARDS (debug and sanitizer builds) such a call ends the process with a sentence. Otherwise
- * everything here is empty.
+ * A signal handler may interrupt a send and send on the same connection; a port may be closed while
+ * another thread receives from it. Both lose messages or do worse. With VELO_GUARDS (debug and
+ * sanitizer builds) such a call ends the process with a sentence. Otherwise everything here is
+ * empty.
  */
 #ifndef VELO_CORE_GUARD_H
 #define VELO_CORE_GUARD_H
@@ -15,11 +15,11 @@
 
 #include <stdint.h>
 
-/** Be the one that uses an object until the scope ends; end the process if there is one already. */
+/** Use an object alone until the scope ends; end the process if another call uses it. */
 #define GUARD(object, what)                                                                        \
     __attribute__((cleanup(guard_leave))) uint32_t *guard_ =                                       \
         guard_enter((object) ? &(object)->in_use : NULL, __func__, what)
-/** Only look, since the object does not outlive the scope. */
+/** Only check that no call uses the object: it does not outlive the scope. */
 #define GUARD_UNUSED(object, what) guard_look((object) ? &(object)->in_use : NULL, __func__, what)
 
 uint32_t *guard_enter(uint32_t *in_use, const char *call, const char *what);

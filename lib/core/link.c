@@ -14,7 +14,7 @@ int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t w
                                .word = {word0, word1},
                                .payload = payload};
     if (!link->line)
-        return VELO_OK; /* It goes where its line went. */
+        return VELO_OK; /* The line is gone, and the frame with it. */
     return link->carrier->transport->send(link->line, &frame);
 }
 
@@ -70,7 +70,7 @@ bool link_push(struct velo_link *link)
     return link->is_outgoing ? link_out_push(link) : link_in_push(link);
 }
 
-/* Nobody tells when there is room: the flag has progress() look again, which takes it back. */
+/* Nothing tells when there is room: the flag lets progress() look again, which clears it. */
 void link_push_soon(struct velo_link *link)
 {
     if (!link_push(link))

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file link.h
- * @brief One line of a transport: what both sides keep of it, and the frames that they exchange.
+ * @brief The library's end of a transport's line, on both sides, and the frames that they exchange.
  *
- * The sender fills a ring of its own memory, as it would fill one in its peer's segment; the frames
- * take its slots and data along; the receiver's process puts them into a ring of its own segment,
- * of which it has claimed the entry for the sender. Credits come back the same way. So neither
- * side's hot path knows of transports.
+ * The sender fills a ring in its own memory, as it would fill one in its peer's segment. Frames
+ * carry its slots and data. The receiver's process puts them into a ring of its own segment, whose
+ * entry it has claimed for the sender. Credits come back the same way. So neither side's hot path
+ * knows of transports.
  *
- * What comes is checked: a slot's position must be one for which the sender had a credit, data must
- * lie in the data region, credits must be for what was sent. What a slot says is checked by the
- * receive side, as natively.
+ * Frames are checked: a slot's position must be one for which the sender had a credit, data must
+ * lie in the data region, credits must be for slots that were sent. The receive side checks the
+ * content of a slot, as natively.
  */
 #ifndef VELO_CORE_LINK_H
 #define VELO_CORE_LINK_H
@@ -24,24 +24,24 @@ int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer
                  int64_t timeout_ns);
 /** Send what was published. */
 void link_send(struct velo_conn *conn);
-/** Take in what has come for it by now, such as the end of its peer. */
+/** Take in what has come for a connection by now, such as the end of its peer. */
 void link_look(struct velo_conn *conn);
 /** The connection ends: its link leaves when all is sent. */
 void link_disconnect(struct velo_conn *conn);
 
 /* With the carrier's lock held: */
 
-/** Send what waits. False: there is something that could not be sent. */
+/** Send what waits. False: something could not be sent. */
 bool link_push(struct velo_link *link);
-/** Is nothing left to be sent? */
+/** Has everything been sent? */
 bool link_is_done(const struct velo_link *link);
 /** Tell the peer that the port closes. */
 void link_close(struct velo_link *link);
 /** Take a link off its carrier, and free it. */
 void link_free(struct velo_link *link);
-/** The next one of its carrier, which is not over. */
+/** The next link of its carrier that is not over. */
 struct velo_link *link_next(const struct velo_link *link);
-/** Free those that are over. */
+/** Free the links that are over. */
 void links_sweep(struct carrier *carrier);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file link_end.h
- * @brief What link.c, link_out.c and link_in.c share: a link, which is the library's end of a line.
+ * @brief Shared by link.c, link_out.c and link_in.c: a link, which is the library's end of a line.
  *
  * All of it with the carrier's lock held.
  */
@@ -14,7 +14,7 @@
 enum link_state {
     LINK_OPENING, /* OPEN was sent, or is to come. */
     LINK_OPEN,
-    LINK_LEAVING, /* It is over once all is sent: what was published, or why it ends. */
+    LINK_LEAVING, /* It is over once all is sent: published slots, or the reason for its end. */
     LINK_OVER,    /* Nothing more is sent or taken. */
 };
 
@@ -24,11 +24,11 @@ struct velo_link {
     void *line; /* NULL: hung up. */
     enum link_state state;
     bool is_outgoing;
-    uint32_t owed; /* enum velo_frame_kind: it found no room yet, and goes before all else; or 0. */
-    int status;    /* Why it is over. */
+    uint32_t owed; /* enum velo_frame_kind: this frame has to go before all else; 0: none. */
+    int status;    /* The reason why it is over. */
 
     /* Outgoing. */
-    bool is_kept;            /* A connection has it: not freed before that ends. */
+    bool is_kept;            /* A connection has it: it is not freed before the connection ends. */
     uint64_t order;          /* See tx_order of struct seg_ring. */
     struct segment *segment; /* Its ring, in memory of this process. */
     struct seg_outgoing *shown;
@@ -40,7 +40,7 @@ struct velo_link {
     uint32_t index; /* Of the sender's entry. */
     uint32_t generation;
     velo_id_t source;
-    uint64_t told; /* Slots that the sender knows are consumed. */
+    uint64_t told; /* The sender knows that slots before this position are consumed. */
     bool is_refused;
 };
 
@@ -57,10 +57,10 @@ void link_push_soon(struct velo_link *link);
 /** As link_push(). */
 bool link_out_push(struct velo_link *link);
 void link_out_take(struct velo_link *link, const struct velo_frame *frame);
-/** The peer is gone, or refuses. */
+/** The peer is gone, or refuses the connection. */
 void link_out_end(struct velo_link *link, int status);
 
-/* The receiver's: link_in.c. */
+/* The receiver's end: link_in.c. */
 
 bool link_in_push(struct velo_link *link);
 void link_in_take(struct velo_link *link, const struct velo_frame *frame);

@@ -31,7 +31,7 @@ static int send_accept(struct velo_link *link)
     return link_frame(link, VELO_FRAME_ACCEPT, 0, 0, &accept, sizeof accept);
 }
 
-/* The answer to OPEN, or why the link ends. */
+/* Send the answer to OPEN, or the reason why the link ends. */
 static bool send_owed(struct velo_link *link)
 {
     int status = link->owed == VELO_FRAME_ACCEPT
@@ -42,7 +42,7 @@ static bool send_owed(struct velo_link *link)
     return status == VELO_OK;
 }
 
-/* What was consumed, or that the ring is not read any more. */
+/* Tell the sender how much was consumed, or that the ring is not read any more. */
 static bool send_credits(struct velo_link *link)
 {
     struct seg_ring *ring = ring_of(link);
@@ -80,7 +80,7 @@ void link_in_end(struct velo_link *link, int status)
     if (status == VELO_OK) {
         entry_unclaim(segment, link->index, ENTRY_ENDED);
     } else {
-        /* As if its process had died: its lock is free, whoever looks finds that out. */
+        /* This looks as if the sender's process had died: the entry's lock is free. */
         seg_acquire();
         seg_unlock_entry(segment, link->index);
         seg_release();
@@ -183,7 +183,7 @@ static void take_slot(struct velo_link *link, const struct velo_frame *frame)
     memcpy(slot + 1, frame->payload, frame->payload_bytes);
     order_publish_header(slot, (frame->word[0] & ~claimed) | (uint64_t)link->source
                                                                  << VELO_HEADER_SOURCE_LSB);
-    order_full_fence(); /* As a fenced sender: publish before the bell is read. */
+    order_full_fence(); /* As a fenced sender does: publish before the doorbell is read. */
     if (order_read_bell(&ring->bell) == BELL_RING)
         entry_ring_and_wake(port->segment, link->index);
 }

@@ -6,7 +6,7 @@
 
 #define CONNECT_NAP_NS 100000
 #define DIAL_NAP_NS 1000000
-/* Its answer takes a moment, however short the time given. */
+/* Wait at least this long for the answer, even with a shorter timeout. */
 #define ANSWER_NS (NS_PER_S / 2)
 
 static struct seg_ring *ring_of(const struct velo_link *link) { return seg_ring(link->segment, 0); }
@@ -26,7 +26,7 @@ static int send_open(struct velo_link *link)
     return status;
 }
 
-/* The bytes of a long message. VELO_AGAIN: not all of them yet. */
+/* Send the bytes of a long message. VELO_AGAIN: not all of them are sent yet. */
 static int send_data(struct velo_link *link, const struct seg_shape *shape, const uint64_t *slot)
 {
     const char *data =
@@ -84,7 +84,7 @@ void link_send(struct velo_conn *conn)
     link->ready = conn->tx.tail;
     outgoing_count(link->shown, ring_of(link));
     link_push_soon(link);
-    /* A program that only sends looks at nothing else. */
+    /* A program that only sends makes no other look. */
     (void)link->carrier->transport->progress(link->carrier->endpoint);
     pthread_mutex_unlock(&link->carrier->lock);
 }
@@ -100,7 +100,7 @@ void link_look(struct velo_conn *conn)
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
-/* The sender sees it in the state of what looks like its peer's segment. */
+/* The sender sees the end in the state of the stand-in for its peer's segment. */
 void link_out_end(struct velo_link *link, int status)
 {
     link->status = status;
@@ -153,7 +153,7 @@ static void take_accept(struct velo_link *link, const struct velo_frame *frame)
 static void take_credit(struct velo_link *link, const struct velo_frame *frame)
 {
     struct seg_ring *ring = link->segment ? ring_of(link) : NULL;
-    /* An older one that comes late says nothing new. */
+    /* An older credit that comes late says nothing new. */
     if (!ring || link->sent - frame->word[0] > link->sent - ring->consumed ||
         frame->word[1] - ring->data_consumed > link->segment->shape.data_bytes)
         return;
@@ -225,7 +225,7 @@ static void drop(struct velo_link *link)
     pthread_mutex_unlock(lock);
 }
 
-/* Until the peer has answered. */
+/* Wait until the peer has answered. */
 static int wait_for_answer(struct velo_link *link, int64_t end_ns)
 {
     struct velo_port *port = link->carrier->port;
@@ -244,7 +244,7 @@ static int wait_for_answer(struct velo_link *link, int64_t end_ns)
     }
 }
 
-/* The counters are shown by link_send(). */
+/* Show the connection; link_send() shows its counters. */
 static int show(struct velo_link *link, velo_id_t peer)
 {
     return outgoing_add(link->carrier->port->segment, peer, link->carrier->transport->name,
@@ -256,7 +256,7 @@ static void fill_conn(struct velo_conn *conn, struct velo_link *link)
     static const uint32_t always_ring = BELL_RING;
     struct segment *segment = link->segment;
     struct seg_ring *ring = ring_of(link);
-    segment->refs++; /* Nobody else knows of it. */
+    segment->refs++; /* No other thread knows of it. */
     conn->segment = segment;
     conn->header = segment->header;
     conn->index = 0;

@@ -19,7 +19,7 @@ static bool is_name(const char *name)
     return len > 0 && len <= NETWORK_NAME_MAX && name[len] == '\0';
 }
 
-/* Its index; -1: it is no name, or one too many. */
+/* The index of a transport's name; -1: it is no name, or there are too many. */
 static int index_of(struct network *network, const char *name)
 {
     for (uint32_t i = 0; i < network->names_len; i++)
@@ -31,7 +31,7 @@ static int index_of(struct network *network, const char *name)
     return (int)network->names_len++;
 }
 
-/* A number up to a limit; -1: it is none. */
+/* A number up to a limit; -1: the text is no such number. */
 static int number(const char *text, int limit)
 {
     char *end;
@@ -123,10 +123,10 @@ static bool unquote(char **text)
     return !strchr(*text, '"');
 }
 
-/* One line; `nodes`: it stands in that table. */
+/* Read one line; `nodes`: the line stands in that table. */
 static bool read_line(struct network *network, char *line, bool *nodes)
 {
-    char *comment = strchr(line, '#'); /* No name has one. */
+    char *comment = strchr(line, '#'); /* No name has a '#'. */
     if (comment)
         *comment = '\0';
     char *key = trim(line);

@@ -8,7 +8,7 @@
  *     NAME          peers on all other nodes are reached by transport NAME
  *     3=NAME        peers on node 3
  *     3-7=NAME      peers on nodes 3 to 7; of several rules the last counts
- *     own=NAME      peers on the port's own node, which else share its memory
+ *     own=NAME      peers on the port's own node, which otherwise share its memory
  *     spread=N      a port is on node (node + vpid) modulo N: for programs that know of one node
  *
  * NAME is `shm` (shared memory) or a plug-in. The same in a file:
@@ -34,7 +34,7 @@
 #define NETWORK_SHM 0u
 
 struct network {
-    /* Those that are named; the first is shared memory. */
+    /* The transports that are named; the first is shared memory. */
     char names[NETWORK_TRANSPORTS_MAX][NETWORK_NAME_MAX + 1];
     uint32_t names_len;
     uint32_t spread; /* 0: not spread. */
@@ -42,8 +42,8 @@ struct network {
     uint8_t nodes[VELO_NODES]; /* An index of names. */
 };
 
-/** Read the map from $VELO_NETWORK; without it, shared memory reaches everybody. VELO_ERR_ARG with
- *  the rule, or the file's line, that is none. VELO_ERR_ACCESS: the file cannot be read. */
+/** Read the map from $VELO_NETWORK; without it, shared memory reaches all peers. VELO_ERR_ARG, with
+ *  the wrong rule or line of the file. VELO_ERR_ACCESS: the file cannot be read. */
 int network_init(struct network *network);
 /** Does one transport reach all peers, also those on a port's own node? */
 bool network_is_uniform(const struct network *network);

@@ -83,7 +83,7 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
     return status ? status : domain_init(&port->domain, attr->domain, attr->group);
 }
 
-/* Come into being, under the domain and with the shape that are set. */
+/* Make the port, in the domain and with the shape that are set. */
 static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
 {
     port->tells_departures = attr->flags & VELO_PORT_DEPARTURES;
@@ -119,7 +119,7 @@ static struct velo_port *port_new(void)
     return port;
 }
 
-/* Hand the port out, unless it failed to come into being. */
+/* Hand the port out, or free it if it could not be made. */
 static int port_finish(struct velo_port *port, int status, struct velo_port **out)
 {
     if (status) {
@@ -194,7 +194,7 @@ int velo_port_close(struct velo_port *port)
 void velo_port_interrupt(struct velo_port *port)
 {
     order_set_flag(&port->interrupted, 1);
-    /* A bit that no sender stands for: the sleeper's compare fails, and it looks. */
+    /* No sender set this bit: it makes the sleeper's compare fail, so that it looks. */
     order_ring_summary(&port->shared->summary, 1);
     seg_wake_owner(port->segment);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file port.h
- * @brief What a port and a connection are to this process.
+ * @brief A port and a connection, as this process keeps them.
  */
 #ifndef VELO_CORE_PORT_H
 #define VELO_CORE_PORT_H
@@ -12,14 +12,14 @@
 #include "network.h"
 #include "ring.h"
 
-/** Rings that the receiver looks at on every poll; each costs about a nanosecond. More senders than
- *  that take turns, or ring. */
+/** The most rings that the receiver looks at on every poll; each costs about a nanosecond. More
+ *  senders than that take turns, or ring. */
 #define POLLED_MAX 8
-/** Messages taken from one ring before the others, and the doorbells, get a look. */
+/** Messages that are taken from one ring before a look at the others and at the doorbells. */
 #define RX_BURST 32
 
 struct velo_port {
-    /* What a poll needs comes first. */
+    /* The members that a poll needs come first. */
     struct ring_rx
         *current; /* The ring under the cursor; `none` if there is none, or while held. */
     struct seg_header *shared;
@@ -35,14 +35,15 @@ struct velo_port {
     struct ring_rx none;         /* Never has a message. */
     struct ring_rx *held;        /* By velo_try_peek(). */
     struct ring_message message; /* The last one found off the fast path. */
-    uint64_t messages_before;    /* When nothing was there last; see linger() and peek(). */
-    int32_t singles;             /* Waits in a row that brought one message each. */
+    uint64_t
+        messages_before; /* Count of messages when last none was there; see linger(), peek(). */
+    int32_t singles;     /* Waits in a row that brought one message each. */
     bool lingering;
     uint32_t polled_count;
     uint32_t deferred_count;
     uint32_t behind_count;
     uint32_t waits;           /* Waits that began with no spin budget. */
-    uint32_t interrupted;     /* The wait is to end. */
+    uint32_t interrupted;     /* The wait has to end. */
     bool tells_departures;    /* VELO_PORT_DEPARTURES. */
     struct ring_rx *departed; /* Rings whose end is still to be told, the earliest first. */
     bool promote;             /* Poll busy rings, rather than let them ring each time. */
@@ -61,8 +62,8 @@ struct velo_port {
     uint32_t in_use; /* By a call that receives; see guard.h. */
 
     struct network network;
-    uint64_t looks;      /* That the program took at its transports... */
-    uint64_t looks_seen; /* ...and those that attend.c has seen. */
+    uint64_t looks;      /* The program's looks at its transports so far... */
+    uint64_t looks_seen; /* ...and when attend.c saw the count last. */
     struct velo_port *next_attended;
     struct carrier *carriers; /* See carrier.h; NULL: all peers share memory with us. */
     int wake_fd;              /* Rung while the port sleeps on descriptors; 0: none. */
@@ -74,7 +75,7 @@ struct velo_port {
     pthread_mutex_t conns_lock;
     struct velo_conn *conns;
     uint64_t orders;                  /* Connections made by port_connect_in_order(). */
-    struct velo_port_counters closed; /* What connections that are gone have counted. */
+    struct velo_port_counters closed; /* The counts of connections that are gone. */
 };
 
 /** Open a port for the library's own use beside a port: of the same id, in the domain named
@@ -82,12 +83,12 @@ struct velo_port {
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
                      struct velo_port **out);
 
-/** As velo_connect(). Of the connections that a port makes so to one peer, one after the other, the
- *  peer reads all messages of an earlier one before those of a later one. */
+/** As velo_connect(). If a port makes several such connections to one peer, one after the other,
+ * the peer reads all messages of an earlier one before those of a later one. */
 int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
                           int64_t timeout_ns);
-/** Send a message of a payload and a word behind it. For a protocol above: the word says what the
- *  payload is, and needs no buffer of its own. Otherwise as velo_try_send(). */
+/** Send a message of a payload and a word behind it. For a protocol above: the word describes the
+ *  payload, and needs no buffer of its own. Otherwise as velo_try_send(). */
 int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t word,
                        uint8_t tag);
 
@@ -98,18 +99,18 @@ struct velo_conn {
     uint32_t index;
     bool fenced;              /* Fence between publish and bell: one side has no membarrier. */
     bool reserved;            /* A reservation is open; tx.limit is 0 meanwhile. */
-    int gone;                 /* Why nothing can be sent any more; tx.limit is 0 then. */
+    int gone;                 /* The reason why nothing can be sent any more; tx.limit is 0 then. */
     uint32_t again;           /* VELO_AGAIN in a row. */
-    uint64_t received_before; /* By the port, when the last reservation was made. */
+    uint64_t received_before; /* The port's message count at the last reservation. */
     size_t reserved_bytes;
     uint64_t reserved_at;
     uint64_t reserved_limit;
     void (*carry)(struct velo_conn *conn); /* Sends what was published; NULL: the peer reads it. */
-    uint64_t peer_device;                  /* The device's own: who the receiver is to it. */
+    uint64_t peer_device;                  /* The device's own: its name for the receiver. */
     struct velo_link *link;                /* See link.h; NULL: not over frames. */
     uint64_t order;                        /* See tx_order of seg_ring. */
     uint32_t in_use;                       /* By a call that sends; see guard.h. */
-    int64_t looked_ns; /* When a look was last taken at whether the receiver lives. */
+    int64_t looked_ns; /* The time of the last look whether the receiver lives. */
     struct segment *segment;
     struct velo_port *port;
     struct velo_conn *next;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Receiving: the poll, waiting, and the calls that do them. Which rings a poll looks at is decided
- * in senders.h.
+ * Receiving: the poll, waiting, and the calls that do them. senders.h decides at which rings a poll
+ * looks.
  */
 #include "../shm/wait.h"
 #include "carrier.h"
@@ -10,20 +10,21 @@
 #define REAP_INTERVAL_NS NS_PER_S
 /* Looks at the doorbells before a poll says that there is nothing. */
 #define BELL_ROUNDS 2
-/* As timeout_ns, inside this file: a try, for which nothing there is VELO_AGAIN. */
+/* As timeout_ns, inside this file: a try, which gives VELO_AGAIN if nothing is there. */
 #define NO_WAIT INT64_MIN
 /* Polls between two looks at the clock: about a microsecond. */
 #define POLLS_PER_CLOCK 64
-/* Waits in a row that brought one message each, before lingering is tried; and how long to let it
- * be when it did not pay. A trial costs LINGER_PAUSES, some 200 ns: a fifth of a ns a message. */
+/* Lingering is tried after this many waits in a row that brought one message each. If it did not
+ * pay, it is not tried for LINGER_RETRY waits. A trial costs LINGER_PAUSES, some 200 ns: a fifth
+ * of a ns a message. */
 #define LINGER_AFTER 16
 #define LINGER_RETRY 1000
 #define LINGER_PAUSES 8
-/* After so many messages without a wait, a receiver in place is behind its sender by enough slots
- * to ask for lines so far ahead; before that they are lines that the sender still has to write. */
+/* After this many messages without a wait, a receiver in place is far enough behind its sender to
+ * ask for lines ahead. Before that the sender still has to write these lines. */
 #define PEEK_RUN 8
 #define PEEK_SLOTS_AHEAD 4
-/* Below this, spinning is given up; every so many waits it is tried again for so long. */
+/* Below this time spinning is given up. It is tried again once in SPIN_PROBE_EVERY waits. */
 #define SPIN_MIN_NS 1000
 #define SPIN_PROBE_EVERY 64
 #define SPIN_PROBE_NS 2000
@@ -36,7 +37,7 @@ static void point(struct velo_port *port)
     if (port->cursor >= port->active_count)
         port->cursor = 0;
     struct ring_rx *rx = port->active_count ? port->active[port->cursor] : &port->none;
-    /* Departures are told off the fast path, and must not wait until no message comes. */
+    /* Departures are told off the fast path, even if messages come without end. */
     if (unlikely(port->departed))
         rx = &port->none;
     uint64_t credits_due = rx->published + port->shape.depth_slots / 4;
@@ -61,14 +62,14 @@ static void publish_credits(struct ring_rx *rx)
         wait_wake((const uint32_t *)&rx->shared->consumed);
 }
 
-/* Let onlookers see the counters. Now and then: they are exact only in the port. */
+/* Show the counters to onlookers. This is done now and then: they are exact only in the port. */
 static void show_counters(struct velo_port *port)
 {
     order_show(&port->shared->rx_msgs, port->messages);
     order_show(&port->shared->rx_bytes, port->bytes);
 }
 
-/* The next message that has come, if any: its ring, and what it is in port->message; else NULL. */
+/* Find the next message that has come: returns its ring, and fills in port->message. NULL: none. */
 static struct ring_rx *find_message(struct velo_port *port)
 {
     if (unlikely(port->departed))
@@ -99,15 +100,15 @@ static struct ring_rx *find_message(struct velo_port *port)
     }
 }
 
-/* The same, after a look for what has not been taken in yet. */
+/* The same; if there is none, look at the carriers, and then once more. */
 static struct ring_rx *next_message(struct velo_port *port)
 {
     struct ring_rx *rx = find_message(port);
     return !rx && carriers_look(port) ? find_message(port) : rx;
 }
 
-/* Look what has come as frames. All that a device brings, this ring's messages too, comes by polls
- * in vain; but a sender is told of the credits that were just published. */
+/* Take in frames that have come. A device needs no look here: it brings all messages, this ring's
+ * too, by polls in vain. But it sends the credits that were just published. */
 static void look_at_carriers(struct velo_port *port, const struct ring_rx *rx)
 {
     if (!port->device)
@@ -138,7 +139,8 @@ static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct r
     return VELO_OK;
 }
 
-/* Done with the message under the cursor. VELO_OK, as the last thing its callers do. */
+/* Done with the message under the cursor. Returns VELO_OK, so that callers can end with this call.
+ */
 hot_inline int consume(struct velo_port *port, struct ring_rx *rx, uint32_t len_bytes)
 {
     ring_rx_step(rx);
@@ -160,7 +162,7 @@ static int consume_found(struct velo_port *port, struct ring_rx *rx)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* What a wait knows of time. The clock is first read after about a microsecond of polling. */
+/* The times of a wait. The clock is first read after about a microsecond of polling. */
 struct wait_clock {
     int64_t start_ns;
     int64_t timeout_ns;
@@ -177,8 +179,7 @@ static bool is_to_end(const struct velo_port *port)
     return port->departed || order_flag(&port->interrupted);
 }
 
-/* How long to spin now. Where spinning has not paid for some time it is only probed now and then.
- */
+/* The time to spin now. If spinning has not paid for some time, it is only probed now and then. */
 static int64_t spin_budget_ns(struct velo_port *port)
 {
     if (port->spin_ns > 0 || port->spin_max_ns == 0)
@@ -206,8 +207,8 @@ hot_inline bool is_alone(const struct velo_port *port, const struct ring_rx *rx)
     return rx->mode == RX_POLLED && port->active_count == 1;
 }
 
-/* Spin on a ring that is alone for about a microsecond. Returns its next header, or 0. Kept this
- * tight because what is polled, and how, matters more than anything else to latency. */
+/* Spin for about a microsecond on a ring that is alone. Returns its next header, or 0. This loop is
+ * short because it decides the latency more than anything else. */
 hot_inline uint64_t spin_current(const struct velo_port *port, const struct ring_rx *rx)
 {
     const uint64_t *slot = rx->slot;
@@ -266,7 +267,7 @@ static bool sleep_for_message(struct velo_port *port, int64_t slice_ns)
 
 static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
 {
-    port->promote = false; /* Whatever is empty now must ring from here on. */
+    port->promote = false; /* Rings that are empty now must ring from here on. */
     rx_park(port, true);
     struct ring_rx *rx = next_message(port);
     if (rx || is_to_end(port))
@@ -303,7 +304,7 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
     return rx;
 }
 
-/* As sleep_once(), but the caller sleeps. A sender that rings, or a transport, ends that. */
+/* As sleep_once(), but the caller sleeps. A sender that rings, or a transport, wakes it. */
 int velo_port_arm(struct velo_port *port)
 {
     GUARD(port, "port");
@@ -367,7 +368,7 @@ hot_inline void fill(struct velo_msg *msg, const struct ring_rx *rx, uint32_t le
            (const char *)rx + offsetof(struct ring_rx, source), sizeof(uint64_t));
 }
 
-/* There is no message: why? */
+/* There is no message: return the reason. */
 static cold_path int tell(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
     struct ring_rx *rx = port->departed;
@@ -408,7 +409,7 @@ static int check_recv(const struct velo_port *port, const void *buf, size_t cap_
     return port->held ? VELO_ERR_STATE : VELO_OK;
 }
 
-/* Everything that the hot path leaves to others: checks, other rings, waiting. */
+/* All that the hot path does not do: checks, other rings, waiting. */
 static __attribute__((noinline)) int recv_slow(struct velo_port *port, void *buf, size_t cap_bytes,
                                                struct velo_msg *msg, int64_t timeout_ns)
 {
@@ -428,11 +429,11 @@ static __attribute__((noinline)) int recv_long(struct velo_port *port, uint64_t 
 {
     struct ring_rx *rx = port->current;
     if (unlikely(!ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
-        return recv_slow(port, buf, cap_bytes, msg, timeout_ns); /* Refuses it, and goes on. */
+        return recv_slow(port, buf, cap_bytes, msg, timeout_ns); /* It refuses the message. */
     return recv_found(port, rx, buf, cap_bytes, msg);
 }
 
-/* The whole way for the usual case: a short message in the current ring. Each exit is a tail call.
+/* The whole way of the usual case: a short message in the current ring. Each exit is a tail call.
  */
 hot_inline int recv_matched(struct velo_port *port, struct ring_rx *rx, uint64_t header, void *buf,
                             size_t cap_bytes, struct velo_msg *msg, int64_t timeout_ns)
@@ -460,10 +461,11 @@ int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct ve
     return recv_slow(port, buf, cap_bytes, msg, NO_WAIT);
 }
 
-/* A receiver that keeps up with a stream slot by slot takes each line from under its sender, and
- * both crawl at one hop a message. Nothing tells that from a ping-pong but a trial: now and then,
- * linger before polling again. In a stream several messages have come meanwhile, and lingering goes
- * on as long as that is so; in a ping-pong one has, and it is not tried again for a while. */
+/* If a receiver keeps up with a stream slot by slot, it takes each line from its sender's cache
+ * while the sender writes there, and both run at one hop a message. Only a trial can tell a stream
+ * from a ping-pong: now and then, linger before polling again. In a stream several messages have
+ * come meanwhile, and lingering goes on while that is so. In a ping-pong one message has come, and
+ * lingering is not tried again for a while. */
 static void linger(struct velo_port *port, const struct ring_rx *rx)
 {
     uint64_t came = port->messages - port->messages_before;
@@ -485,7 +487,7 @@ static void linger(struct velo_port *port, const struct ring_rx *rx)
         __builtin_prefetch(ring_rx_slot(rx, rx->head + i));
 }
 
-/* Nothing is there yet. Apart from the way without a wait, which then needs no stack. */
+/* Nothing is there yet. A function of its own, so that the way without a wait needs no stack. */
 static __attribute__((noinline)) int recv_spin(struct velo_port *port, void *buf, size_t cap_bytes,
                                                struct velo_msg *msg, int64_t timeout_ns)
 {
@@ -584,7 +586,7 @@ hot_inline bool peek_current(struct velo_port *port, struct velo_msg *msg)
     return true;
 }
 
-/* Callers with a loop of their own mostly poll in vain: keep that short. False: take a real look.
+/* Callers with a loop of their own mostly poll in vain: keep that short. False: take a closer look.
  */
 hot_inline bool is_empty(struct velo_port *port)
 {
@@ -619,7 +621,7 @@ int velo_peek(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
     return peek_slow(port, msg, timeout_ns);
 }
 
-/* Let go of the held message, which stays where it is. Its ring, or NULL. */
+/* Let go of the held message, which stays in its ring. Returns the ring, or NULL. */
 hot_inline struct ring_rx *unhold(struct velo_port *port)
 {
     struct ring_rx *rx = port->held;

@@ -22,17 +22,17 @@
 #include "../base/order.h"
 #include "../shm/segment.h"
 
-/* How far ahead a stream of short messages asks for its lines, on both sides. The two must not meet
- * in an idle ring: the sender only does so when it is well ahead, the receiver when a message was
+/* In a stream of short messages both sides ask for lines this far ahead. The two must not meet in
+ * an idle ring: the sender does it only when it is well ahead, the receiver only when a message was
  * there at its first look. */
 #define SLOTS_AHEAD 8u
-/* How far ahead of a long message its lines are asked for. */
+/* The lines of a long message are asked for this far ahead. */
 #define TAKE_AHEAD_BYTES 2048u
-/* Messages up to this long have their data asked for by a receiver that polls. The lines of a
- * longer one would be taken from under its sender, who still writes them. */
+/* A receiver that polls asks for the data of messages up to this length. It would take the lines of
+ * a longer message from its sender's cache while the sender still writes them. */
 #define FETCH_AHEAD_BYTES 512u
 
-/* Messages that a sender sends at most without a look at its receiver. */
+/* The most messages that a sender sends without a look at its receiver. */
 #define LOOK_SENDS 256u
 
 #define SLOT_WORDS (VELO_LINE_BYTES / 8u)
@@ -71,7 +71,7 @@ struct ring_tx {
     uint64_t *slots;
     struct seg_ring *shared;
     uint64_t first; /* Position of the first message: tail - first were sent. */
-    uint64_t ahead; /* Slots to ask for lines ahead: SLOTS_AHEAD in a stream, else 0. */
+    uint64_t ahead; /* Lines to ask for ahead: SLOTS_AHEAD in a stream, else 0. */
     uint64_t bytes; /* Payload sent. */
 
     uint64_t data_tail;  /* Next byte of the data region; counts up for ever. */
@@ -80,7 +80,7 @@ struct ring_tx {
     char *data;
 };
 
-/** Begin to send into a ring, where the last sender on it was seen. */
+/** Begin to send into a ring, at the position up to which its last sender was read. */
 static inline void ring_tx_start(struct ring_tx *tx, struct seg_ring *ring,
                                  const struct seg_shape *shape, velo_id_t source)
 {
@@ -102,7 +102,7 @@ hot_inline uint64_t *ring_tx_slot(const struct ring_tx *tx)
 
 hot_inline bool ring_tx_has_slot(const struct ring_tx *tx) { return tx->tail < tx->limit; }
 
-/** Where len bytes would go in the data region: never across its end. */
+/** The position in the data region for this many bytes: they never go across its end. */
 static inline uint64_t ring_tx_data_at(const struct ring_tx *tx, size_t len_bytes)
 {
     uint64_t left = tx->data_mask + 1 - (tx->data_tail & tx->data_mask);
@@ -114,15 +114,15 @@ static inline bool ring_tx_has_data(const struct ring_tx *tx, size_t len_bytes)
     return ring_tx_data_at(tx, len_bytes) + ring_data_bytes(len_bytes) <= tx->data_limit;
 }
 
-/** Let onlookers see the counters. Now and then: they are exact only in `tx`. */
+/** Show the counters to onlookers. This is done now and then: they are exact only in `tx`. */
 static inline void ring_tx_show_counters(const struct ring_tx *tx)
 {
     order_show(&tx->shared->tx_msgs, tx->tail - tx->first);
     order_show(&tx->shared->tx_bytes, tx->bytes);
 }
 
-/** Take the credits that the receiver has published; but not so many at once that a death would go
- *  unnoticed for long. False: they make no sense. */
+/** Take the credits that the receiver has published, but only so many at once that the sender soon
+ *  notices a death. False: they make no sense. */
 static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
 {
     uint64_t depth = tx->slot_mask + 1;
@@ -130,7 +130,7 @@ static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
     uint64_t data_consumed = order_read_credit(&tx->shared->data_consumed);
     if (tx->tail - consumed > depth || tx->data_tail - data_consumed > size)
         return false;
-    /* A receiver that is behind by more than the credits it may owe is being streamed to. */
+    /* It is a stream if the receiver is behind by more than the credits that it may owe. */
     tx->ahead = tx->tail - consumed > depth / 2 ? SLOTS_AHEAD : 0;
     tx->limit = consumed + depth;
     if (tx->limit - tx->tail > LOOK_SENDS)
@@ -182,10 +182,9 @@ hot_inline void ring_tx_write_inline(struct ring_tx *tx, const void *buf, size_t
     ring_tx_publish(tx, ring_tx_slot(tx), 0, len_bytes, tag);
 }
 
-/** Take the lines that the next long message will be written to from the receiver's cache now,
- * while nobody waits for them, supposing it is as long as the last. Otherwise each of its stores
- * would wait for its line in turn. (Slots must not be asked for: the receiver polls the next one.)
- */
+/** Take the lines for the next long message from the receiver's cache now, while nobody waits for
+ * them, supposing that it is as long as the last one. Otherwise each of its stores would wait for
+ * its line in turn. (Slots must not be asked for: the receiver polls the next one.) */
 static inline void ring_tx_take_lines(const struct ring_tx *tx, size_t len_bytes)
 {
     size_t ahead = len_bytes < TAKE_AHEAD_BYTES ? len_bytes : TAKE_AHEAD_BYTES;
@@ -217,7 +216,7 @@ static inline void ring_tx_write_external(struct ring_tx *tx, const void *buf, s
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/** How a receiver looks at a ring. */
+/** The state of a ring for its receiver. */
 enum rx_mode {
     RX_ABSENT = 0, /* No connection. */
     RX_BEHIND,     /* Its sender has an earlier connection, which is not empty yet. */
@@ -226,15 +225,15 @@ enum rx_mode {
     RX_POLLED,     /* In the active set for good; its sender does not ring. */
     RX_DEFERRED,   /* The caller wants nothing more from it for now. */
     RX_REFUSED,    /* It held nonsense: never read again. */
-    RX_DEPARTED,   /* Empty, and its sender gone: free it when that is told. */
+    RX_DEPARTED,   /* Empty, and its sender is gone: free it when the caller has been told. */
 };
 
 /** A receiver's cursor. Private to it: nothing here can be changed by a peer. */
 struct ring_rx {
     const uint64_t *slot; /* Next slot. */
-    uint64_t expect;      /* What its header must be under RING_CHECK. */
+    uint64_t expect;      /* The next header must equal this in the bits of RING_CHECK. */
     uint64_t head;        /* Its position. */
-    uint64_t pause_at;    /* Position at which to give credits back, or others a turn. */
+    uint64_t pause_at;    /* At this position give credits back, or let others have a turn. */
     uint64_t slot_mask;
     struct seg_ring *shared;
     velo_id_t source; /* With `generation`, one word: a message is handed out with both. */
@@ -243,13 +242,13 @@ struct ring_rx {
     uint32_t index;
     enum rx_mode mode;
     bool ending;                   /* Its sender left or died: free it when empty. */
-    int departure;                 /* Why there will be no more messages; 0: there may. */
-    struct ring_rx *next_departed; /* Where departures are told, until this one is. */
+    int departure;                 /* The reason for which no message will come; 0: one may come. */
+    struct ring_rx *next_departed; /* In the port's list, until this departure is told. */
 
     uint64_t published; /* Credits given back so far. */
     uint64_t data_head; /* Data bytes before this one are consumed. */
     uint64_t data_published;
-    uint64_t data_ahead;   /* Bytes to ask for before the header tells; see ring_rx_fetch_data(). */
+    uint64_t data_ahead;   /* Bytes to ask for before the header comes; see ring_rx_fetch_data(). */
     uint64_t last_message; /* The port's message count when this ring last had one. */
     uint64_t drain_start;  /* The same count when it last became draining. */
 };
@@ -267,7 +266,7 @@ hot_inline const uint64_t *ring_rx_slot(const struct ring_rx *rx, uint64_t posit
     return rx->shared->slots + (position & rx->slot_mask) * SLOT_WORDS;
 }
 
-/** A message was found whose data ends here: suppose that the next one is as long. */
+/** A message's data ends here: suppose that the next message is as long. */
 static inline void ring_rx_expect_data(struct ring_rx *rx, uint64_t data_end)
 {
     uint64_t span = data_end - rx->data_head;
@@ -276,7 +275,7 @@ static inline void ring_rx_expect_data(struct ring_rx *rx, uint64_t data_end)
 }
 
 /** While polling: ask for the lines that the next message will use beside its slot. They then come
- *  with the header, rather than one hop after it. */
+ *  together with the header, and not one hop after it. */
 hot_inline void ring_rx_fetch_data(const struct ring_rx *rx, uint32_t data_bytes)
 {
     const char *data = (const char *)(rx->shared->slots + (rx->slot_mask + 1) * SLOT_WORDS) +

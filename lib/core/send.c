@@ -12,11 +12,11 @@
 #include "entry.h"
 #include "link.h"
 
-/* How often a blocking sender looks for room before it sleeps: some 20 us. */
+/* A blocking sender looks for room this often before it sleeps: some 20 us. */
 #define ROOM_SPINS 1000
 /* The same over a transport, where each look is a system call or so. */
 #define LINK_SPINS 20
-/* Full rings in a row between two looks at whether the receiver lives (a system call). */
+/* Full rings in a row between two looks whether the receiver lives (a system call). */
 #define AGAIN_PER_CHECK 256
 /* Between two such looks while there is room. */
 #define LOOK_INTERVAL_NS 1000000
@@ -50,7 +50,7 @@ hot_inline int look_at_peer(struct velo_conn *conn)
     return conn->gone;
 }
 
-/* This message is out. A peer that closed may have taken it first: that is told to the next one. */
+/* This message is out. A peer that closed may have taken it before: only the next send fails. */
 hot_inline int look_after_send(struct velo_conn *conn)
 {
     return look_at_peer(conn) == VELO_ERR_PEER_DEAD ? VELO_ERR_PEER_DEAD : VELO_OK;
@@ -93,7 +93,7 @@ static cold_path int notify_slow(struct velo_conn *conn)
     return ring_and_look(conn);
 }
 
-/* After each publish. */
+/* To be called after each publish. */
 hot_inline int notify(struct velo_conn *conn)
 {
     if (likely(order_read_bell(conn->bell) == BELL_POLLED))
@@ -109,7 +109,7 @@ static bool has_room(const struct velo_conn *conn, size_t len_bytes)
            (len_bytes <= VELO_INLINE_BYTES || ring_tx_has_data(&conn->tx, len_bytes));
 }
 
-/* Is the call itself in order? What the hot path does not find fit to go on with ends up here. */
+/* Is the call itself in order? Calls that the hot path does not take come here. */
 static int check_send(const struct velo_conn *conn, const void *buf, size_t len_bytes)
 {
     if (!conn || (!buf && len_bytes > 0))
@@ -127,7 +127,7 @@ static int corrupt_credits(void)
     return velo_fail(VELO_ERR_CORRUPT, "the receiver's credits make no sense; disconnect");
 }
 
-/* A dead receiver gives no credits, which a sender soon notices unless the ring is deep. */
+/* A dead receiver gives no credits. A sender soon notices that, unless the ring is deep. */
 static int look_now_and_then(struct velo_conn *conn)
 {
     if (likely(conn->tx.slot_mask < LOOK_SENDS))
@@ -162,7 +162,7 @@ static int find_room(struct velo_conn *conn, size_t len_bytes)
     return VELO_AGAIN;
 }
 
-/* Until the credits change, or for a slice of time. True: a signal handler ran. */
+/* Sleep until the credits change, or for a slice of time. True: a signal handler ran. */
 static bool nap_for_room(const struct velo_conn *conn, uint64_t consumed, int64_t slice_ns)
 {
     struct velo_port *port = conn->port;
@@ -233,7 +233,7 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
             if (!ring_tx_is_intact(&conn->tx))
                 return refuse_ring(conn);
             entry_ring_and_wake(conn->segment,
-                                conn->index); /* Should a ring have been lost, here is another. */
+                                conn->index); /* An earlier ring of the doorbell may be lost. */
         }
         status = sleep_for_room(conn, len_bytes, left_ns < WAIT_SLICE_NS ? left_ns : WAIT_SLICE_NS);
         if (status)
@@ -270,7 +270,7 @@ static cold_path int send_slow(struct velo_conn *conn, const void *buf, size_t l
     return status ? status : write_message(conn, buf, len_bytes, tag);
 }
 
-/* A short message and a free slot: all that the fast path wants to know. */
+/* A short message and a free slot: the fast path checks nothing else. */
 hot_inline bool is_fast(const struct velo_conn *conn, const void *buf, size_t len_bytes)
 {
     return conn && buf && len_bytes <= VELO_INLINE_BYTES && ring_tx_has_slot(&conn->tx);
@@ -297,7 +297,7 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
 
 /* ---- in place -------------------------------------------------------------------------------- */
 
-/* Who sends again before anything came is not in a ping-pong: ask for lines ahead. */
+/* A sender that sends again before anything came is not in a ping-pong: ask for lines ahead. */
 hot_inline void look_ahead(struct velo_conn *conn)
 {
     uint64_t received = order_counter(&conn->port->messages);
@@ -305,8 +305,8 @@ hot_inline void look_ahead(struct velo_conn *conn)
     conn->received_before = received;
 }
 
-/* There is room. While a reservation is open there is none: that sends the fast path of everything
- * else to check_send(). */
+/* There is room for this reservation. While it is open the limit says that there is none: so all
+ * other calls leave the fast path for check_send(). */
 hot_inline int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
     struct ring_tx *tx = &conn->tx;
@@ -421,7 +421,7 @@ int velo_sendv(struct velo_conn *conn, const struct iovec *pieces, int pieces_le
 
 /* ---- for the matched queues ------------------------------------------------------------------ */
 
-/* Also where a payload does not fit beside its word in one line. */
+/* This also sends a payload that does not fit into one line beside its word. */
 static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, const void *buf,
                                                         size_t len_bytes, uint64_t word,
                                                         uint8_t tag)

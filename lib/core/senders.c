@@ -7,7 +7,7 @@
 #include "../shm/wait.h"
 #include "device.h"
 
-/* A polled ring is stale when others have brought so many messages since its last. */
+/* A polled ring is stale when others have brought this many messages since its last one. */
 #define STALE_MESSAGES 256
 
 int rx_open(struct velo_port *port)
@@ -107,7 +107,7 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
     }
 }
 
-/* A ring of this sender is gone: its turn may have come for the next one. */
+/* A ring of this sender is gone: it may be the turn of its next ring. */
 static void bring_forward(struct velo_port *port, uint32_t generation)
 {
     for (uint32_t i = 0; port->behind_count > 0 && i < port->shape.conns_max; i++) {
@@ -124,7 +124,8 @@ static void free_entry(struct velo_port *port, uint32_t index)
     order_publish_entry(&port->segment->entries[index], entry_pack(ENTRY_FREE, 0, 0));
 }
 
-/* The ring is empty and its sender gone: ready for the next one, from this position on. */
+/* The ring is empty and its sender gone: make it ready for the next sender, from this position on.
+ */
 static void retire(struct velo_port *port, struct ring_rx *rx)
 {
     seg_ring_release(port->segment, rx->index);
@@ -139,7 +140,7 @@ static void retire(struct velo_port *port, struct ring_rx *rx)
     bring_forward(port, rx->generation);
 }
 
-/* Have the end of a ring told, where the caller asked for that. True: it is kept until then. */
+/* Tell the caller of a ring's end, if it asked for that. True: the ring is kept until then. */
 static bool tell_departure(struct velo_port *port, struct ring_rx *rx)
 {
     if (!port->tells_departures)
@@ -149,7 +150,7 @@ static bool tell_departure(struct velo_port *port, struct ring_rx *rx)
         link = &(*link)->next_departed;
     rx->next_departed = NULL;
     *link = rx;
-    /* A bit that no sender stands for: the next poll looks closely. */
+    /* No sender set this bit: it makes the next poll look closely. */
     order_ring_summary(&port->shared->summary, 1);
     return true;
 }
@@ -177,13 +178,14 @@ void rx_forget_departed(struct velo_port *port)
     struct ring_rx *rx = port->departed;
     port->departed = rx->next_departed;
     if (rx->mode != RX_DEPARTED)
-        return; /* Refused, and its sender has not left yet. */
+        return; /* The ring was refused, and its sender has not left yet. */
     rx->mode = RX_ABSENT;
     retire(port, rx);
 }
 
-/* Never read this ring again. Its sender learns it when it rings or waits, unless it is the one
- * that says so; one that has left, or that leaves later, has the entry freed by end(). */
+/* Never read this ring again. Its sender learns that when it rings or waits, unless the sender
+ * itself has found the damage. If the sender has left, or when it leaves later, the entry is freed.
+ */
 void rx_refuse(struct velo_port *port, struct ring_rx *rx)
 {
     uint64_t *entry = &port->segment->entries[rx->index];
@@ -203,13 +205,13 @@ void rx_refuse(struct velo_port *port, struct ring_rx *rx)
         retire_refused(port, rx);
 }
 
-/* A sender that does not live, or says that it left. */
+/* A sender is dead, or says that it left. */
 static void end(struct velo_port *port, uint32_t index, uint64_t entry)
 {
     struct ring_rx *rx = &port->rings[index];
     if (rx->mode == RX_ABSENT) {
         if (entry_state(entry) != ENTRY_READY && entry_state(entry) != ENTRY_ENDED) {
-            free_entry(port, index); /* It never came to send; the ring may have no memory. */
+            free_entry(port, index); /* It has never sent; the ring may have no memory. */
             return;
         }
         admit(port, index, entry);
@@ -263,7 +265,7 @@ static void rung(struct velo_port *port, uint32_t index)
     if (state == ENTRY_READY && rx->mode == RX_ABSENT)
         admit(port, index, entry);
     else if (state == ENTRY_READY && rx->mode == RX_REFUSED)
-        /* Someone else freed the entry, and this sender claimed it: it must not wait in vain. */
+        /* Another process freed the entry, and this sender claimed it: it must not wait in vain. */
         (void)order_claim_entry(
             &port->segment->entries[index], entry,
             entry_pack(ENTRY_REFUSED, entry_source(entry), entry_generation(entry)));
@@ -293,8 +295,8 @@ void rx_take_bells(struct velo_port *port)
         rx_reap(port);
 }
 
-/* After order_set_bell(BELL_RING): a sender that has not seen it has published what it sent, and
- * the next poll finds it. */
+/* To be called after order_set_bell(BELL_RING): a sender that has not seen it has published all its
+ * messages, and the next poll finds them. */
 static void bells_barrier(const struct velo_port *port)
 {
     if (port->fenced)
@@ -303,8 +305,8 @@ static void bells_barrier(const struct velo_port *port)
         wait_barrier_all();
 }
 
-/* Ask the senders of polled rings to ring again: of all, or of those that have been silent while
- * others sent. They stay active, so that what they sent before they knew is still found. */
+/* Ask the senders of polled rings to ring again: all of them, or those that have been silent while
+ * others sent. The rings stay active, so that messages from before are still found. */
 void rx_park(struct velo_port *port, bool all)
 {
     bool any = false;
@@ -322,7 +324,7 @@ void rx_park(struct velo_port *port, bool all)
 void rx_defer(struct velo_port *port, struct ring_rx *rx)
 {
     if (rx->mode == RX_POLLED) {
-        activate(port, rx); /* Should it be parked when it is resumed, its sender must ring. */
+        activate(port, rx); /* It may be parked after it is resumed: then its sender must ring. */
         bells_barrier(port);
     }
     take_out(port, rx, RX_DEFERRED);
@@ -339,8 +341,8 @@ void rx_resume(struct velo_port *port)
     }
 }
 
-/* Did its sender disconnect, and send more than was found? Then slots were emptied behind our back.
- */
+/* Did the sender disconnect, after more messages than were found? Then another process has emptied
+ * slots. */
 static bool is_short(const struct ring_rx *rx)
 {
     return rx->departure == VELO_ERR_PEER_CLOSED && rx->head != order_counter(&rx->shared->tx_end);

@@ -3,10 +3,10 @@
  * @file senders.h
  * @brief The senders of a port: who is connected, whose ring is polled, who must ring.
  *
- * A poll looks at the active rings: those polled for good, and those that rang and are not empty
- * yet. All others are parked: their senders set a doorbell bit after each message, and one summary
- * word tells whether any bit is set. So the cost of a poll follows the senders that are busy, not
- * those that are connected; and a receiver goes to sleep by parking everything.
+ * A poll looks at the active rings: rings that are always polled, and rings whose sender rang and
+ * which are not empty yet. All others are parked: their senders set a doorbell bit after each
+ * message, and one summary word tells whether any bit is set. So the cost of a poll depends on the
+ * number of busy senders, not on that of connected ones. To sleep, a receiver parks all rings.
  *
  * All calls are the receiving thread's.
  */
@@ -17,21 +17,21 @@
 
 /** Set up the receive side. */
 int rx_open(struct velo_port *port);
-/** Wake who waits for it, and free what it holds. */
+/** Wake the senders that wait for room, and free the receive side. */
 void rx_close(struct velo_port *port);
-/** Take what the doorbells say: admit new senders, activate rings, let go of who left. */
+/** Take the doorbell bits: admit new senders, activate rings, let go of senders that left. */
 void rx_take_bells(struct velo_port *port);
 /** The draining ring under the cursor is empty: poll it from now on, let it ring again, or let go.
  */
 void rx_settle(struct velo_port *port, struct ring_rx *rx);
-/** Ask the senders of polled rings to ring again: of all, or of those that have been silent while
- *  others sent. The rings stay active, so that what was sent before is still found. */
+/** Ask the senders of polled rings to ring again: all of them, or those that have been silent while
+ *  others sent. The rings stay active, so that messages from before are still found. */
 void rx_park(struct velo_port *port, bool all);
 /** Take nothing more from an active ring until rx_resume(). */
 void rx_defer(struct velo_port *port, struct ring_rx *rx);
 /** Look at deferred rings again. */
 void rx_resume(struct velo_port *port);
-/** Let go of the first ring whose end was to be told. */
+/** Let go of the first ring in the list of departures, which has been told. */
 void rx_forget_departed(struct velo_port *port);
 /** Never read this ring again: it holds what no correct sender writes. */
 void rx_refuse(struct velo_port *port, struct ring_rx *rx);

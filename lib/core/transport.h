@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file transport.h
- * @brief The seam between the library and a network: all that one who adds a transport has to know.
+ * @brief The seam between the library and a network. To add a transport, this file is enough.
  *
  * A **transport** carries messages between ports that share no memory. It is a plug-in, the shared
  * object `velo/libvelo-NAME.so` beside libvelo.so, with one symbol, `velo_transport`. The library
@@ -21,20 +21,20 @@
  *     LEAVE    position at the end  -                  -                          sender
  *     CLOSE    why: velo_status     -                  -                          receiver
  *
- * A transport keeps these promises; the rest it may do as it likes:
+ * A transport keeps these promises; it is free in all else:
  *  - a frame arrives whole, once, and unchanged, or its line is lost;
- *  - OPEN arrives before, and LEAVE after, whatever else the sender sends; ACCEPT before and CLOSE
- *    after what the receiver sends; a SLOT arrives after the DATA that was sent before it. DATA may
- *    overtake DATA, and a SLOT another SLOT: positions say where they belong;
+ *  - of the sender's frames OPEN arrives first and LEAVE last; of the receiver's, ACCEPT first and
+ *    CLOSE last; a SLOT arrives after the DATA that was sent before it. DATA may overtake DATA, and
+ *    a SLOT another SLOT: positions say where they belong;
  *  - a line whose other end has died is lost, sooner or later.
  *
- * What a frame says is checked by the library. Whose frame it is must be true: see `rang`.
+ * The library checks the content of frames. The transport vouches for the sender: see `rang`.
  *
  * Threads: the library calls one function of an endpoint at a time, its lines' included. A
  * transport needs no locks, and calls the library only from inside progress().
  *
- * `transports/loop` is the one to read first. A transport with hardware of its own may offer a
- * device in place of frames: see device.h.
+ * `transports/loop` is an example. A transport with hardware of its own may offer a device in place
+ * of frames: see device.h.
  */
 #ifndef VELO_CORE_TRANSPORT_H
 #define VELO_CORE_TRANSPORT_H
@@ -45,11 +45,12 @@
 
 #include <velo/velo.h>
 
-/** Raised with every incompatible change of this file, and of what a device works on (device.h). */
+/** Raised with every incompatible change of this file, and of the structures that a device works on
+ *  (device.h). */
 #define VELO_TRANSPORT_VERSION 2u
 /** A frame's payload is at most so long, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
-/** A transport takes payloads of at least this length: what a slot holds. */
+/** A transport takes payloads of at least this length: a slot holds as much. */
 #define VELO_FRAME_BYTES_MIN VELO_INLINE_BYTES
 
 enum velo_frame_kind {
@@ -70,7 +71,7 @@ struct velo_frame {
     const void *payload; /**< Valid during the call. */
 };
 
-/** OPEN: the port that wants to send. */
+/** Payload of OPEN: the port that wants to send. */
 struct velo_frame_open {
     uint64_t spec_hash;  /**< VELO_SPEC_HASH: both sides mean the same by a header. */
     uint32_t source;     /**< Port that sends. */
@@ -78,7 +79,7 @@ struct velo_frame_open {
     uint64_t order;      /**< See tx_order of struct seg_ring. */
 };
 
-/** ACCEPT: the ring that the sender fills. */
+/** Payload of ACCEPT: the ring that the sender fills. */
 struct velo_frame_accept {
     uint32_t generation; /**< Of the receiver. */
     uint32_t depth_slots;
@@ -92,7 +93,7 @@ struct velo_frame_accept {
 struct velo_link;
 struct velo_device;
 
-/** What a transport is told of a port. The strings live as long as the endpoint. */
+/** A port, as a transport is told of it. The strings live as long as the endpoint. */
 struct velo_endpoint_attr {
     velo_id_t id;
     uint32_t generation;
@@ -103,14 +104,14 @@ struct velo_endpoint_attr {
     void *owner; /**< For `rang`. */
 };
 
-/** What a transport calls in the library. */
+/** Functions of the library that a transport calls. */
 struct velo_transport_calls {
     /** A peer has opened a line to this port. The link's first frame has to be OPEN. NULL: no
      *  memory, hang up. The transport has made sure that the peer may reach this port at all. */
     struct velo_link *(*rang)(void *owner, void *line);
     /** A frame came. The link may hang its line up in this call. */
     void (*came)(struct velo_link *link, const struct velo_frame *frame);
-    /** The line is broken: VELO_ERR_PEER_DEAD, or what else is known. Its link hangs it up. */
+    /** The line is broken: VELO_ERR_PEER_DEAD, or a status that says more. Its link hangs it up. */
     void (*lost)(struct velo_link *link, int status);
     /** Keep a sentence for velo_last_error() and return the status. */
     int (*fail)(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -131,14 +132,14 @@ struct velo_transport {
     /** Open a line to a peer, for a link. VELO_ERR_NO_PEER: it is not there; not (yet) open. Does
      *  not wait for the peer. */
     int (*dial)(void *endpoint, velo_id_t peer, struct velo_link *link, void **line);
-    /** Send a frame. VELO_AGAIN: nothing of it was taken, there is no room now. What else fails is
-     *  reported by `lost`. */
+    /** Send a frame. VELO_AGAIN: there is no room now, and nothing of the frame was taken. Other
+     *  failures are reported by `lost`. */
     int (*send)(void *line, const struct velo_frame *frame);
-    /** Nothing more is sent on a line, and nothing that comes is of interest; what was sent still
-     *  arrives. */
+    /** Nothing more is sent on a line, and all that comes is dropped. Frames that were sent still
+     *  arrive. */
     void (*hang_up)(void *line);
-    /** Look what has come, and take in some of it: no more than some 32 frames of a line, so that
-     *  others are not kept waiting. True if there was anything. */
+    /** Take in frames that have come: no more than some 32 of a line, so that other lines need not
+     *  wait. True if there was anything. */
     bool (*progress)(void *endpoint);
     /** A descriptor that poll() shows readable as long as progress() has something to do; the same
      *  one as long as the endpoint lives. */
