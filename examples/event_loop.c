@@ -57,8 +57,7 @@ int main(void)
     snprintf(domain, sizeof domain, "event-loop-%d", (int)getpid());
     attr.domain = domain;
     int pipe_fds[2];
-    if (pipe(pipe_fds) != 0)
-        return 1;
+    check(pipe(pipe_fds) == 0 ? VELO_OK : VELO_ERR_SYSTEM, "pipe");
     pid_t child = fork();
     attr.vpid = child == 0 ? PEER : LOOP;
     struct velo_port *port;
