@@ -3,15 +3,15 @@
  * Long messages by RMA get: one copy, made by the receiver alone. The sender registers its buffer
  * and says the key in its RTS; the receiver's FIN tells it that the message is out.
  *
- * Only a get that needs nothing of the owner's library beats the copy through the ring: natively
- * one that is done at once, over hardware one that the node carries out while we go on. Where there
- * is neither, and where a get fails, the message is copied after all.
+ * A get beats the copy through the ring only if it does not need the owner's library: natively it
+ * is done at once, over hardware the node carries it out while we go on. If such a get is not
+ * possible, or fails, the message is copied after all.
  */
 #include "../rma/fetch.h"
 #include "internal.h"
 
-/* What one call of progress gets, before other messages have their turn; over hardware, what the
- * node is given at a time. */
+/* One call of progress gets this much before other messages have their turn. Over hardware the node
+ * is given this much at a time. */
 #define GET_PIECE_BYTES (UINT64_C(256) << 10)
 
 static bool is_worth_it(const struct velo_mq *mq, uint64_t len_bytes)
@@ -66,7 +66,7 @@ bool mq_get_start(struct transfer *op, const struct arrival *arrival)
     return true;
 }
 
-/* Get the next piece. VELO_OK: it is here; VELO_AGAIN: not yet; else it will not come this way. */
+/* Get the next piece. VELO_OK: it is here; VELO_AGAIN: not yet; else the get has failed. */
 static int get_piece(struct transfer *op)
 {
     if (op->piece_bytes == 0) {
@@ -109,7 +109,7 @@ static int go_on(struct transfer *op)
 
 int mq_get_progress(struct velo_mq *mq)
 {
-    const struct link *waits = NULL; /* The first that could not go on. */
+    const struct link *waits = NULL; /* The first receive that could not go on. */
     int events = 0;
     (void)velo_rma_progress(mq->rma);
     while (events == 0 && mq->gets.first && mq->gets.first != waits) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file ids.h
- * @brief Names for requests that a peer has to speak of.
+ * @brief Names for requests that a peer has to name.
  *
- * An id is an index and a generation: an id that a peer made up, or uses too late, is found out.
- * It names a request of these queues alone, not of queues that the port or its id had before.
+ * An id is an index and a generation, so that an id that a peer made up, or uses too late, is found
+ * out. It names a request of these queues only, not of earlier queues of the port or of its id.
  */
 #ifndef VELO_MQ_IDS_H
 #define VELO_MQ_IDS_H
@@ -16,7 +16,7 @@ struct transfer;
 
 struct id_slot {
     struct transfer *op; /* NULL: free. */
-    uint32_t generation; /* Of the id in use, or of the next. Never 0, so no id is 0. */
+    uint32_t generation; /* Of the id in use, or of the next one. Never 0, so no id is 0. */
     uint32_t next_free;
 };
 
@@ -24,10 +24,10 @@ struct ids {
     struct id_slot *slots;
     uint32_t len;
     uint32_t first_free;
-    uint32_t generation; /* Of all at first: random, so that no id is one of earlier queues. */
+    uint32_t generation; /* Of each new slot. Random, so that no id is one of earlier queues. */
 };
 
-/** False: no random numbers are to be had. */
+/** False: the system gives no random numbers. */
 bool mq_ids_open(struct ids *ids);
 
 /** A new id; 0 if there is no memory. */

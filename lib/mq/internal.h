@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file internal.h
- * @brief What a queue, a peer and a request are inside; who of the folder's files does what.
+ * @brief The inside of a queue, a peer and a request; and the functions that the files share.
  *
- *   recv.c        the hot path of receiving: peek, match, copy; posting; keeping what is unexpected
- *   send.c        the hot path of sending; what waits for room
+ *   recv.c        the hot path of receiving: peek, match, copy; posting; keeping unexpected messages
+ *   send.c        the hot path of sending; sends that wait for room
  *   rendezvous.c  messages longer than eager, from both sides
- *   get.c         those of them that are fetched by RMA
+ *   get.c         long messages that are fetched by RMA
  *   probe.c       probe, matched probe, cancel
  *   peer.c        connections, and what happens to requests when they end
  *   mq.c          open, close, progress, waiting
  *
- * `done` functions may call back into the library. They are called only when nothing is held and
- * every list is in order, and nobody keeps a pointer into a list across such a call.
+ * `done` functions may call back into the library. They are called only when no message is held and
+ * every list is in order. No function keeps a pointer into a list across such a call.
  */
 #ifndef VELO_MQ_INTERNAL_H
 #define VELO_MQ_INTERNAL_H
@@ -25,10 +25,10 @@
 #include "pool.h"
 #include "wire.h"
 
-/** How often peers that somebody waits for are asked whether they live. */
+/** Time between two checks whether peers live that a request waits for. */
 #define CHECK_INTERVAL_NS INT64_C(100000000)
 
-/** What a request under way waits for. Means nothing once its status is not VELO_AGAIN. */
+/** A request under way waits for this. Means nothing once its status is not VELO_AGAIN. */
 enum op_state {
     OP_POSTED = 1, /* Receive: a message. */
     OP_ANSWERING,  /* Receive: room for a CTS or FIN. */
@@ -41,13 +41,13 @@ enum op_state {
 
 /** The library's part of a request. */
 struct transfer {
-    /* What a receive that finds its message at once needs comes first. */
-    struct entry entry; /* Its link is in the one list that its state says. */
+    /* The members that a receive needs which finds its message at once come first. */
+    struct entry entry; /* Its link is in the one list that belongs to its state. */
     union {
         uint64_t ignore;    /* Receive, posted. */
         velo_rma_key_t key; /* Receive, matched: the sender's registration, if any. */
     };
-    uint64_t sequence; /* Receive: when it was posted. */
+    uint64_t sequence; /* Receive: its number in the order of posting. */
     char *buf;
     uint64_t len_bytes; /* Of buf. */
     uint8_t state;
@@ -64,9 +64,9 @@ struct transfer {
 };
 
 /** One generation of a port that messages are sent to, or come from. A port that is opened again
- * under its id is another peer: nothing that was begun with the one goes on with the other. */
+ * under its id is another peer: requests with the old one do not go on with the new one. */
 struct velo_mq_peer {
-    /* What a short send needs comes first. */
+    /* The members that a short send needs come first. */
     struct velo_conn *conn; /* For messages; NULL unless velo_mq_connect() made the peer known. */
     uint64_t direct_end_bytes; /* Shorter messages may go at once. 0: others wait, or it is gone. */
     struct velo_mq *mq;
@@ -75,7 +75,7 @@ struct velo_mq_peer {
     uint32_t piece_bytes; /* Payload of a DATA. */
     velo_id_t id;
     uint32_t generation;
-    int gone;                /* Why nothing can be sent any more. */
+    int gone;                /* The reason why nothing can be sent any more. */
     bool is_active;          /* Among mq->active. */
     bool is_deferred;        /* Among mq->deferred. */
     bool is_over;            /* Its next message does not fit into the limit. */
@@ -98,30 +98,30 @@ struct velo_mq_peer {
     struct velo_mq_peer *next_generation; /* Of the same id. */
 };
 
-/** What receives from one id know of it. */
+/** One id, as receives from it see it. */
 struct source {
     struct velo_mq_peer *generations; /* All that are known, the newest first. */
-    uint32_t asked;                   /* The check in which it was last looked after. */
+    uint32_t asked;                   /* The last check of it. */
     int gone; /* Its process had died before any of its generations was known. */
 };
 
-/** What somebody waits for. */
+/** The message that a probe waits for. */
 struct wanted {
     uint64_t match;
     uint64_t ignore;
     velo_id_t source;
 };
 
-/** What progress has to do beside receiving. */
+/** Work of progress beside receiving. */
 enum work {
     WORK_PEERS = 1,  /* mq->active is not empty. */
     WORK_RESUME = 2, /* Deferred messages may be receivable now. */
     WORK_GETS = 4,   /* mq->gets is not empty. */
     WORK_REAP = 8,   /* A peer is gone: end the receives that are posted for it. */
-    WORK_OVER = 16,  /* What a receive may wait for does not fit into the limit: end it. */
+    WORK_OVER = 16,  /* A message that a receive may wait for exceeds the limit: end the receive. */
 };
 
-/** What a receive must look at before it is posted. */
+/** A receive must look at this before it is posted. */
 enum before_post {
     BEFORE_UNEXPECTED = 1,
     BEFORE_DEFERRED = 2,
@@ -210,31 +210,32 @@ hot_inline int send_built(struct velo_conn *conn, const void *buf, size_t len_by
     return velo_commit(conn, len_bytes + trailer_bytes, (uint8_t)kind);
 }
 
-/** Copy a trailer out, once: its sender can still write to it, and what is checked must be what is
- *  used. False: the message is too short. */
+/** Copy a trailer out, once: its sender can still write to it, and the checked value must be the
+ * one that is used. False: the message is too short. */
 bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_bytes);
 
 /* ---- recv.c ---------------------------------------------------------------------------------- */
 
-/** Take the message that is held, and those behind it if they come in a stream. */
+/** Take the message that is held, and the messages behind it if they come in a stream. */
 int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first);
 /** Take the message that is held. */
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg);
-/** Give a matched message to its receive. True: call complete() with op->outcome when the message
- *  is let go of. False: the receive goes on. */
+/** Give a matched message to its receive. True: call complete() with op->outcome after the message
+ *  has been released. False: the receive goes on. */
 bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival *arrival);
-/** The same for one that was kept; it is freed. */
+/** The same for a message that was kept; it is freed. */
 void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_message *message);
-/** The earliest message kept that such a receive would take, or NULL. */
+/** The earliest kept message that such a receive would take, or NULL. */
 struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, velo_id_t source,
                                           uint64_t match, uint64_t ignore);
-/** Take a message that was kept out of the queues. */
+/** Take a kept message out of the queues. */
 void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message);
-/** Free a message; what was pushed back may fit now. */
+/** Free a kept message; messages that were pushed back may fit now. */
 void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message);
-/** Is a peer deferred that may have sent a message for such a receive? */
+/** May a deferred peer have sent a message for such a receive? */
 bool mq_recv_is_deferred(const struct velo_mq *mq, velo_id_t source);
-/** End one receive for each peer that it waits for and whose messages exceed the limit. Events. */
+/** For each peer whose messages exceed the limit, end one receive that waits for it. Returns the
+ *  number of events. */
 int mq_recv_give_up(struct velo_mq *mq);
 /** Have velo look at deferred connections again. */
 void mq_recv_resume(struct velo_mq *mq);
@@ -243,7 +244,8 @@ void mq_recv_unpost(struct velo_mq *mq, struct transfer *op);
 
 /* ---- send.c ---------------------------------------------------------------------------------- */
 
-/** Send what waits for room in the message connection. Events; adds the status it stopped at. */
+/** Send what waits for room in the message connection. Returns the number of events, and the status
+ *  that it stopped at. */
 int mq_send_waiting(struct velo_mq_peer *peer, int *status);
 
 /* ---- rendezvous.c ---------------------------------------------------------------------------- */
@@ -254,11 +256,13 @@ bool mq_rendezvous_accept(struct velo_mq *mq, struct transfer *op, const struct 
 bool mq_rendezvous_finish(struct transfer *op);
 /** Send the RTS of a send. */
 int mq_rendezvous_announce(struct transfer *op);
-/** Send what waits for room in the extra connection. Events; sets the status it stopped at. */
+/** Send what waits for room in the extra connection. Returns the number of events, and the status
+ *  that it stopped at. */
 int mq_rendezvous_push(struct velo_mq_peer *peer, int *status);
 /** A get failed: have the message copied after all. */
 void mq_rendezvous_copy_instead(struct transfer *op);
-/** Messages of these kinds, still held; they release them. False: nonsense, still held. */
+/** Take a message of this kind, which is held, and release it. False: it makes no sense, and is
+ * still held. */
 bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg);
 bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg);
 bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg);
@@ -271,37 +275,37 @@ void mq_rendezvous_drop_refusals(struct velo_mq_peer *peer);
 
 /** Let the receiver of this send get it, if that is worth while. */
 void mq_get_offer(struct transfer *op);
-/** Take it back. */
+/** Take that offer back. */
 void mq_get_revoke(struct transfer *op);
 /** Start to get a message, if its sender offers that and it is worth while. */
 bool mq_get_start(struct transfer *op, const struct arrival *arrival);
-/** Go on with the gets. Events. */
+/** Go on with the gets. Returns the number of events. */
 int mq_get_progress(struct velo_mq *mq);
 /** Forget the RMA connection. */
 void mq_get_disconnect(struct velo_mq_peer *peer);
 
 /* ---- peer.c ---------------------------------------------------------------------------------- */
 
-/** One generation of a port, made known if it is not; NULL if there is no memory, or no such id. */
+/** One generation of a port. It is made known if it was not. NULL: no memory, or no such id. */
 struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t generation);
-/** Make sure of the extra connection. */
+/** Open the extra connection if it is not open. */
 int mq_peer_open_extra(struct velo_mq_peer *peer);
 /** Have progress look at this peer. */
 void mq_peer_activate(struct velo_mq_peer *peer);
 /** A call on one of its connections failed: progress will end its requests. */
 void mq_peer_lost(struct velo_mq_peer *peer, int status);
-/** Send what waits for a peer, or end its requests if it is gone. Events. */
+/** Send what waits for a peer, or end its requests if it is gone. Returns the number of events. */
 int mq_peer_push(struct velo_mq_peer *peer);
 /** End everything that is under way with a peer, and its connections. */
 void mq_peer_end(struct velo_mq_peer *peer, int status);
-/** Ask the kernel about peers that somebody waits for. */
+/** Ask the kernel about peers that requests wait for. */
 void mq_peer_check(struct velo_mq *mq);
-/** End the receives that are posted for peers that are gone; forget the end of those that nobody
- *  has connected to. */
+/** End the receives that are posted for peers that are gone; then forget the end of those peers to
+ *  which the user has not connected. */
 int mq_peer_reap(struct velo_mq *mq);
 /** Give a request an id that its peer may use. False: no memory. */
 bool mq_op_name(struct transfer *op);
-/** Take its id, and its memory's registration, away. */
+/** Take back a request's id, and the registration of its memory. */
 void mq_op_unname(struct transfer *op);
 
 #endif

@@ -4,8 +4,8 @@
  * @brief The two queues of matching: lists that requests and messages are members of, hashed by
  *        match bits.
  *
- * Posted receives and unexpected messages are kept alike: a table of lists, each in order of
- * arrival. Equal match bits share a list, so the first that fits in it is the earliest.
+ * Posted receives and unexpected messages are kept in the same way: a table of lists, each in order
+ * of arrival. Equal match bits share a list, so the first fitting member is the earliest.
  */
 #ifndef VELO_MQ_MATCH_H
 #define VELO_MQ_MATCH_H
@@ -21,7 +21,7 @@
 /** Membership in a list. */
 struct link {
     struct link *next;
-    struct link **at; /* What points here. */
+    struct link **at; /* The pointer that points here. */
 };
 
 struct list {
@@ -68,11 +68,11 @@ static inline struct link *list_take_first(struct list *list)
     return link;
 }
 
-/** What is looked for: a receive wants a message, or a message its receive. */
+/** A receive that looks for a message, or a message that looks for its receive. */
 struct entry {
     struct link link;
     uint64_t match;
-    velo_id_t source; /* Of a receive it may be VELO_MQ_ANY_SOURCE. */
+    velo_id_t source; /* In a receive it may be VELO_MQ_ANY_SOURCE. */
 };
 
 struct match_table {

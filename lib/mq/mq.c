@@ -13,15 +13,15 @@
 
 #define EAGER_BYTES_DEFAULT 16384u
 #define UNEXPECTED_BYTES_DEFAULT (UINT64_C(64) << 20)
-/* The limit, where none is given, in bounds. */
+/* The default limit, as a multiple of the bound. */
 #define LIMIT_BOUNDS 16
 
 /* Empty polls between two looks at the clock. */
 #define POLLS_PER_CLOCK 4096u
 /* Messages that velo_mq_wait() takes between two looks at the clock. */
 #define ROUNDS_PER_CLOCK 64u
-/* Fruitless rounds while peers have no room for what we send: so many spinning, so many yielding
- * the core; then sleeping until something comes, or for so long. */
+/* While peers have no room for our messages: first spin for this many rounds, then yield the core
+ * in each round up to STALLS_YIELDING, then sleep until something comes, STALL_NAP_NS at most. */
 #define STALLS_SPINNING 64u
 #define STALLS_YIELDING 1024u
 #define STALL_NAP_NS INT64_C(50000)
@@ -74,7 +74,7 @@ static uint64_t limit_default(uint64_t bound_bytes)
     return bound_bytes < UINT64_MAX / LIMIT_BOUNDS ? bound_bytes * LIMIT_BOUNDS : UINT64_MAX;
 }
 
-/* Fill in what the caller, the environment and the defaults say, in this order. */
+/* Fill in the settings: those of the caller, then of the environment, then the defaults. */
 static int configure(struct velo_mq *mq, const struct velo_mq_attr *attr)
 {
     uint64_t eager_bytes = attr->eager_bytes;
@@ -158,7 +158,7 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
     return VELO_OK;
 }
 
-/* A message that will not be received: its sender may be waiting to hear of it. */
+/* Drop a message that will not be received. Its sender may wait for an answer. */
 static void drop(struct velo_mq *mq, struct velo_mq_message *message)
 {
     if (message->kind != MQ_WIRE_EAGER)
@@ -223,7 +223,7 @@ int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters, size
 
 /* ---- progress -------------------------------------------------------------------------------- */
 
-/* Look after peers now and then. The time. */
+/* Look after peers now and then. Returns the time. */
 static int64_t check(struct velo_mq *mq)
 {
     int64_t time_ns = wait_now_ns();
@@ -234,11 +234,11 @@ static int64_t check(struct velo_mq *mq)
     return time_ns;
 }
 
-/* Everything but receiving. `is_dry`: there was nothing to receive. */
+/* Do all work but receiving. `is_dry`: there was nothing to receive. */
 static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
 {
     int events = 0;
-    /* What peers that are gone have sent, even if it was pushed back, comes before their end. */
+    /* All messages of a peer that is gone, even those pushed back, come before its end. */
     bool may_reap = is_dry && (mq->work & (WORK_REAP | WORK_RESUME)) == WORK_REAP;
     if (mq->work & WORK_RESUME) {
         mq_recv_resume(mq);
@@ -273,7 +273,8 @@ int velo_mq_progress(struct velo_mq *mq)
 
 /* ---- waiting --------------------------------------------------------------------------------- */
 
-/* Nothing moves: what we have to do waits for others. Leave them the core, the longer the more. */
+/* Nothing moves: our work waits for others. The longer this lasts, the more we leave them the core.
+ */
 static int stall(struct velo_mq *mq)
 {
     struct velo_msg msg;

@@ -6,7 +6,7 @@
 #include "internal.h"
 
 #define PIECE_BYTES 8128u /* With its trailer it takes 8 KiB of the ring: a whole number fits. */
-#define FIRST_BYTES 4032u /* About what is copied in the time that RTS and CTS need. */
+#define FIRST_BYTES 4032u /* Copied in about the time that RTS and CTS need. */
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
@@ -85,7 +85,7 @@ struct velo_mq_peer *mq_peer_get(struct velo_mq *mq, velo_id_t id, uint32_t gene
     return peer;
 }
 
-/* Does anybody hold it, or know more of it than that it exists? */
+/* Does the user hold the peer, or does the queue keep anything of it? */
 static bool is_in_use(const struct velo_mq_peer *peer)
 {
     bool is_gone = peer->gone && !peer->is_mourned;
@@ -94,8 +94,8 @@ static bool is_in_use(const struct velo_mq_peer *peer)
            peer->answers.first || peer->streams.first || peer->sends.first;
 }
 
-/* Forget the generations that nobody needs. They would become more for as long as peers come and
- * go. */
+/* Forget the generations that nobody needs. Else there would be more and more of them while peers
+ * come and go. */
 static void forget(struct velo_mq *mq)
 {
     struct velo_mq_peer **link = &mq->peers;
@@ -116,7 +116,7 @@ static void forget(struct velo_mq *mq)
 
 static uint32_t least(size_t one, size_t other) { return (uint32_t)(one < other ? one : other); }
 
-/* The peer that messages to an id go to, if that is known and lives. */
+/* The peer to which messages for an id go, if it is known and lives. */
 static struct velo_mq_peer *find_known(const struct velo_mq *mq, velo_id_t id)
 {
     for (struct velo_mq_peer *peer = first_generation(mq, id); peer; peer = peer->next_generation) {
@@ -130,8 +130,8 @@ static struct velo_mq_peer *find_known(const struct velo_mq *mq, velo_id_t id)
     return NULL;
 }
 
-/* Requests under way with generations that are gone end before a new connection is made, which may
- * be to the same generation. */
+/* Requests with generations that are gone end before a new connection is made: it may go to the
+ * same generation. */
 static void end_gone(const struct velo_mq *mq, velo_id_t id)
 {
     for (struct velo_mq_peer *peer = first_generation(mq, id); peer; peer = peer->next_generation)
@@ -183,7 +183,7 @@ int velo_mq_disconnect(struct velo_mq_peer *peer)
     return VELO_OK;
 }
 
-/* The status of a port that is not there, to those who wait for it or answer it. */
+/* The status of a port that is not there, for requests that wait for it or answer it. */
 static int absent_status(int status)
 {
     return status == VELO_ERR_NO_PEER ? VELO_ERR_PEER_CLOSED : status;
@@ -299,7 +299,7 @@ static void end_named(struct velo_mq_peer *peer, int status)
         if (!op || op->peer != peer)
             continue;
         withdraw(op);
-        /* Once it is named on both sides, the other side waits for it. */
+        /* Once a request has ids on both sides, the other side waits for it. */
         if (peer->extra && op->remote_id)
             mq_rendezvous_refuse(peer, op->remote_id);
         bool is_received = op->state == OP_ANSWERING && op->kind == MQ_WIRE_FIN;
@@ -324,13 +324,13 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
     bool is_given_up = !peer->gone && status == VELO_ERR_PEER_CLOSED;
     peer->gone = status;
     peer->direct_end_bytes = 0;
-    mq_get_disconnect(peer); /* First: until then RMA may write to the buffers of receives. */
+    mq_get_disconnect(peer); /* This comes first: until then RMA may write to receives' buffers. */
     end_named(peer, status);
     end_list(&peer->answers, status);
     end_list(&peer->sends, status);
     deactivate(peer);
     if (is_given_up && peer->refusals.first) {
-        /* It goes on, and waits for what is refused: that goes out first. */
+        /* The peer goes on, and waits for the refused requests: send the refusals first. */
         mq_peer_activate(peer);
     } else {
         mq_rendezvous_drop_refusals(peer);
@@ -346,7 +346,7 @@ void mq_peer_end(struct velo_mq_peer *peer, int status)
 
 /* ---- receives that are posted for one id ----------------------------------------------------- */
 
-/* Why nothing will come from an id any more; VELO_OK: something may. */
+/* The reason why nothing will come from an id any more; VELO_OK: something may come. */
 static int source_status(const struct source *source)
 {
     int status = source->gone;
@@ -372,8 +372,8 @@ static void ask_peer(struct velo_mq_peer *peer)
         mq_peer_lost(peer, status);
 }
 
-/* Does anybody live whom receives wait for? A port that nothing was ever sent to gets a connection
- * for that; one that is not there yet may still come. */
+/* Does the port live that receives wait for? To find out, a port to which nothing was ever sent
+ * gets a connection. A port that is not there yet may still come. */
 static void ask_source(struct velo_mq *mq, velo_id_t id, struct source *source)
 {
     struct velo_conn *extra;
@@ -395,8 +395,8 @@ static void ask_source(struct velo_mq *mq, velo_id_t id, struct source *source)
         (void)velo_disconnect(extra);
 }
 
-/* Look after those whom receives are posted for; move those posted for ids that nothing will come
- * from to `ended`, if that is given. */
+/* Check the ids that receives are posted for. With `ended`: move the receives to it that are posted
+ * for ids from which nothing will come. */
 static void sort_list(struct velo_mq *mq, struct list *list, struct list *ended)
 {
     struct link *next;
@@ -418,7 +418,7 @@ static void sort_list(struct velo_mq *mq, struct list *list, struct list *ended)
             continue;
         mq_recv_unpost(mq, op);
         op->peer = NULL;
-        op->state = OP_ANSWERING; /* Too late to cancel. */
+        op->state = OP_ANSWERING; /* It is too late to cancel. */
         op->outcome = status;
         list_append(ended, &op->entry.link);
     }
@@ -431,8 +431,8 @@ static void sort_posted(struct velo_mq *mq, struct list *ended)
     sort_list(mq, &mq->wild, ended);
 }
 
-/* Those who waited for the dead know of it. A port that was opened again under the id is waited for
- * anew. */
+/* All receives that waited for a dead peer have ended. New receives from the id wait for its next
+ * generation. */
 static void mourn(struct velo_mq *mq)
 {
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)

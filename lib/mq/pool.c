@@ -65,7 +65,7 @@ struct velo_mq_message *mq_pool_get(struct pool *pool, uint32_t len_bytes, uint6
         pool->cached_bytes -= class_bytes(which);
     } else {
         if (pool->used_bytes + pool->cached_bytes + class_bytes(which) > pool->bound_bytes)
-            mq_pool_trim(pool); /* What other classes leave free counts, too. */
+            mq_pool_trim(pool); /* Free blocks of other classes count, too. */
         message = malloc(class_bytes(which));
         if (!message)
             return NULL;

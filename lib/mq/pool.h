@@ -3,9 +3,10 @@
  * @file pool.h
  * @brief Memory for messages that nobody has asked for yet: bounded, in size classes.
  *
- * A message is kept if it fits into what is free and leaves as much free as its sender already
- * takes. So one sender alone gets half of the bound, and there is always room for the others. What
- * somebody waits for may be kept beyond the bound, up to a limit; see keep() in recv.c.
+ * A message is kept if it fits into the free memory and leaves as much free as its sender already
+ * takes. So one sender alone gets half of the bound, and there is always room for the others. A
+ * message that a receive or probe may wait for is kept even beyond the bound, up to a limit; see
+ * may_keep() in recv.c.
  */
 #ifndef VELO_MQ_POOL_H
 #define VELO_MQ_POOL_H
@@ -18,7 +19,7 @@
 /** A message that was kept. */
 struct velo_mq_message {
     struct entry entry;  /* By match bits. */
-    struct link arrival; /* In order of arrival; once probed, with the others that were. */
+    struct link arrival; /* In order of arrival; once probed, among the probed messages. */
     struct velo_mq_peer *peer;
     uint64_t sender_id;
     uint64_t total_bytes;
@@ -39,14 +40,14 @@ struct pool {
     struct velo_mq_message *free[POOL_CLASSES];
 };
 
-/** Does a message of this payload fit, of a sender that takes `theirs_bytes` already? */
+/** Does a message of this length fit? Its sender takes `theirs_bytes` already. */
 bool mq_pool_fits(const struct pool *pool, uint32_t len_bytes, uint64_t theirs_bytes);
 /** Does it fit into the limit? */
 bool mq_pool_fits_limit(const struct pool *pool, uint32_t len_bytes);
-/** Memory for a message of this payload; NULL if the system has none. Adds to `theirs_bytes`. */
+/** Memory for a message of this length; NULL: the system has none. Adds to `theirs_bytes`. */
 struct velo_mq_message *mq_pool_get(struct pool *pool, uint32_t len_bytes, uint64_t *theirs_bytes);
 void mq_pool_put(struct pool *pool, struct velo_mq_message *message, uint64_t *theirs_bytes);
-/** Give what is free back to the system. */
+/** Give free memory back to the system. */
 void mq_pool_trim(struct pool *pool);
 
 #endif

@@ -2,10 +2,10 @@
 #include "../base/error.h"
 #include "internal.h"
 
-/* Messages taken in the search for one that is pushed back: others keep coming. */
+/* The most messages to take in a search for one that is pushed back: others keep coming. */
 #define FETCH_MAX 4096
 
-/* Take in what is pushed back, whatever the bound says, until what is probed for is there. */
+/* Take in messages that are pushed back, even beyond the bound, until the wanted one is there. */
 static void fetch_deferred(struct velo_mq *mq, const struct wanted *wanted)
 {
     struct velo_msg msg;

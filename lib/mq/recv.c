@@ -4,7 +4,7 @@
 #include "../base/error.h"
 #include "internal.h"
 
-/* Messages that one call of progress takes at most, once they come in a stream. */
+/* The most messages that one call of progress takes once they come in a stream. */
 #define BURST_MAX 32u
 
 /* ---- posted receives ------------------------------------------------------------------------- */
@@ -78,7 +78,7 @@ void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message)
         mq->before_post &= ~(uint32_t)BEFORE_UNEXPECTED;
 }
 
-/* Let onlookers see what messages that nobody has asked for take. */
+/* Show onlookers the memory of messages that nobody has asked for. */
 static void show_memory(struct velo_mq *mq)
 {
     struct seg_header *header = mq->port->shared;
@@ -100,13 +100,13 @@ void mq_recv_free_kept(struct velo_mq *mq, struct velo_mq_message *message)
     }
 }
 
-/* Leave the message that is held in its ring, and its connection alone. */
+/* Leave the held message in its ring, and take nothing more from its connection. */
 static void defer(struct velo_mq *mq, struct velo_mq_peer *peer, const struct arrival *arrival)
 {
     mq->counters.deferred++;
     (void)velo_defer(mq->port);
     if (unlikely(!peer)) {
-        mq->work |= WORK_RESUME; /* There was no memory to take a note; try again. */
+        mq->work |= WORK_RESUME; /* There was no memory to note that; try again. */
         return;
     }
     peer->deferred_len_bytes = arrival->len_bytes;
@@ -117,7 +117,7 @@ static void defer(struct velo_mq *mq, struct velo_mq_peer *peer, const struct ar
     mq->before_post |= BEFORE_DEFERRED;
 }
 
-/* The earlier of `op` and the first receive of the list that may get something from this source. */
+/* The earlier one of `op` and the list's first receive that may get a message of this source. */
 static struct transfer *earlier_for(const struct list *list, velo_id_t source, struct transfer *op)
 {
     for (struct link *link = list->first; link; link = link->next) {
@@ -128,7 +128,7 @@ static struct transfer *earlier_for(const struct list *list, velo_id_t source, s
     return op;
 }
 
-/* The earliest receive that waits for a message of this source, whichever; NULL: none does. */
+/* The earliest receive that waits for any message of this source; NULL: none does. */
 static struct transfer *first_for(const struct velo_mq *mq, velo_id_t source)
 {
     struct transfer *op = earlier_for(&mq->wild, source, NULL);
@@ -137,8 +137,9 @@ static struct transfer *first_for(const struct velo_mq *mq, velo_id_t source)
     return op;
 }
 
-/* Does anybody wait for something that may stand behind this message? Then it must not stay where
- * it is, whatever memory it takes: MPI promises that what was sent, and is asked for, arrives. */
+/* Does a receive or probe wait for a message that may stand behind this one? Then this one must not
+ * stay in its ring, even if that takes memory beyond the bound: MPI promises that a message which
+ * was sent, and is asked for, arrives. */
 static bool is_in_the_way(const struct velo_mq *mq, velo_id_t source)
 {
     const struct wanted *probed = mq->probed_for;
@@ -158,7 +159,7 @@ static bool may_keep(struct velo_mq *mq, struct velo_mq_peer *peer, uint32_t len
     return false;
 }
 
-/* A probe that looks for it has found it. */
+/* Tell a probe that looks for this message. */
 static void tell_probe(struct velo_mq *mq, const struct arrival *arrival)
 {
     const struct wanted *probed = mq->probed_for;
@@ -371,7 +372,7 @@ static bool parse(const struct velo_msg *msg, struct arrival *arrival)
     }
 }
 
-/* Everything but an eager message that is waited for. */
+/* Take any message but an eager one for a posted receive. */
 static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struct velo_msg *msg)
 {
     struct arrival arrival;
@@ -412,7 +413,7 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
         complete(request_of(op), op->outcome);
 }
 
-/* The message that is held. */
+/* Take the message that is held. */
 hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
 {
     uint64_t match;
@@ -441,7 +442,7 @@ hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
 
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg) { take(mq, msg); }
 
-/* More messages of a stream. Events. */
+/* Take more messages of a stream. Returns the number of events. */
 static __attribute__((noinline)) int take_more(struct velo_mq *mq)
 {
     struct velo_msg msg;
@@ -453,8 +454,8 @@ static __attribute__((noinline)) int take_more(struct velo_mq *mq)
     return events;
 }
 
-/* In a ping-pong, looking for a second message costs more than it finds: it is looked for only once
- * the first look of the call before, too, has found one. */
+/* In a ping-pong it does not pay to look for a second message. So this call looks for one only
+ * if the call before, too, has found a message at its first look. */
 int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first)
 {
     take(mq, first);

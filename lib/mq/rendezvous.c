@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Messages longer than eager. The sender announces one (RTS); when it is matched, the receiver gets
- * it by RMA, or has it sent in pieces (CTS, DATA): while it copies one piece out of the ring, the
- * sender copies the next ones in, all of them in cache.
+ * Messages longer than eager. The sender announces one (RTS). When it is matched, the receiver gets
+ * it by RMA, or has it sent in pieces (CTS, DATA): while the receiver copies one piece out of the
+ * ring, the sender copies the next ones in, and all of them stay in cache.
  */
 #include <stdlib.h>
 
 #include "../base/error.h"
 #include "internal.h"
 
-/* Pieces that one call of progress sends at most to one peer, before others get their turn. */
+/* The most pieces that one call of progress sends to one peer before others get their turn. */
 #define PIECES_PER_CALL 4
 
 /* ---- receiver -------------------------------------------------------------------------------- */
@@ -25,7 +25,7 @@ static int send_answer(const struct transfer *op)
     return velo_try_send(conn, &fin, sizeof fin, MQ_WIRE_FIN);
 }
 
-/* Send its CTS or FIN now, or when there is room. True: it was a FIN and is out. */
+/* Send a receive's CTS or FIN now, or when there is room. True: it was a FIN and has been sent. */
 static bool answer(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
@@ -47,7 +47,7 @@ bool mq_rendezvous_finish(struct transfer *op)
 {
     int status = mq_peer_open_extra(op->peer);
     if (unlikely(status))
-        return true; /* The message is here; nobody waits to hear of it. */
+        return true; /* The message is here, and its sender does not wait for the FIN any more. */
     op->kind = MQ_WIRE_FIN;
     return answer(op);
 }
@@ -65,7 +65,7 @@ void mq_rendezvous_copy_instead(struct transfer *op)
     ask(op);
 }
 
-/* The receive ends before it began. True, as mq_rendezvous_accept(). */
+/* The receive ends before it began. Returns true, as mq_rendezvous_accept() does. */
 static bool give_up(struct transfer *op, int status)
 {
     request_of(op)->len_bytes = 0;
@@ -101,7 +101,8 @@ bool mq_rendezvous_accept(struct velo_mq *mq, struct transfer *op, const struct 
     return is_whole && mq_rendezvous_finish(op);
 }
 
-/* A request that the sender of this message may speak of: this very generation of its port. */
+/* The request of an id, if the sender of this message may name it: this very generation of a port.
+ */
 static struct transfer *find_op(const struct velo_mq *mq, uint64_t id, const struct velo_msg *msg)
 {
     struct transfer *op = mq_ids_find(&mq->ids, id);
@@ -139,7 +140,7 @@ int mq_rendezvous_announce(struct transfer *op)
         if (!mq_op_name(op))
             return VELO_ERR_NO_MEMORY;
         mq_get_offer(op);
-        /* Who gets the message gets the whole of it. */
+        /* A receiver that gets the message by RMA gets all of it. */
         op->offset_bytes = op->mem ? 0 : peer->first_bytes;
     }
     struct wire_rts rts = {
@@ -151,7 +152,7 @@ int mq_rendezvous_announce(struct transfer *op)
     return send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, MQ_WIRE_RTS);
 }
 
-/* One that waits for room. */
+/* A refusal that waits for room. */
 struct refusal {
     struct link link;
     uint64_t id;
@@ -166,7 +167,7 @@ static int send_refusal(const struct velo_mq_peer *peer, uint64_t id)
 void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id)
 {
     if (mq_peer_open_extra(peer))
-        return; /* Nobody waits for it. */
+        return; /* The peer does not wait for it any more. */
     int status = peer->refusals.first ? VELO_AGAIN : send_refusal(peer, id);
     struct refusal *refusal = status == VELO_AGAIN ? malloc(sizeof *refusal) : NULL;
     if (!refusal)
@@ -197,7 +198,7 @@ bool mq_rendezvous_on_cts(struct velo_mq *mq, const struct velo_msg *msg)
         return false;
     struct transfer *op = find_op(mq, cts.sender_id, msg);
     if (!op) {
-        /* The send was given up: its receiver should know. */
+        /* The send was given up: tell its receiver. */
         struct velo_mq_peer *peer = mq_peer_get(mq, msg->source, msg->generation);
         if (peer)
             mq_rendezvous_refuse(peer, cts.receiver_id);
@@ -242,7 +243,7 @@ bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg)
     if (!op)
         return false;
     if (op->state != OP_ANNOUNCED) {
-        /* The other side gave up what is half done. */
+        /* The other side gave up a request that is half done. */
         if (fin.status == VELO_OK || (op->state != OP_STREAMING && op->state != OP_COPYING))
             return false;
         if (op->state == OP_STREAMING)
@@ -260,7 +261,7 @@ bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg)
 
 /* ---- what waits for room --------------------------------------------------------------------- */
 
-/* Send the next piece of the first stream; then it is the next one's turn. */
+/* Send the next piece of the first stream; then it is the next stream's turn. */
 static int send_piece(struct velo_mq_peer *peer)
 {
     struct transfer *op = (struct transfer *)peer->streams.first;

@@ -4,7 +4,7 @@
 #include "../base/error.h"
 #include "internal.h"
 
-/* Sends that one call of progress starts at most for one peer. */
+/* The most sends that one call of progress starts for one peer. */
 #define SENDS_PER_CALL 64
 
 hot_inline int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
@@ -29,7 +29,7 @@ int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_byte
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* The payload is out, or announced, for good. */
+/* The payload has been sent or announced. */
 static void send_done(struct transfer *op)
 {
     struct velo_mq_request *request = request_of(op);
@@ -71,7 +71,7 @@ static void send_failed(struct transfer *op, int status)
 
 static bool is_of_request(int status) { return status == VELO_ERR_NO_MEMORY; }
 
-/* Send it now if nothing waits before it, else after that. */
+/* Send now if no send waits before this one, else after those. */
 static void send_in_turn(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
@@ -105,7 +105,7 @@ static __attribute__((noinline)) int isend_slow(struct velo_mq_peer *peer, const
     struct transfer *op = op_of(request);
     memset(op, 0, sizeof *op);
     op->entry.match = match;
-    op->buf = (char *)(uintptr_t)buf; /* Only read from. */
+    op->buf = (char *)(uintptr_t)buf; /* It is only read. */
     op->len_bytes = len_bytes;
     op->peer = peer;
     if (len_bytes > peer->eager_bytes)
@@ -125,9 +125,9 @@ int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, 
         return isend_slow(peer, buf, len_bytes, match, flags, request);
     int status = send_eager(peer, buf, len_bytes, match);
     if (unlikely(status))
-        return isend_slow(peer, buf, len_bytes, match, flags, request); /* It finds out again. */
+        return isend_slow(peer, buf, len_bytes, match, flags, request); /* It tries once more. */
     peer->mq->counters.sent++;
-    op_of(request)->state = OP_ANNOUNCED; /* Not a receive. */
+    op_of(request)->state = OP_ANNOUNCED; /* This marks it as a send. */
     request->len_bytes = len_bytes;
     complete(request, VELO_OK);
     return VELO_OK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file wire.h
- * @brief What two queues say to each other: one VELO message each, whose tag is its kind.
+ * @brief The messages between two queues: one VELO message each, whose tag is its kind.
  *
  * A message is payload, then a trailer. The trailer comes last so that the payload starts at a line
  * of the ring, where copies are fast; the match bits are its last word.
@@ -60,7 +60,7 @@ struct wire_data {
 };
 
 struct wire_fin {
-    uint64_t id; /* Of the side that gets it, whether it sends or receives. */
+    uint64_t id; /* Of the side that gets this FIN, be it the sender or the receiver. */
     int64_t status;
 };
 
@@ -71,7 +71,7 @@ _Static_assert(sizeof(struct wire_cts) == 24, "layout");
 _Static_assert(sizeof(struct wire_data) == 16, "layout");
 _Static_assert(sizeof(struct wire_fin) == 16, "layout");
 
-/** Room that a connection must have beside an eager message of any kind. */
+/** A connection must have this room beside an eager message of any kind. */
 #define WIRE_TRAILER_MAX sizeof(struct wire_rts)
 
 #endif
