@@ -46,7 +46,7 @@ static void give_back(struct velo_rma_peer *peer, struct op *op)
     peer->pending--;
 }
 
-/* The operation is off all lists: free it, and tell whom it concerns. */
+/* The operation is off all lists: free it, and notify its end. */
 static void finish(struct velo_rma_peer *peer, struct op *op, int status)
 {
     struct request request = op->request;
@@ -56,7 +56,7 @@ static void finish(struct velo_rma_peer *peer, struct op *op, int status)
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
-/* The next piece: what is left may be nothing, but an operation has at least one. */
+/* The next piece. An operation has at least one piece, even one of no bytes. */
 static bool next_piece(const struct velo_rma_peer *peer, const struct request *request,
                        struct cursor *cursor, uint64_t pieces, struct run *run)
 {
@@ -83,7 +83,7 @@ static bool carries_data(const struct request *request)
     return request->op == VELO_RMA_OPERATION_PUT || request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE;
 }
 
-/* VELO_AGAIN: no room for it now. */
+/* VELO_AGAIN: there is no room for the piece now. */
 static int send_piece(struct velo_rma_peer *peer, struct op *op)
 {
     const struct request *request = &op->request;
@@ -133,7 +133,7 @@ int rma_do_now(struct velo_rma_peer *peer, const struct request *request)
                                                     : rma_reach_do(peer, request);
 }
 
-/* Begin with the first that waits. VELO_AGAIN: not now. */
+/* Begin the first operation that waits. VELO_AGAIN: not now. */
 static int begin(struct velo_rma_peer *peer, int *ended)
 {
     struct op *op = peer->waiting.head;
@@ -207,7 +207,7 @@ int rma_ask_device(struct velo_rma_peer *peer, const struct request *request, in
     return status == MUST_ASK ? VELO_ERR_ACCESS : status;
 }
 
-/* A fetch: nobody but who asked hears of it. */
+/* End a fetch: only its caller hears of it. */
 static void fetched(struct velo_rma_peer *peer, struct op *op, int status)
 {
     *op->outcome = status == MUST_ASK ? VELO_ERR_ACCESS : status;
@@ -245,7 +245,7 @@ static struct velo_rma_peer *find_peer(const struct velo_rma *rma, const struct 
     return is_ours ? peer : NULL;
 }
 
-/* Take what the owner sent; VELO_ERR_CORRUPT if it is not what was asked for. */
+/* Take the data that the owner sent. VELO_ERR_CORRUPT: they do not fit the request. */
 static int take_data(const struct velo_rma_peer *peer, struct op *op, const char *data,
                      size_t data_bytes, uint64_t old)
 {
@@ -271,7 +271,7 @@ int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
     memcpy(&answer, msg->data, sizeof answer);
     struct velo_rma_peer *peer = find_peer(rma, msg, &answer);
     struct op *op = peer ? peer->asked.head : NULL;
-    /* What answers nobody is of an operation that was given up. */
+    /* An answer that nobody waits for belongs to an operation that was given up. */
     if (!op || answer.seq != peer->seq_answered || op->pieces_answered == op->pieces_sent)
         return 0;
     int status = answer.status < 0 && answer.status >= VELO_ERR_SYSTEM ? answer.status : VELO_OK;
@@ -284,7 +284,7 @@ int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg)
         op->status = status;
         rma->counters.refused += status == VELO_ERR_ACCESS;
         if (peer->sending == op)
-            peer->sending = NULL; /* No use in sending more. */
+            peer->sending = NULL; /* There is no use in sending more. */
     }
     if (peer->sending == op || op->pieces_answered < op->pieces_sent)
         return 0;

@@ -8,7 +8,7 @@
 #include "../shm/wait.h"
 #include "unit.h"
 
-/* Looks at a requester's line before its owner, that is we, asks whether it lives. */
+/* Looks at a requester's line between two checks whether the requester lives. */
 #define LOOKS_PER_CHECK 1000
 #define BUSY_NAP_NS 20000
 
@@ -55,7 +55,7 @@ static struct velo_rma_mem *take(struct velo_rma *rma, int *status)
     return mem;
 }
 
-/* No two keys of a unit are the same: the step is odd. 0 is none. */
+/* No two keys of a unit are the same, since the step is odd. A key is never 0. */
 static uint64_t next_key(struct velo_rma *rma, uint64_t index)
 {
     do
@@ -112,7 +112,8 @@ int velo_rma_mem_register(struct velo_rma *rma, void *addr, size_t len_bytes, ui
 
 /* ---- the arena ------------------------------------------------------------------------------- */
 
-/* The lowest gap that is large enough: behind which allocation? NULL: before the first. */
+/* Find the lowest gap that is large enough. Returns the allocation before it; NULL: none is before.
+ */
 static struct velo_rma_mem *find_gap(const struct velo_rma *rma, uint64_t bytes)
 {
     struct velo_rma_mem *before = NULL;
@@ -205,7 +206,7 @@ static void release_range(struct velo_rma *rma, struct velo_rma_mem *mem)
     mem->arena_bytes = 0;
 }
 
-/* What a registration has beside its key. */
+/* Release the parts of a registration beside its key. */
 static cold_path void release(struct velo_rma *rma, struct velo_rma_mem *mem)
 {
     if (rma->port->device)
@@ -217,8 +218,8 @@ static cold_path void release(struct velo_rma *rma, struct velo_rma_mem *mem)
 
 /* ---- deregistering --------------------------------------------------------------------------- */
 
-/* Does the requester live that wrote into a line? Its connection may be another's by now, which
- * does not touch the line: an answer needs none. */
+/* Does the requester that wrote into a line still live? Its connection may be another port's by
+ * now. That port may leave the line as it is: a connection for answers does not use the line. */
 static bool is_alive(const struct velo_rma *rma, uint32_t index)
 {
     const struct segment *segment = rma->port->segment;
@@ -228,7 +229,7 @@ static bool is_alive(const struct velo_rma *rma, uint32_t index)
            seg_sender_alive(segment, index);
 }
 
-/* Wait until nobody uses a key that stands in no entry any more. False: not in the time given. */
+/* Wait until nobody uses a key, which stands in no entry any more. False: the time is over. */
 static bool wait_for_requesters(const struct velo_rma *rma, uint64_t key, int64_t timeout_ns)
 {
     int64_t end_ns = timeout_ns > 0 ? wait_now_ns() + timeout_ns : 0;

@@ -60,7 +60,7 @@ static cold_path int failed_at_once(struct velo_rma_peer *peer, int status)
     return status;
 }
 
-/* Others are before it, or the owner must be asked. */
+/* Queue a request: others are before it, or the owner must be asked. */
 static cold_path int post_later(struct velo_rma_peer *peer, const struct request *request)
 {
     int status =

@@ -5,12 +5,13 @@
 
 /* Messages taken in by one call. */
 #define MESSAGES_PER_CALL 64
-/* Calls between two looks at whether those live who owe us an answer. */
+/* Calls between two checks whether peers live that owe us an answer. */
 #define POLLS_PER_CHECK 4096
-/* How long to sleep when something is to be sent and its ring is full: nobody wakes us for that. */
+/* The longest sleep when something has to be sent and its ring is full: nothing wakes us for that.
+ */
 #define FULL_SLICE_NS 200000
 
-/* What came over our port. False: not now. */
+/* Handle a message that came over our port. False: it cannot be taken now. */
 static bool handle(struct velo_rma *rma, const struct velo_msg *msg, int *ended)
 {
     switch (msg->tag) {
@@ -29,7 +30,7 @@ static bool handle(struct velo_rma *rma, const struct velo_msg *msg, int *ended)
     }
 }
 
-/* Can what was deferred be taken now? */
+/* Resume deferred connections if their messages can be taken now. */
 static void resume(struct velo_rma *rma)
 {
     if (!rma->deferred || (rma->stalled && !queue_has_room(rma)))
@@ -45,7 +46,7 @@ hot_inline int peek_plain(const struct velo_rma *rma, struct velo_msg *msg, int6
     return timeout_ns ? velo_peek(rma->port, msg, timeout_ns) : velo_try_peek(rma->port, msg);
 }
 
-/* Where not all is plain: something is deferred, or a device takes part. */
+/* For a unit that is not plain: something is deferred, or a device takes part. */
 static cold_path int peek_closely(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
 {
     const struct velo_device *device = rma->port->device;

@@ -16,9 +16,9 @@
 /* Runs that one system call moves; it moves 2 GiB at most. */
 #define RUNS_PER_CALL 32
 #define RUN_BYTES_MAX (UINT64_C(32) << 20)
-/* How long a process that lived keeps its pid, at least, whatever becomes of it. */
+/* No other process gets a pid within this time after its process was seen to live. */
 #define CHECK_NS INT64_C(1000000)
-/* Operations on mapped memory between two looks at whether its owner lives (a system call). */
+/* Operations on mapped memory between two looks whether its owner lives (a system call). */
 #define OPS_PER_CHECK 1024
 
 /* A registration as it was when we looked. */
@@ -34,7 +34,7 @@ struct grant {
 
 hot_inline void leave(struct velo_rma_peer *peer) { order_leave(&peer->line->active); }
 
-/* Hold the registration of a key, unless it is none. */
+/* Hold the registration of a key. False: the key names none. */
 hot_inline bool enter(struct velo_rma_peer *peer, velo_rma_key_t key, struct grant *grant)
 {
     const struct table *table = &peer->table;
@@ -66,7 +66,7 @@ hot_inline bool permits(const struct velo_rma_peer *peer, const struct grant *gr
 
 static cold_path int refuse(struct velo_rma_peer *peer, const struct request *request)
 {
-    /* A unit that closed has no registrations: say that rather. */
+    /* A unit that closed has no registrations: then report its end. */
     int status = seg_check_owner(peer->conn->segment);
     if (status)
         return velo_fail(status, "the peer is gone");
@@ -97,7 +97,7 @@ hot_inline int enter_for(struct velo_rma_peer *peer, const struct request *reque
                : refuse(peer, request);
 }
 
-/* Does a registration permit so much at an address? */
+/* Does a registration permit access to these bytes at an address? */
 static bool covers(const struct velo_rma_peer *peer, const struct grant *grant, uint64_t address,
                    size_t len_bytes, uint64_t rights)
 {
@@ -142,7 +142,7 @@ int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
 {
     struct grant grant = {0};
     if (rma_peer_is_remote(peer))
-        return VELO_OK; /* Its owner says. */
+        return VELO_OK; /* Its owner checks. */
     int status = enter_for(peer, request, &grant);
     if (status == VELO_OK)
         leave(peer);
@@ -171,7 +171,7 @@ static cold_path bool map_arena(struct velo_rma_peer *peer, uint64_t end)
     const struct segment *segment = peer->conn->segment;
     uint64_t at = peer->table.at.arena_at;
     struct stat st;
-    if (peer->rma->port->device) /* Memory that we could map is reached as all other is. */
+    if (peer->rma->port->device) /* The device reaches memory that we could map, too. */
         return false;
     if (fstat(segment->fd, &st) != 0 || (uint64_t)st.st_size <= at ||
         (uint64_t)st.st_size - at < end)
@@ -188,7 +188,7 @@ static cold_path bool map_arena(struct velo_rma_peer *peer, uint64_t end)
     return true;
 }
 
-/* Where memory is in this process; NULL if it is not. */
+/* The address of memory in this process; NULL: it is not mapped here. */
 hot_inline char *find(struct velo_rma_peer *peer, const struct grant *grant)
 {
     if (peer->is_local)
@@ -260,7 +260,7 @@ static cold_path int attach_failed(struct velo_rma_peer *peer)
     if (status || error == ESRCH)
         return velo_fail(status ? status : VELO_ERR_PEER_DEAD, "the peer is gone");
     if (error == EPERM || error == EACCES || error == ENOSYS) {
-        peer->pid = 0; /* It has changed its credentials, or so. */
+        peer->pid = 0; /* It has changed its credentials, for example. */
         return MUST_ASK;
     }
     return velo_fail(VELO_ERR_SYSTEM,
@@ -284,9 +284,9 @@ static int attach_runs(struct velo_rma_peer *peer, bool is_get, const struct iov
     return attach_failed(peer);
 }
 
-/* The kernel hands out the pid of a dead process again, its lock it does not. But first it hands
- * out all others: the lock need not be asked for, which is a system call, more often than that
- * takes. */
+/* The kernel may give the pid of a dead process to another one, but not its lock. It gives out all
+ * other pids first, and that takes time. So the lock, which needs a system call, is checked only
+ * once in CHECK_NS. */
 static int check_process(struct velo_rma_peer *peer)
 {
     int64_t now_ns = wait_now_ns();
@@ -329,8 +329,8 @@ void rma_reach_probe(struct velo_rma_peer *peer)
     const struct segment *segment = peer->conn->segment;
     const struct table_header *header = peer->table.header;
     peer->is_local = segment->owned;
-    /* The pid may be one of another PID namespace, and then of anyone: only who can read the value
-     * there has the right process, and the right to. */
+    /* The pid may be of another PID namespace, and so name any process here. If the value can be
+     * read at the address, the pid names the right process, and we may read its memory. */
     uint64_t expected = header->probe_value;
     uint64_t value = ~expected;
     pid_t pid = (pid_t)segment->header->pid;
@@ -358,7 +358,7 @@ hot_inline int move(struct velo_rma_peer *peer, char *base, const struct grant *
     return status;
 }
 
-/* With a notification to the owner: room for it first, then the data, then the notification. */
+/* An operation that notifies the owner: first reserve room, then move the data, then notify. */
 static int move_and_note(struct velo_rma_peer *peer, char *base, const struct grant *grant,
                          const struct request *request)
 {
@@ -378,7 +378,7 @@ static int move_and_note(struct velo_rma_peer *peer, char *base, const struct gr
     return status;
 }
 
-/* Mapped memory does not tell when its owner is dead: ask now and then. */
+/* Mapped memory does not show whether its owner is dead: ask now and then. */
 hot_inline int check_owner(struct velo_rma_peer *peer)
 {
     if (unlikely(order_read_entry(&peer->conn->header->state) != SEG_OPEN))

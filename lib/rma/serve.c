@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What peers ask of us. Each request is complete in itself: we keep nothing of it. One that cannot
- * be answered now stays in its ring, and whatever its sender sent after it, too. Nothing here may
- * be believed: the registrations that count are our own, not those in the table.
+ * Requests of peers. Each request is complete in itself: we keep nothing of it. One that cannot be
+ * answered now stays in its ring, with all that its sender sent after it. Requests and table are
+ * not trusted, since peers write them: they are checked against our own list of registrations.
  */
 #include "unit.h"
 
 /* ---- connections for answers ----------------------------------------------------------------- */
 
-/* Let go of those whose unit is gone. */
+/* Let go of connections whose unit is gone. */
 static void sweep(struct velo_rma *rma)
 {
     for (uint32_t id = 0; id < IDS_MAX; id++) {
@@ -28,9 +28,9 @@ static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_
         return *conn;
     sweep(rma);
     if (!*conn && velo_connect(rma->port, id, conn, 0) != VELO_OK)
-        /* It may still live: have it give up rather than wait for ever. */
+        /* The requester may still live: it has to give up, and not wait for ever. */
         order_publish_entry(&rma->table.lines[rma->port->held->index].unanswerable, 1);
-    /* Another generation of the unit expects nothing: the one that asked is gone. */
+    /* The generation that asked may be gone: another generation of the unit expects no answer. */
     return *conn && velo_conn_generation(*conn) == generation ? *conn : NULL;
 }
 
@@ -42,7 +42,7 @@ void rma_serve_close(struct velo_rma *rma)
 
 /* ---- requests -------------------------------------------------------------------------------- */
 
-/* Is the message what a correct requester sends? */
+/* Can a correct requester have sent this message? */
 static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
 {
     switch (wire->op) {
@@ -150,7 +150,7 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
     void *place;
     int status = velo_try_reserve(conn, sizeof answer + data_bytes, &place);
     if (status)
-        return status != VELO_AGAIN; /* Nobody waits for the answer any more. */
+        return status != VELO_AGAIN; /* Else nobody waits for the answer any more. */
     if (mem) {
         execute(&wire, mem->addr + wire.offset, (const char *)msg->data + sizeof wire,
                 (char *)place + sizeof answer, &answer.old);

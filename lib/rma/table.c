@@ -89,12 +89,12 @@ int rma_table_open(struct table *table, const struct segment *segment)
 {
     uint64_t magic = 0;
     table->at = table_layout(&segment->shape);
-    /* Read, not mapped: the file may end before it. */
+    /* The magic is read, not mapped: the file may end before it. */
     if (pread(segment->fd, &magic, sizeof magic, (off_t)table->at.header_at) != sizeof magic ||
         magic != TABLE_MAGIC)
         return velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its RMA unit");
     int status = map_parts(table, segment, PROT_READ);
     if (status == VELO_OK)
-        (void)order_read_entry(&table->header->magic); /* What was set before it is seen. */
+        (void)order_read_entry(&table->header->magic); /* Acquire: all set before it is seen. */
     return status;
 }

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file table.h
- * @brief What an RMA unit shows to its peers: the tail of its segment.
+ * @brief The part of an RMA unit that its peers see: the tail of its segment.
  *
  * A unit has a port of its own beside its user's, "<domain>+rma", over which notifications and
  * requests travel as ordinary messages. Behind the rings of that port's segment lies the tail:
  *
  *     header | one line for each connection | registrations, one line each | arena
  *
- * The arena is what velo_rma_mem_alloc() gives out; it grows with use, and what is freed is punched
- * out. One file thus holds all that a unit shares: it has one owner's lock, one name to be taken
- * away.
+ * velo_rma_mem_alloc() gives out memory of the arena. The arena grows with use, and freed memory is
+ * given back to the system. So one file holds all that a unit shares: it has one owner's lock, and
+ * one name to be removed.
  *
  * A **key** names an entry of the registrations (its low 16 bits) and the registration that is
  * meant (the rest: never the same twice). To use it, a requester writes the key into its
@@ -18,8 +18,8 @@
  * deregisters in the opposite order: it takes the key out of the entry, then waits until no line
  * holds it. At least one of the two sees the other.
  *
- * Who writes a line is noted beside it. Peers may write to all of it, so the owner keeps what it
- * relies on privately.
+ * A comment beside each line names its writer. Peers may write to all of the tail, so the owner
+ * keeps privately what it relies on.
  */
 #ifndef VELO_RMA_TABLE_H
 #define VELO_RMA_TABLE_H
@@ -30,7 +30,7 @@
 
 #define TABLE_MAGIC UINT64_C(0x31414d524f4c4556) /* "VELORMA1" */
 #define TABLE_INDEX_BITS 16
-/** What is mapped begins at a multiple of the largest page size. */
+/** A part that is mapped begins at a multiple of the largest page size. */
 #define TABLE_ALIGN_BYTES (UINT64_C(64) << 10)
 #define TABLE_HEADER_BYTES 4096u
 /** Registrations that have memory from the start; more get it as they come. */
@@ -42,7 +42,7 @@ struct table_header {
     /* Owner, once; the magic last. */
     _Alignas(SEG_ALIGN) uint64_t magic;
     uint64_t probe_address; /* Holds probe_value in the owner's private memory. */
-    uint64_t probe_value;   /* Random: who reads it there reads the right process. */
+    uint64_t probe_value;   /* Random: a peer that reads it there reads the right process. */
 
     _Alignas(SEG_ALIGN) uint64_t backed; /* Owner: entries that have memory. */
     uint64_t lines_used;                 /* Requesters raise it: lines from here on are unused. */
@@ -54,7 +54,7 @@ struct table_header {
 struct table_line {
     _Alignas(SEG_ALIGN) uint64_t active; /* Requester: the key it uses now; see order_enter(). */
     uint64_t unanswerable;               /* Owner: it cannot answer this requester. */
-    uint64_t generation; /* Requester: of its port. If the connection is another's, it is dead. */
+    uint64_t generation; /* Requester: of its port. If its connection is another's, it is dead. */
 };
 
 struct table_entry {
@@ -64,14 +64,14 @@ struct table_entry {
     uint64_t arena_at; /* Offset in the arena plus 1; 0: not in it. */
     uint64_t rights;
     uint64_t peer;
-    uint64_t page; /* Its first at the owner's node plus 1; 0: none, and always natively. */
+    uint64_t page; /* Its first page at the owner's node plus 1; 0: none, as always natively. */
 };
 
 _Static_assert(VELO_RMA_MEMS_MAX == 1u << TABLE_INDEX_BITS, "a key's index");
 _Static_assert(sizeof(struct table_header) <= TABLE_HEADER_BYTES, "the header outgrew its page");
 _Static_assert(sizeof(struct table_entry) == SEG_ALIGN, "an entry is one line");
 
-/** Where the parts lie in the file, given the shape of the rings before them. */
+/** The places of the parts in the file; they depend on the shape of the rings before them. */
 struct table_layout {
     uint64_t header_at;
     uint64_t entries_at;
@@ -103,11 +103,11 @@ struct table {
 
 /** Give the owner's segment its tail. VELO_ERR_NO_SPACE, _NO_MEMORY, _SYSTEM. */
 int rma_table_create(struct table *table, const struct segment *segment, const uint64_t *probe);
-/** Map a peer's. VELO_ERR_NO_PEER: not there yet. */
+/** Map a peer's tail. VELO_ERR_NO_PEER: it is not there yet. */
 int rma_table_open(struct table *table, const struct segment *segment);
-/** Unmap it. A table that is all zero is allowed. */
+/** Unmap a tail. A table that is all zero is allowed. */
 void rma_table_close(struct table *table);
-/** Have memory for more entries. VELO_ERR_NO_SPACE, _SYSTEM. */
+/** Give memory to more entries. VELO_ERR_NO_SPACE, _SYSTEM. */
 int rma_table_back(struct table *table, const struct segment *segment);
 /** Give file memory to a range of the segment. VELO_ERR_NO_SPACE, _SYSTEM. */
 int rma_table_allocate(const struct segment *segment, uint64_t at, uint64_t len_bytes);

@@ -64,7 +64,7 @@ static int open_port(struct velo_rma *rma, const struct velo_port *port, bool ma
     /* Members of the group could make us reach other memory than was registered. */
     rma->may_attach = may_attach && attach_is_wanted() && !port->domain.shared;
 #ifdef PR_SET_PTRACER
-    if (rma->may_attach) /* Where Yama is, it permits attach to relatives only, unless told so. */
+    if (rma->may_attach) /* Without this call Yama permits attach to related processes only. */
         (void)prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
 #endif
     return rma_table_create(&rma->table, rma->port->segment, &rma->probe);
@@ -119,7 +119,7 @@ int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *attr, stru
     return status;
 }
 
-/* It is off its unit's list. */
+/* End a peer that is off its unit's list. */
 static void end_peer(struct velo_rma_peer *peer)
 {
     rma_ask_fail(peer, VELO_ERR_PEER_CLOSED);
@@ -179,20 +179,20 @@ static bool take_handle(struct velo_rma *rma, struct velo_rma_peer *peer)
 static void prepare_line(struct velo_rma_peer *peer)
 {
     peer->line = &peer->table.lines[peer->conn->index];
-    order_leave(&peer->line->active); /* Whoever had it before may have died in the middle. */
+    order_leave(&peer->line->active); /* An earlier user of the line may have died in between. */
     order_publish_entry(&peer->line->unanswerable, 0);
     order_publish_entry(&peer->line->generation, velo_port_generation(peer->rma->port));
     order_raise(&peer->table.header->lines_used, peer->conn->index + 1);
 }
 
-/* One try. VELO_ERR_NO_PEER and the like: it may yet come. */
+/* Try once to connect. VELO_ERR_NO_PEER and the like: the peer may still come. */
 static int connect_once(struct velo_rma_peer *peer, int64_t timeout_ns)
 {
     int status = velo_connect(peer->rma->port, peer->id, &peer->conn, timeout_ns);
     if (status)
         return status;
     peer->piece_bytes = velo_conn_max_bytes(peer->conn) - sizeof(struct wire_request);
-    if (peer->conn->link) /* It shares no memory with us: see rma_peer_is_remote(). */
+    if (peer->conn->link) /* The peer shares no memory with us: see rma_peer_is_remote(). */
         return VELO_OK;
     status = rma_table_open(&peer->table, peer->conn->segment);
     if (status) {

@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file unit.h
- * @brief What an RMA unit, its peers and its operations are to this process.
+ * @brief An RMA unit, its peers and its operations, as this process keeps them.
  *
- * An operation goes one of three ways. **Direct**: allocated memory is mapped, and memory of our
- * own process is there anyway: loads and stores. **Attach**: cross-memory attach, a system call.
- * Both are done before the call returns. **Asked**: the owner's library does it, as a series of
- * pieces; each piece is one request message and has one answer, and both come in order. Over a
- * device (core/device.h) there is neither of the first two, but what the device itself can do.
+ * An operation goes one of three ways. **Direct**: loads and stores, to allocated memory, which is
+ * mapped, or to memory of our own process. **Attach**: cross-memory attach, a system call. Both are
+ * done before the call returns. **Asked**: the owner's library does it, as a series of pieces; each
+ * piece is one request message and has one answer, and both come in order. Over a device
+ * (core/device.h) the device does what it can, and the other operations are asked.
  *
- * Nothing blocks: what finds no room waits in its peer's queue (operations), or in the ring that it
- * came through (requests that cannot be answered, notifications that do not fit; see velo_defer()).
- * Answers come over a connection of their own and are always taken: an operation holds the place of
- * its notification from the start. So two units that ask each other cannot block each other.
+ * Nothing blocks. An operation that finds no room waits in its peer's queue. A request that cannot
+ * be answered, or a notification that does not fit, waits in the ring that it came through; see
+ * velo_defer(). Answers come over a connection of their own and are always taken: an operation
+ * holds the place of its notification from the start. So two units that ask each other cannot block
+ * each other.
  */
 #ifndef VELO_RMA_UNIT_H
 #define VELO_RMA_UNIT_H
@@ -25,7 +26,7 @@
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
-/** What the user asked for. */
+/** An operation as the user asked for it. */
 struct request {
     uint8_t op;     /* enum velo_rma_operation. */
     uint8_t notify; /* enum velo_rma_notify. */
@@ -51,7 +52,7 @@ struct run {
     uint64_t len_bytes;
 };
 
-/** How far one has come in a request. */
+/** A position in a request. */
 struct cursor {
     size_t index;    /* Of the block or piece. */
     uint64_t within; /* Bytes of it that are done. */
@@ -61,7 +62,7 @@ struct cursor {
 struct op {
     struct op *next;
     struct request request;
-    bool fenced; /* Only when all before it are done. */
+    bool fenced; /* It begins only when all before it are done. */
     int status;
     struct cursor sent;
     struct cursor answered;
@@ -99,32 +100,32 @@ struct velo_rma_peer {
     struct velo_conn *conn; /* For requests and notifications. */
     struct table table;
     struct table_line *line;
-    uint64_t active_ops; /* Done since the last look at whether it lives. */
+    uint64_t active_ops; /* Done since the last look whether the peer lives. */
     velo_id_t id;
     bool is_local;      /* In this process: its memory is ours. */
     pid_t pid;          /* For cross-memory attach; 0: not permitted. */
-    int64_t checked_ns; /* When its process was last seen to live. */
+    int64_t checked_ns; /* The last time at which its process was seen to live. */
     char *arena;
     uint64_t arena_bytes; /* Mapped so far. */
-    int gone;             /* Why nothing is possible any more. */
+    int gone;             /* The reason why nothing is possible any more. */
 
     struct op_list waiting; /* Not begun. */
     struct op_list asked;   /* Begun, in the order of their answers. */
     struct op *sending;     /* The last of `asked`, if not all of it is sent. */
     bool fence;             /* The next operation is fenced. */
-    uint32_t handle;        /* By which answers find us. */
+    uint32_t handle;        /* Answers name it to find this peer. */
     uint32_t seq_sent;      /* Of the next piece. */
     uint32_t seq_answered;  /* Of the next answer. */
-    uint64_t piece_bytes;   /* Most that one message carries. */
-    uint32_t pending;       /* Operations that are not done, wherever they are. */
-    uint32_t offloaded;     /* Those of them that the device carries out. */
+    uint64_t piece_bytes;   /* The most that one message carries. */
+    uint32_t pending;       /* All operations that are not done. */
+    uint32_t offloaded;     /* Of these, the operations that the device carries out. */
     struct velo_rma_peer *next;
 };
 
 static inline bool peer_is_idle(const struct velo_rma_peer *peer) { return peer->pending == 0; }
 
-/** Does all that a peer's memory is to be reached for need its owner's library? Its registrations
- *  are not to be seen then, either. */
+/** Does each operation on the peer's memory need the owner's library? Then its registrations cannot
+ *  be seen, either. */
 static inline bool rma_peer_is_remote(const struct velo_rma_peer *peer)
 {
     return !peer->table.header;
@@ -140,7 +141,7 @@ struct velo_rma {
     bool is_plain;    /* No connection is deferred, and there is no device. */
     bool deferred;    /* Some connection is deferred... */
     bool stalled;     /* ...because the notification queue was full. */
-    bool interrupted; /* A wait is to end. */
+    bool interrupted; /* A wait has to end. */
     uint32_t polls;
     uint64_t probe; /* Random: see table_header. */
 
@@ -151,7 +152,7 @@ struct velo_rma {
     struct velo_rma_mem *mems; /* By a key's index. */
     struct velo_rma_mem *mems_free;
     struct velo_rma_mem *allocated;
-    uint32_t mems_used; /* Those from here on have never been used. */
+    uint32_t mems_used; /* Members of `mems` from here on have never been used. */
     uint64_t key_step;
     uint64_t key_last;
 
@@ -162,13 +163,13 @@ struct velo_rma {
     struct velo_rma_peer *peers;
     struct velo_rma_peer *by_handle[PEERS_MAX];
     uint32_t handle_next;
-    struct velo_conn **repliers; /* Over which units get our answers; by id. */
-    struct offload *offload;     /* The device's own; NULL until there is something to do for it. */
+    struct velo_conn **repliers; /* Connections for our answers; by the other unit's id. */
+    struct offload *offload;     /* The device's own; NULL until the device has something to do. */
 };
 
 /* ---- notifications --------------------------------------------------------------------------- */
 
-/** Is there room for one more, beside those that operations under way hold places for? */
+/** Is there room for one more, beside the places that operations under way hold? */
 static inline bool queue_has_room(const struct velo_rma *rma)
 {
     return rma->queue_tail - rma->queue_head + rma->ops_used < VELO_RMA_NOTIFICATIONS_MAX;
@@ -186,9 +187,9 @@ static inline void queue_push(struct velo_rma *rma,
 /** The next run, of at most limit_bytes. False: there is none. */
 VELO_PRIVATE bool rma_request_next(const struct request *request, struct cursor *cursor,
                                    uint64_t limit_bytes, struct run *run);
-/** Do all its blocks or pieces stay inside so many bytes? */
+/** Do all blocks or pieces of a request stay inside this many bytes? */
 bool rma_request_parts_fit(const struct request *request, uint64_t size_bytes);
-/** Does it stay inside so many bytes? */
+/** Does a request stay inside this many bytes? */
 hot_inline bool rma_request_fits(const struct request *request, uint64_t size_bytes)
 {
     if (unlikely(request->pieces || request->count > 1))
@@ -196,14 +197,14 @@ hot_inline bool rma_request_fits(const struct request *request, uint64_t size_by
     return request->offset <= size_bytes && request->len_bytes <= size_bytes - request->offset;
 }
 
-/** Does it update a word, of len_bytes? */
+/** Does a request update a word, of len_bytes? */
 hot_inline bool rma_request_is_update(const struct request *request)
 {
     return request->op >= VELO_RMA_OPERATION_FETCH_COMPARE_ADD &&
            request->op != VELO_RMA_OPERATION_NOTIFY;
 }
 
-/** The right that it needs. */
+/** The right that a request needs. */
 hot_inline enum velo_rma_right rma_request_right(const struct request *request)
 {
     if (request->op == VELO_RMA_OPERATION_GET)
@@ -211,29 +212,28 @@ hot_inline enum velo_rma_right rma_request_right(const struct request *request)
     return rma_request_is_update(request) ? VELO_RMA_RIGHT_ATOMIC : VELO_RMA_RIGHT_WRITE;
 }
 
-/** Where it begins in the registration. */
+/** The offset in the registration at which a request begins. */
 uint64_t rma_request_offset(const struct request *request);
-/** Its local address, for the notification. */
+/** The local address of a request, for the notification. */
 uint64_t rma_request_address(const struct request *request);
 
 /* ---- updates (update.c) ---------------------------------------------------------------------- */
 
-/** What a fetch-op does, in one byte: its enum velo_rma_atomic, and from bit 4 on its enum
- * velo_rma_type.
- */
+/** The code of a fetch-op, in one byte: its enum velo_rma_atomic, and from bit 4 on its enum
+ *  velo_rma_type. */
 static inline uint8_t rma_update_code(unsigned atomic, unsigned type)
 {
     return (uint8_t)(type << 4 | atomic);
 }
 
-/** The length of the word that it is for; 0: there is no such update. */
+/** The length of the word that an update is for; 0: there is no such update. */
 size_t rma_update_bytes(uint8_t update);
-/** Update the word at an aligned place. What it was. */
+/** Update the word at an aligned place. Returns its value before that. */
 uint64_t rma_update(char *at, const struct request *request);
 
 /* ---- posting (post.c) ------------------------------------------------------------------------ */
 
-/** The request came to an end: count it and notify its requester. There is room for that. */
+/** A request has ended: count it and notify its requester. There is room for that. */
 void rma_request_done(struct velo_rma_peer *peer, const struct request *request, int status);
 
 /* ---- doing it ourselves (reach.c) ------------------------------------------------------------ */
@@ -241,20 +241,20 @@ void rma_request_done(struct velo_rma_peer *peer, const struct request *request,
 /** As status: the owner must be asked. */
 #define MUST_ASK 1
 
-/** Find out how a peer's memory can be reached. */
+/** Find out whether attach reaches a peer's memory. */
 void rma_reach_probe(struct velo_rma_peer *peer);
 /** Do a request now. VELO_OK, VELO_AGAIN, MUST_ASK, or an error. */
 int rma_reach_do(struct velo_rma_peer *peer, const struct request *request);
-/** Would it be refused? VELO_OK or an error. */
+/** Check a request without doing it. VELO_OK or an error. */
 int rma_reach_check(struct velo_rma_peer *peer, const struct request *request);
-/** Where the registration that a request names begins: to the node, and what the request speaks of
- *  in its owner's memory. False: the node does not know it. For devices. */
+/** `remote`: the node's address of the registration that a request names. `address`: the request's
+ *  address in its owner's memory. False: the node does not know the registration. For devices. */
 VELO_PRIVATE bool rma_reach_at_node(struct velo_rma_peer *peer, const struct request *request,
                                     uint64_t *remote, uint64_t *address);
 
 /* ---- asking (ask.c) -------------------------------------------------------------------------- */
 
-/** Must a request wait for what the device still does? */
+/** Must a request wait for operations that the device still does? */
 static inline bool rma_is_behind_device(const struct velo_rma_peer *peer,
                                         const struct request *request)
 {
@@ -265,29 +265,30 @@ static inline bool rma_is_behind_device(const struct velo_rma_peer *peer,
 int rma_do_now(struct velo_rma_peer *peer, const struct request *request);
 /** Queue a request. VELO_OK or VELO_AGAIN. */
 int rma_ask_post(struct velo_rma_peer *peer, const struct request *request);
-/** Have the device do what needs no notification, and nobody else; as rma_fetch(). */
+/** Have the device, and only the device, do a request without notifications; as rma_fetch(). */
 int rma_ask_device(struct velo_rma_peer *peer, const struct request *request, int *outcome);
-/** Go on with what waits or is half sent; the number of operations that ended. */
+/** Go on with operations that wait or are half sent. Returns the number of operations that ended.
+ */
 int rma_ask_pump(struct velo_rma_peer *peer);
-/** Take an answer; the number of operations that ended. */
+/** Take an answer. Returns the number of operations that ended. */
 int rma_ask_answered(struct velo_rma *rma, const struct velo_msg *msg);
-/** The device has done with an operation, or will not do it: MUST_ASK. */
+/** The device has ended an operation. MUST_ASK: the device does not do it. */
 VELO_PRIVATE void rma_ask_offloaded(struct velo_rma_peer *peer, struct op *op, int status);
-/** Is nothing possible with a peer any more, after this? */
+/** Does this status mean that nothing is possible with the peer any more? */
 static inline bool is_final(int status)
 {
     return status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD ||
            status == VELO_ERR_CORRUPT;
 }
 
-/** End all that is under way. */
+/** End all operations that are under way with a peer. */
 VELO_PRIVATE void rma_ask_fail(struct velo_rma_peer *peer, int status);
-/** Look whether those live who owe us something. */
+/** Look whether peers live that owe us an answer. */
 void rma_ask_check_peers(struct velo_rma *rma);
 
 /* ---- serving (serve.c) ----------------------------------------------------------------------- */
 
-/** Carry out what a message asks for. False: not now, defer it. */
+/** Carry out the request in a message. False: not now, defer it. */
 bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg);
 /** Take a notification. False: not now, defer it. */
 bool rma_serve_note(struct velo_rma *rma, const struct velo_msg *msg);
@@ -296,12 +297,12 @@ void rma_serve_close(struct velo_rma *rma);
 
 /* ---- progress (progress.c) ------------------------------------------------------------------- */
 
-/** Take in what came, waiting at most so long for it, and go on with what waits. */
+/** Take in what has come, waiting at most that long for it, and go on with operations that wait. */
 int rma_progress(struct velo_rma *rma, int64_t timeout_ns);
 
 /* ---- messages between units ------------------------------------------------------------------ */
 
-/** The tag of a message. Its sizes and numbers are checked by whoever gets it. */
+/** The tag of a message. The unit that gets a message checks its sizes and numbers. */
 enum wire_tag { WIRE_REQUEST = 1, WIRE_ANSWER = 2, WIRE_NOTE = 3, WIRE_NOTHING = 4 };
 
 /** One piece of an operation; a put's bytes follow. */
@@ -322,7 +323,7 @@ struct wire_request {
     uint64_t word[2];      /* Of an update. */
 };
 
-/** What became of it; a get's bytes follow. */
+/** The answer to one piece; a get's bytes follow. */
 struct wire_answer {
     uint32_t reserved;
     uint32_t handle;
