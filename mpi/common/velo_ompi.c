@@ -15,7 +15,7 @@
 #include "opal/util/proc.h"
 #include "orte/util/proc_info.h"
 
-/* Polls of a caller that only polls follow each other faster than this. */
+/* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
 
 static void register_unsigned(const mca_base_component_t *component, const char *name,
@@ -227,9 +227,9 @@ bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle)
     idle->polls = at_once ? idle->polls + 1 : 0;
     if (idle->polls > idle->polls_max)
         return true;
-    /* As long as others want the core, to be off it is all it takes; to sleep and to be woken costs
-     * more, for them too. Where nobody wants it polls follow each other at once, and end in sleep.
-     */
+    /* While others want the core, it is enough to yield it: to sleep and to be woken costs more,
+     * for the others too. If no other process wants the core, polls follow each other at once, and
+     * end in sleep. */
     if (!opal_progress_yield_when_idle)
         (void)sched_yield();
     return false;

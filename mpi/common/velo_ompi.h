@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file velo_ompi.h
- * @brief What the MTL and the BTL share: opening a port for a rank, how peers find it, and when a
- * waiting rank lets others run.
+ * @brief Shared by the MTL and the BTL: opening a port for a rank, finding the ports of peers, and
+ * the decision when a waiting rank lets others run.
  */
 #ifndef VELO_MPI_COMMON_VELO_OMPI_H
 #define VELO_MPI_COMMON_VELO_OMPI_H
@@ -32,7 +32,7 @@ struct velo_ompi_params {
     unsigned sleep_us;
 };
 
-/** What a rank publishes about its port. */
+/** The address of its port that a rank publishes. */
 struct velo_ompi_address {
     velo_id_t id;
     char domain[VELO_OMPI_DOMAIN_BYTES];
@@ -45,25 +45,25 @@ struct velo_ompi_port {
     struct velo_ompi_address address;
 };
 
-/** Whether and when a rank that waits goes to sleep. */
+/** The policy by which a waiting rank goes to sleep. */
 struct velo_ompi_idle {
     bool oversubscribed;
     bool automatic; /**< As Open MPI's mpi_yield_when_idle says, once MPI_Init has set that. */
     uint32_t polls_max;
     int64_t sleep_ns;
     uint32_t polls;    /**< Empty polls in a row. */
-    int64_t polled_ns; /**< When the last one was. */
+    int64_t polled_ns; /**< The time of the last one. */
 };
 
 /** Register the common parameters of a component; the defaults are those of *params. */
 void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_params *params);
 
-/** Open this rank's port and RMA unit, publish their address. Says why if it cannot. */
+/** Open this rank's port and RMA unit, publish their address. Prints the reason if it fails. */
 int velo_ompi_open(const mca_base_component_t *component, const struct velo_ompi_params *params,
                    struct velo_ompi_port *port);
 void velo_ompi_close(struct velo_ompi_port *port);
 
-/** Where a process has published its port. Says why if it has none that we can reach. */
+/** The address that a process has published. Prints the reason if we cannot reach its port. */
 int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi_port *port,
                    const opal_process_name_t *process, velo_id_t *id);
 

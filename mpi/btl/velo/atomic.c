@@ -4,13 +4,13 @@
 
 #include "opal/sys/atomic.h"
 
-/* What osc/rdma is told that it can do without, with a lock, a get and a put. Whatever else it is
- * told of an accumulate, it tries again for ever. */
+/* osc/rdma gets this status for an operation that it can do by itself, with a lock, a get and a
+ * put. After any other error of an accumulate it tries again for ever. */
 #define DO_IT_YOURSELF OPAL_ERR_NOT_SUPPORTED
 
-/* What Open MPI asks for; 0: what velo lacks. Of minimum and maximum it does not say whether words
- * are signed, and osc/rdma says FLOAT of a complex number of 8 bytes, too: of floats we move only
- * the bits. */
+/* Open MPI's operations in velo's terms; 0: velo lacks it. For minimum and maximum Open MPI does
+ * not say whether words are signed. osc/rdma says FLOAT for a complex number of 8 bytes, too: so of
+ * floats we only move the bits. */
 static int atomic_of(mca_btl_base_atomic_op_t op, int flags)
 {
     if ((flags & MCA_BTL_ATOMIC_FLAG_FLOAT) != 0 && op != MCA_BTL_ATOMIC_SWAP)
@@ -37,9 +37,9 @@ static int atomic_of(mca_btl_base_atomic_op_t op, int flags)
     }
 }
 
-/* osc/rdma asks for atomics on memory that is mapped here too: its own, for which there is no
- * endpoint, and that of shared windows, which it does not register. The processor's do: velo's are
- * the same instructions (MCA_BTL_ATOMIC_SUPPORTS_GLOB). */
+/* osc/rdma also asks for atomics on memory that is mapped here: its own, for which there is no
+ * endpoint, and that of shared windows, which it does not register. The processor's atomics serve:
+ * velo's are the same instructions (MCA_BTL_ATOMIC_SUPPORTS_GLOB). */
 static bool is_mapped(const struct mca_btl_base_endpoint_t *endpoint,
                       const mca_btl_base_registration_handle_t *remote_handle)
 {
@@ -97,7 +97,7 @@ int btl_velo_atomic_op(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_
 static void swap_here(uint64_t address, bool is_narrow, uint64_t compare, uint64_t value, void *old)
 {
     if (is_narrow) {
-        int32_t half = (int32_t)compare; /* Becomes what was there, if that is something else. */
+        int32_t half = (int32_t)compare; /* If another value was there, this becomes that value. */
         (void)opal_atomic_compare_exchange_strong_32((volatile int32_t *)(uintptr_t)address, &half,
                                                      (int32_t)value);
         *(int32_t *)old = half;

@@ -39,7 +39,7 @@ struct mca_btl_base_endpoint_t {
     opal_list_item_t super; /**< In the module's list. */
     opal_proc_t *proc;
     struct velo_conn *conn;    /**< NULL until something is sent. */
-    struct velo_rma_peer *rma; /**< NULL until its memory is reached for. */
+    struct velo_rma_peer *rma; /**< NULL until the first operation on its memory. */
     opal_list_t waiting;       /**< Fragments that found the ring full, in order. */
 };
 typedef struct mca_btl_base_endpoint_t mca_btl_base_endpoint_t;
@@ -58,21 +58,21 @@ OBJ_CLASS_DECLARATION(btl_velo_fragment_large);
 typedef struct btl_velo_fragment btl_velo_fragment_small;
 typedef struct btl_velo_fragment btl_velo_fragment_large;
 
-/** What peers need to reach registered memory. */
+/** The handle by which peers reach registered memory. */
 struct mca_btl_base_registration_handle_t {
     velo_rma_key_t key;
     uint64_t base;
     uint64_t len_bytes;
-    uint64_t check; /**< Made of the others: tells a handle from halves of two. */
+    uint64_t check; /**< Made of the others: tells a handle from two halves of different ones. */
 };
 
-/** The same of an operation: what a key and an offset name. */
+/** The memory of an operation: a key and an offset name it. */
 struct btl_velo_place {
     velo_rma_key_t key;
     uint64_t offset;
 };
 
-/** What an operation does with remote memory. */
+/** The work of an operation on remote memory. */
 struct btl_velo_access {
     enum velo_rma_operation op;
     enum velo_rma_atomic atomic; /**< Of a fetch-op, which is on unsigned integers. */
@@ -81,7 +81,7 @@ struct btl_velo_access {
     uint64_t word[2]; /**< Its operands. */
 };
 
-/** The caller of an operation: its function to call at the end, and what to call that with. */
+/** The caller of an operation: its function to call at the end, with the arguments. */
 struct btl_velo_caller {
     struct mca_btl_base_endpoint_t *endpoint;
     void *local_address;
@@ -109,7 +109,7 @@ struct btl_velo_module {
     volatile uint32_t waiting; /**< Endpoints with fragments waiting. */
     opal_free_list_t small, large, ops;
     uint32_t ops_under_way;
-    uint32_t polls; /**< Since what others ask of our memory was looked at. */
+    uint32_t polls; /**< Since the last look at what others ask of our memory. */
     bool in_stream; /**< The last look at the port found a message. */
     uint32_t empty_polls;
     int64_t checked_ns; /**< When the peers were last looked after. */
@@ -117,14 +117,14 @@ struct btl_velo_module {
 };
 extern struct btl_velo_module btl_velo;
 
-/** Connections, made when first used; the lock is held. NULL: it was said why. */
+/** Connections, made when first used; the lock is held. NULL: the reason was printed. */
 int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint);
 int btl_velo_connect_rma(struct mca_btl_base_endpoint_t *endpoint);
 
 /** Free all endpoints. */
 void btl_velo_forget_endpoints(void);
 
-/** Fails if a connected peer has died: for those who wait and have nothing to send. */
+/** Fails if a connected peer has died. For ranks that wait and have nothing to send. */
 void btl_velo_check_peers(void);
 
 /** A peer cannot be reached any more: ends the job. */
@@ -187,7 +187,7 @@ int btl_velo_atomic_cswap(mca_btl_base_module_t *btl, struct mca_btl_base_endpoi
                           mca_btl_base_registration_handle_t *remote_handle, uint64_t compare,
                           uint64_t value, int flags, int order,
                           mca_btl_base_rdma_completion_fn_t done, void *context, void *data);
-/** Carry out peers' operations, tell of our own that are done. Returns how many. */
+/** Carry out peers' operations, and report our own that are done. Returns their number. */
 int btl_velo_rma_progress(void);
 
 #endif

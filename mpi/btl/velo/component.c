@@ -11,7 +11,7 @@
 
 /* Messages taken in one call, so that a flood from one side does not keep us from the rest. */
 #define BURST_MSGS 64
-/* How often a rank that waits asks after the others, and how many polls go by between two looks at
+/* Time between two checks of a waiting rank whether the others live, and polls between two looks at
  * the clock. */
 #define CHECK_NS INT64_C(500000000)
 #define CLOCK_POLLS 1024
@@ -70,7 +70,7 @@ struct btl_velo_module btl_velo = {
 static int component_register(void)
 {
     mca_btl_base_module_t *btl = &btl_velo.super;
-    /* Above vader, which has HIGH: where both are there, we are wanted. */
+    /* Above vader, which has HIGH: a user who has both wants velo. */
     btl->btl_exclusivity = MCA_BTL_EXCLUSIVITY_HIGH + 1;
     btl->btl_eager_limit = 8 * 1024;
     btl->btl_rndv_eager_limit = 8 * 1024;
@@ -130,7 +130,7 @@ static int init_list(opal_free_list_t *list, opal_class_t *class_, size_t item_b
                                NULL, NULL, NULL);
 }
 
-/* A fragment is one message: what the ring takes bounds it, whatever the parameters say. */
+/* A fragment is one message, so the ring bounds its length, whatever the parameters say. */
 static void bound_sizes(mca_btl_base_module_t *btl, size_t data_bytes)
 {
     size_t max_bytes = data_bytes / 4 < UINT16_MAX ? data_bytes / 4 : UINT16_MAX;
@@ -149,7 +149,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
     struct btl_velo_component *own = &mca_btl_velo_component;
     *count = 0;
     if (velo_ompi_reached_ranks(&own->params) < 2)
-        return NULL; /* Nobody to reach. */
+        return NULL; /* There is no other rank. */
     if (own->params.data_bytes == 0)
         own->params.data_bytes = 128 * 1024;
     bound_sizes(&btl_velo.super, own->params.data_bytes);
@@ -201,10 +201,10 @@ void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, i
     if (btl_velo.failed != NULL)
         btl_velo.failed(&btl_velo.super, MCA_BTL_ERROR_FLAGS_FATAL, endpoint->proc,
                         (char *)"btl velo lost a rank of this node");
-    exit(EXIT_FAILURE); /* The callback does not come back; without one there is nobody to tell. */
+    exit(EXIT_FAILURE); /* The callback does not return; without one nobody can be told. */
 }
 
-/* The payload is handed up in place: who gets it copies it out before it returns. */
+/* The payload is handed up in place: the callback copies it out before it returns. */
 static void deliver(const struct velo_msg *msg)
 {
     mca_btl_base_segment_t segment = {.seg_addr.pval = (void *)msg->data,
@@ -218,8 +218,8 @@ static void deliver(const struct velo_msg *msg)
         handler->cbfunc(&btl_velo.super, msg->tag, &descriptor, handler->cbdata);
 }
 
-/* In a ping-pong, looking for a second message costs more than it finds: it is looked for only once
- * two looks in a row have found one. */
+/* In a ping-pong it does not pay to look for a second message. So we look for one only after two
+ * looks in a row have found a message. */
 static int receive(int64_t sleep_ns)
 {
     struct velo_msg msg;
@@ -237,7 +237,7 @@ static int receive(int64_t sleep_ns)
     return count;
 }
 
-/* Who waits long for something looks now and then whether the others are still there. */
+/* A rank that waits long looks now and then whether the others still live. */
 static void nothing_came(void)
 {
     if (++btl_velo.empty_polls % CLOCK_POLLS != 0)
@@ -278,6 +278,6 @@ static int component_progress(void)
     opal_atomic_wmb();
     btl_velo.receiving = 0;
     if (__builtin_expect(idle, 0) && events == 0 && opal_using_threads())
-        (void)sched_yield(); /* To sleep in the port would keep the other threads from it. */
+        (void)sched_yield(); /* A sleep in the port would keep the other threads from it. */
     return events;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which processes are reached, and connections to them. */
+/* The processes that are reached, and connections to them. */
 #include "btl_velo.h"
 
 #include "opal/util/output.h"
 
-/* The ports of a job are open before anyone learns their ids; more is patience with a slow system.
+/* The ports of a job are open before any rank learns their ids. The rest is time for a slow system.
  */
 #define CONNECT_TIMEOUT_NS INT64_C(1000000000)
 
@@ -120,7 +120,7 @@ void btl_velo_check_peers(void)
     OPAL_THREAD_LOCK(&btl_velo.lock);
     OPAL_LIST_FOREACH(endpoint, &btl_velo.endpoints, struct mca_btl_base_endpoint_t)
     {
-        /* One that closed its port has left in order. */
+        /* A peer that closed its port has left in order. */
         if (endpoint->conn != NULL && velo_conn_status(endpoint->conn) == VELO_ERR_PEER_DEAD)
             lost = endpoint;
     }

@@ -66,7 +66,7 @@ mca_btl_base_descriptor_t *btl_velo_prepare_src(mca_btl_base_module_t *btl,
     if (!in_place)
         iov.iov_base = (char *)fragment->segments[0].seg_addr.pval + header_bytes;
     uint32_t iov_count = 1;
-    /* Also moves the convertor on; without a buffer it gives the address instead. */
+    /* This also moves the convertor on; without a buffer it gives the address instead. */
     if (opal_convertor_pack(convertor, &iov, &iov_count, len_bytes) < 0) {
         (void)btl_velo_free(btl, &fragment->super);
         return NULL;

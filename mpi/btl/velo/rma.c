@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Completions told of in one call. */
+/* The most completions that are reported in one call. */
 #define BURST_OPS 16
 #define CANNOT_REACH "reach the memory of a rank"
 
@@ -19,7 +19,7 @@ struct registration {
     struct velo_rma_mem *mem;
 };
 
-/* Odd factors: whichever words of two handles are mixed, the sum is that of neither. */
+/* The factors are odd: a mixture of words of two handles has the sum of neither. */
 static uint64_t check_of(const struct mca_btl_base_registration_handle_t *handle)
 {
     return handle->key * UINT64_C(0x9e3779b97f4a7c15) +
@@ -33,7 +33,7 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
                                                           uint32_t flags)
 {
     (void)btl;
-    (void)endpoint; /* Open MPI hands a registration on to others than it was made for. */
+    (void)endpoint; /* Open MPI hands a registration on to other peers, too. */
     uint32_t rights = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? VELO_RMA_RIGHT_READ : 0) |
                       ((flags & MCA_BTL_REG_FLAG_REMOTE_WRITE) != 0 ? VELO_RMA_RIGHT_WRITE : 0) |
                       ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0 ? VELO_RMA_RIGHT_ATOMIC : 0);
@@ -43,7 +43,7 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
     registration->handle.base = (uintptr_t)base;
     registration->handle.len_bytes = len_bytes;
     if (rights == 0 || len_bytes == 0)
-        return &registration->handle; /* Local use needs none of velo's. */
+        return &registration->handle; /* For local use velo needs no registration. */
     OPAL_THREAD_LOCK(&btl_velo.lock);
     int status = velo_rma_mem_register(btl_velo.port.rma, base, len_bytes, rights,
                                        VELO_RMA_PEER_ANY, &registration->mem);
@@ -82,9 +82,9 @@ static int right_of(const struct btl_velo_access *access)
     }
 }
 
-/* Where a handle says that an address is. osc/rdma leaves handles of dynamic windows in memory that
- * their owner moves when it attaches more: this one may be of other memory by now, or half of it.
- */
+/* The place of an address in a handle's memory. osc/rdma leaves handles of dynamic windows in
+ * memory that their owner moves when it attaches more: this handle may be another one by now, or
+ * half of one. */
 static bool find_by_handle(const mca_btl_base_registration_handle_t *shared, uint64_t address,
                            size_t len_bytes, struct btl_velo_place *place)
 {
@@ -181,7 +181,7 @@ int btl_velo_start(const struct btl_velo_caller *caller, const struct btl_velo_a
     opal_free_list_return(&btl_velo.ops, &op->super);
     if (rc == OPAL_SUCCESS)
         rc = velo_ompi_error(status);
-    /* Whatever osc/rdma is told of a put or a get, it tries again for ever. */
+    /* After any error of a put or a get osc/rdma tries again for ever. */
     bool is_tried_again =
         access->op == VELO_RMA_OPERATION_PUT || access->op == VELO_RMA_OPERATION_GET;
     if (status == VELO_ERR_PEER_CLOSED || status == VELO_ERR_PEER_DEAD ||
@@ -227,7 +227,7 @@ static void tell(struct btl_velo_op *op)
     const struct btl_velo_caller caller = op->caller;
     int status = op->status;
     opal_free_list_return(&btl_velo.ops, &op->super);
-    if (status != VELO_OK) /* osc/rdma would take it for done. */
+    if (status != VELO_OK) /* osc/rdma would think that the operation is done. */
         btl_velo_fail(caller.endpoint, CANNOT_REACH, status);
     if (caller.done != NULL)
         caller.done(&btl_velo.super, caller.endpoint, caller.local_address, caller.local_handle,

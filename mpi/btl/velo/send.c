@@ -118,13 +118,14 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
         return OPAL_SUCCESS;
     if (status != VELO_AGAIN)
         btl_velo_fail(endpoint, "send to a rank", status);
-    /* What could not go at once goes through btl_send, which waits for room. */
+    /* A message that could not go at once goes through btl_send, which waits for room. */
     if (descriptor != NULL)
         *descriptor = btl_velo_alloc(btl, endpoint, order, header_bytes + payload_bytes, flags);
     return rc != OPAL_SUCCESS ? rc : OPAL_ERR_RESOURCE_BUSY;
 }
 
-/* Move what fits from an endpoint's waiting fragments to `done`. The lock is held. */
+/* Send those of an endpoint's waiting fragments that fit, and move them to `done`. The lock is
+ * held. */
 static int drain(struct mca_btl_base_endpoint_t *endpoint, opal_list_t *done)
 {
     while (opal_list_get_size(&endpoint->waiting) > 0) {

@@ -13,7 +13,7 @@ static int component_register(void);
 static int component_query(mca_base_module_t **module, int *priority);
 static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_threads);
 
-/* Of a peer's receive ring, and of all those of a rank. */
+/* Bytes of a peer's receive ring, and of all rings of a rank. */
 #define DATA_BYTES_MIN (64u << 10)
 #define DATA_BYTES_MAX (256u << 10)
 #define DATA_BYTES_TOTAL (4u << 20)
@@ -34,7 +34,7 @@ struct mtl_velo_component mca_mtl_velo_component = {
             .mtl_init = component_init,
         },
     .direct = true,
-    .priority = 60, /* Above those of Open MPI 4.1: who names our folder wants us. */
+    .priority = 60, /* Above those of Open MPI 4.1: a user who names our folder wants velo. */
     .params = {.sleep = -1, .sleep_polls = 10000, .sleep_us = 500},
 };
 

@@ -3,11 +3,11 @@
  * The short way: sends and receives of data in one piece go from MPI's call to the matched queues.
  *
  * PML cm makes a request and a convertor even for a blocking call, which costs as much as all of
- * ours. Once it is selected, the four entries of Open MPI's table that matter are replaced, as pml
- * monitoring does; what they cannot do at once they pass on to cm. Both ways lead to the same
- * queues, so messages keep their order whichever they go.
+ * velo's work. Once cm is selected, four entries of Open MPI's table are replaced, as pml
+ * monitoring does; a call that they cannot do at once they pass on to cm. Both ways lead to the
+ * same queues, so messages keep their order.
  *
- * Not under MPI_THREAD_MULTIPLE: nothing here is locked.
+ * This is not used under MPI_THREAD_MULTIPLE: nothing here is locked.
  */
 #include "mtl_velo.h"
 
@@ -26,7 +26,7 @@
 typedef struct {
     ompi_request_t super;
     struct velo_mq_request mq;
-    bool freed; /* By MPI_Request_free(), under way: it is given back when it ends. */
+    bool freed; /* By MPI_Request_free() before its end: it is given back when it ends. */
 } mtl_velo_receive;
 
 static mca_pml_base_module_t cm;
@@ -36,7 +36,7 @@ static bool is_installed;
 static void receive_construct(mtl_velo_receive *receive);
 OBJ_CLASS_INSTANCE(mtl_velo_receive, ompi_request_t, receive_construct, NULL);
 
-/* Is it data in one piece, and which? */
+/* Are the data in one piece? Gives that piece. */
 static inline bool find_piece(const void *buf, size_t count, const ompi_datatype_t *datatype,
                               void **data, size_t *len_bytes)
 {
@@ -47,7 +47,7 @@ static inline bool find_piece(const void *buf, size_t count, const ompi_datatype
         opal_datatype_is_contiguous_memory_layout(type, count == 1 ? 1 : 2) != 0, 1);
 }
 
-/* Sent already? */
+/* Has the message been sent already? */
 static inline bool try_send(const void *buf, size_t count, const ompi_datatype_t *datatype,
                             int rank, int tag, mca_pml_base_send_mode_t mode,
                             ompi_communicator_t *comm)
@@ -83,7 +83,7 @@ static int direct_isend(const void *buf, size_t count, ompi_datatype_t *datatype
     return cm.pml_isend(buf, count, datatype, rank, tag, mode, comm, request);
 }
 
-/* Errors come with the request, if it was started. */
+/* If the request was started, its errors are reported with it. */
 static inline int start(void *data, size_t cap_bytes, int source, int tag,
                         ompi_communicator_t *comm, struct velo_mq_request *request)
 {
@@ -155,7 +155,7 @@ static int receive_cancel(ompi_request_t *request, int flag)
 {
     (void)flag;
     mtl_velo_receive *receive = (mtl_velo_receive *)request;
-    /* Too late? Then it ends as it would have. */
+    /* If it is too late, the receive ends normally. */
     if (REQUEST_COMPLETE(request) || velo_mq_cancel(mtl_velo.mq, &receive->mq) != VELO_OK)
         return OMPI_SUCCESS;
     mtl_velo_status_cancelled(&request->req_status);

@@ -45,12 +45,12 @@ struct mtl_velo_request {
     mca_mtl_request_t super;
     struct velo_mq_request mq;
     struct mtl_velo_request *next; /**< In the module's list of those to complete. */
-    ompi_communicator_t *comm;     /**< Receive: whose ranks the source is one of. NULL: a send. */
+    ompi_communicator_t *comm;     /**< Receive: the source is a rank of it. NULL: a send. */
     opal_convertor_t *convertor;   /**< Receive: unpacks `packed`. */
     void *packed;                  /**< Ours, to be freed; NULL where the user's memory serves. */
 };
 
-/** A process of this node that a message was sent to or is wanted from. */
+/** A process of this node to which a message was sent, or from which one is wanted. */
 struct mtl_velo_endpoint {
     struct velo_mq_peer *peer; /**< NULL until something is sent. */
     velo_id_t id;
@@ -72,7 +72,7 @@ static inline uint64_t mtl_velo_match(const ompi_communicator_t *comm, int rank,
     return VELO_MQ_MATCH(comm->c_contextid, rank, tag);
 }
 
-/** What a receive or a probe ignores of them. */
+/** The match bits that a receive or a probe ignores. */
 static inline uint64_t mtl_velo_ignore(int source, int tag)
 {
     return (source == MPI_ANY_SOURCE ? VELO_MQ_IGNORE_RANK : 0) |
@@ -85,7 +85,7 @@ static inline uint64_t mtl_velo_wanted(const ompi_communicator_t *comm, int sour
                           tag == MPI_ANY_TAG ? 0 : tag);
 }
 
-/** Look up a process that is not known yet. Says why if it cannot, and returns NULL. */
+/** Look up a process that is not known yet. NULL: it failed, and the reason was printed. */
 struct mtl_velo_endpoint *mtl_velo_find(ompi_proc_t *proc);
 /** Connect to a process that nothing was sent to yet. The same. */
 struct velo_mq_peer *mtl_velo_connect(ompi_proc_t *proc);
@@ -139,16 +139,16 @@ void mtl_velo_complete(struct mtl_velo_request *request);
  *  many statuses. The rank is checked against the communicator. MPI's error. */
 int mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
                           size_t len_bytes);
-/** Fill in the status of a receive that has ended, MPI_ERROR too. Its error is said, unless it is
- *  MPI's own. */
+/** Fill in the status of a receive that has ended, MPI_ERROR too. Its error is printed, unless it
+ * is MPI's own. */
 void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
                      const struct velo_mq_request *mq);
 /** Fill in the status of a receive that was cancelled. */
 void mtl_velo_status_cancelled(ompi_status_public_t *status);
 
 /**
- * Let sends and receives of data in one piece pass PML cm by, if that is selected and threads are
- * not served; see direct.c. More than once does nothing.
+ * Let sends and receives of data in one piece go past PML cm, if cm is selected and threads are not
+ * served; see direct.c. A second call does nothing.
  */
 int mtl_velo_direct_install(void);
 /** Undo that. */

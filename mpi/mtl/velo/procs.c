@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Processes and communicators: who can be reached, and the limits of the match bits. */
+/* Processes that can be reached, and communicators, with the limits of the match bits. */
 #include "mtl_velo.h"
 
 #include "opal/util/output.h"
 
 #include <stdlib.h>
 
-/* The ports of a job are open before anyone learns their ids; more is patience with a slow system.
+/* The ports of a job are open before any rank learns their ids. The rest is time for a slow system.
  */
 #define CONNECT_TIMEOUT_NS INT64_C(1000000000)
 

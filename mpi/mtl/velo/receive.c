@@ -5,8 +5,8 @@
 
 #include <stdlib.h>
 
-/* Where a message goes: to the user's memory where that is in one piece, else to a buffer from
- * which mtl_velo_complete() unpacks it. */
+/* The place for a message: the user's memory if that is in one piece, else a buffer from which
+ * mtl_velo_complete() unpacks it. */
 static inline int prepare(struct mtl_velo_request *request, ompi_communicator_t *comm,
                           opal_convertor_t *convertor, void **buf, size_t *cap_bytes)
 {

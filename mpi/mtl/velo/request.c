@@ -105,7 +105,7 @@ int mtl_velo_progress(void)
     int events = velo_mq_progress(mtl_velo.mq);
     bool idle = velo_ompi_idle_due(&mtl_velo.idle, events);
     bool threads = opal_using_threads();
-    if (__builtin_expect(idle, 0)) /* To sleep in it would keep the other threads from it. */
+    if (__builtin_expect(idle, 0)) /* A sleep in the port would keep the other threads from it. */
         (void)velo_mq_idle(mtl_velo.mq, threads ? 0 : mtl_velo.idle.sleep_ns);
     if (threads) {
         mtl_velo_complete_done();
@@ -126,7 +126,7 @@ int mtl_velo_cancel(mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_request, 
     int status = velo_mq_cancel(mtl_velo.mq, &request->mq);
     mtl_velo_unlock();
     if (status != VELO_OK)
-        return OMPI_SUCCESS; /* Too late: it ends as it would have. */
+        return OMPI_SUCCESS; /* It is too late: the receive ends normally. */
     free(request->packed);
     request->packed = NULL;
     mtl_velo_status_cancelled(&mtl_request->ompi_req->req_status);

@@ -36,9 +36,10 @@ static int pack(opal_convertor_t *convertor, struct piece *piece)
 static inline int take_piece(opal_convertor_t *convertor, struct piece *piece)
 {
     piece->packed = NULL;
-    /* For contiguous data the PML fills in only what is looked at here, with pBaseBuf already at
-     * the first byte. Persistent and buffered sends come with a convertor made for sending, in
-     * which pBaseBuf is the user's address: MPI_BOTTOM, or before the data. */
+    /* For contiguous data the PML fills in only the members that are read here, with pBaseBuf
+     * already at the first byte. Persistent and buffered sends come with a convertor made for
+     * sending, in which pBaseBuf is the user's address: MPI_BOTTOM, or an address before the data.
+     */
     if (__builtin_expect(convertor->pDesc != NULL &&
                              (convertor->flags & (CONVERTOR_COMPLETED | CONVERTOR_SEND)) == 0 &&
                              opal_datatype_is_contiguous_memory_layout(
