@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Bytes per second, streamed one way; and the size at which half of the best is reached. */
+/* Bytes per second, streamed one way; and the size that reaches half of the best rate. */
 #include "modes.h"
 #include "stream.h"
 
@@ -14,7 +14,7 @@ static const struct report report = {
 
 /* The near figures of each point; rank 0 keeps them for N1/2. */
 struct figures {
-    unsigned batches; /* room for so many of each point */
+    unsigned batches; /* the room for batches of each point */
     unsigned count[POINTS_MAX];
     double value[];
 };

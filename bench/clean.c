@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* velo-clean: take away what dead processes left in shared memory, and say what was found. */
+/* velo-clean: remove what dead processes left in shared memory, and print what was found. */
 #include "json.h"
 #include "shm/inspect.h"
 

@@ -70,7 +70,7 @@ void endpoint_open(struct endpoint *endpoint, const struct rank *rank, unsigned 
         .peer = VELO_ID(node, from),
         .cap_bytes = largest_size(rank->plan),
         .flows = power_of_two_above(rank->options->threads),
-        /* The ring is to show what waiting without a limit costs. */
+        /* The ring mode shows the cost of a wait without a limit. */
         .timeout_ns = rank->options->mode == MODE_RING ? VELO_FOREVER : RECV_TIMEOUT_NS,
         .poll = rank->options->poll,
         .in_place = rank->options->in_place,
@@ -98,7 +98,7 @@ void endpoint_connect(struct endpoint *endpoint, const struct rank *rank, unsign
           velo_connect(endpoint->port, VELO_ID(node, to), &tx->conn, CONNECT_TIMEOUT_NS));
 }
 
-/* The port closes these with itself, so their handles are not kept. */
+/* These connections are closed with their port, so their handles are not kept. */
 void endpoint_add_idle(struct endpoint *endpoint, const struct rank *rank, unsigned node,
                        unsigned to, unsigned count)
 {
@@ -207,7 +207,7 @@ void endpoint_compare(struct endpoint *endpoint, size_t size_bytes, const struct
 {
     const struct flow_rx *rx = &endpoint->rx[0];
     if (size_bytes <= PATTERN_FULL_BYTES || msg->len_bytes != size_bytes) {
-        return; /* endpoint_verify() sees all that can be wrong. */
+        return; /* endpoint_verify() finds every error. */
     }
     pattern_stamp(endpoint->expected, size_bytes, rx->key, rx->seq);
     if (memcmp(endpoint->expected, msg->data, size_bytes) != 0) {
@@ -264,7 +264,7 @@ void endpoint_recv_fresh(struct endpoint *endpoint, size_t size_bytes, unsigned 
         endpoint_rebase(endpoint);
         endpoint_take(endpoint, &msg);
         unsigned flow = msg.tag & (endpoint->flows - 1);
-        if (msg.len_bytes == size_bytes) { /* Else endpoint_verify() says so. */
+        if (msg.len_bytes == size_bytes) { /* Else endpoint_verify() reports it. */
             check_every_byte(endpoint, msg.data, size_bytes, flow, endpoint->rx[flow].base);
         }
         endpoint_verify(endpoint, size_bytes, &msg);

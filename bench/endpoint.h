@@ -2,10 +2,10 @@
 /*
  * One port of a rank with its connections, sending and receiving messages that are checked.
  *
- * A flow is what one thread sends on one connection. Message `seq` of flow f carries the tag
- * (seq * flows + f) mod 256, so a receiver knows the flow, and loss or reorder shows even where
- * there is no payload. Flow, order, length, tag, source and payload (pattern.h) of EVERY message
- * are checked, and rank_fail(EXIT_VERIFY) ends the run on the first that is wrong.
+ * A flow is all messages that one thread sends on one connection. Message `seq` of flow f carries
+ * the tag (seq * flows + f) mod 256, so a receiver knows the flow, and sees loss or reorder even of
+ * messages without payload. Flow, order, length, tag, source and payload (pattern.h) of EVERY
+ * message are checked, and rank_fail(EXIT_VERIFY) ends the run on the first that is wrong.
  */
 #ifndef VELO_BENCH_ENDPOINT_H
 #define VELO_BENCH_ENDPOINT_H
@@ -100,9 +100,9 @@ int flow_tx_post_in_place(struct flow_tx *flow, size_t size_bytes);
 /*
  * --- the timed part ------------------------------------------------------------------------------
  *
- * Preparing and verifying are steps of their own, so that a round trip does them while its message
- * travels. Inlined with a constant size they cost about a nanosecond; the bare references, which do
- * the same to one word, are measured in the same way.
+ * Preparing and verifying are separate steps, so that a round trip does them while its message
+ * travels. Inlined with a constant size they cost about a nanosecond. The bare references do the
+ * same to one word, and are measured in the same way.
  */
 
 /* Build the flow's next message in its buffer. */
@@ -141,7 +141,7 @@ always_inline int endpoint_poll(struct endpoint *endpoint, struct velo_msg *msg)
     }
 }
 
-/* Read a byte of each line: a receiver in place that looks at no payload would move none. */
+/* Read a byte of each line: without that no payload would move to a receiver in place. */
 always_inline void endpoint_touch(const struct velo_msg *msg)
 {
     const unsigned char *data = msg->data;
@@ -170,7 +170,7 @@ always_inline void endpoint_take(struct endpoint *endpoint, struct velo_msg *msg
     }
 }
 
-/* Whether the message is the next one of flow `flow`; if so the flow moves on. */
+/* Is the message the next one of flow `flow`? If so, the flow moves on. */
 always_inline bool flow_rx_accept(struct flow_rx *rx, const struct velo_msg *msg, velo_id_t source,
                                   size_t size_bytes, unsigned flow, unsigned flows)
 {
@@ -183,7 +183,7 @@ always_inline bool flow_rx_accept(struct flow_rx *rx, const struct velo_msg *msg
     return __builtin_expect(right, 1);
 }
 
-/* Check the message taken, and let go of it if it is in place; returns its flow. */
+/* Check the message that was taken; release it if it is in place. Returns its flow. */
 always_inline unsigned endpoint_verify(struct endpoint *endpoint, size_t size_bytes,
                                        const struct velo_msg *msg)
 {

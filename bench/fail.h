@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* How a process of a measurement gives up. */
+/* Ends a measurement that has failed. */
 #ifndef VELO_BENCH_FAIL_H
 #define VELO_BENCH_FAIL_H
 

@@ -10,7 +10,7 @@
 
 #define RAW_ROUND_TRIPS 150u
 #define BATCH_UPDATES_MAX 256u /* 2 KiB: more gains nothing, and leaves less under way. */
-#define BLOCKED_WAIT_NS 50000  /* Ranks may outnumber cores: who has no room lets others run. */
+#define BLOCKED_WAIT_NS 50000  /* Ranks may outnumber cores: one without room lets others run. */
 
 enum tag { TAG_UPDATES, TAG_DONE };
 
@@ -22,8 +22,8 @@ struct batch {
 };
 
 /*
- * The own updates take a batch, too: which rank an update goes to is random, so a branch on it
- * would be mispredicted every second time, which costs more than the update.
+ * The own updates take a batch, too: the rank of an update is random, so the processor would
+ * mispredict a branch on it every second time, and that costs more than the update.
  */
 struct gups {
     struct random_access ra;
@@ -84,7 +84,7 @@ static void take(struct gups *gups, const struct velo_msg *msg)
     velo_release(gups->port);
 }
 
-/* Take what is there; returns whether anything was. */
+/* Take messages that are there. True: there were any. */
 static bool poll(struct gups *gups)
 {
     struct velo_msg msg;
@@ -111,7 +111,7 @@ static void wait(struct gups *gups, int64_t timeout_ns)
     }
 }
 
-/* Everybody may be out of room at once, so who waits for room receives meanwhile. */
+/* All ranks may be out of room at once, so a rank that waits for room receives meanwhile. */
 static void batch_open(struct gups *gups, struct batch *batch)
 {
     size_t batch_bytes = gups->batch_updates * sizeof *batch->updates;
@@ -164,7 +164,7 @@ static void open_all(struct gups *gups)
     }
 }
 
-/* Tell the others that no more will come, and take what still does. */
+/* Tell the others that no more will come, and take the messages that still come. */
 static void finish(struct gups *gups)
 {
     const struct random_access *ra = &gups->ra;
@@ -251,7 +251,7 @@ void gups_run(struct rank *rank)
         }
         step_end(rank, step, &report);
     }
-    rank_barrier(rank); /* Nobody closes what another still sends to. */
+    rank_barrier(rank); /* No rank closes a port while another still sends to it. */
     check("velo_port_close", velo_port_close(gups.port));
     free(gups.batches);
     free(gups.ra.table);

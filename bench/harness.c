@@ -255,7 +255,7 @@ static void child_ended(struct children *children, pid_t pid, int status)
     }
     children->exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : EXIT_FAILED;
     if (atomic_load(&shared->failed)) {
-        return; /* It has said why. */
+        return; /* The rank has printed the reason. */
     }
     if (WIFEXITED(status)) {
         snprintf(shared->error, sizeof shared->error, "a measuring process gave up, exit code %d",
@@ -310,7 +310,7 @@ static void children_watch(struct children *children, const sigset_t *set)
     }
 }
 
-/* Opening a port takes away the segment that a killed rank left under its name. */
+/* Opening a port removes the segment that a killed rank left under its name. */
 static void ports_reclaim(const struct options *options)
 {
     for (unsigned node = 0; node < options->senders_count; node++) {
@@ -334,7 +334,7 @@ static bool shared_init(const struct options *options)
         return false;
     }
     shared->barrier.parties = options_parties(options);
-    /* Who waits must not keep a core from who works. */
+    /* A rank that waits must not keep a core from a rank that works. */
     shared->barrier.spins = shared->barrier.parties <= options->cpus_count ? BARRIER_SPINS : 0;
     return true;
 }

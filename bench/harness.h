@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The processes of a measurement: forked and pinned by the parent, which sleeps meanwhile; meeting
- * at one barrier; and taken down together, with their ports, when one fails or the user has enough.
+ * The processes of a measurement. The parent forks and pins them, and sleeps meanwhile. They meet
+ * at one barrier. When one fails, or the user interrupts, all end together, and their ports are
+ * removed.
  */
 #ifndef VELO_BENCH_HARNESS_H
 #define VELO_BENCH_HARNESS_H
@@ -23,7 +24,7 @@ struct bracket {
     double limit; /* the reference that the mode's figure is compared with */
 };
 
-/* What one pair found in a batch. */
+/* The result of one pair in a batch. */
 struct finding {
     _Alignas(LINE_BYTES) struct bracket before;
     struct bracket after;
@@ -39,7 +40,7 @@ struct barrier {
     uint32_t spins;
 };
 
-/* What all processes of a run share, beside the limit areas. */
+/* Memory that all processes of a run share, beside the limit areas. */
 struct shared {
     struct barrier barrier;
     _Alignas(LINE_BYTES) _Atomic uint64_t progress; /* steps done; the parent watches it move */
@@ -73,16 +74,16 @@ void rank_barrier(struct rank *rank);
 /* Pin the calling thread to one of the allowed cores, round robin. */
 void rank_pin(const struct options *options, unsigned index);
 
-/* False when the step's point has used up its time; all ranks agree. */
+/* False: the step's point has used up its time; all ranks agree. */
 bool step_begin(struct rank *rank, const struct step *step);
 
-/* Where this rank's pair writes what it found. */
+/* This rank's pair writes its result here. */
 static inline struct finding *step_finding(struct rank *rank)
 {
     return &rank->shared->finding[rank->pair];
 }
 
-/* After the last measurement: everybody waits, then rank 0 reports `metric` over all pairs. */
+/* After the last measurement: all ranks wait, then rank 0 reports `metric` over all pairs. */
 struct report {
     const char *metric;
     const char *limit_name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Near or far: what the raw line says about a batch that lies between two looks at it. Half a round
- * trip takes 40 to 80 ns between cores that share a cache and 200 ns between others.
+ * Near or far: two looks at the raw line classify the batch between them. Half a round trip takes
+ * 40 to 80 ns between cores that share a cache and 200 ns between others.
  */
 #ifndef VELO_BENCH_HOP_H
 #define VELO_BENCH_HOP_H

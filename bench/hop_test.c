@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Which batches count, and as what. */
+/* Tests which batches count, and in which class. */
 #include "hop.h"
 
 #include <stdio.h>

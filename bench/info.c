@@ -27,7 +27,7 @@ struct options {
     unsigned watch_ms;
 };
 
-/* What the walk over a domain's ports needs to know. */
+/* The state of the walk over a domain's ports. */
 struct walk {
     const struct options *options;
     unsigned ports;
@@ -78,7 +78,7 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
 
 /* --- library and machine --------------------------------------------------------------------- */
 
-/* By what ports reach which peers: see docs/reference/network.md. */
+/* The map of transports to peers: see docs/reference/network.md. */
 static const char *network(void)
 {
     const char *map = getenv("VELO_NETWORK");
@@ -174,7 +174,7 @@ static void json_counters(const struct velo_port_counters *c)
     fputc('}', stdout);
 }
 
-/* How many of a list go the same way as the first. */
+/* The number of connections at the head of a list that go the same way as the first. */
 static size_t count_same(const struct velo_conn_view *conns, size_t len)
 {
     size_t same = 0;

@@ -32,8 +32,8 @@ static void open_all(struct rank *rank, struct endpoint *ends)
     }
 }
 
-/* Between taking a message and sending the next there is nothing else: checking the one and
- * building the other happens while a message travels. */
+/* Nothing else is done between taking a message and sending the next one: the one is checked, and
+ * the other built, while a message travels. */
 static void round_trips(struct rank *rank, struct endpoint *end, size_t size_bytes, unsigned count)
 {
     struct flow_tx *tx = &end->tx[0];
@@ -106,7 +106,7 @@ void latency_run(struct rank *rank)
         }
         step_end(rank, step, &report);
     }
-    rank_barrier(rank); /* Nobody closes what another still sends to. */
+    rank_barrier(rank); /* No rank closes a port while another still sends to it. */
     for (unsigned i = 0; i < rank->options->senders_count; i++) {
         endpoint_close(&ends[i]);
     }

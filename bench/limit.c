@@ -225,7 +225,7 @@ static int compare_u64(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* What reading the clock twice costs by itself; at 4 KB it would be a quarter of the figure. */
+/* The cost of reading the clock twice; at 4 KB it would be a quarter of the figure. */
 static uint64_t clock_cost_ns(void)
 {
     uint64_t best = UINT64_MAX;

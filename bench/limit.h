@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the machine can do, measured without the library: the references that velo's figures are
- * divided by.
+ * The limits of the machine, measured without the library: velo's figures are divided by these
+ * references.
  *
  * Two processes, side 0 and side 1, call the same function at the same time; side 0 measures, and
  * the value returned on side 1 means nothing. They share one struct limit_area, an anonymous
@@ -16,7 +16,7 @@
 #include <stdint.h>
 
 #define LINE_BYTES 64u
-#define LIMIT_COPY_BYTES_MIN 4096u /* Below, starting the copy is what one would measure. */
+#define LIMIT_COPY_BYTES_MIN 4096u /* Below, the start of the copy takes most of the time. */
 #define LIMIT_COPY_BYTES_MAX (1024u * 1024u)
 #define LIMIT_STREAM_SLOTS 256u
 #define LIMIT_RING_SLOTS_MAX 64u
@@ -46,7 +46,7 @@ struct limit {
     uint64_t ring_rx[LIMIT_RINGS];
     uint64_t stream_pos;
     uint64_t stream_credit; /* side 1: the credit it last read */
-    unsigned char *local;   /* side 0: where copies go */
+    unsigned char *local;   /* side 0: copies go here */
 };
 
 struct limit_area *limit_area_new(void);

@@ -25,7 +25,7 @@ static double stream8(struct rank *rank)
     return fmax(plain, paused);
 }
 
-/* The class of what side 0 has just measured; a move of the cores drops it. */
+/* The class of side 0's last measurement; a move of the cores drops the measurement. */
 static void report(struct rank *rank, struct sample *sample, double hop_before, double hop_after)
 {
     double near_ns = rank->options->near_ns;

@@ -16,7 +16,7 @@ unsigned machine_cpus(unsigned *cpus, unsigned cpus_max);
 /* Bytes in a line of the first data cache; 0 if the system does not say. */
 long machine_cache_line_bytes(void);
 
-/* Whether membarrier(2) offers the global expedited command, which a receiver needs to sleep. */
+/* Does membarrier(2) offer the global expedited command? A receiver needs it to sleep. */
 bool machine_has_membarrier(void);
 
 #endif

@@ -50,7 +50,7 @@ static size_t longest_message_bytes(const struct options *options)
     return (size_t)max_bytes;
 }
 
-/* What a run is sure to emit; a limit batch has a sample for each limit. */
+/* The lines that a run is sure to emit; a limit batch has a sample for each limit. */
 static unsigned planned_samples(const struct options *options, const struct plan *plan)
 {
     return plan->steps_count * (options->mode == MODE_LIMIT ? LIMIT_MODE_SAMPLES : 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What velo-perf can measure: each function runs in every rank. */
+/* The measurements of velo-perf: each function runs in every rank. */
 #ifndef VELO_BENCH_MODES_H
 #define VELO_BENCH_MODES_H
 

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define TIME_MS 1000u
-#define TABLE_LOG2 19u /* What HPCC takes for N = 1000. */
+#define TABLE_LOG2 19u /* HPCC takes this for N = 1000. */
 
 static const char doc[] =
     "Measure velo, and what the machine could do, in real processes.\v"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the user asked velo-perf to measure. */
+/* The settings of a run of velo-perf. */
 #ifndef VELO_BENCH_OPTIONS_H
 #define VELO_BENCH_OPTIONS_H
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a payload holds, so that a receiver can tell a lost, doubled, reordered, torn or cut message
+ * The content of a payload: by it a receiver tells a lost, doubled, reordered, torn or cut message
  * from the right one.
  *
  * Word k of message `seq` of a flow is pattern_word(key, seq, k): every word changes with the
@@ -102,7 +102,7 @@ pattern_inline bool pattern_word_is(const unsigned char *p, uint64_t expected)
     return word == expected;
 }
 
-/* Whether a short message is message seq, every byte of it. */
+/* Is a short message message seq, in every byte? */
 pattern_inline bool pattern_is_short(const unsigned char *buf, size_t len_bytes, uint64_t key,
                                      uint64_t seq)
 {
@@ -120,7 +120,7 @@ pattern_inline bool pattern_is_short(const unsigned char *buf, size_t len_bytes,
     return same;
 }
 
-/* Whether a long message carries the three stamps of message seq. */
+/* Does a long message carry the three stamps of message seq? */
 pattern_inline bool pattern_is_stamped(const unsigned char *buf, size_t len_bytes, uint64_t key,
                                        uint64_t seq)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is measured, in which order: every point once a round, shuffled anew in each. */
+/* The points to be measured, and their order: every point once a round, shuffled in each round. */
 #ifndef VELO_BENCH_PLAN_H
 #define VELO_BENCH_PLAN_H
 

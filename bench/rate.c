@@ -11,7 +11,8 @@
 static const struct report report = {
     .metric = "rate_msgs_per_s", .limit_name = "stream", .sum = true};
 
-/* Whether PAUSE helps a streaming receiver depends on how far the cores are: the better counts. */
+/* PAUSE helps or harms a streaming receiver, depending on the distance of the cores: the better
+ * result counts. */
 static void bracket(struct rank *rank, struct bracket *out)
 {
     double hop_ns = limit_pingpong_half_rtt_ns(&rank->limit, RAW_ROUND_TRIPS, false);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Processes in a ring, more of them than cores, pass tokens on: what a rank costs the others while
- * it waits. The reference is the same ring on bare futexes, which never spin.
+ * Processes in a ring, more of them than cores, pass tokens on. This shows the cost of a waiting
+ * rank for the others. The reference is the same ring on bare futexes, which never spin.
  */
 #include "modes.h"
 
@@ -68,6 +68,6 @@ void ring_run(struct rank *rank)
         }
         step_end(rank, step, &report);
     }
-    rank_barrier(rank); /* Nobody closes what another still sends to. */
+    rank_barrier(rank); /* No rank closes a port while another still sends to it. */
     endpoint_close(&end);
 }

@@ -44,8 +44,8 @@ static void send_msgs(struct flow_tx *tx, size_t size_bytes, unsigned msgs)
     }
 }
 
-/* The usual case, one flow and velo_recv(), with all that it needs in registers: at six
- * nanoseconds a message, what we add must be few instructions. */
+/* The usual case, one flow and velo_recv(), with all its data in registers: at six nanoseconds a
+ * message we may add only few instructions. */
 always_inline void receive_plain(struct endpoint *end, size_t size_bytes, unsigned msgs)
 {
     struct flow_rx rx = end->rx[0];
@@ -100,7 +100,7 @@ static unsigned receive_msgs(struct endpoint *end, size_t size_bytes, unsigned m
 
 /* --- a batch --------------------------------------------------------------------------------- */
 
-/* The barriers here are those of receive_batch(), one for one. */
+/* Each barrier here meets one in receive_batch(). */
 static void send_batch(struct rank *rank, struct flow_tx *tx, size_t size_bytes)
 {
     unsigned msgs = batch_msgs(rank->options, size_bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* MPI_Allreduce of one 8-byte number; with more ranks than cores it shows what waiting costs. */
+/* MPI_Allreduce of one 8-byte number; with more ranks than cores it shows the cost of waiting. */
 #include "clock.h"
 #include "session.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What a long queue of posted receives costs: the half round trip of 8 bytes with one receive
- * posted, and with 10,000, of which the one that fits was posted last. Both kinds take turns.
+ * The cost of a long queue of posted receives: the half round trip of 8 bytes with one receive
+ * posted, and with 10,000 posted, of which the fitting one was posted last. Both kinds take turns.
  */
 #include "pingpong.h"
 

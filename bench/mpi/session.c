@@ -19,7 +19,7 @@
 #define RAW_MSGS 20000u
 #define ASIDE_SLEEP_US 100u
 #define WINDOWS 100u
-#define TABLE_LOG2 19u /* What HPCC takes for N = 1000. */
+#define TABLE_LOG2 19u /* HPCC takes this for N = 1000. */
 #define NAME_BYTES 64u
 
 /* Memory that the ranks share by themselves, so that the raw line owes nothing to the MPI. */
@@ -227,7 +227,7 @@ static struct raw *raw_map(const char *name, int flags)
     return raw;
 }
 
-/* The name is gone as soon as all have the file, so that nothing is left whatever happens. */
+/* The name is removed as soon as all have the file, so that nothing is left behind in any case. */
 static void raw_open(struct session *session)
 {
     char name[NAME_BYTES] = "";

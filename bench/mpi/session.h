@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the measurements of velo-mpi-perf share: the command line, the raw line between ranks 0 and
- * 1 that brackets every batch, and the output, in the format of velo-perf.
+ * Shared by the measurements of velo-mpi-perf: the command line, the raw line between ranks 0 and 1
+ * that brackets every batch, and the output, in the format of velo-perf.
  *
  * The launcher pins the ranks. Everything here but the raw line and the sleep beside it is plain
  * MPI, so that the same source measures every MPI.
@@ -33,13 +33,13 @@ struct options {
     unsigned table_log2;
     unsigned windows;
     double near_ns;
-    bool no_limit; /* where the cores' lines have nothing to do with the messages */
+    bool no_limit; /* the cores' lines have nothing to do with the messages */
 };
 
 /* The raw limits on one side of a batch. */
 struct bracket {
     double hop_ns; /* tells near from far */
-    double limit;  /* what the figure is compared with */
+    double limit;  /* the figure is compared with this */
 };
 
 struct session {
@@ -54,7 +54,7 @@ struct session {
     unsigned dropped;
 };
 
-/* What can be measured. */
+/* A kind of measurement. */
 struct mode {
     const char *name;
     const char *text;
@@ -87,7 +87,7 @@ void session_begin(struct session *session, int argc, char **argv);
 /* The last line of the output, and MPI_Finalize. */
 void session_end(struct session *session);
 
-/* Whether there is another batch, or round of batches; all ranks agree. */
+/* Is there another batch, or round of batches? All ranks agree. */
 bool session_next(struct session *session);
 
 /* Measure the raw line; the values are rank 0's. All ranks call it. */
