@@ -7,8 +7,8 @@
  * other core and every line read must be fetched from it, and hardware prefetch that runs past the
  * end of a message steals lines that the other side is about to use. So a sender writes its lines
  * strictly upwards (prefetch then asks early for the lines of its next message), and a receiver
- * reads them downwards (prefetch then runs into messages it is done with). docs/PERFORMANCE.md has
- * figures.
+ * reads them downwards (prefetch then runs into messages it is done with). That is so for short
+ * messages; long ones are memcpy()'s again. docs/PERFORMANCE.md has figures.
  */
 #ifndef VELO_BASE_COPY_H
 #define VELO_BASE_COPY_H

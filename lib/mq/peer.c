@@ -5,7 +5,9 @@
 #include "../base/error.h"
 #include "internal.h"
 
-#define PIECE_BYTES 8128u /* With its trailer it takes 8 KiB of the ring: a whole number fits. */
+/* With its trailer a piece takes 8 or 16 KiB of the ring, so a whole number fits. */
+#define PIECE_BYTES 8128u
+#define PIECE_BYTES_MAX 16320u
 #define FIRST_BYTES 4032u /* Copied in about the time that RTS and CTS need. */
 
 /* ---- ids ------------------------------------------------------------------------------------- */
@@ -189,11 +191,20 @@ static int absent_status(int status)
     return status == VELO_ERR_NO_PEER ? VELO_ERR_PEER_CLOSED : status;
 }
 
+/* Longer pieces are faster, but eight have to fit into the ring: both sides copy at the same time.
+ * The longest message takes a quarter of the ring. */
+static uint32_t piece_bytes(size_t max_bytes)
+{
+    size_t most_bytes = max_bytes - sizeof(struct wire_data);
+    size_t eighth_bytes = max_bytes / 2 - VELO_LINE_BYTES;
+    size_t bytes = eighth_bytes > PIECE_BYTES ? eighth_bytes : least(PIECE_BYTES, most_bytes);
+    return (uint32_t)(least(PIECE_BYTES_MAX, bytes) & ~(size_t)(VELO_LINE_BYTES - 1));
+}
+
 static void set_extra(struct velo_mq_peer *peer, struct velo_conn *extra)
 {
-    size_t most_bytes = velo_conn_max_bytes(extra) - sizeof(struct wire_data);
     peer->extra = extra;
-    peer->piece_bytes = least(PIECE_BYTES, most_bytes & ~(size_t)(VELO_LINE_BYTES - 1));
+    peer->piece_bytes = piece_bytes(velo_conn_max_bytes(extra));
 }
 
 int mq_peer_open_extra(struct velo_mq_peer *peer)
