@@ -72,7 +72,7 @@ def test_between_nodes_there_is_velo_alone(tree: Path, capsys: pytest.CaptureFix
 
 
 def test_the_launchers_environment_says_who_shares_a_node() -> None:
-    script = ranks.RANK.format(ranks_a_node=3, preload="") + "\n"
+    script = ranks.RANK.format(ranks_a_node=3, network="VELO_NETWORK=", preload="") + "\n"
     names = ("LOCAL_RANK", "LOCAL_SIZE", "NODE_RANK")
     words = ["sh", "-c", script, ranks.RANK_NAME, "env"]
     found = []
