@@ -3,16 +3,25 @@
  * Long messages by RMA get: one copy, made by the receiver alone. The sender registers its buffer
  * and says the key in its RTS; the receiver's FIN tells it that the message is out.
  *
- * A get beats the copy through the ring only if it does not need the owner's library: natively it
- * is done at once, over hardware the node carries it out while we go on. If such a get is not
- * possible, or fails, the message is copied after all.
+ * Natively a get is one system call for each piece, without the owner's library; the copy through
+ * the ring keeps both processors busy, but all of it stays in cache. Which one is faster depends on
+ * the machine and on where the two processes run, so the receiver measures both, message by
+ * message, unless it was told from which length on to get. Natively a get is done at once, over
+ * hardware the node carries it out while we go on. If such a get is not possible, or fails, the
+ * message is copied after all.
  */
 #include "../rma/fetch.h"
+#include "../shm/wait.h"
 #include "internal.h"
 
 /* One call of progress gets this much before other messages have their turn. Over hardware the node
  * is given this much at a time. */
 #define GET_PIECE_BYTES (UINT64_C(256) << 10)
+
+/* Each way is tried so often before they are compared, and the slower one again after so many
+ * messages. */
+#define WAY_TRIES 2u
+#define WAY_TRIAL_EVERY 64u
 
 static bool is_worth_it(const struct velo_mq *mq, uint64_t len_bytes)
 {
@@ -53,11 +62,45 @@ void mq_get_revoke(struct transfer *op)
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
+/* The way that was faster lately. The other one is tried now and then: the processes may have
+ * moved.
+ */
+static enum way choose(struct velo_mq_peer *peer)
+{
+    const struct way_cost *ways = peer->ways;
+    if (ways[WAY_GET].tries < WAY_TRIES)
+        return WAY_GET;
+    if (ways[WAY_COPY].tries < WAY_TRIES)
+        return WAY_COPY;
+    bool is_get_faster = ways[WAY_GET].ps_per_byte < ways[WAY_COPY].ps_per_byte;
+    bool is_trial = ++peer->ways_used % WAY_TRIAL_EVERY == 0;
+    return is_get_faster != is_trial ? WAY_GET : WAY_COPY;
+}
+
+/* The least that it cost counts, slowly forgotten: a process may have lost its processor. */
+void mq_get_measured(const struct transfer *op, enum way way)
+{
+    struct way_cost *cost = &op->peer->ways[way];
+    uint64_t ps = (uint64_t)(wait_now_ns() - op->start_ns) * 1000 / op->end_bytes;
+    uint32_t ps_per_byte = ps < UINT32_MAX ? (uint32_t)ps : UINT32_MAX;
+    cost->ps_per_byte = cost->tries++ == 0 || ps_per_byte < cost->ps_per_byte
+                            ? ps_per_byte
+                            : cost->ps_per_byte + (ps_per_byte - cost->ps_per_byte) / 8;
+}
+
 bool mq_get_start(struct transfer *op, const struct arrival *arrival)
 {
     struct velo_mq *mq = op->peer->mq;
+    op->key = 0;
     if (!arrival->key || !is_worth_it(mq, arrival->total_bytes) || !connect_rma(op->peer))
         return false;
+    if (mq->measures_ways) {
+        op->start_ns = wait_now_ns();
+        if (choose(op->peer) == WAY_COPY) {
+            op->key = arrival->key;
+            return false;
+        }
+    }
     op->state = OP_GETTING;
     op->key = arrival->key;
     op->piece_bytes = 0;
@@ -96,10 +139,13 @@ static int go_on(struct transfer *op)
         return status == VELO_OK;
     }
     if (status) {
+        op->key = 0;
         mq_rendezvous_copy_instead(op);
         return 1;
     }
     mq->counters.fetched++;
+    if (mq->measures_ways)
+        mq_get_measured(op, WAY_GET);
     if (mq_rendezvous_finish(op)) {
         mq_op_unname(op);
         complete(request_of(op), op->outcome);

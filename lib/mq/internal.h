@@ -47,7 +47,10 @@ struct transfer {
         uint64_t ignore;    /* Receive, posted. */
         velo_rma_key_t key; /* Receive, matched: the sender's registration, if any. */
     };
-    uint64_t sequence; /* Receive: its number in the order of posting. */
+    union {
+        uint64_t sequence; /* Receive, posted: its number in the order of posting. */
+        int64_t start_ns;  /* Receive, matched, with a key: the time when its data began to come. */
+    };
     char *buf;
     uint64_t len_bytes; /* Of buf. */
     uint8_t state;
@@ -61,6 +64,15 @@ struct transfer {
     struct velo_rma_mem *mem;
     uint32_t piece_bytes; /* Receive, getting: of the get that is under way; 0: none. */
     int fetched;          /* Its status. */
+};
+
+/** How the data of a long message come. */
+enum way { WAY_GET, WAY_COPY };
+
+/** What a way has cost lately. */
+struct way_cost {
+    uint32_t tries;
+    uint32_t ps_per_byte;
 };
 
 /** One generation of a port that messages are sent to, or come from. A port that is opened again
@@ -90,6 +102,8 @@ struct velo_mq_peer {
     struct list sends;       /* Sends in state OP_QUEUED. */
     uint32_t ids;            /* Requests that it knows by an id. */
     struct velo_rma_peer *rma;
+    struct way_cost ways[2]; /* By enum way. */
+    uint32_t ways_used;
     uint64_t unexpected_bytes;
     uint32_t kept;        /* Messages that were kept, also those that were probed. */
     struct link deferred; /* In mq->deferred, with the length of the message: */
@@ -158,6 +172,7 @@ struct velo_mq {
     struct velo_rma *rma;
     uint32_t eager_bytes;
     uint64_t get_bytes;
+    bool measures_ways; /* Nobody has said which way is faster. */
     int path;
     struct velo_mq_peer *peers;
     struct source *by_node[VELO_NODES];
@@ -279,6 +294,8 @@ void mq_get_offer(struct transfer *op);
 void mq_get_revoke(struct transfer *op);
 /** Start to get a message, if its sender offers that and it is worth while. */
 bool mq_get_start(struct transfer *op, const struct arrival *arrival);
+/** The data of a receive has come, in the way that was chosen for it. */
+void mq_get_measured(const struct transfer *op, enum way way);
 /** Go on with the gets. Returns the number of events. */
 int mq_get_progress(struct velo_mq *mq);
 /** Forget the RMA connection. */

@@ -125,6 +125,8 @@ bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg)
     request_of(op)->len_bytes = op->offset_bytes;
     if (op->offset_bytes == op->end_bytes) {
         mq->counters.copied++;
+        if (op->key)
+            mq_get_measured(op, WAY_COPY);
         mq_op_unname(op);
         complete(request_of(op), op->outcome);
     }

@@ -171,6 +171,32 @@ TEST(get_bytes_says_from_where_on_messages_are_fetched)
     nodes_close(nodes, 2);
 }
 
+/* Which way is faster nobody says here: the receiver tries both, then goes on with one, and the
+ * other one is tried again now and then. */
+TEST(both_ways_of_long_messages_are_tried)
+{
+    struct node nodes[2];
+    struct velo_mq_counters counters;
+    struct velo_mq_peer *peer;
+
+    test_needs_shared_memory();
+    if (is_simulated())
+        test_skip("the node fetches, or nobody");
+    nodes_open(nodes, 2, NULL, true);
+    peer = node_connect(&nodes[0], nodes[1].id);
+    for (uint64_t i = 0; i < 100; i++) {
+        struct transfer t = {.len_bytes = MIB, .cap_bytes = MIB};
+        transfer(nodes, 2, peer, &t);
+        counters = node_counters(&nodes[1]);
+        CHECK_EQ(counters.fetched + counters.copied, i + 1);
+        if (i == 3)
+            CHECK(counters.fetched == 2 && counters.copied == 2);
+    }
+    /* Two trials at the beginning, and one of the slower way in 64. */
+    CHECK(counters.fetched >= 3 && counters.copied >= 3);
+    nodes_close(nodes, 2);
+}
+
 TEST(a_receiver_without_rma_has_what_is_offered_sent_to_it)
 {
     struct node nodes[2];
