@@ -29,7 +29,8 @@ static bool is_readable(int fd, int64_t timeout_ns)
     return ready > 0;
 }
 
-/* Receive until nothing is there, and arm. What a descriptor tells without reason is passed over.
+/* Receive until nothing is there, and arm. A descriptor that is ready without reason does not
+ * matter.
  */
 static uint64_t take_all(struct velo_port *port, uint64_t next)
 {

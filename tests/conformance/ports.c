@@ -160,7 +160,7 @@ TEST(the_counters_add_up)
     for (uint32_t i = 0; i < 100; i++) {
         message_send(i % 2 ? a : b, i * 7, i);
         bytes += i * 7;
-        /* What is refused, or given back, counts as nothing. */
+        /* A message that is refused or given back does not count. */
         if (i > 0)
             CHECK_STATUS(SOON(velo_try_recv(receiver, small, 1, &msg)), VELO_ERR_TOO_BIG);
         message_expect(receiver, i * 7, i, velo_port_id(sender));

@@ -180,7 +180,7 @@ TEST(a_sender_that_streams_does_not_starve_another)
         CHECK_OK(velo_send(other, &(uint32_t){2}, 4, 0, VELO_FOREVER));
         expect_2_soon(port, stream, 2 * DEPTH);
 
-        /* Nor one that has just connected. */
+        /* A sender that has just connected does not have to wait, either. */
         struct velo_conn *new = port_connect(port, velo_port_id(port));
         CHECK_OK(velo_send(new, &(uint32_t){2}, 4, 0, VELO_FOREVER));
         expect_2_soon(port, stream, 2 * DEPTH);

@@ -27,7 +27,7 @@ Counts = dict[str, dict[str, int]]  # measure_* without that -> the call -> inst
 
 
 def read_profile(text: str) -> Counts:
-    """What callgrind has counted of the calls from functions measure_*."""
+    """The counts of callgrind for the calls from functions measure_*."""
     counts: Counts = defaultdict(lambda: defaultdict(int))
     caller, callee, is_call = "", "", False
     for line in text.splitlines():
@@ -89,7 +89,7 @@ def differences(expected: dict[str, Counts], found: dict[str, Counts]) -> list[s
 
 
 def made_with(compiler: str) -> dict[str, str]:
-    """What the counts depend on beside the sources."""
+    """The settings on which the counts depend, beside the sources."""
     return {"compiler": compiler, "libc": platform.libc_ver()[1], "machine": platform.machine()}
 
 

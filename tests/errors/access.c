@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who may reach a port: its user; the members of a group if it was opened to one; nobody else. */
+/* A port can be reached by its user, by the members of a group if it was opened to one, and by no
+ * other user. */
 #include <fcntl.h>
 #include <grp.h>
 #include <stdatomic.h>

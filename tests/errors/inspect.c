@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What `velo info` and `velo top` are told: of each connection, by what the peer is reached. */
+/* `velo info` and `velo top` are told of each connection, with the transport that reaches the peer.
+ */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

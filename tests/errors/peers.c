@@ -149,7 +149,7 @@ TEST(a_killed_process_is_dead_before_it_is_reaped)
     child_wait(pid);
 }
 
-/* What a child inherits (descriptors, mappings) must not keep its parent's port alive. */
+/* Descriptors and mappings that a child inherits must not keep its parent's port alive. */
 TEST(a_killed_process_is_dead_though_its_child_lives_on)
 {
     struct owner *owner = test_shared_alloc(sizeof(*owner));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the machine refuses: room in shared memory, address space, descriptors, directories. */
+/* The machine refuses something: room in shared memory, address space, descriptors, directories. */
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
@@ -132,7 +132,7 @@ static void connect_without_address_space(void *arg)
 
     (void)arg;
     CHECK_EQ(setrlimit(RLIMIT_AS, &limit), 0);
-    /* Whether the heap or a mapping fails first is not ours to say. */
+    /* The heap or a mapping fails first: both are right. */
     CHECK_FAILS(velo_port_open(NULL, &second), VELO_ERR_NO_MEMORY, "m");
     CHECK_FAILS(velo_connect(port, VELO_ID(0, 5), &conn, 0), VELO_ERR_NO_MEMORY, "m");
     CHECK_OK(velo_port_close(port));

@@ -129,7 +129,7 @@ TEST(sizes_that_make_no_sense_are_reported)
     owner_stop(owner);
 }
 
-/* Whatever a header holds, connect gives one of its documented results. */
+/* For any header connect gives one of its documented results. */
 TEST(a_header_of_random_bits_never_crashes_connect)
 {
     pid_t owner = owner_start();

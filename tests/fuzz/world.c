@@ -118,7 +118,7 @@ static struct hostile *take_hostile(struct world *w) { return &w->hostiles[take(
 
 /* ---- statuses -------------------------------------------------------------------------------- */
 
-/* What a sender may be told when the receiver's memory lies. */
+/* Check the status of a send when the receiver's memory lies. */
 static void check_sent(struct world *w, const char *call, int status)
 {
     switch (status) {
@@ -202,7 +202,7 @@ static void look_at(struct world *w, const struct velo_msg *msg)
         return;
     }
     memcpy(&m, msg->data, msg->len_bytes < sizeof m ? msg->len_bytes : sizeof m);
-    /* What is held in place may be written over after it was checked. */
+    /* A message that is held in place may be written over after it was checked. */
     if (m.secret == REFUSE_MARK && !w->holding && !w->table_harmed && !w->slots_harmed)
         fail("a slot with a wrong source, length or reserved bit was taken for a message");
     if (m.secret == w->secret)

@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** What happened so far, to see that a campaign reaches what it is meant to reach. */
+/** Counts of events so far. They show whether a campaign reaches the cases that it should. */
 struct world_tally {
     uint64_t honest;  /* Honest messages that arrived. */
     uint64_t hostile; /* Hostile messages that arrived. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the dead leave in shared memory: it goes with the next start of anybody, unless somebody
- * lives whom a name still tells something; nobody else's goes, ever.
+ * Segments that dead processes leave in shared memory: the next process that starts removes them,
+ * unless a process lives to which their names still say something. Segments of others are never
+ * removed.
  */
 #include <dirent.h>
 #include <fcntl.h>

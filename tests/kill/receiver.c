@@ -17,7 +17,7 @@
 enum { RECEIVER = 5, RECEIVER_CONNS = 16 };
 enum way { TRY_SEND, SEND, RESERVE, WAYS };
 
-/* What the receiver tells the others. */
+/* Messages of the receiver to the others. */
 struct notice {
     atomic_uint received;
     atomic_int close;
@@ -31,7 +31,7 @@ struct sender {
     enum way way;
     size_t len_bytes;
     atomic_uint sent;
-    int status; /* What ended it. */
+    int status; /* The status that ended it. */
 };
 
 static int send_one(struct sender *self)

@@ -22,7 +22,7 @@ static int rounds(void)
     return text && *text ? atoi(text) : 150;
 }
 
-/* What the two processes of a round share. */
+/* Memory that the two processes of a round share. */
 struct round {
     uint64_t seed;
     velo_rma_key_t key;
@@ -98,7 +98,7 @@ struct sink {
     uint64_t words[WINDOW][LONG_WORDS];
     unsigned next;   /* Of the receives: they are posted, and matched, in turn. */
     unsigned posted; /* From there on. */
-    /* What comes is kept, and asked for when another generation has the id and has sent, too. */
+    /* Messages are kept, and asked for when another generation has the id and has sent, too. */
     const struct round *asks_in; /* NULL: not now. */
     uint64_t generation;         /* Of the last message, */
     uint64_t match;              /* and its number. */

@@ -4,7 +4,7 @@
  *
  * The test process receives. A conductor starts one victim after the other, each of which sends a
  * numbered mix of messages and is struck at a later point than the one before; a bystander streams
- * meanwhile. What the receiver must see: of the bystander and the conductor every message, in order
+ * meanwhile. The receiver must see: of the bystander and the conductor every message, in order
  * and intact; of each victim a gapless beginning, which holds at least what velo_send() said would
  * be delivered and at most the one message more that the victim had under way.
  *

@@ -76,7 +76,7 @@ bool rx_in_futex;          /* the receiver lies in futex_wait(summary) */
 bool tx_in_futex[SENDERS]; /* a sender lies in futex_wait(consumed) */
 bool slice;                /* the receiver's time slice ended */
 
-/* What the referee knows; the protocol never reads these. */
+/* The referee's own knowledge; the protocol never reads these. */
 byte head[SENDERS];      /* messages consumed; private to the receiver */
 byte published[SENDERS]; /* messages whose header has reached memory */
 byte returned[SENDERS];  /* messages whose send has returned */
@@ -164,7 +164,7 @@ inline tx_ring()
 #else
     tx_ring_bits();
 #ifdef MUTATE_WAKE_CLEARS
-    /* Whoever clears the word is the only one to wake: stop him here, and nobody does. */
+    /* Only the sender that clears the word wakes. If it stops here, no sender wakes. */
     atomic { FENCE(s) -> y = mem[SLEEPING]; mem[SLEEPING] = AWAKE };
 #else
     y = mem[SLEEPING];
@@ -524,7 +524,7 @@ proctype referee()
     do
     :: timeout ->
         atomic {
-            /* Whoever lives and runs has sent all; whatever was sent has come. */
+            /* Each sender that lives and runs has sent all, and all that was sent has come. */
             assert(gone[0] != ALIVE || (done[0] && head[0] == published[0]));
             assert(done[1] && head[1] == published[1]);
             assert(head[0] >= returned[0]);

@@ -107,7 +107,7 @@ static void begin(struct trip *trip, MPI_Datatype type, int count, unsigned seed
     fill(trip->sent, trip->span_bytes, seed);
     memset(trip->received, 0xee, trip->span_bytes);
     memset(trip->expected, 0xee, trip->span_bytes);
-    /* What MPI itself makes of a local copy is what must arrive. */
+    /* A local copy by MPI itself gives the bytes that must arrive. */
     MPI_Pack_size(count, type, MPI_COMM_SELF, &trip->packed_bytes);
     trip->packed = must_alloc((size_t)trip->packed_bytes);
     int at = 0;
@@ -171,7 +171,7 @@ TEST(subarrays_keep_their_bytes, 2) { round_trips(subarray); }
 TEST(nested_types_keep_their_bytes, 2) { round_trips(nested); }
 TEST(types_without_data_arrive_empty, 2) { round_trips(empty); }
 
-/* What is scattered here may be in one piece there. */
+/* Data that are scattered here may be in one piece there. */
 TEST(shapes_need_not_be_the_same_on_both_sides, 2)
 {
     for (size_t i = 0; i < edge_count; i++) {
@@ -249,7 +249,7 @@ TEST(data_that_begins_past_the_address_is_sent_whole, 2)
             MPI_Start(&request);
             MPI_Wait(&request, MPI_STATUS_IGNORE);
             CHECK(filled(bytes + LEAD, LEN, (unsigned)way));
-            MPI_Barrier(MPI_COMM_WORLD); /* What is buffered comes back late. */
+            MPI_Barrier(MPI_COMM_WORLD); /* Else buffered data may come back late. */
         }
         MPI_Request_free(&request);
         void *gone;

@@ -32,7 +32,7 @@ def problem(text: str, ranks: int, order: int) -> str:
 
 
 def judge(text: str) -> list[str]:
-    """What is wrong with an hpccoutf.txt."""
+    """The errors in an hpccoutf.txt."""
     summary = dict(re.findall(r"^(\w+)=(\S+)$", text, flags=re.M))
     wrong = [
         f"{name} = {summary.get(name, 'missing')}"

@@ -17,8 +17,8 @@ ENDS_WITHIN_S = 30.0
 RANKS = "3"
 # A port and its RMA unit of each rank; beside the MTL there is the BTL for one-sided operations.
 SEGMENTS = {"mtl": 12, "btl": 6}
-# A rank that waits for any source cannot know that nobody is left to send; mpirun does. Nor does
-# pml ob1 tell the BTL whom a receive is for.
+# A rank that waits for any source cannot know that no sender is left; mpirun knows that. pml ob1
+# does not tell the BTL the source of a receive.
 NOTICED = {
     "mtl": ("ring", "ring-any", "named", "collective"),
     "btl": ("ring", "ring-any", "collective"),
@@ -35,7 +35,7 @@ class Job:
         self.shm = shm
 
     def left(self) -> list[str]:
-        """What is in shared memory."""
+        """The segments in shared memory."""
         return sorted(path.name for path in self.shm.glob("velo.*"))
 
     def plain(self, *program: str) -> tuple[list[str], dict[str, str]]:
@@ -118,7 +118,7 @@ def mpirun_ends(job: Job, program: str) -> bool:
 
 
 def leftovers_are_swept(job: Job, program: str) -> bool:
-    """What a killed job leaves goes away with the next job, of whatever domain."""
+    """The next job, of any domain, removes the segments of a killed job."""
     argv, env = job.plain(program, "named")
     if not failed(job.run(argv, **env)):
         return False

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the MPI tests share: self-registering tests and checks that end the whole job.
+ * Shared by the MPI tests: self-registering tests and checks that end the whole job.
  *
  * A test is a function that all ranks run. `velo-mpi-tests NAME` runs one of them; ctest starts it
  * over each layer with the number of ranks that the test asks for.

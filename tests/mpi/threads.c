@@ -84,7 +84,7 @@ static void *probing(void *argument)
     return NULL;
 }
 
-/* What one thread has probed no other one gets. */
+/* A message that one thread has probed goes to no other thread. */
 TEST(threads_share_a_tag_with_matched_probes, 2) { run(probing, MPI_COMM_WORLD); }
 
 /* ---- requests that one thread starts and another ends ---------------------------------------- */

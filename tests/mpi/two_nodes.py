@@ -50,7 +50,7 @@ def nodes() -> Iterator[tuple[str, str]]:
 
 
 def sent_bytes(node: str) -> int:
-    """What has gone over the cable from a node."""
+    """The words that have gone over the cable from a node."""
     said = subprocess.run(
         ["ip", "-n", node, "-s", "-o", "link", "show", "velo0"],
         check=True, capture_output=True, text=True,

@@ -297,7 +297,7 @@ TEST(a_peer_hears_of_all_that_was_under_way_when_it_is_given_up)
     enum { SENDS = 40 };
     static struct velo_mq_request sends[SENDS], recvs[SENDS];
     struct node nodes[2];
-    char *buf = calloc(1, LONG_BYTES); /* What is in it does not matter. */
+    char *buf = calloc(1, LONG_BYTES); /* Its content does not matter. */
 
     node_open(&nodes[0], 0, 0, 0, NULL, false);
     node_open(&nodes[1], 1, 8, 0, NULL, false);
@@ -339,7 +339,7 @@ TEST(closing_ends_what_is_under_way_and_delivers_what_was_sent)
     CHECK_OK(velo_mq_irecv(nodes[0].mq, nodes[1].id, 1, 5, &byte, 1, &wild));
     CHECK_OK(velo_mq_isend(peer, out, LONG_BYTES, 1, 0, &send));
     CHECK_OK(velo_mq_try_send(peer, "x", 1, 2));
-    /* What the closing side has kept, and what it has taken aside. */
+    /* The closing side has kept one message, and has taken one aside. */
     peer = node_connect(&nodes[1], nodes[0].id);
     CHECK_OK(velo_mq_isend(peer, out, LONG_BYTES, 7, 0, &theirs));
     CHECK_OK(velo_mq_isend(peer, out, 1, 8, VELO_MQ_SYNC, &sync));

@@ -11,7 +11,7 @@
 #define SOON_NS (1000 * TEST_MS)
 #define MATCH 11
 
-/* What the child does before it holds still and is killed. */
+/* The part of the child before it holds still and is killed. */
 enum part {
     PART_SENDS,
     PART_RECEIVES,
@@ -283,7 +283,7 @@ TEST(what_was_pushed_back_is_received_before_its_sender_is_mourned)
     struct velo_mq_request last = {0}, never = {0};
     char buf[50];
 
-    test_needs_shared_memory(); /* What a killed sender had not got out is lost. */
+    test_needs_shared_memory(); /* Over a transport a killed sender loses messages. */
     begin(&node, &child, PART_FLOODS);
     strike(&node, &child);
     while (node_counters(&node).deferred == 0)
@@ -317,7 +317,7 @@ TEST(polling_alone_notices_a_death_too)
     bury();
 }
 
-/* Who only receives has no connection of its own by which to notice. */
+/* A port that only receives has no connection of its own by which to notice a death. */
 TEST(a_receive_ends_when_a_peer_is_killed_that_nothing_was_sent_to)
 {
     struct node node;
@@ -325,7 +325,7 @@ TEST(a_receive_ends_when_a_peer_is_killed_that_nothing_was_sent_to)
     struct velo_mq_request recv = {0}, wild = {0}, any = {0};
     int got;
 
-    test_needs_shared_memory(); /* Who lives is not to be seen from afar. */
+    test_needs_shared_memory(); /* Over a transport a port cannot see who lives. */
     node_open(&node, 0, 0, 0, NULL, false);
     child.pid = child_start(child_body, &child);
     set_stage(child.stage, 1);

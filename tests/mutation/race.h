@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What the parts of velo-race share; see race.c. */
+/* Shared by the parts of velo-race; see race.c. */
 #ifndef RACE_H
 #define RACE_H
 

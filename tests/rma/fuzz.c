@@ -70,7 +70,7 @@ static void remove_region(struct world *w, struct region *r)
 
 /* ---- what must be allowed -------------------------------------------------------------------- */
 
-/* What an operation moves, block by block. */
+/* The bytes that an operation moves, block by block. */
 struct shape {
     size_t count;
     struct {

@@ -505,7 +505,7 @@ TEST(atomic_updates_of_several_processes_sum_exactly)
             adders[i] = (struct adder){sum, i};
             children[i] = child_start(add_up, &adders[i]);
         }
-        /* Who has the memory adds, too, with the processor's atomics. */
+        /* The owner of the memory adds, too, with the processor's atomics. */
         while (way != WAY_DIRECT && atomic_load(&sum->ready) < ADDERS)
             sched_yield();
         for (; way != WAY_DIRECT && mine < 3000000; mine++)

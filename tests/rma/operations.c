@@ -312,7 +312,7 @@ TEST(list_puts_and_gets_move_each_piece)
 
 TEST(operations_on_nothing_are_done_and_notified)
 {
-    test_needs_shared_memory(); /* What is outside is refused at once. */
+    test_needs_shared_memory(); /* Only there is an access outside refused at once. */
     static const struct velo_rma_stride none = {8, 0, 8, 8}, empty = {0, 8, 8, 8};
     uint32_t notify = VELO_RMA_NOTIFY_REQUESTER | VELO_RMA_NOTIFY_COMPLETER;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What comes before what, and what happens where something is full. */
+/* The order of operations, and their behaviour when something is full. */
 #include <sched.h>
 #include <string.h>
 

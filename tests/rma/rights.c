@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is refused: it is counted on both sides, and touches nothing. */
+/* Refused operations are counted on both sides, and touch nothing. */
 #include <string.h>
 
 #include "stage.h"

@@ -22,7 +22,7 @@ enum way {
 
 enum { OWNER_VPID = 1, REQUESTER_VPID = 2, NOTES_MAX = 65536 };
 
-/* What both processes see. */
+/* Memory that both processes see. */
 struct stage {
     enum way way;
     size_t size_bytes;
@@ -50,7 +50,7 @@ enum stage_order {
 struct owner {
     pid_t pid;
     struct stage *stage;
-    unsigned char *memory; /* What the owner registers, or a copy of what it allocated. */
+    unsigned char *memory; /* The owner registers it; or a copy of memory that it allocated. */
 };
 
 struct requester {

@@ -31,7 +31,7 @@ union value {
     unsigned char bytes[8];
 };
 
-/* What must come of it, said another way than the library says it. */
+/* The right result, computed in another way than in the library. */
 #define ARITHMETIC(field)                                                                          \
     switch (atomic) {                                                                              \
     case VELO_RMA_ATOMIC_ADD:                                                                      \
@@ -300,7 +300,7 @@ enum { UPDATERS = 3 };
 /* Loads and stores take long to meet. */
 #define ROUNDS(way) (int)scaled((way) == WAY_DIRECT ? 50000 : 300, 20)
 
-/* What the owner's memory is. */
+/* The kind of the owner's memory. */
 struct words {
     uint32_t bits, max;
     uint64_t tickets;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a program moves from one node to another, the links between them carry, whatever way of
-MPI's it goes; and MPI knows which ranks share a node.
+"""The links between two nodes carry all that a program moves from one to the other, in every way of
+MPI; and MPI knows which ranks share a node.
 
 carried.py VELO LAYER PROGRAM KIND...
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What computing costs in virtual time: nothing, a constant, or what it took.
+"""The cost of computing in virtual time: nothing, a constant, or its processor time.
 
 compute.py VELO API_PERF
 """

@@ -22,7 +22,7 @@ LINES = {8: 1, 40: 1, 100: 4}  # Payload bytes: lines of a message of velo.h.
 
 
 def run(mode: str, size_bytes: int, gap_ns: int) -> tuple[str, list[int]]:
-    """What the program says, and when node 0 stored each of its lines, in ps."""
+    """The output of the program, and the times at which node 0 stored each of its lines, in ps."""
     with tempfile.TemporaryDirectory() as name:
         recording, result = Path(name) / "run.rec", Path(name) / "run.json"
         argv = [VELO, "sim", "-n", "2", "--record", str(recording), "--json", str(result)]
@@ -55,7 +55,7 @@ for size_bytes in LINES:
     # As long as the way to the node has room, nothing but the pause is new.
     assert paused[:4] == [ps + GAP_NS * 1000 for ps in free[:4]], size_bytes
     assert min(paused) >= GAP_NS * 1000, size_bytes
-# Who pauses has sent already: only the beat of its polls is another one.
+# A rank that pauses has sent already: only the times of its polls change.
 free_ns, paused_ns = half_round_trip_ns(0), half_round_trip_ns(SHORT_GAP_NS)
 print(f"half a round trip: {free_ns} and {paused_ns} ns")
 assert abs(paused_ns - free_ns) < SHORT_GAP_NS / 4

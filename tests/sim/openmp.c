@@ -51,7 +51,7 @@ int main(int argc, char **argv)
         while (omp_get_thread_num() == 1 && really_computed_s() < busy_s)
             ;
     }
-    /* What they computed is nobody's virtual time. */
+    /* Their computing takes no virtual time. */
     if (threads < 2 || omp_get_wtime() - begun_s > 1)
         MPI_Abort(MPI_COMM_WORLD, 1);
     MPI_Finalize();

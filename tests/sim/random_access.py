@@ -26,7 +26,7 @@ SKIPPED = 77
 
 
 def wait_for(path: Path, text: str, job: subprocess.Popen[bytes]) -> str:
-    """What is in a file that is being written, as soon as a text is."""
+    """The content of a file that is being written, as soon as a text is in it."""
     until = time.monotonic() + TIMEOUT_S
     while time.monotonic() < until:
         found = path.read_text() if path.exists() else ""

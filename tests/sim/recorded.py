@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run came to the last time, for tests that want it to be the same again.
+"""The result of the last run, for tests in which it has to be the same again.
 
 Hashes cover every message's arrival, to the cycle: whatever changes the hardware, the library's
 messages or the host model changes them, and is recorded with that change (--record). Another

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Who is being started belongs to the simulated cluster before it first calls. */
+/* A thread or process that is started belongs to the simulated cluster before its first call. */
 #include <pthread.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -90,7 +90,7 @@ TEST(threads_that_never_call_leave_nothing_behind)
             CHECK_EQ(pthread_create(&threads[i], NULL, nap, NULL), 0);
         for (int i = 0; i < THREADS; i++)
             CHECK_EQ(pthread_join(threads[i], NULL), 0);
-        /* What is over is seen when time is to pass. */
+        /* The simulator sees that a thread has ended when time has to pass. */
         CHECK_STATUS(velo_recv(port, &(char){0}, 1, NULL, 100 * TEST_MS), VELO_TIMEOUT);
     }
     CHECK_EQ(pthread_create(&threads[0], NULL, send_from_thread, NULL), 0);

@@ -22,7 +22,7 @@
 /* Nobody would wait that long in real time: a test that did would not end. */
 #define NAP_S 100000
 #define S (1000 * TEST_MS)
-/* What waiting and reading may cost besides. */
+/* The time that waiting and reading may cost on top. */
 #define SLACK_NS TEST_MS
 #define EXIT_CANNOT_GO_ON 70
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What was recorded over RTL is replayed over the transaction-level model: the same latency.
+"""A recording over RTL is replayed over the transaction-level model: the same latency.
 
 trace.py VELO VELO_SIM CLIENTS VELO_TLM
 """

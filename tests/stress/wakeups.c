@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Lost wake-ups. Whoever sleeps here sleeps until it is woken: the engine's time slices are
+ * Lost wake-ups. Each sleep here lasts until it is woken: the engine's time slices are
  * switched off, so a wake-up lost at any of these meetings is a hang.
  */
 #include <pthread.h>

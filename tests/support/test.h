@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What every test program shares: self-registering tests, checks that work in any thread and any
+ * Shared by all test programs: self-registering tests, checks that work in any thread and any
  * child process, children that cannot outlive the test, and payloads that tell where they belong.
  *
  * Each program runs in a domain of its own ($VELO_DOMAIN is set to it), so that programs can run at

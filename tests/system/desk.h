@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * What the conductor and one worker process say to each other. The conductor writes a command on
- * the worker's desk and wakes it; the worker carries it out by one call of the library (or a few of
- * the same kind), writes what came of it, and waits for the next one. In between it does nothing,
- * so the conductor decides everything that happens, and in which order.
+ * The messages between the conductor and one worker process. The conductor writes a command on the
+ * worker's desk and wakes it. The worker carries it out by one call of the library (or a few of the
+ * same kind), writes the result, and waits for the next one. In between it does nothing, so the
+ * conductor decides everything that happens, and its order.
  */
 #ifndef VELO_SYSTEM_DESK_H
 #define VELO_SYSTEM_DESK_H

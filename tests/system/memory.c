@@ -165,7 +165,7 @@ static void check_added(const struct op *op)
 
 static void op_done(struct op *op)
 {
-    if (op->to->state != LIVES) { /* Whether it reached the memory of the dead is no matter. */
+    if (op->to->state != LIVES) { /* It may have reached the memory of the dead port or not. */
         op_ended(op, DOUBTFUL);
         return;
     }

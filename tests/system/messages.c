@@ -292,7 +292,7 @@ static bool step_commit(struct seat *seat)
 
 /* ---- receiving ------------------------------------------------------------------------------- */
 
-/* What came, if nothing fits: say what it is. */
+/* A message came that does not fit: print it. */
 _Noreturn static void fail_received(const struct seat *seat, const void *buf)
 {
     const struct reply *reply = reply_of(seat);

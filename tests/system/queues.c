@@ -464,7 +464,7 @@ static struct sent *new_sent(struct seat *seat, struct generation *to, size_t le
     sent->is_long = len_bytes > (eager_bytes < most_bytes ? eager_bytes : most_bytes);
     sent->step = run.step;
     sent->taken_before = UINT64_MAX;
-    /* What has no content is told from others by its tag. */
+    /* An empty message is told from others by its tag. */
     int32_t tag = len_bytes == 0 ? (int32_t)(1000 + sent->serial) : (int32_t)below(TAGS);
     sent->match = VELO_MQ_MATCH(1, seat->generation->vpid, tag);
     return sent;
@@ -563,7 +563,7 @@ static bool step_isend(struct seat *seat)
 
 /* ---- steps: receiving ------------------------------------------------------------------------ */
 
-/* What a receive or a probe asks for. */
+/* Draw the source and match bits for a receive or a probe. */
 static struct recv *new_recv(const struct seat *seat)
 {
     struct recv *recv = keep(sizeof *recv);
@@ -629,7 +629,7 @@ static bool step_irecv(struct seat *seat)
     return seat->generation->shape.is_mq && irecv(seat, new_recv(seat));
 }
 
-/* What a probe found must be there. */
+/* The message that a probe found must be there. */
 static void check_found(const struct seat *seat, const struct recv *recv)
 {
     const struct reply *reply = reply_of(seat);

@@ -42,7 +42,7 @@ static void adopt(const struct action *actions)
     for (; actions->name != NULL; actions++) {
         struct action *action = &habits.actions[habits.actions_len++];
         *action = *actions;
-        /* What there is most of is never left out: without it nothing happens. */
+        /* The most frequent actions are never left out: without them nothing happens. */
         uint32_t factor = times[below(ARRAY_LEN(times))];
         action->weight *= factor == 0 && action->weight >= 30 ? 1 : factor;
         if (is_left_out(action->name))
@@ -113,8 +113,9 @@ uint32_t draw_death(uint32_t percent, uint32_t points)
     return !run.is_quiet && chance(percent * habits.deadliness) ? 1 + below(points) : 0;
 }
 
-/* Not where somebody could have to wait for it: whoever ends a registration waits for those who are
- * in the middle of an operation on it. Nor in a close: until it is over the port is neither. */
+/* A process does not stop where another could have to wait for it: the owner that ends a
+ * registration waits for operations on it. It does not stop in a close, either: until that is over
+ * the port is neither open nor closed. */
 uint32_t draw_stop(const struct seat *seat, const struct command *command)
 {
     bool may_stop =
@@ -230,7 +231,7 @@ static void drain(void)
     }
 }
 
-/* Whatever the dead left behind is taken away by the next who need the name. */
+/* The next processes that need a name remove what dead processes left under it. */
 static void end(void)
 {
     for (struct seat *seat = seat_next(NULL); seat != NULL; seat = seat_next(seat))

@@ -46,7 +46,7 @@ struct op;
 /* A port from its opening to its end. */
 struct generation {
     uint32_t number;
-    uint32_t word; /* What velo_port_generation() calls it. */
+    uint32_t word; /* As velo_port_generation() gives it. */
     uint32_t vpid;
     enum generation_state state;
     bool is_unclear; /* It died while it was closed: peers may call it either. */
@@ -66,7 +66,7 @@ struct generation {
     struct generation *next;
 };
 
-/* What the conductor knows of one place for a port in a process. */
+/* One place for a port in a process, as the conductor knows it. */
 struct seat {
     struct process *process;
     uint32_t index;
@@ -99,10 +99,10 @@ struct run {
     uint64_t step;
     uint64_t serial; /* Last given to a message or an operation. */
     uint32_t vpids;
-    bool is_queue[VPIDS]; /* What ports of an id are for: matched queues, or plain messages. */
+    bool is_queue[VPIDS]; /* Ports of an id are for matched queues, or for plain messages. */
     uint32_t generations_count;
     struct generation *generations;    /* All there ever were, the latest first. */
-    struct generation *by_vpid[VPIDS]; /* Who has the id now. */
+    struct generation *by_vpid[VPIDS]; /* It has the id now. */
     struct process processes[PROCESSES];
     struct sundial *sundial;
     bool is_quiet;    /* Nobody dies now. */
