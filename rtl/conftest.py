@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What every pytest file of a block uses: build a module with Verilator, run cocotb tests on it."""
+"""For every pytest file of a block: build a module with Verilator, run cocotb tests on it."""
 
 import os
 import re

@@ -374,7 +374,7 @@ class Network
         }
     }
 
-    // What is refused here, dropped there, or is nobody's; nothing may come of it.
+    // Writes that are refused here, dropped there, or meant for nobody; they must have no effect.
     void write_badly(unsigned n)
     {
         unsigned to = random_.below(nodes_.size());
@@ -501,7 +501,7 @@ class Network
             node.top->clk_i = 0;
             node.top->eval();
         }
-        // What registers hold in this cycle goes over the cables, and into the other side.
+        // The cables take the words that registers hold in this cycle to the other side.
         for (auto &node : nodes_)
             for (unsigned l = 0; l < kLinks; l++)
                 if (node.cables[l].plugged)

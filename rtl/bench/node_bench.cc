@@ -37,7 +37,7 @@ constexpr unsigned ring_log2 = 3;
 constexpr uint64_t segment_base = 0x40000000;
 constexpr uint64_t never = UINT64_MAX;
 
-// What lies between one stage and the next, in the form of the paper's figure 4.
+// The parts between one stage and the next, as in the paper's figure 4.
 constexpr std::array<const char *, stages - 1> stage_names = {
     "htax_out", "requester", "netport_out", "switch_out", "link_out",
     "link_in",  "switch_in", "netport_in",  "completer",  "htax_in",
@@ -343,7 +343,7 @@ class Bench
         put(eop, n, 1, (stream.beat + 1) * width >= bits);
         for (unsigned lsb = 0; lsb < width; lsb += word_bits) {
             unsigned bit = stream.beat * width + lsb;
-            // What is beside the data is of no interest.
+            // The bits beside the data do not matter.
             uint64_t word = bit < bits ? write.words[bit / 64] : ~uint64_t{0};
             put(data, n * width + lsb, word_bits, word >> (bit % 64));
         }
@@ -532,7 +532,7 @@ int main(int argc, char **argv)
             fail("a store went astray");
     if (bench->read_register(0, 0x38) || bench->read_register(1, 0x38))
         fail("the custom unit counted an error, or a load that is still under way");
-    // What is not a word is refused, counted, and does nothing else.
+    // An access that is no word is refused and counted, and does nothing else.
     bench->store_remote(0, 12, 1);
     if (!bench->load_is_refused(0, 20) || bench->read_register(0, 0x38) != 2)
         fail("a store and a load of no whole word were not refused");

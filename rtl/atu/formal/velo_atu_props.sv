@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the address translation promises, for one page of one's choice, two clients, a table of eight
+// The promises of the address translation, for one page of one's choice, two clients, a table of eight
 // entries and a cache of two lines, whatever the clients ask and whenever the host answers.
 //
 //   * An access is granted only inside a page that is in the table, with the right, to its owner's

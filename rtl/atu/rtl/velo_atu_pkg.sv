@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a unit asks of the address translation, and what it is told.
+// A unit's request to the address translation, and the answer.
 
 package velo_atu_pkg;
 
@@ -10,7 +10,7 @@ package velo_atu_pkg;
     logic [9:0]                    len_bytes;
     // The context whose memory it is.
     logic [7:0]                    ctx;
-    // Who wants it: node in the upper byte, context in the lower.
+    // The peer that wants it: node in the upper byte, context in the lower.
     logic [15:0]                   peer;
     // The owner itself wants it: it needs the right, but not to be the page's peer.
     logic                          own;

@@ -168,7 +168,7 @@ async def the_cache_answers_in_five_cycles_and_never_for_another_page(dut):
         hit = setup.reads == reads and page in (3, 4) and setup.bench.cycle - before <= 7
         setup.give_back(0)
         assert setup.reads == reads and (hit or reads in (1, 2, 3, 4))
-    # What was refused because there was no page is asked anew.
+    # An access that was refused for want of a page is looked up again.
     setup.table[20] = 0
     assert (await setup.ask(0, 20 * PAGE, 8, 1, 0, 0, READ))[0] == UNREGISTERED
     setup.table[20] = entry(1, 5, READ)

@@ -22,7 +22,7 @@ module velo_rr_arb_props #(
       .*
   );
 
-  // Whom the proof follows: any one, chosen by the initial state and never changed.
+  // The proof follows one requester: any one, chosen by the initial state and never changed.
   logic past_q;
   logic [NumReq-1:0] who_q;
   initial past_q = 1'b0;

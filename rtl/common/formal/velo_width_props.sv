@@ -91,7 +91,7 @@ module velo_width_props #(
     out_q       <= out_half;
   end
 
-  // What is offered stands; neither a packet's first half nor one of its own is the second of a beat.
+  // An offer stands; neither a packet's first half nor a half of its own is the second one of a beat.
   `VELO_ASSUME(OfferStands,
                !in_waits_q || (in_valid_i && in_half == in_q && in_single_i == in_single_q))
   `VELO_ASSUME(SingleIsFirst, !(in_valid_i && (in_sop_i || in_single_i) && second_q))

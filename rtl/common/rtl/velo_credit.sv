@@ -32,8 +32,8 @@ module velo_credit #(
 
   `VELO_ASSERT_INIT(ThresholdFitsWidth, Threshold >= 1 && Threshold < 2 ** (Width - 1))
 
-  // What is left beyond the threshold is kept but for `freed_i`, less one, so that `ok_o` is the sign of
-  // one sum: the lowest bit of each term carries `take_i` in.
+  // `spare_q` keeps the credits beyond the threshold, less one, without those of `freed_i`. So `ok_o` is
+  // the sign of one sum: the lowest bit of each term carries `take_i` in.
   logic [Width-1:0] used_d, used_q, spare_q;
   logic [Width:0] spare_next, sum;
 

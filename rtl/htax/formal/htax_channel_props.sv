@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one channel of the crossbar promises, for three ports and every traffic.
+// The promises of one channel of the crossbar, for three ports and every traffic.
 //
 //   * A target sees whole transactions, one source at a time, none mixed, and an offered beat stands.
-//   * What a source sends to a target comes out there, once, in order, and nowhere else.
+//   * Beats that a source sends to a target come out there, once, in order, and nowhere else.
 //   * Fairness: while a source waits at a target, no other source is served there twice.
 // Data is the source's number, its target, and a count of its beats.
 

@@ -7,8 +7,8 @@
 // in both directions. A request goes where its address is (`WindowMask` and `WindowBase` give each
 // port its part of the node's window; the first that fits wins); an address of host memory goes to
 // `HostPort`, one in no part of the window to `DefaultPort`, which refuses it. A response goes to the
-// port that asked. What a port in `DefaultOnly` asks for goes to `DefaultPort` whatever its address:
-// it cannot wait for any other target.
+// port that asked. Requests of a port in `DefaultOnly` go to `DefaultPort`, with any address: so that
+// port cannot wait for any other target.
 //
 // All streams valid/ready, header steady for a transaction, `eop` with the last beat; the first beat
 // is the one after another's last. One cycle from port to port. A port's

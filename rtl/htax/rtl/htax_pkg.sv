@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What travels beside the data of a transaction on the on-chip crossbar.
+// The header of a transaction on the on-chip crossbar, which travels beside the data.
 
 package htax_pkg;
 
@@ -14,7 +14,7 @@ package htax_pkg;
     logic [AddrBits-1:0] addr;
     // Bytes of data; of a read, bytes that are asked for.
     logic [9:0]          len_bytes;
-    // Who asked: the crossbar fills it in for requests; a response goes there.
+    // The port that asked: the crossbar fills it in for requests; a response goes there.
     logic [PortBits-1:0] port;
     // The requester's own; a response gives it back.
     logic [7:0]          tag;
@@ -22,8 +22,8 @@ package htax_pkg;
     logic                error;
   } htax_header_t;
 
-  // So many bytes, of which these are the lowest bits, are an odd number of 64-bit words: of their last
-  // beat of 128 bits half is padding.
+  // Is this length, given by its lowest bits, an odd number of 64-bit words? Then half of the last beat
+  // of 128 bits is padding.
   function automatic logic odd_words(logic [3:0] len_bytes);
     return len_bytes[3] ^ (|len_bytes[2:0]);
   endfunction

@@ -2,7 +2,7 @@
 //
 // The two halves of a link port, both sides, without bring-up in front: so that the bound holds
 // several retransmissions. A cable that changes any words in any way, both ways; with Downs, either
-// side is down at any time, in any pattern. What goes in at A comes out at B: each word once, in
+// side is down at any time, in any pattern. The words that go in at A come out at B: each once, in
 // order, with its packet limits. With Quiet, disturbance ends at QuietFrom, and by Deadline everything
 // has arrived: repetition terminates.
 //

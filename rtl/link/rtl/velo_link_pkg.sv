@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What travels between two link ports. A PHY word is DataWidth bits and a kind (two flags).
+// The words between two link ports. A PHY word is DataWidth bits and a kind (two flags).
 //
 // A frame is a control word (CtlStart), 1 to FrameWords data words, and an end word with the CRC-32C
 // of all of them: two words of overhead. A packet is cut into frames of FrameWords words, the last
@@ -60,7 +60,7 @@ package velo_link_pkg;
     ctl_e     ctl;
   } idle_t;
 
-  // What a port can do; two ports work together only if they agree.
+  // The abilities of a port; two ports work together only if they agree.
   typedef struct packed {
     logic [1:0] version;
     logic [1:0] width;    // DataWidth / 64: 0, 1, 2

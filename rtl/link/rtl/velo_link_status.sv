@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this side's words report about its receiver: acknowledgement, request for retransmission, and
-// for one virtual channel at a time how many buffer units have been freed since reset.
+// The status that this side's words report about its receiver: acknowledgement, request for
+// retransmission, and for one virtual channel at a time the number of buffer units freed since reset.
 //
 // Channels whose number has changed since it was last sent go first, round robin; with none, all take
-// their turn, so that a lost word is made good by a later one. What has changed is looked at a cycle
-// late, so now and then a channel is told of once too often. `freed_i` is constant or counts up.
+// their turn, so that a later word replaces a lost one. Changes are seen a cycle late, so now and then a
+// channel is reported once too often. `freed_i` is constant or counts up.
 // `status_o.echo` is left to the transmitter.
 
 module velo_link_status

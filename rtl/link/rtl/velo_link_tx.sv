@@ -12,8 +12,8 @@
 // Input: `in_valid_i` may be high in any cycle in which `in_stop_o` was low at most StopMargin cycles
 // ago; a packet is sop..eop without another in between. Latency 4 cycles from first word to first
 // word at the PHY, the start word goes ahead of it; frames follow each other without a gap. The four:
-// into the ring, out of it, choice of the word to send, its CRC. What the other side says takes two
-// cycles to be obeyed, and is let pass when it comes right after something else: it will be said again.
+// into the ring, out of it, choice of the word to send, its CRC. The other side's status takes effect
+// after two cycles. One that comes right after another is ignored: it will be sent again.
 // While `up_i` is low only `init_word_i` is sent.
 // Errors: none of its own; a ring without room is a stop, a silent receiver is a timeout, which
 // repeats everything unacknowledged (`timeout_o`, `replay_o`: one pulse each).
@@ -45,12 +45,12 @@ module velo_link_tx
     input  logic [DataWidth-1:0] in_data_i,
     output logic                 in_stop_o,
 
-    // What the other side's words say about this side's frames.
+    // The other side's status of this side's frames.
     input logic               ack_valid_i,
     input logic [SeqBits-1:0] ack_i,
     input logic               nak_i,
 
-    // What this side's words say; `status_sent_o` when they did. The echo is filled in here.
+    // The status for this side's words; `status_sent_o` when it was sent. The echo is filled in here.
     input  status_t status_i,
     output logic    status_sent_o,
 

@@ -56,7 +56,7 @@ class Setup:
         self.waiting += [(word, index == 0, index == last) for index, word in enumerate(words)]
 
     async def say(self, ack: int, nak: int) -> None:
-        """What the other side's status says, for one cycle; obeyed two cycles later."""
+        """The other side's status, for one cycle; it takes effect two cycles later."""
         self.dut.ack_i.value, self.dut.nak_i.value = ack % SEQUENCE, nak
         self.dut.ack_valid_i.value = 1
         await FallingEdge(self.dut.clk_i)

@@ -9,7 +9,7 @@
 // a message's length cannot need: lines are whole 64-bit words.
 //
 // Errors: anything else (FIXED, WRAP, narrow, longer than 1008 bytes, bytes that are not written) is
-// swallowed whole and answered with SLVERR. What the node itself refuses is counted in its registers.
+// swallowed whole and answered with SLVERR. The node's registers count writes that the node refuses.
 //
 // Source: AMBA AXI and ACE Protocol Specification, IHI 0022E, chapters A2 and A3.
 

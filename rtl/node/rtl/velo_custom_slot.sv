@@ -71,7 +71,7 @@ module velo_custom_slot
   if (Occupied) begin : gen_unit
     localparam int unsigned UnitWidth = DataWidth > 64 ? 64 : DataWidth;
 
-    // What the unit has on its side of the widths' difference.
+    // The unit's side of the change of width.
     logic store_valid, store_ready, store_eop, answer_valid, answer_ready, answer_eop;
     logic write_valid, write_ready, write_eop, memory_valid, memory_ready, memory_eop;
     logic [UnitWidth-1:0] store_data, answer_data, write_data, memory_data;

@@ -3,10 +3,10 @@
 // Host bridge: between the host port's addresses, lengths and tags and the crossbar's headers.
 // Combinational; the streams' valid, ready and data go past it.
 //
-// What a host writes and reads is in the node's window, whatever the address says; index 0 is the
-// host's way to the units, 1 the way to the registers. A read of host memory goes out with a tag of
-// twelve bits: who asked, and that unit's own tag. An answer by the tag of a port that is not among
-// `Readers`, a bit each, was not asked for and goes to port `Nobody`, which swallows it.
+// All accesses of a host are to the node's window, with any address; index 0 is the host's way to the
+// units, 1 the way to the registers. A read of host memory goes out with a tag of twelve bits: the port
+// that asked, and its own tag. An answer with the tag of a port that is not among `Readers`, a bit each,
+// was not asked for and goes to port `Nobody`, which swallows it.
 //
 // Source: VELO paper, section 3 (the bridge behind the host interface).
 

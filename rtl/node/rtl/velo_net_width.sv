@@ -5,9 +5,9 @@
 //
 // All streams valid/ready, whole packets, as in velo_unit_net; `path_*` is the network's side. On a
 // wide path a packet's header has a beat of its own, and its payload two words in each, of which the
-// last beat has one if the header's length says so. Whatever that says, a packet ends where its last
-// beat does: one that is not as long as it says has, for the unit, more words or fewer than it says,
-// never as many, so that the unit refuses it as on a narrow path. Errors: none here.
+// last beat has one if the header's length says so. A packet always ends where its last beat does. If
+// its length is not that of the header, then the unit gets more words or fewer than the header says,
+// never as many, so that it refuses the packet as on a narrow path. Errors: none here.
 
 module velo_net_width
   import velo_pkg::*;

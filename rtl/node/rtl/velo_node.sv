@@ -110,7 +110,7 @@ module velo_node
   count_t [NumLinks-1:0][NumVcs-1:0] credits;
   logic [NumLinks+NumClasses-1:0][7:0] dropped;
 
-  // What the register file shows for each of its eight links.
+  // The values that the register file shows for each of its eight links.
   logic [7:0] all_up;
   logic [7:0][2:0] all_refuse;
   logic [7:0][7:0] all_crc_errors, all_replays, all_timeouts, all_dropped;

@@ -13,12 +13,12 @@
 // and the custom unit's accesses to host memory are of aligned 64-bit words. The RMA unit's have any
 // address and length, none crosses a page of 4 KiB, and their data begin with the byte at the address.
 //
-// What the host has to do so that nothing waits for ever: take DMA writes and answer DMA reads whatever
-// else it waits for, and not hold back control writes for host writes. A read that is offered shows
-// what writes taken before it wrote; an answer that has begun goes on. A message may wait until a ring far away has room;
-// whoever makes room writes a read pointer, and that must not wait for messages; so it is with
-// notification queues. Registers can be
-// reached by host_write_*, too, but behind messages.
+// The host must follow these rules, so that nothing waits for ever. It takes DMA writes and answers DMA
+// reads even while it waits for something else, and does not hold back control writes for host writes. A
+// read that is offered shows the data of all writes taken before it; an answer that has begun goes on. A
+// message may wait until a ring far away has room. To make room a host writes a read pointer, and that
+// write must not wait for messages. The same holds for notification queues. Registers can be reached by
+// host_write_*, too, but behind messages.
 //
 // On a path of 128 bits a packet's header has a beat of its own, and RMA and custom unit move at most 8
 // bytes a cycle; see velo_net_width and velo_port_width.
@@ -183,8 +183,8 @@ module velo_node_core
       .*
   );
 
-  // The register file writes and reads nothing, VELO reads nothing and is not read. What comes here
-  // all the same, answers of the host that nobody asked for, is taken.
+  // The register file writes and reads nothing, VELO reads nothing and is not read. Answers of the host
+  // that nobody asked for still come here, and are taken.
   assign {posted_in_valid[PortRegisters], posted_in_eop[PortRegisters]} = '0;
   assign posted_in_header[PortRegisters] = '0;
   assign posted_in_data[PortRegisters] = '0;

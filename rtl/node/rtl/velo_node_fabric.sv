@@ -7,7 +7,7 @@
 // Requests are of one beat. `write_done_o` pulses when a unit's posted write has left for the host.
 //
 // Units have parts of the window of their own; the register file gets the rest and refuses what is
-// not its. What comes in by the control port goes to it and nowhere else, so it waits for no unit.
+// not its. Accesses by the control port go to it and nowhere else, so they wait for no unit.
 // Errors: answers of the host that nobody asked for go to the register file, which swallows them.
 //
 // Source: VELO paper, figure 1.

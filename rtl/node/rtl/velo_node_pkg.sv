@@ -16,7 +16,7 @@ package velo_node_pkg;
   parameter int unsigned FirstUnit = PortRegisters;
   parameter int unsigned LastUnit = PortRma;
 
-  // Who sends to the network and takes packets from it.
+  // The units that send to the network and take packets from it.
   parameter int unsigned NumSenders = 3;
   parameter int unsigned NetVelo = 0;
   parameter int unsigned NetCustom = 1;

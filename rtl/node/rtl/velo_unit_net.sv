@@ -98,7 +98,7 @@ module velo_unit_net #(
     end
   end
 
-  // What each unit takes of a class, and nobody, who claims nothing.
+  // The kinds of packets that each unit takes of a class; the last entry is nobody, and takes none.
   function automatic logic [NumUnits:0][15:0] kinds_of(int unsigned class_index);
     logic [NumUnits:0][15:0] kinds;
     kinds = '0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the hosts of a network do with remote memory, and what has to come of it.
+// The operations of a network's hosts on remote memory, and their right results.
 //
 // Each host has lanes with one operation at a time each. A lane has two pages of its own in its
 // node and two in every other, so what must be in all of them is known whenever a notification says
@@ -37,7 +37,7 @@ class RmaModel
                               kRegAtuMisses = 0xd8, kRegAtuRefused = 0xe0, kRegQueues = 0x8300000,
                               kRegQueueReadPointers = 0x8400000;
 
-    // What a host can post; from `kUnknown` on it is refused.
+    // The operations that a host can post; from `kUnknown` on they are refused.
     enum Kind {
         kPut,
         kGet,
@@ -179,7 +179,7 @@ class RmaModel
         const Lane &lane = host_lane(ours ? n : from, index);
         if (lane.want || lane.kind >= kAdd || (!ours && lane.to != n))
             return;
-        // What its last operation used, so that its translation is still known.
+        // The page of its last operation, so that the translation is still known.
         unsigned page = (ours ? lane.local : lane.remote) / kPage;
         Host &host = hosts_[n];
         uint64_t entry = host.memory->word(kTable + 8 * page), old = host.frames[page];

@@ -300,7 +300,7 @@ async def master(dut: Any) -> None:
         if responds:
             unanswered, answered = unanswered - 1, answered + 1
         if pins.taken("arvalid_o", "arready_i"):
-            # What was taken before the read was offered is answered: it can be seen.
+            # Writes that were taken before the read was offered are answered: they can be seen.
             assert answered - responds >= must_be_answered
             tag, addr, length = reads[rindex]
             first, last = addr // size, (addr + length - 1) // size

@@ -37,7 +37,7 @@ def htax_header(addr: int = 0, size: int = 8, tag: int = 0, error: int = 0) -> i
 
 
 def initial(addr: int) -> int:
-    """What the memory holds where nothing was written."""
+    """The content of memory where nothing was written."""
     return (addr * 0x9E3779B97F4A7C15 >> 3) & (1 << 64) - 1
 
 
@@ -90,7 +90,7 @@ class Setup:
             waiting = {"store": self.stores, "load": self.loads, "memory": self.answers}
             waiting |= {"0": self.packets[0], "1": self.packets[1]}
             for name, queue in waiting.items():
-                # What was offered and not taken stays.
+                # An offer that was not taken stays.
                 shown[name] = bool(queue) and (shown[name] or self.rng.random() >= self.stall)
             for name in ("store", "load", "memory"):
                 getattr(dut, f"{name}_valid_i").value = int(shown[name])
@@ -209,7 +209,7 @@ def bad_requests(beats: int) -> list[tuple[list[int], int | None]]:
     cases: list[tuple[list[int], int | None]] = [
         (packet(REQUEST, STORE, [place, value], node=NODE ^ 1), None),
         (packet(REQUEST, LOAD, [place], node=PEER), None),
-        # What the header says is not what there is.
+        # The header does not fit the packet.
         (packet(REQUEST, LOAD, [place, value]), None),
         (packet(REQUEST, STORE, [place]), None),
         (packet(REQUEST, 0, [place]), None),
@@ -299,7 +299,8 @@ async def stray_responses_are_dropped_and_bad_ones_answer_with_an_error(dut: Any
         await setup.bench.cycles(20)
         assert setup.status() == (0, dropped, 0) and not setup.answered
         await setup.others_go_on(dropped)
-    # Another node's, while a load waits: it is not its answer. Nor is what has no header.
+    # While a load waits, an answer of another node comes, and a packet without header: neither is
+    # the load's answer.
     setup.answered.clear()
     setup.loads.append(htax_header(PEER << 20, 8, 0x55))
     await setup.bench.until(lambda: setup.status()[2] == 1)

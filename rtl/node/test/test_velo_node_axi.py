@@ -42,7 +42,7 @@ class Host:
         self.dut, self.rng = dut, random.Random(seed)
         self.size = len(dut.dma_wdata_o) // 8
         self.memory: dict[int, int] = {}
-        # What waits on each slave, and what has been answered.
+        # Accesses that wait on each slave, and those that have been answered.
         self.writes: dict[str, deque] = {"host": deque(), "control": deque()}
         self.reads: dict[str, deque] = {"host": deque(), "control": deque()}
         self.written: dict[str, list[int]] = {"host": [], "control": []}

@@ -55,7 +55,7 @@ class Setup:
         return [self.rng.getrandbits(64) for _ in range(-(-size // 8))]
 
     async def tag_of_a_read(self, size, tag):
-        """What a read of the unit's is tagged with on the crossbar."""
+        """The tag of one of the unit's reads on the crossbar."""
         self.dut.unit_read_header_i.value = size << LEN | tag << TAG
         await ReadOnly()
         read = int(self.dut.read_header_o.value)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What register file and RMA unit tell each other: settings one way, state and events the other. Their
+// The signals between register file and RMA unit: settings one way, state and events the other. Their
 // meaning is that of velo_rma's ports with the same names; events are there for one cycle.
 
 package velo_regfile_pkg;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the completer of puts promises, for every packet, right or wrong, every answer of the
+// The promises of the completer of puts, for every packet, right or wrong, every answer of the
 // translation, and every behaviour of the host.
 //
 //   * Nothing is written without a grant for this packet, and only where and as much as was granted.

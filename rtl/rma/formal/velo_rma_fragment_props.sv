@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the cutting of operations promises, for any addresses and length and from any offset that
+// The promises of the cutting of operations, for any addresses and length and from any offset that
 // fragments so far can have led to.
 //
 //   * A fragment fits a packet and stays in one page at both ends.

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the way to host memory promises its users, whoever offers what and whenever a beat is taken.
+// The promises of the way to host memory to its users, for any offers, with beats taken at any time.
 // Together with velo_rma_completer, which lets its notifier begin only when all of the data were taken
 // here, it is why a notification never overtakes its data.
 //
 //   * A beat comes out exactly when it is taken in; none is lost, doubled or changed.
 //   * A transaction that has begun goes on to its end, no beat of another between.
 //   * None is begun that was not chosen before the stop.
-//   * Who waits is served after at most one transaction of each other, and the one under way.
+//   * A user that waits is served after at most one transaction of each other, and the one under way.
 
 `include "velo_assert.svh"
 

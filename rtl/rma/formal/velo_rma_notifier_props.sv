@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the notification queues promise, for the queue of one context of one's choice, two sources,
-// whatever they report, whenever the host takes writes and its reader frees entries.
+// The promises of the notification queues, for the queue of one context of one's choice and any reports
+// of two sources, whenever the host takes writes and its reader frees entries.
 //
 //   * The entry after the last one is written, in the queue of its context and only while that is
 //     enabled, its second word before its first: entries come in order and whole, none is left out.
 //   * An entry that its reader has not freed is never overwritten.
 //   * A source is told that its notification is done when both words were taken, or it was refused
 //     and none was; so what a source reports next never overtakes it.
-//   * What is refused is refused for a reason: no queue, or a full one and a watchdog that was set.
+//   * A notification is refused only for a reason: no queue, or a full one and a watchdog that was set.
 
 `include "velo_assert.svh"
 
@@ -37,7 +37,7 @@ module velo_rma_notifier_props
     input logic                       posted_ready_i
 );
 
-  // What the unit does with one bit of a word it does with all.
+  // The unit handles all bits of a word in the same way.
   notify_t [1:0] notify;
   always_comb begin
     notify = '0;
@@ -123,7 +123,7 @@ module velo_rma_notifier_props
   logic [1:0] words_q, fits, fits_q;
   assign take = posted_valid && posted_ready_i;
   assign ours = posted_addr[7] == ctx_q;
-  // Whose notification it can be, by all words so far.
+  // The source whose notification it can be, by all words so far.
   always_comb begin
     for (int unsigned s = 0; s < 2; s++) begin
       fits[s] = notify_valid_i[s] && (!Queue || ctx_i[s] == posted_addr[7]) && posted_data ==

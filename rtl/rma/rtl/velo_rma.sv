@@ -151,7 +151,7 @@ module velo_rma
   error_e notify_error;
   notify_t [4:0] notify;
 
-  // Who reports: the responder, requests, responses, completions, notifications.
+  // The reporters: responder, requests, responses, completions, notifications.
   logic [4:0] error_valid;
   error_e [4:0] error_code;
   logic [4:0][7:0] error_ctx, error_node;

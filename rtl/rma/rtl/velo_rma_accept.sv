@@ -115,7 +115,7 @@ module velo_rma_accept
       .*
   );
 
-  // Never both: while a packet is being judged, the completer has none.
+  // The two are never set together: while a packet is being judged, the completer has none.
   assign error_valid_o = take_error_valid || complete_error_valid;
   assign error_code_o  = take_error_valid ? take_error_code : complete_error_code;
   assign error_ctx_o   = header_o.dst_ctx;

@@ -38,7 +38,7 @@ module velo_rma_buffer #(
   assign push_ready_o = !count_o[AddrWidth];
   assign push         = push_valid_i && push_ready_o;
   assign pop          = pop_valid_o && pop_ready_i;
-  // Whether there is a pop is known late: both outcomes are ready for it.
+  // A pop is known late, so both outcomes are prepared.
   assign read_next    = read_q + 1'b1;
   assign read_d       = pop ? read_next : read_q;
 

@@ -52,7 +52,7 @@ module velo_rma_emit
   logic [3:0] head_left_q;  // beats
   logic [7:0] body_left_q;  // beats, padding among them
   logic [9:0] bytes_left_q;
-  // What must be known of those in each cycle, kept beside them.
+  // Facts about those that are needed in each cycle, kept beside them.
   logic in_body_q, head_last_q, body_some_q, body_last_q, padding_q;
   logic sop_q, take, load, bad;
   logic [DataWidth-1:0] body;

@@ -237,7 +237,7 @@ module velo_rma_host
       .*
   );
 
-  // Whether the crossbar takes a beat decides in the next cycle only what the parts do.
+  // If the crossbar takes a beat, the parts see that only in the next cycle.
   logic [AddrBits-1:0] posted_addr;
   logic [9:0] posted_len;
   logic [1:0] unused_leave_count;

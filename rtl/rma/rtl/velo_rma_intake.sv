@@ -49,7 +49,7 @@ module velo_rma_intake
   end
   assign name          = DataWidth'({words, write_source_i});
 
-  // What is too long is cut: `past_q` after the last beat that is kept.
+  // A write that is too long is cut: `past_q` after the last beat that is kept.
   assign push_last     = write_eop_i || beat_q == 4'(MaxBeats - 1);
   assign push_valid    = write_valid_i && !past_q;
   assign write_ready_o = named_q && (past_q || push_ready);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the parts of the RMA unit hand one another.
+// The structures that the parts of the RMA unit hand one another.
 
 package velo_rma_pkg;
   import velo_pkg::*;
@@ -9,7 +9,7 @@ package velo_rma_pkg;
   parameter logic [2:0] RightWrite = 3'd2;
   parameter logic [2:0] RightAtomic = 3'd4;
 
-  // Who is asked for a notification, by its place in a command.
+  // The sides that a command can ask for a notification, by their bit in it.
   parameter int unsigned NotifyRequester = 0;
   parameter int unsigned NotifyResponder = 1;
   parameter int unsigned NotifyCompleter = 2;
@@ -24,7 +24,7 @@ package velo_rma_pkg;
   endfunction
 
   typedef struct packed {
-    // Whose queue.
+    // The context whose queue gets it.
     logic [7:0]        ctx;
     rma_notification_t entry;
   } notify_t;

@@ -9,12 +9,12 @@
 // The next job may be given then: its read is under way while the last one's data still come, so that
 // the host's latency is hidden behind them. An answer is whole (`response_eop_i`) before the next one
 // begins, and the next read is asked for behind the last one's first beat, so answers are in order.
-// With `job_keep_i` the access is not given back to the translation when the data are in: whoever gave
+// With `job_keep_i` the access is not given back to the translation when the data are in: the giver of
 // the job does that, before the next one.
 //
 // Data begin with the byte at the address, whatever its alignment. Errors: those of velo_atu;
-// ErrorHost if the host refuses. Should it fail only after the first beat, the data end with one that is
-// `data_bad_o`, and its access is given back.
+// ErrorHost if the host refuses. If it fails only after the first beat, the data end with a beat that is
+// `data_bad_o`, and the access is given back.
 
 `include "velo_assert.svh"
 

@@ -269,7 +269,7 @@ module velo_rma_requester
     if (state_q == StName && take) begin
       {words_q, ctx_q} <= beat_data_i[10:0];
       beat_q           <= '0;
-      // What a write too short does not have is zero in its error notification.
+      // Fields that a too short write does not have are zero in its error notification.
       beats_q          <= '0;
     end
     if (state_q == StWords && take) begin

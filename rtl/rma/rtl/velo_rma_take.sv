@@ -154,7 +154,7 @@ module velo_rma_take
     data_bytes_o <= payload;
     // On a narrow path the last word may end in a beat without data.
     pad_due_q    <= DataWidth == 32 && header_o.len[2:0] != '0 && header_o.len[2:0] <= 3'd4;
-    // What is left is kept with what must be known of it in the next cycle.
+    // Keep the bytes that are left, and facts about them that the next cycle needs.
     if (state_q == StJudge || (data_valid_o && data_ready_i)) begin
       bytes_left_q <= bytes_next;
       data_left_q  <= state_q == StJudge ? header_o.len != 10'(CommandBytes) : !data_last_q;

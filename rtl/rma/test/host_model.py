@@ -227,7 +227,7 @@ class Setup:
         shown = response_shown = False
         net_shown = [False] * 3
         while True:
-            # Inputs of this cycle. What was offered and not taken stays.
+            # Inputs of this cycle. An offer that was not taken stays.
             shown = bool(self.descriptors) and (shown or rng.random() >= self.idle)
             dut.posted_in_valid_i.value = int(shown)
             if shown:
@@ -270,7 +270,7 @@ class Setup:
             dut.net_out_ready_i.value = ready
             self._poll()
 
-            # What the unit does with them.
+            # The unit's outputs for them.
             await ReadOnly()
             self._report()
             if shown and int(dut.posted_in_ready_o.value):

@@ -459,7 +459,7 @@ async def a_full_queue_stops_and_loses_nothing_unless_software_says_so(dut):
     assert {code for code, _, _ in setup.errors} == {STALL}
     (note,) = await setup.notified(US)
     assert (note.place, note.error, note.cookie) == (ERROR, STALL, 2)
-    # Who put something there is told why, once; the data are there all the same.
+    # The peer of the put is told the reason, once; the data are there all the same.
     setup.errors.clear()
     data = setup.read(OURS, 8)
     for cookie, notify in ((7, COMPLETER), (8, COMPLETER | REQUESTER)):

@@ -129,7 +129,7 @@ module velo_switch_queues_props
   `VELO_ASSERT(AsItCame, !(watching_q && leaves_queue && ahead_q == '0) || first_single == single_q)
   `VELO_ASSERT(NowhereElse, !(watching_q && remove_q && !leaves_queue) || first_unit != unit_q)
   `VELO_ASSERT(NameNotGivenTwice, !(watching_q && add) || fresh_unit != unit_q)
-  // What may go is shown, but for three cycles behind another: nothing waits for ever in its queue.
+  // A packet that may go is shown, except in three cycles behind another: none waits for ever.
   logic waits, waits_q, waits_on_q;
   assign waits = count_q[0] != '0 && may_send_i[0] == '1 && !remove_q && !gone_q[0];
   always_ff @(posedge clk_i) begin

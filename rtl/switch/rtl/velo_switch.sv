@@ -8,10 +8,10 @@
 // buffer, so classes cannot block each other; within a class the dateline bit makes tori free of
 // deadlock (velo_switch_pkg). Without tori NumVcs = 3 does.
 //
-// `in_*`, `out_*`: words with valid and no ready. Who sends to `in_*` keeps BufferUnits credits for
-// each channel (`in_freed_o`; see velo_credit) and begins a packet only with need_credits() of them,
-// which is how this switch treats `out_*` (`out_credits_i`, `out_freed_i`). A node port uses the first
-// channel of its class, whatever `in_vc_i` says. `out_stop_i`: words come for up to three more cycles.
+// `in_*`, `out_*`: words with valid and no ready. A sender to `in_*` keeps BufferUnits credits for each
+// channel (`in_freed_o`; see velo_credit) and begins a packet only with need_credits() of them. This
+// switch does the same on `out_*` (`out_credits_i`, `out_freed_i`). A node port uses the first channel
+// of its class, whatever `in_vc_i` says. `out_stop_i`: words come for up to three more cycles.
 // Latency: 5 cycles from a first word in to the first word out. `out_data_o` and `out_eop_o` come from
 // multiplexers, all else of `out_*` from registers.
 //

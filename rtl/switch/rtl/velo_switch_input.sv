@@ -158,10 +158,10 @@ module velo_switch_input
   // ----- Reading ----------------------------------------------------------------------------------
 
   // The next word to send is `off_q` of `unit_q`; in a packet's first cycle, word 0 of `first_unit`.
-  // What the tables say of the unit and of the one after it was read a cycle ago, so it lacks what was
-  // written since: while the writer is in a unit, that unit does not end the packet; if it just left,
-  // `ended_*` knows. Nothing was read of a first unit in its second cycle (`known_q`): should the packet
-  // have ended there with its second word, this is seen a word late (`over`).
+  // The tables' entries of the unit and of the one after it were read a cycle ago, so they lack later
+  // writes: while the writer is in a unit, that unit does not end the packet; if the writer just left,
+  // `ended_*` knows. Nothing was read of a first unit in its second cycle (`known_q`): if the packet ended
+  // there with its second word, this is seen a word late (`over`).
   logic
       idle_q, start_q, busy_q, busy, busy_d, stopped_q, stopped_d, known_q, first_single, single_q;
   logic writer_here, writer_next, ended_here, ended_next, filled_here;

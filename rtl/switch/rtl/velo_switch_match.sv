@@ -28,8 +28,8 @@ module velo_switch_match #(
   logic [NumPorts-1:0][NumPorts-1:0]
       asks, grants, granted, accept_q, used_q, served, served_q, was_served;
 
-  // Column o of the inputs' requests is row o of the outputs' view. Whether an output is free is
-  // known last, and matters only to whether its choice counts.
+  // Column o of the inputs' requests is row o of the outputs' view. It is known last which outputs are
+  // free, and that decides only whether an output's choice counts.
   for (genvar i = 0; i < int'(NumPorts); i++) begin : gen_transpose
     for (genvar o = 0; o < int'(NumPorts); o++) begin : gen_pair
       assign asks[o][i] = request_i[i][o];

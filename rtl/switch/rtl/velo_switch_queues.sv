@@ -13,7 +13,7 @@
 //   removing   0 remove    2 follower read, written as head    3 follower is the tail?   4 no more
 //
 // The queue is not picked in cycles 0 and 1 of that. A packet of four words hides it.
-// What the picker sees of a queue is a register's delay behind, but for a packet for an empty queue.
+// The picker sees a queue with a register's delay, except a packet for an empty queue.
 // `Exists` says which queues there are: where no packet can come by, there is no logic.
 //
 // `add_*`: a packet's first word is being written, for `add_to_i` (one-hot); `add_single_i`: it is its
@@ -158,8 +158,8 @@ module velo_switch_queues
   packet_t next_packet;
 
   assign next_packet = follower[move2_unit_q];
-  // What was added in the last cycle or is added in this one has not reached the tail's memory; it comes
-  // behind, of course.
+  // A packet that was added in the last cycle, or is added in this one, has not reached the tail's memory.
+  // It stands behind the others.
   assign is_tail = tail[move3_queue_q] == move3_unit_q &&
       !(add1_q && add1_queue_q == move3_queue_q);
   assign behind_moves = add_i && (add_to_i & move3_to_q) != '0 && add_vc_i == move3_vc_q;

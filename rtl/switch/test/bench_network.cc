@@ -280,7 +280,7 @@ class Network
             node.top->clk_i = 0;
             node.top->eval();
         }
-        // What registers hold in this cycle goes over the cables, and into the other side.
+        // The cables take the words that registers hold in this cycle to the other side.
         for (unsigned n = 0; n < nodes_.size(); n++)
             for (unsigned l = 0; l < kLinks; l++)
                 if (nodes_[n].cables[l].plugged)

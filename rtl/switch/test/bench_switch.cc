@@ -321,7 +321,7 @@ struct Bench {
         if (packets - before > kBufferUnits)
             fail("node port 0 was sent more than it has room for");
         for (unsigned p = 0; p < kLinks; p++) {
-            // What waits at a source would hold up the rest there, not in the switch.
+            // A packet that waits at a source would delay others there, not in the switch.
             if (!sources[p].empty() && sources[p].front().place > 0)
                 fail("a packet was begun without credits for it");
             sources[p].clear();

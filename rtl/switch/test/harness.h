@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the benches of switch and network share: random numbers from one seed, fields of wide ports,
+// Shared by the benches of switch and network: random numbers from one seed, fields of wide ports,
 // packets that tell by themselves whether they arrived whole and in order.
 
 #pragma once

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the completer promises, seen from outside, for every stream of packets, well-formed or not,
+// The completer's promises, seen from outside, for every stream of packets, well-formed or not,
 // every behaviour of the DMA side and every sequence of configuration.
 //
 //   * A DMA write has the length it announces, one address, and is never interrupted.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the requester promises, seen from outside, for every write, right or wrong, and every
+// The requester's promises, seen from outside, for every write, right or wrong, and every
 // behaviour of the network.
 //
 //   * Packets are whole, never interleaved, and an offered beat stands until it is taken.

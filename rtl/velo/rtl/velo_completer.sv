@@ -149,7 +149,7 @@ module velo_completer
   logic [CtxBits-1:0] lookup_ctx, lookup_ctx_q;
   packet_t first_beat;
 
-  // What is not a packet's first beat looks nothing up: the table goes on telling of the last packet.
+  // Only a packet's first beat looks something up; until the next one the table shows its entry.
   assign first_beat = packet_t'({32'b0, net_data_i[31:0]});
   assign lookup_ctx = take_sop ? CtxBits'(first_beat.dst_ctx) : lookup_ctx_q;
   always_ff @(posedge clk_i) lookup_ctx_q <= lookup_ctx;

@@ -73,7 +73,7 @@ module velo_requester
 
   state_e state_d, state_q;
 
-  // What the first beat says. Its low half is all that is looked at, whatever the width.
+  // The content of the first beat. Only its low half is used, at any width.
   header_t line_header;
   error_e  verdict;
   logic whole, ends_line;
