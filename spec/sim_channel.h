@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file sim_channel.h
- * @brief How a process talks to the simulated cluster: one shared file, one channel a thread.
+ * @brief The interface of a process to the simulated cluster: one shared file, one channel a
+ * thread.
  *
  * The simulator (sim/) creates the file `velo-sim.<session>` and names it in $VELO_SIM; the
  * library of the simulated cluster (sim/client) maps it. It holds this head, then the channels,
@@ -10,16 +11,17 @@
  *
  *     struct sim_area | channels x struct sim_channel | node 0's memory | node 1's memory | ...
  *
- * A thread claims a free channel and keeps it. What it wants from its node's hardware is a call: it
- * fills in `call`, gives it the turn SIM_TURN_CALL, raises `calls` and sleeps on `turn` until
- * it is SIM_TURN_PROCESS again. Between two calls the thread runs in no virtual time but what it
- * adds to its own clock itself; the simulator answers a call when the hardware has come to the
- * caller's time, and lets nobody else go on before the thread calls again. So what the thread reads
- * in its node's memory right after a call is what is there at that very time, whatever the host
- * does meanwhile.
+ * A thread claims a free channel and keeps it. It uses its node's hardware by calls: it fills in
+ * `call`, gives it the turn SIM_TURN_CALL, raises `calls` and sleeps on `turn` until it is
+ * SIM_TURN_PROCESS again. Between two calls the thread runs in no virtual time, except the time
+ * that it adds to its own clock. The simulator answers a call when the hardware has come to the
+ * caller's time, and lets no other thread go on before this one calls again. So a thread that reads
+ * its node's memory right after a call sees it as it is at that very time, whatever the host does
+ * meanwhile.
  *
- * A thread that starts another one, or a process, claims a channel for it first, and that one takes
- * it over: it is waited for from then on, unless it sleeps or has not called after some seconds.
+ * A thread that starts another thread or a process first claims a channel for it, and the new one
+ * takes it over. The simulator waits for the new one from then on, unless it sleeps or has not
+ * called after some seconds.
  *
  * Times are picoseconds of virtual time since the cluster was switched on [ps].
  */
@@ -57,19 +59,19 @@
 #define SIM_QUEUES_AT (SIM_CONTEXTS * SIM_RING_BYTES)
 #define SIM_TABLE_AT (SIM_QUEUES_AT + SIM_CONTEXTS * SIM_QUEUE_BYTES)
 #define SIM_MEMORY_BYTES (SIM_TABLE_AT + SIM_PAGES * 8u)
-/** What the node takes for the host memory of registered page p: here + p * SIM_PAGE_BYTES. */
+/** The node sees the host memory of registered page p at this address + p * SIM_PAGE_BYTES. */
 #define SIM_FRAMES_AT UINT64_C(0x100000000)
 
 #define SIM_NEVER UINT64_MAX /**< As a deadline [ps]: none. */
 
-/** Whose turn it is; a futex of the process, an atomic of both. */
+/** The side that has the turn; a futex of the process, an atomic of both. */
 enum sim_turn {
-    SIM_TURN_FREE = 0,    /**< Nobody's channel. A thread claims it: FREE -> PROCESS. */
+    SIM_TURN_FREE = 0,    /**< No thread has the channel. One claims it: FREE -> PROCESS. */
     SIM_TURN_PROCESS = 1, /**< The thread runs, or is being started. */
     SIM_TURN_CALL = 2,    /**< The simulator's, until it has answered. */
 };
 
-/** What a thread may call for. Arguments and results of each are a member of struct sim_call. */
+/** The calls of a thread. Arguments and results of each are a member of struct sim_call. */
 enum sim_op {
     SIM_ATTACH = 1,
     SIM_PORT_OPEN = 2,
@@ -86,7 +88,7 @@ enum sim_op {
     SIM_MEMORY_WITHDRAW = 13,
 };
 
-/** What a call came to. */
+/** The result of a call. */
 enum sim_status {
     SIM_OK = 0,
     SIM_AGAIN = 1,
@@ -163,10 +165,10 @@ struct sim_call {
         struct {
             uint64_t end_ps;
         } sleep;
-        /** What follows happens outside of the simulated cluster, as a fence of the job's launcher
-         *  does. Answered at once. All threads that are outside with the same number come back
-         *  together, at the clock of the last one: the next call of each waits for that, unless it
-         *  is SIM_OUTSIDE with that number again. */
+        /** The thread goes on outside of the simulated cluster, for example into a fence of the
+         *  job's launcher. Answered at once. All threads that are outside with the same number come
+         *  back together, at the clock of the last one: the next call of each waits for that,
+         * unless it is SIM_OUTSIDE with that number again. */
         struct {
             uint64_t number; /**< Each thread counts its own; all count alike. */
         } outside;
@@ -228,10 +230,10 @@ struct sim_area {
     uint64_t poll_ps;  /**< One look at a ring in memory, in vain. */
     uint64_t clock_ps; /**< One reading of a clock. */
     uint64_t copy_ps;  /**< Copying one line from or to memory. */
-    uint64_t call_ps;  /**< What a call of the library costs by itself. */
+    uint64_t call_ps;  /**< A call of the library, by itself. */
     uint64_t gap_ps;   /**< A pause after each line that the node is to send. */
-    /* What it computes between two calls of the simulator: a constant, and of the processor time
-     * that it really took so many thousandths. Both 0: nothing. */
+    /* The time that a program computes between two calls of the simulator: a constant, and a number
+     * of thousandths of its real processor time. Both 0: none. */
     uint64_t compute_ps;
     uint64_t compute_permille;
 
