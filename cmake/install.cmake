@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# What `make install` installs: the library, its headers, pkg-config and CMake packages, the man
+# For `make install`: the library, its headers, pkg-config and CMake packages, the man
 # pages, the velo command. Everything finds its files relative to itself, so the tree can be moved.
 
 include(CMakePackageConfigHelpers)

@@ -43,7 +43,7 @@ def test_the_papers_extrapolation_is_this_one(
     for x, value in (known, predicted):
         relative = extrapolation.performance(curve, x)
         assert relative and relative * base == pytest.approx(value, rel=3e-4)
-    # What is left in the end is computing: "saturating at more than 1.8 GUPS".
+    # In the end only computing is left: "saturating at more than 1.8 GUPS".
     assert extrapolation.performance(curve, 1e3) == pytest.approx(1 / computing)
 
 

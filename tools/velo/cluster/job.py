@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is to be run on the simulated cluster, and the options that say it."""
+"""A job on the simulated cluster, and the options that describe it."""
 
 import argparse
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ CHANGES = ("clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "
 
 @dataclass(frozen=True)
 class Job:
-    """What is to be run, where."""
+    """The program to run, and its places."""
 
     cluster: description.Cluster
     ranks: int

@@ -63,7 +63,7 @@ class Fit:
 
 @dataclass
 class Variation:
-    """What was slowed down in one way."""
+    """The runs that were slowed down in one way."""
 
     name: str
     runs: list[Run]

@@ -61,7 +61,7 @@ def program(job: Job, library: Path) -> list[str]:
         "none",
     ]
     words += openmpi.selection(job.layer, folder, {"btl"})
-    # Whatever else goes from one node to another would pass the simulated hardware by.
+    # Any other way from node to node would pass the simulated hardware by.
     words += ["--mca", "btl", "self,velo"]
     # When MPI learns of a rank of another node must not depend on real time: so at once, of all.
     words += ["--mca", "mpi_add_procs_cutoff", str(job.ranks + 1)]

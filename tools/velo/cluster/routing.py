@@ -38,7 +38,7 @@ class TopologyError(ValueError):
 
 @dataclass(frozen=True)
 class Network:
-    """What is plugged where, and which way every node sends what is for every other."""
+    """The cables, and the routes from every node to every other."""
 
     nodes: int
     cables: dict[tuple[int, int], tuple[int, int]]  # (node, link) -> (node, link), both ways

@@ -73,7 +73,7 @@ def find_simulator(args: argparse.Namespace) -> Path:
 
 
 def options(args: argparse.Namespace) -> list[str]:
-    """What is passed on to the simulator as it is."""
+    """The options that are passed on to the simulator as they are."""
     words = ["--seed", str(args.seed)]
     words += ["--progress"] if args.progress else []
     words += ["--result", args.json] if args.json else []
@@ -81,7 +81,7 @@ def options(args: argparse.Namespace) -> list[str]:
 
 
 def seeing(args: argparse.Namespace) -> list[str]:
-    """What is to be recorded and shown, as the simulator's options."""
+    """The simulator's options for recording and for showing signals."""
     words = ["--record", args.record] if args.record else []
     window = (args.wave_from_us, args.wave_to_us)
     if not args.wave:

@@ -68,7 +68,7 @@ def _best(experiment: str, by_size: bool = False) -> Any:
 
 
 def _cycles_of(cycles: dict[str, Any], width_bits: int) -> dict[str, Any]:
-    """What was measured at a width; the path of 32 bits is the one that all else is about."""
+    """The measurements at one width; all else on the page is about the path of 32 bits."""
     found = cycles if width_bits == 32 else cycles.get(f"node_{width_bits}_bit", {})
     return cast("dict[str, Any]", found)
 

@@ -13,7 +13,7 @@ from velo.results.records import FAR, NEAR, Record
 
 MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "mpi latency",
          "mpi rate", "mpi matching", "mpi allreduce", "mpi gups", "hpcc", "netpipe")  # fmt: skip
-# Whose figures depend on how many ranks there are.
+# The figures of these modes depend on the number of ranks.
 RANKS_VARY = ("gups", "mpi gups", "mpi allreduce", "hpcc")
 METRIC_ORDER = {name: i for i, name in enumerate(records.METRICS)}
 # Of the latencies by size, those that fit on a screen.
@@ -86,7 +86,7 @@ def what(record: Record) -> str:
 
 
 def row_key(r: Record) -> tuple[object, ...]:
-    """What is the same in the near and the far record of one thing."""
+    """The key that the near and the far record of one thing share."""
     return (r.stack, r.mode, r.metric, r.limit_name, r.pairs, r.threads, r.senders, r.processes,
             r.posted, r.size_bytes)  # fmt: skip
 

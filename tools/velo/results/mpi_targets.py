@@ -232,5 +232,5 @@ def judge(records: Sequence[Record], hop: str = NEAR) -> list[Outcome]:
 
 
 def has_records(records: Iterable[Record]) -> bool:
-    """Whether MPI was measured at all."""
+    """Was MPI measured at all?"""
     return any(r.mode.startswith("mpi ") or r.mode in WHOLE_RUNS for r in records)

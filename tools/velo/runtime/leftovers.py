@@ -19,7 +19,7 @@ def look(domain: str | None = None, removes: bool = False) -> list[Domain]:
 
 
 def describe(domain: Domain, dry_run: bool) -> str:
-    """What is to be said of one domain; nothing where nobody in it is dead."""
+    """A sentence on one domain; nothing if no process in it is dead."""
     if domain["dead"] == 0:
         return ""
     parts = []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What is shown of a machine, its domains and their ports, for the terminal."""
+"""Tables of a machine, its domains and their ports, for the terminal."""
 
 from collections import Counter
 from typing import Any
@@ -29,7 +29,7 @@ bound"""
 
 
 def screen(found: dict[str, Any], rate: dict[int, Rates], peers: bool = False) -> Group | str:
-    """What is shown of one look; with a second table of all connections, if that is wanted."""
+    """The table of one look; with a second table of all connections, if that is wanted."""
     ports = found["ports"]
     if not ports:
         return f"domain {found['domain']}: no port open"
@@ -113,7 +113,7 @@ def domains_table(domains: list[Domain]) -> Table:
 
 
 def facts_table(found: dict[str, Any]) -> Table:
-    """What is not about a single port, a line each."""
+    """Facts that are not about a single port, a line each."""
     table = Table.grid(padding=(0, 3, 0, 0))
     for name, value in _facts(found):
         table.add_row(f"[dim]{name}[/]", value)

@@ -72,7 +72,7 @@ class RankWatch:
         self._looks: dict[Hashable, int] = {}
 
     def look(self) -> str:
-        """What is wrong, in so many words; empty while all is well. To be asked again and again."""
+        """A sentence on what is wrong; empty while all is well. To be called again and again."""
         signs = dict(sign for pid in self._launchers() for sign in _signs(pid))
         self._looks = {key: self._looks.get(key, 0) + 1 for key in signs}
         return next((signs[key] for key, n in self._looks.items() if n > DEAD_LOOKS_MAX), "")

@@ -49,7 +49,7 @@ class Stack:
 
     @property
     def is_debian(self) -> bool:
-        """Whether Debian's own MPI programs, NetPIPE and HPCC, run over it."""
+        """Do Debian's own MPI programs, NetPIPE and HPCC, run over it?"""
         return not self.build.wheels
 
     @property
