@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file mq.h
- * @brief Matched messages of any length: what MPI's point-to-point calls need.
+ * @brief Matched messages of any length, for MPI's point-to-point calls.
  *
  * A message carries 64 **match bits**. A receive names the match bits that it wants, bits to
  * **ignore** (wildcards), and optionally one source; it takes the earliest message that fits.
@@ -13,23 +13,23 @@
  *  - messages that nobody has asked for yet are kept in a bounded amount of memory; past it, their
  *    senders are pushed back one by one, and the others go on: one sender alone gets half of it, so
  *    there is always room for another. Neither long messages under way nor their answers wait
- *    behind what was pushed back. While a receive or a probe waits that a sender may have sent
- *    something for, that sender is not pushed back, up to a limit that is an error;
+ *    behind messages that were pushed back. While a receive or a probe waits for a message that a
+ *    sender may have sent, that sender is not pushed back, up to a limit that is an error;
  *  - no call blocks but velo_mq_wait() and velo_mq_idle(): everybody may send to everybody at once;
- *  - a peer that dies ends its requests with an error, never a hang. A port that is opened again
- *    under its id is another peer: what was begun with the one before ends, and nothing of it
- *    reaches the new one;
+ *  - when a peer dies, its requests end with an error, never a hang. A port that is opened again
+ *    under its id is another peer: requests with the old peer end, and nothing of them reaches the
+ *    new one;
  *  - messages of one port keep their order when it disconnects and connects again;
- *  - what comes from a peer is checked before it is used.
+ *  - all that comes from a peer is checked before it is used.
  *
  * Short messages (eager) travel in one VELO message; longer ones announce themselves (rendezvous)
  * and then either the receiver gets the data in one copy (RMA), or both sides copy it piece by
  * piece through the ring, which is faster up to some length and also works where the kernel forbids
- * cross-memory attach. Over hardware it is the node's RMA unit that gets it, and neither processor
- * is busy meanwhile.
+ * cross-memory attach. Over hardware the node's RMA unit gets the data, and neither processor is
+ * busy meanwhile.
  *
- * Receives without ignore bits are found by hash, however many are posted, and so are the messages
- * that they take; receives with ignore bits are searched in order.
+ * Receives without ignore bits, and the messages that they take, are found by hash, however many
+ * there are; receives with ignore bits are searched in order.
  *
  * Requests live in the caller's memory, so that no call allocates on the way of a short message. A
  * request belongs to the library from the call that starts it until its status is no longer
@@ -73,9 +73,9 @@ struct velo_mq_message;
 /** The tag in match bits. */
 #define VELO_MQ_TAG(match) ((int32_t)(uint32_t)(match))
 
-/** How large messages get across. */
+/** The way of long messages. */
 enum velo_mq_path {
-    VELO_MQ_PATH_AUTO = 0, /**< By length and by what is permitted; see velo_mq_attr. */
+    VELO_MQ_PATH_AUTO = 0, /**< Depends on length and permissions; see velo_mq_attr. */
     VELO_MQ_PATH_COPY = 1, /**< Always piece by piece through the ring. */
     VELO_MQ_PATH_GET = 2,  /**< One copy by RMA get where permitted, else as COPY. */
 };
@@ -95,11 +95,12 @@ struct velo_mq_attr {
      */
     uint64_t get_bytes;
     /** Bound for messages nobody has asked for yet, headers included. A sender whose messages do
-     * not fit is pushed back, unless a receive or a probe waits that it may have sent something
-     * for. Default: 64 MiB. $VELO_MQ_UNEXPECTED_BYTES. */
+     * not fit is pushed back, unless a receive or a probe waits for a message that it may have
+     * sent. Default: 64 MiB. $VELO_MQ_UNEXPECTED_BYTES. */
     uint64_t unexpected_bytes;
-    /** What they may take while a receive or a probe waits; what waits then fails with
-     *  VELO_ERR_NO_MEMORY. Default: 16 times the bound. $VELO_MQ_UNEXPECTED_LIMIT_BYTES. */
+    /** Limit for these messages while a receive or a probe waits; past it, the receive or probe
+     *  fails with VELO_ERR_NO_MEMORY. Default: 16 times the bound.
+     *  $VELO_MQ_UNEXPECTED_LIMIT_BYTES. */
     uint64_t unexpected_limit_bytes;
     /** enum velo_mq_path. $VELO_MQ_PATH (auto, copy, get). */
     int path;
@@ -110,7 +111,7 @@ struct velo_mq_attr {
 
 struct velo_mq_request;
 /**
- * Called when a request is done, from inside whichever call found out, which may be the one that
+ * Called when a request is done, from inside the call that found out, which may be the one that
  * started it. May start and cancel requests, probe, and make progress; must not disconnect or
  * close.
  */
@@ -131,14 +132,14 @@ struct velo_mq_request {
     uint64_t private_[16]; /**< Not to be touched. */
 };
 
-/** What a probe found. */
+/** The message that a probe found. */
 struct velo_mq_info {
     velo_id_t source; /**< The port that sent it. */
     uint64_t match;   /**< Its match bits. */
     size_t len_bytes; /**< Its length. */
 };
 
-/** What a queue has done since it was opened. */
+/** Counts of a queue since it was opened. */
 struct velo_mq_counters {
     uint64_t sent;                   /**< Messages sent. */
     uint64_t received;               /**< Messages received. */
@@ -149,7 +150,7 @@ struct velo_mq_counters {
     uint64_t unexpected_bytes;       /**< Memory they take now. */
     uint64_t unexpected_peak_bytes;  /**< The most they ever took. */
     uint64_t unexpected_bound_bytes; /**< Past it, senders that nobody waits for are pushed back. */
-    uint64_t unexpected_limit_bytes; /**< Past it, what waits fails. */
+    uint64_t unexpected_limit_bytes; /**< Past it, receives and probes that wait fail. */
     uint64_t deferred;               /**< Times a sender was pushed back for that bound. */
     uint64_t posted;                 /**< Receives waiting now. */
     uint64_t errors;                 /**< Messages refused because no correct peer sends them. */
@@ -176,8 +177,8 @@ VELO_API int velo_mq_open(struct velo_port *port, struct velo_rma *rma,
                           const struct velo_mq_attr *attr, struct velo_mq **mq);
 
 /**
- * Close the queues. Requests still under way end with VELO_ERR_CANCELLED; what was sent is
- * delivered.
+ * Close the queues. Requests still under way end with VELO_ERR_CANCELLED; messages that were sent
+ * are delivered.
  *
  * @param mq  The queues; NULL is allowed and does nothing.
  * @retval VELO_OK  Closed.
@@ -263,14 +264,14 @@ VELO_API int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t le
  * A receive from one port ends with VELO_ERR_PEER_DEAD when that port's process has died, even if
  * nothing was ever sent to it: after a while of silence a connection is made to notice that. It
  * waits for a port that is not open yet. A message that was begun and cannot be finished ends its
- * receive in the same way, or with VELO_ERR_PEER_CLOSED: once the port's name is gone, or
- * another's, nothing tells whether it was closed.
+ * receive in the same way, or with VELO_ERR_PEER_CLOSED: once the port's name is gone, or belongs
+ * to another port, nothing tells whether the port was closed.
  *
  * @param mq         The queues.
  * @param source     The one port to receive from, or VELO_MQ_ANY_SOURCE.
  * @param match      The match bits wanted.
  * @param ignore     Bits of match that do not matter.
- * @param buf        Where to; not to be touched until the request is done.
+ * @param buf        Receives the message; not to be touched until the request is done.
  * @param cap_bytes  Its size. A longer message fills it, is truncated, and ends the request with
  *                   VELO_ERR_TOO_BIG.
  * @param request    The request; see above. May be done on return.
@@ -304,7 +305,7 @@ VELO_API int velo_mq_try_probe(struct velo_mq *mq, velo_id_t source, uint64_t ma
                                uint64_t ignore, struct velo_mq_info *info);
 
 /**
- * Take such a message out of the queues, to be received by velo_mq_mrecv() and nobody else.
+ * Take such a message out of the queues, to be received only by velo_mq_mrecv().
  *
  * @param mq       The queues.
  * @param source   As velo_mq_irecv().
@@ -349,7 +350,7 @@ VELO_API int velo_mq_mrecv(struct velo_mq *mq, struct velo_mq_message *message, 
  * @retval VELO_OK         Cancelled: it will take no message; its status is VELO_ERR_CANCELLED,
  *                         `done` is not called.
  * @retval VELO_ERR_ARG    An argument is NULL.
- * @retval VELO_ERR_STATE  Too late, or not a receive: it ends as it would have.
+ * @retval VELO_ERR_STATE  Too late, or not a receive: the request ends normally.
  * @thread One thread at a time per queue.
  * @path cold
  * @see velo_mq_irecv
@@ -393,8 +394,8 @@ VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, i
 
 /**
  * Sleep until something comes, and handle it as velo_mq_progress() does. For callers with an event
- * loop of their own who know that there is nothing else to do. While sends wait for room it sleeps
- * for microseconds only.
+ * loop of their own that have nothing else to do. While sends wait for room it sleeps for
+ * microseconds only.
  *
  * @param mq          The queues.
  * @param timeout_ns  Longest sleep; 0 looks once, VELO_FOREVER sleeps without limit.

@@ -4,10 +4,10 @@
  * @brief Remote memory: register, put, get, atomic updates, notifications.
  *
  * A port **registers** memory for its peers and hands them the **key**. A peer then reads, writes
- * or updates that memory without its owner's program taking part, and whoever asked for it is told
- * by a **notification**: at the requester when its operation is done, at the responder when its
- * memory was read, at the completer when its memory was written. Each port has one notification
- * queue, for all three.
+ * or updates that memory without its owner's program taking part. If the operation asks for them,
+ * **notifications** tell the requester that its operation is done, the responder that its memory
+ * was read, the completer that its memory was written. Each port has one notification queue, for
+ * all three.
  *
  * Memory from velo_rma_mem_alloc() is mapped by the peers and reached with loads and stores. Other
  * memory is reached with cross-memory attach. Where the kernel forbids that, and for atomic updates
@@ -23,10 +23,9 @@
  *    the requester, and touches nothing;
  *  - data is visible before the notification that announces it;
  *  - operations on one peer start in order; they end in order only around a velo_rma_fence();
- *  - no call but the waits blocks, and units that ask each other for much at once do not either;
+ *  - only the waits block; units that ask each other for much at once do not block each other;
  *  - after velo_rma_mem_deregister() returned, nobody touches the memory;
- *  - a peer that dies in the middle of an operation delays nobody for longer than it takes to
- *    notice.
+ *  - a peer that dies in the middle of an operation delays others only until they notice its death.
  *
  * Threads: one thread at a time uses a velo_rma and its peers and memories.
  *
@@ -66,7 +65,7 @@ static inline struct velo_rma_place velo_rma_place(velo_rma_key_t key, uint64_t 
     return place;
 }
 
-/** What a registration permits. */
+/** The rights that a registration gives. */
 enum velo_rma_right {
     VELO_RMA_RIGHT_READ = 1,   /**< Get. */
     VELO_RMA_RIGHT_WRITE = 2,  /**< Put and immediate put. */
@@ -91,7 +90,7 @@ enum velo_rma_flag {
     VELO_RMA_NOTIFY_RESPONDER =
         2, /**< Tell the peer, of a get or an update: its memory was read. */
     VELO_RMA_NOTIFY_COMPLETER = 4, /**< Tell the peer, of a put: its memory was written. */
-    VELO_RMA_ADD_ALWAYS = 8,       /**< velo_rma_fetch_compare_add(): whatever the old value is. */
+    VELO_RMA_ADD_ALWAYS = 8,       /**< velo_rma_fetch_compare_add(): with any old value. */
 };
 
 /** The class of a notification. */
@@ -117,7 +116,7 @@ enum velo_rma_operation {
 struct velo_rma_notification {
     uint8_t class_;     /**< enum velo_rma_class. */
     uint8_t op;         /**< enum velo_rma_operation. */
-    int16_t status;     /**< VELO_OK, or why the operation failed (class ERROR). */
+    int16_t status;     /**< VELO_OK, or the error of the operation (class ERROR). */
     velo_id_t peer;     /**< The other side. */
     uint64_t len_bytes; /**< Bytes moved. */
     uint64_t address;   /**< At the requester the local address; at responder and completer the
@@ -125,7 +124,7 @@ struct velo_rma_notification {
     uint64_t cookie;    /**< The word given with the operation. */
 };
 
-/** What a velo_rma has done since it was opened. */
+/** Counts of a velo_rma since it was opened. */
 struct velo_rma_counters {
     uint64_t puts;          /**< Put operations done, of every kind. */
     uint64_t gets;          /**< Get operations done, of every kind. */
@@ -196,7 +195,7 @@ VELO_API int velo_rma_open(struct velo_port *port, const struct velo_rma_attr *a
  * Close the unit: deregisters everything, closes its peers.
  *
  * @param rma  The unit; NULL is allowed and does nothing.
- * @retval VELO_OK  Closed; nobody touches what was registered any more.
+ * @retval VELO_OK  Closed; nobody touches the registered memory any more.
  * @thread One thread, while no other uses it.
  * @path cold
  */
@@ -235,8 +234,8 @@ VELO_API int velo_rma_disconnect(struct velo_rma_peer *peer);
 /**
  * Register memory. Registrations may nest and overlap.
  *
- * No system call, but when there have never been so many before: the table of registrations has
- * room for 1,024 and then doubles.
+ * No system call, except when there are more registrations than ever before: their table has room
+ * for 1,024 and then doubles.
  *
  * @param rma        The unit.
  * @param addr       First byte; the memory stays the caller's and must stay mapped.
@@ -317,10 +316,10 @@ VELO_API velo_rma_key_t velo_rma_mem_key(const struct velo_rma_mem *mem);
 VELO_API void *velo_rma_mem_addr(const struct velo_rma_mem *mem);
 
 /**
- * Find what a peer has registered at an address of its own, for layers that are told addresses: a
- * key that they got earlier may be of a registration that has ended since.
+ * Find a peer's registration at an address of its own. For layers that work with addresses: a key
+ * that they got earlier may be of a registration that has ended since.
  *
- * Looks through all that the peer has registered. Where registrations overlap, any of them.
+ * Looks through all of the peer's registrations. If several overlap, it finds any of them.
  *
  * @param peer       The peer.
  * @param address    First byte, as velo_rma_mem_addr() or the peer's program has it.
@@ -402,7 +401,7 @@ VELO_API int velo_rma_put_immediate(struct velo_rma_peer *peer, uint64_t value, 
                                     struct velo_rma_place remote, uint32_t flags, uint64_t cookie);
 
 /**
- * Notify a peer; no memory is written. It arrives after what was put to it before.
+ * Notify a peer; no memory is written. The notification arrives after the data of earlier puts.
  *
  * @param peer    The peer.
  * @param flags   VELO_RMA_NOTIFY_COMPLETER, and VELO_RMA_NOTIFY_REQUESTER if wanted.
@@ -436,7 +435,7 @@ VELO_API int velo_rma_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *ol
                                         struct velo_rma_place remote, uint64_t compare,
                                         uint64_t add, uint32_t flags, uint64_t cookie);
 
-/** What velo_rma_fetch_op() makes of a word and the operand. */
+/** The new word that velo_rma_fetch_op() makes of the old one and the operand. */
 enum velo_rma_atomic {
     VELO_RMA_ATOMIC_ADD = 1, /**< Their sum. Integers wrap around. */
     VELO_RMA_ATOMIC_AND = 2, /**< The bits that both have. Like all up to LXOR: of integers only. */
@@ -450,7 +449,7 @@ enum velo_rma_atomic {
     VELO_RMA_ATOMIC_MAX = 10, /**< The larger one; the same. */
 };
 
-/** What the word is. */
+/** The type of a word. */
 enum velo_rma_type {
     VELO_RMA_TYPE_INT32 = 1,  /**< int32_t. */
     VELO_RMA_TYPE_UINT32 = 2, /**< uint32_t. */
@@ -461,7 +460,7 @@ enum velo_rma_type {
 };
 
 /**
- * Fetch a word and replace it by what an operation makes of it and an operand; atomically.
+ * Fetch a word and replace it by the result of an operation on it and an operand; atomically.
  *
  * Atomic to all updates of the same word by this call, velo_rma_compare_swap() and
  * velo_rma_fetch_compare_add(), to the owner's own atomic operations, and to puts of the whole word
@@ -473,7 +472,7 @@ enum velo_rma_type {
  * @param remote   The word, in a registration with VELO_RMA_RIGHT_ATOMIC; its address must be a
  *                 multiple of its size, else VELO_ERR_ARG.
  * @param atomic   The operation.
- * @param type     What the word and the operand are.
+ * @param type     The type of the word and of the operand.
  * @param operand  The operand, of that type; not kept.
  * @param flags    enum velo_rma_flag, or-ed.
  * @param cookie   Given to each side that is notified.
@@ -559,7 +558,7 @@ VELO_API int velo_rma_get_strided(struct velo_rma_peer *peer, void *local,
  * @param peer    The peer.
  * @param pieces  The list; see struct velo_rma_piece.
  * @param count   Pieces in it; 0 is allowed.
- * @param remote  What the pieces' offsets are added to.
+ * @param remote  The place to which the offsets of the pieces are added.
  * @param flags   enum velo_rma_flag, or-ed.
  * @param cookie  Given to each side that is notified.
  * @return As velo_rma_put().
@@ -580,7 +579,7 @@ VELO_API int velo_rma_put_list(struct velo_rma_peer *peer, const struct velo_rma
  * @param peer    The peer.
  * @param pieces  The list; see struct velo_rma_piece.
  * @param count   Pieces in it; 0 is allowed.
- * @param remote  What the pieces' offsets are added to.
+ * @param remote  The place to which the offsets of the pieces are added.
  * @param flags   enum velo_rma_flag, or-ed.
  * @param cookie  Given to each side that is notified.
  * @return As velo_rma_put().
@@ -629,7 +628,7 @@ VELO_API int velo_rma_fence(struct velo_rma_peer *peer);
 VELO_API int velo_rma_flush(struct velo_rma_peer *peer, int64_t timeout_ns);
 
 /**
- * Carry out what peers asked for, and take in what they answered.
+ * Carry out operations that peers asked for, and take in their answers.
  *
  * @param rma  The unit.
  * @return The number of operations carried out or completed.

@@ -12,22 +12,23 @@
  *  - in order for each connection;
  *  - a sender that is stopped or killed between any two instructions loses at most its own
  *    unfinished message and delays nobody;
- *  - a receiver that closes or dies gives its senders an error, never a hang; what it has not taken
- *    by then is lost, though the sends ended well (see velo_try_send());
- *  - what a receiver reads from a peer is checked before it is used.
+ *  - a receiver that closes or dies gives its senders an error, never a hang; messages that it has
+ *    not taken by then are lost, although the sends succeeded (see velo_try_send());
+ *  - a receiver checks all that it reads from a peer before it uses it.
  *
- * Threads: any number of threads may use different ports and connections at the same time. One port
- * is received from by one thread at a time; one connection is sent on by one thread at a time.
- * Threads that send to the same target open one connection each; that costs no lock and no shared
- * line between them. Debug builds end the process with a sentence when two use one at a time.
+ * Threads: any number of threads may use different ports and connections at the same time. Only one
+ * thread at a time receives from a port; only one thread at a time sends on a connection. Threads
+ * that send to the same target open one connection each; that costs no lock and no shared line
+ * between them. Debug builds end the process with a sentence when two threads use one object at
+ * once.
  *
  * Processes: a port and its connections belong to the process that opened them. After fork() the
  * child must not use them; it opens its own.
  *
  * Signals: a wait that sleeps ends with VELO_ERR_INTERRUPTED when a signal handler has run in its
- * thread, whether or not that has SA_RESTART. A handler that runs just before the sleep is not
- * noticed: where that matters it calls velo_port_interrupt(). A handler must not use a connection
- * or a port that the code it interrupts may be using.
+ * thread, with or without SA_RESTART. The wait does not notice a handler that runs just before the
+ * sleep: if that matters, the handler calls velo_port_interrupt(). A handler must not use a
+ * connection or a port that the code it interrupts may be using.
  *
  * Waiting: a call named velo_try_x never waits; a call that may wait takes a timeout in ns as its
  * last argument. 0 tries once, VELO_FOREVER waits without a limit; once the time has run out, the
@@ -51,8 +52,8 @@
 extern "C" {
 #endif
 
-/** The release of these headers; velo_version() has the library's. Within one major version, what
- *  was built with an older release runs with a newer one. */
+/** The release of these headers; velo_version() gives the library's. Within one major version,
+ *  programs that were built with an older release run with a newer one. */
 #define VELO_VERSION_MAJOR 1
 #define VELO_VERSION_MINOR 0
 #define VELO_VERSION_PATCH 0
@@ -60,7 +61,7 @@ extern "C" {
 
 #define VELO_API __attribute__((visibility("default")))
 
-/** What a call came to. Values are part of the ABI. */
+/** The result of a call. Values are part of the ABI. */
 enum velo_status {
     VELO_OK = 0,                /**< Done. */
     VELO_AGAIN = -1,            /**< Nothing to receive, or no room to send, right now. */
@@ -154,10 +155,10 @@ struct velo_msg {
     uint32_t len_bytes;  /**< Payload length. */
     uint8_t tag;         /**< The sender's tag. */
     velo_id_t source;    /**< Port that sent it; taken from the connection, not from the message. */
-    uint32_t generation; /**< Which generation of that port: see velo_port_generation(). */
+    uint32_t generation; /**< Generation of that port: see velo_port_generation(). */
 };
 
-/** What a port has done since it was opened. */
+/** Counts of a port since it was opened. */
 struct velo_port_counters {
     uint64_t rx_msgs;      /**< Messages received (released). */
     uint64_t rx_bytes;     /**< Payload bytes of those. */
@@ -178,8 +179,8 @@ struct velo_port_counters {
  *
  * Creates the receive segment `velo.<domain>.<node>.<vpid>` in /dev/shm ($VELO_SHM_DIR if set) with
  * mode 0600, or 0660 and the group given. A segment that a dead process left under that name is
- * taken away first; one of a live process never is. The first port that a process opens also takes
- * away what this user's dead left in all other domains in which no port lives any more.
+ * removed first; one of a live process never is. The first port that a process opens also removes
+ * the segments of this user's dead processes in all other domains in which no port lives any more.
  *
  * @param attr  How to open it; NULL asks for the defaults. Not kept.
  * @param port  Receives the port, owned by the caller until velo_port_close().
@@ -242,8 +243,8 @@ VELO_API void velo_port_interrupt(struct velo_port *port);
  * A descriptor for event loops: poll(), epoll and the like show it readable when something may have
  * come for the port. Nothing is read from it.
  *
- * It tells only after velo_port_arm(). A loop receives with velo_try_recv() until VELO_AGAIN, arms,
- * waits for the descriptor, and begins anew; how to is in velo_port_arm().
+ * It becomes readable only after velo_port_arm(). A loop receives with velo_try_recv() until
+ * VELO_AGAIN, arms, waits for the descriptor, and begins anew; velo_port_arm() shows it.
  *
  * @param port  An open port.
  * @param fd    Receives the descriptor, the same at each call; owned by the port, which closes it.
@@ -269,8 +270,8 @@ VELO_API int velo_port_fd(struct velo_port *port, int *fd);
  *             poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 1000);
  *     }
  *
- * The descriptor may tell without reason. A loop with nothing else to do comes back each second:
- * velo_port_arm() also finds senders that have died.
+ * The descriptor may become readable without reason. A loop with nothing else to do should come
+ * back each second: velo_port_arm() also finds senders that have died.
  *
  * @param port  A port whose descriptor has been asked for.
  * @retval VELO_OK        Armed: nothing is there; the descriptor becomes readable when that
@@ -289,9 +290,8 @@ VELO_API int velo_port_arm(struct velo_port *port);
  * Which opening of its id a port is.
  *
  * An id may be opened again after its port was closed, or has died. Each opening is a generation of
- * its own, with a random word that no other has. A message says which generation of its source sent
- * it, a connection which generation of its peer it leads to: a peer that came back is told from the
- * one that was there before.
+ * its own, with a random word that no other has. A message names the generation of its source, and
+ * a connection that of its peer. They tell a peer that came back from the one before.
  *
  * @param port  An open port.
  * @return The generation; never 0.
@@ -324,8 +324,9 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_port_counter
  * A port may open several connections to the same peer, one for each sending thread; each has its
  * own order.
  *
- * A dead process's port is known as dead for as long as some port of its domain lives, or until it
- * is opened again. Once none lives it may be forgotten: then it has not been opened yet.
+ * A dead process's port is known as dead as long as some port of its domain lives, or until it is
+ * opened again. Once no port of the domain lives, the dead port may be forgotten: then it counts as
+ * not opened yet.
  *
  * @param port        The sending port.
  * @param peer        Id of the receiving port, in the same domain; may be the port itself.
@@ -381,7 +382,7 @@ VELO_API size_t velo_conn_max_bytes(const struct velo_conn *conn);
  * Which generation of its peer a connection leads to.
  *
  * @param conn  An open connection.
- * @return What velo_port_generation() is there.
+ * @return The value of velo_port_generation() there.
  * @thread Any thread.
  * @path hot
  * @see velo_port_generation
@@ -398,11 +399,11 @@ VELO_API uint32_t velo_conn_generation(const struct velo_conn *conn);
  * VELO_OK says that the message stands in the peer's queue. The peer receives it, even if this
  * process ends now, unless it closes its port or dies before that.
  *
- * How soon a sender hears of the end of its peer: once any process has found the peer dead, with
- * the next message on every connection to it; at the latest when the ring is full, in a ring of
- * more than 256 slots after 256 messages and a millisecond. From a peer that closed, from the call
- * after one that had to wake it, or when the ring is full. velo_conn_status() finds out at once,
- * and then every call on the connection says so.
+ * A sender hears of the death of its peer with the next message, on every connection to it, once
+ * any process has found the peer dead; at the latest when the ring is full, or in a ring of more
+ * than 256 slots after 256 messages and a millisecond. It hears that a peer closed in the call
+ * after one that had to wake the peer, or when the ring is full. velo_conn_status() finds out at
+ * once, and then every call on the connection returns that error.
  *
  * @param conn       The connection.
  * @param buf        Payload; may be NULL when len_bytes is 0.
@@ -580,10 +581,10 @@ VELO_API int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes,
 /**
  * Receive a message into a buffer, waiting for one.
  *
- * Spins for a while, then sleeps until a sender wakes it. How long it spins follows from how its
- * last waits ended: where spinning did not pay, it soon sleeps at once, so that ranks that
- * outnumber the cores do not starve each other. $VELO_SPIN_NS sets the longest spin (default
- * 50,000; 0 sleeps at once).
+ * Spins for a while, then sleeps until a sender wakes it. The length of the spin depends on its
+ * last waits: if spinning did not pay, it soon sleeps at once, so that ranks that outnumber the
+ * cores do not starve each other. $VELO_SPIN_NS sets the longest spin (default 50,000; 0 sleeps at
+ * once).
  *
  * @param port        The port.
  * @param buf         Receives the payload; may be NULL when cap_bytes is 0.
@@ -658,7 +659,7 @@ VELO_API int velo_release(struct velo_port *port);
  * until velo_resume(). The other connections go on; its sender is pushed back when its ring is
  * full.
  *
- * For receivers that bound what they keep: what does not fit stays with its sender.
+ * For receivers that bound their memory: messages that do not fit stay with their sender.
  *
  * @param port  The port.
  * @retval VELO_OK         Deferred; the pointers to the message are invalid now.
@@ -683,7 +684,7 @@ VELO_API int velo_defer(struct velo_port *port);
 VELO_API int velo_resume(struct velo_port *port);
 
 /**
- * Does the peer of a connection still take messages? A system call: for those who wait for an
+ * Does the peer of a connection still take messages? A system call: for programs that wait for an
  * answer and have nothing to send.
  *
  * @param conn  The connection.
@@ -709,7 +710,7 @@ VELO_API int velo_conn_status(struct velo_conn *conn);
 VELO_API const char *velo_strerror(int status);
 
 /**
- * What went wrong in this thread's last failed cold call, and what to do about it.
+ * The error in this thread's last failed cold call, and what to do about it.
  *
  * @return A string that stays valid until this thread's next failing call; empty if none failed.
  * @thread Any thread; each has its own.
