@@ -35,9 +35,8 @@ struct velo_port {
     struct ring_rx none;         /* Never has a message. */
     struct ring_rx *held;        /* By velo_try_peek(). */
     struct ring_message message; /* The last one found off the fast path. */
-    uint64_t
-        messages_before; /* Count of messages when last none was there; see linger(), peek(). */
-    int32_t singles;     /* Waits in a row that brought one message each. */
+    uint64_t messages_before;    /* `messages` when none was there last; see linger(), peek(). */
+    int32_t singles;             /* Waits in a row that brought one message each. */
     bool lingering;
     uint32_t polled_count;
     uint32_t deferred_count;

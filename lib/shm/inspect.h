@@ -65,9 +65,8 @@ struct velo_domain_view {
 };
 
 struct velo_clean {
-    const char
-        *domain;  /* Only this one, even if ports in it live; NULL: all without living ports. */
-    bool removes; /* Remove the removable segments; else only look. */
+    const char *domain; /* Only this one, with living ports or not; NULL: all without such. */
+    bool removes;       /* Remove the removable segments; else only look. */
 };
 
 /**

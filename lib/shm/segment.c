@@ -274,8 +274,7 @@ static void sweep_once(const struct seg_domain *domain)
     (void)snprintf(own, sizeof own, "%.*s", (int)strcspn(domain->name, "+"), domain->name);
     struct sweep sweep = {.dir = domain->dir, .spared = own, .removes = true, .is_hasty = true};
     (void)sweep_run(&sweep);
-    (void)velo_fail(VELO_OK, "%s",
-                    ""); /* If something could not be removed, this call still works. */
+    (void)velo_fail(VELO_OK, "%s", ""); /* A failed removal is no failure of this call. */
 }
 
 int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
