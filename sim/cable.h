@@ -20,7 +20,7 @@ namespace sim
 // As wide as the widest path.
 __extension__ using PathWord = unsigned __int128;
 
-// A word of a PHY: data as wide as the node's path, and two bits that say of what kind it is.
+// A word of a PHY: data as wide as the node's path, and two bits that give its kind.
 struct PhyWord {
     PathWord data = 0;
     uint64_t kind = 0; // 0: of a packet

@@ -23,7 +23,7 @@ class Calls
     Calls(Cluster &cluster, Inboxes &inboxes,
           std::function<bool(uint64_t ticket, uint64_t time_ps)> ended);
 
-    // Do what a thread has called for and put the results into its call. Returns enum sim_status.
+    // Carry out a thread's call and put the results into it. Returns enum sim_status.
     // The thread may be kReading afterwards, with a ticket: then the answer is yet to come.
     int32_t carry_out(Thread &thread, uint64_t time_ps);
 

@@ -132,7 +132,8 @@ void Cluster::step_one()
     cycle_++;
 }
 
-// The cables take what output registers hold in this cycle, and bring it to the other side.
+// The cables take the words that output registers hold in this cycle, and bring them to the other
+// side.
 void Cluster::send()
 {
     for (unsigned n = 0; n < nodes_.size(); n++)
@@ -235,7 +236,8 @@ void Cluster::wake(unsigned number)
     }
 }
 
-// Without skipping, what a resting node does is compared with what it was expected to do.
+// Without skipping, a resting node is evaluated, and its outputs are compared with the expected
+// ones.
 void Cluster::check_rest(unsigned number)
 {
     PhyWords expected;

@@ -2,8 +2,8 @@
 //
 // The hardware: nodes, the cables between them and their common clock. Knows no processes.
 //
-// Stretches in which a node repeats itself are not evaluated; see rest.h for what is left out and
-// why nothing changes by it.
+// Stretches in which a node repeats itself are not evaluated; rest.h says which ones, and why
+// nothing changes by it.
 
 #pragma once
 
@@ -62,7 +62,7 @@ class Cluster
     // Every node repeats itself, nothing is on its way to a node, and all that nodes wrote can be
     // seen.
     bool is_quiet() const;
-    // When a node last asked for memory or wrote some.
+    // The last cycle in which a node asked for memory or wrote some.
     uint64_t last_dma_cycle() const;
     // Put into memory what nodes wrote, as far as it has reached memory by that time.
     void publish_until(uint64_t time_ps);
@@ -72,9 +72,9 @@ class Cluster
     void write_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t value);
     void read_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t reader);
 
-    // When memory shows what a node wrote in a cycle.
+    // The time at which memory shows a node's writes of a cycle.
     uint64_t visible_ps(uint64_t cycle) const;
-    // When a processor has the answer that a register gave in a cycle.
+    // The time at which a processor has the answer that a register gave in a cycle.
     uint64_t answered_ps(uint64_t cycle) const;
     uint64_t bad_words() const;
     uint64_t node_cycles() const { return cycle_ * nodes_.size(); }
@@ -85,7 +85,7 @@ class Cluster
     Topology topology_;
     Clock clock_;
     std::vector<std::unique_ptr<Node>> nodes_;
-    std::vector<std::vector<Cable>> cables_; // by node and link: what comes in there
+    std::vector<std::vector<Cable>> cables_; // by the node and link at which a cable ends
     std::vector<Rest> rests_;
     struct Words {
         PhyWords at{};

@@ -64,7 +64,7 @@ class Driver
     };
 
     struct Withdrawal {
-        uint32_t first;              // of what was entered
+        uint32_t first;              // page of the entered memory
         std::vector<uint32_t> pages; // to be forgotten by the node, the next one last
         uint64_t waiter;
     };

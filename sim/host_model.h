@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The host model: what a processor, its memory and the bus between them cost. All else is the
-// RTL's.
+// The host model: the times of a processor, its memory and the bus between them. All other times
+// are the RTL's.
 //
 // Source: VELO paper, section 5. It measures 970 ns from one process to the other over HT200, of
 // which 640 ns are hardware (64 cycles at 100 MHz). The other 330 ns ("about 350", it says) are

@@ -44,7 +44,7 @@ class Inboxes
   private:
     struct Process {
         uint64_t seen = 0;
-        std::deque<uint64_t> coming_ps; // what will have arrived
+        std::deque<uint64_t> coming_ps; // the times of what is still to come
     };
 
     std::map<int, Process> processes_;

@@ -73,14 +73,14 @@ class Node
     bool host_side_is_idle() const { return idle_; }
 
     // --- memory ---
-    // Put into memory what left the node in cycles before `cycle`.
+    // Put the writes that left the node in cycles before `cycle` into memory.
     void publish_before(uint64_t cycle);
     uint64_t next_publish_cycle() const
     {
         return writes_.empty() ? UINT64_MAX : writes_.front().cycle;
     }
     uint64_t last_publish_cycle() const { return writes_.empty() ? 0 : writes_.back().cycle; }
-    // When the node last asked for memory or wrote some; 0: never.
+    // The last cycle in which the node asked for memory or wrote some; 0: none.
     uint64_t last_dma_cycle() const { return last_dma_cycle_; }
     void empty_ring(unsigned context);
     void empty_queue(unsigned context);

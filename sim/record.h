@@ -84,7 +84,7 @@ struct EndRecord {
 static_assert(sizeof(MessageRecord) == 40 && sizeof(OperationRecord) == 40 &&
               sizeof(LinkRecord) == 40 && sizeof(EndRecord) == 40);
 
-// Tells payload from the rest in what a link sends, word by word.
+// Tells payload from other words of a link, word by word.
 class LinkCounter
 {
   public:

@@ -30,7 +30,7 @@ struct Topology {
     unsigned links_used() const;
 };
 
-// Throws std::runtime_error, with the line, if the file is not what it should be.
+// Throws std::runtime_error, with the line, if the file makes no sense.
 Topology read_topology(const std::string &path);
 
 } // namespace sim

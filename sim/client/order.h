@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/** The side that has the turn may write the channel. Release: what the channel holds is written
+/** The side that has the turn may write the channel. Release: the channel's contents are written
  *  before the turn. Pairs with order_turn_read() on the other side. */
 static inline void order_turn_give(uint32_t *turn, uint32_t to)
 {
@@ -50,7 +50,7 @@ static inline void order_word_write(uint32_t *word, uint32_t value)
     __atomic_store_n(word, value, __ATOMIC_RELAXED);
 }
 
-/** Add to such a word; returns what it is then. */
+/** Add to such a word; returns the new value. */
 static inline uint32_t order_word_add(uint32_t *word, uint32_t add)
 {
     return __atomic_add_fetch(word, add, __ATOMIC_RELAXED);

@@ -8,7 +8,7 @@
 #define BESIDE_PS (UINT64_C(1000) * PS_PER_NS)
 /* After this many polls in vain, one after the other, the next ones are joined to one. */
 #define POLLS_BEFORE_WAIT 8
-/* A program that asks so often in vain, and does nothing else, waits too. */
+/* A program that asks this often in vain, and does nothing else, waits too. */
 #define TESTS_BEFORE_WAIT 4096
 /* Polls that a thread makes outside between two naps. */
 #define POLLS_OUTSIDE 32

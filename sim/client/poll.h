@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file poll.h
- * @brief How a thread polls for what comes to its process, and what a poll costs.
+ * @brief Polls of a thread for what comes to its process, and the cost of a poll.
  *
  * A poll in vain costs a call of the simulator. A thread that polls again and again is therefore
  * taken to wait: after some polls in vain, one after the other, the next ones until something comes

@@ -13,7 +13,7 @@
 /** CLOCK_MONOTONIC never reads 0: programs take that for unset. */
 #define UPTIME_S INT64_C(1000)
 
-/** Virtual time of what a clock shows. */
+/** The virtual time at which a clock shows this value. */
 static inline int64_t epoch_time_ns(clockid_t id, const struct timespec *shown)
 {
     return (shown->tv_sec - (id == CLOCK_REALTIME ? EPOCH_S : UPTIME_S)) * NS_PER_S +

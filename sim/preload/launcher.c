@@ -9,7 +9,7 @@
 #include "../client/poll.h"
 #include "caller.h"
 
-/* As in <pmix.h>, which need not be installed: what is passed on is not looked at. */
+/* As in <pmix.h>, which need not be installed: arguments are only passed on. */
 #define PMIX_ERR_NOT_SUPPORTED (-47)
 
 typedef int fence(const void *procs, size_t procs_len, const void *info, size_t info_len);

@@ -28,7 +28,7 @@ enum { PMIX_STRING = 3, PMIX_UINT16 = 13, PMIX_UINT32 = 14 };
 
 struct pmix_process {
     char job[PMIX_JOB_BYTES];
-    uint32_t rank; /* Or what stands for all of them. */
+    uint32_t rank; /* Or the value that stands for all ranks. */
 };
 
 struct pmix_value {

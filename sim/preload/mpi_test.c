@@ -10,7 +10,7 @@
 #include "../client/poll.h"
 #include "caller.h"
 
-/* As in <mpi.h>, which need not be installed: what is passed on is not looked at. */
+/* As in <mpi.h>, which need not be installed: arguments are only passed on. */
 #define MPI_ERR_INTERN 17
 
 #define TEST_UNDER(name, parameters, arguments)                                                    \

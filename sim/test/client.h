@@ -39,7 +39,7 @@ class Channel
     void close(unsigned node, unsigned context);
     // Waits for the next message of a context; gives its slot back. Returns the second word.
     uint64_t receive(unsigned node, unsigned context);
-    // Polls, or looks once, for what comes for this process. Returns enum sim_status.
+    // Polls, or looks once, for arrivals for this process. Returns enum sim_status.
     int poll(uint64_t deadline_ps = SIM_NEVER);
     int look();
     uint64_t header(unsigned node, unsigned context) const;

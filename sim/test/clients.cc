@@ -199,7 +199,7 @@ int calls()
     });
 }
 
-// A process changes a call while the simulator has it: the answer is that to what was called.
+// A process changes a call while the simulator has it: the answer is the one to the original call.
 int meddling()
 {
     return in_processes(1, [](unsigned) {

@@ -23,7 +23,8 @@ struct Event {
     uint32_t value;
 };
 
-// Lists of events that share a pool of chunks, so that what has just been emptied is filled next.
+// Lists of events that share a pool of chunks, so that a chunk that was just emptied is filled
+// next.
 class Lists
 {
   public:
