@@ -10,7 +10,7 @@ NUMBERS = ("size_bytes", "value", "limit_before", "limit_after")
 
 
 def problems(mode: str, text: str) -> list[str]:
-    """What is wrong with an output."""
+    """The errors in an output."""
     lines = [json.loads(line) for line in text.splitlines()]
     kinds = [line.get("type") for line in lines]
     samples = [line for line in lines if line.get("type") == "sample"]

@@ -169,7 +169,8 @@ static inline void order_ring_summary(uint32_t *bits, uint32_t mask)
     __atomic_fetch_or(bits, mask, ORDER_SC(5, 0));
 }
 
-/** Receiver: take all bits; the polls that follow see what was published before them. */
+/** Receiver: take all bits; the polls that follow see all slots that were published before the
+ * bits. */
 static inline uint64_t order_take(uint64_t *bits)
 {
     return __atomic_exchange_n(bits, 0, ORDER_SC(5, 1));
@@ -263,7 +264,7 @@ static inline void order_enter(uint64_t *active, uint64_t key)
 #endif
 }
 
-/** Requester: done. Release: what it did to the memory comes first. Pairs with A10. */
+/** Requester: done. Release: its accesses to the memory come first. Pairs with A10. */
 static inline void order_leave(uint64_t *active) { __atomic_store_n(active, 0, ORDER_RELEASE(10)); }
 
 /** Owner, after it took the key back and a full fence. Acquire: the memory is its own again. Pairs

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file carrier.h
- * @brief A port's transports: loaded, opened, asked what has come, waited for.
+ * @brief A port's transports: to load and open them, to take in what has come, to wait for them.
  *
  * A port that shares memory with all of its peers has no carriers: its `carriers` is NULL. Each
  * endpoint has a lock of its own: the receiving thread and those that send may all look for frames

@@ -73,7 +73,7 @@ struct velo_device {
     /** Take in what has come for the process's ports; costs the time of one poll. True: something
      * came for this port. Any thread. */
     bool (*poll)(struct velo_port *port);
-    /** Sleep while *word == expected and nothing has come, at most so long; the word may change
+    /** Sleep while *word == expected and nothing has come, at most that long; the word may change
      *  without a message. True: a signal handler ran. */
     bool (*wait)(struct velo_port *port, const uint32_t *word, uint32_t expected,
                  int64_t timeout_ns);

@@ -22,7 +22,7 @@ extern const struct velo_transport_calls link_calls;
 /** Connect over a carrier: the connection gets a ring to fill. As velo_connect(). */
 int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer,
                  int64_t timeout_ns);
-/** Send what was published. */
+/** Send the slots that were published. */
 void link_send(struct velo_conn *conn);
 /** Take in what has come for a connection by now, such as the end of its peer. */
 void link_look(struct velo_conn *conn);
@@ -31,7 +31,7 @@ void link_disconnect(struct velo_conn *conn);
 
 /* With the carrier's lock held: */
 
-/** Send what waits. False: something could not be sent. */
+/** Send all that waits. False: something could not be sent. */
 bool link_push(struct velo_link *link);
 /** Has everything been sent? */
 bool link_is_done(const struct velo_link *link);

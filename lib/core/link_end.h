@@ -49,7 +49,7 @@ int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t w
                const void *payload, size_t payload_bytes);
 struct velo_link *link_new(struct carrier *carrier, void *line);
 void link_hang_up(struct velo_link *link);
-/** Send what waits, now or when there is room. */
+/** Send all that waits, now or when there is room. */
 void link_push_soon(struct velo_link *link);
 
 /* The sender's end: link_out.c. */
@@ -64,7 +64,7 @@ void link_out_end(struct velo_link *link, int status);
 
 bool link_in_push(struct velo_link *link);
 void link_in_take(struct velo_link *link, const struct velo_frame *frame);
-/** The sender sends no more; what it has sent stays. */
+/** The sender sends no more. Messages that it has sent stay. */
 void link_in_end(struct velo_link *link, int status);
 /** Its port closes. */
 void link_in_close(struct velo_link *link);

@@ -104,7 +104,7 @@ struct velo_conn {
     size_t reserved_bytes;
     uint64_t reserved_at;
     uint64_t reserved_limit;
-    void (*carry)(struct velo_conn *conn); /* Sends what was published; NULL: the peer reads it. */
+    void (*carry)(struct velo_conn *conn); /* Sends published slots; NULL: the peer reads them. */
     uint64_t peer_device;                  /* The device's own: its name for the receiver. */
     struct velo_link *link;                /* See link.h; NULL: not over frames. */
     uint64_t order;                        /* See tx_order of seg_ring. */

@@ -551,7 +551,7 @@ hot_inline bool rings_are_empty(const struct velo_port *port)
     return true;
 }
 
-/* A try over a device polls it first, whatever the rings hold. */
+/* A try over a device polls it first, even if the rings hold messages. */
 static cold_path int peek_device(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
     if (timeout_ns == NO_WAIT && order_peek_summary(&port->shared->summary) == 0 &&

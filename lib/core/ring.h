@@ -139,7 +139,7 @@ static inline bool ring_tx_refresh(struct ring_tx *tx, uint64_t consumed)
     return true;
 }
 
-/** Do the slots that the receiver has not given back yet hold what was written to them? */
+/** Are the slots that the receiver has not given back yet unchanged? */
 static inline bool ring_tx_is_intact(const struct ring_tx *tx)
 {
     uint64_t depth = tx->slot_mask + 1;

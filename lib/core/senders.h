@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file senders.h
- * @brief The senders of a port: who is connected, whose ring is polled, who must ring.
+ * @brief The senders of a port: those that are connected, that are polled, and that must ring.
  *
  * A poll looks at the active rings: rings that are always polled, and rings whose sender rang and
  * which are not empty yet. All others are parked: their senders set a doorbell bit after each
@@ -33,7 +33,7 @@ void rx_defer(struct velo_port *port, struct ring_rx *rx);
 void rx_resume(struct velo_port *port);
 /** Let go of the first ring in the list of departures, which has been told. */
 void rx_forget_departed(struct velo_port *port);
-/** Never read this ring again: it holds what no correct sender writes. */
+/** Never read this ring again: no correct sender writes such slots. */
 void rx_refuse(struct velo_port *port, struct ring_rx *rx);
 /** Look for senders that died without a word. A system call for each connection. */
 void rx_reap(struct velo_port *port);

@@ -48,7 +48,7 @@
 /** Raised with every incompatible change of this file, and of the structures that a device works on
  *  (device.h). */
 #define VELO_TRANSPORT_VERSION 2u
-/** A frame's payload is at most so long, unless a transport wants shorter ones. */
+/** The longest payload of a frame, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
 /** A transport takes payloads of at least this length: a slot holds as much. */
 #define VELO_FRAME_BYTES_MIN VELO_INLINE_BYTES

@@ -8,7 +8,7 @@
  *   rendezvous.c  messages longer than eager, from both sides
  *   get.c         long messages that are fetched by RMA
  *   probe.c       probe, matched probe, cancel
- *   peer.c        connections, and what happens to requests when they end
+ *   peer.c        connections, and the end of requests when a connection ends
  *   mq.c          open, close, progress, waiting
  *
  * `done` functions may call back into the library. They are called only when no message is held and

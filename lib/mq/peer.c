@@ -278,7 +278,7 @@ int mq_peer_push(struct velo_mq_peer *peer)
 
 /* ---- the end --------------------------------------------------------------------------------- */
 
-/* Take a request that has an id out of whatever it waits in. */
+/* Take a request that has an id out of the list in which it waits. */
 static void withdraw(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;

@@ -52,7 +52,7 @@ bool mq_rendezvous_finish(struct transfer *op)
     return answer(op);
 }
 
-/* Have the sender send what is missing. */
+/* Have the sender send the rest of the message. */
 static void ask(struct transfer *op)
 {
     op->kind = MQ_WIRE_CTS;

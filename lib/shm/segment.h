@@ -178,7 +178,7 @@ struct seg_shape {
     size_t total_bytes;
 };
 
-/** A mapped segment. One for each file, shared by all who use it in this copy of the library; see
+/** A mapped segment. One for each file, shared by all users in this copy of the library; see
  *  process.h. */
 struct segment {
     struct segment *next;

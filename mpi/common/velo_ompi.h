@@ -107,7 +107,7 @@ static inline bool velo_ompi_idle_due(struct velo_ompi_idle *idle, int events)
     return velo_ompi_idle_due_now(idle);
 }
 
-/** Say on this rank's stderr what failed, with the library's own sentence. */
+/** Print a failure on this rank's stderr, with the library's own sentence. */
 void velo_ompi_complain(const char *what, int status);
 
 /** Open MPI's error code for a failed call. */

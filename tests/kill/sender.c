@@ -136,7 +136,7 @@ static void be_the_victim(const struct plan *plan, uint32_t run)
 {
     struct velo_port *port = port_open(VICTIM);
 
-    futex_forever = plan->quiet; /* Nor may the receiver forget to wake a sender. */
+    futex_forever = plan->quiet; /* The receiver must not forget to wake a sender, either. */
     hook_ledger = plan->ledger;
     hook_signal = plan->signal;
     velo_test_hook = plan->rounds == 0 ? strike : NULL;

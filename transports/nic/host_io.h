@@ -50,7 +50,7 @@ struct host_io {
     /** Open a context for a port that is on a node, or (`is_unit`) for its RMA unit.
      * VELO_ERR_STATE: there is no node to be had; VELO_ERR_FULL: all its contexts are in use. */
     int (*context_open)(uint32_t node, velo_id_t id, bool is_unit, struct host_context *context);
-    /** The node drops what still comes for it. */
+    /** From now on the node drops all that comes for it. */
     void (*context_close)(struct host_context *context);
     /** Give it an empty notification queue. If it has one already, that is no error.
      *  VELO_ERR_STATE. */
@@ -79,7 +79,7 @@ struct host_io {
     void (*on_news)(void (*take)(void));
     /** The caller has looked in vain. Return when another look may make sense. */
     void (*poll)(void);
-    /** Wait until something may have come, at most so long. A signal does not end it. */
+    /** Wait until something may have come, at most that long. A signal does not end it. */
     void (*wait)(int64_t timeout_ns);
 
     /* ---- hints ---- */

@@ -55,7 +55,7 @@ void nic_credit(struct velo_port *port, const struct ring_rx *rx);
 /** Send one message of whole words to a port; `len_bytes` of its payload count. */
 void nic_send_line(const struct device_port *device, uint64_t name, enum line_kind kind,
                    uint64_t *line, size_t len_bytes);
-/** Write a descriptor of so many words to the RMA unit. */
+/** Write a descriptor of this many words to the RMA unit. */
 void nic_send_descriptor(const struct device_port *device, const uint64_t *words,
                          uint32_t len_words);
 /** Give the slot at a position, which was sent gated, a meaning of its own: an empty message. */

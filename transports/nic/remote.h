@@ -14,7 +14,7 @@
 
 #include "nic.h"
 
-/** A unit has at most so many descriptors under way: fewer than the node's own queue holds. */
+/** The most descriptors of a unit that are under way: fewer than the node's own queue holds. */
 #define REMOTE_DESCRIPTORS_MAX 64u
 
 /** The outcome of a descriptor. */

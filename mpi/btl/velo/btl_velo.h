@@ -150,7 +150,7 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
                    opal_convertor_t *convertor, void *header, size_t header_bytes,
                    size_t payload_bytes, uint8_t order, uint32_t flags, mca_btl_base_tag_t tag,
                    mca_btl_base_descriptor_t **descriptor);
-/** Send what waits for room. Returns fragments sent. */
+/** Send fragments that wait for room. Returns the number of fragments sent. */
 int btl_velo_send_waiting(void);
 
 mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t *btl,
