@@ -96,7 +96,7 @@ struct velo_conn {
     const uint32_t *bell; /* Of the ring; see order_read_bell(). */
     struct seg_header *header;
     uint32_t index;
-    bool fenced;              /* Fence between publish and bell: one side has no membarrier. */
+    bool fenced;              /* Fence between publish and doorbell: one side has no membarrier. */
     bool reserved;            /* A reservation is open; tx.limit is 0 meanwhile. */
     int gone;                 /* The reason why nothing can be sent any more; tx.limit is 0 then. */
     uint32_t again;           /* VELO_AGAIN in a row. */

@@ -84,7 +84,7 @@ struct seg_header {
     _Alignas(SEG_ALIGN) uint32_t sleeping; /* Owner: enum seg_sleep, wake it. */
     uint32_t reap_request;                 /* Senders: the table is full, look for the dead. */
 
-    _Alignas(SEG_ALIGN) uint32_t summary; /* Senders set, owner takes: bell words to look at. */
+    _Alignas(SEG_ALIGN) uint32_t summary; /* Senders set, owner takes: doorbell words to look at. */
 
     _Alignas(SEG_ALIGN) uint64_t bells[SEG_BELL_WORDS]; /* The same: one bit a connection. */
 
