@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Long messages by RMA get: one copy, made by the receiver alone. The sender registers its buffer
- * and says the key in its RTS; the receiver's FIN tells it that the message is out.
+ * and sends the key in its RTS; the receiver's FIN tells it that the message has been read.
  *
  * Natively a get is one system call for each piece, without the owner's library; the copy through
  * the ring keeps both processors busy, but all of it stays in cache. Which one is faster depends on
- * the machine and on where the two processes run, so the receiver measures both, message by
- * message, unless it was told from which length on to get. Natively a get is done at once, over
- * hardware the node carries it out while we go on. If such a get is not possible, or fails, the
- * message is copied after all.
+ * the machine and on the processors of the two processes, so the receiver measures both, message by
+ * message, unless the user has given the length from which on to get. Natively a get is done at
+ * once, over hardware the node carries it out while we go on. If such a get is not possible, or
+ * fails, the message is copied after all.
  */
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
@@ -18,8 +18,8 @@
  * is given this much at a time. */
 #define GET_PIECE_BYTES (UINT64_C(256) << 10)
 
-/* Each way is tried so often before they are compared, and the slower one again after so many
- * messages. */
+/* Each way is tried WAY_TRIES times before the two are compared. The slower one is tried again once
+ * in WAY_TRIAL_EVERY messages. */
 #define WAY_TRIES 2u
 #define WAY_TRIAL_EVERY 64u
 
@@ -62,9 +62,8 @@ void mq_get_revoke(struct transfer *op)
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
-/* The way that was faster lately. The other one is tried now and then: the processes may have
- * moved.
- */
+/* Returns the way that was faster lately. The other one is tried now and then: the processes may
+ * have moved. */
 static enum way choose(struct velo_mq_peer *peer)
 {
     const struct way_cost *ways = peer->ways;
@@ -77,7 +76,8 @@ static enum way choose(struct velo_mq_peer *peer)
     return is_get_faster != is_trial ? WAY_GET : WAY_COPY;
 }
 
-/* The least that it cost counts, slowly forgotten: a process may have lost its processor. */
+/* Keep the least cost of a way, since a process may have lost its processor meanwhile. Higher costs
+ * raise it slowly. */
 void mq_get_measured(const struct transfer *op, enum way way)
 {
     struct way_cost *cost = &op->peer->ways[way];

@@ -66,10 +66,10 @@ struct transfer {
     int fetched;          /* Its status. */
 };
 
-/** How the data of a long message come. */
+/** The way of a long message's data. */
 enum way { WAY_GET, WAY_COPY };
 
-/** What a way has cost lately. */
+/** The recent cost of a way. */
 struct way_cost {
     uint32_t tries;
     uint32_t ps_per_byte;
@@ -172,7 +172,7 @@ struct velo_mq {
     struct velo_rma *rma;
     uint32_t eager_bytes;
     uint64_t get_bytes;
-    bool measures_ways; /* Nobody has said which way is faster. */
+    bool measures_ways; /* The user has not chosen a way. */
     int path;
     struct velo_mq_peer *peers;
     struct source *by_node[VELO_NODES];

@@ -171,8 +171,8 @@ TEST(get_bytes_says_from_where_on_messages_are_fetched)
     nodes_close(nodes, 2);
 }
 
-/* Which way is faster nobody says here: the receiver tries both, then goes on with one, and the
- * other one is tried again now and then. */
+/* The user chooses no way here: the receiver tries both, then goes on with one, and tries the other
+ * one again now and then. */
 TEST(both_ways_of_long_messages_are_tried)
 {
     struct node nodes[2];
