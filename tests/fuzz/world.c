@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 #include <velo/velo.h>
@@ -570,16 +571,18 @@ static struct velo_port *open_port(int vpid)
 }
 
 /* Where did the library map the receiver's file? */
-static char *find_mapping(ino_t inode, const void *other)
+static char *find_mapping(const struct stat *file, const void *other)
 {
     char line[512];
     char *found = NULL;
     FILE *maps = fopen("/proc/self/maps", "re");
     while (maps && fgets(line, sizeof line, maps)) {
         unsigned long start;
-        unsigned long long line_inode;
-        if (sscanf(line, "%lx-%*x %*s %*x %*s %llu", &start, &line_inode) == 2 &&
-            line_inode == inode && (const char *)start != other)
+        unsigned major, minor;
+        unsigned long long inode;
+        if (sscanf(line, "%lx-%*x %*s %*x %x:%x %llu", &start, &major, &minor, &inode) == 4 &&
+            inode == file->st_ino && makedev(major, minor) == file->st_dev &&
+            (const char *)start != other)
             found = (char *)start;
     }
     if (maps)
@@ -605,7 +608,7 @@ static void map_segment(struct world *w)
     w->scribble = mmap(NULL, w->segment_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
     if (w->scribble == MAP_FAILED)
         fail("cannot map %s", path);
-    w->in_place = find_mapping(st.st_ino, w->scribble);
+    w->in_place = find_mapping(&st, w->scribble);
 }
 
 void world_init(void)
