@@ -212,7 +212,7 @@ static cold_path int refuse_ring(struct velo_conn *conn)
 
 static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeout_ns)
 {
-    int64_t end_ns = timeout_ns > 0 ? wait_now_ns() + timeout_ns : 0;
+    int64_t start_ns = 0;
     if (timeout_ns < VELO_FOREVER)
         return VELO_ERR_ARG;
     for (int spins = 0;; spins++) {
@@ -220,8 +220,12 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
         int status = find_room(conn, len_bytes);
         if (status != VELO_AGAIN)
             return status;
-        if (timeout_ns >= 0) {
-            left_ns = timeout_ns ? end_ns - wait_now_ns() : 0;
+        if (timeout_ns == 0)
+            return VELO_TIMEOUT;
+        if (timeout_ns > 0) { /* A send that finds room reads no clock. */
+            int64_t now_ns = wait_now_ns();
+            start_ns = start_ns ? start_ns : now_ns;
+            left_ns = timeout_ns - (now_ns - start_ns);
             if (left_ns <= 0)
                 return VELO_TIMEOUT;
         }
