@@ -283,6 +283,14 @@ static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
     return next_message(port);
 }
 
+static void reap_now_and_then(struct velo_port *port, int64_t now_ns)
+{
+    if (now_ns - port->reaped_ns < REAP_INTERVAL_NS)
+        return;
+    port->reaped_ns = now_ns;
+    rx_reap(port);
+}
+
 static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *clock)
 {
     struct ring_rx *rx = NULL;
@@ -290,10 +298,7 @@ static struct ring_rx *sleep_until(struct velo_port *port, struct wait_clock *cl
     if (clock->start_ns == 0)
         clock->start_ns = now_ns;
     while (!rx && !is_to_end(port) && !timed_out(clock, now_ns)) {
-        if (now_ns - port->reaped_ns >= REAP_INTERVAL_NS) {
-            port->reaped_ns = now_ns;
-            rx_reap(port);
-        }
+        reap_now_and_then(port, now_ns);
         int64_t left_ns = clock->timeout_ns - (now_ns - clock->start_ns);
         rx = sleep_once(port, clock->timeout_ns < 0 || left_ns > NS_PER_S ? NS_PER_S : left_ns);
         now_ns = wait_now_ns();
@@ -317,11 +322,7 @@ int velo_port_arm(struct velo_port *port)
         order_set_flag(&port->interrupted, 0);
         return VELO_ERR_INTERRUPTED;
     }
-    int64_t now_ns = wait_now_ns();
-    if (now_ns - port->reaped_ns >= REAP_INTERVAL_NS) {
-        port->reaped_ns = now_ns;
-        rx_reap(port);
-    }
+    reap_now_and_then(port, wait_now_ns());
     port->promote = false;
     rx_park(port, true);
     bool is_something = next_message(port) || port->departed;
