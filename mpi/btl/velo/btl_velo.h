@@ -66,12 +66,6 @@ struct mca_btl_base_registration_handle_t {
     uint64_t check; /**< Made of the others: tells a handle from two halves of different ones. */
 };
 
-/** The memory of an operation: a key and an offset name it. */
-struct btl_velo_place {
-    velo_rma_key_t key;
-    uint64_t offset;
-};
-
 /** The work of an operation on remote memory. */
 struct btl_velo_access {
     enum velo_rma_operation op;

@@ -86,7 +86,7 @@ static int right_of(const struct btl_velo_access *access)
  * memory that their owner moves when it attaches more: this handle may be another one by now, or
  * half of one. */
 static bool find_by_handle(const mca_btl_base_registration_handle_t *shared, uint64_t address,
-                           size_t len_bytes, struct btl_velo_place *place)
+                           size_t len_bytes, struct velo_rma_place *place)
 {
     mca_btl_base_registration_handle_t handle;
     memcpy(&handle, shared, sizeof handle);
@@ -94,26 +94,21 @@ static bool find_by_handle(const mca_btl_base_registration_handle_t *shared, uin
     if (offset > handle.len_bytes || len_bytes > handle.len_bytes - offset ||
         handle.check != check_of(&handle))
         return false;
-    *place = (struct btl_velo_place){handle.key, offset};
+    *place = velo_rma_place(handle.key, offset);
     return true;
 }
 
 static int find_by_address(const struct mca_btl_base_endpoint_t *endpoint,
                            const struct btl_velo_access *access, uint64_t address,
-                           struct btl_velo_place *place)
+                           struct velo_rma_place *place)
 {
-    struct velo_rma_place found;
-    int status =
-        velo_rma_mem_find(endpoint->rma, address, access->len_bytes, right_of(access), &found);
-    if (status == VELO_OK)
-        *place = (struct btl_velo_place){found.key, found.offset};
-    return status;
+    return velo_rma_mem_find(endpoint->rma, address, access->len_bytes, right_of(access), place);
 }
 
 /* ---- operations ------------------------------------------------------------------------------ */
 
 static int post(const struct btl_velo_op *op, const struct btl_velo_access *access,
-                const struct btl_velo_place *place)
+                const struct velo_rma_place *place)
 {
     struct velo_rma_peer *peer = op->caller.endpoint->rma;
     void *local = op->caller.local_address;
@@ -121,24 +116,20 @@ static int post(const struct btl_velo_op *op, const struct btl_velo_access *acce
     const uint64_t cookie = (uintptr_t)op;
     switch (access->op) {
     case VELO_RMA_OPERATION_PUT:
-        return velo_rma_put(peer, local, access->len_bytes,
-                            velo_rma_place(place->key, place->offset), notify, cookie);
+        return velo_rma_put(peer, local, access->len_bytes, *place, notify, cookie);
     case VELO_RMA_OPERATION_GET:
-        return velo_rma_get(peer, local, access->len_bytes,
-                            velo_rma_place(place->key, place->offset), notify, cookie);
+        return velo_rma_get(peer, local, access->len_bytes, *place, notify, cookie);
     case VELO_RMA_OPERATION_FETCH_OP:
-        return velo_rma_fetch_op(
-            peer, local, velo_rma_place(place->key, place->offset), access->atomic,
-            access->len_bytes == 4 ? VELO_RMA_TYPE_UINT32 : VELO_RMA_TYPE_UINT64, &access->word[0],
-            notify, cookie);
+        return velo_rma_fetch_op(peer, local, *place, access->atomic,
+                                 access->len_bytes == 4 ? VELO_RMA_TYPE_UINT32
+                                                        : VELO_RMA_TYPE_UINT64,
+                                 &access->word[0], notify, cookie);
     case VELO_RMA_OPERATION_COMPARE_SWAP:
-        return velo_rma_compare_swap(peer, local, access->len_bytes,
-                                     velo_rma_place(place->key, place->offset), &access->word[0],
+        return velo_rma_compare_swap(peer, local, access->len_bytes, *place, &access->word[0],
                                      &access->word[1], notify, cookie);
     default:
-        return velo_rma_fetch_compare_add(peer, local, velo_rma_place(place->key, place->offset),
-                                          access->word[0], access->word[1], access->flags | notify,
-                                          cookie);
+        return velo_rma_fetch_compare_add(peer, local, *place, access->word[0], access->word[1],
+                                          access->flags | notify, cookie);
     }
 }
 
@@ -146,7 +137,7 @@ static int post(const struct btl_velo_op *op, const struct btl_velo_access *acce
 static int post_at(const struct btl_velo_op *op, const struct btl_velo_access *access,
                    uint64_t address, const mca_btl_base_registration_handle_t *handle)
 {
-    struct btl_velo_place place;
+    struct velo_rma_place place;
     int status = VELO_ERR_ACCESS;
     if (find_by_handle(handle, address, access->len_bytes, &place))
         status = post(op, access, &place);
