@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "error.h"
+
 /** Fill in a caller's struct. Members that only the caller knows become 0. */
 static inline void sized_give(void *theirs, size_t theirs_bytes, const void *ours,
                               size_t ours_bytes)
@@ -38,6 +40,22 @@ static inline bool sized_take(void *ours, size_t ours_bytes, const void *theirs)
         if (((const unsigned char *)theirs)[i] != 0)
             return false;
     return true;
+}
+
+/** Read a caller's attributes, or the defaults where `attr` is NULL. `init` names the macro to
+ * start from. VELO_ERR_ARG. */
+static inline int sized_attr(void *ours, size_t ours_bytes, const void *attr, const void *defaults,
+                             const char *init)
+{
+    size_t size_bytes;
+    const void *theirs = attr ? attr : defaults;
+    if (sized_take(ours, ours_bytes, theirs))
+        return VELO_OK;
+    memcpy(&size_bytes, theirs, sizeof size_bytes);
+    return velo_fail(VELO_ERR_ARG,
+                     "size_bytes is %zu, or attr asks for what this library does not know; start "
+                     "from %s",
+                     size_bytes, init);
 }
 
 #endif

@@ -136,21 +136,17 @@ static int port_finish(struct velo_port *port, int status, struct velo_port **ou
 int velo_port_open(const struct velo_port_attr *attr, struct velo_port **out)
 {
     static const struct velo_port_attr defaults = VELO_PORT_ATTR_INIT;
-    struct velo_port_attr ours;
+    struct velo_port_attr ours = VELO_PORT_ATTR_INIT;
     if (!out)
         return velo_fail(VELO_ERR_ARG, "port is NULL");
     *out = NULL;
-    if (!attr)
-        attr = &defaults;
-    if (!sized_take(&ours, sizeof ours, attr))
-        return velo_fail(VELO_ERR_ARG,
-                         "size_bytes is %zu, or attr asks for what this library does "
-                         "not know; start from VELO_PORT_ATTR_INIT",
-                         attr->size_bytes);
+    int status = sized_attr(&ours, sizeof ours, attr, &defaults, "VELO_PORT_ATTR_INIT");
+    if (status)
+        return status;
     struct velo_port *port = port_new();
     if (!port)
         return VELO_ERR_NO_MEMORY;
-    int status = port_name(port, &ours);
+    status = port_name(port, &ours);
     return port_finish(port, status ? status : port_start(port, &ours), out);
 }
 

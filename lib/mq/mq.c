@@ -124,17 +124,13 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
                  struct velo_mq **out)
 {
     static const struct velo_mq_attr defaults = VELO_MQ_ATTR_INIT;
-    struct velo_mq_attr ours;
+    struct velo_mq_attr ours = VELO_MQ_ATTR_INIT;
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or mq is NULL");
     *out = NULL;
-    if (!attr)
-        attr = &defaults;
-    if (!sized_take(&ours, sizeof ours, attr))
-        return velo_fail(VELO_ERR_ARG,
-                         "size_bytes is %zu, or attr asks for what this library does "
-                         "not know; start from VELO_MQ_ATTR_INIT",
-                         attr->size_bytes);
+    int status = sized_attr(&ours, sizeof ours, attr, &defaults, "VELO_MQ_ATTR_INIT");
+    if (status)
+        return status;
     struct velo_mq *mq = calloc(1, sizeof *mq);
     if (!mq)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
@@ -146,7 +142,7 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
     list_init(&mq->active);
     list_init(&mq->deferred);
     list_init(&mq->gets);
-    int status = configure(mq, &ours);
+    status = configure(mq, &ours);
     if (status == VELO_OK && !mq_ids_open(&mq->ids))
         status = velo_fail(VELO_ERR_SYSTEM, "getrandom: %s", strerror(errno));
     if (status == VELO_OK && (!mq_table_open(&mq->posted) || !mq_table_open(&mq->unexpected)))

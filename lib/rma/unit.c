@@ -84,13 +84,9 @@ static void destroy(struct velo_rma *rma)
 static int read_attr(struct velo_rma_attr *ours, const struct velo_rma_attr *attr)
 {
     static const struct velo_rma_attr defaults = VELO_RMA_ATTR_INIT;
-    if (!attr)
-        attr = &defaults;
-    if (!sized_take(ours, sizeof *ours, attr))
-        return velo_fail(VELO_ERR_ARG,
-                         "size_bytes is %zu, or attr asks for what this library does "
-                         "not know; start from VELO_RMA_ATTR_INIT",
-                         attr->size_bytes);
+    int status = sized_attr(ours, sizeof *ours, attr, &defaults, "VELO_RMA_ATTR_INIT");
+    if (status)
+        return status;
     if (ours->flags & ~(uint32_t)VELO_RMA_OPEN_NO_ATTACH)
         return velo_fail(VELO_ERR_ARG, "flags are %#x; give those of enum velo_rma_open_flag",
                          ours->flags);
