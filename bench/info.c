@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* velo-info: the library, the machine, and the ports of a domain, as JSON or for people. */
+#include "base/copy.h"
 #include "clock.h"
 #include "json.h"
 #include "machine.h"
+#include "mq/ways.h"
 #include "shm/inspect.h"
 
+#include <velo/mq.h>
 #include <velo/velo.h>
 
 #include <argp.h>
@@ -152,6 +155,70 @@ static void text_library(const char *domain)
     printf("domain      %s\n", domain);
 }
 
+/* --- copies ---------------------------------------------------------------------------------- */
+
+/* What processes with this environment do. */
+struct copies {
+    struct copy_choice copy;
+    struct mq_ways ways;
+    bool is_attach_wanted;
+};
+
+static bool find_copies(struct copies *copies)
+{
+    const char *attach = getenv("VELO_RMA_ATTACH");
+    copies->is_attach_wanted = !attach || strcmp(attach, "0") != 0;
+    if (copy_configure(&copies->copy) == VELO_OK &&
+        mq_ways_from_environment(&copies->ways) == VELO_OK) {
+        return true;
+    }
+    fprintf(stderr, "velo-info: %s\n", velo_last_error());
+    return false;
+}
+
+static const char *path_name(const struct copies *copies)
+{
+    bool fetches = copies->ways.path != VELO_MQ_PATH_COPY && copies->is_attach_wanted;
+    return !fetches ? "copy" : copies->ways.measures ? "measured" : "get";
+}
+
+/* From which length on the way is the one of path_name(). */
+static uint64_t path_bytes(const struct copies *copies)
+{
+    bool is_any = strcmp(path_name(copies), "copy") == 0 || copies->ways.path == VELO_MQ_PATH_GET;
+    return is_any ? 0 : copies->ways.get_bytes;
+}
+
+/* Below long_bytes, copies go line by line. */
+static void json_copies(const struct copies *copies)
+{
+    bool is_split = copies->copy.by != COPY_BY_LINES;
+    fputs("\"copies\":{\"by\":", stdout);
+    json_string(stdout, copy_name(copies->copy.by));
+    if (is_split) {
+        printf(",\"long_bytes\":%u", copies->copy.long_bytes);
+    } else {
+        fputs(",\"long_bytes\":null", stdout);
+    }
+    fputs(",\"reason\":", stdout);
+    json_string(stdout, copies->copy.reason);
+    fputs(",\"path\":", stdout);
+    json_string(stdout, path_name(copies));
+    printf(",\"path_bytes\":%llu},", (unsigned long long)path_bytes(copies));
+}
+
+static void text_copies(const struct copies *copies)
+{
+    if (copies->copy.by == COPY_BY_LINES) {
+        printf("copies      lines (%s)\n", copies->copy.reason);
+    } else {
+        printf("copies      lines, from %u bytes on %s (%s)\n", copies->copy.long_bytes,
+               copy_name(copies->copy.by), copies->copy.reason);
+    }
+    printf("messages    %s from %llu bytes on\n", path_name(copies),
+           (unsigned long long)path_bytes(copies));
+}
+
 /* --- ports ----------------------------------------------------------------------------------- */
 
 static void json_counters(const struct velo_port_counters *c)
@@ -285,13 +352,19 @@ static bool print_info(const struct options *options)
     char buf[32];
     const char *domain = domain_name(options, buf);
     struct walk walk = {.options = options};
+    struct copies copies;
+    if (!find_copies(&copies)) {
+        return false;
+    }
     if (options->json) {
         fputc('{', stdout);
         json_library(domain);
+        json_copies(&copies);
         json_machine();
         fputs(",\"ports\":[", stdout);
     } else {
         text_library(domain);
+        text_copies(&copies);
     }
     int status = velo_inspect_domain(domain, print_port, &walk);
     if (options->json) {

@@ -3,9 +3,9 @@
 
 #include "clock.h"
 #include "fail.h"
+#include "limit_word.h"
 
 #include <linux/futex.h>
-#include <sched.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -14,9 +14,6 @@
 
 #define WARM_ROUND_TRIPS 16u
 #define COPY_ROUNDS_MAX 64u
-#define SPINS_BEFORE_YIELD                                                                         \
-    (1u << 16) /* Only ranks that outnumber the cores ever come this far.                          \
-                */
 
 const unsigned limit_ring_slots[LIMIT_RINGS] = {64, 8, 1};
 
@@ -38,25 +35,6 @@ void limit_attach(struct limit *limit, struct limit_area *area, unsigned side)
         }
         memset(limit->local, 1, LIMIT_COPY_BYTES_MAX);
     }
-}
-
-/* Acquire pairs with the release in publish(): what was written before it can be read now. */
-static inline __attribute__((always_inline)) void await(const _Atomic uint64_t *word,
-                                                        uint64_t value, bool pause)
-{
-    for (unsigned spins = 1; atomic_load_explicit(word, memory_order_acquire) != value; spins++) {
-        if (pause) {
-            cpu_pause();
-        }
-        if (spins % SPINS_BEFORE_YIELD == 0) {
-            sched_yield();
-        }
-    }
-}
-
-static inline void publish(_Atomic uint64_t *word, uint64_t value)
-{
-    atomic_store_explicit(word, value, memory_order_release);
 }
 
 static void require(bool same, const char *what)

@@ -21,10 +21,20 @@
 #define LIMIT_STREAM_SLOTS 256u
 #define LIMIT_RING_SLOTS_MAX 64u
 #define LIMIT_RINGS 3u
+#define LIMIT_PIPE_CHUNKS 8u
+#define LIMIT_PIPE_CHUNK_BYTES_MAX (32u * 1024u)
+#define LIMIT_PIPE_BYTES_MAX (4u * 1024u * 1024u)
 
 /* One cache line; word 0 is the sequence word where there is one. */
 struct line {
     _Alignas(LINE_BYTES) _Atomic uint64_t word[LINE_BYTES / sizeof(uint64_t)];
+};
+
+/* One direction of the pipelined copy: the chunks of a message, one behind the other. */
+struct limit_pipe {
+    struct line ready[LIMIT_PIPE_CHUNKS]; /* written by the sender: a chunk lies there */
+    struct line taken;                    /* written by the receiver: chunks copied out so far */
+    _Alignas(4096) unsigned char chunk[LIMIT_PIPE_CHUNKS * LIMIT_PIPE_CHUNK_BYTES_MAX];
 };
 
 struct limit_area {
@@ -34,6 +44,7 @@ struct limit_area {
     struct line stream[LIMIT_STREAM_SLOTS];                  /* written by side 1 */
     struct line stream_credit;                               /* written by side 0 */
     _Alignas(4096) unsigned char copy[LIMIT_COPY_BYTES_MAX]; /* written by side 1 */
+    struct limit_pipe pipe[2];                               /* [s]: from side s */
 };
 
 /* One side's view; the positions go on from call to call, so nothing is ever reset. */
@@ -47,6 +58,11 @@ struct limit {
     uint64_t stream_pos;
     uint64_t stream_credit; /* side 1: the credit it last read */
     unsigned char *local;   /* side 0: copies go here */
+    uint64_t pipe_tx;       /* chunks sent and received so far */
+    uint64_t pipe_rx;
+    unsigned char *pipe_out; /* private; NULL until they are needed */
+    unsigned char *pipe_in;
+    bool is_string_move; /* of the pipelined copy */
 };
 
 struct limit_area *limit_area_new(void);
@@ -67,6 +83,12 @@ double limit_stream_msgs_per_s(struct limit *limit, unsigned msgs, unsigned payl
 
 /* memcpy on side 0 out of a buffer that side 1 has just written. */
 double limit_copy_bytes_per_s(struct limit *limit, size_t size_bytes, unsigned rounds);
+
+/*
+ * A message each way, copied into a ring of chunks by its sender and out of it by its receiver,
+ * which is at most LIMIT_PIPE_BYTES_MAX long. The buffers of the two directions are two.
+ */
+double limit_pipe_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned round_trips);
 
 /* --- the ring of processes ------------------------------------------------------------------- */
 

@@ -2,7 +2,8 @@
 /*
  * The raw limits by themselves. In this mode limit_name tells which limit a sample is of; its
  * limit_before and limit_after are the reference of its kind, measured around it: the plain
- * one-line ping-pong for times, the 8-byte stream for rates, the copy itself for copies.
+ * one-line ping-pong for times, the 8-byte stream for rates, the copy itself for copies out of the
+ * peer's cache.
  */
 #include "modes.h"
 
@@ -114,6 +115,28 @@ static void copies(struct rank *rank, unsigned batch)
     }
 }
 
+/* The most that a batch copies each way, in messages of one size. */
+#define PIPE_BATCH_BYTES (16u << 20)
+#define PIPE_ROUND_TRIPS_MAX 200u
+
+static void pipelined_copies(struct rank *rank, unsigned batch)
+{
+    static const size_t sizes[] = {16u << 10, 64u << 10, 1u << 20, 4u << 20};
+    struct sample sample = {
+        .metric = "half_rtt_ns", .limit_name = "pipelined_copy", .batch = batch};
+    double before = hop(rank);
+    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        unsigned fit = (unsigned)(PIPE_BATCH_BYTES / sizes[i]);
+        unsigned round_trips = fit < PIPE_ROUND_TRIPS_MAX ? fit : PIPE_ROUND_TRIPS_MAX;
+        sample.size_bytes = sizes[i];
+        sample.limit_before = before;
+        sample.value = limit_pipe_half_rtt_ns(&rank->limit, sizes[i], round_trips);
+        double after = sample.limit_after = hop(rank);
+        report(rank, &sample, before, after);
+        before = after;
+    }
+}
+
 void limit_run(struct rank *rank)
 {
     for (unsigned i = 0; i < rank->plan->steps_count; i++) {
@@ -124,6 +147,7 @@ void limit_run(struct rank *rank)
         times(rank, step->batch);
         rates(rank, step->batch);
         copies(rank, step->batch);
+        pipelined_copies(rank, step->batch);
         rank_barrier(rank);
         if (rank->index == 0) {
             rank->shared->spent_ns[step->point] += now_ns() - rank->step_begin_ns;

@@ -393,6 +393,27 @@ VELO_API int velo_mq_progress(struct velo_mq *mq);
 VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, int64_t timeout_ns);
 
 /**
+ * Make progress until a request is done, but for about a microsecond only, and never sleep. For
+ * callers that wait for a request and have other things to look at now and then.
+ *
+ * @param mq       The queues.
+ * @param request  A started request.
+ * @return The request's status; VELO_AGAIN: it is still under way.
+ * @retval VELO_OK              Done.
+ * @retval VELO_AGAIN           Still under way.
+ * @retval VELO_ERR_CANCELLED   It was cancelled, or the queues were closed.
+ * @retval VELO_ERR_TOO_BIG     The message was longer than the buffer, which it fills.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its port, or was given up.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_NO_MEMORY   Out of memory, here or at the peer.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_wait, velo_mq_progress
+ */
+VELO_API int velo_mq_poll(struct velo_mq *mq, struct velo_mq_request *request);
+
+/**
  * Sleep until something comes, and handle it as velo_mq_progress() does. For callers with an event
  * loop of their own that have nothing else to do. While sends wait for room it sleeps for
  * microseconds only.

@@ -118,7 +118,8 @@ struct velo_port_attr {
     int node;
     /** Context id, 0 to 255, or VELO_VPID_ANY. */
     int vpid;
-    /** Slots in each sender's ring: a power of two, 8 to 16384. Default 256. */
+    /** Slots in each sender's ring: a power of two, 8 to 16384. Default 256. A slot is a line of 64
+     *  bytes: it takes one message, or, natively, up to four of at most 8 bytes each. */
     uint32_t depth_slots;
     /** Bytes for long messages in each sender's ring: a power of two, 16 KiB to 16 MiB. Default 64
      * KiB. */
@@ -182,11 +183,18 @@ struct velo_port_counters {
  * removed first; one of a live process never is. The first port that a process opens also removes
  * the segments of this user's dead processes in all other domains in which no port lives any more.
  *
+ * $VELO_MESSAGE_LINES set to 1 gives each message that the port sends a line of its own. Otherwise
+ * short ones share a line, which is faster where a message waits for its line to travel.
+ *
+ * Long payloads are copied as is best on this processor. $VELO_COPY (auto, lines, string, libc) and
+ * $VELO_COPY_BYTES, the length from which on a copy is long, choose another way for this process;
+ * `velo info` shows the choice. Peers need not agree.
+ *
  * @param attr  How to open it; NULL asks for the defaults. Not kept.
  * @param port  Receives the port, owned by the caller until velo_port_close().
  * @retval VELO_OK            The port is open and can be connected to.
- * @retval VELO_ERR_ARG       An attribute is outside its range, a flag is unknown, or the group
- * does not exist.
+ * @retval VELO_ERR_ARG       An attribute is outside its range, a flag is unknown, the group does
+ * not exist, or $VELO_COPY or $VELO_COPY_BYTES makes no sense.
  * @retval VELO_ERR_IN_USE    A live process has this port open.
  * @retval VELO_ERR_FULL      VELO_VPID_ANY found no free context on the node.
  * @retval VELO_ERR_ACCESS    The directory is not writable, or another user's file has the name.

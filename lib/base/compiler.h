@@ -6,6 +6,8 @@
 #ifndef VELO_BASE_COMPILER_H
 #define VELO_BASE_COMPILER_H
 
+#include <stdint.h>
+
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -16,5 +18,28 @@
 #define VELO_PRIVATE __attribute__((visibility("default")))
 
 #define cold_path __attribute__((noinline, cold))
+
+/** A constant that the compiler does not replace by a variable of which it knows that it has this
+ *  value. The core can compute with it before the variable is there: a branch has guessed it. */
+#if defined(__x86_64__) || defined(__i386__)
+#define compiler_constant(value)                                                                   \
+    ({                                                                                             \
+        uint32_t constant_;                                                                        \
+        __asm__("movl %1, %0" : "=r"(constant_) : "n"(value));                                     \
+        constant_;                                                                                 \
+    })
+#else
+#define compiler_constant(value) ((uint32_t)(value))
+#endif
+
+/** `guess` if it is `value`, else `value`. Unlike the compiler, the core may go on with the guess
+ *  before the value is there. */
+hot_inline uint64_t compiler_guess(uint64_t value, uint64_t guess)
+{
+    if (__builtin_expect(value != guess, 0))
+        return value;
+    __asm__("" : "+r"(guess));
+    return guess;
+}
 
 #endif

@@ -8,11 +8,14 @@
  * end of a message steals lines that the other side is about to use. So a sender writes its lines
  * strictly upwards (prefetch then asks early for the lines of its next message), and a receiver
  * reads them downwards (prefetch then runs into messages it is done with). That is so for short
- * messages; long ones are memcpy()'s again. docs/PERFORMANCE.md has figures.
+ * messages. Long ones are copied by string moves where the processor says that it has fast ones,
+ * else by memcpy(). The choice is each process's own: it changes no byte of a message, so peers
+ * need not agree. docs/PERFORMANCE.md has figures.
  */
 #ifndef VELO_BASE_COPY_H
 #define VELO_BASE_COPY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
@@ -20,6 +23,9 @@
 #include <velo/spec.h>
 
 #include "compiler.h"
+#include "order.h"
+
+typedef uint64_t copy_16 __attribute__((vector_size(16), aligned(1), may_alias));
 
 /** Copy less than a line with few branches: two moves of one width, which overlap. All is read
  * before anything is written. */
@@ -27,30 +33,71 @@ hot_inline void copy_small(void *to, const void *from, size_t len_bytes)
 {
     char *d = to;
     const char *s = from;
-    char head[32];
-    char tail[32];
-#define COPY_PAIR(width)                                                                           \
+#define COPY_PAIR(type)                                                                            \
     do {                                                                                           \
-        memcpy(head, s, width);                                                                    \
-        memcpy(tail, s + len_bytes - (width), width);                                              \
-        memcpy(d, head, width);                                                                    \
-        memcpy(d + len_bytes - (width), tail, width);                                              \
+        type head;                                                                                 \
+        type tail;                                                                                 \
+        memcpy(&head, s, sizeof head);                                                             \
+        memcpy(&tail, s + len_bytes - sizeof tail, sizeof tail);                                   \
+        memcpy(d, &head, sizeof head);                                                             \
+        memcpy(d + len_bytes - sizeof tail, &tail, sizeof tail);                                   \
     } while (0)
     if (len_bytes >= 16) {
-        if (len_bytes >= 32)
-            COPY_PAIR(32);
-        else
-            COPY_PAIR(16);
+        const copy_16 *last = (const copy_16 *)(s + len_bytes) - 1;
+        copy_16 *to_last = (copy_16 *)(d + len_bytes) - 1;
+        copy_16 a = *(const copy_16 *)s;
+        copy_16 z = *last;
+        if (len_bytes >= 32) {
+            copy_16 b = ((const copy_16 *)s)[1];
+            copy_16 y = last[-1];
+            ((copy_16 *)d)[1] = b;
+            to_last[-1] = y;
+        }
+        *(copy_16 *)d = a;
+        *to_last = z;
     } else if (len_bytes >= 8) {
-        COPY_PAIR(8);
+        COPY_PAIR(uint64_t);
     } else if (len_bytes >= 4) {
-        COPY_PAIR(4);
+        COPY_PAIR(uint32_t);
     } else if (len_bytes > 0) {
         char mid = s[len_bytes / 2];
-        COPY_PAIR(1);
+        COPY_PAIR(char);
         d[len_bytes / 2] = mid;
     }
 #undef COPY_PAIR
+}
+
+/** The way of long copies. */
+enum copy_by {
+    COPY_BY_LINES,  /**< As short ones. */
+    COPY_BY_STRING, /**< The processor's string moves. */
+    COPY_BY_LIBC,   /**< memcpy(). */
+};
+
+/** The copies of this process. */
+struct copy_choice {
+    enum copy_by by;
+    uint32_t long_bytes; /**< Copies from this length on are long. */
+    const char *reason;  /**< A bit of the processor, or the variable by which the user chose. */
+};
+
+/** The largest value of $VELO_COPY_BYTES. */
+#define COPY_LONG_BYTES_MAX (1u << 30)
+
+/** Choose by the processor, $VELO_COPY (auto, lines, string, libc) and $VELO_COPY_BYTES, for this
+ * process. Before the first call long copies are memcpy()'s. `chosen` may be NULL. Any thread, also
+ * while others copy. VELO_ERR_ARG: a variable makes no sense. */
+int copy_configure(struct copy_choice *chosen);
+const char *copy_name(enum copy_by by);
+
+/** The choice: the length from which copies are long, and above it the way of those. */
+extern uint64_t copy_chosen;
+#define COPY_BY_LSB 32u
+
+/** Is a copy of this length a long one? */
+hot_inline bool copy_is_long(size_t len_bytes)
+{
+    return len_bytes >= (uint32_t)order_setting(&copy_chosen);
 }
 
 /** Copy into a ring; `to` is aligned to a line. */

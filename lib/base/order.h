@@ -72,18 +72,22 @@ static inline void order_prefetch_write(const void *line)
 #endif
 }
 
-/* ---- edge 1: a slot -------------------------------------------------------------------------- */
+/* ---- edge 1: a message ------------------------------------------------------------------------ */
 
-/** Sender: the last store to a slot. Release: the payload stores come first. Pairs with A1. */
-static inline void order_publish_header(uint64_t *slot, uint64_t header)
+/** Sender: the last store of a message. Release: the payload stores come first. Pairs with A1. */
+static inline void order_publish_header(uint64_t *cell, uint64_t header)
 {
-    __atomic_store_n(slot, header, ORDER_RELEASE(1));
+    __atomic_store_n(cell, header, ORDER_RELEASE(1));
 }
 
-/** Receiver: poll a slot. Acquire: payload loads come after. Pairs with R1. */
-static inline uint64_t order_read_header(const uint64_t *slot)
+/** Sender: no message is in this cell yet. Relaxed: R1 of the message before it comes after, and
+ * the receiver looks at the cell only when it has seen that message. */
+static inline void order_empty_cell(uint64_t *cell) { __atomic_store_n(cell, 0, __ATOMIC_RELAXED); }
+
+/** Receiver: poll a header. Acquire: payload loads come after. Pairs with R1. */
+static inline uint64_t order_read_header(const uint64_t *cell)
 {
-    return __atomic_load_n(slot, ORDER_ACQUIRE(1));
+    return __atomic_load_n(cell, ORDER_ACQUIRE(1));
 }
 
 /** The position of a long message. Its store is between those of payload and header, so relaxed is
@@ -369,6 +373,18 @@ static inline uint64_t order_counter(const uint64_t *counter)
     return __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
+/** A setting of the process, in one word. Relaxed: any thread may set it at any time, and those
+ * that act by it are right with the one before, too. */
+static inline void order_set(uint64_t *setting, uint64_t value)
+{
+    __atomic_store_n(setting, value, __ATOMIC_RELAXED);
+}
+
+static inline uint64_t order_setting(const uint64_t *setting)
+{
+    return __atomic_load_n(setting, __ATOMIC_RELAXED);
+}
+
 /** A request flag from a sender to the receiver, read now and then. Relaxed: nothing depends on its
  *  order. */
 static inline void order_set_flag(uint32_t *flag, uint32_t value)
@@ -387,5 +403,28 @@ static inline bool order_use_alone(uint32_t *in_use)
 {
     return __atomic_exchange_n(in_use, 1, __ATOMIC_RELAXED) == 0;
 }
+
+/* ---- string moves ---------------------------------------------------------------------------- */
+
+/** Does this processor have string moves, fast or not? A sanitizer does not see what they touch. */
+#if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)
+#define ORDER_HAS_STRING_MOVES 1
+
+/** Copy by string moves. Their stores become visible in any order, but all of them before every
+ * later store: also before the header that publishes the message. */
+static inline void order_move_string(void *to, const void *from, size_t len_bytes)
+{
+    __asm__ volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(len_bytes) : : "memory");
+}
+#else
+#define ORDER_HAS_STRING_MOVES 0
+static inline void order_move_string(void *to, const void *from, size_t len_bytes)
+{
+    (void)to;
+    (void)from;
+    (void)len_bytes;
+    __builtin_trap(); /* Nobody chooses them. */
+}
+#endif
 
 #endif

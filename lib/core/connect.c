@@ -45,7 +45,9 @@ static int set_up_ring(struct velo_conn *conn)
     struct seg_ring *ring = seg_ring(segment, conn->index);
 
     conn->bell = conn->fenced ? &always_ring : &ring->bell;
-    ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id);
+    bool is_by_line = conn->port->device || conn->port->by_line;
+    order_show(&ring->tx_by_line, is_by_line);
+    ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id, is_by_line);
     (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
     const struct velo_device *device = conn->port->device;
     if (device) {
@@ -155,8 +157,8 @@ static void unlist(struct velo_conn *conn)
     struct velo_port *port = conn->port;
     const struct seg_ring *ring = conn->tx.shared;
     pthread_mutex_lock(&port->conns_lock);
-    port->closed.tx_msgs += conn->tx.tail - conn->tx.first;
-    port->closed.tx_bytes += conn->tx.bytes;
+    port->closed.tx_msgs += ring_tx_msgs(&conn->tx);
+    port->closed.tx_bytes += ring_tx_bytes(&conn->tx);
     port->closed.tx_again += order_counter(&ring->tx_again);
     port->closed.tx_sleeps += order_counter(&ring->tx_sleeps);
     struct velo_conn **link = &port->conns;

@@ -26,7 +26,7 @@ static int send_accept(struct velo_link *link)
     struct velo_frame_accept accept = {.generation = segment_of(link)->generation,
                                        .depth_slots = link->carrier->port->shape.depth_slots,
                                        .data_bytes = link->carrier->port->shape.data_bytes,
-                                       .consumed = order_read_credit(&ring->consumed),
+                                       .consumed = ring_line(order_read_credit(&ring->consumed)),
                                        .data_consumed = order_read_credit(&ring->data_consumed)};
     return link_frame(link, VELO_FRAME_ACCEPT, 0, 0, &accept, sizeof accept);
 }
@@ -46,7 +46,7 @@ static bool send_owed(struct velo_link *link)
 static bool send_credits(struct velo_link *link)
 {
     struct seg_ring *ring = ring_of(link);
-    uint64_t consumed = order_read_credit(&ring->consumed);
+    uint64_t consumed = ring_line(order_read_credit(&ring->consumed));
     uint64_t data_consumed = order_read_credit(&ring->data_consumed);
     if (consumed != link->told &&
         link_frame(link, VELO_FRAME_CREDIT, consumed, data_consumed, NULL, 0) == VELO_OK)
@@ -120,6 +120,8 @@ static int claim(struct velo_link *link, uint64_t order)
     int status = entry_set_up(segment, link->index, order, link->carrier->transport->name);
     if (status)
         entry_unclaim(segment, link->index, ENTRY_GIVEN_UP);
+    else
+        order_show(&ring_of(link)->tx_by_line, true);
     return status;
 }
 
@@ -148,7 +150,7 @@ static void take_open(struct velo_link *link, const struct velo_frame *frame)
         leave(link, VELO_FRAME_REFUSE, status);
         return;
     }
-    link->told = order_read_credit(&ring_of(link)->consumed);
+    link->told = ring_line(order_read_credit(&ring_of(link)->consumed));
     link->state = LINK_OPEN;
     link->owed = VELO_FRAME_ACCEPT;
     entry_open(segment_of(link), link->index, link->source, link->generation);
@@ -171,7 +173,7 @@ static void take_slot(struct velo_link *link, const struct velo_frame *frame)
 {
     const struct velo_port *port = link->carrier->port;
     struct seg_ring *ring = ring_of(link);
-    uint64_t consumed = order_counter(&ring->consumed);
+    uint64_t consumed = ring_line(order_counter(&ring->consumed));
     uint16_t ahead = (uint16_t)(velo_header_seq(frame->word[0]) - (uint16_t)consumed);
     if (ahead >= port->shape.depth_slots || frame->payload_bytes > VELO_INLINE_BYTES) {
         refuse_frame(link); /* It has no credit for that. */
@@ -190,7 +192,7 @@ static void take_slot(struct velo_link *link, const struct velo_frame *frame)
 
 static void take_leave(struct velo_link *link, const struct velo_frame *frame)
 {
-    order_show(&ring_of(link)->tx_end, frame->word[0]);
+    order_show(&ring_of(link)->tx_end, ring_at_line(frame->word[0]));
     link_in_end(link, VELO_OK);
 }
 

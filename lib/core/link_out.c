@@ -81,7 +81,7 @@ void link_send(struct velo_conn *conn)
 {
     struct velo_link *link = conn->link;
     pthread_mutex_lock(&link->carrier->lock);
-    link->ready = conn->tx.tail;
+    link->ready = ring_line(conn->tx.tail);
     outgoing_count(link->shown, ring_of(link));
     link_push_soon(link);
     /* A program that only sends makes no other look. */
@@ -128,7 +128,7 @@ static int make_ring(struct velo_link *link, const struct velo_frame_accept *acc
         return status;
     struct seg_ring *ring = ring_of(link);
     ring->bell = BELL_RING;
-    ring->consumed = accept->consumed;
+    ring->consumed = ring_at_line(accept->consumed);
     ring->data_consumed = accept->data_consumed;
     link->ready = link->sent = accept->consumed;
     return VELO_OK;
@@ -154,11 +154,11 @@ static void take_credit(struct velo_link *link, const struct velo_frame *frame)
 {
     struct seg_ring *ring = link->segment ? ring_of(link) : NULL;
     /* An older credit that comes late says nothing new. */
-    if (!ring || link->sent - frame->word[0] > link->sent - ring->consumed ||
+    if (!ring || link->sent - frame->word[0] > link->sent - ring_line(ring->consumed) ||
         frame->word[1] - ring->data_consumed > link->segment->shape.data_bytes)
         return;
     order_publish_credit(&ring->data_consumed, frame->word[1]);
-    order_publish_credit(&ring->consumed, frame->word[0]);
+    order_publish_credit(&ring->consumed, ring_at_line(frame->word[0]));
     order_full_fence();
     if (order_read_waiting(&ring->waiting))
         wait_wake((const uint32_t *)&ring->consumed);
@@ -264,7 +264,7 @@ static void fill_conn(struct velo_conn *conn, struct velo_link *link)
     conn->bell = &always_ring;
     conn->link = link;
     conn->carry = link_send;
-    ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id);
+    ring_tx_start(&conn->tx, ring, &segment->shape, conn->port->id, true);
     (void)ring_tx_refresh(&conn->tx, conn->tx.tail);
 }
 
@@ -302,7 +302,7 @@ void link_disconnect(struct velo_conn *conn)
     struct velo_link *link = conn->link;
     struct carrier *carrier = link->carrier;
     pthread_mutex_lock(&carrier->lock);
-    link->ready = conn->tx.tail;
+    link->ready = ring_line(conn->tx.tail);
     link->is_kept = false;
     if (link->state == LINK_OPEN) {
         link->state = LINK_LEAVING;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../base/copy.h"
 #include "../base/error.h"
 #include "../base/sized.h"
 #include "../shm/domain.h"
@@ -32,6 +33,12 @@ static int64_t spin_max_from_environment(void)
     errno = 0;
     long long value = strtoll(text, &end, 10);
     return errno || *end || value < 0 || value > SPIN_NS_LIMIT ? SPIN_NS_DEFAULT : value;
+}
+
+static bool is_by_line(void)
+{
+    const char *text = getenv("VELO_MESSAGE_LINES");
+    return text && strcmp(text, "1") == 0;
 }
 
 /* Create the segment under the id asked for, or under the first free one of the node. */
@@ -74,6 +81,8 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
 {
     int status = check_attr(attr);
     if (status == VELO_OK)
+        status = copy_configure(NULL);
+    if (status == VELO_OK)
         status = network_init(&port->network);
     if (status == VELO_OK)
         status = seg_shape_init(&port->shape,
@@ -97,6 +106,7 @@ static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
     if (status)
         return status;
     port->fenced = port->device || !wait_join_barrier();
+    port->by_line = is_by_line();
     status = create_segment(port, attr);
     if (status)
         return status;
@@ -208,8 +218,8 @@ int velo_port_counters(struct velo_port *port, struct velo_port_counters *counte
     struct velo_port_counters now = port->closed;
     for (const struct velo_conn *conn = port->conns; conn; conn = conn->next) {
         const struct seg_ring *ring = conn->tx.shared;
-        now.tx_msgs += order_counter(&conn->tx.tail) - conn->tx.first;
-        now.tx_bytes += order_counter(&conn->tx.bytes);
+        now.tx_msgs += ring_tx_msgs(&conn->tx);
+        now.tx_bytes += ring_tx_bytes(&conn->tx);
         now.tx_again += order_counter(&ring->tx_again);
         now.tx_sleeps += order_counter(&ring->tx_sleeps);
         now.tx_conns++;

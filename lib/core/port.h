@@ -15,7 +15,7 @@
 /** The most rings that the receiver looks at on every poll; each costs about a nanosecond. More
  *  senders than that take turns, or ring. */
 #define POLLED_MAX 8
-/** Messages that are taken from one ring before a look at the others and at the doorbells. */
+/** Lines that are taken from one ring before a look at the others and at the doorbells. */
 #define RX_BURST 32
 
 struct velo_port {
@@ -57,6 +57,7 @@ struct velo_port {
     velo_id_t id;
     uint32_t flags; /* Of the segment. */
     bool fenced;    /* This process cannot take part in barriers: its senders fence. */
+    bool by_line;   /* Its senders begin a line with each message. */
 
     uint32_t in_use; /* By a call that receives; see guard.h. */
 
@@ -77,6 +78,15 @@ struct velo_port {
     struct velo_port_counters closed; /* The counts of connections that are gone. */
 };
 
+/** Step behind a message that lies in its line, or in the data region, and count it. */
+hot_inline void port_step(struct velo_port *port, struct ring_rx *rx, uint32_t cells,
+                          uint32_t len_bytes)
+{
+    ring_rx_step(rx, cells);
+    order_show(&port->messages, port->messages + 1);
+    order_show(&port->bytes, port->bytes + len_bytes);
+}
+
 /** Open a port for the library's own use beside a port: of the same id, in the domain named
  *  "<domain><suffix>", where no user's port can be. Its segment may have a tail. */
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
@@ -86,10 +96,15 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
  * the peer reads all messages of an earlier one before those of a later one. */
 int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
                           int64_t timeout_ns);
-/** Send a message of a payload and a word behind it. For a protocol above: the word describes the
- *  payload, and needs no buffer of its own. Otherwise as velo_try_send(). */
+/** Send a message of a payload and a word. For a protocol above: the word describes the payload,
+ * and needs no buffer of its own. It stands behind the payload, or, beside a long payload, in the
+ *  message's slot: then the tag has the bit CONN_WORD_APART, and port_held_word() reads the word.
+ *  Otherwise as velo_try_send(). */
 int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t word,
                        uint8_t tag);
+#define CONN_WORD_APART 0x80u
+/** The word in the slot of the held message. False: it has none. */
+bool port_held_word(const struct velo_port *port, uint64_t *word);
 
 struct velo_conn {
     struct ring_tx tx;
@@ -104,6 +119,7 @@ struct velo_conn {
     size_t reserved_bytes;
     uint64_t reserved_at;
     uint64_t reserved_limit;
+    uint64_t built[VELO_INLINE_BYTES / sizeof(uint64_t)]; /* A reserved short message. */
     void (*carry)(struct velo_conn *conn); /* Sends published slots; NULL: the peer reads them. */
     uint64_t peer_device;                  /* The device's own: its name for the receiver. */
     struct velo_link *link;                /* See link.h; NULL: not over frames. */

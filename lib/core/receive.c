@@ -6,6 +6,7 @@
 #include "../shm/wait.h"
 #include "carrier.h"
 #include "senders.h"
+#include "spin.h"
 
 #define REAP_INTERVAL_NS NS_PER_S
 /* Looks at the doorbells before a poll says that there is nothing. */
@@ -23,7 +24,7 @@
 /* After this many messages without a wait, a receiver in place is far enough behind its sender to
  * ask for lines ahead. Before that the sender still has to write these lines. */
 #define PEEK_RUN 8
-#define PEEK_SLOTS_AHEAD 4
+#define PEEK_CELLS_AHEAD (4u * LINE_CELLS)
 /* Below this time spinning is given up. It is tried again once in SPIN_PROBE_EVERY waits. */
 #define SPIN_MIN_NS 1000
 #define SPIN_PROBE_EVERY 64
@@ -40,8 +41,9 @@ static void point(struct velo_port *port)
     /* Departures are told off the fast path, even if messages come without end. */
     if (unlikely(port->departed))
         rx = &port->none;
-    uint64_t credits_due = rx->published + port->shape.depth_slots / 4;
-    rx->pause_at = rx->head + RX_BURST < credits_due ? rx->head + RX_BURST : credits_due;
+    uint64_t credits_due = rx->published + ring_at_line(port->shape.depth_slots / 4);
+    uint64_t burst_end = rx->head + ring_at_line(RX_BURST);
+    rx->pause_at = burst_end < credits_due ? burst_end : credits_due;
     port->current = rx;
 }
 
@@ -77,7 +79,7 @@ static struct ring_rx *find_message(struct velo_port *port)
     for (int rounds = 0;; rounds++) {
         for (uint32_t left = port->active_count; left > 0; left--) {
             struct ring_rx *rx = port->active[port->cursor];
-            uint64_t header = order_read_header(rx->slot);
+            uint64_t header = ring_rx_look(rx);
             if (ring_rx_match(rx, header)) {
                 point(port);
                 if (likely(ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
@@ -128,7 +130,7 @@ static __attribute__((noinline)) void look_around(struct velo_port *port, const 
 /* A ring has come to its pause: give credits back, then let the others have a turn. */
 static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct ring_rx *rx)
 {
-    if (rx->head - rx->published >= port->shape.depth_slots / 4 ||
+    if (rx->head - rx->published >= ring_at_line(port->shape.depth_slots / 4) ||
         rx->data_head - rx->data_published >= port->shape.data_bytes / 4)
         publish_credits(rx);
     rx->last_message = port->messages;
@@ -141,11 +143,10 @@ static __attribute__((noinline)) int pause_ring(struct velo_port *port, struct r
 
 /* Done with the message under the cursor. Returns VELO_OK, so that callers can end with this call.
  */
-hot_inline int consume(struct velo_port *port, struct ring_rx *rx, uint32_t len_bytes)
+hot_inline int consume(struct velo_port *port, struct ring_rx *rx, uint32_t cells,
+                       uint32_t len_bytes)
 {
-    ring_rx_step(rx);
-    order_show(&port->messages, port->messages + 1);
-    order_show(&port->bytes, port->bytes + len_bytes);
+    port_step(port, rx, cells, len_bytes);
     return unlikely(rx->head >= rx->pause_at) ? pause_ring(port, rx) : VELO_OK;
 }
 
@@ -157,7 +158,7 @@ static int consume_found(struct velo_port *port, struct ring_rx *rx)
     if (rx->data_head - rx->data_published >= port->shape.data_bytes / 4)
         rx->pause_at = rx->head + 1;
     rx->last_message = port->messages + 1;
-    return consume(port, rx, port->message.len_bytes);
+    return consume(port, rx, port->message.cells, port->message.len_bytes);
 }
 
 /* ---- waiting --------------------------------------------------------------------------------- */
@@ -207,23 +208,10 @@ hot_inline bool is_alone(const struct velo_port *port, const struct ring_rx *rx)
     return rx->mode == RX_POLLED && port->active_count == 1;
 }
 
-/* Spin for about a microsecond on a ring that is alone. Returns its next header, or 0. This loop is
- * short because it decides the latency more than anything else. */
-hot_inline uint64_t spin_current(const struct velo_port *port, const struct ring_rx *rx)
+/* Spin for about a microsecond on a ring that is alone. Returns its next header, or 0. */
+hot_inline uint64_t spin_current(const struct velo_port *port, struct ring_rx *rx)
 {
-    const uint64_t *slot = rx->slot;
-    const uint64_t expect = rx->expect;
-    const uint32_t *summary = &port->shared->summary;
-    for (int polls = 0; polls < POLLS_PER_CLOCK; polls++) {
-        order_pause();
-        uint64_t header = order_read_header(slot);
-        ring_rx_fetch_data(rx, port->shape.data_bytes);
-        if ((header & RING_CHECK) == expect)
-            return header;
-        if (unlikely(order_peek_summary(summary)))
-            return 0;
-    }
-    return 0;
+    return spin_ring(port, rx, &port->shared->summary, POLLS_PER_CLOCK);
 }
 
 static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
@@ -424,28 +412,37 @@ static __attribute__((noinline)) int recv_slow(struct velo_port *port, void *buf
 }
 
 /* A header in the current ring that is not a short message that fits. */
-static __attribute__((noinline)) int recv_long(struct velo_port *port, uint64_t header, void *buf,
-                                               size_t cap_bytes, struct velo_msg *msg,
-                                               int64_t timeout_ns)
+static __attribute__((noinline)) int recv_long(struct velo_port *port, void *buf, size_t cap_bytes,
+                                               struct velo_msg *msg, int64_t timeout_ns)
 {
     struct ring_rx *rx = port->current;
-    if (unlikely(!ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
+    uint64_t header = order_read_header(rx->cell);
+    /* A peer may have changed it since it matched. */
+    if (unlikely(!ring_rx_match(rx, header) ||
+                 !ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
         return recv_slow(port, buf, cap_bytes, msg, timeout_ns); /* It refuses the message. */
     return recv_found(port, rx, buf, cap_bytes, msg);
 }
 
-/* The whole way of the usual case: a short message in the current ring. Each exit is a tail call.
- */
+/* The whole way of the usual case: a short message in the current ring. Each exit is a tail call. A
+ * payload of one word has a way of its own, since that is what streams of small messages have. */
 hot_inline int recv_matched(struct velo_port *port, struct ring_rx *rx, uint64_t header, void *buf,
                             size_t cap_bytes, struct velo_msg *msg, int64_t timeout_ns)
 {
     uint32_t len_bytes = ring_len(header);
-    if (unlikely((header & VELO_HEADER_EXTERNAL_MASK) || len_bytes > VELO_INLINE_BYTES ||
-                 len_bytes > cap_bytes))
-        return recv_long(port, header, buf, cap_bytes, msg, timeout_ns);
-    copy_small(buf, rx->slot + 1, len_bytes);
+    if (unlikely((header & VELO_HEADER_EXTERNAL_MASK) || len_bytes > cap_bytes))
+        return recv_long(port, buf, cap_bytes, msg, timeout_ns);
+    if (len_bytes == CELL_WORD_BYTES) {
+        memcpy(buf, rx->cell + 1, CELL_WORD_BYTES);
+        fill(msg, rx, CELL_WORD_BYTES, ring_tag(header), buf);
+        return consume(port, rx, 1, CELL_WORD_BYTES);
+    }
+    uint32_t cells = ring_cells(len_bytes);
+    if (unlikely(!ring_rx_holds(rx, cells)))
+        return recv_long(port, buf, cap_bytes, msg, timeout_ns);
+    copy_small(buf, rx->cell + 1, len_bytes);
     fill(msg, rx, len_bytes, ring_tag(header), buf);
-    return consume(port, rx, len_bytes);
+    return consume(port, rx, ring_cells_guessed(cells), len_bytes);
 }
 
 int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_msg *msg)
@@ -453,9 +450,9 @@ int velo_try_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct ve
     GUARD(port, "port");
     if (likely(port && buf)) {
         struct ring_rx *rx = port->current;
-        uint64_t header = order_read_header(rx->slot);
+        uint64_t header = ring_rx_look(rx);
         if (likely(ring_rx_match(rx, header))) {
-            __builtin_prefetch(ring_rx_slot(rx, rx->head + SLOTS_AHEAD));
+            ring_rx_fetch_line(rx, CELLS_AHEAD);
             return recv_matched(port, rx, header, buf, cap_bytes, msg, NO_WAIT);
         }
     }
@@ -484,8 +481,8 @@ static void linger(struct velo_port *port, const struct ring_rx *rx)
         return;
     for (int i = 0; i < LINGER_PAUSES; i++)
         order_pause();
-    for (uint64_t i = 0; i < SLOTS_AHEAD; i++)
-        __builtin_prefetch(ring_rx_slot(rx, rx->head + i));
+    for (uint32_t ahead = 0; ahead < CELLS_AHEAD; ahead += LINE_CELLS)
+        ring_rx_fetch_line(rx, ahead);
 }
 
 /* Nothing is there yet. A function of its own, so that the way without a wait needs no stack. */
@@ -514,10 +511,10 @@ int velo_recv(struct velo_port *port, void *buf, size_t cap_bytes, struct velo_m
     if (unlikely(!port || !buf))
         return recv_slow(port, buf, cap_bytes, msg, timeout_ns);
     struct ring_rx *rx = port->current;
-    uint64_t header = order_read_header(rx->slot);
+    uint64_t header = ring_rx_look(rx);
     if (unlikely(!ring_rx_match(rx, header)))
         return recv_spin(port, buf, cap_bytes, msg, timeout_ns);
-    __builtin_prefetch(ring_rx_slot(rx, rx->head + SLOTS_AHEAD));
+    ring_rx_fetch_line(rx, CELLS_AHEAD);
     return recv_matched(port, rx, header, buf, cap_bytes, msg, timeout_ns);
 }
 
@@ -544,9 +541,9 @@ hot_inline int peek_anywhere(struct velo_port *port, struct velo_msg *msg, int64
 hot_inline bool rings_are_empty(const struct velo_port *port)
 {
     for (uint32_t i = 0; i < port->active_count; i++) {
-        const struct ring_rx *rx = port->active[i];
+        struct ring_rx *rx = port->active[i];
         ring_rx_fetch_data(rx, port->shape.data_bytes);
-        if (rx->mode != RX_POLLED || ring_rx_match(rx, order_read_header(rx->slot)))
+        if (rx->mode != RX_POLLED || ring_rx_match(rx, ring_rx_look(rx)))
             return false;
     }
     return true;
@@ -577,14 +574,32 @@ static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct ve
 hot_inline bool peek_current(struct velo_port *port, struct velo_msg *msg)
 {
     struct ring_rx *rx = port->current;
-    uint64_t header = order_read_header(rx->slot);
+    uint64_t header = ring_rx_look(rx);
     if (!ring_rx_match(rx, header) ||
         unlikely(!ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
         return false;
     if (port->messages - port->messages_before >= PEEK_RUN)
-        __builtin_prefetch(ring_rx_slot(rx, rx->head + PEEK_SLOTS_AHEAD));
+        ring_rx_fetch_line(rx, PEEK_CELLS_AHEAD);
     hold(port, rx, msg);
     return true;
+}
+
+/* Nothing is there yet: as recv_spin(). */
+static __attribute__((noinline)) int peek_spin(struct velo_port *port, struct velo_msg *msg,
+                                               int64_t timeout_ns)
+{
+    struct ring_rx *rx = port->current;
+    if (timeout_ns != 0 && is_alone(port, rx)) {
+        linger(port, rx);
+        uint64_t header = spin_current(port, rx);
+        if (likely(header) &&
+            likely(ring_rx_locate(rx, header, port->shape.data_bytes, &port->message))) {
+            spin_paid(port);
+            hold(port, rx, msg);
+            return VELO_OK;
+        }
+    }
+    return peek_slow(port, msg, timeout_ns);
 }
 
 /* Callers with a loop of their own mostly poll in vain: keep that short. False: take a closer look.
@@ -619,7 +634,7 @@ int velo_peek(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
         return VELO_ERR_ARG;
     if (likely(peek_current(port, msg)))
         return VELO_OK;
-    return peek_slow(port, msg, timeout_ns);
+    return peek_spin(port, msg, timeout_ns);
 }
 
 /* Let go of the held message, which stays in its ring. Returns the ring, or NULL. */
@@ -631,6 +646,12 @@ hot_inline struct ring_rx *unhold(struct velo_port *port)
         port->current = rx;
     }
     return rx;
+}
+
+bool port_held_word(const struct velo_port *port, uint64_t *word)
+{
+    *word = port->message.word;
+    return port->held && port->message.is_external;
 }
 
 int velo_release(struct velo_port *port)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Sending. The hot path writes one slot of the connection's own ring and looks at one word that
- * says whether the receiver polls that ring. Everything else (no credit, a receiver to be rung, a
- * peer that is gone) is out of line.
+ * Sending. The hot path writes cells of one line of the connection's own ring and looks at one word
+ * that says whether the receiver polls that ring. Everything else (no credit, a receiver to be
+ * rung, a peer that is gone) is out of line.
  */
 #include <stdlib.h>
 
@@ -105,8 +105,9 @@ hot_inline int notify(struct velo_conn *conn)
 
 static bool has_room(const struct velo_conn *conn, size_t len_bytes)
 {
-    return ring_tx_has_slot(&conn->tx) &&
-           (len_bytes <= VELO_INLINE_BYTES || ring_tx_has_data(&conn->tx, len_bytes));
+    if (len_bytes <= VELO_INLINE_BYTES)
+        return ring_tx_has_cells(&conn->tx, ring_cells(len_bytes));
+    return ring_tx_has_cells(&conn->tx, EXTERNAL_CELLS) && ring_tx_has_data(&conn->tx, len_bytes);
 }
 
 /* Is the call itself in order? Calls that the hot path does not take come here. */
@@ -130,7 +131,7 @@ static int corrupt_credits(void)
 /* A dead receiver gives no credits. A sender soon notices that, unless the ring is deep. */
 static int look_now_and_then(struct velo_conn *conn)
 {
-    if (likely(conn->tx.slot_mask < LOOK_SENDS))
+    if (likely(ring_line(conn->tx.cell_mask) < LOOK_SENDS))
         return VELO_OK;
     int64_t now_ns = wait_now_ns();
     if (now_ns - conn->looked_ns < LOOK_INTERVAL_NS)
@@ -250,9 +251,10 @@ static int wait_for_room(struct velo_conn *conn, size_t len_bytes, int64_t timeo
 static int write_message(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
 {
     if (len_bytes > VELO_INLINE_BYTES)
-        ring_tx_write_external(&conn->tx, buf, len_bytes, tag);
+        ring_tx_write_external(&conn->tx, buf, len_bytes, 0, tag);
     else
-        ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
+        ring_tx_write_inline(&conn->tx, ring_tx_place(&conn->tx, ring_cells(len_bytes)), buf,
+                             len_bytes, tag);
     return notify(conn);
 }
 
@@ -274,18 +276,23 @@ static cold_path int send_slow(struct velo_conn *conn, const void *buf, size_t l
     return status ? status : write_message(conn, buf, len_bytes, tag);
 }
 
-/* A short message and a free slot: the fast path checks nothing else. */
-hot_inline bool is_fast(const struct velo_conn *conn, const void *buf, size_t len_bytes)
+/* A short message and room for it: the fast path checks nothing else. */
+hot_inline bool is_fast(const struct velo_conn *conn, const void *buf, size_t len_bytes,
+                        struct ring_place *place)
 {
-    return conn && buf && len_bytes <= VELO_INLINE_BYTES && ring_tx_has_slot(&conn->tx);
+    if (unlikely(!conn || !buf || len_bytes > VELO_INLINE_BYTES))
+        return false;
+    *place = ring_tx_place(&conn->tx, ring_cells(len_bytes));
+    return place->at < conn->tx.limit;
 }
 
 int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag)
 {
     GUARD(conn, "connection");
-    if (unlikely(!is_fast(conn, buf, len_bytes)))
+    struct ring_place place;
+    if (unlikely(!is_fast(conn, buf, len_bytes, &place)))
         return try_send_slow(conn, buf, len_bytes, tag);
-    ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
+    ring_tx_write_inline(&conn->tx, place, buf, len_bytes, tag);
     return notify(conn);
 }
 
@@ -293,9 +300,10 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
               int64_t timeout_ns)
 {
     GUARD(conn, "connection");
-    if (unlikely(!is_fast(conn, buf, len_bytes)))
+    struct ring_place place;
+    if (unlikely(!is_fast(conn, buf, len_bytes, &place)))
         return send_slow(conn, buf, len_bytes, tag, timeout_ns);
-    ring_tx_write_inline(&conn->tx, buf, len_bytes, tag);
+    ring_tx_write_inline(&conn->tx, place, buf, len_bytes, tag);
     return notify(conn);
 }
 
@@ -305,11 +313,13 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
 hot_inline void look_ahead(struct velo_conn *conn)
 {
     uint64_t received = order_counter(&conn->port->messages);
-    conn->tx.ahead = received == conn->received_before ? SLOTS_AHEAD : 0;
+    conn->tx.ahead = received == conn->received_before ? CELLS_AHEAD : 0;
     conn->received_before = received;
 }
 
-/* There is room for this reservation. While it is open the limit says that there is none: so all
+/* There is room for this reservation. A short message is built beside the ring: while the program
+ * writes to a line, the polling receiver would take the line away, and each store would wait for it
+ * to come back. While a reservation is open the limit says that there is none: so all
  * other calls leave the fast path for check_send(). */
 hot_inline int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
@@ -320,7 +330,7 @@ hot_inline int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
     tx->limit = 0;
     if (likely(len_bytes <= VELO_INLINE_BYTES)) {
         look_ahead(conn);
-        *buf = ring_tx_reserve_inline(tx);
+        *buf = conn->built;
     } else {
         conn->reserved_at = ring_tx_data_at(tx, len_bytes);
         *buf = tx->data + (conn->reserved_at & tx->data_mask);
@@ -342,20 +352,30 @@ static cold_path int try_reserve_slow(struct velo_conn *conn, size_t len_bytes, 
 int velo_try_reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
 {
     GUARD(conn, "connection");
-    if (unlikely(!is_fast(conn, buf, len_bytes)))
+    struct ring_place place;
+    if (unlikely(!is_fast(conn, buf, len_bytes, &place)))
         return try_reserve_slow(conn, len_bytes, buf);
     return reserve(conn, len_bytes, buf);
 }
 
-int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf, int64_t timeout_ns)
+static cold_path int reserve_slow(struct velo_conn *conn, size_t len_bytes, void **buf,
+                                  int64_t timeout_ns)
 {
-    GUARD(conn, "connection");
     int status = check_send(conn, buf, len_bytes);
     if (unlikely(!buf))
         return VELO_ERR_ARG;
     if (status == VELO_OK)
         status = wait_for_room(conn, len_bytes, timeout_ns);
     return status ? status : reserve(conn, len_bytes, buf);
+}
+
+int velo_reserve(struct velo_conn *conn, size_t len_bytes, void **buf, int64_t timeout_ns)
+{
+    GUARD(conn, "connection");
+    struct ring_place place;
+    if (unlikely(!is_fast(conn, buf, len_bytes, &place)))
+        return reserve_slow(conn, len_bytes, buf, timeout_ns);
+    return reserve(conn, len_bytes, buf);
 }
 
 int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
@@ -371,9 +391,10 @@ int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
     conn->reserved = false;
     tx->limit = conn->reserved_limit;
     if (likely(conn->reserved_bytes <= VELO_INLINE_BYTES))
-        ring_tx_publish(tx, ring_tx_slot(tx), 0, len_bytes, tag);
+        ring_tx_write_inline(tx, ring_tx_place(tx, ring_cells(len_bytes)), conn->built, len_bytes,
+                             tag);
     else
-        ring_tx_publish_external(tx, conn->reserved_at, len_bytes, tag);
+        ring_tx_publish_external(tx, conn->reserved_at, len_bytes, 0, tag);
     return notify(conn);
 }
 
@@ -425,6 +446,21 @@ int velo_sendv(struct velo_conn *conn, const struct iovec *pieces, int pieces_le
 
 /* ---- for the matched queues ------------------------------------------------------------------ */
 
+/* The payload then ends with a line, and not with a line for one word. A transport carries no such
+ * word. */
+static int try_send_apart(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t word,
+                          uint8_t tag)
+{
+    GUARD(conn, "connection");
+    int status = check_send(conn, buf, len_bytes);
+    if (status == VELO_OK)
+        status = find_room(conn, len_bytes);
+    if (status)
+        return status;
+    ring_tx_write_external(&conn->tx, buf, len_bytes, word, tag | CONN_WORD_APART);
+    return notify(conn);
+}
+
 /* This also sends a payload that does not fit into one line beside its word. */
 static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, const void *buf,
                                                         size_t len_bytes, uint64_t word,
@@ -434,6 +470,8 @@ static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, 
         return VELO_ERR_ARG;
     if (len_bytes > SIZE_MAX - sizeof word)
         return VELO_ERR_TOO_BIG;
+    if (conn && len_bytes > VELO_INLINE_BYTES && !conn->tx.is_by_line)
+        return try_send_apart(conn, buf, len_bytes, word, tag);
     void *to;
     int status = velo_try_reserve(conn, len_bytes + sizeof word, &to);
     if (status)
@@ -446,15 +484,17 @@ static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, 
 int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t word,
                        uint8_t tag)
 {
-    if (unlikely(!conn || !buf || len_bytes > VELO_INLINE_BYTES - sizeof word ||
-                 !ring_tx_has_slot(&conn->tx)))
+    struct ring_place place;
+    if (unlikely(len_bytes > VELO_INLINE_BYTES ||
+                 !is_fast(conn, buf, len_bytes + sizeof word, &place)))
         return try_send_with_slow(conn, buf, len_bytes, word, tag);
     GUARD(conn, "connection");
     look_ahead(conn);
-    char *to = ring_tx_reserve_inline(&conn->tx);
+    ring_tx_ask(&conn->tx, place);
+    char *to = (char *)(place.cell + 1);
     copy_small(to, buf, len_bytes);
     memcpy(to + len_bytes, &word, sizeof word);
     VELO_HOOK(HOOK_SEND_PAYLOAD);
-    ring_tx_publish(&conn->tx, ring_tx_slot(&conn->tx), 0, len_bytes + sizeof word, tag);
+    ring_tx_publish(&conn->tx, place, 0, len_bytes + sizeof word, tag);
     return notify(conn);
 }

@@ -14,7 +14,7 @@ int rx_open(struct velo_port *port)
 {
     const struct seg_shape *shape = &port->shape;
     static const uint64_t empty_slot[SLOT_WORDS];
-    port->none.slot = empty_slot;
+    port->none.cell = empty_slot;
     port->none.expect = VELO_HEADER_VALID_MASK;
     port->current = &port->none;
     port->active = calloc(shape->conns_max, sizeof(struct ring_rx *));
@@ -94,12 +94,13 @@ static void admit(struct velo_port *port, uint32_t index, uint64_t entry)
     rx->index = index;
     rx->source = entry_source(entry);
     rx->generation = entry_generation(entry);
-    rx->slot_mask = port->shape.depth_slots - 1;
+    rx->cell_mask = ring_at_line(port->shape.depth_slots) - 1;
+    rx->is_by_line = order_counter(&rx->shared->tx_by_line) != 0;
     rx->order = order_counter(&rx->shared->tx_order);
     rx->ending = false;
     rx->departure = VELO_OK;
     rx->mode = RX_PARKED;
-    ring_rx_seek(rx, rx->head);
+    ring_rx_start(rx, rx->head);
     order_count(&port->shared->rx_conns, 1);
     if (is_behind(port, rx)) {
         rx->mode = RX_BEHIND;
@@ -130,6 +131,7 @@ static void retire(struct velo_port *port, struct ring_rx *rx)
 {
     seg_ring_release(port->segment, rx->index);
     order_set_bell(&rx->shared->bell, BELL_RING);
+    rx->head = ring_line_up(rx->head);
     order_publish_credit(&rx->shared->data_consumed, rx->data_head);
     order_publish_credit(&rx->shared->consumed, rx->head);
     rx->published = rx->head;

@@ -18,10 +18,12 @@
  * is given this much at a time. */
 #define GET_PIECE_BYTES (UINT64_C(256) << 10)
 
-/* Each way is tried WAY_TRIES times before the two are compared. The slower one is tried again once
- * in WAY_TRIAL_EVERY messages. */
+/* Each way is tried WAY_TRIES times before the two are compared. The slower one is tried again
+ * after WAY_TRIAL_FIRST messages, and each time that it is slower again, after twice as many, up to
+ * WAY_TRIAL_MOST. */
 #define WAY_TRIES 2u
-#define WAY_TRIAL_EVERY 64u
+#define WAY_TRIAL_FIRST 64u
+#define WAY_TRIAL_MOST 1024u
 
 static bool is_worth_it(const struct velo_mq *mq, uint64_t len_bytes)
 {
@@ -71,21 +73,41 @@ static enum way choose(struct velo_mq_peer *peer)
         return WAY_GET;
     if (ways[WAY_COPY].tries < WAY_TRIES)
         return WAY_COPY;
-    bool is_get_faster = ways[WAY_GET].ps_per_byte < ways[WAY_COPY].ps_per_byte;
-    bool is_trial = ++peer->ways_used % WAY_TRIAL_EVERY == 0;
-    return is_get_faster != is_trial ? WAY_GET : WAY_COPY;
+    enum way faster = ways[WAY_GET].ps_per_byte < ways[WAY_COPY].ps_per_byte ? WAY_GET : WAY_COPY;
+    if (faster != peer->way || peer->ways_period == 0) {
+        peer->way = faster;
+        peer->ways_used = 0;
+        peer->ways_period = WAY_TRIAL_FIRST;
+    }
+    if (++peer->ways_used < peer->ways_period)
+        return faster;
+    peer->ways_used = 0;
+    if (peer->ways_period < WAY_TRIAL_MOST)
+        peer->ways_period *= 2;
+    return faster == WAY_GET ? WAY_COPY : WAY_GET;
 }
 
 /* Keep the least cost of a way, since a process may have lost its processor meanwhile. Higher costs
  * raise it slowly. */
-void mq_get_measured(const struct transfer *op, enum way way)
+static void add_cost(struct way_cost *cost, uint32_t ps_per_byte)
 {
-    struct way_cost *cost = &op->peer->ways[way];
-    uint64_t ps = (uint64_t)(wait_now_ns() - op->start_ns) * 1000 / op->end_bytes;
-    uint32_t ps_per_byte = ps < UINT32_MAX ? (uint32_t)ps : UINT32_MAX;
-    cost->ps_per_byte = cost->tries++ == 0 || ps_per_byte < cost->ps_per_byte
+    cost->ps_per_byte = cost->tries == 0 || ps_per_byte < cost->ps_per_byte
                             ? ps_per_byte
                             : cost->ps_per_byte + (ps_per_byte - cost->ps_per_byte) / 8;
+    cost->tries += cost->tries < WAY_TRIES;
+}
+
+void mq_get_measured(const struct transfer *op, enum way way)
+{
+    uint64_t ps = (uint64_t)(wait_now_ns() - op->start_ns) * 1000 / op->end_bytes;
+    add_cost(&op->peer->ways[way], ps < UINT32_MAX ? (uint32_t)ps : UINT32_MAX);
+}
+
+/* The kernel may forbid a get that was offered, and forbid the next one, too. So a get that failed
+ * counts as the dearest one, without a second try. The trials come all the same. */
+static void measure_failure(const struct transfer *op)
+{
+    op->peer->ways[WAY_GET] = (struct way_cost){.tries = WAY_TRIES, .ps_per_byte = UINT32_MAX};
 }
 
 bool mq_get_start(struct transfer *op, const struct arrival *arrival)
@@ -139,7 +161,10 @@ static int go_on(struct transfer *op)
         return status == VELO_OK;
     }
     if (status) {
-        op->key = 0;
+        if (mq->measures_ways)
+            measure_failure(op);
+        op->start_ns = wait_now_ns();
+        op->key = mq->measures_ways ? op->key : 0; /* What follows is measured as a copy. */
         mq_rendezvous_copy_instead(op);
         return 1;
     }

@@ -4,6 +4,7 @@
  * @brief The inside of a queue, a peer and a request; and the functions that the files share.
  *
  *   recv.c        the hot path of receiving: peek, match, copy; posting; keeping unexpected messages
+ *   poll.c        the same for the one receive that its caller waits for
  *   send.c        the hot path of sending; sends that wait for room
  *   rendezvous.c  messages longer than eager, from both sides
  *   get.c         long messages that are fetched by RMA
@@ -85,6 +86,7 @@ struct velo_mq_peer {
     uint32_t eager_bytes;
     uint32_t first_bytes; /* Payload that goes with an RTS. */
     uint32_t piece_bytes; /* Payload of a DATA. */
+    uint32_t bulk_bytes;  /* The same while much is left. */
     velo_id_t id;
     uint32_t generation;
     int gone;                /* The reason why nothing can be sent any more. */
@@ -94,8 +96,11 @@ struct velo_mq_peer {
     bool is_known;           /* velo_mq_connect() made it known. */
     bool is_mourned;         /* It is gone, and receives posted for it have ended. */
     bool no_get;             /* There is no RMA to it. */
+    bool stages;             /* Pieces of announced sends are copied ahead. */
     struct link active;      /* In mq->active: it has something to send, or is gone. */
     struct velo_conn *extra; /* For everything else; opened when needed. */
+    void *reserved;          /* Room in `extra` for a DATA that is reserved; NULL: none is. */
+    struct transfer *staged; /* The announced send whose next piece lies there; NULL: none. */
     struct list refusals;    /* Requests of the peer that will not be answered. */
     struct list answers;     /* Receives that have a CTS or FIN to send. */
     struct list streams;     /* Sends that have DATA to send. */
@@ -103,7 +108,9 @@ struct velo_mq_peer {
     uint32_t ids;            /* Requests that it knows by an id. */
     struct velo_rma_peer *rma;
     struct way_cost ways[2]; /* By enum way. */
-    uint32_t ways_used;
+    uint32_t ways_used;      /* Messages since a trial of the slower way. */
+    uint32_t ways_period; /* The number of messages after which the next trial comes; 0: not yet. */
+    enum way way;         /* The faster one, once both are known. */
     uint64_t unexpected_bytes;
     uint32_t kept;        /* Messages that were kept, also those that were probed. */
     struct link deferred; /* In mq->deferred, with the length of the message: */
@@ -271,6 +278,8 @@ bool mq_rendezvous_accept(struct velo_mq *mq, struct transfer *op, const struct 
 bool mq_rendezvous_finish(struct transfer *op);
 /** Send the RTS of a send. */
 int mq_rendezvous_announce(struct transfer *op);
+/** This send will not go on: what was copied ahead of it is void. */
+void mq_rendezvous_unstage(const struct transfer *op);
 /** Send what waits for room in the extra connection. Returns the number of events, and the status
  *  that it stopped at. */
 int mq_rendezvous_push(struct velo_mq_peer *peer, int *status);

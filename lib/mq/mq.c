@@ -10,6 +10,7 @@
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
 #include "internal.h"
+#include "ways.h"
 
 #define EAGER_BYTES_DEFAULT 16384u
 #define UNEXPECTED_BYTES_DEFAULT (UINT64_C(64) << 20)
@@ -101,6 +102,17 @@ static int configure(struct velo_mq *mq, const struct velo_mq_attr *attr)
     mq->pool.limit_bytes = or_default(mq->pool.limit_bytes, limit_default(mq->pool.bound_bytes));
     if (mq->pool.limit_bytes < mq->pool.bound_bytes)
         mq->pool.limit_bytes = mq->pool.bound_bytes;
+    return status;
+}
+
+int mq_ways_from_environment(struct mq_ways *ways)
+{
+    *ways = (struct mq_ways){.path = VELO_MQ_PATH_AUTO};
+    int status = read_bytes("VELO_MQ_GET_BYTES", &ways->get_bytes);
+    if (status == VELO_OK)
+        status = read_path(&ways->path);
+    ways->measures = ways->get_bytes == 0 && ways->path == VELO_MQ_PATH_AUTO;
+    ways->get_bytes = or_default(ways->get_bytes, RMA_FETCH_BYTES);
     return status;
 }
 

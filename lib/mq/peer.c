@@ -8,7 +8,11 @@
 /* With its trailer a piece takes 8 or 16 KiB of the ring, so a whole number fits. */
 #define PIECE_BYTES 8128u
 #define PIECE_BYTES_MAX 16320u
-#define FIRST_BYTES 4032u /* Copied in about the time that RTS and CTS need. */
+#define BULK_BYTES_MAX 32704u
+/* This goes with an RTS. Its receiver copies it while the CTS is under way and, natively, while the
+ * sender copies the next piece. */
+#define FIRST_BYTES 16320u
+#define FIRST_BYTES_CARRIED 4032u
 
 /* ---- ids ------------------------------------------------------------------------------------- */
 
@@ -26,6 +30,7 @@ void mq_op_unname(struct transfer *op)
     struct velo_mq *mq = op->peer->mq;
     if (op->mem)
         mq_get_revoke(op);
+    mq_rendezvous_unstage(op);
     if (op->id) {
         mq_ids_give(&mq->ids, op->id);
         op->id = 0;
@@ -141,6 +146,15 @@ static void end_gone(const struct velo_mq *mq, velo_id_t id)
             mq_peer_end(peer, peer->gone);
 }
 
+/* May the next piece of a send be copied before it is asked for? Over a transport this gains
+ * nothing: the transport is slower than the copy. */
+static bool can_stage(const struct velo_mq *mq) { return !mq->port->carriers; }
+
+static uint32_t first_bytes(const struct velo_mq *mq)
+{
+    return can_stage(mq) ? FIRST_BYTES : FIRST_BYTES_CARRIED;
+}
+
 int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out, int64_t timeout_ns)
 {
     if (!mq || !out)
@@ -164,7 +178,7 @@ int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out,
     size_t most_bytes = velo_conn_max_bytes(conn) - WIRE_TRAILER_MAX;
     peer->conn = conn;
     peer->eager_bytes = least(mq->eager_bytes, most_bytes);
-    peer->first_bytes = least(peer->eager_bytes, FIRST_BYTES);
+    peer->first_bytes = least(peer->eager_bytes, first_bytes(mq));
     peer->gone = VELO_OK;
     peer->is_known = true;
     peer->direct_end_bytes = (uint64_t)peer->eager_bytes + 1;
@@ -201,10 +215,22 @@ static uint32_t piece_bytes(size_t max_bytes)
     return (uint32_t)(least(PIECE_BYTES_MAX, bytes) & ~(size_t)(VELO_LINE_BYTES - 1));
 }
 
+/* Four of these fit into the ring if the longest message does not bound them. */
+static uint32_t bulk_bytes(size_t max_bytes)
+{
+    return least(BULK_BYTES_MAX, max_bytes / 2 - VELO_LINE_BYTES) & ~(VELO_LINE_BYTES - 1);
+}
+
 static void set_extra(struct velo_mq_peer *peer, struct velo_conn *extra)
 {
+    size_t max_bytes = velo_conn_max_bytes(extra);
     peer->extra = extra;
-    peer->piece_bytes = piece_bytes(velo_conn_max_bytes(extra));
+    peer->reserved = NULL;
+    peer->stages = can_stage(peer->mq);
+    peer->piece_bytes = piece_bytes(max_bytes);
+    peer->bulk_bytes = peer->piece_bytes;
+    if (peer->stages && peer->piece_bytes == PIECE_BYTES_MAX)
+        peer->bulk_bytes = bulk_bytes(max_bytes);
 }
 
 int mq_peer_open_extra(struct velo_mq_peer *peer)

@@ -337,7 +337,7 @@ bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_byte
 }
 
 /* Read an EAGER, SYNC or RTS. False: no correct peer sends it. */
-static bool parse(const struct velo_msg *msg, struct arrival *arrival)
+static bool parse(const struct velo_mq *mq, const struct velo_msg *msg, struct arrival *arrival)
 {
     struct wire_eager eager;
     struct wire_sync sync;
@@ -352,6 +352,11 @@ static bool parse(const struct velo_msg *msg, struct arrival *arrival)
         arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof eager;
         arrival->total_bytes = arrival->len_bytes;
         return true;
+    case MQ_WIRE_EAGER_APART:
+        arrival->kind = MQ_WIRE_EAGER;
+        arrival->len_bytes = msg->len_bytes;
+        arrival->total_bytes = arrival->len_bytes;
+        return port_held_word(mq->port, &arrival->match);
     case MQ_WIRE_SYNC:
         if (!mq_wire_read(msg, &sync, sizeof sync))
             return false;
@@ -379,9 +384,10 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
     bool is_sane = false;
     switch (msg->tag) {
     case MQ_WIRE_EAGER:
+    case MQ_WIRE_EAGER_APART:
     case MQ_WIRE_SYNC:
     case MQ_WIRE_RTS:
-        is_sane = msg->source < VELO_NODES * VELO_VPIDS && parse(msg, &arrival);
+        is_sane = msg->source < VELO_NODES * VELO_VPIDS && parse(mq, msg, &arrival);
         break;
     case MQ_WIRE_CTS:
         is_sane = mq_rendezvous_on_cts(mq, msg);
@@ -400,7 +406,7 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
         (void)velo_release(mq->port);
         return;
     }
-    if (msg->tag > MQ_WIRE_RTS)
+    if (msg->tag > MQ_WIRE_RTS && msg->tag != MQ_WIRE_EAGER_APART)
         return;
     struct transfer *op = match_posted(mq, arrival.match, arrival.source);
     if (!op) {
@@ -417,12 +423,14 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
 hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
 {
     uint64_t match;
-    if (unlikely(msg->tag != MQ_WIRE_EAGER || msg->len_bytes < sizeof match)) {
+    size_t total_bytes = msg->len_bytes;
+    if (likely(msg->tag == MQ_WIRE_EAGER && msg->len_bytes >= sizeof match)) {
+        total_bytes -= sizeof match;
+        memcpy(&match, (const char *)msg->data + total_bytes, sizeof match);
+    } else if (msg->tag != MQ_WIRE_EAGER_APART || !port_held_word(mq->port, &match)) {
         take_other(mq, msg);
         return;
     }
-    size_t total_bytes = msg->len_bytes - sizeof match;
-    memcpy(&match, (const char *)msg->data + total_bytes, sizeof match);
     struct transfer *op = match_posted(mq, match, msg->source);
     if (unlikely(!op)) {
         take_other(mq, msg);

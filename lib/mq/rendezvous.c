@@ -5,24 +5,46 @@
  * ring, the sender copies the next ones in, and all of them stay in cache.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "../base/error.h"
 #include "internal.h"
 
-/* The most pieces that one call of progress sends to one peer before others get their turn. */
-#define PIECES_PER_CALL 4
+/* One call of progress sends so much to one peer before others get their turn. */
+#define BYTES_PER_CALL (UINT64_C(60) << 10)
+/* Pieces are longer while at least this much is left. */
+#define BULK_BYTES (UINT64_C(128) << 10)
+
+/* ---- the extra connection -------------------------------------------------------------------- */
+
+/* Commit what was written to the reserved room. */
+static int commit(struct velo_mq_peer *peer, size_t len_bytes, enum mq_wire_kind kind)
+{
+    peer->reserved = NULL;
+    peer->staged = NULL;
+    return velo_commit(peer->extra, len_bytes, (uint8_t)kind);
+}
+
+/* Send a short message. It takes the place of a piece that was copied ahead. */
+static int send_word(struct velo_mq_peer *peer, const void *wire, size_t len_bytes,
+                     enum mq_wire_kind kind)
+{
+    if (likely(!peer->reserved))
+        return velo_try_send(peer->extra, wire, len_bytes, (uint8_t)kind);
+    memcpy(peer->reserved, wire, len_bytes);
+    return commit(peer, len_bytes, kind);
+}
 
 /* ---- receiver -------------------------------------------------------------------------------- */
 
 static int send_answer(const struct transfer *op)
 {
-    struct velo_conn *conn = op->peer->extra;
     if (op->kind == MQ_WIRE_CTS) {
         struct wire_cts cts = {op->remote_id, op->id, op->end_bytes};
-        return velo_try_send(conn, &cts, sizeof cts, MQ_WIRE_CTS);
+        return send_word(op->peer, &cts, sizeof cts, MQ_WIRE_CTS);
     }
     struct wire_fin fin = {op->remote_id, VELO_OK};
-    return velo_try_send(conn, &fin, sizeof fin, MQ_WIRE_FIN);
+    return send_word(op->peer, &fin, sizeof fin, MQ_WIRE_FIN);
 }
 
 /* Send a receive's CTS or FIN now, or when there is room. True: it was a FIN and has been sent. */
@@ -135,6 +157,36 @@ bool mq_rendezvous_on_data(struct velo_mq *mq, const struct velo_msg *msg)
 
 /* ---- sender ---------------------------------------------------------------------------------- */
 
+/* The next piece of a send, not longer than `most_bytes`. */
+static size_t next_bytes(const struct transfer *op, uint64_t end_bytes, size_t most_bytes)
+{
+    uint64_t left_bytes = end_bytes - op->offset_bytes;
+    return left_bytes < most_bytes ? (size_t)left_bytes : most_bytes;
+}
+
+/* While the receiver looks for its receive and answers, copy the next piece into its memory: only
+ * the trailer is left to be written when the answer comes. A receiver that gets the message by RMA
+ * needs no piece, and other messages of ours must not wait. */
+static void stage(struct transfer *op)
+{
+    struct velo_mq_peer *peer = op->peer;
+    if (!peer->stages || !peer->extra || peer->staged || op->mem || peer->answers.first ||
+        peer->refusals.first || peer->streams.first)
+        return;
+    size_t len_bytes = next_bytes(op, op->len_bytes, peer->piece_bytes);
+    size_t room_bytes = peer->piece_bytes + sizeof(struct wire_data);
+    if (!peer->reserved && velo_try_reserve(peer->extra, room_bytes, &peer->reserved) != VELO_OK)
+        return;
+    copy_in(peer->reserved, op->buf + op->offset_bytes, len_bytes);
+    peer->staged = op;
+}
+
+void mq_rendezvous_unstage(const struct transfer *op)
+{
+    if (op->peer->staged == op)
+        op->peer->staged = NULL; /* The room stays reserved, for the next message. */
+}
+
 int mq_rendezvous_announce(struct transfer *op)
 {
     struct velo_mq_peer *peer = op->peer;
@@ -151,7 +203,10 @@ int mq_rendezvous_announce(struct transfer *op)
         .key = op->mem ? velo_rma_mem_key(op->mem) : 0,
         .match = op->entry.match,
     };
-    return send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, MQ_WIRE_RTS);
+    int status = send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, MQ_WIRE_RTS);
+    if (status == VELO_OK)
+        stage(op);
+    return status;
 }
 
 /* A refusal that waits for room. */
@@ -160,10 +215,10 @@ struct refusal {
     uint64_t id;
 };
 
-static int send_refusal(const struct velo_mq_peer *peer, uint64_t id)
+static int send_refusal(struct velo_mq_peer *peer, uint64_t id)
 {
     struct wire_fin fin = {id, VELO_ERR_PEER_CLOSED};
-    return velo_try_send(peer->extra, &fin, sizeof fin, MQ_WIRE_FIN);
+    return send_word(peer, &fin, sizeof fin, MQ_WIRE_FIN);
 }
 
 void mq_rendezvous_refuse(struct velo_mq_peer *peer, uint64_t id)
@@ -263,19 +318,45 @@ bool mq_rendezvous_on_fin(struct velo_mq *mq, const struct velo_msg *msg)
 
 /* ---- what waits for room --------------------------------------------------------------------- */
 
+/* Write the next piece to the reserved room, unless it is there already. Returns its length. */
+static size_t write_reserved(const struct velo_mq_peer *peer, const struct transfer *op)
+{
+    struct wire_data data = {op->remote_id, op->offset_bytes};
+    size_t len_bytes = next_bytes(op, op->end_bytes, peer->piece_bytes);
+    if (peer->staged != op)
+        copy_in(peer->reserved, op->buf + op->offset_bytes, len_bytes);
+    memcpy((char *)peer->reserved + len_bytes, &data, sizeof data);
+    return len_bytes;
+}
+
+/* As long as much is left, fewer pieces are better; near the end the receiver should not have much
+ * left to copy when the last one has come. */
+static uint32_t most_bytes(const struct transfer *op)
+{
+    const struct velo_mq_peer *peer = op->peer;
+    return op->end_bytes - op->offset_bytes >= BULK_BYTES ? peer->bulk_bytes : peer->piece_bytes;
+}
+
 /* Send the next piece of the first stream; then it is the next stream's turn. */
-static int send_piece(struct velo_mq_peer *peer)
+static int send_piece(struct velo_mq_peer *peer, uint64_t *sent_bytes)
 {
     struct transfer *op = (struct transfer *)peer->streams.first;
-    uint64_t left_bytes = op->end_bytes - op->offset_bytes;
-    size_t len_bytes = left_bytes < peer->piece_bytes ? (size_t)left_bytes : peer->piece_bytes;
-    struct wire_data data = {op->remote_id, op->offset_bytes};
-    int status = send_built(peer->extra, op->buf + op->offset_bytes, len_bytes, &data, sizeof data,
+    size_t len_bytes;
+    int status;
+    if (peer->reserved) {
+        len_bytes = write_reserved(peer, op);
+        status = commit(peer, len_bytes + sizeof(struct wire_data), MQ_WIRE_DATA);
+    } else {
+        struct wire_data data = {op->remote_id, op->offset_bytes};
+        len_bytes = next_bytes(op, op->end_bytes, most_bytes(op));
+        status = send_built(peer->extra, op->buf + op->offset_bytes, len_bytes, &data, sizeof data,
                             MQ_WIRE_DATA);
+    }
     if (status)
         return status;
     list_remove(&peer->streams, &op->entry.link);
     op->offset_bytes += len_bytes;
+    *sent_bytes += len_bytes;
     if (op->offset_bytes < op->end_bytes)
         list_append(&peer->streams, &op->entry.link);
     else
@@ -311,10 +392,10 @@ int mq_rendezvous_push(struct velo_mq_peer *peer, int *status)
         *status = send_first_answer(peer);
         events += *status == VELO_OK;
     }
-    for (int i = 0; *status == VELO_OK && !peer->gone && peer->streams.first; i++) {
-        if (i == PIECES_PER_CALL)
-            break;
-        *status = send_piece(peer);
+    uint64_t sent_bytes = 0;
+    while (*status == VELO_OK && !peer->gone && peer->streams.first &&
+           sent_bytes < BYTES_PER_CALL) {
+        *status = send_piece(peer, &sent_bytes);
         events += *status == VELO_OK;
     }
     return events;

@@ -6,7 +6,8 @@
  * A message is payload, then a trailer. The trailer comes last so that the payload starts at a line
  * of the ring, where copies are fast; the match bits are its last word.
  *
- *   EAGER  payload, match                        the whole message
+ *   EAGER  payload, match                        the whole message; a long one's match is in the
+ *                                                slot, see conn_try_send_with()
  *   SYNC   payload, id, match                    the same; FIN(id) when it was matched
  *   RTS    first payload, id, len, key, match    there is a longer one
  *   CTS    sender's id, receiver's id, end       send the rest of it, up to `end`
@@ -23,6 +24,8 @@
 
 #include <stdint.h>
 
+#include "../core/port.h"
+
 enum mq_wire_kind {
     MQ_WIRE_EAGER = 1,
     MQ_WIRE_SYNC,
@@ -30,6 +33,7 @@ enum mq_wire_kind {
     MQ_WIRE_CTS,
     MQ_WIRE_DATA,
     MQ_WIRE_FIN,
+    MQ_WIRE_EAGER_APART = MQ_WIRE_EAGER | CONN_WORD_APART,
 };
 
 struct wire_eager {

@@ -27,6 +27,8 @@ int rma_fetch(struct velo_rma_peer *peer, void *local, size_t len_bytes,
  * of a faster clock.
  */
 uint64_t rma_fetch_bytes_default(const struct velo_port *port);
+/** The same natively. */
+#define RMA_FETCH_BYTES (UINT64_C(1) << 20)
 
 /** Does a device fetch? It lets in only peers to which its owner is connected, too. */
 bool rma_device_fetches(struct velo_rma *rma);

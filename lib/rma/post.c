@@ -263,7 +263,7 @@ bool rma_device_fetches(struct velo_rma *rma)
 
 uint64_t rma_fetch_bytes_default(const struct velo_port *port)
 {
-    return port->device ? UINT64_C(8) << 10 : UINT64_C(1) << 20;
+    return port->device ? UINT64_C(8) << 10 : RMA_FETCH_BYTES;
 }
 
 /* ---- strided --------------------------------------------------------------------------------- */

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <sys/uio.h>
 
+#include "../base/copy.h"
 #include "../base/error.h"
 #include "../base/hook.h"
 #include "../shm/wait.h"
@@ -214,15 +215,43 @@ static void put_immediate(char *to, const struct request *request)
         memcpy(to, request->word, len);
 }
 
-static void copy_runs(char *base, const struct request *request)
+/* A peer's memory is copied as a ring is, but for what is short or begins within a line: then the
+ * loop by lines would touch most of them twice. A word is moved by one move, as memmove() does it.
+ */
+hot_inline bool is_like_ring(const struct velo_rma_peer *peer, const void *theirs, size_t len_bytes)
+{
+    return len_bytes >= VELO_LINE_BYTES && !peer->is_local &&
+           ((uintptr_t)theirs % VELO_LINE_BYTES == 0 || copy_is_long(len_bytes));
+}
+
+/* Memory of the same process may overlap itself, hence memmove(). */
+hot_inline void put_run(const struct velo_rma_peer *peer, char *theirs, const char *local,
+                        size_t len_bytes)
+{
+    if (is_like_ring(peer, theirs, len_bytes))
+        copy_to_ring(theirs, local, len_bytes);
+    else
+        memmove(theirs, local, len_bytes);
+}
+
+hot_inline void get_run(const struct velo_rma_peer *peer, char *local, const char *theirs,
+                        size_t len_bytes)
+{
+    if (is_like_ring(peer, theirs, len_bytes))
+        copy_from_ring(local, theirs, len_bytes);
+    else
+        memmove(local, theirs, len_bytes);
+}
+
+static void copy_runs(const struct velo_rma_peer *peer, char *base, const struct request *request)
 {
     struct cursor cursor = {0};
     struct run run;
     while (rma_request_next(request, &cursor, UINT64_MAX, &run)) {
         if (request->op == VELO_RMA_OPERATION_GET)
-            memmove(run.local, base + run.offset, run.len_bytes);
+            get_run(peer, run.local, base + run.offset, run.len_bytes);
         else
-            memmove(base + run.offset, run.local, run.len_bytes);
+            put_run(peer, base + run.offset, run.local, run.len_bytes);
     }
 }
 
@@ -233,8 +262,8 @@ static void update(char *at, const struct request *request)
         memcpy(request->local, &old, request->len_bytes);
 }
 
-/* Memory of the same process may overlap itself, hence memmove(). */
-hot_inline void do_direct(char *base, const struct request *request)
+hot_inline void do_direct(const struct velo_rma_peer *peer, char *base,
+                          const struct request *request)
 {
     char *at = base + request->offset;
     if (rma_request_is_update(request))
@@ -242,13 +271,13 @@ hot_inline void do_direct(char *base, const struct request *request)
     else if (request->op == VELO_RMA_OPERATION_PUT_IMMEDIATE)
         put_immediate(at, request);
     else if (request->pieces || request->count != 1)
-        copy_runs(base, request);
+        copy_runs(peer, base, request);
     else if (request->len_bytes == 0)
         return;
     else if (request->op == VELO_RMA_OPERATION_GET)
-        memmove(request->local, at, request->len_bytes);
+        get_run(peer, request->local, at, request->len_bytes);
     else
-        memmove(at, request->local, request->len_bytes);
+        put_run(peer, at, request->local, request->len_bytes);
 }
 
 /* ---- cross-memory attach --------------------------------------------------------------------- */
@@ -348,7 +377,7 @@ hot_inline int move(struct velo_rma_peer *peer, char *base, const struct grant *
 {
     struct velo_rma_counters *counters = &peer->rma->counters;
     if (likely(base)) {
-        do_direct(base, request);
+        do_direct(peer, base, request);
         VELO_HOOK(HOOK_RMA_MOVED);
         counters->direct++;
         return VELO_OK;

@@ -16,6 +16,7 @@
 #include "../base/order.h"
 #include "lock.h"
 #include "memory.h"
+#include "placement.h"
 #include "process.h"
 #include "sweep.h"
 #include "wait.h"
@@ -176,6 +177,7 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
     int status = map(segment);
     if (status)
         return status;
+    placement_here(segment->header, segment->shape.total_bytes);
     while (segment->generation == 0)
         if (getrandom(&segment->generation, sizeof segment->generation, 0) !=
             sizeof segment->generation)

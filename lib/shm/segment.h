@@ -38,7 +38,7 @@
 
 #define SEG_MAGIC UINT64_C(0x314f4c4556) /* "VELO1" */
 /** The version of the contract in spec/ and of the layout here: raised when they change. */
-#define SEG_ABI (VELO_ABI_VERSION << 8 | 3u)
+#define SEG_ABI (VELO_ABI_VERSION << 8 | 4u)
 #define SEG_ALIGN 64
 #define SEG_HEADER_BYTES 4096u
 #define DOMAIN_NAME_MAX 32u
@@ -107,7 +107,7 @@ enum ring_bell { BELL_POLLED = 0, BELL_RING = 1 };
 struct seg_ring {
     _Alignas(SEG_ALIGN) uint32_t bell; /* Owner: enum ring_bell; read by the sender each time. */
 
-    _Alignas(SEG_ALIGN) uint64_t consumed; /* Owner: slots before this position are free. */
+    _Alignas(SEG_ALIGN) uint64_t consumed; /* Owner: cells before this position are free. */
     uint64_t data_consumed;                /* Owner: and data bytes before this one. */
 
     _Alignas(SEG_ALIGN) uint32_t waiting; /* Sender: it sleeps on `consumed`, wake it. */
@@ -117,9 +117,10 @@ struct seg_ring {
     uint64_t tx_bytes;
     uint64_t tx_again;
     uint64_t tx_sleeps;
-    uint64_t tx_device; /* As `device` of the header. */
-    uint64_t tx_order;  /* Read after its port's connections of lower order; 0: after none. */
-    uint64_t tx_end;    /* Position after its last message, once it has disconnected. */
+    uint64_t tx_device;  /* As `device` of the header. */
+    uint64_t tx_order;   /* Read after its port's connections of lower order; 0: after none. */
+    uint64_t tx_end;     /* Position after its last message, once it has disconnected. */
+    uint64_t tx_by_line; /* 1: it begins a line with each message; see lib/core/ring.h. */
 
     _Alignas(SEG_ALIGN) uint64_t slots[]; /* Sender; then the data region. */
 };

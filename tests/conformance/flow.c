@@ -2,9 +2,13 @@
 /* Flow control: a full ring pushes back, and nothing is lost by it. */
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "test.h"
+
+/* A slot takes one message, or so many short ones at most. */
+#define SHORT_PER_SLOT 4u
 
 /* Send messages of one length until the ring is full; the seeds count up from *seed. */
 static uint32_t fill_ring(struct velo_conn *conn, size_t len_bytes, uint64_t *seed)
@@ -35,28 +39,49 @@ TEST(a_full_ring_says_again_and_loses_nothing)
         for (int round = 0; round < 50; round++) {
             uint64_t first = 1000 * i, next = first;
             uint32_t sent = fill_ring(conn, lens[i], &next);
+            bool has_slots; /* Only the room for long messages is used up. */
             void *place;
 
             CHECK(sent >= 3);
-            CHECK(sent <= 64);
+            CHECK(sent <= 64 * SHORT_PER_SLOT);
             if (lens[i] <= VELO_INLINE_BYTES)
                 CHECK(sent >= 32);
-            CHECK_STATUS(velo_try_send(conn, "", 1, 0),
-                         sent == 64 || lens[i] <= VELO_INLINE_BYTES ? VELO_AGAIN : VELO_OK);
-            if (sent == 64)
+            has_slots = velo_try_send(conn, "", 1, 0) == VELO_OK;
+            CHECK(!has_slots || lens[i] > VELO_INLINE_BYTES);
+            if (!has_slots)
                 CHECK_STATUS(velo_try_sendv(conn, NULL, 0, 0), VELO_AGAIN);
-            if (sent < 64 && lens[i] > VELO_INLINE_BYTES) {
-                /* Only the room for long messages was used up: a short one still went. */
-                CHECK_STATUS(velo_try_reserve(conn, lens[i], &place), VELO_AGAIN);
-            }
+            CHECK_STATUS(velo_try_reserve(conn, lens[i], &place), VELO_AGAIN);
             for (uint64_t seed = first; seed < next; seed++)
                 message_expect(port, lens[i], seed, self);
-            if (sent < 64 && lens[i] > VELO_INLINE_BYTES)
+            if (has_slots)
                 CHECK_OK(SOON(velo_try_recv(port, &(char){0}, 1, &msg)));
             CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
         }
     }
     CHECK_OK(velo_port_close(port));
+}
+
+TEST(short_messages_share_a_slot_unless_each_is_to_have_a_line)
+{
+    for (int by_line = 0; by_line < 2; by_line++) {
+        CHECK_EQ(setenv("VELO_MESSAGE_LINES", by_line ? "1" : "0", 1), 0);
+        struct velo_port *port = port_open_sized(VELO_VPID_ANY, 64, 16384, 0);
+        struct velo_conn *conn = port_connect(port, velo_port_id(port));
+        uint64_t next = 0;
+        uint32_t sent = fill_ring(conn, 8, &next);
+
+        CHECK(sent == 64 || (!by_line && sent == 64 * SHORT_PER_SLOT));
+        for (uint64_t seed = 0; seed < next; seed++)
+            message_expect(port, 8, seed, velo_port_id(port));
+        for (uint64_t i = 0; i < 10000; i++) { /* Of all lengths, one behind the other. */
+            size_t len_bytes = test_mix(i) % (VELO_INLINE_BYTES + 4);
+            message_send(conn, len_bytes, i);
+            message_send(conn, len_bytes / 3, i + 1);
+            message_expect(port, len_bytes, i, velo_port_id(port));
+            message_expect(port, len_bytes / 3, i + 1, velo_port_id(port));
+        }
+        CHECK_OK(velo_port_close(port));
+    }
 }
 
 TEST(a_full_ring_has_room_again_once_messages_are_received)

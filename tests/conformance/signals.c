@@ -91,12 +91,12 @@ TEST(a_sender_that_sleeps_for_room_is_ended_by_a_signal_handler)
     struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
 
     for (int i = 0; i < 8; i++)
-        message_send(conn, 8, (uint64_t)i);
+        message_send(conn, VELO_INLINE_BYTES, (uint64_t)i);
     alarm_every(20 * TEST_MS, 0);
     CHECK_STATUS(velo_send(conn, "x", 1, 0, VELO_FOREVER), VELO_ERR_INTERRUPTED);
     alarm_off();
     for (int i = 0; i < 8; i++)
-        message_expect(port, 8, (uint64_t)i, VELO_ID(0, 0));
+        message_expect(port, VELO_INLINE_BYTES, (uint64_t)i, VELO_ID(0, 0));
     CHECK_STATUS(velo_try_recv(port, NULL, 0, NULL), VELO_AGAIN); /* Nothing of it was sent. */
     message_send(conn, 8, 9);
     message_expect(port, 8, 9, VELO_ID(0, 0));

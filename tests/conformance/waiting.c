@@ -35,7 +35,7 @@ TEST(a_wait_for_room_ends_at_its_time_limit_and_not_before)
 
     while (velo_try_send(conn, &sent, sizeof(sent), 0) == VELO_OK)
         sent++;
-    CHECK_EQ(sent, 8);
+    CHECK(sent >= 8);
     for (size_t i = 0; i < ARRAY_LEN(timeouts_ns); i++) {
         int64_t limit_ns = timeouts_ns[i], start_ns = test_now_ns();
 

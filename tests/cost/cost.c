@@ -72,6 +72,15 @@ MEASURE measure_wait(struct velo_mq *mq, struct velo_mq_peer *peer, velo_id_t se
     check(velo_mq_wait(mq, &receive, VELO_FOREVER));
 }
 
+MEASURE measure_poll(struct velo_mq *mq, struct velo_mq_peer *peer, velo_id_t self)
+{
+    char buf[64] = {0};
+    struct velo_mq_request receive = {0};
+    check(velo_mq_irecv(mq, self, MATCH, 0, buf, sizeof buf, &receive));
+    check(velo_mq_try_send(peer, buf, 8, MATCH));
+    check(velo_mq_poll(mq, &receive));
+}
+
 MEASURE measure_memory(struct velo_rma_peer *peer, struct velo_rma_place place)
 {
     uint64_t word = 1;
@@ -104,6 +113,10 @@ static void queues(struct velo_port *port, velo_id_t self)
         measure_expected(mq, peer, self);
     for (int i = 0; i < CALLS; i++)
         measure_wait(mq, peer, self);
+    for (int i = 0; i < CALLS; i++) {
+        measure_poll(mq, peer, self);
+        (void)velo_mq_progress(mq); /* An empty ring is polled from then on, or to be rung. */
+    }
     check(velo_mq_close(mq));
 }
 

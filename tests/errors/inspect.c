@@ -172,3 +172,26 @@ TEST(a_transport_s_name_that_is_none_is_shown_without_harm)
     CHECK_OK(velo_port_close(sender));
     CHECK_OK(velo_port_close(port));
 }
+
+/* What `velo info` says of the copies is what a port of this environment does. */
+TEST(info_tells_the_copies_and_the_way_of_long_messages)
+{
+    static const struct {
+        const char *name, *value, *expected;
+    } cases[] = {
+        {"VELO_COPY", "lines", "{\"by\":\"lines\",\"long_bytes\":null,\"reason\":\"VELO_COPY\""},
+        {"VELO_COPY", "libc", "{\"by\":\"libc\",\"long_bytes\":6144,\"reason\":\"VELO_COPY\""},
+        {"VELO_COPY_BYTES", "777", "\"long_bytes\":777,\"reason\":\"VELO_COPY_BYTES\""},
+        {"VELO_MQ_PATH", "auto", "\"path\":\"measured\",\"path_bytes\":1048576}"},
+        {"VELO_MQ_PATH", "copy", "\"path\":\"copy\",\"path_bytes\":0}"},
+        {"VELO_MQ_PATH", "get", "\"path\":\"get\",\"path_bytes\":0}"},
+        {"VELO_MQ_GET_BYTES", "64k", "\"path\":\"get\",\"path_bytes\":65536}"},
+        {"VELO_RMA_ATTACH", "0", "\"path\":\"copy\",\"path_bytes\":0}"},
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        setenv(cases[i].name, cases[i].value, 1);
+        expect_json(cases[i].expected);
+        unsetenv(cases[i].name);
+    }
+}

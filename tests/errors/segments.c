@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Segments that no correct peer made: another version's, cut short, scribbled over. */
 #include <fcntl.h>
+#include <linux/mempolicy.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "shm/segment.h"
@@ -243,7 +246,7 @@ static uint32_t fill(struct velo_conn *conn, size_t len_bytes)
 
 TEST(credits_that_make_no_sense_are_reported_to_the_sender)
 {
-    static const uint64_t credits[] = {DEPTH + 1, 1000, UINT64_C(1) << 32, UINT64_C(1) << 63,
+    static const uint64_t credits[] = {4 * DEPTH + 1, 1000, UINT64_C(1) << 32, UINT64_C(1) << 63,
                                        UINT64_MAX};
     pid_t owner = owner_start();
     char *base = map_segment();
@@ -268,41 +271,63 @@ TEST(credits_that_make_no_sense_are_reported_to_the_sender)
     owner_stop(owner);
 }
 
+/* The bits of a header, and the cell of line 0 that it stands in; 0: it is the first of all lines
+ * but that one. */
+struct garbage {
+    uint64_t bits;
+    unsigned cell;
+};
+
 /* A sender that writes headers into its own ring that no correct sender writes, and waits to be
  * killed. */
 static void scribble(void *arg)
 {
-    uint64_t bad_bits = *(const uint64_t *)arg;
+    const struct garbage *garbage = arg;
     struct velo_port *port = port_open(0);
     struct velo_conn *conn = port_connect(port, VELO_ID(0, 5));
-    uint64_t *slots = (uint64_t *)(ring_of(map_segment(), 0) + sizeof(struct seg_ring));
+    char *base = map_segment();
+    struct seg_header *header = (struct seg_header *)base;
+    uint64_t *slots = (uint64_t *)(ring_of(base, 0) + sizeof(struct seg_ring));
 
-    for (uint64_t position = 1; position < DEPTH; position++)
-        slots[position * VELO_LINE_BYTES / 8] =
-            VELO_HEADER_VALID_MASK | position << VELO_HEADER_SEQ_LSB | bad_bits;
-    message_send(conn, 8, 1); /* Into slot 0. It makes the receiver look. */
+    for (uint64_t line = 1; !garbage->cell && line < DEPTH; line++)
+        slots[line * VELO_LINE_BYTES / 8] =
+            VELO_HEADER_VALID_MASK | line << VELO_HEADER_SEQ_LSB | garbage->bits;
+    for (unsigned i = 0; i < 1 || i < garbage->cell; i++)
+        message_send(conn, 8, 1); /* Into cells of line 0. It makes the receiver look. */
+    if (garbage->cell) {
+        slots[garbage->cell * 2] = VELO_HEADER_VALID_MASK | garbage->bits;
+        __atomic_fetch_or(&header->bells[0], 1, __ATOMIC_SEQ_CST);
+        __atomic_fetch_or(&header->summary, 1, __ATOMIC_SEQ_CST);
+    }
     for (;;)
         pause();
 }
 
 TEST(garbage_in_one_ring_is_counted_and_harms_no_other)
 {
-    static const uint64_t bad_bits[] = {
-        VELO_HEADER_RESERVED_MASK,                        /* Reserved bits. */
-        UINT64_C(77) << VELO_HEADER_SOURCE_LSB,           /* Another port's id. */
-        UINT64_C(57) << VELO_HEADER_LEN_LSB,              /* Longer than a slot. */
-        VELO_HEADER_EXTERNAL_MASK | VELO_HEADER_LEN_MASK, /* Longer than the data region. */
+    static const struct garbage garbage[] = {
+        {VELO_HEADER_RESERVED_MASK, 0},                        /* Reserved bits. */
+        {UINT64_C(77) << VELO_HEADER_SOURCE_LSB, 0},           /* Another port's id. */
+        {UINT64_C(57) << VELO_HEADER_LEN_LSB, 0},              /* Longer than a slot. */
+        {VELO_HEADER_EXTERNAL_MASK | VELO_HEADER_LEN_MASK, 0}, /* Longer than the data region. */
+        {VELO_HEADER_RESERVED_MASK, 1},
+        {UINT64_C(77) << VELO_HEADER_SOURCE_LSB, 2},
+        {UINT64_C(41) << VELO_HEADER_LEN_LSB, 1}, /* Longer than the rest of its line. */
+        {UINT64_C(25) << VELO_HEADER_LEN_LSB, 2},
+        {UINT64_C(9) << VELO_HEADER_LEN_LSB, 3},
+        {VELO_HEADER_EXTERNAL_MASK, 3}, /* Its position and its word are in the next line. */
     };
 
     snprintf(path, sizeof(path), "%s/velo.%s.0.5", test_shm_dir(), test_domain());
-    for (size_t i = 0; i < ARRAY_LEN(bad_bits); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(garbage); i++) {
         struct velo_port *receiver = port_open_sized(5, DEPTH, DATA_BYTES, CONNS);
         struct velo_port *sender = port_open(6);
         struct velo_port_counters counters = {0};
         struct velo_msg msg;
-        pid_t vandal = child_start(scribble, (void *)&bad_bits[i]);
+        pid_t vandal = child_start(scribble, (void *)&garbage[i]);
 
-        message_expect(receiver, 8, 1, VELO_ID(0, 0));
+        for (unsigned n = 0; n < 1 || n < garbage[i].cell; n++)
+            message_expect(receiver, 8, 1, VELO_ID(0, 0));
         struct velo_conn *conn = port_connect(sender, VELO_ID(0, 5));
         for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; counters.rx_errors == 0;) {
             CHECK_STATUS(velo_recv(receiver, NULL, 0, &msg, TEST_MS), VELO_TIMEOUT);
@@ -320,6 +345,27 @@ TEST(garbage_in_one_ring_is_counted_and_harms_no_other)
         CHECK_OK(velo_port_close(receiver));
         CHECK_OK(velo_port_close(port_open(0)));
     }
+}
+
+/* A sender takes the memory of its ring, but the receiver is the one that polls it. */
+TEST(the_rings_of_a_port_lie_on_the_node_of_its_receiver)
+{
+    unsigned long mask[1024 / 64] = {0}, allowed[1024 / 64] = {1};
+    unsigned cpu, node;
+    int policy = -1;
+    void *own = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (syscall(SYS_mbind, own, 4096, MPOL_PREFERRED, allowed, 1025ul, 0u) != 0)
+        test_skip("this process may not say where memory is to lie");
+    struct velo_port *port = port_open_sized(5, DEPTH, DATA_BYTES, CONNS);
+    CHECK_EQ(getcpu(&cpu, &node), 0);
+    snprintf(path, sizeof(path), "%s/velo.%s.0.5", test_shm_dir(), test_domain());
+    char *base = map_segment(); /* Another mapping: the policy is the file's. */
+    CHECK_EQ(
+        syscall(SYS_get_mempolicy, &policy, mask, 1024ul, ring_of(base, CONNS - 1), MPOL_F_ADDR),
+        0);
+    CHECK_EQ(policy, MPOL_PREFERRED);
+    CHECK_OK(velo_port_close(port));
 }
 
 /* ---- damage behind both backs ---------------------------------------------------------------- */
@@ -385,17 +431,17 @@ TEST(messages_that_a_hole_swallowed_are_missed_when_their_sender_leaves)
     struct velo_port *port, *sender = port_open(2);
     struct velo_port_counters counters;
     struct velo_conn *conn;
+    char line[VELO_INLINE_BYTES] = "";
     int status;
 
     CHECK_OK(velo_port_open(&attr, &port));
     conn = port_connect(sender, VELO_ID(0, 1));
     for (int i = 0; i < 200; i++)
-        CHECK_OK(velo_send(conn, "x", 1, 0, VELO_FOREVER));
+        CHECK_OK(velo_send(conn, line, sizeof line, 0, VELO_FOREVER));
     punch_rings(port);
     CHECK_OK(velo_disconnect(conn));
     do {
-        char byte;
-        status = velo_recv(port, &byte, 1, NULL, TEST_PATIENCE_NS);
+        status = velo_recv(port, line, sizeof line, NULL, TEST_PATIENCE_NS);
     } while (status == VELO_OK);
     CHECK_STATUS(status, VELO_ERR_CORRUPT);
     CHECK_OK(velo_port_counters(port, &counters, sizeof counters));

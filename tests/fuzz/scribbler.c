@@ -21,7 +21,7 @@
 
 #include <velo/velo.h>
 
-#include "shm/segment.h"
+#include "core/ring.h"
 
 #define DEPTH_SLOTS 8u
 #define DATA_BYTES 16384u
@@ -193,11 +193,11 @@ static void forge(char *base, uint64_t *random)
     struct seg_header *header = (struct seg_header *)base;
     struct seg_ring *ring = (struct seg_ring *)(base + SEG_HEADER_BYTES + PAGE_BYTES + RING_BYTES);
     uint64_t position =
-        __atomic_load_n(&ring->consumed, __ATOMIC_RELAXED) + random_next(random) % 4;
-    uint64_t *slot = ring->slots + position % DEPTH_SLOTS * (VELO_LINE_BYTES / 8);
+        __atomic_load_n(&ring->consumed, __ATOMIC_RELAXED) + random_next(random) % 8;
+    uint64_t *cell = ring->slots + position % ring_at_line(DEPTH_SLOTS) * CELL_WORDS;
     uint64_t choice = random_next(random);
-    store(&slot[1], (ring->data_consumed & ~UINT64_C(63)) + choice % (2 * DATA_BYTES) / 64 * 64);
-    store(&slot[0], VELO_HEADER_VALID_MASK | position << VELO_HEADER_SEQ_LSB |
+    store(&cell[1], (ring->data_consumed & ~UINT64_C(63)) + choice % (2 * DATA_BYTES) / 64 * 64);
+    store(&cell[0], VELO_HEADER_VALID_MASK | ring_seq(position) |
                         (uint64_t)VELO_ID(0, VPID_HOSTILE) << VELO_HEADER_SOURCE_LSB |
                         (choice >> 32 & 0x1fff) << VELO_HEADER_LEN_LSB |
                         (choice >> 50 & 1 ? VELO_HEADER_EXTERNAL_MASK : 0));

@@ -15,7 +15,7 @@
 
 #include <velo/velo.h>
 
-#include "shm/segment.h"
+#include "core/ring.h"
 
 #define DEPTH_SLOTS 8u
 #define DATA_BYTES 16384u
@@ -251,8 +251,12 @@ static void check_place(const struct world *w, const struct velo_msg *msg)
     size_t in_ring = (at - rings_at) % RING_BYTES;
     if (in_ring < sizeof(struct seg_ring) || in_ring + msg->len_bytes > RING_BYTES - SEG_ALIGN)
         fail("a message reaches out of its ring: %u bytes at %zu", msg->len_bytes, in_ring);
-    if (in_ring % VELO_LINE_BYTES != 0 && in_ring % VELO_LINE_BYTES != VELO_LINE_HEADER_BYTES)
-        fail("a message starts within a line, at %zu", in_ring);
+    bool is_in_cells = in_ring < sizeof(struct seg_ring) + DEPTH_SLOTS * VELO_LINE_BYTES;
+    if (is_in_cells ? in_ring % CELL_BYTES != VELO_LINE_HEADER_BYTES
+                    : in_ring % VELO_LINE_BYTES != 0)
+        fail("a message starts within a cell, at %zu", in_ring);
+    if (is_in_cells && in_ring % VELO_LINE_BYTES + msg->len_bytes > VELO_LINE_BYTES)
+        fail("a message reaches out of its line: %u bytes at %zu", msg->len_bytes, in_ring);
 }
 
 static void peek(struct world *w)
@@ -330,15 +334,25 @@ static void hostile_disconnect(struct hostile *h)
     *h = (struct hostile){0};
 }
 
+/* The position behind a message that the library has written. */
+static void hostile_step(struct hostile *h, size_t len_bytes)
+{
+    uint32_t cells = len_bytes <= VELO_INLINE_BYTES ? ring_cells(len_bytes) : EXTERNAL_CELLS;
+    if (h->tail % LINE_CELLS + cells > LINE_CELLS)
+        h->tail = ring_line_up(h->tail);
+    h->tail += cells;
+}
+
 static void hostile_send(struct world *w, struct hostile *h, size_t len_bytes, uint8_t tag)
 {
     static const char payload[MAX_BYTES];
     if (!h->conn || h->room)
         return;
-    int status = velo_try_send(h->conn, payload, len_bytes % (MAX_BYTES + 1), tag);
+    len_bytes %= MAX_BYTES + 1;
+    int status = velo_try_send(h->conn, payload, len_bytes, tag);
     check_sent(w, "velo_try_send (hostile)", status);
     if (status == VELO_OK)
-        h->tail++;
+        hostile_step(h, len_bytes);
 }
 
 static void hostile_reserve(struct world *w, struct hostile *h, size_t len_bytes)
@@ -360,16 +374,17 @@ static void hostile_commit(struct world *w, struct hostile *h, size_t len_bytes,
 {
     if (!h->room)
         return;
-    int status = velo_commit(h->conn, len_bytes % (h->room_bytes + 1), tag);
+    len_bytes %= h->room_bytes + 1;
+    int status = velo_commit(h->conn, len_bytes, tag);
     check_sent(w, "velo_commit", status);
-    h->tail++;
+    hostile_step(h, h->room_bytes > VELO_INLINE_BYTES ? h->room_bytes : len_bytes);
     h->room = NULL;
 }
 
 /* A slot that looks right in most ways, and the doorbell for it. */
 static void hostile_forge(struct world *w, struct hostile *h)
 {
-    uint64_t position = h->tail + take(w, 1) % 3;
+    uint64_t position = h->tail + take(w, 1) % 6;
     uint64_t len = take(w, 2);
     uint64_t flags = take(w, 1);
     uint64_t word = take_word(w);
@@ -377,14 +392,14 @@ static void hostile_forge(struct world *w, struct hostile *h)
         return;
     if (!(flags & 0x10))
         len %= flags & 0x20 ? MAX_BYTES + 2 : VELO_LINE_BYTES;
-    uint64_t header = VELO_HEADER_VALID_MASK | position << VELO_HEADER_SEQ_LSB |
+    uint64_t header = VELO_HEADER_VALID_MASK | ring_seq(position) |
                       (uint64_t)VELO_ID(0, VPID_HOSTILE) << VELO_HEADER_SOURCE_LSB |
                       (len << VELO_HEADER_LEN_LSB & VELO_HEADER_LEN_MASK);
     if (flags & 1) {
         header |= VELO_HEADER_EXTERNAL_MASK;
         if (flags & 2) /* somewhere in the lap that the receiver is in */
             word += h->ring->data_consumed & ~(uint64_t)(DATA_BYTES - 1);
-    } else if ((header & VELO_HEADER_LEN_MASK) >> VELO_HEADER_LEN_LSB > VELO_INLINE_BYTES) {
+    } else if (position % LINE_CELLS + ring_cells(ring_len(header)) > LINE_CELLS) {
         word = REFUSE_MARK;
     }
     if ((flags & 0x0c) == 0x0c) {
@@ -395,9 +410,9 @@ static void hostile_forge(struct world *w, struct hostile *h)
         header ^= UINT64_C(1) << VELO_HEADER_SOURCE_LSB;
         word = REFUSE_MARK;
     }
-    uint64_t *slot = h->ring->slots + (position & (DEPTH_SLOTS - 1)) * (VELO_LINE_BYTES / 8);
-    slot[1] = word;
-    slot[0] = header;
+    uint64_t *cell = h->ring->slots + position % ring_at_line(DEPTH_SLOTS) * CELL_WORDS;
+    cell[1] = word;
+    cell[0] = header;
     header_of(w)->bells[0] |= (UINT64_C(1) << CONNS_MAX) - 1;
     header_of(w)->summary |= 1;
 }
@@ -520,7 +535,7 @@ static void check_bad_credits_are_told(struct world *w, struct hostile *h, bool 
         h->ring->data_consumed += UINT64_C(1) << 40;
     else
         h->ring->consumed = h->tail + 1000;
-    for (unsigned n = 0; n <= DEPTH_SLOTS && status == VELO_OK; n++)
+    for (unsigned n = 0; n <= ring_at_line(DEPTH_SLOTS) && status == VELO_OK; n++)
         status = velo_try_send(h->conn, payload, data ? MAX_BYTES : 0, 0);
     check_sent(w, "velo_try_send (bad credits)", status);
     if (status == VELO_OK || status == VELO_AGAIN)

@@ -256,7 +256,7 @@ TEST(disconnecting_ends_what_is_under_way_on_both_sides)
     struct node nodes[2];
     struct velo_mq_peer *peer;
     struct velo_mq_request send = {.done = count_done}, recv = {0}, sync = {.done = count_done};
-    struct velo_mq_request posted = {.done = count_done}, waiting[300] = {0};
+    struct velo_mq_request posted = {.done = count_done}, waiting[1200] = {0};
     char *out = calloc(1, LONG_BYTES), *in = calloc(1, LONG_BYTES), byte;
 
     nodes_open(nodes, 2, NULL, false);
@@ -272,12 +272,12 @@ TEST(disconnecting_ends_what_is_under_way_on_both_sides)
     for (size_t i = 0; i < ARRAY_LEN(waiting); i++)
         CHECK_OK(velo_mq_isend(peer, out, 1, 3, 0, &waiting[i]));
     CHECK_OK(velo_mq_isend(peer, out, 1, 2, VELO_MQ_SYNC, &sync));
-    CHECK_STATUS(waiting[299].status, VELO_AGAIN);
+    CHECK_STATUS(waiting[1199].status, VELO_AGAIN);
     CHECK_OK(velo_mq_disconnect(peer));
     CHECK_STATUS(send.status, VELO_ERR_PEER_CLOSED);
     CHECK_STATUS(sync.status, VELO_ERR_PEER_CLOSED);
     CHECK_STATUS(posted.status, VELO_ERR_PEER_CLOSED);
-    CHECK_STATUS(waiting[299].status, VELO_ERR_PEER_CLOSED);
+    CHECK_STATUS(waiting[1199].status, VELO_ERR_PEER_CLOSED);
     CHECK_EQ(done_count, 3);
     nodes_finish(nodes, 2, &recv); /* The other side hears of it. */
     CHECK_STATUS(recv.status, VELO_ERR_PEER_CLOSED);

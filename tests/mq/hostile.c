@@ -10,7 +10,7 @@
 #define VICTIM_BYTES 50000u
 
 /* The layout of lib/mq/wire.h, written down once more: what an attacker knows. */
-enum { EAGER = 1, SYNC, RTS, CTS, DATA, FIN };
+enum { EAGER = 1, SYNC, RTS, CTS, DATA, FIN, EAGER_APART = EAGER | 0x80 };
 
 struct attack {
     struct node good[2];
@@ -57,6 +57,32 @@ static void is_refused(struct attack *attack, int kind, const void *words, size_
     CHECK_EQ(node_counters(&attack->good[1]).errors, errors + 1);
 }
 
+/* Its ring is busy, so a receive that is polled for looks at it first. */
+TEST(what_is_too_short_is_refused_by_a_polled_receive_too)
+{
+    struct attack *attack = attack_open();
+    struct velo_mq *mq = attack->good[1].mq;
+    uint64_t word = 7, got = 0;
+
+    for (int i = 0; i < 300; i++) {
+        CHECK_OK(velo_mq_irecv(mq, VELO_MQ_ANY_SOURCE, word, 0, &got, sizeof(got), &attack->recv));
+        if (i % 10 == 9) {
+            uint64_t errors = node_counters(&attack->good[1]).errors;
+            CHECK_OK(velo_try_send(attack->conn, &word, (size_t)(i / 10 % 8), EAGER));
+            CHECK_STATUS(velo_mq_poll(mq, &attack->recv), VELO_AGAIN);
+            nodes_settle(&attack->good[1], 1);
+            CHECK_EQ(node_counters(&attack->good[1]).errors, errors + 1);
+        }
+        CHECK_OK(velo_try_send(attack->conn, &word, sizeof(word), EAGER));
+        while (velo_mq_poll(mq, &attack->recv) == VELO_AGAIN)
+            continue;
+        CHECK_OK(attack->recv.status);
+        CHECK_EQ(attack->recv.len_bytes, 0);
+        CHECK_EQ(got, 0);
+    }
+    attack_close(attack);
+}
+
 TEST(what_is_too_short_or_of_no_kind_is_refused)
 {
     static const size_t least[] = {0, 8, 16, 32, 24, 16, 16};
@@ -67,6 +93,9 @@ TEST(what_is_too_short_or_of_no_kind_is_refused)
         if (kind >= EAGER && kind <= FIN) {
             for (size_t len_bytes = 0; len_bytes < least[kind]; len_bytes++)
                 is_refused(attack, kind, zeros, len_bytes);
+        } else if (kind == EAGER_APART) { /* A message in its line has no match bits apart. */
+            is_refused(attack, kind, zeros, 0);
+            is_refused(attack, kind, zeros, VELO_INLINE_BYTES);
         } else {
             is_refused(attack, kind, zeros, 0);
             is_refused(attack, kind, zeros, sizeof(zeros));
@@ -245,7 +274,9 @@ TEST(random_messages_harm_nobody)
         len_bytes = rng_below(&rng, 2) ? 0 : rng_below(&rng, sizeof(said) - sizeof(words));
         memcpy(said + len_bytes, words, words_len * 8);
         len_bytes += words_len * 8;
-        (void)velo_try_send(attack->conn, said, len_bytes, (uint8_t)rng_below(&rng, 8));
+        int kind = (int)rng_below(&rng, 9);
+        (void)velo_try_send(attack->conn, said, len_bytes,
+                            (uint8_t)(kind == 8 ? EAGER_APART : kind));
         if (theirs[which].status != VELO_AGAIN)
             CHECK_OK(velo_mq_irecv(attack->good[1].mq, velo_port_id(attack->port),
                                    rng_below(&rng, 4), rng_below(&rng, 2) ? UINT64_MAX : 0,

@@ -7,7 +7,8 @@
 enum { SIZE_MAX_ = (1 << 20) + 4096, GUARD = 64 };
 #define SIZE scaled(SIZE_MAX_, 4096 + 4200)
 
-static const size_t lens[] = {0, 1, 7, 8, 9, 64, 4096, 16304, 16305, 65537, (1 << 20) + 3};
+static const size_t lens[] = {0,    1,    7,    8,     9,     64,    4096,
+                              5119, 5120, 5121, 16304, 16305, 65537, (1 << 20) + 3};
 /* Those that fit in any case. */
 #define LENS scaled(ARRAY_LEN(lens), 7)
 static const size_t offsets[] = {0, 1, 5, 64, 4093};

@@ -35,6 +35,8 @@ def look(time_ns: int, *ports: dict[str, Any]) -> dict[str, Any]:
         "domain": "tested",
         "machine": {"cpus": [0, 1], "cache_line_bytes": 64, "membarrier": True,
                     "shm_dir": "/dev/shm", "shm_size_bytes": 1 << 30, "shm_free_bytes": 1 << 29},
+        "copies": {"by": "string", "long_bytes": 5120, "reason": "fsrm",
+                   "path": "measured", "path_bytes": 1 << 20},
         "ports": list(ports),
     }  # fmt: skip
 
@@ -101,6 +103,30 @@ def test_info_tells_facts_and_ports(fake_info: None, capsys: pytest.CaptureFixtu
     assert "1.0.0 abi 1" in text
     assert "512 of 1,024 MiB free" in text
     assert "tested, 2 ports" in text
+    assert "from 5,120 bytes on the processor's string moves (fsrm)" in text
+    assert "from 1,048,576 bytes on copied or fetched, as each receiver measures it" in text
+
+
+@pytest.mark.parametrize(
+    ("copies", "rows"),
+    [
+        (
+            {"by": "lines", "long_bytes": None, "reason": "VELO_COPY",
+             "path": "copy", "path_bytes": 0},
+            [("copies", "line by line (VELO_COPY)"), ("long messages", "copied piece by piece")],
+        ),
+        (
+            {"by": "libc", "long_bytes": 6144, "reason": "none", "path": "get", "path_bytes": 9},
+            [("copies", "line by line, from 6,144 bytes on the C library's memcpy() (none)"),
+             ("long messages", "copied piece by piece, from 9 bytes on fetched in one copy")],
+        ),
+    ],
+)  # fmt: skip
+def test_info_tells_how_payloads_move(copies: dict[str, Any], rows: list[tuple[str, str]]) -> None:
+    table = tables.facts_table(look(0) | {"copies": copies})
+    cells = [list(column.cells) for column in table.columns]
+    for name, value in rows:
+        assert cells[1][cells[0].index(f"[dim]{name}[/]")] == value
 
 
 def test_info_as_json_is_what_the_program_said(

@@ -36,7 +36,7 @@ static void ring_bell(struct velo_port *port, uint32_t index)
 /* The slot that a header word is meant for; NULL: its sender has no credit for it. */
 static uint64_t *slot_of(const struct velo_port *port, struct seg_ring *ring, uint64_t word)
 {
-    uint64_t consumed = order_counter(&ring->consumed);
+    uint64_t consumed = ring_line(order_counter(&ring->consumed));
     uint16_t ahead = (uint16_t)(velo_header_seq(word) - (uint16_t)consumed);
     if (ahead >= port->shape.depth_slots)
         return NULL;
@@ -132,10 +132,10 @@ static void take_credit(struct velo_port *port, const uint64_t *line, uint32_t s
     for (struct velo_conn *conn = port->conns; conn; conn = conn->next) {
         if (conn->index != wire_data_index(line[1]) || nic_name_id(conn->peer_device) != sender)
             continue;
-        if (line[2] - conn->tx.shared->consumed > conn->tx.slot_mask + 1)
+        if (line[2] - ring_line(conn->tx.shared->consumed) > ring_line(conn->tx.cell_mask + 1))
             break; /* The credit is for an earlier connection of this place in the table. */
         order_publish_credit(&conn->tx.shared->data_consumed, line[3]);
-        order_publish_credit(&conn->tx.shared->consumed, line[2]);
+        order_publish_credit(&conn->tx.shared->consumed, ring_at_line(line[2]));
         break;
     }
     pthread_mutex_unlock(&port->conns_lock);

@@ -56,7 +56,7 @@ void nic_send(struct velo_conn *conn)
 {
     struct device_port *device = conn->port->device_port;
     const struct ring_tx *tx = &conn->tx;
-    const uint64_t *slot = tx->slots + ((tx->tail - 1) & tx->slot_mask) * SLOT_WORDS;
+    const uint64_t *slot = ring_tx_cell(tx, tx->tail - ring_at_line(1));
     uint64_t header = slot[0];
     size_t len_bytes = ring_len(header);
     size_t in_slot = len_bytes;
@@ -103,7 +103,7 @@ void nic_credit(struct velo_port *port, const struct ring_rx *rx)
     uint64_t sender = order_counter(&rx->shared->tx_device);
     if (sender == 0)
         return;
-    uint64_t line[8] = {0, wire_data(0, nic_name_generation(sender), rx->index), rx->head,
-                        rx->data_head};
+    uint64_t line[8] = {0, wire_data(0, nic_name_generation(sender), rx->index),
+                        ring_line(rx->head), rx->data_head};
     nic_send_line(port->device_port, sender, LINE_CREDIT, line, 24);
 }

@@ -132,10 +132,32 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         ("CPUs", ", ".join(map(str, host["cpus"]))),
         ("cache line", f"{host['cache_line_bytes']} bytes"),
         ("membarrier", barrier),
+        *_copies(found.get("copies")),
         ("segments", f"{host['shm_dir']}{room}"),
         ("network", host.get("network", "shm")),
         ("domain", f"{found['domain']}, {_count(len(found['ports']))}"),
     ]
+
+
+def _copies(copies: dict[str, Any] | None) -> list[tuple[str, str]]:
+    """How payloads are copied, and which way long messages take."""
+    if copies is None:
+        return []
+    ways = {
+        "string": "the processor's string moves",
+        "libc": "the C library's memcpy()",
+    }
+    long = f", from {copies['long_bytes']:,} bytes on " if copies["long_bytes"] else ""
+    text = f"line by line{long and long + ways[copies['by']]} ({copies['reason']})"
+    paths = {
+        "copy": "copied piece by piece",
+        "get": "fetched in one copy",
+        "measured": "copied or fetched, as each receiver measures it",
+    }
+    path = paths[copies["path"]]
+    if copies["path_bytes"]:
+        path = f"copied piece by piece, from {copies['path_bytes']:,} bytes on {path}"
+    return [("copies", text), ("long messages", path)]
 
 
 def _count(ports: int) -> str:

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file spin.h
+ * @brief Polling one ring.
+ */
+#ifndef VELO_CORE_SPIN_H
+#define VELO_CORE_SPIN_H
+
+#include "port.h"
+
+/**
+ * Poll a ring that is the only one to look at, so many times, or until the word `look` is not 0.
+ *
+ * This loop decides the latency more than anything else: it is short, keeps in registers what it
+ * needs, and leaves with the header as soon as that is there.
+ *
+ * @return The next header; 0: none has come.
+ */
+hot_inline uint64_t spin_ring(const struct velo_port *port, struct ring_rx *rx,
+                              const uint32_t *look, uint32_t polls)
+{
+    const uint64_t *cell = rx->cell;
+    const uint64_t expect = rx->expect;
+    const uint64_t *next = ring_rx_cell(rx, ring_line_up(rx->head));
+    const uint64_t next_expect = expect + ring_seq(LINE_CELLS);
+    const bool is_long = rx->data_ahead > 0;
+    for (; polls > 0; polls--) {
+        order_pause();
+        if (is_long)
+            ring_rx_fetch_data(rx, port->shape.data_bytes);
+        uint64_t header = order_read_header(cell);
+        if ((header & RING_CHECK) == expect)
+            return header;
+        if (unlikely(order_peek_summary(look)))
+            break;
+        if (next != cell && (order_read_header(next) & RING_CHECK) == next_expect &&
+            likely((header = ring_rx_turn(rx)) != 0))
+            return header;
+    }
+    return 0;
+}
+
+#endif

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "wanted.h"
+
+#include "spin.h"
+
+/* After this many messages without a wait, lines ahead are asked for; see receive.c. */
+#define STREAM_RUN 8
+
+/* Is a message of these data the wanted one? The word is read once: its sender can still write to
+ * it, and the checked value must be the one that is used. */
+hot_inline bool is_wanted(const struct wanted_message *wanted, const struct ring_rx *rx,
+                          const char *data, uint32_t len_bytes, struct wanted_found *found)
+{
+    if (unlikely(len_bytes < sizeof found->word))
+        return false;
+    found->len_bytes = len_bytes - sizeof found->word;
+    memcpy(&found->word, data + found->len_bytes, sizeof found->word);
+    found->source = rx->source;
+    return likely(((found->word ^ wanted->word) & ~wanted->ignore) == 0) &&
+           likely(wanted->source == rx->source || wanted->source == UINT32_MAX) &&
+           likely(found->len_bytes <= wanted->cap_bytes);
+}
+
+/* The same for a message whose word is in its slot. */
+static bool is_wanted_apart(const struct wanted_message *wanted, const struct ring_rx *rx,
+                            const struct ring_message *message, struct wanted_found *found)
+{
+    found->len_bytes = message->len_bytes;
+    found->word = message->word;
+    found->source = rx->source;
+    return message->is_external && ((found->word ^ wanted->word) & ~wanted->ignore) == 0 &&
+           (wanted->source == rx->source || wanted->source == UINT32_MAX) &&
+           found->len_bytes <= wanted->cap_bytes;
+}
+
+/* The same for a message that is long, or behind which the ring comes to its pause. */
+static __attribute__((noinline)) bool take_slowly(struct velo_port *port, uint64_t header,
+                                                  const struct wanted_message *wanted,
+                                                  struct wanted_found *found)
+{
+    struct ring_rx *rx = port->current;
+    struct ring_message *message = &port->message;
+    if (!ring_rx_locate(rx, header, port->shape.data_bytes, message))
+        return false;
+    if (message->tag == wanted->tag
+            ? !is_wanted(wanted, rx, message->data, message->len_bytes, found)
+            : !is_wanted_apart(wanted, rx, message, found))
+        return false;
+    copy_out(wanted->buf, message->data, found->len_bytes);
+    port->held = rx;
+    (void)velo_release(port);
+    return true;
+}
+
+bool port_take_wanted(struct velo_port *port, const struct wanted_message *wanted,
+                      struct wanted_found *found, uint32_t polls)
+{
+    GUARD_UNUSED(port, "port");
+    struct ring_rx *rx = port->current;
+    uint64_t header = ring_rx_look(rx);
+    if (!ring_rx_match(rx, header)) {
+        port->messages_before = port->messages;
+        if (unlikely(rx->mode != RX_POLLED || port->active_count != 1))
+            return false;
+        header = spin_ring(port, rx, port->look, polls);
+        if (header == 0)
+            return false;
+    } else if (port->messages - port->messages_before >= STREAM_RUN) {
+        ring_rx_fetch_line(rx, CELLS_AHEAD / 2);
+    }
+    if (unlikely(ring_tag(header) != wanted->tag)) {
+        bool is_apart = ring_tag(header) == (wanted->tag | CONN_WORD_APART);
+        return is_apart && take_slowly(port, header, wanted, found);
+    }
+    uint32_t len_bytes = ring_len(header);
+    uint32_t cells = ring_cells(len_bytes);
+    if (unlikely((header & VELO_HEADER_EXTERNAL_MASK) || !ring_rx_holds(rx, cells) ||
+                 rx->head + LINE_CELLS >= rx->pause_at))
+        return take_slowly(port, header, wanted, found);
+    const char *data = (const char *)(rx->cell + 1);
+    if (!is_wanted(wanted, rx, data, len_bytes, found))
+        return false;
+    copy_small(wanted->buf, data, found->len_bytes);
+    port_step(port, rx, ring_cells_guessed(cells), len_bytes);
+    return true;
+}

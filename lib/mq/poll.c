@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The short way of a receive that its caller waits for. */
+#include "../base/error.h"
+#include "../base/order.h"
+#include "../core/wanted.h"
+#include "internal.h"
+
+/* Polls in vain before velo_mq_poll() gives up: about a microsecond. */
+#define POLLS_PER_CALL 64u
+/* Polls between two looks at what a poll for one message does not see. */
+#define POLLS_PER_LOOK 16u
+/* It comes back even if messages for others come without end. */
+#define ROUNDS_PER_CALL 256u
+
+/* Would the next message, if it fits this request, be matched with it? It is a posted receive then,
+ * and no other that fits was posted before it: it is the only one, or there are no wildcards and it
+ * is the first in its list, where all with its match bits are. */
+hot_inline bool is_next(const struct velo_mq *mq, const struct transfer *op)
+{
+    if (unlikely(op->state != OP_POSTED || mq->work != 0))
+        return false;
+    return mq->posted.count + mq->wild_count == 1 ||
+           (op->ignore == 0 && !mq->wild.first &&
+            table_list(&mq->posted, op->entry.match)->first == &op->entry.link);
+}
+
+/* Wait for the message of such a receive, and take it. False: nothing has come, or anything else.
+ */
+hot_inline bool take_wanted(struct velo_mq *mq, struct transfer *op)
+{
+    struct wanted_message wanted = {.word = op->entry.match,
+                                    .ignore = op->ignore,
+                                    .source = op->entry.source,
+                                    .tag = MQ_WIRE_EAGER,
+                                    .buf = op->buf,
+                                    .cap_bytes = op->len_bytes};
+    struct wanted_found found;
+    if (!port_take_wanted(mq->port, &wanted, &found, POLLS_PER_LOOK))
+        return false;
+    struct velo_mq_request *request = request_of(op);
+    request->source = found.source;
+    request->match = found.word;
+    request->len_bytes = found.len_bytes;
+    request->total_bytes = found.len_bytes;
+    mq->counters.eager++;
+    mq->burst = 0;
+    mq_recv_unpost(mq, op);
+    complete(request, VELO_OK);
+    return true;
+}
+
+int velo_mq_poll(struct velo_mq *mq, struct velo_mq_request *request)
+{
+    if (unlikely(!mq || !request))
+        return velo_fail(VELO_ERR_ARG, "mq or request is NULL");
+    struct transfer *op = op_of(request);
+    uint32_t polls = POLLS_PER_CALL;
+    uint32_t rounds = ROUNDS_PER_CALL;
+    for (; request->status == VELO_AGAIN && polls > 0 && rounds > 0; rounds--) {
+        bool is_waited_for = is_next(mq, op);
+        if (is_waited_for && take_wanted(mq, op))
+            break;
+        if (velo_mq_progress(mq) > 0)
+            continue;
+        order_pause();
+        uint32_t done = is_waited_for && mq->port->active_count == 1 ? POLLS_PER_LOOK : 1;
+        polls -= done < polls ? done : polls;
+    }
+    return request->status;
+}
