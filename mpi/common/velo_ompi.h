@@ -89,6 +89,13 @@ void velo_ompi_idle_init(struct velo_ompi_idle *idle, const struct velo_ompi_par
 /** Slow part of velo_ompi_idle_due(). */
 bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle);
 
+/** Do ranks outnumber cores, or does the user want waits to leave the core to others? */
+static inline bool velo_ompi_idle_is_crowd(const struct velo_ompi_idle *idle)
+{
+    return __builtin_expect(
+        idle->oversubscribed || (idle->automatic && opal_progress_yield_when_idle), 0);
+}
+
 /**
  * A poll found @p events. Is it time to sleep?
  *
@@ -101,8 +108,7 @@ static inline bool velo_ompi_idle_due(struct velo_ompi_idle *idle, int events)
         idle->polls = 0;
         return false;
     }
-    if (__builtin_expect(
-            !(idle->oversubscribed || (idle->automatic && opal_progress_yield_when_idle)), 1))
+    if (!velo_ompi_idle_is_crowd(idle))
         return false;
     return velo_ompi_idle_due_now(idle);
 }

@@ -48,6 +48,64 @@ TEST(receives_are_matched_in_the_order_of_posting, 2)
     }
 }
 
+/* A blocking receive takes a shorter way when it is the only one. Here it is not, or not the first
+ * that fits, or its message came before it, or stands behind others. */
+TEST(blocking_receives_are_matched_like_any_others, 2)
+{
+    enum { ROUNDS = 300 };
+    for (int i = 0; i < ROUNDS; i++) {
+        int sent[4] = {4 * i, 4 * i + 1, 4 * i + 2, 4 * i + 3}, got[4] = {-1, -1, -1, -1};
+        MPI_Request request;
+        MPI_Status status;
+        if (rank == 0) {
+            MPI_Recv(NULL, 0, MPI_INT, 1, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            for (int n = 0; n < 4; n++)
+                MPI_Send(&sent[n], 1, MPI_INT, 1, n < 3 ? 7 : 8, MPI_COMM_WORLD);
+            continue;
+        }
+        if (i % 2) {
+            MPI_Irecv(&got[0], 1, MPI_INT, MPI_ANY_SOURCE, MPI_ANY_TAG, MPI_COMM_WORLD, &request);
+            MPI_Send(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD);
+        } else {
+            MPI_Send(NULL, 0, MPI_INT, 0, 1, MPI_COMM_WORLD);
+            MPI_Irecv(&got[0], 1, MPI_INT, 0, 7, MPI_COMM_WORLD, &request);
+        }
+        if (i % 3 == 0)
+            MPI_Probe(0, 8, MPI_COMM_WORLD, &status); /* Takes in all that stands before. */
+        MPI_Recv(&got[1], 1, MPI_INT, 0, 7, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (i % 5 == 0)
+            MPI_Recv(&got[3], 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Recv(&got[2], 1, MPI_INT, MPI_ANY_SOURCE, 7, MPI_COMM_WORLD, &status);
+        CHECK_EQ(status.MPI_SOURCE, 0);
+        if (i % 5 != 0)
+            MPI_Recv(&got[3], 1, MPI_INT, 0, MPI_ANY_TAG, MPI_COMM_WORLD, &status);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        for (int n = 0; n < 4; n++)
+            CHECK_EQ(got[n], sent[n]);
+    }
+}
+
+TEST(a_blocking_receive_leaves_the_error_of_its_status_alone, 2)
+{
+    for (int i = 0; i < 200; i++) {
+        MPI_Status status = {.MPI_ERROR = 12345};
+        int value = i;
+        if (rank == 0) {
+            MPI_Send(&value, 1, MPI_INT, 1, i, MPI_COMM_WORLD);
+            MPI_Recv(NULL, 0, MPI_INT, 1, 0, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            continue;
+        }
+        int count, source = i % 2 ? 0 : MPI_ANY_SOURCE, tag = i % 3 ? i : MPI_ANY_TAG;
+        MPI_Recv(&value, 1, MPI_INT, source, tag, MPI_COMM_WORLD, &status);
+        MPI_Get_count(&status, MPI_INT, &count);
+        CHECK_EQ(count, 1);
+        CHECK_EQ(status.MPI_SOURCE, 0);
+        CHECK_EQ(status.MPI_TAG, i);
+        CHECK_EQ(status.MPI_ERROR, 12345);
+        MPI_Send(NULL, 0, MPI_INT, 0, 0, MPI_COMM_WORLD);
+    }
+}
+
 TEST(any_source_tells_who_sent, 4)
 {
     if (rank == 0) {

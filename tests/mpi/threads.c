@@ -68,6 +68,26 @@ static void *stream(void *argument)
 
 TEST(each_thread_keeps_its_order, 2) { run(stream, MPI_COMM_WORLD); }
 
+/* Threads share a core: only in a long stream is one interrupted in the middle of a call. */
+#define STREAM_MESSAGES 1000000
+
+static void *long_stream(void *argument)
+{
+    const struct worker *self = argument;
+    for (int i = 0; i < STREAM_MESSAGES; i++) {
+        int value = i;
+        if (rank == 0) {
+            MPI_Send(&value, 1, MPI_INT, 1, self->number, MPI_COMM_WORLD);
+        } else {
+            MPI_Recv(&value, 1, MPI_INT, 0, self->number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+            CHECK_EQ(value, i);
+        }
+    }
+    return NULL;
+}
+
+TEST(threads_that_send_at_once_lose_nothing, 2) { run(long_stream, MPI_COMM_WORLD); }
+
 static void *probing(void *argument)
 {
     const struct worker *self = argument;
@@ -179,6 +199,58 @@ TEST(threads_end_what_other_threads_started, 2)
     run(start_or_finish, MPI_COMM_WORLD);
     CHECK_EQ(desk.count, 0);
 }
+
+/* ---- receives that end in another way -------------------------------------------------------- */
+
+enum { TAG_FREED = 100, TAG_GO = 200, TAG_AFTER = 300, TAG_NEVER = 400 };
+
+static void answer(int number)
+{
+    for (int i = 0; i < ROUNDS; i++) {
+        int round;
+        MPI_Recv(&round, 1, MPI_INT, 1, TAG_GO + number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Send(&round, 1, MPI_INT, 1, TAG_FREED + number, MPI_COMM_WORLD);
+        MPI_Send(&round, 1, MPI_INT, 1, TAG_AFTER + number, MPI_COMM_WORLD);
+    }
+}
+
+static void cancel_one(int number)
+{
+    int value = 0, cancelled = 0;
+    MPI_Request request;
+    MPI_Status status;
+    MPI_Irecv(&value, 1, MPI_INT, 0, TAG_NEVER + number, MPI_COMM_WORLD, &request);
+    MPI_Cancel(&request);
+    MPI_Wait(&request, &status);
+    MPI_Test_cancelled(&status, &cancelled);
+    CHECK(cancelled);
+}
+
+static void *free_and_cancel(void *argument)
+{
+    int number = ((const struct worker *)argument)->number;
+    if (rank == 0) {
+        answer(number);
+        return NULL;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        int early = -1, late = -1;
+        MPI_Request request;
+        MPI_Irecv(&early, 1, MPI_INT, 0, TAG_FREED + number, MPI_COMM_WORLD, &request);
+        if (i % 2)
+            MPI_Request_free(&request);
+        MPI_Send(&i, 1, MPI_INT, 0, TAG_GO + number, MPI_COMM_WORLD);
+        cancel_one(number);
+        if (i % 2 == 0)
+            MPI_Request_free(&request); /* While another thread may be ending it. */
+        MPI_Recv(&late, 1, MPI_INT, 0, TAG_AFTER + number, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        CHECK_EQ(early, i);
+        CHECK_EQ(late, i);
+    }
+    return NULL;
+}
+
+TEST(threads_free_and_cancel_receives_under_way, 2) { run(free_and_cancel, MPI_COMM_WORLD); }
 
 /* ---- who looks for messages ------------------------------------------------------------------ */
 

@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -96,6 +97,17 @@ def test_a_parameter_that_is_given_is_not_given_twice(
     assert follow(found, "--mca", "btl", "self,tcp", "true")
 
 
+def test_collectives_are_left_to_others_if_told_so(
+    tree: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert "coll" not in said(capfd, "-n", "1", "true")
+    found = said(capfd, "-n", "1", "--btl", "--no-coll", "true", "--no-coll")
+    assert follow(found, "--mca", "coll", "^velo")
+    assert found.index("^velo") < found.index("true")
+    found = said(capfd, "-n", "1", "--no-coll", "--mca", "coll", "basic,libnbc", "true")
+    assert found.count("coll") == 1
+
+
 def test_what_follows_is_handed_on_untouched(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     found = said(capfd, "-np", "1", "-x", "A=b c", "--mca", "x", "y", "true", "-n", "--btl", "--")
     assert follow(found, "-x", "A=b c", "--mca", "x", "y", "true", "-n", "--btl", "--")
@@ -127,6 +139,21 @@ def test_the_exit_code_is_mpiruns_and_segments_are_gone(
         main(["run", "-n", "2", "true"])
     assert end.value.code == 41
     assert list((tree / "shm").iterdir()) == [other]
+
+
+def test_a_signal_that_nobody_sent_is_not_passed_on(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Python makes one up where a wait of a stopped process is over when it is continued."""
+    wait = signal.sigtimedwait
+    made_up = [SimpleNamespace(si_signo=-1234567, si_code=-1)]
+    monkeypatch.setattr(
+        signal, "sigtimedwait", lambda *args: made_up.pop() if made_up else wait(*args)
+    )
+    monkeypatch.setenv("FAKE_JOB", "sleep 0.2")
+    with pytest.raises(SystemExit) as end:
+        main(["run", "-n", "1", "true"])
+    assert end.value.code == 0
 
 
 @pytest.mark.parametrize(

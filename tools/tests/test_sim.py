@@ -69,6 +69,7 @@ def test_between_nodes_there_is_velo_alone(tree: Path, capsys: pytest.CaptureFix
         assert said.count("--mca btl ") == 1
         assert "--mca btl self,velo " in said
         assert "--mca mtl_velo_network 1 --mca btl_velo_network 1" in said
+        assert "--mca coll '^velo'" in said
 
 
 def test_the_launchers_environment_says_who_shares_a_node() -> None:

@@ -31,6 +31,7 @@ struct btl_velo_component {
     mca_btl_base_component_3_0_0_t super;
     struct velo_ompi_params params;
     unsigned serve_polls;
+    unsigned long long get_bytes; /**< The PML's messages from this length on are fetched. */
 };
 OPAL_MODULE_DECLSPEC extern struct btl_velo_component mca_btl_velo_component;
 
@@ -57,6 +58,15 @@ OBJ_CLASS_DECLARATION(btl_velo_fragment_small);
 OBJ_CLASS_DECLARATION(btl_velo_fragment_large);
 typedef struct btl_velo_fragment btl_velo_fragment_small;
 typedef struct btl_velo_fragment btl_velo_fragment_large;
+
+/** The first line of a message of more than VELO_INLINE_BYTES. The header ends where the line does,
+ * or goes on behind it; of a message of few lines it begins behind `header_at`. So a long payload
+ * begins at a line of the ring, where copies are fast, and right behind its header, as the PML
+ * needs it. Shorter messages are header and payload, without this. */
+struct btl_velo_front {
+    uint64_t header_at;
+    char rest[VELO_LINE_BYTES - sizeof(uint64_t)];
+};
 
 /** The handle by which peers reach registered memory. */
 struct mca_btl_base_registration_handle_t {
@@ -103,8 +113,9 @@ struct btl_velo_module {
     volatile uint32_t waiting; /**< Endpoints with fragments waiting. */
     opal_free_list_t small, large, ops;
     uint32_t ops_under_way;
-    uint32_t polls; /**< Since the last look at what others ask of our memory. */
-    bool in_stream; /**< The last look at the port found a message. */
+    uint32_t registered; /**< Memories that peers may reach. */
+    uint32_t polls;      /**< Since the last look at what others ask of our memory. */
+    bool in_stream;      /**< The last look at the port found a message. */
     uint32_t empty_polls;
     int64_t checked_ns; /**< When the peers were last looked after. */
     mca_btl_base_module_error_cb_fn_t failed;

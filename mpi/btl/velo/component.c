@@ -8,6 +8,7 @@
 #include <limits.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* Messages taken in one call, so that a flood from one side does not keep us from the rest. */
 #define BURST_MSGS 64
@@ -15,6 +16,12 @@
  * the clock. */
 #define CHECK_NS INT64_C(500000000)
 #define CLOCK_POLLS 1024
+/* Polls to one look at RMA while no memory is registered. */
+#define IDLE_POLLS 256
+/* The two copies of a fragment overlap with those of the next one, and stay in cache: that is two
+ * to three times as fast as one copy by the kernel, also between far cores. Longer messages than
+ * this would have their fragments mixed with RDMA by the PML. */
+#define BTL_VELO_GET_BYTES INT_MAX
 
 static int component_register(void);
 static int component_open(void);
@@ -40,6 +47,7 @@ struct btl_velo_component mca_btl_velo_component = {
         },
     .params = {.data_bytes = 128 * 1024, .sleep = -1, .sleep_polls = 10000, .sleep_us = 100},
     .serve_polls = 8,
+    .get_bytes = BTL_VELO_GET_BYTES,
 };
 
 struct btl_velo_module btl_velo = {
@@ -72,8 +80,8 @@ static int component_register(void)
     mca_btl_base_module_t *btl = &btl_velo.super;
     /* Above vader, which has HIGH: a user who has both wants velo. */
     btl->btl_exclusivity = MCA_BTL_EXCLUSIVITY_HIGH + 1;
-    btl->btl_eager_limit = 8 * 1024;
-    btl->btl_rndv_eager_limit = 8 * 1024;
+    btl->btl_eager_limit = 16 * 1024 + sizeof(struct btl_velo_front);
+    btl->btl_rndv_eager_limit = 16 * 1024;
     btl->btl_max_send_size = 32 * 1024;
     btl->btl_rdma_pipeline_send_length = 32 * 1024;
     btl->btl_rdma_pipeline_frag_size = INT_MAX;
@@ -100,6 +108,12 @@ static int component_register(void)
         "Polls for messages to one look at what others ask of this rank's memory",
         MCA_BASE_VAR_TYPE_UNSIGNED_INT, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
         &mca_btl_velo_component.serve_polls);
+    (void)mca_base_component_var_register(
+        version, "get",
+        "Messages from this many bytes on are fetched by their receiver, in one copy, where that "
+        "is permitted; shorter ones go in fragments through the ring",
+        MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, 0, 0, OPAL_INFO_LVL_4,
+        MCA_BASE_VAR_SCOPE_READONLY, &mca_btl_velo_component.get_bytes);
     return OPAL_SUCCESS;
 }
 
@@ -134,6 +148,7 @@ static int init_list(opal_free_list_t *list, opal_class_t *class_, size_t item_b
 static void bound_sizes(mca_btl_base_module_t *btl, size_t data_bytes)
 {
     size_t max_bytes = data_bytes / 4 < UINT16_MAX ? data_bytes / 4 : UINT16_MAX;
+    max_bytes -= sizeof(struct btl_velo_front);
     if (btl->btl_max_send_size > max_bytes)
         btl->btl_max_send_size = max_bytes;
     if (btl->btl_eager_limit > btl->btl_max_send_size)
@@ -204,13 +219,25 @@ void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, i
     exit(EXIT_FAILURE); /* The callback does not return; without one nobody can be told. */
 }
 
+/* Header and payload of a message. False: its front makes no sense. */
+static bool find_segment(const struct velo_msg *msg, mca_btl_base_segment_t *segment)
+{
+    uint64_t header_at = 0;
+    if (msg->len_bytes > VELO_INLINE_BYTES)
+        memcpy(&header_at, msg->data, sizeof header_at); /* Once: its sender can still write it. */
+    if (header_at > sizeof(struct btl_velo_front) || header_at > msg->len_bytes)
+        return false;
+    segment->seg_addr.pval = (char *)(uintptr_t)msg->data + header_at;
+    segment->seg_len = msg->len_bytes - header_at;
+    return true;
+}
+
 /* The payload is handed up in place: the callback copies it out before it returns. */
 static void deliver(const struct velo_msg *msg)
 {
-    mca_btl_base_segment_t segment = {.seg_addr.pval = (void *)msg->data,
-                                      .seg_len = msg->len_bytes};
+    mca_btl_base_segment_t segment;
     mca_btl_base_descriptor_t descriptor = {.des_segments = &segment, .des_segment_count = 1};
-    if (msg->tag >= MCA_BTL_TAG_MAX)
+    if (msg->tag >= MCA_BTL_TAG_MAX || !find_segment(msg, &segment))
         return;
     const mca_btl_active_message_callback_t *handler =
         &mca_btl_base_active_message_trigger[msg->tag];
@@ -218,30 +245,38 @@ static void deliver(const struct velo_msg *msg)
         handler->cbfunc(&btl_velo.super, msg->tag, &descriptor, handler->cbdata);
 }
 
-/* In a ping-pong it does not pay to look for a second message. So we look for one only after two
- * looks in a row have found a message. */
-static int receive(int64_t sleep_ns)
+/* Take a message that was found. In a ping-pong it does not pay to look for a second one. So we
+ * look for one only after two looks in a row have found a message. */
+static __attribute__((noinline)) int take(struct velo_msg *msg)
 {
-    struct velo_msg msg;
     int count = 0, most = btl_velo.in_stream ? BURST_MSGS : 1;
-    int status = sleep_ns == 0 ? velo_try_peek(btl_velo.port.port, &msg)
-                               : velo_peek(btl_velo.port.port, &msg, sleep_ns);
-    while (status == VELO_OK) {
-        deliver(&msg);
+    do {
+        deliver(msg);
         (void)velo_release(btl_velo.port.port);
-        if (++count == most)
-            break;
-        status = velo_try_peek(btl_velo.port.port, &msg);
-    }
-    btl_velo.in_stream = count > 0;
+    } while (++count < most && velo_try_peek(btl_velo.port.port, msg) == VELO_OK);
+    btl_velo.in_stream = true;
     return count;
 }
 
-/* A rank that waits long looks now and then whether the others still live. */
-static void nothing_came(void)
+/* What finds nothing is short: a rank that waits does little else. */
+static inline int receive(int64_t sleep_ns)
 {
-    if (++btl_velo.empty_polls % CLOCK_POLLS != 0)
+    struct velo_msg msg;
+    int status = sleep_ns == 0 ? velo_try_peek(btl_velo.port.port, &msg)
+                               : velo_peek(btl_velo.port.port, &msg, sleep_ns);
+    if (status == VELO_OK)
+        return take(&msg);
+    btl_velo.in_stream = false;
+    return 0;
+}
+
+/* A rank that waits long looks now and then whether the others still live. */
+static void nothing_came(uint32_t polls)
+{
+    btl_velo.empty_polls += polls;
+    if (btl_velo.empty_polls < CLOCK_POLLS)
         return;
+    btl_velo.empty_polls = 0;
     int64_t now_ns = velo_ompi_now_ns();
     if (now_ns - btl_velo.checked_ns < CHECK_NS)
         return;
@@ -249,14 +284,47 @@ static void nothing_came(void)
     btl_velo_check_peers();
 }
 
-/* Is it time to look after RMA? Others can wait for us a little, but not for our turn at a core. */
+/* The number of polls after which others are served. While no memory is registered, nobody has
+ * anything to ask of us. In virtual time each poll serves: how many polls go before the program's
+ * first message depends on the real time that a launcher takes, and must not matter. */
+static inline uint32_t serve_polls(void)
+{
+    if (mca_btl_velo_component.params.network)
+        return 1;
+    return btl_velo.registered > 0 ? mca_btl_velo_component.serve_polls : IDLE_POLLS;
+}
+
+/* Is there more to do than to look for a message? */
+static inline bool has_work(void)
+{
+    return btl_velo.waiting > 0 || btl_velo.ops_under_way > 0 ||
+           ++btl_velo.polls >= serve_polls() || velo_ompi_idle_is_crowd(&btl_velo.idle);
+}
+
+/* Others can wait for us a little, but not for our turn at a core. */
 static bool must_serve(int events)
 {
-    if (btl_velo.ops_under_way == 0 && ++btl_velo.polls < mca_btl_velo_component.serve_polls &&
-        (events > 0 || btl_velo.idle.polls == 0))
-        return false;
-    btl_velo.polls = 0;
-    return true;
+    return btl_velo.ops_under_way > 0 || btl_velo.polls >= serve_polls() ||
+           (events == 0 && btl_velo.idle.polls > 0);
+}
+
+/* All but receiving. Returns the number of events. *sleeps: this rank is to let others run. */
+static __attribute__((noinline)) int work(int received, bool *sleeps)
+{
+    int events = received;
+    uint32_t polls = btl_velo.polls;
+    if (btl_velo.waiting > 0)
+        events += btl_velo_send_waiting();
+    if (must_serve(events)) {
+        btl_velo.polls = 0;
+        events += btl_velo_rma_progress();
+    }
+    *sleeps = velo_ompi_idle_due(&btl_velo.idle, events);
+    if (*sleeps && !opal_using_threads() && btl_velo.waiting == 0 && btl_velo.ops_under_way == 0)
+        events += receive(btl_velo.idle.sleep_ns);
+    if (events == 0)
+        nothing_came(polls > 0 ? polls : 1);
+    return events - received;
 }
 
 static int component_progress(void)
@@ -264,20 +332,13 @@ static int component_progress(void)
     /* A callback of ours that makes progress must not take the message that it was called for. */
     if (OPAL_THREAD_SWAP_32(&btl_velo.receiving, 1) != 0)
         return 0;
+    bool sleeps = false;
     int events = receive(0);
-    if (__builtin_expect(btl_velo.waiting > 0, 0))
-        events += btl_velo_send_waiting();
-    if (must_serve(events))
-        events += btl_velo_rma_progress();
-    bool idle = velo_ompi_idle_due(&btl_velo.idle, events);
-    if (__builtin_expect(idle, 0) && !opal_using_threads() && btl_velo.waiting == 0 &&
-        btl_velo.ops_under_way == 0)
-        events += receive(btl_velo.idle.sleep_ns);
-    if (events == 0)
-        nothing_came();
+    if (__builtin_expect(has_work(), 0))
+        events += work(events, &sleeps);
     opal_atomic_wmb();
     btl_velo.receiving = 0;
-    if (__builtin_expect(idle, 0) && events == 0 && opal_using_threads())
+    if (__builtin_expect(sleeps, 0) && events == 0 && opal_using_threads())
         (void)sched_yield(); /* A sleep in the port would keep the other threads from it. */
     return events;
 }

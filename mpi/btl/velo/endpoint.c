@@ -95,7 +95,8 @@ int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint)
     int status = velo_connect(btl_velo.port.port, id, &endpoint->conn, CONNECT_TIMEOUT_NS);
     if (status != VELO_OK)
         velo_ompi_complain("connect to a rank", status);
-    else if (velo_conn_max_bytes(endpoint->conn) < btl_velo.super.btl_max_send_size) {
+    else if (velo_conn_max_bytes(endpoint->conn) <
+             btl_velo.super.btl_max_send_size + sizeof(struct btl_velo_front)) {
         opal_output(0, "velo: btl_velo_data_bytes differs between ranks; give all the same");
         status = VELO_ERR_ARG;
     }

@@ -27,6 +27,14 @@ static uint64_t check_of(const struct mca_btl_base_registration_handle_t *handle
            handle->len_bytes * UINT64_C(0x165667b19e3779f9) + 1;
 }
 
+/* The PML asks in this way whether a message's receiver can fetch it. If not, it sends fragments.
+ * Over a network the nodes fetch. Others register for more than a peer's reads. */
+static bool is_sent_instead(uint32_t flags, size_t len_bytes)
+{
+    return flags == MCA_BTL_REG_FLAG_REMOTE_READ && !mca_btl_velo_component.params.network &&
+           len_bytes < mca_btl_velo_component.get_bytes;
+}
+
 mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t *btl,
                                                           struct mca_btl_base_endpoint_t *endpoint,
                                                           void *base, size_t len_bytes,
@@ -37,6 +45,8 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
     uint32_t rights = ((flags & MCA_BTL_REG_FLAG_REMOTE_READ) != 0 ? VELO_RMA_RIGHT_READ : 0) |
                       ((flags & MCA_BTL_REG_FLAG_REMOTE_WRITE) != 0 ? VELO_RMA_RIGHT_WRITE : 0) |
                       ((flags & MCA_BTL_REG_FLAG_REMOTE_ATOMIC) != 0 ? VELO_RMA_RIGHT_ATOMIC : 0);
+    if (is_sent_instead(flags, len_bytes))
+        return NULL;
     struct registration *registration = calloc(1, sizeof *registration);
     if (registration == NULL)
         return NULL;
@@ -47,8 +57,10 @@ mca_btl_base_registration_handle_t *btl_velo_register_mem(mca_btl_base_module_t 
     OPAL_THREAD_LOCK(&btl_velo.lock);
     int status = velo_rma_mem_register(btl_velo.port.rma, base, len_bytes, rights,
                                        VELO_RMA_PEER_ANY, &registration->mem);
-    if (status == VELO_OK)
+    if (status == VELO_OK) {
         registration->handle.key = velo_rma_mem_key(registration->mem);
+        btl_velo.registered++;
+    }
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     registration->handle.check = check_of(&registration->handle);
     if (status == VELO_OK)
@@ -62,6 +74,7 @@ int btl_velo_deregister_mem(mca_btl_base_module_t *btl, mca_btl_base_registratio
     (void)btl;
     struct registration *registration = (struct registration *)handle;
     OPAL_THREAD_LOCK(&btl_velo.lock);
+    btl_velo.registered -= registration->mem != NULL;
     (void)velo_rma_mem_deregister(registration->mem, VELO_FOREVER);
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     free(registration);

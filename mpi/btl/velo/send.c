@@ -4,9 +4,87 @@
 
 #include <string.h>
 
+/* Shorter payloads are copied behind their header by one call: a line that they begin in the middle
+ * of costs less than a second piece. */
+#define MEDIUM_BYTES 192u
+/* The longest header that fits into a front. */
+#define HEADER_BYTES_MAX sizeof(((struct btl_velo_front *)0)->rest)
+
 static inline int connected(struct mca_btl_base_endpoint_t *endpoint)
 {
     return __builtin_expect(endpoint->conn != NULL, 1) ? OPAL_SUCCESS : btl_velo_connect(endpoint);
+}
+
+/* Copy a header, or a payload of a line at most: two moves of one width, which overlap, are shorter
+ * than a call. */
+static inline void copy_short(void *to, const void *from, size_t len_bytes)
+{
+    char head[16], tail[16];
+    if (__builtin_expect(len_bytes < 8 || len_bytes > 32, 0)) {
+        if (len_bytes > 0)
+            memcpy(to, from, len_bytes);
+    } else if (len_bytes <= 16) {
+        memcpy(head, from, 8);
+        memcpy(tail, (const char *)from + len_bytes - 8, 8);
+        memcpy(to, head, 8);
+        memcpy((char *)to + len_bytes - 8, tail, 8);
+    } else {
+        memcpy(head, from, 16);
+        memcpy(tail, (const char *)from + len_bytes - 16, 16);
+        memcpy(to, head, 16);
+        memcpy((char *)to + len_bytes - 16, tail, 16);
+    }
+}
+
+/* A payload of many lines begins at a line of the ring. */
+static int send_long(struct velo_conn *conn, const void *payload, size_t payload_bytes,
+                     const void *header, size_t header_bytes, mca_btl_base_tag_t tag)
+{
+    struct btl_velo_front front = {.header_at = sizeof front - header_bytes};
+    copy_short((char *)&front + front.header_at, header, header_bytes);
+    const struct iovec pieces[] = {{&front, sizeof front},
+                                   {(void *)(uintptr_t)payload, payload_bytes}};
+    return velo_try_sendv(conn, pieces, 2, tag);
+}
+
+/* Room for header and payload of a message of a few lines, and of one that is packed in place. */
+static int reserve(struct velo_conn *conn, size_t len_bytes, char **to)
+{
+    const uint64_t header_at = sizeof header_at;
+    void *room;
+    int status = velo_try_reserve(conn, header_at + len_bytes, &room);
+    if (status != VELO_OK)
+        return status;
+    memcpy(room, &header_at, sizeof header_at);
+    *to = (char *)room + header_at;
+    return VELO_OK;
+}
+
+static int send_medium(struct velo_conn *conn, const void *payload, size_t payload_bytes,
+                       const void *header, size_t header_bytes, mca_btl_base_tag_t tag)
+{
+    char *to;
+    int status = reserve(conn, header_bytes + payload_bytes, &to);
+    if (status != VELO_OK)
+        return status;
+    copy_short(to, header, header_bytes);
+    if (payload_bytes > 0)
+        memcpy(to + header_bytes, payload, payload_bytes);
+    return velo_commit(conn, sizeof(uint64_t) + header_bytes + payload_bytes, tag);
+}
+
+/* Send header and payload, which lies in one piece. */
+static int send_contiguous(struct velo_conn *conn, const void *payload, size_t payload_bytes,
+                           const void *header, size_t header_bytes, mca_btl_base_tag_t tag)
+{
+    char line[VELO_INLINE_BYTES];
+    if (header_bytes + payload_bytes > sizeof line)
+        return (payload_bytes < MEDIUM_BYTES || header_bytes > HEADER_BYTES_MAX
+                    ? send_medium
+                    : send_long)(conn, payload, payload_bytes, header, header_bytes, tag);
+    copy_short(line, header, header_bytes);
+    copy_short(line + header_bytes, payload, payload_bytes);
+    return velo_try_send(conn, line, header_bytes + payload_bytes, tag);
 }
 
 /* The lock is held. */
@@ -14,17 +92,12 @@ static int put_in_ring(struct mca_btl_base_endpoint_t *endpoint,
                        const struct btl_velo_fragment *fragment)
 {
     const mca_btl_base_segment_t *own = &fragment->segments[0], *users = &fragment->segments[1];
-    size_t own_bytes = own->seg_len;
-    if (fragment->super.des_segment_count == 1)
-        return velo_try_send(endpoint->conn, own->seg_addr.pval, own_bytes, fragment->tag);
-    size_t len_bytes = own_bytes + users->seg_len;
-    void *to;
-    int status = velo_try_reserve(endpoint->conn, len_bytes, &to);
-    if (status != VELO_OK)
-        return status;
-    memcpy(to, own->seg_addr.pval, own_bytes);
-    memcpy((char *)to + own_bytes, users->seg_addr.pval, users->seg_len);
-    return velo_commit(endpoint->conn, len_bytes, fragment->tag);
+    if (fragment->super.des_segment_count == 2)
+        return send_contiguous(endpoint->conn, users->seg_addr.pval, users->seg_len,
+                               own->seg_addr.pval, own->seg_len, fragment->tag);
+    if (own->seg_len <= VELO_INLINE_BYTES)
+        return velo_try_send(endpoint->conn, own->seg_addr.pval, own->seg_len, fragment->tag);
+    return send_long(endpoint->conn, own->seg_addr.pval, own->seg_len, NULL, 0, fragment->tag);
 }
 
 static void wait_for_room(struct mca_btl_base_endpoint_t *endpoint,
@@ -72,35 +145,40 @@ int btl_velo_send(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *en
     return 1;
 }
 
-/* The lock is held; nothing waits. */
-static int send_pieces(struct mca_btl_base_endpoint_t *endpoint, opal_convertor_t *convertor,
-                       const void *header, size_t header_bytes, size_t payload_bytes,
-                       mca_btl_base_tag_t tag)
+static void pack(opal_convertor_t *convertor, void *to, size_t len_bytes)
 {
-    char line[VELO_INLINE_BYTES];
+    struct iovec iov = {.iov_base = to, .iov_len = len_bytes};
+    uint32_t iov_count = 1;
+    (void)opal_convertor_pack(convertor, &iov, &iov_count, &len_bytes);
+}
+
+/* A message that is packed in the ring, or into a line on the way there. */
+static int send_packed(struct velo_conn *conn, opal_convertor_t *convertor, const void *header,
+                       size_t header_bytes, size_t payload_bytes, mca_btl_base_tag_t tag)
+{
+    char line[VELO_INLINE_BYTES], *to = line;
     size_t len_bytes = header_bytes + payload_bytes;
-    void *to = line;
-    if (len_bytes > sizeof line) {
-        int status = velo_try_reserve(endpoint->conn, len_bytes, &to);
-        if (status != VELO_OK)
-            return status;
-    }
-    memcpy(to, header, header_bytes);
+    bool is_short = len_bytes <= sizeof line;
+    int status = is_short ? VELO_OK : reserve(conn, len_bytes, &to);
+    if (status != VELO_OK)
+        return status;
+    copy_short(to, header, header_bytes);
+    pack(convertor, to + header_bytes, payload_bytes);
+    return is_short ? velo_try_send(conn, line, len_bytes, tag)
+                    : velo_commit(conn, sizeof(uint64_t) + len_bytes, tag);
+}
+
+/* The lock is held; nothing waits. */
+static int send_pieces(struct velo_conn *conn, opal_convertor_t *convertor, const void *header,
+                       size_t header_bytes, size_t payload_bytes, mca_btl_base_tag_t tag)
+{
+    void *payload = NULL;
     if (payload_bytes > 0) {
-        if (!opal_convertor_need_buffers(convertor)) {
-            void *payload;
-            opal_convertor_get_current_pointer(convertor, &payload);
-            memcpy((char *)to + header_bytes, payload, payload_bytes);
-        } else {
-            struct iovec iov = {.iov_base = (char *)to + header_bytes, .iov_len = payload_bytes};
-            uint32_t iov_count = 1;
-            size_t packed_bytes = payload_bytes;
-            (void)opal_convertor_pack(convertor, &iov, &iov_count, &packed_bytes);
-        }
+        if (opal_convertor_need_buffers(convertor))
+            return send_packed(conn, convertor, header, header_bytes, payload_bytes, tag);
+        opal_convertor_get_current_pointer(convertor, &payload);
     }
-    if (len_bytes <= sizeof line)
-        return velo_try_send(endpoint->conn, line, len_bytes, tag);
-    return velo_commit(endpoint->conn, len_bytes, tag);
+    return send_contiguous(conn, payload, payload_bytes, header, header_bytes, tag);
 }
 
 int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -112,7 +190,7 @@ int btl_velo_sendi(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *e
     int rc = connected(endpoint);
     int status = VELO_AGAIN;
     if (rc == OPAL_SUCCESS && opal_list_get_size(&endpoint->waiting) == 0)
-        status = send_pieces(endpoint, convertor, header, header_bytes, payload_bytes, tag);
+        status = send_pieces(endpoint->conn, convertor, header, header_bytes, payload_bytes, tag);
     OPAL_THREAD_UNLOCK(&btl_velo.lock);
     if (__builtin_expect(status == VELO_OK, 1))
         return OPAL_SUCCESS;

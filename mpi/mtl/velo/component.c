@@ -106,11 +106,10 @@ static int component_register(void)
         "back (0: the library's default)",
         MCA_BASE_VAR_TYPE_UNSIGNED_LONG_LONG, NULL, 0, 0, OPAL_INFO_LVL_4,
         MCA_BASE_VAR_SCOPE_READONLY, &own->unexpected_bytes);
-    (void)mca_base_component_var_register(
-        component, "direct",
-        "Sends and receives of data in one piece pass pml cm by (not under MPI_THREAD_MULTIPLE)",
-        MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
-        &own->direct);
+    (void)mca_base_component_var_register(component, "direct",
+                                          "Sends and receives of data in one piece pass pml cm by",
+                                          MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, OPAL_INFO_LVL_5,
+                                          MCA_BASE_VAR_SCOPE_READONLY, &own->direct);
     register_path(component);
     velo_ompi_register(component, &own->params);
     return OMPI_SUCCESS;

@@ -8,8 +8,9 @@
  * so that they end when it dies.
  *
  * Threads: one lock around every call of the library, taken only under MPI_THREAD_MULTIPLE.
- * Requests that end inside such a call are completed after the lock is released, because a
- * completion may start other operations or take Open MPI's locks.
+ * Requests that end inside such a call are reported after the lock is released, because that may
+ * start other operations or take Open MPI's locks. A thread that polls leaves the lock to those
+ * that have something to do.
  */
 #ifndef VELO_MPI_MTL_VELO_H
 #define VELO_MPI_MTL_VELO_H
@@ -40,14 +41,20 @@ struct mtl_velo_component {
 };
 OMPI_MODULE_DECLSPEC extern struct mtl_velo_component mca_mtl_velo_component;
 
-/** A send or a receive; the PML allocates it, behind its own part. */
+/** A request of the queues that reports its outcome to MPI. */
+struct mtl_velo_op {
+    struct velo_mq_request mq; /**< Its callback is mtl_velo_done(). */
+    void (*end)(struct mtl_velo_op *op);
+    struct mtl_velo_op *next; /**< In the module's list of those to end. */
+};
+
+/** A send or a receive of PML cm, which allocates it behind its own part. */
 struct mtl_velo_request {
     mca_mtl_request_t super;
-    struct velo_mq_request mq;
-    struct mtl_velo_request *next; /**< In the module's list of those to complete. */
-    ompi_communicator_t *comm;     /**< Receive: the source is a rank of it. NULL: a send. */
-    opal_convertor_t *convertor;   /**< Receive: unpacks `packed`. */
-    void *packed;                  /**< Ours, to be freed; NULL where the user's memory serves. */
+    struct mtl_velo_op op;
+    ompi_communicator_t *comm;   /**< Receive: the source is a rank of it. NULL: a send. */
+    opal_convertor_t *convertor; /**< Receive: unpacks `packed`. */
+    void *packed;                /**< Ours, to be freed; NULL where the user's memory serves. */
 };
 
 /** A process of this node to which a message was sent, or from which one is wanted. */
@@ -60,7 +67,8 @@ struct mtl_velo_module {
     mca_mtl_base_module_t super;
     struct velo_mq *mq;
     opal_mutex_t lock;
-    struct mtl_velo_request *done, **done_end; /**< To be completed outside the lock. */
+    volatile int32_t lock_wanted; /**< Threads that need the lock: whoever polls leaves it. */
+    struct mtl_velo_op *done, **done_end; /**< To be ended outside the lock. */
     struct velo_ompi_idle idle;
     struct velo_ompi_port port;
 };
@@ -120,21 +128,37 @@ static inline bool mtl_velo_source(ompi_communicator_t *comm, int source, velo_i
     return true;
 }
 
-static inline void mtl_velo_lock(void) { OPAL_THREAD_LOCK(&mtl_velo.lock); }
+/** Slow part of mtl_velo_lock(). */
+void mtl_velo_lock_wanted(void);
 
-/** Complete what has ended meanwhile. */
-void mtl_velo_complete_done(void);
+static inline void mtl_velo_lock(void)
+{
+    if (OPAL_THREAD_TRYLOCK(&mtl_velo.lock))
+        mtl_velo_lock_wanted();
+}
+
+/** Take the lock in order to poll, if nobody else needs it. */
+static inline bool mtl_velo_lock_to_poll(void)
+{
+    return !opal_using_threads() ||
+           (mtl_velo.lock_wanted == 0 && opal_mutex_trylock(&mtl_velo.lock) == 0);
+}
+
+/** Unlock, then end what is done. */
+void mtl_velo_end_done(void);
 
 static inline void mtl_velo_unlock(void)
 {
     if (opal_using_threads())
-        mtl_velo_complete_done(); /* Unlocks. */
+        mtl_velo_end_done();
 }
 
-/** The callback of every request. */
+/** The callback of every struct mtl_velo_op. */
 void mtl_velo_done(struct velo_mq_request *mq);
 /** Report a request's outcome to the PML. */
 void mtl_velo_complete(struct mtl_velo_request *request);
+/** The same; `end` of each of these requests. */
+void mtl_velo_request_end(struct mtl_velo_op *op);
 /** Fill in a status from match bits, all but MPI_ERROR: that is the user's, but in calls that have
  *  many statuses. The rank is checked against the communicator. MPI's error. */
 int mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
@@ -147,8 +171,8 @@ void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
 void mtl_velo_status_cancelled(ompi_status_public_t *status);
 
 /**
- * Let sends and receives of data in one piece go past PML cm, if cm is selected and threads are not
- * served; see direct.c. A second call does nothing.
+ * Let sends and receives of data in one piece go past PML cm, if cm is selected; see direct.c. A
+ * second call does nothing.
  */
 int mtl_velo_direct_install(void);
 /** Undo that. */

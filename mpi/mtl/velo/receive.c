@@ -10,8 +10,8 @@
 static inline int prepare(struct mtl_velo_request *request, ompi_communicator_t *comm,
                           opal_convertor_t *convertor, void **buf, size_t *cap_bytes)
 {
-    request->mq.done = mtl_velo_done;
-    request->mq.user = request;
+    request->op.mq.done = mtl_velo_done;
+    request->op.end = mtl_velo_request_end;
     request->comm = comm;
     request->convertor = convertor;
     request->packed = NULL;
@@ -42,7 +42,7 @@ int mtl_velo_irecv(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int so
         return rc;
     mtl_velo_lock();
     int status = velo_mq_irecv(mtl_velo.mq, from, mtl_velo_wanted(comm, source, tag),
-                               mtl_velo_ignore(source, tag), buf, cap_bytes, &request->mq);
+                               mtl_velo_ignore(source, tag), buf, cap_bytes, &request->op.mq);
     mtl_velo_unlock();
     if (__builtin_expect(status == VELO_OK, 1))
         return OMPI_SUCCESS;
@@ -119,7 +119,7 @@ int mtl_velo_imrecv(mca_mtl_base_module_t *mtl, opal_convertor_t *convertor,
     ompi_message_return(*message);
     *message = MPI_MESSAGE_NULL;
     mtl_velo_lock();
-    int status = velo_mq_mrecv(mtl_velo.mq, taken, buf, cap_bytes, &request->mq);
+    int status = velo_mq_mrecv(mtl_velo.mq, taken, buf, cap_bytes, &request->op.mq);
     mtl_velo_unlock();
     if (status == VELO_OK)
         return OMPI_SUCCESS;

@@ -5,7 +5,11 @@
 #include "opal/util/output.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdlib.h>
+
+/* A thread that polls keeps the lock for a microsecond or so: sleeping for it would take longer. */
+#define LOCK_TRIES 100
 
 int mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
                           size_t len_bytes)
@@ -47,7 +51,7 @@ void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
 
 static void unpack(struct mtl_velo_request *request)
 {
-    struct iovec iov = {.iov_base = request->packed, .iov_len = request->mq.len_bytes};
+    struct iovec iov = {.iov_base = request->packed, .iov_len = request->op.mq.len_bytes};
     uint32_t iov_count = 1;
     size_t max_bytes = iov.iov_len;
     if (max_bytes > 0)
@@ -58,13 +62,13 @@ void mtl_velo_complete(struct mtl_velo_request *request)
 {
     ompi_status_public_t *status = &request->super.ompi_req->req_status;
     if (request->comm != NULL) {
-        mtl_velo_status(status, request->comm, &request->mq);
+        mtl_velo_status(status, request->comm, &request->op.mq);
         if (request->packed != NULL)
             unpack(request);
     } else {
         status->MPI_ERROR = MPI_SUCCESS;
-        if (__builtin_expect(request->mq.status != VELO_OK, 0))
-            status->MPI_ERROR = mpi_error(request->mq.status);
+        if (__builtin_expect(request->op.mq.status != VELO_OK, 0))
+            status->MPI_ERROR = mpi_error(request->op.mq.status);
     }
     if (request->packed != NULL)
         free(request->packed);
@@ -72,43 +76,63 @@ void mtl_velo_complete(struct mtl_velo_request *request)
     request->super.completion_callback(&request->super);
 }
 
-void mtl_velo_done(struct velo_mq_request *mq)
+void mtl_velo_request_end(struct mtl_velo_op *op)
 {
-    struct mtl_velo_request *request = (struct mtl_velo_request *)mq->user;
-    if (!opal_using_threads()) {
-        mtl_velo_complete(request);
-        return;
-    }
-    request->next = NULL;
-    *mtl_velo.done_end = request;
-    mtl_velo.done_end = &request->next;
+    mtl_velo_complete(
+        (struct mtl_velo_request *)((char *)op - offsetof(struct mtl_velo_request, op)));
 }
 
-void mtl_velo_complete_done(void)
+/* ---- the lock ------------------------------------------------------------------------------- */
+
+void mtl_velo_lock_wanted(void)
 {
-    struct mtl_velo_request *request = mtl_velo.done;
+    (void)opal_atomic_add_fetch_32(&mtl_velo.lock_wanted, 1);
+    int tries = 0;
+    while (tries < LOCK_TRIES && opal_mutex_trylock(&mtl_velo.lock) != 0) {
+        (void)sched_yield();
+        tries++;
+    }
+    if (tries == LOCK_TRIES)
+        opal_mutex_lock(&mtl_velo.lock);
+    (void)opal_atomic_add_fetch_32(&mtl_velo.lock_wanted, -1);
+}
+
+void mtl_velo_done(struct velo_mq_request *mq)
+{
+    struct mtl_velo_op *op = (struct mtl_velo_op *)mq;
+    if (!opal_using_threads()) {
+        op->end(op);
+        return;
+    }
+    op->next = NULL;
+    *mtl_velo.done_end = op;
+    mtl_velo.done_end = &op->next;
+}
+
+void mtl_velo_end_done(void)
+{
+    struct mtl_velo_op *op = mtl_velo.done;
     mtl_velo.done = NULL;
     mtl_velo.done_end = &mtl_velo.done;
     opal_mutex_unlock(&mtl_velo.lock);
-    while (request != NULL) {
-        /* A completed request is the PML's again. */
-        struct mtl_velo_request *next = request->next;
-        mtl_velo_complete(request);
-        request = next;
+    while (op != NULL) {
+        struct mtl_velo_op *next = op->next; /* Once it has ended it is used again. */
+        op->end(op);
+        op = next;
     }
 }
 
 int mtl_velo_progress(void)
 {
-    if (OPAL_THREAD_TRYLOCK(&mtl_velo.lock))
-        return 0; /* Another thread does it. */
+    if (!mtl_velo_lock_to_poll())
+        return 0; /* Another thread does it, or comes first. */
     int events = velo_mq_progress(mtl_velo.mq);
     bool idle = velo_ompi_idle_due(&mtl_velo.idle, events);
     bool threads = opal_using_threads();
     if (__builtin_expect(idle, 0)) /* A sleep in the port would keep the other threads from it. */
         (void)velo_mq_idle(mtl_velo.mq, threads ? 0 : mtl_velo.idle.sleep_ns);
     if (threads) {
-        mtl_velo_complete_done();
+        mtl_velo_end_done();
         if (idle)
             (void)sched_yield();
     }
@@ -123,7 +147,7 @@ int mtl_velo_cancel(mca_mtl_base_module_t *mtl, mca_mtl_request_t *mtl_request, 
     if (request->comm == NULL)
         return OMPI_SUCCESS; /* A send: MPI lets it go on, and so do we. */
     mtl_velo_lock();
-    int status = velo_mq_cancel(mtl_velo.mq, &request->mq);
+    int status = velo_mq_cancel(mtl_velo.mq, &request->op.mq);
     mtl_velo_unlock();
     if (status != VELO_OK)
         return OMPI_SUCCESS; /* It is too late: the receive ends normally. */

@@ -129,16 +129,17 @@ int mtl_velo_isend(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm, int ra
         status = velo_mq_try_send(peer, piece.data, piece.len_bytes, match);
         mtl_velo_unlock();
         if (__builtin_expect(status == VELO_OK, 1)) {
-            request->mq.status = VELO_OK;
+            request->op.mq.status = VELO_OK;
             mtl_velo_complete(request);
             return OMPI_SUCCESS;
         }
     }
-    request->mq.done = mtl_velo_done;
-    request->mq.user = request;
+    request->op.mq.done = mtl_velo_done;
+    request->op.end = mtl_velo_request_end;
     mtl_velo_lock();
-    status = velo_mq_isend(peer, piece.data, piece.len_bytes, match,
-                           mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request->mq);
+    status =
+        velo_mq_isend(peer, piece.data, piece.len_bytes, match,
+                      mode == MCA_PML_BASE_SEND_SYNCHRONOUS ? VELO_MQ_SYNC : 0, &request->op.mq);
     mtl_velo_unlock();
     if (__builtin_expect(status == VELO_OK, 1))
         return OMPI_SUCCESS;

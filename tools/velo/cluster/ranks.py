@@ -63,6 +63,9 @@ def program(job: Job, library: Path) -> list[str]:
     words += openmpi.selection(job.layer, folder, {"btl"})
     # Any other way from node to node would pass the simulated hardware by.
     words += ["--mca", "btl", "self,velo"]
+    # Memory that ranks share takes no virtual time and passes the hardware by; and who waits for a
+    # line of it does not call the simulator, whose time would then stand still.
+    words += openmpi.NO_COLLECTIVES
     # When MPI learns of a rank of another node must not depend on real time: so at once, of all.
     words += ["--mca", "mpi_add_procs_cutoff", str(job.ranks + 1)]
     for layer in openmpi.COMPONENTS:

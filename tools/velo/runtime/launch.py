@@ -80,7 +80,9 @@ def start(launch: Launch, ports: watch.PortWatch) -> int:
     try:
         while process.poll() is None:
             got = signal.sigtimedwait(signals, watch.LOOK_INTERVAL_S)
-            if got is None:
+            # Python makes up a signal where a wait was interrupted and is over: we were stopped and
+            # continued.
+            if got is None or got.si_signo not in signals:
                 ports.look()
                 if trouble := ranks.look():
                     end(process, ranks)

@@ -9,7 +9,14 @@ from pathlib import Path
 
 from velo.errors import UsageError
 from velo.runtime.launch import Launch
-from velo.runtime.openmpi import component_folder, environment, find_mpirun, find_program, selection
+from velo.runtime.openmpi import (
+    NO_COLLECTIVES,
+    component_folder,
+    environment,
+    find_mpirun,
+    find_program,
+    selection,
+)
 
 # mpirun's options that take values; all others take none.
 TWO_VALUES = {"mca", "gmca", "omca", "pmca"}
@@ -60,13 +67,15 @@ def split(arguments: Sequence[str]) -> Split:
     return Split(words[:at], frozenset(names), words[at:])
 
 
-def plan(ranks: int, layer: str, arguments: Sequence[str]) -> Launch:
+def plan(ranks: int, layer: str, arguments: Sequence[str], collectives: bool = True) -> Launch:
     """The mpirun command for a job."""
     job = split(arguments)
     _check_program(job)
     folder = component_folder(layer)
     domain = f"run-{os.getpid():x}-{time.time_ns() & 0xFFFFFFFF:x}"
     argv = [find_mpirun(folder), "-n", str(ranks), *selection(layer, folder, job.parameters)]
+    if not collectives and "coll" not in job.parameters:
+        argv += NO_COLLECTIVES
     argv += placement(ranks, job.names)
     argv += [*job.options, *job.program]
     return Launch(argv, environment(domain), domain, must_use(ranks, layer, job))

@@ -12,6 +12,8 @@ from velo import helpers
 from velo.errors import UsageError, VeloError
 
 COMPONENTS = {"mtl": "mca_mtl_velo.so", "btl": "mca_btl_velo.so"}
+# Open MPI takes coll/velo from the folder of the others by itself, above its own.
+NO_COLLECTIVES = ("--mca", "coll", "^velo")
 VERSION_TIMEOUT_S = 10.0
 
 

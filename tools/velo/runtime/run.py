@@ -9,13 +9,17 @@ from typing import Any
 from velo import units
 from velo.arguments import checked
 
+# Those of our options that take no value.
+OWN_WORDS = ("--mtl", "--btl", "--no-coll", "--print", "--dry-run", "-h", "--help")
+
 
 def register(commands: Any) -> None:
     """The command line of `velo run`."""
     parser = commands.add_parser(
         "run",
         help="run an MPI program over velo",
-        usage="velo run -n N [--mtl | --btl] [--print] [MPIRUN OPTION ...] PROGRAM [ARGUMENT ...]",
+        usage="velo run -n N [--mtl | --btl] [--no-coll] [--print] [MPIRUN OPTION ...] PROGRAM "
+        "[ARGUMENT ...]",
         description="Run an unmodified MPI program with Open MPI's mpirun over velo: finds mpirun, "
         "selects velo's components, binds each rank to a core, or to none where ranks outnumber "
         "cores, and takes away what killed ranks leave in shared memory. Ends with mpirun's exit "
@@ -46,6 +50,13 @@ def register(commands: Any) -> None:
         help="through the byte transfer layer: velo inside a node, TCP between nodes",
     )
     parser.add_argument(
+        "--no-coll",
+        dest="collectives",
+        action="store_false",
+        help="leave collectives to Open MPI's own components; velo's carry barrier, broadcast, "
+        "reduce, allreduce, allgather and alltoall of up to 4 KiB inside a node",
+    )
+    parser.add_argument(
         "--print",
         "--dry-run",
         dest="print",
@@ -62,7 +73,7 @@ def run(args: argparse.Namespace) -> None:
     from velo.runtime.launch import complete
     from velo.runtime.mpirun import plan
 
-    launch = plan(args.ranks, args.layer, args.arguments)
+    launch = plan(args.ranks, args.layer, args.arguments, args.collectives)
     if args.print:
         print(launch)
         return
@@ -82,7 +93,7 @@ def protect(argv: Sequence[str]) -> list[str]:
         word = argv[at]
         if word in ("-n", "-np"):
             at += 2
-        elif word in ("--mtl", "--btl", "--print", "--dry-run", "-h", "--help"):
+        elif word in OWN_WORDS:
             at += 1
         else:
             break

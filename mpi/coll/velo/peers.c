@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Which ranks share memory.
+ *
+ * A rank that decided for itself would hang all the others if it came to another answer. So each
+ * announces facts, all compare the same facts, and a communicator has shared memory only if those
+ * of all its ranks are equal. A rank without this component announces nothing, and equals nobody.
+ */
+#include "coll_velo.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "opal/mca/pmix/pmix.h"
+#include "orte/util/proc_info.h"
+
+/* Changes with the layout of shared memory and with every algorithm. */
+#define PROTOCOL 1u
+#define BOOT_ID_BYTES 40
+#define HOST_BYTES 68
+#define STAT_BYTES 1024
+/* Of /proc/PID/stat, counted behind the name. */
+#define STAT_STARTED 20
+
+/* Ranks on one machine, whose processes can see each other, have the same facts. */
+struct facts {
+    uint64_t processes; /* Their namespace. */
+    uint32_t protocol;
+    uint32_t after;
+    uint32_t bytes_max;
+    uint32_t group;
+    uint32_t uid;
+    char boot[BOOT_ID_BYTES];
+    char host[HOST_BYTES];
+};
+_Static_assert(sizeof(struct facts) == 28 + BOOT_ID_BYTES + HOST_BYTES, "no gaps to compare");
+
+static struct facts facts;
+
+enum verdict { UNKNOWN, SAME, OTHER };
+/* Of the ranks of this job; NULL: not looked at yet. */
+static uint8_t *verdicts;
+
+/* The first bytes of a small file as a string; its length, or -1. */
+static ssize_t read_text(const char *path, char *text, size_t cap_bytes)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return -1;
+    ssize_t len = read(fd, text, cap_bytes - 1);
+    (void)close(fd);
+    text[len > 0 ? len : 0] = '\0';
+    return len;
+}
+
+int coll_velo_announce(void)
+{
+    struct utsname host;
+    struct stat processes;
+    memset(&facts, 0, sizeof facts);
+    if (uname(&host) != 0 || stat("/proc/self/ns/pid", &processes) != 0 ||
+        read_text("/proc/sys/kernel/random/boot_id", facts.boot, sizeof facts.boot) <= 0)
+        return OMPI_ERR_NOT_AVAILABLE;
+    facts.protocol = PROTOCOL;
+    facts.after = mca_coll_velo_component.after;
+    facts.bytes_max = mca_coll_velo_component.bytes_max;
+    facts.group = mca_coll_velo_component.group;
+    facts.uid = (uint32_t)geteuid();
+    facts.processes = processes.st_ino;
+    (void)snprintf(facts.host, sizeof facts.host, "%s", host.nodename);
+    int rc;
+    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_coll_velo_component.super.collm_version, &facts,
+                    sizeof facts);
+    return rc;
+}
+
+/* All that a rank of this node has announced is with our server: without `immediate` that would
+ * wait two seconds for what a rank without the component does not announce, and nobody would be
+ * served meanwhile. What a rank of another node has announced need not be there, but equals ours
+ * never. */
+static bool has_same_facts(const opal_process_name_t *process)
+{
+    opal_byte_object_t *found = NULL;
+    char *key = mca_base_component_to_string(&mca_coll_velo_component.super.collm_version);
+    if (key == NULL)
+        return false;
+    int rc;
+    OPAL_MODEX_RECV_VALUE_IMMEDIATE(rc, key, process, &found, OPAL_BYTE_OBJECT);
+    free(key);
+    if (rc != OPAL_SUCCESS || found == NULL)
+        return false;
+    bool same = found->size == sizeof facts && found->bytes != NULL &&
+                memcmp(found->bytes, &facts, sizeof facts) == 0;
+    free(found->bytes);
+    free(found);
+    return same;
+}
+
+/* Two threads may find out the same at once. */
+static bool matches(const opal_process_name_t *process)
+{
+    /* Jobs that meet later may not find each other's facts in the same way on both sides. */
+    if (process->jobid != OPAL_PROC_MY_NAME.jobid || process->vpid >= orte_process_info.num_procs)
+        return false;
+    uint8_t *verdict = &verdicts[process->vpid];
+    if (*verdict == UNKNOWN)
+        *verdict = has_same_facts(process) ? SAME : OTHER;
+    return *verdict == SAME;
+}
+
+bool coll_velo_peers_match(ompi_communicator_t *comm)
+{
+    for (int i = 0; i < ompi_comm_size(comm); i++) {
+        opal_process_name_t process = ompi_group_get_proc_name(comm->c_local_group, i);
+        if (!matches(&process))
+            return false;
+    }
+    return true;
+}
+
+int coll_velo_peers_init(void)
+{
+    verdicts = (uint8_t *)calloc(orte_process_info.num_procs, 1);
+    return verdicts != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
+}
+
+void coll_velo_peers_close(void)
+{
+    free(verdicts);
+    verdicts = NULL;
+}
+
+uint64_t coll_velo_process_started(int64_t pid)
+{
+    char path[32], text[STAT_BYTES];
+    (void)snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    if (read_text(path, text, sizeof text) <= 0)
+        return 0;
+    const char *at = strrchr(text, ')'); /* The name may hold anything. */
+    if (at == NULL || at[1] != ' ' || at[2] == 'Z' || at[2] == 'X')
+        return 0;
+    for (int field = 0; field < STAT_STARTED && at != NULL; field++)
+        at = strchr(at + 1, ' ');
+    return at != NULL ? strtoull(at, NULL, 10) : 0;
+}
