@@ -21,6 +21,10 @@ def problems(mode: str, text: str) -> list[str]:
     # On a machine whose cores move every batch may be dropped; but then it says so.
     if not samples and not dropped:
         out.append("there is no sample, and none was dropped")
+    # Batches of other modes may end early; that of the limits has a line for each of them.
+    planned = sum(line["samples"] for line in lines if line.get("type") == "plan")
+    if mode == "limit" and len(samples) + dropped != planned:
+        out.append(f"{len(samples)} samples and {dropped} dropped, where {planned} were announced")
     for sample in samples:
         if sample.get("mode") != mode:
             out.append(f"a sample is of mode {sample.get('mode')!r}")

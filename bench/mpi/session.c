@@ -28,8 +28,8 @@ struct raw {
     _Alignas(LINE_BYTES) _Atomic uint32_t brackets_done; /* written by rank 0 */
 };
 
-static const struct mode *const modes[] = {&latency_mode, &rate_mode, &matching_mode,
-                                           &allreduce_mode, &gups_mode};
+static const struct mode *const modes[] = {&latency_mode,   &rate_mode,    &matching_mode,
+                                           &allreduce_mode, &barrier_mode, &gups_mode};
 #define MODES (sizeof modes / sizeof modes[0])
 
 /* --- failing --------------------------------------------------------------------------------- */
@@ -65,8 +65,8 @@ enum key {
 
 static const char doc[] =
     "Measure an MPI, each batch bracketed by what the machine could do. Start it with mpirun.\v"
-    "MODE is latency, rate, matching, allreduce or gups. Output, from rank 0, is one JSON object a "
-    "line, as of velo-perf: meta, sample, then end or error.";
+    "MODE is latency, rate, matching, allreduce, barrier or gups. Output, from rank 0, is one JSON "
+    "object a line, as of velo-perf: meta, sample, then end or error.";
 
 static const struct argp_option argp_options[] = {
     {"sizes", 's', "LIST", 0, "latency, rate: message sizes in bytes, comma-separated", 0},
@@ -115,7 +115,8 @@ static void parse_mode(struct argp_state *state, struct options *options, const 
             return;
         }
     }
-    argp_error(state, "there is no mode '%s'; use latency, rate, matching, allreduce or gups",
+    argp_error(state,
+               "there is no mode '%s'; use latency, rate, matching, allreduce, barrier or gups",
                text);
 }
 
@@ -123,7 +124,8 @@ static void check(struct argp_state *state, struct options *options)
 {
     const struct mode *mode = options->mode;
     if (!mode) {
-        argp_error(state, "say what to measure: latency, rate, matching, allreduce or gups");
+        argp_error(state,
+                   "say what to measure: latency, rate, matching, allreduce, barrier or gups");
         return;
     }
     if (!mode->sizes && options->sizes_count) {

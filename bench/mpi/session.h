@@ -67,7 +67,8 @@ struct mode {
     void (*run)(struct session *session);
 };
 
-extern const struct mode latency_mode, rate_mode, matching_mode, allreduce_mode, gups_mode;
+extern const struct mode latency_mode, rate_mode, matching_mode, allreduce_mode, barrier_mode,
+    gups_mode;
 
 /* A batch as it is reported; `posted` 0 leaves that out. */
 struct batch {

@@ -5,7 +5,7 @@ import random
 
 from velo.results.records import FAR, NEAR, Record, Run, Sample, summarize
 
-SIZES = (1, 8, 16, 32, 56, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
+SIZES = (1, 8, 16, 24, 32, 56, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384)
 RUN = Run(
     id="0123abcd",
     time="2026-01-02 03:04 UTC",
@@ -54,6 +54,7 @@ def samples() -> list[Sample]:
                 33e9 * size / (size + 300) / slower, 49e9)  # fmt: skip
     for senders, value in ((1, 48.0), (64, 52.0), (512, 61.0)):
         add("velo", "senders", "half_rtt_ns", "pingpong", 8, value, 43, senders=senders)
+    add("velo", "in place", "half_rtt_ns", "pingpong", 8, 50.0, 43)
     add("velo", "ring", "rate_msgs_per_s", "futex_ring", 8, 420e3, 610e3, processes=8)
     return out
 

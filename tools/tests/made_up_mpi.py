@@ -18,6 +18,7 @@ STACKS = {
     "mpich-5.0": (1007.0, 11.0, 1.6e6),
     "impi-2021.19": (152.0, 45.0, 8e6),
 }
+FAR = ("velo mtl", "ompi-5.0 ucx", "impi-2021.19")
 DEBIAN = ("velo mtl", "velo btl", "ompi-4.1 vader", "ompi-4.1 ucx")
 HPCC_GUPS = {"velo mtl": 0.12, "velo btl": 0.08, "ompi-4.1 vader": 0.057, "ompi-4.1 ucx": 0.07}
 RUN = Run(id="0123abcd", machine="Some Processor", absent="mpich-9: it is not there")
@@ -34,14 +35,26 @@ def record(
 
 
 def result() -> list[Record]:
-    """All stacks, near."""
+    """All stacks, near, and the half round trips of those that are fast far ones, too."""
     out = [record("velo", "gups", "updates_per_s", 0.17e9, processes=2)]
+    out += [
+        record("velo", "limit", "half_rtt_ns", value, size, limit_name=name)
+        for name, faster in (("pipelined_copy", 1.0), ("peer_copy", 10.0))
+        for size in (16 << 10, 64 << 10, 1 << 20, 4 << 20)
+        for value in ((50 + size / 115) / faster,)
+    ]
     for stack, (latency, speed, rate) in STACKS.items():
         ours = stack.startswith("velo")
         out += [
             record(stack, "mpi latency", "half_rtt_ns", latency + size / speed, size)
             for size in SIZES
         ]
+        out += [
+            record(stack, "mpi latency", "half_rtt_ns", 4 * latency + 2 * size / speed, size,
+                   hop="far", limit=200.0)
+            for size in SIZES
+            if stack in FAR
+        ]  # fmt: skip
         out.append(record(stack, "mpi rate", "rate_msgs_per_s", rate))
         out.append(record(stack, "mpi gups", "updates_per_s", 1e9 * latency / 2000))
         for posted in (1, 10_000):
@@ -50,7 +63,9 @@ def result() -> list[Record]:
             out.append(record(stack, "mpi matching", "half_rtt_ns", value, posted=posted))
         for ranks in (2, 8):
             value = latency * 3 if ranks == 2 else 20e3 + (0 if ours else 100 * latency)
+            value *= 0.6 if ours else 1.0
             out.append(record(stack, "mpi allreduce", "allreduce_ns", value, processes=ranks))
+            out.append(record(stack, "mpi barrier", "barrier_ns", value, 0, processes=ranks))
     for stack in DEBIAN:
         for ranks in (2, 4, 8):
             gups = HPCC_GUPS[stack] * 1e9 * 2 / ranks
@@ -60,7 +75,8 @@ def result() -> list[Record]:
         out += [
             replace(r, mode="netpipe", samples=1)
             for r in out
-            if (r.stack, r.mode) == (stack, "mpi latency") and 0 < r.size_bytes <= 1 << 20
+            if (r.stack, r.mode, r.hop) == (stack, "mpi latency", "near")
+            and 0 < r.size_bytes <= 1 << 20
         ]
     return out
 

@@ -11,7 +11,7 @@ import pytest
 
 from velo.cli import main
 from velo.errors import UsageError, VeloError
-from velo.measure import bracket, peers, tasks
+from velo.measure import bracket, peers, tasks, velo_perf
 from velo.measure.cpus import two_cpus
 from velo.measure.peers import BANDWIDTH, LATENCY, RATE, Case
 
@@ -66,6 +66,24 @@ def test_peers_get_records_with_the_limit_of_their_mode(
     assert {r["config"] for r in mine.values()} == {"as it comes"}
     assert {(r["class"], r["samples"]) for r in mine.values()} == {("near", 2)}
     assert any(r["stack"] == "velo" for r in found)
+
+
+def test_messages_in_place_are_chosen_with_latency_and_stay_apart_from_those_by_copy() -> None:
+    jobs = {job.title: job for job in tasks.velo_jobs([0, 1])}
+    assert jobs["velo latency in place"].mode == "in place"
+    assert jobs["velo latency"].mode is None
+    choice = tasks.Choice.parse("native,latency", "ucx")
+    into = velo_perf.Collected(), bracket.Peers()
+    found = tasks.native_tasks(choice, [0, 1], False, *into, {}, {})
+    assert [task.title for task in found] == ["velo latency", "velo latency in place"]
+
+
+@pytest.mark.parametrize("only", ["native,velo", "mpi,velo"])
+def test_the_limits_are_measured_with_either_part(only: str) -> None:
+    choice = tasks.Choice.parse(only, None)
+    into = velo_perf.Collected(), bracket.Peers()
+    found = tasks.native_tasks(choice, [0, 1], False, *into, {}, {})
+    assert "velo limits" in [task.title for task in found]
 
 
 @needs_two_cpus

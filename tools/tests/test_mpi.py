@@ -284,7 +284,7 @@ def test_absent_and_failing_stacks_are_in_output_and_records(
     gone = Stack("impi", "impi-1", FakeBuild("impi", reason="no such wheel"))
     monkeypatch.setattr(tasks, "STACKS", (good, bad, gone))
     out = tmp_path / "out.json"
-    arguments = ["bench", "--only", "mpi", "--skip", "hpcc,netpipe,gups", "--quick"]
+    arguments = ["bench", "--only", "mpi", "--skip", "hpcc,netpipe,gups,limit", "--quick"]
     assert main([*arguments, "--json", str(out)]) == 0
     found = json.loads(out.read_text())
     assert {r["stack"] for r in found} == {"vader-1", "mtl-1"}

@@ -30,9 +30,41 @@ def of(stack: str, mode: str, *sizes: int, **more: object) -> Fits:
     return fits
 
 
+ROWS = {
+    "MPI half round trip, 8 B, MTL / one-line ping-pong": "≤ 1.5",
+    "MPI half round trip, 8 B, MTL / best MPI peer": "≤ 0.8",
+    "MPI half round trip, 64 B, MTL / best MPI peer": "≤ 0.85",
+    "MPI half round trip, 1 KiB, MTL / best MPI peer": "≤ 0.75",
+    "MPI half round trip, 4 KiB, MTL / best MPI peer": "≤ 0.8",
+    "MPI message rate, 8 B, one pair / best MPI peer": "≥ 1.8",
+    "No cliff to 16 KiB: (time - 30 ns) / time of half": "≤ 1.35",
+    "16 KiB half round trip / Intel MPI": "≤ 0.9",
+    "64 KiB half round trip / Intel MPI": "≤ 1.05",
+    "1 MiB half round trip / Intel MPI": "≤ 1.1",
+    "4 MiB half round trip / Intel MPI": "≤ 1",
+    "64 KiB half round trip: times as fast as vader": "≥ 4",
+    "1 MiB half round trip: times as fast as vader": "≥ 3.2",
+    "4 MiB half round trip: times as fast as vader": "≥ 4",
+    "Worst of 16 KiB to 4 MiB / the bare pipelined copy": "≤ 1.2",
+    "Far cores: worst of 8 B to 4 MiB, MTL / best MPI peer": "≤ 1",
+    "Half round trip, worst of 8 B to 4 KiB, BTL / vader": "≤ 0.95",
+    "Half round trip, 64 KiB, BTL / vader": "≤ 0.35",
+    "Half round trip, 1 MiB, BTL / vader": "≤ 0.35",
+    "HPCC RandomAccess, 2 ranks / vader": "≥ 1.5",
+    "HPCC RandomAccess, 4 ranks / vader": "≥ 1.2",
+    "RandomAccess over velo.h, 2 ranks / HPCC over vader": "≥ 2.8",
+    "Half round trip, 10,000 receives posted / one": "≤ 2",
+    "8 ranks on 2 cores: HPCC run time / best peer": "≤ 1",
+    "Allreduce of 8 B, 2 ranks / best MPI peer": "≤ 0.6",
+    "Barrier, 2 ranks / best MPI peer": "≤ 0.6",
+    "8 ranks on 2 cores: allreduce of 8 B / best peer": "≤ 0.9",
+    "8 ranks on 2 cores: barrier / best peer": "≤ 0.9",
+}
+
+
 def test_the_made_up_figures_meet_every_row() -> None:
     found = mpi_targets.judge(result())
-    assert len(found) == 15
+    assert {o.target.what: o.target.wanted for o in found} == ROWS
     assert {o.target.what: o.verdict for o in found if o.verdict != "met"} == {}
 
 
@@ -49,18 +81,38 @@ MTL, VADER, INTEL = "velo mtl", "ompi-4.1 vader", "impi-2021.19"
         ("MPI message rate", of("mpich-5.0", "mpi rate"), 30.0),
         ("No cliff", of(MTL, "mpi latency", 4096), 1.6),
         ("No cliff", of(MTL, "mpi latency", 16384), 1.6),
+        ("MPI half round trip, 64 B, MTL / best", of("ompi-5.0 sm", "mpi latency", 64), 0.6),
+        ("MPI half round trip, 1 KiB, MTL / best", of(INTEL, "mpi latency", 1024), 0.5),
+        ("MPI half round trip, 4 KiB, MTL / best", of(MTL, "mpi latency", 4096), 2.1),
+        ("16 KiB half round trip / Intel", of(MTL, "mpi latency", 1 << 14), 2.5),
         ("64 KiB half round trip / Intel", of(MTL, "mpi latency", 1 << 16), 2.8),
-        ("64 KiB half round trip: times", of(VADER, "mpi latency", 1 << 16), 0.3),
-        ("1 MiB half round trip / Intel", of(INTEL, "mpi latency", 1 << 20), 0.35),
+        ("64 KiB half round trip: times", of(VADER, "mpi latency", 1 << 16), 0.4),
+        ("1 MiB half round trip / Intel", of(INTEL, "mpi latency", 1 << 20), 0.3),
         ("1 MiB half round trip: times", of(MTL, "mpi latency", 1 << 20), 3.5),
-        ("Half round trip, 8 B, BTL", of("velo btl", "mpi latency", 8), 1.2),
+        ("4 MiB half round trip / Intel", of(MTL, "mpi latency", 1 << 22), 2.8),
+        ("4 MiB half round trip: times", of(VADER, "mpi latency", 1 << 22), 0.35),
+        ("Worst of 16 KiB", of("velo", "limit", 16384, limit_name="pipelined_copy"), 0.8),
+        ("Worst of 16 KiB", of(MTL, "mpi latency", 1 << 16), 1.35),
+        ("Worst of 16 KiB", of(MTL, "mpi latency", 1 << 20), 1.35),
+        ("Worst of 16 KiB", of("velo", "limit", 1 << 22, limit_name="pipelined_copy"), 0.7),
+        ("Far cores", of(MTL, "mpi latency", 8, hop="far"), 1.6),
+        ("Far cores", of("ompi-5.0 ucx", "mpi latency", 2048, hop="far"), 0.3),
+        ("Far cores", of(MTL, "mpi latency", 1 << 22, hop="far"), 2.8),
+        ("Half round trip, worst", of("velo btl", "mpi latency", 8), 1.1),
+        ("Half round trip, worst", of(VADER, "mpi latency", 1024), 0.6),
+        ("Half round trip, worst", of("velo btl", "mpi latency", 4096), 2.5),
+        ("Half round trip, 64 KiB, BTL", of("velo btl", "mpi latency", 1 << 16), 1.2),
+        ("Half round trip, 1 MiB, BTL", of(VADER, "mpi latency", 1 << 20), 0.8),
         ("HPCC RandomAccess, 2", of(MTL, "hpcc", processes=2), 0.7),
-        ("HPCC RandomAccess, 4", of(VADER, "hpcc", processes=4), 1.5),
+        ("HPCC RandomAccess, 4", of(VADER, "hpcc", processes=4), 1.8),
         ("RandomAccess over velo.h", of("velo", "gups"), 0.9),
         ("Half round trip, 10,000", of(MTL, "mpi matching", posted=10_000), 2.1),
         ("8 ranks on 2 cores: HPCC", of(VADER, "hpcc", processes=8), 0.8),
         ("8 ranks on 2 cores: HPCC", of("ompi-4.1 ucx", "hpcc", processes=8), 0.8),
-        ("8 ranks on 2 cores: all", of(MTL, "mpi allreduce", processes=8), 2.0),
+        ("Allreduce of 8 B, 2", of(MTL, "mpi allreduce", processes=2), 2.0),
+        ("Barrier, 2", of(MTL, "mpi barrier", processes=2), 2.0),
+        ("8 ranks on 2 cores: all", of(MTL, "mpi allreduce", processes=8), 3.0),
+        ("8 ranks on 2 cores: bar", of(MTL, "mpi barrier", processes=8), 3.0),
     ],
 )
 def test_a_row_is_missed_by_figures_that_do_not_reach_it(
@@ -75,6 +127,15 @@ def test_a_row_is_missed_by_figures_that_do_not_reach_it(
         ("MPI half round trip, 8 B, MTL / one-line", of(MTL, "mpi latency", 8)),
         ("MPI half round trip, 8 B, MTL / best", of(MTL, "mpi latency")),
         ("64 KiB half round trip / Intel", of(INTEL, "mpi latency")),
+        ("4 MiB half round trip / Intel", of(MTL, "mpi latency", 1 << 22)),
+        ("Worst of 16 KiB", of("velo", "limit", 1 << 22)),
+        ("Worst of 16 KiB", of("velo", "limit", limit_name="pipelined_copy")),
+        ("Worst of 16 KiB", of(MTL, "mpi latency", 1 << 14)),
+        ("Far cores", of(MTL, "mpi latency", 1 << 22, hop="far")),
+        ("Far cores", lambda r: r.hop == "far" and r.stack != MTL and r.size_bytes == 64),
+        ("Half round trip, worst", of("velo btl", "mpi latency", 512)),
+        ("Half round trip, worst", of(VADER, "mpi latency", 4096)),
+        ("Half round trip, 1 MiB, BTL", of("velo btl", "mpi latency", 1 << 20)),
         ("64 KiB half round trip: times", of(VADER, "mpi latency")),
         ("HPCC RandomAccess, 2", of(VADER, "hpcc")),
         ("RandomAccess over velo.h", of("velo", "gups")),
@@ -86,6 +147,29 @@ def test_a_row_is_missed_by_figures_that_do_not_reach_it(
 )
 def test_a_row_with_a_figure_missing_is_not_called_met(what: str, fits: Fits) -> None:
     assert outcome([r for r in result() if not fits(r)], what).verdict == "not measured"
+
+
+def test_far_cores_are_judged_by_far_figures_alone_and_near_ones_by_near_ones() -> None:
+    near = changed(result(), of(MTL, "mpi latency", hop="near"), 10.0)
+    assert outcome(near, "Far cores").verdict == "met"
+    assert outcome(near, "MPI half round trip, 64 B").verdict == "missed"
+    far = changed(result(), of(MTL, "mpi latency", 64, hop="far"), 10.0)
+    found = outcome(far, "Far cores")
+    assert found.verdict == "missed"
+    assert found.detail.startswith("64 B: ")
+    assert outcome(far, "MPI half round trip, 64 B").verdict == "met"
+
+
+def test_the_worst_of_several_sizes_is_named() -> None:
+    slow = changed(result(), of(MTL, "mpi latency", 1 << 20), 2.0)
+    found = outcome(slow, "Worst of 16 KiB")
+    assert found.measured
+    assert found.detail == "1 MiB: 17.6 µs to 9.17 µs"
+    assert found.measured.ratio == pytest.approx(
+        2 * (62 + (1 << 20) / 120) / (50 + (1 << 20) / 115)
+    )
+    slow = changed(result(), of("velo btl", "mpi latency", 512), 2.0)
+    assert outcome(slow, "Half round trip, worst").detail.startswith("512 B: ")
 
 
 def test_a_cliff_is_named_with_its_sizes_and_times() -> None:

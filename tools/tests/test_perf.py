@@ -44,8 +44,9 @@ def test_the_suite_measures_every_mode_and_shows_the_targets(
     modes = {call[0] for call in calls(fake_perf)}
     assert modes == {"limit", "latency", "rate", "bandwidth", "ring"}
     assert any("1,64,512" in call for call in calls(fake_perf))
+    assert sum("--in-place" in call for call in calls(fake_perf)) == 1
     modes = {r["mode"] for r in json.loads(out.read_text())}
-    assert modes == {"limit", "latency", "senders", "rate", "bandwidth", "ring"}
+    assert modes == {"limit", "latency", "in place", "senders", "rate", "bandwidth", "ring"}
     ring = next(r for r in json.loads(out.read_text()) if r["mode"] == "ring")
     assert ring["processes"] == 8
     assert "Half round trip, 8 B / one-line ping-pong" in capsys.readouterr().out

@@ -7,6 +7,8 @@ from made_up import result
 from velo.results import targets
 from velo.results.records import Record
 
+IN_PLACE = "Half round trip, 8 B, in place"
+
 
 def outcome(records: list[Record], what: str, hop: str = "near") -> targets.Outcome:
     (found,) = [o for o in targets.judge(records, hop) if o.target.what.startswith(what)]
@@ -23,11 +25,14 @@ def with_ratio(records: list[Record], mode: str, size: int, ratio: float) -> lis
 @pytest.mark.parametrize(
     ("what", "mode", "size", "met", "missed"),
     [
-        ("Half round trip, 8 B / one-line", "latency", 8, 1.2, 1.21),
-        ("Half round trip, 64 B", "latency", 64, 1.5, 1.51),
-        ("Half round trip, 1 KiB", "latency", 1024, 2.2, 2.21),
-        ("Message rate, 8 B", "rate", 8, 0.5, 0.49),
-        ("Message rate, 32 B", "rate", 32, 0.5, 0.49),
+        ("Half round trip, 8 B / one-line", "latency", 8, 1.05, 1.06),
+        ("Half round trip, 64 B", "latency", 64, 1.35, 1.36),
+        ("Half round trip, 1 KiB", "latency", 1024, 1.9, 1.91),
+        ("Half round trip, 4 KiB", "latency", 4096, 4.0, 4.01),
+        ("Message rate, 8 B", "rate", 8, 1.0, 0.99),
+        ("Message rate, 24 B", "rate", 24, 0.75, 0.74),
+        ("Message rate, 56 B", "rate", 56, 0.6, 0.59),
+        ("Message rate, 256 B", "rate", 256, 0.35, 0.34),
         ("Bandwidth, 4 KiB", "bandwidth", 4096, 0.6, 0.59),
         ("Ring of 8", "ring", 8, 0.5, 0.49),
     ],
@@ -54,6 +59,23 @@ def test_a_figure_of_two_batches_is_no_measurement() -> None:
 
 
 @pytest.mark.parametrize(
+    ("in_place", "by_copy", "verdict"), [(1.2, 1.2, "met"), (1.21, 1.2, "missed")]
+)
+def test_in_place_is_compared_with_by_copy_by_their_ratios_to_their_own_limits(
+    in_place: float, by_copy: float, verdict: str
+) -> None:
+    found = with_ratio(result(), "latency", 8, by_copy)
+    found = [replace(r, value=r.value * 3) if r.mode == "in place" else r for r in found]
+    assert outcome(with_ratio(found, "in place", 8, in_place), IN_PLACE).verdict == verdict
+
+
+@pytest.mark.parametrize("mode", ["latency", "in place"])
+def test_in_place_without_its_counterpart_is_not_measured(mode: str) -> None:
+    found = [r for r in result() if r.mode != mode]
+    assert outcome(found, IN_PLACE).verdict == "not measured"
+
+
+@pytest.mark.parametrize(
     ("near", "far", "hop"), [(5, 100, "near"), (4, 100, "far"), (0, 0, "near")]
 )
 def test_figures_are_near_ones_unless_the_cores_hardly_ever_were(
@@ -74,16 +96,19 @@ def test_senders_are_compared_by_their_ratios_to_their_own_limits() -> None:
     assert found.measured
     assert found.measured.ratio == pytest.approx(1.25)
     assert found.verdict == "met"
+    slower = [replace(r, ratio=1.6) if r.senders == 64 else r for r in records]
+    assert outcome(slower, "Half round trip, 64 senders").verdict == "missed"
 
 
-def test_the_best_bare_ring_is_the_fastest_of_those_measured() -> None:
+@pytest.mark.parametrize(("value", "verdict"), [(42.0, "met"), (42.4, "missed")])
+def test_the_best_bare_ring_is_the_fastest_of_those_measured(value: float, verdict: str) -> None:
     records = [
-        replace(r, value=46.0, extra={"ring_ns": 60.0, "ring_pause_ns": 40.0, "hop_ns": 20.0})
+        replace(r, value=value, extra={"ring_ns": 60.0, "ring_pause_ns": 40.0, "hop_ns": 20.0})
         if r.mode == "latency"
         else r
         for r in result()
     ]
     found = outcome(records, "Half round trip, 8 B / best bare")
     assert found.measured
-    assert found.measured.ratio == pytest.approx(1.15)
-    assert found.verdict == "met"
+    assert found.measured.ratio == pytest.approx(value / 40)
+    assert found.verdict == verdict

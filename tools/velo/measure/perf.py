@@ -9,7 +9,7 @@ from velo import units
 from velo.arguments import checked
 
 MODES = {
-    "limit": "what the machine can do: cache-line ping-pong, bare slot rings, bare stream, copy",
+    "limit": "what the machine can do: cache-line ping-pong, bare slot rings, bare stream, copies",
     "latency": "half round trip of a message between two processes",
     "rate": "messages per second while streaming small messages",
     "bandwidth": "bytes per second while streaming; N½ is the size that reaches half of the best",

@@ -15,10 +15,13 @@ from velo.measure.mpi import hpcc, mpi_perf
 from velo.measure.mpi.stacks import STACKS, Stack
 from velo.measure.peers import PEERS
 from velo.measure.velo_perf import Collected, Job
+from velo.results.mpi_targets import BESIDE_MPI
 
 # What the rows of the target table need, and the peers' sizes; every round takes all of them.
 VELO_JOBS = (
+    ("velo limits", "limit"),
     ("velo latency", "latency", "--sizes", "1,8,16,32,56,64,128,256,512,1024,2048,4096,8192"),
+    ("velo latency in place", "latency", "--sizes", "8", "--in-place"),
     ("velo senders", "latency", "--sizes", "8", "--senders", velo_perf.SENDERS),
     ("velo rate", "rate", "--sizes", velo_perf.RATE_SIZES),
     ("velo bandwidth", "bandwidth"),
@@ -26,12 +29,19 @@ VELO_JOBS = (
     ("velo RandomAccess, 2 ranks", "gups", "--procs", "2"),
     ("velo RandomAccess, 4 ranks", "gups", "--procs", "4"),
 )
-VELO_TIME_MS = {"latency": 250, "rate": 250, "bandwidth": 250, "ring": 3000, "gups": 700}
+VELO_TIME_MS = {
+    "limit": 700,
+    "latency": 250,
+    "rate": 250,
+    "bandwidth": 250,
+    "ring": 3000,
+    "gups": 700,
+}
 VELO_BATCHES = 100
 # Groups that --only and --skip know, beside the words of peers.
 PARTS = ("native", "mpi")
-MODES = ("latency", "senders", "rate", "bandwidth", "ring", "gups", "matching", "allreduce",
-         "hpcc", "netpipe")  # fmt: skip
+MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "matching",
+         "allreduce", "barrier", "hpcc", "netpipe")  # fmt: skip
 PEER_WORDS = ("velo", "ucx", *(stack.word for stack in STACKS))
 
 
@@ -89,9 +99,8 @@ def native_tasks(
     """velo-perf, and the peers of messages."""
     out = []
     for job in velo_jobs(cpus, quick):
-        mode = job.mode or job.arguments[0]
-        # RandomAccess over velo.h stands beside that over MPI.
-        words = frozenset({"native", "velo", mode, *(["mpi"] if mode == "gups" else [])})
+        mode = job.mode if job.mode in MODES else job.arguments[0]
+        words = frozenset({"native", "velo", mode, *(["mpi"] if mode in BESIDE_MPI else [])})
         if choice.takes(words):
             act = partial(velo_perf.run_job, job, velo, _ignore)
             out.append(Task(job.title, words, job.weight, act))

@@ -17,7 +17,7 @@ from velo.results.records import Record, Run, Sample
 PROGRAM = "velo-perf"
 # What the suite measures.
 SENDERS = "1,64,512"
-RATE_SIZES = "8,32,56,64,128,256,512,1024,2048,4096"
+RATE_SIZES = "8,24,32,56,64,128,256,512,1024,2048,4096"
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,11 @@ class Job:
         """What its records are called, if not what velo-perf calls them.
 
         Numbers of senders are compared with each other, and single runs differ by more than the
-        senders do: so what was interleaved in one run stays apart from other runs.
+        senders do: so what was interleaved in one run stays apart from other runs. Messages in
+        place are compared with those by copy, and so must not be mixed with them.
         """
+        if "--in-place" in self.arguments:
+            return records.IN_PLACE
         return "senders" if "--senders" in self.arguments else None
 
 
@@ -132,8 +135,9 @@ def suite(cpus: Sequence[str], quick: bool = False) -> list[Job]:
         # title, what, batches, most seconds for a point, points
         ("limit", ["limit"], 500, 6.0, 1),
         ("latency by size", ["latency", "--sizes", "auto"], 1000, 0.45, 74),
+        ("latency in place", ["latency", "--sizes", "8", "--in-place"], 1000, 1.0, 1),
         ("connected senders", ["latency", "--sizes", "8", "--senders", SENDERS], 2000, 2.0, 3),
-        ("message rate", ["rate", "--sizes", RATE_SIZES], 1000, 1.5, 10),
+        ("message rate", ["rate", "--sizes", RATE_SIZES], 1000, 1.5, 11),
         ("bandwidth", ["bandwidth"], 1000, 1.0, 13),
         ("ring of 8 processes", ["ring", "--procs", "8"], 500, 10.0, 1),
     ]

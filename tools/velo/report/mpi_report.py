@@ -21,7 +21,7 @@ from velo.results.mpi_targets import (
 from velo.results.records import VELO, Record
 
 NONE = "–"
-SIZES = (8, 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20)
+SIZES = (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,8 @@ COLUMNS = (
     _column(f"{POSTED:,} posted", "mpi matching", posted=POSTED),
     _column("allreduce, 2", "mpi allreduce", processes=2),
     _column("allreduce, 8", "mpi allreduce", processes=8),
+    _column("barrier, 2", "mpi barrier", 0, processes=2),
+    _column("barrier, 8", "mpi barrier", 0, processes=8),
     _column("GUPS, 2", "mpi gups", processes=2),
 )
 HPCC_COLUMNS = (

@@ -108,7 +108,7 @@ def figures(records: Sequence[Record], hop: str) -> list[Figure]:
         both = latency + [
             replace(line, label=f"velo, {other} cores", index=plots.GREY) for line in moved
         ]
-        bounds = [(8, 1.2), (64, 1.5), (1024, 2.2)]
+        bounds = list(targets.LATENCY_BOUNDS.items())
         out.append(
             Figure(
                 "Latency against the limit",
@@ -147,7 +147,8 @@ def figures(records: Sequence[Record], hop: str) -> list[Figure]:
         if (r.stack, r.mode, r.size_bytes, r.pairs) == (VELO, "senders", 8, 1)
     }
     if len(many) > 1 and 1 in many:
-        svg = plots.senders([many[n] for n in sorted(many)], [(64, 1.3), (512, 1.6)])
+        bounds = list(targets.SENDERS_BOUNDS.items())
+        svg = plots.senders([many[n] for n in sorted(many)], bounds)
         out.append(
             Figure(
                 "Connected senders",

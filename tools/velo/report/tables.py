@@ -11,10 +11,11 @@ from velo import units
 from velo.results import mpi_targets, records, targets
 from velo.results.records import FAR, NEAR, Record
 
-MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "mpi latency",
-         "mpi rate", "mpi matching", "mpi allreduce", "mpi gups", "hpcc", "netpipe")  # fmt: skip
+MODES = ("limit", "latency", records.IN_PLACE, "senders", "rate", "bandwidth", "ring", "gups",
+         "mpi latency", "mpi rate", "mpi matching", "mpi allreduce", "mpi barrier", "mpi gups",
+         "hpcc", "netpipe")  # fmt: skip
 # The figures of these modes depend on the number of ranks.
-RANKS_VARY = ("gups", "mpi gups", "mpi allreduce", "hpcc")
+RANKS_VARY = ("gups", "mpi gups", "mpi allreduce", "mpi barrier", "hpcc")
 METRIC_ORDER = {name: i for i, name in enumerate(records.METRICS)}
 # Of the latencies by size, those that fit on a screen.
 SIZES_SHOWN = (0, 8, 32, 64, 256, 1024, 4096, 16384)
@@ -76,6 +77,8 @@ def what(record: Record) -> str:
         parts.append(f"{record.threads} threads")
     if record.mode == "senders":
         parts.append(f"1 of {record.senders} senders")
+    if record.mode == records.IN_PLACE:
+        parts.append(record.mode)
     if record.posted:
         parts.append(f"{record.posted:,} posted")
     if record.mode in ("hpcc", "netpipe"):
@@ -114,7 +117,10 @@ def target_tables(found: Sequence[Record], hop: str) -> list[tuple[str, list[tar
     """The tables of targets of what was measured, each with its title."""
     has_mpi = mpi_targets.has_records(found)
     out = []
-    if any(r.stack == records.VELO and r.mode != "gups" for r in found) or not has_mpi:
+    if (
+        any(r.stack == records.VELO and r.mode not in mpi_targets.BESIDE_MPI for r in found)
+        or not has_mpi
+    ):
         out.append(("Messages", targets.judge(found, hop)))
     if has_mpi:
         out.append(("MPI", mpi_targets.judge(found, hop)))

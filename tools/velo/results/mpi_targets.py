@@ -16,10 +16,25 @@ MTL, BTL = "velo mtl", "velo btl"
 OURS = (VELO, MTL, BTL)
 # A sample of these is a whole run of a program, not a batch.
 WHOLE_RUNS = ("hpcc", "netpipe")
+# Modes without MPI that rows here need: RandomAccess, and the bare pipelined copy.
+BESIDE_MPI = ("gups", "limit")
 LATENCY = "mpi latency"
 KIB, MIB = 1 << 10, 1 << 20
 POSTED = 10_000
 CLIFF_FACTOR, CLIFF_STEP_NS, CLIFF_MAX_BYTES = 1.35, 30.0, 16384
+
+# Message size -> at most so much of the best peer's half round trip.
+BEST_BOUNDS = {8: 0.8, 64: 0.85, KIB: 0.75, 4 * KIB: 0.8}
+# The same of Intel MPI's.
+INTEL_BOUNDS = {16 * KIB: 0.9, 64 * KIB: 1.05, MIB: 1.1, 4 * MIB: 1.0}
+# Message size -> at least so many times as fast as vader.
+VADER_BOUNDS = {64 * KIB: 4, MIB: 3.2, 4 * MIB: 4}
+# What the BTL is compared with vader at, as one row.
+BTL_SIZES = tuple(1 << k for k in range(3, 13))
+# The same for the MTL and the bare pipelined copy.
+COPY_SIZES = tuple(INTEL_BOUNDS)
+# The same for the MTL and the best peer, far.
+FAR_SIZES = tuple(1 << k for k in range(3, 23))
 
 
 class MpiFigures:
@@ -92,12 +107,12 @@ def _to_limit(figures: MpiFigures) -> Measured | None:
     return Measured(r.ratio, f"{r.show(r.value)} to {r.show(r.limit)}") if r else None
 
 
-def _to_best(mode: str, **wanted: object) -> MpiMeasure:
+def _to_best(mode: str, size_bytes: int = 8, **wanted: object) -> MpiMeasure:
     """The MTL against the best peer of the run."""
 
     def measure(figures: MpiFigures) -> Measured | None:
-        ours = figures.find(MTL, mode, 8, **wanted)
-        found = (figures.find(peer, mode, 8, **wanted) for peer in figures.peers(mode))
+        ours = figures.find(MTL, mode, size_bytes, **wanted)
+        found = (figures.find(peer, mode, size_bytes, **wanted) for peer in figures.peers(mode))
         best = _best([r for r in found if r])
         return _against(ours, best) if ours and best else None
 
@@ -125,6 +140,20 @@ def _times(fits: Callable[[str], bool], size_bytes: int) -> MpiMeasure:
     def measure(figures: MpiFigures) -> Measured | None:
         slower = measure_slower(figures)
         return Measured(1 / slower.ratio, slower.detail) if slower else None
+
+    return measure
+
+
+def _worst(sizes: Sequence[int], of_size: Callable[[int], MpiMeasure]) -> MpiMeasure:
+    """The largest ratio of several sizes; all must have been measured, or the worst may be
+    missing."""
+
+    def measure(figures: MpiFigures) -> Measured | None:
+        found = {size: measured for size in sizes if (measured := of_size(size)(figures))}
+        if len(found) < len(sizes):
+            return None
+        worst = max(found, key=lambda size: found[size].ratio)
+        return replace(found[worst], detail=f"{units.size(worst)}: {found[worst].detail}")
 
     return measure
 
@@ -167,6 +196,21 @@ def _cliff(figures: MpiFigures) -> Measured | None:
     )
 
 
+def _to_copy(size_bytes: int) -> MpiMeasure:
+    """The MTL over the bare pipelined copy, as times: so long a message depends on caches more than
+    on one line, and the one-line ping-pongs of two programs differ by how they are compiled."""
+
+    def measure(figures: MpiFigures) -> Measured | None:
+        ours = figures.find(MTL, LATENCY, size_bytes)
+        bare = figures.find(VELO, "limit", size_bytes, limit_name="pipelined_copy")
+        if not ours or not bare:
+            return None
+        detail = f"{ours.show(ours.value)} to {bare.show(bare.value)}"
+        return Measured(ours.value / bare.value, detail)
+
+    return measure
+
+
 def _direct_gups(figures: MpiFigures) -> Measured | None:
     """RandomAccess over velo.h, against HPCC's over vader, both with two ranks."""
     ours = figures.find(VELO, "gups", processes=2)
@@ -189,24 +233,49 @@ def _hpcc_gups(ranks: int) -> MpiMeasure:
 
 
 TARGETS = (
-    Target("MPI half round trip, 8 B, MTL / one-line ping-pong", 1.6, True, _to_limit),
-    Target("MPI half round trip, 8 B, MTL / best MPI peer", 0.8, True, _to_best(LATENCY)),
-    Target("MPI message rate, 8 B, one pair / best MPI peer", 1.5, False, _to_best("mpi rate")),
+    Target("MPI half round trip, 8 B, MTL / one-line ping-pong", 1.5, True, _to_limit),
+    *(
+        Target(f"MPI half round trip, {units.size(size)}, MTL / best MPI peer", bound, True,
+               _to_best(LATENCY, size))
+        for size, bound in BEST_BOUNDS.items()
+    ),
+    Target("MPI message rate, 8 B, one pair / best MPI peer", 1.8, False, _to_best("mpi rate")),
     Target("No cliff to 16 KiB: (time - 30 ns) / time of half", CLIFF_FACTOR, True, _cliff),
-    Target("64 KiB half round trip / Intel MPI", 1, True,
-           _to_peer(MTL, is_intel, LATENCY, 64 * KIB)),
-    Target("64 KiB half round trip: times as fast as vader", 3, False, _times(is_vader, 64 * KIB)),
-    Target("1 MiB half round trip / Intel MPI", 1, True, _to_peer(MTL, is_intel, LATENCY, MIB)),
-    Target("1 MiB half round trip: times as fast as vader", 3, False, _times(is_vader, MIB)),
-    Target("Half round trip, 8 B, BTL / vader", 1, True, _to_peer(BTL, is_vader, LATENCY)),
+    *(
+        Target(f"{units.size(size)} half round trip / Intel MPI", bound, True,
+               _to_peer(MTL, is_intel, LATENCY, size))
+        for size, bound in INTEL_BOUNDS.items()
+    ),
+    *(
+        Target(f"{units.size(size)} half round trip: times as fast as vader", bound, False,
+               _times(is_vader, size))
+        for size, bound in VADER_BOUNDS.items()
+    ),
+    Target("Worst of 16 KiB to 4 MiB / the bare pipelined copy", 1.2, True,
+           _worst(COPY_SIZES, _to_copy)),
+    Target("Far cores: worst of 8 B to 4 MiB, MTL / best MPI peer", 1.0, True,
+           _worst(FAR_SIZES, lambda size: _to_best(LATENCY, size)), FAR),
+    Target("Half round trip, worst of 8 B to 4 KiB, BTL / vader", 0.95, True,
+           _worst(BTL_SIZES, lambda size: _to_peer(BTL, is_vader, LATENCY, size))),
+    *(
+        Target(f"Half round trip, {units.size(size)}, BTL / vader", 0.35, True,
+               _to_peer(BTL, is_vader, LATENCY, size))
+        for size in (64 * KIB, MIB)
+    ),
     Target("HPCC RandomAccess, 2 ranks / vader", 1.5, False, _hpcc_gups(2)),
-    Target("HPCC RandomAccess, 4 ranks / vader", 1.5, False, _hpcc_gups(4)),
+    Target("HPCC RandomAccess, 4 ranks / vader", 1.2, False, _hpcc_gups(4)),
     Target("RandomAccess over velo.h, 2 ranks / HPCC over vader", 2.8, False, _direct_gups),
     Target("Half round trip, 10,000 receives posted / one", 2, True, _matching),
     Target("8 ranks on 2 cores: HPCC run time / best peer", 1, True,
            _to_best("hpcc", processes=8, metric="run_time_ns")),
-    Target("8 ranks on 2 cores: allreduce of 8 B / best peer", 1, True,
+    Target("Allreduce of 8 B, 2 ranks / best MPI peer", 0.6, True,
+           _to_best("mpi allreduce", processes=2)),
+    Target("Barrier, 2 ranks / best MPI peer", 0.6, True,
+           _to_best("mpi barrier", 0, processes=2)),
+    Target("8 ranks on 2 cores: allreduce of 8 B / best peer", 0.9, True,
            _to_best("mpi allreduce", processes=8)),
+    Target("8 ranks on 2 cores: barrier / best peer", 0.9, True,
+           _to_best("mpi barrier", 0, processes=8)),
 )  # fmt: skip
 # Rows about more ranks than cores.
 MANY_RANKS = {t.what for t in TARGETS if "4 ranks" in t.what or "8 ranks" in t.what}
@@ -216,14 +285,17 @@ def judge(records: Sequence[Record], hop: str = NEAR) -> list[Outcome]:
     """Every target with what the records of a class say about it.
 
     With no figures of that class on both sides those of the other class are taken, and the detail
-    says so, for whole runs are few. Where ranks outnumber cores, which hardly notice how far those
-    are, a figure near may then stand beside one far.
+    says so, for whole runs are few; a row that is about one class takes no other. Where ranks
+    outnumber cores, which hardly notice how far those are, a figure near may then stand beside one
+    far.
     """
     other = FAR if hop == NEAR else NEAR
     out = []
     for target in TARGETS:
         tries: list[tuple[str | None, str]] = [(hop, ""), (other, f", {other}")]
-        if target.what in MANY_RANKS:
+        if target.hop:
+            tries = [(target.hop, "")]
+        elif target.what in MANY_RANKS:
             tries.append((None, ", near and far"))
         found = ((target.measure(MpiFigures(records, h)), note) for h, note in tries)
         measured, note = next(((m, note) for m, note in found if m), (None, ""))

@@ -22,6 +22,8 @@ from velo.results import stats
 VELO = "velo"
 NEAR = "near"
 FAR = "far"
+# The mode of half round trips whose messages are built and read where they lie.
+IN_PLACE = "in place"
 CLASSES = (NEAR, FAR)
 
 
@@ -44,6 +46,7 @@ METRICS = {
     "bandwidth_bytes_per_s": Metric("bandwidth", units.bandwidth, False),
     "updates_per_s": Metric("RandomAccess", units.gups, False),
     "allreduce_ns": Metric("allreduce", units.time_ns, True),
+    "barrier_ns": Metric("barrier", units.time_ns, True),
     "run_time_ns": Metric("run time", units.time_ns, True),
 }
 # What a cache line's travel is no limit of: only the class of the cores is taken from it.
@@ -64,6 +67,7 @@ LIMITS = {
     "stream56": "bare stream of lines, 56 bytes used",
     "stream56_pause": "bare stream of lines, 56 bytes used, PAUSE",
     "peer_copy": "copy out of the peer's cache",
+    "pipelined_copy": "bare pipelined copy, in and out of a ring of 8 chunks",
 }
 
 

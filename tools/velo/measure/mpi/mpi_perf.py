@@ -38,6 +38,8 @@ PROGRAMS = (
     Program("matching", 2, 800, ("--batches", "10")),
     Program("allreduce", 2, 300, ("--batches", "40")),
     Program("allreduce", 8, 800, ("--batches", "30")),
+    Program("barrier", 2, 300, ("--batches", "40")),
+    Program("barrier", 8, 800, ("--batches", "30")),
     Program("gups", 2, 800, ("--batches", "5")),
 )
 
