@@ -32,6 +32,15 @@
 #define compiler_constant(value) ((uint32_t)(value))
 #endif
 
+/** Have the compiler keep this vector in its register as it is. */
+#if defined(__x86_64__)
+#define compiler_keep_vector(vector) __asm__("" : "+x"(vector))
+#elif defined(__aarch64__)
+#define compiler_keep_vector(vector) __asm__("" : "+w"(vector))
+#else
+#define compiler_keep_vector(vector) ((void)(vector))
+#endif
+
 /** `guess` if it is `value`, else `value`. Unlike the compiler, the core may go on with the guess
  *  before the value is there. */
 hot_inline uint64_t compiler_guess(uint64_t value, uint64_t guess)

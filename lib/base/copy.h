@@ -27,8 +27,8 @@
 
 typedef uint64_t copy_16 __attribute__((vector_size(16), aligned(1), may_alias));
 
-/** Copy less than a line with few branches: two moves of one width, which overlap. All is read
- * before anything is written. */
+/** Copy less than a line out of a ring with few branches: two moves of one width, which overlap.
+ * All is read before anything is written. */
 hot_inline void copy_small(void *to, const void *from, size_t len_bytes)
 {
     char *d = to;
@@ -65,6 +65,52 @@ hot_inline void copy_small(void *to, const void *from, size_t len_bytes)
         d[len_bytes / 2] = mid;
     }
 #undef COPY_PAIR
+}
+
+/** Two words of a buffer, read one by one. A program that has just written them one by one would
+ * wait for a load of both until its stores are in the cache: a core hands a store on to a load
+ * only if it covers all of the load. */
+hot_inline copy_16 copy_load_words(const char *from)
+{
+    uint64_t low;
+    uint64_t high;
+    memcpy(&low, from, sizeof low);
+    memcpy(&high, from + sizeof low, sizeof high);
+    copy_16 both = {low, 0};
+    compiler_keep_vector(both); /* Else the compiler makes one load of the two. */
+    both[1] = high;
+    return both;
+}
+
+/** Copy less than a line from a user's buffer into a ring. Few stores: they wait in the core's
+ * queue until their line has come, and a full queue stops the core. */
+hot_inline void copy_small_in(void *to, const void *from, size_t len_bytes)
+{
+    char *d = to;
+    const char *s = from;
+    if (len_bytes == 8) {
+        memcpy(d, s, 8);
+    } else if (len_bytes >= 16) {
+        copy_16 first = copy_load_words(s);
+        copy_16 last = copy_load_words(s + len_bytes - 16);
+        if (len_bytes >= 32) {
+            *(copy_16 *)(d + 16) = copy_load_words(s + 16);
+            if (len_bytes > 48)
+                *(copy_16 *)(d + len_bytes - 32) = copy_load_words(s + len_bytes - 32);
+        }
+        *(copy_16 *)d = first;
+        *(copy_16 *)(d + len_bytes - 16) = last;
+    } else if (len_bytes > 8) {
+        memcpy(d, s, 8);
+        memcpy(d + len_bytes - 8, s + len_bytes - 8, 8);
+    } else if (len_bytes >= 4) {
+        memcpy(d, s, 4);
+        memcpy(d + len_bytes - 4, s + len_bytes - 4, 4);
+    } else if (len_bytes > 0) {
+        d[0] = s[0];
+        d[len_bytes / 2] = s[len_bytes / 2];
+        d[len_bytes - 1] = s[len_bytes - 1];
+    }
 }
 
 /** The way of long copies. */
@@ -109,7 +155,7 @@ void copy_from_ring(void *to, const void *from, size_t len_bytes);
 hot_inline void copy_in(void *to, const void *from, size_t len_bytes)
 {
     if (len_bytes < VELO_LINE_BYTES)
-        copy_small(to, from, len_bytes);
+        copy_small_in(to, from, len_bytes);
     else
         copy_to_ring(to, from, len_bytes);
 }

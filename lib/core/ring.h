@@ -299,7 +299,7 @@ hot_inline void ring_tx_write_inline(struct ring_tx *tx, struct ring_place place
                                      size_t len_bytes, uint8_t tag)
 {
     ring_tx_ask(tx, place);
-    copy_small(place.cell + 1, buf, len_bytes);
+    copy_small_in(place.cell + 1, buf, len_bytes);
     VELO_HOOK(HOOK_SEND_PAYLOAD);
     ring_tx_publish(tx, place, 0, len_bytes, tag);
 }

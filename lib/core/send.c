@@ -492,7 +492,7 @@ int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes
     look_ahead(conn);
     ring_tx_ask(&conn->tx, place);
     char *to = (char *)(place.cell + 1);
-    copy_small(to, buf, len_bytes);
+    copy_small_in(to, buf, len_bytes);
     memcpy(to + len_bytes, &word, sizeof word);
     VELO_HOOK(HOOK_SEND_PAYLOAD);
     ring_tx_publish(&conn->tx, place, 0, len_bytes + sizeof word, tag);
