@@ -24,6 +24,8 @@
 #define LIMIT_PIPE_CHUNKS 8u
 #define LIMIT_PIPE_CHUNK_BYTES_MAX (32u * 1024u)
 #define LIMIT_PIPE_BYTES_MAX (4u * 1024u * 1024u)
+#define LIMIT_MESSAGE_SLOTS 64u
+#define LIMIT_MESSAGE_BYTES_MAX 4096u
 
 /* One cache line; word 0 is the sequence word where there is one. */
 struct line {
@@ -37,6 +39,20 @@ struct limit_pipe {
     _Alignas(4096) unsigned char chunk[LIMIT_PIPE_CHUNKS * LIMIT_PIPE_CHUNK_BYTES_MAX];
 };
 
+/* One direction of the bare messages. A slot is as long as the messages of the call. */
+struct limit_messages {
+    struct line credit; /* written by the receiver of a stream */
+    _Alignas(
+        4096) unsigned char slots[LIMIT_MESSAGE_SLOTS * (LIMIT_MESSAGE_BYTES_MAX + LINE_BYTES)];
+};
+
+/* What may make a bare message faster: the best of all ways counts. */
+enum limit_message_way {
+    LIMIT_MESSAGE_PAUSE = 1,         /* The receiver polls with PAUSE. */
+    LIMIT_MESSAGE_SENDER_ASKS = 2,   /* The sender asks for the next slot's lines early. */
+    LIMIT_MESSAGE_RECEIVER_ASKS = 4, /* The receiver asks for the slot's lines while it polls. */
+};
+
 struct limit_area {
     struct line pingpong;                                    /* written by both sides in turn */
     struct line handover;                                    /* written by both sides in turn */
@@ -45,6 +61,7 @@ struct limit_area {
     struct line stream_credit;                               /* written by side 0 */
     _Alignas(4096) unsigned char copy[LIMIT_COPY_BYTES_MAX]; /* written by side 1 */
     struct limit_pipe pipe[2];                               /* [s]: from side s */
+    struct limit_messages message[2];                        /* [s]: from side s */
 };
 
 /* One side's view; the positions go on from call to call, so nothing is ever reset. */
@@ -62,7 +79,10 @@ struct limit {
     uint64_t pipe_rx;
     unsigned char *pipe_out; /* private; NULL until they are needed */
     unsigned char *pipe_in;
-    bool is_string_move; /* of the pipelined copy */
+    bool is_string_move;  /* of the pipelined copy */
+    uint64_t message_pos; /* bare messages so far; the same in both directions */
+    unsigned char message_out[LIMIT_MESSAGE_BYTES_MAX];
+    unsigned char message_in[LIMIT_MESSAGE_BYTES_MAX];
 };
 
 struct limit_area *limit_area_new(void);
@@ -89,6 +109,16 @@ double limit_copy_bytes_per_s(struct limit *limit, size_t size_bytes, unsigned r
  * which is at most LIMIT_PIPE_BYTES_MAX long. The buffers of the two directions are two.
  */
 double limit_pipe_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned round_trips);
+
+/*
+ * A message of 8 to LIMIT_MESSAGE_BYTES_MAX bytes each way, copied into a ring by its sender and
+ * out of it by its receiver: as limit_ring_half_rtt_ns(), with a payload. And a stream of them from
+ * side 1 to side 0, as limit_stream_msgs_per_s().
+ */
+double limit_message_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned round_trips,
+                                 enum limit_message_way way);
+double limit_message_msgs_per_s(struct limit *limit, size_t size_bytes, unsigned msgs,
+                                enum limit_message_way way);
 
 /* --- the ring of processes ------------------------------------------------------------------- */
 

@@ -137,6 +137,54 @@ static void pipelined_copies(struct rank *rank, unsigned batch)
     }
 }
 
+/* Ways of the bare messages, named in the records. */
+static const struct {
+    const char *name;
+    enum limit_message_way way;
+} ways[] = {{"message", 0},
+            {"message_pause", LIMIT_MESSAGE_PAUSE},
+            {"message_tx", LIMIT_MESSAGE_SENDER_ASKS | LIMIT_MESSAGE_PAUSE},
+            {"message_rx", LIMIT_MESSAGE_RECEIVER_ASKS | LIMIT_MESSAGE_PAUSE},
+            {"message_both", LIMIT_MESSAGE_SENDER_ASKS | LIMIT_MESSAGE_RECEIVER_ASKS}};
+#define WAYS (sizeof ways / sizeof ways[0])
+#define MESSAGE_ROUND_TRIPS 500u
+#define MESSAGE_MSGS 20000u
+
+static void message_times(struct rank *rank, unsigned batch)
+{
+    static const size_t sizes[] = {8, 64, 1024, 4096};
+    struct sample sample = {.metric = "half_rtt_ns", .batch = batch};
+    double before = hop(rank);
+    for (unsigned i = 0; i < WAYS * sizeof sizes / sizeof sizes[0]; i++) {
+        sample.limit_name = ways[i % WAYS].name;
+        sample.size_bytes = sizes[i / WAYS];
+        sample.limit_before = before;
+        sample.value = limit_message_half_rtt_ns(&rank->limit, sample.size_bytes,
+                                                 MESSAGE_ROUND_TRIPS, ways[i % WAYS].way);
+        double after = sample.limit_after = hop(rank);
+        report(rank, &sample, before, after);
+        before = after;
+    }
+}
+
+static void message_rates(struct rank *rank, unsigned batch)
+{
+    static const size_t sizes[] = {24, 56, 256};
+    struct sample sample = {.metric = "rate_msgs_per_s", .batch = batch};
+    double hop_before = hop(rank), before = stream8(rank);
+    for (unsigned i = 0; i < WAYS * sizeof sizes / sizeof sizes[0]; i++) {
+        sample.limit_name = ways[i % WAYS].name;
+        sample.size_bytes = sizes[i / WAYS];
+        sample.limit_before = before;
+        sample.value = limit_message_msgs_per_s(&rank->limit, sample.size_bytes, MESSAGE_MSGS,
+                                                ways[i % WAYS].way);
+        before = sample.limit_after = stream8(rank);
+        double hop_after = hop(rank);
+        report(rank, &sample, hop_before, hop_after);
+        hop_before = hop_after;
+    }
+}
+
 void limit_run(struct rank *rank)
 {
     for (unsigned i = 0; i < rank->plan->steps_count; i++) {
@@ -148,6 +196,8 @@ void limit_run(struct rank *rank)
         rates(rank, step->batch);
         copies(rank, step->batch);
         pipelined_copies(rank, step->batch);
+        message_times(rank, step->batch);
+        message_rates(rank, step->batch);
         rank_barrier(rank);
         if (rank->index == 0) {
             rank->shared->spent_ns[step->point] += now_ns() - rank->step_begin_ns;

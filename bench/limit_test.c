@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Tests the pipelined copy between two processes: it compares every byte by itself. */
+/* Tests the bare copies between two processes: they check by themselves what came. */
 #include "fail.h"
 #include "limit.h"
 
@@ -15,6 +15,9 @@
  */
 static const size_t sizes_bytes[] = {
     1, 4096, 16384, 16385, 65536, 131071, 131072, 131073, 600001, 16384, LIMIT_PIPE_BYTES_MAX};
+static const size_t message_sizes_bytes[] = {8, 24, 56, 57, 64, 256, 1000, 4096};
+#define MESSAGE_SIZES (sizeof message_sizes_bytes / sizeof message_sizes_bytes[0])
+#define MESSAGE_WAYS 8u /* All combinations. */
 #define SIZES (sizeof sizes_bytes / sizeof sizes_bytes[0])
 
 void rank_fail(int exit_code, const char *format, ...)
@@ -36,6 +39,14 @@ static void run_side(struct limit_area *area, unsigned side)
         double half_rtt_ns = limit_pipe_half_rtt_ns(&limit, sizes_bytes[i], 3);
         if (half_rtt_ns <= 0) {
             rank_fail(EXIT_FAILED, "%zu bytes took %g ns", sizes_bytes[i], half_rtt_ns);
+        }
+    }
+    for (unsigned i = 0; i < MESSAGE_SIZES * MESSAGE_WAYS; i++) {
+        size_t size_bytes = message_sizes_bytes[i / MESSAGE_WAYS];
+        enum limit_message_way way = i % MESSAGE_WAYS;
+        if (limit_message_half_rtt_ns(&limit, size_bytes, 100, way) <= 0 ||
+            limit_message_msgs_per_s(&limit, size_bytes, 1000, way) <= 0) {
+            rank_fail(EXIT_FAILED, "messages of %zu bytes took no time", size_bytes);
         }
     }
     free(limit.local);

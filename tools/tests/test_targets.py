@@ -112,3 +112,26 @@ def test_the_best_bare_ring_is_the_fastest_of_those_measured(value: float, verdi
     assert found.measured
     assert found.measured.ratio == pytest.approx(value / 40)
     assert found.verdict == verdict
+
+
+def bare(limit_name: str, metric: str, size: int, ratio: float, hop: str = "near") -> Record:
+    a_record = next(r for r in result() if r.mode == "latency")
+    return replace(a_record, mode="limit", metric=metric, limit_name=limit_name, size_bytes=size,
+                   ratio=ratio, hop=hop)  # fmt: skip
+
+
+def test_the_best_bare_message_of_the_same_size_class_and_metric_stands_beside_a_row() -> None:
+    beside = [
+        bare("message_pause", "half_rtt_ns", 64, 1.3),
+        bare("message_rx", "half_rtt_ns", 64, 1.2),
+        bare("message", "half_rtt_ns", 64, 1.1, hop="far"),
+        bare("message", "half_rtt_ns", 8, 1.0),
+        bare("ring64", "half_rtt_ns", 64, 0.9),
+        bare("message", "rate_msgs_per_s", 56, 0.3),
+        bare("message_tx", "rate_msgs_per_s", 56, 0.4),
+    ]
+    found = [*result(), *beside]
+    assert outcome(found, "Half round trip, 64 B").bare_ratio == "1.20"
+    assert outcome(found, "Message rate, 56 B").bare_ratio == "0.40"
+    assert outcome(found, "Half round trip, 1 KiB").bare_ratio == ""
+    assert outcome(found, "Ring of 8").bare_ratio == ""

@@ -132,12 +132,20 @@ def _show_outcomes(outcomes: Sequence[targets.Outcome], hop: str, console: Conso
     table.add_column(f"target ({hop})", no_wrap=True)
     table.add_column("wanted", justify="right", no_wrap=True)
     table.add_column("measured", justify="right", no_wrap=True)
+    has_bare = any(outcome.bare for outcome in outcomes)
+    if has_bare:
+        table.add_column("bare", justify="right", no_wrap=True)
     table.add_column("verdict", no_wrap=True)
     table.add_column("from")
     styles = {True: "green", False: "red", None: "dim"}
     for outcome in outcomes:
         verdict = f"[{styles[outcome.met]}]{outcome.verdict}[/]"
         table.add_row(
-            outcome.target.what, outcome.target.wanted, outcome.ratio, verdict, outcome.detail
+            outcome.target.what,
+            outcome.target.wanted,
+            outcome.ratio,
+            *([outcome.bare_ratio] if has_bare else []),
+            verdict,
+            outcome.detail,
         )
     console.print(table)

@@ -67,6 +67,11 @@ LIMITS = {
     "stream56": "bare stream of lines, 56 bytes used",
     "stream56_pause": "bare stream of lines, 56 bytes used, PAUSE",
     "peer_copy": "copy out of the peer's cache",
+    "message": "bare message, copied in and out",
+    "message_pause": "bare message, PAUSE",
+    "message_tx": "bare message, PAUSE, lines asked for by the sender",
+    "message_rx": "bare message, PAUSE, lines asked for by the receiver",
+    "message_both": "bare message, lines asked for by both",
     "pipelined_copy": "bare pipelined copy, in and out of a ring of 8 chunks",
 }
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from velo import units
-from velo.results.records import FAR, IN_PLACE, NEAR, VELO, Record
+from velo.results.records import FAR, IN_PLACE, METRICS, NEAR, VELO, Record
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ class Target:
     measure: Measure
     hop: str | None = None
     """The class that the row is about; None: the one that the table shows."""
+    bare: Measure | None = None
+    """The same ratio of the best bare program for this work: where the floor is."""
 
     @property
     def wanted(self) -> str:
@@ -50,6 +52,7 @@ class Outcome:
 
     target: Target
     measured: Measured | None
+    bare: Measured | None = None
 
     @property
     def met(self) -> bool | None:
@@ -66,6 +69,10 @@ class Outcome:
     @property
     def ratio(self) -> str:
         return f"{self.measured.ratio:.2f}" if self.measured else "–"
+
+    @property
+    def bare_ratio(self) -> str:
+        return f"{self.bare.ratio:.2f}" if self.bare else ""
 
     @property
     def detail(self) -> str:
@@ -90,12 +97,33 @@ class Figures:
         )
         return next(fitting, None)
 
+    def best_bare(self, metric: str, size_bytes: int) -> Record | None:
+        """The bare message of that size in the way that was the fastest."""
+        bare = [
+            r
+            for r in self._records
+            if (r.mode, r.metric, r.size_bytes) == ("limit", metric, size_bytes)
+            and r.limit_name.startswith("message")
+        ]
+        best = min if METRICS[metric].lower_is_better else max
+        return best(bare, key=lambda r: r.ratio, default=None)
+
 
 def _ratio(mode: str, size_bytes: int | None = None) -> Measure:
     """A record's ratio to its own limit."""
 
     def measure(figures: Figures) -> Measured | None:
         r = figures.find(mode, size_bytes)
+        return Measured(r.ratio, f"{r.show(r.value)} to {r.show(r.limit)}") if r else None
+
+    return measure
+
+
+def _bare(metric: str, size_bytes: int) -> Measure:
+    """The same of the best bare message."""
+
+    def measure(figures: Figures) -> Measured | None:
+        r = figures.best_bare(metric, size_bytes)
         return Measured(r.ratio, f"{r.show(r.value)} to {r.show(r.limit)}") if r else None
 
     return measure
@@ -144,7 +172,7 @@ SENDERS_BOUNDS = {64: 1.3, 512: 1.6}
 
 _LATENCIES = tuple(
     Target(f"Half round trip, {units.size(size)} / one-line ping-pong", bound, True,
-           _ratio("latency", size))
+           _ratio("latency", size), bare=_bare("half_rtt_ns", size))
     for size, bound in LATENCY_BOUNDS.items()
 )  # fmt: skip
 TARGETS = (
@@ -154,7 +182,7 @@ TARGETS = (
     *_LATENCIES[1:],
     *(
         Target(f"Message rate, {units.size(size)} / bare one-line stream", bound, False,
-               _ratio("rate", size))
+               _ratio("rate", size), bare=_bare("rate_msgs_per_s", size))
         for size, bound in RATE_BOUNDS.items()
     ),
     Target("Bandwidth, 4 KiB / copy from the peer's cache", 0.6, False, _ratio("bandwidth", 4096)),
@@ -176,4 +204,7 @@ def main_class(records: Sequence[Record]) -> str:
 def judge(records: Sequence[Record], hop: str = NEAR) -> list[Outcome]:
     """Every target with what the records say about it."""
     figures = Figures(records, hop)
-    return [Outcome(target, target.measure(figures)) for target in TARGETS]
+    return [
+        Outcome(target, target.measure(figures), target.bare(figures) if target.bare else None)
+        for target in TARGETS
+    ]
