@@ -33,8 +33,9 @@ VADER_BOUNDS = {64 * KIB: 4, MIB: 3.2, 4 * MIB: 4}
 BTL_SIZES = tuple(1 << k for k in range(3, 13))
 # The same for the MTL and the bare pipelined copy.
 COPY_SIZES = tuple(INTEL_BOUNDS)
-# The same for the MTL and the best peer, far.
+# The same for the MTL and the best peer, and for the BTL and vader, far.
 FAR_SIZES = tuple(1 << k for k in range(3, 23))
+FAR_BTL_SIZES = tuple(1 << k for k in range(3, 21))
 
 
 class MpiFigures:
@@ -255,6 +256,14 @@ TARGETS = (
            _worst(COPY_SIZES, _to_copy)),
     Target("Far cores: worst of 8 B to 4 MiB, MTL / best MPI peer", 1.0, True,
            _worst(FAR_SIZES, lambda size: _to_best(LATENCY, size)), FAR),
+    Target("Far cores: worst of 8 B to 1 MiB, BTL / vader", 1.0, True,
+           _worst(FAR_BTL_SIZES, lambda size: _to_peer(BTL, is_vader, LATENCY, size)), FAR),
+    Target("Far cores: MPI message rate, 8 B, one pair / best MPI peer", 1.0, False,
+           _to_best("mpi rate"), FAR),
+    Target("Far cores: allreduce of 8 B, 2 ranks / best MPI peer", 1.0, True,
+           _to_best("mpi allreduce", processes=2), FAR),
+    Target("Far cores: barrier, 2 ranks / best MPI peer", 1.0, True,
+           _to_best("mpi barrier", 0, processes=2), FAR),
     Target("Half round trip, worst of 8 B to 4 KiB, BTL / vader", 0.95, True,
            _worst(BTL_SIZES, lambda size: _to_peer(BTL, is_vader, LATENCY, size))),
     *(
