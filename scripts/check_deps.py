@@ -55,6 +55,8 @@ SYSTEM_HEADERS = {"mpi.h": {"mpi", "bench", "tests"}, "linux/module.h": {"driver
 # Where a quoted name may lie if not beside the file.
 INCLUDE_ROOTS = ("include", "lib", "tests/support", "bench", "mpi", "ofi", "sim", "driver")
 
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', re.MULTILINE)
+
 # Where these areas have their atomics.
 ATOMICS_HOMES = {
     "lib": "lib/base/order.h",
@@ -95,7 +97,7 @@ def _is_script(path: Path) -> bool:
         return file.read(2) == b"#!"
 
 
-def _without_comments(text: str) -> str:
+def without_comments(text: str) -> str:
     """C source with comments and string contents blanked; line numbers stay."""
 
     def blank(match: re.Match[str]) -> str:
@@ -112,7 +114,6 @@ def _without_comments(text: str) -> str:
 
 
 def _included_from(root: Path, file: Path, name: str, quoted: bool) -> Path | None:
-    """The file of this tree that an #include reaches; None for one of the system."""
     if name == "velo/spec.h":
         return Path("spec/velo.toml")
     folders = [Path(folder) for folder in INCLUDE_ROOTS]
@@ -123,26 +124,31 @@ def _included_from(root: Path, file: Path, name: str, quoted: bool) -> Path | No
     return None
 
 
-def _area(path: Path, rules: dict[str, set[str]]) -> str:
+def includes(root: Path, file: Path, code: str) -> Iterator[tuple[int, str, Path | None]]:
+    """Each #include of a file: its line, its name, and the file of this tree that it reaches, or None
+    for one of the system."""
+    for match in INCLUDE.finditer(code):
+        line = code.count("\n", 0, match.start(2)) + 1
+        yield line, match[2], _included_from(root, file, match[2], quoted=match[1] == '"')
+
+
+def area_of(path: Path, rules: dict[str, set[str]]) -> str:
     """The longest folder of `path` that has a rule, else its first folder."""
     folders = [str(parent) for parent in path.parents]
     return next((folder for folder in folders if folder in rules), path.parts[0])
 
 
-def check_includes(root: Path, file: Path, text: str) -> Iterator[tuple[int, str]]:
-    area = _area(file, MAY_INCLUDE)
+def check_includes(root: Path, file: Path, code: str) -> Iterator[tuple[int, str]]:
+    area = area_of(file, MAY_INCLUDE)
     if area not in MAY_INCLUDE:
         return
-    for match in re.finditer(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', text, re.MULTILINE):
-        line = text.count("\n", 0, match.start(2)) + 1
-        name = match[2]
-        target = _included_from(root, file, name, quoted=match[1] == '"')
+    for line, name, target in includes(root, file, code):
         if target is None:
             users = SYSTEM_HEADERS.get(name)
             if users is not None and file.parts[0] not in users:
                 yield line, f"{file.parts[0]} must not include <{name}>"
             continue
-        reached = _area(target, MAY_INCLUDE)
+        reached = area_of(target, MAY_INCLUDE)
         allowed = any(Path(reached).is_relative_to(one) for one in MAY_INCLUDE[area])
         if reached != area and not allowed and (str(file), str(target)) not in EXCEPTIONS:
             yield line, f"{area} must not include {target}; see docs/ARCHITECTURE.md"
@@ -166,7 +172,7 @@ def violations(root: Path) -> Iterator[str]:
         if not any(SPDX in line for line in lines[:SPDX_WITHIN_LINES]) and text.strip():
             found.append((1, f"the first lines lack '{SPDX}'"))
         if file.suffix in C_SUFFIXES:
-            code = _without_comments(text)
+            code = without_comments(text)
             found += check_includes(root, file, code)
             found += check_atomics(file, code)
         if file.parts[0] == "examples" and file.suffix == ".c" and len(lines) > EXAMPLE_LINES_MAX:

@@ -15,17 +15,16 @@ from pathlib import Path
 from check_deps import (
     C_SUFFIXES,
     MAY_INCLUDE,
-    _area,
-    _included_from,
-    _without_comments,
+    area_of,
+    includes,
     source_files,
+    without_comments,
 )
 
 PAGE = Path("docs/ARCHITECTURE.md")
 # What no #include tells: packages made of the spec, models made of the hardware.
 OTHERS = {"rtl": {"spec"}, "sim": {"rtl"}}
 LEFT_OUT = ("tests", "tests/conformance", "sim/test")
-INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', re.MULTILINE)
 BLOCK = re.compile(r"```mermaid\n.*?```", re.DOTALL)
 
 
@@ -40,15 +39,14 @@ def find_uses(root: Path) -> dict[str, set[str]]:
     for area, others in OTHERS.items():
         uses[area] |= others
     for file in source_files(root):
-        area = _area(file, MAY_INCLUDE)
+        area = area_of(file, MAY_INCLUDE)
         if area not in MAY_INCLUDE or area in LEFT_OUT or file.suffix not in C_SUFFIXES:
             continue
         area = _whole(file, area)
-        text = _without_comments((root / file).read_text(encoding="utf-8", errors="replace"))
-        for match in INCLUDE.finditer(text):
-            target = _included_from(root, file, match[2], quoted=match[1] == '"')
+        code = without_comments((root / file).read_text(encoding="utf-8", errors="replace"))
+        for _, _, target in includes(root, file, code):
             if target is not None:
-                uses[area].add(_whole(target, _area(target, MAY_INCLUDE)))
+                uses[area].add(_whole(target, area_of(target, MAY_INCLUDE)))
     for area, others in uses.items():
         others.discard(area)
     return uses
