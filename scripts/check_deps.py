@@ -125,8 +125,8 @@ def _included_from(root: Path, file: Path, name: str, quoted: bool) -> Path | No
 
 
 def includes(root: Path, file: Path, code: str) -> Iterator[tuple[int, str, Path | None]]:
-    """Each #include of a file: its line, its name, and the file of this tree that it reaches, or None
-    for one of the system."""
+    """Each #include of a file: its line, its name, and the file of this tree that it reaches;
+    None for one of the system."""
     for match in INCLUDE.finditer(code):
         line = code.count("\n", 0, match.start(2)) + 1
         yield line, match[2], _included_from(root, file, match[2], quoted=match[1] == '"')
