@@ -96,12 +96,7 @@ int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t 
  * the peer reads all messages of an earlier one before those of a later one. */
 int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
                           int64_t timeout_ns);
-/** Send a message of a payload and a word. For a protocol above: the word describes the payload,
- * and needs no buffer of its own. It stands behind the payload, or, beside a long payload, in the
- *  message's slot: then the tag has the bit CONN_WORD_APART, and port_held_word() reads the word.
- *  Otherwise as velo_try_send(). */
-int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t word,
-                       uint8_t tag);
+/** A message's word is in its slot; see send_with.h. */
 #define CONN_WORD_APART 0x80u
 /** The word in the slot of the held message. False: it has none. */
 bool port_held_word(const struct velo_port *port, uint64_t *word);

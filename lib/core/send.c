@@ -11,6 +11,7 @@
 #include "carrier.h"
 #include "entry.h"
 #include "link.h"
+#include "send_with.h"
 
 /* A blocking sender looks for room this often before it sleeps: some 20 us. */
 #define ROOM_SPINS 1000
@@ -80,7 +81,7 @@ static __attribute__((noinline)) int send_over_network(struct velo_conn *conn)
     return look_after_send(conn);
 }
 
-static cold_path int notify_slow(struct velo_conn *conn)
+cold_path int conn_notify_slow(struct velo_conn *conn)
 {
     ring_tx_show_counters(&conn->tx);
     if (conn->fenced) {
@@ -91,14 +92,6 @@ static cold_path int notify_slow(struct velo_conn *conn)
             return VELO_OK;
     }
     return ring_and_look(conn);
-}
-
-/* To be called after each publish. */
-hot_inline int notify(struct velo_conn *conn)
-{
-    if (likely(order_read_bell(conn->bell) == BELL_POLLED))
-        return VELO_OK;
-    return notify_slow(conn);
 }
 
 /* ---- room ------------------------------------------------------------------------------------ */
@@ -255,7 +248,7 @@ static int write_message(struct velo_conn *conn, const void *buf, size_t len_byt
     else
         ring_tx_write_inline(&conn->tx, ring_tx_place(&conn->tx, ring_cells(len_bytes)), buf,
                              len_bytes, tag);
-    return notify(conn);
+    return conn_notify(conn);
 }
 
 static cold_path int try_send_slow(struct velo_conn *conn, const void *buf, size_t len_bytes,
@@ -293,7 +286,7 @@ int velo_try_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uin
     if (unlikely(!is_fast(conn, buf, len_bytes, &place)))
         return try_send_slow(conn, buf, len_bytes, tag);
     ring_tx_write_inline(&conn->tx, place, buf, len_bytes, tag);
-    return notify(conn);
+    return conn_notify(conn);
 }
 
 int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t tag,
@@ -304,18 +297,10 @@ int velo_send(struct velo_conn *conn, const void *buf, size_t len_bytes, uint8_t
     if (unlikely(!is_fast(conn, buf, len_bytes, &place)))
         return send_slow(conn, buf, len_bytes, tag, timeout_ns);
     ring_tx_write_inline(&conn->tx, place, buf, len_bytes, tag);
-    return notify(conn);
+    return conn_notify(conn);
 }
 
 /* ---- in place -------------------------------------------------------------------------------- */
-
-/* A sender that sends again before anything came is not in a ping-pong: ask for lines ahead. */
-hot_inline void look_ahead(struct velo_conn *conn)
-{
-    uint64_t received = order_counter(&conn->port->messages);
-    conn->tx.ahead = received == conn->received_before ? CELLS_AHEAD : 0;
-    conn->received_before = received;
-}
 
 /* There is room for this reservation. A short message is built beside the ring: while the program
  * writes to a line, the polling receiver would take the line away, and each store would wait for it
@@ -329,7 +314,7 @@ hot_inline int reserve(struct velo_conn *conn, size_t len_bytes, void **buf)
     conn->reserved_limit = tx->limit;
     tx->limit = 0;
     if (likely(len_bytes <= VELO_INLINE_BYTES)) {
-        look_ahead(conn);
+        conn_look_ahead(conn);
         *buf = conn->built;
     } else {
         conn->reserved_at = ring_tx_data_at(tx, len_bytes);
@@ -395,7 +380,7 @@ int velo_commit(struct velo_conn *conn, size_t len_bytes, uint8_t tag)
                              tag);
     else
         ring_tx_publish_external(tx, conn->reserved_at, len_bytes, 0, tag);
-    return notify(conn);
+    return conn_notify(conn);
 }
 
 /* ---- vectors --------------------------------------------------------------------------------- */
@@ -458,19 +443,17 @@ static int try_send_apart(struct velo_conn *conn, const void *buf, size_t len_by
     if (status)
         return status;
     ring_tx_write_external(&conn->tx, buf, len_bytes, word, tag | CONN_WORD_APART);
-    return notify(conn);
+    return conn_notify(conn);
 }
 
-/* This also sends a payload that does not fit into one line beside its word. */
-static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, const void *buf,
-                                                        size_t len_bytes, uint64_t word,
-                                                        uint8_t tag)
+int conn_try_send_with_slow(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                            uint64_t word, uint8_t tag)
 {
     if (!buf && len_bytes > 0)
         return VELO_ERR_ARG;
     if (len_bytes > SIZE_MAX - sizeof word)
         return VELO_ERR_TOO_BIG;
-    if (conn && len_bytes > VELO_INLINE_BYTES && !conn->tx.is_by_line)
+    if (len_bytes > VELO_INLINE_BYTES && !conn->tx.is_by_line)
         return try_send_apart(conn, buf, len_bytes, word, tag);
     void *to;
     int status = velo_try_reserve(conn, len_bytes + sizeof word, &to);
@@ -479,22 +462,4 @@ static __attribute__((noinline)) int try_send_with_slow(struct velo_conn *conn, 
     copy_in(to, buf, len_bytes);
     memcpy((char *)to + len_bytes, &word, sizeof word);
     return velo_commit(conn, len_bytes + sizeof word, tag);
-}
-
-int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes, uint64_t word,
-                       uint8_t tag)
-{
-    struct ring_place place;
-    if (unlikely(len_bytes > VELO_INLINE_BYTES ||
-                 !is_fast(conn, buf, len_bytes + sizeof word, &place)))
-        return try_send_with_slow(conn, buf, len_bytes, word, tag);
-    GUARD(conn, "connection");
-    look_ahead(conn);
-    ring_tx_ask(&conn->tx, place);
-    char *to = (char *)(place.cell + 1);
-    copy_small_in(to, buf, len_bytes);
-    memcpy(to + len_bytes, &word, sizeof word);
-    VELO_HOOK(HOOK_SEND_PAYLOAD);
-    ring_tx_publish(&conn->tx, place, 0, len_bytes + sizeof word, tag);
-    return notify(conn);
 }

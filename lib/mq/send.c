@@ -2,29 +2,49 @@
 #include <string.h>
 
 #include "../base/error.h"
+#include "../core/send_with.h"
 #include "internal.h"
 
 /* The most sends that one call of progress starts for one peer. */
 #define SENDS_PER_CALL 64
 
-hot_inline int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
-                          uint64_t match)
+static int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match)
 {
-    return conn_try_send_with(peer->conn, buf, len_bytes, match, MQ_WIRE_EAGER);
+    /* A message without payload may have no buffer. */
+    return conn_try_send_with(peer->conn, buf ? buf : &match, len_bytes, match, MQ_WIRE_EAGER);
+}
+
+/* Nothing was sent, or the receiver was found dead after it. */
+static __attribute__((noinline)) int not_sent(struct velo_mq_peer *peer, int status)
+{
+    if (status != VELO_AGAIN)
+        mq_peer_lost(peer, status);
+    return status;
+}
+
+static __attribute__((noinline)) int try_send_slow(struct velo_mq_peer *peer, const void *buf,
+                                                   size_t len_bytes, uint64_t match)
+{
+    if (!peer || (!buf && len_bytes > 0))
+        return velo_fail(VELO_ERR_ARG, "peer or buf is NULL");
+    if (len_bytes >= peer->direct_end_bytes)
+        return peer->gone ? peer->gone : VELO_AGAIN;
+    int status = send_eager(peer, buf, len_bytes, match);
+    if (status)
+        return not_sent(peer, status);
+    peer->mq->counters.sent++;
+    return VELO_OK;
 }
 
 int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match)
 {
-    if (unlikely(!peer || (!buf && len_bytes > 0)))
-        return velo_fail(VELO_ERR_ARG, "peer or buf is NULL");
-    if (unlikely(len_bytes >= peer->direct_end_bytes))
-        return peer->gone ? peer->gone : VELO_AGAIN;
-    int status = send_eager(peer, buf, len_bytes, match);
-    if (likely(status == VELO_OK))
-        peer->mq->counters.sent++;
-    else if (status != VELO_AGAIN)
-        mq_peer_lost(peer, status);
-    return status;
+    if (unlikely(!peer || !buf || len_bytes >= peer->direct_end_bytes))
+        return try_send_slow(peer, buf, len_bytes, match);
+    int status = conn_try_send_with(peer->conn, buf, len_bytes, match, MQ_WIRE_EAGER);
+    if (unlikely(status))
+        return not_sent(peer, status);
+    peer->mq->counters.sent++;
+    return VELO_OK;
 }
 
 /* ---- requests -------------------------------------------------------------------------------- */

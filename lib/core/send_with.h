@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file send_with.h
+ * @brief Sending a payload and a word, for a protocol above.
+ *
+ * The word describes the payload, and needs no buffer of its own. It stands behind the payload, or,
+ * beside a long payload, in the message's slot: then the tag has the bit CONN_WORD_APART, and
+ * port_held_word() reads the word.
+ */
+#ifndef VELO_CORE_SEND_WITH_H
+#define VELO_CORE_SEND_WITH_H
+
+#include "port.h"
+
+/** The receiver does not poll this ring, or has to be looked at: wake it or send it the message. */
+int conn_notify_slow(struct velo_conn *conn);
+
+/** To be called after each publish. */
+hot_inline int conn_notify(struct velo_conn *conn)
+{
+    if (likely(order_read_bell(conn->bell) == BELL_POLLED))
+        return VELO_OK;
+    return conn_notify_slow(conn);
+}
+
+/** A sender that sends again before anything came is not in a ping-pong: ask for lines ahead. */
+hot_inline void conn_look_ahead(struct velo_conn *conn)
+{
+    uint64_t received = order_counter(&conn->port->messages);
+    conn->tx.ahead = received == conn->received_before ? CELLS_AHEAD : 0;
+    conn->received_before = received;
+}
+
+/** conn_try_send_with() of a message that is longer than a line, or for which there is no room
+ * now. */
+int conn_try_send_with_slow(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                            uint64_t word, uint8_t tag);
+
+/** As velo_try_send(); neither @p conn nor @p buf is NULL. */
+hot_inline int conn_try_send_with(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                                  uint64_t word, uint8_t tag)
+{
+    if (unlikely(len_bytes > VELO_INLINE_BYTES - sizeof word))
+        return conn_try_send_with_slow(conn, buf, len_bytes, word, tag);
+    struct ring_place place = ring_tx_place(&conn->tx, ring_cells(len_bytes + sizeof word));
+    if (unlikely(place.at >= conn->tx.limit))
+        return conn_try_send_with_slow(conn, buf, len_bytes, word, tag);
+    GUARD(conn, "connection");
+    conn_look_ahead(conn);
+    ring_tx_ask(&conn->tx, place);
+    char *to = (char *)(place.cell + 1);
+    copy_small_in(to, buf, len_bytes);
+    memcpy(to + len_bytes, &word, sizeof word);
+    VELO_HOOK(HOOK_SEND_PAYLOAD);
+    ring_tx_publish(&conn->tx, place, 0, len_bytes + sizeof word, tag);
+    return conn_notify(conn);
+}
+
+#endif
