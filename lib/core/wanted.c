@@ -2,9 +2,7 @@
 #include "wanted.h"
 
 #include "spin.h"
-
-/* After this many messages without a wait, lines ahead are asked for; see receive.c. */
-#define STREAM_RUN 8
+#include "stream.h"
 
 /* Is a message of these data the wanted one? The word is read once: its sender can still write to
  * it, and the checked value must be the one that is used. */
@@ -65,22 +63,19 @@ bool port_take_wanted(struct velo_port *port, const struct wanted_message *wante
         header = spin_ring(port, rx, port->look, polls);
         if (header == 0)
             return false;
-    } else if (port->messages - port->messages_before >= STREAM_RUN) {
-        ring_rx_fetch_line(rx, CELLS_AHEAD / 2);
+    } else {
+        port_fetch_in_stream(port, rx);
     }
     if (unlikely(ring_tag(header) != wanted->tag)) {
         bool is_apart = ring_tag(header) == (wanted->tag | CONN_WORD_APART);
         return is_apart && take_slowly(port, header, wanted, found);
     }
-    uint32_t len_bytes = ring_len(header);
-    uint32_t cells = ring_cells(len_bytes);
-    if (unlikely((header & VELO_HEADER_EXTERNAL_MASK) || !ring_rx_holds(rx, cells) ||
-                 rx->head + LINE_CELLS >= rx->pause_at))
+    struct short_message message;
+    if (!short_message_read(rx, header, &message))
         return take_slowly(port, header, wanted, found);
-    const char *data = (const char *)(rx->cell + 1);
-    if (!is_wanted(wanted, rx, data, len_bytes, found))
+    if (!is_wanted(wanted, rx, message.data, message.len_bytes, found))
         return false;
-    copy_small(wanted->buf, data, found->len_bytes);
-    port_step(port, rx, ring_cells_guessed(cells), len_bytes);
+    copy_small(wanted->buf, message.data, found->len_bytes);
+    port_step_short(port, &message);
     return true;
 }

@@ -119,6 +119,9 @@ struct velo_mq_peer {
     struct velo_mq_peer *next_generation; /* Of the same id. */
 };
 
+/** The most messages that one call of progress takes once they come in a stream. */
+#define MQ_BURST_MAX 32u
+
 /** One id, as receives from it see it. */
 struct source {
     struct velo_mq_peer *generations; /* All that are known, the newest first. */
@@ -153,7 +156,7 @@ struct velo_mq {
     struct velo_port *port;
     uint32_t work;        /* enum work, or-ed. */
     uint32_t before_post; /* enum before_post, or-ed. */
-    uint32_t burst;       /* Messages to take in one call beyond the first. */
+    uint32_t burst;       /* Messages to take in one call beyond the first; MQ_BURST_MAX at most. */
     uint32_t idle_polls;
     struct match_table posted; /* Receives without ignore bits. */
     struct list wild;          /* The others, in the order of posting. */
@@ -240,6 +243,8 @@ bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_byte
 
 /** Take the message that is held, and the messages behind it if they come in a stream. */
 int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first);
+/** Take the messages of a stream that have come. Returns the number of events. */
+int mq_recv_stream(struct velo_mq *mq);
 /** Take the message that is held. */
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg);
 /** Give a matched message to its receive. True: call complete() with op->outcome after the message

@@ -18,16 +18,15 @@ bool mq_table_open(struct match_table *table)
 {
     table->shift = 64 - LISTS_LOG2_FIRST;
     table->count = 0;
+    table->count_max = (uint32_t)table_len(table);
     table->lists = new_lists(table_len(table));
     return table->lists != NULL;
 }
 
 void mq_table_close(struct match_table *table) { free(table->lists); }
 
-void mq_table_grow(struct match_table *table)
+static void grow(struct match_table *table)
 {
-    if (table->shift == 64 - LISTS_LOG2_MAX)
-        return;
     struct list *lists = new_lists(table_len(table) * 2);
     if (!lists)
         return;
@@ -42,6 +41,18 @@ void mq_table_grow(struct match_table *table)
     }
     free(table->lists);
     *table = larger;
+}
+
+void mq_table_add_growing(struct match_table *table, struct entry *entry)
+{
+    if (table->shift > 64 - LISTS_LOG2_MAX)
+        grow(table);
+    /* Without memory, or at its largest, the table stays as it is until it is twice as full. */
+    table->count_max = table->count < table_len(table)  ? (uint32_t)table_len(table)
+                       : table->count <= UINT32_MAX / 2 ? table->count * 2
+                                                        : UINT32_MAX;
+    table->count++;
+    list_append(table_list(table, entry->match), &entry->link);
 }
 
 struct entry *mq_table_any(const struct match_table *table)

@@ -77,15 +77,16 @@ struct entry {
 
 struct match_table {
     struct list *lists;
-    uint32_t shift; /* 64 less the binary logarithm of their number. */
-    uint32_t count; /* Entries. */
+    uint32_t shift;     /* 64 less the binary logarithm of their number. */
+    uint32_t count;     /* Entries. */
+    uint32_t count_max; /* The table is made larger before it has more. */
 };
 
 /** False: out of memory. */
 bool mq_table_open(struct match_table *table);
 void mq_table_close(struct match_table *table);
-/** Make the table larger if it has become crowded; if there is no memory it stays as it is. */
-void mq_table_grow(struct match_table *table);
+/** Add an entry to a table that has become crowded: it is made larger, if there is memory. */
+void mq_table_add_growing(struct match_table *table, struct entry *entry);
 /** Any entry, or NULL. */
 struct entry *mq_table_any(const struct match_table *table);
 
@@ -99,10 +100,14 @@ hot_inline struct list *table_list(const struct match_table *table, uint64_t mat
     return &table->lists[(match * UINT64_C(0x9e3779b97f4a7c15)) >> table->shift];
 }
 
+/** Add an entry. (The rare case is a tail call, so that the usual one saves no registers.) */
 hot_inline void table_add(struct match_table *table, struct entry *entry)
 {
-    if (unlikely(++table->count > table_len(table)))
-        mq_table_grow(table);
+    if (unlikely(table->count == table->count_max)) {
+        mq_table_add_growing(table, entry);
+        return;
+    }
+    table->count++;
     list_append(table_list(table, entry->match), &entry->link);
 }
 

@@ -268,9 +268,11 @@ int velo_mq_progress(struct velo_mq *mq)
 {
     struct velo_msg msg;
     int events = 0;
-    if (likely(velo_try_peek(mq->port, &msg) == VELO_OK)) {
+    if (mq->burst > 0)
+        events = mq_recv_stream(mq);
+    else if (likely(velo_try_peek(mq->port, &msg) == VELO_OK))
         events = mq_recv_burst(mq, &msg);
-    } else {
+    if (events == 0) {
         mq->burst = 0;
         if (unlikely(++mq->idle_polls % POLLS_PER_CLOCK == 0))
             (void)check(mq);

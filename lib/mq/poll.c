@@ -9,6 +9,9 @@
 #define POLLS_PER_CALL 64u
 /* Polls between two looks at what a poll for one message does not see. */
 #define POLLS_PER_LOOK 16u
+/* In a stream: see pause_for(). */
+#define MESSAGES_PER_PAUSE 8u
+#define STREAM_MOST 64u
 /* It comes back even if messages for others come without end. */
 #define ROUNDS_PER_CALL 256u
 
@@ -49,6 +52,28 @@ hot_inline bool take_wanted(struct velo_mq *mq, struct transfer *op)
     return true;
 }
 
+/* The number of receives that were posted before this one, for messages with its match bits: they
+ * come in a stream. 0: none were, or it is not known. */
+hot_inline uint64_t earlier(const struct velo_mq *mq, const struct transfer *op)
+{
+    if (op->state != OP_POSTED || op->ignore)
+        return 0;
+    const struct transfer *first =
+        (const struct transfer *)table_list(&mq->posted, op->entry.match)->first;
+    return first->entry.match == op->entry.match ? op->sequence - first->sequence : 0;
+}
+
+/* A receiver that takes each message of a stream as soon as it is there takes the line from its
+ * sender as often, and both crawl. The more messages are still to come, the longer it waits. */
+static uint32_t pause_for(uint64_t messages)
+{
+    uint32_t pauses =
+        1 + (uint32_t)(messages < STREAM_MOST ? messages : STREAM_MOST) / MESSAGES_PER_PAUSE;
+    for (uint32_t i = 0; i < pauses; i++)
+        order_pause();
+    return pauses;
+}
+
 int velo_mq_poll(struct velo_mq *mq, struct velo_mq_request *request)
 {
     if (unlikely(!mq || !request))
@@ -60,10 +85,14 @@ int velo_mq_poll(struct velo_mq *mq, struct velo_mq_request *request)
         bool is_waited_for = is_next(mq, op);
         if (is_waited_for && take_wanted(mq, op))
             break;
+        uint64_t messages = is_waited_for ? 0 : earlier(mq, op);
+        if (messages > 0)
+            mq->burst = MQ_BURST_MAX;
         if (velo_mq_progress(mq) > 0)
             continue;
-        order_pause();
-        uint32_t done = is_waited_for && mq->port->active_count == 1 ? POLLS_PER_LOOK : 1;
+        uint32_t done = pause_for(messages);
+        if (is_waited_for && mq->port->active_count == 1)
+            done = POLLS_PER_LOOK;
         polls -= done < polls ? done : polls;
     }
     return request->status;

@@ -2,10 +2,8 @@
 #include <string.h>
 
 #include "../base/error.h"
+#include "../core/stream.h"
 #include "internal.h"
-
-/* The most messages that one call of progress takes once they come in a stream. */
-#define BURST_MAX 32u
 
 /* ---- posted receives ------------------------------------------------------------------------- */
 
@@ -283,29 +281,20 @@ void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_messag
         complete(request_of(op), op->outcome);
 }
 
-/* Is there a message already? True: the receive has it and must not be posted. */
-static __attribute__((noinline)) bool recv_before_post(struct velo_mq *mq, struct transfer *op)
+hot_inline void post(struct velo_mq *mq, struct transfer *op)
 {
-    const struct entry *entry = &op->entry;
-    struct velo_mq_message *message =
-        mq_recv_find_kept(mq, entry->source, entry->match, op->ignore);
-    if (message) {
-        mq_recv_unlink_kept(mq, message);
-        mq_recv_kept(mq, op, message);
-        return true;
+    op->sequence = ++mq->sequence;
+    if (likely(op->ignore == 0)) {
+        table_add(&mq->posted, &op->entry);
+    } else {
+        list_append(&mq->wild, &op->entry.link);
+        mq->wild_count++;
     }
-    if (mq_recv_is_deferred(mq, entry->source))
-        mq->work |= WORK_RESUME;
-    return false;
 }
 
-int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore, void *buf,
-                  size_t cap_bytes, struct velo_mq_request *request)
+hot_inline struct transfer *describe(velo_id_t source, uint64_t match, uint64_t ignore, void *buf,
+                                     size_t cap_bytes, struct velo_mq_request *request)
 {
-    if (unlikely(!mq || !request || (!buf && cap_bytes > 0)))
-        return velo_fail(VELO_ERR_ARG, "mq, request or buf is NULL");
-    if (unlikely(mq->before_post & BEFORE_CLOSING))
-        return velo_fail(VELO_ERR_STATE, "the queues are being closed");
     struct transfer *op = op_of(request);
     request->status = VELO_AGAIN;
     op->entry.match = match;
@@ -314,15 +303,37 @@ int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t
     op->buf = buf;
     op->len_bytes = cap_bytes;
     op->state = OP_POSTED;
-    if (unlikely(mq->before_post) && recv_before_post(mq, op))
+    return op;
+}
+
+/* As velo_mq_irecv(), if there is something to be looked at first. Its message may have come. */
+static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, velo_id_t source,
+                                                uint64_t match, uint64_t ignore, void *buf,
+                                                size_t cap_bytes, struct velo_mq_request *request)
+{
+    if (mq->before_post & BEFORE_CLOSING)
+        return velo_fail(VELO_ERR_STATE, "the queues are being closed");
+    struct transfer *op = describe(source, match, ignore, buf, cap_bytes, request);
+    struct velo_mq_message *message = mq_recv_find_kept(mq, source, match, ignore);
+    if (message) {
+        mq_recv_unlink_kept(mq, message);
+        mq_recv_kept(mq, op, message);
         return VELO_OK;
-    op->sequence = ++mq->sequence;
-    if (likely(ignore == 0)) {
-        table_add(&mq->posted, &op->entry);
-    } else {
-        list_append(&mq->wild, &op->entry.link);
-        mq->wild_count++;
     }
+    if (mq_recv_is_deferred(mq, source))
+        mq->work |= WORK_RESUME;
+    post(mq, op);
+    return VELO_OK;
+}
+
+int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore, void *buf,
+                  size_t cap_bytes, struct velo_mq_request *request)
+{
+    if (unlikely(!mq || !request || (!buf && cap_bytes > 0)))
+        return velo_fail(VELO_ERR_ARG, "mq, request or buf is NULL");
+    if (unlikely(mq->before_post))
+        return irecv_slow(mq, source, match, ignore, buf, cap_bytes, request);
+    post(mq, describe(source, match, ignore, buf, cap_bytes, request));
     return VELO_OK;
 }
 
@@ -450,15 +461,57 @@ hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
 
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg) { take(mq, msg); }
 
-/* Take more messages of a stream. Returns the number of events. */
-static __attribute__((noinline)) int take_more(struct velo_mq *mq)
+/* Take one short eager message for which a receive without wildcards is posted. False: the next
+ * message is another one, or none is there. */
+hot_inline bool take_short(struct velo_mq *mq)
+{
+    struct velo_port *port = mq->port;
+    struct short_message message;
+    uint64_t match;
+    if (!port_next_short(port, &message) ||
+        unlikely(message.tag != MQ_WIRE_EAGER || message.len_bytes < sizeof match))
+        return false;
+    size_t len_bytes = message.len_bytes - sizeof match;
+    memcpy(&match, message.data + len_bytes, sizeof match);
+    velo_id_t source = port->current->source;
+    struct list *list = table_list(&mq->posted, match);
+    struct transfer *op = (struct transfer *)list->first;
+    if (unlikely(!op || op->entry.match != match || mq->wild.first || len_bytes > op->len_bytes ||
+                 (op->entry.source != source && op->entry.source != VELO_MQ_ANY_SOURCE)))
+        return false;
+    mq->posted.count--;
+    list_remove(list, &op->entry.link);
+    copy_small(op->buf, message.data, len_bytes);
+    port_step_short(port, &message);
+    struct velo_mq_request *request = request_of(op);
+    request->source = source;
+    request->match = match;
+    request->len_bytes = len_bytes;
+    request->total_bytes = len_bytes;
+    mq->counters.eager++;
+    complete(request, VELO_OK);
+    return true;
+}
+
+/* This is a stream: the next call takes more. */
+static uint32_t grow_burst(struct velo_mq *mq)
+{
+    uint32_t burst = mq->burst;
+    mq->burst = burst < MQ_BURST_MAX ? burst * 2 : MQ_BURST_MAX;
+    return burst;
+}
+
+int mq_recv_stream(struct velo_mq *mq)
 {
     struct velo_msg msg;
     int events = 0;
-    uint32_t left = mq->burst;
-    mq->burst = left < BURST_MAX ? left * 2 : BURST_MAX;
-    for (; left > 0 && velo_try_peek(mq->port, &msg) == VELO_OK; left--, events++)
-        take(mq, &msg);
+    for (uint32_t left = grow_burst(mq); left > 0; left--, events++) {
+        if (likely(take_short(mq)))
+            continue;
+        if (velo_try_peek(mq->port, &msg) != VELO_OK)
+            break;
+        mq_recv_take(mq, &msg);
+    }
     return events;
 }
 
@@ -467,9 +520,8 @@ static __attribute__((noinline)) int take_more(struct velo_mq *mq)
 int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first)
 {
     take(mq, first);
-    if (likely(mq->burst == 0)) {
-        mq->burst = 1;
-        return 1;
-    }
-    return 1 + take_more(mq);
+    if (mq->burst > 0)
+        return 1 + mq_recv_stream(mq);
+    mq->burst = 1;
+    return 1;
 }
