@@ -28,9 +28,9 @@
 typedef struct {
     ompi_request_t super;
     struct mtl_velo_op op;
-    /* Both change under the lock: */
-    bool ended; /* Its outcome is being reported, or has been. */
-    bool freed; /* By MPI_Request_free() before its end: it is given back when it ends. */
+    /* By MPI_Request_free() before its end: it is given back when it ends. Changes under the lock.
+     */
+    bool freed;
 } mtl_velo_receive;
 
 static mca_pml_base_module_t cm;
@@ -53,22 +53,23 @@ static inline bool find_piece(const void *buf, size_t count, const ompi_datatype
 }
 
 /* Has the message been sent already? */
-static inline bool try_send(const void *buf, size_t count, const ompi_datatype_t *datatype,
-                            int rank, int tag, mca_pml_base_send_mode_t mode,
-                            ompi_communicator_t *comm)
+static inline __attribute__((always_inline)) bool
+try_send(const void *buf, size_t count, const ompi_datatype_t *datatype, int rank, int tag,
+         mca_pml_base_send_mode_t mode, ompi_communicator_t *comm)
 {
     void *data;
     size_t len_bytes;
-    if (__builtin_expect(mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY,
-                         0) ||
-        !find_piece(buf, count, datatype, &data, &len_bytes))
-        return false;
-    struct velo_mq_peer *peer = mtl_velo_peer(comm, rank);
-    if (__builtin_expect(peer == NULL, 0))
-        return false;
+    const struct mtl_velo_endpoint *endpoint = mtl_velo_known(comm, rank);
+    if (__builtin_expect((mode != MCA_PML_BASE_SEND_STANDARD && mode != MCA_PML_BASE_SEND_READY) ||
+                             endpoint == NULL || endpoint->peer == NULL ||
+                             !find_piece(buf, count, datatype, &data, &len_bytes),
+                         0))
+        return false; /* cm connects to the rank, too. */
+    uint64_t match = mtl_velo_match(comm, comm->c_my_rank, tag);
+    if (__builtin_expect(!opal_using_threads(), 1))
+        return velo_mq_try_send(endpoint->peer, data, len_bytes, match) == VELO_OK;
     mtl_velo_lock();
-    int status =
-        velo_mq_try_send(peer, data, len_bytes, mtl_velo_match(comm, comm->c_my_rank, tag));
+    int status = velo_mq_try_send(endpoint->peer, data, len_bytes, match);
     mtl_velo_unlock();
     return status == VELO_OK;
 }
@@ -92,19 +93,19 @@ static int direct_isend(const void *buf, size_t count, ompi_datatype_t *datatype
     return cm.pml_isend(buf, count, datatype, rank, tag, mode, comm, request);
 }
 
-/* If the request was started, its errors are reported with it. */
-static inline __attribute__((always_inline)) int start(void *data, size_t cap_bytes, int source,
-                                                       int tag, ompi_communicator_t *comm,
+/* If the request was started, its errors are reported with it. `alone`: there are no threads. */
+static inline __attribute__((always_inline)) int start(bool alone, void *data, size_t cap_bytes,
+                                                       velo_id_t from, int source, int tag,
+                                                       ompi_communicator_t *comm,
                                                        struct velo_mq_request *request)
 {
-    velo_id_t from;
-    if (__builtin_expect(!mtl_velo_source(comm, source, &from), 0))
-        return OMPI_ERR_UNREACH;
-    mtl_velo_lock();
+    if (!alone)
+        mtl_velo_lock();
     int status = velo_mq_irecv(mtl_velo.mq, from, mtl_velo_wanted(comm, source, tag),
                                mtl_velo_ignore(source, tag), data, cap_bytes, request);
-    mtl_velo_unlock();
-    return __builtin_expect(status == VELO_OK, 1) ? OMPI_SUCCESS : velo_ompi_error(status);
+    if (!alone)
+        mtl_velo_unlock();
+    return status;
 }
 
 /* Poll for a receive's message, where no other rank wants the processor. In virtual time a poll of
@@ -158,12 +159,15 @@ static int direct_recv(void *buf, size_t count, ompi_datatype_t *datatype, int s
     size_t cap_bytes;
     if (!find_piece(buf, count, datatype, &data, &cap_bytes))
         return cm.pml_recv(buf, count, datatype, source, tag, comm, status);
+    velo_id_t from;
+    if (__builtin_expect(!mtl_velo_source(comm, source, &from), 0))
+        return OMPI_ERR_UNREACH;
     struct awaited receive;
     receive.mq.done = opal_using_threads() ? awaited_done : NULL;
     receive.ended = false;
-    int rc = start(data, cap_bytes, source, tag, comm, &receive.mq);
-    if (__builtin_expect(rc != OMPI_SUCCESS, 0))
-        return rc;
+    int started = start(false, data, cap_bytes, from, source, tag, comm, &receive.mq);
+    if (__builtin_expect(started != VELO_OK, 0))
+        return velo_ompi_error(started);
     await(&receive);
     /* A message from the rank that was asked for needs no look at the rank. */
     if (receive.mq.status == VELO_OK && status == MPI_STATUS_IGNORE && source != MPI_ANY_SOURCE)
@@ -185,12 +189,18 @@ static inline void give_back(mtl_velo_receive *receive)
     opal_free_list_return(&receives, &receive->super.super);
 }
 
+/* Has its outcome been reported, or is it just being reported? Changes under the lock. */
+static inline bool has_ended(const mtl_velo_receive *receive)
+{
+    return receive->op.mq.status != VELO_AGAIN;
+}
+
 /* It is freed before its end. Another thread that reports the outcome looks at nothing after that:
  * see report(). */
 static __attribute__((noinline)) int free_early(mtl_velo_receive *receive)
 {
     mtl_velo_lock();
-    bool freed = !receive->ended;
+    bool freed = !has_ended(receive);
     receive->freed = freed;
     mtl_velo_unlock();
     if (freed)
@@ -211,12 +221,14 @@ static int receive_free(ompi_request_t **request)
 }
 
 /* As soon as the request is complete another thread may free and use it again. */
-static void report(mtl_velo_receive *receive)
+static __attribute__((noinline)) void report(mtl_velo_receive *receive)
 {
     bool freed = receive->freed;
     (void)ompi_request_complete(&receive->super, true);
-    if (__builtin_expect(freed, 0))
+    if (__builtin_expect(freed, 0)) {
+        receive->freed = false;
         give_back(receive);
+    }
 }
 
 static inline mtl_velo_receive *receive_of(struct mtl_velo_op *op)
@@ -231,14 +243,23 @@ static void receive_end(struct mtl_velo_op *op)
     report(receive);
 }
 
+/* Mostly nobody has asked to be told: the request is marked as complete, and that is all. */
 static void receive_done(struct velo_mq_request *mq)
 {
     struct mtl_velo_op *op = (struct mtl_velo_op *)mq;
-    receive_of(op)->ended = true;
-    if (__builtin_expect(!opal_using_threads(), 1))
-        receive_end(op);
-    else
+    mtl_velo_receive *receive = receive_of(op);
+    ompi_request_t *request = &receive->super;
+    if (__builtin_expect(opal_using_threads(), 0)) {
         mtl_velo_done(mq);
+        return;
+    }
+    mtl_velo_status(&request->req_status, request->req_mpi_object.comm, mq);
+    if (__builtin_expect(request->req_complete_cb != NULL || receive->freed ||
+                             request->req_complete != REQUEST_PENDING,
+                         0))
+        report(receive);
+    else
+        request->req_complete = REQUEST_COMPLETED;
 }
 
 static int receive_cancel(ompi_request_t *request, int flag)
@@ -246,9 +267,7 @@ static int receive_cancel(ompi_request_t *request, int flag)
     (void)flag;
     mtl_velo_receive *receive = (mtl_velo_receive *)request;
     mtl_velo_lock();
-    bool cancelled = !receive->ended && velo_mq_cancel(mtl_velo.mq, &receive->op.mq) == VELO_OK;
-    if (cancelled)
-        receive->ended = true;
+    bool cancelled = velo_mq_cancel(mtl_velo.mq, &receive->op.mq) == VELO_OK;
     mtl_velo_unlock();
     if (!cancelled)
         return OMPI_SUCCESS; /* It is too late: the receive ends normally. */
@@ -257,39 +276,72 @@ static int receive_cancel(ompi_request_t *request, int flag)
     return OMPI_SUCCESS;
 }
 
+/* Most of a request never changes. Whoever is told of its end is forgotten then. */
 static void receive_construct(mtl_velo_receive *receive)
 {
+    OMPI_REQUEST_INIT(&receive->super, false);
     receive->super.req_type = OMPI_REQUEST_PML;
     receive->super.req_start = mca_pml.pml_start;
     receive->super.req_free = receive_free;
     receive->super.req_cancel = receive_cancel;
     receive->op.mq.done = receive_done;
     receive->op.end = receive_end;
+    receive->freed = false;
 }
 
+static __attribute__((noinline)) int irecv_failed(ompi_request_t **request, int status)
+{
+    give_back((mtl_velo_receive *)*request);
+    *request = MPI_REQUEST_NULL;
+    return velo_ompi_error(status);
+}
+
+/* Start a receive from a port that is known. */
+static inline __attribute__((always_inline)) int
+irecv(bool alone, void *data, size_t cap_bytes, velo_id_t from, int source, int tag,
+      ompi_communicator_t *comm, mtl_velo_receive *receive, ompi_request_t **request)
+{
+    receive->super.req_complete = REQUEST_PENDING;
+    receive->super.req_state = OMPI_REQUEST_ACTIVE;
+    receive->super.req_mpi_object.comm = comm;
+    OBJ_RETAIN(comm);
+    *request = &receive->super;
+    int status = start(alone, data, cap_bytes, from, source, tag, comm, &receive->op.mq);
+    return __builtin_expect(status == VELO_OK, 1) ? OMPI_SUCCESS : irecv_failed(request, status);
+}
+
+static __attribute__((noinline)) int irecv_slow(void *buf, size_t count, ompi_datatype_t *datatype,
+                                                int source, int tag, ompi_communicator_t *comm,
+                                                ompi_request_t **request)
+{
+    void *data;
+    size_t cap_bytes;
+    velo_id_t from;
+    mtl_velo_receive *receive = NULL;
+    if (!mtl_velo_source(comm, source, &from))
+        return OMPI_ERR_UNREACH;
+    if (find_piece(buf, count, datatype, &data, &cap_bytes))
+        receive = (mtl_velo_receive *)opal_free_list_get(&receives);
+    if (receive == NULL)
+        return cm.pml_irecv(buf, count, datatype, source, tag, comm, request);
+    return irecv(false, data, cap_bytes, from, source, tag, comm, receive, request);
+}
+
+/* The usual case saves no registers for the others, which are tail calls. */
 static int direct_irecv(void *buf, size_t count, ompi_datatype_t *datatype, int source, int tag,
                         ompi_communicator_t *comm, ompi_request_t **request)
 {
     void *data;
     size_t cap_bytes;
-    mtl_velo_receive *receive = NULL;
-    if (find_piece(buf, count, datatype, &data, &cap_bytes))
-        receive = (mtl_velo_receive *)opal_free_list_get(&receives);
+    const struct mtl_velo_endpoint *endpoint = mtl_velo_known(comm, source);
+    if (__builtin_expect(opal_using_threads() || endpoint == NULL ||
+                             !find_piece(buf, count, datatype, &data, &cap_bytes),
+                         0))
+        return irecv_slow(buf, count, datatype, source, tag, comm, request);
+    mtl_velo_receive *receive = (mtl_velo_receive *)opal_lifo_pop_st(&receives.super);
     if (__builtin_expect(receive == NULL, 0))
-        return cm.pml_irecv(buf, count, datatype, source, tag, comm, request);
-    OMPI_REQUEST_INIT(&receive->super, false);
-    receive->super.req_state = OMPI_REQUEST_ACTIVE;
-    receive->super.req_mpi_object.comm = comm;
-    receive->ended = false;
-    receive->freed = false;
-    OBJ_RETAIN(comm);
-    int rc = start(data, cap_bytes, source, tag, comm, &receive->op.mq);
-    if (__builtin_expect(rc != OMPI_SUCCESS, 0)) {
-        give_back(receive);
-        return rc;
-    }
-    *request = &receive->super;
-    return OMPI_SUCCESS;
+        return irecv_slow(buf, count, datatype, source, tag, comm, request);
+    return irecv(true, data, cap_bytes, endpoint->id, source, tag, comm, receive, request);
 }
 
 /* ---- waiting ----------------------------------------------------------------------------------
@@ -308,18 +360,49 @@ static int direct_wait(ompi_request_t **request, ompi_status_public_t *status)
     return waits.req_wait(request, status);
 }
 
-/* Once all have ended Open MPI need not note in each request who waits for it. The last one comes
- * first: until its message is there, those of the others are taken in a stream. */
+/* Give back the requests before the first that has not ended well, or is neither ours nor that of a
+ * send that ended at once. Returns their number. Without threads only. */
+static size_t finish(size_t count, ompi_request_t **requests, ompi_status_public_t *statuses)
+{
+    for (size_t i = 0; i < count; i++) {
+        ompi_request_t *request = requests[i];
+        if (request != &ompi_request_empty) {
+            if (__builtin_expect(request->req_free != receive_free || !REQUEST_COMPLETE(request) ||
+                                     request->req_status.MPI_ERROR != MPI_SUCCESS,
+                                 0))
+                return i;
+            OBJ_RELEASE(request->req_mpi_object.comm);
+            OMPI_REQUEST_FINI(request);
+            (void)opal_lifo_push_st(&receives.super, (opal_list_item_t *)request);
+        }
+        if (statuses != MPI_STATUSES_IGNORE)
+            OMPI_COPY_STATUS(&statuses[i], request->req_status, true);
+        requests[i] = MPI_REQUEST_NULL;
+    }
+    return count;
+}
+
+/* Poll for the last request first: until its message is there, those of the others are taken in a
+ * stream. Once all have ended Open MPI need not note in each request who waits for it. */
 static int direct_wait_all(size_t count, ompi_request_t **requests, ompi_status_public_t *statuses)
 {
-    for (size_t i = count; i > 0; i--) {
-        if (!is_pending(requests[i - 1]))
+    bool alone = !opal_using_threads();
+    size_t last = count;
+    size_t done = alone ? finish(count, requests, statuses) : 0;
+    for (; last > done; last--) {
+        if (!is_pending(requests[last - 1]))
             continue;
-        poll_for(&((mtl_velo_receive *)requests[i - 1])->op.mq);
-        if (is_pending(requests[i - 1]))
+        poll_for(&((mtl_velo_receive *)requests[last - 1])->op.mq);
+        if (is_pending(requests[last - 1]))
             break;
+        if (alone)
+            done += finish(count - done, requests + done,
+                           statuses != MPI_STATUSES_IGNORE ? statuses + done : statuses);
     }
-    return waits.req_wait_all(count, requests, statuses);
+    if (done == count)
+        return OMPI_SUCCESS;
+    return waits.req_wait_all(count - done, requests + done,
+                              statuses != MPI_STATUSES_IGNORE ? statuses + done : statuses);
 }
 
 /* ---- the tables -------------------------------------------------------------------------------

@@ -103,6 +103,16 @@ static inline struct mtl_velo_endpoint *mtl_velo_endpoint(const ompi_proc_t *pro
     return (struct mtl_velo_endpoint *)proc->proc_endpoints[OMPI_PROC_ENDPOINT_TAG_MTL];
 }
 
+/** The process of a rank. NULL: it is not known yet, or @p rank is MPI_ANY_SOURCE. */
+static inline const struct mtl_velo_endpoint *mtl_velo_known(const ompi_communicator_t *comm,
+                                                             int rank)
+{
+    if (__builtin_expect(rank < 0, 0))
+        return NULL;
+    const ompi_proc_t *proc = ompi_group_peer_lookup_existing(comm->c_remote_group, rank);
+    return __builtin_expect(proc == NULL, 0) ? NULL : mtl_velo_endpoint(proc);
+}
+
 static inline struct velo_mq_peer *mtl_velo_peer(ompi_communicator_t *comm, int rank)
 {
     ompi_proc_t *proc = ompi_comm_peer_lookup(comm, rank);
@@ -161,12 +171,31 @@ void mtl_velo_complete(struct mtl_velo_request *request);
 void mtl_velo_request_end(struct mtl_velo_op *op);
 /** Fill in a status from match bits, all but MPI_ERROR: that is the user's, but in calls that have
  *  many statuses. The rank is checked against the communicator. MPI's error. */
-int mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
-                          size_t len_bytes);
-/** Fill in the status of a receive that has ended, MPI_ERROR too. Its error is printed, unless it
- * is MPI's own. */
-void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
-                     const struct velo_mq_request *mq);
+static inline int mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm,
+                                        uint64_t match, size_t len_bytes)
+{
+    status->MPI_SOURCE = VELO_MQ_RANK(match);
+    status->MPI_TAG = VELO_MQ_TAG(match);
+    status->_ucount = len_bytes;
+    status->_cancelled = 0;
+    if (__builtin_expect(!ompi_comm_peer_invalid(comm, status->MPI_SOURCE), 1))
+        return MPI_SUCCESS;
+    status->MPI_SOURCE = MPI_ANY_SOURCE;
+    return MPI_ERR_INTERN;
+}
+
+/** MPI's error for a receive or send that failed, which is printed unless it is MPI's own. */
+int mtl_velo_failed(int status);
+
+/** Fill in the status of a receive that has ended, MPI_ERROR too. */
+static inline void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
+                                   const struct velo_mq_request *mq)
+{
+    status->MPI_ERROR = mtl_velo_status_found(status, comm, mq->match, mq->len_bytes);
+    if (__builtin_expect(mq->status != VELO_OK, 0))
+        status->MPI_ERROR = mtl_velo_failed(mq->status);
+}
+
 /** Fill in the status of a receive that was cancelled. */
 void mtl_velo_status_cancelled(ompi_status_public_t *status);
 

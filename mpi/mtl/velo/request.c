@@ -11,19 +11,6 @@
 /* A thread that polls keeps the lock for a microsecond or so: sleeping for it would take longer. */
 #define LOCK_TRIES 100
 
-int mtl_velo_status_found(ompi_status_public_t *status, ompi_communicator_t *comm, uint64_t match,
-                          size_t len_bytes)
-{
-    status->MPI_SOURCE = VELO_MQ_RANK(match);
-    status->MPI_TAG = VELO_MQ_TAG(match);
-    status->_ucount = len_bytes;
-    status->_cancelled = 0;
-    if (__builtin_expect(!ompi_comm_peer_invalid(comm, status->MPI_SOURCE), 1))
-        return MPI_SUCCESS;
-    status->MPI_SOURCE = MPI_ANY_SOURCE;
-    return MPI_ERR_INTERN;
-}
-
 void mtl_velo_status_cancelled(ompi_status_public_t *status)
 {
     status->MPI_SOURCE = MPI_ANY_SOURCE;
@@ -33,20 +20,12 @@ void mtl_velo_status_cancelled(ompi_status_public_t *status)
     status->_cancelled = 1;
 }
 
-static __attribute__((noinline)) int mpi_error(int status)
+int mtl_velo_failed(int status)
 {
     if (status == VELO_ERR_TOO_BIG)
         return MPI_ERR_TRUNCATE;
     velo_ompi_complain("go on with a message", status);
     return MPI_ERR_OTHER;
-}
-
-void mtl_velo_status(ompi_status_public_t *status, ompi_communicator_t *comm,
-                     const struct velo_mq_request *mq)
-{
-    status->MPI_ERROR = mtl_velo_status_found(status, comm, mq->match, mq->len_bytes);
-    if (__builtin_expect(mq->status != VELO_OK, 0))
-        status->MPI_ERROR = mpi_error(mq->status);
 }
 
 static void unpack(struct mtl_velo_request *request)
@@ -68,7 +47,7 @@ void mtl_velo_complete(struct mtl_velo_request *request)
     } else {
         status->MPI_ERROR = MPI_SUCCESS;
         if (__builtin_expect(request->op.mq.status != VELO_OK, 0))
-            status->MPI_ERROR = mpi_error(request->op.mq.status);
+            status->MPI_ERROR = mtl_velo_failed(request->op.mq.status);
     }
     if (request->packed != NULL)
         free(request->packed);
