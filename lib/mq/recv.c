@@ -512,6 +512,8 @@ int mq_recv_stream(struct velo_mq *mq)
             break;
         mq_recv_take(mq, &msg);
     }
+    if (events == 0)
+        mq->burst = 0; /* It was none. */
     return events;
 }
 
