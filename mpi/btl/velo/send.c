@@ -4,9 +4,12 @@
 
 #include <string.h>
 
-/* Shorter payloads are copied behind their header by one call: a line that they begin in the middle
- * of costs less than a second piece. */
-#define MEDIUM_BYTES 192u
+/* Payloads from this length on begin at a line: a line that a shorter one begins in the middle of
+ * costs less than a line more. */
+#define ALIGNED_BYTES 192u
+/* Payloads from this length on are copied by the library, which chooses the way by the processor.
+ * For shorter ones the calls would cost more than the copy. */
+#define LONG_BYTES 4096u
 /* The longest header that fits into a front. */
 #define HEADER_BYTES_MAX sizeof(((struct btl_velo_front *)0)->rest)
 
@@ -36,7 +39,6 @@ static inline void copy_short(void *to, const void *from, size_t len_bytes)
     }
 }
 
-/* A payload of many lines begins at a line of the ring. */
 static int send_long(struct velo_conn *conn, const void *payload, size_t payload_bytes,
                      const void *header, size_t header_bytes, mca_btl_base_tag_t tag)
 {
@@ -47,10 +49,9 @@ static int send_long(struct velo_conn *conn, const void *payload, size_t payload
     return velo_try_sendv(conn, pieces, 2, tag);
 }
 
-/* Room for header and payload of a message of a few lines, and of one that is packed in place. */
-static int reserve(struct velo_conn *conn, size_t len_bytes, char **to)
+/* Room for header and payload of a message that is built in place. */
+static inline int reserve(struct velo_conn *conn, uint64_t header_at, size_t len_bytes, char **to)
 {
-    const uint64_t header_at = sizeof header_at;
     void *room;
     int status = velo_try_reserve(conn, header_at + len_bytes, &room);
     if (status != VELO_OK)
@@ -64,13 +65,16 @@ static int send_medium(struct velo_conn *conn, const void *payload, size_t paylo
                        const void *header, size_t header_bytes, mca_btl_base_tag_t tag)
 {
     char *to;
-    int status = reserve(conn, header_bytes + payload_bytes, &to);
+    bool is_aligned = payload_bytes >= ALIGNED_BYTES && header_bytes <= HEADER_BYTES_MAX;
+    uint64_t header_at =
+        is_aligned ? sizeof(struct btl_velo_front) - header_bytes : sizeof header_at;
+    int status = reserve(conn, header_at, header_bytes + payload_bytes, &to);
     if (status != VELO_OK)
         return status;
     copy_short(to, header, header_bytes);
     if (payload_bytes > 0)
         memcpy(to + header_bytes, payload, payload_bytes);
-    return velo_commit(conn, sizeof(uint64_t) + header_bytes + payload_bytes, tag);
+    return velo_commit(conn, header_at + header_bytes + payload_bytes, tag);
 }
 
 /* Send header and payload, which lies in one piece. */
@@ -79,7 +83,7 @@ static int send_contiguous(struct velo_conn *conn, const void *payload, size_t p
 {
     char line[VELO_INLINE_BYTES];
     if (header_bytes + payload_bytes > sizeof line)
-        return (payload_bytes < MEDIUM_BYTES || header_bytes > HEADER_BYTES_MAX
+        return (payload_bytes < LONG_BYTES || header_bytes > HEADER_BYTES_MAX
                     ? send_medium
                     : send_long)(conn, payload, payload_bytes, header, header_bytes, tag);
     copy_short(line, header, header_bytes);
@@ -159,7 +163,7 @@ static int send_packed(struct velo_conn *conn, opal_convertor_t *convertor, cons
     char line[VELO_INLINE_BYTES], *to = line;
     size_t len_bytes = header_bytes + payload_bytes;
     bool is_short = len_bytes <= sizeof line;
-    int status = is_short ? VELO_OK : reserve(conn, len_bytes, &to);
+    int status = is_short ? VELO_OK : reserve(conn, sizeof(uint64_t), len_bytes, &to);
     if (status != VELO_OK)
         return status;
     copy_short(to, header, header_bytes);
