@@ -16,6 +16,8 @@
  * the clock. */
 #define CHECK_NS INT64_C(500000000)
 #define CLOCK_POLLS 1024
+/* The lines of a message of up to this length are asked for at once. There is no gain above it. */
+#define FETCH_BYTES 4096u
 /* Polls to one look at RMA while no memory is registered. */
 #define IDLE_POLLS 256
 /* The two copies of a fragment overlap with those of the next one, and stay in cache: that is two
@@ -219,6 +221,18 @@ void btl_velo_fail(struct mca_btl_base_endpoint_t *endpoint, const char *what, i
     exit(EXIT_FAILURE); /* The callback does not return; without one nobody can be told. */
 }
 
+/* Ask for the lines of a message while the PML looks for its receive. The last one comes first: the
+ * PML copies upwards, and behind it the core would ask for lines that the sender is about to write.
+ */
+static inline void fetch(const struct velo_msg *msg)
+{
+    const char *data = msg->data;
+    if (msg->len_bytes <= VELO_INLINE_BYTES || msg->len_bytes > FETCH_BYTES)
+        return;
+    for (size_t end = msg->len_bytes; end > 0; end = (end - 1) & ~(size_t)(VELO_LINE_BYTES - 1))
+        __builtin_prefetch(data + end - 1);
+}
+
 /* Header and payload of a message. False: its front makes no sense. */
 static bool find_segment(const struct velo_msg *msg, mca_btl_base_segment_t *segment)
 {
@@ -239,6 +253,7 @@ static void deliver(const struct velo_msg *msg)
     mca_btl_base_descriptor_t descriptor = {.des_segments = &segment, .des_segment_count = 1};
     if (msg->tag >= MCA_BTL_TAG_MAX || !find_segment(msg, &segment))
         return;
+    fetch(msg);
     const mca_btl_active_message_callback_t *handler =
         &mca_btl_base_active_message_trigger[msg->tag];
     if (handler->cbfunc != NULL)
