@@ -537,13 +537,13 @@ hot_inline int peek_anywhere(struct velo_port *port, struct velo_msg *msg, int64
     return VELO_OK;
 }
 
-/* Is there nothing in the rings that are looked at? */
-hot_inline bool rings_are_empty(const struct velo_port *port)
+/* Is there nothing in the rings that are looked at? The caller has just looked at `seen`. */
+hot_inline bool rings_are_empty(const struct velo_port *port, const struct ring_rx *seen)
 {
     for (uint32_t i = 0; i < port->active_count; i++) {
         struct ring_rx *rx = port->active[i];
         ring_rx_fetch_data(rx, port->shape.data_bytes);
-        if (rx->mode != RX_POLLED || ring_rx_match(rx, ring_rx_look(rx)))
+        if (rx->mode != RX_POLLED || (rx != seen && ring_rx_match(rx, ring_rx_look(rx))))
             return false;
     }
     return true;
@@ -553,7 +553,7 @@ hot_inline bool rings_are_empty(const struct velo_port *port)
 static cold_path int peek_device(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
 {
     if (timeout_ns == NO_WAIT && order_peek_summary(&port->shared->summary) == 0 &&
-        !port->device->poll(port) && rings_are_empty(port)) {
+        !port->device->poll(port) && rings_are_empty(port, NULL)) {
         port->messages_before = port->messages;
         return VELO_AGAIN;
     }
@@ -571,12 +571,10 @@ static __attribute__((noinline)) int peek_slow(struct velo_port *port, struct ve
 }
 
 /* The usual case: a message in the current ring. False: take a closer look. */
-hot_inline bool peek_current(struct velo_port *port, struct velo_msg *msg)
+hot_inline bool peek_current(struct velo_port *port, struct ring_rx *rx, uint64_t header,
+                             struct velo_msg *msg)
 {
-    struct ring_rx *rx = port->current;
-    uint64_t header = ring_rx_look(rx);
-    if (!ring_rx_match(rx, header) ||
-        unlikely(!ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
+    if (unlikely(!ring_rx_locate(rx, header, port->shape.data_bytes, &port->message)))
         return false;
     if (port->messages - port->messages_before >= PEEK_RUN)
         ring_rx_fetch_line(rx, PEEK_CELLS_AHEAD);
@@ -604,11 +602,11 @@ static __attribute__((noinline)) int peek_spin(struct velo_port *port, struct ve
 
 /* Callers with a loop of their own mostly poll in vain: keep that short. False: take a closer look.
  */
-hot_inline bool is_empty(struct velo_port *port)
+hot_inline bool is_empty(struct velo_port *port, const struct ring_rx *seen)
 {
     if (order_peek_summary(port->look) || port->held)
         return false;
-    return rings_are_empty(port);
+    return rings_are_empty(port, seen);
 }
 
 int velo_try_peek(struct velo_port *port, struct velo_msg *msg)
@@ -616,9 +614,12 @@ int velo_try_peek(struct velo_port *port, struct velo_msg *msg)
     GUARD(port, "port");
     if (unlikely(!port || !msg))
         return VELO_ERR_ARG;
-    if (peek_current(port, msg))
-        return VELO_OK;
-    if (likely(is_empty(port))) {
+    struct ring_rx *rx = port->current;
+    uint64_t header = ring_rx_look(rx);
+    if (ring_rx_match(rx, header)) {
+        if (likely(peek_current(port, rx, header, msg)))
+            return VELO_OK;
+    } else if (likely(is_empty(port, rx))) {
         port->messages_before = port->messages;
         return VELO_AGAIN;
     }
@@ -632,7 +633,9 @@ int velo_peek(struct velo_port *port, struct velo_msg *msg, int64_t timeout_ns)
         return VELO_ERR_ARG;
     if (unlikely(!port || !msg))
         return VELO_ERR_ARG;
-    if (likely(peek_current(port, msg)))
+    struct ring_rx *rx = port->current;
+    uint64_t header = ring_rx_look(rx);
+    if (likely(ring_rx_match(rx, header)) && likely(peek_current(port, rx, header, msg)))
         return VELO_OK;
     return peek_spin(port, msg, timeout_ns);
 }
