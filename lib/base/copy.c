@@ -19,10 +19,6 @@
 /* The same for memcpy(), which takes what the C library thinks best. */
 #define LIBC_BYTES 6144u
 
-/* A receiver takes the lines of messages from this length on as its own. The sender of a shorter
- * one asks for its lines beforehand; see ring_tx_take_lines(). */
-#define OWN_BYTES 2048u
-
 /* One line is two moves where the core has 32-byte vectors. A sanitizer's start-up does not work
  * with the dispatch at load time. */
 #if defined(__x86_64__) && !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__) &&      \
@@ -166,14 +162,14 @@ for_each_core void copy_from_peer(void *to, const void *from, size_t len_bytes)
     }
 }
 
-/* A sender that writes to a line which its receiver has only read waits for it four times as long
- * as for one that its receiver has written to: for a clean line the core asks further away. So the
- * receiver stores a word of each line again, which costs it little. */
+/* A sender that writes to a line which its receiver has only read waits for it several times as
+ * long as for one that its receiver has written to. So the receiver stores a word of each line
+ * again. */
 void copy_from_ring(void *to, const void *from, size_t len_bytes)
 {
     copy_from_peer(to, from, len_bytes);
-    if (len_bytes < OWN_BYTES || (uintptr_t)from % VELO_LINE_BYTES != 0)
-        return; /* Short, or not a ring: a message that was kept. */
+    if ((uintptr_t)from % VELO_LINE_BYTES != 0)
+        return; /* Not a ring: a message that was kept. */
     for (size_t i = 0; i < len_bytes; i += VELO_LINE_BYTES)
         order_store_again((uint64_t *)((uintptr_t)from + i));
 }

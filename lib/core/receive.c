@@ -55,6 +55,7 @@ static void advance(struct velo_port *port)
 
 static void publish_credits(struct ring_rx *rx)
 {
+    ring_rx_own_lines(rx);
     rx->published = rx->head;
     rx->data_published = rx->data_head;
     order_publish_credit(&rx->shared->data_consumed, rx->data_head);

@@ -474,6 +474,17 @@ hot_inline bool ring_rx_holds(const struct ring_rx *rx, uint32_t cells)
     return cells == 1 || rx->head % LINE_CELLS + cells <= LINE_CELLS;
 }
 
+/** Take the lines of consumed messages as the receiver's own, before they are given back: a sender
+ * that writes to a line which its receiver has only read waits for it several times as long as for
+ * one that its receiver has written to. (Those of the data region became its own as they were
+ * copied.) */
+static inline void ring_rx_own_lines(const struct ring_rx *rx)
+{
+    uint64_t *slots = rx->shared->slots;
+    for (uint64_t line = ring_line(rx->published); line < ring_line(rx->head); line++)
+        order_store_again(slots + (ring_at_line(line) & rx->cell_mask) * CELL_WORDS);
+}
+
 /** In a stream: ask for a line ahead. (At the ring's end that is a line of the data region.) */
 hot_inline void ring_rx_fetch_line(const struct ring_rx *rx, uint32_t cells_ahead)
 {
