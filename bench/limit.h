@@ -51,6 +51,7 @@ enum limit_message_way {
     LIMIT_MESSAGE_PAUSE = 1,         /* The receiver polls with PAUSE. */
     LIMIT_MESSAGE_SENDER_ASKS = 2,   /* The sender asks for the next slot's lines early. */
     LIMIT_MESSAGE_RECEIVER_ASKS = 4, /* The receiver asks for the slot's lines while it polls. */
+    LIMIT_MESSAGE_RECEIVER_OWNS = 8, /* The receiver stores a word of each line again. */
 };
 
 struct limit_area {
@@ -80,6 +81,7 @@ struct limit {
     unsigned char *pipe_out; /* private; NULL until they are needed */
     unsigned char *pipe_in;
     bool is_string_move;  /* of the pipelined copy */
+    bool pipe_owns;       /* as above */
     uint64_t message_pos; /* bare messages so far; the same in both directions */
     unsigned char message_out[LIMIT_MESSAGE_BYTES_MAX];
     unsigned char message_in[LIMIT_MESSAGE_BYTES_MAX];
@@ -106,9 +108,11 @@ double limit_copy_bytes_per_s(struct limit *limit, size_t size_bytes, unsigned r
 
 /*
  * A message each way, copied into a ring of chunks by its sender and out of it by its receiver,
- * which is at most LIMIT_PIPE_BYTES_MAX long. The buffers of the two directions are two.
+ * which is at most LIMIT_PIPE_BYTES_MAX long. The buffers of the two directions are two. `owns`:
+ * the receiver stores a word of each line again.
  */
-double limit_pipe_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned round_trips);
+double limit_pipe_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned round_trips,
+                              bool owns);
 
 /*
  * A message of 8 to LIMIT_MESSAGE_BYTES_MAX bytes each way, copied into a ring by its sender and

@@ -109,6 +109,9 @@ always_inline void message_recv(const struct message_ring *ring, uint64_t pos, u
     }
     await(header, pos + 1, ring->way & LIMIT_MESSAGE_PAUSE);
     copy(in, slot_at(ring, pos) + sizeof(uint64_t), ring->size_bytes);
+    if (ring->way & LIMIT_MESSAGE_RECEIVER_OWNS) {
+        own_lines(slot_at(ring, pos), ring->slot_bytes);
+    }
 }
 
 static void require(const unsigned char *in, uint64_t pos)

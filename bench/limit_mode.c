@@ -122,15 +122,17 @@ static void copies(struct rank *rank, unsigned batch)
 static void pipelined_copies(struct rank *rank, unsigned batch)
 {
     static const size_t sizes[] = {16u << 10, 64u << 10, 1u << 20, 4u << 20};
-    struct sample sample = {
-        .metric = "half_rtt_ns", .limit_name = "pipelined_copy", .batch = batch};
+    static const char *const names[] = {"pipelined_copy", "pipelined_copy_own"};
+    struct sample sample = {.metric = "half_rtt_ns", .batch = batch};
     double before = hop(rank);
-    for (unsigned i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        unsigned fit = (unsigned)(PIPE_BATCH_BYTES / sizes[i]);
+    for (unsigned i = 0; i < 2 * sizeof sizes / sizeof sizes[0]; i++) {
+        unsigned fit = (unsigned)(PIPE_BATCH_BYTES / sizes[i / 2]);
         unsigned round_trips = fit < PIPE_ROUND_TRIPS_MAX ? fit : PIPE_ROUND_TRIPS_MAX;
-        sample.size_bytes = sizes[i];
+        sample.limit_name = names[i % 2];
+        sample.size_bytes = sizes[i / 2];
         sample.limit_before = before;
-        sample.value = limit_pipe_half_rtt_ns(&rank->limit, sizes[i], round_trips);
+        sample.value =
+            limit_pipe_half_rtt_ns(&rank->limit, sample.size_bytes, round_trips, i % 2 == 1);
         double after = sample.limit_after = hop(rank);
         report(rank, &sample, before, after);
         before = after;
@@ -141,11 +143,14 @@ static void pipelined_copies(struct rank *rank, unsigned batch)
 static const struct {
     const char *name;
     enum limit_message_way way;
-} ways[] = {{"message", 0},
-            {"message_pause", LIMIT_MESSAGE_PAUSE},
-            {"message_tx", LIMIT_MESSAGE_SENDER_ASKS | LIMIT_MESSAGE_PAUSE},
-            {"message_rx", LIMIT_MESSAGE_RECEIVER_ASKS | LIMIT_MESSAGE_PAUSE},
-            {"message_both", LIMIT_MESSAGE_SENDER_ASKS | LIMIT_MESSAGE_RECEIVER_ASKS}};
+} ways[] = {{"message", LIMIT_MESSAGE_PAUSE},
+            {"message_own", LIMIT_MESSAGE_PAUSE | LIMIT_MESSAGE_RECEIVER_OWNS},
+            {"message_own_spin", LIMIT_MESSAGE_RECEIVER_OWNS},
+            {"message_own_tx",
+             LIMIT_MESSAGE_PAUSE | LIMIT_MESSAGE_RECEIVER_OWNS | LIMIT_MESSAGE_SENDER_ASKS},
+            {"message_own_rx",
+             LIMIT_MESSAGE_PAUSE | LIMIT_MESSAGE_RECEIVER_OWNS | LIMIT_MESSAGE_RECEIVER_ASKS},
+            {"message_rx", LIMIT_MESSAGE_PAUSE | LIMIT_MESSAGE_RECEIVER_ASKS}};
 #define WAYS (sizeof ways / sizeof ways[0])
 #define MESSAGE_ROUND_TRIPS 500u
 #define MESSAGE_MSGS 20000u

@@ -80,6 +80,9 @@ static void pipe_recv(struct limit *limit, size_t size_bytes)
         await(&pipe->ready[pos % LIMIT_PIPE_CHUNKS].word[0], pos + 1, true);
         copy(limit->pipe_in + at, chunk_at(pipe, pos, chunk_bytes),
              min_bytes(chunk_bytes, size_bytes - at), limit->is_string_move);
+        if (limit->pipe_owns) {
+            own_lines(chunk_at(pipe, pos, chunk_bytes), min_bytes(chunk_bytes, size_bytes - at));
+        }
         publish(&pipe->taken.word[0], pos + 1);
     }
     limit->pipe_rx = pos;
@@ -140,9 +143,11 @@ static void pipe_prepare(struct limit *limit)
     }
 }
 
-double limit_pipe_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned round_trips)
+double limit_pipe_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned round_trips,
+                              bool owns)
 {
     pipe_prepare(limit);
+    limit->pipe_owns = owns;
     pipe_check(limit, size_bytes);
     pipe_round_trips(limit, size_bytes, size_bytes < LONG_BYTES ? WARM_ROUND_TRIPS : 1);
     uint64_t begin = now_ns();

@@ -17,7 +17,7 @@ static const size_t sizes_bytes[] = {
     1, 4096, 16384, 16385, 65536, 131071, 131072, 131073, 600001, 16384, LIMIT_PIPE_BYTES_MAX};
 static const size_t message_sizes_bytes[] = {8, 24, 56, 57, 64, 256, 1000, 4096};
 #define MESSAGE_SIZES (sizeof message_sizes_bytes / sizeof message_sizes_bytes[0])
-#define MESSAGE_WAYS 8u /* All combinations. */
+#define MESSAGE_WAYS 16u /* All combinations. */
 #define SIZES (sizeof sizes_bytes / sizeof sizes_bytes[0])
 
 void rank_fail(int exit_code, const char *format, ...)
@@ -36,7 +36,7 @@ static void run_side(struct limit_area *area, unsigned side)
     alarm(WAIT_S); /* A side whose peer has failed would wait for ever. */
     limit_attach(&limit, area, side);
     for (unsigned i = 0; i < SIZES; i++) {
-        double half_rtt_ns = limit_pipe_half_rtt_ns(&limit, sizes_bytes[i], 3);
+        double half_rtt_ns = limit_pipe_half_rtt_ns(&limit, sizes_bytes[i], 3, i % 2 == 1);
         if (half_rtt_ns <= 0) {
             rank_fail(EXIT_FAILED, "%zu bytes took %g ns", sizes_bytes[i], half_rtt_ns);
         }

@@ -4,6 +4,7 @@
 #define VELO_BENCH_LIMIT_WORD_H
 
 #include "clock.h"
+#include "limit.h"
 
 #include <sched.h>
 #include <stdatomic.h>
@@ -41,6 +42,18 @@ static inline void await_at_least(const _Atomic uint64_t *word, uint64_t value)
 static inline void publish(_Atomic uint64_t *word, uint64_t value)
 {
     atomic_store_explicit(word, value, memory_order_release);
+}
+
+/* Store a word of each line again. Its writer waits longer for a line that its reader has only
+ * read. */
+static inline void own_lines(unsigned char *lines, size_t len_bytes)
+{
+    for (size_t at = 0; at < len_bytes; at += LINE_BYTES) {
+        _Atomic uint64_t *word = (_Atomic uint64_t *)(lines + at);
+        /* Relaxed: nobody else writes to the line until it is given back. */
+        atomic_store_explicit(word, atomic_load_explicit(word, memory_order_relaxed),
+                              memory_order_relaxed);
+    }
 }
 
 #endif

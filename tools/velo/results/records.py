@@ -67,12 +67,14 @@ LIMITS = {
     "stream56": "bare stream of lines, 56 bytes used",
     "stream56_pause": "bare stream of lines, 56 bytes used, PAUSE",
     "peer_copy": "copy out of the peer's cache",
-    "message": "bare message, copied in and out",
-    "message_pause": "bare message, PAUSE",
-    "message_tx": "bare message, PAUSE, lines asked for by the sender",
+    "message": "bare message, copied in and out, PAUSE",
+    "message_own": "the same, its receiver stores a word of each line again",
+    "message_own_spin": "the same without PAUSE",
+    "message_own_tx": "the same with PAUSE, lines asked for by the sender",
+    "message_own_rx": "the same, lines asked for by the receiver",
     "message_rx": "bare message, PAUSE, lines asked for by the receiver",
-    "message_both": "bare message, lines asked for by both",
     "pipelined_copy": "bare pipelined copy, in and out of a ring of 8 chunks",
+    "pipelined_copy_own": "the same, its receiver stores a word of each line again",
 }
 
 
