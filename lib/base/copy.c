@@ -142,7 +142,7 @@ for_each_core void copy_to_ring(void *to, const void *from, size_t len_bytes)
     copy_small(d, s, len_bytes % VELO_LINE_BYTES);
 }
 
-for_each_core void copy_from_peer(void *to, const void *from, size_t len_bytes)
+for_each_core void copy_from_ring(void *to, const void *from, size_t len_bytes)
 {
     if (copy_is_long(len_bytes)) {
         copy_long(to, from, len_bytes);
@@ -160,16 +160,4 @@ for_each_core void copy_from_peer(void *to, const void *from, size_t len_bytes)
         ((half_line *)d)[0] = low;
         ((half_line *)d)[1] = high;
     }
-}
-
-/* A sender that writes to a line which its receiver has only read waits for it several times as
- * long as for one that its receiver has written to. So the receiver stores a word of each line
- * again. */
-void copy_from_ring(void *to, const void *from, size_t len_bytes)
-{
-    copy_from_peer(to, from, len_bytes);
-    if ((uintptr_t)from % VELO_LINE_BYTES != 0)
-        return; /* Not a ring: a message that was kept. */
-    for (size_t i = 0; i < len_bytes; i += VELO_LINE_BYTES)
-        order_store_again((uint64_t *)((uintptr_t)from + i));
 }

@@ -148,10 +148,7 @@ hot_inline bool copy_is_long(size_t len_bytes)
 
 /** Copy into a ring; `to` is aligned to a line. */
 void copy_to_ring(void *to, const void *from, size_t len_bytes);
-/** Copy out of memory that another process writes; `from` is aligned to a line. */
-void copy_from_peer(void *to, const void *from, size_t len_bytes);
-/** The same out of a ring of ours, whose lines the sender can then take back sooner: a word of each
- * is stored again. So nobody else may write to them now. */
+/** Copy out of a ring; `from` is aligned to a line. */
 void copy_from_ring(void *to, const void *from, size_t len_bytes);
 
 /** Copy a payload of any length into a ring; `to` is aligned to a line from a line's length on. */

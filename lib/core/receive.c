@@ -55,7 +55,7 @@ static void advance(struct velo_port *port)
 
 static void publish_credits(struct ring_rx *rx)
 {
-    ring_rx_own_lines(rx);
+    ring_rx_own_slots(rx);
     rx->published = rx->head;
     rx->data_published = rx->data_head;
     order_publish_credit(&rx->shared->data_consumed, rx->data_head);
@@ -154,6 +154,8 @@ hot_inline int consume(struct velo_port *port, struct ring_rx *rx, uint32_t cell
 /* The same for the message in port->message. */
 static int consume_found(struct velo_port *port, struct ring_rx *rx)
 {
+    if (port->message.is_external)
+        ring_rx_own_data(&port->message);
     ring_rx_expect_data(rx, port->message.data_end);
     rx->data_head = port->message.data_end;
     if (rx->data_head - rx->data_published >= port->shape.data_bytes / 4)

@@ -474,15 +474,24 @@ hot_inline bool ring_rx_holds(const struct ring_rx *rx, uint32_t cells)
     return cells == 1 || rx->head % LINE_CELLS + cells <= LINE_CELLS;
 }
 
-/** Take the lines of consumed messages as the receiver's own, before they are given back: a sender
- * that writes to a line which its receiver has only read waits for it several times as long as for
- * one that its receiver has written to. (Those of the data region became its own as they were
- * copied.) */
-static inline void ring_rx_own_lines(const struct ring_rx *rx)
+/* A sender that writes to a line which its receiver has only read waits for it several times as
+ * long as for one that its receiver has written to. So the receiver stores a word of each line
+ * again before it gives the line back. */
+
+/** Own the slots that are given back now. */
+static inline void ring_rx_own_slots(const struct ring_rx *rx)
 {
     uint64_t *slots = rx->shared->slots;
     for (uint64_t line = ring_line(rx->published); line < ring_line(rx->head); line++)
         order_store_again(slots + (ring_at_line(line) & rx->cell_mask) * CELL_WORDS);
+}
+
+/** Own the lines of a message in the data region. */
+static inline void ring_rx_own_data(const struct ring_message *message)
+{
+    uintptr_t data = (uintptr_t)message->data;
+    for (size_t i = 0; i < message->len_bytes; i += VELO_LINE_BYTES)
+        order_store_again((uint64_t *)(data + i));
 }
 
 /** In a stream: ask for a line ahead. (At the ring's end that is a line of the data region.) */

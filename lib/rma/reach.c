@@ -238,7 +238,7 @@ hot_inline void get_run(const struct velo_rma_peer *peer, char *local, const cha
                         size_t len_bytes)
 {
     if (is_like_ring(peer, theirs, len_bytes))
-        copy_from_peer(local, theirs, len_bytes);
+        copy_from_ring(local, theirs, len_bytes);
     else
         memmove(local, theirs, len_bytes);
 }
