@@ -540,3 +540,107 @@ TEST(a_call_with_one_status_keeps_its_error_field, 2)
         receive_each_way(gaps);
     MPI_Type_free(&gaps);
 }
+
+/* ---- waiting for all ------------------------------------------------------------------------- */
+
+enum kind { EARLY, NONE, SEND, PERSISTENT, CANCELLED, GAPS, LARGE, LATE, KINDS };
+enum { LARGE_INTS = 100000 };
+
+/* Rank 1 waits for one request of each kind, the first of which is of kind `first`. `cut`: the last
+ * message is longer than its receive. */
+static void wait_for_every_kind(int first, bool cut, MPI_Datatype gaps)
+{
+    static int values[KINDS][2], large[LARGE_INTS];
+    MPI_Request requests[KINDS], by_kind[KINDS];
+    MPI_Status statuses[KINDS];
+    int flag, word = 7 + first;
+    memset(values, 0, sizeof values);
+    memset(large, 0, sizeof large);
+    for (int kind = 0; kind < KINDS; kind++)
+        by_kind[kind] = MPI_REQUEST_NULL;
+    MPI_Probe(0, EARLY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Irecv(values[EARLY], 1, MPI_INT, 0, EARLY, MPI_COMM_WORLD, &by_kind[EARLY]);
+    MPI_Isend(&word, 1, MPI_INT, 0, SEND, MPI_COMM_WORLD, &by_kind[SEND]);
+    MPI_Recv_init(values[PERSISTENT], 1, MPI_INT, 0, PERSISTENT, MPI_COMM_WORLD,
+                  &by_kind[PERSISTENT]);
+    MPI_Request persistent = by_kind[PERSISTENT];
+    MPI_Start(&by_kind[PERSISTENT]);
+    MPI_Irecv(values[CANCELLED], 1, MPI_INT, 0, CANCELLED, MPI_COMM_WORLD, &by_kind[CANCELLED]);
+    MPI_Cancel(&by_kind[CANCELLED]);
+    MPI_Irecv(large, 1, gaps, 0, GAPS, MPI_COMM_WORLD, &by_kind[GAPS]);
+    MPI_Irecv(large + 4, LARGE_INTS - 4, MPI_INT, MPI_ANY_SOURCE, LARGE, MPI_COMM_WORLD,
+              &by_kind[LARGE]);
+    MPI_Irecv(values[LATE], 1, MPI_INT, 0, LATE, MPI_COMM_WORLD, &by_kind[LATE]);
+    for (int i = 0; i < KINDS; i++)
+        requests[i] = by_kind[(first + i) % KINDS];
+    MPI_Send(&word, 1, MPI_INT, 0, LATE, MPI_COMM_WORLD); /* Now the others are sent, too. */
+    int left = KINDS, error = MPI_SUCCESS, class_ = MPI_SUCCESS;
+    bool seen[KINDS] = {false};
+    while (left > 0) { /* A wait that ends with an error may leave requests behind. */
+        error = MPI_Waitall(KINDS, requests, statuses);
+        for (int i = 0; i < KINDS; i++) {
+            int kind = (first + i) % KINDS;
+            bool ended = error != MPI_ERR_IN_STATUS || statuses[i].MPI_ERROR != MPI_ERR_PENDING;
+            if (!ended || seen[kind])
+                continue;
+            seen[kind] = true;
+            left--;
+            MPI_Test_cancelled(&statuses[i], &flag);
+            CHECK_EQ(flag, kind == CANCELLED);
+            if (error == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_SUCCESS) {
+                MPI_Error_class(statuses[i].MPI_ERROR, &class_);
+                CHECK_EQ(kind, LATE);
+                CHECK_EQ(class_, MPI_ERR_TRUNCATE);
+            } else if (kind != NONE && kind != SEND && kind != CANCELLED) {
+                int count;
+                MPI_Get_count(&statuses[i], MPI_INT, &count);
+                CHECK_EQ(count, kind == LARGE ? LARGE_INTS - 4 : kind == GAPS ? 2 : 1);
+                CHECK_EQ(statuses[i].MPI_SOURCE, 0);
+                CHECK_EQ(statuses[i].MPI_TAG, kind);
+            }
+            CHECK(requests[i] == (kind == PERSISTENT ? persistent : MPI_REQUEST_NULL));
+        }
+    }
+    CHECK_EQ(class_, cut ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+    CHECK_EQ(values[EARLY][0], EARLY + 1);
+    CHECK_EQ(values[PERSISTENT][0], PERSISTENT + 1);
+    CHECK_EQ(values[CANCELLED][0], 0);
+    CHECK(large[0] == GAPS + 1 && large[1] == 0 && large[2] == GAPS + 1 && large[3] == 0);
+    for (int i = 4; i < LARGE_INTS; i++)
+        CHECK_EQ(large[i], LARGE + 1);
+    if (!cut)
+        CHECK_EQ(values[LATE][0], LATE + 1);
+    MPI_Request_free(&persistent);
+}
+
+static void send_every_kind(int first, bool cut)
+{
+    static int large[LARGE_INTS];
+    int word;
+    MPI_Send(&(int){EARLY + 1}, 1, MPI_INT, 1, EARLY, MPI_COMM_WORLD);
+    MPI_Recv(&word, 1, MPI_INT, 1, LATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Send(&(int){PERSISTENT + 1}, 1, MPI_INT, 1, PERSISTENT, MPI_COMM_WORLD);
+    MPI_Send((int[]){GAPS + 1, GAPS + 1}, 2, MPI_INT, 1, GAPS, MPI_COMM_WORLD);
+    for (int i = 0; i < LARGE_INTS; i++)
+        large[i] = LARGE + 1;
+    MPI_Send(large, LARGE_INTS - 4, MPI_INT, 1, LARGE, MPI_COMM_WORLD);
+    MPI_Send((int[]){LATE + 1, LATE + 1}, cut ? 2 : 1, MPI_INT, 1, LATE, MPI_COMM_WORLD);
+    MPI_Recv(&word, 1, MPI_INT, 1, SEND, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    CHECK_EQ(word, 7 + first);
+}
+
+TEST(a_wait_for_all_takes_requests_of_every_kind, 2)
+{
+    MPI_Datatype gaps;
+    MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
+    MPI_Type_commit(&gaps);
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 2 * KINDS; i++) {
+        if (rank == 1)
+            wait_for_every_kind(i / 2, i % 2 == 1, gaps);
+        else
+            send_every_kind(i / 2, i % 2 == 1);
+        MPI_Barrier(MPI_COMM_WORLD);
+    }
+    MPI_Type_free(&gaps);
+}
