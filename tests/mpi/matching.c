@@ -546,14 +546,22 @@ TEST(a_call_with_one_status_keeps_its_error_field, 2)
 enum kind { EARLY, NONE, SEND, PERSISTENT, CANCELLED, GAPS, LARGE, LATE, KINDS };
 enum { LARGE_INTS = 100000 };
 
-/* Rank 1 waits for one request of each kind, the first of which is of kind `first`. `cut`: the last
- * message is longer than its receive. */
-static void wait_for_every_kind(int first, bool cut, MPI_Datatype gaps)
+/* How the requests are waited for: each kind comes first; the last message is longer than its
+ * receive, or all requests have ended before. (With both Open MPI's own wait for all never ends.)
+ */
+struct round {
+    int first;
+    bool cut;
+    bool ended;
+};
+
+/* Rank 1 waits for one request of each kind. */
+static void wait_for_every_kind(struct round round, MPI_Datatype gaps)
 {
     static int values[KINDS][2], large[LARGE_INTS];
     MPI_Request requests[KINDS], by_kind[KINDS];
     MPI_Status statuses[KINDS];
-    int flag, word = 7 + first;
+    int flag, first = round.first, word = 7 + first;
     memset(values, 0, sizeof values);
     memset(large, 0, sizeof large);
     for (int kind = 0; kind < KINDS; kind++)
@@ -574,6 +582,8 @@ static void wait_for_every_kind(int first, bool cut, MPI_Datatype gaps)
     for (int i = 0; i < KINDS; i++)
         requests[i] = by_kind[(first + i) % KINDS];
     MPI_Send(&word, 1, MPI_INT, 0, LATE, MPI_COMM_WORLD); /* Now the others are sent, too. */
+    if (round.ended)
+        MPI_Recv(&word, 1, MPI_INT, 0, KINDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     int left = KINDS, error = MPI_SUCCESS, class_ = MPI_SUCCESS;
     bool seen[KINDS] = {false};
     while (left > 0) { /* A wait that ends with an error may leave requests behind. */
@@ -601,19 +611,19 @@ static void wait_for_every_kind(int first, bool cut, MPI_Datatype gaps)
             CHECK(requests[i] == (kind == PERSISTENT ? persistent : MPI_REQUEST_NULL));
         }
     }
-    CHECK_EQ(class_, cut ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+    CHECK_EQ(class_, round.cut ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
     CHECK_EQ(values[EARLY][0], EARLY + 1);
     CHECK_EQ(values[PERSISTENT][0], PERSISTENT + 1);
     CHECK_EQ(values[CANCELLED][0], 0);
     CHECK(large[0] == GAPS + 1 && large[1] == 0 && large[2] == GAPS + 1 && large[3] == 0);
     for (int i = 4; i < LARGE_INTS; i++)
         CHECK_EQ(large[i], LARGE + 1);
-    if (!cut)
+    if (!round.cut)
         CHECK_EQ(values[LATE][0], LATE + 1);
     MPI_Request_free(&persistent);
 }
 
-static void send_every_kind(int first, bool cut)
+static void send_every_kind(struct round round)
 {
     static int large[LARGE_INTS];
     int word;
@@ -624,9 +634,11 @@ static void send_every_kind(int first, bool cut)
     for (int i = 0; i < LARGE_INTS; i++)
         large[i] = LARGE + 1;
     MPI_Send(large, LARGE_INTS - 4, MPI_INT, 1, LARGE, MPI_COMM_WORLD);
-    MPI_Send((int[]){LATE + 1, LATE + 1}, cut ? 2 : 1, MPI_INT, 1, LATE, MPI_COMM_WORLD);
+    MPI_Send((int[]){LATE + 1, LATE + 1}, round.cut ? 2 : 1, MPI_INT, 1, LATE, MPI_COMM_WORLD);
+    if (round.ended)
+        MPI_Send(&word, 1, MPI_INT, 1, KINDS, MPI_COMM_WORLD);
     MPI_Recv(&word, 1, MPI_INT, 1, SEND, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    CHECK_EQ(word, 7 + first);
+    CHECK_EQ(word, 7 + round.first);
 }
 
 TEST(a_wait_for_all_takes_requests_of_every_kind, 2)
@@ -635,12 +647,39 @@ TEST(a_wait_for_all_takes_requests_of_every_kind, 2)
     MPI_Type_vector(2, 1, 2, MPI_INT, &gaps);
     MPI_Type_commit(&gaps);
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
-    for (int i = 0; i < 2 * KINDS; i++) {
+    for (int i = 0; i < 3 * KINDS; i++) {
+        struct round round = {.first = i / 3, .cut = i % 3 == 1, .ended = i % 3 == 2};
         if (rank == 1)
-            wait_for_every_kind(i / 2, i % 2 == 1, gaps);
+            wait_for_every_kind(round, gaps);
         else
-            send_every_kind(i / 2, i % 2 == 1);
+            send_every_kind(round);
         MPI_Barrier(MPI_COMM_WORLD);
     }
     MPI_Type_free(&gaps);
+}
+
+/* Over the MTL without threads only: Open MPI's own wait for all never ends then, over vader as
+ * well. */
+TEST(a_wait_for_all_tells_of_receives_that_failed_before, 2)
+{
+    int values[3] = {0}, error, class_;
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    if (rank == 0) {
+        MPI_Barrier(MPI_COMM_WORLD);
+        for (int tag = 0; tag < 3; tag++)
+            MPI_Send((int[]){tag + 1, tag + 1}, tag == 1 ? 2 : 1, MPI_INT, 1, tag, MPI_COMM_WORLD);
+        return;
+    }
+    MPI_Request requests[2];
+    MPI_Status statuses[2];
+    for (int tag = 0; tag < 2; tag++)
+        MPI_Irecv(&values[tag], 1, MPI_INT, 0, tag, MPI_COMM_WORLD, &requests[tag]);
+    MPI_Barrier(MPI_COMM_WORLD);
+    MPI_Recv(&values[2], 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    error = MPI_Waitall(2, requests, statuses);
+    CHECK_EQ(error, MPI_ERR_IN_STATUS);
+    CHECK_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);
+    MPI_Error_class(statuses[1].MPI_ERROR, &class_);
+    CHECK_EQ(class_, MPI_ERR_TRUNCATE);
+    CHECK(values[0] == 1 && values[2] == 3);
 }
