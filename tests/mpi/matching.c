@@ -564,6 +564,7 @@ static void wait_for_every_kind(struct round round, MPI_Datatype gaps)
     int flag, first = round.first, word = 7 + first;
     memset(values, 0, sizeof values);
     memset(large, 0, sizeof large);
+    memset(statuses, 0x7f, sizeof statuses);
     for (int kind = 0; kind < KINDS; kind++)
         by_kind[kind] = MPI_REQUEST_NULL;
     MPI_Probe(0, EARLY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
