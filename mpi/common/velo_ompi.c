@@ -54,10 +54,11 @@ void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_
         "the node outnumber its cores, or mpi_yield_when_idle is set",
         MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
         &params->sleep);
-    register_unsigned(component, "sleep_polls",
-                      "Empty polls in a row, each giving the core away, before a waiting rank "
-                      "sleeps, if it does",
-                      &params->sleep_polls);
+    register_unsigned(
+        component, "sleep_polls",
+        "Times in a row that a waiting rank gives the core away before it sleeps, if it "
+        "does",
+        &params->sleep_polls);
     register_unsigned(component, "sleep_us",
                       "Longest sleep in microseconds; a message ends it at once, what else a rank "
                       "may wait for is looked at after it",
@@ -220,6 +221,9 @@ void velo_ompi_idle_init(struct velo_ompi_idle *idle, const struct velo_ompi_par
 
 bool velo_ompi_idle_due_now(struct velo_ompi_idle *idle)
 {
+    /* Open MPI yields after each empty poll where ranks outnumber cores. We do it instead. */
+    if (idle->oversubscribed && opal_progress_yield_when_idle)
+        (void)opal_progress_set_yield_when_idle(false);
     /* A program that computes between its polls (MPI_Test) must not be put to sleep by them. */
     int64_t now = velo_ompi_now_ns();
     bool at_once = now - idle->polled_ns < POLL_GAP_MAX_NS;

@@ -21,6 +21,11 @@
 
 #define VELO_OMPI_DOMAIN_BYTES 33
 
+/** Empty polls to one yield, where ranks outnumber cores. A yield costs as much as some tens of
+ * polls, and a program that looks for messages between short pieces of work (MPI_Test) would give
+ * its core away after each piece. */
+#define VELO_OMPI_YIELD_POLLS 64u
+
 /** MCA parameters that both components have; see velo_ompi_register(). */
 struct velo_ompi_params {
     char *domain;
@@ -48,10 +53,11 @@ struct velo_ompi_port {
 /** The policy by which a waiting rank goes to sleep. */
 struct velo_ompi_idle {
     bool oversubscribed;
-    bool automatic; /**< As Open MPI's mpi_yield_when_idle says, once MPI_Init has set that. */
-    uint32_t polls_max;
+    bool automatic;     /**< As Open MPI's mpi_yield_when_idle says, once MPI_Init has set that. */
+    uint32_t polls_max; /**< Yields before a sleep. */
     int64_t sleep_ns;
-    uint32_t polls;    /**< Empty polls in a row. */
+    uint32_t spins;    /**< Empty polls since the last yield. */
+    uint32_t polls;    /**< Yields in a row. */
     int64_t polled_ns; /**< The time of the last one. */
 };
 
@@ -100,7 +106,7 @@ static inline bool velo_ompi_idle_is_crowd(const struct velo_ompi_idle *idle)
  * A poll found @p events. Is it time to sleep?
  *
  * Only where ranks outnumber cores, and only in a caller that does nothing but poll: after
- * sleep_polls empty polls that follow each other at once. Until then each yields the core.
+ * sleep_polls yields that follow each other at once. Until then some empty polls yield the core.
  */
 static inline bool velo_ompi_idle_due(struct velo_ompi_idle *idle, int events)
 {
@@ -108,8 +114,9 @@ static inline bool velo_ompi_idle_due(struct velo_ompi_idle *idle, int events)
         idle->polls = 0;
         return false;
     }
-    if (!velo_ompi_idle_is_crowd(idle))
+    if (!velo_ompi_idle_is_crowd(idle) || ++idle->spins < VELO_OMPI_YIELD_POLLS)
         return false;
+    idle->spins = 0;
     return velo_ompi_idle_due_now(idle);
 }
 
