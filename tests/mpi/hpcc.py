@@ -12,6 +12,10 @@ SKIPPED = 77
 TIMEOUT_S = 580.0
 EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "hpcc" / "hpccinf.txt"
 GRIDS = {2: (1, 2), 4: (2, 2), 8: (2, 4), 16: (4, 4)}
+# With more than four ranks RandomAccess takes four receives in any order, and cancels them after
+# the last FINISHED: over any transport it may so drop its last messages, some 250 updates each.
+# That does not grow with the table, while the errors that it permits itself do.
+ORDER, ORDER_OF_MANY, MANY_RANKS = 200, 1000, 5
 # A name that must be in the summary, and what its value must satisfy.
 VERIFIED = {
     "Success": lambda value: value == 1,
@@ -52,7 +56,8 @@ def main() -> int:
         print("skipped: hpcc is not installed (scripts/apt-run.txt)")
         return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
-        text = problem(EXAMPLE.read_text(), ranks, 200)
+        order = ORDER_OF_MANY if ranks >= MANY_RANKS else ORDER
+        text = problem(EXAMPLE.read_text(), ranks, order)
         (Path(folder) / "hpccinf.txt").write_text(text)
         argv = [sys.executable, "-m", "velo", "run", "-n", str(ranks), f"--{layer}", "hpcc"]
         subprocess.run(argv, cwd=folder, check=True, timeout=TIMEOUT_S)
