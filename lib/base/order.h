@@ -427,7 +427,8 @@ static inline void order_move_string(void *to, const void *from, size_t len_byte
 }
 #endif
 
-/** Store a word's own value, which nobody else writes now. */
+/** Store a word's own value. Relaxed: its sender writes there only once it has read the credit that
+ *  the receiver publishes after this (edge 2). */
 static inline void order_store_again(uint64_t *word)
 {
     __atomic_store_n(word, __atomic_load_n(word, __ATOMIC_RELAXED), __ATOMIC_RELAXED);
