@@ -124,8 +124,8 @@ static void require(const unsigned char *in, uint64_t pos)
     }
 }
 
-static void round_trips(struct limit *limit, const struct message_ring *tx,
-                        const struct message_ring *rx, unsigned count)
+static void exchange(struct limit *limit, const struct message_ring *tx,
+                     const struct message_ring *rx, unsigned count)
 {
     uint64_t pos = limit->message_pos;
     for (uint64_t end = pos + count; pos != end; pos++) {
@@ -141,15 +141,15 @@ static void round_trips(struct limit *limit, const struct message_ring *tx,
     require(limit->message_in, pos - 1);
 }
 
-double limit_message_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned count,
+double limit_message_half_rtt_ns(struct limit *limit, size_t size_bytes, unsigned round_trips,
                                  enum limit_message_way way)
 {
     struct message_ring tx = ring_of(limit, limit->side, size_bytes, SLOTS_OF_PINGPONG, way);
     struct message_ring rx = ring_of(limit, 1 - limit->side, size_bytes, SLOTS_OF_PINGPONG, way);
-    round_trips(limit, &tx, &rx, WARM_ROUND_TRIPS);
+    exchange(limit, &tx, &rx, WARM_ROUND_TRIPS);
     uint64_t begin = now_ns();
-    round_trips(limit, &tx, &rx, count);
-    return (double)(now_ns() - begin) / 2.0 / count;
+    exchange(limit, &tx, &rx, round_trips);
+    return (double)(now_ns() - begin) / 2.0 / round_trips;
 }
 
 always_inline void stream_send(struct limit *limit, struct message_ring ring, unsigned msgs)
@@ -220,7 +220,7 @@ double limit_message_msgs_per_s(struct limit *limit, size_t size_bytes, unsigned
 {
     struct message_ring tx = ring_of(limit, limit->side, 8, SLOTS_OF_PINGPONG, way);
     struct message_ring rx = ring_of(limit, 1 - limit->side, 8, SLOTS_OF_PINGPONG, way);
-    round_trips(limit, &tx, &rx, 1); /* Both sides are here. */
+    exchange(limit, &tx, &rx, 1); /* Both sides are here. */
     uint64_t begin = now_ns();
     stream(limit, size_bytes, msgs, way);
     return msgs * 1e9 / (double)(now_ns() - begin);

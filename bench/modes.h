@@ -8,8 +8,8 @@
 #include "endpoint.h"
 #include "harness.h"
 
-/* Samples of one batch of limit_run(): 2 ping-pongs, 6 rings, 4 streams, 4 copies, 8 pipelined ones,
- * 24 + 18 bare messages. */
+/* Samples of one batch of limit_run(): 2 ping-pongs, 6 rings, 4 streams, 4 copies, 8 pipelined
+ * copies, 24 + 18 bare messages. */
 #define LIMIT_MODE_SAMPLES 66u
 
 void limit_run(struct rank *rank);

@@ -555,24 +555,19 @@ struct round {
     bool ended;
 };
 
-/* Rank 1 waits for one request of each kind. */
-static void wait_for_every_kind(struct round round, MPI_Datatype gaps)
+static int values[KINDS][2], large[LARGE_INTS];
+
+/* Start one request of each kind. The rest is sent once rank 0 has our last message. */
+static void start_every_kind(MPI_Request *by_kind, const int *word, MPI_Datatype gaps)
 {
-    static int values[KINDS][2], large[LARGE_INTS];
-    MPI_Request requests[KINDS], by_kind[KINDS];
-    MPI_Status statuses[KINDS];
-    int flag, first = round.first, word = 7 + first;
     memset(values, 0, sizeof values);
     memset(large, 0, sizeof large);
-    memset(statuses, 0x7f, sizeof statuses);
-    for (int kind = 0; kind < KINDS; kind++)
-        by_kind[kind] = MPI_REQUEST_NULL;
+    by_kind[NONE] = MPI_REQUEST_NULL;
     MPI_Probe(0, EARLY, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     MPI_Irecv(values[EARLY], 1, MPI_INT, 0, EARLY, MPI_COMM_WORLD, &by_kind[EARLY]);
-    MPI_Isend(&word, 1, MPI_INT, 0, SEND, MPI_COMM_WORLD, &by_kind[SEND]);
+    MPI_Isend(word, 1, MPI_INT, 0, SEND, MPI_COMM_WORLD, &by_kind[SEND]);
     MPI_Recv_init(values[PERSISTENT], 1, MPI_INT, 0, PERSISTENT, MPI_COMM_WORLD,
                   &by_kind[PERSISTENT]);
-    MPI_Request persistent = by_kind[PERSISTENT];
     MPI_Start(&by_kind[PERSISTENT]);
     MPI_Irecv(values[CANCELLED], 1, MPI_INT, 0, CANCELLED, MPI_COMM_WORLD, &by_kind[CANCELLED]);
     MPI_Cancel(&by_kind[CANCELLED]);
@@ -580,53 +575,72 @@ static void wait_for_every_kind(struct round round, MPI_Datatype gaps)
     MPI_Irecv(large + 4, LARGE_INTS - 4, MPI_INT, MPI_ANY_SOURCE, LARGE, MPI_COMM_WORLD,
               &by_kind[LARGE]);
     MPI_Irecv(values[LATE], 1, MPI_INT, 0, LATE, MPI_COMM_WORLD, &by_kind[LATE]);
-    for (int i = 0; i < KINDS; i++)
-        requests[i] = by_kind[(first + i) % KINDS];
-    MPI_Send(&word, 1, MPI_INT, 0, LATE, MPI_COMM_WORLD); /* Now the others are sent, too. */
-    if (round.ended)
-        MPI_Recv(&word, 1, MPI_INT, 0, KINDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
-    int left = KINDS, error = MPI_SUCCESS, class_ = MPI_SUCCESS;
-    bool seen[KINDS] = {false};
-    while (left > 0) { /* A wait that ends with an error may leave requests behind. */
-        error = MPI_Waitall(KINDS, requests, statuses);
-        for (int i = 0; i < KINDS; i++) {
-            int kind = (first + i) % KINDS;
-            bool ended = error != MPI_ERR_IN_STATUS || statuses[i].MPI_ERROR != MPI_ERR_PENDING;
-            if (!ended || seen[kind])
-                continue;
-            seen[kind] = true;
-            left--;
-            MPI_Test_cancelled(&statuses[i], &flag);
-            CHECK_EQ(flag, kind == CANCELLED);
-            if (error == MPI_ERR_IN_STATUS && statuses[i].MPI_ERROR != MPI_SUCCESS) {
-                MPI_Error_class(statuses[i].MPI_ERROR, &class_);
-                CHECK_EQ(kind, LATE);
-                CHECK_EQ(class_, MPI_ERR_TRUNCATE);
-            } else if (kind != NONE && kind != SEND && kind != CANCELLED) {
-                int count;
-                MPI_Get_count(&statuses[i], MPI_INT, &count);
-                CHECK_EQ(count, kind == LARGE ? LARGE_INTS - 4 : kind == GAPS ? 2 : 1);
-                CHECK_EQ(statuses[i].MPI_SOURCE, 0);
-                CHECK_EQ(statuses[i].MPI_TAG, kind);
-            }
-            CHECK(requests[i] == (kind == PERSISTENT ? persistent : MPI_REQUEST_NULL));
-        }
+    MPI_Send(word, 1, MPI_INT, 0, LATE, MPI_COMM_WORLD);
+}
+
+/* The status of a request that has ended, with an error or without. Returns the error's class. */
+static int check_ended(int kind, const MPI_Status *status, int error)
+{
+    int flag, count, class_ = MPI_SUCCESS;
+    MPI_Test_cancelled(status, &flag);
+    CHECK_EQ(flag, kind == CANCELLED);
+    if (error != MPI_SUCCESS) {
+        MPI_Error_class(error, &class_);
+        CHECK_EQ(kind, LATE);
+    } else if (kind != NONE && kind != SEND && kind != CANCELLED) {
+        MPI_Get_count(status, MPI_INT, &count);
+        CHECK_EQ(count, kind == LARGE ? LARGE_INTS - 4 : kind == GAPS ? 2 : 1);
+        CHECK_EQ(status->MPI_SOURCE, 0);
+        CHECK_EQ(status->MPI_TAG, kind);
     }
-    CHECK_EQ(class_, round.cut ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+    return class_;
+}
+
+static void check_values(bool cut)
+{
     CHECK_EQ(values[EARLY][0], EARLY + 1);
     CHECK_EQ(values[PERSISTENT][0], PERSISTENT + 1);
     CHECK_EQ(values[CANCELLED][0], 0);
     CHECK(large[0] == GAPS + 1 && large[1] == 0 && large[2] == GAPS + 1 && large[3] == 0);
     for (int i = 4; i < LARGE_INTS; i++)
         CHECK_EQ(large[i], LARGE + 1);
-    if (!round.cut)
-        CHECK_EQ(values[LATE][0], LATE + 1);
-    MPI_Request_free(&persistent);
+    CHECK(cut || values[LATE][0] == LATE + 1);
+}
+
+/* Rank 1 waits for one request of each kind. */
+static void wait_for_every_kind(struct round round, MPI_Datatype gaps)
+{
+    MPI_Request requests[KINDS], by_kind[KINDS];
+    MPI_Status statuses[KINDS];
+    bool seen[KINDS] = {false};
+    int last, word = 7 + round.first, class_ = MPI_SUCCESS;
+    memset(statuses, 0x7f, sizeof statuses);
+    start_every_kind(by_kind, &word, gaps);
+    for (int i = 0; i < KINDS; i++)
+        requests[i] = by_kind[(round.first + i) % KINDS];
+    if (round.ended)
+        MPI_Recv(&last, 1, MPI_INT, 0, KINDS, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    for (int left = KINDS; left > 0;) { /* After an error some may be pending still. */
+        bool some_failed = MPI_Waitall(KINDS, requests, statuses) == MPI_ERR_IN_STATUS;
+        for (int i = 0; i < KINDS; i++) {
+            int kind = (round.first + i) % KINDS;
+            int error = some_failed ? statuses[i].MPI_ERROR : MPI_SUCCESS;
+            if (seen[kind] || error == MPI_ERR_PENDING)
+                continue;
+            seen[kind] = true;
+            left--;
+            int of_this = check_ended(kind, &statuses[i], error);
+            class_ = of_this != MPI_SUCCESS ? of_this : class_;
+            CHECK(requests[i] == (kind == PERSISTENT ? by_kind[PERSISTENT] : MPI_REQUEST_NULL));
+        }
+    }
+    CHECK_EQ(class_, round.cut ? MPI_ERR_TRUNCATE : MPI_SUCCESS);
+    check_values(round.cut);
+    MPI_Request_free(&by_kind[PERSISTENT]);
 }
 
 static void send_every_kind(struct round round)
 {
-    static int large[LARGE_INTS];
     int word;
     MPI_Send(&(int){EARLY + 1}, 1, MPI_INT, 1, EARLY, MPI_COMM_WORLD);
     MPI_Recv(&word, 1, MPI_INT, 1, LATE, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
@@ -663,7 +677,7 @@ TEST(a_wait_for_all_takes_requests_of_every_kind, 2)
  * well. */
 TEST(a_wait_for_all_tells_of_receives_that_failed_before, 2)
 {
-    int values[3] = {0}, error, class_;
+    int words[3] = {0}, error, class_;
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     if (rank == 0) {
         MPI_Barrier(MPI_COMM_WORLD);
@@ -674,13 +688,13 @@ TEST(a_wait_for_all_tells_of_receives_that_failed_before, 2)
     MPI_Request requests[2];
     MPI_Status statuses[2];
     for (int tag = 0; tag < 2; tag++)
-        MPI_Irecv(&values[tag], 1, MPI_INT, 0, tag, MPI_COMM_WORLD, &requests[tag]);
+        MPI_Irecv(&words[tag], 1, MPI_INT, 0, tag, MPI_COMM_WORLD, &requests[tag]);
     MPI_Barrier(MPI_COMM_WORLD);
-    MPI_Recv(&values[2], 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    MPI_Recv(&words[2], 1, MPI_INT, 0, 2, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
     error = MPI_Waitall(2, requests, statuses);
     CHECK_EQ(error, MPI_ERR_IN_STATUS);
     CHECK_EQ(statuses[0].MPI_ERROR, MPI_SUCCESS);
     MPI_Error_class(statuses[1].MPI_ERROR, &class_);
     CHECK_EQ(class_, MPI_ERR_TRUNCATE);
-    CHECK(values[0] == 1 && values[2] == 3);
+    CHECK(words[0] == 1 && words[2] == 3);
 }

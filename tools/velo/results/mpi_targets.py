@@ -198,8 +198,8 @@ def _cliff(figures: MpiFigures) -> Measured | None:
 
 
 def _to_copy(size_bytes: int) -> MpiMeasure:
-    """The MTL over the faster bare pipelined copy, as times: so long a message depends on caches more
-    than on one line, and the one-line ping-pongs of two programs differ by how they are
+    """The MTL over the faster bare pipelined copy, as times: so long a message depends on caches
+    more than on one line, and the one-line ping-pongs of two programs differ by how they are
     compiled."""
 
     def measure(figures: MpiFigures) -> Measured | None:
