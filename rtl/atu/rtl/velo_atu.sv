@@ -175,7 +175,7 @@ module velo_atu
 
   // ----- control --------------------------------------------------------------------------------
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= StIdle;
     end else begin
@@ -209,9 +209,11 @@ module velo_atu
   assign fill = state_q == StVerdict && !hit_q && in_table && !failed_q && entry_q.rights != '0;
   assign drop = drop_take;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) answer_valid_o <= '0;
     else answer_valid_o <= state_q == StVerdict ? client_q : '0;
+  end
+  always_ff @(posedge clk_i) begin
     answer_o.error <= verdict;
     answer_o.addr  <= {entry_q.frame, request_q.address.offset};
   end
@@ -246,7 +248,7 @@ module velo_atu
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       drop_q <= DropIdle;
       open_q <= '0;
@@ -260,6 +262,8 @@ module velo_atu
         default:    if (!ahead[WriteCountBits-1]) drop_q <= DropIdle;
       endcase
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (drop_q == DropIdle) drop_page_q <= invalidate_page_i;
     // Accesses of one client end in their order, so the next to end is one that is waited for.
     for (int unsigned c = 0; c < NumClients; c++) begin

@@ -34,7 +34,7 @@ module velo_atu_cache
 
   logic clearing_q;
   logic [LineBits-1:0] clear_line_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       clearing_q   <= 1'b1;
       clear_line_q <= '0;

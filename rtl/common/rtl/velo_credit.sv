@@ -42,7 +42,7 @@ module velo_credit #(
   assign spare_next = {total_i - Width'(Threshold + 1), 1'b1} + {~used_q, !take_i};
   assign sum = {spare_q, 1'b1} + {freed_i, !take_i};
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       used_q  <= '0;
       spare_q <= -Width'(Threshold + 1);

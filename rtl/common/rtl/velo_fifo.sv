@@ -48,7 +48,7 @@ module velo_fifo #(
     if (push) mem[write_q[AddrWidth-1:0]] <= push_data_i;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       write_q <= '0;
       read_q  <= '0;

@@ -48,7 +48,7 @@ module velo_narrow #(
     assign out_eop_o  = in_eop_i && last;
     assign out_data_o = upper_q ? in_data_i[Width-1:HalfWidth] : in_data_i[HalfWidth-1:0];
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) upper_q <= 1'b0;
       else if (in_valid_i && out_ready_i) upper_q <= !last;
     end

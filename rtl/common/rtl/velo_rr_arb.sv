@@ -30,7 +30,7 @@ module velo_rr_arb #(
   assign up_to_first = candidates ^ (candidates - 1'b1);
   assign grant_o = candidates & up_to_first;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) turn_q <= '1;
     // All bits above the granted one. After the last one, none: then everybody is a candidate.
     else if (take_i && |req_i) turn_q <= ~up_to_first;

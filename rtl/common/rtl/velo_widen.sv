@@ -50,9 +50,11 @@ module velo_widen #(
     assign out_sop_o   = kept_q ? sop_q : in_sop_i;
     assign out_data_o  = kept_q ? {in_data_i, lower_q} : Width'(in_data_i);
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) kept_q <= 1'b0;
       else if (in_valid_i && in_ready_o) kept_q <= keep;
+    end
+    always_ff @(posedge clk_i) begin
       if (in_valid_i && keep) begin
         lower_q <= in_data_i;
         sop_q   <= in_sop_i;

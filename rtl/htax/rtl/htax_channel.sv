@@ -107,9 +107,11 @@ module htax_channel #(
       end
     end
 
-    always_ff @(posedge clk_i) begin
+    always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) kept_q <= 1'b0;
       else if (out_valid_o[t]) kept_q <= !(out_ready_i[t] && out_eop_o[t]);
+    end
+    always_ff @(posedge clk_i) begin
       if (start) owner_q <= grant;
     end
 

@@ -32,9 +32,11 @@ module htax_order #(
   assign out_valid_o = in_valid_i && older == '0;
   assign in_ready_o  = out_ready_i && older == '0;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) waits_q <= 1'b0;
     else waits_q <= in_valid_i && !in_ready_o;
+  end
+  always_ff @(posedge clk_i) begin
     older_q <= older - CountBits'(posted_taken_i && older != '0);
   end
 

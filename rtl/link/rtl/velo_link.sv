@@ -151,7 +151,7 @@ module velo_link
 
   assign up_o = up;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       freed_o      <= '0;
       crc_errors_o <= '0;

@@ -62,7 +62,7 @@ module velo_link_init
   end
   assign agreed = init_valid_i && verdict == RefuseNone;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       up_o      <= 1'b0;
       came_up_o <= 1'b0;

@@ -84,9 +84,11 @@ module velo_link_rx
   // A control word with a CRC of its own counts when it comes twice running: see velo_link_tx.
   logic before_ok_q, again;
   logic [31:0] before_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) before_ok_q <= 1'b0;
     else before_ok_q <= is_idle || is_init;
+  end
+  always_ff @(posedge clk_i) begin
     before_q <= phy_data_i[31:0];
   end
   assign again = before_ok_q && before_q == phy_data_i[31:0];
@@ -135,8 +137,12 @@ module velo_link_rx
     if (is_start || take_word) crc_q <= crc_next;
   end
 
-  always_ff @(posedge clk_i) begin
-    if (!rst_ni || !up_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      in_frame_q <= 1'b0;
+      lost_q     <= 1'b0;
+      stale_q    <= 1'b0;
+    end else if (!up_i) begin
       in_frame_q <= 1'b0;
       lost_q     <= 1'b0;
       stale_q    <= 1'b0;
@@ -158,7 +164,7 @@ module velo_link_rx
   // repetition that is still to come will cover this loss too. Exactly one repetition for each loss,
   // whatever the round trip.
   logic nak_q, echo_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       expected_q <= '0;
       nak_q      <= 1'b0;
@@ -177,7 +183,7 @@ module velo_link_rx
 
   idle_t idle_word;
   assign idle_word = idle_t'(phy_data_i[31:0]);
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       status_valid_o <= 1'b0;
       idle_o         <= 1'b0;
@@ -187,6 +193,8 @@ module velo_link_rx
       idle_o         <= is_idle && again;
       init_valid_o   <= is_init && again;
     end
+  end
+  always_ff @(posedge clk_i) begin
     status_o <= is_idle ? idle_word.status : start_q.status;
     init_o   <= init_t'(phy_data_i[31:0]);
   end
@@ -211,7 +219,7 @@ module velo_link_rx
     if (take_word) word_q <= phy_data_i;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       guess_q  <= '0;
       proven_q <= '0;

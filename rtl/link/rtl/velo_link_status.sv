@@ -50,7 +50,7 @@ module velo_link_status
     for (int v = 0; v < int'(NumVcs); v++) if (grant[v]) vc_d = vc_t'(v);
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       told_q <= '0;
       vc_q   <= '0;

@@ -86,7 +86,7 @@ module velo_link_tx
   assign frame_open = place_q != '0;
   assign frame_ends = in_eop_i || place_q == place_t'(FrameWords - 1);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       written_q   <= '0;
       write_seq_q <= '0;
@@ -124,9 +124,11 @@ module velo_link_tx
   logic heard_q, known_q, newer_q, ahead_q, heard_nak_q;
   num_t  heard_ack_q;
   addr_t heard_addr_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) heard_q <= 1'b0;
     else heard_q <= ack_valid_i && !heard_q && !restart;
+  end
+  always_ff @(posedge clk_i) begin
     known_q      <= ack_by <= sent_by;
     newer_q      <= ack_by != '0;
     ahead_q      <= ack_by > send_by;
@@ -145,7 +147,7 @@ module velo_link_tx
   assign replay_o = (nak || timeout_o) && sent_seq_q != acked_seq_q;
   assign acked_o = ack_ok;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       acked_q     <= '0;
       acked_seq_q <= '0;
@@ -172,7 +174,7 @@ module velo_link_tx
   num_t  kept_frames;
   assign used = written_q - acked_q;
   assign kept_frames = write_seq_q - acked_seq_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) in_stop_o <= 1'b0;
     else begin
       in_stop_o <= used + addr_t'(in_valid_i) > addr_t'(RingWords - 1 - StopMargin) ||
@@ -205,7 +207,7 @@ module velo_link_tx
       .*
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       read_q <= '0;
       have_q <= 1'b0;
@@ -221,7 +223,7 @@ module velo_link_tx
   assign next_exists = send_seq_q != write_seq_q || frame_open;
   assign start_out   = state_q == StIdle && next_exists && up_i && !restart;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q    <= StIdle;
       send_seq_q <= '0;
@@ -290,7 +292,7 @@ module velo_link_tx
 
   assign status_sent_o = word_kind_d == WordStart || (word_kind_d == WordIdle && !again_q);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       again_q     <= 1'b0;
       word_kind_q <= WordRaw;
@@ -305,6 +307,8 @@ module velo_link_tx
         default:   word_q <= DataWidth'(init_word_i);
       endcase
     end
+  end
+  always_ff @(posedge clk_i) begin
     word_last_q <= last_q;
   end
 
@@ -327,8 +331,7 @@ module velo_link_tx
       .crc_o (crc_next)
   );
 
-  always_ff @(posedge clk_i) begin
-    if (word_kind_q inside {WordStart, WordData}) crc_q <= crc_next;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       phy_kind_o <= KindCtl;
       phy_data_o <= '0;
@@ -346,6 +349,9 @@ module velo_link_tx
         default:  ;
       endcase
     end
+  end
+  always_ff @(posedge clk_i) begin
+    if (word_kind_q inside {WordStart, WordData}) crc_q <= crc_next;
   end
 
   `VELO_ASSERT_INIT(RingIsPowerOfTwo, RingWords == 2 ** AddrBits)

@@ -65,7 +65,7 @@ module velo_netport_rx
   assign out_data_o = data;
   assign off = sop ? '0 : off_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       route_q <= 1'b0;
       first_q <= 1'b0;
@@ -76,6 +76,8 @@ module velo_netport_rx
       // Each unit of the sender's reckoning, when its last word leaves.
       if (eop || off == '1) freed_o <= freed_o + 1'b1;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (pop) off_q <= off + 1'b1;
   end
 

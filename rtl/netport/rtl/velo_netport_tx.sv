@@ -65,7 +65,7 @@ module velo_netport_tx
   assign end_out = out_valid_o && out_eop_o;
   assign off = out_sop_o ? '0 : off_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       open_q <= 1'b0;
       ends_q <= '0;
@@ -73,6 +73,8 @@ module velo_netport_tx
       if (out_valid_o) open_q <= !out_eop_o;
       ends_q <= ends_q + CountBits'(end_in) - CountBits'(end_out);
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (out_valid_o) off_q <= off + 1'b1;
   end
 

@@ -190,7 +190,7 @@ module velo_router
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) dropped_o <= '0;
     else for (int p = 0; p < int'(NumPorts); p++) dropped_o[p] <= dropped_o[p] + 8'(dropped[p]);
   end

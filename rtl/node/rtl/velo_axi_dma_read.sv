@@ -101,7 +101,7 @@ module velo_axi_dma_read #(
     dma_answer_data_o = dma_answer_error_o ? '0 : both[DataWidth-1:0];
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       error_q <= 1'b0;
       have_q  <= 1'b0;
@@ -113,6 +113,8 @@ module velo_axi_dma_read #(
       have_q  <= !error && !aligned && !rlast_i;
       tail_q  <= rlast_i && !dma_answer_eop_o;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (rvalid_i && rready_o) begin
       data_q  <= rdata_i;
       ident_q <= ident;

@@ -84,7 +84,7 @@ module velo_axi_dma_write #(
   end
 
   assign rest = first_q ? '0 : rest_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       open_q <= 1'b0;
       tail_q <= 1'b0;
@@ -94,6 +94,8 @@ module velo_axi_dma_write #(
       if (take && dma_write_eop_i) tail_q <= spills;
       else if (wready_i) tail_q <= 1'b0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (awvalid_o) first_q <= 1'b1;
     else if (take) first_q <= 1'b0;
     if (take) begin

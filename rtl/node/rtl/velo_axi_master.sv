@@ -80,7 +80,7 @@ module velo_axi_master #(
 
   assign bready_o = 1'b1;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       pending_q      <= '0;
       write_errors_o <= '0;

@@ -83,7 +83,7 @@ module velo_axi_read #(
   assign answer_ready_o = !made_up && rready_i && (answer_error_i ? rlast_o : 1'b1);
   assign answer_end = rvalid_o && rready_i && rlast_o;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       open_q     <= '0;
       wait_bad_q <= 1'b0;
@@ -101,6 +101,8 @@ module velo_axi_read #(
       if (rvalid_o) busy_q <= !answer_end;
       if (rvalid_o && rready_i) beat_q <= rlast_o ? '0 : beat_q + 1'b1;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (!busy_q) made_up_q <= made_up;
     if (arvalid_i && arready_o) begin
       length_q[arid_i] <= arlen_i;

@@ -73,7 +73,7 @@ module velo_axi_write #(
   assign awready_o = wready_o && wlast_i;
 
   logic spoilt_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       begun_q  <= 1'b0;
       bvalid_o <= 1'b0;
@@ -82,6 +82,8 @@ module velo_axi_write #(
       if (awready_o) bvalid_o <= 1'b1;
       else if (bready_i) bvalid_o <= 1'b0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (wvalid_i && wready_o) begin
       bad_q    <= swallow;
       spoilt_q <= (begun_q && spoilt_q) || !beat_good;
@@ -95,7 +97,7 @@ module velo_axi_write #(
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
   // AXI: data of a burst has as many beats as its address says.
   logic [7:0] beats_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) beats_q <= '0;
     else if (wvalid_i && wready_o) beats_q <= wlast_i ? '0 : beats_q + 1'b1;
   end

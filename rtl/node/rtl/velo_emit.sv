@@ -36,10 +36,12 @@ module velo_emit #(
   assign out_eop_o    = left_q == CountBits'(1);
   assign out_data_o   = rest_q[DataWidth-1:0];
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) left_q <= '0;
     else if (push_valid_i && push_ready_o) left_q <= push_beats_i;
     else if (out_valid_o && out_ready_i) left_q <= left_q - 1'b1;
+  end
+  always_ff @(posedge clk_i) begin
     if (push_valid_i && push_ready_o) begin
       rest_q    <= push_words_i;
       out_sop_o <= 1'b1;

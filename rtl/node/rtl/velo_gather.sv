@@ -35,7 +35,7 @@ module velo_gather #(
   assign take_beat  = in_valid_i && in_ready_o;
   assign words_o    = beat_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       valid_o <= 1'b0;
       beats_o <= '0;
@@ -46,6 +46,8 @@ module velo_gather #(
       valid_o <= in_eop_i;
       if (beats_o <= CountBits'(Beats)) beats_o <= beats_o + 1'b1;
     end
+  end
+  always_ff @(posedge clk_i) begin
     for (int unsigned b = 0; b < Beats; b++) begin
       if (take_beat && beats_o == CountBits'(b)) beat_q[b] <= in_data_i;
     end

@@ -120,7 +120,7 @@ module velo_gsm
 
   assign status_o = {39'b0, loads_q, dropped_q, refused_q};
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       refused_q <= '0;
       dropped_q <= '0;

@@ -142,7 +142,7 @@ module velo_gsm_target
   assign read_valid_o  = state_q == StAsk;
   assign read_header_o = access;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= StIdle;
     end else begin
@@ -152,6 +152,8 @@ module velo_gsm_target
         default: if (got && response_ready) state_q <= StIdle;
       endcase
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (memory_valid_i && memory_ready_o) got_error_q <= memory_error_i;
   end
 

@@ -54,9 +54,11 @@ module velo_unit_merge #(
     for (int unsigned u = 0; u < NumUnits; u++) out_data_o |= served[u] ? in_data_i[u] : '0;
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) kept_q <= 1'b0;
     else if (out_valid_o) kept_q <= !(out_ready_i && out_eop_o);
+  end
+  always_ff @(posedge clk_i) begin
     if (start) owner_q <= grant;
   end
 

@@ -41,9 +41,11 @@ module velo_unit_split #(
   assign out_valid_o = in_valid_i ? unit : '0;
   assign in_ready_o  = |(unit & out_ready_i);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) open_q <= 1'b0;
     else if (in_valid_i && in_ready_o) open_q <= !in_eop_i;
+  end
+  always_ff @(posedge clk_i) begin
     if (!open_q) unit_q <= claimed;
   end
 

@@ -127,10 +127,12 @@ module velo_regfile
   assign write_misplaced = write_take && posted_eop_i && !write_is_register;
 
   logic write_done;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) write_pending_q <= 1'b0;
     else if (write_take && posted_eop_i) write_pending_q <= write_is_register;
     else if (write_done) write_pending_q <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (write_take) begin
       write_addr_q <= posted_header_i.addr[27:0];
       write_data_q <= NarrowPath ? {posted_data_i[31:0], write_data_q[63:32]} : 64'(posted_data_i);
@@ -154,7 +156,7 @@ module velo_regfile
   assign nonposted_ready_o = read_q == StIdle;
   assign read_misplaced    = read_take && !read_is_register;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       read_q <= StIdle;
     end else begin
@@ -169,6 +171,8 @@ module velo_regfile
         default: if (response_ready_i) read_q <= StIdle;
       endcase
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (nonposted_valid_i && nonposted_ready_o) begin
       read_header_q       <= nonposted_header_i;
       read_header_q.error <= read_misplaced;
@@ -204,7 +208,7 @@ module velo_regfile
   assign write_done = write_ack;
   assign read_done = read_ack;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) access_q <= AccessNone;
     else if (write_ack || read_ack) access_q <= AccessNone;
     else if (request) access_q <= request_is_write ? AccessWrite : AccessRead;
@@ -212,7 +216,7 @@ module velo_regfile
 
   velo_regs u_registers (
       .clk                 (clk_i),
-      .rst_n               (rst_ni),
+      .arst_n              (rst_ni),
       .s_cpuif_req         (request),
       .s_cpuif_req_is_wr   (request_is_write),
       .s_cpuif_addr        (request_is_write ? write_addr_q : read_header_q.addr[27:0]),
@@ -240,7 +244,7 @@ module velo_regfile
   assign table_ctx   = write_addr_q[19:12];
   assign table_last  = 15'((16'd1 << write_data_q[51:48]) - 16'd1);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       ring_wait_q  <= 1'b0;
       queue_wait_q <= 1'b0;
@@ -262,7 +266,7 @@ module velo_regfile
 
   // The page is in its register a cycle after the write.
   logic invalidate_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) invalidate_q <= 1'b0;
     else invalidate_q <= from_registers.invalidate.page.swmod;
   end

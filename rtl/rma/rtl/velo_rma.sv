@@ -346,10 +346,12 @@ module velo_rma
   logic query_q;
   htax_header_t query_header_q;
   assign nonposted_in_ready_o = !query_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) query_q <= 1'b0;
     else if (!query_q) query_q <= nonposted_in_valid_i && nonposted_in_eop_i;
     else if (response_out_ready_i) query_q <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (!query_q) begin
       query_header_q       <= nonposted_in_header_i;
       query_header_q.error <= 1'b1;

@@ -42,7 +42,7 @@ module velo_rma_buffer #(
   assign read_next    = read_q + 1'b1;
   assign read_d       = pop ? read_next : read_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       write_q     <= '0;
       read_q      <= '0;
@@ -65,16 +65,20 @@ module velo_rma_buffer #(
   for (genvar m = 0; m < 2; m++) begin : gen_mark
     assign is_next[m] = mark_q[m] && place_q[m] == read_next;
     assign is_head[m] = mark_q[m] && place_q[m] == read_q;
-    always_ff @(posedge clk_i) begin
+    always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) mark_q[m] <= 1'b0;
       else if (mark && slot_q == 1'(m)) mark_q[m] <= 1'b1;
       else if (pop && is_head[m]) mark_q[m] <= 1'b0;
+    end
+    always_ff @(posedge clk_i) begin
       if (mark && slot_q == 1'(m)) place_q[m] <= write_q;
     end
   end
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) slot_q <= 1'b0;
     else if (mark) slot_q <= !slot_q;
+  end
+  always_ff @(posedge clk_i) begin
     pop_mark_o <= pop ? |is_next : |is_head;
   end
 

@@ -123,7 +123,7 @@ module velo_rma_completer
   assign asks_us    = command_i.notify[Answers?NotifyRequester : NotifyCompleter];
   assign asks_reply = command_i.notify[NotifyRequester];
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= StIdle;
     end else begin

@@ -77,7 +77,7 @@ module velo_rma_emit
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       head_left_q <= '0;
       body_left_q <= '0;

@@ -37,7 +37,7 @@ module velo_rma_fragment #(
   assign room       = 13'(PageBytes) - {1'b0, later_q};
   assign valid_o    = step_q[3];
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) step_q <= '0;
     else if (start_i) step_q <= 4'b0001;
     else if (!step_q[3]) step_q <= step_q << 1;

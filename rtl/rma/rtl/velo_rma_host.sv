@@ -262,7 +262,7 @@ module velo_rma_host
   end
 
   assign writes_open = writes_begun_o - writes_done_o;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       writes_begun_o <= '0;
       writes_done_o  <= '0;

@@ -54,7 +54,7 @@ module velo_rma_intake
   assign push_valid    = write_valid_i && !past_q;
   assign write_ready_o = named_q && (past_q || push_ready);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       named_q <= 1'b0;
       past_q  <= 1'b0;

@@ -55,10 +55,12 @@ module velo_rma_mux #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) kept_q <= 1'b0;
     else if (start) kept_q <= 1'b1;
     else if (out_valid_o && out_ready_i && out_eop_o) kept_q <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (start) owner_q <= grant;
   end
 

@@ -140,7 +140,7 @@ module velo_rma_notifier
   assign refuse      = state_q == StRoom && (bad_context || (full && expired_q));
   assign finish      = state_q == StWrite && posted_ready_i && &beat_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= StIdle;
     end else begin

@@ -78,7 +78,7 @@ module velo_rma_reader
   assign first = state_q == StFirst && !rest_q && response_valid_i;
   assign over  = (rest_q || state_q == StFirst) && response_valid_i && response_eop_i;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= StIdle;
       rest_q  <= 1'b0;
@@ -94,6 +94,8 @@ module velo_rma_reader
       if (first) rest_q <= !response_eop_i;
       else if (over) rest_q <= 1'b0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (first) rest_keep_q <= keep_q;
     // A rest counts as the longest until all of it is in, so what was room stays room.
     room_q <= state_q == StIdle && !marked && count <= (rest_q ? CountBits'(Depth - 2 * MaxBeats) :

@@ -34,10 +34,12 @@ module velo_rma_reply
 
   assign take = reply_valid_i && reply_ready_o;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) hold_q <= 1'b0;
     else if (take) hold_q <= 1'b1;
     else if (!is_behind(writes_done_i, mark_q)) hold_q <= 1'b0;
+  end
+  always_ff @(posedge clk_i) begin
     if (take) mark_q <= writes_begun_i;
   end
 

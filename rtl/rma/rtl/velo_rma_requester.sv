@@ -238,7 +238,7 @@ module velo_rma_requester
   assign beat_ready_o = state_q == StName || state_q == StWords;
   assign take         = beat_valid_i && beat_ready_o;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= StName;
     end else begin

@@ -159,7 +159,7 @@ module velo_rma_responder
   assign memory_last = DataWidth != 32 || half_q;
   assign last        = update_q || cut_last || error_q != ErrorNone;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q <= StIdle;
     end else begin

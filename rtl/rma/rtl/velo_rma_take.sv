@@ -118,7 +118,7 @@ module velo_rma_take
 
   assign job_valid_o = state_q == StJob;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q     <= StHead;
       head_left_q <= 4'(HeadBeats - 1);

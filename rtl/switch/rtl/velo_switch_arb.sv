@@ -28,7 +28,7 @@ module velo_switch_arb #(
   for (genvar j = 0; j < int'(NumReq); j++) begin : gen_pair
     for (genvar i = 0; i < int'(NumReq); i++) begin : gen_with
       if (j < i) begin : gen_kept
-        always_ff @(posedge clk_i) begin
+        always_ff @(posedge clk_i or negedge rst_ni) begin
           if (!rst_ni) first_q[j][i] <= 1'b1;
           else if (|used_i) first_q[j][i] <= !(|used_i[i-1:j]);
         end

@@ -129,7 +129,7 @@ module velo_switch_input
   unit_t wrote_unit_q;
   off_t  ended_off_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       writing_q  <= 1'b0;
       dropping_q <= 1'b0;
@@ -143,6 +143,8 @@ module velo_switch_input
       ended_q  <= write && word_eop;
       filled_q <= fills;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (word_valid) begin
       write_off_q  <= write_off + 1'b1;
       write_unit_q <= write_off == LastOff ? fresh_unit : write_unit;
@@ -208,7 +210,7 @@ module velo_switch_input
   assign stopped_d = !idle_q && (to_q & stop_i) != '0;
   assign idle_d = !start_i && !start_q && (!busy_d || (ending_d && !stopped_d));
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       start_q    <= 1'b0;
       busy_q     <= 1'b0;
@@ -228,6 +230,8 @@ module velo_switch_input
       stopped_q <= stopped_d;
       if (idle_q) to_q <= grant_i;
     end
+  end
+  always_ff @(posedge clk_i) begin
     known_q     <= !start_q;
     unit_q      <= enter ? (filled_here ? write_unit_q : next_q) : unit;
     off_q       <= issue ? off + 1'b1 : off;
@@ -270,9 +274,11 @@ module velo_switch_input
       .*
   );
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) out_to_o <= '0;
     else out_to_o <= issue ? to_q : '0;
+  end
+  always_ff @(posedge clk_i) begin
     out_sop_o  <= start_q;
     out_eop_o  <= last;
     out_unit_o <= off == '0;
@@ -286,9 +292,11 @@ module velo_switch_input
   logic  give_back_q;
   unit_t back_unit_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) give_back_q <= 1'b0;
     else give_back_q <= give_back;
+  end
+  always_ff @(posedge clk_i) begin
     back_unit_q <= unit;
   end
 

@@ -40,7 +40,7 @@ module velo_switch_match #(
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       accept_q <= '0;
       used_q   <= '0;

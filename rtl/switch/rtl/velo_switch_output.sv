@@ -65,7 +65,7 @@ module velo_switch_output
 
   // Credits are counted behind the register; see need_credits() for why that may be late.
   logic unit_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       out_valid_o <= 1'b0;
       unit_q      <= 1'b0;
@@ -73,6 +73,8 @@ module velo_switch_output
       out_valid_o <= |to_i;
       unit_q      <= unit;
     end
+  end
+  always_ff @(posedge clk_i) begin
     out_sop_o <= sop;
     eop_q     <= eop;
     out_vc_o  <= vc;
@@ -109,7 +111,7 @@ module velo_switch_output
 
   // One packet after the other: no word of another in between.
   logic open_q;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) open_q <= 1'b0;
     else if (out_valid_o) open_q <= !out_eop_o;
   end

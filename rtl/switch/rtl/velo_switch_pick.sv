@@ -42,7 +42,7 @@ module velo_switch_pick
     for (int v = int'(NumVcs) - 1; v >= 0; v--) if (candidates[v]) queued_vc = vc_t'(v);
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       turn_q <= '1;
       asks_o <= 1'b0;

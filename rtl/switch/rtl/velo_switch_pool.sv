@@ -29,7 +29,7 @@ module velo_switch_pool #(
   assign fresh = fresh_q != (UnitBits + 1)'(NumUnits);
   assign next  = take_i || !there_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       fresh_q <= (UnitBits + 1)'(1);
       there_q <= 1'b1;

@@ -103,7 +103,7 @@ module velo_switch_queues
   end
   assign empty = ~full_q | (removing & ~more);
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       full_q   <= '0;
       more_q   <= '0;
@@ -131,7 +131,7 @@ module velo_switch_queues
   packet_t add1_packet_q, add2_packet_q;
   logic [UnitBits-1:0] behind_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       add1_q    <= 1'b0;
       append1_q <= '0;
@@ -141,6 +141,8 @@ module velo_switch_queues
       append2_q <= append1_q != '0;
       for (int p = 0; p < int'(NumPorts); p++) append1_q[p] <= (adding[p] & ~empty[p]) != '0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     add1_queue_q  <= {index(add_to_i), add_vc_i};
     add1_packet_q <= add_packet;
     add2_packet_q <= add1_packet_q;
@@ -164,7 +166,7 @@ module velo_switch_queues
       !(add1_q && add1_queue_q == move3_queue_q);
   assign behind_moves = add_i && (add_to_i & move3_to_q) != '0 && add_vc_i == move3_vc_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       move1_to_q <= '0;
       move2_to_q <= '0;
@@ -176,6 +178,8 @@ module velo_switch_queues
       move3_to_q <= move2_to_q;
       move4_to_q <= is_tail && !behind_moves ? move3_to_q : '0;
     end
+  end
+  always_ff @(posedge clk_i) begin
     {move1_vc_q, move1_unit_q} <= {first_vc_o, first_unit_o};
     {move2_vc_q, move2_unit_q} <= {move1_vc_q, move1_unit_q};
     {move3_vc_q, move3_unit_q} <= {move2_vc_q, next_packet.unit};
@@ -231,7 +235,10 @@ module velo_switch_queues
   assign first_single_o = first.single;
 
   logic removed_q;
-  always_ff @(posedge clk_i) removed_q <= rst_ni && remove_to_i != '0;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) removed_q <= 1'b0;
+    else removed_q <= remove_to_i != '0;
+  end
   `VELO_ASSERT(RemovesWhatIsThere, (removing & ~full_q) == '0)
   `VELO_ASSUME(NotTwiceRunning, !(remove_to_i != '0 && removed_q))
   `VELO_ASSUME(OnlyWhereAQueueIs, (only(add_i ? add_to_i : '0, add_vc_i) & ~Exists) == '0)

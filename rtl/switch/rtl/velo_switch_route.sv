@@ -88,7 +88,7 @@ module velo_switch_route
   assign drop = leads_nowhere || (Narrow && in_routed && in_eop_i);
   assign waiting = valid_q && needs_q && !in_valid_i;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       valid_q <= 1'b0;
       first_q <= 1'b0;
@@ -96,6 +96,8 @@ module velo_switch_route
       valid_q <= in_valid_i || waiting;
       first_q <= waiting ? first_q : in_valid_i && in_sop_i && !drop;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (!waiting) begin
       sop_q   <= in_sop_i;
       eop_q   <= in_eop_i;
@@ -119,7 +121,7 @@ module velo_switch_route
 
   // The second word of a route, on the narrow path, loses its low hop to the first one.
   logic second_q, second;
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) second_q <= 1'b0;
     else if (out_valid_o) second_q <= Narrow && routed && !eop_q;
   end

@@ -38,7 +38,7 @@ module velo_switch_units
   vc_t drop_vc_q;
   logic [NumVcs-1:0] back_q, dropped_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       drop_q    <= 1'b0;
       back_q    <= '0;
@@ -52,6 +52,8 @@ module velo_switch_units
         if (Brings[v]) freed_o[v] <= freed_o[v] + count_t'(back_q[v]) + count_t'(dropped_q[v]);
       end
     end
+  end
+  always_ff @(posedge clk_i) begin
     drop_vc_q <= drop_vc_i;
     if (write_i) unit_vc[write_unit_i] <= write_vc_i;
   end

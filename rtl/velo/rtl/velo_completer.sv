@@ -107,7 +107,7 @@ module velo_completer
                        (within_q || (table_ready && table_free && !cfg_valid_i));
   assign take_sop = net_valid_i && net_ready_o && !within_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       beat_valid_q <= 1'b0;
       within_q     <= 1'b0;
@@ -115,6 +115,8 @@ module velo_completer
       beat_valid_q <= (net_valid_i && net_ready_o) || (beat_valid_q && !beat_ready);
       if (net_valid_i && net_ready_o) within_q <= !net_eop_i;
     end
+  end
+  always_ff @(posedge clk_i) begin
     if (net_ready_o) begin
       beat_q     <= net_data_i;
       beat_eop_q <= net_eop_i;
@@ -188,9 +190,11 @@ module velo_completer
   assign cfg_ready_o = table_cfg_ready && cfg_open;
   assign settled     = cfg_q == '0;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) cfg_q <= '0;
     else cfg_q <= {cfg_q[1:0], cfg_valid_i && cfg_ready_o};
+  end
+  always_ff @(posedge clk_i) begin
     if (publish) begin
       slot_q <= slot;
       seq_q  <= write_pointer;
@@ -308,7 +312,7 @@ module velo_completer
     end
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q       <= StHead;
       error_q       <= ErrorNone;
@@ -357,7 +361,7 @@ module velo_completer
     assign status_beat = DataWidth'(status);
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) dma_valid_o <= 1'b0;
     else if (space) dma_valid_o <= load_status || load_body;
   end

@@ -54,7 +54,7 @@ module velo_contexts #(
   logic clearing_q;
   logic [CtxBits-1:0] clear_ctx_q;
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       clearing_q  <= 1'b1;
       clear_ctx_q <= '0;

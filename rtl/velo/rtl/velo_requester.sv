@@ -210,7 +210,7 @@ module velo_requester
     endcase
   end
 
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q     <= StHead;
       net_valid_o <= 1'b0;

@@ -73,7 +73,7 @@ module velo_unit
   logic first_q;
   window_t window;
   assign window = window_t'({{(64 - AddrBits) {1'b0}}, write_addr_i});
-  always_ff @(posedge clk_i) begin
+  always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) first_q <= 1'b1;
     else if (write_valid_i && write_ready_o) first_q <= write_eop_i;
   end
