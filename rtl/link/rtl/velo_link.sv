@@ -88,13 +88,19 @@ module velo_link
       .MinCredits(MinCredits),
       .InitWords(InitWords)
   ) u_init (
+      .clk_i,
+      .rst_ni,
       .init_valid_i(init_valid),
       .init_i      (init),
       .other_word_i(idle),
       .up_o        (up),
       .came_up_o   (came_up),
       .init_word_o (init_word),
-      .*
+      .enable_i,
+      .link_reset_i,
+      .phy_up_i,
+      .refuse_o,
+      .credits_o
   );
 
   velo_link_rx #(
@@ -102,6 +108,8 @@ module velo_link
       .FrameWords(FrameWords),
       .SeqBits   (SeqBits)
   ) u_rx (
+      .clk_i,
+      .rst_ni,
       .up_i          (up),
       .came_up_i     (came_up),
       .status_valid_o(status_valid),
@@ -113,18 +121,25 @@ module velo_link
       .nak_o         (nak),
       .accepted_o    (accepted),
       .error_o       (error),
-      .*
+      .phy_kind_i,
+      .phy_data_i,
+      .out_valid_o,
+      .out_sop_o,
+      .out_eop_o,
+      .out_vc_o,
+      .out_data_o
   );
 
   velo_link_status #(
       .NumVcs(NumVcs)
   ) u_status (
+      .clk_i,
+      .rst_ni,
       .ack_i   (seq_t'(expected)),
       .nak_i   (nak),
       .freed_i (out_freed_i),
       .sent_i  (status_sent),
-      .status_o(told),
-      .*
+      .status_o(told)
   );
 
   velo_link_tx #(
@@ -135,6 +150,8 @@ module velo_link
       .StopMargin   (StopMargin),
       .TimeoutCycles(TimeoutCycles)
   ) u_tx (
+      .clk_i,
+      .rst_ni,
       .up_i         (up),
       .came_up_i    (came_up),
       .init_word_i  (init_word),
@@ -146,7 +163,14 @@ module velo_link
       .acked_o      (acked),
       .replay_o     (replay),
       .timeout_o    (timeout),
-      .*
+      .in_valid_i,
+      .in_sop_i,
+      .in_eop_i,
+      .in_vc_i,
+      .in_data_i,
+      .in_stop_o,
+      .phy_kind_o,
+      .phy_data_o
   );
 
   assign up_o = up;

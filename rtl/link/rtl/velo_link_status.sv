@@ -39,10 +39,11 @@ module velo_link_status
   velo_rr_arb #(
       .NumReq(NumVcs)
   ) u_arb (
+      .clk_i,
+      .rst_ni,
       .req_i  (request),
       .grant_o(grant),
-      .take_i (sent_i),
-      .*
+      .take_i (sent_i)
   );
 
   always_comb begin

@@ -199,12 +199,12 @@ module velo_link_tx
       .Width(DataWidth + 2),
       .Depth(RingWords)
   ) u_ring (
+      .clk_i,
       .we_i   (in_valid_i),
       .waddr_i(written_q[AddrBits-1:0]),
       .wdata_i({in_eop_i, frame_ends, in_data_i}),
       .raddr_i(read_d[AddrBits-1:0]),
-      .rdata_o(word),
-      .*
+      .rdata_o(word)
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

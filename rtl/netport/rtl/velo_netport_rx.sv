@@ -46,14 +46,15 @@ module velo_netport_rx
       .Width(DataWidth + 2),
       .Depth(FifoWords)
   ) u_fifo (
+      .clk_i,
+      .rst_ni,
       .push_valid_i(in_valid_i),
       .push_ready_o(ready),
       .push_data_i ({in_sop_i, in_eop_i, in_data_i}),
       .pop_valid_o (valid),
       .pop_ready_i (pop),
       .pop_data_o  ({sop, eop, data}),
-      .count_o     (count),
-      .*
+      .count_o     (count)
   );
 
   // A route is one word, two on the narrow path; the word after it is the packet's first.

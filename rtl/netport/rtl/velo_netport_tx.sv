@@ -49,14 +49,15 @@ module velo_netport_tx
       .Width(DataWidth + 2),
       .Depth(FifoWords)
   ) u_fifo (
+      .clk_i,
+      .rst_ni,
       .push_valid_i(in_valid_i),
       .push_ready_o(in_ready_o),
       .push_data_i ({in_sop_i, in_eop_i, in_data_i}),
       .pop_valid_o (valid),
       .pop_ready_i (out_valid_o),
       .pop_data_o  ({out_sop_o, out_eop_o, out_data_o}),
-      .count_o     (count),
-      .*
+      .count_o     (count)
   );
 
   assign whole = !WholePackets || ends_q != '0;
@@ -82,12 +83,13 @@ module velo_netport_tx
       .Width(CountWidth),
       .Threshold(need_credits(DataWidth, MtuBytes))
   ) u_credit (
+      .clk_i,
+      .rst_ni,
       .total_i(count_t'(BufferUnits)),
       .freed_i(freed_i),
       .take_i (out_valid_o && off == '0),
       .avail_o(avail),
-      .ok_o   (may_send),
-      .*
+      .ok_o   (may_send)
   );
 
   logic unused;

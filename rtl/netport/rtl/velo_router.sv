@@ -76,6 +76,8 @@ module velo_router
       .MtuBytes   (MtuBytes),
       .BufferUnits(BufferUnits)
   ) u_switch (
+      .clk_i,
+      .rst_ni,
       .in_valid_i   (in_valid),
       .in_sop_i     (in_sop),
       .in_eop_i     (in_eop),
@@ -92,7 +94,9 @@ module velo_router
       .out_freed_i  (out_freed),
       .out_avail_o  (out_avail),
       .dropped_o    (dropped),
-      .*
+      .table_we_i,
+      .table_node_i,
+      .table_hop_i
   );
 
   for (genvar l = 0; l < int'(NumLinks); l++) begin : gen_link
@@ -111,6 +115,8 @@ module velo_router
         .TimeoutCycles(TimeoutCycles),
         .InitWords    (InitWords)
     ) u_link (
+        .clk_i,
+        .rst_ni,
         .enable_i    (link_enable_i[l]),
         .link_reset_i(link_reset_i[l]),
         .phy_up_i    (phy_up_i[l]),
@@ -136,8 +142,7 @@ module velo_router
         .refuse_o    (refuse),
         .crc_errors_o(link_crc_errors_o[l]),
         .replays_o   (link_replays_o[l]),
-        .timeouts_o  (link_timeouts_o[l]),
-        .*
+        .timeouts_o  (link_timeouts_o[l])
     );
   end
 
@@ -152,6 +157,8 @@ module velo_router
         .BufferUnits (BufferUnits),
         .WholePackets(WholePackets[c])
     ) u_tx (
+        .clk_i,
+        .rst_ni,
         .in_valid_i (unit_in_valid_i[c]),
         .in_ready_o (unit_in_ready_o[c]),
         .in_sop_i   (unit_in_sop_i[c]),
@@ -161,8 +168,7 @@ module velo_router
         .out_sop_o  (in_sop[P]),
         .out_eop_o  (in_eop[P]),
         .out_data_o (in_data[P]),
-        .freed_i    (in_freed[P][V]),
-        .*
+        .freed_i    (in_freed[P][V])
     );
     assign in_vc[P] = vc_t'(V);
 
@@ -170,6 +176,8 @@ module velo_router
         .DataWidth  (DataWidth),
         .BufferUnits(BufferUnits)
     ) u_rx (
+        .clk_i,
+        .rst_ni,
         .in_valid_i (out_valid[P]),
         .in_sop_i   (out_sop[P]),
         .in_eop_i   (out_eop[P]),
@@ -179,8 +187,7 @@ module velo_router
         .out_ready_i(unit_out_ready_i[c]),
         .out_sop_o  (unit_out_sop_o[c]),
         .out_eop_o  (unit_out_eop_o[c]),
-        .out_data_o (unit_out_data_o[c]),
-        .*
+        .out_data_o (unit_out_data_o[c])
     );
     assign out_stop[P] = 1'b0;
     assign out_credits[P] = count_t'(BufferUnits);

@@ -95,8 +95,27 @@ module velo_axi_master #(
       .AddrBits (AddrBits),
       .IdBits   (IdBits)
   ) u_write (
+      .clk_i,
+      .rst_ni,
       .hold_i(&pending_q),
-      .*
+      .dma_write_valid_i,
+      .dma_write_ready_o,
+      .dma_write_eop_i,
+      .dma_write_addr_i,
+      .dma_write_len_bytes_i,
+      .dma_write_data_i,
+      .awvalid_o,
+      .awready_i,
+      .awid_o,
+      .awaddr_o,
+      .awlen_o,
+      .awsize_o,
+      .awburst_o,
+      .wvalid_o,
+      .wready_i,
+      .wlast_o,
+      .wdata_o,
+      .wstrb_o
   );
 
   htax_order #(
@@ -117,9 +136,32 @@ module velo_axi_master #(
       .AddrBits (AddrBits),
       .IdBits   (IdBits)
   ) u_read (
+      .clk_i,
+      .rst_ni,
       .dma_read_valid_i(read_valid),
       .dma_read_ready_o(read_ready),
-      .*
+      .dma_read_addr_i,
+      .dma_read_len_bytes_i,
+      .dma_read_tag_i,
+      .dma_answer_valid_o,
+      .dma_answer_ready_i,
+      .dma_answer_eop_o,
+      .dma_answer_error_o,
+      .dma_answer_tag_o,
+      .dma_answer_data_o,
+      .arvalid_o,
+      .arready_i,
+      .arid_o,
+      .araddr_o,
+      .arlen_o,
+      .arsize_o,
+      .arburst_o,
+      .rvalid_i,
+      .rready_o,
+      .rid_i,
+      .rlast_i,
+      .rresp_i,
+      .rdata_i
   );
 
   // OKAY and EXOKAY are good, SLVERR and DECERR bad.

@@ -83,6 +83,8 @@ module velo_custom_slot
         .DataWidth(UnitWidth),
         .HostPort (HostPort)
     ) u_unit (
+        .clk_i,
+        .rst_ni,
         .store_valid_i  (store_valid),
         .store_ready_o  (store_ready),
         .store_eop_i    (store_eop),
@@ -110,7 +112,17 @@ module velo_custom_slot
         .net_in_ready_o (in_ready),
         .net_in_eop_i   (in_eop),
         .net_in_data_i  (in_data),
-        .*
+        .node_id_i,
+        .setting_i,
+        .status_o,
+        .store_header_i,
+        .load_valid_i,
+        .load_ready_o,
+        .load_header_i,
+        .answer_header_o,
+        .write_header_o,
+        .read_valid_o,
+        .read_ready_i
     );
 
     velo_port_width #(

@@ -82,6 +82,8 @@ module velo_gsm
       .DataWidth(DataWidth),
       .HostPort (HostPort)
   ) u_requester (
+      .clk_i,
+      .rst_ni,
       .refused_o       (refused),
       .dropped_o       (response_dropped),
       .load_waits_i    (loads_q != '0),
@@ -96,12 +98,27 @@ module velo_gsm
       .response_ready_o(net_in_ready_o[1]),
       .response_eop_i  (net_in_eop_i[1]),
       .response_data_i (net_in_data_i[1]),
-      .*
+      .node_id_i,
+      .store_valid_i,
+      .store_ready_o,
+      .store_eop_i,
+      .store_header_i,
+      .store_data_i,
+      .load_valid_i,
+      .load_ready_o,
+      .load_header_i,
+      .answer_valid_o,
+      .answer_ready_i,
+      .answer_eop_o,
+      .answer_header_o,
+      .answer_data_o
   );
 
   velo_gsm_target #(
       .DataWidth(DataWidth)
   ) u_target (
+      .clk_i,
+      .rst_ni,
       .enabled_i       (setting_i[0]),
       .segment_i       (setting_i[AddrBits-1:20]),
       .dropped_o       (request_dropped),
@@ -115,7 +132,19 @@ module velo_gsm
       .response_sop_o  (net_out_sop_o[1]),
       .response_eop_o  (net_out_eop_o[1]),
       .response_data_o (net_out_data_o[1]),
-      .*
+      .node_id_i,
+      .write_valid_o,
+      .write_ready_i,
+      .write_eop_o,
+      .write_header_o,
+      .write_data_o,
+      .read_valid_o,
+      .read_ready_i,
+      .read_header_o,
+      .memory_valid_i,
+      .memory_ready_o,
+      .memory_eop_i,
+      .memory_data_i
   );
 
   assign status_o = {39'b0, loads_q, dropped_q, refused_q};

@@ -372,6 +372,8 @@ module velo_node_axi
       .CustomUnit(CustomUnit),
       .WholeRequests(1'b1)
   ) u_node (
+      .clk_i,
+      .rst_ni,
       .host_write_valid_i(host_write_valid),
       .host_write_ready_o(host_write_ready),
       .host_write_eop_i(host_write_eop),
@@ -423,7 +425,12 @@ module velo_node_axi
       .dma_answer_error_i(dma_answer_error),
       .dma_answer_tag_i(dma_answer_tag),
       .dma_answer_data_i(dma_answer_data),
-      .*
+      .phy_up_i,
+      .phy_kind_i,
+      .phy_data_i,
+      .phy_kind_o,
+      .phy_data_o,
+      .node_id_o
   );
 
 endmodule

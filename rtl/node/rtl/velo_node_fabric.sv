@@ -129,7 +129,27 @@ module velo_node_fabric
       .dma_header_i     (posted_header[PortHost]),
       .dma_read_header_i(nonposted_header[PortHost]),
       .memory_header_o  (memory_header),
-      .*
+      .host_write_addr_i,
+      .host_write_len_bytes_i,
+      .control_write_addr_i,
+      .control_write_len_bytes_i,
+      .host_read_addr_i,
+      .host_read_len_bytes_i,
+      .host_read_tag_i,
+      .control_read_addr_i,
+      .control_read_len_bytes_i,
+      .control_read_tag_i,
+      .host_answer_error_o,
+      .host_answer_tag_o,
+      .control_answer_error_o,
+      .control_answer_tag_o,
+      .dma_write_addr_o,
+      .dma_write_len_bytes_o,
+      .dma_read_addr_o,
+      .dma_read_len_bytes_o,
+      .dma_read_tag_o,
+      .dma_answer_error_i,
+      .dma_answer_tag_i
   );
 
   // ----- crossbar -------------------------------------------------------------------------------

@@ -82,6 +82,8 @@ module velo_rma_slot
       .CtxBits  (CtxBits),
       .MtuBytes (MtuBytes)
   ) u_rma (
+      .clk_i,
+      .rst_ni,
       .posted_in_valid_i      (store_valid),
       .posted_in_ready_o      (store_ready),
       .posted_in_eop_i        (store_eop),
@@ -142,7 +144,18 @@ module velo_rma_slot
       .error_code_o           (report_o.error_code),
       .error_ctx_o            (report_o.error_ctx),
       .error_node_o           (report_o.error_node),
-      .*
+      .node_id_i,
+      .watchdog_enable_i,
+      .watchdog_cycles_i,
+      .posted_in_header_i,
+      .nonposted_in_valid_i,
+      .nonposted_in_ready_o,
+      .nonposted_in_header_i,
+      .response_out_header_o,
+      .posted_out_header_o,
+      .write_done_i,
+      .nonposted_out_valid_o,
+      .nonposted_out_ready_i
   );
 
   velo_port_width #(

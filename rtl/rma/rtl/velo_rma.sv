@@ -162,6 +162,8 @@ module velo_rma
       .PageBits (PageBits),
       .LineBits (LineBits)
   ) u_host (
+      .clk_i,
+      .rst_ni,
       .atu_valid_i       (atu_valid),
       .atu_ready_o       (atu_ready),
       .atu_request_i     (atu_request),
@@ -204,7 +206,26 @@ module velo_rma
       .error_valid_o     (error_valid[4]),
       .error_code_o      (error_code[4]),
       .error_ctx_o       (error_ctx[4]),
-      .*
+      .table_enable_i,
+      .table_base_i,
+      .table_bits_i,
+      .invalidate_valid_i,
+      .invalidate_page_i,
+      .invalidating_o,
+      .watchdog_enable_i,
+      .watchdog_cycles_i,
+      .queue_valid_i,
+      .queue_ready_o,
+      .queue_ctx_i,
+      .queue_enabled_i,
+      .queue_base_i,
+      .queue_last_entry_i,
+      .read_pointer_valid_i,
+      .read_pointer_ctx_i,
+      .read_pointer_i,
+      .write_done_i,
+      .stalled_o,
+      .stall_ctx_o
   );
   assign error_node[4]       = node_id_i;
   assign nonposted_out_eop_o = 1'b1;
@@ -219,6 +240,8 @@ module velo_rma
       .DataWidth    (DataWidth),
       .FragmentBytes(FragmentBytes)
   ) u_source (
+      .clk_i,
+      .rst_ni,
       .write_valid_i        (posted_in_valid_i),
       .write_ready_o        (posted_in_ready_o),
       .write_eop_i          (posted_in_eop_i),
@@ -250,7 +273,8 @@ module velo_rma
       .error_valid_o        (requester_error_valid_o),
       .error_code_o         (requester_error_code_o),
       .error_ctx_o          (requester_error_ctx_o),
-      .*
+      .node_id_i,
+      .posted_o
   );
 
   // ----- requests of others ---------------------------------------------------------------------
@@ -262,6 +286,8 @@ module velo_rma
       .MtuBytes     (MtuBytes),
       .FragmentBytes(FragmentBytes)
   ) u_target (
+      .clk_i,
+      .rst_ni,
       .writes_begun_i    (writes_begun),
       .writes_done_i     (writes_done),
       .in_valid_i        (net_in_valid_i[0]),
@@ -303,7 +329,8 @@ module velo_rma
       .error_code_o      (error_code[1:0]),
       .error_ctx_o       (error_ctx[1:0]),
       .error_node_o      (error_node[1:0]),
-      .*
+      .node_id_i,
+      .served_o
   );
 
   // ----- answers to our requests ----------------------------------------------------------------
@@ -312,6 +339,8 @@ module velo_rma
       .DataWidth(DataWidth),
       .MtuBytes (MtuBytes)
   ) u_finish (
+      .clk_i,
+      .rst_ni,
       .in_valid_i        (net_in_valid_i[2:1]),
       .in_ready_o        (net_in_ready_o[2:1]),
       .in_sop_i          (net_in_sop_i[2:1]),
@@ -338,7 +367,7 @@ module velo_rma
       .error_code_o      (error_code[3:2]),
       .error_ctx_o       (error_ctx[3:2]),
       .error_node_o      (error_node[3:2]),
-      .*
+      .node_id_i
   );
 
   // ----- reads of the window: there is nothing to read ------------------------------------------

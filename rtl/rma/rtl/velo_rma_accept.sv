@@ -84,12 +84,26 @@ module velo_rma_accept
       .Class    (Answers ? TrafficClassResponse : TrafficClassRequest),
       .Kinds    (Kinds)
   ) u_take (
+      .clk_i,
+      .rst_ni,
       .job_valid_o  (valid),
       .done_i       (asks_q ? done_i : done),
       .data_ready_i (asks_q ? data_ready_i : data_ready),
       .error_valid_o(take_error_valid),
       .error_code_o (take_error_code),
-      .*
+      .node_id_i,
+      .net_valid_i,
+      .net_ready_o,
+      .net_sop_i,
+      .net_eop_i,
+      .net_data_i,
+      .header_o,
+      .command_o,
+      .data_bytes_o,
+      .data_valid_o,
+      .data_last_o,
+      .data_bad_o,
+      .data_o
   );
 
   // The header stands for a cycle before it is a job.
@@ -100,6 +114,8 @@ module velo_rma_accept
       .DataWidth(DataWidth),
       .Answers  (Answers)
   ) u_completer (
+      .clk_i,
+      .rst_ni,
       .job_valid_i  (valid && !asks_q),
       .header_i     (header_o),
       .command_i    (command_o),
@@ -112,7 +128,27 @@ module velo_rma_accept
       .data_i       (data_o),
       .error_valid_o(complete_error_valid),
       .error_code_o (complete_error_code),
-      .*
+      .atu_valid_o,
+      .atu_ready_i,
+      .atu_request_o,
+      .atu_answer_valid_i,
+      .atu_answer_i,
+      .atu_release_o,
+      .posted_valid_o,
+      .posted_ready_i,
+      .posted_eop_o,
+      .posted_addr_o,
+      .posted_len_bytes_o,
+      .posted_data_o,
+      .notify_valid_o,
+      .notify_ready_i,
+      .notify_error_i,
+      .notify_o,
+      .reply_valid_o,
+      .reply_ready_i,
+      .reply_header_o,
+      .reply_command_o,
+      .completed_o
   );
 
   // The two are never set together: while a packet is being judged, the completer has none.

@@ -64,6 +64,8 @@ module velo_rma_finish
       .MtuBytes (MtuBytes),
       .Answers  (1'b1)
   ) u_finish (
+      .clk_i,
+      .rst_ni,
       .net_valid_i       (in_valid_i[0]),
       .net_ready_o       (in_ready_o[0]),
       .net_sop_i         (in_sop_i[0]),
@@ -104,7 +106,7 @@ module velo_rma_finish
       .error_code_o      (error_code_o[0]),
       .error_ctx_o       (error_ctx_o[0]),
       .error_node_o      (error_node_o[0]),
-      .*
+      .node_id_i
   );
 
   packet_t notice_header;
@@ -121,6 +123,8 @@ module velo_rma_finish
       .Class    (TrafficClassCompletion),
       .Kinds    (16'd1 << PacketKindNotification)
   ) u_notices (
+      .clk_i,
+      .rst_ni,
       .net_valid_i  (in_valid_i[1]),
       .net_ready_o  (in_ready_o[1]),
       .net_sop_i    (in_sop_i[1]),
@@ -138,7 +142,7 @@ module velo_rma_finish
       .data_o       (notice_data),
       .error_valid_o(error_valid_o[1]),
       .error_code_o (error_code_o[1]),
-      .*
+      .node_id_i
   );
 
   assign error_ctx_o[1] = notice_header.dst_ctx;

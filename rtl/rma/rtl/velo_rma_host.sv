@@ -112,6 +112,8 @@ module velo_rma_host
       .LineBits  (LineBits),
       .PageBits  (PageBits)
   ) u_atu (
+      .clk_i,
+      .rst_ni,
       .enable_i          (table_enable_i),
       .request_valid_i   (atu_valid_i),
       .request_ready_o   (atu_ready_o),
@@ -125,7 +127,17 @@ module velo_rma_host
       .nonposted_ready_i (read_ready[NumReaders]),
       .nonposted_header_o(table_header),
       .response_valid_i  (table_response),
-      .*
+      .table_base_i,
+      .table_bits_i,
+      .invalidate_valid_i,
+      .invalidate_page_i,
+      .invalidating_o,
+      .response_eop_i,
+      .response_error_i,
+      .response_data_i,
+      .hit_o,
+      .miss_o,
+      .refused_o
   );
 
   // ----- reads; their tag says whose ------------------------------------------------------------
@@ -160,6 +172,8 @@ module velo_rma_host
       .NumIn(NumReaders + 1),
       .Width($bits(htax_header_t))
   ) u_reads (
+      .clk_i,
+      .rst_ni,
       .stop_i     (1'b0),
       .in_valid_i (read_valid),
       .in_ready_o (read_ready),
@@ -168,8 +182,7 @@ module velo_rma_host
       .out_valid_o(nonposted_valid_o),
       .out_ready_i(nonposted_ready_i),
       .out_eop_o  (unused_read_eop),
-      .out_data_o (nonposted_header_o),
-      .*
+      .out_data_o (nonposted_header_o)
   );
 
   // ----- notifications --------------------------------------------------------------------------
@@ -188,6 +201,8 @@ module velo_rma_host
       .CtxBits   (CtxBits),
       .NumSources(NumSources)
   ) u_notifier (
+      .clk_i,
+      .rst_ni,
       .cfg_valid_i       (queue_valid_i),
       .cfg_ready_o       (queue_ready_o),
       .cfg_ctx_i         (queue_ctx_i),
@@ -201,7 +216,19 @@ module velo_rma_host
       .posted_addr_o     (notify_addr),
       .posted_len_bytes_o(notify_len),
       .posted_data_o     (notify_data),
-      .*
+      .watchdog_enable_i,
+      .watchdog_cycles_i,
+      .read_pointer_valid_i,
+      .read_pointer_ctx_i,
+      .read_pointer_i,
+      .notify_valid_i,
+      .notify_ready_o,
+      .notify_i,
+      .stalled_o,
+      .stall_ctx_o,
+      .error_valid_o,
+      .error_code_o,
+      .error_ctx_o
   );
 
   assign notify_error_o = notify_refused ? error_code_o : ErrorNone;
@@ -225,6 +252,8 @@ module velo_rma_host
       .NumIn(NumWriters + 1),
       .Width(WriteBits)
   ) u_writes (
+      .clk_i,
+      .rst_ni,
       .stop_i     (|writes_open[7:6]),
       .in_valid_i (write_valid),
       .in_ready_o (write_ready),
@@ -233,8 +262,7 @@ module velo_rma_host
       .out_valid_o(leave_valid),
       .out_ready_i(leave_ready),
       .out_eop_o  (leave_eop),
-      .out_data_o (leave),
-      .*
+      .out_data_o (leave)
   );
 
   // If the crossbar takes a beat, the parts see that only in the next cycle.
@@ -245,14 +273,15 @@ module velo_rma_host
       .Width(WriteBits + 1),
       .Depth(2)
   ) u_leave (
+      .clk_i,
+      .rst_ni,
       .push_valid_i(leave_valid),
       .push_ready_o(leave_ready),
       .push_data_i ({leave_eop, leave}),
       .pop_valid_o (posted_valid_o),
       .pop_ready_i (posted_ready_i),
       .pop_data_o  ({posted_eop_o, posted_addr, posted_len, posted_data_o}),
-      .count_o     (unused_leave_count),
-      .*
+      .count_o     (unused_leave_count)
   );
 
   always_comb begin

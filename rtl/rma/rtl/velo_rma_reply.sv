@@ -47,6 +47,8 @@ module velo_rma_reply
       .DataWidth  (DataWidth),
       .MaxOperands(1)
   ) u_emit (
+      .clk_i,
+      .rst_ni,
       .hold_i             (hold_q),
       .job_valid_i        (reply_valid_i),
       .job_ready_o        (reply_ready_o),
@@ -59,7 +61,11 @@ module velo_rma_reply
       .data_ready_o       (unused_ready),
       .data_bad_i         (1'b0),
       .data_i             ('0),
-      .*
+      .net_valid_o,
+      .net_ready_i,
+      .net_sop_o,
+      .net_eop_o,
+      .net_data_o
   );
 
 endmodule

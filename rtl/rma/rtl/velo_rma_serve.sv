@@ -90,6 +90,8 @@ module velo_rma_serve
       .DataWidth    (DataWidth),
       .FragmentBytes(FragmentBytes)
   ) u_responder (
+      .clk_i,
+      .rst_ni,
       .read_valid_o          (read_valid),
       .read_o                (read),
       .read_keep_o           (read_keep),
@@ -108,13 +110,40 @@ module velo_rma_serve
       .packet_operand_o      (packet_operand),
       .packet_operand_words_o(packet_operand_words),
       .packet_data_bytes_o   (packet_data_bytes),
-      .*
+      .writes_begun_i,
+      .writes_done_i,
+      .job_valid_i,
+      .header_i,
+      .command_i,
+      .data_bytes_i,
+      .done_o,
+      .data_valid_i,
+      .data_ready_o,
+      .data_last_i,
+      .data_bad_i,
+      .data_i,
+      .posted_valid_o,
+      .posted_ready_i,
+      .posted_eop_o,
+      .posted_addr_o,
+      .posted_len_bytes_o,
+      .posted_data_o,
+      .notify_valid_o,
+      .notify_ready_i,
+      .notify_o,
+      .served_o,
+      .error_valid_o,
+      .error_code_o,
+      .error_ctx_o,
+      .error_node_o
   );
 
   velo_rma_reader #(
       .DataWidth(DataWidth),
       .MaxBytes (FragmentBytes)
   ) u_reader (
+      .clk_i,
+      .rst_ni,
       .job_valid_i   (read_valid),
       .job_i         (read),
       .job_keep_i    (read_keep),
@@ -126,13 +155,27 @@ module velo_rma_serve
       .data_bad_o    (memory_bad),
       .data_o        (memory_data),
       .atu_release_o (read_release),
-      .*
+      .atu_valid_o,
+      .atu_ready_i,
+      .atu_request_o,
+      .atu_answer_valid_i,
+      .atu_answer_i,
+      .nonposted_valid_o,
+      .nonposted_ready_i,
+      .nonposted_addr_o,
+      .nonposted_len_bytes_o,
+      .response_valid_i,
+      .response_eop_i,
+      .response_error_i,
+      .response_data_i
   );
 
   velo_rma_emit #(
       .DataWidth  (DataWidth),
       .MaxOperands(1)
   ) u_emit (
+      .clk_i,
+      .rst_ni,
       .hold_i             (1'b0),
       .job_valid_i        (packet_valid),
       .job_ready_o        (packet_ready),
@@ -145,7 +188,11 @@ module velo_rma_serve
       .data_ready_o       (emit_ready),
       .data_bad_i         (memory_bad),
       .data_i             (memory_data),
-      .*
+      .net_valid_o,
+      .net_ready_i,
+      .net_sop_o,
+      .net_eop_o,
+      .net_data_o
   );
 
   // A beat that was read goes to the one or the other.

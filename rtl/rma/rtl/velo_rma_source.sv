@@ -72,17 +72,26 @@ module velo_rma_source
   velo_rma_intake #(
       .DataWidth(DataWidth)
   ) u_intake (
+      .clk_i,
+      .rst_ni,
       .out_valid_o(beat_valid),
       .out_ready_i(beat_ready),
       .out_eop_o  (beat_eop),
       .out_data_o (beat_data),
-      .*
+      .write_valid_i,
+      .write_ready_o,
+      .write_eop_i,
+      .write_source_i,
+      .write_len_bytes_i,
+      .write_data_i
   );
 
   velo_rma_requester #(
       .DataWidth    (DataWidth),
       .FragmentBytes(FragmentBytes)
   ) u_requester (
+      .clk_i,
+      .rst_ni,
       .beat_valid_i          (beat_valid),
       .beat_ready_o          (beat_ready),
       .beat_eop_i            (beat_eop),
@@ -98,13 +107,22 @@ module velo_rma_source
       .packet_operands_o     (packet_operands),
       .packet_operand_words_o(packet_operand_words),
       .packet_data_bytes_o   (packet_data_bytes),
-      .*
+      .node_id_i,
+      .notify_valid_o,
+      .notify_ready_i,
+      .notify_o,
+      .posted_o,
+      .error_valid_o,
+      .error_code_o,
+      .error_ctx_o
   );
 
   velo_rma_reader #(
       .DataWidth(DataWidth),
       .MaxBytes (FragmentBytes)
   ) u_reader (
+      .clk_i,
+      .rst_ni,
       .job_valid_i   (read_valid),
       .job_i         (read),
       .job_keep_i    (1'b0),
@@ -115,13 +133,28 @@ module velo_rma_source
       .data_ready_i  (data_ready),
       .data_bad_o    (data_bad),
       .data_o        (data),
-      .*
+      .atu_valid_o,
+      .atu_ready_i,
+      .atu_request_o,
+      .atu_answer_valid_i,
+      .atu_answer_i,
+      .atu_release_o,
+      .nonposted_valid_o,
+      .nonposted_ready_i,
+      .nonposted_addr_o,
+      .nonposted_len_bytes_o,
+      .response_valid_i,
+      .response_eop_i,
+      .response_error_i,
+      .response_data_i
   );
 
   velo_rma_emit #(
       .DataWidth  (DataWidth),
       .MaxOperands(2)
   ) u_emit (
+      .clk_i,
+      .rst_ni,
       .hold_i             (1'b0),
       .job_valid_i        (packet_valid),
       .job_ready_o        (packet_ready),
@@ -134,7 +167,11 @@ module velo_rma_source
       .data_ready_o       (data_ready),
       .data_bad_i         (data_bad),
       .data_i             (data),
-      .*
+      .net_valid_o,
+      .net_ready_i,
+      .net_sop_o,
+      .net_eop_o,
+      .net_data_o
   );
 
 endmodule

@@ -88,6 +88,8 @@ module velo_rma_target
       .MtuBytes (MtuBytes),
       .Answers  (1'b0)
   ) u_accept (
+      .clk_i,
+      .rst_ni,
       .net_valid_i       (in_valid_i),
       .net_ready_o       (in_ready_o),
       .net_sop_i         (in_sop_i),
@@ -128,13 +130,15 @@ module velo_rma_target
       .error_code_o      (error_code_o[Accept]),
       .error_ctx_o       (error_ctx_o[Accept]),
       .error_node_o      (error_node_o[Accept]),
-      .*
+      .node_id_i
   );
 
   velo_rma_serve #(
       .DataWidth    (DataWidth),
       .FragmentBytes(FragmentBytes)
   ) u_serve (
+      .clk_i,
+      .rst_ni,
       .writes_begun_i       (writes_begun_i),
       .writes_done_i        (writes_done_i),
       .job_valid_i          (job_valid),
@@ -179,12 +183,14 @@ module velo_rma_target
       .error_code_o         (error_code_o[Serve]),
       .error_ctx_o          (error_ctx_o[Serve]),
       .error_node_o         (error_node_o[Serve]),
-      .*
+      .served_o
   );
 
   velo_rma_reply #(
       .DataWidth(DataWidth)
   ) u_reply (
+      .clk_i,
+      .rst_ni,
       .writes_begun_i (writes_begun_i),
       .writes_done_i  (writes_done_i),
       .reply_valid_i  (reply_valid),
@@ -195,8 +201,7 @@ module velo_rma_target
       .net_ready_i    (out_ready_i[1]),
       .net_sop_o      (out_sop_o[1]),
       .net_eop_o      (out_eop_o[1]),
-      .net_data_o     (out_data_o[1]),
-      .*
+      .net_data_o     (out_data_o[1])
   );
 
 endmodule

@@ -97,11 +97,12 @@ module velo_switch
   velo_switch_match #(
       .NumPorts(NumPorts)
   ) u_match (
+      .clk_i,
+      .rst_ni,
       .request_i    (request),
       .output_free_i(~busy_outputs & ~out_stop_i),
       .accept_o     (accept),
-      .any_o        (start),
-      .*
+      .any_o        (start)
   );
 
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
@@ -114,6 +115,8 @@ module velo_switch
         .Brings   (channels_of(p)),
         .Exists   (queues_of(p))
     ) u_input (
+        .clk_i,
+        .rst_ni,
         .in_valid_i(in_valid_i[p]),
         .in_sop_i(in_sop_i[p]),
         .in_eop_i(in_eop_i[p]),
@@ -134,7 +137,9 @@ module velo_switch
         .out_vc_o(vc[p]),
         .out_data_o(data[p]),
         .dropped_o(dropped_o[p]),
-        .*
+        .table_we_i,
+        .table_node_i,
+        .table_hop_i
     );
 
     velo_switch_output #(
@@ -144,6 +149,8 @@ module velo_switch
         .MtuBytes (MtuBytes),
         .Exists   (channels_of(p))
     ) u_output (
+        .clk_i,
+        .rst_ni,
         .to_i       (to_output[p]),
         .sop_i      (sop),
         .eop_i      (eop),
@@ -159,8 +166,7 @@ module velo_switch
         .credits_i  (out_credits_i[p]),
         .freed_i    (out_freed_i[p]),
         .avail_o    (out_avail_o[p]),
-        .may_send_o (may_send[p]),
-        .*
+        .may_send_o (may_send[p])
     );
   end
 

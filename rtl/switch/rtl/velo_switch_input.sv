@@ -89,6 +89,8 @@ module velo_switch_input
       .NumLinks (NumLinks),
       .NumVcs   (NumVcs)
   ) u_route (
+      .clk_i,
+      .rst_ni,
       .out_valid_o(word_valid),
       .out_first_o(word_first),
       .out_next_o (word_next),
@@ -99,7 +101,14 @@ module velo_switch_input
       .to_o       (way_to),
       .vc_o       (way_vc),
       .drop_o     (way_drop),
-      .*
+      .table_we_i,
+      .table_node_i,
+      .table_hop_i,
+      .in_valid_i,
+      .in_sop_i,
+      .in_eop_i,
+      .in_vc_i,
+      .in_data_i
   );
 
   // ----- Writing ----------------------------------------------------------------------------------
@@ -247,6 +256,8 @@ module velo_switch_input
       .NumUnits(NumUnits),
       .Exists  (Exists)
   ) u_queues (
+      .clk_i,
+      .rst_ni,
       .add_i         (word_first),
       .add_to_i      (way_to),
       .add_vc_i      (way_vc),
@@ -258,7 +269,7 @@ module velo_switch_input
       .first_single_o(first_single),
       .may_ask_i     (idle_d),
       .asks_o        (request_o),
-      .*
+      .may_send_i
   );
 
   logic [DataWidth-1:0] read_data;
@@ -266,12 +277,12 @@ module velo_switch_input
       .Width(DataWidth),
       .Depth(2 ** UnitBits * UnitWords)
   ) u_buffer (
+      .clk_i,
       .we_i   (write),
       .waddr_i({write_unit, write_off}),
       .wdata_i(word_data),
       .raddr_i({unit, off}),
-      .rdata_o(read_data),
-      .*
+      .rdata_o(read_data)
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -305,6 +316,8 @@ module velo_switch_input
       .NumUnits(NumUnits),
       .Brings  (Brings)
   ) u_units (
+      .clk_i,
+      .rst_ni,
       .write_i     (write),
       .write_unit_i(write_unit),
       .write_vc_i  (word_vc),
@@ -314,8 +327,7 @@ module velo_switch_input
       .drop_vc_i   (word_vc),
       .free_i      (give_back_q || single_q),
       .free_unit_i (back_unit_q),
-      .freed_o     (freed_o),
-      .*
+      .freed_o     (freed_o)
   );
 
   `VELO_ASSUME(PacketsWhole, !word_valid || word_sop == !(writing_q || dropping_q))

@@ -54,18 +54,20 @@ module velo_switch_match #(
     velo_switch_arb #(
         .NumReq(NumPorts)
     ) u_grant (
+        .clk_i,
+        .rst_ni,
         .req_i  (asks[p]),
         .grant_o(grants[p]),
-        .used_i (served_q[p]),
-        .*
+        .used_i (served_q[p])
     );
     velo_switch_arb #(
         .NumReq(NumPorts)
     ) u_accept (
+        .clk_i,
+        .rst_ni,
         .req_i  (granted[p]),
         .grant_o(accept_o[p]),
-        .used_i (used_q[p]),
-        .*
+        .used_i (used_q[p])
     );
     assign any_o[p] = |granted[p];
     `VELO_ASSUME(BusyAfterInput, !(|accept_q[p] || |used_q[p]) || request_i[p] == '0)

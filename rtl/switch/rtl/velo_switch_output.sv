@@ -94,12 +94,13 @@ module velo_switch_output
           .Width(CountWidth),
           .Threshold(need_credits(DataWidth, MtuBytes))
       ) u_credit (
+          .clk_i,
+          .rst_ni,
           .total_i(credits_i),
           .freed_i(freed_i[v]),
           .take_i (unit_q && out_vc_o == vc_t'(v)),
           .avail_o(avail_o[v]),
-          .ok_o   (may_send_o[v]),
-          .*
+          .ok_o   (may_send_o[v])
       );
     end else begin : gen_none
       logic unused;

@@ -45,14 +45,15 @@ module velo_switch_pool #(
       .Width(UnitBits),
       .Depth(2 ** UnitBits)
   ) u_returned (
+      .clk_i,
+      .rst_ni,
       .push_valid_i(free_i),
       .push_ready_o(ready),
       .push_data_i (free_unit_i),
       .pop_valid_o (valid),
       .pop_ready_i (next && !fresh),
       .pop_data_o  (returned),
-      .count_o     (count),
-      .*
+      .count_o     (count)
   );
 
   logic unused;

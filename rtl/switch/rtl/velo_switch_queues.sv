@@ -209,6 +209,8 @@ module velo_switch_queues
     velo_switch_pick #(
         .NumVcs(NumVcs)
     ) u_pick (
+        .clk_i,
+        .rst_ni,
         .queued_i    (queued_q[p]),
         .hold_i      (remove_to_i[p]),
         .arrives_i   (add_i && add_to_i[p] && open_q[p][VcBits'(add_vc_i)]),
@@ -217,7 +219,7 @@ module velo_switch_queues
         .served_vc_i (head_vc_q[p]),
         .asks_o      (asks_o[p]),
         .pick_o      (pick[p]),
-        .*
+        .may_ask_i
     );
   end
 

@@ -58,6 +58,15 @@ module velo_switch_units
     if (write_i) unit_vc[write_unit_i] <= write_vc_i;
   end
 
-  velo_switch_pool #(.NumUnits(NumUnits)) u_pool (.*);
+  velo_switch_pool #(
+      .NumUnits(NumUnits)
+  ) u_pool (
+      .clk_i,
+      .rst_ni,
+      .take_i,
+      .unit_o,
+      .free_i,
+      .free_unit_i
+  );
 
 endmodule

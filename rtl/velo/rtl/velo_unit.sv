@@ -109,6 +109,8 @@ module velo_unit
       .CtxBits  (CtxBits),
       .AddrBits (AddrBits)
   ) u_completer (
+      .clk_i,
+      .rst_ni,
       .net_valid_i  (net_in_valid_i),
       .net_ready_o  (net_in_ready_o),
       .net_sop_i    (net_in_sop_i),
@@ -119,7 +121,27 @@ module velo_unit
       .error_code_o (dropped_code_o),
       .error_ctx_o  (dropped_ctx_o),
       .error_node_o (dropped_node_o),
-      .*
+      .node_id_i,
+      .watchdog_enable_i,
+      .watchdog_cycles_i,
+      .cfg_valid_i,
+      .cfg_ready_o,
+      .cfg_ctx_i,
+      .cfg_enabled_i,
+      .cfg_base_i,
+      .cfg_last_slot_i,
+      .read_pointer_valid_i,
+      .read_pointer_ctx_i,
+      .read_pointer_i,
+      .dma_valid_o,
+      .dma_ready_i,
+      .dma_eop_o,
+      .dma_data_o,
+      .dma_addr_o,
+      .dma_len_bytes_o,
+      .received_o,
+      .stalled_o,
+      .stall_ctx_o
   );
 
   logic unused;
