@@ -225,22 +225,13 @@ hot_inline bool is_like_ring(const struct velo_rma_peer *peer, const void *their
 }
 
 /* Memory of the same process may overlap itself, hence memmove(). */
-hot_inline void put_run(const struct velo_rma_peer *peer, char *theirs, const char *local,
-                        size_t len_bytes)
+hot_inline void copy_run(bool is_ring, void (*copy)(void *, const void *, size_t), char *to,
+                         const char *from, size_t len_bytes)
 {
-    if (is_like_ring(peer, theirs, len_bytes))
-        copy_to_ring(theirs, local, len_bytes);
+    if (is_ring)
+        copy(to, from, len_bytes);
     else
-        memmove(theirs, local, len_bytes);
-}
-
-hot_inline void get_run(const struct velo_rma_peer *peer, char *local, const char *theirs,
-                        size_t len_bytes)
-{
-    if (is_like_ring(peer, theirs, len_bytes))
-        copy_from_ring(local, theirs, len_bytes);
-    else
-        memmove(local, theirs, len_bytes);
+        memmove(to, from, len_bytes);
 }
 
 static void copy_runs(const struct velo_rma_peer *peer, char *base, const struct request *request)
@@ -248,10 +239,12 @@ static void copy_runs(const struct velo_rma_peer *peer, char *base, const struct
     struct cursor cursor = {0};
     struct run run;
     while (rma_request_next(request, &cursor, UINT64_MAX, &run)) {
+        char *theirs = base + run.offset;
+        bool is_ring = is_like_ring(peer, theirs, run.len_bytes);
         if (request->op == VELO_RMA_OPERATION_GET)
-            get_run(peer, run.local, base + run.offset, run.len_bytes);
+            copy_run(is_ring, copy_from_ring, run.local, theirs, run.len_bytes);
         else
-            put_run(peer, base + run.offset, run.local, run.len_bytes);
+            copy_run(is_ring, copy_to_ring, theirs, run.local, run.len_bytes);
     }
 }
 
@@ -275,9 +268,11 @@ hot_inline void do_direct(const struct velo_rma_peer *peer, char *base,
     else if (request->len_bytes == 0)
         return;
     else if (request->op == VELO_RMA_OPERATION_GET)
-        get_run(peer, request->local, at, request->len_bytes);
+        copy_run(is_like_ring(peer, at, request->len_bytes), copy_from_ring, request->local, at,
+                 request->len_bytes);
     else
-        put_run(peer, at, request->local, request->len_bytes);
+        copy_run(is_like_ring(peer, at, request->len_bytes), copy_to_ring, at, request->local,
+                 request->len_bytes);
 }
 
 /* ---- cross-memory attach --------------------------------------------------------------------- */
