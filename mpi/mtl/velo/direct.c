@@ -276,7 +276,8 @@ static int receive_cancel(ompi_request_t *request, int flag)
     return OMPI_SUCCESS;
 }
 
-/* Most of a request never changes. Whoever is told of its end is forgotten then. */
+/* These fields are the same for each use of a request. Open MPI clears the callback for its end
+ * when it has called it. */
 static void receive_construct(mtl_velo_receive *receive)
 {
     OMPI_REQUEST_INIT(&receive->super, false);
