@@ -395,7 +395,7 @@ module velo_completer
   assign error_node_o  = header_q.src_node;
 
   logic unused;
-  assign unused = ^{first_beat, header_q.zero_60, header_q.zero_3, header_q.len[9:6],
+  assign unused = ^{first_beat, header_q.zero_60, header_q.marked, header_q.len[9:6],
                     header_q.frag_last, net_sop_i};
 
   // ----- promises -------------------------------------------------------------------------------

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The throttle: packets to a congested node keep their gaps, the others lose no cycle, none is lost."""
+
+import random
+
+import cocotb
+from stream import Bench, Sink, Source
+
+UNIT_WORDS = 8
+LEVEL_MAX = 39
+
+
+def test_throttle(simulate):
+    simulate("velo_congestion_throttle", {"DataWidth": 32})
+
+
+def gap(level: int) -> int:
+    """Cycles after each unit for a destination of this level, from its definition."""
+    return (4 + level % 4) << (level // 4) if level else 0
+
+
+def packet(node: int, words: int, mark: int = 0) -> list[int]:
+    return [node << 8, *((mark << 8 | word) & 0xFFFFFFFF for word in range(1, words))]
+
+
+def node_of(beats) -> int:
+    return beats[0].data >> 8 & 0xFF
+
+
+async def start(dut, recover: int = 255, increase: int = 8, enable: int = 1, stall: float = 0.0):
+    inputs = ["in_valid_i", "in_sop_i", "in_eop_i", "in_data_i", "out_ready_i", "notice_valid_i"]
+    bench = Bench(dut, [*inputs, "notice_node_i"])
+    dut.enable_i.value = enable
+    dut.increase_i.value = increase
+    dut.recover_cycles_i.value = recover
+    await bench.start()
+    return bench, Source(bench, "in"), Sink(bench, "out", stall=stall)
+
+
+async def notice(bench, node: int) -> None:
+    """The pulse, and the time to work it in."""
+    bench.dut.notice_valid_i.value = 1
+    bench.dut.notice_node_i.value = node
+    await bench.cycles(1)
+    bench.dut.notice_valid_i.value = 0
+    await bench.cycles(8)
+
+
+def gaps(sink: Sink, node: int) -> list[int]:
+    """Cycles from one packet's last beat to the next one's first."""
+    packets = [one for one in sink.packets if node_of(one) == node]
+    return [
+        after[0].cycle - before[-1].cycle
+        for before, after in zip(packets, packets[1:], strict=False)
+    ]
+
+
+@cocotb.test
+async def nothing_waits_without_a_notice(dut):
+    bench, source, sink = await start(dut)
+    for index in range(50):
+        await source.send(packet(index, 5))
+    cycles = [beat.cycle for beat in sink.beats]
+    assert len(cycles) == 250
+    assert cycles == list(range(cycles[0], cycles[0] + 250)), "a cycle was lost"
+
+
+@cocotb.test
+async def a_notice_spaces_the_packets_to_its_node(dut):
+    bench, source, sink = await start(dut)
+    level = 0
+    for _ in range(3):
+        await notice(bench, 7)
+        level += 8
+        sink.packets.clear()
+        for _ in range(6):
+            await source.send(packet(7, 6))
+        # One cycle more: a packet is asked for, looked up and sent, which is longer than small gaps.
+        for measured in gaps(sink, 7):
+            assert gap(level) <= measured <= max(gap(level), 4) + 1, f"level {level}: {measured}"
+
+
+@cocotb.test
+async def a_gap_grows_with_its_packet(dut):
+    bench, source, sink = await start(dut)
+    await notice(bench, 9)
+    for words in (1, 8, 9, 17, 70, 3):
+        await source.send(packet(9, words))
+    for measured, words in zip(gaps(sink, 9), (1, 8, 9, 17, 70), strict=True):
+        units = -(-words // UNIT_WORDS)
+        assert gap(8) * units <= measured <= gap(8) * units + 1, f"{words} words: {measured}"
+
+
+@cocotb.test
+async def other_nodes_lose_no_cycle(dut):
+    bench, source, sink = await start(dut)
+    await notice(bench, 3)
+    await source.send(packet(3, 4))
+    for index in range(40):
+        await source.send(packet(4 + index, 4))
+    cycles = [beat.cycle for beat in sink.beats if beat.cycle >= sink.packets[1][0].cycle]
+    assert cycles == list(range(cycles[0], cycles[0] + 160))
+
+
+@cocotb.test
+async def levels_end_at_the_highest(dut):
+    bench, source, sink = await start(dut, increase=15)
+    for _ in range(5):
+        await notice(bench, 1)
+    for _ in range(3):
+        await source.send(packet(1, 2))
+    assert all(gap(LEVEL_MAX) <= one <= gap(LEVEL_MAX) + 1 for one in gaps(sink, 1))
+
+
+@cocotb.test
+async def levels_fall_with_time(dut):
+    bench, source, sink = await start(dut, recover=1, increase=8)
+    await notice(bench, 200)
+    # One level in each walk of 512 cycles.
+    await bench.cycles(512 * 4 - 20)
+    sink.packets.clear()
+    await source.send(packet(200, 2))
+    await source.send(packet(200, 2))
+    assert gap(4) <= gaps(sink, 200)[0] <= gap(5) + 2
+    await bench.cycles(512 * 5)
+    sink.packets.clear()
+    for _ in range(10):
+        await source.send(packet(200, 2))
+    assert gaps(sink, 200) == [1] * 9, "it is held for ever"
+
+
+@cocotb.test
+async def a_time_long_past_holds_nobody(dut):
+    """Longer than times can tell apart: the walk keeps them true."""
+    bench, source, sink = await start(dut, recover=255, increase=15)
+    for _ in range(2):
+        await notice(bench, 5)
+    await source.send(packet(5, 2))
+    await bench.cycles(140_000)
+    begun = bench.cycle
+    await source.send(packet(5, 2))
+    assert bench.cycle - begun < 10
+
+
+@cocotb.test
+async def off_means_off(dut):
+    bench, source, sink = await start(dut, enable=0)
+    for _ in range(3):
+        await notice(bench, 7)
+    for _ in range(10):
+        await source.send(packet(7, 3))
+    assert gaps(sink, 7) == [1] * 9
+    dut.enable_i.value = 1
+    await bench.cycles(2)
+    sink.packets.clear()
+    for _ in range(10):
+        await source.send(packet(7, 3))
+    assert gaps(sink, 7) == [1] * 9, "it knows of notices that came while it was off"
+
+
+@cocotb.test
+async def an_offer_stands_through_a_notice(dut):
+    """The sink fails if an offered beat is withdrawn."""
+    bench, source, sink = await start(dut, stall=1.0)
+    sending = cocotb.start_soon(source.send(packet(6, 3)))
+    await bench.cycles(5)
+    await notice(bench, 6)
+    await bench.cycles(20)
+    sink.stall = 0.0
+    await sending
+    # Now it waits for a gap and is offered; the next notice makes the gap no longer.
+    await source.send(packet(6, 3))
+    sink.stall = 1.0
+    sending = cocotb.start_soon(source.send(packet(6, 3)))
+    await bench.cycles(60)
+    await notice(bench, 6)
+    await bench.cycles(20)
+    sink.stall = 0.0
+    await sending
+    assert len(sink.packets) == 3
+
+
+@cocotb.test
+async def nothing_is_lost_or_passed(dut):
+    """Random packets, notices and stalls: the same packets come out, in order."""
+    rng = random.Random(19)
+    bench, source, sink = await start(dut, recover=0, increase=3, stall=0.3)
+    sent = []
+
+    async def disturb():
+        while True:
+            await bench.cycles(rng.randrange(1, 40))
+            dut.notice_valid_i.value = 1
+            dut.notice_node_i.value = rng.randrange(4)
+            await bench.cycles(1)
+            dut.notice_valid_i.value = 0
+
+    cocotb.start_soon(disturb())
+    source.idle = 0.2
+    held = 0
+    for index in range(600):
+        one = packet(rng.randrange(4), rng.randrange(1, 20), index)
+        sent.append(one)
+        await source.send(one)
+        held += bool(gaps(sink, one[0] >> 8) and gaps(sink, one[0] >> 8)[-1] > 20)
+    await bench.until(lambda: len(sink.packets) == 600)
+    assert [[beat.data for beat in one] for one in sink.packets] == sent
+    assert held > 20, "no packet was ever held"
