@@ -9,6 +9,7 @@
 //     access to it, and none is granted.
 //   * Each request has one answer.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_atu_props
@@ -124,6 +125,13 @@ module velo_atu_props
       held[c] = held[c] >> release_i[c];
       left[c] = open_q[c] + 2'(granted[c]) - 2'(release_i[c]);
     end
+  end
+
+  // Each client has two accesses at most, that which it asks for among them, and gives back only those.
+  for (genvar c = 0; c < 2; c++) begin : gen_client
+    `VELO_ASSUME(TwoAccessesAClient, !request_valid_i[c] || release_i[c] ||
+                 open_q[c] + 2'(owner_q[c]) < 2'd2)
+    `VELO_ASSUME(ReleaseWhatIsHeld, !release_i[c] || open_q[c] != '0 || granted[c])
   end
 
   assign granted = answer.error == ErrorNone ? answer_valid : '0;

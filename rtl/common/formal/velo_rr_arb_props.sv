@@ -3,6 +3,7 @@
 // Fairness bound of the arbiter: of any requester that keeps asking, at most NumReq - 1 others are
 // served first.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_rr_arb_props #(

@@ -3,6 +3,7 @@
 // velo_widen and velo_narrow behind it give back every half, in order, once, with its marks, and put
 // two halves in a beat unless one is alone.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_width_props #(

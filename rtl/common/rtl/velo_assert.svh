@@ -6,9 +6,12 @@
 //
 // A module that uses these has a clock `clk_i` and a reset `rst_ni`.
 //   VELO_ASSERT(name, holds)       the block's own promise
-//   VELO_ASSUME(name, holds)       what its surroundings promise; checked in simulation
+//   VELO_ASSUME(name, holds)       what its surroundings promise: an assertion, too, in a simulation and
+//                                  inside a proof, where the surroundings are part of what is proven
 //   VELO_COVER(name, happens)      a state that tests and proofs must be able to reach
 //   VELO_ASSERT_INIT(name, holds)  a rule for parameters, checked at elaboration
+// The top of a proof is its surroundings: its file defines VELO_ASSUME_HERE before it includes this one,
+// and its VELO_ASSUME is then what the proof takes for granted. Nothing else in a proof is.
 // Synthesis (macro SYNTHESIS) keeps the rules for parameters and nothing else. Yosys' reader always
 // defines SYNTHESIS; a proof therefore defines FORMAL, which wins, or it would prove nothing.
 
@@ -32,7 +35,7 @@
 `define VELO_ASSERT(Name, Holds) \
   Name : assert property (@(posedge clk_i) disable iff (!rst_ni) (Holds));
 
-`ifdef FORMAL
+`ifdef VELO_ASSUME_HERE
 `define VELO_ASSUME(Name, Holds) \
   Name : assume property (@(posedge clk_i) disable iff (!rst_ni) (Holds));
 `else

@@ -7,6 +7,7 @@
 //   * Fairness: while a source waits at a target, no other source is served there twice.
 // Data is the source's number, its target, and a count of its beats.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module htax_channel_props #(
@@ -78,6 +79,8 @@ module htax_channel_props #(
       end
     end
     `VELO_ASSUME(OfferStands, !wait_q || (in_valid_i[s] && in_eop_i[s] == eop_q))
+    `VELO_ASSUME(OneTarget, !in_valid_i[s] || in_target_i[s] == 3'd1 || in_target_i[s] == 3'd2 ||
+                 in_target_i[s] == 3'd4)
     // Also between the beats of a transaction, so a source keeps it on its wires.
     `VELO_ASSUME(TargetHolds, !(wait_q || open_q) || in_target_i[s] == target_q)
   end

@@ -5,6 +5,7 @@
 // and forgot. If anything, the side that has to refuse never comes up, and when it gives a reason, it
 // is that one. If nothing, they refuse nothing, take the offered credits, and both can come up.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_link_init_props

@@ -10,6 +10,7 @@
 //   * If the notification at the completer is refused, the requester is told why.
 //   * An access that was granted is given back, once, before the packet is done with.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_rma_completer_props

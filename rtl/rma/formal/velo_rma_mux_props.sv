@@ -9,6 +9,7 @@
 //   * None is begun that was not chosen before the stop.
 //   * A user that waits is served after at most one transaction of each other, and the one under way.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_rma_mux_props (

@@ -10,6 +10,7 @@
 //     and none was; so what a source reports next never overtakes it.
 //   * A notification is refused only for a reason: no queue, or a full one and a watchdog that was set.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_rma_notifier_props
@@ -110,6 +111,8 @@ module velo_rma_notifier_props
                  (notify_valid_i[s] && second_i[s] == notify_q[4+s] &&
                   first_i[s] == notify_q[2+s] && ctx_i[s] == notify_q[s]))
   end
+  // Both are writes of one host to one register file.
+  `VELO_ASSUME(OneRegisterWriteAtATime, !(cfg_valid_i && read_pointer_valid_i))
   `VELO_ASSUME(SizeIsAPowerOfTwo, cfg_last_entry_i != 2'd2)
   `VELO_ASSUME(AtAMultipleOfIt, (4'(cfg_last_entry_i) & {cfg_base_i, 2'b0}) == '0)
   // So an address tells whose queue it is in.

@@ -4,6 +4,7 @@
 // fairness between inputs: two inputs that both always ask for one output, with nothing else to do,
 // are served in turn; more generally, no input waits for ever while its output serves others.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_switch_match_props #(

@@ -8,6 +8,7 @@
 //     before it, its payload was written whole to the same slot; and it describes that packet.
 //   * Each packet is received or reported, once, and no watchdog acts that software did not set.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_completer_props
@@ -88,6 +89,8 @@ module velo_completer_props
   logic [31:0] cfg;
   assign cfg = {cfg_ctx_i, cfg_enabled_i, cfg_base_i, cfg_last_slot_i};
   `VELO_ASSUME(CfgStands, !cfg_wait_q || (cfg_valid_i && cfg_q == cfg))
+  // Both are writes of one host to one register file.
+  `VELO_ASSUME(OneRegisterWriteAtATime, !(cfg_valid_i && read_pointer_valid_i))
 
   // ----- the last packet that came in -----------------------------------------------------------
 

@@ -9,6 +9,7 @@
 //     and carries the write's bytes: of a whole line without its header word, of a fragment all.
 //   * The first beat is there one cycle after the write's, if the network has room.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_requester_props
