@@ -7,13 +7,18 @@
 //   * A slot's header word is written only when all bytes of a well-formed packet have been: directly
 //     before it, its payload was written whole to the same slot; and it describes that packet.
 //   * Each packet is received or reported, once, and no watchdog acts that software did not set.
+//   * `Ring`: a DMA write lies in the ring of its packet's context, whatever base and size that was given
+//     last, in a slot, and not while the context is disabled.
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_completer_props
   import velo_pkg::*;
-(
+#(
+    // Where the writes are: rings of a few bits, as all are handled alike.
+    parameter bit Ring = 1'b0
+) (
     input logic        clk_i,
     input logic        rst_ni,
     input logic [ 7:0] node_id_i,
@@ -95,7 +100,7 @@ module velo_completer_props
   // ----- the last packet that came in -----------------------------------------------------------
 
   packet_t header, last_q;
-  logic [9:0] beats_q, beats;  // taken of the packet, before this one
+  logic [4:0] beats_q, beats;  // taken of the packet, before this one; stops at 31
   logic [63:0] header_q;
   logic last_good_q, well_formed, net_take;
   packet_t packet_q;  // the one received last; the next may be in already
@@ -105,22 +110,22 @@ module velo_completer_props
   assign net_take = net_valid_i && net_ready;
   always_comb begin
     header = packet_t'(header_q);
-    if (beats_q == 10'd1) header[63:32] = net_data_i;
+    if (beats_q == 5'd1) header[63:32] = net_data_i;
   end
-  assign beats = net_sop_i ? 10'd0 : beats_q;
-  assign well_formed = beats != 10'd0 && header.kind == PacketKindVelo && header.tc == '0 &&
+  assign beats = net_sop_i ? 5'd0 : beats_q;
+  assign well_formed = beats != 5'd0 && header.kind == PacketKindVelo && header.tc == '0 &&
       !header.routed && header.len <= 10'd56 && header.dst_node == node_id_i &&
-      beats == 10'd1 + (((header.len + 10'd7) >> 3) << 1);
+      10'(beats) == 10'd1 + (((header.len + 10'd7) >> 3) << 1);
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       beats_q     <= '0;
       last_good_q <= 1'b0;
     end else if (net_take) begin
-      if (beats != '1) beats_q <= beats + 10'd1;
-      if (beats == 10'd0) header_q[31:0] <= net_data_i;
-      if (beats == 10'd1) header_q[63:32] <= net_data_i;
-      if (net_eop_i && beats != 10'd0) begin
+      if (beats != '1) beats_q <= beats + 5'd1;
+      if (beats == 5'd0) header_q[31:0] <= net_data_i;
+      if (beats == 5'd1) header_q[63:32] <= net_data_i;
+      if (net_eop_i && beats != 5'd0) begin
         last_good_q <= well_formed;
         last_q      <= header;
       end
@@ -208,6 +213,61 @@ module velo_completer_props
   always_ff @(posedge clk_i) watchdog_q <= watchdog_enable_i;
   `VELO_ASSERT(NoDropUnasked, !(error_valid && error_code == ErrorStall) || watchdog_q)
 
+  // ----- where the writes are -------------------------------------------------------------------
+
+  // A beat is looked at when it is offered for the first time: while it waits, the next packet comes in.
+  logic dma_waits_q, dma_new;
+  logic [65:0] dma_q, dma;
+  assign dma     = {dma_sop, dma_eop, dma_data, dma_addr, dma_len_bytes};
+  assign dma_new = dma_valid && !dma_waits_q;
+  always_ff @(posedge clk_i) begin
+    dma_waits_q <= rst_ni && dma_valid && !dma_ready_i;
+    dma_q       <= dma;
+  end
+  `VELO_ASSERT(DmaStands, !dma_waits_q || (dma_valid && dma == dma_q))
+
+  // The ring of one context of one's choice, as software gave it last.
+  logic ctx_q, ring_enabled_q, ours, ours_received_q, received_enabled_q;
+  logic [20:6] base_q, received_base_q;
+  logic [14:0] last_slot_q, received_last_slot_q;
+  always_ff @(posedge clk_i) begin
+    ctx_q <= ctx_q;
+    if (!rst_ni) ring_enabled_q <= 1'b0;
+    else if (cfg_valid_i && cfg_ready && cfg_ctx_i == ctx_q) ring_enabled_q <= cfg_enabled_i;
+    if (cfg_valid_i && cfg_ready && cfg_ctx_i == ctx_q) begin
+      base_q      <= cfg_base_i;
+      last_slot_q <= cfg_last_slot_i;
+    end
+    // A ring that is given while a header word is on its way is the next message's.
+    if (received) begin
+      ours_received_q      <= last_q.dst_ctx == {7'b0, ctx_q};
+      received_enabled_q   <= ring_enabled_q;
+      received_base_q      <= base_q;
+      received_last_slot_q <= last_slot_q;
+    end
+  end
+  // Software keeps the rule for rings: a power of two of slots, at a multiple of their size.
+  `VELO_ASSUME(SizeIsAPowerOfTwo, (cfg_last_slot_i & (cfg_last_slot_i + 15'd1)) == '0)
+  `VELO_ASSUME(AtAMultipleOfIt, (cfg_base_i & cfg_last_slot_i) == '0)
+  `VELO_ASSUME(FewBits, !Ring || (cfg_base_i[20:8] == '0 && cfg_last_slot_i[14:1] == '0))
+
+  // Payload is of the packet whose second beat came in last: the first one of the next may be in
+  // already. A header word is of the packet received last.
+  logic [7:0] payload_ctx_q;
+  always_ff @(posedge clk_i) if (net_take && beats == 5'd1) payload_ctx_q <= header_q[23:16];
+  assign ours = payload_ctx_q == {7'b0, ctx_q};
+  if (Ring) begin : gen_ring
+    `VELO_ASSERT(InsideTheRing, !(dma_new && dma_sop && !is_status && ours) ||
+                 (dma_addr[20:6] & ~last_slot_q) == base_q)
+    `VELO_ASSERT(OnlyIfEnabled, !(dma_new && dma_sop && !is_status && ours) || ring_enabled_q)
+    `VELO_ASSERT(StatusInsideTheRing, !(dma_new && is_status && ours_received_q) ||
+                 (dma_addr[20:6] & ~received_last_slot_q) == received_base_q)
+    `VELO_ASSERT(StatusOnlyIfEnabled, !(dma_new && is_status && ours_received_q) ||
+                 received_enabled_q)
+  end
+  // With these and WritesAreWhole, all bytes of a write are in its slot.
+  `VELO_ASSERT(InsideTheSlot, !(dma_valid && !is_status) || dma_len_bytes <= 10'd56)
+
   // The proof is not empty.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
@@ -215,7 +275,10 @@ module velo_completer_props
       cover (error_valid && error_code == ErrorStall);
       cover (error_valid && error_code == ErrorMalformed && writing_q);
       cover (dma_take && dma_eop && is_status && !payload_done_q);
-      cover (dma_take && is_status && dma_eop && payload_done_q && net_take && beats_q == 10'd1);
+      cover (dma_take && is_status && dma_eop && payload_done_q && net_take && beats_q == 5'd1);
+      // The ring wraps: the third message is in the first of two slots.
+      cover (dma_take && is_status && dma_eop && dma_data[31:16] == 16'd2 && ours_received_q &&
+             received_last_slot_q == 15'd1 && dma_addr[20:6] == received_base_q);
     end
   end
 

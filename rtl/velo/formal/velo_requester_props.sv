@@ -15,7 +15,7 @@
 module velo_requester_props
   import velo_pkg::*;
 #(
-    // Also length and payload: a bounded proof, as the counts make it large.
+    // Also length and payload: a proof apart, as the counts make it large.
     parameter bit Data = 1'b0
 ) (
     input logic            clk_i,
@@ -197,6 +197,9 @@ module velo_requester_props
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
       cover (net_take && net_eop && beat == 5'd15 && !sending_q.frag);
+      // The longest fragment; a write longer than a line, refused to its end.
+      cover (net_take && net_eop && beat == 5'd15 && sending_q.frag);
+      cover (write_take && write_eop_i && write_beat == 5'd17 && !right_q);
       cover (net_take && net_eop && sending_q.frag && sending_q.frag_last);
       cover (error_valid && error_code == ErrorOversize);
       cover (net_take && net_eop && net_stable_q && write_valid_i && write_sop_i);
