@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // All of a node that is network: the switch, a link port for each cable and a network port for each
-// traffic class (0 request, 1 response, 2 completion).
+// traffic class (0 request, 1 response, 2 completion). With NumVelo > 1, ports 3 and up are more of the
+// request class, one for each further VELO unit: messages for context c come by that of unit c mod NumVelo.
 //
 // `unit_in_*` and `unit_out_*`: valid/ready streams of packets, one a class. `phy_*`: see velo_link.
 // The routing table is written through `table_*_i`. Regenerating with three double-width links is
@@ -23,7 +24,9 @@ module velo_router
     parameter int unsigned TimeoutCycles = 1023,
     parameter int unsigned InitWords = 32,
     parameter bit [NumClasses-1:0] WholePackets = '1,  // per class, see velo_netport_tx
-    localparam int unsigned NumPorts = NumLinks + NumClasses
+    parameter int unsigned NumVelo = 1,
+    localparam int unsigned NumNodePorts = NumClasses + NumVelo - 1,
+    localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -32,17 +35,17 @@ module velo_router
     input logic [7:0] table_node_i,
     input hop_t       table_hop_i,
 
-    input  logic [NumClasses-1:0]                unit_in_valid_i,
-    output logic [NumClasses-1:0]                unit_in_ready_o,
-    input  logic [NumClasses-1:0]                unit_in_sop_i,
-    input  logic [NumClasses-1:0]                unit_in_eop_i,
-    input  logic [NumClasses-1:0][DataWidth-1:0] unit_in_data_i,
+    input  logic [NumNodePorts-1:0]                unit_in_valid_i,
+    output logic [NumNodePorts-1:0]                unit_in_ready_o,
+    input  logic [NumNodePorts-1:0]                unit_in_sop_i,
+    input  logic [NumNodePorts-1:0]                unit_in_eop_i,
+    input  logic [NumNodePorts-1:0][DataWidth-1:0] unit_in_data_i,
 
-    output logic [NumClasses-1:0]                unit_out_valid_o,
-    input  logic [NumClasses-1:0]                unit_out_ready_i,
-    output logic [NumClasses-1:0]                unit_out_sop_o,
-    output logic [NumClasses-1:0]                unit_out_eop_o,
-    output logic [NumClasses-1:0][DataWidth-1:0] unit_out_data_o,
+    output logic [NumNodePorts-1:0]                unit_out_valid_o,
+    input  logic [NumNodePorts-1:0]                unit_out_ready_i,
+    output logic [NumNodePorts-1:0]                unit_out_sop_o,
+    output logic [NumNodePorts-1:0]                unit_out_eop_o,
+    output logic [NumNodePorts-1:0][DataWidth-1:0] unit_out_data_o,
 
     input  logic [NumLinks-1:0]                link_enable_i,
     input  logic [NumLinks-1:0]                link_reset_i,
@@ -70,11 +73,12 @@ module velo_router
   count_t [NumPorts-1:0][NumVcs-1:0] in_freed, out_freed, out_avail;
 
   velo_switch #(
-      .DataWidth  (DataWidth),
-      .NumLinks   (NumLinks),
-      .NumVcs     (NumVcs),
-      .MtuBytes   (MtuBytes),
-      .BufferUnits(BufferUnits)
+      .DataWidth   (DataWidth),
+      .NumLinks    (NumLinks),
+      .NumVcs      (NumVcs),
+      .MtuBytes    (MtuBytes),
+      .BufferUnits (BufferUnits),
+      .NumNodePorts(NumNodePorts)
   ) u_switch (
       .clk_i,
       .rst_ni,
@@ -146,16 +150,17 @@ module velo_router
     );
   end
 
-  for (genvar c = 0; c < int'(NumClasses); c++) begin : gen_class
+  for (genvar c = 0; c < int'(NumNodePorts); c++) begin : gen_class
+    localparam int unsigned Class = c < int'(NumClasses) ? c : 0;
     localparam int unsigned P = NumLinks + c;
-    localparam int unsigned V = c * VcsPerClass;
+    localparam int unsigned V = Class * VcsPerClass;
     count_t freed;
 
     velo_netport_tx #(
         .DataWidth   (DataWidth),
         .MtuBytes    (MtuBytes),
         .BufferUnits (BufferUnits),
-        .WholePackets(WholePackets[c])
+        .WholePackets(WholePackets[Class])
     ) u_tx (
         .clk_i,
         .rst_ni,

@@ -2,7 +2,9 @@
 //
 // The switch: NumLinks link ports and one node port for each traffic class (request, response,
 // completion), virtual output queues, cut-through, round robin, virtual channels with credits, routes
-// in the packet or from a table. Port p: link p, or node port p - NumLinks.
+// in the packet or from a table. Port p: link p, or node port p - NumLinks. More node ports than classes
+// (NumNodePorts) are more ports of the request class, one for each further VELO unit: see
+// velo_switch_route for which of them a message leaves by.
 //
 // Virtual channel = class * (NumVcs / 3) + dateline bit. A class never changes and channels share no
 // buffer, so classes cannot block each other; within a class the dateline bit makes tori free of
@@ -29,7 +31,8 @@ module velo_switch
     parameter int unsigned NumVcs = 6,
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned BufferUnits = 30,
-    localparam int unsigned NumPorts = NumLinks + NumClasses
+    parameter int unsigned NumNodePorts = NumClasses,
+    localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -65,24 +68,27 @@ module velo_switch
   logic [NumPorts-1:0][DataWidth-1:0] data;
   logic [NumPorts-1:0][NumVcs-1:0] may_send;
 
+  // The class of a node port.
+  function automatic int class_of(int port);
+    return port < int'(NumLinks + NumClasses) ? port - int'(NumLinks) : 0;
+  endfunction
   // Which queues an input needs: a node port brings one class and takes its first channel.
   typedef bit [NumPorts-1:0][NumVcs-1:0] queues_t;
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;
   function automatic queues_t queues_of(int input_port);
-    int tc, vc_class;
+    int tc;
     for (int o = 0; o < int'(NumPorts); o++) begin
       for (int v = 0; v < int'(NumVcs); v++) begin
         tc = v / int'(VcsPerClass);
-        vc_class = input_port - int'(NumLinks);
-        queues_of[o][v] = (vc_class < 0 || vc_class == tc) &&
-            (o < int'(NumLinks) || v == (o - int'(NumLinks)) * int'(VcsPerClass));
+        queues_of[o][v] = (input_port < int'(NumLinks) || class_of(input_port) == tc) &&
+            (o < int'(NumLinks) || v == class_of(o) * int'(VcsPerClass));
       end
     end
   endfunction
   // Channels that come and go by a port.
   function automatic bit [NumVcs-1:0] channels_of(int port);
     for (int v = 0; v < int'(NumVcs); v++) begin
-      channels_of[v] = port < int'(NumLinks) || v == (port - int'(NumLinks)) * int'(VcsPerClass);
+      channels_of[v] = port < int'(NumLinks) || v == class_of(port) * int'(VcsPerClass);
     end
   endfunction
 
@@ -110,6 +116,7 @@ module velo_switch
     velo_switch_input #(
         .DataWidth(DataWidth),
         .NumLinks (NumLinks),
+        .NumNodePorts(NumNodePorts),
         .NumVcs   (NumVcs),
         .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits : BufferUnits),
         .Brings   (channels_of(p)),
@@ -120,7 +127,7 @@ module velo_switch
         .in_valid_i(in_valid_i[p]),
         .in_sop_i(in_sop_i[p]),
         .in_eop_i(in_eop_i[p]),
-        .in_vc_i(p < int'(NumLinks) ? in_vc_i[p] : vc_t'((p - int'(NumLinks)) * int'(VcsPerClass))),
+        .in_vc_i(p < int'(NumLinks) ? in_vc_i[p] : vc_t'(class_of(p) * int'(VcsPerClass))),
         .in_data_i(in_data_i[p]),
         .freed_o(in_freed_o[p]),
         .may_send_i(may_send),
@@ -174,6 +181,7 @@ module velo_switch
   assign unused = ^in_vc_i;  // the node ports' part
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
+  `VELO_ASSERT_INIT(NodePortsAreClassesAndUnits, NumNodePorts - NumClasses + 1 inside {1, 2, 4})
   `VELO_ASSERT_INIT(BufferHoldsAPacket, BufferUnits >= need_credits(DataWidth, MtuBytes))
   `VELO_ASSERT_INIT(BufferFitsCount, BufferUnits < 2 ** (CountWidth - 1))
 

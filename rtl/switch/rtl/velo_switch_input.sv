@@ -31,7 +31,8 @@ module velo_switch_input
     parameter int unsigned NumLinks = 6,
     parameter int unsigned NumVcs = 6,
     parameter int unsigned NumUnits = 180,
-    localparam int unsigned NumPorts = NumLinks + NumClasses,
+    parameter int unsigned NumNodePorts = NumClasses,
+    localparam int unsigned NumPorts = NumLinks + NumNodePorts,
     parameter bit [NumVcs-1:0] Brings = '1,  // channels that packets come in by
     parameter bit [NumPorts-1:0][NumVcs-1:0] Exists = '1  // queues, see velo_switch_queues
 ) (
@@ -87,6 +88,7 @@ module velo_switch_input
   velo_switch_route #(
       .DataWidth(DataWidth),
       .NumLinks (NumLinks),
+      .NumNodePorts(NumNodePorts),
       .NumVcs   (NumVcs)
   ) u_route (
       .clk_i,

@@ -9,6 +9,9 @@
 //
 // In and out: words with `valid` and no ready. `drop_o`: no such way; the packet is to be swallowed.
 // `out_first_o`: a first word that is not to be swallowed, `out_next_o`: another one; `out_valid_o`: any.
+// For this node, a packet leaves by the port of its class. Where there are several for requests, one a
+// VELO unit, a message leaves by that of its target context's low bits, so all that is for a context goes
+// one way; the rest, and a message behind a route word, whose header is not there yet, by the first one.
 // `to_o` (one-hot), `vc_o` and `drop_o` hold for the packet's first word only.
 // The table is written through `table_*_i`, is not reset, and leads nowhere until written.
 // Source: case-for-fpga, section 3 ("source path routing"); high-message-rates, section 3.A.
@@ -22,7 +25,8 @@ module velo_switch_route
     parameter int unsigned DataWidth = 32,
     parameter int unsigned NumLinks = 6,
     parameter int unsigned NumVcs = 6,
-    localparam int unsigned NumPorts = NumLinks + NumClasses
+    parameter int unsigned NumNodePorts = NumClasses,
+    localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -52,6 +56,7 @@ module velo_switch_route
   localparam bit Narrow = DataWidth == 32;
   localparam int unsigned RouteBits = Narrow ? 32 : 64;  // of the route in its first word
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;
+  localparam int unsigned NumVelo = NumNodePorts - NumClasses + 1;
 
   // Everything about the way is decoded while the first word comes in, so that the stage behind, which
   // adds the packet to a queue, has it from registers.
@@ -61,6 +66,7 @@ module velo_switch_route
   vc_t tc, vc;
   logic [NumPorts-1:0] to;
   logic in_routed, local_port, leads_nowhere;
+  logic [1:0] unit;
 
   initial for (int i = 0; i < 256; i++) mem[i] = HopNone;
   always_ff @(posedge clk_i) if (table_we_i) mem[table_node_i] <= table_hop_i;
@@ -69,12 +75,17 @@ module velo_switch_route
   assign hop = in_routed ? in_data_i[7:4] : mem[in_data_i[15:8]];
   assign tc = in_vc_i / vc_t'(VcsPerClass);
   assign local_port = hop == HopLocal;
+  // Of a message (kind 0) the lowest bits of `dst_ctx`.
+  assign unit = in_data_i[17:16] & {2{!in_routed && in_data_i[7:4] == '0}} & 2'(NumVelo - 1);
   assign leads_nowhere = {1'b0, hop[2:0]} >= 4'(NumLinks) && !local_port;
 
   always_comb begin
     for (int l = 0; l < int'(NumLinks); l++) to[l] = hop[2:0] == 3'(l);
     for (int c = 0; c < int'(NumClasses); c++) begin
-      to[int'(NumLinks)+c] = local_port && tc == vc_t'(c);
+      to[int'(NumLinks)+c] = local_port && tc == vc_t'(c) && (c != 0 || unit == '0);
+    end
+    for (int u = 1; u < int'(NumVelo); u++) begin
+      to[int'(NumLinks+NumClasses)+u-1] = local_port && tc == '0 && unit == 2'(u);
     end
     vc = tc * vc_t'(VcsPerClass);
     if (VcsPerClass > 1 && !local_port) vc[0] = hop[3];
