@@ -6,6 +6,7 @@
 // writes and non-posted reads of one aligned 64-bit word each, valid/ready, and answers reads on the
 // response channel. It is also the crossbar's default port: what belongs to no unit ends here.
 //
+// Of `sent_i`, `refused_i`, `received_i` and `dropped_i` several may come in a cycle, one a VELO unit.
 // The RMA unit's part of the registers goes through `rma_setting_o` and `rma_report_i`.
 //
 // Errors: an access to another unit's part of the window, or not of one aligned word, changes
@@ -19,8 +20,10 @@ module velo_regfile
   import htax_pkg::*;
   import velo_regfile_pkg::*;
 #(
-    parameter int unsigned DataWidth = 32,
-    parameter int unsigned CtxBits   = 8
+    parameter  int unsigned DataWidth = 32,
+    parameter  int unsigned NumVelo   = 1,
+    parameter  int unsigned CtxBits   = 8,
+    localparam int unsigned CountBits = $clog2(NumVelo + 1)
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -74,21 +77,21 @@ module velo_regfile
     output rma_setting_t rma_setting_o,
     input  rma_report_t  rma_report_i,
 
-    input logic         sent_i,
-    input logic         refused_i,
-    input error_e       refused_code_i,
-    input logic   [7:0] refused_source_i,
-    input logic         received_i,
-    input logic         dropped_i,
-    input error_e       dropped_code_i,
-    input logic   [7:0] dropped_ctx_i,
-    input logic   [7:0] dropped_node_i,
-    input logic         stray_response_i,
-    input logic         stray_completion_i,
-    input logic         stalled_i,
-    input logic   [7:0] stall_ctx_i,
-    input logic         host_stalled_i,
-    input logic         network_stalled_i
+    input logic   [CountBits-1:0] sent_i,
+    input logic   [CountBits-1:0] refused_i,
+    input error_e                 refused_code_i,
+    input logic   [          7:0] refused_source_i,
+    input logic   [CountBits-1:0] received_i,
+    input logic   [CountBits-1:0] dropped_i,
+    input error_e                 dropped_code_i,
+    input logic   [          7:0] dropped_ctx_i,
+    input logic   [          7:0] dropped_node_i,
+    input logic                   stray_response_i,
+    input logic                   stray_completion_i,
+    input logic                   stalled_i,
+    input logic   [          7:0] stall_ctx_i,
+    input logic                   host_stalled_i,
+    input logic                   network_stalled_i
 );
 
   localparam bit NarrowPath = DataWidth == 32;
@@ -290,10 +293,14 @@ module velo_regfile
 
   always_comb begin
     to_registers = '{default: '0};
-    to_registers.sent.count.incr = sent_i;
-    to_registers.refused.count.incr = refused_i;
-    to_registers.received.count.incr = received_i;
-    to_registers.dropped.count.incr = dropped_i;
+    to_registers.sent.count.incr = |sent_i;
+    to_registers.sent.count.incrvalue = 3'(sent_i);
+    to_registers.refused.count.incr = |refused_i;
+    to_registers.refused.count.incrvalue = 3'(refused_i);
+    to_registers.received.count.incr = |received_i;
+    to_registers.received.count.incrvalue = 3'(received_i);
+    to_registers.dropped.count.incr = |dropped_i;
+    to_registers.dropped.count.incrvalue = 3'(dropped_i);
     to_registers.unmapped.count.incr = write_misplaced || read_misplaced;
     to_registers.stray_responses.count.incr = stray_response_i;
     to_registers.stray_completions.count.incr = stray_completion_i;
@@ -301,15 +308,15 @@ module velo_regfile
     to_registers.stall.ctx.next = stall_ctx_i;
     to_registers.stall.host.next = host_stalled_i;
     to_registers.stall.network.next = network_stalled_i;
-    to_registers.requester_error.code.we = refused_i;
+    to_registers.requester_error.code.we = |refused_i;
     to_registers.requester_error.code.next = refused_code_i;
-    to_registers.requester_error.source.we = refused_i;
+    to_registers.requester_error.source.we = |refused_i;
     to_registers.requester_error.source.next = refused_source_i;
-    to_registers.completer_error.code.we = dropped_i;
+    to_registers.completer_error.code.we = |dropped_i;
     to_registers.completer_error.code.next = dropped_code_i;
-    to_registers.completer_error.ctx.we = dropped_i;
+    to_registers.completer_error.ctx.we = |dropped_i;
     to_registers.completer_error.ctx.next = dropped_ctx_i;
-    to_registers.completer_error.node.we = dropped_i;
+    to_registers.completer_error.node.we = |dropped_i;
     to_registers.completer_error.node.next = dropped_node_i;
     to_registers.custom_status.value.next = custom_status_i;
     to_registers.invalidate.busy.next = rma_report_i.invalidating || invalidate_q;

@@ -106,6 +106,10 @@ def test_128_bits(simulate: Callable[..., None]) -> None:
     simulate("velo_regfile", {"DataWidth": 128})
 
 
+def test_four_units(simulate: Callable[..., None]) -> None:
+    simulate("velo_regfile", {"DataWidth": 128, "NumVelo": 4})
+
+
 class Registers:
     def __init__(self, dut: Any):
         self.dut = dut
@@ -220,10 +224,13 @@ async def counters_and_last_errors(dut: Any) -> None:
     }
     sums = dict.fromkeys(counters, 0)
     refusal = drop = 0
+    units = {1: 1, 2: 2, 3: 4}[len(dut.sent_i)]
     for cycle in range(300):
         # One at a time first: no counter counts what is another's.
         among = list(counters) if cycle >= 60 else [list(counters)[cycle // 10]]
-        pulses = {name: rng.randrange(2) * (name in among) for name in counters}
+        # Of a message's fates as many as there are units may come in a cycle.
+        most = {name: units if name in among else 0 for name in list(counters)[:4]}
+        pulses = {name: rng.randrange(1 + most.get(name, name in among)) for name in counters}
         codes = {
             "refused_code": rng.randrange(16),
             "refused_source": rng.randrange(256),
