@@ -145,16 +145,16 @@ module node_pair
   end
 
   assign stuck_o = {
-    gen_node[1].u_node.u_core.stalled,
+    gen_node[1].u_node.u_core.u_units.stalled,
     gen_node[1].u_node.u_core.posted_valid[2] && !gen_node[1].u_node.u_core.posted_ready[2],
-    gen_node[0].u_node.u_core.stalled,
+    gen_node[0].u_node.u_core.u_units.stalled,
     gen_node[0].u_node.u_core.posted_valid[2] && !gen_node[0].u_node.u_core.posted_ready[2]
   };
 
   // From node 0 to node 1, as a message goes.
   assign stage_o = {
     dma_write_valid_o[1],
-    gen_node[1].u_node.u_core.dma_valid,
+    gen_node[1].u_node.u_core.u_units.dma_valid,
     gen_node[1].u_node.u_core.net_in_valid_i[0],
     gen_node[1].u_node.u_router.out_valid[NumLinks],
     gen_node[1].u_node.u_router.in_valid[0],

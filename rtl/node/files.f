@@ -16,9 +16,13 @@ rtl/node/rtl/velo_gsm_target.sv
 rtl/node/rtl/velo_gsm.sv
 rtl/node/rtl/velo_port_width.sv
 rtl/node/rtl/velo_net_width.sv
+rtl/node/rtl/velo_whole.sv
+rtl/node/rtl/velo_unit_slot.sv
+rtl/node/rtl/velo_units.sv
 rtl/node/rtl/velo_custom_slot.sv
 rtl/node/rtl/velo_rma_slot.sv
 rtl/node/rtl/velo_node_fabric.sv
+rtl/node/rtl/velo_node_units.sv
 rtl/node/rtl/velo_node_core.sv
 rtl/node/rtl/velo_node.sv
 rtl/node/rtl/velo_axi_write.sv

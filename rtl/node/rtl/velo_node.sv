@@ -2,6 +2,8 @@
 //
 // A whole node: velo_node_core and the network, with a PHY boundary of parallel symbols.
 //
+// NumVelo = 2 or 4 VELO units of VeloWidth bits share host port and links (velo_units): one at the path's
+// width already fills its host port, so more of them are for units of a half or a quarter of it.
 // Six links of 32 bits are the default; three wider ones are NumLinks = 3, DataWidth = 64
 // or 128.
 // Host port as in velo_node_core; `phy_*` as in velo_link. The host transfers a posted write, and what
@@ -26,7 +28,9 @@ module velo_node
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned CtxBits = 8,
     parameter bit CustomUnit = 1'b1,
-    parameter bit WholeRequests = 1'b0
+    parameter bit WholeRequests = 1'b0,
+    parameter int unsigned NumVelo = 1,
+    parameter int unsigned VeloWidth = DataWidth
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -97,9 +101,11 @@ module velo_node
     output logic [7:0] node_id_o
 );
 
-  logic [NumClasses-1:0] out_valid, out_ready, out_sop, out_eop;
-  logic [NumClasses-1:0] in_valid, in_ready, in_sop, in_eop;
-  logic [NumClasses-1:0][DataWidth-1:0] out_data, in_data;
+  localparam int unsigned NumNets = NumClasses + NumVelo - 1;
+
+  logic [NumNets-1:0] out_valid, out_ready, out_sop, out_eop;
+  logic [NumNets-1:0] in_valid, in_ready, in_sop, in_eop;
+  logic [NumNets-1:0][DataWidth-1:0] out_data, in_data;
 
   logic route_we;
   logic [7:0] route_node, link_enable, link_restart;
@@ -108,7 +114,7 @@ module velo_node
   logic [NumLinks-1:0][2:0] refuse;
   logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts;
   count_t [NumLinks-1:0][NumVcs-1:0] credits;
-  logic [NumLinks+NumClasses-1:0][7:0] dropped;
+  logic [NumLinks+NumNets-1:0][7:0] dropped;
 
   // The values that the register file shows for each of its eight links.
   logic [7:0] all_up;
@@ -135,11 +141,20 @@ module velo_node
     end
   end
 
+  // All ports of requests count as one; so does their sum, modulo 256.
+  logic [NumClasses-1:0][7:0] node_port_dropped;
+  always_comb begin
+    node_port_dropped = dropped[NumLinks+:NumClasses];
+    for (int unsigned p = NumClasses; p < NumNets; p++) node_port_dropped[0] += dropped[NumLinks+p];
+  end
+
   velo_node_core #(
       .DataWidth (DataWidth),
       .CtxBits   (CtxBits),
       .MtuBytes  (MtuBytes),
-      .CustomUnit(CustomUnit)
+      .CustomUnit(CustomUnit),
+      .NumVelo   (NumVelo),
+      .VeloWidth (VeloWidth)
   ) u_core (
       .clk_i,
       .rst_ni,
@@ -165,7 +180,7 @@ module velo_node
       .link_timeouts_i    (all_timeouts),
       .link_dropped_i     (all_dropped),
       .link_credits_i     (all_credits),
-      .node_port_dropped_i(dropped[NumLinks+:NumClasses]),
+      .node_port_dropped_i(node_port_dropped),
       .host_write_valid_i,
       .host_write_ready_o,
       .host_write_eop_i,
@@ -225,7 +240,8 @@ module velo_node
       .NumLinks    (NumLinks),
       .NumVcs      (NumVcs),
       .MtuBytes    (MtuBytes),
-      .WholePackets({2'b11, WholeRequests})
+      .WholePackets({2'b11, WholeRequests}),
+      .NumVelo     (NumVelo)
   ) u_router (
       .clk_i,
       .rst_ni,

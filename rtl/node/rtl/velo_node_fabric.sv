@@ -6,7 +6,7 @@
 // and streams as in htax: `posted_in_*`, `nonposted_in_*`, `response_in_*` from it, the others to it.
 // Requests are of one beat. `write_done_o` pulses when a unit's posted write has left for the host.
 //
-// Units have parts of the window of their own; the register file gets the rest and refuses what is
+// Units have parts of the window of their own, VELO units by the lowest bits of the page's `source`; the register file gets the rest and refuses what is
 // not its. Accesses by the control port go to it and nowhere else, so they wait for no unit.
 // Errors: answers of the host that nobody asked for go to the register file, which swallows them.
 //
@@ -19,8 +19,10 @@ module velo_node_fabric
   import htax_pkg::*;
   import velo_node_pkg::*;
 #(
-    parameter int unsigned DataWidth  = 32,
-    parameter bit          CustomUnit = 1'b1
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned NumVelo = 1,
+    parameter bit CustomUnit = 1'b1,
+    localparam int unsigned LastUnit = last_unit(NumVelo)
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -113,6 +115,9 @@ module velo_node_fabric
     output logic         [LastUnit:FirstUnit][DataWidth-1:0] response_data_o
 );
 
+  localparam int unsigned PortControl = LastUnit + 1;
+  localparam int unsigned NumPorts = LastUnit + 2;
+
   // ----- the host's streams ---------------------------------------------------------------------
 
   htax_header_t [1:0] host_write_header, host_read_header;  // 1: control
@@ -157,19 +162,24 @@ module velo_node_fabric
   typedef logic [AddrBits-1:0] addr_t;
   localparam addr_t UnitMask = {{(AddrBits - 38) {1'b1}}, 2'b11, 36'b0};
   localparam addr_t NoPart = '1;
+  localparam int unsigned SourceLsb = 28;  // of a window's address
 
   function automatic addr_t [NumPorts-1:0] window_mask();
     addr_t [NumPorts-1:0] mask;
-    mask           = {NumPorts{NoPart}};
-    mask[PortVelo] = UnitMask;
-    mask[PortRma]  = UnitMask;
+    mask = {NumPorts{NoPart}};
+    for (int unsigned u = 0; u < NumVelo; u++) begin
+      mask[port_of_velo(u)] = UnitMask | (addr_t'(NumVelo) - 1'b1) << SourceLsb;
+    end
+    mask[PortRma] = UnitMask;
     if (CustomUnit) mask[PortCustom] = UnitMask;
     return mask;
   endfunction
   function automatic addr_t [NumPorts-1:0] window_base();
     addr_t [NumPorts-1:0] base;
-    base             = '0;
-    base[PortVelo]   = addr_t'(UnitVelo) << 36;
+    base = '0;
+    for (int unsigned u = 0; u < NumVelo; u++) begin
+      base[port_of_velo(u)] = addr_t'(UnitVelo) << 36 | addr_t'(u) << SourceLsb;
+    end
     base[PortRma]    = addr_t'(UnitRma) << 36;
     base[PortCustom] = addr_t'(UnitCustom) << 36;
     return base;
@@ -270,8 +280,6 @@ module velo_node_fabric
                     nonposted_header, response_in_ready};
 
   `VELO_ASSERT(NothingToTheControlPort, !posted_valid[PortControl] && !nonposted_valid[PortControl])
-  `VELO_ASSERT_INIT(
-      HostIsFirstAndControlLast,
-      PortHost == 0 && FirstUnit == 1 && LastUnit == NumPorts - 2 && PortControl == NumPorts - 1)
+  `VELO_ASSERT_INIT(HostIsFirst, PortHost == 0 && FirstUnit == 1)
 
 endmodule

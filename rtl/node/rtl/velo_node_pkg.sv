@@ -5,16 +5,20 @@
 package velo_node_pkg;
   import velo_pkg::*;
 
-  parameter int unsigned NumPorts = 6;
   parameter int unsigned PortHost = 0;
   parameter int unsigned PortRegisters = 1;
   parameter int unsigned PortVelo = 2;
   parameter int unsigned PortCustom = 3;
   parameter int unsigned PortRma = 4;
-  parameter int unsigned PortControl = 5;
-  // Those behind the host bridge: all but the host's two.
+  // Then VELO units from the second on, and the host's way to the registers last. Those behind the host
+  // bridge are all but the host's two.
   parameter int unsigned FirstUnit = PortRegisters;
-  parameter int unsigned LastUnit = PortRma;
+  function automatic int unsigned last_unit(int unsigned num_velo);
+    return PortRma + num_velo - 1;
+  endfunction
+  function automatic int unsigned port_of_velo(int unsigned unit);
+    return unit == 0 ? PortVelo : PortRma + unit;
+  endfunction
 
   // The units that send to the network and take packets from it.
   parameter int unsigned NumSenders = 3;

@@ -1,0 +1,450 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functional units of a node, between crossbar and network: VELO, RMA, the custom unit, the register
+// file, and the three classes of streams that they share (velo_unit_net).
+//
+// Crossbar side as in velo_node_fabric, from its other end, by port (velo_node_pkg): what a unit sends has
+// `_in`, what comes to it has not. Network and settings as in velo_node_core. `host_stalled_i`: the host
+// does not take a DMA write. Latency and errors: those of the units.
+//
+// Source: VELO paper, figure 1; case-for-fpga, figure 1.
+
+`include "velo_assert.svh"
+
+module velo_node_units
+  import velo_pkg::*;
+  import htax_pkg::*;
+  import velo_node_pkg::*;
+  import velo_regfile_pkg::*;
+#(
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned CtxBits = 8,
+    parameter int unsigned MtuBytes = 512,
+    parameter bit CustomUnit = 1'b1,
+    parameter int unsigned NumVelo = 1,
+    parameter int unsigned VeloWidth = DataWidth,
+    localparam int unsigned NumClasses = 3,
+    localparam int unsigned NumNets = NumClasses + NumVelo - 1,
+    localparam int unsigned LastUnit = last_unit(NumVelo)
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    output logic [LastUnit:FirstUnit] posted_in_valid_o,
+    input logic [LastUnit:FirstUnit] posted_in_ready_i,
+    output logic [LastUnit:FirstUnit] posted_in_eop_o,
+    output htax_header_t [LastUnit:FirstUnit] posted_in_header_o,
+    output logic [LastUnit:FirstUnit][DataWidth-1:0] posted_in_data_o,
+    input logic [LastUnit:FirstUnit] write_done_i,
+    input logic [LastUnit:FirstUnit] posted_valid_i,
+    output logic [LastUnit:FirstUnit] posted_ready_o,
+    input logic [LastUnit:FirstUnit] posted_eop_i,
+    input htax_header_t [LastUnit:FirstUnit] posted_header_i,
+    input logic [LastUnit:FirstUnit][DataWidth-1:0] posted_data_i,
+
+    output logic [LastUnit:FirstUnit] nonposted_in_valid_o,
+    input logic [LastUnit:FirstUnit] nonposted_in_ready_i,
+    output htax_header_t [LastUnit:FirstUnit] nonposted_in_header_o,
+    input logic [LastUnit:FirstUnit] nonposted_valid_i,
+    output logic [LastUnit:FirstUnit] nonposted_ready_o,
+    input htax_header_t [LastUnit:FirstUnit] nonposted_header_i,
+
+    output logic [LastUnit:FirstUnit] response_in_valid_o,
+    input logic [LastUnit:FirstUnit] response_in_ready_i,
+    output logic [LastUnit:FirstUnit] response_in_eop_o,
+    output htax_header_t [LastUnit:FirstUnit] response_in_header_o,
+    output logic [LastUnit:FirstUnit][DataWidth-1:0] response_in_data_o,
+    input logic [LastUnit:FirstUnit] response_valid_i,
+    output logic [LastUnit:FirstUnit] response_ready_o,
+    input logic [LastUnit:FirstUnit] response_eop_i,
+    input htax_header_t [LastUnit:FirstUnit] response_header_i,
+    input logic [LastUnit:FirstUnit][DataWidth-1:0] response_data_i,
+    input logic host_stalled_i,
+
+    output logic [NumNets-1:0]                net_out_valid_o,
+    input  logic [NumNets-1:0]                net_out_ready_i,
+    output logic [NumNets-1:0]                net_out_sop_o,
+    output logic [NumNets-1:0]                net_out_eop_o,
+    output logic [NumNets-1:0][DataWidth-1:0] net_out_data_o,
+    input  logic [NumNets-1:0]                net_in_valid_i,
+    output logic [NumNets-1:0]                net_in_ready_o,
+    input  logic [NumNets-1:0]                net_in_sop_i,
+    input  logic [NumNets-1:0]                net_in_eop_i,
+    input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
+
+    // Settings and state of the network, for the registers.
+    output logic             route_we_o,
+    output logic [7:0]       route_node_o,
+    output logic [3:0]       route_hop_o,
+    output logic [7:0]       link_enable_o,
+    output logic [7:0]       link_restart_o,
+    input  logic [7:0]       link_up_i,
+    input  logic [7:0][ 2:0] link_refuse_i,
+    input  logic [7:0][ 7:0] link_crc_errors_i,
+    input  logic [7:0][ 7:0] link_replays_i,
+    input  logic [7:0][ 7:0] link_timeouts_i,
+    input  logic [7:0][ 7:0] link_dropped_i,
+    input  logic [7:0][47:0] link_credits_i,
+    input  logic [2:0][ 7:0] node_port_dropped_i,
+
+    output logic [7:0] node_id_o
+);
+
+  // The register file writes and reads nothing. Answers of the host that nobody asked for still come
+  // here, and are taken.
+  assign {posted_in_valid_o[PortRegisters], posted_in_eop_o[PortRegisters]} = '0;
+  assign posted_in_header_o[PortRegisters] = '0;
+  assign posted_in_data_o[PortRegisters] = '0;
+  assign nonposted_in_valid_o[PortRegisters] = 1'b0;
+  assign nonposted_in_header_o[PortRegisters] = '0;
+  assign response_ready_o[PortRegisters] = 1'b1;
+
+  // ----- the classes ----------------------------------------------------------------------------
+
+  logic [NumSenders-1:0][NumClasses-1:0] out_valid, out_ready, out_sop, out_eop, in_valid, in_ready;
+  logic [NumSenders-1:0][NumClasses-1:0][DataWidth-1:0] out_data;
+  logic [NumClasses-1:1] stray;
+
+  velo_unit_net #(
+      .DataWidth(DataWidth),
+      .NumUnits (NumSenders),
+      .Kinds    ({KindsRma, CustomUnit ? KindsCustom : 48'b0, KindsVelo})
+  ) u_net (
+      .unit_out_valid_i(out_valid),
+      .unit_out_ready_o(out_ready),
+      .unit_out_sop_i  (out_sop),
+      .unit_out_eop_i  (out_eop),
+      .unit_out_data_i (out_data),
+      .unit_in_valid_o (in_valid),
+      .unit_in_ready_i (in_ready),
+      .stray_o         (stray),
+      .net_out_valid_o (net_out_valid_o[NumClasses-1:0]),
+      .net_out_ready_i (net_out_ready_i[NumClasses-1:0]),
+      .net_out_sop_o   (net_out_sop_o[NumClasses-1:0]),
+      .net_out_eop_o   (net_out_eop_o[NumClasses-1:0]),
+      .net_out_data_o  (net_out_data_o[NumClasses-1:0]),
+      .net_in_valid_i  (net_in_valid_i[NumClasses-1:0]),
+      .net_in_ready_o  (net_in_ready_o[NumClasses-1:0]),
+      .net_in_eop_i    (net_in_eop_i[NumClasses-1:0]),
+      .net_in_data_i   (net_in_data_i[NumClasses-1:0]),
+      .clk_i,
+      .rst_ni
+  );
+
+  // VELO knows requests only, the custom unit no completions.
+  assign {out_valid[NetVelo][2:1], out_sop[NetVelo][2:1], out_eop[NetVelo][2:1]} = '0;
+  assign {out_valid[NetCustom][2], out_sop[NetCustom][2], out_eop[NetCustom][2]} = '0;
+  assign out_data[NetVelo][2:1] = '0;
+  assign out_data[NetCustom][2] = '0;
+  assign in_ready[NetVelo][2:1] = '0;
+  assign in_ready[NetCustom][2] = 1'b0;
+
+  // ----- VELO -----------------------------------------------------------------------------------
+
+  localparam int unsigned CountBits = $clog2(NumVelo + 1);
+
+  logic [CountBits-1:0] sent, refused, received, dropped;
+  logic stalled;
+  error_e refused_code, dropped_code;
+  logic [7:0] refused_source, dropped_ctx, dropped_node, stall_ctx;
+  logic watchdog_enable, cfg_valid, cfg_ready, cfg_enabled, read_pointer_valid;
+  logic [19:0] watchdog_cycles;
+  logic [CtxBits-1:0] cfg_ctx, read_pointer_ctx;
+  logic [AddrBits-1:6] cfg_base;
+  logic [14:0] cfg_last_slot;
+  logic [15:0] read_pointer;
+
+  // By unit. The first one shares the class's stream of the network, the others have streams of their own.
+  logic [NumVelo-1:0] write_valid, write_ready, write_eop, dma_valid, dma_ready, dma_eop;
+  logic [NumVelo-1:0] velo_out_valid, velo_out_ready, velo_out_sop, velo_out_eop;
+  logic [NumVelo-1:0] velo_in_valid, velo_in_ready, velo_in_sop, velo_in_eop;
+  htax_header_t [NumVelo-1:0] write_header, dma_header;
+  logic [NumVelo-1:0][DataWidth-1:0] write_data, dma_data, velo_out_data, velo_in_data;
+
+  for (genvar u = 0; u < NumVelo; u++) begin : gen_velo
+    localparam int unsigned Port = port_of_velo(u);
+    localparam int unsigned Net = u == 0 ? 0 : NumClasses + u - 1;
+
+    assign write_valid[u]                                       = posted_valid_i[Port];
+    assign posted_ready_o[Port]                                 = write_ready[u];
+    assign write_eop[u]                                         = posted_eop_i[Port];
+    assign write_header[u]                                      = posted_header_i[Port];
+    assign write_data[u]                                        = posted_data_i[Port];
+    assign posted_in_valid_o[Port]                              = dma_valid[u];
+    assign dma_ready[u]                                         = posted_in_ready_i[Port];
+    assign posted_in_eop_o[Port]                                = dma_eop[u];
+    assign posted_in_header_o[Port]                             = dma_header[u];
+    assign posted_in_data_o[Port]                               = dma_data[u];
+    // It reads nothing and is not read.
+    assign nonposted_in_valid_o[Port]                           = 1'b0;
+    assign nonposted_in_header_o[Port]                          = '0;
+    assign nonposted_ready_o[Port]                              = 1'b0;
+    assign response_ready_o[Port]                               = 1'b1;
+    assign {response_in_valid_o[Port], response_in_eop_o[Port]} = '0;
+    assign response_in_header_o[Port]                           = '0;
+    assign response_in_data_o[Port]                             = '0;
+
+    assign velo_in_sop[u]                                       = net_in_sop_i[Net];
+    assign velo_in_eop[u]                                       = net_in_eop_i[Net];
+    assign velo_in_data[u]                                      = net_in_data_i[Net];
+    if (u == 0) begin : gen_shares
+      assign out_valid[NetVelo][0] = velo_out_valid[u];
+      assign velo_out_ready[u]     = out_ready[NetVelo][0];
+      assign out_sop[NetVelo][0]   = velo_out_sop[u];
+      assign out_eop[NetVelo][0]   = velo_out_eop[u];
+      assign out_data[NetVelo][0]  = velo_out_data[u];
+      assign velo_in_valid[u]      = in_valid[NetVelo][0];
+      assign in_ready[NetVelo][0]  = velo_in_ready[u];
+    end else begin : gen_own
+      assign net_out_valid_o[Net] = velo_out_valid[u];
+      assign velo_out_ready[u]    = net_out_ready_i[Net];
+      assign net_out_sop_o[Net]   = velo_out_sop[u];
+      assign net_out_eop_o[Net]   = velo_out_eop[u];
+      assign net_out_data_o[Net]  = velo_out_data[u];
+      assign velo_in_valid[u]     = net_in_valid_i[Net];
+      assign net_in_ready_o[Net]  = velo_in_ready[u];
+    end
+  end
+
+  velo_units #(
+      .DataWidth(DataWidth),
+      .UnitWidth(VeloWidth),
+      .NumVelo  (NumVelo),
+      .CtxBits  (CtxBits)
+  ) u_velo (
+      .node_id_i           (node_id_o),
+      .watchdog_enable_i   (watchdog_enable),
+      .watchdog_cycles_i   (watchdog_cycles),
+      .cfg_valid_i         (cfg_valid),
+      .cfg_ready_o         (cfg_ready),
+      .cfg_ctx_i           (cfg_ctx),
+      .cfg_enabled_i       (cfg_enabled),
+      .cfg_base_i          (cfg_base),
+      .cfg_last_slot_i     (cfg_last_slot),
+      .read_pointer_valid_i(read_pointer_valid),
+      .read_pointer_ctx_i  (read_pointer_ctx),
+      .read_pointer_i      (read_pointer),
+      .write_valid_i       (write_valid),
+      .write_ready_o       (write_ready),
+      .write_eop_i         (write_eop),
+      .write_header_i      (write_header),
+      .write_data_i        (write_data),
+      .net_out_valid_o     (velo_out_valid),
+      .net_out_ready_i     (velo_out_ready),
+      .net_out_sop_o       (velo_out_sop),
+      .net_out_eop_o       (velo_out_eop),
+      .net_out_data_o      (velo_out_data),
+      .net_in_valid_i      (velo_in_valid),
+      .net_in_ready_o      (velo_in_ready),
+      .net_in_sop_i        (velo_in_sop),
+      .net_in_eop_i        (velo_in_eop),
+      .net_in_data_i       (velo_in_data),
+      .dma_valid_o         (dma_valid),
+      .dma_ready_i         (dma_ready),
+      .dma_eop_o           (dma_eop),
+      .dma_header_o        (dma_header),
+      .dma_data_o          (dma_data),
+      .sent_o              (sent),
+      .refused_o           (refused),
+      .refused_code_o      (refused_code),
+      .refused_source_o    (refused_source),
+      .received_o          (received),
+      .stalled_o           (stalled),
+      .stall_ctx_o         (stall_ctx),
+      .dropped_o           (dropped),
+      .dropped_code_o      (dropped_code),
+      .dropped_ctx_o       (dropped_ctx),
+      .dropped_node_o      (dropped_node),
+      .clk_i,
+      .rst_ni
+  );
+
+  // ----- custom unit ----------------------------------------------------------------------------
+
+  logic [63:0] custom_setting, custom_status;
+
+  velo_custom_slot #(
+      .DataWidth(DataWidth),
+      .Occupied (CustomUnit),
+      .HostPort (PortHost)
+  ) u_custom (
+      .node_id_i      (node_id_o),
+      .setting_i      (custom_setting),
+      .status_o       (custom_status),
+      .store_valid_i  (posted_valid_i[PortCustom]),
+      .store_ready_o  (posted_ready_o[PortCustom]),
+      .store_eop_i    (posted_eop_i[PortCustom]),
+      .store_header_i (posted_header_i[PortCustom]),
+      .store_data_i   (posted_data_i[PortCustom]),
+      .load_valid_i   (nonposted_valid_i[PortCustom]),
+      .load_ready_o   (nonposted_ready_o[PortCustom]),
+      .load_header_i  (nonposted_header_i[PortCustom]),
+      .answer_valid_o (response_in_valid_o[PortCustom]),
+      .answer_ready_i (response_in_ready_i[PortCustom]),
+      .answer_eop_o   (response_in_eop_o[PortCustom]),
+      .answer_header_o(response_in_header_o[PortCustom]),
+      .answer_data_o  (response_in_data_o[PortCustom]),
+      .write_valid_o  (posted_in_valid_o[PortCustom]),
+      .write_ready_i  (posted_in_ready_i[PortCustom]),
+      .write_eop_o    (posted_in_eop_o[PortCustom]),
+      .write_header_o (posted_in_header_o[PortCustom]),
+      .write_data_o   (posted_in_data_o[PortCustom]),
+      .read_valid_o   (nonposted_in_valid_o[PortCustom]),
+      .read_ready_i   (nonposted_in_ready_i[PortCustom]),
+      .read_header_o  (nonposted_in_header_o[PortCustom]),
+      .memory_valid_i (response_valid_i[PortCustom]),
+      .memory_ready_o (response_ready_o[PortCustom]),
+      .memory_eop_i   (response_eop_i[PortCustom]),
+      .memory_header_i(response_header_i[PortCustom]),
+      .memory_data_i  (response_data_i[PortCustom]),
+      .net_out_valid_o(out_valid[NetCustom][1:0]),
+      .net_out_ready_i(out_ready[NetCustom][1:0]),
+      .net_out_sop_o  (out_sop[NetCustom][1:0]),
+      .net_out_eop_o  (out_eop[NetCustom][1:0]),
+      .net_out_data_o (out_data[NetCustom][1:0]),
+      .net_in_valid_i (in_valid[NetCustom][1:0]),
+      .net_in_ready_o (in_ready[NetCustom][1:0]),
+      .net_in_sop_i   (net_in_sop_i[1:0]),
+      .net_in_eop_i   (net_in_eop_i[1:0]),
+      .net_in_data_i  (net_in_data_i[1:0]),
+      .clk_i,
+      .rst_ni
+  );
+
+  // ----- RMA ------------------------------------------------------------------------------------
+
+  rma_setting_t rma_setting;
+  rma_report_t  rma_report;
+
+  velo_rma_slot #(
+      .DataWidth(DataWidth),
+      .CtxBits  (CtxBits),
+      .MtuBytes (MtuBytes)
+  ) u_rma (
+      .node_id_i             (node_id_o),
+      .watchdog_enable_i     (watchdog_enable),
+      .watchdog_cycles_i     (watchdog_cycles),
+      .setting_i             (rma_setting),
+      .report_o              (rma_report),
+      .posted_in_valid_i     (posted_valid_i[PortRma]),
+      .posted_in_ready_o     (posted_ready_o[PortRma]),
+      .posted_in_eop_i       (posted_eop_i[PortRma]),
+      .posted_in_header_i    (posted_header_i[PortRma]),
+      .posted_in_data_i      (posted_data_i[PortRma]),
+      .nonposted_in_valid_i  (nonposted_valid_i[PortRma]),
+      .nonposted_in_ready_o  (nonposted_ready_o[PortRma]),
+      .nonposted_in_header_i (nonposted_header_i[PortRma]),
+      .response_out_valid_o  (response_in_valid_o[PortRma]),
+      .response_out_ready_i  (response_in_ready_i[PortRma]),
+      .response_out_eop_o    (response_in_eop_o[PortRma]),
+      .response_out_header_o (response_in_header_o[PortRma]),
+      .response_out_data_o   (response_in_data_o[PortRma]),
+      .posted_out_valid_o    (posted_in_valid_o[PortRma]),
+      .posted_out_ready_i    (posted_in_ready_i[PortRma]),
+      .posted_out_eop_o      (posted_in_eop_o[PortRma]),
+      .posted_out_header_o   (posted_in_header_o[PortRma]),
+      .posted_out_data_o     (posted_in_data_o[PortRma]),
+      .write_done_i          (write_done_i[PortRma]),
+      .nonposted_out_valid_o (nonposted_in_valid_o[PortRma]),
+      .nonposted_out_ready_i (nonposted_in_ready_i[PortRma]),
+      .nonposted_out_header_o(nonposted_in_header_o[PortRma]),
+      .response_in_valid_i   (response_valid_i[PortRma]),
+      .response_in_ready_o   (response_ready_o[PortRma]),
+      .response_in_eop_i     (response_eop_i[PortRma]),
+      .response_in_header_i  (response_header_i[PortRma]),
+      .response_in_data_i    (response_data_i[PortRma]),
+      .net_out_valid_o       (out_valid[NetRma]),
+      .net_out_ready_i       (out_ready[NetRma]),
+      .net_out_sop_o         (out_sop[NetRma]),
+      .net_out_eop_o         (out_eop[NetRma]),
+      .net_out_data_o        (out_data[NetRma]),
+      .net_in_valid_i        (in_valid[NetRma]),
+      .net_in_ready_o        (in_ready[NetRma]),
+      .net_in_sop_i          (net_in_sop_i[NumClasses-1:0]),
+      .net_in_eop_i          (net_in_eop_i[NumClasses-1:0]),
+      .net_in_data_i         (net_in_data_i[NumClasses-1:0]),
+      .clk_i,
+      .rst_ni
+  );
+
+  logic network_stalled;
+
+  // ----- registers ------------------------------------------------------------------------------
+
+  velo_regfile #(
+      .DataWidth(DataWidth),
+      .NumVelo  (NumVelo),
+      .CtxBits  (CtxBits)
+  ) u_regfile (
+      .posted_valid_i      (posted_valid_i[PortRegisters]),
+      .posted_ready_o      (posted_ready_o[PortRegisters]),
+      .posted_eop_i        (posted_eop_i[PortRegisters]),
+      .posted_header_i     (posted_header_i[PortRegisters]),
+      .posted_data_i       (posted_data_i[PortRegisters]),
+      .nonposted_valid_i   (nonposted_valid_i[PortRegisters]),
+      .nonposted_ready_o   (nonposted_ready_o[PortRegisters]),
+      .nonposted_eop_i     (1'b1),
+      .nonposted_header_i  (nonposted_header_i[PortRegisters]),
+      .response_valid_o    (response_in_valid_o[PortRegisters]),
+      .response_ready_i    (response_in_ready_i[PortRegisters]),
+      .response_eop_o      (response_in_eop_o[PortRegisters]),
+      .response_header_o   (response_in_header_o[PortRegisters]),
+      .response_data_o     (response_in_data_o[PortRegisters]),
+      .watchdog_enable_o   (watchdog_enable),
+      .watchdog_cycles_o   (watchdog_cycles),
+      .cfg_valid_o         (cfg_valid),
+      .cfg_ready_i         (cfg_ready),
+      .cfg_ctx_o           (cfg_ctx),
+      .cfg_enabled_o       (cfg_enabled),
+      .cfg_base_o          (cfg_base),
+      .cfg_last_slot_o     (cfg_last_slot),
+      .read_pointer_valid_o(read_pointer_valid),
+      .read_pointer_ctx_o  (read_pointer_ctx),
+      .read_pointer_o      (read_pointer),
+      .custom_setting_o    (custom_setting),
+      .custom_status_i     (custom_status),
+      .rma_setting_o       (rma_setting),
+      .rma_report_i        (rma_report),
+      .sent_i              (sent),
+      .refused_i           (refused),
+      .refused_code_i      (refused_code),
+      .refused_source_i    (refused_source),
+      .received_i          (received),
+      .dropped_i           (dropped),
+      .dropped_code_i      (dropped_code),
+      .dropped_ctx_i       (dropped_ctx),
+      .dropped_node_i      (dropped_node),
+      .stray_response_i    (stray[1]),
+      .stray_completion_i  (stray[2]),
+      .stalled_i           (stalled),
+      .stall_ctx_i         (stall_ctx),
+      .host_stalled_i      (host_stalled_i),
+      .network_stalled_i   (network_stalled),
+      .route_we_o,
+      .route_node_o,
+      .route_hop_o,
+      .link_enable_o,
+      .link_restart_o,
+      .link_up_i,
+      .link_refuse_i,
+      .link_crc_errors_i,
+      .link_replays_i,
+      .link_timeouts_i,
+      .link_dropped_i,
+      .link_credits_i,
+      .node_port_dropped_i,
+      .node_id_o,
+      .clk_i,
+      .rst_ni
+  );
+
+  // The streams of requests: the first class, and the further units'.
+  localparam logic [NumNets-1:0] Requests = ~NumNets'(6);
+  assign network_stalled = |(net_out_valid_o & ~net_out_ready_i & Requests);
+
+  logic unused;
+  assign unused = ^{posted_in_ready_i, nonposted_in_ready_i, nonposted_valid_i, nonposted_header_i,
+                    response_in_ready_i, response_valid_i, response_eop_i, response_header_i,
+                    response_data_i, write_done_i, out_ready, in_valid, posted_header_i};
+
+endmodule

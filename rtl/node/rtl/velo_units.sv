@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All VELO units of a node, NumVelo = 1, 2 or 4, each a velo_unit_slot. Context c is that of unit
+// c mod NumVelo: it sends what the context stores, and completes what is sent to the context.
+//
+// A unit has a port of the crossbar and one of the network's request class for itself. What a source
+// context sends leaves by one unit, and what is for a target context is completed by one, in the order in
+// which it came: so the order of each pair of source and target stays what it is with one unit. Messages
+// of different sources to one target, or of one source to different targets, were never in order.
+//
+// `write_*`, `net_*`, `dma_*`: as in velo_unit, by unit; the crossbar chooses a store's unit by the lowest
+// bits of the page's `source`, the switch a message's unit by those of its target context. `cfg_*` and
+// `read_pointer_*` go to the context's unit. Reports: `sent_o`, `refused_o`, `received_o` and `dropped_o`
+// count those of this cycle; their codes are those of the first unit among them, and so is the context
+// of a full ring.
+// Errors and latency: those of velo_unit_slot.
+//
+// Source: VELO white paper, "Implementation" ("the system can also be scaled to multiple VELO units to
+// increase the bandwidth and to overlap start-up latencies").
+
+`include "velo_assert.svh"
+
+module velo_units
+  import velo_pkg::*;
+  import htax_pkg::*;
+#(
+    parameter  int unsigned DataWidth = 32,
+    parameter  int unsigned UnitWidth = DataWidth,
+    parameter  int unsigned NumVelo   = 1,
+    parameter  int unsigned CtxBits   = 8,
+    localparam int unsigned CountBits = $clog2(NumVelo + 1)
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input logic [ 7:0] node_id_i,
+    input logic        watchdog_enable_i,
+    input logic [19:0] watchdog_cycles_i,
+
+    input  logic                cfg_valid_i,
+    output logic                cfg_ready_o,
+    input  logic [ CtxBits-1:0] cfg_ctx_i,
+    input  logic                cfg_enabled_i,
+    input  logic [AddrBits-1:6] cfg_base_i,
+    input  logic [        14:0] cfg_last_slot_i,
+    input  logic                read_pointer_valid_i,
+    input  logic [ CtxBits-1:0] read_pointer_ctx_i,
+    input  logic [        15:0] read_pointer_i,
+
+    input  logic         [NumVelo-1:0]                write_valid_i,
+    output logic         [NumVelo-1:0]                write_ready_o,
+    input  logic         [NumVelo-1:0]                write_eop_i,
+    input  htax_header_t [NumVelo-1:0]                write_header_i,
+    input  logic         [NumVelo-1:0][DataWidth-1:0] write_data_i,
+
+    output logic [NumVelo-1:0]                net_out_valid_o,
+    input  logic [NumVelo-1:0]                net_out_ready_i,
+    output logic [NumVelo-1:0]                net_out_sop_o,
+    output logic [NumVelo-1:0]                net_out_eop_o,
+    output logic [NumVelo-1:0][DataWidth-1:0] net_out_data_o,
+    input  logic [NumVelo-1:0]                net_in_valid_i,
+    output logic [NumVelo-1:0]                net_in_ready_o,
+    input  logic [NumVelo-1:0]                net_in_sop_i,
+    input  logic [NumVelo-1:0]                net_in_eop_i,
+    input  logic [NumVelo-1:0][DataWidth-1:0] net_in_data_i,
+
+    output logic         [NumVelo-1:0]                dma_valid_o,
+    input  logic         [NumVelo-1:0]                dma_ready_i,
+    output logic         [NumVelo-1:0]                dma_eop_o,
+    output htax_header_t [NumVelo-1:0]                dma_header_o,
+    output logic         [NumVelo-1:0][DataWidth-1:0] dma_data_o,
+
+    output logic   [CountBits-1:0] sent_o,
+    output logic   [CountBits-1:0] refused_o,
+    output error_e                 refused_code_o,
+    output logic   [          7:0] refused_source_o,
+    output logic   [CountBits-1:0] received_o,
+    output logic                   stalled_o,
+    output logic   [          7:0] stall_ctx_o,
+    output logic   [CountBits-1:0] dropped_o,
+    output error_e                 dropped_code_o,
+    output logic   [          7:0] dropped_ctx_o,
+    output logic   [          7:0] dropped_node_o
+);
+
+  localparam int unsigned UnitBits = NumVelo == 1 ? 1 : $clog2(NumVelo);
+
+  // The first of those named; 0 if there are none.
+  function automatic logic [UnitBits-1:0] first_of(logic [NumVelo-1:0] named);
+    first_of = '0;
+    for (int unsigned u = NumVelo; u > 0; u--) begin
+      if (named[u-1]) first_of = UnitBits'(u - 1);
+    end
+  endfunction
+
+  logic [NumVelo-1:0] cfg_unit, pointer_unit, cfg_ready;
+  logic [NumVelo-1:0] sent, refused, received, stalled, dropped;
+  error_e [NumVelo-1:0] refused_code, dropped_code;
+  logic [NumVelo-1:0][7:0] refused_source, dropped_ctx, dropped_node, stall_ctx;
+
+  // A context's unit, one-hot.
+  assign cfg_unit     = NumVelo'(1) << (cfg_ctx_i & CtxBits'(NumVelo - 1));
+  assign pointer_unit = NumVelo'(1) << (read_pointer_ctx_i & CtxBits'(NumVelo - 1));
+  assign cfg_ready_o  = |(cfg_unit & cfg_ready);
+
+  for (genvar u = 0; u < NumVelo; u++) begin : gen_unit
+    logic [AddrBits-1:0] dma_addr;
+    logic [9:0] dma_len_bytes;
+
+    velo_unit_slot #(
+        .DataWidth(DataWidth),
+        .UnitWidth(UnitWidth),
+        .CtxBits  (CtxBits)
+    ) u_slot (
+        .clk_i,
+        .rst_ni,
+        .node_id_i,
+        .watchdog_enable_i,
+        .watchdog_cycles_i,
+        .cfg_valid_i         (cfg_valid_i && cfg_unit[u]),
+        .cfg_ready_o         (cfg_ready[u]),
+        .cfg_ctx_i,
+        .cfg_enabled_i,
+        .cfg_base_i,
+        .cfg_last_slot_i,
+        .read_pointer_valid_i(read_pointer_valid_i && pointer_unit[u]),
+        .read_pointer_ctx_i,
+        .read_pointer_i,
+        .write_valid_i       (write_valid_i[u]),
+        .write_ready_o       (write_ready_o[u]),
+        .write_eop_i         (write_eop_i[u]),
+        .write_addr_i        (write_header_i[u].addr),
+        .write_len_bytes_i   (write_header_i[u].len_bytes),
+        .write_data_i        (write_data_i[u]),
+        .net_out_valid_o     (net_out_valid_o[u]),
+        .net_out_ready_i     (net_out_ready_i[u]),
+        .net_out_sop_o       (net_out_sop_o[u]),
+        .net_out_eop_o       (net_out_eop_o[u]),
+        .net_out_data_o      (net_out_data_o[u]),
+        .net_in_valid_i      (net_in_valid_i[u]),
+        .net_in_ready_o      (net_in_ready_o[u]),
+        .net_in_sop_i        (net_in_sop_i[u]),
+        .net_in_eop_i        (net_in_eop_i[u]),
+        .net_in_data_i       (net_in_data_i[u]),
+        .dma_valid_o         (dma_valid_o[u]),
+        .dma_ready_i         (dma_ready_i[u]),
+        .dma_eop_o           (dma_eop_o[u]),
+        .dma_data_o          (dma_data_o[u]),
+        .dma_addr_o          (dma_addr),
+        .dma_len_bytes_o     (dma_len_bytes),
+        .sent_o              (sent[u]),
+        .refused_o           (refused[u]),
+        .refused_code_o      (refused_code[u]),
+        .refused_source_o    (refused_source[u]),
+        .received_o          (received[u]),
+        .stalled_o           (stalled[u]),
+        .stall_ctx_o         (stall_ctx[u]),
+        .dropped_o           (dropped[u]),
+        .dropped_code_o      (dropped_code[u]),
+        .dropped_ctx_o       (dropped_ctx[u]),
+        .dropped_node_o      (dropped_node[u])
+    );
+    assign dma_header_o[u] = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
+  end
+
+  always_comb begin
+    sent_o     = '0;
+    refused_o  = '0;
+    received_o = '0;
+    dropped_o  = '0;
+    for (int unsigned u = 0; u < NumVelo; u++) begin
+      sent_o += CountBits'(sent[u]);
+      refused_o += CountBits'(refused[u]);
+      received_o += CountBits'(received[u]);
+      dropped_o += CountBits'(dropped[u]);
+    end
+  end
+
+  assign stalled_o        = |stalled;
+  assign stall_ctx_o      = stall_ctx[first_of(stalled)];
+  assign refused_code_o   = refused_code[first_of(refused)];
+  assign refused_source_o = refused_source[first_of(refused)];
+  assign dropped_code_o   = dropped_code[first_of(dropped)];
+  assign dropped_ctx_o    = dropped_ctx[first_of(dropped)];
+  assign dropped_node_o   = dropped_node[first_of(dropped)];
+
+  logic unused;
+  assign unused = ^write_header_i;
+
+  `VELO_ASSERT_INIT(NumVeloSupported, NumVelo inside {1, 2, 4})
+  `VELO_ASSERT_INIT(ContextForEachUnit, 2 ** CtxBits >= NumVelo)
+
+endmodule
