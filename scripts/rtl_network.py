@@ -37,11 +37,17 @@ def topology(name: str) -> Path:
     return path
 
 
-def build_nodes(coverage: bool, width: int = 32, *, fast: bool = False) -> Path:
+def build_nodes(coverage: bool, width: int = 32, *, units: int = 1, fast: bool = False) -> Path:
     flags = [f"-GDataWidth={width}", f"-GNumLinks={CONFIGURATIONS[width]}"]
-    flags += ["-CFLAGS", f"-DVELO_DATA_WIDTH={width} -I{ROOT / 'rtl/node/test'}"]
+    defines = f"-DVELO_DATA_WIDTH={width}"
+    if units > 1:
+        # Narrow ones, and messages to contexts of all of them, of one to two.
+        flags += [f"-GNumVelo={units}", "-GVeloWidth=32"]
+        defines += f" -DVELO_CONTEXTS={units + 1}"
+    flags += ["-CFLAGS", f"{defines} -I{ROOT / 'rtl/node/test'}"]
     flags += ["--coverage-line", "--coverage-toggle", "--coverage-user"] if coverage else []
-    name = f"bench_nodes{width}" + "_coverage" * coverage + "_fast" * fast
+    name = f"bench_nodes{width}" + f"_{units}units" * (units > 1)
+    name += "_coverage" * coverage + "_fast" * fast
     bench = ROOT / "rtl" / "bench" / "bench_nodes.cc"
     files = f"rtl/bench/{'node_points' if coverage else 'velo_node'}.f"
     return build("velo_node", files, bench, OUT / name, flags, 2 if fast else 1)
@@ -108,11 +114,12 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--messages", type=int, default=2000, help="of a run with few errors")
     parser.add_argument("--width", type=int, choices=CONFIGURATIONS, default=32)
+    parser.add_argument("--units", type=int, choices=(1, 2, 4), default=1, help="VELO units")
     parser.add_argument("--networks", nargs="+", choices=TOPOLOGIES, default=list(TOPOLOGIES))
     parser.add_argument("--hours", type=float, help="begin new seeds for so long")
     parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
     args = parser.parse_args(argv)
-    program = build_nodes(args.coverage, args.width, fast=args.hours is not None)
+    program = build_nodes(args.coverage, args.width, units=args.units, fast=args.hours is not None)
     if args.coverage:
         data = [OUT / f"coverage-{which}.dat" for which in range(len(RUNS))]
         results = [

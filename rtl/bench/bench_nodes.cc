@@ -6,7 +6,7 @@
 //               [--max-payload BYTES]
 //
 // TOPOLOGY is a file of cluster/routing.py. Every host sends lines of all lengths, as a whole or
-// in fragments, to two contexts of every node, itself too, loads and stores words of every node's
+// in fragments, to some contexts of every node, itself too, loads and stores words of every node's
 // memory, puts, gets and updates remote memory (rma_model.h), and now and then writes what has to
 // be refused. Nobody keeps credits: rings and notification queues fill, everywhere at once. Hosts
 // stop taking DMA writes for a while, stop reading rings for longer. Bits on the cables fall over,
@@ -14,7 +14,8 @@
 // whole, in the order of its sender; each load gets what was stored last; remote memory is right
 // whenever a notification comes; every refusal is counted and nothing else; in the end all credits
 // are back in all registers. First each operation on remote memory is done once by itself. One seed
-// makes one run: the same arguments give the same cycles. Built for paths of VELO_DATA_WIDTH bits.
+// makes one run: the same arguments give the same cycles. Built for paths of VELO_DATA_WIDTH bits and
+// for messages to VELO_CONTEXTS contexts: with several VELO units, some of each unit.
 
 #include <algorithm>
 #include <array>
@@ -32,6 +33,10 @@
 #include "rma_model.h"
 #include "velo/spec.h"
 
+#ifndef VELO_CONTEXTS
+#define VELO_CONTEXTS 2
+#endif
+
 namespace
 {
 
@@ -44,8 +49,8 @@ constexpr unsigned kWidth = VELO_DATA_WIDTH, kBeatBytes = kWidth / 8;
 constexpr unsigned kWordBits = kWidth < 64 ? kWidth : 64; // of a word in a beat
 constexpr unsigned kWordBeats = 64 / kWordBits;
 constexpr unsigned kPieces = kWidth / 32; // cables side by side
-constexpr unsigned kLinks = kWidth == 32 ? 6 : 3, kVcs = 6, kCredits = 30, kContexts = 2,
-                   kRingLog2 = 3;
+constexpr unsigned kLinks = kWidth == 32 ? 6 : 3, kVcs = 6, kCredits = 30,
+                   kContexts = VELO_CONTEXTS, kRingLog2 = 3;
 constexpr uint64_t kRings = 0x1000000, kSegment = 0x40000000, kHangCycles = 400000;
 
 // Registers, spec/velo_regs.rdl.
@@ -177,7 +182,7 @@ class Network
             remote_.post(0, kind % bench::RmaModel::kLanes, kind, to);
             for (uint64_t start = cycle_; remote_.busy(); step()) {
                 for (unsigned n = 0; n < nodes_.size(); n++)
-                    for (unsigned c = 0; c < kContexts; c++)
+                    for (unsigned c = 0; c < bench::RmaModel::kContexts; c++)
                         remote_.poll(n, c);
                 if (cycle_ - start > 5000)
                     fail("operation " + std::to_string(kind) + " on remote memory does not end");
@@ -317,7 +322,7 @@ class Network
         else if (random_.below(20) == 0)
             poll(n, random_.below(kContexts));
         else if (random_.below(20) == 0)
-            remote_.poll(n, random_.below(kContexts));
+            remote_.poll(n, random_.below(bench::RmaModel::kContexts));
     }
 
     void release(unsigned n)
@@ -382,7 +387,8 @@ class Network
             return velo_window_pack(static_cast<uint32_t>(velo_address_pack(
                                         static_cast<uint8_t>(offset), static_cast<uint8_t>(words),
                                         static_cast<uint8_t>(context), static_cast<uint8_t>(to))),
-                                    9, static_cast<uint8_t>(unit));
+                                    static_cast<uint8_t>(9 + bad_writes_ % 4),
+                                    static_cast<uint8_t>(unit));
         };
         auto &writes = nodes_[n].units.writes;
         bad_writes_++;
@@ -401,7 +407,7 @@ class Network
             break;
         default: // a context that is not there
             writes.push_back(
-                {address(0, 0, 200, VELO_UNIT_VELO), {velo_header_pack(0, 1, 0, 0, 0)}});
+                {address(0, 0, 200 + bad_writes_ % 4, VELO_UNIT_VELO), {velo_header_pack(0, 1, 0, 0, 0)}});
             nodes_[to].dropped++;
         }
     }

@@ -120,6 +120,7 @@ class RmaModel
     void post(unsigned n, unsigned lane_index, Kind kind, unsigned to)
     {
         Lane &lane = host_lane(n, lane_index);
+        lane.used = true;
         lane.kind = kind;
         lane.to = to;
         lane.cookie = static_cast<uint8_t>(lane.cookie + kLanes);
@@ -177,7 +178,7 @@ class RmaModel
         unsigned from = random_.below(hosts_.size()), index = random_.below(kLanes);
         bool ours = random_.below(2);
         const Lane &lane = host_lane(ours ? n : from, index);
-        if (lane.want || lane.kind >= kAdd || (!ours && lane.to != n))
+        if (!lane.used || lane.want || lane.kind >= kAdd || (!ours && lane.to != n))
             return;
         // The page of its last operation, so that the translation is still known.
         unsigned page = (ours ? lane.local : lane.remote) / kPage;
@@ -249,6 +250,7 @@ class RmaModel
 
     struct Lane {
         Kind kind = kPut;
+        bool used = false;
         unsigned want = 0; // notifications that have not come, enum rma_place
         unsigned to = 0;
         uint8_t op = 0, cookie = 0, context = 0, target = 0, error = 0, always = 0;
