@@ -55,6 +55,10 @@ ROWS = [
     Row("payload_efficiency_56B_33_cycle_cable", "-", None),
     Row("payload_efficiency_64B_33_cycle_cable", "-", None),
     Row("switch_saturation", "-", 0.85, at_most=False),
+    # Units of 32 bits on a path of 128, 8-byte messages. What limits four is the host port's words.
+    Row("velo_units_2_speedup", "-", 1.9, at_most=False),
+    Row("velo_units_4_speedup", "-", None),
+    Row("host_port_words_used", "-", 0.95, at_most=False),
 ]
 
 STAGE_NAMES = {
@@ -121,6 +125,39 @@ def measure_node(width: int, seed: int, messages: int) -> dict[str, Any]:
     command = [program, str(seed), str(messages)]
     output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
     return {"links": links} | json.loads(output)
+
+
+def measure_units(units: int, seed: int) -> dict[str, Any]:
+    """The message rate of nodes with so many VELO units of 32 bits on a path of 128."""
+    program = build(
+        "velo_node",
+        "rtl/bench/velo_node.f",
+        ROOT / "rtl" / "bench" / "units_bench.cc",
+        OUT / f"units_bench{units}",
+        [
+            *("-GDataWidth=128", "-GNumLinks=3", f"-GNumVelo={units}", "-GVeloWidth=32"),
+            *("-CFLAGS", f"-DVELO_DATA_WIDTH=128 -I{ROOT / 'rtl/node/test'}"),
+        ],
+    )
+    # Four nodes, each with a cable to each other one.
+    topology = OUT / "topologies" / "full-4"
+    topology.parent.mkdir(parents=True, exist_ok=True)
+    routing = [sys.executable, ROOT / "tools" / "velo" / "cluster" / "routing.py", "full", "4"]
+    topology.write_bytes(subprocess.run(routing, check=True, stdout=subprocess.PIPE).stdout)
+    figures = {}
+    for payload in (8, 24, 56):
+        command = [program, topology, str(payload), "4000", str(seed)]
+        output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+        figures[f"{payload}B"] = json.loads(output)
+    return figures
+
+
+def compare_units(results: dict[str, Any], seed: int) -> None:
+    results["velo_units"] = {str(units): measure_units(units, seed) for units in (1, 2, 4)}
+    one, two, four = (results["velo_units"][str(units)]["8B"] for units in (1, 2, 4))
+    results["velo_units_2_speedup"] = one["cycles_per_message"] / two["cycles_per_message"]
+    results["velo_units_4_speedup"] = one["cycles_per_message"] / four["cycles_per_message"]
+    results["host_port_words_used"] = four["dma_words_used"]
 
 
 def show_targets(results: dict[str, Any]) -> list[str]:
@@ -202,6 +239,8 @@ def main(argv: list[str] | None = None) -> int:
     results = json.loads(RESULT.read_text(encoding="utf-8"))
     for figures in nodes:
         combine(results, figures)
+    print("rtl-bench: one, two and four VELO units, 128 bits", flush=True)
+    compare_units(results, args.seed)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     missed = show_targets(results)
     show_stages(results)
