@@ -52,8 +52,9 @@ ROWS = [
     Row("link_hop_cycles", "-", 14),
     Row("cycles_per_8B_message", "16", 10),
     Row("payload_efficiency_56B", "-", 0.75, at_most=False),
-    Row("payload_efficiency_56B_33_cycle_cable", "-", None),
-    Row("payload_efficiency_64B_33_cycle_cable", "-", None),
+    Row("payload_efficiency_56B_cable33", "-", None),
+    Row("payload_efficiency_64B_cable33", "-", 0.75, at_most=False),
+    Row("payload_efficiency_64B_cable47", "-", 0.72, at_most=False),
     Row("switch_saturation", "-", 0.85, at_most=False),
     # Units of 32 bits on a path of 128, 8-byte messages. What limits four is the host port's words.
     Row("velo_units_2_speedup", "-", 1.9, at_most=False),

@@ -17,7 +17,8 @@ module velo_credit_props #(
     input logic publish_i  // a credit message gets through
 );
 
-  logic past_q, ok, take, free;
+  logic past_q, take, free;
+  logic [1:0] ok;
   logic [Width-1:0] avail;
   logic [Width-1:0] held_q, freed_q, freed_seen_q;  // receiver's units, count, and count seen
 
@@ -30,7 +31,8 @@ module velo_credit_props #(
 
   velo_credit #(
       .Width(Width),
-      .Threshold(Threshold)
+      .Thresholds({Width'(Threshold), Width'(1)}),
+      .NumSizes(2)
   ) u_dut (
       .total_i(Width'(Total)),
       .freed_i(freed_seen_q),
@@ -40,8 +42,8 @@ module velo_credit_props #(
       .*
   );
 
-  // In the first cycle after a reset the capacity is news.
-  logic [Width-1:0] avail_q;
+  // The counter knows the capacity after two cycles, and what was freed as late.
+  logic [Width-1:0] freed_late_q, freed_later_q;
   logic known_q, known_on_q;
   always_ff @(posedge clk_i) begin
     known_q    <= rst_ni;
@@ -50,21 +52,41 @@ module velo_credit_props #(
       held_q <= '0;
       freed_q <= '0;
       freed_seen_q <= '0;
-      avail_q <= '0;
+      freed_late_q <= '0;
+      freed_later_q <= '0;
     end else begin
       held_q  <= held_q + Width'(take) - Width'(free);
       freed_q <= freed_q + Width'(free);
       if (publish_i) freed_seen_q <= freed_q;
-      avail_q <= avail - Width'(take);
+      freed_late_q <= freed_seen_q;
+      freed_later_q <= freed_late_q;
     end
   end
 
-  `VELO_ASSERT(Conserved, avail + held_q + (freed_q - freed_seen_q) == Width'(Total))
+  logic wrapped_q;
+  logic [Width-1:0] taken_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      wrapped_q <= 1'b0;
+      taken_q <= '0;
+    end else if (take) begin
+      taken_q <= taken_q + 1'b1;
+      if (&taken_q) wrapped_q <= 1'b1;
+    end
+  end
+
+  `VELO_ASSERT(
+      Conserved,
+      avail + held_q + (freed_q - freed_later_q) == (known_on_q ? Width'(Total) : Width'(0)))
   `VELO_ASSERT(
       WithinCapacity,
-      held_q <= Width'(Total) && avail <= Width'(Total) && freed_q - freed_seen_q <= Width'(Total))
+      held_q <= Width'(Total) && avail <= Width'(Total) &&
+      freed_q - freed_later_q <= Width'(Total) &&
+      freed_q - freed_late_q <= freed_q - freed_later_q &&
+      freed_q - freed_seen_q <= freed_q - freed_late_q)
   `VELO_ASSERT(NeverOverrun, !take || held_q < Width'(Total))
-  `VELO_ASSERT(OkIsLastCycle, ok == (known_on_q && avail_q >= Width'(Threshold)))
+  `VELO_ASSERT(OkIsEnough, ok == {avail >= Width'(Threshold), avail >= Width'(1)})
+  `VELO_COVER(UsedWraps, wrapped_q)
   `VELO_COVER(AllInUse, held_q == Width'(Total))
 
 endmodule

@@ -8,16 +8,17 @@
 //
 // `total_i` is the receiver's capacity, 0 until it is known and constant afterwards.
 // `take_i` uses a unit; the sender's protocol takes one only where `ok_o` allowed it.
-// `avail_o` is what is left; `ok_o`, registered, says that at least Threshold were left at the last
-// clock edge (of a capacity that is known for a cycle): what a sender needs that must not stop inside
-// a packet.
+// `avail_o`, a register, is what is left; it knows of every unit taken, and of units freed two cycles
+// late. `ok_o[s]` says that at least Thresholds[s] are left: what a sender needs that must not stop inside
+// a packet of that size. A sender that took more than there was is told that nothing is left.
 // Source: case-for-fpga, section 3, credit-based flow control.
 
 `include "velo_assert.svh"
 
 module velo_credit #(
-    parameter int unsigned Width = 6,
-    parameter int unsigned Threshold = 1
+    parameter int unsigned Width = 8,
+    parameter int unsigned NumSizes = 1,
+    parameter logic [NumSizes-1:0][Width-1:0] Thresholds = {NumSizes{Width'(1)}}
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -26,36 +27,29 @@ module velo_credit #(
     input logic [Width-1:0] freed_i,
     input logic             take_i,
 
-    output logic [Width-1:0] avail_o,
-    output logic             ok_o
+    output logic [   Width-1:0] avail_o,
+    output logic [NumSizes-1:0] ok_o
 );
 
-  `VELO_ASSERT_INIT(ThresholdFitsWidth, Threshold >= 1 && Threshold < 2 ** (Width - 1))
-
-  // `spare_q` keeps the credits beyond the threshold, less one, without those of `freed_i`. So `ok_o` is
-  // the sign of one sum: the lowest bit of each term carries `take_i` in.
-  logic [Width-1:0] used_d, used_q, spare_q;
-  logic [Width:0] spare_next, sum;
-
-  assign avail_o = total_i + freed_i - used_q;
-  assign used_d = take_i ? used_q + 1'b1 : used_q;
-  assign spare_next = {total_i - Width'(Threshold + 1), 1'b1} + {~used_q, !take_i};
-  assign sum = {spare_q, 1'b1} + {freed_i, !take_i};
+  // The sum of two registers and a bit: the units freed come a cycle earlier to a register of their own.
+  logic [Width-1:0] limit_q, used_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
+      limit_q <= '0;
       used_q  <= '0;
-      spare_q <= -Width'(Threshold + 1);
-      ok_o    <= 1'b0;
+      avail_o <= '0;
     end else begin
-      used_q  <= used_d;
-      spare_q <= spare_next[Width:1];
-      ok_o    <= !sum[Width];
+      limit_q <= total_i + freed_i;
+      used_q  <= used_q + Width'(take_i);
+      avail_o <= limit_q - used_q - Width'(take_i);
     end
   end
 
-  logic unused;
-  assign unused = &{1'b0, spare_next[0], sum[Width-1:0]};
+  for (genvar s = 0; s < int'(NumSizes); s++) begin : gen_size
+    assign ok_o[s] = !avail_o[Width-1] && avail_o >= Thresholds[s];
+    `VELO_ASSERT_INIT(ThresholdFitsWidth, Thresholds[s] >= 1 && !Thresholds[s][Width-1])
+  end
 
   `VELO_ASSUME(CapacityLeavesRoom, !total_i[Width-1])
   `VELO_ASSERT(NeverOverdrawn, !take_i || avail_o != '0)

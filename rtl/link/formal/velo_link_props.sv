@@ -141,7 +141,9 @@ module velo_link_props
       .*
   );
 
-  velo_credit u_credit (
+  velo_credit #(
+      .Thresholds(8'd1)
+  ) u_credit (
       .total_i(credits),
       .freed_i(freed_seen),
       .take_i (in_valid),

@@ -66,14 +66,14 @@ module velo_link
     output logic [7:0] timeouts_o
 );
 
-  localparam int unsigned Version = 1;  // of the protocol on the wire
+  localparam int unsigned Version = 2;  // of the protocol on the wire
 
   localparam ability_t Ability = '{
       version: 2'(Version),
       width: 2'(DataWidth / 64),
       last_vc: vc_t'(NumVcs - 1),
       mtu: 2'($clog2(MtuBytes / 64)),
-      credits: count_t'(BufferUnits)
+      credits: (CountWidth - 1)'(BufferUnits)
   };
 
   logic up, came_up, status_valid, idle, init_valid, status_sent, nak;

@@ -56,7 +56,7 @@ module velo_link_init
     else if (init_i.ability.width != Ability.width) verdict = RefuseWidth;
     else if (init_i.ability.last_vc != Ability.last_vc) verdict = RefuseVcs;
     else if (init_i.ability.mtu != Ability.mtu) verdict = RefuseMtu;
-    else if (init_i.ability.credits < count_t'(MinCredits)) verdict = RefuseCredits;
+    else if (count_t'(init_i.ability.credits) < count_t'(MinCredits)) verdict = RefuseCredits;
     else if (restarted) verdict = RefuseRestart;
     else verdict = RefuseNone;
   end
@@ -95,7 +95,7 @@ module velo_link_init
           seen_q    <= agreed;
           ready_q   <= agreed && init_i.seen;
           refuse_o  <= verdict;
-          offered_q <= init_i.ability.credits;
+          offered_q <= count_t'(init_i.ability.credits);
         end else if (other_word_i && seen_q) begin
           ready_q <= 1'b1;
         end
@@ -111,23 +111,16 @@ module velo_link_init
   init_t word;
   ctl_crc_t crc;
   always_comb begin
-    word = '{
-        crc: crc,
-        reserved: 1'b0,
-        seen: seen_q,
-        fresh: fresh_q,
-        ability: Ability,
-        ctl: CtlInit
-    };
+    word = '{crc: crc, seen: seen_q, fresh: fresh_q, ability: Ability, ctl: CtlInit};
   end
   velo_link_ctl_crc u_crc (
-      .bits_i({1'b0, seen_q, fresh_q, Ability, CtlInit}),
+      .bits_i({seen_q, fresh_q, Ability, CtlInit}),
       .crc_o (crc)
   );
   assign init_word_o = word;
 
   logic unused;
-  assign unused = &{1'b0, init_i.crc, init_i.reserved, init_i.ctl};
+  assign unused = &{1'b0, init_i.crc, init_i.ctl};
 
   `VELO_ASSERT(UpOnlyIfAgreed, !up_o || refuse_o == RefuseNone)
 

@@ -12,7 +12,7 @@ package velo_link_pkg;
 
   localparam int unsigned VcWidth = 3;
   localparam int unsigned SeqWidth = 6;
-  localparam int unsigned CountWidth = 6;  // credits, modulo 2**CountWidth
+  localparam int unsigned CountWidth = 8;  // credits, modulo 2**CountWidth; up to 127 units
 
   typedef logic [VcWidth-1:0] vc_t;
   typedef logic [SeqWidth-1:0] seq_t;
@@ -26,9 +26,9 @@ package velo_link_pkg;
   } kind_e;
 
   typedef enum logic [1:0] {
-    CtlIdle  = 2'd0,
+    CtlIdle  = 2'd0,  // its upper bit belongs to the status
     CtlStart = 2'd1,
-    CtlInit  = 2'd2
+    CtlInit  = 2'd3
   } ctl_e;
 
   // Piggy-backed on every CtlStart and CtlIdle word. All fields are states, not events: losing or
@@ -42,12 +42,12 @@ package velo_link_pkg;
   } status_t;
 
   typedef struct packed {
-    logic [2:0] reserved;
-    seq_t       seq;
-    logic       sop;       // the frame begins a packet
-    vc_t        vc;
-    status_t    status;
-    ctl_e       ctl;
+    logic    reserved;
+    seq_t    seq;
+    logic    sop;       // the frame begins a packet
+    vc_t     vc;
+    status_t status;
+    ctl_e    ctl;
   } start_t;
 
   localparam int unsigned CtlCrcWidth = 12;
@@ -55,25 +55,23 @@ package velo_link_pkg;
 
   typedef struct packed {
     ctl_crc_t crc;
-    logic     reserved;
     status_t  status;
-    ctl_e     ctl;
+    logic     ctl;
   } idle_t;
 
   // The abilities of a port; two ports work together only if they agree.
   typedef struct packed {
-    logic [1:0] version;
-    logic [1:0] width;    // DataWidth / 64: 0, 1, 2
-    vc_t        last_vc;  // number of virtual channels minus one
-    logic [1:0] mtu;      // 64, 128, 256 or 512 bytes
-    count_t     credits;  // units that each virtual channel's buffer holds
+    logic [1:0]            version;
+    logic [1:0]            width;    // DataWidth / 64: 0, 1, 2
+    vc_t                   last_vc;  // number of virtual channels minus one
+    logic [1:0]            mtu;      // 64, 128, 256 or 512 bytes
+    logic [CountWidth-2:0] credits;  // units that each virtual channel's buffer holds
   } ability_t;
 
   typedef struct packed {
     ctl_crc_t crc;
-    logic     reserved;
-    logic     seen;      // the sender has seen the other side's CtlInit
-    logic     fresh;     // the sender knows of nothing exchanged since its reset
+    logic     seen;     // the sender has seen the other side's CtlInit
+    logic     fresh;    // the sender knows of nothing exchanged since its reset
     ability_t ability;
     ctl_e     ctl;
   } init_t;

@@ -77,7 +77,7 @@ module velo_link_rx
   assign is_data = phy_kind_i == KindData;
   assign is_end = phy_kind_i inside {KindEnd, KindLast};
   assign is_start = phy_kind_i == KindCtl && ctl == CtlStart;
-  assign is_idle = phy_kind_i == KindCtl && ctl == CtlIdle && ctl_ok;
+  assign is_idle = phy_kind_i == KindCtl && !phy_data_i[0] && ctl_ok;
   assign is_init = phy_kind_i == KindCtl && ctl == CtlInit && ctl_ok;
   assign is_wrong = phy_kind_i == KindCtl && !is_start && !is_idle && !is_init;
 
@@ -240,8 +240,7 @@ module velo_link_rx
   assign {out_sop_o, out_eop_o, out_vc_o, out_data_o} = mem[read_q[AddrBits-1:0]];
 
   logic unused;
-  assign unused = &{1'b0, start_q.reserved, start_q.ctl, start_q.seq, idle_word.crc,
-                    idle_word.reserved, idle_word.ctl};
+  assign unused = &{1'b0, start_q.reserved, start_q.ctl, start_q.seq, idle_word.crc, idle_word.ctl};
 
   `VELO_ASSERT_INIT(SeqFitsField, SeqBits >= 2 && SeqBits <= SeqWidth)
   `VELO_ASSERT(FifoNeverOverflows, addr_t'(guess_q - read_q) <= addr_t'(FifoWords))

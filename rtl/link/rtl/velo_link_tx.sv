@@ -265,7 +265,7 @@ module velo_link_tx
         status: status,
         ctl: CtlStart
     };
-    idle_word = '{crc: '0, reserved: 1'b0, status: status, ctl: CtlIdle};
+    idle_word = '{crc: '0, status: status, ctl: 1'b0};
   end
 
   // `word_q` is what goes out, but for its CRC. An idle word stands for two cycles: its short CRC alone

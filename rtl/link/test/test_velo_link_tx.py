@@ -86,7 +86,7 @@ class Setup:
     def _read(self, kind: int, word: int) -> None:
         if kind == CTL:
             if word & 3 == START_WORD:
-                seq, sop, echo = word >> 23 & 63, bool(word >> 22 & 1), word >> 3 & 1
+                seq, sop, echo = word >> 25 & 63, bool(word >> 24 & 1), word >> 3 & 1
                 self.open = Frame(seq, sop, echo, [], False)
         elif self.open is None:
             raise AssertionError("a word of no frame")

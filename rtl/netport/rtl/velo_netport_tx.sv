@@ -4,8 +4,8 @@
 // switch.
 //
 // A packet is passed on only when it is whole (WholePackets), so that a unit that stops in the middle
-// cannot hold a switch output that others need, and only when the switch has room for the longest
-// one. A unit that never stops inside a packet may be passed on at once (WholePackets = 0).
+// cannot hold a switch output that others need, and only when the switch has room for it by its size (the
+// longest, while the word with its length is not there). A unit that never stops inside a packet may be passed on at once (WholePackets = 0).
 // `in_*` valid/ready stream; `out_*` words to the switch's node port. Latency: a packet's length plus
 // one cycle, or one cycle. Errors: none. Source: case-for-fpga, section 3, "Network Ports".
 
@@ -40,7 +40,7 @@ module velo_netport_tx
   localparam int unsigned CountBits = $clog2(FifoWords) + 1;
   typedef logic [$clog2(UnitWords)-1:0] off_t;
 
-  logic valid, open_q, may_send, whole, end_in, end_out;
+  logic room, size_ready, valid, open_q, may_send, whole, end_in, end_out;
   logic [CountBits-1:0] count, ends_q;  // ends: whole packets inside
   count_t avail;
   off_t off_q, off;
@@ -51,8 +51,8 @@ module velo_netport_tx
   ) u_fifo (
       .clk_i,
       .rst_ni,
-      .push_valid_i(in_valid_i),
-      .push_ready_o(in_ready_o),
+      .push_valid_i(in_valid_i && size_ready),
+      .push_ready_o(room),
       .push_data_i ({in_sop_i, in_eop_i, in_data_i}),
       .pop_valid_o (valid),
       .pop_ready_i (out_valid_o),
@@ -60,6 +60,7 @@ module velo_netport_tx
       .count_o     (count)
   );
 
+  assign in_ready_o = room && size_ready;
   assign whole = !WholePackets || ends_q != '0;
   assign out_valid_o = valid && (open_q || (whole && may_send));
   assign end_in = in_valid_i && in_ready_o && in_eop_i;
@@ -79,9 +80,57 @@ module velo_netport_tx
     if (out_valid_o) off_q <= off + 1'b1;
   end
 
+  // Sizes of the packets inside, in order; a packet's is known when its header is in.
+  localparam int unsigned MostPackets = 16;
+  logic first_q, routed_q, header_in, size_valid;
+  logic [5:0] len_low_q;
+  logic [9:0] len;
+  logic [$clog2(MostPackets):0] unused_sizes;
+  size_t size_in, size_head, size;
+  logic [NumSizes-1:0] fits;
+
+  if (DataWidth == 32) begin : gen_narrow
+    assign header_in = in_valid_i && in_ready_o && (first_q ? 1'b1 : in_sop_i && in_eop_i);
+    assign len = {in_data_i[3:0], len_low_q};
+    assign size_in = !first_q ? size_t'(0) : routed_q ? SizeLongest : size_of(len);
+  end else begin : gen_wide
+    assign header_in = in_valid_i && in_ready_o && in_sop_i;
+    assign len = in_data_i[35:26];
+    assign size_in = in_data_i[0] ? SizeLongest : size_of(len);
+  end
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) first_q <= 1'b0;
+    else if (in_valid_i && in_ready_o) first_q <= in_sop_i && !in_eop_i;
+  end
+  always_ff @(posedge clk_i) begin
+    if (in_valid_i && in_ready_o && in_sop_i) begin
+      routed_q  <= in_data_i[0];
+      len_low_q <= in_data_i[31:26];
+    end
+  end
+
+  velo_fifo #(
+      .Width($bits(size_t)),
+      .Depth(MostPackets)
+  ) u_sizes (
+      .clk_i,
+      .rst_ni,
+      .push_valid_i(header_in),
+      .push_ready_o(size_ready),
+      .push_data_i (size_in),
+      .pop_valid_o (size_valid),
+      .pop_ready_i (end_out),
+      .pop_data_o  (size_head),
+      .count_o     (unused_sizes)
+  );
+  assign size = size_valid ? size_head : SizeLongest;
+  assign may_send = fits[size];
+
   velo_credit #(
       .Width(CountWidth),
-      .Threshold(need_credits(DataWidth, MtuBytes))
+      .NumSizes(NumSizes),
+      .Thresholds(thresholds(DataWidth, MtuBytes))
   ) u_credit (
       .clk_i,
       .rst_ni,
@@ -89,10 +138,10 @@ module velo_netport_tx
       .freed_i(freed_i),
       .take_i (out_valid_o && off == '0),
       .avail_o(avail),
-      .ok_o   (may_send)
+      .ok_o   (fits)
   );
 
   logic unused;
-  assign unused = &{1'b0, count, avail};
+  assign unused = &{1'b0, count, avail, len, unused_sizes};
 
 endmodule

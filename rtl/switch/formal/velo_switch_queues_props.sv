@@ -10,6 +10,7 @@
 
 module velo_switch_queues_props
   import velo_link_pkg::*;
+  import velo_switch_pkg::*;
 #(
     parameter int unsigned NumPorts = 2,
     parameter int unsigned NumVcs   = 2,
@@ -21,9 +22,10 @@ module velo_switch_queues_props
     input logic                            add_port_i,
     input logic                            add_vc_i,
     input logic                            add_single_i,
+    input size_t                           add_size_i,
     input logic                            remove_i,
     input logic                            remove_port_i,
-    input logic [NumPorts-1:0][NumVcs-1:0] may_send_i,
+    input logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send_i,
     input logic                            watch_i
 );
 
@@ -74,6 +76,7 @@ module velo_switch_queues_props
       .first_single_o(first_single),
       .may_ask_i     (1'b1),
       .asks_o        (some),
+      .long_o        (),
       .*
   );
 
@@ -88,10 +91,21 @@ module velo_switch_queues_props
   );
 
   logic watching_q, port_q, vc_q, single_q, leaves_queue;
+  size_t size_q;
+  logic [3:0][NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send_q;  // one, two, ... cycles ago
   logic [1:0] unit_q;
   logic [2:0] ahead_q;  // packets before it in its queue
   logic [1:0][1:0][2:0] count_q;
   assign leaves_queue = remove_q && remove_to_q[port_q] && first_vc == vc_t'(vc_q);
+
+  // Credits for a packet are credits for every smaller one.
+  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
+    for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_vc
+      for (genvar s = 1; s < int'(NumSizes); s++) begin : gen_size
+        always_comb assume (!may_send_i[p][v][s] || may_send_i[p][v][s-1]);
+      end
+    end
+  end
 
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
@@ -121,12 +135,17 @@ module velo_switch_queues_props
       vc_q     <= add_vc_i;
       unit_q   <= fresh_unit;
       single_q <= add_single_i;
+      size_q   <= add_size_i;
     end
+    may_send_q <= {may_send_q[2:0], may_send_i};
   end
 
   // It leaves when those before it have left, and nothing else has its name meanwhile.
   `VELO_ASSERT(InOrder, !(watching_q && leaves_queue) || (ahead_q == '0) == (first_unit == unit_q))
   `VELO_ASSERT(AsItCame, !(watching_q && leaves_queue && ahead_q == '0) || first_single == single_q)
+  // Three cycles: into a register, the choice, the request; one more for a packet that has just come.
+  `VELO_ASSERT(OnlyWithCredits, !(watching_q && leaves_queue && ahead_q == '0) ||
+      may_send_q[2][port_q][vc_q][size_q] || may_send_q[3][port_q][vc_q][size_q])
   `VELO_ASSERT(NowhereElse, !(watching_q && remove_q && !leaves_queue) || first_unit != unit_q)
   `VELO_ASSERT(NameNotGivenTwice, !(watching_q && add) || fresh_unit != unit_q)
   // A packet that may go is shown, except in three cycles behind another: none waits for ever.

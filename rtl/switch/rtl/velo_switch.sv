@@ -11,13 +11,14 @@
 // deadlock (velo_switch_pkg). Without tori NumVcs = 3 does.
 //
 // `in_*`, `out_*`: words with valid and no ready. A sender to `in_*` keeps BufferUnits credits for each
-// channel (`in_freed_o`; see velo_credit) and begins a packet only with need_credits() of them. This
+// channel (`in_freed_o`; see velo_credit) and begins a packet only with size_credits() of them. This
 // switch does the same on `out_*` (`out_credits_i`, `out_freed_i`). A node port uses the first channel
 // of its class, whatever `in_vc_i` says. `out_stop_i`: words come for up to three more cycles.
 // Latency: 5 cycles from a first word in to the first word out. `out_data_o` and `out_eop_o` come from
 // multiplexers, all else of `out_*` from registers.
 //
-// Errors: `dropped_o[p]` pulses for each packet from port p that leads nowhere; it is swallowed.
+// Errors: `dropped_o[p]` pulses for each packet from port p that leads nowhere; it is swallowed. So does it
+// for one that is longer than its header says by so much that its credits would not do: it is cut.
 // `out_avail_o`: credits left, for registers. Source: case-for-fpga, section 3.
 
 `include "velo_assert.svh"
@@ -66,7 +67,9 @@ module velo_switch
   logic [NumPorts-1:0] start, busy_outputs, sop, eop, unit, over;
   vc_t [NumPorts-1:0] vc;
   logic [NumPorts-1:0][DataWidth-1:0] data;
-  logic [NumPorts-1:0][NumVcs-1:0] may_send;
+  logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send;
+  logic [NumPorts-1:0][NumPorts-1:0][NumVcs-1:0] long;  // [input][output]
+  logic [NumPorts-1:0][NumVcs-1:0] any_long;
 
   // The class of a node port.
   function automatic int class_of(int port);
@@ -94,7 +97,11 @@ module velo_switch
 
   always_comb begin
     busy_outputs = '0;
-    for (int i = 0; i < int'(NumPorts); i++) busy_outputs |= going_to[i];
+    any_long = '0;
+    for (int i = 0; i < int'(NumPorts); i++) begin
+      busy_outputs |= going_to[i];
+      any_long |= long[i];
+    end
     for (int i = 0; i < int'(NumPorts); i++) begin
       for (int o = 0; o < int'(NumPorts); o++) to_output[o][i] = to[i][o];
     end
@@ -118,6 +125,7 @@ module velo_switch
         .NumLinks (NumLinks),
         .NumNodePorts(NumNodePorts),
         .NumVcs   (NumVcs),
+        .MtuBytes (MtuBytes),
         .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits : BufferUnits),
         .Brings   (channels_of(p)),
         .Exists   (queues_of(p))
@@ -131,6 +139,7 @@ module velo_switch
         .in_data_i(in_data_i[p]),
         .freed_o(in_freed_o[p]),
         .may_send_i(may_send),
+        .long_o(long[p]),
         .stop_i(out_stop_i),
         .request_o(request[p]),
         .going_to_o(going_to[p]),
@@ -173,6 +182,7 @@ module velo_switch
         .credits_i  (out_credits_i[p]),
         .freed_i    (out_freed_i[p]),
         .avail_o    (out_avail_o[p]),
+        .long_i     (any_long[p]),
         .may_send_o (may_send[p])
     );
   end

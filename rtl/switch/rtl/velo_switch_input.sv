@@ -18,7 +18,8 @@
 // Latency: the word of cycle 0 is at `out_*` in cycle 4 if granted at once. Packets follow each other
 // without a gap; one of less than four words may take the time of four.
 //
-// Errors: a packet that leads nowhere is swallowed, its credits given back; `dropped_o` pulses.
+// Errors: a packet that leads nowhere is swallowed, its credits given back; `dropped_o` pulses. So does it
+// for one that goes on beyond the units of its size: the packet ends there, the rest is swallowed.
 // Source: case-for-fpga, section 3 (VOQ, cut-through); high-message-rates, section 3.A.
 
 `include "velo_assert.svh"
@@ -30,6 +31,7 @@ module velo_switch_input
     parameter int unsigned DataWidth = 32,
     parameter int unsigned NumLinks = 6,
     parameter int unsigned NumVcs = 6,
+    parameter int unsigned MtuBytes = 512,
     parameter int unsigned NumUnits = 180,
     parameter int unsigned NumNodePorts = NumClasses,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts,
@@ -50,12 +52,14 @@ module velo_switch_input
     input  logic   [DataWidth-1:0] in_data_i,
     output count_t [   NumVcs-1:0] freed_o,
 
-    input  logic [NumPorts-1:0][NumVcs-1:0] may_send_i,
-    input  logic [NumPorts-1:0]             stop_i,
-    output logic [NumPorts-1:0]             request_o,
-    output logic [NumPorts-1:0]             going_to_o,
-    input  logic [NumPorts-1:0]             grant_i,
-    input  logic                            start_i,
+    input  logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send_i,
+    output logic [NumPorts-1:0][NumVcs-1:0]               long_o,
+
+    input  logic [NumPorts-1:0] stop_i,
+    output logic [NumPorts-1:0] request_o,
+    output logic [NumPorts-1:0] going_to_o,
+    input  logic [NumPorts-1:0] grant_i,
+    input  logic                start_i,
 
     output logic [ NumPorts-1:0] out_to_o,
     output logic                 out_sop_o,
@@ -84,6 +88,7 @@ module velo_switch_input
   logic [DataWidth-1:0] word_data;
   logic [ NumPorts-1:0] way_to;
   vc_t word_vc, way_vc;
+  size_t way_size;
 
   velo_switch_route #(
       .DataWidth(DataWidth),
@@ -102,6 +107,7 @@ module velo_switch_input
       .out_data_o (word_data),
       .to_o       (way_to),
       .vc_o       (way_vc),
+      .size_o     (way_size),
       .drop_o     (way_drop),
       .table_we_i,
       .table_node_i,
@@ -122,7 +128,14 @@ module velo_switch_input
   (* ram_style = "distributed" *)
   fill_t unit_fill[2**UnitBits];
 
-  logic writing_q, dropping_q, drop, write, fills, take_unit;
+  // The units that the packet's size leaves, for the next hop takes its length at its word.
+  logic [CountWidth-1:0] left_q;
+  logic [NumSizes-1:0][CountWidth-1:0] most_left;
+  for (genvar s = 0; s < int'(NumSizes); s++) begin : gen_size
+    assign most_left[s] = CountWidth'(size_units(s, DataWidth, MtuBytes) - 1);
+  end
+
+  logic writing_q, dropping_q, drop, write, write_ends, fills, full, cut, take_unit;
   unit_t write_unit_q, write_unit, fresh_unit;
   off_t write_off_q, write_off;
 
@@ -130,9 +143,12 @@ module velo_switch_input
   assign write = word_first || (word_next && !dropping_q);
   assign write_unit = word_sop ? fresh_unit : write_unit_q;
   assign write_off = word_sop ? '0 : write_off_q;
-  assign fills = word_next && !dropping_q && write_off_q == LastOff && !word_eop;
+  assign full = word_next && !dropping_q && write_off_q == LastOff && !word_eop;
+  assign cut = full && left_q == '0;
+  assign fills = full && left_q != '0;
+  assign write_ends = word_eop || cut;
   assign take_unit = word_first || fills;
-  assign dropped_o = word_valid && drop && word_sop;
+  assign dropped_o = (word_valid && drop && word_sop) || cut;
 
   // The last cycle's write: the tables, read ahead, do not tell yet that it ended a packet or filled a
   // unit, whose successor the writer is now in.
@@ -148,10 +164,10 @@ module velo_switch_input
       filled_q   <= 1'b0;
     end else begin
       if (word_valid) begin
-        writing_q  <= write && !word_eop;
-        dropping_q <= drop && !word_eop;
+        writing_q  <= write && !write_ends;
+        dropping_q <= (drop || cut) && !word_eop;
       end
-      ended_q  <= write && word_eop;
+      ended_q  <= write && write_ends;
       filled_q <= fills;
     end
   end
@@ -160,8 +176,10 @@ module velo_switch_input
       write_off_q  <= write_off + 1'b1;
       write_unit_q <= write_off == LastOff ? fresh_unit : write_unit;
     end
+    if (word_first) left_q <= most_left[way_size];
+    else if (fills) left_q <= left_q - 1'b1;
     if (write) begin
-      unit_fill[write_unit] <= '{ends: word_eop, last: write_off};
+      unit_fill[write_unit] <= '{ends: write_ends, last: write_off};
     end
     if (fills) unit_next[write_unit_q] <= fresh_unit;
     wrote_unit_q <= write_unit;
@@ -265,13 +283,15 @@ module velo_switch_input
       .add_vc_i      (way_vc),
       .add_unit_i    (fresh_unit),
       .add_single_i  (word_eop),
+      .add_size_i    (way_size),
       .remove_to_i   (granted_q),
       .first_vc_o    (first_vc),
       .first_unit_o  (first_unit),
       .first_single_o(first_single),
       .may_ask_i     (idle_d),
       .asks_o        (request_o),
-      .may_send_i
+      .may_send_i,
+      .long_o
   );
 
   logic [DataWidth-1:0] read_data;

@@ -5,9 +5,13 @@
 // `to_i[i]`: input i has a word for here; at most one does. Its data come a cycle after the rest, so
 // they pass their multiplexer behind the register, the rest in front of it; so does `over_i`, which says
 // late that the word is its packet's last. `credits_i` is the capacity
-// of each channel's buffer behind, `freed_i` counts what it has freed. `may_send_o[vc]`: the longest
-// packet fits, so that a packet once begun never waits for credits and never holds the output from
+// of each channel's buffer behind, `freed_i` counts what it has freed. `may_send_o[vc][size]`: a packet of
+// that size fits, so that a packet once begun never waits for credits and never holds the output from
 // others.
+//
+// Small packets could take every credit that a long one waits for. `long_i[vc]`: such a one waits at some
+// input. If it has waited through two ticks of PatienceCycles without credits, then all sizes ask for the
+// credits of the longest until none waits, and the arbiters are as fair to it as to any other.
 
 `include "velo_assert.svh"
 
@@ -19,6 +23,7 @@ module velo_switch_output
     parameter int unsigned NumPorts = 9,
     parameter int unsigned NumVcs = 6,
     parameter int unsigned MtuBytes = 512,
+    parameter int unsigned PatienceCycles = 64,
     parameter bit [NumVcs-1:0] Exists = '1  // channels that come here
 ) (
     input logic clk_i,
@@ -41,7 +46,9 @@ module velo_switch_output
     input  count_t              credits_i,
     input  count_t [NumVcs-1:0] freed_i,
     output count_t [NumVcs-1:0] avail_o,
-    output logic   [NumVcs-1:0] may_send_o
+    input  logic   [NumVcs-1:0] long_i,
+
+    output logic [NumVcs-1:0][NumSizes-1:0] may_send_o
 );
 
   logic sop, eop, eop_q, unit, over;
@@ -88,11 +95,39 @@ module velo_switch_output
     out_eop_o = eop_q || over;
   end
 
+  localparam int unsigned TickBits = $clog2(PatienceCycles);
+  logic [TickBits-1:0] tick_q;
+  logic tick;
+  assign tick = tick_q == TickBits'(PatienceCycles - 1);
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) tick_q <= '0;
+    else tick_q <= tick ? '0 : tick_q + 1'b1;
+  end
+
   for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_credit
     if (Exists[v]) begin : gen_exists
+      logic [NumSizes-1:0] ok;
+      logic waits_q, strict_q;
+
+      assign may_send_o[v] = strict_q ? {NumSizes{ok[NumSizes-1]}} : ok;
+
+      always_ff @(posedge clk_i or negedge rst_ni) begin
+        if (!rst_ni) begin
+          waits_q  <= 1'b0;
+          strict_q <= 1'b0;
+        end else if (!long_i[v]) begin
+          waits_q  <= 1'b0;
+          strict_q <= 1'b0;
+        end else if (tick && !ok[NumSizes-1]) begin
+          waits_q  <= 1'b1;
+          strict_q <= waits_q;
+        end
+      end
+
       velo_credit #(
           .Width(CountWidth),
-          .Threshold(need_credits(DataWidth, MtuBytes))
+          .NumSizes(NumSizes),
+          .Thresholds(thresholds(DataWidth, MtuBytes))
       ) u_credit (
           .clk_i,
           .rst_ni,
@@ -100,13 +135,13 @@ module velo_switch_output
           .freed_i(freed_i[v]),
           .take_i (unit_q && out_vc_o == vc_t'(v)),
           .avail_o(avail_o[v]),
-          .ok_o   (may_send_o[v])
+          .ok_o   (ok)
       );
     end else begin : gen_none
       logic unused;
-      assign unused = ^freed_i[v];
+      assign unused = ^{freed_i[v], long_i[v]};
       assign avail_o[v] = credits_i;
-      assign may_send_o[v] = 1'b0;
+      assign may_send_o[v] = '0;
     end
   end
 

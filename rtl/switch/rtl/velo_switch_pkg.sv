@@ -8,6 +8,8 @@
 
 package velo_switch_pkg;
 
+  import velo_link_pkg::CountWidth;
+
   typedef logic [3:0] hop_t;
 
   localparam hop_t HopLocal = 4'd15;  // deliver to the node's own port of the packet's class
@@ -22,10 +24,51 @@ package velo_switch_pkg;
     return (narrow < 2 ? 2 : narrow) + mtu_bytes * 8 / data_width;
   endfunction
 
-  // Credits without which a packet is not begun: the longest packet, and two units that may be in
-  // use already without the credit counter knowing of them.
+  function automatic int unsigned units_of(int unsigned words);
+    return (words + UnitWords - 1) / UnitWords;
+  endfunction
+
+  // Sizes of packets, by which credits are asked for: size s has at most 64 << s bytes of payload and no
+  // route word; the last size is for all others, up to the longest. A header's length tells the size, and
+  // a switch ends a packet that goes on beyond the units of its size, so that the length can be relied on.
+  localparam int unsigned NumSizes = 4;
+  typedef logic [1:0] size_t;
+  localparam size_t SizeLongest = size_t'(NumSizes - 1);
+
+  function automatic size_t size_of(logic [9:0] len_bytes);
+    if (len_bytes <= 10'd64) return 2'd0;
+    if (len_bytes <= 10'd128) return 2'd1;
+    if (len_bytes <= 10'd256) return 2'd2;
+    return SizeLongest;
+  endfunction
+
+  // Units of the longest packet of a size.
+  function automatic int unsigned size_units(int unsigned size, int unsigned data_width,
+                                             int unsigned mtu_bytes);
+    int unsigned header_words = data_width == 32 ? 2 : 1;
+    int unsigned longest = units_of(packet_words(data_width, mtu_bytes));
+    int unsigned these = units_of(header_words + ((64 * 8) << size) / data_width);
+    return size == NumSizes - 1 || these > longest ? longest : these;
+  endfunction
+
+  // Credits without which a packet of a size is not begun: its units, and two that may be in use already
+  // without the credit counter knowing of them.
+  function automatic int unsigned size_credits(int unsigned size, int unsigned data_width,
+                                               int unsigned mtu_bytes);
+    return size_units(size, data_width, mtu_bytes) + 2;
+  endfunction
+
+  // The same for any packet.
   function automatic int unsigned need_credits(int unsigned data_width, int unsigned mtu_bytes);
-    return (packet_words(data_width, mtu_bytes) + UnitWords - 1) / UnitWords + 2;
+    return size_credits(NumSizes - 1, data_width, mtu_bytes);
+  endfunction
+
+  // The credits that each size needs, for velo_credit.
+  typedef logic [NumSizes-1:0][CountWidth-1:0] thresholds_t;
+  function automatic thresholds_t thresholds(int unsigned data_width, int unsigned mtu_bytes);
+    for (int unsigned s = 0; s < NumSizes; s++) begin
+      thresholds[s] = CountWidth'(size_credits(s, data_width, mtu_bytes));
+    end
   endfunction
 
 endpackage

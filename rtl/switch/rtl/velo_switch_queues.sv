@@ -17,7 +17,9 @@
 // `Exists` says which queues there are: where no packet can come by, there is no logic.
 //
 // `add_*`: a packet's first word is being written, for `add_to_i` (one-hot); `add_single_i`: it is its
-// last word too. `may_send_i[port][vc]`: that output takes a packet of that channel.
+// last word too, `add_size_i` its size. `may_send_i[port][vc]`: by size, that output takes a packet of that
+// channel. While the next packet of a queue is looked up, and for a packet that comes to an empty queue and
+// would go at once, the longest is assumed. `long_o`: a packet at the head needs more than the smallest.
 // `asks_o[port]`: something may go there, and `may_ask_i` said that the input may start a packet in this
 // cycle. A packet chosen by that in one cycle begins to leave in the
 // next: `remove_to_i` (one-hot), and `first_*_o` tells channel, unit and whether it is a single word.
@@ -27,6 +29,7 @@
 
 module velo_switch_queues
   import velo_link_pkg::*;
+  import velo_switch_pkg::*;
 #(
     parameter int unsigned NumPorts = 9,
     parameter int unsigned NumVcs = 6,
@@ -37,20 +40,23 @@ module velo_switch_queues
     input logic clk_i,
     input logic rst_ni,
 
-    input logic                add_i,
-    input logic [NumPorts-1:0] add_to_i,
-    input vc_t                 add_vc_i,
-    input logic [UnitBits-1:0] add_unit_i,
-    input logic                add_single_i,
+    input logic                 add_i,
+    input logic  [NumPorts-1:0] add_to_i,
+    input vc_t                  add_vc_i,
+    input logic  [UnitBits-1:0] add_unit_i,
+    input logic                 add_single_i,
+    input size_t                add_size_i,
 
     input  logic [NumPorts-1:0] remove_to_i,
     output vc_t                 first_vc_o,
     output logic [UnitBits-1:0] first_unit_o,
     output logic                first_single_o,
 
-    input  logic [NumPorts-1:0][NumVcs-1:0] may_send_i,
-    input  logic                            may_ask_i,
-    output logic [NumPorts-1:0]             asks_o
+    input  logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send_i,
+    output logic [NumPorts-1:0][NumVcs-1:0]               long_o,
+
+    input  logic                may_ask_i,
+    output logic [NumPorts-1:0] asks_o
 );
 
   localparam int unsigned PortBits = $clog2(NumPorts);
@@ -61,6 +67,7 @@ module velo_switch_queues
   typedef logic [NumPorts-1:0][NumVcs-1:0] queues_t;
   typedef struct packed {
     logic single;
+    size_t size;
     logic [UnitBits-1:0] unit;
   } packet_t;
 
@@ -80,15 +87,16 @@ module velo_switch_queues
   queues_t open_q;  // had none, and one might go
   queues_t added_q;  // its head is the one in head_added
   queues_t adding, removing, empty, written;
+  queues_t fits, fits_longest;  // there are credits for its head, for the longest packet
   // A removal's later steps: the output, and in step 2 and 4 the channel, one-hot.
   logic [NumPorts-1:0] move1_to_q, move2_to_q, move3_to_q, move4_to_q;
   logic [NumVcs-1:0] move2_is_q, move4_is_q;
-  packet_t add_packet, first;
+  packet_t add_packet, first, next_packet;
   packet_t [NumPorts-1:0] head_q;
   vc_t [NumPorts-1:0] pick, head_vc_q;
   logic [NumPorts-1:0][NumVcs-1:0] head_is_q;  // head_vc_q, one-hot
 
-  assign add_packet = '{single: add_single_i, unit: add_unit_i};
+  assign add_packet = '{single: add_single_i, size: add_size_i, unit: add_unit_i};
   assign adding = only(add_i ? add_to_i : '0, add_vc_i) & Exists;
   always_comb begin
     for (int p = 0; p < int'(NumPorts); p++) begin
@@ -113,9 +121,28 @@ module velo_switch_queues
     end else begin
       full_q   <= (adding | ~empty) & Exists;
       more_q   <= ((adding & ~empty) | more) & Exists;
-      queued_q <= full_q & ~removing & may_send_i;
-      open_q   <= ~full_q & may_send_i & Exists;
+      queued_q <= full_q & ~removing & fits;
+      open_q   <= ~full_q & fits_longest & Exists;
       added_q  <= ((adding & empty) | (added_q & ~written)) & Exists;
+    end
+  end
+
+  // The size of each queue's head.
+  size_t [NumPorts-1:0][NumVcs-1:0] size_q;
+  for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_size
+    for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_queue
+      if (Exists[p][v]) begin : gen_exists
+        always_ff @(posedge clk_i) begin
+          if (adding[p][v] && empty[p][v]) size_q[p][v] <= add_size_i;
+          else if (written[p][v]) size_q[p][v] <= next_packet.size;
+          else if (removing[p][v]) size_q[p][v] <= SizeLongest;
+        end
+      end else begin : gen_none
+        assign size_q[p][v] = '0;
+      end
+      assign fits[p][v] = may_send_i[p][v][size_q[p][v]];
+      assign fits_longest[p][v] = may_send_i[p][v][SizeLongest];
+      assign long_o[p][v] = full_q[p][v] && size_q[p][v] != '0;
     end
   end
 
@@ -156,8 +183,7 @@ module velo_switch_queues
   logic is_tail, behind_moves;
   vc_t move1_vc_q, move2_vc_q, move3_vc_q;
   logic [UnitBits-1:0] move1_unit_q, move2_unit_q, move3_unit_q;
-  queue_t  move3_queue_q;
-  packet_t next_packet;
+  queue_t move3_queue_q;
 
   assign next_packet = follower[move2_unit_q];
   // A packet that was added in the last cycle, or is added in this one, has not reached the tail's memory.

@@ -12,7 +12,9 @@
 // For this node, a packet leaves by the port of its class. Where there are several for requests, one a
 // VELO unit, a message leaves by that of its target context's low bits, so all that is for a context goes
 // one way; the rest, and a message behind a route word, whose header is not there yet, by the first one.
-// `to_o` (one-hot), `vc_o` and `drop_o` hold for the packet's first word only.
+// `to_o` (one-hot), `vc_o`, `size_o` and `drop_o` hold for the packet's first word only. On a 32-bit path
+// the header's second word ends its length, and is waited for by nobody: if it is late, or if a route word
+// goes ahead of the header, the size is that of the longest packet.
 // The table is written through `table_*_i`, is not reset, and leads nowhere until written.
 // Source: case-for-fpga, section 3 ("source path routing"); high-message-rates, section 3.A.
 
@@ -41,16 +43,17 @@ module velo_switch_route
     input vc_t                  in_vc_i,
     input logic [DataWidth-1:0] in_data_i,
 
-    output logic                 out_valid_o,
-    output logic                 out_first_o,
-    output logic                 out_next_o,
-    output logic                 out_sop_o,
-    output logic                 out_eop_o,
-    output vc_t                  out_in_vc_o,
-    output logic [DataWidth-1:0] out_data_o,
-    output logic [ NumPorts-1:0] to_o,
-    output vc_t                  vc_o,
-    output logic                 drop_o
+    output logic                  out_valid_o,
+    output logic                  out_first_o,
+    output logic                  out_next_o,
+    output logic                  out_sop_o,
+    output logic                  out_eop_o,
+    output vc_t                   out_in_vc_o,
+    output logic  [DataWidth-1:0] out_data_o,
+    output logic  [ NumPorts-1:0] to_o,
+    output vc_t                   vc_o,
+    output size_t                 size_o,
+    output logic                  drop_o
 );
 
   localparam bit Narrow = DataWidth == 32;
@@ -142,6 +145,14 @@ module velo_switch_route
     out_data_o = data_q;
     if (routed) out_data_o[RouteBits-1:0] = shifted[RouteBits-1:0];
     else if (second) out_data_o = data_q >> 4;
+  end
+
+  if (Narrow) begin : gen_narrow_size
+    assign size_o = eop_q ? size_t'(0) : routed || !in_valid_i ? SizeLongest : size_of(
+        {in_data_i[3:0], data_q[31:26]}
+    );
+  end else begin : gen_wide_size
+    assign size_o = routed ? SizeLongest : size_of(data_q[35:26]);
   end
 
   logic unused;

@@ -49,7 +49,7 @@ module velo_switch_units
       for (int v = 0; v < int'(NumVcs); v++) begin
         back_q[v]    <= free_i && unit_vc[free_unit_i] == vc_t'(v) && Brings[v];
         dropped_q[v] <= drop_q && drop_vc_q == vc_t'(v) && Brings[v];
-        if (Brings[v]) freed_o[v] <= freed_o[v] + count_t'(back_q[v]) + count_t'(dropped_q[v]);
+        freed_o[v]   <= freed_o[v] + count_t'(back_q[v]) + count_t'(dropped_q[v]);
       end
     end
   end

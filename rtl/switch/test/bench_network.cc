@@ -426,7 +426,7 @@ class Network
             Vvelo_router &top = *nodes_[n].top;
             for (unsigned l = 0; l < kLinks; l++)
                 for (unsigned v = 0; v < kVcs && nodes_[n].cables[l].plugged; v++)
-                    if (get_bits(top.link_credits_o, (l * kVcs + v) * 6, 6) != kBufferUnits)
+                    if (get_bits(top.link_credits_o, (l * kVcs + v) * 8, 8) != kBufferUnits)
                         fail("credits leaked at node " + std::to_string(n) + ", link " +
                              std::to_string(l) + ", channel " + std::to_string(v));
             for (unsigned p = 0; p < kLinks + kClasses; p++)

@@ -26,7 +26,17 @@ using bench::get_bits;
 using bench::set_bits;
 
 constexpr unsigned kLinks = 6, kPorts = 9, kVcs = 6, kUnitWords = 8;
-constexpr unsigned kBufferUnits = 30, kNeed = 19;
+constexpr unsigned kBufferUnits = 30, kCountBits = 8, kCounts = 1 << kCountBits;
+
+// size_credits() of velo_switch_pkg: what a packet of 32-bit words needs by its header's length.
+unsigned need_credits(const bench::Words &words)
+{
+    if (words[0] & 1)
+        return 19;
+    unsigned len_bytes = words.size() < 2 ? 0 : words[0] >> 26 | (words[1] & 15) << 6;
+    unsigned units = len_bytes <= 64 ? 3 : len_bytes <= 128 ? 5 : len_bytes <= 256 ? 9 : 17;
+    return units + 2;
+}
 
 struct Outgoing {
     bench::Words words;
@@ -43,7 +53,7 @@ struct Bench {
     std::array<std::deque<Outgoing>, kPorts> sources;
     std::array<std::array<unsigned, kVcs>, kPorts> used{};
     // Capacity of what is behind the outputs comes back this many cycles after a unit was sent.
-    static constexpr unsigned kReturnCycles = 20;
+    unsigned return_cycles = 20;
     std::array<std::deque<std::pair<uint64_t, unsigned>>, kPorts> returns;
     std::array<std::array<unsigned, kVcs>, kPorts> freed{};
 
@@ -53,6 +63,7 @@ struct Bench {
     std::map<uint64_t, uint32_t> next_sequence, expected_sequence; // per source, output and channel
     uint64_t packets = 0;
     std::array<uint64_t, kPorts> nowhere{}, dropped{}; // sent there; told by the switch
+    bool lying = false;  // headers tell a smaller size than their packets have
     bool shorts = false; // packets are make_short()'s, outputs stop at random
     std::array<unsigned, kPorts> stopped_for{};
 
@@ -75,23 +86,24 @@ struct Bench {
     {
         while (!returns[p].empty() && returns[p].front().first <= cycle) {
             unsigned vc = returns[p].front().second;
-            freed[p][vc] = (freed[p][vc] + 1) % 64;
-            set_bits(top->out_freed_i, (p * kVcs + vc) * 6, 6, freed[p][vc]);
+            freed[p][vc] = (freed[p][vc] + 1) % kCounts;
+            set_bits(top->out_freed_i, (p * kVcs + vc) * kCountBits, kCountBits, freed[p][vc]);
             returns[p].pop_front();
         }
         bool send = false;
         if (!sources[p].empty()) {
             Outgoing &packet = sources[p].front();
-            unsigned back = get_bits(top->in_freed_o, (p * kVcs + packet.vc) * 6, 6);
-            unsigned avail = (kBufferUnits + back - used[p][packet.vc]) % 64;
-            send = packet.place > 0 || avail >= kNeed;
+            unsigned back =
+                get_bits(top->in_freed_o, (p * kVcs + packet.vc) * kCountBits, kCountBits);
+            unsigned avail = (kBufferUnits + back - used[p][packet.vc]) % kCounts;
+            send = packet.place > 0 || avail >= need_credits(packet.words);
             if (shorts && random.below(3) == 0)
                 send = false; // a gap
             if (send) {
                 if (packet.place == 0)
                     first_in[p] = cycle;
                 if (packet.place % kUnitWords == 0)
-                    used[p][packet.vc] = (used[p][packet.vc] + 1) % 64;
+                    used[p][packet.vc] = (used[p][packet.vc] + 1) % kCounts;
                 set_bits(top->in_data_i, p * 32, 32, packet.words[packet.place]);
                 set_bits(top->in_vc_i, p * 3, 3, packet.vc);
                 set_bits(top->in_sop_i, p, 1, packet.place == 0);
@@ -122,7 +134,7 @@ struct Bench {
         if ((get_bits(top->out_sop_o, p, 1) != 0) != words.empty())
             fail("a packet began inside another at port " + std::to_string(p));
         if (words.size() % kUnitWords == 0)
-            returns[p].emplace_back(cycle + kReturnCycles, vc);
+            returns[p].emplace_back(cycle + return_cycles, vc);
         words.push_back(get_bits(top->out_data_o, p * 32, 32));
         if (get_bits(top->out_eop_o, p, 1)) {
             check(p, vc, words);
@@ -135,6 +147,8 @@ struct Bench {
     {
         if (shorts)
             return check_short(port, vc, words);
+        if (lying)
+            return check_cut(words);
         uint64_t head = words[0] | static_cast<uint64_t>(words[1]) << 32;
         unsigned src = (head >> 52) & 0xFF, dst = (head >> 8) & 0xFF, tc = (head >> 1) & 3;
         if (dst % 16 != port || vc / 2 != tc)
@@ -224,7 +238,7 @@ struct Bench {
     {
         top->rst_ni = 0;
         for (unsigned p = 0; p < kPorts; p++)
-            set_bits(top->out_credits_i, p * 6, 6, kBufferUnits);
+            set_bits(top->out_credits_i, p * kCountBits, kCountBits, kBufferUnits);
         for (int i = 0; i < 4; i++)
             step();
         top->rst_ni = 1;
@@ -297,11 +311,66 @@ struct Bench {
             fail("not every packet that leads nowhere was told once, and no other");
         for (unsigned p = 0; p < kPorts; p++)
             for (unsigned v = 0; v < kVcs; v++) {
-                if (get_bits(top->in_freed_o, (p * kVcs + v) * 6, 6) != used[p][v])
+                unsigned place = (p * kVcs + v) * kCountBits;
+                if (get_bits(top->in_freed_o, place, kCountBits) != used[p][v])
                     fail("credits of an input leaked");
-                if (get_bits(top->out_avail_o, (p * kVcs + v) * 6, 6) != kBufferUnits)
+                if (get_bits(top->out_avail_o, place, kCountBits) != kBufferUnits)
                     fail("credits of an output leaked");
             }
+    }
+
+    // Small packets from five links leave one output few credits. A long one from the sixth gets them in a
+    // bounded time all the same.
+    void starve(unsigned max_cycles)
+    {
+        return_cycles = 150;
+        uint64_t longest = 0, waited = 0;
+        uint32_t &arrived_of_flow = expected_sequence[5 << 16];
+        for (unsigned round = 0; round < 20; round++) {
+            offer(5, 0, 0, 128);
+            uint32_t before = arrived_of_flow;
+            for (waited = 0; arrived_of_flow == before && waited < max_cycles; waited++) {
+                for (unsigned p = 0; p < 5; p++)
+                    while (sources[p].size() < 2)
+                        offer(p, 0, 0, 6);
+                step();
+            }
+            if (arrived_of_flow == before)
+                fail("small packets starve a long one");
+            longest = waited > longest ? waited : longest;
+        }
+        long_waited_cycles = longest;
+        return_cycles = 20;
+    }
+    uint64_t long_waited_cycles = 0;
+
+    // Headers say 8 bytes, packets have 60 and more words: they end where 64 bytes could end, the rest is
+    // swallowed, and every credit comes back.
+    void lie()
+    {
+        drain();
+        lying = true;
+        uint64_t before = packets, told = 0;
+        for (unsigned n = 0; n < 200; n++) {
+            unsigned p = n % kPorts, tc = p < kLinks ? n % 3 : p - kLinks;
+            Outgoing packet;
+            packet.words = bench::make_packet(tc, (p + 1) % kLinks, p, n, 2);
+            packet.words.resize(25 + random.below(110), 0x600DF00D);
+            packet.vc = tc * 2;
+            sources[p].push_back(packet);
+            nowhere[p]++;
+            told++;
+        }
+        drain();
+        if (packets - before != told)
+            fail("a packet longer than its header says was not cut");
+        lying = false;
+    }
+    void check_cut(const bench::Words &words)
+    {
+        if (words.size() != 24)
+            fail("cut to " + std::to_string(words.size()) + " words");
+        packets++;
     }
 
     // A class whose node port takes nothing must not hold up the others, whoever sends.
@@ -375,11 +444,15 @@ int main(int argc, char **argv)
     double mixed = bench.saturate(cycles, 0);
     bench.drain();
     bench.short_packets(cycles);
+    bench.starve(2000);
+    bench.drain();
+    bench.lie();
     bench.block_class();
     std::printf("{\"switch_hop_cycles\": %llu, \"switch_saturation\": %.4f, "
                 "\"switch_saturation_64B\": %.4f, \"switch_saturation_mixed\": %.4f, "
-                "\"packets\": %llu, \"seed\": %llu}\n",
+                "\"long_waited_cycles\": %llu, \"packets\": %llu, \"seed\": %llu}\n",
                 static_cast<unsigned long long>(hop), small, line, mixed,
+                static_cast<unsigned long long>(bench.long_waited_cycles),
                 static_cast<unsigned long long>(bench.packets),
                 static_cast<unsigned long long>(seed));
     return 0;
