@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The throttle: packets to a congested node keep their gaps, the others lose no cycle, none is lost."""
+"""The throttle: packets to a congested node keep gaps, others lose no cycle, none is lost."""
 
+import itertools
 import random
 
 import cocotb
@@ -49,15 +50,12 @@ async def notice(bench, node: int) -> None:
 def gaps(sink: Sink, node: int) -> list[int]:
     """Cycles from one packet's last beat to the next one's first."""
     packets = [one for one in sink.packets if node_of(one) == node]
-    return [
-        after[0].cycle - before[-1].cycle
-        for before, after in zip(packets, packets[1:], strict=False)
-    ]
+    return [after[0].cycle - before[-1].cycle for before, after in itertools.pairwise(packets)]
 
 
 @cocotb.test
 async def nothing_waits_without_a_notice(dut):
-    bench, source, sink = await start(dut)
+    _, source, sink = await start(dut)
     for index in range(50):
         await source.send(packet(index, 5))
     cycles = [beat.cycle for beat in sink.beats]
@@ -75,7 +73,7 @@ async def a_notice_spaces_the_packets_to_its_node(dut):
         sink.packets.clear()
         for _ in range(6):
             await source.send(packet(7, 6))
-        # One cycle more: a packet is asked for, looked up and sent, which is longer than small gaps.
+        # One cycle more: looking a packet up takes longer than the smallest gaps.
         for measured in gaps(sink, 7):
             assert gap(level) <= measured <= max(gap(level), 4) + 1, f"level {level}: {measured}"
 
@@ -132,7 +130,7 @@ async def levels_fall_with_time(dut):
 @cocotb.test
 async def a_time_long_past_holds_nobody(dut):
     """Longer than times can tell apart: the walk keeps them true."""
-    bench, source, sink = await start(dut, recover=255, increase=15)
+    bench, source, _ = await start(dut, recover=255, increase=15)
     for _ in range(2):
         await notice(bench, 5)
     await source.send(packet(5, 2))
