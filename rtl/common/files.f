@@ -3,6 +3,7 @@
 rtl/common/rtl/velo_fifo.sv
 rtl/common/rtl/velo_rr_arb.sv
 rtl/common/rtl/velo_credit.sv
+rtl/common/rtl/velo_watchdog.sv
 rtl/common/rtl/velo_crc.sv
 rtl/common/rtl/velo_secded_pkg.sv
 rtl/common/rtl/velo_secded_encode.sv
