@@ -9,6 +9,10 @@ rtl/node/rtl/velo_unit_split.sv
 rtl/node/rtl/velo_unit_merge.sv
 rtl/node/rtl/velo_unit_net.sv
 rtl/node/rtl/velo_host_bridge.sv
+rtl/node/rtl/velo_packet_gate.sv
+rtl/node/rtl/velo_store_guard.sv
+rtl/node/rtl/velo_load_guard.sv
+rtl/node/rtl/velo_read_guard.sv
 rtl/node/rtl/velo_gather.sv
 rtl/node/rtl/velo_emit.sv
 rtl/node/rtl/velo_gsm_requester.sv

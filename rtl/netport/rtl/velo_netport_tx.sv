@@ -5,7 +5,9 @@
 //
 // A packet is passed on only when it is whole (WholePackets), so that a unit that stops in the middle
 // cannot hold a switch output that others need, and only when the switch has room for it by its size (the
-// longest, while the word with its length is not there). A unit that never stops inside a packet may be passed on at once (WholePackets = 0).
+// longest, while the word with its length is not there). A unit that never stops inside a packet may be
+// passed on at once (WholePackets = 0).
+// `in_room_o`: a packet of up to `RoomBytes`, VELO's longest, that begins now is taken without a wait.
 // `in_*` valid/ready stream; `out_*` words to the switch's node port. Latency: a packet's length plus
 // one cycle, or one cycle. Errors: none. Source: case-for-fpga, section 3, "Network Ports".
 
@@ -19,6 +21,7 @@ module velo_netport_tx
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned BufferUnits = 30,  // that the switch has for this port
     parameter bit WholePackets = 1'b1,
+    parameter int unsigned RoomBytes = 64,  // payload of the packet that `in_room_o` speaks of
     localparam int unsigned FifoWords = 2 ** $clog2(packet_words(DataWidth, MtuBytes) + UnitWords)
 ) (
     input logic clk_i,
@@ -26,6 +29,7 @@ module velo_netport_tx
 
     input  logic                 in_valid_i,
     output logic                 in_ready_o,
+    output logic                 in_room_o,
     input  logic                 in_sop_i,
     input  logic                 in_eop_i,
     input  logic [DataWidth-1:0] in_data_i,
@@ -38,6 +42,9 @@ module velo_netport_tx
 );
 
   localparam int unsigned CountBits = $clog2(FifoWords) + 1;
+  // Header, payload, and the word that may come in while the flag is worked out.
+  localparam int unsigned HeaderWords = DataWidth == 32 ? 2 : 1;
+  localparam int unsigned RoomWords = HeaderWords + RoomBytes * 8 / DataWidth + 1;
   typedef logic [$clog2(UnitWords)-1:0] off_t;
 
   logic room, size_ready, valid, open_q, may_send, whole, end_in, end_out;
@@ -85,7 +92,7 @@ module velo_netport_tx
   logic first_q, routed_q, header_in, size_valid;
   logic [5:0] len_low_q;
   logic [9:0] len;
-  logic [$clog2(MostPackets):0] unused_sizes;
+  logic [$clog2(MostPackets):0] sizes;
   size_t size_in, size_head, size;
   logic [NumSizes-1:0] fits;
 
@@ -122,8 +129,13 @@ module velo_netport_tx
       .pop_valid_o (size_valid),
       .pop_ready_i (end_out),
       .pop_data_o  (size_head),
-      .count_o     (unused_sizes)
+      .count_o     (sizes)
   );
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) in_room_o <= 1'b0;
+    else in_room_o <= count <= CountBits'(FifoWords - RoomWords) && 32'(sizes) <= MostPackets - 2;
+  end
+
   assign size = size_valid ? size_head : SizeLongest;
   assign may_send = fits[size];
 
@@ -142,6 +154,8 @@ module velo_netport_tx
   );
 
   logic unused;
-  assign unused = &{1'b0, count, avail, len, unused_sizes};
+  assign unused = &{1'b0, count, avail, len};
+
+  `VELO_ASSERT_INIT(RoomIsInside, RoomWords < FifoWords)
 
 endmodule

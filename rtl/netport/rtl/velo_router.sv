@@ -4,7 +4,8 @@
 // traffic class (0 request, 1 response, 2 completion). With NumVelo > 1, ports 3 and up are more of the
 // request class, one for each further VELO unit: messages for context c come by that of unit c mod NumVelo.
 //
-// `unit_in_*` and `unit_out_*`: valid/ready streams of packets, one a class. `phy_*`: see velo_link.
+// `unit_in_*` and `unit_out_*`: valid/ready streams of packets, one a class; `unit_in_room_o` as in
+// velo_netport_tx. `phy_*`: see velo_link.
 // The routing table is written through `table_*_i`. Regenerating with three double-width links is
 // NumLinks = 3, DataWidth = 64. Status, for the register file: per link up, reason of refusal and
 // counters; per link and channel the credits left; per port a counter of packets that led nowhere.
@@ -37,6 +38,7 @@ module velo_router
 
     input  logic [NumNodePorts-1:0]                unit_in_valid_i,
     output logic [NumNodePorts-1:0]                unit_in_ready_o,
+    output logic [NumNodePorts-1:0]                unit_in_room_o,
     input  logic [NumNodePorts-1:0]                unit_in_sop_i,
     input  logic [NumNodePorts-1:0]                unit_in_eop_i,
     input  logic [NumNodePorts-1:0][DataWidth-1:0] unit_in_data_i,
@@ -166,6 +168,7 @@ module velo_router
         .rst_ni,
         .in_valid_i (unit_in_valid_i[c]),
         .in_ready_o (unit_in_ready_o[c]),
+        .in_room_o  (unit_in_room_o[c]),
         .in_sop_i   (unit_in_sop_i[c]),
         .in_eop_i   (unit_in_eop_i[c]),
         .in_data_i  (unit_in_data_i[c]),

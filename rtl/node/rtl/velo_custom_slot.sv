@@ -8,12 +8,17 @@
 // else it waits for, and put out only packets of kind custom that it will finish.
 // The unit's path is of at most 64 bits; on a wider one its packets and transactions are taken apart and
 // put together here, and the tags of its reads have 7 bits.
+// What the unit does not take, or a load that it does not answer, is given up after the time that
+// `watchdog_i` allows (velo_store_guard, velo_load_guard), so it holds no
+// processor for ever; a read of memory that is not answered ends with an error (velo_read_guard), so the
+// unit has one tag for its reads, 0.
 // Occupied = 0: nothing is sent here, since the crossbar and the network have no way to it.
 //
 // Source: case-for-fpga, section 3 (exchangeable functional units).
 
 module velo_custom_slot
   import htax_pkg::*;
+  import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter bit          Occupied  = 1'b1,
@@ -25,6 +30,11 @@ module velo_custom_slot
     input  logic [ 7:0] node_id_i,
     input  logic [63:0] setting_i,
     output logic [63:0] status_o,
+
+    // The watchdog of the host's accesses, and what it gave up, for one cycle each.
+    input  watchdog_t       watchdog_i,
+    output logic      [1:0] given_up_o,   // store, load
+    output logic            unanswered_o, // a read of host memory
 
     // From the host: posted writes and reads, and the reads' answers.
     input  logic                         store_valid_i,
@@ -79,14 +89,82 @@ module velo_custom_slot
     logic [1:0] out_valid, out_ready, out_sop, out_eop, in_valid, in_ready, in_sop, in_eop;
     logic [1:0][UnitWidth-1:0] out_data, in_data;
 
+    // The unit's side of the guards.
+    logic guarded_valid, guarded_ready, load_valid, load_ready, unused_stray;
+    logic reply_valid, reply_ready, reply_eop, ask_valid, ask_ready, got_valid, got_ready, got_eop;
+    htax_header_t ask_header, got_header;
+    htax_header_t reply_header;
+    logic [DataWidth-1:0] reply_data;
+
+    velo_store_guard u_store_guard (
+        .clk_i      (clk_i),
+        .rst_ni     (rst_ni),
+        .watchdog_i (watchdog_i),
+        .in_valid_i (store_valid),
+        .in_ready_o (store_ready),
+        .in_eop_i   (store_eop),
+        .out_valid_o(guarded_valid),
+        .out_ready_i(guarded_ready),
+        .given_up_o (given_up_o[1])
+    );
+
+    velo_load_guard #(
+        .DataWidth(DataWidth),
+        .HostPort (HostPort)
+    ) u_load_guard (
+        .clk_i               (clk_i),
+        .rst_ni              (rst_ni),
+        .watchdog_i          (watchdog_i),
+        .given_up_o          (given_up_o[0]),
+        .stray_o             (unused_stray),
+        .load_valid_i        (load_valid_i),
+        .load_ready_o        (load_ready_o),
+        .load_header_i       (load_header_i),
+        .unit_load_valid_o   (load_valid),
+        .unit_load_ready_i   (load_ready),
+        .unit_answer_valid_i (reply_valid),
+        .unit_answer_ready_o (reply_ready),
+        .unit_answer_eop_i   (reply_eop),
+        .unit_answer_header_i(reply_header),
+        .unit_answer_data_i  (reply_data),
+        .answer_valid_o      (answer_valid_o),
+        .answer_ready_i      (answer_ready_i),
+        .answer_eop_o        (answer_eop_o),
+        .answer_header_o     (answer_header_o),
+        .answer_data_o       (answer_data_o)
+    );
+
+    velo_read_guard #(
+        .NumTags(1)
+    ) u_read_guard (
+        .clk_i               (clk_i),
+        .rst_ni              (rst_ni),
+        .watchdog_i          (watchdog_i),
+        .unanswered_o        (unanswered_o),
+        .unit_read_valid_i   (ask_valid),
+        .unit_read_ready_o   (ask_ready),
+        .unit_read_header_i  (ask_header),
+        .host_read_valid_o   (read_valid_o),
+        .host_read_ready_i   (read_ready_i),
+        .host_read_header_o  (read_header),
+        .host_answer_valid_i (memory_valid),
+        .host_answer_ready_o (memory_ready),
+        .host_answer_eop_i   (memory_eop),
+        .host_answer_header_i(memory_header),
+        .unit_answer_valid_o (got_valid),
+        .unit_answer_ready_i (got_ready),
+        .unit_answer_eop_o   (got_eop),
+        .unit_answer_header_o(got_header)
+    );
+
     velo_gsm #(
         .DataWidth(UnitWidth),
         .HostPort (HostPort)
     ) u_unit (
         .clk_i,
         .rst_ni,
-        .store_valid_i  (store_valid),
-        .store_ready_o  (store_ready),
+        .store_valid_i  (guarded_valid),
+        .store_ready_o  (guarded_ready),
         .store_eop_i    (store_eop),
         .store_data_i   (store_data),
         .answer_valid_o (answer_valid),
@@ -97,11 +175,13 @@ module velo_custom_slot
         .write_ready_i  (write_ready),
         .write_eop_o    (write_eop),
         .write_data_o   (write_data),
-        .read_header_o  (read_header),
-        .memory_valid_i (memory_valid),
-        .memory_ready_o (memory_ready),
-        .memory_eop_i   (memory_eop),
-        .memory_header_i(memory_header),
+        .read_valid_o   (ask_valid),
+        .read_ready_i   (ask_ready),
+        .read_header_o  (ask_header),
+        .memory_valid_i (got_valid),
+        .memory_ready_o (got_ready),
+        .memory_eop_i   (got_eop),
+        .memory_header_i(got_header),
         .memory_data_i  (memory_data),
         .net_out_valid_o(out_valid),
         .net_out_ready_i(out_ready),
@@ -116,13 +196,11 @@ module velo_custom_slot
         .setting_i,
         .status_o,
         .store_header_i,
-        .load_valid_i,
-        .load_ready_o,
+        .load_valid_i   (load_valid),
+        .load_ready_o   (load_ready),
         .load_header_i,
-        .answer_header_o,
-        .write_header_o,
-        .read_valid_o,
-        .read_ready_i
+        .answer_header_o(reply_header),
+        .write_header_o
     );
 
     velo_port_width #(
@@ -136,10 +214,10 @@ module velo_custom_slot
         .store_eop_i         (store_eop_i),
         .store_header_i      (store_header_i),
         .store_data_i        (store_data_i),
-        .answer_valid_o      (answer_valid_o),
-        .answer_ready_i      (answer_ready_i),
-        .answer_eop_o        (answer_eop_o),
-        .answer_data_o       (answer_data_o),
+        .answer_valid_o      (reply_valid),
+        .answer_ready_i      (reply_ready),
+        .answer_eop_o        (reply_eop),
+        .answer_data_o       (reply_data),
         .write_valid_o       (write_valid_o),
         .write_ready_i       (write_ready_i),
         .write_eop_o         (write_eop_o),
@@ -200,13 +278,15 @@ module velo_custom_slot
     );
 
     logic unused;
-    assign unused = ^in_sop;
+    assign unused = ^{in_sop, unused_stray};
   end else begin : gen_empty
     assign store_ready_o = '1;
     assign load_ready_o = '1;
     assign memory_ready_o = '1;
     assign net_in_ready_o = '1;
     assign status_o = '0;
+    assign given_up_o = '0;
+    assign unanswered_o = '0;
     assign answer_valid_o = '0;
     assign answer_eop_o = '0;
     assign answer_header_o = '0;
@@ -222,7 +302,7 @@ module velo_custom_slot
     assign net_out_eop_o = '0;
     assign net_out_data_o = '0;
     logic unused;
-    assign unused = ^{node_id_i, setting_i, store_valid_i, store_eop_i, store_header_i,
+    assign unused = ^{node_id_i, setting_i, watchdog_i, store_valid_i, store_eop_i, store_header_i,
                       store_data_i, load_valid_i, load_header_i,
                       answer_ready_i, write_ready_i,
                       read_ready_i, memory_valid_i, memory_eop_i,

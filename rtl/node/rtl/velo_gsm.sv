@@ -15,7 +15,7 @@
 // class, 1 the response class.
 //
 // Errors, each counted in `status_o` (bits 7:0 refused here, bits 15:8 packets dropped, both modulo
-// 256; bits 24:16 loads that wait for their answer): see velo_gsm_requester and velo_gsm_target.
+// 256; bits 24:16 loads whose answer has not come, at most 511): see velo_gsm_requester and velo_gsm_target.
 //
 // Source: case-for-fpga, section 3 (functional units are exchangeable; shared-memory unit).
 
@@ -157,7 +157,9 @@ module velo_gsm
     end else begin
       refused_q <= refused_q + 8'(refused);
       dropped_q <= dropped_q + 8'(response_dropped) + 8'(request_dropped);
-      loads_q   <= loads_q + 9'(load_sent) - 9'(load_answered);
+      // A load whose answer was lost is counted until it comes: the count stops rather than wraps.
+      if (load_sent && !load_answered && loads_q != '1) loads_q <= loads_q + 9'd1;
+      else if (load_answered && !load_sent && loads_q != '0) loads_q <= loads_q - 9'd1;
     end
   end
 

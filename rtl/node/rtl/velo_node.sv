@@ -103,7 +103,7 @@ module velo_node
 
   localparam int unsigned NumNets = NumClasses + NumVelo - 1;
 
-  logic [NumNets-1:0] out_valid, out_ready, out_sop, out_eop;
+  logic [NumNets-1:0] out_valid, out_ready, out_room, out_sop, out_eop;
   logic [NumNets-1:0] in_valid, in_ready, in_sop, in_eop;
   logic [NumNets-1:0][DataWidth-1:0] out_data, in_data;
 
@@ -160,6 +160,7 @@ module velo_node
       .rst_ni,
       .net_out_valid_o    (out_valid),
       .net_out_ready_i    (out_ready),
+      .net_out_room_i     (out_room),
       .net_out_sop_o      (out_sop),
       .net_out_eop_o      (out_eop),
       .net_out_data_o     (out_data),
@@ -250,6 +251,7 @@ module velo_node
       .table_hop_i      (route_hop),
       .unit_in_valid_i  (out_valid),
       .unit_in_ready_o  (out_ready),
+      .unit_in_room_o   (out_room),
       .unit_in_sop_i    (out_sop),
       .unit_in_eop_i    (out_eop),
       .unit_in_data_i   (out_data),

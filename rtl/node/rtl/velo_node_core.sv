@@ -114,6 +114,7 @@ module velo_node_core
 
     output logic [NumNets-1:0]                net_out_valid_o,
     input  logic [NumNets-1:0]                net_out_ready_i,
+    input  logic [NumNets-1:0]                net_out_room_i,
     output logic [NumNets-1:0]                net_out_sop_o,
     output logic [NumNets-1:0]                net_out_eop_o,
     output logic [NumNets-1:0][DataWidth-1:0] net_out_data_o,
@@ -285,6 +286,7 @@ module velo_node_core
       .host_stalled_i(dma_write_valid_o && !dma_write_ready_i),
       .net_out_valid_o,
       .net_out_ready_i,
+      .net_out_room_i,
       .net_out_sop_o,
       .net_out_eop_o,
       .net_out_data_o,

@@ -63,6 +63,7 @@ module velo_node_units
 
     output logic [NumNets-1:0]                net_out_valid_o,
     input  logic [NumNets-1:0]                net_out_ready_i,
+    input  logic [NumNets-1:0]                net_out_room_i,
     output logic [NumNets-1:0]                net_out_sop_o,
     output logic [NumNets-1:0]                net_out_eop_o,
     output logic [NumNets-1:0][DataWidth-1:0] net_out_data_o,
@@ -120,6 +121,7 @@ module velo_node_units
       .stray_o         (stray),
       .net_out_valid_o (net_out_valid_o[NumClasses-1:0]),
       .net_out_ready_i (net_out_ready_i[NumClasses-1:0]),
+      .net_out_room_i  (net_out_room_i[NumClasses-1:0]),
       .net_out_sop_o   (net_out_sop_o[NumClasses-1:0]),
       .net_out_eop_o   (net_out_eop_o[NumClasses-1:0]),
       .net_out_data_o  (net_out_data_o[NumClasses-1:0]),
@@ -145,6 +147,9 @@ module velo_node_units
 
   logic [CountBits-1:0] sent, refused, received, dropped;
   logic stalled;
+  logic [CountBits-1:0] undelivered;
+  watchdog_t access_watchdog;
+  watchdog_report_t watchdog_report;
   error_e refused_code, dropped_code;
   logic [7:0] refused_source, dropped_ctx, dropped_node, stall_ctx;
   logic watchdog_enable, cfg_valid, cfg_ready, cfg_enabled, read_pointer_valid;
@@ -196,13 +201,21 @@ module velo_node_units
       assign velo_in_valid[u]      = in_valid[NetVelo][0];
       assign in_ready[NetVelo][0]  = velo_in_ready[u];
     end else begin : gen_own
-      assign net_out_valid_o[Net] = velo_out_valid[u];
-      assign velo_out_ready[u]    = net_out_ready_i[Net];
-      assign net_out_sop_o[Net]   = velo_out_sop[u];
-      assign net_out_eop_o[Net]   = velo_out_eop[u];
-      assign net_out_data_o[Net]  = velo_out_data[u];
-      assign velo_in_valid[u]     = net_in_valid_i[Net];
-      assign net_in_ready_o[Net]  = velo_in_ready[u];
+      velo_packet_gate u_gate (
+          .clk_i      (clk_i),
+          .rst_ni     (rst_ni),
+          .in_valid_i (velo_out_valid[u]),
+          .in_ready_o (velo_out_ready[u]),
+          .in_eop_i   (velo_out_eop[u]),
+          .out_valid_o(net_out_valid_o[Net]),
+          .out_ready_i(net_out_ready_i[Net]),
+          .out_room_i (net_out_room_i[Net])
+      );
+      assign net_out_sop_o[Net]  = velo_out_sop[u];
+      assign net_out_eop_o[Net]  = velo_out_eop[u];
+      assign net_out_data_o[Net] = velo_out_data[u];
+      assign velo_in_valid[u]    = net_in_valid_i[Net];
+      assign net_in_ready_o[Net] = velo_in_ready[u];
     end
   end
 
@@ -212,49 +225,52 @@ module velo_node_units
       .NumVelo  (NumVelo),
       .CtxBits  (CtxBits)
   ) u_velo (
-      .node_id_i           (node_id_o),
-      .watchdog_enable_i   (watchdog_enable),
-      .watchdog_cycles_i   (watchdog_cycles),
-      .cfg_valid_i         (cfg_valid),
-      .cfg_ready_o         (cfg_ready),
-      .cfg_ctx_i           (cfg_ctx),
-      .cfg_enabled_i       (cfg_enabled),
-      .cfg_base_i          (cfg_base),
-      .cfg_last_slot_i     (cfg_last_slot),
-      .read_pointer_valid_i(read_pointer_valid),
-      .read_pointer_ctx_i  (read_pointer_ctx),
-      .read_pointer_i      (read_pointer),
-      .write_valid_i       (write_valid),
-      .write_ready_o       (write_ready),
-      .write_eop_i         (write_eop),
-      .write_header_i      (write_header),
-      .write_data_i        (write_data),
-      .net_out_valid_o     (velo_out_valid),
-      .net_out_ready_i     (velo_out_ready),
-      .net_out_sop_o       (velo_out_sop),
-      .net_out_eop_o       (velo_out_eop),
-      .net_out_data_o      (velo_out_data),
-      .net_in_valid_i      (velo_in_valid),
-      .net_in_ready_o      (velo_in_ready),
-      .net_in_sop_i        (velo_in_sop),
-      .net_in_eop_i        (velo_in_eop),
-      .net_in_data_i       (velo_in_data),
-      .dma_valid_o         (dma_valid),
-      .dma_ready_i         (dma_ready),
-      .dma_eop_o           (dma_eop),
-      .dma_header_o        (dma_header),
-      .dma_data_o          (dma_data),
-      .sent_o              (sent),
-      .refused_o           (refused),
-      .refused_code_o      (refused_code),
-      .refused_source_o    (refused_source),
-      .received_o          (received),
-      .stalled_o           (stalled),
-      .stall_ctx_o         (stall_ctx),
-      .dropped_o           (dropped),
-      .dropped_code_o      (dropped_code),
-      .dropped_ctx_o       (dropped_ctx),
-      .dropped_node_o      (dropped_node),
+      .node_id_i             (node_id_o),
+      .watchdog_enable_i     (watchdog_enable),
+      .watchdog_cycles_i     (watchdog_cycles),
+      .send_watchdog_enable_i(access_watchdog.enable),
+      .send_watchdog_cycles_i(access_watchdog.cycles),
+      .cfg_valid_i           (cfg_valid),
+      .cfg_ready_o           (cfg_ready),
+      .cfg_ctx_i             (cfg_ctx),
+      .cfg_enabled_i         (cfg_enabled),
+      .cfg_base_i            (cfg_base),
+      .cfg_last_slot_i       (cfg_last_slot),
+      .read_pointer_valid_i  (read_pointer_valid),
+      .read_pointer_ctx_i    (read_pointer_ctx),
+      .read_pointer_i        (read_pointer),
+      .write_valid_i         (write_valid),
+      .write_ready_o         (write_ready),
+      .write_eop_i           (write_eop),
+      .write_header_i        (write_header),
+      .write_data_i          (write_data),
+      .net_out_valid_o       (velo_out_valid),
+      .net_out_ready_i       (velo_out_ready),
+      .net_out_sop_o         (velo_out_sop),
+      .net_out_eop_o         (velo_out_eop),
+      .net_out_data_o        (velo_out_data),
+      .net_in_valid_i        (velo_in_valid),
+      .net_in_ready_o        (velo_in_ready),
+      .net_in_sop_i          (velo_in_sop),
+      .net_in_eop_i          (velo_in_eop),
+      .net_in_data_i         (velo_in_data),
+      .dma_valid_o           (dma_valid),
+      .dma_ready_i           (dma_ready),
+      .dma_eop_o             (dma_eop),
+      .dma_header_o          (dma_header),
+      .dma_data_o            (dma_data),
+      .sent_o                (sent),
+      .refused_o             (refused),
+      .refused_code_o        (refused_code),
+      .refused_source_o      (refused_source),
+      .undelivered_o         (undelivered),
+      .received_o            (received),
+      .stalled_o             (stalled),
+      .stall_ctx_o           (stall_ctx),
+      .dropped_o             (dropped),
+      .dropped_code_o        (dropped_code),
+      .dropped_ctx_o         (dropped_ctx),
+      .dropped_node_o        (dropped_node),
       .clk_i,
       .rst_ni
   );
@@ -271,6 +287,9 @@ module velo_node_units
       .node_id_i      (node_id_o),
       .setting_i      (custom_setting),
       .status_o       (custom_status),
+      .watchdog_i     (access_watchdog),
+      .given_up_o     (watchdog_report.given_up[2:1]),
+      .unanswered_o   (watchdog_report.unanswered[1]),
       .store_valid_i  (posted_valid_i[PortCustom]),
       .store_ready_o  (posted_ready_o[PortCustom]),
       .store_eop_i    (posted_eop_i[PortCustom]),
@@ -324,8 +343,11 @@ module velo_node_units
       .node_id_i             (node_id_o),
       .watchdog_enable_i     (watchdog_enable),
       .watchdog_cycles_i     (watchdog_cycles),
+      .access_watchdog_i     (access_watchdog),
       .setting_i             (rma_setting),
       .report_o              (rma_report),
+      .given_up_o            (watchdog_report.given_up[0]),
+      .unanswered_o          (watchdog_report.unanswered[0]),
       .posted_in_valid_i     (posted_valid_i[PortRma]),
       .posted_in_ready_o     (posted_ready_o[PortRma]),
       .posted_in_eop_i       (posted_eop_i[PortRma]),
@@ -368,6 +390,25 @@ module velo_node_units
   );
 
   logic network_stalled;
+
+  assign watchdog_report.undelivered = 3'(undelivered);
+
+  // A write to host memory that waits is counted once; it cannot be taken back.
+  logic host_late, host_late_q;
+  assign watchdog_report.host_stall = host_late && !host_late_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) host_late_q <= 1'b0;
+    else host_late_q <= host_late;
+  end
+
+  velo_watchdog u_host_watchdog (
+      .clk_i    (clk_i),
+      .rst_ni   (rst_ni),
+      .enable_i (access_watchdog.enable),
+      .cycles_i (access_watchdog.cycles),
+      .waiting_i(host_stalled_i),
+      .expired_o(host_late)
+  );
 
   // ----- registers ------------------------------------------------------------------------------
 
@@ -419,6 +460,8 @@ module velo_node_units
       .stalled_i           (stalled),
       .stall_ctx_i         (stall_ctx),
       .host_stalled_i      (host_stalled_i),
+      .watchdog_setting_o  (access_watchdog),
+      .watchdog_report_i   (watchdog_report),
       .network_stalled_i   (network_stalled),
       .route_we_o,
       .route_node_o,

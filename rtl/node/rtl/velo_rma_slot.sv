@@ -3,10 +3,13 @@
 // The RMA unit in its place of the node: its settings from and its reports to the register file.
 //
 // Streams of crossbar and network as in velo_rma, settings and reports as in velo_regfile_pkg. Errors:
-// those of velo_rma, which the register file counts. The unit is at most 64 bits wide: on a path of 128
+// those of velo_rma, which the register file counts; ErrorNetwork for a descriptor that found no room in the
+// time that `access_watchdog_i` allows (velo_store_guard). A read of memory that is not answered in that
+// time ends with ErrorHost (velo_read_guard). The unit is at most 64 bits wide: on a path of 128
 // it moves 8 bytes a cycle, and what it is answered with is taken a beat every other cycle.
 
 module velo_rma_slot
+  import velo_pkg::*;
   import htax_pkg::*;
   import velo_regfile_pkg::*;
 #(
@@ -21,8 +24,11 @@ module velo_rma_slot
     input  logic         [ 7:0] node_id_i,
     input  logic                watchdog_enable_i,
     input  logic         [19:0] watchdog_cycles_i,
+    input  watchdog_t           access_watchdog_i,
     input  rma_setting_t        setting_i,
     output rma_report_t         report_o,
+    output logic                given_up_o,         // a descriptor, for one cycle
+    output logic                unanswered_o,       // a read of host memory, for one cycle
 
     input  logic                         posted_in_valid_i,
     output logic                         posted_in_ready_o,
@@ -75,7 +81,57 @@ module velo_rma_slot
   logic [NumClasses-1:0] out_valid, out_ready, out_sop, out_eop, in_valid, in_ready, in_sop, in_eop;
   logic [NumClasses-1:0][UnitWidth-1:0] out_data, in_data;
 
+  // The unit's side of the guards.
+  logic guarded_valid, guarded_ready, descriptor_given_up, unit_refused;
+  logic ask_valid, ask_ready, got_valid, got_ready, got_eop;
+  htax_header_t ask_header, got_header;
+  error_e unit_refused_code;
+  logic [7:0] unit_refused_source;
+  window_t window;
+
   logic unused_nonposted_eop;
+
+  velo_store_guard u_store_guard (
+      .clk_i      (clk_i),
+      .rst_ni     (rst_ni),
+      .watchdog_i (access_watchdog_i),
+      .in_valid_i (store_valid),
+      .in_ready_o (store_ready),
+      .in_eop_i   (store_eop),
+      .out_valid_o(guarded_valid),
+      .out_ready_i(guarded_ready),
+      .given_up_o (descriptor_given_up)
+  );
+
+  // A descriptor that is given up is a refused one, too.
+  assign window                  = window_t'({{(64 - AddrBits) {1'b0}}, posted_in_header_i.addr});
+  assign given_up_o              = descriptor_given_up;
+  assign report_o.refused        = unit_refused || descriptor_given_up;
+  assign report_o.refused_code   = descriptor_given_up ? ErrorNetwork : unit_refused_code;
+  assign report_o.refused_source = descriptor_given_up ? window.source : unit_refused_source;
+
+  velo_read_guard #(
+      .NumTags(3)
+  ) u_read_guard (
+      .clk_i               (clk_i),
+      .rst_ni              (rst_ni),
+      .watchdog_i          (access_watchdog_i),
+      .unanswered_o        (unanswered_o),
+      .unit_read_valid_i   (ask_valid),
+      .unit_read_ready_o   (ask_ready),
+      .unit_read_header_i  (ask_header),
+      .host_read_valid_o   (nonposted_out_valid_o),
+      .host_read_ready_i   (nonposted_out_ready_i),
+      .host_read_header_o  (read_header),
+      .host_answer_valid_i (memory_valid),
+      .host_answer_ready_o (memory_ready),
+      .host_answer_eop_i   (memory_eop),
+      .host_answer_header_i(memory_header),
+      .unit_answer_valid_o (got_valid),
+      .unit_answer_ready_i (got_ready),
+      .unit_answer_eop_o   (got_eop),
+      .unit_answer_header_o(got_header)
+  );
 
   velo_rma #(
       .DataWidth(UnitWidth),
@@ -84,8 +140,8 @@ module velo_rma_slot
   ) u_rma (
       .clk_i,
       .rst_ni,
-      .posted_in_valid_i      (store_valid),
-      .posted_in_ready_o      (store_ready),
+      .posted_in_valid_i      (guarded_valid),
+      .posted_in_ready_o      (guarded_ready),
       .posted_in_eop_i        (store_eop),
       .posted_in_data_i       (store_data),
       .response_out_valid_o   (answer_valid),
@@ -96,11 +152,13 @@ module velo_rma_slot
       .posted_out_ready_i     (write_ready),
       .posted_out_eop_o       (write_eop),
       .posted_out_data_o      (write_data),
-      .nonposted_out_header_o (read_header),
-      .response_in_valid_i    (memory_valid),
-      .response_in_ready_o    (memory_ready),
-      .response_in_eop_i      (memory_eop),
-      .response_in_header_i   (memory_header),
+      .nonposted_out_valid_o  (ask_valid),
+      .nonposted_out_ready_i  (ask_ready),
+      .nonposted_out_header_o (ask_header),
+      .response_in_valid_i    (got_valid),
+      .response_in_ready_o    (got_ready),
+      .response_in_eop_i      (got_eop),
+      .response_in_header_i   (got_header),
       .response_in_data_i     (memory_data),
       .net_out_valid_o        (out_valid),
       .net_out_ready_i        (out_ready),
@@ -137,9 +195,9 @@ module velo_rma_slot
       .atu_refused_o          (report_o.atu_refused),
       .stalled_o              (report_o.stalled),
       .stall_ctx_o            (report_o.stall_ctx),
-      .requester_error_valid_o(report_o.refused),
-      .requester_error_code_o (report_o.refused_code),
-      .requester_error_ctx_o  (report_o.refused_source),
+      .requester_error_valid_o(unit_refused),
+      .requester_error_code_o (unit_refused_code),
+      .requester_error_ctx_o  (unit_refused_source),
       .error_count_o          (report_o.errors),
       .error_code_o           (report_o.error_code),
       .error_ctx_o            (report_o.error_ctx),
@@ -153,9 +211,7 @@ module velo_rma_slot
       .nonposted_in_header_i,
       .response_out_header_o,
       .posted_out_header_o,
-      .write_done_i,
-      .nonposted_out_valid_o,
-      .nonposted_out_ready_i
+      .write_done_i
   );
 
   velo_port_width #(
@@ -233,5 +289,8 @@ module velo_rma_slot
   );
 
   assign report_o.descriptors_wait = posted_in_valid_i && !posted_in_ready_o;
+
+  logic unused;
+  assign unused = ^window;
 
 endmodule

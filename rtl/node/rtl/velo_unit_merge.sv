@@ -3,8 +3,11 @@
 // From the units' streams of packets to the one of their traffic class: round robin, whole packets.
 // Combinational, so a packet that finds the stream free loses no cycle.
 //
-// All sides valid/ready; `in_sop_i` and `in_eop_i` mark a packet's first and last beat. A choice once
-// on offer stands. A unit that stops inside its packet stops the others. Errors: none.
+// All sides valid/ready; `in_sop_i` and `in_eop_i` mark a packet's first and last beat. A packet begins
+// only with `out_room_i`: the stream then has room for a message of VELO, so such a message is taken
+// without a wait once its first beat was, and until then its unit may take it back. All units wait for
+// the same room, so that none overtakes another by asking for less. A choice once made stands. A unit
+// that stops inside its packet stops the others. Errors: none.
 // Source: case-for-fpga, section 3 (round robin for fairness).
 
 `include "velo_assert.svh"
@@ -24,6 +27,7 @@ module velo_unit_merge #(
 
     output logic                 out_valid_o,
     input  logic                 out_ready_i,
+    input  logic                 out_room_i,
     output logic                 out_sop_o,
     output logic                 out_eop_o,
     output logic [DataWidth-1:0] out_data_o
@@ -42,8 +46,8 @@ module velo_unit_merge #(
       .take_i (start)
   );
 
-  assign start       = !kept_q && |in_valid_i;
-  assign served      = (kept_q ? owner_q : grant) & in_valid_i;
+  assign start       = !kept_q && out_room_i && |in_valid_i;
+  assign served      = (kept_q ? owner_q : (out_room_i ? grant : '0)) & in_valid_i;
   assign in_ready_o  = out_ready_i ? served : '0;
   assign out_valid_o = |served;
   assign out_sop_o   = |(served & in_sop_i);
@@ -63,6 +67,7 @@ module velo_unit_merge #(
   end
 
   `VELO_ASSERT(OneUnit, (served & (served - 1'b1)) == '0)
+  `VELO_ASSUME(RoomIsReady, !out_room_i || kept_q || out_ready_i)
   `VELO_ASSUME(FirstBeatFirst, !start || |(grant & in_sop_i))
 
 endmodule

@@ -2,7 +2,8 @@
 //
 // Between the units and the three traffic classes of the network. Adds no cycle.
 //
-// To the network: from all units, round robin, a class at a time. From it: to the unit that takes the
+// To the network: from all units, round robin, a class at a time, and only when the class has room for
+// a message of VELO (velo_unit_merge). From it: to the unit that takes the
 // packet's kind (`Kinds`, a bit a kind, by unit and class). A request that none takes goes to unit 0,
 // which refuses it; of the other classes it is swallowed, and `stray_o` pulses. All streams
 // valid/ready, whole packets, as in velo_requester; a packet's beats are common to all units, which
@@ -31,6 +32,7 @@ module velo_unit_net #(
 
     output logic [NumClasses-1:0]                net_out_valid_o,
     input  logic [NumClasses-1:0]                net_out_ready_i,
+    input  logic [NumClasses-1:0]                net_out_room_i,
     output logic [NumClasses-1:0]                net_out_sop_o,
     output logic [NumClasses-1:0]                net_out_eop_o,
     output logic [NumClasses-1:0][DataWidth-1:0] net_out_data_o,
@@ -69,6 +71,7 @@ module velo_unit_net #(
         .in_data_i  (out_data),
         .out_valid_o(net_out_valid_o[c]),
         .out_ready_i(net_out_ready_i[c]),
+        .out_room_i (net_out_room_i[c]),
         .out_sop_o  (net_out_sop_o[c]),
         .out_eop_o  (net_out_eop_o[c]),
         .out_data_o (net_out_data_o[c])

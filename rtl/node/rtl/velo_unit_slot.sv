@@ -32,6 +32,8 @@ module velo_unit_slot
     input logic [ 7:0] node_id_i,
     input logic        watchdog_enable_i,
     input logic [19:0] watchdog_cycles_i,
+    input logic        send_watchdog_enable_i,
+    input logic [23:0] send_watchdog_cycles_i,
 
     input  logic                cfg_valid_i,
     output logic                cfg_ready_o,
@@ -72,6 +74,7 @@ module velo_unit_slot
     output logic         refused_o,
     output error_e       refused_code_o,
     output logic   [7:0] refused_source_o,
+    output logic         undelivered_o,
     output logic         received_o,
     output logic         stalled_o,
     output logic   [7:0] stall_ctx_o,
@@ -100,6 +103,8 @@ module velo_unit_slot
       .node_id_i,
       .watchdog_enable_i,
       .watchdog_cycles_i,
+      .send_watchdog_enable_i,
+      .send_watchdog_cycles_i,
       .cfg_valid_i,
       .cfg_ready_o,
       .cfg_ctx_i,
@@ -135,6 +140,7 @@ module velo_unit_slot
       .refused_o,
       .refused_code_o,
       .refused_source_o,
+      .undelivered_o,
       .received_o,
       .stalled_o,
       .stall_ctx_o,
@@ -172,6 +178,10 @@ module velo_unit_slot
     localparam int unsigned MidWidth = DataWidth == 128 ? 64 : DataWidth;
     // The longest packet or DMA write: header, or what stands for it, and a whole line.
     localparam int unsigned WholeDepth = DataWidth == 128 ? 8 : 16;
+    // A packet is begun only with room for all of it, behind what the converters still hold of the one
+    // before it: two beats.
+    localparam int unsigned PacketDepth = 2 * WholeDepth;
+    localparam int unsigned PacketRoom = (DataWidth == 128 ? 5 : 9) + 3;
     localparam int unsigned StoreDepth = 32;
     localparam int unsigned PlaceBits = AddrBits + 10;
 
@@ -241,15 +251,26 @@ module velo_unit_slot
     logic packet_valid, packet_ready, packet_sop, packet_eop;
     logic [MidWidth-1:0] mid_out_data, mid_in_data;
     logic [DataWidth-1:0] packet_data;
+    logic begun_valid, begun_ready, room;
 
+    velo_packet_gate u_gate (
+        .clk_i,
+        .rst_ni,
+        .in_valid_i (out_valid),
+        .in_ready_o (out_ready),
+        .in_eop_i   (out_eop),
+        .out_valid_o(begun_valid),
+        .out_ready_i(begun_ready),
+        .out_room_i (room && begun_ready)
+    );
     velo_widen #(
         .Width    (MidWidth),
         .HalfWidth(UnitWidth)
     ) u_out (
         .clk_i,
         .rst_ni,
-        .in_valid_i (out_valid),
-        .in_ready_o (out_ready),
+        .in_valid_i (begun_valid),
+        .in_ready_o (begun_ready),
         .in_sop_i   (out_sop),
         .in_eop_i   (out_eop),
         .in_single_i(1'b0),
@@ -307,13 +328,15 @@ module velo_unit_slot
         .out_data_o (in_data)
     );
     velo_whole #(
-        .Width(DataWidth + 1),
-        .Depth(WholeDepth)
+        .Width    (DataWidth + 1),
+        .Depth    (PacketDepth),
+        .RoomBeats(PacketRoom)
     ) u_packets (
         .clk_i,
         .rst_ni,
         .in_valid_i (packet_valid),
         .in_ready_o (packet_ready),
+        .in_room_o  (room),
         .in_eop_i   (packet_eop),
         .in_data_i  ({packet_sop, packet_data}),
         .out_valid_o(net_out_valid_o),
@@ -373,6 +396,7 @@ module velo_unit_slot
         .rst_ni,
         .in_valid_i (wide_valid),
         .in_ready_o (wide_ready),
+        .in_room_o  (unused_room),
         .in_eop_i   (wide_eop),
         .in_data_i  ({write_addr, write_len, wide_data}),
         .out_valid_o(dma_valid_o),
@@ -381,8 +405,8 @@ module velo_unit_slot
         .out_data_o ({dma_addr_o, dma_len_bytes_o, dma_data_o})
     );
 
-    logic unused;
-    assign unused = ^{unused_count, unused_sop, unused_write_sop};
+    logic unused, unused_room;
+    assign unused = ^{unused_room, unused_count, unused_sop, unused_write_sop};
   end
 
   `VELO_ASSERT_INIT(

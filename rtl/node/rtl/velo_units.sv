@@ -10,8 +10,8 @@
 //
 // `write_*`, `net_*`, `dma_*`: as in velo_unit, by unit; the crossbar chooses a store's unit by the lowest
 // bits of the page's `source`, the switch a message's unit by those of its target context. `cfg_*` and
-// `read_pointer_*` go to the context's unit. Reports: `sent_o`, `refused_o`, `received_o` and `dropped_o`
-// count those of this cycle; their codes are those of the first unit among them, and so is the context
+// `read_pointer_*` go to the context's unit. Reports: `sent_o`, `refused_o`, `undelivered_o`, `received_o`
+// and `dropped_o` count those of this cycle; their codes are those of the first unit among them, and so is the context
 // of a full ring.
 // Errors and latency: those of velo_unit_slot.
 //
@@ -36,6 +36,8 @@ module velo_units
     input logic [ 7:0] node_id_i,
     input logic        watchdog_enable_i,
     input logic [19:0] watchdog_cycles_i,
+    input logic        send_watchdog_enable_i,
+    input logic [23:0] send_watchdog_cycles_i,
 
     input  logic                cfg_valid_i,
     output logic                cfg_ready_o,
@@ -74,6 +76,7 @@ module velo_units
     output logic   [CountBits-1:0] refused_o,
     output error_e                 refused_code_o,
     output logic   [          7:0] refused_source_o,
+    output logic   [CountBits-1:0] undelivered_o,
     output logic   [CountBits-1:0] received_o,
     output logic                   stalled_o,
     output logic   [          7:0] stall_ctx_o,
@@ -94,7 +97,7 @@ module velo_units
   endfunction
 
   logic [NumVelo-1:0] cfg_unit, pointer_unit, cfg_ready;
-  logic [NumVelo-1:0] sent, refused, received, stalled, dropped;
+  logic [NumVelo-1:0] sent, refused, undelivered, received, stalled, dropped;
   error_e [NumVelo-1:0] refused_code, dropped_code;
   logic [NumVelo-1:0][7:0] refused_source, dropped_ctx, dropped_node, stall_ctx;
 
@@ -117,6 +120,8 @@ module velo_units
         .node_id_i,
         .watchdog_enable_i,
         .watchdog_cycles_i,
+        .send_watchdog_enable_i,
+        .send_watchdog_cycles_i,
         .cfg_valid_i         (cfg_valid_i && cfg_unit[u]),
         .cfg_ready_o         (cfg_ready[u]),
         .cfg_ctx_i,
@@ -152,6 +157,7 @@ module velo_units
         .refused_o           (refused[u]),
         .refused_code_o      (refused_code[u]),
         .refused_source_o    (refused_source[u]),
+        .undelivered_o       (undelivered[u]),
         .received_o          (received[u]),
         .stalled_o           (stalled[u]),
         .stall_ctx_o         (stall_ctx[u]),
@@ -164,13 +170,15 @@ module velo_units
   end
 
   always_comb begin
-    sent_o     = '0;
-    refused_o  = '0;
-    received_o = '0;
-    dropped_o  = '0;
+    sent_o        = '0;
+    refused_o     = '0;
+    undelivered_o = '0;
+    received_o    = '0;
+    dropped_o     = '0;
     for (int unsigned u = 0; u < NumVelo; u++) begin
       sent_o += CountBits'(sent[u]);
-      refused_o += CountBits'(refused[u]);
+      refused_o += CountBits'(refused[u] && !undelivered[u]);
+      undelivered_o += CountBits'(undelivered[u]);
       received_o += CountBits'(received[u]);
       dropped_o += CountBits'(dropped[u]);
     end

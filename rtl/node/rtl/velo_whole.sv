@@ -4,19 +4,21 @@
 // one go, and holds a way that others share for no longer than its own beats.
 //
 // Both sides valid/ready; `eop` marks a transaction's last beat; its first beat leaves a cycle after its
-// last one came. No transaction is longer than Depth, or it would never leave. Errors: none.
+// last one came. `in_room_o`: there is room for `RoomBeats`, a beat that came in this cycle not counted. No transaction is longer than Depth, or it would never leave. Errors: none.
 
 `include "velo_assert.svh"
 
 module velo_whole #(
     parameter int unsigned Width = 32,
-    parameter int unsigned Depth = 8
+    parameter int unsigned Depth = 8,
+    parameter int unsigned RoomBeats = Depth
 ) (
     input logic clk_i,
     input logic rst_ni,
 
     input  logic             in_valid_i,
     output logic             in_ready_o,
+    output logic             in_room_o,
     input  logic             in_eop_i,
     input  logic [Width-1:0] in_data_i,
 
@@ -46,6 +48,7 @@ module velo_whole #(
       .count_o     (count)
   );
 
+  assign in_room_o   = 32'(count) + RoomBeats <= Depth;
   assign out_valid_o = valid && ends_q != '0;
   assign end_in      = in_valid_i && in_ready_o && in_eop_i;
   assign end_out     = out_valid_o && out_ready_i && out_eop_o;

@@ -53,6 +53,7 @@ class Host:
         self.unanswered: deque = deque()
         self.pending: list[list[Any]] = []
         self.burst: list[Any] | None = None
+        self.mute = self.deaf = False  # Reads are not answered; writes are not taken.
 
     def get(self, name: str) -> int:
         return int(getattr(self.dut, name).value)
@@ -151,11 +152,11 @@ class Host:
         if answers:
             for place, byte in self.unanswered.popleft():
                 self.memory[place] = byte
-        if self.burst is None and self.pending and self.rng.random() < 0.3:
+        if self.burst is None and self.pending and not self.mute and self.rng.random() < 0.3:
             self.burst = self.pending.pop(self.rng.randrange(len(self.pending)))
         self.set(
-            dma_awready_i=self.rng.random() < 0.7,
-            dma_wready_i=self.rng.random() < 0.7,
+            dma_awready_i=not self.deaf and self.rng.random() < 0.7,
+            dma_wready_i=not self.deaf and self.rng.random() < 0.7,
             dma_bvalid_i=answers,
             dma_arready_i=self.rng.random() < 0.7,
             dma_rvalid_i=self.burst is not None,
@@ -283,3 +284,119 @@ async def what_is_wrong_is_answered_and_changes_nothing(dut: Any) -> None:
     assert await counter(host, UNMAPPED) == 2
     assert await counter(host, SENT) == 0
     assert not host.word(RING)
+
+
+WATCHDOG, GIVEN_UP, UNANSWERED, HOST_STALLS = 0x198, 0x1A0, 0x1A8, 0x1B0
+REQUESTER_ERROR, REFUSED, UNDELIVERED, LINKS = 0x20, 0x48, 0x78, 0x80
+AWAY, NETWORK, HOST_REFUSED = 0x22, 11, 10
+
+
+async def watched(dut: Any, cycles: int = 200) -> Host:
+    """A node with the watchdog on, and a way to another node by a cable that is pulled."""
+    host = await start(dut)
+    host.write("control", window(REGISTERS, WATCHDOG), [1 << 32 | cycles])
+    host.write("control", window(REGISTERS, ROUTES + 8 * AWAY), [0])
+    host.write("control", window(REGISTERS, LINKS), [1])
+    await host.settled()
+    return host
+
+
+def message(node: int, tag: int, words: int) -> tuple[int, list[int]]:
+    place = node << 20 | CTX << 12 | words << 6
+    return window(VELO, place), [1 | tag << 8 | 8 * words << 16, *range(words)]
+
+
+@cocotb.test
+async def no_store_waits_for_a_pulled_cable_for_ever(dut: Any) -> None:
+    """More messages and descriptors than network and queues hold: each store is answered."""
+    host = await watched(dut)
+    count = 60
+    for tag in range(count):
+        host.write("host", *message(AWAY, tag, 7))
+    await host.until(lambda: len(host.written["host"]) == count, 30000)
+    sent, lost = await counter(host, SENT), await counter(host, UNDELIVERED)
+    # The last one may still be in the requester's register.
+    assert lost > 10
+    assert sent > 10
+    assert count - 1 <= sent + lost <= count
+    assert await counter(host, REFUSED) == 0
+    assert await counter(host, REQUESTER_ERROR) == NETWORK | SOURCE << 8
+    # Descriptors: the queue fills, then they are given up.
+    for _ in range(100):
+        low = 3 | NODE << 8 | OTHER << 16 | 8 << 32  # put_immediate to the node itself
+        host.write("host", window(RMA, 0, CTX), [low, 5, 0x2000])
+    await host.until(lambda: len(host.written["host"]) == count + 100, 60000)
+    assert await counter(host, GIVEN_UP) > 10
+    # Loads and stores of the custom unit.
+    given_up = await counter(host, GIVEN_UP)
+    for _ in range(4):
+        host.write("host", window(CUSTOM, AWAY << 20), [1])
+    assert await host.read("host", window(CUSTOM, AWAY << 20)) == (0, SLVERR)
+    await host.until(lambda: len(host.written["host"]) == count + 104, 5000)
+    assert await counter(host, GIVEN_UP) > given_up
+
+
+@cocotb.test
+async def a_load_that_nobody_answers_ends_with_an_error(dut: Any) -> None:
+    host = await watched(dut)
+    for _ in range(3):
+        assert (await host.read("host", window(CUSTOM, AWAY << 20)))[1] == SLVERR
+    assert await counter(host, GIVEN_UP) == 3
+    # Others are served meanwhile and after it, unless they stand behind it in the network.
+    host.write("host", *message(NODE, 9, 1))
+    await host.settled()
+
+
+@cocotb.test
+async def memory_that_does_not_answer_stops_one_operation(dut: Any) -> None:
+    """Reads are taken and not answered for a while: each put fails and says so; what comes too
+    late is nobody's; then all works again."""
+    host = await watched(dut)
+    host.mute = True
+    low = PUT | REQUESTER << 4 | NODE << 8 | OTHER << 16 | 8 << 32
+
+    async def put(number: int) -> int:
+        """The error in the notification of a put of eight bytes."""
+        host.memory |= {(FRAME << 12) + i: 0x40 + number for i in range(8)}
+        host.write("host", window(RMA, 0, CTX), [low | number << 24, 0, 0x2000])
+        entry = QUEUE + 0x1000 * CTX + 16 * (number % 8)
+        await host.until(lambda: bool(host.word(entry)), 6000)
+        note = host.word(entry)
+        assert note >> 55 & 255 == number
+        host.store(entry, bytes(16))
+        host.write("control", window(REGISTERS, 0x8400000 + (CTX << 12)), [number + 1])
+        await host.settled()
+        return note >> 12 & 15
+
+    assert await put(0) == HOST_REFUSED
+    assert await put(1) == HOST_REFUSED
+    assert await counter(host, UNANSWERED) == 2
+    late = len(host.pending)
+    assert late == 2
+    host.mute = False
+    assert await put(2) == 0
+    assert not host.pending
+    assert host.word((FRAME + 4) << 12) == int.from_bytes(bytes([0x42] * 8), "little")
+    # Never answered at all: numbers run out, and reads fail at once.
+    host.mute = True
+    for number in range(3, 25):
+        assert await put(number) == HOST_REFUSED
+    assert len(host.pending) == 16
+    host.mute = False
+    await host.until(lambda: not host.pending)
+    for number in range(25, 30):
+        assert await put(number) == 0
+
+
+@cocotb.test
+async def a_host_that_takes_no_writes_is_counted(dut: Any) -> None:
+    host = await watched(dut)
+    host.deaf = True
+    host.write("host", *message(NODE, 1, 1))
+    for _ in range(1000):
+        await FallingEdge(dut.clk_i)
+    assert await counter(host, HOST_STALLS) == 1
+    assert not host.word(RING)
+    host.deaf = False
+    await host.until(lambda: bool(host.word(RING)))
+    assert await counter(host, UNDELIVERED) == 0

@@ -77,6 +77,9 @@ module velo_regfile
     output rma_setting_t rma_setting_o,
     input  rma_report_t  rma_report_i,
 
+    output watchdog_t        watchdog_setting_o,
+    input  watchdog_report_t watchdog_report_i,
+
     input logic   [CountBits-1:0] sent_i,
     input logic   [CountBits-1:0] refused_i,
     input error_e                 refused_code_i,
@@ -274,6 +277,11 @@ module velo_regfile
     else invalidate_q <= from_registers.invalidate.page.swmod;
   end
 
+  assign watchdog_setting_o = '{
+          enable: from_registers.access_watchdog.enable.value,
+          cycles: from_registers.access_watchdog.cycles.value
+      };
+
   always_comb begin
     rma_setting_o.table_enable = from_registers.pages.enable.value;
     rma_setting_o.table_base = from_registers.pages.base.value;
@@ -297,6 +305,13 @@ module velo_regfile
     to_registers.sent.count.incrvalue = 3'(sent_i);
     to_registers.refused.count.incr = |refused_i;
     to_registers.refused.count.incrvalue = 3'(refused_i);
+    to_registers.undelivered.count.incr = |watchdog_report_i.undelivered;
+    to_registers.undelivered.count.incrvalue = watchdog_report_i.undelivered;
+    to_registers.given_up.count.incr = |watchdog_report_i.given_up;
+    to_registers.given_up.count.incrvalue = 3'($countones(watchdog_report_i.given_up));
+    to_registers.unanswered.count.incr = |watchdog_report_i.unanswered;
+    to_registers.unanswered.count.incrvalue = 3'($countones(watchdog_report_i.unanswered));
+    to_registers.host_stalls.count.incr = watchdog_report_i.host_stall;
     to_registers.received.count.incr = |received_i;
     to_registers.received.count.incrvalue = 3'(received_i);
     to_registers.dropped.count.incr = |dropped_i;
@@ -308,9 +323,9 @@ module velo_regfile
     to_registers.stall.ctx.next = stall_ctx_i;
     to_registers.stall.host.next = host_stalled_i;
     to_registers.stall.network.next = network_stalled_i;
-    to_registers.requester_error.code.we = |refused_i;
+    to_registers.requester_error.code.we = |refused_i || |watchdog_report_i.undelivered;
     to_registers.requester_error.code.next = refused_code_i;
-    to_registers.requester_error.source.we = |refused_i;
+    to_registers.requester_error.source.we = |refused_i || |watchdog_report_i.undelivered;
     to_registers.requester_error.source.next = refused_source_i;
     to_registers.completer_error.code.we = |dropped_i;
     to_registers.completer_error.code.next = dropped_code_i;

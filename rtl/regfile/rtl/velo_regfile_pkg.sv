@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The signals between register file and RMA unit: settings one way, state and events the other. Their
-// meaning is that of velo_rma's ports with the same names; events are there for one cycle.
+// meaning is that of velo_rma's ports with the same names; events are there for one cycle. Also the
+// watchdog that all units share.
 
 package velo_regfile_pkg;
   import velo_pkg::*;
@@ -23,6 +24,20 @@ package velo_regfile_pkg;
     logic [7:0]           read_pointer_ctx;
     logic [15:0]          read_pointer;
   } rma_setting_t;
+
+  // The watchdog of the host's accesses, register access_watchdog.
+  typedef struct packed {
+    logic        enable;
+    logic [23:0] cycles;
+  } watchdog_t;
+
+  // What it found, for one cycle each; counted in the registers with these names.
+  typedef struct packed {
+    logic [2:0] undelivered;  // their number
+    logic [2:0] given_up;     // store and load of the custom unit, descriptor
+    logic [1:0] unanswered;   // custom unit, RMA unit
+    logic       host_stall;
+  } watchdog_report_t;
 
   typedef struct packed {
     logic       queue_ready;

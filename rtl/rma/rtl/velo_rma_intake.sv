@@ -5,7 +5,8 @@
 // One posted write is one descriptor: 24 bytes, of a fetch_compare_add 40 with its operands. The queue
 // holds, per write, a beat {source, length in 64-bit words} and then its beats, at most those of 40
 // bytes; `eop` marks the last. A write that has no such length has length 0 in its first beat.
-// While the queue is full, the host's posted channel waits: software bounds what it posts.
+// While the queue has no room for the longest, the host's posted channel waits: software bounds what it
+// posts. A write whose first beat was taken waits for the host alone.
 // Both sides valid/ready. Two cycles. Errors: none here, the requester reports.
 
 `include "velo_assert.svh"
@@ -39,7 +40,8 @@ module velo_rma_intake
   logic [3:0] beat_q;
   logic [2:0] words;
   logic [DataWidth-1:0] name;
-  logic [$clog2(QueueBeats):0] unused_count;
+  logic [$clog2(QueueBeats):0] count;
+  logic room_q;
   logic [1:0] unused_mark;
 
   always_comb begin
@@ -51,7 +53,7 @@ module velo_rma_intake
 
   // A write that is too long is cut: `past_q` after the last beat that is kept.
   assign push_last     = write_eop_i || beat_q == 4'(MaxBeats - 1);
-  assign push_valid    = write_valid_i && !past_q;
+  assign push_valid    = write_valid_i && !past_q && (named_q || room_q);
   assign write_ready_o = named_q && (past_q || push_ready);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -61,13 +63,19 @@ module velo_rma_intake
       beat_q  <= '0;
     end else if (write_valid_i) begin
       if (!named_q) begin
-        named_q <= push_ready;
+        named_q <= room_q;
       end else if (write_ready_o) begin
         named_q <= !write_eop_i;
         past_q  <= !write_eop_i && (past_q || push_last);
         beat_q  <= write_eop_i ? '0 : beat_q + 4'd1;
       end
     end
+  end
+
+  // A cycle old; the beat that may have come in since is counted for.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) room_q <= 1'b0;
+    else room_q <= 32'(count) + MaxBeats + 2 <= QueueBeats;
   end
 
   velo_rma_buffer #(
@@ -84,10 +92,11 @@ module velo_rma_intake
       .pop_ready_i (out_ready_i),
       .pop_mark_o  (unused_mark[0]),
       .pop_data_o  ({out_eop_o, out_data_o}),
-      .count_o     (unused_count),
+      .count_o     (count),
       .marked_o    (unused_mark[1])
   );
 
+  `VELO_ASSERT(TakenWhole, !(write_valid_i && named_q) || write_ready_o)
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
 
 endmodule

@@ -3,7 +3,8 @@
 // The requester's promises, seen from outside, for every write, right or wrong, and every
 // behaviour of the network.
 //
-//   * Packets are whole, never interleaved, and an offered beat stands until it is taken.
+//   * Packets are whole, never interleaved, and an offered beat stands until it is taken. Only the
+//     watchdog takes one back: a packet's first, with a report of its sender, and only when it is on.
 //   * Each write becomes one packet or one report, never both, never neither.
 //   * A packet is as long as its header says, goes where the address says, names the true sender,
 //     and carries the write's bytes: of a whole line without its header word, of a fragment all.
@@ -21,6 +22,8 @@ module velo_requester_props
     input logic            clk_i,
     input logic            rst_ni,
     input logic     [ 7:0] node_id_i,
+    input logic            watchdog_enable_i,
+    input logic     [23:0] watchdog_cycles_i,
     input logic            write_valid_i,
     input logic            write_sop_i,
     input logic            write_eop_i,
@@ -31,7 +34,7 @@ module velo_requester_props
     input logic            net_ready_i
 );
 
-  logic write_ready, net_valid, net_sop, net_eop, sent, error_valid;
+  logic write_ready, net_valid, net_sop, net_eop, sent, error_valid, expired;
   logic [31:0] net_data;
   logic [7:0] error_source;
   error_e error_code;
@@ -46,6 +49,7 @@ module velo_requester_props
       .net_data_o    (net_data),
       .sent_o        (sent),
       .error_valid_o (error_valid),
+      .expired_o     (expired),
       .error_code_o  (error_code),
       .error_source_o(error_source),
       .*
@@ -146,7 +150,13 @@ module velo_requester_props
     end
   end
 
-  `VELO_ASSERT(NetStands, !net_stable_q || (net_valid && net_q == {net_sop, net_eop, net_data}))
+  logic expired_q;
+  always_ff @(posedge clk_i) expired_q <= rst_ni && expired;
+  `VELO_ASSERT(NetStands, !net_stable_q || expired_q ||
+               (net_valid && net_q == {net_sop, net_eop, net_data}))
+  // Whole or not at all: what is dropped is in the register, with none of it taken.
+  `VELO_ASSERT(DroppedWhole, !expired || (net_valid && net_sop && !net_ready_i && !net_open_q))
+  `VELO_ASSERT(DroppedIsGone, !expired_q || !net_valid)
   `VELO_ASSERT(NetFraming, !net_valid || net_sop == !net_open_q)
 
   // The header is the one expected of the last write that was right: the next one's is not worked
@@ -182,16 +192,34 @@ module velo_requester_props
 
   // ----- one packet or one report; latency ------------------------------------------------------
 
+  // Of the writes that began, one may still be in the register when the next one begins.
   logic [1:0] owed_q;
-  logic sop_due_q;
+  logic sop_due_q, refused, judged;
+  assign refused = error_valid && !expired;
+  // A refused write waits while another one is reported.
+  assign judged  = write_valid_i && write_sop_i && !expired;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) owed_q <= '0;
     else owed_q <= owed_q + {1'b0, first} - {1'b0, sent} - {1'b0, error_valid};
     sop_due_q <= rst_ni && first && right && (!net_valid || net_ready_i);
   end
-  `VELO_ASSERT(OneOutcome, owed_q <= 2'd1)
-  `VELO_ASSERT(RefusedIfWrong, !first || error_valid == !right)
+  `VELO_ASSERT(OneOutcome, owed_q <= 2'd2)
+  `VELO_ASSERT(NothingOwedWhenIdle,
+               net_valid || write_valid_i || net_open_q || open_q || owed_q == '0)
+  `VELO_ASSERT(OneAtATime, net_valid || net_open_q || owed_q <= 2'd1)
+  `VELO_ASSERT(RefusedIfWrong, !(first && judged) || refused == !right)
+  `VELO_ASSERT(RefusedOnlyIfWrong, !refused || (write_valid_i && write_sop_i && !right))
   `VELO_ASSERT(OneCycle, !sop_due_q || (net_valid && net_sop))
+
+  // The watchdog: on, and the sender of the packet that was dropped is named.
+  logic enabled_q;
+  logic [7:0] expected_source_q;
+  always_ff @(posedge clk_i) begin
+    enabled_q <= watchdog_enable_i;
+    if (first && right) expected_source_q <= write_source_i;
+  end
+  `VELO_ASSERT(OnlyWhenOn, !expired || (enabled_q && error_code == ErrorNetwork))
+  `VELO_ASSERT(SenderIsNamed, !expired || error_source == expected_source_q || (first && right))
 
   // The proof is not empty.
   always_ff @(posedge clk_i) begin
@@ -202,6 +230,8 @@ module velo_requester_props
       cover (write_take && write_eop_i && write_beat == 5'd17 && !right_q);
       cover (net_take && net_eop && sending_q.frag && sending_q.frag_last);
       cover (error_valid && error_code == ErrorOversize);
+      cover (expired && open_q && !net_eop);
+      cover (expired_q && write_take && write_eop_i && !write_sop_i);
       cover (net_take && net_eop && net_stable_q && write_valid_i && write_sop_i);
     end
   end

@@ -18,7 +18,8 @@
 //
 // Write side (valid/ready): `write_target_i`, `write_source_i` and `write_len_bytes_i` hold from the
 // first to the last beat; a write has exactly `write_len_bytes_i` bytes, rounded up to whole beats.
-// Network side (valid/ready): one packet after the other, registered; `net_valid_o` never drops.
+// Network side (valid/ready): one packet after the other, registered; `net_valid_o` never drops but for
+// the watchdog, which takes back a packet's first beat only.
 //
 // Refused, each swallowed whole without delaying the next write, and reported by a pulse on
 // `error_valid_o` with the code and the source context:
@@ -26,6 +27,12 @@
 //   ErrorOversize    longer than a line, reaching past the line's end, or the header word's length
 //                    is not that of the payload;
 //   ErrorMalformed   the header word is not that of a message (valid = 1, all else below the tag 0).
+//
+// Watchdog: if the network does not take a packet's first beat for `watchdog_cycles_i` (a cable is
+// pulled, a receiver has stopped), the packet is dropped whole, what is left of its write is swallowed,
+// and `error_valid_o` pulses with ErrorNetwork, beside `expired_o`. So no store waits for ever. A packet
+// whose first beat was taken is never dropped: the network has kept room for all of it
+// (velo_unit_merge). Only with `watchdog_enable_i`; off, a write waits as long as the network does.
 
 `include "velo_assert.svh"
 
@@ -37,7 +44,9 @@ module velo_requester
     input logic clk_i,
     input logic rst_ni,
 
-    input logic [7:0] node_id_i,
+    input logic [ 7:0] node_id_i,
+    input logic        watchdog_enable_i,
+    input logic [23:0] watchdog_cycles_i,
 
     input  logic                     write_valid_i,
     output logic                     write_ready_o,
@@ -54,8 +63,9 @@ module velo_requester
     output logic                 net_eop_o,
     output logic [DataWidth-1:0] net_data_o,
 
-    output logic         sent_o,
+    output logic         sent_o,         // The last beat of a packet was taken.
     output logic         error_valid_o,
+    output logic         expired_o,      // The error is one of the watchdog.
     output error_e       error_code_o,
     output logic   [7:0] error_source_o
 );
@@ -158,6 +168,24 @@ module velo_requester
 
   assign space = !net_valid_o || net_ready_i;
 
+  // The watchdog: the register holds the first beat of a packet that nobody takes.
+  logic waiting, late, give_up;
+  logic [7:0] source_q;  // of the packet in the register
+
+  assign waiting = net_valid_o && net_sop_o && !net_ready_i;
+  assign give_up = late && waiting;
+
+  velo_watchdog #(
+      .Width(24)
+  ) u_watchdog (
+      .clk_i    (clk_i),
+      .rst_ni   (rst_ni),
+      .enable_i (watchdog_enable_i),
+      .cycles_i (watchdog_cycles_i),
+      .waiting_i(waiting),
+      .expired_o(late)
+  );
+
   always_comb begin
     state_d       = state_q;
     write_ready_o = 1'b0;
@@ -171,8 +199,9 @@ module velo_requester
         load_eop  = !NarrowPath && whole && write_eop_i && !left_over;
         load_data = DataWidth'(packet[HeadBits-1:0]);
         if (verdict != ErrorNone) begin
-          write_ready_o = 1'b1;
-          if (write_valid_i && !write_eop_i) state_d = StDrop;
+          // One report in a cycle.
+          write_ready_o = !give_up;
+          if (write_valid_i && !give_up && !write_eop_i) state_d = StDrop;
         end else begin
           // The packet header takes the place of a whole line's header, and goes before a fragment.
           load          = write_valid_i;
@@ -208,6 +237,10 @@ module velo_requester
       end
       default: state_d = StHead;
     endcase
+    // The dropped packet's write may have beats left; on a wide path it has none behind its last word.
+    if (give_up && (state_q == StExtra || state_q == StBody)) begin
+      state_d = WidePath && state_q == StExtra ? StHead : StDrop;
+    end
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -217,6 +250,7 @@ module velo_requester
     end else begin
       state_q <= state_d;
       if (space) net_valid_o <= load;
+      else if (give_up) net_valid_o <= 1'b0;
     end
   end
 
@@ -226,13 +260,15 @@ module velo_requester
       net_eop_o  <= load_eop;
       net_data_o <= load_data;
     end
+    if (space && load && load_sop) source_q <= write_source_i;
     if (state_q == StHead) tag_q <= tag_d;
   end
 
-  assign sent_o         = load && space && load_eop;
-  assign error_valid_o  = state_q == StHead && write_valid_i && verdict != ErrorNone;
-  assign error_code_o   = verdict;
-  assign error_source_o = write_source_i;
+  assign sent_o = net_valid_o && net_ready_i && net_eop_o;
+  assign expired_o = give_up;
+  assign error_valid_o = give_up || (state_q == StHead && write_valid_i && verdict != ErrorNone);
+  assign error_code_o = give_up ? ErrorNetwork : verdict;
+  assign error_source_o = give_up ? source_q : write_source_i;
 
   // The sender's own words for these are overruled: the page it wrote to says who it is.
   logic unused;
@@ -246,6 +282,8 @@ module velo_requester
   assign refusing   = verdict != ErrorNone || state_q == StDrop;
   assign write_take = write_valid_i && write_ready_o;
   `VELO_ASSERT(ReadyWithoutLoss, !write_take || refusing || (load && space))
+  // A packet is sent whole or not at all.
+  `VELO_ASSERT(DroppedWhole, !give_up || (net_valid_o && net_sop_o && !net_ready_i))
   // The bridge starts each write with its first beat.
   `VELO_ASSUME(WriteStartsWithSop, !write_valid_i || state_q != StHead || write_sop_i)
 

@@ -10,7 +10,7 @@ from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench, Sink, Source, join_packet, packet_to_beats, words_to_beats
 
 NODE = 0x5A
-MISALIGNED, OVERSIZE, MALFORMED = 1, 2, 3
+MISALIGNED, OVERSIZE, MALFORMED, NETWORK = 1, 2, 3, 11
 
 
 @pytest.mark.parametrize("width", [32, 64, 128])
@@ -85,12 +85,15 @@ class Setup:
         self.width = len(dut.write_data_i)
         self.rng = random.Random(seed)
         self.dut = dut
-        self.bench = Bench(dut)
+        self.bench = Bench(dut, ("watchdog_enable_i", "watchdog_cycles_i"))
         dut.node_id_i.value = NODE
         self.source = Source(self.bench, "write", idle, self.rng)
-        self.sink = Sink(self.bench, "net", (), stall, self.rng)
+        self.sink = self.make_sink(stall)
         self.errors: list[tuple[int, int]] = []
         self.sent = 0
+
+    def make_sink(self, stall: float):
+        return Sink(self.bench, "net", (), stall, self.rng)
 
     async def start(self):
         await self.bench.start()
@@ -184,3 +187,123 @@ async def fragments_of_a_line_hold_all_of_it(dut):
         # Behind the tail there may be padding.
         assert (head >> 64) % (1 << 64 * cut) == words % (1 << 64 * cut)
         assert (tail >> 64) % (1 << 64 * (len(data) - cut)) == words >> 64 * cut
+
+
+class Network:
+    """Takes a packet whole, from its first beat on, or not at all, as the node's does. It may be
+    held for a while; a packet's first beat may be taken back then."""
+
+    def __init__(self, bench: Bench):
+        self.bench = bench
+        self.open = False  # Room for the next packet.
+        self.packets: list[list[int]] = []
+        self.withdrawn = 0
+        cocotb.start_soon(self._run())
+
+    async def _run(self):
+        dut, packet, offered = self.bench.dut, [], False
+        while True:
+            ready = self.open or bool(packet)
+            dut.net_ready_i.value = int(ready)
+            await ReadOnly()
+            valid = bool(int(dut.rst_ni.value)) and bool(int(dut.net_valid_o.value))
+            if offered and not valid:
+                self.withdrawn += 1
+            offered = valid and not ready
+            if valid and ready:
+                assert bool(int(dut.net_sop_o.value)) == (not packet), "a part of a packet"
+                packet.append(int(dut.net_data_o.value))
+                if int(dut.net_eop_o.value):
+                    self.packets.append(packet)
+                    packet = []
+            await FallingEdge(dut.clk_i)
+
+
+class Watched(Setup):
+    def make_sink(self, stall: float):
+        self.network = Network(self.bench)
+        return self.network
+
+    def watch(self, cycles: int, enable: int = 1):
+        self.dut.watchdog_cycles_i.value = cycles
+        self.dut.watchdog_enable_i.value = enable
+
+
+@cocotb.test()
+async def a_store_that_the_network_does_not_take_is_dropped_whole(dut):
+    """Of every length, fragments too, with refused writes in between; what follows is whole."""
+    setup = Watched(dut)
+    await setup.start()
+    setup.watch(20)
+    lost, wrong = [], []
+    for index in range(60):
+        # A message without payload may be in the register alone while the next store is refused.
+        data = line(setup.rng, 0 if index % 5 == 2 else setup.rng.randrange(57))
+        write = Write(1, 2, index, len(data), 0, data)
+        if index % 5 == 4 and len(data) > 2:
+            write.data, write.offset_bytes = data[1:], 8
+        elif index % 5 == 3:
+            write.offset_bytes, write.error = 4, MISALIGNED
+        begin = setup.bench.cycle
+        await setup.send(write)
+        assert setup.bench.cycle - begin < 60, "a store waits longer than the watchdog allows"
+        (wrong if write.error else lost).append(write.source)
+    await setup.bench.cycles(40)
+    assert setup.network.packets == []
+    assert setup.network.withdrawn == len(lost)
+    assert [source for code, source in setup.errors if code == NETWORK] == lost
+    assert [source for code, source in setup.errors if code == MISALIGNED] == wrong
+    assert setup.sent == 0
+    setup.network.open = True
+    writes = [Write(1, 2, 3, 1 + words, 0, line(setup.rng, 8 * words)) for words in range(8)]
+    for write in writes:
+        await setup.send(write)
+    await setup.bench.cycles(30)
+    assert len(setup.network.packets) == setup.sent == len(writes)
+    for write, packet in zip(writes, setup.network.packets, strict=True):
+        wanted = packet_to_beats(write.packet(), setup.width)
+        assert len(packet) == len(wanted)
+        assert packet[: len(wanted) - 1] == wanted[:-1]
+
+
+@cocotb.test()
+async def what_the_network_takes_in_time_is_never_dropped(dut):
+    """The network opens at every distance from the watchdog's end: each message is sent or dropped,
+    never both, and off, nothing is ever dropped."""
+    setup = Watched(dut)
+    await setup.start()
+    outcomes = set()
+    for wait in range(1, 40):
+        setup.watch(12, enable=int(wait % 4 != 0))
+        await setup.bench.cycles(4)
+        sent, errors = len(setup.network.packets), len(setup.errors)
+        write = Write(1, 2, wait, 4, 0, line(setup.rng, 24))
+        task = cocotb.start_soon(setup.send(write))
+        await setup.bench.cycles(wait)
+        setup.network.open = True
+        await task
+        await setup.bench.cycles(12)
+        setup.network.open = False
+        taken, dropped = len(setup.network.packets) - sent, len(setup.errors) - errors
+        assert (taken, dropped) in ((1, 0), (0, 1))
+        if wait % 4 == 0 or wait < 10:
+            assert taken, "dropped too soon"
+        elif wait > 20:
+            assert dropped
+        outcomes.add(taken)
+    assert outcomes == {0, 1}
+
+
+@cocotb.test()
+async def a_refusal_in_the_cycle_of_a_drop_is_reported_too(dut):
+    """A wrong store is offered at every distance from the watchdog's end."""
+    setup = Watched(dut)
+    await setup.start()
+    for wait in range(1, 30):
+        setup.watch(12)
+        setup.errors.clear()
+        await setup.send(Write(1, 2, 3, 1, 0, line(setup.rng, 0)))
+        await setup.bench.cycles(wait)
+        await setup.send(Write(1, 2, 4, 1, 4, line(setup.rng, 0), error=MISALIGNED))
+        await setup.bench.cycles(20)
+        assert sorted(setup.errors) == [(MISALIGNED, 4), (NETWORK, 3)]
