@@ -44,6 +44,7 @@ void Cluster::add_node(unsigned number, const Shape &shape, uint8_t *memory)
     uint64_t dma_cycles = clock_.cycle_from(options_.host.dma_ns * kPsPerNs);
     nodes_.push_back(
         std::make_unique<Node>(number, shape, memory, dma_cycles, options_.shown.contains(number)));
+    splits_.emplace_back(options_.seed, UINT64_C(0x5B117) + number);
     cables_.emplace_back();
     for (unsigned l = 0; l < kLinksMax; l++)
         cables_.back().emplace_back(options_.cable_cycles, shape.width_bits, options_.error_rate,
@@ -335,6 +336,27 @@ uint64_t Cluster::taken_cycle(uint64_t time_ps) const
 void Cluster::store(unsigned node, uint64_t time_ps, HostAccess access)
 {
     access.from_cycle = taken_cycle(time_ps + options_.host.store_ns * kPsPerNs);
+    bool is_line = velo_window_unit(access.addr) == VELO_UNIT_VELO && access.words > 1;
+    if (options_.split_one_in == 0 || !is_line ||
+        splits_[node].next() % options_.split_one_in != 0) {
+        pass(node, time_ps, access);
+        return;
+    }
+    // The parts follow each other; each says by its address where it belongs.
+    for (unsigned begin = 0; begin < access.words;) {
+        unsigned left = access.words - begin, most = begin == 0 ? left - 1 : left;
+        unsigned words = 1 + static_cast<unsigned>(splits_[node].next() % most);
+        HostAccess part = access;
+        part.addr += begin * sizeof access.line[0];
+        part.words = static_cast<uint8_t>(words);
+        std::copy_n(access.line + begin, words, part.line);
+        pass(node, time_ps, part);
+        begin += words;
+    }
+}
+
+void Cluster::pass(unsigned node, uint64_t time_ps, const HostAccess &access)
+{
     nodes_[node]->store(access);
     if (recorder_)
         recorder_->stored(node, time_ps, access);

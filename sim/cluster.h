@@ -30,6 +30,9 @@ struct ClusterOptions {
     unsigned cable_cycles = 0;
     double error_rate = 0;
     uint64_t seed = 1;
+    // One in so many lines comes to its node in parts, as a host's write buffers may send it; 0:
+    // none.
+    unsigned split_one_in = 0;
     bool skip = true;
     std::set<unsigned> shown; // nodes that a waveform may show
     HostModel host;
@@ -87,6 +90,7 @@ class Cluster
     std::vector<std::unique_ptr<Node>> nodes_;
     std::vector<std::vector<Cable>> cables_; // by the node and link at which a cable ends
     std::vector<Rest> rests_;
+    std::vector<Random> splits_; // of each node
     struct Words {
         PhyWords at{};
     };
@@ -98,6 +102,7 @@ class Cluster
 
     unsigned links_of(unsigned node) const;
     uint64_t taken_cycle(uint64_t time_ps) const;
+    void pass(unsigned node, uint64_t time_ps, const HostAccess &access);
     void add_node(unsigned number, const Shape &shape, uint8_t *memory);
     void set_up(unsigned node);
     void check_links();

@@ -111,6 +111,9 @@ Options parse_options(int argc, char **argv)
     app.add_option("--cable-cycles", cluster.cable_cycles, "delay of each cable, PHYs included")
         ->capture_default_str()
         ->check(CLI::Range(0U, 100000U));
+    app.add_option("--split-one-in", cluster.split_one_in,
+                   "one in so many stores to VELO comes to its node in parts; 0: none")
+        ->capture_default_str();
     app.add_option("--result", options.result_file, "write the figures into this file, as JSON");
     app.add_option("--record", options.record_file,
                    "record messages and what links carry in this file; `velo trace` reads it");

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run one test of a program that uses the library on two simulated nodes.
 
-plain.py SIMULATOR LIBRARY PROGRAM TEST [RULE]
+plain.py SIMULATOR LIBRARY PROGRAM TEST [RULE|--OPTION=VALUE]...
 
-RULE is one more of the map of nodes.
+RULE is one more of the map of nodes, OPTION one of the simulator.
 """
 
 import os
@@ -15,10 +15,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 from velo.cluster import routing
 from velo.cluster.ranks import NETWORK
 
-simulator, library, program, test, *rules = sys.argv[1:]
+simulator, library, program, test, *extra = sys.argv[1:]
+rules = [one for one in extra if not one.startswith("--")]
+options = [one for one in extra if one.startswith("--")]
 network = ",".join([NETWORK, *rules])
 # A file without a name, for the simulator that takes our place: whoever ends us ends it.
 topology = os.memfd_create("topology", 0)
 os.write(topology, routing.to_text(routing.build("full", "2")).encode())
-argv = [simulator, "--topology-file", f"/proc/self/fd/{topology}"]
+argv = [simulator, "--topology-file", f"/proc/self/fd/{topology}", *options]
 os.execv(simulator, [*argv, "--", "env", network, f"LD_PRELOAD={library}", program, test])

@@ -3,7 +3,7 @@
  * Lines in: messages become slots of the receiver's ring again (wire.h), where the receive side
  * finds them as it would natively. Each line is checked: it must name a connection of its sender, a
  * position for which the sender had a credit, and bytes inside the data region. Other lines are
- * counted and dropped.
+ * counted and dropped. A line that the host split comes in several slots (recombine.h).
  */
 #include "host_io.h"
 #include "nic.h"
@@ -141,18 +141,33 @@ static void take_credit(struct velo_port *port, const uint64_t *line, uint32_t s
     pthread_mutex_unlock(&port->conns_lock);
 }
 
+/* A part of a line, or nothing that a node writes. Lines that will not be whole are refused, too.
+ * True: the line is whole now. */
+static bool take_part(struct device_port *device, const uint64_t *slot, uint64_t *line)
+{
+    uint64_t dropped = device->split.dropped;
+    enum recombine_result result = recombine_take(&device->split, slot, line);
+    for (; dropped < device->split.dropped; dropped++)
+        refuse_line(device->port);
+    if (result == RECOMBINE_REFUSED)
+        refuse_line(device->port);
+    return result == RECOMBINE_WHOLE;
+}
+
 static void take_line(struct device_port *device, const uint64_t *line)
 {
     struct velo_port *port = device->port;
+    uint64_t whole[8];
+    device->news++;
+    if (velo_header_len(line[0]) > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0) {
+        if (!take_part(device, line, whole))
+            return;
+        line = whole;
+    }
     size_t len_bytes = velo_header_len(line[0]);
     uint32_t sender = velo_header_source(line[0]);
     unsigned kind = velo_header_tag(line[0]);
     bool is_slot = kind == LINE_SLOT || kind == LINE_MORE || kind == LINE_GATED;
-    device->news++;
-    if (len_bytes > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0) {
-        refuse_line(port);
-        return;
-    }
     if ((is_slot ? wire_slot_generation(line[1]) : wire_data_generation(line[1])) !=
         device->generation)
         return;

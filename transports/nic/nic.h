@@ -12,6 +12,7 @@
 #include "../../lib/core/port.h"
 #include "../../lib/core/transport.h"
 #include "host_io.h"
+#include "recombine.h"
 #include "wire.h"
 
 /** Guards the list of this process's ports. It is also held while messages for them are taken in.
@@ -30,6 +31,7 @@ struct device_port {
     uint64_t seen;                /* Lines taken in before the last poll for it. */
     uint64_t poll;                /* This port has had the news up to this poll. */
     struct device_remote *remote; /* Remote memory; NULL: not open. See remote.h. */
+    struct recombine split;       /* Lines that came in parts. */
     uint32_t gate;                /* Of the slot that is published next, plus 1; 0: none. */
     int64_t suspicion_ns;         /* A sender seems to be dead since then; 0: none does. */
     uint64_t suspicion_news;

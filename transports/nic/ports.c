@@ -123,6 +123,7 @@ static void close_port(struct velo_port *port)
     pthread_mutex_unlock(&nic_lock);
     host_io->context_close(&device->context);
     remote_close(device);
+    recombine_close(&device->split);
     free(device);
     port->device_port = NULL;
 }
