@@ -150,6 +150,20 @@ module velo_atu_props
   `VELO_ASSERT(NobodyHoldsIt, !ended_q || holds_q == '0)
   `VELO_ASSERT(NobodyGetsIt, !ended_q || !chosen || granted == '0)
 
+  // Posted writes begin and end one at a time, in order. Those that had begun when the last access to
+  // the page was given back have ended when deregistration has.
+  logic [7:0] begun_q, done_q, mark_q, left_of_mark;
+  always_ff @(posedge clk_i) begin
+    begun_q <= writes_begun_i;
+    done_q  <= writes_done_i;
+    if (!ending_q || holds_q != '0) mark_q <= writes_begun_i;
+  end
+  assign left_of_mark = mark_q - done_q;
+  `VELO_ASSUME(OneWriteAtATime, writes_begun_i - begun_q <= 8'd1 && writes_done_i - done_q <= 8'd1)
+  `VELO_ASSUME(EndedAfterBegun, writes_begun_i - writes_done_i <= 8'd64)
+  `VELO_ASSERT(WritesHaveLeft, !(ending_q && !ended_q && !invalidating) || left_of_mark == '0 ||
+               left_of_mark[7])
+
   // The proof is not empty.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin

@@ -67,11 +67,25 @@ module velo_fifo_props #(
     end
   end
 
+  // Nothing is in it that was not pushed.
+  logic [CountWidth-1:0] held_q;
+  logic [CountWidth:0] pushed_q;  // counts twice as far as the places go, so covers see them wrap
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      held_q   <= '0;
+      pushed_q <= '0;
+    end else begin
+      held_q   <= held_q + CountWidth'(push) - CountWidth'(pop);
+      pushed_q <= pushed_q + (CountWidth + 1)'(push);
+    end
+  end
+  `VELO_ASSERT(CountIsTrue, count == held_q)
   `VELO_ASSERT(FollowedIsInside, !followed_q || left_q || ahead_q < count)
   `VELO_ASSERT(NotLost, !arrives || pop_valid)
   `VELO_ASSERT(NotChanged, !arrives || pop_data == value_q)
   `VELO_ASSERT(FullRefuses, push_ready == (count != CountWidth'(Depth)))
   `VELO_ASSERT(EmptyOffersNothing, pop_valid == (count != '0))
   `VELO_COVER(FollowedLeavesAFullFifo, left_q && count == CountWidth'(Depth))
+  `VELO_COVER(PointersWrap, pushed_q == (CountWidth + 1)'(2 * Depth + 1) && count == CountWidth'(2))
 
 endmodule

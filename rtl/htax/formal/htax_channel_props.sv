@@ -121,6 +121,7 @@ module htax_channel_props #(
       logic waits;
       logic [2:0][1:0] others_q;
       assign waits = u_dut.head_valid[s] && u_dut.head[s].target[t] && !mine;
+      `VELO_ASSERT(NobodyWaitsForNothing, !waits || out_valid[t] || open_q)
       for (genvar o = 0; o < 3; o++) begin : gen_other
         always_ff @(posedge clk_i) begin
           if (!rst_ni || !waits) others_q[o] <= '0;

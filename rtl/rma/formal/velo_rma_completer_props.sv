@@ -8,6 +8,8 @@
 //   * The notification at the completer is given only if the packet was granted, or has no data; the
 //     requester is told of success only then, too.
 //   * If the notification at the completer is refused, the requester is told why.
+//   * The translation is asked for the bytes that the packet names, all of them inside its operation, as
+//     the peer that sent it; so a write is whole and inside the page that was granted.
 //   * An access that was granted is given back, once, before the packet is done with.
 
 `define VELO_ASSUME_HERE
@@ -80,6 +82,8 @@ module velo_rma_completer_props
   logic past_q, job_q, asked_q;
   logic [9:0] bytes_q, left_q;
   logic [45:0] offsets_q;  // of the command: length and offset
+  logic [23:0] whose_q, whose;  // owner and peer
+  logic [63:0] remote_q;
   logic [ 2:0] notify_q;
   initial past_q = 1'b0;
   always_comb assume (past_q || !rst_ni);
@@ -89,6 +93,8 @@ module velo_rma_completer_props
     bytes_q   <= data_bytes_i;
     offsets_q <= {command_i.len, command_i.offset};
     notify_q  <= command_i.notify;
+    whose_q   <= whose;
+    remote_q  <= command_i.remote_address;
     if (!rst_ni || done) asked_q <= 1'b0;
     else if (atu_valid && atu_ready_i) asked_q <= 1'b1;
     else if (atu_answer_valid_i) asked_q <= 1'b0;
@@ -96,14 +102,24 @@ module velo_rma_completer_props
     else if (data_valid_i && data_ready) left_q <= data_last ? '0 : left_q - 10'd4;
   end
   logic same;
+  assign whose = {header_i.dst_ctx, header_i.src_node, header_i.src_ctx};
   assign same = data_bytes_i == bytes_q && {command_i.len, command_i.offset} == offsets_q &&
-                command_i.notify == notify_q;
+                command_i.notify == notify_q && whose == whose_q &&
+                command_i.remote_address == remote_q;
   `VELO_ASSUME(JobStands, !job_q || (job_valid_i && same))
   // Few enough for an unbounded proof; nothing in the unit depends on how many there are.
   `VELO_ASSUME(BytesOfAPacket, data_bytes_i <= 10'd14)
   `VELO_ASSUME(DataOfAJob, !data_valid_i || (job_q && left_q != '0))
   `VELO_ASSUME(BadIsToldAtTheEnd, !data_bad_i || data_last)
   `VELO_ASSUME(AnswerIfAsked, !atu_answer_valid_i || asked_q)
+  // Few bits of long numbers: the unit adds and compares them, whatever they are.
+  `VELO_ASSUME(FewBits, {command_i.remote_address[63:6], command_i.len[22:5],
+               command_i.offset[22:5]} == '0)
+  // velo_atu grants what is inside one page; its offset in the page stays.
+  logic [9:0] asked_bytes_q;
+  always_ff @(posedge clk_i) if (atu_valid && atu_ready_i) asked_bytes_q <= atu_request.len_bytes;
+  `VELO_ASSUME(GrantedInsideAPage, !atu_answer_valid_i || atu_answer_i.error != ErrorNone ||
+               13'(atu_answer_i.addr[11:0]) + 13'(asked_bytes_q) <= 13'd4096)
   assign data_last = left_q <= 10'd4;
 
   // ----- promises -------------------------------------------------------------------------------
@@ -141,6 +157,25 @@ module velo_rma_completer_props
   `VELO_ASSERT(WhereItWasGranted, !posted_valid ||
                (posted_addr == addr_q && posted_len == data_bytes_i))
   `VELO_ASSERT(NoMoreThanGranted, !posted_valid || taken_q < data_bytes_i)
+  `VELO_ASSERT(WritesAreWhole, !posted_valid || posted_eop == (taken_q + 10'd4 >= data_bytes_i))
+  `VELO_ASSERT(InsideThePage, !posted_valid ||
+               13'(posted_addr[11:0]) + 13'(posted_len) <= 13'd4096)
+  // What the translation is asked for, worked out here beside the unit, for the same cycle.
+  logic [63:0] address_q;
+  logic [23:0] end_q;
+  always_ff @(posedge clk_i) begin
+    address_q <= command_i.remote_address + {41'b0, command_i.offset};
+    end_q     <= {1'b0, command_i.offset} + {14'b0, data_bytes_i};
+  end
+  // For the induction: the same sums.
+  `VELO_ASSERT(SameSums, !(job_q && u_dut.state_q != 4'd0) ||
+               (u_dut.address_q == address_q && u_dut.end_q == end_q))
+  `VELO_ASSERT(AsksForWhatItWrites, !atu_valid ||
+               (atu_request.address == address_q && atu_request.len_bytes == data_bytes_i &&
+                atu_request.rights == RightWrite))
+  `VELO_ASSERT(AsksForItsPeer, !atu_valid || (!atu_request.own &&
+               {atu_request.ctx, atu_request.peer} == whose))
+  `VELO_ASSERT(InsideTheOperation, !(atu_valid || posted_valid) || end_q <= {1'b0, command_i.len})
   `VELO_ASSERT(NotificationAfterAllData, !notify_valid || success)
   `VELO_ASSERT(SuccessAfterAllData,
                !reply_valid || reply_command.error != ErrorNone || success)
