@@ -19,7 +19,7 @@ rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/files.f,%,$(wildcard rtl/*/files.f)))
 
 .PHONY: help setup build run sim paper test check lint format bench nightly man install clean
-.PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-synth rtl-bench rtl-coverage rtl-nightly
+.PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -65,6 +65,7 @@ check: rtl-setup ## Run all other tests that a change must pass: sanitizers, sim
 	@for preset in $(sanitizers); do ctest --preset "$$preset"; done
 	@scripts/rtl test $(rtl_other)
 	@scripts/rtl formal
+	@scripts/rtl mutate --quick
 
 lint: ## Check format, static analysis, and which folder depends on which.
 	@scripts/setup test lint
@@ -104,6 +105,9 @@ rtl-test: rtl-setup ## Simulate every block against its tests.
 
 rtl-formal: rtl-setup ## Prove what every block promises.
 	@scripts/rtl formal
+
+rtl-mutate: rtl-setup ## Break the hardware on purpose; see that a proof or a test notices each time.
+	@scripts/rtl mutate
 
 rtl-synth: rtl-setup ## Synthesize; print area beside the paper's.
 	@scripts/rtl synth

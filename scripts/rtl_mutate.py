@@ -1,0 +1,511 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Break the hardware on purpose, one way at a time, and see that a proof or a test notices.
+
+Each file rtl/mutants/BLOCK/NAME.toml is one break:
+
+    why     what goes wrong in the hardware
+    file    the source that is broken
+    text    what stands there, exactly once; together with
+    with    what is put in its place
+    proof   the killer: a task of a proof, as "rtl/velo/formal/velo_completer.sby:prove"; or
+    test    the killer: a node of pytest, as "rtl/velo/test/test_x.py::test_x[32]"; or
+    run     the killer: a command, from the root of the tree
+    by      what must fail: a property of the proof, an assertion or test of the simulation, or
+            words of the command's output; a list, if any of several will do
+    quick   true: the break is in the quick subset, too
+
+A break counts as caught if its killer passes on the tree as it is and fails on a copy with the
+break, by what `by` names. A break that does not elaborate is an error of the list. The tree itself
+is never changed: everything happens in copies below build/rtl/mutants, which are removed.
+"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import hashlib
+import json
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+ROOT = Path(__file__).resolve().parents[1]
+LIST = ROOT / "rtl" / "mutants"
+OUT = ROOT / "build" / "rtl" / "mutants"
+RESULT = ROOT / "build" / "rtl-mutants.json"
+
+# What a copy of the tree has, beside what spec/ generates.
+FOLDERS = ("rtl", "scripts", "spec", "tools")
+GENERATED = ("velo_pkg.sv", "velo_regs.sv", "velo_regs_pkg.sv", "include")
+
+KILLERS = ("proof", "test", "run")
+FIELDS = {"why", "file", "text", "with", "by", "quick", *KILLERS}
+
+
+class ListError(Exception):
+    """The list of mutants is wrong; the hardware may be right."""
+
+
+class StoppedError(Exception):
+    """The run was ended from outside."""
+
+
+class Mutant(NamedTuple):
+    """One break and its killer; see the top of this file."""
+
+    block: str
+    name: str
+    why: str
+    file: str
+    text: str
+    replacement: str
+    kind: str
+    killer: str
+    by: tuple[str, ...]
+    quick: bool
+
+    @property
+    def title(self) -> str:
+        return f"{self.block}/{self.name}"
+
+    def command(self) -> list[str]:
+        """What the killer runs in a copy of the tree."""
+        if self.kind == "proof":
+            proof, task = self.killer.split(":")
+            return ["sby", "-f", "--prefix", "build/proof", proof, task]
+        if self.kind == "test":
+            return ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", self.killer]
+        return shlex.split(self.killer)
+
+
+class Outcome(NamedTuple):
+    """How one run of a killer ended."""
+
+    word: str  # passed, failed, error, or timeout
+    by: str  # what failed
+
+
+class Verdict(NamedTuple):
+    """What became of a mutant: caught, survived, or error, with the reason in words."""
+
+    mutant: Mutant
+    word: str
+    reason: str
+    seconds: float
+
+
+# ----- the list -----------------------------------------------------------------------------------
+
+
+def read_mutant(path: Path) -> Mutant:
+    """One file of the list; its fields are checked here, its text by `broken`."""
+    try:
+        fields: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise ListError(f"{path.relative_to(ROOT)}: {error}") from error
+    title = path.relative_to(ROOT)
+    kinds = [kind for kind in KILLERS if kind in fields]
+    missing = {"why", "file", "text", "with", "by"} - set(fields)
+    if set(fields) - FIELDS or missing or len(kinds) != 1:
+        raise ListError(f"{title}: unknown fields, missing ones, or not exactly one killer")
+    by = fields["by"] if isinstance(fields["by"], list) else [fields["by"]]
+    mutant = Mutant(
+        block=path.parent.name,
+        name=path.stem,
+        why=fields["why"].strip(),
+        file=fields["file"],
+        text=fields["text"].strip("\n"),
+        replacement=fields["with"].strip("\n"),
+        kind=kinds[0],
+        killer=fields[kinds[0]],
+        by=tuple(by),
+        quick=fields.get("quick", False),
+    )
+    check_killer(mutant)
+    return mutant
+
+
+def check_killer(mutant: Mutant) -> None:
+    if mutant.kind == "proof":
+        path, _, task = mutant.killer.partition(":")
+        proof = ROOT / path
+        if not proof.is_file() or task not in proof_section(proof, "tasks"):
+            raise ListError(f"{mutant.title}: there is no proof {mutant.killer}")
+    elif mutant.kind == "test" and not (ROOT / mutant.killer.split("::")[0]).is_file():
+        raise ListError(f"{mutant.title}: there is no test {mutant.killer}")
+    if not mutant.why or not all(mutant.by):
+        raise ListError(f"{mutant.title}: `why` or `by` says nothing")
+
+
+def proof_section(proof: Path, section: str) -> list[str]:
+    """The first word of each line of a section of a .sby file."""
+    words, inside = [], False
+    for line in proof.read_text(encoding="utf-8").splitlines():
+        if line.startswith("["):
+            inside = line.strip() == f"[{section}]"
+        elif inside and line.strip() and not line.startswith("#"):
+            words.append(line.split()[0])
+    return words
+
+
+def broken(mutant: Mutant) -> str:
+    """The source with the break in it."""
+    path = ROOT / mutant.file
+    if not path.is_file():
+        raise ListError(f"{mutant.title}: there is no {mutant.file}")
+    source = path.read_text(encoding="utf-8")
+    count = source.count(mutant.text)
+    if count != 1:
+        raise ListError(f"{mutant.title}: its text stands {count} times in {mutant.file}")
+    if mutant.text == mutant.replacement:
+        raise ListError(f"{mutant.title}: changes nothing")
+    return source.replace(mutant.text, mutant.replacement)
+
+
+def read_list() -> tuple[list[Mutant], list[str]]:
+    """All mutants that are in order, and what is wrong with the others."""
+    mutants, errors = [], []
+    for path in sorted(LIST.glob("*/*.toml")):
+        try:
+            mutant = read_mutant(path)
+            broken(mutant)
+            mutants.append(mutant)
+        except ListError as error:
+            errors.append(str(error))
+    return mutants, errors
+
+
+# ----- running a killer ---------------------------------------------------------------------------
+
+
+class Runner:
+    """Runs killers in copies of the tree; `stop` ends all of them."""
+
+    def __init__(self, limit_s: float):
+        self.limit_s = limit_s
+        self.stopped = threading.Event()
+        self.lock = threading.Lock()
+        self.baselines: dict[str, concurrent.futures.Future[Outcome]] = {}
+
+    def stop(self) -> None:
+        self.stopped.set()
+
+    def run(self, mutant: Mutant, with_break: bool) -> Outcome:
+        """The killer's verdict on the tree as it is, or with the break in it."""
+        with self._copy() as tree:
+            if with_break:
+                (tree / mutant.file).write_text(broken(mutant), encoding="utf-8")
+            log = tree / "log"
+            code = self._execute(mutant.command(), tree, log)
+            text = log.read_text(encoding="utf-8", errors="replace")
+            kept = OUT / "log" / (mutant.title.replace("/", "-") + ("" if with_break else "-whole"))
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_text(text, encoding="utf-8")
+            if code is None:
+                return Outcome("timeout", "")
+            return judge(mutant, code, text, tree)
+
+    def baseline(self, mutant: Mutant) -> Outcome:
+        """How the killer does on the tree as it is; kept until one of its sources changes."""
+        key = digest(mutant)
+        with self.lock:
+            future = self.baselines.get(key)
+            mine = future is None
+            if future is None:
+                future = self.baselines[key] = concurrent.futures.Future()
+        if not mine:
+            return future.result()
+        try:
+            stamp = OUT / "whole" / key
+            if stamp.is_file():
+                outcome = Outcome("passed", "")
+            else:
+                outcome = self.run(mutant, with_break=False)
+                if outcome.word == "passed":
+                    stamp.parent.mkdir(parents=True, exist_ok=True)
+                    stamp.write_text(mutant.killer + "\n", encoding="utf-8")
+            future.set_result(outcome)
+        except BaseException as error:
+            future.set_exception(error)
+            raise
+        return outcome
+
+    @contextlib.contextmanager
+    def _copy(self) -> Iterator[Path]:
+        OUT.mkdir(parents=True, exist_ok=True)
+        tree = Path(tempfile.mkdtemp(prefix="tree-", dir=OUT))
+        try:
+            for name in FOLDERS:
+                shutil.copytree(
+                    ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__")
+                )
+            (tree / "build" / "rtl").mkdir(parents=True)
+            for name in GENERATED:
+                source, target = ROOT / "build" / "rtl" / name, tree / "build" / "rtl" / name
+                (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
+            shutil.copy2(ROOT / "pyproject.toml", tree)
+            (tree / ".venv").symlink_to((ROOT / ".venv").resolve())
+            yield tree
+        finally:
+            shutil.rmtree(tree, ignore_errors=True)
+
+    def _execute(self, command: list[str], tree: Path, log: Path) -> int | None:
+        """The exit code, or None after the time limit. No process is left behind."""
+        environment = os.environ | {"PYTHONPATH": str(tree / "tools"), "SEED": "1"}
+        deadline = time.monotonic() + self.limit_s
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                command,
+                cwd=tree,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+            try:
+                while True:
+                    with contextlib.suppress(subprocess.TimeoutExpired):
+                        return process.wait(timeout=0.2)
+                    if self.stopped.is_set():
+                        raise StoppedError
+                    if time.monotonic() > deadline:
+                        return None
+            finally:
+                end_session(process)
+
+
+def end_session(process: subprocess.Popen[bytes]) -> None:
+    """End a process and all that it started, whatever groups they made: they share its session."""
+    members = session_members(process.pid)
+    for pid in members:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGTERM)
+    deadline = time.monotonic() + 5
+    while members and time.monotonic() < deadline:
+        time.sleep(0.05)
+        process.poll()
+        members = session_members(process.pid)
+    for pid in members:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    process.wait()
+
+
+def session_members(session: int) -> list[int]:
+    members = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                # After the name in parentheses: state, parent, group, session.
+                fields = (entry / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+                if int(fields[3]) == session and fields[0] != "Z":
+                    members.append(int(entry.name))
+    return members
+
+
+def judge(mutant: Mutant, code: int, text: str, tree: Path) -> Outcome:
+    """What a killer's end means. A failure for another reason than `by` is an error."""
+    if mutant.kind == "proof":
+        task = mutant.killer.split(":")[1]
+        status = tree / "build" / f"proof_{task}" / "status"
+        words = status.read_text(encoding="utf-8").split() if status.is_file() else ["ERROR"]
+        if words[0] == "PASS":
+            return Outcome("passed", "")
+        # TIMEOUT and UNKNOWN decide nothing, so nothing was caught.
+        if words[0] != "FAIL":
+            undecided = words[0] != "ERROR"
+            return Outcome("timeout", "") if undecided else Outcome("error", "no elaboration")
+        patterns = [rf"failed assertion [^\n]*\b{re.escape(by)}\b" for by in mutant.by]
+    elif code == 0:
+        return Outcome("passed", "")
+    elif mutant.kind == "test":
+        # A test in the table at the end of a simulation, or an assertion of the hardware.
+        patterns = [
+            rf"\b{re.escape(by)}\s+FAIL\b|Assertion failed in [^\n]*\b{re.escape(by)}\b"
+            for by in mutant.by
+        ]
+    else:
+        patterns = [re.escape(by) for by in mutant.by]
+    for by, pattern in zip(mutant.by, patterns, strict=True):
+        if re.search(pattern, text):
+            return Outcome("failed", by)
+    others = re.findall(r"failed assertion \S+|Assertion failed in \S+|\S+ +FAIL\b", text)
+    return Outcome("error", ", ".join(dict.fromkeys(others)) or "nothing that a check says")
+
+
+def digest(mutant: Mutant) -> str:
+    """A name for the killer together with all sources that its outcome can depend on."""
+    if mutant.kind == "proof":
+        proof = ROOT / mutant.killer.split(":")[0]
+        files = [proof, *(ROOT / name for name in proof_section(proof, "files"))]
+    else:
+        files = [
+            path
+            for folder in FOLDERS
+            for path in sorted((ROOT / folder).rglob("*"))
+            if path.is_file() and "__pycache__" not in path.parts and LIST not in path.parents
+        ]
+    result = hashlib.sha256(mutant.killer.encode())
+    for path in (*files, ROOT / "scripts" / "requirements-rtl.txt"):
+        result.update(path.read_bytes())
+        result.update(b"\0")
+    return result.hexdigest()
+
+
+# ----- the whole run ------------------------------------------------------------------------------
+
+
+def try_mutant(runner: Runner, mutant: Mutant) -> Verdict:
+    begin = time.monotonic()
+
+    def verdict(word: str, reason: str) -> Verdict:
+        return Verdict(mutant, word, reason, time.monotonic() - begin)
+
+    whole = runner.baseline(mutant)
+    if whole.word != "passed":
+        return verdict("error", f"the killer does not pass without the break: {whole.word}")
+    begin = time.monotonic()
+    outcome = runner.run(mutant, with_break=True)
+    if outcome.word == "failed":
+        return verdict("caught", outcome.by)
+    if outcome.word == "error":
+        return verdict("error", f"not by {' or '.join(mutant.by)}, but by {outcome.by}")
+    if outcome.word == "timeout":
+        return verdict("survived", f"undecided, or longer than {runner.limit_s:.0f} s")
+    return verdict("survived", "the killer passes")
+
+
+def run_all(mutants: list[Mutant], jobs: int, limit_s: float) -> list[Verdict]:
+    """All verdicts, each told as soon as it is there."""
+    runner = Runner(limit_s)
+    verdicts = []
+    with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
+        futures = [pool.submit(try_mutant, runner, mutant) for mutant in mutants]
+        try:
+            for future in concurrent.futures.as_completed(futures):
+                verdict = future.result()
+                verdicts.append(verdict)
+                print(
+                    f"mutants: {len(verdicts):3} of {len(mutants)}  {verdict.word:8} "
+                    f"{verdict.seconds:4.0f} s  {verdict.mutant.title}: {verdict.mutant.killer}, "
+                    f"{verdict.reason}",
+                    flush=True,
+                )
+        except BaseException:
+            runner.stop()
+            pool.shutdown(wait=True, cancel_futures=True)
+            raise
+    return sorted(verdicts, key=lambda verdict: verdict.mutant.title)
+
+
+def report(verdicts: list[Verdict], errors: list[str], path: Path, selection: str) -> None:
+    """The result as JSON; a mutant that the list has wrong is one that was not caught."""
+    rows = [
+        {
+            "name": verdict.mutant.title,
+            "why": verdict.mutant.why,
+            "file": verdict.mutant.file,
+            "killer": verdict.mutant.killer,
+            "command": shlex.join(verdict.mutant.command()),
+            "by": verdict.reason if verdict.word == "caught" else list(verdict.mutant.by),
+            "outcome": verdict.word,
+            "reason": verdict.reason,
+            "caught": verdict.word == "caught",
+            "seconds": round(verdict.seconds, 1),
+        }
+        for verdict in verdicts
+    ]
+    result = {
+        "caught": sum(row["caught"] for row in rows),
+        "total": len(rows) + len(errors),
+        "selection": selection,
+        "list": rows,
+        "errors": errors,
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+
+
+def parse(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="scripts/rtl mutate",
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog="Exit code: 0 all caught, 1 one survives or the list is wrong, 130 interrupted.",
+    )
+    parser.add_argument("names", nargs="*", metavar="BLOCK", help="blocks, or BLOCK/NAME; else all")
+    parser.add_argument("--quick", action="store_true", help="only the quick subset")
+    parser.add_argument(
+        "--jobs", type=int, default=int(os.environ.get("RTL_JOBS", "2")), help="runs side by side"
+    )
+    parser.add_argument("--json", type=Path, default=RESULT, metavar="FILE", help="the result")
+    parser.add_argument(
+        "--limit", type=float, default=600, metavar="SECONDS", help="of one run of a killer"
+    )
+    parser.add_argument("--list", action="store_true", help="show the list and end")
+    parser.add_argument(
+        "--check", action="store_true", help="see that the list fits the sources, and end"
+    )
+    return parser.parse_args(argv)
+
+
+def select(mutants: list[Mutant], names: list[str], quick: bool) -> list[Mutant]:
+    known = {mutant.block for mutant in mutants} | {mutant.title for mutant in mutants}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        sys.exit(f"mutants: there is no {', '.join(unknown)}")
+    return [
+        mutant
+        for mutant in mutants
+        if (not names or mutant.block in names or mutant.title in names)
+        and (not quick or mutant.quick)
+    ]
+
+
+def main(argv: list[str] | None = None) -> int:
+    args = parse(argv)
+    mutants, errors = read_list()
+    for error in errors:
+        print(f"mutants: {error}", file=sys.stderr)
+    if args.check:
+        return 1 if errors else 0
+    mutants = select(mutants, args.names, args.quick)
+    if args.list:
+        for mutant in mutants:
+            print(f"{mutant.title}: {mutant.why} [{mutant.killer}, {' or '.join(mutant.by)}]")
+        return 1 if errors else 0
+    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    try:
+        verdicts = run_all(mutants, max(1, args.jobs), args.limit)
+    except (KeyboardInterrupt, StoppedError):
+        print("mutants: interrupted", file=sys.stderr)
+        return 130
+    selection = " ".join(["quick"] * args.quick + args.names) or "all"
+    report(verdicts, errors, args.json, selection)
+    caught = sum(verdict.word == "caught" for verdict in verdicts)
+    for verdict in verdicts:
+        if verdict.word != "caught":
+            print(
+                f"mutants: {verdict.word.upper()}: {verdict.mutant.title}: {verdict.reason}; "
+                f"{verdict.mutant.why}",
+                file=sys.stderr,
+            )
+    total = len(verdicts) + len(errors)
+    print(f"{caught} of {total} caught")
+    return 0 if caught == total else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
