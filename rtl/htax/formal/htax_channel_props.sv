@@ -5,27 +5,27 @@
 //   * A target sees whole transactions, one source at a time, none mixed, and an offered beat stands.
 //   * Beats that a source sends to a target come out there, once, in order, and nowhere else.
 //   * Fairness: while a source waits at a target, no other source is served there twice.
-// Data is the source's number, its target, and a count of its beats.
+// Data is the source's number, its target, and two bits of its own. Followed is one beat of any source,
+// taken at any time: the proof holds for all of them, and has no bound.
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
-module htax_channel_props #(
-    // Also count beats: a proof of order, which is bounded, as the counts make it large.
-    parameter bit Ordered = 1'b0
-) (
+module htax_channel_props (
     input logic            clk_i,
     input logic            rst_ni,
     input logic [2:0]      in_valid_i,
     input logic [2:0][2:0] in_target_i,
     input logic [2:0]      in_eop_i,
-    input logic [2:0]      out_ready_i
+    input logic [2:0][1:0] in_bits_i,
+    input logic [2:0]      out_ready_i,
+    input logic [2:0]      follow_i
 );
 
   typedef struct packed {
     logic [1:0] source;
     logic [2:0] target;
-    logic [3:0] count;
+    logic [1:0] bits;
   } data_t;
 
   logic [2:0] in_ready, in_taken, out_valid, out_eop;
@@ -53,32 +53,22 @@ module htax_channel_props #(
 
   // ----- sources --------------------------------------------------------------------------------
 
-  // Counts of beats that went in and came out, for each pair.
-  logic [2:0][2:0][3:0] sent_q, came_q;
-
   for (genvar s = 0; s < 3; s++) begin : gen_source
     logic wait_q, open_q, eop_q;
     logic [2:0] target_q;
-    logic [3:0] count;
-    always_comb begin
-      count = '0;
-      for (int t = 0; t < 3; t++) count |= in_target_i[s][t] ? sent_q[s][t] : '0;
-    end
-    assign in_data[s] = {2'(s), in_target_i[s], Ordered ? count : 4'd0};
+    logic [1:0] bits_q;
+    assign in_data[s] = {2'(s), in_target_i[s], in_bits_i[s]};
 
     always_ff @(posedge clk_i) begin
       wait_q   <= rst_ni && in_valid_i[s] && !in_ready[s];
       target_q <= in_target_i[s];
       eop_q    <= in_eop_i[s];
-      if (!rst_ni) begin
-        open_q    <= 1'b0;
-        sent_q[s] <= '0;
-      end else if (in_valid_i[s] && in_ready[s]) begin
-        open_q <= !in_eop_i[s];
-        for (int t = 0; t < 3; t++) if (in_target_i[s][t]) sent_q[s][t] <= sent_q[s][t] + 4'd1;
-      end
+      bits_q   <= in_bits_i[s];
+      if (!rst_ni) open_q <= 1'b0;
+      else if (in_valid_i[s] && in_ready[s]) open_q <= !in_eop_i[s];
     end
-    `VELO_ASSUME(OfferStands, !wait_q || (in_valid_i[s] && in_eop_i[s] == eop_q))
+    `VELO_ASSUME(OfferStands, !wait_q || (in_valid_i[s] && in_eop_i[s] == eop_q &&
+                 in_bits_i[s] == bits_q))
     `VELO_ASSUME(OneTarget, !in_valid_i[s] || in_target_i[s] == 3'd1 || in_target_i[s] == 3'd2 ||
                  in_target_i[s] == 3'd4)
     // Also between the beats of a transaction, so a source keeps it on its wires.
@@ -87,6 +77,7 @@ module htax_channel_props #(
 
   // ----- targets --------------------------------------------------------------------------------
 
+  logic [2:0][2:0] comes;  // a beat of this source is taken by this target
   for (genvar t = 0; t < 3; t++) begin : gen_target
     logic open_q, wait_q, eop_q, take;
     logic [1:0] owner_q;
@@ -111,11 +102,7 @@ module htax_channel_props #(
     for (genvar s = 0; s < 3; s++) begin : gen_pair
       logic mine;
       assign mine = out_valid[t] && data.source == 2'(s);
-      `VELO_ASSERT(InOrderOnce, !Ordered || !mine || data.count == came_q[s][t])
-      always_ff @(posedge clk_i) begin
-        if (!rst_ni) came_q[s][t] <= '0;
-        else if (mine && out_ready_i[t]) came_q[s][t] <= came_q[s][t] + 4'd1;
-      end
+      assign comes[s][t] = mine && out_ready_i[t];
 
       // A source whose beat is at the head of its buffer for this target, and who else was served.
       logic waits;
@@ -132,9 +119,52 @@ module htax_channel_props #(
     end
   end
 
+  // ----- each beat once, in order ---------------------------------------------------------------
+
+  for (genvar s = 0; s < 3; s++) begin : gen_order
+    logic push, followed_q, left_q, start, leaves, eop_q, out_has_it;
+    logic [1:0] ahead_q;  // beats of this source in front of the followed one
+    logic [2:0] after_q;  // and behind it, for the cover
+    data_t value_q;
+    assign push   = in_valid_i[s] && in_ready[s];
+    assign start  = follow_i[s] && !followed_q && push;
+    assign leaves = followed_q && !left_q && ahead_q == '0 && in_taken[s];
+    always_comb begin
+      out_has_it = 1'b0;
+      for (int t = 0; t < 3; t++) begin
+        out_has_it |= comes[s][t] && out_data[t] == value_q && out_eop[t] == eop_q;
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        followed_q <= 1'b0;
+        left_q     <= 1'b0;
+        ahead_q    <= '0;
+        after_q    <= '0;
+      end else begin
+        if (start) begin
+          followed_q <= 1'b1;
+          value_q    <= in_data[s];
+          eop_q      <= in_eop_i[s];
+          ahead_q    <= in_count[s] - 2'(in_taken[s]);
+        end else if (followed_q && !left_q && in_taken[s]) begin
+          if (ahead_q == '0) left_q <= 1'b1;
+          else ahead_q <= ahead_q - 2'd1;
+        end
+        if (left_q && push && after_q != '1) after_q <= after_q + 3'd1;
+      end
+    end
+    // What leaves a source's buffer is taken by one target, and nothing else is.
+    `VELO_ASSERT(OnceAndNoMore, 2'(comes[s][0]) + 2'(comes[s][1]) + 2'(comes[s][2]) ==
+                 2'(in_taken[s]))
+    `VELO_ASSERT(FollowedIsInside, !followed_q || left_q || ahead_q < in_count[s])
+    `VELO_ASSERT(InOrderOnce, !leaves || out_has_it)
+    // The followed beat, of a transaction that went on, and enough behind it for the places to wrap.
+    `VELO_COVER(LeavesAndGoesOn, left_q && !eop_q && after_q == 3'd5)
+  end
+
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      cover (came_q[0][2] == 4'd3 && came_q[1][2] == 4'd3 && came_q[0][1] == 4'd2);
       cover (&out_valid);
     end
   end
