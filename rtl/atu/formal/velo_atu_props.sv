@@ -150,6 +150,11 @@ module velo_atu_props
   `VELO_ASSERT(NobodyHoldsIt, !ended_q || holds_q == '0)
   `VELO_ASSERT(NobodyGetsIt, !ended_q || !chosen || granted == '0)
 
+  // The host is asked until it takes the request.
+  logic asks_q;
+  always_ff @(posedge clk_i) asks_q <= rst_ni && nonposted_valid && !nonposted_ready_i;
+  `VELO_ASSERT(AskStands, !asks_q || nonposted_valid)
+
   // Posted writes begin and end one at a time, in order. Those that had begun when the last access to
   // the page was given back have ended when deregistration has.
   logic [7:0] begun_q, done_q, mark_q, left_of_mark;

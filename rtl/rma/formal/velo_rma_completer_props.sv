@@ -187,6 +187,16 @@ module velo_rma_completer_props
   `VELO_ASSERT(GivenBack, !done || granted_q == given_back_q)
   `VELO_ASSERT(ToldAfterTheAccess, !(notify_valid || reply_valid) || granted_q == given_back_q)
 
+  // What is offered stands until it is taken.
+  logic atu_waits_q, notify_waits_q, reply_waits_q;
+  always_ff @(posedge clk_i) begin
+    atu_waits_q    <= rst_ni && atu_valid && !atu_ready_i;
+    notify_waits_q <= rst_ni && notify_valid && !notify_ready_i;
+    reply_waits_q  <= rst_ni && reply_valid && !reply_ready_i;
+  end
+  `VELO_ASSERT(OffersStand, (!atu_waits_q || atu_valid) && (!notify_waits_q || notify_valid) &&
+               (!reply_waits_q || reply_valid))
+
   // The proof is not empty.
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin

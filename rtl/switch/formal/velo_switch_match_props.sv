@@ -57,6 +57,13 @@ module velo_switch_match_props #(
   `VELO_ASSUME(KeepsAsking, !asking_q || request_i[0][0])
   `VELO_ASSUME(FreeInTime, !output_free_i[0] || input_free_i[0])
 
+  // Nothing goes to an output that is busy.
+  logic [NumPorts-1:0] accepted_to;
+  always_comb begin
+    accepted_to = '0;
+    for (int i = 0; i < int'(NumPorts); i++) accepted_to |= accept[i];
+  end
+  `VELO_ASSERT(OnlyToFreeOutputs, (accepted_to & ~output_free_i) == '0)
   // While it waits, each other input passes it at most once at this output: then its turn is here, and
   // the grant stands until the input accepts one.
   `VELO_ASSERT(BoundedWait, passed_q <= 6'(NumPorts - 1))

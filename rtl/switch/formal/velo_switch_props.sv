@@ -24,6 +24,8 @@ module velo_switch_props
 
   localparam int unsigned BufferUnits = 4;
   localparam int unsigned Need = 3;
+  // So few that the second packet waits until the first one's unit is returned.
+  localparam int unsigned OutCredits = 3;
 
   logic past_q;
   initial past_q = 1'b0;
@@ -73,7 +75,9 @@ module velo_switch_props
           out_freed_q[p][v] <= out_freed_q[p][v] + count_t'(returns);
         end
       end
-      `VELO_ASSERT(SinkNeverOverrun, out_held_q[p][v] <= count_t'(BufferUnits))
+      `VELO_ASSERT(SinkNeverOverrun, out_held_q[p][v] <= count_t'(OutCredits))
+      // What the switch believes to be free is. It learns late of what was returned, at once of what it used.
+      `VELO_ASSERT(NoCreditTwice, out_avail[p][v] + out_held_q[p][v] <= count_t'(OutCredits))
       `VELO_ASSERT(InputCredits, count_t'(used_q[p][v] - in_freed[p][v]) <= count_t'(BufferUnits))
     end
   end
@@ -100,7 +104,7 @@ module velo_switch_props
       .out_vc_o     (out_vc),
       .out_data_o   (out_data),
       .out_stop_i   ({3'b0, stop_i}),
-      .out_credits_i({4{count_t'(BufferUnits)}}),
+      .out_credits_i({4{count_t'(OutCredits)}}),
       .out_freed_i  (out_freed_q),
       .out_avail_o  (out_avail),
       .dropped_o    (dropped),
@@ -125,5 +129,28 @@ module velo_switch_props
   // The route word was shifted by a hop on its way, the other words were not.
   `VELO_ASSERT(InOrder, !out_valid[1] || out_data[1][(out_sop[1]?4 : 8)+:3] == out_count_q)
   `VELO_ASSERT(NothingDropped, dropped == '0)
+  // At each output packets are whole, of one channel, not longer than the longest that came.
+  logic [3:0] out_open_q;
+  logic [3:0][1:0] out_place_q;
+  vc_t [3:0] out_vc_q;
+  for (genvar p = 0; p < 4; p++) begin : gen_whole
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        out_open_q[p]  <= 1'b0;
+        out_place_q[p] <= '0;
+      end else if (out_valid[p]) begin
+        out_open_q[p]  <= !out_eop[p];
+        out_place_q[p] <= out_eop[p] ? '0 : out_place_q[p] + 1'b1;
+      end
+      if (out_valid[p]) out_vc_q[p] <= out_vc[p];
+    end
+    `VELO_ASSERT(OutFraming, !out_valid[p] || out_sop[p] == !out_open_q[p])
+    `VELO_ASSERT(OneChannelAPacket, !(out_valid[p] && out_open_q[p]) || out_vc[p] == out_vc_q[p])
+    `VELO_ASSERT(NotLongerThanItCame, !(out_valid[p] && out_place_q[p] == 2'd3) || out_eop[p])
+  end
+  `VELO_COVER(LongestLeaves, out_valid[1] && out_eop[1] && out_place_q[1] == 2'd3)
+  `VELO_COVER(TwoLeaveAtOnce, out_valid[0] && out_eop[0] && out_valid[1] && out_eop[1])
+  `VELO_COVER(CreditsRunOut, past_q && rst_ni && out_held_q[1][0] != '0 &&
+              out_avail[1][0] < count_t'(Need))
 
 endmodule
