@@ -10,6 +10,7 @@ Each file rtl/mutants/BLOCK/NAME.toml is one break:
     with    what is put in its place
     proof   the killer: a task of a proof, as "rtl/velo/formal/velo_completer.sby:prove"; or
     test    the killer: a node of pytest, as "rtl/velo/test/test_x.py::test_x[32]"; or
+    only    of a test: the only one of its simulation's tests that is run
     run     the killer: a command, from the root of the tree
     by      what must fail: a property of the proof, an assertion or test of the simulation, or
             words of the command's output; a list, if any of several will do
@@ -50,7 +51,7 @@ FOLDERS = ("rtl", "scripts", "spec", "tools")
 GENERATED = ("velo_pkg.sv", "velo_regs.sv", "velo_regs_pkg.sv", "include")
 
 KILLERS = ("proof", "test", "run")
-FIELDS = {"why", "file", "text", "with", "by", "quick", *KILLERS}
+FIELDS = {"why", "file", "text", "with", "by", "quick", "only", *KILLERS}
 
 
 class ListError(Exception):
@@ -73,6 +74,7 @@ class Mutant(NamedTuple):
     kind: str
     killer: str
     by: tuple[str, ...]
+    only: str
     quick: bool
 
     @property
@@ -85,7 +87,8 @@ class Mutant(NamedTuple):
             proof, task = self.killer.split(":")
             return ["sby", "-f", "--prefix", "build/proof", proof, task]
         if self.kind == "test":
-            return ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider", self.killer]
+            only = ["env", f"COCOTB_TEST_FILTER=\\b{self.only}\\b"] if self.only else []
+            return [*only, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", self.killer]
         return shlex.split(self.killer)
 
 
@@ -130,6 +133,7 @@ def read_mutant(path: Path) -> Mutant:
         kind=kinds[0],
         killer=fields[kinds[0]],
         by=tuple(by),
+        only=fields.get("only", ""),
         quick=fields.get("quick", False),
     )
     check_killer(mutant)
@@ -341,7 +345,7 @@ def judge(mutant: Mutant, code: int, text: str, tree: Path) -> Outcome:
     for by, pattern in zip(mutant.by, patterns, strict=True):
         if re.search(pattern, text):
             return Outcome("failed", by)
-    others = re.findall(r"failed assertion \S+|Assertion failed in \S+|\S+ +FAIL\b", text)
+    others = re.findall(r"failed assertion \S+|Assertion failed in \S+|\*\* \S+ +FAIL\b", text)
     return Outcome("error", ", ".join(dict.fromkeys(others)) or "nothing that a check says")
 
 
@@ -357,7 +361,7 @@ def digest(mutant: Mutant) -> str:
             for path in sorted((ROOT / folder).rglob("*"))
             if path.is_file() and "__pycache__" not in path.parts and LIST not in path.parents
         ]
-    result = hashlib.sha256(mutant.killer.encode())
+    result = hashlib.sha256(f"{mutant.killer} {mutant.only}".encode())
     for path in (*files, ROOT / "scripts" / "requirements-rtl.txt"):
         result.update(path.read_bytes())
         result.update(b"\0")
