@@ -3,6 +3,7 @@
 // For any word: no wrong bit changes nothing, any one is put right, any two are noticed, and neither
 // is taken for the other.
 
+`define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
 module velo_secded_props

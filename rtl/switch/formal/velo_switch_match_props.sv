@@ -37,6 +37,12 @@ module velo_switch_match_props #(
   always_ff @(posedge clk_i) past_q <= 1'b1;
   always_comb assume (past_q || !rst_ni);
 
+  logic [NumPorts-1:0] accepted_to;
+  always_comb begin
+    accepted_to = '0;
+    for (int i = 0; i < int'(NumPorts); i++) accepted_to |= accept[i];
+  end
+
   // Input 0 keeps asking for output 0 and is free whenever that is. How often may others go first?
   logic asking_q, others;
   logic [5:0] passed_q;
@@ -54,15 +60,23 @@ module velo_switch_match_props #(
       else if (others) passed_q <= passed_q + 1'b1;
     end
   end
+  // A side that was accepted is busy for two cycles: the shortest packet.
+  logic [1:0][NumPorts-1:0] was_input_q, was_output_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) begin
+      was_input_q  <= '0;
+      was_output_q <= '0;
+    end else begin
+      was_input_q  <= {was_input_q[0], any};
+      was_output_q <= {was_output_q[0], accepted_to};
+    end
+  end
+  `VELO_ASSUME(BusyAfterAccept, ((was_input_q[0] | was_input_q[1]) & input_free_i) == '0 &&
+               ((was_output_q[0] | was_output_q[1]) & output_free_i) == '0)
   `VELO_ASSUME(KeepsAsking, !asking_q || request_i[0][0])
   `VELO_ASSUME(FreeInTime, !output_free_i[0] || input_free_i[0])
 
   // Nothing goes to an output that is busy.
-  logic [NumPorts-1:0] accepted_to;
-  always_comb begin
-    accepted_to = '0;
-    for (int i = 0; i < int'(NumPorts); i++) accepted_to |= accept[i];
-  end
   `VELO_ASSERT(OnlyToFreeOutputs, (accepted_to & ~output_free_i) == '0)
   // While it waits, each other input passes it at most once at this output: then its turn is here, and
   // the grant stands until the input accepts one.

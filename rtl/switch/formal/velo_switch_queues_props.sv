@@ -14,7 +14,8 @@ module velo_switch_queues_props
 #(
     parameter int unsigned NumPorts = 2,
     parameter int unsigned NumVcs   = 2,
-    parameter int unsigned NumUnits = 4
+    parameter int unsigned NumUnits = 4,
+    parameter bit          Deep     = 1'b0  // what only the deeper proof reaches
 ) (
     input logic                            clk_i,
     input logic                            rst_ni,
@@ -158,14 +159,15 @@ module velo_switch_queues_props
   `VELO_ASSERT(Shown, !waits_on_q || some[0])
   `VELO_COVER(Full, inside_q == 3'(NumUnits) && count_q[0][0] == 3'd3)
   `VELO_COVER(LastInLine, watching_q && ahead_q == 3'd3)
-  // The third of a queue leaves it; a unit has a second packet.
+  // The second and third of a queue leave it; a unit has a second packet.
   logic [2:0] ahead_first_q, given_q;
   always_ff @(posedge clk_i) begin
     if (!watching_q) ahead_first_q <= count_q[add_port_i][add_vc_i];
     if (!rst_ni) given_q <= '0;
     else if (add) given_q <= given_q + 3'd1;
   end
-  `VELO_COVER(ThirdLeaves, watching_q && leaves_queue && ahead_q == '0 && ahead_first_q == 3'd2)
+  `VELO_COVER(LeavesBehindOthers, watching_q && leaves_queue && ahead_q == '0 &&
+              ahead_first_q == (Deep ? 3'd2 : 3'd1))
   `VELO_COVER(UnitGivenAgain, given_q == 3'(NumUnits + 1))
 
 endmodule
