@@ -8,6 +8,7 @@ rtl/velo/rtl/velo_contexts.sv
 rtl/rma/rtl/velo_rma_pkg.sv
 rtl/rma/rtl/velo_rma_buffer.sv
 rtl/rma/rtl/velo_rma_mux.sv
+rtl/rma/rtl/velo_rma_pack.sv
 rtl/rma/rtl/velo_rma_fragment.sv
 rtl/rma/rtl/velo_rma_intake.sv
 rtl/rma/rtl/velo_rma_reader.sv

@@ -273,7 +273,10 @@ module velo_atu
     if (drop_q == DropAccess) mark_q <= writes_begun_i;
   end
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  logic unused;
+  assign unused = ^response_data_i;
+
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(PageFitsAddress, PageBits <= 24 && PageBits > LineBits)
   for (genvar c = 0; c < NumClients; c++) begin : gen_promise
     // A third request comes only as one of the two accesses is given back.

@@ -23,7 +23,7 @@ ZEROS = (
 )
 
 
-@pytest.mark.parametrize("width", [32, 64])
+@pytest.mark.parametrize("width", [32, 64, 128])
 def test_atu(simulate, width):
     simulate("velo_atu", {"DataWidth": width, "NumClients": CLIENTS, "LineBits": 2})
 
@@ -80,7 +80,7 @@ class Setup:
                 self.reads += 1
                 page, delay = (addr - BASE) // 8, self.rng.randrange(10)
                 word, mask = self.table[page], (1 << self.width) - 1
-                count = 64 // self.width
+                count = -(-64 // self.width)
                 beats = [(word >> (self.width * i) & mask, i == count - 1, 0) for i in range(count)]
                 if page in self.fail:
                     beats = [(0, 1, 1)]

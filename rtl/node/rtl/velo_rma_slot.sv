@@ -5,8 +5,7 @@
 // Streams of crossbar and network as in velo_rma, settings and reports as in velo_regfile_pkg. Errors:
 // those of velo_rma, which the register file counts; ErrorNetwork for a descriptor that found no room in the
 // time that `access_watchdog_i` allows (velo_store_guard). A read of memory that is not answered in that
-// time ends with ErrorHost (velo_read_guard). The unit is at most 64 bits wide: on a path of 128
-// it moves 8 bytes a cycle, and what it is answered with is taken a beat every other cycle.
+// time ends with ErrorHost (velo_read_guard). The unit is as wide as the path.
 
 module velo_rma_slot
   import velo_pkg::*;
@@ -71,16 +70,6 @@ module velo_rma_slot
     input  logic [NumClasses-1:0][DataWidth-1:0] net_in_data_i
 );
 
-  localparam int unsigned UnitWidth = DataWidth > 64 ? 64 : DataWidth;
-
-  // The unit's side of the change of width.
-  logic store_valid, store_ready, store_eop, answer_valid, answer_ready, answer_eop;
-  logic write_valid, write_ready, write_eop, memory_valid, memory_ready, memory_eop;
-  logic [UnitWidth-1:0] store_data, answer_data, write_data, memory_data;
-  htax_header_t read_header, memory_header;
-  logic [NumClasses-1:0] out_valid, out_ready, out_sop, out_eop, in_valid, in_ready, in_sop, in_eop;
-  logic [NumClasses-1:0][UnitWidth-1:0] out_data, in_data;
-
   // The unit's side of the guards.
   logic guarded_valid, guarded_ready, descriptor_given_up, unit_refused;
   logic ask_valid, ask_ready, got_valid, got_ready, got_eop;
@@ -95,9 +84,9 @@ module velo_rma_slot
       .clk_i      (clk_i),
       .rst_ni     (rst_ni),
       .watchdog_i (access_watchdog_i),
-      .in_valid_i (store_valid),
-      .in_ready_o (store_ready),
-      .in_eop_i   (store_eop),
+      .in_valid_i (posted_in_valid_i),
+      .in_ready_o (posted_in_ready_o),
+      .in_eop_i   (posted_in_eop_i),
       .out_valid_o(guarded_valid),
       .out_ready_i(guarded_ready),
       .given_up_o (descriptor_given_up)
@@ -122,11 +111,11 @@ module velo_rma_slot
       .unit_read_header_i  (ask_header),
       .host_read_valid_o   (nonposted_out_valid_o),
       .host_read_ready_i   (nonposted_out_ready_i),
-      .host_read_header_o  (read_header),
-      .host_answer_valid_i (memory_valid),
-      .host_answer_ready_o (memory_ready),
-      .host_answer_eop_i   (memory_eop),
-      .host_answer_header_i(memory_header),
+      .host_read_header_o  (nonposted_out_header_o),
+      .host_answer_valid_i (response_in_valid_i),
+      .host_answer_ready_o (response_in_ready_o),
+      .host_answer_eop_i   (response_in_eop_i),
+      .host_answer_header_i(response_in_header_i),
       .unit_answer_valid_o (got_valid),
       .unit_answer_ready_i (got_ready),
       .unit_answer_eop_o   (got_eop),
@@ -134,7 +123,7 @@ module velo_rma_slot
   );
 
   velo_rma #(
-      .DataWidth(UnitWidth),
+      .DataWidth(DataWidth),
       .CtxBits  (CtxBits),
       .MtuBytes (MtuBytes)
   ) u_rma (
@@ -142,16 +131,16 @@ module velo_rma_slot
       .rst_ni,
       .posted_in_valid_i      (guarded_valid),
       .posted_in_ready_o      (guarded_ready),
-      .posted_in_eop_i        (store_eop),
-      .posted_in_data_i       (store_data),
-      .response_out_valid_o   (answer_valid),
-      .response_out_ready_i   (answer_ready),
-      .response_out_eop_o     (answer_eop),
-      .response_out_data_o    (answer_data),
-      .posted_out_valid_o     (write_valid),
-      .posted_out_ready_i     (write_ready),
-      .posted_out_eop_o       (write_eop),
-      .posted_out_data_o      (write_data),
+      .posted_in_eop_i        (posted_in_eop_i),
+      .posted_in_data_i       (posted_in_data_i),
+      .response_out_valid_o   (response_out_valid_o),
+      .response_out_ready_i   (response_out_ready_i),
+      .response_out_eop_o     (response_out_eop_o),
+      .response_out_data_o    (response_out_data_o),
+      .posted_out_valid_o     (posted_out_valid_o),
+      .posted_out_ready_i     (posted_out_ready_i),
+      .posted_out_eop_o       (posted_out_eop_o),
+      .posted_out_data_o      (posted_out_data_o),
       .nonposted_out_valid_o  (ask_valid),
       .nonposted_out_ready_i  (ask_ready),
       .nonposted_out_header_o (ask_header),
@@ -159,17 +148,17 @@ module velo_rma_slot
       .response_in_ready_o    (got_ready),
       .response_in_eop_i      (got_eop),
       .response_in_header_i   (got_header),
-      .response_in_data_i     (memory_data),
-      .net_out_valid_o        (out_valid),
-      .net_out_ready_i        (out_ready),
-      .net_out_sop_o          (out_sop),
-      .net_out_eop_o          (out_eop),
-      .net_out_data_o         (out_data),
-      .net_in_valid_i         (in_valid),
-      .net_in_ready_o         (in_ready),
-      .net_in_sop_i           (in_sop),
-      .net_in_eop_i           (in_eop),
-      .net_in_data_i          (in_data),
+      .response_in_data_i     (response_in_data_i),
+      .net_out_valid_o        (net_out_valid_o),
+      .net_out_ready_i        (net_out_ready_i),
+      .net_out_sop_o          (net_out_sop_o),
+      .net_out_eop_o          (net_out_eop_o),
+      .net_out_data_o         (net_out_data_o),
+      .net_in_valid_i         (net_in_valid_i),
+      .net_in_ready_o         (net_in_ready_o),
+      .net_in_sop_i           (net_in_sop_i),
+      .net_in_eop_i           (net_in_eop_i),
+      .net_in_data_i          (net_in_data_i),
       .table_enable_i         (setting_i.table_enable),
       .table_base_i           ({setting_i.table_base, 9'b0}),
       .table_bits_i           (setting_i.table_bits),
@@ -212,80 +201,6 @@ module velo_rma_slot
       .response_out_header_o,
       .posted_out_header_o,
       .write_done_i
-  );
-
-  velo_port_width #(
-      .Width    (DataWidth),
-      .UnitWidth(UnitWidth)
-  ) u_port_width (
-      .clk_i,
-      .rst_ni,
-      .store_valid_i       (posted_in_valid_i),
-      .store_ready_o       (posted_in_ready_o),
-      .store_eop_i         (posted_in_eop_i),
-      .store_header_i      (posted_in_header_i),
-      .store_data_i        (posted_in_data_i),
-      .answer_valid_o      (response_out_valid_o),
-      .answer_ready_i      (response_out_ready_i),
-      .answer_eop_o        (response_out_eop_o),
-      .answer_data_o       (response_out_data_o),
-      .write_valid_o       (posted_out_valid_o),
-      .write_ready_i       (posted_out_ready_i),
-      .write_eop_o         (posted_out_eop_o),
-      .write_data_o        (posted_out_data_o),
-      .read_header_o       (nonposted_out_header_o),
-      .memory_valid_i      (response_in_valid_i),
-      .memory_ready_o      (response_in_ready_o),
-      .memory_eop_i        (response_in_eop_i),
-      .memory_header_i     (response_in_header_i),
-      .memory_data_i       (response_in_data_i),
-      .unit_store_valid_o  (store_valid),
-      .unit_store_ready_i  (store_ready),
-      .unit_store_eop_o    (store_eop),
-      .unit_store_data_o   (store_data),
-      .unit_answer_valid_i (answer_valid),
-      .unit_answer_ready_o (answer_ready),
-      .unit_answer_eop_i   (answer_eop),
-      .unit_answer_data_i  (answer_data),
-      .unit_write_valid_i  (write_valid),
-      .unit_write_ready_o  (write_ready),
-      .unit_write_eop_i    (write_eop),
-      .unit_write_data_i   (write_data),
-      .unit_read_header_i  (read_header),
-      .unit_memory_valid_o (memory_valid),
-      .unit_memory_ready_i (memory_ready),
-      .unit_memory_eop_o   (memory_eop),
-      .unit_memory_header_o(memory_header),
-      .unit_memory_data_o  (memory_data)
-  );
-
-  velo_net_width #(
-      .Width     (DataWidth),
-      .UnitWidth (UnitWidth),
-      .NumClasses(NumClasses)
-  ) u_net_width (
-      .clk_i,
-      .rst_ni,
-      .unit_out_valid_i(out_valid),
-      .unit_out_ready_o(out_ready),
-      .unit_out_sop_i  (out_sop),
-      .unit_out_eop_i  (out_eop),
-      .unit_out_data_i (out_data),
-      .path_out_valid_o(net_out_valid_o),
-      .path_out_ready_i(net_out_ready_i),
-      .path_out_sop_o  (net_out_sop_o),
-      .path_out_eop_o  (net_out_eop_o),
-      .path_out_data_o (net_out_data_o),
-      .path_in_valid_i (net_in_valid_i),
-      .path_in_ready_o (net_in_ready_o),
-      .path_in_sop_i   (net_in_sop_i),
-      .path_in_eop_i   (net_in_eop_i),
-      .path_in_data_i  (net_in_data_i),
-      .unit_in_valid_o (in_valid),
-      .unit_in_ready_i (in_ready),
-      .unit_in_sop_o   (in_sop),
-      .unit_in_eop_o   (in_eop),
-      .unit_in_data_o  (in_data)
   );
 
   assign report_o.descriptors_wait = posted_in_valid_i && !posted_in_ready_o;

@@ -45,10 +45,15 @@ module velo_rma_emit
 );
 
   localparam int unsigned BeatBytes = DataWidth / 8;
-  localparam int unsigned WordBeats = 64 / DataWidth;
-  localparam int unsigned HeadBits = 64 + $bits(rma_command_t) + MaxOperands * 64;
+  // On a path of 128 bits header, command and operands begin beats of their own: velo_rma_pack.
+  localparam bit WidePath = DataWidth == 128;
+  localparam int unsigned WordBeats = WidePath ? 1 : 64 / DataWidth;
+  localparam int unsigned HeadBits = WidePath ? 4 * DataWidth : 64 + $bits(
+      rma_command_t
+  ) + MaxOperands * 64;
 
-  logic [HeadBits-1:0] head_q;
+  logic [HeadBits-1:0] head_q, job_head;
+  logic [3:0] job_head_beats;
   logic [3:0] head_left_q;  // beats
   logic [7:0] body_left_q;  // beats, padding among them
   logic [9:0] bytes_left_q;
@@ -69,7 +74,15 @@ module velo_rma_emit
   assign job_ready_o = (in_body_q && !body_some_q) || (take && net_eop_o);
   assign load = job_valid_i && job_ready_o;
   assign job_words = job_data_bytes_i[9:3] + {6'b0, |job_data_bytes_i[2:0]};
-  assign job_beats = 8'(32'(job_words) * WordBeats);
+  if (WidePath) begin : gen_wide
+    assign job_head       = {128'(job_operands_i), 64'b0, job_command_i, 64'b0, job_header_i};
+    assign job_head_beats = job_operand_words_i != '0 ? 4'd4 : 4'd3;
+    assign job_beats      = 8'(job_words[6:1]) + 8'(job_words[0]);
+  end else begin : gen_narrow
+    assign job_head       = {job_operands_i, job_command_i, job_header_i};
+    assign job_head_beats = 4'((4 + 32'(job_operand_words_i)) * WordBeats);
+    assign job_beats      = 8'(32'(job_words) * WordBeats);
+  end
 
   always_comb begin
     for (int unsigned b = 0; b < BeatBytes; b++) begin
@@ -86,7 +99,7 @@ module velo_rma_emit
       body_some_q <= 1'b0;
       body_last_q <= 1'b0;
     end else if (load) begin
-      head_left_q <= 4'((4 + 32'(job_operand_words_i)) * WordBeats);
+      head_left_q <= job_head_beats;
       body_left_q <= job_beats;
       in_body_q   <= 1'b0;
       head_last_q <= 1'b0;
@@ -108,7 +121,7 @@ module velo_rma_emit
 
   always_ff @(posedge clk_i) begin
     if (load) begin
-      head_q       <= {job_operands_i, job_command_i, job_header_i};
+      head_q       <= job_head;
       sop_q        <= 1'b1;
       bytes_left_q <= job_data_bytes_i;
       padding_q    <= job_data_bytes_i == '0;
@@ -123,7 +136,7 @@ module velo_rma_emit
     end
   end
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(OperandsFit, MaxOperands >= 1 && MaxOperands <= 2)
   logic head_flags_are_true, body_flags_are_true;
   assign head_flags_are_true =

@@ -181,7 +181,7 @@ module velo_rma_notifier
   assign notify_ready_o = state_q == StDone ? source_q : '0;
   assign refused_o      = state_q == StDone && refused_q;
 
-  // Beats of 32 bits: 0 and 1 the second word, 2 and 3 the first; of 64 bits: 1 and 3.
+  // Beats of 32 bits: 0 and 1 the second word, 2 and 3 the first; of 64 and 128 bits: 1 and 3.
   logic [63:0] word;
   logic first_word;
   assign first_word         = beat_q[1];
@@ -203,7 +203,7 @@ module velo_rma_notifier
   assign error_ctx_o   = notify_q.ctx;
 
   `VELO_ASSERT_INIT(EntryIsTwoWords, EntryBytes == 16)
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT(NeverEmpty, !posted_valid_o || notify_q.entry.valid)
   `VELO_ASSUME(SourceStands, state_q == StIdle || (notify_valid_i & source_q) != '0)
 

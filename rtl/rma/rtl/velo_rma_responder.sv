@@ -110,7 +110,7 @@ module velo_rma_responder
   state_e state_q;
   packet_t header_q;
   rma_command_t command_q;
-  rma_operands_t operands_q;
+  rma_operands_t operands_q, operands_d;
   logic [22:0] offset_q;
   logic [63:0] old_q, new_q;
   logic half_q, update_q, good_q, equal_q;
@@ -126,6 +126,12 @@ module velo_rma_responder
   // ----- the request ----------------------------------------------------------------------------
 
   logic is_update, good;
+  if (DataWidth == 128) begin : gen_whole
+    assign operands_d = data_i;
+  end else begin : gen_parts
+    assign operands_d = {data_i, operands_q[127:DataWidth]};
+  end
+
   assign is_update = header_i.kind == PacketKindFetchCompareAddRequest;
   assign good = data_bytes_i == (is_update ? 10'd16 : 10'd0) &&
       (!is_update || command_i.len == 23'd8);
@@ -215,7 +221,7 @@ module velo_rma_responder
             is_update && command_i.remote_address[2:0] != '0 ? ErrorMisaligned : ErrorNone;
       end
       StOperands: begin
-        if (data_valid_i) operands_q <= {data_i, operands_q[127:DataWidth]};
+        if (data_valid_i) operands_q <= operands_d;
         if (data_valid_i && data_bad_i) error_q <= ErrorMalformed;
       end
       StRead: begin
@@ -317,7 +323,7 @@ module velo_rma_responder
   assign error_node_o = header_q.src_node;
 
   logic unused;
-  assign unused = ^header_q;
+  assign unused = ^{header_q, memory_data_i};
 
   // Only an update writes, and only the word that it read.
   `VELO_ASSERT(UpdateIsWhole, !posted_valid_o || (update_q && error_q == ErrorNone))

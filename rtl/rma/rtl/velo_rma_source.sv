@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of the RMA unit that makes requests: queue of descriptors, requester, its reader of memory
-// and its way into the network. Ports and errors as those of the four.
+// and its way into the network. Descriptors are queued by words of at most 64 bits; memory and packets
+// have the whole path. Ports and errors as those of the four.
 
 module velo_rma_source
   import velo_pkg::*;
@@ -56,10 +57,14 @@ module velo_rma_source
     output logic   [7:0] error_ctx_o
 );
 
+  localparam int unsigned WordWidth = DataWidth > 64 ? 64 : DataWidth;
+
   logic
       beat_valid, beat_ready, beat_eop, read_valid, result_valid, data_valid, data_ready, data_bad;
   logic packet_valid, packet_ready;
-  logic [DataWidth-1:0] beat_data, data;
+  logic word_valid, word_ready, word_eop, unused_sop;
+  logic [WordWidth-1:0] word, beat_data;
+  logic [DataWidth-1:0] data;
   logic [1:0] packet_operand_words;
   logic [9:0] packet_data_bytes;
   logic [127:0] packet_operands;
@@ -69,25 +74,44 @@ module velo_rma_source
   packet_t packet_header;
   rma_command_t packet_command;
 
+  velo_narrow #(
+      .Width    (DataWidth),
+      .HalfWidth(WordWidth)
+  ) u_words (
+      .clk_i,
+      .rst_ni,
+      .in_valid_i (write_valid_i),
+      .in_ready_o (write_ready_o),
+      .in_sop_i   (1'b0),
+      .in_eop_i   (write_eop_i),
+      .in_single_i(write_eop_i && odd_words(write_len_bytes_i[3:0])),
+      .in_data_i  (write_data_i),
+      .out_valid_o(word_valid),
+      .out_ready_i(word_ready),
+      .out_sop_o  (unused_sop),
+      .out_eop_o  (word_eop),
+      .out_data_o (word)
+  );
+
   velo_rma_intake #(
-      .DataWidth(DataWidth)
+      .DataWidth(WordWidth)
   ) u_intake (
       .clk_i,
       .rst_ni,
       .out_valid_o(beat_valid),
       .out_ready_i(beat_ready),
-      .out_eop_o  (beat_eop),
-      .out_data_o (beat_data),
-      .write_valid_i,
-      .write_ready_o,
-      .write_eop_i,
+      .out_eop_o(beat_eop),
+      .out_data_o(beat_data),
+      .write_valid_i(word_valid),
+      .write_ready_o(word_ready),
+      .write_eop_i(word_eop),
+      .write_data_i(word),
       .write_source_i,
-      .write_len_bytes_i,
-      .write_data_i
+      .write_len_bytes_i
   );
 
   velo_rma_requester #(
-      .DataWidth    (DataWidth),
+      .DataWidth    (WordWidth),
       .FragmentBytes(FragmentBytes)
   ) u_requester (
       .clk_i,

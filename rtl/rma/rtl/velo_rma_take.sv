@@ -52,7 +52,9 @@ module velo_rma_take
 
   localparam int unsigned BeatBytes = DataWidth / 8;
   localparam int unsigned HeadBits = 64 + $bits(rma_command_t);
-  localparam int unsigned HeadBeats = HeadBits / DataWidth;
+  // On a path of 128 bits header, and command, and data begin beats of their own: velo_rma_pack.
+  localparam bit WidePath = DataWidth == 128;
+  localparam int unsigned HeadBeats = WidePath ? 3 : HeadBits / DataWidth;
 
   typedef enum logic [1:0] {
     StHead,
@@ -62,11 +64,24 @@ module velo_rma_take
   } state_e;
 
   state_e state_q;
-  logic [HeadBits-1:0] head_q;
+  logic [HeadBits-1:0] head_q, head_d;
   logic [3:0] head_left_q;
   logic [9:0] payload, bytes_left_q, bytes_next;
   logic data_left_q, data_last_q, ended_q, take, pad_due_q;
   error_e verdict, error_q;
+
+  if (WidePath) begin : gen_wide
+    always_comb begin
+      head_d = head_q;
+      unique case (head_left_q[1:0])
+        2'd2: head_d[63:0] = net_data_i[63:0];
+        2'd1: head_d[191:64] = net_data_i;
+        default: head_d[255:192] = net_data_i[63:0];
+      endcase
+    end
+  end else begin : gen_narrow
+    assign head_d = {net_data_i, head_q[HeadBits-1:DataWidth]};
+  end
 
   assign {command_o, header_o} = head_q;
   assign take                  = net_valid_i && net_ready_o;
@@ -149,7 +164,7 @@ module velo_rma_take
   end
 
   always_ff @(posedge clk_i) begin
-    if (state_q == StHead && net_valid_i) head_q <= {net_data_i, head_q[HeadBits-1:DataWidth]};
+    if (state_q == StHead && net_valid_i) head_q <= head_d;
     if (take) ended_q <= net_eop_i;
     data_bytes_o <= payload;
     // On a narrow path the last word may end in a beat without data.
@@ -165,7 +180,7 @@ module velo_rma_take
   assign error_valid_o = error_q != ErrorNone;
   assign error_code_o  = error_q;
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(MtuFits, MtuBytes >= 64 && MtuBytes <= PacketMtuBytesMax)
   `VELO_ASSUME(PacketStartsWithSop,
                !take || net_sop_i == (state_q == StHead && head_left_q == 4'(HeadBeats - 1)))

@@ -12,7 +12,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly
-from stream import Bench, words_to_beats
+from stream import Bench, packet_to_beats, words_to_beats
 
 NODE = 0x5A
 PAGE = 4096
@@ -95,6 +95,8 @@ class Setup:
         self.packets: list[tuple[int, list[int], int]] = []  # class, beats, first cycle
         self.packet_open: list[list[int]] = [[], [], []]
         self.packet_start = [0, 0, 0]
+        self.network_beats = 400  # that wait at most
+        self.packet_cycles: list[int] = []  # from the first to the last beat of each of them
         self.touched: list[tuple[int, int]] = []
         self.queues: dict[int, tuple[int, int]] = {}
         self.heads: dict[int, int] = defaultdict(int)
@@ -214,9 +216,21 @@ class Setup:
         for index, beat in enumerate(beats):
             self.descriptors.append((beat, header, index == len(beats) - 1, index == 0))
 
+    def packet_beats(self, words: list[int]) -> list[int]:
+        """On a wide path the header has a beat of its own."""
+        return (packet_to_beats if self.width == 128 else words_to_beats)(words, self.width)
+
+    def packet_number(self, beats: list[int]) -> int:
+        """A packet as one number, the header in its lowest 64 bits."""
+        head = 64 if self.width == 128 else self.width
+        rest = sum(beat << (self.width * i) for i, beat in enumerate(beats[1:]))
+        return beats[0] | rest << head
+
     def inject(self, tc: int, words: list[int], cut: int | None = None) -> None:
-        """A packet from the network, whole or cut after some beats."""
-        beats = words_to_beats(words, self.width)[:cut]
+        """A packet from the network, whole or cut after some words."""
+        beats = self.packet_beats(words)
+        if cut is not None:
+            beats = beats[: len(self.packet_beats(words[:cut]))]
         assert not self.network_open[tc]
         for index, beat in enumerate(beats):
             self.network[tc].append((beat, index == 0, index == len(beats) - 1))
@@ -263,7 +277,7 @@ class Setup:
                     data |= waiting[0][0] << (self.width * c)
                     sop |= int(waiting[0][1]) << c
                     eop |= int(waiting[0][2]) << c
-                go = not self.network_block[c] and len(waiting) < 400
+                go = not self.network_block[c] and len(waiting) < self.network_beats
                 ready |= int(go and rng.random() >= self.stall) << c
             dut.net_in_valid_i.value, dut.net_in_sop_i.value = valid, sop
             dut.net_in_eop_i.value, dut.net_in_data_i.value = eop, data
@@ -341,6 +355,7 @@ class Setup:
         self.network[c].append((beat, sop, eop))
         if eop:
             self.packets.append((c, self.packet_open[c], self.packet_start[c]))
+            self.packet_cycles.append(self.bench.cycle - self.packet_start[c] + 1)
             self.packet_open[c] = []
 
     def _report(self) -> None:
