@@ -18,7 +18,6 @@ rtl/node/rtl/velo_emit.sv
 rtl/node/rtl/velo_gsm_requester.sv
 rtl/node/rtl/velo_gsm_target.sv
 rtl/node/rtl/velo_gsm.sv
-rtl/node/rtl/velo_port_width.sv
 rtl/node/rtl/velo_net_width.sv
 rtl/node/rtl/velo_whole.sv
 rtl/node/rtl/velo_unit_slot.sv

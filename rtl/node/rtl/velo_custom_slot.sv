@@ -6,8 +6,7 @@
 // host memory) and of the network (0 requests, 1 responses; packets of kind custom), as in velo_gsm,
 // which is the unit here. To build another one in, name it here. It must take responses whatever
 // else it waits for, and put out only packets of kind custom that it will finish.
-// The unit's path is of at most 64 bits; on a wider one its packets and transactions are taken apart and
-// put together here, and the tags of its reads have 7 bits.
+// The unit has the whole width of the path. On one of 128 bits a packet's header has a beat of its own.
 // What the unit does not take, or a load that it does not answer, is given up after the time that
 // `watchdog_i` allows (velo_store_guard, velo_load_guard), so it holds no
 // processor for ever; a read of memory that is not answered ends with an error (velo_read_guard), so the
@@ -79,16 +78,6 @@ module velo_custom_slot
 );
 
   if (Occupied) begin : gen_unit
-    localparam int unsigned UnitWidth = DataWidth > 64 ? 64 : DataWidth;
-
-    // The unit's side of the change of width.
-    logic store_valid, store_ready, store_eop, answer_valid, answer_ready, answer_eop;
-    logic write_valid, write_ready, write_eop, memory_valid, memory_ready, memory_eop;
-    logic [UnitWidth-1:0] store_data, answer_data, write_data, memory_data;
-    htax_header_t read_header, memory_header;
-    logic [1:0] out_valid, out_ready, out_sop, out_eop, in_valid, in_ready, in_sop, in_eop;
-    logic [1:0][UnitWidth-1:0] out_data, in_data;
-
     // The unit's side of the guards.
     logic guarded_valid, guarded_ready, load_valid, load_ready, unused_stray;
     logic reply_valid, reply_ready, reply_eop, ask_valid, ask_ready, got_valid, got_ready, got_eop;
@@ -100,9 +89,9 @@ module velo_custom_slot
         .clk_i      (clk_i),
         .rst_ni     (rst_ni),
         .watchdog_i (watchdog_i),
-        .in_valid_i (store_valid),
-        .in_ready_o (store_ready),
-        .in_eop_i   (store_eop),
+        .in_valid_i (store_valid_i),
+        .in_ready_o (store_ready_o),
+        .in_eop_i   (store_eop_i),
         .out_valid_o(guarded_valid),
         .out_ready_i(guarded_ready),
         .given_up_o (given_up_o[1])
@@ -146,11 +135,11 @@ module velo_custom_slot
         .unit_read_header_i  (ask_header),
         .host_read_valid_o   (read_valid_o),
         .host_read_ready_i   (read_ready_i),
-        .host_read_header_o  (read_header),
-        .host_answer_valid_i (memory_valid),
-        .host_answer_ready_o (memory_ready),
-        .host_answer_eop_i   (memory_eop),
-        .host_answer_header_i(memory_header),
+        .host_read_header_o  (read_header_o),
+        .host_answer_valid_i (memory_valid_i),
+        .host_answer_ready_o (memory_ready_o),
+        .host_answer_eop_i   (memory_eop_i),
+        .host_answer_header_i(memory_header_i),
         .unit_answer_valid_o (got_valid),
         .unit_answer_ready_i (got_ready),
         .unit_answer_eop_o   (got_eop),
@@ -158,23 +147,23 @@ module velo_custom_slot
     );
 
     velo_gsm #(
-        .DataWidth(UnitWidth),
+        .DataWidth(DataWidth),
         .HostPort (HostPort)
     ) u_unit (
         .clk_i,
         .rst_ni,
         .store_valid_i  (guarded_valid),
         .store_ready_o  (guarded_ready),
-        .store_eop_i    (store_eop),
-        .store_data_i   (store_data),
-        .answer_valid_o (answer_valid),
-        .answer_ready_i (answer_ready),
-        .answer_eop_o   (answer_eop),
-        .answer_data_o  (answer_data),
-        .write_valid_o  (write_valid),
-        .write_ready_i  (write_ready),
-        .write_eop_o    (write_eop),
-        .write_data_o   (write_data),
+        .store_eop_i(store_eop_i),
+        .store_data_i(store_data_i),
+        .answer_valid_o(reply_valid),
+        .answer_ready_i(reply_ready),
+        .answer_eop_o(reply_eop),
+        .answer_data_o(reply_data),
+        .write_valid_o(write_valid_o),
+        .write_ready_i(write_ready_i),
+        .write_eop_o(write_eop_o),
+        .write_data_o(write_data_o),
         .read_valid_o   (ask_valid),
         .read_ready_i   (ask_ready),
         .read_header_o  (ask_header),
@@ -182,16 +171,16 @@ module velo_custom_slot
         .memory_ready_o (got_ready),
         .memory_eop_i   (got_eop),
         .memory_header_i(got_header),
-        .memory_data_i  (memory_data),
-        .net_out_valid_o(out_valid),
-        .net_out_ready_i(out_ready),
-        .net_out_sop_o  (out_sop),
-        .net_out_eop_o  (out_eop),
-        .net_out_data_o (out_data),
-        .net_in_valid_i (in_valid),
-        .net_in_ready_o (in_ready),
-        .net_in_eop_i   (in_eop),
-        .net_in_data_i  (in_data),
+        .memory_data_i(memory_data_i),
+        .net_out_valid_o(net_out_valid_o),
+        .net_out_ready_i(net_out_ready_i),
+        .net_out_sop_o(net_out_sop_o),
+        .net_out_eop_o(net_out_eop_o),
+        .net_out_data_o(net_out_data_o),
+        .net_in_valid_i(net_in_valid_i),
+        .net_in_ready_o(net_in_ready_o),
+        .net_in_eop_i(net_in_eop_i),
+        .net_in_data_i(net_in_data_i),
         .node_id_i,
         .setting_i,
         .status_o,
@@ -203,82 +192,8 @@ module velo_custom_slot
         .write_header_o
     );
 
-    velo_port_width #(
-        .Width    (DataWidth),
-        .UnitWidth(UnitWidth)
-    ) u_port_width (
-        .clk_i,
-        .rst_ni,
-        .store_valid_i       (store_valid_i),
-        .store_ready_o       (store_ready_o),
-        .store_eop_i         (store_eop_i),
-        .store_header_i      (store_header_i),
-        .store_data_i        (store_data_i),
-        .answer_valid_o      (reply_valid),
-        .answer_ready_i      (reply_ready),
-        .answer_eop_o        (reply_eop),
-        .answer_data_o       (reply_data),
-        .write_valid_o       (write_valid_o),
-        .write_ready_i       (write_ready_i),
-        .write_eop_o         (write_eop_o),
-        .write_data_o        (write_data_o),
-        .read_header_o       (read_header_o),
-        .memory_valid_i      (memory_valid_i),
-        .memory_ready_o      (memory_ready_o),
-        .memory_eop_i        (memory_eop_i),
-        .memory_header_i     (memory_header_i),
-        .memory_data_i       (memory_data_i),
-        .unit_store_valid_o  (store_valid),
-        .unit_store_ready_i  (store_ready),
-        .unit_store_eop_o    (store_eop),
-        .unit_store_data_o   (store_data),
-        .unit_answer_valid_i (answer_valid),
-        .unit_answer_ready_o (answer_ready),
-        .unit_answer_eop_i   (answer_eop),
-        .unit_answer_data_i  (answer_data),
-        .unit_write_valid_i  (write_valid),
-        .unit_write_ready_o  (write_ready),
-        .unit_write_eop_i    (write_eop),
-        .unit_write_data_i   (write_data),
-        .unit_read_header_i  (read_header),
-        .unit_memory_valid_o (memory_valid),
-        .unit_memory_ready_i (memory_ready),
-        .unit_memory_eop_o   (memory_eop),
-        .unit_memory_header_o(memory_header),
-        .unit_memory_data_o  (memory_data)
-    );
-
-    velo_net_width #(
-        .Width     (DataWidth),
-        .UnitWidth (UnitWidth),
-        .NumClasses(2)
-    ) u_net_width (
-        .clk_i,
-        .rst_ni,
-        .unit_out_valid_i(out_valid),
-        .unit_out_ready_o(out_ready),
-        .unit_out_sop_i  (out_sop),
-        .unit_out_eop_i  (out_eop),
-        .unit_out_data_i (out_data),
-        .path_out_valid_o(net_out_valid_o),
-        .path_out_ready_i(net_out_ready_i),
-        .path_out_sop_o  (net_out_sop_o),
-        .path_out_eop_o  (net_out_eop_o),
-        .path_out_data_o (net_out_data_o),
-        .path_in_valid_i (net_in_valid_i),
-        .path_in_ready_o (net_in_ready_o),
-        .path_in_sop_i   (net_in_sop_i),
-        .path_in_eop_i   (net_in_eop_i),
-        .path_in_data_i  (net_in_data_i),
-        .unit_in_valid_o (in_valid),
-        .unit_in_ready_i (in_ready),
-        .unit_in_sop_o   (in_sop),
-        .unit_in_eop_o   (in_eop),
-        .unit_in_data_o  (in_data)
-    );
-
     logic unused;
-    assign unused = ^{in_sop, unused_stray};
+    assign unused = ^{net_in_sop_i, unused_stray};
   end else begin : gen_empty
     assign store_ready_o = '1;
     assign load_ready_o = '1;

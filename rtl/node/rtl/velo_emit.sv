@@ -2,15 +2,23 @@
 //
 // Sends a short packet or transaction that is there whole: the other side of velo_gather.
 //
+// On a path of 128 bits a packet's header has a beat of its own (`Packet`).
 // `push_*` valid/ready; `push_beats_i` is at least one. `out_*` valid/ready, lowest beat first, from
 // the next cycle on. Errors: none.
 
 `include "velo_assert.svh"
 
-module velo_emit #(
+module velo_emit
+  import velo_node_pkg::*;
+#(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned Words = 2,
-    localparam int unsigned Beats = Words * 64 / DataWidth,
+    parameter bit Packet = Words > 1,
+    localparam int unsigned Beats = Packet ? packet_beats(
+        DataWidth, Words - 1
+    ) : word_beats(
+        DataWidth
+    ),
     localparam int unsigned CountBits = $clog2(Beats + 2)
 ) (
     input logic clk_i,
@@ -28,8 +36,20 @@ module velo_emit #(
     output logic [DataWidth-1:0] out_data_o
 );
 
-  logic [Beats*DataWidth-1:0] rest_q;
+  logic [Beats*DataWidth-1:0] rest_q, pushed;
   logic [CountBits-1:0] left_q;
+
+  if (DataWidth == 128) begin : gen_wide
+    logic [2*Beats-1:0][63:0] halves;
+    always_comb begin
+      halves    = '0;
+      halves[0] = push_words_i[0];
+      for (int unsigned w = 1; w < Words; w++) halves[w+1] = push_words_i[w];
+    end
+    assign pushed = halves;
+  end else begin : gen_narrow
+    assign pushed = push_words_i;
+  end
 
   assign push_ready_o = left_q == '0;
   assign out_valid_o  = left_q != '0;
@@ -43,7 +63,7 @@ module velo_emit #(
   end
   always_ff @(posedge clk_i) begin
     if (push_valid_i && push_ready_o) begin
-      rest_q    <= push_words_i;
+      rest_q    <= pushed;
       out_sop_o <= 1'b1;
     end else if (out_valid_o && out_ready_i) begin
       rest_q    <= rest_q >> DataWidth;
@@ -51,7 +71,8 @@ module velo_emit #(
     end
   end
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
+  `VELO_ASSERT_INIT(PacketOrWord, Packet || Words == 1)
   `VELO_ASSUME(SomethingToSend, !push_valid_i || push_beats_i != '0)
 
 endmodule

@@ -2,16 +2,25 @@
 //
 // Takes in a short packet or transaction whole, as 64-bit words, for units that look at it at leisure.
 //
+// On a path of 128 bits a packet's header has a beat of its own (`Packet`), and a single word is the
+// lower half of a beat.
 // `in_*` valid/ready, first beat lowest. `valid_o` stands from the last beat until `take_i`. Whoever
 // reads has to look at `beats_o`, which stops at one more than fits: the words of a shorter packet are
 // not all new, of a longer one the rest is lost. Errors: none of its own.
 
 `include "velo_assert.svh"
 
-module velo_gather #(
+module velo_gather
+  import velo_node_pkg::*;
+#(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned Words = 2,
-    localparam int unsigned Beats = Words * 64 / DataWidth,
+    parameter bit Packet = Words > 1,
+    localparam int unsigned Beats = Packet ? packet_beats(
+        DataWidth, Words - 1
+    ) : word_beats(
+        DataWidth
+    ),
     localparam int unsigned CountBits = $clog2(Beats + 2)
 ) (
     input logic clk_i,
@@ -33,7 +42,19 @@ module velo_gather #(
 
   assign in_ready_o = !valid_o;
   assign take_beat  = in_valid_i && in_ready_o;
-  assign words_o    = beat_q;
+  if (DataWidth == 128) begin : gen_wide
+    logic [2*Beats-1:0][63:0] halves;
+    assign halves     = beat_q;
+    assign words_o[0] = halves[0];
+    // Behind the header, whose beat has another half.
+    for (genvar w = 1; w < Words; w++) begin : gen_word
+      assign words_o[w] = halves[w+1];
+    end
+    logic unused;
+    assign unused = ^halves;
+  end else begin : gen_narrow
+    assign words_o = beat_q;
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -53,7 +74,8 @@ module velo_gather #(
     end
   end
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
+  `VELO_ASSERT_INIT(PacketOrWord, Packet || Words == 1)
   `VELO_ASSERT(TakenWhenThere, !take_i || valid_o)
 
 endmodule

@@ -15,6 +15,7 @@
 module velo_gsm_requester
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_node_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned HostPort  = 0
@@ -54,10 +55,14 @@ module velo_gsm_requester
     input  logic [DataWidth-1:0] response_data_i
 );
 
-  localparam int unsigned WordBeats = 64 / DataWidth;
-  localparam int unsigned OneBits = $clog2(WordBeats + 2);  // of a count of one word's beats
-  localparam int unsigned TwoBits = $clog2(2 * WordBeats + 2);
-  localparam int unsigned ThreeBits = $clog2(3 * WordBeats + 2);
+  localparam int unsigned WordBeats = word_beats(DataWidth);
+  // Of a packet's header alone, and with one word and two.
+  localparam int unsigned HeadBeats = packet_beats(DataWidth, 0);
+  localparam int unsigned OneBeats = packet_beats(DataWidth, 1);
+  localparam int unsigned TwoBeats = packet_beats(DataWidth, 2);
+  localparam int unsigned WordBits = $clog2(WordBeats + 2);  // of counts of those
+  localparam int unsigned OneBits = $clog2(OneBeats + 2);
+  localparam int unsigned TwoBits = $clog2(TwoBeats + 2);
 
   // ----- requests -------------------------------------------------------------------------------
 
@@ -67,7 +72,7 @@ module velo_gsm_requester
 
   logic store_there, store_take, store_sent, load_sent, request_ready, refuse_load, refusal_ready;
   logic [63:0] store_word;
-  logic [OneBits-1:0] store_beats;
+  logic [WordBits-1:0] store_beats;
   htax_header_t store_q;
   packet_t header;
   window_t target;
@@ -93,7 +98,7 @@ module velo_gsm_requester
   logic store_good, load_turn, load_good;
   assign store_good = is_word(
       store_q.len_bytes, store_q.addr[2:0]
-  ) && store_beats == OneBits'(WordBeats);
+  ) && store_beats == WordBits'(WordBeats);
   assign store_sent = store_there && store_good && request_ready;
   assign store_take = store_there && (!store_good || request_ready);
   // A store that has begun to come is older than a load.
@@ -124,7 +129,7 @@ module velo_gsm_requester
       .rst_ni,
       .push_valid_i(store_sent || load_sent),
       .push_ready_o(request_ready),
-      .push_beats_i(store_there ? ThreeBits'(3 * WordBeats) : ThreeBits'(2 * WordBeats)),
+      .push_beats_i(store_there ? TwoBits'(TwoBeats) : TwoBits'(OneBeats)),
       .push_words_i({store_word, 44'b0, target.target[19:0], header}),
       .out_valid_o (request_valid_o),
       .out_ready_i (request_ready_i),
@@ -137,7 +142,7 @@ module velo_gsm_requester
 
   logic response_there, response_take, response_mine, response_good, answer_ready, answer_push;
   logic unused_sop;
-  logic [TwoBits-1:0] response_beats;
+  logic [OneBits-1:0] response_beats;
   logic [1:0][63:0] response;
   packet_t response_header;
 
@@ -159,8 +164,8 @@ module velo_gsm_requester
 
   assign response_header = packet_t'(response[0]);
   assign response_mine = response_there && load_waits_i &&
-      response_beats >= TwoBits'(WordBeats) && response_header.dst_node == node_id_i;
-  assign response_good = response_header.len == 10'd8 && response_beats == TwoBits'(2 * WordBeats);
+      response_beats >= OneBits'(HeadBeats) && response_header.dst_node == node_id_i;
+  assign response_good = response_header.len == 10'd8 && response_beats == OneBits'(OneBeats);
   assign response_take = response_there && (!response_mine || answer_ready);
   assign dropped_o = response_there && !response_mine;
 
@@ -177,7 +182,7 @@ module velo_gsm_requester
       .push_valid_i(answer_push),
       .push_ready_o(answer_ready),
       // An error is one beat without data.
-      .push_beats_i(response_mine && response_good ? OneBits'(WordBeats) : OneBits'(1)),
+      .push_beats_i(response_mine && response_good ? WordBits'(WordBeats) : WordBits'(1)),
       .push_words_i(response_mine ? response[1] : '0),
       .out_valid_o (answer_valid_o),
       .out_ready_i (answer_ready_i),

@@ -13,6 +13,7 @@
 module velo_gsm_target
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_node_pkg::*;
 #(
     parameter int unsigned DataWidth = 32
 ) (
@@ -49,15 +50,19 @@ module velo_gsm_target
     input  logic         [DataWidth-1:0] memory_data_i
 );
 
-  localparam int unsigned WordBeats = 64 / DataWidth;
-  localparam int unsigned OneBits = $clog2(WordBeats + 2);
-  localparam int unsigned TwoBits = $clog2(2 * WordBeats + 2);
-  localparam int unsigned ThreeBits = $clog2(3 * WordBeats + 2);
+  localparam int unsigned WordBeats = word_beats(DataWidth);
+  // Of a packet's header alone, and with one word and two.
+  localparam int unsigned HeadBeats = packet_beats(DataWidth, 0);
+  localparam int unsigned OneBeats = packet_beats(DataWidth, 1);
+  localparam int unsigned TwoBeats = packet_beats(DataWidth, 2);
+  localparam int unsigned WordBits = $clog2(WordBeats + 2);  // of counts of those
+  localparam int unsigned OneBits = $clog2(OneBeats + 2);
+  localparam int unsigned TwoBits = $clog2(TwoBeats + 2);
 
   // ----- the request ----------------------------------------------------------------------------
 
   logic there, take, mine, is_store, is_load;
-  logic [ThreeBits-1:0] beats;
+  logic [TwoBits-1:0] beats;
   logic [2:0][63:0] words;
   packet_t header, answer;
 
@@ -79,8 +84,8 @@ module velo_gsm_target
 
   assign header = packet_t'(words[0]);
   assign mine = header.dst_node == node_id_i && words[1][63:20] == '0 && words[1][2:0] == '0;
-  assign is_store = there && mine && header.len == 10'd16 && beats == ThreeBits'(3 * WordBeats);
-  assign is_load = there && mine && header.len == 10'd8 && beats == ThreeBits'(2 * WordBeats);
+  assign is_store = there && mine && header.len == 10'd16 && beats == TwoBits'(TwoBeats);
+  assign is_load = there && mine && header.len == 10'd8 && beats == TwoBits'(OneBeats);
 
   // ----- memory ---------------------------------------------------------------------------------
 
@@ -102,7 +107,7 @@ module velo_gsm_target
       .rst_ni,
       .push_valid_i(write_push),
       .push_ready_o(write_ready),
-      .push_beats_i(OneBits'(WordBeats)),
+      .push_beats_i(WordBits'(WordBeats)),
       .push_words_i(words[2]),
       .out_valid_o (write_valid_o),
       .out_ready_i (write_ready_i),
@@ -120,7 +125,7 @@ module velo_gsm_target
   } state_e;
   state_e state_q;
   logic got, got_error_q, respond, response_ready;
-  logic [OneBits-1:0] got_beats;
+  logic [WordBits-1:0] got_beats;
   logic [63:0] got_word;
 
   velo_gather #(
@@ -160,7 +165,7 @@ module velo_gsm_target
   // ----- the response ---------------------------------------------------------------------------
 
   logic good;
-  assign good = state_q == StWait && !got_error_q && got_beats == OneBits'(WordBeats);
+  assign good = state_q == StWait && !got_error_q && got_beats == WordBits'(WordBeats);
   assign respond = state_q == StWait ? got : (state_q == StIdle && is_load && !enabled_i);
 
   always_comb begin
@@ -182,7 +187,7 @@ module velo_gsm_target
       .rst_ni,
       .push_valid_i(respond),
       .push_ready_o(response_ready),
-      .push_beats_i(good ? TwoBits'(2 * WordBeats) : TwoBits'(WordBeats)),
+      .push_beats_i(good ? OneBits'(OneBeats) : OneBits'(HeadBeats)),
       .push_words_i({got_word, answer}),
       .out_valid_o (response_valid_o),
       .out_ready_i (response_ready_i),

@@ -20,6 +20,15 @@ package velo_node_pkg;
     return unit == 0 ? PortVelo : PortRma + unit;
   endfunction
 
+  // Beats of a 64-bit word, and of a packet of a header and so many words: on a path of 128 bits the
+  // header has a beat of its own, and the others go two by two.
+  function automatic int unsigned word_beats(int unsigned data_width);
+    return data_width > 64 ? 1 : 64 / data_width;
+  endfunction
+  function automatic int unsigned packet_beats(int unsigned data_width, int unsigned words);
+    return data_width > 64 ? 1 + (words + 1) / 2 : (1 + words) * 64 / data_width;
+  endfunction
+
   // The units that send to the network and take packets from it.
   parameter int unsigned NumSenders = 3;
   parameter int unsigned NetVelo = 0;
