@@ -35,6 +35,8 @@ constexpr unsigned stages = 11;
 constexpr uint64_t ring_base = 0x100000;
 constexpr unsigned ring_log2 = 3;
 constexpr uint64_t segment_base = 0x40000000;
+constexpr uint64_t page_bytes = 4096, page_table = 0x2000000, put_from = 0x50000000,
+                   put_to = 0x60000000;
 constexpr uint64_t never = UINT64_MAX;
 
 // The parts between one stage and the next, as in the paper's figure 4.
@@ -119,10 +121,16 @@ struct Host {
     std::map<uint64_t, uint64_t> memory;
     unsigned dma_beat = 0;
     uint64_t dma_word = 0;
-    std::deque<std::pair<uint64_t, unsigned>> reads; // address and tag
+    struct Read {
+        uint64_t addr;
+        unsigned tag, len;
+    };
+    std::deque<Read> reads;
     unsigned read_beat = 0;
     uint64_t head = 0;
     std::deque<Message> expected; // from the other node
+    // Of what puts wrote here: the first and last cycle, bytes, and cycles inside of packets.
+    uint64_t put_first = never, put_last = 0, put_bytes = 0, put_cycles = 0, put_begin = 0;
 };
 
 class Bench
@@ -205,6 +213,30 @@ class Bench
     {
         load(n, offset);
         return load_error_;
+    }
+
+    // A put of whole pages from node 0 to node 1.
+    void put_pages(unsigned pages, Random &random)
+    {
+        for (unsigned n = 0; n < 2; n++) {
+            for (unsigned page = 0; page < pages; page++)
+                hosts_[n].memory[page_table + 8 * page] =
+                    ((n ? put_to : put_from) + page * page_bytes) | 3U << 4 |
+                    7U << VELO_REGISTERED_PAGE_RIGHTS_LSB;
+            set_register(n, 0x88, page_table | 1 << 8 | 8);
+        }
+        for (uint64_t byte = 0; byte < pages * page_bytes; byte += 8)
+            hosts_[0].memory[put_from + byte] = random.next();
+        drain();
+        write(0, velo_window_pack(0, 3, VELO_UNIT_RMA),
+              {velo_rma_descriptor_word0_pack(VELO_RMA_OP_PUT, 0, 0, 2, 3, 0,
+                                              static_cast<uint32_t>(pages * page_bytes)),
+               0, 0});
+        for (int i = 0; i < 100000 && hosts_[1].put_bytes < pages * page_bytes; i++)
+            step();
+        for (uint64_t byte = 0; byte < pages * page_bytes; byte += 8)
+            if (hosts_[1].memory[put_to + byte] != hosts_[0].memory[put_from + byte])
+                fail("a put moved something else");
     }
 
     void drain()
@@ -373,11 +405,15 @@ class Bench
         put(dut_.dma_read_ready_i, n, 1, host.reads.size() < 4);
         put(dut_.dma_answer_valid_i, n, 1, !host.reads.empty());
         if (!host.reads.empty()) {
-            auto [addr, tag] = host.reads.front();
-            uint64_t word = host.memory.count(addr) ? host.memory[addr] : 0;
-            put(dut_.dma_answer_tag_i, n * 12, 12, tag);
-            put(dut_.dma_answer_eop_i, n, 1, (host.read_beat + 1) * width >= 64);
-            put(dut_.dma_answer_data_i, n * width, word_bits, word >> (host.read_beat * width));
+            const Host::Read &read = host.reads.front();
+            put(dut_.dma_answer_tag_i, n * 12, 12, read.tag);
+            put(dut_.dma_answer_eop_i, n, 1, (host.read_beat + 1) * width >= 8 * read.len);
+            for (unsigned lsb = 0; lsb < width; lsb += word_bits) {
+                unsigned bit = host.read_beat * width + lsb;
+                auto found = host.memory.find(read.addr + bit / 64 * 8);
+                uint64_t word = found == host.memory.end() ? 0 : found->second;
+                put(dut_.dma_answer_data_i, n * width + lsb, word_bits, word >> (bit % 64));
+            }
         }
     }
 
@@ -404,13 +440,14 @@ class Bench
         if (get(dut_.control_read_valid_i, n, 1) && get(dut_.control_read_ready_o, n, 1))
             read_valid_ = false;
         if (get(dut_.dma_answer_valid_i, n, 1) && get(dut_.dma_answer_ready_o, n, 1) &&
-            ++host.read_beat * width >= 64) {
+            ++host.read_beat * width >= 8 * host.reads.front().len) {
             host.read_beat = 0;
             host.reads.pop_front();
         }
         if (get(dut_.dma_read_valid_o, n, 1) && get(dut_.dma_read_ready_i, n, 1))
-            host.reads.emplace_back(get(dut_.dma_read_addr_o, n * 48, 48),
-                                    get(dut_.dma_read_tag_o, n * 12, 12));
+            host.reads.push_back({get(dut_.dma_read_addr_o, n * 48, 48),
+                                  static_cast<unsigned>(get(dut_.dma_read_tag_o, n * 12, 12)),
+                                  static_cast<unsigned>(get(dut_.dma_read_len_bytes_o, n * 10, 10))});
     }
 
     void store(unsigned n)
@@ -427,9 +464,17 @@ class Bench
                 host.dma_word = 0;
             }
         }
+        if (host.dma_beat == 0)
+            host.put_begin = cycle_;
         host.dma_beat++;
         if (!get(dut_.dma_write_eop_o, n, 1))
             return;
+        if (addr >= put_to) {
+            host.put_first = host.put_first == never ? host.put_begin : host.put_first;
+            host.put_last = cycle_;
+            host.put_bytes += bits / 8;
+            host.put_cycles += cycle_ - host.put_begin + 1;
+        }
         if (host.dma_beat != (bits + width - 1) / width)
             fail("a DMA write is not as long as it says");
         host.dma_beat = 0;
@@ -537,6 +582,13 @@ int main(int argc, char **argv)
     if (!bench->load_is_refused(0, 20) || bench->read_register(0, 0x38) != 2)
         fail("a store and a load of no whole word were not refused");
 
+    // Remote memory: how fast the data of a long put arrive, inside packets and all in all.
+    bench->put_pages(8, random);
+    const Host &target = bench->host(1);
+    double in_packets = static_cast<double>(target.put_bytes) / target.put_cycles;
+    double sustained =
+        static_cast<double>(target.put_bytes) / (target.put_last - target.put_first + 1);
+
     // To a node that no way leads to, more than there are credits: dropped and counted.
     constexpr unsigned nowhere = 200;
     for (unsigned i = 0; i < nowhere; i++)
@@ -598,6 +650,8 @@ int main(int argc, char **argv)
     std::printf("  \"completer_cycles\": %" PRIu64 ",\n", first[9] - first[8]);
     std::printf("  \"host_to_host_cycles\": %" PRIu64 ",\n", last - first[0]);
     std::printf("  \"node_cycles_per_8B_message\": %.2f,\n", rate);
+    std::printf("  \"rma_put_bytes_per_cycle\": %.2f,\n", in_packets);
+    std::printf("  \"rma_put_sustained_bytes_per_cycle\": %.2f,\n", sustained);
     std::printf("  \"stages\": {");
     for (unsigned s = 0; s + 1 < stages; s++)
         std::printf("\"%s\": %" PRIu64 ", ", stage_names[s], first[s + 1] - first[s]);

@@ -55,6 +55,7 @@ module node_pair
     output logic [1:0]                dma_read_valid_o,
     input  logic [1:0]                dma_read_ready_i,
     output logic [1:0][ AddrBits-1:0] dma_read_addr_o,
+    output logic [1:0][          9:0] dma_read_len_bytes_o,
     output logic [1:0][         11:0] dma_read_tag_o,
     input  logic [1:0]                dma_answer_valid_i,
     output logic [1:0]                dma_answer_ready_o,
@@ -71,7 +72,6 @@ module node_pair
 
   for (genvar n = 0; n < 2; n++) begin : gen_node
     logic [7:0] unused_node_id, unused_tag, unused_control_tag;
-    logic [9:0] unused_len;
 
     for (genvar l = 0; l < NumLinks; l++) begin : gen_link
       assign kind_in[n][l] = l == 0 ? kind_out[1-n][l] : '0;
@@ -127,7 +127,7 @@ module node_pair
         .dma_read_valid_o      (dma_read_valid_o[n]),
         .dma_read_ready_i      (dma_read_ready_i[n]),
         .dma_read_addr_o       (dma_read_addr_o[n]),
-        .dma_read_len_bytes_o  (unused_len),
+        .dma_read_len_bytes_o  (dma_read_len_bytes_o[n]),
         .dma_read_tag_o        (dma_read_tag_o[n]),
         .dma_answer_valid_i    (dma_answer_valid_i[n]),
         .dma_answer_ready_o    (dma_answer_ready_o[n]),
