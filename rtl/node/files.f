@@ -28,6 +28,7 @@ rtl/node/rtl/velo_node_fabric.sv
 rtl/node/rtl/velo_node_units.sv
 rtl/node/rtl/velo_node_core.sv
 rtl/node/rtl/velo_node.sv
+rtl/node/rtl/velo_axi_write_wide.sv
 rtl/node/rtl/velo_axi_write.sv
 rtl/node/rtl/velo_axi_read.sv
 rtl/node/rtl/velo_axi_dma_write.sv

@@ -125,7 +125,7 @@ module velo_axi_dma_read #(
   logic unused;
   assign unused = ^{rresp_i[0], rid_i};
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(IdentFits, IdBits >= $bits(ident_t))
   `VELO_ASSERT(ErrorEnds, !(dma_answer_valid_o && dma_answer_error_o) || dma_answer_eop_o)
   `VELO_ASSUME(NotInterleaved, !have_q || !rvalid_i || ident == ident_q)

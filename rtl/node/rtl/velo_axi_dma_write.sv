@@ -104,7 +104,7 @@ module velo_axi_dma_write #(
     end
   end
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   // No burst crosses a boundary of 4 KiB.
   `VELO_ASSUME(
       WithinAPage,

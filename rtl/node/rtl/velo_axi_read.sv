@@ -2,7 +2,8 @@
 //
 // AXI4 read slave in front of a stream of reads with tags (host_read_* or control_read_* of the node).
 //
-// A burst (INCR, full width) becomes one read of as many bytes. Up to 2**IdBits - 1 are under way: the
+// A burst (INCR, full width) becomes one read of as many bytes. On a bus of 128 bits one of a single
+// beat of 8 bytes, which is what registers have, becomes a read of one word, shown in both halves. Up to 2**IdBits - 1 are under way: the
 // tag is the ID, so two reads of the same ID wait for each other, as AXI wants it, and others come
 // back as they like. Answers are not interleaved.
 // Errors: any other burst is answered with SLVERR in each beat, and so is what the node refuses, whose
@@ -56,13 +57,17 @@ module velo_axi_read #(
   logic good, wait_bad_q, ask;
   logic [IdBits-1:0] bad_id_q, id;
 
-  assign good = arburst_i == BurstIncr && arsize_i == 3'($clog2(
+  // A single word of a wider bus.
+  logic single;
+  logic [2**IdBits-1:0] single_q;
+  assign single = DataWidth == 128 && arsize_i == 3'd3 && arlen_i == '0 && araddr_i[2:0] == '0;
+  assign good = arburst_i == BurstIncr && (single || (arsize_i == 3'($clog2(
       BeatBytes
-  )) && 32'(arlen_i) * BeatBytes + BeatBytes <= 1008;
+  )) && 32'(arlen_i) * BeatBytes + BeatBytes <= 1008));
   assign ask = arvalid_i && !open_q[arid_i] && !wait_bad_q;
   assign read_valid_o = ask && good;
   assign read_addr_o = araddr_i;
-  assign read_len_bytes_o = 10'(32'(arlen_i) * BeatBytes + BeatBytes);
+  assign read_len_bytes_o = single ? 10'd8 : 10'(32'(arlen_i) * BeatBytes + BeatBytes);
   assign read_tag_o = 8'(arid_i);
   assign arready_o = ask && (!good || read_ready_i);
 
@@ -78,7 +83,11 @@ module velo_axi_read #(
   assign rid_o = id;
   assign rlast_o = beat_q == length_q[id];
   assign rresp_o = made_up || answer_error_i ? RespSlaveError : RespOkay;
-  assign rdata_o = made_up || answer_error_i ? '0 : answer_data_i;
+  always_comb begin
+    rdata_o = answer_data_i;
+    if (made_up || answer_error_i) rdata_o = '0;
+    else if (single_q[id]) rdata_o = DataWidth'({2{64'(answer_data_i)}});
+  end
   // The one beat of a refusal stands until all beats of the burst have been given.
   assign answer_ready_o = !made_up && rready_i && (answer_error_i ? rlast_o : 1'b1);
   assign answer_end = rvalid_o && rready_i && rlast_o;
@@ -106,6 +115,7 @@ module velo_axi_read #(
     if (!busy_q) made_up_q <= made_up;
     if (arvalid_i && arready_o) begin
       length_q[arid_i] <= arlen_i;
+      single_q[arid_i] <= single;
       if (!good) bad_id_q <= arid_i;
     end
   end
@@ -113,7 +123,7 @@ module velo_axi_read #(
   logic unused;
   assign unused = ^{answer_eop_i, answer_tag_i};
 
-  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth == 32 || DataWidth == 64)
+  `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(IdFitsTag, IdBits >= 1 && IdBits <= 8)
   `VELO_ASSUME(AnswersWhatWasAsked, !answer_valid_i || open_q[IdBits'(answer_tag_i)])
   `VELO_ASSUME(AnswerAsLongAsAsked,

@@ -21,7 +21,9 @@ module velo_node_axi
     parameter int unsigned CtxBits = 8,
     parameter bit CustomUnit = 1'b1,
     parameter int unsigned IdBits = 4,
-    localparam int unsigned DmaIdBits = 16
+    parameter int unsigned NumVelo = 1,
+    parameter int unsigned VeloWidth = DataWidth,
+    localparam int unsigned DmaIdBits = DataWidth == 128 ? 17 : 16
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -370,7 +372,9 @@ module velo_node_axi
       .MtuBytes(MtuBytes),
       .CtxBits(CtxBits),
       .CustomUnit(CustomUnit),
-      .WholeRequests(1'b1)
+      .WholeRequests(1'b1),
+      .NumVelo(NumVelo),
+      .VeloWidth(VeloWidth)
   ) u_node (
       .clk_i,
       .rst_ni,

@@ -23,9 +23,9 @@ def test_read(simulate: Callable[..., None]) -> None:
     simulate("velo_axi_read")
 
 
-@pytest.mark.parametrize("width", [32, 64])
+@pytest.mark.parametrize("width", [32, 64, 128])
 def test_master(simulate: Callable[..., None], width: int) -> None:
-    simulate("velo_axi_master", {"DataWidth": width})
+    simulate("velo_axi_master", {"DataWidth": width, "IdBits": 17 if width == 128 else 16})
 
 
 class Pins:
