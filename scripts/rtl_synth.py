@@ -39,8 +39,8 @@ def reader(top: str, block: str, parameters: dict[str, int]) -> str:
     return f"read_slang {generics} --top {top} {' '.join(files)}"
 
 
-def synthesize(top: str, read: str) -> dict[str, Any]:
-    log = ROOT / "build" / "rtl" / f"synth-{top}.log"
+def synthesize(name: str, top: str, read: str) -> dict[str, Any]:
+    log = ROOT / "build" / "rtl" / f"synth-{name}.log"
     script = (
         f"{read}; "
         f"synth_xilinx -family xc4v -nowidelut -noiopad -noclkbuf -flatten -top {top}; "
@@ -60,7 +60,7 @@ def synthesize(top: str, read: str) -> dict[str, Any]:
     }
 
 
-def place(top: str, read: str, placer: str, router: str, seeds: int) -> float:
+def place(name: str, top: str, read: str, placer: str, router: str, seeds: int) -> float:
     """Clock rate on ECP5 in MHz, the median of the seeds 1 to `seeds`.
 
     Pins are left out, so only paths between registers count.
@@ -68,9 +68,9 @@ def place(top: str, read: str, placer: str, router: str, seeds: int) -> float:
     # The tool sees nothing outside the folder it runs in, so its files are named from there.
     folder = Path("build") / "rtl" / "fmax"
     (ROOT / folder).mkdir(parents=True, exist_ok=True)
-    netlist = folder / f"{top}.json"
+    netlist = folder / f"{name}.json"
     script = f"{read}; synth_ecp5 -top {top} -json {netlist}"
-    log = str(folder / f"{top}.log")
+    log = str(folder / f"{name}.log")
     subprocess.run(["yosys", "-q", "-l", log, "-p", script], check=True, cwd=ROOT)
     rates = []
     for seed in range(1, seeds + 1):
@@ -79,10 +79,10 @@ def place(top: str, read: str, placer: str, router: str, seeds: int) -> float:
         command += ["--json", str(netlist), "--seed", str(seed)]
         command += ["--placer", placer, "--router", router]
         output = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        (ROOT / folder / f"{top}-{seed}.log").write_text(output.stderr, encoding="utf-8")
+        (ROOT / folder / f"{name}-{seed}.log").write_text(output.stderr, encoding="utf-8")
         found = FREQUENCY.findall(output.stderr)
         if output.returncode or not found:
-            sys.exit(f"rtl-synth: {top} was not placed; see {folder}/{top}-{seed}.log")
+            sys.exit(f"rtl-synth: {name} was not placed; see {folder}/{name}-{seed}.log")
         rates.append(float(found[-1]))
     return statistics.median(rates)
 
@@ -99,17 +99,20 @@ def main(argv: list[str] | None = None) -> int:
         f"{'part':20} {'LUT4':>6} {'FF':>6} {'RAMB16':>6}   {'paper LUT/FF':>12} {'limit':>6}"
         f" {'ECP5 MHz':>9}"
     )
-    for top, part in parts.items():
-        if top not in chosen:
+    for name, part in parts.items():
+        if name not in chosen:
             continue
+        # The same module may be there with other parameters, by another name.
+        top = part.get("top", name)
         read = reader(top, part["block"], part.get("parameters", {}))
-        area = results[top] = synthesize(top, read)
+        area = results[name] = synthesize(name, top, read)
         paper, limit = part.get("paper", "-"), part.get("limit")
-        row = f"{top:20} {area['lut4']:>6} {area['ff']:>6} {area['block_rams']:>6}"
+        row = f"{name:20} {area['lut4']:>6} {area['ff']:>6} {area['block_rams']:>6}"
         print(f"{row}   {paper:>12} {limit or '-':>6}", end="", flush=True)
         rate = "-"
         if part.get("fmax"):
             area["ecp5_mhz"] = place(
+                name,
                 top,
                 read,
                 part.get("placer", "heap"),
@@ -118,10 +121,10 @@ def main(argv: list[str] | None = None) -> int:
             )
             rate = f"{area['ecp5_mhz']:.1f}"
             if area["ecp5_mhz"] < WANTED_MHZ:
-                too_slow.append(top)
+                too_slow.append(name)
         print(f" {rate:>9}", flush=True)
         if limit and max(area["lut4"], area["ff"]) > limit:
-            too_large.append(top)
+            too_large.append(name)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     left_out = [top for top in parts if top not in chosen]
     if left_out and not args.tops:
