@@ -47,9 +47,10 @@ class Row(NamedTuple):
 ROWS = [
     Row("requester_cycles", "3", 2),
     Row("completer_cycles", "5", 4),
-    Row("host_to_host_cycles", "64", 32),
+    Row("host_to_host_cycles", "64", 28),
     Row("switch_hop_cycles", "-", 6),
     Row("link_hop_cycles", "-", 14),
+    Row("link_hop_cycles_512B", "-", 16),
     Row("cycles_per_8B_message", "16", 10),
     Row("payload_efficiency_56B", "-", 0.75, at_most=False),
     Row("payload_efficiency_56B_cable33", "-", None),

@@ -158,7 +158,7 @@ module node_pair
     gen_node[1].u_node.u_core.net_in_valid_i[0],
     gen_node[1].u_node.u_router.out_valid[NumLinks],
     gen_node[1].u_node.u_router.in_valid[0],
-    kind_out[0][0] == KindCtl && data_out[0][0][1:0] == CtlStart,
+    kind_out[0][0] == KindStart,
     gen_node[0].u_node.u_router.out_valid[0],
     gen_node[0].u_node.u_router.in_valid[NumLinks],
     gen_node[0].u_node.u_core.net_out_valid_o[0],

@@ -7,6 +7,7 @@ rtl/switch/rtl/velo_switch_pool.sv
 rtl/switch/rtl/velo_switch_units.sv
 rtl/switch/rtl/velo_switch_pick.sv
 rtl/switch/rtl/velo_switch_queues.sv
+rtl/switch/rtl/velo_switch_again.sv
 rtl/switch/rtl/velo_switch_input.sv
 rtl/switch/rtl/velo_switch_arb.sv
 rtl/switch/rtl/velo_switch_match.sv

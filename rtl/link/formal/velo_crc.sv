@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The CRC of the proofs: one that misses nothing. The channel of the proof marks each word that it
-// changes with a one in the top bit, which no sent word has; this CRC remembers whether it saw one.
+// changes with a one in the top bit, which no sent word has; this CRC remembers whether it saw one. Parts
+// of words of control have no such bit: there the receiver's look at the bits above them does.
 // (The real one misses one disturbance in 2**32; that is not what is proven.)
 
 module velo_crc #(
@@ -14,6 +15,6 @@ module velo_crc #(
     output logic [    Width-1:0] crc_o
 );
 
-  assign crc_o = data_i[DataWidth-1] ? '0 : crc_i;
+  assign crc_o = DataWidth >= 64 && data_i[DataWidth-1] ? Width'(1) : crc_i;
 
 endmodule

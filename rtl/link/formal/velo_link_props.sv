@@ -37,12 +37,23 @@ module velo_link_props
   // The packet limits: any pattern, held.
   logic [2**CountBits-1:0] ends_q;
   always_ff @(posedge clk_i) ends_q <= ends_q;
+  for (genvar i = 0; i < 2 ** CountBits - 1; i++) begin : gen_short
+    always_comb assume (ends_q[i] || ends_q[i+1]);  // packets of at most two words
+  end
 
   kind_e a_kind, b_kind, at_a_kind, at_b_kind;
   logic [63:0] a_data, b_data, at_a_data, at_b_data, out_data;
   logic in_valid, in_sop, in_stop, out_valid, out_sop, out_eop, up_a, up_b;
   vc_t out_vc;
   num_t sent_q, got_q;
+  // See velo_link_retry_props.
+  num_t place_q, place;
+  logic right_q, right, open_q, out_poison, out_again;
+  count_t copy_q, copy;  // words of the packet that is coming out
+  assign place = out_sop ? got_q : place_q;
+  assign right = (out_sop || right_q) && out_data == 64'(place) && out_eop == ends_q[place] &&
+      !(out_eop && out_poison);
+  assign copy = out_sop ? count_t'(1) : copy_q + 1'b1;
 
   // Credits for B's buffer, of which a unit is a word here.
   count_t credits, avail, freed_q, held_q;
@@ -79,12 +90,15 @@ module velo_link_props
       .in_valid_i(in_valid),
       .in_sop_i(in_sop),
       .in_eop_i(ends_q[sent_q]),
+      .in_poison_i(1'b0),
       .in_vc_i(3'd1),
       .in_data_i(64'(sent_q)),
       .in_stop_o(in_stop),
       .out_valid_o(),
       .out_sop_o(),
       .out_eop_o(),
+      .out_poison_o(),
+      .out_again_o(),
       .out_vc_o(),
       .out_data_o(),
       .out_freed_i('0),
@@ -122,12 +136,15 @@ module velo_link_props
       .in_valid_i(1'b0),
       .in_sop_i(1'b0),
       .in_eop_i(1'b0),
+      .in_poison_i(1'b0),
       .in_vc_i('0),
       .in_data_i('0),
       .in_stop_o(),
       .out_valid_o(out_valid),
       .out_sop_o(out_sop),
       .out_eop_o(out_eop),
+      .out_poison_o(out_poison),
+      .out_again_o(out_again),
       .out_vc_o(out_vc),
       .out_data_o(out_data),
       .out_freed_i({freed_q, count_t'(0)}),
@@ -156,23 +173,34 @@ module velo_link_props
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       sent_q  <= '0;
-      got_q   <= '0;
+      got_q <= '0;
+      open_q <= 1'b0;
       held_q  <= '0;
       freed_q <= '0;
     end else begin
       if (in_valid) sent_q <= sent_q + 1'b1;
-      if (out_valid) got_q <= got_q + 1'b1;
-      held_q <= held_q + count_t'(out_valid) - count_t'(free_i && held_q != '0);
+      if (out_valid && out_eop && !out_again) got_q <= place + 1'b1;
+      if (out_valid) begin
+        place_q <= place + 1'b1;
+        right_q <= right;
+        open_q <= !out_eop;
+        copy_q <= copy;
+      end
+      // The switch gives credits back only for packets that were not cut off.
+      held_q <= held_q + (out_valid && out_eop && !out_again ? copy : '0) -
+          count_t'(free_i && held_q != '0);
       if (free_i && held_q != '0) freed_q <= freed_q + 1'b1;
     end
   end
   // The pattern of packet limits is as long as the count.
   always_comb assume (!in_valid || sent_q != '1);
 
-  `VELO_ASSERT(InOrderOnce, !out_valid || out_data == 64'(got_q))
-  `VELO_ASSERT(NothingInvented, !out_valid || got_q < sent_q)
-  `VELO_ASSERT(EndsKept, !out_valid || out_eop == ends_q[got_q])
-  `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == (got_q == '0 || ends_q[got_q-1'b1]))
+  `VELO_ASSERT(InOrderOnce, !(out_valid && out_eop && !out_again) || right)
+  `VELO_ASSERT(HeaderIsRight, !(out_valid && out_sop) || out_data == 64'(got_q))
+  `VELO_ASSERT(NothingInvented,
+               !(out_valid && (out_sop || (out_eop && !out_again))) || place < sent_q)
+  `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == !open_q)
+  `VELO_ASSERT(CutOffIsPoisoned, !(out_valid && out_eop && out_again) || (out_poison && !out_sop))
   `VELO_ASSERT(ChannelKept, !out_valid || out_vc == 3'd1)
   `VELO_ASSERT(BufferNeverOverrun, held_q <= count_t'(5))
   `VELO_COVER(FirstArrives, out_valid)

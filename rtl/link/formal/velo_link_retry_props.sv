@@ -17,7 +17,7 @@ module velo_link_retry_props
     parameter bit Downs = 1'b0,
     parameter bit Quiet = 1'b0,
     parameter int unsigned QuietFrom = 7,
-    parameter int unsigned Deadline = 30
+    parameter int unsigned Deadline = 38
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -42,8 +42,14 @@ module velo_link_retry_props
   assign quiet = Quiet && cycle_q >= 6'(QuietFrom);
 
   // The packet limits: any pattern, held.
-  logic [31:0] ends_q;
-  always_ff @(posedge clk_i) ends_q <= ends_q;
+  logic [31:0] ends_q, poison_q;  // packets have at most two words; some are poisoned
+  always_ff @(posedge clk_i) begin
+    ends_q   <= ends_q;
+    poison_q <= poison_q;
+  end
+  for (genvar i = 0; i < 31; i++) begin : gen_short
+    always_comb assume (ends_q[i] || ends_q[i+1]);
+  end
   always_comb assume (!Quiet || ends_q == '1);
 
   num_t sent_q, got_q;
@@ -71,6 +77,7 @@ module velo_link_retry_props
   end
 
   logic [1:0] status_valid, status_sent, nak, replay;
+  logic out_poison, out_again;
   status_t heard[2];
   status_t told[2];
   logic [SeqBits-1:0] expected[2];
@@ -89,6 +96,7 @@ module velo_link_retry_props
       .in_valid_i(in_valid),
       .in_sop_i(sent_q == '0 || ends_q[sent_q-1'b1]),
       .in_eop_i(ends_q[sent_q]),
+      .in_poison_i(poison_q[sent_q]),
       .in_vc_i(3'd1),
       .in_data_i(64'(sent_q)),
       .in_stop_o(in_stop),
@@ -116,9 +124,12 @@ module velo_link_retry_props
       .out_valid_o(),
       .out_sop_o(),
       .out_eop_o(),
+      .out_poison_o(),
+      .out_again_o(),
       .out_vc_o(),
       .out_data_o(),
-      .status_valid_o(status_valid[0]),
+      .ack_valid_o(status_valid[0]),
+      .freed_valid_o(),
       .status_o(heard[0]),
       .idle_o(),
       .init_valid_o(),
@@ -144,6 +155,7 @@ module velo_link_retry_props
       .in_valid_i(1'b0),
       .in_sop_i(1'b0),
       .in_eop_i(1'b0),
+      .in_poison_i(1'b0),
       .in_vc_i('0),
       .in_data_i('0),
       .in_stop_o(),
@@ -171,9 +183,12 @@ module velo_link_retry_props
       .out_valid_o(out_valid),
       .out_sop_o(out_sop),
       .out_eop_o(out_eop),
+      .out_poison_o(out_poison),
+      .out_again_o(out_again),
       .out_vc_o(out_vc),
       .out_data_o(out_data),
-      .status_valid_o(status_valid[1]),
+      .ack_valid_o(status_valid[1]),
+      .freed_valid_o(),
       .status_o(heard[1]),
       .idle_o(),
       .init_valid_o(),
@@ -189,25 +204,45 @@ module velo_link_retry_props
     assign told[i] = '{freed: '0, vc: '0, ack: seq_t'(expected[i]), echo: 1'b0, nak: nak[i]};
   end
 
-  logic [1:0] replays_q;
+  logic [1:0] replays_q, agains_q;
+  // Where the word that comes out stands, and whether all of its packet's words were right. Words of a copy
+  // that is cut off may be wrong, but not the first one, by which it is routed.
+  num_t place_q, place;
+  logic right_q, right, open_q;
+  assign place = out_sop ? got_q : place_q;
+  assign right = (out_sop || right_q) && out_data == 64'(place) && out_eop == ends_q[place] &&
+      (!out_eop || out_poison == poison_q[place]);
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       sent_q <= '0;
       got_q <= '0;
       replays_q <= '0;
+      agains_q <= '0;
+      place_q <= '0;
+      right_q <= 1'b1;
+      open_q <= 1'b0;
     end else begin
       if (in_valid) sent_q <= sent_q + 1'b1;
-      if (out_valid) got_q <= got_q + 1'b1;
+      if (out_valid && out_eop && !out_again) got_q <= place + 1'b1;
+      if (out_valid) begin
+        place_q <= place + 1'b1;
+        right_q <= right;
+        open_q <= !out_eop;
+        if (out_eop && out_again && !(&agains_q)) agains_q <= agains_q + 1'b1;
+      end
       if (replay[0] && replays_q != '1) replays_q <= replays_q + 1'b1;
     end
   end
 
-  `VELO_ASSERT(InOrderOnce, !out_valid || out_data == 64'(got_q))
-  `VELO_ASSERT(NothingInvented, !out_valid || got_q < sent_q)
-  `VELO_ASSERT(EndsKept, !out_valid || out_eop == ends_q[got_q])
-  `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == (got_q == '0 || ends_q[got_q-1'b1]))
+  `VELO_ASSERT(InOrderOnce, !(out_valid && out_eop && !out_again) || right)
+  `VELO_ASSERT(HeaderIsRight, !(out_valid && out_sop) || out_data == 64'(got_q))
+  `VELO_ASSERT(NothingInvented,
+               !(out_valid && (out_sop || (out_eop && !out_again))) || place < sent_q)
+  `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == !open_q)
+  `VELO_ASSERT(CutOffIsPoisoned, !(out_valid && out_eop && out_again) || (out_poison && !out_sop))
   `VELO_ASSERT(ChannelKept, !out_valid || out_vc == 3'd1)
   `VELO_ASSERT(Terminates, !Quiet || cycle_q != 6'(Deadline) || got_q == sent_q)
-  `VELO_COVER(ArrivesAfterReplay, out_valid && replays_q == 2'd1)
+  `VELO_COVER(ArrivesAfterReplay, out_valid && out_eop && !out_again && replays_q == 2'd1)
+  `VELO_COVER(CutOff, agains_q == 2'd1)
 
 endmodule

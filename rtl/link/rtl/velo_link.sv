@@ -23,7 +23,7 @@ module velo_link
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned BufferUnits = 30,  // offered: units of a channel's buffer at out_*
     parameter int unsigned MinCredits = 20,  // wanted: the longest packet, and slack
-    parameter int unsigned FrameWords = 640 / DataWidth,
+    parameter int unsigned FrameWords = 136 * 32 / DataWidth,  // of the longest packet, at least
     parameter int unsigned RingWords = 512,
     parameter int unsigned SeqBits = 6,
     parameter int unsigned StopMargin = 4,
@@ -45,6 +45,7 @@ module velo_link
     input  logic                 in_valid_i,
     input  logic                 in_sop_i,
     input  logic                 in_eop_i,
+    input  logic                 in_poison_i,
     input  vc_t                  in_vc_i,
     input  logic [DataWidth-1:0] in_data_i,
     output logic                 in_stop_o,
@@ -52,6 +53,8 @@ module velo_link
     output logic                 out_valid_o,
     output logic                 out_sop_o,
     output logic                 out_eop_o,
+    output logic                 out_poison_o,
+    output logic                 out_again_o,
     output vc_t                  out_vc_o,
     output logic [DataWidth-1:0] out_data_o,
 
@@ -66,7 +69,7 @@ module velo_link
     output logic [7:0] timeouts_o
 );
 
-  localparam int unsigned Version = 2;  // of the protocol on the wire
+  localparam int unsigned Version = 3;  // of the protocol on the wire
 
   localparam ability_t Ability = '{
       version: 2'(Version),
@@ -76,7 +79,7 @@ module velo_link
       credits: (CountWidth - 1)'(BufferUnits)
   };
 
-  logic up, came_up, status_valid, idle, init_valid, status_sent, nak;
+  logic up, came_up, ack_valid, freed_valid, idle, init_valid, status_sent, nak;
   logic acked, accepted, error, replay, timeout;
   status_t heard, told;
   init_t init;
@@ -110,22 +113,25 @@ module velo_link
   ) u_rx (
       .clk_i,
       .rst_ni,
-      .up_i          (up),
-      .came_up_i     (came_up),
-      .status_valid_o(status_valid),
-      .status_o      (heard),
-      .idle_o        (idle),
-      .init_valid_o  (init_valid),
-      .init_o        (init),
-      .expected_o    (expected),
-      .nak_o         (nak),
-      .accepted_o    (accepted),
-      .error_o       (error),
+      .up_i         (up),
+      .came_up_i    (came_up),
+      .ack_valid_o  (ack_valid),
+      .freed_valid_o(freed_valid),
+      .status_o     (heard),
+      .idle_o       (idle),
+      .init_valid_o (init_valid),
+      .init_o       (init),
+      .expected_o   (expected),
+      .nak_o        (nak),
+      .accepted_o   (accepted),
+      .error_o      (error),
       .phy_kind_i,
       .phy_data_i,
       .out_valid_o,
       .out_sop_o,
       .out_eop_o,
+      .out_poison_o,
+      .out_again_o,
       .out_vc_o,
       .out_data_o
   );
@@ -155,7 +161,7 @@ module velo_link
       .up_i         (up),
       .came_up_i    (came_up),
       .init_word_i  (init_word),
-      .ack_valid_i  (status_valid),
+      .ack_valid_i  (ack_valid),
       .ack_i        (heard.ack[SeqBits-1:0]),
       .nak_i        (heard.nak),
       .status_i     (told),
@@ -166,6 +172,7 @@ module velo_link
       .in_valid_i,
       .in_sop_i,
       .in_eop_i,
+      .in_poison_i,
       .in_vc_i,
       .in_data_i,
       .in_stop_o,
@@ -183,7 +190,7 @@ module velo_link
       timeouts_o   <= '0;
     end else begin
       for (int v = 0; v < int'(NumVcs); v++) begin
-        if (status_valid && heard.vc == vc_t'(v)) freed_o[v] <= heard.freed;
+        if (freed_valid && heard.vc == vc_t'(v)) freed_o[v] <= heard.freed;
       end
       if (error) crc_errors_o <= crc_errors_o + 1'b1;
       if (replay) replays_o <= replays_o + 1'b1;
@@ -195,7 +202,7 @@ module velo_link
   assign unused = &{1'b0, acked, accepted, heard.echo, heard.ack};
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
-  `VELO_ASSERT_INIT(VcsFitField, NumVcs >= 1 && NumVcs <= 2 ** VcWidth)
+  `VELO_ASSERT_INIT(VcsFitField, NumVcs >= 1 && NumVcs < 2 ** VcWidth)
   `VELO_ASSERT_INIT(MtuSupported, MtuBytes inside {64, 128, 256, 512})
   `VELO_ASSERT_INIT(CreditsFitField,
                     BufferUnits < 2 ** (CountWidth - 1) && MinCredits <= BufferUnits)

@@ -13,7 +13,7 @@ module velo_link_ctl_crc
   velo_crc #(
       .Width(CtlCrcWidth),
       .DataWidth(32 - CtlCrcWidth),
-      .Poly(12'h80F)
+      .Poly(CtlCrcPoly)
   ) u_crc (
       .crc_i ('1),
       .data_i(bits_i),

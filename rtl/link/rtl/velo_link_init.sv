@@ -111,16 +111,23 @@ module velo_link_init
   init_t word;
   ctl_crc_t crc;
   always_comb begin
-    word = '{crc: crc, seen: seen_q, fresh: fresh_q, ability: Ability, ctl: CtlInit};
+    word = '{
+        crc: crc,
+        reserved: 1'b0,
+        seen: seen_q,
+        fresh: fresh_q,
+        ability: Ability,
+        ctl: CtlInit
+    };
   end
   velo_link_ctl_crc u_crc (
-      .bits_i({seen_q, fresh_q, Ability, CtlInit}),
+      .bits_i({1'b0, seen_q, fresh_q, Ability, CtlInit}),
       .crc_o (crc)
   );
   assign init_word_o = word;
 
   logic unused;
-  assign unused = &{1'b0, init_i.crc, init_i.ctl};
+  assign unused = &{1'b0, init_i.crc, init_i.reserved, init_i.ctl};
 
   `VELO_ASSERT(UpOnlyIfAgreed, !up_o || refuse_o == RefuseNone)
 

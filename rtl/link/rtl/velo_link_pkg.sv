@@ -2,11 +2,11 @@
 //
 // The words between two link ports. A PHY word is DataWidth bits and a kind (two flags).
 //
-// A frame is a control word (CtlStart), 1 to FrameWords data words, and an end word with the CRC-32C
-// of all of them: two words of overhead. A packet is cut into frames of FrameWords words, the last
-// one shorter. Control words use the low 32 bits, bits above are zero. CtlIdle and CtlInit stand
-// anywhere, also inside a frame, and have a CRC of their own, which is short: they count when they
-// come twice running. A CtlStart is covered by its frame's CRC.
+// A frame is a packet: a start word, its data words, and an end word with the CRC-32C of all of them.
+// Words of control use the low 32 bits, bits above are zero. CtlIdle and CtlInit stand anywhere, also
+// inside a frame, and have a CRC of their own, which is short: they count when they come twice running.
+// A start word is covered by its frame's CRC, and, with the packet's first 64 bits, by a CRC-12 that it
+// carries: what a packet is routed by is known to be right before the end of its frame has come.
 
 package velo_link_pkg;
 
@@ -19,20 +19,20 @@ package velo_link_pkg;
   typedef logic [CountWidth-1:0] count_t;
 
   typedef enum logic [1:0] {
-    KindData = 2'd0,
-    KindCtl  = 2'd1,
-    KindEnd  = 2'd2,  // end of a frame, the packet goes on in a later one
-    KindLast = 2'd3   // end of a frame and of the packet
+    KindData  = 2'd0,
+    KindCtl   = 2'd1,
+    KindEnd   = 2'd2,  // end of a frame; if its packet is poisoned, the CRC is inverted
+    KindStart = 2'd3
   } kind_e;
 
-  typedef enum logic [1:0] {
-    CtlIdle  = 2'd0,  // its upper bit belongs to the status
-    CtlStart = 2'd1,
-    CtlInit  = 2'd3
+  // Bit 0 of a word of kind KindCtl.
+  typedef enum logic {
+    CtlIdle = 1'b0,
+    CtlInit = 1'b1
   } ctl_e;
 
-  // Piggy-backed on every CtlStart and CtlIdle word. All fields are states, not events: losing or
-  // repeating one does no harm.
+  // The state of a side's receiver, piggy-backed on its words: whole on idle words, one half on a start
+  // word. All fields are states, not events: losing or repeating one does no harm.
   typedef struct packed {
     count_t freed;  // units freed since reset in the channel `vc`
     vc_t    vc;
@@ -41,17 +41,23 @@ package velo_link_pkg;
     logic   nak;    // changes when the sender of this word asks for retransmission from `ack` on
   } status_t;
 
+  // Of a half, `vc` says which one it is: a channel, or VcAck.
+  typedef enum logic [VcWidth-1:0] {VcAck = '1} half_e;
   typedef struct packed {
-    logic    reserved;
-    seq_t    seq;
-    logic    sop;       // the frame begins a packet
-    vc_t     vc;
-    status_t status;
-    ctl_e    ctl;
-  } start_t;
+    vc_t    vc;
+    count_t value;  // `freed` of that channel; of VcAck, {ack, echo, nak}
+  } half_t;
 
   localparam int unsigned CtlCrcWidth = 12;
+  typedef enum logic [CtlCrcWidth-1:0] {CtlCrcPoly = 12'h80F} ctl_poly_e;
   typedef logic [CtlCrcWidth-1:0] ctl_crc_t;
+
+  typedef struct packed {
+    ctl_crc_t crc;   // of the packet's first 64 bits and the rest of this word
+    half_t    half;
+    seq_t     seq;
+    vc_t      vc;
+  } start_t;
 
   typedef struct packed {
     ctl_crc_t crc;
@@ -70,10 +76,11 @@ package velo_link_pkg;
 
   typedef struct packed {
     ctl_crc_t crc;
-    logic     seen;     // the sender has seen the other side's CtlInit
-    logic     fresh;    // the sender knows of nothing exchanged since its reset
+    logic     reserved;
+    logic     seen;      // the sender has seen the other side's CtlInit
+    logic     fresh;     // the sender knows of nothing exchanged since its reset
     ability_t ability;
-    ctl_e     ctl;
+    logic     ctl;
   } init_t;
 
   // Why a link does not come up.

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Receiving half of a link port: checks frames, gives each word to the switch exactly once and in
-// order.
+// Receiving half of a link port: gives each packet to the switch once and in order, word by word as it
+// comes.
 //
-// A frame is held until its CRC is known; nothing wrong ever leaves here, so no later stage has to
-// know of broken packets. Since a frame is short, that is no store-and-forward of packets: the first
-// frame of a long packet is on its way while the others arrive. Cost: a frame's length in latency.
+// Nothing leaves here before the packet's first 64 bits, which it is routed by, are known to be right:
+// the start word has a CRC of them. After that each word goes on when the next one comes, so that the last
+// one goes with what the end word says: `out_eop_o`, and `out_poison_o` if the packet must not be acted
+// upon. Either it came so, over a good link (it is in sequence, and was poisoned further up); or it was
+// disturbed on this one, or the link went down inside it: then `out_again_o` says that this copy was cut
+// off and the whole packet comes once more. Such a copy has at least two words. The output has no ready:
+// see velo_switch_input for why there is room.
 //
-// The frame goes into a FIFO whose write pointer is a guess until the end word proves the frame;
-// otherwise the pointer falls back. The output has no ready: credits guarantee that the switch has
-// room. It is emptied faster than frames come, so the FIFO cannot overflow.
+// Latency 2 cycles from a first word to `out_*`: on a 32-bit path the second word completes the header, on
+// a wider one the next word tells whether the first was the last.
 //
-// `out_*` has the packet's channel on every word. `status_o` is valid for the cycle of
-// `status_valid_o`: what the other side reports. Errors: `error_o` pulses once for each disturbance
+// `out_*` has the packet's channel on every word. `ack_valid_o`, `freed_valid_o`: for a cycle, this part of
+// `status_o` is what the other side reports. Errors: `error_o` pulses once for each disturbance
 // (bad CRC, word out of place); each makes the other side repeat, by way of `nak_o`.
 // Source: case-for-fpga, section 2, "automatically re-transmits faulty flits detected by a CRC".
 
@@ -22,7 +25,7 @@ module velo_link_rx
   import velo_link_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter int unsigned FrameWords = 20,
+    parameter int unsigned FrameWords = 136,
     parameter int unsigned SeqBits = 6
 ) (
     input logic clk_i,
@@ -36,10 +39,13 @@ module velo_link_rx
     output logic                 out_valid_o,
     output logic                 out_sop_o,
     output logic                 out_eop_o,
+    output logic                 out_poison_o,
+    output logic                 out_again_o,
     output vc_t                  out_vc_o,
     output logic [DataWidth-1:0] out_data_o,
 
-    output logic    status_valid_o,
+    output logic    ack_valid_o,
+    output logic    freed_valid_o,
     output status_t status_o,
     output logic    idle_o,  // a CtlIdle word came, up or not
     output logic    init_valid_o,
@@ -53,33 +59,31 @@ module velo_link_rx
     output logic error_o
 );
 
-  localparam int unsigned FifoWords = 2 ** $clog2(FrameWords + 8);
-  localparam int unsigned AddrBits = $clog2(FifoWords);
-
-  typedef logic [AddrBits:0] addr_t;
   typedef logic [SeqBits-1:0] num_t;
+  typedef logic [$clog2(FrameWords+1)-1:0] place_t;
+  localparam bit Narrow = DataWidth == 32;
+  localparam int unsigned HeadBits = Narrow ? 32 : 64;  // of the header in a word
+  localparam int unsigned HeadWords = Narrow ? 2 : 1;
 
   // ----- What is this word? -----------------------------------------------------------------------
 
   logic is_data, is_end, is_start, is_idle, is_init, is_wrong;
-  ctl_e ctl;
   ctl_crc_t ctl_crc;
-  logic ctl_ok;
+  logic ctl_ok, narrow_word;  // above 32 bits it is zero
 
   velo_link_ctl_crc u_ctl_crc (
       .bits_i(phy_data_i[31-CtlCrcWidth:0]),
       .crc_o (ctl_crc)
   );
 
-  assign ctl_ok = ctl_crc == phy_data_i[31-:CtlCrcWidth] &&
-      phy_data_i == DataWidth'(phy_data_i[31:0]);
-  assign ctl = ctl_e'(phy_data_i[1:0]);
+  assign ctl_ok = ctl_crc == phy_data_i[31-:CtlCrcWidth] && narrow_word;
   assign is_data = phy_kind_i == KindData;
-  assign is_end = phy_kind_i inside {KindEnd, KindLast};
-  assign is_start = phy_kind_i == KindCtl && ctl == CtlStart;
-  assign is_idle = phy_kind_i == KindCtl && !phy_data_i[0] && ctl_ok;
-  assign is_init = phy_kind_i == KindCtl && ctl == CtlInit && ctl_ok;
-  assign is_wrong = phy_kind_i == KindCtl && !is_start && !is_idle && !is_init;
+  assign is_end = phy_kind_i == KindEnd;
+  assign narrow_word = phy_data_i == DataWidth'(phy_data_i[31:0]);
+  assign is_start = phy_kind_i == KindStart && narrow_word;
+  assign is_idle = phy_kind_i == KindCtl && phy_data_i[0] == CtlIdle && ctl_ok;
+  assign is_init = phy_kind_i == KindCtl && phy_data_i[0] == CtlInit && ctl_ok;
+  assign is_wrong = phy_kind_i inside {KindCtl, KindStart} && !is_start && !is_idle && !is_init;
 
   // A control word with a CRC of its own counts when it comes twice running: see velo_link_tx.
   logic before_ok_q, again;
@@ -99,32 +103,62 @@ module velo_link_rx
   logic   stale_q;  // an idle word inside the frame said newer things than its start
   start_t start_q;
   logic [31:0] crc_q, crc_next;
-  logic [$clog2(FrameWords+1)-1:0] place_q;
-  logic crc_ok, proven, expected, repeated, take_word, commit, disturbed;
+  ctl_crc_t head_crc_q, head_crc_next, head_crc;
+  place_t place_q;
+  logic crc_ok, poisoned, proven, expected, repeated, take_word, commit, disturbed, head_ok;
   num_t seq, behind, expected_q;
+  logic [DataWidth-1:0] crc_word;
 
+  // The start word's own CRC counts as zero.
+  always_comb begin
+    crc_word = phy_data_i;
+    if (is_start) crc_word[31-:CtlCrcWidth] = '0;
+  end
   velo_crc #(
       .Width(32),
       .DataWidth(DataWidth),
       .Poly(32'h1EDC6F41)
   ) u_frame_crc (
       .crc_i (is_start ? 32'hFFFF_FFFF : crc_q),
-      .data_i(phy_data_i),
+      .data_i(crc_word),
       .crc_o (crc_next)
   );
 
-  assign crc_ok = phy_data_i == DataWidth'(crc_q ^ {32{phy_kind_i == KindLast}});
+  // The header's CRC: of its words, and of the start word, which comes before them but goes in last.
+  velo_crc #(
+      .Width(CtlCrcWidth),
+      .DataWidth(HeadBits),
+      .Poly(CtlCrcPoly)
+  ) u_head_words_crc (
+      .crc_i (place_q == '0 ? '1 : head_crc_q),
+      .data_i(phy_data_i[HeadBits-1:0]),
+      .crc_o (head_crc_next)
+  );
+  velo_crc #(
+      .Width(CtlCrcWidth),
+      .DataWidth(32 - CtlCrcWidth),
+      .Poly(CtlCrcPoly)
+  ) u_head_crc (
+      .crc_i (head_crc_next),
+      .data_i(start_q[31-CtlCrcWidth:0]),
+      .crc_o (head_crc)
+  );
+
+  assign poisoned = phy_data_i == DataWidth'(crc_q ^ 32'hFFFF_FFFF);
+  assign crc_ok = phy_data_i == DataWidth'(crc_q) || poisoned;
   assign proven = is_end && in_frame_q && crc_ok && place_q != '0;
   assign seq = start_q.seq[SeqBits-1:0];
   assign behind = expected_q - seq;
   assign expected = behind == '0;
   assign repeated = behind != '0 && behind <= num_t'(2 ** (SeqBits - 1));
-  assign take_word = is_data && in_frame_q && place_q != ($clog2(FrameWords + 1))'(FrameWords);
+  assign take_word = is_data && in_frame_q && place_q != place_t'(FrameWords);
+  assign head_ok = head_crc == start_q.crc;
   assign commit = proven && expected && up_i;
 
   // Anything that a frame could have been lost in. Saying it once too often costs a repetition,
   // saying it too seldom a timeout.
   assign disturbed = up_i && (is_wrong || (is_data && !take_word) || (is_end && !proven) ||
+      (take_word && place_q == place_t'(HeadWords - 1) && !head_ok) ||
       (proven && !expected && !repeated) || (is_start && in_frame_q));
 
   always_ff @(posedge clk_i) begin
@@ -135,6 +169,7 @@ module velo_link_rx
       place_q <= place_q + 1'b1;
     end
     if (is_start || take_word) crc_q <= crc_next;
+    if (take_word) head_crc_q <= head_crc_next;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -171,7 +206,7 @@ module velo_link_rx
       echo_q     <= 1'b0;
     end else begin
       if (commit) expected_q <= expected_q + 1'b1;
-      if (status_valid_o) echo_q <= status_o.echo;
+      if (ack_valid_o) echo_q <= status_o.echo;
       if ((disturbed || came_up_i) && echo_q == nak_q) nak_q <= !nak_q;
     end
   end
@@ -182,68 +217,81 @@ module velo_link_rx
   // ----- What the other side says -------------------------------------------------------------------
 
   idle_t idle_word;
-  assign idle_word = idle_t'(phy_data_i[31:0]);
+  logic told_idle, told_start;
+  assign idle_word  = idle_t'(phy_data_i[31:0]);
+  assign told_idle  = up_i && is_idle && again;
+  assign told_start = up_i && proven && !stale_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      status_valid_o <= 1'b0;
-      idle_o         <= 1'b0;
-      init_valid_o   <= 1'b0;
+      ack_valid_o   <= 1'b0;
+      freed_valid_o <= 1'b0;
+      idle_o        <= 1'b0;
+      init_valid_o  <= 1'b0;
     end else begin
-      status_valid_o <= up_i && ((is_idle && again) || (proven && !stale_q));
-      idle_o         <= is_idle && again;
-      init_valid_o   <= is_init && again;
+      ack_valid_o   <= told_idle || (told_start && start_q.half.vc == VcAck);
+      freed_valid_o <= told_idle || (told_start && start_q.half.vc != VcAck);
+      idle_o        <= is_idle && again;
+      init_valid_o  <= is_init && again;
     end
   end
   always_ff @(posedge clk_i) begin
-    status_o <= is_idle ? idle_word.status : start_q.status;
-    init_o   <= init_t'(phy_data_i[31:0]);
+    if (is_idle) begin
+      status_o <= idle_word.status;
+    end else begin
+      {status_o.ack, status_o.echo, status_o.nak} <= start_q.half.value;
+      {status_o.vc, status_o.freed} <= start_q.half;
+    end
+    init_o <= init_t'(phy_data_i[31:0]);
   end
 
-  // ----- Holding the frame --------------------------------------------------------------------------
+  // ----- On to the switch -----------------------------------------------------------------------------
 
-  // The last word waits in `word_q` until the next word tells whether it ends the packet.
-  logic [DataWidth+VcWidth+1:0] mem[FifoWords];
-  addr_t guess_q, proven_q, read_q;
-  logic have_q, first_q;  // a word waits; it is the frame's first
+  // The last word waits in `word_q` for what comes after it. `passing_q`: the frame's header is right, it is
+  // the expected one, and its words go on. `first_q`: none has gone yet.
+  logic passing_q, first_q, begins, goes_on, ends, cut_off;
   logic [DataWidth-1:0] word_q;
-  logic write;
 
-  assign write = have_q && (take_word || commit);
-
-  always_ff @(posedge clk_i) begin
-    if (write) begin
-      mem[guess_q[AddrBits-1:0]] <= {
-        first_q && start_q.sop, commit && phy_kind_i == KindLast, start_q.vc, word_q
-      };
-    end
-    if (take_word) word_q <= phy_data_i;
-  end
+  assign begins = take_word && place_q == place_t'(HeadWords - 1) && head_ok && expected && up_i;
+  assign goes_on = take_word && up_i && (passing_q || (Narrow && begins));
+  // On a narrow path a frame may end before there is a whole header; its CRC is enough then.
+  assign ends = commit;
+  assign cut_off = passing_q && !first_q && (disturbed || !up_i);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      guess_q  <= '0;
-      proven_q <= '0;
-      read_q   <= '0;
-      have_q   <= 1'b0;
-      first_q  <= 1'b0;
+      passing_q   <= 1'b0;
+      first_q     <= 1'b0;
+      out_valid_o <= 1'b0;
     end else begin
-      if (commit) proven_q <= guess_q + 1'b1;
-      if (is_start) guess_q <= proven_q;
-      else if (write) guess_q <= guess_q + 1'b1;
-      have_q  <= !is_start && (have_q || take_word);
-      first_q <= !have_q || (first_q && !take_word);
-      if (out_valid_o) read_q <= read_q + 1'b1;
+      if (is_start || is_end || disturbed || !up_i) passing_q <= 1'b0;
+      else if (begins) passing_q <= 1'b1;
+      if (is_start) first_q <= 1'b1;
+      else if (goes_on) first_q <= 1'b0;
+      out_valid_o <= goes_on || ends || cut_off;
     end
   end
-
-  assign out_valid_o = read_q != proven_q;
-  assign {out_sop_o, out_eop_o, out_vc_o, out_data_o} = mem[read_q[AddrBits-1:0]];
+  always_ff @(posedge clk_i) begin
+    if (take_word) word_q <= phy_data_i;
+    out_sop_o    <= first_q;
+    out_eop_o    <= ends || cut_off;
+    out_poison_o <= cut_off || poisoned;
+    out_again_o  <= cut_off;
+    out_vc_o     <= start_q.vc;
+    out_data_o   <= word_q;
+  end
 
   logic unused;
-  assign unused = &{1'b0, start_q.reserved, start_q.ctl, start_q.seq, idle_word.crc, idle_word.ctl};
+  assign unused = &{1'b0, start_q.seq, idle_word.crc, idle_word.ctl};
 
   `VELO_ASSERT_INIT(SeqFitsField, SeqBits >= 2 && SeqBits <= SeqWidth)
-  `VELO_ASSERT(FifoNeverOverflows, addr_t'(guess_q - read_q) <= addr_t'(FifoWords))
-  `VELO_ASSERT(OnlyProvenLeaves, addr_t'(proven_q - read_q) <= addr_t'(guess_q - read_q))
+
+  logic open_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) open_q <= 1'b0;
+    else if (out_valid_o) open_q <= !out_eop_o;
+  end
+  `VELO_ASSERT(PacketsWhole, !out_valid_o || out_sop_o == !open_q)
+  `VELO_ASSERT(AgainIsPoisoned,
+               !(out_valid_o && out_again_o) || (out_poison_o && out_eop_o && open_q))
 
 endmodule

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sending half of a link port: cuts the packets into frames, keeps them until they are acknowledged,
-// repeats them when asked.
+// Sending half of a link port: makes each packet a frame, keeps it until it is acknowledged, repeats it
+// when asked.
 //
 // There is no separate transmit path: every word goes into a ring (block RAM) and is read from
 // there, the first time as each later time. Three pointers follow each other round the ring: written,
-// sent, acknowledged; a retransmission is "sent := acknowledged". Frames are cut when words come in,
-// so a repeated frame is the same frame. Go back N, with a window of half the sequence numbers so
+// sent, acknowledged; a retransmission is "sent := acknowledged". Go back N, with a window of half the sequence numbers so
 // that the receiver can tell an old frame from one that follows a lost one.
 //
-// Input: `in_valid_i` may be high in any cycle in which `in_stop_o` was low at most StopMargin cycles
-// ago; a packet is sop..eop without another in between. Latency 4 cycles from first word to first
+// Input: a packet is sop..eop without another in between, of at most FrameWords words. It may begin in any
+// cycle in which `in_stop_o` was low at most StopMargin cycles ago, and then goes on to its end: there is
+// room for it. `in_poison_i`, with its last word: it must not be acted upon; its frame ends with a CRC that
+// says so. Latency 4 cycles from first word to first
 // word at the PHY, the start word goes ahead of it; frames follow each other without a gap. The four:
-// into the ring, out of it, choice of the word to send, its CRC. The other side's status takes effect
+// into the ring, out of it, choice of the word to send, its CRC. The start word waits for the header's last
+// word, since it has the CRC of it. Inside a long frame, status goes out every StatusWords words. The other
+// side's status takes effect
 // after two cycles. One that comes right after another is ignored: it will be sent again.
 // While `up_i` is low only `init_word_i` is sent.
 // Errors: none of its own; a ring without room is a stop, a silent receiver is a timeout, which
@@ -25,7 +28,8 @@ module velo_link_tx
   import velo_link_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter int unsigned FrameWords = 20,
+    parameter int unsigned FrameWords = 136,
+    parameter int unsigned StatusWords = 32,
     parameter int unsigned RingWords = 512,
     parameter int unsigned SeqBits = 6,
     parameter int unsigned StopMargin = 4,
@@ -41,6 +45,7 @@ module velo_link_tx
     input  logic                 in_valid_i,
     input  logic                 in_sop_i,
     input  logic                 in_eop_i,
+    input  logic                 in_poison_i,
     input  vc_t                  in_vc_i,
     input  logic [DataWidth-1:0] in_data_i,
     output logic                 in_stop_o,
@@ -50,7 +55,8 @@ module velo_link_tx
     input logic [SeqBits-1:0] ack_i,
     input logic               nak_i,
 
-    // The status for this side's words; `status_sent_o` when it was sent. The echo is filled in here.
+    // The status for this side's words; `status_sent_o` when its credits were sent. The echo is filled in
+    // here.
     input  status_t status_i,
     output logic    status_sent_o,
 
@@ -64,11 +70,14 @@ module velo_link_tx
 
   localparam int unsigned AddrBits = $clog2(RingWords);
   localparam int unsigned Window = 2 ** (SeqBits - 1);
+  localparam int unsigned StopWords = RingWords - 1 - FrameWords - 2 * StopMargin;
   localparam int unsigned TimerBits = $clog2(TimeoutCycles + 1);
 
   typedef logic [AddrBits:0] addr_t;  // one bit more than an address: full is not empty
   typedef logic [SeqBits-1:0] num_t;
   typedef logic [$clog2(FrameWords+1)-1:0] place_t;
+  localparam bit Narrow = DataWidth == 32;
+  localparam int unsigned HeadBits = Narrow ? 32 : 64;  // of the header in a word
 
   typedef enum logic [1:0] {
     StIdle,
@@ -76,7 +85,7 @@ module velo_link_tx
     StEnd
   } state_e;
 
-  // ----- Writing: cutting packets into frames -----------------------------------------------------
+  // ----- Writing ----------------------------------------------------------------------------------
 
   addr_t  written_q;
   num_t   write_seq_q;  // frame that the next word belongs to
@@ -84,7 +93,7 @@ module velo_link_tx
   logic frame_ends, frame_open;
 
   assign frame_open = place_q != '0;
-  assign frame_ends = in_eop_i || place_q == place_t'(FrameWords - 1);
+  assign frame_ends = in_eop_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -98,12 +107,28 @@ module velo_link_tx
     end
   end
 
-  // Per frame: its channel, whether it begins a packet, and where it ends.
-  logic [VcWidth:0] frame_info[2**SeqBits];
+  // Per frame: its channel, the CRC of its header, and where it ends.
+  vc_t frame_vc[2**SeqBits];
+  ctl_crc_t frame_crc[2**SeqBits];
   addr_t frame_end[2**SeqBits];
+  ctl_crc_t head_crc, head_crc_q;
+  logic in_head;
+
+  assign in_head = !frame_open || (Narrow && place_q == place_t'(1));
+  velo_crc #(
+      .Width(CtlCrcWidth),
+      .DataWidth(HeadBits),
+      .Poly(CtlCrcPoly)
+  ) u_head_crc (
+      .crc_i (frame_open ? head_crc_q : '1),
+      .data_i(in_data_i[HeadBits-1:0]),
+      .crc_o (head_crc)
+  );
   always_ff @(posedge clk_i) begin
     if (in_valid_i) frame_end[write_seq_q] <= written_q + 1'b1;
-    if (in_valid_i && !frame_open) frame_info[write_seq_q] <= {in_sop_i, in_vc_i};
+    if (in_valid_i && !frame_open) frame_vc[write_seq_q] <= in_vc_i;
+    if (in_valid_i && in_head) frame_crc[write_seq_q] <= head_crc;
+    if (in_valid_i) head_crc_q <= head_crc;
   end
 
   // ----- Acknowledgement and retransmission -------------------------------------------------------
@@ -169,7 +194,8 @@ module velo_link_tx
     end
   end
 
-  // Registered, for the switch's arbiters; what comes in right now counts already.
+  // Registered, for the switch's arbiters; what comes in right now counts already. Besides the packet that
+  // is coming in there is room for the longest one, so that none has to stop once it has begun.
   addr_t used;
   num_t  kept_frames;
   assign used = written_q - acked_q;
@@ -177,7 +203,7 @@ module velo_link_tx
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) in_stop_o <= 1'b0;
     else begin
-      in_stop_o <= used + addr_t'(in_valid_i) > addr_t'(RingWords - 1 - StopMargin) ||
+      in_stop_o <= used + addr_t'(in_valid_i) > addr_t'(StopWords) ||
           kept_frames + num_t'(in_valid_i && frame_ends) >= num_t'(Window - StopMargin);
     end
   end
@@ -185,10 +211,10 @@ module velo_link_tx
   // ----- Reading: one word of lookahead hides the block RAM's cycle ---------------------------------
 
   addr_t read_d;
-  logic have_q, word_out;
-  logic [DataWidth+1:0] word;  // {ends the packet, ends the frame, data}
+  logic have_q, word_out, tell;
+  logic [DataWidth+1:0] word;  // {poisoned, last, data}
 
-  assign word_out = state_q == StData && have_q && up_i && !restart;
+  assign word_out = state_q == StData && have_q && up_i && !restart && !tell;
   always_comb begin
     read_d = read_q;
     if (restart) read_d = ack_ok ? heard_addr_q : acked_q;
@@ -202,7 +228,7 @@ module velo_link_tx
       .clk_i,
       .we_i   (in_valid_i),
       .waddr_i(written_q[AddrBits-1:0]),
-      .wdata_i({in_eop_i, frame_ends, in_data_i}),
+      .wdata_i({in_eop_i && in_poison_i, in_eop_i, in_data_i}),
       .raddr_i(read_d[AddrBits-1:0]),
       .rdata_o(word)
   );
@@ -219,24 +245,25 @@ module velo_link_tx
 
   // ----- Choosing the word to send ----------------------------------------------------------------
 
-  logic next_exists, start_out, last_q;
-  assign next_exists = send_seq_q != write_seq_q || frame_open;
-  assign start_out   = state_q == StIdle && next_exists && up_i && !restart;
+  logic next_exists, start_out, poison_q;
+  assign next_exists = send_seq_q != write_seq_q ||
+      (frame_open && (!Narrow || place_q != place_t'(1) || in_valid_i));
+  assign start_out = state_q == StIdle && next_exists && up_i && !restart;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       state_q    <= StIdle;
       send_seq_q <= '0;
       sent_seq_q <= '0;
-      last_q     <= 1'b0;
+      poison_q   <= 1'b0;
     end else if (restart || !up_i) begin
       state_q <= StIdle;
       if (restart) send_seq_q <= ack_ok ? heard_ack_q : acked_seq_q;
     end else begin
       unique case (state_q)
         StData:
-        if (have_q) begin
-          last_q <= word[DataWidth+1];
+        if (word_out) begin
+          poison_q <= word[DataWidth+1];
           if (word[DataWidth]) begin
             state_q    <= StEnd;
             send_seq_q <= send_seq_q + 1'b1;
@@ -250,6 +277,15 @@ module velo_link_tx
     end
   end
 
+  // A start word has one half of the status, the other one the next time. A repetition begins with the one
+  // that says so.
+  logic half_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) half_q <= 1'b0;
+    else if (restart) half_q <= 1'b0;
+    else if (start_out) half_q <= !half_q;
+  end
+
   start_t  start_word;
   idle_t   idle_word;
   status_t status;
@@ -258,14 +294,12 @@ module velo_link_tx
     status = status_i;
     status.echo = echo_q;
     start_word = '{
-        reserved: '0,
+        crc: '0,
+        half: half_q ? {status.vc, status.freed} : {VcAck, status.ack, status.echo, status.nak},
         seq: seq_t'(send_seq_q),
-        sop: frame_info[send_seq_q][VcWidth],
-        vc: frame_info[send_seq_q][VcWidth-1:0],
-        status: status,
-        ctl: CtlStart
+        vc: frame_vc[send_seq_q]
     };
-    idle_word = '{crc: '0, status: status, ctl: 1'b0};
+    idle_word = '{crc: '0, status: status, ctl: CtlIdle};
   end
 
   // `word_q` is what goes out, but for its CRC. An idle word stands for two cycles: its short CRC alone
@@ -279,7 +313,8 @@ module velo_link_tx
   } word_e;
 
   word_e word_kind_d, word_kind_q;
-  logic again_q, word_last_q;
+  logic again_q, word_poison_q;
+  logic [  SeqBits-1:0] word_seq_q;
   logic [DataWidth-1:0] word_q;
 
   always_comb begin
@@ -290,7 +325,24 @@ module velo_link_tx
     else if (up_i) word_kind_d = WordIdle;
   end
 
-  assign status_sent_o = word_kind_d == WordStart || (word_kind_d == WordIdle && !again_q);
+  assign status_sent_o = (word_kind_d == WordStart && half_q) ||
+      (word_kind_d == WordIdle && !again_q);
+
+  // Status for the other side inside a long frame: an idle word, for its two cycles.
+  localparam int unsigned SilentBits = $clog2(StatusWords + 1);
+  logic [SilentBits-1:0] silent_q;
+  logic tell_q;
+  assign tell = silent_q == SilentBits'(StatusWords) || tell_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      silent_q <= '0;
+      tell_q   <= 1'b0;
+    end else begin
+      tell_q <= tell && !tell_q && state_q == StData;
+      if (word_kind_d inside {WordStart, WordIdle}) silent_q <= '0;
+      else if (!tell) silent_q <= silent_q + 1'b1;
+    end
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -309,18 +361,29 @@ module velo_link_tx
     end
   end
   always_ff @(posedge clk_i) begin
-    word_last_q <= last_q;
+    word_poison_q <= poison_q;
+    word_seq_q    <= send_seq_q;
   end
 
   // ----- Its CRC ----------------------------------------------------------------------------------
 
   logic [31:0] crc_q, crc_next;
-  ctl_crc_t idle_crc;
+  ctl_crc_t idle_crc, start_crc;
 
   velo_link_ctl_crc u_idle_crc (
       .bits_i(word_q[31-CtlCrcWidth:0]),
       .crc_o (idle_crc)
   );
+  velo_crc #(
+      .Width(CtlCrcWidth),
+      .DataWidth(32 - CtlCrcWidth),
+      .Poly(CtlCrcPoly)
+  ) u_start_crc (
+      .crc_i (frame_crc[word_seq_q]),
+      .data_i(word_q[31-CtlCrcWidth:0]),
+      .crc_o (start_crc)
+  );
+  // The start word's own CRC is no part of the frame's; it goes in as zero.
   velo_crc #(
       .Width(32),
       .DataWidth(DataWidth),
@@ -340,11 +403,14 @@ module velo_link_tx
       phy_data_o <= word_q;
       unique case (word_kind_q)
         WordData: phy_kind_o <= KindData;
+        WordStart: begin
+          phy_kind_o <= KindStart;
+          phy_data_o[31-:CtlCrcWidth] <= start_crc;
+        end
         WordIdle: phy_data_o[31-:CtlCrcWidth] <= idle_crc;
         WordEnd: begin
-          phy_kind_o <= word_last_q ? KindLast : KindEnd;
-          // The kind of end is part of what the CRC protects.
-          phy_data_o <= DataWidth'(crc_q ^ {32{word_last_q}});
+          phy_kind_o <= KindEnd;
+          phy_data_o <= DataWidth'(crc_q ^ {32{word_poison_q}});
         end
         default:  ;
       endcase
@@ -356,8 +422,9 @@ module velo_link_tx
 
   `VELO_ASSERT_INIT(RingIsPowerOfTwo, RingWords == 2 ** AddrBits)
   `VELO_ASSERT_INIT(SeqFitsField, SeqBits <= SeqWidth && Window > StopMargin)
-  `VELO_ASSERT_INIT(RingHoldsAFrame, RingWords >= FrameWords + StopMargin + 1)
-  `VELO_ASSUME(PacketsWhole, !in_valid_i || !in_sop_i || !frame_open)
+  `VELO_ASSERT_INIT(RingHoldsTwoFrames, RingWords > 2 * (FrameWords + StopMargin))
+  `VELO_ASSUME(PacketsWhole, !in_valid_i || in_sop_i == !frame_open)
+  `VELO_ASSUME(PacketsFitFrame, !in_valid_i || in_eop_i || place_q != place_t'(FrameWords - 1))
   `VELO_ASSERT(RingNeverOverflows, used <= addr_t'(RingWords))
   `VELO_ASSERT(WindowHolds, sent_by <= num_t'(Window) && send_by <= sent_by)
   `VELO_ASSERT(ReadsBehindWriter, addr_t'(read_q - acked_q) <= used)

@@ -8,7 +8,9 @@
 // velo_netport_tx. `phy_*`: see velo_link.
 // The routing table is written through `table_*_i`. Regenerating with three double-width links is
 // NumLinks = 3, DataWidth = 64. Status, for the register file: per link up, reason of refusal and
-// counters; per link and channel the credits left; per port a counter of packets that led nowhere.
+// counters; per link and channel the credits left; per port a counter of packets that led nowhere, and per
+// node port one of packets that ended poisoned. Of the latter only messages of class request come to
+// `unit_out_*`, see velo_netport_rx.
 // Source: case-for-fpga, section 3, figure 1.
 
 `include "velo_assert.svh"
@@ -47,6 +49,7 @@ module velo_router
     input  logic [NumNodePorts-1:0]                unit_out_ready_i,
     output logic [NumNodePorts-1:0]                unit_out_sop_o,
     output logic [NumNodePorts-1:0]                unit_out_eop_o,
+    output logic [NumNodePorts-1:0]                unit_out_poison_o,
     output logic [NumNodePorts-1:0][DataWidth-1:0] unit_out_data_o,
 
     input  logic [NumLinks-1:0]                link_enable_i,
@@ -57,18 +60,21 @@ module velo_router
     output logic [NumLinks-1:0][          1:0] phy_kind_o,
     output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,
 
-    output logic   [NumLinks-1:0]             link_up_o,
-    output logic   [NumLinks-1:0][       2:0] link_refuse_o,
-    output logic   [NumLinks-1:0][       7:0] link_crc_errors_o,
-    output logic   [NumLinks-1:0][       7:0] link_replays_o,
-    output logic   [NumLinks-1:0][       7:0] link_timeouts_o,
-    output count_t [NumLinks-1:0][NumVcs-1:0] link_credits_o,
-    output logic   [NumPorts-1:0][       7:0] dropped_o
+    output logic   [    NumLinks-1:0]             link_up_o,
+    output logic   [    NumLinks-1:0][       2:0] link_refuse_o,
+    output logic   [    NumLinks-1:0][       7:0] link_crc_errors_o,
+    output logic   [    NumLinks-1:0][       7:0] link_replays_o,
+    output logic   [    NumLinks-1:0][       7:0] link_timeouts_o,
+    output count_t [    NumLinks-1:0][NumVcs-1:0] link_credits_o,
+    output logic   [    NumPorts-1:0][       7:0] dropped_o,
+    output logic   [NumNodePorts-1:0][       7:0] poisoned_o
 );
 
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;
 
   logic [NumPorts-1:0] in_valid, in_sop, in_eop, out_valid, out_sop, out_eop, out_stop, dropped;
+  logic [NumPorts-1:0] in_poison, in_again, out_poison;
+  logic [NumNodePorts-1:0] poisoned;
   vc_t [NumPorts-1:0] in_vc, out_vc;
   logic [NumPorts-1:0][DataWidth-1:0] in_data, out_data;
   count_t [NumPorts-1:0] out_credits;
@@ -87,12 +93,15 @@ module velo_router
       .in_valid_i   (in_valid),
       .in_sop_i     (in_sop),
       .in_eop_i     (in_eop),
+      .in_poison_i  (in_poison),
+      .in_again_i   (in_again),
       .in_vc_i      (in_vc),
       .in_data_i    (in_data),
       .in_freed_o   (in_freed),
       .out_valid_o  (out_valid),
       .out_sop_o    (out_sop),
       .out_eop_o    (out_eop),
+      .out_poison_o (out_poison),
       .out_vc_o     (out_vc),
       .out_data_o   (out_data),
       .out_stop_i   (out_stop),
@@ -119,6 +128,7 @@ module velo_router
         .BufferUnits  (BufferUnits),
         .MinCredits   (need_credits(DataWidth, MtuBytes)),
         .TimeoutCycles(TimeoutCycles),
+        .FrameWords   (UnitWords * units_of(packet_words(DataWidth, MtuBytes))),
         .InitWords    (InitWords)
     ) u_link (
         .clk_i,
@@ -133,12 +143,15 @@ module velo_router
         .in_valid_i  (out_valid[l]),
         .in_sop_i    (out_sop[l]),
         .in_eop_i    (out_eop[l]),
+        .in_poison_i (out_poison[l]),
         .in_vc_i     (out_vc[l]),
         .in_data_i   (out_data[l]),
         .in_stop_o   (out_stop[l]),
         .out_valid_o (in_valid[l]),
         .out_sop_o   (in_sop[l]),
         .out_eop_o   (in_eop[l]),
+        .out_poison_o(in_poison[l]),
+        .out_again_o (in_again[l]),
         .out_vc_o    (in_vc[l]),
         .out_data_o  (in_data[l]),
         .out_freed_i (in_freed[l]),
@@ -178,24 +191,30 @@ module velo_router
         .out_data_o (in_data[P]),
         .freed_i    (in_freed[P][V])
     );
-    assign in_vc[P] = vc_t'(V);
+    assign in_vc[P]     = vc_t'(V);
+    assign in_poison[P] = 1'b0;
+    assign in_again[P]  = 1'b0;
 
     velo_netport_rx #(
-        .DataWidth  (DataWidth),
-        .BufferUnits(BufferUnits)
+        .DataWidth(DataWidth),
+        .BufferUnits(BufferUnits),
+        .MessagesAtOnce(Class == 0)
     ) u_rx (
         .clk_i,
         .rst_ni,
-        .in_valid_i (out_valid[P]),
-        .in_sop_i   (out_sop[P]),
-        .in_eop_i   (out_eop[P]),
-        .in_data_i  (out_data[P]),
-        .freed_o    (freed),
-        .out_valid_o(unit_out_valid_o[c]),
-        .out_ready_i(unit_out_ready_i[c]),
-        .out_sop_o  (unit_out_sop_o[c]),
-        .out_eop_o  (unit_out_eop_o[c]),
-        .out_data_o (unit_out_data_o[c])
+        .in_valid_i  (out_valid[P]),
+        .in_sop_i    (out_sop[P]),
+        .in_eop_i    (out_eop[P]),
+        .in_poison_i (out_poison[P]),
+        .in_data_i   (out_data[P]),
+        .freed_o     (freed),
+        .out_valid_o (unit_out_valid_o[c]),
+        .out_ready_i (unit_out_ready_i[c]),
+        .out_sop_o   (unit_out_sop_o[c]),
+        .out_eop_o   (unit_out_eop_o[c]),
+        .out_poison_o(unit_out_poison_o[c]),
+        .poisoned_o  (poisoned[c]),
+        .out_data_o  (unit_out_data_o[c])
     );
     assign out_stop[P] = 1'b0;
     assign out_credits[P] = count_t'(BufferUnits);
@@ -206,8 +225,15 @@ module velo_router
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) dropped_o <= '0;
-    else for (int p = 0; p < int'(NumPorts); p++) dropped_o[p] <= dropped_o[p] + 8'(dropped[p]);
+    if (!rst_ni) begin
+      dropped_o  <= '0;
+      poisoned_o <= '0;
+    end else begin
+      for (int p = 0; p < int'(NumPorts); p++) dropped_o[p] <= dropped_o[p] + 8'(dropped[p]);
+      for (int c = 0; c < int'(NumNodePorts); c++) begin
+        poisoned_o[c] <= poisoned_o[c] + 8'(poisoned[c]);
+      end
+    end
   end
 
   logic unused;

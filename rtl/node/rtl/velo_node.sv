@@ -104,7 +104,7 @@ module velo_node
   localparam int unsigned NumNets = NumClasses + NumVelo - 1;
 
   logic [NumNets-1:0] out_valid, out_ready, out_room, out_sop, out_eop;
-  logic [NumNets-1:0] in_valid, in_ready, in_sop, in_eop;
+  logic [NumNets-1:0] in_valid, in_ready, in_sop, in_eop, in_poison;
   logic [NumNets-1:0][DataWidth-1:0] out_data, in_data;
 
   logic route_we;
@@ -115,6 +115,7 @@ module velo_node
   logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts;
   count_t [NumLinks-1:0][NumVcs-1:0] credits;
   logic [NumLinks+NumNets-1:0][7:0] dropped;
+  logic [NumNets-1:0][7:0] poisoned;
 
   // The values that the register file shows for each of its eight links.
   logic [7:0] all_up;
@@ -168,6 +169,7 @@ module velo_node
       .net_in_ready_o     (in_ready),
       .net_in_sop_i       (in_sop),
       .net_in_eop_i       (in_eop),
+      .net_in_poison_i    (in_poison),
       .net_in_data_i      (in_data),
       .route_we_o         (route_we),
       .route_node_o       (route_node),
@@ -259,6 +261,7 @@ module velo_node
       .unit_out_ready_i (in_ready),
       .unit_out_sop_o   (in_sop),
       .unit_out_eop_o   (in_eop),
+      .unit_out_poison_o(in_poison),
       .unit_out_data_o  (in_data),
       .link_enable_i    (link_enable[NumLinks-1:0]),
       .link_reset_i     (link_restart[NumLinks-1:0]),
@@ -273,11 +276,12 @@ module velo_node
       .link_replays_o   (replays),
       .link_timeouts_o  (timeouts),
       .link_credits_o   (credits),
-      .dropped_o        (dropped)
+      .dropped_o        (dropped),
+      .poisoned_o       (poisoned)
   );
 
   logic unused;
-  assign unused = ^{link_enable, link_restart};
+  assign unused = ^{link_enable, link_restart, poisoned};
 
   `VELO_ASSERT_INIT(LinksFitRegisters, NumLinks >= 1 && NumLinks <= 8)
   `VELO_ASSERT_INIT(CreditsFitRegister, NumVcs * $bits(count_t) <= 48)

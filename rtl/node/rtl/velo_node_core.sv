@@ -122,6 +122,7 @@ module velo_node_core
     output logic [NumNets-1:0]                net_in_ready_o,
     input  logic [NumNets-1:0]                net_in_sop_i,
     input  logic [NumNets-1:0]                net_in_eop_i,
+    input  logic [NumNets-1:0]                net_in_poison_i,
     input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
 
     // Settings and state of the network, for the registers.
@@ -294,6 +295,7 @@ module velo_node_core
       .net_in_ready_o,
       .net_in_sop_i,
       .net_in_eop_i,
+      .net_in_poison_i,
       .net_in_data_i,
       .route_we_o,
       .route_node_o,

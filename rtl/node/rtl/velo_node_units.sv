@@ -71,6 +71,7 @@ module velo_node_units
     output logic [NumNets-1:0]                net_in_ready_o,
     input  logic [NumNets-1:0]                net_in_sop_i,
     input  logic [NumNets-1:0]                net_in_eop_i,
+    input  logic [NumNets-1:0]                net_in_poison_i,
     input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
 
     // Settings and state of the network, for the registers.
@@ -162,7 +163,7 @@ module velo_node_units
   // By unit. The first one shares the class's stream of the network, the others have streams of their own.
   logic [NumVelo-1:0] write_valid, write_ready, write_eop, dma_valid, dma_ready, dma_eop;
   logic [NumVelo-1:0] velo_out_valid, velo_out_ready, velo_out_sop, velo_out_eop;
-  logic [NumVelo-1:0] velo_in_valid, velo_in_ready, velo_in_sop, velo_in_eop;
+  logic [NumVelo-1:0] velo_in_valid, velo_in_ready, velo_in_sop, velo_in_eop, velo_in_poison;
   htax_header_t [NumVelo-1:0] write_header, dma_header;
   logic [NumVelo-1:0][DataWidth-1:0] write_data, dma_data, velo_out_data, velo_in_data;
 
@@ -191,6 +192,7 @@ module velo_node_units
 
     assign velo_in_sop[u]                                       = net_in_sop_i[Net];
     assign velo_in_eop[u]                                       = net_in_eop_i[Net];
+    assign velo_in_poison[u]                                    = net_in_poison_i[Net];
     assign velo_in_data[u]                                      = net_in_data_i[Net];
     if (u == 0) begin : gen_shares
       assign out_valid[NetVelo][0] = velo_out_valid[u];
@@ -253,6 +255,7 @@ module velo_node_units
       .net_in_ready_o        (velo_in_ready),
       .net_in_sop_i          (velo_in_sop),
       .net_in_eop_i          (velo_in_eop),
+      .net_in_poison_i       (velo_in_poison),
       .net_in_data_i         (velo_in_data),
       .dma_valid_o           (dma_valid),
       .dma_ready_i           (dma_ready),

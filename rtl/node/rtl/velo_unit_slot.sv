@@ -61,6 +61,7 @@ module velo_unit_slot
     output logic                 net_in_ready_o,
     input  logic                 net_in_sop_i,
     input  logic                 net_in_eop_i,
+    input  logic                 net_in_poison_i,
     input  logic [DataWidth-1:0] net_in_data_i,
 
     output logic                 dma_valid_o,
@@ -129,6 +130,7 @@ module velo_unit_slot
       .net_in_ready_o   (in_ready),
       .net_in_sop_i     (in_sop),
       .net_in_eop_i     (in_eop),
+      .net_in_poison_i,
       .net_in_data_i    (in_data),
       .dma_valid_o      (write_valid),
       .dma_ready_i      (write_ready),

@@ -64,6 +64,7 @@ module velo_units
     output logic [NumVelo-1:0]                net_in_ready_o,
     input  logic [NumVelo-1:0]                net_in_sop_i,
     input  logic [NumVelo-1:0]                net_in_eop_i,
+    input  logic [NumVelo-1:0]                net_in_poison_i,
     input  logic [NumVelo-1:0][DataWidth-1:0] net_in_data_i,
 
     output logic         [NumVelo-1:0]                dma_valid_o,
@@ -146,6 +147,7 @@ module velo_units
         .net_in_ready_o      (net_in_ready_o[u]),
         .net_in_sop_i        (net_in_sop_i[u]),
         .net_in_eop_i        (net_in_eop_i[u]),
+        .net_in_poison_i     (net_in_poison_i[u]),
         .net_in_data_i       (net_in_data_i[u]),
         .dma_valid_o         (dma_valid_o[u]),
         .dma_ready_i         (dma_ready_i[u]),

@@ -13,7 +13,13 @@
 // `in_*`, `out_*`: words with valid and no ready. A sender to `in_*` keeps BufferUnits credits for each
 // channel (`in_freed_o`; see velo_credit) and begins a packet only with size_credits() of them. This
 // switch does the same on `out_*` (`out_credits_i`, `out_freed_i`). A node port uses the first channel
-// of its class, whatever `in_vc_i` says. `out_stop_i`: words come for up to three more cycles.
+// of its class, whatever `in_vc_i` says. `out_stop_i`: no packet begins later than three cycles after; one
+// that has begun goes on.
+//
+// A packet may end poisoned (`in_poison_i`, `out_poison_o`, with its last word): whoever takes it in must not
+// act upon it. One that ends with `in_again_i` was cut off by its link; the same packet comes next from that
+// link, for the same credits. The switch itself poisons what it cuts.
+//
 // Latency: 5 cycles from a first word in to the first word out. `out_data_o` and `out_eop_o` come from
 // multiplexers, all else of `out_*` from registers.
 //
@@ -46,6 +52,8 @@ module velo_switch
     input  logic   [NumPorts-1:0]                in_valid_i,
     input  logic   [NumPorts-1:0]                in_sop_i,
     input  logic   [NumPorts-1:0]                in_eop_i,
+    input  logic   [NumPorts-1:0]                in_poison_i,
+    input  logic   [NumPorts-1:0]                in_again_i,
     input  vc_t    [NumPorts-1:0]                in_vc_i,
     input  logic   [NumPorts-1:0][DataWidth-1:0] in_data_i,
     output count_t [NumPorts-1:0][   NumVcs-1:0] in_freed_o,
@@ -53,6 +61,7 @@ module velo_switch
     output logic   [NumPorts-1:0]                out_valid_o,
     output logic   [NumPorts-1:0]                out_sop_o,
     output logic   [NumPorts-1:0]                out_eop_o,
+    output logic   [NumPorts-1:0]                out_poison_o,
     output vc_t    [NumPorts-1:0]                out_vc_o,
     output logic   [NumPorts-1:0][DataWidth-1:0] out_data_o,
     input  logic   [NumPorts-1:0]                out_stop_i,
@@ -64,12 +73,16 @@ module velo_switch
 );
 
   logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;
-  logic [NumPorts-1:0] start, busy_outputs, sop, eop, unit, over;
+  logic [NumPorts-1:0] start, busy_outputs, sop, eop, poison, unit, over;
   vc_t [NumPorts-1:0] vc;
   logic [NumPorts-1:0][DataWidth-1:0] data;
   logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send;
   logic [NumPorts-1:0][NumPorts-1:0][NumVcs-1:0] long;  // [input][output]
   logic [NumPorts-1:0][NumVcs-1:0] any_long;
+
+  // Besides what credits stand for, a link's input holds copies of packets that come again, see
+  // velo_switch_again: two packets' units, and some for copies of which the link forgot.
+  localparam int unsigned MoreUnits = 2 * (need_credits(DataWidth, MtuBytes) - 2) + 4;
 
   // The class of a node port.
   function automatic int class_of(int port);
@@ -126,7 +139,8 @@ module velo_switch
         .NumNodePorts(NumNodePorts),
         .NumVcs   (NumVcs),
         .MtuBytes (MtuBytes),
-        .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits : BufferUnits),
+        .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits + MoreUnits : BufferUnits),
+        .Repeats  (p < int'(NumLinks)),
         .Brings   (channels_of(p)),
         .Exists   (queues_of(p))
     ) u_input (
@@ -135,12 +149,13 @@ module velo_switch
         .in_valid_i(in_valid_i[p]),
         .in_sop_i(in_sop_i[p]),
         .in_eop_i(in_eop_i[p]),
+        .in_poison_i(in_poison_i[p]),
+        .in_again_i(in_again_i[p]),
         .in_vc_i(p < int'(NumLinks) ? in_vc_i[p] : vc_t'(class_of(p) * int'(VcsPerClass))),
         .in_data_i(in_data_i[p]),
         .freed_o(in_freed_o[p]),
         .may_send_i(may_send),
         .long_o(long[p]),
-        .stop_i(out_stop_i),
         .request_o(request[p]),
         .going_to_o(going_to[p]),
         .grant_i(accept[p]),
@@ -150,6 +165,7 @@ module velo_switch
         .out_eop_o(eop[p]),
         .out_unit_o(unit[p]),
         .out_over_o(over[p]),
+        .out_poison_o(poison[p]),
         .out_vc_o(vc[p]),
         .out_data_o(data[p]),
         .dropped_o(dropped_o[p]),
@@ -167,23 +183,25 @@ module velo_switch
     ) u_output (
         .clk_i,
         .rst_ni,
-        .to_i       (to_output[p]),
-        .sop_i      (sop),
-        .eop_i      (eop),
-        .unit_i     (unit),
-        .over_i     (over),
-        .vc_i       (vc),
-        .data_i     (data),
-        .out_valid_o(out_valid_o[p]),
-        .out_sop_o  (out_sop_o[p]),
-        .out_eop_o  (out_eop_o[p]),
-        .out_vc_o   (out_vc_o[p]),
-        .out_data_o (out_data_o[p]),
-        .credits_i  (out_credits_i[p]),
-        .freed_i    (out_freed_i[p]),
-        .avail_o    (out_avail_o[p]),
-        .long_i     (any_long[p]),
-        .may_send_o (may_send[p])
+        .to_i        (to_output[p]),
+        .sop_i       (sop),
+        .eop_i       (eop),
+        .unit_i      (unit),
+        .over_i      (over),
+        .poison_i    (poison),
+        .vc_i        (vc),
+        .data_i      (data),
+        .out_valid_o (out_valid_o[p]),
+        .out_sop_o   (out_sop_o[p]),
+        .out_eop_o   (out_eop_o[p]),
+        .out_poison_o(out_poison_o[p]),
+        .out_vc_o    (out_vc_o[p]),
+        .out_data_o  (out_data_o[p]),
+        .credits_i   (out_credits_i[p]),
+        .freed_i     (out_freed_i[p]),
+        .avail_o     (out_avail_o[p]),
+        .long_i      (any_long[p]),
+        .may_send_o  (may_send[p])
     );
   end
 

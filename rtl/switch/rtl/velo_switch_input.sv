@@ -4,17 +4,22 @@
 // crossbar grants, cut-through: as soon as it has begun to arrive.
 //
 // The buffer (block RAM) is made of units of UnitWords words; a packet is a linked list of units, of
-// which it takes the next when a unit is full. Each channel's share is kept by the credits of whoever
-// sends here, so no channel can take another's room. `freed_o` counts, per channel, units freed.
+// which it takes the next when a unit is full (velo_switch_write). Each channel's share is kept by the
+// credits of whoever sends here, so no channel can take another's room. `freed_o` counts, per channel,
+// credits given back.
 //
-// `in_*`: words of whole packets, no ready. `out_*` to the crossbar, two cycles after a grant's cycle:
+// `in_*`: words of whole packets, no ready. With a packet's last word, `in_poison_i`: it must not be acted
+// upon; `in_again_i`: it was cut off and comes once more, see velo_switch_write. `out_*` to the crossbar,
+// two cycles after a grant's cycle:
 // one word with the outputs it is for (one-hot), `out_unit_o` on the first word of each unit; its data
 // a cycle later, from a register, since the block RAM's word would be late for the way to an output; and
-// `out_over_o`, that the word was its packet's last although `out_eop_o` did not say so.
+// `out_over_o`, that the word was its packet's last although `out_eop_o` did not say so; `out_poison_o` with
+// either.
 // `grant_i`: one-hot or none, `start_i` is its OR; comes only for what was requested and
 // starts the packet picked for that output.
 // Idle: nothing is being sent, or its last word is in this cycle. `request_o` is a register that knows of
-// it; `going_to_o`, registers: the output that is in use beyond this cycle. `stop_i`: outputs for which no word is read from the next cycle on.
+// it; `going_to_o`, registers: the output that is in use beyond this cycle. A packet once begun goes on to
+// its end as its words come.
 // Latency: the word of cycle 0 is at `out_*` in cycle 4 if granted at once. Packets follow each other
 // without a gap; one of less than four words may take the time of four.
 //
@@ -32,7 +37,8 @@ module velo_switch_input
     parameter int unsigned NumLinks = 6,
     parameter int unsigned NumVcs = 6,
     parameter int unsigned MtuBytes = 512,
-    parameter int unsigned NumUnits = 180,
+    parameter int unsigned NumUnits = 216,
+    parameter bit Repeats = 1'b1,  // packets may be cut off and come again: a link
     parameter int unsigned NumNodePorts = NumClasses,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts,
     parameter bit [NumVcs-1:0] Brings = '1,  // channels that packets come in by
@@ -48,6 +54,8 @@ module velo_switch_input
     input  logic                   in_valid_i,
     input  logic                   in_sop_i,
     input  logic                   in_eop_i,
+    input  logic                   in_poison_i,
+    input  logic                   in_again_i,
     input  vc_t                    in_vc_i,
     input  logic   [DataWidth-1:0] in_data_i,
     output count_t [   NumVcs-1:0] freed_o,
@@ -55,7 +63,6 @@ module velo_switch_input
     input  logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send_i,
     output logic [NumPorts-1:0][NumVcs-1:0]               long_o,
 
-    input  logic [NumPorts-1:0] stop_i,
     output logic [NumPorts-1:0] request_o,
     output logic [NumPorts-1:0] going_to_o,
     input  logic [NumPorts-1:0] grant_i,
@@ -66,6 +73,7 @@ module velo_switch_input
     output logic                 out_eop_o,
     output logic                 out_unit_o,
     output logic                 out_over_o,
+    output logic                 out_poison_o,
     output vc_t                  out_vc_o,
     output logic [DataWidth-1:0] out_data_o,
 
@@ -78,13 +86,15 @@ module velo_switch_input
   typedef logic [UnitBits-1:0] unit_t;
   typedef logic [OffBits-1:0] off_t;
   typedef struct packed {
-    logic ends;  // the packet
-    off_t last;  // place of the last word written
+    logic ends;    // the packet
+    logic poison;  // it must not be acted upon
+    logic again;   // it comes once more: no credit is due for it
+    off_t last;    // place of the last word written
   } fill_t;
 
   // ----- Where to ---------------------------------------------------------------------------------
 
-  logic word_valid, word_first, word_next, word_sop, word_eop, way_drop;
+  logic word_valid, word_first, word_next, word_sop, word_eop, word_poison, word_again, way_drop;
   logic [DataWidth-1:0] word_data;
   logic [ NumPorts-1:0] way_to;
   vc_t word_vc, way_vc;
@@ -98,23 +108,27 @@ module velo_switch_input
   ) u_route (
       .clk_i,
       .rst_ni,
-      .out_valid_o(word_valid),
-      .out_first_o(word_first),
-      .out_next_o (word_next),
-      .out_sop_o  (word_sop),
-      .out_eop_o  (word_eop),
-      .out_in_vc_o(word_vc),
-      .out_data_o (word_data),
-      .to_o       (way_to),
-      .vc_o       (way_vc),
-      .size_o     (way_size),
-      .drop_o     (way_drop),
+      .out_valid_o (word_valid),
+      .out_first_o (word_first),
+      .out_next_o  (word_next),
+      .out_sop_o   (word_sop),
+      .out_eop_o   (word_eop),
+      .out_poison_o(word_poison),
+      .out_again_o (word_again),
+      .out_in_vc_o (word_vc),
+      .out_data_o  (word_data),
+      .to_o        (way_to),
+      .vc_o        (way_vc),
+      .size_o      (way_size),
+      .drop_o      (way_drop),
       .table_we_i,
       .table_node_i,
       .table_hop_i,
       .in_valid_i,
       .in_sop_i,
       .in_eop_i,
+      .in_poison_i,
+      .in_again_i,
       .in_vc_i,
       .in_data_i
   );
@@ -135,24 +149,28 @@ module velo_switch_input
     assign most_left[s] = CountWidth'(size_units(s, DataWidth, MtuBytes) - 1);
   end
 
-  logic writing_q, dropping_q, drop, write, write_ends, fills, full, cut, take_unit;
-  unit_t write_unit_q, write_unit, fresh_unit;
+  logic writing_q, dropping_q, drop, write, write_ends, fills, full, cut, take_unit, drop_unit;
+  logic retry, truncate, start_q, give_back, give_again, single_q;
+  unit_t write_unit_q, write_unit, last_unit_q, last_unit, fresh_unit, retry_unit, first_unit;
   off_t write_off_q, write_off;
+  size_t add_size, retry_size;
 
   assign drop = word_sop ? way_drop : dropping_q;
   assign write = word_first || (word_next && !dropping_q);
-  assign write_unit = word_sop ? fresh_unit : write_unit_q;
+  assign write_unit = !word_sop ? write_unit_q : retry ? retry_unit : fresh_unit;
   assign write_off = word_sop ? '0 : write_off_q;
   assign full = word_next && !dropping_q && write_off_q == LastOff && !word_eop;
   assign cut = full && left_q == '0;
   assign fills = full && left_q != '0;
   assign write_ends = word_eop || cut;
-  assign take_unit = word_first || fills;
+  assign take_unit = (word_first && !retry) || fills;
+  assign add_size = retry ? retry_size : way_size;
+  assign drop_unit = word_valid && drop && write_off == '0;
   assign dropped_o = (word_valid && drop && word_sop) || cut;
 
   // The last cycle's write: the tables, read ahead, do not tell yet that it ended a packet or filled a
   // unit, whose successor the writer is now in.
-  logic ended_q, filled_q;
+  logic ended_q, ended_poison_q, filled_q;
   unit_t wrote_unit_q;
   off_t  ended_off_q;
 
@@ -176,14 +194,58 @@ module velo_switch_input
       write_off_q  <= write_off + 1'b1;
       write_unit_q <= write_off == LastOff ? fresh_unit : write_unit;
     end
-    if (word_first) left_q <= most_left[way_size];
+    if (word_first) left_q <= most_left[add_size];
     else if (fills) left_q <= left_q - 1'b1;
-    if (write) begin
-      unit_fill[write_unit] <= '{ends: write_ends, last: write_off};
+    last_unit_q    <= last_unit;
+    wrote_unit_q   <= write_unit;
+    ended_off_q    <= write_off;
+    ended_poison_q <= cut || word_poison;
+  end
+
+  // A copy that is cut off before it was begun keeps its first unit, with as much of it as it has.
+  logic more_units;
+  assign last_unit  = write ? write_unit : last_unit_q;
+  assign more_units = last_unit != retry_unit;
+  always_ff @(posedge clk_i) begin
+    if (truncate) begin
+      unit_fill[retry_unit] <= '{
+          ends: 1'b1,
+          poison: 1'b1,
+          again: 1'b1,
+          last: more_units || !write ? LastOff : write_off
+      };
+    end else if (write) begin
+      unit_fill[write_unit] <= '{
+          ends: write_ends,
+          poison: cut || word_poison,
+          again: 1'b0,
+          last: write_off
+      };
     end
     if (fills) unit_next[write_unit_q] <= fresh_unit;
-    wrote_unit_q <= write_unit;
-    ended_off_q  <= write_off;
+  end
+
+  // Its other units, still a list, are the next to be used.
+  logic spare_valid_q;
+  unit_t spare_unit_q, spare_last_q, behind_spare, pool_unit;
+  assign fresh_unit   = spare_valid_q ? spare_unit_q : pool_unit;
+  assign behind_spare = unit_next[truncate?retry_unit : spare_unit_q];
+  if (Repeats) begin : gen_spare
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) spare_valid_q <= 1'b0;
+      else if (truncate) spare_valid_q <= spare_valid_q || more_units;
+      else if (take_unit) spare_valid_q <= spare_valid_q && spare_unit_q != spare_last_q;
+    end
+    always_ff @(posedge clk_i) begin
+      if (truncate ? more_units : take_unit) spare_unit_q <= behind_spare;
+      if (truncate && !spare_valid_q) spare_last_q <= last_unit;
+    end
+  end else begin : gen_no_spare
+    assign spare_valid_q = 1'b0;
+    assign spare_unit_q  = '0;
+    assign spare_last_q  = '0;
+    logic unused;
+    assign unused = ^{behind_spare, spare_last_q};
   end
 
   // ----- Reading ----------------------------------------------------------------------------------
@@ -193,14 +255,13 @@ module velo_switch_input
   // writes: while the writer is in a unit, that unit does not end the packet; if the writer just left,
   // `ended_*` knows. Nothing was read of a first unit in its second cycle (`known_q`): if the packet ended
   // there with its second word, this is seen a word late (`over`).
-  logic
-      idle_q, start_q, busy_q, busy, busy_d, stopped_q, stopped_d, known_q, first_single, single_q;
+  logic idle_q, busy_q, busy, busy_d, known_q, first_single, last_poison;
   logic writer_here, writer_next, ended_here, ended_next, filled_here;
-  logic issue, last, over, enter, give_back, last_stay, last_on, last_next, ending_d;
+  logic issue, last, over, enter, last_stay, last_on, last_next, ending_d;
   logic [NumPorts-1:0] to_q, granted_q;
   logic idle_d;
   vc_t first_vc, vc_q;
-  unit_t first_unit, unit_q, unit, next_q;
+  unit_t unit_q, unit, next_q;
   off_t off_q, off;
   fill_t fill_q, next_fill_q, fill_here, fill_next;
 
@@ -215,19 +276,22 @@ module velo_switch_input
   assign fill_next = unit_fill[next_q];
 
   // Would this be the packet's last word: the one at hand, the one after it, the next unit's first?
-  assign last_stay = (known_q && !writer_here && fill_q == {1'b1, off_q}) ||
-      (ended_here && ended_off_q == off_q);
-  assign last_on = (known_q && !writer_here && fill_q == {1'b1, off_t'(off_q + 1'b1)}) ||
+  logic fill_ends, next_ends;  // as far as the tables tell
+  assign fill_ends = known_q && !writer_here && fill_q.ends;
+  assign next_ends = !writer_next && next_fill_q.ends && next_fill_q.last == '0;
+  assign last_stay = (fill_ends && fill_q.last == off_q) || (ended_here && ended_off_q == off_q);
+  assign last_on = (fill_ends && fill_q.last == off_t'(off_q + 1'b1)) ||
       (ended_here && ended_off_q == off_t'(off_q + 1'b1));
-  assign last_next = !filled_here && ((!writer_next && next_fill_q == {1'b1, off_t'(0)}) ||
-      (ended_next && ended_off_q == '0));
+  assign last_next = !filled_here && (next_ends || (ended_next && ended_off_q == '0));
 
   // Of a packet of one word is known a cycle late that it is over, which costs a cycle more.
   assign busy = busy_q && !single_q;
-  assign over = busy && known_q && off_q == off_t'(2) && fill_q == {1'b1, off_t'(1)};
-  assign issue = start_q || (busy && !over && !stopped_q && (!writer_here || off_q < write_off_q));
+  assign over = busy && known_q && off_q == off_t'(2) && fill_q.ends && fill_q.last == off_t'(1);
+  assign issue = start_q || (busy && !over && (!writer_here || off_q < write_off_q));
   assign last = start_q ? first_single : last_stay;
   assign enter = issue && !start_q && off_q == LastOff;
+  assign last_poison = ended_here ? ended_poison_q : fill_q.poison;
+  assign give_again = ((issue && !start_q && last_stay && !ended_here) || over) && fill_q.again;
   assign give_back = (issue && !start_q && (last_stay || off_q == LastOff)) || over;
 
   // Foresight for the arbiters: the word of the next cycle is there and is the packet's last. That it
@@ -235,16 +299,13 @@ module velo_switch_input
   assign ending_d = busy && (issue ? !last_stay && (off_q == LastOff ? last_next : last_on) :
                                last_stay);
   assign busy_d = start_q || (busy && !(issue && last_stay) && !over);
-  // Nothing is granted to a stopped output, so a first word need not look.
-  assign stopped_d = !idle_q && (to_q & stop_i) != '0;
-  assign idle_d = !start_i && !start_q && (!busy_d || (ending_d && !stopped_d));
+  assign idle_d = !start_i && !start_q && (!busy_d || ending_d);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       start_q    <= 1'b0;
       busy_q     <= 1'b0;
       idle_q     <= 1'b0;
-      stopped_q  <= 1'b0;
       single_q   <= 1'b0;
       to_q       <= '0;
       granted_q  <= '0;
@@ -256,7 +317,6 @@ module velo_switch_input
       going_to_o <= idle_q ? grant_i : idle_d ? '0 : to_q;
       idle_q    <= idle_d;
       busy_q    <= busy_d;
-      stopped_q <= stopped_d;
       if (idle_q) to_q <= grant_i;
     end
   end
@@ -278,7 +338,7 @@ module velo_switch_input
   ) u_queues (
       .clk_i,
       .rst_ni,
-      .add_i         (word_first),
+      .add_i         (word_first && !retry),
       .add_to_i      (way_to),
       .add_vc_i      (way_vc),
       .add_unit_i    (fresh_unit),
@@ -312,18 +372,20 @@ module velo_switch_input
     else out_to_o <= issue ? to_q : '0;
   end
   always_ff @(posedge clk_i) begin
-    out_sop_o  <= start_q;
-    out_eop_o  <= last;
+    out_sop_o <= start_q;
+    out_eop_o <= last;
     out_unit_o <= off == '0;
     out_over_o <= over;
-    out_vc_o   <= start_q ? first_vc : vc_q;
+    out_poison_o <= (last && !start_q && last_poison) || (over && fill_q.poison);
+    out_vc_o <= start_q ? first_vc : vc_q;
     out_data_o <= read_data;
   end
 
   // ----- Units and credits coming back --------------------------------------------------------------
 
-  logic  give_back_q;
-  unit_t back_unit_q;
+  logic give_back_q, free_credit;
+  count_t release_count;
+  unit_t  back_unit_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) give_back_q <= 1'b0;
@@ -333,6 +395,32 @@ module velo_switch_input
     back_unit_q <= unit;
   end
 
+  velo_switch_again #(
+      .UnitBits(UnitBits),
+      .Repeats (Repeats)
+  ) u_again (
+      .clk_i,
+      .rst_ni,
+      .sop_i          (word_valid && word_sop),
+      .add_i          (word_first),
+      .add_unit_i     (write_unit),
+      .add_size_i     (add_size),
+      .end_i          (word_valid && word_eop),
+      .again_i        (word_again),
+      .drop_unit_i    (drop_unit),
+      .start_i        (start_q),
+      .start_unit_i   (first_unit),
+      .give_back_i    (give_back),
+      .give_again_i   (give_again),
+      .single_i       (single_q),
+      .retry_o        (retry),
+      .retry_unit_o   (retry_unit),
+      .retry_size_o   (retry_size),
+      .truncate_o     (truncate),
+      .free_credit_o  (free_credit),
+      .release_count_o(release_count)
+  );
+
   velo_switch_units #(
       .NumVcs  (NumVcs),
       .NumUnits(NumUnits),
@@ -340,17 +428,21 @@ module velo_switch_input
   ) u_units (
       .clk_i,
       .rst_ni,
-      .write_i     (write),
-      .write_unit_i(write_unit),
-      .write_vc_i  (word_vc),
-      .take_i      (take_unit),
-      .unit_o      (fresh_unit),
-      .drop_i      (word_valid && drop && write_off == '0),
-      .drop_vc_i   (word_vc),
-      .free_i      (give_back_q || single_q),
-      .free_unit_i (back_unit_q),
-      .freed_o     (freed_o)
+      .write_i        (write),
+      .write_unit_i   (write_unit),
+      .write_vc_i     (word_vc),
+      .take_i         (take_unit && !spare_valid_q),
+      .unit_o         (pool_unit),
+      .release_count_i(release_count),
+      .release_vc_i   (word_vc),
+      .free_i         (give_back_q || single_q),
+      .free_credit_i  (free_credit),
+      .free_unit_i    (back_unit_q),
+      .freed_o        (freed_o)
   );
+
+  logic unused;
+  assign unused = ^{next_fill_q.poison, next_fill_q.again};
 
   `VELO_ASSUME(PacketsWhole, !word_valid || word_sop == !(writing_q || dropping_q))
   `VELO_ASSUME(StartIsAnyGrant, start_i == |grant_i)

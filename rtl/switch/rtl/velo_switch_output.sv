@@ -4,7 +4,7 @@
 //
 // `to_i[i]`: input i has a word for here; at most one does. Its data come a cycle after the rest, so
 // they pass their multiplexer behind the register, the rest in front of it; so does `over_i`, which says
-// late that the word is its packet's last. `credits_i` is the capacity
+// late that the word is its packet's last; `poison_i` goes with either. `credits_i` is the capacity
 // of each channel's buffer behind, `freed_i` counts what it has freed. `may_send_o[vc][size]`: a packet of
 // that size fits, so that a packet once begun never waits for credits and never holds the output from
 // others.
@@ -32,6 +32,7 @@ module velo_switch_output
     input logic [NumPorts-1:0]                to_i,
     input logic [NumPorts-1:0]                sop_i,
     input logic [NumPorts-1:0]                eop_i,
+    input logic [NumPorts-1:0]                poison_i,
     input logic [NumPorts-1:0]                unit_i,
     input vc_t  [NumPorts-1:0]                vc_i,
     input logic [NumPorts-1:0]                over_i,
@@ -40,6 +41,7 @@ module velo_switch_output
     output logic                 out_valid_o,
     output logic                 out_sop_o,
     output logic                 out_eop_o,
+    output logic                 out_poison_o,
     output vc_t                  out_vc_o,
     output logic [DataWidth-1:0] out_data_o,
 
@@ -51,19 +53,21 @@ module velo_switch_output
     output logic [NumVcs-1:0][NumSizes-1:0] may_send_o
 );
 
-  logic sop, eop, eop_q, unit, over;
+  logic sop, eop, eop_q, poison, poison_q, unit, over;
   vc_t vc;
   logic [NumPorts-1:0] to_q;
 
   always_comb begin
-    sop  = 1'b0;
-    eop  = 1'b0;
+    sop = 1'b0;
+    eop = 1'b0;
+    poison = 1'b0;
     unit = 1'b0;
-    vc   = '0;
+    vc = '0;
     for (int i = 0; i < int'(NumPorts); i++) begin
       if (to_i[i]) begin
         sop |= sop_i[i];
         eop |= eop_i[i];
+        poison |= poison_i[i];
         unit |= unit_i[i];
         vc |= vc_i[i];
       end
@@ -84,6 +88,7 @@ module velo_switch_output
   always_ff @(posedge clk_i) begin
     out_sop_o <= sop;
     eop_q     <= eop;
+    poison_q  <= poison;
     out_vc_o  <= vc;
     to_q      <= to_i;
   end
@@ -93,6 +98,7 @@ module velo_switch_output
     for (int i = 0; i < int'(NumPorts); i++) if (to_q[i]) out_data_o |= data_i[i];
     over = |(to_q & over_i);
     out_eop_o = eop_q || over;
+    out_poison_o = eop_q ? poison_q : |(to_q & over_i & poison_i);
   end
 
   localparam int unsigned TickBits = $clog2(PatienceCycles);

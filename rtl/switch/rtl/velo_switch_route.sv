@@ -7,7 +7,8 @@
 // up in the table. On a 32-bit path the shift needs the route's second word, so the first one waits
 // here for it; nothing else can come meanwhile.
 //
-// In and out: words with `valid` and no ready. `drop_o`: no such way; the packet is to be swallowed.
+// In and out: words with `valid` and no ready. `drop_o`: no such way, or a poisoned packet of one word; the
+// packet is to be swallowed.
 // `out_first_o`: a first word that is not to be swallowed, `out_next_o`: another one; `out_valid_o`: any.
 // For this node, a packet leaves by the port of its class. Where there are several for requests, one a
 // VELO unit, a message leaves by that of its target context's low bits, so all that is for a context goes
@@ -40,6 +41,8 @@ module velo_switch_route
     input logic                 in_valid_i,
     input logic                 in_sop_i,
     input logic                 in_eop_i,
+    input logic                 in_poison_i,
+    input logic                 in_again_i,
     input vc_t                  in_vc_i,
     input logic [DataWidth-1:0] in_data_i,
 
@@ -48,6 +51,8 @@ module velo_switch_route
     output logic                  out_next_o,
     output logic                  out_sop_o,
     output logic                  out_eop_o,
+    output logic                  out_poison_o,
+    output logic                  out_again_o,
     output vc_t                   out_in_vc_o,
     output logic  [DataWidth-1:0] out_data_o,
     output logic  [ NumPorts-1:0] to_o,
@@ -94,12 +99,12 @@ module velo_switch_route
     if (VcsPerClass > 1 && !local_port) vc[0] = hop[3];
   end
 
-  logic valid_q, first_q, sop_q, eop_q, routed, needs_q, waiting, drop;
+  logic valid_q, first_q, sop_q, eop_q, poison_q, again_q, routed, needs_q, waiting, drop;
   vc_t in_vc_q;
   logic [DataWidth-1:0] data_q;
 
   // A route of one word on the narrow path is not a route.
-  assign drop = leads_nowhere || (Narrow && in_routed && in_eop_i);
+  assign drop = leads_nowhere || (in_eop_i && ((Narrow && in_routed) || in_poison_i));
   assign waiting = valid_q && needs_q && !in_valid_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -115,6 +120,8 @@ module velo_switch_route
     if (!waiting) begin
       sop_q   <= in_sop_i;
       eop_q   <= in_eop_i;
+      poison_q <= in_poison_i;
+      again_q <= in_again_i;
       in_vc_q <= in_vc_i;
       data_q  <= in_data_i;
       routed  <= in_routed;
@@ -163,6 +170,8 @@ module velo_switch_route
   assign out_next_o = valid_q && !sop_q;
   assign out_sop_o = sop_q;
   assign out_eop_o = eop_q;
+  assign out_poison_o = eop_q && poison_q;
+  assign out_again_o = eop_q && again_q;
   assign out_in_vc_o = in_vc_q;
 
   `VELO_ASSERT_INIT(VcsAreClassesTimesDatelines, NumVcs == NumClasses || NumVcs == 2 * NumClasses)

@@ -3,12 +3,13 @@
 // A whole network of routers (switch, links, network ports), 32-bit paths, against a scoreboard.
 //
 //   bench_network TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1]
-//                          [--max-payload BYTES] [--delay CYCLES] [--measure 0|1]
+//                          [--max-payload BYTES] [--delay CYCLES] [--measure 0|1] [--poison 0|1]
 //
 // TOPOLOGY is a file of cluster/routing.py. Random traffic of all classes, by table and by route
 // word, in bursts, to sinks that stall; each bit of each word on each cable falls over with
 // probability P, alone or in bursts; links are reset and cables pulled while packets are under way.
-// Each message has to arrive once, in order, whole; at the end all credits have to be back.
+// Each message has to arrive once, in order, whole, and nothing of one that was poisoned on its way; at the
+// end all credits have to be back. With --poison there must have been poisoned ones.
 // With --measure the first two neighbours are measured instead, one class in one direction.
 // One seed makes one run: the same arguments give the same cycles.
 
@@ -29,6 +30,7 @@ using bench::fail;
 using bench::get_bits;
 using bench::kClasses;
 using bench::kKindData;
+using bench::kKindEnd;
 using bench::set_bits;
 using bench::Word;
 
@@ -38,7 +40,7 @@ struct Options {
     std::string topology;
     uint64_t seed = 1, messages = 2000;
     double error_rate = 0;
-    bool resets = false, measure = false;
+    bool resets = false, measure = false, poison = false; // poisoned packets have to be seen
     unsigned max_payload = 64, delay = 4;
 };
 
@@ -119,13 +121,15 @@ class Network
         for (unsigned i = 0; i < kFlushCycles; i++)
             step();
         check_end();
+        if (options_.poison && poisoned_ == 0)
+            fail("no packet was poisoned");
         std::printf(
             "{\"topology\": \"%s\", \"seed\": %llu, \"error_rate\": %g, \"messages\": %llu, "
             "\"cycles\": %llu, \"bad_words\": %llu, \"replays\": %llu, \"timeouts\": %llu, "
-            "\"link_resets\": %llu}\n",
+            "\"poisoned\": %llu, \"link_resets\": %llu}\n",
             options_.topology.c_str(), to_ull(options_.seed), options_.error_rate,
             to_ull(received_), to_ull(cycle_), to_ull(bad_words()), to_ull(replays_),
-            to_ull(timeouts_), to_ull(link_resets_));
+            to_ull(timeouts_), to_ull(poisoned_), to_ull(link_resets_));
     }
 
     // One hop from node 0 to its neighbour and on to the next, minimum messages, nothing else.
@@ -187,7 +191,7 @@ class Network
     VerilatedContext context_;
     std::vector<Node> nodes_;
     std::map<uint64_t, uint32_t> sent_of_flow_, expected_of_flow_;
-    uint64_t cycle_ = 0, sent_ = 0, received_ = 0, replays_ = 0, timeouts_ = 0;
+    uint64_t cycle_ = 0, sent_ = 0, received_ = 0, replays_ = 0, timeouts_ = 0, poisoned_ = 0;
     uint64_t link_resets_ = 0;
     bool quiet_ = true; // no disturbance
     Watch watch_;
@@ -212,10 +216,11 @@ class Network
         return true;
     }
 
-    // Resets and pulled cables; about one in ten thousand cycles.
+    // Resets and pulled cables; about one in ten thousand cycles, or, where packets are long enough to be hit
+    // inside, in one thousand.
     void disturb()
     {
-        if (!options_.resets || random_.below(10000))
+        if (!options_.resets || random_.below(options_.max_payload > 64 ? 1000 : 10000))
             return;
         Node &node = nodes_[random_.below(nodes_.size())];
         unsigned l = random_.below(kLinks);
@@ -318,7 +323,7 @@ class Network
             watch_.first_in = cycle_;
         if (n == watch_.out_node && word.kind == kKindData && !watch_.first_out)
             watch_.first_out = cycle_;
-        if (n == watch_.out_node && word.kind == 3)
+        if (n == watch_.out_node && word.kind == kKindEnd)
             watch_.ends.push_back(cycle_);
     }
 
@@ -382,7 +387,10 @@ class Network
                 watch_.arrived = cycle_;
             words.push_back(get_bits(top.unit_out_data_o, tc * 32, 32));
             if (get_bits(top.unit_out_eop_o, tc, 1)) {
-                check(n, tc, words);
+                if (!get_bits(top.unit_out_poison_o, tc, 1))
+                    check(n, tc, words);
+                else if (tc != 0 || words[0] >> 4 & 15)
+                    fail("a poisoned packet came to a unit that does not know of poison");
                 words.clear();
             }
         }
@@ -391,6 +399,8 @@ class Network
             count(top.link_replays_o, n, l, 0, replays_);
             count(top.link_timeouts_o, n, l, 1, timeouts_);
         }
+        for (unsigned tc = 0; tc < kClasses; tc++)
+            count(top.poisoned_o, n, tc, 128, poisoned_);
     }
 
     std::map<unsigned, uint8_t> counters_;
@@ -398,7 +408,7 @@ class Network
     void count(const Port &port, unsigned n, unsigned l, unsigned which, uint64_t &total)
     {
         uint8_t now = get_bits(port, l * 8, 8);
-        uint8_t &before = counters_[n * 16 + l * 2 + which];
+        uint8_t &before = counters_[n * 256 + l * 2 + which];
         total += static_cast<uint8_t>(now - before);
         before = now;
     }
@@ -459,6 +469,8 @@ Options parse(int argc, char **argv)
             options.max_payload = std::strtoul(value, nullptr, 0);
         else if (name == "--delay")
             options.delay = std::strtoul(value, nullptr, 0);
+        else if (name == "--poison")
+            options.poison = std::atoi(value) != 0;
         else if (name == "--measure")
             options.measure = std::atoi(value) != 0;
         else

@@ -17,7 +17,7 @@
 namespace bench
 {
 
-constexpr unsigned kKindData = 0, kKindCtl = 1;
+constexpr unsigned kKindData = 0, kKindCtl = 1, kKindEnd = 2;
 
 struct Word {
     uint8_t kind = kKindCtl;

@@ -87,7 +87,8 @@ inline Words make_packet(unsigned tc, unsigned dst, unsigned src, uint32_t seque
                          unsigned payload_words)
 {
     Words words;
-    uint64_t head = header(tc, dst, src, payload_words * 4);
+    // Only messages go on before their end is known; put has other kinds of packets' longer payloads.
+    uint64_t head = header(tc, dst, src, payload_words * 4) | (payload_words > 16 ? 1 : 0) << 4;
     words.push_back(static_cast<uint32_t>(head));
     words.push_back(static_cast<uint32_t>(head >> 32));
     words.push_back(sequence);

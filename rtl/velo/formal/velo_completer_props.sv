@@ -35,6 +35,7 @@ module velo_completer_props
     input logic        net_valid_i,
     input logic        net_sop_i,
     input logic        net_eop_i,
+    input logic        net_poison_i,
     input logic [31:0] net_data_i,
     input logic        dma_ready_i
 );
@@ -72,7 +73,7 @@ module velo_completer_props
   // ----- the environment ------------------------------------------------------------------------
 
   logic past_q, net_stable_q, open_q, cfg_wait_q;
-  logic [33:0] net_q;
+  logic [34:0] net_q;
   logic [31:0] cfg_q;
   logic [ 7:0] node_q;
   initial past_q = 1'b0;
@@ -80,7 +81,7 @@ module velo_completer_props
     past_q       <= 1'b1;
     node_q       <= node_id_i;
     net_stable_q <= rst_ni && net_valid_i && !net_ready;
-    net_q        <= {net_sop_i, net_eop_i, net_data_i};
+    net_q        <= {net_sop_i, net_eop_i, net_poison_i, net_data_i};
     cfg_wait_q   <= rst_ni && cfg_valid_i && !cfg_ready;
     cfg_q        <= {cfg_ctx_i, cfg_enabled_i, cfg_base_i, cfg_last_slot_i};
     if (!rst_ni) open_q <= 1'b0;
@@ -89,7 +90,8 @@ module velo_completer_props
   always_comb assume (past_q || !rst_ni);
   `VELO_ASSUME(ConstantNode, node_q == node_id_i)
   `VELO_ASSUME(OfferStands,
-               !net_stable_q || (net_valid_i && net_q == {net_sop_i, net_eop_i, net_data_i}))
+               !net_stable_q ||
+               (net_valid_i && net_q == {net_sop_i, net_eop_i, net_poison_i, net_data_i}))
   `VELO_ASSUME(Framing, !net_valid_i || net_sop_i == !open_q)
   logic [31:0] cfg;
   assign cfg = {cfg_ctx_i, cfg_enabled_i, cfg_base_i, cfg_last_slot_i};
@@ -113,7 +115,8 @@ module velo_completer_props
     if (beats_q == 5'd1) header[63:32] = net_data_i;
   end
   assign beats = net_sop_i ? 5'd0 : beats_q;
-  assign well_formed = beats != 5'd0 && header.kind == PacketKindVelo && header.tc == '0 &&
+  assign well_formed = beats != 5'd0 && !net_poison_i &&
+      header.kind == PacketKindVelo && header.tc == '0 &&
       !header.routed && header.len <= 10'd56 && header.dst_node == node_id_i &&
       10'(beats) == 10'd1 + (((header.len + 10'd7) >> 3) << 1);
 

@@ -25,8 +25,9 @@
 //   ErrorKind       not a VELO message of the request class;
 //   ErrorMalformed  another node's, longer than a slot, or its end is not where its length says;
 //   ErrorContext    the context is not enabled (also: was disabled while its message waited);
-//   ErrorStall      the watchdog gave up waiting.
-// A packet that turns out too short after its payload has begun leaves its slot unpublished.
+//   ErrorStall      the watchdog gave up waiting;
+//   ErrorPoisoned   its end says that it was disturbed on its way (`net_poison_i` with the last beat).
+// A packet that turns out too short or poisoned after its payload has begun leaves its slot unpublished.
 
 `include "velo_assert.svh"
 
@@ -58,6 +59,7 @@ module velo_completer
     output logic                 net_ready_o,
     input  logic                 net_sop_i,
     input  logic                 net_eop_i,
+    input  logic                 net_poison_i,
     input  logic [DataWidth-1:0] net_data_i,
 
     output logic                 dma_valid_o,
@@ -96,7 +98,16 @@ module velo_completer
   // ----- the beat that came in last -------------------------------------------------------------
 
   // The context is looked up as the first beat enters this register, so the table is a beat ahead.
-  logic beat_valid_q, beat_ready, beat_eop_q, within_q, accept, table_ready, table_free, take_sop;
+  logic
+      beat_valid_q,
+      beat_ready,
+      beat_eop_q,
+      beat_poison_q,
+      within_q,
+      accept,
+      table_ready,
+      table_free,
+      take_sop;
   logic [DataWidth-1:0] beat_q;
 
   // A packet is not begun before the one in front of it needs the table no more, nor while a
@@ -118,8 +129,9 @@ module velo_completer
   end
   always_ff @(posedge clk_i) begin
     if (net_ready_o) begin
-      beat_q     <= net_data_i;
-      beat_eop_q <= net_eop_i;
+      beat_q        <= net_data_i;
+      beat_eop_q    <= net_eop_i;
+      beat_poison_q <= net_eop_i && net_poison_i;
     end
   end
 
@@ -127,6 +139,7 @@ module velo_completer
 
   packet_t header_q;
   logic ended_q;  // its last beat is in
+  logic ended_poison_q;
   logic take, take_head, take_high;
 
   assign take      = beat_valid_q && beat_ready;
@@ -136,7 +149,10 @@ module velo_completer
   always_ff @(posedge clk_i) begin
     if (take_head) header_q[31:0] <= beat_q[31:0];
     if (NarrowPath ? take_high : take_head) header_q[63:32] <= beat_q[HighLsb+:32];
-    if (take_head || take_high) ended_q <= beat_eop_q;
+    if (take_head || take_high) begin
+      ended_q        <= beat_eop_q;
+      ended_poison_q <= beat_poison_q;
+    end
   end
 
   logic [3:0] payload_words;
@@ -223,7 +239,9 @@ module velo_completer
 
   always_comb begin
     header_verdict = ErrorNone;
-    if (header_q.kind != PacketKindVelo || header_q.tc != TrafficClassRequest) begin
+    if (NarrowPath ? beat_poison_q : ended_poison_q) begin
+      header_verdict = ErrorPoisoned;
+    end else if (header_q.kind != PacketKindVelo || header_q.tc != TrafficClassRequest) begin
       header_verdict = ErrorKind;
     end else if (header_q.routed || header_q.dst_node != node_id_i || !len_high_zero ||
                  header_q.len[5:0] > 6'(SlotPayloadBytes) ||
@@ -301,8 +319,9 @@ module velo_completer
       beat_ready = space;
       load_body  = beat_valid_q;
       if (beat_valid_q && space) begin
-        publish = body_last && beat_eop_q;
-        if (!publish && (body_last || beat_eop_q)) error_d = ErrorMalformed;
+        publish = body_last && beat_eop_q && !beat_poison_q;
+        if (beat_poison_q) error_d = ErrorPoisoned;
+        else if (!publish && (body_last || beat_eop_q)) error_d = ErrorMalformed;
         if (body_last) state_d = beat_eop_q ? StHead : StDrop;
         else if (beat_eop_q) state_d = StPad;
       end

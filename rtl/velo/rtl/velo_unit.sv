@@ -50,6 +50,7 @@ module velo_unit
     output logic                 net_in_ready_o,
     input  logic                 net_in_sop_i,
     input  logic                 net_in_eop_i,
+    input  logic                 net_in_poison_i,
     input  logic [DataWidth-1:0] net_in_data_i,
 
     output logic                 dma_valid_o,
@@ -121,6 +122,7 @@ module velo_unit
       .net_ready_o  (net_in_ready_o),
       .net_sop_i    (net_in_sop_i),
       .net_eop_i    (net_in_eop_i),
+      .net_poison_i (net_in_poison_i),
       .net_data_i   (net_in_data_i),
       .dma_sop_o    (dma_sop),
       .error_valid_o(dropped_o),

@@ -11,7 +11,7 @@ from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench, Sink, Source, join, packet_to_beats
 
 NODE = 0x5A
-MALFORMED, CONTEXT, STALL, KIND = 3, 4, 5, 7
+MALFORMED, CONTEXT, STALL, KIND, POISONED = 3, 4, 5, 7, 12
 ZEROS = ("watchdog_enable_i", "watchdog_cycles_i", "cfg_valid_i", "read_pointer_valid_i")
 
 
@@ -70,9 +70,9 @@ class Setup:
                 break
         self.dut.cfg_valid_i.value = 0
 
-    async def send(self, head, payload=(), cut=None):
+    async def send(self, head, payload=(), cut=None, poison=0):
         beats = packet_to_beats([head, *payload], self.width)
-        await self.net.send(beats[:cut])
+        await self.net.send(beats[:cut], {"poison": poison})
 
     def writes(self):
         """Apply finished DMA writes to memory, in order."""
@@ -262,6 +262,38 @@ async def bad_packets_are_dropped_reported_and_harm_nobody(dut):
         message = setup.poll(1)
         assert message and message[1] == [index] and message[0] >> 8 & 0xFF == index
         assert setup.poll(1) is None
+
+
+@cocotb.test()
+async def a_poisoned_message_is_never_seen_and_takes_no_slot(dut):
+    setup = Setup(dut, idle=0.2, stall=0.3, seed=11)
+    await setup.start()
+    await setup.configure(2, 0x40000, 8)
+    wanted, poisoned = [], 0
+    for number in range(200):
+        size = setup.rng.randrange(57)
+        words = payload(setup.rng, size)
+        poison = int(setup.rng.random() < 0.5)
+        # The end of a poisoned packet comes anywhere, behind its header.
+        beats = packet_to_beats([header(2, size), *words], setup.width)
+        first = 2 if setup.width == 32 else 1
+        cut = setup.rng.randint(first, len(beats)) if poison else None
+        if poison and setup.rng.random() < 0.5:
+            cut = None
+        await setup.send(header(2, size, tag=number & 255), words, cut, poison)
+        poisoned += poison
+        if not poison:
+            wanted.append((number & 255, words))
+        while message := setup.poll(2):
+            tag, got = wanted.pop(0)
+            assert message[0] >> 8 & 255 == tag and message[1] == got
+            await setup.free(2)
+    await setup.bench.cycles(100)
+    while message := setup.poll(2):
+        tag, got = wanted.pop(0)
+        assert message[0] >> 8 & 255 == tag and message[1] == got
+    assert not wanted and poisoned > 50
+    assert setup.errors == [(POISONED, 2)] * poisoned
 
 
 @cocotb.test()
