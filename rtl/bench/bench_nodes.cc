@@ -746,7 +746,7 @@ class Network
                      when);
             uint64_t credits = read_register(n, kRegCredits + 8 * l);
             for (unsigned v = 0; v < kVcs; v++)
-                check(n, "credits of a channel", (credits >> (6 * v)) & 63, kCredits);
+                check(n, "credits of a channel", (credits >> (8 * v)) & 255, kCredits);
         }
     }
 
