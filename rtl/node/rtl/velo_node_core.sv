@@ -20,8 +20,7 @@
 // write must not wait for messages. The same holds for notification queues. Registers can be reached by
 // host_write_*, too, but behind messages.
 //
-// On a path of 128 bits a packet's header has a beat of its own, and RMA and custom unit move at most 8
-// bytes a cycle; see velo_net_width and velo_port_width.
+// On a path of 128 bits a packet's header has a beat of its own, and the words behind it go two by two.
 //
 // NumVelo = 2 or 4: so many VELO units, each of VeloWidth bits, with the contexts spread over them by
 // their lowest bits (velo_units); units from the second on have a port of the crossbar and a stream of the

@@ -9,7 +9,7 @@
 //   * packets and DMA writes leave only when they are whole (velo_whole), so that they hold the ways that
 //     all units share for no longer than their own beats.
 // A packet header has a beat of its own on a path of 128 bits, as with velo_net_width; the store's last
-// beat is half padding if its length says so, as with velo_port_width.
+// beat is half padding if its length says so.
 //
 // Added to a message's cycles by a narrow unit: one for its store, and one each for packet and DMA write
 // after their last word. Errors: those of velo_unit.
