@@ -4,6 +4,7 @@
 import os
 import re
 import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -23,14 +24,29 @@ def _files(block: str) -> tuple[list[Path], list[Path]]:
     return sources, includes
 
 
+def _package(window: str) -> Path:
+    """The generated package with other widths of the window: n,t,source."""
+    package = ROOT / "build" / "rtl" / f"window-{window.replace(',', '-')}" / "velo_pkg.sv"
+    generator = ROOT / "tools" / "velo" / "spec" / "specgen.py"
+    options = ["--format", "sv", "--window", window, "-o", package]
+    subprocess.run([sys.executable, generator, ROOT / "spec" / "velo.toml", *options], check=True)
+    return package
+
+
 @pytest.fixture
 def simulate(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """simulate(top, parameters): run the @cocotb.test functions of the calling file on a module."""
+    """simulate(top, parameters, window): run the @cocotb.test functions of the calling file on a
+    module, with the window's widths as specgen's --window takes them; tests see VELO_WINDOW."""
 
-    def run(top: str, parameters: Mapping[str, int | str] | None = None) -> None:
+    def run(
+        top: str, parameters: Mapping[str, int | str] | None = None, window: str | None = None
+    ) -> None:
         block = request.path.parents[1].name
         sources, includes = _files(block)
+        if window:
+            sources = [_package(window) if one.name == "velo_pkg.sv" else one for one in sources]
         name = "-".join([top, *(f"{key}{value}" for key, value in (parameters or {}).items())])
+        name += f"-{window}" if window else ""
         folder = ROOT / "build" / "rtl" / "test" / block / re.sub(r"\W", "-", name)
         runner = get_runner("verilator")
         runner.build(
@@ -51,7 +67,8 @@ def simulate(request: pytest.FixtureRequest) -> Callable[..., None]:
             build_dir=folder,
             results_xml=str(folder / "results.xml"),
             extra_env={
-                "PYTHONPATH": os.pathsep.join([str(request.path.parent), str(ROOT / "rtl")])
+                "PYTHONPATH": os.pathsep.join([str(request.path.parent), str(ROOT / "rtl")]),
+                **({"VELO_WINDOW": window} if window else {}),
             },
         )
 

@@ -320,3 +320,50 @@ def test_mistakes_are_reported_without_a_traceback(tmp_path: Path, capsys):
     assert specgen.main([str(bad), *output]) == 1
     assert capsys.readouterr().err.startswith(f"{bad}: top level: add the missing key")
     assert not (tmp_path / "spec.h").exists()
+
+
+@pytest.mark.parametrize(
+    ("window", "vpid", "node", "target", "source", "unit"),
+    [
+        ("28,20,8", (12, 8), (20, 8), 28, (28, 8), 36),  # the spec's own
+        ("28,20,0", (12, 8), (20, 8), 28, None, 28),  # the paper's
+        ("24,16,4", (12, 4), (16, 8), 24, (24, 4), 28),  # 256 MB, with sources
+        ("20,16,3", (12, 4), (16, 4), 20, (20, 3), 28),
+    ],
+)
+def test_a_window_of_other_widths_keeps_its_order(
+    window: str,
+    vpid: tuple[int, int],
+    node: tuple[int, int],
+    target: int,
+    source: tuple[int, int] | None,
+    unit: int,
+):
+    spec = specgen.parse(SPEC, specgen.Window.of(window))
+    address = {field.name: (field.lsb, field.bits) for field in spec.address}
+    assert (address["vpid"], address["node"]) == (vpid, node)
+    text = specgen.sv_package(spec, "here")
+    places = sv_places(text, "window_t")
+    assert places["target"] == (0, target)
+    assert places.get("source") == source
+    assert places["unit"] == (unit, 2)
+    assert f"WindowSourceBits = {source[1] if source else 0};" in text
+    assert f"WindowUnitLsb = {unit};" in text
+    if window == "28,20,8":
+        assert text == specgen.sv_package(specgen.parse(SPEC), "here")
+
+
+@pytest.mark.parametrize(
+    ("window", "message"),
+    [
+        ("28,20", "as in 28,20,8"),
+        ("28,20,x", "as in 28,20,8"),
+        ("28,12,8", "vpid would have 0 bits"),
+        ("30,20,8", "node would have 10 bits"),
+        ("29,21,8", "vpid would have 9 bits"),
+        ("28,20,9", "at most 8 bits"),
+    ],
+)
+def test_a_window_that_packets_cannot_hold_is_refused(window: str, message: str):
+    with pytest.raises(specgen.SpecError, match=message):
+        specgen.parse(SPEC, specgen.Window.of(window))

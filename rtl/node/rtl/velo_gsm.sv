@@ -3,8 +3,8 @@
 // Global shared memory: loads and stores of one 64-bit word of another node's memory. The sample unit
 // in the slot for custom units; its ports are what the slot offers.
 //
-// A host's posted write to the unit's window is a store, a read is a load; window bits 27:20 name the
-// node, bits 19:0 the byte in that node's segment of 1 MiB. `setting_i` (register custom_setting):
+// A host's posted write to the unit's window is a store, a read is a load; the window's target names the
+// node, its bits below that the byte in that node's segment of 1 MiB. `setting_i` (register custom_setting):
 // bit 0 enabled, bits 47:20 where the segment is. Nothing is kept of a load that is under way: the
 // host's tag travels with it and comes back. A load does not overtake a store of the same node to the
 // same node: both travel in one class, and the crossbar keeps a port's reads behind its writes.

@@ -76,6 +76,7 @@ module velo_gsm_requester
   htax_header_t store_q;
   packet_t header;
   window_t target;
+  logic [19:0] place;  // in the other node's segment
 
   velo_gather #(
       .DataWidth(DataWidth),
@@ -114,12 +115,15 @@ module velo_gsm_requester
     header = '0;
     header.tc = TrafficClassRequest;
     header.kind = PacketKindCustom;
-    header.dst_node = target.target[27:20];
+    header.dst_node = 8'(target.target >> AddressTBits);
     header.len = store_there ? 10'd16 : 10'd8;
     header.tag = store_there ? '0 : load_header_i.tag;
-    header.src_ctx = target.source;
+    header.src_ctx = window_source(target);
     header.src_node = node_id_i;
   end
+
+  // With less than 20 bits below the node, the rest of a segment is out of reach.
+  assign place = 20'(target.target & ((64'd1 << AddressTBits) - 64'd1));
 
   velo_emit #(
       .DataWidth(DataWidth),
@@ -130,7 +134,7 @@ module velo_gsm_requester
       .push_valid_i(store_sent || load_sent),
       .push_ready_o(request_ready),
       .push_beats_i(store_there ? TwoBits'(TwoBeats) : TwoBits'(OneBeats)),
-      .push_words_i({store_word, 44'b0, target.target[19:0], header}),
+      .push_words_i({store_word, 44'b0, place, header}),
       .out_valid_o (request_valid_o),
       .out_ready_i (request_ready_i),
       .out_sop_o   (request_sop_o),

@@ -160,15 +160,14 @@ module velo_node_fabric
   // ----- crossbar -------------------------------------------------------------------------------
 
   typedef logic [AddrBits-1:0] addr_t;
-  localparam addr_t UnitMask = {{(AddrBits - 38) {1'b1}}, 2'b11, 36'b0};
+  localparam addr_t UnitMask = addr_t'('1) << WindowUnitLsb;
   localparam addr_t NoPart = '1;
-  localparam int unsigned SourceLsb = 28;  // of a window's address
 
   function automatic addr_t [NumPorts-1:0] window_mask();
     addr_t [NumPorts-1:0] mask;
     mask = {NumPorts{NoPart}};
     for (int unsigned u = 0; u < NumVelo; u++) begin
-      mask[port_of_velo(u)] = UnitMask | (addr_t'(NumVelo) - 1'b1) << SourceLsb;
+      mask[port_of_velo(u)] = UnitMask | (addr_t'(NumVelo) - 1'b1) << WindowSourceLsb;
     end
     mask[PortRma] = UnitMask;
     if (CustomUnit) mask[PortCustom] = UnitMask;
@@ -178,10 +177,10 @@ module velo_node_fabric
     addr_t [NumPorts-1:0] base;
     base = '0;
     for (int unsigned u = 0; u < NumVelo; u++) begin
-      base[port_of_velo(u)] = addr_t'(UnitVelo) << 36 | addr_t'(u) << SourceLsb;
+      base[port_of_velo(u)] = addr_t'(UnitVelo) << WindowUnitLsb | addr_t'(u) << WindowSourceLsb;
     end
-    base[PortRma]    = addr_t'(UnitRma) << 36;
-    base[PortCustom] = addr_t'(UnitCustom) << 36;
+    base[PortRma]    = addr_t'(UnitRma) << WindowUnitLsb;
+    base[PortCustom] = addr_t'(UnitCustom) << WindowUnitLsb;
     return base;
   endfunction
 
@@ -281,5 +280,6 @@ module velo_node_fabric
 
   `VELO_ASSERT(NothingToTheControlPort, !posted_valid[PortControl] && !nonposted_valid[PortControl])
   `VELO_ASSERT_INIT(HostIsFirst, PortHost == 0 && FirstUnit == 1)
+  `VELO_ASSERT_INIT(SourceChoosesUnit, NumVelo <= 2 ** WindowSourceBits)
 
 endmodule

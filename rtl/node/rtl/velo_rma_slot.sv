@@ -93,11 +93,13 @@ module velo_rma_slot
   );
 
   // A descriptor that is given up is a refused one, too.
-  assign window                  = window_t'({{(64 - AddrBits) {1'b0}}, posted_in_header_i.addr});
-  assign given_up_o              = descriptor_given_up;
-  assign report_o.refused        = unit_refused || descriptor_given_up;
-  assign report_o.refused_code   = descriptor_given_up ? ErrorNetwork : unit_refused_code;
-  assign report_o.refused_source = descriptor_given_up ? window.source : unit_refused_source;
+  assign window = window_t'({{(64 - AddrBits) {1'b0}}, posted_in_header_i.addr});
+  assign given_up_o = descriptor_given_up;
+  assign report_o.refused = unit_refused || descriptor_given_up;
+  assign report_o.refused_code = descriptor_given_up ? ErrorNetwork : unit_refused_code;
+  assign report_o.refused_source = descriptor_given_up ? window_source(
+      window
+  ) : unit_refused_source;
 
   velo_read_guard #(
       .NumTags(3)

@@ -5,6 +5,7 @@ The memory is as unkind as AXI allows: writes become visible when they are answe
 late, and reads overtake them.
 """
 
+import os
 import random
 from collections import deque
 from collections.abc import Callable
@@ -31,8 +32,24 @@ def test_node(simulate: Callable[..., None], width: int) -> None:
     simulate("velo_node_axi", {"DataWidth": width, "NumLinks": 2, "CtxBits": 4})
 
 
+# The paper's n = 28 and t = 20 without sources; and 256 MB for 256 nodes of 16 contexts, with them.
+@pytest.mark.parametrize("window", ["28,20,0", "24,16,4"])
+def test_node_with_another_window(
+    simulate: Callable[..., None], window: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COCOTB_TEST_FILTER", "messages_.*|what_is_.*|no_store_.*")
+    simulate("velo_node_axi", {"DataWidth": 32, "NumLinks": 2, "CtxBits": 4}, window)
+
+
+N_BITS, T_BITS, SOURCE_BITS = map(int, os.environ.get("VELO_WINDOW", "28,20,8").split(","))
+if not SOURCE_BITS:
+    SOURCE = 0
+
+
 def window(unit: int, target: int, source: int = SOURCE) -> int:
-    return unit << 36 | source << 28 | target
+    # Registers have all bits below the unit to themselves.
+    place = source << N_BITS if SOURCE_BITS and unit != REGISTERS else 0
+    return unit << max(28, N_BITS + SOURCE_BITS) | place | target
 
 
 class Host:
@@ -240,7 +257,7 @@ async def messages_loads_and_remote_memory(dut: Any) -> None:
     for number in range(4):
         payload = [rng.getrandbits(64) for _ in range((0, 1, 3, 7)[number])]
         header = 1 | number << 8 | 8 * len(payload) << 16
-        place = NODE << 20 | CTX << 12 | len(payload) << 6
+        place = NODE << T_BITS | CTX << 12 | len(payload) << 6
         host.write("host", window(VELO, place), [header, *payload])
         slot = RING + 64 * number
         await host.until(lambda slot=slot: bool(host.word(slot)))
@@ -250,11 +267,12 @@ async def messages_loads_and_remote_memory(dut: Any) -> None:
         assert [host.word(slot + 8 + 8 * i) for i in range(len(payload))] == payload
     # A store and a load of the custom unit.
     value = rng.getrandbits(64)
-    host.write("host", window(CUSTOM, NODE << 20 | 0x48), [value])
+    host.write("host", window(CUSTOM, NODE << T_BITS | 0x48), [value])
     await host.settled()
-    assert await host.read("host", window(CUSTOM, NODE << 20 | 0x48)) == (value, OKAY)
-    # Puts and gets of bytes anywhere, and never a notification before its data.
-    for number in range(12):
+    assert await host.read("host", window(CUSTOM, NODE << T_BITS | 0x48)) == (value, OKAY)
+    # Puts and gets of bytes anywhere, and never a notification before its data. Their pages are
+    # those of their context, so they need a window that has sources.
+    for number in range(12 if SOURCE_BITS else 0):
         op, size = (PUT, GET)[number % 2], rng.choice((1, 5, 8, 37, 448, 700))
         ours, theirs = rng.randrange(7000), 0x2000 + rng.randrange(7000)
         data = rng.randbytes(size)
@@ -275,15 +293,16 @@ async def messages_loads_and_remote_memory(dut: Any) -> None:
         pointer = window(REGISTERS, 0x8400000 + (CTX << 12))
         host.write("control", pointer, [number + 1])
     assert await counter(host, SENT) == await counter(host, RECEIVED) == 4
-    assert (await counter(host, RMA_POSTED), await counter(host, RMA_ERRORS)) == (12, 0)
-    assert host.written["host"] == [OKAY] * 17
+    puts = 12 if SOURCE_BITS else 0
+    assert (await counter(host, RMA_POSTED), await counter(host, RMA_ERRORS)) == (puts, 0)
+    assert host.written["host"] == [OKAY] * (5 + puts)
 
 
 @cocotb.test
 async def what_is_wrong_is_answered_and_changes_nothing(dut: Any) -> None:
     host = await start(dut)
-    host.write("host", window(VELO, NODE << 20 | CTX << 12), [1], burst=0)
-    host.write("control", window(VELO, NODE << 20 | CTX << 12), [1])
+    host.write("host", window(VELO, NODE << T_BITS | CTX << 12), [1], burst=0)
+    host.write("control", window(VELO, NODE << T_BITS | CTX << 12), [1])
     await host.settled()
     await host.until(lambda: bool(host.written["host"]))
     assert host.written["host"] == [SLVERR]
@@ -311,7 +330,7 @@ async def watched(dut: Any, cycles: int = 200) -> Host:
 
 
 def message(node: int, tag: int, words: int) -> tuple[int, list[int]]:
-    place = node << 20 | CTX << 12 | words << 6
+    place = node << T_BITS | CTX << 12 | words << 6
     return window(VELO, place), [1 | tag << 8 | 8 * words << 16, *range(words)]
 
 
@@ -339,8 +358,8 @@ async def no_store_waits_for_a_pulled_cable_for_ever(dut: Any) -> None:
     # Loads and stores of the custom unit.
     given_up = await counter(host, GIVEN_UP)
     for _ in range(4):
-        host.write("host", window(CUSTOM, AWAY << 20), [1])
-    assert await host.read("host", window(CUSTOM, AWAY << 20)) == (0, SLVERR)
+        host.write("host", window(CUSTOM, AWAY << T_BITS), [1])
+    assert await host.read("host", window(CUSTOM, AWAY << T_BITS)) == (0, SLVERR)
     await host.until(lambda: len(host.written["host"]) == count + 104, 5000)
     assert await counter(host, GIVEN_UP) > given_up
 
@@ -349,7 +368,7 @@ async def no_store_waits_for_a_pulled_cable_for_ever(dut: Any) -> None:
 async def a_load_that_nobody_answers_ends_with_an_error(dut: Any) -> None:
     host = await watched(dut)
     for _ in range(3):
-        assert (await host.read("host", window(CUSTOM, AWAY << 20)))[1] == SLVERR
+        assert (await host.read("host", window(CUSTOM, AWAY << T_BITS)))[1] == SLVERR
     assert await counter(host, GIVEN_UP) == 3
     # Others are served meanwhile and after it, unless they stand behind it in the network.
     host.write("host", *message(NODE, 9, 1))

@@ -100,23 +100,24 @@ module velo_regfile
   localparam bit NarrowPath = DataWidth == 32;
 
   // `place` is the window address above its `source`, which is of no interest here.
-  localparam logic [AddrBits-1:36] RegistersPlace = (AddrBits - 36)'(UnitRegisters);
+  typedef logic [AddrBits-1:WindowUnitLsb] place_t;
+  localparam place_t RegistersPlace = place_t'(UnitRegisters);
 
-  function automatic logic is_register(logic window, logic [AddrBits-1:36] place, logic [2:0] low,
-                                       logic [9:0] len_bytes);
+  function automatic logic is_register(logic window, logic [AddrBits-1:WindowUnitLsb] place,
+                                       logic [2:0] low, logic [9:0] len_bytes);
     return window && place == RegistersPlace && low == '0 && len_bytes == 10'd8;
   endfunction
 
   logic write_is_register, read_is_register, read_take;
   assign write_is_register = is_register(
       posted_header_i.window,
-      posted_header_i.addr[AddrBits-1:36],
+      posted_header_i.addr[AddrBits-1:WindowUnitLsb],
       posted_header_i.addr[2:0],
       posted_header_i.len_bytes
   );
   assign read_is_register = is_register(
       nonposted_header_i.window,
-      nonposted_header_i.addr[AddrBits-1:36],
+      nonposted_header_i.addr[AddrBits-1:WindowUnitLsb],
       nonposted_header_i.addr[2:0],
       nonposted_header_i.len_bytes
   );

@@ -282,7 +282,7 @@ module velo_rma
       .write_valid_i        (posted_in_valid_i),
       .write_ready_o        (posted_in_ready_o),
       .write_eop_i          (posted_in_eop_i),
-      .write_source_i       (window.source),
+      .write_source_i       (window_source(window)),
       .write_len_bytes_i    (posted_in_header_i.len_bytes),
       .write_data_i         (posted_in_data_i),
       .atu_valid_o          (atu_valid[Source]),

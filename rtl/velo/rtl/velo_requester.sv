@@ -133,8 +133,8 @@ module velo_requester
     packet           = '0;
     packet.tc        = TrafficClassRequest;
     packet.kind      = PacketKindVelo;
-    packet.dst_node  = write_target_i.node;
-    packet.dst_ctx   = write_target_i.vpid;
+    packet.dst_node  = 8'(write_target_i.node);
+    packet.dst_ctx   = 8'(write_target_i.vpid);
     packet.frag      = !whole;
     packet.frag_last = !whole && ends_line;
     packet.len       = whole ? {4'b0, line_header.len[5:0]} : write_len_bytes_i;

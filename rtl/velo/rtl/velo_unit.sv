@@ -96,7 +96,7 @@ module velo_unit
       .write_eop_i,
       .write_data_i,
       .write_target_i   (address_t'(window.target)),
-      .write_source_i   (window.source),
+      .write_source_i   (window_source(window)),
       .write_len_bytes_i,
       .net_valid_o      (net_out_valid_o),
       .net_ready_i      (net_out_ready_i),

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The requester: each write becomes the right packet, at once, or is refused and reported."""
 
+import os
 import random
 from dataclasses import dataclass
 
@@ -13,9 +14,19 @@ NODE = 0x5A
 MISALIGNED, OVERSIZE, MALFORMED, NETWORK = 1, 2, 3, 11
 
 
+# n, t and the bits of a source: the spec's, the paper's without sources, and one window of 256 MB.
+WINDOWS = ("28,20,0", "24,16,4")
+_, T_BITS, _ = map(int, os.environ.get("VELO_WINDOW", "28,20,8").split(","))
+
+
 @pytest.mark.parametrize("width", [32, 64, 128])
 def test_requester(simulate, width):
     simulate("velo_requester", {"DataWidth": width})
+
+
+@pytest.mark.parametrize("window", WINDOWS)
+def test_requester_with_another_window(simulate, window):
+    simulate("velo_requester", {"DataWidth": 32}, window)
 
 
 @dataclass
@@ -32,7 +43,7 @@ class Write:
     error: int = 0
 
     def side(self) -> dict[str, int]:
-        target = self.node << 20 | self.ctx << 12 | (self.words - 1) << 6 | self.offset_bytes
+        target = self.node << T_BITS | self.ctx << 12 | (self.words - 1) << 6 | self.offset_bytes
         size = self.len_bytes if self.len_bytes >= 0 else 8 * len(self.data)
         return {"target": target, "source": self.source, "len_bytes": size}
 
@@ -59,7 +70,9 @@ def line(rng: random.Random, size: int) -> list[int]:
 
 def random_write(rng: random.Random) -> Write:
     data = line(rng, rng.randrange(57))
-    write = Write(rng.getrandbits(8), rng.getrandbits(8), rng.getrandbits(8), len(data), 0, data)
+    write = Write(
+        rng.getrandbits(8), rng.getrandbits(T_BITS - 12), rng.getrandbits(8), len(data), 0, data
+    )
     kind = rng.randrange(8)
     if kind < 2 and len(data) > 1:
         first = rng.randrange(len(data))

@@ -317,12 +317,59 @@ def _hash(tables: Mapping[str, Any]) -> int:
     return int.from_bytes(hashlib.sha256(canonical.encode()).digest()[:8], "big")
 
 
-def parse(text: str) -> Spec:
+@dataclass(frozen=True)
+class Window:
+    """Other widths than the spec's for the address map and the node's window."""
+
+    n_bits: int
+    t_bits: int
+    source_bits: int
+
+    @classmethod
+    def of(cls, text: str) -> "Window":
+        """From `n,t,source`."""
+        numbers = text.split(",")
+        good = len(numbers) == 3 and all(number.strip().isdecimal() for number in numbers)
+        _check(good, "--window", f"give n, t and the bits of a source, as in 28,20,8: {text}")
+        return cls(*(int(number) for number in numbers))
+
+
+# Registers take this part of a window, whatever the widths of what messages need.
+UNIT_BITS_LEAST = 28
+
+
+def _with_window(tables: dict[str, Any], window: Window) -> None:
+    """Put other widths into a spec. The target's fields follow n and t; the source comes next, if
+    there is one; then the unit."""
+    address = tables["address"]
+    page = address["page_bits"]
+    vpid, node = window.t_bits - page, window.n_bits - window.t_bits
+    widths = {"vpid": (page, vpid), "node": (window.t_bits, node)}
+    for name, (_, bits) in widths.items():
+        _check(1 <= bits <= 8, "--window", f"{name} would have {bits} bits; packets hold 1 to 8")
+    _check(window.source_bits <= 8, "--window", "a source has at most 8 bits")
+    address["n_bits"], address["t_bits"] = window.n_bits, window.t_bits
+    for field in address["field"]:
+        if field["name"] in widths:
+            field["lsb"], field["bits"] = widths[field["name"]]
+    for layout in tables.get("layout", []):
+        if layout["name"] != "window":
+            continue
+        fields = {field["name"]: field for field in layout["field"]}
+        fields["target"]["bits"] = window.n_bits
+        fields["source"].update(lsb=window.n_bits, bits=window.source_bits)
+        fields["unit"]["lsb"] = max(UNIT_BITS_LEAST, window.n_bits + window.source_bits)
+        layout["field"] = [field for field in layout["field"] if field["bits"]]
+
+
+def parse(text: str, window: Window | None = None) -> Spec:
     """Read and check a spec; raises SpecError."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"not TOML: {error}") from error
+    if window:
+        _with_window(tables, window)
     required = {"version", "address", "line", "header"}
     _exact_keys(tables, "top level", required, {"constant", "enum", "layout"})
     version = _table(tables, "version", {"abi"})
@@ -548,6 +595,25 @@ def _sv_struct(name: str, doc: str, fields: tuple[Field, ...], bits: int) -> lis
     return [*lines, f"  }} {name}_t;", ""]
 
 
+def _sv_window(window: Layout) -> list[str]:
+    """Where an address has its source and unit; a source may be of no bits."""
+    fields = {field.name: field for field in window.fields}
+    unit, source = fields["unit"], fields.get("source")
+    lsb, bits = (source.lsb, source.bits) if source else (fields["target"].bits, 0)
+    return [
+        *_sv_parameter("WindowSourceLsb", lsb, "Where an address in the window has its source."),
+        *_sv_parameter("WindowSourceBits", bits, "Bits of it; none: addresses do not tell."),
+        *_sv_parameter("WindowUnitLsb", unit.lsb, "Where it has its unit."),
+        *_sv_comment(
+            "Context that the page of an address was granted to; 0 if addresses do not tell."
+        ),
+        "  function automatic logic [7:0] window_source(logic [63:0] address);",
+        "    return 8'((address >> WindowSourceLsb) & ((64'd1 << WindowSourceBits) - 64'd1));",
+        "  endfunction",
+        "",
+    ]
+
+
 def sv_package(spec: Spec, source: str) -> str:
     """The text of velo_pkg.sv."""
     lines = [
@@ -583,6 +649,8 @@ def sv_package(spec: Spec, source: str) -> str:
     for layout in layouts:
         bits = spec.n_bits if layout.name == "address" else layout.words * WORD_BITS
         lines += _sv_struct(layout.name, layout.doc, layout.fields, bits)
+        if layout.name == "window":
+            lines += _sv_window(layout)
     return "\n".join([*lines, "endpackage", ""])
 
 
@@ -663,9 +731,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("spec", type=Path, help="the spec, spec/velo.toml")
     parser.add_argument("-o", "--output", type=Path, required=True, help="file to write")
     parser.add_argument("--format", choices=tuple(WRITERS), default="c", help="what to write")
+    parser.add_argument(
+        "--window",
+        help="n,t,s: widths of target addresses and of the source, in place of the spec's",
+    )
     args = parser.parse_args(argv)
     try:
-        spec = parse(args.spec.read_text(encoding="utf-8"))
+        window = Window.of(args.window) if args.window else None
+        spec = parse(args.spec.read_text(encoding="utf-8"), window)
     except OSError as error:
         print(f"specgen: cannot read {args.spec}: {error.strerror}", file=sys.stderr)
         return 1
