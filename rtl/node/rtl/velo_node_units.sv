@@ -219,6 +219,8 @@ module velo_node_units
       assign velo_in_valid[u]    = net_in_valid_i[Net];
       assign net_in_ready_o[Net] = velo_in_ready[u];
     end
+    // The network took its first beat with room for all of it: so a store waits there or nowhere.
+    `VELO_ASSERT(MessageIsTakenWhole, !velo_out_valid[u] || velo_out_sop[u] || velo_out_ready[u])
   end
 
   velo_units #(
