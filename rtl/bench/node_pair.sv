@@ -138,6 +138,7 @@ module node_pair
         .phy_up_i              (NumLinks'(1)),
         .phy_kind_i            (kind_in[n]),
         .phy_data_i            (data_in[n]),
+        .phy_pause_i('0),
         .phy_kind_o            (kind_out[n]),
         .phy_data_o            (data_out[n]),
         .node_id_o             (unused_node_id)

@@ -39,6 +39,7 @@ module velo_link
     input  logic                  phy_up_i,
     input  kind_e                 phy_kind_i,
     input  logic  [DataWidth-1:0] phy_data_i,
+    input  logic                  phy_pause_i,  // the PHY has no room: idle words, two cycles later
     output kind_e                 phy_kind_o,
     output logic  [DataWidth-1:0] phy_data_o,
 
@@ -176,6 +177,7 @@ module velo_link
       .in_vc_i,
       .in_data_i,
       .in_stop_o,
+      .phy_pause_i,
       .phy_kind_o,
       .phy_data_o
   );

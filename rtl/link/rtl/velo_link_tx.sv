@@ -17,7 +17,8 @@
 // word, since it has the CRC of it. Inside a long frame, status goes out every StatusWords words. The other
 // side's status takes effect
 // after two cycles. One that comes right after another is ignored: it will be sent again.
-// While `up_i` is low only `init_word_i` is sent.
+// In a cycle with `phy_pause_i` an idle word is chosen, also inside a frame, which is at the PHY two
+// cycles later. While `up_i` is low only `init_word_i` is sent.
 // Errors: none of its own; a ring without room is a stop, a silent receiver is a timeout, which
 // repeats everything unacknowledged (`timeout_o`, `replay_o`: one pulse each).
 // Source: case-for-fpga, section 2, "link-level retransmission protocol".
@@ -60,6 +61,7 @@ module velo_link_tx
     input  status_t status_i,
     output logic    status_sent_o,
 
+    input  logic                  phy_pause_i,  // choose nothing but idle words
     output kind_e                 phy_kind_o,
     output logic  [DataWidth-1:0] phy_data_o,
 
@@ -214,7 +216,7 @@ module velo_link_tx
   logic have_q, word_out, tell;
   logic [DataWidth+1:0] word;  // {poisoned, last, data}
 
-  assign word_out = state_q == StData && have_q && up_i && !restart && !tell;
+  assign word_out = state_q == StData && have_q && up_i && !restart && !tell && !phy_pause_i;
   always_comb begin
     read_d = read_q;
     if (restart) read_d = ack_ok ? heard_addr_q : acked_q;
@@ -248,7 +250,7 @@ module velo_link_tx
   logic next_exists, start_out, poison_q;
   assign next_exists = send_seq_q != write_seq_q ||
       (frame_open && (!Narrow || place_q != place_t'(1) || in_valid_i));
-  assign start_out = state_q == StIdle && next_exists && up_i && !restart;
+  assign start_out = state_q == StIdle && next_exists && up_i && !restart && !phy_pause_i;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -259,7 +261,7 @@ module velo_link_tx
     end else if (restart || !up_i) begin
       state_q <= StIdle;
       if (restart) send_seq_q <= ack_ok ? heard_ack_q : acked_seq_q;
-    end else begin
+    end else if (!phy_pause_i) begin
       unique case (state_q)
         StData:
         if (word_out) begin
@@ -321,7 +323,7 @@ module velo_link_tx
     word_kind_d = WordRaw;
     if (start_out) word_kind_d = WordStart;
     else if (word_out) word_kind_d = WordData;
-    else if (state_q == StEnd && up_i && !restart) word_kind_d = WordEnd;
+    else if (state_q == StEnd && up_i && !restart && !phy_pause_i) word_kind_d = WordEnd;
     else if (up_i) word_kind_d = WordIdle;
   end
 

@@ -32,8 +32,8 @@ class Setup:
     """Writes packets, reads frames off the cable, and says what the test wants to the sender."""
 
     def __init__(self, dut: Any, seed: int):
-        zeros = "came_up_i init_word_i in_valid_i in_sop_i in_eop_i in_vc_i in_data_i status_i in_poison_i "
-        zeros += "ack_valid_i ack_i nak_i"
+        zeros = "came_up_i init_word_i in_valid_i in_sop_i in_eop_i in_vc_i in_data_i status_i "
+        zeros += "in_poison_i ack_valid_i ack_i nak_i phy_pause_i"
         self.dut, self.rng = dut, random.Random(seed)
         self.bench = Bench(dut, zeros.split())
         self.dut.up_i.value = 1
@@ -44,6 +44,7 @@ class Setup:
         self.echo = 0
         self.acked = self.replays = 0
         self.timeouts: list[int] = []
+        self.pause = 0.0  # how often the PHY has no room
 
     async def start(self) -> None:
         await self.bench.start()
@@ -64,7 +65,10 @@ class Setup:
 
     async def _run(self) -> None:
         dut, stop, within = self.dut, 1, False
+        paused = [0, 0]
         while True:
+            paused = [int(self.rng.random() < self.pause), *paused[:2]]
+            dut.phy_pause_i.value = paused[0]
             valid = bool(self.waiting) and (within or not stop) and self.rng.random() < 0.9
             dut.in_valid_i.value = int(valid)
             if valid:
@@ -78,7 +82,9 @@ class Setup:
             self.replays += int(dut.replay_o.value)
             if int(dut.timeout_o.value):
                 self.timeouts.append(self.bench.cycle)
-            self._read(int(dut.phy_kind_o.value), int(dut.phy_data_o.value))
+            kind, word = int(dut.phy_kind_o.value), int(dut.phy_data_o.value)
+            assert not paused[-1] or (kind == CTL and not word & 1), "no room for this word"
+            self._read(kind, word)
             await FallingEdge(dut.clk_i)
 
     def _read(self, kind: int, word: int) -> None:
@@ -129,6 +135,7 @@ async def an_acknowledgement_of_what_was_not_sent_is_not_believed(dut: Any) -> N
 @cocotb.test
 async def everything_arrives_whatever_is_lost_or_made_up(dut: Any) -> None:
     setup = await ready(dut, seed=2)
+    setup.pause = 0.2
     rng = setup.rng
     packets = [[rng.getrandbits(32) for _ in range(rng.randrange(1, 50))] for _ in range(300)]
     for packet in packets:

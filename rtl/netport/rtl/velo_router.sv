@@ -57,6 +57,7 @@ module velo_router
     input  logic [NumLinks-1:0]                phy_up_i,
     input  logic [NumLinks-1:0][          1:0] phy_kind_i,
     input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,
+    input  logic [NumLinks-1:0]                phy_pause_i,
     output logic [NumLinks-1:0][          1:0] phy_kind_o,
     output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,
 
@@ -138,6 +139,7 @@ module velo_router
         .phy_up_i    (phy_up_i[l]),
         .phy_kind_i  (kind_e'(phy_kind_i[l])),
         .phy_data_i  (phy_data_i[l]),
+        .phy_pause_i (phy_pause_i[l]),
         .phy_kind_o  (phy_kind),
         .phy_data_o  (phy_data_o[l]),
         .in_valid_i  (out_valid[l]),

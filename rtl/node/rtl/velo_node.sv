@@ -95,6 +95,7 @@ module velo_node
     input  logic [NumLinks-1:0]                phy_up_i,
     input  logic [NumLinks-1:0][          1:0] phy_kind_i,
     input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,
+    input  logic [NumLinks-1:0]                phy_pause_i,
     output logic [NumLinks-1:0][          1:0] phy_kind_o,
     output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,
 
@@ -268,6 +269,7 @@ module velo_node
       .phy_up_i,
       .phy_kind_i,
       .phy_data_i,
+      .phy_pause_i,
       .phy_kind_o,
       .phy_data_o,
       .link_up_o        (up),

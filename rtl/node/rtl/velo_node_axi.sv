@@ -432,6 +432,7 @@ module velo_node_axi
       .phy_up_i,
       .phy_kind_i,
       .phy_data_i,
+      .phy_pause_i('0),
       .phy_kind_o,
       .phy_data_o,
       .node_id_o
