@@ -4,6 +4,8 @@
 -f rtl/rma/files.f
 -f rtl/regfile/files.f
 -f rtl/netport/files.f
+-f rtl/clock/files.f
+-f rtl/pcs/files.f
 rtl/node/rtl/velo_node_pkg.sv
 rtl/node/rtl/velo_unit_split.sv
 rtl/node/rtl/velo_unit_merge.sv
@@ -29,6 +31,7 @@ rtl/node/rtl/velo_node_units.sv
 rtl/node/rtl/velo_node_core.sv
 rtl/node/rtl/velo_node.sv
 rtl/node/rtl/velo_axi_write_wide.sv
+rtl/node/rtl/velo_node_clocks.sv
 rtl/node/rtl/velo_axi_write.sv
 rtl/node/rtl/velo_axi_read.sv
 rtl/node/rtl/velo_axi_dma_write.sv
