@@ -337,7 +337,7 @@ def judge(mutant: Mutant, code: int, text: str, tree: Path) -> Outcome:
     elif mutant.kind == "test":
         # A test in the table at the end of a simulation, or an assertion of the hardware.
         patterns = [
-            rf"\b{re.escape(by)}\s+FAIL\b|Assertion failed in [^\n]*\b{re.escape(by)}\b"
+            rf"\b{re.escape(by)}(/\S+)?\s+FAIL\b|Assertion failed in [^\n]*\b{re.escape(by)}\b"
             for by in mutant.by
         ]
     else:

@@ -61,6 +61,9 @@ module velo_switch_queues_props
     gone_unit_q <= first_unit;
   end
 
+  // Deeper with one channel only: a queue for each output.
+  always_comb assume (!Deep || !add_vc_i);
+
   velo_switch_queues #(
       .NumPorts(NumPorts),
       .NumVcs  (NumVcs),
