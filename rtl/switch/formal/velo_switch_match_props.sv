@@ -43,20 +43,32 @@ module velo_switch_match_props #(
     for (int i = 0; i < int'(NumPorts); i++) accepted_to |= accept[i];
   end
 
-  // Input 0 keeps asking for output 0 and is free whenever that is. How often may others go first?
-  logic asking_q, others;
+  // One input, whichever it is, keeps asking for one output and is free whenever that is. How often may
+  // others go first?
+  logic [1:0] in_q, out_q;
+  logic asking_q, asks, served, others;
   logic [5:0] passed_q;
+  always_ff @(posedge clk_i) {in_q, out_q} <= {in_q, out_q};
+  always_comb assume (in_q < 2'(NumPorts) && out_q < 2'(NumPorts));
   always_comb begin
+    asks   = 1'b0;
+    served = 1'b0;
     others = 1'b0;
-    for (int i = 1; i < int'(NumPorts); i++) others |= accept[i][0];
+    for (int i = 0; i < int'(NumPorts); i++) begin
+      for (int o = 0; o < int'(NumPorts); o++) begin
+        asks |= in_q == 2'(i) && out_q == 2'(o) && request_i[i][o];
+        served |= in_q == 2'(i) && accept[i][o];
+        others |= in_q != 2'(i) && out_q == 2'(o) && accept[i][o];
+      end
+    end
   end
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       asking_q <= 1'b0;
       passed_q <= '0;
     end else begin
-      asking_q <= request_i[0][0] && !(|accept[0]);
-      if (!request_i[0][0] || |accept[0]) passed_q <= '0;
+      asking_q <= asks && !served;
+      if (!asks || served) passed_q <= '0;
       else if (others) passed_q <= passed_q + 1'b1;
     end
   end
@@ -73,8 +85,17 @@ module velo_switch_match_props #(
   end
   `VELO_ASSUME(BusyAfterAccept, ((was_input_q[0] | was_input_q[1]) & input_free_i) == '0 &&
                ((was_output_q[0] | was_output_q[1]) & output_free_i) == '0)
-  `VELO_ASSUME(KeepsAsking, !asking_q || request_i[0][0])
-  `VELO_ASSUME(FreeInTime, !output_free_i[0] || input_free_i[0])
+  `VELO_ASSUME(KeepsAsking, !asking_q || asks)
+  logic input_free, output_free;
+  always_comb begin
+    input_free  = 1'b0;
+    output_free = 1'b0;
+    for (int i = 0; i < int'(NumPorts); i++) begin
+      input_free |= in_q == 2'(i) && input_free_i[i];
+      output_free |= out_q == 2'(i) && output_free_i[i];
+    end
+  end
+  `VELO_ASSUME(FreeInTime, !output_free || input_free)
 
   // Nothing goes to an output that is busy.
   `VELO_ASSERT(OnlyToFreeOutputs, (accepted_to & ~output_free_i) == '0)
