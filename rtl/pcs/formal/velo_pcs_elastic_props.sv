@@ -72,7 +72,7 @@ module velo_pcs_elastic_props
   logic [33:0] out, last_out_q, one_q, two_q;
   logic idle;
   assign out  = {kind, data};
-  assign idle = kind == KindCtl && is_state(data[1:0]);
+  assign idle = kind == KindCtl;
   always_ff @(posedge link_clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       last_out_q <= '0;

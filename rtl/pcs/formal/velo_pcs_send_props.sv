@@ -53,7 +53,7 @@ module velo_pcs_send_props
   always_ff @(posedge clk_i) past_q <= 1'b1;
   always_comb assume (past_q || !rst_ni);
 
-  assign idle = kind_in == KindCtl && is_state(data_i[1:0]);
+  assign idle = kind_in == KindCtl;
 
   logic [Obey-1:0] paused_q;
   logic in_first_q;

@@ -27,7 +27,7 @@ module velo_pcs66_parse
   logic [7:0] block_type;
   logic known;
   assign block_type = block_i.payload[7:0];
-  assign known = block_type inside {TypeSkip, TypeCtl, TypeEnd, TypeLast};
+  assign known = block_type inside {TypeSkip, TypeCtl, TypeEnd, TypeStart};
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -46,7 +46,7 @@ module velo_pcs66_parse
       data_o <= {8'b0, block_i.payload[63:8]};
       unique case (block_type)
         TypeEnd:  kind_o <= KindEnd;
-        TypeLast: kind_o <= KindLast;
+        TypeStart: kind_o <= KindStart;
         default:  kind_o <= KindCtl;
       endcase
     end

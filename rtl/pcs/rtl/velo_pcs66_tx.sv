@@ -50,7 +50,7 @@ module velo_pcs66_tx
           payload_d = data_i;
         end
         KindEnd:  payload_d[7:0] = TypeEnd;
-        KindLast: payload_d[7:0] = TypeLast;
+        KindStart: payload_d[7:0] = TypeStart;
         default:  ;
       endcase
     end

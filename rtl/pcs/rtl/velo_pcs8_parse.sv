@@ -50,7 +50,7 @@ module velo_pcs8_parse
         unique case (symbol.value)
           SymbolCtl:  kind = KindCtl;
           SymbolEnd:  kind = KindEnd;
-          SymbolLast: kind = KindLast;
+          SymbolStart: kind = KindStart;
           default: begin
             kind = KindData;
             bad  = 1'b1;

@@ -54,7 +54,7 @@ module velo_pcs8_tx
       word[0].k = 1'b1;
       unique case (kind_i)
         KindEnd:  word[0].value = SymbolEnd;
-        KindLast: word[0].value = SymbolLast;
+        KindStart: word[0].value = SymbolStart;
         default:  word[0].value = SymbolCtl;
       endcase
     end

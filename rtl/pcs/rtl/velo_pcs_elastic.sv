@@ -93,7 +93,7 @@ module velo_pcs_elastic
 
   // The last word that came, and whether it is an idle word that came twice running.
   logic twice_q, twice;
-  assign twice = kind == KindCtl && is_state(data[1:0]) && kind_q == kind && data_q == data;
+  assign twice = kind == KindCtl && kind_q == kind && data_q == data;
 
   always_ff @(posedge link_clk_i or negedge link_rst_ni) begin
     if (!link_rst_ni) begin

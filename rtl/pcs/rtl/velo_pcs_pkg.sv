@@ -31,7 +31,7 @@ package velo_pcs_pkg;
   localparam logic [7:0] SymbolPad = 8'h1C;  // K28.0: nothing
   localparam logic [7:0] SymbolCtl = 8'hFB;  // K27.7: a word of KindCtl follows
   localparam logic [7:0] SymbolEnd = 8'hFD;  // K29.7: KindEnd
-  localparam logic [7:0] SymbolLast = 8'hFE;  // K30.7: KindLast
+  localparam logic [7:0] SymbolStart = 8'hFE;  // K30.7: KindStart
 
   // A decoded symbol. `bad`: not a symbol, or not with this disparity.
   typedef struct packed {
@@ -46,7 +46,7 @@ package velo_pcs_pkg;
   localparam logic [7:0] TypeSkip = 8'h1E;
   localparam logic [7:0] TypeCtl = 8'h78;
   localparam logic [7:0] TypeEnd = 8'h87;
-  localparam logic [7:0] TypeLast = 8'h99;
+  localparam logic [7:0] TypeStart = 8'h99;
 
   // Headers, bit 0 first on the wire.
   localparam logic [1:0] HeaderData = 2'b10;
@@ -58,12 +58,6 @@ package velo_pcs_pkg;
     logic        control;
     logic [63:0] payload;
   } block_t;
-
-  // A control word that is a state of its sender (idle, bring-up): any of them may be left out or come
-  // again. Its low bits.
-  function automatic logic is_state(logic [1:0] ctl);
-    return ctl != velo_link_pkg::CtlStart;
-  endfunction
 
   // A skip set's number: sets are numbered, the same on all lanes of a link.
   typedef logic [7:0] number_t;

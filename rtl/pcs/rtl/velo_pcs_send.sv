@@ -49,7 +49,7 @@ module velo_pcs_send
   logic [DataWidth-1:0] data_q;
   logic [CountBits-1:0] count;
 
-  assign idle  = kind_i == KindCtl && is_state(data_i[1:0]);
+  assign idle  = kind_i == KindCtl;
   // The second of a pair.
   assign again = idle && first_q && kind_q == kind_i && data_q == data_i;
   assign push  = !idle || (again ? went_q : count <= CountBits'(IdleFill));

@@ -26,7 +26,7 @@ using bench::lane_bits;
 using bench::lanes;
 using bench::wire_bits;
 
-constexpr unsigned kData = 0, kCtl = 1, kEnd = 2, kLast = 3;
+constexpr unsigned kData = 0, kCtl = 1, kEnd = 2, kStart = 3;
 struct Word {
     unsigned kind = kCtl;
     std::array<uint64_t, 2> data{};
@@ -92,9 +92,10 @@ class Side : public bench::Wires<Side, Vvelo_pcs>
         if (sending && !pause && (left_ > 0 || random.unit() < busy)) {
             if (left_ == 0) {
                 left_ = (frame_words ? frame_words : 1 + random.below(20)) + 2;
-                word.data[0] = 1 | (sequence_++ << 2 & 0xFFFFFFFF); // CtlStart
+                word.kind = kStart;
+                word.data[0] = sequence_++ << 2 & 0xFFFFFFFF;
             } else if (left_ == 1) {
-                word.kind = random.below(2) ? kEnd : kLast;
+                word.kind = kEnd;
                 word.data[0] = random.next() & 0xFFFFFFFF;
             } else {
                 word.kind = kData;
