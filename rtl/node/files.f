@@ -1,4 +1,5 @@
 // A node.
+# tops: velo_node_axi velo_node_clocks
 -f rtl/velo/files.f
 -f rtl/htax/files.f
 -f rtl/rma/files.f

@@ -45,9 +45,9 @@ module velo_pcs66_parse
     if (block_i.control) begin
       data_o <= {8'b0, block_i.payload[63:8]};
       unique case (block_type)
-        TypeEnd:  kind_o <= KindEnd;
+        TypeEnd:   kind_o <= KindEnd;
         TypeStart: kind_o <= KindStart;
-        default:  kind_o <= KindCtl;
+        default:   kind_o <= KindCtl;
       endcase
     end
   end

@@ -49,9 +49,9 @@ module velo_pcs66_tx
           header_d  = HeaderData;
           payload_d = data_i;
         end
-        KindEnd:  payload_d[7:0] = TypeEnd;
+        KindEnd:   payload_d[7:0] = TypeEnd;
         KindStart: payload_d[7:0] = TypeStart;
-        default:  ;
+        default:   ;
       endcase
     end
   end

@@ -48,8 +48,8 @@ module velo_pcs8_parse
         bad   = bad || count != '0 || kind != KindData;
         count = '0;
         unique case (symbol.value)
-          SymbolCtl:  kind = KindCtl;
-          SymbolEnd:  kind = KindEnd;
+          SymbolCtl:   kind = KindCtl;
+          SymbolEnd:   kind = KindEnd;
           SymbolStart: kind = KindStart;
           default: begin
             kind = KindData;

@@ -53,9 +53,9 @@ module velo_pcs8_tx
       word = {word[3:0], 9'b0};
       word[0].k = 1'b1;
       unique case (kind_i)
-        KindEnd:  word[0].value = SymbolEnd;
+        KindEnd:   word[0].value = SymbolEnd;
         KindStart: word[0].value = SymbolStart;
-        default:  word[0].value = SymbolCtl;
+        default:   word[0].value = SymbolCtl;
       endcase
     end
   end
