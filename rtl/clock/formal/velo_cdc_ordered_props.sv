@@ -97,7 +97,7 @@ module velo_cdc_ordered_props (
       WaitsForTheLead :
       cover (u_dut.come[0] && value && !behind_valid && lead_valid && missing == 4'd2);
       Leaves :
-      cover (left_q && before_q == 4'd3);
+      cover (left_q && before_q == 4'd2);
     end
   end
 

@@ -13,7 +13,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly, Timer
 
-NODE, CTX, SOURCE = 0x21, 1, 5
+NODE, CTX, SOURCE = 0x21, 1, 2
 VELO, REGISTERS = 0, 2
 RING = 0x10000
 SETUP, SENT, RECEIVED, LINKS, LINK_STATUS = 0x08, 0x40, 0x50, 0x80, 0x100
@@ -168,7 +168,7 @@ async def registers_messages_and_a_link(dut: Any, ratio: tuple[int, int]) -> Non
     register = lambda offset: window(REGISTERS, offset)  # noqa: E731
     host.write("control", register(SETUP), [NODE])
     host.write("control", register(ROUTES + 8 * NODE), [15])
-    host.write("control", register(RINGS + (CTX << 12)), [RING | 2 << 48 | 1])
+    host.write("control", register(RINGS + (CTX << 12)), [RING | 3 << 48 | 1])
     # A load finds what the stores right before it wrote.
     for value in (3, 2, 1):
         host.write("control", register(LINKS), [value])
