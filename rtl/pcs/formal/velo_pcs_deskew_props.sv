@@ -53,7 +53,7 @@ module velo_pcs_deskew_props
       .lost_o   (lost)
   );
 
-  logic past_q, was_q, losts_q;
+  logic past_q, was_q;
   time_t last_q;
   initial past_q = 1'b0;
   always_ff @(posedge clk_i) past_q <= 1'b1;
@@ -79,10 +79,8 @@ module velo_pcs_deskew_props
       now_q  <= '0;
       was_q  <= 1'b0;
       last_q <= '0;
-      losts_q <= 1'b0;
     end else begin
       now_q <= now_q + 1'b1;
-      losts_q <= losts_q || lost;
       if (valid) last_q <= word[0];
       was_q <= (was_q || valid) && !u_dut.broken;
       if (u_dut.broken || u_dut.empty_q) was_q <= 1'b0;
@@ -93,6 +91,5 @@ module velo_pcs_deskew_props
   `VELO_ASSERT(InOrder, !valid || !was_q || word[0] == last_q + 1'b1)
   `VELO_COVER(Aligned, aligned && valid)
   `VELO_COVER(StepIsLost, lost)
-  `VELO_COVER(InStepAgain, losts_q && aligned && valid)
 
 endmodule
