@@ -24,7 +24,7 @@ class Side : public bench::Wires<Side, Vpcs_link>
     std::deque<std::vector<uint32_t>> expected; // packets that the other side sent
     bool sending = false;
     unsigned packet_words = 0; // 0: of any length
-    uint64_t packets = 0, words = 0;
+    uint64_t packets = 0, words = 0, cut_off = 0;
 
     explicit Side(uint64_t seed) : Wires(seed) {}
 
@@ -35,7 +35,7 @@ class Side : public bench::Wires<Side, Vpcs_link>
         if (stop_ || (!sending && place_ == 0))
             return;
         if (place_ == 0) {
-            unsigned length = packet_words ? packet_words : 1 + random.below(40);
+            unsigned length = packet_words ? packet_words : 2 + random.below(40);
             packet_.clear();
             for (unsigned word = 0; word < length; word++)
                 packet_.push_back(static_cast<uint32_t>(random.next()));
@@ -65,6 +65,13 @@ class Side : public bench::Wires<Side, Vpcs_link>
         got_.push_back(first);
         if (!top.out_eop_o)
             return;
+        if (top.out_poison_o != top.out_again_o)
+            fail("a packet is poisoned that was not when it went in");
+        if (top.out_again_o) { // cut off by a disturbance; the whole of it comes once more
+            got_.clear();
+            cut_off++;
+            return;
+        }
         if (expected.empty() || expected.front() != got_)
             fail("packet " + std::to_string(packets) + " is not the one that was due");
         expected.pop_front();
