@@ -224,8 +224,7 @@ module velo_node_clocks
       };
   assign host_answer_eop_o = host_side_host_answer.eop;
   assign host_answer_error_o = host_side_host_answer.error;
-  assign host_answer_tag_o = host_side_host_answer.tag;
-  assign host_answer_data_o = host_side_host_answer.data;
+  assign {host_answer_tag_o, host_answer_data_o} = host_side_host_answer[DataWidth+7:0];
   assign host_side_control_write = '{
           eop: control_write_eop_i,
           addr: control_write_addr_i,
@@ -242,9 +241,8 @@ module velo_node_clocks
   assign control_answer_tag_o = host_side_control_answer.tag;
   assign control_answer_data_o = host_side_control_answer.data;
   assign {dma_write_eop_o, dma_write_addr_o} = {host_side_dma_write.eop, host_side_dma_write.addr};
-  assign {dma_write_len_bytes_o, dma_write_data_o} = {
-    host_side_dma_write.len_bytes, host_side_dma_write.data
-  };
+  assign dma_write_len_bytes_o = host_side_dma_write.len_bytes;
+  assign dma_write_data_o = host_side_dma_write.data;
   assign {dma_read_addr_o, dma_read_len_bytes_o, dma_read_tag_o} = host_side_dma_read;
   assign host_side_dma_answer = '{
           eop: dma_answer_eop_i,
