@@ -426,6 +426,8 @@ module velo_completer
   // The registers that the pending header word is made of are not overwritten under it.
   `VELO_ASSERT(OneMessageAtATime, !(load_status && load_body))
   `VELO_ASSERT(NothingAcceptedOverPendingStatus, !accept || status_done)
+  // The header's upper half is waited for only while the packet goes on: a header of one beat ends here.
+  `VELO_ASSERT(UpperHalfComes, !NarrowPath || state_q != StHigh || beat_valid_q || within_q)
   // Packets come whole: the first beat of each, and only it, is marked.
   `VELO_ASSUME(PacketStartsWithSop, !(net_valid_i && net_ready_o) || net_sop_i == !within_q)
 
