@@ -19,10 +19,12 @@ constexpr Cycle kReach = 2000;
 
 Network::Network(const Params &params, const Topology &topology, Traffic &traffic)
     : params_(params), topology_(topology), traffic_(traffic), nodes_(topology.nodes()),
-      links_(topology.links()), ports_(links_ + 1), need_units_(params.need_units()),
+      links_(topology.links()), ports_(links_ + 1),
       frame_slots_(std::bit_ceil(kChannels * params.buffer_units)),
       wheel_(kReach + 2 * params.cable)
 {
+    for (unsigned size = 0; size < kSizes; size++)
+        need_units_[size] = static_cast<int16_t>(params.need_units(size));
     size_t ports = size_t{nodes_} * ports_;
     Output output;
     output.credits.fill(static_cast<int16_t>(params.buffer_units));
@@ -83,6 +85,8 @@ void Network::handle(Event event)
         return inject(place);
     case kInjectCredit:
         return inject_credit(place);
+    case kTick:
+        return tick(place);
     }
 }
 
@@ -103,8 +107,16 @@ void Network::drop_packet(uint32_t packet)
     free_packet_ = packet;
 }
 
-// The next packet's first word comes to the switch, if there are credits for the longest one. Such
-// an event is always under way, but for a node that waits for credits or has no message.
+// Of the message that is at hand, or is left of it.
+unsigned Network::next_words(const Source &source) const
+{
+    if (source.message.bytes <= params_.line_bytes)
+        return params_.packet_words(source.bytes_left);
+    return params_.packet_words(std::min(source.bytes_left, params_.put_bytes)) + params_.put_words;
+}
+
+// The next packet's first word comes to the switch, if there are credits for its size. Such an
+// event is always under way, but for a node that waits for credits or has no message.
 void Network::inject(unsigned node)
 {
     Source &source = sources_[node];
@@ -114,13 +126,16 @@ void Network::inject(unsigned node)
         source.has_message = true;
         sent_++;
     }
-    if (source.credits < static_cast<int>(need_units_)) {
-        source.blocked = true;
+    unsigned words = next_words(source);
+    source.blocked = source.credits < need_units_[params_.size_of(words)];
+    if (source.blocked || (source.credits < need_units_.back() && !source.behind)) {
+        source.behind = true;
+        if (!source.blocked)
+            put(now() + params_.inject_size_late, kInject, node, 0);
         return;
     }
     bool is_line = source.message.bytes <= params_.line_bytes;
-    unsigned bytes = std::min(source.bytes_left, is_line ? params_.line_bytes : params_.put_bytes);
-    unsigned words = params_.packet_words(bytes) + (is_line ? 0 : params_.put_words);
+    unsigned bytes = is_line ? source.bytes_left : std::min(source.bytes_left, params_.put_bytes);
     source.bytes_left -= bytes;
     source.has_message = source.bytes_left > 0;
     source.credits = static_cast<int16_t>(source.credits - params_.units(words));
@@ -128,6 +143,7 @@ void Network::inject(unsigned node)
     Cycle next = now() + words;
     if (!source.has_message) {
         Cycle born = traffic_.next_born(node);
+        source.behind = source.behind && born != kNever && born + params_.inject <= next;
         if (born == kNever)
             return;
         next = std::max(next, born + params_.inject);
@@ -157,10 +173,8 @@ void Network::inject_credit(unsigned node)
 {
     Source &source = sources_[node];
     source.credits++;
-    if (source.blocked && source.credits >= static_cast<int>(need_units_)) {
-        source.blocked = false;
+    if (source.blocked && source.credits >= need_units_[params_.size_of(next_words(source))])
         inject(node);
-    }
 }
 
 // The header word goes last, so with it the message is there.

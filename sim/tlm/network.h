@@ -7,9 +7,9 @@
 //        --to_output--> link, frame by frame --> next switch input, or completer and memory
 //
 // Contention is modelled exactly as in the RTL: one queue for each input, output and channel; one
-// round of iSLIP a cycle; a packet starts only with credits for the longest one; credits come back
-// with the status words for which the link back has room. Only the request class is modelled, since
-// all messages belong to it: two channels, one for each side of the dateline.
+// round of iSLIP a cycle; a packet starts only with the credits that its size asks for; credits
+// come back with the status words for which the link back has room. Only the request class is
+// modelled, since all messages belong to it: two channels, one for each side of the dateline.
 
 #pragma once
 
@@ -61,7 +61,8 @@ class Network
     static constexpr uint32_t kNone = UINT32_MAX;
     static constexpr unsigned kPlaceBits = 28; // of an event's first word; above them its kind
     static constexpr uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
-    enum Kind : uint32_t { kArrive, kFreed, kSlot, kCredit, kInject, kInjectCredit };
+    static constexpr unsigned kSizes = 4;
+    enum Kind : uint32_t { kArrive, kFreed, kSlot, kCredit, kInject, kInjectCredit, kTick };
 
     // These fit cache lines: cache misses take most of the time.
     struct alignas(32) Packet {
@@ -83,11 +84,17 @@ class Network
         uint8_t granted_channel = 0;
         uint8_t turn = 0; // input that goes first
         std::array<int16_t, kChannels> credits{};
-        std::array<uint64_t, kChannels> waiting{}; // inputs with a packet for it
+        // A long packet at the head of a queue: is looked at at each tick, has waited through one,
+        // makes all sizes ask for the credits of the longest. Bits are channels.
+        uint8_t ticking = 0, waits = 0, strict = 0;
+        std::array<uint64_t, kChannels> waiting{}, is_long{}; // inputs with a packet for it
     };
     struct alignas(32) Queue {
         std::array<uint32_t, kChannels> head{kNone, kNone}, tail{kNone, kNone};
-        uint32_t served = kChannels; // channel that went last
+        // Until then the first packet counts as the longest; the lower bits of a cycle.
+        std::array<uint32_t, kChannels> size_known{};
+        uint8_t served = kChannels;            // channel that went last
+        std::array<uint8_t, kChannels> size{}; // of the first packet
     };
     struct Frame {
         uint64_t start : 48, length : 16; // its turn, as the transmitter chooses words
@@ -110,12 +117,14 @@ class Network
         uint32_t bytes_left = 0;
         int16_t credits = 0;
         bool has_message = false, blocked = false;
+        bool behind = false; // words wait in the network port
     };
 
     Params params_;
     const Topology &topology_;
     Traffic &traffic_;
-    unsigned nodes_, links_, ports_, need_units_, frame_slots_;
+    unsigned nodes_, links_, ports_, frame_slots_;
+    std::array<int16_t, kSizes> need_units_{}; // by size
     Wheel wheel_;
     Counters counters_;
     Cycle from_ = 0, end_ = 0;
@@ -152,6 +161,7 @@ class Network
 
     // --- hosts ---
     void inject(unsigned node);
+    unsigned next_words(const Source &source) const;
     uint32_t launch(unsigned node, unsigned words, unsigned bytes);
     void inject_credit(unsigned node);
     void deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read);
@@ -161,8 +171,12 @@ class Network
     void arbitrate_soon(unsigned node);
     void arbitrate(unsigned node);
     uint64_t idle_inputs(unsigned node) const;
-    bool may_send(const Output &output, unsigned channel, bool local) const;
-    uint64_t asking(unsigned node, unsigned out) const;
+    int seen_credits(const Output &output, unsigned channel) const;
+    bool may_send(const Queue &queue, unsigned channel, int seen, bool strict) const;
+    uint64_t ready_channels(const Output &output, const Queue &queue, bool local) const;
+    uint64_t asking(unsigned node, unsigned out);
+    void new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_known);
+    void tick(uint32_t out);
     uint32_t take_packet(unsigned node, unsigned in, unsigned out, unsigned &channel);
     void grant(unsigned node, unsigned in, unsigned out);
     void give_back(uint32_t in, unsigned local, const Packet &packet, Cycle last_read);
@@ -194,6 +208,7 @@ class Network
     case kFreed:
     case kSlot:
         return __builtin_prefetch(&senders_[place]);
+    case kTick:
     case kCredit:
         return __builtin_prefetch(&outputs_[place]);
     default:

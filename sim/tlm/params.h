@@ -5,6 +5,7 @@
 
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 namespace tlm
@@ -25,6 +26,9 @@ struct Params {
     unsigned frame_words = 20;  // 640 bits, rtl/link/rtl/velo_link.sv
     unsigned frame_extra = 2;   // start word and CRC, rtl/link/README.md
     unsigned status_vcs = 6;    // channels that take turns in status words, NumVcs, velo_router.sv
+    unsigned sizes = 4;         // of packets, by which credits are asked for, NumSizes,
+                                // velo_switch_pkg.sv
+    unsigned least_size_bytes = 64; // most payload of the first; each has twice the one before it
 
     // --- cycles ---
     // First word at the host port to first word at the switch: crossbar, requester, network port,
@@ -54,8 +58,9 @@ struct Params {
 
     // --- credits ---
     // Grant to the cycle in whose arbitration the packet's first unit is seen as taken: three to
-    // the output, two registers behind it (velo_switch_output.sv, velo_credit.sv).
-    unsigned take_seen = 5;
+    // the output, then registers of velo_credit.sv, velo_switch_queues.sv (`queued_q`) and
+    // velo_switch_pick.sv.
+    unsigned take_seen = 6;
     // Last read of a unit to the count of freed units at the input's port (velo_switch_input.sv).
     unsigned freed = 3;
     // A changed count to the status word's choice of channel (velo_link_status.sv, `changed_q`).
@@ -63,11 +68,22 @@ struct Params {
     // Turn of an idle word, or end of the turn of a frame, to the first arbitration that sees its
     // status: two words of idle, or the end word, then velo_link_rx.sv, velo_link.sv,
     // velo_credit.sv.
-    unsigned idle_told = 7;
-    unsigned frame_told = 5;
+    unsigned idle_told = 8;
+    unsigned frame_told = 6;
     unsigned idle_words = 2; // an idle word stands for two cycles, velo_link_tx.sv
     // Freed at the input of the network port to the next packet there (velo_netport_tx.sv).
-    unsigned inject_credit = 1;
+    unsigned inject_credit = 2;
+    // A packet that comes to an empty queue counts as the longest for so many cycles in which it
+    // may be granted (velo_switch_queues.sv, `open_q`, and velo_switch_pick.sv, `arrived_q`).
+    unsigned size_late = 2;
+    // Grant to the first arbitration that knows the size of the packet behind in the same queue
+    // (velo_switch_queues.sv, `size_q`); until then it counts as the longest.
+    unsigned next_size_known = 6;
+    // First word at an empty network port to the first cycle in which its size is known
+    // (velo_netport_tx.sv, `u_sizes`), beyond the first in which the packet may go.
+    unsigned inject_size_late = 1;
+    // A long packet's patience: ticks of so many cycles (velo_switch_output.sv, PatienceCycles).
+    unsigned patience_cycles = 64;
 
     // The words of a packet with that many bytes of payload.
     unsigned packet_words(unsigned bytes) const
@@ -86,8 +102,21 @@ struct Params {
                (rest ? packet_words(rest) + put_words : 0);
     }
     unsigned units(unsigned words) const { return (words + unit_words - 1) / unit_words; }
-    // No packet is begun with fewer credits, need_credits() of velo_switch_pkg.sv.
-    unsigned need_units() const { return units(4 + mtu_bytes / word_bytes) + 2; }
+    // The size of a packet by its payload, size_of() of velo_switch_pkg.sv.
+    unsigned size_of(unsigned words) const
+    {
+        unsigned bytes = (words - header_words) * word_bytes, size = 0;
+        while (size + 1 < sizes && bytes > least_size_bytes << size)
+            size++;
+        return size;
+    }
+    // A packet of that size is begun with no fewer credits, size_credits() of velo_switch_pkg.sv.
+    unsigned need_units(unsigned size) const
+    {
+        unsigned longest = units(4 + mtu_bytes / word_bytes);
+        unsigned these = units(header_words + (least_size_bytes << size) / word_bytes);
+        return (size + 1 == sizes ? longest : std::min(these, longest)) + 2;
+    }
     unsigned frames(unsigned words) const { return (words + frame_words - 1) / frame_words; }
 };
 

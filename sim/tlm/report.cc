@@ -59,7 +59,7 @@ Json params_of(const Params &params)
             {"mtu_bytes", params.mtu_bytes},
             {"unit_words", params.unit_words},
             {"buffer_units", params.buffer_units},
-            {"need_units", params.need_units()},
+            {"need_units", params.need_units(params.sizes - 1)},
             {"frame_words", params.frame_words},
             {"frame_extra", params.frame_extra},
             {"inject", params.inject},

@@ -33,15 +33,62 @@ void Network::arrive(uint32_t in, uint32_t packet)
     Packet &added = packets_[packet];
     unsigned out = added.out, channel = added.out_channel;
     Queue &queue = queues_[size_t{in} * ports_ + out];
-    if (queue.head[channel] == kNone)
+    added.next = kNone;
+    bool was_empty = queue.head[channel] == kNone;
+    if (was_empty)
         queue.head[channel] = packet;
     else
         packets_[queue.tail[channel]].next = packet;
     queue.tail[channel] = packet;
-    added.next = kNone;
+    if (was_empty)
+        new_head(in, out, channel, now() + params_.size_late);
     outputs_[port(node, out)].waiting[channel] |= uint64_t{1} << (in % ports_);
     outputs_wanted_[node] |= uint64_t{1} << out;
     arbitrate_soon(node);
+}
+
+// Another packet is the first of its queue, or there is none.
+void Network::new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_known)
+{
+    Queue &queue = queues_[size_t{in} * ports_ + out];
+    uint32_t head = queue.head[channel];
+    unsigned size = head == kNone ? 0 : params_.size_of(packets_[head].words);
+    queue.size[channel] = static_cast<uint8_t>(size);
+    queue.size_known[channel] = static_cast<uint32_t>(size_known);
+    if (out == links_)
+        return;
+
+    Output &output = outputs_[port(in / ports_, out)];
+    uint64_t &is_long = output.is_long[channel];
+    is_long = (is_long & ~(uint64_t{1} << (in % ports_))) | uint64_t{size > 0} << (in % ports_);
+    auto bit = static_cast<uint8_t>(1U << channel);
+    if (!is_long) {
+        output.waits &= static_cast<uint8_t>(~bit);
+        output.strict &= static_cast<uint8_t>(~bit);
+    } else if (!(output.strict & bit)) {
+        if (!output.ticking)
+            put(now() + params_.patience_cycles - now() % params_.patience_cycles, kTick,
+                port(in / ports_, out), 0);
+        output.ticking |= bit;
+    }
+}
+
+// A long packet that has waited through two ticks without credits makes all ask for its own.
+void Network::tick(uint32_t out)
+{
+    Output &output = outputs_[out];
+    for (unsigned c = 0; c < kChannels; c++) {
+        auto bit = static_cast<uint8_t>(1U << c);
+        if (!output.is_long[c]) {
+            output.ticking &= static_cast<uint8_t>(~bit);
+        } else if (seen_credits(output, c) < need_units_.back()) {
+            output.strict |= static_cast<uint8_t>(output.waits & bit);
+            output.waits |= bit;
+        }
+        output.ticking &= static_cast<uint8_t>(~(output.strict & bit));
+    }
+    if (output.ticking)
+        put(now() + params_.patience_cycles, kTick, out, 0);
 }
 
 // In this cycle, after its events.
@@ -62,28 +109,66 @@ uint64_t Network::idle_inputs(unsigned node) const
 }
 
 // The units that the last packet takes are seen late.
-bool Network::may_send(const Output &output, unsigned channel, bool local) const
+int Network::seen_credits(const Output &output, unsigned channel) const
 {
-    if (local)
-        return true; // the unit takes a word a cycle; see README.md
-    unsigned seen = static_cast<unsigned>(output.credits[channel]);
+    int seen = output.credits[channel];
     if (output.granted_channel == channel && output.granted_units) {
         Cycle first = output.granted + params_.take_seen;
         Cycle taken = now() < first ? 0 : 1 + (now() - first) / params_.unit_words;
         if (taken < output.granted_units)
-            seen += output.granted_units - static_cast<unsigned>(taken);
+            seen += static_cast<int>(output.granted_units - taken);
     }
-    return seen >= need_units_;
+    return seen;
 }
 
-uint64_t Network::asking(unsigned node, unsigned out) const
+// With that many credits, the first packet of the queue.
+bool Network::may_send(const Queue &queue, unsigned channel, int seen, bool strict) const
+{
+    if (seen >= need_units_.back())
+        return true;
+    bool known =
+        static_cast<int32_t>(static_cast<uint32_t>(now()) - queue.size_known[channel]) >= 0;
+    return known && !strict && seen >= need_units_[queue.size[channel]];
+}
+
+// The inputs that ask for the output.
+uint64_t Network::asking(unsigned node, unsigned out)
 {
     const Output &output = outputs_[port(node, out)];
+    if (out == links_) // The unit takes a word a cycle; see README.md.
+        return output.waiting[0] | output.waiting[1];
     uint64_t inputs = 0;
-    for (unsigned c = 0; c < kChannels; c++)
-        if (output.waiting[c] && may_send(output, c, out == links_))
+    bool again = false;
+    for (unsigned c = 0; c < kChannels; c++) {
+        if (!output.waiting[c])
+            continue;
+        int seen = seen_credits(output, c);
+        bool strict = output.strict >> c & 1;
+        if (seen >= need_units_.back())
             inputs |= output.waiting[c];
+        else if (seen >= need_units_[0] && !strict)
+            for_each(output.waiting[c], [&](unsigned i) {
+                const Queue &queue = queues_[size_t{port(node, i)} * ports_ + out];
+                if (may_send(queue, c, seen, strict))
+                    inputs |= uint64_t{1} << i;
+                else
+                    again = again || seen >= need_units_[queue.size[c]];
+            });
+    }
+    if (again) // Its size is known soon.
+        wheel_.put_switch(now() + 1, node);
     return inputs;
+}
+
+// The channels whose first packets may go from the queue to the output.
+uint64_t Network::ready_channels(const Output &output, const Queue &queue, bool local) const
+{
+    uint64_t ready = 0;
+    for (unsigned c = 0; c < kChannels; c++)
+        if (queue.head[c] != kNone &&
+            (local || may_send(queue, c, seen_credits(output, c), output.strict >> c & 1)))
+            ready |= uint64_t{1} << c;
+    return ready;
 }
 
 // One round of iSLIP: each free output grants, each input accepts, and turns move on only where a
@@ -122,12 +207,8 @@ uint32_t Network::take_packet(unsigned node, unsigned in, unsigned out, unsigned
 {
     Output &output = outputs_[port(node, out)];
     Queue &queue = queues_[size_t{port(node, in)} * ports_ + out];
-    uint64_t ready = 0;
-    for (unsigned c = 0; c < kChannels; c++)
-        if (queue.head[c] != kNone && may_send(output, c, out == links_))
-            ready |= uint64_t{1} << c;
-    channel = first_from(ready, queue.served + 1);
-    queue.served = channel;
+    channel = first_from(ready_channels(output, queue, out == links_), queue.served + 1U);
+    queue.served = static_cast<uint8_t>(channel);
     uint32_t packet = queue.head[channel];
     queue.head[channel] = packets_[packet].next;
     if (queue.head[channel] == kNone) {
@@ -135,6 +216,7 @@ uint32_t Network::take_packet(unsigned node, unsigned in, unsigned out, unsigned
         if (!output.waiting[0] && !output.waiting[1])
             outputs_wanted_[node] &= ~(uint64_t{1} << out);
     }
+    new_head(port(node, in), out, channel, now() + params_.next_size_known);
     return packet;
 }
 
