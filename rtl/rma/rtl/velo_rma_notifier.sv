@@ -205,6 +205,8 @@ module velo_rma_notifier
   `VELO_ASSERT_INIT(EntryIsTwoWords, EntryBytes == 16)
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT(NeverEmpty, !posted_valid_o || notify_q.entry.valid)
+  // Nothing is looked up before the table is cleared, however many contexts it has.
+  `VELO_ASSERT(TableIsThere, state_q == StIdle || table_ready)
   `VELO_ASSUME(SourceStands, state_q == StIdle || (notify_valid_i & source_q) != '0)
 
 endmodule
