@@ -35,7 +35,9 @@ class Side : public bench::Wires<Side, Vpcs_link>
         if (stop_ || (!sending && place_ == 0))
             return;
         if (place_ == 0) {
-            unsigned length = packet_words ? packet_words : 2 + random.below(40);
+            // At most what a frame holds.
+            unsigned length = packet_words ? packet_words
+                                           : 2 + random.below(std::min(40U, 136 * 32 / (lanes * lane_bits) - 2));
             packet_.clear();
             for (unsigned word = 0; word < length; word++)
                 packet_.push_back(static_cast<uint32_t>(random.next()));
