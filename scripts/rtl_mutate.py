@@ -490,7 +490,9 @@ def main(argv: list[str] | None = None) -> int:
         for mutant in mutants:
             print(f"{mutant.title}: {mutant.why} [{mutant.killer}, {' or '.join(mutant.by)}]")
         return 1 if errors else 0
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    # Also where a shell has the interrupt ignored, as it does for what it runs in the background.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
         verdicts = run_all(mutants, max(1, args.jobs), args.limit)
     except (KeyboardInterrupt, StoppedError):
