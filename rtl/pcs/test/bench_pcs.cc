@@ -321,7 +321,8 @@ void bit_errors(double rate)
     if (rate * bits > 200) {
         expect(a.wrong > 0 && counted > 0, "bit errors are not noticed");
         // Below an error in five groups, words still come.
-        if (rate < 1e-3)
+        // Of several lanes two wrong skip sets running end the step, which then takes a while.
+        if (rate < 1e-3 && lanes == 1)
             expect(a.words > 20000 && a.top.lock_losses_o == 0,
                    "at " + std::to_string(rate) + " " + std::to_string(a.words) + " words come, " +
                        std::to_string(a.top.lock_losses_o) + " ends of lock");
