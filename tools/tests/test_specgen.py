@@ -223,9 +223,10 @@ def test_the_packet_header_is_the_contracts(tmp_path: Path):
         tmp_path,
         SPEC,
         """
-        assert(velo_packet_pack(2, 8, 0x12, 0x34, 1, 0, 0x201, 0xab, 0xcd, 0xef) ==
+        assert(velo_packet_pack(2, 0, 8, 0x12, 0x34, 1, 0, 0x201, 0xab, 0xcd, 0xef) ==
                UINT64_C(0x0efcdab805341284));
-        assert((velo_route_pack(1, 0) & 7) == 3 && velo_route_hops(0xf10) == 0xf1);
+        assert(velo_packet_pack(0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0) == 8);
+        assert((velo_route_pack(1, 0, 0) & 15) == 3 && velo_route_hops(0xf10) == 0xf1);
         """,
     )
 
