@@ -165,7 +165,7 @@ void torment(uint64_t seed, double rate, double ppm, bool slips)
     pair.set_errors(0);
     wait_for(pair, kLong, "packets do not arrive", all_there);
     for (auto &one : pair.side) {
-        if (one->packets < (rate < 2e-4 ? 200 : 20))
+        if (one->packets < (rate < 5e-5 ? 200 : 20))
             fail("only " + std::to_string(one->packets) + " packets");
         if (one->top.lost_words_o)
             fail("words found no room");
