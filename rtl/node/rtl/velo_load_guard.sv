@@ -122,7 +122,7 @@ module velo_load_guard
       open_q        <= 1'b0;
       refuse_load_q <= 1'b0;
     end else begin
-      if (clearing_q || !stop) scan_q <= scan_q + 1'b1;
+      if (clearing_q || (watchdog_i.enable && !stop)) scan_q <= scan_q + 1'b1;
       if (scan_q == '1) clearing_q <= 1'b0;
       // A period ends only when all tags were looked at, so none is overlooked until its age wraps.
       // Both fields of the register change at once: the count is that of the first cycle in which it is on.

@@ -107,7 +107,7 @@ module velo_switch_output
   assign tick = tick_q == TickBits'(PatienceCycles - 1);
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) tick_q <= '0;
-    else tick_q <= tick ? '0 : tick_q + 1'b1;
+    else tick_q <= tick || long_i == '0 ? '0 : tick_q + 1'b1;
   end
 
   for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_credit
