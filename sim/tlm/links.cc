@@ -147,8 +147,11 @@ void Network::choose_channel(Sender &sender, Cycle now)
 void Network::credit(uint32_t out, unsigned channel, unsigned units)
 {
     outputs_[out].credits[channel] = static_cast<int16_t>(outputs_[out].credits[channel] + units);
-    if (outputs_[out].waiting[channel])
-        arbitrate_soon(out / ports_);
+    if (!outputs_[out].waiting[channel])
+        return;
+    if (congestion_)
+        press(out / ports_, out % ports_);
+    arbitrate_soon(out / ports_);
 }
 
 } // namespace tlm

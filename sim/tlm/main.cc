@@ -25,21 +25,46 @@ struct Options {
     bool json = false, routes = false, unloaded = false, saturation = false;
 };
 
+void declare_congestion(CLI::App &app, tlm::CongestionParams &congestion)
+{
+    app.add_flag("--congestion", congestion.enable, "manage congestion");
+    app.add_option("--mark-cycles", congestion.mark_cycles,
+                   "cycles of pressure until an output marks packets")
+        ->check(CLI::Range(1, 65535))
+        ->capture_default_str();
+    app.add_option("--notice-cycles", congestion.notice_cycles,
+                   "least cycles between a node's notices to the senders of marked packets")
+        ->check(CLI::Range(0, 255))
+        ->capture_default_str();
+    app.add_option("--increase", congestion.increase, "of a sender's level, for each notice")
+        ->check(CLI::Range(1, 15))
+        ->capture_default_str();
+    app.add_option("--recover-cycles", congestion.recover_cycles,
+                   "a level falls by one in 256 times as many cycles and one more")
+        ->check(CLI::Range(0, 255))
+        ->capture_default_str();
+}
+
 void declare(CLI::App &app, Options &options)
 {
     app.add_option("topology", options.topology,
                    "torus:8x8x16, mesh:8x8, ring:64, hypercube:DIMENSIONS or full:7")
         ->required();
     app.add_option("--workload", options.workload,
-                   "uniform, neighbour, transpose, complement, hotspot or alltoall")
+                   "uniform, neighbour, transpose, complement, hotspot, alltoall or victim: a few "
+                   "flows at --load, alone and while all other nodes send to the hot node, each "
+                   "without and with congestion management")
         ->capture_default_str();
     tlm::PatternOptions &pattern = options.run.pattern;
     app.add_option("--load", pattern.load, "words offered to a host port in a cycle")
         ->capture_default_str();
     app.add_option("--bytes", pattern.bytes, "payload of a message")->capture_default_str();
-    app.add_option("--hot-node", pattern.hot_node, "hotspot: which node")->capture_default_str();
+    app.add_option("--hot-node", pattern.hot_node, "hotspot, victim: which node")
+        ->capture_default_str();
     app.add_option("--hot-share", pattern.hot_share, "hotspot: share of the messages that go there")
         ->check(CLI::Range(0.0, 1.0))
+        ->capture_default_str();
+    app.add_option("--victims", options.run.victims, "victim: how many flows; 0: one for 16 nodes")
         ->capture_default_str();
     app.add_option("--seed", pattern.seed, "of random numbers")->capture_default_str();
     app.add_option("--warm-up", options.run.warm_up, "cycles before the measurement")
@@ -59,6 +84,7 @@ void declare(CLI::App &app, Options &options)
     app.add_flag("--saturation", options.saturation, "offer more than host ports take");
     app.add_flag("--unloaded", options.unloaded, "latency of messages that are alone");
     app.add_flag("--routes", options.routes, "print cables and routes as cluster/routing.py");
+    declare_congestion(app, options.run.congestion);
     app.add_flag("--json", options.json, "print JSON");
 }
 
@@ -89,7 +115,7 @@ std::vector<tlm::Result> simulate(const Options &options, const tlm::Topology &t
         if (!file)
             throw std::runtime_error("cannot read " + options.trace);
         auto trace = tlm::read_trace(file, topology.nodes(), options.clock_mhz);
-        results.push_back(tlm::run_trace(options.params, topology, *trace));
+        results.push_back(tlm::run_trace(options.params, topology, *trace, options.run.congestion));
         return results;
     }
     tlm::RunOptions run = options.run;
@@ -99,6 +125,20 @@ std::vector<tlm::Result> simulate(const Options &options, const tlm::Topology &t
         results.push_back(tlm::run_pattern(options.params, topology, run));
     }
     return results;
+}
+
+void work_victims(const Options &options, const tlm::Topology &topology,
+                  const tlm::Setting &setting)
+{
+    if (options.saturation || !options.sweep.empty() || !options.heat_map.empty())
+        throw std::invalid_argument("the workload victim has one --load, and no --heatmap");
+    auto results = tlm::run_victims(options.params, topology, options.run);
+    double load = options.run.pattern.load;
+    if (options.json)
+        tlm::print_victims_json(std::cout, topology, setting, load, options.params,
+                                options.run.congestion, results);
+    else
+        tlm::print_victims(std::cout, topology, setting, load, results);
 }
 
 void work(const Options &options)
@@ -115,9 +155,12 @@ void work(const Options &options)
                          options.clock_mhz};
     if (!options.trace.empty())
         setting = {options.trace, 0, 0, options.clock_mhz};
+    if (options.trace.empty() && options.workload == "victim")
+        return work_victims(options, topology, setting);
     auto results = simulate(options, topology);
     if (options.json)
-        tlm::print_json(std::cout, topology, setting, options.params, results);
+        tlm::print_json(std::cout, topology, setting, options.params, options.run.congestion,
+                        results);
     else
         tlm::print_table(std::cout, topology, setting, results);
     if (!options.heat_map.empty()) {

@@ -17,7 +17,8 @@ constexpr Cycle kReach = 2000;
 
 } // namespace
 
-Network::Network(const Params &params, const Topology &topology, Traffic &traffic)
+Network::Network(const Params &params, const Topology &topology, Traffic &traffic,
+                 const CongestionParams &congestion)
     : params_(params), topology_(topology), traffic_(traffic), nodes_(topology.nodes()),
       links_(topology.links()), ports_(links_ + 1),
       frame_slots_(std::bit_ceil(kChannels * params.buffer_units)),
@@ -39,7 +40,8 @@ Network::Network(const Params &params, const Topology &topology, Traffic &traffi
     to_arbitrate_.resize(nodes_, kNever);
     completer_free_.resize(nodes_);
     sources_.resize(nodes_);
-    counters_.link_words.resize(ports);
+    if (congestion.enable)
+        congestion_ = std::make_unique<Congestion>(congestion, nodes_, ports);
     for (unsigned n = 0; n < nodes_; n++) {
         for (unsigned l = 0; l < links_; l++)
             if (topology.neighbour(n, l) != kNoNode)
@@ -57,6 +59,7 @@ void Network::measure(Cycle from, Cycle end)
     end_ = end;
     counters_ = Counters();
     counters_.link_words.resize(size_t{nodes_} * ports_);
+    counters_.node_words.resize(nodes_);
 }
 
 void Network::run(Cycle end) { wheel_.run(end, *this); }
@@ -87,6 +90,8 @@ void Network::handle(Event event)
         return inject_credit(place);
     case kTick:
         return tick(place);
+    case kNotice:
+        return congestion_->take_notice(place, event.value, now());
     }
 }
 
@@ -121,11 +126,15 @@ void Network::inject(unsigned node)
 {
     Source &source = sources_[node];
     if (!source.has_message) {
-        source.message = traffic_.take(node);
+        if (traffic_.next_born(node) == kNever)
+            return; // It was stopped.
+        source.message = traffic_.take(node, now());
         source.bytes_left = source.message.bytes;
         source.has_message = true;
         sent_++;
     }
+    if (congestion_ && is_held(node))
+        return;
     unsigned words = next_words(source);
     source.blocked = source.credits < need_units_[params_.size_of(words)];
     if (source.blocked || (source.credits < need_units_.back() && !source.behind)) {
@@ -141,6 +150,9 @@ void Network::inject(unsigned node)
     source.credits = static_cast<int16_t>(source.credits - params_.units(words));
     put(now() + params_.to_request, kArrive, port(node, links_), launch(node, words, bytes));
     Cycle next = now() + words;
+    if (source.level)
+        congestion_->passed(node, source.message.to, source.level, params_.units(words), next - 1);
+    source.is_passed = false;
     if (!source.has_message) {
         Cycle born = traffic_.next_born(node);
         source.behind = source.behind && born != kNever && born + params_.inject <= next;
@@ -151,6 +163,43 @@ void Network::inject(unsigned node)
     put(next, kInject, node, 0);
 }
 
+// Does the throttle hold the packet back? All behind it wait, too.
+bool Network::is_held(unsigned node)
+{
+    Source &source = sources_[node];
+    if (source.is_passed)
+        return false;
+    auto [when, level] = congestion_->pass(node, source.message.to, now());
+    source.is_passed = true;
+    source.level = static_cast<uint8_t>(level);
+    if (when == now())
+        return false;
+    if (measuring(now()))
+        counters_.held += when - now();
+    source.behind = false;
+    put(when, kInject, node, 0);
+    return true;
+}
+
+// A marked packet's sender is told, in the class of completions, which has channels of its own: it
+// takes the time of a way without load.
+void Network::notice(unsigned node, const Packet &packet, Cycle first_word)
+{
+    if (measuring(now()))
+        counters_.marked++;
+    if (!congestion_->gives_notice(node, first_word))
+        return;
+    if (measuring(now()))
+        counters_.notices++;
+    unsigned words = params_.header_words;
+    unsigned hop = params_.to_frame + words + params_.frame_through + params_.cable +
+                   params_.to_request + params_.to_output;
+    // The network port passes it on when it is whole.
+    Cycle way = words + 1 + params_.to_request + params_.to_output +
+                Cycle{hop} * topology_.distance(node, packet.from) + params_.to_unit + words;
+    put(first_word + way, kNotice, packet.from, node);
+}
+
 uint32_t Network::launch(unsigned node, unsigned words, unsigned bytes)
 {
     const Source &source = sources_[node];
@@ -158,13 +207,15 @@ uint32_t Network::launch(unsigned node, unsigned words, unsigned bytes)
     packets_[packet] = {.born = source.message.born,
                         .tail = now() + words - 1,
                         .next = kNone,
+                        .from = static_cast<uint16_t>(node),
                         .to = static_cast<uint16_t>(source.message.to),
                         .bytes = static_cast<uint16_t>(bytes),
                         .words = static_cast<uint16_t>(words),
                         .channel = 0,
                         .out = 0,
                         .out_channel = 0,
-                        .ends_message = !source.has_message};
+                        .ends_message = !source.has_message,
+                        .is_marked = false};
     set_route(node, packets_[packet]);
     return packet;
 }
@@ -180,6 +231,8 @@ void Network::inject_credit(unsigned node)
 // The header word goes last, so with it the message is there.
 void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read)
 {
+    if (packet.is_marked)
+        notice(node, packet, first_word);
     Cycle begin = std::max(first_word, completer_free_[node]);
     Cycle words = std::max<Cycle>(packet.words, params_.least_complete);
     completer_free_[node] = begin + words;
@@ -192,6 +245,7 @@ void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cyc
         return;
     counters_.last_done = std::max(counters_.last_done, done);
     counters_.words += packet.words;
+    counters_.node_words[node] += packet.words;
     counters_.bytes += packet.bytes;
     if (packet.ends_message)
         counters_.latency.add(done - packet.born);

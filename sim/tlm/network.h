@@ -18,6 +18,7 @@
 #include <memory>
 #include <vector>
 
+#include "congestion.h"
 #include "histogram.h"
 #include "params.h"
 #include "topology.h"
@@ -30,17 +31,20 @@ namespace tlm
 constexpr unsigned kChannels = 2;
 
 struct Counters {
-    Histogram latency;             // of messages that arrived
-    uint64_t words = 0, bytes = 0; // of packets that arrived; payload
-    uint64_t hops = 0;             // over links, of packets
+    Histogram latency;                          // of messages that arrived
+    uint64_t words = 0, bytes = 0;              // of packets that arrived; payload
+    uint64_t hops = 0;                          // over links, of packets
+    uint64_t marked = 0, notices = 0, held = 0; // packets; of these, cycles by the throttle
     Cycle last_done = 0;
     std::vector<uint64_t> link_words; // on the wire, with framing; by node and link
+    std::vector<uint64_t> node_words; // of packets that arrived, by node
 };
 
 class Network
 {
   public:
-    Network(const Params &params, const Topology &topology, Traffic &traffic);
+    Network(const Params &params, const Topology &topology, Traffic &traffic,
+            const CongestionParams &congestion = {});
 
     // All cycles before `end`.
     void run(Cycle end);
@@ -62,16 +66,25 @@ class Network
     static constexpr unsigned kPlaceBits = 28; // of an event's first word; above them its kind
     static constexpr uint32_t kPlaceMask = (1U << kPlaceBits) - 1;
     static constexpr unsigned kSizes = 4;
-    enum Kind : uint32_t { kArrive, kFreed, kSlot, kCredit, kInject, kInjectCredit, kTick };
+    enum Kind : uint32_t {
+        kArrive,
+        kFreed,
+        kSlot,
+        kCredit,
+        kInject,
+        kInjectCredit,
+        kTick,
+        kNotice
+    };
 
     // These fit cache lines: cache misses take most of the time.
     struct alignas(32) Packet {
         Cycle born, tail; // tail: last word at the switch input
         uint32_t next;
-        uint16_t to, bytes, words;
+        uint16_t from, to, bytes, words;
         uint8_t channel;          // by which it came
         uint8_t out, out_channel; // where it goes from there
-        bool ends_message;
+        uint8_t ends_message : 1, is_marked : 1;
     };
     struct Input {
         Cycle free = 0;
@@ -118,6 +131,10 @@ class Network
         int16_t credits = 0;
         bool has_message = false, blocked = false;
         bool behind = false; // words wait in the network port
+        // By the throttle: the packet at hand may go when there are credits; its destination's
+        // level.
+        bool is_passed = false;
+        uint8_t level = 0;
     };
 
     Params params_;
@@ -141,6 +158,7 @@ class Network
     std::vector<uint64_t> outputs_wanted_;
     std::vector<Cycle> arbitrated_, to_arbitrate_, completer_free_;
     std::vector<Source> sources_;
+    std::unique_ptr<Congestion> congestion_; // if it is managed
 
     std::vector<Packet> packets_;
     uint32_t free_packet_ = kNone;
@@ -164,6 +182,8 @@ class Network
     unsigned next_words(const Source &source) const;
     uint32_t launch(unsigned node, unsigned words, unsigned bytes);
     void inject_credit(unsigned node);
+    bool is_held(unsigned node);
+    void notice(unsigned node, const Packet &packet, Cycle first_word);
     void deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read);
 
     // --- switches ---
@@ -177,6 +197,7 @@ class Network
     uint64_t asking(unsigned node, unsigned out);
     void new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_known);
     void tick(uint32_t out);
+    void press(unsigned node, unsigned out);
     uint32_t take_packet(unsigned node, unsigned in, unsigned out, unsigned &channel);
     void grant(unsigned node, unsigned in, unsigned out);
     void give_back(uint32_t in, unsigned local, const Packet &packet, Cycle last_read);

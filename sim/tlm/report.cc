@@ -70,6 +70,14 @@ Json params_of(const Params &params)
             {"complete", params.complete}};
 }
 
+Json congestion_of(const CongestionParams &params)
+{
+    return {{"mark_cycles", params.mark_cycles},
+            {"notice_cycles", params.notice_cycles},
+            {"increase", params.increase},
+            {"recover_cycles", params.recover_cycles}};
+}
+
 Json head_of(const Topology &topology, const Setting &setting)
 {
     Json json{{"topology", topology.name()},
@@ -112,10 +120,13 @@ void print_table(std::ostream &out, const Topology &topology, const Setting &set
 }
 
 void print_json(std::ostream &out, const Topology &topology, const Setting &setting,
-                const Params &params, const std::vector<Result> &results)
+                const Params &params, const CongestionParams &congestion,
+                const std::vector<Result> &results)
 {
     Json json = head_of(topology, setting);
     json["params"] = params_of(params);
+    if (congestion.enable)
+        json["congestion"] = congestion_of(congestion);
     json["results"] = Json::array();
     for (const Result &r : results) {
         Json one;
@@ -129,7 +140,54 @@ void print_json(std::ostream &out, const Topology &topology, const Setting &sett
         one["messages_per_second"] = messages_a_second(r, setting.clock_mhz);
         one["payload_bytes_per_second"] = megabytes_a_second(r, setting.clock_mhz) * 1e6;
         one["link_use"] = {{"mean", r.mean_link}, {"max", r.max_link}};
+        if (congestion.enable)
+            one["congestion"] = {
+                {"marked", r.marked}, {"notices", r.notices}, {"held_cycles", r.held}};
         one["simulation"] = {{"seconds", r.seconds}, {"hops_per_second", hops_a_second(r)}};
+        json["results"].push_back(one);
+    }
+    out << json.dump(2) << '\n';
+}
+
+// The runs are in pairs, first without the hot spot.
+void print_victims(std::ostream &out, const Topology &topology, const Setting &setting, double load,
+                   const std::vector<VictimResult> &results)
+{
+    out << text("%s, %u nodes, %s, %u bytes, seed %llu: %u flows at load %g\n",
+                topology.name().c_str(), topology.nodes(), setting.workload.c_str(), setting.bytes,
+                static_cast<unsigned long long>(setting.seed), results[0].flows, load);
+    out << "                       words a victim and cycle    share    hot node's words    "
+           "marked   notices\n";
+    for (size_t i = 0; i < results.size(); i++) {
+        const VictimResult &r = results[i];
+        out << text("%-9s %-12s %24.4f ", r.is_managed ? "managed" : "unmanaged",
+                    r.is_hot ? "hot spot" : "no hot spot", r.victims);
+        out << (r.is_hot ? text("%7.1f %%", 100 * r.victims / results[i - 1].victims)
+                         : std::string(9, ' '));
+        out << text(" %19.4f %9llu %9llu\n", r.hot, static_cast<unsigned long long>(r.marked),
+                    static_cast<unsigned long long>(r.notices));
+    }
+}
+
+void print_victims_json(std::ostream &out, const Topology &topology, const Setting &setting,
+                        double load, const Params &params, const CongestionParams &congestion,
+                        const std::vector<VictimResult> &results)
+{
+    Json json = head_of(topology, setting);
+    json["params"] = params_of(params);
+    json["congestion"] = congestion_of(congestion);
+    json["flows"] = results[0].flows;
+    json["load"] = load;
+    json["results"] = Json::array();
+    for (size_t i = 0; i < results.size(); i++) {
+        const VictimResult &r = results[i];
+        Json one{{"managed", r.is_managed}, {"hot_spot", r.is_hot}, {"victims", r.victims}};
+        if (r.is_hot)
+            one["share"] = r.victims / results[i - 1].victims;
+        one["hot"] = r.hot;
+        one["marked"] = r.marked;
+        one["notices"] = r.notices;
+        one["messages"] = r.messages;
         json["results"].push_back(one);
     }
     out << json.dump(2) << '\n';

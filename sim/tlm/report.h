@@ -23,7 +23,13 @@ struct Setting {
 void print_table(std::ostream &out, const Topology &topology, const Setting &setting,
                  const std::vector<Result> &results);
 void print_json(std::ostream &out, const Topology &topology, const Setting &setting,
-                const Params &params, const std::vector<Result> &results);
+                const Params &params, const CongestionParams &congestion,
+                const std::vector<Result> &results);
+void print_victims(std::ostream &out, const Topology &topology, const Setting &setting, double load,
+                   const std::vector<VictimResult> &results);
+void print_victims_json(std::ostream &out, const Topology &topology, const Setting &setting,
+                        double load, const Params &params, const CongestionParams &congestion,
+                        const std::vector<VictimResult> &results);
 void print_heat_map(std::ostream &out, const Topology &topology, const Setting &setting,
                     const Result &result);
 void print_unloaded(std::ostream &out, const std::vector<Unloaded> &results, double clock_mhz);

@@ -53,6 +53,9 @@ Result read_result(const Network &network, const Topology &topology, Cycle cycle
     result.p99 = counters.latency.quantile(0.99);
     result.max = counters.latency.max();
     result.all_hops = network.all_hops();
+    result.marked = counters.marked;
+    result.notices = counters.notices;
+    result.held = counters.held;
     add_links(result, topology, counters);
     return result;
 }
@@ -63,7 +66,7 @@ Result run_pattern(const Params &params, const Topology &topology, const RunOpti
 {
     auto traffic = make_pattern(options.pattern, topology, params);
     Stopwatch watch;
-    Network network(params, topology, *traffic);
+    Network network(params, topology, *traffic, options.congestion);
     network.measure(options.warm_up, options.warm_up + options.cycles);
     network.run(options.warm_up + options.cycles);
     Result result = read_result(network, topology, options.cycles);
@@ -72,11 +75,12 @@ Result run_pattern(const Params &params, const Topology &topology, const RunOpti
     return result;
 }
 
-Result run_trace(const Params &params, const Topology &topology, Traffic &trace)
+Result run_trace(const Params &params, const Topology &topology, Traffic &trace,
+                 const CongestionParams &congestion)
 {
     constexpr Cycle kStretch = 1000000;
     Stopwatch watch;
-    Network network(params, topology, trace);
+    Network network(params, topology, trace, congestion);
     while (!network.is_finished())
         network.run(network.now() + kStretch);
     if (network.received() != network.sent())
@@ -84,6 +88,57 @@ Result run_trace(const Params &params, const Topology &topology, Traffic &trace)
     Result result = read_result(network, topology, network.counters().last_done);
     result.seconds = watch.seconds();
     return result;
+}
+
+namespace
+{
+
+VictimResult run_victims_once(const Params &params, const Topology &topology,
+                              const RunOptions &options, bool is_managed, bool is_hot)
+{
+    constexpr Cycle kStretch = 100000, kDrainMax = 100 * kStretch;
+    VictimResult result{.is_managed = is_managed, .is_hot = is_hot};
+    const PatternOptions &pattern = options.pattern;
+    VictimOptions victims{.hot_node = pattern.hot_node,
+                          .victims = options.victims,
+                          .is_hot = is_hot,
+                          .load = pattern.load,
+                          .bytes = pattern.bytes,
+                          .seed = pattern.seed};
+    auto traffic = make_victims(victims, topology, params, result.flows);
+    CongestionParams congestion = options.congestion;
+    congestion.enable = is_managed;
+    Network network(params, topology, *traffic, congestion);
+    network.measure(options.warm_up, options.warm_up + options.cycles);
+    network.run(options.warm_up + options.cycles);
+    auto cycles = static_cast<double>(options.cycles);
+    const Counters &counters = network.counters();
+    uint64_t hot = counters.node_words[pattern.hot_node];
+    result.victims = static_cast<double>(counters.words - hot) / cycles / result.flows;
+    result.hot = static_cast<double>(hot) / cycles;
+    result.marked = counters.marked;
+    result.notices = counters.notices;
+
+    traffic->stop();
+    Cycle limit = network.now() + kDrainMax;
+    while (!network.is_finished() && network.now() < limit)
+        network.run(network.now() + kStretch);
+    if (network.received() != network.sent())
+        throw std::logic_error("messages did not arrive");
+    result.messages = network.received();
+    return result;
+}
+
+} // namespace
+
+std::vector<VictimResult> run_victims(const Params &params, const Topology &topology,
+                                      const RunOptions &options)
+{
+    std::vector<VictimResult> results;
+    for (bool is_managed : {false, true})
+        for (bool is_hot : {false, true})
+            results.push_back(run_victims_once(params, topology, options, is_managed, is_hot));
+    return results;
 }
 
 std::vector<Unloaded> run_unloaded(const Params &params, const Topology &topology)

@@ -14,6 +14,8 @@ namespace tlm
 
 struct RunOptions {
     PatternOptions pattern;
+    CongestionParams congestion;
+    unsigned victims = 0; // flows, see VictimOptions
     Cycle warm_up = 5000;
     Cycle cycles = 20000; // measured, after the warm-up
 };
@@ -28,12 +30,28 @@ struct Result {
     double mean_link = 0, max_link = 0; // share of cycles with a word on the wire
     std::vector<double> links;          // by node and link
     uint64_t all_hops = 0;              // of the whole run
-    double seconds = 0;                 // of a processor
+    // Congestion management: packets that came marked, notices, cycles that throttles held packets.
+    uint64_t marked = 0, notices = 0, held = 0;
+    double seconds = 0; // of a processor
 };
 
 Result run_pattern(const Params &params, const Topology &topology, const RunOptions &options);
 // Runs until everything has arrived. Throws std::logic_error if something does not arrive.
-Result run_trace(const Params &params, const Topology &topology, Traffic &trace);
+Result run_trace(const Params &params, const Topology &topology, Traffic &trace,
+                 const CongestionParams &congestion);
+
+// Victims of a hot node: one of the four runs with and without it, managed and not.
+struct VictimResult {
+    bool is_managed = false, is_hot = false;
+    unsigned flows = 0;
+    double victims = 0; // words of packets that arrived, a victim and cycle
+    double hot = 0;     // words that the hot node got, a cycle
+    uint64_t marked = 0, notices = 0;
+    uint64_t messages = 0; // of the whole run; all arrived
+};
+// Throws std::logic_error if something does not arrive.
+std::vector<VictimResult> run_victims(const Params &params, const Topology &topology,
+                                      const RunOptions &options);
 
 struct Unloaded {
     unsigned hops, bytes;

@@ -44,6 +44,8 @@ void Network::arrive(uint32_t in, uint32_t packet)
         new_head(in, out, channel, now() + params_.size_late);
     outputs_[port(node, out)].waiting[channel] |= uint64_t{1} << (in % ports_);
     outputs_wanted_[node] |= uint64_t{1} << out;
+    if (congestion_)
+        press(node, out);
     arbitrate_soon(node);
 }
 
@@ -232,12 +234,28 @@ void Network::grant(unsigned node, unsigned in, unsigned out)
     outputs_[port(node, out)].free = free;
     wheel_.put_switch(free, node);
     give_back(port(node, in), in == links_, packet, last_read);
+    if (congestion_)
+        packet.is_marked = packet.is_marked || congestion_->marks(port(node, out), now());
     if (out == links_) {
         deliver(node, packet, now() + params_.to_output + params_.to_unit, last_read);
         drop_packet(index);
     } else {
         transmit(port(node, out), index, channel, last_read);
     }
+    if (congestion_)
+        press(node, out);
+}
+
+// The output is under pressure while packets of two inputs and more wait for it in channels with
+// credits: where those are missing, the pressure is further down the way.
+void Network::press(unsigned node, unsigned out)
+{
+    const Output &output = outputs_[port(node, out)];
+    uint64_t inputs = 0;
+    for (unsigned c = 0; c < kChannels; c++)
+        if (output.waiting[c] && (out == links_ || seen_credits(output, c) >= need_units_[0]))
+            inputs |= output.waiting[c];
+    congestion_->press(port(node, out), std::popcount(inputs) >= 2, now());
 }
 
 // The packet's units in this input's buffer, each when its last word has been read.

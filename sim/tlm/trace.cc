@@ -27,7 +27,7 @@ class Trace final : public Traffic
     {
         return next_[node] < messages_[node].size() ? messages_[node][next_[node]].born : kNever;
     }
-    Message take(unsigned node) override { return messages_[node][next_[node]++]; }
+    Message take(unsigned node, Cycle /*now*/) override { return messages_[node][next_[node]++]; }
 
   private:
     std::vector<std::vector<Message>> messages_; // by source

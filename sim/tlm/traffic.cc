@@ -63,7 +63,7 @@ class Synthetic final : public Traffic
         return is_silent(node) ? kNever : static_cast<Cycle>(sources_[node].born);
     }
 
-    Message take(unsigned node) override
+    Message take(unsigned node, Cycle /*now*/) override
     {
         Source &source = sources_[node];
         Message message{static_cast<Cycle>(source.born), target(node), options_.bytes};
@@ -137,12 +137,110 @@ class Synthetic final : public Traffic
     }
 };
 
+class Victims final : public Traffic
+{
+  public:
+    Victims(const VictimOptions &options, const Topology &topology, const Params &params)
+        : options_(options), words_(static_cast<double>(params.message_words(options.bytes)))
+    {
+        unsigned nodes = topology.nodes();
+        if (options.hot_node >= nodes)
+            throw std::invalid_argument("there is no such hot node");
+        if (options.load <= 0)
+            throw std::invalid_argument("the load has to be more than 0");
+        Random random(options.seed * 1000003);
+        for (unsigned n = 0; n < nodes; n++) {
+            sources_.push_back({Random(options.seed * 1000003 + n + 1), kNoTarget, 0});
+            if (n != options.hot_node && options.is_hot)
+                sources_[n].to = options.hot_node;
+        }
+        choose(topology, random);
+    }
+
+    unsigned flows() const { return flows_; }
+
+    Cycle next_born(unsigned node) const override
+    {
+        const Source &source = sources_[node];
+        return source.to == kNoTarget || stopped_ ? kNever : static_cast<Cycle>(source.born);
+    }
+    Message take(unsigned node, Cycle now) override
+    {
+        // What was kept from going for long is not made up for.
+        constexpr double kBehindMax = 1000; // cycles
+        Source &source = sources_[node];
+        source.born = std::max(source.born, static_cast<double>(now) - kBehindMax);
+        Message message{static_cast<Cycle>(source.born), source.to, options_.bytes};
+        source.born +=
+            source.to == options_.hot_node ? words_ : source.random.gap(words_ / options_.load);
+        return message;
+    }
+    void stop() override { stopped_ = true; }
+
+  private:
+    static constexpr uint32_t kNoTarget = UINT32_MAX;
+    struct Source {
+        Random random;
+        uint32_t to;
+        double born; // of the next message
+    };
+
+    VictimOptions options_;
+    double words_;
+    std::vector<Source> sources_;
+    unsigned flows_ = 0;
+    bool stopped_ = false;
+
+    // Calls `use` with node and link of each hop.
+    template <typename Use>
+    static void follow(const Topology &topology, unsigned from, unsigned to, Use use)
+    {
+        while (from != to) {
+            unsigned link = topology.hop(from, to).link;
+            use(from * topology.links() + link);
+            from = topology.neighbour(from, link);
+        }
+    }
+
+    // Pairs of nodes that share a link with the traffic of many to the hot node, and none with each
+    // other; no node is in two of them.
+    void choose(const Topology &topology, Random &random)
+    {
+        constexpr unsigned kTries = 10000; // for each flow
+        constexpr unsigned kMany = 64;     // of so many nodes, one
+        unsigned nodes = topology.nodes(), hot = options_.hot_node;
+        std::vector<unsigned> hot_ways(size_t{nodes} * topology.links());
+        std::vector<bool> used(hot_ways.size()), taken(nodes);
+        for (unsigned n = 0; n < nodes; n++)
+            follow(topology, n, hot, [&](unsigned link) { hot_ways[link]++; });
+        taken[hot] = true;
+        unsigned wanted = options_.victims ? options_.victims : std::max(1U, nodes / 32);
+        for (unsigned tries = wanted * kTries; tries && flows_ < wanted; tries--) {
+            unsigned from = random.below(nodes), to = random.below(nodes);
+            bool is_shared = false, is_used = taken[from] || taken[to];
+            follow(topology, from, to, [&](unsigned link) {
+                is_shared = is_shared || hot_ways[link] >= std::max(1U, nodes / kMany);
+                is_used = is_used || used[link];
+            });
+            if (!is_shared || is_used)
+                continue;
+            taken[from] = taken[to] = true;
+            follow(topology, from, to, [&](unsigned link) { used[link] = true; });
+            sources_[from].to = to;
+            sources_[from].born = sources_[from].random.gap(words_ / options_.load);
+            flows_++;
+        }
+        if (flows_ < wanted)
+            throw std::invalid_argument("there are not that many victims");
+    }
+};
+
 class Single final : public Traffic
 {
   public:
     Single(unsigned from, unsigned to, unsigned bytes) : from_(from), message_{0, to, bytes} {}
     Cycle next_born(unsigned node) const override { return node == from_ && !taken_ ? 0 : kNever; }
-    Message take(unsigned) override
+    Message take(unsigned /*node*/, Cycle /*now*/) override
     {
         taken_ = true;
         return message_;
@@ -170,6 +268,14 @@ std::unique_ptr<Traffic> make_pattern(const PatternOptions &options, const Topol
     if (options.hot_node >= topology.nodes())
         throw std::invalid_argument("there is no such hot node");
     return std::make_unique<Synthetic>(options, topology, params);
+}
+
+std::unique_ptr<Traffic> make_victims(const VictimOptions &options, const Topology &topology,
+                                      const Params &params, unsigned &flows)
+{
+    auto victims = std::make_unique<Victims>(options, topology, params);
+    flows = victims->flows();
+    return victims;
 }
 
 std::unique_ptr<Traffic> make_single(unsigned from, unsigned to, unsigned bytes)

@@ -31,8 +31,10 @@ class Traffic
     virtual ~Traffic() = default;
     // The time at which the node's next message is born, kNever if there is none.
     virtual Cycle next_born(unsigned node) const = 0;
-    // That message; then there is another.
-    virtual Message take(unsigned node) = 0;
+    // That message, which is under way now; then there is another.
+    virtual Message take(unsigned node, Cycle now) = 0;
+    // No further messages.
+    virtual void stop() {}
 };
 
 enum class Pattern { Uniform, Neighbour, Transpose, Complement, HotSpot, AllToAll };
@@ -53,6 +55,20 @@ struct PatternOptions {
 // silent.
 std::unique_ptr<Traffic> make_pattern(const PatternOptions &options, const Topology &topology,
                                       const Params &params);
+
+// Flows that have nothing to do with a hot node but for links that its traffic uses, too.
+struct VictimOptions {
+    unsigned hot_node = 0;
+    unsigned victims = 0; // flows, each from a node of its own; 0: a sixteenth of the nodes
+    bool is_hot = true;   // all other nodes send to the hot node as fast as they can
+    double load = 0.2;    // of each victim, words offered in a cycle, a Poisson process
+    unsigned bytes = 8;
+    uint64_t seed = 1;
+};
+
+// `flows`: how many victims there are. Throws std::invalid_argument.
+std::unique_ptr<Traffic> make_victims(const VictimOptions &options, const Topology &topology,
+                                      const Params &params, unsigned &flows);
 
 // Lines `time_ps source target bytes`, in any order; empty ones and those that begin with # do not
 // count. A message is not born before all earlier ones of its source have gone. Throws
