@@ -3,8 +3,8 @@
 // The links: frames, and the status words that bring credits back. rtl/link.
 //
 // A transmitter gives each cycle to one word. `Frame` is a stretch of such turns: start word, data,
-// end word. A slot is a turn in which status goes out: that of a start word, or every second idle
-// one.
+// end word; a long frame is several, which begin with an idle word. A slot is a turn in which a
+// status of credits goes out: that of every second start word, or every second idle one.
 #include "network.h"
 
 #include <cassert>
@@ -16,7 +16,7 @@ void Network::transmit(uint32_t out, uint32_t index, unsigned channel, Cycle las
 {
     Packet &packet = packets_[index];
     Output &output = outputs_[out];
-    unsigned units = params_.units(packet.words), frames = params_.frames(packet.words);
+    unsigned units = params_.units(packet.words);
     output.credits[channel] = static_cast<int16_t>(output.credits[channel] - units);
     output.granted = now();
     output.granted_units = static_cast<uint16_t>(units);
@@ -25,22 +25,16 @@ void Network::transmit(uint32_t out, uint32_t index, unsigned channel, Cycle las
     Sender &sender = senders_[out];
     settle(out, now());
     Cycle start = std::max(now() + params_.to_output + params_.to_frame, sender.free);
-    unsigned wire_words = packet.words + frames * params_.frame_extra;
+    unsigned inner = params_.inner_idles(packet.words);
+    unsigned wire_words = packet.words + params_.frame_extra + inner * params_.idle_words;
     // The end word's turn is three after its frame's last word came.
     Cycle end = std::max(start + wire_words, last_read + params_.to_output + 3);
-    unsigned first_words = std::min<unsigned>(packet.words, params_.frame_words);
-    unsigned last_words = packet.words - (frames - 1) * params_.frame_words;
-    for (unsigned f = 0; f + 1 < frames; f++) {
-        unsigned length = params_.frame_words + params_.frame_extra;
-        push_frame(out, start + f * length, length);
-    }
-    push_frame(out, end - last_words - params_.frame_extra, last_words + params_.frame_extra);
+    push_packet(out, start, end, inner);
     sender.free = end;
 
-    // The receiver lets a frame go on when it has its end word.
-    Cycle head = start + first_words + params_.frame_through + params_.cable;
-    packet.tail =
-        end - params_.frame_extra + params_.frame_through + params_.cable + last_words - 1;
+    // Words go on as they come; the last one goes when the end word has come.
+    Cycle head = start + params_.frame_through + params_.cable;
+    packet.tail = end - params_.frame_extra + params_.frame_through - 1 + params_.cable;
     packet.channel = static_cast<uint8_t>(channel);
     set_route(far_[out] / ports_, packet);
     put(head + params_.to_request, kArrive, far_[out], index);
@@ -51,12 +45,29 @@ void Network::transmit(uint32_t out, uint32_t index, unsigned channel, Cycle las
     }
 }
 
-void Network::push_frame(uint32_t out, Cycle start, unsigned length)
+// Start words have the two halves of the status in turn. What one says of credits counts only when
+// no idle word inside its frame has said something newer.
+void Network::push_packet(uint32_t out, Cycle start, Cycle end, unsigned inner)
+{
+    Sender &sender = senders_[out];
+    FrameKind kind = !sender.tells_credits ? kNoCredits : inner ? kStaleCredits : kCredits;
+    sender.tells_credits = !sender.tells_credits;
+    for (unsigned i = 0; i < inner; i++) {
+        unsigned length = params_.status_words + (i ? params_.idle_words : 1);
+        push_frame(out, start, start + length, kind);
+        start += length;
+        kind = kIdleInside;
+    }
+    push_frame(out, start, end, kind);
+}
+
+void Network::push_frame(uint32_t out, Cycle start, Cycle end, FrameKind kind)
 {
     assert(senders_[out].frames < frame_slots_); // credits see to it
     Frame &added = frame(out, senders_[out].frames++);
     added.start = start & ((Cycle{1} << 48) - 1);
-    added.length = length & 0xFFFF;
+    added.length = (end - start) & 0x3FFF;
+    added.kind = kind;
 }
 
 // Forget frames that are over.
@@ -72,19 +83,26 @@ void Network::settle(uint32_t out, Cycle cycle)
         sender.first = 0; // The cache has this place.
 }
 
-// Frames are known some cycles before they start, so the answer is certain if the slot is near.
+// Frames are known some cycles before they start, so the answer is certain if the slot is near; a
+// frame without credits in its start word may still take the place of an idle word.
 Cycle Network::next_slot(uint32_t out, Cycle from)
 {
     settle(out, from);
     Sender &sender = senders_[out];
-    Cycle past = (from - sender.idle_from) % params_.idle_words;
-    Cycle idle = past ? from + params_.idle_words - past : from;
-    if (!sender.frames)
-        return idle;
-    const Frame &next = frame(out, 0);
-    if (next.start > from)
-        return std::min(idle, next.start);
-    return next.start == from ? from : next.end();
+    Cycle idle_from = sender.idle_from;
+    auto idle = [&] {
+        Cycle past = (from - idle_from) % params_.idle_words;
+        return past ? from + params_.idle_words - past : from;
+    };
+    for (unsigned f = 0; f < sender.frames; f++) {
+        const Frame &next = frame(out, f);
+        if (next.start > from && idle() < next.start)
+            return idle();
+        if (next.start >= from && next.kind != kNoCredits)
+            return next.start;
+        idle_from = from = next.end();
+    }
+    return idle();
 }
 
 // At the input beside this transmitter.
@@ -108,17 +126,21 @@ void Network::slot(uint32_t out)
 {
     Sender &sender = senders_[out];
     settle(out, now());
-    bool starts = sender.frames && frame(out, 0).start == now();
+    bool at_frame = sender.frames && frame(out, 0).start == now();
+    FrameKind kind = at_frame ? static_cast<FrameKind>(frame(out, 0).kind) : kIdleInside;
+    if (kind == kNoCredits)
+        return put(next_slot(out, now() + 1), kSlot, out, 0);
     // An idle word counts when it comes twice running.
-    bool lost = !starts && sender.frames && frame(out, 0).start == now() + 1;
+    bool lost =
+        kind == kStaleCredits || (!at_frame && sender.frames && frame(out, 0).start == now() + 1);
     unsigned channel = sender.channel;
     if (channel < kChannels) {
         sender.told[channel] = sender.freed[channel];
         uint8_t units = sender.freed[channel] - sender.heard[channel];
         if (units && !lost) {
             sender.heard[channel] = sender.freed[channel];
-            Cycle heard =
-                starts ? frame(out, 0).end() + params_.frame_told : now() + params_.idle_told;
+            Cycle heard = kind == kCredits ? frame(out, 0).end() + params_.frame_told
+                                           : now() + params_.idle_told;
             put(heard + params_.cable, kCredit, far_[out], channel << 16 | units);
         }
     }

@@ -192,8 +192,8 @@ void Network::notice(unsigned node, const Packet &packet, Cycle first_word)
     if (measuring(now()))
         counters_.notices++;
     unsigned words = params_.header_words;
-    unsigned hop = params_.to_frame + words + params_.frame_through + params_.cable +
-                   params_.to_request + params_.to_output;
+    unsigned hop = params_.to_frame + params_.frame_through + params_.cable + params_.to_request +
+                   params_.to_output;
     // The network port passes it on when it is whole.
     Cycle way = words + 1 + params_.to_request + params_.to_output +
                 Cycle{hop} * topology_.distance(node, packet.from) + params_.to_unit + words;
@@ -215,6 +215,7 @@ uint32_t Network::launch(unsigned node, unsigned words, unsigned bytes)
                         .out = 0,
                         .out_channel = 0,
                         .ends_message = !source.has_message,
+                        .is_put = source.message.bytes > params_.line_bytes,
                         .is_marked = false};
     set_route(node, packets_[packet]);
     return packet;
@@ -233,12 +234,13 @@ void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cyc
 {
     if (packet.is_marked)
         notice(node, packet, first_word);
-    Cycle begin = std::max(first_word, completer_free_[node]);
     Cycle words = std::max<Cycle>(packet.words, params_.least_complete);
-    completer_free_[node] = begin + words;
     // A word leaves `to_output` - 1 cycles after its read: the first read is a cycle after the
     // grant.
     Cycle last_word = last_read + params_.to_output - 1 + params_.to_unit;
+    // The network port holds a put until it is whole (velo_netport_rx.sv, MessagesAtOnce).
+    Cycle begin = std::max(packet.is_put ? last_word : first_word, completer_free_[node]);
+    completer_free_[node] = begin + words;
     Cycle done = std::max(begin + words - 1, last_word) + params_.complete;
     received_ += packet.ends_message;
     if (!measuring(done))

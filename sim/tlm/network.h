@@ -4,7 +4,7 @@
 // and last word, with few events a hop.
 //
 //   host --inject--> switch input --to_request--> queue --arbitration--> output
-//        --to_output--> link, frame by frame --> next switch input, or completer and memory
+//        --to_output--> link, word by word --> next switch input, or completer and memory
 //
 // Contention is modelled exactly as in the RTL: one queue for each input, output and channel; one
 // round of iSLIP a cycle; a packet starts only with the credits that its size asks for; credits
@@ -84,7 +84,7 @@ class Network
         uint16_t from, to, bytes, words;
         uint8_t channel;          // by which it came
         uint8_t out, out_channel; // where it goes from there
-        uint8_t ends_message : 1, is_marked : 1;
+        uint8_t ends_message : 1, is_put : 1, is_marked : 1;
     };
     struct Input {
         Cycle free = 0;
@@ -109,8 +109,11 @@ class Network
         uint8_t served = kChannels;            // channel that went last
         std::array<uint8_t, kChannels> size{}; // of the first packet
     };
+    // What the first word of a frame says of credits: nothing, something, something that an idle
+    // word inside it makes stale; an idle word.
+    enum FrameKind : uint8_t { kNoCredits, kCredits, kStaleCredits, kIdleInside };
     struct Frame {
-        uint64_t start : 48, length : 16; // its turn, as the transmitter chooses words
+        uint64_t start : 48, length : 14, kind : 2; // its turn, as the transmitter chooses words
         Cycle end() const { return start + length; }
     };
     // The transmitter of a link: its frames, and the status that it reports of the receiver beside
@@ -124,6 +127,7 @@ class Network
         std::array<Cycle, kChannels> freed_at{};
         uint8_t channel = 0, turn = 0; // to be told of next; the arbiter's
         bool active = false;           // has an event coming
+        bool tells_credits = false;    // the next start word does
     };
     struct Source {
         Message message;
@@ -204,7 +208,8 @@ class Network
 
     // --- links ---
     void transmit(uint32_t out, uint32_t index, unsigned channel, Cycle last_read);
-    void push_frame(uint32_t out, Cycle start, unsigned length);
+    void push_packet(uint32_t out, Cycle start, Cycle end, unsigned inner);
+    void push_frame(uint32_t out, Cycle start, Cycle end, FrameKind kind);
     size_t frame_place(uint32_t out, unsigned place) const
     {
         return size_t{out} * frame_slots_ + ((senders_[out].first + place) & (frame_slots_ - 1));

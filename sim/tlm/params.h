@@ -23,11 +23,12 @@ struct Params {
     unsigned mtu_bytes = 512;   // MtuBytes, rtl/node/rtl/velo_node.sv
     unsigned unit_words = 8;    // a credit, rtl/switch/rtl/velo_switch_pkg.sv
     unsigned buffer_units = 30; // a channel, at each input, BufferUnits, velo_router.sv
-    unsigned frame_words = 20;  // 640 bits, rtl/link/rtl/velo_link.sv
     unsigned frame_extra = 2;   // start word and CRC, rtl/link/README.md
-    unsigned status_vcs = 6;    // channels that take turns in status words, NumVcs, velo_router.sv
-    unsigned sizes = 4;         // of packets, by which credits are asked for, NumSizes,
-                                // velo_switch_pkg.sv
+    unsigned status_words =
+        32; // between two status words inside a frame, rtl/link/rtl/velo_link_tx.sv
+    unsigned status_vcs = 6; // channels that take turns in status words, NumVcs, velo_router.sv
+    unsigned sizes = 4;      // of packets, by which credits are asked for, NumSizes,
+                             // velo_switch_pkg.sv
     unsigned least_size_bytes = 64; // most payload of the first; each has twice the one before it
 
     // --- cycles ---
@@ -45,9 +46,9 @@ struct Params {
     // First word into the link to its frame's turn, at the earliest (velo_link_tx.sv,
     // `next_exists`).
     unsigned to_frame = 1;
-    // A frame's turn to its first word out of the other side's link, beside the frame's own words:
-    // choice, CRC, PHY, start word, end word (velo_link_tx.sv, velo_link_rx.sv).
-    unsigned frame_through = 4;
+    // A frame's turn to its first word out of the other side's link: choice, CRC, PHY, start word,
+    // the header's second word, a register (velo_link_tx.sv, velo_link_rx.sv).
+    unsigned frame_through = 5;
     unsigned cable = 0; // of delay, each way; PHY included
     // Word out of the switch's local output to the unit (velo_netport_rx.sv).
     unsigned to_unit = 1;
@@ -117,7 +118,8 @@ struct Params {
         unsigned these = units(header_words + (least_size_bytes << size) / word_bytes);
         return (size + 1 == sizes ? longest : std::min(these, longest)) + 2;
     }
-    unsigned frames(unsigned words) const { return (words + frame_words - 1) / frame_words; }
+    // The idle words inside a packet's frame.
+    unsigned inner_idles(unsigned words) const { return (words - 1) / status_words; }
 };
 
 } // namespace tlm

@@ -60,7 +60,7 @@ Json params_of(const Params &params)
             {"unit_words", params.unit_words},
             {"buffer_units", params.buffer_units},
             {"need_units", params.need_units(params.sizes - 1)},
-            {"frame_words", params.frame_words},
+            {"status_words", params.status_words},
             {"frame_extra", params.frame_extra},
             {"inject", params.inject},
             {"to_request", params.to_request},
