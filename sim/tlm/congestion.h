@@ -18,6 +18,7 @@ namespace tlm
 // Registers of the node.
 struct CongestionParams {
     bool enable = false;
+    bool mark_links = false;      // not only the nodes' own ports
     unsigned mark_cycles = 256;   // of pressure until an output marks
     unsigned notice_cycles = 8;   // at least, between two notices of a destination; 8 bits
     unsigned increase = 8;        // of a level, for each notice; 4 bits
@@ -30,6 +31,7 @@ class Congestion
     Congestion(const CongestionParams &params, unsigned nodes, size_t outputs);
 
     // --- switch ---
+    bool marks_links() const { return params_.mark_links; }
     // From this cycle on the output is under pressure, or not.
     void press(uint32_t out, bool pressed, Cycle now);
     // Do packets that leave by the output now get a mark?

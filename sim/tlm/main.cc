@@ -28,6 +28,8 @@ struct Options {
 void declare_congestion(CLI::App &app, tlm::CongestionParams &congestion)
 {
     app.add_flag("--congestion", congestion.enable, "manage congestion");
+    app.add_flag("--mark-links", congestion.mark_links,
+                 "links under pressure mark packets, too, not only nodes' own ports");
     app.add_option("--mark-cycles", congestion.mark_cycles,
                    "cycles of pressure until an output marks packets")
         ->check(CLI::Range(1, 65535))

@@ -72,7 +72,8 @@ Json params_of(const Params &params)
 
 Json congestion_of(const CongestionParams &params)
 {
-    return {{"mark_cycles", params.mark_cycles},
+    return {{"mark_links", params.mark_links},
+            {"mark_cycles", params.mark_cycles},
             {"notice_cycles", params.notice_cycles},
             {"increase", params.increase},
             {"recover_cycles", params.recover_cycles}};
@@ -149,21 +150,21 @@ void print_json(std::ostream &out, const Topology &topology, const Setting &sett
     out << json.dump(2) << '\n';
 }
 
-// The runs are in pairs, first without the hot spot.
+// A share is of the rate without the hot spot; the least is that of one flow.
 void print_victims(std::ostream &out, const Topology &topology, const Setting &setting, double load,
                    const std::vector<VictimResult> &results)
 {
     out << text("%s, %u nodes, %s, %u bytes, seed %llu: %u flows at load %g\n",
                 topology.name().c_str(), topology.nodes(), setting.workload.c_str(), setting.bytes,
                 static_cast<unsigned long long>(setting.seed), results[0].flows, load);
-    out << "                       words a victim and cycle    share    hot node's words    "
+    out << "                       words a victim and cycle     share     least    hot node's "
+           "words    "
            "marked   notices\n";
-    for (size_t i = 0; i < results.size(); i++) {
-        const VictimResult &r = results[i];
+    for (const VictimResult &r : results) {
         out << text("%-9s %-12s %24.4f ", r.is_managed ? "managed" : "unmanaged",
                     r.is_hot ? "hot spot" : "no hot spot", r.victims);
-        out << (r.is_hot ? text("%7.1f %%", 100 * r.victims / results[i - 1].victims)
-                         : std::string(9, ' '));
+        out << (r.is_hot ? text("%7.1f %% %7.1f %%", 100 * r.share, 100 * r.least_share)
+                         : std::string(19, ' '));
         out << text(" %19.4f %9llu %9llu\n", r.hot, static_cast<unsigned long long>(r.marked),
                     static_cast<unsigned long long>(r.notices));
     }
@@ -179,11 +180,12 @@ void print_victims_json(std::ostream &out, const Topology &topology, const Setti
     json["flows"] = results[0].flows;
     json["load"] = load;
     json["results"] = Json::array();
-    for (size_t i = 0; i < results.size(); i++) {
-        const VictimResult &r = results[i];
+    for (const VictimResult &r : results) {
         Json one{{"managed", r.is_managed}, {"hot_spot", r.is_hot}, {"victims", r.victims}};
-        if (r.is_hot)
-            one["share"] = r.victims / results[i - 1].victims;
+        if (r.is_hot) {
+            one["share"] = r.share;
+            one["least_share"] = r.least_share;
+        }
         one["hot"] = r.hot;
         one["marked"] = r.marked;
         one["notices"] = r.notices;

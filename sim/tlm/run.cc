@@ -94,7 +94,8 @@ namespace
 {
 
 VictimResult run_victims_once(const Params &params, const Topology &topology,
-                              const RunOptions &options, bool is_managed, bool is_hot)
+                              const RunOptions &options, bool is_managed, bool is_hot,
+                              std::vector<uint64_t> &words)
 {
     constexpr Cycle kStretch = 100000, kDrainMax = 100 * kStretch;
     VictimResult result{.is_managed = is_managed, .is_hot = is_hot};
@@ -113,7 +114,8 @@ VictimResult run_victims_once(const Params &params, const Topology &topology,
     network.run(options.warm_up + options.cycles);
     auto cycles = static_cast<double>(options.cycles);
     const Counters &counters = network.counters();
-    uint64_t hot = counters.node_words[pattern.hot_node];
+    words = counters.node_words;
+    uint64_t hot = words[pattern.hot_node];
     result.victims = static_cast<double>(counters.words - hot) / cycles / result.flows;
     result.hot = static_cast<double>(hot) / cycles;
     result.marked = counters.marked;
@@ -135,9 +137,18 @@ std::vector<VictimResult> run_victims(const Params &params, const Topology &topo
                                       const RunOptions &options)
 {
     std::vector<VictimResult> results;
-    for (bool is_managed : {false, true})
-        for (bool is_hot : {false, true})
-            results.push_back(run_victims_once(params, topology, options, is_managed, is_hot));
+    std::vector<uint64_t> alone, beside; // by node: each is the target of one flow at most
+    for (bool is_managed : {false, true}) {
+        results.push_back(run_victims_once(params, topology, options, is_managed, false, alone));
+        double before = results.back().victims;
+        results.push_back(run_victims_once(params, topology, options, is_managed, true, beside));
+        VictimResult &hot = results.back();
+        hot.share = before > 0 ? hot.victims / before : 0;
+        for (unsigned n = 0; n < topology.nodes(); n++)
+            if (alone[n])
+                hot.least_share = std::min(hot.least_share, static_cast<double>(beside[n]) /
+                                                                static_cast<double>(alone[n]));
+    }
     return results;
 }
 

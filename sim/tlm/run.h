@@ -46,6 +46,9 @@ struct VictimResult {
     unsigned flows = 0;
     double victims = 0; // words of packets that arrived, a victim and cycle
     double hot = 0;     // words that the hot node got, a cycle
+    // With the hot spot: the share of their rate without it that the victims have kept, all
+    // together and the one that has kept least.
+    double share = 1, least_share = 1;
     uint64_t marked = 0, notices = 0;
     uint64_t messages = 0; // of the whole run; all arrived
 };

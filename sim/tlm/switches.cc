@@ -246,16 +246,26 @@ void Network::grant(unsigned node, unsigned in, unsigned out)
         press(node, out);
 }
 
-// The output is under pressure while packets of two inputs and more wait for it in channels with
-// credits: where those are missing, the pressure is further down the way.
+// A node's own port is under pressure while two packets and more wait for it, of one input or of
+// several. So is a link, if it is to be, while packets of two inputs and more wait for it in
+// channels with credits: where those are missing, the pressure is further down the way.
 void Network::press(unsigned node, unsigned out)
 {
+    if (out != links_ && !congestion_->marks_links())
+        return;
     const Output &output = outputs_[port(node, out)];
     uint64_t inputs = 0;
     for (unsigned c = 0; c < kChannels; c++)
         if (output.waiting[c] && (out == links_ || seen_credits(output, c) >= need_units_[0]))
             inputs |= output.waiting[c];
-    congestion_->press(port(node, out), std::popcount(inputs) >= 2, now());
+    bool is_pressed = std::popcount(inputs) >= 2;
+    if (!is_pressed && out == links_)
+        for_each(inputs, [&](unsigned i) {
+            const Queue &queue = queues_[size_t{port(node, i)} * ports_ + out];
+            for (unsigned c = 0; c < kChannels; c++)
+                is_pressed = is_pressed || queue.head[c] != queue.tail[c];
+        });
+    congestion_->press(port(node, out), is_pressed, now());
 }
 
 // The packet's units in this input's buffer, each when its last word has been read.
