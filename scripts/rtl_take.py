@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Copy one block and all it needs into a folder of its own, ready for another project.
 
-The folder has the sources, those that spec/ generates among them, in one `rtl` folder; `files.f`, their
-order for any tool; `Bender.yml`, a package for Bender; and `velo_BLOCK.core`, one for FuseSoC. The lists
-are made from the block's files.f, which stays the one source. See rtl/TAKING.md.
+The folder has the sources, those that spec/ generates among them, in one `rtl` folder; `files.f`,
+their order for any tool; `Bender.yml`, a package for Bender; and `velo_BLOCK.core`, one for
+FuseSoC. The lists are made from the block's files.f, which stays the one source: rtl/TAKING.md.
 """
 
 import argparse
@@ -103,7 +103,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0], prog="rtl take")
     parser.add_argument("block", help="a folder of rtl/ with a files.f, such as velo or link")
     parser.add_argument("folder", type=Path, help="where to; must not exist, or be empty")
-    parser.add_argument("--top", help="the module that FuseSoC's lint begins with (default: the last)")
+    parser.add_argument("--top", help="where FuseSoC's lint begins (default: the last module)")
     options = parser.parse_args()
     if not (ROOT / "rtl" / options.block / "files.f").exists():
         parser.error(f"there is no rtl/{options.block}/files.f")

@@ -67,7 +67,7 @@ void Network::push_frame(uint32_t out, Cycle start, Cycle end, FrameKind kind)
     Frame &added = frame(out, senders_[out].frames++);
     added.start = start & ((Cycle{1} << 48) - 1);
     added.length = (end - start) & 0x3FFF;
-    added.kind = kind;
+    added.kind = kind & 3;
 }
 
 // Forget frames that are over.

@@ -34,7 +34,10 @@ class Bench:
         for name in ("push_valid_i", "push_data_i", "pop_ready_i"):
             getattr(dut, name).value = 0
         dut.rst_ni.value = dut.pop_rst_ni.value = 0
-        push, pop = Clock(dut.clk_i, self.push_ps, unit="ps"), Clock(dut.pop_clk_i, self.pop_ps, unit="ps")
+        push, pop = (
+            Clock(dut.clk_i, self.push_ps, unit="ps"),
+            Clock(dut.pop_clk_i, self.pop_ps, unit="ps"),
+        )
         self.clocks = [cocotb.start_soon(push.start())]
         await Timer(self.rng.randrange(1, self.pop_ps), "ps")
         self.clocks.append(cocotb.start_soon(pop.start()))

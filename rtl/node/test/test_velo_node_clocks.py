@@ -128,7 +128,14 @@ async def start(dut: Any, host_ps: int, core_ps: int) -> tuple[Host, list[Any]]:
     for name in STREAMS:
         for port in ("write_valid", "read_valid", "answer_ready", "read_tag", "write_eop"):
             getattr(dut, f"{name}_{port}_i").value = 0
-    for port in ("dma_write_ready", "dma_read_ready", "dma_answer_valid", "signal", "wire", "rx_clk"):
+    for port in (
+        "dma_write_ready",
+        "dma_read_ready",
+        "dma_answer_valid",
+        "signal",
+        "wire",
+        "rx_clk",
+    ):
         getattr(dut, f"{port}_i").value = 0
     dut.rst_ni.value = 0
     link_ps = core_ps + core_ps // 500 // 2 * 2

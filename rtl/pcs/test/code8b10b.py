@@ -34,7 +34,9 @@ def encode(value: int, k: int, disparity: int) -> tuple[int, int]:
     middle = plus != (minus_six or heavy_six)
 
     # The middle disparity is not used here: the paper's S is of the disparity before the symbol.
-    alternate = f and g and h and (special or ((not e and d and l31) if plus else (e and not d and l13)))
+    alternate = (
+        f and g and h and (special or ((not e and d and l31) if plus else (e and not d and l13)))
+    )
     four = [f and not alternate, g or not (f or g or h), h, (not h and g != f) or alternate]
     light_four = not f and not g
     minus_four = light_four or (special and f != g)
