@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The FIFO between two clocks: nothing lost, doubled or reordered at any ratio; rate and latency."""
+"""The FIFO between two clocks: nothing lost, doubled or reordered at any ratio; rate, latency."""
 
 import random
 from collections.abc import Callable

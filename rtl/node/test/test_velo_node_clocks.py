@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The node with clocks of its own: registers, messages to itself, and a link that ends where it begins.
+"""The node with clocks of its own: registers, messages to itself, a link that ends where it begins.
 
 The host's clock has any ratio to the core's; the serializers run at the core's rate less 200 ppm.
 """
