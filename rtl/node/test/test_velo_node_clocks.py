@@ -39,7 +39,7 @@ class Host:
         self.dut, self.rng = dut, random.Random(seed)
         # Writes and loads of both ways in the order in which they were made; words are of 32 bits.
         self.asked: dict[str, deque] = {name: deque() for name in STREAMS}
-        self.beat = {name: 0 for name in STREAMS}
+        self.beat = dict.fromkeys(STREAMS, 0)
         self.answer: dict[str, list[int]] = {name: [] for name in STREAMS}
         self.memory: dict[int, int] = {}
         self.place: int | None = None
