@@ -47,7 +47,7 @@ module velo_netport_tx
   localparam int unsigned RoomWords = HeaderWords + RoomBytes * 8 / DataWidth + 1;
   typedef logic [$clog2(UnitWords)-1:0] off_t;
 
-  logic room, size_ready, valid, open_q, may_send, whole, end_in, end_out;
+  logic room, size_ready, size_free, tells_size, valid, open_q, may_send, whole, end_in, end_out;
   logic [CountBits-1:0] count, ends_q;  // ends: whole packets inside
   count_t avail;
   off_t off_q, off;
@@ -58,7 +58,7 @@ module velo_netport_tx
   ) u_fifo (
       .clk_i,
       .rst_ni,
-      .push_valid_i(in_valid_i && size_ready),
+      .push_valid_i(in_valid_i && size_free),
       .push_ready_o(room),
       .push_data_i ({in_sop_i, in_eop_i, in_data_i}),
       .pop_valid_o (valid),
@@ -67,7 +67,10 @@ module velo_netport_tx
       .count_o     (count)
   );
 
-  assign in_ready_o = room && size_ready;
+  // Only the word that tells a packet's size needs a place among the sizes: a packet that was begun is
+  // not stopped by its own.
+  assign size_free = size_ready || !tells_size;
+  assign in_ready_o = room && size_free;
   assign whole = !WholePackets || ends_q != '0;
   assign out_valid_o = valid && (open_q || (whole && may_send));
   assign end_in = in_valid_i && in_ready_o && in_eop_i;
@@ -97,14 +100,16 @@ module velo_netport_tx
   logic [NumSizes-1:0] fits;
 
   if (DataWidth == 32) begin : gen_narrow
-    assign header_in = in_valid_i && in_ready_o && (first_q ? 1'b1 : in_sop_i && in_eop_i);
+    assign tells_size = first_q || (in_sop_i && in_eop_i);
     assign len = {in_data_i[3:0], len_low_q};
     assign size_in = !first_q ? size_t'(0) : routed_q ? SizeLongest : size_of(len);
   end else begin : gen_wide
-    assign header_in = in_valid_i && in_ready_o && in_sop_i;
+    assign tells_size = in_sop_i;
     assign len = in_data_i[35:26];
     assign size_in = in_data_i[0] ? SizeLongest : size_of(len);
   end
+
+  assign header_in = in_valid_i && in_ready_o && tells_size;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) first_q <= 1'b0;
