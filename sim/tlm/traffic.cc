@@ -166,7 +166,7 @@ class Victims final : public Traffic
     }
     Message take(unsigned node, Cycle now) override
     {
-        // What was kept from going for long is not made up for.
+        // A source that was held for long does not make up for it.
         constexpr double kBehindMax = 1000; // cycles
         Source &source = sources_[node];
         source.born = std::max(source.born, static_cast<double>(now) - kBehindMax);

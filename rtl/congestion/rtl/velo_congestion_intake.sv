@@ -5,7 +5,9 @@
 // Packets pass from `in_*` to `out_*` (both valid/ready) without a cycle more, except those of kind
 // `congestion`: such a packet is taken at once, whatever its length, and `notice_valid_o` pulses with
 // the node that it came from. So a notice never waits for a unit, and no unit ever sees one.
-// Errors: none. Source: VELO white paper, "congestion management".
+// Errors: none.
+// Source: VELO paper, section 3, "Buffer requirements and flow control", which names congestion management
+// and does not say how it is done.
 
 `include "velo_assert.svh"
 

@@ -10,7 +10,8 @@
 // class of completions, which would couple the two.
 //
 // `notice_*`: valid/ready, one packet, whole. Errors: none.
-// Source: VELO white paper, "congestion management".
+// Source: VELO paper, section 3, "Buffer requirements and flow control", which names congestion management
+// and does not say how it is done.
 
 `include "velo_assert.svh"
 

@@ -16,7 +16,8 @@
 // passed to the present, once in 2**16 cycles at the latest, so that none can seem to come again.
 //
 // `held_o`: a packet waits, to be counted. Errors: none.
-// Source: high-message-rates, section 3; VELO white paper, "congestion management".
+// Source: VELO paper, section 3, "Buffer requirements and flow control", which names congestion management
+// and does not say how it is done.
 
 `include "velo_assert.svh"
 
@@ -74,7 +75,7 @@ module velo_congestion_throttle
   logic [$clog2(UnitWords)-1:0] place_q;
 
   assign head_node = in_data_i[15:8];
-  // What was offered once stands, whatever notice comes meanwhile.
+  // A packet that was offered stays offered, although a notice for its destination comes meanwhile.
   assign slow = enable_i && slow_q[head_node] && !offered_q;
   assign moves = out_valid_o && out_ready_i;
 
@@ -265,7 +266,7 @@ module velo_congestion_throttle
   end
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
-  // Valid/ready: what is offered stands until it is taken.
+  // The valid/ready rule: an offered word stays until it is taken.
   `VELO_ASSERT(OfferStands, !offered_q || out_valid_o || !in_valid_i)
   `VELO_ASSERT(LevelInRange, work_q != WorkWrite || work_level <= level_t'(LevelMax))
   `VELO_ASSUME(PacketStartsWithSop, !(in_valid_i && state_q == StHead) || in_sop_i)

@@ -38,7 +38,7 @@ def some_burst(rng: random.Random, number: int) -> Burst:
     beats = []
     for low, high in zip(lanes[::2], lanes[1::2], strict=True):
         strobes = 0xFF * (low is not None) | 0xFF00 * (high is not None)
-        # What is not written may be anything.
+        # Bytes without a strobe may be anything.
         halves = [rng.getrandbits(64) if half is None else half for half in (low, high)]
         beats.append((halves[0] | halves[1] << 64, strobes))
     # A bus may name the first byte that it writes, or the beat that it is in.

@@ -2,8 +2,8 @@
 //
 // Two lanes of different length, of one clock, with three disturbances at any time (one loses its lock,
 // or finds it; a skip set arrives as something else): in step, what goes out together was sent
-// together, and follows what was sent before it. So long as no skip set is made up out of something else:
-// that is left to its complement and the link's CRC. velo_cdc_fifo's proof has the crossing of clocks.
+// together, and follows what was sent before it. The proof takes for granted that no other word turns
+// into a skip set; the set's complement and the link's CRC notice such a word. velo_cdc_fifo's proof has the crossing of clocks.
 
 `include "velo_assert.svh"
 

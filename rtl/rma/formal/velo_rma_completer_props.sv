@@ -187,7 +187,7 @@ module velo_rma_completer_props
   `VELO_ASSERT(GivenBack, !done || granted_q == given_back_q)
   `VELO_ASSERT(ToldAfterTheAccess, !(notify_valid || reply_valid) || granted_q == given_back_q)
 
-  // What is offered stands until it is taken.
+  // A beat that is offered stays until it is taken.
   logic atu_waits_q, notify_waits_q, reply_waits_q;
   always_ff @(posedge clk_i) begin
     atu_waits_q    <= rst_ni && atu_valid && !atu_ready_i;

@@ -90,7 +90,7 @@ module velo_switch_again
     end
   end
 
-  // What is being sent: the packet that is coming in (`chases`), or a copy that was cut off (`lost`).
+  // The packet being sent is the one that is coming in (`chases`), or a copy that was cut off (`lost`).
   logic chases_q, lost_q, lost_d;
   assign lost_d = start_i ? cut_off && arriving_q && starts : lost_q || (cut_off && chases_q);
   always_ff @(posedge clk_i or negedge rst_ni) begin
