@@ -20,10 +20,8 @@ constexpr size_t kWriteBytes = 1 << 16;
 constexpr size_t kUnderWayMax = 2 * SIM_RING_SLOTS;
 
 // Constants of a link's words, rtl/link/rtl/velo_link_pkg.sv.
-constexpr unsigned kKindData = 0, kKindControl = 1, kControlStart = 1, kSeqs = 64;
-constexpr unsigned control(const PhyWord &word) { return word.data & 3; }
-constexpr unsigned start_seq(const PhyWord &word) { return (word.data >> 23) % kSeqs; }
-constexpr bool starts_packet(const PhyWord &word) { return (word.data >> 22 & 1) != 0; }
+constexpr unsigned kKindData = 0, kKindControl = 1, kKindStart = 3, kSeqs = 64;
+constexpr unsigned start_seq(const PhyWord &word) { return (word.data >> 3) % kSeqs; }
 constexpr bool is_route(const PhyWord &word)
 {
     return (word.data & 1) != 0;
@@ -77,17 +75,17 @@ LinkCounter::LinkCounter(unsigned width_bits) : words_(std::max(kHeaderBits / wi
 
 bool LinkCounter::count(const PhyWord &word, LinkRecord &record)
 {
-    if (word.kind == kKindControl) {
-        if (control(word) != kControlStart)
-            return false;
+    if (word.kind == kKindControl)
+        return false;
+    if (word.kind == kKindStart) {
         // Frames are numbered as they are sent for the first time; any other number is an old one.
         repeats_ = start_seq(word) != next_seq_;
         if (repeats_)
             record.retransmissions++;
         else
             next_seq_ = (next_seq_ + 1) % kSeqs;
-        first_ = starts_packet(word);
-        header_words_ = first_ ? words_ : 0;
+        first_ = true;
+        header_words_ = words_;
     } else if (word.kind == kKindData) {
         if (first_ && is_route(word))
             header_words_ += words_;

@@ -24,7 +24,7 @@ from typing import Any
 
 SECONDS = 120
 STORE_PS, DMA_PS, CYCLE_PS = 110_000, 110_000, 10_000
-HOST_TO_HOST_CYCLES = 31  # rtl/node/README.md
+HOST_TO_HOST_CYCLES = 28  # rtl/node/README.md
 # Remote memory, 8 bytes between neighbours, translations known: cycles of the hardware, ways over
 # the cable and reads of memory (there and back, twice DMA_PS) from the store of the descriptor
 # until data or a notification leave the node; DMA_PS later they are seen.
@@ -268,7 +268,7 @@ def test_a_recording_knows_each_step_of_a_message(runner: Runner) -> None:
     assert recording.end == (figures["virtual_time_ps"], 1, 0, 0)
     # A start word, two words of header, two of payload, an end word.
     words = {"payload": 2, "overhead": 4, "repeated": 0, "retransmissions": 0, "buckets": 1}
-    assert recording.links == {(0, 0): words}
+    assert recording.links == {(0, 0): words}, recording.links
     head = recording.head
     assert (head["topology"], head["nodes"], head["clock_khz"]) == ("mesh2.topology", 2, 100_000)
     assert head["cables"] == [[0, 0, 1, 1], [1, 1, 0, 0]] and head["cable_cycles"] == 3
