@@ -2,7 +2,8 @@
 //
 // Synchronous FIFO, first word falls through: an entry is at the output one cycle after it came in.
 //
-// The memory has one write port and one asynchronous read port and no reset, so it maps to LUT RAM.
+// The memory has one write port and one asynchronous read port and no reset, so it maps to LUT RAM. Two
+// entries are registers instead: half of the logic, and nothing between the older one and the output.
 //
 // Both sides are valid/ready. `push_ready_o` and `pop_valid_o` come from registers only.
 // `count_o` is the number of entries, 0 to Depth.
@@ -31,30 +32,51 @@ module velo_fifo #(
 
   `VELO_ASSERT_INIT(DepthIsPowerOfTwo, Depth >= 2 && Depth == 2 ** AddrWidth)
 
-  (* ram_style = "distributed" *)
-  logic [Width-1:0] mem[Depth];
-  // One bit more than an address: tells a full FIFO from an empty one.
-  logic [AddrWidth:0] write_q, read_q;
   logic push, pop;
-
-  assign count_o = write_q - read_q;
-  assign push_ready_o = !count_o[AddrWidth];
-  assign pop_valid_o = write_q != read_q;
-  assign pop_data_o = mem[read_q[AddrWidth-1:0]];
   assign push = push_valid_i && push_ready_o;
-  assign pop = pop_valid_o && pop_ready_i;
+  assign pop  = pop_valid_o && pop_ready_i;
 
-  always_ff @(posedge clk_i) begin
-    if (push) mem[write_q[AddrWidth-1:0]] <= push_data_i;
-  end
+  if (Depth == 2) begin : gen_pair
+    logic [Width-1:0] older_q, newer_q;
+    logic [1:0] count_q;
 
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) begin
-      write_q <= '0;
-      read_q  <= '0;
-    end else begin
-      if (push) write_q <= write_q + 1'b1;
-      if (pop) read_q <= read_q + 1'b1;
+    assign count_o = count_q;
+    assign push_ready_o = !count_q[1];
+    assign pop_valid_o = count_q != '0;
+    assign pop_data_o = older_q;
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) count_q <= '0;
+      else count_q <= count_q + 2'(push) - 2'(pop);
+    end
+    // What is in a place that nobody has filled does not matter.
+    always_ff @(posedge clk_i) begin
+      if (pop || !pop_valid_o) older_q <= count_q[1] ? newer_q : push_data_i;
+      if (push) newer_q <= push_data_i;
+    end
+  end else begin : gen_memory
+    (* ram_style = "distributed" *)
+    logic [Width-1:0] mem[Depth];
+    // One bit more than an address: tells a full FIFO from an empty one.
+    logic [AddrWidth:0] write_q, read_q;
+
+    assign count_o = write_q - read_q;
+    assign push_ready_o = !count_o[AddrWidth];
+    assign pop_valid_o = write_q != read_q;
+    assign pop_data_o = mem[read_q[AddrWidth-1:0]];
+
+    always_ff @(posedge clk_i) begin
+      if (push) mem[write_q[AddrWidth-1:0]] <= push_data_i;
+    end
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        write_q <= '0;
+        read_q  <= '0;
+      end else begin
+        if (push) write_q <= write_q + 1'b1;
+        if (pop) read_q <= read_q + 1'b1;
+      end
     end
   end
 
