@@ -52,7 +52,9 @@ module velo_load_guard
   typedef logic [TagBits-1:0] tag_t;
 
   // A load waits if the two marks of its tag differ. Each memory has one writer.
+  (* ram_style = "distributed" *)
   logic [2:0] begun[2**TagBits];  // mark, and the period in which it was taken
+  (* ram_style = "distributed" *)
   logic ended[2**TagBits];  // mark
 
   logic clearing_q, take, end_answer, end_error, inject_q, open_q, due, refuse_load_q, load_late;
