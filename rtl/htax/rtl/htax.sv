@@ -7,10 +7,11 @@
 // in both directions. A request goes where its address is (`WindowMask` and `WindowBase` give each
 // port its part of the node's window; the first that fits wins); an address of host memory goes to
 // `HostPort`, one in no part of the window to `DefaultPort`, which refuses it. A response goes to the
-// port that asked. Requests of a port in `DefaultOnly` go to `DefaultPort`, with any address: so that
-// port cannot wait for any other target.
+// port that asked. `PostedReach` and so on say which targets each port has; there is no logic for other
+// pairs. A transaction for a target that its source does not reach goes to the lowest one that it
+// does: so a port that reaches one target cannot wait for any other.
 //
-// All streams valid/ready, header steady for a transaction, `eop` with the last beat; the first beat
+// All streams valid/ready, header steady for a transaction (of a response, port, tag and error pass), `eop` with the last beat; the first beat
 // is the one after another's last. One cycle from port to port. A port's
 // read does not overtake its posted writes (htax_order); nothing else is kept in order between channels.
 //
@@ -29,7 +30,10 @@ module htax
     parameter logic [NumPorts-1:0][AddrBits-1:0] WindowBase = '0,
     // All ones: no address fits, so the port takes no requests of the window.
     parameter logic [NumPorts-1:0][AddrBits-1:0] WindowMask = '1,
-    parameter logic [NumPorts-1:0] DefaultOnly = '0
+    // By source, then target. A port that reaches none is never ready.
+    parameter logic [NumPorts-1:0][NumPorts-1:0] PostedReach = '1,
+    parameter logic [NumPorts-1:0][NumPorts-1:0] NonpostedReach = '1,
+    parameter logic [NumPorts-1:0][NumPorts-1:0] ResponseReach = '1
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -70,11 +74,18 @@ module htax
 
   localparam int unsigned Width = $bits(htax_header_t) + DataWidth;
 
-  function automatic logic [NumPorts-1:0] target_of(logic default_only, logic window,
-                                                    logic [AddrBits-1:0] addr);
+  typedef logic [NumPorts-1:0] ports_t;
+
+  function automatic ports_t reached(ports_t reach, ports_t target);
+    ports_t lowest;
+    lowest = reach & (~reach + 1'b1);
+    return reach == lowest || (target & reach) == '0 ? lowest : target;
+  endfunction
+
+  function automatic ports_t target_of(logic window, logic [AddrBits-1:0] addr);
     int unsigned port;
-    port = window || default_only ? DefaultPort : HostPort;
-    if (window && !default_only) begin
+    port = window ? DefaultPort : HostPort;
+    if (window) begin
       for (int unsigned p = 0; p < NumPorts; p++) begin
         if (WindowMask[p] != '1 && (addr & WindowMask[p]) == WindowBase[p]) begin
           port = p;
@@ -82,7 +93,7 @@ module htax
         end
       end
     end
-    return NumPorts'(1) << port;
+    return ports_t'(1) << port;
   endfunction
 
   logic [NumPorts-1:0][NumPorts-1:0] posted_target, nonposted_target, response_target;
@@ -93,24 +104,32 @@ module htax
   logic [NumPorts-1:0][1:0] posted_count, unused_nonposted_count, unused_response_count;
 
   for (genvar p = 0; p < NumPorts; p++) begin : gen_port
-    // Nobody can ask in another's name.
-    htax_header_t posted_header, nonposted_header;
+    // Nobody can ask in another's name. A response needs no address and no length.
+    htax_header_t posted_header, nonposted_header, response_header;
     always_comb begin
       posted_header         = posted_in_header_i[p];
       posted_header.port    = PortBits'(p);
       nonposted_header      = nonposted_in_header_i[p];
       nonposted_header.port = PortBits'(p);
+      response_header       = '0;
+      response_header.port  = response_in_header_i[p].port;
+      response_header.tag   = response_in_header_i[p].tag;
+      response_header.error = response_in_header_i[p].error;
     end
 
-    assign posted_target[p] = target_of(DefaultOnly[p], posted_header.window, posted_header.addr);
-    assign nonposted_target[p] = target_of(
-        DefaultOnly[p], nonposted_header.window, nonposted_header.addr
+    assign posted_target[p] = reached(
+        PostedReach[p], target_of(posted_header.window, posted_header.addr)
     );
-    assign response_target[p] = NumPorts'(1) << response_in_header_i[p].port;
+    assign nonposted_target[p] = reached(
+        NonpostedReach[p], target_of(nonposted_header.window, nonposted_header.addr)
+    );
+    assign response_target[p] = reached(
+        ResponseReach[p], ports_t'(1) << response_in_header_i[p].port
+    );
 
     assign posted_in[p] = {posted_header, posted_in_data_i[p]};
     assign nonposted_in[p] = {nonposted_header, nonposted_in_data_i[p]};
-    assign response_in[p] = {response_in_header_i[p], response_in_data_i[p]};
+    assign response_in[p] = {response_header, response_in_data_i[p]};
 
     htax_order u_order (
         .clk_i,
@@ -130,7 +149,8 @@ module htax
 
   htax_channel #(
       .NumPorts(NumPorts),
-      .Width(Width)
+      .Width   (Width),
+      .Reach   (PostedReach)
   ) u_posted (
       .clk_i,
       .rst_ni,
@@ -149,7 +169,8 @@ module htax
 
   htax_channel #(
       .NumPorts(NumPorts),
-      .Width(Width)
+      .Width   (Width),
+      .Reach   (NonpostedReach)
   ) u_nonposted (
       .clk_i,
       .rst_ni,
@@ -168,7 +189,8 @@ module htax
 
   htax_channel #(
       .NumPorts(NumPorts),
-      .Width(Width)
+      .Width   (Width),
+      .Reach   (ResponseReach)
   ) u_response (
       .clk_i,
       .rst_ni,

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One channel of the on-chip crossbar: any port to any port, one transaction at a time per target.
+// One channel of the on-chip crossbar, one transaction at a time per target.
+//
+// `Reach` says which targets each source has; there is no logic for other pairs. A source without any has
+// no buffer, and is never ready.
 //
 // Each source has a buffer of its own; each target a round-robin arbiter that keeps its choice until
 // the transaction's last beat. The buffer costs one cycle, the crossbar none. Sources for different
@@ -18,7 +21,9 @@
 module htax_channel #(
     parameter int unsigned NumPorts = 4,
     parameter int unsigned Width = 32,
-    parameter int unsigned Depth = 2
+    // By source, then target.
+    parameter logic [NumPorts-1:0][NumPorts-1:0] Reach = '1,
+    localparam int unsigned Depth = 2
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -50,20 +55,30 @@ module htax_channel #(
   logic [NumPorts-1:0][NumPorts-1:0] served;
 
   for (genvar s = 0; s < NumPorts; s++) begin : gen_source
-    velo_fifo #(
-        .Width($bits(beat_t)),
-        .Depth(Depth)
-    ) u_buffer (
-        .clk_i,
-        .rst_ni,
-        .push_valid_i(in_valid_i[s]),
-        .push_ready_o(in_ready_o[s]),
-        .push_data_i ({in_target_i[s], in_eop_i[s], in_data_i[s]}),
-        .pop_valid_o (head_valid[s]),
-        .pop_ready_i (head_ready[s]),
-        .pop_data_o  (head[s]),
-        .count_o     (in_count_o[s])
-    );
+    if (Reach[s] == '0) begin : gen_none
+      assign in_ready_o[s] = 1'b0;
+      assign in_count_o[s] = '0;
+      assign head_valid[s] = 1'b0;
+      assign head[s]       = '0;
+      logic unused;
+      assign unused = ^{in_valid_i[s], in_target_i[s], in_eop_i[s], in_data_i[s], head_ready[s]};
+    end else begin : gen_buffer
+      velo_fifo #(
+          .Width($bits(beat_t)),
+          .Depth(Depth)
+      ) u_buffer (
+          .clk_i,
+          .rst_ni,
+          .push_valid_i(in_valid_i[s]),
+          .push_ready_o(in_ready_o[s]),
+          .push_data_i ({in_target_i[s] & Reach[s], in_eop_i[s], in_data_i[s]}),
+          .pop_valid_o (head_valid[s]),
+          .pop_ready_i (head_ready[s]),
+          .pop_data_o  (head[s]),
+          .count_o     (in_count_o[s])
+      );
+      `VELO_ASSUME(WithinReach, !in_valid_i[s] || (in_target_i[s] & ~Reach[s]) == '0)
+    end
 
     always_comb begin
       head_ready[s] = 1'b0;
@@ -79,7 +94,7 @@ module htax_channel #(
 
     always_comb begin
       for (int unsigned s = 0; s < NumPorts; s++) begin
-        requests[s] = head_valid[s] && head[s].target[t];
+        requests[s] = Reach[s][t] && head_valid[s] && head[s].target[t];
       end
     end
 
@@ -120,7 +135,7 @@ module htax_channel #(
 
   for (genvar s = 0; s < NumPorts; s++) begin : gen_assume
     `VELO_ASSUME(OneTarget,
-                 !in_valid_i[s] || (in_target_i[s] != '0 &&
+                 !in_valid_i[s] || Reach[s] == '0 || (in_target_i[s] != '0 &&
                  (in_target_i[s] & (in_target_i[s] - 1'b1)) == '0))
   end
 

@@ -118,6 +118,44 @@ module velo_node_fabric
   localparam int unsigned PortControl = LastUnit + 1;
   localparam int unsigned NumPorts = LastUnit + 2;
 
+  // ----- who has to do with whom -----------------------------------------------------------------
+
+  // Hosts reach the units, and units their host. The host's second way leads to the register file alone,
+  // which asks for nothing. VELO units are not read: their part of the window is refused by the register
+  // file, like what is in no part.
+  typedef logic [NumPorts-1:0] ports_t;
+  localparam ports_t HostBit = ports_t'(1) << PortHost;
+  localparam ports_t RegistersBit = ports_t'(1) << PortRegisters;
+  localparam ports_t ControlBit = ports_t'(1) << PortControl;
+  localparam ports_t Readers = ports_t'(1) << PortCustom | ports_t'(1) << PortRma;
+
+  function automatic ports_t [NumPorts-1:0] posted_reach();
+    ports_t [NumPorts-1:0] reach;
+    reach                = {NumPorts{HostBit}};
+    reach[PortHost]      = ~(HostBit | ControlBit);
+    reach[PortRegisters] = '0;
+    reach[PortControl]   = RegistersBit;
+    return reach;
+  endfunction
+  function automatic ports_t [NumPorts-1:0] nonposted_reach();
+    ports_t [NumPorts-1:0] reach;
+    reach              = '0;
+    reach[PortHost]    = Readers | RegistersBit;
+    reach[PortCustom]  = HostBit;
+    reach[PortRma]     = HostBit;
+    reach[PortControl] = RegistersBit;
+    return reach;
+  endfunction
+  function automatic ports_t [NumPorts-1:0] response_reach();
+    ports_t [NumPorts-1:0] reach;
+    reach                = '0;
+    reach[PortHost]      = Readers | RegistersBit;
+    reach[PortRegisters] = HostBit | ControlBit;
+    reach[PortCustom]    = HostBit;
+    reach[PortRma]       = HostBit;
+    return reach;
+  endfunction
+
   // ----- the host's streams ---------------------------------------------------------------------
 
   htax_header_t [1:0] host_write_header, host_read_header;  // 1: control
@@ -125,7 +163,7 @@ module velo_node_fabric
   htax_header_t [NumPorts-1:0] posted_header, nonposted_header, response_header;
 
   velo_host_bridge #(
-      .Readers(16'd1 << PortCustom | 16'd1 << PortRma),
+      .Readers(16'(Readers)),
       .Nobody (PortRegisters)
   ) u_bridge (
       .write_header_o   (host_write_header),
@@ -198,7 +236,9 @@ module velo_node_fabric
       .DefaultPort(PortRegisters),
       .WindowBase (window_base()),
       .WindowMask (window_mask()),
-      .DefaultOnly(NumPorts'(1) << PortControl)
+      .PostedReach   (posted_reach()),
+      .NonpostedReach(nonposted_reach()),
+      .ResponseReach (response_reach())
   ) u_htax (
       .clk_i,
       .rst_ni,

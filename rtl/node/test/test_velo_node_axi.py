@@ -306,10 +306,11 @@ async def what_is_wrong_is_answered_and_changes_nothing(dut: Any) -> None:
     await host.settled()
     await host.until(lambda: bool(host.written["host"]))
     assert host.written["host"] == [SLVERR]
+    assert (await host.read("host", window(VELO, 0)))[1] == SLVERR  # VELO units are not read
     assert (await host.read("host", window(RMA, 0)))[1] == SLVERR
     assert (await host.read("control", window(CUSTOM, 0)))[1] == SLVERR
-    # Refused where it ended: the control port leads to registers only.
-    assert await counter(host, UNMAPPED) == 2
+    # Refused where they ended: the control port leads to registers only, and so do reads of VELO units.
+    assert await counter(host, UNMAPPED) == 3
     assert await counter(host, SENT) == 0
     assert not host.word(RING)
 
