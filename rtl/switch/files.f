@@ -2,12 +2,14 @@
 -f rtl/common/files.f
 rtl/link/rtl/velo_link_pkg.sv
 rtl/switch/rtl/velo_switch_pkg.sv
+rtl/switch/rtl/velo_switch_groups.sv
 rtl/switch/rtl/velo_switch_route.sv
 rtl/switch/rtl/velo_switch_pool.sv
 rtl/switch/rtl/velo_switch_units.sv
 rtl/switch/rtl/velo_switch_pick.sv
 rtl/switch/rtl/velo_switch_queues.sv
 rtl/switch/rtl/velo_switch_again.sv
+rtl/switch/rtl/velo_switch_copies.sv
 rtl/switch/rtl/velo_switch_input.sv
 rtl/switch/rtl/velo_switch_arb.sv
 rtl/switch/rtl/velo_switch_match.sv

@@ -70,6 +70,89 @@ def test_paths_are_shortest(network: routing.Network) -> None:
             assert len(network.path(source, destination)) == hops
 
 
+def test_a_groups_message_comes_once_to_each_member_and_nobody_else(
+    network: routing.Network,
+) -> None:
+    for source in range(network.nodes):
+        members = {n for n in range(network.nodes) if (n * 7 + source) % 3 != 1} or {source}
+        group = routing.multicast(network, 224 + source % 32, source, members)
+        came = [source]
+        for node in came:
+            bits = group.way_bits(node)
+            came += [network.cables[node, link][0] for link in range(6) if bits >> link & 1]
+            assert bits >> 6 & 63 & ~bits == 0
+        assert len(came) == len(set(came))
+        assert {n for n in came if group.way_bits(n) >> 12} == members
+
+
+def test_no_channels_wait_for_each_other_in_a_circle_with_groups_of_all_nodes(
+    network: routing.Network,
+) -> None:
+    groups = [
+        routing.multicast(network, 224 + source % 32, source, members)
+        for source in range(network.nodes)
+        for members in (range(network.nodes), range(source % 2, network.nodes, 2))
+    ]
+    assert routing.find_cycle(network, groups) == []
+
+
+def test_a_tree_against_the_order_of_dimensions_is_noticed() -> None:
+    mesh = routing.build("mesh", "2x2")
+    # Round the mesh, each link a dependency that some route or group has.
+    around = [0, 1, 3, 2]
+    ways: dict[int, list[routing.Channel]] = {}
+    for here, there in zip(around, [1, 3, 2, 0], strict=True):
+        link = next(link for link in range(4) if mesh.cables.get((here, link), (-1,))[0] == there)
+        ways[here] = [(here, link, 0)]
+    group = routing.Group(224, 0, frozenset(around), ways)
+    assert len(routing.find_cycle(mesh, [group])) == 4
+
+
+def test_members_on_both_sides_of_a_dateline_share_the_first_channel() -> None:
+    ring = routing.build("ring", "8")
+    assert routing.multicast(ring, 224, 5, [7]).ways == {5: [(5, 0, 1)], 6: [(6, 0, 1)]}
+    group = routing.multicast(ring, 224, 5, [7, 0])
+    assert group.ways == {5: [(5, 0, 0)], 6: [(6, 0, 0)], 7: [(7, 0, 0)]}
+    assert [group.way_bits(node) for node in (5, 7, 0, 1)] == [1, 1 | 1 << 12, 1 << 12, 0]
+
+
+def test_routes_that_form_no_tree_are_refused() -> None:
+    ring = routing.build("ring", "4")
+    routes = [list(hops) for hops in ring.routes]
+    # To node 2 over node 1, to node 3 over nodes 1 and 2, to node 1 over nodes 3 and 2.
+    routes[0] = [15, 1, 0, 1]
+    routes[1][2], routes[3][1], routes[2][1] = 0, 1, 1
+    odd = routing.Network(4, ring.cables, routes)
+    with pytest.raises(routing.TopologyError, match="no tree"):
+        routing.multicast(odd, 224, 0, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("223:0:1", "numbers 224 to 255"),
+        ("256:0:1", "numbers 224 to 255"),
+        ("224:4:1", "no nodes"),
+        ("224:0:4", "no nodes"),
+        ("224:0:", "not of the form"),
+        ("224:0", "not of the form"),
+    ],
+)
+def test_a_group_that_cannot_be_says_why(
+    text: str, message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert routing.main(["ring", "4", "--group", text]) == 1
+    assert message in capsys.readouterr().err
+
+
+def test_the_command_prints_the_nodes_of_a_group(capsys: pytest.CaptureFixture[str]) -> None:
+    assert routing.main(["ring", "4", "--group", "230:1:all"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split()[:3] for line in lines if line.startswith("group")] == [
+        ["group", str(node), "230"] for node in range(4)
+    ]
+
+
 def test_without_datelines_a_ring_does_wait_for_itself() -> None:
     ring = routing.build("ring", "5")
     flat = [[h if h == routing.HOP_LOCAL else h % 8 for h in hops] for hops in ring.routes]

@@ -28,15 +28,17 @@ module velo_router
     parameter int unsigned InitWords = 32,
     parameter bit [NumClasses-1:0] WholePackets = '1,  // per class, see velo_netport_tx
     parameter int unsigned NumVelo = 1,
+    parameter bit Multicast = 1'b0,  // see velo_switch
     localparam int unsigned NumNodePorts = NumClasses + NumVelo - 1,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
     input logic clk_i,
     input logic rst_ni,
 
-    input logic       table_we_i,
-    input logic [7:0] table_node_i,
-    input hop_t       table_hop_i,
+    input logic               table_we_i,
+    input logic         [7:0] table_node_i,
+    input hop_t               table_hop_i,
+    input group_ports_t       table_group_i, // the way, if the number is a group's
 
     input  logic [NumNodePorts-1:0]                unit_in_valid_i,
     output logic [NumNodePorts-1:0]                unit_in_ready_o,
@@ -87,7 +89,8 @@ module velo_router
       .NumVcs      (NumVcs),
       .MtuBytes    (MtuBytes),
       .BufferUnits (BufferUnits),
-      .NumNodePorts(NumNodePorts)
+      .NumNodePorts(NumNodePorts),
+      .Multicast   (Multicast)
   ) u_switch (
       .clk_i,
       .rst_ni,
@@ -112,7 +115,8 @@ module velo_router
       .dropped_o    (dropped),
       .table_we_i,
       .table_node_i,
-      .table_hop_i
+      .table_hop_i,
+      .table_group_i
   );
 
   for (genvar l = 0; l < int'(NumLinks); l++) begin : gen_link

@@ -30,7 +30,8 @@ module velo_node
     parameter bit CustomUnit = 1'b1,
     parameter bit WholeRequests = 1'b0,
     parameter int unsigned NumVelo = 1,
-    parameter int unsigned VeloWidth = DataWidth
+    parameter int unsigned VeloWidth = DataWidth,
+    parameter bit Multicast = 1'b0  // messages to groups of nodes, see velo_switch
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -111,6 +112,7 @@ module velo_node
   logic route_we;
   logic [7:0] route_node, link_enable, link_restart;
   logic [3:0] route_hop;
+  group_ports_t route_group;
   logic [NumLinks-1:0] up;
   logic [NumLinks-1:0][2:0] refuse;
   logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts;
@@ -156,7 +158,8 @@ module velo_node
       .MtuBytes  (MtuBytes),
       .CustomUnit(CustomUnit),
       .NumVelo   (NumVelo),
-      .VeloWidth (VeloWidth)
+      .VeloWidth (VeloWidth),
+      .Multicast (Multicast)
   ) u_core (
       .clk_i,
       .rst_ni,
@@ -175,6 +178,7 @@ module velo_node
       .route_we_o         (route_we),
       .route_node_o       (route_node),
       .route_hop_o        (route_hop),
+      .route_group_o      (route_group),
       .link_enable_o      (link_enable),
       .link_restart_o     (link_restart),
       .link_up_i          (all_up),
@@ -245,13 +249,15 @@ module velo_node
       .NumVcs      (NumVcs),
       .MtuBytes    (MtuBytes),
       .WholePackets({2'b11, WholeRequests}),
-      .NumVelo     (NumVelo)
+      .NumVelo     (NumVelo),
+      .Multicast   (Multicast)
   ) u_router (
       .clk_i,
       .rst_ni,
       .table_we_i       (route_we),
       .table_node_i     (route_node),
       .table_hop_i      (route_hop),
+      .table_group_i    (route_group),
       .unit_in_valid_i  (out_valid),
       .unit_in_ready_o  (out_ready),
       .unit_in_room_o   (out_room),
@@ -286,6 +292,7 @@ module velo_node
   assign unused = ^{link_enable, link_restart, poisoned};
 
   `VELO_ASSERT_INIT(LinksFitRegisters, NumLinks >= 1 && NumLinks <= 8)
+  `VELO_ASSERT_INIT(GroupsAsInSpec, 256 - NumGroups == GroupNodeMin)
   `VELO_ASSERT_INIT(CreditsFitRegister, NumVcs * $bits(count_t) <= 48)
 
 endmodule

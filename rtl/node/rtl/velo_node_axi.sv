@@ -23,6 +23,7 @@ module velo_node_axi
     parameter int unsigned IdBits = 4,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
+    parameter bit Multicast = 1'b0,  // see velo_node
     localparam int unsigned DmaIdBits = DataWidth == 128 ? 17 : 16
 ) (
     input logic clk_i,
@@ -374,7 +375,8 @@ module velo_node_axi
       .CustomUnit(CustomUnit),
       .WholeRequests(1'b1),
       .NumVelo(NumVelo),
-      .VeloWidth(VeloWidth)
+      .VeloWidth(VeloWidth),
+      .Multicast(Multicast)
   ) u_node (
       .clk_i,
       .rst_ni,

@@ -47,6 +47,7 @@ module velo_node_core
     parameter bit CustomUnit = 1'b1,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
+    parameter bit Multicast = 1'b0,  // messages may come by groups
     localparam int unsigned NumClasses = 3,
     localparam int unsigned NumNets = NumClasses + NumVelo - 1,
     localparam int unsigned LastUnit = last_unit(NumVelo)
@@ -125,19 +126,20 @@ module velo_node_core
     input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
 
     // Settings and state of the network, for the registers.
-    output logic             route_we_o,
-    output logic [7:0]       route_node_o,
-    output logic [3:0]       route_hop_o,
-    output logic [7:0]       link_enable_o,
-    output logic [7:0]       link_restart_o,
-    input  logic [7:0]       link_up_i,
-    input  logic [7:0][ 2:0] link_refuse_i,
-    input  logic [7:0][ 7:0] link_crc_errors_i,
-    input  logic [7:0][ 7:0] link_replays_i,
-    input  logic [7:0][ 7:0] link_timeouts_i,
-    input  logic [7:0][ 7:0] link_dropped_i,
-    input  logic [7:0][47:0] link_credits_i,
-    input  logic [2:0][ 7:0] node_port_dropped_i,
+    output logic              route_we_o,
+    output logic [ 7:0]       route_node_o,
+    output logic [ 3:0]       route_hop_o,
+    output logic [12:0]       route_group_o,       // of a group: its way, see velo_switch_pkg
+    output logic [ 7:0]       link_enable_o,
+    output logic [ 7:0]       link_restart_o,
+    input  logic [ 7:0]       link_up_i,
+    input  logic [ 7:0][ 2:0] link_refuse_i,
+    input  logic [ 7:0][ 7:0] link_crc_errors_i,
+    input  logic [ 7:0][ 7:0] link_replays_i,
+    input  logic [ 7:0][ 7:0] link_timeouts_i,
+    input  logic [ 7:0][ 7:0] link_dropped_i,
+    input  logic [ 7:0][47:0] link_credits_i,
+    input  logic [ 2:0][ 7:0] node_port_dropped_i,
 
     output logic [7:0] node_id_o
 );
@@ -252,7 +254,8 @@ module velo_node_core
       .MtuBytes  (MtuBytes),
       .CustomUnit(CustomUnit),
       .NumVelo   (NumVelo),
-      .VeloWidth (VeloWidth)
+      .VeloWidth (VeloWidth),
+      .Multicast (Multicast)
   ) u_units (
       .clk_i,
       .rst_ni,
@@ -299,6 +302,7 @@ module velo_node_core
       .route_we_o,
       .route_node_o,
       .route_hop_o,
+      .route_group_o,
       .link_enable_o,
       .link_restart_o,
       .link_up_i,

@@ -23,6 +23,7 @@ module velo_node_units
     parameter bit CustomUnit = 1'b1,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
+    parameter bit Multicast = 1'b0,  // messages may come by groups
     localparam int unsigned NumClasses = 3,
     localparam int unsigned NumNets = NumClasses + NumVelo - 1,
     localparam int unsigned LastUnit = last_unit(NumVelo)
@@ -75,19 +76,20 @@ module velo_node_units
     input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
 
     // Settings and state of the network, for the registers.
-    output logic             route_we_o,
-    output logic [7:0]       route_node_o,
-    output logic [3:0]       route_hop_o,
-    output logic [7:0]       link_enable_o,
-    output logic [7:0]       link_restart_o,
-    input  logic [7:0]       link_up_i,
-    input  logic [7:0][ 2:0] link_refuse_i,
-    input  logic [7:0][ 7:0] link_crc_errors_i,
-    input  logic [7:0][ 7:0] link_replays_i,
-    input  logic [7:0][ 7:0] link_timeouts_i,
-    input  logic [7:0][ 7:0] link_dropped_i,
-    input  logic [7:0][47:0] link_credits_i,
-    input  logic [2:0][ 7:0] node_port_dropped_i,
+    output logic              route_we_o,
+    output logic [ 7:0]       route_node_o,
+    output logic [ 3:0]       route_hop_o,
+    output logic [12:0]       route_group_o,       // of a group: its way, see velo_switch_pkg
+    output logic [ 7:0]       link_enable_o,
+    output logic [ 7:0]       link_restart_o,
+    input  logic [ 7:0]       link_up_i,
+    input  logic [ 7:0][ 2:0] link_refuse_i,
+    input  logic [ 7:0][ 7:0] link_crc_errors_i,
+    input  logic [ 7:0][ 7:0] link_replays_i,
+    input  logic [ 7:0][ 7:0] link_timeouts_i,
+    input  logic [ 7:0][ 7:0] link_dropped_i,
+    input  logic [ 7:0][47:0] link_credits_i,
+    input  logic [ 2:0][ 7:0] node_port_dropped_i,
 
     output logic [7:0] node_id_o
 );
@@ -146,14 +148,12 @@ module velo_node_units
 
   localparam int unsigned CountBits = $clog2(NumVelo + 1);
 
-  logic [CountBits-1:0] sent, refused, received, dropped;
-  logic stalled;
-  logic [CountBits-1:0] undelivered;
+  logic [CountBits-1:0] sent, refused, received, dropped, undelivered;
   watchdog_t access_watchdog;
   watchdog_report_t watchdog_report;
   error_e refused_code, dropped_code;
   logic [7:0] refused_source, dropped_ctx, dropped_node, stall_ctx;
-  logic watchdog_enable, cfg_valid, cfg_ready, cfg_enabled, read_pointer_valid;
+  logic stalled, watchdog_enable, cfg_valid, cfg_ready, cfg_enabled, read_pointer_valid;
   logic [19:0] watchdog_cycles;
   logic [CtxBits-1:0] cfg_ctx, read_pointer_ctx;
   logic [AddrBits-1:6] cfg_base;
@@ -227,7 +227,8 @@ module velo_node_units
       .DataWidth(DataWidth),
       .UnitWidth(VeloWidth),
       .NumVelo  (NumVelo),
-      .CtxBits  (CtxBits)
+      .CtxBits  (CtxBits),
+      .Multicast(Multicast)
   ) u_velo (
       .node_id_i             (node_id_o),
       .watchdog_enable_i     (watchdog_enable),
@@ -471,6 +472,7 @@ module velo_node_units
       .route_we_o,
       .route_node_o,
       .route_hop_o,
+      .route_group_o,
       .link_enable_o,
       .link_restart_o,
       .link_up_i,

@@ -24,7 +24,8 @@ module velo_unit_slot
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned UnitWidth = DataWidth,
-    parameter int unsigned CtxBits   = 8
+    parameter int unsigned CtxBits   = 8,
+    parameter bit          Multicast = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -97,7 +98,8 @@ module velo_unit_slot
   velo_unit #(
       .DataWidth(UnitWidth),
       .CtxBits  (CtxBits),
-      .AddrBits (AddrBits)
+      .AddrBits (AddrBits),
+      .Multicast(Multicast)
   ) u_unit (
       .clk_i,
       .rst_ni,

@@ -28,6 +28,7 @@ module velo_units
     parameter  int unsigned UnitWidth = DataWidth,
     parameter  int unsigned NumVelo   = 1,
     parameter  int unsigned CtxBits   = 8,
+    parameter  bit          Multicast = 1'b0,
     localparam int unsigned CountBits = $clog2(NumVelo + 1)
 ) (
     input logic clk_i,
@@ -114,7 +115,8 @@ module velo_units
     velo_unit_slot #(
         .DataWidth(DataWidth),
         .UnitWidth(UnitWidth),
-        .CtxBits  (CtxBits)
+        .CtxBits  (CtxBits),
+        .Multicast(Multicast)
     ) u_slot (
         .clk_i,
         .rst_ni,

@@ -57,19 +57,20 @@ module velo_regfile
     output logic [        15:0] read_pointer_o,
 
     // Network: routing table and links. Links that a node does not have are zero.
-    output logic             route_we_o,
-    output logic [7:0]       route_node_o,
-    output logic [3:0]       route_hop_o,
-    output logic [7:0]       link_enable_o,
-    output logic [7:0]       link_restart_o,
-    input  logic [7:0]       link_up_i,
-    input  logic [7:0][ 2:0] link_refuse_i,
-    input  logic [7:0][ 7:0] link_crc_errors_i,
-    input  logic [7:0][ 7:0] link_replays_i,
-    input  logic [7:0][ 7:0] link_timeouts_i,
-    input  logic [7:0][ 7:0] link_dropped_i,
-    input  logic [7:0][47:0] link_credits_i,
-    input  logic [2:0][ 7:0] node_port_dropped_i,
+    output logic              route_we_o,
+    output logic [ 7:0]       route_node_o,
+    output logic [ 3:0]       route_hop_o,
+    output logic [12:0]       route_group_o,       // of a group: its way, see velo_switch_pkg
+    output logic [ 7:0]       link_enable_o,
+    output logic [ 7:0]       link_restart_o,
+    input  logic [ 7:0]       link_up_i,
+    input  logic [ 7:0][ 2:0] link_refuse_i,
+    input  logic [ 7:0][ 7:0] link_crc_errors_i,
+    input  logic [ 7:0][ 7:0] link_replays_i,
+    input  logic [ 7:0][ 7:0] link_timeouts_i,
+    input  logic [ 7:0][ 7:0] link_dropped_i,
+    input  logic [ 7:0][47:0] link_credits_i,
+    input  logic [ 2:0][ 7:0] node_port_dropped_i,
 
     output logic [63:0] custom_setting_o,
     input  logic [63:0] custom_status_i,
@@ -395,6 +396,7 @@ module velo_regfile
   assign route_we_o        = from_registers.routes.req && from_registers.routes.req_is_wr;
   assign route_node_o      = write_addr_q[10:3];
   assign route_hop_o       = write_data_q[3:0];
+  assign route_group_o     = write_data_q[12:0];
 
   logic unused;
   assign unused = ^{posted_header_i, posted_data_i,

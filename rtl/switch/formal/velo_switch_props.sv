@@ -92,6 +92,7 @@ module velo_switch_props
       .table_we_i   (1'b0),
       .table_node_i ('0),
       .table_hop_i  ('0),
+      .table_group_i('0),
       .in_valid_i   (in_valid),
       .in_sop_i     (in_sop),
       .in_eop_i     (in_eop),

@@ -16,6 +16,9 @@
 // of its class, whatever `in_vc_i` says. `out_stop_i`: no packet begins later than three cycles after; one
 // that has begun goes on.
 //
+// Multicast = 1: a message to one of the last NumGroups node numbers leaves by each output of its group's
+// mask, see velo_switch_copies. Of a message of a group that comes in poisoned one copy leaves, poisoned.
+//
 // A packet may end poisoned (`in_poison_i`, `out_poison_o`, with its last word): whoever takes it in must not
 // act upon it. One that ends with `in_again_i` was cut off by its link; the same packet comes next from that
 // link, for the same credits. The switch itself poisons what it cuts.
@@ -39,15 +42,17 @@ module velo_switch
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned BufferUnits = 30,
     parameter int unsigned NumNodePorts = NumClasses,
+    parameter bit Multicast = 1'b0,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
     input logic clk_i,
     input logic rst_ni,
 
     // The routing table, the same in all ports.
-    input logic       table_we_i,
-    input logic [7:0] table_node_i,
-    input hop_t       table_hop_i,
+    input logic               table_we_i,
+    input logic         [7:0] table_node_i,
+    input hop_t               table_hop_i,   // the way, if the number is a node's
+    input group_ports_t       table_group_i, // the way, if the number is a group's
 
     input  logic   [NumPorts-1:0]                in_valid_i,
     input  logic   [NumPorts-1:0]                in_sop_i,
@@ -137,6 +142,7 @@ module velo_switch
         .DataWidth(DataWidth),
         .NumLinks (NumLinks),
         .NumNodePorts(NumNodePorts),
+        .Multicast(Multicast),
         .NumVcs   (NumVcs),
         .MtuBytes (MtuBytes),
         .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits + MoreUnits : BufferUnits),
@@ -171,7 +177,8 @@ module velo_switch
         .dropped_o(dropped_o[p]),
         .table_we_i,
         .table_node_i,
-        .table_hop_i
+        .table_hop_i,
+        .table_group_i
     );
 
     velo_switch_output #(

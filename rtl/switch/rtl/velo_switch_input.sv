@@ -22,6 +22,7 @@
 // its end as its words come.
 // Latency: the word of cycle 0 is at `out_*` in cycle 4 if granted at once. Packets follow each other
 // without a gap; one of less than four words may take the time of four.
+// With Multicast, a packet of a group is sent to one output after the other (velo_switch_copies).
 //
 // Errors: a packet that leads nowhere is swallowed, its credits given back; `dropped_o` pulses. So does it
 // for one that goes on beyond the units of its size: the packet ends there, the rest is swallowed.
@@ -40,6 +41,7 @@ module velo_switch_input
     parameter int unsigned NumUnits = 216,
     parameter bit Repeats = 1'b1,  // packets may be cut off and come again: a link
     parameter int unsigned NumNodePorts = NumClasses,
+    parameter bit Multicast = 1'b0,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts,
     parameter bit [NumVcs-1:0] Brings = '1,  // channels that packets come in by
     parameter bit [NumPorts-1:0][NumVcs-1:0] Exists = '1  // queues, see velo_switch_queues
@@ -47,9 +49,10 @@ module velo_switch_input
     input logic clk_i,
     input logic rst_ni,
 
-    input logic       table_we_i,
-    input logic [7:0] table_node_i,
-    input hop_t       table_hop_i,
+    input logic               table_we_i,
+    input logic         [7:0] table_node_i,
+    input hop_t               table_hop_i,
+    input group_ports_t       table_group_i, // the way of a group
 
     input  logic                   in_valid_i,
     input  logic                   in_sop_i,
@@ -96,14 +99,17 @@ module velo_switch_input
 
   logic word_valid, word_first, word_next, word_sop, word_eop, word_poison, word_again, way_drop;
   logic [DataWidth-1:0] word_data;
-  logic [ NumPorts-1:0] way_to;
-  vc_t word_vc, way_vc;
-  size_t way_size;
+  logic [NumPorts-1:0] way_to, add_to;
+  vc_t word_vc, way_vc, add_vc;
+  size_t way_size, queue_size;
+  logic way_group, add, add_single, hold;
+  logic [NumLinks-1:0] way_dateline;
 
   velo_switch_route #(
       .DataWidth(DataWidth),
       .NumLinks (NumLinks),
       .NumNodePorts(NumNodePorts),
+      .Multicast(Multicast),
       .NumVcs   (NumVcs)
   ) u_route (
       .clk_i,
@@ -121,9 +127,12 @@ module velo_switch_input
       .vc_o        (way_vc),
       .size_o      (way_size),
       .drop_o      (way_drop),
+      .group_o     (way_group),
+      .dateline_o  (way_dateline),
       .table_we_i,
       .table_node_i,
       .table_hop_i,
+      .table_group_i,
       .in_valid_i,
       .in_sop_i,
       .in_eop_i,
@@ -150,11 +159,13 @@ module velo_switch_input
   end
 
   logic writing_q, dropping_q, drop, write, write_ends, fills, full, cut, take_unit, drop_unit;
-  logic retry, truncate, start_q, give_back, give_again, single_q;
+  logic take_over, retry, truncate, undo, keep, start_q, give_back, give_again, single_q;
   unit_t write_unit_q, write_unit, last_unit_q, last_unit, fresh_unit, retry_unit, first_unit;
+  unit_t add_unit, undo_unit;
   off_t write_off_q, write_off;
   size_t add_size, retry_size;
 
+  assign retry = take_over && !way_group;  // a group's packet is in no queue before its end
   assign drop = word_sop ? way_drop : dropping_q;
   assign write = word_first || (word_next && !dropping_q);
   assign write_unit = !word_sop ? write_unit_q : retry ? retry_unit : fresh_unit;
@@ -230,22 +241,25 @@ module velo_switch_input
   unit_t spare_unit_q, spare_last_q, behind_spare, pool_unit;
   assign fresh_unit   = spare_valid_q ? spare_unit_q : pool_unit;
   assign behind_spare = unit_next[truncate?retry_unit : spare_unit_q];
+  // Those of a group's packet that is given up are all spare.
   if (Repeats) begin : gen_spare
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) spare_valid_q <= 1'b0;
+      else if (undo) spare_valid_q <= 1'b1;
       else if (truncate) spare_valid_q <= spare_valid_q || more_units;
       else if (take_unit) spare_valid_q <= spare_valid_q && spare_unit_q != spare_last_q;
     end
     always_ff @(posedge clk_i) begin
-      if (truncate ? more_units : take_unit) spare_unit_q <= behind_spare;
-      if (truncate && !spare_valid_q) spare_last_q <= last_unit;
+      if (undo) spare_unit_q <= undo_unit;
+      else if (truncate ? more_units : take_unit) spare_unit_q <= behind_spare;
+      if ((truncate || undo) && !spare_valid_q) spare_last_q <= last_unit;
     end
   end else begin : gen_no_spare
     assign spare_valid_q = 1'b0;
     assign spare_unit_q  = '0;
     assign spare_last_q  = '0;
     logic unused;
-    assign unused = ^{behind_spare, spare_last_q};
+    assign unused = ^{behind_spare, spare_last_q, undo, undo_unit};
   end
 
   // ----- Reading ----------------------------------------------------------------------------------
@@ -257,9 +271,8 @@ module velo_switch_input
   // there with its second word, this is seen a word late (`over`).
   logic idle_q, busy_q, busy, busy_d, known_q, first_single, last_poison;
   logic writer_here, writer_next, ended_here, ended_next, filled_here;
-  logic issue, last, over, enter, last_stay, last_on, last_next, ending_d;
+  logic issue, last, over, enter, last_stay, last_on, last_next, ending_d, idle_d;
   logic [NumPorts-1:0] to_q, granted_q;
-  logic idle_d;
   vc_t first_vc, vc_q;
   unit_t unit_q, unit, next_q;
   off_t off_q, off;
@@ -292,7 +305,7 @@ module velo_switch_input
   assign enter = issue && !start_q && off_q == LastOff;
   assign last_poison = ended_here ? ended_poison_q : fill_q.poison;
   assign give_again = ((issue && !start_q && last_stay && !ended_here) || over) && fill_q.again;
-  assign give_back = (issue && !start_q && (last_stay || off_q == LastOff)) || over;
+  assign give_back = ((issue && !start_q && (last_stay || off_q == LastOff)) || over) && !keep;
 
   // Foresight for the arbiters: the word of the next cycle is there and is the packet's last. That it
   // may miss one that is just arriving costs a cycle and nothing else.
@@ -330,6 +343,39 @@ module velo_switch_input
     if (start_q) vc_q <= first_vc;
   end
 
+  velo_switch_copies #(
+      .Multicast(Multicast),
+      .NumPorts (NumPorts),
+      .NumLinks (NumLinks),
+      .UnitBits (UnitBits)
+  ) u_copies (
+      .clk_i,
+      .rst_ni,
+      .first_i     (word_first),
+      .end_i       (word_valid && word_eop),
+      .bad_i       (word_poison || (!word_sop && dropping_q)),
+      .again_i     (Repeats && word_again),
+      .retry_i     (retry),
+      .group_i     (way_group),
+      .to_i        (way_to),
+      .dateline_i  (way_dateline),
+      .vc_i        (way_vc),
+      .size_i      (way_size),
+      .unit_i      (fresh_unit),
+      .add_o       (add),
+      .add_to_o    (add_to),
+      .add_vc_o    (add_vc),
+      .add_unit_o  (add_unit),
+      .add_single_o(add_single),
+      .add_size_o  (queue_size),
+      .start_i     (start_q),
+      .start_unit_i(first_unit),
+      .keep_o      (keep),
+      .hold_o      (hold),
+      .undo_o      (undo),
+      .undo_unit_o (undo_unit)
+  );
+
   velo_switch_queues #(
       .NumPorts(NumPorts),
       .NumVcs  (NumVcs),
@@ -338,17 +384,17 @@ module velo_switch_input
   ) u_queues (
       .clk_i,
       .rst_ni,
-      .add_i         (word_first && !retry),
-      .add_to_i      (way_to),
-      .add_vc_i      (way_vc),
-      .add_unit_i    (fresh_unit),
-      .add_single_i  (word_eop),
-      .add_size_i    (way_size),
+      .add_i         (add),
+      .add_to_i      (add_to),
+      .add_vc_i      (add_vc),
+      .add_unit_i    (add_unit),
+      .add_single_i  (add_single),
+      .add_size_i    (queue_size),
       .remove_to_i   (granted_q),
       .first_vc_o    (first_vc),
       .first_unit_o  (first_unit),
       .first_single_o(first_single),
-      .may_ask_i     (idle_d),
+      .may_ask_i     (idle_d && !hold),
       .asks_o        (request_o),
       .may_send_i,
       .long_o
@@ -402,7 +448,7 @@ module velo_switch_input
       .clk_i,
       .rst_ni,
       .sop_i          (word_valid && word_sop),
-      .add_i          (word_first),
+      .add_i          (word_first && !way_group),
       .add_unit_i     (write_unit),
       .add_size_i     (add_size),
       .end_i          (word_valid && word_eop),
@@ -412,8 +458,8 @@ module velo_switch_input
       .start_unit_i   (first_unit),
       .give_back_i    (give_back),
       .give_again_i   (give_again),
-      .single_i       (single_q),
-      .retry_o        (retry),
+      .single_i       (single_q && !keep),
+      .retry_o        (take_over),
       .retry_unit_o   (retry_unit),
       .retry_size_o   (retry_size),
       .truncate_o     (truncate),
@@ -435,7 +481,7 @@ module velo_switch_input
       .unit_o         (pool_unit),
       .release_count_i(release_count),
       .release_vc_i   (word_vc),
-      .free_i         (give_back_q || single_q),
+      .free_i         (give_back_q || (single_q && !keep)),
       .free_credit_i  (free_credit),
       .free_unit_i    (back_unit_q),
       .freed_o        (freed_o)

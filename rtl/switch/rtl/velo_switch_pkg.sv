@@ -15,6 +15,20 @@ package velo_switch_pkg;
   localparam hop_t HopLocal = 4'd15;  // deliver to the node's own port of the packet's class
   localparam hop_t HopNone = 4'd14;  // no way: the packet is dropped and counted
 
+  // Multicast: the last NumGroups node numbers name groups of nodes. A switch sends a group's packet to each
+  // of these outputs.
+  localparam int unsigned GroupBits = 5;
+  localparam int unsigned NumGroups = 2 ** GroupBits;
+  typedef struct packed {
+    logic       node;      // the node's own port
+    logic [5:0] dateline;  // links on which it takes the second channel of its class
+    logic [5:0] links;
+  } group_ports_t;
+
+  function automatic logic is_group(logic [7:0] node);
+    return node >= 8'(256 - NumGroups);
+  endfunction
+
   localparam int unsigned NumClasses = 3;  // request, response, completion
   localparam int unsigned UnitWords = 8;  // a credit stands for a unit of this many words
 

@@ -16,6 +16,9 @@
 // `to_o` (one-hot), `vc_o`, `size_o` and `drop_o` hold for the packet's first word only. On a 32-bit path
 // the header's second word ends its length, and is waited for by nobody: if it is late, or if a route word
 // goes ahead of the header, the size is that of the longest packet.
+// With Multicast, the last node numbers are groups (velo_switch_pkg): a message to one has `group_o` set, all
+// outputs that get a copy in `to_o`, and in `dateline_o` the links where it takes the second channel. What is
+// for a group and is no message leads nowhere. A route word names no group.
 // The table is written through `table_*_i`, is not reset, and leads nowhere until written.
 // Source: case-for-fpga, section 3 ("source path routing"); high-message-rates, section 3.A.
 
@@ -29,14 +32,16 @@ module velo_switch_route
     parameter int unsigned NumLinks = 6,
     parameter int unsigned NumVcs = 6,
     parameter int unsigned NumNodePorts = NumClasses,
+    parameter bit Multicast = 1'b0,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
     input logic clk_i,
     input logic rst_ni,
 
-    input logic       table_we_i,
-    input logic [7:0] table_node_i,
-    input hop_t       table_hop_i,
+    input logic               table_we_i,
+    input logic         [7:0] table_node_i,
+    input hop_t               table_hop_i,
+    input group_ports_t       table_group_i, // the way of a group; unused without Multicast
 
     input logic                 in_valid_i,
     input logic                 in_sop_i,
@@ -58,6 +63,8 @@ module velo_switch_route
     output logic  [ NumPorts-1:0] to_o,
     output vc_t                   vc_o,
     output size_t                 size_o,
+    output logic                  group_o,       // for all of `to_o`; with a packet's first word
+    output logic  [ NumLinks-1:0] dateline_o,    // of a group, by link
     output logic                  drop_o
 );
 
@@ -82,13 +89,39 @@ module velo_switch_route
   assign in_routed = in_sop_i && in_data_i[0];
   assign hop = in_routed ? in_data_i[7:4] : mem[in_data_i[15:8]];
   assign tc = in_vc_i / vc_t'(VcsPerClass);
-  assign local_port = hop == HopLocal;
+
+  group_ports_t group_way;
+  logic group, group_nowhere;
+  if (Multicast) begin : gen_groups
+    velo_switch_groups u_groups (
+        .clk_i,
+        .rst_ni,
+        .table_we_i,
+        .table_node_i,
+        .table_group_i,
+        .group_i(in_data_i[8+:GroupBits]),
+        .way_o  (group_way)
+    );
+    assign group = !in_routed && is_group(in_data_i[15:8]);
+    assign group_nowhere = tc != '0 || in_data_i[7:4] != '0 ||
+        {group_way.node, group_way.links[NumLinks-1:0]} == '0;
+  end else begin : gen_no_groups
+    logic unused_group;
+    assign unused_group = ^{rst_ni, table_group_i};
+    assign group_way = '0;
+    assign group = 1'b0;
+    assign group_nowhere = 1'b0;
+  end
+
+  assign local_port = group ? group_way.node : hop == HopLocal;
   // Of a message (kind 0) the lowest bits of `dst_ctx`.
   assign unit = in_data_i[17:16] & {2{!in_routed && in_data_i[7:4] == '0}} & 2'(NumVelo - 1);
-  assign leads_nowhere = {1'b0, hop[2:0]} >= 4'(NumLinks) && !local_port;
+  assign leads_nowhere = group ? group_nowhere : {1'b0, hop[2:0]} >= 4'(NumLinks) && !local_port;
 
   always_comb begin
-    for (int l = 0; l < int'(NumLinks); l++) to[l] = hop[2:0] == 3'(l);
+    for (int l = 0; l < int'(NumLinks); l++) begin
+      to[l] = group ? group_way.links[l] : hop[2:0] == 3'(l);
+    end
     for (int c = 0; c < int'(NumClasses); c++) begin
       to[int'(NumLinks)+c] = local_port && tc == vc_t'(c) && (c != 0 || unit == '0);
     end
@@ -96,7 +129,7 @@ module velo_switch_route
       to[int'(NumLinks+NumClasses)+u-1] = local_port && tc == '0 && unit == 2'(u);
     end
     vc = tc * vc_t'(VcsPerClass);
-    if (VcsPerClass > 1 && !local_port) vc[0] = hop[3];
+    if (VcsPerClass > 1 && !local_port && !group) vc[0] = hop[3];
   end
 
   logic valid_q, first_q, sop_q, eop_q, poison_q, again_q, routed, needs_q, waiting, drop;
@@ -129,6 +162,8 @@ module velo_switch_route
       vc_o    <= vc;
       needs_q <= Narrow && in_routed && !in_eop_i;
       drop_o  <= drop;
+      group_o <= group;
+      dateline_o <= group && VcsPerClass > 1 ? group_way.dateline[NumLinks-1:0] : '0;
     end
   end
 

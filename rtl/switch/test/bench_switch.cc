@@ -2,12 +2,13 @@
 //
 // The bare switch, nine ports of 32 bits: hop in cycles, cut-through, throughput when saturated.
 //
-//   bench_switch [--seed N] [--cycles N]
+//   bench_switch [--seed N] [--cycles N] [--groups 0|1]
 //
 // Every packet is checked at its output for place, order and contents; those that lead nowhere are
-// swallowed, each told once, and their credits come back. Traffic when saturated: each
-// link and node port offers packets without a gap, to each link with 1/9 and to the node port of
-// the packet's class with 1/3: all inputs and all outputs have the same load, 1.
+// swallowed, each told once, and their credits come back. A message to a group leaves once by each
+// output of the group, in order, whatever else goes on and comes in disturbed. Traffic when
+// saturated: each link and node port offers packets without a gap, to each link with 1/9 and to the
+// node port of the packet's class with 1/3: all inputs and all outputs have the same load, 1.
 
 #include <array>
 #include <cstring>
@@ -42,6 +43,15 @@ struct Outgoing {
     bench::Words words;
     unsigned vc = 0;
     size_t place = 0;
+    bool poison = false; // its end says so
+    size_t cut_at = 0;   // it is cut off after so many words, and comes again
+};
+
+// Node numbers of groups, and what the table has for one: by output, whether it gets a copy, and
+// where it takes the second channel.
+constexpr unsigned kGroups = 32, kFirstGroup = 256 - kGroups;
+struct Group {
+    unsigned outputs = 0, dateline = 0;
 };
 
 struct Bench {
@@ -64,7 +74,12 @@ struct Bench {
     uint64_t packets = 0;
     std::array<uint64_t, kPorts> nowhere{}, dropped{}; // sent there; told by the switch
     bool lying = false;  // headers tell a smaller size than their packets have
-    bool shorts = false; // packets are make_short()'s, outputs stop at random
+    bool shorts = false; // packets are make_short()'s
+    bool rough = false;  // gaps inside packets, outputs stop at random
+    std::array<Group, kGroups> groups{};
+    std::map<unsigned, uint32_t> group_sent, group_arrived; // by port and group; by output, too
+    // Disturbed packets: those that came in, those of groups that have to leave once and that did.
+    uint64_t poisoned_in = 0, poisoned_out = 0, poisoned_group_in = 0, poisoned_group_out = 0;
     std::array<unsigned, kPorts> stopped_for{};
 
     explicit Bench(uint64_t seed) : random(seed) {}
@@ -96,25 +111,32 @@ struct Bench {
             unsigned back =
                 get_bits(top->in_freed_o, (p * kVcs + packet.vc) * kCountBits, kCountBits);
             unsigned avail = (kBufferUnits + back - used[p][packet.vc]) % kCounts;
-            send = packet.place > 0 || avail >= need_credits(packet.words);
-            if (shorts && random.below(3) == 0)
+            unsigned need = packet.words.size() > 136 ? kBufferUnits : need_credits(packet.words);
+            send = packet.place > 0 || avail >= need;
+            if (rough && random.below(3) == 0)
                 send = false; // a gap
             if (send) {
                 if (packet.place == 0)
                     first_in[p] = cycle;
-                if (packet.place % kUnitWords == 0)
+                // A copy that is cut off is for the same credits as the one that comes after it.
+                if (packet.place % kUnitWords == 0 && !packet.cut_at)
                     used[p][packet.vc] = (used[p][packet.vc] + 1) % kCounts;
                 set_bits(top->in_data_i, p * 32, 32, packet.words[packet.place]);
                 set_bits(top->in_vc_i, p * 3, 3, packet.vc);
                 set_bits(top->in_sop_i, p, 1, packet.place == 0);
                 bool last = ++packet.place == packet.words.size();
-                set_bits(top->in_eop_i, p, 1, last);
-                if (last)
+                bool cut = packet.place == packet.cut_at;
+                set_bits(top->in_eop_i, p, 1, last || cut);
+                set_bits(top->in_poison_i, p, 1, cut || (last && packet.poison));
+                set_bits(top->in_again_i, p, 1, cut);
+                if (cut)
+                    packet.place = packet.cut_at = 0;
+                else if (last)
                     sources[p].pop_front();
             }
         }
         set_bits(top->in_valid_i, p, 1, send);
-        bool stop = shorts && random.below(stopped_for[p] ? 4 : 16) < (stopped_for[p] ? 3 : 1);
+        bool stop = rough && random.below(stopped_for[p] ? 4 : 16) < (stopped_for[p] ? 3 : 1);
         stopped_for[p] = stop ? stopped_for[p] + 1 : 0;
         set_bits(top->out_stop_i, p, 1, stop);
     }
@@ -127,7 +149,8 @@ struct Bench {
         out_words[p]++;
         auto &words = arriving[p];
         if (stopped_for[p] > 3 && words.empty())
-            fail("a packet begins more than three cycles after a stop at port " + std::to_string(p));
+            fail("a packet begins more than three cycles after a stop at port " +
+                 std::to_string(p));
         unsigned vc = get_bits(top->out_vc_o, p * 3, 3);
         if (words.empty())
             first_out[p] = cycle;
@@ -137,7 +160,10 @@ struct Bench {
             returns[p].emplace_back(cycle + return_cycles, vc);
         words.push_back(get_bits(top->out_data_o, p * 32, 32));
         if (get_bits(top->out_eop_o, p, 1)) {
-            check(p, vc, words);
+            if (get_bits(top->out_poison_o, p, 1) && !lying)
+                check_poisoned(p, words);
+            else
+                check(p, vc, words);
             words.clear();
         }
     }
@@ -151,6 +177,8 @@ struct Bench {
             return check_cut(words);
         uint64_t head = words[0] | static_cast<uint64_t>(words[1]) << 32;
         unsigned src = (head >> 52) & 0xFF, dst = (head >> 8) & 0xFF, tc = (head >> 1) & 3;
+        if (dst >= kFirstGroup)
+            return check_copy(port, vc, src, dst, words);
         if (dst % 16 != port || vc / 2 != tc)
             fail("a packet for port " + std::to_string(dst % 16) + " came out at " +
                  std::to_string(port));
@@ -160,6 +188,35 @@ struct Bench {
             fail("packet " + std::to_string(sequence) + " from port " + std::to_string(src) +
                  " to " + std::to_string(dst) + " is lost, doubled, out of order or damaged");
         packets++;
+    }
+
+    void check_copy(unsigned port, unsigned vc, unsigned src, unsigned dst,
+                    const bench::Words &words)
+    {
+        const Group &group = groups[dst - kFirstGroup];
+        if (!(group.outputs >> port & 1) || vc != (group.dateline >> port & 1))
+            fail("a message for group " + std::to_string(dst) + " came out at " +
+                 std::to_string(port) + ", channel " + std::to_string(vc));
+        uint32_t sequence = group_arrived[src << 16 | dst << 8 | port]++;
+        if (words != bench::make_packet(0, dst, src, sequence, words.size() - 2))
+            fail("message " + std::to_string(sequence) + " from port " + std::to_string(src) +
+                 " to group " + std::to_string(dst) +
+                 " is lost, doubled, out of order or damaged at " + std::to_string(port));
+        packets++;
+    }
+
+    // Nobody acts upon it; but it must not be more than what came in.
+    void check_poisoned(unsigned port, const bench::Words &words)
+    {
+        unsigned dst = (words[0] >> 8) & 0xFF;
+        if (dst < kFirstGroup) {
+            poisoned_out++;
+            return;
+        }
+        if (!(groups[dst - kFirstGroup].outputs >> port & 1))
+            fail("a disturbed message for group " + std::to_string(dst) + " came out at " +
+                 std::to_string(port));
+        poisoned_group_out++;
     }
 
     // Packets of one to twenty words, most of them shorter than any that the network carries, with
@@ -189,7 +246,7 @@ struct Bench {
 
     void short_packets(uint64_t cycles)
     {
-        shorts = true;
+        shorts = rough = true;
         for (uint64_t i = 0; i < cycles; i++) {
             for (unsigned p = 0; p < kPorts; p++) {
                 // With and without a backlog: packets that wait, and packets that just arrive.
@@ -203,7 +260,116 @@ struct Bench {
             step();
         }
         drain();
-        shorts = false;
+        shorts = rough = false;
+    }
+
+    // The last two groups lead nowhere: to no output, and not written.
+    void set_groups()
+    {
+        for (unsigned g = 0; g + 1 < kGroups; g++) {
+            Group &group = groups[g];
+            do {
+                group.outputs = g + 2 == kGroups ? 0 : random.below(1U << (kLinks + 1));
+            } while (group.outputs == 0 && g + 2 < kGroups);
+            group.dateline = random.below(1U << kLinks) & group.outputs;
+            top->table_we_i = 1;
+            top->table_node_i = kFirstGroup + g;
+            top->table_group_i = (group.outputs >> kLinks & 1) << 12 | group.dateline << 6 |
+                                 (group.outputs & ((1U << kLinks) - 1));
+            step();
+        }
+        top->table_we_i = 0;
+    }
+
+    // A message for a group; one of 16 is disturbed, or is none that a group takes.
+    void offer_to_group(unsigned p, unsigned g, unsigned payload_words, bool disturb)
+    {
+        unsigned dst = kFirstGroup + g, odd = disturb ? random.below(64) : 64;
+        uint32_t &sequence = group_sent[p << 16 | dst << 8];
+        Outgoing packet;
+        packet.words = bench::make_packet(0, dst, p, sequence, payload_words);
+        packet.vc = p < kLinks ? g & 1 : 0; // a flow keeps to one channel
+        if (odd == 0) {                     // not of kind velo
+            packet.words = bench::make_packet(0, dst, p, 0, 17 + random.below(80));
+            nowhere[p]++;
+        } else if (odd == 1 && p < kLinks) { // of another class
+            unsigned tc = 1 + random.below(2);
+            packet.words = bench::make_packet(tc, dst, p, 0, payload_words);
+            packet.vc += 2 * tc;
+            nowhere[p]++;
+        } else if (groups[g].outputs == 0) {
+            nowhere[p]++;
+        } else if (odd == 2) { // longer than any header says: it is cut
+            packet.words.resize(137 + random.below(60), 0x600DF00D);
+            nowhere[p]++;
+            poisoned_group_in++;
+        } else if (odd == 3 && p < kLinks) {
+            packet.poison = true;
+            poisoned_group_in++;
+        } else {
+            sequence++;
+            if (odd < 8 && p < kLinks)
+                packet.cut_at = 2 + random.below(payload_words);
+        }
+        sources[p].push_back(packet);
+    }
+
+    // Messages to groups among those to one output, with stops, gaps, disturbed packets and sinks
+    // that give their units back late.
+    void multicast(uint64_t cycles)
+    {
+        rough = true;
+        for (uint64_t i = 0; i < cycles; i++) {
+            if (i % 2048 == 0) {
+                return_cycles = i / 2048 % 3 == 2 ? 400 : 20;
+                rough = i / 2048 % 2 == 0;
+            }
+            for (unsigned p = 0; p <= kLinks; p++) {
+                if (sources[p].size() >= 2 || (i % 8192 >= 4096 && random.below(40)))
+                    continue;
+                if (random.below(3) == 0) {
+                    offer_to_group(p, random.below(random.below(4) ? 3 : kGroups),
+                                   2 + random.below(15), true);
+                    continue;
+                }
+                offer_random(p, 2 + 2 * random.below(8));
+                if (p < kLinks && random.below(8) == 0) {
+                    Outgoing &packet = sources[p].back();
+                    packet.cut_at = 2 + random.below(packet.words.size() - 2);
+                    poisoned_in++;
+                }
+            }
+            step();
+        }
+        rough = false;
+        return_cycles = 20;
+        drain();
+        for (const auto &[flow, sent] : group_sent)
+            for (unsigned port = 0; port <= kLinks; port++)
+                if (groups[(flow >> 8 & 0xFF) - kFirstGroup].outputs >> port & 1 &&
+                    group_arrived[flow | port] != sent)
+                    fail("a group's messages are missing at the end at " + std::to_string(port));
+        if (poisoned_group_in != poisoned_group_out || poisoned_out > poisoned_in)
+            fail("not one copy, and a poisoned one, of each disturbed message for a group");
+    }
+
+    // From the first word in to the last copy's last word out: one message of 8 bytes to all other
+    // links.
+    uint64_t fan_out()
+    {
+        groups[0] = {(1U << kLinks) - 2, 0};
+        top->table_we_i = 1;
+        top->table_node_i = kFirstGroup;
+        top->table_group_i = groups[0].outputs;
+        step();
+        top->table_we_i = 0;
+        group_sent.clear();
+        group_arrived.clear();
+        offer_to_group(0, 0, 2, false);
+        uint64_t goal = packets + kLinks - 1;
+        while (packets < goal)
+            step();
+        return cycle - first_in[0];
     }
 
     // Destinations 0..8 are the ports, 16..21 the links with the dateline channel.
@@ -319,8 +485,8 @@ struct Bench {
             }
     }
 
-    // Small packets from five links leave one output few credits. A long one from the sixth gets them in a
-    // bounded time all the same.
+    // Small packets from five links leave one output few credits. A long one from the sixth gets
+    // them in a bounded time all the same.
     void starve(unsigned max_cycles)
     {
         return_cycles = 150;
@@ -344,8 +510,8 @@ struct Bench {
     }
     uint64_t long_waited_cycles = 0;
 
-    // Headers say 8 bytes, packets have 60 and more words: they end where 64 bytes could end, the rest is
-    // swallowed, and every credit comes back.
+    // Headers say 8 bytes, packets have 60 and more words: they end where 64 bytes could end, the
+    // rest is swallowed, and every credit comes back.
     void lie()
     {
         drain();
@@ -417,11 +583,14 @@ struct Bench {
 int main(int argc, char **argv)
 {
     uint64_t seed = 1, cycles = 100000;
+    bool groups = true; // of a switch with Multicast
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!std::strcmp(argv[i], "--seed"))
             seed = std::strtoull(argv[i + 1], nullptr, 0);
         else if (!std::strcmp(argv[i], "--cycles"))
             cycles = std::strtoull(argv[i + 1], nullptr, 0);
+        else if (!std::strcmp(argv[i], "--groups"))
+            groups = std::atoi(argv[i + 1]) != 0;
     }
     Bench bench(seed);
     bench.reset();
@@ -447,12 +616,20 @@ int main(int argc, char **argv)
     bench.starve(2000);
     bench.drain();
     bench.lie();
+    uint64_t fan_out = 0;
+    if (groups) {
+        bench.set_groups();
+        bench.multicast(4 * cycles);
+        fan_out = bench.fan_out();
+    }
     bench.block_class();
     std::printf("{\"switch_hop_cycles\": %llu, \"switch_saturation\": %.4f, "
                 "\"switch_saturation_64B\": %.4f, \"switch_saturation_mixed\": %.4f, "
-                "\"long_waited_cycles\": %llu, \"packets\": %llu, \"seed\": %llu}\n",
+                "\"long_waited_cycles\": %llu, \"switch_multicast_5_cycles\": %llu, "
+                "\"packets\": %llu, \"seed\": %llu}\n",
                 static_cast<unsigned long long>(hop), small, line, mixed,
                 static_cast<unsigned long long>(bench.long_waited_cycles),
+                static_cast<unsigned long long>(fan_out),
                 static_cast<unsigned long long>(bench.packets),
                 static_cast<unsigned long long>(seed));
     return 0;

@@ -23,7 +23,7 @@
 // Dropped, without harm to what follows, and reported by a pulse on `error_valid_o` with code,
 // context and sending node:
 //   ErrorKind       not a VELO message of the request class;
-//   ErrorMalformed  another node's, longer than a slot, or its end is not where its length says;
+//   ErrorMalformed  another node's (and no group's), longer than a slot, or its end is not where its length says;
 //   ErrorContext    the context is not enabled (also: was disabled while its message waited);
 //   ErrorStall      the watchdog gave up waiting;
 //   ErrorPoisoned   its end says that it was disturbed on its way (`net_poison_i` with the last beat).
@@ -36,7 +36,8 @@ module velo_completer
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits   = 8,
-    parameter int unsigned AddrBits  = 48
+    parameter int unsigned AddrBits  = 48,
+    parameter bit          Multicast = 1'b0  // messages may come by groups
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -230,12 +231,16 @@ module velo_completer
 
   // ----- judgement ------------------------------------------------------------------------------
 
-  logic header_only, len_high_zero;
+  logic header_only, len_high_zero, mine;
   error_e header_verdict, verdict_q, verdict;
 
   // On a narrow path the upper half, with the rest of the length, is only now in `beat_q`.
-  assign header_only   = NarrowPath ? beat_eop_q : ended_q;
+  assign header_only = NarrowPath ? beat_eop_q : ended_q;
   assign len_high_zero = (NarrowPath ? beat_q[HighLsb+:4] : header_q.len[9:6]) == '0;
+
+  // Which groups this node is in, the network knows.
+  assign mine = header_q.dst_node == node_id_i ||
+      (Multicast && header_q.dst_node >= 8'(GroupNodeMin));
 
   always_comb begin
     header_verdict = ErrorNone;
@@ -243,7 +248,7 @@ module velo_completer
       header_verdict = ErrorPoisoned;
     end else if (header_q.kind != PacketKindVelo || header_q.tc != TrafficClassRequest) begin
       header_verdict = ErrorKind;
-    end else if (header_q.routed || header_q.dst_node != node_id_i || !len_high_zero ||
+    end else if (header_q.routed || !mine || !len_high_zero ||
                  header_q.len[5:0] > 6'(SlotPayloadBytes) ||
                  header_only != (header_q.len[5:0] == '0)) begin
       header_verdict = ErrorMalformed;

@@ -13,7 +13,8 @@ module velo_unit
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits   = 8,
-    parameter int unsigned AddrBits  = 48
+    parameter int unsigned AddrBits  = 48,
+    parameter bit          Multicast = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -114,7 +115,8 @@ module velo_unit
   velo_completer #(
       .DataWidth(DataWidth),
       .CtxBits  (CtxBits),
-      .AddrBits (AddrBits)
+      .AddrBits (AddrBits),
+      .Multicast(Multicast)
   ) u_completer (
       .clk_i,
       .rst_ni,

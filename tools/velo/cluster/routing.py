@@ -7,11 +7,20 @@
 
 prints one line a cable, `cable NODE LINK NODE LINK`, and one line a route, `route NODE DESTINATION
 HOP`; HOP is what the switch's table and a route word hold: output link, plus 8 for the second
-virtual channel of the packet's class, or 15 for the node's own ports.
+virtual channel of the packet's class, or 15 for the node's own ports. With `--group
+NUMBER:SOURCE:MEMBERS` (as in 224:0:1,2,5 or 224:0:all) it prints one line a node of that multicast
+group, too, `group NODE NUMBER WAY`; WAY is the mask that the table holds: links from bit 0 on, those
+where the second channel is taken from bit 6 on, bit 12 the node's own port.
 
 Deadlock: dimensions are crossed in order. In a ring a packet that has yet to pass the dateline, the
 cable between the last node and the first, uses the first channel, any other the second (Dally and
 Seitz, IEEE Trans. Computers 36(5), 1987); so neither channel's dependencies go round the ring.
+
+One node sends to a group, its source; the group's tree is made of the routes from there to its
+members. A switch keeps a group's packet in the buffer of the channel that it came by until the last
+copy has left, so each channel into a node waits for each channel out of it. These are dependencies
+of unicast, which have no circle. Where members before and behind a dateline share a link, which then
+has the first channel, there are a few more. `find_cycle` looks at all of them together.
 """
 
 from __future__ import annotations
@@ -27,6 +36,9 @@ MAX_LINKS = 6
 MAX_NODES = 256
 HOP_LOCAL = 15
 HOP_DATELINE = 8
+
+FIRST_GROUP = 224  # node numbers from here on name groups, where multicast is in
+MAX_GROUPS = MAX_NODES - FIRST_GROUP
 
 # A virtual channel of a cable: the sending node, its link, and the dateline bit.
 Channel = tuple[int, int, int]
@@ -62,7 +74,49 @@ class Network:
         return channels
 
 
-def find_cycle(network: Network) -> list[Channel]:
+@dataclass(frozen=True)
+class Group:
+    """A multicast group: the nodes that keep a copy, and by node the channels others leave by."""
+
+    number: int
+    source: int
+    members: frozenset[int]
+    ways: dict[int, list[Channel]]
+
+    def way_bits(self, node: int) -> int:
+        """What the table of the node's switch holds."""
+        bits = (node in self.members) << 12
+        for _, link, dateline in self.ways.get(node, []):
+            bits |= 1 << link | dateline << (6 + link)
+        return bits
+
+
+def multicast(network: Network, number: int, source: int, members: Iterable[int]) -> Group:
+    """The group with the tree of the routes from its source to its members."""
+    members = frozenset(members)
+    if not FIRST_GROUP <= number < MAX_NODES or network.nodes > FIRST_GROUP:
+        raise TopologyError(
+            f"group {number}: groups have the numbers {FIRST_GROUP} to {MAX_NODES - 1}, "
+            "which no node may have"
+        )
+    if not members or not {source, *members} <= set(range(network.nodes)):
+        raise TopologyError(f"group {number} has no members, or some that are no nodes")
+    dateline: dict[tuple[int, int], int] = {}
+    entered: dict[int, tuple[int, int]] = {}
+    for member in members:
+        for node, link, second in network.path(source, member):
+            # Who has yet to pass the dateline decides.
+            dateline[node, link] = min(second, dateline.get((node, link), 1))
+            there = network.cables[node, link][0]
+            if there == source or entered.setdefault(there, (node, link)) != (node, link):
+                raise TopologyError(f"group {number}: routes from node {source} form no tree")
+    ways: dict[int, list[Channel]] = {}
+    for (node, link), second in sorted(dateline.items()):
+        ways.setdefault(node, []).append((node, link, second))
+    return Group(number, source, members, ways)
+
+
+def find_cycle(network: Network, groups: Iterable[Group] = ()) -> list[Channel]:
     """A circle of channels each of which waits for the next; empty if there is none."""
     waits_for: dict[Channel, set[Channel]] = {}
     for source in range(network.nodes):
@@ -70,6 +124,11 @@ def find_cycle(network: Network) -> list[Channel]:
             channels = network.path(source, destination)
             for here, there in pairwise(channels):
                 waits_for.setdefault(here, set()).add(there)
+    for group in groups:
+        for channels in group.ways.values():
+            for here in channels:
+                following = group.ways.get(network.cables[here[:2]][0], [])
+                waits_for.setdefault(here, set()).update(following)
     done: set[Channel] = set()
     for start in waits_for:
         # Depth first, by hand: paths are longer than Python's stack.
@@ -182,10 +241,28 @@ def build(kind: str, size: str) -> Network:
     return network
 
 
-def to_text(network: Network) -> str:
+def parse_group(network: Network, text: str) -> Group:
+    """A group as the command's option names it."""
+    try:
+        number, source, members = text.split(":")
+        nodes = range(network.nodes) if members == "all" else map(int, members.split(","))
+        return multicast(network, int(number), int(source), nodes)
+    except ValueError as error:
+        if isinstance(error, TopologyError):
+            raise
+        raise TopologyError(f"group {text!r} is not of the form 224:0:1,2,5") from None
+
+
+def to_text(network: Network, groups: Iterable[Group] = ()) -> str:
     lines = [f"cable {a} {b} {c} {d}" for (a, b), (c, d) in sorted(network.cables.items())]
     for node, hops in enumerate(network.routes):
         lines += [f"route {node} {destination} {hop}" for destination, hop in enumerate(hops)]
+    for group in groups:
+        lines += [
+            f"group {node} {group.number} {bits}"
+            for node in range(network.nodes)
+            if (bits := group.way_bits(node))
+        ]
     return "\n".join(lines) + "\n"
 
 
@@ -193,9 +270,14 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kind", help="torus, mesh, ring, hypercube or full")
     parser.add_argument("size", help="4, or 2x2x2 for torus and mesh")
+    parser.add_argument("--group", action="append", default=[], help="NUMBER:SOURCE:MEMBERS")
     args = parser.parse_args(argv)
     try:
-        sys.stdout.write(to_text(build(args.kind, args.size)))
+        network = build(args.kind, args.size)
+        groups = [parse_group(network, text) for text in args.group]
+        if circle := find_cycle(network, groups):
+            raise TopologyError(f"channels wait for each other: {circle}")
+        sys.stdout.write(to_text(network, groups))
     except TopologyError as error:
         print(f"routing: {error}", file=sys.stderr)
         return 1
