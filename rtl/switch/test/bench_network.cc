@@ -5,13 +5,15 @@
 //   bench_network TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1]
 //                          [--max-payload BYTES] [--delay CYCLES] [--measure 0|1] [--poison 0|1]
 //
-// TOPOLOGY is a file of cluster/routing.py. Random traffic of all classes, by table and by route
-// word, in bursts, to sinks that stall; each bit of each word on each cable falls over with
-// probability P, alone or in bursts; links are reset and cables pulled while packets are under way.
-// Each message has to arrive once, in order, whole, and nothing of one that was poisoned on its way; at the
-// end all credits have to be back. With --poison there must have been poisoned ones.
-// With --measure the first two neighbours are measured instead, one class in one direction.
-// One seed makes one run: the same arguments give the same cycles.
+// TOPOLOGY is a file of cluster/routing.py. If it has groups, number 224 + n with source n, a
+// quarter of the messages of class 0 goes to them, and each member has to get each once and in
+// order. Random traffic of all classes, by table and by route word, in bursts, to sinks that stall;
+// each bit of each word on each cable falls over with probability P, alone or in bursts; links are
+// reset and cables pulled while packets are under way. Each message has to arrive once, in order,
+// whole, and nothing of one that was poisoned on its way; at the end all credits have to be back.
+// With --poison there must have been poisoned ones. With --measure the first two neighbours are
+// measured instead, one class in one direction; where there are groups, a message to that of node
+// 0. One seed makes one run: the same arguments give the same cycles.
 
 #include <array>
 #include <cstring>
@@ -35,6 +37,7 @@ using bench::set_bits;
 using bench::Word;
 
 constexpr unsigned kLinks = 6, kVcs = 6, kBufferUnits = 30, kFlushCycles = 5000;
+constexpr unsigned kFirstGroup = 224; // of the node numbers, see velo_switch_pkg
 
 struct Options {
     std::string topology;
@@ -52,7 +55,8 @@ struct Node {
     std::array<unsigned, kClasses> pause{}, stall{};
     std::array<bench::Words, kClasses> arriving;
     std::array<unsigned, kLinks> unplugged_for{}, reset_for{};
-    std::vector<unsigned> hops; // by destination
+    std::vector<unsigned> hops;          // by destination
+    std::map<unsigned, unsigned> groups; // ways, by number
 };
 
 class Network
@@ -93,6 +97,17 @@ class Network
             step();
         }
         for (auto &node : nodes_)
+            for (const auto &[number, way] : node.groups)
+                members_[number] += way >> 12 & 1;
+        for (unsigned number = kFirstGroup; number < 256; number++) {
+            for (auto &node : nodes_) {
+                node.top->table_we_i = node.groups.count(number);
+                node.top->table_node_i = number;
+                node.top->table_group_i = node.groups[number];
+            }
+            step();
+        }
+        for (auto &node : nodes_)
             node.top->table_we_i = 0;
         for (int i = 0; i < 400 && !all_up(); i++)
             step();
@@ -101,10 +116,12 @@ class Network
         quiet_ = false;
     }
 
+    bool has_groups() const { return !members_.empty(); }
+
     void run_random()
     {
         uint64_t last_progress = 0, last_received = 0;
-        while (received_ < options_.messages) {
+        while (received_ < options_.messages || received_ < sent_) {
             if (sent_ < options_.messages)
                 offer_random();
             disturb();
@@ -171,6 +188,29 @@ class Network
                     to_ull(one.arrived - one.offered));
     }
 
+    // 8 bytes from node 0 to all members of its group, as one message and as one to each: from the
+    // first word in to the last word out of the last member.
+    void run_multicast()
+    {
+        unsigned members = members_[kFirstGroup];
+        auto until_all_have_it = [&] {
+            uint64_t goal = received_ + members, begin = cycle_;
+            for (unsigned i = 0; i < 2000 && received_ < goal; i++)
+                step();
+            if (received_ != goal)
+                fail("a message did not arrive everywhere");
+            return to_ull(cycle_ - begin);
+        };
+        send_to_group(0, 2);
+        auto together = until_all_have_it();
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            if (nodes_[n].groups[kFirstGroup] >> 12)
+                send(0, 0, n, 2, false);
+        auto one_by_one = until_all_have_it();
+        std::printf("{\"multicast_%u_cycles\": %llu, \"multicast_%u_by_unicast_cycles\": %llu}\n",
+                    members, together, members, one_by_one);
+    }
+
   private:
     static constexpr uint64_t kHangCycles = 400000;
 
@@ -191,6 +231,9 @@ class Network
     VerilatedContext context_;
     std::vector<Node> nodes_;
     std::map<uint64_t, uint32_t> sent_of_flow_, expected_of_flow_;
+    std::map<unsigned, unsigned> members_;          // of each group: their number
+    std::map<unsigned, uint32_t> sent_to_group_;    // by group
+    std::map<unsigned, uint32_t> arrived_of_group_; // by group and member
     uint64_t cycle_ = 0, sent_ = 0, received_ = 0, replays_ = 0, timeouts_ = 0, poisoned_ = 0;
     uint64_t link_resets_ = 0;
     bool quiet_ = true; // no disturbance
@@ -216,8 +259,8 @@ class Network
         return true;
     }
 
-    // Resets and pulled cables; about one in ten thousand cycles, or, where packets are long enough to be hit
-    // inside, in one thousand.
+    // Resets and pulled cables; about one in ten thousand cycles, or, where packets are long enough
+    // to be hit inside, in one thousand.
     void disturb()
     {
         if (!options_.resets || random_.below(options_.max_payload > 64 ? 1000 : 10000))
@@ -241,6 +284,16 @@ class Network
             prepend_route(from, to, tc, words);
         nodes_[from].waiting[tc].push_back(words);
         sent_++;
+    }
+
+    // Counted as sent once for each member.
+    void send_to_group(unsigned from, unsigned payload_words)
+    {
+        unsigned group = kFirstGroup + from;
+        uint32_t sequence = sent_to_group_[group]++;
+        nodes_[from].waiting[0].push_back(
+            bench::make_packet(0, group, from, sequence, payload_words));
+        sent_ += members_[group];
     }
 
     void prepend_route(unsigned from, unsigned to, unsigned tc, bench::Words &words)
@@ -271,6 +324,10 @@ class Network
                     if (random_.below(4) == 0 && options_.max_payload > 32)
                         bytes = 8 + 8 * random_.below(options_.max_payload / 8);
                     bytes = bytes > options_.max_payload ? options_.max_payload : bytes;
+                    if (tc == 0 && members_.count(kFirstGroup + n) && random_.below(4) == 0) {
+                        send_to_group(n, (bytes > 64 ? 64 : bytes) / 4);
+                        continue;
+                    }
                     send(n, tc, random_.below(nodes_.size()), bytes / 4, random_.below(4) == 0);
                 }
             }
@@ -417,6 +474,8 @@ class Network
     {
         uint64_t head = words[0] | static_cast<uint64_t>(words[1]) << 32;
         unsigned src = (head >> 52) & 0xFF, dst = (head >> 8) & 0xFF;
+        if (dst >= kFirstGroup && tc == 0)
+            return check_copy(n, src, dst, words);
         if (dst != n || ((head >> 1) & 3) != tc)
             fail("a message for node " + std::to_string(dst) + " arrived at " + std::to_string(n));
         uint32_t expected = expected_of_flow_[src << 16 | dst << 8 | tc]++;
@@ -428,8 +487,24 @@ class Network
         received_++;
     }
 
+    void check_copy(unsigned n, unsigned src, unsigned group, const bench::Words &words)
+    {
+        uint32_t expected = arrived_of_group_[group << 8 | n]++;
+        if (!(nodes_[n].groups[group] >> 12) || src != group - kFirstGroup ||
+            words != bench::make_packet(0, group, src, expected, words.size() - 2))
+            fail("message " + std::to_string(expected) + " to group " + std::to_string(group) +
+                 " is lost, doubled, out of order or damaged at node " + std::to_string(n) +
+                 ", seed " + std::to_string(options_.seed) + ", cycle " + std::to_string(cycle_));
+        received_++;
+    }
+
     void check_end()
     {
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            for (const auto &[group, way] : nodes_[n].groups)
+                if (way >> 12 && arrived_of_group_[group << 8 | n] != sent_to_group_[group])
+                    fail("messages to group " + std::to_string(group) + " are missing at node " +
+                         std::to_string(n));
         if (expected_of_flow_ != sent_of_flow_)
             fail("messages are missing at the end");
         for (unsigned n = 0; n < nodes_.size(); n++) {
@@ -486,7 +561,9 @@ int main(int argc, char **argv)
     Options options = parse(argc, argv);
     Network network(options);
     network.start();
-    if (options.measure)
+    if (options.measure && network.has_groups())
+        network.run_multicast();
+    else if (options.measure)
         network.run_measure();
     else
         network.run_random();

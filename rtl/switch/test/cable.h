@@ -89,7 +89,8 @@ class Cable
     unsigned burst_words_ = 0;
 };
 
-// A file of tools/velo/cluster/routing.py: `nodes` grows as needed; each has `cables` and `hops`.
+// A file of tools/velo/cluster/routing.py: `nodes` grows as needed; each has `cables` and `hops`,
+// and `groups`, its ways by their numbers.
 template <typename Node> void read_topology(const std::string &path, std::vector<Node> &nodes)
 {
     std::ifstream file(path);
@@ -104,6 +105,9 @@ template <typename Node> void read_topology(const std::string &path, std::vector
             nodes[a].cables[b].to_node = c;
             nodes[a].cables[b].to_link = d;
             nodes[a].cables[b].plugged = true;
+        } else if (kind == "group") {
+            if constexpr (requires { nodes[a].groups; })
+                nodes[a].groups[b] = c;
         } else {
             nodes[a].hops.resize(b + 1);
             nodes[a].hops[b] = c;
