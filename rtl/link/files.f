@@ -5,5 +5,6 @@ rtl/link/rtl/velo_link_ctl_crc.sv
 rtl/link/rtl/velo_link_tx.sv
 rtl/link/rtl/velo_link_rx.sv
 rtl/link/rtl/velo_link_status.sv
+rtl/link/rtl/velo_link_units.sv
 rtl/link/rtl/velo_link_init.sv
 rtl/link/rtl/velo_link.sv

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bring-up of two sides over a cable that may lose any word. Differ names what they differ in:
-// 0 nothing, 1 version, 2 width, 3 channels, 4 MTU, 5 one side's credits too few, 6 one side was reset
-// and forgot. If anything, the side that has to refuse never comes up, and when it gives a reason, it
+// 0 nothing, 1 version, 2 width, 3 channels, 4 MTU, 5 one side's credits too few. If anything, the side that has to refuse never comes up, and when it gives a reason, it
 // is that one. If nothing, they refuse nothing, take the offered credits, and both can come up.
 
 `define VELO_ASSUME_HERE
@@ -44,47 +43,47 @@ module velo_link_init_props
   velo_link_init #(
       .Ability(A),
       .MinCredits(5),
-      .InitWords(2)
+      .InitWords(2),
+      .QuietCycles(1)
   ) u_a (
       .enable_i(1'b1),
       .link_reset_i(1'b0),
+      .forget_i(1'b0),
       .phy_up_i(1'b1),
       .init_valid_i(init_q[0]),
       .init_i(at_a_q),
       .other_word_i(idle_q[0]),
       .up_o(up_a),
       .came_up_o(came_a),
+      .anew_o(),
+      .fresh_o(),
       .refuse_o(refuse_a),
       .credits_o(credits_a),
       .init_word_o(word_a),
       .*
   );
-  // The side that restarts is B: its reset alone, after A had been up with traffic. Modelled by B
-  // saying `fresh` for ever to an A that is not: A's words carry fresh = 0.
   velo_link_init #(
       .Ability(B),
       .MinCredits(5),
-      .InitWords(2)
+      .InitWords(2),
+      .QuietCycles(1)
   ) u_b (
       .enable_i(1'b1),
       .link_reset_i(1'b0),
+      .forget_i(1'b0),
       .phy_up_i(!down_b_i),
       .init_valid_i(init_q[1]),
       .init_i(at_b_q),
       .other_word_i(idle_q[1]),
       .up_o(up_b),
       .came_up_o(came_b),
+      .anew_o(),
+      .fresh_o(),
       .refuse_o(refuse_b),
       .credits_o(credits_b),
       .init_word_o(word_b),
       .*
   );
-
-  init_t from_a;
-  always_comb begin
-    from_a = init_t'(word_a);
-    if (Differ == 6) from_a.fresh = 1'b0;
-  end
 
   // The check of the words is velo_link_rx's; here a word is lost or it is right.
   always_ff @(posedge clk_i) begin
@@ -93,15 +92,15 @@ module velo_link_init_props
       idle_q <= '0;
     end else begin
       init_q <= {keep_ab_i && !up_a, keep_ba_i && !up_b};
-      idle_q <= {keep_ab_i && up_a && Differ != 6, keep_ba_i && up_b};
+      idle_q <= {keep_ab_i && up_a, keep_ba_i && up_b};
     end
     at_a_q <= init_t'(word_b);
-    at_b_q <= from_a;
+    at_b_q <= init_t'(word_a);
   end
 
   localparam refuse_e Reason = refuse_e'(Differ);
   if (Differ == 0) begin : gen_agree
-    // B is not taken down here: that is what sequence numbers and `fresh` are for.
+    // Sides that go down and come again: velo_link_session_props.
     `VELO_ASSUME(StaysPlugged, !down_b_i)
     `VELO_ASSERT(NothingRefused, refuse_a == RefuseNone && refuse_b == RefuseNone)
     `VELO_ASSERT(OfferedCredits, (!up_a || credits_a == 25) && (!up_b || credits_b == 30))
@@ -111,10 +110,6 @@ module velo_link_init_props
     `VELO_ASSERT(OtherStaysDown, !up_b)
     `VELO_ASSERT(ReasonIsRight, refuse_a inside {RefuseNone, Reason})
     `VELO_COVER(ReasonIsGiven, refuse_a == Reason)
-  end else if (Differ == 6) begin : gen_restart
-    `VELO_ASSERT(RestartedStaysDown, !up_b)
-    `VELO_ASSERT(ReasonIsRight, refuse_b inside {RefuseNone, Reason})
-    `VELO_COVER(ReasonIsGiven, refuse_b == Reason)
   end else begin : gen_refuse
     `VELO_ASSERT(BothStayDown, !up_a && !up_b)
     `VELO_ASSERT(ReasonsAreRight,

@@ -78,10 +78,13 @@ module velo_link_props
       .SeqBits(2),
       .StopMargin(0),
       .TimeoutCycles(15),
-      .InitWords(1)
+      .InitWords(1),
+      .UnitWords(1),
+      .QuietCycles(1)
   ) u_a (
       .enable_i(1'b1),
       .link_reset_i(Resets && link_reset_a_i),
+      .forget_i(1'b0),
       .phy_up_i(1'b1),
       .phy_kind_i(at_a_kind),
       .phy_data_i(at_a_data),
@@ -110,6 +113,8 @@ module velo_link_props
       .crc_errors_o(),
       .replays_o(),
       .timeouts_o(),
+      .in_doubt_o(),
+      .restarts_o(),
       .*
   );
 
@@ -125,10 +130,13 @@ module velo_link_props
       .SeqBits(2),
       .StopMargin(0),
       .TimeoutCycles(15),
-      .InitWords(1)
+      .InitWords(1),
+      .UnitWords(1),
+      .QuietCycles(1)
   ) u_b (
       .enable_i(1'b1),
       .link_reset_i(Resets && link_reset_b_i),
+      .forget_i(1'b0),
       .phy_up_i(1'b1),
       .phy_kind_i(at_b_kind),
       .phy_data_i(at_b_data),
@@ -157,6 +165,8 @@ module velo_link_props
       .crc_errors_o(),
       .replays_o(),
       .timeouts_o(),
+      .in_doubt_o(),
+      .restarts_o(),
       .*
   );
 

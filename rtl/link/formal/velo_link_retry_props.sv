@@ -92,6 +92,9 @@ module velo_link_retry_props
   ) u_tx_a (
       .up_i(up_q[0]),
       .came_up_i(came_up_q[0]),
+      .anew_i(1'b0),
+      .base_o(),
+      .in_doubt_o(),
       .init_word_i('0),
       .in_valid_i(in_valid),
       .in_sop_i(sent_q == '0 || ends_q[sent_q-1'b1]),
@@ -99,6 +102,7 @@ module velo_link_retry_props
       .in_poison_i(poison_q[sent_q]),
       .in_vc_i(3'd1),
       .in_data_i(64'(sent_q)),
+      .in_hold_i(1'b0),
       .in_stop_o(in_stop),
       .ack_valid_i(status_valid[0]),
       .ack_i(heard[0].ack[SeqBits-1:0]),
@@ -111,6 +115,11 @@ module velo_link_retry_props
       .acked_o(),
       .replay_o(replay[0]),
       .timeout_o(),
+      .sent_start_o(),
+      .sent_word_o(),
+      .sent_last_o(),
+      .sent_first_o(),
+      .sent_vc_o(),
       .*
   );
   velo_link_rx #(
@@ -120,6 +129,9 @@ module velo_link_retry_props
   ) u_rx_a (
       .up_i(up_q[0]),
       .came_up_i(came_up_q[0]),
+      .anew_i(1'b0),
+      .fresh_i(1'b0),
+      .ack_base_i('0),
       .phy_kind_i(hit_ba_i && !quiet ? hit_kind_i : b_kind),
       .phy_data_i(hit_ba_i && !quiet ? {1'b1, 51'(hit_data_i), hit_data_i} : b_data),
       .out_valid_o(),
@@ -152,6 +164,9 @@ module velo_link_retry_props
   ) u_tx_b (
       .up_i(up_q[1]),
       .came_up_i(came_up_q[1]),
+      .anew_i(1'b0),
+      .base_o(),
+      .in_doubt_o(),
       .init_word_i('0),
       .in_valid_i(1'b0),
       .in_sop_i(1'b0),
@@ -159,6 +174,7 @@ module velo_link_retry_props
       .in_poison_i(1'b0),
       .in_vc_i('0),
       .in_data_i('0),
+      .in_hold_i(1'b0),
       .in_stop_o(),
       .ack_valid_i(status_valid[1]),
       .ack_i(heard[1].ack[SeqBits-1:0]),
@@ -171,6 +187,11 @@ module velo_link_retry_props
       .acked_o(),
       .replay_o(replay[1]),
       .timeout_o(),
+      .sent_start_o(),
+      .sent_word_o(),
+      .sent_last_o(),
+      .sent_first_o(),
+      .sent_vc_o(),
       .*
   );
   velo_link_rx #(
@@ -180,6 +201,9 @@ module velo_link_retry_props
   ) u_rx_b (
       .up_i(up_q[1]),
       .came_up_i(came_up_q[1]),
+      .anew_i(1'b0),
+      .fresh_i(1'b0),
+      .ack_base_i('0),
       .phy_kind_i(hit_ab_i && !quiet ? hit_kind_i : a_kind),
       .phy_data_i(hit_ab_i && !quiet ? {1'b1, 51'(hit_data_i), hit_data_i} : a_data),
       .out_valid_o(out_valid),

@@ -7,7 +7,13 @@
 // reports a word it could not decode as any wrong word. `phy_up_i` low: nothing can be received.
 // Switch side, `in_*`: see velo_link_tx. `out_*`: see velo_link_rx; `out_freed_i` counts the units
 // that the switch has freed of what it got from here. `credits_o` is the capacity of the buffers on
-// the other side and `freed_o` the units freed there: what a velo_credit counter needs.
+// the other side and `freed_o` the units freed there: what a velo_credit counter needs. In a new session no
+// packet begins before the other side has said of each channel how much of its buffer is still in use.
+//
+// Either side may be reset alone, at any time: see velo_link_init for how the two begin anew. The side that was
+// not reset gives up packets that the other one may or may not have had (`in_doubt_o` counts them) and
+// sends all others; `restarts_o` counts such beginnings, for what was in the other side's buffers is lost,
+// too. `forget_i` does the same by this side's own will: when a cable is moved to another node.
 //
 // Errors, all by status ports and counters (modulo 256, for software to take differences of):
 // `refuse_o` says why the link does not come up; CRC errors, retransmissions, timeouts.
@@ -28,13 +34,16 @@ module velo_link
     parameter int unsigned SeqBits = 6,
     parameter int unsigned StopMargin = 4,
     parameter int unsigned TimeoutCycles = 1023,
-    parameter int unsigned InitWords = 32
+    parameter int unsigned InitWords = 32,
+    parameter int unsigned UnitWords = 8,
+    parameter int unsigned QuietCycles = 256  // see velo_link_init
 ) (
     input logic clk_i,
     input logic rst_ni,
 
     input logic enable_i,
     input logic link_reset_i,
+    input logic forget_i,  // the link goes down and begins a new session, as after a reset
 
     input  logic                  phy_up_i,
     input  kind_e                 phy_kind_i,
@@ -67,10 +76,12 @@ module velo_link
     output refuse_e refuse_o,
     output logic [7:0] crc_errors_o,
     output logic [7:0] replays_o,
-    output logic [7:0] timeouts_o
+    output logic [7:0] timeouts_o,
+    output logic [7:0] in_doubt_o,  // packets given up; the other side may have had them
+    output logic [7:0] restarts_o  // sessions that ended
 );
 
-  localparam int unsigned Version = 3;  // of the protocol on the wire
+  localparam int unsigned Version = 4;  // of the protocol on the wire, modulo 4
 
   localparam ability_t Ability = '{
       version: 2'(Version),
@@ -80,17 +91,21 @@ module velo_link
       credits: (CountWidth - 1)'(BufferUnits)
   };
 
-  logic up, came_up, ack_valid, freed_valid, idle, init_valid, status_sent, nak;
+  logic up, came_up, anew, fresh, ack_valid, freed_valid, idle, init_valid, status_sent, nak;
   logic acked, accepted, error, replay, timeout;
   status_t heard, told;
   init_t init;
   logic [31:0] init_word;
-  logic [SeqBits-1:0] expected;
+  logic [SeqBits-1:0] expected, ack_base, in_doubt;
+  logic sent_start, sent_word, sent_last, sent_first;
+  vc_t sent_vc;
+  count_t [NumVcs-1:0] sent_base, got_base;  // units of older sessions
 
   velo_link_init #(
       .Ability(Ability),
       .MinCredits(MinCredits),
-      .InitWords(InitWords)
+      .InitWords(InitWords),
+      .QuietCycles(QuietCycles)
   ) u_init (
       .clk_i,
       .rst_ni,
@@ -99,9 +114,12 @@ module velo_link
       .other_word_i(idle),
       .up_o        (up),
       .came_up_o   (came_up),
+      .anew_o      (anew),
+      .fresh_o     (fresh),
       .init_word_o (init_word),
       .enable_i,
       .link_reset_i,
+      .forget_i,
       .phy_up_i,
       .refuse_o,
       .credits_o
@@ -116,6 +134,9 @@ module velo_link
       .rst_ni,
       .up_i         (up),
       .came_up_i    (came_up),
+      .anew_i       (anew),
+      .fresh_i      (fresh),
+      .ack_base_i   (seq_t'(ack_base)),
       .ack_valid_o  (ack_valid),
       .freed_valid_o(freed_valid),
       .status_o     (heard),
@@ -137,6 +158,54 @@ module velo_link
       .out_data_o
   );
 
+  // A credit counter, and the arbiters that look at it, know of `freed_o` some cycles later.
+  logic [NumVcs-1:0] told_q;
+  logic [3:0] settled_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      told_q    <= '0;
+      settled_q <= '0;
+    end else if (fresh) begin
+      told_q    <= '0;
+      settled_q <= '0;
+    end else begin
+      for (int v = 0; v < int'(NumVcs); v++) begin
+        if (freed_valid && heard.vc == vc_t'(v)) told_q[v] <= 1'b1;
+      end
+      settled_q <= {settled_q[2:0], &told_q};
+    end
+  end
+
+  velo_link_units #(
+      .NumVcs(NumVcs),
+      .UnitWords(UnitWords)
+  ) u_got (
+      .clk_i,
+      .rst_ni,
+      .word_i (out_valid_o),
+      .end_i  (out_eop_o),
+      .count_i(!out_again_o),
+      .vc_i   (out_vc_o),
+      .clear_i(1'b0),
+      .hold_i (fresh),
+      .base_o (got_base)
+  );
+
+  velo_link_units #(
+      .NumVcs(NumVcs),
+      .UnitWords(UnitWords)
+  ) u_sent (
+      .clk_i,
+      .rst_ni,
+      .word_i (sent_word),
+      .end_i  (sent_last),
+      .count_i(sent_first),
+      .vc_i   (sent_vc),
+      .clear_i(sent_start),
+      .hold_i (fresh),
+      .base_o (sent_base)
+  );
+
   velo_link_status #(
       .NumVcs(NumVcs)
   ) u_status (
@@ -145,6 +214,8 @@ module velo_link
       .ack_i   (seq_t'(expected)),
       .nak_i   (nak),
       .freed_i (out_freed_i),
+      .base_i  (got_base),
+      .came_up_i(came_up),
       .sent_i  (status_sent),
       .status_o(told)
   );
@@ -161,12 +232,20 @@ module velo_link
       .rst_ni,
       .up_i         (up),
       .came_up_i    (came_up),
+      .anew_i       (anew),
+      .base_o       (ack_base),
+      .in_doubt_o   (in_doubt),
       .init_word_i  (init_word),
       .ack_valid_i  (ack_valid),
       .ack_i        (heard.ack[SeqBits-1:0]),
       .nak_i        (heard.nak),
       .status_i     (told),
       .status_sent_o(status_sent),
+      .sent_start_o (sent_start),
+      .sent_word_o  (sent_word),
+      .sent_last_o  (sent_last),
+      .sent_first_o (sent_first),
+      .sent_vc_o    (sent_vc),
       .acked_o      (acked),
       .replay_o     (replay),
       .timeout_o    (timeout),
@@ -176,6 +255,7 @@ module velo_link
       .in_poison_i,
       .in_vc_i,
       .in_data_i,
+      .in_hold_i    (!settled_q[3]),
       .in_stop_o,
       .phy_pause_i,
       .phy_kind_o,
@@ -190,10 +270,16 @@ module velo_link
       crc_errors_o <= '0;
       replays_o    <= '0;
       timeouts_o   <= '0;
+      in_doubt_o   <= '0;
+      restarts_o   <= '0;
     end else begin
       for (int v = 0; v < int'(NumVcs); v++) begin
-        if (freed_valid && heard.vc == vc_t'(v)) freed_o[v] <= heard.freed;
+        // `sent_base` knows of a new session a cycle late.
+        if (fresh) freed_o[v] <= anew ? freed_o[v] : sent_base[v];
+        else if (freed_valid && heard.vc == vc_t'(v)) freed_o[v] <= sent_base[v] + heard.freed;
       end
+      if (anew) in_doubt_o <= in_doubt_o + 8'(in_doubt);
+      if (anew) restarts_o <= restarts_o + 1'b1;
       if (error) crc_errors_o <= crc_errors_o + 1'b1;
       if (replay) replays_o <= replays_o + 1'b1;
       if (timeout) timeouts_o <= timeouts_o + 1'b1;

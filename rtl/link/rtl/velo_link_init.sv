@@ -5,13 +5,26 @@
 // Both sides send CtlInit words. A side comes up when it has seen an acceptable CtlInit and one that
 // says the same of the other side (`seen`), or, since that one stops sending them once it is up, any
 // other word. Version, number of virtual channels, width and MTU have to be equal; credits are taken
-// as offered, if they hold the longest packet. Anything else is refused, `refuse_o` says why, and
-// goes on being looked at: a side set right comes up by itself.
+// as offered, if they hold the longest packet and no fewer than before. Anything else is refused, `refuse_o`
+// says why, and goes on being looked at: a side set right comes up by itself.
 //
 // Down again: `link_reset_i`, no PHY, not enabled, or the other side begins anew (CtlInit without
-// `seen`). Sequence numbers, the retransmission ring and credits outlive that; only `rst_ni` forgets
-// them, and then both sides have to be reset: RefuseRestart, rather than losing or doubling packets.
+// `seen`). The session, which is sequence numbers, the retransmission ring and credits, outlives that.
 // InitWords CtlInit words are sent at least, so that the other side notices.
+//
+// A side that was reset (`rst_ni`, or `forget_i`) has no session. The other one, if it was up in the old
+// session, hears so, ends that one (`anew_o`, one pulse, while the link is down) and begins a new one; the
+// side without a session joins only one in which the other side has not been up. Both then count from the start.
+//
+//   this side \ it hears    None                  New        Used
+//   None                    joins: New            joins: New waits (RefuseRestart)
+//   New                     agrees                agrees     agrees: the other one came up first
+//   Used                    ends it: anew, New    agrees     agrees: the old session goes on
+//
+// Words from before a reset may still be on the cable, and what they cause at the other side comes back
+// later. A side that was reset therefore hears nothing for QuietCycles: a round trip, InitWords, and the
+// ports' own few cycles. By then the other side has no more to hear from before the reset, and what it
+// says is so. No word has to carry a name of its session, which a side that forgets could not choose anyway.
 
 `include "velo_assert.svh"
 
@@ -20,13 +33,15 @@ module velo_link_init
 #(
     parameter ability_t Ability = '0,
     parameter int unsigned MinCredits = 1,
-    parameter int unsigned InitWords = 32
+    parameter int unsigned InitWords = 32,
+    parameter int unsigned QuietCycles = 256
 ) (
     input logic clk_i,
     input logic rst_ni,
 
     input logic enable_i,
     input logic link_reset_i,
+    input logic forget_i,      // the link goes down, its session is over
     input logic phy_up_i,
 
     input logic  init_valid_i,
@@ -35,54 +50,71 @@ module velo_link_init
 
     output logic up_o,
     output logic came_up_o,
+    output logic anew_o,  // pulse, down: what was under way in the old session is in doubt
+    output logic fresh_o,  // this side has not been up in its session
     output refuse_e refuse_o,
     output count_t credits_o,  // what the other side's buffers hold; 0 before the first bring-up
     output logic [31:0] init_word_o
 );
 
   localparam int unsigned CountBits = $clog2(InitWords + 1);
+  localparam int unsigned QuietBits = $clog2(QuietCycles + 1);
 
-  logic down, seen_q, fresh_q, ready_q;
+  logic down, quiet, seen_q, ready_q;
   logic [CountBits-1:0] sent_q;
+  logic [QuietBits-1:0] quiet_q;
   refuse_e verdict;
-  logic restarted, agreed;
-  count_t offered_q;
+  logic agreed, ends_session;
+  session_e session_q;
+  count_t   offered_q;
 
-  assign down = !enable_i || link_reset_i || !phy_up_i;
-  assign restarted = init_i.fresh != fresh_q;
+  assign quiet = quiet_q != QuietBits'(QuietCycles);
+  assign down  = !enable_i || link_reset_i || forget_i || !phy_up_i || quiet;
 
   always_comb begin
     if (init_i.ability.version != Ability.version) verdict = RefuseVersion;
     else if (init_i.ability.width != Ability.width) verdict = RefuseWidth;
     else if (init_i.ability.last_vc != Ability.last_vc) verdict = RefuseVcs;
     else if (init_i.ability.mtu != Ability.mtu) verdict = RefuseMtu;
-    else if (count_t'(init_i.ability.credits) < count_t'(MinCredits)) verdict = RefuseCredits;
-    else if (restarted) verdict = RefuseRestart;
+    else if (count_t'(init_i.ability.credits) < count_t'(MinCredits) ||
+             count_t'(init_i.ability.credits) < credits_o)
+      verdict = RefuseCredits;
+    else if (session_q == SessionNone && !(init_i.session inside {SessionNone, SessionNew}))
+      verdict = RefuseRestart;
     else verdict = RefuseNone;
   end
   assign agreed = init_valid_i && verdict == RefuseNone;
+  assign ends_session = session_q == SessionUsed && init_i.session == SessionNone;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       up_o      <= 1'b0;
       came_up_o <= 1'b0;
+      anew_o    <= 1'b0;
       seen_q    <= 1'b0;
       ready_q   <= 1'b0;
-      fresh_q   <= 1'b1;
+      session_q <= SessionNone;
+      quiet_q   <= '0;
       sent_q    <= '0;
       refuse_o  <= RefuseNone;
       credits_o <= '0;
       offered_q <= '0;
     end else begin
       came_up_o <= 1'b0;
+      anew_o    <= 1'b0;
+      if (forget_i) quiet_q <= '0;
+      else if (quiet) quiet_q <= quiet_q + 1'b1;
       if (down) begin
         up_o     <= 1'b0;
         seen_q   <= 1'b0;
         ready_q  <= 1'b0;
         sent_q   <= '0;
         refuse_o <= RefuseNone;
+        if (forget_i && !up_o) begin
+          session_q <= SessionNone;
+          anew_o    <= session_q == SessionUsed;
+        end
       end else if (up_o) begin
-        if (other_word_i) fresh_q <= 1'b0;
         if (init_valid_i && !init_i.seen) begin
           up_o    <= 1'b0;
           seen_q  <= 1'b0;
@@ -99,36 +131,41 @@ module velo_link_init
         end else if (other_word_i && seen_q) begin
           ready_q <= 1'b1;
         end
-        if (ready_q && sent_q == CountBits'(InitWords) && (agreed || !init_valid_i)) begin
+        if (agreed && session_q == SessionNone) session_q <= SessionNew;
+        if (agreed && ends_session) begin
+          session_q <= SessionNew;
+          anew_o    <= 1'b1;
+          sent_q    <= '0;  // both halves of the port get their time to begin anew
+        end
+        if (ready_q && sent_q == CountBits'(InitWords) &&
+            (!init_valid_i || (agreed && init_i.seen))) begin
           up_o      <= 1'b1;
           came_up_o <= 1'b1;
+          session_q <= SessionUsed;
           credits_o <= offered_q;
         end
       end
     end
   end
 
+  assign fresh_o = session_q != SessionUsed;
+
   init_t word;
   ctl_crc_t crc;
   always_comb begin
-    word = '{
-        crc: crc,
-        reserved: 1'b0,
-        seen: seen_q,
-        fresh: fresh_q,
-        ability: Ability,
-        ctl: CtlInit
-    };
+    word = '{crc: crc, seen: seen_q, session: session_q, ability: Ability, ctl: CtlInit};
   end
   velo_link_ctl_crc u_crc (
-      .bits_i({1'b0, seen_q, fresh_q, Ability, CtlInit}),
+      .bits_i({seen_q, session_q, Ability, CtlInit}),
       .crc_o (crc)
   );
   assign init_word_o = word;
 
   logic unused;
-  assign unused = &{1'b0, init_i.crc, init_i.reserved, init_i.ctl};
+  assign unused = &{1'b0, init_i.crc, init_i.ctl};
 
   `VELO_ASSERT(UpOnlyIfAgreed, !up_o || refuse_o == RefuseNone)
+  `VELO_ASSERT(UpIsUsed, !up_o || !fresh_o)
+  `VELO_ASSERT(AnewWhileDown, !anew_o || (!up_o && fresh_o))
 
 endmodule

@@ -74,13 +74,19 @@ package velo_link_pkg;
     logic [CountWidth-2:0] credits;  // units that each virtual channel's buffer holds
   } ability_t;
 
+  // A session is what two ports count from: sequence numbers and credits. It ends when one of them is reset.
+  typedef enum logic [1:0] {
+    SessionNone = 2'd0,  // reset, and has not heard yet that the other side's old session is over
+    SessionNew  = 2'd1,  // both know of each other; this side has not been up in it
+    SessionUsed = 2'd2   // this side is up in it, or was
+  } session_e;
+
   typedef struct packed {
-    ctl_crc_t crc;
-    logic     reserved;
-    logic     seen;      // the sender has seen the other side's CtlInit
-    logic     fresh;     // the sender knows of nothing exchanged since its reset
-    ability_t ability;
-    logic     ctl;
+    ctl_crc_t   crc;
+    logic       seen;     // the sender has seen the other side's CtlInit and agrees
+    logic [1:0] session;  // the sender's session_e
+    ability_t   ability;
+    logic       ctl;
   } init_t;
 
   // Why a link does not come up.
@@ -91,7 +97,7 @@ package velo_link_pkg;
     RefuseVcs     = 3'd3,  // numbers of virtual channels differ
     RefuseMtu     = 3'd4,  // network MTUs differ
     RefuseCredits = 3'd5,  // a buffer over there does not hold the longest packet
-    RefuseRestart = 3'd6   // one side was reset and forgot what was under way
+    RefuseRestart = 3'd6   // this side was reset; the other one has not heard of it yet
   } refuse_e;
 
 endpackage

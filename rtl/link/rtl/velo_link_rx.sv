@@ -11,6 +11,9 @@
 // off and the whole packet comes once more. Such a copy has at least two words. The output has no ready:
 // see velo_switch_input for why there is room.
 //
+// `anew_i`: the other side was reset. If a copy was cut off, its packet will not come once more. The switch
+// keeps a place and credits for it, so two words come instead: the packet's first 64 bits, poisoned.
+//
 // Latency 2 cycles from a first word to `out_*`: on a 32-bit path the second word completes the header, on
 // a wider one the next word tells whether the first was the last.
 //
@@ -31,7 +34,10 @@ module velo_link_rx
     input logic clk_i,
     input logic rst_ni,
     input logic up_i,
-    input logic came_up_i, // what was sent before is lost
+    input logic came_up_i,  // what was sent before is lost
+    input logic anew_i,  // pulse, while down: nothing of what was sent before is repeated
+    input logic fresh_i,  // nothing has come in this session: the next frame has number 0
+    input seq_t ack_base_i,  // see velo_link_tx, `base_o`; `status_o.ack` has it in it
 
     input kind_e                 phy_kind_i,
     input logic  [DataWidth-1:0] phy_data_i,
@@ -208,6 +214,11 @@ module velo_link_rx
       if (commit) expected_q <= expected_q + 1'b1;
       if (ack_valid_o) echo_q <= status_o.echo;
       if ((disturbed || came_up_i) && echo_q == nak_q) nak_q <= !nak_q;
+      if (fresh_i) begin
+        expected_q <= '0;
+        nak_q      <= 1'b0;
+        echo_q     <= 1'b0;
+      end
     end
   end
   assign expected_o = expected_q;
@@ -241,6 +252,9 @@ module velo_link_rx
       {status_o.ack, status_o.echo, status_o.nak} <= start_q.half.value;
       {status_o.vc, status_o.freed} <= start_q.half;
     end
+    status_o.ack <= (is_idle ? idle_word.status.ack : start_q.half.value[$bits(
+        seq_t
+    )+1:2]) + ack_base_i;
     init_o <= init_t'(phy_data_i[31:0]);
   end
 
@@ -257,6 +271,35 @@ module velo_link_rx
   assign ends = commit;
   assign cut_off = passing_q && !first_q && (disturbed || !up_i);
 
+  // Of the copy that was cut off: what stands for its repetition if that never comes.
+  logic cut_q, stub_valid_q, stub_last_q, stub;
+  vc_t cut_vc_q;
+  logic [63:0] head, cut_head_q;
+  if (Narrow) begin : gen_narrow_head
+    assign head = {phy_data_i, word_q};
+  end else begin : gen_wide_head
+    assign head = phy_data_i[63:0];
+  end
+  assign stub = stub_valid_q || stub_last_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      cut_q        <= 1'b0;
+      stub_valid_q <= 1'b0;
+      stub_last_q  <= 1'b0;
+    end else begin
+      if (cut_off) cut_q <= 1'b1;
+      else if (anew_i || (first_q && (goes_on || ends))) cut_q <= 1'b0;
+      stub_valid_q <= anew_i && cut_q;
+      stub_last_q  <= stub_valid_q;
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    if (begins) begin
+      cut_vc_q   <= start_q.vc;
+      cut_head_q <= head;
+    end
+  end
+
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       passing_q   <= 1'b0;
@@ -267,22 +310,24 @@ module velo_link_rx
       else if (begins) passing_q <= 1'b1;
       if (is_start) first_q <= 1'b1;
       else if (goes_on) first_q <= 1'b0;
-      out_valid_o <= goes_on || ends || cut_off;
+      out_valid_o <= goes_on || ends || cut_off || stub;
     end
   end
   always_ff @(posedge clk_i) begin
     if (take_word) word_q <= phy_data_i;
-    out_sop_o    <= first_q;
-    out_eop_o    <= ends || cut_off;
-    out_poison_o <= cut_off || poisoned;
-    out_again_o  <= cut_off;
-    out_vc_o     <= start_q.vc;
-    out_data_o   <= word_q;
+    out_sop_o <= stub ? stub_valid_q : first_q;
+    out_eop_o <= ends || cut_off || stub_last_q;
+    out_poison_o <= cut_off || poisoned || stub;
+    out_again_o <= cut_off;
+    out_vc_o <= stub ? cut_vc_q : start_q.vc;
+    if (!stub) out_data_o <= word_q;
+    else out_data_o <= DataWidth'(Narrow && stub_last_q ? cut_head_q >> 32 : cut_head_q);
   end
 
   logic unused;
   assign unused = &{1'b0, start_q.seq, idle_word.crc, idle_word.ctl};
 
+  `VELO_ASSERT(StubStandsAlone, !stub || !(goes_on || ends || cut_off))
   `VELO_ASSERT_INIT(SeqFitsField, SeqBits >= 2 && SeqBits <= SeqWidth)
 
   logic open_q;

@@ -19,6 +19,10 @@
 // after two cycles. One that comes right after another is ignored: it will be sent again.
 // In a cycle with `phy_pause_i` an idle word is chosen, also inside a frame, which is at the PHY two
 // cycles later. While `up_i` is low only `init_word_i` is sent.
+// `anew_i`: the other side was reset. It may or may not have delivered the frames that were sent whole and not
+// acknowledged: they are given up (`in_doubt_o`), since to repeat them could double them. All others, also
+// one that is half in the ring or was half sent, stay and are sent with numbers from 0 on. Here inside frames
+// keep their numbers: those on the cable are less by `base_o`, which is to be added to `ack_i`.
 // Errors: none of its own; a ring without room is a stop, a silent receiver is a timeout, which
 // repeats everything unacknowledged (`timeout_o`, `replay_o`: one pulse each).
 // Source: case-for-fpga, section 2, "link-level retransmission protocol".
@@ -39,8 +43,11 @@ module velo_link_tx
     input logic clk_i,
     input logic rst_ni,
 
-    input logic    up_i,
-    input logic    came_up_i,   // pulse: begin again with the first unacknowledged frame
+    input logic up_i,
+    input logic came_up_i,  // pulse: begin again with the first unacknowledged frame
+    input logic anew_i,  // pulse, down, two cycles before `came_up_i` or more
+    output logic [SeqBits-1:0] base_o,
+    output logic [SeqBits-1:0] in_doubt_o,  // frames that `anew_i` gives up
     input logic [31:0] init_word_i,
 
     input  logic                 in_valid_i,
@@ -49,6 +56,7 @@ module velo_link_tx
     input  logic                 in_poison_i,
     input  vc_t                  in_vc_i,
     input  logic [DataWidth-1:0] in_data_i,
+    input  logic                 in_hold_i,    // stop, whatever room there is
     output logic                 in_stop_o,
 
     // The other side's status of this side's frames.
@@ -64,6 +72,13 @@ module velo_link_tx
     input  logic                  phy_pause_i,  // choose nothing but idle words
     output kind_e                 phy_kind_o,
     output logic  [DataWidth-1:0] phy_data_o,
+
+    // For velo_link_units: a word of a frame was sent; its last one, for the first time.
+    output logic sent_start_o,
+    output logic sent_word_o,
+    output logic sent_last_o,
+    output logic sent_first_o,
+    output vc_t  sent_vc_o,
 
     output logic acked_o,
     output logic replay_o,
@@ -142,7 +157,11 @@ module velo_link_tx
   logic restart, echo_q, timeout_q;
   logic [TimerBits-1:0] timer_q;
 
-  assign ack_by  = ack_i - acked_seq_q;
+  // What `anew_i` gives up goes as if it were acknowledged.
+  num_t ack, base_q;
+  logic anew_q;
+  assign ack = anew_i ? sent_seq_q : ack_i;
+  assign ack_by = ack - acked_seq_q;
   assign sent_by = sent_seq_q - acked_seq_q;
   assign send_by = send_seq_q - acked_seq_q;
 
@@ -152,32 +171,40 @@ module velo_link_tx
   num_t  heard_ack_q;
   addr_t heard_addr_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) heard_q <= 1'b0;
-    else heard_q <= ack_valid_i && !heard_q && !restart;
+    if (!rst_ni) begin
+      heard_q <= 1'b0;
+      anew_q  <= 1'b0;
+    end else begin
+      heard_q <= anew_i || (ack_valid_i && !heard_q && !restart);
+      anew_q  <= anew_i;
+    end
   end
   always_ff @(posedge clk_i) begin
     known_q      <= ack_by <= sent_by;
     newer_q      <= ack_by != '0;
     ahead_q      <= ack_by > send_by;
     heard_nak_q  <= nak_i;
-    heard_ack_q  <= ack_i;
-    heard_addr_q <= frame_end[ack_i-1'b1];
+    heard_ack_q  <= ack;
+    heard_addr_q <= frame_end[ack-1'b1];
   end
 
   // Second cycle. An acknowledgement that overtakes a repetition under way is left for its next
   // occurrence: the frame in hand must not lose its place in the ring.
   logic nak, ack_ok;
-  assign nak = heard_q && known_q && heard_nak_q != echo_q;
+  assign nak = heard_q && known_q && !anew_q && heard_nak_q != echo_q;
   assign ack_ok = heard_q && known_q && newer_q && (!ahead_q || nak || state_q == StIdle);
   assign timeout_o = up_i && timeout_q;
-  assign restart = nak || timeout_o || came_up_i || (ack_ok && ahead_q);
+  assign restart = nak || timeout_o || came_up_i || anew_q || (ack_ok && ahead_q);
   assign replay_o = (nak || timeout_o) && sent_seq_q != acked_seq_q;
   assign acked_o = ack_ok;
+  assign base_o = base_q;
+  assign in_doubt_o = sent_by;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       acked_q     <= '0;
       acked_seq_q <= '0;
+      base_q      <= '0;
       echo_q      <= 1'b0;
       timer_q     <= '0;
       timeout_q   <= 1'b0;
@@ -186,7 +213,9 @@ module velo_link_tx
         acked_q     <= heard_addr_q;
         acked_seq_q <= heard_ack_q;
       end
-      if (nak) echo_q <= heard_nak_q;
+      if (anew_q) base_q <= heard_ack_q;
+      if (anew_q) echo_q <= 1'b0;
+      else if (nak) echo_q <= heard_nak_q;
       timeout_q <= 1'b0;
       if (!up_i || ack_ok || restart || sent_seq_q == acked_seq_q) timer_q <= '0;
       else begin
@@ -205,7 +234,7 @@ module velo_link_tx
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) in_stop_o <= 1'b0;
     else begin
-      in_stop_o <= used + addr_t'(in_valid_i) > addr_t'(StopWords) ||
+      in_stop_o <= in_hold_i || used + addr_t'(in_valid_i) > addr_t'(StopWords) ||
           kept_frames + num_t'(in_valid_i && frame_ends) >= num_t'(Window - StopMargin);
     end
   end
@@ -279,6 +308,23 @@ module velo_link_tx
     end
   end
 
+  // For the count of units, a cycle later.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      sent_start_o <= 1'b0;
+      sent_word_o  <= 1'b0;
+      sent_last_o  <= 1'b0;
+    end else begin
+      sent_start_o <= start_out;
+      sent_word_o  <= word_out;
+      sent_last_o  <= word_out && word[DataWidth];
+    end
+  end
+  always_ff @(posedge clk_i) begin
+    sent_first_o <= send_by == sent_by;
+    if (start_out) sent_vc_o <= frame_vc[send_seq_q];
+  end
+
   // A start word has one half of the status, the other one the next time. A repetition begins with the one
   // that says so.
   logic half_q;
@@ -298,7 +344,7 @@ module velo_link_tx
     start_word = '{
         crc: '0,
         half: half_q ? {status.vc, status.freed} : {VcAck, status.ack, status.echo, status.nak},
-        seq: seq_t'(send_seq_q),
+        seq: seq_t'(num_t'(send_seq_q - base_q)),
         vc: frame_vc[send_seq_q]
     };
     idle_word = '{crc: '0, status: status, ctl: CtlIdle};

@@ -5,7 +5,7 @@
 // request class, one for each further VELO unit: messages for context c come by that of unit c mod NumVelo.
 //
 // `unit_in_*` and `unit_out_*`: valid/ready streams of packets, one a class; `unit_in_room_o` as in
-// velo_netport_tx. `phy_*`: see velo_link.
+// velo_netport_tx. `phy_*` and `link_forget_i`: see velo_link.
 // The routing table is written through `table_*_i`. Regenerating with three double-width links is
 // NumLinks = 3, DataWidth = 64. Status, for the register file: per link up, reason of refusal and
 // counters; per link and channel the credits left; per port a counter of packets that led nowhere, and per
@@ -56,6 +56,7 @@ module velo_router
 
     input  logic [NumLinks-1:0]                link_enable_i,
     input  logic [NumLinks-1:0]                link_reset_i,
+    input  logic [NumLinks-1:0]                link_forget_i,
     input  logic [NumLinks-1:0]                phy_up_i,
     input  logic [NumLinks-1:0][          1:0] phy_kind_i,
     input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,
@@ -68,6 +69,8 @@ module velo_router
     output logic   [    NumLinks-1:0][       7:0] link_crc_errors_o,
     output logic   [    NumLinks-1:0][       7:0] link_replays_o,
     output logic   [    NumLinks-1:0][       7:0] link_timeouts_o,
+    output logic   [    NumLinks-1:0][       7:0] link_in_doubt_o,
+    output logic   [    NumLinks-1:0][       7:0] link_restarts_o,
     output count_t [    NumLinks-1:0][NumVcs-1:0] link_credits_o,
     output logic   [    NumPorts-1:0][       7:0] dropped_o,
     output logic   [NumNodePorts-1:0][       7:0] poisoned_o
@@ -134,12 +137,14 @@ module velo_router
         .MinCredits   (need_credits(DataWidth, MtuBytes)),
         .TimeoutCycles(TimeoutCycles),
         .FrameWords   (UnitWords * units_of(packet_words(DataWidth, MtuBytes))),
-        .InitWords    (InitWords)
+        .InitWords    (InitWords),
+        .UnitWords    (UnitWords)
     ) u_link (
         .clk_i,
         .rst_ni,
         .enable_i    (link_enable_i[l]),
         .link_reset_i(link_reset_i[l]),
+        .forget_i    (link_forget_i[l]),
         .phy_up_i    (phy_up_i[l]),
         .phy_kind_i  (kind_e'(phy_kind_i[l])),
         .phy_data_i  (phy_data_i[l]),
@@ -167,7 +172,9 @@ module velo_router
         .refuse_o    (refuse),
         .crc_errors_o(link_crc_errors_o[l]),
         .replays_o   (link_replays_o[l]),
-        .timeouts_o  (link_timeouts_o[l])
+        .timeouts_o  (link_timeouts_o[l]),
+        .in_doubt_o  (link_in_doubt_o[l]),
+        .restarts_o  (link_restarts_o[l])
     );
   end
 

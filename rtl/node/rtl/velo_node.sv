@@ -110,46 +110,44 @@ module velo_node
   logic [NumNets-1:0][DataWidth-1:0] out_data, in_data;
 
   logic route_we;
-  logic [7:0] route_node, link_enable, link_restart;
+  logic [7:0] route_node, link_enable, link_restart, link_forget;
   logic [3:0] route_hop;
   group_ports_t route_group;
   logic [NumLinks-1:0] up;
   logic [NumLinks-1:0][2:0] refuse;
-  logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts;
+  logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts, in_doubt, restarts;
   count_t [NumLinks-1:0][NumVcs-1:0] credits;
   logic [NumLinks+NumNets-1:0][7:0] dropped;
   logic [NumNets-1:0][7:0] poisoned;
 
-  // The values that the register file shows for each of its eight links.
-  logic [7:0] all_up;
-  logic [7:0][2:0] all_refuse;
-  logic [7:0][7:0] all_crc_errors, all_replays, all_timeouts, all_dropped;
-  logic [7:0][47:0] all_credits;
-  for (genvar l = 0; l < 8; l++) begin : gen_link_state
-    if (l < NumLinks) begin : gen_link
-      assign all_up[l]         = up[l];
-      assign all_refuse[l]     = refuse[l];
-      assign all_crc_errors[l] = crc_errors[l];
-      assign all_replays[l]    = replays[l];
-      assign all_timeouts[l]   = timeouts[l];
-      assign all_dropped[l]    = dropped[l];
-      assign all_credits[l]    = 48'(credits[l]);
-    end else begin : gen_none
-      assign all_up[l]         = 1'b0;
-      assign all_refuse[l]     = '0;
-      assign all_crc_errors[l] = '0;
-      assign all_replays[l]    = '0;
-      assign all_timeouts[l]   = '0;
-      assign all_dropped[l]    = '0;
-      assign all_credits[l]    = '0;
+  // What the register file shows of each of its eight links; those that are not there are zero.
+  velo_regfile_pkg::link_state_t [7:0] links;
+  always_comb begin
+    links = '0;
+    for (int unsigned l = 0; l < NumLinks; l++) begin
+      links[l] = '{
+          credits: 48'(credits[l]),
+          restarts: restarts[l],
+          in_doubt: in_doubt[l],
+          dropped: dropped[l],
+          timeouts: timeouts[l],
+          replays: replays[l],
+          crc_errors: crc_errors[l],
+          refuse: refuse[l],
+          up: up[l]
+      };
     end
   end
 
   // All ports of requests count as one; so does their sum, modulo 256.
-  logic [NumClasses-1:0][7:0] node_port_dropped;
+  logic [NumClasses-1:0][7:0] node_port_dropped, node_port_poisoned;
   always_comb begin
-    node_port_dropped = dropped[NumLinks+:NumClasses];
-    for (int unsigned p = NumClasses; p < NumNets; p++) node_port_dropped[0] += dropped[NumLinks+p];
+    node_port_dropped  = dropped[NumLinks+:NumClasses];
+    node_port_poisoned = poisoned[NumClasses-1:0];
+    for (int unsigned p = NumClasses; p < NumNets; p++) begin
+      node_port_dropped[0] += dropped[NumLinks+p];
+      node_port_poisoned[0] += poisoned[p];
+    end
   end
 
   velo_node_core #(
@@ -163,32 +161,28 @@ module velo_node
   ) u_core (
       .clk_i,
       .rst_ni,
-      .net_out_valid_o    (out_valid),
-      .net_out_ready_i    (out_ready),
-      .net_out_room_i     (out_room),
-      .net_out_sop_o      (out_sop),
-      .net_out_eop_o      (out_eop),
-      .net_out_data_o     (out_data),
-      .net_in_valid_i     (in_valid),
-      .net_in_ready_o     (in_ready),
-      .net_in_sop_i       (in_sop),
-      .net_in_eop_i       (in_eop),
-      .net_in_poison_i    (in_poison),
-      .net_in_data_i      (in_data),
-      .route_we_o         (route_we),
-      .route_node_o       (route_node),
-      .route_hop_o        (route_hop),
-      .route_group_o      (route_group),
-      .link_enable_o      (link_enable),
-      .link_restart_o     (link_restart),
-      .link_up_i          (all_up),
-      .link_refuse_i      (all_refuse),
-      .link_crc_errors_i  (all_crc_errors),
-      .link_replays_i     (all_replays),
-      .link_timeouts_i    (all_timeouts),
-      .link_dropped_i     (all_dropped),
-      .link_credits_i     (all_credits),
-      .node_port_dropped_i(node_port_dropped),
+      .net_out_valid_o     (out_valid),
+      .net_out_ready_i     (out_ready),
+      .net_out_room_i      (out_room),
+      .net_out_sop_o       (out_sop),
+      .net_out_eop_o       (out_eop),
+      .net_out_data_o      (out_data),
+      .net_in_valid_i      (in_valid),
+      .net_in_ready_o      (in_ready),
+      .net_in_sop_i        (in_sop),
+      .net_in_eop_i        (in_eop),
+      .net_in_poison_i     (in_poison),
+      .net_in_data_i       (in_data),
+      .route_we_o          (route_we),
+      .route_node_o        (route_node),
+      .route_hop_o         (route_hop),
+      .route_group_o       (route_group),
+      .link_enable_o       (link_enable),
+      .link_restart_o      (link_restart),
+      .link_forget_o       (link_forget),
+      .link_i              (links),
+      .node_port_dropped_i (node_port_dropped),
+      .node_port_poisoned_i(node_port_poisoned),
       .host_write_valid_i,
       .host_write_ready_o,
       .host_write_eop_i,
@@ -272,6 +266,7 @@ module velo_node
       .unit_out_data_o  (in_data),
       .link_enable_i    (link_enable[NumLinks-1:0]),
       .link_reset_i     (link_restart[NumLinks-1:0]),
+      .link_forget_i    (link_forget[NumLinks-1:0]),
       .phy_up_i,
       .phy_kind_i,
       .phy_data_i,
@@ -283,13 +278,15 @@ module velo_node
       .link_crc_errors_o(crc_errors),
       .link_replays_o   (replays),
       .link_timeouts_o  (timeouts),
+      .link_in_doubt_o  (in_doubt),
+      .link_restarts_o  (restarts),
       .link_credits_o   (credits),
       .dropped_o        (dropped),
       .poisoned_o       (poisoned)
   );
 
   logic unused;
-  assign unused = ^{link_enable, link_restart, poisoned};
+  assign unused = ^{link_enable, link_restart, link_forget};
 
   `VELO_ASSERT_INIT(LinksFitRegisters, NumLinks >= 1 && NumLinks <= 8)
   `VELO_ASSERT_INIT(GroupsAsInSpec, 256 - NumGroups == GroupNodeMin)

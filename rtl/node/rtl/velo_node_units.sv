@@ -76,20 +76,16 @@ module velo_node_units
     input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
 
     // Settings and state of the network, for the registers.
-    output logic              route_we_o,
-    output logic [ 7:0]       route_node_o,
-    output logic [ 3:0]       route_hop_o,
-    output logic [12:0]       route_group_o,       // of a group: its way, see velo_switch_pkg
-    output logic [ 7:0]       link_enable_o,
-    output logic [ 7:0]       link_restart_o,
-    input  logic [ 7:0]       link_up_i,
-    input  logic [ 7:0][ 2:0] link_refuse_i,
-    input  logic [ 7:0][ 7:0] link_crc_errors_i,
-    input  logic [ 7:0][ 7:0] link_replays_i,
-    input  logic [ 7:0][ 7:0] link_timeouts_i,
-    input  logic [ 7:0][ 7:0] link_dropped_i,
-    input  logic [ 7:0][47:0] link_credits_i,
-    input  logic [ 2:0][ 7:0] node_port_dropped_i,
+    output logic                   route_we_o,
+    output logic        [7:0]      route_node_o,
+    output logic        [3:0]      route_hop_o,
+    output logic        [12:0]     route_group_o,        // of a group: its way, see velo_switch_pkg
+    output logic        [7:0]      link_enable_o,
+    output logic        [7:0]      link_restart_o,
+    output logic        [7:0]      link_forget_o,
+    input  link_state_t [7:0]      link_i,
+    input  logic        [2:0][7:0] node_port_dropped_i,
+    input  logic        [2:0][7:0] node_port_poisoned_i,
 
     output logic [7:0] node_id_o
 );
@@ -475,14 +471,10 @@ module velo_node_units
       .route_group_o,
       .link_enable_o,
       .link_restart_o,
-      .link_up_i,
-      .link_refuse_i,
-      .link_crc_errors_i,
-      .link_replays_i,
-      .link_timeouts_i,
-      .link_dropped_i,
-      .link_credits_i,
+      .link_forget_o,
+      .link_i,
       .node_port_dropped_i,
+      .node_port_poisoned_i,
       .node_id_o,
       .clk_i,
       .rst_ni

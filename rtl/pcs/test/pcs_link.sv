@@ -51,6 +51,7 @@ module pcs_link
   count_t credits;
   count_t [0:0] freed;
   refuse_e refuse;
+  logic [7:0] in_doubt, restarts;
   assign phy_up_o = phy_up;
   assign refuse_o = refuse;
 
@@ -62,6 +63,7 @@ module pcs_link
       .rst_ni      (rst_ni),
       .enable_i    (1'b1),
       .link_reset_i(1'b0),
+      .forget_i    (1'b0),
       .phy_up_i    (phy_up),
       .phy_kind_i  (from_wire),
       .phy_data_i  (word_from_wire),
@@ -89,7 +91,9 @@ module pcs_link
       .refuse_o    (refuse),
       .crc_errors_o(crc_errors_o),
       .replays_o   (replays_o),
-      .timeouts_o  (timeouts_o)
+      .timeouts_o  (timeouts_o),
+      .in_doubt_o  (in_doubt),
+      .restarts_o  (restarts)
   );
 
   velo_pcs #(
@@ -117,6 +121,6 @@ module pcs_link
   );
 
   logic unused;
-  assign unused = ^{vc, credits, freed, skips};
+  assign unused = ^{vc, credits, freed, skips, in_doubt, restarts};
 
 endmodule

@@ -57,20 +57,16 @@ module velo_regfile
     output logic [        15:0] read_pointer_o,
 
     // Network: routing table and links. Links that a node does not have are zero.
-    output logic              route_we_o,
-    output logic [ 7:0]       route_node_o,
-    output logic [ 3:0]       route_hop_o,
-    output logic [12:0]       route_group_o,       // of a group: its way, see velo_switch_pkg
-    output logic [ 7:0]       link_enable_o,
-    output logic [ 7:0]       link_restart_o,
-    input  logic [ 7:0]       link_up_i,
-    input  logic [ 7:0][ 2:0] link_refuse_i,
-    input  logic [ 7:0][ 7:0] link_crc_errors_i,
-    input  logic [ 7:0][ 7:0] link_replays_i,
-    input  logic [ 7:0][ 7:0] link_timeouts_i,
-    input  logic [ 7:0][ 7:0] link_dropped_i,
-    input  logic [ 7:0][47:0] link_credits_i,
-    input  logic [ 2:0][ 7:0] node_port_dropped_i,
+    output logic                   route_we_o,
+    output logic        [7:0]      route_node_o,
+    output logic        [3:0]      route_hop_o,
+    output logic        [12:0]     route_group_o,        // of a group: its way, see velo_switch_pkg
+    output logic        [7:0]      link_enable_o,
+    output logic        [7:0]      link_restart_o,
+    output logic        [7:0]      link_forget_o,
+    input  link_state_t [7:0]      link_i,
+    input  logic        [2:0][7:0] node_port_dropped_i,
+    input  logic        [2:0][7:0] node_port_poisoned_i, // packets that ended poisoned
 
     output logic [63:0] custom_setting_o,
     input  logic [63:0] custom_status_i,
@@ -373,16 +369,19 @@ module velo_regfile
     to_registers.routes.rd_ack = from_registers.routes.req && !from_registers.routes.req_is_wr;
     to_registers.routes.wr_ack = route_we_o;
     for (int unsigned l = 0; l < 8; l++) begin
-      to_registers.link_status[l].up.next = link_up_i[l];
-      to_registers.link_status[l].refuse.next = link_refuse_i[l];
-      to_registers.link_status[l].crc_errors.next = link_crc_errors_i[l];
-      to_registers.link_status[l].replays.next = link_replays_i[l];
-      to_registers.link_status[l].timeouts.next = link_timeouts_i[l];
-      to_registers.link_status[l].dropped.next = link_dropped_i[l];
-      to_registers.link_credits[l].credits.next = link_credits_i[l];
+      to_registers.link_status[l].up.next = link_i[l].up;
+      to_registers.link_status[l].refuse.next = link_i[l].refuse;
+      to_registers.link_status[l].crc_errors.next = link_i[l].crc_errors;
+      to_registers.link_status[l].replays.next = link_i[l].replays;
+      to_registers.link_status[l].timeouts.next = link_i[l].timeouts;
+      to_registers.link_status[l].dropped.next = link_i[l].dropped;
+      to_registers.link_status[l].in_doubt.next = link_i[l].in_doubt;
+      to_registers.link_status[l].restarts.next = link_i[l].restarts;
+      to_registers.link_credits[l].credits.next = link_i[l].credits;
     end
     for (int unsigned c = 0; c < 3; c++) begin
-      to_registers.node_port_dropped[c].dropped.next = node_port_dropped_i[c];
+      to_registers.node_port_dropped[c].dropped.next  = node_port_dropped_i[c];
+      to_registers.node_port_dropped[c].poisoned.next = node_port_poisoned_i[c];
     end
   end
 
@@ -393,6 +392,7 @@ module velo_regfile
   assign custom_setting_o  = from_registers.custom_setting.value.value;
   assign link_enable_o     = from_registers.links.enable.value;
   assign link_restart_o    = from_registers.links.restart.value;
+  assign link_forget_o     = from_registers.links.forget.value;
   assign route_we_o        = from_registers.routes.req && from_registers.routes.req_is_wr;
   assign route_node_o      = write_addr_q[10:3];
   assign route_hop_o       = write_data_q[3:0];

@@ -2,7 +2,7 @@
 //
 // The signals between register file and RMA unit: settings one way, state and events the other. Their
 // meaning is that of velo_rma's ports with the same names; events are there for one cycle. Also the
-// watchdog that all units share.
+// watchdog that all units share, and what is shown of a link.
 
 package velo_regfile_pkg;
   import velo_pkg::*;
@@ -24,6 +24,19 @@ package velo_regfile_pkg;
     logic [7:0]           read_pointer_ctx;
     logic [15:0]          read_pointer;
   } rma_setting_t;
+
+  // What registers show of a link, with the meaning of velo_router's ports of these names.
+  typedef struct packed {
+    logic [47:0] credits;     // by channel
+    logic [7:0]  restarts;
+    logic [7:0]  in_doubt;
+    logic [7:0]  dropped;
+    logic [7:0]  timeouts;
+    logic [7:0]  replays;
+    logic [7:0]  crc_errors;
+    logic [2:0]  refuse;
+    logic        up;
+  } link_state_t;
 
   // The watchdog of the host's accesses, register access_watchdog.
   typedef struct packed {

@@ -66,14 +66,9 @@ INPUTS = [
     "nonposted_header_i",
     "response_ready_i",
     "cfg_ready_i",
-    "link_up_i",
-    "link_refuse_i",
-    "link_crc_errors_i",
-    "link_replays_i",
-    "link_timeouts_i",
-    "link_dropped_i",
-    "link_credits_i",
+    "link_i",
     "node_port_dropped_i",
+    "node_port_poisoned_i",
     "custom_status_i",
     "rma_report_i",
     "sent_i",
@@ -182,17 +177,18 @@ async def values_and_outputs(dut: Any) -> None:
     await registers.write(SETUP, 0xAB)
     await registers.write(WATCHDOG, 1 << 32 | 0x12345)
     await registers.write(CUSTOM, 0xFEDCBA9876543210)
-    await registers.write(LINKS, 0x2A15)
+    await registers.write(LINKS, 0x812A15)
     for offset, value in (
         (SETUP, 0xAB),
         (WATCHDOG, 1 << 32 | 0x12345),
         (CUSTOM, 0xFEDCBA9876543210),
-        (LINKS, 0x2A15),
+        (LINKS, 0x812A15),
     ):
         assert await registers.read(offset) == value
     assert int(dut.node_id_o.value) == 0xAB
     assert (int(dut.watchdog_enable_o.value), int(dut.watchdog_cycles_o.value)) == (1, 0x12345)
     assert (int(dut.link_enable_o.value), int(dut.link_restart_o.value)) == (0x15, 0x2A)
+    assert int(dut.link_forget_o.value) == 0x81
     assert int(dut.custom_setting_o.value) == 0xFEDCBA9876543210
 
 
@@ -201,8 +197,7 @@ async def state_is_shown(dut: Any) -> None:
     registers = await start(dut)
     dut.stalled_i.value, dut.network_stalled_i.value, dut.stall_ctx_i.value = 1, 1, 0x33
     dut.custom_status_i.value = 0x1122334455667788
-    dut.link_up_i.value = 0b100
-    dut.link_credits_i.value = 0xABCDEF << (48 * 2)
+    dut.link_i.value = (0xABCDEF << 52 | 1) << 100 * 2  # the third link
     assert await registers.read(STALL) == 0x3305
     assert await registers.read(CUSTOM_STATUS) == 0x1122334455667788
     assert await registers.read(0x110) & 1 == 1
@@ -271,22 +266,23 @@ async def counters_and_last_errors(dut: Any) -> None:
 async def each_link_has_its_own_state(dut: Any) -> None:
     registers = await start(dut)
     rng = random.Random(2)
-    fields = {"up": (1, 0), "refuse": (3, 4), "crc_errors": (8, 8), "replays": (8, 16)}
-    fields |= {"timeouts": (8, 24), "dropped": (8, 32)}
+    # Of link_state_t, the lowest first: bits, and their place in the register.
+    fields = [(1, 0), (3, 4), (8, 8), (8, 16), (8, 24), (8, 32), (8, 40), (8, 48)]
     for _ in range(3):
-        status, credits_left, dropped = [0] * 8, rng.getrandbits(384), rng.getrandbits(24)
-        for name, (bits, place) in fields.items():
-            value = rng.getrandbits(8 * bits)
-            getattr(dut, f"link_{name}_i").value = value
-            for link in range(8):
-                status[link] |= (value >> bits * link & (1 << bits) - 1) << place
-        dut.link_credits_i.value, dut.node_port_dropped_i.value = credits_left, dropped
-        for link in range(8):
-            assert await registers.read(LINK_STATUS + 8 * link) == status[link]
-            left = credits_left >> 48 * link & (1 << 48) - 1
+        states = [rng.getrandbits(100) for _ in range(8)]
+        dropped, poisoned = rng.getrandbits(24), rng.getrandbits(24)
+        dut.link_i.value = sum(state << 100 * link for link, state in enumerate(states))
+        dut.node_port_dropped_i.value, dut.node_port_poisoned_i.value = dropped, poisoned
+        for link, state in enumerate(states):
+            status, left = 0, state
+            for bits, place in fields:
+                status |= (left & (1 << bits) - 1) << place
+                left >>= bits
+            assert await registers.read(LINK_STATUS + 8 * link) == status
             assert await registers.read(LINK_CREDITS + 8 * link) == left
         for tc in range(3):
-            assert await registers.read(NODE_PORT_DROPPED + 8 * tc) == dropped >> 8 * tc & 255
+            both = dropped >> 8 * tc & 255 | (poisoned >> 8 * tc & 255) << 8
+            assert await registers.read(NODE_PORT_DROPPED + 8 * tc) == both
 
 
 @cocotb.test

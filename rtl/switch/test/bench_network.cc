@@ -4,6 +4,7 @@
 //
 //   bench_network TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1]
 //                          [--max-payload BYTES] [--delay CYCLES] [--measure 0|1] [--poison 0|1]
+//                          [--router-resets 0|1]
 //
 // TOPOLOGY is a file of cluster/routing.py. If it has groups, number 224 + n with source n, a
 // quarter of the messages of class 0 goes to them, and each member has to get each once and in
@@ -11,15 +12,20 @@
 // each bit of each word on each cable falls over with probability P, alone or in bursts; links are
 // reset and cables pulled while packets are under way. Each message has to arrive once, in order,
 // whole, and nothing of one that was poisoned on its way; at the end all credits have to be back.
-// With --poison there must have been poisoned ones. With --measure the first two neighbours are
-// measured instead, one class in one direction; where there are groups, a message to that of node
-// 0. One seed makes one run: the same arguments give the same cycles.
+// With --poison there must have been poisoned ones. With --router-resets, where there are no groups,
+// whole routers are reset alone, some twice in a row, and get their tables again. Messages that were
+// under way by such a router may then be missing; none is doubled, out of order or damaged, and all
+// others arrive. The neighbours' links must have counted new sessions. With --measure the first two
+// neighbours are measured instead, one class in one direction; where there are groups, a message to
+// that of node 0. One seed makes one run: the same arguments give the same cycles.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 
 #include "Vvelo_router.h"
 #include "cable.h"
@@ -44,6 +50,7 @@ struct Options {
     uint64_t seed = 1, messages = 2000;
     double error_rate = 0;
     bool resets = false, measure = false, poison = false; // poisoned packets have to be seen
+    bool router_resets = false;
     unsigned max_payload = 64, delay = 4;
 };
 
@@ -57,6 +64,9 @@ struct Node {
     std::array<unsigned, kLinks> unplugged_for{}, reset_for{};
     std::vector<unsigned> hops;          // by destination
     std::map<unsigned, unsigned> groups; // ways, by number
+    unsigned held_for = 0;               // in reset
+    unsigned table_place = ~0U;          // next to be written; then links are enabled
+    unsigned again_in = 0;               // until it is reset once more
 };
 
 class Network
@@ -96,6 +106,8 @@ class Network
             }
             step();
         }
+        if (options_.router_resets && has_groups())
+            fail("--router-resets needs a topology without groups");
         for (auto &node : nodes_)
             for (const auto &[number, way] : node.groups)
                 members_[number] += way >> 12 & 1;
@@ -109,7 +121,7 @@ class Network
         }
         for (auto &node : nodes_)
             node.top->table_we_i = 0;
-        for (int i = 0; i < 400 && !all_up(); i++)
+        for (int i = 0; i < 1000 && !all_up(); i++)
             step();
         if (!all_up())
             fail("a link did not come up");
@@ -121,10 +133,13 @@ class Network
     void run_random()
     {
         uint64_t last_progress = 0, last_received = 0;
-        while (received_ < options_.messages || received_ < sent_) {
+        while (received_ + lost_ < options_.messages || received_ + lost_ < sent_) {
             if (sent_ < options_.messages)
                 offer_random();
+            else if (cycle_ - last_progress > kGoneCycles && only_gone_are_missing())
+                break;
             disturb();
+            disturb_routers();
             step();
             if (received_ != last_received) {
                 last_received = received_;
@@ -140,13 +155,17 @@ class Network
         check_end();
         if (options_.poison && poisoned_ == 0)
             fail("no packet was poisoned");
+        if (options_.router_resets && restarts_ == 0)
+            fail("no link began a new session");
         std::printf(
             "{\"topology\": \"%s\", \"seed\": %llu, \"error_rate\": %g, \"messages\": %llu, "
             "\"cycles\": %llu, \"bad_words\": %llu, \"replays\": %llu, \"timeouts\": %llu, "
-            "\"poisoned\": %llu, \"link_resets\": %llu}\n",
+            "\"poisoned\": %llu, \"link_resets\": %llu, \"router_resets\": %llu, "
+            "\"lost\": %llu, \"in_doubt\": %llu, \"restarts\": %llu}\n",
             options_.topology.c_str(), to_ull(options_.seed), options_.error_rate,
             to_ull(received_), to_ull(cycle_), to_ull(bad_words()), to_ull(replays_),
-            to_ull(timeouts_), to_ull(poisoned_), to_ull(link_resets_));
+            to_ull(timeouts_), to_ull(poisoned_), to_ull(link_resets_), to_ull(router_resets_),
+            to_ull(lost_), to_ull(in_doubt_), to_ull(restarts_));
     }
 
     // One hop from node 0 to its neighbour and on to the next, minimum messages, nothing else.
@@ -212,7 +231,13 @@ class Network
     }
 
   private:
-    static constexpr uint64_t kHangCycles = 400000;
+    [[nodiscard]] bool has_groups() const
+    {
+        return std::any_of(nodes_.begin(), nodes_.end(),
+                           [](const Node &node) { return !node.groups.empty(); });
+    }
+
+    static constexpr uint64_t kHangCycles = 400000, kGoneCycles = 20000;
 
     struct Watch {
         unsigned in_node = ~0U, out_node = ~0U;
@@ -235,7 +260,8 @@ class Network
     std::map<unsigned, uint32_t> sent_to_group_;    // by group
     std::map<unsigned, uint32_t> arrived_of_group_; // by group and member
     uint64_t cycle_ = 0, sent_ = 0, received_ = 0, replays_ = 0, timeouts_ = 0, poisoned_ = 0;
-    uint64_t link_resets_ = 0;
+    uint64_t link_resets_ = 0, router_resets_ = 0, lost_ = 0, in_doubt_ = 0, restarts_ = 0;
+    std::map<uint64_t, std::set<uint32_t>> maybe_gone_; // by flow: under way by a router in its reset
     bool quiet_ = true; // no disturbance
     Watch watch_;
 
@@ -274,6 +300,80 @@ class Network
             node.reset_for[l] = 1 + random_.below(50);
         else
             node.unplugged_for[l] = 1 + random_.below(300);
+    }
+
+    // Each node is reset now and then, on average once in 20,000 cycles.
+    void disturb_routers()
+    {
+        if (!options_.router_resets)
+            return;
+        bool more = sent_ < options_.messages;
+        if (more && random_.below(20000) < nodes_.size())
+            hold(random_.below(nodes_.size()));
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            if (nodes_[n].again_in && --nodes_[n].again_in == 0)
+                hold(n);
+    }
+
+    void hold(unsigned n)
+    {
+        Node &node = nodes_[n];
+        router_resets_++;
+        node.held_for = 1 + random_.below(random_.below(2) ? 20 : 300);
+        node.table_place = 0;
+        node.again_in = random_.below(3) ? 0 : node.held_for + 1 + random_.below(700);
+        counters_.erase(counters_.lower_bound(n * 256), counters_.lower_bound((n + 1) * 256));
+        may_be_gone(n, n);
+        for (unsigned tc = 0; tc < kClasses; tc++) {
+            node.arriving[tc].clear();
+            if (node.place[tc])
+                node.waiting[tc].pop_front();
+            node.place[tc] = 0;
+        }
+    }
+
+    // What is under way by both nodes: of one that is reset, or when the other one has noticed.
+    void may_be_gone(unsigned n, unsigned other)
+    {
+        for (const auto &[flow, sent] : sent_of_flow_) {
+            if (!passes(flow, n) || !passes(flow, other))
+                continue;
+            unsigned from = flow >> 16, tc = flow & 0xFF;
+            uint32_t begun = sent; // the others wait in front of the network
+            size_t place = 0;
+            for (const auto &words : nodes_[from].waiting[tc])
+                if ((place++ != 0 || nodes_[from].place[tc] == 0) && flow_of(from, tc, words) == flow)
+                    begun--;
+            for (uint32_t i = expected_of_flow_[flow]; i < begun; i++)
+                maybe_gone_[flow].insert(i);
+        }
+    }
+
+    static uint64_t flow_of(unsigned from, unsigned tc, const bench::Words &words)
+    {
+        unsigned at = words[0] & 1 ? 2 : 0; // a route word goes first
+        return from << 16 | ((words[at] >> 8) & 0xFF) << 8 | tc;
+    }
+
+    bool passes(uint64_t flow, unsigned by) const
+    {
+        unsigned to = (flow >> 8) & 0xFF, node = flow >> 16;
+        while (node != by && node != to)
+            node = nodes_[node].cables[nodes_[node].hops[to] % 8].to_node;
+        return node == by;
+    }
+
+    bool only_gone_are_missing()
+    {
+        for (const auto &[flow, sent] : sent_of_flow_)
+            for (uint32_t i = expected_of_flow_[flow]; i < sent; i++)
+                if (!maybe_gone_[flow].count(i))
+                    return false;
+        for (const auto &[flow, sent] : sent_of_flow_) {
+            lost_ += sent - expected_of_flow_[flow];
+            expected_of_flow_[flow] = sent;
+        }
+        return true;
     }
 
     void send(unsigned from, unsigned tc, unsigned to, unsigned payload_words, bool routed)
@@ -387,6 +487,7 @@ class Network
     void drive(Node &node)
     {
         Vvelo_router &top = *node.top;
+        drive_reset(node);
         for (unsigned tc = 0; tc < kClasses; tc++) {
             bool valid = !node.waiting[tc].empty() && top.rst_ni;
             // A unit may pause inside a packet, but once it offers a word, it stays.
@@ -422,6 +523,29 @@ class Network
         }
     }
 
+    void drive_reset(Node &node)
+    {
+        if (node.table_place == ~0U)
+            return;
+        Vvelo_router &top = *node.top;
+        top.rst_ni = node.held_for == 0;
+        if (node.held_for) {
+            node.held_for--;
+            top.link_enable_i = 0;
+            top.table_we_i = 0;
+            return;
+        }
+        top.table_we_i = node.table_place < nodes_.size();
+        if (top.table_we_i) {
+            top.table_node_i = node.table_place;
+            top.table_hop_i = node.hops[node.table_place++];
+            return;
+        }
+        for (unsigned l = 0; l < kLinks; l++)
+            set_bits(top.link_enable_i, l, 1, node.cables[l].plugged);
+        node.table_place = ~0U;
+    }
+
     void collect(unsigned n)
     {
         Node &node = nodes_[n];
@@ -455,6 +579,9 @@ class Network
             // The hardware's counters count modulo 256.
             count(top.link_replays_o, n, l, 0, replays_);
             count(top.link_timeouts_o, n, l, 1, timeouts_);
+            count(top.link_in_doubt_o, n, l, 64, in_doubt_);
+            if (count(top.link_restarts_o, n, l, 65, restarts_))
+                may_be_gone(node.cables[l].to_node, n);
         }
         for (unsigned tc = 0; tc < kClasses; tc++)
             count(top.poisoned_o, n, tc, 128, poisoned_);
@@ -462,12 +589,14 @@ class Network
 
     std::map<unsigned, uint8_t> counters_;
     template <typename Port>
-    void count(const Port &port, unsigned n, unsigned l, unsigned which, uint64_t &total)
+    bool count(const Port &port, unsigned n, unsigned l, unsigned which, uint64_t &total)
     {
         uint8_t now = get_bits(port, l * 8, 8);
         uint8_t &before = counters_[n * 256 + l * 2 + which];
+        bool more = now != before;
         total += static_cast<uint8_t>(now - before);
         before = now;
+        return more;
     }
 
     void check(unsigned n, unsigned tc, const bench::Words &words)
@@ -478,7 +607,11 @@ class Network
             return check_copy(n, src, dst, words);
         if (dst != n || ((head >> 1) & 3) != tc)
             fail("a message for node " + std::to_string(dst) + " arrived at " + std::to_string(n));
-        uint32_t expected = expected_of_flow_[src << 16 | dst << 8 | tc]++;
+        uint64_t flow = src << 16 | dst << 8 | tc;
+        uint32_t &next = expected_of_flow_[flow];
+        for (; next < words[2] && maybe_gone_[flow].count(next); next++)
+            lost_++;
+        uint32_t expected = next++;
         if (words != bench::make_packet(tc, dst, src, expected, words.size() - 2))
             fail("message " + std::to_string(expected) + " from node " + std::to_string(src) +
                  " to " + std::to_string(n) + ", class " + std::to_string(tc) +
@@ -546,6 +679,8 @@ Options parse(int argc, char **argv)
             options.delay = std::strtoul(value, nullptr, 0);
         else if (name == "--poison")
             options.poison = std::atoi(value) != 0;
+        else if (name == "--router-resets")
+            options.router_resets = std::atoi(value) != 0;
         else if (name == "--measure")
             options.measure = std::atoi(value) != 0;
         else
