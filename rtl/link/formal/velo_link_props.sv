@@ -4,8 +4,8 @@
 // be taken down at any time. The sequence that goes in at A comes out at B: each word once, in order,
 // with its packet limits; and its credits never let B's buffer run over.
 //
-// Small parameters (two-word frames, four sequence numbers, a ring of eight words) make every counter
-// wrap within the bound.
+// Small parameters (two-word frames, four sequence numbers, a ring of eight words) keep the
+// bound short; not every counter wraps within it.
 
 `include "velo_assert.svh"
 

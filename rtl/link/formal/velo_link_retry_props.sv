@@ -6,8 +6,8 @@
 // order, with its packet limits. With Quiet, disturbance ends at QuietFrom, and by Deadline everything
 // has arrived: repetition terminates.
 //
-// Small parameters (two-word frames, four sequence numbers, a ring of eight words) make every counter
-// wrap within the bound. The proof's CRC (velo_crc.sv beside this) misses nothing.
+// Small parameters (two-word frames, four sequence numbers, a ring of eight words) keep the
+// bound short; not every counter wraps within it. The proof's CRC (velo_crc.sv beside this) misses nothing.
 
 `include "velo_assert.svh"
 
