@@ -45,7 +45,8 @@ module velo_congestion_notice
     output logic                 notice_eop_o,
     output logic [DataWidth-1:0] notice_data_o,
 
-    output logic marked_o  // pulse: a marked packet came
+    output logic marked_o,  // pulse: a marked packet came
+    output logic suppressed_o  // with it: it causes no notice, so soon behind the last one
 );
 
   localparam bit Narrow = DataWidth == 32;
@@ -77,8 +78,9 @@ module velo_congestion_notice
 
   // `due_q`: a notice is to be made for the packet at hand, once its sender has been seen.
   logic wants, learns;
-  assign wants  = marked_o && enable_i && !sends_q && rest_q == '0;
-  assign learns = moves && (Narrow ? second_q && due_q : wants);
+  assign wants        = marked_o && enable_i && !sends_q && rest_q == '0;
+  assign suppressed_o = marked_o && enable_i && !wants;
+  assign learns       = moves && (Narrow ? second_q && due_q : wants);
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin

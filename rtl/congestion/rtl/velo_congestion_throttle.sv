@@ -11,6 +11,8 @@
 // notice waits here; one that finds another waiting is dropped, since a network that stays congested
 // sends more. A walk over all destinations lowers a level by one every 256 * (`recover_cycles_i` + 1) cycles.
 // While `enable_i` is low all packets pass and all levels are zero.
+// A packet's first beat may be taken back while it waits (the requester's watchdog). While all levels are
+// zero, no clock runs here.
 //
 // Times are 18 bits wide. No gap is longer than half their range, and the walk puts times that have
 // passed to the present, once in 2**16 cycles at the latest, so that none can seem to come again.
@@ -70,7 +72,7 @@ module velo_congestion_throttle
   state_e state_q, state_d;
   logic [NumNodes-1:0] slow_q;  // level above zero
   node_t head_node, node_q;
-  logic slow, due, pass, moves, counts_q, offered_q;
+  logic slow, due, pass, moves, ticks, counts_q, offered_q;
   time_t now_q;
   logic [$clog2(UnitWords)-1:0] place_q;
 
@@ -78,6 +80,8 @@ module velo_congestion_throttle
   // A packet that was offered stays offered, although a notice for its destination comes meanwhile.
   assign slow = enable_i && slow_q[head_node] && !offered_q;
   assign moves = out_valid_o && out_ready_i;
+  // Times are compared with each other only where a level is above zero, and for a packet that waits.
+  assign ticks = |slow_q || state_q == StWait;
 
   always_comb begin
     state_d = state_q;
@@ -86,8 +90,11 @@ module velo_congestion_throttle
         if (in_valid_i && slow) state_d = StRead;
         else if (moves && !in_eop_i) state_d = StBody;
       end
-      StRead:  state_d = StWait;
-      StWait:  if (moves) state_d = in_eop_i ? StHead : StBody;
+      StRead:  state_d = in_valid_i ? StWait : StHead;
+      StWait: begin
+        if (!in_valid_i) state_d = StHead;
+        else if (moves) state_d = in_eop_i ? StHead : StBody;
+      end
       StBody:  if (moves && in_eop_i) state_d = StHead;
       default: state_d = StHead;
     endcase
@@ -158,7 +165,7 @@ module velo_congestion_throttle
     end else begin
       state_q   <= state_d;
       offered_q <= out_valid_o && !out_ready_i;
-      now_q     <= now_q + 1'b1;
+      if (ticks) now_q <= now_q + 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -224,8 +231,10 @@ module velo_congestion_throttle
       tick_q   <= 1'b0;
       slow_q   <= '0;
     end else begin
-      pace_q <= tick ? '0 : pace_q + 1'b1;
-      if (tick) tick_q <= 1'b1;
+      if (ticks) begin
+        pace_q <= tick ? '0 : pace_q + 1'b1;
+        if (tick) tick_q <= 1'b1;
+      end
       if (notice_valid_i) notice_q <= 1'b1;
       unique case (work_q)
         WorkNone: begin

@@ -3,10 +3,8 @@
 // Lets a packet begin only when what follows has room for all of it.
 //
 // Both sides valid/ready; data and `sop` go past. `out_room_i`: the other side takes the longest packet
-// without a wait. Until a packet's first beat is taken, its unit may take it back; then the rest follows as
-// fast as it comes. Combinational, adds no cycle. Errors: none.
-
-`include "velo_assert.svh"
+// without a wait, though it may hold its first beat (velo_congestion_throttle). Until that is taken, its unit
+// may take it back; then the rest follows as fast as it comes. Combinational, adds no cycle. Errors: none.
 
 module velo_packet_gate (
     input logic clk_i,
@@ -29,9 +27,7 @@ module velo_packet_gate (
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) open_q <= 1'b0;
-    else if (out_valid_o) open_q <= !(out_ready_i && in_eop_i);
+    else if (out_valid_o && out_ready_i) open_q <= !in_eop_i;
   end
-
-  `VELO_ASSUME(RoomIsReady, !out_room_i || open_q || out_ready_i)
 
 endmodule

@@ -6,8 +6,9 @@
 // All sides valid/ready; `in_sop_i` and `in_eop_i` mark a packet's first and last beat. A packet begins
 // only with `out_room_i`: the stream then has room for a message of VELO, so such a message is taken
 // without a wait once its first beat was, and until then its unit may take it back. All units wait for
-// the same room, so that none overtakes another by asking for less. A choice once made stands. A unit
-// that stops inside its packet stops the others. Errors: none.
+// the same room, so that none overtakes another by asking for less. A choice once made stands until the
+// packet has passed, or its unit has taken it back: a stream that has room may yet hold a packet's first
+// beat (velo_congestion_throttle). A unit that stops inside its packet stops the others. Errors: none.
 // Source: case-for-fpga, section 3 (round robin for fairness).
 
 `include "velo_assert.svh"
@@ -34,7 +35,7 @@ module velo_unit_merge #(
 );
 
   logic [NumUnits-1:0] grant, owner_q, served;
-  logic kept_q, start;
+  logic kept_q, begun_q, start;
 
   velo_rr_arb #(
       .NumReq(NumUnits)
@@ -59,15 +60,21 @@ module velo_unit_merge #(
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) kept_q <= 1'b0;
-    else if (out_valid_o) kept_q <= !(out_ready_i && out_eop_o);
+    if (!rst_ni) begin
+      kept_q  <= 1'b0;
+      begun_q <= 1'b0;
+    end else begin
+      if (out_valid_o) kept_q <= !(out_ready_i && out_eop_o);
+      else if (!begun_q) kept_q <= 1'b0;
+      if (out_valid_o && out_ready_i) begun_q <= !out_eop_o;
+    end
   end
   always_ff @(posedge clk_i) begin
     if (start) owner_q <= grant;
   end
 
   `VELO_ASSERT(OneUnit, (served & (served - 1'b1)) == '0)
-  `VELO_ASSUME(RoomIsReady, !out_room_i || kept_q || out_ready_i)
+  `VELO_ASSERT(KeptWhileBegun, !begun_q || kept_q)
   `VELO_ASSUME(FirstBeatFirst, !start || |(grant & in_sop_i))
 
 endmodule
