@@ -5,6 +5,7 @@
 -f rtl/rma/files.f
 -f rtl/regfile/files.f
 -f rtl/netport/files.f
+-f rtl/congestion/files.f
 -f rtl/clock/files.f
 -f rtl/pcs/files.f
 rtl/node/rtl/velo_node_pkg.sv

@@ -13,5 +13,6 @@ rtl/switch/rtl/velo_switch_copies.sv
 rtl/switch/rtl/velo_switch_input.sv
 rtl/switch/rtl/velo_switch_arb.sv
 rtl/switch/rtl/velo_switch_match.sv
+rtl/switch/rtl/velo_switch_pressure.sv
 rtl/switch/rtl/velo_switch_output.sv
 rtl/switch/rtl/velo_switch.sv

@@ -2,7 +2,7 @@
 //
 // Network port of one traffic class, from the network: the buffer that a stalled unit fills before its
 // class, and no other, is held back by credits. Takes the route word, if there is one, off the packet:
-// a unit sees the header first.
+// a unit sees the header first. The route word's mark (velo_switch_output) goes over to the header.
 //
 // A packet may end poisoned: it was disturbed on its way. No unit acts upon such a one. A VELO message,
 // whose unit makes it visible only with its end, is passed on as it comes, with the mark `out_poison_o` on
@@ -91,7 +91,7 @@ module velo_netport_rx
 
   // ----- Out ----------------------------------------------------------------------------------------
 
-  logic valid, sop, eop, poison, pop, strip, route_q, first_q;
+  logic valid, sop, eop, poison, pop, strip, route_q, first_q, mark_q;
   logic [DataWidth-1:0] data;
   off_t off_q, off;
 
@@ -105,7 +105,10 @@ module velo_netport_rx
   assign out_sop_o = sop || first_q;
   assign out_eop_o = eop;
   assign out_poison_o = eop && poison;
-  assign out_data_o = data;
+  always_comb begin
+    out_data_o = data;
+    out_data_o[MarkBit] |= first_q && mark_q;
+  end
   assign off = sop ? '0 : off_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -126,6 +129,7 @@ module velo_netport_rx
   end
   always_ff @(posedge clk_i) begin
     if (pop) off_q <= off + 1'b1;
+    if (pop && sop) mark_q <= data[MarkBit];
   end
 
   logic open_q;

@@ -6,6 +6,7 @@
 //
 // `unit_in_*` and `unit_out_*`: valid/ready streams of packets, one a class; `unit_in_room_o` as in
 // velo_netport_tx. `phy_*` and `link_forget_i`: see velo_link.
+// `mark_*_i`: congestion management in the switch, unless it is left out (Congestion = 0).
 // The routing table is written through `table_*_i`. Regenerating with three double-width links is
 // NumLinks = 3, DataWidth = 64. Status, for the register file: per link up, reason of refusal and
 // counters; per link and channel the credits left; per port a counter of packets that led nowhere, and per
@@ -29,6 +30,7 @@ module velo_router
     parameter bit [NumClasses-1:0] WholePackets = '1,  // per class, see velo_netport_tx
     parameter int unsigned NumVelo = 1,
     parameter bit Multicast = 1'b0,  // see velo_switch
+    parameter bit Congestion = 1'b0,
     localparam int unsigned NumNodePorts = NumClasses + NumVelo - 1,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
@@ -39,6 +41,9 @@ module velo_router
     input logic         [7:0] table_node_i,
     input hop_t               table_hop_i,
     input group_ports_t       table_group_i, // the way, if the number is a group's
+
+    input logic        mark_enable_i,
+    input logic [15:0] mark_cycles_i,
 
     input  logic [NumNodePorts-1:0]                unit_in_valid_i,
     output logic [NumNodePorts-1:0]                unit_in_ready_o,
@@ -93,7 +98,8 @@ module velo_router
       .MtuBytes    (MtuBytes),
       .BufferUnits (BufferUnits),
       .NumNodePorts(NumNodePorts),
-      .Multicast   (Multicast)
+      .Multicast   (Multicast),
+      .Congestion  (Congestion)
   ) u_switch (
       .clk_i,
       .rst_ni,
@@ -116,6 +122,8 @@ module velo_router
       .out_freed_i  (out_freed),
       .out_avail_o  (out_avail),
       .dropped_o    (dropped),
+      .mark_enable_i,
+      .mark_cycles_i,
       .table_we_i,
       .table_node_i,
       .table_hop_i,

@@ -6,6 +6,7 @@
 // width already fills its host port, so more of them are for units of a half or a quarter of it.
 // Six links of 32 bits are the default; three wider ones are NumLinks = 3, DataWidth = 64
 // or 128.
+// Congestion = 0 leaves congestion management out; with it, it is off until a register turns it on.
 // Host port as in velo_node_core; `phy_*` as in velo_link. The host transfers a posted write, and what
 // it answers to a DMA read, without long pauses inside, as every bus does that carries whole
 // transactions: the request class is passed on beat by beat, so a pause there would hold the packet's
@@ -31,7 +32,8 @@ module velo_node
     parameter bit WholeRequests = 1'b0,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
-    parameter bit Multicast = 1'b0  // messages to groups of nodes, see velo_switch
+    parameter bit Multicast = 1'b0,  // messages to groups of nodes, see velo_switch
+    parameter bit Congestion = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -113,6 +115,8 @@ module velo_node
   logic [7:0] route_node, link_enable, link_restart, link_forget;
   logic [3:0] route_hop;
   group_ports_t route_group;
+  logic mark_enable;
+  logic [15:0] mark_cycles;
   logic [NumLinks-1:0] up;
   logic [NumLinks-1:0][2:0] refuse;
   logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts, in_doubt, restarts;
@@ -157,7 +161,8 @@ module velo_node
       .CustomUnit(CustomUnit),
       .NumVelo   (NumVelo),
       .VeloWidth (VeloWidth),
-      .Multicast (Multicast)
+      .Multicast (Multicast),
+      .Congestion(Congestion)
   ) u_core (
       .clk_i,
       .rst_ni,
@@ -183,6 +188,8 @@ module velo_node
       .link_i              (links),
       .node_port_dropped_i (node_port_dropped),
       .node_port_poisoned_i(node_port_poisoned),
+      .mark_enable_o       (mark_enable),
+      .mark_cycles_o       (mark_cycles),
       .host_write_valid_i,
       .host_write_ready_o,
       .host_write_eop_i,
@@ -244,7 +251,8 @@ module velo_node
       .MtuBytes    (MtuBytes),
       .WholePackets({2'b11, WholeRequests}),
       .NumVelo     (NumVelo),
-      .Multicast   (Multicast)
+      .Multicast   (Multicast),
+      .Congestion  (Congestion)
   ) u_router (
       .clk_i,
       .rst_ni,
@@ -252,6 +260,8 @@ module velo_node
       .table_node_i     (route_node),
       .table_hop_i      (route_hop),
       .table_group_i    (route_group),
+      .mark_enable_i    (mark_enable),
+      .mark_cycles_i    (mark_cycles),
       .unit_in_valid_i  (out_valid),
       .unit_in_ready_o  (out_ready),
       .unit_in_room_o   (out_room),

@@ -24,6 +24,7 @@ module velo_node_axi
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Multicast = 1'b0,  // see velo_node
+    parameter bit Congestion = 1'b0,
     localparam int unsigned DmaIdBits = DataWidth == 128 ? 17 : 16
 ) (
     input logic clk_i,
@@ -376,7 +377,8 @@ module velo_node_axi
       .WholeRequests(1'b1),
       .NumVelo(NumVelo),
       .VeloWidth(VeloWidth),
-      .Multicast(Multicast)
+      .Multicast(Multicast),
+      .Congestion(Congestion)
   ) u_node (
       .clk_i,
       .rst_ni,

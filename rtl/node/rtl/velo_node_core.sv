@@ -30,6 +30,9 @@
 // Packets of the response and completion classes that are for no unit are swallowed and counted
 // (registers `stray_*`), so they cannot stop the network.
 //
+// Congestion management stands between units and network (velo_congestion), and `mark_*_o` go to the switch;
+// Congestion = 0: none.
+//
 // The custom unit is velo_gsm; another with its ports may take its place. CustomUnit = 0: none.
 //
 // Source: VELO paper, figure 1; case-for-fpga, figure 1.
@@ -40,6 +43,7 @@ module velo_node_core
   import velo_pkg::*;
   import htax_pkg::*;
   import velo_node_pkg::*;
+  import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits = 8,
@@ -48,6 +52,7 @@ module velo_node_core
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Multicast = 1'b0,  // messages may come by groups
+    parameter bit Congestion = 1'b0,
     localparam int unsigned NumClasses = 3,
     localparam int unsigned NumNets = NumClasses + NumVelo - 1,
     localparam int unsigned LastUnit = last_unit(NumVelo)
@@ -136,6 +141,9 @@ module velo_node_core
     input  link_state_t [7:0]      link_i,
     input  logic        [2:0][7:0] node_port_dropped_i,
     input  logic        [2:0][7:0] node_port_poisoned_i,
+
+    output logic        mark_enable_o,
+    output logic [15:0] mark_cycles_o,
 
     output logic [7:0] node_id_o
 );
@@ -244,6 +252,12 @@ module velo_node_core
 
   // ----- units ----------------------------------------------------------------------------------
 
+  congestion_t setting;
+  congestion_report_t report;
+  logic [NumNets-1:0] unit_out_valid, unit_out_ready, unit_out_sop, unit_out_eop;
+  logic [NumNets-1:0] unit_in_valid, unit_in_ready;
+  logic [NumNets-1:0][DataWidth-1:0] unit_out_data, unit_in_data;
+
   velo_node_units #(
       .DataWidth (DataWidth),
       .CtxBits   (CtxBits),
@@ -283,18 +297,18 @@ module velo_node_core
       .response_header_i(response_header),
       .response_data_i(response_data),
       .host_stalled_i(dma_write_valid_o && !dma_write_ready_i),
-      .net_out_valid_o,
-      .net_out_ready_i,
+      .net_out_valid_o(unit_out_valid),
+      .net_out_ready_i(unit_out_ready),
       .net_out_room_i,
-      .net_out_sop_o,
-      .net_out_eop_o,
-      .net_out_data_o,
-      .net_in_valid_i,
-      .net_in_ready_o,
+      .net_out_sop_o(unit_out_sop),
+      .net_out_eop_o(unit_out_eop),
+      .net_out_data_o(unit_out_data),
+      .net_in_valid_i(unit_in_valid),
+      .net_in_ready_o(unit_in_ready),
       .net_in_sop_i,
       .net_in_eop_i,
       .net_in_poison_i,
-      .net_in_data_i,
+      .net_in_data_i(unit_in_data),
       .route_we_o,
       .route_node_o,
       .route_hop_o,
@@ -305,8 +319,53 @@ module velo_node_core
       .link_i,
       .node_port_dropped_i,
       .node_port_poisoned_i,
+      .congestion_setting_o(setting),
+      .congestion_report_i(report),
       .node_id_o
   );
+
+  // ----- congestion management ------------------------------------------------------------------
+
+  velo_congestion #(
+      .DataWidth (DataWidth),
+      .NumVelo   (NumVelo),
+      .Congestion(Congestion)
+  ) u_congestion (
+      .clk_i,
+      .rst_ni,
+      .enable_i            (setting.enable),
+      .node_id_i           (node_id_o),
+      .increase_i          (setting.increase),
+      .recover_cycles_i    (setting.recover_cycles),
+      .notice_cycles_i     (setting.notice_cycles),
+      .unit_out_valid_i    (unit_out_valid),
+      .unit_out_ready_o    (unit_out_ready),
+      .unit_out_sop_i      (unit_out_sop),
+      .unit_out_eop_i      (unit_out_eop),
+      .unit_out_data_i     (unit_out_data),
+      .net_out_valid_o,
+      .net_out_ready_i,
+      .net_out_room_i,
+      .net_out_sop_o,
+      .net_out_eop_o,
+      .net_out_data_o,
+      .net_in_valid_i,
+      .net_in_ready_o,
+      .net_in_sop_i,
+      .net_in_eop_i,
+      .net_in_data_i,
+      .unit_in_valid_o     (unit_in_valid),
+      .unit_in_ready_i     (unit_in_ready),
+      .unit_in_data_o      (unit_in_data),
+      .marked_o            (report.marked),
+      .notices_sent_o      (report.sent),
+      .notices_suppressed_o(report.suppressed),
+      .notices_received_o  (report.received),
+      .held_o              (report.held)
+  );
+  assign report.present = Congestion;
+  assign mark_enable_o  = setting.enable;
+  assign mark_cycles_o  = setting.mark_cycles;
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
 

@@ -87,6 +87,9 @@ module velo_node_units
     input  logic        [2:0][7:0] node_port_dropped_i,
     input  logic        [2:0][7:0] node_port_poisoned_i,
 
+    output congestion_t        congestion_setting_o,
+    input  congestion_report_t congestion_report_i,
+
     output logic [7:0] node_id_o
 );
 
@@ -135,16 +138,15 @@ module velo_node_units
   // VELO knows requests only, the custom unit no completions.
   assign {out_valid[NetVelo][2:1], out_sop[NetVelo][2:1], out_eop[NetVelo][2:1]} = '0;
   assign {out_valid[NetCustom][2], out_sop[NetCustom][2], out_eop[NetCustom][2]} = '0;
-  assign out_data[NetVelo][2:1] = '0;
-  assign out_data[NetCustom][2] = '0;
-  assign in_ready[NetVelo][2:1] = '0;
-  assign in_ready[NetCustom][2] = 1'b0;
+  assign {out_data[NetVelo][2:1], out_data[NetCustom][2]} = '0;
+  assign {in_ready[NetVelo][2:1], in_ready[NetCustom][2]} = '0;
 
   // ----- VELO -----------------------------------------------------------------------------------
 
   localparam int unsigned CountBits = $clog2(NumVelo + 1);
 
   logic [CountBits-1:0] sent, refused, received, dropped, undelivered;
+
   watchdog_t access_watchdog;
   watchdog_report_t watchdog_report;
   error_e refused_code, dropped_code;
@@ -475,6 +477,8 @@ module velo_node_units
       .link_i,
       .node_port_dropped_i,
       .node_port_poisoned_i,
+      .congestion_setting_o,
+      .congestion_report_i,
       .node_id_o,
       .clk_i,
       .rst_ni

@@ -77,6 +77,9 @@ module velo_regfile
     output watchdog_t        watchdog_setting_o,
     input  watchdog_report_t watchdog_report_i,
 
+    output congestion_t        congestion_setting_o,
+    input  congestion_report_t congestion_report_i,
+
     input logic   [CountBits-1:0] sent_i,
     input logic   [CountBits-1:0] refused_i,
     input error_e                 refused_code_i,
@@ -280,6 +283,14 @@ module velo_regfile
           cycles: from_registers.access_watchdog.cycles.value
       };
 
+  assign congestion_setting_o = '{
+          enable: from_registers.congestion.enable.value,
+          increase: from_registers.congestion.increase.value,
+          notice_cycles: from_registers.congestion.notice_cycles.value,
+          recover_cycles: from_registers.congestion.recover_cycles.value,
+          mark_cycles: from_registers.congestion.mark_cycles.value
+      };
+
   always_comb begin
     rma_setting_o.table_enable = from_registers.pages.enable.value;
     rma_setting_o.table_base = from_registers.pages.base.value;
@@ -356,6 +367,12 @@ module velo_regfile
     to_registers.rma_requester_error.code.next = rma_report_i.refused_code;
     to_registers.rma_requester_error.source.we = rma_report_i.refused;
     to_registers.rma_requester_error.source.next = rma_report_i.refused_source;
+    to_registers.congestion.present.next = congestion_report_i.present;
+    to_registers.congestion_notices.marked.next = congestion_report_i.marked;
+    to_registers.congestion_notices.sent.next = congestion_report_i.sent;
+    to_registers.congestion_notices.suppressed.next = congestion_report_i.suppressed;
+    to_registers.congestion_notices.received.next = congestion_report_i.received;
+    to_registers.congestion_held.cycles.next = congestion_report_i.held;
     // Write-only tables: read as zero.
     to_registers.rings.rd_ack = from_registers.rings.req && !from_registers.rings.req_is_wr;
     to_registers.rings.wr_ack = cfg_valid_o && cfg_ready_i;

@@ -2,7 +2,7 @@
 //
 // The signals between register file and RMA unit: settings one way, state and events the other. Their
 // meaning is that of velo_rma's ports with the same names; events are there for one cycle. Also the
-// watchdog that all units share, and what is shown of a link.
+// watchdog that all units share, congestion management, and what is shown of a link.
 
 package velo_regfile_pkg;
   import velo_pkg::*;
@@ -51,6 +51,24 @@ package velo_regfile_pkg;
     logic [1:0] unanswered;   // custom unit, RMA unit
     logic       host_stall;
   } watchdog_report_t;
+
+  // Congestion management: ports of velo_congestion and velo_switch with the same names.
+  typedef struct packed {
+    logic        enable;
+    logic [3:0]  increase;
+    logic [7:0]  notice_cycles;
+    logic [7:0]  recover_cycles;
+    logic [15:0] mark_cycles;
+  } congestion_t;
+
+  typedef struct packed {
+    logic        present;
+    logic [15:0] marked;
+    logic [15:0] sent;
+    logic [15:0] suppressed;
+    logic [15:0] received;
+    logic [31:0] held;
+  } congestion_report_t;
 
   typedef struct packed {
     logic       queue_ready;

@@ -93,6 +93,9 @@ module velo_switch_props
       .table_node_i ('0),
       .table_hop_i  ('0),
       .table_group_i('0),
+      // Each packet that leaves by the port of requests gets a mark.
+      .mark_enable_i(1'b1),
+      .mark_cycles_i('0),
       .in_valid_i   (in_valid),
       .in_sop_i     (in_sop),
       .in_eop_i     (in_eop),
@@ -133,6 +136,11 @@ module velo_switch_props
   // The route word was shifted by a hop on its way, the other words were not.
   `VELO_ASSERT(InOrder, !out_valid[1] || out_data[1][(out_sop[1]?4 : 8)+:3] == out_count_q)
   `VELO_ASSERT(NothingDropped, dropped == '0)
+  // Nothing came with a mark. First words that leave by port 1 have it, no other words, and none elsewhere.
+  for (genvar p = 0; p < 4; p++) begin : gen_mark
+    `VELO_ASSERT(MarkedByItsOwnPort,
+                 !out_valid[p] || out_data[p][MarkBit] == (p == 1 && out_sop[p]))
+  end
   // At each output packets are whole, of one channel, not longer than the longest that came.
   logic [3:0] out_open_q;
   logic [3:0][1:0] out_place_q;

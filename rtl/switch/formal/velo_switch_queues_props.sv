@@ -81,6 +81,8 @@ module velo_switch_queues_props
       .may_ask_i     (1'b1),
       .asks_o        (some),
       .long_o        (),
+      .waits_o       (),
+      .more_o        (),
       .*
   );
 

@@ -26,6 +26,9 @@
 // Latency: 5 cycles from a first word in to the first word out. `out_data_o` and `out_eop_o` come from
 // multiplexers, all else of `out_*` from registers.
 //
+// With `mark_enable_i` packets of the request class that leave by a congested node port get a mark, after
+// `mark_cycles_i` of congestion (velo_switch_pressure); links mark none. Congestion = 0 leaves that out.
+//
 // Errors: `dropped_o[p]` pulses for each packet from port p that leads nowhere; it is swallowed. So does it
 // for one that is longer than its header says by so much that its credits would not do: it is cut.
 // `out_avail_o`: credits left, for registers. Source: case-for-fpga, section 3.
@@ -43,6 +46,7 @@ module velo_switch
     parameter int unsigned BufferUnits = 30,
     parameter int unsigned NumNodePorts = NumClasses,
     parameter bit Multicast = 1'b0,
+    parameter bit Congestion = 1'b0,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
     input logic clk_i,
@@ -53,6 +57,10 @@ module velo_switch
     input logic         [7:0] table_node_i,
     input hop_t               table_hop_i,   // the way, if the number is a node's
     input group_ports_t       table_group_i, // the way, if the number is a group's
+
+    // Congestion management, for all node ports of the request class.
+    input logic        mark_enable_i,
+    input logic [15:0] mark_cycles_i,
 
     input  logic   [NumPorts-1:0]                in_valid_i,
     input  logic   [NumPorts-1:0]                in_sop_i,
@@ -78,7 +86,8 @@ module velo_switch
 );
 
   logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;
-  logic [NumPorts-1:0] start, busy_outputs, sop, eop, poison, unit, over;
+  logic [NumPorts-1:0][NumPorts-1:0] waits, more, waits_for, more_for;  // by input, by output
+  logic [NumPorts-1:0] start, busy_outputs, mark, sop, eop, poison, unit, over;
   vc_t [NumPorts-1:0] vc;
   logic [NumPorts-1:0][DataWidth-1:0] data;
   logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send;
@@ -121,7 +130,11 @@ module velo_switch
       any_long |= long[i];
     end
     for (int i = 0; i < int'(NumPorts); i++) begin
-      for (int o = 0; o < int'(NumPorts); o++) to_output[o][i] = to[i][o];
+      for (int o = 0; o < int'(NumPorts); o++) begin
+        to_output[o][i] = to[i][o];
+        waits_for[o][i] = waits[i][o];
+        more_for[o][i]  = more[i][o];
+      end
     end
   end
 
@@ -164,6 +177,8 @@ module velo_switch
         .long_o(long[p]),
         .request_o(request[p]),
         .going_to_o(going_to[p]),
+        .waits_o(waits[p]),
+        .more_o(more[p]),
         .grant_i(accept[p]),
         .start_i(start[p]),
         .out_to_o(to[p]),
@@ -180,6 +195,25 @@ module velo_switch
         .table_hop_i,
         .table_group_i
     );
+
+    // Only a node's own port marks: a link with packets waiting is busy, which is no fault of theirs.
+    if (Congestion && p >= int'(NumLinks) && class_of(p) == 0) begin : gen_marks
+      velo_switch_pressure #(
+          .NumPorts(NumPorts)
+      ) u_pressure (
+          .clk_i,
+          .rst_ni,
+          .enable_i(mark_enable_i),
+          .cycles_i(mark_cycles_i),
+          .waits_i (waits_for[p]),
+          .more_i  (more_for[p]),
+          .mark_o  (mark[p])
+      );
+    end else begin : gen_no_marks
+      logic unused;
+      assign unused  = ^{waits_for[p], more_for[p]};
+      assign mark[p] = 1'b0;
+    end
 
     velo_switch_output #(
         .DataWidth(DataWidth),
@@ -198,6 +232,7 @@ module velo_switch
         .poison_i    (poison),
         .vc_i        (vc),
         .data_i      (data),
+        .mark_i      (mark[p]),
         .out_valid_o (out_valid_o[p]),
         .out_sop_o   (out_sop_o[p]),
         .out_eop_o   (out_eop_o[p]),
@@ -213,7 +248,7 @@ module velo_switch
   end
 
   logic unused;
-  assign unused = ^in_vc_i;  // the node ports' part
+  assign unused = ^{in_vc_i, mark_enable_i, mark_cycles_i};  // node ports' part; Congestion = 0
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(NodePortsAreClassesAndUnits, NumNodePorts - NumClasses + 1 inside {1, 2, 4})

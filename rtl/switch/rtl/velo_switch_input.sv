@@ -68,6 +68,8 @@ module velo_switch_input
 
     output logic [NumPorts-1:0] request_o,
     output logic [NumPorts-1:0] going_to_o,
+    output logic [NumPorts-1:0] waits_o,     // a packet waits for that output
+    output logic [NumPorts-1:0] more_o,      // and another behind it
     input  logic [NumPorts-1:0] grant_i,
     input  logic                start_i,
 
@@ -396,6 +398,8 @@ module velo_switch_input
       .first_single_o(first_single),
       .may_ask_i     (idle_d && !hold),
       .asks_o        (request_o),
+      .waits_o,
+      .more_o,
       .may_send_i,
       .long_o
   );

@@ -12,6 +12,9 @@
 // Small packets could take every credit that a long one waits for. `long_i[vc]`: such a one waits at some
 // input. If it has waited through two ticks of PatienceCycles without credits, then all sizes ask for the
 // credits of the longest until none waits, and the arbiters are as fair to it as to any other.
+//
+// `mark_i`: a packet that begins to leave now gets a mark: bit 3 of its first word, the same in header and route
+// word. A mark that a packet has stays.
 
 `include "velo_assert.svh"
 
@@ -37,6 +40,7 @@ module velo_switch_output
     input vc_t  [NumPorts-1:0]                vc_i,
     input logic [NumPorts-1:0]                over_i,
     input logic [NumPorts-1:0][DataWidth-1:0] data_i,
+    input logic                               mark_i,    // see velo_switch_pressure
 
     output logic                 out_valid_o,
     output logic                 out_sop_o,
@@ -53,7 +57,7 @@ module velo_switch_output
     output logic [NumVcs-1:0][NumSizes-1:0] may_send_o
 );
 
-  logic sop, eop, eop_q, poison, poison_q, unit, over;
+  logic sop, eop, eop_q, poison, poison_q, unit, over, mark_q;
   vc_t vc;
   logic [NumPorts-1:0] to_q;
 
@@ -89,6 +93,7 @@ module velo_switch_output
     out_sop_o <= sop;
     eop_q     <= eop;
     poison_q  <= poison;
+    mark_q    <= mark_i && sop;
     out_vc_o  <= vc;
     to_q      <= to_i;
   end
@@ -96,6 +101,7 @@ module velo_switch_output
   always_comb begin
     out_data_o = '0;
     for (int i = 0; i < int'(NumPorts); i++) if (to_q[i]) out_data_o |= data_i[i];
+    out_data_o[MarkBit] |= mark_q;
     over = |(to_q & over_i);
     out_eop_o = eop_q || over;
     out_poison_o = eop_q ? poison_q : |(to_q & over_i & poison_i);

@@ -28,6 +28,7 @@ package velo_switch_pkg;
   function automatic logic is_group(logic [7:0] node);
     return node >= 8'(256 - NumGroups);
   endfunction
+  localparam int unsigned MarkBit = 3;  // `marked` of header and route word, spec/velo.toml
 
   localparam int unsigned NumClasses = 3;  // request, response, completion
   localparam int unsigned UnitWords = 8;  // a credit stands for a unit of this many words

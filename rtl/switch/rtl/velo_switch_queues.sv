@@ -24,6 +24,8 @@
 // cycle. A packet chosen by that in one cycle begins to leave in the
 // next: `remove_to_i` (one-hot), and `first_*_o` tells channel, unit and whether it is a single word.
 // Not in two cycles running.
+// `waits_o[port]`: a packet is queued for that output, `more_o[port]`: another behind it in its queue; the
+// latter is up to four cycles late when one has been removed.
 
 `include "velo_assert.svh"
 
@@ -56,7 +58,10 @@ module velo_switch_queues
     output logic [NumPorts-1:0][NumVcs-1:0]               long_o,
 
     input  logic                may_ask_i,
-    output logic [NumPorts-1:0] asks_o
+    output logic [NumPorts-1:0] asks_o,
+
+    output logic [NumPorts-1:0] waits_o,
+    output logic [NumPorts-1:0] more_o
 );
 
   localparam int unsigned PortBits = $clog2(NumPorts);
@@ -108,6 +113,8 @@ module velo_switch_queues
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_steps
     assign written[p] = move2_to_q[p] ? move2_is_q : '0;
     assign more[p]    = more_q[p] & ~(move4_to_q[p] ? move4_is_q : '0);
+    assign waits_o[p] = |full_q[p];
+    assign more_o[p]  = |more_q[p];
   end
   assign empty = ~full_q | (removing & ~more);
 
