@@ -141,7 +141,7 @@ def measure_units(units: int, seed: int) -> dict[str, Any]:
         OUT / f"units_bench{units}",
         [
             *("-GDataWidth=128", "-GNumLinks=3", f"-GNumVelo={units}", "-GVeloWidth=32"),
-            *("-CFLAGS", f"-DVELO_DATA_WIDTH=128 -I{ROOT / 'rtl/node/test'}"),
+            *("-CFLAGS", f"-DVELO_DATA_WIDTH=128 -DVELO_LINKS=3 -I{ROOT / 'rtl/node/test'}"),
         ],
     )
     # Four nodes, each with a cable to each other one.
@@ -163,6 +163,14 @@ def compare_units(results: dict[str, Any], seed: int) -> None:
     results["velo_units_2_speedup"] = one["cycles_per_message"] / two["cycles_per_message"]
     results["velo_units_4_speedup"] = one["cycles_per_message"] / four["cycles_per_message"]
     results["host_port_words_used"] = four["dma_words_used"]
+
+
+def build_congestion() -> Path:
+    """A ring of whole nodes of two links, for what congestion management does for a victim."""
+    flags = ["-GDataWidth=32", "-GNumLinks=2", "-GCustomUnit=0"]
+    flags += ["-CFLAGS", f"-DVELO_DATA_WIDTH=32 -DVELO_LINKS=2 -I{ROOT / 'rtl/node/test'}"]
+    bench = ROOT / "rtl" / "bench" / "congestion_bench.cc"
+    return build("velo_node", "rtl/bench/velo_node.f", bench, OUT / "congestion_bench", flags, 2)
 
 
 def show_targets(results: dict[str, Any]) -> list[str]:

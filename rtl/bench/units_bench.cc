@@ -4,324 +4,55 @@
 //
 //   units_bench TOPOLOGY [PAYLOAD_BYTES [MESSAGES [SEED]]]
 //
-// Whole nodes (velo_node), each joined to each other by a cable without delay. Every host stores
-// messages as fast as its port takes them, from random contexts to random contexts of random other
-// nodes, and reads its rings at once, so that they never fill. Each message has to come once, whole,
-// in the order of its source and target. Prints JSON: cycles between messages at a node, and the share
-// of cycles in which its host port carried a word, as stores and as DMA writes, over the messages in
-// the middle of the run. Built for paths of VELO_DATA_WIDTH bits.
+// Every host stores messages as fast as its port takes them, from random contexts to random contexts of
+// random other nodes (hosts.h). Prints JSON: cycles between messages at a node, and the share of cycles in
+// which its host port carried a word, as stores and as DMA writes, over the messages in the middle of the run.
 
-#include <array>
-#include <cinttypes>
-#include <deque>
-#include <map>
-#include <memory>
-
-#include "Vvelo_node.h"
-#include "cable.h"
-#include "memory.h"
-#include "velo/spec.h"
+#include "hosts.h"
 
 namespace
 {
 
 using bench::fail;
-using bench::get_bits;
-using bench::set_bits;
 
-constexpr unsigned kWidth = VELO_DATA_WIDTH, kLinks = 3, kContexts = 8, kRingLog2 = 9;
-constexpr unsigned kWordBits = kWidth < 64 ? kWidth : 64;
-constexpr uint64_t kRings = 0x1000000, kRegSetup = 0x08, kRegRefused = 0x48, kRegDropped = 0x58,
-                   kRegLinks = 0x80, kRegLink = 0x100, kRegRings = 0x8000000,
-                   kRegReadPointers = 0x8100000, kRegRoutes = 0x8200000;
-
-struct Write {
-    uint64_t addr = 0;
-    std::vector<uint64_t> words;
-};
-
-struct Stream {
-    std::deque<Write> writes;
-    unsigned beat = 0;
-};
-
-struct NoCable {
-    unsigned to_node = 0, to_link = 0;
-    bool plugged = false;
-};
-
-struct Node {
-    std::unique_ptr<Vvelo_node> top;
-    std::array<NoCable, kLinks> cables;
-    std::vector<unsigned> hops;
-    Stream units, control;
-    bench::Memory memory;
-    std::array<uint64_t, kContexts> head{};
-    unsigned dma_beat = 0;
-    uint64_t sent = 0, received = 0, store_words = 0, dma_words = 0;
-    bool register_asked = false;
-    uint64_t answer = 0;
-    unsigned answer_bits = 0;
-};
-
-class Bench
+// The middle of the run is measured: all nodes are sending.
+void run(bench::Hosts &hosts, unsigned payload, uint64_t messages)
 {
-  public:
-    Bench(const std::string &topology, unsigned payload, uint64_t messages, uint64_t seed)
-        : payload_(payload), messages_(messages), random_(seed)
-    {
-        bench::read_topology(topology, nodes_);
-        for (auto &node : nodes_) {
-            node.top = std::make_unique<Vvelo_node>(&context_);
-            node.top->rst_ni = 0;
-            node.top->host_answer_ready_i = 1;
-            node.top->control_answer_ready_i = 1;
-            node.top->dma_write_ready_i = 1;
-            node.top->control_read_len_bytes_i = 8;
-            node.top->phy_up_i = (1U << kLinks) - 1;
+    auto &nodes = hosts.nodes();
+    uint64_t all = messages * nodes.size(), from = all / 4, to = 3 * all / 4, start = 0, end = 0;
+    uint64_t stores = 0, writes = 0, limit = hosts.cycle() + 100 * messages + 10000;
+    auto others = static_cast<unsigned>(nodes.size()) - 1;
+    while (hosts.received() < all) {
+        for (unsigned n = 0; n < nodes.size(); n++)
+            while (nodes[n].sent < messages && nodes[n].units.writes.size() < 4)
+                hosts.send(n, (n + 1 + hosts.random().below(others)) % (others + 1));
+        hosts.step();
+        if (!start && hosts.received() >= from) {
+            start = hosts.cycle();
+            from = hosts.received();
+            for (auto &node : nodes)
+                node.store_words = node.dma_words = 0;
         }
-        for (int i = 0; i < 4; i++)
-            step();
-        for (auto &node : nodes_)
-            node.top->rst_ni = 1;
-        for (int i = 0; i < 300; i++) // The context tables clear themselves.
-            step();
-        for (unsigned n = 0; n < nodes_.size(); n++) {
-            set_register(n, kRegSetup, n);
-            for (unsigned d = 0; d < nodes_.size(); d++)
-                set_register(n, kRegRoutes + 8 * d, nodes_[n].hops[d]);
-            for (unsigned c = 0; c < kContexts; c++)
-                set_register(n, kRegRings + (c << 12), ring(c) | uint64_t{kRingLog2} << 48 | 1);
-            set_register(n, kRegLinks, (1U << kLinks) - 1);
-        }
-        for (int i = 0; i < 2000; i++)
-            step();
-        for (unsigned n = 0; n < nodes_.size(); n++)
-            for (unsigned l = 0; l < kLinks; l++)
-                if (!(read_register(n, kRegLink + 8 * l) & 1))
-                    fail("a link did not come up");
-    }
-
-    void run()
-    {
-        // The middle of the run: all nodes are sending.
-        uint64_t all = messages_ * nodes_.size(), from = all / 4, to = 3 * all / 4, start = 0;
-        uint64_t stores = 0, writes = 0, limit = cycle_ + 100 * messages_ + 10000;
-        while (received_ < all) {
-            for (unsigned n = 0; n < nodes_.size(); n++)
-                while (nodes_[n].sent < messages_ && nodes_[n].units.writes.size() < 4)
-                    send(n);
-            step();
-            if (!start && received_ >= from) {
-                start = cycle_;
-                from = received_;
-                for (auto &node : nodes_)
-                    node.store_words = node.dma_words = 0;
+        if (!end && hosts.received() >= to) {
+            end = hosts.cycle();
+            to = hosts.received();
+            for (auto &node : nodes) {
+                stores += node.store_words;
+                writes += node.dma_words;
             }
-            if (!end_ && received_ >= to) {
-                end_ = cycle_;
-                to = received_;
-                for (auto &node : nodes_) {
-                    stores += node.store_words;
-                    writes += node.dma_words;
-                }
-            }
-            if (cycle_ > limit)
-                fail("messages did not arrive: " + std::to_string(received_) + " of " +
-                     std::to_string(all));
         }
-        for (unsigned n = 0; n < nodes_.size(); n++)
-            if (read_register(n, kRegRefused) || read_register(n, kRegDropped))
-                fail("a message was refused or dropped");
-        double cycles = static_cast<double>(end_ - start) * static_cast<double>(nodes_.size());
-        std::printf("{\"payload_bytes\": %u, \"messages\": %" PRIu64
-                    ", \"cycles_per_message\": %.4f, \"store_words_used\": %.4f, "
-                    "\"dma_words_used\": %.4f}\n",
-                    payload_, received_, cycles / static_cast<double>(to - from),
-                    static_cast<double>(stores) / cycles, static_cast<double>(writes) / cycles);
+        if (hosts.cycle() > limit)
+            fail("messages did not arrive: " + std::to_string(hosts.received()) + " of " +
+                 std::to_string(all));
     }
-
-  private:
-    unsigned payload_;
-    uint64_t messages_;
-    bench::Random random_;
-    VerilatedContext context_;
-    std::vector<Node> nodes_;
-    // By target node and context, then source: what has to come, in order.
-    std::map<unsigned, std::map<unsigned, std::deque<std::vector<uint64_t>>>> expected_;
-    uint64_t cycle_ = 0, received_ = 0, end_ = 0;
-
-    static uint64_t ring(unsigned context) { return kRings + context * 0x10000; }
-
-    void set_register(unsigned n, uint64_t offset, uint64_t value)
-    {
-        nodes_[n].control.writes.push_back(
-            {velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS), {value}});
-    }
-
-    uint64_t read_register(unsigned n, uint64_t offset)
-    {
-        Node &node = nodes_[n];
-        while (!node.control.writes.empty())
-            step();
-        set_bits(node.top->control_read_addr_i, 0, 48,
-                 velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS));
-        node.register_asked = true;
-        node.answer = node.answer_bits = 0;
-        for (int i = 0; i < 200 && node.answer_bits < 64; i++)
-            step();
-        if (node.answer_bits < 64)
-            fail("a read of a register was not answered");
-        return node.answer;
-    }
-
-    void send(unsigned n)
-    {
-        Node &node = nodes_[n];
-        unsigned others = static_cast<unsigned>(nodes_.size()) - 1;
-        unsigned to = (n + 1 + random_.below(others)) % nodes_.size();
-        unsigned source = random_.below(kContexts), target = random_.below(kContexts);
-        std::vector<uint64_t> line{velo_header_pack(0, 0, static_cast<uint16_t>(payload_), 0, 0)};
-        for (unsigned i = 0; i < (payload_ + 7) / 8; i++)
-            line.push_back(random_.next());
-        expected_[to << 8 | target][n << 8 | source].push_back(line);
-        uint64_t address = velo_address_pack(0, static_cast<uint8_t>(line.size() - 1),
-                                             static_cast<uint8_t>(target), static_cast<uint8_t>(to));
-        node.units.writes.push_back({velo_window_pack(static_cast<uint32_t>(address),
-                                                      static_cast<uint8_t>(source), VELO_UNIT_VELO),
-                                     line});
-        node.sent++;
-    }
-
-    template <typename Valid, typename Addr, typename Len, typename Data>
-    static void offer(const Stream &stream, Valid &valid, Valid &eop, Addr &addr, Len &len,
-                      Data &data)
-    {
-        valid = !stream.writes.empty();
-        if (stream.writes.empty())
-            return;
-        const Write &write = stream.writes.front();
-        addr = write.addr;
-        len = write.words.size() * 8;
-        eop = (stream.beat + 1) * kWidth >= 64 * write.words.size();
-        for (unsigned lsb = 0; lsb < kWidth; lsb += kWordBits) {
-            size_t bit = stream.beat * kWidth + lsb;
-            uint64_t word = bit / 64 < write.words.size() ? write.words[bit / 64] : ~uint64_t{0};
-            set_bits(data, lsb, kWordBits, word >> (bit % 64));
-        }
-    }
-
-    static void taken(Stream &stream, bool end)
-    {
-        stream.beat++;
-        if (end) {
-            stream.beat = 0;
-            stream.writes.pop_front();
-        }
-    }
-
-    void step()
-    {
-        for (auto &node : nodes_) {
-            Vvelo_node &top = *node.top;
-            offer(node.units, top.host_write_valid_i, top.host_write_eop_i, top.host_write_addr_i,
-                  top.host_write_len_bytes_i, top.host_write_data_i);
-            offer(node.control, top.control_write_valid_i, top.control_write_eop_i,
-                  top.control_write_addr_i, top.control_write_len_bytes_i,
-                  top.control_write_data_i);
-            top.control_read_valid_i = node.register_asked;
-            top.clk_i = 0;
-            top.eval();
-        }
-        for (auto &node : nodes_)
-            for (unsigned l = 0; l < kLinks; l++)
-                carry(node, l);
-        for (unsigned n = 0; n < nodes_.size(); n++) {
-            nodes_[n].top->eval();
-            if (nodes_[n].top->rst_ni)
-                collect(n);
-        }
-        for (auto &node : nodes_) {
-            node.top->clk_i = 1;
-            node.top->eval();
-        }
-        cycle_++;
-    }
-
-    void carry(Node &node, unsigned l)
-    {
-        const NoCable &cable = node.cables[l];
-        if (!cable.plugged)
-            fail("each node needs a cable in each link");
-        Vvelo_node &other = *nodes_[cable.to_node].top;
-        set_bits(other.phy_kind_i, cable.to_link * 2, 2, get_bits(node.top->phy_kind_o, l * 2, 2));
-        for (unsigned bit = 0; bit < kWidth; bit += 32)
-            set_bits(other.phy_data_i, cable.to_link * kWidth + bit, 32,
-                     get_bits(node.top->phy_data_o, l * kWidth + bit, 32));
-    }
-
-    void collect(unsigned n)
-    {
-        Node &node = nodes_[n];
-        Vvelo_node &top = *node.top;
-        if (top.host_write_valid_i && top.host_write_ready_o) {
-            node.store_words++;
-            taken(node.units, top.host_write_eop_i);
-        }
-        if (top.control_write_valid_i && top.control_write_ready_o)
-            taken(node.control, top.control_write_eop_i);
-        if (top.control_read_valid_i && top.control_read_ready_o)
-            node.register_asked = false;
-        if (top.control_answer_valid_o) {
-            node.answer |= get_bits(top.control_answer_data_o, 0, kWordBits) << node.answer_bits;
-            node.answer_bits += kWordBits;
-        }
-        if (top.dma_write_valid_o)
-            store(n);
-    }
-
-    void store(unsigned n)
-    {
-        Node &node = nodes_[n];
-        Vvelo_node &top = *node.top;
-        node.dma_words++;
-        uint64_t addr = top.dma_write_addr_o;
-        unsigned from = node.dma_beat++ * (kWidth / 8), len = top.dma_write_len_bytes_o;
-        for (unsigned i = 0; i < kWidth / 8 && from + i < len; i++)
-            node.memory.set_byte(addr + from + i, static_cast<uint8_t>(
-                                                      get_bits(top.dma_write_data_o, 8 * i, 8)));
-        if (!top.dma_write_eop_o)
-            return;
-        if (from >= len || from + kWidth / 8 < len)
-            fail("a DMA write is not as long as it says");
-        node.dma_beat = 0;
-        if (addr % 64 == 0)
-            read(n, static_cast<unsigned>((addr - kRings) / 0x10000), addr);
-    }
-
-    // A header word was written: the message is whole, and the next of its source.
-    void read(unsigned n, unsigned context, uint64_t slot)
-    {
-        Node &node = nodes_[n];
-        uint64_t word = node.memory.word(slot), &head = node.head[context];
-        if (slot != ring(context) + 64 * (head % (1U << kRingLog2)) ||
-            velo_header_seq(word) != (head & 0xFFFF))
-            fail("a slot out of turn");
-        auto &flow = expected_[n << 8 | context][velo_header_source(word)];
-        if (flow.empty())
-            fail("a message that nobody sent, or twice");
-        bool same = velo_header_len(word) == payload_;
-        for (size_t i = 1; i < flow.front().size(); i++)
-            same = same && node.memory.word(slot + 8 * i) == flow.front()[i];
-        if (!same)
-            fail("a message is lost, out of order or damaged");
-        flow.pop_front();
-        received_++;
-        node.received++;
-        if (++head % 64 == 0)
-            set_register(n, kRegReadPointers + (context << 12), head & 0xFFFF);
-    }
-};
+    hosts.check_nothing_refused();
+    double cycles = static_cast<double>(end - start) * static_cast<double>(nodes.size());
+    std::printf("{\"payload_bytes\": %u, \"messages\": %" PRIu64
+                ", \"cycles_per_message\": %.4f, \"store_words_used\": %.4f, "
+                "\"dma_words_used\": %.4f}\n",
+                payload, hosts.received(), cycles / static_cast<double>(to - from),
+                static_cast<double>(stores) / cycles, static_cast<double>(writes) / cycles);
+}
 
 } // namespace
 
@@ -332,7 +63,8 @@ int main(int argc, char **argv)
     auto number = [&](int i, uint64_t other) {
         return argc > i ? std::strtoull(argv[i], nullptr, 0) : other;
     };
-    Bench bench(argv[1], static_cast<unsigned>(number(2, 8)), number(3, 2000), number(4, 1));
-    bench.run();
+    auto payload = static_cast<unsigned>(number(2, 8));
+    bench::Hosts hosts(argv[1], payload, number(4, 1));
+    run(hosts, payload, number(3, 2000));
     return 0;
 }
