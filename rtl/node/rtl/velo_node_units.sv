@@ -76,16 +76,16 @@ module velo_node_units
     input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
 
     // Settings and state of the network, for the registers.
-    output logic                   route_we_o,
-    output logic        [7:0]      route_node_o,
-    output logic        [3:0]      route_hop_o,
-    output logic        [12:0]     route_group_o,        // of a group: its way, see velo_switch_pkg
-    output logic        [7:0]      link_enable_o,
-    output logic        [7:0]      link_restart_o,
-    output logic        [7:0]      link_forget_o,
-    input  link_state_t [7:0]      link_i,
-    input  logic        [2:0][7:0] node_port_dropped_i,
-    input  logic        [2:0][7:0] node_port_poisoned_i,
+    output logic route_we_o,
+    output logic [7:0] route_node_o,
+    output logic [3:0] route_hop_o,
+    output logic [12:0] route_group_o,  // of a group: its way, see velo_switch_pkg
+    output logic [7:0] link_enable_o,
+    output logic [7:0] link_restart_o,
+    output logic [7:0] link_forget_o,
+    input link_state_t [7:0] link_i,
+    input logic [2:0][7:0] node_port_dropped_i,
+    input logic [2:0][7:0] node_port_poisoned_i,
 
     output congestion_t        congestion_setting_o,
     input  congestion_report_t congestion_report_i,

@@ -57,16 +57,16 @@ module velo_regfile
     output logic [        15:0] read_pointer_o,
 
     // Network: routing table and links. Links that a node does not have are zero.
-    output logic                   route_we_o,
-    output logic        [7:0]      route_node_o,
-    output logic        [3:0]      route_hop_o,
-    output logic        [12:0]     route_group_o,        // of a group: its way, see velo_switch_pkg
-    output logic        [7:0]      link_enable_o,
-    output logic        [7:0]      link_restart_o,
-    output logic        [7:0]      link_forget_o,
-    input  link_state_t [7:0]      link_i,
-    input  logic        [2:0][7:0] node_port_dropped_i,
-    input  logic        [2:0][7:0] node_port_poisoned_i, // packets that ended poisoned
+    output logic route_we_o,
+    output logic [7:0] route_node_o,
+    output logic [3:0] route_hop_o,
+    output logic [12:0] route_group_o,  // of a group: its way, see velo_switch_pkg
+    output logic [7:0] link_enable_o,
+    output logic [7:0] link_restart_o,
+    output logic [7:0] link_forget_o,
+    input link_state_t [7:0] link_i,
+    input logic [2:0][7:0] node_port_dropped_i,
+    input logic [2:0][7:0] node_port_poisoned_i,  // packets that ended poisoned
 
     output logic [63:0] custom_setting_o,
     input  logic [63:0] custom_status_i,

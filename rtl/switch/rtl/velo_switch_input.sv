@@ -10,13 +10,11 @@
 //
 // `in_*`: words of whole packets, no ready. With a packet's last word, `in_poison_i`: it must not be acted
 // upon; `in_again_i`: it was cut off and comes once more, see velo_switch_write. `out_*` to the crossbar,
-// two cycles after a grant's cycle:
-// one word with the outputs it is for (one-hot), `out_unit_o` on the first word of each unit; its data
-// a cycle later, from a register, since the block RAM's word would be late for the way to an output; and
-// `out_over_o`, that the word was its packet's last although `out_eop_o` did not say so; `out_poison_o` with
-// either.
-// `grant_i`: one-hot or none, `start_i` is its OR; comes only for what was requested and
-// starts the packet picked for that output.
+// two cycles after a grant's cycle: one word with the outputs it is for (one-hot), `out_unit_o` on the first
+// word of each unit; its data a cycle later, from a register, since the block RAM's word would be late for the
+// way to an output; and `out_over_o`, that the word was its packet's last although `out_eop_o` did not say so;
+// `out_poison_o` with either. `grant_i`: one-hot or none, `start_i` is its OR; comes only for what was
+// requested and starts the packet picked for that output.
 // Idle: nothing is being sent, or its last word is in this cycle. `request_o` is a register that knows of
 // it; `going_to_o`, registers: the output that is in use beyond this cycle. A packet once begun goes on to
 // its end as its words come.

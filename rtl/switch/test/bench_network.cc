@@ -19,7 +19,6 @@
 // neighbours are measured instead, one class in one direction; where there are groups, a message to
 // that of node 0. One seed makes one run: the same arguments give the same cycles.
 
-#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -106,11 +105,11 @@ class Network
             }
             step();
         }
-        if (options_.router_resets && has_groups())
-            fail("--router-resets needs a topology without groups");
         for (auto &node : nodes_)
             for (const auto &[number, way] : node.groups)
                 members_[number] += way >> 12 & 1;
+        if (options_.router_resets && has_groups())
+            fail("--router-resets needs a topology without groups");
         for (unsigned number = kFirstGroup; number < 256; number++) {
             for (auto &node : nodes_) {
                 node.top->table_we_i = node.groups.count(number);
@@ -231,12 +230,6 @@ class Network
     }
 
   private:
-    [[nodiscard]] bool has_groups() const
-    {
-        return std::any_of(nodes_.begin(), nodes_.end(),
-                           [](const Node &node) { return !node.groups.empty(); });
-    }
-
     static constexpr uint64_t kHangCycles = 400000, kGoneCycles = 20000;
 
     struct Watch {

@@ -9,8 +9,8 @@ prints one line a cable, `cable NODE LINK NODE LINK`, and one line a route, `rou
 HOP`; HOP is what the switch's table and a route word hold: output link, plus 8 for the second
 virtual channel of the packet's class, or 15 for the node's own ports. With `--group
 NUMBER:SOURCE:MEMBERS` (as in 224:0:1,2,5 or 224:0:all) it prints one line a node of that multicast
-group, too, `group NODE NUMBER WAY`; WAY is the mask that the table holds: links from bit 0 on, those
-where the second channel is taken from bit 6 on, bit 12 the node's own port.
+group, too, `group NODE NUMBER WAY`; WAY is the mask that the table holds: links from bit 0 on,
+those where the second channel is taken from bit 6 on, bit 12 the node's own port.
 
 Deadlock: dimensions are crossed in order. In a ring a packet that has yet to pass the dateline, the
 cable between the last node and the first, uses the first channel, any other the second (Dally and
@@ -19,8 +19,8 @@ Seitz, IEEE Trans. Computers 36(5), 1987); so neither channel's dependencies go 
 One node sends to a group, its source; the group's tree is made of the routes from there to its
 members. A switch keeps a group's packet in the buffer of the channel that it came by until the last
 copy has left, so each channel into a node waits for each channel out of it. These are dependencies
-of unicast, which have no circle. Where members before and behind a dateline share a link, which then
-has the first channel, there are a few more. `find_cycle` looks at all of them together.
+of unicast, which have no circle. Where members before and behind a dateline share a link, which
+then has the first channel, there are a few more. `find_cycle` looks at all of them together.
 """
 
 from __future__ import annotations
