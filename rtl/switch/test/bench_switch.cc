@@ -2,7 +2,7 @@
 //
 // The bare switch, nine ports of 32 bits: hop in cycles, cut-through, throughput when saturated.
 //
-//   bench_switch [--seed N] [--cycles N] [--groups 0|1]
+//   bench_switch [--seed N] [--cycles N] [--groups 0|1] [--only-groups 0|1]
 //
 // Every packet is checked at its output for place, order and contents; those that lead nowhere are
 // swallowed, each told once, and their credits come back. A message to a group leaves once by each
@@ -583,7 +583,7 @@ struct Bench {
 int main(int argc, char **argv)
 {
     uint64_t seed = 1, cycles = 100000;
-    bool groups = true; // of a switch with Multicast
+    bool groups = true, only_groups = false; // of a switch with Multicast
     for (int i = 1; i + 1 < argc; i += 2) {
         if (!std::strcmp(argv[i], "--seed"))
             seed = std::strtoull(argv[i + 1], nullptr, 0);
@@ -591,9 +591,16 @@ int main(int argc, char **argv)
             cycles = std::strtoull(argv[i + 1], nullptr, 0);
         else if (!std::strcmp(argv[i], "--groups"))
             groups = std::atoi(argv[i + 1]) != 0;
+        else if (!std::strcmp(argv[i], "--only-groups"))
+            only_groups = std::atoi(argv[i + 1]) != 0;
     }
     Bench bench(seed);
     bench.reset();
+    if (only_groups) {
+        bench.set_groups();
+        bench.multicast(4 * cycles);
+        return 0;
+    }
     uint64_t hop = 0;
     for (unsigned from = 0; from < kLinks; from++)
         for (unsigned to = 0; to < kLinks; to++) {
