@@ -7,7 +7,8 @@
 
 module velo_fifo_props #(
     parameter int unsigned Width = 2,
-    parameter int unsigned Depth = 8
+    parameter int unsigned Depth = 8,
+    parameter bit InBlockRam = 1'b0
 ) (
     input logic             clk_i,
     input logic             rst_ni,
@@ -25,7 +26,8 @@ module velo_fifo_props #(
 
   velo_fifo #(
       .Width(Width),
-      .Depth(Depth)
+      .Depth(Depth),
+      .InBlockRam(InBlockRam)
   ) u_dut (
       .push_ready_o(push_ready),
       .pop_valid_o (pop_valid),

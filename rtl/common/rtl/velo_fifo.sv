@@ -2,8 +2,9 @@
 //
 // Synchronous FIFO, first word falls through: an entry is at the output one cycle after it came in.
 //
-// The memory has one write port and one asynchronous read port and no reset, so it maps to LUT RAM. Two
-// entries are registers instead: half of the logic, and nothing between the older one and the output.
+// Two entries are registers. Up to 32 are in LUT RAM, a memory with one asynchronous read port. More are in block
+// RAM (`InBlockRam`) behind two registers: the oldest entry is in the first one, the next one in the second or just
+// read. All three behave alike.
 //
 // Both sides are valid/ready. `push_ready_o` and `pop_valid_o` come from registers only.
 // `count_o` is the number of entries, 0 to Depth.
@@ -14,6 +15,7 @@
 module velo_fifo #(
     parameter int unsigned Width = 32,
     parameter int unsigned Depth = 8,
+    parameter bit InBlockRam = Depth > 32,
     localparam int unsigned AddrWidth = $clog2(Depth)
 ) (
     input logic clk_i,
@@ -53,6 +55,57 @@ module velo_fifo #(
     always_ff @(posedge clk_i) begin
       if (pop || !pop_valid_o) older_q <= count_q[1] ? newer_q : push_data_i;
       if (push) newer_q <= push_data_i;
+    end
+  end else if (InBlockRam) begin : gen_block_ram
+    typedef logic [AddrWidth-1:0] addr_t;
+    logic [AddrWidth:0] count_q;
+    addr_t write_q, read_q, read;
+    logic [Width-1:0] first_q, second_q, second, from_ram;
+    logic two, more, second_is_ram_q, to_second, to_ram;
+
+    assign count_o = count_q;
+    assign push_ready_o = !count_q[AddrWidth];
+    assign pop_valid_o = count_q != '0;
+    assign pop_data_o = first_q;
+    assign two = count_q >= (AddrWidth + 1)'(2);
+    assign more = count_q >= (AddrWidth + 1)'(3);
+
+    // An entry goes behind the last one: into a register if that is the next place, else into the memory.
+    assign to_second = push && count_q == (AddrWidth + 1)'(pop ? 2 : 1);
+    assign to_ram = push && (pop ? more : two);
+    // What is read stays in the memory until it is in the first register.
+    assign second = second_is_ram_q ? from_ram : second_q;
+    assign read = read_q + addr_t'(pop && two && second_is_ram_q);
+
+    velo_ram #(
+        .Width(Width),
+        .Depth(Depth)
+    ) u_ram (
+        .clk_i,
+        .we_i   (to_ram),
+        .waddr_i(write_q),
+        .wdata_i(push_data_i),
+        .raddr_i(read),
+        .rdata_o(from_ram)
+    );
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) begin
+        count_q         <= '0;
+        write_q         <= '0;
+        read_q          <= '0;
+        second_is_ram_q <= 1'b0;
+      end else begin
+        count_q <= count_q + (AddrWidth + 1)'(push) - (AddrWidth + 1)'(pop);
+        write_q <= write_q + addr_t'(to_ram);
+        read_q  <= read;
+        if (pop && more) second_is_ram_q <= 1'b1;
+        else if (to_second || (pop && two)) second_is_ram_q <= 1'b0;
+      end
+    end
+    always_ff @(posedge clk_i) begin
+      if (pop || !pop_valid_o) first_q <= two ? second : push_data_i;
+      if (to_second) second_q <= push_data_i;
     end
   end else begin : gen_memory
     (* ram_style = "distributed" *)
