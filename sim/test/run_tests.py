@@ -329,7 +329,7 @@ def test_a_recording_is_whole_and_in_order(runner: Runner) -> None:
 
 
 def test_links_carry_what_the_messages_hold(runner: Runner) -> None:
-    for options in ([], ["--error-rate", "3e-4"]):
+    for options in ([], ["--error-rate", "1e-4"]):
         recording, _, figures = runner.record(options, "all_to_all", "4", "40")
         assert (figures["bad_words"] > 0) == bool(options)
         for node, link in ((0, 0), (1, 1)):
