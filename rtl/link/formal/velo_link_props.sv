@@ -12,7 +12,9 @@
 module velo_link_props
   import velo_link_pkg::*;
 #(
-    parameter bit Resets = 1'b1
+    parameter bit Resets = 1'b1,
+    // Until then nothing is disturbed: the link comes up, and words of packets come out inside the bound.
+    parameter int unsigned Calm = 0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -33,6 +35,8 @@ module velo_link_props
   initial cycle_q = '0;
   always_ff @(posedge clk_i) cycle_q <= &cycle_q ? cycle_q : cycle_q + 1'b1;
   always_comb assume (rst_ni == (cycle_q != '0));
+
+  always_comb assume (!(hit_ab_i || hit_ba_i || link_reset_a_i || link_reset_b_i) || cycle_q >= 7'(Calm));
 
   // The packet limits: any pattern, held.
   logic [2**CountBits-1:0] ends_q;
@@ -216,5 +220,17 @@ module velo_link_props
   `VELO_ASSERT(ChannelKept, !out_valid || out_vc == 3'd1)
   `VELO_ASSERT(BufferNeverOverrun, held_q <= count_t'(5))
   `VELO_COVER(FirstArrives, out_valid)
+  logic again_q, down_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      again_q <= 1'b0;
+      down_q  <= 1'b0;
+    end else begin
+      again_q <= again_q || (out_valid && out_again);
+      down_q  <= down_q || (got_q != '0 && !up_a);
+    end
+  end
+  `VELO_COVER(CutOffComesAgain, again_q && out_valid && out_eop && !out_again)
+  `VELO_COVER(GoesOnAfterALinkReset, down_q && out_valid && out_eop && !out_again)
 
 endmodule

@@ -87,7 +87,8 @@ module velo_switch_props
       .NumLinks   (1),
       .NumVcs     (3),
       .MtuBytes   (64),
-      .BufferUnits(BufferUnits)
+      .BufferUnits(BufferUnits),
+      .Congestion (1'b1)
   ) u_dut (
       .table_we_i   (1'b0),
       .table_node_i ('0),
