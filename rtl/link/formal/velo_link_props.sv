@@ -36,7 +36,9 @@ module velo_link_props
   always_ff @(posedge clk_i) cycle_q <= &cycle_q ? cycle_q : cycle_q + 1'b1;
   always_comb assume (rst_ni == (cycle_q != '0));
 
-  always_comb assume (!(hit_ab_i || hit_ba_i || link_reset_a_i || link_reset_b_i) || cycle_q >= 7'(Calm));
+  logic disturbed;
+  assign disturbed = hit_ab_i || hit_ba_i || link_reset_a_i || link_reset_b_i;
+  always_comb assume (!disturbed || cycle_q >= 7'(Calm));
 
   // The packet limits: any pattern, held.
   logic [2**CountBits-1:0] ends_q;
