@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bring-up of two sides over a cable that may lose any word. Differ names what they differ in:
-// 0 nothing, 1 version, 2 width, 3 channels, 4 MTU, 5 one side's credits too few. If anything, the side that has to refuse never comes up, and when it gives a reason, it
-// is that one. If nothing, they refuse nothing, take the offered credits, and both can come up.
+// 0 nothing, 1 version, 2 width, 3 channels, 4 MTU, 5 one side's credits too few. If anything, the side
+// that has to refuse never comes up, and when it gives a reason, it is that one. If nothing, they refuse nothing, take the offered credits, and both can come up.
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"

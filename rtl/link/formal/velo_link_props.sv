@@ -12,7 +12,6 @@
 module velo_link_props
   import velo_link_pkg::*;
 #(
-    parameter bit Resets = 1'b1,
     // Until then nothing is disturbed: the link comes up, and words of packets come out inside the bound.
     parameter int unsigned Calm = 0
 ) (
@@ -89,7 +88,7 @@ module velo_link_props
       .QuietCycles(1)
   ) u_a (
       .enable_i(1'b1),
-      .link_reset_i(Resets && link_reset_a_i),
+      .link_reset_i(link_reset_a_i),
       .forget_i(1'b0),
       .phy_up_i(1'b1),
       .phy_kind_i(at_a_kind),
@@ -141,7 +140,7 @@ module velo_link_props
       .QuietCycles(1)
   ) u_b (
       .enable_i(1'b1),
-      .link_reset_i(Resets && link_reset_b_i),
+      .link_reset_i(link_reset_b_i),
       .forget_i(1'b0),
       .phy_up_i(1'b1),
       .phy_kind_i(at_b_kind),
