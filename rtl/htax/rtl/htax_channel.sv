@@ -71,7 +71,7 @@ module htax_channel #(
           .rst_ni,
           .push_valid_i(in_valid_i[s]),
           .push_ready_o(in_ready_o[s]),
-          .push_data_i ({in_target_i[s] & Reach[s], in_eop_i[s], in_data_i[s]}),
+          .push_data_i ({in_target_i[s], in_eop_i[s], in_data_i[s]}),
           .pop_valid_o (head_valid[s]),
           .pop_ready_i (head_ready[s]),
           .pop_data_o  (head[s]),
