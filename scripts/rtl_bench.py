@@ -165,14 +165,6 @@ def compare_units(results: dict[str, Any], seed: int) -> None:
     results["host_port_words_used"] = four["dma_words_used"]
 
 
-def build_congestion() -> Path:
-    """A ring of whole nodes of two links, for what congestion management does for a victim."""
-    flags = ["-GDataWidth=32", "-GNumLinks=2", "-GCustomUnit=0"]
-    flags += ["-CFLAGS", f"-DVELO_DATA_WIDTH=32 -DVELO_LINKS=2 -I{ROOT / 'rtl/node/test'}"]
-    bench = ROOT / "rtl" / "bench" / "congestion_bench.cc"
-    return build("velo_node", "rtl/bench/velo_node.f", bench, OUT / "congestion_bench", flags, 2)
-
-
 def show_targets(results: dict[str, Any]) -> list[str]:
     """Print the table of targets; returns the rows that were missed."""
     print(f"\n{'32-bit path':38} {'paper':>7} {'wanted':>8} {'here':>8}")
