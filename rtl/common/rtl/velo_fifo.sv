@@ -51,7 +51,7 @@ module velo_fifo #(
       if (!rst_ni) count_q <= '0;
       else count_q <= count_q + 2'(push) - 2'(pop);
     end
-    // What is in a place that nobody has filled does not matter.
+    // A place that holds no entry may hold anything.
     always_ff @(posedge clk_i) begin
       if (pop || !pop_valid_o) older_q <= count_q[1] ? newer_q : push_data_i;
       if (push) newer_q <= push_data_i;
@@ -73,7 +73,7 @@ module velo_fifo #(
     // An entry goes behind the last one: into a register if that is the next place, else into the memory.
     assign to_second = push && count_q == (AddrWidth + 1)'(pop ? 2 : 1);
     assign to_ram = push && (pop ? more : two);
-    // What is read stays in the memory until it is in the first register.
+    // An entry that was read stays in the memory until it is in the first register.
     assign second = second_is_ram_q ? from_ram : second_q;
     assign read = read_q + addr_t'(pop && two && second_is_ram_q);
 

@@ -11,8 +11,8 @@
 // pairs. A transaction for a target that its source does not reach goes to the lowest one that it
 // does: so a port that reaches one target cannot wait for any other.
 //
-// All streams valid/ready, header steady for a transaction (of a response, port, tag and error pass), `eop` with the last beat; the first beat
-// is the one after another's last. One cycle from port to port. A port's
+// All streams valid/ready, header steady for a transaction, `eop` with the last beat; the first beat is the
+// one after another's last. Of a response's header, port, tag and error pass. One cycle from port to port. A port's
 // read does not overtake its posted writes (htax_order); nothing else is kept in order between channels.
 //
 // Source: VELO paper, section 3 and figure 1 ("to maintain the advantage of several virtual channels

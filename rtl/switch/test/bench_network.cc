@@ -12,12 +12,13 @@
 // each bit of each word on each cable falls over with probability P, alone or in bursts; links are
 // reset and cables pulled while packets are under way. Each message has to arrive once, in order,
 // whole, and nothing of one that was poisoned on its way; at the end all credits have to be back.
-// With --poison there must have been poisoned ones. With --router-resets, where there are no groups,
-// whole routers are reset alone, some twice in a row, and get their tables again. Messages that were
-// under way by such a router may then be missing; none is doubled, out of order or damaged, and all
-// others arrive. The neighbours' links must have counted new sessions. With --measure the first two
-// neighbours are measured instead, one class in one direction; where there are groups, a message to
-// that of node 0. One seed makes one run: the same arguments give the same cycles.
+// With --poison there must have been poisoned ones. With --router-resets, where there are no
+// groups, whole routers are reset alone, some twice in a row, and get their tables again. Messages
+// that were under way by such a router may then be missing; none is doubled, out of order or
+// damaged, and all others arrive. The neighbours' links must have counted new sessions. With
+// --measure the first two neighbours are measured instead, one class in one direction; where there
+// are groups, a message to that of node 0. One seed makes one run: the same arguments give the same
+// cycles.
 
 #include <array>
 #include <cstring>
@@ -254,7 +255,8 @@ class Network
     std::map<unsigned, uint32_t> arrived_of_group_; // by group and member
     uint64_t cycle_ = 0, sent_ = 0, received_ = 0, replays_ = 0, timeouts_ = 0, poisoned_ = 0;
     uint64_t link_resets_ = 0, router_resets_ = 0, lost_ = 0, in_doubt_ = 0, restarts_ = 0;
-    std::map<uint64_t, std::set<uint32_t>> maybe_gone_; // by flow: under way by a router in its reset
+    std::map<uint64_t, std::set<uint32_t>>
+        maybe_gone_;    // by flow: under way by a router in its reset
     bool quiet_ = true; // no disturbance
     Watch watch_;
 
@@ -325,7 +327,8 @@ class Network
         }
     }
 
-    // What is under way by both nodes: of one that is reset, or when the other one has noticed.
+    // Notes the messages whose way passes both nodes and that have not arrived: one of the nodes is
+    // being reset, or its neighbour has just noticed that.
     void may_be_gone(unsigned n, unsigned other)
     {
         for (const auto &[flow, sent] : sent_of_flow_) {
@@ -335,7 +338,8 @@ class Network
             uint32_t begun = sent; // the others wait in front of the network
             size_t place = 0;
             for (const auto &words : nodes_[from].waiting[tc])
-                if ((place++ != 0 || nodes_[from].place[tc] == 0) && flow_of(from, tc, words) == flow)
+                if ((place++ != 0 || nodes_[from].place[tc] == 0) &&
+                    flow_of(from, tc, words) == flow)
                     begun--;
             for (uint32_t i = expected_of_flow_[flow]; i < begun; i++)
                 maybe_gone_[flow].insert(i);

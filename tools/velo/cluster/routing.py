@@ -105,7 +105,7 @@ def multicast(network: Network, number: int, source: int, members: Iterable[int]
     entered: dict[int, tuple[int, int]] = {}
     for member in members:
         for node, link, second in network.path(source, member):
-            # Who has yet to pass the dateline decides.
+            # The member whose way has yet to pass the dateline decides.
             dateline[node, link] = min(second, dateline.get((node, link), 1))
             there = network.cables[node, link][0]
             if there == source or entered.setdefault(there, (node, link)) != (node, link):
