@@ -146,9 +146,9 @@ module node_pair
   end
 
   assign stuck_o = {
-    gen_node[1].u_node.u_core.u_units.stalled,
+    gen_node[1].u_node.u_core.u_units.velo_report.stalled,
     gen_node[1].u_node.u_core.posted_valid[2] && !gen_node[1].u_node.u_core.posted_ready[2],
-    gen_node[0].u_node.u_core.u_units.stalled,
+    gen_node[0].u_node.u_core.u_units.velo_report.stalled,
     gen_node[0].u_node.u_core.posted_valid[2] && !gen_node[0].u_node.u_core.posted_ready[2]
   };
 

@@ -177,8 +177,8 @@ async def random_traffic(dut: Any) -> None:
         if channel == "nonposted":
             beats = beats[:1]
         crossbar.send(channel, source, head, beats)
-        # A request's `port` is filled in, so nobody asks in another's name. Of a response's header port,
-        # tag and error pass.
+        # A request's `port` is filled in, so nobody asks in another's name. Of a response's
+        # header port, tag and error pass.
         seen = head & 0x1FFF if channel == "response" else head & ~(15 << 9) | source << 9
         expected[channel, source, target(channel, source, head)].append((seen, beats))
     await crossbar.cycles(9000)

@@ -21,6 +21,7 @@ module velo_node
   import velo_pkg::*;
   import htax_pkg::*;
   import velo_link_pkg::*;
+  import velo_regfile_pkg::*;
   import velo_switch_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -111,12 +112,8 @@ module velo_node
   logic [NumNets-1:0] in_valid, in_ready, in_sop, in_eop, in_poison;
   logic [NumNets-1:0][DataWidth-1:0] out_data, in_data;
 
-  logic route_we;
-  logic [7:0] route_node, link_enable, link_restart, link_forget;
-  logic [3:0] route_hop;
-  group_ports_t route_group;
-  logic mark_enable;
-  logic [15:0] mark_cycles;
+  network_setting_t network_setting;
+  network_state_t network_state;
   logic [NumLinks-1:0] up;
   logic [NumLinks-1:0][2:0] refuse;
   logic [NumLinks-1:0][7:0] crc_errors, replays, timeouts, in_doubt, restarts;
@@ -124,12 +121,11 @@ module velo_node
   logic [NumLinks+NumNets-1:0][7:0] dropped;
   logic [NumNets-1:0][7:0] poisoned;
 
-  // What the register file shows of each of its eight links; those that are not there are zero.
-  velo_regfile_pkg::link_state_t [7:0] links;
+  // The registers show eight links. All ports of requests count as one; so does their sum, modulo 256.
   always_comb begin
-    links = '0;
+    network_state = '0;
     for (int unsigned l = 0; l < NumLinks; l++) begin
-      links[l] = '{
+      network_state.link[l] = '{
           credits: 48'(credits[l]),
           restarts: restarts[l],
           in_doubt: in_doubt[l],
@@ -141,16 +137,11 @@ module velo_node
           up: up[l]
       };
     end
-  end
-
-  // All ports of requests count as one; so does their sum, modulo 256.
-  logic [NumClasses-1:0][7:0] node_port_dropped, node_port_poisoned;
-  always_comb begin
-    node_port_dropped  = dropped[NumLinks+:NumClasses];
-    node_port_poisoned = poisoned[NumClasses-1:0];
+    network_state.node_port_dropped  = dropped[NumLinks+:NumClasses];
+    network_state.node_port_poisoned = poisoned[NumClasses-1:0];
     for (int unsigned p = NumClasses; p < NumNets; p++) begin
-      node_port_dropped[0] += dropped[NumLinks+p];
-      node_port_poisoned[0] += poisoned[p];
+      network_state.node_port_dropped[0] += dropped[NumLinks+p];
+      network_state.node_port_poisoned[0] += poisoned[p];
     end
   end
 
@@ -166,30 +157,20 @@ module velo_node
   ) u_core (
       .clk_i,
       .rst_ni,
-      .net_out_valid_o     (out_valid),
-      .net_out_ready_i     (out_ready),
-      .net_out_room_i      (out_room),
-      .net_out_sop_o       (out_sop),
-      .net_out_eop_o       (out_eop),
-      .net_out_data_o      (out_data),
-      .net_in_valid_i      (in_valid),
-      .net_in_ready_o      (in_ready),
-      .net_in_sop_i        (in_sop),
-      .net_in_eop_i        (in_eop),
-      .net_in_poison_i     (in_poison),
-      .net_in_data_i       (in_data),
-      .route_we_o          (route_we),
-      .route_node_o        (route_node),
-      .route_hop_o         (route_hop),
-      .route_group_o       (route_group),
-      .link_enable_o       (link_enable),
-      .link_restart_o      (link_restart),
-      .link_forget_o       (link_forget),
-      .link_i              (links),
-      .node_port_dropped_i (node_port_dropped),
-      .node_port_poisoned_i(node_port_poisoned),
-      .mark_enable_o       (mark_enable),
-      .mark_cycles_o       (mark_cycles),
+      .net_out_valid_o  (out_valid),
+      .net_out_ready_i  (out_ready),
+      .net_out_room_i   (out_room),
+      .net_out_sop_o    (out_sop),
+      .net_out_eop_o    (out_eop),
+      .net_out_data_o   (out_data),
+      .net_in_valid_i   (in_valid),
+      .net_in_ready_o   (in_ready),
+      .net_in_sop_i     (in_sop),
+      .net_in_eop_i     (in_eop),
+      .net_in_poison_i  (in_poison),
+      .net_in_data_i    (in_data),
+      .network_setting_o(network_setting),
+      .network_state_i  (network_state),
       .host_write_valid_i,
       .host_write_ready_o,
       .host_write_eop_i,
@@ -256,12 +237,12 @@ module velo_node
   ) u_router (
       .clk_i,
       .rst_ni,
-      .table_we_i       (route_we),
-      .table_node_i     (route_node),
-      .table_hop_i      (route_hop),
-      .table_group_i    (route_group),
-      .mark_enable_i    (mark_enable),
-      .mark_cycles_i    (mark_cycles),
+      .table_we_i       (network_setting.route_we),
+      .table_node_i     (network_setting.route_node),
+      .table_hop_i      (network_setting.route_hop),
+      .table_group_i    (network_setting.route_group),
+      .mark_enable_i    (network_setting.mark_enable),
+      .mark_cycles_i    (network_setting.mark_cycles),
       .unit_in_valid_i  (out_valid),
       .unit_in_ready_o  (out_ready),
       .unit_in_room_o   (out_room),
@@ -274,9 +255,9 @@ module velo_node
       .unit_out_eop_o   (in_eop),
       .unit_out_poison_o(in_poison),
       .unit_out_data_o  (in_data),
-      .link_enable_i    (link_enable[NumLinks-1:0]),
-      .link_reset_i     (link_restart[NumLinks-1:0]),
-      .link_forget_i    (link_forget[NumLinks-1:0]),
+      .link_enable_i    (network_setting.link_enable[NumLinks-1:0]),
+      .link_reset_i     (network_setting.link_restart[NumLinks-1:0]),
+      .link_forget_i    (network_setting.link_forget[NumLinks-1:0]),
       .phy_up_i,
       .phy_kind_i,
       .phy_data_i,
@@ -296,7 +277,7 @@ module velo_node
   );
 
   logic unused;
-  assign unused = ^{link_enable, link_restart, link_forget};
+  assign unused = ^network_setting;
 
   `VELO_ASSERT_INIT(LinksFitRegisters, NumLinks >= 1 && NumLinks <= 8)
   `VELO_ASSERT_INIT(GroupsAsInSpec, 256 - NumGroups == GroupNodeMin)

@@ -30,8 +30,8 @@
 // Packets of the response and completion classes that are for no unit are swallowed and counted
 // (registers `stray_*`), so they cannot stop the network.
 //
-// Congestion management stands between units and network (velo_congestion), and `mark_*_o` go to the switch;
-// Congestion = 0: none.
+// Congestion management stands between units and network (velo_congestion); Congestion = 0: none. Settings and
+// state of the network pass from and to the registers, see velo_regfile_pkg.
 //
 // The custom unit is velo_gsm; another with its ports may take its place. CustomUnit = 0: none.
 //
@@ -130,20 +130,8 @@ module velo_node_core
     input  logic [NumNets-1:0]                net_in_poison_i,
     input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
 
-    // Settings and state of the network, for the registers.
-    output logic route_we_o,
-    output logic [7:0] route_node_o,
-    output logic [3:0] route_hop_o,
-    output logic [12:0] route_group_o,  // of a group: its way, see velo_switch_pkg
-    output logic [7:0] link_enable_o,
-    output logic [7:0] link_restart_o,
-    output logic [7:0] link_forget_o,
-    input link_state_t [7:0] link_i,
-    input logic [2:0][7:0] node_port_dropped_i,
-    input logic [2:0][7:0] node_port_poisoned_i,
-
-    output logic        mark_enable_o,
-    output logic [15:0] mark_cycles_o,
+    output network_setting_t network_setting_o,
+    input  network_state_t   network_state_i,
 
     output logic [7:0] node_id_o
 );
@@ -309,16 +297,8 @@ module velo_node_core
       .net_in_eop_i,
       .net_in_poison_i,
       .net_in_data_i(unit_in_data),
-      .route_we_o,
-      .route_node_o,
-      .route_hop_o,
-      .route_group_o,
-      .link_enable_o,
-      .link_restart_o,
-      .link_forget_o,
-      .link_i,
-      .node_port_dropped_i,
-      .node_port_poisoned_i,
+      .network_setting_o,
+      .network_state_i,
       .congestion_setting_o(setting),
       .congestion_report_i(report),
       .node_id_o
@@ -364,8 +344,6 @@ module velo_node_core
       .held_o              (report.held)
   );
   assign report.present = Congestion;
-  assign mark_enable_o  = setting.enable;
-  assign mark_cycles_o  = setting.mark_cycles;
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
 

@@ -75,17 +75,8 @@ module velo_node_units
     input  logic [NumNets-1:0]                net_in_poison_i,
     input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
 
-    // Settings and state of the network, for the registers.
-    output logic route_we_o,
-    output logic [7:0] route_node_o,
-    output logic [3:0] route_hop_o,
-    output logic [12:0] route_group_o,  // of a group: its way, see velo_switch_pkg
-    output logic [7:0] link_enable_o,
-    output logic [7:0] link_restart_o,
-    output logic [7:0] link_forget_o,
-    input link_state_t [7:0] link_i,
-    input logic [2:0][7:0] node_port_dropped_i,
-    input logic [2:0][7:0] node_port_poisoned_i,
+    output network_setting_t network_setting_o,
+    input  network_state_t   network_state_i,
 
     output congestion_t        congestion_setting_o,
     input  congestion_report_t congestion_report_i,
@@ -143,20 +134,10 @@ module velo_node_units
 
   // ----- VELO -----------------------------------------------------------------------------------
 
-  localparam int unsigned CountBits = $clog2(NumVelo + 1);
-
-  logic [CountBits-1:0] sent, refused, received, dropped, undelivered;
-
+  velo_setting_t velo_setting;
+  velo_report_t velo_report;
   watchdog_t access_watchdog;
   watchdog_report_t watchdog_report;
-  error_e refused_code, dropped_code;
-  logic [7:0] refused_source, dropped_ctx, dropped_node, stall_ctx;
-  logic stalled, watchdog_enable, cfg_valid, cfg_ready, cfg_enabled, read_pointer_valid;
-  logic [19:0] watchdog_cycles;
-  logic [CtxBits-1:0] cfg_ctx, read_pointer_ctx;
-  logic [AddrBits-1:6] cfg_base;
-  logic [14:0] cfg_last_slot;
-  logic [15:0] read_pointer;
 
   // By unit. The first one shares the class's stream of the network, the others have streams of their own.
   logic [NumVelo-1:0] write_valid, write_ready, write_eop, dma_valid, dma_ready, dma_eop;
@@ -228,53 +209,31 @@ module velo_node_units
       .CtxBits  (CtxBits),
       .Multicast(Multicast)
   ) u_velo (
-      .node_id_i             (node_id_o),
-      .watchdog_enable_i     (watchdog_enable),
-      .watchdog_cycles_i     (watchdog_cycles),
-      .send_watchdog_enable_i(access_watchdog.enable),
-      .send_watchdog_cycles_i(access_watchdog.cycles),
-      .cfg_valid_i           (cfg_valid),
-      .cfg_ready_o           (cfg_ready),
-      .cfg_ctx_i             (cfg_ctx),
-      .cfg_enabled_i         (cfg_enabled),
-      .cfg_base_i            (cfg_base),
-      .cfg_last_slot_i       (cfg_last_slot),
-      .read_pointer_valid_i  (read_pointer_valid),
-      .read_pointer_ctx_i    (read_pointer_ctx),
-      .read_pointer_i        (read_pointer),
-      .write_valid_i         (write_valid),
-      .write_ready_o         (write_ready),
-      .write_eop_i           (write_eop),
-      .write_header_i        (write_header),
-      .write_data_i          (write_data),
-      .net_out_valid_o       (velo_out_valid),
-      .net_out_ready_i       (velo_out_ready),
-      .net_out_sop_o         (velo_out_sop),
-      .net_out_eop_o         (velo_out_eop),
-      .net_out_data_o        (velo_out_data),
-      .net_in_valid_i        (velo_in_valid),
-      .net_in_ready_o        (velo_in_ready),
-      .net_in_sop_i          (velo_in_sop),
-      .net_in_eop_i          (velo_in_eop),
-      .net_in_poison_i       (velo_in_poison),
-      .net_in_data_i         (velo_in_data),
-      .dma_valid_o           (dma_valid),
-      .dma_ready_i           (dma_ready),
-      .dma_eop_o             (dma_eop),
-      .dma_header_o          (dma_header),
-      .dma_data_o            (dma_data),
-      .sent_o                (sent),
-      .refused_o             (refused),
-      .refused_code_o        (refused_code),
-      .refused_source_o      (refused_source),
-      .undelivered_o         (undelivered),
-      .received_o            (received),
-      .stalled_o             (stalled),
-      .stall_ctx_o           (stall_ctx),
-      .dropped_o             (dropped),
-      .dropped_code_o        (dropped_code),
-      .dropped_ctx_o         (dropped_ctx),
-      .dropped_node_o        (dropped_node),
+      .node_id_i        (node_id_o),
+      .access_watchdog_i(access_watchdog),
+      .setting_i        (velo_setting),
+      .report_o         (velo_report),
+      .write_valid_i    (write_valid),
+      .write_ready_o    (write_ready),
+      .write_eop_i      (write_eop),
+      .write_header_i   (write_header),
+      .write_data_i     (write_data),
+      .net_out_valid_o  (velo_out_valid),
+      .net_out_ready_i  (velo_out_ready),
+      .net_out_sop_o    (velo_out_sop),
+      .net_out_eop_o    (velo_out_eop),
+      .net_out_data_o   (velo_out_data),
+      .net_in_valid_i   (velo_in_valid),
+      .net_in_ready_o   (velo_in_ready),
+      .net_in_sop_i     (velo_in_sop),
+      .net_in_eop_i     (velo_in_eop),
+      .net_in_poison_i  (velo_in_poison),
+      .net_in_data_i    (velo_in_data),
+      .dma_valid_o      (dma_valid),
+      .dma_ready_i      (dma_ready),
+      .dma_eop_o        (dma_eop),
+      .dma_header_o     (dma_header),
+      .dma_data_o       (dma_data),
       .clk_i,
       .rst_ni
   );
@@ -345,8 +304,6 @@ module velo_node_units
       .MtuBytes (MtuBytes)
   ) u_rma (
       .node_id_i             (node_id_o),
-      .watchdog_enable_i     (watchdog_enable),
-      .watchdog_cycles_i     (watchdog_cycles),
       .access_watchdog_i     (access_watchdog),
       .setting_i             (rma_setting),
       .report_o              (rma_report),
@@ -395,8 +352,6 @@ module velo_node_units
 
   logic network_stalled;
 
-  assign watchdog_report.undelivered = 3'(undelivered);
-
   // A write to host memory that waits is counted once; it cannot be taken back.
   logic host_late, host_late_q;
   assign watchdog_report.host_stall = host_late && !host_late_q;
@@ -417,66 +372,36 @@ module velo_node_units
   // ----- registers ------------------------------------------------------------------------------
 
   velo_regfile #(
-      .DataWidth(DataWidth),
-      .NumVelo  (NumVelo),
-      .CtxBits  (CtxBits)
+      .DataWidth(DataWidth)
   ) u_regfile (
-      .posted_valid_i      (posted_valid_i[PortRegisters]),
-      .posted_ready_o      (posted_ready_o[PortRegisters]),
-      .posted_eop_i        (posted_eop_i[PortRegisters]),
-      .posted_header_i     (posted_header_i[PortRegisters]),
-      .posted_data_i       (posted_data_i[PortRegisters]),
-      .nonposted_valid_i   (nonposted_valid_i[PortRegisters]),
-      .nonposted_ready_o   (nonposted_ready_o[PortRegisters]),
-      .nonposted_eop_i     (1'b1),
-      .nonposted_header_i  (nonposted_header_i[PortRegisters]),
-      .response_valid_o    (response_in_valid_o[PortRegisters]),
-      .response_ready_i    (response_in_ready_i[PortRegisters]),
-      .response_eop_o      (response_in_eop_o[PortRegisters]),
-      .response_header_o   (response_in_header_o[PortRegisters]),
-      .response_data_o     (response_in_data_o[PortRegisters]),
-      .watchdog_enable_o   (watchdog_enable),
-      .watchdog_cycles_o   (watchdog_cycles),
-      .cfg_valid_o         (cfg_valid),
-      .cfg_ready_i         (cfg_ready),
-      .cfg_ctx_o           (cfg_ctx),
-      .cfg_enabled_o       (cfg_enabled),
-      .cfg_base_o          (cfg_base),
-      .cfg_last_slot_o     (cfg_last_slot),
-      .read_pointer_valid_o(read_pointer_valid),
-      .read_pointer_ctx_o  (read_pointer_ctx),
-      .read_pointer_o      (read_pointer),
-      .custom_setting_o    (custom_setting),
-      .custom_status_i     (custom_status),
-      .rma_setting_o       (rma_setting),
-      .rma_report_i        (rma_report),
-      .sent_i              (sent),
-      .refused_i           (refused),
-      .refused_code_i      (refused_code),
-      .refused_source_i    (refused_source),
-      .received_i          (received),
-      .dropped_i           (dropped),
-      .dropped_code_i      (dropped_code),
-      .dropped_ctx_i       (dropped_ctx),
-      .dropped_node_i      (dropped_node),
-      .stray_response_i    (stray[1]),
-      .stray_completion_i  (stray[2]),
-      .stalled_i           (stalled),
-      .stall_ctx_i         (stall_ctx),
-      .host_stalled_i      (host_stalled_i),
-      .watchdog_setting_o  (access_watchdog),
-      .watchdog_report_i   (watchdog_report),
-      .network_stalled_i   (network_stalled),
-      .route_we_o,
-      .route_node_o,
-      .route_hop_o,
-      .route_group_o,
-      .link_enable_o,
-      .link_restart_o,
-      .link_forget_o,
-      .link_i,
-      .node_port_dropped_i,
-      .node_port_poisoned_i,
+      .posted_valid_i    (posted_valid_i[PortRegisters]),
+      .posted_ready_o    (posted_ready_o[PortRegisters]),
+      .posted_eop_i      (posted_eop_i[PortRegisters]),
+      .posted_header_i   (posted_header_i[PortRegisters]),
+      .posted_data_i     (posted_data_i[PortRegisters]),
+      .nonposted_valid_i (nonposted_valid_i[PortRegisters]),
+      .nonposted_ready_o (nonposted_ready_o[PortRegisters]),
+      .nonposted_eop_i   (1'b1),
+      .nonposted_header_i(nonposted_header_i[PortRegisters]),
+      .response_valid_o  (response_in_valid_o[PortRegisters]),
+      .response_ready_i  (response_in_ready_i[PortRegisters]),
+      .response_eop_o    (response_in_eop_o[PortRegisters]),
+      .response_header_o (response_in_header_o[PortRegisters]),
+      .response_data_o   (response_in_data_o[PortRegisters]),
+      .velo_setting_o    (velo_setting),
+      .velo_report_i     (velo_report),
+      .custom_setting_o  (custom_setting),
+      .custom_status_i   (custom_status),
+      .rma_setting_o     (rma_setting),
+      .rma_report_i      (rma_report),
+      .stray_response_i  (stray[1]),
+      .stray_completion_i(stray[2]),
+      .host_stalled_i    (host_stalled_i),
+      .watchdog_setting_o(access_watchdog),
+      .watchdog_report_i (watchdog_report),
+      .network_stalled_i (network_stalled),
+      .network_setting_o,
+      .network_state_i,
       .congestion_setting_o,
       .congestion_report_i,
       .node_id_o,

@@ -20,14 +20,12 @@ module velo_rma_slot
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic         [ 7:0] node_id_i,
-    input  logic                watchdog_enable_i,
-    input  logic         [19:0] watchdog_cycles_i,
-    input  watchdog_t           access_watchdog_i,
-    input  rma_setting_t        setting_i,
-    output rma_report_t         report_o,
-    output logic                given_up_o,         // a descriptor, for one cycle
-    output logic                unanswered_o,       // a read of host memory, for one cycle
+    input  logic         [7:0] node_id_i,
+    input  watchdog_t          access_watchdog_i,
+    input  rma_setting_t       setting_i,
+    output rma_report_t        report_o,
+    output logic               given_up_o,         // a descriptor, for one cycle
+    output logic               unanswered_o,       // a read of host memory, for one cycle
 
     input  logic                         posted_in_valid_i,
     output logic                         posted_in_ready_o,
@@ -161,6 +159,8 @@ module velo_rma_slot
       .net_in_sop_i           (net_in_sop_i),
       .net_in_eop_i           (net_in_eop_i),
       .net_in_data_i          (net_in_data_i),
+      .watchdog_enable_i      (setting_i.watchdog_enable),
+      .watchdog_cycles_i      (setting_i.watchdog_cycles),
       .table_enable_i         (setting_i.table_enable),
       .table_base_i           ({setting_i.table_base, 9'b0}),
       .table_bits_i           (setting_i.table_bits),
@@ -194,8 +194,6 @@ module velo_rma_slot
       .error_ctx_o            (report_o.error_ctx),
       .error_node_o           (report_o.error_node),
       .node_id_i,
-      .watchdog_enable_i,
-      .watchdog_cycles_i,
       .posted_in_header_i,
       .nonposted_in_valid_i,
       .nonposted_in_ready_o,

@@ -9,10 +9,9 @@
 // of different sources to one target, or of one source to different targets, were never in order.
 //
 // `write_*`, `net_*`, `dma_*`: as in velo_unit, by unit; the crossbar chooses a store's unit by the lowest
-// bits of the page's `source`, the switch a message's unit by those of its target context. `cfg_*` and
-// `read_pointer_*` go to the context's unit. Reports: `sent_o`, `refused_o`, `undelivered_o`, `received_o`
-// and `dropped_o` count those of this cycle; their codes are those of the first unit among them, and so is the context
-// of a full ring.
+// bits of the page's `source`, the switch a message's unit by those of its target context. Settings go to the
+// context's unit. `report_o` has numbers of units; its codes are those of the first unit among them, and so is
+// the context of a full ring.
 // Errors and latency: those of velo_unit_slot.
 //
 // Source: VELO white paper, "Implementation" ("the system can also be scaled to multiple VELO units to
@@ -23,32 +22,21 @@
 module velo_units
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_regfile_pkg::*;
 #(
-    parameter  int unsigned DataWidth = 32,
-    parameter  int unsigned UnitWidth = DataWidth,
-    parameter  int unsigned NumVelo   = 1,
-    parameter  int unsigned CtxBits   = 8,
-    parameter  bit          Multicast = 1'b0,
-    localparam int unsigned CountBits = $clog2(NumVelo + 1)
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned UnitWidth = DataWidth,
+    parameter int unsigned NumVelo = 1,
+    parameter int unsigned CtxBits = 8,
+    parameter bit Multicast = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
 
-    input logic [ 7:0] node_id_i,
-    input logic        watchdog_enable_i,
-    input logic [19:0] watchdog_cycles_i,
-    input logic        send_watchdog_enable_i,
-    input logic [23:0] send_watchdog_cycles_i,
-
-    input  logic                cfg_valid_i,
-    output logic                cfg_ready_o,
-    input  logic [ CtxBits-1:0] cfg_ctx_i,
-    input  logic                cfg_enabled_i,
-    input  logic [AddrBits-1:6] cfg_base_i,
-    input  logic [        14:0] cfg_last_slot_i,
-    input  logic                read_pointer_valid_i,
-    input  logic [ CtxBits-1:0] read_pointer_ctx_i,
-    input  logic [        15:0] read_pointer_i,
+    input  logic          [7:0] node_id_i,
+    input  watchdog_t           access_watchdog_i,
+    input  velo_setting_t       setting_i,
+    output velo_report_t        report_o,
 
     input  logic         [NumVelo-1:0]                write_valid_i,
     output logic         [NumVelo-1:0]                write_ready_o,
@@ -72,20 +60,7 @@ module velo_units
     input  logic         [NumVelo-1:0]                dma_ready_i,
     output logic         [NumVelo-1:0]                dma_eop_o,
     output htax_header_t [NumVelo-1:0]                dma_header_o,
-    output logic         [NumVelo-1:0][DataWidth-1:0] dma_data_o,
-
-    output logic   [CountBits-1:0] sent_o,
-    output logic   [CountBits-1:0] refused_o,
-    output error_e                 refused_code_o,
-    output logic   [          7:0] refused_source_o,
-    output logic   [CountBits-1:0] undelivered_o,
-    output logic   [CountBits-1:0] received_o,
-    output logic                   stalled_o,
-    output logic   [          7:0] stall_ctx_o,
-    output logic   [CountBits-1:0] dropped_o,
-    output error_e                 dropped_code_o,
-    output logic   [          7:0] dropped_ctx_o,
-    output logic   [          7:0] dropped_node_o
+    output logic         [NumVelo-1:0][DataWidth-1:0] dma_data_o
 );
 
   localparam int unsigned UnitBits = NumVelo == 1 ? 1 : $clog2(NumVelo);
@@ -104,9 +79,8 @@ module velo_units
   logic [NumVelo-1:0][7:0] refused_source, dropped_ctx, dropped_node, stall_ctx;
 
   // A context's unit, one-hot.
-  assign cfg_unit     = NumVelo'(1) << (cfg_ctx_i & CtxBits'(NumVelo - 1));
-  assign pointer_unit = NumVelo'(1) << (read_pointer_ctx_i & CtxBits'(NumVelo - 1));
-  assign cfg_ready_o  = |(cfg_unit & cfg_ready);
+  assign cfg_unit     = NumVelo'(1) << (setting_i.cfg_ctx & 8'(NumVelo - 1));
+  assign pointer_unit = NumVelo'(1) << (setting_i.read_pointer_ctx & 8'(NumVelo - 1));
 
   for (genvar u = 0; u < NumVelo; u++) begin : gen_unit
     logic [AddrBits-1:0] dma_addr;
@@ -121,83 +95,79 @@ module velo_units
         .clk_i,
         .rst_ni,
         .node_id_i,
-        .watchdog_enable_i,
-        .watchdog_cycles_i,
-        .send_watchdog_enable_i,
-        .send_watchdog_cycles_i,
-        .cfg_valid_i         (cfg_valid_i && cfg_unit[u]),
-        .cfg_ready_o         (cfg_ready[u]),
-        .cfg_ctx_i,
-        .cfg_enabled_i,
-        .cfg_base_i,
-        .cfg_last_slot_i,
-        .read_pointer_valid_i(read_pointer_valid_i && pointer_unit[u]),
-        .read_pointer_ctx_i,
-        .read_pointer_i,
-        .write_valid_i       (write_valid_i[u]),
-        .write_ready_o       (write_ready_o[u]),
-        .write_eop_i         (write_eop_i[u]),
-        .write_addr_i        (write_header_i[u].addr),
-        .write_len_bytes_i   (write_header_i[u].len_bytes),
-        .write_data_i        (write_data_i[u]),
-        .net_out_valid_o     (net_out_valid_o[u]),
-        .net_out_ready_i     (net_out_ready_i[u]),
-        .net_out_sop_o       (net_out_sop_o[u]),
-        .net_out_eop_o       (net_out_eop_o[u]),
-        .net_out_data_o      (net_out_data_o[u]),
-        .net_in_valid_i      (net_in_valid_i[u]),
-        .net_in_ready_o      (net_in_ready_o[u]),
-        .net_in_sop_i        (net_in_sop_i[u]),
-        .net_in_eop_i        (net_in_eop_i[u]),
-        .net_in_poison_i     (net_in_poison_i[u]),
-        .net_in_data_i       (net_in_data_i[u]),
-        .dma_valid_o         (dma_valid_o[u]),
-        .dma_ready_i         (dma_ready_i[u]),
-        .dma_eop_o           (dma_eop_o[u]),
-        .dma_data_o          (dma_data_o[u]),
-        .dma_addr_o          (dma_addr),
-        .dma_len_bytes_o     (dma_len_bytes),
-        .sent_o              (sent[u]),
-        .refused_o           (refused[u]),
-        .refused_code_o      (refused_code[u]),
-        .refused_source_o    (refused_source[u]),
-        .undelivered_o       (undelivered[u]),
-        .received_o          (received[u]),
-        .stalled_o           (stalled[u]),
-        .stall_ctx_o         (stall_ctx[u]),
-        .dropped_o           (dropped[u]),
-        .dropped_code_o      (dropped_code[u]),
-        .dropped_ctx_o       (dropped_ctx[u]),
-        .dropped_node_o      (dropped_node[u])
+        .watchdog_enable_i     (setting_i.watchdog_enable),
+        .watchdog_cycles_i     (setting_i.watchdog_cycles),
+        .send_watchdog_enable_i(access_watchdog_i.enable),
+        .send_watchdog_cycles_i(access_watchdog_i.cycles),
+        .cfg_valid_i           (setting_i.cfg_valid && cfg_unit[u]),
+        .cfg_ready_o           (cfg_ready[u]),
+        .cfg_ctx_i             (CtxBits'(setting_i.cfg_ctx)),
+        .cfg_enabled_i         (setting_i.cfg_enabled),
+        .cfg_base_i            (setting_i.cfg_base),
+        .cfg_last_slot_i       (setting_i.cfg_last_slot),
+        .read_pointer_valid_i  (setting_i.read_pointer_valid && pointer_unit[u]),
+        .read_pointer_ctx_i    (CtxBits'(setting_i.read_pointer_ctx)),
+        .read_pointer_i        (setting_i.read_pointer),
+        .write_valid_i         (write_valid_i[u]),
+        .write_ready_o         (write_ready_o[u]),
+        .write_eop_i           (write_eop_i[u]),
+        .write_addr_i          (write_header_i[u].addr),
+        .write_len_bytes_i     (write_header_i[u].len_bytes),
+        .write_data_i          (write_data_i[u]),
+        .net_out_valid_o       (net_out_valid_o[u]),
+        .net_out_ready_i       (net_out_ready_i[u]),
+        .net_out_sop_o         (net_out_sop_o[u]),
+        .net_out_eop_o         (net_out_eop_o[u]),
+        .net_out_data_o        (net_out_data_o[u]),
+        .net_in_valid_i        (net_in_valid_i[u]),
+        .net_in_ready_o        (net_in_ready_o[u]),
+        .net_in_sop_i          (net_in_sop_i[u]),
+        .net_in_eop_i          (net_in_eop_i[u]),
+        .net_in_poison_i       (net_in_poison_i[u]),
+        .net_in_data_i         (net_in_data_i[u]),
+        .dma_valid_o           (dma_valid_o[u]),
+        .dma_ready_i           (dma_ready_i[u]),
+        .dma_eop_o             (dma_eop_o[u]),
+        .dma_data_o            (dma_data_o[u]),
+        .dma_addr_o            (dma_addr),
+        .dma_len_bytes_o       (dma_len_bytes),
+        .sent_o                (sent[u]),
+        .refused_o             (refused[u]),
+        .refused_code_o        (refused_code[u]),
+        .refused_source_o      (refused_source[u]),
+        .undelivered_o         (undelivered[u]),
+        .received_o            (received[u]),
+        .stalled_o             (stalled[u]),
+        .stall_ctx_o           (stall_ctx[u]),
+        .dropped_o             (dropped[u]),
+        .dropped_code_o        (dropped_code[u]),
+        .dropped_ctx_o         (dropped_ctx[u]),
+        .dropped_node_o        (dropped_node[u])
     );
     assign dma_header_o[u] = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
   end
 
   always_comb begin
-    sent_o        = '0;
-    refused_o     = '0;
-    undelivered_o = '0;
-    received_o    = '0;
-    dropped_o     = '0;
+    report_o                = '0;
+    report_o.cfg_ready      = |(cfg_unit & cfg_ready);
+    report_o.stalled        = |stalled;
+    report_o.stall_ctx      = stall_ctx[first_of(stalled)];
+    report_o.refused_code   = refused_code[first_of(refused)];
+    report_o.refused_source = refused_source[first_of(refused)];
+    report_o.dropped_code   = dropped_code[first_of(dropped)];
+    report_o.dropped_ctx    = dropped_ctx[first_of(dropped)];
+    report_o.dropped_node   = dropped_node[first_of(dropped)];
     for (int unsigned u = 0; u < NumVelo; u++) begin
-      sent_o += CountBits'(sent[u]);
-      refused_o += CountBits'(refused[u] && !undelivered[u]);
-      undelivered_o += CountBits'(undelivered[u]);
-      received_o += CountBits'(received[u]);
-      dropped_o += CountBits'(dropped[u]);
+      report_o.sent += 3'(sent[u]);
+      report_o.refused += 3'(refused[u] && !undelivered[u]);
+      report_o.undelivered += 3'(undelivered[u]);
+      report_o.received += 3'(received[u]);
+      report_o.dropped += 3'(dropped[u]);
     end
   end
 
-  assign stalled_o        = |stalled;
-  assign stall_ctx_o      = stall_ctx[first_of(stalled)];
-  assign refused_code_o   = refused_code[first_of(refused)];
-  assign refused_source_o = refused_source[first_of(refused)];
-  assign dropped_code_o   = dropped_code[first_of(dropped)];
-  assign dropped_ctx_o    = dropped_ctx[first_of(dropped)];
-  assign dropped_node_o   = dropped_node[first_of(dropped)];
-
   logic unused;
-  assign unused = ^write_header_i;
+  assign unused = ^{write_header_i, setting_i};
 
   `VELO_ASSERT_INIT(NumVeloSupported, NumVelo inside {1, 2, 4})
   `VELO_ASSERT_INIT(ContextForEachUnit, 2 ** CtxBits >= NumVelo)

@@ -6,8 +6,7 @@
 // writes and non-posted reads of one aligned 64-bit word each, valid/ready, and answers reads on the
 // response channel. It is also the crossbar's default port: what belongs to no unit ends here.
 //
-// Of `sent_i`, `refused_i`, `received_i` and `dropped_i` several may come in a cycle, one a VELO unit.
-// The RMA unit's part of the registers goes through `rma_setting_o` and `rma_report_i`.
+// Settings and state that pass through others on their way are packed structs, see velo_regfile_pkg.
 //
 // Errors: an access to another unit's part of the window, or not of one aligned word, changes
 // nothing and is counted (register `unmapped`); a read is answered with `error` and no data.
@@ -20,10 +19,7 @@ module velo_regfile
   import htax_pkg::*;
   import velo_regfile_pkg::*;
 #(
-    parameter  int unsigned DataWidth = 32,
-    parameter  int unsigned NumVelo   = 1,
-    parameter  int unsigned CtxBits   = 8,
-    localparam int unsigned CountBits = $clog2(NumVelo + 1)
+    parameter int unsigned DataWidth = 32
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -43,36 +39,19 @@ module velo_regfile
     output htax_header_t                 response_header_o,
     output logic         [DataWidth-1:0] response_data_o,
 
-    output logic [         7:0] node_id_o,
-    output logic                watchdog_enable_o,
-    output logic [        19:0] watchdog_cycles_o,
-    output logic                cfg_valid_o,
-    input  logic                cfg_ready_i,
-    output logic [ CtxBits-1:0] cfg_ctx_o,
-    output logic                cfg_enabled_o,
-    output logic [AddrBits-1:6] cfg_base_o,
-    output logic [        14:0] cfg_last_slot_o,
-    output logic                read_pointer_valid_o,
-    output logic [ CtxBits-1:0] read_pointer_ctx_o,
-    output logic [        15:0] read_pointer_o,
+    output logic [7:0] node_id_o,
 
-    // Network: routing table and links. Links that a node does not have are zero.
-    output logic route_we_o,
-    output logic [7:0] route_node_o,
-    output logic [3:0] route_hop_o,
-    output logic [12:0] route_group_o,  // of a group: its way, see velo_switch_pkg
-    output logic [7:0] link_enable_o,
-    output logic [7:0] link_restart_o,
-    output logic [7:0] link_forget_o,
-    input link_state_t [7:0] link_i,
-    input logic [2:0][7:0] node_port_dropped_i,
-    input logic [2:0][7:0] node_port_poisoned_i,  // packets that ended poisoned
-
-    output logic [63:0] custom_setting_o,
-    input  logic [63:0] custom_status_i,
+    output velo_setting_t velo_setting_o,
+    input  velo_report_t  velo_report_i,
 
     output rma_setting_t rma_setting_o,
     input  rma_report_t  rma_report_i,
+
+    output network_setting_t network_setting_o,
+    input  network_state_t   network_state_i,
+
+    output logic [63:0] custom_setting_o,
+    input  logic [63:0] custom_status_i,
 
     output watchdog_t        watchdog_setting_o,
     input  watchdog_report_t watchdog_report_i,
@@ -80,21 +59,10 @@ module velo_regfile
     output congestion_t        congestion_setting_o,
     input  congestion_report_t congestion_report_i,
 
-    input logic   [CountBits-1:0] sent_i,
-    input logic   [CountBits-1:0] refused_i,
-    input error_e                 refused_code_i,
-    input logic   [          7:0] refused_source_i,
-    input logic   [CountBits-1:0] received_i,
-    input logic   [CountBits-1:0] dropped_i,
-    input error_e                 dropped_code_i,
-    input logic   [          7:0] dropped_ctx_i,
-    input logic   [          7:0] dropped_node_i,
-    input logic                   stray_response_i,
-    input logic                   stray_completion_i,
-    input logic                   stalled_i,
-    input logic   [          7:0] stall_ctx_i,
-    input logic                   host_stalled_i,
-    input logic                   network_stalled_i
+    input logic stray_response_i,
+    input logic stray_completion_i,
+    input logic host_stalled_i,
+    input logic network_stalled_i
 );
 
   localparam bit NarrowPath = DataWidth == 32;
@@ -256,20 +224,26 @@ module velo_regfile
       ring_wait_q  <= 1'b0;
       queue_wait_q <= 1'b0;
     end else begin
-      ring_wait_q  <= cfg_valid_o && !cfg_ready_i;
+      ring_wait_q  <= velo_setting_o.cfg_valid && !velo_report_i.cfg_ready;
       queue_wait_q <= rma_setting_o.queue_valid && !rma_report_i.queue_ready;
     end
   end
 
-  assign cfg_valid_o = ring_wait_q || ring_write;
-  assign cfg_ctx_o = CtxBits'(table_ctx);
-  assign cfg_enabled_o = write_data_q[0];
-  assign cfg_base_o = write_data_q[AddrBits-1:6];
-  assign cfg_last_slot_o = table_last;
-  assign read_pointer_valid_o = from_registers.read_pointers.req &&
-      from_registers.read_pointers.req_is_wr;
-  assign read_pointer_ctx_o = CtxBits'(table_ctx);
-  assign read_pointer_o = write_data_q[15:0];
+  assign velo_setting_o = '{
+          watchdog_enable: from_registers.watchdog.enable.value,
+          watchdog_cycles: from_registers.watchdog.cycles.value,
+          cfg_valid: ring_wait_q || ring_write,
+          cfg_ctx: table_ctx,
+          cfg_enabled: write_data_q[0],
+          cfg_base: write_data_q[AddrBits-1:6],
+          cfg_last_slot: table_last,
+          read_pointer_valid:
+          from_registers.read_pointers.req
+          &&
+          from_registers.read_pointers.req_is_wr,
+          read_pointer_ctx: table_ctx,
+          read_pointer: write_data_q[15:0]
+      };
 
   // The page is in its register a cycle after the write.
   logic invalidate_q;
@@ -287,11 +261,24 @@ module velo_regfile
           enable: from_registers.congestion.enable.value,
           increase: from_registers.congestion.increase.value,
           notice_cycles: from_registers.congestion.notice_cycles.value,
-          recover_cycles: from_registers.congestion.recover_cycles.value,
+          recover_cycles: from_registers.congestion.recover_cycles.value
+      };
+
+  assign network_setting_o = '{
+          route_we: from_registers.routes.req && from_registers.routes.req_is_wr,
+          route_node: write_addr_q[10:3],
+          route_hop: write_data_q[3:0],
+          route_group: write_data_q[12:0],
+          link_enable: from_registers.links.enable.value,
+          link_restart: from_registers.links.restart.value,
+          link_forget: from_registers.links.forget.value,
+          mark_enable: from_registers.congestion.enable.value,
           mark_cycles: from_registers.congestion.mark_cycles.value
       };
 
   always_comb begin
+    rma_setting_o.watchdog_enable = from_registers.watchdog.enable.value;
+    rma_setting_o.watchdog_cycles = from_registers.watchdog.cycles.value;
     rma_setting_o.table_enable = from_registers.pages.enable.value;
     rma_setting_o.table_base = from_registers.pages.base.value;
     rma_setting_o.table_bits = from_registers.pages.entries.value;
@@ -310,38 +297,38 @@ module velo_regfile
 
   always_comb begin
     to_registers = '{default: '0};
-    to_registers.sent.count.incr = |sent_i;
-    to_registers.sent.count.incrvalue = 3'(sent_i);
-    to_registers.refused.count.incr = |refused_i;
-    to_registers.refused.count.incrvalue = 3'(refused_i);
-    to_registers.undelivered.count.incr = |watchdog_report_i.undelivered;
-    to_registers.undelivered.count.incrvalue = watchdog_report_i.undelivered;
+    to_registers.sent.count.incr = |velo_report_i.sent;
+    to_registers.sent.count.incrvalue = velo_report_i.sent;
+    to_registers.refused.count.incr = |velo_report_i.refused;
+    to_registers.refused.count.incrvalue = velo_report_i.refused;
+    to_registers.undelivered.count.incr = |velo_report_i.undelivered;
+    to_registers.undelivered.count.incrvalue = velo_report_i.undelivered;
     to_registers.given_up.count.incr = |watchdog_report_i.given_up;
     to_registers.given_up.count.incrvalue = 3'($countones(watchdog_report_i.given_up));
     to_registers.unanswered.count.incr = |watchdog_report_i.unanswered;
     to_registers.unanswered.count.incrvalue = 3'($countones(watchdog_report_i.unanswered));
     to_registers.host_stalls.count.incr = watchdog_report_i.host_stall;
-    to_registers.received.count.incr = |received_i;
-    to_registers.received.count.incrvalue = 3'(received_i);
-    to_registers.dropped.count.incr = |dropped_i;
-    to_registers.dropped.count.incrvalue = 3'(dropped_i);
+    to_registers.received.count.incr = |velo_report_i.received;
+    to_registers.received.count.incrvalue = velo_report_i.received;
+    to_registers.dropped.count.incr = |velo_report_i.dropped;
+    to_registers.dropped.count.incrvalue = velo_report_i.dropped;
     to_registers.unmapped.count.incr = write_misplaced || read_misplaced;
     to_registers.stray_responses.count.incr = stray_response_i;
     to_registers.stray_completions.count.incr = stray_completion_i;
-    to_registers.stall.stalled.next = stalled_i;
-    to_registers.stall.ctx.next = stall_ctx_i;
+    to_registers.stall.stalled.next = velo_report_i.stalled;
+    to_registers.stall.ctx.next = velo_report_i.stall_ctx;
     to_registers.stall.host.next = host_stalled_i;
     to_registers.stall.network.next = network_stalled_i;
-    to_registers.requester_error.code.we = |refused_i || |watchdog_report_i.undelivered;
-    to_registers.requester_error.code.next = refused_code_i;
-    to_registers.requester_error.source.we = |refused_i || |watchdog_report_i.undelivered;
-    to_registers.requester_error.source.next = refused_source_i;
-    to_registers.completer_error.code.we = |dropped_i;
-    to_registers.completer_error.code.next = dropped_code_i;
-    to_registers.completer_error.ctx.we = |dropped_i;
-    to_registers.completer_error.ctx.next = dropped_ctx_i;
-    to_registers.completer_error.node.we = |dropped_i;
-    to_registers.completer_error.node.next = dropped_node_i;
+    to_registers.requester_error.code.we = |velo_report_i.refused || |velo_report_i.undelivered;
+    to_registers.requester_error.code.next = velo_report_i.refused_code;
+    to_registers.requester_error.source.we = |velo_report_i.refused || |velo_report_i.undelivered;
+    to_registers.requester_error.source.next = velo_report_i.refused_source;
+    to_registers.completer_error.code.we = |velo_report_i.dropped;
+    to_registers.completer_error.code.next = velo_report_i.dropped_code;
+    to_registers.completer_error.ctx.we = |velo_report_i.dropped;
+    to_registers.completer_error.ctx.next = velo_report_i.dropped_ctx;
+    to_registers.completer_error.node.we = |velo_report_i.dropped;
+    to_registers.completer_error.node.next = velo_report_i.dropped_node;
     to_registers.custom_status.value.next = custom_status_i;
     to_registers.invalidate.busy.next = rma_report_i.invalidating || invalidate_q;
     to_registers.rma_stall.stalled.next = rma_report_i.stalled;
@@ -375,45 +362,36 @@ module velo_regfile
     to_registers.congestion_held.cycles.next = congestion_report_i.held;
     // Write-only tables: read as zero.
     to_registers.rings.rd_ack = from_registers.rings.req && !from_registers.rings.req_is_wr;
-    to_registers.rings.wr_ack = cfg_valid_o && cfg_ready_i;
-    to_registers.read_pointers.rd_ack = from_registers.read_pointers.req && !read_pointer_valid_o;
-    to_registers.read_pointers.wr_ack = read_pointer_valid_o;
+    to_registers.rings.wr_ack = velo_setting_o.cfg_valid && velo_report_i.cfg_ready;
+    to_registers.read_pointers.rd_ack = from_registers.read_pointers.req &&
+        !from_registers.read_pointers.req_is_wr;
+    to_registers.read_pointers.wr_ack = velo_setting_o.read_pointer_valid;
     to_registers.queues.rd_ack = from_registers.queues.req && !from_registers.queues.req_is_wr;
     to_registers.queues.wr_ack = rma_setting_o.queue_valid && rma_report_i.queue_ready;
     to_registers.queue_read_pointers.rd_ack = from_registers.queue_read_pointers.req &&
         !from_registers.queue_read_pointers.req_is_wr;
     to_registers.queue_read_pointers.wr_ack = rma_setting_o.read_pointer_valid;
     to_registers.routes.rd_ack = from_registers.routes.req && !from_registers.routes.req_is_wr;
-    to_registers.routes.wr_ack = route_we_o;
+    to_registers.routes.wr_ack = network_setting_o.route_we;
     for (int unsigned l = 0; l < 8; l++) begin
-      to_registers.link_status[l].up.next = link_i[l].up;
-      to_registers.link_status[l].refuse.next = link_i[l].refuse;
-      to_registers.link_status[l].crc_errors.next = link_i[l].crc_errors;
-      to_registers.link_status[l].replays.next = link_i[l].replays;
-      to_registers.link_status[l].timeouts.next = link_i[l].timeouts;
-      to_registers.link_status[l].dropped.next = link_i[l].dropped;
-      to_registers.link_status[l].in_doubt.next = link_i[l].in_doubt;
-      to_registers.link_status[l].restarts.next = link_i[l].restarts;
-      to_registers.link_credits[l].credits.next = link_i[l].credits;
+      to_registers.link_status[l].up.next = network_state_i.link[l].up;
+      to_registers.link_status[l].refuse.next = network_state_i.link[l].refuse;
+      to_registers.link_status[l].crc_errors.next = network_state_i.link[l].crc_errors;
+      to_registers.link_status[l].replays.next = network_state_i.link[l].replays;
+      to_registers.link_status[l].timeouts.next = network_state_i.link[l].timeouts;
+      to_registers.link_status[l].dropped.next = network_state_i.link[l].dropped;
+      to_registers.link_status[l].in_doubt.next = network_state_i.link[l].in_doubt;
+      to_registers.link_status[l].restarts.next = network_state_i.link[l].restarts;
+      to_registers.link_credits[l].credits.next = network_state_i.link[l].credits;
     end
     for (int unsigned c = 0; c < 3; c++) begin
-      to_registers.node_port_dropped[c].dropped.next  = node_port_dropped_i[c];
-      to_registers.node_port_dropped[c].poisoned.next = node_port_poisoned_i[c];
+      to_registers.node_port_dropped[c].dropped.next  = network_state_i.node_port_dropped[c];
+      to_registers.node_port_dropped[c].poisoned.next = network_state_i.node_port_poisoned[c];
     end
   end
 
-  assign node_id_o         = from_registers.setup.node_id.value;
-  assign watchdog_enable_o = from_registers.watchdog.enable.value;
-  assign watchdog_cycles_o = from_registers.watchdog.cycles.value;
-
-  assign custom_setting_o  = from_registers.custom_setting.value.value;
-  assign link_enable_o     = from_registers.links.enable.value;
-  assign link_restart_o    = from_registers.links.restart.value;
-  assign link_forget_o     = from_registers.links.forget.value;
-  assign route_we_o        = from_registers.routes.req && from_registers.routes.req_is_wr;
-  assign route_node_o      = write_addr_q[10:3];
-  assign route_hop_o       = write_data_q[3:0];
-  assign route_group_o     = write_data_q[12:0];
+  assign node_id_o = from_registers.setup.node_id.value;
+  assign custom_setting_o = from_registers.custom_setting.value.value;
 
   logic unused;
   assign unused = ^{posted_header_i, posted_data_i,

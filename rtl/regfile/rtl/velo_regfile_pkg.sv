@@ -1,14 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The signals between register file and RMA unit: settings one way, state and events the other. Their
-// meaning is that of velo_rma's ports with the same names; events are there for one cycle. Also the
-// watchdog that all units share, congestion management, and what is shown of a link.
+// What goes between the registers and what they are of: settings one way, state and events the other. Events
+// are there for one cycle, all else stands. A register's new setting or counter needs a field here, and no
+// port on the way.
 
 package velo_regfile_pkg;
   import velo_pkg::*;
   import htax_pkg::*;
 
+  // The VELO units, velo_unit's ports with the same names; `watchdog` is that of full rings. A ring stands until
+  // `cfg_ready` of the report.
   typedef struct packed {
+    logic                watchdog_enable;
+    logic [19:0]         watchdog_cycles;
+    logic                cfg_valid;
+    logic [7:0]          cfg_ctx;
+    logic                cfg_enabled;
+    logic [AddrBits-1:6] cfg_base;
+    logic [14:0]         cfg_last_slot;
+    logic                read_pointer_valid;
+    logic [7:0]          read_pointer_ctx;
+    logic [15:0]         read_pointer;
+  } velo_setting_t;
+
+  // Several units may send, refuse, receive and drop in a cycle: numbers; codes of one of those.
+  typedef struct packed {
+    logic cfg_ready;
+    logic [2:0] sent;
+    logic [2:0] refused;
+    error_e refused_code;
+    logic [7:0] refused_source;
+    logic [2:0] undelivered;  // refused by the watchdog of the host's accesses, not among `refused`
+    logic [2:0] received;
+    logic stalled;
+    logic [7:0] stall_ctx;
+    logic [2:0] dropped;
+    error_e dropped_code;
+    logic [7:0] dropped_ctx;
+    logic [7:0] dropped_node;
+  } velo_report_t;
+
+  // The RMA unit, velo_rma's ports with the same names; `watchdog` is that of full queues.
+  typedef struct packed {
+    logic                 watchdog_enable;
+    logic [19:0]          watchdog_cycles;
     logic                 table_enable;
     logic [AddrBits-1:12] table_base;
     logic [4:0]           table_bits;
@@ -24,51 +59,6 @@ package velo_regfile_pkg;
     logic [7:0]           read_pointer_ctx;
     logic [15:0]          read_pointer;
   } rma_setting_t;
-
-  // What registers show of a link, with the meaning of velo_router's ports of these names.
-  typedef struct packed {
-    logic [47:0] credits;     // by channel
-    logic [7:0]  restarts;
-    logic [7:0]  in_doubt;
-    logic [7:0]  dropped;
-    logic [7:0]  timeouts;
-    logic [7:0]  replays;
-    logic [7:0]  crc_errors;
-    logic [2:0]  refuse;
-    logic        up;
-  } link_state_t;
-
-  // The watchdog of the host's accesses, register access_watchdog.
-  typedef struct packed {
-    logic        enable;
-    logic [23:0] cycles;
-  } watchdog_t;
-
-  // What it found, for one cycle each; counted in the registers with these names.
-  typedef struct packed {
-    logic [2:0] undelivered;  // their number
-    logic [2:0] given_up;     // store and load of the custom unit, descriptor
-    logic [1:0] unanswered;   // custom unit, RMA unit
-    logic       host_stall;
-  } watchdog_report_t;
-
-  // Congestion management: ports of velo_congestion and velo_switch with the same names.
-  typedef struct packed {
-    logic        enable;
-    logic [3:0]  increase;
-    logic [7:0]  notice_cycles;
-    logic [7:0]  recover_cycles;
-    logic [15:0] mark_cycles;
-  } congestion_t;
-
-  typedef struct packed {
-    logic        present;
-    logic [15:0] marked;
-    logic [15:0] sent;
-    logic [15:0] suppressed;
-    logic [15:0] received;
-    logic [31:0] held;
-  } congestion_report_t;
 
   typedef struct packed {
     logic       queue_ready;
@@ -90,5 +80,69 @@ package velo_regfile_pkg;
     logic [7:0] error_ctx;
     logic [7:0] error_node;
   } rma_report_t;
+
+  // What registers show of a link, with the meaning of velo_router's ports of these names.
+  typedef struct packed {
+    logic [47:0] credits;     // by channel
+    logic [7:0]  restarts;
+    logic [7:0]  in_doubt;
+    logic [7:0]  dropped;
+    logic [7:0]  timeouts;
+    logic [7:0]  replays;
+    logic [7:0]  crc_errors;
+    logic [2:0]  refuse;
+    logic        up;
+  } link_state_t;
+
+  // The network, velo_router's ports. Entries of the routing table are written one at a time: while
+  // `route_we`, that of node `route_node` becomes `route_hop`; of a group, `route_group` (see velo_switch_pkg).
+  typedef struct packed {
+    logic        route_we;
+    logic [7:0]  route_node;
+    logic [3:0]  route_hop;
+    logic [12:0] route_group;
+    logic [7:0]  link_enable;
+    logic [7:0]  link_restart;
+    logic [7:0]  link_forget;
+    logic        mark_enable;
+    logic [15:0] mark_cycles;
+  } network_setting_t;
+
+  // Links that a node does not have are zero. Packets that led nowhere and that ended poisoned, by class.
+  typedef struct packed {
+    logic [2:0][7:0]   node_port_poisoned;
+    logic [2:0][7:0]   node_port_dropped;
+    link_state_t [7:0] link;
+  } network_state_t;
+
+  // The watchdog of the host's accesses, register access_watchdog.
+  typedef struct packed {
+    logic        enable;
+    logic [23:0] cycles;
+  } watchdog_t;
+
+  // What it found, for one cycle each; counted in the registers with these names.
+  typedef struct packed {
+    logic [2:0] given_up;    // store and load of the custom unit, descriptor
+    logic [1:0] unanswered;  // custom unit, RMA unit
+    logic       host_stall;
+  } watchdog_report_t;
+
+  // Congestion management: ports of velo_congestion with the same names.
+  typedef struct packed {
+    logic       enable;
+    logic [3:0] increase;
+    logic [7:0] notice_cycles;
+    logic [7:0] recover_cycles;
+  } congestion_t;
+
+  typedef struct packed {
+    logic        present;
+    logic [15:0] marked;
+    logic [15:0] sent;
+    logic [15:0] suppressed;
+    logic [15:0] received;
+    logic [31:0] held;
+  } congestion_report_t;
 
 endpackage

@@ -8,6 +8,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench
+from structs import Struct
 
 UNIT_VELO, UNIT_REGISTERS = 0, 2
 SETUP, WATCHDOG, STALL, CUSTOM, CUSTOM_STATUS = 0x08, 0x10, 0x18, 0x30, 0x38
@@ -20,42 +21,18 @@ PAGES, INVALIDATE, RMA_STALL, RMA_ERROR, RMA_POSTED = 0x88, 0x90, 0x98, 0xA0, 0x
 RMA_COMPLETED, RMA_SERVED, RMA_REFUSED, RMA_ERRORS = 0xB0, 0xB8, 0xC0, 0xC8
 ATU_HITS, ATU_MISSES, ATU_REFUSED, RMA_REQUESTER_ERROR = 0xD0, 0xD8, 0xE0, 0xE8
 QUEUES, QUEUE_READ_POINTERS = 0x8300000, 0x8400000
-# The structs of velo_regfile_pkg: fields and their widths, the highest first.
-SETTING = {
-    "table_enable": 1,
-    "table_base": 36,
-    "table_bits": 5,
-    "invalidate": 1,
-    "invalidate_page": 24,
-    "queue_valid": 1,
-    "queue_ctx": 8,
-    "queue_enabled": 1,
-    "queue_base": 44,
-    "queue_last_entry": 15,
-    "read_pointer_valid": 1,
-    "read_pointer_ctx": 8,
-    "read_pointer": 16,
-}
-REPORT = {
-    "queue_ready": 1,
-    "invalidating": 1,
-    "stalled": 1,
-    "stall_ctx": 8,
-    "descriptors_wait": 1,
-    "posted": 1,
-    "completed": 2,
-    "served": 1,
-    "atu_hit": 1,
-    "atu_miss": 1,
-    "atu_refused": 1,
-    "refused": 1,
-    "refused_code": 4,
-    "refused_source": 8,
-    "errors": 3,
-    "error_code": 4,
-    "error_ctx": 8,
-    "error_node": 8,
-}
+VELO_SETTING, VELO_REPORT, RMA_SETTING, RMA_REPORT, NETWORK_SETTING, NETWORK_STATE, LINK_STATE = (
+    Struct("velo_regfile_pkg", f"{name}_t")
+    for name in (
+        "velo_setting",
+        "velo_report",
+        "rma_setting",
+        "rma_report",
+        "network_setting",
+        "network_state",
+        "link_state",
+    )
+)
 INPUTS = [
     "posted_valid_i",
     "posted_eop_i",
@@ -65,25 +42,12 @@ INPUTS = [
     "nonposted_eop_i",
     "nonposted_header_i",
     "response_ready_i",
-    "cfg_ready_i",
-    "link_i",
-    "node_port_dropped_i",
-    "node_port_poisoned_i",
+    "network_state_i",
     "custom_status_i",
+    "velo_report_i",
     "rma_report_i",
-    "sent_i",
-    "refused_i",
-    "refused_code_i",
-    "refused_source_i",
-    "received_i",
-    "dropped_i",
-    "dropped_code_i",
-    "dropped_ctx_i",
-    "dropped_node_i",
     "stray_response_i",
     "stray_completion_i",
-    "stalled_i",
-    "stall_ctx_i",
     "host_stalled_i",
     "network_stalled_i",
 ]
@@ -99,10 +63,6 @@ def test_64_bits(simulate: Callable[..., None]) -> None:
 
 def test_128_bits(simulate: Callable[..., None]) -> None:
     simulate("velo_regfile", {"DataWidth": 128})
-
-
-def test_four_units(simulate: Callable[..., None]) -> None:
-    simulate("velo_regfile", {"DataWidth": 128, "NumVelo": 4})
 
 
 class Registers:
@@ -186,23 +146,38 @@ async def values_and_outputs(dut: Any) -> None:
     ):
         assert await registers.read(offset) == value
     assert int(dut.node_id_o.value) == 0xAB
-    assert (int(dut.watchdog_enable_o.value), int(dut.watchdog_cycles_o.value)) == (1, 0x12345)
-    assert (int(dut.link_enable_o.value), int(dut.link_restart_o.value)) == (0x15, 0x2A)
-    assert int(dut.link_forget_o.value) == 0x81
+    for setting in (
+        VELO_SETTING.unpack(dut.velo_setting_o),
+        RMA_SETTING.unpack(dut.rma_setting_o),
+    ):
+        assert (setting["watchdog_enable"], setting["watchdog_cycles"]) == (1, 0x12345)
+    network = NETWORK_SETTING.unpack(dut.network_setting_o)
+    assert (network["link_enable"], network["link_restart"]) == (0x15, 0x2A)
+    assert network["link_forget"] == 0x81
     assert int(dut.custom_setting_o.value) == 0xFEDCBA9876543210
 
 
 @cocotb.test
 async def state_is_shown(dut: Any) -> None:
     registers = await start(dut)
-    dut.stalled_i.value, dut.network_stalled_i.value, dut.stall_ctx_i.value = 1, 1, 0x33
+    dut.velo_report_i.value = VELO_REPORT.pack(stalled=1, stall_ctx=0x33)
+    dut.network_stalled_i.value = 1
     dut.custom_status_i.value = 0x1122334455667788
-    dut.link_i.value = (0xABCDEF << 52 | 1) << 100 * 2  # the third link
+    link = LINK_STATE.pack(up=1, credits=0xABCDEF) << LINK_STATE.bits * 2  # the third link
+    dut.network_state_i.value = NETWORK_STATE.pack(link=link)
     assert await registers.read(STALL) == 0x3305
     assert await registers.read(CUSTOM_STATUS) == 0x1122334455667788
     assert await registers.read(0x110) & 1 == 1
     assert await registers.read(0x108) & 1 == 0
     assert await registers.read(0x150) == 0xABCDEF
+
+
+def drive(dut: Any, events: dict[str, int]) -> None:
+    """These events of the VELO units and of the streams, and no other ones."""
+    velo = {name: value for name, value in events.items() if name in VELO_REPORT.fields}
+    dut.velo_report_i.value = VELO_REPORT.pack(**velo)
+    for name in ("stray_response", "stray_completion"):
+        getattr(dut, f"{name}_i").value = events.get(name, 0)
 
 
 @cocotb.test
@@ -219,12 +194,11 @@ async def counters_and_last_errors(dut: Any) -> None:
     }
     sums = dict.fromkeys(counters, 0)
     refusal = drop = 0
-    units = {1: 1, 2: 2, 3: 4}[len(dut.sent_i)]
     for cycle in range(300):
         # One at a time first: no counter counts what is another's.
         among = list(counters) if cycle >= 60 else [list(counters)[cycle // 10]]
-        # Of a message's fates as many as there are units may come in a cycle.
-        most = {name: units if name in among else 0 for name in list(counters)[:4]}
+        # Of a message's fates as many as there may be units may come in a cycle.
+        most = {name: 4 if name in among else 0 for name in list(counters)[:4]}
         pulses = {name: rng.randrange(1 + most.get(name, name in among)) for name in counters}
         codes = {
             "refused_code": rng.randrange(16),
@@ -233,8 +207,7 @@ async def counters_and_last_errors(dut: Any) -> None:
             "dropped_ctx": rng.randrange(256),
             "dropped_node": rng.randrange(256),
         }
-        for name, value in (pulses | codes).items():
-            getattr(dut, f"{name}_i").value = value
+        drive(dut, pulses | codes)
         if pulses["refused"]:
             refusal = codes["refused_code"] | codes["refused_source"] << 8
         if pulses["dropped"]:
@@ -242,8 +215,7 @@ async def counters_and_last_errors(dut: Any) -> None:
         for name, pulse in pulses.items():
             sums[name] += pulse
         await registers.settle()
-    for name in counters:
-        getattr(dut, f"{name}_i").value = 0
+    drive(dut, {})
     for name, offset in counters.items():
         assert await registers.read(offset) == sums[name], name
     assert await registers.read(UNMAPPED) == 0
@@ -251,10 +223,10 @@ async def counters_and_last_errors(dut: Any) -> None:
     assert await registers.read(COMPLETER_ERROR) == drop
     for name, offset in counters.items():
         await registers.write(offset, 0xFFFFFFFE)
-        getattr(dut, f"{name}_i").value = 1
+        drive(dut, {name: 1})
         for _ in range(3):
             await registers.settle()
-        getattr(dut, f"{name}_i").value = 0
+        drive(dut, {})
         assert await registers.read(offset) == 0xFFFFFFFF, f"{name} goes beyond its largest value"
     # Software clears what it has seen.
     for offset in (REQUESTER_ERROR, COMPLETER_ERROR):
@@ -271,8 +243,11 @@ async def each_link_has_its_own_state(dut: Any) -> None:
     for _ in range(3):
         states = [rng.getrandbits(100) for _ in range(8)]
         dropped, poisoned = rng.getrandbits(24), rng.getrandbits(24)
-        dut.link_i.value = sum(state << 100 * link for link, state in enumerate(states))
-        dut.node_port_dropped_i.value, dut.node_port_poisoned_i.value = dropped, poisoned
+        dut.network_state_i.value = NETWORK_STATE.pack(
+            node_port_poisoned=poisoned,
+            node_port_dropped=dropped,
+            link=sum(state << 100 * link for link, state in enumerate(states)),
+        )
         for link, state in enumerate(states):
             status, left = 0, state
             for bits, place in fields:
@@ -294,23 +269,23 @@ async def tables(dut: Any) -> None:
     async def watch() -> None:
         while True:
             await ReadOnly()
-            if int(dut.read_pointer_valid_o.value):
-                seen.append((int(dut.read_pointer_ctx_o.value), int(dut.read_pointer_o.value)))
+            now = VELO_SETTING.unpack(dut.velo_setting_o)
+            if now["read_pointer_valid"]:
+                seen.append((now["read_pointer_ctx"], now["read_pointer"]))
             await FallingEdge(dut.clk_i)
 
     cocotb.start_soon(watch())
     await registers.write(RINGS + (9 << 12), 0xABCD00 | 5 << 48 | 1)
     for _ in range(20):
         await registers.settle()
-        assert int(dut.cfg_valid_o.value)
-    assert int(dut.cfg_ctx_o.value) == 9
-    assert int(dut.cfg_base_o.value) == 0xABCD00 >> 6
-    assert int(dut.cfg_last_slot_o.value) == 31
-    assert int(dut.cfg_enabled_o.value) == 1
-    dut.cfg_ready_i.value = 1
+        assert VELO_SETTING.unpack(dut.velo_setting_o)["cfg_valid"]
+    now = VELO_SETTING.unpack(dut.velo_setting_o)
+    assert (now["cfg_ctx"], now["cfg_enabled"]) == (9, 1)
+    assert (now["cfg_base"], now["cfg_last_slot"]) == (0xABCD00 >> 6, 31)
+    dut.velo_report_i.value = VELO_REPORT.pack(cfg_ready=1)
     await registers.settle()
     await registers.settle()
-    assert not int(dut.cfg_valid_o.value)
+    assert not VELO_SETTING.unpack(dut.velo_setting_o)["cfg_valid"]
     await registers.write(READ_POINTERS + (3 << 12), 0x1234)
     await registers.write(READ_POINTERS + (4 << 12), 0x4321)
     for _ in range(5):
@@ -319,20 +294,24 @@ async def tables(dut: Any) -> None:
     assert await registers.read(READ_POINTERS) == 0, "the tables read as zero"
 
 
-def rma_report(**fields: int) -> int:
-    value = 0
-    for name, bits in REPORT.items():
-        value = value << bits | fields.pop(name, 0)
-    assert not fields
-    return value
+@cocotb.test
+async def routes_are_written_for_one_cycle(dut: Any) -> None:
+    registers = await start(dut)
+    seen: list[tuple[int, ...]] = []
 
+    async def watch() -> None:
+        while True:
+            await ReadOnly()
+            now = NETWORK_SETTING.unpack(dut.network_setting_o)
+            if now["route_we"]:
+                seen.append((now["route_node"], now["route_hop"], now["route_group"]))
+            await FallingEdge(dut.clk_i)
 
-def rma_setting(dut: Any) -> dict[str, int]:
-    value, fields = int(dut.rma_setting_o.value), {}
-    for name, bits in reversed(SETTING.items()):
-        fields[name], value = value & (1 << bits) - 1, value >> bits
-    assert value == 0
-    return fields
+    cocotb.start_soon(watch())
+    await registers.write(ROUTES + 8 * 0x7E, 0x5)
+    await registers.write(ROUTES + 8 * 0xE1, 0x1A5C)
+    assert await registers.read(ROUTES) == 0, "the table reads as zero"
+    assert seen == [(0x7E, 5, 5), (0xE1, 0xC, 0x1A5C)]
 
 
 @cocotb.test
@@ -344,7 +323,7 @@ async def remote_memory_settings(dut: Any) -> None:
     async def watch() -> None:
         while True:
             await ReadOnly()
-            now = rma_setting(dut)
+            now = RMA_SETTING.unpack(dut.rma_setting_o)
             if now["invalidate"]:
                 seen.append((INVALIDATE, now["invalidate_page"]))
             if now["read_pointer_valid"]:
@@ -352,27 +331,27 @@ async def remote_memory_settings(dut: Any) -> None:
             await FallingEdge(dut.clk_i)
 
     cocotb.start_soon(watch())
-    assert not rma_setting(dut)["table_enable"]
+    assert not RMA_SETTING.unpack(dut.rma_setting_o)["table_enable"]
     await registers.write(PAGES, 0x123456789000 | 1 << 8 | 20)
     assert await registers.read(PAGES) == 0x123456789000 | 1 << 8 | 20
-    now = rma_setting(dut)
+    now = RMA_SETTING.unpack(dut.rma_setting_o)
     assert (now["table_enable"], now["table_base"], now["table_bits"]) == (1, 0x123456789, 20)
     await registers.write(INVALIDATE, 0xABCDEF)
     assert await registers.read(INVALIDATE) == 1 << 63 | 0xABCDEF, "busy from the write on"
     assert await registers.read(INVALIDATE) == 0xABCDEF
-    dut.rma_report_i.value = rma_report(invalidating=1)
+    dut.rma_report_i.value = RMA_REPORT.pack(invalidating=1)
     assert await registers.read(INVALIDATE) == 1 << 63 | 0xABCDEF
     await registers.write(QUEUES + (0xC3 << 12), 0xFEDCBA987650 | 4 << 48 | 1)
     for _ in range(20):
         await registers.settle()
-        assert rma_setting(dut)["queue_valid"]
-    now = rma_setting(dut)
+        assert RMA_SETTING.unpack(dut.rma_setting_o)["queue_valid"]
+    now = RMA_SETTING.unpack(dut.rma_setting_o)
     assert (now["queue_ctx"], now["queue_enabled"]) == (0xC3, 1)
     assert (now["queue_base"], now["queue_last_entry"]) == (0xFEDCBA98765, 15)
-    dut.rma_report_i.value = rma_report(queue_ready=1)
+    dut.rma_report_i.value = RMA_REPORT.pack(queue_ready=1)
     await registers.settle()
     await registers.settle()
-    assert not rma_setting(dut)["queue_valid"]
+    assert not RMA_SETTING.unpack(dut.rma_setting_o)["queue_valid"]
     await registers.write(QUEUE_READ_POINTERS + (7 << 12), 0x8001)
     assert await registers.read(QUEUES) == 0, "the tables read as zero"
     assert await registers.read(QUEUE_READ_POINTERS) == 0
@@ -382,9 +361,9 @@ async def remote_memory_settings(dut: Any) -> None:
 @cocotb.test
 async def remote_memory_reports(dut: Any) -> None:
     registers = await start(dut)
-    dut.rma_report_i.value = rma_report(stalled=1, stall_ctx=0x5A)
+    dut.rma_report_i.value = RMA_REPORT.pack(stalled=1, stall_ctx=0x5A)
     assert await registers.read(RMA_STALL) == 0x5A01
-    dut.rma_report_i.value = rma_report(descriptors_wait=1)
+    dut.rma_report_i.value = RMA_REPORT.pack(descriptors_wait=1)
     assert await registers.read(RMA_STALL) == 2
     rng = random.Random(4)
     counters = {
@@ -400,14 +379,14 @@ async def remote_memory_reports(dut: Any) -> None:
     sums = dict.fromkeys(counters, 0)
     error = refusal = 0
     for _ in range(200):
-        events = {name: rng.randrange(1 << REPORT[name]) for name in counters}
+        events = {name: rng.randrange(1 << RMA_REPORT.fields[name][1]) for name in counters}
         events["completed"] %= 3
         events["errors"] %= 6
         codes = {
-            name: rng.randrange(1 << REPORT[name])
+            name: rng.randrange(1 << RMA_REPORT.fields[name][1])
             for name in ("error_code", "error_ctx", "error_node", "refused_code", "refused_source")
         }
-        dut.rma_report_i.value = rma_report(**events, **codes)
+        dut.rma_report_i.value = RMA_REPORT.pack(**events, **codes)
         if events["errors"]:
             error = codes["error_code"] | codes["error_ctx"] << 8 | codes["error_node"] << 16
         if events["refused"]:
@@ -421,7 +400,7 @@ async def remote_memory_reports(dut: Any) -> None:
     assert await registers.read(RMA_ERROR) == error
     assert await registers.read(RMA_REQUESTER_ERROR) == refusal
     await registers.write(RMA_ERRORS, 0xFFFFFFFE)
-    dut.rma_report_i.value = rma_report(errors=5)
+    dut.rma_report_i.value = RMA_REPORT.pack(errors=5)
     await registers.settle()
     dut.rma_report_i.value = 0
     assert await registers.read(RMA_ERRORS) == 0xFFFFFFFF, "a sum stops at its largest value"
