@@ -309,7 +309,8 @@ async def what_is_wrong_is_answered_and_changes_nothing(dut: Any) -> None:
     assert (await host.read("host", window(VELO, 0)))[1] == SLVERR  # VELO units are not read
     assert (await host.read("host", window(RMA, 0)))[1] == SLVERR
     assert (await host.read("control", window(CUSTOM, 0)))[1] == SLVERR
-    # Refused where they ended: the control port leads to registers only, and so do reads of VELO units.
+    # Refused where they ended: the control port leads to registers only, and so do reads of VELO
+    # units.
     assert await counter(host, UNMAPPED) == 3
     assert await counter(host, SENT) == 0
     assert not host.word(RING)
