@@ -14,9 +14,9 @@ module velo_crc #(
     parameter int unsigned             DataWidth = 32,
     parameter logic        [Width-1:0] Poly      = 32'h1EDC6F41
 ) (
-    input  logic [    Width-1:0] crc_i,
-    input  logic [DataWidth-1:0] data_i,
-    output logic [    Width-1:0] crc_o
+    input  logic [    Width-1:0] crc_i,   // remainder so far
+    input  logic [DataWidth-1:0] data_i,  // what comes next
+    output logic [    Width-1:0] crc_o    // remainder with it
 );
 
   `VELO_ASSERT_INIT(PolynomialHasConstantTerm, Poly[0])

@@ -23,12 +23,12 @@ module velo_credit #(
     input logic clk_i,
     input logic rst_ni,
 
-    input logic [Width-1:0] total_i,
-    input logic [Width-1:0] freed_i,
-    input logic             take_i,
+    input logic [Width-1:0] total_i,  // capacity there; 0: not known yet
+    input logic [Width-1:0] freed_i,  // units freed there, modulo 2**Width
+    input logic             take_i,   // pulse: one is used
 
-    output logic [   Width-1:0] avail_o,
-    output logic [NumSizes-1:0] ok_o
+    output logic [   Width-1:0] avail_o,  // units left
+    output logic [NumSizes-1:0] ok_o  // so many as each threshold are left
 );
 
   // The sum of two registers and a bit: the units freed come a cycle earlier to a register of their own.

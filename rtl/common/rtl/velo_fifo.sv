@@ -21,15 +21,15 @@ module velo_fifo #(
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic             push_valid_i,
-    output logic             push_ready_o,
-    input  logic [Width-1:0] push_data_i,
+    input  logic             push_valid_i,  // an entry is offered
+    output logic             push_ready_o,  // there is room for it
+    input  logic [Width-1:0] push_data_i,   // the entry
 
-    output logic             pop_valid_o,
-    input  logic             pop_ready_i,
-    output logic [Width-1:0] pop_data_o,
+    output logic             pop_valid_o,  // an entry is there
+    input  logic             pop_ready_i,  // it is taken
+    output logic [Width-1:0] pop_data_o,   // the entry
 
-    output logic [AddrWidth:0] count_o
+    output logic [AddrWidth:0] count_o  // entries
 );
 
   `VELO_ASSERT_INIT(DepthIsPowerOfTwo, Depth >= 2 && Depth == 2 ** AddrWidth)

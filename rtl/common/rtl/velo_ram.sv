@@ -12,12 +12,12 @@ module velo_ram #(
 ) (
     input logic clk_i,
 
-    input logic                 we_i,
-    input logic [AddrWidth-1:0] waddr_i,
-    input logic [    Width-1:0] wdata_i,
+    input logic                 we_i,     // write this word
+    input logic [AddrWidth-1:0] waddr_i,  // at this address
+    input logic [    Width-1:0] wdata_i,  // the word
 
-    input  logic [AddrWidth-1:0] raddr_i,
-    output logic [    Width-1:0] rdata_o
+    input  logic [AddrWidth-1:0] raddr_i,  // address to read
+    output logic [    Width-1:0] rdata_o   // what was there, a cycle later
 );
 
   // Without this, logic around the memory would make collisions give the old word.

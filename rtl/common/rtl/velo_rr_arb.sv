@@ -15,9 +15,9 @@ module velo_rr_arb #(
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic [NumReq-1:0] req_i,
-    output logic [NumReq-1:0] grant_o,
-    input  logic              take_i
+    input  logic [NumReq-1:0] req_i,    // who asks
+    output logic [NumReq-1:0] grant_o,  // who is served, one-hot
+    input  logic              take_i    // the grant is used
 );
 
   `VELO_ASSERT_INIT(SomeRequesters, NumReq >= 1)

@@ -17,10 +17,10 @@ module velo_watchdog #(
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic             enable_i,
+    input  logic             enable_i,   // 0: never expires
     input  logic [Width-1:0] cycles_i,   // that a wait may last
-    input  logic             waiting_i,
-    output logic             expired_o
+    input  logic             waiting_i,  // something waits
+    output logic             expired_o   // it has waited for longer
 );
 
   logic [Width-1:0] left_q;

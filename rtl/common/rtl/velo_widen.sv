@@ -17,18 +17,18 @@ module velo_widen #(
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic                 in_valid_i,
-    output logic                 in_ready_o,
-    input  logic                 in_sop_i,
-    input  logic                 in_eop_i,
-    input  logic                 in_single_i,
-    input  logic [HalfWidth-1:0] in_data_i,
+    input  logic                 in_valid_i,   // a half is offered
+    output logic                 in_ready_o,   // it is taken
+    input  logic                 in_sop_i,     // it is the first
+    input  logic                 in_eop_i,     // it is the last
+    input  logic                 in_single_i,  // it gets a beat of its own
+    input  logic [HalfWidth-1:0] in_data_i,    // the half
 
-    output logic             out_valid_o,
-    input  logic             out_ready_i,
-    output logic             out_sop_o,
-    output logic             out_eop_o,
-    output logic [Width-1:0] out_data_o
+    output logic             out_valid_o,  // a beat is offered
+    input  logic             out_ready_i,  // it is taken
+    output logic             out_sop_o,    // it is the first
+    output logic             out_eop_o,    // it is the last
+    output logic [Width-1:0] out_data_o    // the beat
 );
 
   assign out_eop_o = in_eop_i;

@@ -38,38 +38,41 @@ module htax
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic         [NumPorts-1:0]                posted_in_valid_i,
-    output logic         [NumPorts-1:0]                posted_in_ready_o,
-    input  logic         [NumPorts-1:0]                posted_in_eop_i,
-    input  htax_header_t [NumPorts-1:0]                posted_in_header_i,
-    input  logic         [NumPorts-1:0][DataWidth-1:0] posted_in_data_i,
-    output logic         [NumPorts-1:0]                posted_out_valid_o,
-    input  logic         [NumPorts-1:0]                posted_out_ready_i,
-    output logic         [NumPorts-1:0]                posted_out_eop_o,
-    output htax_header_t [NumPorts-1:0]                posted_out_header_o,
-    output logic         [NumPorts-1:0][DataWidth-1:0] posted_out_data_o,
+    // Posted writes, by port: from it (`in`) and to it (`out`).
+    input logic [NumPorts-1:0] posted_in_valid_i,  // a beat is offered
+    output logic [NumPorts-1:0] posted_in_ready_o,  // it is taken
+    input logic [NumPorts-1:0] posted_in_eop_i,  // it is the last
+    input htax_header_t [NumPorts-1:0] posted_in_header_i,  // holds from first to last
+    input logic [NumPorts-1:0][DataWidth-1:0] posted_in_data_i,  // the beat
+    output logic [NumPorts-1:0] posted_out_valid_o,  // a beat is offered
+    input logic [NumPorts-1:0] posted_out_ready_i,  // it is taken
+    output logic [NumPorts-1:0] posted_out_eop_o,  // it is the last
+    output htax_header_t [NumPorts-1:0] posted_out_header_o,  // holds from first to last
+    output logic [NumPorts-1:0][DataWidth-1:0] posted_out_data_o,  // the beat
 
-    input  logic         [NumPorts-1:0]                nonposted_in_valid_i,
-    output logic         [NumPorts-1:0]                nonposted_in_ready_o,
-    input  logic         [NumPorts-1:0]                nonposted_in_eop_i,
-    input  htax_header_t [NumPorts-1:0]                nonposted_in_header_i,
-    input  logic         [NumPorts-1:0][DataWidth-1:0] nonposted_in_data_i,
-    output logic         [NumPorts-1:0]                nonposted_out_valid_o,
-    input  logic         [NumPorts-1:0]                nonposted_out_ready_i,
-    output logic         [NumPorts-1:0]                nonposted_out_eop_o,
-    output htax_header_t [NumPorts-1:0]                nonposted_out_header_o,
-    output logic         [NumPorts-1:0][DataWidth-1:0] nonposted_out_data_o,
+    // Reads, of one beat or more.
+    input logic [NumPorts-1:0] nonposted_in_valid_i,  // a beat is offered
+    output logic [NumPorts-1:0] nonposted_in_ready_o,  // it is taken
+    input logic [NumPorts-1:0] nonposted_in_eop_i,  // it is the last
+    input htax_header_t [NumPorts-1:0] nonposted_in_header_i,  // holds from first to last
+    input logic [NumPorts-1:0][DataWidth-1:0] nonposted_in_data_i,  // the beat
+    output logic [NumPorts-1:0] nonposted_out_valid_o,  // a beat is offered
+    input logic [NumPorts-1:0] nonposted_out_ready_i,  // it is taken
+    output logic [NumPorts-1:0] nonposted_out_eop_o,  // it is the last
+    output htax_header_t [NumPorts-1:0] nonposted_out_header_o,  // holds from first to last
+    output logic [NumPorts-1:0][DataWidth-1:0] nonposted_out_data_o,  // the beat
 
-    input  logic         [NumPorts-1:0]                response_in_valid_i,
-    output logic         [NumPorts-1:0]                response_in_ready_o,
-    input  logic         [NumPorts-1:0]                response_in_eop_i,
-    input  htax_header_t [NumPorts-1:0]                response_in_header_i,
-    input  logic         [NumPorts-1:0][DataWidth-1:0] response_in_data_i,
-    output logic         [NumPorts-1:0]                response_out_valid_o,
-    input  logic         [NumPorts-1:0]                response_out_ready_i,
-    output logic         [NumPorts-1:0]                response_out_eop_o,
-    output htax_header_t [NumPorts-1:0]                response_out_header_o,
-    output logic         [NumPorts-1:0][DataWidth-1:0] response_out_data_o
+    // What was read.
+    input logic [NumPorts-1:0] response_in_valid_i,  // a beat is offered
+    output logic [NumPorts-1:0] response_in_ready_o,  // it is taken
+    input logic [NumPorts-1:0] response_in_eop_i,  // it is the last
+    input htax_header_t [NumPorts-1:0] response_in_header_i,  // holds from first to last
+    input logic [NumPorts-1:0][DataWidth-1:0] response_in_data_i,  // the beat
+    output logic [NumPorts-1:0] response_out_valid_o,  // a beat is offered
+    input logic [NumPorts-1:0] response_out_ready_i,  // it is taken
+    output logic [NumPorts-1:0] response_out_eop_o,  // it is the last
+    output htax_header_t [NumPorts-1:0] response_out_header_o,  // holds from first to last
+    output logic [NumPorts-1:0][DataWidth-1:0] response_out_data_o  // the beat
 );
 
   localparam int unsigned Width = $bits(htax_header_t) + DataWidth;

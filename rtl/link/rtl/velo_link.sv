@@ -41,42 +41,47 @@ module velo_link
     input logic clk_i,
     input logic rst_ni,
 
-    input logic enable_i,
-    input logic link_reset_i,
+    input logic enable_i,  // 0: the link is down
+    input logic link_reset_i,  // the link goes down, and comes up again in the same session
     input logic forget_i,  // the link goes down and begins a new session, as after a reset
 
-    input  logic                  phy_up_i,
-    input  kind_e                 phy_kind_i,
-    input  logic  [DataWidth-1:0] phy_data_i,
+    // To and from the PHY, a word and its kind in each cycle.
+    input  logic                  phy_up_i,     // words can be received; else the link is down
+    input  kind_e                 phy_kind_i,   // word that came: its kind
+    input  logic  [DataWidth-1:0] phy_data_i,   // word that came
     input  logic                  phy_pause_i,  // the PHY has no room: idle words, two cycles later
-    output kind_e                 phy_kind_o,
-    output logic  [DataWidth-1:0] phy_data_o,
+    output kind_e                 phy_kind_o,   // word to send: its kind
+    output logic  [DataWidth-1:0] phy_data_o,   // word to send
 
-    input  logic                 in_valid_i,
-    input  logic                 in_sop_i,
-    input  logic                 in_eop_i,
-    input  logic                 in_poison_i,
-    input  vc_t                  in_vc_i,
-    input  logic [DataWidth-1:0] in_data_i,
-    output logic                 in_stop_o,
+    // Packets from the switch, no ready: `in_stop_o` keeps one from its beginning, see velo_link_tx.
+    input  logic                 in_valid_i,   // there is a word
+    input  logic                 in_sop_i,     // it is its packet's first
+    input  logic                 in_eop_i,     // it is the last
+    input  logic                 in_poison_i,  // with the last: not to be acted upon
+    input  vc_t                  in_vc_i,      // channel, from first to last word
+    input  logic [DataWidth-1:0] in_data_i,    // the word
+    output logic                 in_stop_o,    // begin no packet, StopMargin cycles later at most
 
-    output logic                 out_valid_o,
-    output logic                 out_sop_o,
-    output logic                 out_eop_o,
-    output logic                 out_poison_o,
-    output logic                 out_again_o,
-    output vc_t                  out_vc_o,
-    output logic [DataWidth-1:0] out_data_o,
+    // Packets for the switch, no ready: the other side keeps its credits, see velo_link_rx.
+    output logic                 out_valid_o,   // there is a word
+    output logic                 out_sop_o,     // it is its packet's first
+    output logic                 out_eop_o,     // it is the last
+    output logic                 out_poison_o,  // with the last: not to be acted upon
+    output logic                 out_again_o,   // with the last: cut off, comes once more
+    output vc_t                  out_vc_o,      // channel, on every word
+    output logic [DataWidth-1:0] out_data_o,    // the word
 
-    input  count_t [NumVcs-1:0] out_freed_i,
-    output count_t              credits_o,
-    output count_t [NumVcs-1:0] freed_o,
+    // Credits in units of UnitWords words, by channel, counted since reset, modulo their width.
+    input  count_t [NumVcs-1:0] out_freed_i,  // freed here of what came by out_*
+    output count_t              credits_o,    // capacity of the other side's buffers
+    output count_t [NumVcs-1:0] freed_o,      // freed there of what went by in_*
 
-    output logic    up_o,
-    output refuse_e refuse_o,
-    output logic [7:0] crc_errors_o,
-    output logic [7:0] replays_o,
-    output logic [7:0] timeouts_o,
+    // State, for registers; the counters are modulo 256.
+    output logic    up_o,  // packets can pass
+    output refuse_e refuse_o,  // why it does not come up
+    output logic [7:0] crc_errors_o,  // words and frames that came in wrong
+    output logic [7:0] replays_o,  // retransmissions
+    output logic [7:0] timeouts_o,  // of these, for want of an acknowledgement
     output logic [7:0] in_doubt_o,  // packets given up; the other side may have had them
     output logic [7:0] restarts_o  // sessions that ended
 );

@@ -37,48 +37,54 @@ module velo_router
     input logic clk_i,
     input logic rst_ni,
 
-    input logic               table_we_i,
-    input logic         [7:0] table_node_i,
-    input hop_t               table_hop_i,
+    // The routing table of the switch.
+    input logic               table_we_i,    // write this entry
+    input logic         [7:0] table_node_i,  // number of a node or group
+    input hop_t               table_hop_i,   // the way, if it is a node's
     input group_ports_t       table_group_i, // the way, if the number is a group's
 
-    input logic        mark_enable_i,
-    input logic [15:0] mark_cycles_i,
+    // Congestion management, see velo_switch.
+    input logic        mark_enable_i,  // mark packets at all
+    input logic [15:0] mark_cycles_i,  // that congestion must have lasted
 
-    input  logic [NumNodePorts-1:0]                unit_in_valid_i,
-    output logic [NumNodePorts-1:0]                unit_in_ready_o,
-    output logic [NumNodePorts-1:0]                unit_in_room_o,
-    input  logic [NumNodePorts-1:0]                unit_in_sop_i,
-    input  logic [NumNodePorts-1:0]                unit_in_eop_i,
-    input  logic [NumNodePorts-1:0][DataWidth-1:0] unit_in_data_i,
+    // Packets of the units, by node port; valid/ready: a word stands until it is taken.
+    input logic [NumNodePorts-1:0] unit_in_valid_i,  // a word is offered
+    output logic [NumNodePorts-1:0] unit_in_ready_o,  // it is taken
+    output logic [NumNodePorts-1:0] unit_in_room_o,  // one of VELO's would go in whole
+    input logic [NumNodePorts-1:0] unit_in_sop_i,  // it is its packet's first
+    input logic [NumNodePorts-1:0] unit_in_eop_i,  // it is the last
+    input logic [NumNodePorts-1:0][DataWidth-1:0] unit_in_data_i,  // the word
 
-    output logic [NumNodePorts-1:0]                unit_out_valid_o,
-    input  logic [NumNodePorts-1:0]                unit_out_ready_i,
-    output logic [NumNodePorts-1:0]                unit_out_sop_o,
-    output logic [NumNodePorts-1:0]                unit_out_eop_o,
-    output logic [NumNodePorts-1:0]                unit_out_poison_o,
-    output logic [NumNodePorts-1:0][DataWidth-1:0] unit_out_data_o,
+    // Packets for the units, likewise.
+    output logic [NumNodePorts-1:0]                unit_out_valid_o,   // a word is offered
+    input  logic [NumNodePorts-1:0]                unit_out_ready_i,   // it is taken
+    output logic [NumNodePorts-1:0]                unit_out_sop_o,     // it is its packet's first
+    output logic [NumNodePorts-1:0]                unit_out_eop_o,     // it is the last
+    output logic [NumNodePorts-1:0]                unit_out_poison_o,  // with the last: void
+    output logic [NumNodePorts-1:0][DataWidth-1:0] unit_out_data_o,    // the word
 
-    input  logic [NumLinks-1:0]                link_enable_i,
-    input  logic [NumLinks-1:0]                link_reset_i,
-    input  logic [NumLinks-1:0]                link_forget_i,
-    input  logic [NumLinks-1:0]                phy_up_i,
-    input  logic [NumLinks-1:0][          1:0] phy_kind_i,
-    input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,
-    input  logic [NumLinks-1:0]                phy_pause_i,
-    output logic [NumLinks-1:0][          1:0] phy_kind_o,
-    output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,
+    // Links: settings, and words to and from their PHYs; see velo_link.
+    input  logic [NumLinks-1:0]                link_enable_i,  // 0: down
+    input  logic [NumLinks-1:0]                link_reset_i,   // down, and up again in the session
+    input  logic [NumLinks-1:0]                link_forget_i,  // down, and up in a new one
+    input  logic [NumLinks-1:0]                phy_up_i,       // words can be received
+    input  logic [NumLinks-1:0][          1:0] phy_kind_i,     // word that came: its kind
+    input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,     // word that came
+    input  logic [NumLinks-1:0]                phy_pause_i,    // send idle words
+    output logic [NumLinks-1:0][          1:0] phy_kind_o,     // word to send: its kind
+    output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,     // word to send
 
-    output logic   [    NumLinks-1:0]             link_up_o,
-    output logic   [    NumLinks-1:0][       2:0] link_refuse_o,
-    output logic   [    NumLinks-1:0][       7:0] link_crc_errors_o,
-    output logic   [    NumLinks-1:0][       7:0] link_replays_o,
-    output logic   [    NumLinks-1:0][       7:0] link_timeouts_o,
-    output logic   [    NumLinks-1:0][       7:0] link_in_doubt_o,
-    output logic   [    NumLinks-1:0][       7:0] link_restarts_o,
-    output count_t [    NumLinks-1:0][NumVcs-1:0] link_credits_o,
-    output logic   [    NumPorts-1:0][       7:0] dropped_o,
-    output logic   [NumNodePorts-1:0][       7:0] poisoned_o
+    // State, for registers; counters are modulo 256.
+    output logic   [    NumLinks-1:0]             link_up_o,          // packets can pass
+    output logic   [    NumLinks-1:0][       2:0] link_refuse_o,      // why not, refuse_e
+    output logic   [    NumLinks-1:0][       7:0] link_crc_errors_o,  // came in wrong
+    output logic   [    NumLinks-1:0][       7:0] link_replays_o,     // retransmissions
+    output logic   [    NumLinks-1:0][       7:0] link_timeouts_o,    // unacknowledged
+    output logic   [    NumLinks-1:0][       7:0] link_in_doubt_o,    // given up
+    output logic   [    NumLinks-1:0][       7:0] link_restarts_o,    // sessions that ended
+    output count_t [    NumLinks-1:0][NumVcs-1:0] link_credits_o,     // left, by channel
+    output logic   [    NumPorts-1:0][       7:0] dropped_o,          // led nowhere, by port
+    output logic   [NumNodePorts-1:0][       7:0] poisoned_o          // ended poisoned
 );
 
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;

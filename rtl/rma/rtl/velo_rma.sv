@@ -43,84 +43,93 @@ module velo_rma
     input logic clk_i,
     input logic rst_ni,
 
-    input logic [7:0] node_id_i,
+    input logic [7:0] node_id_i,  // this node
 
-    input  logic                table_enable_i,
-    input  logic [AddrBits-1:3] table_base_i,
-    input  logic [         4:0] table_bits_i,
-    input  logic                invalidate_valid_i,
-    input  logic [PageBits-1:0] invalidate_page_i,
-    output logic                invalidating_o,
+    // Table of registered pages, see velo_atu.
+    input  logic                table_enable_i,      // pages are registered
+    input  logic [AddrBits-1:3] table_base_i,        // address of the table
+    input  logic [         4:0] table_bits_i,        // log2 of its entries
+    input  logic                invalidate_valid_i,  // pulse: forget this page
+    input  logic [PageBits-1:0] invalidate_page_i,   // entry of the table
+    output logic                invalidating_o,      // accesses to it may be under way
 
-    input  logic                watchdog_enable_i,
-    input  logic [        19:0] watchdog_cycles_i,
-    input  logic                queue_valid_i,
-    output logic                queue_ready_o,
-    input  logic [ CtxBits-1:0] queue_ctx_i,
-    input  logic                queue_enabled_i,
-    input  logic [AddrBits-1:4] queue_base_i,
-    input  logic [        14:0] queue_last_entry_i,
-    input  logic                read_pointer_valid_i,
-    input  logic [ CtxBits-1:0] read_pointer_ctx_i,
-    input  logic [        15:0] read_pointer_i,
+    // Notification queues, see velo_rma_notifier; a queue stands until it is taken.
+    input  logic                watchdog_enable_i,     // a full queue holds up no longer than
+    input  logic [        19:0] watchdog_cycles_i,     // so many cycles
+    input  logic                queue_valid_i,         // a setting is offered
+    output logic                queue_ready_o,         // it is taken
+    input  logic [ CtxBits-1:0] queue_ctx_i,           // of this context
+    input  logic                queue_enabled_i,       // it takes notifications
+    input  logic [AddrBits-1:4] queue_base_i,          // address in host memory
+    input  logic [        14:0] queue_last_entry_i,    // entries of 16 bytes, less one
+    input  logic                read_pointer_valid_i,  // pulse: there is a new one
+    input  logic [ CtxBits-1:0] read_pointer_ctx_i,    // of this context
+    input  logic [        15:0] read_pointer_i,        // entries freed, modulo 2^16
 
-    input  logic                         posted_in_valid_i,
-    output logic                         posted_in_ready_o,
-    input  logic                         posted_in_eop_i,
-    input  htax_header_t                 posted_in_header_i,
-    input  logic         [DataWidth-1:0] posted_in_data_i,
-    input  logic                         nonposted_in_valid_i,
-    output logic                         nonposted_in_ready_o,
-    input  logic                         nonposted_in_eop_i,
-    input  htax_header_t                 nonposted_in_header_i,
-    output logic                         response_out_valid_o,
-    input  logic                         response_out_ready_i,
-    output logic                         response_out_eop_o,
-    output htax_header_t                 response_out_header_o,
-    output logic         [DataWidth-1:0] response_out_data_o,
+    // Descriptors that the host writes; a header holds for its whole transaction.
+    input  logic                         posted_in_valid_i,      // a beat is offered
+    output logic                         posted_in_ready_o,      // it is taken
+    input  logic                         posted_in_eop_i,        // it is the last
+    input  htax_header_t                 posted_in_header_i,     // address, length
+    input  logic         [DataWidth-1:0] posted_in_data_i,       // the beat
+    // Reads by the host, and their answers: errors all of them.
+    input  logic                         nonposted_in_valid_i,   // a read is offered
+    output logic                         nonposted_in_ready_o,   // it is taken
+    input  logic                         nonposted_in_eop_i,     // it is the last beat
+    input  htax_header_t                 nonposted_in_header_i,  // who asks, and tag
+    output logic                         response_out_valid_o,   // an answer is offered
+    input  logic                         response_out_ready_i,   // it is taken
+    output logic                         response_out_eop_o,     // always
+    output htax_header_t                 response_out_header_o,  // to whom, tag, error
+    output logic         [DataWidth-1:0] response_out_data_o,    // zero
 
-    output logic                         posted_out_valid_o,
-    input  logic                         posted_out_ready_i,
-    output logic                         posted_out_eop_o,
-    output htax_header_t                 posted_out_header_o,
-    output logic         [DataWidth-1:0] posted_out_data_o,
-    input  logic                         write_done_i,
-    output logic                         nonposted_out_valid_o,
-    input  logic                         nonposted_out_ready_i,
-    output logic                         nonposted_out_eop_o,
-    output htax_header_t                 nonposted_out_header_o,
-    input  logic                         response_in_valid_i,
-    output logic                         response_in_ready_o,
-    input  logic                         response_in_eop_i,
-    input  htax_header_t                 response_in_header_i,
-    input  logic         [DataWidth-1:0] response_in_data_i,
+    // Writes to host memory.
+    output logic                         posted_out_valid_o,      // a beat is offered
+    input  logic                         posted_out_ready_i,      // it is taken
+    output logic                         posted_out_eop_o,        // it is the last
+    output htax_header_t                 posted_out_header_o,     // address, length
+    output logic         [DataWidth-1:0] posted_out_data_o,       // the beat
+    input  logic                         write_done_i,            // pulse: one has left
+    // Reads of host memory, and what was read.
+    output logic                         nonposted_out_valid_o,   // a read is offered
+    input  logic                         nonposted_out_ready_i,   // it is taken
+    output logic                         nonposted_out_eop_o,     // always
+    output htax_header_t                 nonposted_out_header_o,  // address, length, tag
+    input  logic                         response_in_valid_i,     // a beat is offered
+    output logic                         response_in_ready_o,     // it is taken
+    input  logic                         response_in_eop_i,       // it is the last
+    input  htax_header_t                 response_in_header_i,    // tag, error
+    input  logic         [DataWidth-1:0] response_in_data_i,      // the beat
 
-    output logic [NumClasses-1:0]                net_out_valid_o,
-    input  logic [NumClasses-1:0]                net_out_ready_i,
-    output logic [NumClasses-1:0]                net_out_sop_o,
-    output logic [NumClasses-1:0]                net_out_eop_o,
-    output logic [NumClasses-1:0][DataWidth-1:0] net_out_data_o,
-    input  logic [NumClasses-1:0]                net_in_valid_i,
-    output logic [NumClasses-1:0]                net_in_ready_o,
-    input  logic [NumClasses-1:0]                net_in_sop_i,
-    input  logic [NumClasses-1:0]                net_in_eop_i,
-    input  logic [NumClasses-1:0][DataWidth-1:0] net_in_data_i,
+    // Packets to the network, by class.
+    output logic [NumClasses-1:0]                net_out_valid_o,  // a beat is offered
+    input  logic [NumClasses-1:0]                net_out_ready_i,  // it is taken
+    output logic [NumClasses-1:0]                net_out_sop_o,    // it is its packet's first
+    output logic [NumClasses-1:0]                net_out_eop_o,    // it is the last
+    output logic [NumClasses-1:0][DataWidth-1:0] net_out_data_o,   // the beat
+    // Packets from the network, by class.
+    input  logic [NumClasses-1:0]                net_in_valid_i,   // a beat is offered
+    output logic [NumClasses-1:0]                net_in_ready_o,   // it is taken
+    input  logic [NumClasses-1:0]                net_in_sop_i,     // it is its packet's first
+    input  logic [NumClasses-1:0]                net_in_eop_i,     // it is the last
+    input  logic [NumClasses-1:0][DataWidth-1:0] net_in_data_i,    // the beat
 
-    output logic         posted_o,
-    output logic   [1:0] completed_o,
-    output logic         served_o,
-    output logic         atu_hit_o,
-    output logic         atu_miss_o,
-    output logic         atu_refused_o,
-    output logic         stalled_o,
-    output logic   [7:0] stall_ctx_o,
-    output logic         requester_error_valid_o,
-    output error_e       requester_error_code_o,
-    output logic   [7:0] requester_error_ctx_o,
-    output logic   [2:0] error_count_o,
-    output error_e       error_code_o,
-    output logic   [7:0] error_ctx_o,
-    output logic   [7:0] error_node_o
+    // Events, for one cycle each, and state.
+    output logic         posted_o,                 // an operation was sent
+    output logic   [1:0] completed_o,              // so many ended here
+    output logic         served_o,                 // a get or update was served
+    output logic         atu_hit_o,                // translation: in the cache
+    output logic         atu_miss_o,               // translation: had to be read
+    output logic         atu_refused_o,            // translation: none, or no right
+    output logic         stalled_o,                // state: a notification queue is full
+    output logic   [7:0] stall_ctx_o,              // that of this context
+    output logic         requester_error_valid_o,  // a descriptor was refused
+    output error_e       requester_error_code_o,   // why
+    output logic   [7:0] requester_error_ctx_o,    // of this context
+    output logic   [2:0] error_count_o,            // packets refused in this cycle
+    output error_e       error_code_o,             // why, of one of them
+    output logic   [7:0] error_ctx_o,              // its context
+    output logic   [7:0] error_node_o              // the node that it came from
 );
 
   // A packet's data: whole lines of 64 bytes, if the MTU has room for one beside the command.

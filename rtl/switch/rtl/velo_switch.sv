@@ -53,36 +53,38 @@ module velo_switch
     input logic rst_ni,
 
     // The routing table, the same in all ports.
-    input logic               table_we_i,
-    input logic         [7:0] table_node_i,
+    input logic               table_we_i,    // write this entry
+    input logic         [7:0] table_node_i,  // number of a node or group
     input hop_t               table_hop_i,   // the way, if the number is a node's
     input group_ports_t       table_group_i, // the way, if the number is a group's
 
     // Congestion management, for all node ports of the request class.
-    input logic        mark_enable_i,
-    input logic [15:0] mark_cycles_i,
+    input logic        mark_enable_i,  // mark packets at all
+    input logic [15:0] mark_cycles_i,  // that congestion must have lasted
 
-    input  logic   [NumPorts-1:0]                in_valid_i,
-    input  logic   [NumPorts-1:0]                in_sop_i,
-    input  logic   [NumPorts-1:0]                in_eop_i,
-    input  logic   [NumPorts-1:0]                in_poison_i,
-    input  logic   [NumPorts-1:0]                in_again_i,
-    input  vc_t    [NumPorts-1:0]                in_vc_i,
-    input  logic   [NumPorts-1:0][DataWidth-1:0] in_data_i,
-    output count_t [NumPorts-1:0][   NumVcs-1:0] in_freed_o,
+    // Packets in, by port; no ready: the sender keeps credits. Side signals hold as the header says.
+    input logic [NumPorts-1:0] in_valid_i,  // there is a word
+    input logic [NumPorts-1:0] in_sop_i,  // it is its packet's first
+    input logic [NumPorts-1:0] in_eop_i,  // it is the last
+    input logic [NumPorts-1:0] in_poison_i,  // with the last: not to be acted upon
+    input logic [NumPorts-1:0] in_again_i,  // with the last: cut off, comes again
+    input vc_t [NumPorts-1:0] in_vc_i,  // channel, on every word
+    input logic [NumPorts-1:0][DataWidth-1:0] in_data_i,  // the word
+    output count_t [NumPorts-1:0][NumVcs-1:0] in_freed_o,  // units freed, by channel, modulo
 
-    output logic   [NumPorts-1:0]                out_valid_o,
-    output logic   [NumPorts-1:0]                out_sop_o,
-    output logic   [NumPorts-1:0]                out_eop_o,
-    output logic   [NumPorts-1:0]                out_poison_o,
-    output vc_t    [NumPorts-1:0]                out_vc_o,
-    output logic   [NumPorts-1:0][DataWidth-1:0] out_data_o,
-    input  logic   [NumPorts-1:0]                out_stop_i,
-    input  count_t [NumPorts-1:0]                out_credits_i,
-    input  count_t [NumPorts-1:0][   NumVcs-1:0] out_freed_i,
-    output count_t [NumPorts-1:0][   NumVcs-1:0] out_avail_o,
+    // Packets out, by port; no ready: this switch keeps credits.
+    output logic [NumPorts-1:0] out_valid_o,  // there is a word
+    output logic [NumPorts-1:0] out_sop_o,  // it is its packet's first
+    output logic [NumPorts-1:0] out_eop_o,  // it is the last
+    output logic [NumPorts-1:0] out_poison_o,  // with the last: not to be acted upon
+    output vc_t [NumPorts-1:0] out_vc_o,  // channel, on every word
+    output logic [NumPorts-1:0][DataWidth-1:0] out_data_o,  // the word
+    input logic [NumPorts-1:0] out_stop_i,  // begin no packet
+    input count_t [NumPorts-1:0] out_credits_i,  // capacity there; 0: not known yet
+    input count_t [NumPorts-1:0][NumVcs-1:0] out_freed_i,  // units freed there, modulo
+    output count_t [NumPorts-1:0][NumVcs-1:0] out_avail_o,  // credits left, for registers
 
-    output logic [NumPorts-1:0] dropped_o
+    output logic [NumPorts-1:0] dropped_o  // pulse: a packet of this port led nowhere
 );
 
   logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;

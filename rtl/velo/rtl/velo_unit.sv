@@ -19,60 +19,68 @@ module velo_unit
     input logic clk_i,
     input logic rst_ni,
 
-    input logic [ 7:0] node_id_i,
-    input logic        watchdog_enable_i,
-    input logic [19:0] watchdog_cycles_i,
-    input logic        send_watchdog_enable_i,
-    input logic [23:0] send_watchdog_cycles_i,
+    // Settings.
+    input logic [ 7:0] node_id_i,               // this node, source of its packets
+    input logic        watchdog_enable_i,       // a full ring makes messages wait no longer than
+    input logic [19:0] watchdog_cycles_i,       // so many cycles
+    input logic        send_watchdog_enable_i,  // nor does the network, than
+    input logic [23:0] send_watchdog_cycles_i,  // so many cycles
 
-    input  logic                cfg_valid_i,
-    output logic                cfg_ready_o,
-    input  logic [ CtxBits-1:0] cfg_ctx_i,
-    input  logic                cfg_enabled_i,
-    input  logic [AddrBits-1:6] cfg_base_i,
-    input  logic [        14:0] cfg_last_slot_i,
-    input  logic                read_pointer_valid_i,
-    input  logic [ CtxBits-1:0] read_pointer_ctx_i,
-    input  logic [        15:0] read_pointer_i,
+    // A context's ring, valid/ready: the setting stands until it is taken.
+    input logic cfg_valid_i,  // a setting is offered
+    output logic cfg_ready_o,  // it is taken, between messages
+    input logic [CtxBits-1:0] cfg_ctx_i,  // of this context
+    input logic cfg_enabled_i,  // it may receive
+    input logic [AddrBits-1:6] cfg_base_i,  // address in host memory, a multiple of its size
+    input logic [14:0] cfg_last_slot_i,  // slots of 64 bytes, less one
+    // Its read pointer, taken at once.
+    input logic read_pointer_valid_i,  // pulse: there is a new one
+    input logic [CtxBits-1:0] read_pointer_ctx_i,  // of this context
+    input logic [15:0] read_pointer_i,  // slots that software has freed, modulo 2^16
 
-    input  logic                 write_valid_i,
-    output logic                 write_ready_o,
-    input  logic                 write_eop_i,
-    input  logic [ AddrBits-1:0] write_addr_i,
-    input  logic [          9:0] write_len_bytes_i,
-    input  logic [DataWidth-1:0] write_data_i,
+    // Posted writes of the host, valid/ready.
+    input  logic                 write_valid_i,      // a beat is offered
+    output logic                 write_ready_o,      // it is taken
+    input  logic                 write_eop_i,        // it is the write's last
+    input  logic [ AddrBits-1:0] write_addr_i,       // holds for the whole write
+    input  logic [          9:0] write_len_bytes_i,  // likewise
+    input  logic [DataWidth-1:0] write_data_i,       // the beat
 
-    output logic                 net_out_valid_o,
-    input  logic                 net_out_ready_i,
-    output logic                 net_out_sop_o,
-    output logic                 net_out_eop_o,
-    output logic [DataWidth-1:0] net_out_data_o,
-    input  logic                 net_in_valid_i,
-    output logic                 net_in_ready_o,
-    input  logic                 net_in_sop_i,
-    input  logic                 net_in_eop_i,
-    input  logic                 net_in_poison_i,
-    input  logic [DataWidth-1:0] net_in_data_i,
+    // Packets to the network, valid/ready.
+    output logic                 net_out_valid_o,  // a beat is offered
+    input  logic                 net_out_ready_i,  // it is taken
+    output logic                 net_out_sop_o,    // it is its packet's first
+    output logic                 net_out_eop_o,    // it is the last
+    output logic [DataWidth-1:0] net_out_data_o,   // the beat
+    // Packets from the network, valid/ready.
+    input  logic                 net_in_valid_i,   // a beat is offered
+    output logic                 net_in_ready_o,   // it is taken
+    input  logic                 net_in_sop_i,     // it is its packet's first
+    input  logic                 net_in_eop_i,     // it is the last
+    input  logic                 net_in_poison_i,  // with the last: the packet is void
+    input  logic [DataWidth-1:0] net_in_data_i,    // the beat
 
-    output logic                 dma_valid_o,
-    input  logic                 dma_ready_i,
-    output logic                 dma_eop_o,
-    output logic [DataWidth-1:0] dma_data_o,
-    output logic [ AddrBits-1:0] dma_addr_o,
-    output logic [          9:0] dma_len_bytes_o,
+    // Posted writes to host memory, valid/ready.
+    output logic                 dma_valid_o,     // a beat is offered
+    input  logic                 dma_ready_i,     // it is taken
+    output logic                 dma_eop_o,       // it is the write's last
+    output logic [DataWidth-1:0] dma_data_o,      // the beat
+    output logic [ AddrBits-1:0] dma_addr_o,      // holds for the whole write
+    output logic [          9:0] dma_len_bytes_o, // likewise
 
-    output logic         sent_o,
-    output logic         refused_o,
-    output error_e       refused_code_o,
-    output logic   [7:0] refused_source_o,
-    output logic         undelivered_o,
-    output logic         received_o,
-    output logic         stalled_o,
-    output logic   [7:0] stall_ctx_o,
-    output logic         dropped_o,
-    output error_e       dropped_code_o,
-    output logic   [7:0] dropped_ctx_o,
-    output logic   [7:0] dropped_node_o
+    // Events, for one cycle each, with their codes beside them.
+    output logic         sent_o,            // a message left
+    output logic         refused_o,         // a write was refused
+    output error_e       refused_code_o,    // why
+    output logic   [7:0] refused_source_o,  // of this context
+    output logic         undelivered_o,     // that was for want of room in the network
+    output logic         received_o,        // a message is in its ring
+    output logic         stalled_o,         // state: a ring is full
+    output logic   [7:0] stall_ctx_o,       // that of this context
+    output logic         dropped_o,         // a packet was dropped
+    output error_e       dropped_code_o,    // why
+    output logic   [7:0] dropped_ctx_o,     // it was for this context
+    output logic   [7:0] dropped_node_o     // it came from this node
 );
 
   logic first_q;
