@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = [
     "build/rtl/velo_pkg.sv",
     "rtl/htax/rtl/htax_pkg.sv",
+    "rtl/common/rtl/velo_secded_pkg.sv",
     "rtl/regfile/rtl/velo_regfile_pkg.sv",
 ]
 

@@ -1,7 +1,6 @@
 // Congestion management of a node: notices at the destination, levels and gaps at the source.
 build/rtl/velo_pkg.sv
 -f rtl/common/files.f
-rtl/velo/rtl/velo_table.sv
 rtl/node/rtl/velo_unit_merge.sv
 rtl/congestion/rtl/velo_congestion_pkg.sv
 rtl/congestion/rtl/velo_congestion_throttle.sv

@@ -2,7 +2,6 @@
 build/rtl/velo_pkg.sv
 -f rtl/common/files.f
 -f rtl/htax/files.f
-rtl/velo/rtl/velo_table.sv
 rtl/velo/rtl/velo_contexts.sv
 -f rtl/atu/files.f
 rtl/rma/rtl/velo_rma_pkg.sv

@@ -39,6 +39,7 @@ module velo_atu_props
   htax_header_t nonposted_header;
   registered_page_t response_data;
 
+  velo_secded_pkg::ecc_t unused_ecc;
   velo_atu #(
       .DataWidth (64),
       .NumClients(2),
@@ -59,6 +60,7 @@ module velo_atu_props
       .hit_o             (hit),
       .miss_o            (miss),
       .refused_o         (refused),
+      .ecc_o             (unused_ecc),
       .*
   );
 

@@ -31,6 +31,7 @@
 
 module velo_atu
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import htax_pkg::*;
 #(
@@ -38,6 +39,7 @@ module velo_atu
     parameter int unsigned NumClients = 4,
     parameter int unsigned LineBits = 6,  // of the cache
     parameter int unsigned PageBits = 24,  // of a page's place in the table
+    parameter bit Ecc = 1'b0,  // check bits in the cache
     localparam int unsigned WriteCountBits = 8
 ) (
     input logic clk_i,
@@ -71,7 +73,8 @@ module velo_atu
 
     output logic hit_o,
     output logic miss_o,
-    output logic refused_o
+    output logic refused_o,
+    output ecc_t ecc_o  // of the cache; see velo_atu_cache
 );
 
   typedef enum logic [2:0] {
@@ -121,7 +124,8 @@ module velo_atu
 
   velo_atu_cache #(
       .PageBits(PageBits),
-      .LineBits(LineBits)
+      .LineBits(LineBits),
+      .Ecc     (Ecc)
   ) u_cache (
       .clk_i,
       .rst_ni,
@@ -129,6 +133,8 @@ module velo_atu
       .page_i (drop_take ? drop_page_q : page),
       .hit_o  (hit),
       .entry_o(cached),
+      .use_i  (state_q == StJudge),
+      .ecc_o  (ecc_o),
       .fill_i (fill),
       .drop_i (drop),
       .entry_i(entry_q)

@@ -62,6 +62,7 @@ module velo_fifo #(
     addr_t write_q, read_q, read;
     logic [Width-1:0] first_q, second_q, second, from_ram;
     logic two, more, second_is_ram_q, to_second, to_ram;
+    logic [1:0] unused_ecc;
 
     assign count_o = count_q;
     assign push_ready_o = !count_q[AddrWidth];
@@ -82,11 +83,13 @@ module velo_fifo #(
         .Depth(Depth)
     ) u_ram (
         .clk_i,
-        .we_i   (to_ram),
-        .waddr_i(write_q),
-        .wdata_i(push_data_i),
-        .raddr_i(read),
-        .rdata_o(from_ram)
+        .we_i       (to_ram),
+        .waddr_i    (write_q),
+        .wdata_i    (push_data_i),
+        .raddr_i    (read),
+        .rdata_o    (from_ram),
+        .corrected_o(unused_ecc[0]),
+        .broken_o   (unused_ecc[1])
     );
 
     always_ff @(posedge clk_i or negedge rst_ni) begin

@@ -15,6 +15,27 @@ package velo_secded_pkg;
   typedef logic [ChecksMax-1:0] checks_t;
   typedef checks_t [WidthMax-1:0] columns_t;
 
+  // What a memory's user tells of a word that it used, for one cycle each.
+  typedef struct packed {
+    logic corrected;  // one bit was wrong and was put right
+    logic broken;     // two bits were wrong; it was not acted upon
+  } ecc_t;
+
+  // As numbers, where several memories may tell in one cycle.
+  typedef struct packed {
+    logic [5:0] corrected;
+    logic [5:0] broken;
+  } ecc_count_t;
+
+  // How many of so many tell.
+  function automatic ecc_count_t ecc_count(ecc_t [31:0] told);
+    ecc_count = '0;
+    for (int unsigned m = 0; m < 32; m++) begin
+      ecc_count.corrected += 6'(told[m].corrected);
+      ecc_count.broken += 6'(told[m].broken);
+    end
+  endfunction
+
   // Check bits for so many data bits: of 2**(n-1) odd sets, n hold one check bit only.
   function automatic int unsigned num_checks(int unsigned width);
     num_checks = 3;

@@ -117,28 +117,35 @@ module velo_congestion_throttle
   logic head_reads, write_level, write_end;
   time_t written_end;
 
-  velo_table #(
+  logic [3:0] unused_ecc;
+  velo_ram #(
       .Width(LevelBits),
-      .AddrBits(NodeBits)
+      .Depth(2 ** NodeBits),
+      .ReadsOld(1'b1)
   ) u_levels (
       .clk_i,
-      .write_i(write_level),
-      .write_addr_i(work_node_q),
-      .write_data_i(work_level),
-      .read_addr_i(read_node),
-      .read_data_o(level)
+      .we_i(write_level),
+      .waddr_i(work_node_q),
+      .wdata_i(work_level),
+      .raddr_i(read_node),
+      .rdata_o(level),
+      .corrected_o(unused_ecc[0]),
+      .broken_o(unused_ecc[1])
   );
 
-  velo_table #(
+  velo_ram #(
       .Width(TimeBits),
-      .AddrBits(NodeBits)
+      .Depth(2 ** NodeBits),
+      .ReadsOld(1'b1)
   ) u_ends (
       .clk_i,
-      .write_i(write_end),
-      .write_addr_i(write_node),
-      .write_data_i(written_end),
-      .read_addr_i(read_node),
-      .read_data_o(gap_end)
+      .we_i(write_end),
+      .waddr_i(write_node),
+      .wdata_i(written_end),
+      .raddr_i(read_node),
+      .rdata_o(gap_end),
+      .corrected_o(unused_ecc[2]),
+      .broken_o(unused_ecc[3])
   );
 
   // The gap so far ends at `gap_end_q`; each unit of the packet that passes puts it off further, from

@@ -252,6 +252,7 @@ module velo_link_tx
     else if (word_out) read_d = read_q + 1'b1;
   end
 
+  logic [1:0] unused_ecc;
   velo_ram #(
       .Width(DataWidth + 2),
       .Depth(RingWords)
@@ -261,7 +262,9 @@ module velo_link_tx
       .waddr_i(written_q[AddrBits-1:0]),
       .wdata_i({in_eop_i && in_poison_i, in_eop_i, in_data_i}),
       .raddr_i(read_d[AddrBits-1:0]),
-      .rdata_o(word)
+      .rdata_o(word),
+      .corrected_o(unused_ecc[0]),
+      .broken_o(unused_ecc[1])
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

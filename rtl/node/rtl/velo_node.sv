@@ -33,6 +33,7 @@ module velo_node
     parameter bit WholeRequests = 1'b0,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
+    parameter bit Ecc = 1'b0,  // check bits in the units' memories; see velo_ram
     parameter bit Multicast = 1'b0,  // messages to groups of nodes, see velo_switch
     parameter bit Congestion = 1'b0
 ) (
@@ -152,6 +153,7 @@ module velo_node
       .CustomUnit(CustomUnit),
       .NumVelo   (NumVelo),
       .VeloWidth (VeloWidth),
+      .Ecc       (Ecc),
       .Multicast (Multicast),
       .Congestion(Congestion)
   ) u_core (

@@ -51,6 +51,7 @@ module velo_node_core
     parameter bit CustomUnit = 1'b1,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
+    parameter bit Ecc = 1'b0,  // check bits in the units' memories
     parameter bit Multicast = 1'b0,  // messages may come by groups
     parameter bit Congestion = 1'b0,
     localparam int unsigned NumClasses = 3,
@@ -253,6 +254,7 @@ module velo_node_core
       .CustomUnit(CustomUnit),
       .NumVelo   (NumVelo),
       .VeloWidth (VeloWidth),
+      .Ecc       (Ecc),
       .Multicast (Multicast)
   ) u_units (
       .clk_i,

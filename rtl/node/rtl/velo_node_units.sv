@@ -23,6 +23,7 @@ module velo_node_units
     parameter bit CustomUnit = 1'b1,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
+    parameter bit Ecc = 1'b0,
     parameter bit Multicast = 1'b0,  // messages may come by groups
     localparam int unsigned NumClasses = 3,
     localparam int unsigned NumNets = NumClasses + NumVelo - 1,
@@ -87,10 +88,8 @@ module velo_node_units
   // The register file writes and reads nothing. Answers of the host that nobody asked for still come
   // here, and are taken.
   assign {posted_in_valid_o[PortRegisters], posted_in_eop_o[PortRegisters]} = '0;
-  assign posted_in_header_o[PortRegisters] = '0;
-  assign posted_in_data_o[PortRegisters] = '0;
-  assign nonposted_in_valid_o[PortRegisters] = 1'b0;
-  assign nonposted_in_header_o[PortRegisters] = '0;
+  assign {posted_in_header_o[PortRegisters], posted_in_data_o[PortRegisters]} = '0;
+  assign {nonposted_in_valid_o[PortRegisters], nonposted_in_header_o[PortRegisters]} = '0;
   assign response_ready_o[PortRegisters] = 1'b1;
 
   // ----- the classes ----------------------------------------------------------------------------
@@ -207,6 +206,7 @@ module velo_node_units
       .UnitWidth(VeloWidth),
       .NumVelo  (NumVelo),
       .CtxBits  (CtxBits),
+      .Ecc      (Ecc),
       .Multicast(Multicast)
   ) u_velo (
       .node_id_i        (node_id_o),
@@ -301,7 +301,8 @@ module velo_node_units
   velo_rma_slot #(
       .DataWidth(DataWidth),
       .CtxBits  (CtxBits),
-      .MtuBytes (MtuBytes)
+      .MtuBytes (MtuBytes),
+      .Ecc      (Ecc)
   ) u_rma (
       .node_id_i             (node_id_o),
       .access_watchdog_i     (access_watchdog),

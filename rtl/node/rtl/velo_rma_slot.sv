@@ -9,12 +9,14 @@
 
 module velo_rma_slot
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import htax_pkg::*;
   import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits = 8,
     parameter int unsigned MtuBytes = 512,
+    parameter bit Ecc = 1'b0,
     localparam int unsigned NumClasses = 3
 ) (
     input logic clk_i,
@@ -122,10 +124,14 @@ module velo_rma_slot
       .unit_answer_header_o(got_header)
   );
 
+  ecc_t [6:0] ecc;
+  assign report_o.ecc = ecc_count(64'(ecc));
+
   velo_rma #(
       .DataWidth(DataWidth),
       .CtxBits  (CtxBits),
-      .MtuBytes (MtuBytes)
+      .MtuBytes (MtuBytes),
+      .Ecc      (Ecc)
   ) u_rma (
       .clk_i,
       .rst_ni,
@@ -193,6 +199,7 @@ module velo_rma_slot
       .error_code_o           (report_o.error_code),
       .error_ctx_o            (report_o.error_ctx),
       .error_node_o           (report_o.error_node),
+      .ecc_o                  (ecc),
       .node_id_i,
       .posted_in_header_i,
       .nonposted_in_valid_i,

@@ -20,11 +20,13 @@
 
 module velo_unit_slot
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import htax_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned UnitWidth = DataWidth,
     parameter int unsigned CtxBits   = 8,
+    parameter bit          Ecc       = 1'b0,
     parameter bit          Multicast = 1'b0
 ) (
     input logic clk_i,
@@ -83,7 +85,8 @@ module velo_unit_slot
     output logic         dropped_o,
     output error_e       dropped_code_o,
     output logic   [7:0] dropped_ctx_o,
-    output logic   [7:0] dropped_node_o
+    output logic   [7:0] dropped_node_o,
+    output ecc_t         ecc_o              // of the table of contexts
 );
 
   localparam bit Narrow = UnitWidth != DataWidth;
@@ -99,6 +102,7 @@ module velo_unit_slot
       .DataWidth(UnitWidth),
       .CtxBits  (CtxBits),
       .AddrBits (AddrBits),
+      .Ecc      (Ecc),
       .Multicast(Multicast)
   ) u_unit (
       .clk_i,
@@ -151,7 +155,8 @@ module velo_unit_slot
       .dropped_o,
       .dropped_code_o,
       .dropped_ctx_o,
-      .dropped_node_o
+      .dropped_node_o,
+      .ecc_o
   );
 
   if (!Narrow) begin : gen_wires

@@ -21,6 +21,7 @@
 
 module velo_units
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import htax_pkg::*;
   import velo_regfile_pkg::*;
 #(
@@ -28,6 +29,7 @@ module velo_units
     parameter int unsigned UnitWidth = DataWidth,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned CtxBits = 8,
+    parameter bit Ecc = 1'b0,
     parameter bit Multicast = 1'b0
 ) (
     input logic clk_i,
@@ -73,6 +75,8 @@ module velo_units
     end
   endfunction
 
+  ecc_t [NumVelo-1:0] ecc;
+
   logic [NumVelo-1:0] cfg_unit, pointer_unit, cfg_ready;
   logic [NumVelo-1:0] sent, refused, undelivered, received, stalled, dropped;
   error_e [NumVelo-1:0] refused_code, dropped_code;
@@ -90,6 +94,7 @@ module velo_units
         .DataWidth(DataWidth),
         .UnitWidth(UnitWidth),
         .CtxBits  (CtxBits),
+        .Ecc      (Ecc),
         .Multicast(Multicast)
     ) u_slot (
         .clk_i,
@@ -142,7 +147,8 @@ module velo_units
         .dropped_o             (dropped[u]),
         .dropped_code_o        (dropped_code[u]),
         .dropped_ctx_o         (dropped_ctx[u]),
-        .dropped_node_o        (dropped_node[u])
+        .dropped_node_o        (dropped_node[u]),
+        .ecc_o                 (ecc[u])
     );
     assign dma_header_o[u] = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
   end
@@ -150,6 +156,7 @@ module velo_units
   always_comb begin
     report_o                = '0;
     report_o.cfg_ready      = |(cfg_unit & cfg_ready);
+    report_o.ecc            = ecc_count(64'(ecc));
     report_o.stalled        = |stalled;
     report_o.stall_ctx      = stall_ctx[first_of(stalled)];
     report_o.refused_code   = refused_code[first_of(refused)];

@@ -17,6 +17,7 @@
 module velo_regfile
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_secded_pkg::*;
   import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32
@@ -295,6 +296,11 @@ module velo_regfile
     rma_setting_o.read_pointer = write_data_q[15:0];
   end
 
+  // At most eleven tell in a cycle: four VELO units and seven memories of the RMA unit.
+  ecc_count_t ecc;
+  assign ecc.corrected = velo_report_i.ecc.corrected + rma_report_i.ecc.corrected;
+  assign ecc.broken = velo_report_i.ecc.broken + rma_report_i.ecc.broken;
+
   always_comb begin
     to_registers = '{default: '0};
     to_registers.sent.count.incr = |velo_report_i.sent;
@@ -312,6 +318,10 @@ module velo_regfile
     to_registers.received.count.incrvalue = velo_report_i.received;
     to_registers.dropped.count.incr = |velo_report_i.dropped;
     to_registers.dropped.count.incrvalue = velo_report_i.dropped;
+    to_registers.ecc_corrected.count.incr = |ecc.corrected;
+    to_registers.ecc_corrected.count.incrvalue = ecc.corrected;
+    to_registers.ecc_uncorrectable.count.incr = |ecc.broken;
+    to_registers.ecc_uncorrectable.count.incrvalue = ecc.broken;
     to_registers.unmapped.count.incr = write_misplaced || read_misplaced;
     to_registers.stray_responses.count.incr = stray_response_i;
     to_registers.stray_completions.count.incr = stray_completion_i;

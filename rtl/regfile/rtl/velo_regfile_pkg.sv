@@ -7,6 +7,7 @@
 package velo_regfile_pkg;
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_secded_pkg::*;
 
   // The VELO units, velo_unit's ports with the same names; `watchdog` is that of full rings. A ring stands until
   // `cfg_ready` of the report.
@@ -25,6 +26,7 @@ package velo_regfile_pkg;
 
   // Several units may send, refuse, receive and drop in a cycle: numbers; codes of one of those.
   typedef struct packed {
+    ecc_count_t ecc;  // words of memories, see velo_ram
     logic cfg_ready;
     logic [2:0] sent;
     logic [2:0] refused;
@@ -61,6 +63,7 @@ package velo_regfile_pkg;
   } rma_setting_t;
 
   typedef struct packed {
+    ecc_count_t ecc;
     logic       queue_ready;
     logic       invalidating;
     logic       stalled;

@@ -20,6 +20,7 @@ RINGS, READ_POINTERS, ROUTES = 0x8000000, 0x8100000, 0x8200000
 PAGES, INVALIDATE, RMA_STALL, RMA_ERROR, RMA_POSTED = 0x88, 0x90, 0x98, 0xA0, 0xA8
 RMA_COMPLETED, RMA_SERVED, RMA_REFUSED, RMA_ERRORS = 0xB0, 0xB8, 0xC0, 0xC8
 ATU_HITS, ATU_MISSES, ATU_REFUSED, RMA_REQUESTER_ERROR = 0xD0, 0xD8, 0xE0, 0xE8
+ECC_CORRECTED, ECC_UNCORRECTABLE = 0x1D0, 0x1D8
 QUEUES, QUEUE_READ_POINTERS = 0x8300000, 0x8400000
 VELO_SETTING, VELO_REPORT, RMA_SETTING, RMA_REPORT, NETWORK_SETTING, NETWORK_STATE, LINK_STATE = (
     Struct("velo_regfile_pkg", f"{name}_t")
@@ -418,3 +419,18 @@ async def refusals(dut: Any) -> None:
     assert await registers.read(SETUP, length=4) is None
     assert await registers.read(SETUP) == 1
     assert await registers.read(UNMAPPED) == 6
+
+
+@cocotb.test
+async def words_with_wrong_bits_are_counted(dut: Any) -> None:
+    registers, rng = await start(dut), random.Random(5)
+    corrected = broken = 0
+    for _ in range(100):
+        units, rma = [[rng.randrange(most + 1) for _ in range(2)] for most in (4, 7)]
+        dut.velo_report_i.value = VELO_REPORT.pack(ecc=units[0] << 6 | units[1])
+        dut.rma_report_i.value = RMA_REPORT.pack(ecc=rma[0] << 6 | rma[1])
+        corrected, broken = corrected + units[0] + rma[0], broken + units[1] + rma[1]
+        await registers.settle()
+    dut.velo_report_i.value = dut.rma_report_i.value = 0
+    assert await registers.read(ECC_CORRECTED) == corrected
+    assert await registers.read(ECC_UNCORRECTABLE) == broken

@@ -50,6 +50,7 @@ module velo_rma_completer_props
   rma_command_t reply_command;
   error_e error_code;
 
+  velo_secded_pkg::ecc_t unused_ecc;
   velo_rma_completer #(
       .DataWidth(32),
       .Answers  (1'b0),
@@ -74,6 +75,7 @@ module velo_rma_completer_props
       .completed_o       (completed),
       .error_valid_o     (error_valid),
       .error_code_o      (error_code),
+      .ecc_o             (unused_ecc),
       .*
   );
 

@@ -58,6 +58,7 @@ module velo_rma_notifier_props
   logic [7:0] stall_ctx, error_ctx;
   error_e error_code;
 
+  velo_secded_pkg::ecc_t unused_ecc;
   velo_rma_notifier #(
       .DataWidth (64),
       .CtxBits   (1),
@@ -80,6 +81,7 @@ module velo_rma_notifier_props
       .error_valid_o     (error_valid),
       .error_code_o      (error_code),
       .error_ctx_o       (error_ctx),
+      .ecc_o             (unused_ecc),
       .*
   );
 

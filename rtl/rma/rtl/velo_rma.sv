@@ -29,6 +29,7 @@
 
 module velo_rma
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
@@ -38,6 +39,7 @@ module velo_rma
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned PageBits = 24,
     parameter int unsigned LineBits = 6,
+    parameter bit Ecc = 1'b0,  // check bits in its memories
     localparam int unsigned NumClasses = 3
 ) (
     input logic clk_i,
@@ -129,7 +131,8 @@ module velo_rma
     output logic   [2:0] error_count_o,            // packets refused in this cycle
     output error_e       error_code_o,             // why, of one of them
     output logic   [7:0] error_ctx_o,              // its context
-    output logic   [7:0] error_node_o              // the node that it came from
+    output logic   [7:0] error_node_o,             // the node that it came from
+    output ecc_t   [6:0] ecc_o                     // words of its memories, each as in velo_ram
 );
 
   // A packet's data: whole lines of 64 bytes, if the MTU has room for one beside the command.
@@ -206,7 +209,8 @@ module velo_rma
       .DataWidth(DataWidth),
       .CtxBits  (CtxBits),
       .PageBits (PageBits),
-      .LineBits (LineBits)
+      .LineBits (LineBits),
+      .Ecc      (Ecc)
   ) u_host (
       .clk_i,
       .rst_ni,
@@ -252,6 +256,7 @@ module velo_rma
       .error_valid_o     (error_valid[4]),
       .error_code_o      (error_code[4]),
       .error_ctx_o       (error_ctx[4]),
+      .ecc_o             (ecc_o[1:0]),
       .table_enable_i,
       .table_base_i,
       .table_bits_i,
@@ -284,7 +289,8 @@ module velo_rma
 
   velo_rma_source #(
       .DataWidth    (DataWidth),
-      .FragmentBytes(FragmentBytes)
+      .FragmentBytes(FragmentBytes),
+      .Ecc          (Ecc)
   ) u_source (
       .clk_i,
       .rst_ni,
@@ -319,6 +325,7 @@ module velo_rma
       .error_valid_o        (requester_error_valid_o),
       .error_code_o         (requester_error_code_o),
       .error_ctx_o          (requester_error_ctx_o),
+      .ecc_o                (ecc_o[3:2]),
       .node_id_i,
       .posted_o
   );
@@ -330,7 +337,8 @@ module velo_rma
   velo_rma_target #(
       .DataWidth    (DataWidth),
       .MtuBytes     (MtuBytes),
-      .FragmentBytes(FragmentBytes)
+      .FragmentBytes(FragmentBytes),
+      .Ecc          (Ecc)
   ) u_target (
       .clk_i,
       .rst_ni,
@@ -375,6 +383,7 @@ module velo_rma
       .error_code_o      (error_code[1:0]),
       .error_ctx_o       (error_ctx[1:0]),
       .error_node_o      (error_node[1:0]),
+      .ecc_o             (ecc_o[5:4]),
       .node_id_i,
       .served_o
   );
@@ -383,7 +392,8 @@ module velo_rma
 
   velo_rma_finish #(
       .DataWidth(DataWidth),
-      .MtuBytes (MtuBytes)
+      .MtuBytes (MtuBytes),
+      .Ecc      (Ecc)
   ) u_finish (
       .clk_i,
       .rst_ni,
@@ -413,6 +423,7 @@ module velo_rma
       .error_code_o      (error_code[3:2]),
       .error_ctx_o       (error_ctx[3:2]),
       .error_node_o      (error_node[3:2]),
+      .ecc_o             (ecc_o[6]),
       .node_id_i
   );
 

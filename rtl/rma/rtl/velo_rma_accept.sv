@@ -6,13 +6,15 @@
 
 module velo_rma_accept
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned MtuBytes = 512,
-    parameter bit Answers = 1'b0
+    parameter bit Answers = 1'b0,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -65,7 +67,8 @@ module velo_rma_accept
     output logic         error_valid_o,
     output error_e       error_code_o,
     output logic   [7:0] error_ctx_o,
-    output logic   [7:0] error_node_o
+    output logic   [7:0] error_node_o,
+    output ecc_t         ecc_o           // see velo_rma_completer
 );
 
   localparam logic [15:0] Asking = 16'd1 << PacketKindGetRequest |
@@ -112,7 +115,8 @@ module velo_rma_accept
 
   velo_rma_completer #(
       .DataWidth(DataWidth),
-      .Answers  (Answers)
+      .Answers  (Answers),
+      .Ecc      (Ecc)
   ) u_completer (
       .clk_i,
       .rst_ni,
@@ -148,7 +152,8 @@ module velo_rma_accept
       .reply_ready_i,
       .reply_header_o,
       .reply_command_o,
-      .completed_o
+      .completed_o,
+      .ecc_o
   );
 
   // The two are never set together: while a packet is being judged, the completer has none.

@@ -4,13 +4,19 @@
 //
 // Both sides valid/ready; an entry is at the output two cycles after it came in. `count_o` is the
 // number of entries, those on their way to the output among them. An entry may be marked; `marked_o`:
-// there are such entries, at most two. Errors: none.
+// there are such entries, at most two.
+//
+// With `Ecc` the entries are protected (velo_ram). `pop_void_o`: the entry offered cannot be read; its data
+// must not be acted upon. `ecc_o` tells so once, as the entry is taken. Errors: none.
 
 `include "velo_assert.svh"
 
-module velo_rma_buffer #(
+module velo_rma_buffer
+  import velo_secded_pkg::*;
+#(
     parameter int unsigned Width = 32,
     parameter int unsigned Depth = 256,
+    parameter bit Ecc = 1'b0,
     localparam int unsigned AddrWidth = $clog2(Depth)
 ) (
     input logic clk_i,
@@ -24,7 +30,9 @@ module velo_rma_buffer #(
     output logic             pop_valid_o,
     input  logic             pop_ready_i,
     output logic             pop_mark_o,
+    output logic             pop_void_o,
     output logic [Width-1:0] pop_data_o,
+    output ecc_t             ecc_o,
 
     output logic [AddrWidth:0] count_o,
     output logic               marked_o
@@ -82,16 +90,23 @@ module velo_rma_buffer #(
     pop_mark_o <= pop ? |is_next : |is_head;
   end
 
+  ecc_t word_ecc;
+  assign pop_void_o = word_ecc.broken;
+  assign ecc_o      = pop ? word_ecc : '0;
+
   velo_ram #(
       .Width(Width),
-      .Depth(Depth)
+      .Depth(Depth),
+      .Ecc  (Ecc)
   ) u_ram (
       .clk_i,
       .we_i   (push),
       .waddr_i(write_q[AddrWidth-1:0]),
       .wdata_i(push_data_i),
       .raddr_i(read_d[AddrWidth-1:0]),
-      .rdata_o(pop_data_o)
+      .rdata_o(pop_data_o),
+      .corrected_o(word_ecc.corrected),
+      .broken_o(word_ecc.broken)
   );
 
   `VELO_ASSERT_INIT(DepthIsPowerOfTwo, Depth >= 2 && Depth == 2 ** AddrWidth)

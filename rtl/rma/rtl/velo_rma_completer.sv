@@ -14,6 +14,8 @@
 // and length hold). `notify_*` valid/ready after all of the data was taken by `posted_*`, which keeps
 // order; `notify_error_i` with ready: ErrorNone, or why it was refused. `reply_*` valid/ready.
 //
+// With `Ecc` the memory of failures is protected (velo_ram). What cannot be read counts as a failure, ErrorMemory.
+//
 // Errors: those of velo_atu; ErrorMalformed for data outside the operation, or a packet that was not
 // as long as it said (its write is filled with zeros). Each is a pulse on `error_valid_o`. The
 // requester is told why if the completer's notification was refused (the data are written all the
@@ -25,13 +27,15 @@
 
 module velo_rma_completer
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter bit Answers = 1'b0,
-    parameter int unsigned NodeBits = 8  // of node numbers in use
+    parameter int unsigned NodeBits = 8,  // of node numbers in use
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -74,7 +78,8 @@ module velo_rma_completer
 
     output logic   completed_o,
     output logic   error_valid_o,
-    output error_e error_code_o
+    output error_e error_code_o,
+    output ecc_t   ecc_o           // of the memory of failures; see velo_ram
 );
 
   typedef enum logic [3:0] {
@@ -99,22 +104,30 @@ module velo_rma_completer
   // ----- the failures of a node's operation so far ----------------------------------------------
 
   logic [3:0] earlier_bits;
-  velo_table #(
+  ecc_t earlier_ecc, ecc_q;
+  velo_ram #(
       .Width(4),
-      .AddrBits(NodeBits)
+      .Depth(2 ** NodeBits),
+      .ReadsOld(1'b1),
+      .Ecc(Ecc)
   ) u_failures (
       .clk_i,
-      .write_i     (state_q == StOutcome),
-      .write_addr_i(header_i.src_node[NodeBits-1:0]),
-      .write_data_i(outcome),
-      .read_addr_i (header_i.src_node[NodeBits-1:0]),
-      .read_data_o (earlier_bits)
+      .we_i       (state_q == StOutcome),
+      .waddr_i    (header_i.src_node[NodeBits-1:0]),
+      .wdata_i    (outcome),
+      .raddr_i    (header_i.src_node[NodeBits-1:0]),
+      .rdata_o    (earlier_bits),
+      .corrected_o(earlier_ecc.corrected),
+      .broken_o   (earlier_ecc.broken)
   );
   // A register between the memory and what is decided by it: there long before the outcome is. The
   // first packet of an operation starts afresh.
   always_ff @(posedge clk_i) begin
-    earlier_q <= command_i.offset == '0 ? ErrorNone : error_e'(earlier_bits);
+    if (command_i.offset == '0) earlier_q <= ErrorNone;
+    else earlier_q <= earlier_ecc.broken ? ErrorMemory : error_e'(earlier_bits);
+    ecc_q <= command_i.offset == '0 ? '0 : earlier_ecc;
   end
+  assign ecc_o      = state_q == StOutcome ? ecc_q : '0;
   assign outcome    = earlier_q != ErrorNone ? earlier_q : error_q;
 
   // ----- control --------------------------------------------------------------------------------

@@ -6,7 +6,8 @@
 // are taken only while their packet is on its way, as many beats as `job_data_bytes_i` needs; the rest
 // of the last word is sent as zeros, whatever the stream holds there. With a beat that is `data_bad_i`
 // the stream ends: so does the packet or, if that is its last beat, it has one more, so that it is never
-// as long as it says and is refused. While `hold_i`, no packet is begun. Network side valid/ready, `sop`
+// as long as it says and is refused. The same for a packet of which a beat was `data_void_i`, behind its
+// last beat. While `hold_i`, no packet is begun. Network side valid/ready, `sop`
 // and `eop` mark the first and last beat; packets follow each other without a gap if jobs do.
 // Errors: none.
 
@@ -16,8 +17,9 @@ module velo_rma_emit
   import velo_pkg::*;
   import velo_rma_pkg::*;
 #(
-    parameter int unsigned DataWidth   = 32,
-    parameter int unsigned MaxOperands = 1
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned MaxOperands = 1,
+    parameter bit Ecc = 1'b0  // data may be void
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -35,6 +37,7 @@ module velo_rma_emit
     input  logic                 data_valid_i,
     output logic                 data_ready_o,
     input  logic                 data_bad_i,
+    input  logic                 data_void_i,
     input  logic [DataWidth-1:0] data_i,
 
     output logic                 net_valid_o,
@@ -59,7 +62,7 @@ module velo_rma_emit
   logic [9:0] bytes_left_q;
   // Facts about those that are needed in each cycle, kept beside them.
   logic in_body_q, head_last_q, body_some_q, body_last_q, padding_q;
-  logic sop_q, take, load, bad;
+  logic sop_q, take, load, bad, void_d;
   logic [DataWidth-1:0] body;
   logic [6:0] job_words;
   logic [7:0] job_beats;
@@ -67,7 +70,7 @@ module velo_rma_emit
   assign take = net_valid_o && net_ready_i;
   assign net_valid_o = in_body_q ? body_some_q && (padding_q || data_valid_i) : !sop_q || !hold_i;
   assign net_sop_o = sop_q;
-  assign bad = data_bad_i && !padding_q;
+  assign bad = (data_bad_i && !padding_q) || (body_last_q && void_d);
   assign net_eop_o = in_body_q ? body_last_q != bad : head_last_q && !body_some_q;
   assign net_data_o = in_body_q ? body : head_q[DataWidth-1:0];
   assign data_ready_o = in_body_q && body_some_q && !padding_q && net_ready_i;
@@ -82,6 +85,17 @@ module velo_rma_emit
     assign job_head       = {job_operands_i, job_command_i, job_header_i};
     assign job_head_beats = 4'((4 + 32'(job_operand_words_i)) * WordBeats);
     assign job_beats      = 8'(32'(job_words) * WordBeats);
+  end
+
+  if (Ecc) begin : gen_void
+    logic void_q;
+    assign void_d = void_q || (data_void_i && in_body_q && !padding_q);
+    always_ff @(posedge clk_i) begin
+      if (load) void_q <= 1'b0;
+      else if (take) void_q <= void_d && !bad;
+    end
+  end else begin : gen_no_void
+    assign void_d = data_void_i;
   end
 
   always_comb begin

@@ -9,12 +9,14 @@
 
 module velo_rma_finish
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter int unsigned MtuBytes  = 512
+    parameter int unsigned MtuBytes  = 512,
+    parameter bit          Ecc       = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -50,7 +52,8 @@ module velo_rma_finish
     output logic   [1:0]      error_valid_o,
     output error_e [1:0]      error_code_o,
     output logic   [1:0][7:0] error_ctx_o,
-    output logic   [1:0][7:0] error_node_o
+    output logic   [1:0][7:0] error_node_o,
+    output ecc_t              ecc_o           // see velo_rma_accept
 );
 
   logic no_job, no_data_last, no_data_bad, no_data_valid, no_reply;
@@ -62,7 +65,8 @@ module velo_rma_finish
   velo_rma_accept #(
       .DataWidth(DataWidth),
       .MtuBytes (MtuBytes),
-      .Answers  (1'b1)
+      .Answers  (1'b1),
+      .Ecc      (Ecc)
   ) u_finish (
       .clk_i,
       .rst_ni,
@@ -106,6 +110,7 @@ module velo_rma_finish
       .error_code_o      (error_code_o[0]),
       .error_ctx_o       (error_ctx_o[0]),
       .error_node_o      (error_node_o[0]),
+      .ecc_o             (ecc_o),
       .node_id_i
   );
 

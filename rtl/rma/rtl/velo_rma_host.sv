@@ -13,6 +13,7 @@
 
 module velo_rma_host
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
@@ -24,7 +25,8 @@ module velo_rma_host
     parameter int unsigned NumClients = 4,
     parameter int unsigned NumWriters = 3,
     parameter int unsigned NumReaders = 2,
-    parameter int unsigned NumSources = 5
+    parameter int unsigned NumSources = 5,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -97,7 +99,8 @@ module velo_rma_host
     output logic   [7:0] stall_ctx_o,
     output logic         error_valid_o,
     output error_e       error_code_o,
-    output logic   [7:0] error_ctx_o
+    output logic   [7:0] error_ctx_o,
+    output ecc_t   [1:0] ecc_o           // of the translation cache and of the table of queues
 );
 
   // ----- translation ----------------------------------------------------------------------------
@@ -110,7 +113,8 @@ module velo_rma_host
       .DataWidth (DataWidth),
       .NumClients(NumClients),
       .LineBits  (LineBits),
-      .PageBits  (PageBits)
+      .PageBits  (PageBits),
+      .Ecc       (Ecc)
   ) u_atu (
       .clk_i,
       .rst_ni,
@@ -127,6 +131,7 @@ module velo_rma_host
       .nonposted_ready_i (read_ready[NumReaders]),
       .nonposted_header_o(table_header),
       .response_valid_i  (table_response),
+      .ecc_o             (ecc_o[0]),
       .table_base_i,
       .table_bits_i,
       .invalidate_valid_i,
@@ -199,7 +204,8 @@ module velo_rma_host
   velo_rma_notifier #(
       .DataWidth (DataWidth),
       .CtxBits   (CtxBits),
-      .NumSources(NumSources)
+      .NumSources(NumSources),
+      .Ecc       (Ecc)
   ) u_notifier (
       .clk_i,
       .rst_ni,
@@ -210,6 +216,7 @@ module velo_rma_host
       .cfg_base_i        (queue_base_i),
       .cfg_last_entry_i  (queue_last_entry_i),
       .refused_o         (notify_refused),
+      .ecc_o             (ecc_o[1]),
       .posted_valid_o    (write_valid[NumWriters]),
       .posted_ready_i    (write_ready[NumWriters]),
       .posted_eop_o      (write_eop[NumWriters]),

@@ -7,15 +7,19 @@
 // bytes; `eop` marks the last. A write that has no such length has length 0 in its first beat.
 // While the queue has no room for the longest, the host's posted channel waits: software bounds what it
 // posts. A write whose first beat was taken waits for the host alone.
+// With `Ecc` the queue is protected (velo_ram). Of a beat with `out_void_o` neither data nor `eop` are
+// known; the next write begins with the next beat that is `out_first_o` and not void.
 // Both sides valid/ready. Two cycles. Errors: none here, the requester reports.
 
 `include "velo_assert.svh"
 
 module velo_rma_intake
   import velo_rma_pkg::*;
+  import velo_secded_pkg::*;
 #(
-    parameter int unsigned DataWidth  = 32,
-    parameter int unsigned QueueBeats = 512
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned QueueBeats = 512,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -30,7 +34,11 @@ module velo_rma_intake
     output logic                 out_valid_o,
     input  logic                 out_ready_i,
     output logic                 out_eop_o,
-    output logic [DataWidth-1:0] out_data_o
+    output logic                 out_first_o,  // only with Ecc
+    output logic                 out_void_o,
+    output logic [DataWidth-1:0] out_data_o,
+
+    output ecc_t ecc_o  // of the queue; see velo_rma_buffer
 );
 
   localparam int unsigned MaxBeats = 5 * 64 / DataWidth;
@@ -78,20 +86,30 @@ module velo_rma_intake
     else room_q <= 32'(count) + MaxBeats + 2 <= QueueBeats;
   end
 
+  // Where a write begins is kept only where an end may be lost.
+  localparam int unsigned QueueWidth = DataWidth + (Ecc ? 2 : 1);
+  logic [QueueWidth-1:0] queue_in, queue_out;
+  assign queue_in = QueueWidth'({!named_q, named_q ? {push_last, write_data_i} : {1'b0, name}});
+  assign {out_eop_o, out_data_o} = queue_out[DataWidth:0];
+  assign out_first_o = Ecc && queue_out[QueueWidth-1];
+
   velo_rma_buffer #(
-      .Width(DataWidth + 1),
-      .Depth(QueueBeats)
+      .Width(QueueWidth),
+      .Depth(QueueBeats),
+      .Ecc  (Ecc)
   ) u_queue (
       .clk_i,
       .rst_ni,
       .push_valid_i(push_valid),
       .push_ready_o(push_ready),
       .push_mark_i (1'b0),
-      .push_data_i (named_q ? {push_last, write_data_i} : {1'b0, name}),
+      .push_data_i (queue_in),
       .pop_valid_o (out_valid_o),
       .pop_ready_i (out_ready_i),
       .pop_mark_o  (unused_mark[0]),
-      .pop_data_o  ({out_eop_o, out_data_o}),
+      .pop_void_o  (out_void_o),
+      .pop_data_o  (queue_out),
+      .ecc_o       (ecc_o),
       .count_o     (count),
       .marked_o    (unused_mark[1])
   );

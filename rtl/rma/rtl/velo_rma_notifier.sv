@@ -9,7 +9,8 @@
 // dropped after `watchdog_cycles_i`.
 //
 // Sources: valid/ready, ready when it is written or refused. `refused_o` with ready: the context has no
-// queue (ErrorContext) or the watchdog gave up (ErrorStall); both are pulses on `error_valid_o`.
+// queue (ErrorContext), its entry in the table cannot be read (ErrorMemory, only with `Ecc`) or the watchdog gave
+// up (ErrorStall); all are pulses on `error_valid_o`.
 // Unloaded, the first write is offered six cycles after the notification: one for the choice, one to
 // copy it, three for the look-up, one to judge it.
 //
@@ -19,12 +20,14 @@
 
 module velo_rma_notifier
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
 #(
-    parameter int unsigned DataWidth  = 32,
-    parameter int unsigned CtxBits    = 8,
-    parameter int unsigned NumSources = 5
+    parameter int unsigned DataWidth = 32,
+    parameter int unsigned CtxBits = 8,
+    parameter int unsigned NumSources = 5,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -58,7 +61,8 @@ module velo_rma_notifier
     output logic   [7:0] stall_ctx_o,
     output logic         error_valid_o,
     output error_e       error_code_o,
-    output logic   [7:0] error_ctx_o
+    output logic   [7:0] error_ctx_o,
+    output ecc_t         ecc_o           // of the table of queues; see velo_contexts
 );
 
   localparam int unsigned EntryBytes = $bits(rma_notification_t) / 8;
@@ -81,7 +85,7 @@ module velo_rma_notifier
   logic [NumSources-1:0] grant, source_q;
   notify_t chosen, notify_q;
   logic start, cfg_open, cfg_take, table_ready, table_cfg_ready, enabled, full;
-  logic refuse, refused_q, expired_q, bad_context, bad_context_q, finish;
+  logic refuse, refused_q, expired_q, broken, broken_q, bad_context, bad_context_q, finish;
   logic [1:0] look_left_q;
   logic [15:0] write_pointer, pointer_q;
   logic [AddrBits-1:4] slot, slot_q;
@@ -107,7 +111,8 @@ module velo_rma_notifier
 
   velo_contexts #(
       .CtxBits (CtxBits),
-      .AddrBits(TableAddrBits)
+      .AddrBits(TableAddrBits),
+      .Ecc     (Ecc)
   ) u_queues (
       .clk_i,
       .rst_ni,
@@ -126,6 +131,9 @@ module velo_rma_notifier
       .full_o           (full),
       .write_pointer_o  (write_pointer),
       .slot_o           (slot),
+      .broken_o         (broken),
+      .use_i            (state_q == StRoom && (refuse || !full)),
+      .ecc_o            (ecc_o),
       .advance_i        (finish),
       .advance_ctx_i    (CtxBits'(notify_q.ctx)),
       .advance_pointer_i(pointer_q + 16'd1)
@@ -137,7 +145,7 @@ module velo_rma_notifier
   assign cfg_ready_o = table_cfg_ready && cfg_open;
   assign cfg_take    = cfg_valid_i && cfg_ready_o;
   assign bad_context = !enabled || {1'b0, notify_q.ctx} >= 9'(2 ** CtxBits);
-  assign refuse      = state_q == StRoom && (bad_context || (full && expired_q));
+  assign refuse      = state_q == StRoom && (broken || bad_context || (full && expired_q));
   assign finish      = state_q == StWrite && posted_ready_i && &beat_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -169,6 +177,7 @@ module velo_rma_notifier
       beat_q        <= DataWidth == 32 ? 2'd0 : 2'd1;
       refused_q     <= refuse;
       bad_context_q <= bad_context;
+      broken_q      <= broken;
     end else if (posted_valid_o && posted_ready_i) begin
       beat_q <= beat_q + (DataWidth == 32 ? 2'd1 : 2'd2);
     end
@@ -199,7 +208,7 @@ module velo_rma_notifier
   assign stalled_o     = state_q == StRoom && full;
   assign stall_ctx_o   = notify_q.ctx;
   assign error_valid_o = refused_o;
-  assign error_code_o  = bad_context_q ? ErrorContext : ErrorStall;
+  assign error_code_o  = broken_q ? ErrorMemory : bad_context_q ? ErrorContext : ErrorStall;
   assign error_ctx_o   = notify_q.ctx;
 
   `VELO_ASSERT_INIT(EntryIsTwoWords, EntryBytes == 16)

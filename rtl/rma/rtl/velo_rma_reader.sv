@@ -14,18 +14,21 @@
 //
 // Data begin with the byte at the address, whatever its alignment. Errors: those of velo_atu;
 // ErrorHost if the host refuses. If it fails only after the first beat, the data end with a beat that is
-// `data_bad_o`, and the access is given back.
+// `data_bad_o`, and the access is given back. With `Ecc` the buffer is protected: a beat with
+// `data_void_o` cannot be read any more, and the others come all the same.
 
 `include "velo_assert.svh"
 
 module velo_rma_reader
   import velo_pkg::*;
   import velo_atu_pkg::*;
+  import velo_secded_pkg::*;
   import htax_pkg::*;
 #(
-    parameter int unsigned DataWidth   = 32,
+    parameter int unsigned DataWidth = 32,
     parameter int unsigned BufferBytes = 2048,
-    parameter int unsigned MaxBytes    = 448
+    parameter int unsigned MaxBytes = 448,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -40,7 +43,9 @@ module velo_rma_reader
     output logic                 data_valid_o,
     input  logic                 data_ready_i,
     output logic                 data_bad_o,
+    output logic                 data_void_o,
     output logic [DataWidth-1:0] data_o,
+    output ecc_t                 ecc_o,         // of the buffer; see velo_rma_buffer
 
     output logic         atu_valid_o,
     input  logic         atu_ready_i,
@@ -122,7 +127,8 @@ module velo_rma_reader
 
   velo_rma_buffer #(
       .Width(DataWidth),
-      .Depth(Depth)
+      .Depth(Depth),
+      .Ecc  (Ecc)
   ) u_buffer (
       .clk_i,
       .rst_ni,
@@ -133,7 +139,9 @@ module velo_rma_reader
       .pop_valid_o (data_valid_o),
       .pop_ready_i (data_ready_i),
       .pop_mark_o  (data_bad_o),
+      .pop_void_o  (data_void_o),
       .pop_data_o  (data_o),
+      .ecc_o       (ecc_o),
       .count_o     (count),
       .marked_o    (marked)
   );

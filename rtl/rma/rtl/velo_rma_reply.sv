@@ -60,6 +60,7 @@ module velo_rma_reply
       .data_valid_i       (1'b0),
       .data_ready_o       (unused_ready),
       .data_bad_i         (1'b0),
+      .data_void_i        (1'b0),
       .data_i             ('0),
       .net_valid_o,
       .net_ready_i,

@@ -18,6 +18,8 @@
 //   ErrorOversize    the write is not as long as a descriptor, an immediate put not of 1 to 8 bytes,
 //                    an update not of 8, a notification not of none;
 //   ErrorMisaligned  an update not at a multiple of 8, at either end;
+//   ErrorMemory      it cannot be read any more, see velo_rma_intake. If its first beat is lost, nobody is
+//                    notified, and the context is given as 0;
 //   those of velo_rma_reader, of the put's source.
 //
 // Source: EXTOLL, high message rates, section III (command descriptors by PIO, integrated DMA).
@@ -30,7 +32,8 @@ module velo_rma_requester
   import velo_rma_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter int unsigned FragmentBytes = 448
+    parameter int unsigned FragmentBytes = 448,
+    parameter bit Ecc = 1'b0  // beats may be void
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -40,6 +43,8 @@ module velo_rma_requester
     input  logic                 beat_valid_i,
     output logic                 beat_ready_o,
     input  logic                 beat_eop_i,
+    input  logic                 beat_first_i,
+    input  logic                 beat_void_i,
     input  logic [DataWidth-1:0] beat_data_i,
 
     output logic         read_valid_o,
@@ -234,7 +239,18 @@ module velo_rma_requester
 
   // ----- control --------------------------------------------------------------------------------
 
-  logic take;
+  // Behind a beat that cannot be read, all is passed over until a descriptor begins.
+  logic take, named, skip_q;
+  assign named = !beat_void_i && (!skip_q || beat_first_i);
+  if (Ecc) begin : gen_skip
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) skip_q <= 1'b0;
+      else if (take) skip_q <= beat_void_i || (skip_q && !named);
+    end
+  end else begin : gen_no_skip
+    assign skip_q = 1'b0;
+  end
+
   assign beat_ready_o = state_q == StName || state_q == StWords;
   assign take         = beat_valid_i && beat_ready_o;
 
@@ -243,8 +259,11 @@ module velo_rma_requester
       state_q <= StName;
     end else begin
       unique case (state_q)
-        StName:   if (take) state_q <= StWords;
-        StWords:  if (take && beat_eop_i) state_q <= StJudge;
+        StName:   if (take && named) state_q <= StWords;
+        StWords: begin
+          if (take && beat_void_i) state_q <= StReport;
+          else if (take && beat_eop_i) state_q <= StJudge;
+        end
         StJudge:  state_q <= StDecide;
         StDecide: state_q <= error_q != ErrorNone ? StReport : whole_q ? StPacket : StCut;
         StCut: begin
@@ -272,7 +291,7 @@ module velo_rma_requester
       // Fields that a too short write does not have are zero in its error notification.
       beats_q          <= '0;
     end
-    if (state_q == StWords && take) begin
+    if (state_q == StWords && take && !beat_void_i) begin
       beats_q[beat_q] <= beat_data_i;
       beat_q          <= beat_q + 4'd1;
     end
@@ -282,6 +301,7 @@ module velo_rma_requester
       value_q      <= desc.local_address;
       shift_left_q <= '0;
     end
+    if (state_q == StWords && take && beat_void_i) error_q <= ErrorMemory;
     if (state_q == StRead && result_valid_i) error_q <= result_error_i;
     if (state_q == StName) offset_q <= '0;
     else if (state_q == StPacket && packet_ready_i) begin
@@ -312,10 +332,11 @@ module velo_rma_requester
   );
 
   assign posted_o = packet_valid_o && packet_ready_i && last;
-  assign error_valid_o = (state_q == StDecide && error_q != ErrorNone) ||
+  assign error_valid_o = (take && beat_void_i && !skip_q) ||
+      (state_q == StDecide && error_q != ErrorNone) ||
       (state_q == StRead && result_valid_i && result_error_i != ErrorNone);
-  assign error_code_o = state_q == StDecide ? error_q : result_error_i;
-  assign error_ctx_o = ctx_q;
+  assign error_code_o = take ? ErrorMemory : state_q == StDecide ? error_q : result_error_i;
+  assign error_ctx_o = state_q == StName ? '0 : ctx_q;
 
   `VELO_ASSERT(ShiftOnlyImmediate, state_q != StShift || is_immediate)
 

@@ -17,7 +17,8 @@
 // `release_o`: an update's access is over.
 //
 // Errors, each a pulse on `error_valid_o`: those of velo_rma_reader; ErrorMisaligned for an update not
-// at a multiple of 8; ErrorMalformed for one without its operands or a get with data.
+// at a multiple of 8; ErrorMemory for one whose old word was lost in the reader's buffer
+// (`memory_void_i`), which is not written; ErrorMalformed for one without its operands or a get with data.
 //
 // Source: EXTOLL, high message rates, section III (responder, locks).
 
@@ -61,6 +62,7 @@ module velo_rma_responder
     input  logic                 memory_valid_i,
     output logic                 memory_ready_o,
     input  logic                 memory_bad_i,
+    input  logic                 memory_void_i,
     input  logic [DataWidth-1:0] memory_data_i,
 
     output logic                packet_valid_o,
@@ -160,7 +162,7 @@ module velo_rma_responder
   // ----- control --------------------------------------------------------------------------------
 
   logic write_last, memory_last, adds;
-  assign adds        = command_q.add_always || equal_q;
+  assign adds        = (command_q.add_always || equal_q) && error_q == ErrorNone;
   assign write_last  = DataWidth != 32 || half_q;
   assign memory_last = DataWidth != 32 || half_q;
   assign last        = update_q || cut_last || error_q != ErrorNone;
@@ -235,6 +237,7 @@ module velo_rma_responder
           old_q  <= DataWidth == 32 ? {memory_data_i[31:0], old_q[63:32]} : 64'(memory_data_i);
           half_q <= !memory_last;
           if (memory_bad_i) error_q <= ErrorHost;
+          else if (memory_void_i) error_q <= ErrorMemory;
         end
       end
       StCompare: begin

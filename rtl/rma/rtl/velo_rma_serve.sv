@@ -7,12 +7,14 @@
 
 module velo_rma_serve
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter int unsigned FragmentBytes = 448
+    parameter int unsigned FragmentBytes = 448,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -69,11 +71,12 @@ module velo_rma_serve
     output logic         error_valid_o,
     output error_e       error_code_o,
     output logic   [7:0] error_ctx_o,
-    output logic   [7:0] error_node_o
+    output logic   [7:0] error_node_o,
+    output ecc_t         ecc_o           // of the reader's buffer; see velo_rma_buffer
 );
 
   logic read_valid, read_keep, result_valid, read_release, update_release;
-  logic memory_valid, memory_ready, memory_bad, emit_ready, packet_valid, packet_ready;
+  logic memory_valid, memory_ready, memory_bad, memory_void, emit_ready, packet_valid, packet_ready;
   logic [DataWidth-1:0] memory_data;
   logic [AddrBits-1:0] result_addr;
   logic [63:0] packet_operand;
@@ -102,6 +105,7 @@ module velo_rma_serve
       .memory_valid_i        (memory_valid),
       .memory_ready_o        (memory_ready),
       .memory_bad_i          (memory_bad),
+      .memory_void_i         (memory_void),
       .memory_data_i         (memory_data),
       .packet_valid_o        (packet_valid),
       .packet_ready_i        (packet_ready),
@@ -140,7 +144,8 @@ module velo_rma_serve
 
   velo_rma_reader #(
       .DataWidth(DataWidth),
-      .MaxBytes (FragmentBytes)
+      .MaxBytes (FragmentBytes),
+      .Ecc      (Ecc)
   ) u_reader (
       .clk_i,
       .rst_ni,
@@ -153,7 +158,9 @@ module velo_rma_serve
       .data_valid_o  (memory_valid),
       .data_ready_i  (memory_ready || emit_ready),
       .data_bad_o    (memory_bad),
+      .data_void_o   (memory_void),
       .data_o        (memory_data),
+      .ecc_o         (ecc_o),
       .atu_release_o (read_release),
       .atu_valid_o,
       .atu_ready_i,
@@ -171,8 +178,9 @@ module velo_rma_serve
   );
 
   velo_rma_emit #(
-      .DataWidth  (DataWidth),
-      .MaxOperands(1)
+      .DataWidth(DataWidth),
+      .MaxOperands(1),
+      .Ecc(Ecc)
   ) u_emit (
       .clk_i,
       .rst_ni,
@@ -187,6 +195,7 @@ module velo_rma_serve
       .data_valid_i       (memory_valid),
       .data_ready_o       (emit_ready),
       .data_bad_i         (memory_bad),
+      .data_void_i        (memory_void),
       .data_i             (memory_data),
       .net_valid_o,
       .net_ready_i,

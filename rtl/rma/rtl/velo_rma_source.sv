@@ -6,12 +6,14 @@
 
 module velo_rma_source
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter int unsigned FragmentBytes = 448
+    parameter int unsigned FragmentBytes = 448,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -54,13 +56,15 @@ module velo_rma_source
     output logic         posted_o,
     output logic         error_valid_o,
     output error_e       error_code_o,
-    output logic   [7:0] error_ctx_o
+    output logic   [7:0] error_ctx_o,
+    output ecc_t   [1:0] ecc_o           // of the descriptors' queue and of the reader's buffer
 );
 
   localparam int unsigned WordWidth = DataWidth > 64 ? 64 : DataWidth;
 
   logic
       beat_valid, beat_ready, beat_eop, read_valid, result_valid, data_valid, data_ready, data_bad;
+  logic data_void, beat_first, beat_void;
   logic packet_valid, packet_ready;
   logic word_valid, word_ready, word_eop, unused_sop;
   logic [WordWidth-1:0] word, beat_data;
@@ -94,14 +98,18 @@ module velo_rma_source
   );
 
   velo_rma_intake #(
-      .DataWidth(WordWidth)
+      .DataWidth(WordWidth),
+      .Ecc      (Ecc)
   ) u_intake (
       .clk_i,
       .rst_ni,
       .out_valid_o(beat_valid),
       .out_ready_i(beat_ready),
       .out_eop_o(beat_eop),
+      .out_first_o(beat_first),
+      .out_void_o(beat_void),
       .out_data_o(beat_data),
+      .ecc_o(ecc_o[0]),
       .write_valid_i(word_valid),
       .write_ready_o(word_ready),
       .write_eop_i(word_eop),
@@ -112,13 +120,16 @@ module velo_rma_source
 
   velo_rma_requester #(
       .DataWidth    (WordWidth),
-      .FragmentBytes(FragmentBytes)
+      .FragmentBytes(FragmentBytes),
+      .Ecc          (Ecc)
   ) u_requester (
       .clk_i,
       .rst_ni,
       .beat_valid_i          (beat_valid),
       .beat_ready_o          (beat_ready),
       .beat_eop_i            (beat_eop),
+      .beat_first_i          (beat_first),
+      .beat_void_i           (beat_void),
       .beat_data_i           (beat_data),
       .read_valid_o          (read_valid),
       .read_o                (read),
@@ -143,7 +154,8 @@ module velo_rma_source
 
   velo_rma_reader #(
       .DataWidth(DataWidth),
-      .MaxBytes (FragmentBytes)
+      .MaxBytes (FragmentBytes),
+      .Ecc      (Ecc)
   ) u_reader (
       .clk_i,
       .rst_ni,
@@ -156,7 +168,9 @@ module velo_rma_source
       .data_valid_o  (data_valid),
       .data_ready_i  (data_ready),
       .data_bad_o    (data_bad),
+      .data_void_o   (data_void),
       .data_o        (data),
+      .ecc_o         (ecc_o[1]),
       .atu_valid_o,
       .atu_ready_i,
       .atu_request_o,
@@ -175,7 +189,8 @@ module velo_rma_source
 
   velo_rma_emit #(
       .DataWidth  (DataWidth),
-      .MaxOperands(2)
+      .MaxOperands(2),
+      .Ecc        (Ecc)
   ) u_emit (
       .clk_i,
       .rst_ni,
@@ -190,6 +205,7 @@ module velo_rma_source
       .data_valid_i       (data_valid),
       .data_ready_o       (data_ready),
       .data_bad_i         (data_bad),
+      .data_void_i        (data_void),
       .data_i             (data),
       .net_valid_o,
       .net_ready_i,

@@ -8,13 +8,15 @@
 
 module velo_rma_target
   import velo_pkg::*;
+  import velo_secded_pkg::*;
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned MtuBytes = 512,
-    parameter int unsigned FragmentBytes = 448
+    parameter int unsigned FragmentBytes = 448,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -68,7 +70,8 @@ module velo_rma_target
     output logic   [1:0]      error_valid_o,
     output error_e [1:0]      error_code_o,
     output logic   [1:0][7:0] error_ctx_o,
-    output logic   [1:0][7:0] error_node_o
+    output logic   [1:0][7:0] error_node_o,
+    output ecc_t   [1:0]      ecc_o           // see velo_rma_serve, velo_rma_accept
 );
 
   localparam int unsigned Serve = 0;
@@ -86,7 +89,8 @@ module velo_rma_target
   velo_rma_accept #(
       .DataWidth(DataWidth),
       .MtuBytes (MtuBytes),
-      .Answers  (1'b0)
+      .Answers  (1'b0),
+      .Ecc      (Ecc)
   ) u_accept (
       .clk_i,
       .rst_ni,
@@ -130,12 +134,14 @@ module velo_rma_target
       .error_code_o      (error_code_o[Accept]),
       .error_ctx_o       (error_ctx_o[Accept]),
       .error_node_o      (error_node_o[Accept]),
+      .ecc_o             (ecc_o[1]),
       .node_id_i
   );
 
   velo_rma_serve #(
       .DataWidth    (DataWidth),
-      .FragmentBytes(FragmentBytes)
+      .FragmentBytes(FragmentBytes),
+      .Ecc          (Ecc)
   ) u_serve (
       .clk_i,
       .rst_ni,
@@ -183,6 +189,7 @@ module velo_rma_target
       .error_code_o         (error_code_o[Serve]),
       .error_ctx_o          (error_ctx_o[Serve]),
       .error_node_o         (error_node_o[Serve]),
+      .ecc_o                (ecc_o[0]),
       .served_o
   );
 

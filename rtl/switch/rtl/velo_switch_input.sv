@@ -98,7 +98,7 @@ module velo_switch_input
   // ----- Where to ---------------------------------------------------------------------------------
 
   logic word_valid, word_first, word_next, word_sop, word_eop, word_poison, word_again, way_drop;
-  logic [DataWidth-1:0] word_data;
+  logic [DataWidth-1:0] word_data, read_data;
   logic [NumPorts-1:0] way_to, add_to;
   vc_t word_vc, way_vc, add_vc;
   size_t way_size, queue_size;
@@ -214,7 +214,7 @@ module velo_switch_input
   end
 
   // A copy that is cut off before it was begun keeps its first unit, with as much of it as it has.
-  logic more_units;
+  logic more_units, spare_valid_q;
   assign last_unit  = write ? write_unit : last_unit_q;
   assign more_units = last_unit != retry_unit;
   always_ff @(posedge clk_i) begin
@@ -237,7 +237,6 @@ module velo_switch_input
   end
 
   // Its other units, still a list, are the next to be used.
-  logic spare_valid_q;
   unit_t spare_unit_q, spare_last_q, behind_spare, pool_unit;
   assign fresh_unit   = spare_valid_q ? spare_unit_q : pool_unit;
   assign behind_spare = unit_next[truncate?retry_unit : spare_unit_q];
@@ -256,8 +255,7 @@ module velo_switch_input
     end
   end else begin : gen_no_spare
     assign spare_valid_q = 1'b0;
-    assign spare_unit_q  = '0;
-    assign spare_last_q  = '0;
+    assign {spare_unit_q, spare_last_q} = '0;
     logic unused;
     assign unused = ^{behind_spare, spare_last_q, undo, undo_unit};
   end
@@ -402,7 +400,7 @@ module velo_switch_input
       .long_o
   );
 
-  logic [DataWidth-1:0] read_data;
+  logic [1:0] unused_ecc;
   velo_ram #(
       .Width(DataWidth),
       .Depth(2 ** UnitBits * UnitWords)
@@ -412,7 +410,9 @@ module velo_switch_input
       .waddr_i({write_unit, write_off}),
       .wdata_i(word_data),
       .raddr_i({unit, off}),
-      .rdata_o(read_data)
+      .rdata_o(read_data),
+      .corrected_o(unused_ecc[0]),
+      .broken_o(unused_ecc[1])
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin

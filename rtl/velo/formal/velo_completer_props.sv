@@ -47,6 +47,7 @@ module velo_completer_props
   logic [7:0] stall_ctx, error_ctx, error_node;
   error_e error_code;
 
+  velo_secded_pkg::ecc_t unused_ecc;
   velo_completer #(
       .DataWidth(32),
       .CtxBits  (1),
@@ -67,6 +68,7 @@ module velo_completer_props
       .error_code_o   (error_code),
       .error_ctx_o    (error_ctx),
       .error_node_o   (error_node),
+      .ecc_o          (unused_ecc),
       .*
   );
 

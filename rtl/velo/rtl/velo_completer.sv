@@ -26,6 +26,7 @@
 //   ErrorMalformed  another node's (and no group's), longer than a slot, or its end is not where its length says;
 //   ErrorContext    the context is not enabled (also: was disabled while its message waited);
 //   ErrorStall      the watchdog gave up waiting;
+//   ErrorMemory     the context's entry in the table cannot be read (only with `Ecc`; see velo_contexts);
 //   ErrorPoisoned   its end says that it was disturbed on its way (`net_poison_i` with the last beat).
 // A packet that turns out too short or poisoned after its payload has begun leaves its slot unpublished.
 
@@ -33,11 +34,13 @@
 
 module velo_completer
   import velo_pkg::*;
+  import velo_secded_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits   = 8,
     parameter int unsigned AddrBits  = 48,
-    parameter bit          Multicast = 1'b0  // messages may come by groups
+    parameter bit          Ecc       = 1'b0,
+    parameter bit          Multicast = 1'b0   // messages may come by groups
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -77,7 +80,8 @@ module velo_completer
     output logic         error_valid_o,
     output error_e       error_code_o,
     output logic   [7:0] error_ctx_o,
-    output logic   [7:0] error_node_o
+    output logic   [7:0] error_node_o,
+    output ecc_t         ecc_o           // the context's entry in the table; see velo_contexts
 );
 
   localparam bit NarrowPath = DataWidth == 32;
@@ -162,7 +166,7 @@ module velo_completer
   // ----- context table --------------------------------------------------------------------------
 
   logic table_cfg_ready, cfg_open, waiting_q, settled;
-  logic enabled, full, publish;
+  logic enabled, full, broken, judged, publish;
   logic [15:0] write_pointer, seq_q;
   logic [AddrBits-1:6] slot, slot_q;
   logic [CtxBits-1:0] lookup_ctx, lookup_ctx_q;
@@ -175,7 +179,8 @@ module velo_completer
 
   velo_contexts #(
       .CtxBits (CtxBits),
-      .AddrBits(AddrBits)
+      .AddrBits(AddrBits),
+      .Ecc     (Ecc)
   ) u_contexts (
       .clk_i,
       .rst_ni,
@@ -194,6 +199,9 @@ module velo_completer
       .full_o           (full),
       .write_pointer_o  (write_pointer),
       .slot_o           (slot),
+      .broken_o         (broken),
+      .use_i            (judged),
+      .ecc_o            (ecc_o),
       .advance_i        (publish),
       .advance_ctx_i    (CtxBits'(header_q.dst_ctx)),
       .advance_pointer_i(write_pointer + 16'd1)
@@ -260,7 +268,8 @@ module velo_completer
   always_comb begin
     verdict = verdict_q;
     if (verdict_q == ErrorNone) begin
-      if (!enabled || {1'b0, header_q.dst_ctx} >= 9'(2 ** CtxBits)) verdict = ErrorContext;
+      if (broken) verdict = ErrorMemory;
+      else if (!enabled || {1'b0, header_q.dst_ctx} >= 9'(2 ** CtxBits)) verdict = ErrorContext;
       else if (full && expired_q && watchdog_enable_i) verdict = ErrorStall;
     end
   end
@@ -288,6 +297,7 @@ module velo_completer
     accept     = 1'b0;
     publish    = 1'b0;
     load_body  = 1'b0;
+    judged     = 1'b0;
     unique case (state_q)
       StHead: begin
         beat_ready = head_free;
@@ -303,6 +313,7 @@ module velo_completer
       StJudge: begin
         if (settled) begin
           error_d = verdict;
+          judged  = verdict != ErrorNone || !full;
           if (verdict != ErrorNone) begin
             state_d = ended_q ? StHead : StDrop;
           end else if (!full) begin
@@ -324,9 +335,12 @@ module velo_completer
       beat_ready = space;
       load_body  = beat_valid_q;
       if (beat_valid_q && space) begin
-        publish = body_last && beat_eop_q && !beat_poison_q;
+        publish = body_last && beat_eop_q && !beat_poison_q && !broken;
         if (beat_poison_q) error_d = ErrorPoisoned;
-        else if (!publish && (body_last || beat_eop_q)) error_d = ErrorMalformed;
+        else if (!publish && (body_last || beat_eop_q)) begin
+          error_d = broken ? ErrorMemory : ErrorMalformed;
+          if (broken) judged = 1'b1;
+        end
         if (body_last) state_d = beat_eop_q ? StHead : StDrop;
         else if (beat_eop_q) state_d = StPad;
       end
@@ -427,7 +441,7 @@ module velo_completer
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(CtxFitsHeader, CtxBits >= 1 && CtxBits <= 8)
   // Nothing is put into a ring that is full or not enabled.
-  `VELO_ASSERT(RoomBeforeAccept, !accept || (enabled && !full && settled))
+  `VELO_ASSERT(RoomBeforeAccept, !accept || (enabled && !full && !broken && settled))
   // The registers that the pending header word is made of are not overwritten under it.
   `VELO_ASSERT(OneMessageAtATime, !(load_status && load_body))
   `VELO_ASSERT(NothingAcceptedOverPendingStatus, !accept || status_done)

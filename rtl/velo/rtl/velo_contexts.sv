@@ -13,12 +13,19 @@
 // empties the ring. The read pointer is taken at once; it and a configuration never come in the same
 // cycle (both are writes of one host to one register file). After reset the table is cleared, one
 // context a cycle; `ready_o` says when that is done.
+//
+// With `Ecc` the entries are protected (velo_ram). `broken_o`, with `enabled_o`: an entry of the context
+// cannot be read, and the answer must not be acted upon; a new configuration mends it. `ecc_o` tells what
+// was met by the look-up whose answer is used in this cycle, `use_i`.
 
 `include "velo_assert.svh"
 
-module velo_contexts #(
-    parameter int unsigned CtxBits  = 8,
-    parameter int unsigned AddrBits = 48
+module velo_contexts
+  import velo_secded_pkg::*;
+#(
+    parameter int unsigned CtxBits = 8,
+    parameter int unsigned AddrBits = 48,
+    parameter bit Ecc = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -41,6 +48,9 @@ module velo_contexts #(
     output logic                full_o,
     output logic [        15:0] write_pointer_o,
     output logic [AddrBits-1:6] slot_o,
+    output logic                broken_o,
+    input  logic                use_i,
+    output ecc_t                ecc_o,
 
     input logic               advance_i,
     input logic [CtxBits-1:0] advance_ctx_i,
@@ -73,45 +83,58 @@ module velo_contexts #(
   assign set     = clearing_q || (cfg_valid_i && cfg_ready_o);
   assign set_ctx = clearing_q ? clear_ctx_q : cfg_ctx_i;
 
+  ecc_t ring_ecc, write_ecc, read_ecc, ecc_q;
   logic [BaseBits-1:0] base, base_q;
   logic [14:0] last_slot, last_slot_q;
   logic enabled;
-  velo_table #(
+  velo_ram #(
       .Width(EntryBits),
-      .AddrBits(CtxBits)
+      .Depth(2 ** CtxBits),
+      .ReadsOld(1'b1),
+      .Ecc(Ecc)
   ) u_rings (
       .clk_i,
-      .write_i(set),
-      .write_addr_i(set_ctx),
-      .write_data_i({cfg_base_i, cfg_last_slot_i, cfg_enabled_i && !clearing_q}),
-      .read_addr_i(lookup_ctx_i),
-      .read_data_o({base, last_slot, enabled})
+      .we_i(set),
+      .waddr_i(set_ctx),
+      .wdata_i({cfg_base_i, cfg_last_slot_i, cfg_enabled_i && !clearing_q}),
+      .raddr_i(lookup_ctx_i),
+      .rdata_o({base, last_slot, enabled}),
+      .corrected_o(ring_ecc.corrected),
+      .broken_o(ring_ecc.broken)
   );
 
   logic [15:0] write_pointer;
-  velo_table #(
+  velo_ram #(
       .Width(16),
-      .AddrBits(CtxBits)
+      .Depth(2 ** CtxBits),
+      .ReadsOld(1'b1),
+      .Ecc(Ecc)
   ) u_write_pointers (
       .clk_i,
-      .write_i(set || advance_i),
-      .write_addr_i(set ? set_ctx : advance_ctx_i),
-      .write_data_i(set ? '0 : advance_pointer_i),
-      .read_addr_i(lookup_ctx_i),
-      .read_data_o(write_pointer)
+      .we_i(set || advance_i),
+      .waddr_i(set ? set_ctx : advance_ctx_i),
+      .wdata_i(set ? '0 : advance_pointer_i),
+      .raddr_i(lookup_ctx_i),
+      .rdata_o(write_pointer),
+      .corrected_o(write_ecc.corrected),
+      .broken_o(write_ecc.broken)
   );
 
   logic [15:0] read_pointer, read_pointer_q;
-  velo_table #(
+  velo_ram #(
       .Width(16),
-      .AddrBits(CtxBits)
+      .Depth(2 ** CtxBits),
+      .ReadsOld(1'b1),
+      .Ecc(Ecc)
   ) u_read_pointers (
       .clk_i,
-      .write_i(set || read_pointer_valid_i),
-      .write_addr_i(set ? set_ctx : read_pointer_ctx_i),
-      .write_data_i(set ? '0 : read_pointer_i),
-      .read_addr_i(lookup_ctx_i),
-      .read_data_o(read_pointer)
+      .we_i(set || read_pointer_valid_i),
+      .waddr_i(set ? set_ctx : read_pointer_ctx_i),
+      .wdata_i(set ? '0 : read_pointer_i),
+      .raddr_i(lookup_ctx_i),
+      .rdata_o(read_pointer),
+      .corrected_o(read_ecc.corrected),
+      .broken_o(read_ecc.broken)
   );
 
   // The block RAM still shows the old pointer to who looks up while it is being advanced.
@@ -126,7 +149,12 @@ module velo_contexts #(
     enabled_o         <= enabled;
     write_pointer_o   <= forward_q ? forward_pointer_q : write_pointer;
     read_pointer_q    <= read_pointer;
+
+    // What is forwarded was not read.
+    ecc_q             <= ring_ecc | read_ecc | (forward_q ? '0 : write_ecc);
   end
+  assign broken_o = ecc_q.broken;
+  assign ecc_o    = use_i ? ecc_q : '0;
 
   // Slots in use reach the size: a bit above the mask is set. A read pointer that is ahead of the
   // write pointer also reads as full, so a wrong one stops its own ring and overwrites nothing.

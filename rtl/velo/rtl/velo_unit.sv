@@ -10,10 +10,12 @@
 
 module velo_unit
   import velo_pkg::*;
+  import velo_secded_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits   = 8,
     parameter int unsigned AddrBits  = 48,
+    parameter bit          Ecc       = 1'b0,  // check bits in the table of contexts
     parameter bit          Multicast = 1'b0
 ) (
     input logic clk_i,
@@ -80,7 +82,8 @@ module velo_unit
     output logic         dropped_o,         // a packet was dropped
     output error_e       dropped_code_o,    // why
     output logic   [7:0] dropped_ctx_o,     // it was for this context
-    output logic   [7:0] dropped_node_o     // it came from this node
+    output logic   [7:0] dropped_node_o,    // it came from this node
+    output ecc_t         ecc_o              // words of the table of contexts, see velo_contexts
 );
 
   logic first_q;
@@ -124,6 +127,7 @@ module velo_unit
       .DataWidth(DataWidth),
       .CtxBits  (CtxBits),
       .AddrBits (AddrBits),
+      .Ecc      (Ecc),
       .Multicast(Multicast)
   ) u_completer (
       .clk_i,
@@ -159,7 +163,8 @@ module velo_unit
       .dma_len_bytes_o,
       .received_o,
       .stalled_o,
-      .stall_ctx_o
+      .stall_ctx_o,
+      .ecc_o
   );
 
   logic unused;
