@@ -78,6 +78,8 @@ enum velo_rma_right {
 
 /** Registrations that one velo_rma can hold at once. */
 #define VELO_RMA_MEMS_MAX 65536u
+/** Numbers that registrations can be published under: 1 to this. */
+#define VELO_RMA_NUMBER_MAX 65534u
 /** Operations that may be under way at once; more are VELO_AGAIN. */
 #define VELO_RMA_OPS_MAX 1024u
 /** Notifications the queue holds; while it is full, peers that would add one are pushed back. Each
@@ -91,6 +93,9 @@ enum velo_rma_flag {
         2, /**< Tell the peer, of a get or an update: its memory was read. */
     VELO_RMA_NOTIFY_COMPLETER = 4, /**< Tell the peer, of a put: its memory was written. */
     VELO_RMA_ADD_ALWAYS = 8,       /**< velo_rma_fetch_compare_add(): with any old value. */
+    VELO_RMA_ADD_AT_MOST = 16,     /**< The same: if the old value is at most `compare`, both as
+                                        signed numbers. */
+    VELO_RMA_TAIL_LAST = 32,       /**< velo_rma_put(): its end is visible after all the rest. */
 };
 
 /** The class of a notification. */
@@ -319,7 +324,9 @@ VELO_API void *velo_rma_mem_addr(const struct velo_rma_mem *mem);
  * Find a peer's registration at an address of its own. For layers that work with addresses: a key
  * that they got earlier may be of a registration that has ended since.
  *
- * Looks through all of the peer's registrations. If several overlap, it finds any of them.
+ * Looks through all of the peer's registrations. If several overlap, it finds any of them. A peer
+ * that shares no memory with us is not asked: its library looks when an operation comes, and
+ * refuses it if there is no such registration.
  *
  * @param peer       The peer.
  * @param address    First byte, as velo_rma_mem_addr() or the peer's program has it.
@@ -339,7 +346,46 @@ VELO_API int velo_rma_mem_find(struct velo_rma_peer *peer, uint64_t address, siz
                                uint32_t rights, struct velo_rma_place *place);
 
 /**
+ * Let peers find a registration by a number, so that nobody has to send them its key.
+ *
+ * @param mem     The registration.
+ * @param number  1 to VELO_RMA_NUMBER_MAX, or 0: by none any more. If two registrations have the
+ *                same one, peers find any of them.
+ * @retval VELO_OK       Published, until the registration ends.
+ * @retval VELO_ERR_ARG  mem is NULL, or number is out of range.
+ * @thread One thread at a time per unit.
+ * @path cold
+ * @see velo_rma_mem_lookup
+ */
+VELO_API int velo_rma_mem_publish(struct velo_rma_mem *mem, uint32_t number);
+
+/**
+ * Find a peer's registration by its number.
+ *
+ * Looks through all of the peer's registrations. A peer that shares no memory with us is not asked:
+ * its library looks when an operation comes, and refuses it if there is no such registration.
+ *
+ * @param peer    The peer.
+ * @param number  As the peer gave it to velo_rma_mem_publish().
+ * @param rights  enum velo_rma_right, or-ed: all that is needed.
+ * @param place   Receives the place of the first byte.
+ * @retval VELO_OK              Found; its owner may still end the registration at any time.
+ * @retval VELO_ERR_ARG         A pointer is NULL, or number or rights are out of range.
+ * @retval VELO_ERR_ACCESS      The peer has no such registration for us.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its unit.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @thread One thread at a time per unit.
+ * @path cold
+ * @see velo_rma_mem_publish, velo_rma_mem_find
+ */
+VELO_API int velo_rma_mem_lookup(struct velo_rma_peer *peer, uint32_t number, uint32_t rights,
+                                 struct velo_rma_place *place);
+
+/**
  * Write to a peer's memory.
+ *
+ * With VELO_RMA_TAIL_LAST a program may poll the end of what is written: its last 8, 4, 2 or 1
+ * bytes, as many as its alignment there permits, are written in one piece, after all others.
  *
  * @param peer       The peer.
  * @param local      Source; not to be changed before the requester is notified or velo_rma_flush().
@@ -414,6 +460,9 @@ VELO_API int velo_rma_notify(struct velo_rma_peer *peer, uint32_t flags, uint64_
 
 /**
  * Fetch a 64-bit word; if it equals `compare`, add to it; atomically.
+ *
+ * With VELO_RMA_ADD_AT_MOST it is added to if it is not above `compare`, with VELO_RMA_ADD_ALWAYS
+ * in any case. Both together are VELO_ERR_ARG.
  *
  * compare = expected and add = desired - expected is a compare-and-swap.
  *

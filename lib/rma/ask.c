@@ -92,7 +92,7 @@ static int send_piece(struct velo_rma_peer *peer, struct op *op)
     (void)next_piece(peer, request, &cursor, op->pieces_sent, &run);
     size_t data_bytes = carries_data(request) ? run.len_bytes : 0;
     struct wire_request wire = {.op = request->op,
-                                .always = request->always,
+                                .how = rma_request_is_update(request) ? request->how : 0,
                                 .update = request->update,
                                 .handle = peer->handle,
                                 .seq = peer->seq_sent,

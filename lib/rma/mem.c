@@ -84,6 +84,8 @@ static void publish(struct velo_rma *rma, struct velo_rma_mem *mem)
     order_write_field(&entry->arena_at, mem->arena_bytes ? mem->arena_at + 1 : 0);
     order_write_field(&entry->rights, mem->rights);
     order_write_field(&entry->peer, mem->peer);
+    mem->number = 0;
+    order_write_field(&entry->number, 0);
     order_publish_key(&entry->key, mem->key);
     rma->counters.registered++;
 }
@@ -275,3 +277,13 @@ int velo_rma_mem_deregister(struct velo_rma_mem *mem, int64_t timeout_ns)
 velo_rma_key_t velo_rma_mem_key(const struct velo_rma_mem *mem) { return mem->key; }
 
 void *velo_rma_mem_addr(const struct velo_rma_mem *mem) { return mem->addr; }
+
+int velo_rma_mem_publish(struct velo_rma_mem *mem, uint32_t number)
+{
+    if (!mem || number > VELO_RMA_NUMBER_MAX)
+        return velo_fail(VELO_ERR_ARG, "mem is NULL, or number %u is above %u", number,
+                         VELO_RMA_NUMBER_MAX);
+    mem->number = number;
+    order_write_field(&mem->rma->table.entries[mem - mem->rma->mems].number, number);
+    return VELO_OK;
+}

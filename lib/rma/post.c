@@ -114,10 +114,13 @@ static int post_contiguous(struct velo_rma_peer *peer, enum velo_rma_operation o
                            size_t len_bytes, struct velo_rma_place remote, uint32_t flags,
                            uint64_t cookie)
 {
-    if (unlikely(!peer || (!local && len_bytes > 0) || !is_notify(flags)))
+    const uint32_t how = op == VELO_RMA_OPERATION_PUT ? flags & VELO_RMA_TAIL_LAST : 0;
+    uint32_t notify = flags & ~how;
+    if (unlikely(!peer || (!local && len_bytes > 0) || !is_notify(notify)))
         return bad_argument();
     struct request request = {.op = (uint8_t)op,
-                              .notify = (uint8_t)flags,
+                              .notify = (uint8_t)notify,
+                              .how = (uint8_t)how,
                               .key = remote.key,
                               .cookie = cookie,
                               .len_bytes = len_bytes,
@@ -170,12 +173,13 @@ int velo_rma_fetch_compare_add(struct velo_rma_peer *peer, uint64_t *old,
                                struct velo_rma_place remote, uint64_t compare, uint64_t add,
                                uint32_t flags, uint64_t cookie)
 {
-    uint32_t notify = flags & ~(uint32_t)VELO_RMA_ADD_ALWAYS;
-    if (unlikely(!peer || !old || !is_notify(notify)))
+    const uint32_t how = flags & (VELO_RMA_ADD_ALWAYS | VELO_RMA_ADD_AT_MOST);
+    uint32_t notify = flags & ~how;
+    if (unlikely(!peer || !old || !is_notify(notify) || !rma_is_update_how(how)))
         return bad_argument();
     struct request request = {.op = VELO_RMA_OPERATION_FETCH_COMPARE_ADD,
                               .notify = (uint8_t)notify,
-                              .always = (flags & VELO_RMA_ADD_ALWAYS) != 0,
+                              .how = (uint8_t)how,
                               .key = remote.key,
                               .cookie = cookie,
                               .len_bytes = sizeof *old,

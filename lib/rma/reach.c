@@ -108,35 +108,81 @@ static bool covers(const struct velo_rma_peer *peer, const struct grant *grant, 
            len_bytes <= grant->len_bytes - offset;
 }
 
-int velo_rma_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes,
-                      uint32_t rights, struct velo_rma_place *place)
+/* What is looked for: the registration with a number, or, if that is 0, with bytes at an address.
+ */
+struct wanted {
+    uint64_t number;
+    uint64_t address;
+    size_t len_bytes;
+    uint64_t rights;
+};
+
+/* Look through the peer's registrations. False: none is the wanted one. */
+static bool look_up(struct velo_rma_peer *peer, const struct wanted *wanted,
+                    struct velo_rma_place *place)
 {
-    if (!peer || !place || len_bytes == 0 || rights == 0 || rights > VELO_RMA_RIGHT_ALL)
-        return velo_fail(VELO_ERR_ARG,
-                         "a pointer is NULL, len_bytes is 0, or rights hold none or what is no "
-                         "enum velo_rma_right");
-    if (rma_peer_is_remote(peer))
-        return velo_fail(VELO_ERR_ACCESS,
-                         "port %u.%u shares no memory with us: its registrations "
-                         "cannot be looked up; have it send key and offset",
-                         VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id));
     uint64_t backed = order_read_entry(&peer->table.header->backed);
     for (uint64_t i = 0; i < backed && i < VELO_RMA_MEMS_MAX; i++) {
         struct grant grant;
-        velo_rma_key_t found = order_read_key(&peer->table.entries[i].key);
+        const struct table_entry *entry = &peer->table.entries[i];
+        velo_rma_key_t found = order_read_key(&entry->key);
         if (found % VELO_RMA_MEMS_MAX != i || !enter(peer, found, &grant))
             continue;
+        bool is_numbered = order_read_field(&entry->number) == wanted->number;
         leave(peer);
-        if (covers(peer, &grant, address, len_bytes, rights)) {
+        uint64_t address = wanted->number ? grant.address : wanted->address;
+        if ((wanted->number == 0 || is_numbered) &&
+            covers(peer, &grant, address, wanted->len_bytes, wanted->rights)) {
             *place = velo_rma_place(found, address - grant.address);
-            return VELO_OK;
+            return true;
         }
     }
+    return false;
+}
+
+static bool are_rights(uint32_t rights) { return rights > 0 && rights <= VELO_RMA_RIGHT_ALL; }
+
+/* The reason why there is no such registration. */
+static int find_none(const struct velo_rma_peer *peer, const struct wanted *wanted)
+{
     int status = seg_check_owner(peer->conn->segment);
     if (status)
         return velo_fail(status, "the peer is gone");
-    return velo_fail(VELO_ERR_ACCESS, "port %u.%u has registered nothing for us at %#llx",
-                     VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id), (unsigned long long)address);
+    return velo_fail(VELO_ERR_ACCESS, "port %u.%u has registered nothing for us %s %#llx",
+                     VELO_ID_NODE(peer->id), VELO_ID_VPID(peer->id),
+                     wanted->number ? "under number" : "at",
+                     (unsigned long long)(wanted->number ? wanted->number : wanted->address));
+}
+
+int velo_rma_mem_find(struct velo_rma_peer *peer, uint64_t address, size_t len_bytes,
+                      uint32_t rights, struct velo_rma_place *place)
+{
+    if (!peer || !place || len_bytes == 0 || !are_rights(rights))
+        return velo_fail(VELO_ERR_ARG,
+                         "a pointer is NULL, len_bytes is 0, or rights hold none or what is no "
+                         "enum velo_rma_right");
+    struct wanted wanted = {.address = address, .len_bytes = len_bytes, .rights = rights};
+    if (rma_peer_is_remote(peer))
+        *place = velo_rma_place(TABLE_KEY_ADDRESS, address);
+    else if (!look_up(peer, &wanted, place))
+        return find_none(peer, &wanted);
+    return VELO_OK;
+}
+
+int velo_rma_mem_lookup(struct velo_rma_peer *peer, uint32_t number, uint32_t rights,
+                        struct velo_rma_place *place)
+{
+    if (!peer || !place || number == 0 || number > VELO_RMA_NUMBER_MAX || !are_rights(rights))
+        return velo_fail(VELO_ERR_ARG,
+                         "a pointer is NULL, number %u is not 1 to %u, or rights hold none or what "
+                         "is no enum velo_rma_right",
+                         number, VELO_RMA_NUMBER_MAX);
+    struct wanted wanted = {.number = number, .len_bytes = 1, .rights = rights};
+    if (rma_peer_is_remote(peer))
+        *place = velo_rma_place(number, 0);
+    else if (!look_up(peer, &wanted, place))
+        return find_none(peer, &wanted);
+    return VELO_OK;
 }
 
 int rma_reach_check(struct velo_rma_peer *peer, const struct request *request)
@@ -255,6 +301,18 @@ static void update(char *at, const struct request *request)
         memcpy(request->local, &old, request->len_bytes);
 }
 
+/* The end is read first: memory of one process may overlap itself. */
+static void put_tail_last(const struct velo_rma_peer *peer, char *to, const struct request *request)
+{
+    size_t tail_bytes = rma_tail_bytes(to + request->len_bytes, request->len_bytes);
+    size_t head_bytes = request->len_bytes - tail_bytes;
+    uint64_t tail = 0;
+    memcpy(&tail, request->local + head_bytes, tail_bytes);
+    if (head_bytes)
+        copy_run(is_like_ring(peer, to, head_bytes), copy_to_ring, to, request->local, head_bytes);
+    order_store_piece(to + head_bytes, tail, tail_bytes);
+}
+
 hot_inline void do_direct(const struct velo_rma_peer *peer, char *base,
                           const struct request *request)
 {
@@ -270,6 +328,8 @@ hot_inline void do_direct(const struct velo_rma_peer *peer, char *base,
     else if (request->op == VELO_RMA_OPERATION_GET)
         copy_run(is_like_ring(peer, at, request->len_bytes), copy_from_ring, request->local, at,
                  request->len_bytes);
+    else if (request->how)
+        put_tail_last(peer, at, request);
     else
         copy_run(is_like_ring(peer, at, request->len_bytes), copy_to_ring, at, request->local,
                  request->len_bytes);
@@ -323,10 +383,25 @@ static int check_process(struct velo_rma_peer *peer)
     return VELO_OK;
 }
 
+/* Have the end of the last run moved by itself, after the rest: the kernel goes by runs. */
+static size_t split_tail(struct iovec *local, struct iovec *remote, size_t count)
+{
+    struct iovec *head = &remote[count - 1];
+    const char *end = (const char *)head->iov_base + head->iov_len;
+    size_t tail_bytes = rma_tail_bytes(end, head->iov_len);
+    if (tail_bytes == head->iov_len)
+        return count;
+    head->iov_len -= tail_bytes;
+    local[count - 1].iov_len -= tail_bytes;
+    remote[count] = (struct iovec){(char *)head->iov_base + head->iov_len, tail_bytes};
+    local[count] = (struct iovec){(char *)local[count - 1].iov_base + head->iov_len, tail_bytes};
+    return count + 1;
+}
+
 static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct request *request)
 {
-    struct iovec local[RUNS_PER_CALL];
-    struct iovec remote[RUNS_PER_CALL];
+    struct iovec local[RUNS_PER_CALL + 1];
+    struct iovec remote[RUNS_PER_CALL + 1];
     struct cursor cursor = {0};
     struct run run;
     int status = check_process(peer);
@@ -341,6 +416,8 @@ static int do_attach(struct velo_rma_peer *peer, uint64_t address, const struct 
         }
         if (count == 0)
             break;
+        if (request->how)
+            count = split_tail(local, remote, count);
         status = attach_runs(peer, request->op == VELO_RMA_OPERATION_GET, local, remote, count);
     } while (status == VELO_OK);
     return status;

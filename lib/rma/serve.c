@@ -53,7 +53,8 @@ static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
     case VELO_RMA_OPERATION_GET:
         return data_bytes == 0;
     case VELO_RMA_OPERATION_FETCH_COMPARE_ADD:
-        return data_bytes == 0 && wire->len_bytes == sizeof(uint64_t);
+        return data_bytes == 0 && wire->len_bytes == sizeof(uint64_t) &&
+               rma_is_update_how(wire->how);
     case VELO_RMA_OPERATION_FETCH_OP:
         return data_bytes == 0 && wire->len_bytes > 0 &&
                wire->len_bytes == rma_update_bytes(wire->update);
@@ -62,6 +63,28 @@ static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
                (wire->len_bytes == sizeof(uint32_t) || wire->len_bytes == sizeof(uint64_t));
     default:
         return false;
+    }
+}
+
+/* A request for what its requester does not see in our table: name the registration. */
+static cold_path void resolve(const struct velo_rma *rma, struct wire_request *wire,
+                              velo_id_t source)
+{
+    struct request request = {.op = wire->op, .len_bytes = wire->len_bytes, .count = 1};
+    bool by_address = wire->key == TABLE_KEY_ADDRESS;
+    for (uint32_t i = 0; i < rma->mems_used; i++) {
+        const struct velo_rma_mem *mem = &rma->mems[i];
+        uint64_t base = by_address ? (uintptr_t)mem->addr : 0;
+        request.offset = wire->offset - base;
+        if (mem->key == 0 || (!by_address && mem->number != wire->key) ||
+            !(mem->rights & rma_request_right(&request)) ||
+            (mem->peer != VELO_RMA_PEER_ANY && mem->peer != source) ||
+            !rma_request_fits(&request, mem->len_bytes))
+            continue;
+        wire->key = mem->key;
+        wire->offset -= base;
+        wire->first_offset -= base;
+        return;
     }
 }
 
@@ -88,7 +111,7 @@ static void execute(const struct wire_request *wire, char *at, const char *data_
                     uint64_t *old)
 {
     struct request request = {.op = wire->op,
-                              .always = wire->always,
+                              .how = wire->how,
                               .update = wire->update,
                               .len_bytes = wire->len_bytes,
                               .word = {wire->word[0], wire->word[1]}};
@@ -105,7 +128,11 @@ static void execute(const struct wire_request *wire, char *at, const char *data_
     } else if (wire->op == VELO_RMA_OPERATION_GET) {
         memcpy(data_out, at, wire->len_bytes);
     } else {
-        memcpy(at, data_in, wire->len_bytes);
+        size_t tail_bytes = rma_tail_bytes(at + wire->len_bytes, wire->len_bytes);
+        size_t head_bytes = wire->len_bytes - tail_bytes;
+        memcpy(&value, data_in + head_bytes, tail_bytes);
+        memcpy(at, data_in, head_bytes);
+        order_store_piece(at + head_bytes, value, tail_bytes);
     }
 }
 
@@ -144,6 +171,8 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
     if (!conn)
         return true;
     struct wire_answer answer = {.handle = wire.handle, .seq = wire.seq};
+    if (unlikely(wire.key >> TABLE_INDEX_BITS == 0))
+        resolve(rma, &wire, msg->source);
     const struct velo_rma_mem *mem =
         find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof answer);
     size_t data_bytes = mem && wire.op == VELO_RMA_OPERATION_GET ? wire.len_bytes : 0;

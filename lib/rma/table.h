@@ -18,6 +18,10 @@
  * deregisters in the opposite order: it takes the key out of the entry, then waits until no line
  * holds it. At least one of the two sees the other.
  *
+ * No key is below 65,536. Such a value goes to an owner whose table its requester does not see:
+ * TABLE_KEY_ADDRESS with an address of the owner's as offset, any other for the registration that
+ * has this number.
+ *
  * A comment beside each line names its writer. Peers may write to all of the tail, so the owner
  * keeps privately what it relies on.
  */
@@ -30,6 +34,7 @@
 
 #define TABLE_MAGIC UINT64_C(0x31414d524f4c4556) /* "VELORMA1" */
 #define TABLE_INDEX_BITS 16
+#define TABLE_KEY_ADDRESS (VELO_RMA_NUMBER_MAX + UINT64_C(1))
 /** A part that is mapped begins at a multiple of the largest page size. */
 #define TABLE_ALIGN_BYTES (UINT64_C(64) << 10)
 #define TABLE_HEADER_BYTES 4096u
@@ -64,10 +69,12 @@ struct table_entry {
     uint64_t arena_at; /* Offset in the arena plus 1; 0: not in it. */
     uint64_t rights;
     uint64_t peer;
-    uint64_t page; /* Its first page at the owner's node plus 1; 0: none, as always natively. */
+    uint64_t page;   /* Its first page at the owner's node plus 1; 0: none, as always natively. */
+    uint64_t number; /* The number under which peers find it; 0: none. The owner may change it. */
 };
 
 _Static_assert(VELO_RMA_MEMS_MAX == 1u << TABLE_INDEX_BITS, "a key's index");
+_Static_assert(TABLE_KEY_ADDRESS >> TABLE_INDEX_BITS == 0, "a number is no key");
 _Static_assert(sizeof(struct table_header) <= TABLE_HEADER_BYTES, "the header outgrew its page");
 _Static_assert(sizeof(struct table_entry) == SEG_ALIGN, "an entry is one line");
 

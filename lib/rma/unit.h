@@ -30,7 +30,7 @@
 struct request {
     uint8_t op;     /* enum velo_rma_operation. */
     uint8_t notify; /* enum velo_rma_notify. */
-    bool always;    /* Fetch-compare-add: VELO_RMA_ADD_ALWAYS. */
+    uint8_t how;    /* VELO_RMA_ADD_ALWAYS, VELO_RMA_ADD_AT_MOST or VELO_RMA_TAIL_LAST. */
     uint8_t update; /* Fetch-op: see rma_update_code(). */
     velo_rma_key_t key;
     uint64_t cookie;
@@ -86,6 +86,7 @@ struct velo_rma_mem {
     uint64_t len_bytes;
     uint64_t rights;
     uint64_t peer;
+    uint32_t number; /* See velo_rma_mem_publish(). */
     uint64_t arena_at;
     uint64_t arena_bytes;      /* 0: the memory is the caller's. */
     struct velo_rma_mem *next; /* Of the free ones, or of the allocated ones, by arena_at. */
@@ -228,8 +229,23 @@ static inline uint8_t rma_update_code(unsigned atomic, unsigned type)
 
 /** The length of the word that an update is for; 0: there is no such update. */
 size_t rma_update_bytes(uint8_t update);
+/** Can a fetch-compare-add be asked for in this way? */
+static inline bool rma_is_update_how(uint32_t how)
+{
+    return how == 0 || how == VELO_RMA_ADD_ALWAYS || how == VELO_RMA_ADD_AT_MOST;
+}
+
 /** Update the word at an aligned place. Returns its value before that. */
 uint64_t rma_update(char *at, const struct request *request);
+
+/** VELO_RMA_TAIL_LAST: how many of these bytes before an address are written in one piece. */
+hot_inline size_t rma_tail_bytes(const char *end, size_t len_bytes)
+{
+    size_t bytes = sizeof(uint64_t);
+    while (bytes > len_bytes || (uintptr_t)end % bytes != 0)
+        bytes /= 2;
+    return bytes;
+}
 
 /* ---- posting (post.c) ------------------------------------------------------------------------ */
 
@@ -309,7 +325,7 @@ enum wire_tag { WIRE_REQUEST = 1, WIRE_ANSWER = 2, WIRE_NOTE = 3, WIRE_NOTHING =
 struct wire_request {
     uint8_t op;
     uint8_t notify; /* In the last piece only. */
-    uint8_t always;
+    uint8_t how;    /* Of an update. */
     uint8_t update;
     uint32_t reserved;
     uint32_t handle;

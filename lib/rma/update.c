@@ -124,11 +124,25 @@ static uint32_t update_32(uint32_t *word, const struct request *request)
     return old;
 }
 
+static uint64_t add_at_most(uint64_t *word, const struct request *request)
+{
+    uint64_t old = order_peek_64(word);
+    /* A word that is above is replaced by itself: then it was read at one moment, as in all
+     * updates.
+     */
+    while (!order_replace_64(
+        word, &old, (int64_t)old <= (int64_t)request->word[0] ? old + request->word[1] : old))
+        ;
+    return old;
+}
+
 uint64_t rma_update(char *at, const struct request *request)
 {
     if (request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD)
-        return order_fetch_compare_add((uint64_t *)(void *)at, request->word[0], request->word[1],
-                                       request->always);
+        return request->how == VELO_RMA_ADD_AT_MOST
+                   ? add_at_most((uint64_t *)(void *)at, request)
+                   : order_fetch_compare_add((uint64_t *)(void *)at, request->word[0],
+                                             request->word[1], request->how != 0);
     if (request->len_bytes == sizeof(uint32_t))
         return update_32((uint32_t *)(void *)at, request);
     return update_64((uint64_t *)(void *)at, request);

@@ -121,7 +121,7 @@ TEST(an_owner_checks_requests_that_no_library_has_checked)
         send_raw(&s, &wire, 0);
         wire.op = VELO_RMA_OPERATION_FETCH_COMPARE_ADD;
         wire.len_bytes = 8;
-        wire.always = 1;
+        wire.how = VELO_RMA_ADD_ALWAYS;
         wire.word[1] = 1;
         wire.offset = ranges[i].len == 1 ? SIZE - 4 : ranges[i].len > 8 ? 4 : ranges[i].offset;
         send_raw(&s, &wire, 0);
@@ -161,7 +161,7 @@ TEST(an_owner_checks_rights_grants_and_keys_again)
 
         scene_open(&s, VELO_RMA_RIGHT_ALL & ~rights[i], VELO_RMA_PEER_ANY);
         wire = request(&s, ops[i], 0, 8);
-        wire.always = 1;
+        wire.how = VELO_RMA_ADD_ALWAYS;
         wire.update = rma_update_code(VELO_RMA_ATOMIC_OR, VELO_RMA_TYPE_INT64);
         wire.word[0] = ops[i] == VELO_RMA_OPERATION_FETCH_OP;
         wire.word[1] = 1;
@@ -214,7 +214,7 @@ TEST(an_owner_drops_requests_whose_length_is_not_that_of_their_data)
     for (size_t i = 0; i < ARRAY_LEN(requests); i++) {
         struct wire_request wire = request(&s, requests[i].op, 0, requests[i].len);
 
-        wire.always = 1;
+        wire.how = VELO_RMA_ADD_ALWAYS;
         wire.word[1] = 1;
         wire.notify = VELO_RMA_NOTIFY_COMPLETER;
         wire.update = rma_update_code(VELO_RMA_ATOMIC_ADD, VELO_RMA_TYPE_INT64);

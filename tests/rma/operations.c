@@ -499,3 +499,38 @@ TEST(a_unit_is_its_own_peer)
         CHECK_OK(velo_port_close(port));
     }
 }
+
+/* Every length at every alignment of its end, and nothing beside it. */
+TEST(a_put_whose_end_comes_last_writes_the_same_bytes)
+{
+    static unsigned char local[256];
+
+    FOR_EACH_WAY(way)
+    {
+        struct owner owner;
+        struct requester me;
+
+        owner_start(&owner, way, 256, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+        requester_open(&me, REQUESTER_VPID);
+        for (size_t len = 0; len <= 130; len += scaled(1, 13)) {
+            for (size_t at = 0; at < 9; at++) {
+                memset(local, 0xee, sizeof local);
+                CHECK_OK(velo_rma_put(me.peer, local, sizeof local,
+                                      velo_rma_place(owner.stage->key, 0), VELO_RMA_TAIL_LAST, 0));
+                pattern_fill(local, len, len);
+                CHECK_OK(velo_rma_put(me.peer, local, len, velo_rma_place(owner.stage->key, at),
+                                      VELO_RMA_TAIL_LAST, 0));
+                flush(me.peer);
+                const unsigned char *memory = owner_memory(&owner);
+                CHECK(pattern_matches(memory + at, len, len));
+                CHECK(is_untouched(memory, 0, at, 0xee));
+                CHECK(is_untouched(memory, at + len, 256, 0xee));
+            }
+        }
+        CHECK_STATUS(velo_rma_get(me.peer, local, 1, velo_rma_place(owner.stage->key, 0),
+                                  VELO_RMA_TAIL_LAST, 0),
+                     VELO_ERR_ARG);
+        requester_close(&me);
+        owner_stop(&owner);
+    }
+}

@@ -243,3 +243,63 @@ TEST(allocations_that_come_and_go_never_share_memory)
     }
     pair_close(&p);
 }
+
+/* Numbers last as long as registrations do, and give no right. Where the peer's table is not seen,
+ * its owner looks. */
+TEST(a_registration_is_found_by_its_number)
+{
+    static unsigned char memory[64];
+    struct velo_rma_place place = {0, 0};
+    struct velo_rma_mem *mem, *other;
+    struct velo_rma_notification note;
+    struct pair p;
+    const velo_id_t nobody = 77;
+
+    pair_open(&p);
+    CHECK_OK(velo_rma_mem_register(p.rma, memory, 32, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE,
+                                   VELO_RMA_PEER_ANY, &mem));
+    CHECK_OK(velo_rma_mem_register(p.rma, memory, 64, VELO_RMA_RIGHT_ALL, nobody, &other));
+    CHECK_OK(velo_rma_mem_publish(other, 5));
+    CHECK_OK(velo_rma_mem_publish(mem, 5));
+    CHECK_OK(velo_rma_mem_lookup(p.self, 5, VELO_RMA_RIGHT_WRITE, &place));
+    CHECK_OK(
+        velo_rma_put_immediate(p.self, 3, 1, velo_rma_place(place.key, place.offset + 31), 0, 0));
+    flush(p.self);
+    CHECK_EQ(memory[31], 3);
+    if (!test_is_carried()) {
+        CHECK_EQ(place.key, velo_rma_mem_key(mem));
+        CHECK_STATUS(velo_rma_mem_lookup(p.self, 5, VELO_RMA_RIGHT_ATOMIC, &place),
+                     VELO_ERR_ACCESS);
+        CHECK_FAILS(velo_rma_mem_lookup(p.self, 6, VELO_RMA_RIGHT_READ, &place), VELO_ERR_ACCESS,
+                    "under number");
+    } else {
+        CHECK_OK(velo_rma_put_immediate(p.self, 4, 1, velo_rma_place(place.key, 32), 0, 9));
+        CHECK_EQ(velo_rma_poll(p.rma, &note, 1, TEST_PATIENCE_NS), 1);
+        CHECK_EQ(note.status, VELO_ERR_ACCESS);
+        /* The same of an address. */
+        CHECK_OK(
+            velo_rma_mem_find(p.self, (uintptr_t)memory + 30, 1, VELO_RMA_RIGHT_WRITE, &place));
+        CHECK_OK(velo_rma_put_immediate(p.self, 0x0605, 2, place, 0, 0));
+        flush(p.self);
+        CHECK(memory[30] == 5 && memory[31] == 6 && memory[32] == 0);
+    }
+    CHECK_OK(velo_rma_mem_publish(mem, 0));
+    CHECK_OK(velo_rma_mem_publish(mem, VELO_RMA_NUMBER_MAX));
+    CHECK_OK(velo_rma_mem_lookup(p.self, VELO_RMA_NUMBER_MAX, VELO_RMA_RIGHT_READ, &place));
+    CHECK_OK(velo_rma_mem_deregister(mem, VELO_FOREVER));
+    CHECK_OK(velo_rma_mem_register(p.rma, memory, 1, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem));
+    if (!test_is_carried())
+        CHECK_STATUS(velo_rma_mem_lookup(p.self, VELO_RMA_NUMBER_MAX, VELO_RMA_RIGHT_READ, &place),
+                     VELO_ERR_ACCESS);
+    CHECK_STATUS(velo_rma_mem_publish(NULL, 1), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_publish(mem, VELO_RMA_NUMBER_MAX + 1), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_lookup(p.self, 0, VELO_RMA_RIGHT_READ, &place), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_lookup(p.self, VELO_RMA_NUMBER_MAX + 1, VELO_RMA_RIGHT_READ, &place),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_lookup(p.self, 1, 0, &place), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_lookup(p.self, 1, VELO_RMA_RIGHT_READ, NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_mem_lookup(NULL, 1, VELO_RMA_RIGHT_READ, &place), VELO_ERR_ARG);
+    CHECK_OK(velo_rma_mem_deregister(mem, VELO_FOREVER));
+    CHECK_OK(velo_rma_mem_deregister(other, VELO_FOREVER));
+    pair_close(&p);
+}

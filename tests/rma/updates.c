@@ -389,3 +389,33 @@ TEST(updates_of_several_processes_lose_nothing)
         owner_stop(&owner);
     }
 }
+
+TEST(a_word_that_is_not_above_is_added_to)
+{
+    static const int64_t steps[][2] = {{-1, 7}, {0, 7},  {6, 1},         {7, -10},
+                                       {-4, 1}, {-3, 1}, {INT64_MAX, 5}, {INT64_MIN, 1}};
+
+    FOR_EACH_WAY(way)
+    {
+        struct owner owner;
+        struct requester me;
+        int64_t word = 0;
+        uint64_t old;
+
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+        requester_open(&me, REQUESTER_VPID);
+        const struct velo_rma_place place = velo_rma_place(owner.stage->key, 8);
+        for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
+            CHECK_OK(velo_rma_fetch_compare_add(me.peer, &old, place, (uint64_t)steps[i][0],
+                                                (uint64_t)steps[i][1], VELO_RMA_ADD_AT_MOST, 0));
+            flush(me.peer);
+            CHECK_EQ(old, word);
+            word += word <= steps[i][0] ? steps[i][1] : 0;
+        }
+        CHECK_STATUS(velo_rma_fetch_compare_add(me.peer, &old, place, 0, 0,
+                                                VELO_RMA_ADD_AT_MOST | VELO_RMA_ADD_ALWAYS, 0),
+                     VELO_ERR_ARG);
+        requester_close(&me);
+        owner_stop(&owner);
+    }
+}

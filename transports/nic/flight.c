@@ -86,9 +86,9 @@ static bool post_run(struct velo_rma *rma, struct flight *flight, const struct r
     /* Each descriptor notifies this unit; the last one also those that the operation names. */
     unsigned notify = VELO_RMA_NOTIFY_REQUESTER | (is_last ? request->notify : 0u);
     uint64_t words[5] = {
-        velo_rma_descriptor_word0_pack(request->op, (uint8_t)notify, request->always,
-                                       (uint8_t)(to >> 8), (uint8_t)to, flight_cookie(rma, flight),
-                                       (uint32_t)run->len_bytes),
+        velo_rma_descriptor_word0_pack(
+            request->op, (uint8_t)notify, request->how == VELO_RMA_ADD_ALWAYS, (uint8_t)(to >> 8),
+            (uint8_t)to, flight_cookie(rma, flight), (uint32_t)run->len_bytes),
         velo_rma_descriptor_word1_pack(local),
         velo_rma_descriptor_word2_pack(
             request->op == VELO_RMA_OPERATION_NOTIFY ? 0 : flight->remote + run->offset),

@@ -186,7 +186,8 @@ static int begin(struct velo_rma_peer *peer, struct op *op)
         return MUST_ASK;
     }
     const struct offload *offload = peer->rma->offload;
-    bool is_nodes = offload->updates && request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD;
+    bool is_nodes = offload->updates && request->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD &&
+                    request->how != VELO_RMA_ADD_AT_MOST;
     if (rma_request_is_update(request) && !is_nodes)
         return MUST_ASK;
     if (offload->posting || offload->descriptors == REMOTE_DESCRIPTORS_MAX)
