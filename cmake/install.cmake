@@ -14,6 +14,14 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/velo DESTINATION ${CMAKE_INSTALL
 install(FILES ${PROJECT_BINARY_DIR}/include/velo/spec.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/velo)
 
+install(
+    TARGETS velo2 rma2
+    EXPORT veloTargets
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+set(velo_compat ${PROJECT_SOURCE_DIR}/compat/extoll)
+install(FILES ${velo_compat}/velo2.h ${velo_compat}/velo2_mod.h ${velo_compat}/rma2.h
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+
 set(velo_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/velo)
 install(EXPORT veloTargets NAMESPACE velo:: DESTINATION ${velo_cmake_dir})
 configure_package_config_file(
@@ -26,8 +34,10 @@ install(FILES ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
 
 set(velo_pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH velo_pc_to_prefix /prefix/${velo_pkgconfig_dir} /prefix)
-configure_file(cmake/velo.pc.in ${PROJECT_BINARY_DIR}/install/velo.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/install/velo.pc DESTINATION ${velo_pkgconfig_dir})
+foreach(package velo velo2 rma2)
+    configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/install/${package}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/install/${package}.pc DESTINATION ${velo_pkgconfig_dir})
+endforeach()
 
 if(VELO_BUILD_MAN)
     install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})

@@ -27,8 +27,9 @@ MAY_INCLUDE = {
     "lib": {"include", "spec"},
     "transports": {"include", "spec", "lib"},
     "transports/loop": {"include", "spec"},
-    "bench": {"include", "spec"},
-    "examples": {"include", "spec"},
+    "compat": {"include", "spec"},
+    "bench": {"include", "spec", "compat"},
+    "examples": {"include", "spec", "compat"},
     "mpi": {"include", "spec"},
     "ofi": {"include", "spec"},
     "sim": {"spec"},
@@ -38,7 +39,7 @@ MAY_INCLUDE = {
     "driver": {"spec"},
     # One suite for every engine: it must not know the inside of any.
     "tests/conformance": {"include", "spec", "tests"},
-    "tests": {"include", "spec", "lib"},
+    "tests": {"include", "spec", "lib", "compat"},
 }
 # A file that may reach one header more, and why.
 EXCEPTIONS = {
@@ -53,7 +54,9 @@ EXCEPTIONS = {
 # System headers that only these areas may include.
 SYSTEM_HEADERS = {"mpi.h": {"mpi", "bench", "tests"}, "linux/module.h": {"driver"}}
 # Where a quoted name may lie if not beside the file.
-INCLUDE_ROOTS = ("include", "lib", "tests/support", "bench", "mpi", "ofi", "sim", "driver")
+INCLUDE_ROOTS = (
+    "include", "compat/extoll", "lib", "tests/support", "bench", "mpi", "ofi", "sim", "driver",
+)  # fmt: skip
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', re.MULTILINE)
 
@@ -61,6 +64,7 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', re.MULTILINE)
 ATOMICS_HOMES = {
     "lib": "lib/base/order.h",
     "transports": "lib/base/order.h",
+    "compat": "compat/extoll/turn.h",
     "sim/client": "sim/client/order.h",
     "sim/preload": "sim/client/order.h",
 }

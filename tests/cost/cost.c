@@ -10,6 +10,9 @@
 #include <velo/rma.h>
 #include <velo/velo.h>
 
+#include <rma2.h>
+#include <velo2.h>
+
 #define CALLS 1000
 #define MATCH 7
 
@@ -88,6 +91,47 @@ MEASURE measure_memory(struct velo_rma_peer *peer, struct velo_rma_place place)
     check(velo_rma_get(peer, &word, sizeof word, place, 0, 0));
 }
 
+/* The same through EXTOLL's interface. */
+MEASURE measure_velo2(velo2_port_t *port, velo2_connection_t *con)
+{
+    char buf[64] = {0};
+    uint32_t len, source;
+    uint8_t tag, mtt;
+    check((int)velo2_send(con, buf, 8, 1, 0));
+    check((int)velo2_send(con, buf, 32, 1, 0));
+    check((int)velo2_probe_recv(port, buf, sizeof buf, &len, &source, &tag, &mtt));
+    check((int)velo2_recv(port, buf, sizeof buf, &len, &source, &tag, 0));
+}
+
+MEASURE measure_rma2(RMA2_Port port, RMA2_Handle handle, RMA2_Region *region)
+{
+    check(rma2_post_put_bt(port, handle, region, 0, 8, region->nla + 8, 0, 0));
+    check(rma2_post_get_bt(port, handle, region, 0, 8, region->nla + 8, 0, 0));
+}
+
+static void extoll(void)
+{
+    static char memory[4096] __attribute__((aligned(4096)));
+    velo2_port_t port;
+    velo2_connection_t con;
+    RMA2_Port rma;
+    RMA2_Handle handle;
+    RMA2_Region *region;
+    check((int)velo2_open(&port));
+    check((int)velo2_connect(&port, &con, velo2_get_nodeid(&port), velo2_get_vpid(&port)));
+    for (int i = 0; i < CALLS; i++) {
+        measure_velo2(&port, &con);
+        (void)velo2_probe_recv(&port, NULL, 0, NULL, NULL, NULL, NULL);
+    }
+    check((int)velo2_close(&port));
+    check(rma2_open(&rma));
+    check(rma2_register(rma, memory, sizeof memory, &region));
+    check(rma2_connect(rma, rma2_get_nodeid(rma), rma2_get_vpid(rma), RMA2_CONN_DEFAULT, &handle));
+    for (int i = 0; i < CALLS; i++)
+        measure_rma2(rma, handle, region);
+    check(rma2_close(rma));
+}
+
 static void messages(struct velo_port *port, velo_id_t self)
 {
     struct velo_conn *conn;
@@ -146,6 +190,7 @@ int main(void)
     messages(port, self);
     queues(port, self);
     memory(port, self);
+    extoll();
     check(velo_port_close(port));
     return 0;
 }

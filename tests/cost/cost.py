@@ -21,6 +21,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).with_name("counts.json")
 SKIPPED = 77
+CALLS = ("velo_", "velo2_", "rma2_")
 # How the receiver learns of messages -> what the program is started with.
 WAYS = {"polled": {}, "rung": {"VELO_SPIN_NS": "0"}}
 Counts = dict[str, dict[str, int]]  # measure_* without that -> the call -> instructions.
@@ -40,7 +41,7 @@ def read_profile(text: str) -> Counts:
             is_call = True
         elif is_call:  # The line of the call, and what it has cost.
             is_call = False
-            if caller.startswith("measure_") and callee.startswith("velo_"):
+            if caller.startswith("measure_") and callee.startswith(CALLS):
                 counts[caller.removeprefix("measure_")][callee] += int(line.split()[1])
     return {name: dict(calls) for name, calls in counts.items()}
 

@@ -25,7 +25,10 @@ TAGS = {
     "source": False,
     "see": False,
 }
-STATUS_ENUM = "velo_status"
+# The enums of results, and the types of calls that return one.
+STATUS_ENUMS = ("velo_status", "velo2_ret", "RMA2_Error_Code")
+APART_FOLDER = "extoll"
+STATUS_TYPES = ("int", "velo2_ret_t", "RMA2_ERROR")
 
 
 class DocError(ValueError):
@@ -110,13 +113,23 @@ class Header:
     @property
     def include(self) -> str:
         """How a program includes it."""
-        return f"{self.path.parent.name}/{self.path.name}"
+        return self.path.name if self.is_apart else f"{self.path.parent.name}/{self.path.name}"
+
+    @property
+    def is_apart(self) -> bool:
+        """It belongs to no folder of headers, and has a library of its own name."""
+        return self.path.parent.name == APART_FOLDER
+
+    @property
+    def library(self) -> str:
+        """What a program is linked with: velo for -lvelo."""
+        return self.path.stem if self.is_apart else "velo"
 
     @property
     def page(self) -> str:
         """Its page in section 7: velo of velo/velo.h, velo-rma of velo/rma.h."""
         folder, stem = self.path.parent.name, self.path.stem
-        return folder if stem == folder else f"{folder}-{stem}"
+        return stem if self.is_apart or stem == folder else f"{folder}-{stem}"
 
 
 class _Reader:
@@ -170,7 +183,7 @@ def _squeeze(text: str) -> str:
 
 def _function(reader: _Reader, match: re.Match[str], comment: Comment) -> Function:
     line = reader.line(match.start())
-    declaration = re.fullmatch(r"VELO_API\s+(.+?)\b(\w+)\s*\(([^()]*)\)\s*;", match[0], re.DOTALL)
+    declaration = re.fullmatch(r"\w+_API\s+(.+?)\b(\w+)\s*\(([^()]*)\)\s*;", match[0], re.DOTALL)
     if not declaration:
         raise reader.error(line, "cannot read this declaration; write 'VELO_API type name(...);'")
     returns, name, inside = (_squeeze(part) for part in declaration.groups())
@@ -192,12 +205,14 @@ class _Checker:
             member.name
             for header in headers
             for kind in header.types
-            if kind.name == STATUS_ENUM
+            if kind.name in STATUS_ENUMS
             for member in kind.members
         }
 
     def check(self, path: Path, function: Function) -> None:
         comment = function.comment
+
+        statuses = " or ".join(STATUS_ENUMS)
 
         def require(condition: bool, message: str, line: int = comment.line) -> None:
             if not condition:
@@ -212,7 +227,7 @@ class _Checker:
             require(tag.name in declared, f"there is no parameter '{tag.name}'", tag.line)
         require(documented == declared, "@param lines must follow the order of the parameters")
         for tag in comment.all("retval"):
-            require(tag.name in self.statuses, f"{tag.name} is not in enum {STATUS_ENUM}", tag.line)
+            require(tag.name in self.statuses, f"{tag.name} is not in enum {statuses}", tag.line)
         for tag in comment.all("see"):
             for name in re.split(r",\s*", tag.text):
                 require(name in self.functions, f"@see {name}: there is no such call", tag.line)
@@ -225,7 +240,7 @@ class _Checker:
                 f"As {function.model}(): name a call that has all its @retval lines itself",
                 line,
             )
-        elif function.returns == "int":
+        elif function.returns in STATUS_TYPES:
             require(
                 bool(comment.all("retval")),
                 "name every status that it returns with @retval, or write '@return As call().'",
@@ -269,7 +284,7 @@ def _members(reader: _Reader, body: str, offset: int, end: str) -> Iterator[Memb
 
 _COMMENT = re.compile(r"/\*\*(?!<)(.*?)\*/", re.DOTALL)
 _DECLARATION = re.compile(
-    r"\s*(?:(?P<function>VELO_API\b[^;]*;)"
+    r"\s*(?:(?P<function>(?:VELO|VELO2|RMA2)_API\b[^;]*;)"
     r"|(?P<kind>enum|struct)\s+(?P<name>\w+)\s*(?:\{(?P<body>.*?)\n\}\s*)?;"
     r"|\#define\s+(?P<constant>\w+(?:\([^)]*\))?)\s"
     r"|typedef\s+[^;]*?(?:\(\*(?P<callback>\w+)\)\s*\([^;]*\)|\b(?P<typedef>\w+))\s*;)",
@@ -286,7 +301,7 @@ def _read_types_and_functions(reader: _Reader, header: Header) -> None:
         comment = reader.comment(match)
         text = _squeeze(comment.text)
         if declaration["function"]:
-            function = re.compile(r"VELO_API\b[^;]*;").search(reader.text, match.end())
+            function = re.compile(r"\w+_API\b[^;]*;").search(reader.text, match.end())
             assert function
             header.functions.append(_function(reader, function, comment))
         elif declaration["kind"]:
@@ -316,7 +331,7 @@ def _read_one(path: Path) -> Header:
     _read_types_and_functions(reader, header)
 
     documented = {function.name for function in header.functions}
-    for match in re.finditer(r"^VELO_API\b[^;(]*?(\w+)\s*\(", reader.text, re.MULTILINE):
+    for match in re.finditer(r"^\w+_API\b[^;(]*?(\w+)\s*\(", reader.text, re.MULTILINE):
         if match[1] not in documented:
             raise reader.error(reader.line(match.start()), f"{match[1]} has no comment before it")
     return header

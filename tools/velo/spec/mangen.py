@@ -17,7 +17,10 @@ from velo.spec import headerdoc
 
 LIBRARY = "velo Library Manual"
 # Outcomes that a caller meets in normal operation; the rest of the statuses are errors.
-OUTCOMES = ("VELO_OK", "VELO_AGAIN", "VELO_TIMEOUT")
+OUTCOMES = (
+    "VELO_OK", "VELO_AGAIN", "VELO_TIMEOUT",
+    "VELO2_RET_SUCCESS", "VELO2_RET_NO_MSG", "RMA2_SUCCESS", "RMA2_NO_NOTI",
+)  # fmt: skip
 COST = {
     "hot": "Hot: made for the inner loop of a program. It allocates nothing, takes no lock, and "
     "makes no system call, unless it has to wait or to wake a peer that sleeps.",
@@ -50,12 +53,13 @@ def prose(text: str, italics: frozenset[str] = frozenset()) -> str:
     """A comment's text as roff: `code`, **terms**, calls and constants bold, names italic."""
     token = re.compile(
         r"`(?P<code>[^`]+)`|\*\*(?P<strong>[^*]+)\*\*|@p (?P<name>\w+)"
-        r"|(?P<call>\b\w+)\(\)|(?P<constant>\$?\b(?:VELO_\w+|NULL|enum \w+)\b)|(?P<word>\b\w+\b)"
+        r"|(?P<call>\b\w+)\(\)"
+        r"|(?P<constant>\$?\b(?:(?:VELO|VELO2|RMA2)_\w+|NULL|enum \w+)\b)|(?P<word>\b\w+\b)"
     )
 
     def replace(match: re.Match[str]) -> str:
         if match["call"]:
-            section = "(3)" if match["call"].startswith("velo_") else "()"
+            section = "(3)" if match["call"].startswith(("velo_", "velo2_", "rma2_")) else "()"
             return f"\\fB{match['call']}\\fP{section}"
         bold = match["code"] or match["strong"] or match["constant"]
         if bold:
@@ -115,6 +119,10 @@ def _include(header: headerdoc.Header) -> list[str]:
     return [".nf", f"\\fB#include <{header.include}>\\fP", ".fi"]
 
 
+def _library(header: headerdoc.Header) -> str:
+    return f"{header.library} (\\fIlib{header.library}\\fP, \\fB\\-l{header.library}\\fP)"
+
+
 def _prototype(function: headerdoc.Function) -> list[str]:
     """The declaration, wrapped under its parenthesis."""
     space = "" if function.returns.endswith("*") else " "
@@ -147,12 +155,13 @@ def _results(
     for tag in outcomes:
         returned += _entry(_bold(tag.name), prose(tag.text, italics))
     if errors:
-        returned += [".PP", "On failure, one of the negative values under ERRORS."]
+        sign = "negative " if function.returns == "int" else ""
+        returned += [".PP", f"On failure, one of the {sign}values under ERRORS."]
     lines = _section("RETURN VALUE", returned)
     failures: list[str] = []
     for tag in errors:
         failures += _entry(_bold(tag.name), prose(tag.text, italics))
-    if errors and comment.one("path") == "cold":
+    if errors and function.returns == "int" and comment.one("path") == "cold":
         failures += [".PP", "\\fBvelo_last_error\\fP(3) then says what happened and what to do."]
     return lines + _section("ERRORS", failures)
 
@@ -178,7 +187,7 @@ def function_page(
         [
             edition.title(function.name, 3, LIBRARY),
             *_section("NAME", [f"{function.name} \\- {escape(summary[0].lower() + summary[1:])}"]),
-            *_section("LIBRARY", ["velo (\\fIlibvelo\\fP, \\fB\\-lvelo\\fP)"]),
+            *_section("LIBRARY", [_library(header)]),
             *_section("SYNOPSIS", [*_include(header), ".PP", *_prototype(function)]),
             *_section("DESCRIPTION", paragraphs(comment.text, italics)),
             *_section("PARAMETERS", parameters),
@@ -211,7 +220,7 @@ def _environment(header: headerdoc.Header) -> list[str]:
         texts.append((_bold(f"{kind.kind} {kind.name}"), members))
     places: dict[str, list[str]] = {}
     for place, text in texts:
-        for name in dict.fromkeys(re.findall(r"\$(VELO_\w+)", text)):
+        for name in dict.fromkeys(re.findall(r"\$(VELO2?_\w+)", text)):
             places.setdefault(name, []).append(place)
     lines: list[str] = []
     for name, where in sorted(places.items()):

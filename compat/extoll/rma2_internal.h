@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file rma2_internal.h
+ * @brief A port of rma2, its connections and its notifications, as this process keeps them.
+ *
+ * An NLA is the address that its byte has in its owner's process: so NLAs count by pages and bytes,
+ * and a peer's registration is found by velo_rma_mem_find(). What it found is remembered for each
+ * connection, and looked up again when the peer refuses it.
+ *
+ * All that a notification says beside rma.h's own members stands in its cookie; see struct cookie.
+ */
+#ifndef EXTOLL_RMA2_INTERNAL_H
+#define EXTOLL_RMA2_INTERNAL_H
+
+#include <velo/rma.h>
+
+#include "place.h"
+#include "rma2.h"
+#include "turn.h"
+
+#define unlikely(condition) __builtin_expect(!!(condition), 0)
+#define likely(condition) __builtin_expect(!!(condition), 1)
+
+#define PAGE_BYTES 4096u
+#define QUEUE_BYTES (256u << 10)
+#define QUEUE_ENTRIES (QUEUE_BYTES / sizeof(RMA2_Notification))
+#define SIZE_MAX_BYTES (UINT32_C(1) << 23)
+#define LOCKS 4096u
+#define LOCK_TARGETS 2u
+#define CLASSES 256u
+/* Locks that are asked for at once. */
+#define LOCK_OPS VELO_RMA_OPS_MAX
+/* The numbers under which peers find what a port has for them. */
+#define NUMBER_LOCKS 1u
+#define NUMBER_CLASSES 2u
+/* What a connection remembers of its peer's registrations. */
+#define KNOWN 8u
+/* Notifications of rma.h that are taken at once; each becomes two at most. */
+#define NOTES 8
+
+/** Registered memory of this port. */
+struct area {
+    uint64_t from;
+    uint64_t end;
+    struct velo_rma_mem *mem;
+};
+
+/** A lock that was asked for, until its outcome is here. */
+struct lock_op {
+    uint64_t old;
+    int32_t cmp;
+    struct lock_op *next; /* Of the free ones. */
+};
+
+struct rma2_port {
+    struct velo_port *port;
+    struct velo_rma *rma;
+    struct turn turn;
+    int64_t wait_ns;
+    uint32_t posts;      /* Tried at once; */
+    uint32_t slow_posts; /* the others, and those that failed. */
+
+    RMA2_Notification *queue;
+    uint32_t arrived; /* Notifications that were put into the queue, */
+    uint32_t taken;   /* that the program got, */
+    uint32_t freed;   /* and that it gave back. */
+
+    struct velo_rma_mem *locks;
+    struct velo_rma_mem
+        *classes; /* A notification with a class is a put of no bytes to its byte. */
+    uint64_t classes_at;
+    unsigned char class_marks[CLASSES]; /* That put's local address: which class it was. */
+
+    struct area *areas;
+    uint32_t areas_count;
+    uint32_t areas_max;
+    uint32_t area_last; /* The one that was found last. */
+
+    struct lock_op *lock_ops;
+    struct lock_op *lock_free;
+    struct rma2_handle *handles;
+};
+
+/** A stretch of a peer's memory that one key opens. */
+struct known {
+    uint64_t from;
+    uint64_t end;
+    velo_rma_key_t key;
+    uint64_t base; /* The address of the key's first byte. */
+};
+
+struct rma2_handle {
+    struct rma2_port *port;
+    struct velo_rma_peer *peer; /* NULL: it was not there yet. */
+    velo_id_t id;
+    RMA2_Connection_Options options;
+    velo_rma_key_t key_last; /* Of the operation before: one with another may overtake it. */
+    struct known known[KNOWN];
+    uint32_t known_next;
+    uint32_t known_last;         /* The one that was found last. */
+    struct velo_rma_place locks; /* Key 0: not looked up yet. */
+    struct velo_rma_place classes;
+    struct rma2_handle *next;
+};
+
+/** What an operation's cookie says to both sides. */
+struct cookie {
+    uint8_t cmd;     /* RMA2_Command. */
+    uint8_t mode;    /* RMA2_Command_Modifier. */
+    uint8_t spec;    /* RMA2_Notification_Spec. */
+    uint32_t size;   /* Bytes. */
+    uint32_t number; /* Of a lock. */
+    uint32_t slot;   /* Of its lock_op, at the requester. */
+};
+
+#define CMD_BITS 4
+#define MODE_BITS 4
+#define SPEC_BITS 3
+#define SIZE_BITS 24
+#define NUMBER_BITS 13
+#define SLOT_BITS 16
+
+static inline uint64_t cookie_pack(const struct cookie *cookie)
+{
+    uint64_t word = cookie->slot;
+    word = word << NUMBER_BITS | cookie->number;
+    word = word << SIZE_BITS | cookie->size;
+    word = word << SPEC_BITS | cookie->spec;
+    word = word << MODE_BITS | cookie->mode;
+    return word << CMD_BITS | cookie->cmd;
+}
+
+static inline uint64_t cookie_part(uint64_t *word, unsigned bits)
+{
+    uint64_t part = *word & ((UINT64_C(1) << bits) - 1);
+    *word >>= bits;
+    return part;
+}
+
+static inline struct cookie cookie_unpack(uint64_t word)
+{
+    struct cookie cookie;
+    cookie.cmd = (uint8_t)cookie_part(&word, CMD_BITS);
+    cookie.mode = (uint8_t)cookie_part(&word, MODE_BITS);
+    cookie.spec = (uint8_t)cookie_part(&word, SPEC_BITS);
+    cookie.size = (uint32_t)cookie_part(&word, SIZE_BITS);
+    cookie.number = (uint32_t)cookie_part(&word, NUMBER_BITS);
+    cookie.slot = (uint32_t)cookie_part(&word, SLOT_BITS);
+    return cookie;
+}
+
+/** What a status of rma.h is here. */
+RMA2_ERROR rma2_result(int status);
+/** Is this memory registered with the port? */
+bool rma2_is_registered(struct rma2_port *port, RMA2_NLA address, uint64_t len_bytes);
+/** Take in what has come, as far as the queue has room, waiting for it at most so long. Returns
+ * what velo_rma_poll() did; 0 also if there is no room. */
+int rma2_take_in(struct rma2_port *port, int64_t timeout_ns);
+/** Connect now, if that was not possible before; wait for the peer. VELO_OK or an error. */
+int rma2_connect_late(struct rma2_handle *handle);
+
+#endif
