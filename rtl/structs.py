@@ -13,6 +13,7 @@ PACKAGES = [
     "build/rtl/velo_pkg.sv",
     "rtl/htax/rtl/htax_pkg.sv",
     "rtl/common/rtl/velo_secded_pkg.sv",
+    "rtl/node/rtl/velo_host_pkg.sv",
     "rtl/regfile/rtl/velo_regfile_pkg.sv",
 ]
 
@@ -57,5 +58,8 @@ class Struct:
     def unpack(self, port: Any) -> dict[str, int]:
         """The fields of a port of this type."""
         assert len(port) == self.bits
-        value = int(port.value)
+        return self.unpack_bits(int(port.value))
+
+    def unpack_bits(self, value: int) -> dict[str, int]:
+        """The fields of a number: of a field that is a struct itself, for example."""
         return {name: value >> lsb & (1 << bits) - 1 for name, (lsb, bits) in self.fields.items()}

@@ -135,7 +135,7 @@ def measure_node(width: int, seed: int, messages: int) -> dict[str, Any]:
 def measure_units(units: int, seed: int) -> dict[str, Any]:
     """The message rate of nodes with so many VELO units of 32 bits on a path of 128."""
     program = build(
-        "velo_node",
+        "velo_node_flat",
         "rtl/bench/velo_node.f",
         ROOT / "rtl" / "bench" / "units_bench.cc",
         OUT / f"units_bench{units}",

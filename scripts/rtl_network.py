@@ -50,7 +50,7 @@ def build_nodes(coverage: bool, width: int = 32, *, units: int = 1, fast: bool =
     name += "_coverage" * coverage + "_fast" * fast
     bench = ROOT / "rtl" / "bench" / "bench_nodes.cc"
     files = f"rtl/bench/{'node_points' if coverage else 'velo_node'}.f"
-    return build("velo_node", files, bench, OUT / name, flags, 2 if fast else 1)
+    return build("velo_node_flat", files, bench, OUT / name, flags, 2 if fast else 1)
 
 
 def run(

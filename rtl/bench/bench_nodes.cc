@@ -27,7 +27,7 @@
 #include "verilated_cov.h"
 #endif
 
-#include "Vvelo_node.h"
+#include "Vvelo_node_flat.h"
 #include "cable.h"
 #include "memory.h"
 #include "rma_model.h"
@@ -86,7 +86,7 @@ struct Message {
 };
 
 struct Node {
-    std::unique_ptr<Vvelo_node> top;
+    std::unique_ptr<Vvelo_node_flat> top;
     std::array<bench::Cable, kLinks> cables;                           // outwards
     std::array<std::array<bench::Cable, kLinks>, kPieces> more_cables; // from a path's bit 32 on
     std::vector<unsigned> hops;                                        // by destination
@@ -130,7 +130,7 @@ class Network
     {
         bench::read_topology(options_.topology, nodes_);
         for (auto &node : nodes_) {
-            node.top = std::make_unique<Vvelo_node>(&context_);
+            node.top = std::make_unique<Vvelo_node_flat>(&context_);
             for (auto &cable : node.cables)
                 cable.start(options_.delay, options_.error_rate, random_);
             for (unsigned piece = 1; piece < kPieces; piece++)
@@ -539,7 +539,7 @@ class Network
     void carry(Node &node, unsigned l)
     {
         bench::Cable &cable = node.cables[l];
-        Vvelo_node &other = *nodes_[cable.to_node].top;
+        Vvelo_node_flat &other = *nodes_[cable.to_node].top;
         bool pulled = node.unplugged_for[l] != 0;
         for (unsigned piece = 0; piece < kPieces; piece++) {
             Word word;
@@ -590,7 +590,7 @@ class Network
     void drive(unsigned n)
     {
         Node &node = nodes_[n];
-        Vvelo_node &top = *node.top;
+        Vvelo_node_flat &top = *node.top;
         offer(node.units, top.host_write_valid_i, top.host_write_eop_i, top.host_write_addr_i,
               top.host_write_len_bytes_i, top.host_write_data_i);
         offer(node.control, top.control_write_valid_i, top.control_write_eop_i,
@@ -633,7 +633,7 @@ class Network
 
     void collect(Node &node)
     {
-        Vvelo_node &top = *node.top;
+        Vvelo_node_flat &top = *node.top;
         if (!top.rst_ni)
             return;
         if (top.host_write_valid_i && top.host_write_ready_o)
@@ -676,7 +676,7 @@ class Network
 
     void loaded(Node &node)
     {
-        Vvelo_node &top = *node.top;
+        Vvelo_node_flat &top = *node.top;
         if (!node.load_open || top.host_answer_tag_o != node.load_tag || top.host_answer_error_o)
             fail("a load was answered wrongly");
         node.loaded |= get_bits(top.host_answer_data_o, 0, kWordBits) << (32 * node.load_beats++);
@@ -691,7 +691,7 @@ class Network
 
     void store(Node &node)
     {
-        Vvelo_node &top = *node.top;
+        Vvelo_node_flat &top = *node.top;
         uint64_t addr = top.dma_write_addr_o;
         unsigned len = top.dma_write_len_bytes_o, from = node.dma_beat++ * kBeatBytes;
         for (unsigned i = 0; i < kBeatBytes && from + i < len; i++)

@@ -14,7 +14,7 @@
 #include <map>
 #include <memory>
 
-#include "Vvelo_node.h"
+#include "Vvelo_node_flat.h"
 #include "cable.h"
 #include "memory.h"
 #include "velo/spec.h"
@@ -44,7 +44,7 @@ struct NoCable {
 };
 
 struct HostNode {
-    std::unique_ptr<Vvelo_node> top;
+    std::unique_ptr<Vvelo_node_flat> top;
     std::array<NoCable, kLinks> cables;
     std::vector<unsigned> hops;
     Stream units, control;
@@ -66,7 +66,7 @@ class Hosts
     {
         read_topology(topology, nodes_);
         for (auto &node : nodes_) {
-            node.top = std::make_unique<Vvelo_node>(&context_);
+            node.top = std::make_unique<Vvelo_node_flat>(&context_);
             node.top->rst_ni = 0;
             node.top->host_answer_ready_i = 1;
             node.top->control_answer_ready_i = 1;
@@ -150,7 +150,7 @@ class Hosts
     void step()
     {
         for (auto &node : nodes_) {
-            Vvelo_node &top = *node.top;
+            Vvelo_node_flat &top = *node.top;
             offer(node.units, top.host_write_valid_i, top.host_write_eop_i, top.host_write_addr_i,
                   top.host_write_len_bytes_i, top.host_write_data_i);
             offer(node.control, top.control_write_valid_i, top.control_write_eop_i,
@@ -219,7 +219,7 @@ class Hosts
         const NoCable &cable = node.cables[l];
         if (!cable.plugged)
             fail("each node needs a cable in each link");
-        Vvelo_node &other = *nodes_[cable.to_node].top;
+        Vvelo_node_flat &other = *nodes_[cable.to_node].top;
         set_bits(other.phy_kind_i, cable.to_link * 2, 2, get_bits(node.top->phy_kind_o, l * 2, 2));
         for (unsigned bit = 0; bit < kWidth; bit += 32)
             set_bits(other.phy_data_i, cable.to_link * kWidth + bit, 32,
@@ -229,7 +229,7 @@ class Hosts
     void collect(unsigned n)
     {
         HostNode &node = nodes_[n];
-        Vvelo_node &top = *node.top;
+        Vvelo_node_flat &top = *node.top;
         if (top.host_write_valid_i && top.host_write_ready_o) {
             node.store_words++;
             taken(node.units, top.host_write_eop_i);
@@ -249,7 +249,7 @@ class Hosts
     void store(unsigned n)
     {
         HostNode &node = nodes_[n];
-        Vvelo_node &top = *node.top;
+        Vvelo_node_flat &top = *node.top;
         node.dma_words++;
         uint64_t addr = top.dma_write_addr_o;
         unsigned from = node.dma_beat++ * (kWidth / 8), len = top.dma_write_len_bytes_o;

@@ -78,7 +78,7 @@ module node_pair
       assign data_in[n][l] = l == 0 ? data_out[1-n][l] : '0;
     end
 
-    velo_node #(
+    velo_node_flat #(
         .DataWidth(DataWidth),
         .NumLinks (NumLinks)
     ) u_node (
@@ -146,24 +146,24 @@ module node_pair
   end
 
   assign stuck_o = {
-    gen_node[1].u_node.u_core.u_units.velo_report.stalled,
-    gen_node[1].u_node.u_core.posted_valid[2] && !gen_node[1].u_node.u_core.posted_ready[2],
-    gen_node[0].u_node.u_core.u_units.velo_report.stalled,
-    gen_node[0].u_node.u_core.posted_valid[2] && !gen_node[0].u_node.u_core.posted_ready[2]
+    gen_node[1].u_node.u_node.u_core.u_units.velo_report.stalled,
+    gen_node[1].u_node.u_node.u_core.posted_valid[2] && !gen_node[1].u_node.u_node.u_core.posted_ready[2],
+    gen_node[0].u_node.u_node.u_core.u_units.velo_report.stalled,
+    gen_node[0].u_node.u_node.u_core.posted_valid[2] && !gen_node[0].u_node.u_node.u_core.posted_ready[2]
   };
 
   // From node 0 to node 1, as a message goes.
   assign stage_o = {
     dma_write_valid_o[1],
-    gen_node[1].u_node.u_core.u_units.dma_valid,
-    gen_node[1].u_node.u_core.net_in_valid_i[0],
-    gen_node[1].u_node.u_router.out_valid[NumLinks],
-    gen_node[1].u_node.u_router.in_valid[0],
+    gen_node[1].u_node.u_node.u_core.u_units.dma_valid,
+    gen_node[1].u_node.u_node.u_core.net_in_valid_i[0],
+    gen_node[1].u_node.u_node.u_router.out_valid[NumLinks],
+    gen_node[1].u_node.u_node.u_router.in_valid[0],
     kind_out[0][0] == KindStart,
-    gen_node[0].u_node.u_router.out_valid[0],
-    gen_node[0].u_node.u_router.in_valid[NumLinks],
-    gen_node[0].u_node.u_core.net_out_valid_o[0],
-    gen_node[0].u_node.u_core.posted_valid[2],
+    gen_node[0].u_node.u_node.u_router.out_valid[0],
+    gen_node[0].u_node.u_node.u_router.in_valid[NumLinks],
+    gen_node[0].u_node.u_node.u_core.net_out_valid_o[0],
+    gen_node[0].u_node.u_node.u_core.posted_valid[2],
     host_write_valid_i[0]
   };
 

@@ -8,11 +8,11 @@
 -f rtl/congestion/files.f
 -f rtl/clock/files.f
 -f rtl/pcs/files.f
+rtl/node/rtl/velo_host_pkg.sv
 rtl/node/rtl/velo_node_pkg.sv
 rtl/node/rtl/velo_unit_split.sv
 rtl/node/rtl/velo_unit_merge.sv
 rtl/node/rtl/velo_unit_net.sv
-rtl/node/rtl/velo_host_bridge.sv
 rtl/node/rtl/velo_packet_gate.sv
 rtl/node/rtl/velo_store_guard.sv
 rtl/node/rtl/velo_load_guard.sv
@@ -32,6 +32,7 @@ rtl/node/rtl/velo_node_fabric.sv
 rtl/node/rtl/velo_node_units.sv
 rtl/node/rtl/velo_node_core.sv
 rtl/node/rtl/velo_node.sv
+rtl/node/rtl/velo_node_flat.sv
 rtl/node/rtl/velo_axi_write_wide.sv
 rtl/node/rtl/velo_node_clocks.sv
 rtl/node/rtl/velo_axi_write.sv

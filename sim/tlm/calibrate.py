@@ -86,7 +86,8 @@ def build() -> Path:
     os.environ.setdefault("VERILATOR_ROOT", str(package))
     includes = f"-I{ROOT / 'build/rtl/include'} -I{ROOT / 'rtl/switch/test'}"
     command = ["verilator", "--cc", "--exe", "--build", "-j", "1", "--quiet", "--no-assert", "-O3"]
-    command += ["--top", "velo_node", "--prefix", "Vtlm_node", "--Mdir", str(OUT), "-o", "bench"]
+    command += ["--top", "velo_node_flat", "--prefix", "Vtlm_node"]
+    command += ["--Mdir", str(OUT), "-o", "bench"]
     command += ["--x-assign", "fast", "--x-initial", "fast", "-Wno-fatal", "-Wno-MULTITOP"]
     command += ["--output-split", "20000", "-CFLAGS", f"-std=c++20 {includes}"]
     command += ["-MAKEFLAGS", "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O1"]

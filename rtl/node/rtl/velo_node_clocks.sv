@@ -25,7 +25,7 @@
 
 module velo_node_clocks
   import velo_pkg::*;
-  import htax_pkg::*;
+  import velo_host_pkg::*;
   import velo_link_pkg::*;
   import velo_pcs_pkg::*;
 #(
@@ -47,74 +47,19 @@ module velo_node_clocks
     input logic core_clk_i,  // of units, switch and link ports
     input logic link_clk_i,  // of the serializers, a word a cycle
 
-    // host clock: stores and messages, as in velo_node.
-    input logic host_write_valid_i,
-    output logic host_write_ready_o,
-    input logic host_write_eop_i,
-    input logic [AddrBits-1:0] host_write_addr_i,
-    input logic [9:0] host_write_len_bytes_i,
-    input logic [DataWidth-1:0] host_write_data_i,
-
-    // host clock: loads.
-    input logic host_read_valid_i,
-    output logic host_read_ready_o,
-    input logic [AddrBits-1:0] host_read_addr_i,
-    input logic [9:0] host_read_len_bytes_i,
-    input logic [7:0] host_read_tag_i,
-
-    // host clock: their answers.
-    output logic host_answer_valid_o,
-    input logic host_answer_ready_i,
-    output logic host_answer_eop_o,
-    output logic host_answer_error_o,
-    output logic [7:0] host_answer_tag_o,
-    output logic [DataWidth-1:0] host_answer_data_o,
-
-    // host clock: stores to registers.
-    input logic control_write_valid_i,
-    output logic control_write_ready_o,
-    input logic control_write_eop_i,
-    input logic [AddrBits-1:0] control_write_addr_i,
-    input logic [9:0] control_write_len_bytes_i,
-    input logic [DataWidth-1:0] control_write_data_i,
-
-    // host clock: loads of registers.
-    input logic control_read_valid_i,
-    output logic control_read_ready_o,
-    input logic [AddrBits-1:0] control_read_addr_i,
-    input logic [9:0] control_read_len_bytes_i,
-    input logic [7:0] control_read_tag_i,
-
-    // host clock: their answers.
-    output logic control_answer_valid_o,
-    input logic control_answer_ready_i,
-    output logic control_answer_eop_o,
-    output logic control_answer_error_o,
-    output logic [7:0] control_answer_tag_o,
-    output logic [DataWidth-1:0] control_answer_data_o,
-
-    // host clock: writes to host memory.
-    output logic dma_write_valid_o,
-    input logic dma_write_ready_i,
-    output logic dma_write_eop_o,
-    output logic [AddrBits-1:0] dma_write_addr_o,
-    output logic [9:0] dma_write_len_bytes_o,
-    output logic [DataWidth-1:0] dma_write_data_o,
-
-    // host clock: reads of host memory.
-    output logic dma_read_valid_o,
-    input logic dma_read_ready_i,
-    output logic [AddrBits-1:0] dma_read_addr_o,
-    output logic [9:0] dma_read_len_bytes_o,
-    output logic [11:0] dma_read_tag_o,
-
-    // host clock: their data.
-    input logic dma_answer_valid_i,
-    output logic dma_answer_ready_o,
-    input logic dma_answer_eop_i,
-    input logic dma_answer_error_i,
-    input logic [11:0] dma_answer_tag_i,
-    input logic [DataWidth-1:0] dma_answer_data_i,
+    // Host clock: as in velo_node.
+    input  host_request_t                  host_request_i,
+    input  logic           [DataWidth-1:0] host_write_data_i,
+    output host_response_t                 host_response_o,
+    output logic           [DataWidth-1:0] host_answer_data_o,
+    input  host_request_t                  control_request_i,
+    input  logic           [DataWidth-1:0] control_write_data_i,
+    output host_response_t                 control_response_o,
+    output logic           [DataWidth-1:0] control_answer_data_o,
+    output dma_request_t                   dma_request_o,
+    output logic           [DataWidth-1:0] dma_write_data_o,
+    input  dma_response_t                  dma_response_i,
+    input  logic           [DataWidth-1:0] dma_answer_data_i,
 
     // Links, lane by lane; bit 0 is on the wire first.
     output logic [NumLinks-1:0][NumLanes-1:0][WireBits-1:0] wire_o,    // link clock
@@ -146,225 +91,131 @@ module velo_node_clocks
       .rst_no(core_rst_n)
   );
 
-  // ----- The host port's streams, in the core clock -------------------------------------------------
-
-  typedef struct packed {
-    logic eop;
-    logic [AddrBits-1:0] addr;
-    logic [9:0] len_bytes;
-    logic [DataWidth-1:0] data;
-  } write_t;
-
-  typedef struct packed {
-    logic [AddrBits-1:0] addr;
-    logic [9:0] len_bytes;
-    logic [7:0] tag;
-  } load_t;
-
-  typedef struct packed {
-    logic eop;
-    logic error;
-    logic [7:0] tag;
-    logic [DataWidth-1:0] data;
-  } answer_t;
-
-  typedef struct packed {
-    logic [AddrBits-1:0] addr;
-    logic [9:0] len_bytes;
-    logic [11:0] tag;
-  } dma_read_t;
-
-  typedef struct packed {
-    logic eop;
-    logic error;
-    logic [11:0] tag;
-    logic [DataWidth-1:0] data;
-  } dma_answer_t;
-
-  write_t host_write, control_write, dma_write;  // core side
-  write_t host_side_host_write, host_side_control_write, host_side_dma_write;
-  load_t host_read, control_read;  // core side
-  load_t host_side_host_read, host_side_control_read;
-  answer_t host_answer, control_answer;  // core side
-  answer_t host_side_host_answer, host_side_control_answer;
-  dma_read_t   dma_read;  // core side
-  dma_read_t   host_side_dma_read;
-  dma_answer_t dma_answer;  // core side
-  dma_answer_t host_side_dma_answer;
-  logic
-      host_write_valid,
-      host_write_ready,
-      host_read_valid,
-      host_read_ready,
-      host_answer_valid,
-      host_answer_ready,
-      control_write_valid,
-      control_write_ready,
-      control_read_valid,
-      control_read_ready,
-      control_answer_valid,
-      control_answer_ready,
-      dma_write_valid,
-      dma_write_ready,
-      dma_read_valid,
-      dma_read_ready,
-      dma_answer_valid,
-      dma_answer_ready;
-
-  assign host_side_host_write = '{
-          eop: host_write_eop_i,
-          addr: host_write_addr_i,
-          len_bytes: host_write_len_bytes_i,
-          data: host_write_data_i
-      };
-  assign host_side_host_read = '{
-          addr: host_read_addr_i,
-          len_bytes: host_read_len_bytes_i,
-          tag: host_read_tag_i
-      };
-  assign host_answer_eop_o = host_side_host_answer.eop;
-  assign host_answer_error_o = host_side_host_answer.error;
-  assign {host_answer_tag_o, host_answer_data_o} = host_side_host_answer[DataWidth+7:0];
-  assign host_side_control_write = '{
-          eop: control_write_eop_i,
-          addr: control_write_addr_i,
-          len_bytes: control_write_len_bytes_i,
-          data: control_write_data_i
-      };
-  assign host_side_control_read = '{
-          addr: control_read_addr_i,
-          len_bytes: control_read_len_bytes_i,
-          tag: control_read_tag_i
-      };
-  assign control_answer_eop_o = host_side_control_answer.eop;
-  assign control_answer_error_o = host_side_control_answer.error;
-  assign control_answer_tag_o = host_side_control_answer.tag;
-  assign control_answer_data_o = host_side_control_answer.data;
-  assign {dma_write_eop_o, dma_write_addr_o} = {host_side_dma_write.eop, host_side_dma_write.addr};
-  assign dma_write_len_bytes_o = host_side_dma_write.len_bytes;
-  assign dma_write_data_o = host_side_dma_write.data;
-  assign {dma_read_addr_o, dma_read_len_bytes_o, dma_read_tag_o} = host_side_dma_read;
-  assign host_side_dma_answer = '{
-          eop: dma_answer_eop_i,
-          error: dma_answer_error_i,
-          tag: dma_answer_tag_i,
-          data: dma_answer_data_i
-      };
-
   // ----- From the host: a load behind the stores before it ------------------------------------------
 
-  logic [0:0][$bits(load_t)-1:0] messages_behind;
+  localparam int unsigned WriteBits = $bits(host_write_t) + DataWidth;
+  localparam int unsigned AnswerBits = $bits(host_answer_t) + DataWidth;
+  localparam int unsigned DmaAnswerBits = $bits(dma_answer_t) + DataWidth;
+
+  // In the core clock.
+  host_request_t host_request, control_request;
+  host_response_t host_response, control_response;
+  dma_request_t  dma_request;
+  dma_response_t dma_response;
+  logic [DataWidth-1:0] host_write_data, host_answer_data, control_write_data, control_answer_data;
+  logic [DataWidth-1:0] dma_write_data, dma_answer_data;
+
   velo_cdc_ordered #(
-      .LeadWidth  ($bits(write_t)),
+      .LeadWidth  (WriteBits),
       .NumBehind  (1),
-      .BehindWidth($bits(load_t)),
+      .BehindWidth($bits(host_read_t)),
       .Depth      (HostDepth)
   ) u_messages (
       .clk_i         (host_clk_i),
       .rst_ni        (host_rst_n),
-      .lead_valid_i  (host_write_valid_i),
-      .lead_ready_o  (host_write_ready_o),
-      .lead_data_i   (host_side_host_write),
-      .behind_valid_i(host_read_valid_i),
-      .behind_ready_o(host_read_ready_o),
-      .behind_data_i ({$bits(load_t)'(host_side_host_read)}),
+      .lead_valid_i  (host_request_i.write_valid),
+      .lead_ready_o  (host_response_o.write_ready),
+      .lead_data_i   ({host_request_i.write, host_write_data_i}),
+      .behind_valid_i(host_request_i.read_valid),
+      .behind_ready_o(host_response_o.read_ready),
+      .behind_data_i (host_request_i.read),
       .pop_clk_i     (core_clk_i),
       .pop_rst_ni    (core_rst_n),
-      .lead_valid_o  (host_write_valid),
-      .lead_ready_i  (host_write_ready),
-      .lead_data_o   (host_write),
-      .behind_valid_o(host_read_valid),
-      .behind_ready_i(host_read_ready),
-      .behind_data_o (messages_behind)
+      .lead_valid_o  (host_request.write_valid),
+      .lead_ready_i  (host_response.write_ready),
+      .lead_data_o   ({host_request.write, host_write_data}),
+      .behind_valid_o(host_request.read_valid),
+      .behind_ready_i(host_response.read_ready),
+      .behind_data_o (host_request.read)
   );
-  assign host_read = load_t'(messages_behind[0]);
 
-  logic [0:0][$bits(load_t)-1:0] control_behind;
   velo_cdc_ordered #(
-      .LeadWidth  ($bits(write_t)),
+      .LeadWidth  (WriteBits),
       .NumBehind  (1),
-      .BehindWidth($bits(load_t)),
+      .BehindWidth($bits(host_read_t)),
       .Depth      (HostDepth)
   ) u_control (
       .clk_i         (host_clk_i),
       .rst_ni        (host_rst_n),
-      .lead_valid_i  (control_write_valid_i),
-      .lead_ready_o  (control_write_ready_o),
-      .lead_data_i   (host_side_control_write),
-      .behind_valid_i(control_read_valid_i),
-      .behind_ready_o(control_read_ready_o),
-      .behind_data_i ({$bits(load_t)'(host_side_control_read)}),
+      .lead_valid_i  (control_request_i.write_valid),
+      .lead_ready_o  (control_response_o.write_ready),
+      .lead_data_i   ({control_request_i.write, control_write_data_i}),
+      .behind_valid_i(control_request_i.read_valid),
+      .behind_ready_o(control_response_o.read_ready),
+      .behind_data_i (control_request_i.read),
       .pop_clk_i     (core_clk_i),
       .pop_rst_ni    (core_rst_n),
-      .lead_valid_o  (control_write_valid),
-      .lead_ready_i  (control_write_ready),
-      .lead_data_o   (control_write),
-      .behind_valid_o(control_read_valid),
-      .behind_ready_i(control_read_ready),
-      .behind_data_o (control_behind)
+      .lead_valid_o  (control_request.write_valid),
+      .lead_ready_i  (control_response.write_ready),
+      .lead_data_o   ({control_request.write, control_write_data}),
+      .behind_valid_o(control_request.read_valid),
+      .behind_ready_i(control_response.read_ready),
+      .behind_data_o (control_request.read)
   );
-  assign control_read = load_t'(control_behind[0]);
 
   // Data that the node asked for wait for nobody.
   logic [$clog2(HostDepth):0] unused_count;
   velo_cdc_fifo #(
-      .Width($bits(dma_answer_t)),
+      .Width(DmaAnswerBits),
       .Depth(HostDepth)
   ) u_dma_answer (
       .clk_i       (host_clk_i),
       .rst_ni      (host_rst_n),
-      .push_valid_i(dma_answer_valid_i),
-      .push_ready_o(dma_answer_ready_o),
-      .push_data_i (host_side_dma_answer),
+      .push_valid_i(dma_response_i.answer_valid),
+      .push_ready_o(dma_request_o.answer_ready),
+      .push_data_i ({dma_response_i.answer, dma_answer_data_i}),
       .push_count_o(unused_count),
       .pop_clk_i   (core_clk_i),
       .pop_rst_ni  (core_rst_n),
-      .pop_valid_o (dma_answer_valid),
-      .pop_ready_i (dma_answer_ready),
-      .pop_data_o  (dma_answer)
+      .pop_valid_o (dma_response.answer_valid),
+      .pop_ready_i (dma_request.answer_ready),
+      .pop_data_o  ({dma_response.answer, dma_answer_data})
   );
 
   // ----- To the host: reads and answers behind the DMA writes before them ----------------------------
 
-  localparam int unsigned BehindBits = $bits(
-      answer_t
-  ) > $bits(
-      dma_read_t
-  ) ? $bits(
-      answer_t
-  ) : $bits(
-      dma_read_t
-  );
+  localparam int unsigned ReadBits = $bits(dma_read_t);
+  localparam int unsigned BehindBits = AnswerBits > ReadBits ? AnswerBits : ReadBits;
 
   logic [2:0][BehindBits-1:0] dma_behind;
   velo_cdc_ordered #(
-      .LeadWidth  ($bits(write_t)),
+      .LeadWidth  (WriteBits),
       .NumBehind  (3),
       .BehindWidth(BehindBits),
       .Depth      (HostDepth)
   ) u_dma (
       .clk_i(core_clk_i),
       .rst_ni(core_rst_n),
-      .lead_valid_i(dma_write_valid),
-      .lead_ready_o(dma_write_ready),
-      .lead_data_i(dma_write),
-      .behind_valid_i({control_answer_valid, host_answer_valid, dma_read_valid}),
-      .behind_ready_o({control_answer_ready, host_answer_ready, dma_read_ready}),
+      .lead_valid_i(dma_request.write_valid),
+      .lead_ready_o(dma_response.write_ready),
+      .lead_data_i({dma_request.write, dma_write_data}),
+      .behind_valid_i({
+        control_response.answer_valid, host_response.answer_valid, dma_request.read_valid
+      }),
+      .behind_ready_o({
+        control_request.answer_ready, host_request.answer_ready, dma_response.read_ready
+      }),
       .behind_data_i({
-        BehindBits'(control_answer), BehindBits'(host_answer), BehindBits'(dma_read)
+        BehindBits'({control_response.answer, control_answer_data}),
+        BehindBits'({host_response.answer, host_answer_data}),
+        BehindBits'(dma_request.read)
       }),
       .pop_clk_i(host_clk_i),
       .pop_rst_ni(host_rst_n),
-      .lead_valid_o(dma_write_valid_o),
-      .lead_ready_i(dma_write_ready_i),
-      .lead_data_o(host_side_dma_write),
-      .behind_valid_o({control_answer_valid_o, host_answer_valid_o, dma_read_valid_o}),
-      .behind_ready_i({control_answer_ready_i, host_answer_ready_i, dma_read_ready_i}),
+      .lead_valid_o(dma_request_o.write_valid),
+      .lead_ready_i(dma_response_i.write_ready),
+      .lead_data_o({dma_request_o.write, dma_write_data_o}),
+      .behind_valid_o({
+        control_response_o.answer_valid, host_response_o.answer_valid, dma_request_o.read_valid
+      }),
+      .behind_ready_i({
+        control_request_i.answer_ready, host_request_i.answer_ready, dma_response_i.read_ready
+      }),
       .behind_data_o(dma_behind)
   );
-  assign host_side_dma_read = dma_read_t'(dma_behind[0]);
-  assign host_side_host_answer = answer_t'(dma_behind[1]);
-  assign host_side_control_answer = answer_t'(dma_behind[2]);
+  assign dma_request_o.read = dma_read_t'(dma_behind[0]);
+  assign {host_response_o.answer, host_answer_data_o} = AnswerBits'(dma_behind[1]);
+  assign {control_response_o.answer, control_answer_data_o} = AnswerBits'(dma_behind[2]);
 
   // ----- The node -----------------------------------------------------------------------------------
 
@@ -385,57 +236,18 @@ module velo_node_clocks
   ) u_node (
       .clk_i(core_clk_i),
       .rst_ni(core_rst_n),
-      .host_write_valid_i(host_write_valid),
-      .host_write_ready_o(host_write_ready),
-      .host_write_eop_i(host_write.eop),
-      .host_write_addr_i(host_write.addr),
-      .host_write_len_bytes_i(host_write.len_bytes),
-      .host_write_data_i(host_write.data),
-      .host_read_valid_i(host_read_valid),
-      .host_read_ready_o(host_read_ready),
-      .host_read_addr_i(host_read.addr),
-      .host_read_len_bytes_i(host_read.len_bytes),
-      .host_read_tag_i(host_read.tag),
-      .host_answer_valid_o(host_answer_valid),
-      .host_answer_ready_i(host_answer_ready),
-      .host_answer_eop_o(host_answer.eop),
-      .host_answer_error_o(host_answer.error),
-      .host_answer_tag_o(host_answer.tag),
-      .host_answer_data_o(host_answer.data),
-      .control_write_valid_i(control_write_valid),
-      .control_write_ready_o(control_write_ready),
-      .control_write_eop_i(control_write.eop),
-      .control_write_addr_i(control_write.addr),
-      .control_write_len_bytes_i(control_write.len_bytes),
-      .control_write_data_i(control_write.data),
-      .control_read_valid_i(control_read_valid),
-      .control_read_ready_o(control_read_ready),
-      .control_read_addr_i(control_read.addr),
-      .control_read_len_bytes_i(control_read.len_bytes),
-      .control_read_tag_i(control_read.tag),
-      .control_answer_valid_o(control_answer_valid),
-      .control_answer_ready_i(control_answer_ready),
-      .control_answer_eop_o(control_answer.eop),
-      .control_answer_error_o(control_answer.error),
-      .control_answer_tag_o(control_answer.tag),
-      .control_answer_data_o(control_answer.data),
-      .dma_write_valid_o(dma_write_valid),
-      .dma_write_ready_i(dma_write_ready),
-      .dma_write_eop_o(dma_write.eop),
-      .dma_write_addr_o(dma_write.addr),
-      .dma_write_len_bytes_o(dma_write.len_bytes),
-      .dma_write_data_o(dma_write.data),
-      .dma_read_valid_o(dma_read_valid),
-      .dma_read_ready_i(dma_read_ready),
-      .dma_read_addr_o(dma_read.addr),
-      .dma_read_len_bytes_o(dma_read.len_bytes),
-      .dma_read_tag_o(dma_read.tag),
-      .dma_answer_valid_i(dma_answer_valid),
-      .dma_answer_ready_o(dma_answer_ready),
-      .dma_answer_eop_i(dma_answer.eop),
-      .dma_answer_error_i(dma_answer.error),
-      .dma_answer_tag_i(dma_answer.tag),
-      .dma_answer_data_i(dma_answer.data),
+      .host_request_i(host_request),
+      .host_write_data_i(host_write_data),
+      .host_response_o(host_response),
+      .host_answer_data_o(host_answer_data),
+      .control_request_i(control_request),
+      .control_write_data_i(control_write_data),
+      .control_response_o(control_response),
+      .control_answer_data_o(control_answer_data),
+      .dma_request_o(dma_request),
+      .dma_write_data_o(dma_write_data),
+      .dma_response_i(dma_response),
+      .dma_answer_data_i(dma_answer_data),
       .phy_up_i(phy_up),
       .phy_kind_i(from_wire),
       .phy_data_i(word_from_wire),

@@ -3,14 +3,11 @@
 // A node without its network: host bridge, on-chip crossbar, VELO, RMA, a custom unit, register
 // file, and the three streams, one a traffic class, that a network takes up.
 //
-// Host port, all valid/ready, each stream with its transaction's address and length beside it:
-//   host_write_*    posted writes into the node's window (spec/velo.toml, layout `window`);
-//   host_read_*     reads from it, answered on host_answer_* with their tag;
-//   control_write_*, control_read_*, control_answer_*   the same for registers only, a way of its own;
-//   dma_write_*     posted writes to host memory, in order;
-//   dma_read_*      reads of host memory, answered in any order on dma_answer_* with their tag.
-// A write has the bytes it announces, rounded up to whole beats; `*_eop` marks its last beat. VELO's
-// and the custom unit's accesses to host memory are of aligned 64-bit words. The RMA unit's have any
+// Host port (velo_host_pkg):
+//   host_*      posted writes into the node's window (spec/velo.toml, layout `window`), and reads from it;
+//   control_*   the same for registers only, a way of its own;
+//   dma_*       posted writes to host memory, in order, and reads of it, answered in any order.
+// VELO's and the custom unit's accesses to host memory are of aligned 64-bit words. The RMA unit's have any
 // address and length, none crosses a page of 4 KiB, and their data begin with the byte at the address.
 //
 // The host must follow these rules, so that nothing waits for ever. It takes DMA writes and answers DMA
@@ -18,7 +15,7 @@
 // read that is offered shows the data of all writes taken before it; an answer that has begun goes on. A
 // message may wait until a ring far away has room. To make room a host writes a read pointer, and that
 // write must not wait for messages. The same holds for notification queues. Registers can be reached by
-// host_write_*, too, but behind messages.
+// `host_request_i`, too, but behind messages.
 //
 // On a path of 128 bits a packet's header has a beat of its own, and the words behind it go two by two.
 //
@@ -42,6 +39,7 @@
 module velo_node_core
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_host_pkg::*;
   import velo_node_pkg::*;
   import velo_regfile_pkg::*;
 #(
@@ -61,62 +59,23 @@ module velo_node_core
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic                 host_write_valid_i,
-    output logic                 host_write_ready_o,
-    input  logic                 host_write_eop_i,
-    input  logic [ AddrBits-1:0] host_write_addr_i,
-    input  logic [          9:0] host_write_len_bytes_i,
-    input  logic [DataWidth-1:0] host_write_data_i,
+    // Stores and loads of the host for the units, and their answers; see velo_host_pkg.
+    input  host_request_t                  host_request_i,
+    input  logic           [DataWidth-1:0] host_write_data_i,  // beside `host_request_i.write`
+    output host_response_t                 host_response_o,
+    output logic           [DataWidth-1:0] host_answer_data_o, // beside `host_response_o.answer`
 
-    input  logic                 host_read_valid_i,
-    output logic                 host_read_ready_o,
-    input  logic [ AddrBits-1:0] host_read_addr_i,
-    input  logic [          9:0] host_read_len_bytes_i,
-    input  logic [          7:0] host_read_tag_i,
-    output logic                 host_answer_valid_o,
-    input  logic                 host_answer_ready_i,
-    output logic                 host_answer_eop_o,
-    output logic                 host_answer_error_o,
-    output logic [          7:0] host_answer_tag_o,
-    output logic [DataWidth-1:0] host_answer_data_o,
+    // The same for the registers, which wait for no unit.
+    input  host_request_t                  control_request_i,
+    input  logic           [DataWidth-1:0] control_write_data_i,
+    output host_response_t                 control_response_o,
+    output logic           [DataWidth-1:0] control_answer_data_o,
 
-    input  logic                 control_write_valid_i,
-    output logic                 control_write_ready_o,
-    input  logic                 control_write_eop_i,
-    input  logic [ AddrBits-1:0] control_write_addr_i,
-    input  logic [          9:0] control_write_len_bytes_i,
-    input  logic [DataWidth-1:0] control_write_data_i,
-
-    input  logic                 control_read_valid_i,
-    output logic                 control_read_ready_o,
-    input  logic [ AddrBits-1:0] control_read_addr_i,
-    input  logic [          9:0] control_read_len_bytes_i,
-    input  logic [          7:0] control_read_tag_i,
-    output logic                 control_answer_valid_o,
-    input  logic                 control_answer_ready_i,
-    output logic                 control_answer_eop_o,
-    output logic                 control_answer_error_o,
-    output logic [          7:0] control_answer_tag_o,
-    output logic [DataWidth-1:0] control_answer_data_o,
-
-    output logic                 dma_write_valid_o,
-    input  logic                 dma_write_ready_i,
-    output logic                 dma_write_eop_o,
-    output logic [ AddrBits-1:0] dma_write_addr_o,
-    output logic [          9:0] dma_write_len_bytes_o,
-    output logic [DataWidth-1:0] dma_write_data_o,
-
-    output logic                 dma_read_valid_o,
-    input  logic                 dma_read_ready_i,
-    output logic [ AddrBits-1:0] dma_read_addr_o,
-    output logic [          9:0] dma_read_len_bytes_o,
-    output logic [         11:0] dma_read_tag_o,
-    input  logic                 dma_answer_valid_i,
-    output logic                 dma_answer_ready_o,
-    input  logic                 dma_answer_eop_i,
-    input  logic                 dma_answer_error_i,
-    input  logic [         11:0] dma_answer_tag_i,
-    input  logic [DataWidth-1:0] dma_answer_data_i,
+    // Writes and reads of host memory, and what was read.
+    output dma_request_t                  dma_request_o,
+    output logic          [DataWidth-1:0] dma_write_data_o,  // beside `dma_request_o.write`
+    input  dma_response_t                 dma_response_i,
+    input  logic          [DataWidth-1:0] dma_answer_data_i, // beside `dma_response_i.answer`
 
     output logic [NumNets-1:0]                net_out_valid_o,
     input  logic [NumNets-1:0]                net_out_ready_i,
@@ -186,56 +145,17 @@ module velo_node_core
       .response_data_o      (response_data),
       .clk_i,
       .rst_ni,
-      .host_write_valid_i,
-      .host_write_ready_o,
-      .host_write_eop_i,
-      .host_write_addr_i,
-      .host_write_len_bytes_i,
+      .host_request_i,
       .host_write_data_i,
-      .host_read_valid_i,
-      .host_read_ready_o,
-      .host_read_addr_i,
-      .host_read_len_bytes_i,
-      .host_read_tag_i,
-      .host_answer_valid_o,
-      .host_answer_ready_i,
-      .host_answer_eop_o,
-      .host_answer_error_o,
-      .host_answer_tag_o,
+      .host_response_o,
       .host_answer_data_o,
-      .control_write_valid_i,
-      .control_write_ready_o,
-      .control_write_eop_i,
-      .control_write_addr_i,
-      .control_write_len_bytes_i,
+      .control_request_i,
       .control_write_data_i,
-      .control_read_valid_i,
-      .control_read_ready_o,
-      .control_read_addr_i,
-      .control_read_len_bytes_i,
-      .control_read_tag_i,
-      .control_answer_valid_o,
-      .control_answer_ready_i,
-      .control_answer_eop_o,
-      .control_answer_error_o,
-      .control_answer_tag_o,
+      .control_response_o,
       .control_answer_data_o,
-      .dma_write_valid_o,
-      .dma_write_ready_i,
-      .dma_write_eop_o,
-      .dma_write_addr_o,
-      .dma_write_len_bytes_o,
+      .dma_request_o,
       .dma_write_data_o,
-      .dma_read_valid_o,
-      .dma_read_ready_i,
-      .dma_read_addr_o,
-      .dma_read_len_bytes_o,
-      .dma_read_tag_o,
-      .dma_answer_valid_i,
-      .dma_answer_ready_o,
-      .dma_answer_eop_i,
-      .dma_answer_error_i,
-      .dma_answer_tag_i,
+      .dma_response_i,
       .dma_answer_data_i
   );
 
@@ -286,7 +206,7 @@ module velo_node_core
       .response_eop_i(response_eop),
       .response_header_i(response_header),
       .response_data_i(response_data),
-      .host_stalled_i(dma_write_valid_o && !dma_write_ready_i),
+      .host_stalled_i(dma_request_o.write_valid && !dma_response_i.write_ready),
       .net_out_valid_o(unit_out_valid),
       .net_out_ready_i(unit_out_ready),
       .net_out_room_i,

@@ -17,6 +17,7 @@
 module velo_node_fabric
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_host_pkg::*;
   import velo_node_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -27,62 +28,23 @@ module velo_node_fabric
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic                 host_write_valid_i,
-    output logic                 host_write_ready_o,
-    input  logic                 host_write_eop_i,
-    input  logic [ AddrBits-1:0] host_write_addr_i,
-    input  logic [          9:0] host_write_len_bytes_i,
-    input  logic [DataWidth-1:0] host_write_data_i,
+    // Stores and loads of the host for the units, and their answers; see velo_host_pkg.
+    input  host_request_t                  host_request_i,
+    input  logic           [DataWidth-1:0] host_write_data_i,  // beside `host_request_i.write`
+    output host_response_t                 host_response_o,
+    output logic           [DataWidth-1:0] host_answer_data_o, // beside `host_response_o.answer`
 
-    input  logic                 host_read_valid_i,
-    output logic                 host_read_ready_o,
-    input  logic [ AddrBits-1:0] host_read_addr_i,
-    input  logic [          9:0] host_read_len_bytes_i,
-    input  logic [          7:0] host_read_tag_i,
-    output logic                 host_answer_valid_o,
-    input  logic                 host_answer_ready_i,
-    output logic                 host_answer_eop_o,
-    output logic                 host_answer_error_o,
-    output logic [          7:0] host_answer_tag_o,
-    output logic [DataWidth-1:0] host_answer_data_o,
+    // The same for the registers, which wait for no unit.
+    input  host_request_t                  control_request_i,
+    input  logic           [DataWidth-1:0] control_write_data_i,
+    output host_response_t                 control_response_o,
+    output logic           [DataWidth-1:0] control_answer_data_o,
 
-    input  logic                 control_write_valid_i,
-    output logic                 control_write_ready_o,
-    input  logic                 control_write_eop_i,
-    input  logic [ AddrBits-1:0] control_write_addr_i,
-    input  logic [          9:0] control_write_len_bytes_i,
-    input  logic [DataWidth-1:0] control_write_data_i,
-
-    input  logic                 control_read_valid_i,
-    output logic                 control_read_ready_o,
-    input  logic [ AddrBits-1:0] control_read_addr_i,
-    input  logic [          9:0] control_read_len_bytes_i,
-    input  logic [          7:0] control_read_tag_i,
-    output logic                 control_answer_valid_o,
-    input  logic                 control_answer_ready_i,
-    output logic                 control_answer_eop_o,
-    output logic                 control_answer_error_o,
-    output logic [          7:0] control_answer_tag_o,
-    output logic [DataWidth-1:0] control_answer_data_o,
-
-    output logic                 dma_write_valid_o,
-    input  logic                 dma_write_ready_i,
-    output logic                 dma_write_eop_o,
-    output logic [ AddrBits-1:0] dma_write_addr_o,
-    output logic [          9:0] dma_write_len_bytes_o,
-    output logic [DataWidth-1:0] dma_write_data_o,
-
-    output logic                 dma_read_valid_o,
-    input  logic                 dma_read_ready_i,
-    output logic [ AddrBits-1:0] dma_read_addr_o,
-    output logic [          9:0] dma_read_len_bytes_o,
-    output logic [         11:0] dma_read_tag_o,
-    input  logic                 dma_answer_valid_i,
-    output logic                 dma_answer_ready_o,
-    input  logic                 dma_answer_eop_i,
-    input  logic                 dma_answer_error_i,
-    input  logic [         11:0] dma_answer_tag_i,
-    input  logic [DataWidth-1:0] dma_answer_data_i,
+    // Writes and reads of host memory, and what was read.
+    output dma_request_t                  dma_request_o,
+    output logic          [DataWidth-1:0] dma_write_data_o,  // beside `dma_request_o.write`
+    input  dma_response_t                 dma_response_i,
+    input  logic          [DataWidth-1:0] dma_answer_data_i, // beside `dma_response_i.answer`
 
     input  logic         [LastUnit:FirstUnit]                posted_in_valid_i,
     output logic         [LastUnit:FirstUnit]                posted_in_ready_o,
@@ -158,42 +120,25 @@ module velo_node_fabric
 
   // ----- the host's streams ---------------------------------------------------------------------
 
-  htax_header_t [1:0] host_write_header, host_read_header;  // 1: control
-  htax_header_t memory_header;
   htax_header_t [NumPorts-1:0] posted_header, nonposted_header, response_header;
 
-  velo_host_bridge #(
-      .Readers(16'(Readers)),
-      .Nobody (PortRegisters)
-  ) u_bridge (
-      .write_header_o   (host_write_header),
-      .read_header_o    (host_read_header),
-      .answer_header_i  ({response_header[PortControl], response_header[PortHost]}),
-      .dma_header_i     (posted_header[PortHost]),
-      .dma_read_header_i(nonposted_header[PortHost]),
-      .memory_header_o  (memory_header),
-      .host_write_addr_i,
-      .host_write_len_bytes_i,
-      .control_write_addr_i,
-      .control_write_len_bytes_i,
-      .host_read_addr_i,
-      .host_read_len_bytes_i,
-      .host_read_tag_i,
-      .control_read_addr_i,
-      .control_read_len_bytes_i,
-      .control_read_tag_i,
-      .host_answer_error_o,
-      .host_answer_tag_o,
-      .control_answer_error_o,
-      .control_answer_tag_o,
-      .dma_write_addr_o,
-      .dma_write_len_bytes_o,
-      .dma_read_addr_o,
-      .dma_read_len_bytes_o,
-      .dma_read_tag_o,
-      .dma_answer_error_i,
-      .dma_answer_tag_i
-  );
+  // All accesses of a host are to the node's window, with any address.
+  function automatic htax_header_t in_window(logic [AddrBits-1:0] addr, logic [9:0] len_bytes,
+                                             logic [7:0] tag);
+    return '{window: 1'b1, addr: addr, len_bytes: len_bytes, tag: tag, default: '0};
+  endfunction
+
+  // A read of host memory goes out with the port that asked before its tag. An answer with the tag of a
+  // port that reads nothing was not asked for, and goes to the register file.
+  logic [PortBits-1:0] asker;
+  htax_header_t memory_header;
+  assign asker = dma_response_i.answer.tag[11:8];
+  assign memory_header = '{
+          port: |(Readers & ports_t'(1) << asker) ? asker : PortBits'(PortRegisters),
+          tag: dma_response_i.answer.tag[7:0],
+          error: dma_response_i.answer.error,
+          default: '0
+      };
 
   // ----- crossbar -------------------------------------------------------------------------------
 
@@ -242,74 +187,116 @@ module velo_node_fabric
   ) u_htax (
       .clk_i,
       .rst_ni,
-      .posted_in_valid_i     ({control_write_valid_i, posted_in_valid_i, host_write_valid_i}),
-      .posted_in_ready_o     (posted_in_ready),
-      .posted_in_eop_i       ({control_write_eop_i, posted_in_eop_i, host_write_eop_i}),
-      .posted_in_header_i    ({host_write_header[1], posted_in_header_i, host_write_header[0]}),
-      .posted_in_data_i      ({control_write_data_i, posted_in_data_i, host_write_data_i}),
-      .posted_out_valid_o    (posted_valid),
-      .posted_out_ready_i    ({1'b0, posted_ready_i, dma_write_ready_i}),
-      .posted_out_eop_o      (posted_eop),
-      .posted_out_header_o   (posted_header),
-      .posted_out_data_o     (posted_data),
-      .nonposted_in_valid_i  ({control_read_valid_i, nonposted_in_valid_i, host_read_valid_i}),
-      .nonposted_in_ready_o  (nonposted_in_ready),
-      .nonposted_in_eop_i    ('1),
-      .nonposted_in_header_i ({host_read_header[1], nonposted_in_header_i, host_read_header[0]}),
-      .nonposted_in_data_i   ('0),
-      .nonposted_out_valid_o (nonposted_valid),
-      .nonposted_out_ready_i ({1'b0, nonposted_ready_i, dma_read_ready_i}),
-      .nonposted_out_eop_o   (unused_nonposted_eop),
+      .posted_in_valid_i({
+        control_request_i.write_valid, posted_in_valid_i, host_request_i.write_valid
+      }),
+      .posted_in_ready_o(posted_in_ready),
+      .posted_in_eop_i({control_request_i.write.eop, posted_in_eop_i, host_request_i.write.eop}),
+      .posted_in_header_i({
+        in_window(control_request_i.write.addr, control_request_i.write.len_bytes, '0),
+        posted_in_header_i,
+        in_window(host_request_i.write.addr, host_request_i.write.len_bytes, '0)
+      }),
+      .posted_in_data_i({control_write_data_i, posted_in_data_i, host_write_data_i}),
+      .posted_out_valid_o(posted_valid),
+      .posted_out_ready_i({1'b0, posted_ready_i, dma_response_i.write_ready}),
+      .posted_out_eop_o(posted_eop),
+      .posted_out_header_o(posted_header),
+      .posted_out_data_o(posted_data),
+      .nonposted_in_valid_i({
+        control_request_i.read_valid, nonposted_in_valid_i, host_request_i.read_valid
+      }),
+      .nonposted_in_ready_o(nonposted_in_ready),
+      .nonposted_in_eop_i('1),
+      .nonposted_in_header_i({
+        in_window(
+            control_request_i.read.addr,
+            control_request_i.read.len_bytes,
+            control_request_i.read.tag
+        ),
+        nonposted_in_header_i,
+        in_window(host_request_i.read.addr, host_request_i.read.len_bytes, host_request_i.read.tag)
+      }),
+      .nonposted_in_data_i('0),
+      .nonposted_out_valid_o(nonposted_valid),
+      .nonposted_out_ready_i({1'b0, nonposted_ready_i, dma_response_i.read_ready}),
+      .nonposted_out_eop_o(unused_nonposted_eop),
       .nonposted_out_header_o(nonposted_header),
-      .nonposted_out_data_o  (unused_nonposted_data),
-      .response_in_valid_i   ({1'b0, response_in_valid_i, dma_answer_valid_i}),
-      .response_in_ready_o   (response_in_ready),
-      .response_in_eop_i     ({1'b1, response_in_eop_i, dma_answer_eop_i}),
-      .response_in_header_i  ({htax_header_t'('0), response_in_header_i, memory_header}),
-      .response_in_data_i    ({DataWidth'(0), response_in_data_i, dma_answer_data_i}),
-      .response_out_valid_o  (response_valid),
-      .response_out_ready_i  ({control_answer_ready_i, response_ready_i, host_answer_ready_i}),
-      .response_out_eop_o    (response_eop),
-      .response_out_header_o (response_header),
-      .response_out_data_o   (response_data)
+      .nonposted_out_data_o(unused_nonposted_data),
+      .response_in_valid_i({1'b0, response_in_valid_i, dma_response_i.answer_valid}),
+      .response_in_ready_o(response_in_ready),
+      .response_in_eop_i({1'b1, response_in_eop_i, dma_response_i.answer.eop}),
+      .response_in_header_i({htax_header_t'('0), response_in_header_i, memory_header}),
+      .response_in_data_i({DataWidth'(0), response_in_data_i, dma_answer_data_i}),
+      .response_out_valid_o(response_valid),
+      .response_out_ready_i({
+        control_request_i.answer_ready, response_ready_i, host_request_i.answer_ready
+      }),
+      .response_out_eop_o(response_eop),
+      .response_out_header_o(response_header),
+      .response_out_data_o(response_data)
   );
 
   // ----- to the host ----------------------------------------------------------------------------
 
-  assign host_write_ready_o     = posted_in_ready[PortHost];
-  assign host_read_ready_o      = nonposted_in_ready[PortHost];
-  assign host_answer_valid_o    = response_valid[PortHost];
-  assign host_answer_eop_o      = response_eop[PortHost];
-  assign host_answer_data_o     = response_data[PortHost];
-  assign control_write_ready_o  = posted_in_ready[PortControl];
-  assign control_read_ready_o   = nonposted_in_ready[PortControl];
-  assign control_answer_valid_o = response_valid[PortControl];
-  assign control_answer_eop_o   = response_eop[PortControl];
-  assign control_answer_data_o  = response_data[PortControl];
-  assign dma_write_valid_o      = posted_valid[PortHost];
-  assign dma_write_eop_o        = posted_eop[PortHost];
-  assign dma_write_data_o       = posted_data[PortHost];
-  assign dma_read_valid_o       = nonposted_valid[PortHost];
-  assign dma_answer_ready_o     = response_in_ready[PortHost];
+  assign host_response_o = '{
+          write_ready: posted_in_ready[PortHost],
+          read_ready: nonposted_in_ready[PortHost],
+          answer_valid: response_valid[PortHost],
+          answer: '{
+              eop: response_eop[PortHost],
+              error: response_header[PortHost].error,
+              tag: response_header[PortHost].tag
+          }
+      };
+  assign host_answer_data_o = response_data[PortHost];
+  assign control_response_o = '{
+          write_ready: posted_in_ready[PortControl],
+          read_ready: nonposted_in_ready[PortControl],
+          answer_valid: response_valid[PortControl],
+          answer: '{
+              eop: response_eop[PortControl],
+              error: response_header[PortControl].error,
+              tag: response_header[PortControl].tag
+          }
+      };
+  assign control_answer_data_o = response_data[PortControl];
+  assign dma_request_o = '{
+          write_valid: posted_valid[PortHost],
+          write: '{
+              eop: posted_eop[PortHost],
+              addr: posted_header[PortHost].addr,
+              len_bytes: posted_header[PortHost].len_bytes
+          },
+          read_valid: nonposted_valid[PortHost],
+          read: '{
+              addr: nonposted_header[PortHost].addr,
+              len_bytes: nonposted_header[PortHost].len_bytes,
+              tag: {nonposted_header[PortHost].port, nonposted_header[PortHost].tag}
+          },
+          answer_ready: response_in_ready[PortHost]
+      };
+  assign dma_write_data_o = posted_data[PortHost];
 
   // ----- to the units ---------------------------------------------------------------------------
 
-  assign posted_in_ready_o      = posted_in_ready[LastUnit:FirstUnit];
-  assign nonposted_in_ready_o   = nonposted_in_ready[LastUnit:FirstUnit];
-  assign response_in_ready_o    = response_in_ready[LastUnit:FirstUnit];
-  assign posted_valid_o         = posted_valid[LastUnit:FirstUnit];
-  assign posted_eop_o           = posted_eop[LastUnit:FirstUnit];
-  assign posted_header_o        = posted_header[LastUnit:FirstUnit];
-  assign posted_data_o          = posted_data[LastUnit:FirstUnit];
-  assign nonposted_valid_o      = nonposted_valid[LastUnit:FirstUnit];
-  assign nonposted_header_o     = nonposted_header[LastUnit:FirstUnit];
-  assign response_valid_o       = response_valid[LastUnit:FirstUnit];
-  assign response_eop_o         = response_eop[LastUnit:FirstUnit];
-  assign response_header_o      = response_header[LastUnit:FirstUnit];
-  assign response_data_o        = response_data[LastUnit:FirstUnit];
+  assign posted_in_ready_o = posted_in_ready[LastUnit:FirstUnit];
+  assign nonposted_in_ready_o = nonposted_in_ready[LastUnit:FirstUnit];
+  assign response_in_ready_o = response_in_ready[LastUnit:FirstUnit];
+  assign posted_valid_o = posted_valid[LastUnit:FirstUnit];
+  assign posted_eop_o = posted_eop[LastUnit:FirstUnit];
+  assign posted_header_o = posted_header[LastUnit:FirstUnit];
+  assign posted_data_o = posted_data[LastUnit:FirstUnit];
+  assign nonposted_valid_o = nonposted_valid[LastUnit:FirstUnit];
+  assign nonposted_header_o = nonposted_header[LastUnit:FirstUnit];
+  assign response_valid_o = response_valid[LastUnit:FirstUnit];
+  assign response_eop_o = response_eop[LastUnit:FirstUnit];
+  assign response_header_o = response_header[LastUnit:FirstUnit];
+  assign response_data_o = response_data[LastUnit:FirstUnit];
 
   logic write_leaves;
-  assign write_leaves = dma_write_valid_o && dma_write_ready_i && dma_write_eop_o;
+  assign write_leaves = dma_request_o.write_valid && dma_response_i.write_ready &&
+      dma_request_o.write.eop;
   for (genvar u = FirstUnit; u <= LastUnit; u++) begin : gen_done
     assign write_done_o[u] = write_leaves && posted_header[PortHost].port == PortBits'(u);
   end

@@ -12,6 +12,7 @@ from typing import Any
 import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, ReadOnly, Timer
+from structs import Struct
 
 NODE, CTX, SOURCE = 0x21, 1, 2
 VELO, REGISTERS = 0, 2
@@ -19,6 +20,18 @@ RING = 0x10000
 SETUP, SENT, RECEIVED, LINKS, LINK_STATUS = 0x08, 0x40, 0x50, 0x80, 0x100
 RINGS, ROUTES = 0x8000000, 0x8200000
 STREAMS = ("host", "control")
+WRITE, READ, ANSWER, HOST_REQUEST, HOST_RESPONSE, DMA_REQUEST, DMA_RESPONSE = (
+    Struct("velo_host_pkg", f"{name}_t")
+    for name in (
+        "host_write",
+        "host_read",
+        "host_answer",
+        "host_request",
+        "host_response",
+        "dma_request",
+        "dma_response",
+    )
+)
 # Periods in ps, host and core: 1:1, 3:7, 100:99, 4:1.
 RATIOS = [(6400, 6400), (3000, 7000), (10000, 9900), (25600, 6400)]
 
@@ -40,6 +53,7 @@ class Host:
         # Writes and loads of both ways in the order in which they were made; words are of 32 bits.
         self.asked: dict[str, deque] = {name: deque() for name in STREAMS}
         self.beat = dict.fromkeys(STREAMS, 0)
+        self.request: dict[str, dict[str, int]] = {}  # what is offered now
         self.answer: dict[str, list[int]] = {name: [] for name in STREAMS}
         self.memory: dict[int, int] = {}
         self.place: int | None = None
@@ -67,75 +81,60 @@ class Host:
         while True:
             for name in STREAMS:
                 self._offer(name)
-            dut.dma_write_ready_i.value = int(self.rng.random() < 0.7)
+            ready = int(self.rng.random() < 0.7)
+            dut.dma_response_i.value = DMA_RESPONSE.pack(write_ready=ready)
             await ReadOnly()
             for name in STREAMS:
                 self._collect(name)
-            self._collect_memory()
+            self._collect_memory(ready)
             await FallingEdge(dut.host_clk_i)
-
-    def _port(self, name: str) -> Any:
-        return getattr(self.dut, name)
 
     def _offer(self, name: str) -> None:
         """A load is offered in the cycle after the store before it was taken, not later."""
         addr, beats = self.asked[name][0] if self.asked[name] else (0, None)
-        load = bool(self.asked[name]) and beats is None
-        self._port(f"{name}_read_valid_i").value = int(load)
-        self._port(f"{name}_write_valid_i").value = int(beats is not None)
-        self._port(f"{name}_answer_ready_i").value = int(self.rng.random() < 0.8)
-        if load:
-            self._port(f"{name}_read_addr_i").value = addr
-            self._port(f"{name}_read_len_bytes_i").value = 8
+        fields = {"answer_ready": int(self.rng.random() < 0.8)}
+        if self.asked[name] and beats is None:
+            fields |= {"read_valid": 1, "read": READ.pack(addr=addr, len_bytes=8)}
         if beats is not None:
             place = self.beat[name]
-            self._port(f"{name}_write_addr_i").value = addr
-            self._port(f"{name}_write_len_bytes_i").value = 4 * len(beats)
-            self._port(f"{name}_write_data_i").value = beats[place]
-            self._port(f"{name}_write_eop_i").value = int(place == len(beats) - 1)
-
-    def _taken(self, stream: str, valid: str, ready: str) -> bool:
-        return bool(
-            int(self._port(f"{stream}_valid_{valid}").value)
-            and int(self._port(f"{stream}_ready_{ready}").value)
-        )
+            write = WRITE.pack(
+                addr=addr, len_bytes=4 * len(beats), eop=int(place == len(beats) - 1)
+            )
+            fields |= {"write_valid": 1, "write": write}
+            getattr(self.dut, f"{name}_write_data_i").value = beats[place]
+        self.request[name] = fields
+        getattr(self.dut, f"{name}_request_i").value = HOST_REQUEST.pack(**fields)
 
     def _collect(self, name: str) -> None:
-        if self._taken(f"{name}_write", "i", "o"):
+        request = self.request[name]
+        response = HOST_RESPONSE.unpack(getattr(self.dut, f"{name}_response_o"))
+        if request.get("write_valid") and response["write_ready"]:
             self.beat[name] += 1
             if self.beat[name] == len(self.asked[name][0][1]):
                 self.beat[name] = 0
                 self.asked[name].popleft()
-        if self._taken(f"{name}_read", "i", "o"):
+        if request.get("read_valid") and response["read_ready"]:
             self.asked[name].popleft()
-        if self._taken(f"{name}_answer", "o", "i"):
-            assert not int(self._port(f"{name}_answer_error_o").value)
-            self.answer[name].append(int(self._port(f"{name}_answer_data_o").value))
+        if response["answer_valid"] and request["answer_ready"]:
+            assert not ANSWER.unpack_bits(response["answer"])["error"]
+            self.answer[name].append(int(getattr(self.dut, f"{name}_answer_data_o").value))
 
-    def _collect_memory(self) -> None:
-        if not self._taken("dma_write", "o", "i"):
+    def _collect_memory(self, ready: int) -> None:
+        request = DMA_REQUEST.unpack(self.dut.dma_request_o)
+        if not (request["write_valid"] and ready):
             return
+        write = WRITE.unpack_bits(request["write"])
         if self.place is None:
-            self.place = int(self.dut.dma_write_addr_o.value)
+            self.place = write["addr"]
         self.memory[self.place] = int(self.dut.dma_write_data_o.value)
-        self.place = None if int(self.dut.dma_write_eop_o.value) else self.place + 4
+        self.place = None if write["eop"] else self.place + 4
 
     def word(self, addr: int) -> int:
         return self.memory.get(addr, 0) | self.memory.get(addr + 4, 0) << 32
 
 
 async def start(dut: Any, host_ps: int, core_ps: int) -> tuple[Host, list[Any]]:
-    for name in STREAMS:
-        for port in ("write_valid", "read_valid", "answer_ready", "read_tag", "write_eop"):
-            getattr(dut, f"{name}_{port}_i").value = 0
-    for port in (
-        "dma_write_ready",
-        "dma_read_ready",
-        "dma_answer_valid",
-        "signal",
-        "wire",
-        "rx_clk",
-    ):
+    for port in ("host_request", "control_request", "dma_response", "signal", "wire", "rx_clk"):
         getattr(dut, f"{port}_i").value = 0
     dut.rst_ni.value = 0
     link_ps = core_ps + core_ps // 500 // 2 * 2
