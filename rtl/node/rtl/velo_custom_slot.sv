@@ -26,9 +26,9 @@ module velo_custom_slot
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic [ 7:0] node_id_i,
-    input  logic [63:0] setting_i,
-    output logic [63:0] status_o,
+    input  logic [ 7:0] node_id_i,  // this node
+    input  logic [63:0] setting_i,  // register custom_setting
+    output logic [63:0] status_o,   // register custom_status
 
     // The watchdog of the host's accesses, and what it gave up, for one cycle each.
     input  watchdog_t       watchdog_i,
@@ -36,45 +36,47 @@ module velo_custom_slot
     output logic            unanswered_o, // a read of host memory
 
     // From the host: posted writes and reads, and the reads' answers.
-    input  logic                         store_valid_i,
-    output logic                         store_ready_o,
-    input  logic                         store_eop_i,
-    input  htax_header_t                 store_header_i,
-    input  logic         [DataWidth-1:0] store_data_i,
-    input  logic                         load_valid_i,
-    output logic                         load_ready_o,
-    input  htax_header_t                 load_header_i,
-    output logic                         answer_valid_o,
-    input  logic                         answer_ready_i,
-    output logic                         answer_eop_o,
-    output htax_header_t                 answer_header_o,
-    output logic         [DataWidth-1:0] answer_data_o,
+    input  logic                         store_valid_i,    // a beat is offered
+    output logic                         store_ready_o,    // it is taken
+    input  logic                         store_eop_i,      // it is the last
+    input  htax_header_t                 store_header_i,   // holds for the whole store
+    input  logic         [DataWidth-1:0] store_data_i,     // the beat
+    input  logic                         load_valid_i,     // a load is offered
+    output logic                         load_ready_o,     // it is taken
+    input  htax_header_t                 load_header_i,    // address, length, tag
+    output logic                         answer_valid_o,   // a beat is offered
+    input  logic                         answer_ready_i,   // it is taken
+    output logic                         answer_eop_o,     // it is the last
+    output htax_header_t                 answer_header_o,  // port and tag of the load, error
+    output logic         [DataWidth-1:0] answer_data_o,    // the beat
 
     // To host memory: posted writes, reads, and what was read.
-    output logic                         write_valid_o,
-    input  logic                         write_ready_i,
-    output logic                         write_eop_o,
-    output htax_header_t                 write_header_o,
-    output logic         [DataWidth-1:0] write_data_o,
-    output logic                         read_valid_o,
-    input  logic                         read_ready_i,
-    output htax_header_t                 read_header_o,
-    input  logic                         memory_valid_i,
-    output logic                         memory_ready_o,
-    input  logic                         memory_eop_i,
-    input  htax_header_t                 memory_header_i,
-    input  logic         [DataWidth-1:0] memory_data_i,
+    output logic                         write_valid_o,    // a beat is offered
+    input  logic                         write_ready_i,    // it is taken
+    output logic                         write_eop_o,      // it is the last
+    output htax_header_t                 write_header_o,   // address, length
+    output logic         [DataWidth-1:0] write_data_o,     // the beat
+    output logic                         read_valid_o,     // a read is offered
+    input  logic                         read_ready_i,     // it is taken
+    output htax_header_t                 read_header_o,    // address, length; tag 0
+    input  logic                         memory_valid_i,   // a beat is offered
+    output logic                         memory_ready_o,   // it is taken
+    input  logic                         memory_eop_i,     // it is the last
+    input  htax_header_t                 memory_header_i,  // error
+    input  logic         [DataWidth-1:0] memory_data_i,    // the beat
 
-    output logic [1:0]                net_out_valid_o,
-    input  logic [1:0]                net_out_ready_i,
-    output logic [1:0]                net_out_sop_o,
-    output logic [1:0]                net_out_eop_o,
-    output logic [1:0][DataWidth-1:0] net_out_data_o,
-    input  logic [1:0]                net_in_valid_i,
-    output logic [1:0]                net_in_ready_o,
-    input  logic [1:0]                net_in_sop_i,
-    input  logic [1:0]                net_in_eop_i,
-    input  logic [1:0][DataWidth-1:0] net_in_data_i
+    // Packets of kind custom to the network, requests and responses.
+    output logic [1:0]                net_out_valid_o,  // a beat is offered
+    input  logic [1:0]                net_out_ready_i,  // it is taken
+    output logic [1:0]                net_out_sop_o,    // it is its packet's first
+    output logic [1:0]                net_out_eop_o,    // it is the last
+    output logic [1:0][DataWidth-1:0] net_out_data_o,   // the beat
+    // The same from the network.
+    input  logic [1:0]                net_in_valid_i,   // a beat is offered
+    output logic [1:0]                net_in_ready_o,   // it is taken
+    input  logic [1:0]                net_in_sop_i,     // it is its packet's first
+    input  logic [1:0]                net_in_eop_i,     // it is the last
+    input  logic [1:0][DataWidth-1:0] net_in_data_i     // the beat
 );
 
   if (Occupied) begin : gen_unit

@@ -59,14 +59,15 @@ module velo_node
     input  dma_response_t                 dma_response_i,
     input  logic          [DataWidth-1:0] dma_answer_data_i, // beside `dma_response_i.answer`
 
-    input  logic [NumLinks-1:0]                phy_up_i,
-    input  logic [NumLinks-1:0][          1:0] phy_kind_i,
-    input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,
-    input  logic [NumLinks-1:0]                phy_pause_i,
-    output logic [NumLinks-1:0][          1:0] phy_kind_o,
-    output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,
+    // By link: words to and from its PHY, one in each cycle; see velo_link.
+    input  logic [NumLinks-1:0]                phy_up_i,     // words can be received
+    input  logic [NumLinks-1:0][          1:0] phy_kind_i,   // word that came: its kind
+    input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,   // word that came
+    input  logic [NumLinks-1:0]                phy_pause_i,  // send idle words, no others
+    output logic [NumLinks-1:0][          1:0] phy_kind_o,   // word to send: its kind
+    output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,   // word to send
 
-    output logic [7:0] node_id_o
+    output logic [7:0] node_id_o  // this node, as its register says
 );
 
   localparam int unsigned NumNets = NumClasses + NumVelo - 1;

@@ -31,105 +31,112 @@ module velo_node_axi
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic                   host_awvalid_i,
-    output logic                   host_awready_o,
-    input  logic [     IdBits-1:0] host_awid_i,
-    input  logic [   AddrBits-1:0] host_awaddr_i,
-    input  logic [            7:0] host_awlen_i,
-    input  logic [            2:0] host_awsize_i,
-    input  logic [            1:0] host_awburst_i,
-    input  logic                   host_wvalid_i,
-    output logic                   host_wready_o,
-    input  logic                   host_wlast_i,
-    input  logic [  DataWidth-1:0] host_wdata_i,
-    input  logic [DataWidth/8-1:0] host_wstrb_i,
-    output logic                   host_bvalid_o,
-    input  logic                   host_bready_i,
-    output logic [     IdBits-1:0] host_bid_o,
-    output logic [            1:0] host_bresp_o,
-    input  logic                   host_arvalid_i,
-    output logic                   host_arready_o,
-    input  logic [     IdBits-1:0] host_arid_i,
-    input  logic [   AddrBits-1:0] host_araddr_i,
-    input  logic [            7:0] host_arlen_i,
-    input  logic [            2:0] host_arsize_i,
-    input  logic [            1:0] host_arburst_i,
-    output logic                   host_rvalid_o,
-    input  logic                   host_rready_i,
-    output logic [     IdBits-1:0] host_rid_o,
-    output logic                   host_rlast_o,
-    output logic [            1:0] host_rresp_o,
-    output logic [  DataWidth-1:0] host_rdata_o,
+    // AXI4, writes of the node's window: address, data, response; what is offered stands until it is taken.
+    input  logic                   host_awvalid_i,  // an address is offered
+    output logic                   host_awready_o,  // it is taken
+    input  logic [     IdBits-1:0] host_awid_i,     // given back in bid
+    input  logic [   AddrBits-1:0] host_awaddr_i,   // of the first byte
+    input  logic [            7:0] host_awlen_i,    // beats, less one
+    input  logic [            2:0] host_awsize_i,   // log2 of a beat's bytes
+    input  logic [            1:0] host_awburst_i,  // INCR
+    input  logic                   host_wvalid_i,   // a beat is offered
+    output logic                   host_wready_o,   // it is taken
+    input  logic                   host_wlast_i,    // it is the last
+    input  logic [  DataWidth-1:0] host_wdata_i,    // the beat
+    input  logic [DataWidth/8-1:0] host_wstrb_i,    // bytes that are written
+    output logic                   host_bvalid_o,   // a response is offered
+    input  logic                   host_bready_i,   // it is taken
+    output logic [     IdBits-1:0] host_bid_o,      // whose
+    output logic [            1:0] host_bresp_o,    // OKAY or SLVERR
+    // AXI4, reads of the node's window: address, data.
+    input  logic                   host_arvalid_i,  // an address is offered
+    output logic                   host_arready_o,  // it is taken
+    input  logic [     IdBits-1:0] host_arid_i,     // given back in rid
+    input  logic [   AddrBits-1:0] host_araddr_i,   // of the first byte
+    input  logic [            7:0] host_arlen_i,    // beats, less one
+    input  logic [            2:0] host_arsize_i,   // log2 of a beat's bytes
+    input  logic [            1:0] host_arburst_i,  // INCR
+    output logic                   host_rvalid_o,   // a beat is offered
+    input  logic                   host_rready_i,   // it is taken
+    output logic [     IdBits-1:0] host_rid_o,      // whose
+    output logic                   host_rlast_o,    // it is the last
+    output logic [            1:0] host_rresp_o,    // OKAY or SLVERR
+    output logic [  DataWidth-1:0] host_rdata_o,    // the beat
 
-    input  logic                   control_awvalid_i,
-    output logic                   control_awready_o,
-    input  logic [     IdBits-1:0] control_awid_i,
-    input  logic [   AddrBits-1:0] control_awaddr_i,
-    input  logic [            7:0] control_awlen_i,
-    input  logic [            2:0] control_awsize_i,
-    input  logic [            1:0] control_awburst_i,
-    input  logic                   control_wvalid_i,
-    output logic                   control_wready_o,
-    input  logic                   control_wlast_i,
-    input  logic [  DataWidth-1:0] control_wdata_i,
-    input  logic [DataWidth/8-1:0] control_wstrb_i,
-    output logic                   control_bvalid_o,
-    input  logic                   control_bready_i,
-    output logic [     IdBits-1:0] control_bid_o,
-    output logic [            1:0] control_bresp_o,
-    input  logic                   control_arvalid_i,
-    output logic                   control_arready_o,
-    input  logic [     IdBits-1:0] control_arid_i,
-    input  logic [   AddrBits-1:0] control_araddr_i,
-    input  logic [            7:0] control_arlen_i,
-    input  logic [            2:0] control_arsize_i,
-    input  logic [            1:0] control_arburst_i,
-    output logic                   control_rvalid_o,
-    input  logic                   control_rready_i,
-    output logic [     IdBits-1:0] control_rid_o,
-    output logic                   control_rlast_o,
-    output logic [            1:0] control_rresp_o,
-    output logic [  DataWidth-1:0] control_rdata_o,
+    // AXI4, writes of registers: address, data, response; what is offered stands until it is taken.
+    input  logic                   control_awvalid_i,  // an address is offered
+    output logic                   control_awready_o,  // it is taken
+    input  logic [     IdBits-1:0] control_awid_i,     // given back in bid
+    input  logic [   AddrBits-1:0] control_awaddr_i,   // of the first byte
+    input  logic [            7:0] control_awlen_i,    // beats, less one
+    input  logic [            2:0] control_awsize_i,   // log2 of a beat's bytes
+    input  logic [            1:0] control_awburst_i,  // INCR
+    input  logic                   control_wvalid_i,   // a beat is offered
+    output logic                   control_wready_o,   // it is taken
+    input  logic                   control_wlast_i,    // it is the last
+    input  logic [  DataWidth-1:0] control_wdata_i,    // the beat
+    input  logic [DataWidth/8-1:0] control_wstrb_i,    // bytes that are written
+    output logic                   control_bvalid_o,   // a response is offered
+    input  logic                   control_bready_i,   // it is taken
+    output logic [     IdBits-1:0] control_bid_o,      // whose
+    output logic [            1:0] control_bresp_o,    // OKAY or SLVERR
+    // AXI4, reads of registers: address, data.
+    input  logic                   control_arvalid_i,  // an address is offered
+    output logic                   control_arready_o,  // it is taken
+    input  logic [     IdBits-1:0] control_arid_i,     // given back in rid
+    input  logic [   AddrBits-1:0] control_araddr_i,   // of the first byte
+    input  logic [            7:0] control_arlen_i,    // beats, less one
+    input  logic [            2:0] control_arsize_i,   // log2 of a beat's bytes
+    input  logic [            1:0] control_arburst_i,  // INCR
+    output logic                   control_rvalid_o,   // a beat is offered
+    input  logic                   control_rready_i,   // it is taken
+    output logic [     IdBits-1:0] control_rid_o,      // whose
+    output logic                   control_rlast_o,    // it is the last
+    output logic [            1:0] control_rresp_o,    // OKAY or SLVERR
+    output logic [  DataWidth-1:0] control_rdata_o,    // the beat
 
-    output logic                   dma_awvalid_o,
-    input  logic                   dma_awready_i,
-    output logic [  DmaIdBits-1:0] dma_awid_o,
-    output logic [   AddrBits-1:0] dma_awaddr_o,
-    output logic [            7:0] dma_awlen_o,
-    output logic [            2:0] dma_awsize_o,
-    output logic [            1:0] dma_awburst_o,
-    output logic                   dma_wvalid_o,
-    input  logic                   dma_wready_i,
-    output logic                   dma_wlast_o,
-    output logic [  DataWidth-1:0] dma_wdata_o,
-    output logic [DataWidth/8-1:0] dma_wstrb_o,
-    input  logic                   dma_bvalid_i,
-    output logic                   dma_bready_o,
-    input  logic [            1:0] dma_bresp_i,
+    // AXI4, writes of host memory: address, data, response; what is offered stands until it is taken.
+    output logic                   dma_awvalid_o,  // an address is offered
+    input  logic                   dma_awready_i,  // it is taken
+    output logic [  DmaIdBits-1:0] dma_awid_o,     // all alike
+    output logic [   AddrBits-1:0] dma_awaddr_o,   // of the first byte
+    output logic [            7:0] dma_awlen_o,    // beats, less one
+    output logic [            2:0] dma_awsize_o,   // log2 of a beat's bytes
+    output logic [            1:0] dma_awburst_o,  // INCR
+    output logic                   dma_wvalid_o,   // a beat is offered
+    input  logic                   dma_wready_i,   // it is taken
+    output logic                   dma_wlast_o,    // it is the last
+    output logic [  DataWidth-1:0] dma_wdata_o,    // the beat
+    output logic [DataWidth/8-1:0] dma_wstrb_o,    // bytes that are written
+    input  logic                   dma_bvalid_i,   // a response is offered
+    output logic                   dma_bready_o,   // it is taken
+    input  logic [            1:0] dma_bresp_i,    // OKAY, or counted
 
-    output logic                 dma_arvalid_o,
-    input  logic                 dma_arready_i,
-    output logic [DmaIdBits-1:0] dma_arid_o,
-    output logic [ AddrBits-1:0] dma_araddr_o,
-    output logic [          7:0] dma_arlen_o,
-    output logic [          2:0] dma_arsize_o,
-    output logic [          1:0] dma_arburst_o,
-    input  logic                 dma_rvalid_i,
-    output logic                 dma_rready_o,
-    input  logic [DmaIdBits-1:0] dma_rid_i,
-    input  logic                 dma_rlast_i,
-    input  logic [          1:0] dma_rresp_i,
-    input  logic [DataWidth-1:0] dma_rdata_i,
+    // AXI4, reads of host memory: address, data.
+    output logic                 dma_arvalid_o,  // an address is offered
+    input  logic                 dma_arready_i,  // it is taken
+    output logic [DmaIdBits-1:0] dma_arid_o,     // given back in rid
+    output logic [ AddrBits-1:0] dma_araddr_o,   // of the first byte
+    output logic [          7:0] dma_arlen_o,    // beats, less one
+    output logic [          2:0] dma_arsize_o,   // log2 of a beat's bytes
+    output logic [          1:0] dma_arburst_o,  // INCR
+    input  logic                 dma_rvalid_i,   // a beat is offered
+    output logic                 dma_rready_o,   // it is taken
+    input  logic [DmaIdBits-1:0] dma_rid_i,      // whose
+    input  logic                 dma_rlast_i,    // it is the last
+    input  logic [          1:0] dma_rresp_i,    // OKAY, or the read ends with an error
+    input  logic [DataWidth-1:0] dma_rdata_i,    // the beat
 
-    output logic [7:0] dma_write_errors_o,
+    output logic [7:0] dma_write_errors_o,  // responses to writes that were no OKAY, modulo 256
 
-    input  logic [NumLinks-1:0]                phy_up_i,
-    input  logic [NumLinks-1:0][          1:0] phy_kind_i,
-    input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,
-    output logic [NumLinks-1:0][          1:0] phy_kind_o,
-    output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,
+    // By link: words to and from its PHY, one in each cycle; see velo_link.
+    input  logic [NumLinks-1:0]                phy_up_i,    // words can be received
+    input  logic [NumLinks-1:0][          1:0] phy_kind_i,  // word that came: its kind
+    input  logic [NumLinks-1:0][DataWidth-1:0] phy_data_i,  // word that came
+    output logic [NumLinks-1:0][          1:0] phy_kind_o,  // word to send: its kind
+    output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,  // word to send
 
-    output logic [7:0] node_id_o
+    output logic [7:0] node_id_o  // this node, as its register says
 );
 
   host_request_t host_request, control_request;

@@ -77,23 +77,26 @@ module velo_node_core
     input  dma_response_t                 dma_response_i,
     input  logic          [DataWidth-1:0] dma_answer_data_i, // beside `dma_response_i.answer`
 
-    output logic [NumNets-1:0]                net_out_valid_o,
-    input  logic [NumNets-1:0]                net_out_ready_i,
-    input  logic [NumNets-1:0]                net_out_room_i,
-    output logic [NumNets-1:0]                net_out_sop_o,
-    output logic [NumNets-1:0]                net_out_eop_o,
-    output logic [NumNets-1:0][DataWidth-1:0] net_out_data_o,
-    input  logic [NumNets-1:0]                net_in_valid_i,
-    output logic [NumNets-1:0]                net_in_ready_o,
-    input  logic [NumNets-1:0]                net_in_sop_i,
-    input  logic [NumNets-1:0]                net_in_eop_i,
-    input  logic [NumNets-1:0]                net_in_poison_i,
-    input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
+    // Packets to the network, by stream; valid/ready: a beat stands until it is taken.
+    output logic [NumNets-1:0]                net_out_valid_o,  // a beat is offered
+    input  logic [NumNets-1:0]                net_out_ready_i,  // it is taken
+    input  logic [NumNets-1:0]                net_out_room_i,   // one of VELO's would go in whole
+    output logic [NumNets-1:0]                net_out_sop_o,    // it is its packet's first
+    output logic [NumNets-1:0]                net_out_eop_o,    // it is the last
+    output logic [NumNets-1:0][DataWidth-1:0] net_out_data_o,   // the beat
+    // Packets from the network, likewise.
+    input  logic [NumNets-1:0]                net_in_valid_i,   // a beat is offered
+    output logic [NumNets-1:0]                net_in_ready_o,   // it is taken
+    input  logic [NumNets-1:0]                net_in_sop_i,     // it is its packet's first
+    input  logic [NumNets-1:0]                net_in_eop_i,     // it is the last
+    input  logic [NumNets-1:0]                net_in_poison_i,  // with the last: void
+    input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,    // the beat
 
+    // From and to the registers, see velo_regfile_pkg.
     output network_setting_t network_setting_o,
     input  network_state_t   network_state_i,
 
-    output logic [7:0] node_id_o
+    output logic [7:0] node_id_o  // this node, as its register says
 );
 
   // ----- host bridge and crossbar ---------------------------------------------------------------

@@ -6,8 +6,9 @@
 // and streams as in htax: `posted_in_*`, `nonposted_in_*`, `response_in_*` from it, the others to it.
 // Requests are of one beat. `write_done_o` pulses when a unit's posted write has left for the host.
 //
-// Units have parts of the window of their own, VELO units by the lowest bits of the page's `source`; the register file gets the rest and refuses what is
-// not its. Accesses by the control port go to it and nowhere else, so they wait for no unit.
+// Units have parts of the window of their own, VELO units by the lowest bits of the page's `source`; the register
+// file gets the rest and refuses what is not its. Accesses by the control port go to it and nowhere else, so they
+// wait for no unit.
 // Errors: answers of the host that nobody asked for go to the register file, which swallows them.
 //
 // Source: VELO paper, figure 1.
