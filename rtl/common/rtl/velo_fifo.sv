@@ -3,8 +3,7 @@
 // Synchronous FIFO, first word falls through: an entry is at the output one cycle after it came in.
 //
 // Two entries are registers. Up to 32 are in LUT RAM, a memory with one asynchronous read port. More are in block
-// RAM (`InBlockRam`) behind two registers: the oldest entry is in the first one, the next one in the second or just
-// read. All three behave alike.
+// RAM (`InBlockRam`), the oldest in a register: velo_fifo_ram. All three behave alike.
 //
 // Both sides are valid/ready. `push_ready_o` and `pop_valid_o` come from registers only.
 // `count_o` is the number of entries, 0 to Depth.
@@ -57,58 +56,36 @@ module velo_fifo #(
       if (push) newer_q <= push_data_i;
     end
   end else if (InBlockRam) begin : gen_block_ram
-    typedef logic [AddrWidth-1:0] addr_t;
-    logic [AddrWidth:0] count_q;
-    addr_t write_q, read_q, read;
-    logic [Width-1:0] first_q, second_q, second, from_ram;
-    logic two, more, second_is_ram_q, to_second, to_ram;
-    logic [1:0] unused_ecc;
+    logic [AddrWidth:0] count_q, push_at_q, pop_at_q;
 
     assign count_o = count_q;
     assign push_ready_o = !count_q[AddrWidth];
     assign pop_valid_o = count_q != '0;
-    assign pop_data_o = first_q;
-    assign two = count_q >= (AddrWidth + 1)'(2);
-    assign more = count_q >= (AddrWidth + 1)'(3);
 
-    // An entry goes behind the last one: into a register if that is the next place, else into the memory.
-    assign to_second = push && count_q == (AddrWidth + 1)'(pop ? 2 : 1);
-    assign to_ram = push && (pop ? more : two);
-    // An entry that was read stays in the memory until it is in the first register.
-    assign second = second_is_ram_q ? from_ram : second_q;
-    assign read = read_q + addr_t'(pop && two && second_is_ram_q);
-
-    velo_ram #(
+    velo_fifo_ram #(
         .Width(Width),
         .Depth(Depth)
-    ) u_ram (
+    ) u_words (
         .clk_i,
-        .we_i       (to_ram),
-        .waddr_i    (write_q),
-        .wdata_i    (push_data_i),
-        .raddr_i    (read),
-        .rdata_o    (from_ram),
-        .corrected_o(unused_ecc[0]),
-        .broken_o   (unused_ecc[1])
+        .rst_ni,
+        .push_i  (push),
+        .write_i (push_at_q),
+        .data_i  (push_data_i),
+        .pop_i   (pop),
+        .read_i  (pop_at_q),
+        .oldest_o(pop_data_o)
     );
 
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) begin
-        count_q         <= '0;
-        write_q         <= '0;
-        read_q          <= '0;
-        second_is_ram_q <= 1'b0;
+        count_q   <= '0;
+        push_at_q <= '0;
+        pop_at_q  <= '0;
       end else begin
-        count_q <= count_q + (AddrWidth + 1)'(push) - (AddrWidth + 1)'(pop);
-        write_q <= write_q + addr_t'(to_ram);
-        read_q  <= read;
-        if (pop && more) second_is_ram_q <= 1'b1;
-        else if (to_second || (pop && two)) second_is_ram_q <= 1'b0;
+        count_q   <= count_q + (AddrWidth + 1)'(push) - (AddrWidth + 1)'(pop);
+        push_at_q <= push_at_q + (AddrWidth + 1)'(push);
+        pop_at_q  <= pop_at_q + (AddrWidth + 1)'(pop);
       end
-    end
-    always_ff @(posedge clk_i) begin
-      if (pop || !pop_valid_o) first_q <= two ? second : push_data_i;
-      if (to_second) second_q <= push_data_i;
     end
   end else begin : gen_memory
     (* ram_style = "distributed" *)

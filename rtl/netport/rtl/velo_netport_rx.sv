@@ -52,8 +52,6 @@ module velo_netport_rx
 
   // ----- In -----------------------------------------------------------------------------------------
 
-  (* ram_style = "distributed" *)
-  logic [DataWidth+2:0] mem[2**AddrBits];
   addr_t write_q, begin_q, ready_q, read_q;  // ready: words up to here may leave
   logic at_once_q, at_once, swallow;
   off_t in_off_q, in_off;
@@ -82,7 +80,6 @@ module velo_netport_rx
   end
   always_ff @(posedge clk_i) begin
     if (in_valid_i) begin
-      mem[write_q[AddrBits-1:0]] <= {in_sop_i, in_eop_i, in_poison_i, in_data_i};
       if (in_sop_i) begin_q <= write_q;
       in_off_q <= in_off + 1'b1;
       held_q   <= held;
@@ -95,8 +92,21 @@ module velo_netport_rx
   logic [DataWidth-1:0] data;
   off_t off_q, off;
 
+  velo_fifo_ram #(
+      .Width(DataWidth + 3),
+      .Depth(2 ** AddrBits)
+  ) u_words (
+      .clk_i,
+      .rst_ni,
+      .push_i  (in_valid_i),
+      .write_i (write_q),
+      .data_i  ({in_sop_i, in_eop_i, in_poison_i, in_data_i}),
+      .pop_i   (pop),
+      .read_i  (read_q),
+      .oldest_o({sop, eop, poison, data})
+  );
+
   assign valid = read_q != ready_q;
-  assign {sop, eop, poison, data} = mem[read_q[AddrBits-1:0]];
 
   // A route is one word, two on the narrow path; the word after it is the packet's first.
   assign strip = (sop && data[0]) || (Narrow && route_q);
