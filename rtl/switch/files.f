@@ -10,6 +10,8 @@ rtl/switch/rtl/velo_switch_pick.sv
 rtl/switch/rtl/velo_switch_queues.sv
 rtl/switch/rtl/velo_switch_again.sv
 rtl/switch/rtl/velo_switch_copies.sv
+rtl/switch/rtl/velo_switch_fills.sv
+rtl/switch/rtl/velo_switch_spare.sv
 rtl/switch/rtl/velo_switch_input.sv
 rtl/switch/rtl/velo_switch_arb.sv
 rtl/switch/rtl/velo_switch_match.sv

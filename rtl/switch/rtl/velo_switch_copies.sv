@@ -103,13 +103,21 @@ module velo_switch_copies
 
     // ----- The packet that is being sent ---------------------------------------------------------
 
-    (* ram_style = "distributed" *)
-    copies_t mem[2**UnitBits];
     copies_t left, next_q;
     logic started_q, keep_q, waits_q, more;
     logic [UnitBits-1:0] started_unit_q, next_unit_q;
 
-    assign left   = mem[started_unit_q];
+    velo_ram_through #(
+        .Width($bits(copies_t)),
+        .Depth(2 ** UnitBits)
+    ) u_left (
+        .clk_i,
+        .we_i   (add_o),
+        .waddr_i(add_unit_o),
+        .wdata_i(rest),
+        .raddr_i(start_unit_i),
+        .rdata_o(left)
+    );
     assign more   = started_q && left.to != '0;
     assign keep_o = started_q ? more : keep_q;
     assign hold_o = more || waits_q;
@@ -149,7 +157,6 @@ module velo_switch_copies
     always_ff @(posedge clk_i) begin
       if (start_i) started_unit_q <= start_unit_i;
       if (more) {next_q, next_unit_q} <= {left, started_unit_q};
-      if (add_o) mem[add_unit_o] <= rest;
     end
 
     `VELO_ASSUME(EndsBeforeTheNext, !(first_i && open_q))

@@ -88,12 +88,6 @@ module velo_switch_input
   localparam logic [OffBits-1:0] LastOff = OffBits'(UnitWords - 1);
   typedef logic [UnitBits-1:0] unit_t;
   typedef logic [OffBits-1:0] off_t;
-  typedef struct packed {
-    logic ends;    // the packet
-    logic poison;  // it must not be acted upon
-    logic again;   // it comes once more: no credit is due for it
-    off_t last;    // place of the last word written
-  } fill_t;
 
   // ----- Where to ---------------------------------------------------------------------------------
 
@@ -143,13 +137,6 @@ module velo_switch_input
   );
 
   // ----- Writing ----------------------------------------------------------------------------------
-
-  // Side tables of the units: what follows, how far it was filled. In LUT RAM even
-  // where a register comes behind: a block RAM takes half a cycle to show what it read.
-  (* ram_style = "distributed" *)
-  unit_t unit_next[2**UnitBits];
-  (* ram_style = "distributed" *)
-  fill_t unit_fill[2**UnitBits];
 
   // The units that the packet's size leaves, for the next hop takes its length at its word.
   logic [CountWidth-1:0] left_q;
@@ -213,66 +200,55 @@ module velo_switch_input
     ended_poison_q <= cut || word_poison;
   end
 
-  // A copy that is cut off before it was begun keeps its first unit, with as much of it as it has.
-  logic more_units, spare_valid_q;
-  assign last_unit  = write ? write_unit : last_unit_q;
+  // A copy that is cut off before it was begun keeps its first unit, with as much of it as it has. Its other units
+  // are the next to be used.
+  logic more_units, spare_valid;
+  unit_t spare_unit, pool_unit;
+  fill_t write_fill;
+  assign last_unit = write ? write_unit : last_unit_q;
   assign more_units = last_unit != retry_unit;
-  always_ff @(posedge clk_i) begin
-    if (truncate) begin
-      unit_fill[retry_unit] <= '{
-          ends: 1'b1,
-          poison: 1'b1,
-          again: 1'b1,
-          last: more_units || !write ? LastOff : write_off
+  assign fresh_unit = spare_valid ? spare_unit : pool_unit;
+  assign write_fill = '{
+          vc: word_vc,
+          ends: truncate || write_ends,
+          poison: truncate || cut || word_poison,
+          again: truncate,
+          last: truncate && (more_units || !write) ? LastOff : write_off
       };
-    end else if (write) begin
-      unit_fill[write_unit] <= '{
-          ends: write_ends,
-          poison: cut || word_poison,
-          again: 1'b0,
-          last: write_off
-      };
-    end
-    if (fills) unit_next[write_unit_q] <= fresh_unit;
-  end
 
-  // Its other units, still a list, are the next to be used.
-  unit_t spare_unit_q, spare_last_q, behind_spare, pool_unit;
-  assign fresh_unit   = spare_valid_q ? spare_unit_q : pool_unit;
-  assign behind_spare = unit_next[truncate?retry_unit : spare_unit_q];
-  // Those of a group's packet that is given up are all spare.
-  if (Repeats) begin : gen_spare
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) spare_valid_q <= 1'b0;
-      else if (undo) spare_valid_q <= 1'b1;
-      else if (truncate) spare_valid_q <= spare_valid_q || more_units;
-      else if (take_unit) spare_valid_q <= spare_valid_q && spare_unit_q != spare_last_q;
-    end
-    always_ff @(posedge clk_i) begin
-      if (undo) spare_unit_q <= undo_unit;
-      else if (truncate ? more_units : take_unit) spare_unit_q <= behind_spare;
-      if ((truncate || undo) && !spare_valid_q) spare_last_q <= last_unit;
-    end
-  end else begin : gen_no_spare
-    assign spare_valid_q = 1'b0;
-    assign {spare_unit_q, spare_last_q} = '0;
-    logic unused;
-    assign unused = ^{behind_spare, spare_last_q, undo, undo_unit};
-  end
+  velo_switch_spare #(
+      .UnitBits(UnitBits),
+      .Repeats (Repeats)
+  ) u_spare (
+      .clk_i,
+      .rst_ni,
+      .link_i      (fills),
+      .link_first_i(!more_units),
+      .link_unit_i (write_unit_q),
+      .link_next_i (fresh_unit),
+      .truncate_i  (truncate),
+      .more_i      (more_units),
+      .undo_i      (undo),
+      .undo_unit_i (undo_unit),
+      .last_unit_i (last_unit),
+      .take_i      (take_unit),
+      .valid_o     (spare_valid),
+      .unit_o      (spare_unit)
+  );
 
   // ----- Reading ----------------------------------------------------------------------------------
 
   // The next word to send is `off_q` of `unit_q`; in a packet's first cycle, word 0 of `first_unit`.
-  // The tables' entries of the unit and of the one after it were read a cycle ago, so they lack later
+  // What is known of the unit and of the one after it was read a cycle ago, so it lacks later
   // writes: while the writer is in a unit, that unit does not end the packet; if the writer just left,
   // `ended_*` knows. Nothing was read of a first unit in its second cycle (`known_q`): if the packet ended
   // there with its second word, this is seen a word late (`over`).
-  logic idle_q, busy_q, busy, busy_d, known_q, first_single, last_poison;
+  logic idle_q, busy_q, busy, busy_d, known_q, entered_q, first_single, last_poison;
   logic writer_here, writer_next, ended_here, ended_next, filled_here;
   logic issue, last, over, enter, last_stay, last_on, last_next, ending_d, idle_d;
   logic [NumPorts-1:0] to_q, granted_q;
   vc_t first_vc, vc_q;
-  unit_t unit_q, unit, next_q;
+  unit_t unit_q, unit, next_q, next, entered_unit;
   off_t off_q, off;
   fill_t fill_q, next_fill_q, fill_here, fill_next;
 
@@ -283,8 +259,25 @@ module velo_switch_input
   assign ended_here = ended_q && wrote_unit_q == unit_q;
   assign filled_here = filled_q && wrote_unit_q == unit_q;
   assign ended_next = ended_q && wrote_unit_q == next_q;
-  assign fill_here = unit_fill[unit_q];
-  assign fill_next = unit_fill[next_q];
+
+  // The memories are asked a cycle earlier, in which a unit that is entered was still the next one.
+  assign entered_unit = filled_here ? write_unit_q : next_q;
+  velo_switch_fills #(
+      .UnitBits(UnitBits)
+  ) u_fills (
+      .clk_i,
+      .write_i     (write || truncate),
+      .write_unit_i(truncate ? retry_unit : write_unit),
+      .write_fill_i(write_fill),
+      .link_i      (fills),
+      .link_unit_i (write_unit_q),
+      .link_next_i (fresh_unit),
+      .unit_i      (unit),
+      .fill_o      (fill_here),
+      .next_o      (next),
+      .next_unit_i (entered_unit),
+      .next_fill_o (fill_next)
+  );
 
   // Would this be the packet's last word: the one at hand, the one after it, the next unit's first?
   logic fill_ends, next_ends;  // as far as the tables tell
@@ -333,10 +326,11 @@ module velo_switch_input
   end
   always_ff @(posedge clk_i) begin
     known_q     <= !start_q;
-    unit_q      <= enter ? (filled_here ? write_unit_q : next_q) : unit;
+    entered_q   <= enter;
+    unit_q      <= enter ? entered_unit : unit;
     off_q       <= issue ? off + 1'b1 : off;
-    next_q      <= unit_next[unit_q];
-    fill_q      <= enter ? fill_next : fill_here;
+    next_q      <= next;
+    fill_q      <= enter || entered_q ? fill_next : fill_here;
     next_fill_q <= fill_next;
     if (start_q) vc_q <= first_vc;
   end
@@ -476,21 +470,19 @@ module velo_switch_input
   ) u_units (
       .clk_i,
       .rst_ni,
-      .write_i        (write),
-      .write_unit_i   (write_unit),
-      .write_vc_i     (word_vc),
-      .take_i         (take_unit && !spare_valid_q),
+      .take_i         (take_unit && !spare_valid),
       .unit_o         (pool_unit),
       .release_count_i(release_count),
       .release_vc_i   (word_vc),
       .free_i         (give_back_q || (single_q && !keep)),
       .free_credit_i  (free_credit),
       .free_unit_i    (back_unit_q),
+      .free_vc_i      (fill_here.vc),
       .freed_o        (freed_o)
   );
 
   logic unused;
-  assign unused = ^{next_fill_q.poison, next_fill_q.again};
+  assign unused = ^{fill_q.vc, next_fill_q.vc, next_fill_q.poison, next_fill_q.again};
 
   `VELO_ASSUME(PacketsWhole, !word_valid || word_sop == !(writing_q || dropping_q))
   `VELO_ASSUME(StartIsAnyGrant, start_i == |grant_i)

@@ -9,6 +9,7 @@
 package velo_switch_pkg;
 
   import velo_link_pkg::CountWidth;
+  import velo_link_pkg::vc_t;
 
   typedef logic [3:0] hop_t;
 
@@ -32,6 +33,15 @@ package velo_switch_pkg;
 
   localparam int unsigned NumClasses = 3;  // request, response, completion
   localparam int unsigned UnitWords = 8;  // a credit stands for a unit of this many words
+
+  // What an input knows of a unit of its buffer.
+  typedef struct packed {
+    vc_t vc;  // channel that it came by
+    logic ends;  // the packet
+    logic poison;  // it must not be acted upon
+    logic again;  // it comes once more: no credit is due for it
+    logic [$clog2(UnitWords)-1:0] last;  // place of the last word written
+  } fill_t;
 
   // Words of the longest packet: route, header, payload.
   function automatic int unsigned packet_words(int unsigned data_width, int unsigned mtu_bytes);

@@ -3,8 +3,8 @@
 // Virtual output queues of one input: one queue of packets for each output and virtual channel there,
 // so that no packet waits for another that wants something else. Source: case-for-fpga, section 3.
 //
-// A packet is named by its first buffer unit. The queues are linked lists in LUT RAM: per queue the
-// head and the tail, per packet the next one. Two sides write a head, adding to an empty queue and
+// A packet is named by its first buffer unit. The queues are linked lists: per queue the head (LUT RAM, or a
+// register where an output has one channel) and the tail, per packet the next one (block RAM). Two sides write a head, adding to an empty queue and
 // removing from a longer one, so each has a memory of its own and a bit tells which one is right.
 // Two bits a queue, "has one" and "has more", say at once whether removing leaves it empty; everything
 // that has to be looked up for that follows in steps, one memory a cycle:
@@ -97,7 +97,7 @@ module velo_switch_queues
   logic [NumPorts-1:0] move1_to_q, move2_to_q, move3_to_q, move4_to_q;
   logic [NumVcs-1:0] move2_is_q, move4_is_q;
   packet_t add_packet, first, next_packet;
-  packet_t [NumPorts-1:0] head_q;
+  packet_t [NumPorts-1:0] head, head_q;
   vc_t [NumPorts-1:0] pick, head_vc_q;
   logic [NumPorts-1:0][NumVcs-1:0] head_is_q;  // head_vc_q, one-hot
 
@@ -155,15 +155,12 @@ module velo_switch_queues
 
   // ----- Adding -----------------------------------------------------------------------------------
 
-  (* ram_style = "distributed" *)
-  packet_t follower[2**UnitBits];
-  (* ram_style = "distributed" *)
-  logic [UnitBits-1:0] tail[2**QueueBits];
+  // What is read for a cycle is asked for in the one before, with what is written there.
   logic add1_q, append2_q;
   logic [NumPorts-1:0] append1_q;
   queue_t add1_queue_q;
   packet_t add1_packet_q, add2_packet_q;
-  logic [UnitBits-1:0] behind_q;
+  logic [UnitBits-1:0] behind, behind_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -180,23 +177,55 @@ module velo_switch_queues
     add1_queue_q  <= {index(add_to_i), add_vc_i};
     add1_packet_q <= add_packet;
     add2_packet_q <= add1_packet_q;
-    behind_q      <= tail[add1_queue_q];
-    if (add1_q) tail[add1_queue_q] <= add1_packet_q.unit;
-    if (append2_q) follower[behind_q] <= add2_packet_q;
+    behind_q      <= behind;
   end
+
+  velo_ram_through #(
+      .Width(UnitBits),
+      .Depth(2 ** QueueBits)
+  ) u_tail_to_add (
+      .clk_i,
+      .we_i   (add1_q),
+      .waddr_i(add1_queue_q),
+      .wdata_i(add1_packet_q.unit),
+      .raddr_i({index(add_to_i), add_vc_i}),
+      .rdata_o(behind)
+  );
 
   // ----- Removing ---------------------------------------------------------------------------------
 
   logic is_tail, behind_moves;
   vc_t move1_vc_q, move2_vc_q, move3_vc_q;
-  logic [UnitBits-1:0] move1_unit_q, move2_unit_q, move3_unit_q;
-  queue_t move3_queue_q;
+  logic [UnitBits-1:0] move1_unit_q, move3_unit_q, tail;
+  queue_t move3_queue, move3_queue_q;
 
-  assign next_packet = follower[move2_unit_q];
+  velo_ram_through #(
+      .Width($bits(packet_t)),
+      .Depth(2 ** UnitBits)
+  ) u_follower (
+      .clk_i,
+      .we_i   (append2_q),
+      .waddr_i(behind_q),
+      .wdata_i(add2_packet_q),
+      .raddr_i(move1_unit_q),
+      .rdata_o(next_packet)
+  );
+  velo_ram_through #(
+      .Width(UnitBits),
+      .Depth(2 ** QueueBits)
+  ) u_tail_to_move (
+      .clk_i,
+      .we_i   (add1_q),
+      .waddr_i(add1_queue_q),
+      .wdata_i(add1_packet_q.unit),
+      .raddr_i(move3_queue),
+      .rdata_o(tail)
+  );
+  assign move3_queue = {index(move2_to_q), move2_vc_q};
+
   // A packet that was added in the last cycle, or is added in this one, has not reached the tail's memory.
   // It stands behind the others.
-  assign is_tail = tail[move3_queue_q] == move3_unit_q &&
-      !(add1_q && add1_queue_q == move3_queue_q);
+  assign is_tail = tail == move3_unit_q && !(add1_q && add1_queue_q == move3_queue_q);
   assign behind_moves = add_i && (add_to_i & move3_to_q) != '0 && add_vc_i == move3_vc_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -214,9 +243,9 @@ module velo_switch_queues
   end
   always_ff @(posedge clk_i) begin
     {move1_vc_q, move1_unit_q} <= {first_vc_o, first_unit_o};
-    {move2_vc_q, move2_unit_q} <= {move1_vc_q, move1_unit_q};
+    move2_vc_q <= move1_vc_q;
     {move3_vc_q, move3_unit_q} <= {move2_vc_q, next_packet.unit};
-    move3_queue_q <= {index(move2_to_q), move2_vc_q};
+    move3_queue_q <= move3_queue;
     for (int v = 0; v < int'(NumVcs); v++) begin
       move2_is_q[v] <= move1_vc_q == vc_t'(v);
       move4_is_q[v] <= move3_vc_q == vc_t'(v);
@@ -226,15 +255,32 @@ module velo_switch_queues
   // ----- Per output: heads, and the choice of a channel -------------------------------------------
 
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
-    (* ram_style = "distributed" *)
-    packet_t head_added[2**VcWidth];
-    (* ram_style = "distributed" *)
-    packet_t head_moved[2**VcWidth];
+    logic adds, moves;
+    assign adds  = (adding[p] & empty[p]) != '0;
+    assign moves = move2_to_q[p];
+
+    if ($countones(Exists[p]) == 1) begin : gen_one_channel
+      packet_t only_head_q;
+      assign head[p] = only_head_q;
+      always_ff @(posedge clk_i) begin
+        if (adds) only_head_q <= add_packet;
+        else if (moves) only_head_q <= next_packet;
+      end
+    end else begin : gen_channels
+      (* ram_style = "distributed" *)
+      packet_t head_added[2**VcWidth];
+      (* ram_style = "distributed" *)
+      packet_t head_moved[2**VcWidth];
+
+      assign head[p] = added_q[p][VcBits'(pick[p])] ? head_added[pick[p]] : head_moved[pick[p]];
+      always_ff @(posedge clk_i) begin
+        if (adds) head_added[add_vc_i] <= add_packet;
+        if (moves) head_moved[move2_vc_q] <= next_packet;
+      end
+    end
 
     always_ff @(posedge clk_i) begin
-      if ((adding[p] & empty[p]) != '0) head_added[add_vc_i] <= add_packet;
-      if (move2_to_q[p]) head_moved[move2_vc_q] <= next_packet;
-      head_q[p]    <= added_q[p][VcBits'(pick[p])] ? head_added[pick[p]] : head_moved[pick[p]];
+      head_q[p]    <= head[p];
       head_vc_q[p] <= pick[p];
       for (int v = 0; v < int'(NumVcs); v++) head_is_q[p][v] <= pick[p] == vc_t'(v);
     end

@@ -2,8 +2,8 @@
 //
 // Units of an input's buffer: which is free, and whose credit comes back when one becomes so.
 //
-// `unit_o`, a register, is the next free unit; `take_i` uses it. `write_*`: what is written into a unit is
-// of that channel. `free_i`: a unit has been sent; `free_credit_i`: its credit comes back now.
+// `unit_o`, a register, is the next free unit; `take_i` uses it. `free_i`: a unit has been sent, which came by
+// channel `free_vc_i`; `free_credit_i`: its credit comes back now.
 // `release_count_i`: so many credits of channel `release_vc_i` come back, of units that were sent or
 // swallowed before.
 // `freed_o` counts, per channel, credits given back, modulo its width; `Brings` says which channels there are.
@@ -20,10 +20,6 @@ module velo_switch_units
     input logic clk_i,
     input logic rst_ni,
 
-    input logic                write_i,
-    input logic [UnitBits-1:0] write_unit_i,
-    input vc_t                 write_vc_i,
-
     input  logic                take_i,
     output logic [UnitBits-1:0] unit_o,
 
@@ -33,10 +29,10 @@ module velo_switch_units
     input  logic                  free_i,
     input  logic                  free_credit_i,
     input  logic   [UnitBits-1:0] free_unit_i,
+    input  vc_t                   free_vc_i,
     output count_t [  NumVcs-1:0] freed_o
 );
 
-  vc_t unit_vc[2**UnitBits];
   count_t release_q;
   vc_t release_vc_q;
   logic [NumVcs-1:0] back_q;
@@ -49,7 +45,7 @@ module velo_switch_units
     end else begin
       release_q <= release_count_i;
       for (int v = 0; v < int'(NumVcs); v++) begin
-        back_q[v] <= free_credit_i && unit_vc[free_unit_i] == vc_t'(v) && Brings[v];
+        back_q[v] <= free_credit_i && free_vc_i == vc_t'(v) && Brings[v];
         freed_o[v] <= freed_o[v] + count_t'(back_q[v]) +
             (Brings[v] && release_vc_q == vc_t'(v) ? release_q : '0);
       end
@@ -57,7 +53,6 @@ module velo_switch_units
   end
   always_ff @(posedge clk_i) begin
     release_vc_q <= release_vc_i;
-    if (write_i) unit_vc[write_unit_i] <= write_vc_i;
   end
 
   velo_switch_pool #(
