@@ -85,6 +85,34 @@ def test_a_groups_message_comes_once_to_each_member_and_nobody_else(
         assert {n for n in came if group.way_bits(n) >> 12} == members
 
 
+def test_a_barrier_is_complete_at_the_root_when_all_members_have_arrived(
+    network: routing.Network,
+) -> None:
+    for source in range(network.nodes):
+        members = {n for n in range(network.nodes) if (n * 5 + source) % 3 != 1} or {source}
+        group = routing.multicast(network, 224, source, members)
+        settings = group.barrier_settings(network)
+        missing = {node: setting >> 8 & 255 for node, setting in settings.items()}
+        assert all(missing.values()), "a node of the tree that waits for nobody never sends"
+        complete = []
+        for member in sorted(members, key=lambda n: n * 7 % 11):
+            node, bit = member, 1
+            while not complete:
+                assert missing[node] & bit, "an arrival that nobody expects, or the second"
+                missing[node] &= ~bit
+                if missing[node]:
+                    break
+                if settings[node] & routing.BARRIER_ROOT:
+                    complete.append(node)
+                    break
+                parent, slot = settings[node] >> 16 & 255, settings[node] >> 24 & 7
+                # It goes by one cable, so arrivals add no dependency to those of unicast.
+                assert len(network.path(node, parent)) == 1
+                node, bit = parent, 1 << slot
+            assert bool(complete) == (not any(missing.values()))
+        assert complete == [source]
+
+
 def test_no_channels_wait_for_each_other_in_a_circle_with_groups_of_all_nodes(
     network: routing.Network,
 ) -> None:
@@ -151,6 +179,11 @@ def test_the_command_prints_the_nodes_of_a_group(capsys: pytest.CaptureFixture[s
     assert [line.split()[:3] for line in lines if line.startswith("group")] == [
         ["group", str(node), "230"] for node in range(4)
     ]
+    # Node 1 sends to 2 and 0, one of them to 3: the root waits for both and itself.
+    barriers = [line.split() for line in lines if line.startswith("barrier")]
+    assert [line[:3] for line in barriers] == [["barrier", str(node), "230"] for node in range(4)]
+    assert int(barriers[1][3]) == 1 | 2 | 0b111 << 8
+    assert [int(line[3]) >> 8 & 255 for line in barriers].count(1) == 2
 
 
 def test_without_datelines_a_ring_does_wait_for_itself() -> None:

@@ -90,7 +90,7 @@ class Cable
 };
 
 // A file of tools/velo/cluster/routing.py: `nodes` grows as needed; each has `cables` and `hops`,
-// and `groups`, its ways by their numbers.
+// `groups`, its ways by their numbers, and `barriers`, its settings by the groups' numbers.
 template <typename Node> void read_topology(const std::string &path, std::vector<Node> &nodes)
 {
     std::ifstream file(path);
@@ -108,6 +108,9 @@ template <typename Node> void read_topology(const std::string &path, std::vector
         } else if (kind == "group") {
             if constexpr (requires { nodes[a].groups; })
                 nodes[a].groups[b] = c;
+        } else if (kind == "barrier") {
+            if constexpr (requires { nodes[a].barriers; })
+                nodes[a].barriers[b] = c;
         } else {
             nodes[a].hops.resize(b + 1);
             nodes[a].hops[b] = c;

@@ -10,7 +10,10 @@ HOP`; HOP is what the switch's table and a route word hold: output link, plus 8 
 virtual channel of the packet's class, or 15 for the node's own ports. With `--group
 NUMBER:SOURCE:MEMBERS` (as in 224:0:1,2,5 or 224:0:all) it prints one line a node of that multicast
 group, too, `group NODE NUMBER WAY`; WAY is the mask that the table holds: links from bit 0 on,
-those where the second channel is taken from bit 6 on, bit 12 the node's own port.
+those where the second channel is taken from bit 6 on, bit 12 the node's own port. Another line,
+`barrier NODE NUMBER SETTING`, is for a barrier of the group, whose root is the source: SETTING is
+what the register of the group's barrier holds (spec, layout barrier_setting), but for the context
+and the number of the first barrier, which are zero.
 
 Deadlock: dimensions are crossed in order. In a ring a packet that has yet to pass the dateline, the
 cable between the last node and the first, uses the first channel, any other the second (Dally and
@@ -19,7 +22,8 @@ Seitz, IEEE Trans. Computers 36(5), 1987); so neither channel's dependencies go 
 One node sends to a group, its source; the group's tree is made of the routes from there to its
 members. A switch keeps a group's packet in the buffer of the channel that it came by until the last
 copy has left, so each channel into a node waits for each channel out of it. These are dependencies
-of unicast, which have no circle. Where members before and behind a dateline share a link, which
+of unicast, which have no circle. A barrier's arrivals go up that tree by unicast, a cable each, and
+add none. Where members before and behind a dateline share a link, which
 then has the first channel, there are a few more. `find_cycle` looks at all of them together.
 """
 
@@ -36,6 +40,9 @@ MAX_LINKS = 6
 MAX_NODES = 256
 HOP_LOCAL = 15
 HOP_DATELINE = 8
+
+# Bits of a barrier's setting.
+BARRIER_ENABLED, BARRIER_ROOT = 1, 2
 
 FIRST_GROUP = 224  # node numbers from here on name groups, where multicast is in
 MAX_GROUPS = MAX_NODES - FIRST_GROUP
@@ -89,6 +96,21 @@ class Group:
         for _, link, dateline in self.ways.get(node, []):
             bits |= 1 << link | dateline << (6 + link)
         return bits
+
+    def children(self, network: Network, node: int) -> list[int]:
+        """The nodes of the tree below one, in the order of the links to them."""
+        return [network.cables[node, link][0] for _, link, _ in self.ways.get(node, [])]
+
+    def barrier_settings(self, network: Network) -> dict[int, int]:
+        """By node of the tree: what it has to know of a barrier, without context and number."""
+        settings = {self.source: BARRIER_ROOT}
+        for parent in list(self.ways):
+            for slot, child in enumerate(self.children(network, parent), start=1):
+                settings[child] = parent << 16 | slot << 24
+        for node in settings:
+            expected = (2 << len(self.children(network, node))) - 2 | (node in self.members)
+            settings[node] |= BARRIER_ENABLED | expected << 8
+        return settings
 
 
 def multicast(network: Network, number: int, source: int, members: Iterable[int]) -> Group:
@@ -263,6 +285,8 @@ def to_text(network: Network, groups: Iterable[Group] = ()) -> str:
             for node in range(network.nodes)
             if (bits := group.way_bits(node))
         ]
+        settings = sorted(group.barrier_settings(network).items())
+        lines += [f"barrier {node} {group.number} {setting}" for node, setting in settings]
     return "\n".join(lines) + "\n"
 
 
