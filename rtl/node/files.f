@@ -6,6 +6,7 @@
 -f rtl/regfile/files.f
 -f rtl/netport/files.f
 -f rtl/congestion/files.f
+-f rtl/barrier/files.f
 -f rtl/clock/files.f
 -f rtl/pcs/files.f
 rtl/node/rtl/velo_host_pkg.sv

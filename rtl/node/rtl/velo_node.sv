@@ -36,6 +36,7 @@ module velo_node
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Ecc = 1'b0,  // check bits in the units' memories; see velo_ram
     parameter bit Multicast = 1'b0,  // messages to groups of nodes, see velo_switch
+    parameter bit Barrier = 1'b0,  // of groups, see velo_barrier
     parameter bit Congestion = 1'b0
 ) (
     input logic clk_i,
@@ -118,6 +119,7 @@ module velo_node
       .VeloWidth (VeloWidth),
       .Ecc       (Ecc),
       .Multicast (Multicast),
+      .Barrier   (Barrier),
       .Congestion(Congestion)
   ) u_core (
       .clk_i,

@@ -25,6 +25,7 @@ module velo_node_axi
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Multicast = 1'b0,  // see velo_node
+    parameter bit Barrier = 1'b0,
     parameter bit Congestion = 1'b0,
     localparam int unsigned DmaIdBits = DataWidth == 128 ? 17 : 16
 ) (
@@ -341,6 +342,7 @@ module velo_node_axi
       .NumVelo(NumVelo),
       .VeloWidth(VeloWidth),
       .Multicast(Multicast),
+      .Barrier(Barrier),
       .Congestion(Congestion)
   ) u_node (
       .clk_i,

@@ -51,6 +51,7 @@ module velo_node_core
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Ecc = 1'b0,  // check bits in the units' memories
     parameter bit Multicast = 1'b0,  // messages may come by groups
+    parameter bit Barrier = 1'b0,  // of groups, see velo_barrier
     parameter bit Congestion = 1'b0,
     localparam int unsigned NumClasses = 3,
     localparam int unsigned NumNets = NumClasses + NumVelo - 1,
@@ -178,7 +179,8 @@ module velo_node_core
       .NumVelo   (NumVelo),
       .VeloWidth (VeloWidth),
       .Ecc       (Ecc),
-      .Multicast (Multicast)
+      .Multicast (Multicast),
+      .Barrier   (Barrier)
   ) u_units (
       .clk_i,
       .rst_ni,

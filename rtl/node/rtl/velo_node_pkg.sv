@@ -30,10 +30,10 @@ package velo_node_pkg;
   endfunction
 
   // The units that send to the network and take packets from it.
-  parameter int unsigned NumSenders = 3;
   parameter int unsigned NetVelo = 0;
   parameter int unsigned NetCustom = 1;
   parameter int unsigned NetRma = 2;
+  parameter int unsigned NetBarrier = 3;  // if there are barriers
 
   // Kinds of packet that a unit takes, a bit each, by traffic class. VELO takes the requests that
   // nobody else does and refuses what is no message; of the other classes such a packet is a stray.
@@ -47,5 +47,6 @@ package velo_node_pkg;
     16'd1 << PacketKindPut | 16'd1 << PacketKindGetRequest | 16'd1 << PacketKindPutImmediate |
     16'd1 << PacketKindNotification | 16'd1 << PacketKindFetchCompareAddRequest
   };
+  parameter logic [2:0][15:0] KindsBarrier = {16'd1 << PacketKindBarrier, 16'd0, 16'd0};
 
 endpackage

@@ -25,7 +25,9 @@ module velo_node_units
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Ecc = 1'b0,
     parameter bit Multicast = 1'b0,  // messages may come by groups
+    parameter bit Barrier = 1'b0,  // of groups, so with Multicast only
     localparam int unsigned NumClasses = 3,
+    localparam int unsigned NumSenders = Barrier ? 4 : 3,
     localparam int unsigned NumNets = NumClasses + NumVelo - 1,
     localparam int unsigned LastUnit = last_unit(NumVelo)
 ) (
@@ -100,8 +102,10 @@ module velo_node_units
 
   velo_unit_net #(
       .DataWidth(DataWidth),
-      .NumUnits (NumSenders),
-      .Kinds    ({KindsRma, CustomUnit ? KindsCustom : 48'b0, KindsVelo})
+      .NumUnits(NumSenders),
+      .Kinds((48 * NumSenders)'({
+        KindsBarrier, KindsRma, CustomUnit ? KindsCustom : 48'b0, KindsVelo
+      }))
   ) u_net (
       .unit_out_valid_i(out_valid),
       .unit_out_ready_o(out_ready),
@@ -370,6 +374,45 @@ module velo_node_units
       .expired_o(host_late)
   );
 
+  // ----- barriers -------------------------------------------------------------------------------
+
+  barrier_access_t barrier_access;
+  barrier_report_t barrier_report;
+
+  if (Barrier) begin : gen_barrier
+    // Arrivals are completions; the release is a message, and none of them comes here.
+    velo_barrier #(
+        .DataWidth(DataWidth)
+    ) u_barrier (
+        .node_id_i      (node_id_o),
+        .access_i       (barrier_access),
+        .report_o       (barrier_report),
+        .in_valid_i     (in_valid[NetBarrier][2]),
+        .in_ready_o     (in_ready[NetBarrier][2]),
+        .in_eop_i       (net_in_eop_i[2]),
+        .in_data_i      (net_in_data_i[2]),
+        .arrival_valid_o(out_valid[NetBarrier][2]),
+        .arrival_ready_i(out_ready[NetBarrier][2]),
+        .arrival_sop_o  (out_sop[NetBarrier][2]),
+        .arrival_eop_o  (out_eop[NetBarrier][2]),
+        .arrival_data_o (out_data[NetBarrier][2]),
+        .release_valid_o(out_valid[NetBarrier][0]),
+        .release_ready_i(out_ready[NetBarrier][0]),
+        .release_sop_o  (out_sop[NetBarrier][0]),
+        .release_eop_o  (out_eop[NetBarrier][0]),
+        .release_data_o (out_data[NetBarrier][0]),
+        .clk_i,
+        .rst_ni
+    );
+    assign {out_valid[NetBarrier][1], out_sop[NetBarrier][1], out_eop[NetBarrier][1]} = '0;
+    assign out_data[NetBarrier][1] = '0;
+    assign in_ready[NetBarrier][1:0] = '0;
+  end else begin : gen_no_barrier
+    assign barrier_report = '0;
+    logic unused_access;
+    assign unused_access = ^barrier_access;
+  end
+
   // ----- registers ------------------------------------------------------------------------------
 
   velo_regfile #(
@@ -405,6 +448,8 @@ module velo_node_units
       .network_state_i,
       .congestion_setting_o,
       .congestion_report_i,
+      .barrier_access_o  (barrier_access),
+      .barrier_report_i  (barrier_report),
       .node_id_o,
       .clk_i,
       .rst_ni
@@ -418,5 +463,7 @@ module velo_node_units
   assign unused = ^{posted_in_ready_i, nonposted_in_ready_i, nonposted_valid_i, nonposted_header_i,
                     response_in_ready_i, response_valid_i, response_eop_i, response_header_i,
                     response_data_i, write_done_i, out_ready, in_valid, posted_header_i};
+
+  `VELO_ASSERT_INIT(BarriersAreOfGroups, !Barrier || Multicast)
 
 endmodule

@@ -60,6 +60,9 @@ module velo_regfile
     output congestion_t        congestion_setting_o,
     input  congestion_report_t congestion_report_i,
 
+    output barrier_access_t barrier_access_o,
+    input  barrier_report_t barrier_report_i,
+
     input logic stray_response_i,
     input logic stray_completion_i,
     input logic host_stalled_i,
@@ -258,6 +261,30 @@ module velo_regfile
           cycles: from_registers.access_watchdog.cycles.value
       };
 
+  // A page has words for all groups, and then none.
+  logic barrier_write;
+  assign barrier_write = from_registers.barrier_arrivals.req &&
+      from_registers.barrier_arrivals.req_is_wr;
+  assign barrier_access_o = '{
+          set: from_registers.barriers.req && from_registers.barriers.req_is_wr,
+          arrive: barrier_write && write_addr_q[11:8] == '0,
+          read: from_registers.barriers.req && !from_registers.barriers.req_is_wr,
+          group:
+          from_registers.barriers.req
+          && !
+          from_registers.barriers.req_is_wr
+          ?
+          read_header_q.addr[7:3]
+          :
+          write_addr_q[7:3],
+          ctx: table_ctx,
+          setting: barrier_setting_t'(write_data_q),
+          watchdog: '{
+              enable: from_registers.barrier_watchdog.enable.value,
+              cycles: from_registers.barrier_watchdog.cycles.value
+          }
+      };
+
   assign congestion_setting_o = '{
           enable: from_registers.congestion.enable.value,
           increase: from_registers.congestion.increase.value,
@@ -364,6 +391,19 @@ module velo_regfile
     to_registers.rma_requester_error.code.next = rma_report_i.refused_code;
     to_registers.rma_requester_error.source.we = rma_report_i.refused;
     to_registers.rma_requester_error.source.next = rma_report_i.refused_source;
+    to_registers.barrier_watchdog.present.next = barrier_report_i.present;
+    to_registers.barrier_late.missing.we = barrier_report_i.late;
+    to_registers.barrier_late.missing.next = barrier_report_i.late_missing;
+    to_registers.barrier_late.group.we = barrier_report_i.late;
+    to_registers.barrier_late.group.next = 8'(GroupNodeMin) | 8'(barrier_report_i.late_group);
+    to_registers.barrier_late.barrier.we = barrier_report_i.late;
+    to_registers.barrier_late.barrier.next = barrier_report_i.late_number;
+    to_registers.barrier_counts.complete.next = barrier_report_i.complete;
+    to_registers.barrier_counts.refused.next = barrier_report_i.refused;
+    to_registers.barrier_counts.late.next = barrier_report_i.lates;
+    to_registers.barriers.rd_ack = barrier_access_o.read;
+    to_registers.barriers.rd_data = barrier_report_i.state;
+    to_registers.barriers.wr_ack = barrier_access_o.set;
     to_registers.congestion.present.next = congestion_report_i.present;
     to_registers.congestion_notices.marked.next = congestion_report_i.marked;
     to_registers.congestion_notices.sent.next = congestion_report_i.sent;
@@ -381,6 +421,9 @@ module velo_regfile
     to_registers.queue_read_pointers.rd_ack = from_registers.queue_read_pointers.req &&
         !from_registers.queue_read_pointers.req_is_wr;
     to_registers.queue_read_pointers.wr_ack = rma_setting_o.read_pointer_valid;
+    to_registers.barrier_arrivals.rd_ack = from_registers.barrier_arrivals.req &&
+        !from_registers.barrier_arrivals.req_is_wr;
+    to_registers.barrier_arrivals.wr_ack = barrier_write;
     to_registers.routes.rd_ack = from_registers.routes.req && !from_registers.routes.req_is_wr;
     to_registers.routes.wr_ack = network_setting_o.route_we;
     for (int unsigned l = 0; l < 8; l++) begin
@@ -412,7 +455,11 @@ module velo_regfile
                     from_registers.queues.wr_biten, from_registers.queue_read_pointers.addr,
                     from_registers.queue_read_pointers.wr_data,
                     from_registers.queue_read_pointers.wr_biten, from_registers.routes.addr,
-                    from_registers.routes.wr_data, from_registers.routes.wr_biten};
+                    from_registers.routes.wr_data, from_registers.routes.wr_biten,
+                    from_registers.barriers.addr, from_registers.barriers.wr_data,
+                    from_registers.barriers.wr_biten, from_registers.barrier_arrivals.addr,
+                    from_registers.barrier_arrivals.wr_data,
+                    from_registers.barrier_arrivals.wr_biten};
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT(AnswerOnlyWhatWasAsked, !(read_ack && read_q != StRead))

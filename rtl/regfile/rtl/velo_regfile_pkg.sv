@@ -148,4 +148,27 @@ package velo_regfile_pkg;
     logic [31:0] held;
   } congestion_report_t;
 
+  // Barriers: what the registers ask of velo_barrier, one access at a time, and what they show of it.
+  typedef struct packed {
+    logic             set;       // for one cycle: a group's setting
+    logic             arrive;    // for one cycle: context `ctx` has arrived
+    logic             read;      // `state` of the report is that of the group
+    logic [4:0]       group;
+    logic [7:0]       ctx;
+    barrier_setting_t setting;
+    watchdog_t        watchdog;  // cycles: between two looks
+  } barrier_access_t;
+
+  typedef struct packed {
+    logic           present;
+    barrier_state_t state;
+    logic           late;          // for one cycle, with the rest of it
+    logic [7:0]     late_missing;
+    logic [4:0]     late_group;
+    logic [7:0]     late_number;
+    logic [15:0]    complete;
+    logic [15:0]    refused;
+    logic [15:0]    lates;
+  } barrier_report_t;
+
 endpackage

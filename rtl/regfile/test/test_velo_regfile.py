@@ -20,9 +20,21 @@ RINGS, READ_POINTERS, ROUTES = 0x8000000, 0x8100000, 0x8200000
 PAGES, INVALIDATE, RMA_STALL, RMA_ERROR, RMA_POSTED = 0x88, 0x90, 0x98, 0xA0, 0xA8
 RMA_COMPLETED, RMA_SERVED, RMA_REFUSED, RMA_ERRORS = 0xB0, 0xB8, 0xC0, 0xC8
 ATU_HITS, ATU_MISSES, ATU_REFUSED, RMA_REQUESTER_ERROR = 0xD0, 0xD8, 0xE0, 0xE8
+BARRIER_WATCHDOG, BARRIER_LATE, BARRIER_COUNTS = 0x1E0, 0x1E8, 0x1F0
+BARRIER_ARRIVALS, BARRIERS = 0x8500000, 0x8600000
 ECC_CORRECTED, ECC_UNCORRECTABLE = 0x1D0, 0x1D8
 QUEUES, QUEUE_READ_POINTERS = 0x8300000, 0x8400000
-VELO_SETTING, VELO_REPORT, RMA_SETTING, RMA_REPORT, NETWORK_SETTING, NETWORK_STATE, LINK_STATE = (
+(
+    VELO_SETTING,
+    VELO_REPORT,
+    RMA_SETTING,
+    RMA_REPORT,
+    NETWORK_SETTING,
+    NETWORK_STATE,
+    LINK_STATE,
+    BARRIER_ACCESS,
+    BARRIER_REPORT,
+) = (
     Struct("velo_regfile_pkg", f"{name}_t")
     for name in (
         "velo_setting",
@@ -32,6 +44,8 @@ VELO_SETTING, VELO_REPORT, RMA_SETTING, RMA_REPORT, NETWORK_SETTING, NETWORK_STA
         "network_setting",
         "network_state",
         "link_state",
+        "barrier_access",
+        "barrier_report",
     )
 )
 INPUTS = [
@@ -47,6 +61,7 @@ INPUTS = [
     "custom_status_i",
     "velo_report_i",
     "rma_report_i",
+    "barrier_report_i",
     "stray_response_i",
     "stray_completion_i",
     "host_stalled_i",
@@ -419,6 +434,48 @@ async def refusals(dut: Any) -> None:
     assert await registers.read(SETUP, length=4) is None
     assert await registers.read(SETUP) == 1
     assert await registers.read(UNMAPPED) == 6
+
+
+@cocotb.test
+async def barriers(dut: Any) -> None:
+    """Accesses are there for one cycle; lateness stays until it is cleared."""
+    registers = await start(dut)
+    seen: list[tuple[int | str, ...]] = []
+
+    async def watch() -> None:
+        while True:
+            await ReadOnly()
+            now = BARRIER_ACCESS.unpack(dut.barrier_access_o)
+            for kind in ("set", "arrive", "read"):
+                if now[kind]:
+                    rest = {"set": "setting", "arrive": "ctx", "read": "read"}[kind]
+                    seen.append((kind, now["group"], now[rest]))
+            await FallingEdge(dut.clk_i)
+
+    cocotb.start_soon(watch())
+    dut.barrier_report_i.value = BARRIER_REPORT.pack(
+        present=1, state=0x1234567890ABCDEF, complete=5, refused=6, lates=7
+    )
+    await registers.write(BARRIERS + 8 * 3, 0xFEDCBA9876543210)
+    await registers.write(BARRIER_ARRIVALS + (9 << 12) + 8 * 31, 0xFFFF)
+    await registers.write(BARRIER_ARRIVALS + (9 << 12) + 8 * 32, 0)  # no group has this word
+    assert await registers.read(BARRIERS + 8 * 30) == 0x1234567890ABCDEF
+    assert await registers.read(BARRIER_ARRIVALS) == 0
+    assert seen == [("set", 3, 0xFEDCBA9876543210), ("arrive", 31, 9), ("read", 30, 1)]
+    assert await registers.read(BARRIER_COUNTS) == 5 | 6 << 16 | 7 << 32
+    await registers.write(BARRIER_WATCHDOG, 1 << 32 | 0x654321)
+    assert await registers.read(BARRIER_WATCHDOG) == 1 << 33 | 1 << 32 | 0x654321
+    watchdog = BARRIER_ACCESS.unpack(dut.barrier_access_o)["watchdog"]
+    assert watchdog == 1 << 24 | 0x654321
+    assert await registers.read(BARRIER_LATE) == 0
+    dut.barrier_report_i.value = BARRIER_REPORT.pack(
+        late=1, late_missing=0x12, late_group=4, late_number=0x56
+    )
+    await registers.settle()
+    dut.barrier_report_i.value = 0
+    assert await registers.read(BARRIER_LATE) == 0x12 | 228 << 8 | 0x56 << 16
+    await registers.write(BARRIER_LATE, 0)
+    assert await registers.read(BARRIER_LATE) == 0
 
 
 @cocotb.test
