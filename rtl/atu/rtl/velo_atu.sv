@@ -291,5 +291,7 @@ module velo_atu
   end
   // Only what was asked for comes back.
   `VELO_ASSUME(ResponseToARead, !response_valid_i || state_q == StWait)
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {answer_valid_o, nonposted_valid_o, invalidating_o,
+                                               hit_o, miss_o, refused_o})
 
 endmodule

@@ -9,6 +9,7 @@
 //   VELO_ASSUME(name, holds)       what its surroundings promise: an assertion, too, in a simulation and
 //                                  inside a proof, where the surroundings are part of what is proven
 //   VELO_COVER(name, happens)      a state that tests and proofs must be able to reach
+//   VELO_ASSERT_KNOWN(name, value) no bit of it is unknown; for a simulator with four states, void for others
 //   VELO_ASSERT_INIT(name, holds)  a rule for parameters, checked at elaboration
 // The top of a proof is its surroundings: its file defines VELO_ASSUME_HERE before it includes this one,
 // and its VELO_ASSUME is then what the proof takes for granted. Nothing else in a proof is.
@@ -51,5 +52,15 @@
 `define VELO_ASSUME(Name, Holds)
 `define VELO_COVER(Name, Happens)
 
+`endif
+
+`ifdef FORMAL
+`define VELO_ASSERT_KNOWN(Name, Value)
+`elsif VERILATOR
+`define VELO_ASSERT_KNOWN(Name, Value)
+`elsif SYNTHESIS
+`define VELO_ASSERT_KNOWN(Name, Value)
+`else
+`define VELO_ASSERT_KNOWN(Name, Value) `VELO_ASSERT(Name, !$isunknown(Value))
 `endif
 `endif

@@ -212,5 +212,7 @@ module htax
 
   `VELO_ASSERT_INIT(PortsFitHeader, NumPorts >= 2 && NumPorts <= 2 ** PortBits)
   `VELO_ASSERT_INIT(PortsExist, HostPort < NumPorts && DefaultPort < NumPorts)
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {posted_out_valid_o, nonposted_out_valid_o,
+                                               response_out_valid_o})
 
 endmodule

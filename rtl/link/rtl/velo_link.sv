@@ -299,5 +299,6 @@ module velo_link
   `VELO_ASSERT_INIT(MtuSupported, MtuBytes inside {64, 128, 256, 512})
   `VELO_ASSERT_INIT(CreditsFitField,
                     BufferUnits < 2 ** (CountWidth - 1) && MinCredits <= BufferUnits)
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {out_valid_o, in_stop_o, up_o, phy_kind_o, refuse_o})
 
 endmodule

@@ -266,4 +266,7 @@ module velo_router
   logic unused;
   assign unused = &{1'b0, in_freed, out_avail, out_vc};
 
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {unit_in_ready_o, unit_out_valid_o, link_up_o,
+                                               phy_kind_o})
+
 endmodule

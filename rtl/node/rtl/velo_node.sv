@@ -210,5 +210,8 @@ module velo_node
   `VELO_ASSERT_INIT(LinksFitRegisters, NumLinks >= 1 && NumLinks <= 8)
   `VELO_ASSERT_INIT(GroupsAsInSpec, 256 - NumGroups == GroupNodeMin)
   `VELO_ASSERT_INIT(CreditsFitRegister, NumVcs * $bits(count_t) <= 48)
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {
+                     host_response_o.answer_valid, control_response_o.answer_valid,
+                     dma_request_o.write_valid, dma_request_o.read_valid, phy_kind_o})
 
 endmodule

@@ -11,6 +11,8 @@
 //
 // Source: VELO paper, section 3 (any interface that carries posted writes will do).
 
+`include "velo_assert.svh"
+
 module velo_node_axi
   import htax_pkg::*;
   import velo_host_pkg::*;
@@ -367,5 +369,9 @@ module velo_node_axi
       .phy_data_o,
       .node_id_o
   );
+
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {host_bvalid_o, host_rvalid_o, control_bvalid_o,
+                                               control_rvalid_o, dma_awvalid_o, dma_wvalid_o,
+                                               dma_arvalid_o, phy_kind_o})
 
 endmodule

@@ -463,5 +463,6 @@ module velo_regfile
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT(AnswerOnlyWhatWasAsked, !(read_ack && read_q != StRead))
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {response_valid_o, posted_ready_o, nonposted_ready_o})
 
 endmodule

@@ -471,4 +471,9 @@ module velo_rma
   logic unused;
   assign unused = ^{posted_in_header_i, window, response_in_header_i};
 
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {response_out_valid_o, posted_out_valid_o,
+                                               nonposted_out_valid_o, net_out_valid_o, posted_o,
+                                               completed_o, served_o, requester_error_valid_o,
+                                               error_count_o})
+
 endmodule

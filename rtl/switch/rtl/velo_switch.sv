@@ -256,5 +256,6 @@ module velo_switch
   `VELO_ASSERT_INIT(NodePortsAreClassesAndUnits, NumNodePorts - NumClasses + 1 inside {1, 2, 4})
   `VELO_ASSERT_INIT(BufferHoldsAPacket, BufferUnits >= need_credits(DataWidth, MtuBytes))
   `VELO_ASSERT_INIT(BufferFitsCount, BufferUnits < 2 ** (CountWidth - 1))
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {out_valid_o, dropped_o, in_freed_o})
 
 endmodule

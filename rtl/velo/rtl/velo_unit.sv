@@ -8,6 +8,8 @@
 //
 // Source: VELO paper, figure 1.
 
+`include "velo_assert.svh"
+
 module velo_unit
   import velo_pkg::*;
   import velo_secded_pkg::*;
@@ -169,5 +171,8 @@ module velo_unit
 
   logic unused;
   assign unused = ^{window, dma_sop};
+
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {net_out_valid_o, dma_valid_o, sent_o, refused_o,
+                                               undelivered_o, received_o, stalled_o, dropped_o})
 
 endmodule
