@@ -44,11 +44,11 @@ int main(void)
         return 1;
     pid_t child = fork();
     RMA2_Port port;
-    RMA2_Region *region;
+    RMA2_Region region;
     check(rma2_open(&port), "rma2_open");
-    check(rma2_register(port, memory, sizeof memory, &region), "rma2_register");
+    check(rma2_register_nomalloc(port, memory, sizeof memory, &region), "rma2_register");
     if (child) { /* Whose memory it is: it says where, and waits until all is done. */
-        place = (struct place){rma2_get_nodeid(port), rma2_get_vpid(port), region->nla};
+        place = (struct place){rma2_get_nodeid(port), rma2_get_vpid(port), region.nla};
         if (write(down[1], &place, sizeof place) != sizeof place)
             return 1;
         wait_for(port, RMA2_BT_PUT);
@@ -62,8 +62,8 @@ int main(void)
         return 1;
     check(rma2_connect(port, place.node, place.vpid, RMA2_CONN_DEFAULT, &handle), "rma2_connect");
     memcpy(memory, text, sizeof text);
-    check(rma2_post_put_bt(port, handle, region, 0, sizeof text, place.nla + 100, 4, 0), "put");
-    check(rma2_post_get_bt(port, handle, region, 4096, sizeof text, place.nla + 100, 6, 0), "get");
+    check(rma2_post_put_bt(port, handle, &region, 0, sizeof text, place.nla + 100, 4, 0), "put");
+    check(rma2_post_get_bt(port, handle, &region, 4096, sizeof text, place.nla + 100, 6, 0), "get");
     wait_for(port, RMA2_GET_BT_RSP);
     return strcmp(memory + 4096, text) != 0 || rma2_close(port) != RMA2_SUCCESS;
 }

@@ -7,7 +7,7 @@
  * and a peer's registration is found by velo_rma_mem_find(). What it found is remembered for each
  * connection, and looked up again when the peer refuses it.
  *
- * All that a notification says beside rma.h's own members stands in its cookie; see struct cookie.
+ * All that a notification says beside rma.h's own members stands in its cookie.
  */
 #ifndef EXTOLL_RMA2_INTERNAL_H
 #define EXTOLL_RMA2_INTERNAL_H
@@ -19,6 +19,7 @@
 #include "turn.h"
 
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
+#define hot_inline static inline __attribute__((always_inline))
 #define likely(condition) __builtin_expect(!!(condition), 1)
 
 #define PAGE_BYTES 4096u
@@ -103,50 +104,39 @@ struct rma2_handle {
     struct rma2_handle *next;
 };
 
-/** What an operation's cookie says to both sides. */
-struct cookie {
-    uint8_t cmd;     /* RMA2_Command. */
-    uint8_t mode;    /* RMA2_Command_Modifier. */
-    uint8_t spec;    /* RMA2_Notification_Spec. */
-    uint32_t size;   /* Bytes. */
-    uint32_t number; /* Of a lock. */
-    uint32_t slot;   /* Of its lock_op, at the requester. */
-};
-
-#define CMD_BITS 4
-#define MODE_BITS 4
-#define SPEC_BITS 3
-#define SIZE_BITS 24
+/* Word 1 of a notification. A cookie has the same shape, with the spec in place of the type, and a
+ * lock's number and place where a notification names the other side: so a notification is made of a
+ * cookie by a few masks. */
+#define SIZE_BITS 23
+#define VPID_AT 23
+#define NODE_AT 32
+#define TYPE_AT 48
+#define CMD_AT 51
+#define MODE_AT 55
+#define ERROR_AT 61
+#define NUMBER_AT 23
 #define NUMBER_BITS 13
-#define SLOT_BITS 16
+#define SLOT_AT 36
+#define SLOT_BITS 12
+#define SIZE_MASK ((UINT64_C(1) << SIZE_BITS) - 1)
+#define CMD_MASK (UINT64_C(15) << CMD_AT)
+#define MODE_MASK (UINT64_C(15) << MODE_AT)
 
-static inline uint64_t cookie_pack(const struct cookie *cookie)
+static inline uint64_t cookie_make(RMA2_Command cmd, RMA2_Command_Modifier mode,
+                                   RMA2_Notification_Spec spec, uint32_t size)
 {
-    uint64_t word = cookie->slot;
-    word = word << NUMBER_BITS | cookie->number;
-    word = word << SIZE_BITS | cookie->size;
-    word = word << SPEC_BITS | cookie->spec;
-    word = word << MODE_BITS | cookie->mode;
-    return word << CMD_BITS | cookie->cmd;
+    return (uint64_t)(size - 1) | (uint64_t)spec << TYPE_AT | (uint64_t)cmd << CMD_AT |
+           (uint64_t)mode << MODE_AT;
 }
 
-static inline uint64_t cookie_part(uint64_t *word, unsigned bits)
+static inline uint64_t cookie_of_lock(uint32_t number, uint32_t slot)
 {
-    uint64_t part = *word & ((UINT64_C(1) << bits) - 1);
-    *word >>= bits;
-    return part;
+    return (uint64_t)number << NUMBER_AT | (uint64_t)slot << SLOT_AT;
 }
 
-static inline struct cookie cookie_unpack(uint64_t word)
+static inline uint64_t cookie_part(uint64_t cookie, unsigned at, unsigned bits)
 {
-    struct cookie cookie;
-    cookie.cmd = (uint8_t)cookie_part(&word, CMD_BITS);
-    cookie.mode = (uint8_t)cookie_part(&word, MODE_BITS);
-    cookie.spec = (uint8_t)cookie_part(&word, SPEC_BITS);
-    cookie.size = (uint32_t)cookie_part(&word, SIZE_BITS);
-    cookie.number = (uint32_t)cookie_part(&word, NUMBER_BITS);
-    cookie.slot = (uint32_t)cookie_part(&word, SLOT_BITS);
-    return cookie;
+    return cookie >> at & ((UINT64_C(1) << bits) - 1);
 }
 
 /** What a status of rma.h is here. */

@@ -5,14 +5,6 @@
 /* In a process of several threads, a wait gives the others the port so often. */
 #define SLICE_NS INT64_C(200000)
 
-/* Word 1. */
-#define VPID_AT 23
-#define NODE_AT 32
-#define TYPE_AT 48
-#define CMD_AT 51
-#define MODE_AT 55
-#define ERROR_AT 61
-#define SIZE_MASK ((UINT64_C(1) << VPID_AT) - 1)
 /* Word 0 of a lock. */
 #define LOCK_NUMBER_AT 32
 #define LOCK_NUMBER_MASK UINT64_C(0x7fffffff)
@@ -35,18 +27,20 @@ static uint64_t error_of(int status)
     }
 }
 
-static void push(struct rma2_port *port, const struct velo_rma_notification *note,
-                 const struct cookie *cookie, uint32_t type, uint64_t word0, uint64_t low)
+/* `word1`: size or class, command and modifier. */
+hot_inline void push(struct rma2_port *port, const struct velo_rma_notification *note,
+                     uint64_t type, uint64_t word0, uint64_t word1)
 {
     RMA2_Notification *entry = &port->queue[port->arrived++ % QUEUE_ENTRIES];
     entry->word0.value = word0;
-    entry->word1.value = low | (uint64_t)VELO_ID_VPID(note->peer) << VPID_AT |
-                         (uint64_t)VELO_ID_NODE(note->peer) << NODE_AT | (uint64_t)type << TYPE_AT |
-                         (uint64_t)cookie->cmd << CMD_AT | (uint64_t)cookie->mode << MODE_AT |
-                         error_of(note->status) << ERROR_AT;
+    entry->word1.value = word1 | (uint64_t)VELO_ID_VPID(note->peer) << VPID_AT |
+                         (uint64_t)VELO_ID_NODE(note->peer) << NODE_AT | type << TYPE_AT;
+    if (unlikely(note->status))
+        entry->word1.value |= error_of(note->status) << ERROR_AT;
 }
 
-static uint8_t answer_to(uint8_t cmd)
+/* The answer's command, of what has one: else 0, which is none. */
+hot_inline uint64_t answer_to(uint64_t cmd)
 {
     switch (cmd) {
     case RMA2_BT_GET:
@@ -56,69 +50,71 @@ static uint8_t answer_to(uint8_t cmd)
     case RMA2_LOCK_REQ:
         return RMA2_LOCK_RSP;
     default:
-        return cmd;
+        return 0;
     }
 }
 
-/* The outcome of a lock, as it stands in word 0. */
-static uint64_t end_lock(struct rma2_port *port, const struct cookie *cookie, bool is_done)
+static uint64_t lock_word(uint64_t cookie)
 {
-    struct lock_op *op = &port->lock_ops[cookie->slot % LOCK_OPS];
+    return cookie_part(cookie, NUMBER_AT, NUMBER_BITS) % LOCKS << LOCK_NUMBER_AT;
+}
+
+/* The outcome of a lock, as it stands in word 0. */
+static __attribute__((noinline)) uint64_t end_lock(struct rma2_port *port, uint64_t cookie,
+                                                   bool is_done)
+{
+    struct lock_op *op = &port->lock_ops[cookie_part(cookie, SLOT_AT, SLOT_BITS) % LOCK_OPS];
     bool added = is_done && (int64_t)op->old <= op->cmp;
-    uint64_t word = (uint32_t)op->old | (uint64_t)(cookie->number % LOCKS) << LOCK_NUMBER_AT |
-                    (uint64_t)added << LOCK_RESULT_AT;
     op->next = port->lock_free;
     port->lock_free = op;
-    return word;
+    return (uint32_t)op->old | lock_word(cookie) | (uint64_t)added << LOCK_RESULT_AT;
 }
 
 /* An operation of ours is over: it becomes the notifications that it asked for. */
-static void push_ours(struct rma2_port *port, const struct velo_rma_notification *note)
+hot_inline void push_ours(struct rma2_port *port, const struct velo_rma_notification *note)
 {
-    struct cookie cookie = cookie_unpack(note->cookie);
-    struct cookie answer = cookie;
-    answer.cmd = answer_to(cookie.cmd);
-    bool comes_back = answer.cmd != cookie.cmd;
-    uint64_t low = (cookie.size - 1) & SIZE_MASK;
+    const uint64_t cookie = note->cookie;
+    const uint64_t cmd = cookie_part(cookie, CMD_AT, 4);
+    const uint64_t spec = cookie_part(cookie, TYPE_AT, 3);
+    const uint64_t answer = answer_to(cmd);
+    const uint64_t word1 = cookie & (SIZE_MASK | MODE_MASK);
     uint64_t word0 = note->address;
-    if (cookie.cmd == RMA2_LOCK_REQ)
-        word0 = end_lock(port, &cookie, note->status == VELO_OK);
-    bool completer = comes_back && (cookie.spec & RMA2_COMPLETER_NOTIFICATION);
-    if ((cookie.spec & RMA2_REQUESTER_NOTIFICATION) || (note->status && !completer))
-        push(port, note, &cookie, RMA2_REQUESTER_NOTIFICATION, word0, low);
+    if (cmd == RMA2_LOCK_REQ)
+        word0 = end_lock(port, cookie, note->status == VELO_OK);
+    bool completer = answer && (spec & RMA2_COMPLETER_NOTIFICATION);
+    if ((spec & RMA2_REQUESTER_NOTIFICATION) || (note->status && !completer))
+        push(port, note, RMA2_REQUESTER_NOTIFICATION, word0, word1 | cmd << CMD_AT);
     if (completer)
-        push(port, note, &answer, RMA2_COMPLETER_NOTIFICATION, word0, low);
+        push(port, note, RMA2_COMPLETER_NOTIFICATION, word0, word1 | answer << CMD_AT);
 }
 
 /* An operation of a peer's. */
-static void push_peers(struct rma2_port *port, const struct velo_rma_notification *note)
+static __attribute__((noinline)) void push_peers(struct rma2_port *port,
+                                                 const struct velo_rma_notification *note)
 {
-    struct cookie cookie = cookie_unpack(note->cookie);
-    bool is_put = note->class_ == VELO_RMA_CLASS_COMPLETER;
-    uint64_t word0 = cookie.cmd == RMA2_LOCK_REQ
-                         ? (uint64_t)(cookie.number % LOCKS) << LOCK_NUMBER_AT
-                         : note->address;
-    push(port, note, &cookie, is_put ? RMA2_COMPLETER_NOTIFICATION : RMA2_RESPONDER_NOTIFICATION,
-         word0, (note->len_bytes - 1) & SIZE_MASK);
+    const bool is_put = note->class_ == VELO_RMA_CLASS_COMPLETER;
+    const bool is_lock = note->op == VELO_RMA_OPERATION_FETCH_COMPARE_ADD;
+    push(port, note, is_put ? RMA2_COMPLETER_NOTIFICATION : RMA2_RESPONDER_NOTIFICATION,
+         is_lock ? lock_word(note->cookie) : note->address,
+         (note->cookie & (CMD_MASK | MODE_MASK)) | ((note->len_bytes - 1) & SIZE_MASK));
 }
 
 /* Is it of rma2_post_notification()? Then it is a put of no bytes, to or from a byte of a class. */
-static bool push_class(struct rma2_port *port, const struct velo_rma_notification *note)
+hot_inline bool push_class(struct rma2_port *port, const struct velo_rma_notification *note)
 {
-    static const struct cookie cookie = {.cmd = RMA2_NOTIFICATION_PUT};
     bool is_peers = note->class_ == VELO_RMA_CLASS_COMPLETER;
     uint64_t base = is_peers ? port->classes_at : (uintptr_t)port->class_marks;
-    if (note->op != VELO_RMA_OPERATION_PUT || note->len_bytes > 0 ||
+    if (note->len_bytes > 0 || note->op != VELO_RMA_OPERATION_PUT ||
         note->address - base >= CLASSES)
         return false;
-    push(port, note, &cookie, is_peers ? RMA2_COMPLETER_NOTIFICATION : RMA2_REQUESTER_NOTIFICATION,
-         note->cookie, note->address - base);
+    push(port, note, is_peers ? RMA2_COMPLETER_NOTIFICATION : RMA2_REQUESTER_NOTIFICATION,
+         note->cookie, (note->address - base) | (uint64_t)RMA2_NOTIFICATION_PUT << CMD_AT);
     return true;
 }
 
-static void take_one(struct rma2_port *port, const struct velo_rma_notification *note)
+hot_inline void take_one(struct rma2_port *port, const struct velo_rma_notification *note)
 {
-    if (push_class(port, note))
+    if (unlikely(push_class(port, note)))
         return;
     if (note->class_ == VELO_RMA_CLASS_REQUESTER || note->class_ == VELO_RMA_CLASS_ERROR)
         push_ours(port, note);
@@ -152,6 +148,18 @@ static bool take(struct rma2_port *port, RMA2_Notification **notification)
     return true;
 }
 
+/* For a program that looks for each. True: there is a notification. */
+hot_inline bool take_in_one(struct rma2_port *port)
+{
+    struct velo_rma_notification note;
+    if (unlikely(port->arrived - port->freed >= QUEUE_ENTRIES - 1))
+        return rma2_take_in(port, 0) > 0;
+    if (velo_rma_try_poll(port->rma, &note, 1) != 1)
+        return false;
+    take_one(port, &note);
+    return port->taken != port->arrived;
+}
+
 RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notification)
 {
     if (unlikely(!port))
@@ -159,9 +167,9 @@ RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notification)
     if (unlikely(!notification))
         return RMA2_ERR_INV_VALUE;
     enum turn_held held = turn_take(&port->turn);
-    bool is_there = take(port, notification);
-    if (!is_there && rma2_take_in(port, 0) > 0)
-        is_there = take(port, notification);
+    bool is_there = port->taken != port->arrived || take_in_one(port);
+    if (likely(is_there))
+        *notification = &port->queue[port->taken++ % QUEUE_ENTRIES];
     turn_give(&port->turn, held);
     return is_there ? RMA2_SUCCESS : RMA2_NO_NOTI;
 }
@@ -244,7 +252,7 @@ RMA2_NLA rma2_noti_get_local_address(RMA2_Notification *notification)
 
 uint32_t rma2_noti_get_size(RMA2_Notification *notification)
 {
-    return (uint32_t)field(notification, 0, VPID_AT) + 1;
+    return (uint32_t)field(notification, 0, SIZE_BITS) + 1;
 }
 
 uint8_t rma2_noti_get_error(RMA2_Notification *notification)

@@ -22,10 +22,10 @@ _Static_assert(sizeof(RMA2_Nodeid) == 2 && sizeof(RMA2_VPID) == 2 && sizeof(RMA2
                    sizeof(RMA2_Class) == 1,
                "the simple types");
 _Static_assert(QUEUE_ENTRIES == 16384, "a queue");
-_Static_assert(CMD_BITS + MODE_BITS + SPEC_BITS + SIZE_BITS + NUMBER_BITS + SLOT_BITS == 64,
-               "a cookie is one word");
-_Static_assert(LOCKS *LOCK_TARGETS <= 1u << NUMBER_BITS && LOCK_OPS <= 1u << SLOT_BITS,
+_Static_assert(LOCKS *LOCK_TARGETS <= 1u << NUMBER_BITS && LOCK_OPS <= 1u << SLOT_BITS &&
+                   NUMBER_AT + NUMBER_BITS <= SLOT_AT && SLOT_AT + SLOT_BITS <= TYPE_AT,
                "a lock's number and place stand in a cookie");
+_Static_assert(SIZE_MAX_BYTES == SIZE_MASK + 1, "a size less 1 fits");
 
 RMA2_ERROR rma2_result(int status)
 {

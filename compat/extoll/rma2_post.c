@@ -4,7 +4,6 @@
 
 #include "rma2_internal.h"
 
-#define hot_inline static inline __attribute__((always_inline))
 #define WORD_BYTES 8u
 /* Posts between two looks at what comes: answers must be taken even if a program does nothing else.
  */
@@ -129,11 +128,11 @@ hot_inline uint32_t flags_of(const struct post *post)
 
 /* A put, a get or an immediate put. */
 hot_inline int move(struct rma2_handle *handle, const struct post *post,
-                    struct velo_rma_place place, const struct cookie *cookie)
+                    struct velo_rma_place place)
 {
     void *local = (void *)(uintptr_t)post->local;
     uint32_t flags = flags_of(post);
-    uint64_t word = cookie_pack(cookie);
+    uint64_t word = cookie_make(post->cmd, post->modifier, post->spec, post->size);
     if (post->cmd == RMA2_IMMEDIATE_PUT)
         return velo_rma_put_immediate(handle->peer, post->local, post->size, place, flags, word);
     if (is_get(post))
@@ -142,19 +141,19 @@ hot_inline int move(struct rma2_handle *handle, const struct post *post,
 }
 
 static int issue_lock(struct rma2_handle *handle, const struct post *post,
-                      struct velo_rma_place place, struct cookie *cookie)
+                      struct velo_rma_place place)
 {
     struct rma2_port *port = handle->port;
     struct lock_op *op = port->lock_free;
     if (!op)
         return VELO_AGAIN;
     op->cmp = post->cmp;
-    cookie->number = post->number;
-    cookie->slot = (uint32_t)(op - port->lock_ops);
+    uint64_t cookie = cookie_make(post->cmd, post->modifier, post->spec, post->size) |
+                      cookie_of_lock(post->number, (uint32_t)(op - port->lock_ops));
     struct lock_op *next = op->next;
     int status = velo_rma_fetch_compare_add(
         handle->peer, &op->old, place, (uint64_t)(int64_t)post->cmp, (uint64_t)(int64_t)post->add,
-        flags_of(post) | VELO_RMA_ADD_AT_MOST, cookie_pack(cookie));
+        flags_of(post) | VELO_RMA_ADD_AT_MOST, cookie);
     if (status == VELO_OK)
         port->lock_free = next;
     return status;
@@ -170,10 +169,6 @@ static int settle(struct rma2_handle *handle)
 
 static int issue(struct rma2_handle *handle, const struct post *post, struct velo_rma_place place)
 {
-    struct cookie cookie = {.cmd = post->cmd,
-                            .mode = (uint8_t)post->modifier,
-                            .spec = (uint8_t)post->spec,
-                            .size = post->size};
     if (unlikely(place.key != handle->key_last)) {
         int status = settle(handle);
         if (status)
@@ -184,8 +179,8 @@ static int issue(struct rma2_handle *handle, const struct post *post, struct vel
         return velo_rma_put(handle->peer, handle->port->class_marks + post->local, 0, place,
                             flags_of(post), post->value);
     if (post->cmd == RMA2_LOCK_REQ)
-        return issue_lock(handle, post, place, &cookie);
-    return move(handle, post, place, &cookie);
+        return issue_lock(handle, post, place);
+    return move(handle, post, place);
 }
 
 /* Connect, look again, or wait for room, whatever the first try wanted for. */
@@ -264,10 +259,7 @@ hot_inline bool post_at_once(struct rma2_port *port, struct rma2_handle *handle,
     if (unlikely(known->key != handle->key_last || known->key == 0 || offset > len_bytes ||
                  post->size > len_bytes - offset))
         return false;
-    const struct cookie cookie = {
-        .cmd = post->cmd, .spec = (uint8_t)post->spec, .size = post->size};
-    return move(handle, post, velo_rma_place(known->key, post->remote - known->base), &cookie) ==
-           VELO_OK;
+    return move(handle, post, velo_rma_place(known->key, post->remote - known->base)) == VELO_OK;
 }
 
 /* A put or a get. `local` is an address; it is registered, if it comes from a region. */
@@ -400,9 +392,9 @@ RMA2_ERROR rma2_post_lock(RMA2_Port port, RMA2_Handle handle, int target, uint32
 #define COUNT_AT 40
 #define MODIFIER_AT 35
 #define SPEC_AT 32
-#define NODE_AT 16
-#define VPID_AT 8
-#define CMD_AT 2
+#define DESC_NODE_AT 16
+#define DESC_VPID_AT 8
+#define DESC_CMD_AT 2
 
 RMA2_ERROR rma2_desc_set_put_get(RMA2_Descriptor *descriptor, RMA2_Handle handle, uint32_t size,
                                  RMA2_Command command, RMA2_Notification_Spec spec,
@@ -419,8 +411,8 @@ RMA2_ERROR rma2_desc_set_put_get(RMA2_Descriptor *descriptor, RMA2_Handle handle
         return RMA2_ERR_WRONG_CMD;
     *descriptor = (RMA2_Descriptor){
         {(uint64_t)(size - 1) << COUNT_AT | (uint64_t)modifier << MODIFIER_AT |
-             (uint64_t)spec << SPEC_AT | (uint64_t)VELO_ID_NODE(handle->id) << NODE_AT |
-             (uint64_t)VELO_ID_VPID(handle->id) << VPID_AT | (uint64_t)command << CMD_AT |
+             (uint64_t)spec << SPEC_AT | (uint64_t)VELO_ID_NODE(handle->id) << DESC_NODE_AT |
+             (uint64_t)VELO_ID_VPID(handle->id) << DESC_VPID_AT | (uint64_t)command << DESC_CMD_AT |
              WORD0_VALID,
          read_address, write_address}};
     return RMA2_SUCCESS;
@@ -435,14 +427,14 @@ RMA2_ERROR rma2_post_descriptor(RMA2_Port port, RMA2_Handle handle, RMA2_Descrip
     if (!descriptor)
         return RMA2_ERR_INV_VALUE;
     uint64_t word = descriptor->value[0];
-    struct post post = {.cmd = (uint8_t)(word >> CMD_AT & 15),
+    struct post post = {.cmd = (uint8_t)(word >> DESC_CMD_AT & 15),
                         .spec = (RMA2_Notification_Spec)(word >> SPEC_AT & 7),
                         .modifier = (RMA2_Command_Modifier)(word >> MODIFIER_AT & 31),
                         .size = (uint32_t)(word >> COUNT_AT & (SIZE_MAX_BYTES - 1)) + 1,
                         .local = descriptor->value[1],
                         .remote = descriptor->value[2]};
-    if ((word >> NODE_AT & UINT16_MAX) != VELO_ID_NODE(handle->id) ||
-        (word >> VPID_AT & UINT8_MAX) != VELO_ID_VPID(handle->id))
+    if ((word >> DESC_NODE_AT & UINT16_MAX) != VELO_ID_NODE(handle->id) ||
+        (word >> DESC_VPID_AT & UINT8_MAX) != VELO_ID_VPID(handle->id))
         return RMA2_ERR_INV_HANDLE;
     if ((word & 3) != WORD0_VALID || (post.cmd > RMA2_QW_PUT && post.cmd != RMA2_IMMEDIATE_PUT))
         return RMA2_ERR_WRONG_CMD;

@@ -17,12 +17,15 @@ _Static_assert(VELO2_ADDR_PACK(0x1234, 0x56) == 0x561234, "vpid above node");
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct velo2_context *ports;
 
-void velo2_keep_all(void)
+bool velo2_keep_all(const struct velo2_context *own)
 {
+    bool is_full = false;
     (void)pthread_mutex_lock(&ports_lock);
     for (struct velo2_context *context = ports; context; context = context->next)
-        velo2_keep(context);
+        if (velo2_keep(context) && context == own)
+            is_full = true;
     (void)pthread_mutex_unlock(&ports_lock);
+    return is_full;
 }
 
 velo2_ret_t velo2_result(int status)

@@ -49,13 +49,13 @@ static bool keep_one(struct velo2_context *context, const struct seen *seen)
     return true;
 }
 
-void velo2_keep(struct velo2_context *context)
+bool velo2_keep(struct velo2_context *context)
 {
     struct velo_msg msg;
     struct seen seen;
     enum turn_held held = turn_try(&context->receive);
     if (held == TURN_REFUSED)
-        return; /* Who receives makes room. */
+        return false; /* Who receives makes room. */
     while (context->kept_count < VELO2_KEPT_MAX && velo_try_peek(context->port, &msg) == VELO_OK) {
         if (see(&msg, &seen) && !keep_one(context, &seen)) {
             (void)velo_defer(context->port); /* It stays where it is. */
@@ -64,7 +64,9 @@ void velo2_keep(struct velo2_context *context)
         }
         (void)velo_release(context->port);
     }
+    bool is_full = context->kept_count >= VELO2_KEPT_MAX;
     turn_give(&context->receive, held);
+    return is_full;
 }
 
 static void drop_first(struct velo2_context *context)
@@ -107,7 +109,7 @@ static int connect_late(struct velo2_link *link)
     int status;
     while (place_is_absent(status = velo_connect(context->port, link->peer, &link->conn, 0)) &&
            !is_over(since_ns, context->wait_ns)) {
-        velo2_keep_all();
+        (void)velo2_keep_all(context);
         place_nap();
     }
     return status;
@@ -120,7 +122,7 @@ static int send_patiently(struct velo2_link *link, const void *msg, unsigned int
     const struct velo2_context *context = link->context;
     int64_t full_since_ns = place_now_ns();
     int status = VELO_OK;
-    velo2_keep_all();
+    (void)velo2_keep_all(context);
     if (!link->conn)
         status = connect_late(link);
     for (;;) {
@@ -130,8 +132,7 @@ static int send_patiently(struct velo2_link *link, const void *msg, unsigned int
         if (status != VELO_TIMEOUT && status != VELO_ERR_INTERRUPTED)
             return status;
         status = VELO_OK;
-        velo2_keep_all();
-        if (context->kept_count < VELO2_KEPT_MAX)
+        if (!velo2_keep_all(context))
             full_since_ns = place_now_ns();
         else if (is_over(full_since_ns, context->wait_ns))
             return VELO_ERR_FULL;

@@ -41,7 +41,8 @@ int main()
                                 RMA2_REQUESTER_NOTIFICATION | RMA2_COMPLETER_NOTIFICATION,
                                 RMA2_CMD_DEFAULT) != RMA2_SUCCESS ||
         rma2_noti_get_block(port, &notification) != RMA2_SUCCESS ||
-        rma2_noti_free(port, notification) != RMA2_SUCCESS)
+        rma2_noti_free(port, notification) != RMA2_SUCCESS ||
+        rma2_unregister(port, region) != RMA2_SUCCESS)
         return 3;
     return rma2_close(port) == RMA2_SUCCESS && velo2_close(&messages) == VELO2_RET_SUCCESS ? 0 : 4;
 }

@@ -104,7 +104,6 @@ TEST(no_port_is_an_error_of_each_call)
     struct alone a = alone_fresh();
     RMA2_Region region = *a.region, *out;
     RMA2_Notification *note;
-    RMA2_Descriptor descriptor;
     RMA2_Handle handle;
     const RMA2_ERROR no_port = RMA2_ERR_INV_PORT;
     CHECK_EQ(rma2_open(NULL), no_port);
@@ -115,6 +114,21 @@ TEST(no_port_is_an_error_of_each_call)
     CHECK_EQ(rma2_register_nomalloc(NULL, memory, 1, &region), no_port);
     CHECK_EQ(rma2_unregister(NULL, a.region), no_port);
     CHECK_EQ(rma2_unregister_nofree(NULL, a.region), no_port);
+    CHECK_EQ(rma2_noti_probe(NULL, &note), no_port);
+    CHECK_EQ(rma2_noti_get_block(NULL, &note), no_port);
+    CHECK_EQ(rma2_noti_free(NULL, NULL), no_port);
+    CHECK_EQ(rma2_replay_buffer_drain(NULL), no_port);
+    CHECK_EQ(rma2_get_queue_size(NULL), 0);
+    CHECK_EQ(rma2_get_nodeid(NULL), RMA2_NODEID_ANY);
+    CHECK_EQ(rma2_get_vpid(NULL), RMA2_VPID_ANY);
+    alone_close(&a);
+}
+
+TEST(no_port_is_an_error_of_each_post)
+{
+    struct alone a = alone_fresh();
+    RMA2_Descriptor descriptor;
+    const RMA2_ERROR no_port = RMA2_ERR_INV_PORT;
     CHECK_EQ(rma2_post_put_bt(NULL, a.self, a.region, 0, 1, a.region->nla, 0, 0), no_port);
     CHECK_EQ(rma2_post_get_bt(NULL, a.self, a.region, 0, 1, a.region->nla, 0, 0), no_port);
     CHECK_EQ(rma2_post_put_qw(NULL, a.self, a.region, 0, 8, a.region->nla, 0, 0), no_port);
@@ -128,13 +142,6 @@ TEST(no_port_is_an_error_of_each_call)
     CHECK_EQ(rma2_post_lock(NULL, a.self, 0, 0, 0, 0, 0, 0), no_port);
     CHECK_EQ(rma2_desc_set_put_get(&descriptor, a.self, 1, RMA2_BT_PUT, 0, 0, 0, 0), SUCCESS);
     CHECK_EQ(rma2_post_descriptor(NULL, a.self, &descriptor), no_port);
-    CHECK_EQ(rma2_noti_probe(NULL, &note), no_port);
-    CHECK_EQ(rma2_noti_get_block(NULL, &note), no_port);
-    CHECK_EQ(rma2_noti_free(NULL, NULL), no_port);
-    CHECK_EQ(rma2_replay_buffer_drain(NULL), no_port);
-    CHECK_EQ(rma2_get_queue_size(NULL), 0);
-    CHECK_EQ(rma2_get_nodeid(NULL), RMA2_NODEID_ANY);
-    CHECK_EQ(rma2_get_vpid(NULL), RMA2_VPID_ANY);
     alone_close(&a);
 }
 

@@ -18,6 +18,7 @@ NETWORK = "VELO_NETWORK=nic,own=nic"
 RANK = """
 export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE={ranks_a_node}
 local=$((VELO_SIM_RANK % VELO_SIM_RANKS_A_NODE))
+export VELO_NODE=$((VELO_SIM_RANK / VELO_SIM_RANKS_A_NODE))
 behind=$((OMPI_COMM_WORLD_SIZE - VELO_SIM_RANK + local))
 export OMPI_COMM_WORLD_LOCAL_RANK=$local OMPI_COMM_WORLD_NODE_RANK=$local
 export OMPI_COMM_WORLD_LOCAL_SIZE=$((behind < {ranks_a_node} ? behind : {ranks_a_node}))

@@ -63,16 +63,18 @@ def run(args: argparse.Namespace) -> None:
     from velo import display
     from velo.measure import rounds, tasks
     from velo.measure.bracket import Peers
+    from velo.measure.extoll import Costs
     from velo.measure.velo_perf import Collected
     from velo.results import records
 
     console = display.console()
     cpus = two_cpus(args.cpus)
     choice = tasks.Choice.parse(args.only, args.skip)
-    velo, peers = Collected(), Peers()
+    velo, peers, costs = Collected(), Peers(), Costs()
     configs: dict[str, str] = {}
     absent: dict[str, str] = {}
     chosen = tasks.native_tasks(choice, cpus, args.quick, velo, peers, configs, absent)
+    chosen += tasks.extoll_tasks(choice, cpus, args.quick, costs)
     chosen += tasks.mpi_tasks(choice, cpus, args.quick, peers, configs, absent, console)
     for stack, config in configs.items():
         console.print(f"measured: {stack}: {config}", soft_wrap=True, markup=False)
@@ -82,7 +84,10 @@ def run(args: argparse.Namespace) -> None:
         raise UsageError("nothing is left to measure; see --only, --skip and what is absent")
     count = args.rounds or (ROUNDS_QUICK if args.quick else ROUNDS)
     rounds.run(chosen, count, peers, console)
+    costs.show(console)
     found = rounds.results(velo, peers, configs, absent)
+    if not found and costs.lines:
+        return
     if not found:
         rounds.show_failures(peers, console)
         raise VeloError("nothing could be measured; the lines above say why")

@@ -11,6 +11,7 @@ from rich.console import Console
 from velo.errors import UsageError
 from velo.measure import velo_perf
 from velo.measure.bracket import Peers, measure_hpcc, measure_mpi, measure_netpipe, measure_peer
+from velo.measure.extoll import PROGRAMS, Costs
 from velo.measure.mpi import hpcc, mpi_perf
 from velo.measure.mpi.stacks import STACKS, Stack
 from velo.measure.peers import PEERS
@@ -40,7 +41,7 @@ VELO_TIME_MS = {
 VELO_BATCHES = 100
 # Groups that --only and --skip know, beside the words of peers.
 PARTS = ("native", "mpi")
-MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "matching",
+MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "extoll", "matching",
          "allreduce", "barrier", "hpcc", "netpipe")  # fmt: skip
 PEER_WORDS = ("velo", "ucx", *(stack.word for stack in STACKS))
 
@@ -116,6 +117,17 @@ def native_tasks(
             words = frozenset({"native", "ucx", case.mode})
             out.append(Task(title, words, 1.2, partial(measure_peer, peer, case, cpus, peers)))
     return out
+
+
+def extoll_tasks(choice: Choice, cpus: Sequence[int], quick: bool, costs: Costs) -> list[Task]:
+    """EXTOLL's interface beside velo's own."""
+    words = frozenset({"native", "velo", "extoll"})
+    if not choice.takes(words):
+        return []
+    return [
+        Task(program, words, 3.0, partial(costs.measure, program, cpus, quick))
+        for program in PROGRAMS
+    ]
 
 
 def mpi_tasks(
