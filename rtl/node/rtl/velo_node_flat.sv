@@ -4,7 +4,7 @@
 // simulator in C++ drive the Verilated model, which shows a struct as bits without names. Wires and nothing
 // else. In other hardware take velo_node.
 //
-// Parameters and meaning of all ports: velo_node, velo_host_pkg.
+// It has all parameters of velo_node. Meaning of the ports: velo_node, velo_host_pkg.
 
 module velo_node_flat
   import htax_pkg::*;
@@ -20,6 +20,7 @@ module velo_node_flat
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Ecc = 1'b0,  // check bits in the units' memories; see velo_ram
     parameter bit Multicast = 1'b0,  // messages to groups of nodes, see velo_switch
+    parameter bit Barrier = 1'b0,  // of groups, see velo_barrier
     parameter bit Congestion = 1'b0
 ) (
     input logic clk_i,
@@ -111,6 +112,7 @@ module velo_node_flat
       .VeloWidth(VeloWidth),
       .Ecc(Ecc),
       .Multicast(Multicast),
+      .Barrier(Barrier),
       .Congestion(Congestion)
   ) u_node (
       .clk_i,
