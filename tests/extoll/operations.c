@@ -465,16 +465,26 @@ TEST(a_wait_ends_with_its_notification_though_another_thread_posts)
 
 /* ---- order ----------------------------------------------------------------------------------- */
 
+enum { WATCHED = 400, WATCHED_BYTES = 48 << 10 };
+
+/* The other side of it spins, so that it looks while the bytes come. */
+static void spin_until(const uint32_t *word, uint32_t value)
+{
+    for (unsigned looks = 1; __atomic_load_n(word, __ATOMIC_ACQUIRE) != value; looks++)
+        if (looks % 100000 == 0)
+            sched_yield();
+}
+
 static void *watch_tail(void *arg)
 {
     struct peer *peer = arg;
-    for (uint32_t round = 1; round <= scaled(300, 4); round++) {
-        const uint32_t len = 1000 + round * 52;
-        uint32_t *tail = (uint32_t *)(void *)(peer->memory + (len & ~3u) - 4);
-        while (__atomic_load_n(tail, __ATOMIC_ACQUIRE) != round)
-            sched_yield();
-        CHECK(pattern_matches(peer->memory, (len & ~3u) - 4, round));
-        __atomic_store_n(&peer->memory[SIZE - 1], (unsigned char)round, __ATOMIC_RELEASE);
+    uint32_t *seen = (uint32_t *)(void *)(peer->memory + SIZE - 4);
+    for (uint32_t round = 1; round <= WATCHED; round++) {
+        spin_until((uint32_t *)(void *)(peer->memory + WATCHED_BYTES - 4), round);
+        /* Of the rest the last bytes are those that come latest. */
+        CHECK_EQ(peer->memory[WATCHED_BYTES - 5], (unsigned char)round);
+        CHECK(are_all(peer->memory, WATCHED_BYTES - 4, (unsigned char)round));
+        __atomic_store_n(seen, round, __ATOMIC_RELEASE);
     }
     return NULL;
 }
@@ -486,17 +496,14 @@ TEST(the_last_bytes_of_a_put_are_visible_last)
     struct two two = two_begin();
     pthread_t thread;
     CHECK_EQ(pthread_create(&thread, NULL, watch_tail, two.peer), 0);
-    for (uint32_t round = 1; round <= scaled(300, 4); round++) {
-        const uint32_t len = (1000 + round * 52) & ~3u;
-        pattern_fill(memory, len - 4, round);
-        memcpy(memory + len - 4, &round, 4);
-        CHECK_EQ(rma2_post_put_bt(two.port, two.handle, &two.region, 0, len, two.peer->nla,
-                                  RMA2_REQUESTER, 0),
+    for (uint32_t round = 1; round <= WATCHED; round++) {
+        memset(memory, (int)round, WATCHED_BYTES - 4);
+        memcpy(memory + WATCHED_BYTES - 4, &round, 4);
+        CHECK_EQ(rma2_post_put_bt(two.port, two.handle, &two.region, 0, WATCHED_BYTES,
+                                  two.peer->nla, RMA2_REQUESTER, 0),
                  SUCCESS);
         (void)note_next(two.port);
-        while (__atomic_load_n(&two.peer->memory[SIZE - 1], __ATOMIC_ACQUIRE) !=
-               (unsigned char)round)
-            sched_yield();
+        spin_until((uint32_t *)(void *)(two.peer->memory + SIZE - 4), round);
     }
     CHECK_EQ(pthread_join(thread, NULL), 0);
     two_end(&two);
@@ -512,6 +519,23 @@ TEST(data_are_there_before_their_notification)
                                   RMA2_COMPLETER, 0),
                  SUCCESS);
         (void)peers_next(&two);
+        CHECK(pattern_matches(two.peer->memory, len, round));
+    }
+    two_end(&two);
+}
+
+TEST(a_notification_comes_after_the_data_before_it)
+{
+    struct two two = two_begin();
+    for (uint32_t round = 1; round <= scaled(500, 20); round++) {
+        const uint32_t len = round * 997 % 16000 + 1;
+        pattern_fill(memory, len, round);
+        CHECK_EQ(rma2_post_put_bt(two.port, two.handle, &two.region, 0, len, two.peer->nla, 0, 0),
+                 SUCCESS);
+        CHECK_EQ(rma2_post_notification(two.port, two.handle, 1, round, RMA2_COMPLETER, 0),
+                 SUCCESS);
+        RMA2_Notification note = peers_next(&two);
+        CHECK_EQ(rma2_noti_get_notiput_payload(&note), round);
         CHECK(pattern_matches(two.peer->memory, len, round));
     }
     two_end(&two);
