@@ -2,6 +2,7 @@
 -f rtl/common/files.f
 rtl/link/rtl/velo_link_pkg.sv
 rtl/link/rtl/velo_link_ctl_crc.sv
+rtl/link/rtl/velo_link_ring.sv
 rtl/link/rtl/velo_link_tx.sv
 rtl/link/rtl/velo_link_rx.sv
 rtl/link/rtl/velo_link_status.sv

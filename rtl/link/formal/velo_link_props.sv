@@ -120,6 +120,7 @@ module velo_link_props
       .timeouts_o(),
       .in_doubt_o(),
       .restarts_o(),
+      .ecc_o(),
       .*
   );
 
@@ -172,6 +173,7 @@ module velo_link_props
       .timeouts_o(),
       .in_doubt_o(),
       .restarts_o(),
+      .ecc_o(),
       .*
   );
 

@@ -23,6 +23,7 @@
 
 module velo_link
   import velo_link_pkg::*;
+  import velo_secded_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned NumVcs = 6,
@@ -36,7 +37,8 @@ module velo_link
     parameter int unsigned TimeoutCycles = 1023,
     parameter int unsigned InitWords = 32,
     parameter int unsigned UnitWords = 8,
-    parameter int unsigned QuietCycles = 256  // see velo_link_init
+    parameter int unsigned QuietCycles = 256,  // see velo_link_init
+    parameter bit Ecc = 1'b0  // check bits in the ring, see velo_link_ring
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -83,7 +85,8 @@ module velo_link
     output logic [7:0] replays_o,  // retransmissions
     output logic [7:0] timeouts_o,  // of these, for want of an acknowledgement
     output logic [7:0] in_doubt_o,  // packets given up; the other side may have had them
-    output logic [7:0] restarts_o  // sessions that ended
+    output logic [7:0] restarts_o,  // sessions that ended
+    output ecc_t ecc_o  // of the ring
 );
 
   localparam int unsigned Version = 4;  // of the protocol on the wire, modulo 4
@@ -231,7 +234,8 @@ module velo_link
       .RingWords    (RingWords),
       .SeqBits      (SeqBits),
       .StopMargin   (StopMargin),
-      .TimeoutCycles(TimeoutCycles)
+      .TimeoutCycles(TimeoutCycles),
+      .Ecc          (Ecc)
   ) u_tx (
       .clk_i,
       .rst_ni,
@@ -254,6 +258,7 @@ module velo_link
       .acked_o      (acked),
       .replay_o     (replay),
       .timeout_o    (timeout),
+      .ecc_o        (ecc_o),
       .in_valid_i,
       .in_sop_i,
       .in_eop_i,

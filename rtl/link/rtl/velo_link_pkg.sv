@@ -14,6 +14,10 @@ package velo_link_pkg;
   localparam int unsigned SeqWidth = 6;
   localparam int unsigned CountWidth = 8;  // credits, modulo 2**CountWidth; up to 127 units
 
+  // What stands for a word of a packet that a memory has lost, as often as it fits: as the first word it is a route
+  // to a link that is not there, however far it is shifted, so the packet is dropped and counted.
+  localparam logic [3:0] VoidNibble = 4'h7;
+
   typedef logic [VcWidth-1:0] vc_t;
   typedef logic [SeqWidth-1:0] seq_t;
   typedef logic [CountWidth-1:0] count_t;

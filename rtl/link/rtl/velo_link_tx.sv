@@ -3,7 +3,7 @@
 // Sending half of a link port: makes each packet a frame, keeps it until it is acknowledged, repeats it
 // when asked.
 //
-// There is no separate transmit path: every word goes into a ring (block RAM) and is read from
+// There is no separate transmit path: every word goes into a ring (velo_link_ring) and is read from
 // there, the first time as each later time. Three pointers follow each other round the ring: written,
 // sent, acknowledged; a retransmission is "sent := acknowledged". Go back N, with a window of half the sequence numbers so
 // that the receiver can tell an old frame from one that follows a lost one.
@@ -11,12 +11,11 @@
 // Input: a packet is sop..eop without another in between, of at most FrameWords words. It may begin in any
 // cycle in which `in_stop_o` was low at most StopMargin cycles ago, and then goes on to its end: there is
 // room for it. `in_poison_i`, with its last word: it must not be acted upon; its frame ends with a CRC that
-// says so. Latency 4 cycles from first word to first
-// word at the PHY, the start word goes ahead of it; frames follow each other without a gap. The four:
-// into the ring, out of it, choice of the word to send, its CRC. The start word waits for the header's last
-// word, since it has the CRC of it. Inside a long frame, status goes out every StatusWords words. The other
-// side's status takes effect
-// after two cycles. One that comes right after another is ignored: it will be sent again.
+// says so. Latency 4 cycles from first word to first word at the PHY, the start word goes ahead of it; frames
+// follow each other without a gap. The four: into the ring, out of it, choice of the word to send, its CRC. The
+// start word waits for the header's last word, since it has the CRC of it. Inside a long frame, status goes out
+// every StatusWords words. The other side's status takes effect after two cycles. One that comes right after
+// another is ignored: it will be sent again.
 // In a cycle with `phy_pause_i` an idle word is chosen, also inside a frame, which is at the PHY two
 // cycles later. While `up_i` is low only `init_word_i` is sent.
 // `anew_i`: the other side was reset. It may or may not have delivered the frames that were sent whole and not
@@ -31,6 +30,7 @@
 
 module velo_link_tx
   import velo_link_pkg::*;
+  import velo_secded_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned FrameWords = 136,
@@ -38,7 +38,8 @@ module velo_link_tx
     parameter int unsigned RingWords = 512,
     parameter int unsigned SeqBits = 6,
     parameter int unsigned StopMargin = 4,
-    parameter int unsigned TimeoutCycles = 1023
+    parameter int unsigned TimeoutCycles = 1023,
+    parameter bit Ecc = 1'b0  // check bits in the ring
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -82,7 +83,8 @@ module velo_link_tx
 
     output logic acked_o,
     output logic replay_o,
-    output logic timeout_o
+    output logic timeout_o,
+    output ecc_t ecc_o       // of the ring; see velo_link_ring
 );
 
   localparam int unsigned AddrBits = $clog2(RingWords);
@@ -124,11 +126,9 @@ module velo_link_tx
     end
   end
 
-  // Per frame: its channel, the CRC of its header, and where it ends.
+  // Per frame: its channel. Where it ends, and the CRC of its header, are in the ring.
   vc_t frame_vc[2**SeqBits];
-  ctl_crc_t frame_crc[2**SeqBits];
-  addr_t frame_end[2**SeqBits];
-  ctl_crc_t head_crc, head_crc_q;
+  ctl_crc_t head_crc, head_crc_q, sent_head_crc;
   logic in_head;
 
   assign in_head = !frame_open || (Narrow && place_q == place_t'(1));
@@ -142,9 +142,7 @@ module velo_link_tx
       .crc_o (head_crc)
   );
   always_ff @(posedge clk_i) begin
-    if (in_valid_i) frame_end[write_seq_q] <= written_q + 1'b1;
     if (in_valid_i && !frame_open) frame_vc[write_seq_q] <= in_vc_i;
-    if (in_valid_i && in_head) frame_crc[write_seq_q] <= head_crc;
     if (in_valid_i) head_crc_q <= head_crc;
   end
 
@@ -168,8 +166,8 @@ module velo_link_tx
   // First cycle: what does it say? Believed is only what can be true. Frames may go out meanwhile,
   // which makes it say less than it could; a restart would make it say what is not so.
   logic heard_q, known_q, newer_q, ahead_q, heard_nak_q;
-  num_t  heard_ack_q;
-  addr_t heard_addr_q;
+  num_t heard_ack_q;
+  addr_t heard_addr, heard_addr_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       heard_q <= 1'b0;
@@ -185,7 +183,7 @@ module velo_link_tx
     ahead_q      <= ack_by > send_by;
     heard_nak_q  <= nak_i;
     heard_ack_q  <= ack;
-    heard_addr_q <= frame_end[ack-1'b1];
+    heard_addr_q <= heard_addr;
   end
 
   // Second cycle. An acknowledgement that overtakes a repetition under way is left for its next
@@ -242,8 +240,10 @@ module velo_link_tx
   // ----- Reading: one word of lookahead hides the block RAM's cycle ---------------------------------
 
   addr_t read_d;
-  logic have_q, word_out, tell;
-  logic [DataWidth+1:0] word;  // {poisoned, last, data}
+  logic have_q, word_out, start_out, tell;
+  logic word_last, word_poison;
+  num_t word_seq_q;  // of the word behind the choice
+  logic [DataWidth-1:0] word;
 
   assign word_out = state_q == StData && have_q && up_i && !restart && !tell && !phy_pause_i;
   always_comb begin
@@ -252,19 +252,38 @@ module velo_link_tx
     else if (word_out) read_d = read_q + 1'b1;
   end
 
-  logic [1:0] unused_ecc;
-  velo_ram #(
-      .Width(DataWidth + 2),
-      .Depth(RingWords)
+  velo_link_ring #(
+      .DataWidth(DataWidth),
+      .RingWords(RingWords),
+      .SeqBits  (SeqBits),
+      .Ecc      (Ecc)
   ) u_ring (
       .clk_i,
-      .we_i   (in_valid_i),
-      .waddr_i(written_q[AddrBits-1:0]),
-      .wdata_i({in_eop_i && in_poison_i, in_eop_i, in_data_i}),
-      .raddr_i(read_d[AddrBits-1:0]),
-      .rdata_o(word),
-      .corrected_o(unused_ecc[0]),
-      .broken_o(unused_ecc[1])
+      .rst_ni,
+      .we_i       (in_valid_i),
+      .eop_i      (in_eop_i),
+      .poison_i   (in_eop_i && in_poison_i),
+      .data_i     (in_data_i),
+      .write_i    (written_q),
+      .write_seq_i(write_seq_q),
+      .raddr_i    (read_d[AddrBits-1:0]),
+      .read_i     (read_q),
+      .send_seq_i (send_seq_q),
+      .start_i    (start_out),
+      .take_i     (word_out),
+      .data_o     (word),
+      .last_o     (word_last),
+      .poison_o   (word_poison),
+      .crc_we_i   (in_valid_i && in_head),
+      .crc_i      (head_crc),
+      .crc_seq_i  (word_seq_q),
+      .crc_o      (sent_head_crc),
+      .end_seq_i  (num_t'(ack - 1'b1)),
+      .end_o      (heard_addr),
+      .acked_i    (ack_ok),
+      .acked_seq_i(heard_ack_q),
+      .oldest_i   (acked_seq_q),
+      .ecc_o
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -279,7 +298,7 @@ module velo_link_tx
 
   // ----- Choosing the word to send ----------------------------------------------------------------
 
-  logic next_exists, start_out, poison_q;
+  logic next_exists, poison_q;
   assign next_exists = send_seq_q != write_seq_q ||
       (frame_open && (!Narrow || place_q != place_t'(1) || in_valid_i));
   assign start_out = state_q == StIdle && next_exists && up_i && !restart && !phy_pause_i;
@@ -297,8 +316,8 @@ module velo_link_tx
       unique case (state_q)
         StData:
         if (word_out) begin
-          poison_q <= word[DataWidth+1];
-          if (word[DataWidth]) begin
+          poison_q <= word_poison;
+          if (word_last) begin
             state_q    <= StEnd;
             send_seq_q <= send_seq_q + 1'b1;
             // First time that it is sent whole?
@@ -320,7 +339,7 @@ module velo_link_tx
     end else begin
       sent_start_o <= start_out;
       sent_word_o  <= word_out;
-      sent_last_o  <= word_out && word[DataWidth];
+      sent_last_o  <= word_out && word_last;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -365,7 +384,6 @@ module velo_link_tx
 
   word_e word_kind_d, word_kind_q;
   logic again_q, word_poison_q;
-  logic [  SeqBits-1:0] word_seq_q;
   logic [DataWidth-1:0] word_q;
 
   always_comb begin
@@ -405,7 +423,7 @@ module velo_link_tx
       word_kind_q <= word_kind_d;
       unique case (word_kind_d)
         WordStart: word_q <= DataWidth'(start_word);
-        WordData:  word_q <= word[DataWidth-1:0];
+        WordData:  word_q <= word;
         WordIdle:  if (!again_q) word_q <= DataWidth'(idle_word);
         default:   word_q <= DataWidth'(init_word_i);
       endcase
@@ -420,7 +438,6 @@ module velo_link_tx
 
   logic [31:0] crc_q, crc_next;
   ctl_crc_t idle_crc, start_crc;
-
   velo_link_ctl_crc u_idle_crc (
       .bits_i(word_q[31-CtlCrcWidth:0]),
       .crc_o (idle_crc)
@@ -430,7 +447,7 @@ module velo_link_tx
       .DataWidth(32 - CtlCrcWidth),
       .Poly(CtlCrcPoly)
   ) u_start_crc (
-      .crc_i (frame_crc[word_seq_q]),
+      .crc_i (sent_head_crc),
       .data_i(word_q[31-CtlCrcWidth:0]),
       .crc_o (start_crc)
   );

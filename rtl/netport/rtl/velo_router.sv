@@ -18,6 +18,7 @@
 
 module velo_router
   import velo_link_pkg::*;
+  import velo_secded_pkg::*;
   import velo_switch_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -31,6 +32,7 @@ module velo_router
     parameter int unsigned NumVelo = 1,
     parameter bit Multicast = 1'b0,  // see velo_switch
     parameter bit Congestion = 1'b0,
+    parameter bit Ecc = 1'b0,  // check bits in the switch's buffers and the links' rings
     localparam int unsigned NumNodePorts = NumClasses + NumVelo - 1,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
@@ -75,16 +77,17 @@ module velo_router
     output logic [NumLinks-1:0][DataWidth-1:0] phy_data_o,     // word to send
 
     // State, for registers; counters are modulo 256.
-    output logic   [    NumLinks-1:0]             link_up_o,          // packets can pass
-    output logic   [    NumLinks-1:0][       2:0] link_refuse_o,      // why not, refuse_e
-    output logic   [    NumLinks-1:0][       7:0] link_crc_errors_o,  // came in wrong
-    output logic   [    NumLinks-1:0][       7:0] link_replays_o,     // retransmissions
-    output logic   [    NumLinks-1:0][       7:0] link_timeouts_o,    // unacknowledged
-    output logic   [    NumLinks-1:0][       7:0] link_in_doubt_o,    // given up
-    output logic   [    NumLinks-1:0][       7:0] link_restarts_o,    // sessions that ended
-    output count_t [    NumLinks-1:0][NumVcs-1:0] link_credits_o,     // left, by channel
-    output logic   [    NumPorts-1:0][       7:0] dropped_o,          // led nowhere, by port
-    output logic   [NumNodePorts-1:0][       7:0] poisoned_o          // ended poisoned
+    output logic [NumLinks-1:0] link_up_o,  // packets can pass
+    output logic [NumLinks-1:0][2:0] link_refuse_o,  // why not, refuse_e
+    output logic [NumLinks-1:0][7:0] link_crc_errors_o,  // came in wrong
+    output logic [NumLinks-1:0][7:0] link_replays_o,  // retransmissions
+    output logic [NumLinks-1:0][7:0] link_timeouts_o,  // unacknowledged
+    output logic [NumLinks-1:0][7:0] link_in_doubt_o,  // given up
+    output logic [NumLinks-1:0][7:0] link_restarts_o,  // sessions that ended
+    output count_t [NumLinks-1:0][NumVcs-1:0] link_credits_o,  // left, by channel
+    output logic [NumPorts-1:0][7:0] dropped_o,  // led nowhere, by port
+    output logic [NumNodePorts-1:0][7:0] poisoned_o,  // ended poisoned
+    output ecc_count_t ecc_o  // words with wrong bits that were used in this cycle
 );
 
   localparam int unsigned VcsPerClass = NumVcs / NumClasses;
@@ -96,6 +99,9 @@ module velo_router
   logic [NumPorts-1:0][DataWidth-1:0] in_data, out_data;
   count_t [NumPorts-1:0] out_credits;
   count_t [NumPorts-1:0][NumVcs-1:0] in_freed, out_freed, out_avail;
+  ecc_t [NumPorts+NumLinks-1:0] ecc;  // of the switch's inputs and the links
+
+  assign ecc_o = ecc_count(64'(ecc));
 
   velo_switch #(
       .DataWidth   (DataWidth),
@@ -105,7 +111,8 @@ module velo_router
       .BufferUnits (BufferUnits),
       .NumNodePorts(NumNodePorts),
       .Multicast   (Multicast),
-      .Congestion  (Congestion)
+      .Congestion  (Congestion),
+      .Ecc         (Ecc)
   ) u_switch (
       .clk_i,
       .rst_ni,
@@ -128,6 +135,7 @@ module velo_router
       .out_freed_i  (out_freed),
       .out_avail_o  (out_avail),
       .dropped_o    (dropped),
+      .ecc_o        (ecc[NumPorts-1:0]),
       .mark_enable_i,
       .mark_cycles_i,
       .table_we_i,
@@ -152,7 +160,8 @@ module velo_router
         .TimeoutCycles(TimeoutCycles),
         .FrameWords   (UnitWords * units_of(packet_words(DataWidth, MtuBytes))),
         .InitWords    (InitWords),
-        .UnitWords    (UnitWords)
+        .UnitWords    (UnitWords),
+        .Ecc          (Ecc)
     ) u_link (
         .clk_i,
         .rst_ni,
@@ -188,7 +197,8 @@ module velo_router
         .replays_o   (link_replays_o[l]),
         .timeouts_o  (link_timeouts_o[l]),
         .in_doubt_o  (link_in_doubt_o[l]),
-        .restarts_o  (link_restarts_o[l])
+        .restarts_o  (link_restarts_o[l]),
+        .ecc_o       (ecc[NumPorts+l])
     );
   end
 

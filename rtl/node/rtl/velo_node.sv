@@ -23,6 +23,7 @@ module velo_node
   import velo_host_pkg::*;
   import velo_link_pkg::*;
   import velo_regfile_pkg::*;
+  import velo_secded_pkg::*;
   import velo_switch_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -34,7 +35,7 @@ module velo_node
     parameter bit WholeRequests = 1'b0,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
-    parameter bit Ecc = 1'b0,  // check bits in the units' memories; see velo_ram
+    parameter bit Ecc = 1'b0,  // check bits in the large memories; see velo_ram
     parameter bit Multicast = 1'b0,  // messages to groups of nodes, see velo_switch
     parameter bit Barrier = 1'b0,  // of groups, see velo_barrier
     parameter bit Congestion = 1'b0
@@ -85,10 +86,12 @@ module velo_node
   count_t [NumLinks-1:0][NumVcs-1:0] credits;
   logic [NumLinks+NumNets-1:0][7:0] dropped;
   logic [NumNets-1:0][7:0] poisoned;
+  ecc_count_t ecc;
 
   // The registers show eight links. All ports of requests count as one; so does their sum, modulo 256.
   always_comb begin
     network_state = '0;
+    network_state.ecc = ecc;
     for (int unsigned l = 0; l < NumLinks; l++) begin
       network_state.link[l] = '{
           credits: 48'(credits[l]),
@@ -161,7 +164,8 @@ module velo_node
       .WholePackets({2'b11, WholeRequests}),
       .NumVelo     (NumVelo),
       .Multicast   (Multicast),
-      .Congestion  (Congestion)
+      .Congestion  (Congestion),
+      .Ecc         (Ecc)
   ) u_router (
       .clk_i,
       .rst_ni,
@@ -201,7 +205,8 @@ module velo_node
       .link_restarts_o  (restarts),
       .link_credits_o   (credits),
       .dropped_o        (dropped),
-      .poisoned_o       (poisoned)
+      .poisoned_o       (poisoned),
+      .ecc_o            (ecc)
   );
 
   logic unused;

@@ -52,6 +52,7 @@ module pcs_link
   count_t [0:0] freed;
   refuse_e refuse;
   logic [7:0] in_doubt, restarts;
+  velo_secded_pkg::ecc_t ecc;
   assign phy_up_o = phy_up;
   assign refuse_o = refuse;
 
@@ -93,7 +94,8 @@ module pcs_link
       .replays_o   (replays_o),
       .timeouts_o  (timeouts_o),
       .in_doubt_o  (in_doubt),
-      .restarts_o  (restarts)
+      .restarts_o  (restarts),
+      .ecc_o       (ecc)
   );
 
   velo_pcs #(
@@ -121,6 +123,6 @@ module pcs_link
   );
 
   logic unused;
-  assign unused = ^{vc, credits, freed, skips, in_doubt, restarts};
+  assign unused = ^{vc, credits, freed, skips, in_doubt, restarts, ecc};
 
 endmodule

@@ -323,10 +323,12 @@ module velo_regfile
     rma_setting_o.read_pointer = write_data_q[15:0];
   end
 
-  // At most eleven tell in a cycle: four VELO units and seven memories of the RMA unit.
+  // At most 29 tell in a cycle: four VELO units, seven memories of the RMA unit, six links and twelve inputs.
   ecc_count_t ecc;
-  assign ecc.corrected = velo_report_i.ecc.corrected + rma_report_i.ecc.corrected;
-  assign ecc.broken = velo_report_i.ecc.broken + rma_report_i.ecc.broken;
+  assign ecc.corrected = velo_report_i.ecc.corrected + rma_report_i.ecc.corrected +
+      network_state_i.ecc.corrected;
+  assign ecc.broken = velo_report_i.ecc.broken + rma_report_i.ecc.broken +
+      network_state_i.ecc.broken;
 
   always_comb begin
     to_registers = '{default: '0};

@@ -113,6 +113,7 @@ package velo_regfile_pkg;
 
   // Links that a node does not have are zero. Packets that led nowhere and that ended poisoned, by class.
   typedef struct packed {
+    ecc_count_t        ecc;                 // words of memories, see velo_ram
     logic [2:0][7:0]   node_port_poisoned;
     logic [2:0][7:0]   node_port_dropped;
     link_state_t [7:0] link;

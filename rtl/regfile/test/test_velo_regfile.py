@@ -483,11 +483,13 @@ async def words_with_wrong_bits_are_counted(dut: Any) -> None:
     registers, rng = await start(dut), random.Random(5)
     corrected = broken = 0
     for _ in range(100):
-        units, rma = [[rng.randrange(most + 1) for _ in range(2)] for most in (4, 7)]
+        units, rma, net = [[rng.randrange(most + 1) for _ in range(2)] for most in (4, 7, 18)]
         dut.velo_report_i.value = VELO_REPORT.pack(ecc=units[0] << 6 | units[1])
         dut.rma_report_i.value = RMA_REPORT.pack(ecc=rma[0] << 6 | rma[1])
-        corrected, broken = corrected + units[0] + rma[0], broken + units[1] + rma[1]
+        dut.network_state_i.value = NETWORK_STATE.pack(ecc=net[0] << 6 | net[1])
+        corrected += units[0] + rma[0] + net[0]
+        broken += units[1] + rma[1] + net[1]
         await registers.settle()
-    dut.velo_report_i.value = dut.rma_report_i.value = 0
+    dut.velo_report_i.value = dut.rma_report_i.value = dut.network_state_i.value = 0
     assert await registers.read(ECC_CORRECTED) == corrected
     assert await registers.read(ECC_UNCORRECTABLE) == broken

@@ -116,6 +116,7 @@ module velo_switch_props
       .out_freed_i  (out_freed_q),
       .out_avail_o  (out_avail),
       .dropped_o    (dropped),
+      .ecc_o        (),
       .*
   );
 

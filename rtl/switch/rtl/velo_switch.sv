@@ -29,6 +29,9 @@
 // With `mark_enable_i` packets of the request class that leave by a congested node port get a mark, after
 // `mark_cycles_i` of congestion (velo_switch_pressure); links mark none. Congestion = 0 leaves that out.
 //
+// With `Ecc` the buffers are protected: a packet of which a word cannot be read leaves poisoned, and nothing is
+// routed by that word (velo_switch_buffer); `ecc_o[p]` pulses for each such word, and for each put right, of port p.
+//
 // Errors: `dropped_o[p]` pulses for each packet from port p that leads nowhere; it is swallowed. So does it
 // for one that is longer than its header says by so much that its credits would not do: it is cut.
 // `out_avail_o`: credits left, for registers. Source: case-for-fpga, section 3.
@@ -37,6 +40,7 @@
 
 module velo_switch
   import velo_link_pkg::*;
+  import velo_secded_pkg::*;
   import velo_switch_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -47,6 +51,7 @@ module velo_switch
     parameter int unsigned NumNodePorts = NumClasses,
     parameter bit Multicast = 1'b0,
     parameter bit Congestion = 1'b0,
+    parameter bit Ecc = 1'b0,
     localparam int unsigned NumPorts = NumLinks + NumNodePorts
 ) (
     input logic clk_i,
@@ -84,12 +89,13 @@ module velo_switch
     input count_t [NumPorts-1:0][NumVcs-1:0] out_freed_i,  // units freed there, modulo
     output count_t [NumPorts-1:0][NumVcs-1:0] out_avail_o,  // credits left, for registers
 
-    output logic [NumPorts-1:0] dropped_o  // pulse: a packet of this port led nowhere
+    output logic [NumPorts-1:0] dropped_o,  // pulse: a packet of this port led nowhere
+    output ecc_t [NumPorts-1:0] ecc_o       // words of this port's buffer, see velo_switch_buffer
 );
 
   logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;
   logic [NumPorts-1:0][NumPorts-1:0] waits, more, waits_for, more_for;  // by input, by output
-  logic [NumPorts-1:0] start, busy_outputs, mark, sop, eop, poison, unit, over;
+  logic [NumPorts-1:0] start, busy_outputs, mark, sop, eop, poison, unit, over, lost;
   vc_t [NumPorts-1:0] vc;
   logic [NumPorts-1:0][DataWidth-1:0] data;
   logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send;
@@ -154,16 +160,17 @@ module velo_switch
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
     // A node port brings one channel, a link all of them.
     velo_switch_input #(
-        .DataWidth(DataWidth),
-        .NumLinks (NumLinks),
+        .DataWidth   (DataWidth),
+        .NumLinks    (NumLinks),
         .NumNodePorts(NumNodePorts),
-        .Multicast(Multicast),
-        .NumVcs   (NumVcs),
-        .MtuBytes (MtuBytes),
-        .NumUnits (p < int'(NumLinks) ? NumVcs * BufferUnits + MoreUnits : BufferUnits),
-        .Repeats  (p < int'(NumLinks)),
-        .Brings   (channels_of(p)),
-        .Exists   (queues_of(p))
+        .Multicast   (Multicast),
+        .Ecc         (Ecc),
+        .NumVcs      (NumVcs),
+        .MtuBytes    (MtuBytes),
+        .NumUnits    (p < int'(NumLinks) ? NumVcs * BufferUnits + MoreUnits : BufferUnits),
+        .Repeats     (p < int'(NumLinks)),
+        .Brings      (channels_of(p)),
+        .Exists      (queues_of(p))
     ) u_input (
         .clk_i,
         .rst_ni,
@@ -191,7 +198,9 @@ module velo_switch
         .out_poison_o(poison[p]),
         .out_vc_o(vc[p]),
         .out_data_o(data[p]),
+        .out_void_o(lost[p]),
         .dropped_o(dropped_o[p]),
+        .ecc_o(ecc_o[p]),
         .table_we_i,
         .table_node_i,
         .table_hop_i,
@@ -234,6 +243,7 @@ module velo_switch
         .poison_i    (poison),
         .vc_i        (vc),
         .data_i      (data),
+        .void_i      (lost),
         .mark_i      (mark[p]),
         .out_valid_o (out_valid_o[p]),
         .out_sop_o   (out_sop_o[p]),

@@ -3,18 +3,16 @@
 // Input of the switch: finds each packet's way, keeps it in the shared buffer, sends it out when the
 // crossbar grants, cut-through: as soon as it has begun to arrive.
 //
-// The buffer (block RAM) is made of units of UnitWords words; a packet is a linked list of units, of
-// which it takes the next when a unit is full (velo_switch_write). Each channel's share is kept by the
-// credits of whoever sends here, so no channel can take another's room. `freed_o` counts, per channel,
-// credits given back.
+// The buffer (block RAM) is made of units of UnitWords words; a packet is a linked list of units, which grows
+// when a unit is full. Each channel's share is kept by the credits of whoever sends here, so no channel can take
+// another's room. `freed_o` counts, per channel, credits given back.
 //
 // `in_*`: words of whole packets, no ready. With a packet's last word, `in_poison_i`: it must not be acted
-// upon; `in_again_i`: it was cut off and comes once more, see velo_switch_write. `out_*` to the crossbar,
+// upon; `in_again_i`: it was cut off and comes once more, see velo_switch_again. `out_*` to the crossbar,
 // two cycles after a grant's cycle: one word with the outputs it is for (one-hot), `out_unit_o` on the first
-// word of each unit; its data a cycle later, from a register, since the block RAM's word would be late for the
-// way to an output; and `out_over_o`, that the word was its packet's last although `out_eop_o` did not say so;
-// `out_poison_o` with either. `grant_i`: one-hot or none, `start_i` is its OR; comes only for what was
-// requested and starts the packet picked for that output.
+// word of each unit; a cycle later its data and `out_void_o`, see velo_switch_buffer; and `out_over_o`, that the
+// word was its packet's last although `out_eop_o` did not say so; `out_poison_o` with either. `grant_i`: one-hot
+// or none, `start_i` is its OR; comes only for what was requested and starts the packet picked for that output.
 // Idle: nothing is being sent, or its last word is in this cycle. `request_o` is a register that knows of
 // it; `going_to_o`, registers: the output that is in use beyond this cycle. A packet once begun goes on to
 // its end as its words come.
@@ -30,6 +28,7 @@
 
 module velo_switch_input
   import velo_link_pkg::*;
+  import velo_secded_pkg::*;
   import velo_switch_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -40,6 +39,7 @@ module velo_switch_input
     parameter bit Repeats = 1'b1,  // packets may be cut off and come again: a link
     parameter int unsigned NumNodePorts = NumClasses,
     parameter bit Multicast = 1'b0,
+    parameter bit Ecc = 1'b0,  // check bits in the buffer
     localparam int unsigned NumPorts = NumLinks + NumNodePorts,
     parameter bit [NumVcs-1:0] Brings = '1,  // channels that packets come in by
     parameter bit [NumPorts-1:0][NumVcs-1:0] Exists = '1  // queues, see velo_switch_queues
@@ -79,8 +79,9 @@ module velo_switch_input
     output logic                 out_poison_o,
     output vc_t                  out_vc_o,
     output logic [DataWidth-1:0] out_data_o,
-
-    output logic dropped_o
+    output logic                 out_void_o,
+    output logic                 dropped_o,
+    output ecc_t                 ecc_o          // of the buffer; see velo_switch_buffer
 );
 
   localparam int unsigned UnitBits = $clog2(NumUnits);
@@ -92,7 +93,7 @@ module velo_switch_input
   // ----- Where to ---------------------------------------------------------------------------------
 
   logic word_valid, word_first, word_next, word_sop, word_eop, word_poison, word_again, way_drop;
-  logic [DataWidth-1:0] word_data, read_data;
+  logic [DataWidth-1:0] word_data;
   logic [NumPorts-1:0] way_to, add_to;
   vc_t word_vc, way_vc, add_vc;
   size_t way_size, queue_size;
@@ -394,19 +395,22 @@ module velo_switch_input
       .long_o
   );
 
-  logic [1:0] unused_ecc;
-  velo_ram #(
-      .Width(DataWidth),
-      .Depth(2 ** UnitBits * UnitWords)
+  velo_switch_buffer #(
+      .DataWidth(DataWidth),
+      .AddrBits (UnitBits + OffBits),
+      .Ecc      (Ecc)
   ) u_buffer (
       .clk_i,
+      .rst_ni,
       .we_i   (write),
       .waddr_i({write_unit, write_off}),
       .wdata_i(word_data),
+      .read_i (issue),
+      .first_i(start_q),
       .raddr_i({unit, off}),
-      .rdata_o(read_data),
-      .corrected_o(unused_ecc[0]),
-      .broken_o(unused_ecc[1])
+      .data_o (out_data_o),
+      .void_o (out_void_o),
+      .ecc_o
   );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -420,7 +424,6 @@ module velo_switch_input
     out_over_o <= over;
     out_poison_o <= (last && !start_q && last_poison) || (over && fill_q.poison);
     out_vc_o <= start_q ? first_vc : vc_q;
-    out_data_o <= read_data;
   end
 
   // ----- Units and credits coming back --------------------------------------------------------------
@@ -433,9 +436,7 @@ module velo_switch_input
     if (!rst_ni) give_back_q <= 1'b0;
     else give_back_q <= give_back;
   end
-  always_ff @(posedge clk_i) begin
-    back_unit_q <= unit;
-  end
+  always_ff @(posedge clk_i) back_unit_q <= unit;
 
   velo_switch_again #(
       .UnitBits(UnitBits),

@@ -4,7 +4,8 @@
 //
 // `to_i[i]`: input i has a word for here; at most one does. Its data come a cycle after the rest, so
 // they pass their multiplexer behind the register, the rest in front of it; so does `over_i`, which says
-// late that the word is its packet's last; `poison_i` goes with either. `credits_i` is the capacity
+// late that the word is its packet's last; `poison_i` goes with either. `void_i` comes with the data and poisons
+// the packet's end, too. `credits_i` is the capacity
 // of each channel's buffer behind, `freed_i` counts what it has freed. `may_send_o[vc][size]`: a packet of
 // that size fits, so that a packet once begun never waits for credits and never holds the output from
 // others.
@@ -40,6 +41,7 @@ module velo_switch_output
     input vc_t  [NumPorts-1:0]                vc_i,
     input logic [NumPorts-1:0]                over_i,
     input logic [NumPorts-1:0][DataWidth-1:0] data_i,
+    input logic [NumPorts-1:0]                void_i,
     input logic                               mark_i,    // see velo_switch_pressure
 
     output logic                 out_valid_o,
@@ -104,7 +106,8 @@ module velo_switch_output
     out_data_o[MarkBit] |= mark_q;
     over = |(to_q & over_i);
     out_eop_o = eop_q || over;
-    out_poison_o = eop_q ? poison_q : |(to_q & over_i & poison_i);
+    out_poison_o = (eop_q ? poison_q : |(to_q & over_i & poison_i)) ||
+        (out_eop_o && |(to_q & void_i));
   end
 
   localparam int unsigned TickBits = $clog2(PatienceCycles);

@@ -9,7 +9,7 @@ from test_velo_completer import Setup, header
 MEMORY, CTX, BASE, SLOTS = 13, 3, 0x8000, 8
 
 
-@pytest.mark.parametrize("width", [32, 64])
+@pytest.mark.parametrize("width", [32])
 def test_completer_ecc(simulate, width):
     simulate("velo_completer", {"DataWidth": width, "CtxBits": 4, "Ecc": 1})
 
