@@ -7,7 +7,8 @@
 // of a session. Each word that is sent by a side that is up carries its sender's epoch, and the epoch
 // of the other side that the sender has to do with, if it knows that yet. A side that is up takes words of one
 // epoch of the other side only, and only such as were meant for its own epoch: no two sides ever count
-// from different starts. That is what a link's numbers and credits need after a one-sided reset; velo_link_retry
+// from different starts. And both sides are up within CalmCycles of the last disturbance, whatever was before: no
+// session hangs. That is what a link's numbers and credits need after a one-sided reset; velo_link_retry
 // and velo_link prove the rest within one session and across one restart.
 
 `define VELO_ASSUME_HERE
@@ -19,7 +20,9 @@ module velo_link_session_props
     parameter int unsigned CableCycles = 2,
     parameter int unsigned InitWords = 2,
     // A round trip, InitWords, and a cycle for a side to come up and one to say so.
-    parameter int unsigned QuietCycles = 2 * CableCycles + InitWords + 2
+    parameter int unsigned QuietCycles = 2 * CableCycles + InitWords + 2,
+    // A quiet time, and some round trips in which both sides begin anew.
+    parameter int unsigned CalmCycles = 20
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -118,6 +121,17 @@ module velo_link_session_props
     `VELO_COVER(MeetsAgain, takes && heard[s].known && ever_q == 2'(1 << s) && epoch_q[1-s] != '0)
     `VELO_COVER(MeetsAfterTwo, takes && heard[s].known && epoch_q[s] == 2'd3)
   end
+
+  logic [$clog2(CalmCycles+1)-1:0] calm_q;
+  logic disturbed;
+  assign disturbed = reset_i != '0 || forget_i != '0 || down_i != '0 || keep_i != '1;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || disturbed) calm_q <= '0;
+    else if (calm_q != $bits(calm_q)'(CalmCycles)) calm_q <= calm_q + 1'b1;
+  end
+  `VELO_ASSERT(ComesUpInTheEnd,
+               disturbed || calm_q != $bits(calm_q)'(CalmCycles) || up == '1)
+  `VELO_COVER(UpAfterReset, calm_q == $bits(calm_q)'(CalmCycles) && ever_q != '0)
 
   logic unused;
   assign unused = ^{came_up, fresh};

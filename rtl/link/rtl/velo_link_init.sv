@@ -9,7 +9,8 @@
 // says why, and goes on being looked at: a side set right comes up by itself.
 //
 // Down again: `link_reset_i`, no PHY, not enabled, or the other side begins anew (CtlInit without
-// `seen`). The session, which is sequence numbers, the retransmission ring and credits, outlives that.
+// `seen`). In the last case this side has heard the other one and says so from its first CtlInit on: otherwise
+// two sides could take each other down for ever. The session, which is sequence numbers, the retransmission ring and credits, outlives that.
 // InitWords CtlInit words are sent at least, so that the other side notices.
 //
 // A side that was reset (`rst_ni`, or `forget_i`) has no session. The other one, if it was up in the old
@@ -117,7 +118,7 @@ module velo_link_init
       end else if (up_o) begin
         if (init_valid_i && !init_i.seen) begin
           up_o    <= 1'b0;
-          seen_q  <= 1'b0;
+          seen_q  <= agreed;  // otherwise it would take down the other side in turn
           ready_q <= 1'b0;
           sent_q  <= '0;
         end
