@@ -103,7 +103,7 @@ module velo_switch_copies
 
     // ----- The packet that is being sent ---------------------------------------------------------
 
-    copies_t left, next_q;
+    copies_t left, next_q, rest;
     logic started_q, keep_q, waits_q, more;
     logic [UnitBits-1:0] started_unit_q, next_unit_q;
 
@@ -125,7 +125,7 @@ module velo_switch_copies
     // ----- To the queues -------------------------------------------------------------------------
 
     logic add_one, add_group;
-    copies_t source, rest;
+    copies_t source;
 
     assign add_one   = first_i && !group_i && !retry_i;
     assign add_group = ends && !undo_o;
