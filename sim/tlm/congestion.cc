@@ -46,7 +46,7 @@ void Congestion::press(uint32_t out, bool pressed, Cycle now)
 bool Congestion::marks(uint32_t out, Cycle now)
 {
     settle(pressures_[out], now);
-    return pressures_[out].count >= params_.mark_cycles;
+    return pressures_[out].pressed && pressures_[out].count >= params_.mark_cycles;
 }
 
 bool Congestion::gives_notice(unsigned node, Cycle now)
@@ -75,6 +75,8 @@ Congestion::Level *Congestion::find(unsigned node, uint32_t to, Cycle now)
         levels_[node].erase(place);
         return nullptr;
     }
+    if (passes > level.walks)
+        level.units = params_.raise_units; // it may be raised by the next notice
     level.level -= static_cast<unsigned>(passes - level.walks);
     level.walks = passes;
     return &level;
@@ -91,8 +93,10 @@ Congestion::Pass Congestion::pass(unsigned node, uint32_t to, Cycle now)
 void Congestion::passed(unsigned node, uint32_t to, unsigned level, unsigned units, Cycle end)
 {
     // A level that has fallen to zero meanwhile keeps nobody waiting.
-    if (Level *entry = level ? find(node, to, end) : nullptr)
+    if (Level *entry = level ? find(node, to, end) : nullptr) {
         entry->gap_end = end + std::min(units * gap(level), kGapMax);
+        entry->units += units;
+    }
 }
 
 void Congestion::take_notice(unsigned node, uint32_t to, Cycle now)
@@ -100,8 +104,12 @@ void Congestion::take_notice(unsigned node, uint32_t to, Cycle now)
     Level *level = find(node, to, now);
     if (!level) {
         level = &levels_[node][to];
-        *level = {.gap_end = now, .walks = walks(to, now), .level = 0};
+        *level = {
+            .gap_end = now, .walks = walks(to, now), .level = 0, .units = params_.raise_units};
     }
+    if (level->units < params_.raise_units)
+        return;
+    level->units = 0;
     level->level = std::min(level->level + params_.increase, kLevelMax);
 }
 

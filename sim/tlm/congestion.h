@@ -18,11 +18,12 @@ namespace tlm
 // Registers of the node.
 struct CongestionParams {
     bool enable = false;
-    bool mark_links = false;      // not only the nodes' own ports
-    unsigned mark_cycles = 256;   // of pressure until an output marks
-    unsigned notice_cycles = 8;   // at least, between two notices of a destination; 8 bits
-    unsigned increase = 8;        // of a level, for each notice; 4 bits
-    unsigned recover_cycles = 15; // and one more, times 256: until a level falls by one; 8 bits
+    bool mark_links = false;     // not only the nodes' own ports
+    unsigned mark_cycles = 256;  // of pressure until an output marks
+    unsigned notice_cycles = 8;  // at least, between two notices of a destination; 8 bits
+    unsigned increase = 2;       // of a level, for each notice; 4 bits
+    unsigned raise_units = 32;   // sent between two raises of a level; RaiseUnits
+    unsigned recover_cycles = 3; // and one more, times 256: until a level falls by one; 8 bits
 };
 
 class Congestion
@@ -61,6 +62,7 @@ class Congestion
         Cycle gap_end = 0;
         uint64_t walks = 0; // of the walk over all levels, until the level was last put right
         unsigned level = 0;
+        unsigned units = 0; // sent since it was raised
     };
 
     CongestionParams params_;

@@ -41,6 +41,9 @@ void declare_congestion(CLI::App &app, tlm::CongestionParams &congestion)
     app.add_option("--increase", congestion.increase, "of a sender's level, for each notice")
         ->check(CLI::Range(1, 15))
         ->capture_default_str();
+    app.add_option("--raise-units", congestion.raise_units,
+                   "sent to a node, at least, between two raises of its level")
+        ->capture_default_str();
     app.add_option("--recover-cycles", congestion.recover_cycles,
                    "a level falls by one in 256 times as many cycles and one more")
         ->check(CLI::Range(0, 255))
@@ -67,6 +70,17 @@ void declare(CLI::App &app, Options &options)
         ->check(CLI::Range(0.0, 1.0))
         ->capture_default_str();
     app.add_option("--victims", options.run.victims, "victim: how many flows; 0: one for 16 nodes")
+        ->capture_default_str();
+    app.add_option("--from", options.run.from, "victim: source of the only flow; needs --to");
+    app.add_option("--to", options.run.to, "victim: target of the only flow; needs --from");
+    app.add_option("--senders", options.run.senders,
+                   "victim: so many nodes send to the hot node, from --from on; 0: all");
+    app.add_option("--pace", options.run.pace,
+                   "victim: the hot node's host takes a word in every so many cycles")
+        ->check(CLI::Range(1, 255))
+        ->capture_default_str();
+    app.add_option("--stop", options.run.stop,
+                   "victim: in the middle of the warm-up it takes nothing for so many cycles")
         ->capture_default_str();
     app.add_option("--seed", pattern.seed, "of random numbers")->capture_default_str();
     app.add_option("--warm-up", options.run.warm_up, "cycles before the measurement")

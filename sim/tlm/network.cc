@@ -229,6 +229,17 @@ void Network::inject_credit(unsigned node)
         inject(node);
 }
 
+// The cycle behind that in which the host takes the last word.
+Cycle Network::taken(unsigned node, Cycle begin, Cycle words)
+{
+    if (node != slow_.node)
+        return begin + words;
+    Cycle end = begin + words * slow_.pace;
+    if (begin < slow_.go && end > slow_.stop)
+        end += slow_.go - std::max(begin, slow_.stop);
+    return end;
+}
+
 // The header word goes last, so with it the message is there.
 void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read)
 {
@@ -240,8 +251,13 @@ void Network::deliver(unsigned node, const Packet &packet, Cycle first_word, Cyc
     Cycle last_word = last_read + params_.to_output - 1 + params_.to_unit;
     // The network port holds a put until it is whole (velo_netport_rx.sv, MessagesAtOnce).
     Cycle begin = std::max(packet.is_put ? last_word : first_word, completer_free_[node]);
-    completer_free_[node] = begin + words;
-    Cycle done = std::max(begin + words - 1, last_word) + params_.complete;
+    completer_free_[node] = taken(node, begin, words);
+    if (node == slow_.node) {
+        unsigned units = params_.units(packet.words);
+        at_slow_.push_back({completer_free_[node], units});
+        units_at_slow_ += units;
+    }
+    Cycle done = std::max(completer_free_[node] - 1, last_word) + params_.complete;
     received_ += packet.ends_message;
     if (!measuring(done))
         return;

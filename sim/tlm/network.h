@@ -15,6 +15,7 @@
 
 #include <array>
 #include <bit>
+#include <deque>
 #include <memory>
 #include <vector>
 
@@ -45,6 +46,15 @@ class Network
   public:
     Network(const Params &params, const Topology &topology, Traffic &traffic,
             const CongestionParams &congestion = {});
+
+    // A host that takes a word in every `pace` cycles, and none from `stop` to `go`.
+    struct SlowHost {
+        unsigned node;
+        unsigned pace;
+        Cycle stop, go;
+    };
+    // One of the hosts is slow, the others keep up.
+    void slow_down(const SlowHost &host) { slow_ = host; }
 
     // All cycles before `end`.
     void run(Cycle end);
@@ -163,6 +173,14 @@ class Network
     std::vector<Cycle> arbitrated_, to_arbitrate_, completer_free_;
     std::vector<Source> sources_;
     std::unique_ptr<Congestion> congestion_; // if it is managed
+    // The slow host, and the packets that wait for it in the buffer of its network port.
+    SlowHost slow_{kNone, 1, 0, 0};
+    struct Waiting {
+        Cycle until;
+        unsigned units;
+    };
+    std::deque<Waiting> at_slow_;
+    unsigned units_at_slow_ = 0;
 
     std::vector<Packet> packets_;
     uint32_t free_packet_ = kNone;
@@ -188,6 +206,7 @@ class Network
     void inject_credit(unsigned node);
     bool is_held(unsigned node);
     void notice(unsigned node, const Packet &packet, Cycle first_word);
+    Cycle taken(unsigned node, Cycle begin, Cycle words);
     void deliver(unsigned node, const Packet &packet, Cycle first_word, Cycle last_read);
 
     // --- switches ---
@@ -199,6 +218,7 @@ class Network
     bool may_send(const Queue &queue, unsigned channel, int seen, bool strict) const;
     uint64_t ready_channels(const Output &output, const Queue &queue, bool local) const;
     uint64_t asking(unsigned node, unsigned out);
+    uint64_t asking_slow_host(const Output &output);
     void new_head(uint32_t in, unsigned out, unsigned channel, Cycle size_known);
     void tick(uint32_t out);
     void press(unsigned node, unsigned out);

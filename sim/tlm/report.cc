@@ -72,11 +72,9 @@ Json params_of(const Params &params)
 
 Json congestion_of(const CongestionParams &params)
 {
-    return {{"mark_links", params.mark_links},
-            {"mark_cycles", params.mark_cycles},
-            {"notice_cycles", params.notice_cycles},
-            {"increase", params.increase},
-            {"recover_cycles", params.recover_cycles}};
+    return {{"mark_links", params.mark_links},       {"mark_cycles", params.mark_cycles},
+            {"notice_cycles", params.notice_cycles}, {"raise_units", params.raise_units},
+            {"increase", params.increase},           {"recover_cycles", params.recover_cycles}};
 }
 
 Json head_of(const Topology &topology, const Setting &setting)

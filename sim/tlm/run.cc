@@ -102,6 +102,9 @@ VictimResult run_victims_once(const Params &params, const Topology &topology,
     const PatternOptions &pattern = options.pattern;
     VictimOptions victims{.hot_node = pattern.hot_node,
                           .victims = options.victims,
+                          .senders = options.senders,
+                          .from = options.from,
+                          .to = options.to,
                           .is_hot = is_hot,
                           .load = pattern.load,
                           .bytes = pattern.bytes,
@@ -110,6 +113,11 @@ VictimResult run_victims_once(const Params &params, const Topology &topology,
     CongestionParams congestion = options.congestion;
     congestion.enable = is_managed;
     Network network(params, topology, *traffic, congestion);
+    if (options.pace > 1 || options.stop)
+        network.slow_down({.node = pattern.hot_node,
+                           .pace = options.pace,
+                           .stop = options.warm_up / 2,
+                           .go = options.warm_up / 2 + options.stop});
     network.measure(options.warm_up, options.warm_up + options.cycles);
     network.run(options.warm_up + options.cycles);
     auto cycles = static_cast<double>(options.cycles);

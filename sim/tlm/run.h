@@ -15,7 +15,10 @@ namespace tlm
 struct RunOptions {
     PatternOptions pattern;
     CongestionParams congestion;
-    unsigned victims = 0; // flows, see VictimOptions
+    unsigned victims = 0, senders = 0;         // see VictimOptions
+    unsigned from = kNoTarget, to = kNoTarget; // of the only victim
+    unsigned pace = 1; // the hot node's host takes a word in every so many cycles
+    Cycle stop = 0;    // in the middle of the warm-up it takes nothing for so many cycles
     Cycle warm_up = 5000;
     Cycle cycles = 20000; // measured, after the warm-up
 };

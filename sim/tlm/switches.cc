@@ -137,6 +137,8 @@ bool Network::may_send(const Queue &queue, unsigned channel, int seen, bool stri
 uint64_t Network::asking(unsigned node, unsigned out)
 {
     const Output &output = outputs_[port(node, out)];
+    if (out == links_ && node == slow_.node)
+        return asking_slow_host(output);
     if (out == links_) // The unit takes a word a cycle; see README.md.
         return output.waiting[0] | output.waiting[1];
     uint64_t inputs = 0;
@@ -159,6 +161,27 @@ uint64_t Network::asking(unsigned node, unsigned out)
     }
     if (again) // Its size is known soon.
         wheel_.put_switch(now() + 1, node);
+    return inputs;
+}
+
+// The buffer in front of the host has credits as each has.
+uint64_t Network::asking_slow_host(const Output &output)
+{
+    constexpr Cycle kLook = 16;
+    while (!at_slow_.empty() && at_slow_.front().until <= now()) {
+        units_at_slow_ -= at_slow_.front().units;
+        at_slow_.pop_front();
+    }
+    int free = static_cast<int>(params_.buffer_units) - static_cast<int>(units_at_slow_);
+    uint64_t inputs = 0;
+    for (unsigned c = 0; c < kChannels; c++)
+        for_each(output.waiting[c], [&](unsigned i) {
+            const Queue &queue = queues_[size_t{port(slow_.node, i)} * ports_ + links_];
+            if (free >= need_units_[queue.size[c]])
+                inputs |= uint64_t{1} << i;
+        });
+    if (!inputs && !at_slow_.empty())
+        wheel_.put_switch(std::min(at_slow_.front().until, now() + kLook), slow_.node);
     return inputs;
 }
 

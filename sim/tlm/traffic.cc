@@ -151,10 +151,17 @@ class Victims final : public Traffic
         Random random(options.seed * 1000003);
         for (unsigned n = 0; n < nodes; n++) {
             sources_.push_back({Random(options.seed * 1000003 + n + 1), kNoTarget, 0});
-            if (n != options.hot_node && options.is_hot)
-                sources_[n].to = options.hot_node;
         }
-        choose(topology, random);
+        if (options.is_hot)
+            choose_senders(nodes);
+        if (options.from == kNoTarget && options.to == kNoTarget) {
+            choose(topology, random);
+            return;
+        }
+        if (options.from >= nodes || options.to >= nodes || options.from == options.to ||
+            options.from == options.hot_node || options.to == options.hot_node)
+            throw std::invalid_argument("victim and hot node have to be three nodes");
+        add_victim(options.from, options.to);
     }
 
     unsigned flows() const { return flows_; }
@@ -178,7 +185,6 @@ class Victims final : public Traffic
     void stop() override { stopped_ = true; }
 
   private:
-    static constexpr uint32_t kNoTarget = UINT32_MAX;
     struct Source {
         Random random;
         uint32_t to;
@@ -190,6 +196,27 @@ class Victims final : public Traffic
     std::vector<Source> sources_;
     unsigned flows_ = 0;
     bool stopped_ = false;
+
+    // Upwards from the victim's source, if it is given: what is sent from there on shares its way.
+    void choose_senders(unsigned nodes)
+    {
+        unsigned first = options_.from < nodes ? options_.from : 0, count = 0;
+        for (unsigned i = 0; i < nodes; i++) {
+            unsigned n = (first + i) % nodes;
+            if (n == options_.hot_node || n == options_.from ||
+                (options_.senders && count == options_.senders))
+                continue;
+            sources_[n].to = options_.hot_node;
+            count++;
+        }
+    }
+
+    void add_victim(unsigned from, unsigned to)
+    {
+        sources_[from].to = to;
+        sources_[from].born = sources_[from].random.gap(words_ / options_.load);
+        flows_++;
+    }
 
     // Calls `use` with node and link of each hop.
     template <typename Use>
@@ -226,9 +253,7 @@ class Victims final : public Traffic
                 continue;
             taken[from] = taken[to] = true;
             follow(topology, from, to, [&](unsigned link) { used[link] = true; });
-            sources_[from].to = to;
-            sources_[from].born = sources_[from].random.gap(words_ / options_.load);
-            flows_++;
+            add_victim(from, to);
         }
         if (flows_ < wanted)
             throw std::invalid_argument("there are not that many victims");

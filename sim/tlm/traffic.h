@@ -24,6 +24,7 @@ struct Message {
 };
 
 constexpr Cycle kNever = UINT64_MAX;
+constexpr uint32_t kNoTarget = UINT32_MAX;
 
 class Traffic
 {
@@ -59,9 +60,11 @@ std::unique_ptr<Traffic> make_pattern(const PatternOptions &options, const Topol
 // Flows that have nothing to do with a hot node but for links that its traffic uses, too.
 struct VictimOptions {
     unsigned hot_node = 0;
-    unsigned victims = 0; // flows, each from a node of its own; 0: a sixteenth of the nodes
-    bool is_hot = true;   // all other nodes send to the hot node as fast as they can
-    double load = 0.2;    // of each victim, words offered in a cycle, a Poisson process
+    unsigned victims = 0; // flows, each from a node of its own; 0: one for 32 nodes
+    unsigned senders = 0; // that send to the hot node as fast as they can; 0: all other nodes
+    uint32_t from = kNoTarget, to = kNoTarget; // the only victim, if it is not to be chosen
+    bool is_hot = true;                        // do they send?
+    double load = 0.2; // of each victim, words offered in a cycle, a Poisson process
     unsigned bytes = 8;
     uint64_t seed = 1;
 };

@@ -7,7 +7,9 @@
 // to that destination is over. All packets stay in order, so those behind a packet that waits wait
 // too; what other nodes send is not held up by it, which is the purpose.
 //
-// A notice (`notice_valid_i`, one cycle) raises its destination's level by `increase_i`. One
+// A notice (`notice_valid_i`, one cycle) raises its destination's level by `increase_i`, unless fewer than
+// RaiseUnits units went there since, and no time to lower it came: such a notice may be for what was sent
+// before that. One
 // notice waits here; one that finds another waiting is dropped, since a network that stays congested
 // sends more. A walk over all destinations lowers a level by one every 256 * (`recover_cycles_i` + 1) cycles.
 // While `enable_i` is low all packets pass and all levels are zero.
@@ -114,8 +116,10 @@ module velo_congestion_throttle
   node_t read_node, write_node, work_node_q;
   level_t level, level_q, work_level_q, work_level;
   time_t gap_end, gap_end_q, work_end_q;
-  logic head_reads, write_level, write_end;
+  sent_t sent, sent_q, work_sent_q;  // units since the level was raised
+  logic head_reads, write_level, write_end, raises;
   time_t written_end;
+  sent_t written_sent;
 
   logic [3:0] unused_ecc;
   velo_ram #(
@@ -134,16 +138,16 @@ module velo_congestion_throttle
   );
 
   velo_ram #(
-      .Width(TimeBits),
+      .Width($bits(sent_t) + TimeBits),
       .Depth(2 ** NodeBits),
       .ReadsOld(1'b1)
   ) u_ends (
       .clk_i,
       .we_i(write_end),
       .waddr_i(write_node),
-      .wdata_i(written_end),
+      .wdata_i({written_sent, written_end}),
       .raddr_i(read_node),
-      .rdata_o(gap_end),
+      .rdata_o({sent, gap_end}),
       .corrected_o(unused_ecc[2]),
       .broken_o(unused_ecc[3])
   );
@@ -154,6 +158,7 @@ module velo_congestion_throttle
   logic [SumBits-1:0] sum_q, sum;
   logic [SumBits:0] sum_wide;
   logic unit_begins, ends;
+  sent_t sent_next;
 
   assign due = $signed(now_q - gap_end_q) >= 0;
   assign unit_begins = moves && (state_q == StWait || (state_q == StBody && place_q == '0));
@@ -162,6 +167,7 @@ module velo_congestion_throttle
       level_q
   )) : '0);
   assign sum = sum_wide[SumBits] ? '1 : sum_wide[SumBits-1:0];
+  assign sent_next = sent_q + sent_t'(unit_begins && sent_q < sent_t'(RaiseUnits));
   assign ends = moves && in_eop_i && (state_q == StWait || (state_q == StBody && counts_q));
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -180,7 +186,9 @@ module velo_congestion_throttle
       node_q   <= head_node;
       counts_q <= slow;
     end
-    if (state_q == StRead) {level_q, gap_end_q} <= {level, gap_end};
+    if (state_q == StRead) {level_q, gap_end_q, sent_q} <= {level, gap_end, sent};
+    else sent_q <= sent_next;
+    if (write_level && work_node_q == node_q) sent_q <= written_sent;
     if (moves) begin
       place_q <= in_sop_i ? $clog2(UnitWords)'(1) : place_q + 1'b1;
       sum_q   <= sum;
@@ -207,10 +215,13 @@ module velo_congestion_throttle
   assign read_node = head_reads ? head_node : work_node_q;
   assign tick = pace_q >= recover_cycles_i;
   assign passed = $signed(now_q - work_end_q) >= 0;
+  assign raises = work_notice_q && (!was_slow_q || work_sent_q == sent_t'(RaiseUnits));
 
   always_comb begin
     if (!work_notice_q) begin
       work_level = work_level_q == '0 ? '0 : work_level_q - 1'b1;
+    end else if (!raises) begin
+      work_level = work_level_q;
     end else if (work_level_q > level_t'(LevelMax) - level_t'(increase_i)) begin
       work_level = level_t'(LevelMax);
     end else begin
@@ -218,11 +229,25 @@ module velo_congestion_throttle
     end
   end
 
-  // The end of a gap is put right if it has passed, and set where none was kept before.
-  assign write_level = work_q == WorkWrite && !ends;
-  assign write_end   = ends || (write_level && (!was_slow_q || passed));
+  // The end of a gap is put right if it has passed, and set where none was kept before. A packet that looks its
+  // tables up would not see what is written in the same cycle.
+  assign write_level = work_q == WorkWrite && !ends && !head_reads;
+  assign write_end   = ends || write_level;
   assign write_node  = ends ? node_q : work_node_q;
-  assign written_end = now_q + (ends ? time_t'(sum) : '0);
+
+  // A level that was lowered may be raised by the next notice: slow senders could not hold it else.
+  always_comb begin
+    if (ends) written_sent = sent_next;
+    else if (!work_notice_q) written_sent = sent_t'(RaiseUnits);
+    else if (raises) written_sent = '0;
+    else written_sent = work_sent_q;
+  end
+
+  always_comb begin
+    if (ends) written_end = now_q + time_t'(sum);
+    else if (!was_slow_q || passed) written_end = now_q;
+    else written_end = work_end_q;
+  end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -277,8 +302,9 @@ module velo_congestion_throttle
       was_slow_q   <= slow_q[work_node_q];
       work_level_q <= slow_q[work_node_q] ? level : '0;
       work_end_q   <= gap_end;
+      work_sent_q  <= sent;
     end
-    if (ends && node_q == work_node_q) work_end_q <= written_end;
+    if (ends && node_q == work_node_q) {work_sent_q, work_end_q} <= {written_sent, written_end};
   end
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})

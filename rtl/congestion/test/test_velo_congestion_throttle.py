@@ -9,6 +9,8 @@ from stream import Bench, Sink, Source
 
 UNIT_WORDS = 8
 LEVEL_MAX = 39
+RAISE_UNITS = 32
+LATE = 240  # a node that the walk comes to after 60,000 cycles
 
 
 def test_throttle(simulate):
@@ -66,16 +68,15 @@ async def nothing_waits_without_a_notice(dut):
 @cocotb.test
 async def a_notice_spaces_the_packets_to_its_node(dut):
     bench, source, sink = await start(dut)
-    level = 0
-    for _ in range(3):
-        await notice(bench, 7)
-        level += 8
+    for level in (8, 16, 24):
+        await notice(bench, LATE)
         sink.packets.clear()
         for _ in range(6):
-            await source.send(packet(7, 6))
+            await source.send(packet(LATE, 6))
         # One cycle more: looking a packet up takes longer than the smallest gaps.
-        for measured in gaps(sink, 7):
+        for measured in gaps(sink, LATE):
             assert gap(level) <= measured <= max(gap(level), 4) + 1, f"level {level}: {measured}"
+        await source.send(packet(LATE, UNIT_WORDS * RAISE_UNITS))
 
 
 @cocotb.test
@@ -103,11 +104,68 @@ async def other_nodes_lose_no_cycle(dut):
 @cocotb.test
 async def levels_end_at_the_highest(dut):
     bench, source, sink = await start(dut, increase=15)
-    for _ in range(5):
+    for _ in range(2):
         await notice(bench, 1)
+        await source.send(packet(1, UNIT_WORDS * RAISE_UNITS))
+    await notice(bench, 1)
+    sink.packets.clear()
     for _ in range(3):
         await source.send(packet(1, 2))
     assert all(gap(LEVEL_MAX) <= one <= gap(LEVEL_MAX) + 1 for one in gaps(sink, 1))
+
+
+@cocotb.test
+async def a_level_is_raised_once_for_what_was_sent_before(dut):
+    """Notices for the packets on their way do not add up; those for later ones raise it again."""
+    bench, source, sink = await start(dut)
+    for level in (8, 16, 24):
+        for _ in range(10):
+            await notice(bench, LATE)
+            await notice(bench, 250)
+        for index in range(RAISE_UNITS):
+            await source.send(packet(LATE, UNIT_WORDS))
+            # Other destinations' packets do not count, here or there.
+            await source.send(packet(5, 2))
+            if index < RAISE_UNITS - 1:
+                await notice(bench, LATE)
+        measured = gaps(sink, LATE)[-1]
+        assert gap(level) <= measured <= gap(level) + 16, measured
+    sink.packets.clear()
+    await source.send(packet(250, 1))
+    await source.send(packet(250, 1))
+    assert gap(8) <= gaps(sink, 250)[0] <= gap(8) + 1
+
+
+@cocotb.test
+async def a_long_packet_counts_by_its_units(dut):
+    bench, source, sink = await start(dut)
+    await notice(bench, LATE)
+    await source.send(packet(LATE, UNIT_WORDS * (RAISE_UNITS - 1)))
+    await notice(bench, LATE)  # too early
+    await source.send(packet(LATE, UNIT_WORDS + 1))
+    await notice(bench, LATE)
+    sink.packets.clear()
+    for _ in range(3):
+        await source.send(packet(LATE, 2))
+    assert gap(16) <= gaps(sink, LATE)[1] <= gap(16) + 1
+
+
+@cocotb.test
+async def a_raise_counts_from_the_packet_at_hand(dut):
+    """The level is raised while a packet waits or goes: what that packet counted before is void."""
+    bench, source, sink = await start(dut)
+    await notice(bench, LATE)
+    for _ in range(RAISE_UNITS):
+        await source.send(packet(LATE, UNIT_WORDS))
+    sending = cocotb.start_soon(source.send(packet(LATE, 2)))
+    await bench.cycles(3)
+    await notice(bench, LATE)  # level 16
+    await sending
+    await notice(bench, LATE)  # too early
+    sink.packets.clear()
+    for _ in range(3):
+        await source.send(packet(LATE, 2))
+    assert gap(16) <= gaps(sink, LATE)[1] <= gap(16) + 1
 
 
 @cocotb.test
@@ -128,11 +186,26 @@ async def levels_fall_with_time(dut):
 
 
 @cocotb.test
+async def a_level_that_fell_may_rise_again(dut):
+    """A sender so slow that a level falls before it has sent its units: the next notice counts."""
+    walk = 256
+    bench, source, sink = await start(dut, recover=0, increase=8)
+    await notice(bench, 1)
+    await bench.cycles(walk + 20)  # level 7
+    await notice(bench, 1)  # 15
+    await notice(bench, 1)  # too early
+    for _ in range(2):
+        await source.send(packet(1, 1))
+    assert gap(14) <= gaps(sink, 1)[0] <= gap(15) + 1
+
+
+@cocotb.test
 async def a_time_long_past_holds_nobody(dut):
     """Longer than times can tell apart: the walk keeps them true."""
     bench, source, _ = await start(dut, recover=255, increase=15)
     for _ in range(2):
         await notice(bench, 5)
+        await source.send(packet(5, UNIT_WORDS * RAISE_UNITS))
     await source.send(packet(5, 2))
     await bench.cycles(140_000)
     begun = bench.cycle
@@ -167,10 +240,10 @@ async def an_offer_stands_through_a_notice(dut):
     sink.stall = 0.0
     await sending
     # Now it waits for a gap and is offered; the next notice makes the gap no longer.
-    await source.send(packet(6, 3))
+    await source.send(packet(6, UNIT_WORDS * RAISE_UNITS))
     sink.stall = 1.0
     sending = cocotb.start_soon(source.send(packet(6, 3)))
-    await bench.cycles(60)
+    await bench.cycles(gap(8) * RAISE_UNITS + 20)
     await notice(bench, 6)
     await bench.cycles(20)
     sink.stall = 0.0
@@ -187,7 +260,7 @@ async def nothing_is_lost_or_passed(dut):
 
     async def disturb():
         while True:
-            await bench.cycles(rng.randrange(1, 40))
+            await bench.cycles(rng.randrange(1, 400))
             dut.notice_valid_i.value = 1
             dut.notice_node_i.value = rng.randrange(4)
             await bench.cycles(1)
@@ -196,11 +269,11 @@ async def nothing_is_lost_or_passed(dut):
     cocotb.start_soon(disturb())
     source.idle = 0.2
     held = 0
-    for index in range(600):
+    for index in range(300):
         one = packet(rng.randrange(4), rng.randrange(1, 20), index)
         sent.append(one)
         await source.send(one)
         held += bool(gaps(sink, one[0] >> 8) and gaps(sink, one[0] >> 8)[-1] > 20)
-    await bench.until(lambda: len(sink.packets) == 600)
+    await bench.until(lambda: len(sink.packets) == 300)
     assert [[beat.data for beat in one] for one in sink.packets] == sent
     assert held > 20, "no packet was ever held"

@@ -4,8 +4,9 @@
 //
 // The output is under pressure in a cycle in which two packets or more wait for it, of one input or of
 // several; the one that it is sending does not wait. A counter goes up by one in such a cycle and down by one
-// in every other, between 0 and twice `cycles_i`. Packets are marked while it is at `cycles_i` or above: so
-// a burst that is over soon marks nothing, and a pause shorter than the pressure before it ends no marking.
+// in every other, between 0 and twice `cycles_i`. Packets are marked in cycles of pressure while it is at
+// `cycles_i` or above: so a burst that is over soon marks nothing, a pause shorter than the pressure before it
+// does not begin the count anew, and nothing is marked once the queues are empty.
 // With `cycles_i` = 0 all packets are marked. Without `enable_i` none is, and the counter is zero; it stands
 // there while nothing waits, too.
 //
@@ -46,7 +47,7 @@ module velo_switch_pressure #(
       if (!enable_i) count_q <= '0;
       else if (pressed_q && count_q < limit) count_q <= count_q + 1'b1;
       else if ((!pressed_q || count_q > limit) && count_q != '0) count_q <= count_q - 1'b1;
-      mark_o <= enable_i && count_q >= {1'b0, cycles_i};
+      mark_o <= enable_i && (pressed_q || cycles_i == '0) && count_q >= {1'b0, cycles_i};
     end
   end
 
