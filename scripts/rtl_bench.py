@@ -64,6 +64,10 @@ ROWS = [
     Row("velo_units_2_speedup", "-", 1.9, at_most=False),
     Row("velo_units_4_speedup", "-", None),
     Row("host_port_words_used", "-", 0.95, at_most=False),
+    # Eight nodes; of the rate without the hot spot, and of the hot node's rate without management.
+    Row("congestion_victim_unmanaged", "-", 0.5),
+    Row("congestion_victim_managed", "-", 0.9, at_most=False),
+    Row("congestion_hot_managed", "-", 0.8, at_most=False),
 ]
 
 STAGE_NAMES = {
@@ -132,6 +136,32 @@ def measure_node(width: int, seed: int, messages: int) -> dict[str, Any]:
     return {"links": links} | json.loads(output)
 
 
+def write_topology(*name: str) -> Path:
+    path = OUT / "topologies" / "-".join(name)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    command = [sys.executable, ROOT / "tools" / "velo" / "cluster" / "routing.py", *name]
+    path.write_bytes(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
+    return path
+
+
+def measure_congestion(seed: int) -> dict[str, Any]:
+    """A victim beside the traffic to a hot node whose host takes one word in four; a ring of 8."""
+    program = build(
+        "velo_node_flat",
+        "rtl/bench/velo_node.f",
+        ROOT / "rtl" / "bench" / "congestion_bench.cc",
+        OUT / "congestion_bench",
+        [
+            *("-GNumLinks=2", "-GCongestion=1"),
+            *("-CFLAGS", f"-DVELO_DATA_WIDTH=32 -DVELO_LINKS=2 -I{ROOT / 'rtl/node/test'}"),
+        ],
+    )
+    command = [program, write_topology("ring", "8"), "2", "1", "--pace", "4", "--seed", str(seed)]
+    output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
+    figures: dict[str, Any] = json.loads(output)
+    return figures
+
+
 def measure_units(units: int, seed: int) -> dict[str, Any]:
     """The message rate of nodes with so many VELO units of 32 bits on a path of 128."""
     program = build(
@@ -144,17 +174,21 @@ def measure_units(units: int, seed: int) -> dict[str, Any]:
             *("-CFLAGS", f"-DVELO_DATA_WIDTH=128 -DVELO_LINKS=3 -I{ROOT / 'rtl/node/test'}"),
         ],
     )
-    # Four nodes, each with a cable to each other one.
-    topology = OUT / "topologies" / "full-4"
-    topology.parent.mkdir(parents=True, exist_ok=True)
-    routing = [sys.executable, ROOT / "tools" / "velo" / "cluster" / "routing.py", "full", "4"]
-    topology.write_bytes(subprocess.run(routing, check=True, stdout=subprocess.PIPE).stdout)
+    # Each node has a cable to each other one.
+    topology = write_topology("full", "4")
     figures = {}
     for payload in (8, 24, 56):
         command = [program, topology, str(payload), "4000", str(seed)]
         output = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True).stdout
         figures[f"{payload}B"] = json.loads(output)
     return figures
+
+
+def compare_congestion(results: dict[str, Any], seed: int) -> None:
+    figures = results["congestion"] = measure_congestion(seed)
+    results["congestion_victim_unmanaged"] = figures["share_unmanaged"]
+    results["congestion_victim_managed"] = figures["share_managed"]
+    results["congestion_hot_managed"] = figures["managed"]["hot"] / figures["unmanaged"]["hot"]
 
 
 def compare_units(results: dict[str, Any], seed: int) -> None:
@@ -251,6 +285,8 @@ def main(argv: list[str] | None = None) -> int:
         combine(results, figures)
     print("rtl-bench: one, two and four VELO units, 128 bits", flush=True)
     compare_units(results, args.seed)
+    print("rtl-bench: congestion, eight nodes", flush=True)
+    compare_congestion(results, args.seed)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     missed = show_targets(results)
     show_stages(results)

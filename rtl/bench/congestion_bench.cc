@@ -8,16 +8,21 @@
 //   --load WORDS       of the victim, words a cycle, a Poisson process (0.15)
 //   --bytes BYTES      payload of a message (8)
 //   --pace CYCLES      the hot node's host takes a DMA word in every so many (1)
-//   --warm-up CYCLES   before what is measured (30000)
+//   --senders COUNT    so many nodes send to the hot node, from FROM on upwards (all but FROM)
+//   --stop CYCLES      in the middle of the warm-up the hot node's host takes nothing for so many (0)
+//   --warm-up CYCLES   before what is measured (60000)
 //   --cycles CYCLES    measured (30000)
-//   --increase STEPS   of a level, for each notice; the register's default if left out
+//   --increase STEPS, --recover CYCLES, --notice CYCLES, --mark CYCLES
+//                      fields of register `congestion`; their defaults if left out
+//   --managed 0        leave the managed network out; its figures are those of the unmanaged one
 //   --seed SEED        of random numbers (1)
 //
-// The victim is the flow of messages from FROM to TO. All other nodes but FROM send to the hot node as fast as
-// their ports take messages. Three networks: the victim alone, beside that traffic, and beside it with
-// congestion management. Each ends by sending no more until all has arrived. Hosts check each message
-// (hosts.h), and here: without management nothing is marked, held or told; with it, as many
-// notices came as were sent. Prints JSON: words that arrived, a cycle, of packets' headers and payload.
+// The victim is the flow of messages from FROM to TO. Others send to the hot node as fast as
+// their ports take messages. Three networks: the victim alone, beside that traffic, and beside it
+// with congestion management. Each ends by sending no more until all has arrived. Hosts check each
+// message (hosts.h), and here: without management nothing is marked, held or told; with it, as many
+// notices came as were sent. Prints JSON: words that arrived, a cycle, of packets' headers and
+// payload; `least_sender` and `most_sender`, what the hot node got of one sender.
 
 #include <cmath>
 
@@ -33,13 +38,23 @@ constexpr unsigned kHeaderBytes = 8, kWordBytes = VELO_DATA_WIDTH / 8, kDrainCyc
 
 struct Options {
     std::string topology;
-    unsigned from = 0, to = 0, hot = 0, bytes = 8, pace = 1, increase = 0;
+    unsigned from = 0, to = 0, hot = 0, bytes = 8, pace = 1, senders = 0;
     double load = 0.15;
-    uint64_t warm_up = 30000, cycles = 30000, seed = 1;
+    bool managed = true;
+    uint64_t warm_up = 60000, cycles = 30000, seed = 1, stop = 0;
+    std::map<unsigned, uint64_t> fields; // of the register, by their lowest bit
 };
 
+// Options that set a field of the register.
+struct Field {
+    const char *name;
+    unsigned lsb, bits;
+};
+constexpr Field kFields[] = {
+    {"--increase", 4, 4}, {"--notice", 8, 8}, {"--recover", 16, 8}, {"--mark", 32, 16}};
+
 struct Result {
-    double victim = 0, hot = 0; // words a cycle
+    double victim = 0, hot = 0, least = 0, most = 0; // words a cycle; of one sender
     uint64_t marked = 0, sent = 0, suppressed = 0, received = 0, held = 0, messages = 0;
 };
 
@@ -53,14 +68,15 @@ class Network
 {
   public:
     Network(const Options &options, bool is_hot, bool is_managed)
-        : options_(options), is_hot_(is_hot),
-          hosts_(options.topology, options.bytes, options.seed)
+        : options_(options), hosts_(options.topology, options.bytes, options.seed)
     {
         auto count = hosts_.nodes().size();
         if (options.from >= count || options.to >= count || options.hot >= count ||
             options.to == options.hot || options.from == options.hot || options.from == options.to)
             fail("victim and hot node have to be three nodes of the network");
         hosts_.nodes()[options.hot].dma_pace = options.pace;
+        if (is_hot)
+            choose_senders(static_cast<unsigned>(count));
         if (is_managed)
             for (unsigned n = 0; n < count; n++)
                 manage(n);
@@ -69,12 +85,21 @@ class Network
     Result run()
     {
         Result result;
-        go(options_.warm_up);
+        go(options_.warm_up / 2);
+        at(options_.hot).dma_stop_until = hosts_.cycle() + options_.stop;
+        go(options_.warm_up - options_.warm_up / 2);
+        auto before = at(options_.hot).received_from;
         uint64_t victims = at(options_.to).received, hot = at(options_.hot).received;
         go(options_.cycles);
         double rate = words(options_) / static_cast<double>(options_.cycles);
         result.victim = rate * static_cast<double>(at(options_.to).received - victims);
         result.hot = rate * static_cast<double>(at(options_.hot).received - hot);
+        for (unsigned n : senders_) {
+            double words =
+                rate * static_cast<double>(at(options_.hot).received_from[n] - before[n]);
+            result.least = n == senders_.front() ? words : std::min(result.least, words);
+            result.most = std::max(result.most, words);
+        }
         drain();
         result.messages = hosts_.received();
         for (unsigned n = 0; n < hosts_.nodes().size(); n++)
@@ -84,19 +109,31 @@ class Network
 
   private:
     Options options_;
-    bool is_hot_;
+    std::vector<unsigned> senders_; // to the hot node
     bench::Hosts hosts_;
     double born_ = 0; // the victim's next message
 
     bench::HostNode &at(unsigned n) { return hosts_.nodes()[n]; }
+
+    // Upwards from the victim's source: what comes from there on shares its way.
+    void choose_senders(unsigned count)
+    {
+        for (unsigned i = 1; i < count; i++) {
+            unsigned n = (options_.from + i) % count;
+            if (n != options_.hot && (!options_.senders || senders_.size() < options_.senders))
+                senders_.push_back(n);
+        }
+    }
 
     void manage(unsigned n)
     {
         uint64_t value = hosts_.read_register(n, kRegCongestion);
         if (!(value >> 1 & 1))
             fail("the nodes were built without congestion management");
-        if (options_.increase)
-            value = (value & ~(uint64_t{15} << 4)) | uint64_t{options_.increase} << 4;
+        for (const Field &field : kFields)
+            if (auto set = options_.fields.find(field.lsb); set != options_.fields.end())
+                value = (value & ~(((uint64_t{1} << field.bits) - 1) << field.lsb)) |
+                        set->second << field.lsb;
         hosts_.set_register(n, kRegCongestion, value | 1);
     }
 
@@ -104,10 +141,8 @@ class Network
     {
         for (uint64_t end = hosts_.cycle() + cycles; hosts_.cycle() < end; hosts_.step()) {
             offer_victim();
-            if (!is_hot_)
-                continue;
-            for (unsigned n = 0; n < hosts_.nodes().size(); n++)
-                if (n != options_.hot && n != options_.from && at(n).units.writes.size() < 4)
+            for (unsigned n : senders_)
+                if (at(n).units.writes.size() < 4)
                     hosts_.send(n, options_.hot);
         }
     }
@@ -152,11 +187,19 @@ class Network
 
 void print(const char *name, const Result &result, const char *end)
 {
-    std::printf("\"%s\": {\"victim\": %.4f, \"hot\": %.4f, \"marked\": %" PRIu64
-                ", \"notices\": %" PRIu64 ", \"held_cycles\": %" PRIu64 ", \"messages\": %" PRIu64
-                "}%s",
-                name, result.victim, result.hot, result.marked, result.sent, result.held,
-                result.messages, end);
+    std::printf("\"%s\": {\"victim\": %.4f, \"hot\": %.4f, \"least_sender\": %.4f, "
+                "\"most_sender\": %.4f, \"marked\": %" PRIu64 ", \"notices\": %" PRIu64
+                ", \"held_cycles\": %" PRIu64 ", \"messages\": %" PRIu64 "}%s",
+                name, result.victim, result.hot, result.least, result.most, result.marked,
+                result.sent, result.held, result.messages, end);
+}
+
+const Field *find_field(const std::string &name, uint64_t value)
+{
+    for (const Field &field : kFields)
+        if (name == field.name && value >> field.bits == 0)
+            return &field;
+    return nullptr;
 }
 
 Options read_options(int argc, char **argv)
@@ -179,15 +222,20 @@ Options read_options(int argc, char **argv)
             options.warm_up = number;
         else if (name == "--cycles")
             options.cycles = number;
-        else if (name == "--increase")
-            options.increase = static_cast<unsigned>(number);
+        else if (name == "--senders")
+            options.senders = static_cast<unsigned>(number);
+        else if (name == "--managed")
+            options.managed = number != 0;
+        else if (name == "--stop")
+            options.stop = number;
+        else if (const Field *field = find_field(name, number))
+            options.fields[field->lsb] = number;
         else if (name == "--seed")
             options.seed = number;
         else
             fail("unknown option " + name);
     }
-    if (options.load <= 0 || !options.pace || !options.cycles || options.bytes > 56 ||
-        options.increase > 15)
+    if (options.load <= 0 || !options.pace || !options.cycles || options.bytes > 56)
         fail("an option is out of its range");
     return options;
 }
@@ -201,7 +249,7 @@ int main(int argc, char **argv)
     Options options = read_options(argc, argv);
     Result alone = Network(options, false, false).run();
     Result unmanaged = Network(options, true, false).run();
-    Result managed = Network(options, true, true).run();
+    Result managed = options.managed ? Network(options, true, true).run() : unmanaged;
     for (const Result &one : {alone, unmanaged})
         if (one.marked || one.sent || one.suppressed || one.received || one.held)
             fail("congestion is managed, although nobody turned that on");

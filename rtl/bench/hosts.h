@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole nodes (velo_node) joined by cables without delay, each with a host that stores messages and reads its
-// rings at once. Each message has to come once, whole, in the order of its source and target, or the
-// program ends with an error. For the benches that measure what messages get of such a network.
+// Whole nodes (velo_node) joined by cables without delay, each with a host that stores messages and
+// reads its rings at once. Each message has to come once, whole, in the order of its source and
+// target, or the program ends with an error. For the benches that measure what messages get of such
+// a network.
 //
 // Built for paths of VELO_DATA_WIDTH bits and nodes of VELO_LINKS links.
 
@@ -52,7 +53,9 @@ struct HostNode {
     std::array<uint64_t, kContexts> head{};
     unsigned dma_beat = 0;
     uint64_t sent = 0, received = 0, store_words = 0, dma_words = 0;
-    unsigned dma_pace = 1; // the host takes a DMA word in every so many cycles
+    unsigned dma_pace = 1;                     // the host takes a DMA word in every so many cycles,
+    uint64_t dma_stop_until = 0;               // and none before this one
+    std::array<uint64_t, 256> received_from{}; // messages, by source node
     bool register_asked = false;
     uint64_t answer = 0;
     unsigned answer_bits = 0;
@@ -132,8 +135,9 @@ class Hosts
         for (unsigned i = 0; i < (payload_ + 7) / 8; i++)
             line.push_back(random_.next());
         expected_[to << 8 | target][n << 8 | source].push_back(line);
-        uint64_t address = velo_address_pack(0, static_cast<uint8_t>(line.size() - 1),
-                                             static_cast<uint8_t>(target), static_cast<uint8_t>(to));
+        uint64_t address =
+            velo_address_pack(0, static_cast<uint8_t>(line.size() - 1),
+                              static_cast<uint8_t>(target), static_cast<uint8_t>(to));
         node.units.writes.push_back({velo_window_pack(static_cast<uint32_t>(address),
                                                       static_cast<uint8_t>(source), VELO_UNIT_VELO),
                                      line});
@@ -157,7 +161,7 @@ class Hosts
                   top.control_write_addr_i, top.control_write_len_bytes_i,
                   top.control_write_data_i);
             top.control_read_valid_i = node.register_asked;
-            top.dma_write_ready_i = cycle_ % node.dma_pace == 0;
+            top.dma_write_ready_i = cycle_ >= node.dma_stop_until && cycle_ % node.dma_pace == 0;
             top.clk_i = 0;
             top.eval();
         }
@@ -254,8 +258,8 @@ class Hosts
         uint64_t addr = top.dma_write_addr_o;
         unsigned from = node.dma_beat++ * (kWidth / 8), len = top.dma_write_len_bytes_o;
         for (unsigned i = 0; i < kWidth / 8 && from + i < len; i++)
-            node.memory.set_byte(addr + from + i, static_cast<uint8_t>(
-                                                      get_bits(top.dma_write_data_o, 8 * i, 8)));
+            node.memory.set_byte(addr + from + i,
+                                 static_cast<uint8_t>(get_bits(top.dma_write_data_o, 8 * i, 8)));
         if (!top.dma_write_eop_o)
             return;
         if (from >= len || from + kWidth / 8 < len)
@@ -284,6 +288,7 @@ class Hosts
         flow.pop_front();
         received_++;
         node.received++;
+        node.received_from[velo_header_source(word) >> 8 & 0xFF]++;
         if (++head % 64 == 0)
             set_register(n, kRegReadPointers + (context << 12), head & 0xFFFF);
     }
