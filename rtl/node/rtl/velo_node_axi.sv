@@ -26,7 +26,8 @@ module velo_node_axi
     parameter int unsigned IdBits = 4,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
-    parameter bit Multicast = 1'b0,  // see velo_node
+    parameter bit Ecc = 1'b0,  // this and what follows: see velo_node
+    parameter bit Multicast = 1'b0,
     parameter bit Barrier = 1'b0,
     parameter bit Congestion = 1'b0,
     localparam int unsigned DmaIdBits = DataWidth == 128 ? 17 : 16
@@ -343,6 +344,7 @@ module velo_node_axi
       .WholeRequests(1'b1),
       .NumVelo(NumVelo),
       .VeloWidth(VeloWidth),
+      .Ecc(Ecc),
       .Multicast(Multicast),
       .Barrier(Barrier),
       .Congestion(Congestion)

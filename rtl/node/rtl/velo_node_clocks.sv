@@ -36,6 +36,12 @@ module velo_node_clocks
     parameter int unsigned CtxBits = 8,
     parameter bit CustomUnit = 1'b1,
     parameter bit WholeRequests = 1'b1,
+    parameter int unsigned NumVelo = 1,
+    parameter int unsigned VeloWidth = DataWidth,
+    parameter bit Ecc = 1'b0,  // this and what follows: see velo_node
+    parameter bit Multicast = 1'b0,
+    parameter bit Barrier = 1'b0,
+    parameter bit Congestion = 1'b0,
     parameter int unsigned HostDepth = 16,  // of the host port's FIFOs, a power of two
     parameter coding_e Coding = Coding8b10b,
     localparam int unsigned NumLanes = DataWidth / lane_bits(Coding),
@@ -232,7 +238,13 @@ module velo_node_clocks
       .MtuBytes     (MtuBytes),
       .CtxBits      (CtxBits),
       .CustomUnit   (CustomUnit),
-      .WholeRequests(WholeRequests)
+      .WholeRequests(WholeRequests),
+      .NumVelo      (NumVelo),
+      .VeloWidth    (VeloWidth),
+      .Ecc          (Ecc),
+      .Multicast    (Multicast),
+      .Barrier      (Barrier),
+      .Congestion   (Congestion)
   ) u_node (
       .clk_i(core_clk_i),
       .rst_ni(core_rst_n),
