@@ -7,7 +7,7 @@
 // has arrived: repetition terminates.
 //
 // Small parameters (two-word frames, four sequence numbers, a ring of eight words) keep the
-// bound short; not every counter wraps within it. The proof's CRC (velo_crc.sv beside this) misses nothing.
+// bound short; they do not wrap within it. The proof's CRC (velo_crc.sv beside this) misses nothing.
 
 `include "velo_assert.svh"
 
@@ -236,7 +236,7 @@ module velo_link_retry_props
   // Where the word that comes out stands, and whether all of its packet's words were right. Words of a copy
   // that is cut off may be wrong, but not the first one, by which it is routed.
   num_t place_q, place;
-  logic right_q, right, open_q;
+  logic right_q, right, open_q, cut_q;  // cut: the last copy was cut off
   assign place = out_sop ? got_q : place_q;
   assign right = (out_sop || right_q) && out_data == 64'(place) && out_eop == ends_q[place] &&
       (!out_eop || out_poison == poison_q[place]);
@@ -249,6 +249,7 @@ module velo_link_retry_props
       place_q <= '0;
       right_q <= 1'b1;
       open_q <= 1'b0;
+      cut_q <= 1'b0;
     end else begin
       if (in_valid) sent_q <= sent_q + 1'b1;
       if (out_valid && out_eop && !out_again) got_q <= place + 1'b1;
@@ -256,6 +257,7 @@ module velo_link_retry_props
         place_q <= place + 1'b1;
         right_q <= right;
         open_q <= !out_eop;
+        if (out_eop) cut_q <= out_again;
         if (out_eop && out_again && !(&agains_q)) agains_q <= agains_q + 1'b1;
       end
       if (replay[0] && replays_q != '1) replays_q <= replays_q + 1'b1;
@@ -268,9 +270,12 @@ module velo_link_retry_props
                !(out_valid && (out_sop || (out_eop && !out_again))) || place < sent_q)
   `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == !open_q)
   `VELO_ASSERT(CutOffIsPoisoned, !(out_valid && out_eop && out_again) || (out_poison && !out_sop))
+  // The switch must not keep a place for a packet that does not take it.
+  `VELO_ASSERT(RepeatIsTold, !(out_valid && out_sop && !out_eop) || out_again == cut_q)
   `VELO_ASSERT(ChannelKept, !out_valid || out_vc == 3'd1)
   `VELO_ASSERT(Terminates, !Quiet || cycle_q != 6'(Deadline) || got_q == sent_q)
   `VELO_COVER(ArrivesAfterReplay, out_valid && out_eop && !out_again && replays_q == 2'd1)
   `VELO_COVER(CutOff, agains_q == 2'd1)
+  `VELO_COVER(ToldToBeTheSame, out_valid && out_sop && out_again)
 
 endmodule

@@ -8,8 +8,11 @@
 // one goes with what the end word says: `out_eop_o`, and `out_poison_o` if the packet must not be acted
 // upon. Either it came so, over a good link (it is in sequence, and was poisoned further up); or it was
 // disturbed on this one, or the link went down inside it: then `out_again_o` says that this copy was cut
-// off and the whole packet comes once more. Such a copy has at least two words. The output has no ready:
-// see velo_switch_input for why there is room.
+// off and the whole packet comes once more. Such a copy has at least two words. With a first word that is not
+// the last one, `out_again_o` says that this is what was cut off, with the same first 64 bits and channel. A
+// CRC of 12 bits now and then believes what is not so. Then the first 64 bits differ, and what the switch made
+// of the copy that was cut off does not hold for the packet. The output has no ready: see velo_switch_input for why
+// there is room.
 //
 // `anew_i`: the other side was reset. If a copy was cut off, its packet will not come once more. The switch
 // keeps a place and credits for it, so two words come instead: the packet's first 64 bits, poisoned.
@@ -227,7 +230,8 @@ module velo_link_rx
 
   // ----- What the other side says -------------------------------------------------------------------
 
-  idle_t idle_word;
+  idle_t   idle_word;
+  status_t said;
   logic told_idle, told_start;
   assign idle_word  = idle_t'(phy_data_i[31:0]);
   assign told_idle  = up_i && is_idle && again;
@@ -245,17 +249,17 @@ module velo_link_rx
       init_valid_o  <= is_init && again;
     end
   end
-  always_ff @(posedge clk_i) begin
-    if (is_idle) begin
-      status_o <= idle_word.status;
-    end else begin
-      {status_o.ack, status_o.echo, status_o.nak} <= start_q.half.value;
-      {status_o.vc, status_o.freed} <= start_q.half;
+  always_comb begin
+    said = idle_word.status;
+    if (!is_idle) begin
+      {said.ack, said.echo, said.nak} = start_q.half.value;
+      {said.vc, said.freed} = start_q.half;
     end
-    status_o.ack <= (is_idle ? idle_word.status.ack : start_q.half.value[$bits(
-        seq_t
-    )+1:2]) + ack_base_i;
-    init_o <= init_t'(phy_data_i[31:0]);
+    said.ack = said.ack + ack_base_i;
+  end
+  always_ff @(posedge clk_i) begin
+    status_o <= said;
+    init_o   <= init_t'(phy_data_i[31:0]);
   end
 
   // ----- On to the switch -----------------------------------------------------------------------------
@@ -272,15 +276,17 @@ module velo_link_rx
   assign cut_off = passing_q && !first_q && (disturbed || !up_i);
 
   // Of the copy that was cut off: what stands for its repetition if that never comes.
-  logic cut_q, stub_valid_q, stub_last_q, stub;
+  logic cut_q, stub_valid_q, stub_last_q, stub, leaves, same;
   vc_t cut_vc_q;
   logic [63:0] head, cut_head_q;
   if (Narrow) begin : gen_narrow_head
     assign head = {phy_data_i, word_q};
   end else begin : gen_wide_head
-    assign head = phy_data_i[63:0];
+    assign head = word_q[63:0];
   end
-  assign stub = stub_valid_q || stub_last_q;
+  assign leaves = first_q && (goes_on || ends);
+  assign same   = start_q.vc == cut_vc_q && head == cut_head_q;
+  assign stub   = stub_valid_q || stub_last_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       cut_q        <= 1'b0;
@@ -288,13 +294,13 @@ module velo_link_rx
       stub_last_q  <= 1'b0;
     end else begin
       if (cut_off) cut_q <= 1'b1;
-      else if (anew_i || (first_q && (goes_on || ends))) cut_q <= 1'b0;
+      else if (anew_i || leaves) cut_q <= 1'b0;
       stub_valid_q <= anew_i && cut_q;
       stub_last_q  <= stub_valid_q;
     end
   end
   always_ff @(posedge clk_i) begin
-    if (begins) begin
+    if (leaves) begin
       cut_vc_q   <= start_q.vc;
       cut_head_q <= head;
     end
@@ -318,7 +324,7 @@ module velo_link_rx
     out_sop_o <= stub ? stub_valid_q : first_q;
     out_eop_o <= ends || cut_off || stub_last_q;
     out_poison_o <= cut_off || poisoned || stub;
-    out_again_o <= cut_off;
+    out_again_o <= cut_off || stub_valid_q || (cut_q && leaves && same && !ends);
     out_vc_o <= stub ? cut_vc_q : start_q.vc;
     if (!stub) out_data_o <= word_q;
     else out_data_o <= DataWidth'(Narrow && stub_last_q ? cut_head_q >> 32 : cut_head_q);
@@ -337,6 +343,6 @@ module velo_link_rx
   end
   `VELO_ASSERT(PacketsWhole, !out_valid_o || out_sop_o == !open_q)
   `VELO_ASSERT(AgainIsPoisoned,
-               !(out_valid_o && out_again_o) || (out_poison_o && out_eop_o && open_q))
+               !(out_valid_o && out_again_o && out_eop_o) || (out_poison_o && open_q))
 
 endmodule

@@ -21,7 +21,8 @@
 //
 // A packet may end poisoned (`in_poison_i`, `out_poison_o`, with its last word): whoever takes it in must not
 // act upon it. One that ends with `in_again_i` was cut off by its link; the same packet comes next from that
-// link, for the same credits. The switch itself poisons what it cuts.
+// link, for the same credits. If the link knows that its first 64 bits are the same, `in_again_i` is high with its
+// first word, too. The switch itself poisons what it cuts.
 //
 // Latency: 5 cycles from a first word in to the first word out. `out_data_o` and `out_eop_o` come from
 // multiplexers, all else of `out_*` from registers.
@@ -33,7 +34,8 @@
 // routed by that word (velo_switch_buffer); `ecc_o[p]` pulses for each such word, and for each put right, of port p.
 //
 // Errors: `dropped_o[p]` pulses for each packet from port p that leads nowhere; it is swallowed. So does it
-// for one that is longer than its header says by so much that its credits would not do: it is cut.
+// for one that is longer than its header says by so much that its credits would not do: it is cut. Poisoned
+// packets are not counted: they come again, or were counted where they were lost.
 // `out_avail_o`: credits left, for registers. Source: case-for-fpga, section 3.
 
 `include "velo_assert.svh"
@@ -103,8 +105,10 @@ module velo_switch
   logic [NumPorts-1:0][NumVcs-1:0] any_long;
 
   // Besides what credits stand for, a link's input holds copies of packets that come again, see
-  // velo_switch_again: two packets' units, and some for copies of which the link forgot.
+  // velo_switch_again: two packets' units, and some for copies that wait though they were no packet's. A power
+  // of two, as the block RAM is.
   localparam int unsigned MoreUnits = 2 * (need_credits(DataWidth, MtuBytes) - 2) + 4;
+  localparam int unsigned LinkUnits = 2 ** $clog2(NumVcs * BufferUnits + MoreUnits);
 
   // The class of a node port.
   function automatic int class_of(int port);
@@ -167,7 +171,7 @@ module velo_switch
         .Ecc         (Ecc),
         .NumVcs      (NumVcs),
         .MtuBytes    (MtuBytes),
-        .NumUnits    (p < int'(NumLinks) ? NumVcs * BufferUnits + MoreUnits : BufferUnits),
+        .NumUnits    (p < int'(NumLinks) ? LinkUnits : BufferUnits),
         .Repeats     (p < int'(NumLinks)),
         .Brings      (channels_of(p)),
         .Exists      (queues_of(p))

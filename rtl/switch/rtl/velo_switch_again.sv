@@ -11,11 +11,14 @@
 //   such at most, since it is the one that the input is sending.
 // * One that has not begun keeps its place and its first unit, as a poisoned packet of that unit
 //   (`truncate_o`; its other units are used next), in case its turn comes. If not, the packet that comes
-//   again takes over both (`retry_o`).
-// So besides the senders' credits the buffer needs room for two packets of the longest size.
+//   again takes over both (`retry_o`), if the link says that it is the same. If not, or if it has only one word,
+//   which the place does not know, it gets a place of its own; the poisoned packet goes when its turn comes.
+// So besides the senders' credits the buffer needs room for two packets of the longest size, and a unit
+// for each copy that is left. There are few: a link believes one of some thousands of broken headers.
 //
 // `sop_i`, `end_i`: first and last word of a packet coming in, `add_i` with the first: it is put into a queue
-// or takes over a place there; `again_i` with the last: it was cut off. `drop_unit_i`: a unit was swallowed.
+// or takes over a place there; `again_i` with the last: it was cut off; with the first: it is the one that was.
+// `drop_unit_i`: a unit was swallowed.
 // `start_i`: the packet `start_unit_i` begins to be sent. `give_back_i`: a unit of it was; `give_again_i`: of a
 // copy that was truncated; `single_i`: a cycle later than those would be, a packet of one word was.
 // `free_credit_o`, a cycle after `give_back_i`: the unit's credit comes back at once.
@@ -65,7 +68,7 @@ module velo_switch_again
   assign starts       = start_i && start_unit_i == unit_q;
   assign cut_off      = Repeats && end_i && again_i;
   assign truncate_o   = cut_off && arriving_q && !begun_q && !starts;
-  assign retry_o      = Repeats && wait_q && !starts;
+  assign retry_o      = Repeats && wait_q && !starts && again_i;
   assign retry_unit_o = unit_q;
   assign retry_size_o = size_q;
 

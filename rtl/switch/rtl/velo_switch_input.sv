@@ -20,8 +20,8 @@
 // without a gap; one of less than four words may take the time of four.
 // With Multicast, a packet of a group is sent to one output after the other (velo_switch_copies).
 //
-// Errors: a packet that leads nowhere is swallowed, its credits given back; `dropped_o` pulses. So does it
-// for one that goes on beyond the units of its size: the packet ends there, the rest is swallowed.
+// Errors: a packet that leads nowhere is swallowed, its credits given back; `dropped_o` pulses at its end, unless
+// it is poisoned. So does it for one that goes on beyond the units of its size, which ends there.
 // Source: case-for-fpga, section 3 (VOQ, cut-through); high-message-rates, section 3.A.
 
 `include "velo_assert.svh"
@@ -165,7 +165,7 @@ module velo_switch_input
   assign take_unit = (word_first && !retry) || fills;
   assign add_size = retry ? retry_size : way_size;
   assign drop_unit = word_valid && drop && write_off == '0;
-  assign dropped_o = (word_valid && drop && word_sop) || cut;
+  assign dropped_o = word_valid && drop && word_eop && !word_poison;
 
   // The last cycle's write: the tables, read ahead, do not tell yet that it ended a packet or filled a
   // unit, whose successor the writer is now in.

@@ -323,5 +323,6 @@ module velo_switch_queues
   `VELO_ASSERT(RemovesWhatIsThere, (removing & ~full_q) == '0)
   `VELO_ASSUME(NotTwiceRunning, !(remove_to_i != '0 && removed_q))
   `VELO_ASSUME(OnlyWhereAQueueIs, (only(add_i ? add_to_i : '0, add_vc_i) & ~Exists) == '0)
+  `VELO_ASSUME(EachHasAQueue, !add_i || adding != '0)
 
 endmodule

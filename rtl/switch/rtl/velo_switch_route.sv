@@ -116,7 +116,9 @@ module velo_switch_route
   assign local_port = group ? group_way.node : hop == HopLocal;
   // Of a message (kind 0) the lowest bits of `dst_ctx`.
   assign unit = in_data_i[17:16] & {2{!in_routed && in_data_i[7:4] == '0}} & 2'(NumVelo - 1);
-  assign leads_nowhere = group ? group_nowhere : {1'b0, hop[2:0]} >= 4'(NumLinks) && !local_port;
+  // A channel that there is not comes with a header that the link believed wrongly.
+  assign leads_nowhere = group ? group_nowhere :
+      tc >= vc_t'(NumClasses) || ({1'b0, hop[2:0]} >= 4'(NumLinks) && !local_port);
 
   always_comb begin
     for (int l = 0; l < int'(NumLinks); l++) begin
@@ -206,7 +208,7 @@ module velo_switch_route
   assign out_sop_o = sop_q;
   assign out_eop_o = eop_q;
   assign out_poison_o = eop_q && poison_q;
-  assign out_again_o = eop_q && again_q;
+  assign out_again_o = again_q;
   assign out_in_vc_o = in_vc_q;
 
   `VELO_ASSERT_INIT(VcsAreClassesTimesDatelines, NumVcs == NumClasses || NumVcs == 2 * NumClasses)

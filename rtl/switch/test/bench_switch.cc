@@ -43,8 +43,11 @@ struct Outgoing {
     bench::Words words;
     unsigned vc = 0;
     size_t place = 0;
-    bool poison = false; // its end says so
-    size_t cut_at = 0;   // it is cut off after so many words, and comes again
+    bool poison = false;   // its end says so
+    size_t cut_at = 0;     // it is cut off after so many words, and comes again
+    bool again = false;    // it was cut off, and the link knows that this is the same
+    bench::Words mistaken; // what the copy that is cut off begins with, if its link believed that
+    unsigned mistaken_vc = 0;
 };
 
 // Node numbers of groups, and what the table has for one: by output, whether it gets a copy, and
@@ -121,14 +124,19 @@ struct Bench {
                 // A copy that is cut off is for the same credits as the one that comes after it.
                 if (packet.place % kUnitWords == 0 && !packet.cut_at)
                     used[p][packet.vc] = (used[p][packet.vc] + 1) % kCounts;
-                set_bits(top->in_data_i, p * 32, 32, packet.words[packet.place]);
-                set_bits(top->in_vc_i, p * 3, 3, packet.vc);
+                bool other = packet.cut_at && !packet.mistaken.empty();
+                set_bits(top->in_data_i, p * 32, 32,
+                         other && packet.place < 2 ? packet.mistaken[packet.place]
+                                                   : packet.words[packet.place]);
+                set_bits(top->in_vc_i, p * 3, 3, other ? packet.mistaken_vc : packet.vc);
                 set_bits(top->in_sop_i, p, 1, packet.place == 0);
+                bool same = packet.place == 0 && packet.again && packet.words.size() > 1;
                 bool last = ++packet.place == packet.words.size();
                 bool cut = packet.place == packet.cut_at;
                 set_bits(top->in_eop_i, p, 1, last || cut);
                 set_bits(top->in_poison_i, p, 1, cut || (last && packet.poison));
-                set_bits(top->in_again_i, p, 1, cut);
+                set_bits(top->in_again_i, p, 1, cut || same);
+                packet.again = packet.again || (cut && !other);
                 if (cut)
                     packet.place = packet.cut_at = 0;
                 else if (last)
@@ -337,6 +345,13 @@ struct Bench {
                     Outgoing &packet = sources[p].back();
                     packet.cut_at = 2 + random.below(packet.words.size() - 2);
                     poisoned_in++;
+                    // Some way, or none, and some length.
+                    if (random.below(2)) {
+                        unsigned other = random.below(random.below(2) ? 32 : 256);
+                        packet.mistaken =
+                            bench::make_packet(random.below(4), other, p, 0, 2 + random.below(126));
+                        packet.mistaken_vc = random.below(8);
+                    }
                 }
             }
             step();
