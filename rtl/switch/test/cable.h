@@ -35,6 +35,11 @@ class Cable
     void start(unsigned delay, double error_rate, Random &random)
     {
         under_way_.assign(delay, Word{});
+        set_error_rate(error_rate, random);
+    }
+
+    void set_error_rate(double error_rate, Random &random)
+    {
         error_rate_ = error_rate;
         bits_to_error_ = next_error(random);
     }
