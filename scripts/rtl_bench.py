@@ -60,6 +60,10 @@ ROWS = [
     # A put's data between the headers of its packets, and with them.
     Row("rma_put_bytes_per_cycle_128", "-", 16, at_most=False),
     Row("rma_put_sustained_128", "-", None),
+    # Eight nodes of a hypercube: a message to all, a barrier, and a barrier made of messages.
+    Row("multicast_8_host_cycles", "-", None),
+    Row("barrier_8_cycles", "-", None),
+    Row("barrier_8_software_cycles", "-", None),
     # Units of 32 bits on a path of 128, 8-byte messages. What limits four is the host port's words.
     Row("velo_units_2_speedup", "-", 1.9, at_most=False),
     Row("velo_units_4_speedup", "-", None),
@@ -287,6 +291,10 @@ def main(argv: list[str] | None = None) -> int:
     compare_units(results, args.seed)
     print("rtl-bench: congestion, eight nodes", flush=True)
     compare_congestion(results, args.seed)
+    print("rtl-bench: eight nodes with barriers", flush=True)
+    network = [sys.executable, ROOT / "scripts" / "rtl_network.py", "--measure"]
+    output = subprocess.run(network, check=True, stdout=subprocess.PIPE, text=True).stdout
+    results |= json.loads(output)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     missed = show_targets(results)
     show_stages(results)

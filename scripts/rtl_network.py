@@ -3,7 +3,8 @@
 """Run whole networks of whole nodes (rtl/bench/bench_nodes.cc) against the scoreboard.
 
 Without arguments what the tests run; --hours for as many seeds as fit; --coverage once, with a
-report. A failing run prints its seed; the same command with it repeats the run cycle by cycle.
+report; --measure the cycles of messages to groups and of barriers. A failing run prints its seed;
+the same command with it repeats the run cycle by cycle.
 """
 
 import argparse
@@ -19,26 +20,41 @@ from pathlib import Path
 from rtl_bench import CONFIGURATIONS, OUT, ROOT, build
 
 TOPOLOGIES = {"ring": ["ring", "4"], "torus": ["torus", "2x2x2"], "hypercube": ["hypercube", "3"]}
+# Networks that run once more with groups, which have fewer messages, and at which of the RUNS. The
+# sources of groups, which are the roots of their barriers, are members or not.
+GROUPS = {
+    "ring": ["224:0:all", "225:2:1,3", "255:3:0,2"],
+    "hypercube": ["224:0:all", "230:6:1,2,5", "255:3:0,3,7"],
+}
+GROUP_RUNS, GROUP_SHARE = [("ring", 2), ("hypercube", 1)], 0.4
 # Error rate of the cables, delay, share of the messages, most payload: where a bit in a hundred is
 # wrong, hardly any long frame ever arrives whole.
 RUNS = [("1e-6", 2, 1.0, 56), ("1e-4", 11, 1.0, 56), ("1e-3", 4, 0.6, 56), ("1e-2", 1, 0.03, 8)]
 
 
-def topology(name: str) -> Path:
-    path = OUT / "topologies" / "-".join(TOPOLOGIES[name])
+def topology(name: str, groups: bool = False) -> Path:
+    path = OUT / "topologies" / ("-".join(TOPOLOGIES[name]) + "-barriers" * groups)
     path.parent.mkdir(parents=True, exist_ok=True)
     command = [
         sys.executable,
         ROOT / "tools" / "velo" / "cluster" / "routing.py",
         *TOPOLOGIES[name],
     ]
+    for group in GROUPS[name] if groups else []:
+        command += ["--group", group]
     text = subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout
     path.write_bytes(text)
     return path
 
 
+def has_groups(width: int, units: int) -> bool:
+    return width == 32 and units == 1
+
+
 def build_nodes(coverage: bool, width: int = 32, *, units: int = 1, fast: bool = False) -> Path:
     flags = [f"-GDataWidth={width}", f"-GNumLinks={CONFIGURATIONS[width]}"]
+    # The others without groups, so that nodes without them are tested, too.
+    flags += ["-GMulticast=1", "-GBarrier=1"] if has_groups(width, units) else []
     defines = f"-DVELO_DATA_WIDTH={width}"
     if units > 1:
         # Narrow ones, and messages to contexts of all of them, of one to two.
@@ -54,11 +70,11 @@ def build_nodes(coverage: bool, width: int = 32, *, units: int = 1, fast: bool =
 
 
 def run(
-    program: Path, network: str, seed: int, messages: int, which: int, *more: str
+    program: Path, network: Path, seed: int, messages: int, which: int, *more: str
 ) -> int | None:
     """One run; how many messages arrived, None if it failed."""
     rate, delay, share, payload = RUNS[which]
-    command = [program, topology(network), "--seed", str(seed), "--error-rate", rate]
+    command = [program, network, "--seed", str(seed), "--error-rate", rate]
     command += ["--delay", str(delay), "--messages", str(max(1, int(messages * share)))]
     command += ["--resets", "0" if rate == "1e-6" else "1"]
     command += ["--max-payload", str(payload), *more]
@@ -117,13 +133,18 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--units", type=int, choices=(1, 2, 4), default=1, help="VELO units")
     parser.add_argument("--networks", nargs="+", choices=TOPOLOGIES, default=list(TOPOLOGIES))
     parser.add_argument("--hours", type=float, help="begin new seeds for so long")
+    parser.add_argument("--measure", action="store_true", help="a barrier of eight nodes, as JSON")
     parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
     args = parser.parse_args(argv)
     program = build_nodes(args.coverage, args.width, units=args.units, fast=args.hours is not None)
+    if args.measure:
+        command = [program, topology("hypercube", True), "--measure", "1", "--delay", "0"]
+        return subprocess.run(command, check=False).returncode
     if args.coverage:
         data = [OUT / f"coverage-{which}.dat" for which in range(len(RUNS))]
+        network = topology("torus")
         results = [
-            run(program, "torus", args.seed, args.messages, which, "--coverage", str(path))
+            run(program, network, args.seed, args.messages, which, "--coverage", str(path))
             for which, path in enumerate(data)
         ]
         report([path for path in data if path.is_file()], OUT / "coverage.txt")
@@ -132,13 +153,20 @@ def main(argv: list[str] | None = None) -> int:
     networks = [name for name in args.networks if args.width == 32 or name != "torus"]
     # No word of 128 bits arrives whole where a bit in a hundred is wrong.
     runs = range(len(RUNS) - (args.width == 128))
+    groups = has_groups(args.width, args.units)
     start = time.monotonic()
     counts: list[int | None] = []
     for seed in itertools.count(args.seed):
         counts += [
-            run(program, network, seed, args.messages, which)
+            run(program, topology(network), seed, args.messages, which)
             for network in networks
             for which in runs
+        ]
+        messages = int(args.messages * GROUP_SHARE)
+        counts += [
+            run(program, topology(network, True), seed, messages, which)
+            for network, which in GROUP_RUNS
+            if groups and network in networks
         ]
         if args.hours is None or time.monotonic() - start > 3600 * args.hours:
             break

@@ -3,22 +3,29 @@
 // Whole networks of whole nodes (velo_node) as their hosts see them, against a scoreboard.
 //
 //   bench_nodes TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1] [--delay CYCLES]
-//               [--max-payload BYTES]
+//               [--max-payload BYTES] [--measure 0|1]
 //
 // TOPOLOGY is a file of cluster/routing.py. Every host sends lines of all lengths, as a whole or
 // in fragments, to some contexts of every node, itself too, loads and stores words of every node's
 // memory, puts, gets and updates remote memory (rma_model.h), and now and then writes what has to
-// be refused. Nobody keeps credits: rings and notification queues fill, everywhere at once. Hosts
-// stop taking DMA writes for a while, stop reading rings for longer. Bits on the cables fall over,
-// links are restarted by their register, cables are pulled. Each message has to be there once,
-// whole, in the order of its sender; each load gets what was stored last; remote memory is right
-// whenever a notification comes; every refusal is counted and nothing else; in the end all credits
-// are back in all registers. First each operation on remote memory is done once by itself. One seed
-// makes one run: the same arguments give the same cycles. Built for paths of VELO_DATA_WIDTH bits and
-// for messages to VELO_CONTEXTS contexts: with several VELO units, some of each unit.
+// be refused. Where the topology has groups, their sources send to them and their members meet at
+// barriers: no release comes before all have arrived, and each member gets it once. Nobody keeps
+// credits: rings and notification queues fill, everywhere at once. Hosts stop taking DMA writes for
+// a while, stop reading rings for longer. Bits on the cables fall over, links are restarted by
+// their register, cables are pulled. Each message has to be there once, whole, in the order of its
+// sender; each load gets what was stored last; remote memory is right whenever a notification
+// comes; every refusal is counted and nothing else; in the end all credits are back in all
+// registers. First each operation on remote memory is done once by itself. One seed makes one run:
+// the same arguments give the same cycles. Built for paths of VELO_DATA_WIDTH bits and for messages
+// to VELO_CONTEXTS contexts: with several VELO units, some of each unit.
+//
+// --measure: the cycles of one message to a group, of its barrier, and of the same barrier made of
+// messages, from the cycle in which the hosts offer their stores to that of the last write to a
+// ring. The hosts take no time.
 
 #include <algorithm>
 #include <array>
+#include <bit>
 #include <cinttypes>
 #include <map>
 #include <memory>
@@ -58,13 +65,17 @@ constexpr uint64_t kRegSetup = 0x08, kRegStall = 0x18, kRegCustom = 0x30, kRegCu
                    kRegSent = 0x40, kRegRefused = 0x48, kRegReceived = 0x50, kRegDropped = 0x58,
                    kRegUnmapped = 0x60, kRegStrays = 0x68, kRegLinks = 0x80, kRegLink = 0x100,
                    kRegCredits = 0x140, kRegRings = 0x8000000, kRegReadPointers = 0x8100000,
-                   kRegRoutes = 0x8200000;
+                   kRegRoutes = 0x8200000, kRegBarrierWatchdog = 0x1e0, kRegBarrierLate = 0x1e8,
+                   kRegBarrierCounts = 0x1f0, kRegBarrierArrivals = 0x8500000,
+                   kRegBarriers = 0x8600000;
+// Contexts that messages come from: a group's messages and releases are of others.
+constexpr unsigned kFirstSource = 16, kFirstBarrier = 250; // the latter wraps soon
 
 struct Options {
     std::string topology, coverage;
     uint64_t seed = 1, messages = 2000;
     double error_rate = 0;
-    bool resets = false;
+    bool resets = false, measure = false;
     unsigned delay = 4, max_payload = 56;
 };
 
@@ -90,6 +101,7 @@ struct Node {
     std::array<bench::Cable, kLinks> cables;                           // outwards
     std::array<std::array<bench::Cable, kLinks>, kPieces> more_cables; // from a path's bit 32 on
     std::vector<unsigned> hops;                                        // by destination
+    std::map<unsigned, uint64_t> groups, barriers;                     // by group
     std::array<unsigned, kLinks> unplugged_for{}, restart_for{};
 
     Stream units, control;
@@ -101,6 +113,7 @@ struct Node {
     // DMA reads on their way: tag, and memory as it was when they were taken.
     std::deque<std::pair<unsigned, std::vector<uint8_t>>> reads;
     unsigned read_beat = 0, read_delay = 0;
+    unsigned rounds = 0; // of a barrier made of messages: those whose message has come
 
     // The one load under way, and what this node stored, by node and offset.
     bool load_offered = false, load_open = false;
@@ -113,6 +126,15 @@ struct Node {
     uint64_t answer = 0;
     unsigned answer_beats = 0;
     uint64_t refused = 0, dropped = 0; // what its counters have to say in the end
+};
+
+// A group, and what its members have done of the barrier that is not complete yet.
+struct Group {
+    unsigned number = 0, source = 0, ctx = 0;
+    std::vector<unsigned> members;
+    std::map<unsigned, bool> waits; // a member has arrived and has not got the release
+    unsigned arrived = 0;
+    uint64_t barriers = 0; // complete
 };
 
 class Network
@@ -162,6 +184,7 @@ class Network
             set_register(n, kRegCustom, kSegment | 1);
             set_register(n, kRegLinks, plugged(n));
         }
+        set_groups();
         std::vector<bench::Memory *> memories;
         for (auto &node : nodes_)
             memories.push_back(&node.memory);
@@ -172,6 +195,8 @@ class Network
             check_links(n, "after bring-up");
         for (unsigned kind = 0; kind < bench::RmaModel::kKinds; kind++)
             introduce(static_cast<bench::RmaModel::Kind>(kind));
+        for (Group &group : groups_)
+            lose_member(group);
         quiet_ = false;
     }
 
@@ -196,9 +221,12 @@ class Network
     void run()
     {
         uint64_t last_progress = cycle_, last_done = 0;
-        while (sent_ < options_.messages || received_ < sent_ || loads_open() || remote_.busy()) {
+        while (sent_ < options_.messages || received_ < sent_ || loads_open() || remote_.busy() ||
+               barriers_open()) {
             for (unsigned n = 0; n < nodes_.size(); n++)
                 act(n);
+            for (Group &group : groups_)
+                act(group);
             disturb();
             step();
             if (received_ + loads_ + remote_.done() != last_done) {
@@ -215,20 +243,43 @@ class Network
             step();
         }
         check_end();
-        std::printf(
-            "{\"topology\": \"%s\", \"seed\": %" PRIu64 ", \"error_rate\": %g, "
-            "\"messages\": %" PRIu64 ", \"stores\": %" PRIu64 ", \"loads\": %" PRIu64
-            ", \"refused\": %" PRIu64 ", \"remote\": %" PRIu64 ", \"remote_refused\": %" PRIu64
-            ", \"full_queues\": %" PRIu64 ", \"moved_pages\": %" PRIu64 ", \"full_rings\": %" PRIu64
-            ", \"most_full_nodes\": %u, \"link_resets\": %" PRIu64 ", \"bad_words\": %" PRIu64
-            ", \"cycles\": %" PRIu64 "}\n",
-            options_.topology.c_str(), options_.seed, options_.error_rate, received_, stores_,
-            loads_, bad_writes_, remote_.done(), remote_.refused(), remote_.full_queues(),
-            remote_.moves(), full_rings_, most_full_, link_resets_, bad_words(), cycle_);
+        std::printf("{\"topology\": \"%s\", \"seed\": %" PRIu64 ", \"error_rate\": %g, "
+                    "\"messages\": %" PRIu64 ", \"stores\": %" PRIu64 ", \"loads\": %" PRIu64
+                    ", \"refused\": %" PRIu64 ", \"remote\": %" PRIu64
+                    ", \"remote_refused\": %" PRIu64 ", \"full_queues\": %" PRIu64
+                    ", \"moved_pages\": %" PRIu64 ", \"full_rings\": %" PRIu64
+                    ", \"most_full_nodes\": %u, \"group_messages\": %" PRIu64
+                    ", \"barriers\": %" PRIu64 ", \"link_resets\": %" PRIu64
+                    ", \"bad_words\": %" PRIu64 ", \"cycles\": %" PRIu64 "}\n",
+                    options_.topology.c_str(), options_.seed, options_.error_rate, received_,
+                    stores_, loads_, bad_writes_, remote_.done(), remote_.refused(),
+                    remote_.full_queues(), remote_.moves(), full_rings_, most_full_,
+                    group_messages_, barriers(), link_resets_, bad_words(), cycle_);
 #if VM_COVERAGE
         if (!options_.coverage.empty())
             context_.coveragep()->write(options_.coverage.c_str());
 #endif
+    }
+
+    // Nothing else goes on.
+    void measure()
+    {
+        Group &group = groups_.at(0);
+        if (group.members.size() != nodes_.size() || (nodes_.size() & (nodes_.size() - 1)))
+            fail("no group of all nodes to measure");
+        quiet_ = true;
+        uint64_t multicast = cycles_of([&] { send_to(group); });
+        uint64_t barrier = cycles_of([&] {
+            for (unsigned n : group.members)
+                arrive(group, n, true);
+        });
+        uint64_t software = cycles_of([&] {
+            for (unsigned n : group.members)
+                exchange(n, 0);
+        });
+        std::printf("{\"multicast_%zu_host_cycles\": %" PRIu64 ", \"barrier_%zu_cycles\": %" PRIu64
+                    ", \"barrier_%zu_software_cycles\": %" PRIu64 "}\n",
+                    nodes_.size(), multicast, nodes_.size(), barrier, nodes_.size(), software);
     }
 
   private:
@@ -237,11 +288,12 @@ class Network
     bench::Random random_;
     VerilatedContext context_;
     std::vector<Node> nodes_;
+    std::vector<Group> groups_;
     bench::RmaModel remote_;
     // By target node and context, then source: what has to come, in order.
     std::map<unsigned, std::map<unsigned, std::deque<Message>>> expected_;
     uint64_t cycle_ = 0, sent_ = 0, received_ = 0, stores_ = 0, loads_ = 0, bad_writes_ = 0;
-    uint64_t full_rings_ = 0, link_resets_ = 0;
+    uint64_t full_rings_ = 0, link_resets_ = 0, group_messages_ = 0;
     unsigned most_full_ = 0;
     bool quiet_ = true; // no disturbance
 
@@ -337,7 +389,7 @@ class Network
     void send(unsigned n)
     {
         unsigned to = random_.below(nodes_.size()), context = 1 + random_.below(kContexts);
-        unsigned source = random_.below(256);
+        unsigned source = kFirstSource + random_.below(VELO_GROUP_NODE_MIN - kFirstSource);
         Message message;
         message.tag = random_.next();
         message.len = random_.below(options_.max_payload + 1);
@@ -379,6 +431,208 @@ class Network
         }
     }
 
+    // ----- groups
+    // ---------------------------------------------------------------------------------
+
+    void set_groups()
+    {
+        for (const auto &[number, setting] : nodes_[0].barriers) {
+            Group group{number, 0, 1 + number % kContexts, {}, {}, 0, 0};
+            for (unsigned n = 0; n < nodes_.size(); n++) {
+                Node &node = nodes_[n];
+                if (velo_barrier_setting_root(node.barriers[number]))
+                    group.source = n;
+                if (velo_group_way_node(node.groups[number]))
+                    group.members.push_back(n);
+                set_register(n, kRegRoutes + 8 * number, node.groups[number]);
+                set_register(n, barrier_register(number),
+                             node.barriers[number] | uint64_t{group.ctx} << 32 |
+                                 uint64_t{kFirstBarrier} << 40);
+            }
+            groups_.push_back(group);
+        }
+    }
+
+    static uint64_t barrier_register(unsigned number)
+    {
+        return kRegBarriers + 8 * (number - VELO_GROUP_NODE_MIN);
+    }
+
+    // A short message to a group, from its source.
+    void send_to(const Group &group)
+    {
+        Message message;
+        message.tag = random_.next();
+        message.payload.push_back(random_.next());
+        message.len = 8;
+        uint64_t addr = velo_window_pack(
+            static_cast<uint32_t>(velo_address_pack(0, 1, static_cast<uint8_t>(group.ctx),
+                                                    static_cast<uint8_t>(group.number))),
+            static_cast<uint8_t>(group.number), VELO_UNIT_VELO);
+        nodes_[group.source].units.writes.push_back(
+            {addr, {velo_header_pack(0, message.tag, 8, 0, 0), message.payload[0]}});
+        expect(group, group.number, message);
+        group_messages_++;
+    }
+
+    void expect(const Group &group, unsigned source, const Message &message)
+    {
+        for (unsigned n : group.members)
+            expected_[n * 256 + group.ctx][group.source << 8 | source].push_back(message);
+        sent_ += group.members.size();
+    }
+
+    // A member arrives, by either way to its registers; the last one's makes the release due.
+    void arrive(Group &group, unsigned n, bool control)
+    {
+        uint64_t place = kRegBarrierArrivals + (uint64_t{group.ctx} << 12) +
+                         8 * (group.number - VELO_GROUP_NODE_MIN);
+        if (control)
+            set_register(n, place, random_.next());
+        else
+            nodes_[n].units.writes.push_back(
+                {velo_window_pack(static_cast<uint32_t>(place), 0, VELO_UNIT_REGISTERS), {0}});
+        group.waits[n] = true;
+        if (++group.arrived < group.members.size())
+            return;
+        Message release;
+        release.tag = static_cast<uint8_t>(kFirstBarrier + group.barriers);
+        expect(group, group.ctx, release);
+        group.arrived = 0;
+        group.barriers++;
+    }
+
+    // A member arrives when it has the last release, soon or late, and for a barrier that was begun
+    // even when all else is done.
+    void act(Group &group)
+    {
+        bool more = sent_ < options_.messages, meets = more || group.barriers < fewest_barriers();
+        if (more && random_.below(100) == 0 && nodes_[group.source].units.writes.size() < 20)
+            send_to(group);
+        unsigned n = group.members[random_.below(group.members.size())];
+        bool soon = random_.below(group.barriers % 8 ? 10 : 300) == 0;
+        if (soon && !group.waits[n] && (meets || group.arrived))
+            arrive(group, n, random_.below(2) != 0);
+    }
+
+    // When all else is done, members go on to meet until they have met so often.
+    uint64_t fewest_barriers() const { return options_.messages / 100; }
+
+    bool barriers_open() const
+    {
+        for (const Group &group : groups_)
+            if (group.arrived || group.barriers < fewest_barriers())
+                return true;
+        return false;
+    }
+
+    uint64_t barriers() const
+    {
+        uint64_t sum = 0;
+        for (const Group &group : groups_)
+            sum += group.barriers;
+        return sum;
+    }
+
+    // One member stays away: all nodes on its way to the root say so, nobody is released. It comes
+    // at last.
+    void lose_member(Group &group)
+    {
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            set_register(n, kRegBarrierWatchdog, uint64_t{1} << 32 | 100);
+        unsigned lost = group.members.back();
+        for (unsigned n : group.members)
+            if (n != lost)
+                arrive(group, n, true);
+        for (int i = 0; i < 1000; i++)
+            step();
+        unsigned bit = 1;
+        for (unsigned n = lost;;) {
+            uint64_t setting = nodes_[n].barriers[group.number];
+            uint64_t expected = velo_barrier_setting_expected(setting);
+            uint64_t state = read_register(n, barrier_register(group.number));
+            check(n, "what has arrived of a barrier that lacks one",
+                  velo_barrier_state_arrived(state), expected & ~bit);
+            check(n, "number of a barrier", velo_barrier_state_number(state), kFirstBarrier);
+            if (expected != bit)
+                check(n, "register barrier_late", read_register(n, kRegBarrierLate),
+                      bit | group.number << 8 | kFirstBarrier << 16);
+            if (velo_barrier_setting_root(setting))
+                break;
+            bit = 1U << velo_barrier_setting_slot(setting);
+            n = velo_barrier_setting_parent(setting);
+        }
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            set_register(n, kRegBarrierWatchdog, 0);
+        arrive(group, lost, false);
+        for (int i = 0; i < 1000; i++) {
+            for (unsigned n : group.members)
+                poll(n, group.ctx - 1);
+            step();
+        }
+        for (unsigned n : group.members)
+            if (group.waits[n])
+                fail("node " + std::to_string(n) + " is not released though all have arrived");
+    }
+
+    // A member has got a message of a group's root: if it is the release, it may go on.
+    void released(unsigned n, unsigned source)
+    {
+        for (Group &group : groups_)
+            if (source == (group.source << 8 | group.ctx))
+                group.waits[n] = false;
+    }
+
+    // ----- to measure
+    // ------------------------------------------------------------------------------
+
+    // From the first store to the last header word in a ring; hosts look at their rings in each
+    // cycle.
+    template <typename Begin> uint64_t cycles_of(Begin begin)
+    {
+        for (int i = 0; i < 300; i++)
+            step();
+        uint64_t start = cycle_;
+        begin();
+        while (received_ < sent_) {
+            step();
+            for (unsigned n = 0; n < nodes_.size(); n++)
+                for (unsigned c = 0; c < kContexts; c++)
+                    poll(n, c);
+            if (cycle_ - start > 5000)
+                fail("a measured message does not come");
+        }
+        return cycle_ - start;
+    }
+
+    // A round of a barrier made of messages: each node exchanges one with the node that differs in
+    // that bit of its number, and begins the next round when it has got it and those before.
+    void exchange(unsigned n, unsigned round)
+    {
+        Message message;
+        message.len = 8;
+        message.payload.push_back(random_.next());
+        unsigned to = n ^ 1U << round, source = kFirstSource + round;
+        uint64_t addr = velo_window_pack(
+            static_cast<uint32_t>(velo_address_pack(0, 1, 1, static_cast<uint8_t>(to))),
+            static_cast<uint8_t>(source), VELO_UNIT_VELO);
+        nodes_[n].units.writes.push_back(
+            {addr, {velo_header_pack(0, 0, 8, 0, 0), message.payload[0]}});
+        expected_[to * 256 + 1][n << 8 | source].push_back(message);
+        sent_++;
+    }
+
+    // A message of such a barrier has come: the rounds behind those that are over are due.
+    void exchanged(unsigned n, unsigned round)
+    {
+        unsigned &rounds = nodes_[n].rounds;
+        unsigned before = std::countr_one(rounds);
+        rounds |= 1U << round;
+        for (unsigned r = before + 1; r <= unsigned(std::countr_one(rounds)); r++)
+            if (1U << r < nodes_.size())
+                exchange(n, r);
+    }
+
     // Writes that are refused here, dropped there, or meant for nobody; they must have no effect.
     void write_badly(unsigned n)
     {
@@ -406,8 +660,8 @@ class Network
             nodes_[n].refused++;
             break;
         default: // a context that is not there
-            writes.push_back(
-                {address(0, 0, 200 + bad_writes_ % 4, VELO_UNIT_VELO), {velo_header_pack(0, 1, 0, 0, 0)}});
+            writes.push_back({address(0, 0, 200 + bad_writes_ % 4, VELO_UNIT_VELO),
+                              {velo_header_pack(0, 1, 0, 0, 0)}});
             nodes_[to].dropped++;
         }
     }
@@ -465,6 +719,10 @@ class Network
             fail("a message is lost, out of order or damaged" + where);
         flow.pop_front();
         received_++;
+        released(n, velo_header_source(word));
+        unsigned source = velo_header_source(word) & 0xFF;
+        if (options_.measure && source >= kFirstSource && source < VELO_GROUP_NODE_MIN)
+            exchanged(n, source - kFirstSource);
         node.head[context]++;
         set_register(n, kRegReadPointers + ((context + 1) << 12), node.head[context] & 0xFFFF);
     }
@@ -768,6 +1026,12 @@ class Network
             check(n, "register unmapped", read_register(n, kRegUnmapped), 0);
             check(n, "register stray_responses", read_register(n, kRegStrays), 0);
             check(n, "register custom_status", read_register(n, kRegCustomStatus), 0);
+            check(n, "refused arrivals", read_register(n, kRegBarrierCounts) >> 16 & 0xFFFF, 0);
+            uint64_t complete = 0;
+            for (const Group &group : groups_)
+                complete += nodes_[n].barriers[group.number] ? group.barriers : 0;
+            check(n, "complete barriers", read_register(n, kRegBarrierCounts) & 0xFFFF,
+                  complete & 0xFFFF);
             check(n, "register stall", read_register(n, kRegStall) & 7, 0);
             arrived += read_register(n, kRegReceived);
         }
@@ -803,6 +1067,8 @@ Options parse(int argc, char **argv)
             options.delay = std::strtoul(value, nullptr, 0);
         else if (name == "--max-payload")
             options.max_payload = std::strtoul(value, nullptr, 0);
+        else if (name == "--measure")
+            options.measure = std::atoi(value) != 0;
         else if (name == "--coverage")
             options.coverage = value;
         else
@@ -815,8 +1081,12 @@ Options parse(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    Network network(parse(argc, argv));
+    Options options = parse(argc, argv);
+    Network network(options);
     network.start();
-    network.run();
+    if (options.measure)
+        network.measure();
+    else
+        network.run();
     return 0;
 }
