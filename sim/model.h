@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One Verilated velo_node_flat behind an interface that does not depend on its shape: how many links it
-// has, and how wide its path is.
+// One Verilated velo_node_flat behind an interface that does not depend on its shape: how many
+// links it has, and how wide its path is.
 
 #pragma once
 
