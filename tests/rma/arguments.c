@@ -168,7 +168,10 @@ TEST(operations_check_their_arguments)
                  VELO_ERR_ARG);
     CHECK_STATUS(velo_rma_fetch_compare_add(self, NULL, velo_rma_place(a.key, 0), 0, 0, 0, 0),
                  VELO_ERR_ARG);
-    CHECK_STATUS(velo_rma_fetch_compare_add(self, &word, velo_rma_place(a.key, 0), 0, 0, 16, 0),
+    CHECK_STATUS(velo_rma_fetch_compare_add(self, &word, velo_rma_place(a.key, 0), 0, 0,
+                                            VELO_RMA_TAIL_LAST, 0),
+                 VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_fetch_compare_add(self, &word, velo_rma_place(a.key, 0), 0, 0, 64, 0),
                  VELO_ERR_ARG);
     CHECK_STATUS(velo_rma_put_strided(NULL, &word, &stride, velo_rma_place(a.key, 0), 0, 0),
                  VELO_ERR_ARG);
