@@ -171,7 +171,7 @@ bool rma_serve_request(struct velo_rma *rma, const struct velo_msg *msg)
     if (!conn)
         return true;
     struct wire_answer answer = {.handle = wire.handle, .seq = wire.seq};
-    if (unlikely(wire.key >> TABLE_INDEX_BITS == 0))
+    if (unlikely(wire.key != 0 && wire.key >> TABLE_INDEX_BITS == 0))
         resolve(rma, &wire, msg->source);
     const struct velo_rma_mem *mem =
         find_mem(rma, &wire, msg->source, velo_conn_max_bytes(conn) - sizeof answer);

@@ -19,8 +19,8 @@
  * holds it. At least one of the two sees the other.
  *
  * No key is below 65,536. Such a value goes to an owner whose table its requester does not see:
- * TABLE_KEY_ADDRESS with an address of the owner's as offset, any other for the registration that
- * has this number.
+ * TABLE_KEY_ADDRESS with an address of the owner's as offset, any other but 0 for the registration
+ * that has this number. 0 names no registration, also none of those without a number.
  *
  * A comment beside each line names its writer. Peers may write to all of the tail, so the owner
  * keeps privately what it relies on.
