@@ -179,7 +179,7 @@ struct Bench {
     // The header's `src` is the input port here, `dst` the output port.
     void check(unsigned port, unsigned vc, const bench::Words &words)
     {
-        if (shorts)
+        if (shorts || words.size() == 1)
             return check_short(port, vc, words);
         if (lying)
             return check_cut(words);
@@ -227,12 +227,17 @@ struct Bench {
         poisoned_group_out++;
     }
 
+    // One word: the switch sees class and destination as always.
+    static bench::Words make_single(unsigned tc, unsigned dst, unsigned src, uint32_t sequence)
+    {
+        return {tc << 1 | dst << 8 | src << 16 | (sequence & 0xFF) << 24};
+    }
+
     // Packets of one to twenty words, most of them shorter than any that the network carries, with
-    // gaps inside; the switch sees class and destination as always. Their length follows from the
-    // first word.
+    // gaps inside. Their length follows from the first word.
     static bench::Words make_short(unsigned tc, unsigned dst, unsigned src, uint32_t sequence)
     {
-        bench::Words words{tc << 1 | dst << 8 | src << 16 | (sequence & 0xFF) << 24};
+        bench::Words words = make_single(tc, dst, src, sequence);
         bench::Random fill(words[0]);
         size_t length = 1 + fill.below(fill.below(4) ? 5 : 20);
         while (words.size() < length)
@@ -244,9 +249,9 @@ struct Bench {
     {
         unsigned tc = (words[0] >> 1) & 3, dst = (words[0] >> 8) & 0xFF,
                  src = (words[0] >> 16) & 0xFF;
-        uint64_t flow = src << 16 | dst << 8 | vc;
+        uint32_t sequence = expected_sequence[src << 16 | dst << 8 | vc]++;
         if (dst % 16 != port || vc / 2 != tc ||
-            words != make_short(tc, dst, src, expected_sequence[flow]++))
+            words != (shorts ? make_short : make_single)(tc, dst, src, sequence))
             fail("a short packet from port " + std::to_string(src) + " to " + std::to_string(dst) +
                  " is lost, doubled, out of order or damaged");
         packets++;
@@ -323,7 +328,9 @@ struct Bench {
     }
 
     // Messages to groups among those to one output, with stops, gaps, disturbed packets and sinks
-    // that give their units back late.
+    // that give their units back late. Behind some messages come packets of one word, which are
+    // queued in every cycle: a copy waits for its queue while the next message could begin to
+    // leave.
     void multicast(uint64_t cycles)
     {
         rough = true;
@@ -338,6 +345,13 @@ struct Bench {
                 if (random.below(3) == 0) {
                     offer_to_group(p, random.below(random.below(4) ? 3 : kGroups),
                                    2 + random.below(15), true);
+                    continue;
+                }
+                if (random.below(16) == 0) {
+                    for (int n = 0; n < 4; n++)
+                        offer_to_group(p, random.below(3), 2, false);
+                    for (int n = 0; n < 16; n++)
+                        offer_random(p, 0);
                     continue;
                 }
                 offer_random(p, 2 + 2 * random.below(8));
@@ -387,15 +401,17 @@ struct Bench {
         return cycle - first_in[0];
     }
 
-    // Destinations 0..8 are the ports, 16..21 the links with the dateline channel.
+    // Destinations 0..8 are the ports, 16..21 the links with the dateline channel. No payload: one
+    // word.
     void offer(unsigned p, unsigned tc, unsigned dst, unsigned payload_words)
     {
         bool link = dst % 16 < kLinks;
         unsigned vc = tc * 2 + (dst >= 16);
         uint32_t sequence = next_sequence[p << 16 | dst << 8 | (link ? vc : tc * 2)]++;
         Outgoing packet;
-        packet.words = shorts ? make_short(tc, dst, p, sequence)
-                              : bench::make_packet(tc, dst, p, sequence, payload_words);
+        packet.words = shorts          ? make_short(tc, dst, p, sequence)
+                       : payload_words ? bench::make_packet(tc, dst, p, sequence, payload_words)
+                                       : make_single(tc, dst, p, sequence);
         // Two channels of a class may overtake each other, so a flow keeps to one.
         packet.vc = tc * 2 + (p < kLinks ? (dst & 1) : 0);
         sources[p].push_back(packet);
