@@ -13,8 +13,8 @@
 // the packet ends poisoned. The start word's CRC is of the packet's first words as they were written. So if one of
 // these is lost the receiver asks for the frame once more; from then on the frame is sent as a void one, all of its
 // words VoidNibble, with the CRC of those. Such a packet leads nowhere: the switch that it comes to drops it, and it
-// is counted only here. One frame is remembered as void, until it is acknowledged (`acked_i`, `acked_seq_i`); if more are, the oldest, so
-// each gets its turn.
+// is counted only here. One frame is remembered as void, until it is acknowledged (`acked_i`, `acked_seq_i`); if
+// more are, the oldest, so each gets its turn.
 // Errors: `ecc_o` pulses for each word that is sent.
 
 module velo_link_ring
