@@ -517,6 +517,7 @@ TEST(a_put_whose_end_comes_last_writes_the_same_bytes)
                 memset(local, 0xee, sizeof local);
                 CHECK_OK(velo_rma_put(me.peer, local, sizeof local,
                                       velo_rma_place(owner.stage->key, 0), VELO_RMA_TAIL_LAST, 0));
+                flush(me.peer); /* Its source is filled anew. */
                 pattern_fill(local, len, len);
                 CHECK_OK(velo_rma_put(me.peer, local, len, velo_rma_place(owner.stage->key, at),
                                       VELO_RMA_TAIL_LAST, 0));
