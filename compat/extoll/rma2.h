@@ -15,9 +15,11 @@
  * effect in order.
  *
  * An operation that fails later, because its peer is gone or the memory is no longer registered,
- * leaves a notification with an error at the requester, even if it asked for none.
+ * leaves a notification with an error at the requester, even if it asked for none. Natively a lock or
+ * a notification for a process that was killed succeeds until the library has noticed that. A program that
+ * waits for a notification goes on waiting when a peer dies: others may send one.
  *
- * Constants have a long and a short name where programs may have either.
+ * Specs and errors have a long and a short name, since programs may have either.
  *
  * $VELO_NODE, the launcher's variables, $VELO_DOMAIN and $VELO_EXTOLL_WAIT_MS are as in velo2.h.
  *
@@ -835,7 +837,7 @@ RMA2_API uint32_t rma2_get_queue_size(RMA2_Port port);
 
 /**
  * Does nothing, and needs not: EXTOLL's hardware had a buffer between a program's stores and the
- * device, which this call emptied. Here an operation is on its way when its call returns.
+ * device, which this call emptied. Here there is none; docs/extoll.md says who makes progress.
  *
  * @param port  An open port.
  * @retval RMA2_SUCCESS       There is nothing to drain.
