@@ -15,9 +15,9 @@
  * effect in order.
  *
  * An operation that fails later, because its peer is gone or the memory is no longer registered,
- * leaves a notification with an error at the requester, even if it asked for none. Natively a lock or
- * a notification for a process that was killed succeeds until the library has noticed that. A program that
- * waits for a notification goes on waiting when a peer dies: others may send one.
+ * leaves a notification with an error at the requester, even if it asked for none. Natively a lock
+ * or a notification for a process that was killed succeeds until the library has noticed that. A
+ * program that waits for a notification goes on waiting when a peer dies: others may send one.
  *
  * Specs and errors have a long and a short name, since programs may have either.
  *
