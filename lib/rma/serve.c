@@ -66,6 +66,14 @@ static bool is_well_formed(const struct wire_request *wire, size_t data_bytes)
     }
 }
 
+/* May this source do this, and does it lie in the registration? */
+static bool permits(const struct velo_rma_mem *mem, const struct request *request, velo_id_t source)
+{
+    return (mem->rights & rma_request_right(request)) &&
+           (mem->peer == VELO_RMA_PEER_ANY || mem->peer == source) &&
+           rma_request_fits(request, mem->len_bytes);
+}
+
 /* A request for what its requester does not see in our table: name the registration. */
 static cold_path void resolve(const struct velo_rma *rma, struct wire_request *wire,
                               velo_id_t source)
@@ -77,9 +85,7 @@ static cold_path void resolve(const struct velo_rma *rma, struct wire_request *w
         uint64_t base = by_address ? (uintptr_t)mem->addr : 0;
         request.offset = wire->offset - base;
         if (mem->key == 0 || (!by_address && mem->number != wire->key) ||
-            !(mem->rights & rma_request_right(&request)) ||
-            (mem->peer != VELO_RMA_PEER_ANY && mem->peer != source) ||
-            !rma_request_fits(&request, mem->len_bytes))
+            !permits(mem, &request, source))
             continue;
         wire->key = mem->key;
         wire->offset -= base;
@@ -96,10 +102,8 @@ static const struct velo_rma_mem *find_mem(const struct velo_rma *rma,
     const struct velo_rma_mem *mem = &rma->mems[wire->key % VELO_RMA_MEMS_MAX];
     struct request request = {
         .op = wire->op, .offset = wire->offset, .len_bytes = wire->len_bytes, .count = 1};
-    if (wire->key == 0 || mem->key != wire->key || !(mem->rights & rma_request_right(&request)) ||
-        (mem->peer != VELO_RMA_PEER_ANY && mem->peer != source) ||
-        !rma_request_fits(&request, mem->len_bytes) || wire->first_offset > mem->len_bytes ||
-        wire->len_bytes > max_bytes)
+    if (wire->key == 0 || mem->key != wire->key || !permits(mem, &request, source) ||
+        wire->first_offset > mem->len_bytes || wire->len_bytes > max_bytes)
         return NULL;
     if (rma_request_is_update(&request) &&
         (uintptr_t)(mem->addr + wire->offset) % wire->len_bytes != 0)
