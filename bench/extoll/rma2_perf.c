@@ -34,7 +34,7 @@ struct side {
     struct velo_rma_place places[2];
 };
 
-/* What is measured. */
+/* The measurements. */
 struct work {
     const char *mode;
     bool is_get;

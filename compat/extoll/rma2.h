@@ -373,7 +373,7 @@ RMA2_API RMA2_ERROR rma2_unregister_nofree(RMA2_Port port, RMA2_Region *region);
 RMA2_API RMA2_ERROR rma2_get_nla(RMA2_Region *region, size_t offset, RMA2_NLA *nla);
 
 /**
- * Write to remote memory. Whoever polls the end of it finds all the rest, and finds what was put
+ * Write to remote memory. A program that polls the end finds all the rest, and finds what was put
  * over the same connection before. The completer's notification comes after the data, once.
  *
  * @param port      An open port.

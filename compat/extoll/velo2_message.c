@@ -115,7 +115,7 @@ static int connect_late(struct velo2_link *link)
     return status;
 }
 
-/* There was no room. Whoever makes it may be waiting for room in a ring of ours. */
+/* There was no room. The receiver that makes it may be waiting for room in a ring of ours. */
 static int send_patiently(struct velo2_link *link, const void *msg, unsigned int len, uint8_t tag,
                           uint8_t mtt)
 {

@@ -108,7 +108,7 @@ static bool covers(const struct velo_rma_peer *peer, const struct grant *grant, 
            len_bytes <= grant->len_bytes - offset;
 }
 
-/* What is looked for: the registration with a number, or, if that is 0, with bytes at an address.
+/* A look-up's target: the registration with a number, or, if that is 0, with bytes at an address.
  */
 struct wanted {
     uint64_t number;

@@ -40,7 +40,7 @@ async def a_wrong_line_is_put_right_or_fetched_afresh(dut):
     for number, bit in enumerate(range(0, len(line) - 7, 5)):
         line.value = kept ^ 1 << bit ^ 1 << bit + 7
         await ask(2 + number, 1 + number, corrected)
-        # What was fetched is in the line.
+        # The line holds the entry that was fetched.
         await ask(2 + number, 1 + number, corrected)
     # A line that nobody asks for is nobody's business.
     dut.u_cache.u_lines.gen_old.mem[1].value = 3

@@ -95,7 +95,7 @@ class Setup:
 async def ready(dut: Any, seed: int = 1) -> Setup:
     setup = Setup(dut, seed)
     await setup.start()
-    # What is sent while the link comes up is sent twice.
+    # Words that are sent while the link comes up are sent twice.
     setup.packet([0])
     await setup.quiet()
     assert setup.packets.pop() == ([0], False)

@@ -114,7 +114,7 @@ async def no_notification_goes_where_a_broken_entry_says(dut):
                 (note,) = await setup.notified(US)
                 assert (note.place, note.error, note.cookie) == (ERROR, MEMORY, cookie)
                 await quiet(setup)
-                # What was written is the entry that told of the failure.
+                # The entry that told of the failure was written.
                 assert all(0x81000 <= at < 0x82000 for at, _ in setup.touched[before:])
             await setup.queue(THEM)
     assert setup.errors == [(MEMORY, THEM, NODE)] * 3
