@@ -46,9 +46,14 @@ if(VELO_BUILD_BENCH)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/install/velo DESTINATION ${CMAKE_INSTALL_BINDIR})
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/velo DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
             PATTERN __pycache__ EXCLUDE)
+    # For figure 4 of `velo paper`, where `make rtl-bench` has run.
+    install(FILES ${PROJECT_BINARY_DIR}/rtl-bench.json DESTINATION ${CMAKE_INSTALL_DATADIR}/velo OPTIONAL)
 endif()
 if(VELO_BUILD_TESTS AND VELO_BUILD_MAN AND NOT VELO_SANITIZE)
     add_test(NAME installed_package_builds_a_program
              COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_install ${PROJECT_BINARY_DIR})
     set_tests_properties(installed_package_builds_a_program PROPERTIES LABELS full)
+    add_test(NAME each_installed_command_works
+             COMMAND ${PROJECT_SOURCE_DIR}/scripts/check_install ${PROJECT_BINARY_DIR} --all)
+    set_tests_properties(each_installed_command_works PROPERTIES LABELS nightly)
 endif()

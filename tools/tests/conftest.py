@@ -11,6 +11,7 @@ import pytest
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 FAKE = Path(__file__).with_name("fake_perf.py")
+PIN = FAKE.parents[2] / "bench" / "mpi" / "pin"
 
 
 @pytest.fixture
@@ -21,6 +22,7 @@ def fake_perf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     program = libexec / "velo-perf"
     program.write_text(f'#!/bin/sh\nexec "{sys.executable}" "{FAKE}" "$@"\n')
     program.chmod(0o755)
+    (libexec / "velo-pin").symlink_to(PIN)
     log = tmp_path / "calls.log"
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
     monkeypatch.setenv("FAKE_LOG", str(log))

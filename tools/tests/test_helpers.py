@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from velo import helpers
+from velo import helpers, tree
 from velo.errors import VeloError, VerifyError
 
 TOOLS = Path(__file__).resolve().parents[1]
@@ -19,7 +19,7 @@ TOOLS = Path(__file__).resolve().parents[1]
 
 def run(scenario: str, monkeypatch: pytest.MonkeyPatch) -> list[dict[str, object]]:
     monkeypatch.setenv("FAKE_SCENARIO", scenario)
-    return list(helpers.stream([helpers.find("velo-perf"), "latency"]))
+    return list(helpers.stream([tree.find("velo-perf"), "latency"]))
 
 
 def test_the_lines_of_a_good_run_arrive(fake_perf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -57,8 +57,8 @@ def test_a_program_that_was_not_built_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path))
-    with pytest.raises(VeloError, match=r"velo-perf is not there; run 'make build'"):
-        helpers.find("velo-perf")
+    with pytest.raises(VeloError, match=r"velo-perf is not in .*; run 'make build'"):
+        tree.find("velo-perf")
 
 
 def alive(pid: int) -> bool:
@@ -82,7 +82,7 @@ def test_leaving_early_ends_the_program_and_what_it_forked(
 ) -> None:
     monkeypatch.setenv("FAKE_SCENARIO", "hang")
     pids: list[int] = []
-    with contextlib.closing(helpers.stream([helpers.find("velo-perf"), "latency"])) as lines:
+    with contextlib.closing(helpers.stream([tree.find("velo-perf"), "latency"])) as lines:
         for line in lines:
             if line["type"] == "sample-pids":
                 pids = line["pids"]

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The MPI part of `velo bench`: how stacks are started, and what their programs say."""
 
+import io
 import json
 import os
 import sys
@@ -9,10 +10,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
-from rich.console import Console
 
-from velo import helpers
+from velo import helpers, tree
 from velo.cli import main
+from velo.display import Console
 from velo.errors import UsageError, VeloError
 from velo.measure import bracket, rounds, tasks
 from velo.measure.mpi import builds, mpi_perf, stacks
@@ -76,7 +77,7 @@ def test_every_size_of_the_cliff_row_and_of_the_large_ones_is_measured() -> None
 def test_all_ranks_are_pinned_and_open_mpi_does_not_bind_them_itself() -> None:
     for stack in STACKS:
         argv = stack.argv(2, [0, 1], ["prog", "x"])
-        assert argv[-4:] == [str(stacks.PIN), "0,1", "prog", "x"]
+        assert argv[-4:] == [str(tree.find("velo-pin")), "0,1", "prog", "x"]
         assert argv[argv.index("-n") + 1] == "2"
         if "ompi" in stack.name or stack.velo:
             assert argv[argv.index("--bind-to") + 1] == "none"
@@ -148,7 +149,7 @@ def test_pin_puts_each_rank_on_its_cpu_and_passes_the_arguments() -> None:
     argv = stack.argv(1, [cpu], ["python3", "-c",
                                  "import os,sys; print(os.sched_getaffinity(0), sys.argv[1])",
                                  "a b"])  # fmt: skip
-    pin = argv[argv.index(str(stacks.PIN)) :]
+    pin = argv[argv.index(str(tree.find("velo-pin"))) :]
     text = helpers.output(pin, 20, env=os.environ | {"OMPI_COMM_WORLD_LOCAL_RANK": "3"})
     assert text == f"{{{cpu}}} a b\n"
     with pytest.raises(VeloError, match="no launcher of an MPI"):
@@ -242,7 +243,7 @@ class Runs:
 def run_rounds(count: int, *acts: Runs) -> bracket.Peers:
     peers = bracket.Peers()
     acting = [tasks.Task(f"task {i}", frozenset({"mpi"}), 1.0, a) for i, a in enumerate(acts)]
-    rounds.run(acting, count, peers, Console(quiet=True))
+    rounds.run(acting, count, peers, Console(io.StringIO()))
     return peers
 
 

@@ -97,11 +97,10 @@ class FakeStack(Stack):
     file: str = ""
     why: str = ""
 
-    def missing(self, cpus: Sequence[int]) -> str | None:
-        return self.why or None
-
     def argv(self, ranks: int, cpus: Sequence[int], program: Sequence[str | Path]) -> list[str]:
         target = str(program[program.index("-o") + 1]) if "-o" in program else self.file
+        if self.why:
+            raise VeloError(self.why)
         script = f"cat > {shlex.quote(target)} <<'E'\n{self.output_text}E\n"
         return ["sh", "-c", script if target else "true"]
 

@@ -128,8 +128,6 @@ def test_the_table_shows_far_figures_when_the_cores_were_hardly_ever_near() -> N
     found = [r for r in result() if (r.mode, r.size_bytes) == ("ring", 8)]
     assert {r.hop: r.samples for r in found} == {"near": 6, "far": 3}
     table = tables.result_table(found)
-    assert list(table.columns[6].cells) == ["near"]
-    assert list(table.columns[7].cells) == ["6/3"]
+    assert table.rows[0][6:] == ("near", "6/3")
     table = tables.result_table([r for r in found if r.hop == "far"])
-    assert list(table.columns[6].cells) == ["far"]
-    assert list(table.columns[7].cells) == ["0/3"]
+    assert table.rows[0][6:] == ("far", "0/3")

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from velo import cli, helpers
-from velo.cluster import apart, extrapolation, predict_page, predict_runs, prediction
+from velo import cli, tree
+from velo.cluster import apart, extrapolation, predict_runs, predict_tables, prediction
 from velo.cluster.extrapolation import Exponential, Inverse, Sample
 from velo.errors import UsageError, VeloError
 
@@ -184,7 +184,7 @@ class Hardware:
 def hardware(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Hardware:
     found = Hardware()
     monkeypatch.setattr(apart, "run_apart", found.run_apart)
-    monkeypatch.setattr(helpers, "find", lambda name: Path("/") / name)
+    monkeypatch.setattr(tree, "find", lambda name: Path("/") / name)
     monkeypatch.chdir(tmp_path)
     return found
 
@@ -286,9 +286,9 @@ def test_eight_nodes_keep_their_cables_where_nodes_have_three_links(hardware: Ha
 
 
 def test_errors_that_are_many_times_the_truth_are_shown_as_such() -> None:
-    assert predict_page._error(1.2, 1.0) == "+20%"
-    assert predict_page._error(190, 1.0) == "190 times"
-    assert predict_page._error(None, 1.0) == predict_page._error(1.0, None) == "–"
+    assert predict_tables._error(1.2, 1.0) == "+20%"
+    assert predict_tables._error(190, 1.0) == "190 times"
+    assert predict_tables._error(None, 1.0) == predict_tables._error(1.0, None) == "–"
 
 
 def test_a_cable_without_a_cluster_is_a_usage_error() -> None:

@@ -13,7 +13,7 @@ import pytest
 TOOLS = Path(__file__).resolve().parents[1]
 PACKAGE = TOOLS / "velo"
 MODULES_DIRECTLY_MAX = 10
-HEAVY = {"dataclasses", "jinja2", "markupsafe", "matplotlib", "numpy", "rich", "subprocess"}
+HEAVY = {"dataclasses", "jinja2", "markupsafe", "matplotlib", "numpy", "subprocess"}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 Import = ast.Import | ast.ImportFrom

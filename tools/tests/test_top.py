@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from velo.cli import main
+from velo.display import paint, plain
 from velo.runtime import tables
 from velo.runtime.ports import rates
 
@@ -124,9 +125,8 @@ def test_info_tells_facts_and_ports(fake_info: None, capsys: pytest.CaptureFixtu
 )  # fmt: skip
 def test_info_tells_how_payloads_move(copies: dict[str, Any], rows: list[tuple[str, str]]) -> None:
     table = tables.facts_table(look(0) | {"copies": copies})
-    cells = [list(column.cells) for column in table.columns]
-    for name, value in rows:
-        assert cells[1][cells[0].index(f"[dim]{name}[/]")] == value
+    found = {plain(name): value for name, value in table.rows}
+    assert dict(rows).items() <= found.items()
 
 
 def test_info_as_json_is_what_the_program_said(
@@ -146,5 +146,5 @@ def test_the_program_s_complaint_is_passed_on(
 
 def test_kept_memory_beyond_its_bound_is_marked() -> None:
     over, within = port(0, 1), port(1, 1) | {"kept_bytes": 60_000}
-    assert tables.kept(over).startswith("[red]")
-    assert "[red]" not in tables.kept(within)
+    assert tables.kept(over) == paint("70.0k", "red")
+    assert tables.kept(within) == "60.0k"

@@ -3,6 +3,9 @@
 
 import sys
 
+if sys.version_info < (3, 11):  # noqa: UP036 - The system chose the interpreter.
+    sys.exit(f"velo: Python 3.11 or newer is needed; {sys.executable} is {sys.version.split()[0]}")
+
 from velo.cli import main
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The command line of `velo`.
 
-The man page velo.1 is generated from build_parser(), by an interpreter that may lack rich, numpy,
-jinja2 and matplotlib: the modules of the commands import nothing that needs these before they run.
+The man page velo.1 is generated from build_parser(), by an interpreter that may lack numpy, jinja2
+and matplotlib: the modules of the commands import nothing that needs these before they run.
 """
 
 import argparse
@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from velo import tree
 from velo.cluster import predict, sim, trace
 from velo.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, VeloError
 from velo.measure import bench, netpipe, perf
@@ -39,7 +40,7 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
     for command in COMMANDS:
         command.register(commands)
     return parser
@@ -63,6 +64,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("velo: interrupted", file=sys.stderr)
         return EXIT_INTERRUPTED
+    except ModuleNotFoundError as error:
+        module = str(error.name).partition(".")[0]
+        if module not in tree.PAGE_MODULES:
+            raise
+        print(f"velo: {tree.missing_package(args.command, module)}", file=sys.stderr)
+        return EXIT_FAILED
     except BrokenPipeError:
         # The reader, such as head, has enough; keep Python from complaining at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -14,30 +14,9 @@ from typing import Any
 
 from velo.errors import EXIT_VERIFY, VeloError, VerifyError
 
-REPO = Path(__file__).resolve().parents[2]
 STOP_GRACE_S = 2.0
 # Lines of a program's last words that are worth showing.
 STDERR_LINES = 12
-
-
-def find(name: str) -> Path:
-    """The path of a C program; $VELO_LIBEXEC, which the launcher sets, says where they are."""
-    folder = Path(os.environ.get("VELO_LIBEXEC") or REPO / "build" / "libexec" / "velo")
-    path = folder / name
-    if not os.access(path, os.X_OK):
-        raise VeloError(f"{path} is not there; run 'make build' first, or set VELO_LIBEXEC")
-    return path
-
-
-def find_loaded(name: str, advice: str) -> Path:
-    """What programs load, by its name below a library folder's velo/: in this command's tree."""
-    libexec = os.environ.get("VELO_LIBEXEC")
-    prefix = Path(libexec).parents[1] if libexec else REPO / "build"
-    for pattern in ("lib*/velo", "lib*/*/velo"):
-        for folder in sorted(prefix.glob(pattern)):
-            if (folder / name).is_file():
-                return folder / name
-    raise VeloError(f"{Path(name).name} is not below {prefix}; {advice}")
 
 
 def stop(process: subprocess.Popen[Any], grace_s: float = STOP_GRACE_S) -> None:

@@ -6,8 +6,8 @@ ways, by a delay after each send and by its clock. What that does to micro-bench
 program gives a curve, which is followed to faster hardware. We have that hardware, too: the program
 is run there, which shows what the prediction is worth.
 
-predict_runs.py makes the runs, extrapolation.py has the arithmetic, predict_page.py the tables and
-figures.
+predict_runs.py makes the runs, extrapolation.py has the arithmetic, predict_tables.py the tables,
+predict_page.py the page.
 """
 
 import argparse
@@ -81,22 +81,26 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo predict`."""
-    # Cost: rich and matplotlib are slow to import, and only this command needs them.
+    # Cost: dataclasses and subprocess are slow to import.
     from velo import display
-    from velo.cluster import predict_page
+    from velo.cluster import predict_tables
     from velo.cluster.predict_runs import Bench, plan
     from velo.cluster.prediction import TECHNOLOGIES, conclude
 
     for name in (args.json, args.output):
         if name and not Path(name).resolve().parent.is_dir():
             raise UsageError(f"{name}: there is no such folder")
-    console = display.console()
+    if args.output:
+        # Cost: matplotlib is slow to import, and only a page needs it. If it is not there this says
+        # so before the runs and not after them.
+        from velo.cluster import predict_page
+    console = display.Console()
     steps = 1 + len(args.rates) + len(args.clocks) + (0 if args.no_direct else len(TECHNOLOGIES))
     job = plan(args)
     with display.Bar(console, total=steps) as bar:
         results = Bench(args, job, bar).measure()
     conclude(results)
-    predict_page.show(results, console)
+    predict_tables.show(results, console)
     if args.json:
         _write(Path(args.json), results.to_json())
     if args.output:

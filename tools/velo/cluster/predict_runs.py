@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from velo import display, helpers
+from velo import display, helpers, tree
 from velo.cluster import apart, description, extrapolation, points
 from velo.cluster.job import Job
 from velo.cluster.job import plan as make_job
@@ -183,7 +183,7 @@ class Bench:
         return self._perf(run, RATE, 2 * self._pairs, self._job.ranks_a_node)
 
     def _perf(self, run: Run, program: Sequence[str], ranks: int, ranks_a_node: int) -> float:
-        path = str(helpers.find(program[0]))
+        path = str(tree.find(program[0]))
         said, _ = self._sim(run, self._words(run, ranks, ranks_a_node), [path, *program[1:]])
         return points.parse(said, "size_bytes")[0][1]
 

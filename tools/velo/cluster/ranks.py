@@ -39,8 +39,8 @@ def find_allocators() -> str:
     name = ctypes.util.find_library(ALLOCATOR)
     if not name:
         raise VeloError(
-            "libjemalloc, which allocates the ranks' memory, is not installed; 'scripts/setup sim' "
-            "does it, or 'apt-get install libjemalloc2'"
+            "libjemalloc, which allocates the ranks' memory, is not installed; "
+            "'apt-get install libjemalloc2' (Debian's name) installs it"
         )
     # jemalloc has C++'s operators, too, and would pass by our malloc() with them.
     return f"{CPLUSPLUS}:{name}"

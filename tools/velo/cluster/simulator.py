@@ -8,7 +8,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from velo import helpers
+from velo import tree
 from velo.cluster import ranks, routing
 from velo.cluster.job import plan
 from velo.errors import UsageError, VeloError
@@ -20,7 +20,7 @@ def run(args: argparse.Namespace) -> None:
     """Run the job that the command line of `velo sim` asks for; ends with its exit code."""
     job = plan(args)
     simulator = find_simulator(args)
-    library = helpers.find_loaded("libvelo-virtual.so", "run 'make sim'")
+    library = tree.find_loaded("libvelo-virtual.so")
     # What the simulator shares with the ranks.
     area = Path(f"/dev/shm/velo-sim.{os.getpid()}")
     with tempfile.TemporaryDirectory(prefix="velo-sim-") as folder:
@@ -62,9 +62,9 @@ def run(args: argparse.Namespace) -> None:
 def find_simulator(args: argparse.Namespace) -> Path:
     """The program whose models do what is wanted."""
     if not args.wave:
-        return helpers.find("velo-sim")
+        return tree.find("velo-sim")
     try:
-        return helpers.find("velo-sim-wave")
+        return tree.find("velo-sim-wave")
     except VeloError as error:
         raise VeloError(
             "velo-sim-wave, whose models show their signals, is not there; 'cmake --build build "

@@ -59,7 +59,7 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo bench`."""
-    # Cost: rich is slow to import, and only commands that measure need it.
+    # Cost: dataclasses and subprocess are slow to import, and only commands that measure need them.
     from velo import display
     from velo.measure import rounds, tasks
     from velo.measure.bracket import Peers
@@ -67,7 +67,7 @@ def run(args: argparse.Namespace) -> None:
     from velo.measure.velo_perf import Collected
     from velo.results import records
 
-    console = display.console()
+    console = display.Console()
     cpus = two_cpus(args.cpus)
     choice = tasks.Choice.parse(args.only, args.skip)
     velo, peers, costs = Collected(), Peers(), Costs()
@@ -77,9 +77,9 @@ def run(args: argparse.Namespace) -> None:
     chosen += tasks.extoll_tasks(choice, cpus, args.quick, costs)
     chosen += tasks.mpi_tasks(choice, cpus, args.quick, peers, configs, absent, console)
     for stack, config in configs.items():
-        console.print(f"measured: {stack}: {config}", soft_wrap=True, markup=False)
+        console.print(f"measured: {stack}: {config}")
     for stack, reason in absent.items():
-        console.print(f"absent: {stack}: {reason}", soft_wrap=True, markup=False, style="yellow")
+        console.print(f"absent: {stack}: {reason}", style="yellow")
     if not chosen:
         raise UsageError("nothing is left to measure; see --only, --skip and what is absent")
     count = args.rounds or (ROUNDS_QUICK if args.quick else ROUNDS)
@@ -94,4 +94,4 @@ def run(args: argparse.Namespace) -> None:
     rounds.show(found, velo, peers, console)
     if args.json:
         records.save(Path(args.json), found)
-        console.print(f"{len(found)} records written to {args.json}", soft_wrap=True)
+        console.print(f"{len(found)} records written to {args.json}")

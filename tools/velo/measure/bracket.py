@@ -5,7 +5,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from velo import helpers
+from velo import helpers, tree
 from velo.measure import velo_perf
 from velo.measure.mpi import hpcc, mpi_perf, netpipe
 from velo.measure.mpi.stacks import Stack
@@ -140,7 +140,7 @@ def limits(cpus: Sequence[int]) -> Limits | None:
     """The raw limits now; None if the cores moved while they were measured."""
     arguments = ["limit", "--batches", "1", "--cpus", ",".join(map(str, cpus))]
     found: list[Sample] = []
-    with contextlib.closing(helpers.stream([helpers.find(velo_perf.PROGRAM), *arguments])) as lines:
+    with contextlib.closing(helpers.stream([tree.find(velo_perf.PROGRAM), *arguments])) as lines:
         found = [Sample.from_json(line) for line in lines if line.get("type") == "sample"]
 
     def values(mode: str) -> dict[int, float]:

@@ -7,10 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from rich.console import Console
-from rich.table import Table
-
-from velo import helpers
+from velo import helpers, tree
+from velo.display import Console, Table
 
 BATCHES, BATCHES_QUICK = 100, 20
 # Program -> what it is measured beside, and the modes at 8 bytes whose cost has a bound [ns].
@@ -31,7 +29,7 @@ class Costs:
     def measure(self, program: str, cpus: Sequence[int], quick: bool) -> None:
         """Run a program once."""
         batches = BATCHES_QUICK if quick else BATCHES
-        argv = [helpers.find(program), "--cpus", ",".join(map(str, cpus)), "--batches", batches]
+        argv = [tree.find(program), "--cpus", ",".join(map(str, cpus)), "--batches", batches]
         for line in helpers.stream([str(word) for word in argv], has_end=False):
             self.lines[program, str(line["mode"]), int(line["size_bytes"])].append(line)
 
@@ -39,7 +37,7 @@ class Costs:
         """The medians over all runs; of 8 bytes also whether the cost is within its bound."""
         if not self.lines:
             return
-        table = Table("EXTOLL's interface", "bytes", "ours", "beside", "cost", "bound", box=None)
+        table = Table("<EXTOLL's interface", ">bytes", ">ours", ">beside", ">cost", "<bound")
         for (program, mode, size), lines in self.lines.items():
             bare, bounded, bound_ns = PROGRAMS[program]
             ours_ns, bare_ns, cost_ns = (

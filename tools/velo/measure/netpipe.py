@@ -35,17 +35,18 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo netpipe`."""
-    # Cost: rich is slow to import, and only commands that measure need it.
+    # Cost: dataclasses and subprocess are slow to import, and only commands that measure need them.
     from velo import display
     from velo.measure import side_by_side
+    from velo.measure.mpi import netpipe
     from velo.measure.mpi.stacks import STACKS
 
-    console = display.console()
+    console = display.Console()
     cpus = two_cpus(args.cpus)
     words = {stack.word: stack for stack in STACKS}
     ours, other = words["btl" if args.btl else "mtl"], words["vader"]
     for stack in (ours, other):
-        reason = stack.missing(cpus)
+        reason = netpipe.missing(stack, cpus)
         if reason:
             raise VeloError(f"NetPIPE cannot run over {stack.name}: {reason}")
     rows = side_by_side.measure(ours, other, cpus, args.rounds, console)

@@ -103,13 +103,13 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo perf`."""
-    # Cost: rich is slow to import, and only commands that measure need it.
+    # Cost: dataclasses and subprocess are slow to import, and only commands that measure need them.
     from velo import display
     from velo.measure import velo_perf
     from velo.report import tables
     from velo.results import machine, records
 
-    console = display.console()
+    console = display.Console()
     collected = velo_perf.run_jobs(velo_perf.jobs(args), console)
     found = collected.records(machine.new_run())
     console.print(tables.result_table(tables.main_points(found) if args.mode == "suite" else found))
@@ -119,4 +119,4 @@ def run(args: argparse.Namespace) -> None:
         tables.show_targets(found, console)
     if args.json:
         records.save(Path(args.json), found)
-        console.print(f"{len(found)} records written to {args.json}", soft_wrap=True)
+        console.print(f"{len(found)} records written to {args.json}")

@@ -7,9 +7,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from rich.console import Console
-
 from velo import display
+from velo.display import Console
 from velo.errors import VeloError
 from velo.measure.bracket import Peers
 from velo.measure.tasks import Task
@@ -85,4 +84,4 @@ def show(found: Sequence[records.Record], velo: Collected, peers: Peers, console
 def show_failures(peers: Peers, console: Console) -> None:
     """What ran and went wrong; the others went on."""
     for what, why in peers.failures.items():
-        console.print(f"failed: {what}: {why}", style="red", markup=False, soft_wrap=True)
+        console.print(f"failed: {what}: {why}", style="red")

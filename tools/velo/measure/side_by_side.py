@@ -6,10 +6,8 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Console
-from rich.table import Table
-
 from velo import display, units
+from velo.display import Console, Table, paint
 from velo.measure.mpi import netpipe
 from velo.measure.mpi.stacks import Stack
 
@@ -46,9 +44,7 @@ def compare(ours: Sequence[dict[int, float]], others: Sequence[dict[int, float]]
 
 def table(rows: Sequence[Row], velo: str, other: str) -> Table:
     """Size, and for both latency and bandwidth, and the ratio of the latencies."""
-    out = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
-    for heading in ("size", velo, "", other, "", "velo is"):
-        out.add_column(heading, justify="right", no_wrap=True)
+    out = Table(*(f">{heading}" for heading in ("size", velo, "", other, "", "velo is")))
     for row in rows:
         times = [row.velo_ns, row.other_ns]
         cells = [
@@ -57,7 +53,7 @@ def table(rows: Sequence[Row], velo: str, other: str) -> Table:
             for text in (units.time_ns(ns), units.bandwidth(row.size_bytes * 1e9 / ns))
         ]
         style = "green" if row.ratio >= 1 else "red"
-        out.add_row(units.size(row.size_bytes), *cells, f"[{style}]{row.ratio:.2f} ×[/] as fast")
+        out.add_row(units.size(row.size_bytes), *cells, paint(f"{row.ratio:.2f} × as fast", style))
     return out
 
 

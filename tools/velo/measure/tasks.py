@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
-from rich.console import Console
-
+from velo.display import Console
 from velo.errors import UsageError
 from velo.measure import velo_perf
 from velo.measure.bracket import Peers, measure_hpcc, measure_mpi, measure_netpipe, measure_peer
@@ -145,7 +144,7 @@ def mpi_tasks(
         mine = [task for task in stack_tasks(stack, cpus, quick, peers) if choice.takes(task.words)]
         if not mine:
             continue
-        console.print(f"trying {stack.name} ...", markup=False)
+        console.print(f"trying {stack.name} ...")
         reason = stack.missing(cpus)
         if reason:
             absent[stack.name] = reason

@@ -6,10 +6,8 @@ import contextlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from rich.console import Console
-
-from velo import helpers, units
-from velo.display import Bar
+from velo import helpers, tree, units
+from velo.display import Bar, Console
 from velo.errors import VeloError
 from velo.results import records
 from velo.results.records import Record, Run, Sample
@@ -61,7 +59,7 @@ def run_job(job: Job, into: Collected, on_progress: Callable[[float, str], None]
     seen = 0
     processes = 2
     # closing(): an exception here must stop the processes now, not when the garbage is collected.
-    with contextlib.closing(helpers.stream([helpers.find(PROGRAM), *job.arguments])) as lines:
+    with contextlib.closing(helpers.stream([tree.find(PROGRAM), *job.arguments])) as lines:
         for line in lines:
             match line.get("type"):
                 case "meta":

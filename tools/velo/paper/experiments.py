@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from velo import helpers
+from velo import tree
 from velo.cluster import apart
 from velo.cluster.points import (
     EIGHT_NODES,
@@ -29,7 +29,7 @@ from velo.measure.mpi import netpipe
 
 TIMEOUT_S = 1800.0
 QUICK_RANKS = 16
-RTL_BENCH = helpers.REPO / "build" / "rtl-bench.json"
+RTL_BENCH = tree.measured("rtl-bench.json")
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ def run(results: Results, experiment: Experiment, point: Point, ranks: int, quic
         folder = Path(name)
         program = list(experiment.quick if quick else experiment.program)
         if program[0].startswith("velo-"):
-            program[0] = str(helpers.find(program[0]))
+            program[0] = str(tree.find(program[0]))
         else:
             program += ["-o", str(folder / "np.out")]
         options = list(experiment.options)

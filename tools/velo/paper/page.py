@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import Any, cast
 
 from markupsafe import Markup
-from rich.table import Table
 
 from velo import units
 from velo.cluster.points import EXTOLL_POINTS, HTX_POINT, VELO_POINTS, Point
+from velo.display import Table, paint
 from velo.errors import writing
 from velo.paper import figure4
 from velo.paper.experiments import Results, Series
@@ -230,16 +230,13 @@ def rows(results: Results) -> list[Row]:
 
 def table(results: Results) -> Table:
     """The claims, for the terminal."""
-    out = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
-    out.add_column("what")
-    for heading in ("paper", "same clock", *NEWER):
-        out.add_column(heading, justify="right", no_wrap=True)
+    out = Table("<what", *(f">{heading}" for heading in ("paper", "same clock", *NEWER)))
     source = ""
     for row in rows(results):
         if row.source != source:
             source = row.source
             clock = (VELO_POINTS if source == ICPP else EXTOLL_POINTS)[0]
-            out.add_row(f"[bold]{source}[/] (same clock: {clock.name})")
+            out.add_row(f"{paint(source, 'bold')} (same clock: {clock.name})")
         out.add_row(f"  {row.what}", row.paper, *row.ours)
     return out
 

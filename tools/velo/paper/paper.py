@@ -43,14 +43,14 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo paper`."""
-    # Cost: rich and matplotlib are slow to import, and only this command needs them.
+    # Cost: matplotlib is slow to import, and only this command needs it.
     from velo import display
     from velo.cluster import apart
     from velo.paper import experiments, page
 
     output = Path(args.output)
     chosen = experiments.choose(args.only)
-    console = display.console()
+    console = display.Console()
     results = experiments.Results(cycles=experiments.read_cycles())
     if not results.cycles and not args.quick:
         results.absent.append("figure 4 of the VELO paper: run 'make rtl-bench' first")

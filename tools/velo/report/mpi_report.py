@@ -4,9 +4,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from rich.table import Table
-
 from velo import units
+from velo.display import Table
 from velo.report import plots
 from velo.results.mpi_targets import (
     BTL,
@@ -89,10 +88,8 @@ def grids(records: Sequence[Record], hop: str) -> list[Grid]:
 
 def table(grid: Grid) -> Table:
     """A grid for the terminal."""
-    out = Table(title=grid.title, title_justify="left", header_style="bold", box=None,
-                padding=(0, 1, 0, 0))  # fmt: skip
-    for number, heading in enumerate(grid.headings):
-        out.add_column(heading, justify="right" if number else "left", no_wrap=number == 0)
+    first, *others = grid.headings
+    out = Table(f"<{first}", *(f">{heading}" for heading in others), title=grid.title)
     for row in grid.rows:
         out.add_row(*row)
     return out

@@ -4,10 +4,8 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console
-from rich.table import Table
-
 from velo import units
+from velo.display import Console, Table, paint
 from velo.results import mpi_targets, records, targets
 from velo.results.records import FAR, NEAR, Record
 
@@ -23,10 +21,9 @@ SIZES_SHOWN = (0, 8, 32, 64, 256, 1024, 4096, 16384)
 
 def result_table(found: Sequence[Record]) -> Table:
     """One row for each thing measured; near figures where there are any."""
-    table = Table(header_style="bold", title_justify="left", box=None, padding=(0, 2, 0, 0))
-    for name in ("what", "size", "value", "limit", "ratio", "by batch", "class", "near/far"):
-        left = name in ("what", "class")
-        table.add_column(name, justify="left" if left else "right", no_wrap=True)
+    table = Table(
+        "<what", ">size", ">value", ">limit", ">ratio", ">by batch", "<class", ">near/far"
+    )
     groups: dict[tuple[object, ...], dict[str, Record]] = {}
     for r in found:
         groups.setdefault(row_key(r), {})[r.hop] = r
@@ -128,18 +125,12 @@ def target_tables(found: Sequence[Record], hop: str) -> list[tuple[str, list[tar
 
 
 def _show_outcomes(outcomes: Sequence[targets.Outcome], hop: str, console: Console) -> None:
-    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
-    table.add_column(f"target ({hop})", no_wrap=True)
-    table.add_column("wanted", justify="right", no_wrap=True)
-    table.add_column("measured", justify="right", no_wrap=True)
     has_bare = any(outcome.bare for outcome in outcomes)
-    if has_bare:
-        table.add_column("bare", justify="right", no_wrap=True)
-    table.add_column("verdict", no_wrap=True)
-    table.add_column("from")
+    bare = [">bare"] if has_bare else []
+    table = Table(f"<target ({hop})", ">wanted", ">measured", *bare, "<verdict", "<from")
     styles = {True: "green", False: "red", None: "dim"}
     for outcome in outcomes:
-        verdict = f"[{styles[outcome.met]}]{outcome.verdict}[/]"
+        verdict = paint(outcome.verdict, styles[outcome.met])
         table.add_row(
             outcome.target.what,
             outcome.target.wanted,

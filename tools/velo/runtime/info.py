@@ -33,7 +33,8 @@ def register(commands: Any) -> None:
 def run(args: argparse.Namespace) -> None:
     """`velo info`."""
     # Cost: subprocess is slow to import.
-    from velo.runtime import leftovers, ports
+    from velo import display
+    from velo.runtime import leftovers, ports, tables
 
     found = ports.look(args.domain)
     if args.all:
@@ -41,11 +42,7 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         print(json.dumps(found, indent=1))
         return
-    # Cost: rich is slow to import, and only what is shown needs it.
-    from velo import display
-    from velo.runtime import tables
-
-    console = display.console()
+    console = display.Console()
     console.print(tables.facts_table(found))
     if args.all:
         console.print()

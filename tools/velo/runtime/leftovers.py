@@ -4,7 +4,7 @@
 import json
 from typing import Any
 
-from velo import helpers, units
+from velo import helpers, tree, units
 from velo.runtime.domain import domain_words
 
 PROGRAM = "velo-clean"
@@ -13,7 +13,7 @@ Domain = dict[str, Any]
 
 def look(domain: str | None = None, removes: bool = False) -> list[Domain]:
     """What there is in each domain, or in one, after its dead are taken away if that is wanted."""
-    argv = [str(helpers.find(PROGRAM)), *domain_words(domain)]
+    argv = [str(tree.find(PROGRAM)), *domain_words(domain)]
     said = helpers.output([*argv, *([] if removes else ["--dry-run"])], None)
     return json.loads(said)["domains"]
 

@@ -8,7 +8,7 @@ import subprocess
 from collections.abc import Iterable
 from pathlib import Path
 
-from velo import helpers
+from velo import tree
 from velo.errors import UsageError, VeloError
 
 COMPONENTS = {"mtl": "mca_mtl_velo.so", "btl": "mca_btl_velo.so"}
@@ -54,8 +54,7 @@ def selection(layer: str, folder: Path, given: Iterable[str]) -> list[str]:
 
 def component_folder(layer: str) -> Path:
     """The folder of our components: in the same tree as this command."""
-    advice = "install libopenmpi-dev and openmpi-bin (Debian's names) and run 'make build' again"
-    return helpers.find_loaded(f"openmpi/{COMPONENTS[layer]}", advice).parent.resolve()
+    return tree.find_loaded(f"openmpi/{COMPONENTS[layer]}").parent.resolve()
 
 
 def find_mpirun(folder: Path) -> str:

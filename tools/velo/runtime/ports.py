@@ -6,7 +6,7 @@ from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import Any
 
-from velo import helpers
+from velo import helpers, tree
 from velo.errors import VeloError
 from velo.runtime.domain import domain_words
 
@@ -17,7 +17,7 @@ Rates = dict[str, float]
 
 def look(domain: str | None) -> dict[str, Any]:
     """One look at the domain."""
-    argv: list[str | Path] = [helpers.find(PROGRAM), "--json", *domain_words(domain)]
+    argv: list[str | Path] = [tree.find(PROGRAM), "--json", *domain_words(domain)]
     with contextlib.closing(helpers.stream(argv, has_end=False)) as lines:
         found = next(lines, None)
         if found is None:
@@ -29,7 +29,7 @@ def look(domain: str | None) -> dict[str, Any]:
 
 def watch(domain: str | None, interval_s: float) -> Generator[dict[str, Any], None, None]:
     """Looks at a domain, without end; close it to end velo-info."""
-    argv = [helpers.find(PROGRAM), "--watch-ms", f"{interval_s * 1000:.0f}", *domain_words(domain)]
+    argv = [tree.find(PROGRAM), "--watch-ms", f"{interval_s * 1000:.0f}", *domain_words(domain)]
     return helpers.stream(argv, has_end=False)
 
 

@@ -4,10 +4,8 @@
 from collections import Counter
 from typing import Any
 
-from rich.console import Group
-from rich.table import Table
-
 from velo import units
+from velo.display import Shown, Table, paint
 from velo.results import machine
 from velo.runtime.leftovers import Domain
 from velo.runtime.ports import COUNTERS, Rates
@@ -28,23 +26,24 @@ sender writes them; mem: bytes; kept: bytes of messages that nobody has asked fo
 bound"""
 
 
-def screen(found: dict[str, Any], rate: dict[int, Rates], peers: bool = False) -> Group | str:
+def screen(found: dict[str, Any], rate: dict[int, Rates], peers: bool = False) -> list[Shown]:
     """The table of one look; with a second table of all connections, if that is wanted."""
     ports = found["ports"]
     if not ports:
-        return f"domain {found['domain']}: no port open"
+        return [f"domain {found['domain']}: no port open"]
     dead = sum(not port["alive"] for port in ports)
     received = sum(r["rx_msgs"] for r in rate.values())
     total = f"{len(ports)} ports, {dead} dead, {units.rate(received)} received"
     head = f"domain {found['domain']}: {total}"
-    more = ["", peers_table(found)] if peers else []
-    return Group(head, ports_table(found, rate), f"[dim]{LEGEND}[/]", *more)
+    more: list[Shown] = ["", peers_table(found)] if peers else []
+    legend = (paint(line, "dim") for line in LEGEND.split("\n"))
+    return [head, ports_table(found, rate), *legend, *more]
 
 
 def kept(port: dict[str, Any]) -> str:
     """Memory of messages that nobody has asked for; marked where it exceeds its bound."""
     text = units.short(port["kept_bytes"])
-    return f"[red]{text}[/]" if port["kept_bytes"] > port["kept_bound_bytes"] > 0 else text
+    return paint(text, "red") if port["kept_bytes"] > port["kept_bound_bytes"] > 0 else text
 
 
 def via(port: dict[str, Any]) -> str:
@@ -61,9 +60,7 @@ def _ids(peers: list[str]) -> str:
 
 def peers_table(found: dict[str, Any]) -> Table:
     """One row for each port and each way to its peers."""
-    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
-    for name in ("port", "via", "from", "to"):
-        table.add_column(name, no_wrap=name in {"port", "via"})
+    table = Table("<port", "<via", "<from", "<to")
     for port in found["ports"]:
         for name, peers in port["connections"].items():
             ends = (_ids(peers.get(direction, [])) or "–" for direction in ("in", "out"))
@@ -73,10 +70,9 @@ def peers_table(found: dict[str, Any]) -> Table:
 
 def ports_table(found: dict[str, Any], rate: dict[int, Rates] | None = None) -> Table:
     """One row for each port; with the rates where there are any."""
-    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
     rates_names = [] if rate is None else ["recv/s", "B/s", "sent/s", "B/s"]
-    for name in ("port", "pid", "in", "out", "via", *rates_names, *TOTALS, "mem", "kept"):
-        table.add_column(name, justify="right", no_wrap=True)
+    names = ("port", "pid", "in", "out", "via", *rates_names, *TOTALS, "mem", "kept")
+    table = Table(*(f">{name}" for name in names))
     for port in found["ports"]:
         c = port["counters"]
         mine = (rate or {}).get(port["id"])
@@ -90,33 +86,30 @@ def ports_table(found: dict[str, Any], rate: dict[int, Rates] | None = None) -> 
             *(units.short(sum(c[name] for name in names)) for names in TOTALS.values()),
             units.short(port["memory_bytes"]),
             kept(port),
-            style=None if port["alive"] else "red",
+            style="" if port["alive"] else "red",
         )
     return table
 
 
 def domains_table(domains: list[Domain]) -> Table:
     """One row for each domain: how many segments live, and what velo clean would remove."""
-    table = Table(header_style="bold", box=None, padding=(0, 2, 0, 0))
-    table.add_column("domain", no_wrap=True)
-    for name in ("alive", "dead", "others'", "mem", "to clean"):
-        table.add_column(name, justify="right", no_wrap=True)
+    table = Table("<domain", ">alive", ">dead", ">others'", ">mem", ">to clean")
     for domain in domains:
         table.add_row(
             domain["domain"],
             *(str(domain[name]) for name in ("alive", "dead", "unknown")),
             units.short(domain["memory_bytes"]),
             units.short(domain["removable_bytes"]),
-            style="red" if domain["removable"] else None,
+            style="red" if domain["removable"] else "",
         )
     return table
 
 
 def facts_table(found: dict[str, Any]) -> Table:
     """Facts that are not about a single port, a line each."""
-    table = Table.grid(padding=(0, 3, 0, 0))
+    table = Table("<", "<")
     for name, value in _facts(found):
-        table.add_row(f"[dim]{name}[/]", value)
+        table.add_row(paint(name, "dim"), value)
     return table
 
 

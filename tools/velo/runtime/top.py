@@ -33,25 +33,23 @@ def register(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo top`."""
-    # Cost: rich and subprocess are slow to import.
-    from rich.live import Live
-
+    # Cost: subprocess is slow to import.
     from velo import display
     from velo.runtime.ports import rates, watch, with_rates
     from velo.runtime.tables import screen
 
-    console = display.console()
+    console = display.Console()
     with contextlib.closing(watch(args.domain, args.interval)) as looks:
         if args.once:
             # Rates need two looks.
             before = next(looks, None)
             after = next(looks, None)
             if before and after:
-                console.print(screen(after, rates(before, after), args.peers))
+                console.print(*screen(after, rates(before, after), args.peers))
         elif console.is_terminal:
-            with Live(console=console, screen=True, auto_refresh=False) as live:
+            with display.Screen(console) as live:
                 for found, rate in with_rates(looks):
-                    live.update(screen(found, rate, args.peers), refresh=True)
+                    live.show(*screen(found, rate, args.peers))
         else:
             for found, rate in with_rates(looks):
-                console.print(screen(found, rate, args.peers))
+                console.print(*screen(found, rate, args.peers))

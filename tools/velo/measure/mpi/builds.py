@@ -15,13 +15,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from velo import helpers
+from velo import helpers, tree
 from velo.errors import VeloError
-from velo.helpers import REPO
 
-PEERS_DIR = REPO / "build" / "peers"
-SOURCES_DIR = REPO / "bench"
-REQUIREMENTS = REPO / "scripts" / "requirements-bench.txt"
+# An installed tree lacks the sources: _compile() says so.
+BASE = tree.CHECKOUT or tree.PYTHON_FOLDER
+PEERS_DIR = BASE / "build" / "peers"
+SOURCES_DIR = BASE / "bench"
+REQUIREMENTS = BASE / "scripts" / "requirements-bench.txt"
 PROGRAM = "velo-mpi-perf"
 SHARED_SOURCES = ("limit.c", "json.c")
 C_FLAGS = ("-std=gnu11", "-O2", "-D_GNU_SOURCE")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian's NetPIPE, unchanged, over an MPI stack."""
 
+import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,23 +9,41 @@ from pathlib import Path
 from velo.errors import VeloError
 from velo.measure.mpi.stacks import Stack
 
+PROGRAM = "NPopenmpi"
 RUN_TIMEOUT_S = 30.0
 NETPIPE_MEGABIT = 1024 * 1024
 # The sizes of one run and how often each is sent; NetPIPE takes 7 trials of it and gives the best.
 SCHEDULE = ((1, 12288, 1000), (16384, 196608, 100), (262144, 1048576, 25))
 
 
+def missing(stack: Stack, cpus: Sequence[int]) -> str | None:
+    """Why it cannot run over a stack here; None after a trial run that ended well."""
+    if not shutil.which(PROGRAM):
+        return f"{PROGRAM} is not there; install netpipe-openmpi (Debian's name)"
+    if not shutil.which(stack.build.launcher):
+        return f"{stack.build.launcher} is not there; install openmpi-bin (Debian's name)"
+    try:
+        _measure(stack, cpus, (8, 8, 1))
+    except VeloError as error:
+        return str(error)
+    return None
+
+
 def run(stack: Stack, cpus: Sequence[int]) -> dict[int, float]:
     """Message size -> half round trip in ns, of one run."""
     found: dict[int, float] = {}
+    for part in SCHEDULE:
+        found |= _measure(stack, cpus, part)
+    return found
+
+
+def _measure(stack: Stack, cpus: Sequence[int], part: tuple[int, int, int]) -> dict[int, float]:
+    low, high, repeats = map(str, part)
     with tempfile.TemporaryDirectory(prefix="velo-netpipe-") as name:
         out = Path(name) / "np.out"
-        for low, high, repeats in SCHEDULE:
-            program = ["NPopenmpi", "-p", "0", "-l", str(low), "-u", str(high), "-n", str(repeats),
-                       "-o", str(out)]  # fmt: skip
-            stack.output(2, cpus, program, RUN_TIMEOUT_S)
-            found |= parse(out.read_text(encoding="ascii", errors="replace"))
-    return found
+        program = [PROGRAM, "-p", "0", "-l", low, "-u", high, "-n", repeats, "-o", str(out)]
+        stack.output(2, cpus, program, RUN_TIMEOUT_S)
+        return parse(out.read_text(encoding="ascii", errors="replace"))
 
 
 def parse(text: str) -> dict[int, float]:

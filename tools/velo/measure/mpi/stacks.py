@@ -7,13 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from velo import helpers
+from velo import helpers, tree
 from velo.errors import VeloError
-from velo.helpers import REPO
 from velo.measure.mpi import builds
 from velo.measure.mpi.builds import Build
 
-PIN = REPO / "bench" / "mpi" / "pin"
 # Ranks end in order when their launcher is asked to; that takes it longer than velo's own programs.
 STOP_GRACE_S = 6.0
 TRIAL_TIMEOUT_S = 30.0
@@ -63,7 +61,7 @@ class Stack:
 
     def argv(self, ranks: int, cpus: Sequence[int], program: Sequence[str | Path]) -> list[str]:
         """The command that runs a program on the CPUs given, round robin."""
-        pinned = [str(PIN), ",".join(map(str, cpus)), *map(str, program)]
+        pinned = [str(tree.find("velo-pin")), ",".join(map(str, cpus)), *map(str, program)]
         many = self.many if ranks > len(cpus) else ()
         if self.velo:
             start = [sys.executable, "-m", "velo", "run", "-n", str(ranks), f"--{self.velo}"]
@@ -76,7 +74,7 @@ class Stack:
         many = self.many_env if ranks > len(cpus) else {}
         env = os.environ | self.build.environment() | self.env | many
         if self.velo:
-            tools = str(REPO / "tools")
+            tools = str(tree.PYTHON_FOLDER)
             env["PYTHONPATH"] = os.pathsep.join(filter(None, (tools, env.get("PYTHONPATH", ""))))
         return env
 

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the files of this command are: in a checkout and its build folder, or installed.
+
+An installed tree may be moved: everything is found relative to this file and to $VELO_LIBEXEC,
+which the launcher sets.
+"""
+
+import os
+from pathlib import Path
+
+from velo.errors import VeloError
+
+PYTHON_FOLDER = Path(__file__).resolve().parents[1]
+"""What PYTHONPATH has to hold for `python -m velo`."""
+
+
+def _checkout() -> Path | None:
+    folder = PYTHON_FOLDER.parent
+    return folder if (folder / "CMakePresets.json").is_file() else None
+
+
+CHECKOUT = _checkout()
+"""None: this is an installed tree."""
+# Where a file comes from: the target of make that builds it, and the Debian package that has it.
+SIMULATOR = ("make sim", "velo-sim")
+TOOLS = ("make build", "velo-tools")
+OPEN_MPI = ("make build", "openmpi-velo")
+ORIGINS = {
+    "velo-sim": SIMULATOR,
+    "velo-mpi-perf": SIMULATOR,
+    "velo-api-perf": SIMULATOR,
+    "libvelo-virtual.so": SIMULATOR,
+    "libvelo-nic.so": SIMULATOR,
+}
+# Modules that pages and plots need, and the package that brings each.
+PAGE_MODULES = {
+    "jinja2": "jinja2",
+    "markupsafe": "jinja2",
+    "matplotlib": "matplotlib",
+    "numpy": "numpy",
+}
+
+
+def find(name: str) -> Path:
+    """The path of one of the programs that the command runs."""
+    folder = _libexec()
+    path = folder / name
+    if not os.access(path, os.X_OK):
+        raise VeloError(f"{name} is not in {folder}; {_advice(ORIGINS.get(name, TOOLS))}")
+    return path
+
+
+def find_loaded(name: str) -> Path:
+    """A library that programs load, by its name below a library folder's velo/."""
+    prefix = _libexec().parents[1]
+    for pattern in ("lib*/velo", "lib*/*/velo"):
+        for folder in sorted(prefix.glob(pattern)):
+            if (folder / name).is_file():
+                return folder / name
+    base = Path(name).name
+    raise VeloError(f"{base} is not below {prefix}; {_advice(ORIGINS.get(base, OPEN_MPI))}")
+
+
+def measured(name: str) -> Path:
+    """A file of measured values that `make` leaves in the build folder, and an installation has."""
+    return (CHECKOUT / "build" if CHECKOUT else PYTHON_FOLDER) / name
+
+
+def missing_package(command: str, module: str) -> str:
+    """What to tell a user of a command that needs a Python package which is not there."""
+    how = (
+        f"'make setup' in {CHECKOUT} installs it"
+        if CHECKOUT
+        else "'apt-get install python3-jinja2 python3-matplotlib' (Debian) or 'pip install jinja2 "
+        "matplotlib' installs all that pages need"
+    )
+    needed = PAGE_MODULES[module]
+    return f"velo {command} needs the Python package {needed}, which is not installed; {how}"
+
+
+def _libexec() -> Path:
+    preset = os.environ.get("VELO_LIBEXEC")
+    if preset:
+        return Path(preset)
+    if CHECKOUT:
+        return CHECKOUT / "build" / "libexec" / "velo"
+    raise VeloError("VELO_LIBEXEC is not set; start velo by its launcher, bin/velo")
+
+
+def _advice(origin: tuple[str, str]) -> str:
+    target, package = origin
+    components = " (needs Debian's libopenmpi-dev and openmpi-bin)" if origin == OPEN_MPI else ""
+    if CHECKOUT:
+        return f"run '{target}'{components}, or set VELO_LIBEXEC"
+    return f"install the package {package}, or run '{target}'{components} and install again"
