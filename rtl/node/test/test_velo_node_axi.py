@@ -339,7 +339,7 @@ def message(node: int, tag: int, words: int) -> tuple[int, list[int]]:
 @cocotb.test
 async def no_store_waits_for_a_pulled_cable_for_ever(dut: Any) -> None:
     """More messages and descriptors than network and queues hold: each store is answered."""
-    host = await watched(dut)
+    host = await watched(dut, 60)
     count = 60
     for tag in range(count):
         host.write("host", *message(AWAY, tag, 7))
