@@ -51,7 +51,14 @@ def has_groups(width: int, units: int) -> bool:
     return width == 32 and units == 1
 
 
-def build_nodes(coverage: bool, width: int = 32, *, units: int = 1, fast: bool = False) -> Path:
+def build_nodes(
+    coverage: bool,
+    width: int = 32,
+    *,
+    units: int = 1,
+    congestion: bool = False,
+    fast: bool = False,
+) -> Path:
     flags = [f"-GDataWidth={width}", f"-GNumLinks={CONFIGURATIONS[width]}"]
     # The others without groups, so that nodes without them are tested, too.
     flags += ["-GMulticast=1", "-GBarrier=1"] if has_groups(width, units) else []
@@ -60,10 +67,11 @@ def build_nodes(coverage: bool, width: int = 32, *, units: int = 1, fast: bool =
         # Narrow ones, and messages to contexts of all of them, of one to two.
         flags += [f"-GNumVelo={units}", "-GVeloWidth=32"]
         defines += f" -DVELO_CONTEXTS={units + 1}"
+    flags += ["-GCongestion=1"] if congestion else []
     flags += ["-CFLAGS", f"{defines} -I{ROOT / 'rtl/node/test'}"]
     flags += ["--coverage-line", "--coverage-toggle", "--coverage-user"] if coverage else []
     name = f"bench_nodes{width}" + f"_{units}units" * (units > 1)
-    name += "_coverage" * coverage + "_fast" * fast
+    name += "_congestion" * congestion + "_coverage" * coverage + "_fast" * fast
     bench = ROOT / "rtl" / "bench" / "bench_nodes.cc"
     files = f"rtl/bench/{'node_points' if coverage else 'velo_node'}.f"
     return build("velo_node_flat", files, bench, OUT / name, flags, 2 if fast else 1)
@@ -131,12 +139,20 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--messages", type=int, default=2000, help="of a run with few errors")
     parser.add_argument("--width", type=int, choices=CONFIGURATIONS, default=32)
     parser.add_argument("--units", type=int, choices=(1, 2, 4), default=1, help="VELO units")
+    parser.add_argument("--congestion", action="store_true", help="manage it, all marked")
     parser.add_argument("--networks", nargs="+", choices=TOPOLOGIES, default=list(TOPOLOGIES))
     parser.add_argument("--hours", type=float, help="begin new seeds for so long")
     parser.add_argument("--measure", action="store_true", help="a barrier of eight nodes, as JSON")
     parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
     args = parser.parse_args(argv)
-    program = build_nodes(args.coverage, args.width, units=args.units, fast=args.hours is not None)
+    program = build_nodes(
+        args.coverage,
+        args.width,
+        units=args.units,
+        congestion=args.congestion,
+        fast=args.hours is not None,
+    )
+    more = ["--congestion", "1"] if args.congestion else []
     if args.measure:
         command = [program, topology("hypercube", True), "--measure", "1", "--delay", "0"]
         return subprocess.run(command, check=False).returncode
@@ -158,13 +174,13 @@ def main(argv: list[str] | None = None) -> int:
     counts: list[int | None] = []
     for seed in itertools.count(args.seed):
         counts += [
-            run(program, topology(network), seed, args.messages, which)
+            run(program, topology(network), seed, args.messages, which, *more)
             for network in networks
             for which in runs
         ]
         messages = int(args.messages * GROUP_SHARE)
         counts += [
-            run(program, topology(network, True), seed, messages, which)
+            run(program, topology(network, True), seed, messages, which, *more)
             for network, which in GROUP_RUNS
             if groups and network in networks
         ]

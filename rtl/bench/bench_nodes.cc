@@ -3,7 +3,7 @@
 // Whole networks of whole nodes (velo_node) as their hosts see them, against a scoreboard.
 //
 //   bench_nodes TOPOLOGY [--seed N] [--messages N] [--error-rate P] [--resets 0|1] [--delay CYCLES]
-//               [--max-payload BYTES] [--measure 0|1]
+//               [--max-payload BYTES] [--congestion 0|1] [--measure 0|1]
 //
 // TOPOLOGY is a file of cluster/routing.py. Every host sends lines of all lengths, as a whole or
 // in fragments, to some contexts of every node, itself too, loads and stores words of every node's
@@ -15,7 +15,8 @@
 // their register, cables are pulled. Each message has to be there once, whole, in the order of its
 // sender; each load gets what was stored last; remote memory is right whenever a notification
 // comes; every refusal is counted and nothing else; in the end all credits are back in all
-// registers. First each operation on remote memory is done once by itself. One seed makes one run:
+// registers. With --congestion nodes that were built for it manage it, and all requests are
+// marked. First each operation on remote memory is done once by itself. One seed makes one run:
 // the same arguments give the same cycles. Built for paths of VELO_DATA_WIDTH bits and for messages
 // to VELO_CONTEXTS contexts: with several VELO units, some of each unit.
 //
@@ -67,7 +68,10 @@ constexpr uint64_t kRegSetup = 0x08, kRegStall = 0x18, kRegCustom = 0x30, kRegCu
                    kRegCredits = 0x140, kRegRings = 0x8000000, kRegReadPointers = 0x8100000,
                    kRegRoutes = 0x8200000, kRegBarrierWatchdog = 0x1e0, kRegBarrierLate = 0x1e8,
                    kRegBarrierCounts = 0x1f0, kRegBarrierArrivals = 0x8500000,
-                   kRegBarriers = 0x8600000;
+                   kRegBarriers = 0x8600000, kRegCongestion = 0x1b8, kRegNotices = 0x1c0;
+// Congestion is managed as if all ways were congested: each request is marked and gets a notice, by
+// which a level rises by one, and levels fall fast.
+constexpr uint64_t kManaged = 1 << 4 | 1;
 // Contexts that messages come from: a group's messages and releases are of others.
 constexpr unsigned kFirstSource = 16, kFirstBarrier = 250; // the latter wraps soon
 
@@ -75,7 +79,7 @@ struct Options {
     std::string topology, coverage;
     uint64_t seed = 1, messages = 2000;
     double error_rate = 0;
-    bool resets = false, measure = false;
+    bool resets = false, measure = false, congestion = false;
     unsigned delay = 4, max_payload = 56;
 };
 
@@ -183,6 +187,8 @@ class Network
                              ring(c) | uint64_t{kRingLog2} << 48 | 1);
             set_register(n, kRegCustom, kSegment | 1);
             set_register(n, kRegLinks, plugged(n));
+            if (options_.congestion)
+                set_register(n, kRegCongestion, kManaged);
         }
         set_groups();
         std::vector<bench::Memory *> memories;
@@ -1008,6 +1014,20 @@ class Network
         }
     }
 
+    // All messages arrived, although some were held back. A link's reset may have lost notices.
+    void check_notices()
+    {
+        uint64_t sent = 0, came = 0;
+        for (unsigned n = 0; n < nodes_.size(); n++) {
+            uint64_t notices = read_register(n, kRegNotices);
+            sent += notices >> 16 & 0xFFFF;
+            came += notices >> 48;
+        }
+        if (!came || came > sent)
+            fail(std::to_string(came) + " notices of congestion came, " + std::to_string(sent) +
+                 " were sent");
+    }
+
     void check_end()
     {
         uint64_t arrived = 0, left = 0;
@@ -1036,6 +1056,8 @@ class Network
             arrived += read_register(n, kRegReceived);
         }
         check(0, "sum of registers received", arrived, received_);
+        if (options_.congestion)
+            check_notices();
         remote_.check_end();
         for (auto &node : nodes_) {
             unsigned n = &node - nodes_.data();
@@ -1067,6 +1089,8 @@ Options parse(int argc, char **argv)
             options.delay = std::strtoul(value, nullptr, 0);
         else if (name == "--max-payload")
             options.max_payload = std::strtoul(value, nullptr, 0);
+        else if (name == "--congestion")
+            options.congestion = std::atoi(value) != 0;
         else if (name == "--measure")
             options.measure = std::atoi(value) != 0;
         else if (name == "--coverage")
