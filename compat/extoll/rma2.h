@@ -19,6 +19,10 @@
  * or a notification for a process that was killed succeeds until the library has noticed that. A
  * program that waits for a notification goes on waiting when a peer dies: others may send one.
  *
+ * Over simulated nodes and transports some operations need further calls of the process that posted
+ * them, or of the one whose memory they name. Each call of rma2 or velo2 that waits, or looks in
+ * vain, carries on with them, whichever port they are of.
+ *
  * Specs and errors have a long and a short name, since programs may have either.
  *
  * $VELO_NODE, the launcher's variables, $VELO_DOMAIN and $VELO_EXTOLL_WAIT_MS are as in velo2.h.
@@ -668,7 +672,9 @@ RMA2_API RMA2_ERROR rma2_post_descriptor(RMA2_Port port, RMA2_Handle handle,
 RMA2_API RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notification);
 
 /**
- * Take the next notification, waiting for it.
+ * Take the next notification, waiting for it. Waits on when a peer dies, even the only one: another
+ * process may still send one. An operation of this port that fails for that ends the wait, since it
+ * leaves a notification with an error.
  *
  * @param port          An open port.
  * @param notification  Receives it; it stays in the queue until rma2_noti_free().

@@ -14,6 +14,7 @@
 
 #include <velo/rma.h>
 
+#include "carry_on.h"
 #include "place.h"
 #include "rma2.h"
 #include "turn.h"
@@ -80,6 +81,7 @@ struct rma2_port {
     struct lock_op *lock_ops;
     struct lock_op *lock_free;
     struct rma2_handle *handles;
+    struct rma2_port *next; /* Of this process. */
 };
 
 /** A stretch of a peer's memory that one key opens. */
@@ -146,6 +148,11 @@ bool rma2_is_registered(struct rma2_port *port, RMA2_NLA address, uint64_t len_b
 /** Take in what has come, as far as the queue has room, waiting for it at most so long. Returns
  * what velo_rma_poll() did; 0 also if there is no room. */
 int rma2_take_in(struct rma2_port *port, int64_t timeout_ns);
+/** Carry on with the other ports of this process, but for those that other threads use now. True:
+ * there was something to do. NULL: with all. */
+bool rma2_carry_on(const struct rma2_port *own);
+/** Does this process have more than one port? */
+bool rma2_has_others(void);
 /** Connect now, if that was not possible before; wait for the peer. VELO_OK or an error. */
 int rma2_connect_late(struct rma2_handle *handle);
 

@@ -3,7 +3,7 @@
 #include "rma2_internal.h"
 
 /* In a process of several threads, a wait gives the others the port so often. */
-#define SLICE_NS INT64_C(200000)
+#define SHARED_SLICE_NS INT64_C(200000)
 
 /* Word 0 of a lock. */
 #define LOCK_NUMBER_AT 32
@@ -171,17 +171,26 @@ RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notification)
     if (likely(is_there))
         *notification = &port->queue[port->taken++ % QUEUE_ENTRIES];
     turn_give(&port->turn, held);
-    return is_there ? RMA2_SUCCESS : RMA2_NO_NOTI;
+    if (likely(is_there))
+        return RMA2_SUCCESS;
+    if (rma2_has_others())
+        (void)rma2_carry_on(port);
+    return RMA2_NO_NOTI;
 }
 
 /* One look, which may wait. RMA2_NO_NOTI: look again. */
-static RMA2_ERROR look(struct rma2_port *port, RMA2_Notification **notification)
+static RMA2_ERROR look(struct rma2_port *port, RMA2_Notification **notification, uint32_t looks)
 {
+    int64_t slice_ns = looks % LOOKS_PER_SLICE ? 0 : SLICE_NS;
     enum turn_held held = turn_take(&port->turn);
     bool is_full = port->arrived - port->freed >= QUEUE_ENTRIES - 1;
     bool is_there = take(port, notification);
+    if (held == TURN_TAKEN)
+        slice_ns = SHARED_SLICE_NS;
+    else if (!rma2_has_others())
+        slice_ns = VELO_FOREVER;
     if (!is_there && !is_full) {
-        (void)rma2_take_in(port, held == TURN_ALONE ? VELO_FOREVER : SLICE_NS);
+        (void)rma2_take_in(port, slice_ns);
         is_there = take(port, notification);
     }
     turn_give(&port->turn, held);
@@ -193,13 +202,16 @@ static RMA2_ERROR look(struct rma2_port *port, RMA2_Notification **notification)
 RMA2_ERROR rma2_noti_get_block(RMA2_Port port, RMA2_Notification **notification)
 {
     RMA2_ERROR error;
+    uint32_t looks = 1;
     if (unlikely(!port))
         return RMA2_ERR_INV_PORT;
     if (unlikely(!notification))
         return RMA2_ERR_INV_VALUE;
-    while ((error = look(port, notification)) == RMA2_NO_NOTI)
+    while ((error = look(port, notification, looks)) == RMA2_NO_NOTI) {
+        looks = rma2_carry_on(port) ? 1 : looks + 1;
         if (!__libc_single_threaded)
-            sched_yield(); /* Who waits for the port gets it. */
+            sched_yield(); /* A thread that waits for the port gets it. */
+    }
     return error;
 }
 

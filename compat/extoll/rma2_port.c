@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports, connections and registrations of rma2. */
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -56,6 +57,54 @@ RMA2_ERROR rma2_result(int status)
 }
 
 /* ---- ports ----------------------------------------------------------------------------------- */
+
+/* All ports of this process: a wait at one of them carries on with the others. */
+static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct rma2_port *ports;
+static atomic_uint ports_count;
+
+bool rma2_has_others(void) { return atomic_load_explicit(&ports_count, memory_order_relaxed) > 1; }
+
+bool rma2_carry_on(const struct rma2_port *own)
+{
+    bool is_busy = false;
+    if (pthread_mutex_trylock(&ports_lock) != 0)
+        return false; /* Another thread does it. */
+    for (struct rma2_port *port = ports; port; port = port->next) {
+        enum turn_held held = port == own ? TURN_REFUSED : turn_try(&port->turn);
+        if (held == TURN_REFUSED)
+            continue;
+        is_busy |= velo_rma_progress(port->rma) > 0;
+        is_busy |= rma2_take_in(port, 0) > 0;
+        turn_give(&port->turn, held);
+    }
+    (void)pthread_mutex_unlock(&ports_lock);
+    return is_busy;
+}
+
+static bool carry_on_all(void) { return rma2_carry_on(NULL); }
+
+static void enlist(struct rma2_port *port)
+{
+    (void)pthread_mutex_lock(&ports_lock);
+    port->next = ports;
+    ports = port;
+    if (atomic_fetch_add(&ports_count, 1) == 0)
+        velo2_set_carry_on(carry_on_all);
+    (void)pthread_mutex_unlock(&ports_lock);
+}
+
+static void strike_out(const struct rma2_port *port)
+{
+    (void)pthread_mutex_lock(&ports_lock);
+    struct rma2_port **link = &ports;
+    while (*link != port)
+        link = &(*link)->next;
+    *link = port->next;
+    if (atomic_fetch_sub(&ports_count, 1) == 1)
+        velo2_set_carry_on(NULL);
+    (void)pthread_mutex_unlock(&ports_lock);
+}
 
 /* Memory for peers, under a number. */
 static int offer(struct rma2_port *port, size_t len_bytes, uint32_t rights, uint32_t number,
@@ -115,6 +164,7 @@ RMA2_ERROR rma2_open(RMA2_Port *out)
         port->lock_ops[i].next = port->lock_free;
         port->lock_free = &port->lock_ops[i];
     }
+    enlist(port);
     *out = port;
     return RMA2_SUCCESS;
 }
@@ -123,6 +173,7 @@ RMA2_ERROR rma2_close(RMA2_Port port)
 {
     if (!port)
         return RMA2_ERR_INV_PORT;
+    strike_out(port);
     free_port(port);
     return RMA2_SUCCESS;
 }
@@ -181,6 +232,7 @@ int rma2_connect_late(struct rma2_handle *handle)
         if (port->wait_ns >= 0 && place_now_ns() - since_ns >= port->wait_ns)
             return status;
         (void)rma2_take_in(port, 0);
+        (void)rma2_carry_on(port);
         place_nap();
     }
     return status;
@@ -195,6 +247,7 @@ static void finish(struct rma2_handle *handle)
     int status;
     do {
         status = velo_rma_flush(handle->peer, slice_ns);
+        (void)rma2_carry_on(port);
         if (status == VELO_AGAIN)
             (void)rma2_take_in(port, 0);
     } while ((status == VELO_AGAIN || status == VELO_TIMEOUT || status == VELO_ERR_INTERRUPTED) &&

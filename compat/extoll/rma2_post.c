@@ -85,6 +85,7 @@ static int look_up(struct rma2_handle *handle, uint32_t number, uint32_t rights,
             return status;
         if (port->wait_ns >= 0 && place_now_ns() - since_ns >= port->wait_ns)
             return VELO_ERR_NO_PEER;
+        (void)rma2_carry_on(port);
         place_nap();
     }
     return status;
@@ -205,7 +206,7 @@ static int issue_patiently(struct rma2_handle *handle, const struct post *post, 
             return status;
         if (port->wait_ns >= 0 && place_now_ns() - since_ns >= port->wait_ns)
             return status;
-        if (rma2_take_in(port, 0) <= 0)
+        if (rma2_take_in(port, 0) <= 0 && !rma2_carry_on(port))
             sched_yield();
         status = VELO_OK;
     }

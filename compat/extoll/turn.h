@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file turn.h
- * @brief Which thread may use a thing now. The only atomics of this folder.
+ * @brief Which thread may use a thing now.
  *
  * velo.h lets one thread at a time receive from a port, and one send on a connection; the libraries
  * here let all do both. A process of one thread pays nothing for that. Another pays one exchange.

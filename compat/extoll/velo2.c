@@ -17,9 +17,25 @@ _Static_assert(VELO2_ADDR_PACK(0x1234, 0x56) == 0x561234, "vpid above node");
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct velo2_context *ports;
 
+static _Atomic(carry_on_fn) others_carry_on;
+
+void velo2_set_carry_on(carry_on_fn carry_on) { atomic_store(&others_carry_on, carry_on); }
+
+bool velo2_has_others(void)
+{
+    return atomic_load_explicit(&others_carry_on, memory_order_acquire) != NULL;
+}
+
+bool velo2_carry_on(void)
+{
+    carry_on_fn carry_on = atomic_load_explicit(&others_carry_on, memory_order_acquire);
+    return carry_on && carry_on();
+}
+
 bool velo2_keep_all(const struct velo2_context *own)
 {
     bool is_full = false;
+    (void)velo2_carry_on();
     (void)pthread_mutex_lock(&ports_lock);
     for (struct velo2_context *context = ports; context; context = context->next)
         if (velo2_keep(context) && context == own)

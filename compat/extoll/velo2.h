@@ -194,7 +194,8 @@ VELO2_API velo2_ret_t velo2_send(velo2_connection_t *con, const void *msg, unsig
                                  uint8_t tag, uint8_t mtt);
 
 /**
- * Receive a message, waiting for one.
+ * Receive a message, waiting for one. Waits on when a peer dies, even the only one: another process
+ * may still send one.
  *
  * @param port   The port.
  * @param buf    Receives the message; may be NULL if max is 0.

@@ -11,6 +11,7 @@
 
 #include <stddef.h>
 
+#include "carry_on.h"
 #include "place.h"
 #include "turn.h"
 #include "velo2.h"
@@ -70,5 +71,9 @@ bool velo2_keep(struct velo2_context *context);
 bool velo2_keep_all(const struct velo2_context *own);
 /** Drop what is kept. */
 void velo2_forget_kept(struct velo2_context *context);
+/** Carry on with the ports of rma2, if this process has any; as carry_on_fn. */
+bool velo2_carry_on(void);
+/** Would velo2_carry_on() do anything? */
+bool velo2_has_others(void);
 
 #endif

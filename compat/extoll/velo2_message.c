@@ -8,7 +8,9 @@
 #define likely(condition) __builtin_expect(!!(condition), 1)
 #define unlikely(condition) __builtin_expect(!!(condition), 0)
 /* The longest wait before a sender looks again after its own ports. */
-#define SLICE_NS INT64_C(200000)
+#define SEND_SLICE_NS INT64_C(200000)
+/* The same of a receiver that has none but its own: others may be opened. */
+#define ALONE_SLICE_NS INT64_C(100000000)
 
 _Static_assert(VELO2_TYPED_BYTES > VELO2_MTU, "a message with a type is longer than any without");
 
@@ -127,8 +129,8 @@ static int send_patiently(struct velo2_link *link, const void *msg, unsigned int
         status = connect_late(link);
     for (;;) {
         if (status == VELO_OK)
-            status = mtt ? send_typed(link, msg, len, tag, mtt, SLICE_NS)
-                         : velo_send(link->conn, msg, len, tag, SLICE_NS);
+            status = mtt ? send_typed(link, msg, len, tag, mtt, SEND_SLICE_NS)
+                         : velo_send(link->conn, msg, len, tag, SEND_SLICE_NS);
         if (status != VELO_TIMEOUT && status != VELO_ERR_INTERRUPTED)
             return status;
         status = VELO_OK;
@@ -255,7 +257,22 @@ static inline __attribute__((always_inline)) velo2_ret_t receive(struct velo2_co
     }
     if (status == VELO_ERR_TOO_BIG)
         return take_in_place(context, wanted);
-    return status == VELO_ERR_INTERRUPTED ? VELO2_RET_NO_MSG : velo2_result(status);
+    return status == VELO_ERR_INTERRUPTED || status == VELO_TIMEOUT ? VELO2_RET_NO_MSG
+                                                                    : velo2_result(status);
+}
+
+/* Nothing was there. What this process waits for may need its own ports of rma2. */
+static __attribute__((noinline)) velo2_ret_t receive_patiently(struct velo2_context *context,
+                                                               const struct wanted *wanted)
+{
+    velo2_ret_t ret;
+    uint32_t looks = 0;
+    do {
+        looks = velo2_carry_on() ? 1 : looks + 1;
+        int64_t slice_ns = looks % LOOKS_PER_SLICE ? 0 : SLICE_NS;
+        ret = receive(context, wanted, velo2_has_others() ? slice_ns : ALONE_SLICE_NS);
+    } while (ret == VELO2_RET_NO_MSG);
+    return ret;
 }
 
 velo2_ret_t velo2_recv(velo2_port_t *port, void *buf, unsigned int max, uint32_t *len,
@@ -266,10 +283,9 @@ velo2_ret_t velo2_recv(velo2_port_t *port, void *buf, unsigned int max, uint32_t
     if (unlikely(!context || (!buf && max > 0)))
         return VELO2_RET_ERROR;
     enum turn_held held = turn_take(&context->receive);
-    velo2_ret_t ret;
-    do
-        ret = receive(context, &wanted, VELO_FOREVER);
-    while (unlikely(ret == VELO2_RET_NO_MSG));
+    velo2_ret_t ret = receive(context, &wanted, 0);
+    if (ret == VELO2_RET_NO_MSG)
+        ret = receive_patiently(context, &wanted);
     turn_give(&context->receive, held);
     return ret;
 }
@@ -286,5 +302,7 @@ velo2_ret_t velo2_probe_recv(velo2_port_t *port, void *buf, unsigned int max, ui
         return VELO2_RET_NO_MSG; /* Another thread takes what comes. */
     velo2_ret_t ret = receive(context, &wanted, 0);
     turn_give(&context->receive, held);
+    if (ret == VELO2_RET_NO_MSG)
+        (void)velo2_carry_on();
     return ret;
 }
