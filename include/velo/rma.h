@@ -226,6 +226,22 @@ VELO_API int velo_rma_connect(struct velo_rma *rma, velo_id_t id, struct velo_rm
                               int64_t timeout_ns);
 
 /**
+ * Does a peer still serve its memory? A system call: operations on mapped memory find out only now
+ * and then. If it does not, all operations under way on it end with an error.
+ *
+ * @param peer  The peer.
+ * @retval VELO_OK              It does.
+ * @retval VELO_ERR_ARG         peer is NULL.
+ * @retval VELO_ERR_PEER_CLOSED The peer closed its unit.
+ * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
+ * @retval VELO_ERR_CORRUPT     The peer's memory makes no sense.
+ * @thread One thread at a time per unit.
+ * @path cold
+ * @see velo_rma_connect, velo_conn_status
+ */
+VELO_API int velo_rma_peer_status(struct velo_rma_peer *peer);
+
+/**
  * Give a peer up. Operations under way on it end with a VELO_ERR_PEER_CLOSED error notification.
  *
  * @param peer  The peer; NULL is allowed and does nothing.

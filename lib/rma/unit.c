@@ -246,6 +246,16 @@ int velo_rma_connect(struct velo_rma *rma, velo_id_t id, struct velo_rma_peer **
     return VELO_OK;
 }
 
+int velo_rma_peer_status(struct velo_rma_peer *peer)
+{
+    if (!peer)
+        return velo_fail(VELO_ERR_ARG, "peer is NULL");
+    int status = peer->gone ? peer->gone : velo_conn_status(peer->conn);
+    if (status && !peer->gone)
+        rma_ask_fail(peer, status);
+    return status;
+}
+
 int velo_rma_disconnect(struct velo_rma_peer *peer)
 {
     if (!peer)

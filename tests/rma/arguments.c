@@ -268,6 +268,7 @@ TEST(the_other_calls_check_their_arguments)
 
     alone_open(&a);
     CHECK_STATUS(velo_rma_fence(NULL), VELO_ERR_ARG);
+    CHECK_STATUS(velo_rma_peer_status(NULL), VELO_ERR_ARG);
     CHECK_STATUS(velo_rma_flush(NULL, 0), VELO_ERR_ARG);
     CHECK_STATUS(velo_rma_flush(a.self, -2), VELO_ERR_ARG);
     CHECK_EQ(velo_rma_progress(NULL), 0);

@@ -256,6 +256,32 @@ TEST(who_only_stores_to_mapped_memory_learns_that_its_owner_was_killed)
     clean_up_after(OWNER_VPID);
 }
 
+TEST(the_status_of_a_peer_shows_its_end_at_once)
+{
+    FOR_EACH_WAY(way)
+    {
+        struct owner owner;
+        struct requester me;
+
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+        requester_open(&me, REQUESTER_VPID);
+        CHECK_OK(velo_rma_peer_status(me.peer));
+        child_kill(owner.pid);
+        CHECK_STATUS(velo_rma_peer_status(me.peer), VELO_ERR_PEER_DEAD);
+        CHECK_STATUS(
+            velo_rma_put_immediate(me.peer, 1, 8, velo_rma_place(owner.stage->key, 0), 0, 0),
+            VELO_ERR_PEER_DEAD);
+        requester_close(&me);
+        clean_up_after(OWNER_VPID);
+
+        owner_start(&owner, way, 64, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+        requester_open(&me, REQUESTER_VPID);
+        owner_stop(&owner);
+        CHECK_STATUS(velo_rma_peer_status(me.peer), VELO_ERR_PEER_CLOSED);
+        requester_close(&me);
+    }
+}
+
 TEST(requesters_learn_that_an_owner_closed)
 {
     FOR_EACH_WAY(way)
