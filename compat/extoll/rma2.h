@@ -15,9 +15,8 @@
  * effect in order.
  *
  * An operation that fails later, because its peer is gone or the memory is no longer registered,
- * leaves a notification with an error at the requester, even if it asked for none. Natively a lock
- * or a notification for a process that was killed succeeds until the library has noticed that. A
- * program that waits for a notification goes on waiting when a peer dies: others may send one.
+ * leaves a notification with an error at the requester, even if it asked for none. A program that
+ * waits for a notification goes on waiting when a peer dies: others may send one.
  *
  * Over simulated nodes and transports some operations need further calls of the process that posted
  * them, or of the one whose memory they name. Each call of rma2 or velo2 that waits, or looks in

@@ -68,8 +68,8 @@ struct rma2_port {
     uint32_t freed;   /* and that it gave back. */
 
     struct velo_rma_mem *locks;
-    struct velo_rma_mem
-        *classes; /* A notification with a class is a put of no bytes to its byte. */
+    /* A notification with a class is a put of one byte to its own: so a node can carry it out. */
+    struct velo_rma_mem *classes;
     uint64_t classes_at;
     unsigned char class_marks[CLASSES]; /* That put's local address: which class it was. */
 

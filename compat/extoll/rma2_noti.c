@@ -99,12 +99,13 @@ static __attribute__((noinline)) void push_peers(struct rma2_port *port,
          (note->cookie & (CMD_MASK | MODE_MASK)) | ((note->len_bytes - 1) & SIZE_MASK));
 }
 
-/* Is it of rma2_post_notification()? Then it is a put of no bytes, to or from a byte of a class. */
+/* Is it of rma2_post_notification()? Then it is a put of one byte, to or from that of a class; of
+ * none, if it failed. */
 hot_inline bool push_class(struct rma2_port *port, const struct velo_rma_notification *note)
 {
     bool is_peers = note->class_ == VELO_RMA_CLASS_COMPLETER;
     uint64_t base = is_peers ? port->classes_at : (uintptr_t)port->class_marks;
-    if (note->len_bytes > 0 || note->op != VELO_RMA_OPERATION_PUT ||
+    if (note->len_bytes > 1 || note->op != VELO_RMA_OPERATION_PUT ||
         note->address - base >= CLASSES)
         return false;
     push(port, note, is_peers ? RMA2_COMPLETER_NOTIFICATION : RMA2_REQUESTER_NOTIFICATION,

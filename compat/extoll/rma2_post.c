@@ -168,6 +168,14 @@ static int settle(struct rma2_handle *handle)
     return status == VELO_TIMEOUT || status == VELO_ERR_INTERRUPTED ? VELO_AGAIN : status;
 }
 
+/* Locks and classes are in memory that is mapped here, where the end of its owner does not show. A
+ * look is a system call, as a put to another process is one. */
+static int look_at_peer(struct rma2_handle *handle)
+{
+    return handle->id == velo_port_id(handle->port->port) ? VELO_OK
+                                                          : velo_rma_peer_status(handle->peer);
+}
+
 static int issue(struct rma2_handle *handle, const struct post *post, struct velo_rma_place place)
 {
     if (unlikely(place.key != handle->key_last)) {
@@ -176,12 +184,15 @@ static int issue(struct rma2_handle *handle, const struct post *post, struct vel
             return status;
         handle->key_last = place.key;
     }
-    if (post->cmd == RMA2_NOTIFICATION_PUT)
-        return velo_rma_put(handle->peer, handle->port->class_marks + post->local, 0, place,
-                            flags_of(post), post->value);
+    if (post->cmd != RMA2_NOTIFICATION_PUT && post->cmd != RMA2_LOCK_REQ)
+        return move(handle, post, place);
+    int status = look_at_peer(handle);
+    if (status)
+        return status;
     if (post->cmd == RMA2_LOCK_REQ)
         return issue_lock(handle, post, place);
-    return move(handle, post, place);
+    return velo_rma_put(handle->peer, handle->port->class_marks + post->local, 1, place,
+                        flags_of(post), post->value);
 }
 
 /* Connect, look again, or wait for room, whatever the first try wanted for. */

@@ -305,6 +305,21 @@ TEST(a_notification_brings_its_class_and_word)
     two_end(&two);
 }
 
+TEST(a_node_delivers_a_notification_to_a_peer_that_makes_no_calls)
+{
+    if (!is_simulated())
+        test_skip("time is the same in each run only there");
+    struct two two = two_begin();
+    put(&two, 0, 1, 0);
+    peer_order(two.peer, PEER_REST);
+    int64_t start_ns = test_now_ns();
+    CHECK_EQ(rma2_post_notification(two.port, two.handle, 3, 9, RMA2_ALL, 0), SUCCESS);
+    (void)note_next(two.port);
+    CHECK(test_now_ns() - start_ns < PEER_REST_NS / 2);
+    (void)peers_next(&two);
+    two_end(&two);
+}
+
 TEST(notifications_of_one_connection_come_in_the_order_of_their_posts)
 {
     struct two two = two_begin();

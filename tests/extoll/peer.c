@@ -81,6 +81,8 @@ static void act(void *arg)
         }
         if (order)
             __atomic_store_n(&peer->order, 0, __ATOMIC_RELEASE);
+        if (order == PEER_REST)
+            test_sleep_ns(PEER_REST_NS);
     }
 }
 

@@ -8,7 +8,9 @@
 #include "test.h"
 
 enum { PEER_NOTES_MAX = 65536 };
-enum peer_order { PEER_STOP = 1, PEER_UNREGISTER, PEER_REGISTER, PEER_CLOSE };
+enum peer_order { PEER_STOP = 1, PEER_UNREGISTER, PEER_REGISTER, PEER_CLOSE, PEER_REST };
+/* After PEER_REST it makes no call for so long. */
+#define PEER_REST_NS (50 * TEST_MS)
 
 /* Memory that both processes see. */
 struct peer {

@@ -294,6 +294,31 @@ TEST(a_peer_that_closes_is_an_error_to_who_posts)
     alone_close(&a);
 }
 
+TEST(a_peer_that_was_killed_is_an_error_of_each_post)
+{
+    struct peer *peer = peer_start(PAGE);
+    struct alone a = alone_fresh();
+    RMA2_Handle h;
+    const RMA2_ERROR gone = RMA2_ERR_NO_CONNECT;
+    CHECK_EQ(rma2_connect(a.port, peer->nodeid, peer->vpid, RMA2_CONN_DEFAULT, &h), SUCCESS);
+    CHECK_EQ(rma2_post_lock(a.port, h, RMA2_LOCK_COMPLETER, 3, 0, 1, RMA2_COMPLETER, 0), SUCCESS);
+    RMA2_Notification note = note_next(a.port);
+    CHECK_EQ(rma2_noti_get_lock_result(&note), 1);
+    CHECK_EQ(rma2_post_notification(a.port, h, 1, 2, RMA2_REQUESTER, 0), SUCCESS);
+    (void)note_next(a.port);
+    child_kill(peer->pid);
+    CHECK_EQ(rma2_post_notification(a.port, h, 1, 2, RMA2_ALL, 0), gone);
+    CHECK_EQ(rma2_post_lock(a.port, h, RMA2_LOCK_COMPLETER, 3, 9, 1, RMA2_ALL, 0), gone);
+    CHECK_EQ(rma2_post_immediate_put(a.port, h, 8, 1, peer->nla, RMA2_ALL, 0), gone);
+    CHECK_EQ(rma2_post_put_bt(a.port, h, a.region, 0, 8, peer->nla, RMA2_ALL, 0), gone);
+    CHECK_EQ(rma2_post_get_bt(a.port, h, a.region, 0, 8, peer->nla, RMA2_ALL, 0), gone);
+    CHECK_EQ(rma2_disconnect(a.port, h), SUCCESS);
+    RMA2_Port next = port_opened(); /* Takes the dead one's context, and what it left. */
+    CHECK_EQ(rma2_get_vpid(next), peer->vpid);
+    CHECK_EQ(rma2_close(next), SUCCESS);
+    alone_close(&a);
+}
+
 /* ---- registrations --------------------------------------------------------------------------- */
 
 TEST(a_region_says_where_its_memory_is)
