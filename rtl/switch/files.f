@@ -15,6 +15,7 @@ rtl/switch/rtl/velo_switch_fills.sv
 rtl/switch/rtl/velo_switch_spare.sv
 rtl/switch/rtl/velo_switch_input.sv
 rtl/switch/rtl/velo_switch_arb.sv
+rtl/switch/rtl/velo_switch_patience.sv
 rtl/switch/rtl/velo_switch_match.sv
 rtl/switch/rtl/velo_switch_pressure.sv
 rtl/switch/rtl/velo_switch_output.sv

@@ -29,6 +29,7 @@ module velo_switch_match_props #(
       .request_i(request),
       .accept_o (accept),
       .any_o    (any),
+      .hold_o   (),
       .*
   );
 

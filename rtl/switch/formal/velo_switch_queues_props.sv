@@ -27,6 +27,7 @@ module velo_switch_queues_props
     input logic                            remove_i,
     input logic                            remove_port_i,
     input logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send_i,
+    input logic [NumPorts-1:0]             hold_i,
     input logic                            watch_i
 );
 
@@ -79,6 +80,7 @@ module velo_switch_queues_props
       .first_unit_o  (first_unit),
       .first_single_o(first_single),
       .may_ask_i     (1'b1),
+      .hold_i        (hold_i),
       .asks_o        (some),
       .long_o        (),
       .waits_o       (),
@@ -156,12 +158,17 @@ module velo_switch_queues_props
   `VELO_ASSERT(NameNotGivenTwice, !(watching_q && add) || fresh_unit != unit_q)
   // A packet that may go is shown, except in three cycles behind another: none waits for ever.
   logic waits, waits_q, waits_on_q;
-  assign waits = count_q[0] != '0 && may_send_i[0] == '1 && !remove_q && !gone_q[0];
+  assign waits = count_q[0] != '0 && may_send_i[0] == '1 && !remove_q && !gone_q[0] &&
+      !hold_i[0];
   always_ff @(posedge clk_i) begin
     waits_q    <= rst_ni && waits;
     waits_on_q <= rst_ni && waits && waits_q;
   end
   `VELO_ASSERT(Shown, !waits_on_q || some[0])
+  // Nothing is asked for that is kept for another input.
+  logic [NumPorts-1:0] held_q;
+  always_ff @(posedge clk_i) held_q <= hold_i;
+  `VELO_ASSERT(NotWhatIsHeld, (some & held_q) == '0)
   `VELO_COVER(Full, inside_q == 3'(NumUnits) && count_q[0][0] == 3'd3)
   `VELO_COVER(LastInLine, watching_q && ahead_q == 3'd3)
   // The second and third of a queue leave it; a unit has a second packet.

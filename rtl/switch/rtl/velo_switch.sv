@@ -95,7 +95,7 @@ module velo_switch
     output ecc_t [NumPorts-1:0] ecc_o       // words of this port's buffer, see velo_switch_buffer
 );
 
-  logic [NumPorts-1:0][NumPorts-1:0] request, accept, going_to, to, to_output;
+  logic [NumPorts-1:0][NumPorts-1:0] request, accept, hold, going_to, to, to_output;
   logic [NumPorts-1:0][NumPorts-1:0] waits, more, waits_for, more_for;  // by input, by output
   logic [NumPorts-1:0] start, busy_outputs, mark, sop, eop, poison, unit, over, lost;
   vc_t [NumPorts-1:0] vc;
@@ -158,7 +158,8 @@ module velo_switch
       .request_i    (request),
       .output_free_i(~busy_outputs & ~out_stop_i),
       .accept_o     (accept),
-      .any_o        (start)
+      .any_o        (start),
+      .hold_o       (hold)
   );
 
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
@@ -189,6 +190,7 @@ module velo_switch
         .may_send_i(may_send),
         .long_o(long[p]),
         .request_o(request[p]),
+        .hold_i(hold[p]),
         .going_to_o(going_to[p]),
         .waits_o(waits[p]),
         .more_o(more[p]),

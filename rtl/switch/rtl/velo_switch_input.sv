@@ -65,6 +65,7 @@ module velo_switch_input
     output logic [NumPorts-1:0][NumVcs-1:0]               long_o,
 
     output logic [NumPorts-1:0] request_o,
+    input  logic [NumPorts-1:0] hold_i,      // do not ask for that output
     output logic [NumPorts-1:0] going_to_o,
     output logic [NumPorts-1:0] waits_o,     // a packet waits for that output
     output logic [NumPorts-1:0] more_o,      // and another behind it
@@ -389,6 +390,7 @@ module velo_switch_input
       .first_single_o(first_single),
       .may_ask_i     (idle_d && !hold),
       .asks_o        (request_o),
+      .hold_i,
       .waits_o,
       .more_o,
       .may_send_i,

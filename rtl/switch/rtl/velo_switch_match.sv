@@ -7,6 +7,8 @@
 // which is what makes them fall out of step with each other and fill the crossbar. Combinational; the
 // turns move two cycles later; input and output of an accepted grant are not free until then. Of those
 // two, one is for the way from an input to here.
+// Fair are the turns to inputs that ask in the same cycle. `hold_o[i][o]`: input i must not ask for output o from
+// the next cycle on, which is kept for another one, see velo_switch_patience.
 //
 // `accept_o[i][o]`: at most one per row and per column, subset of the requests.
 // Source: case-for-fpga, section 3 ("round-robin arbiters"); McKeown, IEEE/ACM ToN 7(2), iSLIP.
@@ -14,7 +16,8 @@
 `include "velo_assert.svh"
 
 module velo_switch_match #(
-    parameter int unsigned NumPorts = 9
+    parameter int unsigned NumPorts = 9,
+    parameter int unsigned WatchCycles = 2048
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -22,7 +25,8 @@ module velo_switch_match #(
     input  logic [NumPorts-1:0][NumPorts-1:0] request_i,      // [input][output], of free inputs
     input  logic [NumPorts-1:0]               output_free_i,
     output logic [NumPorts-1:0][NumPorts-1:0] accept_o,
-    output logic [NumPorts-1:0]               any_o           // input: some output is accepted
+    output logic [NumPorts-1:0]               any_o,          // input: some output is accepted
+    output logic [NumPorts-1:0][NumPorts-1:0] hold_o
 );
 
   logic [NumPorts-1:0][NumPorts-1:0]
@@ -49,6 +53,17 @@ module velo_switch_match #(
       used_q   <= accept_q;
     end
   end
+
+  velo_switch_patience #(
+      .NumPorts   (NumPorts),
+      .WatchCycles(WatchCycles)
+  ) u_patience (
+      .clk_i,
+      .rst_ni,
+      .request_i,
+      .accepted_i(accept_q),
+      .hold_o
+  );
 
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_arb
     velo_switch_arb #(

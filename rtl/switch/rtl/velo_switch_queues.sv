@@ -21,7 +21,7 @@
 // channel. While the next packet of a queue is looked up, and for a packet that comes to an empty queue and
 // would go at once, the longest is assumed. `long_o`: a packet at the head needs more than the smallest.
 // `asks_o[port]`: something may go there, and `may_ask_i` said that the input may start a packet in this
-// cycle. A packet chosen by that in one cycle begins to leave in the
+// cycle; nothing that `hold_i[port]` forbade. A packet chosen by that in one cycle begins to leave in the
 // next: `remove_to_i` (one-hot), and `first_*_o` tells channel, unit and whether it is a single word.
 // Not in two cycles running.
 // `waits_o[port]`: a packet is queued for that output, `more_o[port]`: another behind it in its queue; the
@@ -58,6 +58,7 @@ module velo_switch_queues
     output logic [NumPorts-1:0][NumVcs-1:0]               long_o,
 
     input  logic                may_ask_i,
+    input  logic [NumPorts-1:0] hold_i,
     output logic [NumPorts-1:0] asks_o,
 
     output logic [NumPorts-1:0] waits_o,
@@ -291,7 +292,7 @@ module velo_switch_queues
         .clk_i,
         .rst_ni,
         .queued_i    (queued_q[p]),
-        .hold_i      (remove_to_i[p]),
+        .hold_i      (remove_to_i[p] || hold_i[p]),
         .arrives_i   (add_i && add_to_i[p] && open_q[p][VcBits'(add_vc_i)]),
         .arrives_vc_i(add_vc_i),
         .served_i    (remove_to_i[p]),

@@ -10,6 +10,7 @@
 // saturated: each link and node port offers packets without a gap, to each link with 1/9 and to the
 // node port of the packet's class with 1/3: all inputs and all outputs have the same load, 1.
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <deque>
@@ -84,6 +85,7 @@ struct Bench {
     // Disturbed packets: those that came in, those of groups that have to leave once and that did.
     uint64_t poisoned_in = 0, poisoned_out = 0, poisoned_group_in = 0, poisoned_group_out = 0;
     std::array<unsigned, kPorts> stopped_for{};
+    std::array<uint64_t, kPorts> held_until{}; // outputs stop until this cycle
 
     explicit Bench(uint64_t seed) : random(seed) {}
 
@@ -145,6 +147,7 @@ struct Bench {
         }
         set_bits(top->in_valid_i, p, 1, send);
         bool stop = rough && random.below(stopped_for[p] ? 4 : 16) < (stopped_for[p] ? 3 : 1);
+        stop = stop || cycle < held_until[p];
         stopped_for[p] = stop ? stopped_for[p] + 1 : 0;
         set_bits(top->out_stop_i, p, 1, stop);
     }
@@ -541,6 +544,30 @@ struct Bench {
     }
     uint64_t long_waited_cycles = 0;
 
+    // Inputs 0 and 2 always have packets of one length, for output 0 and for output 1, which end
+    // out of step: when output 1 becomes free, input 0 is in the middle of a packet. Its one packet
+    // for output 1 leaves all the same (velo_switch_patience).
+    void out_of_step(unsigned lag, unsigned payload_words, unsigned max_cycles)
+    {
+        drain();
+        uint32_t &arrived = expected_sequence[0 << 16 | 1 << 8];
+        uint32_t before = arrived;
+        // Packets pile up until the outputs begin.
+        held_until = {cycle + 200, cycle + 200 + lag};
+        uint64_t asked = cycle + 300;
+        for (; arrived == before && cycle < asked + max_cycles; step()) {
+            while (sources[0].size() < 2)
+                offer(0, 0, cycle > asked && next_sequence[0 << 16 | 1 << 8] == before ? 1 : 0,
+                      payload_words);
+            while (sources[2].size() < 2)
+                offer(2, 0, 1, payload_words);
+        }
+        if (arrived == before)
+            fail("packets out of step hold back another for ever");
+        out_of_step_cycles = std::max(out_of_step_cycles, cycle - asked);
+    }
+    uint64_t out_of_step_cycles = 0;
+
     // Headers say 8 bytes, packets have 60 and more words: they end where 64 bytes could end, the
     // rest is swallowed, and every credit comes back.
     void lie()
@@ -652,6 +679,9 @@ int main(int argc, char **argv)
     bench.drain();
     bench.short_packets(cycles);
     bench.starve(2000);
+    // Each input is watched once in 2 * 2048 * 9 cycles.
+    for (unsigned lag = 3; lag < 9; lag += 3)
+        bench.out_of_step(lag, 6, 36864);
     bench.drain();
     bench.lie();
     uint64_t fan_out = 0;
@@ -663,10 +693,12 @@ int main(int argc, char **argv)
     bench.block_class();
     std::printf("{\"switch_hop_cycles\": %llu, \"switch_saturation\": %.4f, "
                 "\"switch_saturation_64B\": %.4f, \"switch_saturation_mixed\": %.4f, "
-                "\"long_waited_cycles\": %llu, \"switch_multicast_5_cycles\": %llu, "
+                "\"long_waited_cycles\": %llu, \"out_of_step_cycles\": %llu, "
+                "\"switch_multicast_5_cycles\": %llu, "
                 "\"packets\": %llu, \"seed\": %llu}\n",
                 static_cast<unsigned long long>(hop), small, line, mixed,
                 static_cast<unsigned long long>(bench.long_waited_cycles),
+                static_cast<unsigned long long>(bench.out_of_step_cycles),
                 static_cast<unsigned long long>(fan_out),
                 static_cast<unsigned long long>(bench.packets),
                 static_cast<unsigned long long>(seed));

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// No packet waits for ever: outputs that an input asks for in vain are kept for it.
+//
+// The arbiters are fair to inputs that ask for an output at the same time. An input does not ask while it sends. So
+// two inputs that always have packets, of one length and out of step, never ask at the same time: whenever the
+// output of the one becomes free, the other one is in the middle of a packet for another output.
+//
+// One input is watched at a time, all in turn, for WatchCycles. Outputs that it asked for in that time without being
+// served once are then kept for it for as long: `hold_o[input][output]` tells the other inputs not to ask. It gets
+// each of them after at most NumPorts packets of its own, if these and one more take less than WatchCycles. So an
+// input that asks for an output whenever it is idle is served within 2 * WatchCycles * NumPorts. The time ends
+// whatever happens, so nothing else waits for ever for an input that has lost its credits.
+//
+// `request_i`: of free inputs; `accepted_i`: what was accepted in the last cycle. Errors: none.
+
+`include "velo_assert.svh"
+
+module velo_switch_patience #(
+    parameter int unsigned NumPorts = 9,
+    parameter int unsigned WatchCycles = 2048
+) (
+    input logic clk_i,
+    input logic rst_ni,
+
+    input  logic [NumPorts-1:0][NumPorts-1:0] request_i,   // [input][output]
+    input  logic [NumPorts-1:0][NumPorts-1:0] accepted_i,
+    output logic [NumPorts-1:0][NumPorts-1:0] hold_o
+);
+
+  localparam int unsigned CountBits = $clog2(WatchCycles);
+
+  logic [NumPorts-1:0] input_q;  // one-hot
+  logic [NumPorts-1:0] asked_q, served_q, keep_q;  // outputs
+  logic [NumPorts-1:0] asks, served, missed, keep_d;
+  logic [CountBits-1:0] count_q;
+  logic time_is_over, keeps_q, next;
+
+  always_comb begin
+    asks   = '0;
+    served = '0;
+    for (int i = 0; i < int'(NumPorts); i++) begin
+      asks |= input_q[i] ? request_i[i] : '0;
+      served |= input_q[i] ? accepted_i[i] : '0;
+    end
+  end
+  assign missed = (asked_q | asks) & ~(served_q | served);
+  assign keep_d = keep_q & ~served;
+  assign time_is_over = &count_q;
+  assign next = keeps_q ? time_is_over || keep_d == '0 : time_is_over && missed == '0;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) begin
+      input_q  <= NumPorts'(1);
+      count_q  <= '0;
+      asked_q  <= '0;
+      served_q <= '0;
+      keeps_q  <= 1'b0;
+      keep_q   <= '0;
+    end else begin
+      count_q  <= next ? '0 : count_q + 1'b1;
+      asked_q  <= next ? '0 : asked_q | asks;
+      served_q <= next ? '0 : served_q | served;
+      keeps_q  <= !next && (keeps_q || time_is_over);
+      keep_q   <= next ? '0 : keeps_q ? keep_d : time_is_over ? missed : '0;
+      if (next) input_q <= {input_q[NumPorts-2:0], input_q[NumPorts-1]};
+    end
+  end
+
+  for (genvar i = 0; i < int'(NumPorts); i++) begin : gen_hold
+    assign hold_o[i] = input_q[i] ? '0 : keep_q;
+  end
+
+  `VELO_ASSERT_INIT(WatchIsPowerOfTwo, WatchCycles == 2 ** CountBits)
+
+endmodule
