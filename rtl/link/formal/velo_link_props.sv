@@ -5,7 +5,7 @@
 // with its packet limits; and its credits never let B's buffer run over.
 //
 // Small parameters (two-word frames, four sequence numbers, a ring of eight words) keep the
-// bound short; not every counter wraps within it.
+// bound short; numbers wrap in velo_link_retry_props, not here.
 
 `include "velo_assert.svh"
 
@@ -76,7 +76,7 @@ module velo_link_props
       .DataWidth(64),
       .NumVcs(2),
       .MtuBytes(64),
-      .BufferUnits(5),
+      .BufferUnits(2),
       .MinCredits(1),
       .FrameWords(2),
       .RingWords(8),
@@ -129,7 +129,7 @@ module velo_link_props
       .DataWidth(64),
       .NumVcs(2),
       .MtuBytes(64),
-      .BufferUnits(5),
+      .BufferUnits(2),
       .MinCredits(1),
       .FrameWords(2),
       .RingWords(8),
@@ -221,7 +221,7 @@ module velo_link_props
   `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == !open_q)
   `VELO_ASSERT(CutOffIsPoisoned, !(out_valid && out_eop && out_again) || (out_poison && !out_sop))
   `VELO_ASSERT(ChannelKept, !out_valid || out_vc == 3'd1)
-  `VELO_ASSERT(BufferNeverOverrun, held_q <= count_t'(5))
+  `VELO_ASSERT(BufferNeverOverrun, held_q <= count_t'(2))
   `VELO_COVER(FirstArrives, out_valid)
   logic again_q, down_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -233,6 +233,7 @@ module velo_link_props
       down_q  <= down_q || (got_q != '0 && !up_a);
     end
   end
+  `VELO_COVER(CreditsRunOut, up_a && got_q != '0 && avail == '0)
   `VELO_COVER(CutOffComesAgain, again_q && out_valid && out_eop && !out_again)
   `VELO_COVER(GoesOnAfterALinkReset, down_q && out_valid && out_eop && !out_again)
 

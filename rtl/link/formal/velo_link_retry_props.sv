@@ -4,10 +4,14 @@
 // several retransmissions. A cable that changes any words in any way, both ways; with Downs, either
 // side is down at any time, in any pattern. The words that go in at A come out at B: each once, in
 // order, with its packet limits. With Quiet, disturbance ends at QuietFrom, and by Deadline everything
-// has arrived: repetition terminates.
+// has arrived: repetition terminates. With Ecc, up to two bits of each word that is read from A's ring are wrong
+// besides: nothing changes as long as no word has two; then a packet still comes once, in its place, with its
+// limits, and what is not poisoned is right.
 //
 // Small parameters (two-word frames, four sequence numbers, a ring of eight words) keep the
-// bound short; they do not wrap within it. The proof's CRC (velo_crc.sv beside this) misses nothing.
+// bound short. Both sides begin with any number, and A's ring at any place (velo_link_retry.sby puts
+// `first_seq_q` and `first_word_q` in the place of the zeros of the reset), so that all of them wrap inside the
+// bound. The proof's CRC (velo_crc.sv beside this) misses nothing.
 
 `include "velo_assert.svh"
 
@@ -16,6 +20,7 @@ module velo_link_retry_props
 #(
     parameter bit Downs = 1'b0,
     parameter bit Quiet = 1'b0,
+    parameter bit Ecc = 1'b0,
     parameter int unsigned QuietFrom = 7,
     parameter int unsigned Deadline = 38
 ) (
@@ -27,7 +32,9 @@ module velo_link_retry_props
     input logic hit_ab_i,
     input logic hit_ba_i,
     input kind_e hit_kind_i,
-    input logic [11:0] hit_data_i
+    input logic [11:0] hit_data_i,
+    input logic [1:0] wrong_i,  // bits of a word of A's ring
+    input logic [65:0] noise_i
 );
 
   localparam int unsigned SeqBits = 2;
@@ -37,6 +44,14 @@ module velo_link_retry_props
   initial cycle_q = '0;
   always_ff @(posedge clk_i) cycle_q <= &cycle_q ? cycle_q : cycle_q + 1'b1;
   always_comb assume (rst_ni == (cycle_q != '0));
+
+  // What a reset leaves, any number, held.
+  logic [SeqBits-1:0] first_seq_q;
+  logic [3:0] first_word_q;
+  always_ff @(posedge clk_i) begin
+    first_seq_q  <= first_seq_q;
+    first_word_q <= first_word_q;
+  end
 
   logic quiet;
   assign quiet = Quiet && cycle_q >= 6'(QuietFrom);
@@ -76,6 +91,7 @@ module velo_link_retry_props
     end
   end
 
+  velo_secded_pkg::ecc_t ecc;
   logic [1:0] status_valid, status_sent, nak, replay;
   logic out_poison, out_again;
   status_t heard[2];
@@ -88,7 +104,8 @@ module velo_link_retry_props
       .RingWords(8),
       .SeqBits(SeqBits),
       .StopMargin(0),
-      .TimeoutCycles(Quiet ? 11 : 15)
+      .TimeoutCycles(Quiet ? 11 : 15),
+      .Ecc(Ecc)
   ) u_tx_a (
       .up_i(up_q[0]),
       .came_up_i(came_up_q[0]),
@@ -114,7 +131,7 @@ module velo_link_retry_props
       .phy_data_o(a_data),
       .acked_o(),
       .replay_o(replay[0]),
-      .ecc_o(),
+      .ecc_o(ecc),
       .timeout_o(),
       .sent_start_o(),
       .sent_word_o(),
@@ -232,14 +249,28 @@ module velo_link_retry_props
     assign told[i] = '{freed: '0, vc: '0, ack: seq_t'(expected[i]), echo: 1'b0, nak: nak[i]};
   end
 
+  logic lost_q, put_right_q;  // a word was
+  if (Ecc) begin : gen_ecc
+    assign u_tx_a.u_ring.u_ram.gen_ecc.wrong = wrong_i;
+    assign u_tx_a.u_ring.u_ram.gen_ecc.noise = noise_i;
+    always_comb assume (wrong_i != 2'd3);
+  end
+  always_ff @(posedge clk_i) begin
+    lost_q <= rst_ni && (lost_q || ecc.broken);
+    put_right_q <= rst_ni && (put_right_q || ecc.corrected);
+  end
+  logic void_word;
+  assign void_word = lost_q && out_data == {16{VoidNibble}};
+
   logic [1:0] replays_q, agains_q;
   // Where the word that comes out stands, and whether all of its packet's words were right. Words of a copy
   // that is cut off may be wrong, but not the first one, by which it is routed.
   num_t place_q, place;
-  logic right_q, right, open_q, cut_q;  // cut: the last copy was cut off
+  logic right_q, right, whole_q, whole, open_q, cut_q;  // cut: the last copy was cut off
   assign place = out_sop ? got_q : place_q;
-  assign right = (out_sop || right_q) && out_data == 64'(place) && out_eop == ends_q[place] &&
+  assign right = (out_sop || right_q) && out_data == 64'(place) &&
       (!out_eop || out_poison == poison_q[place]);
+  assign whole = (out_sop || whole_q) && out_eop == ends_q[place];
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       sent_q <= '0;
@@ -248,6 +279,7 @@ module velo_link_retry_props
       agains_q <= '0;
       place_q <= '0;
       right_q <= 1'b1;
+      whole_q <= 1'b1;
       open_q <= 1'b0;
       cut_q <= 1'b0;
     end else begin
@@ -256,6 +288,7 @@ module velo_link_retry_props
       if (out_valid) begin
         place_q <= place + 1'b1;
         right_q <= right;
+        whole_q <= whole;
         open_q <= !out_eop;
         if (out_eop) cut_q <= out_again;
         if (out_eop && out_again && !(&agains_q)) agains_q <= agains_q + 1'b1;
@@ -264,18 +297,30 @@ module velo_link_retry_props
     end
   end
 
-  `VELO_ASSERT(InOrderOnce, !(out_valid && out_eop && !out_again) || right)
-  `VELO_ASSERT(HeaderIsRight, !(out_valid && out_sop) || out_data == 64'(got_q))
+  `VELO_ASSERT(InOrderOnce,
+               !(out_valid && out_eop && !out_again) || (whole && (right || (lost_q && out_poison))))
+  `VELO_ASSERT(HeaderIsRight, !(out_valid && out_sop) || out_data == 64'(got_q) || void_word)
   `VELO_ASSERT(NothingInvented,
                !(out_valid && (out_sop || (out_eop && !out_again))) || place < sent_q)
   `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == !open_q)
   `VELO_ASSERT(CutOffIsPoisoned, !(out_valid && out_eop && out_again) || (out_poison && !out_sop))
   // The switch must not keep a place for a packet that does not take it.
-  `VELO_ASSERT(RepeatIsTold, !(out_valid && out_sop && !out_eop) || out_again == cut_q)
+  `VELO_ASSERT(RepeatIsTold,
+               !(out_valid && out_sop && !out_eop) || out_again == cut_q || (cut_q && void_word))
   `VELO_ASSERT(ChannelKept, !out_valid || out_vc == 3'd1)
   `VELO_ASSERT(Terminates, !Quiet || cycle_q != 6'(Deadline) || got_q == sent_q)
-  `VELO_COVER(ArrivesAfterReplay, out_valid && out_eop && !out_again && replays_q == 2'd1)
-  `VELO_COVER(CutOff, agains_q == 2'd1)
-  `VELO_COVER(ToldToBeTheSame, out_valid && out_sop && out_again)
+  if (Ecc) begin : gen_ecc_covers
+    `VELO_COVER(ComesPutRight, out_valid && out_eop && !out_again && !out_poison && put_right_q)
+    `VELO_COVER(ComesPoisoned, out_valid && out_eop && !out_again && !poison_q[place] && !void_word && lost_q)
+    `VELO_COVER(ComesAsVoid, out_valid && out_eop && !out_again && out_sop && void_word)
+  end else begin : gen_covers
+    `VELO_COVER(ArrivesAfterReplay, out_valid && out_eop && !out_again && replays_q == 2'd1)
+    `VELO_COVER(CutOff, agains_q == 2'd1)
+    // Each number that counts on, from its last value to zero.
+    `VELO_COVER(SequenceWraps, out_valid && out_eop && !out_again && first_seq_q == '1 && expected[1] == '0)
+    `VELO_COVER(WindowWraps, u_tx_a.acked_seq_q == '0 && first_seq_q == '1)
+    `VELO_COVER(RingWraps, u_tx_a.acked_q == '0 && first_word_q == '1)
+    `VELO_COVER(ToldToBeTheSame, out_valid && out_sop && out_again)
+  end
 
 endmodule
