@@ -2,6 +2,7 @@
 /**
  * @file velo.h
  * @brief Messages: ports, connections, send and receive.
+ * @example ping_pong.c
  *
  * A **port** is one communication context, named by a domain, a node id and a context id (vpid); it
  * owns one receive queue. A **connection** is the right to send to one remote port. A message has a
@@ -74,7 +75,7 @@ enum velo_status {
     VELO_ERR_PEER_DEAD = -8,    /**< The peer's process ended without closing its port. */
     VELO_ERR_IN_USE = -9,       /**< A live process has that port open already. */
     VELO_ERR_FULL = -10,        /**< The peer's connection table, or the id space, is full. */
-    VELO_ERR_ACCESS = -11,      /**< The segment belongs to another user, or is not ours to open. */
+    VELO_ERR_ACCESS = -11,      /**< Not ours to open, or not registered for this use. */
     VELO_ERR_NO_SPACE = -12,    /**< The shared-memory file system is full. */
     VELO_ERR_NO_MEMORY = -13,   /**< The process is out of memory or of mappings. */
     VELO_ERR_VERSION = -14,     /**< The peer was built with another segment layout. */
@@ -99,6 +100,8 @@ typedef uint32_t velo_id_t;
 #define VELO_FOREVER (-1)     /**< As timeout_ns: wait without a limit. */
 #define VELO_INLINE_BYTES 56u /**< Payload that travels in the same line as its header. */
 #define VELO_CONNS_MAX 4096u  /**< Most senders one port can take. */
+/** Most characters of a domain's name. */
+#define VELO_DOMAIN_NAME_MAX 64u
 
 /** One open port; opaque. */
 struct velo_port;
@@ -112,7 +115,8 @@ struct velo_conn;
 struct velo_port_attr {
     /** sizeof(struct velo_port_attr): a later release may add members. */
     size_t size_bytes;
-    /** Name of the domain: 1 to 32 of [A-Za-z0-9_-]. NULL: $VELO_DOMAIN, else "u<uid>". */
+    /** Name of the domain: 1 to VELO_DOMAIN_NAME_MAX of [A-Za-z0-9_-]. NULL: $VELO_DOMAIN, else
+     * "u<uid>". */
     const char *domain;
     /** Node id, 0 to 255. */
     int node;

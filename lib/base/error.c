@@ -48,7 +48,8 @@ const char *velo_strerror(int status)
     case VELO_ERR_FULL:
         return "VELO_ERR_FULL: the peer's connection table, or the id space, is full";
     case VELO_ERR_ACCESS:
-        return "VELO_ERR_ACCESS: the segment is not ours to open";
+        return "VELO_ERR_ACCESS: not permitted: a file that is not ours to open, or memory that is "
+               "not registered for this use";
     case VELO_ERR_NO_SPACE:
         return "VELO_ERR_NO_SPACE: the shared-memory file system is full";
     case VELO_ERR_NO_MEMORY:

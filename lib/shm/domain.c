@@ -20,10 +20,11 @@ static int domain_set_name(struct seg_domain *domain, const char *name)
     }
     static const char allowed[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-";
-    size_t len = strnlen(name, DOMAIN_NAME_MAX + 1);
-    if (len == 0 || len > DOMAIN_NAME_MAX || strspn(name, allowed) != len)
+    size_t len = strnlen(name, VELO_DOMAIN_NAME_MAX + 1);
+    if (len == 0 || len > VELO_DOMAIN_NAME_MAX || strspn(name, allowed) != len)
         return velo_fail(VELO_ERR_ARG,
-                         "the domain '%.40s' is no name; give 1 to 32 of A-Z a-z 0-9 _ -", name);
+                         "the domain '%.80s' is no name; give 1 to %u of A-Z a-z 0-9 _ -", name,
+                         VELO_DOMAIN_NAME_MAX);
     memcpy(domain->name, name, len + 1);
     return VELO_OK;
 }

@@ -41,7 +41,6 @@
 #define SEG_ABI (VELO_ABI_VERSION << 8 | 4u)
 #define SEG_ALIGN 64
 #define SEG_HEADER_BYTES 4096u
-#define DOMAIN_NAME_MAX 32u
 #define SEG_BELL_WORDS (VELO_CONNS_MAX / 64u)
 #define SEG_OUTGOING_MAX VELO_CONNS_MAX
 #define SEG_TRANSPORT_BYTES 16u /* Of a transport's name, with the zero behind it. */
@@ -197,9 +196,9 @@ struct segment {
 
 /** The directory of a domain's segments, and the users who may open them. */
 struct seg_domain {
-    char dir[PATH_MAX - 64];
-    char name[DOMAIN_NAME_MAX + 1 + 4]; /* With room for the suffix of port_open_beside(). */
-    bool shared;                        /* With the members of `gid`. */
+    char dir[PATH_MAX - 128];                /* With room for a segment's name. */
+    char name[VELO_DOMAIN_NAME_MAX + 1 + 4]; /* With room for the suffix of port_open_beside(). */
+    bool shared;                             /* With the members of `gid`. */
     gid_t gid;
 };
 

@@ -13,7 +13,7 @@
 #define PREFIX "velo."
 #define PREFIX_BYTES (sizeof PREFIX - 1)
 /* "velo." domain "+rma." node "." vpid, and some room. */
-#define NAME_BYTES 64u
+#define NAME_BYTES 96u
 /* Another user could fill the directory: past this many names the sweep does nothing. */
 #define NAMES_MAX 16384u
 
@@ -60,7 +60,7 @@ static bool may_be_segment(const char *name)
     if (strncmp(name, PREFIX, PREFIX_BYTES) != 0 || strlen(name) >= NAME_BYTES)
         return false;
     size_t len = domain_bytes(name);
-    return len > 0 && len <= DOMAIN_NAME_MAX && name[PREFIX_BYTES + len] != '\0';
+    return len > 0 && len <= VELO_DOMAIN_NAME_MAX && name[PREFIX_BYTES + len] != '\0';
 }
 
 static int list(const struct sweep *sweep, struct names *names)
@@ -133,7 +133,7 @@ static void remove_dead(const struct sweep *sweep, char (*name)[NAME_BYTES], siz
 
 static int visit(const struct sweep *sweep, char (*name)[NAME_BYTES], size_t count)
 {
-    char domain[DOMAIN_NAME_MAX + 1] = "";
+    char domain[VELO_DOMAIN_NAME_MAX + 1] = "";
     struct velo_domain_view view = {.name = domain};
     memcpy(domain, name[0] + PREFIX_BYTES, domain_bytes(name[0]));
     if (sweep->spared && strcmp(domain, sweep->spared) == 0)

@@ -30,7 +30,7 @@ void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_
 {
     (void)mca_base_component_var_register(
         component, "domain",
-        "Domain that the ports of the job are opened in, 1 to 32 of [A-Za-z0-9_-] (default: one "
+        "Domain that the ports of the job are opened in, 1 to 64 of [A-Za-z0-9_-] (default: one "
         "named after the user and the job)",
         MCA_BASE_VAR_TYPE_STRING, NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY,
         &params->domain);

@@ -19,7 +19,7 @@
 #include <velo/rma.h>
 #include <velo/velo.h>
 
-#define VELO_OMPI_DOMAIN_BYTES 33
+#define VELO_OMPI_DOMAIN_BYTES ((int)VELO_DOMAIN_NAME_MAX + 1)
 
 /** Empty polls to one yield, where ranks outnumber cores. A yield costs as much as some tens of
  * polls, and a program that looks for messages between short pieces of work (MPI_Test) would give

@@ -9,7 +9,8 @@
 
 TEST(port_attributes_outside_their_range_are_refused_by_name)
 {
-    static const char too_long[] = "d23456789012345678901234567890123";
+    static const char too_long[] =
+        "d2345678901234567890123456789012345678901234567890123456789012345";
     static const struct {
         const char *about;
         struct velo_port_attr attr;

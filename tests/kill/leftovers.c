@@ -40,7 +40,7 @@ static void directory_begin(void)
 
 static unsigned files(const char *domain)
 {
-    char start[64];
+    char start[5 + VELO_DOMAIN_NAME_MAX + 1];
     unsigned count = 0;
     DIR *dir = opendir(directory);
 
@@ -193,6 +193,19 @@ TEST(what_a_dead_domain_left_goes_with_the_next_start_of_any)
     directory_begin();
     leave("left", 4, 0);
     CHECK_EQ(files("left"), 8);
+    start("other");
+    directory_end();
+}
+
+TEST(what_a_domain_of_the_longest_name_left_goes_too)
+{
+    char name[VELO_DOMAIN_NAME_MAX + 1];
+
+    memset(name, 'n', VELO_DOMAIN_NAME_MAX);
+    name[VELO_DOMAIN_NAME_MAX] = '\0';
+    directory_begin();
+    leave(name, 2, 0);
+    CHECK_EQ(files(name), 4);
     start("other");
     directory_end();
 }

@@ -63,10 +63,10 @@ TEST(a_unit_in_the_longest_domain_works)
     struct velo_rma_peer *peer;
     struct velo_port *port;
     struct velo_rma *rma;
-    char domain[33];
+    char domain[VELO_DOMAIN_NAME_MAX + 1];
 
-    memset(domain, 'x', 32);
-    domain[32] = '\0';
+    memset(domain, 'x', VELO_DOMAIN_NAME_MAX);
+    domain[VELO_DOMAIN_NAME_MAX] = '\0';
     memcpy(domain, test_domain(), strlen(test_domain()));
     attr.domain = domain;
     CHECK_OK(velo_port_open(&attr, &port));
