@@ -217,14 +217,17 @@ static void child_enter(pid_t parent, const sigset_t *old_mask)
 
 static void children_fork(struct children *children, const struct options *options,
                           const struct plan *plan, const sigset_t *old_mask,
-                          void (*body)(struct rank *))
+                          void (*body)(struct rank *), struct meeting *meeting)
 {
     pid_t parent = getpid();
     unsigned ranks = options_ranks(options);
     struct limit_futex_box *boxes = limit_futex_boxes_new(ranks);
-    struct limit_area *area = NULL;
+    struct limit_area *area = meeting ? meeting_area(meeting) : NULL;
     for (unsigned i = 0; i < ranks && !children->exit_code; i++) {
-        area = i % 2 == 0 ? limit_area_new() : area;
+        if (meeting && i != meeting_rank(meeting)) {
+            continue;
+        }
+        area = i % 2 == 0 && !meeting ? limit_area_new() : area;
         fflush(NULL);
         pid_t pid = area && boxes ? fork() : -1;
         if (pid == 0) {
@@ -287,7 +290,8 @@ static void children_kill(struct children *children)
 }
 
 /* Sleep until all ranks are done, one fails, the user interrupts, or nothing moves any more. */
-static void children_watch(struct children *children, const sigset_t *set)
+static void children_watch(struct children *children, const sigset_t *set,
+                           const struct meeting *meeting)
 {
     uint64_t progress = 0;
     unsigned still_s = 0;
@@ -301,6 +305,9 @@ static void children_watch(struct children *children, const sigset_t *set)
         } else if (signum > 0) {
             children->exit_code = EXIT_INTERRUPTED;
             snprintf(shared->error, sizeof shared->error, "interrupted");
+        } else if (still_s && meeting && meeting_is_alone(meeting)) {
+            children->exit_code = EXIT_FAILED;
+            snprintf(shared->error, sizeof shared->error, "the other velo-perf has ended");
         } else if (still_s >= STALL_S) {
             children->exit_code = EXIT_FAILED;
             snprintf(shared->error, sizeof shared->error,
@@ -327,31 +334,35 @@ static void ports_reclaim(const struct options *options)
     }
 }
 
-static bool shared_init(const struct options *options)
+static bool shared_init(const struct options *options, struct meeting *meeting)
 {
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    shared = meeting ? meeting_shared(meeting)
+                     : mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                            MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     if (shared == MAP_FAILED) {
         return false;
     }
+    /* In a meeting both write the same. */
     shared->barrier.parties = options_parties(options);
     /* A rank that waits must not keep a core from a rank that works. */
-    shared->barrier.spins = shared->barrier.parties <= options->cpus_count ? BARRIER_SPINS : 0;
+    bool has_cores = meeting || shared->barrier.parties <= options->cpus_count;
+    shared->barrier.spins = has_cores ? BARRIER_SPINS : 0;
     return true;
 }
 
 int harness_run(const struct options *options, const struct plan *plan,
-                void (*body)(struct rank *rank), unsigned *dropped)
+                void (*body)(struct rank *rank), struct meeting *meeting, unsigned *dropped)
 {
     struct children children = {.count = 0};
     sigset_t set, old_mask;
-    if (!shared_init(options)) {
+    if (!shared_init(options, meeting)) {
         emit_error("out of memory for the shared block");
         return EXIT_FAILED;
     }
     children_signals(&set);
     sigprocmask(SIG_BLOCK, &set, &old_mask);
-    children_fork(&children, options, plan, &old_mask, body);
-    children_watch(&children, &set);
+    children_fork(&children, options, plan, &old_mask, body, meeting);
+    children_watch(&children, &set, meeting);
     if (children.exit_code) {
         children_kill(&children);
         ports_reclaim(options);
@@ -359,5 +370,8 @@ int harness_run(const struct options *options, const struct plan *plan,
         emit_error(shared->error);
     }
     *dropped = shared->dropped;
+    if (meeting) {
+        meeting_end(meeting);
+    }
     return children.exit_code;
 }

@@ -9,6 +9,7 @@
 
 #include "fail.h"
 #include "limit.h"
+#include "meet.h"
 #include "options.h"
 #include "plan.h"
 
@@ -64,9 +65,10 @@ struct rank {
     uint64_t step_begin_ns;
 };
 
-/* Run `body` in each rank. Returns an exit code; *dropped is how many batches were dropped. */
+/* Run `body` in each rank, or in a meeting in ours. Returns an exit code; *dropped is how many
+ * batches were dropped. */
 int harness_run(const struct options *options, const struct plan *plan,
-                void (*body)(struct rank *rank), unsigned *dropped);
+                void (*body)(struct rank *rank), struct meeting *meeting, unsigned *dropped);
 
 /* Wait for all parties. */
 void rank_barrier(struct rank *rank);

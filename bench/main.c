@@ -62,10 +62,20 @@ int main(int argc, char **argv)
     static struct plan plan;
     unsigned dropped = 0;
     options_parse(&options, argc, argv);
-    plan_build(&plan, &options, longest_message_bytes(&options));
+    if (options.is_listening) {
+        struct meeting *meeting = meeting_listen(&options, sizeof(struct shared));
+        plan_build(&plan, &options, meeting_message_bytes_max(meeting));
+        return harness_run(&options, &plan, run_rank, meeting, &dropped);
+    }
+    size_t message_bytes_max = longest_message_bytes(&options);
+    struct meeting *meeting = NULL;
+    if (options.is_connecting) {
+        meeting = meeting_connect(&options, sizeof(struct shared), message_bytes_max);
+    }
+    plan_build(&plan, &options, message_bytes_max);
     emit_meta(&options);
     emit_plan(planned_samples(&options, &plan));
-    int exit_code = harness_run(&options, &plan, run_rank, &dropped);
+    int exit_code = harness_run(&options, &plan, run_rank, meeting, &dropped);
     if (exit_code == EXIT_OK) {
         emit_end(dropped);
     }

@@ -55,6 +55,8 @@ enum key {
     KEY_TOKENS,
     KEY_TABLE_LOG2,
     KEY_DOMAIN,
+    KEY_LISTEN,
+    KEY_CONNECT,
     KEY_DEPTH_SLOTS,
     KEY_DATA_BYTES,
 };
@@ -76,7 +78,10 @@ static const struct argp_option argp_options[] = {
     {"near-ns", KEY_NEAR_NS, "NS", 0, "Cores are near below this raw half round trip (110)", 0},
     {"poll", KEY_POLL, NULL, 0, "Receive in a loop of velo_try_recv() or velo_try_peek()", 0},
     {"in-place", KEY_IN_PLACE, NULL, 0, "Build and read messages in the ring, without a copy", 0},
-    {"domain", KEY_DOMAIN, "NAME", 0, "Domain to open the ports in (perf<pid>)", 0},
+    {"listen", KEY_LISTEN, NULL, 0, "Wait for one who connects, and measure what that one says", 0},
+    {"connect", KEY_CONNECT, NULL, 0, "Measure with one who listens in the same domain", 0},
+    {"domain", KEY_DOMAIN, "NAME", 0,
+     "Domain to open the ports in (perf<pid>; to meet: $VELO_DOMAIN, or perf)", 0},
     {"depth-slots", KEY_DEPTH_SLOTS, "N", 0, "Slots of each ring (the library's default)", 0},
     {"data-bytes", KEY_DATA_BYTES, "N", 0, "Bytes for long messages (the library's default)", 0},
     {0},
@@ -189,7 +194,8 @@ static void parse_domain(struct argp_state *state, struct options *options, cons
 {
     size_t length = strlen(text);
     if (length == 0 || length >= sizeof options->domain) {
-        argp_error(state, "domain '%s' must be 1 to 32 characters long", text);
+        argp_error(state, "domain '%s' must be 1 to %u characters long", text,
+                   VELO_DOMAIN_NAME_MAX);
     }
     snprintf(options->domain, sizeof options->domain, "%s", text);
 }
@@ -228,7 +234,11 @@ static void defaults(struct options *options)
     if (!options->cpus_count) {
         options->cpus_count = machine_cpus(options->cpus, CPUS_MAX);
     }
-    if (!*options->domain) {
+    const char *preset = getenv("VELO_DOMAIN");
+    if (!*options->domain && (options->is_listening || options->is_connecting)) {
+        snprintf(options->domain, sizeof options->domain, "%s",
+                 preset && *preset ? preset : "perf");
+    } else if (!*options->domain) {
         snprintf(options->domain, sizeof options->domain, "perf%d", (int)getpid());
     }
 }
@@ -236,7 +246,11 @@ static void defaults(struct options *options)
 static void check(struct argp_state *state, const struct options *options)
 {
     enum mode mode = options->mode;
-    if (options->cpus_count < 2) {
+    bool is_apart = options->is_listening || options->is_connecting;
+    if (options->is_connecting && (options_ranks(options) != 2 || mode >= MODE_RING)) {
+        argp_error(state, "--connect measures limit, latency, rate or bandwidth of one pair");
+    }
+    if (!is_apart && options->cpus_count < 2) {
         argp_error(state,
                    "%s needs two CPUs, this process may use %u; allow more (taskset, cgroup) "
                    "or name them with --cpus",
@@ -322,6 +336,12 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
     case KEY_IN_PLACE:
         options->in_place = true;
         return 0;
+    case KEY_LISTEN:
+        options->is_listening = true;
+        return 0;
+    case KEY_CONNECT:
+        options->is_connecting = true;
+        return 0;
     case KEY_DOMAIN:
         parse_domain(state, options, arg);
         return 0;
@@ -332,6 +352,9 @@ static error_t parse_option(int key, char *arg, struct argp_state *state)
         parse_mode(state, options, arg);
         return 0;
     case ARGP_KEY_NO_ARGS:
+        if (options->is_listening) {
+            return 0;
+        }
         argp_error(state, "say what to measure: limit, latency, rate, bandwidth, ring or gups");
         return 0;
     case ARGP_KEY_END:

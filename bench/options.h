@@ -5,6 +5,8 @@
 
 #include "fail.h"
 
+#include <velo/velo.h>
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,9 +42,11 @@ struct options {
     uint64_t seed;
     bool poll;
     bool in_place;
+    bool is_listening; /* with another velo-perf: see meet.h */
+    bool is_connecting;
     uint32_t depth_slots; /* 0: the library's default, as for data_bytes */
     uint32_t data_bytes;
-    char domain[33];
+    char domain[VELO_DOMAIN_NAME_MAX + 1];
 };
 
 /* Read the command line. On a mistake it says so, with exit code EXIT_USAGE. */

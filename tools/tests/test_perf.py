@@ -88,7 +88,6 @@ def test_a_failed_run_has_its_exit_code_and_leaves_no_file(
 @pytest.mark.parametrize(
     ("argv", "message"),
     [
-        (["perf"], "MODE"),
         (["perf", "speed"], "invalid choice"),
         (["perf", "latency", "--sizes", "8,x"], "'x' is not a size"),
         (["perf", "latency", "--pairs", "0"], "whole number from 1"),
@@ -106,6 +105,33 @@ def test_a_wrong_command_line_is_refused_with_code_2(
         main(argv)
     assert stopped.value.code == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("argv", "message"),
+    [
+        (["perf"], "measure what? There are limit, latency,"),
+        (["perf", "--listen", "latency"], "leave latency out"),
+        (["perf", "latency", "--domain", "x"], "it goes with --connect or --listen"),
+    ],
+)
+def test_what_does_not_go_together_is_refused_with_code_2(
+    argv: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(argv) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_the_two_that_meet_are_told_where(
+    fake_perf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["perf", "latency", "--connect", "--domain", "here", "--sizes", "8"]) == 0
+    assert main(["perf", "--listen", "--domain", "here"]) == 0
+    connects, listens = calls(fake_perf)
+    assert "--connect" in connects
+    assert connects[connects.index("--domain") + 1] == "here"
+    assert listens == ["--listen", "--domain", "here"]
+    assert "listening in domain here" in capsys.readouterr().out
 
 
 def test_every_option_and_command_has_help() -> None:

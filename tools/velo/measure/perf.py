@@ -7,6 +7,7 @@ from typing import Any
 
 from velo import units
 from velo.arguments import checked
+from velo.errors import UsageError
 
 MODES = {
     "limit": "what the machine can do: cache-line ping-pong, bare slot rings, bare stream, copies",
@@ -17,6 +18,8 @@ MODES = {
     "suite": "all of the above, in under two minutes",
     "gups": "RandomAccess: updates per second to a table that processes share out",
 }
+# What two that were started apart can measure together.
+APART = ("limit", "latency", "rate", "bandwidth")
 # What --sizes is if it is not given.
 SIZES = {
     "latency": "NetPIPE's schedule: powers of two, sizes half-way, and just beside each of them",
@@ -35,10 +38,17 @@ def register(commands: Any) -> None:
         "figure is given with its ratio to it.",
         allow_abbrev=False,
     )
-    modes = parser.add_subparsers(metavar="MODE", dest="mode", required=True)
+    parser.add_argument(
+        "--listen",
+        action="store_true",
+        help="no MODE: wait for a velo perf MODE --connect that was started apart, perhaps in "
+        "another container with the same folder of segments, and measure with it, once",
+    )
+    _add_domain(parser)
+    parser.set_defaults(run=run)
+    modes = parser.add_subparsers(metavar="MODE", dest="mode")
     for name, text in MODES.items():
         mode = modes.add_parser(name, help=text, description=f"Measure {text}.", allow_abbrev=False)
-        mode.set_defaults(run=run)
         if name in ("latency", "rate", "bandwidth"):
             mode.add_argument(
                 "--sizes",
@@ -70,6 +80,13 @@ def register(commands: Any) -> None:
                 help="how many senders are connected to the receiver while one of them is active; "
                 "a list measures each: 1,64,512 (default: 1)",
             )
+        if name in APART:
+            mode.add_argument(
+                "--connect",
+                action="store_true",
+                help="measure with a velo perf --listen that was started apart",
+            )
+            _add_domain(mode)
         if name in ("ring", "gups"):
             procs = 8 if name == "ring" else 2
             mode.add_argument(
@@ -80,6 +97,15 @@ def register(commands: Any) -> None:
                 help=f"processes (default: {procs})",
             )
         _add_run_options(mode)
+
+
+def _add_domain(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--domain",
+        metavar="NAME",
+        default=argparse.SUPPRESS,
+        help="domain to meet in (default: $VELO_DOMAIN, or perf)",
+    )
 
 
 def _add_run_options(parser: argparse.ArgumentParser) -> None:
@@ -103,6 +129,11 @@ def _add_run_options(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> None:
     """`velo perf`."""
+    if args.listen:
+        _listen(args)
+        return
+    if args.mode is None:
+        raise UsageError(f"measure what? There are {', '.join(MODES)}; or --listen")
     # Cost: dataclasses and subprocess are slow to import, and only commands that measure need them.
     from velo import display
     from velo.measure import velo_perf
@@ -120,3 +151,13 @@ def run(args: argparse.Namespace) -> None:
     if args.json:
         records.save(Path(args.json), found)
         console.print(f"{len(found)} records written to {args.json}")
+
+
+def _listen(args: argparse.Namespace) -> None:
+    """Measure once with another velo perf."""
+    # Cost: dataclasses and subprocess are slow to import, and only commands that measure need them.
+    from velo.measure import velo_perf
+
+    if args.mode:
+        raise UsageError(f"--listen measures what the other side says; leave {args.mode} out")
+    velo_perf.listen(getattr(args, "domain", None))

@@ -3,14 +3,16 @@
 
 import argparse
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from velo import helpers, tree, units
 from velo.display import Bar, Console
-from velo.errors import VeloError
+from velo.errors import UsageError, VeloError
 from velo.results import records
 from velo.results.records import Record, Run, Sample
+from velo.runtime.domain import domain_words
 
 PROGRAM = "velo-perf"
 # What the suite measures.
@@ -101,6 +103,16 @@ def run_jobs(jobs: Sequence[Job], console: Console) -> Collected:
     return collected
 
 
+def listen(domain: str | None) -> None:
+    """Wait for a velo-perf that connects, and measure with it, once."""
+    name = domain or os.environ.get("VELO_DOMAIN") or "perf"
+    print(f"listening in domain {name}; Ctrl-C ends it", flush=True)
+    argv = [tree.find(PROGRAM), "--listen", *domain_words(domain)]
+    for _ in helpers.stream(argv, has_end=False):
+        pass
+    print("measured; the other side has the figures")
+
+
 def describe(sample: Sample) -> str:
     """A sample in a few words."""
     value = records.metric(sample.metric).show(sample.value)
@@ -121,6 +133,10 @@ def jobs(args: argparse.Namespace) -> list[Job]:
         arguments += ["--threads", str(args.threads)]
     if args.mode == "latency" and args.senders:
         arguments += ["--senders", _joined(args.senders)]
+    if getattr(args, "connect", False):
+        arguments += ["--connect", *domain_words(getattr(args, "domain", None))]
+    elif getattr(args, "domain", None):
+        raise UsageError("--domain is where to meet: it goes with --connect or --listen")
     if args.mode in ("ring", "gups"):
         arguments += ["--procs", str(args.procs)]
     seconds = 5.0 if args.mode in ("limit", "ring", "gups") else 1.0
