@@ -2,6 +2,7 @@
 /**
  * @file rma2.h
  * @brief Remote memory as EXTOLL's own library has it, over velo.
+ * @example extoll_rma2.c
  *
  * For programs that were written for EXTOLL: they are compiled as they are, and linked with
  * `-lrma2`. A new program uses rma.h. `docs/extoll.md` says call by call what is the same and what

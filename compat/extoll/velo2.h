@@ -2,6 +2,7 @@
 /**
  * @file velo2.h
  * @brief Messages as EXTOLL's own library has them, over velo.
+ * @example extoll_velo2.c
  *
  * For programs that were written for EXTOLL: they are compiled as they are, and linked with
  * `-lvelo2`. A new program uses velo.h. `docs/extoll.md` says call by call what is the same and

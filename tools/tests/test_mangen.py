@@ -42,7 +42,7 @@ struct size {
 /**
  * Make it small. It gets smaller.
  *
- * Read $VELO_SMALL first:
+ * Read $VELO_DOMAIN first:
  *  - one thing;
  *  - `another`.
  *
@@ -75,7 +75,7 @@ MORE = """\
  * @file more.h
  * @brief More of it.
  *
- * Off where $VELO_MORE is 0.
+ * Off where $VELO_COPY is 0.
  */
 
 /** Called when it is done. */
@@ -137,7 +137,7 @@ def test_a_page_says_what_the_comment_says(tmp_path: Path):
     for expected in (
         "NAME small_shrink - make it small LIBRARY",
         "#include <small/small.h> int small_shrink(struct small *it, int size_px); DESCRIPTION",
-        "Make it small. It gets smaller. Read $VELO_SMALL first: • one thing; • another. PARA",
+        "Make it small. It gets smaller. Read $VELO_DOMAIN first: • one thing; • another. PARA",
         "it What to shrink. size_px How small, up to a limit. RETURN",
         "VELO_OK Smaller. On failure, one of the negative values under ERRORS. ERRORS",
         "VELO_ERR_ARG size_px is negative. THREADS Any. COST Hot",
@@ -179,7 +179,8 @@ def test_the_overview_of_each_header_names_the_others(tmp_path: Path):
         "NAME small-more - more of it SYNOPSIS #include <small/more.h>",
         "more_done_fn Called when it is done.",
         "struct more What to do. more_done_fn done Told.",
-        "VELO_MORE See DESCRIPTION.",
+        "VELO_COPY How long payloads are copied",
+        "See DESCRIPTION. SEE ALSO velo(1)",
         "SEE ALSO velo(1), small(7) velo 1.2.3",
     ):
         assert expected in more
@@ -194,9 +195,27 @@ def test_the_overview_has_types_constants_and_variables(tmp_path: Path):
         "VELO_ERR_ARG = -3 Bad argument.",
         "int width_px Width. int height_px Height.",
         "SMALL_MAX = 4 Most of them.",
-        "VELO_SMALL See small_shrink(3).",
+        "VELO_DOMAIN Domain of ports",
+        "u<uid>. See small_shrink(3).",
     ):
         assert expected in shown
+
+
+def test_the_overview_ends_with_the_example(tmp_path: Path):
+    (tmp_path / "small.c").write_text(
+        "/* SPDX-License-Identifier: x */\nint main(void)\n{\n    return small_shrink(0, 1);\n"
+        + "    // " + "long " * 30 + "\n\n    puts(\"\\n\");\n}\n"
+    )  # fmt: skip
+    header = read(tmp_path, SMALL.replace("API.\n", "API.\n * @example small.c\n", 1))
+    page = mangen.overview_page([header], header, EDITION, tmp_path)
+    shown = rendered(tmp_path, page)
+    assert "SPDX" not in shown
+    assert "int main(void)\n" in shown
+    assert 'puts("\\n");' in shown
+    assert page.count("long " * 20) == 1  # A line of a program is not filled.
+    call = mangen.function_page([header], header, header.functions[0], EDITION, tmp_path)
+    assert "has a whole program that calls it" in rendered(tmp_path, call)
+    assert "EXAMPLES" not in mangen.overview_page([header], header, EDITION)
 
 
 def line_of(text: str, source: str = SMALL) -> int:

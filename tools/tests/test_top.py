@@ -2,6 +2,9 @@
 """`velo top` and `velo info` over a stand-in for velo-info."""
 
 import json
+import os
+import signal
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -148,3 +151,14 @@ def test_kept_memory_beyond_its_bound_is_marked() -> None:
     over, within = port(0, 1), port(1, 1) | {"kept_bytes": 60_000}
     assert tables.kept(over) == paint("70.0k", "red")
     assert tables.kept(within) == "60.0k"
+
+
+def test_ctrl_c_is_how_it_ends(fake_info: None) -> None:
+    env = os.environ | {"PYTHONPATH": str(Path(__file__).resolve().parents[1])}
+    argv = [sys.executable, "-m", "velo", "top", "--domain", "tested"]
+    with subprocess.Popen(argv, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as top:
+        assert top.stdout and top.stderr
+        assert b"domain tested" in top.stdout.readline()
+        top.send_signal(signal.SIGINT)
+        assert top.wait(10) == 0
+        assert top.stderr.read() == b""

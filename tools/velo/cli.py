@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from velo import tree
 from velo.cluster import predict, sim, trace
@@ -23,6 +23,23 @@ from velo.runtime import clean, info, run, top
 # In the order of --help and the man page. Each has register(), its arguments, and run().
 COMMANDS = (
     run, sim, predict, trace, perf, info, top, clean, report, bench, netpipe, paper,
+)  # fmt: skip
+# Command lines and what they are for; of velo(1).
+EXAMPLES = (
+    ("velo info --config", "Which settings hold here, and what each means."),
+    ("velo perf suite --json run.json", "Measure this machine, in a minute and a half."),
+    ("velo report run.json -o run.html", "See that as one page with plots."),
+    ("velo perf --listen", "In one container; and in another one, or another shell:"),
+    ("velo perf latency --connect --sizes 8,1k", "Measure between the two."),
+    ("velo run -n 2 NPopenmpi -u 65536", "Run NetPIPE, unchanged, over velo."),
+    ("velo run -n 4 --btl --hostfile hosts ./my-mpi-program",
+     "Run a program on several nodes: velo inside each, TCP between them."),
+    ("velo top --domain my-service", "Watch what the ports of a domain do; Ctrl-C ends it."),
+    ("velo clean --dry-run", "See what dead processes left in shared memory."),
+    ("velo sim --topology torus:2x2x2 -- ./my-mpi-program",
+     "Run a program on eight simulated nodes, in virtual time."),
+    ("velo predict -o page.html -- NPopenmpi -u 4096 -n 3",
+     "Predict its speed on faster hardware, and compare with a run there."),
 )  # fmt: skip
 EPILOG = """\
 exit codes: 0 success; 1 failure; 2 the command line is wrong; 3 a payload arrived damaged;
@@ -40,10 +57,25 @@ def build_parser() -> argparse.ArgumentParser:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
-    commands = parser.add_subparsers(metavar="COMMAND", dest="command", required=True)
+    parser.add_argument("--version", action=_Version, help="print the version and end")
+    commands = parser.add_subparsers(metavar="COMMAND", dest="command", title="commands")
     for command in COMMANDS:
         command.register(commands)
     return parser
+
+
+class _Version(argparse.Action):
+    """Prints the version of the library that the command's programs have in them."""
+
+    def __init__(self, **more: Any) -> None:
+        super().__init__(**{**more, "nargs": 0})
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        # Cost: subprocess is slow to import.
+        from velo import helpers
+
+        print("velo", helpers.output([tree.find("velo-info"), "--version"], 10).strip())
+        parser.exit()
 
 
 def _terminated(signum: int, _frame: object) -> NoReturn:
@@ -54,9 +86,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run a command line; returns the exit code."""
     signal.signal(signal.SIGTERM, _terminated)
     signal.signal(signal.SIGHUP, _terminated)
-    args = build_parser().parse_args(run.protect(sys.argv[1:] if argv is None else argv))
+    parser = build_parser()
     try:
-        args.run(args)
+        args = parser.parse_args(run.protect(sys.argv[1:] if argv is None else argv))
+        if args.command is None:
+            parser.print_help()
+        else:
+            args.run(args)
         sys.stdout.flush()
     except VeloError as error:
         print(f"velo: {error}", file=sys.stderr)

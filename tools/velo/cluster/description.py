@@ -74,6 +74,9 @@ def line(text: str) -> routing.Network:
     """A network of one line: `pair`, or KIND:SIZE."""
     kind, _, size = ("full", ":", "2") if text == "pair" else text.partition(":")
     try:
+        if kind not in routing.KINDS:
+            known = ", ".join(routing.KINDS)
+            raise routing.TopologyError(f"there is no '{kind}'; there are pair, {known}")
         return routing.build(kind, size)
     except routing.TopologyError as error:
         raise UsageError(f"topology '{text}': {error}") from error

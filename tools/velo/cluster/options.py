@@ -15,7 +15,7 @@ def add_options(parser: argparse.ArgumentParser) -> Any:
         "--topology",
         metavar="KIND:SIZE",
         help="pair (two nodes, one cable), or ring:4, torus:2x2x2, mesh:4x4, hypercube:3, full:5 "
-        "(default: pair)",
+        "(default: pair); up to 256 nodes",
     )
     parser.add_argument(
         "-n", "-np", dest="ranks", metavar="N", type=checked(units.parse_count),

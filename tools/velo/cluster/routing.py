@@ -38,6 +38,7 @@ from math import prod
 
 MAX_LINKS = 6
 MAX_NODES = 256
+KINDS = ("ring", "torus", "mesh", "hypercube", "full")
 HOP_LOCAL = 15
 HOP_DATELINE = 8
 
@@ -181,6 +182,8 @@ def grid(sizes: list[int], wrap: bool) -> Network:
             f"{len(sizes)} dimensions need {2 * len(sizes)} links, a node has {MAX_LINKS}"
         )
     nodes = prod(sizes)
+    if nodes > MAX_NODES:  # Before anything so large is made.
+        raise TopologyError(f"{nodes} nodes, node ids end at {MAX_NODES - 1}")
     strides = [prod(sizes[:dim]) for dim in range(len(sizes))]
 
     def place(node: int, dim: int) -> int:
@@ -254,12 +257,10 @@ def build(kind: str, size: str) -> Network:
         network = hypercube(sizes[0])
     elif kind == "full":
         network = fully_connected(sizes[0])
-    elif kind in ("torus", "mesh", "ring"):
+    elif kind in KINDS:
         network = grid(sizes, wrap=kind != "mesh")
     else:
-        raise TopologyError(f"unknown topology {kind!r}: torus, mesh, ring, hypercube or full")
-    if network.nodes > MAX_NODES:
-        raise TopologyError(f"{network.nodes} nodes, node ids end at {MAX_NODES - 1}")
+        raise TopologyError(f"unknown topology {kind!r}: {', '.join(KINDS)}")
     return network
 
 

@@ -3,6 +3,7 @@
 
 import argparse
 import json
+import os
 from typing import Any
 
 from velo.runtime.domain import add_domain, add_peers
@@ -26,6 +27,12 @@ def register(commands: Any) -> None:
         "other users that may not be looked at, and what velo clean would remove",
     )
     add_peers(parser)
+    which.add_argument(
+        "--config",
+        action="store_true",
+        help="list every environment variable that velo reads: its value, or what holds without "
+        "one, and what it means; name those that look like velo's and that nothing reads",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.set_defaults(run=run)
 
@@ -34,8 +41,14 @@ def run(args: argparse.Namespace) -> None:
     """`velo info`."""
     # Cost: subprocess is slow to import.
     from velo import display
-    from velo.runtime import leftovers, ports, tables
+    from velo.runtime import environment, leftovers, ports, tables
 
+    if args.config:
+        if args.json:
+            print(json.dumps(environment.to_json(), indent=1))
+        else:
+            display.Console().print(*tables.config(os.environ))
+        return
     found = ports.look(args.domain)
     if args.all:
         found["domains"] = leftovers.look()

@@ -97,8 +97,17 @@ def _check_program(job: Split) -> None:
         raise UsageError("which program? usage: velo run -n N PROGRAM ...")
     program = job.program[0]
     elsewhere = job.names & (HOSTS | {"wd", "wdir", "path", "prefix"})
-    if not elsewhere:
+    if elsewhere:
+        return
+    try:
         find_program(program)
+    except UsageError as error:
+        option = job.options[-1] if job.options else ""
+        if option.lstrip("-") in job.names:
+            raise UsageError(
+                f"{error}; it stands behind {option}, no option of mpirun's that takes a value"
+            ) from error
+        raise
 
 
 def placement(ranks: int, names: Iterable[str]) -> list[str]:

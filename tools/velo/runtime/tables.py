@@ -2,11 +2,13 @@
 """Tables of a machine, its domains and their ports, for the terminal."""
 
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from velo import units
 from velo.display import Shown, Table, paint
 from velo.results import machine
+from velo.runtime.environment import GROUPS, unknown
 from velo.runtime.leftovers import Domain
 from velo.runtime.ports import COUNTERS, Rates
 
@@ -103,6 +105,19 @@ def domains_table(domains: list[Domain]) -> Table:
             style="red" if domain["removable"] else "",
         )
     return table
+
+
+def config(environment: Mapping[str, str]) -> list[Shown]:
+    """Every environment variable that velo reads, in groups."""
+    table = Table("<variable", "<value", "<default", "<meaning")
+    for group in GROUPS:
+        table.add_row(paint(group.title, "bold"))
+        for name, default, meaning in group.variables:
+            value = environment.get(name)
+            shown = "–" if value is None else paint(value or '""', "green")
+            table.add_row(f"  {name}", shown, default or "–", meaning)
+    unread = [f"nothing reads {name}={environment[name]}" for name in unknown(environment)]
+    return [table, *(paint(line, "red") for line in unread)]
 
 
 def facts_table(found: dict[str, Any]) -> Table:

@@ -15,7 +15,7 @@ def register(commands: Any) -> None:
         "top",
         help="live counters of the ports of a domain",
         description="Show the ports of a domain with their rates, counters and connections; ports "
-        "whose process died are marked. Ctrl-C ends it.",
+        "whose process died are marked. Ctrl-C ends it, with exit code 0.",
         allow_abbrev=False,
     )
     add_domain(parser)
@@ -46,10 +46,12 @@ def run(args: argparse.Namespace) -> None:
             after = next(looks, None)
             if before and after:
                 console.print(*screen(after, rates(before, after), args.peers))
-        elif console.is_terminal:
-            with display.Screen(console) as live:
+            return
+        with contextlib.suppress(KeyboardInterrupt):  # That is how it is meant to end.
+            if console.is_terminal:
+                with display.Screen(console) as live:
+                    for found, rate in with_rates(looks):
+                        live.show(*screen(found, rate, args.peers))
+            else:
                 for found, rate in with_rates(looks):
-                    live.show(*screen(found, rate, args.peers))
-        else:
-            for found, rate in with_rates(looks):
-                console.print(*screen(found, rate, args.peers))
+                    console.print(*screen(found, rate, args.peers))

@@ -24,7 +24,10 @@ TAGS = {
     "path": False,
     "source": False,
     "see": False,
+    "example": False,
 }
+# Those of a file, which stand above its text.
+ONE_LINE = ("brief", "example")
 # The enums of results, and the types of calls that return one.
 STATUS_ENUMS = ("velo_status", "velo2_ret", "RMA2_Error_Code")
 APART_FOLDER = "extoll"
@@ -157,7 +160,7 @@ class _Reader:
                 if tag[1] not in TAGS:
                     raise self.error(number, f"unknown tag @{tag[1]}")
                 tags.append((tag[1], number, [tag[2]]))
-            elif tags and row.strip() and tags[-1][0] != "brief":
+            elif tags and row.strip() and tags[-1][0] not in ONE_LINE:
                 tags[-1][2].append(row.strip())
             else:
                 text.append(row.rstrip())
@@ -286,11 +289,19 @@ _COMMENT = re.compile(r"/\*\*(?!<)(.*?)\*/", re.DOTALL)
 _DECLARATION = re.compile(
     r"\s*(?:(?P<function>(?:VELO|VELO2|RMA2)_API\b[^;]*;)"
     r"|(?P<kind>enum|struct)\s+(?P<name>\w+)\s*(?:\{(?P<body>.*?)\n\}\s*)?;"
-    r"|\#define\s+(?P<constant>\w+(?:\([^)]*\))?)\s"
+    r"|\#define\s+(?P<constant>\w+(?:\([^)]*\))?)[ \t]+(?P<value>[^\n]*)"
     r"|typedef\s+[^;]*?(?:\(\*(?P<callback>\w+)\)\s*\([^;]*\)|\b(?P<typedef>\w+))\s*;)",
     re.DOTALL,
 )
+# The value of a constant that says something to people: a number, or a name for one.
+_VALUE = re.compile(r"\(?(-?\d+|-?\w+?)u?\)?")
 _TRAILING_CONSTANT = re.compile(r"^#define\s+(\w+)\s+(\S.*?)\s*/\*\*<(.*?)\*/", re.MULTILINE)
+
+
+def _constant(declaration: str, value: str) -> str:
+    """A constant as pages show it, with its value if people can read that."""
+    found = _VALUE.fullmatch(value.strip())
+    return f"{declaration} = {found[1]}" if found else declaration
 
 
 def _read_types_and_functions(reader: _Reader, header: Header) -> None:
@@ -311,13 +322,14 @@ def _read_types_and_functions(reader: _Reader, header: Header) -> None:
             header.types.append(Type(declaration["kind"], declaration["name"], text, members))
         elif declaration["constant"]:
             constant = declaration["constant"]
-            header.constants.append(Member(constant.partition("(")[0], constant, text))
+            shown = _constant(constant, declaration["value"])
+            header.constants.append(Member(constant.partition("(")[0], shown, text))
         else:
             name = declaration["callback"] or declaration["typedef"]
             header.types.append(Type("typedef", name, text, ()))
     for constant in _TRAILING_CONSTANT.finditer(reader.text):
         text = _squeeze(constant[3])
-        header.constants.append(Member(constant[1], f"{constant[1]} = {constant[2]}", text))
+        header.constants.append(Member(constant[1], _constant(constant[1], constant[2]), text))
 
 
 def _read_one(path: Path) -> Header:

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from velo.runtime.environment import GROUPS, VARIABLES, Variable
 from velo.spec import headerdoc
 
 LIBRARY = "velo Library Manual"
@@ -103,8 +104,10 @@ def _page_name(name: str, section: int) -> str:
 def _page(lines: list[str]) -> str:
     """A page's text, with prose filled to lines that a terminal shows; requests stay whole."""
     filled: list[str] = []
+    is_code = False
     for line in lines:
-        if line.startswith((".", "\\fB")) or len(line) < 80:
+        is_code = line == ".nf" or (is_code and line != ".fi")
+        if is_code or line.startswith((".", "\\fB")) or len(line) < 80:
             filled.append(line)
             continue
         rows = textwrap.wrap(line, 79, break_long_words=False, break_on_hyphens=False)
@@ -166,11 +169,25 @@ def _results(
     return lines + _section("ERRORS", failures)
 
 
+def _pointer(
+    header: headerdoc.Header, function: headerdoc.Function, examples: Path | None
+) -> list[str]:
+    """Where a whole program is that makes a call."""
+    program = header.comment.one("example")
+    if not program or not examples:
+        return []
+    text = (examples / program).read_text(encoding="utf-8")
+    if not re.search(rf"\b{function.name}\(", text):
+        return []
+    return [f"{_page_name(header.page, 7)} has a whole program that calls it."]
+
+
 def function_page(
     headers: Sequence[headerdoc.Header],
     header: headerdoc.Header,
     function: headerdoc.Function,
     edition: Edition,
+    examples: Path | None = None,
 ) -> str:
     """The section 3 page of one call; `header` is the one of `headers` that declares it."""
     comment = function.comment
@@ -194,6 +211,7 @@ def function_page(
             *_results(headers, function, italics),
             *_section("THREADS", paragraphs(comment.one("thread"), italics)),
             *_section("COST", paragraphs(COST[comment.one("path")])),
+            *_section("EXAMPLES", _pointer(header, function, examples)),
             *_section("SOURCE", paragraphs(comment.one("source"))),
             *_section("SEE ALSO", [",\n".join(references)]),
         ]
@@ -211,8 +229,16 @@ def _type_lines(kind: headerdoc.Type) -> list[str]:
     return lines
 
 
+def example(path: Path) -> list[str]:
+    """A whole program, without the line of its licence."""
+    lines = path.read_text(encoding="utf-8").splitlines()
+    code = [escape(line) for line in lines if "SPDX-License-Identifier" not in line]
+    # Before a line that is empty in a filled page, mandoc wants a paragraph.
+    return [".nf", ".ft CW", *(line or ".sp" for line in code), ".ft R", ".fi"]
+
+
 def _environment(header: headerdoc.Header) -> list[str]:
-    """Every variable that the documentation mentions, and where."""
+    """Every variable that the documentation mentions, what it means, and where."""
     texts = [("DESCRIPTION", header.comment.text)]
     texts += [(_page_name(call.name, 3), call.comment.text) for call in header.functions]
     for kind in header.types:
@@ -224,12 +250,22 @@ def _environment(header: headerdoc.Header) -> list[str]:
             places.setdefault(name, []).append(place)
     lines: list[str] = []
     for name, where in sorted(places.items()):
-        lines += _entry(_bold(name), f"See {', '.join(where)}.")
+        if name not in VARIABLES:
+            raise headerdoc.DocError(f"{header.path}: ${name} is not in runtime/environment.py")
+        lines += _entry(_bold(name), f"{_meaning(VARIABLES[name])} See {', '.join(where)}.")
     return lines
 
 
+def _meaning(variable: Variable) -> str:
+    default = f" Default: {escape(variable.default)}." if variable.default else ""
+    return f"{escape(variable.meaning[0].upper() + variable.meaning[1:])}.{default}"
+
+
 def overview_page(
-    headers: Sequence[headerdoc.Header], header: headerdoc.Header, edition: Edition
+    headers: Sequence[headerdoc.Header],
+    header: headerdoc.Header,
+    edition: Edition,
+    examples: Path | None = None,
 ) -> str:
     """The section 7 page of one of the headers: what it is for, its types, a list of its calls."""
     constants: list[str] = []
@@ -239,6 +275,8 @@ def overview_page(
     for function in header.functions:
         calls += _entry(_page_name(function.name, 3), prose(function.summary))
     brief = header.comment.one("brief").rstrip(".")
+    program = header.comment.one("example")
+    shown = example(examples / program) if program and examples else []
     others = sorted(other.page for other in headers if other is not header)
     references = [_page_name("velo", 1), *(_page_name(page, 7) for page in others)]
     return _page(
@@ -253,6 +291,7 @@ def overview_page(
             *_section("TYPES", [line for kind in header.types for line in _type_lines(kind)]),
             *_section("CONSTANTS", constants),
             *_section("ENVIRONMENT", _environment(header)),
+            *_section("EXAMPLES", shown),
             *_section("SEE ALSO", [",\n".join(references)]),
         ]
     )
@@ -295,8 +334,22 @@ def _commands(parser: argparse.ArgumentParser) -> list[argparse.ArgumentParser]:
     return found
 
 
-def command_page(parser: argparse.ArgumentParser, edition: Edition) -> str:
-    """velo(1), from the parser of the velo command."""
+def _all_variables() -> list[str]:
+    lines: list[str] = []
+    for group in GROUPS:
+        lines += [f".SS {escape(group.title)}"]
+        for variable in group.variables:
+            lines += _entry(_bold(variable.name), _meaning(variable))
+    return lines
+
+
+def command_page(
+    parser: argparse.ArgumentParser, edition: Edition, examples: Sequence[tuple[str, str]] = ()
+) -> str:
+    """velo(1), from the parser of the velo command; an example is a command line and its use."""
+    shown: list[str] = []
+    for line, text in examples:
+        shown += _entry(_bold(line), escape(text))
     lines: list[str] = []
     for command in _commands(parser):
         body = [*paragraphs(command.description or ""), *_options(command)]
@@ -311,7 +364,9 @@ def command_page(parser: argparse.ArgumentParser, edition: Edition) -> str:
             *_section("DESCRIPTION", paragraphs(description)),
             *_section("OPTIONS", _options(parser)),
             *_section("COMMANDS", lines),
-            *_section("NOTES", paragraphs(parser.epilog or "")),
+            *_section("EXIT STATUS", paragraphs(parser.epilog or "")),
+            *_section("ENVIRONMENT", _all_variables()),
+            *_section("EXAMPLES", shown),
             *_section("SEE ALSO", ["\\fBvelo\\fP(7)"]),
         ]
     )
@@ -326,12 +381,19 @@ def _write(folder: Path, name: str, section: int, text: str) -> None:
     path.write_text(text, encoding="utf-8")
 
 
-def _write_library_pages(paths: Sequence[Path], folder: Path, edition: Edition) -> None:
+def _write_library_pages(
+    paths: Sequence[Path], folder: Path, edition: Edition, examples: Path | None
+) -> None:
     headers = headerdoc.read(paths)
     for header in headers:
         for function in header.functions:
-            _write(folder, function.name, 3, function_page(headers, header, function, edition))
-        _write(folder, header.page, 7, overview_page(headers, header, edition))
+            _write(
+                folder,
+                function.name,
+                3,
+                function_page(headers, header, function, edition, examples),
+            )
+        _write(folder, header.page, 7, overview_page(headers, header, edition, examples))
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -346,6 +408,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--command", metavar="MODULE", help="write section 1 from the build_parser() of this module"
     )
+    parser.add_argument("--examples", type=Path, help="folder of the programs that @example names")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder to write to")
     parser.add_argument("--version", required=True, help="release, for the page footer")
     parser.add_argument("--date", required=True, help="date, for the page footer")
@@ -353,10 +416,11 @@ def main(argv: list[str] | None = None) -> int:
     edition = Edition(args.version, args.date)
     try:
         if args.header:
-            _write_library_pages(args.header, args.output, edition)
+            _write_library_pages(args.header, args.output, edition, args.examples)
         if args.command:
-            command = importlib.import_module(args.command).build_parser()
-            _write(args.output, "velo", 1, command_page(command, edition))
+            command = importlib.import_module(args.command)
+            page = command_page(command.build_parser(), edition, command.EXAMPLES)
+            _write(args.output, "velo", 1, page)
     except headerdoc.DocError as error:
         print(error, file=sys.stderr)
         return 1

@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command as a whole: bare, its version, and what it says of packages that are missing."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from velo import cli, tree
+from velo.cli import COMMANDS, main
+from velo.report import report
+
+
+def test_bare_it_lists_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([]) == 0
+    text = capsys.readouterr().out
+    for command in COMMANDS:
+        assert re.search(rf"^    {command.__name__.rpartition('.')[2]} ", text, re.MULTILINE)
+
+
+def test_the_version_is_that_of_its_programs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program = tmp_path / "velo-info"
+    program.write_text("#!/bin/sh\n[ $# = 1 ] && [ $1 = --version ] && echo 7.8.9 abi 3\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path))
+    with pytest.raises(SystemExit) as end:
+        main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == "velo 7.8.9 abi 3\n"
+    monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path / "nothing"))
+    assert main(["--version"]) == 1
+    assert "velo-info is not in" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("checkout", [None, Path("/a/checkout")])
+def test_a_missing_package_is_named_with_how_to_get_it(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    checkout: Path | None,
+) -> None:
+    def fails(_: object) -> None:
+        raise ModuleNotFoundError("No module named 'markupsafe'", name="markupsafe")
+
+    monkeypatch.setattr(tree, "CHECKOUT", checkout)
+    monkeypatch.setattr(report, "run", fails)
+    assert main(["report", str(tmp_path / "x.json")]) == 1
+    said = capsys.readouterr().err
+    assert "velo report needs the Python package jinja2, which is not installed" in said
+    assert ("make setup" if checkout else "apt-get install python3-jinja2") in said
+
+
+def test_examples_are_command_lines_that_are_understood() -> None:
+    parser = cli.build_parser()
+    for line, _ in cli.EXAMPLES:
+        words = cli.run.protect(line.split()[1:])
+        assert parser.parse_args(words).command == words[0]
