@@ -607,7 +607,7 @@ static __attribute__((noinline)) int peek_spin(struct velo_port *port, struct ve
  */
 hot_inline bool is_empty(struct velo_port *port, const struct ring_rx *seen)
 {
-    if (order_peek_summary(port->look) || port->held)
+    if (order_peek_summary(port->look) || port->held || port->departed)
         return false;
     return rings_are_empty(port, seen);
 }

@@ -148,6 +148,27 @@ TEST(departures_are_told_to_calls_in_place_and_leave_nothing_to_release)
     CHECK_OK(velo_port_close(port));
 }
 
+TEST(a_departure_that_another_call_has_found_is_told_in_place)
+{
+    struct velo_port *port = open_telling(0, 0), *sender = port_open(1);
+    struct velo_conn *conn = port_connect(sender, VELO_ID(0, 0));
+    struct velo_msg msg;
+    int fd, status;
+
+    if (velo_port_fd(port, &fd) == VELO_OK) { /* A node's host port has none. */
+        message_send(conn, 8, 1);
+        message_expect(port, 8, 1, VELO_ID(0, 1));
+        CHECK_OK(velo_disconnect(conn));
+        while ((status = velo_port_arm(port)) == VELO_OK) /* It finds it, but does not tell. */
+            test_sleep_ns(TEST_MS);
+        CHECK_STATUS(status, VELO_AGAIN);
+        CHECK_STATUS(SOON(velo_try_peek(port, &msg)), VELO_ERR_PEER_CLOSED);
+        CHECK_EQ(msg.source, VELO_ID(0, 1));
+    }
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(port));
+}
+
 TEST(many_departures_at_once_are_all_told)
 {
     enum { SENDERS = 40 };
