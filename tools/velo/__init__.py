@@ -1,2 +1,37 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The `velo` command, and the generators that the build runs."""
+"""velo: messages between processes at the speed of one cache line.
+
+`import velo` gives the binding of the library: ports, connections, messages in place, remote
+memory, and a queue of objects (package `velo.binding`). The modules of the `velo` command, and the
+generators that the build runs, lie beside it; they neither need the binding nor load it.
+"""
+
+from importlib import import_module
+from importlib.util import find_spec
+from pkgutil import extend_path
+from typing import TYPE_CHECKING, Any
+
+# In a checkout the binding lies in bindings/python, and its compiled part in build/python.
+__path__ = extend_path(__path__, __name__)
+
+if TYPE_CHECKING:
+    from velo.binding import *  # noqa: F403
+
+
+def __getattr__(name: str) -> Any:
+    # A module that is not loaded yet: the import system asks here first, and then loads it.
+    if name.startswith("_") or find_spec(f"{__name__}.{name}"):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    binding = _binding()
+    if name not in binding.__all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, getattr(binding, name))
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_binding().__all__})
+
+
+def _binding() -> Any:
+    """Loaded when it is asked for: the command needs neither the library nor cffi."""
+    return import_module("velo.binding")

@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Connections: the right to send to one port."""
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+from velo._velo import ffi, lib
+
+from . import waits
+from .errors import Closed, Timeout, check, fail
+from .memory import Lent
+from .port import Buffer, Port
+
+
+class Connection:
+    """The right to send to one remote port; `Port.connect()` makes it.
+
+    Messages of one connection arrive in order, each exactly once. Threads may share a connection,
+    and take turns; one each is faster. It is closed with its port.
+    """
+
+    def __init__(self, port: Port, conn: Any, peer: int) -> None:
+        self._port = port
+        self._conn = conn
+        self._why_closed = "the connection was closed"
+        self._sending = threading.RLock()
+        self._reservation: Reservation | None = None
+        self._max_bytes: int = lib.velo_conn_max_bytes(conn)
+        self._done = ffi.new("size_t *")
+        self.peer = peer
+        """Id of the port that it leads to."""
+
+    @property
+    def max_bytes(self) -> int:
+        """The longest message that it takes."""
+        return self._max_bytes
+
+    @property
+    def generation(self) -> int:
+        """Which opening of its peer it leads to."""
+        return lib.velo_conn_generation(self._handle())
+
+    @property
+    def closed(self) -> bool:
+        """Was it closed, by itself or with its port?"""
+        return self._conn is None
+
+    def send(self, data: Buffer, tag: int = 0, timeout: float | None = None) -> None:
+        """Send a message; waits for room in the peer's ring, at most `timeout` seconds."""
+        end = None if timeout is None else waits.deadline(timeout)
+        if type(data) is not bytes:
+            data = ffi.from_buffer(data)
+        with self._sending:
+            while True:
+                status = lib.velo_send(
+                    self._conn or self._handle(),
+                    data,
+                    len(data),
+                    tag,
+                    waits.SEND_SLICE_NS if end is None else waits.left_ns(end, waits.SEND_SLICE_NS),
+                )
+                if status == 0:
+                    return
+                self._go_on(status, end)
+
+    def try_send(self, data: Buffer, tag: int = 0) -> bool:
+        """Send a message if there is room now; False if there is none."""
+        if type(data) is not bytes:
+            data = ffi.from_buffer(data)
+        with self._sending:
+            status = lib.velo_try_send(self._conn or self._handle(), data, len(data), tag)
+            if status == 0:
+                return True
+            if status == lib.VELO_AGAIN:
+                return False
+            raise fail(status)
+
+    def send_pieces(
+        self, pieces: Sequence[Buffer], tag: int = 0, timeout: float | None = None
+    ) -> None:
+        """Send several buffers as one message, one behind the other, without joining them."""
+        end = waits.deadline(timeout)
+        buffers = [ffi.from_buffer(piece) for piece in pieces]
+        vector = ffi.new("struct iovec[]", len(buffers))
+        for entry, buffer in zip(vector, buffers, strict=True):
+            entry.iov_base, entry.iov_len = buffer, len(buffer)
+        with self._sending:
+            while True:
+                ns = waits.left_ns(end, waits.SEND_SLICE_NS)
+                status = lib.velo_sendv(self._handle(), vector, len(buffers), tag, ns)
+                if status == 0:
+                    return
+                self._go_on(status, end)
+
+    def reserve(self, len_bytes: int, timeout: float | None = None) -> "Reservation":
+        """Room in the peer's memory, to build a message of up to so many bytes in place.
+
+            with conn.reserve(800) as room:
+                numpy.frombuffer(room.data)[:] = 1.5
+
+        The end of the block sends it. If the block fails, nothing is sent, and the room is kept for
+        the next reservation, which must not be longer.
+        """
+        end = waits.deadline(timeout)
+        address = ffi.new("uint64_t *")
+        with self._sending:
+            kept = self._reservation
+            if kept is not None and not kept.is_open and len_bytes <= kept.room_bytes:
+                kept._open(len_bytes)
+                return kept
+            while True:
+                ns = waits.left_ns(end, waits.SEND_SLICE_NS)
+                status = lib.velo_py_reserve(self._handle(), len_bytes, address, ns)
+                if status == 0:
+                    self._reservation = Reservation(self, address[0], len_bytes)
+                    return self._reservation
+                self._go_on(status, end)
+
+    def check_peer(self) -> None:
+        """Raise PeerClosed or PeerDead if the peer takes no more messages; one system call."""
+        with self._sending:
+            status = lib.velo_conn_status(self._handle())
+            if status:
+                raise fail(status)
+
+    def close(self) -> None:
+        """Disconnect. What was sent is still delivered. BufferError while a reservation is seen."""
+        with self._sending:
+            if self._conn is None:
+                return
+            if self._reservation is not None:
+                self._reservation._end()
+                self._reservation = None
+            conn, self._conn = self._conn, None
+            self._port._conns.discard(self)
+            check(lib.velo_disconnect(conn))
+
+    def _forget(self) -> None:
+        self._conn = None
+        self._why_closed = "the connection belongs to the parent process; a child opens its own"
+        self._sending = threading.RLock()
+
+    def __enter__(self) -> "Connection":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        state = "closed" if self._conn is None else f"to {self.peer:#x}"
+        return f"<velo.Connection {state}>"
+
+    def _handle(self) -> Any:
+        if self._conn is None:
+            raise Closed(self._why_closed)
+        return self._conn
+
+    def _go_on(self, status: int, end: int | None) -> None:
+        """After a slice of a wait without room: return if the wait goes on."""
+        if self._port._is_closing:
+            raise Closed("the port of this connection is being closed")
+        if status not in (lib.VELO_TIMEOUT, lib.VELO_AGAIN, lib.VELO_ERR_INTERRUPTED):
+            raise fail(status)
+        if waits.is_over(end):
+            raise Timeout(f"no room in the ring of {self!r} in the time given")
+
+
+class Reservation:
+    """Room for one message in the peer's memory; see `Connection.reserve()`."""
+
+    def __init__(self, connection: Connection, address: int, len_bytes: int) -> None:
+        self._connection = connection
+        self._address = address
+        self.room_bytes = len_bytes
+        self._lent: Lent | None = None
+        self._open(len_bytes)
+
+    @property
+    def is_open(self) -> bool:
+        """Can the message still be written?"""
+        return self._lent is not None
+
+    @property
+    def data(self) -> memoryview:
+        """The room, writable, in place. Do not read it back to decide anything: it is shared."""
+        if self._lent is None:
+            raise Closed("the message was sent, or its connection was closed")
+        return self._lent.view
+
+    def commit(self, len_bytes: int | None = None, tag: int = 0) -> None:
+        """Send what was written: its first `len_bytes`, or all. BufferError while it is seen."""
+        connection = self._connection
+        with connection._sending:
+            len_bytes = len(self.data) if len_bytes is None else len_bytes
+            if not 0 <= len_bytes <= self.room_bytes:
+                raise fail(lib.VELO_ERR_TOO_BIG)
+            self._end()
+            connection._reservation = None
+            status = lib.velo_commit(connection._handle(), len_bytes, tag)
+            if status:
+                raise fail(status)
+
+    def _open(self, len_bytes: int) -> None:
+        self._lent = Lent(self._connection, self._address, len_bytes, readonly=False)
+
+    def _end(self) -> None:
+        if self._lent is not None:
+            self._lent.end()
+            self._lent = None
+
+    def __enter__(self) -> "Reservation":
+        return self
+
+    def __exit__(self, failed: Any, *_: Any) -> None:
+        if self._lent is None:
+            return
+        if failed:
+            self._end()
+        else:
+            self.commit()

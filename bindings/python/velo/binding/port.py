@@ -1,0 +1,425 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ports: where messages are received, and where connections begin."""
+
+import asyncio
+import atexit
+import os
+import threading
+import warnings
+import weakref
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from velo._velo import ffi, lib
+
+from . import waits
+from .errors import Closed, Interrupted, StateError, Timeout, check, fail
+from .message import Message, Received
+
+if TYPE_CHECKING:
+    from .connection import Connection
+    from .rma import Rma
+
+Buffer = Any
+"""Anything with a buffer: bytes, bytearray, memoryview, array, a numpy array, ..."""
+
+# An event loop looks again so often: arming finds senders that have died.
+LOOK_S = 1.0
+_GONE = (lib.VELO_ERR_PEER_CLOSED, lib.VELO_ERR_PEER_DEAD, lib.VELO_ERR_CORRUPT)
+_ports: "weakref.WeakSet[Port]" = weakref.WeakSet()
+
+
+class Counters(NamedTuple):
+    """Counts of a port since it was opened; see velo_port_counters(3)."""
+
+    rx_msgs: int
+    rx_bytes: int
+    rx_doorbells: int
+    rx_sleeps: int
+    rx_errors: int
+    rx_conns: int
+    rx_reclaimed: int
+    tx_msgs: int
+    tx_bytes: int
+    tx_again: int
+    tx_sleeps: int
+    tx_conns: int
+
+
+class Port:
+    """One receive queue, reached under an id; and the place where connections begin.
+
+    A port belongs to the process that opened it: after fork() the child opens its own. Any thread
+    may use it; calls that receive take turns. Waits hold neither the GIL nor a processor. Close it,
+    or use it in a `with` block; that closes its connections and takes back all memory that it lent.
+
+    domain, node, vpid, group, depth_slots, data_bytes and conns_max are those of
+    velo_port_open(3); without a vpid the port takes the lowest free one of its node. With
+    `departures`, receiving raises PeerClosed or PeerDead, with `source`, behind the last message of
+    a sender that is gone.
+    """
+
+    def __init__(
+        self,
+        *,
+        domain: str | None = None,
+        node: int = 0,
+        vpid: int | None = None,
+        depth_slots: int = 0,
+        data_bytes: int = 0,
+        conns_max: int = 0,
+        group: str | None = None,
+        departures: bool = False,
+    ) -> None:
+        self._port: Any = None
+        self._why_closed = "the port was closed"
+        self._is_closing = False
+        self._is_interrupted = False
+        # Reentrant: a signal handler may close the port that the code below it receives from.
+        self._receiving = threading.RLock()
+        self._held: Message | None = None
+        self._conns: set[Connection] = set()
+        self._rma: Rma | None = None
+        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
+        self._fd = -1
+        self._msg = ffi.new("struct velo_msg *")
+        self._place = ffi.new("struct velo_py_place *")
+        names = [ffi.NULL if n is None else ffi.new("char[]", n.encode()) for n in (domain, group)]
+        attr = ffi.new("struct velo_port_attr *")
+        attr.size_bytes = ffi.sizeof("struct velo_port_attr")
+        attr.domain, attr.group = names
+        attr.node = node
+        attr.vpid = lib.VELO_VPID_ANY if vpid is None else vpid
+        attr.depth_slots, attr.data_bytes, attr.conns_max = depth_slots, data_bytes, conns_max
+        attr.flags = lib.VELO_PORT_DEPARTURES if departures else 0
+        port = ffi.new("struct velo_port **")
+        check(lib.velo_port_open(attr, port))
+        self._port = port[0]
+        self._buf_bytes = 65536
+        self._buf = ffi.new("char[]", self._buf_bytes)
+        _ports.add(self)
+
+    # ---- what it is ------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> int:
+        """The id under which peers in the same domain connect to it."""
+        return lib.velo_port_id(self._handle())
+
+    @property
+    def generation(self) -> int:
+        """Which opening of its id this is; never 0."""
+        return lib.velo_port_generation(self._handle())
+
+    @property
+    def closed(self) -> bool:
+        """Was it closed, or is this the child of the process that opened it?"""
+        return self._port is None
+
+    def counters(self) -> Counters:
+        """Its counters; each is read by itself."""
+        out = ffi.new("struct velo_port_counters *")
+        size = ffi.sizeof("struct velo_port_counters")
+        check(lib.velo_port_counters(self._handle(), out, size))
+        return Counters(*(getattr(out, name) for name in Counters._fields))
+
+    # ---- sending ---------------------------------------------------------------------------------
+
+    def connect(self, peer: int, timeout: float | None = None) -> "Connection":
+        """Connect to the port with that id; waits for it to be opened, at most `timeout` seconds.
+
+        Each thread that sends should have a connection of its own.
+        """
+        # A circle at load time otherwise: a connection knows its port.
+        from .connection import Connection
+
+        conn = ffi.new("struct velo_conn **")
+        end = waits.deadline(timeout)
+        while True:
+            status = lib.velo_connect(self._handle(), peer, conn, waits.left_ns(end))
+            late = status in (lib.VELO_ERR_NO_PEER, lib.VELO_ERR_INTERRUPTED)
+            if not late or (status == lib.VELO_ERR_NO_PEER and waits.is_over(end)):
+                break
+        check(status)
+        connection = Connection(self, conn[0], peer)
+        self._conns.add(connection)
+        return connection
+
+    # ---- receiving -------------------------------------------------------------------------------
+
+    def recv(self, timeout: float | None = None) -> Message:
+        """The next message, in place; waits for it, at most `timeout` seconds.
+
+        One message is held at a time: release it before the next (`with port.recv() as message:`).
+        """
+        end = waits.deadline(timeout)
+        with self._receiving:
+            while True:
+                status = lib.velo_py_peek(self._handle(), self._place, waits.left_ns(end))
+                if status == 0:
+                    return self._hold()
+                self._go_on(status, end, self._place)
+
+    def try_recv(self) -> Message | None:
+        """The next message in place if one is there."""
+        with self._receiving:
+            status = lib.velo_py_peek(self._handle(), self._place, 0)
+            if status == 0:
+                return self._hold()
+            self._nothing(status, self._place)
+            return None
+
+    def recv_bytes(self, timeout: float | None = None) -> bytes:
+        """The next message, copied; waits for it, at most `timeout` seconds."""
+        end = None if timeout is None else waits.deadline(timeout)
+        with self._receiving:
+            while True:
+                len_bytes = lib.velo_py_recv(
+                    self._port or self._handle(),
+                    self._buf,
+                    self._buf_bytes,
+                    self._msg,
+                    waits.SLICE_NS if end is None else waits.left_ns(end),
+                )
+                if len_bytes >= 0:
+                    return ffi.unpack(self._buf, len_bytes)
+                self._go_on(len_bytes, end, self._msg)
+
+    def try_recv_bytes(self) -> bytes | None:
+        """The next message, copied, if one is there."""
+        with self._receiving:
+            len_bytes = lib.velo_py_recv(
+                self._port or self._handle(), self._buf, self._buf_bytes, self._msg, 0
+            )
+            if len_bytes >= 0:
+                return ffi.unpack(self._buf, len_bytes)
+            self._nothing(len_bytes, self._msg)
+            return None
+
+    def recv_into(self, buffer: Buffer, timeout: float | None = None) -> Received:
+        """The next message, copied into a buffer; waits for it, at most `timeout` seconds.
+
+        TooBig if it does not fit; the message stays.
+        """
+        end = waits.deadline(timeout)
+        into = ffi.from_buffer(buffer, require_writable=True)
+        msg = self._msg
+        with self._receiving:
+            while True:
+                len_bytes = lib.velo_py_recv(
+                    self._handle(), into, len(into), msg, waits.left_ns(end)
+                )
+                if len_bytes >= 0:
+                    return Received(len_bytes, msg.tag, msg.source, msg.generation)
+                self._go_on(len_bytes, end, msg)
+
+    def interrupt(self) -> None:
+        """End a wait on this port, the one under way or else the next, with Interrupted.
+
+        From any thread, and from a signal handler.
+        """
+        port = self._handle()
+        self._is_interrupted = True
+        lib.velo_port_interrupt(port)
+
+    # ---- event loops -----------------------------------------------------------------------------
+
+    def fileno(self) -> int:
+        """A descriptor for select, poll, epoll and the like; readable when something may have come.
+
+        It tells only after `arm()`: receive until nothing is there, arm, wait, begin anew.
+        """
+        if self._fd < 0:
+            fd = ffi.new("int *")
+            check(lib.velo_port_fd(self._handle(), fd))
+            self._fd = fd[0]
+        return self._fd
+
+    def arm(self) -> bool:
+        """Have the descriptor tell of what comes from now on; False if something is there already.
+
+        Each wait needs a call before it. A loop should come back each second: arming also finds
+        senders that have died.
+        """
+        self.fileno()
+        with self._receiving:
+            status = lib.velo_port_arm(self._handle())
+            if status == lib.VELO_ERR_INTERRUPTED:
+                self._notice_interrupt()
+            elif status not in (lib.VELO_OK, lib.VELO_AGAIN):
+                raise fail(status)
+            return status == lib.VELO_OK
+
+    async def wait_async(self) -> None:
+        """Wait in asyncio until a message may be there; then receive with try_recv()."""
+        if self._waiter is not None:
+            raise StateError("another task waits for this port already")
+        loop = asyncio.get_running_loop()
+        while self.arm():
+            future: asyncio.Future[None] = loop.create_future()
+            self._waiter = (loop, future)
+            fd = self.fileno()
+            loop.add_reader(fd, _finish, future)
+            look = loop.call_later(LOOK_S, _finish, future)
+            try:
+                await future
+            finally:
+                self._waiter = None
+                look.cancel()
+                if self._fd == fd:  # Otherwise close() has taken it out.
+                    loop.remove_reader(fd)
+
+    async def recv_async(self) -> Message:
+        """The next message, in place; waits in asyncio. Use asyncio.timeout() to wait less."""
+        while True:
+            message = self.try_recv()
+            if message is not None:
+                return message
+            await self.wait_async()
+
+    async def recv_bytes_async(self) -> bytes:
+        """The next message, copied; waits in asyncio."""
+        while True:
+            data = self.try_recv_bytes()
+            if data is not None:
+                return data
+            await self.wait_async()
+
+    # ---- the end ---------------------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Close it with everything that was opened from it; wakes threads that wait for it.
+
+        They get Closed. BufferError, and nothing is closed, while an array or a slice of memory
+        that it lent is alive. Messages that wait to be received are lost.
+        """
+        if self._port is None:
+            return
+        self._is_closing = True
+        try:
+            lib.velo_port_interrupt(self._port)
+            with self._receiving:
+                if self._port is not None:
+                    self._close()
+        finally:
+            self._is_closing = False
+
+    def _close(self) -> None:
+        # Everything that may be refused comes first.
+        if self._held is not None:
+            self._release(self._held)
+        if self._rma is not None:
+            self._rma.close()
+        for connection in list(self._conns):
+            connection.close()
+        if self._waiter is not None:
+            loop, future = self._waiter
+            loop.remove_reader(self._fd)
+            loop.call_soon_threadsafe(_break, future)
+        self._fd = -1
+        port, self._port = self._port, None
+        lib.velo_port_close(port)
+
+    def _forget(self) -> None:
+        """In the child of a fork: nothing of it may be used, nor closed."""
+        self._port = None
+        self._why_closed = "the port belongs to the parent process; a child opens its own"
+        self._receiving = threading.RLock()
+        for connection in self._conns:
+            connection._forget()
+        self._conns = set()
+        if self._rma is not None:
+            self._rma._forget()
+        self._fd = -1
+
+    def __enter__(self) -> "Port":
+        return self
+
+    def __exit__(self, *_: Any) -> None:
+        self.close()
+
+    def __del__(self) -> None:
+        if getattr(self, "_port", None) is not None:
+            warnings.warn(f"{self!r} was not closed", ResourceWarning, source=self, stacklevel=1)
+            self.close()
+
+    def __repr__(self) -> str:
+        return "<velo.Port closed>" if self._port is None else f"<velo.Port {self.id:#x}>"
+
+    # ---- inside ----------------------------------------------------------------------------------
+
+    def _handle(self) -> Any:
+        if self._port is None:
+            raise Closed(self._why_closed)
+        return self._port
+
+    def _hold(self) -> Message:
+        place = self._place
+        self._held = Message(
+            self, place.address, place.len_bytes, place.tag, place.source, place.generation
+        )
+        return self._held
+
+    def _release(self, message: Message) -> None:
+        with self._receiving:
+            if message is not self._held:
+                return
+            message._end()
+            self._held = None
+            lib.velo_release(self._port)
+
+    def _notice_interrupt(self) -> None:
+        """A wait was interrupted: by close(), by interrupt(), or by a signal: that one goes on."""
+        if self._is_closing:
+            raise Closed(self._why_closed)
+        if self._is_interrupted:
+            self._is_interrupted = False
+            raise Interrupted("interrupt() was called")
+
+    def _go_on(self, status: int, end: int | None, said: Any) -> None:
+        """After a slice of a wait without a message: return if the wait goes on."""
+        if self._is_closing or status == lib.VELO_ERR_INTERRUPTED:
+            self._notice_interrupt()
+        elif status not in (lib.VELO_TIMEOUT, lib.VELO_AGAIN):
+            raise _refused(status, said)
+        if waits.is_over(end):
+            raise Timeout(f"no message came in the time given to {self!r}")
+
+    def _nothing(self, status: int, said: Any) -> None:
+        if status != lib.VELO_AGAIN:
+            raise _refused(status, said)
+
+
+def _refused(status: int, said: Any) -> Exception:
+    error = fail(status)
+    if status in _GONE:
+        error.source = said.source  # type: ignore[attr-defined]
+        error.generation = said.generation  # type: ignore[attr-defined]
+    return error
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def _break(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_exception(Closed("the port was closed"))
+
+
+def _close_all() -> None:
+    """Peers are to hear that the ports were closed, not that this process died."""
+    for port in list(_ports):
+        try:
+            port.close()
+        except BufferError:
+            continue  # The process ends with it.
+
+
+def _forget_all() -> None:
+    for port in list(_ports):
+        port._forget()
+
+
+atexit.register(_close_all)
+os.register_at_fork(after_in_child=_forget_all)

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waits are cut into slices.
+
+A wait in the library ends when a signal arrives in its own thread while it sleeps. A handler that
+Python is to run may have come a moment before, or to another thread. Between two slices Python runs
+it, so Ctrl-C works in any wait, and close() need not be told of waits that nobody can interrupt.
+"""
+
+from time import monotonic_ns
+
+# Receiving is woken by close(); a second is how late a signal to another thread is noticed.
+SLICE_NS = 1_000_000_000
+# A sender that waits for room is not woken by close().
+SEND_SLICE_NS = 100_000_000
+
+
+def deadline(timeout: float | None) -> int | None:
+    """When a wait of so many seconds, begun now, is over; None: never."""
+    return None if timeout is None else monotonic_ns() + max(0, int(timeout * 1e9))
+
+
+def left_ns(end: int | None, slice_ns: int = SLICE_NS) -> int:
+    """How long the library may wait next."""
+    return slice_ns if end is None else max(0, min(slice_ns, end - monotonic_ns()))
+
+
+def is_over(end: int | None) -> bool:
+    """Has the time run out?"""
+    return end is not None and monotonic_ns() >= end

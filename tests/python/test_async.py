@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Waiting in asyncio."""
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import velo
+
+PATIENCE_S = 20.0
+
+
+def test_a_task_waits_and_others_go_on(port: velo.Port, conn: velo.Connection) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            task = asyncio.create_task(port.recv_bytes_async())
+            for _ in range(3):
+                await asyncio.sleep(0.01)
+                assert not task.done()
+            conn.send(b"one")
+            assert await task == b"one"
+            for number in range(1000):
+                conn.send(number.to_bytes(2, "little"))
+                with await port.recv_async() as message:
+                    assert int.from_bytes(message.data, "little") == number
+
+    asyncio.run(main())
+
+
+def test_a_wait_is_cancelled_and_begun_again(port: velo.Port, conn: velo.Connection) -> None:
+    async def main() -> None:
+        for _ in range(3):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.02):
+                    await port.recv_async()
+        waiting = asyncio.create_task(port.recv_bytes_async())
+        await asyncio.sleep(0.01)
+        with pytest.raises(velo.StateError):
+            await port.wait_async()
+        conn.send(b"x")
+        async with asyncio.timeout(PATIENCE_S):
+            assert await waiting == b"x"
+
+    asyncio.run(main())
+
+
+def test_closing_ends_the_wait(port: velo.Port) -> None:
+    async def main() -> None:
+        task = asyncio.create_task(port.recv_async())
+        await asyncio.sleep(0.01)
+        port.close()
+        with pytest.raises(velo.Closed):
+            async with asyncio.timeout(PATIENCE_S):
+                await task
+
+    asyncio.run(main())
+
+
+def test_a_wait_uses_no_processor(port: velo.Port) -> None:
+    async def main() -> float:
+        await asyncio.sleep(0)
+        begin = time.process_time()
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.5):
+                await port.recv_async()
+        return time.process_time() - begin
+
+    assert asyncio.run(main()) < 0.1
+
+
+def test_a_queue_is_waited_for(fork: Callable[..., Any]) -> None:
+    def child(queue: velo.Queue[list[int]]) -> None:
+        time.sleep(0.05)
+        queue.put([1, 2])
+        queue.put([3])
+        queue.close()
+
+    async def main(queue: velo.Queue[list[int]]) -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            assert await queue.get_async() == [1, 2]
+            assert await queue.get_async() == [3]
+
+    with velo.Queue[list[int]]() as queue:
+        fork(child, queue)
+        asyncio.run(main(queue))
+
+
+def test_a_sender_that_dies_is_noticed(domain: str, fork: Callable[..., Any]) -> None:
+    def child() -> None:
+        own = velo.Port(domain=domain, node=1)
+        own.connect(0, PATIENCE_S).send(b"x")
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    async def main() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            assert await port.recv_bytes_async() == b"x"
+            with pytest.raises(velo.PeerDead):
+                await port.recv_async()
+
+    with velo.Port(domain=domain, vpid=0, departures=True) as port:
+        fork(child)
+        asyncio.run(main())
