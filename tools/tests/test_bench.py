@@ -47,6 +47,7 @@ needs_two_cpus = pytest.mark.skipif(
 def run_bench(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *present: FakePeer) -> list[dict]:
     monkeypatch.setattr(tasks, "PEERS", present)
     monkeypatch.setattr(tasks, "STACKS", ())
+    monkeypatch.setattr(tasks, "CHANNELS", {})
     out = tmp_path / "bench.json"
     assert main(["bench", "--rounds", "2", "--json", str(out)]) == 0
     return json.loads(out.read_text())

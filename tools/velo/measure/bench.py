@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`velo bench`: velo and its peers in turns, each run between two looks at the physical limit.
 
-There are two parts. *native*: messages through velo.h, against UCX's own ucx_perftest. *mpi*: the
-same MPI programs over velo and over what people use today.
+There are three parts. *native*: messages through velo.h, against UCX's own ucx_perftest. *mpi*: the
+same MPI programs over velo and over what people use today. *python*: velo.Queue and other queues.
 """
 
 import argparse
@@ -38,9 +38,9 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--only",
         metavar="LIST",
-        help="run only this: parts (native, mpi), what is measured (limit, latency, rate, hpcc, "
-        "...), peers (mtl, btl, vader, ompi4-ucx, ompi5, ompi5-ucx, mpich, impi, ucx, velo); comma-"
-        "separated; of each of these three kinds that is named, one must fit",
+        help="run only this: parts (native, mpi, python), what is measured (limit, latency, rate, "
+        "hpcc, ...), peers (mtl, btl, vader, ompi4-ucx, ompi5, ompi5-ucx, mpich, impi, ucx, velo); "
+        "comma-separated; of each of these three kinds that is named, one must fit",
     )
     parser.add_argument("--skip", metavar="LIST", help="leave this out; the same words as --only")
     parser.add_argument(
@@ -64,17 +64,19 @@ def run(args: argparse.Namespace) -> None:
     from velo.measure import rounds, tasks
     from velo.measure.bracket import Peers
     from velo.measure.extoll import Costs
+    from velo.measure.python.compare import Queues
     from velo.measure.velo_perf import Collected
     from velo.results import records
 
     console = display.Console()
     cpus = two_cpus(args.cpus)
     choice = tasks.Choice.parse(args.only, args.skip)
-    velo, peers, costs = Collected(), Peers(), Costs()
+    velo, peers, costs, queues = Collected(), Peers(), Costs(), Queues()
     configs: dict[str, str] = {}
     absent: dict[str, str] = {}
     chosen = tasks.native_tasks(choice, cpus, args.quick, velo, peers, configs, absent)
     chosen += tasks.extoll_tasks(choice, cpus, args.quick, costs)
+    chosen += tasks.python_tasks(choice, cpus, args.quick, queues, absent)
     chosen += tasks.mpi_tasks(choice, cpus, args.quick, peers, configs, absent, console)
     for stack, config in configs.items():
         console.print(f"measured: {stack}: {config}")
@@ -85,8 +87,10 @@ def run(args: argparse.Namespace) -> None:
     count = args.rounds or (ROUNDS_QUICK if args.quick else ROUNDS)
     rounds.run(chosen, count, peers, console)
     costs.show(console)
+    queues.show(console)
     found = rounds.results(velo, peers, configs, absent)
-    if not found and costs.lines:
+    if not found and (costs.lines or queues.values):
+        rounds.show_failures(peers, console)
         return
     if not found:
         rounds.show_failures(peers, console)

@@ -14,6 +14,9 @@ from velo.measure.extoll import PROGRAMS, Costs
 from velo.measure.mpi import hpcc, mpi_perf
 from velo.measure.mpi.stacks import STACKS, Stack
 from velo.measure.peers import PEERS
+from velo.measure.python import compare
+from velo.measure.python.channels import CHANNELS
+from velo.measure.python.compare import Queues
 from velo.measure.velo_perf import Collected, Job
 from velo.results.mpi_targets import BESIDE_MPI
 
@@ -39,9 +42,9 @@ VELO_TIME_MS = {
 }
 VELO_BATCHES = 100
 # Groups that --only and --skip know, beside the words of peers.
-PARTS = ("native", "mpi")
+PARTS = ("native", "mpi", "python")
 MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "extoll", "matching",
-         "allreduce", "barrier", "hpcc", "netpipe")  # fmt: skip
+         "allreduce", "barrier", "hpcc", "netpipe", "queue")  # fmt: skip
 PEER_WORDS = ("velo", "ucx", *(stack.word for stack in STACKS))
 
 
@@ -126,6 +129,22 @@ def extoll_tasks(choice: Choice, cpus: Sequence[int], quick: bool, costs: Costs)
     return [
         Task(program, words, 3.0, partial(costs.measure, program, cpus, quick))
         for program in PROGRAMS
+    ]
+
+
+def python_tasks(
+    choice: Choice, cpus: Sequence[int], quick: bool, queues: Queues, absent: dict[str, str]
+) -> list[Task]:
+    """velo.Queue beside the other queues of Python."""
+    words = frozenset({"python", "velo", "queue"})
+    if not choice.takes(words):
+        return []
+    reasons = {stack: compare.missing(stack) for stack in CHANNELS}
+    absent |= {stack: reason for stack, reason in reasons.items() if reason}
+    return [
+        Task(f"Python, {stack}", words, 3.0, partial(queues.measure, stack, cpus, quick))
+        for stack in CHANNELS
+        if not reasons[stack]
     ]
 
 
