@@ -51,7 +51,7 @@ module velo_barrier_groups
     output logic [7:0] late_number_o
 );
 
-  // What is kept of a setting, and how far its barrier is.
+  // A group's setting, as it is kept, and how far its barrier is.
   typedef struct packed {
     logic       root;
     logic [7:0] expected;

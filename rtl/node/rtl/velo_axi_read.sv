@@ -3,9 +3,9 @@
 // AXI4 read slave in front of a stream of reads with tags (host_read_* or control_read_* of the node).
 //
 // A burst (INCR, full width) becomes one read of as many bytes. On a bus of 128 bits one of a single
-// beat of 8 bytes, which is what registers have, becomes a read of one word, shown in both halves. Up to 2**IdBits - 1 are under way: the
-// tag is the ID, so two reads of the same ID wait for each other, as AXI wants it, and others come
-// back as they like. Answers are not interleaved.
+// beat of 8 bytes, which is what registers have, becomes a read of one word, shown in both halves. Up to
+// 2**IdBits - 1 are under way: the tag is the ID, so two reads of the same ID wait for each other, as AXI wants it,
+// and others come back as they like. Answers are not interleaved.
 // Errors: any other burst is answered with SLVERR in each beat, and so is what the node refuses, whose
 // answer has one beat only.
 //

@@ -106,7 +106,7 @@ module velo_load_guard
       .expired_o(load_late)
   );
 
-  // ----- who has waited too long ----------------------------------------------------------------
+  // ----- loads that have waited too long --------------------------------------------------------
 
   logic [23:0] left_q;
   logic stop, enable_q;

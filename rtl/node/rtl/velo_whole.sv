@@ -4,7 +4,8 @@
 // one go, and holds a way that others share for no longer than its own beats.
 //
 // Both sides valid/ready; `eop` marks a transaction's last beat; its first beat leaves a cycle after its
-// last one came. `in_room_o`: there is room for `RoomBeats`, a beat that came in this cycle not counted. No transaction is longer than Depth, or it would never leave. Errors: none.
+// last one came. `in_room_o`: there is room for `RoomBeats`, a beat that came in this cycle not counted. No
+// transaction is longer than Depth, or it would never leave. Errors: none.
 
 `include "velo_assert.svh"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes over the lanes of a link. Bit 0 of a lane's word is on the wire first.
+// The symbols and blocks on the lanes of a link. Bit 0 of a lane's word is on the wire first.
 //
 // 8b/10b, 32 bits a lane: symbols of 10 bits, four a cycle. A data word is four D symbols. A word of
 // another kind is a K symbol that names the kind and four D symbols. Pad symbols fill up a cycle before

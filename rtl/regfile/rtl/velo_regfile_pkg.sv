@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes between the registers and what they are of: settings one way, state and events the other. Events
-// are there for one cycle, all else stands. A register's new setting or counter needs a field here, and no
-// port on the way.
+// The signals between the registers and the parts that they are of: settings one way, state and events the
+// other. Events are there for one cycle, all else stands. A register's new setting or counter needs a field here,
+// and no port on the way.
 
 package velo_regfile_pkg;
   import velo_pkg::*;

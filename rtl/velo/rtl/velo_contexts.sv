@@ -150,7 +150,7 @@ module velo_contexts
     write_pointer_o   <= forward_q ? forward_pointer_q : write_pointer;
     read_pointer_q    <= read_pointer;
 
-    // What is forwarded was not read.
+    // A word that is forwarded was not read.
     ecc_q             <= ring_ecc | read_ecc | (forward_q ? '0 : write_ecc);
   end
   assign broken_o = ecc_q.broken;
