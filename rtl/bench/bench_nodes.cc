@@ -59,8 +59,8 @@ constexpr unsigned kWordBeats = 64 / kWordBits;
 constexpr unsigned kPieces = kWidth / 32; // cables side by side
 constexpr unsigned kLinks = kWidth == 32 ? 6 : 3, kVcs = 6, kCredits = 30,
                    kContexts = VELO_CONTEXTS, kRingLog2 = 3;
-// Where one word in three is wrong, a link that was restarted may need more than 400,000 cycles until
-// enough words in a row are right, on both sides.
+// Where one word in three is wrong, a link that was restarted may need more than 400,000 cycles
+// until enough words in a row are right, on both sides.
 constexpr uint64_t kRings = 0x1000000, kSegment = 0x40000000, kHangCycles = 4000000;
 
 // Registers, spec/velo_regs.rdl.
