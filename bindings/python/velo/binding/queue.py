@@ -23,8 +23,8 @@ T = TypeVar("T")
 # Senders have ports on the other nodes.
 RECEIVER_NODE = 0
 # Tags of the messages of a queue.
-_PICKLE = 0  # A pickle, whole.
-_BYTES = 1  # A bytes object, whole.
+_BYTES = 0  # A bytes object, whole.
+_PICKLE = 1  # A pickle, whole.
 _BEGIN = 2  # The lengths of parts that follow: a pickle, then its buffers, or a bytes object.
 _PART = 3  # The next piece of those.
 # No message is longer.
@@ -33,7 +33,6 @@ _MESSAGE_BYTES = 65536
 _APART_BYTES = 1024
 # A longer object goes in pieces.
 _WHOLE_BYTES = 32 * 1024
-_NO_BUFFERS: list[Any] = []
 # Pieces of long parts: short enough that both sides copy at the same time, and in cache.
 _PIECE_BYTES = 32 * 1024
 # Parts begin at multiples of this, so that arrays in them are aligned.
@@ -146,17 +145,19 @@ class Queue(Generic[T]):
         of one, the receiver drops it.
         """
         data: Any = obj
-        tag, buffers = _BYTES, _NO_BUFFERS
-        if type(obj) is not bytes:
-            tag, buffers = _PICKLE, []
+        if type(data) is bytes and timeout is None and len(data) <= _WHOLE_BYTES:
+            conn = self._conn
+            if conn is not None:  # The fast path: of most messages nothing else is done.
+                slice_ns = waits.SEND_SLICE_NS if block else 0
+                with conn._sending:
+                    handle = conn._conn
+                    if handle is not None and not _send(handle, data, len(data), _BYTES, slice_ns):
+                        return
+        tag = _BYTES
+        buffers: list[Any] = []
+        if type(data) is not bytes:
+            tag = _PICKLE
             data = pickle.dumps(obj, 5, buffer_callback=lambda b: _keep(b, buffers))
-        conn = self._conn
-        if conn is not None and not buffers and len(data) <= _WHOLE_BYTES and timeout is None:
-            slice_ns = waits.SEND_SLICE_NS if block else 0
-            with conn._sending:
-                handle = conn._conn
-                if handle is not None and _send(handle, data, len(data), tag, slice_ns) == 0:
-                    return
         end = None if block and timeout is None else waits.deadline(timeout if block else 0)
         conn = self._conn or self._connect(end)
         with conn._sending:
@@ -240,12 +241,12 @@ class Queue(Generic[T]):
                     port._port or port._handle(), self._short, _MESSAGE_BYTES, port._msg,
                     waits.SLICE_NS if end is None else waits.left_ns(end),
                 )  # fmt: skip
+                if 0 <= found <= _MESSAGE_BYTES:  # The tag is _BYTES, which is 0.
+                    return _unpack(self._short, found)
                 if found < 0:
                     self._go_on_getting(port, found, port._msg, end)
                     continue
                 tag, length = found >> _TAG_SHIFT, found & _LENGTH_MASK
-                if tag == _BYTES:
-                    return _unpack(self._short, length)
                 if tag == _PICKLE:
                     return pickle.loads(self._short_view[:length])
                 if tag == _BEGIN:
