@@ -16,16 +16,16 @@ __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
     from velo.binding import *  # noqa: F403
+else:  # A checker that saw this would let every name pass.
 
-
-def __getattr__(name: str) -> Any:
-    # A module that is not loaded yet: the import system asks here first, and then loads it.
-    if name.startswith("_") or find_spec(f"{__name__}.{name}"):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    binding = _binding()
-    if name not in binding.__all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return globals().setdefault(name, getattr(binding, name))
+    def __getattr__(name: str) -> Any:
+        # A module that is not loaded yet: the import system asks here first, and then loads it.
+        if name.startswith("_") or find_spec(f"{__name__}.{name}"):
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        binding = _binding()
+        if name not in binding.__all__:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        return globals().setdefault(name, getattr(binding, name))
 
 
 def __dir__() -> list[str]:
@@ -34,4 +34,13 @@ def __dir__() -> list[str]:
 
 def _binding() -> Any:
     """Loaded when it is asked for: the command needs neither the library nor cffi."""
-    return import_module("velo.binding")
+    try:
+        return import_module("velo.binding")
+    except ModuleNotFoundError as error:
+        if error.name == "_cffi_backend":
+            raise ImportError("the Python binding of velo needs cffi: pip install cffi") from error
+        if error.name in ("velo.binding", "velo._velo"):
+            raise ImportError(
+                f"the Python binding of velo is not installed beside {__file__}"
+            ) from error
+        raise
