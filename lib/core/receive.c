@@ -25,10 +25,13 @@
  * ask for lines ahead. Before that the sender still has to write these lines. */
 #define PEEK_RUN 8
 #define PEEK_CELLS_AHEAD (4u * LINE_CELLS)
-/* Below this time spinning is given up. It is tried again once in SPIN_PROBE_EVERY waits. */
+/* Below this time spinning is given up. It is tried again once in SPIN_PROBE_EVERY waits, and once
+ * in SPIN_WHOLE_EVERY for as long as a port may spin: where both sides sleep in each wait, none
+ * ends within the short probe, even if all would end soon once both spun. */
 #define SPIN_MIN_NS 1000
 #define SPIN_PROBE_EVERY 64
 #define SPIN_PROBE_NS 2000
+#define SPIN_WHOLE_EVERY 1024
 
 /* ---- the poll -------------------------------------------------------------------------------- */
 
@@ -188,13 +191,16 @@ static int64_t spin_budget_ns(struct velo_port *port)
 {
     if (port->spin_ns > 0 || port->spin_max_ns == 0)
         return port->spin_ns;
-    return ++port->waits % SPIN_PROBE_EVERY == 0 ? SPIN_PROBE_NS : 0;
+    if (++port->waits % SPIN_WHOLE_EVERY == 0)
+        return port->spin_max_ns;
+    return port->waits % SPIN_PROBE_EVERY == 0 ? SPIN_PROBE_NS : 0;
 }
 
-static void spin_paid(struct velo_port *port)
+/* A message came while spinning, for at most `budget_ns`. */
+static void spin_paid(struct velo_port *port, int64_t budget_ns)
 {
     if (unlikely(port->spin_ns < port->spin_max_ns)) {
-        int64_t longer = port->spin_ns > 0 ? port->spin_ns * 2 : SPIN_PROBE_NS;
+        int64_t longer = port->spin_ns > 0 ? port->spin_ns * 2 : budget_ns;
         port->spin_ns = longer < port->spin_max_ns ? longer : port->spin_max_ns;
         port->promote = true;
     }
@@ -230,7 +236,7 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
             order_pause();
         struct ring_rx *rx = next_message(port);
         if (likely(rx)) {
-            spin_paid(port);
+            spin_paid(port, budget_ns);
             return rx;
         }
         if (unlikely(is_to_end(port)))
@@ -499,7 +505,7 @@ static __attribute__((noinline)) int recv_spin(struct velo_port *port, void *buf
         header = spin_current(port, rx);
     }
     if (likely(header)) {
-        spin_paid(port);
+        spin_paid(port, SPIN_PROBE_NS);
         return recv_matched(port, rx, header, buf, cap_bytes, msg, timeout_ns);
     }
     return recv_slow(port, buf, cap_bytes, msg, timeout_ns);
@@ -595,7 +601,7 @@ static __attribute__((noinline)) int peek_spin(struct velo_port *port, struct ve
         uint64_t header = spin_current(port, rx);
         if (likely(header) &&
             likely(ring_rx_locate(rx, header, port->shape.data_bytes, &port->message))) {
-            spin_paid(port);
+            spin_paid(port, SPIN_PROBE_NS);
             hold(port, rx, msg);
             return VELO_OK;
         }
