@@ -112,8 +112,9 @@ module velo_link_rx
   logic   stale_q;  // an idle word inside the frame said newer things than its start
   start_t start_q;
   logic [31:0] crc_q, crc_next;
-  ctl_crc_t head_crc_q, head_crc_next, head_crc;
   place_t place_q;
+  logic full_q;  // as many words as the longest frame has
+  logic [HeadWords-1:0] head_at_q;  // one-hot: the header's word that comes next; none behind it
   logic crc_ok, poisoned, proven, expected, repeated, take_word, commit, disturbed, head_ok;
   num_t seq, behind, expected_q;
   logic [DataWidth-1:0] crc_word;
@@ -133,52 +134,75 @@ module velo_link_rx
       .crc_o (crc_next)
   );
 
-  // The header's CRC: of its words, and of the start word, which comes before them but goes in last.
+  // The header's CRC: of its words, and of the start word, which comes before them but goes in last. A CRC is the sum
+  // of what each word gives alone, with zeros for the others. So the sum of all but the last word is ready before
+  // that one comes, and is what it must give (`due_q`).
+  localparam int unsigned SentBits = 32 - CtlCrcWidth;  // of the start word
+  localparam int unsigned ProvenBits = 64 + SentBits;
+  ctl_crc_t due_q, start_gives, first_gives, last_gives;
   velo_crc #(
       .Width(CtlCrcWidth),
-      .DataWidth(HeadBits),
+      .DataWidth(ProvenBits),
       .Poly(CtlCrcPoly)
-  ) u_head_words_crc (
-      .crc_i (place_q == '0 ? '1 : head_crc_q),
-      .data_i(phy_data_i[HeadBits-1:0]),
-      .crc_o (head_crc_next)
+  ) u_start_crc (
+      .crc_i ('1),
+      .data_i({64'd0, phy_data_i[SentBits-1:0]}),
+      .crc_o (start_gives)
   );
   velo_crc #(
       .Width(CtlCrcWidth),
-      .DataWidth(32 - CtlCrcWidth),
+      .DataWidth(ProvenBits),
       .Poly(CtlCrcPoly)
-  ) u_head_crc (
-      .crc_i (head_crc_next),
-      .data_i(start_q[31-CtlCrcWidth:0]),
-      .crc_o (head_crc)
+  ) u_last_crc (
+      .crc_i ('0),
+      .data_i({64'(phy_data_i[HeadBits-1:0]), SentBits'(0)}),
+      .crc_o (last_gives)
   );
+  if (Narrow) begin : gen_first
+    velo_crc #(
+        .Width(CtlCrcWidth),
+        .DataWidth(ProvenBits),
+        .Poly(CtlCrcPoly)
+    ) u_first_crc (
+        .crc_i ('0),
+        .data_i({phy_data_i[31:0], 32'd0, SentBits'(0)}),
+        .crc_o (first_gives)
+    );
+  end else begin : gen_no_first
+    assign first_gives = '0;
+  end
 
   assign poisoned = phy_data_i == DataWidth'(crc_q ^ 32'hFFFF_FFFF);
   assign crc_ok = phy_data_i == DataWidth'(crc_q) || poisoned;
-  assign proven = is_end && in_frame_q && crc_ok && place_q != '0;
+  assign proven = is_end && in_frame_q && crc_ok && !head_at_q[0];
   assign seq = start_q.seq[SeqBits-1:0];
   assign behind = expected_q - seq;
   assign expected = behind == '0;
   assign repeated = behind != '0 && behind <= num_t'(2 ** (SeqBits - 1));
-  assign take_word = is_data && in_frame_q && place_q != place_t'(FrameWords);
-  assign head_ok = head_crc == start_q.crc;
+  assign take_word = is_data && in_frame_q && !full_q;
+  assign head_ok = last_gives == due_q;
   assign commit = proven && expected && up_i;
 
   // Anything that a frame could have been lost in. Saying it once too often costs a repetition,
   // saying it too seldom a timeout.
   assign disturbed = up_i && (is_wrong || (is_data && !take_word) || (is_end && !proven) ||
-      (take_word && place_q == place_t'(HeadWords - 1) && !head_ok) ||
+      (take_word && head_at_q[HeadWords-1] && !head_ok) ||
       (proven && !expected && !repeated) || (is_start && in_frame_q));
 
   always_ff @(posedge clk_i) begin
     if (is_start) begin
-      start_q <= start_t'(phy_data_i[31:0]);
-      place_q <= '0;
+      start_q   <= start_t'(phy_data_i[31:0]);
+      place_q   <= '0;
+      full_q    <= 1'b0;
+      head_at_q <= HeadWords'(1);
+      due_q     <= start_gives ^ phy_data_i[31-:CtlCrcWidth];
     end else if (take_word) begin
-      place_q <= place_q + 1'b1;
+      place_q   <= place_q + 1'b1;
+      full_q    <= place_q == place_t'(FrameWords - 1);
+      head_at_q <= head_at_q << 1;
+      due_q     <= due_q ^ first_gives;
     end
     if (is_start || take_word) crc_q <= crc_next;
-    if (take_word) head_crc_q <= head_crc_next;
   end
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
@@ -269,20 +293,23 @@ module velo_link_rx
   logic passing_q, first_q, begins, goes_on, ends, cut_off;
   logic [DataWidth-1:0] word_q;
 
-  assign begins = take_word && place_q == place_t'(HeadWords - 1) && head_ok && expected && up_i;
+  assign begins = take_word && head_at_q[HeadWords-1] && head_ok && expected && up_i;
   assign goes_on = take_word && up_i && (passing_q || (Narrow && begins));
   // On a narrow path a frame may end before there is a whole header; its CRC is enough then.
   assign ends = commit;
   assign cut_off = passing_q && !first_q && (disturbed || !up_i);
 
-  // Of the copy that was cut off: what stands for its repetition if that never comes.
+  // Of the copy that was cut off: what stands for its repetition if that never comes. It is taken down a cycle after
+  // the first word has left, which is before a copy can be known as cut off.
   logic cut_q, stub_valid_q, stub_last_q, stub, leaves, same;
   vc_t cut_vc_q;
-  logic [63:0] head, cut_head_q;
+  logic [63:0] head, left_head, cut_head_q;
   if (Narrow) begin : gen_narrow_head
     assign head = {phy_data_i, word_q};
+    assign left_head = {word_q, out_data_o};
   end else begin : gen_wide_head
     assign head = word_q[63:0];
+    assign left_head = out_data_o[63:0];
   end
   assign leaves = first_q && (goes_on || ends);
   assign same   = start_q.vc == cut_vc_q && head == cut_head_q;
@@ -300,9 +327,9 @@ module velo_link_rx
     end
   end
   always_ff @(posedge clk_i) begin
-    if (leaves) begin
-      cut_vc_q   <= start_q.vc;
-      cut_head_q <= head;
+    if (out_valid_o && out_sop_o) begin
+      cut_vc_q   <= out_vc_o;
+      cut_head_q <= left_head;
     end
   end
 
@@ -331,7 +358,7 @@ module velo_link_rx
   end
 
   logic unused;
-  assign unused = &{1'b0, start_q.seq, idle_word.crc, idle_word.ctl};
+  assign unused = &{1'b0, start_q.seq, start_q.crc, idle_word.crc, idle_word.ctl};
 
   `VELO_ASSERT(StubStandsAlone, !stub || !(goes_on || ends || cut_off))
   `VELO_ASSERT_INIT(SeqFitsField, SeqBits >= 2 && SeqBits <= SeqWidth)
