@@ -82,9 +82,10 @@ module velo_fifo #(
         push_at_q <= '0;
         pop_at_q  <= '0;
       end else begin
-        count_q   <= count_q + (AddrWidth + 1)'(push) - (AddrWidth + 1)'(pop);
-        push_at_q <= push_at_q + (AddrWidth + 1)'(push);
-        pop_at_q  <= pop_at_q + (AddrWidth + 1)'(pop);
+        // `pop` comes late: it decides, and has no part in a sum.
+        if (push != pop) count_q <= push ? count_q + 1'b1 : count_q - 1'b1;
+        if (push) push_at_q <= push_at_q + 1'b1;
+        if (pop) pop_at_q <= pop_at_q + 1'b1;
       end
     end
   end else begin : gen_memory

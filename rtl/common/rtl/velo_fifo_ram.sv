@@ -29,12 +29,16 @@ module velo_fifo_ram #(
 
   typedef logic [AddrWidth:0] addr_t;
 
-  // The memory shows the oldest word but one.
+  // The memory shows the oldest word but one. `pop_i` comes late: both sums are ready for it, and so that synthesis
+  // does not make one sum of them behind it, they differ in form.
   addr_t next, after_next;
+  logic at_next, at_read;  // where the next word goes
   logic [Width-1:0] second;
 
   assign next = read_i + 1'b1;
-  assign after_next = read_i + addr_t'(2);
+  assign after_next = {read_i[AddrWidth:1] + 1'b1, read_i[0]};
+  assign at_next = write_i == next;
+  assign at_read = write_i == read_i;
 
   velo_ram_through #(
       .Width(Width),
@@ -49,7 +53,7 @@ module velo_fifo_ram #(
   );
 
   always_ff @(posedge clk_i) begin
-    if (write_i == (pop_i ? next : read_i)) oldest_o <= data_i;
+    if (pop_i ? at_next : at_read) oldest_o <= data_i;
     else if (pop_i) oldest_o <= second;
   end
 
