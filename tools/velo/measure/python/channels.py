@@ -23,8 +23,11 @@ class Channel(Protocol):
 
     def open_get(self) -> Get: ...
 
+    def close(self) -> None:
+        """Leave nothing behind, if that needs more than the end of the process."""
 
-class Velo:
+
+class Velo(Channel):
     """velo.Queue, with the capacity that it has by itself."""
 
     def __init__(self) -> None:
@@ -39,8 +42,11 @@ class Velo:
     def open_get(self) -> Get:
         return self._queue.get
 
+    def close(self) -> None:
+        self._queue.close()
 
-class Multiprocessing:
+
+class Multiprocessing(Channel):
     """multiprocessing.Queue."""
 
     def __init__(self) -> None:
@@ -53,7 +59,7 @@ class Multiprocessing:
         return self._queue.get
 
 
-class Pipe:
+class Pipe(Channel):
     """multiprocessing.Pipe, with the calls that take bytes as they are."""
 
     def __init__(self) -> None:
@@ -66,7 +72,7 @@ class Pipe:
         return self._reader.recv_bytes
 
 
-class ZeroMq:
+class ZeroMq(Channel):
     """pyzmq: PUSH and PULL over ipc."""
 
     def __init__(self) -> None:
@@ -92,7 +98,7 @@ class ZeroMq:
         return socket.recv
 
 
-class FasterFifo:
+class FasterFifo(Channel):
     """faster-fifo: a queue in shared memory, with a lock. It waits for ever only if asked to."""
 
     def __init__(self) -> None:

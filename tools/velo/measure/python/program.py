@@ -11,8 +11,9 @@ import os
 import statistics
 import sys
 import time
+from typing import NoReturn
 
-from velo.measure.python.channels import CHANNELS, Get, Put, pin
+from velo.measure.python.channels import CHANNELS, Channel, Get, Put, pin
 
 SIZES = (64, 1024, 8192, 65536, 1 << 20)
 # A batch of messages one way holds so many bytes, within bounds.
@@ -98,7 +99,7 @@ def measure(put: Put, get: Get, time_ms: int) -> None:
     print(json.dumps({"mode": "idle", "size_bytes": 0, "value": idle_part(put, get)}))
 
 
-def main() -> int:
+def main() -> None:
     stack, cpus, time_ms = sys.argv[1:]
     ours, theirs = map(int, cpus.split(","))
     there, back = CHANNELS[stack](), CHANNELS[stack]()
@@ -107,15 +108,21 @@ def main() -> int:
     gc.disable()
     if child == 0:
         serve(back.open_put(), there.open_get())
-        os._exit(0)
+        _end(there, back)
     put, get = there.open_put(), back.open_get()
     get()
     measure(put, get, int(time_ms))
     put(END)
     os.waitpid(child, 0)
+    _end(there, back)
+
+
+def _end(*channels: Channel) -> NoReturn:
+    for channel in channels:
+        channel.close()
     sys.stdout.flush()
     os._exit(0)  # Threads of a queue are not waited for.
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
