@@ -15,6 +15,7 @@ module velo_switch_queues_props
     parameter int unsigned NumPorts = 2,
     parameter int unsigned NumVcs   = 2,
     parameter int unsigned NumUnits = 4,
+    parameter int unsigned FewChannels = 1,  // heads in LUT RAM; 2: in registers
     parameter bit          Deep     = 1'b0  // what only the deeper proof reaches
 ) (
     input logic                            clk_i,
@@ -28,7 +29,8 @@ module velo_switch_queues_props
     input logic                            remove_port_i,
     input logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send_i,
     input logic [NumPorts-1:0]             hold_i,
-    input logic                            watch_i
+    input logic                            watch_i,
+    input logic [1:0]                      look_unit_i
 );
 
   logic past_q;
@@ -39,7 +41,7 @@ module velo_switch_queues_props
   logic [1:0] fresh_unit, first_unit;
   logic [NumPorts-1:0] some, remove_to_q;
   vc_t first_vc;
-  logic add, remove, remove_q, first_single;
+  logic add, remove, remove_q, first_single, first_watched;
   logic [2:0] inside_q;  // packets in all queues or just gone
   logic [2:0] gone_q;  // one that left one, two, three cycles ago
   logic [1:0] gone_unit_q;
@@ -68,7 +70,8 @@ module velo_switch_queues_props
   velo_switch_queues #(
       .NumPorts(NumPorts),
       .NumVcs  (NumVcs),
-      .NumUnits(NumUnits)
+      .NumUnits(NumUnits),
+      .FewChannels(FewChannels)
   ) u_dut (
       .add_i         (add),
       .add_to_i      (NumPorts'(1) << add_port_i),
@@ -78,6 +81,8 @@ module velo_switch_queues_props
       .remove_to_i   (remove_to_q),
       .first_vc_o    (first_vc),
       .first_unit_o  (first_unit),
+      .watch_unit_i  (look_unit_i),
+      .first_watched_o(first_watched),
       .first_single_o(first_single),
       .may_ask_i     (1'b1),
       .hold_i        (hold_i),
@@ -151,6 +156,9 @@ module velo_switch_queues_props
   // It leaves when those before it have left, and nothing else has its name meanwhile.
   `VELO_ASSERT(InOrder, !(watching_q && leaves_queue) || (ahead_q == '0) == (first_unit == unit_q))
   `VELO_ASSERT(AsItCame, !(watching_q && leaves_queue && ahead_q == '0) || first_single == single_q)
+  logic [1:0] look_unit_q;
+  always_ff @(posedge clk_i) look_unit_q <= look_unit_i;
+  `VELO_ASSERT(WatchedIsFirst, !remove_q || first_watched == (first_unit == look_unit_q))
   // Three cycles: into a register, the choice, the request; one more for a packet that has just come.
   `VELO_ASSERT(OnlyWithCredits, !(watching_q && leaves_queue && ahead_q == '0) ||
       may_send_q[2][port_q][vc_q][size_q] || may_send_q[3][port_q][vc_q][size_q])

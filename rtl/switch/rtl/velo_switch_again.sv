@@ -19,7 +19,8 @@
 // `sop_i`, `end_i`: first and last word of a packet coming in, `add_i` with the first: it is put into a queue
 // or takes over a place there; `again_i` with the last: it was cut off; with the first: it is the one that was.
 // `drop_unit_i`: a unit was swallowed.
-// `start_i`: the packet `start_unit_i` begins to be sent. `give_back_i`: a unit of it was; `give_again_i`: of a
+// `start_i`: the packet `start_unit_i` begins to be sent; `start_watched_i`: that is `retry_unit_o` of the cycle
+// before. `give_back_i`: a unit of it was; `give_again_i`: of a
 // copy that was truncated; `single_i`: a cycle later than those would be, a packet of one word was.
 // `free_credit_o`, a cycle after `give_back_i`: the unit's credit comes back at once.
 // With Repeats = 0 no packet comes again, and credits come back at once.
@@ -47,6 +48,7 @@ module velo_switch_again
 
     input logic                start_i,
     input logic [UnitBits-1:0] start_unit_i,
+    input logic                start_watched_i,
     input logic                give_back_i,
     input logic                give_again_i,
     input logic                single_i,
@@ -61,11 +63,12 @@ module velo_switch_again
 );
 
   // The packet that is coming in and is in a queue, or was the last to be so.
-  logic arriving_q, begun_q, wait_q, starts, cut_off;
+  logic arriving_q, begun_q, wait_q, fresh_q, starts, cut_off;
   logic [UnitBits-1:0] unit_q;
   size_t size_q;
 
-  assign starts       = start_i && start_unit_i == unit_q;
+  // It does not begin in the cycle behind its first word, in which `start_watched_i` still tells of the one before.
+  assign starts       = start_i && start_watched_i && !fresh_q;
   assign cut_off      = Repeats && end_i && again_i;
   assign truncate_o   = cut_off && arriving_q && !begun_q && !starts;
   assign retry_o      = Repeats && wait_q && !starts && again_i;
@@ -77,7 +80,9 @@ module velo_switch_again
       arriving_q <= 1'b0;
       begun_q    <= 1'b0;
       wait_q     <= 1'b0;
+      fresh_q    <= 1'b0;
     end else begin
+      fresh_q <= sop_i && add_i && !retry_o;
       if (sop_i) arriving_q <= add_i && !end_i;
       else if (end_i) arriving_q <= 1'b0;
       if (sop_i) begun_q <= 1'b0;
@@ -124,6 +129,10 @@ module velo_switch_again
     end
   end
 
+  logic unused;
+  assign unused = ^start_unit_i;  // for the assertion alone
+
+  `VELO_ASSERT(StartsByUnit, starts == (start_i && start_unit_i == unit_q))
   `VELO_ASSUME(CutOffHasTwoWords, !(sop_i && cut_off))
   `VELO_ASSERT(NoneIsLeftBehind,
                !(chased && !arriving_q) || waiting_q != '0 || end_i || drop_unit_i)

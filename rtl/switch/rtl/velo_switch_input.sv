@@ -245,7 +245,7 @@ module velo_switch_input
   // writes: while the writer is in a unit, that unit does not end the packet; if the writer just left,
   // `ended_*` knows. Nothing was read of a first unit in its second cycle (`known_q`): if the packet ended
   // there with its second word, this is seen a word late (`over`).
-  logic idle_q, busy_q, busy, busy_d, known_q, entered_q, first_single, last_poison;
+  logic idle_q, busy_q, busy, busy_d, known_q, entered_q, first_single, first_watched, last_poison;
   logic writer_here, writer_next, ended_here, ended_next, filled_here;
   logic issue, last, over, enter, last_stay, last_on, last_next, ending_d, idle_d;
   logic [NumPorts-1:0] to_q, granted_q;
@@ -378,18 +378,20 @@ module velo_switch_input
   ) u_queues (
       .clk_i,
       .rst_ni,
-      .add_i         (add),
-      .add_to_i      (add_to),
-      .add_vc_i      (add_vc),
-      .add_unit_i    (add_unit),
-      .add_single_i  (add_single),
-      .add_size_i    (queue_size),
-      .remove_to_i   (granted_q),
-      .first_vc_o    (first_vc),
-      .first_unit_o  (first_unit),
-      .first_single_o(first_single),
-      .may_ask_i     (idle_d && !hold),
-      .asks_o        (request_o),
+      .add_i          (add),
+      .add_to_i       (add_to),
+      .add_vc_i       (add_vc),
+      .add_unit_i     (add_unit),
+      .add_single_i   (add_single),
+      .add_size_i     (queue_size),
+      .remove_to_i    (granted_q),
+      .first_vc_o     (first_vc),
+      .first_unit_o   (first_unit),
+      .watch_unit_i   (retry_unit),
+      .first_watched_o(first_watched),
+      .first_single_o (first_single),
+      .may_ask_i      (idle_d && !hold),
+      .asks_o         (request_o),
       .hold_i,
       .waits_o,
       .more_o,
@@ -455,6 +457,7 @@ module velo_switch_input
       .drop_unit_i    (drop_unit),
       .start_i        (start_q),
       .start_unit_i   (first_unit),
+      .start_watched_i(first_watched),
       .give_back_i    (give_back),
       .give_again_i   (give_again),
       .single_i       (single_q && !keep),

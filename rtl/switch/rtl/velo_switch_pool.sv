@@ -2,7 +2,8 @@
 //
 // Free units of an input buffer. After reset all of them, handed out by a counter; later those that
 // came back, in a FIFO. `unit_o`, a register, is the next free one; `take_i` uses it. One that comes
-// back can be taken three cycles later.
+// back can be taken three cycles later. A second one waits behind it, so that `take_i`, which comes late, moves
+// nothing but these two: what is behind them follows in the next cycle.
 // Credits, which are published later than that, keep the switch from taking one that is not there.
 
 `include "velo_assert.svh"
@@ -22,22 +23,30 @@ module velo_switch_pool #(
 );
 
   logic [UnitBits:0] fresh_q;  // units never handed out start here
-  logic fresh, valid, ready, there_q, next;
-  logic [UnitBits-1:0] returned;
-  logic [  UnitBits:0] count;
+  logic fresh, valid, ready, there_q, second_there_q, next, get;
+  logic [UnitBits-1:0] returned, got, second_q;
+  logic [UnitBits:0] count;
 
   assign fresh = fresh_q != (UnitBits + 1)'(NumUnits);
   assign next  = take_i || !there_q;
+  assign get   = !second_there_q && (fresh || valid);
+  assign got   = fresh ? fresh_q[UnitBits-1:0] : returned;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      fresh_q <= (UnitBits + 1)'(1);
-      there_q <= 1'b1;
-      unit_o  <= '0;
-    end else if (next) begin
-      if (fresh) fresh_q <= fresh_q + 1'b1;
-      there_q <= fresh || valid;
-      unit_o  <= fresh ? fresh_q[UnitBits-1:0] : returned;
+      fresh_q        <= (UnitBits + 1)'(2);
+      there_q        <= 1'b1;
+      second_there_q <= 1'b1;
+      unit_o         <= '0;
+      second_q       <= UnitBits'(1);
+    end else begin
+      if (get && fresh) fresh_q <= fresh_q + 1'b1;
+      if (next) begin
+        there_q <= second_there_q || get;
+        unit_o  <= second_there_q ? second_q : got;
+      end
+      second_there_q <= !next && (second_there_q || get);
+      if (!second_there_q) second_q <= got;
     end
   end
 
@@ -51,7 +60,7 @@ module velo_switch_pool #(
       .push_ready_o(ready),
       .push_data_i (free_unit_i),
       .pop_valid_o (valid),
-      .pop_ready_i (next && !fresh),
+      .pop_ready_i (get && !fresh),
       .pop_data_o  (returned),
       .count_o     (count)
   );
@@ -60,6 +69,9 @@ module velo_switch_pool #(
   assign unused = &{1'b0, ready, count};
 
   `VELO_ASSERT(CreditsKeptIt, !take_i || there_q)
-  `VELO_ASSERT(NoUnitTwice, (UnitBits + 2)'(count) <= (UnitBits + 2)'(fresh_q))
+  // What has been handed out once is in use, back, or about to be taken.
+  logic [UnitBits+1:0] idle;
+  assign idle = (UnitBits + 2)'(count) + (UnitBits + 2)'(there_q) + (UnitBits + 2)'(second_there_q);
+  `VELO_ASSERT(NoUnitTwice, idle <= (UnitBits + 2)'(fresh_q))
 
 endmodule

@@ -3,9 +3,10 @@
 // Virtual output queues of one input: one queue of packets for each output and virtual channel there,
 // so that no packet waits for another that wants something else. Source: case-for-fpga, section 3.
 //
-// A packet is named by its first buffer unit. The queues are linked lists: per queue the head (LUT RAM, or a
-// register where an output has one channel) and the tail, per packet the next one (block RAM). Two sides write a head, adding to an empty queue and
-// removing from a longer one, so each has a memory of its own and a bit tells which one is right.
+// A packet is named by its first buffer unit. The queues are linked lists: per queue the head (LUT RAM, or
+// registers where an output has no more than FewChannels) and the tail, per packet the next one (block RAM). Two
+// sides write a head, adding to an empty queue and removing from a longer one, so each has a LUT RAM of its own and
+// a bit tells which one is right.
 // Two bits a queue, "has one" and "has more", say at once whether removing leaves it empty; everything
 // that has to be looked up for that follows in steps, one memory a cycle:
 //
@@ -23,7 +24,8 @@
 // `asks_o[port]`: something may go there, and `may_ask_i` said that the input may start a packet in this
 // cycle; nothing that `hold_i[port]` forbade. A packet chosen by that in one cycle begins to leave in the
 // next: `remove_to_i` (one-hot), and `first_*_o` tells channel, unit and whether it is a single word.
-// Not in two cycles running.
+// Not in two cycles running. `first_watched_o`: it is the packet `watch_unit_i` of the cycle before; every head is
+// compared with that beside its register, so that nothing is compared behind the choice.
 // `waits_o[port]`: a packet is queued for that output, `more_o[port]`: another behind it in its queue; the
 // latter is up to four cycles late when one has been removed.
 
@@ -37,6 +39,7 @@ module velo_switch_queues
     parameter int unsigned NumVcs = 6,
     parameter int unsigned NumUnits = 180,
     parameter bit [NumPorts-1:0][NumVcs-1:0] Exists = '1,
+    parameter int unsigned FewChannels = 2,  // so many heads are smaller as registers
     localparam int unsigned UnitBits = $clog2(NumUnits)
 ) (
     input logic clk_i,
@@ -52,6 +55,8 @@ module velo_switch_queues
     input  logic [NumPorts-1:0] remove_to_i,
     output vc_t                 first_vc_o,
     output logic [UnitBits-1:0] first_unit_o,
+    input  logic [UnitBits-1:0] watch_unit_i,
+    output logic                first_watched_o,
     output logic                first_single_o,
 
     input  logic [NumPorts-1:0][NumVcs-1:0][NumSizes-1:0] may_send_i,
@@ -82,6 +87,10 @@ module velo_switch_queues
       for (int v = 0; v < int'(NumVcs); v++) only[p][v] = to[p] && vc == vc_t'(v);
     end
   endfunction
+  function automatic int unsigned lowest(logic [NumVcs-1:0] exists);
+    lowest = 0;
+    for (int v = int'(NumVcs) - 1; v >= 0; v--) if (exists[v]) lowest = v;
+  endfunction
   function automatic port_t index(logic [NumPorts-1:0] to);
     index = '0;
     for (int p = 0; p < int'(NumPorts); p++) if (to[p]) index |= port_t'(p);
@@ -92,18 +101,21 @@ module velo_switch_queues
   queues_t queued_q;  // had a packet that might go, and was not losing one
   queues_t open_q;  // had none, and one might go
   queues_t added_q;  // its head is the one in head_added
-  queues_t adding, removing, empty, written;
+  queues_t where, adding, removing, empty, written;
   queues_t fits, fits_longest;  // there are credits for its head, for the longest packet
   // A removal's later steps: the output, and in step 2 and 4 the channel, one-hot.
   logic [NumPorts-1:0] move1_to_q, move2_to_q, move3_to_q, move4_to_q;
   logic [NumVcs-1:0] move2_is_q, move4_is_q;
   packet_t add_packet, first, next_packet;
   packet_t [NumPorts-1:0] head, head_q;
+  logic [NumPorts-1:0] watched_q;  // head_q was the packet to be watched
   vc_t [NumPorts-1:0] pick, head_vc_q;
   logic [NumPorts-1:0][NumVcs-1:0] head_is_q;  // head_vc_q, one-hot
 
   assign add_packet = '{single: add_single_i, size: add_size_i, unit: add_unit_i};
-  assign adding = only(add_i ? add_to_i : '0, add_vc_i) & Exists;
+  // Whether a packet is added is known last.
+  assign where = only(add_to_i, add_vc_i) & Exists;
+  assign adding = add_i ? where : '0;
   always_comb begin
     for (int p = 0; p < int'(NumPorts); p++) begin
       for (int v = 0; v < int'(NumVcs); v++) begin
@@ -171,7 +183,9 @@ module velo_switch_queues
     end else begin
       add1_q    <= add_i;
       append2_q <= append1_q != '0;
-      for (int p = 0; p < int'(NumPorts); p++) append1_q[p] <= (adding[p] & ~empty[p]) != '0;
+      for (int p = 0; p < int'(NumPorts); p++) begin
+        append1_q[p] <= add_i && (where[p] & ~empty[p]) != '0;
+      end
     end
   end
   always_ff @(posedge clk_i) begin
@@ -256,18 +270,31 @@ module velo_switch_queues
   // ----- Per output: heads, and the choice of a channel -------------------------------------------
 
   for (genvar p = 0; p < int'(NumPorts); p++) begin : gen_port
-    logic adds, moves;
-    assign adds  = (adding[p] & empty[p]) != '0;
-    assign moves = move2_to_q[p];
-
-    if ($countones(Exists[p]) == 1) begin : gen_one_channel
-      packet_t only_head_q;
-      assign head[p] = only_head_q;
-      always_ff @(posedge clk_i) begin
-        if (adds) only_head_q <= add_packet;
-        else if (moves) only_head_q <= next_packet;
+    if ($countones(Exists[p]) <= FewChannels) begin : gen_few_channels
+      // One channel needs no choice.
+      localparam int unsigned Lowest = lowest(Exists[p]);
+      packet_t [NumVcs-1:0] heads_q;
+      for (genvar v = 0; v < int'(NumVcs); v++) begin : gen_head
+        if (Exists[p][v]) begin : gen_exists
+          always_ff @(posedge clk_i) begin
+            if (add_i && where[p][v] && empty[p][v]) heads_q[v] <= add_packet;
+            else if (written[p][v]) heads_q[v] <= next_packet;
+          end
+        end else begin : gen_none
+          assign heads_q[v] = '0;
+        end
+      end
+      always_comb begin
+        head[p] = heads_q[Lowest];
+        for (int v = 0; v < int'(NumVcs); v++) begin
+          if (v > int'(Lowest) && Exists[p][v] && pick[p] == vc_t'(v)) head[p] = heads_q[v];
+        end
       end
     end else begin : gen_channels
+      logic adds, moves;
+      assign adds  = add_i && (where[p] & empty[p]) != '0;
+      assign moves = move2_to_q[p];
+
       (* ram_style = "distributed" *)
       packet_t head_added[2**VcWidth];
       (* ram_style = "distributed" *)
@@ -282,6 +309,7 @@ module velo_switch_queues
 
     always_ff @(posedge clk_i) begin
       head_q[p]    <= head[p];
+      watched_q[p] <= head[p].unit == watch_unit_i;
       head_vc_q[p] <= pick[p];
       for (int v = 0; v < int'(NumVcs); v++) head_is_q[p][v] <= pick[p] == vc_t'(v);
     end
@@ -313,8 +341,9 @@ module velo_switch_queues
       end
     end
   end
-  assign first_unit_o   = first.unit;
+  assign first_unit_o = first.unit;
   assign first_single_o = first.single;
+  assign first_watched_o = |(remove_to_i & watched_q);
 
   logic removed_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
