@@ -21,13 +21,15 @@ constexpr auto kSleepUntilError = 10s;
 // busy.
 constexpr uint64_t kComputesFromNs = 100000000;
 constexpr auto kStartingUntilLate = 5s;
+// A thread that has the turn for so much processor time may poll memory.
+constexpr uint64_t kComputesUntilNoteNs = 3000000000;
 constexpr auto kCheckEvery = 50ms;
 
 // Is the thread asleep, as at the last look, and has it not run in between?
 bool sleeps(Thread &thread)
 {
     char state = thread_state(thread.pid, thread.tid);
-    uint64_t runs = thread_runs(thread.pid, thread.tid);
+    uint64_t runs = thread_runs(thread.pid, thread.tid).times;
     bool asleep = state == 'S' || state == 'D';
     bool slept = asleep && thread.slept && thread.runs == runs;
     if (thread.runs != runs || !asleep)
@@ -80,12 +82,16 @@ std::string in_ns(uint64_t time_ps)
     return time_ps == SIM_NEVER ? "never" : std::to_string(time_ps / kPsPerNs) + " ns";
 }
 
+std::string name(const Thread &thread)
+{
+    return "process " + std::to_string(thread.pid) + " thread " + std::to_string(thread.tid) +
+           (thread.rank == SIM_NEVER ? "" : " rank " + std::to_string(thread.rank)) + " at " +
+           in_ns(thread.time_ps);
+}
+
 std::string describe(const Thread &thread)
 {
-    std::string text = "process " + std::to_string(thread.pid) + " thread " +
-                       std::to_string(thread.tid) +
-                       (thread.rank == SIM_NEVER ? "" : " rank " + std::to_string(thread.rank)) +
-                       " at " + in_ns(thread.time_ps) + ": ";
+    std::string text = name(thread) + ": ";
     switch (thread.state) {
     case State::kStarting:
         return text + "is being started";
@@ -171,8 +177,10 @@ void Liveness::check_runner(unsigned channel)
             thread.state = State::kAside;
         return;
     }
-    if (!sleeps(thread))
+    if (!sleeps(thread)) {
+        check_computing(thread);
         return;
+    }
     if (thread.repeatable && others_compute(thread))
         thread.since = RealClock::now();
     auto asleep = RealClock::now() - thread.since;
@@ -181,6 +189,25 @@ void Liveness::check_runner(unsigned channel)
     else if (thread.repeatable && asleep >= kSleepUntilError)
         throw JobError("a repeatable run cannot go on: " + describe(thread));
 }
+
+// It runs, in no virtual time. What it does cannot be seen from here: it computes, or it polls
+// memory and will find what it found before.
+void Liveness::check_computing(Thread &thread)
+{
+    uint64_t ran_ns = thread_runs(thread.pid, thread.tid).ran_ns;
+    if (thread.ran_ns == 0)
+        thread.ran_ns = ran_ns;
+    if (thread.noted || ran_ns - thread.ran_ns < kComputesUntilNoteNs)
+        return;
+    thread.noted = true;
+    note_ += name(thread) + " has computed for " +
+             std::to_string((ran_ns - thread.ran_ns) / 1000000000) +
+             " s without a call. If it polls memory until a peer has written there, it goes on for "
+             "ever: virtual time passes in calls only. Put one into that loop: sched_yield(), "
+             "velo_rma_progress(), rma2_noti_probe()\n";
+}
+
+std::string Liveness::take_note() { return std::exchange(note_, {}); }
 
 std::string describe(const Threads &threads)
 {

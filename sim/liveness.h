@@ -29,6 +29,8 @@ class Liveness
     // Look at all threads that have the turn or are being started; now and then at all processes.
     // Throws JobError if a repeatable run cannot go on.
     void check();
+    // What the user should know, as lines; empty: nothing new.
+    std::string take_note();
 
   private:
     Threads &threads_;
@@ -36,9 +38,11 @@ class Liveness
     const Inboxes &inboxes_;
     Ended ended_;
     RealTime last_check_ = RealClock::now();
+    std::string note_;
 
     void check_starter(unsigned channel);
     void check_runner(unsigned channel);
+    void check_computing(Thread &thread);
     bool has_ended(unsigned channel) const;
 };
 

@@ -189,14 +189,24 @@ class Simulator
                 }
                 if (progress_.due())
                     progress_.show(measure(cluster, schedule));
-                if (!schedule.serve())
+                if (!schedule.serve()) {
                     schedule.wait();
+                    tell(schedule.take_note());
+                }
             }
         } catch (const sim::JobError &error) {
             progress_.end();
             std::fprintf(stderr, "velo-sim: %s\n", error.what());
             return kExitJobError;
         }
+    }
+
+    void tell(const std::string &note) const
+    {
+        if (note.empty())
+            return;
+        progress_.end();
+        std::fprintf(stderr, "velo-sim: %s", note.c_str());
     }
 
     sim::Figures measure(const sim::Cluster &cluster, const sim::Schedule &schedule) const

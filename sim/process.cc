@@ -167,12 +167,13 @@ char thread_state(int pid, int tid)
     return parse_stat(first_line(task_file(pid, tid, "stat"))).state;
 }
 
-uint64_t thread_runs(int pid, int tid)
+ThreadRuns thread_runs(int pid, int tid)
 {
     std::istringstream words(first_line(task_file(pid, tid, "schedstat")));
-    uint64_t run_ns = 0, wait_ns = 0, times = 0;
-    words >> run_ns >> wait_ns >> times;
-    return times;
+    ThreadRuns runs;
+    uint64_t wait_ns = 0;
+    words >> runs.ran_ns >> wait_ns >> runs.times;
+    return runs;
 }
 
 bool process_is_alive(int pid)

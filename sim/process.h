@@ -27,8 +27,11 @@ class JobError : public std::exception
 // State of a thread as the kernel tells it: 'R' runs, 'S' and 'D' sleep, 'Z' ended; 0: there is
 // none.
 char thread_state(int pid, int tid);
-// How often the thread has been on a processor.
-uint64_t thread_runs(int pid, int tid);
+// How often the thread has been on a processor, and how long.
+struct ThreadRuns {
+    uint64_t times = 0, ran_ns = 0;
+};
+ThreadRuns thread_runs(int pid, int tid);
 bool process_is_alive(int pid);
 // Processor time of all threads of a process; 0: it has ended.
 uint64_t process_computed_ns(int pid);

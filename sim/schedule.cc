@@ -382,6 +382,7 @@ void Schedule::reply(unsigned channel, int32_t status)
     thread.state = State::kRunning;
     thread.since = thread.started = last_progress_ = RealClock::now();
     thread.slept = false;
+    thread.ran_ns = 0;
     area_.show_now(now_ps_);
     area_.give_turn(channel, SIM_TURN_PROCESS);
 }

@@ -20,6 +20,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "area.h"
 #include "calls.h"
@@ -49,6 +50,8 @@ class Schedule
     bool serve();
     // Returns when a thread calls or it is time for another look. Throws JobError.
     void wait();
+    // What the user should know, as lines; empty: nothing new.
+    std::string take_note() { return liveness_.take_note(); }
     Totals totals() const;
 
   private:

@@ -270,6 +270,19 @@ int aside(bool repeatable, unsigned restless)
     });
 }
 
+// Computes without a call, for so much processor time.
+int busy(unsigned seconds)
+{
+    return in_processes(1, [&](unsigned rank) {
+        Channel channel(rank);
+        timespec ran;
+        do
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ran);
+        while (ran.tv_sec < static_cast<time_t>(seconds));
+        channel.sleep_until(channel.now_ps() + 1);
+    });
+}
+
 // One of two dies without a word; the other one goes on.
 int death()
 {
@@ -565,6 +578,8 @@ int main(int argc, char **argv)
         result = meddling();
     else if (which == "aside")
         result = aside(number(2, 0) != 0, number(3, 0));
+    else if (which == "busy")
+        result = busy(number(2, 1));
     else if (which == "death")
         result = death();
     else if (which == "dropped")

@@ -372,6 +372,13 @@ def test_a_repeatable_run_ends_if_someone_sleeps(runner: Runner) -> None:
     assert "sleeps in read" in text, text
 
 
+def test_who_computes_for_long_is_named(runner: Runner) -> None:
+    text, _ = runner.run([], "busy", "5")
+    assert re.search(r"process \d+ thread \d+ rank 0 at \d+ ns has computed for 3 s", text), text
+    text, _ = runner.run([], "busy", "1")
+    assert "computed" not in text, text
+
+
 def test_who_dies_holds_up_nobody(runner: Runner) -> None:
     runner.run([], "death")
 
