@@ -17,12 +17,15 @@ struct post {
     RMA2_Notification_Spec spec;
     RMA2_Command_Modifier modifier;
     uint32_t size;
-    uint64_t local; /* Address; of an immediate put the value, of a notification the class. */
-    uint64_t remote;
-    uint64_t value; /* Of a notification. */
-    int32_t cmp;    /* Of a lock; */
-    int32_t add;
-    uint32_t number; /* with the second target's behind the first's. */
+    union {
+        uint64_t local; /* Address; of an immediate put the value, of a notification the class. */
+        struct {
+            int32_t cmp; /* Of a lock. */
+            int32_t add;
+        };
+    };
+    uint64_t remote; /* Address; of a notification the word, of a lock its number, with those of the
+                        second target behind those of the first. */
 };
 
 hot_inline bool is_get(const struct post *post)
@@ -98,7 +101,7 @@ static int resolve(struct rma2_handle *handle, const struct post *post,
     if (post->cmd == RMA2_LOCK_REQ) {
         status = look_up(handle, NUMBER_LOCKS, VELO_RMA_RIGHT_ATOMIC, &handle->locks);
         *place = velo_rma_place(handle->locks.key,
-                                handle->locks.offset + post->number * sizeof(uint64_t));
+                                handle->locks.offset + post->remote * sizeof(uint64_t));
         return status;
     }
     if (post->cmd == RMA2_NOTIFICATION_PUT) {
@@ -150,7 +153,7 @@ static int issue_lock(struct rma2_handle *handle, const struct post *post,
         return VELO_AGAIN;
     op->cmp = post->cmp;
     uint64_t cookie = cookie_make(post->cmd, post->modifier, post->spec, post->size) |
-                      cookie_of_lock(post->number, (uint32_t)(op - port->lock_ops));
+                      cookie_of_lock((uint32_t)post->remote, (uint32_t)(op - port->lock_ops));
     struct lock_op *next = op->next;
     int status = velo_rma_fetch_compare_add(
         handle->peer, &op->old, place, (uint64_t)(int64_t)post->cmp, (uint64_t)(int64_t)post->add,
@@ -192,7 +195,7 @@ static int issue(struct rma2_handle *handle, const struct post *post, struct vel
     if (post->cmd == RMA2_LOCK_REQ)
         return issue_lock(handle, post, place);
     return velo_rma_put(handle->peer, handle->port->class_marks + post->local, 1, place,
-                        flags_of(post), post->value);
+                        flags_of(post), post->remote);
 }
 
 /* Connect, look again, or wait for room, whatever the first try wanted for. */
@@ -237,9 +240,11 @@ static RMA2_ERROR check(const struct rma2_port *port, const struct rma2_handle *
     return handle->options & RMA2_CONN_RRA ? RMA2_ERR_NO_DEVICE : RMA2_SUCCESS;
 }
 
-static RMA2_ERROR post_now(struct rma2_port *port, struct rma2_handle *handle,
-                           const struct post *post)
+/* The post is a copy, so that the short way need not have it in memory. */
+static __attribute__((noinline)) RMA2_ERROR post_now(struct rma2_port *port,
+                                                     struct rma2_handle *handle, struct post copy)
 {
+    const struct post *post = &copy;
     struct velo_rma_place place = {0, 0};
     RMA2_ERROR error = check(port, handle, post);
     if (unlikely(error))
@@ -291,7 +296,7 @@ hot_inline RMA2_ERROR post_move(RMA2_Port port, RMA2_Handle handle, const struct
         if (unlikely(!is_registered))
             return RMA2_ERR_ATU;
     }
-    return likely(post_at_once(port, handle, post)) ? RMA2_SUCCESS : post_now(port, handle, post);
+    return likely(post_at_once(port, handle, post)) ? RMA2_SUCCESS : post_now(port, handle, *post);
 }
 
 hot_inline RMA2_ERROR post_region(RMA2_Port port, RMA2_Handle handle, uint8_t cmd,
@@ -367,7 +372,7 @@ RMA2_ERROR rma2_post_immediate_put(RMA2_Port port, RMA2_Handle handle, uint32_t 
         return RMA2_ERR_INV_PORT;
     if (unlikely(size == 0 || size > sizeof value))
         return RMA2_ERR_INV_VALUE;
-    return likely(post_at_once(port, handle, &post)) ? RMA2_SUCCESS : post_now(port, handle, &post);
+    return likely(post_at_once(port, handle, &post)) ? RMA2_SUCCESS : post_now(port, handle, post);
 }
 
 RMA2_ERROR rma2_post_notification(RMA2_Port port, RMA2_Handle handle, RMA2_Class noti_class,
@@ -378,8 +383,8 @@ RMA2_ERROR rma2_post_notification(RMA2_Port port, RMA2_Handle handle, RMA2_Class
                               .spec = spec,
                               .modifier = modifier,
                               .local = noti_class,
-                              .value = value};
-    return post_now(port, handle, &post);
+                              .remote = value};
+    return post_now(port, handle, post);
 }
 
 RMA2_ERROR rma2_post_lock(RMA2_Port port, RMA2_Handle handle, int target, uint32_t number,
@@ -392,10 +397,10 @@ RMA2_ERROR rma2_post_lock(RMA2_Port port, RMA2_Handle handle, int target, uint32
                               .size = sizeof(uint64_t),
                               .cmp = cmp,
                               .add = add,
-                              .number = (uint32_t)target * LOCKS + number};
+                              .remote = (uint32_t)target * LOCKS + number};
     if (port && (number >= LOCKS || target < 0 || target >= (int)LOCK_TARGETS))
         return RMA2_ERR_INV_VALUE;
-    return post_now(port, handle, &post);
+    return post_now(port, handle, post);
 }
 
 /* ---- descriptors ----------------------------------------------------------------------------- */

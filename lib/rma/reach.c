@@ -307,7 +307,10 @@ static void put_tail_last(const struct velo_rma_peer *peer, char *to, const stru
     size_t tail_bytes = rma_tail_bytes(to + request->len_bytes, request->len_bytes);
     size_t head_bytes = request->len_bytes - tail_bytes;
     uint64_t tail = 0;
-    memcpy(&tail, request->local + head_bytes, tail_bytes);
+    if (likely(tail_bytes == sizeof tail)) /* Without a call. */
+        memcpy(&tail, request->local + head_bytes, sizeof tail);
+    else
+        memcpy(&tail, request->local + head_bytes, tail_bytes);
     if (head_bytes)
         copy_run(is_like_ring(peer, to, head_bytes), copy_to_ring, to, request->local, head_bytes);
     order_store_piece(to + head_bytes, tail, tail_bytes);

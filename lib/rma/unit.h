@@ -241,8 +241,9 @@ uint64_t rma_update(char *at, const struct request *request);
 /** VELO_RMA_TAIL_LAST: how many of these bytes before an address are written in one piece. */
 hot_inline size_t rma_tail_bytes(const char *end, size_t len_bytes)
 {
-    size_t bytes = sizeof(uint64_t);
-    while (bytes > len_bytes || (uintptr_t)end % bytes != 0)
+    const uintptr_t at = (uintptr_t)end | sizeof(uint64_t);
+    size_t bytes = at & -at; /* The lowest bit. */
+    while (bytes > len_bytes)
         bytes /= 2;
     return bytes;
 }
