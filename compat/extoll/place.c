@@ -21,7 +21,8 @@ bool place_number(const char *name, long min, long max, long unset, long *value)
     return errno == 0 && *end == '\0' && *value >= min && *value <= max;
 }
 
-/* What a launcher calls a process: its rank, its rank on its node, and how many are there. */
+/* The variables by which a launcher numbers a process: its rank, its rank on its node, and the
+ * number of ranks there. */
 static const struct launcher {
     const char *rank;
     const char *local_rank;

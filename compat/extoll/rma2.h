@@ -121,10 +121,10 @@ enum RMA2_Error_Short {
 /** Which sides of an operation are notified. */
 enum RMA2_Spec {
     RMA2_NO_NOTIFICATION = 0,        /**< None. */
-    RMA2_REQUESTER_NOTIFICATION = 1, /**< Who posted it: it was begun. */
-    RMA2_RESPONDER_NOTIFICATION = 2, /**< Whose memory a get reads, or whose lock is asked for. */
-    RMA2_COMPLETER_NOTIFICATION = 4, /**< Where data were written: the peer of a put, who posted a
-                                          get or a lock. */
+    RMA2_REQUESTER_NOTIFICATION = 1, /**< The poster: it was begun. */
+    RMA2_RESPONDER_NOTIFICATION = 2, /**< The owner of memory that a get reads, or of a lock. */
+    RMA2_COMPLETER_NOTIFICATION = 4, /**< The side where data were written: the peer of a put, the
+                                          poster of a get or a lock. */
     RMA2_ALL_NOTIFICATIONS = 7,      /**< All that the operation has. */
     RMA2_REQUESTER = 1,              /**< RMA2_REQUESTER_NOTIFICATION. */
     RMA2_RESPONDER = 2,              /**< RMA2_RESPONDER_NOTIFICATION. */
@@ -132,7 +132,7 @@ enum RMA2_Spec {
     RMA2_ALL = 7,                    /**< RMA2_ALL_NOTIFICATIONS. */
 };
 
-/** What a connection is for. */
+/** Options of a connection. */
 enum RMA2_Option {
     RMA2_CONN_PHYSICAL = 0, /**< Physical addresses. Here addresses are NLAs in any case. */
     RMA2_CONN_TC0 = 0,      /**< Traffic class 0. The classes make no difference here. */
@@ -140,7 +140,7 @@ enum RMA2_Option {
     RMA2_CONN_TC2 = 2,      /**< Traffic class 2. */
     RMA2_CONN_TC3 = 3,      /**< Traffic class 3. */
     RMA2_CONN_RRA = 4,      /**< To the register file, which is not there: each post fails. */
-    RMA2_CONN_IRQ = 8,      /**< Notifications interrupt. Here they wake who sleeps in any case. */
+    RMA2_CONN_IRQ = 8,      /**< Notifications interrupt. Here they wake a sleeper in any case. */
     RMA2_CONN_DEFAULT = 16, /**< To registered memory. */
 };
 
@@ -722,7 +722,7 @@ RMA2_API void rma2_noti_dump(RMA2_Notification *notification);
 RMA2_API RMA2_Command rma2_noti_get_cmd(RMA2_Notification *notification);
 
 /**
- * Whose notification it is.
+ * The side that a notification is for.
  *
  * @param notification  The notification.
  * @return RMA2_REQUESTER_NOTIFICATION, RMA2_RESPONDER_NOTIFICATION or RMA2_COMPLETER_NOTIFICATION.
@@ -843,7 +843,8 @@ RMA2_API uint32_t rma2_get_queue_size(RMA2_Port port);
 
 /**
  * Does nothing, and needs not: EXTOLL's hardware had a buffer between a program's stores and the
- * device, which this call emptied. Here there is none; docs/extoll.md says who makes progress.
+ * device, which this call emptied. Here there is none; docs/extoll.md says how operations make
+ * progress.
  *
  * @param port  An open port.
  * @retval RMA2_SUCCESS       There is nothing to drain.

@@ -4,10 +4,10 @@
  * @brief A port of rma2, its connections and its notifications, as this process keeps them.
  *
  * An NLA is the address that its byte has in its owner's process: so NLAs count by pages and bytes,
- * and a peer's registration is found by velo_rma_mem_find(). What it found is remembered for each
- * connection, and looked up again when the peer refuses it.
+ * and a peer's registration is found by velo_rma_mem_find(). Each connection remembers what it
+ * found, and looks again when the peer refuses it.
  *
- * All that a notification says beside rma.h's own members stands in its cookie.
+ * The cookie holds all that a notification says beside rma.h's own members.
  */
 #ifndef EXTOLL_RMA2_INTERNAL_H
 #define EXTOLL_RMA2_INTERNAL_H
@@ -35,7 +35,7 @@
 /* The numbers under which peers find what a port has for them. */
 #define NUMBER_LOCKS 1u
 #define NUMBER_CLASSES 2u
-/* What a connection remembers of its peer's registrations. */
+/* Stretches of its peer's memory that a connection remembers. */
 #define KNOWN 8u
 /* Notifications of rma.h that are taken at once; each becomes two at most. */
 #define NOTES 8
@@ -141,7 +141,7 @@ static inline uint64_t cookie_part(uint64_t cookie, unsigned at, unsigned bits)
     return cookie >> at & ((UINT64_C(1) << bits) - 1);
 }
 
-/** What a status of rma.h is here. */
+/** The result that stands for a status of rma.h. */
 RMA2_ERROR rma2_result(int status);
 /** Is this memory registered with the port? */
 bool rma2_is_registered(struct rma2_port *port, RMA2_NLA address, uint64_t len_bytes);

@@ -123,10 +123,16 @@ hot_inline void take_one(struct rma2_port *port, const struct velo_rma_notificat
         push_peers(port, note);
 }
 
+/* Notifications of rma.h for which there is room: each becomes two at most. */
+hot_inline uint32_t room_of(const struct rma2_port *port)
+{
+    return ((uint32_t)QUEUE_ENTRIES - (port->arrived - port->freed)) / 2;
+}
+
 int rma2_take_in(struct rma2_port *port, int64_t timeout_ns)
 {
     struct velo_rma_notification notes[NOTES];
-    uint32_t room = ((uint32_t)QUEUE_ENTRIES - (port->arrived - port->freed)) / 2;
+    uint32_t room = room_of(port);
     if (unlikely(room == 0)) {
         (void)velo_rma_progress(port->rma);
         return 0;
@@ -141,7 +147,7 @@ int rma2_take_in(struct rma2_port *port, int64_t timeout_ns)
 
 /* ---- the queue ------------------------------------------------------------------------------- */
 
-static bool take(struct rma2_port *port, RMA2_Notification **notification)
+hot_inline bool take(struct rma2_port *port, RMA2_Notification **notification)
 {
     if (port->taken == port->arrived)
         return false;
@@ -149,16 +155,14 @@ static bool take(struct rma2_port *port, RMA2_Notification **notification)
     return true;
 }
 
-/* For a program that looks for each. True: there is a notification. */
-hot_inline bool take_in_one(struct rma2_port *port)
+/* For a program that looks for each: without the array of rma2_take_in(). */
+hot_inline void take_in_one(struct rma2_port *port)
 {
     struct velo_rma_notification note;
-    if (unlikely(port->arrived - port->freed >= QUEUE_ENTRIES - 1))
-        return rma2_take_in(port, 0) > 0;
-    if (velo_rma_try_poll(port->rma, &note, 1) != 1)
-        return false;
-    take_one(port, &note);
-    return port->taken != port->arrived;
+    if (unlikely(room_of(port) == 0))
+        (void)velo_rma_progress(port->rma);
+    else if (velo_rma_try_poll(port->rma, &note, 1) == 1)
+        take_one(port, &note);
 }
 
 RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notification)
@@ -168,9 +172,11 @@ RMA2_ERROR rma2_noti_probe(RMA2_Port port, RMA2_Notification **notification)
     if (unlikely(!notification))
         return RMA2_ERR_INV_VALUE;
     enum turn_held held = turn_take(&port->turn);
-    bool is_there = port->taken != port->arrived || take_in_one(port);
-    if (likely(is_there))
-        *notification = &port->queue[port->taken++ % QUEUE_ENTRIES];
+    bool is_there = take(port, notification);
+    if (!is_there) {
+        take_in_one(port);
+        is_there = take(port, notification);
+    }
     turn_give(&port->turn, held);
     if (likely(is_there))
         return RMA2_SUCCESS;
@@ -184,7 +190,7 @@ static RMA2_ERROR look(struct rma2_port *port, RMA2_Notification **notification,
 {
     int64_t slice_ns = looks % LOOKS_PER_SLICE ? 0 : SLICE_NS;
     enum turn_held held = turn_take(&port->turn);
-    bool is_full = port->arrived - port->freed >= QUEUE_ENTRIES - 1;
+    bool is_full = room_of(port) == 0;
     bool is_there = take(port, notification);
     if (held == TURN_TAKEN)
         slice_ns = SHARED_SLICE_NS;

@@ -76,7 +76,7 @@ static void forget(struct rma2_handle *handle)
         handle->known[i].key = 0;
 }
 
-/* Where the peer has something for all. It is there soon after its port is open. */
+/* The place of what the peer offers under a number. It is there soon after its port is open. */
 static int look_up(struct rma2_handle *handle, uint32_t number, uint32_t rights,
                    struct velo_rma_place *place)
 {
@@ -163,8 +163,8 @@ static int issue_lock(struct rma2_handle *handle, const struct post *post,
     return status;
 }
 
-/* What goes to other memory may go another way, and must not overtake what was posted before. So
- * that is done first. (Fences would leave it to later calls of the program to go on.) */
+/* An operation on other memory may go another way, and must not overtake those before it. So those
+ * are done first. (Fences would leave it to later calls of the program to go on.) */
 static int settle(struct rma2_handle *handle)
 {
     int status = velo_rma_flush(handle->peer, 0);
@@ -198,7 +198,7 @@ static int issue(struct rma2_handle *handle, const struct post *post, struct vel
                         flags_of(post), post->remote);
 }
 
-/* Connect, look again, or wait for room, whatever the first try wanted for. */
+/* Connect, look again, or wait for room, as the status of the first try asks for. */
 static int issue_patiently(struct rma2_handle *handle, const struct post *post, int status)
 {
     struct rma2_port *port = handle->port;
@@ -261,8 +261,8 @@ static __attribute__((noinline)) RMA2_ERROR post_now(struct rma2_port *port,
     return likely(status == VELO_OK) ? RMA2_SUCCESS : rma2_result(status);
 }
 
-/* Most operations want for nothing: the peer's memory is the one of the operation before, there is
- * room, and no other thread. False: the long way. */
+/* The short way, for most operations: the peer's memory is the one of the operation before, there
+ * is room, and no other thread. False: the long way. */
 hot_inline bool post_at_once(struct rma2_port *port, struct rma2_handle *handle,
                              const struct post *post)
 {

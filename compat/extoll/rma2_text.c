@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What rma2 says to people. */
+/* Texts of rma2 for people. */
 #include <inttypes.h>
 #include <stdio.h>
 

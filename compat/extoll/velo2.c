@@ -17,6 +17,7 @@ _Static_assert(VELO2_ADDR_PACK(0x1234, 0x56) == 0x561234, "vpid above node");
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct velo2_context *ports;
 
+/* Of the ports of rma2; NULL: there are none. */
 static _Atomic(carry_on_fn) others_carry_on;
 
 void velo2_set_carry_on(carry_on_fn carry_on) { atomic_store(&others_carry_on, carry_on); }

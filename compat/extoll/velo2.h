@@ -101,8 +101,8 @@ typedef struct velo2_connection velo2_connection_t;
 VELO2_API velo2_ret_t velo2_open(velo2_port_t *port);
 
 /**
- * Close a port and all of its connections. What is sent is still delivered; what is not received is
- * lost.
+ * Close a port and all of its connections. Messages that were sent are still delivered; those that
+ * were not received are lost.
  *
  * @param port  The port.
  * @retval VELO2_RET_SUCCESS  Closed; map is NULL.
@@ -133,7 +133,7 @@ VELO2_API velo2_ret_t velo2_connect(velo2_port_t *port, velo2_connection_t *con,
                                     velo2_nodeid_t node, velo2_vpid_t vpid);
 
 /**
- * End a connection. What is sent is still delivered.
+ * End a connection. Messages that were sent are still delivered.
  *
  * @param port  The port that sends.
  * @param con   The connection.

@@ -41,7 +41,7 @@ struct velo2_kept {
 /** A port. */
 struct velo2_context {
     struct velo_port *port;
-    struct turn receive; /* Who takes messages: of these... */
+    struct turn receive; /* The thread that takes messages out of the ring, or these. */
     struct velo2_kept *kept;
     struct velo2_kept **kept_end;
     uint32_t kept_count;
@@ -62,7 +62,7 @@ struct velo2_link {
     struct velo2_link *next;
 };
 
-/** What a status of velo.h is here. */
+/** The result that stands for a status of velo.h. */
 velo2_ret_t velo2_result(int status);
 /** Take what has come for a port out of its ring, and keep it, if nobody else receives. True:
  * nothing more can be kept. */

@@ -16,7 +16,7 @@ _Static_assert(VELO2_TYPED_BYTES > VELO2_MTU, "a message with a type is longer t
 
 /* ---- what is kept ---------------------------------------------------------------------------- */
 
-/* What a message of velo.h is here. */
+/* A message of velo.h, as this library reads it. */
 struct seen {
     const unsigned char *bytes;
     uint32_t len_bytes;
@@ -57,7 +57,7 @@ bool velo2_keep(struct velo2_context *context)
     struct seen seen;
     enum turn_held held = turn_try(&context->receive);
     if (held == TURN_REFUSED)
-        return false; /* Who receives makes room. */
+        return false; /* The thread that receives makes room. */
     while (context->kept_count < VELO2_KEPT_MAX && velo_try_peek(context->port, &msg) == VELO_OK) {
         if (see(&msg, &seen) && !keep_one(context, &seen)) {
             (void)velo_defer(context->port); /* It stays where it is. */
@@ -261,7 +261,7 @@ static inline __attribute__((always_inline)) velo2_ret_t receive(struct velo2_co
                                                                     : velo2_result(status);
 }
 
-/* Nothing was there. What this process waits for may need its own ports of rma2. */
+/* Nothing was there. The message may need progress of this process's own ports of rma2. */
 static __attribute__((noinline)) velo2_ret_t receive_patiently(struct velo2_context *context,
                                                                const struct wanted *wanted)
 {

@@ -78,7 +78,7 @@ static bool are_all(const unsigned char *bytes, size_t count, unsigned char valu
 static const uint32_t lens[] = {1, 3, 4, 8, 9, 16, 31, 64, 100, 511, 512, 513, 4096, 20001};
 static const uint32_t offsets[] = {0, 1, 4, 60};
 
-/* What a notification must say. */
+/* Check the members that all notifications have. */
 static void check_note(struct two *two, const RMA2_Notification *note, RMA2_Notification_Spec type,
                        RMA2_Command cmd, bool is_peers)
 {

@@ -15,7 +15,7 @@ enum peer_order { PEER_STOP = 1, PEER_UNREGISTER, PEER_REGISTER, PEER_CLOSE, PEE
 /* Memory that both processes see. */
 struct peer {
     pid_t pid;
-    unsigned char *memory; /* What the peer registers. */
+    unsigned char *memory; /* The peer registers it. */
     size_t size;
     RMA2_Nodeid nodeid;
     RMA2_VPID vpid;
