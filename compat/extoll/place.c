@@ -88,4 +88,9 @@ int64_t place_now_ns(void)
     return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
 }
 
+bool place_is_over(int64_t since_ns, int64_t wait_ns)
+{
+    return wait_ns >= 0 && place_now_ns() - since_ns >= wait_ns;
+}
+
 void place_nap(void) { (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); }

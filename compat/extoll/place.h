@@ -26,6 +26,8 @@ int place_open(struct velo_port_attr *attr, struct velo_port **port);
 
 /** The time, for limits; virtual where the program's is. */
 int64_t place_now_ns(void);
+/** Has a wait that began then lasted so long? VELO_FOREVER: it never has. */
+bool place_is_over(int64_t since_ns, int64_t wait_ns);
 /** Sleep a moment while nothing wakes us. */
 void place_nap(void);
 /** Is a peer not there yet, or not there again? */

@@ -229,7 +229,7 @@ int rma2_connect_late(struct rma2_handle *handle)
     int64_t since_ns = place_now_ns();
     int status;
     while (place_is_absent(status = velo_rma_connect(port->rma, handle->id, &handle->peer, 0))) {
-        if (port->wait_ns >= 0 && place_now_ns() - since_ns >= port->wait_ns)
+        if (place_is_over(since_ns, port->wait_ns))
             return status;
         (void)rma2_take_in(port, 0);
         (void)rma2_carry_on(port);
@@ -242,16 +242,15 @@ int rma2_connect_late(struct rma2_handle *handle)
 static void finish(struct rma2_handle *handle)
 {
     struct rma2_port *port = handle->port;
-    const int64_t slice_ns = 1000000;
     int64_t since_ns = place_now_ns();
     int status;
     do {
-        status = velo_rma_flush(handle->peer, slice_ns);
+        status = velo_rma_flush(handle->peer, SLICE_NS);
         (void)rma2_carry_on(port);
         if (status == VELO_AGAIN)
             (void)rma2_take_in(port, 0);
     } while ((status == VELO_AGAIN || status == VELO_TIMEOUT || status == VELO_ERR_INTERRUPTED) &&
-             (port->wait_ns < 0 || place_now_ns() - since_ns < port->wait_ns));
+             !place_is_over(since_ns, port->wait_ns));
 }
 
 RMA2_ERROR rma2_disconnect(RMA2_Port port, RMA2_Handle handle)

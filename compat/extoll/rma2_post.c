@@ -86,7 +86,7 @@ static int look_up(struct rma2_handle *handle, uint32_t number, uint32_t rights,
     while (place->key == 0 && (status = velo_rma_mem_lookup(handle->peer, number, rights, place))) {
         if (status != VELO_ERR_ACCESS)
             return status;
-        if (port->wait_ns >= 0 && place_now_ns() - since_ns >= port->wait_ns)
+        if (place_is_over(since_ns, port->wait_ns))
             return VELO_ERR_NO_PEER;
         (void)rma2_carry_on(port);
         place_nap();
@@ -218,7 +218,7 @@ static int issue_patiently(struct rma2_handle *handle, const struct post *post, 
             status = issue(handle, post, place);
         if (status != VELO_AGAIN)
             return status;
-        if (port->wait_ns >= 0 && place_now_ns() - since_ns >= port->wait_ns)
+        if (place_is_over(since_ns, port->wait_ns))
             return status;
         if (rma2_take_in(port, 0) <= 0 && !rma2_carry_on(port))
             sched_yield();

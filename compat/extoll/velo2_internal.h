@@ -67,7 +67,8 @@ velo2_ret_t velo2_result(int status);
 /** Take what has come for a port out of its ring, and keep it, if nobody else receives. True:
  * nothing more can be kept. */
 bool velo2_keep(struct velo2_context *context);
-/** The same for all ports of the process; the result is that of one of them. */
+/** The same for all ports of the process, and carry on with those of rma2. The result is that of
+ * one of them. */
 bool velo2_keep_all(const struct velo2_context *own);
 /** Drop what is kept. */
 void velo2_forget_kept(struct velo2_context *context);

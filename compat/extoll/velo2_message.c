@@ -98,11 +98,6 @@ static int send_typed(struct velo2_link *link, const void *msg, unsigned int len
     return velo_sendv(link->conn, pieces, 3, tag, timeout_ns);
 }
 
-static bool is_over(int64_t since_ns, int64_t wait_ns)
-{
-    return wait_ns >= 0 && place_now_ns() - since_ns >= wait_ns;
-}
-
 /* The peer was not open when the connection was made. */
 static int connect_late(struct velo2_link *link)
 {
@@ -110,7 +105,7 @@ static int connect_late(struct velo2_link *link)
     int64_t since_ns = place_now_ns();
     int status;
     while (place_is_absent(status = velo_connect(context->port, link->peer, &link->conn, 0)) &&
-           !is_over(since_ns, context->wait_ns)) {
+           !place_is_over(since_ns, context->wait_ns)) {
         (void)velo2_keep_all(context);
         place_nap();
     }
@@ -136,7 +131,7 @@ static int send_patiently(struct velo2_link *link, const void *msg, unsigned int
         status = VELO_OK;
         if (!velo2_keep_all(context))
             full_since_ns = place_now_ns();
-        else if (is_over(full_since_ns, context->wait_ns))
+        else if (place_is_over(full_since_ns, context->wait_ns))
             return VELO_ERR_FULL;
     }
 }

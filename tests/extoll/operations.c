@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <velo2.h>
+
 #include "peer.h"
 
 #define SUCCESS RMA2_SUCCESS
@@ -735,6 +737,61 @@ TEST(threads_share_a_port)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
     for (uint32_t i = 0; i < THREADS * count; i++)
         CHECK_EQ(two.peer->memory[i], (unsigned char)(i * 7 + 1));
+    two_end(&two);
+}
+
+/* ---- waits that carry on with other ports ------------------------------------------------------ */
+
+TEST(a_wait_at_one_port_carries_on_with_the_others)
+{
+    settings_clear();
+    memset(memory, 0, sizeof memory);
+    RMA2_Port a = port_opened(), b = port_opened();
+    RMA2_Region region;
+    RMA2_Handle to_b;
+    RMA2_Notification *note;
+    CHECK_EQ(rma2_register_nomalloc(a, memory, PAGE, &region), SUCCESS);
+    CHECK_EQ(rma2_register_nomalloc(b, memory + PAGE, PAGE, &region), SUCCESS);
+    CHECK_EQ(rma2_connect(a, rma2_get_nodeid(b), rma2_get_vpid(b), RMA2_CONN_DEFAULT, &to_b),
+             SUCCESS);
+    memory[5] = 1;
+    CHECK_EQ(
+        rma2_post_put_bt_direct(a, to_b, (uintptr_t)memory + 5, 1, region.nla, RMA2_REQUESTER, 0),
+        SUCCESS);
+    CHECK_EQ(rma2_noti_get_block(a, &note), SUCCESS);
+    CHECK_EQ(memory[PAGE], 1);
+    CHECK_EQ(rma2_noti_free(a, note), SUCCESS);
+    CHECK_EQ(rma2_post_lock(a, to_b, RMA2_LOCK_COMPLETER, 0, 0, 1, RMA2_COMPLETER, 0), SUCCESS);
+    CHECK_EQ(rma2_noti_get_block(a, &note), SUCCESS);
+    CHECK_EQ(rma2_noti_get_lock_result(note), 1);
+    CHECK_EQ(rma2_noti_free(a, note), SUCCESS);
+    CHECK_EQ(rma2_close(b), SUCCESS);
+    CHECK_EQ(rma2_close(a), SUCCESS);
+}
+
+static void *receive_one(void *mailbox)
+{
+    char byte;
+    CHECK_EQ(velo2_recv(mailbox, &byte, 1, NULL, NULL, NULL, NULL), VELO2_RET_SUCCESS);
+    CHECK_EQ(byte, 'x');
+    return NULL;
+}
+
+TEST(a_thread_waits_for_messages_while_another_one_posts)
+{
+    struct two two = two_begin();
+    velo2_port_t mailbox;
+    velo2_connection_t self;
+    pthread_t receiver;
+    CHECK_EQ(velo2_open(&mailbox), VELO2_RET_SUCCESS);
+    CHECK_EQ(velo2_connect(&mailbox, &self, velo2_get_nodeid(&mailbox), velo2_get_vpid(&mailbox)),
+             VELO2_RET_SUCCESS);
+    CHECK_EQ(pthread_create(&receiver, NULL, receive_one, &mailbox), 0);
+    for (unsigned i = 0; i < scaled(2000, 200); i++)
+        put(&two, i % SIZE, 1, i % SIZE);
+    CHECK_EQ(velo2_send(&self, "x", 1, 0, 0), VELO2_RET_SUCCESS);
+    CHECK_EQ(pthread_join(receiver, NULL), 0);
+    CHECK_EQ(velo2_close(&mailbox), VELO2_RET_SUCCESS);
     two_end(&two);
 }
 

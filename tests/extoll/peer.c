@@ -4,15 +4,6 @@
 #include <sched.h>
 #include <stdlib.h>
 
-void settings_clear(void)
-{
-    unsetenv("VELO_NODE");
-    unsetenv("SLURM_NODEID");
-    unsetenv("OMPI_COMM_WORLD_RANK");
-    unsetenv("PMI_RANK");
-    unsetenv("VELO_EXTOLL_WAIT_MS");
-}
-
 RMA2_Port port_opened(void)
 {
     RMA2_Port port = NULL;

@@ -5,6 +5,7 @@
 
 #include <rma2.h>
 
+#include "settings.h"
 #include "test.h"
 
 enum { PEER_NOTES_MAX = 65536 };
@@ -33,8 +34,6 @@ void peer_order(struct peer *peer, enum peer_order order);
 RMA2_Notification *peer_note(struct peer *peer, unsigned index);
 void peer_stop(struct peer *peer);
 
-/* The environment as if nobody had set anything. */
-void settings_clear(void);
 RMA2_Port port_opened(void);
 /* The next notification, which is copied and freed. */
 RMA2_Notification note_next(RMA2_Port port);

@@ -9,27 +9,10 @@
 
 #include <velo2.h>
 
+#include "settings.h"
 #include "test.h"
 
 #define SUCCESS VELO2_RET_SUCCESS
-
-/* Nothing that a test before this one, or who started us, has set. */
-static void settings_clear(void)
-{
-    static const char *const names[] = {"VELO_NODE",
-                                        "SLURM_NODEID",
-                                        "OMPI_COMM_WORLD_RANK",
-                                        "OMPI_COMM_WORLD_LOCAL_RANK",
-                                        "OMPI_COMM_WORLD_LOCAL_SIZE",
-                                        "PMI_RANK",
-                                        "MPI_LOCALRANKID",
-                                        "MPI_LOCALNRANKS",
-                                        "VELO2_MTU",
-                                        "VELO2_QUEUE_SLOTS",
-                                        "VELO_EXTOLL_WAIT_MS"};
-    for (size_t i = 0; i < ARRAY_LEN(names); i++)
-        unsetenv(names[i]);
-}
 
 static velo2_port_t opened(void)
 {
