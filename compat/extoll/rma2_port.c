@@ -61,9 +61,9 @@ RMA2_ERROR rma2_result(int status)
 /* All ports of this process: a wait at one of them carries on with the others. */
 static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct rma2_port *ports;
-static atomic_uint ports_count;
+static struct shown ports_count;
 
-bool rma2_has_others(void) { return atomic_load_explicit(&ports_count, memory_order_relaxed) > 1; }
+bool rma2_has_others(void) { return shown_get(&ports_count) > 1; }
 
 bool rma2_carry_on(const struct rma2_port *own)
 {
@@ -89,8 +89,8 @@ static void enlist(struct rma2_port *port)
     (void)pthread_mutex_lock(&ports_lock);
     port->next = ports;
     ports = port;
-    if (atomic_fetch_add(&ports_count, 1) == 0)
-        velo2_set_carry_on(carry_on_all);
+    shown_set(&ports_count, shown_get(&ports_count) + 1);
+    velo2_set_carry_on(carry_on_all);
     (void)pthread_mutex_unlock(&ports_lock);
 }
 
@@ -101,8 +101,8 @@ static void strike_out(const struct rma2_port *port)
     while (*link != port)
         link = &(*link)->next;
     *link = port->next;
-    if (atomic_fetch_sub(&ports_count, 1) == 1)
-        velo2_set_carry_on(NULL);
+    shown_set(&ports_count, shown_get(&ports_count) - 1);
+    velo2_set_carry_on(ports ? carry_on_all : NULL);
     (void)pthread_mutex_unlock(&ports_lock);
 }
 

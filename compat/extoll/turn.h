@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file turn.h
- * @brief Which thread may use a thing now.
+ * @brief Which thread may use a thing now; a value that others may look at. The only atomics of
+ * this folder.
  *
  * velo.h lets one thread at a time receive from a port, and one send on a connection; the libraries
  * here let all do both. A process of one thread pays nothing for that. Another pays one exchange.
@@ -12,6 +13,7 @@
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/single_threaded.h>
 
 struct turn {
@@ -44,6 +46,22 @@ static inline void turn_give(struct turn *turn, enum turn_held held)
 {
     if (held == TURN_TAKEN)
         atomic_store_explicit(&turn->taken, false, memory_order_release);
+}
+
+/** A value that a thread changes while others look at it. */
+struct shown {
+    atomic_uintptr_t value;
+};
+
+/* Release: a thread that sees the value sees all that was done before. Pairs with shown_get(). */
+static inline void shown_set(struct shown *shown, uintptr_t value)
+{
+    atomic_store_explicit(&shown->value, value, memory_order_release);
+}
+
+static inline uintptr_t shown_get(const struct shown *shown)
+{
+    return atomic_load_explicit(&shown->value, memory_order_acquire);
 }
 
 #endif

@@ -18,18 +18,15 @@ static pthread_mutex_t ports_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct velo2_context *ports;
 
 /* Of the ports of rma2; NULL: there are none. */
-static _Atomic(carry_on_fn) others_carry_on;
+static struct shown others_carry_on;
 
-void velo2_set_carry_on(carry_on_fn carry_on) { atomic_store(&others_carry_on, carry_on); }
+void velo2_set_carry_on(carry_on_fn carry_on) { shown_set(&others_carry_on, (uintptr_t)carry_on); }
 
-bool velo2_has_others(void)
-{
-    return atomic_load_explicit(&others_carry_on, memory_order_acquire) != NULL;
-}
+bool velo2_has_others(void) { return shown_get(&others_carry_on) != 0; }
 
 bool velo2_carry_on(void)
 {
-    carry_on_fn carry_on = atomic_load_explicit(&others_carry_on, memory_order_acquire);
+    carry_on_fn carry_on = (carry_on_fn)shown_get(&others_carry_on);
     return carry_on && carry_on();
 }
 
