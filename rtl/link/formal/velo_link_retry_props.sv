@@ -259,65 +259,55 @@ module velo_link_retry_props
     lost_q <= rst_ni && (lost_q || ecc.broken);
     put_right_q <= rst_ni && (put_right_q || ecc.corrected);
   end
-  logic void_word;
-  assign void_word = lost_q && out_data == {16{VoidNibble}};
-
   logic [1:0] replays_q, agains_q;
-  // Where the word that comes out stands, and whether all of its packet's words were right. Words of a copy
-  // that is cut off may be wrong, but not the first one, by which it is routed.
-  num_t place_q, place;
-  logic right_q, right, whole_q, whole, open_q, cut_q;  // cut: the last copy was cut off
-  assign place = out_sop ? got_q : place_q;
-  assign right = (out_sop || right_q) && out_data == 64'(place) &&
-      (!out_eop || out_poison == poison_q[place]);
-  assign whole = (out_sop || whole_q) && out_eop == ends_q[place];
+  num_t place;
+  logic whole;
+  velo_link_promise #(
+      .DataWidth(64),
+      .NumBits  (5)
+  ) u_promise (
+      .valid_i   (out_valid),
+      .sop_i     (out_sop),
+      .eop_i     (out_eop),
+      .poison_i  (out_poison),
+      .again_i   (out_again),
+      .vc_i      (out_vc),
+      .data_i    (out_data),
+      .place_o   (place),
+      .word_i    (64'(place)),
+      .ends_i    (ends_q[place]),
+      .poisoned_i(poison_q[place]),
+      .sent_vc_i (3'd1),
+      .lost_i    (lost_q),
+      .came_o    (got_q),
+      .whole_o   (whole),
+      .repeats_o (),
+      .*
+  );
   always_ff @(posedge clk_i) begin
     if (!rst_ni) begin
       sent_q <= '0;
-      got_q <= '0;
       replays_q <= '0;
       agains_q <= '0;
-      place_q <= '0;
-      right_q <= 1'b1;
-      whole_q <= 1'b1;
-      open_q <= 1'b0;
-      cut_q <= 1'b0;
     end else begin
       if (in_valid) sent_q <= sent_q + 1'b1;
-      if (out_valid && out_eop && !out_again) got_q <= place + 1'b1;
-      if (out_valid) begin
-        place_q <= place + 1'b1;
-        right_q <= right;
-        whole_q <= whole;
-        open_q <= !out_eop;
-        if (out_eop) cut_q <= out_again;
-        if (out_eop && out_again && !(&agains_q)) agains_q <= agains_q + 1'b1;
-      end
+      if (out_valid && out_eop && out_again && !(&agains_q)) agains_q <= agains_q + 1'b1;
       if (replay[0] && replays_q != '1) replays_q <= replays_q + 1'b1;
     end
   end
 
-  `VELO_ASSERT(InOrderOnce,
-               !(out_valid && out_eop && !out_again) || (whole && (right || (lost_q && out_poison))))
-  `VELO_ASSERT(HeaderIsRight, !(out_valid && out_sop) || out_data == 64'(got_q) || void_word)
-  `VELO_ASSERT(NothingInvented,
-               !(out_valid && (out_sop || (out_eop && !out_again))) || place < sent_q)
-  `VELO_ASSERT(BeginningsKept, !out_valid || out_sop == !open_q)
-  `VELO_ASSERT(CutOffIsPoisoned, !(out_valid && out_eop && out_again) || (out_poison && !out_sop))
-  // The switch must not keep a place for a packet that does not take it.
-  `VELO_ASSERT(RepeatIsTold,
-               !(out_valid && out_sop && !out_eop) || out_again == cut_q || (cut_q && void_word))
-  `VELO_ASSERT(ChannelKept, !out_valid || out_vc == 3'd1)
+  // What the link gives on: velo_link_promise.
+  `VELO_ASSERT(NothingInvented, !(out_valid && (out_sop || whole)) || place < sent_q)
   `VELO_ASSERT(Terminates, !Quiet || cycle_q != 6'(Deadline) || got_q == sent_q)
   if (Ecc) begin : gen_ecc_covers
-    `VELO_COVER(ComesPutRight, out_valid && out_eop && !out_again && !out_poison && put_right_q)
-    `VELO_COVER(ComesPoisoned, out_valid && out_eop && !out_again && !poison_q[place] && !void_word && lost_q)
-    `VELO_COVER(ComesAsVoid, out_valid && out_eop && !out_again && out_sop && void_word)
+    `VELO_COVER(ComesPutRight, whole && !out_poison && put_right_q)
+    `VELO_COVER(ComesPoisoned, whole && !poison_q[place] && out_data != {16{VoidNibble}} && lost_q)
+    `VELO_COVER(ComesAsVoid, whole && out_sop && out_data == {16{VoidNibble}})
   end else begin : gen_covers
-    `VELO_COVER(ArrivesAfterReplay, out_valid && out_eop && !out_again && replays_q == 2'd1)
+    `VELO_COVER(ArrivesAfterReplay, whole && replays_q == 2'd1)
     `VELO_COVER(CutOff, agains_q == 2'd1)
     // Each number that counts on, from its last value to zero.
-    `VELO_COVER(SequenceWraps, out_valid && out_eop && !out_again && first_seq_q == '1 && expected[1] == '0)
+    `VELO_COVER(SequenceWraps, whole && first_seq_q == '1 && expected[1] == '0)
     `VELO_COVER(WindowWraps, u_tx_a.acked_seq_q == '0 && first_seq_q == '1)
     `VELO_COVER(RingWraps, u_tx_a.acked_q == '0 && first_word_q == '1)
     `VELO_COVER(ToldToBeTheSame, out_valid && out_sop && out_again)

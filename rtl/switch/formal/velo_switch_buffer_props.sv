@@ -83,7 +83,8 @@ module velo_switch_buffer_props
     end
   end
   // A word is read after it has been written, and a packet from its first word on.
-  `VELO_ASSUME(ReadsWhatIsThere, !(read_i && raddr_i == addr_q) || (there_q && !(we_i && waddr_i == addr_q)))
+  `VELO_ASSUME(ReadsWhatIsThere, !(read_i && raddr_i == addr_q) ||
+               (there_q && !(we_i && waddr_i == addr_q)))
   `VELO_ASSUME(BeginsWithTheFirst, !read_i || first_i || opened_q[0])
 
   `VELO_ASSERT(RightOrLost, !this_q[1] || ecc.broken || data == right_q[1])

@@ -175,9 +175,11 @@ module velo_switch_credits_props
     // A unit is under way from the output's register on.
     assign sum = avail[v] + way_q[v] + held_q[v] + back + unseen;
     `VELO_ASSERT(Conserved, !known_on_q || sum - uncounted == count_t'(Total))
-    `VELO_ASSERT(NoneBeforeItIsKnown, known_on_q || (avail[v] == '0 && way_q[v] == '0 && held_q[v] == '0))
+    `VELO_ASSERT(NoneBeforeItIsKnown, known_on_q ||
+                 (avail[v] == '0 && way_q[v] == '0 && held_q[v] == '0))
     `VELO_ASSERT(NeverMoreThanThereIs, avail[v] <= count_t'(Total) && way_q[v] <= count_t'(Total) &&
-                 held_q[v] <= count_t'(Total) && back <= count_t'(Total) && unseen <= count_t'(Total))
+                 held_q[v] <= count_t'(Total) && back <= count_t'(Total) &&
+                 unseen <= count_t'(Total))
     `VELO_ASSERT(BufferNeverOverrun, way_q[v] + held_q[v] + back <= count_t'(Total))
     // Reports come in order, and none from the future.
     `VELO_ASSERT(ReportsInOrder, freed[v] - seen_q[v] <= freed[v] - seen1_q[v] &&
