@@ -10,6 +10,7 @@ rtl/switch/rtl/velo_switch_pick.sv
 rtl/switch/rtl/velo_switch_queues.sv
 rtl/switch/rtl/velo_switch_again.sv
 rtl/switch/rtl/velo_switch_buffer.sv
+rtl/switch/rtl/velo_switch_chase.sv
 rtl/switch/rtl/velo_switch_copies.sv
 rtl/switch/rtl/velo_switch_fills.sv
 rtl/switch/rtl/velo_switch_spare.sv

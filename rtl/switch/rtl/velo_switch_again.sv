@@ -20,7 +20,7 @@
 // or takes over a place there; `again_i` with the last: it was cut off; with the first: it is the one that was.
 // `drop_unit_i`: a unit was swallowed.
 // `start_i`: the packet `start_unit_i` begins to be sent; `start_watched_i`: that is `retry_unit_o` of the cycle
-// before. `give_back_i`: a unit of it was; `give_again_i`: of a
+// before; `start_arriving_o`: it is still coming in. `give_back_i`: a unit of it was; `give_again_i`: of a
 // copy that was truncated; `single_i`: a cycle later than those would be, a packet of one word was.
 // `free_credit_o`, a cycle after `give_back_i`: the unit's credit comes back at once.
 // With Repeats = 0 no packet comes again, and credits come back at once.
@@ -53,6 +53,7 @@ module velo_switch_again
     input logic                give_again_i,
     input logic                single_i,
 
+    output logic                 start_arriving_o,
     output logic                 retry_o,
     output logic  [UnitBits-1:0] retry_unit_o,
     output size_t                retry_size_o,
@@ -68,12 +69,13 @@ module velo_switch_again
   size_t size_q;
 
   // It does not begin in the cycle behind its first word, in which `start_watched_i` still tells of the one before.
-  assign starts       = start_i && start_watched_i && !fresh_q;
-  assign cut_off      = Repeats && end_i && again_i;
-  assign truncate_o   = cut_off && arriving_q && !begun_q && !starts;
-  assign retry_o      = Repeats && wait_q && !starts && again_i;
-  assign retry_unit_o = unit_q;
-  assign retry_size_o = size_q;
+  assign starts           = start_i && start_watched_i && !fresh_q;
+  assign start_arriving_o = starts && arriving_q;
+  assign cut_off          = Repeats && end_i && again_i;
+  assign truncate_o       = cut_off && arriving_q && !begun_q && !starts;
+  assign retry_o          = Repeats && wait_q && !starts && again_i;
+  assign retry_unit_o     = unit_q;
+  assign retry_size_o     = size_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
@@ -107,7 +109,7 @@ module velo_switch_again
       lost_q   <= 1'b0;
     end else begin
       if (end_i) chases_q <= 1'b0;
-      else if (start_i) chases_q <= Repeats && starts && arriving_q;
+      else if (start_i) chases_q <= Repeats && start_arriving_o;
       lost_q <= lost_d;
     end
   end

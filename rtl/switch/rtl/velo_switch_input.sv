@@ -150,7 +150,7 @@ module velo_switch_input
   logic writing_q, dropping_q, drop, write, write_ends, fills, full, cut, take_unit, drop_unit;
   logic take_over, retry, truncate, undo, keep, start_q, give_back, give_again, single_q;
   unit_t write_unit_q, write_unit, last_unit_q, last_unit, fresh_unit, retry_unit, first_unit;
-  unit_t add_unit, undo_unit;
+  unit_t add_unit, undo_unit, spare_unit, pool_unit;
   off_t write_off_q, write_off;
   size_t add_size, retry_size;
 
@@ -168,25 +168,17 @@ module velo_switch_input
   assign drop_unit = word_valid && drop && write_off == '0;
   assign dropped_o = word_valid && drop && word_eop && !word_poison;
 
-  // The last cycle's write: the tables, read ahead, do not tell yet that it ended a packet or filled a
-  // unit, whose successor the writer is now in.
-  logic ended_q, ended_poison_q, filled_q;
-  unit_t wrote_unit_q;
-  off_t  ended_off_q;
+  // The last cycle's write, if it ended a packet: the tables, read ahead, do not tell yet.
+  logic ended_poison_q;
+  off_t ended_off_q;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       writing_q  <= 1'b0;
       dropping_q <= 1'b0;
-      ended_q    <= 1'b0;
-      filled_q   <= 1'b0;
-    end else begin
-      if (word_valid) begin
-        writing_q  <= write && !write_ends;
-        dropping_q <= (drop || cut) && !word_eop;
-      end
-      ended_q  <= write && write_ends;
-      filled_q <= fills;
+    end else if (word_valid) begin
+      writing_q  <= write && !write_ends;
+      dropping_q <= (drop || cut) && !word_eop;
     end
   end
   always_ff @(posedge clk_i) begin
@@ -197,15 +189,12 @@ module velo_switch_input
     if (word_first) left_q <= most_left[add_size];
     else if (fills) left_q <= left_q - 1'b1;
     last_unit_q    <= last_unit;
-    wrote_unit_q   <= write_unit;
     ended_off_q    <= write_off;
     ended_poison_q <= cut || word_poison;
   end
 
-  // A copy that is cut off before it was begun keeps its first unit, with as much of it as it has. Its other units
-  // are the next to be used.
+  // A copy that is cut off before it was begun keeps its first unit; its other units are the next to be used.
   logic more_units, spare_valid;
-  unit_t spare_unit, pool_unit;
   fill_t write_fill;
   assign last_unit = write ? write_unit : last_unit_q;
   assign more_units = last_unit != retry_unit;
@@ -241,26 +230,41 @@ module velo_switch_input
   // ----- Reading ----------------------------------------------------------------------------------
 
   // The next word to send is `off_q` of `unit_q`; in a packet's first cycle, word 0 of `first_unit`.
-  // What is known of the unit and of the one after it was read a cycle ago, so it lacks later
-  // writes: while the writer is in a unit, that unit does not end the packet; if the writer just left,
-  // `ended_*` knows. Nothing was read of a first unit in its second cycle (`known_q`): if the packet ended
-  // there with its second word, this is seen a word late (`over`).
+  // What is known of the unit and of the one after it was read a cycle ago, so it lacks later writes: while the
+  // writer is in a unit, that unit does not end the packet; if it just left, velo_switch_chase knows. Nothing was
+  // read of a first unit in its second cycle (`known_q`): if the packet ended there with its second word, this is
+  // seen a word late (`over`).
   logic idle_q, busy_q, busy, busy_d, known_q, entered_q, first_single, first_watched, last_poison;
-  logic writer_here, writer_next, ended_here, ended_next, filled_here;
-  logic issue, last, over, enter, last_stay, last_on, last_next, ending_d, idle_d;
+  logic writer_here, writer_next, ended_here, ended_next, filled_here, start_arriving, give_back_q;
+  logic issue, last, over, enter, last_stay, last_on, last_next, ending_d, idle_d, free_credit;
   logic [NumPorts-1:0] to_q, granted_q;
   vc_t first_vc, vc_q;
-  unit_t unit_q, unit, next_q, next, entered_unit;
+  unit_t unit_q, unit, next_q, next, entered_unit, back_unit_q;
   off_t off_q, off;
   fill_t fill_q, next_fill_q, fill_here, fill_next;
 
   assign unit = start_q ? first_unit : unit_q;
-  assign off = start_q ? '0 : off_q;
-  assign writer_here = writing_q && write_unit_q == unit_q;
-  assign writer_next = writing_q && write_unit_q == next_q;
-  assign ended_here = ended_q && wrote_unit_q == unit_q;
-  assign filled_here = filled_q && wrote_unit_q == unit_q;
-  assign ended_next = ended_q && wrote_unit_q == next_q;
+  assign off  = start_q ? '0 : off_q;
+  velo_switch_chase #(
+      .UnitBits(UnitBits)
+  ) u_chase (
+      .clk_i,
+      .rst_ni,
+      .first_i         (word_first),
+      .ends_i          (write && write_ends),
+      .fills_i         (fills),
+      .writing_i       (writing_q),
+      .write_unit_i    (write_unit_q),
+      .start_i         (start_q),
+      .start_arriving_i(start_arriving),
+      .enter_i         (enter),
+      .next_i          (next_q),
+      .here_o          (writer_here),
+      .next_o          (writer_next),
+      .ended_here_o    (ended_here),
+      .ended_next_o    (ended_next),
+      .filled_here_o   (filled_here)
+  );
 
   // The memories are asked a cycle earlier, in which a unit that is entered was still the next one.
   assign entered_unit = filled_here ? write_unit_q : next_q;
@@ -309,14 +313,16 @@ module velo_switch_input
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
-      start_q    <= 1'b0;
-      busy_q     <= 1'b0;
-      idle_q     <= 1'b0;
-      single_q   <= 1'b0;
-      to_q       <= '0;
-      granted_q  <= '0;
-      going_to_o <= '0;
+      start_q     <= 1'b0;
+      busy_q      <= 1'b0;
+      idle_q      <= 1'b0;
+      single_q    <= 1'b0;
+      to_q        <= '0;
+      granted_q   <= '0;
+      going_to_o  <= '0;
+      give_back_q <= 1'b0;
     end else begin
+      give_back_q <= give_back;
       start_q   <= start_i;
       single_q  <= start_q && first_single;
       granted_q <= grant_i;
@@ -330,6 +336,7 @@ module velo_switch_input
     known_q     <= !start_q;
     entered_q   <= enter;
     unit_q      <= enter ? entered_unit : unit;
+    back_unit_q <= unit;
     off_q       <= issue ? off + 1'b1 : off;
     next_q      <= next;
     fill_q      <= enter || entered_q ? fill_next : fill_here;
@@ -432,41 +439,33 @@ module velo_switch_input
 
   // ----- Units and credits coming back --------------------------------------------------------------
 
-  logic give_back_q, free_credit;
   count_t release_count;
-  unit_t  back_unit_q;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) give_back_q <= 1'b0;
-    else give_back_q <= give_back;
-  end
-  always_ff @(posedge clk_i) back_unit_q <= unit;
-
   velo_switch_again #(
       .UnitBits(UnitBits),
       .Repeats (Repeats)
   ) u_again (
       .clk_i,
       .rst_ni,
-      .sop_i          (word_valid && word_sop),
-      .add_i          (word_first && !way_group),
-      .add_unit_i     (write_unit),
-      .add_size_i     (add_size),
-      .end_i          (word_valid && word_eop),
-      .again_i        (word_again),
-      .drop_unit_i    (drop_unit),
-      .start_i        (start_q),
-      .start_unit_i   (first_unit),
-      .start_watched_i(first_watched),
-      .give_back_i    (give_back),
-      .give_again_i   (give_again),
-      .single_i       (single_q && !keep),
-      .retry_o        (take_over),
-      .retry_unit_o   (retry_unit),
-      .retry_size_o   (retry_size),
-      .truncate_o     (truncate),
-      .free_credit_o  (free_credit),
-      .release_count_o(release_count)
+      .sop_i           (word_valid && word_sop),
+      .add_i           (word_first && !way_group),
+      .add_unit_i      (write_unit),
+      .add_size_i      (add_size),
+      .end_i           (word_valid && word_eop),
+      .again_i         (word_again),
+      .drop_unit_i     (drop_unit),
+      .start_i         (start_q),
+      .start_unit_i    (first_unit),
+      .start_watched_i (first_watched),
+      .give_back_i     (give_back),
+      .give_again_i    (give_again),
+      .single_i        (single_q && !keep),
+      .start_arriving_o(start_arriving),
+      .retry_o         (take_over),
+      .retry_unit_o    (retry_unit),
+      .retry_size_o    (retry_size),
+      .truncate_o      (truncate),
+      .free_credit_o   (free_credit),
+      .release_count_o (release_count)
   );
 
   velo_switch_units #(
@@ -487,12 +486,15 @@ module velo_switch_input
       .freed_o        (freed_o)
   );
 
-  logic unused;
-  assign unused = ^{fill_q.vc, next_fill_q.vc, next_fill_q.poison, next_fill_q.again};
+  logic unused, nears;
+  assign unused = ^{fill_q.vc, next_fill_q.vc, next_fill_q.poison, next_fill_q.again, nears};
+  assign nears  = writing_q && write_unit_q == next_q;  // for the assertion alone
 
   `VELO_ASSUME(PacketsWhole, !word_valid || word_sop == !(writing_q || dropping_q))
   `VELO_ASSUME(StartIsAnyGrant, start_i == |grant_i)
   `VELO_ASSERT(GrantOnlyToIdle, !(|grant_i) || (idle_q && (grant_i & ~request_o) == '0))
+  `VELO_ASSERT(WriterIsHere, !busy || writer_here == (writing_q && write_unit_q == unit_q))
+  `VELO_ASSERT(WriterIsNext, !(enter && !last_stay && !filled_here) || writer_next == nears)
   `VELO_ASSERT(OneOutput, (out_to_o & (out_to_o - 1'b1)) == '0)
 
 endmodule
