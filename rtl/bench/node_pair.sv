@@ -147,15 +147,15 @@ module node_pair
 
   assign stuck_o = {
     gen_node[1].u_node.u_node.u_core.u_units.velo_report.stalled,
-    gen_node[1].u_node.u_node.u_core.posted_valid[2] && !gen_node[1].u_node.u_node.u_core.posted_ready[2],
+    gen_node[1].u_node.u_node.u_core.to_unit[2].posted.valid && !gen_node[1].u_node.u_node.u_core.to_unit_ready[2].posted,
     gen_node[0].u_node.u_node.u_core.u_units.velo_report.stalled,
-    gen_node[0].u_node.u_node.u_core.posted_valid[2] && !gen_node[0].u_node.u_node.u_core.posted_ready[2]
+    gen_node[0].u_node.u_node.u_core.to_unit[2].posted.valid && !gen_node[0].u_node.u_node.u_core.to_unit_ready[2].posted
   };
 
   // From node 0 to node 1, as a message goes.
   assign stage_o = {
     dma_write_valid_o[1],
-    gen_node[1].u_node.u_node.u_core.u_units.dma_valid,
+    gen_node[1].u_node.u_node.u_core.u_units.dma[0].valid,
     gen_node[1].u_node.u_node.u_core.net_in_valid_i[0],
     gen_node[1].u_node.u_node.u_router.out_valid[NumLinks],
     gen_node[1].u_node.u_node.u_router.in_valid[0],
@@ -163,7 +163,7 @@ module node_pair
     gen_node[0].u_node.u_node.u_router.out_valid[0],
     gen_node[0].u_node.u_node.u_router.in_valid[NumLinks],
     gen_node[0].u_node.u_node.u_core.net_out_valid_o[0],
-    gen_node[0].u_node.u_node.u_core.posted_valid[2],
+    gen_node[0].u_node.u_node.u_core.to_unit[2].posted.valid,
     host_write_valid_i[0]
   };
 

@@ -11,13 +11,9 @@ module gsm_points
     input logic clk_i,
     input logic rst_ni,
 
-    input logic               store_valid_i,
-    input logic               load_valid_i,
-    input logic               load_ready_o,
-    input logic               answer_valid_o,
-    input htax_header_t       answer_header_o,
-    input logic               memory_valid_i,
-    input htax_header_t       memory_header_i,
+    input htax_port_t        to_unit_i,
+    input htax_ready_t       to_unit_ready_o,
+    input htax_port_t        from_unit_o,
     input logic         [1:0] net_out_valid_o,
     input logic         [1:0] net_out_ready_i,
     input logic               refused,
@@ -25,10 +21,10 @@ module gsm_points
     input logic               request_dropped
 );
 
-  `VELO_COVER(LoadBehindStore, store_valid_i && load_valid_i && !load_ready_o)
-  `VELO_COVER(LoadAnswered, answer_valid_o && !answer_header_o.error)
-  `VELO_COVER(LoadRefused, answer_valid_o && answer_header_o.error)
-  `VELO_COVER(HostRefusedRead, memory_valid_i && memory_header_i.error)
+  `VELO_COVER(LoadBehindStore, to_unit_i.posted.valid && to_unit_i.nonposted.valid && !to_unit_ready_o.nonposted)
+  `VELO_COVER(LoadAnswered, from_unit_o.response.valid && !from_unit_o.response.header.error)
+  `VELO_COVER(LoadRefused, from_unit_o.response.valid && from_unit_o.response.header.error)
+  `VELO_COVER(HostRefusedRead, to_unit_i.response.valid && to_unit_i.response.header.error)
   `VELO_COVER(RequestHeld, net_out_valid_o[0] && !net_out_ready_i[0])
   `VELO_COVER(ResponseHeld, net_out_valid_o[1] && !net_out_ready_i[1])
   `VELO_COVER(WriteRefused, refused)
@@ -36,7 +32,7 @@ module gsm_points
   `VELO_COVER(BadRequest, request_dropped)
 
   logic unused;
-  assign unused = ^{answer_header_o, memory_header_i};
+  assign unused = ^{to_unit_i, to_unit_ready_o, from_unit_o};
 
 endmodule
 

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header of a transaction on the on-chip crossbar, which travels beside the data.
+// The streams of the on-chip crossbar: a transaction's header, and the three channels of a port.
+//
+// A stream is valid/ready: what is offered with `valid` stands until it is taken. The data of writes and responses go
+// beside these types, as wide as the path; so the types are the same for all widths.
 
 package htax_pkg;
 
@@ -21,6 +24,33 @@ package htax_pkg;
     // Of a response: there is no data, the request was refused.
     logic                error;
   } htax_header_t;
+
+  // Writes, or what was read.
+  typedef struct packed {
+    logic         valid;   // a beat is offered
+    logic         eop;     // it is the transaction's last
+    htax_header_t header;  // holds from first to last
+  } htax_stream_t;
+
+  // Reads: one beat each, without data.
+  typedef struct packed {
+    logic         valid;   // a read is offered
+    htax_header_t header;
+  } htax_read_t;
+
+  // The offers of one side of a port, by channel.
+  typedef struct packed {
+    htax_stream_t posted;
+    htax_read_t   nonposted;
+    htax_stream_t response;
+  } htax_port_t;
+
+  // The other side takes the beat that is offered.
+  typedef struct packed {
+    logic posted;
+    logic nonposted;
+    logic response;
+  } htax_ready_t;
 
   // Is this length, given by its lowest bits, an odd number of 64-bit words? Then half of the last beat
   // of 128 bits is padding.

@@ -10,8 +10,9 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench
+from structs import Struct
 
-PORTS, WIDTH, HEADER_BITS = 4, 32, 72
+PORTS, WIDTH = 4, 32
 HOST, DEFAULT, WINDOW, DEFAULT_ONLY = 0, 1, 2, 3
 # By source, the targets that it reaches; for others it is given the lowest of these.
 REACH = {
@@ -21,6 +22,9 @@ REACH = {
 }
 WINDOW_BIT = 47  # of an address: the upper half of the window is port WINDOW's, nobody the lower's
 CHANNELS = ("posted", "nonposted", "response")
+PORT, READY, STREAM, READ = (
+    Struct("htax_pkg", f"htax_{name}_t") for name in ("port", "ready", "stream", "read")
+)
 
 
 def test_htax(simulate: Callable[..., None]) -> None:
@@ -51,8 +55,13 @@ def header_port(value: int) -> int:
     return (value >> 9) & 15
 
 
-def slice_of(value: int, index: int, bits: int) -> int:
-    return (value >> (index * bits)) & ((1 << bits) - 1)
+def slices(value: int, bits: int) -> list[int]:
+    """A port by port of the crossbar."""
+    return [(value >> (index * bits)) & ((1 << bits) - 1) for index in range(PORTS)]
+
+
+def join(values: list[int], bits: int) -> int:
+    return sum(value << (index * bits) for index, value in enumerate(values))
 
 
 class Crossbar:
@@ -73,57 +82,64 @@ class Crossbar:
         self.queues[channel, port].append((head, beats))
 
     def drive(self) -> None:
+        offers: list[dict[str, int]] = [{} for _ in range(PORTS)]
+        takes: list[dict[str, int]] = [{} for _ in range(PORTS)]
+        data = {"posted": [0] * PORTS, "response": [0] * PORTS}
         for channel in CHANNELS:
-            valid = eop = head = data = ready = 0
             for port in range(PORTS):
                 key = channel, port
                 queue = self.queues[key]
                 if queue and (self.offered[key] or self.rng.random() >= self.idle):
                     self.offered[key] = True
-                    valid |= 1 << port
-                    head |= queue[0][0] << (HEADER_BITS * port)
-                    data |= queue[0][1][self.beat[key]] << (WIDTH * port)
-                    eop |= (self.beat[key] == len(queue[0][1]) - 1) << port
-                if key not in self.stalled and self.rng.random() >= self.stall:
-                    ready |= 1 << port
-            for name, value in (
-                ("in_valid_i", valid),
-                ("in_eop_i", eop),
-                ("in_header_i", head),
-                ("in_data_i", data),
-                ("out_ready_i", ready),
-            ):
-                getattr(self.dut, f"{channel}_{name}").value = value
+                    head, beats = queue[0]
+                    if channel == "nonposted":
+                        offers[port][channel] = READ.pack(valid=1, header=head)
+                    else:
+                        eop = int(self.beat[key] == len(beats) - 1)
+                        offers[port][channel] = STREAM.pack(valid=1, eop=eop, header=head)
+                        data[channel][port] = beats[self.beat[key]]
+                go = key not in self.stalled and self.rng.random() >= self.stall
+                takes[port][channel] = int(go)
+        dut = self.dut
+        dut.from_i.value = join([PORT.pack(**offer) for offer in offers], PORT.bits)
+        dut.to_ready_i.value = join([READY.pack(**take) for take in takes], READY.bits)
+        for channel, beats in data.items():
+            getattr(dut, f"from_{channel}_data_i").value = join(beats, WIDTH)
 
-    def value(self, name: str) -> int:
-        return int(getattr(self.dut, name).value)
+    def values(self, name: str, struct: Struct) -> list[dict[str, int]]:
+        """By port, the fields of its struct."""
+        value = int(getattr(self.dut, name).value)
+        return [struct.unpack_bits(port) for port in slices(value, struct.bits)]
 
     def collect(self) -> None:
+        offers, takes = self.values("from_i", PORT), self.values("from_ready_o", READY)
+        shown, ready = self.values("to_o", PORT), self.values("to_ready_i", READY)
+        data = {
+            channel: slices(int(getattr(self.dut, f"to_{channel}_data_o").value), WIDTH)
+            for channel in ("posted", "response")
+        }
         for channel in CHANNELS:
-            taken = self.value(f"{channel}_in_valid_i") & self.value(f"{channel}_in_ready_o")
-            valid, ready = (
-                self.value(f"{channel}_out_valid_o"),
-                self.value(f"{channel}_out_ready_i"),
-            )
+            struct = READ if channel == "nonposted" else STREAM
             for port in range(PORTS):
                 key = channel, port
-                if taken >> port & 1:
+                if struct.unpack_bits(offers[port][channel])["valid"] and takes[port][channel]:
                     self.offered[key] = False
                     self.beat[key] += 1
                     if self.beat[key] == len(self.queues[key][0][1]):
                         self.beat[key] = 0
                         self.queues[key].pop(0)
-                if not valid >> port & 1:
+                stream = struct.unpack_bits(shown[port][channel])
+                if not stream["valid"]:
                     assert key not in self.last, f"{key}: an offered beat was withdrawn"
                     continue
-                eop = self.value(f"{channel}_out_eop_o") >> port & 1
-                head = slice_of(self.value(f"{channel}_out_header_o"), port, HEADER_BITS)
-                data = slice_of(self.value(f"{channel}_out_data_o"), port, WIDTH)
-                assert self.last.pop(key, (head, data, eop)) == (head, data, eop), key
-                if not ready >> port & 1:
-                    self.last[key] = (head, data, eop)
+                # A read is one beat without data.
+                eop, head = stream.get("eop", 1), stream["header"]
+                beat = data[channel][port] if channel in data else 0
+                assert self.last.pop(key, (head, beat, eop)) == (head, beat, eop), key
+                if not ready[port][channel]:
+                    self.last[key] = (head, beat, eop)
                     continue
-                self.open[key].append(data)
+                self.open[key].append(beat)
                 if eop:
                     self.out[key].append((head, self.open[key]))
                     self.open[key] = []
@@ -137,8 +153,7 @@ class Crossbar:
 
 
 async def start(dut: Any, seed: int) -> Crossbar:
-    names = [f"{channel}_{name}" for channel in CHANNELS for name in ("in_valid_i", "out_ready_i")]
-    bench = Bench(dut, names)
+    bench = Bench(dut, ["from_i", "to_ready_i"])
     await bench.start()
     await bench.cycles(1)
     return Crossbar(dut, random.Random(seed))
@@ -175,7 +190,7 @@ async def random_traffic(dut: Any) -> None:
         # The tops of the beats tell the source, which a response's header does not.
         beats = [source << 30 | count << 8 | beat for beat in range(rng.randint(1, 5))]
         if channel == "nonposted":
-            beats = beats[:1]
+            beats = [0]
         crossbar.send(channel, source, head, beats)
         # A request's `port` is filled in, so nobody asks in another's name. Of a response's
         # header port, tag and error pass.
@@ -186,7 +201,8 @@ async def random_traffic(dut: Any) -> None:
     for (channel, port), transactions in crossbar.out.items():
         for head, beats in transactions:
             assert len({beat >> 8 for beat in beats}) == 1, "transactions are mixed"
-            got[channel, beats[0] >> 30, port].append((head, beats))
+            source = header_port(head) if channel == "nonposted" else beats[0] >> 30
+            got[channel, source, port].append((head, beats))
     assert got == expected
 
 
@@ -198,7 +214,7 @@ async def channels_do_not_wait(dut: Any) -> None:
     for count in range(20):
         crossbar.send("posted", DEFAULT_ONLY, header(), [count])
         crossbar.send("posted", 2, header(), [count])  # to the host port
-        crossbar.send("nonposted", 2, header(window=1), [count])
+        crossbar.send("nonposted", 2, header(window=1, tag=count), [0])
         crossbar.send("response", DEFAULT, header(port=2), [count])
     await crossbar.cycles(60)
     assert not crossbar.out["posted", DEFAULT]

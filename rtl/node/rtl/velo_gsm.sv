@@ -33,35 +33,16 @@ module velo_gsm
     input  logic [63:0] setting_i,
     output logic [63:0] status_o,
 
-    // From the host: posted writes and reads, and the reads' answers.
-    input  logic                         store_valid_i,
-    output logic                         store_ready_o,
-    input  logic                         store_eop_i,
-    input  htax_header_t                 store_header_i,
-    input  logic         [DataWidth-1:0] store_data_i,
-    input  logic                         load_valid_i,
-    output logic                         load_ready_o,
-    input  htax_header_t                 load_header_i,
-    output logic                         answer_valid_o,
-    input  logic                         answer_ready_i,
-    output logic                         answer_eop_o,
-    output htax_header_t                 answer_header_o,
-    output logic         [DataWidth-1:0] answer_data_o,
-
-    // To host memory: posted writes, reads, and what was read.
-    output logic                         write_valid_o,
-    input  logic                         write_ready_i,
-    output logic                         write_eop_o,
-    output htax_header_t                 write_header_o,
-    output logic         [DataWidth-1:0] write_data_o,
-    output logic                         read_valid_o,
-    input  logic                         read_ready_i,
-    output htax_header_t                 read_header_o,
-    input  logic                         memory_valid_i,
-    output logic                         memory_ready_o,
-    input  logic                         memory_eop_i,
-    input  htax_header_t                 memory_header_i,
-    input  logic         [DataWidth-1:0] memory_data_i,
+    // From the crossbar: the host's stores and loads, and what was read of host memory; data are beside.
+    input  htax_port_t                  to_unit_i,
+    input  logic        [DataWidth-1:0] to_unit_posted_data_i,
+    input  logic        [DataWidth-1:0] to_unit_response_data_i,
+    output htax_ready_t                 to_unit_ready_o,
+    // To the crossbar: writes and reads of host memory, and answers to loads.
+    output htax_port_t                  from_unit_o,
+    output logic        [DataWidth-1:0] from_unit_posted_data_o,
+    output logic        [DataWidth-1:0] from_unit_response_data_o,
+    input  htax_ready_t                 from_unit_ready_i,
 
     output logic [1:0]                net_out_valid_o,
     input  logic [1:0]                net_out_ready_i,
@@ -98,20 +79,20 @@ module velo_gsm
       .response_ready_o(net_in_ready_o[1]),
       .response_eop_i  (net_in_eop_i[1]),
       .response_data_i (net_in_data_i[1]),
-      .node_id_i,
-      .store_valid_i,
-      .store_ready_o,
-      .store_eop_i,
-      .store_header_i,
-      .store_data_i,
-      .load_valid_i,
-      .load_ready_o,
-      .load_header_i,
-      .answer_valid_o,
-      .answer_ready_i,
-      .answer_eop_o,
-      .answer_header_o,
-      .answer_data_o
+      .store_valid_i   (to_unit_i.posted.valid),
+      .store_ready_o   (to_unit_ready_o.posted),
+      .store_eop_i     (to_unit_i.posted.eop),
+      .store_header_i  (to_unit_i.posted.header),
+      .store_data_i    (to_unit_posted_data_i),
+      .load_valid_i    (to_unit_i.nonposted.valid),
+      .load_ready_o    (to_unit_ready_o.nonposted),
+      .load_header_i   (to_unit_i.nonposted.header),
+      .answer_valid_o  (from_unit_o.response.valid),
+      .answer_ready_i  (from_unit_ready_i.response),
+      .answer_eop_o    (from_unit_o.response.eop),
+      .answer_header_o (from_unit_o.response.header),
+      .answer_data_o   (from_unit_response_data_o),
+      .node_id_i
   );
 
   velo_gsm_target #(
@@ -122,7 +103,7 @@ module velo_gsm
       .enabled_i       (setting_i[0]),
       .segment_i       (setting_i[AddrBits-1:20]),
       .dropped_o       (request_dropped),
-      .memory_error_i  (memory_header_i.error),
+      .memory_error_i  (to_unit_i.response.header.error),
       .request_valid_i (net_in_valid_i[0]),
       .request_ready_o (net_in_ready_o[0]),
       .request_eop_i   (net_in_eop_i[0]),
@@ -132,19 +113,19 @@ module velo_gsm
       .response_sop_o  (net_out_sop_o[1]),
       .response_eop_o  (net_out_eop_o[1]),
       .response_data_o (net_out_data_o[1]),
-      .node_id_i,
-      .write_valid_o,
-      .write_ready_i,
-      .write_eop_o,
-      .write_header_o,
-      .write_data_o,
-      .read_valid_o,
-      .read_ready_i,
-      .read_header_o,
-      .memory_valid_i,
-      .memory_ready_o,
-      .memory_eop_i,
-      .memory_data_i
+      .write_valid_o   (from_unit_o.posted.valid),
+      .write_ready_i   (from_unit_ready_i.posted),
+      .write_eop_o     (from_unit_o.posted.eop),
+      .write_header_o  (from_unit_o.posted.header),
+      .write_data_o    (from_unit_posted_data_o),
+      .read_valid_o    (from_unit_o.nonposted.valid),
+      .read_ready_i    (from_unit_ready_i.nonposted),
+      .read_header_o   (from_unit_o.nonposted.header),
+      .memory_valid_i  (to_unit_i.response.valid),
+      .memory_ready_o  (to_unit_ready_o.response),
+      .memory_eop_i    (to_unit_i.response.eop),
+      .memory_data_i   (to_unit_response_data_i),
+      .node_id_i
   );
 
   assign status_o = {39'b0, loads_q, dropped_q, refused_q};
@@ -164,6 +145,6 @@ module velo_gsm
   end
 
   logic unused;
-  assign unused = ^{memory_header_i, setting_i};
+  assign unused = ^{to_unit_i.response.header, setting_i};
 
 endmodule

@@ -102,51 +102,26 @@ module velo_node_core
 
   // ----- host bridge and crossbar ---------------------------------------------------------------
 
-  // By port: what a unit sends has `_in`, what comes to it has not.
-  logic [LastUnit:FirstUnit] posted_in_valid, posted_in_ready, posted_in_eop, write_done;
-  logic [LastUnit:FirstUnit] posted_valid, posted_ready, posted_eop;
-  logic [LastUnit:FirstUnit] nonposted_in_valid, nonposted_in_ready;
-  logic [LastUnit:FirstUnit] nonposted_valid, nonposted_ready;
-  logic [LastUnit:FirstUnit] response_in_valid, response_in_ready, response_in_eop;
-  logic [LastUnit:FirstUnit] response_valid, response_ready, response_eop;
-  htax_header_t [LastUnit:FirstUnit] posted_in_header, posted_header;
-  htax_header_t [LastUnit:FirstUnit] nonposted_in_header, nonposted_header;
-  htax_header_t [LastUnit:FirstUnit] response_in_header, response_header;
-  logic [LastUnit:FirstUnit][DataWidth-1:0] posted_in_data, posted_data;
-  logic [LastUnit:FirstUnit][DataWidth-1:0] response_in_data, response_data;
+  htax_port_t [LastUnit:FirstUnit] from_unit, to_unit;
+  htax_ready_t [LastUnit:FirstUnit] from_unit_ready, to_unit_ready;
+  logic [LastUnit:FirstUnit][DataWidth-1:0] from_unit_posted_data, from_unit_response_data;
+  logic [LastUnit:FirstUnit][DataWidth-1:0] to_unit_posted_data, to_unit_response_data;
+  logic [LastUnit:FirstUnit] write_done;
 
   velo_node_fabric #(
       .DataWidth (DataWidth),
       .NumVelo   (NumVelo),
       .CustomUnit(CustomUnit)
   ) u_fabric (
-      .posted_in_valid_i    (posted_in_valid),
-      .posted_in_ready_o    (posted_in_ready),
-      .posted_in_eop_i      (posted_in_eop),
-      .posted_in_header_i   (posted_in_header),
-      .posted_in_data_i     (posted_in_data),
-      .write_done_o         (write_done),
-      .posted_valid_o       (posted_valid),
-      .posted_ready_i       (posted_ready),
-      .posted_eop_o         (posted_eop),
-      .posted_header_o      (posted_header),
-      .posted_data_o        (posted_data),
-      .nonposted_in_valid_i (nonposted_in_valid),
-      .nonposted_in_ready_o (nonposted_in_ready),
-      .nonposted_in_header_i(nonposted_in_header),
-      .nonposted_valid_o    (nonposted_valid),
-      .nonposted_ready_i    (nonposted_ready),
-      .nonposted_header_o   (nonposted_header),
-      .response_in_valid_i  (response_in_valid),
-      .response_in_ready_o  (response_in_ready),
-      .response_in_eop_i    (response_in_eop),
-      .response_in_header_i (response_in_header),
-      .response_in_data_i   (response_in_data),
-      .response_valid_o     (response_valid),
-      .response_ready_i     (response_ready),
-      .response_eop_o       (response_eop),
-      .response_header_o    (response_header),
-      .response_data_o      (response_data),
+      .from_unit_i              (from_unit),
+      .from_unit_posted_data_i  (from_unit_posted_data),
+      .from_unit_response_data_i(from_unit_response_data),
+      .from_unit_ready_o        (from_unit_ready),
+      .write_done_o             (write_done),
+      .to_unit_o                (to_unit),
+      .to_unit_posted_data_o    (to_unit_posted_data),
+      .to_unit_response_data_o  (to_unit_response_data),
+      .to_unit_ready_i          (to_unit_ready),
       .clk_i,
       .rst_ni,
       .host_request_i,
@@ -184,33 +159,15 @@ module velo_node_core
   ) u_units (
       .clk_i,
       .rst_ni,
-      .posted_in_valid_o(posted_in_valid),
-      .posted_in_ready_i(posted_in_ready),
-      .posted_in_eop_o(posted_in_eop),
-      .posted_in_header_o(posted_in_header),
-      .posted_in_data_o(posted_in_data),
+      .from_unit_o(from_unit),
+      .from_unit_posted_data_o(from_unit_posted_data),
+      .from_unit_response_data_o(from_unit_response_data),
+      .from_unit_ready_i(from_unit_ready),
       .write_done_i(write_done),
-      .posted_valid_i(posted_valid),
-      .posted_ready_o(posted_ready),
-      .posted_eop_i(posted_eop),
-      .posted_header_i(posted_header),
-      .posted_data_i(posted_data),
-      .nonposted_in_valid_o(nonposted_in_valid),
-      .nonposted_in_ready_i(nonposted_in_ready),
-      .nonposted_in_header_o(nonposted_in_header),
-      .nonposted_valid_i(nonposted_valid),
-      .nonposted_ready_o(nonposted_ready),
-      .nonposted_header_i(nonposted_header),
-      .response_in_valid_o(response_in_valid),
-      .response_in_ready_i(response_in_ready),
-      .response_in_eop_o(response_in_eop),
-      .response_in_header_o(response_in_header),
-      .response_in_data_o(response_in_data),
-      .response_valid_i(response_valid),
-      .response_ready_o(response_ready),
-      .response_eop_i(response_eop),
-      .response_header_i(response_header),
-      .response_data_i(response_data),
+      .to_unit_i(to_unit),
+      .to_unit_posted_data_i(to_unit_posted_data),
+      .to_unit_response_data_i(to_unit_response_data),
+      .to_unit_ready_o(to_unit_ready),
       .host_stalled_i(dma_request_o.write_valid && !dma_response_i.write_ready),
       .net_out_valid_o(unit_out_valid),
       .net_out_ready_i(unit_out_ready),

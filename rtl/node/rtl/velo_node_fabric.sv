@@ -2,9 +2,7 @@
 //
 // From the host's ports to the units and back: host bridge and on-chip crossbar.
 //
-// Host ports as in velo_node_core. A unit has one port of the crossbar, at its index in velo_node_pkg,
-// and streams as in htax: `posted_in_*`, `nonposted_in_*`, `response_in_*` from it, the others to it.
-// Requests are of one beat. `write_done_o` pulses when a unit's posted write has left for the host.
+// Host ports as in velo_node_core. A unit has one port of the crossbar (htax_pkg), at its index in velo_node_pkg.
 //
 // Units have parts of the window of their own, VELO units by the lowest bits of the page's `source`; the register
 // file gets the rest and refuses what is not its. Accesses by the control port go to it and nowhere else, so they
@@ -47,41 +45,25 @@ module velo_node_fabric
     input  dma_response_t                 dma_response_i,
     input  logic          [DataWidth-1:0] dma_answer_data_i, // beside `dma_response_i.answer`
 
-    input  logic         [LastUnit:FirstUnit]                posted_in_valid_i,
-    output logic         [LastUnit:FirstUnit]                posted_in_ready_o,
-    input  logic         [LastUnit:FirstUnit]                posted_in_eop_i,
-    input  htax_header_t [LastUnit:FirstUnit]                posted_in_header_i,
-    input  logic         [LastUnit:FirstUnit][DataWidth-1:0] posted_in_data_i,
-    output logic         [LastUnit:FirstUnit]                write_done_o,
-    output logic         [LastUnit:FirstUnit]                posted_valid_o,
-    input  logic         [LastUnit:FirstUnit]                posted_ready_i,
-    output logic         [LastUnit:FirstUnit]                posted_eop_o,
-    output htax_header_t [LastUnit:FirstUnit]                posted_header_o,
-    output logic         [LastUnit:FirstUnit][DataWidth-1:0] posted_data_o,
+    // From each unit: its offers, the beats' data beside them, and whether they are taken.
+    input  htax_port_t  [LastUnit:FirstUnit]                from_unit_i,
+    input  logic        [LastUnit:FirstUnit][DataWidth-1:0] from_unit_posted_data_i,
+    input  logic        [LastUnit:FirstUnit][DataWidth-1:0] from_unit_response_data_i,
+    output htax_ready_t [LastUnit:FirstUnit]                from_unit_ready_o,
+    // Pulse: a unit's posted write has left for the host.
+    output logic        [LastUnit:FirstUnit]                write_done_o,
 
-    input  logic         [LastUnit:FirstUnit] nonposted_in_valid_i,
-    output logic         [LastUnit:FirstUnit] nonposted_in_ready_o,
-    input  htax_header_t [LastUnit:FirstUnit] nonposted_in_header_i,
-    output logic         [LastUnit:FirstUnit] nonposted_valid_o,
-    input  logic         [LastUnit:FirstUnit] nonposted_ready_i,
-    output htax_header_t [LastUnit:FirstUnit] nonposted_header_o,
-
-    input  logic         [LastUnit:FirstUnit]                response_in_valid_i,
-    output logic         [LastUnit:FirstUnit]                response_in_ready_o,
-    input  logic         [LastUnit:FirstUnit]                response_in_eop_i,
-    input  htax_header_t [LastUnit:FirstUnit]                response_in_header_i,
-    input  logic         [LastUnit:FirstUnit][DataWidth-1:0] response_in_data_i,
-    output logic         [LastUnit:FirstUnit]                response_valid_o,
-    input  logic         [LastUnit:FirstUnit]                response_ready_i,
-    output logic         [LastUnit:FirstUnit]                response_eop_o,
-    output htax_header_t [LastUnit:FirstUnit]                response_header_o,
-    output logic         [LastUnit:FirstUnit][DataWidth-1:0] response_data_o
+    // To each unit, likewise.
+    output htax_port_t  [LastUnit:FirstUnit]                to_unit_o,
+    output logic        [LastUnit:FirstUnit][DataWidth-1:0] to_unit_posted_data_o,
+    output logic        [LastUnit:FirstUnit][DataWidth-1:0] to_unit_response_data_o,
+    input  htax_ready_t [LastUnit:FirstUnit]                to_unit_ready_i
 );
 
   localparam int unsigned PortControl = LastUnit + 1;
   localparam int unsigned NumPorts = LastUnit + 2;
 
-  // ----- who has to do with whom -----------------------------------------------------------------
+  // ----- which port reaches which -----------------------------------------------------------------
 
   // Hosts reach the units, and units their host. The host's second way leads to the register file alone,
   // which asks for nothing. VELO units are not read: their part of the window is refused by the register
@@ -121,25 +103,57 @@ module velo_node_fabric
 
   // ----- the host's streams ---------------------------------------------------------------------
 
-  htax_header_t [NumPorts-1:0] posted_header, nonposted_header, response_header;
-
   // All accesses of a host are to the node's window, with any address.
-  function automatic htax_header_t in_window(logic [AddrBits-1:0] addr, logic [9:0] len_bytes,
-                                             logic [7:0] tag);
-    return '{window: 1'b1, addr: addr, len_bytes: len_bytes, tag: tag, default: '0};
+  function automatic htax_stream_t store_of(logic valid, host_write_t write);
+    htax_header_t header;
+    header = '{window: 1'b1, addr: write.addr, len_bytes: write.len_bytes, default: '0};
+    return '{valid: valid, eop: write.eop, header: header};
+  endfunction
+  function automatic htax_read_t load_of(logic valid, host_read_t read);
+    htax_header_t header;
+    header = '{
+        window: 1'b1,
+        addr: read.addr,
+        len_bytes: read.len_bytes,
+        tag: read.tag,
+        default: '0
+    };
+    return '{valid: valid, header: header};
   endfunction
 
   // A read of host memory goes out with the port that asked before its tag. An answer with the tag of a
   // port that reads nothing was not asked for, and goes to the register file.
   logic [PortBits-1:0] asker;
-  htax_header_t memory_header;
   assign asker = dma_response_i.answer.tag[11:8];
-  assign memory_header = '{
-          port: |(Readers & ports_t'(1) << asker) ? asker : PortBits'(PortRegisters),
-          tag: dma_response_i.answer.tag[7:0],
-          error: dma_response_i.answer.error,
-          default: '0
+
+  htax_port_t from_host, from_control;
+  assign from_host = '{
+          posted: store_of(host_request_i.write_valid, host_request_i.write),
+          nonposted: load_of(host_request_i.read_valid, host_request_i.read),
+          response: '{
+              valid: dma_response_i.answer_valid,
+              eop: dma_response_i.answer.eop,
+              header: '{
+                  port: |(Readers & ports_t'(1) << asker) ? asker : PortBits'(PortRegisters),
+                  tag: dma_response_i.answer.tag[7:0],
+                  error: dma_response_i.answer.error,
+                  default: '0
+              }
+          }
       };
+  assign from_control = '{
+          posted: store_of(control_request_i.write_valid, control_request_i.write),
+          nonposted: load_of(control_request_i.read_valid, control_request_i.read),
+          response: '0
+      };
+
+  htax_ready_t to_host_ready, to_control_ready;
+  assign to_host_ready = '{
+          posted: dma_response_i.write_ready,
+          nonposted: dma_response_i.read_ready,
+          response: host_request_i.answer_ready
+      };
+  assign to_control_ready = '{response: control_request_i.answer_ready, default: 1'b0};
 
   // ----- crossbar -------------------------------------------------------------------------------
 
@@ -168,10 +182,9 @@ module velo_node_fabric
     return base;
   endfunction
 
-  logic [NumPorts-1:0] posted_in_ready, posted_valid, posted_eop;
-  logic [NumPorts-1:0] nonposted_in_ready, nonposted_valid, unused_nonposted_eop;
-  logic [NumPorts-1:0] response_in_ready, response_valid, response_eop;
-  logic [NumPorts-1:0][DataWidth-1:0] posted_data, unused_nonposted_data, response_data;
+  htax_port_t  [NumPorts-1:0] to;
+  htax_ready_t [NumPorts-1:0] from_ready;
+  logic [NumPorts-1:0][DataWidth-1:0] to_posted_data, to_response_data;
 
   // By port, the highest first: control, units, host. Nothing is ever sent to the control port but
   // responses.
@@ -188,125 +201,83 @@ module velo_node_fabric
   ) u_htax (
       .clk_i,
       .rst_ni,
-      .posted_in_valid_i({
-        control_request_i.write_valid, posted_in_valid_i, host_request_i.write_valid
-      }),
-      .posted_in_ready_o(posted_in_ready),
-      .posted_in_eop_i({control_request_i.write.eop, posted_in_eop_i, host_request_i.write.eop}),
-      .posted_in_header_i({
-        in_window(control_request_i.write.addr, control_request_i.write.len_bytes, '0),
-        posted_in_header_i,
-        in_window(host_request_i.write.addr, host_request_i.write.len_bytes, '0)
-      }),
-      .posted_in_data_i({control_write_data_i, posted_in_data_i, host_write_data_i}),
-      .posted_out_valid_o(posted_valid),
-      .posted_out_ready_i({1'b0, posted_ready_i, dma_response_i.write_ready}),
-      .posted_out_eop_o(posted_eop),
-      .posted_out_header_o(posted_header),
-      .posted_out_data_o(posted_data),
-      .nonposted_in_valid_i({
-        control_request_i.read_valid, nonposted_in_valid_i, host_request_i.read_valid
-      }),
-      .nonposted_in_ready_o(nonposted_in_ready),
-      .nonposted_in_eop_i('1),
-      .nonposted_in_header_i({
-        in_window(
-            control_request_i.read.addr,
-            control_request_i.read.len_bytes,
-            control_request_i.read.tag
-        ),
-        nonposted_in_header_i,
-        in_window(host_request_i.read.addr, host_request_i.read.len_bytes, host_request_i.read.tag)
-      }),
-      .nonposted_in_data_i('0),
-      .nonposted_out_valid_o(nonposted_valid),
-      .nonposted_out_ready_i({1'b0, nonposted_ready_i, dma_response_i.read_ready}),
-      .nonposted_out_eop_o(unused_nonposted_eop),
-      .nonposted_out_header_o(nonposted_header),
-      .nonposted_out_data_o(unused_nonposted_data),
-      .response_in_valid_i({1'b0, response_in_valid_i, dma_response_i.answer_valid}),
-      .response_in_ready_o(response_in_ready),
-      .response_in_eop_i({1'b1, response_in_eop_i, dma_response_i.answer.eop}),
-      .response_in_header_i({htax_header_t'('0), response_in_header_i, memory_header}),
-      .response_in_data_i({DataWidth'(0), response_in_data_i, dma_answer_data_i}),
-      .response_out_valid_o(response_valid),
-      .response_out_ready_i({
-        control_request_i.answer_ready, response_ready_i, host_request_i.answer_ready
-      }),
-      .response_out_eop_o(response_eop),
-      .response_out_header_o(response_header),
-      .response_out_data_o(response_data)
+      .from_i({from_control, from_unit_i, from_host}),
+      .from_posted_data_i({control_write_data_i, from_unit_posted_data_i, host_write_data_i}),
+      .from_response_data_i({DataWidth'(0), from_unit_response_data_i, dma_answer_data_i}),
+      .from_ready_o(from_ready),
+      .to_o(to),
+      .to_posted_data_o(to_posted_data),
+      .to_response_data_o(to_response_data),
+      .to_ready_i({to_control_ready, to_unit_ready_i, to_host_ready})
   );
 
   // ----- to the host ----------------------------------------------------------------------------
 
+  htax_stream_t host_answer;
+  assign host_answer = to[PortHost].response;
   assign host_response_o = '{
-          write_ready: posted_in_ready[PortHost],
-          read_ready: nonposted_in_ready[PortHost],
-          answer_valid: response_valid[PortHost],
+          write_ready: from_ready[PortHost].posted,
+          read_ready: from_ready[PortHost].nonposted,
+          answer_valid: host_answer.valid,
           answer: '{
-              eop: response_eop[PortHost],
-              error: response_header[PortHost].error,
-              tag: response_header[PortHost].tag
+              eop: host_answer.eop,
+              error: host_answer.header.error,
+              tag: host_answer.header.tag
           }
       };
-  assign host_answer_data_o = response_data[PortHost];
+  assign host_answer_data_o = to_response_data[PortHost];
+
+  htax_stream_t control_answer;
+  assign control_answer = to[PortControl].response;
   assign control_response_o = '{
-          write_ready: posted_in_ready[PortControl],
-          read_ready: nonposted_in_ready[PortControl],
-          answer_valid: response_valid[PortControl],
+          write_ready: from_ready[PortControl].posted,
+          read_ready: from_ready[PortControl].nonposted,
+          answer_valid: control_answer.valid,
           answer: '{
-              eop: response_eop[PortControl],
-              error: response_header[PortControl].error,
-              tag: response_header[PortControl].tag
+              eop: control_answer.eop,
+              error: control_answer.header.error,
+              tag: control_answer.header.tag
           }
       };
-  assign control_answer_data_o = response_data[PortControl];
+  assign control_answer_data_o = to_response_data[PortControl];
+
+  htax_stream_t write;
+  htax_read_t   read;
+  assign write = to[PortHost].posted;
+  assign read = to[PortHost].nonposted;
   assign dma_request_o = '{
-          write_valid: posted_valid[PortHost],
-          write: '{
-              eop: posted_eop[PortHost],
-              addr: posted_header[PortHost].addr,
-              len_bytes: posted_header[PortHost].len_bytes
-          },
-          read_valid: nonposted_valid[PortHost],
+          write_valid: write.valid,
+          write: '{eop: write.eop, addr: write.header.addr, len_bytes: write.header.len_bytes},
+          read_valid: read.valid,
           read: '{
-              addr: nonposted_header[PortHost].addr,
-              len_bytes: nonposted_header[PortHost].len_bytes,
-              tag: {nonposted_header[PortHost].port, nonposted_header[PortHost].tag}
+              addr: read.header.addr,
+              len_bytes: read.header.len_bytes,
+              tag: {read.header.port, read.header.tag}
           },
-          answer_ready: response_in_ready[PortHost]
+          answer_ready: from_ready[PortHost].response
       };
-  assign dma_write_data_o = posted_data[PortHost];
+  assign dma_write_data_o = to_posted_data[PortHost];
 
   // ----- to the units ---------------------------------------------------------------------------
 
-  assign posted_in_ready_o = posted_in_ready[LastUnit:FirstUnit];
-  assign nonposted_in_ready_o = nonposted_in_ready[LastUnit:FirstUnit];
-  assign response_in_ready_o = response_in_ready[LastUnit:FirstUnit];
-  assign posted_valid_o = posted_valid[LastUnit:FirstUnit];
-  assign posted_eop_o = posted_eop[LastUnit:FirstUnit];
-  assign posted_header_o = posted_header[LastUnit:FirstUnit];
-  assign posted_data_o = posted_data[LastUnit:FirstUnit];
-  assign nonposted_valid_o = nonposted_valid[LastUnit:FirstUnit];
-  assign nonposted_header_o = nonposted_header[LastUnit:FirstUnit];
-  assign response_valid_o = response_valid[LastUnit:FirstUnit];
-  assign response_eop_o = response_eop[LastUnit:FirstUnit];
-  assign response_header_o = response_header[LastUnit:FirstUnit];
-  assign response_data_o = response_data[LastUnit:FirstUnit];
+  assign from_unit_ready_o = from_ready[LastUnit:FirstUnit];
+  assign to_unit_o = to[LastUnit:FirstUnit];
+  assign to_unit_posted_data_o = to_posted_data[LastUnit:FirstUnit];
+  assign to_unit_response_data_o = to_response_data[LastUnit:FirstUnit];
 
   logic write_leaves;
   assign write_leaves = dma_request_o.write_valid && dma_response_i.write_ready &&
       dma_request_o.write.eop;
   for (genvar u = FirstUnit; u <= LastUnit; u++) begin : gen_done
-    assign write_done_o[u] = write_leaves && posted_header[PortHost].port == PortBits'(u);
+    assign write_done_o[u] = write_leaves && write.header.port == PortBits'(u);
   end
 
   logic unused;
-  assign unused = ^{posted_valid, posted_eop, posted_header, posted_data, nonposted_valid,
-                    nonposted_header, response_in_ready};
+  assign unused = ^{to, to_posted_data, from_ready, host_answer.header, control_answer.header,
+                    write.header, read.header};
 
-  `VELO_ASSERT(NothingToTheControlPort, !posted_valid[PortControl] && !nonposted_valid[PortControl])
+  `VELO_ASSERT(NothingToTheControlPort,
+               !to[PortControl].posted.valid && !to[PortControl].nonposted.valid)
   `VELO_ASSERT_INIT(HostIsFirst, PortHost == 0 && FirstUnit == 1)
   `VELO_ASSERT_INIT(SourceChoosesUnit, NumVelo <= 2 ** WindowSourceBits)
 

@@ -3,9 +3,8 @@
 // The functional units of a node, between crossbar and network: VELO, RMA, the custom unit, the register
 // file, and the three classes of streams that they share (velo_unit_net).
 //
-// Crossbar side as in velo_node_fabric, from its other end, by port (velo_node_pkg): what a unit sends has
-// `_in`, what comes to it has not. Network and settings as in velo_node_core. `host_stalled_i`: the host
-// does not take a DMA write. Latency and errors: those of the units.
+// Crossbar side by port (velo_node_pkg), as in velo_node_fabric. Network and settings as in velo_node_core.
+// Latency and errors: those of the units.
 //
 // Source: VELO paper, figure 1; case-for-fpga, figure 1.
 
@@ -34,36 +33,20 @@ module velo_node_units
     input logic clk_i,
     input logic rst_ni,
 
-    output logic [LastUnit:FirstUnit] posted_in_valid_o,
-    input logic [LastUnit:FirstUnit] posted_in_ready_i,
-    output logic [LastUnit:FirstUnit] posted_in_eop_o,
-    output htax_header_t [LastUnit:FirstUnit] posted_in_header_o,
-    output logic [LastUnit:FirstUnit][DataWidth-1:0] posted_in_data_o,
+    // From each unit to the crossbar: its offers, the beats' data beside them, and whether they are taken.
+    output htax_port_t [LastUnit:FirstUnit] from_unit_o,
+    output logic [LastUnit:FirstUnit][DataWidth-1:0] from_unit_posted_data_o,
+    output logic [LastUnit:FirstUnit][DataWidth-1:0] from_unit_response_data_o,
+    input htax_ready_t [LastUnit:FirstUnit] from_unit_ready_i,
+    // Pulse: a unit's write has left for the host. State: the host does not take one.
     input logic [LastUnit:FirstUnit] write_done_i,
-    input logic [LastUnit:FirstUnit] posted_valid_i,
-    output logic [LastUnit:FirstUnit] posted_ready_o,
-    input logic [LastUnit:FirstUnit] posted_eop_i,
-    input htax_header_t [LastUnit:FirstUnit] posted_header_i,
-    input logic [LastUnit:FirstUnit][DataWidth-1:0] posted_data_i,
-
-    output logic [LastUnit:FirstUnit] nonposted_in_valid_o,
-    input logic [LastUnit:FirstUnit] nonposted_in_ready_i,
-    output htax_header_t [LastUnit:FirstUnit] nonposted_in_header_o,
-    input logic [LastUnit:FirstUnit] nonposted_valid_i,
-    output logic [LastUnit:FirstUnit] nonposted_ready_o,
-    input htax_header_t [LastUnit:FirstUnit] nonposted_header_i,
-
-    output logic [LastUnit:FirstUnit] response_in_valid_o,
-    input logic [LastUnit:FirstUnit] response_in_ready_i,
-    output logic [LastUnit:FirstUnit] response_in_eop_o,
-    output htax_header_t [LastUnit:FirstUnit] response_in_header_o,
-    output logic [LastUnit:FirstUnit][DataWidth-1:0] response_in_data_o,
-    input logic [LastUnit:FirstUnit] response_valid_i,
-    output logic [LastUnit:FirstUnit] response_ready_o,
-    input logic [LastUnit:FirstUnit] response_eop_i,
-    input htax_header_t [LastUnit:FirstUnit] response_header_i,
-    input logic [LastUnit:FirstUnit][DataWidth-1:0] response_data_i,
     input logic host_stalled_i,
+
+    // From the crossbar to each unit, likewise.
+    input  htax_port_t  [LastUnit:FirstUnit]                to_unit_i,
+    input  logic        [LastUnit:FirstUnit][DataWidth-1:0] to_unit_posted_data_i,
+    input  logic        [LastUnit:FirstUnit][DataWidth-1:0] to_unit_response_data_i,
+    output htax_ready_t [LastUnit:FirstUnit]                to_unit_ready_o,
 
     output logic [NumNets-1:0]                net_out_valid_o,
     input  logic [NumNets-1:0]                net_out_ready_i,
@@ -86,13 +69,6 @@ module velo_node_units
 
     output logic [7:0] node_id_o
 );
-
-  // The register file writes and reads nothing. Answers of the host that nobody asked for still come
-  // here, and are taken.
-  assign {posted_in_valid_o[PortRegisters], posted_in_eop_o[PortRegisters]} = '0;
-  assign {posted_in_header_o[PortRegisters], posted_in_data_o[PortRegisters]} = '0;
-  assign {nonposted_in_valid_o[PortRegisters], nonposted_in_header_o[PortRegisters]} = '0;
-  assign response_ready_o[PortRegisters] = 1'b1;
 
   // ----- the classes ----------------------------------------------------------------------------
 
@@ -143,39 +119,29 @@ module velo_node_units
   watchdog_report_t watchdog_report;
 
   // By unit. The first one shares the class's stream of the network, the others have streams of their own.
-  logic [NumVelo-1:0] write_valid, write_ready, write_eop, dma_valid, dma_ready, dma_eop;
+  htax_stream_t [NumVelo-1:0] write, dma;
+  logic [NumVelo-1:0] write_ready, dma_ready;
   logic [NumVelo-1:0] velo_out_valid, velo_out_ready, velo_out_sop, velo_out_eop;
   logic [NumVelo-1:0] velo_in_valid, velo_in_ready, velo_in_sop, velo_in_eop, velo_in_poison;
-  htax_header_t [NumVelo-1:0] write_header, dma_header;
   logic [NumVelo-1:0][DataWidth-1:0] write_data, dma_data, velo_out_data, velo_in_data;
 
   for (genvar u = 0; u < NumVelo; u++) begin : gen_velo
     localparam int unsigned Port = port_of_velo(u);
     localparam int unsigned Net = u == 0 ? 0 : NumClasses + u - 1;
 
-    assign write_valid[u]                                       = posted_valid_i[Port];
-    assign posted_ready_o[Port]                                 = write_ready[u];
-    assign write_eop[u]                                         = posted_eop_i[Port];
-    assign write_header[u]                                      = posted_header_i[Port];
-    assign write_data[u]                                        = posted_data_i[Port];
-    assign posted_in_valid_o[Port]                              = dma_valid[u];
-    assign dma_ready[u]                                         = posted_in_ready_i[Port];
-    assign posted_in_eop_o[Port]                                = dma_eop[u];
-    assign posted_in_header_o[Port]                             = dma_header[u];
-    assign posted_in_data_o[Port]                               = dma_data[u];
+    assign write[u] = to_unit_i[Port].posted;
+    assign write_data[u] = to_unit_posted_data_i[Port];
     // It reads nothing and is not read.
-    assign nonposted_in_valid_o[Port]                           = 1'b0;
-    assign nonposted_in_header_o[Port]                          = '0;
-    assign nonposted_ready_o[Port]                              = 1'b0;
-    assign response_ready_o[Port]                               = 1'b1;
-    assign {response_in_valid_o[Port], response_in_eop_o[Port]} = '0;
-    assign response_in_header_o[Port]                           = '0;
-    assign response_in_data_o[Port]                             = '0;
+    assign to_unit_ready_o[Port] = '{posted: write_ready[u], nonposted: 1'b0, response: 1'b1};
+    assign from_unit_o[Port] = '{posted: dma[u], default: '0};
+    assign from_unit_posted_data_o[Port] = dma_data[u];
+    assign from_unit_response_data_o[Port] = '0;
+    assign dma_ready[u] = from_unit_ready_i[Port].posted;
 
-    assign velo_in_sop[u]                                       = net_in_sop_i[Net];
-    assign velo_in_eop[u]                                       = net_in_eop_i[Net];
-    assign velo_in_poison[u]                                    = net_in_poison_i[Net];
-    assign velo_in_data[u]                                      = net_in_data_i[Net];
+    assign velo_in_sop[u] = net_in_sop_i[Net];
+    assign velo_in_eop[u] = net_in_eop_i[Net];
+    assign velo_in_poison[u] = net_in_poison_i[Net];
+    assign velo_in_data[u] = net_in_data_i[Net];
     if (u == 0) begin : gen_shares
       assign out_valid[NetVelo][0] = velo_out_valid[u];
       assign velo_out_ready[u]     = out_ready[NetVelo][0];
@@ -217,11 +183,9 @@ module velo_node_units
       .access_watchdog_i(access_watchdog),
       .setting_i        (velo_setting),
       .report_o         (velo_report),
-      .write_valid_i    (write_valid),
-      .write_ready_o    (write_ready),
-      .write_eop_i      (write_eop),
-      .write_header_i   (write_header),
+      .write_i          (write),
       .write_data_i     (write_data),
+      .write_ready_o    (write_ready),
       .net_out_valid_o  (velo_out_valid),
       .net_out_ready_i  (velo_out_ready),
       .net_out_sop_o    (velo_out_sop),
@@ -233,11 +197,9 @@ module velo_node_units
       .net_in_eop_i     (velo_in_eop),
       .net_in_poison_i  (velo_in_poison),
       .net_in_data_i    (velo_in_data),
-      .dma_valid_o      (dma_valid),
-      .dma_ready_i      (dma_ready),
-      .dma_eop_o        (dma_eop),
-      .dma_header_o     (dma_header),
+      .dma_o            (dma),
       .dma_data_o       (dma_data),
+      .dma_ready_i      (dma_ready),
       .clk_i,
       .rst_ni
   );
@@ -251,48 +213,30 @@ module velo_node_units
       .Occupied (CustomUnit),
       .HostPort (PortHost)
   ) u_custom (
-      .node_id_i      (node_id_o),
-      .setting_i      (custom_setting),
-      .status_o       (custom_status),
-      .watchdog_i     (access_watchdog),
-      .given_up_o     (watchdog_report.given_up[2:1]),
-      .unanswered_o   (watchdog_report.unanswered[1]),
-      .store_valid_i  (posted_valid_i[PortCustom]),
-      .store_ready_o  (posted_ready_o[PortCustom]),
-      .store_eop_i    (posted_eop_i[PortCustom]),
-      .store_header_i (posted_header_i[PortCustom]),
-      .store_data_i   (posted_data_i[PortCustom]),
-      .load_valid_i   (nonposted_valid_i[PortCustom]),
-      .load_ready_o   (nonposted_ready_o[PortCustom]),
-      .load_header_i  (nonposted_header_i[PortCustom]),
-      .answer_valid_o (response_in_valid_o[PortCustom]),
-      .answer_ready_i (response_in_ready_i[PortCustom]),
-      .answer_eop_o   (response_in_eop_o[PortCustom]),
-      .answer_header_o(response_in_header_o[PortCustom]),
-      .answer_data_o  (response_in_data_o[PortCustom]),
-      .write_valid_o  (posted_in_valid_o[PortCustom]),
-      .write_ready_i  (posted_in_ready_i[PortCustom]),
-      .write_eop_o    (posted_in_eop_o[PortCustom]),
-      .write_header_o (posted_in_header_o[PortCustom]),
-      .write_data_o   (posted_in_data_o[PortCustom]),
-      .read_valid_o   (nonposted_in_valid_o[PortCustom]),
-      .read_ready_i   (nonposted_in_ready_i[PortCustom]),
-      .read_header_o  (nonposted_in_header_o[PortCustom]),
-      .memory_valid_i (response_valid_i[PortCustom]),
-      .memory_ready_o (response_ready_o[PortCustom]),
-      .memory_eop_i   (response_eop_i[PortCustom]),
-      .memory_header_i(response_header_i[PortCustom]),
-      .memory_data_i  (response_data_i[PortCustom]),
-      .net_out_valid_o(out_valid[NetCustom][1:0]),
-      .net_out_ready_i(out_ready[NetCustom][1:0]),
-      .net_out_sop_o  (out_sop[NetCustom][1:0]),
-      .net_out_eop_o  (out_eop[NetCustom][1:0]),
-      .net_out_data_o (out_data[NetCustom][1:0]),
-      .net_in_valid_i (in_valid[NetCustom][1:0]),
-      .net_in_ready_o (in_ready[NetCustom][1:0]),
-      .net_in_sop_i   (net_in_sop_i[1:0]),
-      .net_in_eop_i   (net_in_eop_i[1:0]),
-      .net_in_data_i  (net_in_data_i[1:0]),
+      .node_id_i                (node_id_o),
+      .setting_i                (custom_setting),
+      .status_o                 (custom_status),
+      .watchdog_i               (access_watchdog),
+      .given_up_o               (watchdog_report.given_up[2:1]),
+      .unanswered_o             (watchdog_report.unanswered[1]),
+      .to_unit_i                (to_unit_i[PortCustom]),
+      .to_unit_posted_data_i    (to_unit_posted_data_i[PortCustom]),
+      .to_unit_response_data_i  (to_unit_response_data_i[PortCustom]),
+      .to_unit_ready_o          (to_unit_ready_o[PortCustom]),
+      .from_unit_o              (from_unit_o[PortCustom]),
+      .from_unit_posted_data_o  (from_unit_posted_data_o[PortCustom]),
+      .from_unit_response_data_o(from_unit_response_data_o[PortCustom]),
+      .from_unit_ready_i        (from_unit_ready_i[PortCustom]),
+      .net_out_valid_o          (out_valid[NetCustom][1:0]),
+      .net_out_ready_i          (out_ready[NetCustom][1:0]),
+      .net_out_sop_o            (out_sop[NetCustom][1:0]),
+      .net_out_eop_o            (out_eop[NetCustom][1:0]),
+      .net_out_data_o           (out_data[NetCustom][1:0]),
+      .net_in_valid_i           (in_valid[NetCustom][1:0]),
+      .net_in_ready_o           (in_ready[NetCustom][1:0]),
+      .net_in_sop_i             (net_in_sop_i[1:0]),
+      .net_in_eop_i             (net_in_eop_i[1:0]),
+      .net_in_data_i            (net_in_data_i[1:0]),
       .clk_i,
       .rst_ni
   );
@@ -308,49 +252,31 @@ module velo_node_units
       .MtuBytes (MtuBytes),
       .Ecc      (Ecc)
   ) u_rma (
-      .node_id_i             (node_id_o),
-      .access_watchdog_i     (access_watchdog),
-      .setting_i             (rma_setting),
-      .report_o              (rma_report),
-      .given_up_o            (watchdog_report.given_up[0]),
-      .unanswered_o          (watchdog_report.unanswered[0]),
-      .posted_in_valid_i     (posted_valid_i[PortRma]),
-      .posted_in_ready_o     (posted_ready_o[PortRma]),
-      .posted_in_eop_i       (posted_eop_i[PortRma]),
-      .posted_in_header_i    (posted_header_i[PortRma]),
-      .posted_in_data_i      (posted_data_i[PortRma]),
-      .nonposted_in_valid_i  (nonposted_valid_i[PortRma]),
-      .nonposted_in_ready_o  (nonposted_ready_o[PortRma]),
-      .nonposted_in_header_i (nonposted_header_i[PortRma]),
-      .response_out_valid_o  (response_in_valid_o[PortRma]),
-      .response_out_ready_i  (response_in_ready_i[PortRma]),
-      .response_out_eop_o    (response_in_eop_o[PortRma]),
-      .response_out_header_o (response_in_header_o[PortRma]),
-      .response_out_data_o   (response_in_data_o[PortRma]),
-      .posted_out_valid_o    (posted_in_valid_o[PortRma]),
-      .posted_out_ready_i    (posted_in_ready_i[PortRma]),
-      .posted_out_eop_o      (posted_in_eop_o[PortRma]),
-      .posted_out_header_o   (posted_in_header_o[PortRma]),
-      .posted_out_data_o     (posted_in_data_o[PortRma]),
-      .write_done_i          (write_done_i[PortRma]),
-      .nonposted_out_valid_o (nonposted_in_valid_o[PortRma]),
-      .nonposted_out_ready_i (nonposted_in_ready_i[PortRma]),
-      .nonposted_out_header_o(nonposted_in_header_o[PortRma]),
-      .response_in_valid_i   (response_valid_i[PortRma]),
-      .response_in_ready_o   (response_ready_o[PortRma]),
-      .response_in_eop_i     (response_eop_i[PortRma]),
-      .response_in_header_i  (response_header_i[PortRma]),
-      .response_in_data_i    (response_data_i[PortRma]),
-      .net_out_valid_o       (out_valid[NetRma]),
-      .net_out_ready_i       (out_ready[NetRma]),
-      .net_out_sop_o         (out_sop[NetRma]),
-      .net_out_eop_o         (out_eop[NetRma]),
-      .net_out_data_o        (out_data[NetRma]),
-      .net_in_valid_i        (in_valid[NetRma]),
-      .net_in_ready_o        (in_ready[NetRma]),
-      .net_in_sop_i          (net_in_sop_i[NumClasses-1:0]),
-      .net_in_eop_i          (net_in_eop_i[NumClasses-1:0]),
-      .net_in_data_i         (net_in_data_i[NumClasses-1:0]),
+      .node_id_i                (node_id_o),
+      .access_watchdog_i        (access_watchdog),
+      .setting_i                (rma_setting),
+      .report_o                 (rma_report),
+      .given_up_o               (watchdog_report.given_up[0]),
+      .unanswered_o             (watchdog_report.unanswered[0]),
+      .to_unit_i                (to_unit_i[PortRma]),
+      .to_unit_posted_data_i    (to_unit_posted_data_i[PortRma]),
+      .to_unit_response_data_i  (to_unit_response_data_i[PortRma]),
+      .to_unit_ready_o          (to_unit_ready_o[PortRma]),
+      .from_unit_o              (from_unit_o[PortRma]),
+      .from_unit_posted_data_o  (from_unit_posted_data_o[PortRma]),
+      .from_unit_response_data_o(from_unit_response_data_o[PortRma]),
+      .from_unit_ready_i        (from_unit_ready_i[PortRma]),
+      .write_done_i             (write_done_i[PortRma]),
+      .net_out_valid_o          (out_valid[NetRma]),
+      .net_out_ready_i          (out_ready[NetRma]),
+      .net_out_sop_o            (out_sop[NetRma]),
+      .net_out_eop_o            (out_eop[NetRma]),
+      .net_out_data_o           (out_data[NetRma]),
+      .net_in_valid_i           (in_valid[NetRma]),
+      .net_in_ready_o           (in_ready[NetRma]),
+      .net_in_sop_i             (net_in_sop_i[NumClasses-1:0]),
+      .net_in_eop_i             (net_in_eop_i[NumClasses-1:0]),
+      .net_in_data_i            (net_in_data_i[NumClasses-1:0]),
       .clk_i,
       .rst_ni
   );
@@ -415,23 +341,24 @@ module velo_node_units
 
   // ----- registers ------------------------------------------------------------------------------
 
+  // The register file writes and reads nothing. Answers of the host that nobody asked for still come
+  // here, and are taken.
+  assign from_unit_o[PortRegisters].posted = '0;
+  assign from_unit_o[PortRegisters].nonposted = '0;
+  assign from_unit_posted_data_o[PortRegisters] = '0;
+  assign to_unit_ready_o[PortRegisters].response = 1'b1;
+
   velo_regfile #(
       .DataWidth(DataWidth)
   ) u_regfile (
-      .posted_valid_i    (posted_valid_i[PortRegisters]),
-      .posted_ready_o    (posted_ready_o[PortRegisters]),
-      .posted_eop_i      (posted_eop_i[PortRegisters]),
-      .posted_header_i   (posted_header_i[PortRegisters]),
-      .posted_data_i     (posted_data_i[PortRegisters]),
-      .nonposted_valid_i (nonposted_valid_i[PortRegisters]),
-      .nonposted_ready_o (nonposted_ready_o[PortRegisters]),
-      .nonposted_eop_i   (1'b1),
-      .nonposted_header_i(nonposted_header_i[PortRegisters]),
-      .response_valid_o  (response_in_valid_o[PortRegisters]),
-      .response_ready_i  (response_in_ready_i[PortRegisters]),
-      .response_eop_o    (response_in_eop_o[PortRegisters]),
-      .response_header_o (response_in_header_o[PortRegisters]),
-      .response_data_o   (response_in_data_o[PortRegisters]),
+      .posted_i          (to_unit_i[PortRegisters].posted),
+      .posted_data_i     (to_unit_posted_data_i[PortRegisters]),
+      .posted_ready_o    (to_unit_ready_o[PortRegisters].posted),
+      .nonposted_i       (to_unit_i[PortRegisters].nonposted),
+      .nonposted_ready_o (to_unit_ready_o[PortRegisters].nonposted),
+      .response_o        (from_unit_o[PortRegisters].response),
+      .response_data_o   (from_unit_response_data_o[PortRegisters]),
+      .response_ready_i  (from_unit_ready_i[PortRegisters].response),
       .velo_setting_o    (velo_setting),
       .velo_report_i     (velo_report),
       .custom_setting_o  (custom_setting),
@@ -460,9 +387,8 @@ module velo_node_units
   assign network_stalled = |(net_out_valid_o & ~net_out_ready_i & Requests);
 
   logic unused;
-  assign unused = ^{posted_in_ready_i, nonposted_in_ready_i, nonposted_valid_i, nonposted_header_i,
-                    response_in_ready_i, response_valid_i, response_eop_i, response_header_i,
-                    response_data_i, write_done_i, out_ready, in_valid, posted_header_i};
+  assign unused = ^{to_unit_i, to_unit_response_data_i, from_unit_ready_i, write_done_i, out_ready,
+                    in_valid};
 
   `VELO_ASSERT_INIT(BarriersAreOfGroups, !Barrier || Multicast)
 

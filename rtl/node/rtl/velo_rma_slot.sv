@@ -29,34 +29,16 @@ module velo_rma_slot
     output logic               given_up_o,         // a descriptor, for one cycle
     output logic               unanswered_o,       // a read of host memory, for one cycle
 
-    input  logic                         posted_in_valid_i,
-    output logic                         posted_in_ready_o,
-    input  logic                         posted_in_eop_i,
-    input  htax_header_t                 posted_in_header_i,
-    input  logic         [DataWidth-1:0] posted_in_data_i,
-    input  logic                         nonposted_in_valid_i,
-    output logic                         nonposted_in_ready_o,
-    input  htax_header_t                 nonposted_in_header_i,
-    output logic                         response_out_valid_o,
-    input  logic                         response_out_ready_i,
-    output logic                         response_out_eop_o,
-    output htax_header_t                 response_out_header_o,
-    output logic         [DataWidth-1:0] response_out_data_o,
-
-    output logic                         posted_out_valid_o,
-    input  logic                         posted_out_ready_i,
-    output logic                         posted_out_eop_o,
-    output htax_header_t                 posted_out_header_o,
-    output logic         [DataWidth-1:0] posted_out_data_o,
-    input  logic                         write_done_i,
-    output logic                         nonposted_out_valid_o,
-    input  logic                         nonposted_out_ready_i,
-    output htax_header_t                 nonposted_out_header_o,
-    input  logic                         response_in_valid_i,
-    output logic                         response_in_ready_o,
-    input  logic                         response_in_eop_i,
-    input  htax_header_t                 response_in_header_i,
-    input  logic         [DataWidth-1:0] response_in_data_i,
+    // Port of the crossbar, as in velo_rma.
+    input  htax_port_t                  to_unit_i,
+    input  logic        [DataWidth-1:0] to_unit_posted_data_i,
+    input  logic        [DataWidth-1:0] to_unit_response_data_i,
+    output htax_ready_t                 to_unit_ready_o,
+    output htax_port_t                  from_unit_o,
+    output logic        [DataWidth-1:0] from_unit_posted_data_o,
+    output logic        [DataWidth-1:0] from_unit_response_data_o,
+    input  htax_ready_t                 from_unit_ready_i,
+    input  logic                        write_done_i,               // pulse: a write has left
 
     output logic [NumClasses-1:0]                net_out_valid_o,
     input  logic [NumClasses-1:0]                net_out_ready_i,
@@ -71,29 +53,27 @@ module velo_rma_slot
 );
 
   // The unit's side of the guards.
-  logic guarded_valid, guarded_ready, descriptor_given_up, unit_refused;
-  logic ask_valid, ask_ready, got_valid, got_ready, got_eop;
-  htax_header_t ask_header, got_header;
+  htax_port_t to_unit, from_unit;
+  htax_ready_t to_unit_ready, from_unit_ready;
+  logic descriptor_given_up, unit_refused;
   error_e unit_refused_code;
   logic [7:0] unit_refused_source;
   window_t window;
-
-  logic unused_nonposted_eop;
 
   velo_store_guard u_store_guard (
       .clk_i      (clk_i),
       .rst_ni     (rst_ni),
       .watchdog_i (access_watchdog_i),
-      .in_valid_i (posted_in_valid_i),
-      .in_ready_o (posted_in_ready_o),
-      .in_eop_i   (posted_in_eop_i),
-      .out_valid_o(guarded_valid),
-      .out_ready_i(guarded_ready),
+      .in_valid_i (to_unit_i.posted.valid),
+      .in_ready_o (to_unit_ready_o.posted),
+      .in_eop_i   (to_unit_i.posted.eop),
+      .out_valid_o(to_unit.posted.valid),
+      .out_ready_i(to_unit_ready.posted),
       .given_up_o (descriptor_given_up)
   );
 
   // A descriptor that is given up is a refused one, too.
-  assign window = window_t'({{(64 - AddrBits) {1'b0}}, posted_in_header_i.addr});
+  assign window = window_t'({{(64 - AddrBits) {1'b0}}, to_unit_i.posted.header.addr});
   assign given_up_o = descriptor_given_up;
   assign report_o.refused = unit_refused || descriptor_given_up;
   assign report_o.refused_code = descriptor_given_up ? ErrorNetwork : unit_refused_code;
@@ -108,21 +88,31 @@ module velo_rma_slot
       .rst_ni              (rst_ni),
       .watchdog_i          (access_watchdog_i),
       .unanswered_o        (unanswered_o),
-      .unit_read_valid_i   (ask_valid),
-      .unit_read_ready_o   (ask_ready),
-      .unit_read_header_i  (ask_header),
-      .host_read_valid_o   (nonposted_out_valid_o),
-      .host_read_ready_i   (nonposted_out_ready_i),
-      .host_read_header_o  (nonposted_out_header_o),
-      .host_answer_valid_i (response_in_valid_i),
-      .host_answer_ready_o (response_in_ready_o),
-      .host_answer_eop_i   (response_in_eop_i),
-      .host_answer_header_i(response_in_header_i),
-      .unit_answer_valid_o (got_valid),
-      .unit_answer_ready_i (got_ready),
-      .unit_answer_eop_o   (got_eop),
-      .unit_answer_header_o(got_header)
+      .unit_read_valid_i   (from_unit.nonposted.valid),
+      .unit_read_ready_o   (from_unit_ready.nonposted),
+      .unit_read_header_i  (from_unit.nonposted.header),
+      .host_read_valid_o   (from_unit_o.nonposted.valid),
+      .host_read_ready_i   (from_unit_ready_i.nonposted),
+      .host_read_header_o  (from_unit_o.nonposted.header),
+      .host_answer_valid_i (to_unit_i.response.valid),
+      .host_answer_ready_o (to_unit_ready_o.response),
+      .host_answer_eop_i   (to_unit_i.response.eop),
+      .host_answer_header_i(to_unit_i.response.header),
+      .unit_answer_valid_o (to_unit.response.valid),
+      .unit_answer_ready_i (to_unit_ready.response),
+      .unit_answer_eop_o   (to_unit.response.eop),
+      .unit_answer_header_o(to_unit.response.header)
   );
+
+  // All else goes past them.
+  assign to_unit.posted.eop = to_unit_i.posted.eop;
+  assign to_unit.posted.header = to_unit_i.posted.header;
+  assign to_unit.nonposted = to_unit_i.nonposted;
+  assign to_unit_ready_o.nonposted = to_unit_ready.nonposted;
+  assign from_unit_o.posted = from_unit.posted;
+  assign from_unit_o.response = from_unit.response;
+  assign from_unit_ready.posted = from_unit_ready_i.posted;
+  assign from_unit_ready.response = from_unit_ready_i.response;
 
   ecc_t [6:0] ecc;
   assign report_o.ecc = ecc_count(64'(ecc));
@@ -135,26 +125,15 @@ module velo_rma_slot
   ) u_rma (
       .clk_i,
       .rst_ni,
-      .posted_in_valid_i      (guarded_valid),
-      .posted_in_ready_o      (guarded_ready),
-      .posted_in_eop_i        (posted_in_eop_i),
-      .posted_in_data_i       (posted_in_data_i),
-      .response_out_valid_o   (response_out_valid_o),
-      .response_out_ready_i   (response_out_ready_i),
-      .response_out_eop_o     (response_out_eop_o),
-      .response_out_data_o    (response_out_data_o),
-      .posted_out_valid_o     (posted_out_valid_o),
-      .posted_out_ready_i     (posted_out_ready_i),
-      .posted_out_eop_o       (posted_out_eop_o),
-      .posted_out_data_o      (posted_out_data_o),
-      .nonposted_out_valid_o  (ask_valid),
-      .nonposted_out_ready_i  (ask_ready),
-      .nonposted_out_header_o (ask_header),
-      .response_in_valid_i    (got_valid),
-      .response_in_ready_o    (got_ready),
-      .response_in_eop_i      (got_eop),
-      .response_in_header_i   (got_header),
-      .response_in_data_i     (response_in_data_i),
+      .to_unit_i              (to_unit),
+      .to_unit_posted_data_i,
+      .to_unit_response_data_i,
+      .to_unit_ready_o        (to_unit_ready),
+      .from_unit_o            (from_unit),
+      .from_unit_posted_data_o,
+      .from_unit_response_data_o,
+      .from_unit_ready_i      (from_unit_ready),
+      .write_done_i,
       .net_out_valid_o        (net_out_valid_o),
       .net_out_ready_i        (net_out_ready_i),
       .net_out_sop_o          (net_out_sop_o),
@@ -182,8 +161,6 @@ module velo_rma_slot
       .read_pointer_valid_i   (setting_i.read_pointer_valid),
       .read_pointer_ctx_i     (CtxBits'(setting_i.read_pointer_ctx)),
       .read_pointer_i         (setting_i.read_pointer),
-      .nonposted_in_eop_i     (1'b1),
-      .nonposted_out_eop_o    (unused_nonposted_eop),
       .posted_o               (report_o.posted),
       .completed_o            (report_o.completed),
       .served_o               (report_o.served),
@@ -200,17 +177,10 @@ module velo_rma_slot
       .error_ctx_o            (report_o.error_ctx),
       .error_node_o           (report_o.error_node),
       .ecc_o                  (ecc),
-      .node_id_i,
-      .posted_in_header_i,
-      .nonposted_in_valid_i,
-      .nonposted_in_ready_o,
-      .nonposted_in_header_i,
-      .response_out_header_o,
-      .posted_out_header_o,
-      .write_done_i
+      .node_id_i
   );
 
-  assign report_o.descriptors_wait = posted_in_valid_i && !posted_in_ready_o;
+  assign report_o.descriptors_wait = to_unit_i.posted.valid && !to_unit_ready_o.posted;
 
   logic unused;
   assign unused = ^window;

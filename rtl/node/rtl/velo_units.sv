@@ -40,11 +40,9 @@ module velo_units
     input  velo_setting_t       setting_i,
     output velo_report_t        report_o,
 
-    input  logic         [NumVelo-1:0]                write_valid_i,
-    output logic         [NumVelo-1:0]                write_ready_o,
-    input  logic         [NumVelo-1:0]                write_eop_i,
-    input  htax_header_t [NumVelo-1:0]                write_header_i,
+    input  htax_stream_t [NumVelo-1:0]                write_i,
     input  logic         [NumVelo-1:0][DataWidth-1:0] write_data_i,
+    output logic         [NumVelo-1:0]                write_ready_o,
 
     output logic [NumVelo-1:0]                net_out_valid_o,
     input  logic [NumVelo-1:0]                net_out_ready_i,
@@ -58,11 +56,9 @@ module velo_units
     input  logic [NumVelo-1:0]                net_in_poison_i,
     input  logic [NumVelo-1:0][DataWidth-1:0] net_in_data_i,
 
-    output logic         [NumVelo-1:0]                dma_valid_o,
-    input  logic         [NumVelo-1:0]                dma_ready_i,
-    output logic         [NumVelo-1:0]                dma_eop_o,
-    output htax_header_t [NumVelo-1:0]                dma_header_o,
-    output logic         [NumVelo-1:0][DataWidth-1:0] dma_data_o
+    output htax_stream_t [NumVelo-1:0]                dma_o,
+    output logic         [NumVelo-1:0][DataWidth-1:0] dma_data_o,
+    input  logic         [NumVelo-1:0]                dma_ready_i
 );
 
   localparam int unsigned UnitBits = NumVelo == 1 ? 1 : $clog2(NumVelo);
@@ -113,11 +109,11 @@ module velo_units
         .read_pointer_valid_i  (setting_i.read_pointer_valid && pointer_unit[u]),
         .read_pointer_ctx_i    (CtxBits'(setting_i.read_pointer_ctx)),
         .read_pointer_i        (setting_i.read_pointer),
-        .write_valid_i         (write_valid_i[u]),
+        .write_valid_i         (write_i[u].valid),
         .write_ready_o         (write_ready_o[u]),
-        .write_eop_i           (write_eop_i[u]),
-        .write_addr_i          (write_header_i[u].addr),
-        .write_len_bytes_i     (write_header_i[u].len_bytes),
+        .write_eop_i           (write_i[u].eop),
+        .write_addr_i          (write_i[u].header.addr),
+        .write_len_bytes_i     (write_i[u].header.len_bytes),
         .write_data_i          (write_data_i[u]),
         .net_out_valid_o       (net_out_valid_o[u]),
         .net_out_ready_i       (net_out_ready_i[u]),
@@ -130,9 +126,9 @@ module velo_units
         .net_in_eop_i          (net_in_eop_i[u]),
         .net_in_poison_i       (net_in_poison_i[u]),
         .net_in_data_i         (net_in_data_i[u]),
-        .dma_valid_o           (dma_valid_o[u]),
+        .dma_valid_o           (dma_o[u].valid),
         .dma_ready_i           (dma_ready_i[u]),
-        .dma_eop_o             (dma_eop_o[u]),
+        .dma_eop_o             (dma_o[u].eop),
         .dma_data_o            (dma_data_o[u]),
         .dma_addr_o            (dma_addr),
         .dma_len_bytes_o       (dma_len_bytes),
@@ -150,7 +146,7 @@ module velo_units
         .dropped_node_o        (dropped_node[u]),
         .ecc_o                 (ecc[u])
     );
-    assign dma_header_o[u] = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
+    assign dma_o[u].header = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
   end
 
   always_comb begin
@@ -174,7 +170,7 @@ module velo_units
   end
 
   logic unused;
-  assign unused = ^{write_header_i, setting_i};
+  assign unused = ^{write_i, setting_i};
 
   `VELO_ASSERT_INIT(NumVeloSupported, NumVelo inside {1, 2, 4})
   `VELO_ASSERT_INIT(ContextForEachUnit, 2 ** CtxBits >= NumVelo)

@@ -10,10 +10,14 @@ import cocotb
 import pytest
 from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench, packet_to_beats, split, words_to_beats
+from structs import Struct
 
 NODE, PEER, CTX, SEGMENT = 0x21, 0x34, 5, 0x7_0000_0000
 REQUEST, RESPONSE, CUSTOM = 0, 1, 9
 STORE, LOAD = 16, 8
+PORT, READY, STREAM, READ = (
+    Struct("htax_pkg", f"htax_{name}_t") for name in ("port", "ready", "stream", "read")
+)
 
 
 @pytest.mark.parametrize("width", [32, 64, 128])
@@ -45,11 +49,10 @@ class Setup:
     """The unit and all around it, a cycle at a time; each stream stalls as often as is said."""
 
     def __init__(self, dut: Any, stall: float = 0.3, seed: int = 1):
-        zeros = [f"{name}_valid_i" for name in ("store", "load", "memory", "net_in")]
-        zeros += [f"{name}_ready_i" for name in ("answer", "write", "read", "net_out")]
+        zeros = ["to_unit_i", "from_unit_ready_i", "net_in_valid_i", "net_out_ready_i"]
         self.dut, self.stall, self.rng = dut, stall, random.Random(seed)
         self.bench = Bench(dut, zeros)
-        self.width = len(dut.store_data_i)
+        self.width = len(dut.to_unit_posted_data_i)
         dut.node_id_i.value = NODE
         # Beats that are still to go in: data, header, whether it is the last.
         self.stores: deque[tuple[int, int, int]] = deque()
@@ -93,16 +96,18 @@ class Setup:
             for name, queue in waiting.items():
                 # An offer that was not taken stays.
                 shown[name] = bool(queue) and (shown[name] or self.rng.random() >= self.stall)
-            for name in ("store", "load", "memory"):
-                getattr(dut, f"{name}_valid_i").value = int(shown[name])
-            for name, queue in (("store", self.stores), ("memory", self.answers)):
+            offer: dict[str, int] = {}
+            for name, channel, beats in (
+                ("store", "posted", self.stores),
+                ("memory", "response", self.answers),
+            ):
                 if shown[name]:
-                    data, head, eop = queue[0]
-                    getattr(dut, f"{name}_data_i").value = data
-                    getattr(dut, f"{name}_header_i").value = head
-                    getattr(dut, f"{name}_eop_i").value = eop
+                    data, head, eop = beats[0]
+                    offer[channel] = STREAM.pack(valid=1, eop=eop, header=head)
+                    getattr(dut, f"to_unit_{channel}_data_i").value = data
             if shown["load"]:
-                dut.load_header_i.value = self.loads[0]
+                offer["nonposted"] = READ.pack(valid=1, header=self.loads[0])
+            dut.to_unit_i.value = PORT.pack(**offer)
             valid = data = eop = 0
             for c in (0, 1):
                 if shown[str(c)]:
@@ -111,12 +116,20 @@ class Setup:
                     eop |= self.packets[c][0][1] << c
             dut.net_in_valid_i.value, dut.net_in_data_i.value = valid, data
             dut.net_in_eop_i.value = eop
-            for name in ("answer", "write", "read"):
-                getattr(dut, f"{name}_ready_i").value = int(self.rng.random() >= self.stall)
+            takes = {
+                channel: int(self.rng.random() >= self.stall)
+                for channel in ("response", "posted", "nonposted")
+            }
+            dut.from_unit_ready_i.value = READY.pack(**takes)
             dut.net_out_ready_i.value = sum((self.rng.random() >= self.stall) << c for c in (0, 1))
             await ReadOnly()
-            for name in ("store", "load", "memory"):
-                if shown[name] and int(getattr(dut, f"{name}_ready_o").value):
+            ready = READY.unpack(dut.to_unit_ready_o)
+            for name, channel in (
+                ("store", "posted"),
+                ("load", "nonposted"),
+                ("memory", "response"),
+            ):
+                if shown[name] and ready[channel]:
                     waiting[name].popleft()
                     shown[name] = False
             taken = int(dut.net_in_ready_o.value)
@@ -128,7 +141,7 @@ class Setup:
                 if moved >> c & 1:
                     beat = int(dut.net_out_data_o.value) >> (self.width * c) & mask
                     self._sent(c, beat, int(dut.net_out_eop_o.value) >> c & 1)
-            self._collect_host()
+            self._collect_host(takes)
             await FallingEdge(dut.clk_i)
 
     def _whole(self, name: str, beat: int, eop: int) -> list[int] | None:
@@ -150,26 +163,24 @@ class Setup:
         if words := self._whole(str(c), beat, eop):
             self.sent[c].append(words)
 
-    def _taken(self, name: str) -> bool:
-        valid = int(getattr(self.dut, f"{name}_valid_o").value)
-        return bool(valid and int(getattr(self.dut, f"{name}_ready_i").value))
-
-    def _collect_host(self) -> None:
-        dut = self.dut
-        if self._taken("answer"):
-            head, eop = int(dut.answer_header_o.value), int(dut.answer_eop_o.value)
-            words = self._whole("answer", int(dut.answer_data_o.value), eop)
+    def _collect_host(self, takes: dict[str, int]) -> None:
+        dut, sent = self.dut, PORT.unpack(self.dut.from_unit_o)
+        answer, write = STREAM.unpack_bits(sent["response"]), STREAM.unpack_bits(sent["posted"])
+        read = READ.unpack_bits(sent["nonposted"])
+        if answer["valid"] and takes["response"]:
+            head, data = answer["header"], int(dut.from_unit_response_data_o.value)
+            words = self._whole("answer", data, answer["eop"])
             if words is not None:
                 assert head & 1 or len(words) == 1
                 self.answered.append((head >> 1 & 255, None if head & 1 else words[0]))
-        if self._taken("write"):
-            head, eop = int(dut.write_header_o.value), int(dut.write_eop_o.value)
-            words = self._whole("write", int(dut.write_data_o.value), eop)
+        if write["valid"] and takes["posted"]:
+            head, data = write["header"], int(dut.from_unit_posted_data_o.value)
+            words = self._whole("write", data, write["eop"])
             if words is not None:
                 assert head >> 13 & 1023 == 8 and len(words) == 1
                 self.memory[head >> 23 & (1 << 48) - 1] = words[0]
-        if self._taken("read"):
-            head = int(dut.read_header_o.value)
+        if read["valid"] and takes["nonposted"]:
+            head = read["header"]
             addr = head >> 23 & (1 << 48) - 1
             assert head >> 13 & 1023 == 8
             self.reads += 1

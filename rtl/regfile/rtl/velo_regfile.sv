@@ -25,20 +25,15 @@ module velo_regfile
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic                         posted_valid_i,
-    output logic                         posted_ready_o,
-    input  logic                         posted_eop_i,
-    input  htax_header_t                 posted_header_i,
+    // From and to the crossbar: writes, reads, and what was read. Data are the beat's.
+    input  htax_stream_t                 posted_i,
     input  logic         [DataWidth-1:0] posted_data_i,
-    input  logic                         nonposted_valid_i,
+    output logic                         posted_ready_o,
+    input  htax_read_t                   nonposted_i,
     output logic                         nonposted_ready_o,
-    input  logic                         nonposted_eop_i,
-    input  htax_header_t                 nonposted_header_i,
-    output logic                         response_valid_o,
-    input  logic                         response_ready_i,
-    output logic                         response_eop_o,
-    output htax_header_t                 response_header_o,
+    output htax_stream_t                 response_o,
     output logic         [DataWidth-1:0] response_data_o,
+    input  logic                         response_ready_i,
 
     output logic [7:0] node_id_o,
 
@@ -82,18 +77,18 @@ module velo_regfile
 
   logic write_is_register, read_is_register, read_take;
   assign write_is_register = is_register(
-      posted_header_i.window,
-      posted_header_i.addr[AddrBits-1:WindowUnitLsb],
-      posted_header_i.addr[2:0],
-      posted_header_i.len_bytes
+      posted_i.header.window,
+      posted_i.header.addr[AddrBits-1:WindowUnitLsb],
+      posted_i.header.addr[2:0],
+      posted_i.header.len_bytes
   );
   assign read_is_register = is_register(
-      nonposted_header_i.window,
-      nonposted_header_i.addr[AddrBits-1:WindowUnitLsb],
-      nonposted_header_i.addr[2:0],
-      nonposted_header_i.len_bytes
+      nonposted_i.header.window,
+      nonposted_i.header.addr[AddrBits-1:WindowUnitLsb],
+      nonposted_i.header.addr[2:0],
+      nonposted_i.header.len_bytes
   );
-  assign read_take = nonposted_valid_i && nonposted_ready_o && nonposted_eop_i;
+  assign read_take = nonposted_i.valid && nonposted_ready_o;
 
   // ----- writes: gathered, then offered to the registers ----------------------------------------
 
@@ -102,18 +97,18 @@ module velo_regfile
   logic [63:0] write_data_q;
 
   assign posted_ready_o  = !write_pending_q;
-  assign write_take      = posted_valid_i && posted_ready_o;
-  assign write_misplaced = write_take && posted_eop_i && !write_is_register;
+  assign write_take      = posted_i.valid && posted_ready_o;
+  assign write_misplaced = write_take && posted_i.eop && !write_is_register;
 
   logic write_done;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) write_pending_q <= 1'b0;
-    else if (write_take && posted_eop_i) write_pending_q <= write_is_register;
+    else if (write_take && posted_i.eop) write_pending_q <= write_is_register;
     else if (write_done) write_pending_q <= 1'b0;
   end
   always_ff @(posedge clk_i) begin
     if (write_take) begin
-      write_addr_q <= posted_header_i.addr[27:0];
+      write_addr_q <= posted_i.header.addr[27:0];
       write_data_q <= NarrowPath ? {posted_data_i[31:0], write_data_q[63:32]} : 64'(posted_data_i);
     end
   end
@@ -141,19 +136,19 @@ module velo_regfile
     end else begin
       unique case (read_q)
         StIdle: begin
-          if (nonposted_valid_i && nonposted_eop_i) read_q <= read_misplaced ? StAnswer : StRead;
+          if (nonposted_i.valid) read_q <= read_misplaced ? StAnswer : StRead;
         end
         StRead:  if (read_done) read_q <= StAnswer;
         StAnswer: begin
-          if (response_ready_i) read_q <= response_eop_o ? StIdle : StAnswerHigh;
+          if (response_ready_i) read_q <= response_o.eop ? StIdle : StAnswerHigh;
         end
         default: if (response_ready_i) read_q <= StIdle;
       endcase
     end
   end
   always_ff @(posedge clk_i) begin
-    if (nonposted_valid_i && nonposted_ready_o) begin
-      read_header_q       <= nonposted_header_i;
+    if (nonposted_i.valid && nonposted_ready_o) begin
+      read_header_q       <= nonposted_i.header;
       read_header_q.error <= read_misplaced;
     end
     if (read_misplaced) read_data_q <= '0;
@@ -161,9 +156,9 @@ module velo_regfile
     else if (NarrowPath && read_q == StAnswer && response_ready_i) read_data_q <= read_data_q >> 32;
   end
 
-  assign response_valid_o  = read_q == StAnswer || read_q == StAnswerHigh;
-  assign response_eop_o    = !NarrowPath || read_header_q.error || read_q == StAnswerHigh;
-  assign response_header_o = read_header_q;
+  assign response_o.valid  = read_q == StAnswer || read_q == StAnswerHigh;
+  assign response_o.eop    = !NarrowPath || read_header_q.error || read_q == StAnswerHigh;
+  assign response_o.header = read_header_q;
   assign response_data_o   = DataWidth'(read_data_q);
 
   // ----- the registers: one access at a time, writes first --------------------------------------
@@ -460,7 +455,7 @@ module velo_regfile
   assign custom_setting_o = from_registers.custom_setting.value.value;
 
   logic unused;
-  assign unused = ^{posted_header_i, posted_data_i,
+  assign unused = ^{posted_i.header, posted_data_i,
                     from_registers.rings.addr, from_registers.rings.wr_data,
                     from_registers.rings.wr_biten, from_registers.read_pointers.addr,
                     from_registers.read_pointers.wr_data, from_registers.read_pointers.wr_biten,
@@ -476,6 +471,6 @@ module velo_regfile
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT(AnswerOnlyWhatWasAsked, !(read_ack && read_q != StRead))
-  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {response_valid_o, posted_ready_o, nonposted_ready_o})
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {response_o.valid, posted_ready_o, nonposted_ready_o})
 
 endmodule

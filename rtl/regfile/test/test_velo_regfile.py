@@ -48,14 +48,11 @@ QUEUES, QUEUE_READ_POINTERS = 0x8300000, 0x8400000
         "barrier_report",
     )
 )
+STREAM, READ = Struct("htax_pkg", "htax_stream_t"), Struct("htax_pkg", "htax_read_t")
 INPUTS = [
-    "posted_valid_i",
-    "posted_eop_i",
-    "posted_header_i",
+    "posted_i",
     "posted_data_i",
-    "nonposted_valid_i",
-    "nonposted_eop_i",
-    "nonposted_header_i",
+    "nonposted_i",
     "response_ready_i",
     "network_state_i",
     "custom_status_i",
@@ -93,14 +90,14 @@ class Registers:
     def header(offset: int, unit: int, length: int, tag: int = 0) -> int:
         return 1 << 71 | (unit << 36 | offset) << 23 | length << 13 | 5 << 9 | tag << 1
 
-    async def beat(self, valid: Any, ready: Any, limit: int = 200) -> None:
-        valid.value = 1
+    async def beat(self, port: Any, offer: int, ready: Any, limit: int = 200) -> None:
+        port.value = offer
         for _ in range(limit):
             await ReadOnly()
             taken = int(ready.value)
             await self.settle()
             if taken:
-                valid.value = 0
+                port.value = 0
                 return
         raise AssertionError("a beat was not taken")
 
@@ -109,28 +106,28 @@ class Registers:
     ) -> None:
         beats = -(-length * 8 // self.width)
         for beat in range(beats):
-            self.dut.posted_header_i.value = self.header(offset, unit, length)
+            header, eop = self.header(offset, unit, length), int(beat == beats - 1)
+            offer = STREAM.pack(valid=1, eop=eop, header=header)
             self.dut.posted_data_i.value = (value >> (beat * self.width)) & ((1 << self.width) - 1)
-            self.dut.posted_eop_i.value = beat == beats - 1
-            await self.beat(self.dut.posted_valid_i, self.dut.posted_ready_o)
+            await self.beat(self.dut.posted_i, offer, self.dut.posted_ready_o)
 
     async def read(
         self, offset: int, unit: int = UNIT_REGISTERS, length: int = 8, tag: int = 7
     ) -> int | None:
         """The value; nothing for an answer that is an error."""
-        self.dut.nonposted_header_i.value = self.header(offset, unit, length, tag)
-        self.dut.nonposted_eop_i.value = 1
-        await self.beat(self.dut.nonposted_valid_i, self.dut.nonposted_ready_o)
+        offer = READ.pack(valid=1, header=self.header(offset, unit, length, tag))
+        await self.beat(self.dut.nonposted_i, offer, self.dut.nonposted_ready_o)
         value = beats = 0
         self.dut.response_ready_i.value = 1
         for _ in range(100):
             await ReadOnly()
-            if int(self.dut.response_valid_o.value):
-                head = int(self.dut.response_header_o.value)
+            response = STREAM.unpack(self.dut.response_o)
+            if response["valid"]:
+                head = response["header"]
                 assert (head >> 9) & 15 == 5 and (head >> 1) & 255 == tag
                 value |= int(self.dut.response_data_o.value) << (beats * self.width)
                 beats += 1
-                if int(self.dut.response_eop_o.value):
+                if response["eop"]:
                     await self.settle()
                     self.dut.response_ready_i.value = 0
                     assert head & 1 or beats == max(1, 64 // self.width)

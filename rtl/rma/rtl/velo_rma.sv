@@ -3,10 +3,9 @@
 // Remote memory: put, get, immediate put, notification put and fetch-compare-and-add between
 // registered memory of nodes, with the address translation that guards it.
 //
-// One port of the on-chip crossbar, all streams valid/ready as there: `posted_in_*` descriptors written
-// to unit `rma` of the window; `nonposted_in_*` reads of it, answered with an error; `posted_out_*` and
-// `nonposted_out_*` accesses to host memory; `response_in_*`, always taken. Data of an access begin
-// with the byte at its address, whatever its alignment, and are rounded up to whole beats.
+// One port of the on-chip crossbar (htax_pkg): descriptors are written to unit `rma` of the window, a read of it is
+// answered with an error; the unit's own writes and reads are of host memory, whose answers it always takes. Data of
+// an access begin with the byte at its address, whatever its alignment, and are rounded up to whole beats.
 // `write_done_i` pulses when a posted write of this port has left for the host, after which a read
 // that is offered to the host does not pass it.
 // Network: three streams each way, 0 requests, 1 responses, 2 completions. The unit takes requests while
@@ -68,40 +67,17 @@ module velo_rma
     input  logic [ CtxBits-1:0] read_pointer_ctx_i,    // of this context
     input  logic [        15:0] read_pointer_i,        // entries freed, modulo 2^16
 
-    // Descriptors that the host writes; a header holds for its whole transaction.
-    input  logic                         posted_in_valid_i,      // a beat is offered
-    output logic                         posted_in_ready_o,      // it is taken
-    input  logic                         posted_in_eop_i,        // it is the last
-    input  htax_header_t                 posted_in_header_i,     // address, length
-    input  logic         [DataWidth-1:0] posted_in_data_i,       // the beat
-    // Reads by the host, and their answers: errors all of them.
-    input  logic                         nonposted_in_valid_i,   // a read is offered
-    output logic                         nonposted_in_ready_o,   // it is taken
-    input  logic                         nonposted_in_eop_i,     // it is the last beat
-    input  htax_header_t                 nonposted_in_header_i,  // who asks, and tag
-    output logic                         response_out_valid_o,   // an answer is offered
-    input  logic                         response_out_ready_i,   // it is taken
-    output logic                         response_out_eop_o,     // always
-    output htax_header_t                 response_out_header_o,  // to whom, tag, error
-    output logic         [DataWidth-1:0] response_out_data_o,    // zero
-
-    // Writes to host memory.
-    output logic                         posted_out_valid_o,      // a beat is offered
-    input  logic                         posted_out_ready_i,      // it is taken
-    output logic                         posted_out_eop_o,        // it is the last
-    output htax_header_t                 posted_out_header_o,     // address, length
-    output logic         [DataWidth-1:0] posted_out_data_o,       // the beat
-    input  logic                         write_done_i,            // pulse: one has left
-    // Reads of host memory, and what was read.
-    output logic                         nonposted_out_valid_o,   // a read is offered
-    input  logic                         nonposted_out_ready_i,   // it is taken
-    output logic                         nonposted_out_eop_o,     // always
-    output htax_header_t                 nonposted_out_header_o,  // address, length, tag
-    input  logic                         response_in_valid_i,     // a beat is offered
-    output logic                         response_in_ready_o,     // it is taken
-    input  logic                         response_in_eop_i,       // it is the last
-    input  htax_header_t                 response_in_header_i,    // tag, error
-    input  logic         [DataWidth-1:0] response_in_data_i,      // the beat
+    // From the crossbar: descriptors, reads of the window, and what was read of host memory.
+    input  htax_port_t                  to_unit_i,
+    input  logic        [DataWidth-1:0] to_unit_posted_data_i,
+    input  logic        [DataWidth-1:0] to_unit_response_data_i,
+    output htax_ready_t                 to_unit_ready_o,
+    // To the crossbar: writes and reads of host memory, and errors as answers to reads of the window.
+    output htax_port_t                  from_unit_o,
+    output logic        [DataWidth-1:0] from_unit_posted_data_o,
+    output logic        [DataWidth-1:0] from_unit_response_data_o,
+    input  htax_ready_t                 from_unit_ready_i,
+    input  logic                        write_done_i,               // pulse: a write has left
 
     // Packets to the network, by class.
     output logic [NumClasses-1:0]                net_out_valid_o,  // a beat is offered
@@ -237,19 +213,19 @@ module velo_rma
       .notify_ready_o    (notify_ready),
       .notify_i          (notify),
       .notify_error_o    (notify_error),
-      .posted_valid_o    (posted_out_valid_o),
-      .posted_ready_i    (posted_out_ready_i),
-      .posted_eop_o      (posted_out_eop_o),
-      .posted_header_o   (posted_out_header_o),
-      .posted_data_o     (posted_out_data_o),
-      .nonposted_valid_o (nonposted_out_valid_o),
-      .nonposted_ready_i (nonposted_out_ready_i),
-      .nonposted_header_o(nonposted_out_header_o),
-      .response_valid_i  (response_in_valid_i),
-      .response_eop_i    (response_in_eop_i),
-      .response_tag_i    (response_in_header_i.tag),
-      .response_error_i  (response_in_header_i.error),
-      .response_data_i   (response_in_data_i),
+      .posted_valid_o    (from_unit_o.posted.valid),
+      .posted_ready_i    (from_unit_ready_i.posted),
+      .posted_eop_o      (from_unit_o.posted.eop),
+      .posted_header_o   (from_unit_o.posted.header),
+      .posted_data_o     (from_unit_posted_data_o),
+      .nonposted_valid_o (from_unit_o.nonposted.valid),
+      .nonposted_ready_i (from_unit_ready_i.nonposted),
+      .nonposted_header_o(from_unit_o.nonposted.header),
+      .response_valid_i  (to_unit_i.response.valid),
+      .response_eop_i    (to_unit_i.response.eop),
+      .response_tag_i    (to_unit_i.response.header.tag),
+      .response_error_i  (to_unit_i.response.header.error),
+      .response_data_i   (to_unit_response_data_i),
       .hit_o             (atu_hit_o),
       .miss_o            (atu_miss_o),
       .refused_o         (atu_refused_o),
@@ -278,14 +254,13 @@ module velo_rma
       .stalled_o,
       .stall_ctx_o
   );
-  assign error_node[4]       = node_id_i;
-  assign nonposted_out_eop_o = 1'b1;
-  assign response_in_ready_o = 1'b1;
+  assign error_node[4] = node_id_i;
+  assign to_unit_ready_o.response = 1'b1;
 
   // ----- requests of our own --------------------------------------------------------------------
 
   window_t window;
-  assign window = window_t'({{(64 - AddrBits) {1'b0}}, posted_in_header_i.addr});
+  assign window = window_t'({{(64 - AddrBits) {1'b0}}, to_unit_i.posted.header.addr});
 
   velo_rma_source #(
       .DataWidth    (DataWidth),
@@ -294,12 +269,12 @@ module velo_rma
   ) u_source (
       .clk_i,
       .rst_ni,
-      .write_valid_i        (posted_in_valid_i),
-      .write_ready_o        (posted_in_ready_o),
-      .write_eop_i          (posted_in_eop_i),
+      .write_valid_i        (to_unit_i.posted.valid),
+      .write_ready_o        (to_unit_ready_o.posted),
+      .write_eop_i          (to_unit_i.posted.eop),
       .write_source_i       (window_source(window)),
-      .write_len_bytes_i    (posted_in_header_i.len_bytes),
-      .write_data_i         (posted_in_data_i),
+      .write_len_bytes_i    (to_unit_i.posted.header.len_bytes),
+      .write_data_i         (to_unit_posted_data_i),
       .atu_valid_o          (atu_valid[Source]),
       .atu_ready_i          (atu_ready[Source]),
       .atu_request_o        (atu_request[Source]),
@@ -311,9 +286,9 @@ module velo_rma
       .nonposted_addr_o     (read_addr[Source]),
       .nonposted_len_bytes_o(read_len[Source]),
       .response_valid_i     (read_response[Source]),
-      .response_eop_i       (response_in_eop_i),
-      .response_error_i     (response_in_header_i.error),
-      .response_data_i      (response_in_data_i),
+      .response_eop_i       (to_unit_i.response.eop),
+      .response_error_i     (to_unit_i.response.header.error),
+      .response_data_i      (to_unit_response_data_i),
       .net_valid_o          (out_valid[0]),
       .net_ready_i          (out_ready[0]),
       .net_sop_o            (out_sop[0]),
@@ -371,9 +346,9 @@ module velo_rma
       .read_addr_o       (read_addr[Serve]),
       .read_len_bytes_o  (read_len[Serve]),
       .response_valid_i  (read_response[Serve]),
-      .response_eop_i    (response_in_eop_i),
-      .response_error_i  (response_in_header_i.error),
-      .response_data_i   (response_in_data_i),
+      .response_eop_i    (to_unit_i.response.eop),
+      .response_error_i  (to_unit_i.response.header.error),
+      .response_data_i   (to_unit_response_data_i),
       .notify_valid_o    (notify_valid[Accept:Serve]),
       .notify_ready_i    (notify_ready[Accept:Serve]),
       .notify_error_i    (notify_error),
@@ -431,22 +406,22 @@ module velo_rma
 
   logic query_q;
   htax_header_t query_header_q;
-  assign nonposted_in_ready_o = !query_q;
+  assign to_unit_ready_o.nonposted = !query_q;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) query_q <= 1'b0;
-    else if (!query_q) query_q <= nonposted_in_valid_i && nonposted_in_eop_i;
-    else if (response_out_ready_i) query_q <= 1'b0;
+    else if (!query_q) query_q <= to_unit_i.nonposted.valid;
+    else if (from_unit_ready_i.response) query_q <= 1'b0;
   end
   always_ff @(posedge clk_i) begin
     if (!query_q) begin
-      query_header_q       <= nonposted_in_header_i;
+      query_header_q       <= to_unit_i.nonposted.header;
       query_header_q.error <= 1'b1;
     end
   end
-  assign response_out_valid_o  = query_q;
-  assign response_out_eop_o    = 1'b1;
-  assign response_out_header_o = query_header_q;
-  assign response_out_data_o   = '0;
+  assign from_unit_o.response.valid  = query_q;
+  assign from_unit_o.response.eop    = 1'b1;
+  assign from_unit_o.response.header = query_header_q;
+  assign from_unit_response_data_o   = '0;
 
   // ----- reports --------------------------------------------------------------------------------
 
@@ -469,11 +444,11 @@ module velo_rma
   end
 
   logic unused;
-  assign unused = ^{posted_in_header_i, window, response_in_header_i};
+  assign unused = ^{to_unit_i.posted.header, window, to_unit_i.response.header};
 
-  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {response_out_valid_o, posted_out_valid_o,
-                                               nonposted_out_valid_o, net_out_valid_o, posted_o,
-                                               completed_o, served_o, requester_error_valid_o,
-                                               error_count_o})
+  `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {
+                     from_unit_o.response.valid, from_unit_o.posted.valid,
+                     from_unit_o.nonposted.valid, net_out_valid_o, posted_o, completed_o, served_o,
+                     requester_error_valid_o, error_count_o})
 
 endmodule

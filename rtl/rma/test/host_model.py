@@ -13,6 +13,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import FallingEdge, ReadOnly
 from stream import Bench, packet_to_beats, words_to_beats
+from structs import Struct
 
 NODE = 0x5A
 PAGE = 4096
@@ -23,6 +24,9 @@ PUT, GET, IMMEDIATE, UPDATE, NOTIFY = 1, 2, 3, 4, 5
 REQUESTER, RESPONDER, COMPLETER, ERROR = 1, 2, 4, 8
 MISALIGNED, OVERSIZE, MALFORMED, CONTEXT, STALL, KIND = 1, 2, 3, 4, 5, 7
 UNREGISTERED, RIGHT, HOST = 8, 9, 10
+PORT, READY, STREAM, QUERY = (
+    Struct("htax_pkg", f"htax_{name}_t") for name in ("port", "ready", "stream", "read")
+)
 
 
 def htax_header(addr: int = 0, size: int = 0, tag: int = 0, error: int = 0) -> int:
@@ -70,12 +74,15 @@ class Setup:
 
     def __init__(self, dut: Any, idle: float = 0.0, stall: float = 0.0, seed: int = 1):
         self.dut, self.idle, self.stall = dut, idle, stall
-        self.width = len(dut.posted_in_data_i)
+        self.width = len(dut.to_unit_posted_data_i)
         self.rng = random.Random(seed)
+        self.query = 0  # a read of the window, while it is offered
+        self.answer: dict[str, int] = {}  # as it is offered
+        self.answer_taken = False
         zeros = (
             "table_enable_i table_base_i table_bits_i invalidate_valid_i watchdog_enable_i "
-            "watchdog_cycles_i queue_valid_i read_pointer_valid_i posted_in_valid_i write_done_i "
-            "nonposted_in_valid_i response_in_valid_i net_in_valid_i response_out_ready_i"
+            "watchdog_cycles_i queue_valid_i read_pointer_valid_i write_done_i to_unit_i "
+            "from_unit_ready_i net_in_valid_i"
         )
         self.bench = Bench(dut, zeros.split())
         dut.node_id_i.value = NODE
@@ -243,21 +250,19 @@ class Setup:
         while True:
             # Inputs of this cycle. An offer that was not taken stays.
             shown = bool(self.descriptors) and (shown or rng.random() >= self.idle)
-            dut.posted_in_valid_i.value = int(shown)
+            offer = {"nonposted": self.query}
             if shown:
                 beat, header, eop, _ = self.descriptors[0]
-                dut.posted_in_data_i.value = beat
-                dut.posted_in_header_i.value = header
-                dut.posted_in_eop_i.value = int(eop)
+                dut.to_unit_posted_data_i.value = beat
+                offer["posted"] = STREAM.pack(valid=1, eop=int(eop), header=header)
             if not response and self.reads and self.reads[0][0] <= self.bench.cycle:
                 response = self.reads.popleft()[1]
             response_shown = bool(response) and rng.random() >= self.idle
-            dut.response_in_valid_i.value = int(response_shown)
             if response_shown:
                 data, header, eop = response[0]
-                dut.response_in_data_i.value = data
-                dut.response_in_header_i.value = header
-                dut.response_in_eop_i.value = eop
+                dut.to_unit_response_data_i.value = data
+                offer["response"] = STREAM.pack(valid=1, eop=eop, header=header)
+            dut.to_unit_i.value = PORT.pack(**offer)
             done = bool(self.writes) and self.writes[0][0] <= self.bench.cycle
             if done:
                 _, addr, data = self.writes.popleft()
@@ -266,8 +271,11 @@ class Setup:
             dut.write_done_i.value = int(done)
             posted_ready = rng.random() >= self.stall
             nonposted_ready = rng.random() >= self.stall
-            dut.posted_out_ready_i.value = int(posted_ready)
-            dut.nonposted_out_ready_i.value = int(nonposted_ready)
+            dut.from_unit_ready_i.value = READY.pack(
+                posted=int(posted_ready),
+                nonposted=int(nonposted_ready),
+                response=int(self.answer_taken),
+            )
             valid = sop = eop = data = ready = 0
             for c in range(3):
                 waiting = self.network[c]
@@ -287,23 +295,29 @@ class Setup:
             # The unit's outputs for them.
             await ReadOnly()
             self._report()
-            if shown and int(dut.posted_in_ready_o.value):
+            taken = READY.unpack(dut.to_unit_ready_o)
+            if shown and taken["posted"]:
                 if self.descriptors.popleft()[3]:
                     self.descriptor_cycles.append(self.bench.cycle)
                 shown = False
-            assert int(dut.response_in_ready_o.value)
+            if taken["nonposted"]:
+                self.query = 0
+            assert taken["response"]
             if response_shown:
                 response.pop(0)
-            if posted_ready and int(dut.posted_out_valid_o.value):
-                self._take_write()
-            if nonposted_ready and int(dut.nonposted_out_valid_o.value):
-                self._take_read(int(dut.nonposted_out_header_o.value))
-            taken = int(dut.net_in_ready_o.value)
+            sent = PORT.unpack(dut.from_unit_o)
+            write, read = STREAM.unpack_bits(sent["posted"]), QUERY.unpack_bits(sent["nonposted"])
+            self.answer = STREAM.unpack_bits(sent["response"])
+            if posted_ready and write["valid"]:
+                self._take_write(write["header"], write["eop"])
+            if nonposted_ready and read["valid"]:
+                self._take_read(read["header"])
+            net_taken = int(dut.net_in_ready_o.value)
             offered = int(dut.net_out_valid_o.value)
             sop, eop = int(dut.net_out_sop_o.value), int(dut.net_out_eop_o.value)
             data = int(dut.net_out_data_o.value) if offered else 0
             for c in range(3):
-                if net_shown[c] and taken >> c & 1:
+                if net_shown[c] and net_taken >> c & 1:
                     self.network[c].popleft()
                     net_shown[c] = False
                 if offered & ready & 1 << c:
@@ -311,11 +325,9 @@ class Setup:
                     self._take_packet(c, beat, bool(sop >> c & 1), bool(eop >> c & 1))
             await FallingEdge(dut.clk_i)
 
-    def _take_write(self) -> None:
-        dut = self.dut
-        header = int(dut.posted_out_header_o.value)
-        self.write_open.append(int(dut.posted_out_data_o.value))
-        if not int(dut.posted_out_eop_o.value):
+    def _take_write(self, header: int, eop: int) -> None:
+        self.write_open.append(int(self.dut.from_unit_posted_data_o.value))
+        if not eop:
             return
         addr, size = header >> 23 & (1 << 48) - 1, header >> 13 & 1023
         assert len(self.write_open) == -(-size * 8 // self.width) > 0

@@ -6,7 +6,6 @@ Registered pages: of context 1 (who asks) 0x00 to 0x0f, of context 2 (who is ask
 
 import cocotb
 import pytest
-from cocotb.triggers import FallingEdge, ReadOnly
 from host_model import (
     ATOMIC,
     COMPLETER,
@@ -23,6 +22,7 @@ from host_model import (
     OVERSIZE,
     PAGE,
     PUT,
+    QUERY,
     READ,
     REQUESTER,
     RESPONDER,
@@ -600,18 +600,13 @@ async def a_host_that_fails_under_way_spoils_one_packet(dut, condition):
 @cocotb.test()
 async def a_read_of_the_window_is_answered_with_an_error(dut):
     setup = await ready(dut)
-    dut.nonposted_in_header_i.value = htax_header(1 << 36, 8, tag=0x33)
-    dut.nonposted_in_eop_i.value = 1
-    dut.nonposted_in_valid_i.value = 1
-    await FallingEdge(dut.clk_i)
-    dut.nonposted_in_valid_i.value = 0
+    setup.query = QUERY.pack(valid=1, header=htax_header(1 << 36, 8, tag=0x33))
+    await setup.bench.until(lambda: bool(setup.answer["valid"]))
     await setup.bench.cycles(3)
-    assert int(dut.response_out_valid_o.value)
-    assert int(dut.response_out_header_o.value) & 0x1FF == 0x33 << 1 | 1
-    dut.response_out_ready_i.value = 1
-    await FallingEdge(dut.clk_i)
-    await ReadOnly()
-    assert not int(dut.response_out_valid_o.value)
+    assert setup.answer["valid"] and setup.answer["eop"]
+    assert setup.answer["header"] & 0x1FF == 0x33 << 1 | 1
+    setup.answer_taken = True
+    await setup.bench.until(lambda: not setup.answer["valid"], 4)
 
 
 @cocotb.test()
