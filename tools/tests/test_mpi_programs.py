@@ -11,7 +11,8 @@ import pytest
 
 from velo.cli import main
 from velo.errors import VeloError, VerifyError
-from velo.measure import side_by_side
+from velo.measure import bracket, side_by_side
+from velo.measure.cpus import Watch
 from velo.measure.mpi import hpcc, netpipe, stacks
 from velo.measure.mpi.builds import Build
 from velo.measure.mpi.stacks import Stack
@@ -130,6 +131,17 @@ needs_two_cpus = pytest.mark.skipif(
 )
 
 
+def on_a_machine(
+    monkeypatch: pytest.MonkeyPatch, hops: Sequence[float] = (), others: Sequence[float] = ()
+) -> None:
+    """What looks at the raw line find, then 60 ns; the shares that others take, then 0."""
+    looks, shares = iter(hops), iter(others)
+    monkeypatch.setattr(
+        bracket, "limits", lambda _: bracket.Limits(next(looks, 60.0), 1e7, {4096: 1e10})
+    )
+    monkeypatch.setattr(side_by_side.Watch, "others", lambda _: next(shares, 0.0))
+
+
 @needs_two_cpus
 def test_netpipe_prints_both_side_by_side(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
@@ -137,13 +149,51 @@ def test_netpipe_prints_both_side_by_side(
     slow = NETPIPE.replace("374.259198", "187.129599")
     both = (fake("mtl", output_text=NETPIPE), fake("vader", output_text=slow))
     monkeypatch.setattr(stacks, "STACKS", both)
+    on_a_machine(monkeypatch)
     assert main(["netpipe", "--rounds", "2"]) == 0
     text = capsys.readouterr().out
+    assert "2 of mtl stack and 2 of vader stack" in text
+    assert "left out" not in text
     (row,) = [line for line in text.splitlines() if line.strip().startswith("8 B")]
     assert "163 ns" in row
     assert "326 ns" in row
     assert "2.00 × as fast" in row
     assert "mtl stack" in text
+
+
+@needs_two_cpus
+def test_runs_on_a_busy_machine_do_not_count(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    both = (fake("mtl", output_text=NETPIPE), fake("vader", output_text=NETPIPE))
+    monkeypatch.setattr(stacks, "STACKS", both)
+    # Of six runs the cores move in the second, others take the CPUs in the third.
+    on_a_machine(monkeypatch, hops=[60, 60, 60, 200], others=[0, 0, 0.5])
+    assert main(["netpipe", "--rounds", "3"]) == 0
+    text = capsys.readouterr().out
+    assert "3 of mtl stack and 1 of vader stack" in text
+    said = "the cores moved during 1 and others took up to 50% of the CPUs during 1."
+    assert f"2 of 6 runs left out: {said}" in text
+    on_a_machine(monkeypatch, others=[0.5] * 6)
+    assert main(["netpipe", "--rounds", "3"]) == 1
+    assert "try again when the machine is less busy" in capsys.readouterr().err
+
+
+def test_others_are_whoever_is_not_a_child_of_ours(tmp_path: Path) -> None:
+    stat = tmp_path / "stat"
+
+    def write(busy: int, idle: int) -> None:
+        fields = f"{busy} 0 0 {idle} 5 0 0 0 {busy} 0"
+        stat.write_text(f"cpu  9 9 9 9 9\ncpu0 {fields}\ncpu1 {fields}\ncpu10 1 1 0 1 0\n")
+
+    write(100, 100)
+    watch = Watch([0, 1], stat)
+    assert watch.others() == 0.0
+    write(100_000, 100)
+    assert watch.others() == 1.0
+    watch = Watch([10], stat)
+    write(200_000, 100)
+    assert watch.others() == 0.0
 
 
 @needs_two_cpus

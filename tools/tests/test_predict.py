@@ -82,6 +82,17 @@ def test_a_fit_is_the_one_with_the_least_squares() -> None:
     assert extrapolation.quality(extrapolation.fit_inverse(flat), flat).r_squared is None
 
 
+def test_a_curve_is_followed_only_where_it_says_something() -> None:
+    good = extrapolation.Quality(0.95, 0.02)
+    exponential = Exponential(0, 0.5)
+    assert extrapolation.follow(exponential, good, 2) == pytest.approx(math.exp(0.5))
+    # e to the power of 4.5 at ten times the speed, and 0.00 ns further on: no program does that.
+    assert extrapolation.follow(exponential, good, 10) is None
+    assert extrapolation.follow(exponential, extrapolation.Quality(0.05, 0.02), 2) is None
+    assert extrapolation.follow(Inverse(0.3), extrapolation.Quality(None, 0.01), 2) is None
+    assert extrapolation.follow(Inverse(1.0), extrapolation.Quality(None, 0.0), 2) == 1.0
+
+
 def test_formulas_have_one_sign_each() -> None:
     # A program may be faster on slower hardware: what it sends depends on when things arrive.
     faster = [Sample(1, 1), Sample(0.5, 0.9)]

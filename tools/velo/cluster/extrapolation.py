@@ -97,6 +97,13 @@ def _besides_base(samples: Sequence[Sample]) -> list[Sample]:
     return found
 
 
+# A curve that explains less than this share of what was seen says nothing about faster hardware.
+R_SQUARED_MIN = 0.9
+# Nor does one that makes the program so many times as fast as the hardware: it is followed too far.
+# The paper's own exponential comes to 1.9 (Table IV, 600 MHz).
+BEYOND_MAX = 2.0
+
+
 @dataclass(frozen=True)
 class Quality:
     """How well a curve meets the samples that it was made of."""
@@ -105,6 +112,11 @@ class Quality:
     """The share of the times' variance that it explains; None: they do not vary."""
     worst: float
     """Its largest deviation, as a share of the time."""
+
+    @property
+    def is_fit(self) -> bool:
+        """May the curve be followed? Where times do not vary, one that stays with them may."""
+        return self.worst < 1e-9 if self.r_squared is None else self.r_squared >= R_SQUARED_MIN
 
 
 def quality(curve: Curve, samples: Sequence[Sample]) -> Quality:
@@ -120,6 +132,12 @@ def performance(curve: Curve, x: float) -> float | None:
     """Relative to the base; None where the curve leaves no time at all."""
     time = curve.time(x)
     return 1 / time if time > 0 else None
+
+
+def follow(curve: Curve, quality: Quality, x: float) -> float | None:
+    """The same, where the curve has anything to say."""
+    found = performance(curve, x) if quality.is_fit else None
+    return None if found is None or found > BEYOND_MAX * x else found
 
 
 def next_delay_ns(known: Sequence[tuple[int, float]], message_ns: float) -> int:

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from velo import units
+from velo.cluster.extrapolation import BEYOND_MAX, R_SQUARED_MIN
 from velo.cluster.prediction import LARGE_BYTES, SMALL_BYTES, Results, Run
 from velo.display import Console, Table
 
@@ -35,8 +36,21 @@ def show(results: Results, console: Console) -> None:
             table.add_row(*row)
         console.print(table)
         console.print()
+    for line in unfit(results):
+        console.print(line, style="yellow")
     for line in results.absent:
         console.print(f"not run: {line}", style="yellow")
+
+
+def unfit(results: Results) -> list[str]:
+    """What was not predicted, since nothing fits what was seen."""
+    return [
+        f"no prediction by {variation.name}, {fit.name}: the curve does not fit the runs; the "
+        "program's time follows something else, or too little of it is communication"
+        for variation in results.variations
+        for fit in variation.fits
+        if not fit.quality.is_fit
+    ]
 
 
 def sheets(results: Results) -> list[Sheet]:
@@ -111,6 +125,8 @@ def _fits(results: Results) -> Sheet:
         for fit in variation.fits:
             r_squared = fit.quality.r_squared
             shown = NONE if r_squared is None else f"{r_squared:.4f}"
+            if not fit.quality.is_fit:
+                shown += ", no fit"
             rows.append([variation.name, fit.name, fit.formula, shown, f"{fit.quality.worst:.2%}"])
     return Sheet(
         "Run time, fitted",
@@ -138,7 +154,9 @@ def _predictions(results: Results) -> Sheet:
         ("hardware", "by", "x", *heads, "run there"),
         rows,
         words=2,
-        note="Table II takes 300 MHz with 64 bits for 600 MHz with 32, and 800 MHz with 128 for "
-        "2,400; “measured” is the message rate that this hardware really has. Off by: performance "
-        "predicted over that of the run, less one.",
+        note=f"Curves with an R² below {R_SQUARED_MIN} are not followed, nor those that make a "
+        f"program faster than {BEYOND_MAX:g} times what the hardware is. Table II takes 300 MHz "
+        "with 64 bits for 600 MHz with 32, and 800 MHz with 128 for 2,400; “measured” is the "
+        "message rate that this hardware really has. Off by: performance predicted over that "
+        "of the run, less one.",
     )

@@ -80,7 +80,7 @@ class Prediction:
     by: str
     x: float
     performances: list[float | None]
-    """In the order of the fits; None: the curve leaves no time."""
+    """In the order of the fits; None: the curve does not say, see follow()."""
     direct: float | None
 
 
@@ -131,7 +131,7 @@ def conclude(results: Results) -> None:
         frequency = technology.equivalent_mhz / base.point.clock_mhz
         ways += [(by_clock, "frequency, Table II", frequency)]
         for variation, by, x in ways:
-            found = [extrapolation.performance(fit.curve, x) for fit in variation.fits]
+            found = [extrapolation.follow(fit.curve, fit.quality, x) for fit in variation.fits]
             values = [None if value is None else value * base.performance for value in found]
             truth = run.performance if run else None
             results.predictions.append(Prediction(name, by, x, values, truth))

@@ -16,7 +16,8 @@ def register(commands: Any) -> None:
         "netpipe",
         help="run NetPIPE over velo and over Open MPI's own transport",
         description="Run Debian's NPopenmpi, unchanged, over velo and over Open MPI's own "
-        "transport (vader) in turns, pinned to two cores, and print both side by side.",
+        "transport (vader) in turns, pinned to two cores, and print both side by side. "
+        "Runs during which the cores moved, or others used them, do not count.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -49,7 +50,12 @@ def run(args: argparse.Namespace) -> None:
         reason = netpipe.missing(stack, cpus)
         if reason:
             raise VeloError(f"NetPIPE cannot run over {stack.name}: {reason}")
-    rows = side_by_side.measure(ours, other, cpus, args.rounds, console)
+    rows, kept = side_by_side.measure(ours, other, cpus, args.rounds, console)
     shown = [row for row in rows if row.size_bytes in side_by_side.SIZES_SHOWN]
-    console.print(f"NetPIPE: half round trip and bandwidth, median of {args.rounds} runs in turns")
+    counts = " and ".join(
+        f"{len(kept.found[stack.word])} of {stack.name}" for stack in (ours, other)
+    )
+    console.print(f"NetPIPE: half round trip and bandwidth, median of the runs in turns, {counts}")
     console.print(side_by_side.table(shown, ours.name, other.name))
+    if kept.dropped:
+        console.print(f"{kept.dropped} of {2 * args.rounds} runs left out: {kept.why()}.")

@@ -8,9 +8,15 @@ from dataclasses import dataclass
 
 from velo import display, units
 from velo.display import Console, Table, paint
+from velo.errors import VeloError
+from velo.measure import bracket
+from velo.measure.cpus import Watch
 from velo.measure.mpi import netpipe
 from velo.measure.mpi.stacks import Stack
+from velo.results import stats
 
+# A poller that is taken off its CPU for one slice of time makes microseconds milliseconds.
+OTHERS_MAX = 0.1
 SIZES_SHOWN = tuple(1 << k for k in (0, 3, 5, 6, 8, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20))
 
 
@@ -57,16 +63,63 @@ def table(rows: Sequence[Row], velo: str, other: str) -> Table:
     return out
 
 
+@dataclass
+class Kept:
+    """The runs of both stacks that count, and how many do not."""
+
+    found: dict[str, list[dict[int, float]]]
+    moved: int = 0
+    """Runs during which the cores moved: the raw line was of another class afterwards."""
+    shared: int = 0
+    """Runs during which others took more than OTHERS_MAX of the CPUs."""
+    others: float = 0.0
+    """The largest share that others took in such a run."""
+
+    @property
+    def dropped(self) -> int:
+        return self.moved + self.shared
+
+    def why(self) -> str:
+        """What became of the runs that do not count."""
+        parts = []
+        if self.moved:
+            parts.append(f"the cores moved during {self.moved}")
+        if self.shared:
+            parts.append(f"others took up to {self.others:.0%} of the CPUs during {self.shared}")
+        return " and ".join(parts)
+
+
 def measure(
     ours: Stack, other: Stack, cpus: Sequence[int], rounds: int, console: Console
-) -> list[Row]:
-    """Both in turns; each round the other one begins."""
-    found: dict[str, list[dict[int, float]]] = {ours.word: [], other.word: []}
+) -> tuple[list[Row], Kept]:
+    """Both in turns; each round the other one begins. Runs on a busy machine do not count."""
+    kept = Kept({ours.word: [], other.word: []})
     with display.Bar(console, total=2 * rounds) as bar:
         for number in range(rounds):
             bar.step(f"NetPIPE, round {number + 1} of {rounds}")
             order = (ours, other) if number % 2 == 0 else (other, ours)
             for done, stack in enumerate(order):
-                found[stack.word].append(netpipe.run(stack, cpus))
+                _measure(stack, cpus, kept)
                 bar.advance_to(2 * number + done + 1, stack.name)
-    return compare(found[ours.word], found[other.word])
+    if not all(kept.found.values()):
+        raise VeloError(
+            f"no run of one of the two counts: {kept.why()}; try again when the machine is less "
+            "busy"
+        )
+    return compare(kept.found[ours.word], kept.found[other.word]), kept
+
+
+def _measure(stack: Stack, cpus: Sequence[int], kept: Kept) -> None:
+    """One run between two looks at the raw line, as every batch of velo perf is."""
+    before = bracket.limits(cpus)
+    watch = Watch(cpus)
+    values = netpipe.run(stack, cpus)
+    others = watch.others()
+    after = bracket.limits(cpus)
+    if not (before and after and stats.hop_class(before.hop_ns, after.hop_ns)):
+        kept.moved += 1
+    elif others > OTHERS_MAX:
+        kept.shared += 1
+        kept.others = max(kept.others, others)
+    else:
+        kept.found[stack.word].append(values)
