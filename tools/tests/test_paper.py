@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`velo paper`: what it runs, and what it makes of the results."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -34,6 +35,19 @@ def results() -> experiments.Results:
 
 def row(what: str) -> paper_page.Row:
     return next(r for r in paper_page.rows(results()) if what in r.what)
+
+
+def test_a_file_with_some_of_the_cycles_counts_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "rtl-bench.json"
+    monkeypatch.setattr(experiments, "RTL_BENCH", file)
+    whole = {name: {} for name in experiments.CYCLES_NEEDED}
+    file.write_text(json.dumps(whole))
+    assert experiments.read_cycles() == whole
+    # What `make test` leaves, by the test of the PCS.
+    file.write_text(json.dumps({"pcs_cycles": 3}))
+    assert experiments.read_cycles() == {}
 
 
 def test_cables_are_as_long_at_every_clock() -> None:
