@@ -18,7 +18,7 @@ sanitizers := asan tsan
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/files.f,%,$(wildcard rtl/*/files.f)))
 
-.PHONY: help setup build run sim paper test check lint format bench nightly man install clean
+.PHONY: help setup build run sim paper test check lint format bench nightly packages man install clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -46,7 +46,7 @@ sim: rtl-setup ## Run NetPIPE over the simulated hardware, in virtual time.
 paper: rtl-setup ## Reproduce the papers' figures on the simulated hardware, into build/paper.html.
 	@scripts/setup sim
 	@scripts/build --without-tests --with-paper release
-	@[ -e build/rtl-bench.json ] || scripts/rtl bench
+	@grep -q '"node_128_bit"' build/rtl-bench.json 2>/dev/null || scripts/rtl bench
 	@build/bin/velo paper -o build/paper.html --json build/paper.json
 
 test: rtl-setup ## Run the quick tests, of every part some; at most 10 minutes.
@@ -85,10 +85,16 @@ bench: ## Measure velo and its peers, MPI too, interleaved; takes up to 25 minut
 	@echo "The report is $(CURDIR)/build/bench.html"
 
 nightly: ## Run the long tests that `make check` leaves out.
-	@scripts/setup test
+	@scripts/setup test package
 	@scripts/build release
 	@ctest --preset nightly
 	@scripts/test-aarch64
+	@scripts/package
+	@scripts/check_packages || [ $$? = 77 ]
+
+packages: ## Build Debian packages into build/package/packages.
+	@scripts/setup package
+	@scripts/package
 
 man: setup ## Build the man pages into build/man.
 	@scripts/build --without-tests release

@@ -7,47 +7,53 @@ include(CMakePackageConfigHelpers)
 install(
     TARGETS velo velo_static velo_headers
     EXPORT veloTargets
-    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT devel
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT devel)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/velo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN *.h)
+        COMPONENT devel FILES_MATCHING PATTERN *.h)
 install(FILES ${PROJECT_BINARY_DIR}/include/velo/spec.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/velo)
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/velo COMPONENT devel)
 
 install(
     TARGETS velo2 rma2
     EXPORT veloTargets
-    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+    LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT devel)
 set(velo_compat ${PROJECT_SOURCE_DIR}/compat/extoll)
 install(FILES ${velo_compat}/velo2.h ${velo_compat}/velo2_mod.h ${velo_compat}/rma2.h
-        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+        DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel)
 
 set(velo_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/velo)
-install(EXPORT veloTargets NAMESPACE velo:: DESTINATION ${velo_cmake_dir})
+install(EXPORT veloTargets NAMESPACE velo:: DESTINATION ${velo_cmake_dir} COMPONENT devel)
 configure_package_config_file(
     cmake/veloConfig.cmake.in ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
     INSTALL_DESTINATION ${velo_cmake_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/veloConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
 install(FILES ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
-              ${PROJECT_BINARY_DIR}/install/veloConfigVersion.cmake DESTINATION ${velo_cmake_dir})
+              ${PROJECT_BINARY_DIR}/install/veloConfigVersion.cmake DESTINATION ${velo_cmake_dir}
+        COMPONENT devel)
 
 set(velo_pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH velo_pc_to_prefix /prefix/${velo_pkgconfig_dir} /prefix)
 foreach(package velo velo2 rma2)
     configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/install/${package}.pc @ONLY)
-    install(FILES ${PROJECT_BINARY_DIR}/install/${package}.pc DESTINATION ${velo_pkgconfig_dir})
+    install(FILES ${PROJECT_BINARY_DIR}/install/${package}.pc DESTINATION ${velo_pkgconfig_dir}
+            COMPONENT devel)
 endforeach()
 
 if(VELO_BUILD_MAN)
-    install(DIRECTORY ${PROJECT_BINARY_DIR}/man/ DESTINATION ${CMAKE_INSTALL_MANDIR})
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/man/man1 DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT tools)
+    install(DIRECTORY ${PROJECT_BINARY_DIR}/man/man3 ${PROJECT_BINARY_DIR}/man/man7
+            DESTINATION ${CMAKE_INSTALL_MANDIR} COMPONENT devel)
 endif()
 if(VELO_BUILD_BENCH)
-    install(PROGRAMS ${PROJECT_BINARY_DIR}/install/velo DESTINATION ${CMAKE_INSTALL_BINDIR})
+    install(PROGRAMS ${PROJECT_BINARY_DIR}/install/velo DESTINATION ${CMAKE_INSTALL_BINDIR}
+            COMPONENT tools)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/velo DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
-            PATTERN __pycache__ EXCLUDE)
+            COMPONENT tools PATTERN __pycache__ EXCLUDE)
     # For figure 4 of `velo paper`, where `make rtl-bench` has run.
-    install(FILES ${PROJECT_BINARY_DIR}/rtl-bench.json DESTINATION ${CMAKE_INSTALL_DATADIR}/velo OPTIONAL)
+    install(FILES ${PROJECT_BINARY_DIR}/rtl-bench.json DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
+            COMPONENT tools OPTIONAL)
 endif()
 if(VELO_BUILD_TESTS AND VELO_BUILD_MAN AND NOT VELO_SANITIZE)
     add_test(NAME installed_package_builds_a_program
