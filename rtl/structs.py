@@ -13,6 +13,7 @@ PACKAGES = [
     "build/rtl/velo_pkg.sv",
     "rtl/htax/rtl/htax_pkg.sv",
     "rtl/common/rtl/velo_secded_pkg.sv",
+    "rtl/common/rtl/velo_net_pkg.sv",
     "rtl/node/rtl/velo_host_pkg.sv",
     "rtl/regfile/rtl/velo_regfile_pkg.sv",
 ]

@@ -156,13 +156,13 @@ module node_pair
   assign stage_o = {
     dma_write_valid_o[1],
     gen_node[1].u_node.u_node.u_core.u_units.dma[0].valid,
-    gen_node[1].u_node.u_node.u_core.net_in_valid_i[0],
+    gen_node[1].u_node.u_node.u_core.net_in_i[0].valid,
     gen_node[1].u_node.u_node.u_router.out_valid[NumLinks],
     gen_node[1].u_node.u_node.u_router.in_valid[0],
     kind_out[0][0] == KindStart,
     gen_node[0].u_node.u_node.u_router.out_valid[0],
     gen_node[0].u_node.u_node.u_router.in_valid[NumLinks],
-    gen_node[0].u_node.u_node.u_core.net_out_valid_o[0],
+    gen_node[0].u_node.u_node.u_core.net_out_o[0].valid,
     gen_node[0].u_node.u_node.u_core.to_unit[2].posted.valid,
     host_write_valid_i[0]
   };

@@ -1,5 +1,6 @@
 // Parts that every block may use.
 +incdir+rtl/common/rtl
+rtl/common/rtl/velo_net_pkg.sv
 rtl/common/rtl/velo_rr_arb.sv
 rtl/common/rtl/velo_credit.sv
 rtl/common/rtl/velo_watchdog.sv

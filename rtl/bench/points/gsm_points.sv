@@ -7,6 +7,7 @@
 
 module gsm_points
   import htax_pkg::*;
+  import velo_net_pkg::*;
 (
     input logic clk_i,
     input logic rst_ni,
@@ -14,7 +15,7 @@ module gsm_points
     input htax_port_t        to_unit_i,
     input htax_ready_t       to_unit_ready_o,
     input htax_port_t        from_unit_o,
-    input logic         [1:0] net_out_valid_o,
+    input net_stream_t  [1:0] net_out_o,
     input logic         [1:0] net_out_ready_i,
     input logic               refused,
     input logic               response_dropped,
@@ -25,14 +26,14 @@ module gsm_points
   `VELO_COVER(LoadAnswered, from_unit_o.response.valid && !from_unit_o.response.header.error)
   `VELO_COVER(LoadRefused, from_unit_o.response.valid && from_unit_o.response.header.error)
   `VELO_COVER(HostRefusedRead, to_unit_i.response.valid && to_unit_i.response.header.error)
-  `VELO_COVER(RequestHeld, net_out_valid_o[0] && !net_out_ready_i[0])
-  `VELO_COVER(ResponseHeld, net_out_valid_o[1] && !net_out_ready_i[1])
+  `VELO_COVER(RequestHeld, net_out_o[0].valid && !net_out_ready_i[0])
+  `VELO_COVER(ResponseHeld, net_out_o[1].valid && !net_out_ready_i[1])
   `VELO_COVER(WriteRefused, refused)
   `VELO_COVER(StrayResponse, response_dropped)
   `VELO_COVER(BadRequest, request_dropped)
 
   logic unused;
-  assign unused = ^{to_unit_i, to_unit_ready_o, from_unit_o};
+  assign unused = ^{to_unit_i, to_unit_ready_o, from_unit_o, net_out_o};
 
 endmodule
 

@@ -16,6 +16,7 @@
 
 module velo_custom_slot
   import htax_pkg::*;
+  import velo_net_pkg::*;
   import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -45,18 +46,14 @@ module velo_custom_slot
     output logic        [DataWidth-1:0] from_unit_response_data_o,
     input  htax_ready_t                 from_unit_ready_i,
 
-    // Packets of kind custom to the network, requests and responses.
-    output logic [1:0]                net_out_valid_o,  // a beat is offered
-    input  logic [1:0]                net_out_ready_i,  // it is taken
-    output logic [1:0]                net_out_sop_o,    // it is its packet's first
-    output logic [1:0]                net_out_eop_o,    // it is the last
-    output logic [1:0][DataWidth-1:0] net_out_data_o,   // the beat
+    // Packets of kind custom to the network, requests and responses; see velo_net_pkg.
+    output net_stream_t [1:0]                net_out_o,
+    output logic        [1:0][DataWidth-1:0] net_out_data_o,   // the beats
+    input  logic        [1:0]                net_out_ready_i,  // they are taken
     // The same from the network.
-    input  logic [1:0]                net_in_valid_i,   // a beat is offered
-    output logic [1:0]                net_in_ready_o,   // it is taken
-    input  logic [1:0]                net_in_sop_i,     // it is its packet's first
-    input  logic [1:0]                net_in_eop_i,     // it is the last
-    input  logic [1:0][DataWidth-1:0] net_in_data_i     // the beat
+    input  net_stream_t [1:0]                net_in_i,
+    input  logic        [1:0][DataWidth-1:0] net_in_data_i,    // the beats
+    output logic        [1:0]                net_in_ready_o    // they are taken
 );
 
   if (Occupied) begin : gen_unit
@@ -149,19 +146,16 @@ module velo_custom_slot
         .from_unit_posted_data_o,
         .from_unit_response_data_o(answer_data),
         .from_unit_ready_i        (from_unit_ready),
-        .net_out_valid_o,
-        .net_out_ready_i,
-        .net_out_sop_o,
-        .net_out_eop_o,
+        .net_out_o,
         .net_out_data_o,
-        .net_in_valid_i,
-        .net_in_ready_o,
-        .net_in_eop_i,
-        .net_in_data_i
+        .net_out_ready_i,
+        .net_in_i,
+        .net_in_data_i,
+        .net_in_ready_o
     );
 
     logic unused;
-    assign unused = ^{net_in_sop_i, unused_stray};
+    assign unused = unused_stray;
   end else begin : gen_empty
     assign to_unit_ready_o = '1;
     assign net_in_ready_o = '1;
@@ -171,14 +165,12 @@ module velo_custom_slot
     assign from_unit_o = '0;
     assign from_unit_posted_data_o = '0;
     assign from_unit_response_data_o = '0;
-    assign net_out_valid_o = '0;
-    assign net_out_sop_o = '0;
-    assign net_out_eop_o = '0;
+    assign net_out_o = '0;
     assign net_out_data_o = '0;
     logic unused;
     assign unused = ^{node_id_i, setting_i, watchdog_i, to_unit_i, to_unit_posted_data_i,
-                      to_unit_response_data_i, from_unit_ready_i, net_out_ready_i, net_in_valid_i,
-                      net_in_sop_i, net_in_eop_i, net_in_data_i};
+                      to_unit_response_data_i, from_unit_ready_i, net_out_ready_i, net_in_i,
+                      net_in_data_i};
   end
 
 endmodule

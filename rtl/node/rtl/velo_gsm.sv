@@ -11,7 +11,7 @@
 //
 // On the way: request class, kind custom: a word with the byte offset, of a store a second with the
 // value; response class, kind custom: the value, or no payload for an error.
-// Crossbar and network streams valid/ready, as in htax and velo_unit_merge; network 0 is the request
+// Crossbar and network streams as in htax_pkg and velo_net_pkg; network 0 is the request
 // class, 1 the response class.
 //
 // Errors, each counted in `status_o` (bits 7:0 refused here, bits 15:8 packets dropped, both modulo
@@ -22,6 +22,7 @@
 module velo_gsm
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_net_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned HostPort  = 0
@@ -44,15 +45,14 @@ module velo_gsm
     output logic        [DataWidth-1:0] from_unit_response_data_o,
     input  htax_ready_t                 from_unit_ready_i,
 
-    output logic [1:0]                net_out_valid_o,
-    input  logic [1:0]                net_out_ready_i,
-    output logic [1:0]                net_out_sop_o,
-    output logic [1:0]                net_out_eop_o,
-    output logic [1:0][DataWidth-1:0] net_out_data_o,
-    input  logic [1:0]                net_in_valid_i,
-    output logic [1:0]                net_in_ready_o,
-    input  logic [1:0]                net_in_eop_i,
-    input  logic [1:0][DataWidth-1:0] net_in_data_i
+    // Packets to the network, requests and responses; see velo_net_pkg.
+    output net_stream_t [1:0]                net_out_o,
+    output logic        [1:0][DataWidth-1:0] net_out_data_o,   // the beats
+    input  logic        [1:0]                net_out_ready_i,  // they are taken
+    // Packets from the network.
+    input  net_stream_t [1:0]                net_in_i,
+    input  logic        [1:0][DataWidth-1:0] net_in_data_i,    // the beats
+    output logic        [1:0]                net_in_ready_o    // they are taken
 );
 
   logic refused, response_dropped, request_dropped, load_sent, load_answered;
@@ -70,14 +70,14 @@ module velo_gsm
       .load_waits_i    (loads_q != '0),
       .load_sent_o     (load_sent),
       .load_answered_o (load_answered),
-      .request_valid_o (net_out_valid_o[0]),
+      .request_valid_o (net_out_o[0].valid),
       .request_ready_i (net_out_ready_i[0]),
-      .request_sop_o   (net_out_sop_o[0]),
-      .request_eop_o   (net_out_eop_o[0]),
+      .request_sop_o   (net_out_o[0].sop),
+      .request_eop_o   (net_out_o[0].eop),
       .request_data_o  (net_out_data_o[0]),
-      .response_valid_i(net_in_valid_i[1]),
+      .response_valid_i(net_in_i[1].valid),
       .response_ready_o(net_in_ready_o[1]),
-      .response_eop_i  (net_in_eop_i[1]),
+      .response_eop_i  (net_in_i[1].eop),
       .response_data_i (net_in_data_i[1]),
       .store_valid_i   (to_unit_i.posted.valid),
       .store_ready_o   (to_unit_ready_o.posted),
@@ -104,14 +104,14 @@ module velo_gsm
       .segment_i       (setting_i[AddrBits-1:20]),
       .dropped_o       (request_dropped),
       .memory_error_i  (to_unit_i.response.header.error),
-      .request_valid_i (net_in_valid_i[0]),
+      .request_valid_i (net_in_i[0].valid),
       .request_ready_o (net_in_ready_o[0]),
-      .request_eop_i   (net_in_eop_i[0]),
+      .request_eop_i   (net_in_i[0].eop),
       .request_data_i  (net_in_data_i[0]),
-      .response_valid_o(net_out_valid_o[1]),
+      .response_valid_o(net_out_o[1].valid),
       .response_ready_i(net_out_ready_i[1]),
-      .response_sop_o  (net_out_sop_o[1]),
-      .response_eop_o  (net_out_eop_o[1]),
+      .response_sop_o  (net_out_o[1].sop),
+      .response_eop_o  (net_out_o[1].eop),
       .response_data_o (net_out_data_o[1]),
       .write_valid_o   (from_unit_o.posted.valid),
       .write_ready_i   (from_unit_ready_i.posted),
@@ -127,6 +127,8 @@ module velo_gsm
       .memory_data_i   (to_unit_response_data_i),
       .node_id_i
   );
+
+  assign {net_out_o[0].poison, net_out_o[1].poison} = '0;
 
   assign status_o = {39'b0, loads_q, dropped_q, refused_q};
 
@@ -145,6 +147,6 @@ module velo_gsm
   end
 
   logic unused;
-  assign unused = ^{to_unit_i.response.header, setting_i};
+  assign unused = ^{to_unit_i.response.header, setting_i, net_in_i};
 
 endmodule

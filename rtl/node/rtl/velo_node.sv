@@ -22,6 +22,7 @@ module velo_node
   import htax_pkg::*;
   import velo_host_pkg::*;
   import velo_link_pkg::*;
+  import velo_net_pkg::*;
   import velo_regfile_pkg::*;
   import velo_secded_pkg::*;
   import velo_switch_pkg::*;
@@ -74,9 +75,17 @@ module velo_node
 
   localparam int unsigned NumNets = NumClasses + NumVelo - 1;
 
+  // The core has streams, the router a vector for each of their signals.
+  net_stream_t [NumNets-1:0] core_out, core_in;
   logic [NumNets-1:0] out_valid, out_ready, out_room, out_sop, out_eop;
   logic [NumNets-1:0] in_valid, in_ready, in_sop, in_eop, in_poison;
   logic [NumNets-1:0][DataWidth-1:0] out_data, in_data;
+  for (genvar n = 0; n < NumNets; n++) begin : gen_net
+    assign out_valid[n] = core_out[n].valid;
+    assign out_sop[n]   = core_out[n].sop;
+    assign out_eop[n]   = core_out[n].eop;
+    assign core_in[n]   = '{in_valid[n], in_sop[n], in_eop[n], in_poison[n]};
+  end
 
   network_setting_t network_setting;
   network_state_t network_state;
@@ -127,18 +136,13 @@ module velo_node
   ) u_core (
       .clk_i,
       .rst_ni,
-      .net_out_valid_o  (out_valid),
+      .net_out_o        (core_out),
+      .net_out_data_o   (out_data),
       .net_out_ready_i  (out_ready),
       .net_out_room_i   (out_room),
-      .net_out_sop_o    (out_sop),
-      .net_out_eop_o    (out_eop),
-      .net_out_data_o   (out_data),
-      .net_in_valid_i   (in_valid),
-      .net_in_ready_o   (in_ready),
-      .net_in_sop_i     (in_sop),
-      .net_in_eop_i     (in_eop),
-      .net_in_poison_i  (in_poison),
+      .net_in_i         (core_in),
       .net_in_data_i    (in_data),
+      .net_in_ready_o   (in_ready),
       .network_setting_o(network_setting),
       .network_state_i  (network_state),
       .host_request_i,
@@ -210,7 +214,7 @@ module velo_node
   );
 
   logic unused;
-  assign unused = ^network_setting;
+  assign unused = ^{network_setting, core_out};
 
   `VELO_ASSERT_INIT(LinksFitRegisters, NumLinks >= 1 && NumLinks <= 8)
   `VELO_ASSERT_INIT(GroupsAsInSpec, 256 - NumGroups == GroupNodeMin)

@@ -23,7 +23,7 @@
 // their lowest bits (velo_units); units from the second on have a port of the crossbar and a stream of the
 // network for themselves, those behind the three classes.
 //
-// Network: a packet's first beat is the low part of its header; `sop` and `eop` as in velo_requester.
+// Network: a packet's first beat is the low part of its header.
 // Packets of the response and completion classes that are for no unit are swallowed and counted
 // (registers `stray_*`), so they cannot stop the network.
 //
@@ -40,6 +40,7 @@ module velo_node_core
   import velo_pkg::*;
   import htax_pkg::*;
   import velo_host_pkg::*;
+  import velo_net_pkg::*;
   import velo_node_pkg::*;
   import velo_regfile_pkg::*;
 #(
@@ -78,20 +79,15 @@ module velo_node_core
     input  dma_response_t                 dma_response_i,
     input  logic          [DataWidth-1:0] dma_answer_data_i, // beside `dma_response_i.answer`
 
-    // Packets to the network, by stream; valid/ready: a beat stands until it is taken.
-    output logic [NumNets-1:0]                net_out_valid_o,  // a beat is offered
-    input  logic [NumNets-1:0]                net_out_ready_i,  // it is taken
-    input  logic [NumNets-1:0]                net_out_room_i,   // one of VELO's would go in whole
-    output logic [NumNets-1:0]                net_out_sop_o,    // it is its packet's first
-    output logic [NumNets-1:0]                net_out_eop_o,    // it is the last
-    output logic [NumNets-1:0][DataWidth-1:0] net_out_data_o,   // the beat
+    // Packets to the network, by stream; see velo_net_pkg.
+    output net_stream_t [NumNets-1:0]                net_out_o,
+    output logic        [NumNets-1:0][DataWidth-1:0] net_out_data_o,   // the beats
+    input  logic        [NumNets-1:0]                net_out_ready_i,  // they are taken
+    input  logic        [NumNets-1:0]                net_out_room_i,   // VELO's would go in whole
     // Packets from the network, likewise.
-    input  logic [NumNets-1:0]                net_in_valid_i,   // a beat is offered
-    output logic [NumNets-1:0]                net_in_ready_o,   // it is taken
-    input  logic [NumNets-1:0]                net_in_sop_i,     // it is its packet's first
-    input  logic [NumNets-1:0]                net_in_eop_i,     // it is the last
-    input  logic [NumNets-1:0]                net_in_poison_i,  // with the last: void
-    input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,    // the beat
+    input  net_stream_t [NumNets-1:0]                net_in_i,
+    input  logic        [NumNets-1:0][DataWidth-1:0] net_in_data_i,    // the beats
+    output logic        [NumNets-1:0]                net_in_ready_o,   // they are taken
 
     // From and to the registers, see velo_regfile_pkg.
     output network_setting_t network_setting_o,
@@ -142,8 +138,8 @@ module velo_node_core
 
   congestion_t setting;
   congestion_report_t report;
-  logic [NumNets-1:0] unit_out_valid, unit_out_ready, unit_out_sop, unit_out_eop;
-  logic [NumNets-1:0] unit_in_valid, unit_in_ready;
+  net_stream_t [NumNets-1:0] unit_out, unit_in;
+  logic [NumNets-1:0] unit_out_ready, unit_in_ready;
   logic [NumNets-1:0][DataWidth-1:0] unit_out_data, unit_in_data;
 
   velo_node_units #(
@@ -169,18 +165,13 @@ module velo_node_core
       .to_unit_response_data_i(to_unit_response_data),
       .to_unit_ready_o(to_unit_ready),
       .host_stalled_i(dma_request_o.write_valid && !dma_response_i.write_ready),
-      .net_out_valid_o(unit_out_valid),
+      .net_out_o(unit_out),
+      .net_out_data_o(unit_out_data),
       .net_out_ready_i(unit_out_ready),
       .net_out_room_i,
-      .net_out_sop_o(unit_out_sop),
-      .net_out_eop_o(unit_out_eop),
-      .net_out_data_o(unit_out_data),
-      .net_in_valid_i(unit_in_valid),
-      .net_in_ready_o(unit_in_ready),
-      .net_in_sop_i,
-      .net_in_eop_i,
-      .net_in_poison_i,
+      .net_in_i(unit_in),
       .net_in_data_i(unit_in_data),
+      .net_in_ready_o(unit_in_ready),
       .network_setting_o,
       .network_state_i,
       .congestion_setting_o(setting),
@@ -202,25 +193,19 @@ module velo_node_core
       .increase_i          (setting.increase),
       .recover_cycles_i    (setting.recover_cycles),
       .notice_cycles_i     (setting.notice_cycles),
-      .unit_out_valid_i    (unit_out_valid),
-      .unit_out_ready_o    (unit_out_ready),
-      .unit_out_sop_i      (unit_out_sop),
-      .unit_out_eop_i      (unit_out_eop),
+      .unit_out_i          (unit_out),
       .unit_out_data_i     (unit_out_data),
-      .net_out_valid_o,
+      .unit_out_ready_o    (unit_out_ready),
+      .net_out_o,
+      .net_out_data_o,
       .net_out_ready_i,
       .net_out_room_i,
-      .net_out_sop_o,
-      .net_out_eop_o,
-      .net_out_data_o,
-      .net_in_valid_i,
-      .net_in_ready_o,
-      .net_in_sop_i,
-      .net_in_eop_i,
+      .net_in_i,
       .net_in_data_i,
-      .unit_in_valid_o     (unit_in_valid),
-      .unit_in_ready_i     (unit_in_ready),
+      .net_in_ready_o,
+      .unit_in_o           (unit_in),
       .unit_in_data_o      (unit_in_data),
+      .unit_in_ready_i     (unit_in_ready),
       .marked_o            (report.marked),
       .notices_sent_o      (report.sent),
       .notices_suppressed_o(report.suppressed),

@@ -13,6 +13,7 @@
 module velo_node_units
   import velo_pkg::*;
   import htax_pkg::*;
+  import velo_net_pkg::*;
   import velo_node_pkg::*;
   import velo_regfile_pkg::*;
 #(
@@ -48,18 +49,15 @@ module velo_node_units
     input  logic        [LastUnit:FirstUnit][DataWidth-1:0] to_unit_response_data_i,
     output htax_ready_t [LastUnit:FirstUnit]                to_unit_ready_o,
 
-    output logic [NumNets-1:0]                net_out_valid_o,
-    input  logic [NumNets-1:0]                net_out_ready_i,
-    input  logic [NumNets-1:0]                net_out_room_i,
-    output logic [NumNets-1:0]                net_out_sop_o,
-    output logic [NumNets-1:0]                net_out_eop_o,
-    output logic [NumNets-1:0][DataWidth-1:0] net_out_data_o,
-    input  logic [NumNets-1:0]                net_in_valid_i,
-    output logic [NumNets-1:0]                net_in_ready_o,
-    input  logic [NumNets-1:0]                net_in_sop_i,
-    input  logic [NumNets-1:0]                net_in_eop_i,
-    input  logic [NumNets-1:0]                net_in_poison_i,
-    input  logic [NumNets-1:0][DataWidth-1:0] net_in_data_i,
+    // Packets to the network, by stream; see velo_net_pkg.
+    output net_stream_t [NumNets-1:0]                net_out_o,
+    output logic        [NumNets-1:0][DataWidth-1:0] net_out_data_o,   // the beats
+    input  logic        [NumNets-1:0]                net_out_ready_i,  // they are taken
+    input  logic        [NumNets-1:0]                net_out_room_i,   // VELO's would go in whole
+    // Packets from the network, likewise.
+    input  net_stream_t [NumNets-1:0]                net_in_i,
+    input  logic        [NumNets-1:0][DataWidth-1:0] net_in_data_i,    // the beats
+    output logic        [NumNets-1:0]                net_in_ready_o,   // they are taken
 
     output network_setting_t network_setting_o,
     input  network_state_t   network_state_i,
@@ -72,7 +70,8 @@ module velo_node_units
 
   // ----- the classes ----------------------------------------------------------------------------
 
-  logic [NumSenders-1:0][NumClasses-1:0] out_valid, out_ready, out_sop, out_eop, in_valid, in_ready;
+  net_stream_t [NumSenders-1:0][NumClasses-1:0] unit_out, unit_in;
+  logic [NumSenders-1:0][NumClasses-1:0] out_ready, in_ready;
   logic [NumSenders-1:0][NumClasses-1:0][DataWidth-1:0] out_data;
   logic [NumClasses-1:1] stray;
 
@@ -83,31 +82,25 @@ module velo_node_units
         KindsBarrier, KindsRma, CustomUnit ? KindsCustom : 48'b0, KindsVelo
       }))
   ) u_net (
-      .unit_out_valid_i(out_valid),
-      .unit_out_ready_o(out_ready),
-      .unit_out_sop_i  (out_sop),
-      .unit_out_eop_i  (out_eop),
+      .unit_out_i      (unit_out),
       .unit_out_data_i (out_data),
-      .unit_in_valid_o (in_valid),
+      .unit_out_ready_o(out_ready),
+      .unit_in_o       (unit_in),
       .unit_in_ready_i (in_ready),
       .stray_o         (stray),
-      .net_out_valid_o (net_out_valid_o[NumClasses-1:0]),
+      .net_out_o       (net_out_o[NumClasses-1:0]),
+      .net_out_data_o  (net_out_data_o[NumClasses-1:0]),
       .net_out_ready_i (net_out_ready_i[NumClasses-1:0]),
       .net_out_room_i  (net_out_room_i[NumClasses-1:0]),
-      .net_out_sop_o   (net_out_sop_o[NumClasses-1:0]),
-      .net_out_eop_o   (net_out_eop_o[NumClasses-1:0]),
-      .net_out_data_o  (net_out_data_o[NumClasses-1:0]),
-      .net_in_valid_i  (net_in_valid_i[NumClasses-1:0]),
-      .net_in_ready_o  (net_in_ready_o[NumClasses-1:0]),
-      .net_in_eop_i    (net_in_eop_i[NumClasses-1:0]),
+      .net_in_i        (net_in_i[NumClasses-1:0]),
       .net_in_data_i   (net_in_data_i[NumClasses-1:0]),
+      .net_in_ready_o  (net_in_ready_o[NumClasses-1:0]),
       .clk_i,
       .rst_ni
   );
 
   // VELO knows requests only, the custom unit no completions.
-  assign {out_valid[NetVelo][2:1], out_sop[NetVelo][2:1], out_eop[NetVelo][2:1]} = '0;
-  assign {out_valid[NetCustom][2], out_sop[NetCustom][2], out_eop[NetCustom][2]} = '0;
+  assign {unit_out[NetVelo][2:1], unit_out[NetCustom][2]} = '0;
   assign {out_data[NetVelo][2:1], out_data[NetCustom][2]} = '0;
   assign {in_ready[NetVelo][2:1], in_ready[NetCustom][2]} = '0;
 
@@ -121,8 +114,8 @@ module velo_node_units
   // By unit. The first one shares the class's stream of the network, the others have streams of their own.
   htax_stream_t [NumVelo-1:0] write, dma;
   logic [NumVelo-1:0] write_ready, dma_ready;
-  logic [NumVelo-1:0] velo_out_valid, velo_out_ready, velo_out_sop, velo_out_eop;
-  logic [NumVelo-1:0] velo_in_valid, velo_in_ready, velo_in_sop, velo_in_eop, velo_in_poison;
+  net_stream_t [NumVelo-1:0] velo_out, velo_in;
+  logic [NumVelo-1:0] velo_out_ready, velo_in_ready;
   logic [NumVelo-1:0][DataWidth-1:0] write_data, dma_data, velo_out_data, velo_in_data;
 
   for (genvar u = 0; u < NumVelo; u++) begin : gen_velo
@@ -138,37 +131,33 @@ module velo_node_units
     assign from_unit_response_data_o[Port] = '0;
     assign dma_ready[u] = from_unit_ready_i[Port].posted;
 
-    assign velo_in_sop[u] = net_in_sop_i[Net];
-    assign velo_in_eop[u] = net_in_eop_i[Net];
-    assign velo_in_poison[u] = net_in_poison_i[Net];
     assign velo_in_data[u] = net_in_data_i[Net];
     if (u == 0) begin : gen_shares
-      assign out_valid[NetVelo][0] = velo_out_valid[u];
-      assign velo_out_ready[u]     = out_ready[NetVelo][0];
-      assign out_sop[NetVelo][0]   = velo_out_sop[u];
-      assign out_eop[NetVelo][0]   = velo_out_eop[u];
-      assign out_data[NetVelo][0]  = velo_out_data[u];
-      assign velo_in_valid[u]      = in_valid[NetVelo][0];
-      assign in_ready[NetVelo][0]  = velo_in_ready[u];
+      assign unit_out[NetVelo][0] = velo_out[u];
+      assign out_data[NetVelo][0] = velo_out_data[u];
+      assign velo_out_ready[u] = out_ready[NetVelo][0];
+      assign velo_in[u] = unit_in[NetVelo][0];
+      assign in_ready[NetVelo][0] = velo_in_ready[u];
     end else begin : gen_own
       velo_packet_gate u_gate (
           .clk_i      (clk_i),
           .rst_ni     (rst_ni),
-          .in_valid_i (velo_out_valid[u]),
+          .in_valid_i (velo_out[u].valid),
           .in_ready_o (velo_out_ready[u]),
-          .in_eop_i   (velo_out_eop[u]),
-          .out_valid_o(net_out_valid_o[Net]),
+          .in_eop_i   (velo_out[u].eop),
+          .out_valid_o(net_out_o[Net].valid),
           .out_ready_i(net_out_ready_i[Net]),
           .out_room_i (net_out_room_i[Net])
       );
-      assign net_out_sop_o[Net]  = velo_out_sop[u];
-      assign net_out_eop_o[Net]  = velo_out_eop[u];
+      assign net_out_o[Net].sop = velo_out[u].sop;
+      assign net_out_o[Net].eop = velo_out[u].eop;
+      assign net_out_o[Net].poison = 1'b0;
       assign net_out_data_o[Net] = velo_out_data[u];
-      assign velo_in_valid[u]    = net_in_valid_i[Net];
+      assign velo_in[u] = net_in_i[Net];
       assign net_in_ready_o[Net] = velo_in_ready[u];
     end
     // The network took its first beat with room for all of it: so a store waits there or nowhere.
-    `VELO_ASSERT(MessageIsTakenWhole, !velo_out_valid[u] || velo_out_sop[u] || velo_out_ready[u])
+    `VELO_ASSERT(MessageIsTakenWhole, !velo_out[u].valid || velo_out[u].sop || velo_out_ready[u])
   end
 
   velo_units #(
@@ -186,17 +175,12 @@ module velo_node_units
       .write_i          (write),
       .write_data_i     (write_data),
       .write_ready_o    (write_ready),
-      .net_out_valid_o  (velo_out_valid),
-      .net_out_ready_i  (velo_out_ready),
-      .net_out_sop_o    (velo_out_sop),
-      .net_out_eop_o    (velo_out_eop),
+      .net_out_o        (velo_out),
       .net_out_data_o   (velo_out_data),
-      .net_in_valid_i   (velo_in_valid),
-      .net_in_ready_o   (velo_in_ready),
-      .net_in_sop_i     (velo_in_sop),
-      .net_in_eop_i     (velo_in_eop),
-      .net_in_poison_i  (velo_in_poison),
+      .net_out_ready_i  (velo_out_ready),
+      .net_in_i         (velo_in),
       .net_in_data_i    (velo_in_data),
+      .net_in_ready_o   (velo_in_ready),
       .dma_o            (dma),
       .dma_data_o       (dma_data),
       .dma_ready_i      (dma_ready),
@@ -227,16 +211,12 @@ module velo_node_units
       .from_unit_posted_data_o  (from_unit_posted_data_o[PortCustom]),
       .from_unit_response_data_o(from_unit_response_data_o[PortCustom]),
       .from_unit_ready_i        (from_unit_ready_i[PortCustom]),
-      .net_out_valid_o          (out_valid[NetCustom][1:0]),
-      .net_out_ready_i          (out_ready[NetCustom][1:0]),
-      .net_out_sop_o            (out_sop[NetCustom][1:0]),
-      .net_out_eop_o            (out_eop[NetCustom][1:0]),
+      .net_out_o                (unit_out[NetCustom][1:0]),
       .net_out_data_o           (out_data[NetCustom][1:0]),
-      .net_in_valid_i           (in_valid[NetCustom][1:0]),
-      .net_in_ready_o           (in_ready[NetCustom][1:0]),
-      .net_in_sop_i             (net_in_sop_i[1:0]),
-      .net_in_eop_i             (net_in_eop_i[1:0]),
+      .net_out_ready_i          (out_ready[NetCustom][1:0]),
+      .net_in_i                 (unit_in[NetCustom][1:0]),
       .net_in_data_i            (net_in_data_i[1:0]),
+      .net_in_ready_o           (in_ready[NetCustom][1:0]),
       .clk_i,
       .rst_ni
   );
@@ -267,16 +247,12 @@ module velo_node_units
       .from_unit_response_data_o(from_unit_response_data_o[PortRma]),
       .from_unit_ready_i        (from_unit_ready_i[PortRma]),
       .write_done_i             (write_done_i[PortRma]),
-      .net_out_valid_o          (out_valid[NetRma]),
-      .net_out_ready_i          (out_ready[NetRma]),
-      .net_out_sop_o            (out_sop[NetRma]),
-      .net_out_eop_o            (out_eop[NetRma]),
+      .net_out_o                (unit_out[NetRma]),
       .net_out_data_o           (out_data[NetRma]),
-      .net_in_valid_i           (in_valid[NetRma]),
-      .net_in_ready_o           (in_ready[NetRma]),
-      .net_in_sop_i             (net_in_sop_i[NumClasses-1:0]),
-      .net_in_eop_i             (net_in_eop_i[NumClasses-1:0]),
+      .net_out_ready_i          (out_ready[NetRma]),
+      .net_in_i                 (unit_in[NetRma]),
       .net_in_data_i            (net_in_data_i[NumClasses-1:0]),
+      .net_in_ready_o           (in_ready[NetRma]),
       .clk_i,
       .rst_ni
   );
@@ -313,24 +289,25 @@ module velo_node_units
         .node_id_i      (node_id_o),
         .access_i       (barrier_access),
         .report_o       (barrier_report),
-        .in_valid_i     (in_valid[NetBarrier][2]),
+        .in_valid_i     (unit_in[NetBarrier][2].valid),
         .in_ready_o     (in_ready[NetBarrier][2]),
-        .in_eop_i       (net_in_eop_i[2]),
+        .in_eop_i       (unit_in[NetBarrier][2].eop),
         .in_data_i      (net_in_data_i[2]),
-        .arrival_valid_o(out_valid[NetBarrier][2]),
+        .arrival_valid_o(unit_out[NetBarrier][2].valid),
         .arrival_ready_i(out_ready[NetBarrier][2]),
-        .arrival_sop_o  (out_sop[NetBarrier][2]),
-        .arrival_eop_o  (out_eop[NetBarrier][2]),
+        .arrival_sop_o  (unit_out[NetBarrier][2].sop),
+        .arrival_eop_o  (unit_out[NetBarrier][2].eop),
         .arrival_data_o (out_data[NetBarrier][2]),
-        .release_valid_o(out_valid[NetBarrier][0]),
+        .release_valid_o(unit_out[NetBarrier][0].valid),
         .release_ready_i(out_ready[NetBarrier][0]),
-        .release_sop_o  (out_sop[NetBarrier][0]),
-        .release_eop_o  (out_eop[NetBarrier][0]),
+        .release_sop_o  (unit_out[NetBarrier][0].sop),
+        .release_eop_o  (unit_out[NetBarrier][0].eop),
         .release_data_o (out_data[NetBarrier][0]),
         .clk_i,
         .rst_ni
     );
-    assign {out_valid[NetBarrier][1], out_sop[NetBarrier][1], out_eop[NetBarrier][1]} = '0;
+    assign {unit_out[NetBarrier][2].poison, unit_out[NetBarrier][0].poison} = '0;
+    assign unit_out[NetBarrier][1] = '0;
     assign out_data[NetBarrier][1] = '0;
     assign in_ready[NetBarrier][1:0] = '0;
   end else begin : gen_no_barrier
@@ -384,11 +361,16 @@ module velo_node_units
 
   // The streams of requests: the first class, and the further units'.
   localparam logic [NumNets-1:0] Requests = ~NumNets'(6);
-  assign network_stalled = |(net_out_valid_o & ~net_out_ready_i & Requests);
+  always_comb begin
+    network_stalled = 1'b0;
+    for (int unsigned n = 0; n < NumNets; n++) begin
+      network_stalled |= Requests[n] && net_out_o[n].valid && !net_out_ready_i[n];
+    end
+  end
 
   logic unused;
   assign unused = ^{to_unit_i, to_unit_response_data_i, from_unit_ready_i, write_done_i, out_ready,
-                    in_valid};
+                    unit_in, velo_out};
 
   `VELO_ASSERT_INIT(BarriersAreOfGroups, !Barrier || Multicast)
 

@@ -11,6 +11,7 @@ module velo_rma_slot
   import velo_pkg::*;
   import velo_secded_pkg::*;
   import htax_pkg::*;
+  import velo_net_pkg::*;
   import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -40,16 +41,13 @@ module velo_rma_slot
     input  htax_ready_t                 from_unit_ready_i,
     input  logic                        write_done_i,               // pulse: a write has left
 
-    output logic [NumClasses-1:0]                net_out_valid_o,
-    input  logic [NumClasses-1:0]                net_out_ready_i,
-    output logic [NumClasses-1:0]                net_out_sop_o,
-    output logic [NumClasses-1:0]                net_out_eop_o,
-    output logic [NumClasses-1:0][DataWidth-1:0] net_out_data_o,
-    input  logic [NumClasses-1:0]                net_in_valid_i,
-    output logic [NumClasses-1:0]                net_in_ready_o,
-    input  logic [NumClasses-1:0]                net_in_sop_i,
-    input  logic [NumClasses-1:0]                net_in_eop_i,
-    input  logic [NumClasses-1:0][DataWidth-1:0] net_in_data_i
+    // Packets to and from the network, by class; see velo_net_pkg.
+    output net_stream_t [NumClasses-1:0]                net_out_o,
+    output logic        [NumClasses-1:0][DataWidth-1:0] net_out_data_o,   // the beats
+    input  logic        [NumClasses-1:0]                net_out_ready_i,  // they are taken
+    input  net_stream_t [NumClasses-1:0]                net_in_i,
+    input  logic        [NumClasses-1:0][DataWidth-1:0] net_in_data_i,    // the beats
+    output logic        [NumClasses-1:0]                net_in_ready_o    // they are taken
 );
 
   // The unit's side of the guards.
@@ -134,16 +132,12 @@ module velo_rma_slot
       .from_unit_response_data_o,
       .from_unit_ready_i      (from_unit_ready),
       .write_done_i,
-      .net_out_valid_o        (net_out_valid_o),
-      .net_out_ready_i        (net_out_ready_i),
-      .net_out_sop_o          (net_out_sop_o),
-      .net_out_eop_o          (net_out_eop_o),
-      .net_out_data_o         (net_out_data_o),
-      .net_in_valid_i         (net_in_valid_i),
-      .net_in_ready_o         (net_in_ready_o),
-      .net_in_sop_i           (net_in_sop_i),
-      .net_in_eop_i           (net_in_eop_i),
-      .net_in_data_i          (net_in_data_i),
+      .net_out_o,
+      .net_out_data_o,
+      .net_out_ready_i,
+      .net_in_i,
+      .net_in_data_i,
+      .net_in_ready_o,
       .watchdog_enable_i      (setting_i.watchdog_enable),
       .watchdog_cycles_i      (setting_i.watchdog_cycles),
       .table_enable_i         (setting_i.table_enable),

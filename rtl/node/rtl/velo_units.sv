@@ -23,6 +23,7 @@ module velo_units
   import velo_pkg::*;
   import velo_secded_pkg::*;
   import htax_pkg::*;
+  import velo_net_pkg::*;
   import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
@@ -44,17 +45,12 @@ module velo_units
     input  logic         [NumVelo-1:0][DataWidth-1:0] write_data_i,
     output logic         [NumVelo-1:0]                write_ready_o,
 
-    output logic [NumVelo-1:0]                net_out_valid_o,
-    input  logic [NumVelo-1:0]                net_out_ready_i,
-    output logic [NumVelo-1:0]                net_out_sop_o,
-    output logic [NumVelo-1:0]                net_out_eop_o,
-    output logic [NumVelo-1:0][DataWidth-1:0] net_out_data_o,
-    input  logic [NumVelo-1:0]                net_in_valid_i,
-    output logic [NumVelo-1:0]                net_in_ready_o,
-    input  logic [NumVelo-1:0]                net_in_sop_i,
-    input  logic [NumVelo-1:0]                net_in_eop_i,
-    input  logic [NumVelo-1:0]                net_in_poison_i,
-    input  logic [NumVelo-1:0][DataWidth-1:0] net_in_data_i,
+    output net_stream_t [NumVelo-1:0]                net_out_o,
+    output logic        [NumVelo-1:0][DataWidth-1:0] net_out_data_o,
+    input  logic        [NumVelo-1:0]                net_out_ready_i,
+    input  net_stream_t [NumVelo-1:0]                net_in_i,
+    input  logic        [NumVelo-1:0][DataWidth-1:0] net_in_data_i,
+    output logic        [NumVelo-1:0]                net_in_ready_o,
 
     output htax_stream_t [NumVelo-1:0]                dma_o,
     output logic         [NumVelo-1:0][DataWidth-1:0] dma_data_o,
@@ -115,16 +111,16 @@ module velo_units
         .write_addr_i          (write_i[u].header.addr),
         .write_len_bytes_i     (write_i[u].header.len_bytes),
         .write_data_i          (write_data_i[u]),
-        .net_out_valid_o       (net_out_valid_o[u]),
+        .net_out_valid_o       (net_out_o[u].valid),
         .net_out_ready_i       (net_out_ready_i[u]),
-        .net_out_sop_o         (net_out_sop_o[u]),
-        .net_out_eop_o         (net_out_eop_o[u]),
+        .net_out_sop_o         (net_out_o[u].sop),
+        .net_out_eop_o         (net_out_o[u].eop),
         .net_out_data_o        (net_out_data_o[u]),
-        .net_in_valid_i        (net_in_valid_i[u]),
+        .net_in_valid_i        (net_in_i[u].valid),
         .net_in_ready_o        (net_in_ready_o[u]),
-        .net_in_sop_i          (net_in_sop_i[u]),
-        .net_in_eop_i          (net_in_eop_i[u]),
-        .net_in_poison_i       (net_in_poison_i[u]),
+        .net_in_sop_i          (net_in_i[u].sop),
+        .net_in_eop_i          (net_in_i[u].eop),
+        .net_in_poison_i       (net_in_i[u].poison),
         .net_in_data_i         (net_in_data_i[u]),
         .dma_valid_o           (dma_o[u].valid),
         .dma_ready_i           (dma_ready_i[u]),
@@ -146,6 +142,7 @@ module velo_units
         .dropped_node_o        (dropped_node[u]),
         .ecc_o                 (ecc[u])
     );
+    assign net_out_o[u].poison = 1'b0;
     assign dma_o[u].header = '{addr: dma_addr, len_bytes: dma_len_bytes, default: '0};
   end
 

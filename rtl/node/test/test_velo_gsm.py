@@ -18,6 +18,7 @@ STORE, LOAD = 16, 8
 PORT, READY, STREAM, READ = (
     Struct("htax_pkg", f"htax_{name}_t") for name in ("port", "ready", "stream", "read")
 )
+NET = Struct("velo_net_pkg", "net_stream_t")
 
 
 @pytest.mark.parametrize("width", [32, 64, 128])
@@ -49,7 +50,7 @@ class Setup:
     """The unit and all around it, a cycle at a time; each stream stalls as often as is said."""
 
     def __init__(self, dut: Any, stall: float = 0.3, seed: int = 1):
-        zeros = ["to_unit_i", "from_unit_ready_i", "net_in_valid_i", "net_out_ready_i"]
+        zeros = ["to_unit_i", "from_unit_ready_i", "net_in_i", "net_out_ready_i"]
         self.dut, self.stall, self.rng = dut, stall, random.Random(seed)
         self.bench = Bench(dut, zeros)
         self.width = len(dut.to_unit_posted_data_i)
@@ -108,14 +109,12 @@ class Setup:
             if shown["load"]:
                 offer["nonposted"] = READ.pack(valid=1, header=self.loads[0])
             dut.to_unit_i.value = PORT.pack(**offer)
-            valid = data = eop = 0
+            streams = data = 0
             for c in (0, 1):
                 if shown[str(c)]:
-                    valid |= 1 << c
+                    streams |= NET.pack(valid=1, eop=self.packets[c][0][1]) << NET.bits * c
                     data |= self.packets[c][0][0] << (self.width * c)
-                    eop |= self.packets[c][0][1] << c
-            dut.net_in_valid_i.value, dut.net_in_data_i.value = valid, data
-            dut.net_in_eop_i.value = eop
+            dut.net_in_i.value, dut.net_in_data_i.value = streams, data
             takes = {
                 channel: int(self.rng.random() >= self.stall)
                 for channel in ("response", "posted", "nonposted")
@@ -133,14 +132,15 @@ class Setup:
                     waiting[name].popleft()
                     shown[name] = False
             taken = int(dut.net_in_ready_o.value)
-            moved = int(dut.net_out_valid_o.value) & int(dut.net_out_ready_i.value)
+            sent, moves = int(dut.net_out_o.value), int(dut.net_out_ready_i.value)
             for c in (0, 1):
                 if shown[str(c)] and taken >> c & 1:
                     self.packets[c].popleft()
                     shown[str(c)] = False
-                if moved >> c & 1:
+                stream = NET.unpack_bits(sent >> NET.bits * c)
+                if stream["valid"] and moves >> c & 1:
                     beat = int(dut.net_out_data_o.value) >> (self.width * c) & mask
-                    self._sent(c, beat, int(dut.net_out_eop_o.value) >> c & 1)
+                    self._sent(c, beat, stream)
             self._collect_host(takes)
             await FallingEdge(dut.clk_i)
 
@@ -158,9 +158,9 @@ class Setup:
         self.open[name] = []
         return words
 
-    def _sent(self, c: int, beat: int, eop: int) -> None:
-        assert int(self.dut.net_out_sop_o.value) >> c & 1 == (not self.open[str(c)])
-        if words := self._whole(str(c), beat, eop):
+    def _sent(self, c: int, beat: int, stream: dict[str, int]) -> None:
+        assert stream["sop"] == (not self.open[str(c)])
+        if words := self._whole(str(c), beat, stream["eop"]):
             self.sent[c].append(words)
 
     def _collect_host(self, takes: dict[str, int]) -> None:

@@ -32,6 +32,7 @@ module velo_rma
   import velo_atu_pkg::*;
   import velo_rma_pkg::*;
   import htax_pkg::*;
+  import velo_net_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
     parameter int unsigned CtxBits = 8,
@@ -79,18 +80,14 @@ module velo_rma
     input  htax_ready_t                 from_unit_ready_i,
     input  logic                        write_done_i,               // pulse: a write has left
 
-    // Packets to the network, by class.
-    output logic [NumClasses-1:0]                net_out_valid_o,  // a beat is offered
-    input  logic [NumClasses-1:0]                net_out_ready_i,  // it is taken
-    output logic [NumClasses-1:0]                net_out_sop_o,    // it is its packet's first
-    output logic [NumClasses-1:0]                net_out_eop_o,    // it is the last
-    output logic [NumClasses-1:0][DataWidth-1:0] net_out_data_o,   // the beat
+    // Packets to the network, by class; see velo_net_pkg.
+    output net_stream_t [NumClasses-1:0]                net_out_o,
+    output logic        [NumClasses-1:0][DataWidth-1:0] net_out_data_o,   // the beats
+    input  logic        [NumClasses-1:0]                net_out_ready_i,  // they are taken
     // Packets from the network, by class.
-    input  logic [NumClasses-1:0]                net_in_valid_i,   // a beat is offered
-    output logic [NumClasses-1:0]                net_in_ready_o,   // it is taken
-    input  logic [NumClasses-1:0]                net_in_sop_i,     // it is its packet's first
-    input  logic [NumClasses-1:0]                net_in_eop_i,     // it is the last
-    input  logic [NumClasses-1:0][DataWidth-1:0] net_in_data_i,    // the beat
+    input  net_stream_t [NumClasses-1:0]                net_in_i,
+    input  logic        [NumClasses-1:0][DataWidth-1:0] net_in_data_i,    // the beats
+    output logic        [NumClasses-1:0]                net_in_ready_o,   // they are taken
 
     // Events, for one cycle each, and state.
     output logic         posted_o,                 // an operation was sent
@@ -128,6 +125,7 @@ module velo_rma
   logic [NumClasses-1:0][DataWidth-1:0] out_data, in_data;
 
   for (genvar c = 0; c < NumClasses; c++) begin : gen_class
+    assign net_out_o[c].poison = 1'b0;
     velo_rma_pack #(
         .DataWidth(DataWidth)
     ) u_pack (
@@ -138,15 +136,15 @@ module velo_rma
         .unit_out_sop_i  (out_sop[c]),
         .unit_out_eop_i  (out_eop[c]),
         .unit_out_data_i (out_data[c]),
-        .net_out_valid_o (net_out_valid_o[c]),
+        .net_out_valid_o (net_out_o[c].valid),
         .net_out_ready_i (net_out_ready_i[c]),
-        .net_out_sop_o   (net_out_sop_o[c]),
-        .net_out_eop_o   (net_out_eop_o[c]),
+        .net_out_sop_o   (net_out_o[c].sop),
+        .net_out_eop_o   (net_out_o[c].eop),
         .net_out_data_o  (net_out_data_o[c]),
-        .net_in_valid_i  (net_in_valid_i[c]),
+        .net_in_valid_i  (net_in_i[c].valid),
         .net_in_ready_o  (net_in_ready_o[c]),
-        .net_in_sop_i    (net_in_sop_i[c]),
-        .net_in_eop_i    (net_in_eop_i[c]),
+        .net_in_sop_i    (net_in_i[c].sop),
+        .net_in_eop_i    (net_in_i[c].eop),
         .net_in_data_i   (net_in_data_i[c]),
         .unit_in_valid_o (in_valid[c]),
         .unit_in_ready_i (in_ready[c]),
@@ -448,7 +446,8 @@ module velo_rma
 
   `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {
                      from_unit_o.response.valid, from_unit_o.posted.valid,
-                     from_unit_o.nonposted.valid, net_out_valid_o, posted_o, completed_o, served_o,
-                     requester_error_valid_o, error_count_o})
+                     from_unit_o.nonposted.valid, net_out_o[2].valid, net_out_o[1].valid,
+                     net_out_o[0].valid, posted_o, completed_o, served_o, requester_error_valid_o,
+                     error_count_o})
 
 endmodule

@@ -27,6 +27,7 @@ UNREGISTERED, RIGHT, HOST = 8, 9, 10
 PORT, READY, STREAM, QUERY = (
     Struct("htax_pkg", f"htax_{name}_t") for name in ("port", "ready", "stream", "read")
 )
+NET = Struct("velo_net_pkg", "net_stream_t")
 
 
 def htax_header(addr: int = 0, size: int = 0, tag: int = 0, error: int = 0) -> int:
@@ -82,7 +83,7 @@ class Setup:
         zeros = (
             "table_enable_i table_base_i table_bits_i invalidate_valid_i watchdog_enable_i "
             "watchdog_cycles_i queue_valid_i read_pointer_valid_i write_done_i to_unit_i "
-            "from_unit_ready_i net_in_valid_i"
+            "from_unit_ready_i net_in_i"
         )
         self.bench = Bench(dut, zeros.split())
         dut.node_id_i.value = NODE
@@ -276,19 +277,17 @@ class Setup:
                 nonposted=int(nonposted_ready),
                 response=int(self.answer_taken),
             )
-            valid = sop = eop = data = ready = 0
+            streams = data = ready = 0
             for c in range(3):
                 waiting = self.network[c]
                 net_shown[c] = bool(waiting) and (net_shown[c] or rng.random() >= self.idle)
                 if net_shown[c]:
-                    valid |= 1 << c
-                    data |= waiting[0][0] << (self.width * c)
-                    sop |= int(waiting[0][1]) << c
-                    eop |= int(waiting[0][2]) << c
+                    beat, sop, eop = waiting[0]
+                    streams |= NET.pack(valid=1, sop=int(sop), eop=int(eop)) << NET.bits * c
+                    data |= beat << (self.width * c)
                 go = not self.network_block[c] and len(waiting) < self.network_beats
                 ready |= int(go and rng.random() >= self.stall) << c
-            dut.net_in_valid_i.value, dut.net_in_sop_i.value = valid, sop
-            dut.net_in_eop_i.value, dut.net_in_data_i.value = eop, data
+            dut.net_in_i.value, dut.net_in_data_i.value = streams, data
             dut.net_out_ready_i.value = ready
             self._poll()
 
@@ -313,16 +312,16 @@ class Setup:
             if nonposted_ready and read["valid"]:
                 self._take_read(read["header"])
             net_taken = int(dut.net_in_ready_o.value)
-            offered = int(dut.net_out_valid_o.value)
-            sop, eop = int(dut.net_out_sop_o.value), int(dut.net_out_eop_o.value)
-            data = int(dut.net_out_data_o.value) if offered else 0
+            streams = int(dut.net_out_o.value)
             for c in range(3):
                 if net_shown[c] and net_taken >> c & 1:
                     self.network[c].popleft()
                     net_shown[c] = False
-                if offered & ready & 1 << c:
-                    beat = data >> (self.width * c) & ((1 << self.width) - 1)
-                    self._take_packet(c, beat, bool(sop >> c & 1), bool(eop >> c & 1))
+                stream = NET.unpack_bits(streams >> NET.bits * c)
+                if stream["valid"] and ready >> c & 1:
+                    beat = int(dut.net_out_data_o.value) >> (self.width * c)
+                    beat &= (1 << self.width) - 1
+                    self._take_packet(c, beat, bool(stream["sop"]), bool(stream["eop"]))
             await FallingEdge(dut.clk_i)
 
     def _take_write(self, header: int, eop: int) -> None:
