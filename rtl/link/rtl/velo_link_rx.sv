@@ -354,7 +354,7 @@ module velo_link_rx
     out_again_o <= cut_off || stub_valid_q || (cut_q && leaves && same && !ends);
     out_vc_o <= stub ? cut_vc_q : start_q.vc;
     if (!stub) out_data_o <= word_q;
-    else out_data_o <= DataWidth'(Narrow && stub_last_q ? cut_head_q >> 32 : cut_head_q);
+    else out_data_o <= DataWidth'(Narrow && stub_last_q ? {32'b0, cut_head_q[63:32]} : cut_head_q);
   end
 
   logic unused;
