@@ -30,12 +30,14 @@ setup: ## Install what building and running need (apt packages, private Python e
 build: setup ## Build the library, the velo command and the examples into build/.
 	@scripts/build --without-tests release
 
+# On a busy machine no run of NetPIPE counts: then there is a report without it.
 run: ## See messages and NetPIPE over velo measured in two minutes; write a report.
 	@scripts/setup run
 	@scripts/build --without-tests release
 	@build/bin/velo perf suite --json build/run.json
 	@build/bin/velo report build/run.json -o build/report.html
-	@build/bin/velo netpipe
+	@build/bin/velo netpipe --json build/netpipe.json
+	@build/bin/velo report build/run.json build/netpipe.json -o build/report.html
 	@echo "The report is $(CURDIR)/build/report.html"
 
 sim: rtl-setup ## Run NetPIPE over the simulated hardware, in virtual time.

@@ -16,6 +16,7 @@ from velo.measure.cpus import Watch
 from velo.measure.mpi import hpcc, netpipe, stacks
 from velo.measure.mpi.builds import Build
 from velo.measure.mpi.stacks import Stack
+from velo.results import records
 
 # Lines of a real hpccoutf.txt.
 HPCC = """\
@@ -143,14 +144,15 @@ def on_a_machine(
 
 
 @needs_two_cpus
-def test_netpipe_prints_both_side_by_side(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_netpipe_prints_both_side_by_side_and_keeps_them_for_a_report(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     slow = NETPIPE.replace("374.259198", "187.129599")
     both = (fake("mtl", output_text=NETPIPE), fake("vader", output_text=slow))
     monkeypatch.setattr(stacks, "STACKS", both)
     on_a_machine(monkeypatch)
-    assert main(["netpipe", "--rounds", "2"]) == 0
+    file = tmp_path / "netpipe.json"
+    assert main(["netpipe", "--rounds", "2", "--json", str(file)]) == 0
     text = capsys.readouterr().out
     assert "2 of mtl stack and 2 of vader stack" in text
     assert "left out" not in text
@@ -159,6 +161,12 @@ def test_netpipe_prints_both_side_by_side(
     assert "326 ns" in row
     assert "2.00 × as fast" in row
     assert "mtl stack" in text
+    found = {(r.stack, r.size_bytes): r for r in records.load(file)}
+    assert len(found) == 2 * 4
+    of_8 = found["vader stack", 8]
+    assert (of_8.mode, of_8.samples, of_8.limit, of_8.hop) == ("netpipe", 2, 60.0, "near")
+    assert of_8.value == pytest.approx(326, abs=1)
+    assert of_8.config == both[1].config
 
 
 @needs_two_cpus

@@ -106,12 +106,15 @@ def test_the_headline_is_the_near_median_of_velo(text: str) -> None:
         if (r.stack, r.mode, r.size_bytes, r.hop, r.senders) == ("velo", "latency", 8, "near", 1)
     ]
     assert re.search(rf'class="value">{re.escape(velo.show(velo.value))}</div>', text)
-    assert f"{velo.ratio:.2f} × one cache line" in text
+    assert f"{velo.ratio:.2f} × the limit of {velo.show_limit()}" in text
 
 
 def test_every_record_is_in_the_table(text: str) -> None:
-    rows = [row for row in Page(text).rows if len(row) == 13]
+    rows = [row for row in Page(text).rows if len(row) == 9]
     assert len(rows) == 1 + len(result())
+    many = next(r for r in result() if (r.senders, r.hop) == (512, "near"))
+    (row,) = [row for row in rows if row[:2] == ["half round trip, 1 of 512 senders", "near"]]
+    assert row[2:6] == ["8 B", many.show(many.value), many.show_limit(), many.show_ratio()]
 
 
 def test_each_target_has_its_verdict(text: str) -> None:

@@ -2,7 +2,7 @@
 """One run between two looks at the physical limit, and what became of it."""
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from velo import helpers, tree
@@ -80,13 +80,15 @@ def measure_hpcc(stack: Stack, ranks: int, cpus: Sequence[int], into: Peers) -> 
 def measure_netpipe(stack: Stack, cpus: Sequence[int], into: Peers) -> None:
     """One run of NetPIPE between two looks at the cores."""
 
-    def act() -> list[Sample]:
-        return [
-            Sample("netpipe", "half_rtt_ns", size, value, 1, 1, None, stack=stack.name)
-            for size, value in netpipe.run(stack, cpus).items()
-        ]
+    measure_between(lambda: netpipe_samples(stack, netpipe.run(stack, cpus)), cpus, into)
 
-    measure_between(act, cpus, into)
+
+def netpipe_samples(stack: Stack, values: Mapping[int, float]) -> list[Sample]:
+    """What a run of NetPIPE found, by size, as samples that no limit surrounds yet."""
+    return [
+        Sample("netpipe", "half_rtt_ns", size, value, 1, 1, None, stack=stack.name)
+        for size, value in values.items()
+    ]
 
 
 def measure_between(
@@ -105,11 +107,13 @@ def measure_between(
     if hop is None or before is None or after is None:
         into.moved += 1
         return
-    into.samples += [
-        replace(s, hop=hop, limit_name="pingpong", limit_before=before.hop_ns,
-                limit_after=after.hop_ns)
-        for s in samples
-    ]  # fmt: skip
+    into.samples += bracketed(samples, before, after, hop)
+
+
+def bracketed(samples: Sequence[Sample], before: Limits, after: Limits, hop: str) -> list[Sample]:
+    """Samples of a program that measures by itself, with the raw line around its run."""
+    around = {"limit_before": before.hop_ns, "limit_after": after.hop_ns}
+    return [replace(s, hop=hop, limit_name="pingpong", **around) for s in samples]
 
 
 def measure_peer(peer: Peer, case: Case, cpus: Sequence[int], into: Peers) -> None:

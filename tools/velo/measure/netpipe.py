@@ -2,6 +2,7 @@
 """`velo netpipe`: NetPIPE over velo and over Open MPI's own transport, side by side."""
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from velo import units
@@ -31,16 +32,24 @@ def register(commands: Any) -> None:
         help="how often each is run (default: 5)",
     )
     add_cpus(parser)
+    parser.add_argument(
+        "--json",
+        metavar="FILE",
+        help="write the runs that count as a JSON list of records, for velo report",
+    )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> None:
     """`velo netpipe`."""
     # Cost: dataclasses and subprocess are slow to import, and only commands that measure need them.
+    from dataclasses import replace
+
     from velo import display
     from velo.measure import side_by_side
     from velo.measure.mpi import netpipe
     from velo.measure.mpi.stacks import STACKS
+    from velo.results import machine, records
 
     console = display.Console()
     cpus = two_cpus(args.cpus)
@@ -59,3 +68,11 @@ def run(args: argparse.Namespace) -> None:
     console.print(side_by_side.table(shown, ours.name, other.name))
     if kept.dropped:
         console.print(f"{kept.dropped} of {2 * args.rounds} runs left out: {kept.why()}.")
+    if args.json:
+        configs = {stack.name: stack.config for stack in (ours, other)}
+        found = [
+            replace(r, config=configs[r.stack])
+            for r in records.summarize(kept.samples, machine.new_run())
+        ]
+        records.save(Path(args.json), found)
+        console.print(f"{len(found)} records written to {args.json}")

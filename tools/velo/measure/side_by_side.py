@@ -4,7 +4,7 @@
 import statistics
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from velo import display, units
 from velo.display import Console, Table, paint
@@ -14,6 +14,7 @@ from velo.measure.cpus import Watch
 from velo.measure.mpi import netpipe
 from velo.measure.mpi.stacks import Stack
 from velo.results import stats
+from velo.results.records import Sample
 
 # A poller that is taken off its CPU for one slice of time makes microseconds milliseconds.
 OTHERS_MAX = 0.1
@@ -68,6 +69,8 @@ class Kept:
     """The runs of both stacks that count, and how many do not."""
 
     found: dict[str, list[dict[int, float]]]
+    samples: list[Sample] = field(default_factory=list)
+    """The same, each with the raw line around it."""
     moved: int = 0
     """Runs during which the cores moved: the raw line was of another class afterwards."""
     shared: int = 0
@@ -116,10 +119,13 @@ def _measure(stack: Stack, cpus: Sequence[int], kept: Kept) -> None:
     values = netpipe.run(stack, cpus)
     others = watch.others()
     after = bracket.limits(cpus)
-    if not (before and after and stats.hop_class(before.hop_ns, after.hop_ns)):
+    hop = stats.hop_class(before.hop_ns, after.hop_ns) if before and after else None
+    if not (before and after and hop):
         kept.moved += 1
     elif others > OTHERS_MAX:
         kept.shared += 1
         kept.others = max(kept.others, others)
     else:
         kept.found[stack.word].append(values)
+        samples = bracket.netpipe_samples(stack, values)
+        kept.samples += bracket.bracketed(samples, before, after, hop)

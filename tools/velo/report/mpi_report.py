@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from velo import units
 from velo.display import Table
 from velo.report import plots
+from velo.report.page import NONE, Grid, without_empty_columns
 from velo.results.mpi_targets import (
     BTL,
     CLIFF_FACTOR,
@@ -19,12 +20,11 @@ from velo.results.mpi_targets import (
 )
 from velo.results.records import VELO, Record
 
-NONE = "–"
 SIZES = (8, 64, 1 << 10, 4 << 10, 16 << 10, 64 << 10, 1 << 20, 4 << 20)
 
 
 @dataclass(frozen=True)
-class Column:
+class Kind:
     """One figure of every stack."""
 
     heading: str
@@ -35,33 +35,27 @@ class Column:
         return record.show(record.value) if record else NONE
 
 
-def _column(heading: str, mode: str, size_bytes: int = 8, **wanted: object) -> Column:
-    return Column(heading, lambda figures, stack: figures.find(stack, mode, size_bytes, **wanted))
+def _kind(heading: str, mode: str, size_bytes: int = 8, **wanted: object) -> Kind:
+    return Kind(heading, lambda figures, stack: figures.find(stack, mode, size_bytes, **wanted))
 
 
-COLUMNS = (
-    *(_column(units.size(size), LATENCY, size) for size in SIZES),
-    _column("8 B rate", "mpi rate"),
-    _column(f"{POSTED:,} posted", "mpi matching", posted=POSTED),
-    _column("allreduce, 2", "mpi allreduce", processes=2),
-    _column("allreduce, 8", "mpi allreduce", processes=8),
-    _column("barrier, 2", "mpi barrier", 0, processes=2),
-    _column("barrier, 8", "mpi barrier", 0, processes=8),
-    _column("GUPS, 2", "mpi gups", processes=2),
+FIGURES = (
+    *(_kind(f"half round trip, {units.size(size)}", LATENCY, size) for size in SIZES),
+    _kind("message rate, 8 B", "mpi rate"),
+    _kind(f"8 B, {POSTED:,} receives posted", "mpi matching", posted=POSTED),
+    _kind("allreduce of 8 B, 2 ranks", "mpi allreduce", processes=2),
+    _kind("allreduce of 8 B, 8 ranks", "mpi allreduce", processes=8),
+    _kind("barrier, 2 ranks", "mpi barrier", 0, processes=2),
+    _kind("barrier, 8 ranks", "mpi barrier", 0, processes=8),
+    _kind("RandomAccess, 2 ranks", "mpi gups", processes=2),
 )
-HPCC_COLUMNS = (
-    *(_column(f"GUPS, {n} ranks", "hpcc", processes=n, metric="updates_per_s") for n in (2, 4, 8)),
-    *(_column(f"run, {n} ranks", "hpcc", processes=n, metric="run_time_ns") for n in (2, 4, 8)),
+HPCC_FIGURES = (
+    *(
+        _kind(f"RandomAccess, {n} ranks", "hpcc", processes=n, metric="updates_per_s")
+        for n in (2, 4, 8)
+    ),
+    *(_kind(f"whole run, {n} ranks", "hpcc", processes=n, metric="run_time_ns") for n in (2, 4, 8)),
 )
-
-
-@dataclass(frozen=True)
-class Grid:
-    """A table as text."""
-
-    title: str
-    headings: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
 
 
 def ordered(records: Sequence[Record]) -> list[str]:
@@ -71,18 +65,16 @@ def ordered(records: Sequence[Record]) -> list[str]:
 
 
 def grids(records: Sequence[Record], hop: str) -> list[Grid]:
-    """One row a stack: the MPI programs, and HPCC."""
+    """The MPI programs, and HPCC: one row a figure, since there are more of them than stacks."""
     figures = MpiFigures(records, hop)
+    stacks = ordered(records)
     out = []
-    for title, columns in (("MPI", COLUMNS), ("HPCC, N = 1000", HPCC_COLUMNS)):
-        rows = [
-            (stack, *(column.show(figures, stack) for column in columns))
-            for stack in ordered(records)
-        ]
+    for title, kinds in (("MPI", FIGURES), ("HPCC, N = 1000", HPCC_FIGURES)):
+        rows = [(kind.heading, *(kind.show(figures, stack) for stack in stacks)) for kind in kinds]
         rows = [row for row in rows if any(cell != NONE for cell in row[1:])]
         if rows:
-            headings = ("stack", *(column.heading for column in columns))
-            out.append(Grid(f"{title} ({hop})", headings, tuple(rows)))
+            all_stacks = Grid(f"{title} ({hop})", ("", *stacks), tuple(rows))
+            out.append(without_empty_columns(all_stacks))
     return out
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What every HTML page is made of. A page needs nothing else: no network, no script, no font."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, Template
@@ -27,6 +27,32 @@ class Figure:
     title: str
     svg: Markup
     caption: str
+
+
+NONE = "–"
+"""What a cell has where nothing was measured."""
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table as text."""
+
+    title: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    texts: int = 1
+    """So many columns from the left hold words, the others figures."""
+
+
+def without_empty_columns(grid: Grid) -> Grid:
+    """A grid without the columns of figures in which nothing was measured."""
+    kept = [
+        at
+        for at in range(len(grid.headings))
+        if at < grid.texts or any(row[at] != NONE for row in grid.rows)
+    ]
+    headings, *rows = (tuple(row[at] for at in kept) for row in (grid.headings, *grid.rows))
+    return replace(grid, headings=headings, rows=tuple(rows))
 
 
 def template(path: Path) -> Template:

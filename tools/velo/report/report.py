@@ -18,7 +18,10 @@ def register(commands: Any) -> None:
         allow_abbrev=False,
     )
     parser.add_argument(
-        "files", metavar="FILE.json", nargs="+", help="written by velo perf or velo bench --json"
+        "files",
+        metavar="FILE.json",
+        nargs="+",
+        help="written by velo perf, velo netpipe or velo bench with --json; several make one page",
     )
     parser.add_argument(
         "-o",

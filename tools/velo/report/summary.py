@@ -2,7 +2,7 @@
 """The page of result files: headline figures, targets, plots and every record."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from markupsafe import Markup
@@ -10,9 +10,10 @@ from markupsafe import Markup
 from velo import units
 from velo.errors import VeloError, writing
 from velo.report import mpi_report, plots, tables
-from velo.report.page import Figure, Tile, template
+from velo.report.opening import opening
+from velo.report.page import NONE, Figure, Grid, Tile, template, without_empty_columns
 from velo.results import stats, targets
-from velo.results.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load, metric
+from velo.results.records import CLASSES, FAR, LIMITS, NEAR, VELO, Record, load
 
 TEMPLATE = Path(__file__).with_name("summary.html.j2")
 
@@ -40,47 +41,37 @@ def render(records: Sequence[Record]) -> str:
         commands=list({run.command: None for run in runs if run.command}),
         tiles=tiles(records, hop),
         figures=figures(records, hop),
-        limit_rows=limit_rows(records),
+        opening=opening(records, hop),
+        limits=limits(records),
         configs=sorted({(r.stack, r.config) for r in records if r.config}),
         target_tables=tables.target_tables(records, hop),
         mpi_figures=mpi_report.pictures(records, hop),
         mpi_grids=mpi_report.grids(records, hop),
         absent=sorted({line for run in runs for line in run.absent.splitlines() if line}),
-        records=sorted(records, key=_table_order),
-        metric=metric,
-        quartiles=tables.quartiles,
-        size=units.size,
-        time_ns=units.time_ns,
+        records=all_records(records),
     )
 
 
 def tiles(records: Sequence[Record], hop: str) -> list[Tile]:
-    """The figures to read first."""
+    """The figures to read first. One limit is enough here; the table of targets has the others."""
     found = targets.Figures(records, hop)
     out = []
-    for mode, size_bytes, title, limit in (
-        ("latency", 8, "half round trip", "one cache line's own"),
-        ("rate", 8, "message rate", "the bare one-line stream"),
-        ("bandwidth", 4096, "streaming bandwidth", "a copy from the peer's cache"),
+    for mode, size_bytes, title in (
+        ("latency", 8, "half round trip"),
+        ("rate", 8, "message rate"),
+        ("bandwidth", 4096, "streaming bandwidth"),
     ):
         record = found.find(mode, size_bytes)
         if record:
-            out.append(
-                Tile(
-                    f"{units.size(size_bytes)} {title}",
-                    record.show(record.value),
-                    f"{record.ratio:.2f} × {limit}",
-                )
-            )
+            detail = "one sender, one receiver"
+            if mode == "latency":
+                detail = f"{record.ratio:.2f} × the limit of {record.show_limit()}"
+            value = record.show(record.value)
+            out.append(Tile(f"{units.size(size_bytes)} {title}", value, detail))
     ring = found.find("ring")
     if ring:
-        out.append(
-            Tile(
-                f"ring of {ring.processes} processes",
-                ring.show(ring.value),
-                f"{ring.ratio:.2f} × the same ring on bare futexes",
-            )
-        )
+        detail = f"{ring.processes} processes that share the cores"
+        out.append(Tile("messages around a ring", ring.show(ring.value), detail))
     return out
 
 
@@ -174,33 +165,45 @@ def figures(records: Sequence[Record], hop: str) -> list[Figure]:
     return out
 
 
-@dataclass(frozen=True)
-class LimitRow:
-    """One of the machine's limits, near and far."""
-
-    name: str
-    size: str
-    near: str
-    far: str
-
-
-def limit_rows(records: Sequence[Record]) -> list[LimitRow]:
+def limits(records: Sequence[Record]) -> Grid:
     """The limits by themselves, in the order in which LIMITS describes them."""
     found: dict[tuple[str, int], dict[str, Record]] = {}
     for r in records:
         if r.mode == "limit" and r.limit_name in LIMITS:
             found.setdefault((r.limit_name, r.size_bytes), {})[r.hop] = r
     order = list(LIMITS)
-    return [
-        LimitRow(LIMITS[name], units.size(size_bytes), *(_shown(both.get(h)) for h in CLASSES))
+    rows = [
+        (LIMITS[name], units.size(size_bytes), *(_shown(both.get(h)) for h in CLASSES))
         for (name, size_bytes), both in sorted(
             found.items(), key=lambda item: (order.index(item[0][0]), item[0][1])
         )
     ]
+    return without_empty_columns(Grid("", ("limit", "size", *CLASSES), tuple(rows)))
 
 
 def _shown(record: Record | None) -> str:
-    return record.show(record.value) if record else "–"
+    return record.show(record.value) if record else NONE
+
+
+def all_records(records: Sequence[Record]) -> Grid:
+    """Every record, with the words that the terminal has for it."""
+    headings = ("what", "class", "size", "value", "limit", "ratio", "by batch", "min – max",
+                "batches")  # fmt: skip
+    rows = [
+        (
+            tables.what(r),
+            r.hop,
+            units.size(r.size_bytes),
+            r.show(r.value),
+            r.show_limit(),
+            r.show_ratio(),
+            tables.quartiles(r),
+            f"{r.show(r.min)} – {r.show(r.max)}",
+            str(r.samples),
+        )
+        for r in sorted(records, key=_table_order)
+    ]
+    return without_empty_columns(Grid("", headings, tuple(rows), texts=2))
 
 
 def _table_order(record: Record) -> tuple[object, ...]:

@@ -111,7 +111,7 @@ def show_targets(found: Sequence[Record], console: Console) -> None:
 
 
 def target_tables(found: Sequence[Record], hop: str) -> list[tuple[str, list[targets.Outcome]]]:
-    """The tables of targets of what was measured, each with its title."""
+    """The tables of targets of which at least one was measured, each with its title."""
     has_mpi = mpi_targets.has_records(found)
     out = []
     if (
@@ -121,7 +121,7 @@ def target_tables(found: Sequence[Record], hop: str) -> list[tuple[str, list[tar
         out.append(("Messages", targets.judge(found, hop)))
     if has_mpi:
         out.append(("MPI", mpi_targets.judge(found, hop)))
-    return out
+    return [(title, outcomes) for title, outcomes in out if any(o.measured for o in outcomes)]
 
 
 def _show_outcomes(outcomes: Sequence[targets.Outcome], hop: str, console: Console) -> None:
