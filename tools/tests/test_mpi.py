@@ -221,7 +221,9 @@ def test_only_and_skip_choose_by_part_measurement_and_peer(
 
 
 def test_a_word_that_nothing_is_called_by_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"--only does not know vaader; parts: native, mpi, python;"):
+    with pytest.raises(
+        UsageError, match=r"--only does not know vaader; parts: native, mpi, python;"
+    ):
         tasks.Choice.parse("vaader,mtl", None)
     with pytest.raises(UsageError, match="--skip does not know everything"):
         tasks.Choice.parse(None, "everything")

@@ -118,3 +118,35 @@ def test_the_page_has_the_figures_and_the_hashes(tmp_path: Path) -> None:
     assert text.count("<svg") == 5
     assert "gups: not built" in text
     assert "<code>d</code>" in text
+
+
+def test_the_page_begins_with_its_conclusion_and_its_terms(tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    paper_page.write(results(), page)
+    first, _, _ = page.read_text(encoding="utf-8").partition("<h2>")
+    assert (
+        "with a modelled host, reaches 6 of the 6 values of the papers that it can be compared with"
+    ) in first
+    assert "<strong>Terms.</strong>" in first
+
+
+def test_what_is_not_reached_is_named() -> None:
+    slow = results()
+    slow.series[0].values = [(8, 971.0)]
+    slow.cycles["host_to_host_cycles"] = 65
+    assert (
+        "reaches 4 of the 6 values of the papers that it can be compared with, all but host port "
+        "to host port, hardware alone (VELO, ICPP 2008); half round trip, velo.h, 8 B (VELO, ICPP "
+        "2008): that is"
+    ) in paper_page.conclusion(slow)
+    assert paper_page.conclusion(experiments.Results()) == ""
+
+
+def test_points_at_which_nothing_ran_have_no_column(tmp_path: Path) -> None:
+    here = experiments.Results([s for s in results().series if s.point in (HERE, EXTOLL)])
+    page = tmp_path / "page.html"
+    paper_page.write(here, page)
+    text = page.read_text(encoding="utf-8")
+    assert "ours, same clock</th>" in text
+    assert "300 MHz" not in text
+    assert paper_page.table(here).rows[1] == ("  half round trip, velo.h, 8 B", "970 ns", "600 ns")

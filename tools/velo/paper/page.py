@@ -5,7 +5,7 @@ The papers' values are those that their text gives; of curves that are only draw
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, cast
@@ -44,6 +44,23 @@ class Claim:
     show: Callable[[float], str]
     points: tuple[Point, ...]
     note: str = ""
+    is_compared: bool = True
+    """Does the conclusion count it? Not what a row above says, too, or what is free here."""
+
+    def reached(self, results: Results) -> bool | None:
+        """Is ours at least as good, at the paper's clock? None: there is nothing to compare."""
+        ours = self.ours(results, self.points[0])
+        if not self.is_compared or self.paper is None or ours is None:
+            return None
+        return ours <= self.paper if self.show in LESS_IS_BETTER else ours >= self.paper
+
+
+def _cycles_text(value: float) -> str:
+    return f"{value:.0f} cycles"
+
+
+# How values of which less is better are shown.
+LESS_IS_BETTER = (_cycles_text, units.time_ns)
 
 
 def _at(experiment: str, x: float, scale: Callable[[float], float] = lambda v: v) -> Any:
@@ -85,14 +102,14 @@ def _bytes_a_message(results: Results, point: Point) -> float | None:
 
 
 CLAIMS = (
-    Claim(ICPP, "host port to host port, hardware alone", 64, _cycles, lambda v: f"{v:.0f} cycles",
-          VELO_POINTS, "fig. 4"),
+    Claim(ICPP, "host port to host port, hardware alone", 64, _cycles, _cycles_text, VELO_POINTS,
+          "fig. 4"),
     Claim(ICPP, "half round trip, velo.h, 8 B", 970, _at("api latency", 8), units.time_ns,
           VELO_POINTS, "fig. 5; theirs of the smallest message"),
     Claim(ICPP, "half round trip, Open MPI's BTL, 8 B", 1500, _at("mpi latency", 8),
           units.time_ns, VELO_POINTS, "fig. 5; their MPI adds some 500 ns of software"),
     Claim(ICPP, "ping-pong bandwidth, 8 B", 7.8e6, _at("api latency", 8, lambda ns: 8e9 / ns),
-          units.bandwidth, VELO_POINTS, "fig. 6"),
+          units.bandwidth, VELO_POINTS, "fig. 6", is_compared=False),
     Claim(ICPP, "streaming bandwidth, 32 B", 100e6, _at("api stream", 32, lambda r: 32 * r),
           units.bandwidth, VELO_POINTS, "fig. 7"),
     Claim(ICPP, "message rate, 8 B", 4.8e6, _at("api stream", 8), units.rate, VELO_POINTS,
@@ -103,7 +120,7 @@ CLAIMS = (
           units.time_ns, EXTOLL_POINTS, "fig. 3"),
     Claim(FPGA, "the same, a host access takes 180 ns", 2440, _at("netpipe latency", 128),
           units.time_ns, (HTX_POINT,), "fig. 3; section III.B measures about 180 ns to an HTX "
-          "device; our host model takes 220 ns there and back"),
+          "device; our host model takes 220 ns there and back", is_compared=False),
     Claim(FPGA, "streaming bandwidth, Open MPI's MTL, 4 KiB", None,
           _at("netpipe stream", 4096, lambda ns: 4096e9 / ns), units.bandwidth, EXTOLL_POINTS,
           "fig. 4; theirs is only drawn, their link carries 624 MB/s"),
@@ -112,11 +129,12 @@ CLAIMS = (
     Claim(RATES, "MPI bandwidth, four pairs", 480e6, _best("rate by size", by_size=True),
           units.bandwidth, EXTOLL_POINTS, "fig. 3; theirs is the peak of the same test"),
     Claim(RATES, "of the link, for each 8-byte message", 64, _bytes_a_message,
-          lambda v: f"{v:.1f} B", EXTOLL_POINTS, "table I: 8 of them payload, 16 the MPI header"),
+          lambda v: f"{v:.1f} B", EXTOLL_POINTS, "table I: 8 of them payload, 16 the MPI header",
+          is_compared=False),
     Claim(RATES, "RandomAccess, 8 nodes, 64 ranks", 0.20853e9, _at("gups", 64), units.gups,
           EXTOLL_POINTS, "table IV. No agreement, however close: computing is free here, and the "
           "table has 2^16 words. The paper extrapolates 1.45 to 1.54 and 1.90 GUP/s for the newer; "
-          "see velo predict"),
+          "see velo predict", is_compared=False),
 )  # fmt: skip
 
 
@@ -163,8 +181,8 @@ DRAWINGS = (
     Drawing(ICPP, "Figure 5: half round trip on the API", "api latency", "half round trip",
             units.time_ns, _itself,
             (("paper, VELO", 8, 970), ("paper, InfiniPath's MPI", 8, 1140)),
-            ("The hardware takes 31 cycles, theirs 64: 330 ns less at 100 MHz. 19 of these 33 "
-             "cycles are host interface and crossbar: theirs has a HyperTransport core.", PATH,
+            ("The hardware takes fewer cycles than theirs, module by module in figure 4 (make "
+             "rtl-bench measures it); theirs hold a HyperTransport core.", PATH,
              "A word of each message of velo.h names the connection, which theirs has not.")),
     Drawing(ICPP, "Figure 5: half round trip over Open MPI", "mpi latency", "half round trip",
             units.time_ns, _itself,
@@ -228,16 +246,40 @@ def rows(results: Results) -> list[Row]:
     return out
 
 
+def conclusion(results: Results) -> str:
+    """What a person may conclude from what has run, in one sentence; its terms are on the page."""
+    judged = [(claim, claim.reached(results)) for claim in CLAIMS]
+    missed = [f"{claim.what} ({claim.source})" for claim, reached in judged if reached is False]
+    compared = [claim for claim, reached in judged if reached is not None]
+    if not compared:
+        return ""
+    reached = len(compared) - len(missed)
+    return (
+        f"At the papers' clocks our simulated hardware, with a modelled host, reaches {reached} of "
+        f"the {len(compared)} values of the papers that it can be compared with"
+        + (f", all but {'; '.join(missed)}" if missed else "")
+        + ": that is what the hardware allows, and not what a real computer with it would measure."
+    )
+
+
+def measured_points(found: Sequence[Row]) -> list[int]:
+    """Of the columns of points those in which there is a value."""
+    return [at for at in range(len(EXTOLL_POINTS)) if any(row.ours[at] != NONE for row in found)]
+
+
 def table(results: Results) -> Table:
     """The claims, for the terminal."""
-    out = Table("<what", *(f">{heading}" for heading in ("paper", "same clock", *NEWER)))
+    found = rows(results)
+    points = measured_points(found)
+    names = ("same clock", *NEWER)
+    out = Table("<what", ">paper", *(f">{names[at]}" for at in points))
     source = ""
-    for row in rows(results):
+    for row in found:
         if row.source != source:
             source = row.source
             clock = (VELO_POINTS if source == ICPP else EXTOLL_POINTS)[0]
             out.add_row(f"{paint(source, 'bold')} (same clock: {clock.name})")
-        out.add_row(f"  {row.what}", row.paper, *row.ours)
+        out.add_row(f"  {row.what}", row.paper, *(row.ours[at] for at in points))
     return out
 
 
@@ -281,15 +323,19 @@ def _curve(series: Series, drawing: Drawing, index: int) -> plots.Curve:
 
 def write(results: Results, output: Path) -> None:
     """The page, as one file."""
+    found = rows(results)
+    points = measured_points(found)
+    shown = [replace(row, ours=tuple(row.ours[at] for at in points)) for row in found]
     text = template(TEMPLATE).render(
-        groups=[(k, list(g)) for k, g in groupby(rows(results), key=lambda row: row.source)],
+        conclusion=conclusion(results),
+        groups=[(k, list(g)) for k, g in groupby(shown, key=lambda row: row.source)],
         cycles=cycle_rows(results.cycles),
         figures=figures(results),
         series=results.series,
         absent=results.absent,
         velo_clock=VELO_POINTS[0].name,
         extoll_clock=EXTOLL_POINTS[0].name,
-        newer=NEWER,
+        points=[("ours, same clock", *NEWER)[at] for at in points],
         widths=WIDTHS,
         icpp=ICPP,
     )

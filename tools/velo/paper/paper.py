@@ -68,6 +68,7 @@ def run(args: argparse.Namespace) -> None:
         raise VeloError("nothing could be run:\n" + "\n".join(results.absent))
     page.write(results, output)
     console.print(page.table(results))
+    console.print(page.conclusion(results))
     for line in results.absent:
         console.print(f"absent: {line}", style="yellow")
     if args.json:
