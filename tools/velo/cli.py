@@ -31,14 +31,14 @@ EXAMPLES = (
     ("velo report run.json -o run.html", "See that as one page with plots."),
     ("velo perf --listen", "In one container; and in another one, or another shell:"),
     ("velo perf latency --connect --sizes 8,1k", "Measure between the two."),
-    ("velo run -n 2 NPopenmpi -u 65536", "Run NetPIPE, unchanged, over velo."),
+    ("velo run -n 2 NPopenmpi -u 65536 -o /dev/null", "Run NetPIPE, unchanged, over velo."),
     ("velo run -n 4 --btl --hostfile hosts ./my-mpi-program",
      "Run a program on several nodes: velo inside each, TCP between them."),
     ("velo top --domain my-service", "Watch what the ports of a domain do; Ctrl-C ends it."),
     ("velo clean --dry-run", "See what dead processes left in shared memory."),
     ("velo sim --topology torus:2x2x2 -- ./my-mpi-program",
      "Run a program on eight simulated nodes, in virtual time."),
-    ("velo predict -o page.html -- NPopenmpi -u 4096 -n 3",
+    ("velo predict -o page.html -- NPopenmpi -u 4096 -n 3 -o /dev/null",
      "Predict its speed on faster hardware, and compare with a run there."),
 )  # fmt: skip
 EPILOG = """\

@@ -66,6 +66,14 @@ def measured(name: str) -> Path:
     return (CHECKOUT / "build" if CHECKOUT else PYTHON_FOLDER) / name
 
 
+def output(name: str) -> Path:
+    """Where a page goes that nobody named a file for: into the build folder if that is in the
+    checkout where the user stands, as all else that is made there, otherwise where the user is."""
+    here = Path.cwd()
+    in_checkout = CHECKOUT is not None and here.resolve().is_relative_to(CHECKOUT)
+    return CHECKOUT / "build" / name if CHECKOUT and in_checkout else here / name
+
+
 def missing_package(command: str, module: str) -> str:
     """What to tell a user of a command that needs a Python package which is not there."""
     how = (

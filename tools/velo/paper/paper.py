@@ -9,6 +9,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
+from velo import tree
 from velo.errors import VeloError, writing
 
 
@@ -34,8 +35,8 @@ def register(commands: Any) -> None:
         help="at the papers' clock only, few sizes and messages: to see that everything works",
     )
     parser.add_argument(
-        "-o", "--output", metavar="FILE.html", default="paper.html",
-        help="the page to write (default: paper.html)",
+        "-o", "--output", metavar="FILE.html",
+        help="the page to write (default: paper.html, in a checkout build/paper.html)",
     )  # fmt: skip
     parser.add_argument("--json", metavar="FILE", help="write all values and hashes as JSON")
     parser.set_defaults(run=run)
@@ -48,7 +49,7 @@ def run(args: argparse.Namespace) -> None:
     from velo.cluster import apart
     from velo.paper import experiments, page
 
-    output = Path(args.output)
+    output = Path(args.output) if args.output else tree.output("paper.html")
     chosen = experiments.choose(args.only)
     console = display.Console()
     results = experiments.Results(cycles=experiments.read_cycles())
