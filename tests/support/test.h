@@ -16,6 +16,10 @@
 
 #include <velo/velo.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* Far longer than anything here takes: what needs this long hangs. */
 #define TEST_PATIENCE_NS INT64_C(10000000000)
 #define TEST_MS INT64_C(1000000)
@@ -70,10 +74,10 @@ void test_register(const char *name, void (*body)(void));
 void test_check_fails(const char *file, int line, const char *call, int status, int expected,
                       const char *about);
 void test_check_status(const char *file, int line, const char *call, int status, int expected);
-_Noreturn void test_fail(const char *file, int line, const char *format, ...)
+__attribute__((noreturn)) void test_fail(const char *file, int line, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 /* Leave the test without a verdict, because the machine does not allow it. Main thread only. */
-_Noreturn void test_skip(const char *reason);
+__attribute__((noreturn)) void test_skip(const char *reason);
 
 /* Are messages carried as frames, since $VELO_NETWORK names a transport for that? Then some ways
  * are not there. (Over a simulated node, names and connections are in shared memory.) */
@@ -135,5 +139,9 @@ void message_send(struct velo_conn *conn, size_t len_bytes, uint64_t seed);
 void message_expect(struct velo_port *port, size_t len_bytes, uint64_t seed, velo_id_t source);
 /* Check a received message against its seed. */
 void message_check(const struct velo_msg *msg, size_t len_bytes, uint64_t seed, velo_id_t source);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif
