@@ -28,9 +28,10 @@ MAY_INCLUDE = {
     "transports": {"include", "spec", "lib"},
     "transports/loop": {"include", "spec"},
     "bindings": {"include", "spec"},
+    "bindings/cpp": {"include", "spec"},
     "compat": {"include", "spec"},
     "bench": {"include", "spec", "compat"},
-    "examples": {"include", "spec", "compat"},
+    "examples": {"include", "spec", "compat", "bindings/cpp"},
     "mpi": {"include", "spec"},
     "ofi": {"include", "spec"},
     "sim": {"spec"},
@@ -40,7 +41,7 @@ MAY_INCLUDE = {
     "driver": {"spec"},
     # One suite for every engine: it must not know the inside of any.
     "tests/conformance": {"include", "spec", "tests"},
-    "tests": {"include", "spec", "lib", "compat"},
+    "tests": {"include", "spec", "lib", "compat", "bindings/cpp"},
 }
 # A file that may reach one header more, and why.
 EXCEPTIONS = {
@@ -56,7 +57,8 @@ EXCEPTIONS = {
 SYSTEM_HEADERS = {"mpi.h": {"mpi", "bench", "tests"}, "linux/module.h": {"driver"}}
 # Where a quoted name may lie if not beside the file.
 INCLUDE_ROOTS = (
-    "include", "compat/extoll", "lib", "tests/support", "bench", "mpi", "ofi", "sim", "driver",
+    "include", "bindings/cpp", "compat/extoll", "lib", "tests/support", "bench", "mpi", "ofi",
+    "sim", "driver",
 )  # fmt: skip
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', re.MULTILINE)
@@ -74,7 +76,7 @@ ATOMICS = re.compile(
     r"__atomic_\w+|__sync_\w+|\batomic_\w+|\b_Atomic\b|\b(?:__)?asm(?:__)?(?:\s+(?:__)?volatile|\s*\(\s*\))"
     r"|\b_mm_(?:pause|[lms]fence)\b|__builtin_ia32_(?:pause|[lms]fence)\b|\bstdatomic\.h\b"
 )
-EXAMPLE_LINES_MAX = {".c": 70, ".py": 50}
+EXAMPLE_LINES_MAX = {".c": 70, ".cc": 70, ".py": 50}
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 SPDX_WITHIN_LINES = 3
 C_SUFFIXES = {".c", ".h", ".cc", ".cpp", ".hpp"}
