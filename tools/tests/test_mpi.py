@@ -300,6 +300,19 @@ def test_absent_and_failing_stacks_are_in_output_and_records(
 
 
 @needs_two_cpus
+def test_an_installation_says_once_that_mpis_need_a_checkout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(tree, "CHECKOUT", None)
+    assert main(["bench", "--only", "mpi,latency", "--skip", "limit,gups"]) == 2
+    said = capsys.readouterr()
+    (line,) = [line for line in said.out.splitlines() if line.startswith("absent: ")]
+    assert line.startswith("absent: MPI: a program is compiled for each MPI from velo's sources")
+    assert "'make bench' in a checkout of velo" in line
+    assert "nothing is left to measure" in said.err
+
+
+@needs_two_cpus
 def test_nothing_to_measure_is_an_error(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -26,7 +26,7 @@ def register(commands: Any) -> None:
         "cores, every batch or run bracketed by the physical limit: messages against UCX, and MPI "
         "programs over velo against Open MPI 4 and 5, MPICH and Intel MPI. MPIs that are not there "
         "are installed into build/peers; what cannot run is named with the reason. Ends with the "
-        "table of targets.",
+        "table of targets. MPIs need a checkout of velo: their programs are compiled there.",
         allow_abbrev=False,
     )
     parser.add_argument(

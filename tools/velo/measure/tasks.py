@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
+from velo import tree
 from velo.display import Console
 from velo.errors import UsageError
 from velo.measure import velo_perf
@@ -41,6 +42,10 @@ VELO_TIME_MS = {
     "gups": 700,
 }
 VELO_BATCHES = 100
+NEEDS_CHECKOUT = (
+    "a program is compiled for each MPI from velo's sources, which an installation lacks; run "
+    "'make bench' in a checkout of velo, or here velo netpipe"
+)
 # Groups that --only and --skip know, beside the words of peers.
 PARTS = ("native", "mpi", "python")
 MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "extoll", "matching",
@@ -163,6 +168,9 @@ def mpi_tasks(
         mine = [task for task in stack_tasks(stack, cpus, quick, peers) if choice.takes(task.words)]
         if not mine:
             continue
+        if tree.CHECKOUT is None:
+            absent["MPI"] = NEEDS_CHECKOUT
+            break
         console.print(f"trying {stack.name} ...")
         reason = stack.missing(cpus)
         if reason:
