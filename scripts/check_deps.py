@@ -76,15 +76,15 @@ ATOMICS = re.compile(
     r"__atomic_\w+|__sync_\w+|\batomic_\w+|\b_Atomic\b|\b(?:__)?asm(?:__)?(?:\s+(?:__)?volatile|\s*\(\s*\))"
     r"|\b_mm_(?:pause|[lms]fence)\b|__builtin_ia32_(?:pause|[lms]fence)\b|\bstdatomic\.h\b"
 )
-EXAMPLE_LINES_MAX = {".c": 70, ".cc": 70, ".py": 50}
+EXAMPLE_LINES_MAX = {".c": 70, ".cc": 70, ".rs": 70, ".py": 50}
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 SPDX_WITHIN_LINES = 3
 C_SUFFIXES = {".c", ".h", ".cc", ".cpp", ".hpp"}
 SOURCE_SUFFIXES = C_SUFFIXES | {
-    ".sv", ".svh", ".py", ".cmake", ".toml", ".pml", ".j2", ".in",
+    ".sv", ".svh", ".py", ".rs", ".cmake", ".toml", ".pml", ".j2", ".in",
 }  # fmt: skip
 SOURCE_NAMES = {"CMakeLists.txt", "Makefile"}
-SKIPPED_FOLDERS = {"build", "__pycache__", "corpus"}
+SKIPPED_FOLDERS = {"build", "target", "__pycache__", "corpus"}
 
 
 def source_files(root: Path) -> Iterator[Path]:
