@@ -5,8 +5,9 @@
 // their ends ever fall together.
 //
 // One pair of an input and an output is looked at, whichever it is. Proven without a bound: the watch comes to each
-// input again after RoundCycles at most (ComesRound), and what asks whenever its input is idle is served before the
-// watch leaves that input (ServedInItsWatch). So it waits for RoundCycles and a watch at most; that sum is made by hand.
+// input again after RoundCycles at most in which some input asks or something is kept (ComesRound), and what asks
+// whenever its input is idle is served before the watch leaves that input (ServedInItsWatch). So it waits for
+// RoundCycles and a watch of such cycles at most; that sum is made by hand. Without work the state stays (Rests).
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
@@ -14,7 +15,8 @@
 module velo_switch_patience_props #(
     parameter int unsigned NumPorts = 2,
     parameter int unsigned MostWords = 3,
-    parameter int unsigned WatchCycles = 16
+    parameter int unsigned WatchCycles = 8,
+    parameter int unsigned KeepCycles = 16
 ) (
     input logic                              clk_i,
     input logic                              rst_ni,
@@ -23,7 +25,7 @@ module velo_switch_patience_props #(
     input logic [NumPorts-1:0]               stop_i   // outputs begin nothing
 );
 
-  localparam int unsigned RoundCycles = 2 * WatchCycles * NumPorts;
+  localparam int unsigned RoundCycles = (WatchCycles + KeepCycles) * NumPorts;
 
   logic past_q;
   initial past_q = 1'b0;
@@ -58,7 +60,8 @@ module velo_switch_patience_props #(
 
   velo_switch_match #(
       .NumPorts   (NumPorts),
-      .WatchCycles(WatchCycles)
+      .WatchCycles(WatchCycles),
+      .KeepCycles (KeepCycles)
   ) u_dut (
       .request_i    (request_q),
       .output_free_i(~busy_outputs & ~stop_i),
@@ -87,17 +90,28 @@ module velo_switch_patience_props #(
   `VELO_ASSUME(OutputIsThere, (stop_i & out_q) == '0)
 
   // Since the watch came to its input, it has wished all the time, without being served.
-  logic watched_q, served_q, since_q;
+  logic watched_q, served_q, since_q, time_passes;
+  assign time_passes = u_dut.u_patience.keeps_q || u_dut.u_patience.asked_for_q;
   logic [$clog2(RoundCycles+1)-1:0] away_q;
   always_ff @(posedge clk_i) begin
     watched_q <= rst_ni && watched;
     served_q  <= rst_ni && served;
     since_q   <= rst_ni && wishes && !served && watched && (since_q || (!watched_q && !served_q));
     if (!rst_ni || watched) away_q <= '0;
-    else if (!(&away_q)) away_q <= away_q + 1'b1;
+    else if (time_passes && !(&away_q)) away_q <= away_q + 1'b1;
   end
   `VELO_ASSERT(ServedInItsWatch, !since_q || watched)
   `VELO_ASSERT(ComesRound, away_q <= $bits(away_q)'(RoundCycles - 1))
+  // Without work the state stays.
+  logic still_q;
+  logic [NumPorts-1:0] input_past_q;
+  logic [$clog2(KeepCycles)-1:0] count_past_q;
+  always_ff @(posedge clk_i) begin
+    still_q <= rst_ni && request_q == '0 && !time_passes && !u_dut.u_patience.time_is_over;
+    {input_past_q, count_past_q} <= {u_dut.u_patience.input_q, u_dut.u_patience.count_q};
+  end
+  `VELO_ASSERT(Rests, !still_q || ({input_past_q, count_past_q} ==
+      {u_dut.u_patience.input_q, u_dut.u_patience.count_q}))
   // Nothing is kept for an input that has had it.
   logic got_q;
   always_ff @(posedge clk_i) got_q <= rst_ni && watched && (got_q || served_q);

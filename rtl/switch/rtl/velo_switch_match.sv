@@ -17,7 +17,8 @@
 
 module velo_switch_match #(
     parameter int unsigned NumPorts = 9,
-    parameter int unsigned WatchCycles = 2048
+    parameter int unsigned WatchCycles = 256,
+    parameter int unsigned KeepCycles = 2048
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -56,7 +57,8 @@ module velo_switch_match #(
 
   velo_switch_patience #(
       .NumPorts   (NumPorts),
-      .WatchCycles(WatchCycles)
+      .WatchCycles(WatchCycles),
+      .KeepCycles (KeepCycles)
   ) u_patience (
       .clk_i,
       .rst_ni,

@@ -681,7 +681,7 @@ int main(int argc, char **argv)
     bench.starve(2000);
     // Each input is watched once in 2 * 2048 * 9 cycles.
     for (unsigned lag = 3; lag < 9; lag += 3)
-        bench.out_of_step(lag, 6, 36864);
+        bench.out_of_step(lag, 6, 20736);
     bench.drain();
     bench.lie();
     uint64_t fan_out = 0;
