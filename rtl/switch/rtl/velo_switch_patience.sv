@@ -50,7 +50,7 @@ module velo_switch_patience #(
   end
   assign missed = (asked_q | asks) & ~(served_q | served);
   assign keep_d = keep_q & ~served;
-  assign time_is_over = count_q == (keeps_q ? CountBits'(KeepCycles - 1) : CountBits'(WatchCycles - 1));
+  assign time_is_over = count_q == CountBits'((keeps_q ? KeepCycles : WatchCycles) - 1);
   assign next = keeps_q ? time_is_over || keep_d == '0 : time_is_over && missed == '0;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
