@@ -5,7 +5,9 @@
 #include <csignal>
 #include <cstring>
 #include <string>
+#include <thread>
 #include <utility>
+#include <vector>
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -113,6 +115,27 @@ TEST(cpp_a_message_and_a_connection_keep_a_port_open_in_either_order)
             conn.disconnect();
         else
             CHECK_GOOD(message.defer());
+        CHECK(!is_open(observer, VELO_ID(0, 2)));
+    }
+}
+
+TEST(cpp_the_last_of_many_threads_closes_their_port)
+{
+    velo::Port observer = open_port(1);
+    for (int round = 0; round < 20; round++) {
+        std::vector<std::thread> threads;
+        {
+            velo::Port port = open_port(2);
+            for (uint8_t tag = 0; tag < 4; tag++)
+                threads.emplace_back([conn = connect_to(port, observer.id()), tag]() mutable {
+                    CHECK_GOOD(conn.send({}, tag, patience));
+                    conn.disconnect();
+                });
+        }
+        for (int message = 0; message < 4; message++)
+            CHECK_GOOD(observer.peek(patience));
+        for (std::thread &thread : threads)
+            thread.join();
         CHECK(!is_open(observer, VELO_ID(0, 2)));
     }
 }
