@@ -64,19 +64,18 @@ def run(args: argparse.Namespace) -> None:
     from velo.measure import rounds, tasks
     from velo.measure.bracket import Peers
     from velo.measure.extoll import Costs
-    from velo.measure.python.compare import Queues
     from velo.measure.velo_perf import Collected
     from velo.results import records
 
     console = display.Console()
     cpus = two_cpus(args.cpus)
     choice = tasks.Choice.parse(args.only, args.skip)
-    velo, peers, costs, queues = Collected(), Peers(), Costs(), Queues()
+    velo, peers, costs = Collected(), Peers(), Costs()
     configs: dict[str, str] = {}
     absent: dict[str, str] = {}
     chosen = tasks.native_tasks(choice, cpus, args.quick, velo, peers, configs, absent)
     chosen += tasks.extoll_tasks(choice, cpus, args.quick, costs)
-    chosen += tasks.python_tasks(choice, cpus, args.quick, queues, absent)
+    chosen += tasks.python_tasks(choice, cpus, args.quick, peers, absent)
     chosen += tasks.mpi_tasks(choice, cpus, args.quick, peers, configs, absent, console)
     for stack, config in configs.items():
         console.print(f"measured: {stack}: {config}")
@@ -87,9 +86,8 @@ def run(args: argparse.Namespace) -> None:
     count = args.rounds or (ROUNDS_QUICK if args.quick else ROUNDS)
     rounds.run(chosen, count, peers, console)
     costs.show(console)
-    queues.show(console)
     found = rounds.results(velo, peers, configs, absent)
-    if not found and (costs.lines or queues.values):
+    if not found and costs.lines:
         rounds.show_failures(peers, console)
         return
     if not found:

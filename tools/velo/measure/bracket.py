@@ -10,6 +10,7 @@ from velo.measure import velo_perf
 from velo.measure.mpi import hpcc, mpi_perf, netpipe
 from velo.measure.mpi.stacks import Stack
 from velo.measure.peers import BANDWIDTH, LATENCY, METRIC, RATE, Case, Peer
+from velo.measure.python import compare
 from velo.results import stats
 from velo.results.records import Sample
 
@@ -89,6 +90,11 @@ def netpipe_samples(stack: Stack, values: Mapping[int, float]) -> list[Sample]:
         Sample("netpipe", "half_rtt_ns", size, value, 1, 1, None, stack=stack.name)
         for size, value in values.items()
     ]
+
+
+def measure_python(stack: str, cpus: Sequence[int], quick: bool, into: Peers) -> None:
+    """One run over a queue of Python between two looks at the cores."""
+    measure_between(lambda: compare.run(stack, cpus, quick), cpus, into)
 
 
 def measure_between(

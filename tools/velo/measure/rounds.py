@@ -13,7 +13,7 @@ from velo.errors import VeloError
 from velo.measure.bracket import Peers
 from velo.measure.tasks import Task
 from velo.measure.velo_perf import Collected
-from velo.report import mpi_report, tables
+from velo.report import mpi_report, python_report, tables
 from velo.results import machine, records, targets
 from velo.results.mpi_targets import WHOLE_RUNS
 from velo.results.records import FAR, NEAR
@@ -67,15 +67,20 @@ def results(
 
 def show(found: Sequence[records.Record], velo: Collected, peers: Peers, console: Console) -> None:
     """Everything that the user should see at the end."""
-    native = [r for r in found if not r.mode.startswith("mpi ") and r.mode not in WHOLE_RUNS]
+    native = [
+        r
+        for r in found
+        if not r.mode.startswith(("mpi ", records.PYTHON)) and r.mode not in WHOLE_RUNS
+    ]
     if native:
         console.print(tables.result_table(native))
-    for grid in mpi_report.grids(found, targets.main_class(found)):
+    hop = targets.main_class(found)
+    for grid in (*mpi_report.grids(found, hop), *python_report.grids(found, hop)):
         console.print(mpi_report.table(grid))
     hops = {hop: sum(r.samples for r in found if r.hop == hop) for hop in (NEAR, FAR)}
     console.print(
         f"{hops[NEAR]:,} batches near, {hops[FAR]:,} far; left out because the cores moved:"
-        f" {velo.dropped} batches of velo, {peers.dropped} of MPIs, {peers.moved} runs of peers."
+        f" {velo.dropped} batches of velo, {peers.dropped} of MPIs, {peers.moved} runs of others."
     )
     show_failures(peers, console)
     tables.show_targets(found, console)

@@ -10,14 +10,20 @@ from velo import tree
 from velo.display import Console
 from velo.errors import UsageError
 from velo.measure import velo_perf
-from velo.measure.bracket import Peers, measure_hpcc, measure_mpi, measure_netpipe, measure_peer
+from velo.measure.bracket import (
+    Peers,
+    measure_hpcc,
+    measure_mpi,
+    measure_netpipe,
+    measure_peer,
+    measure_python,
+)
 from velo.measure.extoll import PROGRAMS, Costs
 from velo.measure.mpi import hpcc, mpi_perf
 from velo.measure.mpi.stacks import STACKS, Stack
 from velo.measure.peers import PEERS
 from velo.measure.python import compare
 from velo.measure.python.channels import CHANNELS
-from velo.measure.python.compare import Queues
 from velo.measure.velo_perf import Collected, Job
 from velo.results.mpi_targets import BESIDE_MPI
 
@@ -138,7 +144,7 @@ def extoll_tasks(choice: Choice, cpus: Sequence[int], quick: bool, costs: Costs)
 
 
 def python_tasks(
-    choice: Choice, cpus: Sequence[int], quick: bool, queues: Queues, absent: dict[str, str]
+    choice: Choice, cpus: Sequence[int], quick: bool, peers: Peers, absent: dict[str, str]
 ) -> list[Task]:
     """velo.Queue beside the other queues of Python."""
     words = frozenset({"python", "velo", "queue"})
@@ -147,7 +153,7 @@ def python_tasks(
     reasons = {stack: compare.missing(stack) for stack in CHANNELS}
     absent |= {stack: reason for stack, reason in reasons.items() if reason}
     return [
-        Task(f"Python, {stack}", words, 3.0, partial(queues.measure, stack, cpus, quick))
+        Task(f"Python, {stack}", words, 3.0, partial(measure_python, stack, cpus, quick, peers))
         for stack in CHANNELS
         if not reasons[stack]
     ]

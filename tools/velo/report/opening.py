@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from velo import units
 from velo.report.page import NONE, Grid, without_empty_columns
 from velo.results import targets
-from velo.results.mpi_targets import BTL, LATENCY, MTL, MpiFigures
-from velo.results.records import FAR, NEAR, VELO, Record
+from velo.results.mpi_targets import BTL, LATENCY, MTL, MpiFigures, standing
+from velo.results.records import FAR, NEAR, VELO, VELO_QUEUE, Record
 
 SIZES_BYTES = (8, 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20)
 # Of these the conclusion speaks: a short message, a longer one, and one of many pages.
@@ -28,9 +28,10 @@ class Program:
 NATIVE = Program("latency", "C, without MPI", (VELO,))
 MPI_PERF = Program(LATENCY, "MPI, velo-mpi-perf", (MTL, BTL))
 NETPIPE = Program("netpipe", "MPI, NetPIPE", (MTL, BTL))
+QUEUES = Program("python latency", "Python", (VELO_QUEUE,))
 # Which of them the conclusion takes, if others were measured there: what most people run, first.
-BY_WEIGHT = (MPI_PERF, NETPIPE, NATIVE)
-IN_ORDER = (NATIVE, MPI_PERF, NETPIPE)
+BY_WEIGHT = (MPI_PERF, NETPIPE, NATIVE, QUEUES)
+IN_ORDER = (NATIVE, MPI_PERF, NETPIPE, QUEUES)
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Beside:
             theirs = [r for stack in self.peers if (r := self.find(stack, size))]
             mine = self.find(self.ours[0], size)
             if mine and len(theirs) == len(self.peers):
-                out[size] = min(r.ratio for r in theirs) / mine.ratio
+                out[size] = min(map(standing, theirs)) / standing(mine)
         return out
 
 
@@ -86,6 +87,8 @@ class Opening:
     grid: Grid | None
     limit: str
     has_peers: bool
+    by_limit: bool
+    """Does the conclusion compare ratios to the limit, and not times?"""
 
 
 def opening(records: Sequence[Record], hop: str) -> Opening:
@@ -94,12 +97,15 @@ def opening(records: Sequence[Record], hop: str) -> Opening:
     mpi_perf = found[MPI_PERF]
     if mpi_perf and mpi_perf.peers:
         del found[NETPIPE]  # The same stacks again; its own figure is below.
+    if any(of for program, of in found.items() if program != QUEUES):
+        del found[QUEUES]  # They have tables of their own.
     there = [of for of in found.values() if of]
     return Opening(
         conclusion(records, there, hop),
         grid(there, hop),
         limit(records, hop),
         any(of.peers for of in there),
+        any(of.peers for of in there if of.program != QUEUES),
     )
 
 
@@ -152,7 +158,8 @@ def conclusion(records: Sequence[Record], there: Sequence[Beside], hop: str) -> 
 def _compared(of: Beside, ratios: dict[int, float], hop: str) -> str:
     count = len(of.peers)
     other = of.peers[0] if count == 1 else f"the best of {count} others"
-    what = {NATIVE: "a message", MPI_PERF: "an MPI ping-pong", NETPIPE: "NetPIPE"}[of.program]
+    what = {NATIVE: "a message", MPI_PERF: "an MPI ping-pong", NETPIPE: "NetPIPE",
+            QUEUES: "a bytes object of Python"}[of.program]  # fmt: skip
     (first, fast), *more = ((units.size(size), f"{ratio:.3g}") for size, ratio in ratios.items())
     where = f" on {of.hop} cores" if of.hop != hop else ""
     text = f"{what} over {of.ours[0]} is {fast} times as fast as over {other}{where} with {first}"

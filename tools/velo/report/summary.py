@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from velo import units
 from velo.errors import VeloError, writing
-from velo.report import mpi_report, plots, tables
+from velo.report import mpi_report, plots, python_report, tables
 from velo.report.opening import opening
 from velo.report.page import NONE, Figure, Grid, Tile, template, without_empty_columns
 from velo.results import stats, targets
@@ -46,6 +46,7 @@ def render(records: Sequence[Record]) -> str:
         configs=sorted({(r.stack, r.config) for r in records if r.config}),
         target_tables=tables.target_tables(records, hop),
         mpi_figures=mpi_report.pictures(records, hop),
+        python_grids=python_report.grids(records, hop),
         mpi_grids=mpi_report.grids(records, hop),
         absent=sorted({line for run in runs for line in run.absent.splitlines() if line}),
         records=all_records(records),

@@ -11,7 +11,7 @@ from velo.results.records import FAR, NEAR, Record
 
 MODES = ("limit", "latency", records.IN_PLACE, "senders", "rate", "bandwidth", "ring", "gups",
          "mpi latency", "mpi rate", "mpi matching", "mpi allreduce", "mpi barrier", "mpi gups",
-         "hpcc", "netpipe")  # fmt: skip
+         "hpcc", "netpipe", "python latency", "python rate", "python idle")  # fmt: skip
 # The figures of these modes depend on the number of ranks.
 RANKS_VARY = ("gups", "mpi gups", "mpi allreduce", "mpi barrier", "hpcc")
 METRIC_ORDER = {name: i for i, name in enumerate(records.METRICS)}

@@ -84,7 +84,7 @@ def is_intel(stack: str) -> bool:
     return stack.startswith("impi")
 
 
-def _standing(record: Record) -> float:
+def standing(record: Record) -> float:
     """What two stacks are compared by: the ratio to the limit where there is one."""
     return record.value if record.metric in WITHOUT_LIMIT else record.ratio
 
@@ -92,7 +92,7 @@ def _standing(record: Record) -> float:
 def _against(record: Record, other: Record) -> Measured:
     """Ours over theirs."""
     detail = f"{record.show(record.value)} to {other.show(other.value)} ({other.stack})"
-    return Measured(_standing(record) / _standing(other), detail)
+    return Measured(standing(record) / standing(other), detail)
 
 
 def _best(peers: Sequence[Record]) -> Record | None:
@@ -100,7 +100,7 @@ def _best(peers: Sequence[Record]) -> Record | None:
     if not peers:
         return None
     pick = min if metric(peers[0].metric).lower_is_better else max
-    return pick(peers, key=_standing)
+    return pick(peers, key=standing)
 
 
 def _to_limit(figures: MpiFigures) -> Measured | None:

@@ -25,6 +25,9 @@ FAR = "far"
 # The mode of half round trips whose messages are built and read where they lie.
 IN_PLACE = "in place"
 CLASSES = (NEAR, FAR)
+# What modes of queues between Python processes begin with, and the stack that is ours.
+PYTHON = "python "
+VELO_QUEUE = "velo.Queue"
 
 
 class RecordError(VeloError):
@@ -48,9 +51,13 @@ METRICS = {
     "allreduce_ns": Metric("allreduce", units.time_ns, True),
     "barrier_ns": Metric("barrier", units.time_ns, True),
     "run_time_ns": Metric("run time", units.time_ns, True),
+    "object_half_rtt_ns": Metric("half round trip of an object", units.time_ns, True),
+    "objects_per_s": Metric("objects one way", units.rate, False),
+    "idle_share": Metric("of a processor, waiting", lambda share: f"{100 * share:.2f} %", True),
 }
 # What a cache line's travel is no limit of: only the class of the cores is taken from it.
-WITHOUT_LIMIT = ("updates_per_s", "run_time_ns")
+WITHOUT_LIMIT = ("updates_per_s", "run_time_ns", "object_half_rtt_ns", "objects_per_s",
+                 "idle_share")  # fmt: skip
 
 
 # What velo-perf measures as limits. A ring or stream "with PAUSE" polls with one PAUSE a look.
