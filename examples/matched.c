@@ -63,7 +63,9 @@ int main(void)
         bad |= receive(mq, LONG) != LONG_BYTES || data[LONG_BYTES - 1] != 'x';
         puts(bad ? "not what was sent" : "short came first, then long");
     }
-    check(velo_port_close(port), "velo_port_close"); /* And what it has. */
+    check(velo_mq_close(mq), "velo_mq_close");
+    check(velo_rma_close(rma), "velo_rma_close");
+    check(velo_port_close(port), "velo_port_close");
     int status = 0;
     return bad || (child != 0 && (wait(&status) != child || status != 0));
 }

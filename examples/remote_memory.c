@@ -64,7 +64,8 @@ int main(void)
     if (child == 0)
         count(port, rma);
     int bad = child != 0 && own(port, rma);
-    check(velo_port_close(port), "velo_port_close"); /* And its unit. */
+    check(velo_rma_close(rma), "velo_rma_close");
+    check(velo_port_close(port), "velo_port_close");
     int status = 0;
     return bad || (child != 0 && (wait(&status) != child || status != 0));
 }
