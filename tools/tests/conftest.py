@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Fixtures that several test files share."""
 
+import os
 import signal
 import sys
 from pathlib import Path
@@ -9,6 +10,9 @@ import pytest
 
 # In the background of a script it would be ignored, by all that tests start as well.
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# With it, a program that forgets to flush would pass.
+os.environ.pop("PYTHONUNBUFFERED", None)
 
 FAKE = Path(__file__).with_name("fake_perf.py")
 PIN = FAKE.parents[2] / "bench" / "mpi" / "pin"

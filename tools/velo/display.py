@@ -135,6 +135,7 @@ class Console:
         """Texts and tables, one below the other; without any, an empty line."""
         for line in self.lines(*shown or ("",)):
             print(paint(line, style) if style and self._has_styles else line, file=self.file)
+        self.file.flush()  # A reader at the other end of a pipe sees each look as it is taken.
 
     def lines(self, *shown: Shown) -> Iterator[str]:
         """What print() would print."""
