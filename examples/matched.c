@@ -55,7 +55,7 @@ int main(void)
     check(velo_port_open(&attr, &port), "velo_port_open");
     check(velo_rma_open(port, NULL, &rma), "velo_rma_open");
     check(velo_mq_open(port, rma, NULL, &mq), "velo_mq_open");
-    int bad = 0;
+    int bad = 0, status = 0;
     if (child == 0) {
         send_both(mq);
     } else {
@@ -66,6 +66,5 @@ int main(void)
     check(velo_mq_close(mq), "velo_mq_close");
     check(velo_rma_close(rma), "velo_rma_close");
     check(velo_port_close(port), "velo_port_close");
-    int status = 0;
     return bad || (child != 0 && (wait(&status) != child || status != 0));
 }

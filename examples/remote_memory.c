@@ -20,7 +20,7 @@ static void check(int status, const char *call)
     }
 }
 
-static void count(struct velo_port *port, struct velo_rma *rma)
+static int count(struct velo_port *port, struct velo_rma *rma)
 {
     struct velo_rma_peer *owner;
     struct velo_msg msg;
@@ -33,6 +33,7 @@ static void count(struct velo_port *port, struct velo_rma *rma)
               "velo_rma_fetch_compare_add");
         check(velo_rma_flush(owner, patience_ns), "velo_rma_flush");
     }
+    return 0;
 }
 
 static int own(struct velo_port *port, struct velo_rma *rma)
@@ -61,9 +62,7 @@ int main(void)
     struct velo_rma *rma;
     check(velo_port_open(&attr, &port), "velo_port_open");
     check(velo_rma_open(port, NULL, &rma), "velo_rma_open");
-    if (child == 0)
-        count(port, rma);
-    int bad = child != 0 && own(port, rma);
+    int bad = child == 0 ? count(port, rma) : own(port, rma);
     check(velo_rma_close(rma), "velo_rma_close");
     check(velo_port_close(port), "velo_port_close");
     int status = 0;
