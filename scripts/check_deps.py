@@ -24,6 +24,7 @@ MAY_INCLUDE = {
     "lib/core": LIB_API | {"lib/shm"},
     "lib/rma": LIB_API | {"lib/shm", "lib/core"},
     "lib/mq": LIB_API | {"lib/shm", "lib/core", "lib/rma"},
+    "lib/bcast": LIB_API | {"lib/shm", "lib/core"},
     "lib": {"include", "spec"},
     "transports": {"include", "spec", "lib"},
     "transports/loop": {"include", "spec"},

@@ -83,6 +83,7 @@ enum velo_status {
     VELO_ERR_SYSTEM = -16,      /**< A system call failed; velo_last_error() names it. */
     VELO_ERR_INTERRUPTED = -17, /**< A signal handler ran, or velo_port_interrupt(), in a wait. */
     VELO_ERR_CANCELLED = -18,   /**< The request was cancelled. */
+    VELO_ERR_MISSED = -19, /**< A reader was too slow: messages were overwritten; see bcast.h. */
 };
 
 /** Id of a port: node in the upper bits, vpid in the lower; see VELO_ID(). */

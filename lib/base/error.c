@@ -64,6 +64,8 @@ const char *velo_strerror(int status)
         return "VELO_ERR_INTERRUPTED: a signal handler ran during a wait";
     case VELO_ERR_CANCELLED:
         return "VELO_ERR_CANCELLED: the request was cancelled";
+    case VELO_ERR_MISSED:
+        return "VELO_ERR_MISSED: messages were overwritten before this reader took them";
     }
     return "unknown status";
 }

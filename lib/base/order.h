@@ -19,6 +19,13 @@
  *   9  order_enter, order_read_key | order_publish_key, order_full_fence, order_read_active
  *      taking back a registration (Dekker)
  *  10  R10 order_leave           A10 order_read_active   a requester's accesses before its leave
+ *  11  R11 order_publish_slot    A11 order_read_slot     one to many: payload before its slot
+ *  12  R12 order_publish_read    A12 order_read_read     one to many: reads before the reuse
+ *  13  order_begin_overwrite     order_end_copy          one to many: overwritten while copied
+ *  14  order_set_asleep, barrier | order_publish_tail, order_read_asleep   sleeping readers (Dekker)
+ *  15  order_set_stuck, barrier | order_publish_read, order_read_stuck     a full ring (Dekker)
+ *  16  order_publish_entry, order_full_fence, order_read_tail | order_publish_tail,
+ *      order_full_fence, order_read_entry                joining a ring (Dekker)
  */
 #ifndef VELO_BASE_ORDER_H
 #define VELO_BASE_ORDER_H
@@ -344,6 +351,145 @@ static inline void order_store_piece(void *to, uint64_t value, size_t len_bytes)
     default:
         __atomic_store_n((uint64_t *)to, value, __ATOMIC_RELEASE);
     }
+}
+
+/* ---- edges 11 to 16: one writer, many readers (lib/bcast) ------------------------------------- */
+
+/** Writer: the last store of a message to its slot. Release: the payload comes first. Pairs with
+ *  A11. */
+static inline void order_publish_slot(uint64_t *header, uint64_t value)
+{
+    __atomic_store_n(header, value, ORDER_RELEASE(11));
+}
+
+/** Reader: poll a slot. Acquire: payload loads come after. Pairs with R11. */
+static inline uint64_t order_read_slot(const uint64_t *header)
+{
+    return __atomic_load_n(header, ORDER_ACQUIRE(11));
+}
+
+/** Reader: messages before `value` may be overwritten. Release: its payload loads are done. Pairs
+ *  with A12. */
+static inline void order_publish_read(uint64_t *consumed, uint64_t value)
+{
+    __atomic_store_n(consumed, value, ORDER_RELEASE(12));
+}
+
+/** Writer. Acquire: stores into slots that were read come after. Pairs with R12. */
+static inline uint64_t order_read_read(const uint64_t *consumed)
+{
+    return __atomic_load_n(consumed, ORDER_ACQUIRE(12));
+}
+
+/** Writer, about to overwrite what a slow reader may be copying: data before `data_end`, and the
+ *  slot. A release fence: a reader that copied one byte of the new payload sees these two
+ *  after order_end_copy(). */
+static inline void order_begin_overwrite(uint64_t *overwritten, uint64_t data_end, uint64_t *header)
+{
+    __atomic_store_n(overwritten, data_end, __ATOMIC_RELAXED);
+    __atomic_store_n(header, 0, __ATOMIC_RELAXED);
+#if defined(__SANITIZE_THREAD__)
+    order_full_fence();
+#else
+    __atomic_thread_fence(__ATOMIC_RELEASE);
+#endif
+}
+
+/** Reader, after a copy: order_read_slot() and order_read_overwritten() that follow tell whether
+ * the copy is whole. An acquire fence, against order_begin_overwrite(). */
+static inline void order_end_copy(void)
+{
+#if defined(__SANITIZE_THREAD__)
+    order_full_fence();
+#else
+    __atomic_thread_fence(__ATOMIC_ACQUIRE);
+#endif
+}
+
+/** Relaxed: order_end_copy() orders it. */
+static inline uint64_t order_read_overwritten(const uint64_t *overwritten)
+{
+    return __atomic_load_n(overwritten, __ATOMIC_RELAXED);
+}
+
+/** Copy into, or out of, memory that is overwritten at the same time. Word by word; relaxed, since
+ *  the reader throws away what order_end_copy() shows to be mixed. */
+static inline void order_copy_racing_in(uint64_t *to, const void *from, size_t len_bytes)
+{
+    size_t at = 0;
+    for (; at + 8 <= len_bytes; at += 8) {
+        uint64_t word;
+        __builtin_memcpy(&word, (const char *)from + at, 8);
+        __atomic_store_n(to++, word, __ATOMIC_RELAXED);
+    }
+    if (at < len_bytes) {
+        uint64_t word = 0;
+        __builtin_memcpy(&word, (const char *)from + at, len_bytes - at);
+        __atomic_store_n(to, word, __ATOMIC_RELAXED);
+    }
+}
+
+static inline void order_copy_racing_out(void *to, const uint64_t *from, size_t len_bytes)
+{
+    size_t at = 0;
+    for (; at + 8 <= len_bytes; at += 8) {
+        uint64_t word = __atomic_load_n(from++, __ATOMIC_RELAXED);
+        __builtin_memcpy((char *)to + at, &word, 8);
+    }
+    if (at < len_bytes) {
+        uint64_t word = __atomic_load_n(from, __ATOMIC_RELAXED);
+        __builtin_memcpy((char *)to + at, &word, len_bytes - at);
+    }
+}
+
+/** Writer: so many messages were published. Release, and readers acquire: a reader that sees the
+ *  count sees the slots. */
+static inline void order_publish_tail(uint64_t *tail, uint64_t value)
+{
+    __atomic_store_n(tail, value, __ATOMIC_RELEASE);
+}
+
+static inline uint64_t order_read_tail(const uint64_t *tail)
+{
+    return __atomic_load_n(tail, __ATOMIC_ACQUIRE);
+}
+
+/** Reader: about to sleep, on the value returned. A barrier of all processes follows, then
+ *  order_read_tail(), and then the kernel compares. The word is odd while any reader sleeps on it.
+ */
+static inline uint32_t order_set_asleep(uint32_t *asleep)
+{
+    return __atomic_fetch_or(asleep, 1, __ATOMIC_SEQ_CST) | 1;
+}
+
+/** Writer, after order_publish_tail(): is it odd? Relaxed: the readers' barrier orders it, or the
+ *  writer's own fence. */
+static inline uint32_t order_read_asleep(const uint32_t *asleep)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* The compiler must not look before it publishes. */
+    return __atomic_load_n(asleep, __ATOMIC_RELAXED) & 1;
+}
+
+/** Writer, where it is odd, before it wakes all. It gets a value that it did not have before: a
+ *  reader that is about to sleep on an old one does not. */
+static inline void order_take_asleep(uint32_t *asleep)
+{
+    (void)__atomic_fetch_add(asleep, 1, __ATOMIC_SEQ_CST);
+}
+
+/** Writer: it sleeps on this reader's count, or not any more. A barrier of all processes follows,
+ *  then order_read_read(), and then the kernel compares. */
+static inline void order_set_stuck(uint32_t *stuck, uint32_t value)
+{
+    __atomic_store_n(stuck, value, __ATOMIC_SEQ_CST);
+}
+
+/** Reader, after order_publish_read(). Relaxed: the writer's barrier orders it, or the reader's own
+ *  fence. */
+static inline uint32_t order_read_stuck(const uint32_t *stuck)
+{
+    __atomic_signal_fence(__ATOMIC_SEQ_CST); /* The compiler must not look before it publishes. */
+    return __atomic_load_n(stuck, __ATOMIC_RELAXED);
 }
 
 /* ---- no edge --------------------------------------------------------------------------------- */

@@ -17,23 +17,10 @@
 #define DEPTH_SLOTS_DEFAULT 256
 #define DATA_BYTES_DEFAULT (64u << 10)
 #define CONNS_MAX_DEFAULT 1024
-#define SPIN_NS_DEFAULT 50000
-#define SPIN_NS_LIMIT (10 * NS_PER_S)
 
 #ifdef VELO_TEST_HOOKS
 void (*velo_test_hook)(unsigned point);
 #endif
-
-static int64_t spin_max_from_environment(void)
-{
-    const char *text = getenv("VELO_SPIN_NS");
-    if (!text || !*text)
-        return SPIN_NS_DEFAULT;
-    char *end;
-    errno = 0;
-    long long value = strtoll(text, &end, 10);
-    return errno || *end || value < 0 || value > SPIN_NS_LIMIT ? SPIN_NS_DEFAULT : value;
-}
 
 static bool is_by_line(void)
 {
@@ -96,7 +83,7 @@ static int port_name(struct velo_port *port, const struct velo_port_attr *attr)
 static int port_start(struct velo_port *port, const struct velo_port_attr *attr)
 {
     port->tells_departures = attr->flags & VELO_PORT_DEPARTURES;
-    port->spin_max_ns = spin_max_from_environment();
+    port->spin_max_ns = wait_spin_max_ns();
     port->spin_ns = port->spin_max_ns;
     port->promote = port->spin_ns > 0;
     pthread_mutex_init(&port->conns_lock, NULL);

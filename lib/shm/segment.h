@@ -60,7 +60,7 @@ enum seg_sleep {
 /** Flags of a segment. */
 enum {
     SEG_NEEDS_FENCE = 1, /* The owner cannot use membarrier: senders must fence. */
-    SEG_HAS_TAIL = 2,    /* The file goes on after the rings; see lib/rma/table.h. */
+    SEG_HAS_TAIL = 2,    /* The file goes on after the rings; see lib/rma/table.h, lib/bcast. */
 };
 
 struct seg_header {
@@ -197,7 +197,7 @@ struct segment {
 /** The directory of a domain's segments, and the users who may open them. */
 struct seg_domain {
     char dir[PATH_MAX - 128];                /* With room for a segment's name. */
-    char name[VELO_DOMAIN_NAME_MAX + 1 + 4]; /* With room for the suffix of port_open_beside(). */
+    char name[VELO_DOMAIN_NAME_MAX + 1 + 6]; /* With room for "+rma" and "+bcast". */
     bool shared;                             /* With the members of `gid`. */
     gid_t gid;
 };

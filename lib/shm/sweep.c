@@ -12,7 +12,7 @@
 
 #define PREFIX "velo."
 #define PREFIX_BYTES (sizeof PREFIX - 1)
-/* "velo." domain "+rma." node "." vpid, and some room. */
+/* "velo." domain "+bcast." node "." vpid, and some room. */
 #define NAME_BYTES 96u
 /* Another user could fill the directory: past this many names the sweep does nothing. */
 #define NAMES_MAX 16384u

@@ -6,12 +6,16 @@
 #include <linux/membarrier.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
+
+#define SPIN_NS_DEFAULT 50000
+#define SPIN_NS_LIMIT (10 * NS_PER_S)
 
 static struct timespec to_timespec(int64_t ns)
 {
@@ -43,6 +47,17 @@ bool wait_join_barrier(void)
 }
 
 void wait_barrier_all(void) { syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0); }
+
+int64_t wait_spin_max_ns(void)
+{
+    const char *text = getenv("VELO_SPIN_NS");
+    if (!text || !*text)
+        return SPIN_NS_DEFAULT;
+    char *end;
+    errno = 0;
+    long long value = strtoll(text, &end, 10);
+    return errno || *end || value < 0 || value > SPIN_NS_LIMIT ? SPIN_NS_DEFAULT : value;
+}
 
 /* ---- doorbells ------------------------------------------------------------------------------- */
 

@@ -17,6 +17,8 @@
 
 /** Nanoseconds of CLOCK_MONOTONIC. */
 VELO_PRIVATE int64_t wait_now_ns(void);
+/** The longest spin before a sleep, as $VELO_SPIN_NS says. */
+int64_t wait_spin_max_ns(void);
 /** Sleep while *word == expected, at most timeout_ns. May return early. True: a signal handler ran.
  */
 bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);

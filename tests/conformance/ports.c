@@ -233,14 +233,26 @@ TEST(structs_of_other_releases_are_understood)
 
 TEST(every_status_has_a_name_and_a_meaning)
 {
-    static const char *const names[] = {
-        "VELO_OK",           "VELO_AGAIN",           "VELO_TIMEOUT",
-        "VELO_ERR_ARG",      "VELO_ERR_STATE",       "VELO_ERR_TOO_BIG",
-        "VELO_ERR_NO_PEER",  "VELO_ERR_PEER_CLOSED", "VELO_ERR_PEER_DEAD",
-        "VELO_ERR_IN_USE",   "VELO_ERR_FULL",        "VELO_ERR_ACCESS",
-        "VELO_ERR_NO_SPACE", "VELO_ERR_NO_MEMORY",   "VELO_ERR_VERSION",
-        "VELO_ERR_CORRUPT",  "VELO_ERR_SYSTEM",      "VELO_ERR_INTERRUPTED",
-        "VELO_ERR_CANCELLED"};
+    static const char *const names[] = {"VELO_OK",
+                                        "VELO_AGAIN",
+                                        "VELO_TIMEOUT",
+                                        "VELO_ERR_ARG",
+                                        "VELO_ERR_STATE",
+                                        "VELO_ERR_TOO_BIG",
+                                        "VELO_ERR_NO_PEER",
+                                        "VELO_ERR_PEER_CLOSED",
+                                        "VELO_ERR_PEER_DEAD",
+                                        "VELO_ERR_IN_USE",
+                                        "VELO_ERR_FULL",
+                                        "VELO_ERR_ACCESS",
+                                        "VELO_ERR_NO_SPACE",
+                                        "VELO_ERR_NO_MEMORY",
+                                        "VELO_ERR_VERSION",
+                                        "VELO_ERR_CORRUPT",
+                                        "VELO_ERR_SYSTEM",
+                                        "VELO_ERR_INTERRUPTED",
+                                        "VELO_ERR_CANCELLED",
+                                        "VELO_ERR_MISSED"};
 
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *text = velo_strerror(-(int)i);

@@ -6,6 +6,7 @@
  */
 #include <stdlib.h>
 
+#include <velo/bcast.h>
 #include <velo/mq.h>
 #include <velo/rma.h>
 #include <velo/velo.h>
@@ -42,6 +43,26 @@ MEASURE measure_in_place(struct velo_port *port, struct velo_conn *conn)
     check(velo_commit(conn, 8, 1));
     check(velo_try_peek(port, &msg));
     check(velo_release(port));
+}
+
+MEASURE measure_broadcast(struct velo_bcast *ring, struct velo_bcast_reader *reader)
+{
+    char buf[64] = {0};
+    struct velo_msg msg;
+    check(velo_bcast_send(ring, buf, 8, 1, VELO_FOREVER));
+    check(velo_bcast_try_send(ring, buf, 32, 1));
+    check(velo_bcast_try_recv(reader, buf, sizeof buf, &msg));
+    check(velo_bcast_recv(reader, buf, sizeof buf, &msg, VELO_FOREVER));
+}
+
+MEASURE measure_broadcast_in_place(struct velo_bcast *ring, struct velo_bcast_reader *reader)
+{
+    void *buf;
+    struct velo_msg msg;
+    check(velo_bcast_try_reserve(ring, 8, &buf));
+    check(velo_bcast_commit(ring, 8, 1));
+    check(velo_bcast_try_peek(reader, &msg));
+    check(velo_bcast_release(reader));
 }
 
 static void find_nothing(struct velo_port *port)
@@ -148,6 +169,20 @@ static void messages(struct velo_port *port, velo_id_t self)
     check(velo_disconnect(conn));
 }
 
+static void broadcasts(void)
+{
+    struct velo_bcast *ring;
+    struct velo_bcast_reader *reader;
+    check(velo_bcast_open(NULL, &ring));
+    check(velo_bcast_join(NULL, &reader, 0));
+    for (int i = 0; i < CALLS; i++) {
+        measure_broadcast(ring, reader);
+        measure_broadcast_in_place(ring, reader);
+    }
+    check(velo_bcast_leave(reader));
+    check(velo_bcast_close(ring));
+}
+
 static void queues(struct velo_port *port, velo_id_t self)
 {
     struct velo_mq *mq;
@@ -189,6 +224,7 @@ int main(void)
     check(velo_port_open(&attr, &port));
     velo_id_t self = velo_port_id(port);
     messages(port, self);
+    broadcasts();
     queues(port, self);
     memory(port, self);
     extoll();

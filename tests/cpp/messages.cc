@@ -64,6 +64,8 @@ constexpr Status named(velo_status status)
         return Status::system;
     case VELO_ERR_INTERRUPTED:
         return Status::interrupted;
+    case VELO_ERR_MISSED:
+        return Status::missed;
     case VELO_ERR_CANCELLED:
         return Status::cancelled;
     }
@@ -72,7 +74,7 @@ constexpr Status named(velo_status status)
 
 TEST(cpp_each_status_is_that_of_c)
 {
-    for (int status = VELO_ERR_CANCELLED; status <= VELO_OK; status++)
+    for (int status = VELO_ERR_MISSED; status <= VELO_OK; status++)
         CHECK_EQ(static_cast<int>(named(static_cast<velo_status>(status))), status);
     CHECK(std::string_view(velo::to_string(Status::again)).starts_with("VELO_AGAIN"));
 }

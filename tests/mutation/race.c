@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Threads that send to one port, and two that use registered memory in turn (registrations.c), for
- * ThreadSanitizer to watch. The library's own sources are compiled into this program with
- * -DVELO_MUTATE=<n>: as shipped (0) the sanitizer must be silent, with an ordering weakened it must
- * report a race. The rings are short, so that every slot and every byte of the data region is used
- * again and again.
+ * Threads that send to one port, two that use registered memory in turn (registrations.c), and
+ * three that share a ring with one writer (broadcast.c), for ThreadSanitizer to watch. The
+ * library's own sources are compiled into this program with -DVELO_MUTATE=<n>: as shipped (0) the
+ * sanitizer must be silent, with an ordering weakened it must report a race. The rings are short,
+ * so that every slot and every byte of the data region is used again and again.
  *
  * Plain memory is what the sanitizer watches: the payload and what a connection sets up. It knows
  * the C memory model, so it sees a missing edge on x86, too, where the processor would not.
@@ -189,6 +189,7 @@ int main(void)
     send_at_once(port, ports);
     hand_over(port, ports[0]);
     race_registrations(port, ports[0]);
+    race_broadcast(domain);
 
     for (int i = 0; i < SENDERS; i++)
         check(velo_port_close(ports[i]), "velo_port_close");

@@ -36,6 +36,8 @@ static struct mapping {
 } mappings[MAPPINGS_MAX];
 static bool maps_once;
 
+void race_map_once(bool once) { maps_once = once; }
+
 void *__real_mmap(void *at, size_t len_bytes, int protection, int flags, int fd, off_t offset);
 int __real_munmap(void *at, size_t len_bytes);
 void *__wrap_mmap(void *at, size_t len_bytes, int protection, int flags, int fd, off_t offset);
@@ -127,7 +129,7 @@ void race_registrations(struct velo_port *owner, struct velo_port *requester)
     struct velo_rma *other;
     struct velo_rma_peer *peer;
     pthread_t threads[2];
-    maps_once = true;
+    race_map_once(true);
     check(velo_rma_open(owner, NULL, &rma), "velo_rma_open");
     check(velo_rma_open(requester, NULL, &other), "velo_rma_open");
     check(velo_rma_connect(other, velo_port_id(owner), &peer, VELO_FOREVER), "velo_rma_connect");
@@ -138,5 +140,5 @@ void race_registrations(struct velo_port *owner, struct velo_port *requester)
     check(velo_rma_disconnect(peer), "velo_rma_disconnect");
     check(velo_rma_close(other), "velo_rma_close");
     check(velo_rma_close(rma), "velo_rma_close");
-    maps_once = false;
+    race_map_once(false);
 }

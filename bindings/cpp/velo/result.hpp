@@ -39,6 +39,7 @@ enum class [[nodiscard]] Status : int {
     system = VELO_ERR_SYSTEM,
     interrupted = VELO_ERR_INTERRUPTED,
     cancelled = VELO_ERR_CANCELLED,
+    missed = VELO_ERR_MISSED,
 };
 
 /** The name and meaning of a status; see velo_strerror(). */

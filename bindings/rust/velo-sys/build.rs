@@ -47,8 +47,8 @@ fn main() {
 
     let out = PathBuf::from(env::var("OUT_DIR").expect("cargo sets it"));
     let header = out.join("all.h");
-    let all = "#include <velo/velo.h>\n#include <velo/rma.h>\n#include <velo/mq.h>\n";
-    std::fs::write(&header, all).expect("OUT_DIR is writable");
+    let all = ["velo", "rma", "mq", "bcast"].map(|name| format!("#include <velo/{name}.h>\n"));
+    std::fs::write(&header, all.concat()).expect("OUT_DIR is writable");
     for flag in include.iter().filter(|flag| flag.starts_with("-I")) {
         println!("cargo:rerun-if-changed={}/velo", &flag[2..]);
     }

@@ -39,6 +39,7 @@ statuses! {
     SYSTEM = velo_status_VELO_ERR_SYSTEM,
     INTERRUPTED = velo_status_VELO_ERR_INTERRUPTED,
     CANCELLED = velo_status_VELO_ERR_CANCELLED,
+    MISSED = velo_status_VELO_ERR_MISSED,
 }
 
 impl Status {
