@@ -34,7 +34,7 @@ static int64_t velo_py_recv(struct velo_port *port, void *buf, size_t cap_bytes,
     return status ? status : (int64_t)msg->len_bytes;
 }
 
-#define VELO_PY_TAG_SHIFT 32
+#define VELO_PY_TAG_SHIFT 32 /* No message is longer. */
 /* The same for a queue, which looks at the tag of each: it is in the bits above the length. */
 static int64_t velo_py_recv_tagged(struct velo_port *port, void *buf, size_t cap_bytes,
                                    struct velo_msg *msg, int64_t timeout_ns)
@@ -101,4 +101,41 @@ static int velo_py_reserve(struct velo_conn *conn, size_t len_bytes, uint64_t *a
 static uint64_t velo_py_mem_addr(const struct velo_rma_mem *mem)
 {
     return (uint64_t)(uintptr_t)velo_rma_mem_addr(mem);
+}
+
+/* ---- one to many ----------------------------------------------------------------------------- */
+
+/* velo_bcast_peek(). */
+static int velo_py_bcast_peek(struct velo_bcast_reader *reader, struct velo_py_place *place,
+                              int64_t timeout_ns)
+{
+    struct velo_msg msg = {0};
+    int status =
+        timeout_ns ? velo_bcast_peek(reader, &msg, timeout_ns) : velo_bcast_try_peek(reader, &msg);
+    place->address = (uint64_t)(uintptr_t)msg.data;
+    place->len_bytes = msg.len_bytes;
+    place->source = msg.source;
+    place->generation = msg.generation;
+    place->tag = msg.tag;
+    return status;
+}
+
+/* velo_bcast_recv(); returns the length, and the tag in the bits above it. */
+static int64_t velo_py_bcast_recv(struct velo_bcast_reader *reader, void *buf, size_t cap_bytes,
+                                  struct velo_msg *msg, int64_t timeout_ns)
+{
+    int status = timeout_ns ? velo_bcast_recv(reader, buf, cap_bytes, msg, timeout_ns)
+                            : velo_bcast_try_recv(reader, buf, cap_bytes, msg);
+    return status ? status : (int64_t)msg->len_bytes | (int64_t)msg->tag << VELO_PY_TAG_SHIFT;
+}
+
+/* velo_bcast_reserve(), with the address as a number. */
+static int velo_py_bcast_reserve(struct velo_bcast *bcast, size_t len_bytes, uint64_t *address,
+                                 int64_t timeout_ns)
+{
+    void *buf = NULL;
+    int status = timeout_ns ? velo_bcast_reserve(bcast, len_bytes, &buf, timeout_ns)
+                            : velo_bcast_try_reserve(bcast, len_bytes, &buf);
+    *address = (uint64_t)(uintptr_t)buf;
+    return status;
 }

@@ -12,7 +12,7 @@ import re
 import sys
 from pathlib import Path
 
-HEADERS = ("velo.h", "rma.h")
+HEADERS = ("velo.h", "rma.h", "bcast.h")
 # The one structure of the system that the headers use, and what comes from the generated spec.h.
 BESIDE = """
 struct iovec { void *iov_base; size_t iov_len; };
@@ -20,6 +20,7 @@ struct iovec { void *iov_base; size_t iov_len; };
 #define VELO_NODES ...
 #define VELO_PY_OTHER ...
 #define VELO_PY_TAG_SHIFT ...
+#define VELO_BCAST_MSG_BYTES_MAX ...
 """
 # A constant that cffi can ask the compiler for: an integer, perhaps in brackets, or another name.
 CONSTANT = re.compile(r"#define (VELO_\w+) +(?:\(?-?\d+u?\)?|UINT32_MAX)\s*$")
@@ -42,7 +43,7 @@ def declarations(text: str) -> str:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("include", type=Path, help="the folder of velo.h and rma.h")
+    parser.add_argument("include", type=Path, help="the folder of velo.h")
     parser.add_argument("-o", dest="output", type=Path, required=True, help="the C source to write")
     args = parser.parse_args()
     try:

@@ -3,7 +3,8 @@
 
 from velo._velo import ffi, lib
 
-from .connection import Connection, Reservation
+from .broadcast import Broadcast, BroadcastReader
+from .connection import Connection
 from .errors import (
     AccessError,
     ArgumentError,
@@ -13,6 +14,7 @@ from .errors import (
     Full,
     Interrupted,
     InUse,
+    Missed,
     NoMemory,
     NoPeer,
     NoSpace,
@@ -27,11 +29,13 @@ from .errors import (
 from .message import Message, Received
 from .port import Counters, Port
 from .queue import Queue
+from .reservation import Reservation
 from .rma import Class, Memory, Notification, Notify, Right, Rma, RmaPeer
 
 __all__ = [
-    "AccessError", "ArgumentError", "Class", "Closed", "Connection", "Corrupt", "Counters", "Error",
-    "Full", "InUse", "Interrupted", "Memory", "Message", "NoMemory", "NoPeer", "NoSpace",
+    "AccessError", "ArgumentError", "Broadcast", "BroadcastReader", "Class", "Closed", "Connection",
+    "Corrupt", "Counters", "Error", "Full", "InUse", "Interrupted", "Memory", "Message", "Missed",
+    "NoMemory", "NoPeer", "NoSpace",
     "Notification", "Notify", "PeerClosed", "PeerDead", "Port", "Queue", "Received", "Reservation",
     "Right", "Rma", "RmaPeer", "StateError", "SystemCallError", "Timeout", "TooBig", "VersionError",
     "port_id", "version",

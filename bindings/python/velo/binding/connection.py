@@ -9,11 +9,11 @@ from velo._velo import ffi, lib
 
 from . import waits
 from .errors import Closed, Timeout, check, fail
-from .memory import Lent
 from .port import Buffer, Port
+from .reservation import Sender
 
 
-class Connection:
+class Connection(Sender):
     """The right to send to one remote port; `Port.connect()` makes it.
 
     Messages of one connection arrive in order, each exactly once. Threads may share a connection,
@@ -24,8 +24,7 @@ class Connection:
         self._port = port
         self._conn = conn
         self._why_closed = "the connection was closed"
-        self._sending = threading.RLock()
-        self._reservation: Reservation | None = None
+        super().__init__()
         self._max_bytes: int = lib.velo_conn_max_bytes(conn)
         self._done = ffi.new("size_t *")
         self.peer = peer
@@ -93,30 +92,6 @@ class Connection:
                     return
                 self._go_on(status, end)
 
-    def reserve(self, len_bytes: int, timeout: float | None = None) -> "Reservation":
-        """Room in the peer's memory, to build a message of up to so many bytes in place.
-
-            with conn.reserve(800) as room:
-                numpy.frombuffer(room.data)[:] = 1.5
-
-        The end of the block sends it. If the block fails, nothing is sent, and the room is kept for
-        the next reservation, which must not be longer.
-        """
-        end = waits.deadline(timeout)
-        address = ffi.new("uint64_t *")
-        with self._sending:
-            kept = self._reservation
-            if kept is not None and not kept.is_open and len_bytes <= kept.room_bytes:
-                kept._open(len_bytes)
-                return kept
-            while True:
-                ns = waits.left_ns(end, waits.SEND_SLICE_NS)
-                status = lib.velo_py_reserve(self._handle(), len_bytes, address, ns)
-                if status == 0:
-                    self._reservation = Reservation(self, address[0], len_bytes)
-                    return self._reservation
-                self._go_on(status, end)
-
     def check_peer(self) -> None:
         """Raise PeerClosed or PeerDead if the peer takes no more messages; one system call."""
         with self._sending:
@@ -129,9 +104,7 @@ class Connection:
         with self._sending:
             if self._conn is None:
                 return
-            if self._reservation is not None:
-                self._reservation._end()
-                self._reservation = None
+            self._drop_reservation()
             conn, self._conn = self._conn, None
             self._port._conns.discard(self)
             check(lib.velo_disconnect(conn))
@@ -156,6 +129,12 @@ class Connection:
             raise Closed(self._why_closed)
         return self._conn
 
+    def _reserve(self, len_bytes: int, address: Any, timeout_ns: int) -> int:
+        return lib.velo_py_reserve(self._handle(), len_bytes, address, timeout_ns)
+
+    def _commit(self, len_bytes: int, tag: int) -> int:
+        return lib.velo_commit(self._handle(), len_bytes, tag)
+
     def _go_on(self, status: int, end: int | None) -> None:
         """After a slice of a wait without room: return if the wait goes on."""
         if self._port._is_closing:
@@ -164,58 +143,3 @@ class Connection:
             raise fail(status)
         if waits.is_over(end):
             raise Timeout(f"no room in the ring of {self!r} in the time given")
-
-
-class Reservation:
-    """Room for one message in the peer's memory; see `Connection.reserve()`."""
-
-    def __init__(self, connection: Connection, address: int, len_bytes: int) -> None:
-        self._connection = connection
-        self._address = address
-        self.room_bytes = len_bytes
-        self._lent: Lent | None = None
-        self._open(len_bytes)
-
-    @property
-    def is_open(self) -> bool:
-        """Can the message still be written?"""
-        return self._lent is not None
-
-    @property
-    def data(self) -> memoryview:
-        """The room, writable, in place. Do not read it back to decide anything: it is shared."""
-        if self._lent is None:
-            raise Closed("the message was sent, or its connection was closed")
-        return self._lent.view
-
-    def commit(self, len_bytes: int | None = None, tag: int = 0) -> None:
-        """Send what was written: its first `len_bytes`, or all. BufferError while it is seen."""
-        connection = self._connection
-        with connection._sending:
-            len_bytes = len(self.data) if len_bytes is None else len_bytes
-            if not 0 <= len_bytes <= self.room_bytes:
-                raise fail(lib.VELO_ERR_TOO_BIG)
-            self._end()
-            connection._reservation = None
-            status = lib.velo_commit(connection._handle(), len_bytes, tag)
-            if status:
-                raise fail(status)
-
-    def _open(self, len_bytes: int) -> None:
-        self._lent = Lent(self._connection, self._address, len_bytes, readonly=False)
-
-    def _end(self) -> None:
-        if self._lent is not None:
-            self._lent.end()
-            self._lent = None
-
-    def __enter__(self) -> "Reservation":
-        return self
-
-    def __exit__(self, failed: Any, *_: Any) -> None:
-        if self._lent is None:
-            return
-        if failed:
-            self._end()
-        else:
-            self.commit()

@@ -116,6 +116,12 @@ class Interrupted(Error):
     status = lib.VELO_ERR_INTERRUPTED
 
 
+class Missed(Error):
+    """Messages of a dropping ring were overwritten before this reader took them."""
+
+    status = lib.VELO_ERR_MISSED
+
+
 _BY_STATUS: dict[int, type[Error]] = {
     kind.status: kind for kind in Error.__subclasses__() if kind.status
 }

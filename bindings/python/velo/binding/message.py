@@ -7,6 +7,7 @@ from .errors import Closed
 from .memory import Lent
 
 if TYPE_CHECKING:
+    from .broadcast import BroadcastReader
     from .port import Port
 
 # A message of no bytes has no address to lend.
@@ -26,9 +27,9 @@ class Message:
     """A message in place: `data` is a memoryview of the ring itself, nothing is copied.
 
     The memory goes back to the sender with `release()`, at the end of a `with` block, or when the
-    port is closed. After that `data` raises Closed, and so does a view that was taken before
-    (ValueError). While an array or a slice of `data` is alive, the release is refused with a
-    BufferError: delete it, or copy what is to be kept.
+    port, or the reader of a ring, is closed. After that `data` raises Closed, and so does a view
+    that was taken before (ValueError). While an array or a slice of `data` is alive, the release is
+    refused with a BufferError: delete it, or copy what is to be kept.
 
     The sender can still write to this memory. If it is not trusted, copy before you check.
     """
@@ -36,9 +37,10 @@ class Message:
     __slots__ = ("_lent", "_port", "generation", "len_bytes", "source", "tag")
 
     def __init__(
-        self, port: "Port", address: int, len_bytes: int, tag: int, source: int, generation: int
-    ) -> None:
-        self._port: Port | None = port
+        self, port: "Port | BroadcastReader", address: int, len_bytes: int, tag: int,
+        source: int, generation: int,
+    ) -> None:  # fmt: skip
+        self._port: Port | BroadcastReader | None = port
         self._lent = Lent(port, address, len_bytes, readonly=True) if len_bytes else None
         self.len_bytes = len_bytes
         self.tag = tag
