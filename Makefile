@@ -92,11 +92,13 @@ nightly: ## Run the long tests that `make check` leaves out.
 	@ctest --preset nightly
 	@scripts/test-aarch64
 	@scripts/package
+	@scripts/wheel
 	@scripts/check_packages || [ $$? = 77 ]
 
-packages: ## Build Debian packages into build/package/packages.
+packages: ## Build Debian packages into build/package/packages, and the Python wheel into build/wheel.
 	@scripts/setup package
 	@scripts/package
+	@scripts/wheel
 
 man: setup ## Build the man pages into build/man.
 	@scripts/build --without-tests release

@@ -2,7 +2,7 @@
 """Where the files of this command are: in a checkout and its build folder, or installed.
 
 An installed tree may be moved: everything is found relative to this file and to $VELO_LIBEXEC,
-which the launcher sets.
+which the launcher sets. A wheel has the programs beside this file, and no launcher.
 """
 
 import os
@@ -21,6 +21,8 @@ def _checkout() -> Path | None:
 
 CHECKOUT = _checkout()
 """None: this is an installed tree."""
+IN_WHEEL = Path(__file__).with_name("libexec")
+"""The folder of the programs if pip has installed the command."""
 # Where a file comes from: the target of make that builds it, and the Debian package that has it.
 SIMULATOR = ("make sim", "velo-sim")
 TOOLS = ("make build", "velo-tools")
@@ -79,6 +81,8 @@ def missing_package(command: str, module: str) -> str:
     how = (
         f"'make setup' in {CHECKOUT} installs it"
         if CHECKOUT
+        else "'pip install velo[report]' installs all that pages need"
+        if IN_WHEEL.is_dir()
         else "'apt-get install python3-jinja2 python3-matplotlib' (Debian) or 'pip install jinja2 "
         "matplotlib' installs all that pages need"
     )
@@ -92,6 +96,8 @@ def _libexec() -> Path:
         return Path(preset)
     if CHECKOUT:
         return CHECKOUT / "build" / "libexec" / "velo"
+    if IN_WHEEL.is_dir():
+        return IN_WHEEL
     raise VeloError("VELO_LIBEXEC is not set; start velo by its launcher, bin/velo")
 
 
