@@ -64,17 +64,19 @@ def run(args: argparse.Namespace) -> None:
     from velo.measure import rounds, tasks
     from velo.measure.bracket import Peers
     from velo.measure.extoll import Costs
+    from velo.measure.one_to_many import OneToMany
     from velo.measure.velo_perf import Collected
     from velo.results import records
 
     console = display.Console()
     cpus = two_cpus(args.cpus)
     choice = tasks.Choice.parse(args.only, args.skip)
-    velo, peers, costs = Collected(), Peers(), Costs()
+    velo, peers, costs, ways = Collected(), Peers(), Costs(), OneToMany()
     configs: dict[str, str] = {}
     absent: dict[str, str] = {}
     chosen = tasks.native_tasks(choice, cpus, args.quick, velo, peers, configs, absent)
     chosen += tasks.extoll_tasks(choice, cpus, args.quick, costs)
+    chosen += tasks.bcast_tasks(choice, cpus, args.quick, ways)
     chosen += tasks.python_tasks(choice, cpus, args.quick, peers, absent)
     chosen += tasks.mpi_tasks(choice, cpus, args.quick, peers, configs, absent, console)
     for stack, config in configs.items():
@@ -86,8 +88,9 @@ def run(args: argparse.Namespace) -> None:
     count = args.rounds or (ROUNDS_QUICK if args.quick else ROUNDS)
     rounds.run(chosen, count, peers, console)
     costs.show(console)
+    ways.show(console)
     found = rounds.results(velo, peers, configs, absent)
-    if not found and costs.lines:
+    if not found and (costs.lines or ways.lines):
         rounds.show_failures(peers, console)
         return
     if not found:

@@ -21,6 +21,7 @@ from velo.measure.bracket import (
 from velo.measure.extoll import PROGRAMS, Costs
 from velo.measure.mpi import hpcc, mpi_perf
 from velo.measure.mpi.stacks import STACKS, Stack
+from velo.measure.one_to_many import PROGRAM, OneToMany
 from velo.measure.peers import PEERS
 from velo.measure.python import compare
 from velo.measure.python.channels import CHANNELS
@@ -54,8 +55,8 @@ NEEDS_CHECKOUT = (
 )
 # Groups that --only and --skip know, beside the words of peers.
 PARTS = ("native", "mpi", "python")
-MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "extoll", "matching",
-         "allreduce", "barrier", "hpcc", "netpipe", "queue")  # fmt: skip
+MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "extoll", "bcast",
+         "matching", "allreduce", "barrier", "hpcc", "netpipe", "queue")  # fmt: skip
 PEER_WORDS = ("velo", "ucx", *(stack.word for stack in STACKS))
 
 
@@ -141,6 +142,14 @@ def extoll_tasks(choice: Choice, cpus: Sequence[int], quick: bool, costs: Costs)
         Task(program, words, 3.0, partial(costs.measure, program, cpus, quick))
         for program in PROGRAMS
     ]
+
+
+def bcast_tasks(choice: Choice, cpus: Sequence[int], quick: bool, ways: OneToMany) -> list[Task]:
+    """One ring beside a connection to each reader."""
+    words = frozenset({"native", "velo", "bcast"})
+    if not choice.takes(words):
+        return []
+    return [Task(PROGRAM, words, 12.0, partial(ways.measure, cpus, quick))]
 
 
 def python_tasks(

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: Apache-2.0
+"""One to many in `velo bench`: from the program's lines to the table."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from velo.cli import main
+from velo.errors import UsageError
+from velo.measure import tasks
+from velo.measure.one_to_many import OneToMany
+
+needs_two_cpus = pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) < 2, reason="a pair needs two CPUs"
+)
+
+
+def line(mode: str, ring_ns: float) -> str:
+    return json.dumps(
+        {"mode": mode, "size_bytes": 64, "readers": 4, "ring_ns": ring_ns,
+         "conns_ns": 3 * ring_ns, "ratio": 3.0}
+    )  # fmt: skip
+
+
+@pytest.fixture
+def program(fake_perf: Path) -> Path:
+    """A program in place of velo-bcast-perf, which says less; one may append to it."""
+    path = fake_perf.parent / "libexec" / "velo-bcast-perf"
+    said = "\n".join((line("stream", 100), line("idle", 2e5)))
+    path.write_text(f'#!/bin/sh\necho "$*" >>"$FAKE_LOG"\ncat <<END\n{said}\nEND\n')
+    path.chmod(0o755)
+    return path
+
+
+@needs_two_cpus
+@pytest.mark.usefixtures("program")
+def test_the_bench_shows_medians_and_ratios(
+    fake_perf: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["bench", "--only", "bcast", "--rounds", "2"]) == 0
+    rows = [" ".join(row.split()) for row in capsys.readouterr().out.splitlines()]
+    assert "a message of a stream, taken by all 64 4 100 ns 300 ns 3.00" in rows
+    assert "processor time of a second of sleep, of a reader 64 4 200 µs 600 µs 3.00" in rows
+    calls = fake_perf.read_text().splitlines()
+    assert len(calls) == 2
+    assert all(call.startswith("--json --cpus ") and call.endswith("--rounds 3") for call in calls)
+
+
+@needs_two_cpus
+def test_a_message_that_was_wrong_is_told(
+    program: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    program.write_text('#!/bin/sh\necho "message 7 is not what was sent" >&2\nexit 3\n')
+    assert main(["bench", "--only", "bcast", "--quick"]) != 0
+    out = capsys.readouterr()
+    assert "message 7 is not what was sent" in out.out + out.err
+
+
+def test_it_can_be_left_out() -> None:
+    ways = OneToMany()
+    for chosen, count in (("native", 1), ("bcast", 1), ("latency", 0), ("mpi", 0)):
+        choice = tasks.Choice.parse(chosen, None)
+        assert len(tasks.bcast_tasks(choice, [0, 1], False, ways)) == count
+    assert not tasks.bcast_tasks(tasks.Choice.parse(None, "bcast"), [0, 1], False, ways)
+    with pytest.raises(UsageError, match="bcast"):
+        tasks.Choice.parse("broadcast", None)
