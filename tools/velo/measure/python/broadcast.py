@@ -55,7 +55,7 @@ class Broadcast(Stack):
     """velo.Broadcast: one copy in shared memory."""
 
     def __init__(self, _readers: int) -> None:
-        # Cost: here and below, each process measures one of these.
+        # Cost: each process measures one queue, and only that one has to be installed.
         import velo
 
         self._velo: Any = velo
@@ -106,6 +106,7 @@ class Queues(Stack):
 
 def velo_queues(readers: int) -> Stack:
     """n single rings."""
+    # Cost: as above.
     import velo
 
     return Queues(lambda: velo.Queue(here=False, capacity_bytes=QUEUE_BYTES), readers)
@@ -120,6 +121,7 @@ class ZeroMq(Stack):
     """pyzmq: PUB and SUB over ipc, without a limit, so that nothing is dropped."""
 
     def __init__(self, _readers: int) -> None:
+        # Cost: as above.
         import zmq
 
         self._zmq: Any = zmq
@@ -188,6 +190,7 @@ def _rate(put: Put, done: list[Any], array: Any, count: int) -> float:
 
 def measure(name: str, readers: int) -> dict[int, float]:
     """One round of one queue: objects a second for each size."""
+    # Cost: slow, and only the processes that measure need it.
     import numpy as np
 
     stack = STACKS[name](readers)
