@@ -25,7 +25,7 @@ _PICKLE = 1  # A pickle.
 # The number of parts, their lengths, a pickle, and the buffers that were taken out of it.
 _PARTS = 2
 # A buffer below this length is pickled with its object: apart it would cost more.
-_APART_BYTES = 1024
+_APART_BYTES = 32768
 # Parts begin at multiples of this, so that arrays in them are aligned.
 _ALIGN_BYTES = 64
 # A reader makes a buffer of its own for each message that is longer.
