@@ -13,7 +13,7 @@
  * number times 4,096, and the offset in the page. An operation tells each side that it names with a
  * **notification**, in a queue of 256 KiB, 16,384 of them; a program frees them in the order in
  * which it got them. Data are visible before their notification. Puts of one connection take
- * effect in order.
+ * effect in order, and gets and locks after the puts before them.
  *
  * An operation that fails later, because its peer is gone or the memory is no longer registered,
  * leaves a notification with an error at the requester, even if it asked for none. A program that
@@ -121,7 +121,7 @@ enum RMA2_Error_Short {
 /** Which sides of an operation are notified. */
 enum RMA2_Spec {
     RMA2_NO_NOTIFICATION = 0,        /**< None. */
-    RMA2_REQUESTER_NOTIFICATION = 1, /**< The poster: it was begun. */
+    RMA2_REQUESTER_NOTIFICATION = 1, /**< The poster: the source of a put may be changed. */
     RMA2_RESPONDER_NOTIFICATION = 2, /**< The owner of memory that a get reads, or of a lock. */
     RMA2_COMPLETER_NOTIFICATION = 4, /**< The side where data were written: the peer of a put, the
                                           poster of a get or a lock. */

@@ -179,7 +179,8 @@ VELO2_API velo2_vpid_t velo2_get_vpid(velo2_port_t *port);
  * @param len  Its length in bytes, up to VELO2_MTU. It arrives with just this length.
  * @param tag  Delivered with the message.
  * @param mtt  The message type, 0 to 3; delivered with the message.
- * @retval VELO2_RET_SUCCESS       The message is in the receiver's queue.
+ * @retval VELO2_RET_SUCCESS       The message is in the receiver's queue. It is lost if the
+ * receiver closes or dies before it takes it; a later send fails then, see docs/extoll.md.
  * @retval VELO2_RET_ERROR         con is NULL or not connected, or something else failed.
  * @retval VELO2_RET_INV_MSG       msg is NULL with a length above 0, or len is above the MTU.
  * @retval VELO2_RET_INV_MTT       mtt is above 3.
