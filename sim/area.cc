@@ -2,6 +2,7 @@
 #include "area.h"
 
 #include <atomic>
+#include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstring>
@@ -152,6 +153,15 @@ void Area::wait_for_call(uint32_t seen, uint64_t timeout_us) const
 void Area::show_now(uint64_t now_ps)
 {
     std::atomic_ref(head_->now_ps).store(now_ps, std::memory_order_relaxed);
+}
+
+bool Area::all_begun() const
+{
+    unsigned begun = 0;
+    for (uint32_t &word : head_->begun)
+        begun += static_cast<unsigned>(std::popcount(std::atomic_ref(word).load()));
+    // A rank writes `ranks` before it says that it has begun.
+    return begun == std::atomic_ref(head_->ranks).load(std::memory_order_relaxed) || begun == 0;
 }
 
 void Area::end()

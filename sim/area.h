@@ -35,6 +35,8 @@ class Area
     // Wait until `calls` is no longer `seen`, a signal comes or the time is over.
     void wait_for_call(uint32_t seen, uint64_t timeout_us) const;
     void show_now(uint64_t now_ps);
+    // Has every rank of the job begun, or has it no ranks?
+    bool all_begun() const;
     // The simulator will not answer any more: wake all threads that wait. The file has no name from
     // now on.
     void end();

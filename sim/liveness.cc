@@ -21,6 +21,9 @@ constexpr auto kSleepUntilError = 10s;
 // busy.
 constexpr uint64_t kComputesFromNs = 100000000;
 constexpr auto kStartingUntilLate = 5s;
+// What a rank does before its first call may have to wait for a disk; where it waits for other
+// ranks, nobody comes on before this is over.
+constexpr auto kRankSleepsUntilLate = 500ms;
 // A thread that has the turn for so much processor time may poll memory.
 constexpr uint64_t kComputesUntilNoteNs = 3000000000;
 constexpr auto kCheckEvery = 50ms;
@@ -56,6 +59,12 @@ bool others_compute(Thread &thread)
         return false;
     thread.computed_ns = computed_ns;
     return true;
+}
+
+// A rank's main thread may compute as long as it likes before its first call.
+bool rank_is_late(Thread &thread)
+{
+    return thread.tid && sleeps(thread) && RealClock::now() - thread.since >= kRankSleepsUntilLate;
 }
 
 const char *op_name(uint32_t op)
@@ -150,7 +159,7 @@ void Liveness::check_starter(unsigned channel)
     thread.tid = area_.channel(channel).tid;
     if (has_ended(channel)) {
         ended_.thread(channel);
-    } else if (is_late(thread)) {
+    } else if (area_.channel(channel).number == 0 ? rank_is_late(thread) : is_late(thread)) {
         thread.state = State::kFree;
         thread.late = true;
     }

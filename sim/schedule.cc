@@ -61,10 +61,11 @@ Totals Schedule::totals() const
     return totals;
 }
 
-// While a thread runs, no other one is answered.
+// While a thread runs, or may be about to, no other one is answered.
 bool Schedule::somebody_runs() const
 {
-    return anyone(threads_, State::kRunning) || anyone(threads_, State::kStarting);
+    return !area_.all_begun() || anyone(threads_, State::kRunning) ||
+           anyone(threads_, State::kStarting);
 }
 
 bool Schedule::serve()

@@ -23,6 +23,9 @@
  * takes it over. The simulator waits for the new one from then on, unless it sleeps or has not
  * called after some seconds.
  *
+ * The first process of each rank of a job claims a channel before its program begins, and says so
+ * in `begun`. Virtual time stands still until all ranks have.
+ *
  * Times are picoseconds of virtual time since the cluster was switched on [ps].
  */
 #ifndef VELO_SPEC_SIM_CHANNEL_H
@@ -38,7 +41,7 @@
 
 #define SIM_AREA_MAGIC UINT64_C(0x314d49534f4c4556) /* "VELOSIM1" */
 /** Raised with every incompatible change of this file. */
-#define SIM_AREA_VERSION 5u
+#define SIM_AREA_VERSION 6u
 
 #define SIM_CHANNELS_MAX 1024u
 #define SIM_CONTEXTS 256u
@@ -222,8 +225,8 @@ struct sim_area {
     uint64_t magic;
     uint32_t version;
     uint32_t nodes;
-    int32_t pid; /**< Of the simulator: without it nobody will answer, whatever `ended` says. */
-    uint32_t reserved;
+    int32_t pid;    /**< Of the simulator: without it nobody will answer, whatever `ended` says. */
+    uint32_t ranks; /**< Of the job, as each of them says that begins; 0: none has yet. */
     uint64_t memory_at;    /**< Where node 0's memory starts in the file [bytes]. */
     uint64_t memory_bytes; /**< Of each node; a multiple of a page. */
     /* The host model: what the processor pays, and so adds to its own clock. */
@@ -241,6 +244,7 @@ struct sim_area {
     uint32_t ended;             /**< The simulator has ended; nobody will answer. A futex wait on
                                      `turn` therefore looks here once a second. */
     uint64_t now_ps;            /**< For onlookers: how far the hardware has come. */
+    uint32_t begun[SIM_CHANNELS_MAX / 32]; /**< A bit for each rank that has begun. */
 };
 
 #endif

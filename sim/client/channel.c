@@ -221,6 +221,21 @@ struct sim_channel *sim_channel_self(void)
     return mine;
 }
 
+void sim_channel_begin(void)
+{
+    uint64_t rank = sim_environment_number("VELO_SIM_RANK", SIM_NEVER);
+    uint64_t ranks = sim_environment_number("VELO_SIM_RANKS", 0);
+    if (rank >= ranks || ranks > SIM_CHANNELS_MAX || !sim_channel_area())
+        return;
+    struct sim_channel *channel = channel_claim_free(0);
+    if (!channel)
+        return;
+    channel->tid = gettid();
+    order_word_write(&area->ranks, (uint32_t)ranks);
+    if (!order_begun_raise(&area->begun[rank / 32], 1u << rank % 32))
+        sim_channel_drop(channel); /* A process that a process of this rank has started. */
+}
+
 struct sim_channel *sim_channel_mine(void) { return mine; }
 
 void channel_forget(void) { mine = NULL; }

@@ -42,6 +42,11 @@ SIM_API const char *sim_channel_memory(uint32_t node);
 /** A number of the environment, or `otherwise` if it has none of that name. */
 SIM_API uint64_t sim_environment_number(const char *name, uint64_t otherwise);
 
+/** Before the program begins: if this is the first process of a rank, claim a channel for its main
+ *  thread. Virtual time waits for it from now on, until it sleeps, and for all other ranks of the
+ * job to begin. */
+SIM_API void sim_channel_begin(void);
+
 /* ---- threads and processes that are started ---------------------------------------------------
  */
 

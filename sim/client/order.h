@@ -39,6 +39,13 @@ static inline void order_calls_raise(uint32_t *calls)
     __atomic_fetch_add(calls, 1, __ATOMIC_SEQ_CST);
 }
 
+/** Say that a rank has begun; false: it had before. Sequentially consistent: its channel was
+ * claimed before. Pairs with the simulator's Area::all_begun(). */
+static inline bool order_begun_raise(uint32_t *word, uint32_t bit)
+{
+    return (__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST) & bit) == 0;
+}
+
 /** A word that several threads read and write. Relaxed: see the head of this file. */
 static inline uint32_t order_word_read(const uint32_t *word)
 {

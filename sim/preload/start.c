@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A thread that the program starts belongs to the cluster from that moment on, not only when it
- * first calls: see sim_channel_hold().
+ * A rank's main thread, and a thread that the program starts, belongs to the cluster from that
+ * moment on, not only when it first calls: see sim_channel_begin() and sim_channel_hold().
  */
 #include <errno.h>
 #include <pthread.h>
@@ -10,6 +10,8 @@
 #include "../client/poll.h"
 #include "caller.h"
 #include "memory.h"
+
+static __attribute__((constructor)) void begin_rank(void) { sim_channel_begin(); }
 
 struct start {
     void *(*body)(void *);

@@ -16,7 +16,8 @@ NETWORK = "VELO_NETWORK=nic,own=nic"
 # sim/preload/locality.c; from then on every call of the program that matters goes to the simulated
 # cluster. mpirun itself stays in real time.
 RANK = """
-export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS_A_NODE={ranks_a_node}
+export VELO_SIM_RANK=$OMPI_COMM_WORLD_RANK VELO_SIM_RANKS=$OMPI_COMM_WORLD_SIZE
+export VELO_SIM_RANKS_A_NODE={ranks_a_node}
 local=$((VELO_SIM_RANK % VELO_SIM_RANKS_A_NODE))
 export VELO_NODE=$((VELO_SIM_RANK / VELO_SIM_RANKS_A_NODE))
 behind=$((OMPI_COMM_WORLD_SIZE - VELO_SIM_RANK + local))

@@ -85,6 +85,7 @@ GROUPS = (
     Group("Set by velo sim for the processes on a simulated cluster", (
         Variable("VELO_SIM", "", "file that they share with the simulator"),
         Variable("VELO_SIM_RANK", "", "rank of the process"),
+        Variable("VELO_SIM_RANKS", "", "ranks of the job; virtual time waits until all have begun"),
         Variable("VELO_SIM_RANKS_A_NODE", "", "ranks that share a node"),
         Variable("VELO_SIM_REPEATABLE", "", "1: what would make runs differ is an error"),
     )),
