@@ -12,16 +12,21 @@ struct velo_py_place {
     uint32_t tag;
 };
 
+static void velo_py_show(struct velo_py_place *place, const struct velo_msg *msg)
+{
+    place->address = (uint64_t)(uintptr_t)msg->data;
+    place->len_bytes = msg->len_bytes;
+    place->source = msg->source;
+    place->generation = msg->generation;
+    place->tag = msg->tag;
+}
+
 /* velo_peek(). */
 static int velo_py_peek(struct velo_port *port, struct velo_py_place *place, int64_t timeout_ns)
 {
     struct velo_msg msg = {0};
     int status = timeout_ns ? velo_peek(port, &msg, timeout_ns) : velo_try_peek(port, &msg);
-    place->address = (uint64_t)(uintptr_t)msg.data;
-    place->len_bytes = msg.len_bytes;
-    place->source = msg.source;
-    place->generation = msg.generation;
-    place->tag = msg.tag;
+    velo_py_show(place, &msg);
     return status;
 }
 
@@ -112,11 +117,7 @@ static int velo_py_bcast_peek(struct velo_bcast_reader *reader, struct velo_py_p
     struct velo_msg msg = {0};
     int status =
         timeout_ns ? velo_bcast_peek(reader, &msg, timeout_ns) : velo_bcast_try_peek(reader, &msg);
-    place->address = (uint64_t)(uintptr_t)msg.data;
-    place->len_bytes = msg.len_bytes;
-    place->source = msg.source;
-    place->generation = msg.generation;
-    place->tag = msg.tag;
+    velo_py_show(place, &msg);
     return status;
 }
 

@@ -16,6 +16,7 @@ from velo._velo import ffi, lib
 from . import waits
 from .errors import Closed, Corrupt, PeerClosed, StateError, Timeout, check, fail
 from .message import Message, Received
+from .pickles import dumps
 from .port import Buffer
 from .reservation import Sender
 
@@ -120,8 +121,7 @@ class Broadcast(Sender):
         if type(obj) is bytes:
             self._send(obj, _BYTES, end)
             return
-        buffers: list[Any] = []
-        data = pickle.dumps(obj, 5, buffer_callback=lambda b: _keep(b, buffers))
+        data, buffers = dumps(obj, _APART_BYTES)
         if not buffers:
             self._send(data, _PICKLE, end)
             return
@@ -327,21 +327,21 @@ class BroadcastReader:
 
     def _copy(self, end: int | None) -> tuple[Any, int, int]:
         """Copy the next message: the memory, where in it the message begins, its tag and length."""
-        found = _recv(
-            self._reader or self._handle(), self._short, _SHORT_BYTES, self._msg,
-            waits.SEND_SLICE_NS if end is None else _left_ns(end),
-        )  # fmt: skip
-        if found >= 0:
-            return self._short, 0, found
-        memory, start, room_bytes = self._short, 0, _SHORT_BYTES
-        while found < 0:
+        memory = at = self._short
+        start, room_bytes = 0, _SHORT_BYTES
+        while (
+            found := _recv(
+                self._reader or self._handle(), at, room_bytes, self._msg,
+                waits.SEND_SLICE_NS if end is None else _left_ns(end),
+            )
+        ) < 0:  # fmt: skip
             if found != lib.VELO_ERR_TOO_BIG:
                 self._go_on(found, end)
-            else:
-                # A dropping ring may overwrite it meanwhile; then the next one may be longer still.
-                room_bytes = self._msg.len_bytes
-                memory, start = _aligned(room_bytes)
-            found = _recv(self._handle(), memory + start, room_bytes, self._msg, _left_ns(end))
+                continue
+            # A dropping ring may overwrite it meanwhile; then the next one may be longer still.
+            room_bytes = self._msg.len_bytes
+            memory, start = _aligned(room_bytes)
+            at = memory + start
         return memory, start, found
 
     def _release(self, message: Message) -> None:
@@ -426,18 +426,6 @@ def _object(view: memoryview) -> Any:
         raise Corrupt("the parts of a message are longer than the message")
     pickled, *buffers = (view[start:end] for start, end in spans)
     return pickle.loads(pickled, buffers=buffers)
-
-
-def _keep(buffer: pickle.PickleBuffer, buffers: list[Any]) -> bool:
-    """Take a buffer out of the pickle, or leave it in (True)."""
-    try:
-        raw = buffer.raw()
-    except BufferError:  # It is not contiguous.
-        return True
-    if raw.nbytes < _APART_BYTES:
-        return True
-    buffers.append(raw)
-    return False
 
 
 def _close_all() -> None:

@@ -16,6 +16,7 @@ from velo._velo import ffi, lib
 from . import waits
 from .connection import Connection
 from .errors import Closed, Full, NoPeer, fail
+from .pickles import dumps
 from .port import Port
 
 T = TypeVar("T")
@@ -157,7 +158,7 @@ class Queue(Generic[T]):
         buffers: list[Any] = []
         if type(data) is not bytes:
             tag = _PICKLE
-            data = pickle.dumps(obj, 5, buffer_callback=lambda b: _keep(b, buffers))
+            data, buffers = dumps(obj, _APART_BYTES)
         end = None if block and timeout is None else waits.deadline(timeout if block else 0)
         conn = self._conn or self._connect(end)
         with conn._sending:
@@ -371,18 +372,6 @@ class Queue(Generic[T]):
 
     def __repr__(self) -> str:
         return f"<velo.Queue {self.name}>"
-
-
-def _keep(buffer: pickle.PickleBuffer, buffers: list[Any]) -> bool:
-    """Take a buffer out of the pickle, or leave it in (True)."""
-    try:
-        raw = buffer.raw()
-    except BufferError:  # It is not contiguous.
-        return True
-    if raw.nbytes < _APART_BYTES:
-        return True
-    buffers.append(raw)
-    return False
 
 
 def _forget_all() -> None:
