@@ -21,8 +21,8 @@ constexpr auto kSleepUntilError = 10s;
 // busy.
 constexpr uint64_t kComputesFromNs = 100000000;
 constexpr auto kStartingUntilLate = 5s;
-// What a rank does before its first call may have to wait for a disk; where it waits for other
-// ranks, nobody comes on before this is over.
+// A rank may wait for a disk before its first call. If it waits for other ranks instead, all stand
+// still for this long.
 constexpr auto kRankSleepsUntilLate = 500ms;
 // A thread that has the turn for so much processor time may poll memory.
 constexpr uint64_t kComputesUntilNoteNs = 3000000000;

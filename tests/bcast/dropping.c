@@ -123,7 +123,7 @@ static void read_what_is_left(void *arg)
         if (taken == 0)
             first = number - velo_bcast_missed(reader);
         taken++;
-        /* What was neither taken nor missed never existed. */
+        /* Each message was either taken or missed. */
         CHECK_EQ(number - first + 1, taken + velo_bcast_missed(reader));
         if (rng_below(&rng, 100) == 0)
             test_sleep_ns(rng_below(&rng, 100000) * self->index);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Two ranks without MPI. The second computes for long before its first call, the first one waits
- * for it, but not for long in virtual time, in which the other takes none.
+ * Two ranks without MPI. The second one computes before its first call, which takes no virtual
+ * time. The first one waits for it, with a short limit in virtual time.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <velo/velo.h>
 
-#define COMPUTES                                                                                   \
-    400000000u               /* Some tenths of a second, so that the first one has made its call.  \
-                              */
-#define PATIENCE_NS 10000000 /* Ten times the pause of a connect that finds nobody. */
+/* Some tenths of a second, so that the first rank has made its call. */
+#define COMPUTES 400000000u
+/* Ten times the pause of a connect that finds nobody. */
+#define PATIENCE_NS 10000000
 
 static void check(int status, const char *call)
 {
