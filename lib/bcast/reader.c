@@ -341,8 +341,7 @@ static cold_path int await_message(struct velo_bcast_reader *reader, int64_t tim
     if (status != VELO_AGAIN || timeout_ns == 0)
         return status == VELO_AGAIN ? VELO_TIMEOUT : status;
     int64_t start_ns = wait_now_ns();
-    int64_t end_ns =
-        timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? INT64_MAX : start_ns + timeout_ns;
+    int64_t end_ns = wait_end_ns(start_ns, timeout_ns);
     int64_t spin_end_ns = start_ns + reader->spin_ns;
     status = spin_for_message(reader, spin_end_ns < end_ns ? spin_end_ns : end_ns);
     bool slept = status == VELO_AGAIN;

@@ -135,8 +135,7 @@ static cold_path int sleep_for_room(struct velo_bcast *bcast, size_t len_bytes, 
 static cold_path int await_room(struct velo_bcast *bcast, size_t len_bytes, int64_t timeout_ns)
 {
     int64_t start_ns = wait_now_ns();
-    int64_t end_ns =
-        timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? INT64_MAX : start_ns + timeout_ns;
+    int64_t end_ns = wait_end_ns(start_ns, timeout_ns);
     int status = find_room(bcast, len_bytes);
     if (status != VELO_AGAIN || timeout_ns == 0)
         return status == VELO_AGAIN ? VELO_TIMEOUT : status;

@@ -17,6 +17,11 @@
 
 /** Nanoseconds of CLOCK_MONOTONIC. */
 VELO_PRIVATE int64_t wait_now_ns(void);
+/** When a wait of timeout_ns that begins at start_ns is over; INT64_MAX: never. */
+static inline int64_t wait_end_ns(int64_t start_ns, int64_t timeout_ns)
+{
+    return timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? INT64_MAX : start_ns + timeout_ns;
+}
 /** The longest spin before a sleep, as $VELO_SPIN_NS says. */
 int64_t wait_spin_max_ns(void);
 /** Sleep while *word == expected, at most timeout_ns. May return early. True: a signal handler ran.
