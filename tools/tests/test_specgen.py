@@ -89,15 +89,15 @@ def changed(old: str, new: str) -> str:
 
 def test_the_small_spec_is_accepted():
     spec = specgen.parse(SMALL)
-    assert (spec.abi, spec.nodes, spec.vpids) == (7, 16, 16)
-    assert [field.name for field in spec.header] == ["valid", "reserved", "wide"]
-    assert spec.header[2].mask == 0xFFFF_FFFF_FFFF_0000
+    assert (spec.base.abi, spec.base.nodes, spec.base.vpids) == (7, 16, 16)
+    assert [field.name for field in spec.base.header] == ["valid", "reserved", "wide"]
+    assert spec.base.header[2].mask == 0xFFFF_FFFF_FFFF_0000
 
 
 def test_the_shipped_spec_keeps_the_papers_address_map():
     spec = specgen.parse(SPEC)
-    assert (spec.n_bits, spec.t_bits, spec.page_bits) == (28, 20, 12)
-    assert spec.nodes * spec.vpids == 65536
+    assert (spec.base.n_bits, spec.base.t_bits, spec.base.page_bits) == (28, 20, 12)
+    assert spec.base.nodes * spec.base.vpids == 65536
 
 
 @pytest.mark.parametrize(
@@ -187,7 +187,7 @@ def test_the_systemverilog_package_has_every_field_in_its_place(tmp_path: Path):
     assert max(len(line) for line in text.splitlines()) <= 100
     spec = specgen.parse(SPEC)
     for name, words, fields in (
-        ("header", 1, spec.header),
+        ("header", 1, spec.base.header),
         *((layout.name, layout.words, layout.fields) for layout in spec.layouts),
     ):
         places = sv_places(text, f"{name}_t")
@@ -241,13 +241,13 @@ def test_the_hash_follows_the_layout_and_nothing_else():
     assert hash_of(changed("abi = 7", "abi = 8")) != hash_of(SMALL)
 
 
-def build_and_run(tmp_path: Path, spec: str, body: str) -> None:
+def build_and_run(tmp_path: Path, spec: str, body: str, header: str = "spec.h") -> None:
     """Compile a program against the header of `spec`, all warnings on; its asserts must hold."""
     (tmp_path / "velo.toml").write_text(spec, encoding="utf-8")
-    header = tmp_path / "velo" / "spec.h"
-    assert specgen.main([str(tmp_path / "velo.toml"), "-o", str(header)]) == 0
+    output = tmp_path / "velo" / header
+    assert specgen.main([str(tmp_path / "velo.toml"), "-o", str(output)]) == 0
     source = tmp_path / "check.c"
-    includes = "#include <assert.h>\n#include <velo/spec.h>\n"
+    includes = f"#include <assert.h>\n#include <velo/{header}>\n"
     source.write_text(f"{includes}int main(void) {{ {body} return 0; }}\n", encoding="utf-8")
     program = tmp_path / "check"
     warnings = ["-Wall", "-Wextra", "-Wshadow", "-Wconversion", "-Wpedantic", "-Werror"]
@@ -308,7 +308,7 @@ def test_the_reference_page_lists_every_field(tmp_path: Path):
     text = page.read_text(encoding="utf-8")
     spec = specgen.parse(SPEC)
     layout_fields = (field for layout in spec.layouts for field in layout.fields)
-    for field in (*spec.address, *spec.header, *layout_fields):
+    for field in (*spec.base.address, *spec.base.header, *layout_fields):
         assert re.search(rf"^\| {field.msb}:{field.lsb} \| `{field.name}` \|", text, re.MULTILINE)
 
 
@@ -321,6 +321,54 @@ def test_mistakes_are_reported_without_a_traceback(tmp_path: Path, capsys):
     assert specgen.main([str(bad), *output]) == 1
     assert capsys.readouterr().err.startswith(f"{bad}: top level: add the missing key")
     assert not (tmp_path / "spec.h").exists()
+
+
+PACKAGE = """
+[package]
+name = "part"
+doc = "Layouts of a part."
+
+[[constant]]
+name = "part_words"
+value = 64
+doc = "Words."
+"""
+
+
+def test_a_package_has_a_header_and_an_sv_package_of_its_own():
+    spec = specgen.parse(PACKAGE)
+    header = specgen.c_header(spec, "spec/part.toml")
+    assert "#ifndef VELO_PART_SPEC_H" in header
+    assert "#define VELO_PART_WORDS 64u" in header
+    assert "VELO_LINE_BYTES" not in header
+    assert "package part_pkg;" in specgen.sv_package(spec, "spec/part.toml")
+    assert specgen.markdown(spec, "spec/part.toml").startswith("# Layouts of part\n")
+
+
+@pytest.mark.parametrize(
+    ("text", "window", "message"),
+    [
+        (PACKAGE + "[version]\nabi = 1\n", None, "version"),
+        (PACKAGE.replace('"part"', '"Part"'), None, "lower-case"),
+        (PACKAGE, specgen.Window(28, 20, 8), "no address map"),
+    ],
+)
+def test_a_package_with_what_only_the_contract_has_is_refused(text: str, window, message: str):
+    with pytest.raises(specgen.SpecError, match=message):
+        specgen.parse(text, window)
+
+
+def test_the_package_of_dimmnet_packs_in_c(tmp_path: Path):
+    build_and_run(
+        tmp_path,
+        (ROOT / "spec" / "dimmnet.toml").read_text(encoding="utf-8"),
+        """
+        uint64_t word = velo_dimmnet_botf_pack(1, 2, 18);
+        assert(word == (0x1u | 1u << 4 | 2u << 8 | 18u << 16));
+        assert(velo_dimmnet_botf_op(word) == VELO_DIMMNET_OP_BOTF);
+        """,
+        header="dimmnet_spec.h",
+    )
 
 
 @pytest.mark.parametrize(
@@ -341,7 +389,7 @@ def test_a_window_of_other_widths_keeps_its_order(
     unit: int,
 ):
     spec = specgen.parse(SPEC, specgen.Window.of(window))
-    address = {field.name: (field.lsb, field.bits) for field in spec.address}
+    address = {field.name: (field.lsb, field.bits) for field in spec.base.address}
     assert (address["vpid"], address["node"]) == (vpid, node)
     text = specgen.sv_package(spec, "here")
     places = sv_places(text, "window_t")

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn spec/velo.toml into the C header <velo/spec.h>, a SystemVerilog package or a Markdown page.
+"""Turn a file of spec/ into a C header, a SystemVerilog package or a Markdown page.
+
+spec/velo.toml is the contract of the interconnect, <velo/spec.h>. A file with a table "package" has
+layouts, enumerations and constants only, for a part of its own: <velo/PACKAGE_spec.h>, PACKAGE_pkg.
 
 A spec that contradicts itself is refused with the name of the table at fault: a layout mistake must
 never reach a compiler.
@@ -103,8 +106,8 @@ class Layout:
 
 
 @dataclass(frozen=True)
-class Spec:
-    """The checked contents of velo.toml."""
+class Base:
+    """What only velo.toml has: version, address map, line and header word."""
 
     abi: int
     n_bits: int
@@ -114,10 +117,6 @@ class Spec:
     line_bytes: int
     header_bytes: int
     header: tuple[Field, ...]
-    constants: tuple[Constant, ...]
-    enums: tuple[Enum, ...]
-    layouts: tuple[Layout, ...]
-    hash: int
 
     @property
     def nodes(self) -> int:
@@ -126,6 +125,19 @@ class Spec:
     @property
     def vpids(self) -> int:
         return 1 << (self.t_bits - self.page_bits)
+
+
+@dataclass(frozen=True)
+class Spec:
+    """The checked contents of a file."""
+
+    package: str
+    doc: str
+    base: Base | None
+    constants: tuple[Constant, ...]
+    enums: tuple[Enum, ...]
+    layouts: tuple[Layout, ...]
+    hash: int
 
 
 # --- reading and checking ---------------------------------------------------------------------
@@ -271,7 +283,7 @@ def _layout_fields(layout: Mapping[str, Any], where: str, words: int) -> tuple[F
     return tuple(fields)
 
 
-def _check_address(spec: Spec) -> None:
+def _check_address(spec: Base) -> None:
     """The map that a grant relies on: user bits below the page, then the context, then the node."""
     expected = {
         "vpid": (spec.page_bits, spec.t_bits - spec.page_bits),
@@ -293,7 +305,7 @@ def _check_address(spec: Spec) -> None:
             _check(field.msb < spec.page_bits, here, "user bits must lie below page_bits")
 
 
-def _check_header(spec: Spec) -> None:
+def _check_header(spec: Base) -> None:
     gaps = (1 << WORD_BITS) - 1
     for field in spec.header:
         gaps &= ~field.mask
@@ -362,46 +374,59 @@ def _with_window(tables: dict[str, Any], window: Window) -> None:
         layout["field"] = [field for field in layout["field"] if field["bits"]]
 
 
+def _base(tables: Mapping[str, Any]) -> Base:
+    version = _table(tables, "version", {"abi"})
+    address = _table(tables, "address", {"n_bits", "t_bits", "page_bits", "field"})
+    line = _table(tables, "line", {"bytes", "header_bytes"})
+    header = _table(tables, "header", {"field"})
+
+    n_bits = _integer(address, "address", "n_bits", 3, WORD_BITS)
+    t_bits = _integer(address, "address", "t_bits", 2, n_bits - 1)
+    line_bytes = _integer(line, "line", "bytes", 16, 4096)
+    _check(line_bytes.bit_count() == 1, "line", f"bytes must be a power of two: {line_bytes}")
+    base = Base(
+        abi=_integer(version, "version", "abi", 1, 0xFFFF_FFFF),
+        n_bits=n_bits,
+        t_bits=t_bits,
+        page_bits=_integer(address, "address", "page_bits", 1, t_bits - 1),
+        address=_fields(address, "address", n_bits),
+        line_bytes=line_bytes,
+        header_bytes=_integer(line, "line", "header_bytes", 8, 8),
+        header=_fields(header, "header", WORD_BITS),
+    )
+    _check_address(base)
+    _check_header(base)
+    return base
+
+
 def parse(text: str, window: Window | None = None) -> Spec:
     """Read and check a spec; raises SpecError."""
     try:
         tables = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SpecError(f"not TOML: {error}") from error
-    if window:
-        _with_window(tables, window)
-    required = {"version", "address", "line", "header"}
-    _exact_keys(tables, "top level", required, {"constant", "enum", "layout"})
-    version = _table(tables, "version", {"abi"})
-    address = _table(tables, "address", {"n_bits", "t_bits", "page_bits", "field"})
-    line = _table(tables, "line", {"bytes", "header_bytes"})
-    header = _table(tables, "header", {"field"})
-
-    abi = _integer(version, "version", "abi", 1, 0xFFFF_FFFF)
-    n_bits = _integer(address, "address", "n_bits", 3, WORD_BITS)
-    t_bits = _integer(address, "address", "t_bits", 2, n_bits - 1)
-    page_bits = _integer(address, "address", "page_bits", 1, t_bits - 1)
-    line_bytes = _integer(line, "line", "bytes", 16, 4096)
-    _check(line_bytes.bit_count() == 1, "line", f"bytes must be a power of two: {line_bytes}")
-    header_bytes = _integer(line, "line", "header_bytes", 8, 8)
-
-    spec = Spec(
-        abi=abi,
-        n_bits=n_bits,
-        t_bits=t_bits,
-        page_bits=page_bits,
-        address=_fields(address, "address", n_bits),
-        line_bytes=line_bytes,
-        header_bytes=header_bytes,
-        header=_fields(header, "header", WORD_BITS),
+    lists = {"constant", "enum", "layout"}
+    name, doc, base = "velo", "Layouts that hardware and software share.", None
+    if "package" in tables:
+        _check(window is None, "--window", "this file has no address map")
+        _exact_keys(tables, "top level", {"package"}, lists)
+        package = _table(tables, "package", {"name", "doc"})
+        _check_name(package["name"], "package")
+        name, doc = package["name"], _doc(package, "package")
+    else:
+        if window:
+            _with_window(tables, window)
+        _exact_keys(tables, "top level", {"version", "address", "line", "header"}, lists)
+        base = _base(tables)
+    return Spec(
+        package=name,
+        doc=doc,
+        base=base,
         constants=_constants(tables, "constant", "constant", 0xFFFF_FFFF),
         enums=_enums(tables),
         layouts=_layouts(tables),
         hash=_hash(tables),
     )
-    _check_address(spec)
-    _check_header(spec)
-    return spec
 
 
 # --- writing the C header ---------------------------------------------------------------------
@@ -494,44 +519,30 @@ def _c_layout(layout: Layout) -> list[str]:
     return lines
 
 
-def c_header(spec: Spec, source: str) -> str:
-    """The text of <velo/spec.h>."""
-    lines = [
-        "/* SPDX-License-Identifier: Apache-2.0 */",
-        f"/* Generated from {source} by {GENERATOR}; change the spec, not this file. */",
-        "/**",
-        " * @file spec.h",
-        " * @brief Layouts that hardware and software share: address map, line, header word.",
-        " *",
-        " * Bit 0 is the least significant. A _MASK covers its field in place.",
-        " */",
-        "#ifndef VELO_SPEC_H",
-        "#define VELO_SPEC_H",
-        "",
-        "#include <stdint.h>",
-        "",
-    ]
+def _c_base(base: Base, digest: int) -> list[str]:
+    """Version, address map, line and header word."""
     constants = [
         # No suffix: it is also printed, as part of the version string.
-        ("VELO_ABI_VERSION", f"{spec.abi}", "Raised when a layout changes incompatibly."),
+        ("VELO_ABI_VERSION", f"{base.abi}", "Raised when a layout changes incompatibly."),
         (
             "VELO_SPEC_HASH",
-            f"UINT64_C(0x{spec.hash:016x})",
+            f"UINT64_C(0x{digest:016x})",
             "Hash of every layout below: two builds with the same hash agree on all of them.",
         ),
-        ("VELO_LINE_BYTES", f"{spec.line_bytes}u", "One line: what one transaction carries."),
-        ("VELO_LINE_HEADER_BYTES", f"{spec.header_bytes}u", "Header word at the start of a line."),
-        ("VELO_ADDRESS_N_BITS", f"{spec.n_bits}u", "n: bits of a target address."),
-        ("VELO_ADDRESS_T_BITS", f"{spec.t_bits}u", "t: bits below the node field."),
-        ("VELO_ADDRESS_PAGE_BITS", f"{spec.page_bits}u", "Bits below the page; the user's own."),
-        ("VELO_NODES", f"{spec.nodes}u", "Nodes that an address can name: 2^(n-t)."),
-        ("VELO_VPIDS", f"{spec.vpids}u", "Contexts on one node: 2^(t-page)."),
+        ("VELO_LINE_BYTES", f"{base.line_bytes}u", "One line: what one transaction carries."),
+        ("VELO_LINE_HEADER_BYTES", f"{base.header_bytes}u", "Header word at the start of a line."),
+        ("VELO_ADDRESS_N_BITS", f"{base.n_bits}u", "n: bits of a target address."),
+        ("VELO_ADDRESS_T_BITS", f"{base.t_bits}u", "t: bits below the node field."),
+        ("VELO_ADDRESS_PAGE_BITS", f"{base.page_bits}u", "Bits below the page; the user's own."),
+        ("VELO_NODES", f"{base.nodes}u", "Nodes that an address can name: 2^(n-t)."),
+        ("VELO_VPIDS", f"{base.vpids}u", "Contexts on one node: 2^(t-page)."),
     ]
+    lines = []
     for name, value, doc in constants:
         lines += _define(name, value, doc)
     for word, fields, title in (
-        ("address", spec.address, "The address that a sender writes to."),
-        ("header", spec.header, "The first word of a slot: published last, never zero when valid."),
+        ("address", base.address, "The address that a sender writes to."),
+        ("header", base.header, "The first word of a slot: published last, never zero when valid."),
     ):
         lines += ["", f"/* --- {title} --- */", ""]
         lines += _word_macros(word, fields)
@@ -539,6 +550,39 @@ def c_header(spec: Spec, source: str) -> str:
             lines += _get_function(word, field)
         lines += _pack_function(word, fields)
         lines.pop()
+    return lines
+
+
+def c_header(spec: Spec, source: str) -> str:
+    """The text of <velo/spec.h>, or of the header of a package."""
+    name = "spec.h" if spec.base else f"{spec.package}_spec.h"
+    guard = f"VELO_{name}".upper().replace(".", "_")
+    brief = (
+        "Layouts that hardware and software share: address map, line, header word."
+        if spec.base
+        else spec.doc
+    )
+    lines = [
+        "/* SPDX-License-Identifier: Apache-2.0 */",
+        f"/* Generated from {source} by {GENERATOR}; change the spec, not this file. */",
+        "/**",
+        f" * @file {name}",
+        f" * @brief {brief}",
+        " *",
+        " * Bit 0 is the least significant. A _MASK covers its field in place.",
+        " */",
+        f"#ifndef {guard}",
+        f"#define {guard}",
+        "",
+        "#include <stdint.h>",
+        "",
+    ]
+    if spec.base:
+        lines += _c_base(spec.base, spec.hash)
+    else:
+        digest = "Hash of every layout below: two builds with the same hash agree on all of them."
+        value = f"UINT64_C(0x{spec.hash:016x})"
+        lines += _define(f"VELO_{spec.package.upper()}_SPEC_HASH", value, digest)
     for constant in spec.constants:
         lines += ["", *_define(f"VELO_{constant.name}".upper(), f"{constant.value}u", constant.doc)]
     for enum in spec.enums:
@@ -615,24 +659,36 @@ def _sv_window(window: Layout) -> list[str]:
 
 
 def sv_package(spec: Spec, source: str) -> str:
-    """The text of velo_pkg.sv."""
+    """The text of PACKAGE_pkg.sv."""
     lines = [
         "// SPDX-License-Identifier: Apache-2.0",
         f"// Generated from {source} by {GENERATOR}; change the spec, not this file.",
         "//",
-        "// Layouts that hardware and software share. In a struct the highest bit comes first.",
+        f"// {spec.doc} In a struct the highest bit comes first.",
         "",
-        "package velo_pkg;",
+        f"package {spec.package}_pkg;",
         "",
     ]
-    numbers = [
-        ("AbiVersion", spec.abi, "Raised when a layout changes incompatibly."),
-        ("LineBytes", spec.line_bytes, "One line: what one transaction carries."),
-        ("LineHeaderBytes", spec.header_bytes, "Header word at the start of a line."),
-        ("AddressNBits", spec.n_bits, "n: bits of a target address."),
-        ("AddressTBits", spec.t_bits, "t: bits below the node field."),
-        ("AddressPageBits", spec.page_bits, "Bits below the page; the user's own."),
-    ]
+    numbers: list[tuple[str, int, str]] = []
+    layouts = list(spec.layouts)
+    base = spec.base
+    if base:
+        numbers += [
+            ("AbiVersion", base.abi, "Raised when a layout changes incompatibly."),
+            ("LineBytes", base.line_bytes, "One line: what one transaction carries."),
+            ("LineHeaderBytes", base.header_bytes, "Header word at the start of a line."),
+            ("AddressNBits", base.n_bits, "n: bits of a target address."),
+            ("AddressTBits", base.t_bits, "t: bits below the node field."),
+            ("AddressPageBits", base.page_bits, "Bits below the page; the user's own."),
+        ]
+        address, header = (
+            "The address that a sender writes to.",
+            "The first word of a line or slot.",
+        )
+        layouts[:0] = [
+            Layout("address", 1, address, base.address),
+            Layout("header", 1, header, base.header),
+        ]
     numbers += [(_camel(c.name), c.value, c.doc) for c in spec.constants]
     for name, value, doc in numbers:
         lines += _sv_parameter(name, value, doc)
@@ -640,14 +696,8 @@ def sv_package(spec: Spec, source: str) -> str:
     lines += [*_sv_parameter("SpecHash", spec.hash, hash_doc, WORD_BITS), ""]
     for enum in spec.enums:
         lines += _sv_enum(enum)
-    address, header = "The address that a sender writes to.", "The first word of a line or slot."
-    layouts = [
-        Layout("address", 1, address, spec.address),
-        Layout("header", 1, header, spec.header),
-        *spec.layouts,
-    ]
     for layout in layouts:
-        bits = spec.n_bits if layout.name == "address" else layout.words * WORD_BITS
+        bits = base.n_bits if base and layout.name == "address" else layout.words * WORD_BITS
         lines += _sv_struct(layout.name, layout.doc, layout.fields, bits)
         if layout.name == "window":
             lines += _sv_window(layout)
@@ -681,31 +731,37 @@ def _value_section(enum: Enum) -> list[str]:
     return [title, "", enum.doc, "", *_value_table(enum.values)]
 
 
+def _base_sections(base: Base, digest: int) -> list[str]:
+    return [
+        f"Layout version (ABI) {base.abi}, hash `{digest:016x}`.",
+        "",
+        "## Address",
+        "",
+        f"n = {base.n_bits}, t = {base.t_bits}, pages of {1 << base.page_bits} bytes: "
+        f"{base.nodes} nodes of {base.vpids} contexts. A grant maps whole pages; the bits "
+        f"below bit {base.page_bits} belong to the user.",
+        "",
+        *_field_table(base.address),
+        "## Line",
+        "",
+        f"{base.line_bytes} bytes: a header word of {base.header_bytes} bytes and up to "
+        f"{base.line_bytes - base.header_bytes} bytes of payload.",
+        "",
+        "## Header word",
+        "",
+        *_field_table(base.header),
+    ]
+
+
 def markdown(spec: Spec, source: str) -> str:
     """The reference page of all layouts."""
     return "\n".join(
         [
-            "# Layouts",
+            "# Layouts" if spec.base else f"# Layouts of {spec.package}",
             "",
             f"Generated from `{source}`. Bit 0 is the least significant; words are little-endian.",
             "",
-            f"Layout version (ABI) {spec.abi}, hash `{spec.hash:016x}`.",
-            "",
-            "## Address",
-            "",
-            f"n = {spec.n_bits}, t = {spec.t_bits}, pages of {1 << spec.page_bits} bytes: "
-            f"{spec.nodes} nodes of {spec.vpids} contexts. A grant maps whole pages; the bits "
-            f"below bit {spec.page_bits} belong to the user.",
-            "",
-            *_field_table(spec.address),
-            "## Line",
-            "",
-            f"{spec.line_bytes} bytes: a header word of {spec.header_bytes} bytes and up to "
-            f"{spec.line_bytes - spec.header_bytes} bytes of payload.",
-            "",
-            "## Header word",
-            "",
-            *_field_table(spec.header),
+            *(_base_sections(spec.base, spec.hash) if spec.base else [spec.doc, ""]),
             *(line for layout in spec.layouts for line in _layout_section(layout)),
             *(line for enum in spec.enums for line in _value_section(enum)),
             "## Constants",
@@ -728,7 +784,7 @@ def _write_if_changed(path: Path, text: str) -> None:
 
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="specgen", description=__doc__.splitlines()[0])
-    parser.add_argument("spec", type=Path, help="the spec, spec/velo.toml")
+    parser.add_argument("spec", type=Path, help="a file of spec/")
     parser.add_argument("-o", "--output", type=Path, required=True, help="file to write")
     parser.add_argument("--format", choices=tuple(WRITERS), default="c", help="what to write")
     parser.add_argument(
