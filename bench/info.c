@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* velo-info: the library, the machine, and the ports of a domain, as JSON or for people. */
+/* velo-info: the library, the machine, the ports and rings of a domain, as JSON or for people. */
 #include "base/copy.h"
+#include "bcast/inspect.h"
 #include "clock.h"
 #include "json.h"
 #include "machine.h"
@@ -30,16 +31,16 @@ struct options {
     unsigned watch_ms;
 };
 
-/* The state of the walk over a domain's ports. */
+/* The state of the walk over a domain's ports or rings. */
 struct walk {
     const struct options *options;
-    unsigned ports;
+    unsigned count;
 };
 
 /* --- command line ---------------------------------------------------------------------------- */
 
 static const char doc[] =
-    "Show the velo library, this machine, and the ports that are open in a domain."
+    "Show the velo library, this machine, and the ports and rings that are open in a domain."
     "\vExit code: 0 done, 1 failed, 2 usage.";
 
 enum key { KEY_WATCH_MS = 256 };
@@ -325,12 +326,48 @@ static int print_port(void *arg, const struct velo_port_view *view)
 {
     struct walk *walk = arg;
     if (walk->options->json) {
-        fputs(walk->ports ? "," : "", stdout);
+        fputs(walk->count ? "," : "", stdout);
         json_port(view);
     } else {
         text_port(view);
     }
-    walk->ports++;
+    walk->count++;
+    return 0;
+}
+
+/* --- rings ----------------------------------------------------------------------------------- */
+
+static void json_ring(const struct velo_ring_view *view)
+{
+    printf("{\"id\":%u,\"node\":%u,\"vpid\":%u,\"pid\":%ld,\"alive\":%s,\"drops\":%s,", view->id,
+           VELO_ID_NODE(view->id), VELO_ID_VPID(view->id), view->pid,
+           view->alive ? "true" : "false", view->drops ? "true" : "false");
+    printf("\"depth_slots\":%u,\"msg_bytes_max\":%u,\"readers\":%u,\"readers_max\":%u,",
+           view->depth_slots, view->msg_bytes_max, view->readers, view->readers_max);
+    printf("\"msgs\":%llu,\"behind_msgs\":%llu,\"memory_bytes\":%llu}",
+           (unsigned long long)view->msgs, (unsigned long long)view->behind_msgs,
+           (unsigned long long)view->memory_bytes);
+}
+
+static void text_ring(const struct velo_ring_view *view)
+{
+    printf(
+        "ring %u.%u    pid %ld%s, %u readers, %llu KiB; wrote %llu, the slowest is %llu behind%s\n",
+        VELO_ID_NODE(view->id), VELO_ID_VPID(view->id), view->pid, view->alive ? "" : " (dead)",
+        view->readers, (unsigned long long)view->memory_bytes >> 10, (unsigned long long)view->msgs,
+        (unsigned long long)view->behind_msgs, view->drops ? ", drops" : "");
+}
+
+static int print_ring(void *arg, const struct velo_ring_view *view)
+{
+    struct walk *walk = arg;
+    if (walk->options->json) {
+        fputs(walk->count ? "," : "", stdout);
+        json_ring(view);
+    } else {
+        text_ring(view);
+    }
+    walk->count++;
     return 0;
 }
 
@@ -351,7 +388,8 @@ static bool print_info(const struct options *options)
 {
     char buf[32];
     const char *domain = domain_name(options, buf);
-    struct walk walk = {.options = options};
+    struct walk ports = {.options = options};
+    struct walk rings = {.options = options};
     struct copies copies;
     if (!find_copies(&copies)) {
         return false;
@@ -366,7 +404,15 @@ static bool print_info(const struct options *options)
         text_library(domain);
         text_copies(&copies);
     }
-    int status = velo_inspect_domain(domain, print_port, &walk);
+    int status = velo_inspect_domain(domain, print_port, &ports);
+    if (options->json) {
+        fputs("],\"rings\":[", stdout);
+    } else if (ports.count == 0 && status == VELO_OK) {
+        puts("ports       none open");
+    }
+    if (status == VELO_OK) {
+        status = velo_inspect_rings(domain, print_ring, &rings);
+    }
     if (options->json) {
         fputc(']', stdout);
         if (status != VELO_OK) {
@@ -374,8 +420,6 @@ static bool print_info(const struct options *options)
             json_string(stdout, velo_last_error());
         }
         fputs("}\n", stdout);
-    } else if (walk.ports == 0 && status == VELO_OK) {
-        puts("ports       none open");
     }
     if (status != VELO_OK) {
         fprintf(stderr, "velo-info: %s\n", velo_last_error());

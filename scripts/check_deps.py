@@ -47,6 +47,7 @@ MAY_INCLUDE = {
 # A file that may reach one header more, and why.
 EXCEPTIONS = {
     ("bench/info.c", "lib/shm/inspect.h"): "looks at segments without a port of its own",
+    ("bench/info.c", "lib/bcast/inspect.h"): "looks at rings without taking part",
     ("bench/info.c", "lib/base/copy.h"): "shows how long payloads are copied",
     ("bench/info.c", "lib/mq/ways.h"): "shows which messages are fetched",
     ("bench/clean.c", "lib/shm/inspect.h"): "takes away segments that nobody owns",

@@ -63,6 +63,14 @@ static void set_defaults(struct velo_bcast_attr *attr)
             attr->data_bytes *= 2;
 }
 
+int bcast_domain(struct seg_domain *domain, const char *name, const char *group)
+{
+    int status = domain_init(domain, name, group);
+    if (status == VELO_OK)
+        memcpy(domain->name + strlen(domain->name), DOMAIN_SUFFIX, sizeof DOMAIN_SUFFIX);
+    return status;
+}
+
 int bcast_attr(struct velo_bcast_attr *attr, const struct velo_bcast_attr *given,
                struct seg_domain *domain)
 {
@@ -87,10 +95,7 @@ int bcast_attr(struct velo_bcast_attr *attr, const struct velo_bcast_attr *given
                          "from 8 to 16384, 1 to 256 MiB, and a power of two that is at least twice "
                          "msg_bytes_max and 1024",
                          attr->depth_slots, attr->msg_bytes_max, attr->data_bytes);
-    status = domain_init(domain, attr->domain, attr->group);
-    if (status == VELO_OK)
-        memcpy(domain->name + strlen(domain->name), DOMAIN_SUFFIX, sizeof DOMAIN_SUFFIX);
-    return status;
+    return bcast_domain(domain, attr->domain, attr->group);
 }
 
 /* ---- memory ---------------------------------------------------------------------------------- */
@@ -155,14 +160,17 @@ static int map_create(struct bcast_map *map, const struct velo_bcast_attr *attr)
     return VELO_OK;
 }
 
+bool bcast_control_read(const struct segment *segment, struct bcast_control *control)
+{
+    return pread(segment->fd, control, sizeof *control, control_at(segment)) == sizeof *control &&
+           control->magic == BCAST_MAGIC;
+}
+
 int bcast_map_open(struct bcast_map *map)
 {
     struct bcast_control control;
     struct stat st;
-    /* Read, not mapped: the file may end before it. */
-    if (pread(map->segment->fd, &control, sizeof control, control_at(map->segment)) !=
-            sizeof control ||
-        control.magic != BCAST_MAGIC)
+    if (!bcast_control_read(map->segment, &control))
         return velo_fail(VELO_ERR_NO_PEER, "%s is still being opened", map->segment->path);
     map->depth = control.depth_slots;
     map->data_bytes = control.data_bytes;

@@ -135,6 +135,11 @@ static inline struct bcast_slot *bcast_slot(const struct bcast_map *map, uint64_
 /** Check attributes and fill in the domain. VELO_ERR_ARG. */
 int bcast_attr(struct velo_bcast_attr *attr, const struct velo_bcast_attr *given,
                struct seg_domain *domain);
+/** The domain of rings in the domain of a name (NULL: the default one). VELO_ERR_ARG. */
+int bcast_domain(struct seg_domain *domain, const char *name, const char *group);
+/** Read what a segment says of its ring; false if there is none yet. Read, not mapped, as the file
+ *  may end before it. */
+bool bcast_control_read(const struct segment *segment, struct bcast_control *control);
 /** Map the ring of a segment that another process has made. VELO_ERR_NO_PEER: not there yet. */
 int bcast_map_open(struct bcast_map *map);
 void bcast_unmap(struct bcast_map *map);

@@ -22,39 +22,48 @@ struct mapped {
     struct velo_port_view view;
 };
 
-static void unmap(struct mapped *m)
+void velo_inspect_unmap(struct segment *segment)
 {
-    if (m->segment.header)
-        munmap(m->segment.header, m->segment.shape.total_bytes);
+    if (segment->header)
+        munmap(segment->header, segment->shape.total_bytes);
     /* Closing loses no lock of this process: a port that it owns is never opened here. */
-    if (m->segment.fd >= 0)
-        close(m->segment.fd);
+    if (segment->fd >= 0)
+        close(segment->fd);
 }
 
-static bool map_readonly(struct mapped *m, const char *path)
+bool velo_inspect_map(struct segment *segment, const char *path, uint64_t *memory_bytes)
 {
     struct stat st;
     struct seg_header header;
-    memset(m, 0, sizeof *m);
-    (void)snprintf(m->segment.path, sizeof m->segment.path, "%s", path);
-    m->segment.fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (m->segment.fd < 0 || fstat(m->segment.fd, &st) != 0 || !S_ISREG(st.st_mode) ||
-        pread(m->segment.fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
-        seg_header_check(&header, (size_t)st.st_size, path, &m->segment.shape) != VELO_OK)
+    memset(segment, 0, sizeof *segment);
+    (void)snprintf(segment->path, sizeof segment->path, "%s", path);
+    segment->fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    if (segment->fd < 0 || fstat(segment->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
+        pread(segment->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        seg_header_check(&header, (size_t)st.st_size, path, &segment->shape) != VELO_OK)
         return false;
-    void *base = mmap(NULL, m->segment.shape.total_bytes, PROT_READ, MAP_SHARED, m->segment.fd, 0);
+    void *base = mmap(NULL, segment->shape.total_bytes, PROT_READ, MAP_SHARED, segment->fd, 0);
     if (base == MAP_FAILED)
         return false;
-    m->segment.header = base;
-    m->segment.entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
-    m->view.id = header.id;
-    m->view.pid = (long)header.pid;
+    segment->header = base;
+    segment->entries = (uint64_t *)((char *)base + SEG_HEADER_BYTES);
+    *memory_bytes = (uint64_t)st.st_blocks * 512;
+    return true;
+}
+
+static bool map_port(struct mapped *m, const char *path)
+{
+    memset(&m->view, 0, sizeof m->view);
+    if (!velo_inspect_map(&m->segment, path, &m->view.memory_bytes))
+        return false;
+    const struct seg_header *header = m->segment.header;
+    m->view.id = header->id;
+    m->view.pid = (long)header->pid;
     m->view.alive = seg_owner_status(&m->segment) == VELO_OK;
-    m->view.depth_slots = header.depth_slots;
-    m->view.data_bytes = header.data_bytes;
-    m->view.conns_max = header.conns_max;
+    m->view.depth_slots = header->depth_slots;
+    m->view.data_bytes = header->data_bytes;
+    m->view.conns_max = header->conns_max;
     m->view.segment_bytes = m->segment.shape.total_bytes;
-    m->view.memory_bytes = (uint64_t)st.st_blocks * 512;
     return true;
 }
 
@@ -217,44 +226,78 @@ static int by_id(const void *a, const void *b)
     return (x->view.id > y->view.id) - (x->view.id < y->view.id);
 }
 
-int velo_inspect_domain(const char *domain,
-                        int (*each)(void *arg, const struct velo_port_view *view), void *arg)
+int velo_inspect_paths(const struct seg_domain *domain, int (*each)(void *arg, const char *path),
+                       void *arg)
 {
-    struct seg_domain where = {0};
-    int status = domain_init(&where, domain, NULL);
-    if (status)
-        return status;
     char pattern[PATH_MAX];
-    (void)snprintf(pattern, sizeof pattern, "%s/velo.%s.*.*", where.dir, where.name);
+    (void)snprintf(pattern, sizeof pattern, "%s/velo.%s.*.*", domain->dir, domain->name);
     glob_t names;
     int found = glob(pattern, 0, NULL, &names);
     if (found == GLOB_NOMATCH)
         return VELO_OK;
     if (found != 0)
-        return velo_fail(VELO_ERR_ACCESS, "cannot list %s: %s", where.dir, strerror(errno));
-    struct mapped *all = calloc(names.gl_pathc, sizeof *all);
-    size_t n = 0;
-    for (size_t i = 0; all && i < names.gl_pathc; i++) {
-        if (map_readonly(&all[n], names.gl_pathv[i]))
-            n++;
-        else
-            unmap(&all[n]);
-    }
+        return velo_fail(VELO_ERR_ACCESS, "cannot list %s: %s", domain->dir, strerror(errno));
+    int status = VELO_OK;
+    for (size_t i = 0; status == VELO_OK && i < names.gl_pathc; i++)
+        status = each(arg, names.gl_pathv[i]);
     globfree(&names);
-    if (!all)
-        return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
-    qsort(all, n, sizeof *all, by_id);
-    for (size_t i = 0; i < n; i++)
-        count_rx(&all[i]);
-    struct conns conns = {0};
-    status = find_conns(all, n, &conns);
-    for (size_t i = 0; i < n && status == VELO_OK; i++) {
-        all[i].view.path = all[i].segment.path;
-        status = each(arg, &all[i].view);
+    return status;
+}
+
+/* All segments of ports that can be read. */
+struct ports {
+    struct mapped *list;
+    size_t len, max;
+};
+
+static int add_port(void *arg, const char *path)
+{
+    struct ports *ports = arg;
+    if (ports->len == ports->max) {
+        size_t max = ports->max ? 2 * ports->max : 16;
+        struct mapped *list = realloc(ports->list, max * sizeof *list);
+        if (!list)
+            return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+        ports->list = list;
+        ports->max = max;
     }
-    for (size_t i = 0; i < n; i++)
-        unmap(&all[i]);
+    struct mapped *next = &ports->list[ports->len];
+    if (map_port(next, path))
+        ports->len++;
+    else
+        velo_inspect_unmap(&next->segment);
+    return VELO_OK;
+}
+
+static int look(struct ports *ports, int (*each)(void *arg, const struct velo_port_view *view),
+                void *arg)
+{
+    struct conns conns = {0};
+    if (ports->len)
+        qsort(ports->list, ports->len, sizeof *ports->list, by_id);
+    for (size_t i = 0; i < ports->len; i++)
+        count_rx(&ports->list[i]);
+    int status = find_conns(ports->list, ports->len, &conns);
+    for (size_t i = 0; i < ports->len && status == VELO_OK; i++) {
+        ports->list[i].view.path = ports->list[i].segment.path;
+        status = each(arg, &ports->list[i].view);
+    }
     free(conns.list);
-    free(all);
+    return status;
+}
+
+int velo_inspect_domain(const char *domain,
+                        int (*each)(void *arg, const struct velo_port_view *view), void *arg)
+{
+    struct seg_domain where = {0};
+    struct ports ports = {0};
+    int status = domain_init(&where, domain, NULL);
+    if (status == VELO_OK)
+        status = velo_inspect_paths(&where, add_port, &ports);
+    if (status == VELO_OK)
+        status = look(&ports, each, arg);
+    for (size_t i = 0; i < ports.len; i++)
+        velo_inspect_unmap(&ports.list[i].segment);
+    free(ports.list);
     return status;
 }

@@ -51,6 +51,24 @@ struct velo_port_view {
 int velo_inspect_domain(const char *domain,
                         int (*each)(void *arg, const struct velo_port_view *view), void *arg);
 
+struct seg_domain;
+struct segment;
+
+/** Map a segment for reading; false if it cannot be read or is none. Opening and closing it loses
+ * no lock of a process that has not opened it itself. Give it to velo_inspect_unmap() in any case.
+ */
+bool velo_inspect_map(struct segment *segment, const char *path, uint64_t *memory_bytes);
+void velo_inspect_unmap(struct segment *segment);
+
+/**
+ * Call `each` for the path of every file that is named as a segment of a domain is; a non-zero
+ * return ends the walk and is returned.
+ *
+ * @retval VELO_OK or what `each` returned; VELO_ERR_ACCESS.
+ */
+int velo_inspect_paths(const struct seg_domain *domain, int (*each)(void *arg, const char *path),
+                       void *arg);
+
 /** The segments of a domain, counted: a port has one, and its RMA unit has one. */
 struct velo_domain_view {
     const char *name; /* Valid during the call. */

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "bcast/inspect.h"
 #include "shm/inspect.h"
 #include "shm/outgoing.h"
 #include "test.h"
@@ -171,6 +172,74 @@ TEST(a_transport_s_name_that_is_none_is_shown_without_harm)
     CHECK_OK(velo_disconnect(conn));
     CHECK_OK(velo_port_close(sender));
     CHECK_OK(velo_port_close(port));
+}
+
+static int note_ring(void *arg, const struct velo_ring_view *view)
+{
+    struct velo_ring_view *seen = arg;
+    CHECK_EQ(seen->depth_slots, 0); /* There is one. */
+    *seen = *view;
+    return 0;
+}
+
+static void look_for_rings(void *arg)
+{
+    CHECK_OK(velo_inspect_rings(test_domain(), note_ring, arg));
+}
+
+static struct velo_ring_view ring_seen(void)
+{
+    struct velo_ring_view *seen = test_shared_alloc(sizeof *seen);
+    child_join(child_start(look_for_rings, seen));
+    return *seen;
+}
+
+static void join_and_die(void *arg)
+{
+    struct velo_bcast_reader *reader;
+    (void)arg;
+    CHECK_OK(velo_bcast_join(&(struct velo_bcast_attr)VELO_BCAST_ATTR_INIT, &reader, 0));
+    _exit(0);
+}
+
+TEST(a_ring_is_shown_with_its_living_readers_and_how_far_the_slowest_is_behind)
+{
+    struct velo_bcast_attr attr = VELO_BCAST_ATTR_INIT;
+    struct velo_bcast *ring;
+    struct velo_bcast_reader *fast, *slow;
+    struct velo_msg msg;
+    char buf[8];
+
+    CHECK_EQ(ring_seen().depth_slots, 0);
+    attr.depth_slots = 16;
+    attr.readers_max = 4;
+    CHECK_OK(velo_bcast_open(&attr, &ring));
+    CHECK_OK(velo_bcast_join(&attr, &fast, 0));
+    CHECK_OK(velo_bcast_join(&attr, &slow, 0));
+    child_join(child_start(join_and_die, NULL));
+    for (int i = 0; i < 5; i++)
+        CHECK_OK(velo_bcast_send(ring, "x", 1, 7, 0));
+    for (int i = 0; i < 3; i++)
+        CHECK_OK(velo_bcast_recv(fast, buf, sizeof buf, &msg, 0));
+
+    struct velo_ring_view seen = ring_seen();
+    CHECK(seen.alive && !seen.drops);
+    CHECK_EQ(seen.depth_slots, 16);
+    CHECK_EQ(seen.readers_max, 4);
+    CHECK_EQ(seen.readers, 2);
+    CHECK_EQ(seen.msgs, 5);
+    CHECK_EQ(seen.behind_msgs, 5);
+    expect_json("],\"rings\":[{\"id\":0,\"node\":0,\"vpid\":0,");
+    expect_json("\"readers\":2,\"readers_max\":4,\"msgs\":5,\"behind_msgs\":5,");
+
+    CHECK_OK(velo_bcast_leave(slow));
+    seen = ring_seen();
+    CHECK_EQ(seen.readers, 1);
+    CHECK_EQ(seen.behind_msgs, 2);
+    CHECK_OK(velo_bcast_leave(fast));
+    CHECK_OK(velo_bcast_close(ring));
+    CHECK_EQ(ring_seen().depth_slots, 0);
+    expect_json("\"rings\":[]");
 }
 
 /* What `velo info` says of the copies is what a port of this environment does. */

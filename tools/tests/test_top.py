@@ -42,6 +42,7 @@ def look(time_ns: int, *ports: dict[str, Any]) -> dict[str, Any]:
         "copies": {"by": "string", "long_bytes": 5120, "reason": "fsrm",
                    "path": "measured", "path_bytes": 1 << 20},
         "ports": list(ports),
+        "rings": [],
     }  # fmt: skip
 
 
@@ -151,6 +152,35 @@ def test_kept_memory_beyond_its_bound_is_marked() -> None:
     over, within = port(0, 1), port(1, 1) | {"kept_bytes": 60_000}
     assert tables.kept(over) == paint("70.0k", "red")
     assert tables.kept(within) == "60.0k"
+
+
+def ring(vpid: int, **changed: Any) -> dict[str, Any]:
+    return {"id": vpid, "node": 0, "vpid": vpid, "pid": 100, "alive": True, "drops": False,
+            "depth_slots": 16, "msg_bytes_max": 4096, "readers": 2, "readers_max": 4,
+            "msgs": 12_345, "behind_msgs": 3, "memory_bytes": 123_000} | changed  # fmt: skip
+
+
+def test_rings_are_shown_with_their_readers() -> None:
+    full = ring(1, behind_msgs=16, drops=True)
+    found = look(0) | {"rings": [ring(0), full, ring(2, alive=False)]}
+    first, second, dead = tables.rings_table(found).rows
+    assert list(first) == ["0.0", "100", "2 of 4", "hold it up", "12.3k", "3", "16", "123k"]
+    assert list(second[3:6]) == ["miss messages", "12.3k", paint("16", "red")]
+    assert dead[1] == "dead"
+    screen = tables.screen(found, {})
+    assert screen[0] == "domain tested: 3 rings, 1 dead"
+    facts = {plain(name): value for name, value in tables.facts_table(found).rows}
+    assert facts["domain"] == "tested, no port open, 3 rings"
+
+
+def test_ports_and_rings_are_shown_one_below_the_other() -> None:
+    screen = tables.screen(look(0, port(0, 1)) | {"rings": [ring(0)]}, {})
+    heads = [line for line in screen if isinstance(line, str) and line.startswith("domain")]
+    assert heads == [
+        "domain tested: 1 port, 0 dead, 0.00 /s received",
+        "domain tested: 1 ring, 0 dead",
+    ]
+    assert tables.screen(look(0), {}) == ["domain tested: no port open"]
 
 
 def test_ctrl_c_is_how_it_ends(fake_info: None) -> None:

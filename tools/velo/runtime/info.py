@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo info`: what velo-info says about library, machine and ports, for people."""
+"""`velo info`: what velo-info says about library, machine, ports and rings, for people."""
 
 import argparse
 import json
@@ -14,8 +14,8 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "info",
         help="show engine, machine, segments and versions",
-        description="Show the library's version, its engine, the machine and the shared-memory "
-        "segments of a domain.",
+        description="Show the library's version, its engine, the machine, and the ports and rings "
+        "that are open in a domain.",
         allow_abbrev=False,
     )
     which = parser.add_mutually_exclusive_group()
@@ -60,9 +60,13 @@ def run(args: argparse.Namespace) -> None:
     if args.all:
         console.print()
         console.print(tables.domains_table(found["domains"]) if found["domains"] else "no domain")
-    elif found["ports"]:
+        return
+    if found["ports"]:
         console.print()
         console.print(tables.ports_table(found))
         if args.peers:
             console.print()
             console.print(tables.peers_table(found))
+    if found["rings"]:
+        console.print()
+        console.print(tables.rings_table(found))

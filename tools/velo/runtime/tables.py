@@ -28,14 +28,32 @@ sender writes them; mem: bytes; kept: bytes of messages that nobody has asked fo
 bound"""
 
 
+RING_LEGEND = """\
+slow ones: what becomes of readers that are slower than the writer; behind: messages that the
+slowest reader has not taken, red if the ring is full of them"""
+
+
 def screen(found: dict[str, Any], rate: dict[int, Rates], peers: bool = False) -> list[Shown]:
-    """The table of one look; with a second table of all connections, if that is wanted."""
-    ports = found["ports"]
-    if not ports:
+    """The tables of one look; with a table of all connections, if that is wanted."""
+    ports = _ports_screen(found, rate, peers) if found["ports"] else []
+    rings = _rings_screen(found) if found["rings"] else []
+    if not ports and not rings:
         return [f"domain {found['domain']}: no port open"]
+    return [*ports, *([""] if ports and rings else []), *rings]
+
+
+def _rings_screen(found: dict[str, Any]) -> list[Shown]:
+    rings = found["rings"]
+    dead = sum(not ring["alive"] for ring in rings)
+    head = f"domain {found['domain']}: {_count(len(rings), 'ring')}, {dead} dead"
+    return [head, rings_table(found), *(paint(line, "dim") for line in RING_LEGEND.split("\n"))]
+
+
+def _ports_screen(found: dict[str, Any], rate: dict[int, Rates], peers: bool) -> list[Shown]:
+    ports = found["ports"]
     dead = sum(not port["alive"] for port in ports)
     received = sum(r["rx_msgs"] for r in rate.values())
-    total = f"{len(ports)} ports, {dead} dead, {units.rate(received)} received"
+    total = f"{_count(len(ports), 'port')}, {dead} dead, {units.rate(received)} received"
     head = f"domain {found['domain']}: {total}"
     more: list[Shown] = ["", peers_table(found)] if peers else []
     legend = (paint(line, "dim") for line in LEGEND.split("\n"))
@@ -93,6 +111,27 @@ def ports_table(found: dict[str, Any], rate: dict[int, Rates] | None = None) -> 
     return table
 
 
+def rings_table(found: dict[str, Any]) -> Table:
+    """One row for each ring of one writer and many readers."""
+    names = ("ring", "pid", "readers", "slow ones", "wrote", "behind", "slots", "mem")
+    table = Table(*(f">{name}" for name in names))
+    for ring in found["rings"]:
+        full = ring["behind_msgs"] >= ring["depth_slots"]
+        behind = units.short(ring["behind_msgs"])
+        table.add_row(
+            f"{ring['node']}.{ring['vpid']}",
+            str(ring["pid"]) if ring["alive"] else "dead",
+            f"{ring['readers']} of {ring['readers_max']}",
+            "miss messages" if ring["drops"] else "hold it up",
+            units.short(ring["msgs"]),
+            paint(behind, "red") if full else behind,
+            units.short(ring["depth_slots"]),
+            units.short(ring["memory_bytes"]),
+            style="" if ring["alive"] else "red",
+        )
+    return table
+
+
 def domains_table(domains: list[Domain]) -> Table:
     """One row for each domain: how many segments live, and what velo clean would remove."""
     table = Table("<domain", ">alive", ">dead", ">others'", ">mem", ">to clean")
@@ -143,7 +182,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
         *_copies(found.get("copies")),
         ("segments", f"{host['shm_dir']}{room}"),
         ("network", host.get("network", "shm")),
-        ("domain", f"{found['domain']}, {_count(len(found['ports']))}"),
+        ("domain", f"{found['domain']}, {_open(found)}"),
     ]
 
 
@@ -168,5 +207,16 @@ def _copies(copies: dict[str, Any] | None) -> list[tuple[str, str]]:
     return [("copies", text), ("long messages", path)]
 
 
-def _count(ports: int) -> str:
-    return "no port open" if ports == 0 else "1 port" if ports == 1 else f"{ports} ports"
+def _open(found: dict[str, Any]) -> str:
+    """What is open in a domain, in words."""
+    ports, rings = len(found["ports"]), len(found["rings"])
+    return ", ".join(
+        [
+            _count(ports, "port") if ports else "no port open",
+            *([_count(rings, "ring")] if rings else []),
+        ]
+    )
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo top`: the ports of a domain and what they are doing, again and again."""
+"""`velo top`: the ports and rings of a domain and what they are doing, again and again."""
 
 import argparse
 import contextlib
@@ -14,8 +14,8 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "top",
         help="live counters of the ports of a domain",
-        description="Show the ports of a domain with their rates, counters and connections; ports "
-        "whose process died are marked. Ctrl-C ends it, with exit code 0.",
+        description="Show the ports of a domain with their rates, counters and connections, and "
+        "its rings; those whose process died are marked. Ctrl-C ends it, with exit code 0.",
         allow_abbrev=False,
     )
     add_domain(parser)
