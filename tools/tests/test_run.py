@@ -186,12 +186,46 @@ def test_print_shows_the_command_and_runs_nothing(
     assert not list((tree / "shm").iterdir())
 
 
-def test_a_program_that_is_not_there_is_named(
-    tree: Path, capfd: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ("-n 2", "which program? usage: velo run -n N PROGRAM ..."),
+        ("-n 2 no-such-program", "the program no-such-program is not there"),
+        ("-n 2 --mca a b no-such-program", "the program no-such-program is not there"),
+        ("-n 2 {tree}/text", "the program {tree}/text is not executable; chmod +x makes it so"),
+        ("-n 2 {tree}/shm", "the program {tree}/shm is a folder"),
+        (
+            "-n 2 --tag-output 3 true",
+            "the program 3 is not there; it stands behind --tag-output, no option of mpirun's that "
+            "takes a value",
+        ),
+        ("true", "the following arguments are required: -n"),
+        ("-n 0 true", "argument -n/-np: '0' is not a whole number from 1 to 4096"),
+        ("-n two true", "argument -n/-np: 'two' is not a whole number from 1 to 4096"),
+        ("-n 2 --mtl --btl true", "argument --btl: not allowed with argument --mtl"),
+    ],
+)
+def test_a_command_that_cannot_be_says_what_is_wrong(
+    tree: Path, capfd: pytest.CaptureFixture[str], words: str, text: str
 ) -> None:
-    assert main(["run", "-n", "2", "--mca", "a", "b", "no-such-program"]) == EXIT_USAGE
-    assert "no-such-program" in capfd.readouterr().err
-    assert main(["run", "-n", "2"]) == EXIT_USAGE
+    (tree / "text").touch(0o644)
+    try:
+        code = main(["run", *words.format(tree=tree).split()])
+    except SystemExit as end:  # argparse's way.
+        code = end.code
+    assert code == EXIT_USAGE
+    assert text.format(tree=tree) in capfd.readouterr().err
+    assert not list((tree / "shm").iterdir())
+
+
+def test_an_mpirun_that_cannot_be_started_is_named(
+    tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    (tree / "bin" / "mpirun.openmpi").write_text(MPIRUN.replace("#!/bin/sh", "#!/no/such/shell"))
+    monkeypatch.setattr(mpirun, "find_mpirun", lambda _: str(tree / "bin" / "mpirun.openmpi"))
+    assert main(["run", "-n", "2", "true"]) == EXIT_FAILED
+    found = capfd.readouterr().err
+    assert f"cannot start {tree}/bin/mpirun.openmpi: No such file or directory" in found
 
 
 def test_missing_components_say_what_to_install(tree: Path) -> None:

@@ -27,12 +27,17 @@ def environment(domain: str) -> dict[str, str]:
     return env
 
 
+def _why_no_program(path: Path) -> str:
+    if path.is_dir():
+        return "is a folder"
+    return "is not executable; chmod +x makes it so" if path.is_file() else "is not there"
+
+
 def find_program(program: str) -> Path:
     """Where a program is."""
     path = shutil.which(program)
     if path is None:
-        what = "is not executable" if Path(program).is_file() else "is not there"
-        raise UsageError(f"the program {program} {what}")
+        raise UsageError(f"the program {program} {_why_no_program(Path(program))}")
     return Path(path)
 
 
