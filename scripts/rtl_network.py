@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Run whole networks of whole nodes (rtl/bench/bench_nodes.cc) against the scoreboard.
 
-Without arguments what the tests run; --hours for as many seeds as fit; --coverage once, with a
+Without arguments what the tests run; --hours for as many seeds as fit; --resets resets single nodes
+(rtl/bench/reset_bench.cc); --coverage once, with a
 report; --measure the cycles of messages to groups and of barriers. A failing run prints its seed;
 the same command with it repeats the run cycle by cycle.
 """
@@ -137,6 +138,16 @@ def report(paths: list[Path], out: Path) -> None:
     print(out.relative_to(ROOT))
 
 
+def reset_nodes(resets: int, seed: int) -> int:
+    """One node after the other of a ring loses all, while the others go on."""
+    flags = ["-GNumLinks=2", "-CFLAGS"]
+    flags += [f"-DVELO_DATA_WIDTH=32 -DVELO_LINKS=2 -I{ROOT / 'rtl/node/test'}"]
+    bench = ROOT / "rtl" / "bench" / "reset_bench.cc"
+    program = build("velo_node_flat", "rtl/bench/velo_node.f", bench, OUT / "reset_bench", flags)
+    command = [program, topology("ring"), str(resets), str(seed)]
+    return subprocess.run(command, check=False).returncode
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int, default=1)
@@ -148,7 +159,10 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--hours", type=float, help="begin new seeds for so long")
     parser.add_argument("--measure", action="store_true", help="a barrier of eight nodes, as JSON")
     parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
+    parser.add_argument("--resets", type=int, metavar="N", help="reset nodes of a ring N times")
     args = parser.parse_args(argv)
+    if args.resets is not None:
+        return reset_nodes(args.resets, args.seed)
     program = build_nodes(
         args.coverage,
         args.width,

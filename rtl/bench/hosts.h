@@ -2,8 +2,9 @@
 //
 // Whole nodes (velo_node) joined by cables without delay, each with a host that stores messages and
 // reads its rings at once. Each message has to come once, whole, in the order of its source and
-// target, or the program ends with an error. For the benches that measure what messages get of such
-// a network.
+// target, or the program ends with an error. A node that is reset loses what it had, and what was on
+// its way through it may be lost; all others is not. For the benches that measure what messages get
+// of such a network, and for the test of resets.
 //
 // Built for paths of VELO_DATA_WIDTH bits and nodes of VELO_LINKS links.
 
@@ -56,9 +57,16 @@ struct HostNode {
     unsigned dma_pace = 1;                     // the host takes a DMA word in every so many cycles,
     uint64_t dma_stop_until = 0;               // and none before this one
     std::array<uint64_t, 256> received_from{}; // messages, by source node
+    bool is_back = true; // From its last reset.
     bool register_asked = false;
     uint64_t answer = 0;
     unsigned answer_bits = 0;
+};
+
+// A message that was stored and has not come.
+struct Awaited {
+    std::vector<uint64_t> line;
+    bool may_be_lost = false; // A node on its way was reset.
 };
 
 class Hosts
@@ -82,21 +90,65 @@ class Hosts
             node.top->rst_ni = 1;
         for (int i = 0; i < 300; i++) // The context tables clear themselves.
             step();
-        for (unsigned n = 0; n < nodes_.size(); n++) {
-            set_register(n, kRegSetup, n);
-            for (unsigned d = 0; d < nodes_.size(); d++)
-                set_register(n, kRegRoutes + 8 * d, nodes_[n].hops[d]);
-            for (unsigned c = 0; c < kContexts; c++)
-                set_register(n, kRegRings + (c << 12), ring(c) | uint64_t{kRingLog2} << 48 | 1);
-            set_register(n, kRegLinks, (1U << kLinks) - 1);
-        }
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            set_up(n);
         for (int i = 0; i < 2000; i++)
             step();
         for (unsigned n = 0; n < nodes_.size(); n++)
-            for (unsigned l = 0; l < kLinks; l++)
-                if (!(read_register(n, kRegLink + 8 * l) & 1))
-                    fail("a link did not come up");
+            if (!has_all_links(n))
+                fail("a link did not come up");
     }
+
+    // Hold a node in reset from now on. Its host forgets everything, too.
+    void reset(unsigned n)
+    {
+        HostNode &node = nodes_[n];
+        node.top->rst_ni = 0;
+        node.is_back = false;
+        node.units = node.control = Stream{};
+        node.head.fill(0);
+        node.dma_beat = 0;
+        for (auto &[target, flows] : expected_)
+            for (auto &[source, flow] : flows)
+                if (leads_through(source >> 8, target >> 8, n))
+                    for (Awaited &message : flow)
+                        message.may_be_lost = true;
+    }
+
+    // Let it go on, as after power-up: the caller steps 300 cycles, then calls set_up(), and is_back()
+    // when all that is written. What is stored until then may be lost if it leads through the node.
+    void release(unsigned n) { nodes_[n].top->rst_ni = 1; }
+    void is_back(unsigned n) { nodes_[n].is_back = true; }
+
+    void set_up(unsigned n)
+    {
+        set_register(n, kRegSetup, n);
+        for (unsigned d = 0; d < nodes_.size(); d++)
+            set_register(n, kRegRoutes + 8 * d, nodes_[n].hops[d]);
+        for (unsigned c = 0; c < kContexts; c++)
+            set_register(n, kRegRings + (c << 12), ring(c) | uint64_t{kRingLog2} << 48 | 1);
+        set_register(n, kRegLinks, (1U << kLinks) - 1);
+    }
+
+    bool has_all_links(unsigned n)
+    {
+        for (unsigned l = 0; l < kLinks; l++)
+            if (!(read_register(n, kRegLink + 8 * l) & 1))
+                return false;
+        return true;
+    }
+
+    // Messages that have to come yet, at all nodes.
+    uint64_t awaited() const
+    {
+        uint64_t count = 0;
+        for (const auto &[target, flows] : expected_)
+            for (const auto &[source, flow] : flows)
+                for (const Awaited &message : flow)
+                    count += !message.may_be_lost;
+        return count;
+    }
+    uint64_t lost() const { return lost_; }
 
     std::vector<HostNode> &nodes() { return nodes_; }
     Random &random() { return random_; }
@@ -134,7 +186,7 @@ class Hosts
         std::vector<uint64_t> line{velo_header_pack(0, 0, static_cast<uint16_t>(payload_), 0, 0)};
         for (unsigned i = 0; i < (payload_ + 7) / 8; i++)
             line.push_back(random_.next());
-        expected_[to << 8 | target][n << 8 | source].push_back(line);
+        expected_[to << 8 | target][n << 8 | source].push_back({line, leads_through_reset(n, to)});
         uint64_t address =
             velo_address_pack(0, static_cast<uint8_t>(line.size() - 1),
                               static_cast<uint8_t>(target), static_cast<uint8_t>(to));
@@ -186,10 +238,27 @@ class Hosts
     VerilatedContext context_;
     std::vector<HostNode> nodes_;
     // By target node and context, then source: what has to come, in order.
-    std::map<unsigned, std::map<unsigned, std::deque<std::vector<uint64_t>>>> expected_;
-    uint64_t cycle_ = 0, received_ = 0;
+    std::map<unsigned, std::map<unsigned, std::deque<Awaited>>> expected_;
+    uint64_t cycle_ = 0, received_ = 0, lost_ = 0;
 
     static uint64_t ring(unsigned context) { return kRings + context * 0x10000; }
+
+    // Is this node the first, the last or another of the way?
+    bool leads_through(unsigned from, unsigned to, unsigned n) const
+    {
+        unsigned at = from;
+        while (at != to && at != n)
+            at = nodes_[at].cables[nodes_[at].hops[to] & 7].to_node;
+        return at == n || to == n;
+    }
+
+    bool leads_through_reset(unsigned from, unsigned to) const
+    {
+        for (unsigned n = 0; n < nodes_.size(); n++)
+            if (!nodes_[n].is_back && leads_through(from, to, n))
+                return true;
+        return false;
+    }
 
     template <typename Valid, typename Addr, typename Len, typename Data>
     static void offer(const Stream &stream, Valid &valid, Valid &eop, Addr &addr, Len &len,
@@ -269,6 +338,14 @@ class Hosts
             read(n, static_cast<unsigned>((addr - kRings) / 0x10000), addr);
     }
 
+    bool is_in_slot(const HostNode &node, uint64_t slot, const Awaited &message) const
+    {
+        bool same = velo_header_len(node.memory.word(slot)) == payload_;
+        for (size_t i = 1; i < message.line.size(); i++)
+            same = same && node.memory.word(slot + 8 * i) == message.line[i];
+        return same;
+    }
+
     // A header word was written: the message is whole, and the next of its source.
     void read(unsigned n, unsigned context, uint64_t slot)
     {
@@ -278,12 +355,13 @@ class Hosts
             velo_header_seq(word) != (head & 0xFFFF))
             fail("a slot out of turn");
         auto &flow = expected_[n << 8 | context][velo_header_source(word)];
+        while (!flow.empty() && flow.front().may_be_lost && !is_in_slot(node, slot, flow.front())) {
+            flow.pop_front();
+            lost_++;
+        }
         if (flow.empty())
             fail("a message that nobody sent, or twice");
-        bool same = velo_header_len(word) == payload_;
-        for (size_t i = 1; i < flow.front().size(); i++)
-            same = same && node.memory.word(slot + 8 * i) == flow.front()[i];
-        if (!same)
+        if (!is_in_slot(node, slot, flow.front()))
             fail("a message is lost, out of order or damaged");
         flow.pop_front();
         received_++;
