@@ -25,6 +25,7 @@ MAY_INCLUDE = {
     "lib/rma": LIB_API | {"lib/shm", "lib/core"},
     "lib/mq": LIB_API | {"lib/shm", "lib/core", "lib/rma"},
     "lib/bcast": LIB_API | {"lib/shm", "lib/core"},
+    "lib/dimmnet": LIB_API | {"lib/shm", "lib/core"},
     "lib": {"include", "spec"},
     "transports": {"include", "spec", "lib"},
     "transports/loop": {"include", "spec"},
@@ -62,6 +63,9 @@ INCLUDE_ROOTS = (
     "include", "bindings/cpp", "compat/extoll", "lib", "tests/support", "bench", "mpi", "ofi",
     "sim", "driver",
 )  # fmt: skip
+
+# Headers that are generated at configure time.
+GENERATED = {"velo/spec.h": "spec/velo.toml", "velo/dimmnet_spec.h": "spec/dimmnet.toml"}
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)', re.MULTILINE)
 
@@ -123,8 +127,8 @@ def without_comments(text: str) -> str:
 
 
 def _included_from(root: Path, file: Path, name: str, quoted: bool) -> Path | None:
-    if name == "velo/spec.h":
-        return Path("spec/velo.toml")
+    if name in GENERATED:
+        return Path(GENERATED[name])
     folders = [Path(folder) for folder in INCLUDE_ROOTS]
     for folder in [file.parent, *folders] if quoted else folders:
         candidate = root / folder / name

@@ -48,6 +48,15 @@ enum velo_hook_point {
     HOOK_BCAST_ASLEEP,
     HOOK_BCAST_LEAVING,
     HOOK_BCAST_FREED,
+    HOOK_DIMMNET_CLAIMED, /* A process of lib/dimmnet that opens a context, */
+    HOOK_DIMMNET_REACHED, /* sends, */
+    HOOK_DIMMNET_COPIED,
+    HOOK_DIMMNET_POSTED,
+    HOOK_DIMMNET_COUNTED,
+    HOOK_DIMMNET_WAITING,
+    HOOK_DIMMNET_ASLEEP, /* and takes statuses. */
+    HOOK_DIMMNET_TAKEN,
+    HOOK_DIMMNET_EMPTIED,
 };
 
 #ifdef VELO_TEST_HOOKS

@@ -26,6 +26,10 @@
  *  15  order_set_stuck, barrier | order_publish_read, order_read_stuck     a full ring (Dekker)
  *  16  order_publish_entry, order_full_fence, order_read_tail | order_publish_tail,
  *      order_full_fence, order_read_entry                joining a ring (Dekker)
+ *  17  R17 order_post_status     A17 order_read_status   lib/dimmnet: words before their status
+ *
+ * Two waits of lib/dimmnet are edges 6 and 7 once more: a process sleeps on the count of statuses,
+ * which its senders raise by order_replace_64(), and a sender sleeps on the count of those taken.
  */
 #ifndef VELO_BASE_ORDER_H
 #define VELO_BASE_ORDER_H
@@ -490,6 +494,38 @@ static inline uint32_t order_read_stuck(const uint32_t *stuck)
 {
     __atomic_signal_fence(__ATOMIC_SEQ_CST); /* The compiler must not look before it publishes. */
     return __atomic_load_n(stuck, __ATOMIC_RELAXED);
+}
+
+/* ---- edge 17: statuses of many senders (lib/dimmnet) ------------------------------------------ */
+
+/** Sender: take an entry of the ring that is empty, by putting the status there. Release: the words
+ *  that it tells of come first. Pairs with A17. */
+static inline bool order_post_status(uint64_t *entry, uint64_t empty, uint64_t status)
+{
+    return __atomic_compare_exchange_n(entry, &empty, status, false, ORDER_RELEASE(17),
+                                       __ATOMIC_RELAXED);
+}
+
+/** The process that the ring belongs to, and senders that find it full. Acquire: loads of the words
+ *  come after. Pairs with R17. */
+static inline uint64_t order_read_status(const uint64_t *entry)
+{
+    return __atomic_load_n(entry, ORDER_ACQUIRE(17));
+}
+
+/** The process: an entry is empty again. Relaxed: a status is one word, and nothing else is reused
+ *  with its entry. */
+static inline void order_empty_status(uint64_t *entry, uint64_t empty)
+{
+    __atomic_store_n(entry, empty, __ATOMIC_RELAXED);
+}
+
+/** Half a word that others may change at any time. Relaxed: it is checked before it is used, and
+ *  orders nothing. */
+static inline uint32_t order_read_half(const void *half)
+{
+    typedef uint32_t __attribute__((may_alias)) aliased;
+    return __atomic_load_n((const aliased *)half, __ATOMIC_RELAXED);
 }
 
 /* ---- no edge --------------------------------------------------------------------------------- */

@@ -15,6 +15,8 @@
 
 #include <stdint.h>
 
+#include "../base/compiler.h"
+
 /** Use an object alone until the scope ends; end the process if another call uses it. */
 #define GUARD(object, what)                                                                        \
     __attribute__((cleanup(guard_leave))) uint32_t *guard_ =                                       \
@@ -22,9 +24,9 @@
 /** Only check that no call uses the object: it does not outlive the scope. */
 #define GUARD_UNUSED(object, what) guard_look((object) ? &(object)->in_use : NULL, __func__, what)
 
-uint32_t *guard_enter(uint32_t *in_use, const char *call, const char *what);
-void guard_leave(uint32_t **in_use);
-void guard_look(const uint32_t *in_use, const char *call, const char *what);
+VELO_PRIVATE uint32_t *guard_enter(uint32_t *in_use, const char *call, const char *what);
+VELO_PRIVATE void guard_leave(uint32_t **in_use);
+VELO_PRIVATE void guard_look(const uint32_t *in_use, const char *call, const char *what);
 
 #else
 

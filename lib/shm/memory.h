@@ -8,6 +8,6 @@
 /** A system call on a segment has failed: the status that its errno means, with a sentence. */
 int seg_system_failed(const char *what, const char *path);
 /** Have the file system give memory to a part of a segment. VELO_ERR_NO_SPACE, _SYSTEM. */
-int seg_allocate_at(const struct segment *segment, off_t at, size_t len_bytes);
+VELO_PRIVATE int seg_allocate_at(const struct segment *segment, off_t at, size_t len_bytes);
 
 #endif

@@ -8,9 +8,11 @@
 
 #include <stddef.h>
 
+#include "../base/compiler.h"
+
 /** Have memory of a shared file allocated on the node where this thread runs, whoever touches it
  *  first. `at` begins a page. A wish: without it, or on a machine of one node, all works the same.
  */
-void placement_here(void *at, size_t len_bytes);
+VELO_PRIVATE void placement_here(void *at, size_t len_bytes);
 
 #endif

@@ -197,27 +197,27 @@ struct segment {
 /** The directory of a domain's segments, and the users who may open them. */
 struct seg_domain {
     char dir[PATH_MAX - 128];                /* With room for a segment's name. */
-    char name[VELO_DOMAIN_NAME_MAX + 1 + 6]; /* With room for "+rma" and "+bcast". */
+    char name[VELO_DOMAIN_NAME_MAX + 1 + 6]; /* With room for "+rma", "+dimm" and "+bcast". */
     bool shared;                             /* With the members of `gid`. */
     gid_t gid;
 };
 
 /** Lock: one thread of the process has it at a time, of all copies of the library; see process.h.
  */
-void seg_acquire(void);
-void seg_release(void);
+VELO_PRIVATE void seg_acquire(void);
+VELO_PRIVATE void seg_release(void);
 /** Fill in a shape; VELO_ERR_ARG if a size is out of range. */
-int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
+VELO_PRIVATE int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
                    uint32_t conns_max);
 /** Create the segment of port `id`; one that a dead process left is removed. Locks are held. */
-int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
+VELO_PRIVATE int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
                uint32_t flags, struct segment **out);
 /** Create a stand-in for the segment of a peer that shares no memory with us: for one connection,
  * in private memory, with the generation given. No other process finds it. VELO_ERR_NO_MEMORY. */
 int seg_create_private(const struct seg_shape *shape, uint32_t generation, const char *name,
                        struct segment **out);
 /** Map the segment of a peer. VELO_ERR_NO_PEER, _PEER_DEAD, _PEER_CLOSED, _ACCESS, _VERSION, ... */
-int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out);
+VELO_PRIVATE int seg_open(const struct seg_domain *domain, velo_id_t id, struct segment **out);
 /** The owner of a name's segment. */
 enum seg_owner {
     OWNER_NONE,    /* No segment, or none any more. */
@@ -239,9 +239,9 @@ void seg_look(const char *path, struct seg_look *look);
  *  VELO_ERR_ACCESS, VELO_ERR_SYSTEM. */
 int seg_reclaim(const char *path);
 /** The owner is done: mark the segment closed, remove its name, give up the lock. */
-void seg_retire(struct segment *segment);
+VELO_PRIVATE void seg_retire(struct segment *segment);
 /** Give up one reference. */
-void seg_put(struct segment *segment);
+VELO_PRIVATE void seg_put(struct segment *segment);
 /** VELO_OK while the owner lives, else VELO_ERR_PEER_CLOSED or VELO_ERR_PEER_DEAD. A system call.
  */
 int seg_owner_status(const struct segment *segment);
@@ -250,10 +250,10 @@ VELO_PRIVATE int seg_check_owner(const struct segment *segment);
 /** Wake the owner if it sleeps. Its summary has been changed before. */
 void seg_wake_owner(const struct segment *segment);
 /** Take the lock of an entry, after seg_acquire(); false if another process has it. */
-bool seg_lock_entry(const struct segment *segment, uint32_t index);
-void seg_unlock_entry(const struct segment *segment, uint32_t index);
+VELO_PRIVATE bool seg_lock_entry(const struct segment *segment, uint32_t index);
+VELO_PRIVATE void seg_unlock_entry(const struct segment *segment, uint32_t index);
 /** Does the process that sends on this entry live? A system call. */
-bool seg_sender_alive(const struct segment *segment, uint32_t index);
+VELO_PRIVATE bool seg_sender_alive(const struct segment *segment, uint32_t index);
 /** Give memory to a part of the segment. VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
 int seg_allocate(const struct segment *segment, const void *at, size_t len_bytes);
 /** Give memory to an entry's ring, or take it back. */

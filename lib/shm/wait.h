@@ -23,12 +23,12 @@ static inline int64_t wait_end_ns(int64_t start_ns, int64_t timeout_ns)
     return timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns ? INT64_MAX : start_ns + timeout_ns;
 }
 /** The longest spin before a sleep, as $VELO_SPIN_NS says. */
-int64_t wait_spin_max_ns(void);
+VELO_PRIVATE int64_t wait_spin_max_ns(void);
 /** Sleep while *word == expected, at most timeout_ns. May return early. True: a signal handler ran.
  */
-bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);
+VELO_PRIVATE bool wait_sleep(const uint32_t *word, uint32_t expected, int64_t timeout_ns);
 /** Wake all threads that sleep on `word`. */
-void wait_wake(const uint32_t *word);
+VELO_PRIVATE void wait_wake(const uint32_t *word);
 /** Take part in the barriers of other processes. False: the kernel does not permit it. */
 bool wait_join_barrier(void);
 /** A full barrier on every thread, running now, of every process that takes part. Pairs with the
@@ -45,6 +45,6 @@ int wait_doorbell_open(uint32_t generation);
 void wait_doorbell_ring(uint32_t generation);
 void wait_doorbell_drain(int fd);
 /** Wait a little while between two tries of a cold path. True: a signal handler ran. */
-bool wait_nap(int64_t nap_ns);
+VELO_PRIVATE bool wait_nap(int64_t nap_ns);
 
 #endif
