@@ -13,11 +13,11 @@ install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/velo DESTINATION ${CMAKE_INSTALL
         COMPONENT devel FILES_MATCHING PATTERN *.h)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/bindings/cpp/velo DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         COMPONENT devel FILES_MATCHING PATTERN *.hpp)
-install(FILES ${PROJECT_BINARY_DIR}/include/velo/spec.h
+install(FILES ${PROJECT_BINARY_DIR}/include/velo/spec.h ${PROJECT_BINARY_DIR}/include/velo/dimmnet_spec.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/velo COMPONENT devel)
 
 install(
-    TARGETS velo2 rma2
+    TARGETS velo2 rma2 dimmnet
     EXPORT veloTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT devel)
 set(velo_compat ${PROJECT_SOURCE_DIR}/compat/extoll)
@@ -37,7 +37,7 @@ install(FILES ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
 
 set(velo_pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH velo_pc_to_prefix /prefix/${velo_pkgconfig_dir} /prefix)
-foreach(package velo velo2 rma2)
+foreach(package velo velo2 rma2 dimmnet)
     configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/install/${package}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/install/${package}.pc DESTINATION ${velo_pkgconfig_dir}
             COMPONENT devel)

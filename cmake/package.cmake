@@ -48,8 +48,8 @@ no daemon, no driver and no system call in between.
 .
 ")
 velo_deb(library libvelo1 libs "" "" "messages between processes at the speed of a cache line"
-         "${velo_about}This package has the library, and those for programs that were written
-for EXTOLL, libvelo2 and librma2.")
+         "${velo_about}This package has the library, those for programs that were written for
+EXTOLL, libvelo2 and librma2, and that for DIMMnet-2, libdimmnet.")
 velo_deb(devel libvelo-dev libdevel "libvelo1 ${velo_same}" "" "messages between processes - development files"
          "${velo_about}This package has headers, static library and the man pages of all calls.")
 velo_deb(tools velo-tools utils "python3 (>= 3.11), libvelo1 ${velo_same}"
@@ -70,7 +70,7 @@ virtual time, over the network hardware that velo comes from.")
 # Debian wants a trigger.
 file(WRITE ${PROJECT_BINARY_DIR}/install/triggers "activate-noawait ldconfig\n")
 set(velo_shlibs)
-foreach(name velo velo2 rma2)
+foreach(name velo velo2 rma2 dimmnet)
     string(APPEND velo_shlibs "lib${name} ${PROJECT_VERSION_MAJOR} libvelo1 (>= ${velo_deb_version})\n")
 endforeach()
 file(WRITE ${PROJECT_BINARY_DIR}/install/shlibs "${velo_shlibs}")

@@ -5,14 +5,14 @@
  * @example botf.c
  *
  * A **board** sits in a memory slot and has a local identifier (LID), its own memory (SO-DIMM) and
- * one or more **processes**, numbered by a WID. A process has a **region** of the SO-DIMM, two Write
- * Windows and four Prefetch Windows of 512 bytes, and 32 KiB of low-latency common memory (LLCM).
- * SO-DIMM is reached through the windows only: by commands that move words between them and regions,
- * its own and those of peers. All sizes and places are in **words** of 64 bits, counted from the
- * begin of a memory.
+ * one or more **processes**, numbered by a WID. A process has a **region** of the SO-DIMM, two
+ * Write Windows and four Prefetch Windows of 512 bytes, and 32 KiB of low-latency common memory
+ * (LLCM). SO-DIMM is reached through the windows only: by commands that move words between them and
+ * regions, its own and those of peers. All sizes and places are in **words** of 64 bits, counted
+ * from the begin of a memory.
  *
- * A process names a peer by a PID of 14 bits. The table that leads from it to LID and WID is kept by
- * whoever makes the boards, as are the regions and the process groups (PGID).
+ * A process names a peer by a PID of 14 bits. The table that leads from it to LID and WID is kept
+ * by whoever makes the boards, as are the regions and the process groups (PGID).
  *
  * The ways of moving words:
  *  - velo_dimmnet_send(): words of the program to a peer's memory. Packets of up to 496 bytes are
@@ -36,8 +36,8 @@
  *  - a packet is dropped, and counted where it was dropped, if its sender is of another process
  *    group, if its target is not enabled, or if an address is outside the target memory. It touches
  *    nothing. Its sender is not told;
- *  - a status is never overwritten: if a ring of 512 stays full for the board's patience, the status
- *    is dropped and counted; the words are in their place all the same;
+ *  - a status is never overwritten: if a ring of 512 stays full for the board's patience, the
+ * status is dropped and counted; the words are in their place all the same;
  *  - a process that dies at any point keeps nobody waiting: its unfinished packet may be lost or
  *    its words be there in part, without a status.
  *
@@ -52,8 +52,9 @@
  * velo_dimmnet_send() and velo_dimmnet_aotf_header() uses Write Window 1; otherwise they are the
  * program's.
  *
- * Threads: one thread at a time uses a context; one thread at a time uses a board. Processes, signals,
- * waiting and statuses are as in velo.h. Contexts are no ports: a port may have any id beside them.
+ * Threads: one thread at a time uses a context; one thread at a time uses a board. Processes,
+ * signals, waiting and statuses are as in velo.h. Contexts are no ports: a port may have any id
+ * beside them.
  */
 #ifndef VELO_DIMMNET_H
 #define VELO_DIMMNET_H
@@ -125,10 +126,10 @@ struct velo_dimmnet_board_attr {
 
 /** What a process is to its board. */
 struct velo_dimmnet_process {
-    uint32_t pgid;          /**< Its process group, 1 to 65535. */
-    uint32_t is_enabled;    /**< 1: it may send, and is sent to; 0: neither. */
-    uint32_t region_word;   /**< Where its region begins in SO-DIMM. */
-    uint32_t region_words;  /**< Words of its region. */
+    uint32_t pgid;         /**< Its process group, 1 to 65535. */
+    uint32_t is_enabled;   /**< 1: it may send, and is sent to; 0: neither. */
+    uint32_t region_word;  /**< Where its region begins in SO-DIMM. */
+    uint32_t region_words; /**< Words of its region. */
 };
 
 /** Counts of a board since it was made. A packet carries up to 496 bytes. */
@@ -285,8 +286,8 @@ struct velo_dimmnet_identity {
  * @param timeout_ns  Longest wait for the board, in ns; 0 tries once, VELO_FOREVER waits without
  *                    limit.
  * @retval VELO_OK              Open.
- * @retval VELO_ERR_ARG         An argument is NULL, an attribute is outside its range, the board has
- * no such process, or the group does not exist.
+ * @retval VELO_ERR_ARG         An argument is NULL, an attribute is outside its range, the board
+ * has no such process, or the group does not exist.
  * @retval VELO_ERR_NO_PEER     No such board was made in the time given.
  * @retval VELO_ERR_PEER_CLOSED The board has been taken away.
  * @retval VELO_ERR_PEER_DEAD   The process that made the board has ended.
@@ -426,11 +427,11 @@ VELO_API int velo_dimmnet_refresh(struct velo_dimmnet *context, uint32_t first_w
 
 /** Where a packet goes. */
 struct velo_dimmnet_target {
-    uint32_t pid;     /**< The peer. */
-    uint32_t memory;  /**< Its memory, enum velo_dimmnet_memory. */
-    uint32_t word;    /**< First word there. */
-    uint8_t tag;      /**< Tag of the status. */
-    uint8_t status;   /**< 1: leave a status with the peer when the words are there. */
+    uint32_t pid;    /**< The peer. */
+    uint32_t memory; /**< Its memory, enum velo_dimmnet_memory. */
+    uint32_t word;   /**< First word there. */
+    uint8_t tag;     /**< Tag of the status. */
+    uint8_t status;  /**< 1: leave a status with the peer when the words are there. */
 };
 
 /**
@@ -447,7 +448,7 @@ struct velo_dimmnet_target {
  * @see velo_dimmnet_botf
  */
 VELO_API int velo_dimmnet_header(const struct velo_dimmnet *context,
-                                 const struct velo_dimmnet_target *target, uint64_t header[2]);
+                                 const struct velo_dimmnet_target *target, uint64_t *header);
 
 /**
  * Send the packet that stands in a Write Window (BOTF).
@@ -553,10 +554,10 @@ struct velo_dimmnet_transfer {
                                  region or Prefetch Windows. */
     uint32_t local_word;    /**< First word there; load and store: in the region. */
     uint32_t remote_memory; /**< Put: the peer's memory. Get: its region. */
-    uint32_t remote_word;   /**< First word there; load: in the Prefetch Windows; store: in the Write
-                                 Windows. */
-    uint8_t tag;            /**< Tag of the status. */
-    uint8_t status;         /**< 1: leave a status. */
+    uint32_t remote_word; /**< First word there; load: in the Prefetch Windows; store: in the Write
+                               Windows. */
+    uint8_t tag;          /**< Tag of the status. */
+    uint8_t status;       /**< 1: leave a status. */
     struct velo_dimmnet_pattern local;  /**< Order in the own region; else contiguous. */
     struct velo_dimmnet_pattern remote; /**< Order in the peer's region; else contiguous. */
 };
@@ -566,8 +567,8 @@ struct velo_dimmnet_transfer {
  *
  * @param context   An open context.
  * @param transfer  What to move. Not kept.
- * @retval VELO_OK              The controller has it; velo_dimmnet_quiet() tells when its source may
- * change.
+ * @retval VELO_OK              The controller has it; velo_dimmnet_quiet() tells when its source
+ * may change.
  * @retval VELO_ERR_ARG         A member is outside its range, or the own words are not inside the
  * own memory.
  * @retval VELO_ERR_STATE       The process is not enabled.
@@ -664,7 +665,8 @@ VELO_API int velo_dimmnet_quiet(struct velo_dimmnet *context, int64_t timeout_ns
  * here, such as an offset in a list that leads out of the own region.
  *
  * @param context  An open context.
- * @return A VELO_DIMMNET_ERROR_ value of <velo/dimmnet_spec.h>, or VELO_ERR_ARG: context is NULL.
+ * @return A VELO_DIMMNET_ERROR_ value of <velo/dimmnet_spec.h>, 0 if none was, or an error:
+ * @retval VELO_ERR_ARG  context is NULL.
  * @thread The thread that uses the context.
  * @path cold
  */
@@ -674,12 +676,12 @@ VELO_API int velo_dimmnet_error(struct velo_dimmnet *context);
 
 /** What a status tells: words have arrived. */
 struct velo_dimmnet_status {
-    uint8_t kind;       /**< VELO_DIMMNET_KIND_WRITE: a peer's send or put. VELO_DIMMNET_KIND_ANSWER:
-                             a get. 0: a load or store. */
-    uint8_t memory;     /**< Where the words are, enum velo_dimmnet_memory. */
-    uint8_t tag;        /**< Its tag. */
-    uint8_t wid;        /**< The process that they came from, */
-    uint16_t lid;       /**< and its board. */
+    uint8_t kind;   /**< VELO_DIMMNET_KIND_WRITE: a peer's send or put. VELO_DIMMNET_KIND_ANSWER:
+                         a get. 0: a load or store. */
+    uint8_t memory; /**< Where the words are, enum velo_dimmnet_memory. */
+    uint8_t tag;    /**< Its tag. */
+    uint8_t wid;    /**< The process that they came from, */
+    uint16_t lid;   /**< and its board. */
     uint16_t len_words; /**< Words of the payload of the packet that asked for the status. */
 };
 
@@ -698,8 +700,8 @@ struct velo_dimmnet_status {
 VELO_API int velo_dimmnet_poll(struct velo_dimmnet *context, struct velo_dimmnet_status *status);
 
 /**
- * Take the next status, waiting for one. Spins for a while, as $VELO_SPIN_NS says, then sleeps until
- * a sender wakes it.
+ * Take the next status, waiting for one. Spins for a while, as $VELO_SPIN_NS says, then sleeps
+ * until a sender wakes it.
  *
  * @param context     An open context.
  * @param status      Receives it; may be NULL.

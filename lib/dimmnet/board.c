@@ -84,8 +84,7 @@ int velo_dimmnet_board_open(const struct velo_dimmnet_board_attr *given,
     if (!out || !given)
         return velo_fail(VELO_ERR_ARG, "attr or board is NULL");
     *out = NULL;
-    int status =
-        sized_attr(&attr, sizeof attr, given, &defaults, "VELO_DIMMNET_BOARD_ATTR_INIT");
+    int status = sized_attr(&attr, sizeof attr, given, &defaults, "VELO_DIMMNET_BOARD_ATTR_INIT");
     if (status)
         return status;
     set_defaults(&attr);
@@ -98,8 +97,8 @@ int velo_dimmnet_board_open(const struct velo_dimmnet_board_attr *given,
     if (!board)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a board");
     const struct dimmnet_engine *engine = &dimmnet_native;
-    status = engine->board_open(&domain, attr.lid, attr.processes, attr.sodimm_bytes,
-                                &board->board);
+    status =
+        engine->board_open(&domain, attr.lid, attr.processes, attr.sodimm_bytes, &board->board);
     if (status) {
         free(board);
         return status;
@@ -182,11 +181,9 @@ int velo_dimmnet_board_pid(struct velo_dimmnet_board *board, unsigned pid, unsig
         return velo_fail(VELO_ERR_ARG,
                          "pid is %u, lid %u, wid %u; give a pid below %u, a lid of 0 to %u and a "
                          "wid below %u",
-                         pid, lid, wid, VELO_DIMMNET_PIDS_MAX, LID_MAX,
-                         VELO_DIMMNET_PROCESSES_MAX);
-    order_publish_entry(
-        &board->board->pids[pid],
-        lid ? velo_dimmnet_identity_pack(0, (uint8_t)wid, 1, (uint16_t)lid) : 0);
+                         pid, lid, wid, VELO_DIMMNET_PIDS_MAX, LID_MAX, VELO_DIMMNET_PROCESSES_MAX);
+    order_publish_entry(&board->board->pids[pid],
+                        lid ? velo_dimmnet_identity_pack(0, (uint8_t)wid, 1, (uint16_t)lid) : 0);
     return VELO_OK;
 }
 

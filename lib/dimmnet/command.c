@@ -25,7 +25,8 @@ static uint64_t memory_words(uint32_t memory)
 static cold_path int bad_target(uint32_t memory, uint32_t word, uint32_t len_words, unsigned status)
 {
     if (memory > VELO_DIMMNET_LLCM)
-        return velo_fail(VELO_ERR_ARG, "memory is %u; give one of enum velo_dimmnet_memory", memory);
+        return velo_fail(VELO_ERR_ARG, "memory is %u; give one of enum velo_dimmnet_memory",
+                         memory);
     if (status > 1)
         return velo_fail(VELO_ERR_ARG, "status is %u; give 0 or 1", status);
     return velo_fail(VELO_ERR_ARG, "%u words from word %u lead out of that memory, which has %llu",
@@ -42,10 +43,9 @@ hot_inline int check_target(uint32_t memory, uint32_t word, uint32_t len_words, 
 
 hot_inline uint64_t header_0(const struct velo_dimmnet_target *target, uint64_t entry, bool status)
 {
-    return velo_dimmnet_packet_word0_pack(VELO_DIMMNET_KIND_WRITE, (uint8_t)target->memory,
-                                          VELO_DIMMNET_ACCESS_CONTIGUOUS, status, 0,
-                                          velo_dimmnet_identity_wid(entry), 0,
-                                          velo_dimmnet_identity_lid(entry), 0);
+    return velo_dimmnet_packet_word0_pack(
+        VELO_DIMMNET_KIND_WRITE, (uint8_t)target->memory, VELO_DIMMNET_ACCESS_CONTIGUOUS, status, 0,
+        velo_dimmnet_identity_wid(entry), 0, velo_dimmnet_identity_lid(entry), 0);
 }
 
 hot_inline uint64_t header_1(const struct velo_dimmnet_target *target, uint32_t word)
@@ -54,7 +54,7 @@ hot_inline uint64_t header_1(const struct velo_dimmnet_target *target, uint32_t 
 }
 
 int velo_dimmnet_header(const struct velo_dimmnet *context,
-                        const struct velo_dimmnet_target *target, uint64_t header[2])
+                        const struct velo_dimmnet_target *target, uint64_t *header)
 {
     uint64_t entry;
     if (!context || !target || !header)
@@ -82,8 +82,7 @@ int velo_dimmnet_botf(struct velo_dimmnet *context, unsigned window, uint32_t fi
 {
     GUARD(context, "context");
     if (unlikely(!context || window >= VELO_DIMMNET_WRITE_WINDOWS ||
-                 first_word >= VELO_DIMMNET_WINDOW_WORDS ||
-                 len_words < VELO_DIMMNET_HEADER_WORDS ||
+                 first_word >= VELO_DIMMNET_WINDOW_WORDS || len_words < VELO_DIMMNET_HEADER_WORDS ||
                  len_words > VELO_DIMMNET_WINDOW_WORDS - first_word))
         return velo_fail(VELO_ERR_ARG,
                          "context is NULL, or %u words from word %u of window %u are no packet; "
@@ -203,10 +202,10 @@ hot_inline int set_pattern(struct velo_dimmnet *context, unsigned which,
 {
     if (pattern->access == VELO_DIMMNET_CONTIGUOUS)
         return VELO_OK;
-    uint64_t word = velo_dimmnet_pattern_pack(
-        (uint8_t)pattern->element_words, 0,
-        pattern->access == VELO_DIMMNET_STRIDED ? (uint32_t)pattern->step_words
-                                                : pattern->list_word);
+    uint64_t word = velo_dimmnet_pattern_pack((uint8_t)pattern->element_words, 0,
+                                              pattern->access == VELO_DIMMNET_STRIDED
+                                                  ? (uint32_t)pattern->step_words
+                                                  : pattern->list_word);
     if (word == context->patterns[which])
         return VELO_OK;
     context->patterns[which] = word;
@@ -316,8 +315,9 @@ int velo_dimmnet_get(struct velo_dimmnet *context, const struct velo_dimmnet_tra
     if (status == VELO_OK)
         status = check_pattern(&transfer->remote, "remote", transfer->len_words);
     if (status == VELO_OK && transfer->remote_memory != VELO_DIMMNET_SODIMM)
-        status = velo_fail(VELO_ERR_ARG, "remote_memory is %u; a get reads regions, "
-                                         "VELO_DIMMNET_SODIMM",
+        status = velo_fail(VELO_ERR_ARG,
+                           "remote_memory is %u; a get reads regions, "
+                           "VELO_DIMMNET_SODIMM",
                            transfer->remote_memory);
     if (status == VELO_OK)
         status = dimmnet_pid(context, transfer->pid, &entry);

@@ -93,6 +93,8 @@ static int open_slot(const struct seg_domain *domain, uint32_t lid, int wid,
         munmap(slot, sizeof *slot);
         return status;
     }
+    home->refs++;
+    slot->boards[lid] = home; /* Packets to itself and its neighbours. */
     *out = &slot->slot;
     return VELO_OK;
 }

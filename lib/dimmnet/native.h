@@ -3,9 +3,9 @@
  * @file native.h
  * @brief The native engine: boards in shared memory, and a controller that runs in the caller.
  *
- * A board is the tail of a segment (see lib/shm/segment.h) that has no port. The segment's owner made
- * the board; its connection table has the processes, an entry and a lock each, that tells whether one
- * has it open.
+ * A board is the tail of a segment (see lib/shm/segment.h) that has no port. The segment's owner
+ * made the board; its connection table has the processes, an entry and a lock each, that tells
+ * whether one has it open.
  *
  *     control | table of PIDs | Prefetch Windows and LLCM of each process | SO-DIMM
  *
@@ -13,12 +13,13 @@
  * then writes into the memory of the target, whose board it has mapped.
  *
  * **The status ring** lies in LLCM and has many writers and one reader. An entry is one word: the
- * status, and in bits that a status does not use the number of the lap (cell_lap()). An entry that is
- * empty holds the lap for which it is empty, and nothing else. A writer takes the entry at the count
- * `written` by one compare-and-swap, from empty in this lap to its status, and then moves the count
- * on by another. Whoever finds the entry at the count filled moves the count on first, the reader
- * too: so a writer that dies between the two keeps nobody waiting. An entry of an earlier lap means
- * that the ring is full. The reader empties entries for the next lap once it has taken so many.
+ * status, and in bits that a status does not use the number of the lap (cell_lap()). An entry that
+ * is empty holds the lap for which it is empty, and nothing else. A writer takes the entry at the
+ * count `written` by one compare-and-swap, from empty in this lap to its status, and then moves the
+ * count on by another. Whoever finds the entry at the count filled moves the count on first, the
+ * reader too: so a writer that dies between the two keeps nobody waiting. An entry of an earlier
+ * lap means that the ring is full. The reader empties entries for the next lap once it has taken so
+ * many.
  *
  * A comment beside each line names its writer.
  */
@@ -34,7 +35,8 @@
 #include "../shm/wait.h"
 
 #define NATIVE_MAGIC UINT64_C(0x314d4d4944564c56) /* "VLVDIMM1" */
-/** Words of Prefetch Windows and LLCM of a process: its Prefetch Windows have a page of their own. */
+/** Words of Prefetch Windows and LLCM of a process: its Prefetch Windows have a page of their own.
+ */
 #define NATIVE_PREFETCH_WORDS 512u
 #define NATIVE_MEMORY_WORDS (NATIVE_PREFETCH_WORDS + VELO_DIMMNET_LLCM_WORDS)
 
@@ -44,10 +46,10 @@ struct native_process {
     uint64_t region_word;
     uint64_t region_words;
 
-    _Alignas(SEG_ALIGN) uint64_t written; /* Senders: statuses written. */
+    _Alignas(SEG_ALIGN) uint64_t written;  /* Senders: statuses written. */
     _Alignas(SEG_ALIGN) uint32_t sleeping; /* Process: it sleeps on `written`. */
 
-    _Alignas(SEG_ALIGN) uint64_t taken; /* Process: statuses taken, as far as it has said. */
+    _Alignas(SEG_ALIGN) uint64_t taken;   /* Process: statuses taken, as far as it has said. */
     _Alignas(SEG_ALIGN) uint32_t waiting; /* Senders: one sleeps on `taken`. */
 
     /* Senders: counters. */
@@ -75,7 +77,8 @@ struct native_control {
     struct native_process process[VELO_DIMMNET_PROCESSES_MAX];
 };
 
-/** A mapped board; one for each segment and process, shared by all who use it. Sizes were checked. */
+/** A mapped board; one for each segment and process, shared by all who use it. Sizes were checked.
+ */
 struct native_map {
     struct native_map *next;
     unsigned refs;
@@ -138,7 +141,8 @@ int native_map_status(const struct native_map *map);
 
 /** Empty the ring of a process that nobody has open. */
 void native_ring_reset(const struct native_map *map, uint32_t wid);
-/** Leave a status with a process; VELO_OK also if it was dropped. VELO_ERR_PEER_DEAD, _PEER_CLOSED. */
+/** Leave a status with a process; VELO_OK also if it was dropped. VELO_ERR_PEER_DEAD, _PEER_CLOSED.
+ */
 int native_ring_post(const struct native_map *map, uint32_t wid, uint64_t status);
 /** Statuses written, those of writers that did not come so far among them. */
 uint64_t native_ring_written(const struct native_slot *slot);
@@ -162,7 +166,8 @@ struct native_words {
 /** Are all of them inside the memory? */
 bool native_words_fit(const struct native_words *words, uint32_t len_words);
 /** Copy; both fit. An offset that changes meanwhile is left out. */
-void native_copy(const struct native_words *to, const struct native_words *from, uint32_t len_words);
+void native_copy(const struct native_words *to, const struct native_words *from,
+                 uint32_t len_words);
 
 /* ---- native_packet.c: what a controller does with packets and commands ------------------------- */
 

@@ -4,7 +4,8 @@
 
 #include <string.h>
 
-/* Peers may write to the list meanwhile: each offset is read once for the check, once for its use. */
+/* Peers may write to the list meanwhile: each offset is read once for the check, once for its use.
+ */
 hot_inline uint32_t offset_at(const void *list, size_t index)
 {
     return order_read_half((const char *)list + index * sizeof(uint32_t));

@@ -187,8 +187,7 @@ static int read_sizes(struct native_map *map)
     if (map->lid != control.lid || control.processes < 1 ||
         control.processes > VELO_DIMMNET_PROCESSES_MAX || map->sodimm_words > UINT32_MAX ||
         fstat(map->segment->fd, &st) != 0 ||
-        st.st_size < control_at(map->segment) +
-                         (off_t)map_bytes(map->processes, map->sodimm_words))
+        st.st_size < control_at(map->segment) + (off_t)map_bytes(map->processes, map->sodimm_words))
         return velo_fail(VELO_ERR_CORRUPT, "%s has sizes that do not fit together; remove it",
                          map->segment->path);
     return VELO_OK;

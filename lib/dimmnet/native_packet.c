@@ -170,8 +170,8 @@ hot_inline bool write_words(struct native_process *target, const struct native_w
     return true;
 }
 
-/* What follows the header of a packet that is not contiguous: the pattern, a list's offsets, and the
- * elements. Sets the elements' words; 0: the packet contradicts itself. */
+/* What follows the header of a packet that is not contiguous: the pattern, a list's offsets, and
+ * the elements. Sets the elements' words; 0: the packet contradicts itself. */
 static cold_path uint32_t take_elements(struct native_words *to, struct native_words *from,
                                         unsigned access, uint32_t payload_words)
 {
@@ -271,8 +271,9 @@ static bool take_order(const struct native_slot *slot, struct native_words *word
 }
 
 /* Leave the status of a command, if it asks for one. */
-hot_inline int finish(struct native_slot *slot, const struct command *command, struct native_map *map,
-                      uint32_t wid, uint8_t kind, unsigned memory, uint32_t words)
+hot_inline int finish(struct native_slot *slot, const struct command *command,
+                      struct native_map *map, uint32_t wid, uint8_t kind, unsigned memory,
+                      uint32_t words)
 {
     bool is_own = kind != VELO_DIMMNET_KIND_WRITE;
     bool is_answer = kind == VELO_DIMMNET_KIND_ANSWER;
@@ -280,9 +281,8 @@ hot_inline int finish(struct native_slot *slot, const struct command *command, s
         return VELO_OK;
     uint8_t src_wid = is_answer ? velo_dimmnet_command_wid(command->word_0) : (uint8_t)slot->wid;
     uint16_t src_lid = is_answer ? velo_dimmnet_command_lid(command->word_0) : (uint16_t)slot->lid;
-    uint64_t status =
-        velo_dimmnet_status_pack(kind, (uint8_t)memory, (uint8_t)words, src_wid,
-                                 velo_dimmnet_command_tag(command->word_0), src_lid);
+    uint64_t status = velo_dimmnet_status_pack(kind, (uint8_t)memory, (uint8_t)words, src_wid,
+                                               velo_dimmnet_command_tag(command->word_0), src_lid);
     return is_own ? native_ring_post(slot->home, slot->wid, status)
                   : native_ring_post(map, wid, status);
 }

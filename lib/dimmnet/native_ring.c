@@ -11,10 +11,9 @@
 #define LAP_HIGH_MASK (((UINT64_C(1) << LAP_HIGH_BITS) - 1) << LAP_HIGH_LSB)
 #define LAP_MASK (LAP_LOW_MASK | LAP_HIGH_MASK)
 
-_Static_assert((LAP_MASK &
-                (VELO_DIMMNET_STATUS_KIND_MASK | VELO_DIMMNET_STATUS_MEMORY_MASK |
-                 VELO_DIMMNET_STATUS_WORDS_MASK | VELO_DIMMNET_STATUS_SRC_WID_MASK |
-                 VELO_DIMMNET_STATUS_TAG_MASK | VELO_DIMMNET_STATUS_SRC_LID_MASK)) == 0,
+_Static_assert((LAP_MASK & (VELO_DIMMNET_STATUS_KIND_MASK | VELO_DIMMNET_STATUS_MEMORY_MASK |
+                            VELO_DIMMNET_STATUS_WORDS_MASK | VELO_DIMMNET_STATUS_SRC_WID_MASK |
+                            VELO_DIMMNET_STATUS_TAG_MASK | VELO_DIMMNET_STATUS_SRC_LID_MASK)) == 0,
                "a lap is in bits that a status leaves");
 
 /* A sender looks at the clock once in so many looks at a full ring, and sleeps after a while. */
@@ -115,8 +114,9 @@ static cold_path int post_patiently(const struct native_map *map, uint32_t wid, 
     }
     order_count_shared(&process->dropped_status, 1);
     int gone = seg_check_owner(map->segment);
-    return gone ? velo_fail(gone, "board %u is gone: its status ring is full, and the process that "
-                                  "made it has ended",
+    return gone ? velo_fail(gone,
+                            "board %u is gone: its status ring is full, and the process that "
+                            "made it has ended",
                             map->lid)
                 : VELO_OK;
 }

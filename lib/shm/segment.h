@@ -208,10 +208,10 @@ VELO_PRIVATE void seg_acquire(void);
 VELO_PRIVATE void seg_release(void);
 /** Fill in a shape; VELO_ERR_ARG if a size is out of range. */
 VELO_PRIVATE int seg_shape_init(struct seg_shape *shape, uint32_t depth_slots, uint32_t data_bytes,
-                   uint32_t conns_max);
+                                uint32_t conns_max);
 /** Create the segment of port `id`; one that a dead process left is removed. Locks are held. */
-VELO_PRIVATE int seg_create(const struct seg_domain *domain, velo_id_t id, const struct seg_shape *shape,
-               uint32_t flags, struct segment **out);
+VELO_PRIVATE int seg_create(const struct seg_domain *domain, velo_id_t id,
+                            const struct seg_shape *shape, uint32_t flags, struct segment **out);
 /** Create a stand-in for the segment of a peer that shares no memory with us: for one connection,
  * in private memory, with the generation given. No other process finds it. VELO_ERR_NO_MEMORY. */
 int seg_create_private(const struct seg_shape *shape, uint32_t generation, const char *name,

@@ -123,7 +123,8 @@ TEST(a_process_with_a_bad_description_is_refused)
     struct velo_dimmnet_process process;
 
     world_open(&world);
-    CHECK_FAILS(velo_dimmnet_board_process(world.board_a, 2, &process), VELO_ERR_ARG, "2 processes");
+    CHECK_FAILS(velo_dimmnet_board_process(world.board_a, 2, &process), VELO_ERR_ARG,
+                "2 processes");
     CHECK_FAILS(velo_dimmnet_board_process(NULL, 0, &process), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_dimmnet_board_set_process(world.board_a, 0, NULL), VELO_ERR_ARG, "NULL");
     CHECK_OK(velo_dimmnet_board_process(world.board_a, 0, &process));
@@ -203,9 +204,9 @@ TEST(a_bad_transfer_is_refused_and_moves_nothing)
     REFUSED(put, "local access is 3", bad.local.access = 3);
     REFUSED(put, "remote element_words is 3",
             (bad.remote.access = VELO_DIMMNET_STRIDED, bad.remote.element_words = 3));
-    REFUSED(put, "element_words is 33",
-            (bad.len_words = 33, bad.remote.access = VELO_DIMMNET_LIST,
-             bad.remote.element_words = 33));
+    REFUSED(
+        put, "element_words is 33",
+        (bad.len_words = 33, bad.remote.access = VELO_DIMMNET_LIST, bad.remote.element_words = 33));
     REFUSED(put, "leads out of the LLCM",
             (bad.remote.access = VELO_DIMMNET_LIST, bad.remote.element_words = 1,
              bad.remote.list_word = 3583));
@@ -312,7 +313,8 @@ TEST(a_board_that_was_taken_away_is_told_of)
     CHECK_FAILS(velo_dimmnet_peer_status(world.a, PID_B), VELO_ERR_PEER_CLOSED, "board 2");
     CHECK_FAILS(velo_dimmnet_send(world.a, &target, &word, 1), VELO_ERR_PEER_CLOSED, "board 2");
     CHECK_FAILS(velo_dimmnet_load(world.b, &load), VELO_ERR_PEER_CLOSED, "board 2");
-    CHECK_FAILS(velo_dimmnet_wait(world.b, NULL, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED, "board 2");
+    CHECK_FAILS(velo_dimmnet_wait(world.b, NULL, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED,
+                "board 2");
     CHECK_OK(velo_dimmnet_close(world.b));
     /* Made anew, it is another board under the same LID, and found without more ado. */
     world.board_b = board_make(2);

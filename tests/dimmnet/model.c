@@ -31,7 +31,8 @@ static uint32_t place_of(const struct order *order, uint32_t i)
 
     switch (order->pattern.access) {
     case VELO_DIMMNET_STRIDED:
-        return (uint32_t)((int64_t)order->first + (int64_t)(i / element) * order->pattern.step_words) +
+        return (uint32_t)((int64_t)order->first +
+                          (int64_t)(i / element) * order->pattern.step_words) +
                i % element;
     case VELO_DIMMNET_LIST:
         return order->first + order->offsets[i / element] + i % element;

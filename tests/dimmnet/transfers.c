@@ -14,7 +14,8 @@ static struct velo_dimmnet_pattern strided(uint32_t element_words, int32_t step_
 
 /* Put offsets into the LLCM. */
 static struct velo_dimmnet_pattern listed(struct velo_dimmnet *context, uint32_t element_words,
-                                          uint32_t list_word, const uint32_t *offsets, uint32_t count)
+                                          uint32_t list_word, const uint32_t *offsets,
+                                          uint32_t count)
 {
     uint64_t *llcm = velo_dimmnet_llcm(context) + list_word;
 
@@ -88,12 +89,8 @@ TEST(get_moves_a_region_to_a_region)
 
     world_open(&world);
     region_fill(world.b, 10, 5000, 5);
-    struct velo_dimmnet_transfer get = {.pid = PID_B,
-                                        .len_words = 5000,
-                                        .local_word = 3,
-                                        .remote_word = 10,
-                                        .tag = 9,
-                                        .status = 1};
+    struct velo_dimmnet_transfer get = {
+        .pid = PID_B, .len_words = 5000, .local_word = 3, .remote_word = 10, .tag = 9, .status = 1};
     CHECK_OK(velo_dimmnet_get(world.a, &get));
     struct velo_dimmnet_status status = expect_tag(world.a, 9);
     CHECK_EQ(status.kind, VELO_DIMMNET_KIND_ANSWER);
@@ -123,7 +120,8 @@ TEST(get_moves_a_region_to_prefetch_windows)
 
 /* ---- strided --------------------------------------------------------------------------------- */
 
-static void get_strided(uint32_t element_words, int32_t step_words, uint32_t elements, uint32_t first)
+static void get_strided(uint32_t element_words, int32_t step_words, uint32_t elements,
+                        uint32_t first)
 {
     struct world world;
     uint64_t all[REGION_WORDS];

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Threads that send to one port, two that use registered memory in turn (registrations.c), and
- * three that share a ring with one writer (broadcast.c), for ThreadSanitizer to watch. The
+ * three that share a ring with one writer (broadcast.c), and three of which two leave statuses with
+ * the third (statuses.c), for ThreadSanitizer to watch. The
  * library's own sources are compiled into this program with -DVELO_MUTATE=<n>: as shipped (0) the
  * sanitizer must be silent, with an ordering weakened it must report a race. The rings are short,
  * so that every slot and every byte of the data region is used again and again.
@@ -190,6 +191,7 @@ int main(void)
     hand_over(port, ports[0]);
     race_registrations(port, ports[0]);
     race_broadcast(domain);
+    race_statuses(domain);
 
     for (int i = 0; i < SENDERS; i++)
         check(velo_port_close(ports[i]), "velo_port_close");

@@ -16,6 +16,9 @@ void race_map_once(bool once);
 /** A ring of velo/bcast.h: this thread writes, and each of some others reads. */
 void race_broadcast(const char *domain);
 
+/** A status ring of velo/dimmnet.h: two threads send, and one takes. */
+void race_statuses(const char *domain);
+
 /** One port registers memory again and again, the other reads it. Each has a thread. */
 void race_registrations(struct velo_port *owner, struct velo_port *requester);
 
