@@ -311,7 +311,15 @@ def test_the_public_headers_give_a_page_for_every_call(tmp_path: Path):
         calls |= set(found)
     assert pages == calls
     overviews = {path.stem: path.read_text() for path in (tmp_path / "man7").iterdir()}
-    assert set(overviews) == {"velo", "velo-bcast", "velo-dimmnet", "velo-rma", "velo-mq", "velo2", "rma2"}
+    assert set(overviews) == {
+        "velo",
+        "velo-bcast",
+        "velo-dimmnet",
+        "velo-rma",
+        "velo-mq",
+        "velo2",
+        "rma2",
+    }
     # Every page that a page refers to is there.
     texts = [path.read_text() for path in tmp_path.glob("man[37]/*")]
     named = {name for text in texts for name in re.findall(r"\\fB([\w\\-]+)\\fP\([37]\)", text)}

@@ -65,6 +65,7 @@ def run(args: argparse.Namespace) -> None:
     from velo.measure.bracket import Peers
     from velo.measure.extoll import Costs
     from velo.measure.one_to_many import OneToMany
+    from velo.measure.scattered import Scattered
     from velo.measure.velo_perf import Collected
     from velo.results import records
 
@@ -72,11 +73,13 @@ def run(args: argparse.Namespace) -> None:
     cpus = two_cpus(args.cpus)
     choice = tasks.Choice.parse(args.only, args.skip)
     velo, peers, costs, ways = Collected(), Peers(), Costs(), OneToMany()
+    scattered = Scattered()
     configs: dict[str, str] = {}
     absent: dict[str, str] = {}
     chosen = tasks.native_tasks(choice, cpus, args.quick, velo, peers, configs, absent)
     chosen += tasks.extoll_tasks(choice, cpus, args.quick, costs)
     chosen += tasks.bcast_tasks(choice, cpus, args.quick, ways)
+    chosen += tasks.dimmnet_tasks(choice, cpus, args.quick, scattered)
     chosen += tasks.python_tasks(choice, cpus, args.quick, peers, absent)
     chosen += tasks.mpi_tasks(choice, cpus, args.quick, peers, configs, absent, console)
     for stack, config in configs.items():
@@ -89,8 +92,9 @@ def run(args: argparse.Namespace) -> None:
     rounds.run(chosen, count, peers, console)
     costs.show(console)
     ways.show(console)
+    scattered.show(console)
     found = rounds.results(velo, peers, configs, absent)
-    if not found and (costs.lines or ways.lines):
+    if not found and (costs.lines or ways.lines or scattered.lines):
         rounds.show_failures(peers, console)
         return
     if not found:

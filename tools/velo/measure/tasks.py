@@ -25,6 +25,8 @@ from velo.measure.one_to_many import PROGRAM, OneToMany
 from velo.measure.peers import PEERS
 from velo.measure.python import compare
 from velo.measure.python.channels import CHANNELS
+from velo.measure.scattered import MPI_STACKS, Scattered, has_mpi
+from velo.measure.scattered import PROGRAM as SCATTERED_PROGRAM
 from velo.measure.velo_perf import Collected, Job
 from velo.results.mpi_targets import BESIDE_MPI
 
@@ -56,7 +58,7 @@ NEEDS_CHECKOUT = (
 # Groups that --only and --skip know, beside the words of peers.
 PARTS = ("native", "mpi", "python")
 MODES = ("limit", "latency", "senders", "rate", "bandwidth", "ring", "gups", "extoll", "bcast",
-         "matching", "allreduce", "barrier", "hpcc", "netpipe", "queue")  # fmt: skip
+         "dimmnet", "matching", "allreduce", "barrier", "hpcc", "netpipe", "queue")  # fmt: skip
 PEER_WORDS = ("velo", "ucx", *(stack.word for stack in STACKS))
 
 
@@ -150,6 +152,23 @@ def bcast_tasks(choice: Choice, cpus: Sequence[int], quick: bool, ways: OneToMan
     if not choice.takes(words):
         return []
     return [Task(PROGRAM, words, 12.0, partial(ways.measure, cpus, quick))]
+
+
+def dimmnet_tasks(
+    choice: Choice, cpus: Sequence[int], quick: bool, scattered: Scattered
+) -> list[Task]:
+    """Words that lie apart: natively, and over Debian's Open MPI."""
+    out = []
+    words = frozenset({"native", "velo", "dimmnet"})
+    if choice.takes(words):
+        act = partial(scattered.measure, cpus, quick)
+        out.append(Task(SCATTERED_PROGRAM, words, 2.0, act))
+    for stack in MPI_STACKS:
+        words = frozenset({"mpi", stack.word, "dimmnet"})
+        if choice.takes(words) and has_mpi():
+            act = partial(scattered.measure_mpi, stack, cpus, quick)
+            out.append(Task(f"words that lie apart, {stack.word}", words, 2.0, act))
+    return out
 
 
 def python_tasks(
