@@ -43,6 +43,7 @@ MAY_INCLUDE = {
     "driver": {"spec"},
     # One suite for every engine: it must not know the inside of any.
     "tests/conformance": {"include", "spec", "tests"},
+    "tests/dimmnet": {"include", "spec", "tests"},
     "tests": {"include", "spec", "lib", "compat", "bindings/cpp"},
 }
 # A file that may reach one header more, and why.
