@@ -174,19 +174,16 @@ static void play(unsigned me, uint64_t seed, struct velo_dimmnet *context)
 
         for (int i = 0; i < STEPS; i++)
             step(&rng, model, turn % 2, is_mine ? context : NULL);
-        if (is_mine)
-            CHECK_OK(velo_dimmnet_send(context, &token, &turn, 1));
-        else
-            expect_tag(context, 99);
-        /* The other compares after this token, and before it plays; its loads change nothing but
-         * its own last Prefetch Window, which is left out. */
+        /* Loads of the comparison change nothing but the last Prefetch Window, which is left out.
+         */
         memset(model->prefetch[0] + 192, 0, 64 * sizeof(uint64_t));
         memset(model->prefetch[1] + 192, 0, 64 * sizeof(uint64_t));
+        if (!is_mine)
+            expect_tag(context, 99);
         compare(model, me, context);
+        CHECK_OK(velo_dimmnet_send(context, &token, &turn, 1));
         if (is_mine)
             expect_tag(context, 99);
-        else
-            CHECK_OK(velo_dimmnet_send(context, &token, &turn, 1));
     }
     free(model);
 }
