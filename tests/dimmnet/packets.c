@@ -65,6 +65,15 @@ TEST(a_status_says_how_long_the_last_packet_was)
     CHECK_EQ(expect_tag(world.b, 1).len_words, 62);
     CHECK_OK(velo_dimmnet_send(world.a, &target, words, 130));
     CHECK_EQ(expect_tag(world.b, 1).len_words, 6);
+    struct velo_dimmnet_transfer put = {.pid = PID_B, .len_words = 124, .status = 1};
+    CHECK_OK(velo_dimmnet_put(world.a, &put));
+    CHECK_EQ(expect_tag(world.b, 0).len_words, 62);
+    put.len_words = 120;
+    put.remote = (struct velo_dimmnet_pattern){
+        .access = VELO_DIMMNET_STRIDED, .element_words = 2, .step_words = 2};
+    CHECK_OK(velo_dimmnet_put(world.a, &put)); /* Behind the pattern thirty elements fit. */
+    CHECK_EQ(expect_tag(world.b, 0).len_words, 61);
+    CHECK_EQ(counted(world.board_a).sent, 1 + 3 + 2 + 2);
     world_close(&world);
 }
 
