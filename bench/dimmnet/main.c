@@ -286,15 +286,17 @@ static void pin(unsigned cpu)
 
 static error_t parse_option(int key, char *arg, struct argp_state *state)
 {
-    char *end = NULL;
-    unsigned long value = arg ? strtoul(arg, &end, 10) : 0;
+    char *end;
+    unsigned long value;
     switch (key) {
     case 'r':
+        value = strtoul(arg, &end, 10);
         if (value < 1 || value > ROUNDS_MAX || *end)
             argp_error(state, "'%s' is no number of rounds from 1 to %u", arg, ROUNDS_MAX);
         rounds = (unsigned)value;
         return 0;
     case 'c':
+        value = strtoul(arg, &end, 10);
         cpus[0] = (unsigned)value;
         if (end == arg || *end != ',' || value >= CPU_SETSIZE)
             argp_error(state, "'%s' is not two CPUs with a comma between them", arg);

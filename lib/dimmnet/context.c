@@ -115,11 +115,13 @@ int velo_dimmnet_identity(const struct velo_dimmnet *context,
 
 static cold_path int no_pid(uint32_t pid)
 {
-    if (pid >= VELO_DIMMNET_PIDS_MAX)
-        return velo_fail(VELO_ERR_ARG, "pid is %u; give 0 to %u", pid, VELO_DIMMNET_PIDS_MAX - 1);
-    return velo_fail(VELO_ERR_NO_PEER,
-                     "the board's table has no PID %u; enter it with velo_dimmnet_board_pid()",
-                     pid);
+    if (pid >= VELO_DIMMNET_PIDS_MAX) {
+        (void)velo_fail(VELO_ERR_ARG, "pid is %u; give 0 to %u", pid, VELO_DIMMNET_PIDS_MAX - 1);
+        return VELO_ERR_ARG;
+    }
+    (void)velo_fail(VELO_ERR_NO_PEER,
+                    "the board's table has no PID %u; enter it with velo_dimmnet_board_pid()", pid);
+    return VELO_ERR_NO_PEER;
 }
 
 int dimmnet_pid(const struct velo_dimmnet *context, uint32_t pid, uint64_t *entry)

@@ -21,8 +21,9 @@ static cold_path int refuse_disabled(struct native_slot *slot)
 
 static cold_path int board_gone(uint32_t lid, int status)
 {
-    return velo_fail(status, "board %u is gone: the process that made it has %s", lid,
-                     status == VELO_ERR_PEER_CLOSED ? "taken it away" : "ended");
+    (void)velo_fail(status, "board %u is gone: the process that made it has %s", lid,
+                    status == VELO_ERR_PEER_CLOSED ? "taken it away" : "ended");
+    return status;
 }
 
 /* Map a board for the first time, or once more since the one that was mapped is gone. */
