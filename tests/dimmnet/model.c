@@ -47,6 +47,7 @@ static void order_random(struct rng *rng, struct order *order, uint32_t limit, u
 {
     uint32_t access = rng_below(rng, kinds);
 
+    CHECK(element > 0 && elements > 0);
     memset(order, 0, sizeof *order);
     order->pattern.access = access;
     order->pattern.element_words = element;
