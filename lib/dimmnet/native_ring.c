@@ -145,7 +145,7 @@ uint64_t native_ring_written(const struct native_slot *slot)
 void native_ring_take(struct native_slot *slot, uint32_t count)
 {
     struct native_process *process = slot->self;
-    uint64_t upto = slot->taken + (uint32_t)(count - (uint32_t)slot->taken);
+    uint64_t upto = slot->taken + (count - (uint32_t)slot->taken);
     if (upto > order_peek_64(&process->written))
         return; /* More than there are: a count that no correct reader writes. */
     VELO_HOOK(HOOK_DIMMNET_TAKEN);
