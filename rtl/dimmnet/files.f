@@ -1,0 +1,30 @@
+// DIMMnet-2: CoreLogic.
+build/rtl/dimmnet_pkg.sv
+-f rtl/common/files.f
+rtl/dimmnet/rtl/dimmnet_core_pkg.sv
+rtl/dimmnet/rtl/dimmnet_ram.sv
+rtl/dimmnet/rtl/dimmnet_write_window.sv
+rtl/dimmnet/rtl/dimmnet_prefetch_window.sv
+rtl/dimmnet/rtl/dimmnet_llcm.sv
+rtl/dimmnet/rtl/dimmnet_register.sv
+rtl/dimmnet/rtl/dimmnet_queue.sv
+rtl/dimmnet/rtl/dimmnet_host.sv
+rtl/dimmnet/rtl/dimmnet_bounds.sv
+rtl/dimmnet/rtl/dimmnet_divide.sv
+rtl/dimmnet/rtl/dimmnet_guard.sv
+rtl/dimmnet/rtl/dimmnet_list.sv
+rtl/dimmnet/rtl/dimmnet_walk.sv
+rtl/dimmnet/rtl/dimmnet_write_unit.sv
+rtl/dimmnet/rtl/dimmnet_write_share.sv
+rtl/dimmnet/rtl/dimmnet_prefetch_unit.sv
+rtl/dimmnet/rtl/dimmnet_sodimm.sv
+rtl/dimmnet/rtl/dimmnet_intake.sv
+rtl/dimmnet/rtl/dimmnet_receive_controller.sv
+rtl/dimmnet/rtl/dimmnet_reads.sv
+rtl/dimmnet/rtl/dimmnet_status_write_unit.sv
+rtl/dimmnet/rtl/dimmnet_judge.sv
+rtl/dimmnet/rtl/dimmnet_segment.sv
+rtl/dimmnet/rtl/dimmnet_window_controller.sv
+rtl/dimmnet/rtl/dimmnet_sender.sv
+rtl/dimmnet/rtl/dimmnet_send.sv
+rtl/dimmnet/rtl/dimmnet_core.sv
