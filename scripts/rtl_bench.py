@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Measure node, switch and links in cycles and put the figures into build/rtl-bench.json.
+"""Measure node, switch, links and SO-DIMMs in cycles and put the figures into build/rtl-bench.json.
 
 Two nodes over one cable are measured here, the bare switch and a chain of routers by
 rtl/switch/test/run. Prints the table of targets, and the cycles of each stage in the form of the
@@ -72,6 +72,21 @@ ROWS = [
     Row("congestion_victim_unmanaged", "-", 0.5),
     Row("congestion_victim_managed", "-", 0.9, at_most=False),
     Row("congestion_hot_managed", "-", 0.8, at_most=False),
+    # DIMMnet-2, 64 bits, two lines: first line in to first word out, first word in to first line
+    # out; what of both is for retransmission, for which the paper expects 0.1 to 0.2 us.
+    Row("dimmnet_swif_tx_cycles", "-", 6),
+    Row("dimmnet_swif_rx_cycles", "-", 6),
+    Row("dimmnet_retransmission_cycles", "10-20", 2),
+    # The whole board, a BOTF packet of 16 bytes: command to last word out; first word in to status.
+    Row("dimmnet_send_cycles", "33", 20),
+    Row("dimmnet_receive_cycles", "46", 24),
+    # DIMMnet-2: reads of single words in DDR-200 SO-DIMMs, as a share of the rate that tRC, tRRD
+    # and the data bus allow; the worst pattern of each kind.
+    Row("dimmnet_sodimm_strided_share", "-", 0.8, at_most=False),
+    Row("dimmnet_sodimm_list_share", "-", 0.8, at_most=False),
+    # CoreLogic of DIMMnet-2, 16 bytes by BOTF; the paper's figures are with its network interface.
+    Row("dimmnet_core_send_cycles", "33", 16),
+    Row("dimmnet_core_receive_cycles", "46", 18),
 ]
 
 STAGE_NAMES = {
@@ -188,6 +203,20 @@ def measure_units(units: int, seed: int) -> dict[str, Any]:
     return figures
 
 
+def measure_dimmnet() -> dict[str, int]:
+    """A packet out of CoreLogic and one into it."""
+    program = build(
+        "dimmnet_core",
+        "rtl/dimmnet/files.f",
+        ROOT / "rtl" / "bench" / "dimmnet_bench.cc",
+        OUT / "dimmnet_bench",
+        [],
+    )
+    output = subprocess.run([program], check=True, stdout=subprocess.PIPE, text=True).stdout
+    figures: dict[str, int] = json.loads(output)
+    return figures
+
+
 def compare_congestion(results: dict[str, Any], seed: int) -> None:
     figures = results["congestion"] = measure_congestion(seed)
     results["congestion_victim_unmanaged"] = figures["share_unmanaged"]
@@ -201,6 +230,32 @@ def compare_units(results: dict[str, Any], seed: int) -> None:
     results["velo_units_2_speedup"] = one["cycles_per_message"] / two["cycles_per_message"]
     results["velo_units_4_speedup"] = one["cycles_per_message"] / four["cycles_per_message"]
     results["host_port_words_used"] = four["dma_words_used"]
+
+
+def measure_sodimm(results: dict[str, Any]) -> None:
+    """Reads through DIMMnet-2's SO-DIMM interface; the test that makes them leaves the figures."""
+    test = ROOT / "rtl" / "dimmnet_board" / "test" / "test_dimmnet_ddr_sodimm.py"
+    command = [sys.executable, "-m", "pytest", "-q", test]
+    # A missed share fails the test, but its figures are there for the table.
+    path = OUT / "dimmnet-sodimm.json"
+    path.unlink(missing_ok=True)
+    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=environment())
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    results["dimmnet_sodimm"] = figures
+    for kind in ("strided", "list"):
+        results[f"dimmnet_sodimm_{kind}_share"] = figures[f"{kind}_share"]
+
+
+def measure_boards(results: dict[str, Any]) -> None:
+    """Two whole boards of DIMMnet-2 in two PCs: cycles, and the paper's figure 5."""
+    folder = ROOT / "rtl" / "dimmnet_board" / "test"
+    tests = [folder / "test_dimmnet_board.py", folder / "measure_figure5.py"]
+    command = [sys.executable, "-m", "pytest", "-q", *tests]
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=environment())
+    results |= json.loads((OUT / "dimmnet-board.json").read_text(encoding="utf-8"))
+    results["dimmnet_figure5"] = {}
+    for path in sorted(OUT.glob("dimmnet-figure5-*.json")):
+        results["dimmnet_figure5"] |= json.loads(path.read_text(encoding="utf-8"))
 
 
 def show_targets(results: dict[str, Any]) -> list[str]:
@@ -284,6 +339,9 @@ def main(argv: list[str] | None = None) -> int:
     print("rtl-bench: switch and links", flush=True)
     run = ROOT / "rtl" / "switch" / "test" / "run"
     subprocess.run([run, "bench"], check=True, stdout=subprocess.DEVNULL, env=environment())
+    print("rtl-bench: SWIF", flush=True)
+    swif = ROOT / "rtl" / "dimmnet_swif" / "test" / "run"
+    subprocess.run([swif, "bench"], check=True, stdout=subprocess.DEVNULL, env=environment())
     results = json.loads(RESULT.read_text(encoding="utf-8"))
     for figures in nodes:
         combine(results, figures)
@@ -291,10 +349,16 @@ def main(argv: list[str] | None = None) -> int:
     compare_units(results, args.seed)
     print("rtl-bench: congestion, eight nodes", flush=True)
     compare_congestion(results, args.seed)
+    print("rtl-bench: CoreLogic of DIMMnet-2", flush=True)
+    results |= measure_dimmnet()
     print("rtl-bench: eight nodes with barriers", flush=True)
     network = [sys.executable, ROOT / "scripts" / "rtl_network.py", "--measure"]
     output = subprocess.run(network, check=True, stdout=subprocess.PIPE, text=True).stdout
     results |= json.loads(output)
+    print("rtl-bench: DIMMnet-2's SO-DIMMs", flush=True)
+    measure_sodimm(results)
+    print("rtl-bench: DIMMnet-2's boards", flush=True)
+    measure_boards(results)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     missed = show_targets(results)
     show_stages(results)

@@ -1,0 +1,141 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generate the SO-DIMM's controller with LiteDRAM, and its timings as a SystemVerilog package.
+
+The controller is LiteDRAM's bank machines, multiplexer, refresher and crossbar, with DFI outside,
+one command and 128 bits of data a clock. LiteDRAM locks a port to one bank until the bank has done
+what it was asked for, so there is a port for each bank: dimmnet_ddr_sodimm keeps them busy at the
+same time.
+"""
+
+import argparse
+import sys
+from pathlib import Path
+from typing import ClassVar
+
+import litedram.common
+import litedram.core.multiplexer
+from dimmnet_board.dram import ddr200
+from dimmnet_board.dram.chooser import CommandChooser
+from litedram.core.controller import ControllerSettings, LiteDRAMController
+from litedram.core.crossbar import LiteDRAMCrossbar
+from litedram.modules import DDRModule, _SpeedgradeTimings, _TechnologyTimings
+from migen import Module, Signal
+from migen.fhdl.verilog import convert
+
+# Requests that a bank can have before it; more do not make random reads faster (README).
+BANK_DEPTH = 16
+
+TIMING = ddr200.cycles()
+
+
+class Ddr200(DDRModule):
+    nbanks, nrows, ncols = ddr200.BANKS, ddr200.ROWS, ddr200.COLUMNS
+    technology_timings = _TechnologyTimings(
+        tREFI=ddr200.REFRESH_NS,
+        tWTR=(TIMING["wtr"], None),
+        tCCD=(ddr200.BURST // 2, None),
+        tRRD=(None, ddr200.NS["rrd"]),
+    )
+    # LiteDRAM takes tRC for the sum of tRAS and tRP; here it is.
+    speedgrade_timings: ClassVar = {
+        "default": _SpeedgradeTimings(
+            tRP=ddr200.NS["rp"],
+            tRCD=ddr200.NS["rcd"],
+            tWR=ddr200.NS["wr"],
+            tRFC=(None, ddr200.NS["rfc"]),
+            tFAW=None,
+            tRAS=ddr200.NS["ras"],
+        )
+    }
+
+
+class Dram(Module):
+    def __init__(self) -> None:
+        # One command a clock: bursts of two. LiteDRAM's own PHYs for DDR have two commands a clock.
+        litedram.common.burst_lengths["DDR"] = ddr200.BURST
+        litedram.core.multiplexer._CommandChooser = CommandChooser
+        module = Ddr200(1e9 / ddr200.CLOCK_NS, "1:1")
+        phy = litedram.common.PhySettings(
+            phytype="dimmnet",
+            memtype="DDR",
+            databits=64,
+            dfi_databits=128,
+            nphases=1,
+            rdphase=0,
+            wrphase=0,
+            cl=TIMING["cl"],
+            cwl=TIMING["wl"],
+            read_latency=TIMING["cl"] + ddr200.PHY_CLOCKS,
+            write_latency=0,
+        )
+        self.submodules.controller = controller = LiteDRAMController(
+            phy,
+            module.geom_settings,
+            module.timing_settings,
+            1e9 / ddr200.CLOCK_NS,
+            ControllerSettings(cmd_buffer_depth=BANK_DEPTH),
+        )
+        self.submodules.crossbar = crossbar = LiteDRAMCrossbar(controller.interface)
+        self.ios: set[Signal] = set()
+        for bank in range(ddr200.BANKS):
+            self._port(bank, crossbar.get_port())
+        outputs = "bank address cs_n ras_n cas_n we_n cke wrdata wrdata_en wrdata_mask rddata_en"
+        for name in outputs.split():
+            self._out(f"dfi_{name}", getattr(controller.dfi.p0, name))
+        self._in("dfi_rddata", controller.dfi.p0.rddata)
+
+    def _in(self, name: str, signal: Signal) -> None:
+        outside = Signal(len(signal), name=name)
+        self.comb += signal.eq(outside)
+        self.ios.add(outside)
+
+    def _out(self, name: str, signal: Signal) -> None:
+        outside = Signal(len(signal), name=name)
+        self.comb += outside.eq(signal)
+        self.ios.add(outside)
+
+    def _port(self, bank: int, port: litedram.common.LiteDRAMNativePort) -> None:
+        self._in(f"port{bank}_valid", port.cmd.valid)
+        self._in(f"port{bank}_we", port.cmd.we)
+        self._in(f"port{bank}_addr", port.cmd.addr)
+        self._out(f"port{bank}_ready", port.cmd.ready)
+        self._in(f"port{bank}_wdata", port.wdata.data)
+        self._in(f"port{bank}_wmask", port.wdata.we)
+        self._out(f"port{bank}_wready", port.wdata.ready)
+        self._out(f"port{bank}_rvalid", port.rdata.valid)
+        self._out(f"port{bank}_rdata", port.rdata.data)
+
+
+def package() -> str:
+    """The timings in clocks, for the sequence after power-up and for the memory's model."""
+    numbers = {f"Ddr{name.capitalize()}": value for name, value in TIMING.items()}
+    numbers |= {
+        "DdrBanks": ddr200.BANKS,
+        "DdrRows": ddr200.ROWS,
+        "DdrColumns": ddr200.COLUMNS,
+        "DdrBurst": ddr200.BURST,
+        "DdrRefreshInterval": int(ddr200.REFRESH_NS / ddr200.CLOCK_NS),
+        "DdrRefreshPostponed": ddr200.REFRESH_POSTPONED,
+        "DdrPowerUp": int(ddr200.POWER_UP_NS / ddr200.CLOCK_NS),
+        "DdrPhy": ddr200.PHY_CLOCKS,
+        "DdrBankDepth": BANK_DEPTH,
+    }
+    lines = [f"  localparam int unsigned {name} = {value};" for name, value in numbers.items()]
+    head = "// Generated by rtl/dimmnet_board/dram/generate.py from ddr200.py: clocks of 10 ns.\n"
+    return head + "\n".join(["package dimmnet_ddr_pkg;", *lines, "endpackage", ""])
+
+
+def main(argv: list[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("-o", "--output", type=Path, required=True, help="folder for both files")
+    args = parser.parse_args(argv)
+    dram = Dram()
+    args.output.mkdir(parents=True, exist_ok=True)
+    text = str(convert(dram, dram.ios, name="dimmnet_dram"))
+    (args.output / "dimmnet_dram.v").write_text(text, encoding="utf-8")
+    (args.output / "dimmnet_ddr_pkg.sv").write_text(package(), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
