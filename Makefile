@@ -48,7 +48,7 @@ sim: rtl-setup ## Run NetPIPE over the simulated hardware, in virtual time.
 paper: rtl-setup ## Reproduce the papers' figures on the simulated hardware, into build/paper.html.
 	@scripts/setup sim
 	@scripts/build --without-tests --with-paper release
-	@grep -q '"node_128_bit"' build/rtl-bench.json 2>/dev/null || scripts/rtl bench
+	@grep -q '"dimmnet_figure5"' build/rtl-bench.json 2>/dev/null || scripts/rtl bench
 	@build/bin/velo paper -o build/paper.html --json build/paper.json
 
 test: rtl-setup ## Run the quick tests, of every part some; at most 10 minutes.

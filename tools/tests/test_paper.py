@@ -8,7 +8,7 @@ import pytest
 
 from velo.cluster import points
 from velo.errors import UsageError
-from velo.paper import experiments, figure4
+from velo.paper import dimmnet, experiments, figure4
 from velo.paper import page as paper_page
 
 HERE, NEW = points.VELO_POINTS[0], points.VELO_POINTS[1]
@@ -128,6 +128,41 @@ def test_the_page_begins_with_its_conclusion_and_its_terms(tmp_path: Path) -> No
         "with a modelled host, reaches 6 of the 6 values of the papers that it can be compared with"
     ) in first
     assert "<strong>Terms.</strong>" in first
+
+
+BOARDS = {
+    "dimmnet_send_cycles": 16,
+    "dimmnet_receive_cycles": 17,
+    "dimmnet_figure5": {
+        "back to back": {"a": [[16, 1100], [496, 3000]], "b": [[16, 1110]], "c": [[16, 1300]]},
+        "through a switch": {"a": [[16, 1490]], "b": [], "c": [[16, 1690]]},
+    },
+}
+
+
+def test_figure_5_of_dimmnet_stands_beside_the_papers(tmp_path: Path) -> None:
+    found = results()
+    found.cycles |= BOARDS
+    page = tmp_path / "page.html"
+    paper_page.write(found, page)
+    text = page.read_text(encoding="utf-8")
+    assert text.count("<svg") == 6
+    assert "<strong>1.10 µs</strong>" in text and "1.89 µs" in text
+    section = dimmnet.section(found.cycles)
+    assert section is not None
+    assert section.rows[1] == (
+        "(b) status seen, data in SO-DIMM, 16 B",
+        "1.95 µs",
+        ("1.11 µs", "–"),
+    )
+    assert section.rows[3] == ("command to last word sent, 16 B", "33", ("16 cycles", "–"))
+    # 79 clocks less 33 are 460 of 790 ns.
+    assert "Of the 790 ns" in section.differs[0] and "460 are the board's" in section.differs[0]
+    assert "The other 330 ns" in section.differs[1]
+
+
+def test_without_boards_the_page_has_no_dimmnet() -> None:
+    assert dimmnet.section(results().cycles) is None
 
 
 def test_what_is_not_reached_is_named() -> None:

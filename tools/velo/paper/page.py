@@ -16,7 +16,7 @@ from velo import units
 from velo.cluster.points import EXTOLL_POINTS, HTX_POINT, VELO_POINTS, Point
 from velo.display import Table, paint
 from velo.errors import writing
-from velo.paper import figure4
+from velo.paper import dimmnet, figure4
 from velo.paper.experiments import Results, Series
 from velo.report import plots
 from velo.report.page import template
@@ -331,6 +331,7 @@ def write(results: Results, output: Path) -> None:
         groups=[(k, list(g)) for k, g in groupby(shown, key=lambda row: row.source)],
         cycles=cycle_rows(results.cycles),
         figures=figures(results),
+        dimmnet=dimmnet.section(results.cycles),
         series=results.series,
         absent=results.absent,
         velo_clock=VELO_POINTS[0].name,

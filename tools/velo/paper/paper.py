@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo paper`: the figures of the VELO and EXTOLL papers, from the simulated hardware.
+"""`velo paper`: the figures of the VELO, EXTOLL and DIMMnet-2 papers, from the hardware.
 
 experiments.py runs them; page.py says which figure shows what, and sets it beside what the paper
 has.
@@ -20,7 +20,8 @@ def register(commands: Any) -> None:
         help="reproduce the papers' figures on the simulated hardware",
         description="Run the experiments of the VELO and EXTOLL papers on simulated nodes of the "
         "hardware, at the papers' clock and at newer ones, and make a page with every figure, ours "
-        "beside theirs. Some ten minutes; the same results, to the message, every time.",
+        "beside theirs. Some ten minutes; the same results, to the message, every time. The page "
+        "also has figure 5 of the DIMMnet-2 paper, of which make rtl-bench measures the boards.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -54,7 +55,9 @@ def run(args: argparse.Namespace) -> None:
     console = display.Console()
     results = experiments.Results(cycles=experiments.read_cycles())
     if not results.cycles and not args.quick:
-        results.absent.append("figure 4 of the VELO paper: run 'make rtl-bench' first")
+        results.absent.append(
+            "figure 4 of the VELO paper, figure 5 of DIMMnet-2's: run 'make rtl-bench' first"
+        )
     jobs = list(experiments.plan(chosen, args.quick))
     with display.Bar(console, total=len(jobs)) as bar:
         for done, (experiment, point, ranks) in enumerate(jobs):
