@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""InfiniBand packets by the words of the specification, bit by bit: nothing here is from the RTL."""
+"""InfiniBand packets by the words of the specification, bit by bit: nothing is from the RTL."""
 
 import struct
 from dataclasses import dataclass
@@ -9,8 +9,9 @@ TAKEN, NOT_READY, SEQUENCE = 0x1F, 0x20, 0x60
 
 
 def crc(data: bytes, width: int, poly: int) -> bytes:
-    """Volume 1, 7.8: the lowest bit of each byte first into a register of ones; the complement of what
-    is left goes out with the highest coefficient first, into the lowest bit of the first byte."""
+    """Volume 1, 7.8: the lowest bit of each byte first into a register of ones; the complement of
+    what is left goes out with the highest coefficient first, into the lowest bit of the first byte.
+    """
     register = [1] * width  # the highest coefficient first
     taps = [poly >> width - 1 - place & 1 for place in range(width)]
     for byte in data:
