@@ -48,7 +48,7 @@ module dimmnet_register
     output logic [15:0] network_stop_o,  // peers that SWIF stops
     input logic [15:0] network_off_i,  // it has
     input logic [15:0] network_failed_i,  // peers that it gave up
-    input  logic [ 8:0][31:0] network_counts_i,  // its counters, as the privileged registers have them
+    input logic [8:0][31:0] network_counts_i,  // its counters, from network_crc on
 
     output logic     [         15:0]       lid_o,           // the board's
     output logic     [         19:0]       patience_o,      // cycles that a status waits
