@@ -103,7 +103,7 @@ def _differs(cycles: dict[str, Any], run: dict[str, list[list[float]]]) -> tuple
         f"The other {gap - board:.0f} ns are host and wire: theirs take 1.1 µs, ours what the "
         "model's constants add up to. Its chipset and serializers are assumed, so that part "
         "compares no hardware.",
-        "16 and 32 bytes take longer than 48: a write-combining buffer that is not full goes out "
-        "as one bus transaction for each 8 bytes.",
+        "A time is the mean of four round trips. A poll sees a status up to 0.2 µs late, so that "
+        "neighbouring points, and (a) and (b), differ by chance.",
         "The paper draws its curve without values; only those of 16 bytes are in its text.",
     )
