@@ -16,8 +16,8 @@
  * status, and in bits that a status does not use the number of the lap (cell_lap()). An entry that
  * is empty holds the lap for which it is empty, and nothing else. A writer takes the entry at the
  * count `written` by one compare-and-swap, from empty in this lap to its status, and then moves the
- * count on by another. Whoever finds the entry at the count filled moves the count on first, the
- * reader too: so a writer that dies between the two keeps nobody waiting. An entry of an earlier
+ * count on by another. A writer or reader that finds the entry at the count filled moves the count
+ * on first: so a writer that dies between the two keeps nobody waiting. An entry of an earlier
  * lap means that the ring is full. The reader empties entries for the next lap once it has taken so
  * many.
  *

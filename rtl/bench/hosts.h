@@ -2,8 +2,8 @@
 //
 // Whole nodes (velo_node) joined by cables without delay, each with a host that stores messages and
 // reads its rings at once. Each message has to come once, whole, in the order of its source and
-// target, or the program ends with an error. A node that is reset loses what it had, and what was on
-// its way through it may be lost; all others is not. For the benches that measure what messages get
+// target, or the program ends with an error. A node that is reset loses what it had. Messages on
+// their way through it may be lost, no others. For the benches that measure what messages get
 // of such a network, and for the test of resets.
 //
 // Built for paths of VELO_DATA_WIDTH bits and nodes of VELO_LINKS links.
@@ -57,7 +57,7 @@ struct HostNode {
     unsigned dma_pace = 1;                     // the host takes a DMA word in every so many cycles,
     uint64_t dma_stop_until = 0;               // and none before this one
     std::array<uint64_t, 256> received_from{}; // messages, by source node
-    bool is_back = true; // From its last reset.
+    bool is_back = true;                       // From its last reset.
     bool register_asked = false;
     uint64_t answer = 0;
     unsigned answer_bits = 0;
@@ -115,8 +115,9 @@ class Hosts
                         message.may_be_lost = true;
     }
 
-    // Let it go on, as after power-up: the caller steps 300 cycles, then calls set_up(), and is_back()
-    // when all that is written. What is stored until then may be lost if it leads through the node.
+    // Let it go on, as after power-up: the caller steps 300 cycles, then calls set_up(), and
+    // is_back() when all of that is written. Messages that are stored until then and lead through
+    // the node may be lost.
     void release(unsigned n) { nodes_[n].top->rst_ni = 1; }
     void is_back(unsigned n) { nodes_[n].is_back = true; }
 

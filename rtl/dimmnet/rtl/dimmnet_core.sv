@@ -4,9 +4,9 @@
 // names of the paper (figure 3); README.md says what each does. Everything is synchronous to one clock, 100 MHz on the
 // paper's board.
 //
-// Host: writes of 128 bits with byte enables; reads whose data come two cycles after they were taken. `ready` is low for
-// a few cycles at most, whatever network and SO-DIMM do. SWIF: lines with their identifiers. SO-DIMM: a request a cycle,
-// responses of reads in order; there is always room for them.
+// Host: writes of 128 bits with byte enables; reads whose data come two cycles after they were taken. A read is taken at
+// once; a write waits for a few cycles at most, whatever network and SO-DIMM do. SWIF: lines with their identifiers.
+// SO-DIMM: a request a cycle, responses of reads in order; there is always room for them.
 
 `include "velo_assert.svh"
 

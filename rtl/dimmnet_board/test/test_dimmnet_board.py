@@ -17,7 +17,7 @@ from stream import Bench
 
 FIGURES = Path(__file__).resolve().parents[3] / "build" / "rtl" / "dimmnet-board.json"
 LIDS = (0x11, 0x12)
-# Five metres of cable, 5 ns each, and serializers: 260 ns for both ends, assumed.
+# Five metres of cable, 5 ns each, and serializers: 265 ns for both ends, assumed.
 WIRE_CLOCKS = 29
 
 
