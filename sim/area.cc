@@ -17,6 +17,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "board_times.h"
+
 namespace sim
 {
 
@@ -69,10 +71,13 @@ void check_room(const std::string &folder, uint64_t bytes)
 
 } // namespace
 
-uint64_t area_bytes(unsigned nodes) { return memory_at() + nodes * uint64_t{SIM_MEMORY_BYTES}; }
+uint64_t area_bytes(unsigned nodes, unsigned boards)
+{
+    return memory_at() + nodes * uint64_t{SIM_MEMORY_BYTES} + boards * uint64_t{SIM_BOARD_BYTES};
+}
 
-Area::Area(const std::string &path, unsigned nodes, const HostModel &host)
-    : path_(path), bytes_(area_bytes(nodes))
+Area::Area(const std::string &path, unsigned nodes, unsigned boards, const HostModel &host)
+    : path_(path), bytes_(area_bytes(nodes, boards))
 {
     check_room(std::filesystem::absolute(path).parent_path(), bytes_);
     remove_stale(path_);
@@ -91,11 +96,11 @@ Area::Area(const std::string &path, unsigned nodes, const HostModel &host)
     base_ = static_cast<uint8_t *>(base);
     head_ = reinterpret_cast<sim_area *>(base_);
     channels_ = reinterpret_cast<sim_channel *>(head_ + 1);
-    fill(nodes, host);
+    fill(nodes, boards, host);
     claim_name(temporary);
 }
 
-void Area::fill(unsigned nodes, const HostModel &host)
+void Area::fill(unsigned nodes, unsigned boards, const HostModel &host)
 {
     head_->magic = SIM_AREA_MAGIC;
     head_->version = SIM_AREA_VERSION;
@@ -103,10 +108,13 @@ void Area::fill(unsigned nodes, const HostModel &host)
     head_->pid = getpid();
     head_->memory_at = memory_at();
     head_->memory_bytes = SIM_MEMORY_BYTES;
+    head_->boards = boards;
+    head_->boards_at = area_bytes(nodes, 0);
     head_->poll_ps = host.poll_ns * kPsPerNs;
     head_->clock_ps = host.clock_ns * kPsPerNs;
     head_->copy_ps = host.copy_ns * kPsPerNs;
     head_->call_ps = host.call_ns * kPsPerNs;
+    head_->slot_call_ps = kCallPs;
     head_->gap_ps = host.gap_ns * kPsPerNs;
     head_->compute_ps = host.compute_ns * kPsPerNs;
     head_->compute_permille = host.compute_permille;

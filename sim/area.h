@@ -19,7 +19,7 @@ class Area
   public:
     // Throws std::runtime_error, with the figure, if there is no room for it, or if another
     // simulator has a file of that name.
-    Area(const std::string &path, unsigned nodes, const HostModel &host);
+    Area(const std::string &path, unsigned nodes, unsigned boards, const HostModel &host);
     ~Area();
     Area(const Area &) = delete;
     Area &operator=(const Area &) = delete;
@@ -27,6 +27,7 @@ class Area
     const std::string &path() const { return path_; }
     sim_channel &channel(unsigned number) { return channels_[number]; }
     uint8_t *memory() { return base_ + head_->memory_at; }
+    uint8_t *board_memory() { return base_ + head_->boards_at; }
 
     uint32_t turn(unsigned channel) const;
     // Give the turn away and wake the thread that waits for it.
@@ -50,10 +51,10 @@ class Area
     sim_channel *channels_ = nullptr;
 
     void claim_name(const std::string &temporary);
-    void fill(unsigned nodes, const HostModel &host);
+    void fill(unsigned nodes, unsigned boards, const HostModel &host);
 };
 
-// What a cluster of that many nodes needs in the file.
-uint64_t area_bytes(unsigned nodes);
+// What a cluster of that many nodes and boards needs in the file.
+uint64_t area_bytes(unsigned nodes, unsigned boards);
 
 } // namespace sim

@@ -8,8 +8,9 @@
 namespace sim
 {
 
-Calls::Calls(Cluster &cluster, Inboxes &inboxes, std::function<bool(uint64_t, uint64_t)> ended)
-    : cluster_(cluster), inboxes_(inboxes), driver_(cluster, std::move(ended))
+Calls::Calls(Cluster &cluster, Boards &boards, Inboxes &inboxes,
+             std::function<bool(uint64_t, uint64_t)> ended)
+    : cluster_(cluster), boards_(boards), inboxes_(inboxes), driver_(cluster, std::move(ended))
 {
 }
 
@@ -43,6 +44,15 @@ int32_t Calls::carry_out(Thread &thread, uint64_t time_ps)
                                    call.memory_enter.rights, call.memory_enter.first_page);
     case SIM_MEMORY_WITHDRAW:
         return withdraw_memory(thread);
+    case SIM_BOARD_OPEN:
+        return open_board(thread);
+    case SIM_BOARD_CLOSE:
+        return boards_.close(thread.pid, call.board_close.board);
+    case SIM_SLOT_STORE:
+    case SIM_SLOT_LOAD:
+    case SIM_SLOT_LINES:
+    case SIM_SLOT_AWAIT:
+        return access_slot(thread, time_ps);
     default:
         return SIM_ERR_CALL;
     }
@@ -62,6 +72,13 @@ void Calls::suspend(Thread &thread)
     thread.ticket = ++tickets_;
     thread.state = State::kReading;
     thread.event_ps = SIM_NEVER;
+}
+
+// There is nothing to wait for.
+void Calls::go_on(Thread &thread)
+{
+    thread.ticket = 0;
+    thread.state = State::kCalling;
 }
 
 int32_t Calls::open_port(Thread &thread)
@@ -145,9 +162,46 @@ int32_t Calls::withdraw_memory(Thread &thread)
         thread.pages_node = static_cast<unsigned>(withdraw.node);
         thread.pages_first = static_cast<uint32_t>(withdraw.first_page);
     } else {
-        thread.ticket = 0;
-        thread.state = State::kCalling;
+        go_on(thread);
     }
+    return status;
+}
+
+// ----- boards
+
+int32_t Calls::open_board(Thread &thread)
+{
+    auto &open = thread.call.board_open;
+    suspend(thread);
+    int32_t status =
+        boards_.open(thread.pid, open.lid, thread.ticket, cluster_.cycle(), open.board);
+    if (status != SIM_OK)
+        go_on(thread);
+    return status;
+}
+
+int32_t Calls::access_slot(Thread &thread, uint64_t time_ps)
+{
+    const auto &slot = thread.call.slot;
+    bool is_word = thread.call.op == SIM_SLOT_LOAD || thread.call.op == SIM_SLOT_AWAIT;
+    if (slot.len_words < 1 || slot.len_words > (is_word ? 1 : SIM_SLOT_WORDS) ||
+        slot.address % 8 != 0 || slot.address > SIM_SLOT_BYTES - 8 * slot.len_words)
+        return SIM_ERR_CALL;
+    Access access;
+    access.kind = thread.call.op == SIM_SLOT_STORE   ? Access::Kind::kStore
+                  : thread.call.op == SIM_SLOT_LOAD  ? Access::Kind::kLoad
+                  : thread.call.op == SIM_SLOT_LINES ? Access::Kind::kLines
+                                                     : Access::Kind::kAwait;
+    access.time_ps = time_ps;
+    access.word = slot.address / 8;
+    access.len_words = static_cast<unsigned>(slot.len_words);
+    access.deadline_ps = slot.deadline_ps;
+    std::copy_n(slot.words, std::size(slot.words), access.words.begin());
+    suspend(thread);
+    access.ticket = thread.ticket;
+    int32_t status = boards_.begin(slot.board, access);
+    if (status != SIM_OK)
+        go_on(thread);
     return status;
 }
 

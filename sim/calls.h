@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "boards/boards.h"
 #include "cluster.h"
 #include "driver.h"
 #include "inbox.h"
@@ -20,7 +21,7 @@ class Calls
 {
   public:
     // `ended`: as Driver's; the waiter is a thread's ticket.
-    Calls(Cluster &cluster, Inboxes &inboxes,
+    Calls(Cluster &cluster, Boards &boards, Inboxes &inboxes,
           std::function<bool(uint64_t ticket, uint64_t time_ps)> ended);
 
     // Carry out a thread's call and put the results into it. Returns enum sim_status.
@@ -43,10 +44,15 @@ class Calls
         driver_.take_answer(node, answer);
     }
     // A process has ended.
-    void bury(int pid) { driver_.bury(pid); }
+    void bury(int pid)
+    {
+        driver_.bury(pid);
+        boards_.bury(pid);
+    }
 
   private:
     Cluster &cluster_;
+    Boards &boards_;
     Inboxes &inboxes_;
     Driver driver_;
     uint64_t tickets_ = 0;
@@ -54,6 +60,7 @@ class Calls
 
     bool take_ports(bool &ports);
     void suspend(Thread &thread);
+    static void go_on(Thread &thread);
     int32_t open_port(Thread &thread);
     int32_t store(const Thread &thread, uint64_t time_ps);
     int32_t write_register(const Thread &thread, uint64_t time_ps);
@@ -61,6 +68,8 @@ class Calls
     int32_t poll(Thread &thread, uint64_t time_ps);
     int32_t open_queue(Thread &thread, uint64_t time_ps);
     int32_t withdraw_memory(Thread &thread);
+    int32_t open_board(Thread &thread);
+    int32_t access_slot(Thread &thread, uint64_t time_ps);
 };
 
 } // namespace sim

@@ -32,12 +32,23 @@ void print_summary(const Figures &figures)
                  figures.now_us(), figures.totals.arrivals.messages, figures.totals.calls,
                  static_cast<double>(figures.node_cycles), figures.skipped_percent(),
                  figures.seconds, figures.speed(), figures.totals.arrivals.hash);
+    const NetTotals &net = figures.totals.net;
+    if (figures.boards)
+        std::fprintf(stderr,
+                     "velo-sim: boards: %" PRIu64 " packets, %" PRIu64 " to nowhere, %.3g cycles, "
+                     "%.4g/s, hash %016" PRIx64 "\n",
+                     net.packets, net.lost, static_cast<double>(figures.totals.board_cycles),
+                     figures.seconds > 0
+                         ? static_cast<double>(figures.totals.board_cycles) / figures.seconds
+                         : 0,
+                     net.hash);
 }
 
 void write_result(const Options &options, const Figures &figures, int exit_code)
 {
-    char hash[17];
+    char hash[17], board_hash[17];
     std::snprintf(hash, sizeof hash, "%016" PRIx64, figures.totals.arrivals.hash);
+    std::snprintf(board_hash, sizeof board_hash, "%016" PRIx64, figures.totals.net.hash);
     const HostModel &host = options.cluster.host;
     nlohmann::ordered_json result = {
         {"command", options.command},
@@ -50,6 +61,11 @@ void write_result(const Options &options, const Figures &figures, int exit_code)
         {"computed_ps", figures.totals.computed_ps},
         {"calls", figures.totals.calls},
         {"hash", hash},
+        {"boards", figures.boards},
+        {"board_packets", figures.totals.net.packets},
+        {"board_packets_lost", figures.totals.net.lost},
+        {"board_cycles", figures.totals.board_cycles},
+        {"board_hash", board_hash},
         {"cycles", figures.cycles},
         {"node_cycles", figures.node_cycles},
         {"evaluated_node_cycles", figures.evaluated},

@@ -19,7 +19,7 @@ struct Figures {
     double seconds = 0;
     uint64_t node_cycles = 0, evaluated = 0, bad_words = 0, cycles = 0;
     Totals totals;
-    unsigned nodes = 0;
+    unsigned nodes = 0, boards = 0;
 
     double now_us() const { return static_cast<double>(totals.now_ps) / kPsPerUs; }
     double speed() const { return seconds > 0 ? static_cast<double>(node_cycles) / seconds : 0; }

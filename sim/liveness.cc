@@ -82,7 +82,13 @@ const char *op_name(uint32_t op)
                                         "detach",
                                         "queue open",
                                         "memory enter",
-                                        "memory withdraw"};
+                                        "memory withdraw",
+                                        "board open",
+                                        "board close",
+                                        "slot store",
+                                        "slot load",
+                                        "slot lines",
+                                        "slot await"};
     return op < std::size(names) ? names[op] : names[0];
 }
 

@@ -62,7 +62,7 @@ void check_memory(unsigned nodes)
     for (std::string unit; file >> name >> kib && std::getline(file, unit);)
         if (name == "MemAvailable:")
             available_kib = kib;
-    uint64_t needed_kib = (sim::area_bytes(nodes) + nodes * kNodeBytes) >> 10;
+    uint64_t needed_kib = (sim::area_bytes(nodes, 0) + nodes * kNodeBytes) >> 10;
     if (needed_kib > available_kib)
         throw std::runtime_error("a cluster of " + std::to_string(nodes) + " nodes needs " +
                                  std::to_string(needed_kib >> 10) + " MiB of memory, " +
@@ -83,13 +83,14 @@ class Simulator
 
     int run()
     {
-        sim::Area area(options_.area_file, nodes_, options_.cluster.host);
+        sim::Area area(options_.area_file, nodes_, options_.boards, options_.cluster.host);
         sim::Cluster cluster(cluster_options_, topology_, area.memory());
         show(cluster);
         cluster.boot();
         std::unique_ptr<sim::Recorder> recorder = record(cluster);
         sim::Processor processor(options_.pin);
-        sim::Schedule schedule(cluster, area, processor);
+        sim::Boards boards(options_.boards, area.board_memory());
+        sim::Schedule schedule(cluster, boards, area, processor);
         setenv("VELO_SIM", area.path().c_str(), 1);
         begin_ = RealClock::now();
         boot_node_cycles_ = cluster.node_cycles();
@@ -219,6 +220,7 @@ class Simulator
         figures.cycles = cluster.cycle();
         figures.totals = schedule.totals();
         figures.nodes = nodes_;
+        figures.boards = options_.boards;
         return figures;
     }
 };

@@ -14,6 +14,8 @@ namespace
 {
 
 constexpr double kKhzPerMhz = 1000;
+constexpr unsigned kBoardsMax = 16; // as many peers as a board knows
+constexpr double kMhzOfBoards = 100;
 constexpr double kComputeMax = 1e6; // a factor, or nanoseconds
 
 void add_host_model(CLI::App &app, HostModel &host)
@@ -111,6 +113,10 @@ Options parse_options(int argc, char **argv)
     app.add_option("--cable-cycles", cluster.cable_cycles, "delay of each cable, PHYs included")
         ->capture_default_str()
         ->check(CLI::Range(0U, 100000U));
+    app.add_option("--boards", options.boards,
+                   "boards of DIMMnet-2, each in a PC: two on a cable, more at a switch")
+        ->capture_default_str()
+        ->check(CLI::Range(0U, kBoardsMax));
     app.add_option("--split-one-in", cluster.split_one_in,
                    "one in so many stores to VELO comes to its node in parts; 0: none")
         ->capture_default_str();
@@ -135,6 +141,8 @@ Options parse_options(int argc, char **argv)
         take_compute(compute, cluster.host);
         if (!options.wave.file.empty() && options.wave.end_us <= options.wave.from_us)
             throw CLI::ValidationError("--wave-to-us", "has to be after --wave-from-us");
+        if (options.boards != 0 && clock_mhz != kMhzOfBoards)
+            throw CLI::ValidationError("--clock-mhz", "boards have 100 MHz");
     } catch (const CLI::ParseError &error) {
         std::exit(app.exit(error));
     }

@@ -39,9 +39,9 @@ uint64_t poll_slot_ps(uint64_t first_ps, uint64_t period_ps, uint64_t seen_ps)
 
 } // namespace
 
-Schedule::Schedule(Cluster &cluster, Area &area, const Processor &processor)
-    : cluster_(cluster), area_(area), processor_(processor),
-      calls_(cluster, inboxes_,
+Schedule::Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor &processor)
+    : cluster_(cluster), boards_(boards), area_(area), processor_(processor),
+      calls_(cluster, boards, inboxes_,
              [this](uint64_t ticket, uint64_t time_ps) {
                  return resume(ticket, std::max(now_ps_, time_ps), 0);
              }),
@@ -55,7 +55,8 @@ Schedule::Schedule(Cluster &cluster, Area &area, const Processor &processor)
 
 Totals Schedule::totals() const
 {
-    Totals totals = {now_ps_, calls_taken_, 0, computed_ps_, inboxes_.totals()};
+    Totals totals = {now_ps_,           calls_taken_,     0, computed_ps_, inboxes_.totals(),
+                     boards_.totals(), boards_.evaluated()};
     for (unsigned n = 0; n < cluster_.size(); n++)
         totals.lost_accesses += cluster_.node(n).lost_accesses();
     return totals;
@@ -247,9 +248,9 @@ void Schedule::settle_ports()
 {
     for (unsigned n = 0; n < cluster_.size(); n++)
         while (!cluster_.node(n).control_is_empty())
-            cluster_.step(cluster_.cycle() + 1);
+            step(cluster_.cycle() + 1);
     for (uint64_t end = cluster_.cycle() + kSettleCycles; cluster_.cycle() < end;)
-        cluster_.step(end);
+        step(end);
     take_arrivals();
     now_ps_ = std::max(now_ps_, cluster_.clock().start_ps(cluster_.cycle()));
 }
@@ -272,9 +273,9 @@ Schedule::Reached Schedule::advance()
             barren_from_ = cluster_.cycle();
         bool arrived = false;
         for (; !arrived && cluster_.cycle() < end_cycle && steps < kStepsAtATime; steps++) {
-            if (barren && (cluster_.is_quiet() || is_barren()))
+            if (barren && nothing_comes())
                 return Reached::kNothing;
-            cluster_.step(end_cycle);
+            step(end_cycle);
             arrived = take_arrivals();
         }
         if (!arrived && cluster_.cycle() >= end_cycle)
@@ -288,9 +289,44 @@ bool Schedule::is_barren() const
     return cluster_.cycle() > std::max(barren_from_, cluster_.last_dma_cycle()) + kBarrenCycles;
 }
 
-bool Schedule::take_arrivals()
+bool Schedule::nothing_comes() const
+{
+    return boards_.is_idle() && (cluster_.is_quiet() || is_barren());
+}
+
+// Boards that are awake see each cycle.
+void Schedule::step(uint64_t end_cycle)
+{
+    uint64_t cycle = cluster_.cycle();
+    if (boards_.rest(cycle)) {
+        cluster_.step(end_cycle);
+        return;
+    }
+    boards_.step(cycle);
+    cluster_.step(cycle + 1);
+}
+
+// Threads whose accesses to boards have ended go on.
+bool Schedule::take_accesses()
 {
     bool any = false;
+    for (const Access &access : boards_.take_done())
+        for (Thread &thread : threads_) {
+            if (thread.state != State::kReading || thread.ticket != access.ticket)
+                continue;
+            thread.state = State::kCalling;
+            thread.event_ps = std::max(now_ps_, access.time_ps);
+            thread.result = access.status;
+            if (thread.call.op != SIM_BOARD_OPEN)
+                std::copy(access.words.begin(), access.words.end(), thread.call.slot.words);
+            any = true;
+        }
+    return any;
+}
+
+bool Schedule::take_arrivals()
+{
+    bool any = take_accesses();
     for (unsigned n = 0; n < cluster_.size(); n++) {
         Node &node = cluster_.node(n);
         if (node.arrivals.empty() && node.register_answers.empty())
@@ -350,13 +386,14 @@ void Schedule::answer(unsigned channel)
     uint64_t time_ps = thread.event_ps;
     now_ps_ = std::max(now_ps_, time_ps);
     cluster_.publish_until(time_ps);
-    if (thread.ticket) { // a register's value, or the end of a withdrawal
+    if (thread.ticket) { // what it waited for is there
         thread.ticket = 0;
+        idle_ = false;
         if (thread.call.op == SIM_REGISTER_READ)
             thread.call.register_read.value = thread.value;
         thread.time_ps = time_ps;
         calls_.forget_pages(thread);
-        reply(channel, SIM_OK);
+        reply(channel, std::exchange(thread.result, SIM_OK));
         return;
     }
     int32_t status = calls_.carry_out(thread, time_ps);

@@ -37,13 +37,15 @@ struct Totals {
     uint64_t now_ps = 0, calls = 0, lost_accesses = 0;
     uint64_t computed_ps = 0; // of all threads together
     ArrivalTotals arrivals;
+    NetTotals net;              // of boards
+    uint64_t board_cycles = 0; // evaluated, of all boards together
 };
 
 class Schedule
 {
   public:
     // Threads that attach are brought to the processor.
-    Schedule(Cluster &cluster, Area &area, const Processor &processor);
+    Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor &processor);
 
     // Take the calls of threads; answer one of them if no thread runs. False: there was nothing to
     // do, so wait().
@@ -56,6 +58,7 @@ class Schedule
 
   private:
     Cluster &cluster_;
+    Boards &boards_;
     Area &area_;
     const Processor &processor_;
     Threads threads_;
@@ -87,6 +90,9 @@ class Schedule
     enum class Reached { kEvent, kNothing, kNotYet };
     Reached advance();
     bool is_barren() const;
+    bool nothing_comes() const;
+    void step(uint64_t end_cycle);
+    bool take_accesses();
     bool take_arrivals();
     void take_arrival(const Arrival &arrival);
     void take_answer(unsigned node, const RegisterAnswer &answer);

@@ -21,7 +21,7 @@ enum class State {
     kStarting, // is being started, and has not called yet
     kRunning,  // has the turn
     kCalling,  // is answered at event_ps
-    kReading,  // waits for its ticket: a register's value, or the end of a withdrawal
+    kReading,  // waits for its ticket: a register's value, a slot's, or the end of a withdrawal
     kOutside,  // has the turn, but nobody waits for it
     kCameBack, // has called, and others are still outside
     kAside,    // has the turn, but sleeps
@@ -36,6 +36,7 @@ struct Thread {
     uint64_t event_ps = 0; // when its call is answered, as far as is known; SIM_NEVER
     uint64_t outside = 0;  // number of SIM_OUTSIDE
     uint64_t ticket = 0, value = 0;
+    int32_t result = SIM_OK; // of what it waits for
     // Its call, and then the answer. A copy: the process may change its channel at any time, even
     // without the turn.
     sim_call call{};

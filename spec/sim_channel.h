@@ -10,6 +10,7 @@
  * registered pages:
  *
  *     struct sim_area | channels x struct sim_channel | node 0's memory | node 1's memory | ...
+ *         | board 0's memory | board 1's memory | ...
  *
  * A thread claims a free channel and keeps it. It uses its node's hardware by calls: it fills in
  * `call`, gives it the turn SIM_TURN_CALL, raises `calls` and sleeps on `turn` until it is
@@ -26,6 +27,9 @@
  * The first process of each rank of a job claims a channel before its program begins, and says so
  * in `begun`. Virtual time stands still until all ranks have.
  *
+ * A cluster may also have boards of DIMMnet-2 (sim/boards), with a PC before each. A process reaches
+ * a board's slot by calls; what it would load from LLCM stands in the board's memory here.
+ *
  * Times are picoseconds of virtual time since the cluster was switched on [ps].
  */
 #ifndef VELO_SPEC_SIM_CHANNEL_H
@@ -41,7 +45,7 @@
 
 #define SIM_AREA_MAGIC UINT64_C(0x314d49534f4c4556) /* "VELOSIM1" */
 /** Raised with every incompatible change of this file. */
-#define SIM_AREA_VERSION 6u
+#define SIM_AREA_VERSION 7u
 
 #define SIM_CHANNELS_MAX 1024u
 #define SIM_CONTEXTS 256u
@@ -64,6 +68,16 @@
 #define SIM_MEMORY_BYTES (SIM_TABLE_AT + SIM_PAGES * 8u)
 /** The node sees the host memory of registered page p at this address + p * SIM_PAGE_BYTES. */
 #define SIM_FRAMES_AT UINT64_C(0x100000000)
+
+/** Processes of a board of DIMMnet-2, and LLCM of each (spec/dimmnet.toml). */
+#define SIM_BOARD_PROCESSES 2u
+#define SIM_LLCM_BYTES 32768u
+/** A board's memory: LLCM of each process as the process sees it, which it may change; then all of
+ *  it as the board has it. What a process changed is different in the two, until it stores it. */
+#define SIM_BOARD_BYTES (2u * SIM_BOARD_PROCESSES * SIM_LLCM_BYTES)
+/** Bytes of a board's slot, and words that one call moves. */
+#define SIM_SLOT_BYTES (1u << 21)
+#define SIM_SLOT_WORDS 64u
 
 #define SIM_NEVER UINT64_MAX /**< As a deadline [ps]: none. */
 
@@ -89,6 +103,12 @@ enum sim_op {
     SIM_QUEUE_OPEN = 11,
     SIM_MEMORY_ENTER = 12,
     SIM_MEMORY_WITHDRAW = 13,
+    SIM_BOARD_OPEN = 14,
+    SIM_BOARD_CLOSE = 15,
+    SIM_SLOT_STORE = 16,
+    SIM_SLOT_LOAD = 17,
+    SIM_SLOT_LINES = 18,
+    SIM_SLOT_AWAIT = 19,
 };
 
 /** The result of a call. */
@@ -199,6 +219,31 @@ struct sim_call {
             uint64_t node;
             uint64_t first_page;
         } memory_withdraw;
+        /** Switch a board of DIMMnet-2 on, for this process; other boards begin anew with it.
+         *  Returns when it can be set up. SIM_ERR_FULL, SIM_ERR_CALL: another board's LID, or the
+         *  lowest four bits of it. */
+        struct {
+            uint64_t lid;
+            uint64_t board; /**< Out. */
+        } board_open;
+        /** The board is nobody's any more. It goes on until its place or LID is taken. SIM_ERR_CALL.
+         */
+        struct {
+            uint64_t board;
+        } board_close;
+        /** A processor accesses a board's slot. SIM_ERR_NODE: no such board is on. SIM_ERR_CALL.
+         *  SIM_SLOT_STORE: store the words, and fence; returns when they have left the processor.
+         *  SIM_SLOT_LOAD: load one word that is not cached.
+         *  SIM_SLOT_LINES: flush the lines of the words from the cache, and load the words.
+         *  SIM_SLOT_AWAIT: load one word, which is not cached, until it is another one than
+         *  `words[0]`. SIM_TIMEOUT: the deadline came first. */
+        struct {
+            uint64_t board;
+            uint64_t address;   /**< Layout dimmnet_slot; a multiple of 8. */
+            uint64_t len_words; /**< 1 to SIM_SLOT_WORDS; one of a load. */
+            uint64_t deadline_ps;
+            uint64_t words[SIM_SLOT_WORDS]; /**< Stored; or out: loaded. */
+        } slot;
     };
 };
 
@@ -229,11 +274,14 @@ struct sim_area {
     uint32_t ranks; /**< Of the job, as each of them says that begins; 0: none has yet. */
     uint64_t memory_at;    /**< Where node 0's memory starts in the file [bytes]. */
     uint64_t memory_bytes; /**< Of each node; a multiple of a page. */
+    uint64_t boards;       /**< Of DIMMnet-2. */
+    uint64_t boards_at;    /**< Where board 0's memory starts in the file [bytes]. */
     /* The host model: what the processor pays, and so adds to its own clock. */
     uint64_t poll_ps;  /**< One look at a ring in memory, in vain. */
     uint64_t clock_ps; /**< One reading of a clock. */
     uint64_t copy_ps;  /**< Copying one line from or to memory. */
     uint64_t call_ps;  /**< A call of the library, by itself. */
+    uint64_t slot_call_ps; /**< As call_ps, in a PC with a board. */
     uint64_t gap_ps;   /**< A pause after each line that the node is to send. */
     /* The time that a program computes between two calls of the simulator: a constant, and a number
      * of thousandths of its real processor time. Both 0: none. */

@@ -18,6 +18,8 @@
 #define LID_MAX 65535u
 #define PATIENCE_NS_DEFAULT 1000000u
 #define PATIENCE_NS_MAX 10000000u
+/* A region begins at an even word and has an even number of them (spec/dimmnet.toml). */
+#define REGION_ODD_WORD 1u
 
 struct velo_dimmnet_board {
     struct dimmnet_board *board;
@@ -96,16 +98,18 @@ int velo_dimmnet_board_open(const struct velo_dimmnet_board_attr *given,
     struct velo_dimmnet_board *board = calloc(1, sizeof *board);
     if (!board)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a board");
-    const struct dimmnet_engine *engine = &dimmnet_native;
-    status =
-        engine->board_open(&domain, attr.lid, attr.processes, attr.sodimm_bytes, &board->board);
+    const struct dimmnet_engine *engine = dimmnet_engine();
+    status = engine ? engine->board_open(&domain, attr.lid, attr.processes, attr.sodimm_bytes,
+                                         &board->board)
+                    : VELO_ERR_ARG;
     if (status) {
         free(board);
         return status;
     }
     engine->board_write(board->board, VELO_DIMMNET_PRIVILEGED_PATIENCE,
                         (attr.patience_ns + DIMMNET_CYCLE_NS - 1) / DIMMNET_CYCLE_NS);
-    uint32_t region_words = (uint32_t)(board->board->sodimm_words / attr.processes);
+    uint32_t region_words =
+        (uint32_t)(board->board->sodimm_words / attr.processes) & ~REGION_ODD_WORD;
     for (uint32_t wid = 0; wid < attr.processes; wid++)
         write_process(board->board, wid,
                       &(struct velo_dimmnet_process){.pgid = attr.pgid,
@@ -145,6 +149,10 @@ int velo_dimmnet_board_set_process(struct velo_dimmnet_board *board, unsigned wi
     if (process->pgid < 1 || process->pgid > PGID_MAX || process->is_enabled > 1)
         return velo_fail(VELO_ERR_ARG, "pgid is %u and is_enabled %u; give 1 to %u, and 0 or 1",
                          process->pgid, process->is_enabled, PGID_MAX);
+    if ((process->region_word | process->region_words) & REGION_ODD_WORD)
+        return velo_fail(VELO_ERR_ARG,
+                         "the region is from word %u of %u words; give even numbers of both",
+                         process->region_word, process->region_words);
     if ((uint64_t)process->region_word + process->region_words > board->board->sodimm_words)
         return velo_fail(VELO_ERR_ARG,
                          "the region from word %u of %u words leads out of the SO-DIMM, which has "

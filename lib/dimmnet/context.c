@@ -17,9 +17,12 @@
 static int open_within(const struct seg_domain *domain, const struct velo_dimmnet_attr *attr,
                        struct dimmnet_slot **slot, int64_t timeout_ns)
 {
+    const struct dimmnet_engine *engine = dimmnet_engine();
+    if (!engine)
+        return VELO_ERR_ARG;
     int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
     for (;;) {
-        int status = dimmnet_native.open(domain, attr->lid, attr->wid, slot);
+        int status = engine->open(domain, attr->lid, attr->wid, slot);
         if (!status_is_absent(status) || wait_now_ns() >= end_ns)
             return status;
         if (wait_nap(OPEN_NAP_NS))
@@ -75,7 +78,7 @@ int velo_dimmnet_open(const struct velo_dimmnet_attr *given, struct velo_dimmnet
     context->taken = (uint32_t)dimmnet_read(context, VELO_DIMMNET_REGISTER_STATUS_READ);
     context->taken_told = context->taken;
     context->written = context->taken;
-    context->spin_max_ns = wait_spin_max_ns();
+    context->spin_max_ns = context->slot->engine->sleep_looks ? 0 : wait_spin_max_ns();
     *out = context;
     return VELO_OK;
 }

@@ -41,6 +41,8 @@ struct dimmnet_board {
 
 struct dimmnet_engine {
     const char *name;
+    /** sleep() looks at the ring all the time: nobody needs to spin before. */
+    bool sleep_looks;
 
     /* A process's side. `wid` may be VELO_DIMMNET_WID_ANY. VELO_ERR_NO_PEER: no board yet. */
     int (*open)(const struct seg_domain *domain, uint32_t lid, int wid, struct dimmnet_slot **slot);
@@ -67,6 +69,11 @@ struct dimmnet_engine {
 };
 
 extern const struct dimmnet_engine dimmnet_native;
+/** Boards in memory slots, reached by a plug-in (slot_io.h). */
+extern const struct dimmnet_engine dimmnet_in_slots;
+
+/** The engine that $VELO_DIMMNET names, for all of the process; NULL: velo_last_error() says why. */
+const struct dimmnet_engine *dimmnet_engine(void);
 
 /** A board's clock runs at 100 MHz: `patience` counts its cycles. */
 #define DIMMNET_CYCLE_NS 10u

@@ -7,33 +7,6 @@
 
 /* ---- contexts -------------------------------------------------------------------------------- */
 
-/* Take a process that nobody has open. Its lock says that it is taken. */
-static int claim(struct native_slot *slot, int wid)
-{
-    const struct segment *segment = slot->home->segment;
-    uint32_t first = wid < 0 ? 0 : (uint32_t)wid;
-    uint32_t end = wid < 0 ? slot->home->processes : first + 1;
-    if (end > slot->home->processes)
-        return velo_fail(VELO_ERR_ARG, "board %u has %u processes; give a WID below that",
-                         slot->lid, slot->home->processes);
-    bool claimed = false;
-    seg_acquire();
-    for (uint32_t i = first; i < end && !claimed; i++) {
-        claimed = !seg_sender_alive(segment, i) && seg_lock_entry(segment, i);
-        slot->wid = i;
-    }
-    seg_release();
-    VELO_HOOK(HOOK_DIMMNET_CLAIMED);
-    if (claimed)
-        return VELO_OK;
-    return wid < 0 ? velo_fail(VELO_ERR_FULL,
-                               "all %u processes of board %u are open; make it with more",
-                               slot->home->processes, slot->lid)
-                   : velo_fail(VELO_ERR_IN_USE,
-                               "process %d of board %u is open in a live process; choose another",
-                               wid, slot->lid);
-}
-
 /* The Prefetch Windows once more, for reading only. */
 static int map_prefetch(struct native_slot *slot)
 {
@@ -52,7 +25,7 @@ static int map_prefetch(struct native_slot *slot)
 
 static int attach(struct native_slot *slot, int wid)
 {
-    int status = claim(slot, wid);
+    int status = native_map_claim(slot->home, wid, &slot->wid);
     if (status)
         return status;
     status = map_prefetch(slot);

@@ -71,6 +71,7 @@ struct native_control {
     uint64_t lid;
     uint64_t processes;
     uint64_t sodimm_words;
+    uint64_t board; /* Of boards in slots (slot.c): its number. */
 
     _Alignas(SEG_ALIGN) uint64_t patience; /* The privileged process, in cycles. */
 
@@ -134,6 +135,9 @@ int native_map_create(const struct seg_domain *domain, uint32_t lid, uint32_t pr
 /** Map a board that another process made. VELO_ERR_NO_PEER: not there yet. */
 int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native_map **out);
 void native_map_put(struct native_map *map);
+/** Take a process that nobody has open. Its lock, seg_lock_entry(), says that it is taken.
+ *  VELO_ERR_ARG, VELO_ERR_FULL, VELO_ERR_IN_USE. */
+int native_map_claim(const struct native_map *map, int wid, uint32_t *taken);
 /** VELO_OK while the board is there, without a system call: a death may go unnoticed. */
 int native_map_status(const struct native_map *map);
 

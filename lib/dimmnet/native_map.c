@@ -229,3 +229,30 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
     *out = map;
     return VELO_OK;
 }
+
+/* ---- processes ------------------------------------------------------------------------------- */
+
+int native_map_claim(const struct native_map *map, int wid, uint32_t *taken)
+{
+    uint32_t first = wid < 0 ? 0 : (uint32_t)wid;
+    uint32_t end = wid < 0 ? map->processes : first + 1;
+    if (end > map->processes)
+        return velo_fail(VELO_ERR_ARG, "board %u has %u processes; give a WID below that", map->lid,
+                         map->processes);
+    bool claimed = false;
+    seg_acquire();
+    for (uint32_t i = first; i < end && !claimed; i++) {
+        claimed = !seg_sender_alive(map->segment, i) && seg_lock_entry(map->segment, i);
+        *taken = i;
+    }
+    seg_release();
+    VELO_HOOK(HOOK_DIMMNET_CLAIMED);
+    if (claimed)
+        return VELO_OK;
+    return wid < 0 ? velo_fail(VELO_ERR_FULL,
+                               "all %u processes of board %u are open; make it with more",
+                               map->processes, map->lid)
+                   : velo_fail(VELO_ERR_IN_USE,
+                               "process %d of board %u is open in a live process; choose another",
+                               wid, map->lid);
+}

@@ -58,7 +58,7 @@ static void open_area(void)
                        strerror(errno));
     } else if (head.magic != SIM_AREA_MAGIC || head.version != SIM_AREA_VERSION ||
                head.nodes == 0 ||
-               (uint64_t)st.st_size < head.memory_at + head.nodes * head.memory_bytes) {
+               (uint64_t)st.st_size < head.boards_at + head.boards * SIM_BOARD_BYTES) {
         (void)snprintf(why_no_area, sizeof why_no_area,
                        "VELO_SIM: %.80s is no cluster of this version of velo", path);
     } else {
@@ -84,6 +84,11 @@ const char *sim_channel_why_none(void) { return why_none; }
 const char *sim_channel_memory(uint32_t node)
 {
     return (const char *)area + area->memory_at + node * area->memory_bytes;
+}
+
+char *sim_channel_board(uint64_t board)
+{
+    return (char *)area + area->boards_at + board * SIM_BOARD_BYTES;
 }
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -136,7 +141,7 @@ void sim_channel_catch_up(struct sim_channel *channel)
 static bool is_of_program(enum sim_op op)
 {
     return op == SIM_STORE || op == SIM_REGISTER_WRITE || op == SIM_REGISTER_READ ||
-           op == SIM_POLL || op == SIM_SLEEP;
+           op == SIM_POLL || op == SIM_SLEEP || op == SIM_BOARD_OPEN || op >= SIM_SLOT_STORE;
 }
 
 int sim_submit(struct sim_channel *channel, enum sim_op op)

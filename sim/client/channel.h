@@ -39,6 +39,8 @@ SIM_API void sim_channel_catch_up(struct sim_channel *channel);
 
 /** A node's memory, for as long as the process lives. */
 SIM_API const char *sim_channel_memory(uint32_t node);
+/** A board's memory, likewise. */
+SIM_API char *sim_channel_board(uint64_t board);
 /** A number of the environment, or `otherwise` if it has none of that name. */
 SIM_API uint64_t sim_environment_number(const char *name, uint64_t otherwise);
 

@@ -161,6 +161,76 @@ static inline int sim_memory_withdraw(struct sim_channel *channel, uint64_t node
     return sim_submit(channel, SIM_MEMORY_WITHDRAW);
 }
 
+/* ---- boards of DIMMnet-2 ---------------------------------------------------------------------- */
+
+/** `board` changes only with SIM_OK. */
+static inline int sim_board_open(struct sim_channel *channel, uint64_t lid, uint64_t *board)
+{
+    channel->call.board_open.lid = lid;
+    int status = sim_submit(channel, SIM_BOARD_OPEN);
+    if (status == SIM_OK)
+        *board = channel->call.board_open.board;
+    return status;
+}
+
+static inline int sim_board_close(struct sim_channel *channel, uint64_t board)
+{
+    channel->call.board_close.board = board;
+    return sim_submit(channel, SIM_BOARD_CLOSE);
+}
+
+/** `len_words` is at most SIM_SLOT_WORDS. */
+static inline int sim_slot_store(struct sim_channel *channel, uint64_t board, uint64_t address,
+                                 const uint64_t *words, uint32_t len_words)
+{
+    channel->call.slot.board = board;
+    channel->call.slot.address = address;
+    channel->call.slot.len_words = len_words;
+    memcpy(channel->call.slot.words, words, len_words * sizeof *words);
+    return sim_submit(channel, SIM_SLOT_STORE);
+}
+
+/** `word` changes only with SIM_OK. */
+static inline int sim_slot_load(struct sim_channel *channel, uint64_t board, uint64_t address,
+                                uint64_t *word)
+{
+    channel->call.slot.board = board;
+    channel->call.slot.address = address;
+    channel->call.slot.len_words = 1;
+    int status = sim_submit(channel, SIM_SLOT_LOAD);
+    if (status == SIM_OK)
+        *word = channel->call.slot.words[0];
+    return status;
+}
+
+/** `words` change only with SIM_OK; `len_words` is at most SIM_SLOT_WORDS. */
+static inline int sim_slot_lines(struct sim_channel *channel, uint64_t board, uint64_t address,
+                                 uint64_t *words, uint32_t len_words)
+{
+    channel->call.slot.board = board;
+    channel->call.slot.address = address;
+    channel->call.slot.len_words = len_words;
+    int status = sim_submit(channel, SIM_SLOT_LINES);
+    if (status == SIM_OK)
+        memcpy(words, channel->call.slot.words, len_words * sizeof *words);
+    return status;
+}
+
+/** `word`: what it is known to be, then what it is. */
+static inline int sim_slot_await(struct sim_channel *channel, uint64_t board, uint64_t address,
+                                 uint64_t *word, uint64_t deadline_ps)
+{
+    channel->call.slot.board = board;
+    channel->call.slot.address = address;
+    channel->call.slot.len_words = 1;
+    channel->call.slot.deadline_ps = deadline_ps;
+    channel->call.slot.words[0] = *word;
+    int status = sim_submit(channel, SIM_SLOT_AWAIT);
+    if (status == SIM_OK)
+        *word = channel->call.slot.words[0];
+    return status;
+}
+
 #ifdef __cplusplus
 }
 #endif
