@@ -25,6 +25,7 @@ static char why_no_area[160] =
     "VELO_SIM names no simulated cluster; start the program with `velo sim`";
 static __thread const char *why_none = why_no_area;
 static __thread struct sim_channel *mine;
+static bool has_begun;
 static uint32_t claimed_end;         /* The channels of this process are before it. */
 static __thread uint64_t counted_ps; /* How much of the thread's processor time is charged for. */
 
@@ -237,9 +238,12 @@ void sim_channel_begin(void)
         return;
     channel->tid = gettid();
     order_word_write(&area->ranks, (uint32_t)ranks);
-    if (!order_begun_raise(&area->begun[rank / 32], 1u << rank % 32))
+    has_begun = order_begun_raise(&area->begun[rank / 32], 1u << rank % 32);
+    if (!has_begun)
         sim_channel_drop(channel); /* A process that a process of this rank has started. */
 }
+
+bool channel_has_begun(void) { return has_begun; }
 
 struct sim_channel *sim_channel_mine(void) { return mine; }
 

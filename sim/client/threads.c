@@ -49,7 +49,13 @@ void sim_channel_drop(struct sim_channel *channel)
     order_turn_give(&channel->turn, SIM_TURN_FREE);
 }
 
-static void before_fork(void) { held_for_child = hold(); }
+/* The first process of a rank is of the cluster before it first calls, and its children with it. */
+static void before_fork(void)
+{
+    if (channel_has_begun())
+        (void)sim_channel_self();
+    held_for_child = hold();
+}
 
 /* If the fork has failed, the simulator takes the channel back after a while. */
 static void in_parent(void) { held_for_child = NULL; }
