@@ -128,8 +128,8 @@ struct velo_dimmnet_board_attr {
 struct velo_dimmnet_process {
     uint32_t pgid;         /**< Its process group, 1 to 65535. */
     uint32_t is_enabled;   /**< 1: it may send, and is sent to; 0: neither. */
-    uint32_t region_word;  /**< Where its region begins in SO-DIMM. */
-    uint32_t region_words; /**< Words of its region. */
+    uint32_t region_word;  /**< Where its region begins in SO-DIMM; even. */
+    uint32_t region_words; /**< Words of its region; even. */
 };
 
 /** Counts of a board since it was made. A packet carries up to 496 bytes. */
@@ -539,7 +539,8 @@ VELO_API int velo_dimmnet_aotf(struct velo_dimmnet *context, unsigned slot, uint
 /** How words lie in a region. All zero: contiguous. */
 struct velo_dimmnet_pattern {
     uint32_t access;        /**< enum velo_dimmnet_access. */
-    uint32_t element_words; /**< Strided, list: words of an element, 1 to 32. */
+    uint32_t element_words; /**< Strided, list: words of an element, 1 to 32. If neither side of a put
+                                 or get is contiguous, both have the same. */
     int32_t step_words;     /**< Strided: from one element to the next. */
     uint32_t list_word;     /**< List: word of the own LLCM where the offsets begin, two of 32 bits
                                  in each word, the lower half first. An offset counts words from the

@@ -268,6 +268,20 @@ hot_inline int issue(struct velo_dimmnet *context, unsigned op,
                  velo_dimmnet_command_word1_pack(transfer->local_word, transfer->remote_word));
 }
 
+/* Packets of a command begin with a whole element at both ends (spec/dimmnet.toml). */
+hot_inline int check_both(const struct velo_dimmnet_transfer *transfer)
+{
+    int status = check_pattern(&transfer->remote, "remote", transfer->len_words);
+    if (likely(status != VELO_OK || transfer->local.access == VELO_DIMMNET_CONTIGUOUS ||
+               transfer->remote.access == VELO_DIMMNET_CONTIGUOUS ||
+               transfer->local.element_words == transfer->remote.element_words))
+        return status;
+    return velo_fail(VELO_ERR_ARG,
+                     "the local element_words is %u and the remote one %u; give the same, or make "
+                     "one side contiguous",
+                     transfer->local.element_words, transfer->remote.element_words);
+}
+
 /* The own side of a put or get. */
 hot_inline int check_local(const struct velo_dimmnet_transfer *transfer, uint32_t window_words)
 {
@@ -291,7 +305,7 @@ int velo_dimmnet_put(struct velo_dimmnet *context, const struct velo_dimmnet_tra
     if (status == VELO_OK)
         status = check_local(transfer, DIMMNET_WRITE_WORDS);
     if (status == VELO_OK)
-        status = check_pattern(&transfer->remote, "remote", transfer->len_words);
+        status = check_both(transfer);
     if (status == VELO_OK && transfer->remote.access == VELO_DIMMNET_CONTIGUOUS)
         status = check_target(transfer->remote_memory, transfer->remote_word, transfer->len_words,
                               transfer->status);
@@ -313,7 +327,7 @@ int velo_dimmnet_get(struct velo_dimmnet *context, const struct velo_dimmnet_tra
     if (status == VELO_OK && transfer->local.access == VELO_DIMMNET_LIST)
         status = velo_fail(VELO_ERR_ARG, "the own side of a get is contiguous or strided");
     if (status == VELO_OK)
-        status = check_pattern(&transfer->remote, "remote", transfer->len_words);
+        status = check_both(transfer);
     if (status == VELO_OK && transfer->remote_memory != VELO_DIMMNET_SODIMM)
         status = velo_fail(VELO_ERR_ARG,
                            "remote_memory is %u; a get reads regions, "

@@ -15,6 +15,8 @@
 
 /* Commands of a process that a board takes before the first is done. */
 #define COMMANDS_MAX 8u
+/* Reads that a board keeps, from whomever they are. */
+#define READS_MAX 8u
 /* The longest look at a ring before a look at who lives. */
 #define AWAIT_NS_MAX INT64_C(100000)
 /* The longest wait, at the end, for commands that are under way. */
@@ -226,9 +228,32 @@ static int command(struct slot_process *process, uint64_t word_1)
     return start(process, VELO_DIMMNET_REGISTER_COMMAND_0, words, 2);
 }
 
+/* A board's queue of reads: those that do not fit are dropped, and nobody is told. A read by a list
+ * has offsets, two in a word, behind two or, if the own side is strided, three words. */
+static int check_reads(const struct slot_process *process)
+{
+    uint64_t word_0 = process->command_0;
+    uint32_t element = process->element_words[1];
+    if (likely(velo_dimmnet_command_op(word_0) != VELO_DIMMNET_OP_GET ||
+               velo_dimmnet_command_remote_access(word_0) != VELO_DIMMNET_ACCESS_LIST || !element))
+        return VELO_OK;
+    uint32_t offsets_words = VELO_DIMMNET_PAYLOAD_WORDS_MAX - 2;
+    if (velo_dimmnet_command_local_access(word_0) == VELO_DIMMNET_ACCESS_STRIDED)
+        offsets_words--;
+    uint32_t elements = velo_dimmnet_command_words(word_0) / element;
+    if (likely(elements <= READS_MAX * 2 * offsets_words))
+        return VELO_OK;
+    return velo_fail(VELO_ERR_ARG,
+                     "a get of %u listed elements is more reads than a board keeps; get at most %u "
+                     "at a time",
+                     elements, READS_MAX * 2 * offsets_words);
+}
+
 static int start_one(struct slot_process *process, unsigned word, uint64_t value)
 {
     int status = home_status(process);
+    if (status == VELO_OK && word == VELO_DIMMNET_REGISTER_COMMAND_1)
+        status = check_reads(process);
     if (status)
         return status;
     dimmnet_io->work();
@@ -307,9 +332,11 @@ static int sleep_in_slot(struct dimmnet_slot *given, uint32_t seen, int64_t slee
     int status = seg_check_owner(process->home->segment);
     if (status)
         return velo_fail(status, "board %u has been taken away", process->lid);
-    dimmnet_io->await(process->board, register_address(process, VELO_DIMMNET_REGISTER_STATUS_WRITE),
-                      seen, sleep_ns < AWAIT_NS_MAX ? sleep_ns : AWAIT_NS_MAX);
-    return VELO_OK;
+    return dimmnet_io->await(process->board,
+                             register_address(process, VELO_DIMMNET_REGISTER_STATUS_WRITE), seen,
+                             sleep_ns < AWAIT_NS_MAX ? sleep_ns : AWAIT_NS_MAX)
+               ? VELO_ERR_INTERRUPTED
+               : VELO_OK;
 }
 
 static int peer_status(struct dimmnet_slot *given, uint32_t lid)

@@ -33,8 +33,9 @@ struct dimmnet_io {
     uint64_t (*load)(uint64_t board, uint64_t address);
     /** Flush the lines of the words from the cache, and load the words. */
     void (*load_lines)(uint64_t board, uint64_t address, uint64_t *words, uint32_t len_words);
-    /** Load one word that is not cached until it is not `seen`, for so long at most. */
-    void (*await)(uint64_t board, uint64_t address, uint64_t seen, int64_t timeout_ns);
+    /** Load one word that is not cached until it is not `seen`, for so long at most. True: a signal
+     *  handler ran. */
+    bool (*await)(uint64_t board, uint64_t address, uint64_t seen, int64_t timeout_ns);
     /** A process's LLCM, as its loads find it. */
     uint64_t *(*llcm)(uint64_t board, uint32_t wid);
     /** The board has what the process has stored into these words of its LLCM. */

@@ -26,6 +26,7 @@ static char why_no_area[160] =
 static __thread const char *why_none = why_no_area;
 static __thread struct sim_channel *mine;
 static bool has_begun;
+static __thread bool was_interrupted;
 static uint32_t claimed_end;         /* The channels of this process are before it. */
 static __thread uint64_t counted_ps; /* How much of the thread's processor time is charged for. */
 
@@ -106,8 +107,9 @@ static void wait_for_turn(struct sim_channel *channel)
 {
     static const struct timespec second = {.tv_sec = 1};
     while (order_turn_read(&channel->turn) == SIM_TURN_CALL) {
-        bool is_late =
-            futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second) != 0 && errno == ETIMEDOUT;
+        bool is_woken = futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second) == 0;
+        bool is_late = !is_woken && errno == ETIMEDOUT;
+        was_interrupted = was_interrupted || (!is_woken && errno == EINTR);
         if (order_word_read(&area->ended) || (is_late && simulator_is_gone())) {
             (void)fprintf(stderr, "velo: the simulated cluster has ended\n");
             _exit(SIM_EXIT);
@@ -161,6 +163,13 @@ int sim_submit(struct sim_channel *channel, enum sim_op op)
         counted_ps = computed_ps();
     errno = saved;
     return channel->call.status;
+}
+
+bool sim_channel_was_interrupted(void)
+{
+    bool was = was_interrupted;
+    was_interrupted = false;
+    return was;
 }
 
 void sim_channel_charge(struct sim_channel *channel, uint64_t time_ps)

@@ -32,6 +32,9 @@ SIM_API struct sim_channel *sim_channel_mine(void);
 /** A sentence, for as long as the process lives. */
 SIM_API const char *sim_channel_why_none(void);
 
+/** Has a signal handler run in this thread during a call, since this was last asked? */
+SIM_API bool sim_channel_was_interrupted(void);
+
 /** Add to the channel's clock. */
 SIM_API void sim_channel_charge(struct sim_channel *channel, uint64_t time_ps);
 /** Add what this thread computed since its last call returned, if the host model counts that. */

@@ -131,9 +131,14 @@ TEST(a_process_with_a_bad_description_is_refused)
     process.pgid = 0;
     CHECK_FAILS(velo_dimmnet_board_set_process(world.board_a, 0, &process), VELO_ERR_ARG, "pgid");
     process.pgid = 1;
-    process.region_word = 2 * REGION_WORDS - 1;
+    process.region_word = 2 * REGION_WORDS - 2;
+    process.region_words = 4;
+    CHECK_FAILS(velo_dimmnet_board_set_process(world.board_a, 0, &process), VELO_ERR_ARG, "leads");
+    process.region_words = 1;
+    CHECK_FAILS(velo_dimmnet_board_set_process(world.board_a, 0, &process), VELO_ERR_ARG, "even");
+    process.region_word = 1;
     process.region_words = 2;
-    CHECK_FAILS(velo_dimmnet_board_set_process(world.board_a, 0, &process), VELO_ERR_ARG, "region");
+    CHECK_FAILS(velo_dimmnet_board_set_process(world.board_a, 0, &process), VELO_ERR_ARG, "even");
     CHECK_FAILS(velo_dimmnet_board_counters(NULL, NULL, 0), VELO_ERR_ARG, "NULL");
     world_close(&world);
 }
@@ -168,12 +173,17 @@ TEST(a_bad_send_is_refused_and_sends_nothing)
     CHECK_FAILS(velo_dimmnet_header(world.a, &target, header), VELO_ERR_NO_PEER, "no PID 13");
     CHECK_FAILS(velo_dimmnet_aotf_header(world.a, 32, &target), VELO_ERR_ARG, "slot is 32");
     CHECK_FAILS(velo_dimmnet_aotf(world.a, 32, 0), VELO_ERR_ARG, "slot is 32");
-    CHECK_FAILS(velo_dimmnet_aotf(world.a, 0, 0), VELO_ERR_ARG, "no write");
     CHECK_FAILS(velo_dimmnet_botf(world.a, 2, 0, 3), VELO_ERR_ARG, "window 2");
     CHECK_FAILS(velo_dimmnet_botf(world.a, 0, 60, 5), VELO_ERR_ARG, "no packet");
     CHECK_FAILS(velo_dimmnet_botf(world.a, 0, 0, 1), VELO_ERR_ARG, "no packet");
     CHECK_EQ(counted(world.board_b).received, 0);
     pass_a_word(world.a, world.b, PID_B);
+    int status = velo_dimmnet_aotf(world.a, 0, 0); /* There is no header. */
+    CHECK(status == VELO_OK || status == VELO_ERR_ARG);
+    CHECK_OK(velo_dimmnet_quiet(world.a, TEST_PATIENCE_NS));
+    CHECK(velo_dimmnet_error(world.a) != VELO_DIMMNET_ERROR_NONE);
+    pass_a_word(world.a, world.b, PID_B);
+    CHECK_EQ(counted(world.board_b).received, 2);
     world_close(&world);
 }
 
@@ -269,9 +279,14 @@ TEST(a_process_that_is_not_enabled_may_not_send)
     CHECK_OK(velo_dimmnet_board_process(world.board_a, 0, &process));
     process.is_enabled = 0;
     CHECK_OK(velo_dimmnet_board_set_process(world.board_a, 0, &process));
-    CHECK_FAILS(velo_dimmnet_send(world.a, &target, &word, 1), VELO_ERR_STATE, "not enabled");
-    CHECK_FAILS(velo_dimmnet_load(world.a, &load), VELO_ERR_STATE, "not enabled");
+    /* As in check_refused(). */
+    int sent = velo_dimmnet_send(world.a, &target, &word, 1);
+    CHECK(sent == VELO_OK || sent == VELO_ERR_STATE);
+    int loaded = velo_dimmnet_load(world.a, &load);
+    CHECK(loaded == VELO_OK || loaded == VELO_ERR_STATE);
+    CHECK_OK(velo_dimmnet_quiet(world.a, TEST_PATIENCE_NS));
     CHECK_EQ(velo_dimmnet_error(world.a), VELO_DIMMNET_ERROR_DISABLED);
+    CHECK_EQ(counted(world.board_a).refused, 2);
     CHECK_EQ(counted(world.board_b).received, 0);
     world_close(&world);
 }
@@ -311,7 +326,8 @@ TEST(a_board_that_was_taken_away_is_told_of)
     CHECK_FAILS(velo_dimmnet_peer_status(world.a, 12), VELO_ERR_NO_PEER, "no PID 12");
     CHECK_OK(velo_dimmnet_board_close(world.board_b));
     CHECK_FAILS(velo_dimmnet_peer_status(world.a, PID_B), VELO_ERR_PEER_CLOSED, "board 2");
-    CHECK_FAILS(velo_dimmnet_send(world.a, &target, &word, 1), VELO_ERR_PEER_CLOSED, "board 2");
+    int sent = velo_dimmnet_send(world.a, &target, &word, 1); /* A board does not know. */
+    CHECK(sent == VELO_OK || sent == VELO_ERR_PEER_CLOSED);
     CHECK_FAILS(velo_dimmnet_load(world.b, &load), VELO_ERR_PEER_CLOSED, "board 2");
     CHECK_FAILS(velo_dimmnet_wait(world.b, NULL, TEST_PATIENCE_NS), VELO_ERR_PEER_CLOSED,
                 "board 2");

@@ -96,6 +96,8 @@ TEST(a_full_ring_drops_the_newest_status_and_counts_it)
 
     for (unsigned i = 0; i < VELO_DIMMNET_STATUS_ENTRIES + 3; i++)
         send_word(a, 0, i, (uint8_t)i);
+    while (counted(board).dropped_status < 3) /* A board takes its time. */
+        test_sleep_ns(TEST_US);
     CHECK_EQ(counted(board).dropped_status, 3);
     CHECK_EQ(velo_dimmnet_llcm(b)[0], VELO_DIMMNET_STATUS_ENTRIES + 2);
     for (unsigned i = 0; i < VELO_DIMMNET_STATUS_ENTRIES; i++)
@@ -167,8 +169,10 @@ TEST(a_process_enabled_anew_begins_without_statuses)
 
     world_open(&world);
     CHECK_OK(velo_dimmnet_close(world.b));
-    for (unsigned i = 0; i < 700; i++)
+    for (unsigned i = 0; i < VELO_DIMMNET_STATUS_ENTRIES + 3; i++)
         send_word(world.a, 9, 123, 45);
+    while (counted(world.board_b).dropped_status < 3)
+        test_sleep_ns(TEST_US);
     CHECK_OK(velo_dimmnet_board_process(world.board_b, 0, &process));
     process.is_enabled = 0;
     CHECK_OK(velo_dimmnet_board_set_process(world.board_b, 0, &process));

@@ -6,7 +6,7 @@
  */
 #include "../../lib/base/error.h"
 #include "../../lib/dimmnet/slot_io.h"
-#include "../../sim/client/poll.h"
+#include "../../sim/client/channel.h"
 
 /* Two SO-DIMMs of 256 MB (rtl/dimmnet_board). */
 #define SODIMM_BYTES (UINT64_C(512) << 20)
@@ -56,11 +56,12 @@ static void load_lines(uint64_t board, uint64_t address, uint64_t *words, uint32
     (void)sim_slot_lines(sim_channel_self(), board, address, words, len_words);
 }
 
-static void await(uint64_t board, uint64_t address, uint64_t seen, int64_t timeout_ns)
+static bool await(uint64_t board, uint64_t address, uint64_t seen, int64_t timeout_ns)
 {
     struct sim_channel *channel = sim_channel_self();
     uint64_t deadline_ps = channel->call.time_ps + (uint64_t)timeout_ns * PS_PER_NS;
-    (void)sim_slot_await(channel, board, address, &seen, deadline_ps);
+    bool is_timeout = sim_slot_await(channel, board, address, &seen, deadline_ps) == SIM_TIMEOUT;
+    return sim_channel_was_interrupted() && is_timeout;
 }
 
 /* ---- LLCM ------------------------------------------------------------------------------------ */

@@ -13,6 +13,9 @@ from velo.runtime import openmpi
 ELF = b"\x7fELF"
 # Of a node; each rank has at least one. spec/sim_channel.h.
 CONTEXTS = 256
+# Of DIMMnet-2: as many as a board knows peers. sim/options.cc.
+BOARDS = 16
+BOARD_CLOCK_MHZ = 100
 # Options that say something else than the cluster's file.
 CHANGES = ("clock_mhz", "width_bits", "cable_cycles", "error_rate", "compute", "host_ns")
 
@@ -27,6 +30,8 @@ class Job:
     ranks_a_node: int
     layer: str
     program: Sequence[str]
+    boards: int = 0
+    """Of DIMMnet-2; then the program is started once, as it is."""
 
     @property
     def must_use(self) -> bool:
@@ -45,7 +50,9 @@ def plan(args: argparse.Namespace) -> Job:
         {name: getattr(args, name) for name in CHANGES},
     )
     nodes = described.network.nodes
-    ranks = 0 if args.plain else args.ranks or nodes * args.ranks_a_node
+    check_boards(args, described)
+    once = args.plain or args.dimmnet
+    ranks = 0 if once else args.ranks or nodes * args.ranks_a_node
     most = nodes * args.ranks_a_node
     if args.ranks_a_node > CONTEXTS:
         raise UsageError(f"--ranks-a-node {args.ranks_a_node}: a node has {CONTEXTS} contexts")
@@ -55,7 +62,19 @@ def plan(args: argparse.Namespace) -> Job:
             "--ranks-a-node or a larger --topology"
         )
     check_dynamic(openmpi.find_program(words[0]))
-    return Job(described, ranks, args.ranks_a_node, args.layer, words)
+    return Job(described, ranks, args.ranks_a_node, args.layer, words, args.dimmnet)
+
+
+def check_boards(args: argparse.Namespace, described: description.Cluster) -> None:
+    """Boards do not go together with ranks, and have a clock of their own."""
+    if not args.dimmnet:
+        return
+    if args.dimmnet > BOARDS:
+        raise UsageError(f"--dimmnet {args.dimmnet}: give 1 to {BOARDS} boards")
+    if args.ranks:
+        raise UsageError("--dimmnet starts the program once: leave -n out")
+    if described.clock_mhz != BOARD_CLOCK_MHZ:
+        raise UsageError(f"--clock-mhz: boards of DIMMnet-2 have {BOARD_CLOCK_MHZ} MHz")
 
 
 def check_dynamic(path: Path) -> None:

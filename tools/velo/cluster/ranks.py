@@ -12,6 +12,8 @@ from velo.runtime import openmpi
 
 # Velo's messages go by the simulated node of their port.
 NETWORK = "VELO_NETWORK=nic,own=nic"
+# The program is of the cluster from its start, and its processes with it: so runs repeat themselves.
+BOARDS = ["VELO_DIMMNET=sim", "VELO_SIM_RANK=0", "VELO_SIM_RANKS=1", "VELO_SIM_REPEATABLE=1"]
 # What each rank runs first: it learns who it is from mpirun, and where it is, which MPI learns from
 # sim/preload/locality.c; from then on every call of the program that matters goes to the simulated
 # cluster. mpirun itself stays in real time.
@@ -49,6 +51,8 @@ def find_allocators() -> str:
 
 def program(job: Job, library: Path) -> list[str]:
     """The command that the simulator starts."""
+    if job.boards:
+        return ["env", *BOARDS, f"LD_PRELOAD={library}", *job.program]
     if job.ranks == 0:
         return ["env", NETWORK, f"LD_PRELOAD={library}", *job.program]
     folder = openmpi.component_folder(job.layer)

@@ -13,7 +13,7 @@ def register(commands: Any) -> None:
     """The command line of `velo sim`."""
     parser = commands.add_parser(
         "sim",
-        help="run an MPI program on the simulated hardware, in virtual time",
+        help="run a program on the simulated hardware, in virtual time",
         usage="velo sim [OPTION ...] -- PROGRAM [ARGUMENT ...]",
         description="Run an unmodified, dynamically linked MPI program, one process a rank, over "
         "simulated nodes of the hardware: its clocks show virtual time, so it prints what the "
@@ -21,7 +21,17 @@ def register(commands: Any) -> None:
         "every message's arrival. Ends with the program's exit code, or as velo run with 125 or 1.",
         allow_abbrev=False,
     )
-    add_options(parser).add_argument(
+    start = add_options(parser)
+    start.add_argument(
+        "--dimmnet",
+        metavar="N",
+        type=checked(units.parse_count),
+        default=0,
+        help="the program uses libdimmnet: start it once, as it is, over N simulated boards of "
+        "DIMMnet-2, 1 to 16, each in the memory slot of a PC; two are joined by a cable, more by "
+        "a switch",
+    )
+    start.add_argument(
         "--plain",
         action="store_true",
         help="the program is no MPI program: start it once, as it is, over the simulated engine",

@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> None:
             "--area",
             str(area),
             *job.cluster.options(),
+            *(["--boards", str(job.boards)] if job.boards else []),
             *options(args),
             *seeing(args),
             "--",
