@@ -15,8 +15,9 @@
 
 /* Commands of a process that a board takes before the first is done. */
 #define COMMANDS_MAX 8u
-/* Reads that a board keeps, from whomever they are. */
+/* Reads that a board keeps, from whomever they are, and listed elements that one asks for. */
 #define READS_MAX 8u
+#define READ_ELEMENTS 64u
 /* The longest look at a ring before a look at who lives. */
 #define AWAIT_NS_MAX INT64_C(100000)
 /* The longest wait, at the end, for commands that are under way. */
@@ -228,8 +229,7 @@ static int command(struct slot_process *process, uint64_t word_1)
     return start(process, VELO_DIMMNET_REGISTER_COMMAND_0, words, 2);
 }
 
-/* A board's queue of reads: those that do not fit are dropped, and nobody is told. A read by a list
- * has offsets, two in a word, behind two or, if the own side is strided, three words. */
+/* Reads for which a board has no room are dropped, and nobody is told. A get by a list is several. */
 static int check_reads(const struct slot_process *process)
 {
     uint64_t word_0 = process->command_0;
@@ -237,16 +237,13 @@ static int check_reads(const struct slot_process *process)
     if (likely(velo_dimmnet_command_op(word_0) != VELO_DIMMNET_OP_GET ||
                velo_dimmnet_command_remote_access(word_0) != VELO_DIMMNET_ACCESS_LIST || !element))
         return VELO_OK;
-    uint32_t offsets_words = VELO_DIMMNET_PAYLOAD_WORDS_MAX - 2;
-    if (velo_dimmnet_command_local_access(word_0) == VELO_DIMMNET_ACCESS_STRIDED)
-        offsets_words--;
     uint32_t elements = velo_dimmnet_command_words(word_0) / element;
-    if (likely(elements <= READS_MAX * 2 * offsets_words))
+    if (likely(elements <= READS_MAX * READ_ELEMENTS))
         return VELO_OK;
     return velo_fail(VELO_ERR_ARG,
                      "a get of %u listed elements is more reads than a board keeps; get at most %u "
                      "at a time",
-                     elements, READS_MAX * 2 * offsets_words);
+                     elements, READS_MAX * READ_ELEMENTS);
 }
 
 static int start_one(struct slot_process *process, unsigned word, uint64_t value)

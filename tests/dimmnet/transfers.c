@@ -5,7 +5,7 @@
 #include "world.h"
 
 /* A get by a longer list may be more than a board can do at once. */
-enum { LIST_WORD = 100, LIST_SURE = 944 };
+enum { LIST_WORD = 100, LIST_SURE = 512 };
 
 static struct velo_dimmnet_pattern strided(uint32_t element_words, int32_t step_words)
 {
