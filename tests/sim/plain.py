@@ -13,7 +13,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tools"))
 
 from velo.cluster import routing
-from velo.cluster.ranks import NETWORK
+from velo.cluster.ranks import BOARDS, NETWORK
 
 simulator, library, program, test, *extra = sys.argv[1:]
 rules = [one for one in extra if not one.startswith("--")]
@@ -23,4 +23,6 @@ network = ",".join([NETWORK, *rules])
 topology = os.memfd_create("topology", 0)
 os.write(topology, routing.to_text(routing.build("full", "2")).encode())
 argv = [simulator, "--topology-file", f"/proc/self/fd/{topology}", *options]
-os.execv(simulator, [*argv, "--", "env", network, f"LD_PRELOAD={library}", program, test])
+# With boards of DIMMnet-2 the program is of the cluster from its start.
+boards = BOARDS if any(one.startswith("--boards") for one in options) else []
+os.execv(simulator, [*argv, "--", "env", *boards, network, f"LD_PRELOAD={library}", program, test])
