@@ -287,6 +287,8 @@ static int write_register(struct dimmnet_slot *given, unsigned word, uint64_t va
 static void load_entries(struct slot_process *process, uint32_t written)
 {
     uint64_t entries[VELO_DIMMNET_STATUS_ENTRIES];
+    if (written - process->written > VELO_DIMMNET_STATUS_ENTRIES)
+        process->written = written; /* The process has begun anew. */
     while (process->written != written) {
         uint32_t first = process->written % VELO_DIMMNET_STATUS_ENTRIES;
         uint32_t len = written - process->written;
@@ -301,6 +303,9 @@ static void load_entries(struct slot_process *process, uint32_t written)
 static uint64_t read_register(struct dimmnet_slot *given, unsigned word)
 {
     struct slot_process *process = (struct slot_process *)given;
+    /* Of a board that was taken away, the processes were disabled, and count from 0. */
+    if (word == VELO_DIMMNET_REGISTER_STATUS_WRITE && native_map_status(process->home) != VELO_OK)
+        return process->written;
     uint64_t value = dimmnet_io->load(process->board, register_address(process, word));
     if (word == VELO_DIMMNET_REGISTER_DONE)
         process->done = (uint32_t)value;
