@@ -120,6 +120,22 @@ def test_a_plain_program_is_started_as_it_is(
     assert said.rstrip().endswith(f"-- env VELO_NETWORK=nic,own=nic LD_PRELOAD={virtual} true")
 
 
+def test_a_program_over_boards_is_started_once_and_is_of_the_cluster_from_its_start(
+    tree: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = printed(capsys, "--dimmnet", "3", "--", "true")
+    assert " --boards 3 " in said
+    environment = "VELO_DIMMNET=sim VELO_SIM_RANK=0 VELO_SIM_RANKS=1 VELO_SIM_REPEATABLE=1"
+    virtual = f"{tree}/lib/velo/libvelo-virtual.so"
+    assert said.rstrip().endswith(f"-- env {environment} LD_PRELOAD={virtual} true")
+
+
+def test_boards_that_make_no_sense_are_refused() -> None:
+    assert "give 1 to 16 boards" in str(refused("--dimmnet", "17", "--", "true"))
+    assert "leave -n out" in str(refused("--dimmnet", "2", "-n", "2", "--", "true"))
+    assert "have 100 MHz" in str(refused("--dimmnet", "2", "--clock-mhz", "200", "--", "true"))
+
+
 def test_what_makes_no_sense_is_refused_before_anything_starts() -> None:
     assert "9 ranks do not fit on 2 nodes" in str(refused("-n", "9", "--", "true"))
     assert "a node has 256 contexts" in str(refused("--ranks-a-node", "257", "--", "true"))

@@ -12,7 +12,7 @@ from velo.runtime import openmpi
 
 # Velo's messages go by the simulated node of their port.
 NETWORK = "VELO_NETWORK=nic,own=nic"
-# The program is of the cluster from its start, and its processes with it: so runs repeat themselves.
+# The program and its processes are of the cluster from the start: so runs repeat themselves.
 BOARDS = ["VELO_DIMMNET=sim", "VELO_SIM_RANK=0", "VELO_SIM_RANKS=1", "VELO_SIM_REPEATABLE=1"]
 # What each rank runs first: it learns who it is from mpirun, and where it is, which MPI learns from
 # sim/preload/locality.c; from then on every call of the program that matters goes to the simulated
