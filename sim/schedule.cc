@@ -55,7 +55,7 @@ Schedule::Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor
 
 Totals Schedule::totals() const
 {
-    Totals totals = {now_ps_,           calls_taken_,     0, computed_ps_, inboxes_.totals(),
+    Totals totals = {now_ps_,          calls_taken_,       0, computed_ps_, inboxes_.totals(),
                      boards_.totals(), boards_.evaluated()};
     for (unsigned n = 0; n < cluster_.size(); n++)
         totals.lost_accesses += cluster_.node(n).lost_accesses();

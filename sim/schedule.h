@@ -37,7 +37,7 @@ struct Totals {
     uint64_t now_ps = 0, calls = 0, lost_accesses = 0;
     uint64_t computed_ps = 0; // of all threads together
     ArrivalTotals arrivals;
-    NetTotals net;              // of boards
+    NetTotals net;             // of boards
     uint64_t board_cycles = 0; // evaluated, of all boards together
 };
 

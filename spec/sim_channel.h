@@ -27,8 +27,8 @@
  * The first process of each rank of a job claims a channel before its program begins, and says so
  * in `begun`. Virtual time stands still until all ranks have.
  *
- * A cluster may also have boards of DIMMnet-2 (sim/boards), with a PC before each. A process reaches
- * a board's slot by calls; what it would load from LLCM stands in the board's memory here.
+ * A cluster may also have boards of DIMMnet-2 (sim/boards), with a PC before each. A process
+ * reaches a board's slot by calls; what it would load from LLCM stands in the board's memory here.
  *
  * Times are picoseconds of virtual time since the cluster was switched on [ps].
  */
@@ -226,7 +226,8 @@ struct sim_call {
             uint64_t lid;
             uint64_t board; /**< Out. */
         } board_open;
-        /** The board is nobody's any more. It goes on until its place or LID is taken. SIM_ERR_CALL.
+        /** The board is nobody's any more. It goes on until its place or LID is taken.
+         * SIM_ERR_CALL.
          */
         struct {
             uint64_t board;
@@ -277,12 +278,12 @@ struct sim_area {
     uint64_t boards;       /**< Of DIMMnet-2. */
     uint64_t boards_at;    /**< Where board 0's memory starts in the file [bytes]. */
     /* The host model: what the processor pays, and so adds to its own clock. */
-    uint64_t poll_ps;  /**< One look at a ring in memory, in vain. */
-    uint64_t clock_ps; /**< One reading of a clock. */
-    uint64_t copy_ps;  /**< Copying one line from or to memory. */
-    uint64_t call_ps;  /**< A call of the library, by itself. */
+    uint64_t poll_ps;      /**< One look at a ring in memory, in vain. */
+    uint64_t clock_ps;     /**< One reading of a clock. */
+    uint64_t copy_ps;      /**< Copying one line from or to memory. */
+    uint64_t call_ps;      /**< A call of the library, by itself. */
     uint64_t slot_call_ps; /**< As call_ps, in a PC with a board. */
-    uint64_t gap_ps;   /**< A pause after each line that the node is to send. */
+    uint64_t gap_ps;       /**< A pause after each line that the node is to send. */
     /* The time that a program computes between two calls of the simulator: a constant, and a number
      * of thousandths of its real processor time. Both 0: none. */
     uint64_t compute_ps;

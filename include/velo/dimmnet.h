@@ -539,8 +539,8 @@ VELO_API int velo_dimmnet_aotf(struct velo_dimmnet *context, unsigned slot, uint
 /** How words lie in a region. All zero: contiguous. */
 struct velo_dimmnet_pattern {
     uint32_t access;        /**< enum velo_dimmnet_access. */
-    uint32_t element_words; /**< Strided, list: words of an element, 1 to 32. If neither side of a put
-                                 or get is contiguous, both have the same. */
+    uint32_t element_words; /**< Strided, list: words of an element, 1 to 32. If neither side of a
+                               put or get is contiguous, both have the same. */
     int32_t step_words;     /**< Strided: from one element to the next. */
     uint32_t list_word;     /**< List: word of the own LLCM where the offsets begin, two of 32 bits
                                  in each word, the lower half first. An offset counts words from the

@@ -44,8 +44,9 @@ static void choose(void)
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     const struct dimmnet_io *const *io = plugin ? dlsym(plugin, SYMBOL) : NULL;
     if (!io) {
-        (void)snprintf(why, sizeof why, "VELO_DIMMNET names the boards '%s', which cannot be "
-                                        "reached: %s",
+        (void)snprintf(why, sizeof why,
+                       "VELO_DIMMNET names the boards '%s', which cannot be "
+                       "reached: %s",
                        name, plugin ? "the plug-in has no " SYMBOL : dlerror());
         return;
     }

@@ -72,7 +72,8 @@ extern const struct dimmnet_engine dimmnet_native;
 /** Boards in memory slots, reached by a plug-in (slot_io.h). */
 extern const struct dimmnet_engine dimmnet_in_slots;
 
-/** The engine that $VELO_DIMMNET names, for all of the process; NULL: velo_last_error() says why. */
+/** The engine that $VELO_DIMMNET names, for all of the process; NULL: velo_last_error() says why.
+ */
 const struct dimmnet_engine *dimmnet_engine(void);
 
 /** A board's clock runs at 100 MHz: `patience` counts its cycles. */

@@ -74,7 +74,8 @@ static void store_words(const struct slot_process *process, unsigned page, const
                         uint32_t first_word, uint32_t len_words)
 {
     for (uint32_t at = 0, now; at < len_words; at += now) {
-        now = len_words - at < VELO_DIMMNET_WINDOW_WORDS ? len_words - at : VELO_DIMMNET_WINDOW_WORDS;
+        now =
+            len_words - at < VELO_DIMMNET_WINDOW_WORDS ? len_words - at : VELO_DIMMNET_WINDOW_WORDS;
         dimmnet_io->store(process->board, page_address(process->wid, page, first_word + at),
                           words + at, now);
     }
@@ -84,7 +85,8 @@ static void load_words(const struct slot_process *process, unsigned page, uint64
                        uint32_t first_word, uint32_t len_words)
 {
     for (uint32_t at = 0, now; at < len_words; at += now) {
-        now = len_words - at < VELO_DIMMNET_WINDOW_WORDS ? len_words - at : VELO_DIMMNET_WINDOW_WORDS;
+        now =
+            len_words - at < VELO_DIMMNET_WINDOW_WORDS ? len_words - at : VELO_DIMMNET_WINDOW_WORDS;
         dimmnet_io->load_lines(process->board, page_address(process->wid, page, first_word + at),
                                words + at, now);
     }
@@ -162,8 +164,9 @@ static void close_slot(struct dimmnet_slot *given)
 static int home_status(const struct slot_process *process)
 {
     int status = native_map_status(process->home);
-    return likely(status == VELO_OK) ? status
-                                     : velo_fail(status, "board %u has been taken away", process->lid);
+    return likely(status == VELO_OK)
+               ? status
+               : velo_fail(status, "board %u has been taken away", process->lid);
 }
 
 /* What the controller will read of Write Windows. */
@@ -229,7 +232,8 @@ static int command(struct slot_process *process, uint64_t word_1)
     return start(process, VELO_DIMMNET_REGISTER_COMMAND_0, words, 2);
 }
 
-/* Reads for which a board has no room are dropped, and nobody is told. A get by a list is several. */
+/* Reads for which a board has no room are dropped, and nobody is told. A get by a list is several.
+ */
 static int check_reads(const struct slot_process *process)
 {
     uint64_t word_0 = process->command_0;
@@ -379,11 +383,12 @@ static int open_board(const struct seg_domain *domain, uint32_t lid, uint32_t pr
                       uint64_t sodimm_bytes, struct dimmnet_board **out)
 {
     if (processes > dimmnet_io->processes || sodimm_bytes > dimmnet_io->sodimm_bytes)
-        return velo_fail(VELO_ERR_ARG,
-                         "board %u cannot have %u processes and %llu bytes of SO-DIMM; these boards "
-                         "have %u and %llu",
-                         lid, processes, (unsigned long long)sodimm_bytes, dimmnet_io->processes,
-                         (unsigned long long)dimmnet_io->sodimm_bytes);
+        return velo_fail(
+            VELO_ERR_ARG,
+            "board %u cannot have %u processes and %llu bytes of SO-DIMM; these boards "
+            "have %u and %llu",
+            lid, processes, (unsigned long long)sodimm_bytes, dimmnet_io->processes,
+            (unsigned long long)dimmnet_io->sodimm_bytes);
     struct slot_board *board = calloc(1, sizeof *board);
     if (!board)
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for a board");

@@ -7,8 +7,8 @@
  * `velo/libvelo-dimmnet-<name>.so` beside this library, brings its loads and stores to a board. It
  * has a symbol `velo_dimmnet_io`, a pointer to this structure. $VELO_DIMMNET names it.
  *
- * Addresses are bytes in a board's slot (spec/dimmnet.toml, dimmnet_slot). Boards are numbered by the
- * plug-in. All functions are for any thread.
+ * Addresses are bytes in a board's slot (spec/dimmnet.toml, dimmnet_slot). Boards are numbered by
+ * the plug-in. All functions are for any thread.
  */
 #ifndef VELO_DIMMNET_SLOT_IO_H
 #define VELO_DIMMNET_SLOT_IO_H

@@ -41,9 +41,8 @@ Boards::Boards(unsigned count, uint8_t *memory)
 
 unsigned Boards::find(unsigned lid) const
 {
-    auto found = std::find_if(boards_.begin(), boards_.end(), [&](const Board &board) {
-        return board.model && board.lid == lid;
-    });
+    auto found = std::find_if(boards_.begin(), boards_.end(),
+                              [&](const Board &board) { return board.model && board.lid == lid; });
     return static_cast<unsigned>(found - boards_.begin());
 }
 

@@ -27,8 +27,9 @@ class Boards
 
     unsigned size() const { return static_cast<unsigned>(boards_.size()); }
 
-    // Switch a board on, in the cycle that is next. The access of this ticket ends when it is ready. SIM_ERR_FULL, SIM_ERR_CALL:
-    // another board has that LID, or one that is the same for it.
+    // Switch a board on, in the cycle that is next. The access of this ticket ends when it is
+    // ready. SIM_ERR_FULL, SIM_ERR_CALL: another board has that LID, or one that is the same for
+    // it.
     int32_t open(int pid, uint64_t lid, uint64_t ticket, uint64_t cycle, uint64_t &number);
     // Nobody has it any more. It goes on until its place or LID is taken. SIM_ERR_CALL.
     int32_t close(int pid, uint64_t number);
@@ -52,7 +53,7 @@ class Boards
         std::unique_ptr<Pc> pc;
         int pid = 0; // whose; 0: nobody's
         unsigned lid = 0;
-        uint64_t closed = 0;         // in what order boards were closed
+        uint64_t closed = 0; // in what order boards were closed
         uint64_t opened_cycle = 0, active_cycle = 0;
         uint64_t ticket = 0; // of the opening
     };

@@ -45,8 +45,8 @@ uint64_t Bus::refresh(uint64_t clock)
             clock = std::max(clock, next_precharge_[bank]);
     command(clock, kPrecharge, 0, kA10);
     open_.fill(false);
-    clock = std::max(clock + kBusRp,
-                     *std::max_element(next_activate_.begin(), next_activate_.end()));
+    clock =
+        std::max(clock + kBusRp, *std::max_element(next_activate_.begin(), next_activate_.end()));
     command(clock, kRefresh, 0, 0);
     next_activate_.fill(clock + kBusRfc);
     refresh_due_ += kBusRefresh;

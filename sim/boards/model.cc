@@ -68,8 +68,8 @@ class VerilatedBoard final : public BoardModel
         outputs.llcm_row = top_.llcm_row_o;
         outputs.llcm_bytes = top_.llcm_be_o;
         for (unsigned w = 0; w < 2; w++)
-            outputs.llcm_words[w] = top_.llcm_data_o[2 * w] |
-                                    static_cast<uint64_t>(top_.llcm_data_o[2 * w + 1]) << 32;
+            outputs.llcm_words[w] =
+                top_.llcm_data_o[2 * w] | static_cast<uint64_t>(top_.llcm_data_o[2 * w + 1]) << 32;
     }
 };
 

@@ -10,7 +10,8 @@
 namespace sim
 {
 
-// Words on the memory bus: what the registers of the slot's pads hold in a clock (dimmnet_ddr_host).
+// Words on the memory bus: what the registers of the slot's pads hold in a clock
+// (dimmnet_ddr_host).
 struct Pins {
     bool selected = false;
     uint8_t command = 0, bank = 0;

@@ -78,7 +78,8 @@ void Network::forget(unsigned board)
             target_[from] = static_cast<unsigned>(to_.size());
     if (unsigned target = target_[board]; target != to_.size()) {
         std::erase_if(to_[target], [&](const Packet &packet) {
-            return packet.from == board && (packet.words.empty() || !packet.words.back().second.last);
+            return packet.from == board &&
+                   (packet.words.empty() || !packet.words.back().second.last);
         });
         target_[board] = static_cast<unsigned>(to_.size());
     }

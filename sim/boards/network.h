@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What lies between boards: each InfiniBand packet goes to the board of its DLID, some cycles later,
-// and packets for one board go there one after the other. Two boards are joined by a cable, more by
-// a switch; a board's packet to itself takes as long as one to another board.
+// What lies between boards: each InfiniBand packet goes to the board of its DLID, some cycles
+// later, and packets for one board go there one after the other. Two boards are joined by a cable,
+// more by a switch; a board's packet to itself takes as long as one to another board.
 
 #pragma once
 

@@ -22,8 +22,7 @@ uint64_t clock_ps(uint64_t clock) { return clock * kBusClockPs; }
 uint64_t Pc::transfer(uint64_t time_ps, uint64_t data_ps)
 {
     bool idle = time_ps >= bus_free_ps_;
-    bus_free_ps_ =
-        std::max(time_ps, bus_free_ps_) + (idle ? kFsbRequestPs : kFsbNextPs) + data_ps;
+    bus_free_ps_ = std::max(time_ps, bus_free_ps_) + (idle ? kFsbRequestPs : kFsbNextPs) + data_ps;
     return bus_free_ps_ + kChipsetPs;
 }
 
@@ -145,8 +144,7 @@ void Pc::take_word(Work &work, uint64_t value)
 void Pc::take_line(Work &work, uint64_t seen_ps, const std::array<uint64_t, kLineWords> &line)
 {
     Access &access = work.access;
-    access.time_ps =
-        std::max({access.time_ps, seen_ps + kChipsetPs, lines_free_ps_}) + kFsbLinePs;
+    access.time_ps = std::max({access.time_ps, seen_ps + kChipsetPs, lines_free_ps_}) + kFsbLinePs;
     lines_free_ps_ = access.time_ps;
     access.time_ps += kFillPs;
     uint64_t number = line_of(work.lines[work.come++]);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The PC before a board: processors that store, load and flush, and a chipset that does their
-// transactions on the memory bus in their order. rtl/dimmnet_board/host/pentium4.py in C++, with its
-// times.
+// transactions on the memory bus in their order. rtl/dimmnet_board/host/pentium4.py in C++, with
+// its times.
 //
 // Each thread has a processor of its own, whose write buffers are empty between two accesses since
 // each ends with a fence. All of a board share front side bus and chipset.
@@ -65,11 +65,11 @@ class Pc
     // An access that has not ended.
     struct Work {
         Access access;
-        std::deque<Burst> bursts;            // to be written
-        uint64_t spent_ps = 0;               // behind them
-        std::vector<uint64_t> lines;         // to be loaded: the word that is asked for first
-        unsigned asked = 0, come = 0;        // of these
-        uint64_t next_word = 0;              // to be loaded
+        std::deque<Burst> bursts;     // to be written
+        uint64_t spent_ps = 0;        // behind them
+        std::vector<uint64_t> lines;  // to be loaded: the word that is asked for first
+        unsigned asked = 0, come = 0; // of these
+        uint64_t next_word = 0;       // to be loaded
     };
     struct Transaction {
         uint64_t time_ps = 0, word = 0;

@@ -10,7 +10,8 @@ struct sim_channel *channels_begin(void);
 struct sim_channel *channels_end(void);
 /** Claim a channel, whose clock shows `time_ps`; NULL: none is free. */
 struct sim_channel *channel_claim_free(uint64_t time_ps);
-/** Has sim_channel_begin() claimed a channel, in this process or the one that it was forked from? */
+/** Has sim_channel_begin() claimed a channel, in this process or the one that it was forked from?
+ */
 bool channel_has_begun(void);
 /** This thread has no channel any more, without telling the simulator. */
 void channel_forget(void);

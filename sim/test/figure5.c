@@ -65,8 +65,9 @@ static void send(unsigned lid, bool to_sodimm, unsigned len_words, uint64_t turn
     work();
     uint8_t memory =
         (uint8_t)(to_sodimm ? VELO_DIMMNET_MEMORY_SODIMM : VELO_DIMMNET_MEMORY_PREFETCH);
-    packet[0] = velo_dimmnet_packet_word0_pack(
-        VELO_DIMMNET_KIND_WRITE, memory, VELO_DIMMNET_ACCESS_CONTIGUOUS, true, (uint8_t)len_words, 0, 0, (uint16_t)lid, 0);
+    packet[0] = velo_dimmnet_packet_word0_pack(VELO_DIMMNET_KIND_WRITE, memory,
+                                               VELO_DIMMNET_ACCESS_CONTIGUOUS, true,
+                                               (uint8_t)len_words, 0, 0, (uint16_t)lid, 0);
     packet[1] = velo_dimmnet_packet_word1_pack(0, (uint8_t)turn, 0);
     for (unsigned i = 0; i < len_words; i++)
         packet[VELO_DIMMNET_HEADER_WORDS + i] = turn << 32 | i;
