@@ -52,7 +52,10 @@ def main() -> None:
         "",
         "} // namespace sim",
     ]
-    Path(sys.argv[1]).write_text("\n".join(lines) + "\n", encoding="utf-8")
+    text, file = "\n".join(lines) + "\n", Path(sys.argv[1])
+    # As it was, nothing is built again.
+    if not file.exists() or file.read_text(encoding="utf-8") != text:
+        file.write_text(text, encoding="utf-8")
 
 
 main()
