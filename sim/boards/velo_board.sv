@@ -38,11 +38,11 @@ module velo_board
     input  logic [ 3:0] net_rx_bytes_i,
     input  logic [63:0] net_rx_word_i,
 
-    output logic         llcm_write_o,    // at the next edge words are written
-    output logic [ 15:0] llcm_row_o,      // two words, behind those of the processes before
-    output logic [ 15:0] llcm_be_o,       // which bytes
-    output logic [127:0] llcm_data_o,     // the bytes
-    output logic         ring_is_full_o   // of some process: a packet may wait for room
+    output logic         llcm_write_o,   // at the next edge words are written
+    output logic [ 15:0] llcm_row_o,     // two words, behind those of the processes before
+    output logic [ 15:0] llcm_be_o,      // which bytes
+    output logic [127:0] llcm_data_o,    // the bytes
+    output logic         ring_is_full_o  // of some process: a packet may wait for room
 );
 
   dfi_t [NumSodimms-1:0] dfi;
