@@ -114,7 +114,7 @@ static void ping_pong(bool is_first, unsigned lid, char what, unsigned size_byte
         store(own_register(VELO_DIMMNET_REGISTER_STATUS_READ), seen);
     }
     if (is_first)
-        printf("%c %u %.1f\n", what, size_bytes, (double)sum_ps / PS_PER_NS / ROUNDS / 2);
+        printf("%c %u %.1f\n", what, size_bytes, (double)sum_ps / (double)(PS_PER_NS * ROUNDS * 2));
 }
 
 int main(void)
