@@ -48,6 +48,12 @@
  * board are not kept apart by hardware: a process that writes past its own pointers can change any
  * board that it has sent to.
  *
+ * Engines. Without $VELO_DIMMNET a board is native. `velo sim --dimmnet N` runs a program over
+ * simulated boards, by VELO_DIMMNET=sim. A board knows less than the native engine: where a call
+ * may tell why a command did nothing, a board may only note it, for velo_dimmnet_error(), and a
+ * packet for a board that is not there is lost. A board keeps eight reads, from whomever they are,
+ * and drops others: a get of more than 512 listed elements is refused there.
+ *
  * Nobody may put into the last 4 KiB of LLCM, the status ring. Write Window 0 is used by
  * velo_dimmnet_send() and velo_dimmnet_aotf_header() uses Write Window 1; otherwise they are the
  * program's.
