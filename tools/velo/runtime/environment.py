@@ -66,7 +66,7 @@ GROUPS = (
         Variable("VELO_NETWORK", "shm",
                  "which peers are reached by which transport: rules, or a file of them"),
         Variable("VELO_DIMMNET", "native",
-                 "boards of libdimmnet: native, in shared memory, or sim, as velo sim --dimmnet sets"),
+                 "boards of libdimmnet: native, or sim, which velo sim --dimmnet sets"),
         Variable("VELO_TRANSPORT_PATH", "beside libvelo.so",
                  "folder of the transports; else the folder velo beside libvelo.so"),
         Variable("VELO_LOOP", "", "what the transport loop, which is for tests, does wrong"),
