@@ -9,7 +9,9 @@ module dimmnet_board_pair
     parameter int unsigned WireClocks = 0,
     parameter int unsigned NumSodimms = 2,
     parameter int unsigned PowerUp = 100,
-    parameter bit Retransmission = 1'b1
+    parameter bit Retransmission = 1'b1,
+    parameter int unsigned TimeoutCycles = 4096,
+    parameter int unsigned RetryLimit = 7
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -26,14 +28,19 @@ module dimmnet_board_pair
     output logic [        63:0] dq_rise_o[2],
     output logic [        63:0] dq_fall_o[2],
 
-    input logic cut_i[2],  // what this board sends is lost
+    input logic        cut_i [2],  // what this board sends is lost
+    input logic [69:0] flip_i[2],  // these bits of what it sends are wrong: first, last, bytes, word
 
     // Where a packet is, for measuring: a command comes in at CoreLogic, a packet's last word goes out and its first
     // word comes in at SWIF, the write pointer of the statuses has moved.
     output logic       command_o[2],
     output logic       sent_o   [2],
     output logic       coming_o [2],
-    output logic       status_o [2]
+    output logic       status_o [2],
+    // A word of a packet goes out.
+    output logic       sending_o[2],
+    // CoreLogic has nothing to send, nothing that came, and asks for nothing in SO-DIMM.
+    output logic       quiet_o  [2]
 );
 
   typedef struct packed {
@@ -55,7 +62,9 @@ module dimmnet_board_pair
     dimmnet_board #(
         .NumSodimms(NumSodimms),
         .PowerUp(PowerUp),
-        .Retransmission(Retransmission)
+        .Retransmission(Retransmission),
+        .TimeoutCycles(TimeoutCycles),
+        .RetryLimit(RetryLimit)
     ) u_board (
         .clk_i,
         .rst_ni,
@@ -103,17 +112,22 @@ module dimmnet_board_pair
 
     always_comb begin
       out[b] = made;
+      {out[b].first, out[b].last, out[b].bytes, out[b].word} =
+          {made.first, made.last, made.bytes, made.word} ^ flip_i[b];
       if (cut_i[b]) out[b].valid = 1'b0;
     end
     assign command_o[b] = u_board.write_valid && u_board.write_ready &&
         u_board.write_address[20:16] == '0 && u_board.write_address[15:12] == DimmnetPageRegister &&
         u_board.write_address[11:4] == 8'(DimmnetRegisterBotf / 2) && u_board.write_be[0];
+    assign sending_o[b] = made.valid;
     assign sent_o[b] = made.valid && made.last;
     assign coming_o[b] = in[b].valid && in[b].first;
     always_ff @(posedge clk_i or negedge rst_ni) begin
       if (!rst_ni) statuses_q <= '0;
       else statuses_q <= u_board.u_core.status_write[0];
     end
+    assign quiet_o[b] = !(u_board.tx_valid || u_board.rx_valid || u_board.mem_valid ||
+        u_board.u_core.head_valid);
     assign status_o[b] = u_board.u_core.status_write[0] != statuses_q;
   end
 

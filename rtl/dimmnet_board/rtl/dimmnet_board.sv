@@ -14,7 +14,9 @@ module dimmnet_board
     parameter int unsigned NumSodimms = 2,
     parameter int unsigned PowerUp = DdrPowerUp,  // clocks before the first command to a SO-DIMM
     parameter bit Aotf = 1'b1,
-    parameter bit Retransmission = 1'b1
+    parameter bit Retransmission = 1'b1,
+    parameter int unsigned TimeoutCycles = 4096,  // of SWIF
+    parameter int unsigned RetryLimit = 7  // of SWIF
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -151,6 +153,8 @@ module dimmnet_board
 
   dimmnet_swif #(
       .Retransmission(Retransmission),
+      .TimeoutCycles(TimeoutCycles),
+      .RetryLimit(RetryLimit),
       .NumPeers(NumPeers)
   ) u_swif (
       .clk_i,

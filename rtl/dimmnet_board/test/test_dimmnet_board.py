@@ -29,7 +29,7 @@ async def ready(dut: Any) -> list[Node]:
     bench = Bench(dut)
     sides = [pins(dut, index) for index in (0, 1)]
     for side in sides:
-        for name in INPUTS + DATA + ["cut_i"]:
+        for name in INPUTS + DATA + ["cut_i", "flip_i"]:
             getattr(side, name).value = int(name == "cs_n_i")
     await bench.start()
     hosts = [Pentium4(DimmBus(side, bench)) for side in sides]
