@@ -44,6 +44,11 @@ POWER_UP_NS = 200e3  # of a steady clock before the first command
 PHY_CLOCKS = 3
 
 
+def refresh_cycles() -> int:
+    """Clocks between refreshes; rounded down, or the memory would be refreshed too late in the end."""
+    return int(REFRESH_NS / CLOCK_NS)
+
+
 def cycles() -> dict[str, int]:
     """All of the distances in clocks."""
     return {name: ceil(ns / CLOCK_NS) for name, ns in NS.items()} | CLOCKS

@@ -31,7 +31,8 @@ TIMING = ddr200.cycles()
 class Ddr200(DDRModule):
     nbanks, nrows, ncols = ddr200.BANKS, ddr200.ROWS, ddr200.COLUMNS
     technology_timings = _TechnologyTimings(
-        tREFI=ddr200.REFRESH_NS,
+        # LiteDRAM rounds up.
+        tREFI=ddr200.refresh_cycles() * ddr200.CLOCK_NS,
         tWTR=(TIMING["wtr"], None),
         tCCD=(ddr200.BURST // 2, None),
         tRRD=(None, ddr200.NS["rrd"]),
@@ -114,7 +115,7 @@ def package() -> str:
         "DdrRows": ddr200.ROWS,
         "DdrColumns": ddr200.COLUMNS,
         "DdrBurst": ddr200.BURST,
-        "DdrRefreshInterval": int(ddr200.REFRESH_NS / ddr200.CLOCK_NS),
+        "DdrRefreshInterval": ddr200.refresh_cycles(),
         "DdrRefreshPostponed": ddr200.REFRESH_POSTPONED,
         "DdrPowerUp": int(ddr200.POWER_UP_NS / ddr200.CLOCK_NS),
         "DdrPhy": ddr200.PHY_CLOCKS,
