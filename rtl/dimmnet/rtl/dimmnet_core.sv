@@ -4,9 +4,9 @@
 // names of the paper (figure 3); README.md says what each does. Everything is synchronous to one clock, 100 MHz on the
 // paper's board.
 //
-// Host: writes of 128 bits with byte enables; reads whose data come two cycles after they were taken. A read is taken at
-// once; a write waits for a few cycles at most, whatever network and SO-DIMM do. SWIF: lines with their identifiers.
-// SO-DIMM: a request a cycle, responses of reads in order; there is always room for them.
+// Host: writes of 128 bits with byte enables; reads whose data come two cycles after they were taken. Reads are taken at
+// once, and so are writes, but for two words of AOTF in one, which take two cycles; whatever network and SO-DIMM do.
+// SWIF: lines with their identifiers. SO-DIMM: a request a cycle, responses of reads in order; there is always room for them.
 
 `include "velo_assert.svh"
 
@@ -64,8 +64,7 @@ module dimmnet_core
   `VELO_ASSERT_INIT(ProcessesFitTheMap, Processes >= 2 && Processes <= DimmnetProcessesMax)
 
   dimmnet_slot_t write_slot, read_slot;
-  logic write_window, write_register, register_ready, write_llcm, llcm_write_ready;
-  logic read_llcm, llcm_read_ready;
+  logic write_window, write_register, register_ready, write_llcm, read_llcm;
   logic [127:0] register_data, prefetch_data, llcm_data;
   logic
       push_valid,
@@ -129,6 +128,8 @@ module dimmnet_core
       };
   assign tx_ident_o = tx_ident;
   assign lid_o = lid;
+  // Each memory gives the host's reads the first place.
+  assign read_ready_o = 1'b1;
 
   dimmnet_host #(
       .Processes(Processes)
@@ -139,7 +140,6 @@ module dimmnet_core
       .write_ready_o,
       .write_address_i,
       .read_valid_i,
-      .read_ready_o,
       .read_address_i,
       .response_valid_o,
       .response_data_o,
@@ -148,10 +148,8 @@ module dimmnet_core
       .write_register_o(write_register),
       .register_ready_i(register_ready),
       .write_llcm_o(write_llcm),
-      .llcm_write_ready_i(llcm_write_ready),
       .read_slot_o(read_slot),
       .read_llcm_o(read_llcm),
-      .llcm_read_ready_i(llcm_read_ready),
       .register_data_i(register_data),
       .prefetch_data_i(prefetch_data),
       .llcm_data_i(llcm_data)
@@ -236,7 +234,6 @@ module dimmnet_core
       .clk_i,
       .rst_ni,
       .host_we_i(write_llcm),
-      .host_we_ready_o(llcm_write_ready),
       .host_we_wid_i(write_slot.wid[WidBits-1:0]),
       .host_we_row_i({write_slot.page[2:0], write_slot.offset[11:4]}),
       .host_be_i(write_be_i),
@@ -252,7 +249,6 @@ module dimmnet_core
       .status_word_i(ring_word),
       .status_data_i(ring_data),
       .host_valid_i(read_llcm),
-      .host_ready_o(llcm_read_ready),
       .host_wid_i(read_slot.wid[WidBits-1:0]),
       .host_row_i({read_slot.page[2:0], read_slot.offset[11:4]}),
       .host_data_o(llcm_data),

@@ -17,7 +17,6 @@ module dimmnet_host
     input  logic [20:0] write_address_i, // byte in the slot; the lowest four are not looked at
 
     input  logic         read_valid_i,      // the host reads
-    output logic         read_ready_o,      // it is taken
     input  logic [ 20:0] read_address_i,    // byte in the slot, a multiple of 16
     output logic         response_valid_o,  // its data
     output logic [127:0] response_data_o,   // the data
@@ -27,11 +26,9 @@ module dimmnet_host
     output logic          write_register_o,   // for a register
     input  logic          register_ready_i,   // which takes it
     output logic          write_llcm_o,       // for LLCM
-    input  logic          llcm_write_ready_i, // which takes it
 
     output dimmnet_slot_t         read_slot_o,        // the read's address
     output logic                  read_llcm_o,        // it is of LLCM
-    input  logic                  llcm_read_ready_i,  // which takes it
     input  logic          [127:0] register_data_i,    // a cycle later, from each
     input  logic          [127:0] prefetch_data_i,
     input  logic          [127:0] llcm_data_i
@@ -58,7 +55,7 @@ module dimmnet_host
   assign write_llcm_o = to_process && to.page[3];
   assign write_register_o = (to_process && to.page == DimmnetPageRegister) ||
       (write_valid_i && to.privileged);
-  assign write_ready_o = write_llcm_o ? llcm_write_ready_i : !write_register_o || register_ready_i;
+  assign write_ready_o = !write_register_o || register_ready_i;
 
   assign of_process = !of.privileged && 32'(of.wid) < Processes;
   always_comb begin
@@ -67,12 +64,11 @@ module dimmnet_host
     else if (of_process && of.page == DimmnetPagePrefetch && !of.offset[11]) from = FromPrefetch;
     else if (of_process && of.page[3]) from = FromLlcm;
   end
-  assign read_llcm_o  = read_valid_i && from == FromLlcm;
-  assign read_ready_o = from != FromLlcm || llcm_read_ready_i;
+  assign read_llcm_o = read_valid_i && from == FromLlcm;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) {taken_q, response_valid_o} <= '0;
-    else {taken_q, response_valid_o} <= {read_valid_i && read_ready_o, taken_q};
+    else {taken_q, response_valid_o} <= {read_valid_i, taken_q};
   end
   always_ff @(posedge clk_i) begin
     from_q <= from;

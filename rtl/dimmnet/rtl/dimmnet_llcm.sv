@@ -4,9 +4,9 @@
 // offsets, by the controller (`list`, for its own reads) and by what it sends (`send`). A process's words are those
 // whose address begins with its WID.
 //
-// One write and one read a cycle. Writes take turns: each waits for at most two others. The host reads first, at once
-// (a memory slot cannot wait: dimmnet_ddr_host); lists and packets read in turn when it does not. What was read comes a
-// cycle later.
+// One write and one read a cycle. The host writes and reads first, at once: a memory slot cannot wait
+// (dimmnet_ddr_host). When it does not, packets' words and statuses are written in turn, and lists and packets read in
+// turn. What was read comes a cycle later.
 
 `include "velo_assert.svh"
 
@@ -17,12 +17,11 @@ module dimmnet_llcm #(
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic               host_we_i,        // the host writes
-    output logic               host_we_ready_o,  // it is done
-    input  logic [WidBits-1:0] host_we_wid_i,    // process
-    input  logic [       10:0] host_we_row_i,    // two words
-    input  logic [       15:0] host_be_i,        // bytes
-    input  logic [      127:0] host_wdata_i,     // the bytes
+    input logic               host_we_i,      // the host writes
+    input logic [WidBits-1:0] host_we_wid_i,  // process
+    input logic [       10:0] host_we_row_i,  // two words
+    input logic [       15:0] host_be_i,      // bytes
+    input logic [      127:0] host_wdata_i,   // the bytes
 
     input  logic               receive_valid_i,  // a word of a packet
     output logic               receive_ready_o,  // it is written
@@ -37,7 +36,6 @@ module dimmnet_llcm #(
     input  logic [       63:0] status_data_i,   // data
 
     input  logic               host_valid_i,  // the host reads
-    output logic               host_ready_o,  // it is taken
     input  logic [WidBits-1:0] host_wid_i,    // process
     input  logic [       10:0] host_row_i,    // two words
     output logic [      127:0] host_data_o,   // a cycle later
@@ -55,17 +53,16 @@ module dimmnet_llcm #(
 );
 
   logic [127:0] row, wdata;
-  logic [2:0] write_req, write_grant;
-  logic [1:0] read_req, read_grant;
+  logic [1:0] write_req, write_grant, read_req, read_grant;
   logic [WidBits-1:0] write_wid, read_wid;
   logic [10:0] write_row, read_row;
   logic [15:0] be;
   logic upper_q;
 
-  assign write_req = {status_valid_i, receive_valid_i, host_we_i};
-  assign {status_ready_o, receive_ready_o, host_we_ready_o} = write_grant;
+  assign write_req = {status_valid_i, receive_valid_i} & {2{!host_we_i}};
+  assign {status_ready_o, receive_ready_o} = write_grant;
   velo_rr_arb #(
-      .NumReq(3)
+      .NumReq(2)
   ) u_write_arb (
       .clk_i,
       .rst_ni,
@@ -79,12 +76,12 @@ module dimmnet_llcm #(
     write_row = host_we_row_i;
     be        = host_be_i;
     wdata     = host_wdata_i;
-    if (write_grant[1]) begin
+    if (write_grant[0]) begin
       write_wid = receive_wid_i;
       write_row = receive_word_i[11:1];
       be        = receive_word_i[0] ? 16'hff00 : 16'h00ff;
       wdata     = {receive_data_i, receive_data_i};
-    end else if (write_grant[2]) begin
+    end else if (write_grant[1]) begin
       write_wid = status_wid_i;
       write_row = status_word_i[11:1];
       be        = status_word_i[0] ? 16'hff00 : 16'h00ff;
@@ -94,7 +91,6 @@ module dimmnet_llcm #(
 
   assign read_req = {send_valid_i, list_valid_i} & {2{!host_valid_i}};
   assign {send_ready_o, list_ready_o} = read_grant;
-  assign host_ready_o = 1'b1;
   velo_rr_arb #(
       .NumReq(2)
   ) u_read_arb (
@@ -117,7 +113,7 @@ module dimmnet_llcm #(
       .Rows(Processes * 2048)
   ) u_ram (
       .clk_i,
-      .we_i   (|write_req),
+      .we_i   (host_we_i || (|write_req)),
       .waddr_i({write_wid, write_row}),
       .be_i   (be),
       .wdata_i(wdata),
