@@ -21,15 +21,15 @@ module dimmnet_host
     output logic         response_valid_o,  // its data
     output logic [127:0] response_data_o,   // the data
 
-    output dimmnet_slot_t write_slot_o,       // the write's address
-    output logic          write_window_o,     // it is for a Write Window
-    output logic          write_register_o,   // for a register
-    input  logic          register_ready_i,   // which takes it
-    output logic          write_llcm_o,       // for LLCM
+    output dimmnet_slot_t write_slot_o,      // the write's address
+    output logic          write_window_o,    // it is for a Write Window
+    output logic          write_register_o,  // for a register
+    input  logic          register_ready_i,  // which takes it
+    output logic          write_llcm_o,      // for LLCM
 
-    output dimmnet_slot_t         read_slot_o,        // the read's address
-    output logic                  read_llcm_o,        // it is of LLCM
-    input  logic          [127:0] register_data_i,    // a cycle later, from each
+    output dimmnet_slot_t         read_slot_o,      // the read's address
+    output logic                  read_llcm_o,      // it is of LLCM
+    input  logic          [127:0] register_data_i,  // a cycle later, from each
     input  logic          [127:0] prefetch_data_i,
     input  logic          [127:0] llcm_data_i
 );

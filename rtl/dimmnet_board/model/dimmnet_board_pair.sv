@@ -29,7 +29,7 @@ module dimmnet_board_pair
     output logic [        63:0] dq_fall_o[2],
 
     input logic        cut_i [2],  // what this board sends is lost
-    input logic [69:0] flip_i[2],  // these bits of what it sends are wrong: first, last, bytes, word
+    input logic [69:0] flip_i[2],  // bits that are wrong of what it sends: first, last, bytes, word
 
     // Where a packet is, for measuring: a command comes in at CoreLogic, a packet's last word goes out and its first
     // word comes in at SWIF, the write pointer of the statuses has moved.
