@@ -108,6 +108,9 @@ def main(argv: list[str] | None = None) -> int:
         area = results[name] = synthesize(name, top, read)
         paper, limit = part.get("paper", "-"), part.get("limit")
         row = f"{name:20} {area['lut4']:>6} {area['ff']:>6} {area['block_rams']:>6}"
+        if "device" in part:
+            limit = part["device"]
+            paper = f"{area['lut4'] / limit:.0%}/{area['ff'] / limit:.0%}"
         print(f"{row}   {paper:>12} {limit or '-':>6}", end="", flush=True)
         rate = "-"
         if part.get("fmax"):

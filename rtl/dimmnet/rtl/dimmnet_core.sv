@@ -131,6 +131,16 @@ module dimmnet_core
   // Each memory gives the host's reads the first place.
   assign read_ready_o = 1'b1;
 
+  // What became of a command is counted a cycle later: an offset in the Write Window that is wrong ends a store, and from
+  // there to the counters is too far for one cycle. A process that begins anew has not done it.
+  logic done_valid_q, done_failed_q;
+  logic [WidBits-1:0] done_wid_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) {done_valid_q, done_failed_q} <= '0;
+    else {done_valid_q, done_failed_q} <= {2{!renew[done_wid]}} & {done_valid, done_failed};
+  end
+  always_ff @(posedge clk_i) done_wid_q <= done_wid;
+
   dimmnet_host #(
       .Processes(Processes)
   ) u_host (
@@ -175,9 +185,9 @@ module dimmnet_core
       .refuse_valid_i(refuse_valid),
       .refuse_wid_i(refuse_wid),
       .refuse_error_i(refuse_error),
-      .done_valid_i(done_valid),
-      .done_failed_i(done_failed),
-      .done_wid_i(done_wid),
+      .done_valid_i(done_valid_q),
+      .done_failed_i(done_failed_q),
+      .done_wid_i(done_wid_q),
       .sent_i(sent),
       .events_i(events),
       .status_valid_i(status_written),
