@@ -272,8 +272,11 @@ class Bench
             buses_[b]->write(privileged_slot(VELO_DIMMNET_PRIVILEGED_LID), board.lid, 0xFFFFF);
             for (unsigned w = 0; w < kProcesses; w++) {
                 const uint32_t at = VELO_DIMMNET_PRIVILEGED_PROCESS + 8 * w;
-                buses_[b]->write_word(privileged_slot(at + 1), region_first(w));
-                buses_[b]->write_word(privileged_slot(at + 2), kRegion);
+                // Regions are even: the lowest bit that software writes there is not kept.
+                buses_[b]->write_word(privileged_slot(at + 1), region_first(w) | b);
+                buses_[b]->write_word(privileged_slot(at + 2), kRegion | b);
+                if (privileged(b, at + 1) != region_first(w) || privileged(b, at + 2) != kRegion)
+                    fail("a region is not what it was set to, or is odd");
                 Process &p = board.processes[w];
                 p.board = b;
                 p.wid = w;
