@@ -13,7 +13,8 @@
 //
 // Granted, where memories, queues, lists, walks and products are left open (dimmnet_core_abstract): a header stands
 // until it is popped and says at most 62 words (dimmnet_intake has a proof of that length); reads give back headers that
-// went in; whole elements of some words are at least one; a walk gives rows only for a job that began.
+// went in; whole elements of some words are at least one (dimmnet_divide's proof); a walk gives rows only for a job that
+// began.
 
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
@@ -258,7 +259,8 @@ module dimmnet_core_props
   `VELO_ASSUME(ReadsWentInSo, !u_dut.u_send.read_waits || (u_dut.u_send.read_head.dst_wid < 4'd2 &&
                u_dut.u_send.read_head.access != 2'd3))
   `VELO_ASSUME(KnownEntry, u_dut.u_send.queue_head.kind <= EntryTransfer)
-  `VELO_ASSUME(SomeElements, !u_dut.u_send.u_window_controller.u_judge.exact || t.words == '0 ||
+  `VELO_ASSUME(SomeElements, wc != WcVerdict ||
+               !u_dut.u_send.u_window_controller.u_judge.exact || t.words == '0 ||
                u_dut.u_send.u_window_controller.u_judge.count != '0)
 
   // A host's page gives commands to the queue of its process.
