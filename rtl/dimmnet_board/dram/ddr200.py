@@ -45,7 +45,7 @@ PHY_CLOCKS = 3
 
 
 def refresh_cycles() -> int:
-    """Clocks between refreshes; rounded down, or the memory would be refreshed too late in the end."""
+    """Clocks between refreshes; rounded down, or refreshes would fall behind without end."""
     return int(REFRESH_NS / CLOCK_NS)
 
 
