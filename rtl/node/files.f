@@ -1,9 +1,10 @@
 // A node.
-# tops: velo_node_axi velo_node_clocks
+# tops: velo_node_axi velo_node_clocks velo_node_axi:DimmnetUnit=1
 -f rtl/velo/files.f
 -f rtl/htax/files.f
 -f rtl/rma/files.f
 -f rtl/regfile/files.f
+-f rtl/dimmnet_unit/files.f
 -f rtl/netport/files.f
 -f rtl/congestion/files.f
 -f rtl/barrier/files.f

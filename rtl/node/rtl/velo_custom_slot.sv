@@ -4,12 +4,13 @@
 //
 // Streams of the crossbar (posted writes and reads of its part of the window, DMA writes and reads of
 // host memory) and of the network (0 requests, 1 responses; packets of kind custom), as in velo_gsm,
-// which is the unit here. To build another one in, name it here. It must take responses whatever
+// which is the unit here, unless DimmnetUnit = 1 puts dimmnet_unit in its place. To build another one in, name it
+// here. It must take responses whatever
 // else it waits for, and put out only packets of kind custom that it will finish.
 // The unit has the whole width of the path. On one of 128 bits a packet's header has a beat of its own.
 // A store or load that the unit does not take, or a load that it does not answer, is given up after the time
 // that `watchdog_i` allows (velo_store_guard, velo_load_guard), so it holds no processor for ever; a read of memory
-// that is not answered ends with an error (velo_read_guard), so the unit has one tag for its reads, 0.
+// that is not answered ends with an error (velo_read_guard): the unit has `Tags` tags for its reads, one read each.
 // Occupied = 0: nothing is sent here, since the crossbar and the network have no way to it.
 //
 // Source: case-for-fpga, section 3 (exchangeable functional units).
@@ -20,8 +21,10 @@ module velo_custom_slot
   import velo_regfile_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter bit          Occupied  = 1'b1,
-    parameter int unsigned HostPort  = 0
+    parameter bit Occupied = 1'b1,
+    parameter bit DimmnetUnit = 1'b0,
+    parameter int unsigned HostPort = 0,
+    parameter bit Multicast = 1'b0
 ) (
     input logic clk_i,
     input logic rst_ni,
@@ -40,7 +43,7 @@ module velo_custom_slot
     input  logic        [DataWidth-1:0] to_unit_posted_data_i,
     input  logic        [DataWidth-1:0] to_unit_response_data_i,
     output htax_ready_t                 to_unit_ready_o,
-    // To the crossbar: writes and reads (tag 0) of host memory, and answers to loads.
+    // To the crossbar: writes and reads of host memory, and answers to loads.
     output htax_port_t                  from_unit_o,
     output logic        [DataWidth-1:0] from_unit_posted_data_o,
     output logic        [DataWidth-1:0] from_unit_response_data_o,
@@ -57,6 +60,8 @@ module velo_custom_slot
 );
 
   if (Occupied) begin : gen_unit
+    localparam int unsigned Tags = DimmnetUnit ? 4 : 1;
+
     // The unit's side of the guards.
     htax_port_t to_unit, from_unit;
     htax_ready_t to_unit_ready, from_unit_ready;
@@ -107,7 +112,7 @@ module velo_custom_slot
     assign to_unit.nonposted.header = to_unit_i.nonposted.header;
 
     velo_read_guard #(
-        .NumTags(1)
+        .NumTags(Tags)
     ) u_read_guard (
         .clk_i               (clk_i),
         .rst_ni              (rst_ni),
@@ -129,30 +134,58 @@ module velo_custom_slot
         .unit_answer_header_o(to_unit.response.header)
     );
 
-    velo_gsm #(
-        .DataWidth(DataWidth),
-        .HostPort (HostPort)
-    ) u_unit (
-        .clk_i,
-        .rst_ni,
-        .node_id_i,
-        .setting_i,
-        .status_o,
-        .to_unit_i                (to_unit),
-        .to_unit_posted_data_i,
-        .to_unit_response_data_i,
-        .to_unit_ready_o          (to_unit_ready),
-        .from_unit_o              (from_unit),
-        .from_unit_posted_data_o,
-        .from_unit_response_data_o(answer_data),
-        .from_unit_ready_i        (from_unit_ready),
-        .net_out_o,
-        .net_out_data_o,
-        .net_out_ready_i,
-        .net_in_i,
-        .net_in_data_i,
-        .net_in_ready_o
-    );
+    if (DimmnetUnit) begin : gen_dimmnet
+      dimmnet_unit #(
+          .DataWidth(DataWidth),
+          .HostPort (HostPort),
+          .Multicast(Multicast)
+      ) u_unit (
+          .clk_i,
+          .rst_ni,
+          .node_id_i,
+          .setting_i,
+          .status_o,
+          .to_unit_i                (to_unit),
+          .to_unit_posted_data_i,
+          .to_unit_response_data_i,
+          .to_unit_ready_o          (to_unit_ready),
+          .from_unit_o              (from_unit),
+          .from_unit_posted_data_o,
+          .from_unit_response_data_o(answer_data),
+          .from_unit_ready_i        (from_unit_ready),
+          .net_out_o,
+          .net_out_data_o,
+          .net_out_ready_i,
+          .net_in_i,
+          .net_in_data_i,
+          .net_in_ready_o
+      );
+    end else begin : gen_gsm
+      velo_gsm #(
+          .DataWidth(DataWidth),
+          .HostPort (HostPort)
+      ) u_unit (
+          .clk_i,
+          .rst_ni,
+          .node_id_i,
+          .setting_i,
+          .status_o,
+          .to_unit_i                (to_unit),
+          .to_unit_posted_data_i,
+          .to_unit_response_data_i,
+          .to_unit_ready_o          (to_unit_ready),
+          .from_unit_o              (from_unit),
+          .from_unit_posted_data_o,
+          .from_unit_response_data_o(answer_data),
+          .from_unit_ready_i        (from_unit_ready),
+          .net_out_o,
+          .net_out_data_o,
+          .net_out_ready_i,
+          .net_in_i,
+          .net_in_data_i,
+          .net_in_ready_o
+      );
+    end
 
     logic unused;
     assign unused = unused_stray;

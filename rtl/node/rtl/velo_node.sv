@@ -33,6 +33,7 @@ module velo_node
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned CtxBits = 8,
     parameter bit CustomUnit = 1'b1,
+    parameter bit DimmnetUnit = 1'b0,  // the custom unit is dimmnet_unit
     parameter bit WholeRequests = 1'b0,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
@@ -123,16 +124,17 @@ module velo_node
   end
 
   velo_node_core #(
-      .DataWidth (DataWidth),
-      .CtxBits   (CtxBits),
-      .MtuBytes  (MtuBytes),
-      .CustomUnit(CustomUnit),
-      .NumVelo   (NumVelo),
-      .VeloWidth (VeloWidth),
-      .Ecc       (Ecc),
-      .Multicast (Multicast),
-      .Barrier   (Barrier),
-      .Congestion(Congestion)
+      .DataWidth  (DataWidth),
+      .CtxBits    (CtxBits),
+      .MtuBytes   (MtuBytes),
+      .CustomUnit (CustomUnit),
+      .DimmnetUnit(DimmnetUnit),
+      .NumVelo    (NumVelo),
+      .VeloWidth  (VeloWidth),
+      .Ecc        (Ecc),
+      .Multicast  (Multicast),
+      .Barrier    (Barrier),
+      .Congestion (Congestion)
   ) u_core (
       .clk_i,
       .rst_ni,

@@ -23,6 +23,7 @@ module velo_node_axi
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned CtxBits = 8,
     parameter bit CustomUnit = 1'b1,
+    parameter bit DimmnetUnit = 1'b0,  // see velo_node
     parameter int unsigned IdBits = 4,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
@@ -341,6 +342,7 @@ module velo_node_axi
       .MtuBytes(MtuBytes),
       .CtxBits(CtxBits),
       .CustomUnit(CustomUnit),
+      .DimmnetUnit(DimmnetUnit),
       .WholeRequests(1'b1),
       .NumVelo(NumVelo),
       .VeloWidth(VeloWidth),

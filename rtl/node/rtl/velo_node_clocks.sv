@@ -35,6 +35,7 @@ module velo_node_clocks
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned CtxBits = 8,
     parameter bit CustomUnit = 1'b1,
+    parameter bit DimmnetUnit = 1'b0,  // see velo_node
     parameter bit WholeRequests = 1'b1,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
@@ -238,6 +239,7 @@ module velo_node_clocks
       .MtuBytes     (MtuBytes),
       .CtxBits      (CtxBits),
       .CustomUnit   (CustomUnit),
+      .DimmnetUnit  (DimmnetUnit),
       .WholeRequests(WholeRequests),
       .NumVelo      (NumVelo),
       .VeloWidth    (VeloWidth),

@@ -30,7 +30,8 @@
 // Congestion management stands between units and network (velo_congestion); Congestion = 0: none. Settings and
 // state of the network pass from and to the registers, see velo_regfile_pkg.
 //
-// The custom unit is velo_gsm; another with its ports may take its place. CustomUnit = 0: none.
+// The custom unit is velo_gsm, with DimmnetUnit = 1 dimmnet_unit; another with its ports may take its place.
+// CustomUnit = 0: none.
 //
 // Source: VELO paper, figure 1; case-for-fpga, figure 1.
 
@@ -48,6 +49,7 @@ module velo_node_core
     parameter int unsigned CtxBits = 8,
     parameter int unsigned MtuBytes = 512,
     parameter bit CustomUnit = 1'b1,
+    parameter bit DimmnetUnit = 1'b0,  // the custom unit is dimmnet_unit
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Ecc = 1'b0,  // check bits in the units' memories
@@ -143,15 +145,16 @@ module velo_node_core
   logic [NumNets-1:0][DataWidth-1:0] unit_out_data, unit_in_data;
 
   velo_node_units #(
-      .DataWidth (DataWidth),
-      .CtxBits   (CtxBits),
-      .MtuBytes  (MtuBytes),
-      .CustomUnit(CustomUnit),
-      .NumVelo   (NumVelo),
-      .VeloWidth (VeloWidth),
-      .Ecc       (Ecc),
-      .Multicast (Multicast),
-      .Barrier   (Barrier)
+      .DataWidth  (DataWidth),
+      .CtxBits    (CtxBits),
+      .MtuBytes   (MtuBytes),
+      .CustomUnit (CustomUnit),
+      .DimmnetUnit(DimmnetUnit),
+      .NumVelo    (NumVelo),
+      .VeloWidth  (VeloWidth),
+      .Ecc        (Ecc),
+      .Multicast  (Multicast),
+      .Barrier    (Barrier)
   ) u_units (
       .clk_i,
       .rst_ni,

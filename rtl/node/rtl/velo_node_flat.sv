@@ -15,6 +15,7 @@ module velo_node_flat
     parameter int unsigned MtuBytes = 512,
     parameter int unsigned CtxBits = 8,
     parameter bit CustomUnit = 1'b1,
+    parameter bit DimmnetUnit = 1'b0,  // the custom unit is dimmnet_unit
     parameter bit WholeRequests = 1'b0,
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
@@ -107,6 +108,7 @@ module velo_node_flat
       .MtuBytes(MtuBytes),
       .CtxBits(CtxBits),
       .CustomUnit(CustomUnit),
+      .DimmnetUnit(DimmnetUnit),
       .WholeRequests(WholeRequests),
       .NumVelo(NumVelo),
       .VeloWidth(VeloWidth),

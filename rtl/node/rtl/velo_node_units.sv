@@ -21,6 +21,7 @@ module velo_node_units
     parameter int unsigned CtxBits = 8,
     parameter int unsigned MtuBytes = 512,
     parameter bit CustomUnit = 1'b1,
+    parameter bit DimmnetUnit = 1'b0,  // the custom unit is dimmnet_unit
     parameter int unsigned NumVelo = 1,
     parameter int unsigned VeloWidth = DataWidth,
     parameter bit Ecc = 1'b0,
@@ -194,8 +195,10 @@ module velo_node_units
 
   velo_custom_slot #(
       .DataWidth(DataWidth),
-      .Occupied (CustomUnit),
-      .HostPort (PortHost)
+      .Occupied(CustomUnit),
+      .DimmnetUnit(DimmnetUnit),
+      .HostPort(PortHost),
+      .Multicast(Multicast)
   ) u_custom (
       .node_id_i                (node_id_o),
       .setting_i                (custom_setting),
@@ -373,5 +376,8 @@ module velo_node_units
                     unit_in, velo_out};
 
   `VELO_ASSERT_INIT(BarriersAreOfGroups, !Barrier || Multicast)
+  // A packet of CoreLogic is the payload of one packet here.
+  `VELO_ASSERT_INIT(DimmnetPacketFits,
+                    !DimmnetUnit || MtuBytes >= 8 * dimmnet_pkg::DimmnetWindowWords)
 
 endmodule
