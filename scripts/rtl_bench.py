@@ -13,6 +13,7 @@ import json
 import os
 import subprocess
 import sys
+import sysconfig
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -139,6 +140,18 @@ def build(
     if result.returncode:
         sys.exit(log.read_text(encoding="utf-8")[-3000:] + f"\nrtl-bench: {top} was not built")
     return folder / f"V{top}"
+
+
+def link(model: Path, bench: Path, flags: list[str]) -> Path:
+    """Another program with the model that build() has made for the first one."""
+    folder, program = model.parent, model.parent / bench.stem
+    verilator = Path(sysconfig.get_path("purelib")) / "verilator" / "include"
+    include = [folder, verilator, OUT / "include", ROOT / "rtl/switch/test", ROOT / "rtl/node/test"]
+    # As its makefile says.
+    objects = [folder / f"{model.name}__ALL.a", *sorted(folder.glob("verilated*.o"))]
+    command = ["c++", "-std=c++20", "-O1", *(f"-I{path}" for path in include), *flags, bench]
+    subprocess.run([*command, *objects, "-pthread", "-latomic", "-o", program], check=True)
+    return program
 
 
 def measure_node(width: int, seed: int, messages: int) -> dict[str, Any]:

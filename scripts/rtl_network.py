@@ -3,7 +3,8 @@
 """Run whole networks of whole nodes (rtl/bench/bench_nodes.cc) against the scoreboard.
 
 Without arguments what the tests run; --hours for as many seeds as fit; --resets resets single nodes
-(rtl/bench/reset_bench.cc); --coverage once, with a
+(rtl/bench/reset_bench.cc); --dimmnet has CoreLogic of DIMMnet-2 in the custom slot
+(rtl/bench/dimmnet_slot_bench.cc); --coverage once, with a
 report; --measure the cycles of messages to groups and of barriers. A failing run prints its seed;
 the same command with it repeats the run cycle by cycle.
 """
@@ -18,9 +19,10 @@ import time
 from collections import defaultdict
 from pathlib import Path
 
-from rtl_bench import CONFIGURATIONS, OUT, ROOT, build
+from rtl_bench import CONFIGURATIONS, OUT, ROOT, build, link
 
-TOPOLOGIES = {"ring": ["ring", "4"], "torus": ["torus", "2x2x2"], "hypercube": ["hypercube", "3"]}
+TOPOLOGIES = {"pair": ["ring", "2"], "ring": ["ring", "4"], "torus": ["torus", "2x2x2"], "hypercube": ["hypercube", "3"]}
+NETWORKS = ["ring", "torus", "hypercube"]
 # Networks that run once more with groups, which have fewer messages, and at which of the RUNS. The
 # sources of groups, which are the roots of their barriers, are members or not.
 GROUPS = {
@@ -138,13 +140,28 @@ def report(paths: list[Path], out: Path) -> None:
     print(out.relative_to(ROOT))
 
 
+SMALL_FLAGS = ["-DVELO_DATA_WIDTH=32", "-DVELO_LINKS=2"]
+
+
+def build_small_nodes() -> Path:
+    """Nodes with two links and CoreLogic of DIMMnet-2, and the program that resets them."""
+    flags = ["-GNumLinks=2", "-GDimmnetUnit=1", "-CFLAGS"]
+    flags += [" ".join([*SMALL_FLAGS, f"-I{ROOT / 'rtl/node/test'}"])]
+    bench = ROOT / "rtl" / "bench" / "reset_bench.cc"
+    return build("velo_node_flat", "rtl/bench/velo_node.f", bench, OUT / "reset_bench", flags)
+
+
 def reset_nodes(resets: int, seed: int) -> int:
     """One node after the other of a ring loses all, while the others go on."""
-    flags = ["-GNumLinks=2", "-CFLAGS"]
-    flags += [f"-DVELO_DATA_WIDTH=32 -DVELO_LINKS=2 -I{ROOT / 'rtl/node/test'}"]
-    bench = ROOT / "rtl" / "bench" / "reset_bench.cc"
-    program = build("velo_node_flat", "rtl/bench/velo_node.f", bench, OUT / "reset_bench", flags)
-    command = [program, topology("ring"), str(resets), str(seed)]
+    command = [build_small_nodes(), topology("ring"), str(resets), str(seed)]
+    return subprocess.run(command, check=False).returncode
+
+
+def run_dimmnet(rounds: int, seed: int) -> int:
+    """Processes of DIMMnet-2 in the nodes' custom slots, beside messages and remote memory."""
+    bench = ROOT / "rtl" / "bench" / "dimmnet_slot_bench.cc"
+    program = link(build_small_nodes(), bench, SMALL_FLAGS)
+    command = [program, topology("pair"), str(rounds), str(seed)]
     return subprocess.run(command, check=False).returncode
 
 
@@ -155,12 +172,15 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--width", type=int, choices=CONFIGURATIONS, default=32)
     parser.add_argument("--units", type=int, choices=(1, 2, 4), default=1, help="VELO units")
     parser.add_argument("--congestion", action="store_true", help="manage it, all marked")
-    parser.add_argument("--networks", nargs="+", choices=TOPOLOGIES, default=list(TOPOLOGIES))
+    parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--hours", type=float, help="begin new seeds for so long")
     parser.add_argument("--measure", action="store_true", help="a barrier of eight nodes, as JSON")
     parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
     parser.add_argument("--resets", type=int, metavar="N", help="reset nodes of a ring N times")
+    parser.add_argument("--dimmnet", type=int, metavar="N", help="CoreLogic, N operations a process")
     args = parser.parse_args(argv)
+    if args.dimmnet is not None:
+        return run_dimmnet(args.dimmnet, args.seed)
     if args.resets is not None:
         return reset_nodes(args.resets, args.seed)
     program = build_nodes(

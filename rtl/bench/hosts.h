@@ -13,6 +13,7 @@
 #include <array>
 #include <cinttypes>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 
@@ -40,6 +41,17 @@ struct Stream {
     unsigned beat = 0;
 };
 
+struct Load {
+    uint64_t addr;
+    unsigned len_bytes, tag;
+};
+
+// A read of host memory, and what it gets.
+struct DmaRead {
+    unsigned tag;
+    std::vector<uint8_t> bytes;
+};
+
 struct NoCable {
     unsigned to_node = 0, to_link = 0;
     bool plugged = false;
@@ -50,6 +62,11 @@ struct HostNode {
     std::array<NoCable, kLinks> cables;
     std::vector<unsigned> hops;
     Stream units, control;
+    std::deque<Load> loads;       // of the units
+    std::vector<uint64_t> loaded; // of an answer that comes
+    unsigned loaded_bits = 0;
+    std::deque<DmaRead> reads; // not answered yet
+    unsigned read_beat = 0, read_delay = 0;
     Memory memory;
     std::array<uint64_t, kContexts> head{};
     unsigned dma_beat = 0;
@@ -106,6 +123,8 @@ class Hosts
         node.top->rst_ni = 0;
         node.is_back = false;
         node.units = node.control = Stream{};
+        node.reads.clear();
+        node.read_beat = 0;
         node.head.fill(0);
         node.dma_beat = 0;
         for (auto &[target, flows] : expected_)
@@ -153,6 +172,12 @@ class Hosts
 
     std::vector<HostNode> &nodes() { return nodes_; }
     Random &random() { return random_; }
+
+    // If set: called for a load's answer, and for each whole DMA write that is not into a ring.
+    std::function<void(unsigned n, unsigned tag, bool error, const std::vector<uint64_t> &words)>
+        on_answer;
+    std::function<void(unsigned n, uint64_t addr)> on_write;
+
     uint64_t cycle() const { return cycle_; }
     // Messages that came, at all nodes.
     uint64_t received() const { return received_; }
@@ -214,6 +239,13 @@ class Hosts
                   top.control_write_addr_i, top.control_write_len_bytes_i,
                   top.control_write_data_i);
             top.control_read_valid_i = node.register_asked;
+            top.host_read_valid_i = !node.loads.empty();
+            if (!node.loads.empty()) {
+                top.host_read_addr_i = node.loads.front().addr;
+                top.host_read_len_bytes_i = node.loads.front().len_bytes;
+                top.host_read_tag_i = node.loads.front().tag;
+            }
+            offer_answer(node);
             top.dma_write_ready_i = cycle_ >= node.dma_stop_until && cycle_ % node.dma_pace == 0;
             top.clk_i = 0;
             top.eval();
@@ -316,8 +348,76 @@ class Hosts
             node.answer |= get_bits(top.control_answer_data_o, 0, kWordBits) << node.answer_bits;
             node.answer_bits += kWordBits;
         }
+        if (top.host_read_valid_i && top.host_read_ready_o)
+            node.loads.pop_front();
+        if (top.host_answer_valid_o)
+            take_answer(n);
+        if (top.dma_answer_valid_i && top.dma_answer_ready_o) {
+            node.read_beat++;
+            if (top.dma_answer_eop_i) {
+                node.read_beat = 0;
+                node.reads.pop_front();
+                node.read_delay = random_.below(12);
+            }
+        }
+        // The write of this cycle is older than its read.
         if (top.dma_write_valid_o && top.dma_write_ready_i)
             store(n);
+        if (top.dma_read_valid_o && top.dma_read_ready_i)
+            take_read(node);
+    }
+
+    void take_answer(unsigned n)
+    {
+        HostNode &node = nodes_[n];
+        Vvelo_node_flat &top = *node.top;
+        for (unsigned lsb = 0; lsb < kWidth; lsb += kWordBits, node.loaded_bits += kWordBits) {
+            node.loaded.resize(node.loaded_bits / 64 + 1);
+            node.loaded.back() |= get_bits(top.host_answer_data_o, lsb, kWordBits)
+                                  << node.loaded_bits % 64;
+        }
+        if (!top.host_answer_eop_o)
+            return;
+        if (!on_answer)
+            fail("an answer to a load that nobody made");
+        on_answer(n, top.host_answer_tag_o, top.host_answer_error_o, node.loaded);
+        node.loaded.clear();
+        node.loaded_bits = 0;
+    }
+
+    // Reads of host memory: some are taken ahead, and one of them, whichever, is answered after a while.
+    void offer_answer(HostNode &node)
+    {
+        Vvelo_node_flat &top = *node.top;
+        top.dma_read_ready_i = node.reads.size() < 4;
+        if (!node.read_beat && node.read_delay) {
+            node.read_delay--;
+            if (!node.read_delay && node.reads.size() > 1)
+                std::swap(node.reads.front(), node.reads[random_.below(node.reads.size())]);
+        }
+        top.dma_answer_valid_i = !node.reads.empty() && !node.read_delay;
+        if (!top.dma_answer_valid_i)
+            return;
+        const DmaRead &read = node.reads.front();
+        for (unsigned lsb = 0; lsb < kWidth; lsb += kWordBits) {
+            uint64_t data = 0;
+            size_t from = node.read_beat * (kWidth / 8) + lsb / 8;
+            for (unsigned i = 0; i < kWordBits / 8 && from + i < read.bytes.size(); i++)
+                data |= uint64_t{read.bytes[from + i]} << (8 * i);
+            set_bits(top.dma_answer_data_i, lsb, kWordBits, data);
+        }
+        top.dma_answer_tag_i = read.tag;
+        top.dma_answer_error_i = 0;
+        top.dma_answer_eop_i = (node.read_beat + 1) * (kWidth / 8) >= read.bytes.size();
+    }
+
+    static void take_read(HostNode &node)
+    {
+        uint64_t addr = node.top->dma_read_addr_o;
+        DmaRead read{node.top->dma_read_tag_o, std::vector<uint8_t>(node.top->dma_read_len_bytes_o)};
+        for (size_t i = 0; i < read.bytes.size(); i++)
+            read.bytes[i] = node.memory.byte(addr + i);
+        node.reads.push_back(std::move(read));
     }
 
     void store(unsigned n)
@@ -335,7 +435,9 @@ class Hosts
         if (from >= len || from + kWidth / 8 < len)
             fail("a DMA write is not as long as it says");
         node.dma_beat = 0;
-        if (addr % 64 == 0)
+        if (on_write && (addr < kRings || addr >= ring(kContexts)))
+            on_write(n, addr);
+        else if (addr % 64 == 0)
             read(n, static_cast<unsigned>((addr - kRings) / 0x10000), addr);
     }
 
