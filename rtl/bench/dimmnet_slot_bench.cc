@@ -120,7 +120,7 @@ class Bench
             tasks_.push_back(send_some(p, rounds, &going));
         uint64_t messages = hosts_.received();
         traffic_ = true;
-        run_until([&] { return !going; });
+        run_until([&] { return !going; }, kHangCycles + 20000 * rounds);
         traffic_ = false;
         run_until([this] { return idle() && !hosts_.awaited() && !rma_.busy(); });
         messages = hosts_.received() - messages;

@@ -20,7 +20,8 @@ module dimmnet_unit_send
   import dimmnet_pkg::*;
 #(
     parameter int unsigned DataWidth = 32,
-    parameter int unsigned Lines = 2 * DimmnetWindowWords,  // that wait here; a power of two
+    parameter int unsigned PacketLines = DimmnetWindowWords,  // of the longest packet
+    parameter int unsigned Lines = 2 * PacketLines,  // that wait here; a power of two
     parameter bit Multicast = 1'b0
 ) (
     input logic clk_i,
@@ -175,7 +176,7 @@ module dimmnet_unit_send
   assign unused = ^{to, of};
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
-  `VELO_ASSERT_INIT(LongestPacketFits, Lines >= DimmnetWindowWords)
+  `VELO_ASSERT_INIT(LongestPacketFits, Lines >= PacketLines)
   `VELO_ASSERT_INIT(LidIsNodeBelow, DimmnetLidOfNode % 256 == 0 && DimmnetLidOfNode != 0)
   // A whole packet has its lines here: it goes on without a gap.
   `VELO_ASSERT(WholePacketIsHere, whole_q == '0 || head_valid)
