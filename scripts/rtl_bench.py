@@ -81,6 +81,11 @@ ROWS = [
     # The whole board, a BOTF packet of 16 bytes: command to last word out; first word in to status.
     Row("dimmnet_send_cycles", "33", 20),
     Row("dimmnet_receive_cycles", "46", 24),
+    # The same in the custom slot of a node: command at the node's host port to last word into the
+    # network; first word out of it to status; one hop, command to status.
+    Row("dimmnet_slot_send_cycles", "33", 20),
+    Row("dimmnet_slot_receive_cycles", "46", 24),
+    Row("dimmnet_slot_host_cycles", "-", None),
     # DIMMnet-2: reads of single words in DDR-200 SO-DIMMs, as a share of the rate that tRC, tRRD
     # and the data bus allow; the worst pattern of each kind.
     Row("dimmnet_sodimm_strided_share", "-", 0.8, at_most=False),
@@ -146,7 +151,8 @@ def link(model: Path, bench: Path, flags: list[str]) -> Path:
     """Another program with the model that build() has made for the first one."""
     folder, program = model.parent, model.parent / bench.stem
     verilator = Path(sysconfig.get_path("purelib")) / "verilator" / "include"
-    include = [folder, verilator, OUT / "include", ROOT / "rtl/switch/test", ROOT / "rtl/node/test"]
+    include = [folder, verilator, verilator / "vltstd", OUT / "include"]
+    include += [ROOT / "rtl/switch/test", ROOT / "rtl/node/test"]
     # As its makefile says.
     objects = [folder / f"{model.name}__ALL.a", *sorted(folder.glob("verilated*.o"))]
     command = ["c++", "-std=c++20", "-O1", *(f"-I{path}" for path in include), *flags, bench]
@@ -367,6 +373,10 @@ def main(argv: list[str] | None = None) -> int:
     print("rtl-bench: eight nodes with barriers", flush=True)
     network = [sys.executable, ROOT / "scripts" / "rtl_network.py", "--measure"]
     output = subprocess.run(network, check=True, stdout=subprocess.PIPE, text=True).stdout
+    results |= json.loads(output)
+    print("rtl-bench: CoreLogic in the custom slots of two nodes", flush=True)
+    slot = [*network, "--dimmnet", "0"]
+    output = subprocess.run(slot, check=True, stdout=subprocess.PIPE, text=True).stdout
     results |= json.loads(output)
     print("rtl-bench: DIMMnet-2's SO-DIMMs", flush=True)
     measure_sodimm(results)

@@ -21,7 +21,12 @@ from pathlib import Path
 
 from rtl_bench import CONFIGURATIONS, OUT, ROOT, build, link
 
-TOPOLOGIES = {"pair": ["ring", "2"], "ring": ["ring", "4"], "torus": ["torus", "2x2x2"], "hypercube": ["hypercube", "3"]}
+TOPOLOGIES = {
+    "pair": ["ring", "2"],
+    "ring": ["ring", "4"],
+    "torus": ["torus", "2x2x2"],
+    "hypercube": ["hypercube", "3"],
+}
 NETWORKS = ["ring", "torus", "hypercube"]
 # Networks that run once more with groups, which have fewer messages, and at which of the RUNS. The
 # sources of groups, which are the roots of their barriers, are members or not.
@@ -140,29 +145,34 @@ def report(paths: list[Path], out: Path) -> None:
     print(out.relative_to(ROOT))
 
 
-SMALL_FLAGS = ["-DVELO_DATA_WIDTH=32", "-DVELO_LINKS=2"]
-
-
-def build_small_nodes() -> Path:
+def build_small_nodes(width: int) -> Path:
     """Nodes with two links and CoreLogic of DIMMnet-2, and the program that resets them."""
-    flags = ["-GNumLinks=2", "-GDimmnetUnit=1", "-CFLAGS"]
-    flags += [" ".join([*SMALL_FLAGS, f"-I{ROOT / 'rtl/node/test'}"])]
+    flags = [ROOT / "rtl" / "bench" / "dimmnet_slot.vlt", f"-GDataWidth={width}"]
+    flags += ["-GNumLinks=2", "-GDimmnetUnit=1", "-CFLAGS"]
+    flags += [" ".join([*small_flags(width), f"-I{ROOT / 'rtl/node/test'}"])]
     bench = ROOT / "rtl" / "bench" / "reset_bench.cc"
-    return build("velo_node_flat", "rtl/bench/velo_node.f", bench, OUT / "reset_bench", flags)
+    name = "reset_bench" + f"{width}" * (width != 32)
+    return build(
+        "velo_node_flat", "rtl/bench/velo_node.f", bench, OUT / name, list(map(str, flags))
+    )
+
+
+def small_flags(width: int) -> list[str]:
+    return [f"-DVELO_DATA_WIDTH={width}", "-DVELO_LINKS=2"]
 
 
 def reset_nodes(resets: int, seed: int) -> int:
     """One node after the other of a ring loses all, while the others go on."""
-    command = [build_small_nodes(), topology("ring"), str(resets), str(seed)]
+    command = [build_small_nodes(32), topology("ring"), str(resets), str(seed)]
     return subprocess.run(command, check=False).returncode
 
 
-def run_dimmnet(rounds: int, seed: int) -> int:
+def run_dimmnet(width: int, *arguments: str) -> subprocess.CompletedProcess[str]:
     """Processes of DIMMnet-2 in the nodes' custom slots, beside messages and remote memory."""
     bench = ROOT / "rtl" / "bench" / "dimmnet_slot_bench.cc"
-    program = link(build_small_nodes(), bench, SMALL_FLAGS)
-    command = [program, topology("pair"), str(rounds), str(seed)]
-    return subprocess.run(command, check=False).returncode
+    program = link(build_small_nodes(width), bench, small_flags(width))
+    command = [program, topology("pair"), *arguments]
+    return subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -174,13 +184,22 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--congestion", action="store_true", help="manage it, all marked")
     parser.add_argument("--networks", nargs="+", choices=NETWORKS, default=NETWORKS)
     parser.add_argument("--hours", type=float, help="begin new seeds for so long")
-    parser.add_argument("--measure", action="store_true", help="a barrier of eight nodes, as JSON")
+    parser.add_argument(
+        "--measure",
+        action="store_true",
+        help="a barrier of eight nodes, or a packet of --dimmnet, as JSON",
+    )
     parser.add_argument("--coverage", action="store_true", help="into build/rtl/coverage.txt")
     parser.add_argument("--resets", type=int, metavar="N", help="reset nodes of a ring N times")
-    parser.add_argument("--dimmnet", type=int, metavar="N", help="CoreLogic, N operations a process")
+    parser.add_argument(
+        "--dimmnet", type=int, metavar="N", help="CoreLogic, N operations a process"
+    )
     args = parser.parse_args(argv)
     if args.dimmnet is not None:
-        return run_dimmnet(args.dimmnet, args.seed)
+        arguments = ["--measure"] if args.measure else [str(args.dimmnet), str(args.seed)]
+        result = run_dimmnet(args.width, *arguments)
+        print(result.stdout, end="")
+        return result.returncode
     if args.resets is not None:
         return reset_nodes(args.resets, args.seed)
     program = build_nodes(

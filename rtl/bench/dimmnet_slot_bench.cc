@@ -5,16 +5,19 @@
 //   dimmnet_slot_bench TOPOLOGY [ROUNDS [SEED]]   test
 //   dimmnet_slot_bench TOPOLOGY --measure         cycles of one packet of 16 bytes
 //
-// Each node has two processes. A process that sends has one operation at a time: BOTF of 2 to 62 words, put or get, in
-// all orders of access, to any process of any node. A process that receives takes each status out of its ring, once, and
-// looks at the data that it announces; in the end all of each node's SO-DIMM is compared. Messages of VELO (hosts.h) and
-// operations of RMA (rma_model.h), which check themselves, go on beside. Before that: each length, packets that have to
-// be dropped and counted, and a receiver that does not take statuses while the other units go on. Prints JSON. One
-// seed makes one run.
+// Each node has two processes. A process that sends has one operation at a time: BOTF of 2 to 62
+// words, put or get, in all orders of access, to any process of any node. A process that receives
+// takes each status out of its ring, once, and looks at the data that it announces; in the end all
+// of each node's SO-DIMM is compared. Messages of VELO (hosts.h) and operations of RMA
+// (rma_model.h), which check themselves, go on beside. Before that: each length, packets that have
+// to be dropped and counted, and a receiver that does not take statuses while the other units go
+// on. Prints JSON. One seed makes one run.
 
 #include <coroutine>
 #include <cstring>
 
+#include "Vvelo_node_flat__Syms.h"
+#include "Vvelo_node_flat___024root.h"
 #include "hosts.h"
 #include "rma_model.h"
 #include "velo/dimmnet_spec.h"
@@ -28,17 +31,25 @@ using Words = std::vector<uint64_t>;
 constexpr unsigned kProcesses = VELO_DIMMNET_PROCESSES;
 constexpr uint64_t kSodimm = 0x80000000, kRegCustomSetting = 0x30, kRegCustomStatus = 0x38,
                    kRegDropped = 0x58;
-// A process's region, in words: a part for each sender, one for what it gets, one that is only read.
+// A process's region, in words: a part for each sender, one for what it gets, one that is only
+// read.
 constexpr uint32_t kRegion = 32768, kPart = 2048, kOwn = 16384, kOwnWords = 8192, kSource = 24576,
                    kSourceWords = 8192;
 constexpr uint32_t kLists = 2048, kListWords = 512; // in LLCM
 constexpr uint64_t kPgid = 0x4711, kHangCycles = 60000;
 constexpr unsigned kRing = VELO_DIMMNET_STATUS_ENTRIES;
 
+// A wire of the node's unit, see dimmnet_slot.vlt.
+#define DIMMNET_UNIT(name)                                                                         \
+    u_core__DOT__u_units__DOT__u_custom__DOT__gen_unit__DOT__gen_dimmnet__DOT__u_unit__DOT__##name
+
 // An actor of the test: goes on in each cycle, up to its next co_await.
 struct Task {
     struct promise_type {
-        Task get_return_object() { return {std::coroutine_handle<promise_type>::from_promise(*this)}; }
+        Task get_return_object()
+        {
+            return {std::coroutine_handle<promise_type>::from_promise(*this)};
+        }
         std::suspend_always initial_suspend() noexcept { return {}; }
         std::suspend_always final_suspend() noexcept { return {}; }
         void return_void() {}
@@ -132,7 +143,48 @@ class Bench
                     commands_, packets_, messages, rma_.done(), hosts_.cycle());
     }
 
-    void measure();
+    // A BOTF packet of 16 bytes on idle nodes, as the paper measures it.
+    void measure()
+    {
+        bool come = false;
+        Words two = some_words(2);
+        uint32_t address = place(0, VELO_DIMMNET_MEMORY_PREFETCH);
+        store_all(0, page(0, VELO_DIMMNET_PAGE_WRITE, 0),
+                  packet(2, VELO_DIMMNET_MEMORY_PREFETCH, address, two, 1));
+        quiet();
+        expect(2, {VELO_DIMMNET_KIND_WRITE,
+                   VELO_DIMMNET_MEMORY_PREFETCH,
+                   1,
+                   0,
+                   {.first = address},
+                   two,
+                   &come});
+        uint64_t began = hosts_.cycle(), left = 0, arrived = 0, told = 0;
+        command(0, VELO_DIMMNET_REGISTER_BOTF, {velo_dimmnet_botf_pack(0, 0, 4)});
+        const auto &from = *hosts_.nodes()[0].top->rootp->__PVT__velo_node_flat__DOT__u_node;
+        const auto &to = *hosts_.nodes()[1].top->rootp->__PVT__velo_node_flat__DOT__u_node;
+        for (unsigned i = 0; i < 200 && !told; i++) {
+            step();
+            // What is seen now is that of the cycle that begins.
+            uint64_t cycle = hosts_.cycle();
+            if (from.DIMMNET_UNIT(u_send__DOT__net_valid_o) &&
+                from.DIMMNET_UNIT(u_send__DOT__net_eop_o))
+                left = cycle;
+            if (!arrived && to.DIMMNET_UNIT(u_receive__DOT__net_valid_i))
+                arrived = cycle;
+            if (to.DIMMNET_UNIT(u_core__DOT__u_register__DOT__status_write_o))
+                told = cycle;
+        }
+        if (!left || !arrived || !told)
+            fail("the packet did not come");
+        for (unsigned p = 0; p < processes_.size(); p++)
+            tasks_.push_back(collect(p));
+        run_until([&] { return come; });
+        std::printf("{\"dimmnet_slot_send_cycles\": %" PRIu64
+                    ", \"dimmnet_slot_receive_cycles\": %" PRIu64
+                    ", \"dimmnet_slot_host_cycles\": %" PRIu64 "}\n",
+                    left - began, told - arrived, told - began);
+    }
 
   private:
     bench::Hosts hosts_;
@@ -144,12 +196,16 @@ class Bench
     std::vector<Task> tasks_;
     bool traffic_ = false;
     uint64_t commands_ = 0, packets_ = 0;
-    std::map<unsigned, uint64_t> dropped_; // by node and privileged register: what has to be counted
+    std::map<unsigned, uint64_t>
+        dropped_; // by node and privileged register: what has to be counted
 
     bench::Random &random() { return hosts_.random(); }
     static unsigned node_of(unsigned p) { return p / kProcesses; }
     static unsigned wid_of(unsigned p) { return p % kProcesses; }
-    static uint16_t lid_of(unsigned n) { return static_cast<uint16_t>(VELO_DIMMNET_LID_OF_NODE + n); }
+    static uint16_t lid_of(unsigned n)
+    {
+        return static_cast<uint16_t>(VELO_DIMMNET_LID_OF_NODE + n);
+    }
     static uint32_t region_of(unsigned p) { return wid_of(p) * kRegion; }
 
     // ----- time ---------------------------------------------------------------------------------
@@ -215,8 +271,8 @@ class Bench
     }
     static uint64_t page(unsigned p, unsigned kind, uint32_t word)
     {
-        return velo_dimmnet_slot_pack(0, static_cast<uint8_t>(kind), static_cast<uint8_t>(wid_of(p)),
-                                      0) +
+        return velo_dimmnet_slot_pack(0, static_cast<uint8_t>(kind),
+                                      static_cast<uint8_t>(wid_of(p)), 0) +
                8 * word;
     }
     static uint64_t privileged(unsigned reg)
@@ -314,8 +370,8 @@ class Bench
                                                         : p * (kLists / parts);
     }
 
-    Words packet(unsigned p, unsigned to, unsigned memory, uint32_t address, const Words &payload,
-                 uint8_t tag, bool status = true)
+    Words packet(unsigned to, unsigned memory, uint32_t address, const Words &payload, uint8_t tag,
+                 bool status = true)
     {
         // What the controller puts right is anything.
         auto any = static_cast<uint16_t>(random().next());
@@ -325,15 +381,14 @@ class Bench
                         static_cast<uint8_t>(wid_of(to)), any & 15, lid_of(node_of(to)), any),
                     velo_dimmnet_packet_word1_pack(any, tag, address)};
         words.insert(words.end(), payload.begin(), payload.end());
-        (void)p;
         return words;
     }
     void botf(unsigned p, const Words &packet, unsigned window_number = 0, unsigned first = 0)
     {
-        store_all(node_of(p),
-                  page(p, VELO_DIMMNET_PAGE_WRITE,
-                       window_number * VELO_DIMMNET_WINDOW_WORDS + first),
-                  packet);
+        store_all(
+            node_of(p),
+            page(p, VELO_DIMMNET_PAGE_WRITE, window_number * VELO_DIMMNET_WINDOW_WORDS + first),
+            packet);
         command(p, VELO_DIMMNET_REGISTER_BOTF,
                 {velo_dimmnet_botf_pack(static_cast<uint8_t>(window_number),
                                         static_cast<uint8_t>(first),
@@ -401,7 +456,8 @@ class Bench
         --*going;
     }
 
-    void start_botf(unsigned p, unsigned to, unsigned memory, unsigned count, uint8_t tag, bool *come)
+    void start_botf(unsigned p, unsigned to, unsigned memory, unsigned count, uint8_t tag,
+                    bool *come)
     {
         unsigned parts = static_cast<unsigned>(processes_.size());
         if (memory == VELO_DIMMNET_MEMORY_PREFETCH)
@@ -410,7 +466,7 @@ class Bench
         uint32_t address = place(p, memory);
         expect(to, {VELO_DIMMNET_KIND_WRITE, memory, tag, p, {.first = address}, words, come});
         unsigned first = random().below(63 - count);
-        botf(p, packet(p, to, memory, address, words, tag), random().below(2), first);
+        botf(p, packet(to, memory, address, words, tag), random().below(2), first);
     }
 
     // A put, or a get.
@@ -441,9 +497,9 @@ class Bench
         auto code = static_cast<uint8_t>(memory);
         command(p, VELO_DIMMNET_REGISTER_COMMAND_0,
                 {velo_dimmnet_command_word0_pack(
-                     get ? VELO_DIMMNET_OP_GET : VELO_DIMMNET_OP_PUT, get ? code : 0, get ? 0 : code,
-                     static_cast<uint8_t>(local.kind), static_cast<uint8_t>(remote.kind), 1,
-                     static_cast<uint8_t>(wid_of(to)), tag,
+                     get ? VELO_DIMMNET_OP_GET : VELO_DIMMNET_OP_PUT, get ? code : 0,
+                     get ? 0 : code, static_cast<uint8_t>(local.kind),
+                     static_cast<uint8_t>(remote.kind), 1, static_cast<uint8_t>(wid_of(to)), tag,
                      static_cast<uint32_t>(element * count), lid_of(node_of(to))),
                  velo_dimmnet_command_word1_pack(local.first, remote.first)});
     }
@@ -462,8 +518,8 @@ class Bench
                 co_await kCycle;
             auto written = static_cast<uint32_t>(answer(n, tag, 1)[0]);
             if (written - process.taken > kRing)
-                fail("process " + std::to_string(p) + " has " + std::to_string(written) + " statuses and took " +
-                     std::to_string(process.taken));
+                fail("process " + std::to_string(p) + " has " + std::to_string(written) +
+                     " statuses and took " + std::to_string(process.taken));
             while (process.taken != written) {
                 ask(n, tag,
                     page(p, VELO_DIMMNET_PAGE_LLCM,
@@ -533,7 +589,8 @@ class Bench
         return true;
     }
 
-    // ----- one after the other --------------------------------------------------------------------
+    // ----- one after the other
+    // --------------------------------------------------------------------
 
     void lengths()
     {
@@ -581,7 +638,7 @@ class Bench
         processes_[1].paused = true;
         quiet();
         identify(0, 1, kPgid + 1);
-        botf(1, packet(1, 3, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
+        botf(1, packet(3, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
         quiet();
         is_counted(1, VELO_DIMMNET_PRIVILEGED_DROPPED_PGID, 1);
         identify(0, 1, kPgid);
@@ -590,7 +647,7 @@ class Bench
         processes_[1].paused = false;
         // Of no node: no such LIDs.
         for (uint64_t lid : {0x0001, 0x0201, 0xFF01}) {
-            Words words = packet(0, 2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0);
+            Words words = packet(2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0);
             words[0] = (words[0] & ~VELO_DIMMNET_PACKET_DST_LID_MASK) |
                        lid << VELO_DIMMNET_PACKET_DST_LID_LSB;
             botf(0, words);
@@ -599,13 +656,13 @@ class Bench
         }
         // The board has another LID than its node.
         store(0, privileged(VELO_DIMMNET_PRIVILEGED_LID), {lid_of(7)});
-        botf(0, packet(0, 2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
+        botf(0, packet(2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
         quiet();
         is_counted(0, VELO_DIMMNET_PRIVILEGED_NETWORK_UNREACHABLE, 1);
         store(0, privileged(VELO_DIMMNET_PRIVILEGED_LID), {lid_of(0)});
         // The sender stops the peer; then the receiver does.
         store(0, privileged(VELO_DIMMNET_PRIVILEGED_PEERS_STOP), {1 << 1});
-        botf(0, packet(0, 2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
+        botf(0, packet(2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
         quiet();
         is_counted(0, VELO_DIMMNET_PRIVILEGED_NETWORK_UNREACHABLE, 1);
         if (load(0, privileged(VELO_DIMMNET_PRIVILEGED_PEERS_OFF)) != 1 << 1)
@@ -613,15 +670,15 @@ class Bench
         store(0, privileged(VELO_DIMMNET_PRIVILEGED_PEERS_STOP), {0});
         store(1, privileged(VELO_DIMMNET_PRIVILEGED_PEERS_STOP), {1 << 0});
         quiet();
-        botf(0, packet(0, 2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
+        botf(0, packet(2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
         quiet();
         is_counted(1, VELO_DIMMNET_PRIVILEGED_NETWORK_FOREIGN, 1);
         store(1, privileged(VELO_DIMMNET_PRIVILEGED_PEERS_STOP), {0});
         // A unit that is not enabled.
         hosts_.set_register(1, kRegCustomSetting, kSodimm);
         quiet();
-        botf(0, packet(0, 2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
-        botf(2, packet(2, 0, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
+        botf(0, packet(2, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
+        botf(2, packet(0, VELO_DIMMNET_MEMORY_SODIMM, 64, two, 0));
         quiet();
         is_counted(1, VELO_DIMMNET_PRIVILEGED_NETWORK_FOREIGN, 1);
         is_counted(1, VELO_DIMMNET_PRIVILEGED_NETWORK_UNREACHABLE, 1);
@@ -634,8 +691,9 @@ class Bench
         return load(node_of(p), page(p, VELO_DIMMNET_PAGE_REGISTER, VELO_DIMMNET_REGISTER_DONE));
     }
 
-    // Process 2, of node 1, takes no statuses: its ring fills, then the network on the way to it, then the queue of
-    // process 0. Messages from node 1 to node 0, its puts and its gets, whose answers come the way of what waits, go on.
+    // Process 2, of node 1, takes no statuses: its ring fills, then the network on the way to it,
+    // then the queue of process 0. Messages from node 1 to node 0, its puts and its gets, whose
+    // answers come the way of what waits, go on.
     void back_pressure()
     {
         Process &from = processes_[0], &to = processes_[2];
@@ -653,9 +711,11 @@ class Bench
             uint8_t tag = from.tag++;
             for (uint32_t i = 0; i < words.size(); i++)
                 shadow_[1][region_of(2) + address + i] = words[i];
-            expect(2, {VELO_DIMMNET_KIND_WRITE, VELO_DIMMNET_MEMORY_SODIMM, tag, 0, {}, {}, nullptr});
-            botf(0, packet(0, 2, VELO_DIMMNET_MEMORY_SODIMM, address, words, tag), sent % 2);
-            // A window is free again when its command is done; a sender that stands has one that is not.
+            expect(2,
+                   {VELO_DIMMNET_KIND_WRITE, VELO_DIMMNET_MEMORY_SODIMM, tag, 0, {}, {}, nullptr});
+            botf(0, packet(2, VELO_DIMMNET_MEMORY_SODIMM, address, words, tag), sent % 2);
+            // A window is free again when its command is done; a sender that stands has one that is
+            // not.
             run_until([&] { return hosts_.nodes()[0].units.writes.empty(); });
             for (unsigned i = 0; i < 100 && done != from.commands; i++)
                 done = commands_done(0);
@@ -668,11 +728,11 @@ class Bench
         }
         for (unsigned lane = 0; lane < 4; lane++)
             rma_.post(1, lane, lane % 2 ? bench::RmaModel::kGet : bench::RmaModel::kPut, 0);
-        run_until([&] {
-            return hosts_.nodes()[0].received == messages + 30 && rma_.done() == ops + 4;
-        });
-        if (commands_done(0) != done || to.taken + kRing !=
-            load(1, page(2, VELO_DIMMNET_PAGE_REGISTER, VELO_DIMMNET_REGISTER_STATUS_WRITE)))
+        run_until(
+            [&] { return hosts_.nodes()[0].received == messages + 30 && rma_.done() == ops + 4; });
+        if (commands_done(0) != done ||
+            to.taken + kRing !=
+                load(1, page(2, VELO_DIMMNET_PAGE_REGISTER, VELO_DIMMNET_REGISTER_STATUS_WRITE)))
             fail("the receiver was not stopped all the time");
         // It takes them again: all come, once, in order.
         to.paused = false;
@@ -724,6 +784,10 @@ int main(int argc, char **argv)
         return argc > i ? std::strtoull(argv[i], nullptr, 0) : other;
     };
     Bench bench(argv[1], number(3, 1));
+    if (argc > 2 && !std::strcmp(argv[2], "--measure")) {
+        bench.measure();
+        return 0;
+    }
     bench.test(static_cast<unsigned>(number(2, 20)));
     return 0;
 }

@@ -385,7 +385,8 @@ class Hosts
         node.loaded_bits = 0;
     }
 
-    // Reads of host memory: some are taken ahead, and one of them, whichever, is answered after a while.
+    // Reads of host memory: some are taken ahead, and one of them, whichever, is answered after a
+    // while.
     void offer_answer(HostNode &node)
     {
         Vvelo_node_flat &top = *node.top;
@@ -414,7 +415,8 @@ class Hosts
     static void take_read(HostNode &node)
     {
         uint64_t addr = node.top->dma_read_addr_o;
-        DmaRead read{node.top->dma_read_tag_o, std::vector<uint8_t>(node.top->dma_read_len_bytes_o)};
+        DmaRead read{node.top->dma_read_tag_o,
+                     std::vector<uint8_t>(node.top->dma_read_len_bytes_o)};
         for (size_t i = 0; i < read.bytes.size(); i++)
             read.bytes[i] = node.memory.byte(addr + i);
         node.reads.push_back(std::move(read));
