@@ -59,7 +59,8 @@ module dimmnet_unit_memory_props
     assume (!past_q || at_q == at_i);
   end
   `VELO_ASSUME(RequestStands, !stands_q || (sodimm_valid_i &&
-               request_q == {base_i, sodimm_write_i, sodimm_address_i, sodimm_mask_i, sodimm_data_i}))
+               request_q == {base_i, sodimm_write_i, sodimm_address_i, sodimm_mask_i,
+                             sodimm_data_i}))
 
   `VELO_ASSUME(Rows, base_i[3:0] == '0 && (!sodimm_valid_i || !sodimm_address_i[0]))
 
@@ -126,7 +127,8 @@ module dimmnet_unit_memory_props
                !u_dut.done_q[answer_i.header.tag[1:0]] && answer_i.header.tag < 8'd4))
 
   `VELO_ASSERT(ReadsOnly, !read_o.valid || (sodimm_valid_i && !sodimm_write_i && gone_q == '0))
-  `VELO_ASSERT(ReadSays, !read_o.valid || (read_o.header.len_bytes == 10'd16 && !read_o.header.window &&
+  `VELO_ASSERT(ReadSays, !read_o.valid || (read_o.header.len_bytes == 10'd16 &&
+               !read_o.header.window &&
                read_o.header.addr == base_i + 48'(sodimm_address_i) * 48'd8))
   `VELO_ASSERT(OneReadATag, !read_o.valid || (asked_q - given_q < 3'd4 &&
                read_o.header.tag == 8'(asked_q[1:0])))
@@ -164,21 +166,24 @@ module dimmnet_unit_memory_props
     `VELO_ASSERT(BeatsAreFew, u_dut.beat_q[t] <= 3'(Beats))
   end
   if (DataWidth == 32) begin : gen_state
-    `VELO_ASSERT(SameGone, gone_q == {1'b0, u_dut.second_q, u_dut.gen_narrow.u_beats.gen_halves.upper_q})
+    `VELO_ASSERT(SameGone, gone_q == {1'b0, u_dut.second_q,
+                 u_dut.gen_narrow.u_beats.gen_halves.upper_q})
     `VELO_ASSERT(InsideStands, gone_q == '0 || (sodimm_valid_i && sodimm_write_i && gone_q < beats))
     `VELO_ASSERT(SecondStands, gone_q == '0 || stands_q)
   end else if (DataWidth == 64) begin : gen_state
     `VELO_ASSERT(SameGone, gone_q == 3'(u_dut.second_q))
     `VELO_ASSERT(InsideStands, gone_q == '0 || (stands_q && sodimm_write_i && count == 2'd2))
   end else begin : gen_state
-    `VELO_ASSERT(SameGone, gone_q == '0 && u_dut.second_q == u_dut.gen_wide.u_beats.gen_halves.kept_q)
+    `VELO_ASSERT(SameGone, gone_q == '0 &&
+                 u_dut.second_q == u_dut.gen_wide.u_beats.gen_halves.kept_q)
     `VELO_ASSERT(InsideStands, !u_dut.second_q || (stands_q && sodimm_write_i && count == 2'd2 &&
                  u_dut.gen_wide.u_beats.gen_halves.lower_q == words[63:0]))
   end
 
   always_ff @(posedge clk_i) begin
     if (rst_ni) begin
-      cover (sodimm_response_valid_o && given_q == 3'd1 && !failed_o && sodimm_response_o[127:96] == 32'd5);
+      cover (sodimm_response_valid_o && given_q == 3'd1 && !failed_o &&
+             sodimm_response_o[127:96] == 32'd5);
       cover (asked_q - given_q == 3'd4 && u_dut.done_q == 4'b1010);
       cover (write_o.valid && write_o.eop && write_ready_i && count == 2'd2);
       cover (failed_o && !answer_i.header.error);

@@ -53,7 +53,8 @@ module dimmnet_unit_receive_props
     beat_q   <= {net_sop_i, net_eop_i, net_data_i};
   end
   `VELO_ASSUME(Framing, !net_valid_i || net_sop_i == !inside_q)
-  `VELO_ASSUME(BeatsStand, !stands_q || (net_valid_i && beat_q == {net_sop_i, net_eop_i, net_data_i}))
+  `VELO_ASSUME(BeatsStand, !stands_q || (net_valid_i &&
+               beat_q == {net_sop_i, net_eop_i, net_data_i}))
   logic half_q, word, last, odd_q, upper;
   // A packet has whole words.
   `VELO_ASSUME(WholeWords, DataWidth != 32 || !net_valid_i || !net_eop_i || half_q)
@@ -123,7 +124,8 @@ module dimmnet_unit_receive_props
   `VELO_ASSERT(SameLine, !line_valid_o || line_o == now)
   `VELO_ASSERT(NamedByPlace, !line_valid_o || line_ident_o == (words_q == 2'd1 ? DimmnetLineFirst :
                last ? DimmnetLineLast : DimmnetLineMiddle))
-  `VELO_ASSERT(CoreLogicAloneHolds, !net_valid_i || net_ready_o || (line_valid_o && !line_ready_i) ||
+  `VELO_ASSERT(CoreLogicAloneHolds, !net_valid_i || net_ready_o ||
+               (line_valid_o && !line_ready_i) ||
                (DataWidth == 128 && !upper))
   `VELO_ASSERT(TakenWithItsWords, DataWidth == 128 || !word || net_ready_o == word_take)
 

@@ -204,7 +204,8 @@ module dimmnet_unit_send_props
     end
   end
   // Of the packet that is going out.
-  `VELO_ASSERT(BegunIsSmall, inside_q ? header_q.len[9:3] <= 7'(PacketLines) && header_q.len[2:0] == '0
+  `VELO_ASSERT(BegunIsSmall, inside_q ? header_q.len[9:3] <= 7'(PacketLines) &&
+               header_q.len[2:0] == '0
                && gone_q < 3'(header_q.len >> 3) : gone_q == '0)
   `VELO_ASSERT(BegunIsHere, !inside_q || (gone_q == '0 ? 10'(words_of(line[0])) + 10'd2 ==
                header_q.len >> 3 : 1'b1))
@@ -220,7 +221,8 @@ module dimmnet_unit_send_props
   always_ff @(posedge clk_i) begin
     if (!rst_ni) {packets_q, waited_q} <= '0;
     else begin
-      if (net_valid_o && net_ready_i && net_eop_o && packets_q != 2'd3) packets_q <= packets_q + 1'b1;
+      if (net_valid_o && net_ready_i && net_eop_o && packets_q != 2'd3)
+        packets_q <= packets_q + 1'b1;
       if (line_valid_i && !line_ready_o) waited_q <= 1'b1;
     end
   end
