@@ -32,6 +32,11 @@
  * Receives without ignore bits, and the messages that they take, are found by hash, however many
  * there are; receives with ignore bits are searched in order.
  *
+ * For layers above that have more than one kind of message, a queue has several **matching spaces**,
+ * numbered from 0: a receive takes messages of its own space only. The calls that name none use the
+ * first. And a message may carry a **cookie**, a word beside its match bits that takes no part in
+ * matching. The calls for both end with `_in`.
+ *
  * Requests live in the caller's memory, so that no call allocates on the way of a short message. A
  * request belongs to the library from the call that starts it until its status is no longer
  * VELO_AGAIN; then it may be reused.
@@ -59,6 +64,9 @@ struct velo_mq_message;
 
 /** As source of a receive: any peer. */
 #define VELO_MQ_ANY_SOURCE UINT32_MAX
+
+/** Matching spaces of a queue. */
+#define VELO_MQ_SPACES 3
 
 /** Match bits for MPI: context id (16 bits), source rank (16 bits), tag (32 bits). */
 #define VELO_MQ_MATCH(context, rank, tag)                                                          \
@@ -88,7 +96,7 @@ enum velo_mq_path {
 struct velo_mq_attr {
     /** sizeof(struct velo_mq_attr): a later release may add members. */
     size_t size_bytes;
-    /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 32.
+    /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 40.
      *  $VELO_MQ_EAGER_BYTES. */
     uint32_t eager_bytes;
     /** From this length on the data is fetched by RMA get, if it is not eager. Default: over
@@ -138,6 +146,13 @@ struct velo_mq_info {
     velo_id_t source; /**< The port that sent it. */
     uint64_t match;   /**< Its match bits. */
     size_t len_bytes; /**< Its length. */
+};
+
+/** The message that velo_mq_try_probe_in() found. */
+struct velo_mq_found {
+    struct velo_mq_info info; /**< As of velo_mq_try_probe(). */
+    uint32_t flags;           /**< VELO_MQ_COOKIE: it has one. */
+    uint64_t cookie;          /**< The cookie. */
 };
 
 /** Counts of a queue since it was opened. */
@@ -236,9 +251,11 @@ VELO_API int velo_mq_disconnect(struct velo_mq_peer *peer);
 VELO_API int velo_mq_try_send(struct velo_mq_peer *peer, const void *buf, size_t len_bytes,
                               uint64_t match);
 
-/** Flags of velo_mq_isend(). */
+/** Flags of sends and receives. A call tells which of them it takes. */
 enum velo_mq_flag {
-    VELO_MQ_SYNC = 1, /**< Done only when the message was matched (MPI_Ssend). */
+    VELO_MQ_SYNC = 1,   /**< Done only when the message was matched (MPI_Ssend). */
+    VELO_MQ_COOKIE = 2, /**< The message carries a cookie. */
+    VELO_MQ_FIRST = 4,  /**< The receive stands before all that were posted earlier. */
 };
 
 /**
@@ -248,7 +265,7 @@ enum velo_mq_flag {
  * @param buf        The message; not to be changed until the request is done.
  * @param len_bytes  Its length, any.
  * @param match      Its match bits.
- * @param flags      enum velo_mq_flag, or-ed.
+ * @param flags      VELO_MQ_SYNC or 0.
  * @param request    The request; see above. May be done on return.
  * @retval VELO_OK       Started; errors that come later are in the request.
  * @retval VELO_ERR_ARG  An argument is NULL or out of range.
@@ -285,6 +302,80 @@ VELO_API int velo_mq_isend(struct velo_mq_peer *peer, const void *buf, size_t le
  */
 VELO_API int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
                            void *buf, size_t cap_bytes, struct velo_mq_request *request);
+
+/**
+ * As velo_mq_try_send(), in a matching space and with a cookie.
+ *
+ * @param peer       The peer.
+ * @param space      The matching space, below VELO_MQ_SPACES.
+ * @param buf        The message; free for reuse on return.
+ * @param len_bytes  Its length.
+ * @param match      Its match bits.
+ * @param flags      VELO_MQ_COOKIE or 0.
+ * @param cookie     Its cookie, with VELO_MQ_COOKIE.
+ * @return As velo_mq_try_send(); VELO_ERR_ARG also if there is no such space or flag.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_isend_in, velo_mq_cookie
+ */
+VELO_API int velo_mq_try_send_in(struct velo_mq_peer *peer, uint32_t space, const void *buf,
+                                 size_t len_bytes, uint64_t match, uint32_t flags, uint64_t cookie);
+
+/**
+ * As velo_mq_isend(), in a matching space and with a cookie.
+ *
+ * @param peer       The peer.
+ * @param space      The matching space, below VELO_MQ_SPACES.
+ * @param buf        The message; not to be changed until the request is done.
+ * @param len_bytes  Its length, any.
+ * @param match      Its match bits.
+ * @param flags      VELO_MQ_SYNC and VELO_MQ_COOKIE, or-ed.
+ * @param cookie     Its cookie, with VELO_MQ_COOKIE.
+ * @param request    The request. May be done on return.
+ * @return As velo_mq_isend(); VELO_ERR_ARG also if there is no such space.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_try_send_in
+ */
+VELO_API int velo_mq_isend_in(struct velo_mq_peer *peer, uint32_t space, const void *buf,
+                              size_t len_bytes, uint64_t match, uint32_t flags, uint64_t cookie,
+                              struct velo_mq_request *request);
+
+/**
+ * As velo_mq_irecv(), in a matching space; or before all receives that were posted earlier. So one
+ * buffer can take messages one after the other, each behind the one before.
+ *
+ * @param mq         The queues.
+ * @param space      The matching space, below VELO_MQ_SPACES.
+ * @param source     As velo_mq_irecv().
+ * @param match      As velo_mq_irecv().
+ * @param ignore     As velo_mq_irecv().
+ * @param buf        As velo_mq_irecv().
+ * @param cap_bytes  As velo_mq_irecv().
+ * @param flags      VELO_MQ_FIRST or 0.
+ * @param request    As velo_mq_irecv().
+ * @return As velo_mq_irecv(); VELO_ERR_ARG also if there is no such space or flag.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_cookie, velo_mq_irecv
+ */
+VELO_API int velo_mq_irecv_in(struct velo_mq *mq, uint32_t space, velo_id_t source, uint64_t match,
+                              uint64_t ignore, void *buf, size_t cap_bytes, uint32_t flags,
+                              struct velo_mq_request *request);
+
+/**
+ * The cookie of the message that a receive took.
+ *
+ * @param request  A receive that is done.
+ * @param cookie   Receives the cookie.
+ * @retval VELO_OK       It has one.
+ * @retval VELO_AGAIN    It has none.
+ * @retval VELO_ERR_ARG  An argument is NULL.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_irecv_in
+ */
+VELO_API int velo_mq_cookie(const struct velo_mq_request *request, uint64_t *cookie);
 
 /**
  * Is there a message that such a receive would take? It stays.
@@ -325,6 +416,29 @@ VELO_API int velo_mq_try_probe(struct velo_mq *mq, velo_id_t source, uint64_t ma
 VELO_API int velo_mq_try_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match,
                                 uint64_t ignore, struct velo_mq_message **message,
                                 struct velo_mq_info *info);
+
+/**
+ * As velo_mq_try_probe() or, with a place for the message, velo_mq_try_mprobe(), in a matching
+ * space.
+ *
+ * @param mq       The queues.
+ * @param space    The matching space, below VELO_MQ_SPACES.
+ * @param source   As velo_mq_irecv().
+ * @param match    As velo_mq_irecv().
+ * @param ignore   As velo_mq_irecv().
+ * @param message  Receives the message, owned by the caller until velo_mq_mrecv(); NULL: it stays.
+ * @param found    Receives what it is.
+ * @retval VELO_OK       There is one.
+ * @retval VELO_AGAIN    There is none.
+ * @retval VELO_ERR_ARG  mq or found is NULL, or there is no such space.
+ * @retval VELO_ERR_NO_MEMORY  More was sent ahead of it than the limit of the queues.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_mrecv
+ */
+VELO_API int velo_mq_try_probe_in(struct velo_mq *mq, uint32_t space, velo_id_t source,
+                                  uint64_t match, uint64_t ignore, struct velo_mq_message **message,
+                                  struct velo_mq_found *found);
 
 /**
  * Receive a message that velo_mq_try_mprobe() took.

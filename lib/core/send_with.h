@@ -56,4 +56,32 @@ hot_inline int conn_try_send_with(struct velo_conn *conn, const void *buf, size_
     return conn_notify(conn);
 }
 
+/** The same with two words, the one after the other. They always stand behind the payload. */
+static inline int conn_try_send_with_two(struct velo_conn *conn, const void *buf, size_t len_bytes,
+                                         uint64_t first, uint64_t second, uint8_t tag)
+{
+    uint64_t words[2] = {first, second};
+    struct ring_place place;
+    if (len_bytes > VELO_INLINE_BYTES - sizeof words ||
+        (place = ring_tx_place(&conn->tx, ring_cells(len_bytes + sizeof words))).at >=
+            conn->tx.limit) {
+        void *to;
+        int status = velo_try_reserve(conn, len_bytes + sizeof words, &to);
+        if (unlikely(status))
+            return status;
+        copy_in(to, buf, len_bytes);
+        memcpy((char *)to + len_bytes, words, sizeof words);
+        return velo_commit(conn, len_bytes + sizeof words, tag);
+    }
+    GUARD(conn, "connection");
+    conn_look_ahead(conn);
+    ring_tx_ask(&conn->tx, place);
+    char *to = (char *)(place.cell + 1);
+    copy_small_in(to, buf, len_bytes);
+    memcpy(to + len_bytes, words, sizeof words);
+    VELO_HOOK(HOOK_SEND_PAYLOAD);
+    ring_tx_publish(&conn->tx, place, 0, len_bytes + sizeof words, tag);
+    return conn_notify(conn);
+}
+
 #endif

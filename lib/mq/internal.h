@@ -56,12 +56,17 @@ struct transfer {
     uint64_t len_bytes; /* Of buf. */
     uint8_t state;
     uint8_t kind;          /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
+    uint8_t space;
+    bool has_cookie;       /* Receive: once matched. */
     int32_t outcome;       /* Receive: the status it will end with. */
     uint64_t offset_bytes; /* Done so far. */
     uint64_t end_bytes;    /* To be done. */
     struct velo_mq_peer *peer;
-    uint64_t id;        /* Ours; 0: none. */
-    uint64_t remote_id; /* The other side's. */
+    uint64_t id; /* Ours; 0: none. */
+    union {
+        uint64_t remote_id; /* The other side's. */
+        uint64_t cookie;    /* Send, until it was sent or announced. */
+    };
     struct velo_rma_mem *mem;
     uint32_t piece_bytes; /* Receive, getting: of the get that is under way; 0: none. */
     int fetched;          /* Its status. */
@@ -129,11 +134,22 @@ struct source {
     int gone; /* Its process had died before any of its generations was known. */
 };
 
+/** One matching space: the receives posted in it, and the messages of it that nobody has asked for.
+ */
+struct space {
+    struct match_table posted; /* Receives without ignore bits. */
+    struct list wild;          /* The others, in the order of posting. */
+    uint64_t wild_count;
+    struct match_table unexpected;
+    struct list arrivals; /* The same messages in order of arrival. */
+};
+
 /** The message that a probe waits for. */
 struct wanted {
     uint64_t match;
     uint64_t ignore;
     velo_id_t source;
+    uint8_t space;
 };
 
 /** Work of progress beside receiving. */
@@ -158,14 +174,11 @@ struct velo_mq {
     uint32_t before_post; /* enum before_post, or-ed. */
     uint32_t burst;       /* Messages to take in one call beyond the first; MQ_BURST_MAX at most. */
     uint32_t idle_polls;
-    struct match_table posted; /* Receives without ignore bits. */
-    struct list wild;          /* The others, in the order of posting. */
-    uint64_t wild_count;
-    uint64_t sequence; /* Receives posted so far. */
+    struct space spaces[VELO_MQ_SPACES]; /* The first one is that of calls that name none. */
+    uint64_t sequence;       /* Of the receive posted last. Begins in the middle: */
+    uint64_t sequence_first; /* Of the one that was posted before all others last. */
     struct velo_mq_counters counters;
 
-    struct match_table unexpected;
-    struct list arrivals; /* The same messages in order of arrival. */
     struct list probed;   /* Messages that velo_mq_try_mprobe() took. */
     struct pool pool;
     const struct wanted *probed_for; /* By a probe that is looking. NULL: found, or none. */
@@ -194,11 +207,14 @@ struct arrival {
     uint64_t sender_id;
     uint64_t total_bytes;
     uint64_t key;
+    uint64_t cookie;
     const void *data;
     uint32_t len_bytes; /* Of data. */
     velo_id_t source;
     uint32_t generation;
     uint8_t kind;
+    uint8_t space;
+    bool has_cookie;
 };
 
 _Static_assert(sizeof(struct transfer) <= sizeof((struct velo_mq_request *)0)->private_,
@@ -224,7 +240,7 @@ hot_inline void complete(struct velo_mq_request *request, int status)
 
 /** Send a message of payload and trailer, built in the receiver's memory. */
 hot_inline int send_built(struct velo_conn *conn, const void *buf, size_t len_bytes,
-                          const void *trailer, size_t trailer_bytes, enum mq_wire_kind kind)
+                          const void *trailer, size_t trailer_bytes, uint8_t tag)
 {
     void *to;
     int status = velo_try_reserve(conn, len_bytes + trailer_bytes, &to);
@@ -232,7 +248,7 @@ hot_inline int send_built(struct velo_conn *conn, const void *buf, size_t len_by
         return status;
     copy_in(to, buf, len_bytes);
     memcpy((char *)to + len_bytes, trailer, trailer_bytes);
-    return velo_commit(conn, len_bytes + trailer_bytes, (uint8_t)kind);
+    return velo_commit(conn, len_bytes + trailer_bytes, tag);
 }
 
 /** Copy a trailer out, once: its sender can still write to it, and the checked value must be the
@@ -253,8 +269,8 @@ bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival
 /** The same for a message that was kept; it is freed. */
 void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_message *message);
 /** The earliest kept message that such a receive would take, or NULL. */
-struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, velo_id_t source,
-                                          uint64_t match, uint64_t ignore);
+struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, uint8_t space,
+                                          velo_id_t source, uint64_t match, uint64_t ignore);
 /** Take a kept message out of the queues. */
 void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message);
 /** Free a kept message; messages that were pushed back may fit now. */
@@ -274,6 +290,9 @@ void mq_recv_unpost(struct velo_mq *mq, struct transfer *op);
 /** Send what waits for room in the message connection. Returns the number of events, and the status
  *  that it stopped at. */
 int mq_send_waiting(struct velo_mq_peer *peer, int *status);
+/** Send the message of a request: payload, cookie if it has one, and the trailer of its kind. */
+int mq_send_more(const struct transfer *op, size_t len_bytes, const void *trailer,
+                 size_t trailer_bytes);
 
 /* ---- rendezvous.c ---------------------------------------------------------------------------- */
 

@@ -45,6 +45,17 @@ hot_inline void list_append(struct list *list, struct link *link)
     list->last = &link->next;
 }
 
+static inline void list_prepend(struct list *list, struct link *link)
+{
+    link->next = list->first;
+    link->at = &list->first;
+    if (list->first)
+        list->first->at = &link->next;
+    else
+        list->last = &link->next;
+    list->first = link;
+}
+
 hot_inline void list_remove(struct list *list, struct link *link)
 {
     *link->at = link->next;
@@ -120,6 +131,19 @@ hot_inline void table_remove(struct match_table *table, struct entry *entry)
 hot_inline bool source_fits(velo_id_t one, velo_id_t other)
 {
     return one == other || one == VELO_MQ_ANY_SOURCE || other == VELO_MQ_ANY_SOURCE;
+}
+
+/** Add an entry before all others with its match bits. */
+static inline void table_add_first(struct match_table *table, struct entry *entry)
+{
+    struct list *list;
+    if (table->count == table->count_max) {
+        mq_table_add_growing(table, entry); /* For its growth only. */
+        table_remove(table, entry);
+    }
+    table->count++;
+    list = table_list(table, entry->match);
+    list_prepend(list, &entry->link);
 }
 
 /** The earliest entry of one of the lists with these match bits and a source that fits, or NULL. */

@@ -126,10 +126,21 @@ static void free_mq(struct velo_mq *mq)
         free(peer);
     }
     mq_pool_trim(&mq->pool);
-    mq_table_close(&mq->posted);
-    mq_table_close(&mq->unexpected);
+    for (int s = 0; s < VELO_MQ_SPACES; s++) {
+        mq_table_close(&mq->spaces[s].posted);
+        mq_table_close(&mq->spaces[s].unexpected);
+    }
     free(mq->ids.slots);
     free(mq);
+}
+
+static int open_space(struct space *space)
+{
+    list_init(&space->wild);
+    list_init(&space->arrivals);
+    if (!mq_table_open(&space->posted) || !mq_table_open(&space->unexpected))
+        return velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
+    return VELO_OK;
 }
 
 int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo_mq_attr *attr,
@@ -148,8 +159,7 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
     mq->port = port;
     mq->rma = rma;
-    list_init(&mq->wild);
-    list_init(&mq->arrivals);
+    mq->sequence = mq->sequence_first = UINT64_C(1) << 63;
     list_init(&mq->probed);
     list_init(&mq->active);
     list_init(&mq->deferred);
@@ -157,8 +167,8 @@ int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo
     status = configure(mq, &ours);
     if (status == VELO_OK && !mq_ids_open(&mq->ids))
         status = velo_fail(VELO_ERR_SYSTEM, "getrandom: %s", strerror(errno));
-    if (status == VELO_OK && (!mq_table_open(&mq->posted) || !mq_table_open(&mq->unexpected)))
-        status = velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
+    for (int s = 0; s < VELO_MQ_SPACES && status == VELO_OK; s++)
+        status = open_space(&mq->spaces[s]);
     if (status) {
         free_mq(mq);
         return status;
@@ -178,11 +188,13 @@ static void drop(struct velo_mq *mq, struct velo_mq_message *message)
 
 static void drop_all(struct velo_mq *mq)
 {
-    while (mq->arrivals.first) {
-        struct velo_mq_message *message =
-            member_of(mq->arrivals.first, struct velo_mq_message, arrival);
-        mq_recv_unlink_kept(mq, message);
-        drop(mq, message);
+    for (int s = 0; s < VELO_MQ_SPACES; s++) {
+        struct link **first = &mq->spaces[s].arrivals.first;
+        while (*first) {
+            struct velo_mq_message *message = member_of(*first, struct velo_mq_message, arrival);
+            mq_recv_unlink_kept(mq, message);
+            drop(mq, message);
+        }
     }
     while (mq->probed.first) {
         struct link *link = mq->probed.first;
@@ -191,11 +203,12 @@ static void drop_all(struct velo_mq *mq)
     }
 }
 
-static void end_posted(struct velo_mq *mq)
+static void end_posted(struct velo_mq *mq, struct space *space)
 {
-    while (mq->posted.count > 0 || mq->wild.first) {
-        struct entry *entry = mq_table_any(&mq->posted);
-        struct transfer *op = entry ? (struct transfer *)entry : (struct transfer *)mq->wild.first;
+    while (space->posted.count > 0 || space->wild.first) {
+        struct entry *entry = mq_table_any(&space->posted);
+        struct transfer *op =
+            entry ? (struct transfer *)entry : (struct transfer *)space->wild.first;
         mq_recv_unpost(mq, op);
         complete(request_of(op), VELO_ERR_CANCELLED);
     }
@@ -209,7 +222,8 @@ int velo_mq_close(struct velo_mq *mq)
     drop_all(mq);
     for (struct velo_mq_peer *peer = mq->peers; peer; peer = peer->next)
         mq_peer_end(peer, VELO_ERR_CANCELLED);
-    end_posted(mq);
+    for (int s = 0; s < VELO_MQ_SPACES; s++)
+        end_posted(mq, &mq->spaces[s]);
     (void)velo_resume(mq->port);
     free_mq(mq);
     return VELO_OK;
@@ -221,7 +235,8 @@ int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters, size
         return velo_fail(VELO_ERR_ARG, "mq or counters is NULL");
     struct velo_mq_counters now = mq->counters;
     now.received = now.eager + now.copied + now.fetched;
-    now.posted = mq->posted.count + mq->wild_count;
+    for (int s = 0; s < VELO_MQ_SPACES; s++)
+        now.posted += mq->spaces[s].posted.count + mq->spaces[s].wild_count;
     now.unexpected_bytes = mq->pool.used_bytes;
     now.unexpected_peak_bytes = mq->pool.peak_bytes;
     now.unexpected_bound_bytes = mq->pool.bound_bytes;

@@ -463,9 +463,12 @@ static void sort_list(struct velo_mq *mq, struct list *list, struct list *ended)
 
 static void sort_posted(struct velo_mq *mq, struct list *ended)
 {
-    for (size_t i = 0; mq->posted.count > 0 && i < table_len(&mq->posted); i++)
-        sort_list(mq, &mq->posted.lists[i], ended);
-    sort_list(mq, &mq->wild, ended);
+    for (int s = 0; s < VELO_MQ_SPACES; s++) {
+        struct space *space = &mq->spaces[s];
+        for (size_t i = 0; space->posted.count > 0 && i < table_len(&space->posted); i++)
+            sort_list(mq, &space->posted.lists[i], ended);
+        sort_list(mq, &space->wild, ended);
+    }
 }
 
 /* All receives that waited for a dead peer have ended. New receives from the id wait for its next

@@ -20,11 +20,12 @@
  * is the first in its list, where all with its match bits are. */
 hot_inline bool is_next(const struct velo_mq *mq, const struct transfer *op)
 {
-    if (unlikely(op->state != OP_POSTED || mq->work != 0))
+    const struct space *space = &mq->spaces[0];
+    if (unlikely(op->state != OP_POSTED || op->space != 0 || mq->work != 0))
         return false;
-    return mq->posted.count + mq->wild_count == 1 ||
-           (op->ignore == 0 && !mq->wild.first &&
-            table_list(&mq->posted, op->entry.match)->first == &op->entry.link);
+    return space->posted.count + space->wild_count == 1 ||
+           (op->ignore == 0 && !space->wild.first &&
+            table_list(&space->posted, op->entry.match)->first == &op->entry.link);
 }
 
 /* Wait for the message of such a receive, and take it. False: nothing has come, or anything else.
@@ -58,8 +59,9 @@ hot_inline uint64_t earlier(const struct velo_mq *mq, const struct transfer *op)
 {
     if (op->state != OP_POSTED || op->ignore)
         return 0;
+    const struct match_table *posted = &mq->spaces[op->space].posted;
     const struct transfer *first =
-        (const struct transfer *)table_list(&mq->posted, op->entry.match)->first;
+        (const struct transfer *)table_list(posted, op->entry.match)->first;
     return first->entry.match == op->entry.match ? op->sequence - first->sequence : 0;
 }
 

@@ -24,10 +24,13 @@ struct velo_mq_message {
     uint64_t sender_id;
     uint64_t total_bytes;
     uint64_t key;
+    uint64_t cookie;
     uint32_t len_bytes; /* Of data. */
     uint8_t kind;
     uint8_t size_class;
     bool is_probed;
+    uint8_t space;
+    bool has_cookie;
     char data[];
 };
 

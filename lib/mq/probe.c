@@ -18,17 +18,17 @@ static void fetch_deferred(struct velo_mq *mq, const struct wanted *wanted)
 }
 
 /* The message that such a receive would take. VELO_OK, VELO_AGAIN or VELO_ERR_NO_MEMORY. */
-static int look_for(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
-                    struct velo_mq_message **message)
+static int look_for(struct velo_mq *mq, uint8_t space, velo_id_t source, uint64_t match,
+                    uint64_t ignore, struct velo_mq_message **message)
 {
     *message = NULL;
     if (likely(!mq->before_post))
         return VELO_AGAIN;
-    *message = mq_recv_find_kept(mq, source, match, ignore);
+    *message = mq_recv_find_kept(mq, space, source, match, ignore);
     if (!*message && mq_recv_is_deferred(mq, source)) {
-        struct wanted wanted = {match, ignore, source};
+        struct wanted wanted = {match, ignore, source, space};
         fetch_deferred(mq, &wanted);
-        *message = mq_recv_find_kept(mq, source, match, ignore);
+        *message = mq_recv_find_kept(mq, space, source, match, ignore);
         if (!*message && (mq->work & WORK_OVER))
             return velo_fail(VELO_ERR_NO_MEMORY,
                              "more than the limit of %llu bytes was sent ahead of what is probed "
@@ -53,10 +53,38 @@ int velo_mq_try_probe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint
     if (!mq)
         return velo_fail(VELO_ERR_ARG, "mq is NULL");
     struct velo_mq_message *message;
-    int status = look_for(mq, source, match, ignore, &message);
+    int status = look_for(mq, 0, source, match, ignore, &message);
     if (status == VELO_OK)
         describe(message, info);
     return status;
+}
+
+/* The caller's from here on. */
+static void take_out(struct velo_mq *mq, struct velo_mq_message *message)
+{
+    mq_recv_unlink_kept(mq, message);
+    message->is_probed = true;
+    list_append(&mq->probed, &message->arrival);
+}
+
+int velo_mq_try_probe_in(struct velo_mq *mq, uint32_t space, velo_id_t source, uint64_t match,
+                         uint64_t ignore, struct velo_mq_message **out,
+                         struct velo_mq_found *found)
+{
+    if (!mq || !found || space >= VELO_MQ_SPACES)
+        return velo_fail(VELO_ERR_ARG, "mq or found is NULL, or there is no space %u", space);
+    struct velo_mq_message *message;
+    int status = look_for(mq, (uint8_t)space, source, match, ignore, &message);
+    if (out)
+        *out = message;
+    if (status)
+        return status;
+    describe(message, &found->info);
+    found->flags = message->has_cookie ? VELO_MQ_COOKIE : 0;
+    found->cookie = message->cookie;
+    if (out)
+        take_out(mq, message);
+    return VELO_OK;
 }
 
 int velo_mq_try_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t ignore,
@@ -66,13 +94,11 @@ int velo_mq_try_mprobe(struct velo_mq *mq, velo_id_t source, uint64_t match, uin
         return velo_fail(VELO_ERR_ARG, "mq or message is NULL");
     *out = NULL;
     struct velo_mq_message *message;
-    int status = look_for(mq, source, match, ignore, &message);
+    int status = look_for(mq, 0, source, match, ignore, &message);
     if (status)
         return status;
     describe(message, info);
-    mq_recv_unlink_kept(mq, message);
-    message->is_probed = true;
-    list_append(&mq->probed, &message->arrival);
+    take_out(mq, message);
     *out = message;
     return VELO_OK;
 }

@@ -14,9 +14,9 @@ hot_inline bool op_fits(const struct transfer *op, uint64_t match, velo_id_t sou
 
 /* The earlier of `exact` and the first receive with wildcards that fits; either may be NULL. */
 static __attribute__((noinline)) struct transfer *
-match_wild(struct velo_mq *mq, struct transfer *exact, uint64_t match, velo_id_t source)
+match_wild(const struct space *space, struct transfer *exact, uint64_t match, velo_id_t source)
 {
-    for (struct link *link = mq->wild.first; link; link = link->next) {
+    for (struct link *link = space->wild.first; link; link = link->next) {
         struct transfer *op = (struct transfer *)link;
         if (exact && exact->sequence < op->sequence)
             return exact;
@@ -28,25 +28,27 @@ match_wild(struct velo_mq *mq, struct transfer *exact, uint64_t match, velo_id_t
 
 void mq_recv_unpost(struct velo_mq *mq, struct transfer *op)
 {
+    struct space *space = &mq->spaces[op->space];
     if (unlikely(op->ignore)) {
-        list_remove(&mq->wild, &op->entry.link);
-        mq->wild_count--;
+        list_remove(&space->wild, &op->entry.link);
+        space->wild_count--;
     } else {
-        table_remove(&mq->posted, &op->entry);
+        table_remove(&space->posted, &op->entry);
     }
 }
 
 /* The earliest receive posted for such a message, taken out of the queues; or NULL. */
-hot_inline struct transfer *match_posted(struct velo_mq *mq, uint64_t match, velo_id_t source)
+hot_inline struct transfer *match_posted(struct velo_mq *mq, struct space *space, uint64_t match,
+                                         velo_id_t source)
 {
-    struct list *list = table_list(&mq->posted, match);
+    struct list *list = table_list(&space->posted, match);
     struct transfer *op = (struct transfer *)list_find(list, match, source);
-    if (unlikely(mq->wild.first)) {
-        op = match_wild(mq, op, match, source);
+    if (unlikely(space->wild.first)) {
+        op = match_wild(space, op, match, source);
         if (op)
             mq_recv_unpost(mq, op);
     } else if (likely(op)) {
-        mq->posted.count--;
+        space->posted.count--;
         list_remove(list, &op->entry.link);
     }
     return op;
@@ -54,12 +56,13 @@ hot_inline struct transfer *match_posted(struct velo_mq *mq, uint64_t match, vel
 
 /* ---- messages that were kept ----------------------------------------------------------------- */
 
-struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, velo_id_t source,
-                                          uint64_t match, uint64_t ignore)
+struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, uint8_t space_number,
+                                          velo_id_t source, uint64_t match, uint64_t ignore)
 {
+    const struct space *space = &mq->spaces[space_number];
     if (ignore == 0)
-        return (struct velo_mq_message *)table_find(&mq->unexpected, match, source);
-    for (struct link *link = mq->arrivals.first; link; link = link->next) {
+        return (struct velo_mq_message *)table_find(&space->unexpected, match, source);
+    for (struct link *link = space->arrivals.first; link; link = link->next) {
         struct velo_mq_message *message = member_of(link, struct velo_mq_message, arrival);
         if (((message->entry.match ^ match) & ~ignore) == 0 &&
             source_fits(message->entry.source, source))
@@ -70,10 +73,13 @@ struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, velo_id_t so
 
 void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message)
 {
-    table_remove(&mq->unexpected, &message->entry);
-    list_remove(&mq->arrivals, &message->arrival);
-    if (mq->unexpected.count == 0)
-        mq->before_post &= ~(uint32_t)BEFORE_UNEXPECTED;
+    struct space *space = &mq->spaces[message->space];
+    table_remove(&space->unexpected, &message->entry);
+    list_remove(&space->arrivals, &message->arrival);
+    for (int s = 0; s < VELO_MQ_SPACES; s++)
+        if (mq->spaces[s].unexpected.count > 0)
+            return;
+    mq->before_post &= ~(uint32_t)BEFORE_UNEXPECTED;
 }
 
 /* Show onlookers the memory of messages that nobody has asked for. */
@@ -129,9 +135,13 @@ static struct transfer *earlier_for(const struct list *list, velo_id_t source, s
 /* The earliest receive that waits for any message of this source; NULL: none does. */
 static struct transfer *first_for(const struct velo_mq *mq, velo_id_t source)
 {
-    struct transfer *op = earlier_for(&mq->wild, source, NULL);
-    for (size_t i = 0; mq->posted.count > 0 && i < table_len(&mq->posted); i++)
-        op = earlier_for(&mq->posted.lists[i], source, op);
+    struct transfer *op = NULL;
+    for (int s = 0; s < VELO_MQ_SPACES; s++) {
+        const struct space *space = &mq->spaces[s];
+        op = earlier_for(&space->wild, source, op);
+        for (size_t i = 0; space->posted.count > 0 && i < table_len(&space->posted); i++)
+            op = earlier_for(&space->posted.lists[i], source, op);
+    }
     return op;
 }
 
@@ -161,7 +171,8 @@ static bool may_keep(struct velo_mq *mq, struct velo_mq_peer *peer, uint32_t len
 static void tell_probe(struct velo_mq *mq, const struct arrival *arrival)
 {
     const struct wanted *probed = mq->probed_for;
-    if (probed && ((probed->match ^ arrival->match) & ~probed->ignore) == 0 &&
+    if (probed && probed->space == arrival->space &&
+        ((probed->match ^ arrival->match) & ~probed->ignore) == 0 &&
         source_fits(probed->source, arrival->source))
         mq->probed_for = NULL;
 }
@@ -183,14 +194,17 @@ static void keep(struct velo_mq *mq, const struct arrival *arrival)
     message->total_bytes = arrival->total_bytes;
     message->key = arrival->key;
     message->len_bytes = arrival->len_bytes;
+    message->cookie = arrival->cookie;
     message->kind = arrival->kind;
     message->is_probed = false;
+    message->space = arrival->space;
+    message->has_cookie = arrival->has_cookie;
     copy_out(message->data, arrival->data, arrival->len_bytes);
     (void)velo_release(mq->port);
     peer->kept++;
     show_memory(mq);
-    table_add(&mq->unexpected, &message->entry);
-    list_append(&mq->arrivals, &message->arrival);
+    table_add(&mq->spaces[arrival->space].unexpected, &message->entry);
+    list_append(&mq->spaces[arrival->space].arrivals, &message->arrival);
     mq->before_post |= BEFORE_UNEXPECTED;
     mq->counters.unexpected++;
     tell_probe(mq, arrival);
@@ -248,6 +262,8 @@ bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival
     request->total_bytes = arrival->total_bytes;
     op->id = 0;
     op->mem = NULL;
+    op->has_cookie = arrival->has_cookie;
+    op->entry.match = arrival->cookie; /* Matched: it needs its own match bits no more. */
     op->outcome = arrival->total_bytes > op->len_bytes ? VELO_ERR_TOO_BIG : VELO_OK;
     if (arrival->kind == MQ_WIRE_RTS)
         return mq_rendezvous_accept(mq, op, arrival);
@@ -269,11 +285,14 @@ void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_messag
         .sender_id = message->sender_id,
         .total_bytes = message->total_bytes,
         .key = message->key,
+        .cookie = message->cookie,
         .data = message->data,
         .len_bytes = message->len_bytes,
         .source = message->entry.source,
         .generation = message->peer->generation,
         .kind = message->kind,
+        .space = message->space,
+        .has_cookie = message->has_cookie,
     };
     bool is_done = mq_recv_start(mq, op, &arrival);
     mq_recv_free_kept(mq, message);
@@ -281,19 +300,32 @@ void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_messag
         complete(request_of(op), op->outcome);
 }
 
-hot_inline void post(struct velo_mq *mq, struct transfer *op)
+hot_inline void post(struct velo_mq *mq, struct space *space, struct transfer *op)
 {
     op->sequence = ++mq->sequence;
     if (likely(op->ignore == 0)) {
-        table_add(&mq->posted, &op->entry);
+        table_add(&space->posted, &op->entry);
     } else {
-        list_append(&mq->wild, &op->entry.link);
-        mq->wild_count++;
+        list_append(&space->wild, &op->entry.link);
+        space->wild_count++;
     }
 }
 
-hot_inline struct transfer *describe(velo_id_t source, uint64_t match, uint64_t ignore, void *buf,
-                                     size_t cap_bytes, struct velo_mq_request *request)
+/* The same, before all others. */
+static void post_first(struct velo_mq *mq, struct space *space, struct transfer *op)
+{
+    op->sequence = mq->sequence_first--;
+    if (op->ignore == 0) {
+        table_add_first(&space->posted, &op->entry);
+    } else {
+        list_prepend(&space->wild, &op->entry.link);
+        space->wild_count++;
+    }
+}
+
+hot_inline struct transfer *describe(uint8_t space, velo_id_t source, uint64_t match,
+                                     uint64_t ignore, void *buf, size_t cap_bytes,
+                                     struct velo_mq_request *request)
 {
     struct transfer *op = op_of(request);
     request->status = VELO_AGAIN;
@@ -303,18 +335,22 @@ hot_inline struct transfer *describe(velo_id_t source, uint64_t match, uint64_t 
     op->buf = buf;
     op->len_bytes = cap_bytes;
     op->state = OP_POSTED;
+    op->kind = 0;
+    op->space = space;
+    op->has_cookie = false;
     return op;
 }
 
 /* As velo_mq_irecv(), if there is something to be looked at first. Its message may have come. */
-static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, velo_id_t source,
-                                                uint64_t match, uint64_t ignore, void *buf,
-                                                size_t cap_bytes, struct velo_mq_request *request)
+static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, uint8_t space,
+                                                velo_id_t source, uint64_t match, uint64_t ignore,
+                                                void *buf, size_t cap_bytes, bool is_first,
+                                                struct velo_mq_request *request)
 {
     if (mq->before_post & BEFORE_CLOSING)
         return velo_fail(VELO_ERR_STATE, "the queues are being closed");
-    struct transfer *op = describe(source, match, ignore, buf, cap_bytes, request);
-    struct velo_mq_message *message = mq_recv_find_kept(mq, source, match, ignore);
+    struct transfer *op = describe(space, source, match, ignore, buf, cap_bytes, request);
+    struct velo_mq_message *message = mq_recv_find_kept(mq, space, source, match, ignore);
     if (message) {
         mq_recv_unlink_kept(mq, message);
         mq_recv_kept(mq, op, message);
@@ -322,7 +358,10 @@ static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, velo_id_t so
     }
     if (mq_recv_is_deferred(mq, source))
         mq->work |= WORK_RESUME;
-    post(mq, op);
+    if (is_first)
+        post_first(mq, &mq->spaces[space], op);
+    else
+        post(mq, &mq->spaces[space], op);
     return VELO_OK;
 }
 
@@ -332,8 +371,36 @@ int velo_mq_irecv(struct velo_mq *mq, velo_id_t source, uint64_t match, uint64_t
     if (unlikely(!mq || !request || (!buf && cap_bytes > 0)))
         return velo_fail(VELO_ERR_ARG, "mq, request or buf is NULL");
     if (unlikely(mq->before_post))
-        return irecv_slow(mq, source, match, ignore, buf, cap_bytes, request);
-    post(mq, describe(source, match, ignore, buf, cap_bytes, request));
+        return irecv_slow(mq, 0, source, match, ignore, buf, cap_bytes, false, request);
+    post(mq, &mq->spaces[0], describe(0, source, match, ignore, buf, cap_bytes, request));
+    return VELO_OK;
+}
+
+int velo_mq_irecv_in(struct velo_mq *mq, uint32_t space, velo_id_t source, uint64_t match,
+                     uint64_t ignore, void *buf, size_t cap_bytes, uint32_t flags,
+                     struct velo_mq_request *request)
+{
+    if (unlikely(!mq || !request || (!buf && cap_bytes > 0)))
+        return velo_fail(VELO_ERR_ARG, "mq, request or buf is NULL");
+    if (unlikely(space >= VELO_MQ_SPACES || (flags & ~(uint32_t)VELO_MQ_FIRST)))
+        return velo_fail(VELO_ERR_ARG, "space is %u and flags are %#x; give a space below %d, and 0 "
+                         "or VELO_MQ_FIRST", space, flags, VELO_MQ_SPACES);
+    if (unlikely(mq->before_post || flags))
+        return irecv_slow(mq, (uint8_t)space, source, match, ignore, buf, cap_bytes, flags != 0,
+                          request);
+    post(mq, &mq->spaces[space],
+         describe((uint8_t)space, source, match, ignore, buf, cap_bytes, request));
+    return VELO_OK;
+}
+
+int velo_mq_cookie(const struct velo_mq_request *request, uint64_t *cookie)
+{
+    const struct transfer *op = (const struct transfer *)(uintptr_t)request->private_;
+    if (unlikely(!request || !cookie))
+        return velo_fail(VELO_ERR_ARG, "request or cookie is NULL");
+    if (!op->has_cookie)
+        return VELO_AGAIN;
+    *cookie = op->entry.match;
     return VELO_OK;
 }
 
@@ -347,15 +414,34 @@ bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_byte
     return true;
 }
 
+/* Read the cookie, which stands before what `arrival` was made of. False: it is not there. */
+static bool parse_cookie(const struct velo_msg *msg, struct arrival *arrival)
+{
+    if (arrival->len_bytes < sizeof arrival->cookie)
+        return false;
+    arrival->len_bytes -= (uint32_t)sizeof arrival->cookie;
+    memcpy(&arrival->cookie, (const char *)msg->data + arrival->len_bytes, sizeof arrival->cookie);
+    arrival->has_cookie = true;
+    if (arrival->kind != MQ_WIRE_RTS)
+        arrival->total_bytes = arrival->len_bytes;
+    return true;
+}
+
 /* Read an EAGER, SYNC or RTS. False: no correct peer sends it. */
-static bool parse(const struct velo_mq *mq, const struct velo_msg *msg, struct arrival *arrival)
+static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
+                       struct arrival *arrival)
 {
     struct wire_eager eager;
     struct wire_sync sync;
     struct wire_rts rts;
     *arrival = (struct arrival){
-        .data = msg->data, .source = msg->source, .generation = msg->generation, .kind = msg->tag};
-    switch (msg->tag) {
+        .data = msg->data,
+        .source = msg->source,
+        .generation = msg->generation,
+        .kind = msg->tag & MQ_WIRE_KIND_MASK,
+        .space = (msg->tag & MQ_WIRE_SPACE_MASK) >> MQ_WIRE_SPACE_SHIFT,
+    };
+    switch (arrival->kind) {
     case MQ_WIRE_EAGER:
         if (!mq_wire_read(msg, &eager, sizeof eager))
             return false;
@@ -384,8 +470,15 @@ static bool parse(const struct velo_mq *mq, const struct velo_msg *msg, struct a
         arrival->total_bytes = rts.len_bytes;
         arrival->key = rts.key;
         arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof rts;
-        return arrival->len_bytes <= arrival->total_bytes;
+        return true;
     }
+}
+
+static bool parse(const struct velo_mq *mq, const struct velo_msg *msg, struct arrival *arrival)
+{
+    return parse_kind(mq, msg, arrival) &&
+           (!(msg->tag & MQ_WIRE_COOKIE) || parse_cookie(msg, arrival)) &&
+           arrival->len_bytes <= arrival->total_bytes && arrival->space < VELO_MQ_SPACES;
 }
 
 /* Take any message but an eager one for a posted receive. */
@@ -393,21 +486,23 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
 {
     struct arrival arrival;
     bool is_sane = false;
-    switch (msg->tag) {
+    bool is_matched = false; /* To be matched with a receive. */
+    switch (msg->tag & ~(MQ_WIRE_COOKIE | MQ_WIRE_SPACE_MASK)) {
     case MQ_WIRE_EAGER:
     case MQ_WIRE_EAGER_APART:
     case MQ_WIRE_SYNC:
     case MQ_WIRE_RTS:
+        is_matched = true;
         is_sane = msg->source < VELO_NODES * VELO_VPIDS && parse(mq, msg, &arrival);
         break;
     case MQ_WIRE_CTS:
-        is_sane = mq_rendezvous_on_cts(mq, msg);
+        is_sane = msg->tag == MQ_WIRE_CTS && mq_rendezvous_on_cts(mq, msg);
         break;
     case MQ_WIRE_DATA:
-        is_sane = mq_rendezvous_on_data(mq, msg);
+        is_sane = msg->tag == MQ_WIRE_DATA && mq_rendezvous_on_data(mq, msg);
         break;
     case MQ_WIRE_FIN:
-        is_sane = mq_rendezvous_on_fin(mq, msg);
+        is_sane = msg->tag == MQ_WIRE_FIN && mq_rendezvous_on_fin(mq, msg);
         break;
     default:
         break;
@@ -417,9 +512,10 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
         (void)velo_release(mq->port);
         return;
     }
-    if (msg->tag > MQ_WIRE_RTS && msg->tag != MQ_WIRE_EAGER_APART)
+    if (!is_matched)
         return;
-    struct transfer *op = match_posted(mq, arrival.match, arrival.source);
+    struct transfer *op =
+        match_posted(mq, &mq->spaces[arrival.space], arrival.match, arrival.source);
     if (!op) {
         keep(mq, &arrival);
         return;
@@ -442,7 +538,7 @@ hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
         take_other(mq, msg);
         return;
     }
-    struct transfer *op = match_posted(mq, match, msg->source);
+    struct transfer *op = match_posted(mq, &mq->spaces[0], match, msg->source);
     if (unlikely(!op)) {
         take_other(mq, msg);
         return;
@@ -474,12 +570,13 @@ hot_inline bool take_short(struct velo_mq *mq)
     size_t len_bytes = message.len_bytes - sizeof match;
     memcpy(&match, message.data + len_bytes, sizeof match);
     velo_id_t source = port->current->source;
-    struct list *list = table_list(&mq->posted, match);
+    struct space *space = &mq->spaces[0];
+    struct list *list = table_list(&space->posted, match);
     struct transfer *op = (struct transfer *)list->first;
-    if (unlikely(!op || op->entry.match != match || mq->wild.first || len_bytes > op->len_bytes ||
+    if (unlikely(!op || op->entry.match != match || space->wild.first || len_bytes > op->len_bytes ||
                  (op->entry.source != source && op->entry.source != VELO_MQ_ANY_SOURCE)))
         return false;
-    mq->posted.count--;
+    space->posted.count--;
     list_remove(list, &op->entry.link);
     copy_small(op->buf, message.data, len_bytes);
     port_step_short(port, &message);

@@ -203,7 +203,7 @@ int mq_rendezvous_announce(struct transfer *op)
         .key = op->mem ? velo_rma_mem_key(op->mem) : 0,
         .match = op->entry.match,
     };
-    int status = send_built(peer->conn, op->buf, op->offset_bytes, &rts, sizeof rts, MQ_WIRE_RTS);
+    int status = mq_send_more(op, op->offset_bytes, &rts, sizeof rts);
     if (status == VELO_OK)
         stage(op);
     return status;

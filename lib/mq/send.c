@@ -8,6 +8,22 @@
 /* The most sends that one call of progress starts for one peer. */
 #define SENDS_PER_CALL 64
 
+static uint8_t tag_of(enum mq_wire_kind kind, uint32_t space, bool has_cookie)
+{
+    return (uint8_t)(kind | (space << MQ_WIRE_SPACE_SHIFT) | (has_cookie ? MQ_WIRE_COOKIE : 0u));
+}
+
+int mq_send_more(const struct transfer *op, size_t len_bytes, const void *trailer,
+                 size_t trailer_bytes)
+{
+    char more[WIRE_TRAILER_MAX];
+    size_t cookie_bytes = op->has_cookie ? sizeof op->cookie : 0;
+    memcpy(more, &op->cookie, cookie_bytes);
+    memcpy(more + cookie_bytes, trailer, trailer_bytes);
+    return send_built(op->peer->conn, op->buf, len_bytes, more, cookie_bytes + trailer_bytes,
+                      tag_of((enum mq_wire_kind)op->kind, op->space, op->has_cookie));
+}
+
 static int send_eager(struct velo_mq_peer *peer, const void *buf, size_t len_bytes, uint64_t match)
 {
     /* A message without payload may have no buffer. */
@@ -66,15 +82,25 @@ static int send_sync(struct transfer *op)
     if (op->id == 0 && !mq_op_name(op))
         return VELO_ERR_NO_MEMORY;
     struct wire_sync trailer = {.sender_id = op->id, .match = op->entry.match};
-    return send_built(op->peer->conn, op->buf, op->len_bytes, &trailer, sizeof trailer,
-                      MQ_WIRE_SYNC);
+    return mq_send_more(op, op->len_bytes, &trailer, sizeof trailer);
+}
+
+static int send_queued_eager(struct transfer *op)
+{
+    static const char nothing;
+    const void *buf = op->buf ? op->buf : &nothing;
+    if (op->has_cookie)
+        return conn_try_send_with_two(op->peer->conn, buf, op->len_bytes, op->cookie,
+                                      op->entry.match, tag_of(MQ_WIRE_EAGER, op->space, true));
+    return conn_try_send_with(op->peer->conn, buf, op->len_bytes, op->entry.match,
+                              tag_of(MQ_WIRE_EAGER, op->space, false));
 }
 
 static int send_op(struct transfer *op)
 {
     switch (op->kind) {
     case MQ_WIRE_EAGER:
-        return send_eager(op->peer, op->buf, op->len_bytes, op->entry.match);
+        return send_queued_eager(op);
     case MQ_WIRE_SYNC:
         return send_sync(op);
     default:
@@ -114,6 +140,49 @@ static void send_in_turn(struct transfer *op)
     send_failed(op, status);
 }
 
+int velo_mq_try_send_in(struct velo_mq_peer *peer, uint32_t space, const void *buf,
+                        size_t len_bytes, uint64_t match, uint32_t flags, uint64_t cookie)
+{
+    if (unlikely(!peer || (!buf && len_bytes > 0) || space >= VELO_MQ_SPACES ||
+                 (flags & ~(uint32_t)VELO_MQ_COOKIE)))
+        return velo_fail(VELO_ERR_ARG, "peer or buf is NULL, there is no space %u, or flags are %#x; "
+                         "give 0 or VELO_MQ_COOKIE", space, flags);
+    if (unlikely(len_bytes >= peer->direct_end_bytes))
+        return peer->gone ? peer->gone : VELO_AGAIN;
+    if (unlikely(!buf))
+        buf = &match; /* A message without payload may have no buffer. */
+    uint8_t tag = tag_of(MQ_WIRE_EAGER, space, flags != 0);
+    int status = flags ? conn_try_send_with_two(peer->conn, buf, len_bytes, cookie, match, tag)
+                       : conn_try_send_with(peer->conn, buf, len_bytes, match, tag);
+    if (unlikely(status))
+        return not_sent(peer, status);
+    peer->mq->counters.sent++;
+    return VELO_OK;
+}
+
+/* Start a send that was not done at once. */
+static void start_send(struct velo_mq_peer *peer, uint32_t space, const void *buf,
+                       size_t len_bytes, uint64_t match, uint32_t flags, uint64_t cookie,
+                       struct velo_mq_request *request)
+{
+    struct transfer *op = op_of(request);
+    memset(op, 0, sizeof *op);
+    op->entry.match = match;
+    op->buf = (char *)(uintptr_t)buf; /* It is only read. */
+    op->len_bytes = len_bytes;
+    op->peer = peer;
+    op->space = (uint8_t)space;
+    op->has_cookie = flags & VELO_MQ_COOKIE;
+    op->cookie = cookie;
+    if (len_bytes > peer->eager_bytes)
+        op->kind = MQ_WIRE_RTS;
+    else
+        op->kind = flags & VELO_MQ_SYNC ? MQ_WIRE_SYNC : MQ_WIRE_EAGER;
+    request->len_bytes = 0;
+    request->status = VELO_AGAIN;
+    send_in_turn(op);
+}
+
 static __attribute__((noinline)) int isend_slow(struct velo_mq_peer *peer, const void *buf,
                                                 size_t len_bytes, uint64_t match, uint32_t flags,
                                                 struct velo_mq_request *request)
@@ -122,19 +191,20 @@ static __attribute__((noinline)) int isend_slow(struct velo_mq_peer *peer, const
         return velo_fail(VELO_ERR_ARG, "peer, request or buf is NULL");
     if (flags & ~(uint32_t)VELO_MQ_SYNC)
         return velo_fail(VELO_ERR_ARG, "flags are %#x; give 0 or VELO_MQ_SYNC", flags);
-    struct transfer *op = op_of(request);
-    memset(op, 0, sizeof *op);
-    op->entry.match = match;
-    op->buf = (char *)(uintptr_t)buf; /* It is only read. */
-    op->len_bytes = len_bytes;
-    op->peer = peer;
-    if (len_bytes > peer->eager_bytes)
-        op->kind = MQ_WIRE_RTS;
-    else
-        op->kind = flags & VELO_MQ_SYNC ? MQ_WIRE_SYNC : MQ_WIRE_EAGER;
-    request->len_bytes = 0;
-    request->status = VELO_AGAIN;
-    send_in_turn(op);
+    start_send(peer, 0, buf, len_bytes, match, flags, 0, request);
+    return VELO_OK;
+}
+
+int velo_mq_isend_in(struct velo_mq_peer *peer, uint32_t space, const void *buf, size_t len_bytes,
+                     uint64_t match, uint32_t flags, uint64_t cookie,
+                     struct velo_mq_request *request)
+{
+    if (!peer || !request || (!buf && len_bytes > 0))
+        return velo_fail(VELO_ERR_ARG, "peer, request or buf is NULL");
+    if (space >= VELO_MQ_SPACES || (flags & ~(uint32_t)(VELO_MQ_SYNC | VELO_MQ_COOKIE)))
+        return velo_fail(VELO_ERR_ARG, "space is %u and flags are %#x; give a space below %d, and "
+                         "VELO_MQ_SYNC or VELO_MQ_COOKIE or both or 0", space, flags, VELO_MQ_SPACES);
+    start_send(peer, space, buf, len_bytes, match, flags, cookie, request);
     return VELO_OK;
 }
 

@@ -14,6 +14,9 @@
  *   DATA   payload, receiver's id, offset        a piece of it
  *   FIN    id, status                            the request `id` is done
  *
+ * With MQ_WIRE_COOKIE in the tag, the cookie stands between the payload and what follows it. The tag
+ * also has the number of the message's matching space, at MQ_WIRE_SPACE_SHIFT.
+ *
  * EAGER, SYNC and RTS go over the peer's message connection, which keeps them in order and which
  * the receiver may defer. The others go over a second connection, which is never deferred: an
  * answer, or a message that is already matched, must not wait behind messages that nobody has asked
@@ -35,6 +38,12 @@ enum mq_wire_kind {
     MQ_WIRE_FIN,
     MQ_WIRE_EAGER_APART = MQ_WIRE_EAGER | CONN_WORD_APART,
 };
+
+/** The parts of a tag: enum mq_wire_kind, and what only EAGER, SYNC and RTS have. */
+#define MQ_WIRE_KIND_MASK (0x07u | CONN_WORD_APART)
+#define MQ_WIRE_COOKIE 0x08u
+#define MQ_WIRE_SPACE_SHIFT 4
+#define MQ_WIRE_SPACE_MASK 0x30u
 
 struct wire_eager {
     uint64_t match;
@@ -76,6 +85,6 @@ _Static_assert(sizeof(struct wire_data) == 16, "layout");
 _Static_assert(sizeof(struct wire_fin) == 16, "layout");
 
 /** A connection must have this room beside an eager message of any kind. */
-#define WIRE_TRAILER_MAX sizeof(struct wire_rts)
+#define WIRE_TRAILER_MAX (sizeof(uint64_t) + sizeof(struct wire_rts))
 
 #endif
