@@ -221,6 +221,18 @@ VELO_API int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_pe
                              int64_t timeout_ns);
 
 /**
+ * The generation of the port that a peer is: 1 for the first port that was opened under its id, and
+ * so on; see velo_port_generation().
+ *
+ * @param peer  The peer.
+ * @return The generation.
+ * @thread One thread at a time per queue.
+ * @path cold
+ * @see velo_mq_connect
+ */
+VELO_API uint32_t velo_mq_peer_generation(const struct velo_mq_peer *peer);
+
+/**
  * Give a peer up. Its requests still under way end with VELO_ERR_PEER_CLOSED, also the receives
  * that are posted for it alone.
  *

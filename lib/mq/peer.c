@@ -186,6 +186,8 @@ int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_peer **out,
     return VELO_OK;
 }
 
+uint32_t velo_mq_peer_generation(const struct velo_mq_peer *peer) { return peer->generation; }
+
 int velo_mq_disconnect(struct velo_mq_peer *peer)
 {
     if (!peer)

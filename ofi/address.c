@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "provider.h"
+
+#define MAGIC 0x6f6c6576u /* "velo" */
+#define VERSION 1u
+
+_Static_assert(sizeof(struct vf_address) == 32, "layout");
+
+/* FNV-1a. */
+static uint64_t mix(uint64_t hash, const void *data, size_t len_bytes)
+{
+    const unsigned char *bytes = data;
+    for (size_t i = 0; i < len_bytes; i++)
+        hash = (hash ^ bytes[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
+
+/* The machine's boot, the file system of the segments, and the domain: ports that share these see
+ * each other, however their processes are contained. */
+uint64_t vf_address_place(const char *domain)
+{
+    uint64_t hash = UINT64_C(0xcbf29ce484222325);
+    char boot[64];
+    struct stat folder;
+    const char *dir = getenv("VELO_SHM_DIR");
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    ssize_t len = fd >= 0 ? read(fd, boot, sizeof boot) : 0;
+    if (fd >= 0)
+        (void)close(fd);
+    if (len > 0)
+        hash = mix(hash, boot, (size_t)len);
+    if (stat(dir && *dir ? dir : "/dev/shm", &folder) == 0) {
+        hash = mix(hash, &folder.st_dev, sizeof folder.st_dev);
+        hash = mix(hash, &folder.st_ino, sizeof folder.st_ino);
+    }
+    return mix(hash, domain, strlen(domain));
+}
+
+void vf_address_make(struct vf_address *address, uint64_t place, const struct velo_port *port,
+                     const struct velo_port *rma_port)
+{
+    *address = (struct vf_address){
+        .magic = MAGIC,
+        .version = VERSION,
+        .place = place,
+        .id = velo_port_id(port),
+        .generation = velo_port_generation(port),
+        .rma_id = rma_port ? velo_port_id(rma_port) : 0,
+        .rma_generation = rma_port ? velo_port_generation(rma_port) : 0,
+    };
+}
+
+int vf_address_check(const struct vf_address *address, uint64_t place)
+{
+    if (address->magic != MAGIC || address->version != VERSION || address->reserved)
+        return -FI_EINVAL;
+    if (VELO_ID_NODE(address->id) > 255 || VELO_ID_NODE(address->rma_id) > 255)
+        return -FI_EINVAL;
+    return address->place == place ? 0 : -FI_EHOSTUNREACH;
+}
+
+const char *vf_address_str(const struct vf_address *address, char *buf, size_t *len)
+{
+    int needed = snprintf(buf, *len, "velo://%016llx/%u.%u/%u/%u.%u/%u",
+                          (unsigned long long)address->place, VELO_ID_NODE(address->id),
+                          VELO_ID_VPID(address->id), address->generation,
+                          VELO_ID_NODE(address->rma_id), VELO_ID_VPID(address->rma_id),
+                          address->rma_generation);
+    *len = needed > 0 ? (size_t)needed + 1 : 0;
+    return buf;
+}
+
+int vf_address_parse(const char *text, struct vf_address *address)
+{
+    unsigned long long place;
+    unsigned node, vpid, generation, rma_node, rma_vpid, rma_generation;
+    int end = 0;
+    if (sscanf(text, "velo://%16llx/%u.%u/%u/%u.%u/%u%n", &place, &node, &vpid, &generation,
+               &rma_node, &rma_vpid, &rma_generation, &end) != 7 ||
+        text[end] != '\0' || node > 255 || vpid > 255 || rma_node > 255 || rma_vpid > 255)
+        return -FI_EINVAL;
+    *address = (struct vf_address){
+        .magic = MAGIC,
+        .version = VERSION,
+        .place = place,
+        .id = VELO_ID(node, vpid),
+        .generation = generation,
+        .rma_id = VELO_ID(rma_node, rma_vpid),
+        .rma_generation = rma_generation,
+    };
+    return 0;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "absent.h"
+#include "provider.h"
+
+#define CQ_SIZE_MAX (1u << 20)
+
+/* ---- completions come ------------------------------------------------------------------------ */
+
+void vf_cq_report(struct vf_cq *cq, struct vf_op *op)
+{
+    if (vf_likely(vf_cq_has_room(cq))) {
+        *vf_cq_push(cq) = op->completion;
+        vf_op_release(op);
+        return;
+    }
+    op->next = NULL;
+    *cq->late_end = op;
+    cq->late_end = &op->next;
+}
+
+bool vf_cq_report_error(struct vf_cq *cq, const struct vf_completion *completion)
+{
+    if (!vf_cq_has_room(cq))
+        return false;
+    *vf_cq_push(cq) = *completion;
+    return true;
+}
+
+/* Completions that found no room take the room that there is now. */
+static __attribute__((noinline)) void take_late(struct vf_cq *cq)
+{
+    while (cq->late && cq->tail - cq->head < cq->size) {
+        struct vf_op *op = cq->late;
+        cq->late = op->next;
+        if (!cq->late)
+            cq->late_end = &cq->late;
+        *vf_cq_push(cq) = op->completion;
+        if (op->kind == VF_OP_MULTI)
+            vf_recv_again(op);
+        else
+            vf_op_release(op);
+    }
+}
+
+void vf_cq_drop(struct vf_cq *cq, const struct vf_ep *ep)
+{
+    struct vf_op **at = &cq->late;
+    while (*at) {
+        if ((*at)->ep == ep)
+            *at = (*at)->next;
+        else
+            at = &(*at)->next;
+    }
+    cq->late_end = at;
+}
+
+/* ---- and are read ---------------------------------------------------------------------------- */
+
+static inline void write_entry(enum fi_cq_format format, void *buf, size_t i,
+                               const struct vf_completion *from)
+{
+    switch (format) {
+    case FI_CQ_FORMAT_TAGGED:
+        ((struct fi_cq_tagged_entry *)buf)[i] =
+            (struct fi_cq_tagged_entry){from->context, from->flags, from->len,
+                                        from->buf,     from->data,  from->tag};
+        break;
+    case FI_CQ_FORMAT_DATA:
+        ((struct fi_cq_data_entry *)buf)[i] = (struct fi_cq_data_entry){
+            from->context, from->flags, from->len, from->buf, from->data};
+        break;
+    case FI_CQ_FORMAT_MSG:
+        ((struct fi_cq_msg_entry *)buf)[i] =
+            (struct fi_cq_msg_entry){from->context, from->flags, from->len};
+        break;
+    default:
+        ((struct fi_cq_entry *)buf)[i] = (struct fi_cq_entry){from->context};
+    }
+}
+
+static inline ssize_t read_locked(struct vf_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
+{
+    if (cq->head == cq->tail) {
+        vf_watch_progress(&cq->watch);
+        if (cq->head == cq->tail)
+            return -FI_EAGAIN;
+    }
+    size_t i = 0;
+    for (; i < count && cq->head != cq->tail; i++) {
+        const struct vf_completion *from = &cq->ring[cq->head & (cq->size - 1)];
+        if (vf_unlikely(from->err))
+            break;
+        write_entry(cq->format, buf, i, from);
+        if (src_addr)
+            src_addr[i] = from->source;
+        cq->head++;
+    }
+    if (vf_unlikely(cq->late))
+        take_late(cq);
+    return vf_likely(i > 0) || count == 0 ? (ssize_t)i : -FI_EAVAIL;
+}
+
+static ssize_t cq_readfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr)
+{
+    struct vf_cq *cq = VF_CONTAINER(fid, struct vf_cq);
+    vf_lock(cq->watch.domain);
+    ssize_t rc = read_locked(cq, buf, count, src_addr);
+    vf_unlock(cq->watch.domain);
+    return rc;
+}
+
+static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
+{
+    return cq_readfrom(fid, buf, count, NULL);
+}
+
+static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
+{
+    struct vf_cq *cq = VF_CONTAINER(fid, struct vf_cq);
+    ssize_t rc = -FI_EAGAIN;
+    (void)flags;
+    vf_lock(cq->watch.domain);
+    if (cq->head == cq->tail)
+        vf_watch_progress(&cq->watch);
+    const struct vf_completion *from = &cq->ring[cq->head & (cq->size - 1)];
+    if (cq->head != cq->tail && from->err) {
+        *buf = (struct fi_cq_err_entry){
+            .op_context = from->context,
+            .flags = from->flags,
+            .len = from->len,
+            .buf = from->buf,
+            .data = from->data,
+            .tag = from->tag,
+            .olen = from->olen,
+            .err = from->err,
+            .prov_errno = from->prov_errno,
+            .err_data = buf->err_data,
+        };
+        cq->head++;
+        if (cq->late)
+            take_late(cq);
+        rc = 1;
+    }
+    vf_unlock(cq->watch.domain);
+    return rc;
+}
+
+static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr_t *src_addr,
+                            const void *cond, int timeout)
+{
+    struct vf_cq *cq = VF_CONTAINER(fid, struct vf_cq);
+    int64_t end_ms = timeout > 0 ? vf_now_ms() + timeout : 0;
+    ssize_t rc;
+    (void)cond; /* A hint: more than one completion may be waited for, one is enough. */
+    if (!cq->watch.can_sleep)
+        return -FI_ENOSYS;
+    vf_lock(cq->watch.domain);
+    for (;;) {
+        rc = read_locked(cq, buf, count, src_addr);
+        if (rc != -FI_EAGAIN)
+            break;
+        if (cq->watch.is_signaled) {
+            cq->watch.is_signaled = false;
+            break;
+        }
+        int64_t left_ms = timeout < 0 ? 1000 : timeout > 0 ? end_ms - vf_now_ms() : 0;
+        if (left_ms <= 0)
+            break;
+        if (vf_watch_arm(&cq->watch) == 0) {
+            int error = vf_watch_sleep(&cq->watch, left_ms < 1000 ? (int)left_ms : 1000);
+            if (error) {
+                rc = error;
+                break;
+            }
+        } else {
+            vf_unlock(cq->watch.domain);
+            (void)sched_yield();
+            vf_lock(cq->watch.domain);
+        }
+    }
+    vf_unlock(cq->watch.domain);
+    return rc;
+}
+
+static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
+{
+    return cq_sreadfrom(fid, buf, count, NULL, cond, timeout);
+}
+
+static int cq_signal(struct fid_cq *fid)
+{
+    struct vf_cq *cq = VF_CONTAINER(fid, struct vf_cq);
+    if (!cq->watch.can_sleep)
+        return -FI_ENOSYS;
+    vf_lock(cq->watch.domain);
+    cq->watch.is_signaled = true;
+    vf_watch_wake(&cq->watch);
+    vf_unlock(cq->watch.domain);
+    return 0;
+}
+
+static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+                               size_t len)
+{
+    (void)fid, (void)err_data;
+    const char *text = velo_strerror(prov_errno);
+    if (buf && len > 0) {
+        strncpy(buf, text, len - 1);
+        buf[len - 1] = '\0';
+    }
+    return text;
+}
+
+static struct fi_ops_cq cq_ops = {
+    .size = sizeof(struct fi_ops_cq),
+    .read = cq_read,
+    .readfrom = cq_readfrom,
+    .readerr = cq_readerr,
+    .sread = cq_sread,
+    .sreadfrom = cq_sreadfrom,
+    .signal = cq_signal,
+    .strerror = cq_strerror,
+};
+
+int vf_cq_trywait(struct vf_cq *cq)
+{
+    vf_lock(cq->watch.domain);
+    int rc = cq->head != cq->tail || cq->watch.is_signaled ? -FI_EAGAIN
+                                                           : vf_watch_arm(&cq->watch);
+    vf_unlock(cq->watch.domain);
+    return rc;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static int cq_control(struct fid *fid, int command, void *arg)
+{
+    struct vf_cq *cq = VF_CONTAINER(fid, struct vf_cq);
+    if (command == FI_GETWAIT)
+        return vf_watch_get(&cq->watch, arg);
+    if (command == FI_GETWAITOBJ) {
+        *(enum fi_wait_obj *)arg = cq->watch.can_sleep ? FI_WAIT_FD : FI_WAIT_NONE;
+        return 0;
+    }
+    return -FI_ENOSYS;
+}
+
+static int cq_close(fid_t fid)
+{
+    struct vf_cq *cq = VF_CONTAINER(fid, struct vf_cq);
+    struct vf_domain *domain = cq->watch.domain;
+    vf_lock(domain);
+    bool is_used = cq->users > 0;
+    if (!is_used)
+        domain->users--;
+    vf_unlock(domain);
+    if (is_used)
+        return -FI_EBUSY;
+    vf_watch_close(&cq->watch);
+    free(cq->ring);
+    free(cq);
+    return 0;
+}
+
+static struct fi_ops cq_fid_ops = {
+    .size = sizeof(struct fi_ops), .close = cq_close, .control = cq_control,
+    .bind = vf_no_bind,
+    .ops_open = vf_no_ops_open,
+};
+
+static uint32_t power_of_two(size_t wanted)
+{
+    uint32_t size = 16;
+    while (size < wanted)
+        size *= 2;
+    return size;
+}
+
+int vf_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fid_cq **out,
+               void *context)
+{
+    struct vf_domain *domain = VF_CONTAINER(domain_fid, struct vf_domain);
+    if (!attr || (attr->flags & ~FI_AFFINITY) || attr->format > FI_CQ_FORMAT_TAGGED ||
+        attr->size > CQ_SIZE_MAX)
+        return -FI_EINVAL;
+    struct vf_cq *cq = calloc(1, sizeof *cq);
+    if (!cq)
+        return -FI_ENOMEM;
+    cq->format = attr->format ? attr->format : FI_CQ_FORMAT_CONTEXT;
+    cq->size = power_of_two(attr->size ? attr->size : VF_CQ_SIZE);
+    cq->ring = calloc(cq->size, sizeof *cq->ring);
+    cq->late_end = &cq->late;
+    vf_lock(domain);
+    int rc = cq->ring ? vf_watch_open(&cq->watch, domain, attr->wait_obj) : -FI_ENOMEM;
+    domain->users += rc == 0;
+    vf_unlock(domain);
+    if (rc) {
+        free(cq->ring);
+        free(cq);
+        return rc;
+    }
+    attr->size = cq->size;
+    attr->format = cq->format;
+    cq->fid.fid.fclass = FI_CLASS_CQ;
+    cq->fid.fid.context = context;
+    cq->fid.fid.ops = &cq_fid_ops;
+    cq->fid.ops = &cq_ops;
+    *out = &cq->fid;
+    return 0;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+
+#include "fabric.h"
+#include "provider.h"
+
+static int make_room(struct vf_ep *ep, fi_addr_t addr)
+{
+    if (addr < ep->peers_len)
+        return 0;
+    size_t len = ep->av->cap > addr ? ep->av->cap : addr + 1;
+    struct velo_mq_peer **peers = realloc(ep->peers, len * sizeof *peers);
+    if (!peers)
+        return -FI_ENOMEM;
+    memset(peers + ep->peers_len, 0, (len - ep->peers_len) * sizeof *peers);
+    ep->peers = peers;
+    ep->peers_len = len;
+    return 0;
+}
+
+int vf_peer_connect(struct vf_ep *ep, fi_addr_t addr, struct velo_mq_peer **peer)
+{
+    if (!ep->is_enabled)
+        return -FI_EOPBADSTATE;
+    const struct vf_address *address = vf_av_get(ep->av, addr);
+    if (!address)
+        return -FI_EINVAL;
+    int rc = make_room(ep, addr);
+    if (rc)
+        return rc;
+    int status = velo_mq_connect(ep->mq, address->id, peer, 0);
+    if (status) {
+        vf_log("connect to port %u.%u: %s", VELO_ID_NODE(address->id), VELO_ID_VPID(address->id),
+               velo_last_error());
+        return status == VELO_ERR_FULL ? -FI_ECONNREFUSED : -vf_error(status);
+    }
+    if (velo_mq_peer_generation(*peer) != address->generation) {
+        /* The port that the address named is gone, and another one has its number. */
+        (void)velo_mq_disconnect(*peer);
+        return -FI_ECONNREFUSED;
+    }
+    ep->peers[addr] = *peer;
+    return 0;
+}
+
+void vf_peer_forget(struct vf_ep *ep, fi_addr_t addr)
+{
+    vf_rma_forget(ep, addr);
+    struct velo_mq_peer *peer = addr < ep->peers_len ? ep->peers[addr] : NULL;
+    if (!peer)
+        return;
+    ep->peers[addr] = NULL;
+    for (size_t i = 0; i < ep->peers_len; i++)
+        if (ep->peers[i] == peer)
+            return; /* The same port was inserted twice. */
+    (void)velo_mq_disconnect(peer);
+}

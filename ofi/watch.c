@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "provider.h"
+
+static int watch_fd(const struct vf_watch *watch, int fd)
+{
+    struct epoll_event event = {.events = EPOLLIN, .data.fd = fd};
+    return epoll_ctl(watch->poll_fd, EPOLL_CTL_ADD, fd, &event) == 0 || errno == EEXIST ? 0
+                                                                                        : -errno;
+}
+
+int vf_watch_open(struct vf_watch *watch, struct vf_domain *domain, enum fi_wait_obj wait_obj)
+{
+    *watch = (struct vf_watch){.domain = domain, .poll_fd = -1, .wake_fd = -1};
+    if (wait_obj == FI_WAIT_NONE)
+        return 0;
+    if (wait_obj != FI_WAIT_UNSPEC && wait_obj != FI_WAIT_FD)
+        return -FI_ENOSYS;
+    watch->can_sleep = true;
+    watch->poll_fd = epoll_create1(EPOLL_CLOEXEC);
+    watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    int rc = watch->poll_fd >= 0 && watch->wake_fd >= 0 ? watch_fd(watch, watch->wake_fd) : -errno;
+    if (!rc && domain->rma) {
+        int fd;
+        int status = velo_rma_fd(domain->rma, &fd);
+        rc = status ? -vf_error(status) : watch_fd(watch, fd);
+    }
+    if (rc)
+        vf_watch_close(watch);
+    return rc;
+}
+
+void vf_watch_close(struct vf_watch *watch)
+{
+    if (watch->poll_fd >= 0)
+        (void)close(watch->poll_fd);
+    if (watch->wake_fd >= 0)
+        (void)close(watch->wake_fd);
+    watch->poll_fd = watch->wake_fd = -1;
+    free(watch->eps);
+    watch->eps = NULL;
+}
+
+int vf_watch_add(struct vf_watch *watch, struct vf_ep *ep)
+{
+    int fd;
+    for (uint32_t i = 0; i < watch->ep_count; i++)
+        if (watch->eps[i] == ep)
+            return 0;
+    struct vf_ep **eps = realloc(watch->eps, (watch->ep_count + 1) * sizeof(struct vf_ep *));
+    if (!eps)
+        return -FI_ENOMEM;
+    watch->eps = eps;
+    if (watch->can_sleep) {
+        int status = velo_port_fd(ep->port, &fd);
+        int rc = status ? -vf_error(status) : watch_fd(watch, fd);
+        if (rc)
+            return rc;
+    }
+    watch->eps[watch->ep_count++] = ep;
+    return 0;
+}
+
+void vf_watch_remove(struct vf_watch *watch, const struct vf_ep *ep)
+{
+    int fd;
+    for (uint32_t i = 0; i < watch->ep_count; i++) {
+        if (watch->eps[i] != ep)
+            continue;
+        watch->eps[i] = watch->eps[--watch->ep_count];
+        if (watch->can_sleep && velo_port_fd(ep->port, &fd) == VELO_OK)
+            (void)epoll_ctl(watch->poll_fd, EPOLL_CTL_DEL, fd, NULL);
+        return;
+    }
+}
+
+void vf_watch_progress(struct vf_watch *watch)
+{
+    for (uint32_t i = 0; i < watch->ep_count; i++) {
+        (void)velo_mq_progress(watch->eps[i]->mq);
+        if (vf_unlikely(watch->eps[i]->am_stalled))
+            vf_am_retry(watch->eps[i]);
+    }
+    if (vf_unlikely(watch->domain->rma))
+        vf_rma_progress(watch->domain);
+}
+
+int vf_watch_arm(struct vf_watch *watch)
+{
+    if (!watch->can_sleep)
+        return -FI_ENOSYS;
+    for (uint32_t i = 0; i < watch->ep_count; i++)
+        if (watch->eps[i]->am_stalled || velo_mq_arm(watch->eps[i]->mq) != VELO_OK)
+            return -FI_EAGAIN;
+    if (watch->domain->rma && velo_rma_arm(watch->domain->rma) != VELO_OK)
+        return -FI_EAGAIN;
+    return 0;
+}
+
+int vf_watch_sleep(struct vf_watch *watch, int timeout_ms)
+{
+    struct pollfd poll_fd = {.fd = watch->poll_fd, .events = POLLIN};
+    eventfd_t count;
+    watch->sleepers++;
+    vf_unlock(watch->domain);
+    int rc = poll(&poll_fd, 1, timeout_ms) < 0 ? -errno : 0;
+    vf_lock(watch->domain);
+    watch->sleepers--;
+    (void)eventfd_read(watch->wake_fd, &count);
+    return rc;
+}
+
+void vf_watch_wake(struct vf_watch *watch)
+{
+    if (watch->wake_fd >= 0)
+        (void)eventfd_write(watch->wake_fd, 1);
+}
+
+int vf_watch_get(struct vf_watch *watch, void *arg)
+{
+    if (!watch->can_sleep)
+        return -FI_ENOSYS;
+    *(int *)arg = watch->poll_fd;
+    return 0;
+}
