@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Names of endpoints, and address vectors. */
+#include <string.h>
+
+#include "side.h"
+
+static const struct side_attr plain = {0};
+
+TEST(a_name_that_does_not_fit_tells_its_length)
+{
+    struct side side;
+    char name[NAME_MAX_BYTES];
+    size_t len = 1;
+
+    side_open(&side, &plain);
+    CHECK_REFUSED(fi_getname(&side.ep->fid, name, &len), FI_ETOOSMALL);
+    CHECK_EQ(len, side.name_len);
+    CHECK_FI(fi_getname(&side.ep->fid, name, &len));
+    CHECK_EQ(memcmp(name, side.name, len), 0);
+    len = 0;
+    CHECK_REFUSED(fi_getname(&side.ep->fid, NULL, &len), FI_ETOOSMALL);
+    CHECK_EQ(len, side.name_len);
+    side_close(&side);
+}
+
+TEST(names_of_endpoints_differ)
+{
+    struct pair pair;
+
+    pair_open(&pair, &plain);
+    CHECK(pair.a.name_len != pair.b.name_len ||
+          memcmp(pair.a.name, pair.b.name, pair.a.name_len) != 0);
+    pair_close(&pair);
+}
+
+static void names_come_back(enum fi_av_type type)
+{
+    struct side_attr attr = {.av_type = type};
+    struct side sides[4];
+    char names[4][NAME_MAX_BYTES], packed[4 * NAME_MAX_BYTES];
+    fi_addr_t addrs[4];
+
+    for (int i = 0; i < 4; i++) {
+        side_open(&sides[i], &attr);
+        memcpy(names[i], sides[i].name, sides[i].name_len);
+        CHECK_EQ(sides[i].name_len, sides[0].name_len);
+        memcpy(packed + (size_t)i * sides[0].name_len, sides[i].name, sides[0].name_len);
+    }
+    CHECK_EQ(fi_av_insert(sides[0].av, packed, 4, addrs, 0, NULL), 4);
+    for (int i = 0; i < 4; i++) {
+        char name[NAME_MAX_BYTES];
+        size_t len = sizeof(name);
+
+        if (type == FI_AV_TABLE)
+            CHECK_EQ(addrs[i], i);
+        CHECK_FI(fi_av_lookup(sides[0].av, addrs[i], name, &len));
+        CHECK_EQ(len, sides[i].name_len);
+        CHECK_EQ(memcmp(name, names[i], len), 0);
+    }
+    for (int i = 0; i < 4; i++)
+        side_close(&sides[i]);
+}
+
+TEST(a_map_gives_the_names_back_that_it_was_given)
+{
+    struct pair pair;
+
+    if (!is_velo())
+        test_skip("names of others have several lengths");
+    pair_open(&pair, &plain);
+    pair_close(&pair);
+    names_come_back(FI_AV_MAP);
+}
+
+TEST(a_table_counts_its_entries_from_zero)
+{
+    if (!is_velo())
+        test_skip("names of others have several lengths");
+    names_come_back(FI_AV_TABLE);
+}
+
+TEST(a_table_needs_no_place_for_addresses)
+{
+    struct side_attr attr = {.av_type = FI_AV_TABLE};
+    struct pair pair;
+    struct fi_context2 sent, got;
+    char text[] = "to the entry 0", found[sizeof(text)];
+
+    side_open(&pair.a, &attr);
+    side_open(&pair.b, &attr);
+    CHECK_EQ(fi_av_insert(pair.a.av, pair.b.name, 1, NULL, 0, NULL), 1);
+    CHECK_EQ(fi_av_insert(pair.b.av, pair.a.name, 1, NULL, 0, NULL), 1);
+    CHECK_FI(fi_recv(pair.b.ep, found, sizeof(found), NULL, FI_ADDR_UNSPEC, &got));
+    POST(fi_send(pair.a.ep, text, sizeof(text), NULL, 0, &sent));
+    next_ok(&pair.b, &got, FI_RECV);
+    CHECK_EQ(strcmp(found, text), 0);
+    next_ok(&pair.a, &sent, FI_SEND);
+    pair_close(&pair);
+}
+
+TEST(a_lookup_that_does_not_fit_tells_the_length)
+{
+    struct pair pair;
+    char name[NAME_MAX_BYTES];
+    size_t len = 1;
+
+    pair_open(&pair, &plain);
+    (void)fi_av_lookup(pair.a.av, pair.to_b, name, &len);
+    CHECK_EQ(len, pair.b.name_len);
+    side_close(&pair.a);
+    side_close(&pair.b);
+}
+
+TEST(an_address_that_was_never_inserted_is_refused)
+{
+    struct side_attr attr = {.av_type = FI_AV_TABLE};
+    struct pair pair;
+    struct fi_context2 sent;
+    char name[NAME_MAX_BYTES], byte = 1;
+    size_t len = sizeof(name);
+
+    if (!is_velo())
+        test_skip("others do not look");
+    pair_open(&pair, &attr);
+    CHECK(fi_av_lookup(pair.a.av, 1000, name, &len) < 0);
+    CHECK(fi_send(pair.a.ep, &byte, 1, NULL, 1000, &sent) < 0);
+    CHECK(fi_tsend(pair.a.ep, &byte, 1, NULL, 1000, 0, &sent) < 0);
+    CHECK(fi_inject(pair.a.ep, &byte, 1, 1000) < 0);
+    CHECK(fi_send(pair.a.ep, &byte, 1, NULL, FI_ADDR_UNSPEC, &sent) < 0);
+    nothing_more(&pair.a);
+    pair_close(&pair);
+}
+
+TEST(an_address_that_was_removed_is_refused)
+{
+    struct side_attr attr = {.av_type = FI_AV_TABLE};
+    struct pair pair;
+    struct fi_context2 sent;
+    char byte = 1;
+
+    if (!is_velo())
+        test_skip("others do not look");
+    pair_open(&pair, &attr);
+    CHECK_FI(fi_av_remove(pair.a.av, &pair.to_b, 1, 0));
+    CHECK(fi_send(pair.a.ep, &byte, 1, NULL, pair.to_b, &sent) < 0);
+    CHECK(fi_av_remove(pair.a.av, &pair.to_b, 1, 0) < 0);
+    pair.to_b = side_learn(&pair.a, &pair.b);
+    POST(fi_send(pair.a.ep, &byte, 1, NULL, pair.to_b, &sent));
+    next_ok(&pair.a, &sent, FI_SEND);
+    pair_close(&pair);
+}
+
+TEST(names_are_removed_and_inserted_a_thousand_times)
+{
+    struct pair pair;
+    struct fi_context2 sent, got;
+    char byte = 1, found = 0;
+
+    pair_open(&pair, &plain);
+    for (int i = 0; i < 1000; i++) {
+        fi_addr_t addr = side_learn(&pair.b, &pair.a);
+        CHECK_FI(fi_av_remove(pair.b.av, &addr, 1, 0));
+    }
+    CHECK_FI(fi_recv(pair.b.ep, &found, 1, NULL, FI_ADDR_UNSPEC, &got));
+    POST(fi_send(pair.a.ep, &byte, 1, NULL, pair.to_b, &sent));
+    next_ok(&pair.b, &got, FI_RECV);
+    next_ok(&pair.a, &sent, FI_SEND);
+    pair_close(&pair);
+}
+
+TEST(bytes_that_are_no_name_are_not_inserted)
+{
+    struct side side;
+    char wrong[NAME_MAX_BYTES] = {0};
+    fi_addr_t addr = 0;
+
+    if (!is_velo())
+        test_skip("others take any bytes");
+    side_open(&side, &plain);
+    CHECK(fi_av_insert(side.av, wrong, 1, &addr, 0, NULL) != 1);
+    CHECK(addr == FI_ADDR_NOTAVAIL);
+    addr = 0;
+    memset(wrong, 0xff, sizeof(wrong));
+    CHECK(fi_av_insert(side.av, wrong, 1, &addr, 0, NULL) != 1);
+    CHECK(addr == FI_ADDR_NOTAVAIL);
+    side_close(&side);
+}
+
+TEST(a_wrong_name_among_right_ones_is_told_apart)
+{
+    struct pair pair;
+    char names[3 * NAME_MAX_BYTES];
+    fi_addr_t addrs[3];
+    int errors[3] = {0};
+    size_t len;
+
+    if (!is_velo())
+        test_skip("others take any bytes");
+    pair_open(&pair, &plain);
+    len = pair.a.name_len;
+    memset(names, 0xff, sizeof(names));
+    memcpy(names, pair.a.name, len);
+    memcpy(names + 2 * len, pair.b.name, len);
+    CHECK_EQ(fi_av_insert(pair.a.av, names, 3, addrs, FI_SYNC_ERR, errors), 2);
+    CHECK(addrs[0] != FI_ADDR_NOTAVAIL);
+    CHECK(addrs[1] == FI_ADDR_NOTAVAIL);
+    CHECK(addrs[2] != FI_ADDR_NOTAVAIL);
+    CHECK_EQ(errors[0], 0);
+    CHECK(errors[1] != 0);
+    CHECK_EQ(errors[2], 0);
+    pair_close(&pair);
+}
+
+TEST(a_name_is_printed)
+{
+    struct side side;
+    char text[256] = "", short_text[4];
+    size_t len = sizeof(text), short_len = sizeof(short_text);
+
+    side_open(&side, &plain);
+    CHECK(fi_av_straddr(side.av, side.name, text, &len) == text);
+    CHECK(strlen(text) > 0);
+    CHECK_EQ(len, strlen(text) + 1);
+    CHECK(fi_av_straddr(side.av, side.name, short_text, &short_len) == short_text);
+    CHECK_EQ(short_len, len);
+    CHECK(strlen(short_text) < sizeof(short_text));
+    side_close(&side);
+}
+
+TEST(vectors_that_are_not_there_are_refused)
+{
+    struct side side;
+    struct fi_av_attr named = {.type = FI_AV_MAP, .name = "velo-shared", .flags = FI_READ};
+    struct fi_av_attr unknown = {.type = (enum fi_av_type)99};
+    struct fid_av *av = NULL;
+
+    if (!is_velo())
+        test_skip("others have them");
+    side_open(&side, &plain);
+    CHECK(fi_av_open(side.domain, &named, &av, NULL) < 0);
+    CHECK(fi_av_open(side.domain, &unknown, &av, NULL) < 0);
+    side_close(&side);
+}
+
+TEST(a_vector_grows_beyond_its_count)
+{
+    struct side_attr attr = {.av_type = FI_AV_TABLE};
+    struct side side, other;
+    struct fi_av_attr av_attr = {.type = FI_AV_TABLE, .count = 1};
+    struct fid_av *av;
+
+    side_open(&side, &attr);
+    side_open(&other, &attr);
+    CHECK_FI(fi_av_open(side.domain, &av_attr, &av, NULL));
+    for (int i = 0; i < 300; i++) {
+        fi_addr_t addr = FI_ADDR_NOTAVAIL;
+        const struct side *named = i % 2 ? &side : &other;
+        char name[NAME_MAX_BYTES];
+        size_t len = sizeof(name);
+
+        CHECK_EQ(fi_av_insert(av, named->name, 1, &addr, 0, NULL), 1);
+        CHECK_FI(fi_av_lookup(av, addr, name, &len));
+        CHECK_EQ(memcmp(name, named->name, len), 0);
+    }
+    CHECK_FI(fi_close(&av->fid));
+    side_close(&other);
+    side_close(&side);
+}
+
+TEST(a_name_of_a_closed_endpoint_leads_to_an_error_and_not_to_a_hang)
+{
+    struct pair pair;
+    struct fi_context2 sent;
+    struct completion completion;
+    static char large[1 << 20];
+    ssize_t status;
+
+    if (!is_velo())
+        test_skip("others wait for long");
+    pair_open(&pair, &plain);
+    side_close(&pair.b);
+    do {
+        sides_progress();
+        status = fi_send(pair.a.ep, large, sizeof(large), NULL, pair.to_b, &sent);
+    } while (status == -FI_EAGAIN);
+    if (status == 0) {
+        completion = next(&pair.a);
+        CHECK(completion.error != 0);
+        CHECK(completion.entry.op_context == &sent);
+    }
+    side_close(&pair.a);
+}
