@@ -271,9 +271,10 @@ void sides_progress(void)
     bool found = false;
 
     for (size_t i = 0; i < sides_len; i++) {
-        if (sides[i]->attr.format && sides[i]->attr.format != FI_CQ_FORMAT_TAGGED)
-            continue;
-        found |= side_read(sides[i]);
+        if (sides[i]->attr.reads_itself)
+            (void)fi_cq_read(sides[i]->cq, NULL, 0);
+        else
+            found |= side_read(sides[i]);
     }
     if (!found)
         sched_yield();

@@ -58,12 +58,13 @@ struct side_attr {
     enum fi_threading threading; /* FI_THREAD_DOMAIN. */
     enum fi_progress progress;   /* FI_PROGRESS_MANUAL. */
     enum fi_av_type av_type;     /* FI_AV_MAP. */
-    enum fi_cq_format format;    /* FI_CQ_FORMAT_TAGGED: the only one that next() can read. */
+    enum fi_cq_format format;    /* FI_CQ_FORMAT_TAGGED; others need reads_itself. */
     enum fi_wait_obj wait;       /* FI_WAIT_NONE. */
     uint64_t tx_flags, rx_flags; /* Default flags of operations. */
     uint64_t tx_order, rx_order; /* FI_ORDER_SAS where messages are asked for. */
     uint64_t bind_flags;         /* FI_SELECTIVE_COMPLETION. */
     size_t tx_size, rx_size, cq_size;
+    bool reads_itself; /* The test reads the queue: progress takes nothing from it. */
     bool has_counters; /* One that counts what this side does, one of what is done to it. */
 };
 

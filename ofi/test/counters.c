@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Counters. */
+#include <pthread.h>
+#include <string.h>
+
+#include "side.h"
+
+static const struct side_attr counted = {.has_counters = true};
+static const struct side_attr waited = {.has_counters = true, .wait = FI_WAIT_UNSPEC,
+                                        .threading = FI_THREAD_SAFE};
+static struct fi_context2 sent, got;
+
+/* The counter of a side, after progress. */
+static uint64_t value_of(struct fid_cntr *cntr)
+{
+    sides_progress();
+    return fi_cntr_read(cntr);
+}
+
+TEST(a_counter_is_set_read_and_added_to)
+{
+    struct side side;
+
+    side_open(&side, &counted);
+    CHECK_EQ(fi_cntr_read(side.done), 0);
+    CHECK_FI(fi_cntr_add(side.done, 5));
+    UNTIL(fi_cntr_read(side.done) == 5);
+    CHECK_FI(fi_cntr_add(side.done, 2));
+    UNTIL(fi_cntr_read(side.done) == 7);
+    CHECK_FI(fi_cntr_set(side.done, 1));
+    UNTIL(fi_cntr_read(side.done) == 1);
+    CHECK_EQ(fi_cntr_readerr(side.done), 0);
+    side_close(&side);
+}
+
+TEST(errors_are_counted_apart)
+{
+    struct side side;
+
+    side_open(&side, &counted);
+    CHECK_FI(fi_cntr_adderr(side.done, 3));
+    UNTIL(fi_cntr_readerr(side.done) == 3);
+    CHECK_FI(fi_cntr_seterr(side.done, 1));
+    UNTIL(fi_cntr_readerr(side.done) == 1);
+    CHECK_EQ(fi_cntr_read(side.done), 0);
+    side_close(&side);
+}
+
+TEST(each_message_is_counted_on_both_sides)
+{
+    struct pair pair;
+    char byte = 1, room;
+
+    pair_open(&pair, &counted);
+    for (uint64_t i = 1; i <= 100; i++) {
+        CHECK_FI(fi_recv(pair.b.ep, &room, 1, NULL, FI_ADDR_UNSPEC, &got));
+        POST(fi_send(pair.a.ep, &byte, 1, NULL, pair.to_b, &sent));
+        next_ok(&pair.b, &got, FI_RECV);
+        next_ok(&pair.a, &sent, FI_SEND);
+        UNTIL(value_of(pair.a.done) == i);
+        UNTIL(value_of(pair.b.received) == i);
+    }
+    CHECK_EQ(fi_cntr_read(pair.a.received), 0);
+    CHECK_EQ(fi_cntr_read(pair.b.done), 0);
+    pair_close(&pair);
+}
+
+TEST(injects_are_counted_though_they_have_no_completion)
+{
+    struct pair pair;
+    char byte = 1, room;
+
+    pair_open(&pair, &counted);
+    for (uint64_t i = 1; i <= 20; i++) {
+        CHECK_FI(fi_trecv(pair.b.ep, &room, 1, NULL, FI_ADDR_UNSPEC, 1, 0, &got));
+        POST(fi_tinject(pair.a.ep, &byte, 1, pair.to_b, 1));
+        next_ok(&pair.b, &got, FI_RECV);
+        UNTIL(value_of(pair.a.done) == i);
+    }
+    nothing_more(&pair.a);
+    pair_close(&pair);
+}
+
+TEST(failures_are_counted_as_errors)
+{
+    struct pair pair;
+    char bytes[8] = {0}, room;
+
+    pair_open(&pair, &counted);
+    CHECK_FI(fi_recv(pair.b.ep, &room, 1, NULL, FI_ADDR_UNSPEC, &got));
+    POST(fi_send(pair.a.ep, bytes, 8, NULL, pair.to_b, &sent));
+    next_error(&pair.b, &got, FI_ETRUNC);
+    UNTIL(fi_cntr_readerr(pair.b.received) == 1);
+    CHECK_EQ(fi_cntr_read(pair.b.received), 0);
+    pair_close(&pair);
+}
+
+TEST(a_wait_for_a_count_that_is_there_returns_at_once)
+{
+    struct side side;
+
+    side_open(&side, &waited);
+    CHECK_FI(fi_cntr_set(side.done, 10));
+    CHECK_FI(fi_cntr_wait(side.done, 10, -1));
+    CHECK_FI(fi_cntr_wait(side.done, 3, 0));
+    side_close(&side);
+}
+
+TEST(a_wait_for_a_count_ends_after_its_time)
+{
+    struct side side;
+    int64_t start_ns = test_now_ns();
+
+    side_open(&side, &waited);
+    CHECK_REFUSED(fi_cntr_wait(side.done, 1, 20), FI_ETIMEDOUT);
+    CHECK(test_now_ns() - start_ns >= 19 * TEST_MS);
+    side_close(&side);
+}
+
+static void *fail_soon(void *arg)
+{
+    struct side *side = arg;
+
+    test_sleep_ns(20 * TEST_MS);
+    CHECK_FI(fi_cntr_adderr(side->done, 1));
+    return NULL;
+}
+
+TEST(a_wait_for_a_count_ends_with_an_error_if_one_is_counted)
+{
+    struct side side;
+    pthread_t thread;
+
+    needs(&waited);
+
+    side_open(&side, &waited);
+    CHECK_EQ(pthread_create(&thread, NULL, fail_soon, &side), 0);
+    CHECK_REFUSED(fi_cntr_wait(side.done, 1, 8000), FI_EAVAIL);
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    side_close(&side);
+}
+
+static void *add_soon(void *arg)
+{
+    struct side *side = arg;
+
+    test_sleep_ns(20 * TEST_MS);
+    CHECK_FI(fi_cntr_add(side->done, 1));
+    return NULL;
+}
+
+TEST(a_wait_for_a_count_is_woken_by_another_thread)
+{
+    struct side side;
+    pthread_t thread;
+
+    needs(&waited);
+    side_open(&side, &waited);
+    CHECK_EQ(pthread_create(&thread, NULL, add_soon, &side), 0);
+    CHECK_FI(fi_cntr_wait(side.done, 1, 8000));
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    side_close(&side);
+}
+
+static void waits_for_counts(struct meeting *meeting, int rank)
+{
+    struct side side;
+    fi_addr_t addrs[2];
+    static uint64_t words[500];
+
+    side_open_among(&side, &waited, meeting, rank, addrs);
+    for (uint64_t i = 0; i < 500; i++) {
+        if (rank == 0) {
+            POST(fi_inject(side.ep, &i, 8, addrs[1]));
+        } else {
+            CHECK_FI(fi_recv(side.ep, &words[i], 8, NULL, addrs[0], &got));
+            CHECK_FI(fi_cntr_wait(side.received, i + 1, 8000));
+            CHECK_EQ(words[i], i);
+        }
+    }
+    meet(meeting);
+    side_close(&side);
+}
+
+TEST(a_wait_for_a_count_is_woken_by_each_message)
+{
+    needs(&waited);
+    processes_run(2, waits_for_counts);
+}
+
+TEST(an_endpoint_with_a_counter_and_a_queue_that_selects_counts_what_is_not_selected)
+{
+    struct side_attr attr = {.has_counters = true, .bind_flags = FI_SELECTIVE_COMPLETION};
+    struct pair pair;
+    char byte = 1, room;
+
+    pair_open(&pair, &attr);
+    CHECK_FI(fi_recv(pair.b.ep, &room, 1, NULL, FI_ADDR_UNSPEC, &got));
+    POST(fi_send(pair.a.ep, &byte, 1, NULL, pair.to_b, &sent));
+    UNTIL(value_of(pair.a.done) == 1);
+    UNTIL(value_of(pair.b.received) == 1);
+    nothing_more(&pair.a);
+    nothing_more(&pair.b);
+    pair_close(&pair);
+}
