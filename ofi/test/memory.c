@@ -568,6 +568,7 @@ TEST(writes_and_reads_are_counted)
 
     rma.has_counters = true;
     rma_pair_open(&pair, &window, 0);
+    rma.has_counters = false;
     for (uint64_t i = 1; i <= 20; i++) {
         POST(i % 2 ? post_write(&pair, &window, PLAIN, 0, 8) : post_read(&pair, &window, PLAIN, 0, 8));
         next_ok(&pair.a, &done, FI_RMA);
