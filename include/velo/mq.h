@@ -221,8 +221,7 @@ VELO_API int velo_mq_connect(struct velo_mq *mq, velo_id_t id, struct velo_mq_pe
                              int64_t timeout_ns);
 
 /**
- * The generation of the port that a peer is: 1 for the first port that was opened under its id, and
- * so on; see velo_port_generation().
+ * The generation of the port that a peer is: what velo_port_generation() gives there.
  *
  * @param peer  The peer.
  * @return The generation.

@@ -395,9 +395,9 @@ int velo_mq_irecv_in(struct velo_mq *mq, uint32_t space, velo_id_t source, uint6
 
 int velo_mq_cookie(const struct velo_mq_request *request, uint64_t *cookie)
 {
-    const struct transfer *op = (const struct transfer *)(uintptr_t)request->private_;
     if (unlikely(!request || !cookie))
         return velo_fail(VELO_ERR_ARG, "request or cookie is NULL");
+    const struct transfer *op = (const struct transfer *)(uintptr_t)request->private_;
     if (!op->has_cookie)
         return VELO_AGAIN;
     *cookie = op->entry.match;

@@ -11,6 +11,7 @@
 
 /* The layout of lib/mq/wire.h, written down once more: what an attacker knows. */
 enum { EAGER = 1, SYNC, RTS, CTS, DATA, FIN, EAGER_APART = EAGER | 0x80 };
+enum { COOKIE = 0x08, SPACE_MASK = 0x30, SPACE_MOST = (VELO_MQ_SPACES - 1) << 4 };
 
 struct attack {
     struct node good[2];
@@ -90,10 +91,13 @@ TEST(what_is_too_short_or_of_no_kind_is_refused)
     uint64_t zeros[8] = {0};
 
     for (int kind = 0; kind < 256; kind++) {
-        if (kind >= EAGER && kind <= FIN) {
-            for (size_t len_bytes = 0; len_bytes < least[kind]; len_bytes++)
+        int bare = kind & ~(COOKIE | SPACE_MASK);
+        if ((kind >= EAGER && kind <= FIN) ||
+            (bare >= EAGER && bare <= RTS && (kind & SPACE_MASK) <= SPACE_MOST)) {
+            size_t least_bytes = least[bare] + (kind & COOKIE ? 8 : 0);
+            for (size_t len_bytes = 0; len_bytes < least_bytes; len_bytes++)
                 is_refused(attack, kind, zeros, len_bytes);
-        } else if (kind == EAGER_APART) { /* A message in its line has no match bits apart. */
+        } else if (bare == EAGER_APART) { /* A message in its line has no match bits apart. */
             is_refused(attack, kind, zeros, 0);
             is_refused(attack, kind, zeros, VELO_INLINE_BYTES);
         } else {
