@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The half round trip of short messages by mq.h and by the libfabric provider above it, in turns in
+ * one run: the difference is what the provider costs.
+ *
+ *   velo-ofi-perf [rounds [messages [core core]]]
+ *
+ * One line a round would tell little; it prints medians and the least of each way.
+ */
+#include <sched.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_tagged.h>
+#include <velo/mq.h>
+
+#include "clock.h"
+
+#define WAYS 5
+#define ROUNDS_MAX 1000
+#define LEN_BYTES 8
+
+enum way { MQ_PROGRESS, MQ_POLL, FI_WAY_INJECT, FI_WAY_SEND, FI_WAY_DATA };
+
+static const char *const names[WAYS] = {
+    "mq.h, try_send and progress", "mq.h, try_send and poll", "provider, fi_tinject",
+    "provider, fi_tsend with its completion", "provider, fi_tinjectdata"};
+
+struct side {
+    int rank;
+    int in, out; /* Pipes to and from the other one. */
+    struct velo_port *port;
+    struct velo_mq *mq;
+    struct velo_mq_peer *peer;
+    struct fid_ep *ep;
+    struct fid_cq *cq;
+    fi_addr_t addr;
+};
+
+static void check(int rc, const char *what)
+{
+    if (rc == 0)
+        return;
+    fprintf(stderr, "velo-ofi-perf: %s: %d\n", what, rc);
+    exit(1);
+}
+
+static void swap(struct side *side, const void *mine, void *theirs, size_t len_bytes)
+{
+    if (write(side->out, mine, len_bytes) != (ssize_t)len_bytes ||
+        read(side->in, theirs, len_bytes) != (ssize_t)len_bytes)
+        check(1, "the other side is gone");
+}
+
+static void open_mq(struct side *side, const char *domain)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    velo_id_t mine, theirs;
+    attr.domain = domain;
+    check(velo_port_open(&attr, &side->port), "open a port");
+    check(velo_mq_open(side->port, NULL, NULL, &side->mq), "open the queues");
+    mine = velo_port_id(side->port);
+    swap(side, &mine, &theirs, sizeof mine);
+    check(velo_mq_connect(side->mq, theirs, &side->peer, VELO_FOREVER), "connect");
+}
+
+static void open_provider(struct side *side)
+{
+    struct fi_info *hints = fi_allocinfo(), *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_av *av;
+    struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+    struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED};
+    char mine[64], theirs[64];
+    size_t len = sizeof mine;
+    hints->caps = FI_TAGGED;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->domain_attr->threading = FI_THREAD_DOMAIN;
+    hints->fabric_attr->prov_name = strdup("velo");
+    check(fi_getinfo(FI_VERSION(1, 15), NULL, NULL, 0, hints, &info), "fi_getinfo");
+    check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+    check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
+    check(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
+    check(fi_cq_open(domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
+    check(fi_endpoint(domain, info, &side->ep, NULL), "fi_endpoint");
+    check(fi_ep_bind(side->ep, &av->fid, 0), "bind the vector");
+    check(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV), "bind the queue");
+    check(fi_enable(side->ep), "fi_enable");
+    check(fi_getname(&side->ep->fid, mine, &len), "fi_getname");
+    swap(side, mine, theirs, len);
+    check(fi_av_insert(av, theirs, 1, &side->addr, 0, NULL) != 1, "fi_av_insert");
+}
+
+static void mq_send(struct side *side, const void *buf)
+{
+    while (velo_mq_try_send(side->peer, buf, LEN_BYTES, 1) == VELO_AGAIN)
+        (void)velo_mq_progress(side->mq);
+}
+
+static void mq_turns(struct side *side, int count, bool polls)
+{
+    struct velo_mq_request request = {0};
+    char in[LEN_BYTES], out[LEN_BYTES] = {0};
+    for (int i = 0; i < count; i++) {
+        if (side->rank == 0)
+            mq_send(side, out);
+        check(velo_mq_irecv(side->mq, VELO_MQ_ANY_SOURCE, 1, 0, in, sizeof in, &request), "irecv");
+        while (request.status == VELO_AGAIN)
+            (void)(polls ? velo_mq_poll(side->mq, &request) : velo_mq_progress(side->mq));
+        if (side->rank == 1)
+            mq_send(side, out);
+    }
+}
+
+static void fi_send_one(struct side *side, const void *buf, enum way way, int *sends)
+{
+    ssize_t rc;
+    do {
+        if (way == FI_WAY_INJECT)
+            rc = fi_tinject(side->ep, buf, LEN_BYTES, side->addr, 1);
+        else if (way == FI_WAY_DATA)
+            rc = fi_tinjectdata(side->ep, buf, LEN_BYTES, 7, side->addr, 1);
+        else
+            rc = fi_tsend(side->ep, buf, LEN_BYTES, NULL, side->addr, 1, NULL);
+        if (rc == -FI_EAGAIN)
+            (void)fi_cq_read(side->cq, NULL, 0);
+    } while (rc == -FI_EAGAIN);
+    check((int)rc, "send");
+    *sends += way == FI_WAY_SEND;
+}
+
+static void fi_turns(struct side *side, int count, enum way way)
+{
+    char in[LEN_BYTES], out[LEN_BYTES] = {0};
+    struct fi_cq_tagged_entry entry;
+    int sends = 0;
+    for (int i = 0; i < count; i++) {
+        bool received = false;
+        if (side->rank == 0)
+            fi_send_one(side, out, way, &sends);
+        check((int)fi_trecv(side->ep, in, sizeof in, NULL, FI_ADDR_UNSPEC, 1, 0, in), "fi_trecv");
+        while (!received || sends > 0) {
+            ssize_t rc = fi_cq_read(side->cq, &entry, 1);
+            if (rc == -FI_EAGAIN)
+                continue;
+            check(rc != 1, "fi_cq_read");
+            if (entry.flags & FI_RECV)
+                received = true;
+            else
+                sends--;
+        }
+        if (side->rank == 1)
+            fi_send_one(side, out, way, &sends);
+    }
+    while (sends > 0)
+        sends -= fi_cq_read(side->cq, &entry, 1) == 1;
+}
+
+static void turns(struct side *side, int count, enum way way)
+{
+    if (way <= MQ_POLL)
+        mq_turns(side, count, way == MQ_POLL);
+    else
+        fi_turns(side, count, way);
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+static double results[WAYS][ROUNDS_MAX];
+
+static void run(struct side *side, int rounds, int count, int core)
+{
+    char domain[32], mine = 0, theirs;
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    CPU_SET((unsigned)core, &cores);
+    (void)sched_setaffinity(0, sizeof cores, &cores);
+    (void)snprintf(domain, sizeof domain, "perf%d", side->rank ? (int)getppid() : (int)getpid());
+    open_mq(side, domain);
+    open_provider(side);
+    for (int round = -1; round < rounds; round++) { /* The first one warms up. */
+        for (int way = 0; way < WAYS; way++) {
+            swap(side, &mine, &theirs, 1);
+            uint64_t start_ns = now_ns();
+            turns(side, count, (enum way)way);
+            if (round >= 0)
+                results[way][round] = (double)(now_ns() - start_ns) / count / 2;
+        }
+    }
+}
+
+int main(int argc, char **argv)
+{
+    int rounds = argc > 1 ? atoi(argv[1]) : 50;
+    int count = argc > 2 ? atoi(argv[2]) : 5000;
+    int cores[2] = {argc > 4 ? atoi(argv[3]) : 0, argc > 4 ? atoi(argv[4]) : 1};
+    int pipes[2][2];
+    if (rounds < 1 || rounds > ROUNDS_MAX || count < 1) {
+        fprintf(stderr, "usage: velo-ofi-perf [rounds [messages [core core]]]\n");
+        return 2;
+    }
+    (void)setenv("FI_PROVIDER_PATH", VELO_PROVIDER_PATH, 0);
+    check(pipe(pipes[0]) || pipe(pipes[1]), "pipe");
+    pid_t child = fork();
+    check(child < 0, "fork");
+    struct side side = {.rank = child == 0};
+    side.in = pipes[side.rank][0];
+    side.out = pipes[!side.rank][1];
+    run(&side, rounds, count, cores[side.rank]);
+    if (side.rank)
+        return 0;
+    for (int way = 0; way < WAYS; way++) {
+        qsort(results[way], (size_t)rounds, sizeof(double), compare);
+        printf("%-40s median %7.1f ns, least %7.1f ns\n", names[way], results[way][rounds / 2],
+               results[way][0]);
+    }
+    (void)waitpid(child, NULL, 0);
+    return 0;
+}
