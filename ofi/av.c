@@ -220,6 +220,8 @@ int vf_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fi
     struct vf_domain *domain = VF_CONTAINER(domain_fid, struct vf_domain);
     if (!attr || (attr->flags & ~(uint64_t)(FI_EVENT | FI_SYMMETRIC)))
         return -FI_EINVAL;
+    if (attr->type > FI_AV_TABLE)
+        return -FI_EINVAL;
     if (attr->name || attr->rx_ctx_bits)
         return -FI_ENOSYS; /* Nothing is shared between processes, and contexts are not numbered. */
     struct vf_av *av = calloc(1, sizeof *av);

@@ -73,6 +73,7 @@ static int domain_close(fid_t fid)
         free(domain->thread_watch);
     }
     vf_mr_stop(domain);
+    vf_port_sweep(domain->name);
     pthread_mutex_destroy(&domain->lock);
     atomic_fetch_sub_explicit(&domain->fabric->users, 1, memory_order_relaxed);
     free(domain);
@@ -184,6 +185,7 @@ int vf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
         return rc;
     }
     domain->place = vf_address_place(domain->name);
+    vf_port_sweep(domain->name);
     if (domain->caps & (FI_RMA | FI_ATOMIC))
         rc = vf_mr_start(domain);
     if (!rc && is_auto)

@@ -5,56 +5,20 @@
 #include "fabric.h"
 #include "provider.h"
 
-#define NODES 256
 #define MIN_MULTI_RECV_DEFAULT 64u
 
 /* ---- port ------------------------------------------------------------------------------------ */
 
-static int first_node(void)
-{
-    const char *text = vf_param("NODE");
-    int node = text ? atoi(text) : 0;
-    return node >= 0 && node < NODES ? node : 0;
-}
-
-/* A node has a limited number of ports; a machine may have all nodes of a domain. */
-int vf_port_open(const char *domain, int node, int vpid, struct velo_port **port)
-{
-    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
-    int status;
-    attr.domain = domain;
-    attr.node = node >= 0 ? node : first_node();
-    attr.vpid = vpid;
-    do
-        status = velo_port_open(&attr, port);
-    while (status == VELO_ERR_FULL && node < 0 && ++attr.node < NODES);
-    if (status) {
-        vf_log("open a port: %s", velo_last_error());
-        return status == VELO_ERR_FULL ? -FI_EADDRNOTAVAIL : -vf_error(status);
-    }
-    return 0;
-}
-
 static void close_port(struct vf_ep *ep)
 {
-    (void)velo_rma_close(ep->rma);
-    (void)velo_port_close(ep->port);
+    vf_port_close(ep->port);
     ep->rma = NULL;
     ep->port = NULL;
 }
 
 static int open_port(struct vf_ep *ep, int node, int vpid)
 {
-    int rc = vf_port_open(ep->domain->name, node, vpid, &ep->port);
-    if (rc)
-        return rc;
-    int status = velo_rma_open(ep->port, NULL, &ep->rma);
-    if (status) {
-        vf_log("open memory of a port: %s", velo_last_error());
-        close_port(ep);
-        return -vf_error(status);
-    }
-    return 0;
+    return vf_port_open(ep->domain, node, vpid, &ep->port, &ep->rma);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */

@@ -4,6 +4,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include <netdb.h>
+#include <sys/socket.h>
+
 #include "directory.h"
 #include "fabric.h"
 #include "provider.h"
@@ -30,7 +33,9 @@
 
 /* Each bit may be a field of its own. */
 #define TAG_FORMAT UINT64_C(0xaaaaaaaaaaaaaaaa)
-#define MESSAGE_BYTES_MAX ((size_t)1 << 40)
+#define OBJECTS_MAX ((size_t)1024)
+/* Ours, as FI_PROV_SPECIFIC permits. */
+#define PROTOCOL (FI_PROV_SPECIFIC | 0x76656cu)
 
 /* libfabric's structures grow at their end. A member that we do not know must be there, and be 0,
  * when a newer libfabric looks at it. */
@@ -168,8 +173,9 @@ static bool fits_ep(const struct fi_ep_attr *ep)
     if (!ep)
         return true;
     REFUSE_IF(ep->type != FI_EP_UNSPEC && ep->type != FI_EP_RDM, "endpoints are FI_EP_RDM");
-    REFUSE_IF(ep->protocol != FI_PROTO_UNSPEC, "protocol %u is of another provider", ep->protocol);
-    REFUSE_IF(ep->max_msg_size > MESSAGE_BYTES_MAX, "messages of %zu bytes are too long",
+    REFUSE_IF(ep->protocol != FI_PROTO_UNSPEC && ep->protocol != PROTOCOL,
+              "protocol %u is of another provider", ep->protocol);
+    REFUSE_IF(ep->max_msg_size > VF_MESSAGE_BYTES_MAX, "messages of %zu bytes are too long",
               ep->max_msg_size);
     REFUSE_IF(ep->tx_ctx_cnt > 1 && ep->tx_ctx_cnt != FI_SHARED_CONTEXT,
               "one transmit context an endpoint");
@@ -193,6 +199,14 @@ static bool fits_domain(const struct fi_domain_attr *attr, const char *name)
               (unsigned long long)attr->caps);
     REFUSE_IF(attr->auth_key_size, "keys of authorization are not offered");
     REFUSE_IF(attr->mr_iov_limit > 1, "a registration is of one piece");
+    REFUSE_IF(attr->ep_cnt > OBJECTS_MAX || attr->cq_cnt > OBJECTS_MAX ||
+                  attr->cntr_cnt > OBJECTS_MAX || attr->tx_ctx_cnt > OBJECTS_MAX ||
+                  attr->rx_ctx_cnt > OBJECTS_MAX,
+              "at most %zu endpoints, queues or counters", OBJECTS_MAX);
+    REFUSE_IF(attr->max_ep_tx_ctx > 1 || attr->max_ep_rx_ctx > 1 || attr->max_ep_stx_ctx ||
+                  attr->max_ep_srx_ctx,
+              "one context an endpoint, and none shared");
+    REFUSE_IF(attr->mr_cnt > DIRECTORY_MRS_MAX, "at most %u registrations", DIRECTORY_MRS_MAX);
     return true;
 }
 
@@ -231,7 +245,7 @@ static void fill_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uint6
     tx->inject_size = VF_INJECT_BYTES;
     tx->size = or_default(hints->size, VF_TX_SIZE);
     tx->iov_limit = VF_IOV_MAX;
-    tx->rma_iov_limit = caps & (FI_RMA | FI_ATOMIC) ? VF_IOV_MAX : 0;
+    tx->rma_iov_limit = VF_IOV_MAX;
 }
 
 static void fill_rx(struct fi_rx_attr *rx, const struct fi_rx_attr *hints, uint64_t caps)
@@ -250,12 +264,12 @@ static void fill_rx(struct fi_rx_attr *rx, const struct fi_rx_attr *hints, uint6
 static void fill_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints)
 {
     ep->type = FI_EP_RDM;
-    ep->protocol = FI_PROTO_UNSPEC;
+    ep->protocol = PROTOCOL;
     ep->protocol_version = 1;
-    ep->max_msg_size = MESSAGE_BYTES_MAX;
-    ep->max_order_raw_size = MESSAGE_BYTES_MAX;
-    ep->max_order_war_size = MESSAGE_BYTES_MAX;
-    ep->max_order_waw_size = MESSAGE_BYTES_MAX;
+    ep->max_msg_size = VF_MESSAGE_BYTES_MAX;
+    ep->max_order_raw_size = VF_MESSAGE_BYTES_MAX;
+    ep->max_order_war_size = VF_MESSAGE_BYTES_MAX;
+    ep->max_order_waw_size = VF_MESSAGE_BYTES_MAX;
     ep->mem_tag_format =
         hints && hints->mem_tag_format ? hints->mem_tag_format : TAG_FORMAT;
     ep->tx_ctx_cnt = 1;
@@ -290,13 +304,13 @@ static int fill_domain(struct fi_domain_attr *attr, const struct fi_domain_attr 
     attr->mr_mode = granted_mr_mode(version, hints);
     attr->mr_key_size = sizeof(uint64_t);
     attr->cq_data_size = sizeof(uint64_t);
-    attr->cq_cnt = 1024;
-    attr->ep_cnt = 1024;
-    attr->tx_ctx_cnt = 1024;
-    attr->rx_ctx_cnt = 1024;
+    attr->cq_cnt = OBJECTS_MAX;
+    attr->ep_cnt = OBJECTS_MAX;
+    attr->tx_ctx_cnt = OBJECTS_MAX;
+    attr->rx_ctx_cnt = OBJECTS_MAX;
     attr->max_ep_tx_ctx = 1;
     attr->max_ep_rx_ctx = 1;
-    attr->cntr_cnt = 1024;
+    attr->cntr_cnt = OBJECTS_MAX;
     attr->mr_iov_limit = 1;
     attr->caps = DOMAIN_CAPS;
     attr->mr_cnt = DIRECTORY_MRS_MAX;
@@ -315,8 +329,25 @@ static int copy_address(const void *from, size_t len_bytes, void **to, size_t *t
     return 0;
 }
 
-/* An address as text names an endpoint. Any other name of a node is none of ours: programs pass
- * names of hosts here before they exchange addresses in their own way. */
+/* Is that a name of this machine? Then an address of it can be bound to. */
+static bool is_here(const char *node)
+{
+    struct addrinfo hints = {.ai_socktype = SOCK_DGRAM}, *found = NULL;
+    bool is_found = false;
+    if (getaddrinfo(node, NULL, &hints, &found) != 0)
+        return false;
+    for (const struct addrinfo *at = found; at && !is_found; at = at->ai_next) {
+        int fd = socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        is_found = fd >= 0 && bind(fd, at->ai_addr, at->ai_addrlen) == 0;
+        if (fd >= 0)
+            (void)close(fd);
+    }
+    freeaddrinfo(found);
+    return is_found;
+}
+
+/* An address as text names an endpoint. A name of this machine names none: programs pass it before
+ * they exchange addresses in their own way. */
 static int fill_addresses(struct fi_info *info, const char *node, uint64_t flags,
                           const struct fi_info *hints)
 {
@@ -326,6 +357,9 @@ static int fill_addresses(struct fi_info *info, const char *node, uint64_t flags
         rc = flags & FI_SOURCE
                  ? copy_address(&address, sizeof address, &info->src_addr, &info->src_addrlen)
                  : copy_address(&address, sizeof address, &info->dest_addr, &info->dest_addrlen);
+    } else if (node && !is_here(node)) {
+        vf_log("\"%s\" is neither an address of velo nor this machine", node);
+        return -FI_ENODATA;
     }
     if (!rc && hints && !info->src_addr)
         rc = copy_address(hints->src_addr, hints->src_addrlen, &info->src_addr,

@@ -55,12 +55,10 @@ char *vf_mr_reach(struct vf_domain *domain, uint64_t key, uint64_t addr, size_t 
 
 int vf_mr_start(struct vf_domain *domain)
 {
-    int rc = vf_port_open(domain->name, -1, VELO_VPID_ANY, &domain->rma_port);
+    int rc = vf_port_open(domain, -1, VELO_VPID_ANY, &domain->rma_port, &domain->rma);
     if (rc)
         return rc;
-    int status = velo_rma_open(domain->rma_port, NULL, &domain->rma);
-    if (!status)
-        status = velo_rma_mem_alloc(domain->rma, sizeof *domain->directory, VELO_RMA_RIGHT_READ,
+    int status = velo_rma_mem_alloc(domain->rma, sizeof *domain->directory, VELO_RMA_RIGHT_READ,
                                     VELO_RMA_PEER_ANY, &domain->directory_mem);
     if (!status)
         status = velo_rma_mem_publish(domain->directory_mem, VF_DIRECTORY_NUMBER);
@@ -76,8 +74,7 @@ int vf_mr_start(struct vf_domain *domain)
 
 void vf_mr_stop(struct vf_domain *domain)
 {
-    (void)velo_rma_close(domain->rma);
-    (void)velo_port_close(domain->rma_port);
+    vf_port_close(domain->rma_port);
     free(domain->mrs);
     domain->rma = NULL;
     domain->rma_port = NULL;

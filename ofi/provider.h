@@ -11,6 +11,7 @@
  *   eq.c        event queue
  *   ep.c        endpoint: life, binding, options
  *   pool.c      operations under way
+ *   port.c      ports of endpoints and domains, and their end
  *   peer.c      connections, by address
  *   send.c      messages and tagged messages, outgoing
  *   recv.c      the same, incoming: receives, multi-receives, peek, claim
@@ -60,6 +61,8 @@
 
 /** Most pieces of a message's memory. */
 #define VF_IOV_MAX 4
+/** Longest message. */
+#define VF_MESSAGE_BYTES_MAX ((size_t)1 << 40)
 /** Longest message that inject takes; also the most memory of one atomic operation. */
 #define VF_INJECT_BYTES 4096u
 /** Completions of a queue for which no number was asked. */
@@ -127,6 +130,7 @@ struct vf_domain {
     struct vf_fabric *fabric;
     int users;
     bool locks;
+    bool is_exiting; /* The lock is held for good. */
     pthread_mutex_t lock;
     char name[VELO_DOMAIN_NAME_MAX + 1];
     uint64_t place;
@@ -410,8 +414,16 @@ struct vf_ep {
 };
 
 int vf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
-/** Open a port; any free context if vpid is VELO_VPID_ANY. */
-int vf_port_open(const char *domain, int node, int vpid, struct velo_port **port);
+
+/* ---- ports ----------------------------------------------------------------------------------- */
+
+/** Open a port with its RMA unit; on any node if node is below 0. */
+int vf_port_open(struct vf_domain *domain, int node, int vpid, struct velo_port **port,
+                 struct velo_rma **rma);
+/** Close both; NULL is allowed. */
+void vf_port_close(struct velo_port *port);
+/** Remove what killed processes left in a velo domain. */
+void vf_port_sweep(const char *domain);
 
 /** The error of libfabric for a status of velo, above 0. */
 int vf_error(int status);

@@ -264,6 +264,8 @@ static ssize_t start(struct vf_ep *ep, const struct access *access, uint64_t fla
     size_t len_bytes = vf_iov_bytes(access->iov, access->iov_count);
     if ((flags & FI_INJECT) && len_bytes > VF_INJECT_BYTES)
         return -FI_EINVAL;
+    if (len_bytes > VF_MESSAGE_BYTES_MAX)
+        return -FI_EMSGSIZE;
     int rc = rma_peer(ep, access->peer, &peer);
     if (rc)
         return rc;

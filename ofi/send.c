@@ -42,6 +42,8 @@ static __attribute__((noinline)) ssize_t send_later(struct vf_ep *ep, enum vf_sp
                                                     bool reports, void *packed)
 {
     const void *buf = message->buf;
+    if (message->len > VF_MESSAGE_BYTES_MAX)
+        return -FI_EMSGSIZE;
     struct vf_op *op = vf_pool_get(&ep->tx, ep);
     if (!op)
         return -FI_EAGAIN;
