@@ -36,6 +36,7 @@
 #define OBJECTS_MAX ((size_t)1024)
 /* Ours, as FI_PROV_SPECIFIC permits. */
 #define PROTOCOL (FI_PROV_SPECIFIC | 0x76656cu)
+#define ADDRESS_FORMAT (FI_PROV_SPECIFIC | 0x76656cu)
 
 /* libfabric's structures grow at their end. A member that we do not know must be there, and be 0,
  * when a newer libfabric looks at it. */
@@ -224,7 +225,8 @@ static bool fits(const struct fi_info *hints, const char *domain)
         return true;
     REFUSE_IF(hints->caps & ~ALL_CAPS, "capabilities %#llx: not offered",
               (unsigned long long)(hints->caps & ~ALL_CAPS));
-    REFUSE_IF(hints->addr_format != FI_FORMAT_UNSPEC, "addresses are of velo's own format");
+    REFUSE_IF(hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != ADDRESS_FORMAT,
+              "addresses are of velo's own format");
     return fits_ep(hints->ep_attr) && fits_tx(hints->tx_attr) && fits_rx(hints->rx_attr) &&
            fits_domain(hints->domain_attr, domain) && fits_fabric(hints->fabric_attr);
 }
@@ -382,7 +384,7 @@ int vf_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     if (!info)
         return -FI_ENOMEM;
     info->caps = granted_caps(hints ? hints->caps : 0);
-    info->addr_format = FI_FORMAT_UNSPEC;
+    info->addr_format = ADDRESS_FORMAT;
     fill_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps);
     fill_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
     fill_ep(info->ep_attr, hints ? hints->ep_attr : NULL);
