@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file absent.h
- * @brief Calls that are not offered. libfabric calls through its tables without a look, so that none
- *        may be empty.
+ * @brief Calls that are not offered. libfabric calls through its tables without a look, so that
+ * none may be empty.
  */
 #ifndef VELO_OFI_ABSENT_H
 #define VELO_OFI_ABSENT_H

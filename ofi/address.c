@@ -67,11 +67,10 @@ int vf_address_check(const struct vf_address *address, uint64_t place)
 
 const char *vf_address_str(const struct vf_address *address, char *buf, size_t *len)
 {
-    int needed = snprintf(buf, *len, "velo://%016llx/%u.%u/%u/%u.%u/%u",
-                          (unsigned long long)address->place, VELO_ID_NODE(address->id),
-                          VELO_ID_VPID(address->id), address->generation,
-                          VELO_ID_NODE(address->rma_id), VELO_ID_VPID(address->rma_id),
-                          address->rma_generation);
+    int needed = snprintf(
+        buf, *len, "velo://%016llx/%u.%u/%u/%u.%u/%u", (unsigned long long)address->place,
+        VELO_ID_NODE(address->id), VELO_ID_VPID(address->id), address->generation,
+        VELO_ID_NODE(address->rma_id), VELO_ID_VPID(address->rma_id), address->rma_generation);
     *len = needed > 0 ? (size_t)needed + 1 : 0;
     return buf;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Requests between endpoints, in a matching space of their own. An endpoint keeps receives posted
- * for them; an answer goes back from the memory of the request that it belongs to. So whatever peers
- * send, it takes a fixed amount of memory. */
+ * for them; an answer goes back from the memory of the request that it belongs to. So whatever
+ * peers send, it takes a fixed amount of memory. */
 #include <stdlib.h>
 
 #include "fabric.h"

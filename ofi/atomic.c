@@ -11,8 +11,8 @@
      FI_DELIVERY_COMPLETE | FI_MORE | FI_PRIORITY | FI_TAGGED | QUIET)
 #define ANSWER_MATCH (UINT64_C(1) << 63) /* Set in those of answers; those of requests are 0. */
 
-/** The receive of an answer. It is for this answer and from this target only, and ends if the target
- *  dies. */
+/** The receive of an answer. It is for this answer and from this target only, and ends if the
+ * target dies. */
 struct vf_atomic_answer {
     struct velo_mq_request mq;
     struct vf_op *op;
@@ -135,7 +135,8 @@ static char *gather(char *to, const struct fi_ioc *ioc, size_t len, size_t size)
 
 static int check(const struct vf_ep *ep, const struct atomic *atomic, size_t count, uint64_t flags)
 {
-    if (!(ep->caps & FI_ATOMIC) || !vf_compute_is_valid(atomic->datatype, atomic->op, atomic->wants))
+    if (!(ep->caps & FI_ATOMIC) ||
+        !vf_compute_is_valid(atomic->datatype, atomic->op, atomic->wants))
         return -FI_EOPNOTSUPP;
     if (atomic->operand_len > VF_IOV_MAX || atomic->compare_len > VF_IOV_MAX ||
         atomic->result_len > VF_IOV_MAX || (flags & ~ATOMIC_FLAGS))
@@ -345,8 +346,7 @@ static ssize_t atomic_readwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
                                    struct fi_ioc *resultv, void **result_desc, size_t result_count,
                                    uint64_t flags)
 {
-    struct atomic atomic = {
-        .wants = VF_WANTS_OLD, .result = resultv, .result_len = result_count};
+    struct atomic atomic = {.wants = VF_WANTS_OLD, .result = resultv, .result_len = result_count};
     int rc = of_msg(msg, &atomic);
     (void)result_desc;
     return rc ? rc : start_locked(fid, &atomic, flags);
@@ -390,8 +390,8 @@ static ssize_t atomic_compwrite(struct fid_ep *fid, const void *buf, size_t coun
 
 static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomic *msg,
                                    const struct fi_ioc *comparev, void **compare_desc,
-                                   size_t compare_count, struct fi_ioc *resultv,
-                                   void **result_desc, size_t result_count, uint64_t flags)
+                                   size_t compare_count, struct fi_ioc *resultv, void **result_desc,
+                                   size_t result_count, uint64_t flags)
 {
     struct atomic atomic = {.wants = VF_WANTS_COMPARE,
                             .compare = comparev,

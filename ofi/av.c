@@ -209,7 +209,9 @@ static int av_bind(struct fid *fid, struct fid *other, uint64_t flags)
 }
 
 static struct fi_ops av_fid_ops = {
-    .size = sizeof(struct fi_ops), .close = av_close, .bind = av_bind,
+    .size = sizeof(struct fi_ops),
+    .close = av_close,
+    .bind = av_bind,
     .control = vf_no_control,
     .ops_open = vf_no_ops_open,
 };

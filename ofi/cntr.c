@@ -155,7 +155,9 @@ static int cntr_close(fid_t fid)
 }
 
 static struct fi_ops cntr_fid_ops = {
-    .size = sizeof(struct fi_ops), .close = cntr_close, .control = cntr_control,
+    .size = sizeof(struct fi_ops),
+    .close = cntr_close,
+    .control = cntr_control,
     .bind = vf_no_bind,
     .ops_open = vf_no_ops_open,
 };

@@ -65,13 +65,12 @@ static inline void write_entry(enum fi_cq_format format, void *buf, size_t i,
 {
     switch (format) {
     case FI_CQ_FORMAT_TAGGED:
-        ((struct fi_cq_tagged_entry *)buf)[i] =
-            (struct fi_cq_tagged_entry){from->context, from->flags, from->len,
-                                        from->buf,     from->data,  from->tag};
+        ((struct fi_cq_tagged_entry *)buf)[i] = (struct fi_cq_tagged_entry){
+            from->context, from->flags, from->len, from->buf, from->data, from->tag};
         break;
     case FI_CQ_FORMAT_DATA:
-        ((struct fi_cq_data_entry *)buf)[i] = (struct fi_cq_data_entry){
-            from->context, from->flags, from->len, from->buf, from->data};
+        ((struct fi_cq_data_entry *)buf)[i] =
+            (struct fi_cq_data_entry){from->context, from->flags, from->len, from->buf, from->data};
         break;
     case FI_CQ_FORMAT_MSG:
         ((struct fi_cq_msg_entry *)buf)[i] =
@@ -229,8 +228,7 @@ static struct fi_ops_cq cq_ops = {
 int vf_cq_trywait(struct vf_cq *cq)
 {
     vf_lock(cq->watch.domain);
-    int rc = cq->head != cq->tail || cq->watch.is_signaled ? -FI_EAGAIN
-                                                           : vf_watch_arm(&cq->watch);
+    int rc = cq->head != cq->tail || cq->watch.is_signaled ? -FI_EAGAIN : vf_watch_arm(&cq->watch);
     vf_unlock(cq->watch.domain);
     return rc;
 }
@@ -267,7 +265,9 @@ static int cq_close(fid_t fid)
 }
 
 static struct fi_ops cq_fid_ops = {
-    .size = sizeof(struct fi_ops), .close = cq_close, .control = cq_control,
+    .size = sizeof(struct fi_ops),
+    .close = cq_close,
+    .control = cq_control,
     .bind = vf_no_bind,
     .ops_open = vf_no_ops_open,
 };

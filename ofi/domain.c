@@ -10,47 +10,49 @@
 /* ---- calls that are not offered -------------------------------------------------------------- */
 
 static int no_scalable_ep(struct fid_domain *domain, struct fi_info *info, struct fid_ep **sep,
-                      void *context)
+                          void *context)
 {
     (void)domain, (void)info, (void)sep, (void)context;
     return -FI_ENOSYS;
 }
 
-static int no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr, struct fid_poll **pollset)
+static int no_poll_open(struct fid_domain *domain, struct fi_poll_attr *attr,
+                        struct fid_poll **pollset)
 {
     (void)domain, (void)attr, (void)pollset;
     return -FI_ENOSYS;
 }
 
 static int no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct fid_stx **stx,
-                  void *context)
+                      void *context)
 {
     (void)domain, (void)attr, (void)stx, (void)context;
     return -FI_ENOSYS;
 }
 
 static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-                  void *context)
+                      void *context)
 {
     (void)domain, (void)attr, (void)rx_ep, (void)context;
     return -FI_ENOSYS;
 }
 
 static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
-                           struct fi_collective_attr *attr, uint64_t flags)
+                               struct fi_collective_attr *attr, uint64_t flags)
 {
     (void)domain, (void)coll, (void)attr, (void)flags;
     return -FI_ENOSYS;
 }
 
 static int no_passive_ep(struct fid_fabric *fabric, struct fi_info *info, struct fid_pep **pep,
-                     void *context)
+                         void *context)
 {
     (void)fabric, (void)info, (void)pep, (void)context;
     return -FI_ENOSYS;
 }
 
-static int no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr, struct fid_wait **waitset)
+static int no_wait_open(struct fid_fabric *fabric, struct fi_wait_attr *attr,
+                        struct fid_wait **waitset)
 {
     (void)fabric, (void)attr, (void)waitset;
     return -FI_ENOSYS;
@@ -212,7 +214,9 @@ static int fabric_close(fid_t fid)
     return 0;
 }
 
-static struct fi_ops fabric_fid_ops = {.size = sizeof(struct fi_ops), .close = fabric_close,
+static struct fi_ops fabric_fid_ops = {
+    .size = sizeof(struct fi_ops),
+    .close = fabric_close,
     .bind = vf_no_bind,
     .control = vf_no_control,
     .ops_open = vf_no_ops_open,

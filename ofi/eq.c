@@ -150,7 +150,9 @@ static int eq_close(fid_t fid)
 }
 
 static struct fi_ops eq_fid_ops = {
-    .size = sizeof(struct fi_ops), .close = eq_close, .control = eq_control,
+    .size = sizeof(struct fi_ops),
+    .close = eq_close,
+    .control = eq_control,
     .bind = vf_no_bind,
     .ops_open = vf_no_ops_open,
 };

@@ -15,8 +15,7 @@
 #define MESSAGE_SIDES (FI_SEND | FI_RECV)
 #define MEMORY_SIDES (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define SECONDARY_CAPS (FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
-#define ALL_CAPS                                                                                   \
-    (PRIMARY_CAPS | MESSAGE_SIDES | MEMORY_SIDES | SECONDARY_CAPS | FI_DIRECTED_RECV)
+#define ALL_CAPS (PRIMARY_CAPS | MESSAGE_SIDES | MEMORY_SIDES | SECONDARY_CAPS | FI_DIRECTED_RECV)
 #define TX_CAPS (PRIMARY_CAPS | FI_SEND | FI_READ | FI_WRITE)
 #define RX_CAPS                                                                                    \
     (PRIMARY_CAPS | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE |       \
@@ -190,8 +189,10 @@ static bool fits_domain(const struct fi_domain_attr *attr, const char *name)
 {
     if (!attr)
         return true;
-    REFUSE_IF(attr->name && strcmp(attr->name, name) != 0, "the domain is \"%s\"; set "
-              "FI_VELO_DOMAIN for another", name);
+    REFUSE_IF(attr->name && strcmp(attr->name, name) != 0,
+              "the domain is \"%s\"; set "
+              "FI_VELO_DOMAIN for another",
+              name);
     REFUSE_IF((unsigned)attr->threading > FI_THREAD_ENDPOINT, "unknown threading");
     REFUSE_IF((unsigned)attr->data_progress > FI_PROGRESS_MANUAL + 1u, "unknown progress");
     REFUSE_IF(attr->mr_key_size > sizeof(uint64_t), "keys have 8 bytes");
@@ -272,8 +273,7 @@ static void fill_ep(struct fi_ep_attr *ep, const struct fi_ep_attr *hints)
     ep->max_order_raw_size = VF_MESSAGE_BYTES_MAX;
     ep->max_order_war_size = VF_MESSAGE_BYTES_MAX;
     ep->max_order_waw_size = VF_MESSAGE_BYTES_MAX;
-    ep->mem_tag_format =
-        hints && hints->mem_tag_format ? hints->mem_tag_format : TAG_FORMAT;
+    ep->mem_tag_format = hints && hints->mem_tag_format ? hints->mem_tag_format : TAG_FORMAT;
     ep->tx_ctx_cnt = 1;
     ep->rx_ctx_cnt = 1;
 }
@@ -364,8 +364,7 @@ static int fill_addresses(struct fi_info *info, const char *node, uint64_t flags
         return -FI_ENODATA;
     }
     if (!rc && hints && !info->src_addr)
-        rc = copy_address(hints->src_addr, hints->src_addrlen, &info->src_addr,
-                          &info->src_addrlen);
+        rc = copy_address(hints->src_addr, hints->src_addrlen, &info->src_addr, &info->src_addrlen);
     if (!rc && hints && !info->dest_addr)
         rc = copy_address(hints->dest_addr, hints->dest_addrlen, &info->dest_addr,
                           &info->dest_addrlen);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Registrations. They are a domain's, so its memory has a port of its own. Peers find a registration
- * by its key in the domain's directory, which they read with the same means as all other memory. */
+/* Registrations. They are a domain's, so its memory has a port of its own. Peers find a
+ * registration by its key in the domain's directory, which they read with the same means as all
+ * other memory. */
 #include <stdlib.h>
 
 #include "absent.h"
@@ -159,8 +160,8 @@ static int mr_reg(struct fid *fid, const void *buf, size_t len, uint64_t access,
     struct vf_domain *domain = VF_CONTAINER(fid, struct vf_domain);
     if (fid->fclass != FI_CLASS_DOMAIN || flags || offset)
         return -FI_EINVAL;
-    if (access & ~(uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ |
-                             FI_REMOTE_WRITE))
+    if (access &
+        ~(uint64_t)(FI_SEND | FI_RECV | FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE))
         return -FI_EINVAL;
     struct vf_mr *mr = calloc(1, sizeof *mr);
     if (!mr)

@@ -110,8 +110,8 @@ static __attribute__((destructor)) void close_at_exit(void)
     }
 }
 
-/* Killed processes leave the files of their ports. A port that is opened under such an id takes them
- * over, and takes them away when it is closed. */
+/* Killed processes leave the files of their ports. A port that is opened under such an id takes
+ * them over, and takes them away when it is closed. */
 static void take_away(const char *domain, int node, int vpid)
 {
     struct velo_port *port;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The entry point. The provider is linked with no libfabric: several copies may be in a process (MPI
- * libraries bring their own), and what is asked of libfabric must be asked of the copy that loaded
- * us. */
+/* The entry point. The provider is linked with no libfabric: several copies may be in a process
+ * (MPI libraries bring their own), and what is asked of libfabric must be asked of the copy that
+ * loaded us. */
 #include <dlfcn.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -328,14 +328,14 @@ struct vf_op {
     struct vf_op *next; /* While free, or late in a queue. */
     uint8_t kind;       /* enum vf_kind. */
     bool reports;       /* Successes go to the queue; errors always do. */
-    bool is_over; /* Multi-receive: it takes no more. */
-    bool has_notice; /* RMA: its target is to be told. */
-    uint8_t iov_count; /* Pieces that a packed message is to be copied to; 0: it is not packed. */
-    uint32_t number;   /* In its pool. */
-    uint32_t serial;   /* Of its uses. */
-    uint32_t parts;    /* RMA: notifications to come. Atomic: request and answer. */
+    bool is_over;       /* Multi-receive: it takes no more. */
+    bool has_notice;    /* RMA: its target is to be told. */
+    uint8_t iov_count;  /* Pieces that a packed message is to be copied to; 0: it is not packed. */
+    uint32_t number;    /* In its pool. */
+    uint32_t serial;    /* Of its uses. */
+    uint32_t parts;     /* RMA: notifications to come. Atomic: request and answer. */
     struct vf_atomic_answer *answer; /* Atomic. Freed with the operation. */
-    int status;        /* RMA: the first error. Atomic: of the request. */
+    int status;                      /* RMA: the first error. Atomic: of the request. */
     struct vf_cntr *cntr;
     void *packed; /* Freed with the operation. */
     struct vf_completion completion;

@@ -68,8 +68,7 @@ static void recv_done(struct velo_mq_request *request)
     struct vf_ep *ep = op->ep;
     if (vf_unlikely(ep->is_closing))
         return;
-    if (vf_unlikely(request->status || op->packed || !op->reports ||
-                    !vf_cq_has_room(ep->rx_cq))) {
+    if (vf_unlikely(request->status || op->packed || !op->reports || !vf_cq_has_room(ep->rx_cq))) {
         recv_done_slow(op);
         return;
     }
@@ -125,12 +124,11 @@ static inline ssize_t post(struct vf_ep *ep, enum vf_space space, const struct r
     struct vf_op *op = new_op(ep, space, receive, flags);
     if (vf_unlikely(!op))
         return -FI_EAGAIN;
-    int status =
-        space == VF_SPACE_TAGGED
-            ? velo_mq_irecv(ep->mq, source, receive->tag, receive->ignore, receive->buf,
-                            receive->len, &op->mq)
-            : velo_mq_irecv_in(ep->mq, space, source, receive->tag, receive->ignore, receive->buf,
-                               receive->len, 0, &op->mq);
+    int status = space == VF_SPACE_TAGGED
+                     ? velo_mq_irecv(ep->mq, source, receive->tag, receive->ignore, receive->buf,
+                                     receive->len, &op->mq)
+                     : velo_mq_irecv_in(ep->mq, space, source, receive->tag, receive->ignore,
+                                        receive->buf, receive->len, 0, &op->mq);
     if (vf_unlikely(status))
         vf_op_free(&ep->rx, op);
     return status ? -vf_error(status) : 0;
@@ -210,8 +208,8 @@ static void multi_done(struct velo_mq_request *request)
         vf_recv_again(op);
 }
 
-/* Messages that have come already are taken here, one after the other: calls within calls would need
- * as much stack as peers choose. */
+/* Messages that have come already are taken here, one after the other: calls within calls would
+ * need as much stack as peers choose. */
 void vf_recv_again(struct vf_op *op)
 {
     if (op->is_over) {
@@ -452,7 +450,8 @@ ssize_t vf_trecvv(struct fid_ep *fid, const struct iovec *iov, void **desc, size
     struct vf_ep *ep = VF_CONTAINER(fid, struct vf_ep);
     struct receive receive = {NULL, 0, src, tag, ignore, context};
     (void)desc;
-    return recv_pieces(ep, VF_SPACE_TAGGED, iov, count, &receive, default_flags(ep) & FI_COMPLETION);
+    return recv_pieces(ep, VF_SPACE_TAGGED, iov, count, &receive,
+                       default_flags(ep) & FI_COMPLETION);
 }
 
 ssize_t vf_trecvmsg(struct fid_ep *fid, const struct fi_msg_tagged *msg, uint64_t flags)

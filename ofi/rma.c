@@ -10,8 +10,7 @@
 #define RMA_FLAGS                                                                                  \
     (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                       \
      FI_DELIVERY_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY | QUIET)
-#define RMA_ORDERS                                                                                 \
-    (FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW)
+#define RMA_ORDERS (FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW)
 
 #define CACHE_LEN 32u
 #define NOTES_PER_POLL 16
@@ -236,9 +235,9 @@ static int post_pieces(struct vf_ep *ep, struct vf_rma_peer *peer, struct vf_op 
         int tries = 0;
         op->parts++; /* Before it is posted: its notification may be taken below. */
         do {
-            status = post_piece(ep, peer, op, access->is_write,
-                                (char *)access->iov[local].iov_base + local_at, len,
-                                access->remote[remote].key, access->remote[remote].addr + remote_at);
+            status = post_piece(
+                ep, peer, op, access->is_write, (char *)access->iov[local].iov_base + local_at, len,
+                access->remote[remote].key, access->remote[remote].addr + remote_at);
             if (status == VELO_AGAIN && op->parts > 1)
                 vf_rma_progress(domain);
         } while (status == VELO_AGAIN && op->parts > 1 && ++tries < TRIES);
@@ -256,10 +255,10 @@ static int post_pieces(struct vf_ep *ep, struct vf_rma_peer *peer, struct vf_op 
 static ssize_t start(struct vf_ep *ep, const struct access *access, uint64_t flags)
 {
     struct vf_rma_peer *peer;
-    if (access->iov_count > VF_IOV_MAX || access->remote_count > VF_IOV_MAX ||
-        (flags & ~RMA_FLAGS))
+    if (access->iov_count > VF_IOV_MAX || access->remote_count > VF_IOV_MAX || (flags & ~RMA_FLAGS))
         return -FI_EINVAL;
-    if ((access->is_write && !(ep->caps & FI_WRITE)) || (!access->is_write && !(ep->caps & FI_READ)))
+    if ((access->is_write && !(ep->caps & FI_WRITE)) ||
+        (!access->is_write && !(ep->caps & FI_READ)))
         return -FI_EOPNOTSUPP;
     size_t len_bytes = vf_iov_bytes(access->iov, access->iov_count);
     if ((flags & FI_INJECT) && len_bytes > VF_INJECT_BYTES)
@@ -289,8 +288,7 @@ static ssize_t start(struct vf_ep *ep, const struct access *access, uint64_t fla
         own.iov_count = 1;
     }
     op->kind = VF_OP_RMA;
-    op->reports =
-        ep->tx_cq && !(flags & QUIET) && (!ep->tx_selective || (flags & FI_COMPLETION));
+    op->reports = ep->tx_cq && !(flags & QUIET) && (!ep->tx_selective || (flags & FI_COMPLETION));
     op->has_notice = flags & FI_REMOTE_CQ_DATA;
     op->dest = access->peer;
     op->cap_bytes = len_bytes;
@@ -392,8 +390,8 @@ static ssize_t rma_readv(struct fid_ep *fid, const struct iovec *iov, void **des
 static ssize_t rma_msg(struct fid_ep *fid, bool is_write, const struct fi_msg_rma *msg,
                        uint64_t flags)
 {
-    struct access access = {is_write,           msg->msg_iov, msg->iov_count, msg->addr, msg->rma_iov,
-                            msg->rma_iov_count, msg->data,    msg->context};
+    struct access access = {is_write,     msg->msg_iov,       msg->iov_count, msg->addr,
+                            msg->rma_iov, msg->rma_iov_count, msg->data,      msg->context};
     size_t remote_bytes = 0;
     for (size_t i = 0; i < msg->rma_iov_count; i++)
         remote_bytes += msg->rma_iov[i].len;

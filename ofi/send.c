@@ -90,11 +90,10 @@ static inline ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
         return -FI_EAGAIN;
     if (vf_likely(!(flags & SYNC_FLAGS))) {
         bool is_plain = space == VF_SPACE_TAGGED && !(flags & FI_REMOTE_CQ_DATA);
-        int status =
-            is_plain ? velo_mq_try_send(peer, message->buf, message->len, message->tag)
-                     : velo_mq_try_send_in(peer, space, message->buf, message->len, message->tag,
-                                           flags & FI_REMOTE_CQ_DATA ? VELO_MQ_COOKIE : 0,
-                                           message->data);
+        int status = is_plain ? velo_mq_try_send(peer, message->buf, message->len, message->tag)
+                              : velo_mq_try_send_in(
+                                    peer, space, message->buf, message->len, message->tag,
+                                    flags & FI_REMOTE_CQ_DATA ? VELO_MQ_COOKIE : 0, message->data);
         if (vf_likely(status == VELO_OK)) {
             vf_cntr_add(ep->send_cntr, VELO_OK);
             if (reports) {
@@ -210,8 +209,7 @@ static ssize_t tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *
 {
     struct message message = {buf, len, dest, tag, data, context};
     (void)desc;
-    return send_message(fid, VF_SPACE_TAGGED, &message,
-                        plain_flags(fid, len) | FI_REMOTE_CQ_DATA);
+    return send_message(fid, VF_SPACE_TAGGED, &message, plain_flags(fid, len) | FI_REMOTE_CQ_DATA);
 }
 
 static ssize_t tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint64_t data,

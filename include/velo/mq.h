@@ -32,10 +32,10 @@
  * Receives without ignore bits, and the messages that they take, are found by hash, however many
  * there are; receives with ignore bits are searched in order.
  *
- * For layers above that have more than one kind of message, a queue has several **matching spaces**,
- * numbered from 0: a receive takes messages of its own space only. The calls that name none use the
- * first. And a message may carry a **cookie**, a word beside its match bits that takes no part in
- * matching. The calls for both end with `_in`.
+ * For layers above that have more than one kind of message, a queue has several **matching
+ * spaces**, numbered from 0: a receive takes messages of its own space only. The calls that name
+ * none use the first. And a message may carry a **cookie**, a word beside its match bits that takes
+ * no part in matching. The calls for both end with `_in`.
  *
  * Requests live in the caller's memory, so that no call allocates on the way of a short message. A
  * request belongs to the library from the call that starts it until its status is no longer

@@ -55,7 +55,7 @@ struct transfer {
     char *buf;
     uint64_t len_bytes; /* Of buf. */
     uint8_t state;
-    uint8_t kind;          /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
+    uint8_t kind; /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
     uint8_t space;
     bool has_cookie;       /* Receive: once matched. */
     int32_t outcome;       /* Receive: the status it will end with. */
@@ -175,11 +175,11 @@ struct velo_mq {
     uint32_t burst;       /* Messages to take in one call beyond the first; MQ_BURST_MAX at most. */
     uint32_t idle_polls;
     struct space spaces[VELO_MQ_SPACES]; /* The first one is that of calls that name none. */
-    uint64_t sequence;       /* Of the receive posted last. Begins in the middle: */
-    uint64_t sequence_first; /* Of the one that was posted before all others last. */
+    uint64_t sequence;                   /* Of the receive posted last. Begins in the middle: */
+    uint64_t sequence_first;             /* Of the one that was posted before all others last. */
     struct velo_mq_counters counters;
 
-    struct list probed;   /* Messages that velo_mq_try_mprobe() took. */
+    struct list probed; /* Messages that velo_mq_try_mprobe() took. */
     struct pool pool;
     const struct wanted *probed_for; /* By a probe that is looking. NULL: found, or none. */
 
@@ -269,8 +269,8 @@ bool mq_recv_start(struct velo_mq *mq, struct transfer *op, const struct arrival
 /** The same for a message that was kept; it is freed. */
 void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_message *message);
 /** The earliest kept message that such a receive would take, or NULL. */
-struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, uint8_t space,
-                                          velo_id_t source, uint64_t match, uint64_t ignore);
+struct velo_mq_message *mq_recv_find_kept(const struct velo_mq *mq, uint8_t space, velo_id_t source,
+                                          uint64_t match, uint64_t ignore);
 /** Take a kept message out of the queues. */
 void mq_recv_unlink_kept(struct velo_mq *mq, struct velo_mq_message *message);
 /** Free a kept message; messages that were pushed back may fit now. */

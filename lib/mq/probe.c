@@ -68,8 +68,7 @@ static void take_out(struct velo_mq *mq, struct velo_mq_message *message)
 }
 
 int velo_mq_try_probe_in(struct velo_mq *mq, uint32_t space, velo_id_t source, uint64_t match,
-                         uint64_t ignore, struct velo_mq_message **out,
-                         struct velo_mq_found *found)
+                         uint64_t ignore, struct velo_mq_message **out, struct velo_mq_found *found)
 {
     if (!mq || !found || space >= VELO_MQ_SPACES)
         return velo_fail(VELO_ERR_ARG, "mq or found is NULL, or there is no space %u", space);

@@ -342,9 +342,9 @@ hot_inline struct transfer *describe(uint8_t space, velo_id_t source, uint64_t m
 }
 
 /* As velo_mq_irecv(), if there is something to be looked at first. Its message may have come. */
-static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, uint8_t space,
-                                                velo_id_t source, uint64_t match, uint64_t ignore,
-                                                void *buf, size_t cap_bytes, bool is_first,
+static __attribute__((noinline)) int irecv_slow(struct velo_mq *mq, uint8_t space, velo_id_t source,
+                                                uint64_t match, uint64_t ignore, void *buf,
+                                                size_t cap_bytes, bool is_first,
                                                 struct velo_mq_request *request)
 {
     if (mq->before_post & BEFORE_CLOSING)
@@ -383,8 +383,10 @@ int velo_mq_irecv_in(struct velo_mq *mq, uint32_t space, velo_id_t source, uint6
     if (unlikely(!mq || !request || (!buf && cap_bytes > 0)))
         return velo_fail(VELO_ERR_ARG, "mq, request or buf is NULL");
     if (unlikely(space >= VELO_MQ_SPACES || (flags & ~(uint32_t)VELO_MQ_FIRST)))
-        return velo_fail(VELO_ERR_ARG, "space is %u and flags are %#x; give a space below %d, and 0 "
-                         "or VELO_MQ_FIRST", space, flags, VELO_MQ_SPACES);
+        return velo_fail(VELO_ERR_ARG,
+                         "space is %u and flags are %#x; give a space below %d, and 0 "
+                         "or VELO_MQ_FIRST",
+                         space, flags, VELO_MQ_SPACES);
     if (unlikely(mq->before_post || flags))
         return irecv_slow(mq, (uint8_t)space, source, match, ignore, buf, cap_bytes, flags != 0,
                           request);
@@ -573,7 +575,8 @@ hot_inline bool take_short(struct velo_mq *mq)
     struct space *space = &mq->spaces[0];
     struct list *list = table_list(&space->posted, match);
     struct transfer *op = (struct transfer *)list->first;
-    if (unlikely(!op || op->entry.match != match || space->wild.first || len_bytes > op->len_bytes ||
+    if (unlikely(!op || op->entry.match != match || space->wild.first ||
+                 len_bytes > op->len_bytes ||
                  (op->entry.source != source && op->entry.source != VELO_MQ_ANY_SOURCE)))
         return false;
     space->posted.count--;

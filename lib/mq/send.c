@@ -145,8 +145,10 @@ int velo_mq_try_send_in(struct velo_mq_peer *peer, uint32_t space, const void *b
 {
     if (unlikely(!peer || (!buf && len_bytes > 0) || space >= VELO_MQ_SPACES ||
                  (flags & ~(uint32_t)VELO_MQ_COOKIE)))
-        return velo_fail(VELO_ERR_ARG, "peer or buf is NULL, there is no space %u, or flags are %#x; "
-                         "give 0 or VELO_MQ_COOKIE", space, flags);
+        return velo_fail(VELO_ERR_ARG,
+                         "peer or buf is NULL, there is no space %u, or flags are %#x; "
+                         "give 0 or VELO_MQ_COOKIE",
+                         space, flags);
     if (unlikely(len_bytes >= peer->direct_end_bytes))
         return peer->gone ? peer->gone : VELO_AGAIN;
     if (unlikely(!buf))
@@ -161,8 +163,8 @@ int velo_mq_try_send_in(struct velo_mq_peer *peer, uint32_t space, const void *b
 }
 
 /* Start a send that was not done at once. */
-static void start_send(struct velo_mq_peer *peer, uint32_t space, const void *buf,
-                       size_t len_bytes, uint64_t match, uint32_t flags, uint64_t cookie,
+static void start_send(struct velo_mq_peer *peer, uint32_t space, const void *buf, size_t len_bytes,
+                       uint64_t match, uint32_t flags, uint64_t cookie,
                        struct velo_mq_request *request)
 {
     struct transfer *op = op_of(request);
@@ -202,8 +204,10 @@ int velo_mq_isend_in(struct velo_mq_peer *peer, uint32_t space, const void *buf,
     if (!peer || !request || (!buf && len_bytes > 0))
         return velo_fail(VELO_ERR_ARG, "peer, request or buf is NULL");
     if (space >= VELO_MQ_SPACES || (flags & ~(uint32_t)(VELO_MQ_SYNC | VELO_MQ_COOKIE)))
-        return velo_fail(VELO_ERR_ARG, "space is %u and flags are %#x; give a space below %d, and "
-                         "VELO_MQ_SYNC or VELO_MQ_COOKIE or both or 0", space, flags, VELO_MQ_SPACES);
+        return velo_fail(VELO_ERR_ARG,
+                         "space is %u and flags are %#x; give a space below %d, and "
+                         "VELO_MQ_SYNC or VELO_MQ_COOKIE or both or 0",
+                         space, flags, VELO_MQ_SPACES);
     start_send(peer, space, buf, len_bytes, match, flags, cookie, request);
     return VELO_OK;
 }

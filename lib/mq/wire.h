@@ -14,8 +14,8 @@
  *   DATA   payload, receiver's id, offset        a piece of it
  *   FIN    id, status                            the request `id` is done
  *
- * With MQ_WIRE_COOKIE in the tag, the cookie stands between the payload and what follows it. The tag
- * also has the number of the message's matching space, at MQ_WIRE_SPACE_SHIFT.
+ * With MQ_WIRE_COOKIE in the tag, the cookie stands between the payload and what follows it. The
+ * tag also has the number of the message's matching space, at MQ_WIRE_SPACE_SHIFT.
  *
  * EAGER, SYNC and RTS go over the peer's message connection, which keeps them in order and which
  * the receiver may defer. The others go over a second connection, which is never deferred: an

@@ -8,7 +8,8 @@
 #define MATCH UINT64_C(0x1122334455667788)
 #define COOKIE UINT64_C(0xfedcba9876543210)
 
-static const size_t lengths[] = {0, 1, 8, 39, 40, 41, 48, 56, 57, 1000, 8192, 16384, 100000, 1 << 20};
+static const size_t lengths[] = {0,  1,  8,    39,   40,    41,     48,
+                                 56, 57, 1000, 8192, 16384, 100000, 1 << 20};
 
 static void send_in(struct node *nodes, struct velo_mq_peer *peer, uint32_t space, uint64_t word,
                     uint32_t flags)
@@ -40,8 +41,8 @@ static void own_space_only(bool is_posted_first, uint64_t ignore)
     for (int round = 0; round < 2; round++) {
         if (is_posted_first == (round == 0)) {
             for (uint32_t s = 0; s < VELO_MQ_SPACES; s++)
-                CHECK_OK(velo_mq_irecv_in(nodes[1].mq, s, VELO_MQ_ANY_SOURCE, MATCH, ignore, &got[s],
-                                          sizeof(got[s]), 0, &recv[s]));
+                CHECK_OK(velo_mq_irecv_in(nodes[1].mq, s, VELO_MQ_ANY_SOURCE, MATCH, ignore,
+                                          &got[s], sizeof(got[s]), 0, &recv[s]));
         } else {
             for (uint32_t s = VELO_MQ_SPACES; s-- > 0;)
                 send_in(nodes, peer, s, 100 + s, 0);
@@ -137,8 +138,8 @@ TEST(sends_that_wait_for_room_keep_their_cookies)
     nodes_open(nodes, 2, NULL, false);
     struct velo_mq_peer *peer = node_connect(&nodes[0], nodes[1].id);
     for (uint64_t i = 0; i < MESSAGES; i++)
-        CHECK_OK(velo_mq_isend_in(peer, (uint32_t)(i % 3), &i, 0, i,
-                                  i % 2 ? VELO_MQ_COOKIE : 0, ~i, &send[i]));
+        CHECK_OK(velo_mq_isend_in(peer, (uint32_t)(i % 3), &i, 0, i, i % 2 ? VELO_MQ_COOKIE : 0, ~i,
+                                  &send[i]));
     CHECK_STATUS(send[MESSAGES - 1].status, VELO_AGAIN);
     for (uint64_t i = 0; i < MESSAGES; i++) {
         struct velo_mq_request recv = {0};
@@ -238,7 +239,8 @@ TEST(the_calls_with_spaces_refuse_what_makes_no_sense)
 
     nodes_open(&node, 1, NULL, false);
     struct velo_mq_peer *peer = node_connect(&node, node.id);
-    CHECK_FAILS(velo_mq_try_send_in(peer, VELO_MQ_SPACES, &word, 8, 0, 0, 0), VELO_ERR_ARG, "space");
+    CHECK_FAILS(velo_mq_try_send_in(peer, VELO_MQ_SPACES, &word, 8, 0, 0, 0), VELO_ERR_ARG,
+                "space");
     CHECK_FAILS(velo_mq_try_send_in(peer, 0, &word, 8, 0, VELO_MQ_SYNC, 0), VELO_ERR_ARG, "flags");
     CHECK_FAILS(velo_mq_try_send_in(peer, 0, NULL, 8, 0, 0, 0), VELO_ERR_ARG, "NULL");
     CHECK_FAILS(velo_mq_isend_in(peer, VELO_MQ_SPACES, &word, 8, 0, 0, 0, &request), VELO_ERR_ARG,
