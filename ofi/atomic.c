@@ -181,11 +181,14 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
     size_t size = vf_datatype_bytes(atomic->datatype);
     size_t count = atomic->op == FI_ATOMIC_READ ? elements(atomic->result, atomic->result_len)
                                                 : elements(atomic->operand, atomic->operand_len);
+    uint64_t kind = FI_ATOMIC | (atomic->wants == VF_WANTS_NOTHING ? FI_WRITE : FI_READ);
+    struct vf_cntr *cntr = atomic->wants == VF_WANTS_NOTHING ? ep->write_cntr : ep->read_cntr;
     int rc = check(ep, atomic, count, flags);
-    if (!rc)
-        rc = vf_peer(ep, atomic->dest, &peer);
     if (rc)
         return rc;
+    rc = vf_peer(ep, atomic->dest, &peer);
+    if (rc)
+        return flags & QUIET ? rc : vf_op_fail(ep, atomic->context, kind, cntr, rc);
     struct vf_op *op = ep->tx_cq && !vf_cq_has_room(ep->tx_cq) ? NULL : vf_pool_get(&ep->tx, ep);
     if (!op)
         return -FI_EAGAIN;
@@ -193,10 +196,10 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
     op->reports = ep->tx_cq && !(flags & QUIET) && (!ep->tx_selective || (flags & FI_COMPLETION));
     op->status = VELO_OK;
     op->parts = 2;
-    op->cntr = atomic->wants == VF_WANTS_NOTHING ? ep->write_cntr : ep->read_cntr;
+    op->cntr = cntr;
     op->completion = (struct vf_completion){
         .context = atomic->context,
-        .flags = FI_ATOMIC | (atomic->wants == VF_WANTS_NOTHING ? FI_WRITE : FI_READ),
+        .flags = kind,
         .source = FI_ADDR_NOTAVAIL,
     };
     int status = expect(op, atomic, size);
@@ -223,7 +226,8 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
     if (status && status != VELO_AGAIN) {
         (void)velo_mq_cancel(ep->mq, &op->answer->mq);
         vf_op_release(op);
-        return -vf_error(status);
+        rc = -vf_error(status);
+        return flags & QUIET ? rc : vf_op_fail(ep, atomic->context, kind, cntr, rc);
     }
     if (status == VELO_OK)
         op->parts--; /* Only the answer is to come. */

@@ -68,6 +68,37 @@ void vf_op_done(struct vf_op *op, struct vf_cq *cq, int status)
         vf_op_release(op);
 }
 
+/* The status that an error means, if it says that a peer is gone. */
+static int gone_status(int rc)
+{
+    switch (-rc) {
+    case FI_ECONNRESET:
+        return VELO_ERR_PEER_DEAD;
+    case FI_ESHUTDOWN:
+        return VELO_ERR_PEER_CLOSED;
+    case FI_ECONNREFUSED:
+        return VELO_ERR_NO_PEER;
+    default:
+        return VELO_OK;
+    }
+}
+
+int vf_op_fail(struct vf_ep *ep, void *context, uint64_t flags, struct vf_cntr *cntr, int rc)
+{
+    int status = gone_status(rc);
+    if (!status || !ep->tx_cq)
+        return rc;
+    struct vf_op *op = vf_pool_get(&ep->tx, ep);
+    if (!op)
+        return -FI_EAGAIN;
+    op->kind = VF_OP_REPORT;
+    op->cntr = cntr;
+    op->completion =
+        (struct vf_completion){.context = context, .flags = flags, .source = FI_ADDR_NOTAVAIL};
+    vf_op_done(op, ep->tx_cq, status);
+    return 0;
+}
+
 size_t vf_iov_bytes(const struct iovec *iov, size_t count)
 {
     size_t bytes = 0;

@@ -441,6 +441,10 @@ void vf_op_release(struct vf_op *op);
 /** An operation is done: count it, report it, give it back. */
 void vf_op_done(struct vf_op *op, struct vf_cq *cq, int status);
 
+/** The peer of an operation is gone: say so by a completion, as if it had ended under way. Returns
+ * 0, or `rc` if that is another error. */
+int vf_op_fail(struct vf_ep *ep, void *context, uint64_t flags, struct vf_cntr *cntr, int rc);
+
 /** Copy a message to or from the pieces of its memory. */
 size_t vf_iov_bytes(const struct iovec *iov, size_t count);
 void vf_iov_gather(void *to, const struct iovec *iov, size_t count);

@@ -267,7 +267,10 @@ static ssize_t start(struct vf_ep *ep, const struct access *access, uint64_t fla
         return -FI_EMSGSIZE;
     int rc = rma_peer(ep, access->peer, &peer);
     if (rc)
-        return rc;
+        return flags & QUIET ? rc
+                             : vf_op_fail(ep, access->context,
+                                          FI_RMA | (access->is_write ? FI_WRITE : FI_READ),
+                                          access->is_write ? ep->write_cntr : ep->read_cntr, rc);
     if ((ep->tx_cq && !vf_cq_has_room(ep->tx_cq)) ||
         ep->domain->rma_pending > VELO_RMA_OPS_MAX - 8 * VF_IOV_MAX)
         return -FI_EAGAIN;

@@ -77,6 +77,19 @@ static __attribute__((noinline)) ssize_t send_later(struct vf_ep *ep, enum vf_sp
     return status ? -vf_error(status) : 0;
 }
 
+/* Inject has no completion, so it says by its result that its peer is gone. */
+static __attribute__((noinline)) ssize_t fail(struct vf_ep *ep, enum vf_space space,
+                                              const struct message *message, uint64_t flags,
+                                              void *packed, int rc)
+{
+    if (flags & QUIET)
+        return rc;
+    rc = vf_op_fail(ep, message->context, kind_flags(space), ep->send_cntr, rc);
+    if (rc == 0)
+        free(packed);
+    return rc;
+}
+
 /* With `packed`, the message lies there, and it is freed if this succeeds. */
 static inline ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
                                   const struct message *message, uint64_t flags, void *packed)
@@ -84,7 +97,7 @@ static inline ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
     struct velo_mq_peer *peer;
     int rc = vf_peer(ep, message->dest, &peer);
     if (vf_unlikely(rc))
-        return rc;
+        return fail(ep, space, message, flags, packed, rc);
     bool reports = ep->tx_cq && !(flags & QUIET) && (!ep->tx_selective || (flags & FI_COMPLETION));
     if (reports && vf_unlikely(!vf_cq_has_room(ep->tx_cq)))
         return -FI_EAGAIN;
@@ -112,7 +125,7 @@ static inline ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
             return 0;
         }
         if (status != VELO_AGAIN)
-            return -vf_error(status);
+            return fail(ep, space, message, flags, packed, -vf_error(status));
         if (flags & QUIET)
             return -FI_EAGAIN;
     }
