@@ -290,3 +290,51 @@ TEST(a_name_of_a_closed_endpoint_leads_to_an_error_and_not_to_a_hang)
     }
     side_close(&pair.a);
 }
+
+TEST(a_message_to_an_endpoint_that_is_gone_does_not_reach_its_successor)
+{
+    struct pair pair;
+    struct side successor;
+    struct fi_context2 sent, got;
+    char byte = 1, room = 0;
+
+    if (!is_velo())
+        test_skip("others wait for long");
+    pair_open(&pair, &plain);
+    side_close(&pair.b);
+    side_open(&successor, &plain);
+    CHECK_FI(fi_recv(successor.ep, &room, 1, NULL, FI_ADDR_UNSPEC, &got));
+    if (fi_send(pair.a.ep, &byte, 1, NULL, pair.to_b, &sent) == 0)
+        CHECK(next(&pair.a).error != 0);
+    nothing_more(&successor);
+    CHECK_EQ(room, 0);
+    side_close(&successor);
+    side_close(&pair.a);
+}
+
+TEST(an_address_that_was_removed_and_taken_again_leads_to_the_new_endpoint)
+{
+    struct pair pair;
+    struct side third;
+    struct fi_context2 sent, got;
+    uint64_t word = 0, found = 0;
+
+    pair_open(&pair, &plain);
+    side_open(&third, &plain);
+    for (int i = 0; i < 10; i++) {
+        struct side *target = i % 2 ? &third : &pair.b;
+        fi_addr_t addr = side_learn(&pair.a, target);
+
+        word++;
+        CHECK_FI(fi_recv(target->ep, &found, 8, NULL, FI_ADDR_UNSPEC, &got));
+        POST(fi_send(pair.a.ep, &word, 8, NULL, addr, &sent));
+        next_ok(target, &got, FI_RECV);
+        next_ok(&pair.a, &sent, FI_SEND);
+        CHECK_EQ(found, word);
+        CHECK_FI(fi_av_remove(pair.a.av, &addr, 1, 0));
+    }
+    nothing_more(&pair.b);
+    nothing_more(&third);
+    side_close(&third);
+    pair_close(&pair);
+}

@@ -51,17 +51,27 @@ static void close_both(struct pair *pair)
     pair_close(pair);
 }
 
-/* --- the reference ------------------------------------------------------------------------------*/
+/* --- the reference
+ * ------------------------------------------------------------------------------*/
 
 static size_t size_of(enum fi_datatype type)
 {
-    static const size_t sizes[] = {
-        [FI_INT8] = 1, [FI_UINT8] = 1, [FI_INT16] = 2, [FI_UINT16] = 2, [FI_INT32] = 4,
-        [FI_UINT32] = 4, [FI_INT64] = 8, [FI_UINT64] = 8, [FI_FLOAT] = sizeof(float),
-        [FI_DOUBLE] = sizeof(double), [FI_FLOAT_COMPLEX] = sizeof(float complex),
-        [FI_DOUBLE_COMPLEX] = sizeof(double complex), [FI_LONG_DOUBLE] = sizeof(long double),
-        [FI_LONG_DOUBLE_COMPLEX] = sizeof(long double complex), [FI_INT128] = 16,
-        [FI_UINT128] = 16};
+    static const size_t sizes[] = {[FI_INT8] = 1,
+                                   [FI_UINT8] = 1,
+                                   [FI_INT16] = 2,
+                                   [FI_UINT16] = 2,
+                                   [FI_INT32] = 4,
+                                   [FI_UINT32] = 4,
+                                   [FI_INT64] = 8,
+                                   [FI_UINT64] = 8,
+                                   [FI_FLOAT] = sizeof(float),
+                                   [FI_DOUBLE] = sizeof(double),
+                                   [FI_FLOAT_COMPLEX] = sizeof(float complex),
+                                   [FI_DOUBLE_COMPLEX] = sizeof(double complex),
+                                   [FI_LONG_DOUBLE] = sizeof(long double),
+                                   [FI_LONG_DOUBLE_COMPLEX] = sizeof(long double complex),
+                                   [FI_INT128] = 16,
+                                   [FI_UINT128] = 16};
 
     return (unsigned)type < ARRAY_LEN(sizes) ? sizes[type] : 0;
 }
@@ -139,9 +149,7 @@ static size_t size_of(enum fi_datatype type)
     static bool name(enum fi_op op, void *to, const void *by, const void *with)                    \
     {                                                                                              \
         switch ((int)op) {                                                                         \
-            OPS                                                                                    \
-        default:                                                                                   \
-            return false;                                                                          \
+            OPS default : return false;                                                            \
         }                                                                                          \
     }
 
@@ -167,14 +175,23 @@ REFERENCE(of_long_double_complex, long double complex, COMMON_OPS(long double co
 
 static bool refer(enum fi_datatype type, enum fi_op op, void *to, const void *by, const void *with)
 {
-    static bool (*const all[])(enum fi_op, void *, const void *, const void *) = {
-        [FI_INT8] = of_int8, [FI_UINT8] = of_uint8, [FI_INT16] = of_int16,
-        [FI_UINT16] = of_uint16, [FI_INT32] = of_int32, [FI_UINT32] = of_uint32,
-        [FI_INT64] = of_int64, [FI_UINT64] = of_uint64, [FI_FLOAT] = of_float,
-        [FI_DOUBLE] = of_double, [FI_FLOAT_COMPLEX] = of_float_complex,
-        [FI_DOUBLE_COMPLEX] = of_double_complex, [FI_LONG_DOUBLE] = of_long_double,
-        [FI_LONG_DOUBLE_COMPLEX] = of_long_double_complex, [FI_INT128] = of_int128,
-        [FI_UINT128] = of_uint128};
+    static bool (*const all[])(enum fi_op, void *, const void *,
+                               const void *) = {[FI_INT8] = of_int8,
+                                                [FI_UINT8] = of_uint8,
+                                                [FI_INT16] = of_int16,
+                                                [FI_UINT16] = of_uint16,
+                                                [FI_INT32] = of_int32,
+                                                [FI_UINT32] = of_uint32,
+                                                [FI_INT64] = of_int64,
+                                                [FI_UINT64] = of_uint64,
+                                                [FI_FLOAT] = of_float,
+                                                [FI_DOUBLE] = of_double,
+                                                [FI_FLOAT_COMPLEX] = of_float_complex,
+                                                [FI_DOUBLE_COMPLEX] = of_double_complex,
+                                                [FI_LONG_DOUBLE] = of_long_double,
+                                                [FI_LONG_DOUBLE_COMPLEX] = of_long_double_complex,
+                                                [FI_INT128] = of_int128,
+                                                [FI_UINT128] = of_uint128};
 
     return all[type](op, to, by, with);
 }
@@ -188,12 +205,24 @@ static void value_fill(enum fi_datatype type, unsigned char *buf, struct rng *rn
 
         memset(at, 0, size_of(type));
         switch (type) {
-        case FI_FLOAT: *(float *)(void *)at = (float)value; break;
-        case FI_DOUBLE: *(double *)(void *)at = value; break;
-        case FI_LONG_DOUBLE: *(long double *)(void *)at = value; break;
-        case FI_FLOAT_COMPLEX: *(float complex *)(void *)at = (float)value + 2.0f * I; break;
-        case FI_DOUBLE_COMPLEX: *(double complex *)(void *)at = value + 2 * I; break;
-        case FI_LONG_DOUBLE_COMPLEX: *(long double complex *)(void *)at = value + 2 * I; break;
+        case FI_FLOAT:
+            *(float *)(void *)at = (float)value;
+            break;
+        case FI_DOUBLE:
+            *(double *)(void *)at = value;
+            break;
+        case FI_LONG_DOUBLE:
+            *(long double *)(void *)at = value;
+            break;
+        case FI_FLOAT_COMPLEX:
+            *(float complex *)(void *)at = (float)value + 2.0f * I;
+            break;
+        case FI_DOUBLE_COMPLEX:
+            *(double complex *)(void *)at = value + 2 * I;
+            break;
+        case FI_LONG_DOUBLE_COMPLEX:
+            *(long double complex *)(void *)at = value + 2 * I;
+            break;
         default:
             if (rng_below(rng, 2)) {
                 __int128 wide = value;
@@ -211,7 +240,8 @@ static bool values_equal(enum fi_datatype type, const unsigned char *left,
                          const unsigned char *right)
 {
     for (int i = 0; i < COUNT; i++) {
-        const void *one = left + (size_t)i * size_of(type), *other = right + (size_t)i * size_of(type);
+        const void *one = left + (size_t)i * size_of(type),
+                   *other = right + (size_t)i * size_of(type);
 
         switch (type) {
 #define BY_VALUE(id, T)                                                                            \
@@ -326,8 +356,8 @@ TEST(atomics_at_virtual_addresses_are_as_computed) { checks_all(FETCH, &atomic_b
 TEST(the_updates_that_others_rely_on_are_valid)
 {
     static const enum fi_datatype types[] = {FI_INT32, FI_UINT32, FI_INT64, FI_UINT64};
-    static const enum fi_op ops[] = {FI_SUM, FI_BOR, FI_BAND, FI_BXOR, FI_MIN, FI_MAX,
-                                     FI_ATOMIC_READ, FI_ATOMIC_WRITE};
+    static const enum fi_op ops[] = {FI_SUM, FI_BOR, FI_BAND,        FI_BXOR,
+                                     FI_MIN, FI_MAX, FI_ATOMIC_READ, FI_ATOMIC_WRITE};
     struct pair pair;
     size_t count;
 
@@ -392,8 +422,12 @@ TEST(atomics_take_all_forms_of_calls)
     static uint64_t one, two = 2, old;
     struct fi_ioc by = {&two, 1}, result = {&old, 1}, compare = {&one, 1};
     struct fi_rma_ioc remote;
-    struct fi_msg_atomic msg = {.msg_iov = &by, .iov_count = 1, .rma_iov = &remote,
-                                .rma_iov_count = 1, .datatype = FI_UINT64, .op = FI_SUM,
+    struct fi_msg_atomic msg = {.msg_iov = &by,
+                                .iov_count = 1,
+                                .rma_iov = &remote,
+                                .rma_iov_count = 1,
+                                .datatype = FI_UINT64,
+                                .op = FI_SUM,
                                 .context = &done};
     uint64_t *value = (uint64_t *)(void *)window.memory;
 

@@ -229,7 +229,8 @@ TEST(errors_and_successes_are_all_read)
     side_close(&side);
 }
 
-/* --- selection ----------------------------------------------------------------------------------*/
+/* --- selection
+ * ----------------------------------------------------------------------------------*/
 
 static const struct side_attr selective = {.bind_flags = FI_SELECTIVE_COMPLETION};
 
@@ -279,7 +280,8 @@ TEST(an_operation_that_is_not_selected_still_tells_its_error)
 
 TEST(completions_by_default_select_all)
 {
-    struct side_attr attr = {.bind_flags = FI_SELECTIVE_COMPLETION, .tx_flags = FI_COMPLETION,
+    struct side_attr attr = {.bind_flags = FI_SELECTIVE_COMPLETION,
+                             .tx_flags = FI_COMPLETION,
                              .rx_flags = FI_COMPLETION};
     struct pair pair;
 
@@ -291,7 +293,8 @@ TEST(completions_by_default_select_all)
     pair_close(&pair);
 }
 
-/* --- queues and endpoints -----------------------------------------------------------------------*/
+/* --- queues and endpoints
+ * -----------------------------------------------------------------------*/
 
 TEST(sends_and_receives_have_queues_of_their_own)
 {
@@ -387,7 +390,8 @@ TEST(a_small_queue_loses_nothing)
     pair_close(&pair);
 }
 
-/* --- waiting ------------------------------------------------------------------------------------*/
+/* --- waiting
+ * ------------------------------------------------------------------------------------*/
 
 static const struct side_attr waiting = {.wait = FI_WAIT_UNSPEC, .threading = FI_THREAD_SAFE};
 static const struct side_attr with_fd = {.wait = FI_WAIT_FD};

@@ -6,8 +6,8 @@
 #include "side.h"
 
 static const struct side_attr counted = {.has_counters = true};
-static const struct side_attr waited = {.has_counters = true, .wait = FI_WAIT_UNSPEC,
-                                        .threading = FI_THREAD_SAFE};
+static const struct side_attr waited = {
+    .has_counters = true, .wait = FI_WAIT_UNSPEC, .threading = FI_THREAD_SAFE};
 static struct fi_context2 sent, got;
 
 /* The counter of a side, after progress. */

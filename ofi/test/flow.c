@@ -24,8 +24,8 @@ TEST(a_sender_that_outruns_its_receiver_loses_nothing)
     /* The receiver makes no call until the sender is refused or has sent all. */
     for (; posted < COUNT; posted++) {
         words[posted] = posted;
-        ssize_t status = fi_tsend(pair.a.ep, &words[posted], 8, NULL, pair.to_b, 1,
-                                  &contexts[posted]);
+        ssize_t status =
+            fi_tsend(pair.a.ep, &words[posted], 8, NULL, pair.to_b, 1, &contexts[posted]);
         if (status == -FI_EAGAIN) {
             (void)fi_cq_read(pair.a.cq, &entry, 0);
             if (++refused > 50)
@@ -43,9 +43,10 @@ TEST(a_sender_that_outruns_its_receiver_loses_nothing)
                 posted++;
         }
         UNTIL(kept(&pair.b) > 0 ||
-              (posted < COUNT && (words[posted] = posted,
-                                  fi_tsend(pair.a.ep, &words[posted], 8, NULL, pair.to_b, 1,
-                                           &contexts[posted]) == 0 && ++posted && false)));
+              (posted < COUNT &&
+               (words[posted] = posted, fi_tsend(pair.a.ep, &words[posted], 8, NULL, pair.to_b, 1,
+                                                 &contexts[posted]) == 0 &&
+                                            ++posted && false)));
         next_ok(&pair.b, &got, FI_RECV);
         CHECK_EQ(found, seen);
         seen++;
@@ -69,7 +70,8 @@ TEST(a_small_queue_of_sends_refuses_and_all_arrives)
     pattern_fill(out, sizeof(out), 1);
     for (int i = 0, seen = 0; seen < COUNT;) {
         while (i < COUNT) {
-            ssize_t status = fi_tsend(pair.a.ep, out, sizeof(out), NULL, pair.to_b, 1, &contexts[i]);
+            ssize_t status =
+                fi_tsend(pair.a.ep, out, sizeof(out), NULL, pair.to_b, 1, &contexts[i]);
             if (status == -FI_EAGAIN)
                 break;
             CHECK_FI(status);
@@ -199,7 +201,8 @@ static void many_to_one(struct meeting *meeting, int rank)
 
 TEST(messages_of_many_to_one_arrive_in_the_order_of_each) { processes_run(5, many_to_one); }
 
-/* --- threads ------------------------------------------------------------------------------------*/
+/* --- threads
+ * ------------------------------------------------------------------------------------*/
 
 enum { THREADS = 4, ROUNDS = 400 };
 static const struct side_attr safe = {.threading = FI_THREAD_SAFE};
@@ -331,8 +334,8 @@ static void *wait_for_one(void *arg)
 
 TEST(a_thread_that_waits_lets_others_post)
 {
-    struct side_attr attr = {.threading = FI_THREAD_SAFE, .wait = FI_WAIT_UNSPEC,
-                             .reads_itself = true};
+    struct side_attr attr = {
+        .threading = FI_THREAD_SAFE, .wait = FI_WAIT_UNSPEC, .reads_itself = true};
     struct pair pair;
     pthread_t thread;
     uint64_t word = 5, found = 0;

@@ -1,23 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Fabrics, domains and endpoints: opened, bound, enabled and closed in right and wrong order. */
-#include <dirent.h>
 #include <string.h>
 
 #include "side.h"
 
 static const struct side_attr plain = {0};
-
-static int count_fds(void)
-{
-    DIR *dir = opendir("/proc/self/fd");
-    int count = 0;
-
-    CHECK(dir != NULL);
-    while (readdir(dir) != NULL)
-        count++;
-    closedir(dir);
-    return count;
-}
 
 TEST(a_fabric_with_an_open_domain_is_busy)
 {
@@ -96,16 +83,16 @@ TEST(what_an_endpoint_is_bound_to_is_busy)
 TEST(everything_opens_and_closes_many_times_without_a_trace)
 {
     struct side side;
-    int before;
+    size_t before;
 
     side_open(&side, &plain);
     side_close(&side);
-    before = count_fds();
+    before = descriptors_open();
     for (int i = 0; i < 20; i++) {
         side_open(&side, &plain);
         side_close(&side);
     }
-    CHECK_EQ(count_fds(), before);
+    CHECK_EQ(descriptors_open(), before);
 }
 
 TEST(an_endpoint_without_address_vector_is_not_enabled)

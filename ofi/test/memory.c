@@ -32,8 +32,8 @@ static void window_open(struct pair *pair, struct window *window, uint64_t acces
     local = malloc(LEN_MAX);
     CHECK(window->memory && local);
     memset(window->memory, 0x11, LEN_MAX);
-    CHECK_FI(fi_mr_reg(pair->b.domain, window->memory, LEN_MAX, access, 0, 77, 0, &window->mr,
-                       NULL));
+    CHECK_FI(
+        fi_mr_reg(pair->b.domain, window->memory, LEN_MAX, access, 0, 77, 0, &window->mr, NULL));
     window->key = fi_mr_key(window->mr);
     window->base = mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)window->memory : 0;
     if (!(mode & FI_MR_PROV_KEY))
@@ -268,8 +268,8 @@ static void refuses_outside(int mr_mode)
 {
     static const struct {
         size_t at, len;
-    } outside[] = {{LEN_MAX, 1}, {LEN_MAX - 7, 8}, {0, LEN_MAX + 1u}, {(size_t)-8, 8},
-                   {(size_t)-8, 64}, {LEN_MAX + 4096, 64}};
+    } outside[] = {{LEN_MAX, 1},    {LEN_MAX - 7, 8}, {0, LEN_MAX + 1u},
+                   {(size_t)-8, 8}, {(size_t)-8, 64}, {LEN_MAX + 4096, 64}};
     struct pair pair;
     struct window window;
     ssize_t status;
@@ -288,10 +288,7 @@ static void refuses_outside(int mr_mode)
 }
 
 TEST(an_operation_outside_of_the_memory_is_refused) { refuses_outside(0); }
-TEST(an_operation_outside_of_the_memory_is_refused_at_virtual_addresses)
-{
-    refuses_outside(BASIC);
-}
+TEST(an_operation_outside_of_the_memory_is_refused_at_virtual_addresses) { refuses_outside(BASIC); }
 
 TEST(a_wrong_key_is_refused)
 {
@@ -341,10 +338,7 @@ static void refuses_without_right(int mr_mode)
 }
 
 TEST(an_access_without_the_right_is_refused) { refuses_without_right(0); }
-TEST(an_access_without_the_right_is_refused_at_virtual_addresses)
-{
-    refuses_without_right(BASIC);
-}
+TEST(an_access_without_the_right_is_refused_at_virtual_addresses) { refuses_without_right(BASIC); }
 
 TEST(memory_that_is_registered_no_more_is_refused)
 {
@@ -412,8 +406,11 @@ TEST(memory_is_registered_by_regv_and_regattr)
     struct pair pair;
     struct window window, by_v, by_attr;
     struct iovec iov;
-    struct fi_mr_attr attr = {.mr_iov = &iov, .iov_count = 1, .access = ACCESS,
-                              .requested_key = 91, .iface = FI_HMEM_SYSTEM};
+    struct fi_mr_attr attr = {.mr_iov = &iov,
+                              .iov_count = 1,
+                              .access = ACCESS,
+                              .requested_key = 91,
+                              .iface = FI_HMEM_SYSTEM};
 
     rma_pair_open(&pair, &window, 0);
     by_v = by_attr = window;
@@ -444,11 +441,11 @@ TEST(a_registration_gives_a_descriptor_that_operations_take)
     struct fid_mr *mr;
 
     rma_pair_open(&pair, &window, 0);
-    CHECK_FI(fi_mr_reg(pair.a.domain, local, LEN_MAX, ACCESS | FI_SEND | FI_RECV, 0, 5, 0, &mr,
-                       NULL));
+    CHECK_FI(
+        fi_mr_reg(pair.a.domain, local, LEN_MAX, ACCESS | FI_SEND | FI_RECV, 0, 5, 0, &mr, NULL));
     pattern_fill(local, 100, 4);
-    POST(fi_write(pair.a.ep, local, 100, fi_mr_desc(mr), pair.to_b, window.base, window.key,
-                  &done));
+    POST(
+        fi_write(pair.a.ep, local, 100, fi_mr_desc(mr), pair.to_b, window.base, window.key, &done));
     next_ok(&pair.a, &done, FI_RMA | FI_WRITE);
     UNTIL(pattern_matches(window.memory, 100, 4));
     CHECK_FI(fi_close(&mr->fid));
@@ -570,7 +567,8 @@ TEST(writes_and_reads_are_counted)
     rma_pair_open(&pair, &window, 0);
     rma.has_counters = false;
     for (uint64_t i = 1; i <= 20; i++) {
-        POST(i % 2 ? post_write(&pair, &window, PLAIN, 0, 8) : post_read(&pair, &window, PLAIN, 0, 8));
+        POST(i % 2 ? post_write(&pair, &window, PLAIN, 0, 8)
+                   : post_read(&pair, &window, PLAIN, 0, 8));
         next_ok(&pair.a, &done, FI_RMA);
         UNTIL(fi_cntr_read(pair.a.done) == i);
     }
@@ -591,16 +589,15 @@ static void passes_around(struct meeting *meeting, int rank)
     side_open_among(&side, &rma, meeting, rank, addrs);
     CHECK(memory && out);
     CHECK_FI(fi_mr_reg(side.domain, memory, 1 << 20, ACCESS, 0, (uint64_t)rank, 0, &mr, NULL));
-    meeting->words[rank] = side.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR
-                               ? (uint64_t)(uintptr_t)memory
-                               : 0;
+    meeting->words[rank] =
+        side.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)memory : 0;
     meet(meeting);
     for (uint64_t round = 0; round < 20; round++) {
         size_t len = round % 4 ? 1000 * round : 1 << 20;
 
         pattern_fill(out, len, 100 * round + (uint64_t)rank);
-        POST(fi_write(side.ep, out, len, NULL, addrs[right], meeting->words[right],
-                      (uint64_t)right, &done));
+        POST(fi_write(side.ep, out, len, NULL, addrs[right], meeting->words[right], (uint64_t)right,
+                      &done));
         next_ok(&side, &done, FI_RMA | FI_WRITE);
         meet(meeting);
         UNTIL(pattern_matches(memory, len, 100 * round + (uint64_t)left));
@@ -622,4 +619,67 @@ TEST(processes_write_and_read_each_others_memory)
     rma.mr_mode = 0;
     needs(&rma);
     processes_run(3, passes_around);
+}
+
+TEST(a_key_that_is_registered_anew_reaches_the_new_memory)
+{
+    struct pair pair;
+    struct window window, moving;
+    static unsigned char places[4][4096];
+
+    rma_pair_open(&pair, &window, 0);
+    moving = window;
+    for (uint64_t i = 0; i < 8; i++) {
+        unsigned char *memory = places[i % 4];
+
+        memset(places, 0, sizeof(places));
+        CHECK_FI(fi_mr_reg(pair.b.domain, memory, 4096, ACCESS, 0, 5, 0, &moving.mr, NULL));
+        moving.key = fi_mr_key(moving.mr);
+        moving.base =
+            pair.b.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)memory : 0;
+        pattern_fill(local, 4096, i);
+        POST(post_write(&pair, &moving, MESSAGE, 0, 4096));
+        next_ok(&pair.a, &done, FI_RMA | FI_WRITE);
+        CHECK(pattern_matches(memory, 4096, i));
+        memset(local, 0, 4096);
+        POST(post_read(&pair, &moving, PLAIN, 0, 4096));
+        next_ok(&pair.a, &done, FI_RMA | FI_READ);
+        CHECK(pattern_matches(local, 4096, i));
+        CHECK_FI(fi_close(&moving.mr->fid));
+    }
+    rma_pair_close(&pair, &window);
+}
+
+TEST(an_address_taken_again_leads_to_the_memory_of_the_new_endpoint)
+{
+    struct pair pair;
+    struct window window, of_third;
+    struct side third;
+    fi_addr_t first = FI_ADDR_NOTAVAIL;
+
+    rma_pair_open(&pair, &window, 0);
+    side_open(&third, &rma);
+    of_third = window;
+    of_third.memory = calloc(1, 4096);
+    CHECK(of_third.memory);
+    CHECK_FI(fi_mr_reg(third.domain, of_third.memory, 4096, ACCESS, 0, 77, 0, &of_third.mr, NULL));
+    of_third.key = fi_mr_key(of_third.mr);
+    if (third.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR)
+        of_third.base = (uint64_t)(uintptr_t)of_third.memory;
+    for (uint64_t i = 0; i < 6; i++) {
+        struct window *target = i % 2 ? &of_third : &window;
+
+        first = pair.to_b;
+        pair.to_b = side_learn(&pair.a, i % 2 ? &third : &pair.b);
+        pattern_fill(local, 64, i);
+        POST(post_write(&pair, target, MESSAGE, 0, 64));
+        next_ok(&pair.a, &done, FI_RMA | FI_WRITE);
+        CHECK(pattern_matches(target->memory, 64, i));
+        CHECK_FI(fi_av_remove(pair.a.av, &pair.to_b, 1, 0));
+        pair.to_b = first;
+    }
+    CHECK_FI(fi_close(&of_third.mr->fid));
+    side_close(&third);
+    free(of_third.memory);
+    rma_pair_close(&pair, &window);
 }

@@ -21,9 +21,10 @@ static const struct side_attr plain = {0};
 static const struct side_attr all = {.caps = FI_MSG | FI_TAGGED | FI_SOURCE | FI_DIRECTED_RECV};
 
 /* Edges of what libraries carry at once: a line, a cell, a slot, a page, an eager limit. */
-static const size_t lens[] = {0,    1,    8,     55,    56,    57,    63,    64,      65,   255, 256,
-                              1023, 4095, 4096,  4097,  8191,  8192,  8193,  16383,   16384,
-                              16385, 32768, 32769, 65535, 65536, 65537, 1 << 20, LEN_MAX};
+static const size_t lens[] = {0,     1,     8,     55,    56,    57,      63,
+                              64,    65,    255,   256,   1023,  4095,    4096,
+                              4097,  8191,  8192,  8193,  16383, 16384,   16385,
+                              32768, 32769, 65535, 65536, 65537, 1 << 20, LEN_MAX};
 
 enum form { PLAIN, VECTOR, MESSAGE, INJECT, WITH_DATA, INJECT_DATA };
 
@@ -389,7 +390,8 @@ TEST(an_unexpected_message_to_oneself_arrives)
     pair_close(&pair);
 }
 
-/* --- matching -----------------------------------------------------------------------------------*/
+/* --- matching
+ * -----------------------------------------------------------------------------------*/
 
 static struct fi_context2 contexts[16];
 static char texts[16][64];
@@ -597,12 +599,13 @@ TEST(the_source_of_each_message_is_told)
     pair_close(&pair);
 }
 
-/* --- peeking ------------------------------------------------------------------------------------*/
+/* --- peeking
+ * ------------------------------------------------------------------------------------*/
 
 static ssize_t peek(struct side *side, uint64_t tag, uint64_t ignore, uint64_t flags, void *context)
 {
-    struct fi_msg_tagged msg = {.addr = FI_ADDR_UNSPEC, .tag = tag, .ignore = ignore,
-                                .context = context};
+    struct fi_msg_tagged msg = {
+        .addr = FI_ADDR_UNSPEC, .tag = tag, .ignore = ignore, .context = context};
 
     return fi_trecvmsg(side->ep, &msg, FI_PEEK | FI_COMPLETION | flags);
 }
@@ -692,8 +695,11 @@ TEST(a_peek_tells_of_a_large_message)
 static void take_claimed(struct side *side, void *buf, size_t len, uint64_t tag, uint64_t flags)
 {
     struct iovec iov = {buf, len};
-    struct fi_msg_tagged msg = {.msg_iov = &iov, .iov_count = len ? 1 : 0, .addr = FI_ADDR_UNSPEC,
-                                .tag = tag, .context = &contexts[15]};
+    struct fi_msg_tagged msg = {.msg_iov = &iov,
+                                .iov_count = len ? 1 : 0,
+                                .addr = FI_ADDR_UNSPEC,
+                                .tag = tag,
+                                .context = &contexts[15]};
 
     CHECK_FI(fi_trecvmsg(side->ep, &msg, FI_CLAIM | FI_COMPLETION | flags));
 }
@@ -768,7 +774,8 @@ TEST(a_peek_with_discard_removes_the_message)
     pair_close(&pair);
 }
 
-/* --- truncation, cancelling ---------------------------------------------------------------------*/
+/* --- truncation, cancelling
+ * ---------------------------------------------------------------------*/
 
 static void cuts(bool tagged, size_t len, bool is_expected)
 {
@@ -829,8 +836,8 @@ static void cancels(bool tagged)
     pair_open(&pair, &plain);
     if (tagged) {
         POST(fi_trecv(pair.b.ep, text, sizeof(text), NULL, FI_ADDR_UNSPEC, 1, 0, &got));
-        POST(fi_trecv(pair.b.ep, second, sizeof(second), NULL, FI_ADDR_UNSPEC, 1, 0,
-                      &kept_context));
+        POST(
+            fi_trecv(pair.b.ep, second, sizeof(second), NULL, FI_ADDR_UNSPEC, 1, 0, &kept_context));
     } else {
         POST(fi_recv(pair.b.ep, text, sizeof(text), NULL, FI_ADDR_UNSPEC, &got));
         POST(fi_recv(pair.b.ep, second, sizeof(second), NULL, FI_ADDR_UNSPEC, &kept_context));
@@ -888,7 +895,8 @@ TEST(a_thousand_receives_are_cancelled_in_any_order)
     pair_close(&pair);
 }
 
-/* --- delivery -----------------------------------------------------------------------------------*/
+/* --- delivery
+ * -----------------------------------------------------------------------------------*/
 
 static void waits_for_delivery(bool tagged, size_t len)
 {

@@ -12,8 +12,8 @@ static unsigned char from[8192], buffers[4][16384];
 
 static void set_least(struct side *side, size_t least)
 {
-    CHECK_FI(fi_setopt(&side->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least,
-                       sizeof(least)));
+    CHECK_FI(
+        fi_setopt(&side->ep->fid, FI_OPT_ENDPOINT, FI_OPT_MIN_MULTI_RECV, &least, sizeof(least)));
 }
 
 static void post_buffer(struct side *side, int i, size_t len)
@@ -116,9 +116,9 @@ TEST(buffers_follow_each_other_and_each_is_released_once)
             CHECK(which == 0 || which == 1);
             if (completion.entry.flags & FI_MSG || !is_release(&completion)) {
                 CHECK_EQ(completion.entry.len, len);
-                CHECK(len == 0 || ((unsigned char *)completion.entry.buf >= buffers[which] &&
-                                   (unsigned char *)completion.entry.buf + len <=
-                                       buffers[which] + 8192));
+                CHECK(len == 0 ||
+                      ((unsigned char *)completion.entry.buf >= buffers[which] &&
+                       (unsigned char *)completion.entry.buf + len <= buffers[which] + 8192));
                 CHECK(pattern_matches(completion.entry.buf, len, seen));
                 seen++;
                 done = true;

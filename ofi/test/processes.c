@@ -26,7 +26,8 @@ static void sleep_until(struct meeting *meeting, int flag)
     }
 }
 
-/* --- automatic progress -------------------------------------------------------------------------*/
+/* --- automatic progress
+ * -------------------------------------------------------------------------*/
 
 static struct side_attr automatic = {.progress = FI_PROGRESS_AUTO};
 
@@ -111,9 +112,8 @@ static void owner_without_calls(struct meeting *meeting, int rank)
     if (rank == 1) {
         struct fid_mr *mr;
         CHECK_FI(fi_mr_reg(side.domain, memory, LEN, ACCESS, 0, 3, 0, &mr, NULL));
-        meeting->words[0] = side.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR
-                                ? (uint64_t)(uintptr_t)memory
-                                : 0;
+        meeting->words[0] =
+            side.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)memory : 0;
         atomic_store(&meeting->flags[0], 1);
         sleep_until(meeting, 1);
         CHECK_EQ(*(uint64_t *)(void *)memory, 42);
@@ -140,7 +140,8 @@ TEST(with_automatic_progress_the_owner_of_memory_makes_no_calls)
     processes_run(2, owner_without_calls);
 }
 
-/* --- deaths -------------------------------------------------------------------------------------*/
+/* --- deaths
+ * -------------------------------------------------------------------------------------*/
 
 static const struct side_attr mortal = {.caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV};
 static const struct side_attr mortal_rma = {.caps = FI_MSG | FI_RMA | FI_ATOMIC};
@@ -156,9 +157,8 @@ static void victim(struct meeting *meeting, int rank)
     side_open_among(&side, has_memory ? &mortal_rma : &mortal, meeting, rank, addrs);
     if (has_memory) {
         CHECK_FI(fi_mr_reg(side.domain, memory, LEN, ACCESS, 0, 3, 0, &mr, NULL));
-        meeting->words[0] = side.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR
-                                ? (uint64_t)(uintptr_t)memory
-                                : 0;
+        meeting->words[0] =
+            side.info->domain_attr->mr_mode & FI_MR_VIRT_ADDR ? (uint64_t)(uintptr_t)memory : 0;
     }
     if (atomic_load(&meeting->flags[9])) {
         POST(fi_tsend(side.ep, memory, LEN, NULL, addrs[0], 1, &sent));
@@ -308,11 +308,11 @@ TEST(operations_on_memory_of_a_peer_that_was_killed_fail)
     for (int i = 0; i < 3; i++) {
         do {
             sides_progress();
-            status[i] = i == 0 ? fi_read(side.ep, &word, 8, NULL, addrs[1], meeting->words[0], 3, &done)
-                        : i == 1
-                            ? fi_write(side.ep, &word, 8, NULL, addrs[1], meeting->words[0], 3, &done)
-                            : fi_fetch_atomic(side.ep, &word, 1, NULL, &old, NULL, addrs[1],
-                                              meeting->words[0], 3, FI_UINT64, FI_SUM, &done);
+            status[i] =
+                i == 0   ? fi_read(side.ep, &word, 8, NULL, addrs[1], meeting->words[0], 3, &done)
+                : i == 1 ? fi_write(side.ep, &word, 8, NULL, addrs[1], meeting->words[0], 3, &done)
+                         : fi_fetch_atomic(side.ep, &word, 1, NULL, &old, NULL, addrs[1],
+                                           meeting->words[0], 3, FI_UINT64, FI_SUM, &done);
         } while (status[i] == -FI_EAGAIN);
         accepted += status[i] == 0;
     }
@@ -373,7 +373,8 @@ TEST(the_others_go_on_when_one_is_killed)
     sweep();
 }
 
-/* --- leaving ------------------------------------------------------------------------------------*/
+/* --- leaving
+ * ------------------------------------------------------------------------------------*/
 
 static size_t count_files(void)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "side.h"
 
+#include <dirent.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -32,6 +33,18 @@ void check_fi(const char *file, int line, const char *call, long long status, lo
         test_fail(file, line, "%s\n  gave     %lld (%s)\n  expected %lld (%s)", call, status,
                   status < 0 ? fi_strerror((int)-status) : "", expected,
                   expected < 0 ? fi_strerror((int)-expected) : "");
+}
+
+size_t descriptors_open(void)
+{
+    DIR *dir = opendir("/proc/self/fd");
+    size_t count = 0;
+
+    CHECK(dir != NULL);
+    while (readdir(dir) != NULL)
+        count++;
+    closedir(dir);
+    return count;
 }
 
 void lacks(const char *what)
@@ -156,9 +169,15 @@ void side_open(struct side *side, const struct side_attr *attr)
 
 void side_open_beside(struct side *side, struct side *host)
 {
-    *side = (struct side){.attr = host->attr, .info = host->info, .fabric = host->fabric,
-                          .domain = host->domain, .av = host->av, .cq = host->cq,
-                          .done = host->done, .received = host->received, .borrows = true};
+    *side = (struct side){.attr = host->attr,
+                          .info = host->info,
+                          .fabric = host->fabric,
+                          .domain = host->domain,
+                          .av = host->av,
+                          .cq = host->cq,
+                          .done = host->done,
+                          .received = host->received,
+                          .borrows = true};
     side_open_endpoint(side);
     sides_len--; /* The host reads the queue. */
 }
@@ -210,7 +229,8 @@ void pair_close(struct pair *pair)
     side_close(&pair->b);
 }
 
-/* --- completions --------------------------------------------------------------------------------*/
+/* --- completions
+ * --------------------------------------------------------------------------------*/
 
 static void keep(struct side *side, const struct completion *completion)
 {
@@ -328,7 +348,8 @@ void nothing_more(struct side *side)
     CHECK_EQ(kept(side), 0);
 }
 
-/* --- several processes --------------------------------------------------------------------------*/
+/* --- several processes
+ * --------------------------------------------------------------------------*/
 
 struct meeting *meeting_of(int ranks)
 {

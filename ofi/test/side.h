@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A side is all that one endpoint needs: fabric, domain, address vector, completion queue, counters.
- * Whoever waits for a completion reads the queues of all sides of its process, since progress is
- * manual: what a side got meanwhile is kept for it.
+ * A side is all that one endpoint needs: fabric, domain, address vector, completion queue,
+ * counters. Whoever waits for a completion reads the queues of all sides of its process, since
+ * progress is manual: what a side got meanwhile is kept for it.
  *
  * The suite is written against libfabric's pages alone. $VELO_FI_TEST_PROVIDER names the provider,
  * "velo" without it; other providers say whether a test is right. What a provider does not offer is
@@ -102,6 +102,8 @@ struct pair {
 void check_fi(const char *file, int line, const char *call, long long status, long long expected);
 const char *provider(void);
 bool is_velo(void);
+/* How many file descriptors this process has open. */
+size_t descriptors_open(void);
 /* Leave the test: the provider does not offer this. */
 __attribute__((noreturn)) void lacks(const char *what);
 
@@ -130,7 +132,8 @@ void sides_progress(void);
 void sides_settle(void);
 /* The next completion of a side, waited for; a failed one too. */
 struct completion next(struct side *side);
-/* The next completion of a side: a success with this context and these flags (others may be set). */
+/* The next completion of a side: a success with this context and these flags (others may be set).
+ */
 struct completion next_ok(struct side *side, const void *context, uint64_t flags);
 /* The next completion of a side: a failure. */
 struct completion next_error(struct side *side, const void *context, int error);
@@ -139,7 +142,8 @@ void nothing_more(struct side *side);
 /* How many completions of a side are there to take? */
 size_t kept(const struct side *side);
 
-/* --- several processes --------------------------------------------------------------------------*/
+/* --- several processes
+ * --------------------------------------------------------------------------*/
 
 #define RANKS_MAX 8
 
