@@ -16,7 +16,7 @@
 
 #include <cmocka.h>
 
-#define TESTS_MAX 256
+#define TESTS_MAX 512
 #define CHILDREN_MAX 1024
 
 static struct CMUnitTest tests[TESTS_MAX];
