@@ -338,3 +338,40 @@ TEST(an_address_that_was_removed_and_taken_again_leads_to_the_new_endpoint)
     side_close(&third);
     pair_close(&pair);
 }
+
+TEST(a_source_is_known_after_a_second_entry_of_it_was_removed)
+{
+    struct side_attr attr = {.caps = FI_MSG | FI_SOURCE};
+    struct pair pair;
+    struct fi_context2 sent, got;
+    char byte = 1, room;
+    fi_addr_t second;
+
+    pair_open(&pair, &attr);
+    second = side_learn(&pair.b, &pair.a);
+    if (second != pair.to_a)
+        CHECK_FI(fi_av_remove(pair.b.av, &second, 1, 0));
+    CHECK_FI(fi_recv(pair.b.ep, &room, 1, NULL, FI_ADDR_UNSPEC, &got));
+    POST(fi_send(pair.a.ep, &byte, 1, NULL, pair.to_b, &sent));
+    CHECK_EQ(next_ok(&pair.b, &got, FI_RECV).source, pair.to_a);
+    next_ok(&pair.a, &sent, FI_SEND);
+    pair_close(&pair);
+}
+
+TEST(a_source_that_is_not_in_the_vector_is_not_available)
+{
+    struct side_attr attr = {.caps = FI_MSG | FI_SOURCE};
+    struct pair pair;
+    struct fi_context2 sent, got;
+    char byte = 1, room;
+
+    if (!is_velo())
+        test_skip("others answer a message only if they know its source");
+    pair_open(&pair, &attr);
+    CHECK_FI(fi_av_remove(pair.b.av, &pair.to_a, 1, 0));
+    CHECK_FI(fi_recv(pair.b.ep, &room, 1, NULL, FI_ADDR_UNSPEC, &got));
+    POST(fi_send(pair.a.ep, &byte, 1, NULL, pair.to_b, &sent));
+    CHECK(next_ok(&pair.b, &got, FI_RECV).source == FI_ADDR_NOTAVAIL);
+    next_ok(&pair.a, &sent, FI_SEND);
+    pair_close(&pair);
+}

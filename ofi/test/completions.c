@@ -575,3 +575,35 @@ TEST(a_sleeper_in_poll_is_woken_by_each_message)
     needs(&with_fd);
     processes_run(2, sleeps_in_poll);
 }
+
+TEST(sends_without_room_for_their_completions_are_refused_or_kept)
+{
+    enum { COUNT = 300 };
+    static struct fi_context2 sends[COUNT];
+    static bool seen[COUNT];
+    struct side_attr attr = {.cq_size = 4};
+    struct pair pair;
+    struct fi_cq_tagged_entry entry;
+    int posted = 0, told = 0;
+
+    pair_open(&pair, &attr);
+    for (int64_t end = test_now_ns() + TEST_PATIENCE_NS; told < COUNT;) {
+        ssize_t status = 0;
+
+        CHECK(test_now_ns() < end);
+        while (posted < COUNT &&
+               (status = fi_tsend(pair.a.ep, text, 8, NULL, pair.to_b, 5, &sends[posted])) == 0)
+            posted++;
+        CHECK(status == 0 || status == -FI_EAGAIN);
+        if (fi_cq_read(pair.a.cq, &entry, 1) == 1) {
+            ptrdiff_t which = (struct fi_context2 *)entry.op_context - sends;
+
+            CHECK(which >= 0 && which < posted && !seen[which]);
+            seen[which] = true;
+            told++;
+        }
+        (void)fi_cq_read(pair.b.cq, &entry, 0);
+    }
+    nothing_more(&pair.a);
+    pair_close(&pair);
+}
