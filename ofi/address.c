@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,23 +76,38 @@ const char *vf_address_str(const struct vf_address *address, char *buf, size_t *
     return buf;
 }
 
+/* The next number of a text, and the character behind it. */
+static bool take(const char **at, char end, int base, unsigned long long most,
+                 unsigned long long *value)
+{
+    char *behind;
+    if (!isxdigit((unsigned char)**at))
+        return false;
+    *value = strtoull(*at, &behind, base);
+    if (behind == *at || *behind != end || *value > most)
+        return false;
+    *at = behind + (end != '\0');
+    return true;
+}
+
 int vf_address_parse(const char *text, struct vf_address *address)
 {
-    unsigned long long place;
-    unsigned node, vpid, generation, rma_node, rma_vpid, rma_generation;
-    int end = 0;
-    if (sscanf(text, "velo://%16llx/%u.%u/%u/%u.%u/%u%n", &place, &node, &vpid, &generation,
-               &rma_node, &rma_vpid, &rma_generation, &end) != 7 ||
-        text[end] != '\0' || node > 255 || vpid > 255 || rma_node > 255 || rma_vpid > 255)
+    static const char scheme[] = "velo://";
+    unsigned long long place, node, vpid, generation, rma_node, rma_vpid, rma_generation;
+    const char *at = text + sizeof scheme - 1;
+    if (strncmp(text, scheme, sizeof scheme - 1) != 0 || !take(&at, '/', 16, UINT64_MAX, &place) ||
+        !take(&at, '.', 10, 255, &node) || !take(&at, '/', 10, 255, &vpid) ||
+        !take(&at, '/', 10, UINT32_MAX, &generation) || !take(&at, '.', 10, 255, &rma_node) ||
+        !take(&at, '/', 10, 255, &rma_vpid) || !take(&at, '\0', 10, UINT32_MAX, &rma_generation))
         return -FI_EINVAL;
     *address = (struct vf_address){
         .magic = MAGIC,
         .version = VERSION,
         .place = place,
         .id = VELO_ID(node, vpid),
-        .generation = generation,
+        .generation = (uint32_t)generation,
         .rma_id = VELO_ID(rma_node, rma_vpid),
-        .rma_generation = rma_generation,
+        .rma_generation = (uint32_t)rma_generation,
     };
     return 0;
 }

@@ -92,13 +92,15 @@ typedef void (*compute_fn)(int op, const void *old, const void *operand, const v
         r = (type)((x & c) | (t & ~c));                                                            \
         break;
 
-#define COMPUTE(type, cases)                                                                       \
+#define COMPUTE(type, ...)                                                                         \
     static void compute_##type(int op, const void *old, const void *operand, const void *compare,  \
                                void *result)                                                       \
     {                                                                                              \
         LOAD(type)                                                                                 \
         switch (op) {                                                                              \
-            cases default : break;                                                                 \
+            __VA_ARGS__                                                                            \
+        default:                                                                                   \
+            break;                                                                                 \
         }                                                                                          \
         memcpy(result, &r, sizeof r);                                                              \
     }

@@ -10,6 +10,7 @@
 #include "provider.h"
 
 #define NODES 256
+#define VPIDS 256
 
 /** An open port. */
 struct entry {
@@ -26,8 +27,8 @@ static struct entry *entries;
 static int first_node(void)
 {
     const char *text = vf_param("NODE");
-    int node = text ? atoi(text) : 0;
-    return node >= 0 && node < NODES ? node : 0;
+    long node = text ? strtol(text, NULL, 10) : 0;
+    return node >= 0 && node < NODES ? (int)node : 0;
 }
 
 static int open_at(const char *domain, int node, int vpid, struct velo_port **port,
@@ -132,12 +133,14 @@ void vf_port_sweep(const char *domain)
     for (struct dirent *file = readdir(dir); file; file = readdir(dir)) {
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
             char prefix[VELO_DOMAIN_NAME_MAX + 16];
-            int node, vpid, end = 0;
+            char *dot = NULL, *end = NULL;
             int len = snprintf(prefix, sizeof prefix, "velo.%s%s.", domain, kinds[i]);
-            if (strncmp(file->d_name, prefix, (size_t)len) == 0 &&
-                sscanf(file->d_name + len, "%d.%d%n", &node, &vpid, &end) == 2 &&
-                file->d_name[len + end] == '\0')
-                take_away(domain, node, vpid);
+            if (strncmp(file->d_name, prefix, (size_t)len) != 0)
+                continue;
+            long node = strtol(file->d_name + len, &dot, 10);
+            long vpid = *dot == '.' ? strtol(dot + 1, &end, 10) : -1;
+            if (node >= 0 && node < NODES && vpid >= 0 && vpid < VPIDS && *end == '\0')
+                take_away(domain, (int)node, (int)vpid);
         }
     }
     (void)closedir(dir);

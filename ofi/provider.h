@@ -239,7 +239,7 @@ static inline struct vf_completion *vf_cq_push(struct vf_cq *cq)
     return completion;
 }
 
-int vf_cq_open(struct fid_domain *domain, struct fi_cq_attr *attr, struct fid_cq **cq,
+int vf_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fid_cq **out,
                void *context);
 /** Report the completion in an operation; then the operation is free. */
 void vf_cq_report(struct vf_cq *cq, struct vf_op *op);
@@ -266,7 +266,7 @@ static inline void vf_cntr_add(struct vf_cntr *cntr, int status)
         vf_watch_wake(&cntr->watch);
 }
 
-int vf_cntr_open(struct fid_domain *domain, struct fi_cntr_attr *attr, struct fid_cntr **cntr,
+int vf_cntr_open(struct fid_domain *domain_fid, struct fi_cntr_attr *attr, struct fid_cntr **out,
                  void *context);
 int vf_cntr_trywait(struct vf_cntr *cntr);
 
@@ -283,7 +283,7 @@ struct vf_av {
     struct vf_eq *eq;
 };
 
-int vf_av_open(struct fid_domain *domain, struct fi_av_attr *attr, struct fid_av **av,
+int vf_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fid_av **out,
                void *context);
 
 /** The address of a port, or FI_ADDR_NOTAVAIL. */
@@ -305,7 +305,7 @@ struct vf_eq *vf_eq_of(struct fid *fid);
 int vf_eq_trywait(struct fid *fid);
 /** Tell that addresses were inserted. */
 void vf_eq_inserted(struct vf_eq *eq, struct vf_av *av, void *context, size_t inserted);
-int vf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **eq,
+int vf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq **out,
                void *context);
 
 /* ---- operations ------------------------------------------------------------------------------ */
@@ -413,7 +413,8 @@ struct vf_ep {
     struct vf_eq *eq;
 };
 
-int vf_ep_open(struct fid_domain *domain, struct fi_info *info, struct fid_ep **ep, void *context);
+int vf_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_ep **out,
+               void *context);
 
 /* ---- ports ----------------------------------------------------------------------------------- */
 
@@ -549,9 +550,9 @@ int vf_atomic_query(struct fid_domain *domain, enum fi_datatype datatype, enum f
                     struct fi_atomic_attr *attr, uint64_t flags);
 
 int vf_getinfo(uint32_t version, const char *node, const char *service, uint64_t flags,
-               const struct fi_info *hints, struct fi_info **info);
-int vf_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **fabric, void *context);
-int vf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **domain,
+               const struct fi_info *hints, struct fi_info **out);
+int vf_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **out, void *context);
+int vf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
                    void *context);
 int vf_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
 

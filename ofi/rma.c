@@ -91,7 +91,8 @@ static int rma_peer(struct vf_ep *ep, fi_addr_t addr, struct vf_rma_peer **peer)
         vf_log("connect to memory of port %u.%u: %s", VELO_ID_NODE(address->rma_id),
                VELO_ID_VPID(address->rma_id), velo_last_error());
         free(*peer);
-        return status == VELO_ERR_FULL ? -FI_ECONNREFUSED : -vf_error(status);
+        int error = status == VELO_ERR_FULL ? FI_ECONNREFUSED : vf_error(status);
+        return error ? -error : -FI_EIO;
     }
     ep->rma_peers[addr] = *peer;
     return 0;

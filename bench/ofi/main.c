@@ -202,11 +202,16 @@ static void run(struct side *side, int rounds, int count, int core)
     }
 }
 
+static int number(int argc, char **argv, int at, int otherwise)
+{
+    return at < argc ? (int)strtol(argv[at], NULL, 10) : otherwise;
+}
+
 int main(int argc, char **argv)
 {
-    int rounds = argc > 1 ? atoi(argv[1]) : 50;
-    int count = argc > 2 ? atoi(argv[2]) : 5000;
-    int cores[2] = {argc > 4 ? atoi(argv[3]) : 0, argc > 4 ? atoi(argv[4]) : 1};
+    int rounds = number(argc, argv, 1, 50);
+    int count = number(argc, argv, 2, 5000);
+    int cores[2] = {number(argc, argv, 3, 0), number(argc, argv, 4, 1)};
     int pipes[2][2];
     if (rounds < 1 || rounds > ROUNDS_MAX || count < 1) {
         fprintf(stderr, "usage: velo-ofi-perf [rounds [messages [core core]]]\n");

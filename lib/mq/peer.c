@@ -113,9 +113,10 @@ static void forget(struct velo_mq *mq)
             continue;
         }
         struct velo_mq_peer **generation = &source_get(mq, peer->id)->generations;
-        while (*generation != peer)
+        while (*generation && *generation != peer)
             generation = &(*generation)->next_generation;
-        *generation = peer->next_generation;
+        if (*generation)
+            *generation = peer->next_generation;
         *link = peer->next;
         free(peer);
     }
