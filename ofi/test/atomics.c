@@ -145,11 +145,12 @@ static size_t size_of(enum fi_datatype type)
         *(T *)to = (T)((*(const T *)by & *(const T *)with) | (*(T *)to & (T) ~*(const T *)with));  \
         return true;
 
+/* The cases are no expression: nothing to put in parentheses. */
 #define REFERENCE(name, T, OPS)                                                                    \
     static bool name(enum fi_op op, void *to, const void *by, const void *with)                    \
     {                                                                                              \
         switch ((int)op) {                                                                         \
-            OPS default : return false;                                                            \
+            OPS /* NOLINT(bugprone-macro-parentheses) */ default : return false;                   \
         }                                                                                          \
     }
 
@@ -215,13 +216,13 @@ static void value_fill(enum fi_datatype type, unsigned char *buf, struct rng *rn
             *(long double *)(void *)at = value;
             break;
         case FI_FLOAT_COMPLEX:
-            *(float complex *)(void *)at = (float)value + 2.0f * I;
+            memcpy(at, (float[]){value, 2}, size_of(type));
             break;
         case FI_DOUBLE_COMPLEX:
-            *(double complex *)(void *)at = value + 2 * I;
+            memcpy(at, (double[]){value, 2}, size_of(type));
             break;
         case FI_LONG_DOUBLE_COMPLEX:
-            *(long double complex *)(void *)at = value + 2 * I;
+            memcpy(at, (long double[]){value, 2}, size_of(type));
             break;
         default:
             if (rng_below(rng, 2)) {
@@ -416,24 +417,32 @@ TEST(more_values_than_valid_are_refused)
     close_both(&pair);
 }
 
-TEST(atomics_take_all_forms_of_calls)
+/* What the calls that follow take: two is added to, or swapped for, the first word of b. */
+static uint64_t one, two = 2, old;
+static struct fi_ioc by = {&two, 1}, result = {&old, 1}, compare = {&one, 1};
+
+static struct fi_msg_atomic message_of(struct pair *pair, struct fi_rma_ioc *remote, enum fi_op op)
+{
+    *remote = (struct fi_rma_ioc){window.base, 1, window.key};
+    return (struct fi_msg_atomic){.msg_iov = &by,
+                                  .iov_count = 1,
+                                  .addr = pair->to_b,
+                                  .rma_iov = remote,
+                                  .rma_iov_count = 1,
+                                  .datatype = FI_UINT64,
+                                  .op = op,
+                                  .context = &done};
+}
+
+TEST(atomic_updates_take_all_forms_of_calls)
 {
     struct pair pair;
-    static uint64_t one, two = 2, old;
-    struct fi_ioc by = {&two, 1}, result = {&old, 1}, compare = {&one, 1};
     struct fi_rma_ioc remote;
-    struct fi_msg_atomic msg = {.msg_iov = &by,
-                                .iov_count = 1,
-                                .rma_iov = &remote,
-                                .rma_iov_count = 1,
-                                .datatype = FI_UINT64,
-                                .op = FI_SUM,
-                                .context = &done};
+    struct fi_msg_atomic msg;
     uint64_t *value = (uint64_t *)(void *)window.memory;
 
     open_both(&pair, &atomic);
-    remote = (struct fi_rma_ioc){window.base, 1, window.key};
-    msg.addr = pair.to_b;
+    msg = message_of(&pair, &remote, FI_SUM);
     *value = 10;
     POST(fi_atomicv(pair.a.ep, &by, NULL, 1, pair.to_b, window.base, window.key, FI_UINT64, FI_SUM,
                     &done));
@@ -445,6 +454,20 @@ TEST(atomics_take_all_forms_of_calls)
     POST(fi_inject_atomic(pair.a.ep, &two, 1, pair.to_b, window.base, window.key, FI_UINT64,
                           FI_SUM));
     UNTIL(*value == 16);
+    nothing_more(&pair.a);
+    close_both(&pair);
+}
+
+TEST(atomic_fetches_and_comparisons_take_all_forms_of_calls)
+{
+    struct pair pair;
+    struct fi_rma_ioc remote;
+    struct fi_msg_atomic msg;
+    uint64_t *value = (uint64_t *)(void *)window.memory;
+
+    open_both(&pair, &atomic);
+    msg = message_of(&pair, &remote, FI_SUM);
+    *value = 16;
     POST(fi_fetch_atomicv(pair.a.ep, &by, NULL, 1, &result, NULL, 1, pair.to_b, window.base,
                           window.key, FI_UINT64, FI_SUM, &done));
     next_ok(&pair.a, &done, FI_ATOMIC | FI_READ);
@@ -481,40 +504,40 @@ static void fails(struct pair *pair, ssize_t status)
 TEST(an_atomic_with_a_wrong_key_or_outside_is_refused)
 {
     struct pair pair;
-    uint64_t one = 1, old = 5;
+    uint64_t add = 1, was = 5;
     ssize_t status;
 
     open_both(&pair, &atomic);
     memset(window.memory, 0, sizeof(window.memory));
     window.key ^= 2;
-    while ((status = post(&pair, BASE, FI_UINT64, FI_SUM, &one, NULL, NULL, 1)) == -FI_EAGAIN)
+    while ((status = post(&pair, BASE, FI_UINT64, FI_SUM, &add, NULL, NULL, 1)) == -FI_EAGAIN)
         sides_progress();
     fails(&pair, status);
     window.key ^= 2;
     window.base += sizeof(window.memory) - 4;
-    while ((status = post(&pair, FETCH, FI_UINT64, FI_SUM, &one, NULL, &old, 1)) == -FI_EAGAIN)
+    while ((status = post(&pair, FETCH, FI_UINT64, FI_SUM, &add, NULL, &was, 1)) == -FI_EAGAIN)
         sides_progress();
     fails(&pair, status);
-    CHECK_EQ(old, 5);
+    CHECK_EQ(was, 5);
     window.base -= sizeof(window.memory) - 4;
     CHECK_EQ(fi_atomicvalid(pair.a.ep, FI_UINT64, FI_SUM, &(size_t){0}), 0);
-    POST(post(&pair, FETCH, FI_UINT64, FI_SUM, &one, NULL, &old, 1));
+    POST(post(&pair, FETCH, FI_UINT64, FI_SUM, &add, NULL, &was, 1));
     next_ok(&pair.a, &done, FI_ATOMIC);
-    CHECK_EQ(old, 0);
+    CHECK_EQ(was, 0);
     close_both(&pair);
 }
 
 TEST(an_atomic_without_the_right_is_refused)
 {
     struct pair pair;
-    uint64_t one = 1;
+    uint64_t add = 1;
     ssize_t status;
 
     needs(&atomic);
     pair_open(&pair, &atomic);
     memset(window.memory, 0, sizeof(window.memory));
     window_open(&pair.b, FI_REMOTE_READ);
-    while ((status = post(&pair, BASE, FI_UINT64, FI_SUM, &one, NULL, NULL, 1)) == -FI_EAGAIN)
+    while ((status = post(&pair, BASE, FI_UINT64, FI_SUM, &add, NULL, NULL, 1)) == -FI_EAGAIN)
         sides_progress();
     fails(&pair, status);
     close_both(&pair);
@@ -526,7 +549,7 @@ static void adds(struct meeting *meeting, int rank)
     enum { ADDS = 2000 };
     struct side side;
     fi_addr_t addrs[3];
-    static uint64_t one = 1, old;
+    static uint64_t add = 1, was;
     uint64_t last = 0;
 
     side_open_among(&side, &atomic, meeting, rank, addrs);
@@ -537,11 +560,11 @@ static void adds(struct meeting *meeting, int rank)
     }
     meet(meeting);
     for (int i = 0; i < ADDS; i++) {
-        POST(fi_fetch_atomic(side.ep, &one, 1, NULL, &old, NULL, addrs[0], meeting->words[0],
+        POST(fi_fetch_atomic(side.ep, &add, 1, NULL, &was, NULL, addrs[0], meeting->words[0],
                              meeting->words[1], FI_UINT64, FI_SUM, &done));
         next_ok(&side, &done, FI_ATOMIC);
-        CHECK(i == 0 || old > last);
-        last = old;
+        CHECK(i == 0 || was > last);
+        last = was;
     }
     meet(meeting);
     if (rank == 0) {
@@ -563,7 +586,7 @@ static void locks(struct meeting *meeting, int rank)
     enum { TURNS = 100 };
     struct side side;
     fi_addr_t addrs[2];
-    static uint64_t free_word = 0, mine, old;
+    static uint64_t free_word = 0, mine, was;
 
     mine = (uint64_t)rank + 1;
     side_open_among(&side, &atomic, meeting, rank, addrs);
@@ -575,16 +598,16 @@ static void locks(struct meeting *meeting, int rank)
     meet(meeting);
     for (int i = 0; i < TURNS; i++) {
         do {
-            POST(fi_compare_atomic(side.ep, &mine, 1, NULL, &free_word, NULL, &old, NULL, addrs[0],
+            POST(fi_compare_atomic(side.ep, &mine, 1, NULL, &free_word, NULL, &was, NULL, addrs[0],
                                    meeting->words[0], meeting->words[1], FI_UINT64, FI_CSWAP,
                                    &done));
             next_ok(&side, &done, FI_ATOMIC);
-        } while (old != 0);
+        } while (was != 0);
         meeting->words[2]++;
-        POST(fi_fetch_atomic(side.ep, &free_word, 1, NULL, &old, NULL, addrs[0], meeting->words[0],
+        POST(fi_fetch_atomic(side.ep, &free_word, 1, NULL, &was, NULL, addrs[0], meeting->words[0],
                              meeting->words[1], FI_UINT64, FI_ATOMIC_WRITE, &done));
         next_ok(&side, &done, FI_ATOMIC);
-        CHECK_EQ(old, mine);
+        CHECK_EQ(was, mine);
     }
     meet(meeting);
     CHECK_EQ(meeting->words[2], 2 * TURNS);

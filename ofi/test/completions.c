@@ -357,7 +357,7 @@ TEST(several_endpoints_share_a_domain_and_a_queue)
         for (int j = 0; j <= COUNT; j++) {
             POST(fi_trecv(all[i]->ep, &found[i][j], 8, NULL, FI_ADDR_UNSPEC, (uint64_t)j, 0,
                           &receives[i][j]));
-            words[i][j] = (uint64_t)(100 * i + j);
+            words[i][j] = 100 * (uint64_t)i + (uint64_t)j;
             POST(fi_tsend(all[i]->ep, &words[i][j], 8, NULL, addrs[j], (uint64_t)i, &sends[i][j]));
         }
     }

@@ -148,7 +148,8 @@ static void exchanges(struct meeting *meeting, int rank)
     for (int peer = 0; peer < 4; peer++) {
         for (int i = 0; i < COUNT; i++) {
             size_t len = lens[i % 5];
-            uint64_t tag = (uint64_t)(1000 * rank + i), from = (uint64_t)(1000 * peer + i);
+            uint64_t tag = 1000 * (uint64_t)rank + (uint64_t)i;
+            uint64_t from = 1000 * (uint64_t)peer + (uint64_t)i;
 
             outs[peer][i] = malloc(len);
             ins[peer][i] = malloc(len);
@@ -164,7 +165,7 @@ static void exchanges(struct meeting *meeting, int rank)
     for (int peer = 0; peer < 4; peer++)
         for (int i = 0; i < COUNT; i++)
             CHECK(pattern_matches(ins[peer][i], lens[i % 5],
-                                  10000 * (uint64_t)(1000 * peer + i) + (uint64_t)rank));
+                                  10000 * (1000 * (uint64_t)peer + (uint64_t)i) + (uint64_t)rank));
     meet(meeting);
     side_close(&side);
 }

@@ -236,8 +236,9 @@ static void keep(struct side *side, const struct completion *completion)
 {
     if (side->kept_end == side->kept_max) {
         side->kept_max = side->kept_max ? 2 * side->kept_max : 64;
-        side->kept = realloc(side->kept, side->kept_max * sizeof(*side->kept));
-        CHECK(side->kept != NULL);
+        struct completion *more = realloc(side->kept, side->kept_max * sizeof(*more));
+        CHECK(more != NULL);
+        side->kept = more;
     }
     side->kept[side->kept_end++] = *completion;
 }
