@@ -216,13 +216,16 @@ static void value_fill(enum fi_datatype type, unsigned char *buf, struct rng *rn
             *(long double *)(void *)at = value;
             break;
         case FI_FLOAT_COMPLEX:
-            memcpy(at, (float[]){value, 2}, size_of(type));
+            ((float *)(void *)at)[0] = value;
+            ((float *)(void *)at)[1] = 2;
             break;
         case FI_DOUBLE_COMPLEX:
-            memcpy(at, (double[]){value, 2}, size_of(type));
+            ((double *)(void *)at)[0] = value;
+            ((double *)(void *)at)[1] = 2;
             break;
         case FI_LONG_DOUBLE_COMPLEX:
-            memcpy(at, (long double[]){value, 2}, size_of(type));
+            ((long double *)(void *)at)[0] = value;
+            ((long double *)(void *)at)[1] = 2;
             break;
         default:
             if (rng_below(rng, 2)) {
