@@ -87,6 +87,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
         return -FI_EINVAL;
     if (flags & FI_AV_USER_ID)
         return -FI_EOPNOTSUPP;
+    if (!addr)
+        return -FI_EINVAL;
     vf_lock(av->domain);
     for (size_t i = 0; i < count; i++) {
         struct vf_address address;
