@@ -36,6 +36,7 @@ MAY_INCLUDE = {
     "examples": {"include", "spec", "compat", "bindings/cpp"},
     "mpi": {"include", "spec"},
     "ofi": {"include", "spec"},
+    "ofi/test": {"include", "spec", "tests"},
     "sim": {"spec"},
     "sim/client": {"spec"},
     "sim/preload": {"include", "spec", "sim/client"},
