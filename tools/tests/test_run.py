@@ -222,7 +222,7 @@ def test_an_mpirun_that_cannot_be_started_is_named(
     tree: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (tree / "bin" / "mpirun.openmpi").write_text(MPIRUN.replace("#!/bin/sh", "#!/no/such/shell"))
-    monkeypatch.setattr(mpirun, "find_mpirun", lambda _: str(tree / "bin" / "mpirun.openmpi"))
+    monkeypatch.setattr(mpirun, "find_mpirun", lambda *_: str(tree / "bin" / "mpirun.openmpi"))
     assert main(["run", "-n", "2", "true"]) == EXIT_FAILED
     found = capfd.readouterr().err
     assert f"cannot start {tree}/bin/mpirun.openmpi: No such file or directory" in found
@@ -252,7 +252,7 @@ def test_the_program_is_the_first_word_that_is_no_option() -> None:
     assert job.program == ["prog", "-x"]
     assert job.parameters == {"a"}
     with pytest.raises(UsageError):
-        mpirun._check_program(mpirun.split(["--tag-output"]))
+        mpirun.find_job_program(mpirun.split(["--tag-output"]))
 
 
 # --- a job that does not use velo --------------------------------------------------------------

@@ -27,6 +27,11 @@ IN_WHEEL = Path(__file__).with_name("libexec")
 SIMULATOR = ("make sim", "velo-sim")
 TOOLS = ("make build", "velo-tools")
 OPEN_MPI = ("make build", "openmpi-velo")
+LIBFABRIC = ("make build", "libfabric-velo")
+NEEDS = {
+    OPEN_MPI: " (needs Debian's libopenmpi-dev and openmpi-bin)",
+    LIBFABRIC: " (needs Debian's libfabric-dev)",
+}
 ORIGINS = {
     "velo-sim": SIMULATOR,
     "velo-mpi-perf": SIMULATOR,
@@ -61,6 +66,16 @@ def find_loaded(name: str) -> Path:
                 return folder / name
     base = Path(name).name
     raise VeloError(f"{base} is not below {prefix}; {_advice(ORIGINS.get(base, OPEN_MPI))}")
+
+
+def find_provider(name: str) -> Path:
+    """A provider of libfabric: beside libfabric's own ones."""
+    prefix = _libexec().parents[1]
+    for pattern in ("lib*/libfabric", "lib*/*/libfabric"):
+        for folder in sorted(prefix.glob(pattern)):
+            if (folder / name).is_file():
+                return folder / name
+    raise VeloError(f"{name} is not below {prefix}; {_advice(LIBFABRIC)}")
 
 
 def measured(name: str) -> Path:
@@ -103,7 +118,7 @@ def _libexec() -> Path:
 
 def _advice(origin: tuple[str, str]) -> str:
     target, package = origin
-    components = " (needs Debian's libopenmpi-dev and openmpi-bin)" if origin == OPEN_MPI else ""
+    needs = NEEDS.get(origin, "")
     if CHECKOUT:
-        return f"run '{target}'{components}, or set VELO_LIBEXEC"
-    return f"install the package {package}, or run '{target}'{components} and install again"
+        return f"run '{target}'{needs}, or set VELO_LIBEXEC"
+    return f"install the package {package}, or run '{target}'{needs} and install again"

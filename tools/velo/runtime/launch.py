@@ -38,6 +38,8 @@ class Launch:
     """A rank opens a port in the domain, or the job is not what was wanted."""
     rank_depth: int = 1
     """How many generations the ranks are below the process that is started."""
+    why_unused: str = NO_USE
+    """What is wrong if no rank opens one."""
 
     def __str__(self) -> str:
         words = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
@@ -54,9 +56,12 @@ def complete(launch: Launch) -> int:
         ports.close()
         remove_segments(launch.domain)
     if not used and code == 0:
-        raise UnusedError(f"no rank used velo: {NO_USE}")
+        raise UnusedError(f"no rank used velo: {launch.why_unused}")
     if not used and code < DEATH_BY_SIGNAL:
-        print(f"velo: the job failed before any rank used velo; perhaps {NO_USE}", file=sys.stderr)
+        print(
+            f"velo: the job failed before any rank used velo; perhaps {launch.why_unused}",
+            file=sys.stderr,
+        )
     return code
 
 

@@ -18,21 +18,28 @@ from velo.runtime.openmpi import (
     selection,
 )
 
-# mpirun's options that take values; all others take none.
-TWO_VALUES = {"mca", "gmca", "omca", "pmca"}
+
+@dataclass(frozen=True)
+class Arity:
+    """A launcher's options that take values; all others take none."""
+
+    one: frozenset[str]
+    two: frozenset[str]
+
+
 HOSTS = {"H", "app", "default-hostfile", "host", "hostfile", "machinefile"}
 # Where these are given, so is the placing of ranks.
 PLACING = HOSTS | {
     "N", "bind-to", "cpu-list", "cpu-set", "map-by", "nooversubscribe", "npernode", "npersocket",
     "oversubscribe", "ppr", "rank-by", "rankfile", "rf", "slot-list", "use-hwthread-cpus",
 }  # fmt: skip
-ONE_VALUE = HOSTS | {
+OPEN_MPI_OPTIONS = Arity(one=frozenset(HOSTS | {
     "N", "add-host", "add-hostfile", "am", "bind-to", "c", "cpu-list", "cpu-set", "dvm", "hnp",
     "map-by", "max-restarts", "max-vm-size", "n", "np", "npernode", "npersocket", "ompi-server",
     "output-filename", "output-proctable", "path", "personality", "ppr", "prefix",
     "preload-files", "rank-by", "rankfile", "report-events", "report-pid", "report-uri", "rf",
     "slot-list", "stdin", "timeout", "tune", "wd", "wdir", "x",
-}  # fmt: skip
+}), two=frozenset({"mca", "gmca", "omca", "pmca"}))  # fmt: skip
 # Where one of these is set, ranks may be on nodes that we do not see.
 SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE_HOSTFILE",
               "SLURM_JOB_ID")  # fmt: skip
@@ -55,25 +62,31 @@ class Split:
         return {name for option, name in pairs if option.lstrip("-") == "mca"}
 
 
-def split(arguments: Sequence[str]) -> Split:
-    """mpirun's options, and the program with its own."""
+def split(arguments: Sequence[str], options: Arity = OPEN_MPI_OPTIONS) -> Split:
+    """The launcher's options, and the program with its own."""
     words = list(arguments[1:] if arguments[:1] == ["--"] else arguments)
     names: set[str] = set()
     at = 0
     while at < len(words) and words[at].startswith("-"):
         name = words[at].lstrip("-")
         names.add(name)
-        at += 1 + (2 if name in TWO_VALUES else 1 if name in ONE_VALUE else 0)
+        at += 1 + (2 if name in options.two else 1 if name in options.one else 0)
     return Split(words[:at], frozenset(names), words[at:])
 
 
-def plan(ranks: int, layer: str, arguments: Sequence[str], collectives: bool = True) -> Launch:
-    """The mpirun command for a job."""
+def plan(
+    ranks: int,
+    layer: str,
+    arguments: Sequence[str],
+    collectives: bool = True,
+    root: Path | None = None,
+) -> Launch:
+    """The mpirun command for a job; `root` has another Open MPI 4.1 than PATH."""
     job = split(arguments)
-    _check_program(job)
+    find_job_program(job)
     folder = component_folder(layer)
-    domain = f"run-{os.getpid():x}-{time.time_ns() & 0xFFFFFFFF:x}"
-    argv = [find_mpirun(folder), "-n", str(ranks), *selection(layer, folder, job.parameters)]
+    domain = new_domain()
+    argv = [find_mpirun(folder, root), "-n", str(ranks), *selection(layer, folder, job.parameters)]
     if not collectives and "coll" not in job.parameters:
         argv += NO_COLLECTIVES
     argv += placement(ranks, job.names)
@@ -81,16 +94,27 @@ def plan(ranks: int, layer: str, arguments: Sequence[str], collectives: bool = T
     return Launch(argv, environment(domain), domain, must_use(ranks, layer, job))
 
 
+def new_domain() -> str:
+    """A domain for one job."""
+    return f"run-{os.getpid():x}-{time.time_ns() & 0xFFFFFFFF:x}"
+
+
+def ranks_are_here(job: Split) -> bool:
+    """Are all ranks on this node, in the domain that we chose?"""
+    elsewhere = job.names & HOSTS or any(name in os.environ for name in SCHEDULERS)
+    renamed = any("velo_domain" in word.lower() or "VELO_SHM" in word for word in job.options)
+    return not (elsewhere or renamed)
+
+
 def must_use(ranks: int, layer: str, job: Split) -> bool:
     """Can we tell that a job which goes well has used velo?"""
-    elsewhere = job.names & HOSTS or any(name in os.environ for name in SCHEDULERS)
     chosen = job.parameters & {"pml", "mtl", "btl"}
-    renamed = any("velo_domain" in word.lower() or "VELO_SHM" in word for word in job.options)
     alone = layer == "btl" and ranks == 1  # Such a rank has nobody to reach.
-    return not (elsewhere or chosen or renamed or alone)
+    return ranks_are_here(job) and not (chosen or alone)
 
 
-def _check_program(job: Split) -> None:
+def find_job_program(job: Split) -> None:
+    """Complain, if the program is to be here and is not."""
     if "app" in job.names:
         return
     if not job.program:

@@ -21,10 +21,14 @@ def environment(domain: str) -> dict[str, str]:
     """What mpirun and its ranks are told: the domain, to components and to calls of velo.h."""
     env = {f"OMPI_MCA_{framework}_velo_domain": domain for framework in COMPONENTS}
     env["VELO_DOMAIN"] = domain
-    if os.geteuid() == 0:
-        # mpirun refuses to run as root without both.
-        env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
-    return env
+    return env | allow_root()
+
+
+def allow_root() -> dict[str, str]:
+    """mpirun refuses to run as root without both."""
+    if os.geteuid() != 0:
+        return {}
+    return {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def _why_no_program(path: Path) -> str:
@@ -62,11 +66,11 @@ def component_folder(layer: str) -> Path:
     return tree.find_loaded(f"openmpi/{COMPONENTS[layer]}").parent.resolve()
 
 
-def find_mpirun(folder: Path) -> str:
-    """The mpirun that our components are for."""
+def find_mpirun(folder: Path, root: Path | None = None) -> str:
+    """The mpirun that our components are for: below `root`, or in PATH."""
     wrong = []
     for name in ("mpirun.openmpi", "mpirun"):
-        path = shutil.which(name)
+        path = shutil.which(name, path=str(root / "bin") if root else None)
         if path is None:
             continue
         version = openmpi_version(path)
@@ -79,20 +83,25 @@ def find_mpirun(folder: Path) -> str:
             f"velo's components are for Open MPI {built_for}, but {', '.join(wrong)}; put the "
             "other one first in PATH, or build velo against this one"
         )
-    raise VeloError("mpirun is not there; install openmpi-bin (Debian's name)")
+    where = f"in {root / 'bin'}" if root else "there"
+    raise VeloError(f"mpirun is not {where}; install openmpi-bin (Debian's name)")
 
 
-def openmpi_version(mpirun: str) -> str | None:
-    """Open MPI's version; None for another MPI."""
+def version_text(launcher: str) -> str:
+    """What a launcher says of itself; nothing, if it cannot be asked."""
     try:
-        said = subprocess.run(
-            [mpirun, "--version"],
+        return subprocess.run(
+            [launcher, "--version"],
             capture_output=True,
             text=True,
             timeout=VERSION_TIMEOUT_S,
             check=False,
         ).stdout
     except (OSError, subprocess.TimeoutExpired):
-        return None
-    match = re.search(r"\(Open MPI\) (\d[\d.]*)", said)
+        return ""
+
+
+def openmpi_version(mpirun: str) -> str | None:
+    """Open MPI's version; None for another MPI."""
+    match = re.search(r"\(Open MPI\) (\d[\d.]*)", version_text(mpirun))
     return match[1] if match else None

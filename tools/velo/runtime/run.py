@@ -1,16 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`velo run`: start an MPI program with Open MPI over velo."""
+"""`velo run`: start an MPI program over velo."""
 
 import argparse
 import sys
 from collections.abc import Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from velo import units
 from velo.arguments import checked
+from velo.errors import UsageError
+
+if TYPE_CHECKING:
+    from velo.runtime.launch import Launch
 
 # Those of our options that take no value.
 OWN_WORDS = ("--mtl", "--btl", "--no-coll", "--print", "--dry-run", "-h", "--help")
+OWN_VALUES = ("-n", "-np", "--mpi", "--mpi-root")
+MPIS = ("ompi4", "ompi5", "mpich", "impi")
 
 
 def register(commands: Any) -> None:
@@ -18,10 +25,11 @@ def register(commands: Any) -> None:
     parser = commands.add_parser(
         "run",
         help="run an MPI program over velo",
-        usage="velo run -n N [--mtl | --btl] [--no-coll] [--print] [MPIRUN OPTION ...] PROGRAM "
-        "[ARGUMENT ...]",
-        description="Run an unmodified MPI program with Open MPI's mpirun over velo: finds mpirun, "
-        "selects velo's components, binds each rank to a core, or to none where ranks outnumber "
+        usage="velo run -n N [--mpi MPI] [--mpi-root DIR] [--mtl | --btl] [--no-coll] [--print] "
+        "[MPIRUN OPTION ...] PROGRAM [ARGUMENT ...]",
+        description="Run an unmodified MPI program over velo: finds the MPI's mpirun, selects "
+        "velo's components for Open MPI 4.1 or velo's libfabric provider for Open MPI 5, MPICH and "
+        "Intel MPI, binds each rank to a core, or to none where ranks outnumber "
         "cores, and takes away what killed ranks leave in shared memory. Ends with mpirun's exit "
         "code; with 125 if all went well but no rank used velo, since the program is no MPI "
         "program, or one of another MPI (not looked for where ranks may be on other nodes, nor "
@@ -34,26 +42,38 @@ def register(commands: Any) -> None:
         "-n", "-np", dest="ranks", metavar="N", type=checked(units.parse_count), required=True,
         help="number of ranks",
     )  # fmt: skip
+    parser.add_argument(
+        "--mpi",
+        choices=MPIS,
+        default="ompi4",
+        help="the program's MPI: Open MPI 4.1 (the default), Open MPI 5, MPICH or Intel MPI",
+    )
+    parser.add_argument(
+        "--mpi-root",
+        metavar="DIR",
+        help="where that MPI is installed: DIR/bin has its mpirun (default: the first in PATH)",
+    )
     layer = parser.add_mutually_exclusive_group()
     layer.add_argument(
         "--mtl",
         dest="layer",
         action="store_const",
         const="mtl",
-        help="through the matching layer: the fastest, all ranks on one node (the default)",
+        help="Open MPI 4.1 through the matching layer: the fastest, all ranks on one node (the "
+        "default)",
     )
     layer.add_argument(
         "--btl",
         dest="layer",
         action="store_const",
         const="btl",
-        help="through the byte transfer layer: velo inside a node, TCP between nodes",
+        help="Open MPI 4.1 through the byte transfer layer: velo inside a node, TCP between nodes",
     )
     parser.add_argument(
         "--no-coll",
         dest="collectives",
         action="store_false",
-        help="leave collectives to Open MPI's own components; velo's carry barrier, broadcast, "
+        help="leave collectives to Open MPI 4.1's own components; velo's carry barrier, broadcast, "
         "reduce, allreduce, allgather and alltoall of up to 4 KiB inside a node",
     )
     parser.add_argument(
@@ -61,24 +81,39 @@ def register(commands: Any) -> None:
         "--dry-run",
         dest="print",
         action="store_true",
-        help="show the mpirun command and run nothing",
+        help="show the mpirun command with its environment, and run nothing",
     )
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=run, layer="mtl")
+    parser.set_defaults(run=run, layer=None)
 
 
 def run(args: argparse.Namespace) -> None:
     """`velo run`; ends with the exit code of mpirun."""
     # Cost: subprocess and dataclasses are slow to import.
     from velo.runtime.launch import complete
-    from velo.runtime.mpirun import plan
 
-    launch = plan(args.ranks, args.layer, args.arguments, args.collectives)
+    launch = _plan(args)
     if args.print:
         print(launch)
         return
     sys.stdout.flush()
     sys.exit(complete(launch))
+
+
+def _plan(args: argparse.Namespace) -> "Launch":
+    root = Path(args.mpi_root) if args.mpi_root else None
+    if root and not (root / "bin").is_dir():
+        raise UsageError(f"there is no folder {root / 'bin'}; --mpi-root wants the one above it")
+    if args.mpi == "ompi4":
+        from velo.runtime import mpirun
+
+        return mpirun.plan(args.ranks, args.layer or "mtl", args.arguments, args.collectives, root)
+    if args.layer or not args.collectives:
+        word = f"--{args.layer}" if args.layer else "--no-coll"
+        raise UsageError(f"{word} is of velo's components, which are for --mpi ompi4 alone")
+    from velo.runtime import over_libfabric
+
+    return over_libfabric.plan(args.mpi, root, args.ranks, args.arguments)
 
 
 def protect(argv: Sequence[str]) -> list[str]:
@@ -91,9 +126,9 @@ def protect(argv: Sequence[str]) -> list[str]:
     at = 1
     while at < len(argv):
         word = argv[at]
-        if word in ("-n", "-np"):
+        if word in OWN_VALUES:
             at += 2
-        elif word in OWN_WORDS:
+        elif word in OWN_WORDS or word.startswith(("--mpi=", "--mpi-root=")):
             at += 1
         else:
             break

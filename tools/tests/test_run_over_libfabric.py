@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo run --mpi` with stand-ins for the launchers of MPIs that use libfabric."""
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from velo.cli import main
+from velo.errors import EXIT_FAILED, EXIT_UNUSED, EXIT_USAGE
+from velo.runtime import over_libfabric, run
+
+VERSIONS = {
+    "ompi4": "mpirun (Open MPI) 4.1.4",
+    "ompi5": "mpirun (Open MPI) 5.0.11",
+    "mpich": "HYDRA build details:\n    Version:                                 5.0.2",
+    "impi": "Intel(R) MPI Library for Linux* OS, Version 2021.18.1 Build 20260626 (id: b44796a)",
+}
+LAUNCHER = r"""#!/bin/sh
+case "$1" in --version) echo "{version}"; exit;; esac
+printf '%s\n' "$@"
+env | grep -E '^(FI_|VELO_DOMAIN|MPIR_CVAR|I_MPI|OMPI_ALLOW|LD_LIBRARY_PATH)'
+[ -n "$FAKE_UNUSED" ] || touch "$VELO_SHM_DIR/velo.$VELO_DOMAIN.0.1"
+exit ${{FAKE_CODE:-0}}
+"""
+
+Install = Callable[[str, str, str], Path]
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """A tree with a provider and a folder for segments; installs launchers into folders in PATH."""
+    folder = tmp_path / "lib" / "libfabric"
+    folder.mkdir(parents=True)
+    (folder / over_libfabric.PROVIDER).touch()
+    (tmp_path / "shm").mkdir()
+    monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path / "libexec" / "velo"))
+    monkeypatch.setenv("VELO_SHM_DIR", str(tmp_path / "shm"))
+    monkeypatch.delenv("FI_PROVIDER_PATH", raising=False)
+    paths: list[str] = []
+
+    def put(kind: str, name: str, root: str) -> Path:
+        launcher = tmp_path / root / "bin" / name
+        launcher.parent.mkdir(parents=True, exist_ok=True)
+        launcher.write_text(LAUNCHER.format(version=VERSIONS[kind]))
+        launcher.chmod(0o755)
+        if str(launcher.parent) not in paths:
+            paths.append(str(launcher.parent))
+        monkeypatch.setenv("PATH", ":".join([*paths, os.defpath]))
+        return tmp_path / root
+
+    return put
+
+
+def said(capfd: pytest.CaptureFixture[str], *argv: str) -> list[str]:
+    with pytest.raises(SystemExit) as end:
+        main(["run", *argv])
+    assert end.value.code == 0
+    return capfd.readouterr().out.splitlines()
+
+
+def complaint(capfd: pytest.CaptureFixture[str], code: int, *argv: str) -> str:
+    assert main(["run", *argv]) == code
+    return capfd.readouterr().err
+
+
+def follow(found: Sequence[str], *wanted: str) -> bool:
+    """Do the words wanted follow each other?"""
+    n = len(wanted)
+    return any(tuple(found[i : i + n]) == wanted for i in range(len(found)))
+
+
+def test_the_names_on_the_command_line_are_those_of_the_launchers() -> None:
+    assert set(run.MPIS) == {"ompi4", *over_libfabric.MPIS}
+
+
+def test_mpich_is_told_to_use_the_provider_inside_a_node_too(
+    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    install("mpich", "mpiexec.hydra", "mpich")
+    found = said(capfd, "-n", "1", "--mpi", "mpich", "true", "word")
+    assert follow(found, "-n", "1")
+    assert follow(found, "true", "word")
+    assert "FI_PROVIDER=velo" in found
+    assert "MPIR_CVAR_CH4_NETMOD=ofi" in found
+    assert "MPIR_CVAR_NOLOCAL=1" in found
+    assert f"FI_PROVIDER_PATH={tmp_path}/lib/libfabric" in found
+
+
+def test_intel_mpi_is_told_to_use_the_provider(
+    install: Install, capfd: pytest.CaptureFixture[str]
+) -> None:
+    install("impi", "mpiexec.hydra", "impi")
+    found = said(capfd, "-n", "1", "--mpi=impi", "true")
+    assert "FI_PROVIDER=velo" in found
+    assert "I_MPI_FABRICS=ofi" in found
+    assert "I_MPI_PIN=off" not in found
+    assert "I_MPI_PIN=off" in said(capfd, "-n", "4096", "--mpi", "impi", "true")
+
+
+def test_open_mpi_5_gets_its_layer_for_libfabric(
+    install: Install, capfd: pytest.CaptureFixture[str]
+) -> None:
+    install("ompi5", "mpirun", "ompi5")
+    found = said(capfd, "-n", "1", "--mpi", "ompi5", "true")
+    assert follow(found, "--mca", "pml", "cm", "--mca", "mtl", "ofi")
+    assert follow(found, "--mca", "mtl_ofi_provider_include", "velo")
+    assert follow(found, "--map-by", "core", "--bind-to", "core")
+    found = said(capfd, "-n", "4096", "--mpi", "ompi5", "true")
+    assert follow(found, "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none")
+
+
+def test_what_is_given_is_not_given_twice(
+    install: Install, capfd: pytest.CaptureFixture[str]
+) -> None:
+    install("ompi5", "mpirun", "ompi5")
+    words = ("--mca", "pml", "ob1", "--bind-to", "none")
+    found = said(capfd, "-n", "1", "--mpi", "ompi5", *words, "true")
+    assert found.count("pml") == 1
+    assert found.count("--bind-to") == 1
+    assert follow(found, *words, "true")
+
+
+def test_options_with_two_values_are_handed_on(
+    install: Install, capfd: pytest.CaptureFixture[str]
+) -> None:
+    install("mpich", "mpiexec", "mpich")
+    words = ("-genv", "A", "b c", "-ppn", "1", "true", "-n")
+    found = said(capfd, "-n", "1", "--mpi", "mpich", *words)
+    assert follow(found, *words)
+    assert "-bind-to" not in found
+
+
+def test_the_launcher_of_another_mpi_is_passed_over(
+    install: Install, capfd: pytest.CaptureFixture[str]
+) -> None:
+    install("ompi4", "mpirun", "first")
+    install("impi", "mpiexec.hydra", "second")
+    root = install("mpich", "mpiexec.hydra", "third")
+    main(["run", "-n", "1", "--mpi", "mpich", "--print", "true"])
+    assert f" {root}/bin/mpiexec.hydra " in capfd.readouterr().out
+    text = complaint(capfd, EXIT_FAILED, "-n", "1", "--mpi", "ompi5", "true")
+    assert "no launcher of Open MPI 5 in PATH" in text
+    assert "of another MPI" in text
+    assert "--mpi-root" in text
+
+
+def test_an_installation_that_is_named_comes_first(
+    install: Install, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("mpich", "mpiexec.hydra", "first")
+    root = install("mpich", "mpiexec.hydra", "second")
+    (root / "lib").mkdir()
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/else")
+    arguments = ["-n", "1", "--mpi", "mpich", "--mpi-root", str(root)]
+    assert f"LD_LIBRARY_PATH={root}/lib:/else" in said(capfd, *arguments, "true")
+    text = complaint(
+        capfd, EXIT_USAGE, "-n", "1", "--mpi", "mpich", "--mpi-root", "/nowhere", "true"
+    )
+    assert "/nowhere/bin" in text
+
+
+def test_providers_of_the_user_stay(
+    install: Install,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    install("mpich", "mpiexec.hydra", "mpich")
+    monkeypatch.setenv("FI_PROVIDER_PATH", "/theirs")
+    found = said(capfd, "-n", "1", "--mpi", "mpich", "true")
+    assert f"FI_PROVIDER_PATH={tmp_path}/lib/libfabric:/theirs" in found
+
+
+def test_a_job_that_used_no_velo_is_an_error(
+    install: Install, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("mpich", "mpiexec.hydra", "mpich")
+    monkeypatch.setenv("FAKE_UNUSED", "1")
+    text = complaint(capfd, EXIT_UNUSED, "-n", "1", "--mpi", "mpich", "true")
+    assert "no rank used velo" in text
+    assert "without libfabric" in text
+
+
+def test_components_of_open_mpi_4_are_not_for_others(
+    install: Install, capfd: pytest.CaptureFixture[str]
+) -> None:
+    install("mpich", "mpiexec.hydra", "mpich")
+    for word in ("--mtl", "--btl", "--no-coll"):
+        text = complaint(capfd, EXIT_USAGE, "-n", "1", "--mpi", "mpich", word, "true")
+        assert word in text
+        assert "--mpi ompi4" in text
+
+
+def test_a_provider_that_is_not_there_is_an_error_that_helps(
+    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    install("mpich", "mpiexec.hydra", "mpich")
+    (tmp_path / "lib" / "libfabric" / over_libfabric.PROVIDER).unlink()
+    text = complaint(capfd, EXIT_FAILED, "-n", "1", "--mpi", "mpich", "true")
+    assert over_libfabric.PROVIDER in text
+    assert "libfabric-dev" in text

@@ -1,0 +1,177 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Jobs of MPIs that reach velo through libfabric: their launchers, and what those are told."""
+
+import os
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from velo import tree
+from velo.errors import VeloError
+from velo.runtime.launch import Launch
+from velo.runtime.mpirun import (
+    OPEN_MPI_OPTIONS,
+    PLACING,
+    Arity,
+    cores,
+    find_job_program,
+    new_domain,
+    ranks_are_here,
+    split,
+)
+from velo.runtime.openmpi import allow_root, version_text
+
+PROVIDER = "libvelo-fi.so"
+HYDRA_HOSTS = {"f", "host", "hostfile", "hostlist", "hosts", "machine", "machinefile"}
+HYDRA_PLACING = HYDRA_HOSTS | {"bind-to", "map-by", "perhost", "ppn"}
+HYDRA_OPTIONS = Arity(
+    one=frozenset(HYDRA_PLACING) | {
+        "configfile", "envlist", "errfile-pattern", "genvlist", "iface", "launcher",
+        "launcher-exec", "localhost", "membind", "n", "np", "outfile-pattern", "path", "prefix",
+        "profile", "rmk", "s", "topolib", "wdir",
+    },
+    two=frozenset({"env", "genv"}),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Mpi:
+    """One MPI that uses libfabric."""
+
+    name: str
+    launchers: Sequence[str]
+    """What its launcher may be called."""
+    version: re.Pattern[str]
+    """What it says of itself, and of no other MPI; the group is its version."""
+    options: Arity
+    placing: frozenset[str]
+    """Those of its launcher's options that say where ranks go."""
+    parameters: Mapping[str, str]
+    """Open MPI's parameters that choose libfabric and its provider."""
+    env: Mapping[str, str]
+    """The environment that chooses them."""
+    bound: Sequence[str]
+    """Options that bind each rank to a core of its own."""
+    unbound: Sequence[str]
+    """Options for more ranks than cores."""
+    unbound_env: Mapping[str, str]
+    """The environment for more ranks than cores."""
+    rank_depth: int
+    """How many generations its ranks are below the launcher."""
+    source: str
+    """A package of Python's index that has it."""
+
+
+MPIS = {
+    "ompi5": Mpi(
+        name="Open MPI 5",
+        launchers=("mpirun", "mpiexec", "mpirun.openmpi"),
+        version=re.compile(r"\(Open MPI\) ((?:[5-9]|\d\d)\.[\d.]+)"),
+        options=OPEN_MPI_OPTIONS,
+        placing=frozenset(PLACING),
+        parameters={"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": "velo"},
+        env={},
+        bound=("--map-by", "core", "--bind-to", "core"),
+        unbound=("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
+        unbound_env={},
+        rank_depth=1,
+        source="openmpi",
+    ),
+    "mpich": Mpi(
+        name="MPICH",
+        launchers=("mpiexec.hydra", "mpiexec", "mpirun", "mpiexec.mpich"),
+        version=re.compile(r"HYDRA build details:\s+Version:\s+(\S+)"),
+        options=HYDRA_OPTIONS,
+        placing=frozenset(HYDRA_PLACING),
+        parameters={},
+        # Without the last one it keeps what is inside a node to itself.
+        env={"FI_PROVIDER": "velo", "MPIR_CVAR_CH4_NETMOD": "ofi", "MPIR_CVAR_NOLOCAL": "1"},
+        bound=("-bind-to", "core"),
+        unbound=(),
+        unbound_env={},
+        rank_depth=2,
+        source="mpich",
+    ),
+    "impi": Mpi(
+        name="Intel MPI",
+        launchers=("mpiexec.hydra", "mpiexec"),
+        version=re.compile(r"Intel\(R\) MPI Library.*?Version (\S+)"),
+        options=HYDRA_OPTIONS,
+        placing=frozenset(HYDRA_PLACING),
+        parameters={},
+        env={"FI_PROVIDER": "velo", "I_MPI_FABRICS": "ofi"},
+        bound=(),  # It does so by itself.
+        unbound=(),
+        unbound_env={"I_MPI_PIN": "off"},
+        rank_depth=2,
+        source="impi-rt",
+    ),
+}
+
+
+def plan(kind: str, root: Path | None, ranks: int, arguments: Sequence[str]) -> Launch:
+    """The launcher's command for a job."""
+    mpi = MPIS[kind]
+    job = split(arguments, mpi.options)
+    find_job_program(job)
+    launcher = find_launcher(mpi, root)
+    domain = new_domain()
+    env = {"VELO_DOMAIN": domain, "FI_PROVIDER_PATH": _provider_path(), **mpi.env}
+    argv = [launcher, "-n", str(ranks)]
+    for name, value in mpi.parameters.items():
+        if name not in job.parameters:
+            argv += ["--mca", name, value]
+    if mpi.placing.isdisjoint(job.names):
+        has_cores = ranks <= cores()
+        argv += mpi.bound if has_cores else mpi.unbound
+        env |= {} if has_cores else mpi.unbound_env
+    argv += [*job.options, *job.program]
+    env |= allow_root() if mpi.options is OPEN_MPI_OPTIONS else {}
+    env |= _found_first(root) if root else {}
+    must_use = ranks_are_here(job) and not job.parameters & {"pml", "mtl"}
+    why_unused = (
+        f"the program is no MPI program, it is built for another MPI than {mpi.name}, or this "
+        f"{mpi.name} is built without libfabric, as Debian's MPICH is"
+    )
+    return Launch(argv, env, domain, must_use, mpi.rank_depth, why_unused)
+
+
+def _provider_path() -> str:
+    """Where libfabric looks for providers: in our folder first."""
+    folder = str(tree.find_provider(PROVIDER).parent.resolve())
+    given = os.environ.get("FI_PROVIDER_PATH")
+    return f"{folder}:{given}" if given else folder
+
+
+def _found_first(root: Path) -> dict[str, str]:
+    """A job's programs and libraries come from this installation."""
+    env = {"PATH": f"{root / 'bin'}:{os.environ.get('PATH', os.defpath)}"}
+    if (root / "lib").is_dir():
+        given = os.environ.get("LD_LIBRARY_PATH")
+        env["LD_LIBRARY_PATH"] = f"{root / 'lib'}:{given}" if given else str(root / "lib")
+    return env
+
+
+def _candidates(mpi: Mpi, root: Path | None) -> Iterator[str]:
+    folders = [str(root / "bin")] if root else os.get_exec_path()
+    for folder in folders:
+        for name in mpi.launchers:
+            if path := shutil.which(name, path=folder):
+                yield path
+
+
+def find_launcher(mpi: Mpi, root: Path | None) -> str:
+    """The first launcher that is of this MPI."""
+    seen = []
+    for path in _candidates(mpi, root):
+        if mpi.version.search(version_text(path)):
+            return path
+        seen.append(path)
+    where = f"below {root}" if root else "in PATH"
+    others = f" ({', '.join(seen)}: of another MPI)" if seen else ""
+    raise VeloError(
+        f"there is no launcher of {mpi.name} {where}{others}; name the folder that has its "
+        f"bin/{mpi.launchers[0]} with --mpi-root; 'pip install {mpi.source}' is one way to get it"
+    )
