@@ -15,6 +15,9 @@ set(CPACK_COMPONENTS_ALL library devel tools)
 if(TARGET mca_mtl_velo)
     list(APPEND CPACK_COMPONENTS_ALL openmpi)
 endif()
+if(TARGET velo-fi)
+    list(APPEND CPACK_COMPONENTS_ALL libfabric)
+endif()
 if(VELO_BUILD_SIM)
     list(APPEND CPACK_COMPONENTS_ALL sim)
 endif()
@@ -61,6 +64,10 @@ velo_deb(openmpi openmpi-velo net "openmpi-bin (>= 4.1), openmpi-bin (<< 4.2~), 
          "velo-tools" "messages between processes - Open MPI components"
          "${velo_about}This package has components for Open MPI; 'velo run' of velo-tools starts
 programs with them.")
+velo_deb(libfabric libfabric-velo net "libfabric1" "velo-tools" "messages between processes - libfabric provider"
+         "${velo_about}This package has a provider for libfabric, for MPICH, Intel MPI, Open MPI 5 and
+other programs that use libfabric; 'velo run --mpi' of velo-tools starts MPI
+programs with it.")
 velo_deb(sim velo-sim science
          "velo-tools ${velo_same}, openmpi-velo ${velo_same}, libjemalloc2" "netpipe-openmpi"
          "messages between processes - simulated hardware"
