@@ -156,7 +156,7 @@ int velo_dimmnet_aotf(struct velo_dimmnet *context, unsigned slot, uint64_t word
     if (unlikely(!context || slot >= VELO_DIMMNET_AOTF_HEADERS))
         return velo_fail(VELO_ERR_ARG, "context is NULL, or slot is %u; give 0 to %u", slot,
                          VELO_DIMMNET_AOTF_HEADERS - 1);
-    return start(context, VELO_DIMMNET_REGISTER_AOTF + slot, word);
+    return start(context, VELO_DIMMNET_REGISTER_AOTF + slot * VELO_DIMMNET_AOTF_STEP_WORDS, word);
 }
 
 /* ---- commands -------------------------------------------------------------------------------- */

@@ -81,6 +81,20 @@ const struct dimmnet_engine *dimmnet_engine(void);
 /** The three privileged registers of a process. */
 #define DIMMNET_PROCESS_REGISTER(wid) (VELO_DIMMNET_PRIVILEGED_PROCESS + 8u * (wid))
 
+/** Is that one of the registers for AOTF? */
+static inline bool dimmnet_is_aotf(unsigned word)
+{
+    unsigned at = word - VELO_DIMMNET_REGISTER_AOTF;
+    return at < VELO_DIMMNET_AOTF_HEADERS * VELO_DIMMNET_AOTF_STEP_WORDS &&
+           at % VELO_DIMMNET_AOTF_STEP_WORDS == 0;
+}
+
+/** Which header such a register uses. */
+static inline unsigned dimmnet_aotf_header(unsigned word)
+{
+    return (word - VELO_DIMMNET_REGISTER_AOTF) / VELO_DIMMNET_AOTF_STEP_WORDS;
+}
+
 #define DIMMNET_PREFETCH_WORDS (VELO_DIMMNET_PREFETCH_WINDOWS * VELO_DIMMNET_WINDOW_WORDS)
 #define DIMMNET_WRITE_WORDS (VELO_DIMMNET_WRITE_WINDOWS * VELO_DIMMNET_WINDOW_WORDS)
 

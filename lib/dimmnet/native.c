@@ -117,8 +117,8 @@ static int write_register(struct dimmnet_slot *given, unsigned word, uint64_t va
         slot->error = VELO_DIMMNET_ERROR_NONE;
         return VELO_OK;
     default:
-        if (word - VELO_DIMMNET_REGISTER_AOTF < VELO_DIMMNET_AOTF_HEADERS)
-            return count_done(slot, native_aotf(slot, word - VELO_DIMMNET_REGISTER_AOTF, value));
+        if (dimmnet_is_aotf(word))
+            return count_done(slot, native_aotf(slot, dimmnet_aotf_header(word), value));
         return VELO_OK; /* As a board: a write to no register is lost. */
     }
 }

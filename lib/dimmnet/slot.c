@@ -212,7 +212,8 @@ static int aotf(struct slot_process *process, unsigned slot, uint64_t word)
         memcpy(process->headers + first, header, VELO_DIMMNET_HEADER_WORDS * WORD_BYTES);
         write_windows(process, VELO_DIMMNET_WINDOW_WORDS + first, VELO_DIMMNET_HEADER_WORDS);
     }
-    return start(process, VELO_DIMMNET_REGISTER_AOTF + slot, &word, 1);
+    return start(process, VELO_DIMMNET_REGISTER_AOTF + slot * VELO_DIMMNET_AOTF_STEP_WORDS, &word,
+                 1);
 }
 
 static int command(struct slot_process *process, uint64_t word_1)
@@ -263,7 +264,7 @@ static int start_one(struct slot_process *process, unsigned word, uint64_t value
         return botf(process, value);
     if (word == VELO_DIMMNET_REGISTER_COMMAND_1)
         return command(process, value);
-    return aotf(process, word - VELO_DIMMNET_REGISTER_AOTF, value);
+    return aotf(process, dimmnet_aotf_header(word), value);
 }
 
 /* ---- registers ------------------------------------------------------------------------------- */
@@ -277,7 +278,7 @@ static int write_register(struct dimmnet_slot *given, unsigned word, uint64_t va
         return VELO_OK;
     }
     if (word == VELO_DIMMNET_REGISTER_BOTF || word == VELO_DIMMNET_REGISTER_COMMAND_1 ||
-        word - VELO_DIMMNET_REGISTER_AOTF < VELO_DIMMNET_AOTF_HEADERS)
+        dimmnet_is_aotf(word))
         return start_one(process, word, value);
     if (which < 2) {
         process->list_word[which] = velo_dimmnet_pattern_step(value);

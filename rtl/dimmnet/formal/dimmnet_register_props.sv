@@ -39,7 +39,6 @@ module dimmnet_register_props
     input logic [8:0][31:0] network_counts_i
 );
 
-  logic we_ready_o;
   logic [127:0] rdata_o;
   logic push_valid_o;
   logic [WidBits-1:0] push_wid_o;
@@ -104,7 +103,7 @@ module dimmnet_register_props
     if (rst_ni) begin
       cover (push_valid_o && push_entry_o.kind == EntryTransfer && push_wid_o == WidBits'(P));
       cover (process_o[P].enabled && process_o[P].pgid == 16'd7 && status_write_o[P] == 32'd2);
-      cover (we_i && !we_ready_o);
+      cover (push_valid_o && push_entry_o.kind == EntryAotf && push_wid_o == WidBits'(P));
     end
   end
 

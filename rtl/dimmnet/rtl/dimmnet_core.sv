@@ -4,8 +4,8 @@
 // names of the paper (figure 3); README.md says what each does. Everything is synchronous to one clock, 100 MHz on the
 // paper's board.
 //
-// Host: writes of 128 bits with byte enables; reads whose data come two cycles after they were taken. Reads are taken at
-// once, and so are writes, but for two words of AOTF in one, which take two cycles; whatever network and SO-DIMM do.
+// Host: writes of 128 bits with byte enables; reads whose data come two cycles after they were taken. Both are taken at
+// once, whatever network and SO-DIMM do.
 // SWIF: lines with their identifiers. SO-DIMM: a request a cycle, responses of reads in order; there is always room for them.
 
 `include "velo_assert.svh"
@@ -64,7 +64,7 @@ module dimmnet_core
   `VELO_ASSERT_INIT(ProcessesFitTheMap, Processes >= 2 && Processes <= DimmnetProcessesMax)
 
   dimmnet_slot_t write_slot, read_slot;
-  logic write_window, write_register, register_ready, write_llcm, read_llcm;
+  logic write_window, write_register, write_llcm, read_llcm;
   logic [127:0] register_data, prefetch_data, llcm_data;
   logic
       push_valid,
@@ -128,8 +128,8 @@ module dimmnet_core
       };
   assign tx_ident_o = tx_ident;
   assign lid_o = lid;
-  // Each memory gives the host's reads the first place.
-  assign read_ready_o = 1'b1;
+  // A memory slot cannot wait; each memory gives the host the first place.
+  assign {write_ready_o, read_ready_o} = '1;
 
   // What became of a command is counted a cycle later: an offset in the Write Window that is wrong ends a store, and from
   // there to the counters is too far for one cycle. A process that begins anew has not done it.
@@ -147,7 +147,6 @@ module dimmnet_core
       .clk_i,
       .rst_ni,
       .write_valid_i,
-      .write_ready_o,
       .write_address_i,
       .read_valid_i,
       .read_address_i,
@@ -156,7 +155,6 @@ module dimmnet_core
       .write_slot_o(write_slot),
       .write_window_o(write_window),
       .write_register_o(write_register),
-      .register_ready_i(register_ready),
       .write_llcm_o(write_llcm),
       .read_slot_o(read_slot),
       .read_llcm_o(read_llcm),
@@ -172,7 +170,6 @@ module dimmnet_core
       .clk_i,
       .rst_ni,
       .we_i(write_register),
-      .we_ready_o(register_ready),
       .waddr_i(write_slot),
       .be_i(write_be_i),
       .wdata_i(write_data_i),

@@ -12,9 +12,8 @@ module dimmnet_host
     input logic clk_i,
     input logic rst_ni,
 
-    input  logic        write_valid_i,   // the host writes
-    output logic        write_ready_o,   // it is taken
-    input  logic [20:0] write_address_i, // byte in the slot; the lowest four are not looked at
+    input logic        write_valid_i,   // the host writes
+    input logic [20:0] write_address_i, // byte in the slot; the lowest four are not looked at
 
     input  logic         read_valid_i,      // the host reads
     input  logic [ 20:0] read_address_i,    // byte in the slot, a multiple of 16
@@ -24,7 +23,6 @@ module dimmnet_host
     output dimmnet_slot_t write_slot_o,      // the write's address
     output logic          write_window_o,    // it is for a Write Window
     output logic          write_register_o,  // for a register
-    input  logic          register_ready_i,  // which takes it
     output logic          write_llcm_o,      // for LLCM
 
     output dimmnet_slot_t         read_slot_o,      // the read's address
@@ -55,7 +53,6 @@ module dimmnet_host
   assign write_llcm_o = to_process && to.page[3];
   assign write_register_o = (to_process && to.page == DimmnetPageRegister) ||
       (write_valid_i && to.privileged);
-  assign write_ready_o = !write_register_o || register_ready_i;
 
   assign of_process = !of.privileged && 32'(of.wid) < Processes;
   always_comb begin

@@ -5,7 +5,7 @@
 //
 // A register is written whole: a command of which bytes are missing is refused, any other such write is dropped.
 // Writing a process's identity begins it anew: commands that wait are gone, all that it counts is zero.
-// A command goes to its process's queue (dimmnet_queue); two words of AOTF in one write take two cycles.
+// A command goes to its process's queue (dimmnet_queue). No write has two: those of AOTF lie 16 bytes apart.
 
 `include "velo_assert.svh"
 
@@ -21,7 +21,6 @@ module dimmnet_register
     input logic rst_ni,
 
     input logic we_i,  // the host writes a register page
-    output logic we_ready_o,  // it is taken
     input dimmnet_slot_t waddr_i,  // where; the process exists unless the page is privileged
     input logic [15:0] be_i,  // bytes
     input logic [127:0] wdata_i,  // the bytes
@@ -87,7 +86,7 @@ module dimmnet_register
 
   // ----- what is written ------------------------------------------------------------------------
 
-  logic own, privileged, aotf, aotf_both, aotf_upper_q, aotf_upper;
+  logic own, privileged, aotf;
   logic [1:0] whole, some;
   logic [7:0] row;
   logic [1:0][63:0] words;
@@ -101,15 +100,7 @@ module dimmnet_register
   assign some       = {|be_i[15:8], |be_i[7:0]};
   assign words      = wdata_i;
 
-  // The upper word of two goes a cycle later.
-  assign aotf       = Aotf && own && row[7] && row[6:4] == '0;
-  assign aotf_both  = aotf && (&some);
-  assign aotf_upper = aotf && (some == 2'b10 || aotf_upper_q);
-  assign we_ready_o = !aotf_both || aotf_upper_q;
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) aotf_upper_q <= 1'b0;
-    else aotf_upper_q <= aotf_both && !aotf_upper_q;
-  end
+  assign aotf       = Aotf && own && row[7] && row[6:5] == '0;
 
   // ----- commands -------------------------------------------------------------------------------
 
@@ -121,10 +112,10 @@ module dimmnet_register
     push_entry_o.local_shape  = local_q[wid];
     push_entry_o.remote_shape = remote_q[wid];
     if (aotf) begin
-      command              = |some;
-      command_whole        = whole[aotf_upper];
+      command              = some[0];
+      command_whole        = whole[0];
       push_entry_o.kind    = EntryAotf;
-      push_entry_o.command = {59'b0, row[3:0], aotf_upper, words[aotf_upper]};
+      push_entry_o.command = {59'b0, row[4:0], words[0]};
     end else if (own && row == 8'(DimmnetRegisterBotf / 2)) begin
       command              = some[0];
       command_whole        = whole[0];

@@ -110,10 +110,12 @@ async def an_aotf_store_is_a_packet(dut: Any) -> None:
     for k in (0, 1, 31):
         head = packet([], **header(address=10 + k, words=5))
         await board.put_window(0, 64 + 2 * k, head)
-    # Two words in one write are two packets.
+    # Only the lower word of a row is a register.
     address = board.slot(0, "register", REGISTER["aotf"])
-    await board.write_row(address, 0xAAAA | 0xBBBB << 64)
-    await board.set_register(0, "aotf", 0xCCCC, 31)
+    await board.write_row(address, 0xAAAA | 0xDDDD << 64)
+    await board.set_register(0, "aotf", 0xDDDD, 1)
+    await board.set_register(0, "aotf", 0xBBBB, 1 * CONSTANTS["aotf_step_words"])
+    await board.set_register(0, "aotf", 0xCCCC, 31 * CONSTANTS["aotf_step_words"])
     await board.finished(0, 3)
     await board.quiet()
     assert await board.prefetch(1, 10, 2) == [0xAAAA, 0xBBBB]
@@ -393,7 +395,7 @@ async def a_process_reaches_its_own_page_only(dut: Any) -> None:
                 offset=16 * rng.choice(pages[:1]),
             )
         # No command: a packet that it sends is another matter.
-        if address >> 12 & 15 == 2 and (address & 4095) // 16 in (0, 1, *range(128, 144)):
+        if address >> 12 & 15 == 2 and (address & 4095) // 16 in (0, 1, *range(128, 160)):
             continue
         await board.write_row(address, rng.getrandbits(128))
     assert [await board.read_row(address) for address in watched] == before

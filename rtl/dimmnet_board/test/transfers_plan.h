@@ -504,7 +504,8 @@ class Plan
             break;
         }
         case Item::Aotf:
-            command(p, VELO_DIMMNET_REGISTER_AOTF + item.first, item.packet.payload);
+            command(p, VELO_DIMMNET_REGISTER_AOTF + item.first * VELO_DIMMNET_AOTF_STEP_WORDS,
+                    item.packet.payload);
             p.done++;
             model_.send(p, item.packet.header, item.packet.payload);
             break;
