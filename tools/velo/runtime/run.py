@@ -105,12 +105,14 @@ def _plan(args: argparse.Namespace) -> "Launch":
     if root and not (root / "bin").is_dir():
         raise UsageError(f"there is no folder {root / 'bin'}; --mpi-root wants the one above it")
     if args.mpi == "ompi4":
+        # Cost: subprocess and dataclasses are slow to import.
         from velo.runtime import mpirun
 
         return mpirun.plan(args.ranks, args.layer or "mtl", args.arguments, args.collectives, root)
     if args.layer or not args.collectives:
         word = f"--{args.layer}" if args.layer else "--no-coll"
         raise UsageError(f"{word} is of velo's components, which are for --mpi ompi4 alone")
+    # Cost: as above.
     from velo.runtime import over_libfabric
 
     return over_libfabric.plan(args.mpi, root, args.ranks, args.arguments)
