@@ -32,7 +32,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
     return get(&cntr->errors);
 }
 
-/* Whoever sleeps looks again. */
+/* Threads that sleep look again. */
 static int changed(struct vf_cntr *cntr)
 {
     vf_lock(cntr->watch.domain);

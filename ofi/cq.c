@@ -22,14 +22,6 @@ void vf_cq_report(struct vf_cq *cq, struct vf_op *op)
     cq->late_end = &op->next;
 }
 
-bool vf_cq_report_error(struct vf_cq *cq, const struct vf_completion *completion)
-{
-    if (!vf_cq_has_room(cq))
-        return false;
-    *vf_cq_push(cq) = *completion;
-    return true;
-}
-
 /* Completions that found no room take the room that there is now. */
 static __attribute__((noinline)) void take_late(struct vf_cq *cq)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What is offered, and what of it a caller gets who asks for some of it. */
+/* The provider's offer, and what a caller's hints get of it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

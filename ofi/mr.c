@@ -89,12 +89,12 @@ static int mr_close(fid_t fid)
     struct vf_mr *mr = VF_CONTAINER(fid, struct vf_mr);
     struct vf_domain *domain = mr->domain;
     vf_lock(domain);
-    if (mr->has_slot) {
+    if (mr->mem) {
         memset(&domain->directory->entries[mr->slot], 0, sizeof(struct vf_mr_entry));
         domain->mrs[mr->slot] = NULL;
         domain->mr_count--;
+        (void)velo_rma_mem_deregister(mr->mem, VELO_FOREVER);
     }
-    (void)velo_rma_mem_deregister(mr->mem, VELO_FOREVER);
     domain->users--;
     vf_unlock(domain);
     free(mr);
@@ -147,7 +147,6 @@ static int reg(struct vf_domain *domain, struct vf_mr *mr, char *buf, size_t len
         vf_log("register memory: %s", velo_last_error());
         return status == VELO_ERR_FULL ? -FI_ENOSPC : -vf_error(status);
     }
-    mr->has_slot = true;
     domain->mrs[slot] = mr;
     domain->mr_count++;
     publish(domain, mr);

@@ -18,7 +18,6 @@ struct vf_op *vf_pool_grow(struct vf_pool *pool, struct vf_ep *ep)
     pool->chunks[pool->count / VF_CHUNK] = chunk;
     for (uint32_t i = VF_CHUNK; i-- > 0;) {
         chunk[i].ep = ep;
-        chunk[i].number = pool->count + i;
         chunk[i].next = pool->free;
         pool->free = &chunk[i];
     }

@@ -119,8 +119,7 @@ struct vf_mr {
     size_t len_bytes;
     uint64_t access;
     uint64_t offset_bytes; /* Of its first byte, as peers count. */
-    uint32_t slot;         /* In the directory, if it has one. */
-    bool has_slot;
+    uint32_t slot;         /* In the directory, unless mem is NULL. */
 };
 
 struct vf_directory;
@@ -243,8 +242,6 @@ int vf_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fi
                void *context);
 /** Report the completion in an operation; then the operation is free. */
 void vf_cq_report(struct vf_cq *cq, struct vf_op *op);
-/** Report an error that no operation stands for. False: no room. */
-bool vf_cq_report_error(struct vf_cq *cq, const struct vf_completion *completion);
 int vf_cq_trywait(struct vf_cq *cq);
 /** Forget what an endpoint has not reported yet. */
 void vf_cq_drop(struct vf_cq *cq, const struct vf_ep *ep);
@@ -331,8 +328,6 @@ struct vf_op {
     bool is_over;       /* Multi-receive: it takes no more. */
     bool has_notice;    /* RMA: its target is to be told. */
     uint8_t iov_count;  /* Pieces that a packed message is to be copied to; 0: it is not packed. */
-    uint32_t number;    /* In its pool. */
-    uint32_t serial;    /* Of its uses. */
     uint32_t parts;     /* RMA: notifications to come. Atomic: request and answer. */
     struct vf_atomic_answer *answer; /* Atomic. Freed with the operation. */
     int status;                      /* RMA: the first error. Atomic: of the request. */
@@ -433,7 +428,6 @@ int vf_error(int status);
 static inline void vf_op_free(struct vf_pool *pool, struct vf_op *op)
 {
     op->kind = VF_OP_FREE;
-    op->serial++;
     op->next = pool->free;
     pool->free = op;
 }

@@ -22,7 +22,6 @@ struct vf_claim {
     struct vf_claim *next;
     void *context;
     struct velo_mq_message *message;
-    size_t len_bytes;
 };
 
 /* ---- what has come --------------------------------------------------------------------------- */
@@ -273,12 +272,12 @@ static int discard(struct vf_ep *ep, struct velo_mq_message *message)
     return 0;
 }
 
-static int claim(struct vf_ep *ep, void *context, struct velo_mq_message *message, size_t len_bytes)
+static int claim(struct vf_ep *ep, void *context, struct velo_mq_message *message)
 {
     struct vf_claim *claim = malloc(sizeof *claim);
     if (!claim)
         return -FI_ENOMEM;
-    *claim = (struct vf_claim){ep->claims, context, message, len_bytes};
+    *claim = (struct vf_claim){ep->claims, context, message};
     ep->claims = claim;
     return 0;
 }
@@ -333,7 +332,7 @@ static ssize_t peek(struct vf_ep *ep, const struct receive *receive, uint64_t fl
     if (flags & FI_DISCARD)
         rc = discard(ep, message);
     else if (flags & FI_CLAIM)
-        rc = claim(ep, receive->context, message, found.info.len_bytes);
+        rc = claim(ep, receive->context, message);
     if (!rc)
         *vf_cq_push(ep->rx_cq) = completion;
     return rc;
@@ -349,7 +348,7 @@ static ssize_t take_claimed(struct vf_ep *ep, const struct receive *receive,
     if (flags & FI_DISCARD) {
         int rc = discard(ep, message);
         if (rc)
-            return claim(ep, receive->context, message, 0) ? -FI_ENOMEM : rc;
+            return claim(ep, receive->context, message) ? -FI_ENOMEM : rc;
         if (ep->rx_cq && vf_cq_has_room(ep->rx_cq))
             *vf_cq_push(ep->rx_cq) = (struct vf_completion){.context = receive->context,
                                                             .flags = FI_RECV | FI_TAGGED,
@@ -358,7 +357,7 @@ static ssize_t take_claimed(struct vf_ep *ep, const struct receive *receive,
     }
     struct vf_op *op = new_op(ep, VF_SPACE_TAGGED, receive, flags);
     if (!op)
-        return claim(ep, receive->context, message, 0) ? -FI_ENOMEM : -FI_EAGAIN;
+        return claim(ep, receive->context, message) ? -FI_ENOMEM : -FI_EAGAIN;
     void *buf = receive->buf;
     size_t len = receive->len;
     if (count > 1) {
@@ -366,7 +365,7 @@ static ssize_t take_claimed(struct vf_ep *ep, const struct receive *receive,
         buf = op->packed = malloc(len ? len : 1);
         if (!buf) {
             vf_op_free(&ep->rx, op);
-            (void)claim(ep, receive->context, message, 0);
+            (void)claim(ep, receive->context, message);
             return -FI_ENOMEM;
         }
         op->iov_count = (uint8_t)count;

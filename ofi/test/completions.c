@@ -46,7 +46,7 @@ static void open_pair_of_format(struct pair *pair, enum fi_cq_format format)
     pair->to_a = side_learn(&pair->b, &pair->a);
 }
 
-/* What is behind an entry is left alone. */
+/* A read leaves the memory behind its entry alone. */
 static void receives_in_format(enum fi_cq_format format, void *entry, size_t size)
 {
     struct pair pair;

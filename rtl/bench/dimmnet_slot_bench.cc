@@ -165,7 +165,7 @@ class Bench
         const auto &to = *hosts_.nodes()[1].top->rootp->__PVT__velo_node_flat__DOT__u_node;
         for (unsigned i = 0; i < 200 && !told; i++) {
             step();
-            // What is seen now is that of the cycle that begins.
+            // The signals seen now are those of the cycle that begins.
             uint64_t cycle = hosts_.cycle();
             if (from.DIMMNET_UNIT(u_send__DOT__net_valid_o) &&
                 from.DIMMNET_UNIT(u_send__DOT__net_eop_o))
@@ -702,7 +702,7 @@ class Bench
         quiet();
         to.paused = true;
         quiet();
-        // What is in memory in the end is what came last: order counts.
+        // Memory holds the last packet in the end: order counts.
         unsigned sent = 0;
         uint64_t done = commands_done(0);
         for (bool stands = false; !stands; sent++) {

@@ -78,7 +78,7 @@ static void send(unsigned lid, bool to_sodimm, unsigned len_words, uint64_t turn
           velo_dimmnet_botf_pack(0, 0, (uint8_t)(VELO_DIMMNET_HEADER_WORDS + len_words)));
 }
 
-/* What is read must be this turn's. */
+/* The words read must be this turn's. */
 static void receive(bool is_read, unsigned len_words, uint64_t turn)
 {
     uint64_t words[VELO_DIMMNET_WINDOW_WORDS];

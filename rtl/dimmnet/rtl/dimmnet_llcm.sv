@@ -6,7 +6,7 @@
 //
 // One write and one read a cycle. The host writes and reads first, at once: a memory slot cannot wait
 // (dimmnet_ddr_host). When it does not, packets' words and statuses are written in turn, and lists and packets read in
-// turn. What was read comes a cycle later.
+// turn. Data read come a cycle later.
 
 `include "velo_assert.svh"
 

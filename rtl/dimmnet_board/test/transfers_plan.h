@@ -3,7 +3,7 @@
 // Random programs for both processes of both boards, for a round: the model carries out each
 // command as it is planned. So that this order does not matter, a round's sources are written by
 // nobody, and each writer has a part of each memory of its own: the peer board's processes, the
-// process itself, and what it gets. What was written in one round is the source of the next.
+// process itself, and what it gets. Each round reads the words that the round before wrote.
 
 #pragma once
 
