@@ -183,6 +183,14 @@ def test_a_job_that_used_no_velo_is_an_error(
     assert "without libfabric" in text
 
 
+def test_ranks_on_other_hosts_are_not_looked_for(
+    install: Install, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("mpich", "mpiexec.hydra", "mpich")
+    monkeypatch.setenv("FAKE_UNUSED", "1")
+    assert "-hosts" in said(capfd, "-n", "1", "--mpi", "mpich", "-hosts", "a,b", "true")
+
+
 def test_components_of_open_mpi_4_are_not_for_others(
     install: Install, capfd: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,6 +25,8 @@ class Arity:
 
     one: frozenset[str]
     two: frozenset[str]
+    hosts: frozenset[str]
+    """Of those, which may put ranks on other nodes."""
 
 
 HOSTS = {"H", "app", "default-hostfile", "host", "hostfile", "machinefile"}
@@ -39,7 +41,7 @@ OPEN_MPI_OPTIONS = Arity(one=frozenset(HOSTS | {
     "output-filename", "output-proctable", "path", "personality", "ppr", "prefix",
     "preload-files", "rank-by", "rankfile", "report-events", "report-pid", "report-uri", "rf",
     "slot-list", "stdin", "timeout", "tune", "wd", "wdir", "x",
-}), two=frozenset({"mca", "gmca", "omca", "pmca"}))  # fmt: skip
+}), two=frozenset({"mca", "gmca", "omca", "pmca"}), hosts=frozenset(HOSTS))  # fmt: skip
 # Where one of these is set, ranks may be on nodes that we do not see.
 SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE_HOSTFILE",
               "SLURM_JOB_ID")  # fmt: skip
@@ -54,6 +56,8 @@ class Split:
     names: frozenset[str]
     """Their names, without dashes."""
     program: Sequence[str]
+    on_hosts: bool
+    """Ranks may be on other nodes."""
 
     @property
     def parameters(self) -> set[str]:
@@ -71,7 +75,7 @@ def split(arguments: Sequence[str], options: Arity = OPEN_MPI_OPTIONS) -> Split:
         name = words[at].lstrip("-")
         names.add(name)
         at += 1 + (2 if name in options.two else 1 if name in options.one else 0)
-    return Split(words[:at], frozenset(names), words[at:])
+    return Split(words[:at], frozenset(names), words[at:], not options.hosts.isdisjoint(names))
 
 
 def plan(
@@ -101,7 +105,7 @@ def new_domain() -> str:
 
 def ranks_are_here(job: Split) -> bool:
     """Are all ranks on this node, in the domain that we chose?"""
-    elsewhere = job.names & HOSTS or any(name in os.environ for name in SCHEDULERS)
+    elsewhere = job.on_hosts or any(name in os.environ for name in SCHEDULERS)
     renamed = any("velo_domain" in word.lower() or "VELO_SHM" in word for word in job.options)
     return not (elsewhere or renamed)
 
@@ -120,8 +124,7 @@ def find_job_program(job: Split) -> None:
     if not job.program:
         raise UsageError("which program? usage: velo run -n N PROGRAM ...")
     program = job.program[0]
-    elsewhere = job.names & (HOSTS | {"wd", "wdir", "path", "prefix"})
-    if elsewhere:
+    if job.on_hosts or job.names & {"wd", "wdir", "path", "prefix"}:
         return
     try:
         find_program(program)

@@ -5,7 +5,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from velo import tree
@@ -53,6 +53,11 @@ def selection(layer: str, folder: Path, given: Iterable[str]) -> list[str]:
         chosen |= {"pml": "cm", "mtl": "velo", "btl": "self,velo"}
     else:
         chosen |= {"pml": "ob1", "btl": "self,velo,tcp"}
+    return parameters(chosen, given)
+
+
+def parameters(chosen: Mapping[str, str], given: Iterable[str]) -> list[str]:
+    """MCA parameters as options, but for those that the user gives."""
     return [
         word
         for name, value in chosen.items()

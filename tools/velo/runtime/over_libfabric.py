@@ -21,7 +21,7 @@ from velo.runtime.mpirun import (
     ranks_are_here,
     split,
 )
-from velo.runtime.openmpi import allow_root, version_text
+from velo.runtime.openmpi import allow_root, parameters, version_text
 
 PROVIDER = "libvelo-fi.so"
 HYDRA_HOSTS = {"f", "host", "hostfile", "hostlist", "hosts", "machine", "machinefile"}
@@ -33,6 +33,7 @@ HYDRA_OPTIONS = Arity(
         "profile", "rmk", "s", "topolib", "wdir",
     },
     two=frozenset({"env", "genv"}),
+    hosts=frozenset(HYDRA_HOSTS),
 )  # fmt: skip
 
 
@@ -119,10 +120,7 @@ def plan(kind: str, root: Path | None, ranks: int, arguments: Sequence[str]) -> 
     launcher = find_launcher(mpi, root)
     domain = new_domain()
     env = {"VELO_DOMAIN": domain, "FI_PROVIDER_PATH": _provider_path(), **mpi.env}
-    argv = [launcher, "-n", str(ranks)]
-    for name, value in mpi.parameters.items():
-        if name not in job.parameters:
-            argv += ["--mca", name, value]
+    argv = [launcher, "-n", str(ranks), *parameters(mpi.parameters, job.parameters)]
     if mpi.placing.isdisjoint(job.names):
         has_cores = ranks <= cores()
         argv += mpi.bound if has_cores else mpi.unbound
