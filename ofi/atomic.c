@@ -5,10 +5,9 @@
 
 #include "provider.h"
 
-#define QUIET (UINT64_C(1) << 63) /* See send.c. */
 #define ATOMIC_FLAGS                                                                               \
     (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                       \
-     FI_DELIVERY_COMPLETE | FI_MORE | FI_PRIORITY | FI_TAGGED | QUIET)
+     FI_DELIVERY_COMPLETE | FI_MORE | FI_PRIORITY | FI_TAGGED | VF_QUIET)
 #define ANSWER_MATCH (UINT64_C(1) << 63) /* Set in those of answers; those of requests are 0. */
 
 /** The receive of an answer. It is for this answer and from this target only, and ends if the
@@ -188,12 +187,12 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
         return rc;
     rc = vf_peer(ep, atomic->dest, &peer);
     if (rc)
-        return flags & QUIET ? rc : vf_op_fail(ep, atomic->context, kind, cntr, rc);
+        return flags & VF_QUIET ? rc : vf_op_fail(ep, atomic->context, kind, cntr, rc);
     struct vf_op *op = ep->tx_cq && !vf_cq_has_room(ep->tx_cq) ? NULL : vf_pool_get(&ep->tx, ep);
     if (!op)
         return -FI_EAGAIN;
     op->kind = VF_OP_ATOMIC;
-    op->reports = ep->tx_cq && !(flags & QUIET) && (!ep->tx_selective || (flags & FI_COMPLETION));
+    op->reports = vf_tx_reports(ep, flags);
     op->status = VELO_OK;
     op->parts = 2;
     op->cntr = cntr;
@@ -227,7 +226,7 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
         (void)velo_mq_cancel(ep->mq, &op->answer->mq);
         vf_op_release(op);
         rc = -vf_error(status);
-        return flags & QUIET ? rc : vf_op_fail(ep, atomic->context, kind, cntr, rc);
+        return flags & VF_QUIET ? rc : vf_op_fail(ep, atomic->context, kind, cntr, rc);
     }
     if (status == VELO_OK)
         op->parts--; /* Only the answer is to come. */
@@ -288,7 +287,7 @@ static ssize_t atomic_inject(struct fid_ep *fid, const void *buf, size_t count, 
                             .key = key,
                             .datatype = datatype,
                             .op = op};
-    return start_locked(fid, &atomic, QUIET);
+    return start_locked(fid, &atomic, VF_QUIET);
 }
 
 /* One remote piece, as long as what is sent. */

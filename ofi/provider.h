@@ -71,6 +71,10 @@
 #define VF_TX_SIZE 16384u
 #define VF_RX_SIZE 65536u
 
+/** Flag of an operation that reports no success, whatever its endpoint says; none of libfabric's.
+ */
+#define VF_QUIET (UINT64_C(1) << 63)
+
 /** Matching spaces of an endpoint's queues. */
 enum vf_space { VF_SPACE_TAGGED = 0, VF_SPACE_MSG = 1, VF_SPACE_AM = 2 };
 
@@ -420,6 +424,12 @@ int vf_port_open(struct vf_domain *domain, int node, int vpid, struct velo_port 
 void vf_port_close(struct velo_port *port);
 /** Remove what killed processes left in a velo domain. */
 void vf_port_sweep(const char *domain);
+
+/** Does an operation with these flags report its success to the queue? */
+static inline bool vf_tx_reports(const struct vf_ep *ep, uint64_t flags)
+{
+    return ep->tx_cq && !(flags & VF_QUIET) && (!ep->tx_selective || (flags & FI_COMPLETION));
+}
 
 /** The error of libfabric for a status of velo, above 0. */
 int vf_error(int status);

@@ -6,10 +6,9 @@
 #include "fabric.h"
 #include "provider.h"
 
-#define QUIET (UINT64_C(1) << 63) /* See send.c. */
 #define RMA_FLAGS                                                                                  \
     (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE |                       \
-     FI_DELIVERY_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY | QUIET)
+     FI_DELIVERY_COMPLETE | FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY | VF_QUIET)
 #define RMA_ORDERS (FI_ORDER_RMA_RAR | FI_ORDER_RMA_RAW | FI_ORDER_RMA_WAR | FI_ORDER_RMA_WAW)
 
 #define CACHE_LEN 32u
@@ -268,10 +267,10 @@ static ssize_t start(struct vf_ep *ep, const struct access *access, uint64_t fla
         return -FI_EMSGSIZE;
     int rc = rma_peer(ep, access->peer, &peer);
     if (rc)
-        return flags & QUIET ? rc
-                             : vf_op_fail(ep, access->context,
-                                          FI_RMA | (access->is_write ? FI_WRITE : FI_READ),
-                                          access->is_write ? ep->write_cntr : ep->read_cntr, rc);
+        return flags & VF_QUIET ? rc
+                                : vf_op_fail(ep, access->context,
+                                             FI_RMA | (access->is_write ? FI_WRITE : FI_READ),
+                                             access->is_write ? ep->write_cntr : ep->read_cntr, rc);
     if ((ep->tx_cq && !vf_cq_has_room(ep->tx_cq)) ||
         ep->domain->rma_pending > VELO_RMA_OPS_MAX - 8 * VF_IOV_MAX)
         return -FI_EAGAIN;
@@ -292,7 +291,7 @@ static ssize_t start(struct vf_ep *ep, const struct access *access, uint64_t fla
         own.iov_count = 1;
     }
     op->kind = VF_OP_RMA;
-    op->reports = ep->tx_cq && !(flags & QUIET) && (!ep->tx_selective || (flags & FI_COMPLETION));
+    op->reports = vf_tx_reports(ep, flags);
     op->has_notice = flags & FI_REMOTE_CQ_DATA;
     op->dest = access->peer;
     op->cap_bytes = len_bytes;
@@ -433,7 +432,7 @@ static ssize_t rma_inject(struct fid_ep *fid, const void *buf, size_t len, fi_ad
                           uint64_t addr, uint64_t key)
 {
     struct iovec iov = {(void *)(uintptr_t)buf, len};
-    return rma_one(fid, true, &iov, 1, dest, addr, key, 0, NULL, FI_INJECT | QUIET);
+    return rma_one(fid, true, &iov, 1, dest, addr, key, 0, NULL, FI_INJECT | VF_QUIET);
 }
 
 static ssize_t rma_writedata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -451,7 +450,7 @@ static ssize_t rma_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
 {
     struct iovec iov = {(void *)(uintptr_t)buf, len};
     return rma_one(fid, true, &iov, 1, dest, addr, key, data, NULL,
-                   FI_INJECT | QUIET | FI_REMOTE_CQ_DATA);
+                   FI_INJECT | VF_QUIET | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_rma vf_rma_ops = {

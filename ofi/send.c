@@ -4,13 +4,10 @@
 
 #include "provider.h"
 
-/* Of an operation that reports no success, whatever its endpoint says; no flag of libfabric's. */
-#define QUIET (UINT64_C(1) << 63)
-
 #define SYNC_FLAGS (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)
 #define SEND_FLAGS                                                                                 \
     (FI_COMPLETION | FI_INJECT | FI_INJECT_COMPLETE | FI_TRANSMIT_COMPLETE | SYNC_FLAGS |          \
-     FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY | QUIET)
+     FI_REMOTE_CQ_DATA | FI_MORE | FI_PRIORITY | VF_QUIET)
 
 /** A message. */
 struct message {
@@ -82,7 +79,7 @@ static __attribute__((noinline)) ssize_t fail(struct vf_ep *ep, enum vf_space sp
                                               const struct message *message, uint64_t flags,
                                               void *packed, int rc)
 {
-    if (flags & QUIET)
+    if (flags & VF_QUIET)
         return rc;
     rc = vf_op_fail(ep, message->context, kind_flags(space), ep->send_cntr, rc);
     if (rc == 0)
@@ -98,7 +95,7 @@ static inline ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
     int rc = vf_peer(ep, message->dest, &peer);
     if (vf_unlikely(rc))
         return fail(ep, space, message, flags, packed, rc);
-    bool reports = ep->tx_cq && !(flags & QUIET) && (!ep->tx_selective || (flags & FI_COMPLETION));
+    bool reports = vf_tx_reports(ep, flags);
     if (reports && vf_unlikely(!vf_cq_has_room(ep->tx_cq)))
         return -FI_EAGAIN;
     if (vf_likely(!(flags & SYNC_FLAGS))) {
@@ -126,7 +123,7 @@ static inline ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
         }
         if (status != VELO_AGAIN)
             return fail(ep, space, message, flags, packed, -vf_error(status));
-        if (flags & QUIET)
+        if (flags & VF_QUIET)
             return -FI_EAGAIN;
     }
     return send_later(ep, space, peer, message, flags, reports, packed);
@@ -214,7 +211,7 @@ static ssize_t tinject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_
                        uint64_t tag)
 {
     struct message message = {buf, len, dest, tag, 0, NULL};
-    return send_message(fid, VF_SPACE_TAGGED, &message, FI_INJECT | QUIET);
+    return send_message(fid, VF_SPACE_TAGGED, &message, FI_INJECT | VF_QUIET);
 }
 
 static ssize_t tsenddata(struct fid_ep *fid, const void *buf, size_t len, void *desc, uint64_t data,
@@ -229,7 +226,7 @@ static ssize_t tinjectdata(struct fid_ep *fid, const void *buf, size_t len, uint
                            fi_addr_t dest, uint64_t tag)
 {
     struct message message = {buf, len, dest, tag, data, NULL};
-    return send_message(fid, VF_SPACE_TAGGED, &message, FI_INJECT | QUIET | FI_REMOTE_CQ_DATA);
+    return send_message(fid, VF_SPACE_TAGGED, &message, FI_INJECT | VF_QUIET | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_tagged vf_tagged_ops = {
@@ -272,7 +269,7 @@ static ssize_t msg_sendmsg(struct fid_ep *fid, const struct fi_msg *msg, uint64_
 static ssize_t msg_inject(struct fid_ep *fid, const void *buf, size_t len, fi_addr_t dest)
 {
     struct message message = {buf, len, dest, 0, 0, NULL};
-    return send_message(fid, VF_SPACE_MSG, &message, FI_INJECT | QUIET);
+    return send_message(fid, VF_SPACE_MSG, &message, FI_INJECT | VF_QUIET);
 }
 
 static ssize_t msg_senddata(struct fid_ep *fid, const void *buf, size_t len, void *desc,
@@ -287,7 +284,7 @@ static ssize_t msg_injectdata(struct fid_ep *fid, const void *buf, size_t len, u
                               fi_addr_t dest)
 {
     struct message message = {buf, len, dest, 0, data, NULL};
-    return send_message(fid, VF_SPACE_MSG, &message, FI_INJECT | QUIET | FI_REMOTE_CQ_DATA);
+    return send_message(fid, VF_SPACE_MSG, &message, FI_INJECT | VF_QUIET | FI_REMOTE_CQ_DATA);
 }
 
 struct fi_ops_msg vf_msg_ops = {
