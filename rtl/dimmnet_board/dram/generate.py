@@ -8,6 +8,7 @@ same time.
 """
 
 import argparse
+import os
 import sys
 from pathlib import Path
 from typing import ClassVar
@@ -126,6 +127,13 @@ def package() -> str:
     return head + "\n".join(["package dimmnet_ddr_pkg;", *lines, "endpackage", ""])
 
 
+def replace(path: Path, text: str) -> None:
+    """Write a file at once: a simulator that runs beside this may be reading it."""
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
+
+
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for both files")
@@ -133,8 +141,8 @@ def main(argv: list[str] | None = None) -> int:
     dram = Dram()
     args.output.mkdir(parents=True, exist_ok=True)
     text = str(convert(dram, dram.ios, name="dimmnet_dram"))
-    (args.output / "dimmnet_dram.v").write_text(text, encoding="utf-8")
-    (args.output / "dimmnet_ddr_pkg.sv").write_text(package(), encoding="utf-8")
+    replace(args.output / "dimmnet_ddr_pkg.sv", package())
+    replace(args.output / "dimmnet_dram.v", text)
     return 0
 
 

@@ -11,6 +11,7 @@ never reach a compiler.
 import argparse
 import hashlib
 import json
+import os
 import re
 import sys
 import textwrap
@@ -775,11 +776,16 @@ WRITERS = {"c": c_header, "md": markdown, "sv": sv_package}
 
 
 def _write_if_changed(path: Path, text: str) -> None:
-    """Leave an unchanged file alone, so that nothing that includes it is built again."""
+    """Leave an unchanged file alone, so that nothing that includes it is built again.
+
+    A changed one is replaced at once, since a compiler beside this may be reading it.
+    """
     if path.is_file() and path.read_text(encoding="utf-8") == text:
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text, encoding="utf-8")
+    part = path.with_name(f"{path.name}.{os.getpid()}")
+    part.write_text(text, encoding="utf-8")
+    part.replace(path)
 
 
 def main(argv: list[str] | None = None) -> int:
