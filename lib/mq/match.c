@@ -43,7 +43,7 @@ static void grow(struct match_table *table)
     *table = larger;
 }
 
-void mq_table_add_growing(struct match_table *table, struct entry *entry)
+void mq_table_make_room(struct match_table *table)
 {
     if (table->shift > 64 - LISTS_LOG2_MAX)
         grow(table);
@@ -51,6 +51,11 @@ void mq_table_add_growing(struct match_table *table, struct entry *entry)
     table->count_max = table->count < table_len(table)  ? (uint32_t)table_len(table)
                        : table->count <= UINT32_MAX / 2 ? table->count * 2
                                                         : UINT32_MAX;
+}
+
+void mq_table_add_growing(struct match_table *table, struct entry *entry)
+{
+    mq_table_make_room(table);
     table->count++;
     list_append(table_list(table, entry->match), &entry->link);
 }

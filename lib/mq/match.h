@@ -96,7 +96,9 @@ struct match_table {
 /** False: out of memory. */
 bool mq_table_open(struct match_table *table);
 void mq_table_close(struct match_table *table);
-/** Add an entry to a table that has become crowded: it is made larger, if there is memory. */
+/** Let a table that has become crowded have more entries: it is made larger, if there is memory. */
+void mq_table_make_room(struct match_table *table);
+/** Do that, and add an entry. */
 void mq_table_add_growing(struct match_table *table, struct entry *entry);
 /** Any entry, or NULL. */
 struct entry *mq_table_any(const struct match_table *table);
@@ -136,14 +138,10 @@ hot_inline bool source_fits(velo_id_t one, velo_id_t other)
 /** Add an entry before all others with its match bits. */
 static inline void table_add_first(struct match_table *table, struct entry *entry)
 {
-    struct list *list;
-    if (table->count == table->count_max) {
-        mq_table_add_growing(table, entry); /* For its growth only. */
-        table_remove(table, entry);
-    }
+    if (table->count == table->count_max)
+        mq_table_make_room(table);
     table->count++;
-    list = table_list(table, entry->match);
-    list_prepend(list, &entry->link);
+    list_prepend(table_list(table, entry->match), &entry->link);
 }
 
 /** The earliest entry of one of the lists with these match bits and a source that fits, or NULL. */
