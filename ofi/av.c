@@ -12,25 +12,25 @@
 
 static int note_id(struct vf_av *av, velo_id_t id, fi_addr_t addr)
 {
-    uint32_t **of_node = &av->by_node[VELO_ID_NODE(id)];
+    fi_addr_t **of_node = &av->by_node[VELO_ID_NODE(id)];
     if (!*of_node)
         *of_node = calloc(VPIDS, sizeof **of_node);
     if (!*of_node)
         return -FI_ENOMEM;
-    (*of_node)[VELO_ID_VPID(id)] = (uint32_t)addr + 1;
+    (*of_node)[VELO_ID_VPID(id)] = av->seen[addr] + 1;
     return 0;
 }
 
 /* An address is gone: another one with the same port takes its place. */
 static void forget_id(struct vf_av *av, velo_id_t id, fi_addr_t addr)
 {
-    uint32_t *at = av->by_node[VELO_ID_NODE(id)];
-    if (!at || at[VELO_ID_VPID(id)] != (uint32_t)addr + 1)
+    fi_addr_t *at = av->by_node[VELO_ID_NODE(id)];
+    if (!at || at[VELO_ID_VPID(id)] != av->seen[addr] + 1)
         return;
     at[VELO_ID_VPID(id)] = 0;
     for (size_t i = av->count; i-- > 0;) {
         if (av->addresses[i].magic && av->addresses[i].id == id) {
-            at[VELO_ID_VPID(id)] = (uint32_t)i + 1;
+            at[VELO_ID_VPID(id)] = av->seen[i] + 1;
             return;
         }
     }
@@ -52,13 +52,18 @@ static int grow(struct vf_av *av, size_t needed)
         return -FI_ENOMEM;
     memset(addresses + av->cap, 0, (cap - av->cap) * sizeof *addresses);
     av->addresses = addresses;
+    fi_addr_t *seen = realloc(av->seen, cap * sizeof *seen);
+    if (!seen)
+        return -FI_ENOMEM;
+    av->seen = seen;
     av->cap = cap;
     return 0;
 }
 
 /* Addresses of one call stand in a row, as FI_AV_TABLE promises, so places that were given back are
  * taken again only at the end. */
-static int insert_one(struct vf_av *av, const struct vf_address *address, fi_addr_t *addr)
+static int insert_one(struct vf_av *av, const struct vf_address *address, const fi_addr_t *id,
+                      fi_addr_t *addr)
 {
     int rc = vf_address_check(address, av->domain->place);
     if (rc == -FI_EHOSTUNREACH)
@@ -68,8 +73,10 @@ static int insert_one(struct vf_av *av, const struct vf_address *address, fi_add
         vf_log("no address of velo, or of another version");
     if (!rc)
         rc = grow(av, av->count + 1);
-    if (!rc)
-        rc = note_id(av, address->id, av->count);
+    if (rc)
+        return rc;
+    av->seen[av->count] = id ? *id : av->count;
+    rc = note_id(av, address->id, av->count);
     if (rc)
         return rc;
     *addr = av->count;
@@ -81,21 +88,21 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
                      uint64_t flags, void *context)
 {
     struct vf_av *av = VF_CONTAINER(fid, struct vf_av);
-    int inserted = 0;
+    int inserted = 0, error = 0;
     int *errors = flags & FI_SYNC_ERR ? context : NULL;
+    bool has_ids = flags & FI_AV_USER_ID;
     if (flags & ~(FI_MORE | FI_SYNC_ERR | FI_AV_USER_ID))
         return -FI_EINVAL;
-    if (flags & FI_AV_USER_ID)
-        return -FI_EOPNOTSUPP;
-    if (!addr)
+    if (!addr || (has_ids && !fi_addr))
         return -FI_EINVAL;
     vf_lock(av->domain);
     for (size_t i = 0; i < count; i++) {
         struct vf_address address;
         fi_addr_t at = FI_ADDR_NOTAVAIL;
         memcpy(&address, (const char *)addr + i * sizeof address, sizeof address);
-        int rc = insert_one(av, &address, &at);
+        int rc = insert_one(av, &address, has_ids ? &fi_addr[i] : NULL, &at);
         inserted += rc == 0;
+        error = rc ? rc : error;
         if (fi_addr)
             fi_addr[i] = at;
         if (errors)
@@ -104,7 +111,8 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
     vf_unlock(av->domain);
     if (av->eq)
         vf_eq_inserted(av->eq, av, context, (size_t)inserted);
-    return inserted;
+    /* libfabric's LNX takes 0 for success, and divides by the number of addresses when it sends. */
+    return has_ids && error && !inserted ? error : inserted;
 }
 
 static int av_insertsvc(struct fid_av *fid, const char *node, const char *service,
@@ -196,6 +204,7 @@ static int av_close(fid_t fid)
     for (size_t i = 0; i < sizeof av->by_node / sizeof av->by_node[0]; i++)
         free(av->by_node[i]);
     free(av->addresses);
+    free(av->seen);
     free(av);
     return 0;
 }
@@ -230,6 +239,8 @@ int vf_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fi
         return -FI_ENOSYS; /* Nothing is shared between processes, and contexts are not numbered. */
     struct vf_av *av = calloc(1, sizeof *av);
     if (!av || grow(av, attr->count ? attr->count : 1)) {
+        if (av)
+            free(av->addresses);
         free(av);
         return -FI_ENOMEM;
     }

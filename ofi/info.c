@@ -16,6 +16,8 @@
 #define MEMORY_SIDES (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define SECONDARY_CAPS (FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define ALL_CAPS (PRIMARY_CAPS | MESSAGE_SIDES | MEMORY_SIDES | SECONDARY_CAPS | FI_DIRECTED_RECV)
+/* Granted to who asks for them. */
+#define ASKED_CAPS FI_AV_USER_ID
 #define TX_CAPS (PRIMARY_CAPS | FI_SEND | FI_READ | FI_WRITE)
 #define RX_CAPS                                                                                    \
     (PRIMARY_CAPS | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE |       \
@@ -118,7 +120,7 @@ static uint64_t granted_caps(uint64_t wanted)
     uint64_t caps = wanted | sides_of(wanted) | FI_LOCAL_COMM | FI_REMOTE_COMM;
     if (caps & FI_MSG)
         caps |= FI_MULTI_RECV;
-    return caps & ALL_CAPS;
+    return caps & (ALL_CAPS | ASKED_CAPS);
 }
 
 /* ---- the hints ------------------------------------------------------------------------------- */
@@ -224,8 +226,8 @@ static bool fits(const struct fi_info *hints, const char *domain)
 {
     if (!hints)
         return true;
-    REFUSE_IF(hints->caps & ~ALL_CAPS, "capabilities %#llx: not offered",
-              (unsigned long long)(hints->caps & ~ALL_CAPS));
+    REFUSE_IF(hints->caps & ~(ALL_CAPS | ASKED_CAPS), "capabilities %#llx: not offered",
+              (unsigned long long)(hints->caps & ~(ALL_CAPS | ASKED_CAPS)));
     REFUSE_IF(hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != ADDRESS_FORMAT,
               "addresses are of velo's own format");
     return fits_ep(hints->ep_attr) && fits_tx(hints->tx_attr) && fits_rx(hints->rx_attr) &&

@@ -279,7 +279,8 @@ struct vf_av {
     struct vf_address *addresses; /* By fi_addr_t; `magic` is 0 in one that is free. */
     size_t count;                 /* Up to the highest used. */
     size_t cap;
-    uint32_t *by_node[256]; /* By the vpid of a port's id: its fi_addr_t and 1; 0: none. */
+    fi_addr_t *seen; /* By fi_addr_t: what users see as a source, it or an id of theirs. */
+    fi_addr_t *by_node[256]; /* By the vpid of a port's id: as `seen`, and 1; 0: none. */
     int users;
     struct vf_eq *eq;
 };
@@ -290,8 +291,8 @@ int vf_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fi
 /** The address of a port, or FI_ADDR_NOTAVAIL. */
 static inline fi_addr_t vf_av_find(const struct vf_av *av, velo_id_t id)
 {
-    const uint32_t *of_node = av->by_node[VELO_ID_NODE(id) & 0xff];
-    return of_node ? (fi_addr_t)of_node[VELO_ID_VPID(id)] - 1 : FI_ADDR_NOTAVAIL;
+    const fi_addr_t *of_node = av->by_node[VELO_ID_NODE(id) & 0xff];
+    return of_node ? of_node[VELO_ID_VPID(id)] - 1 : FI_ADDR_NOTAVAIL;
 }
 
 static inline const struct vf_address *vf_av_get(const struct vf_av *av, fi_addr_t addr)

@@ -375,3 +375,45 @@ TEST(a_source_that_is_not_in_the_vector_is_not_available)
     next_ok(&pair.a, &sent, FI_SEND);
     pair_close(&pair);
 }
+
+/* A message from a to b, and its source as b sees it. */
+static fi_addr_t source_seen(struct pair *pair)
+{
+    static struct fi_context2 sent, got;
+    char text[8] = "source", room[8];
+
+    POST(fi_trecv(pair->b.ep, room, sizeof(room), NULL, FI_ADDR_UNSPEC, 1, 0, &got));
+    POST(fi_tsend(pair->a.ep, text, sizeof(text), NULL, pair->to_b, 1, &sent));
+    (void)next_ok(&pair->a, &sent, FI_SEND);
+    return next_ok(&pair->b, &got, FI_RECV).source;
+}
+
+TEST(a_source_is_seen_under_the_id_that_its_user_gave)
+{
+    struct side_attr attr = {.caps = FI_TAGGED | FI_SOURCE | FI_AV_USER_ID};
+    const fi_addr_t id = UINT64_C(0xabcdef0123456789);
+    struct pair pair;
+    fi_addr_t addr = id;
+
+    pair_open(&pair, &attr);
+    CHECK_EQ(source_seen(&pair), pair.to_a);
+    CHECK_EQ(fi_av_insert(pair.b.av, pair.a.name, 1, &addr, FI_AV_USER_ID, NULL), 1);
+    CHECK(addr != id && addr != pair.to_a);
+    CHECK_EQ(source_seen(&pair), id);
+    CHECK_FI(fi_av_remove(pair.b.av, &addr, 1, 0));
+    CHECK_EQ(source_seen(&pair), pair.to_a);
+    pair_close(&pair);
+}
+
+TEST(a_name_that_is_refused_with_an_id_is_an_error)
+{
+    struct side side;
+    fi_addr_t addr = 7;
+
+    side_open(&side, &plain);
+    side.name[8] ^= 1;
+    CHECK(fi_av_insert(side.av, side.name, 1, &addr, FI_AV_USER_ID, NULL) < 0);
+    CHECK_EQ(addr, FI_ADDR_NOTAVAIL);
+    CHECK_REFUSED(fi_av_insert(side.av, side.name, 1, NULL, FI_AV_USER_ID, NULL), FI_EINVAL);
+    side_close(&side);
+}
