@@ -108,6 +108,7 @@ static int av_insert(struct fid_av *fid, const void *addr, size_t count, fi_addr
         if (errors)
             errors[i] = -rc;
     }
+    vf_owner_inserted(av);
     vf_unlock(av->domain);
     if (av->eq)
         vf_eq_inserted(av->eq, av, context, (size_t)inserted);

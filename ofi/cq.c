@@ -109,6 +109,22 @@ static ssize_t cq_read(struct fid_cq *fid, void *buf, size_t count)
     return cq_readfrom(fid, buf, count, NULL);
 }
 
+void vf_cq_describe_error(const struct vf_completion *from, struct fi_cq_err_entry *entry)
+{
+    *entry = (struct fi_cq_err_entry){
+        .op_context = from->context,
+        .flags = from->flags,
+        .len = from->len,
+        .buf = from->buf,
+        .data = from->data,
+        .tag = from->tag,
+        .olen = from->olen,
+        .err = from->err,
+        .prov_errno = from->prov_errno,
+        .err_data = entry->err_data,
+    };
+}
+
 static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint64_t flags)
 {
     struct vf_cq *cq = VF_CONTAINER(fid, struct vf_cq);
@@ -119,18 +135,7 @@ static ssize_t cq_readerr(struct fid_cq *fid, struct fi_cq_err_entry *buf, uint6
         vf_watch_progress(&cq->watch);
     const struct vf_completion *from = &cq->ring[cq->head & (cq->size - 1)];
     if (cq->head != cq->tail && from->err) {
-        *buf = (struct fi_cq_err_entry){
-            .op_context = from->context,
-            .flags = from->flags,
-            .len = from->len,
-            .buf = from->buf,
-            .data = from->data,
-            .tag = from->tag,
-            .olen = from->olen,
-            .err = from->err,
-            .prov_errno = from->prov_errno,
-            .err_data = buf->err_data,
-        };
+        vf_cq_describe_error(from, buf);
         cq->head++;
         if (cq->late)
             take_late(cq);
@@ -194,8 +199,8 @@ static int cq_signal(struct fid_cq *fid)
     return 0;
 }
 
-static const char *cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
-                               size_t len)
+const char *vf_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+                           size_t len)
 {
     (void)fid, (void)err_data;
     const char *text = velo_strerror(prov_errno);
@@ -214,7 +219,7 @@ static struct fi_ops_cq cq_ops = {
     .sread = cq_sread,
     .sreadfrom = cq_sreadfrom,
     .signal = cq_signal,
-    .strerror = cq_strerror,
+    .strerror = vf_cq_strerror,
 };
 
 int vf_cq_trywait(struct vf_cq *cq)
@@ -276,7 +281,7 @@ int vf_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fi
                void *context)
 {
     struct vf_domain *domain = VF_CONTAINER(domain_fid, struct vf_domain);
-    if (!attr || (attr->flags & ~FI_AFFINITY) || attr->format > FI_CQ_FORMAT_TAGGED ||
+    if (!attr || (attr->flags & ~(FI_AFFINITY | FI_PEER)) || attr->format > FI_CQ_FORMAT_TAGGED ||
         attr->size > CQ_SIZE_MAX)
         return -FI_EINVAL;
     struct vf_cq *cq = calloc(1, sizeof *cq);
@@ -286,8 +291,14 @@ int vf_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fi
     cq->size = power_of_two(attr->size ? attr->size : VF_CQ_SIZE);
     cq->ring = calloc(cq->size, sizeof *cq->ring);
     cq->late_end = &cq->late;
+    cq->fid.fid.fclass = FI_CLASS_CQ;
+    cq->fid.fid.context = context;
+    cq->fid.fid.ops = &cq_fid_ops;
+    cq->fid.ops = &cq_ops;
+    int rc = attr->flags & FI_PEER ? vf_owner_cq(cq, context) : 0;
     vf_lock(domain);
-    int rc = cq->ring ? vf_watch_open(&cq->watch, domain, attr->wait_obj) : -FI_ENOMEM;
+    if (!rc)
+        rc = cq->ring ? vf_watch_open(&cq->watch, domain, attr->wait_obj) : -FI_ENOMEM;
     domain->users += rc == 0;
     vf_unlock(domain);
     if (rc) {
@@ -297,10 +308,6 @@ int vf_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fi
     }
     attr->size = cq->size;
     attr->format = cq->format;
-    cq->fid.fid.fclass = FI_CLASS_CQ;
-    cq->fid.fid.context = context;
-    cq->fid.fid.ops = &cq_fid_ops;
-    cq->fid.ops = &cq_ops;
     *out = &cq->fid;
     return 0;
 }

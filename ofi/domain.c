@@ -30,13 +30,6 @@ static int no_stx_ctx(struct fid_domain *domain, struct fi_tx_attr *attr, struct
     return -FI_ENOSYS;
 }
 
-static int no_srx_ctx(struct fid_domain *domain, struct fi_rx_attr *attr, struct fid_ep **rx_ep,
-                      void *context)
-{
-    (void)domain, (void)attr, (void)rx_ep, (void)context;
-    return -FI_ENOSYS;
-}
-
 static int no_query_collective(struct fid_domain *domain, enum fi_collective_op coll,
                                struct fi_collective_attr *attr, uint64_t flags)
 {
@@ -106,7 +99,7 @@ static struct fi_ops_domain domain_ops = {
     .cntr_open = vf_cntr_open,
     .poll_open = no_poll_open,
     .stx_ctx = no_stx_ctx,
-    .srx_ctx = no_srx_ctx,
+    .srx_ctx = vf_srx_open,
     .query_atomic = vf_atomic_query,
     .query_collective = no_query_collective,
 };
@@ -233,7 +226,7 @@ static struct fi_ops_fabric fabric_ops = {
 
 int vf_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **out, void *context)
 {
-    if (attr->name && strcmp(attr->name, VF_NAME) != 0)
+    if (attr->name && strcmp(attr->name, VF_NAME) != 0 && strcmp(attr->name, VF_LNX_FABRIC) != 0)
         return -FI_EINVAL;
     struct vf_fabric *fabric = calloc(1, sizeof *fabric);
     if (!fabric)

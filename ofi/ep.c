@@ -273,6 +273,9 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
         ep->av->users++;
         rc = 0;
         break;
+    case FI_CLASS_SRX_CTX:
+        rc = vf_srx_bind(ep, other);
+        break;
     case FI_CLASS_EQ:
         rc = 0; /* An endpoint without connections has no events. */
         break;
@@ -328,6 +331,10 @@ static int enable(struct vf_ep *ep)
     if ((!has_tx && (ep->caps & (FI_SEND | FI_READ | FI_WRITE))) ||
         (!has_rx && (ep->caps & FI_RECV)))
         return -FI_ENOCQ;
+    if (ep->owner && !(ep->rx_cq && ep->rx_cq->owner)) {
+        vf_log("FI_PEER: a shared receive context needs a completion queue with FI_PEER");
+        return -FI_EINVAL;
+    }
     int status = velo_mq_open(ep->port, ep->rma, NULL, &ep->mq);
     if (status) {
         vf_log("open the queues: %s", velo_last_error());
@@ -395,6 +402,7 @@ static void unbind(struct vf_ep *ep)
             cntrs[i]->users--;
     if (ep->av)
         ep->av->users--;
+    vf_srx_unbind(ep);
 }
 
 static int ep_close(fid_t fid)
@@ -411,6 +419,7 @@ static int ep_close(fid_t fid)
     vf_rma_close(ep);
     vf_recv_close(ep);
     (void)velo_mq_close(ep->mq);
+    vf_owner_close(ep);
     vf_am_close(ep);
     unbind(ep);
     vf_pool_close(&ep->tx);
@@ -455,7 +464,10 @@ int vf_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_e
     ep->rx_flags = info->rx_attr ? info->rx_attr->op_flags : 0;
     ep->orders = info->tx_attr ? info->tx_attr->msg_order : 0;
     ep->tx.limit = limit_of(info->tx_attr ? info->tx_attr->size : 0, VF_TX_SIZE);
-    ep->rx.limit = limit_of(info->rx_attr ? info->rx_attr->size : 0, VF_RX_SIZE);
+    /* With an owner, messages that wait for its receives, however many these are. */
+    bool has_owner = info->caps & FI_PEER;
+    ep->rx.limit =
+        limit_of(info->rx_attr && !has_owner ? info->rx_attr->size : 0, VF_RX_SIZE);
     ep->fid.fid.fclass = FI_CLASS_EP;
     ep->fid.fid.context = context;
     ep->fid.fid.ops = &ep_fid_ops;

@@ -16,8 +16,6 @@
 #define MEMORY_SIDES (FI_READ | FI_WRITE | FI_REMOTE_READ | FI_REMOTE_WRITE)
 #define SECONDARY_CAPS (FI_MULTI_RECV | FI_SOURCE | FI_LOCAL_COMM | FI_REMOTE_COMM)
 #define ALL_CAPS (PRIMARY_CAPS | MESSAGE_SIDES | MEMORY_SIDES | SECONDARY_CAPS | FI_DIRECTED_RECV)
-/* Granted to who asks for them. */
-#define ASKED_CAPS FI_AV_USER_ID
 #define TX_CAPS (PRIMARY_CAPS | FI_SEND | FI_READ | FI_WRITE)
 #define RX_CAPS                                                                                    \
     (PRIMARY_CAPS | FI_RECV | FI_REMOTE_READ | FI_REMOTE_WRITE | FI_MULTI_RECV | FI_SOURCE |       \
@@ -35,6 +33,8 @@
 /* Each bit may be a field of its own. */
 #define TAG_FORMAT UINT64_C(0xaaaaaaaaaaaaaaaa)
 #define OBJECTS_MAX ((size_t)1024)
+/* Receives of an owner, which posts none here: LNX refuses an endpoint with more. */
+#define OWNER_RX_SIZE ((size_t)1024)
 /* Ours, as FI_PROV_SPECIFIC permits. */
 #define PROTOCOL (FI_PROV_SPECIFIC | 0x76656cu)
 #define ADDRESS_FORMAT (FI_PROV_SPECIFIC | 0x76656cu)
@@ -103,6 +103,9 @@ int vf_domain_name(const char *given, char *name, size_t cap_bytes)
     return 0;
 }
 
+/* Granted to who asks for them. */
+static uint64_t asked_caps(void) { return FI_AV_USER_ID | (vf_owner_is_known() ? FI_PEER : 0); }
+
 static uint64_t sides_of(uint64_t caps)
 {
     uint64_t sides = 0;
@@ -120,7 +123,7 @@ static uint64_t granted_caps(uint64_t wanted)
     uint64_t caps = wanted | sides_of(wanted) | FI_LOCAL_COMM | FI_REMOTE_COMM;
     if (caps & FI_MSG)
         caps |= FI_MULTI_RECV;
-    return caps & (ALL_CAPS | ASKED_CAPS);
+    return caps & (ALL_CAPS | asked_caps());
 }
 
 /* ---- the hints ------------------------------------------------------------------------------- */
@@ -214,11 +217,24 @@ static bool fits_domain(const struct fi_domain_attr *attr, const char *name)
     return true;
 }
 
-static bool fits_fabric(const struct fi_fabric_attr *attr)
+/* LNX knows by this name that a provider reaches its own machine only: it then takes it for peers
+ * there, and for no others. Another name would have it send by any link to any peer. */
+static const char *fabric_name(uint64_t caps) { return caps & FI_PEER ? VF_LNX_FABRIC : VF_NAME; }
+
+static bool fits_fabric(const struct fi_fabric_attr *attr, uint64_t caps)
 {
     if (!attr)
         return true;
-    REFUSE_IF(attr->name && strcmp(attr->name, VF_NAME) != 0, "the fabric is \"" VF_NAME "\"");
+    REFUSE_IF(attr->name && strcmp(attr->name, fabric_name(caps)) != 0, "the fabric is \"%s\"",
+              fabric_name(caps));
+    return true;
+}
+
+static bool fits_owner(const struct fi_info *hints)
+{
+    REFUSE_IF((hints->caps & FI_PEER) && hints->domain_attr &&
+                  hints->domain_attr->data_progress == FI_PROGRESS_AUTO,
+              "FI_PEER: the owner makes progress; automatic progress is not offered with it");
     return true;
 }
 
@@ -226,12 +242,13 @@ static bool fits(const struct fi_info *hints, const char *domain)
 {
     if (!hints)
         return true;
-    REFUSE_IF(hints->caps & ~(ALL_CAPS | ASKED_CAPS), "capabilities %#llx: not offered",
-              (unsigned long long)(hints->caps & ~(ALL_CAPS | ASKED_CAPS)));
+    REFUSE_IF(hints->caps & ~(ALL_CAPS | asked_caps()), "capabilities %#llx: not offered",
+              (unsigned long long)(hints->caps & ~(ALL_CAPS | asked_caps())));
     REFUSE_IF(hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != ADDRESS_FORMAT,
               "addresses are of velo's own format");
     return fits_ep(hints->ep_attr) && fits_tx(hints->tx_attr) && fits_rx(hints->rx_attr) &&
-           fits_domain(hints->domain_attr, domain) && fits_fabric(hints->fabric_attr);
+           fits_domain(hints->domain_attr, domain) && fits_fabric(hints->fabric_attr, hints->caps) &&
+           fits_owner(hints);
 }
 
 /* ---- what the caller gets -------------------------------------------------------------------- */
@@ -262,7 +279,7 @@ static void fill_rx(struct fi_rx_attr *rx, const struct fi_rx_attr *hints, uint6
     rx->op_flags = hints->op_flags;
     rx->msg_order = hints->msg_order ? hints->msg_order : ORDERS;
     rx->comp_order = FI_ORDER_NONE;
-    rx->size = or_default(hints->size, VF_RX_SIZE);
+    rx->size = or_default(hints->size, caps & FI_PEER ? OWNER_RX_SIZE : VF_RX_SIZE);
     rx->iov_limit = VF_IOV_MAX;
 }
 
@@ -389,7 +406,7 @@ int vf_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     fill_tx(info->tx_attr, hints ? hints->tx_attr : NULL, info->caps);
     fill_rx(info->rx_attr, hints ? hints->rx_attr : NULL, info->caps);
     fill_ep(info->ep_attr, hints ? hints->ep_attr : NULL);
-    info->fabric_attr->name = strdup(VF_NAME);
+    info->fabric_attr->name = strdup(fabric_name(info->caps));
     info->fabric_attr->prov_version = VF_VERSION;
     int rc = info->fabric_attr->name ? 0 : -FI_ENOMEM;
     if (!rc)

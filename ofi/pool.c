@@ -44,7 +44,7 @@ void vf_pool_close(struct vf_pool *pool)
 
 void vf_op_release(struct vf_op *op)
 {
-    bool is_receive = op->kind == VF_OP_RECV || op->kind == VF_OP_MULTI;
+    bool is_receive = op->kind >= VF_OP_RECV && op->kind <= VF_OP_OWNED;
     if (vf_unlikely(op->packed)) {
         free(op->packed);
         op->packed = NULL;

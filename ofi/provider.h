@@ -15,6 +15,7 @@
  *   peer.c      connections, by address
  *   send.c      messages and tagged messages, outgoing
  *   recv.c      the same, incoming: receives, multi-receives, peek, claim
+ *   owner.c     the same for an owner that matches by itself; owner.h: what it declares
  *   cq.c        completion queue
  *   cntr.c      counter
  *   watch.c     progress and sleep of those two
@@ -55,6 +56,8 @@
 
 #define VF_NAME "velo"
 #define VF_VERSION FI_VERSION(1, 0)
+/** The fabric's name when an owner asks for the provider (FI_PEER). */
+#define VF_LNX_FABRIC "shm"
 
 #define vf_likely(x) __builtin_expect(!!(x), 1)
 #define vf_unlikely(x) __builtin_expect(!!(x), 0)
@@ -226,6 +229,7 @@ struct vf_cq {
     struct vf_op **late_end;
     struct vf_watch watch;
     int users;
+    struct vf_owner_cq *owner; /* Whose queue gets what comes; NULL: this one is read. */
 };
 
 static inline bool vf_cq_has_room(const struct vf_cq *cq)
@@ -247,8 +251,34 @@ int vf_cq_open(struct fid_domain *domain_fid, struct fi_cq_attr *attr, struct fi
 /** Report the completion in an operation; then the operation is free. */
 void vf_cq_report(struct vf_cq *cq, struct vf_op *op);
 int vf_cq_trywait(struct vf_cq *cq);
+/** A completion with `err`, as fi_cq_readerr() gives it; `err_data` stays. */
+void vf_cq_describe_error(const struct vf_completion *from, struct fi_cq_err_entry *entry);
+/** As fi_cq_strerror(). */
+const char *vf_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_data, char *buf,
+                           size_t len);
 /** Forget what an endpoint has not reported yet. */
 void vf_cq_drop(struct vf_cq *cq, const struct vf_ep *ep);
+
+/* ---- an owner's queues ----------------------------------------------------------------------- */
+
+struct vf_ep;
+struct vf_av;
+struct vf_srx;
+
+/** Does the libfabric that loaded us have the peer interface as it is served? */
+bool vf_owner_is_known(void);
+/** What comes to a completion queue goes to that of an owner; context as of fi_cq_open(). */
+int vf_owner_cq(struct vf_cq *cq, const void *context);
+/** Addresses were inserted: owners may ask for those of messages that came before. */
+void vf_owner_inserted(struct vf_av *av);
+/** Give the owner's entries back. */
+void vf_owner_close(struct vf_ep *ep);
+int vf_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct fid_ep **out,
+                void *context);
+int vf_srx_bind(struct vf_ep *ep, struct fid *fid);
+void vf_srx_unbind(struct vf_ep *ep);
+
+/* ---- counter --------------------------------------------------------------------------------- */
 
 struct vf_cntr {
     struct fid_cntr fid;
@@ -317,6 +347,9 @@ enum vf_kind {
     VF_OP_SEND,
     VF_OP_RECV,
     VF_OP_MULTI,      /* A receive that takes messages one after the other. */
+    VF_OP_HELD,       /* A message that an owner has not taken yet, */
+    VF_OP_OFFERED,    /* that it has queued, */
+    VF_OP_OWNED,      /* that is received into its memory. */
     VF_OP_RMA,        /* A read or write that waits for its notification. */
     VF_OP_RMA_NOTICE, /* A write whose data is there, and whose target is being told. */
     VF_OP_ATOMIC,     /* An atomic operation that waits for its answer. */
@@ -346,6 +379,9 @@ struct vf_op {
     uint8_t space;
     fi_addr_t dest;
     struct iovec iov[VF_IOV_MAX];
+    /* With an owner: the message, taken out of the queues, and the owner's entry for it. */
+    struct velo_mq_message *message;
+    void *entry;
 };
 
 /** Operations in chunks that stay where they are. */
@@ -405,6 +441,9 @@ struct vf_ep {
     struct vf_am *am;
     bool am_stalled; /* Requests wait for room. */
     struct vf_claim *claims;
+    struct vf_srx *srx;         /* NULL: we match. */
+    struct vf_owner_srx *owner; /* Its owner. */
+    struct vf_op *held[2];      /* By space: a message that the owner has not taken. */
     uint64_t answers; /* Atomic operations so far. */
     uint64_t caps;
     size_t min_multi_recv;
