@@ -7,6 +7,7 @@
 #include "absent.h"
 #include "fabric.h"
 #include "owner.h"
+#include "provider.h"
 
 /** A receive context of an owner, as it binds it to endpoints. */
 struct vf_srx {

@@ -17,7 +17,14 @@
 #ifndef VELO_OFI_OWNER_H
 #define VELO_OFI_OWNER_H
 
-#include "provider.h"
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+#include <rdma/fabric.h>
+#include <rdma/fi_endpoint.h>
+#include <rdma/fi_eq.h>
 
 /** A completion queue of the owner. */
 struct vf_owner_cq {
