@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A fence of the job's launcher (PMIx) is not simulated: it takes as long as it takes in real time,
- * and no virtual time. This library takes the place of PMIx's two calls, tells the simulator, and
+ * A fence of the job's launcher is not simulated: it takes as long as it takes in real time, and no
+ * virtual time. This library takes the place of the calls that begin one, tells the simulator, and
  * passes them on. All ranks of a job call them in the same order, and so count them alike.
+ *
+ * Open MPI's launcher offers calls (PMIx). To Hydra, the launcher of MPICH and those that come from
+ * it, MPI itself writes lines (PMI): their file's number is in the environment. To every other line
+ * Hydra answers at once.
  */
 #include <stddef.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "../client/poll.h"
 #include "caller.h"
@@ -36,4 +42,29 @@ int PMIx_Fence_nb(const void *procs, size_t procs_len, const void *info, size_t 
         return PMIX_ERR_NOT_SUPPORTED;
     sim_poll_go_outside();
     return next(procs, procs_len, info, info_len, done, arg);
+}
+
+/* ---- Hydra ----------------------------------------------------------------------------------- */
+
+/* A fence in version 1 of PMI, and in version 2 behind the line's length. */
+#define BARRIER "cmd=barrier_in"
+#define FENCE "cmd=kvs-fence"
+#define LENGTH_DIGITS 6
+
+static bool begins_at(const char *line, size_t len_bytes, size_t at, const char *word)
+{
+    size_t word_bytes = strlen(word);
+    return len_bytes >= at + word_bytes && memcmp(line + at, word, word_bytes) == 0;
+}
+
+SIM_API ssize_t write(int file, const void *data, size_t len_bytes)
+{
+    CALLER_NEXT(write);
+    if (!next)
+        return -1;
+    if ((begins_at(data, len_bytes, 0, BARRIER) ||
+         begins_at(data, len_bytes, LENGTH_DIGITS, FENCE)) &&
+        (uint64_t)file == sim_environment_number("PMI_FD", UINT64_MAX))
+        sim_poll_go_outside();
+    return next(file, data, len_bytes);
 }

@@ -15,7 +15,7 @@ uint32_t locality_ranks_a_node(void);
 uint32_t locality_rank(void);
 /** The node of this process's rank. */
 uint32_t locality_node(void);
-/** Has MPI asked who is on this node, and been told? */
+/** Does MPI know which ranks are on this node? */
 bool locality_was_told(void);
 
 #endif
