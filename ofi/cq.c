@@ -238,7 +238,9 @@ static int cq_control(struct fid *fid, int command, void *arg)
     if (command == FI_GETWAIT)
         return vf_watch_get(&cq->watch, arg);
     if (command == FI_GETWAITOBJ) {
-        *(enum fi_wait_obj *)arg = cq->watch.can_sleep ? FI_WAIT_FD : FI_WAIT_NONE;
+        *(enum fi_wait_obj *)arg = cq->watch.poll_fd >= 0 ? FI_WAIT_FD
+                                   : cq->watch.can_sleep  ? FI_WAIT_UNSPEC
+                                                          : FI_WAIT_NONE;
         return 0;
     }
     return -FI_ENOSYS;

@@ -180,7 +180,8 @@ struct vf_watch {
     struct vf_ep **eps;
     uint32_t ep_count;
     bool can_sleep;
-    int poll_fd; /* -1: none yet. */
+    bool needs_fd; /* Its reader waits for the descriptor itself. */
+    int poll_fd;   /* -1: none; who waits looks again and again. */
     int wake_fd;
     int sleepers;
     bool is_signaled;

@@ -6,6 +6,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "fabric.h"
 #include "provider.h"
 
 static int watch_fd(const struct vf_watch *watch, int fd)
@@ -15,9 +16,36 @@ static int watch_fd(const struct vf_watch *watch, int fd)
                                                                                         : -errno;
 }
 
+static void close_fds(struct vf_watch *watch)
+{
+    if (watch->poll_fd >= 0)
+        (void)close(watch->poll_fd);
+    if (watch->wake_fd >= 0)
+        (void)close(watch->wake_fd);
+    watch->poll_fd = watch->wake_fd = -1;
+}
+
+/* `status` is what velo_port_fd() or velo_rma_fd() has said. A port at a node's host port has no
+ * descriptor: then calls that wait look again and again, which in virtual time is a wait. */
+static int watch_port(struct vf_watch *watch, int status, int fd)
+{
+    if (status == VELO_OK)
+        return watch->poll_fd >= 0 ? watch_fd(watch, fd) : 0;
+    if (status != VELO_ERR_STATE)
+        return -vf_error(status);
+    if (watch->needs_fd) {
+        vf_log("over a node's host port there are no descriptors and no thread that makes "
+               "progress; ask for FI_WAIT_UNSPEC and FI_PROGRESS_MANUAL");
+        return -FI_ENOSYS;
+    }
+    close_fds(watch);
+    return 0;
+}
+
 int vf_watch_open(struct vf_watch *watch, struct vf_domain *domain, enum fi_wait_obj wait_obj)
 {
-    *watch = (struct vf_watch){.domain = domain, .poll_fd = -1, .wake_fd = -1};
+    *watch = (struct vf_watch){
+        .domain = domain, .poll_fd = -1, .wake_fd = -1, .needs_fd = wait_obj == FI_WAIT_FD};
     if (wait_obj == FI_WAIT_NONE)
         return 0;
     if (wait_obj != FI_WAIT_UNSPEC && wait_obj != FI_WAIT_FD)
@@ -27,9 +55,8 @@ int vf_watch_open(struct vf_watch *watch, struct vf_domain *domain, enum fi_wait
     watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     int rc = watch->poll_fd >= 0 && watch->wake_fd >= 0 ? watch_fd(watch, watch->wake_fd) : -errno;
     if (!rc && domain->rma) {
-        int fd;
-        int status = velo_rma_fd(domain->rma, &fd);
-        rc = status ? -vf_error(status) : watch_fd(watch, fd);
+        int fd = -1;
+        rc = watch_port(watch, velo_rma_fd(domain->rma, &fd), fd);
     }
     if (rc)
         vf_watch_close(watch);
@@ -38,18 +65,14 @@ int vf_watch_open(struct vf_watch *watch, struct vf_domain *domain, enum fi_wait
 
 void vf_watch_close(struct vf_watch *watch)
 {
-    if (watch->poll_fd >= 0)
-        (void)close(watch->poll_fd);
-    if (watch->wake_fd >= 0)
-        (void)close(watch->wake_fd);
-    watch->poll_fd = watch->wake_fd = -1;
+    close_fds(watch);
     free(watch->eps);
     watch->eps = NULL;
 }
 
 int vf_watch_add(struct vf_watch *watch, struct vf_ep *ep)
 {
-    int fd;
+    int fd = -1;
     for (uint32_t i = 0; i < watch->ep_count; i++)
         if (watch->eps[i] == ep)
             return 0;
@@ -58,8 +81,7 @@ int vf_watch_add(struct vf_watch *watch, struct vf_ep *ep)
         return -FI_ENOMEM;
     watch->eps = eps;
     if (watch->can_sleep) {
-        int status = velo_port_fd(ep->port, &fd);
-        int rc = status ? -vf_error(status) : watch_fd(watch, fd);
+        int rc = watch_port(watch, velo_port_fd(ep->port, &fd), fd);
         if (rc)
             return rc;
     }
@@ -74,7 +96,7 @@ void vf_watch_remove(struct vf_watch *watch, const struct vf_ep *ep)
         if (watch->eps[i] != ep)
             continue;
         watch->eps[i] = watch->eps[--watch->ep_count];
-        if (watch->can_sleep && velo_port_fd(ep->port, &fd) == VELO_OK)
+        if (watch->poll_fd >= 0 && velo_port_fd(ep->port, &fd) == VELO_OK)
             (void)epoll_ctl(watch->poll_fd, EPOLL_CTL_DEL, fd, NULL);
         return;
     }
@@ -95,6 +117,8 @@ int vf_watch_arm(struct vf_watch *watch)
 {
     if (!watch->can_sleep)
         return -FI_ENOSYS;
+    if (watch->poll_fd < 0)
+        return -FI_EAGAIN;
     for (uint32_t i = 0; i < watch->ep_count; i++)
         if (watch->eps[i]->am_stalled || velo_mq_arm(watch->eps[i]->mq) != VELO_OK)
             return -FI_EAGAIN;
@@ -124,7 +148,7 @@ void vf_watch_wake(struct vf_watch *watch)
 
 int vf_watch_get(struct vf_watch *watch, void *arg)
 {
-    if (!watch->can_sleep)
+    if (watch->poll_fd < 0)
         return -FI_ENOSYS;
     *(int *)arg = watch->poll_fd;
     return 0;
