@@ -14,6 +14,7 @@
 
 #include "../client/poll.h"
 #include "caller.h"
+#include "locality.h"
 
 /* As in <pmix.h>, which need not be installed: arguments are only passed on. */
 #define PMIX_ERR_NOT_SUPPORTED (-47)
@@ -64,7 +65,7 @@ SIM_API ssize_t write(int file, const void *data, size_t len_bytes)
         return -1;
     if ((begins_at(data, len_bytes, 0, BARRIER) ||
          begins_at(data, len_bytes, LENGTH_DIGITS, FENCE)) &&
-        (uint64_t)file == sim_environment_number("PMI_FD", UINT64_MAX))
+        file == locality_hydra_file())
         sim_poll_go_outside();
     return next(file, data, len_bytes);
 }

@@ -12,6 +12,7 @@
 #include "locality.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,8 +55,14 @@ struct place {
 
 static bool was_told;
 
-/* MPI below Hydra does not ask: `velo sim` has told it by its own settings. */
-bool locality_was_told(void) { return was_told || getenv("PMI_FD"); }
+/* MPI below Hydra may not ask: `velo sim` has told it by its own settings. */
+bool locality_was_told(void) { return was_told || locality_hydra_file() >= 0; }
+
+int locality_hydra_file(void)
+{
+    uint64_t file = sim_environment_number("PMI_FD", UINT64_MAX);
+    return file <= INT_MAX ? (int)file : -1;
+}
 
 uint32_t locality_ranks_a_node(void)
 {
@@ -63,6 +70,11 @@ uint32_t locality_ranks_a_node(void)
 }
 
 uint32_t locality_rank(void) { return (uint32_t)sim_environment_number("VELO_SIM_RANK", 0); }
+
+static uint32_t locality_ranks(void)
+{
+    return (uint32_t)sim_environment_number("VELO_SIM_RANKS", 1);
+}
 
 uint32_t locality_node(void)
 {
@@ -72,7 +84,7 @@ uint32_t locality_node(void)
 
 static struct place place_of(uint32_t rank, uint32_t ranks_a_node)
 {
-    uint32_t ranks = (uint32_t)sim_environment_number("OMPI_COMM_WORLD_SIZE", 1);
+    uint32_t ranks = locality_ranks();
     struct place place = {.rank = rank < ranks ? rank : locality_rank()};
     place.node = place.rank / ranks_a_node;
     place.nodes = (ranks + ranks_a_node - 1) / ranks_a_node;
@@ -150,6 +162,34 @@ int PMIx_Get(const struct pmix_process *process, const char *key, const void *in
         if (strcmp(key, answers[i].key) == 0)
             put_right(&answers[i], &place, *value);
     return status;
+}
+
+/* ---- what Hydra answers ---------------------------------------------------------------------- */
+
+/* MPIs that Hydra starts are told that each rank is alone on its node: they would let ranks of one
+ * node talk in memory that they share, and who waits for a line of it does not call the simulator.
+ * MPI reads such an answer as one line. */
+#define MAPPING "value=(vector,"
+#define ALONE MAPPING "(0,%u,1))\n"
+
+static ssize_t part_ranks(char *line, size_t len_bytes, size_t room_bytes)
+{
+    char *value = memmem(line, len_bytes, MAPPING, sizeof MAPPING - 1);
+    size_t at = (size_t)(value - line);
+    int alone_bytes = snprintf(NULL, 0, ALONE, locality_ranks());
+    if (at + (size_t)alone_bytes >= room_bytes)
+        return (ssize_t)len_bytes;
+    return (ssize_t)at + snprintf(value, room_bytes - at, ALONE, locality_ranks());
+}
+
+SIM_API ssize_t read(int file, void *data, size_t room_bytes)
+{
+    CALLER_NEXT(read);
+    ssize_t len_bytes = next ? next(file, data, room_bytes) : -1;
+    bool is_mapping = len_bytes > 0 &&
+                      memmem(data, (size_t)len_bytes, MAPPING, sizeof MAPPING - 1) &&
+                      file == locality_hydra_file() && locality_ranks_a_node();
+    return is_mapping ? part_ranks(data, (size_t)len_bytes, room_bytes) : len_bytes;
 }
 
 /* ---- the name of the host -------------------------------------------------------------------- */

@@ -18,4 +18,7 @@ uint32_t locality_node(void);
 /** Does MPI know which ranks are on this node? */
 bool locality_was_told(void);
 
+/** The file by which a rank that Hydra has started asks it; -1: another launcher has started it. */
+int locality_hydra_file(void);
+
 #endif
