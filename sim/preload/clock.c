@@ -61,7 +61,7 @@ SIM_API int clock_gettime(clockid_t id, struct timespec *now)
 
 SIM_API int gettimeofday(struct timeval *restrict now, void *restrict zone)
 {
-    struct sim_channel *channel = CALLER_CHANNEL;
+    struct sim_channel *channel = locality_hydra_file() >= 0 ? PROGRAM_CHANNEL : CALLER_CHANNEL;
     if (!channel)
         return (int)syscall(SYS_gettimeofday, now, zone);
     int64_t ns = read_clock_ns(channel);

@@ -68,6 +68,18 @@ def find_loaded(name: str) -> Path:
     raise VeloError(f"{base} is not below {prefix}; {_advice(ORIGINS.get(base, OPEN_MPI))}")
 
 
+def find_simulated_provider(name: str) -> Path:
+    """A provider of libfabric that reaches simulated nodes: among what programs load."""
+    path = f"libfabric/{name}"
+    try:
+        return find_loaded(path)
+    except VeloError as error:
+        raise VeloError(
+            f"the simulator here has no {path}, by which libfabric reaches simulated nodes: it was "
+            f"built without libfabric's headers; {_advice(SIMULATOR, NEEDS[LIBFABRIC])}"
+        ) from error
+
+
 def find_provider(name: str) -> Path:
     """A provider of libfabric: beside libfabric's own ones."""
     prefix = _libexec().parents[1]
@@ -116,9 +128,9 @@ def _libexec() -> Path:
     raise VeloError("VELO_LIBEXEC is not set; start velo by its launcher, bin/velo")
 
 
-def _advice(origin: tuple[str, str]) -> str:
+def _advice(origin: tuple[str, str], needs: str = "") -> str:
     target, package = origin
-    needs = NEEDS.get(origin, "")
+    needs = needs or NEEDS.get(origin, "")
     if CHECKOUT:
         return f"run '{target}'{needs}, or set VELO_LIBEXEC"
     return f"install the package {package}, or run '{target}'{needs} and install again"

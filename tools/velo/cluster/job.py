@@ -9,6 +9,7 @@ from pathlib import Path
 from velo.cluster import description
 from velo.errors import UsageError, VeloError
 from velo.runtime import openmpi
+from velo.runtime.run import mpi_root, only_for_ompi4
 
 ELF = b"\x7fELF"
 # Of a node; each rank has at least one. spec/sim_channel.h.
@@ -32,6 +33,10 @@ class Job:
     program: Sequence[str]
     boards: int = 0
     """Of DIMMnet-2; then the program is started once, as it is."""
+    mpi: str = "ompi4"
+    """One of velo.runtime.run.MPIS."""
+    root: Path | None = None
+    """Where that MPI is; None: in PATH."""
 
     @property
     def must_use(self) -> bool:
@@ -62,7 +67,25 @@ def plan(args: argparse.Namespace) -> Job:
             "--ranks-a-node or a larger --topology"
         )
     check_dynamic(openmpi.find_program(words[0]))
-    return Job(described, ranks, args.ranks_a_node, args.layer, words, args.dimmnet)
+    check_mpi(args)
+    return Job(
+        described,
+        ranks,
+        args.ranks_a_node,
+        args.layer or "mtl",
+        words,
+        args.dimmnet,
+        args.mpi,
+        mpi_root(args),
+    )
+
+
+def check_mpi(args: argparse.Namespace) -> None:
+    """Options for MPI programs go together?"""
+    if args.mpi != "ompi4" and args.layer:
+        raise only_for_ompi4(f"--{args.layer}")
+    if (args.mpi != "ompi4" or args.mpi_root) and (args.plain or args.dimmnet):
+        raise UsageError("--mpi and --mpi-root are for MPI programs: leave them out")
 
 
 def check_boards(args: argparse.Namespace, described: description.Cluster) -> None:

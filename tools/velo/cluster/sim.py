@@ -7,6 +7,7 @@ from typing import Any
 from velo import units
 from velo.arguments import checked
 from velo.cluster.options import add_options
+from velo.runtime.run import add_mpi_options
 
 
 def register(commands: Any) -> None:
@@ -18,10 +19,12 @@ def register(commands: Any) -> None:
         description="Run an unmodified, dynamically linked MPI program, one process a rank, over "
         "simulated nodes of the hardware: its clocks show virtual time, so it prints what the "
         "hardware would have given. The same command gives the same times, and the same hash of "
-        "every message's arrival. Ends with the program's exit code, or as velo run with 125 or 1.",
+        "every message's arrival. Velo's components carry the messages of Open MPI 4.1, velo's "
+        "libfabric provider those of the MPIs that --mpi names. Ends with the program's exit code, or as velo run with 125 or 1.",
         allow_abbrev=False,
     )
     start = add_options(parser)
+    add_mpi_options(parser)
     start.add_argument(
         "--dimmnet",
         metavar="N",
@@ -70,7 +73,7 @@ def register(commands: Any) -> None:
         help="show the simulator's command and run nothing",
     )  # fmt: skip
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=run)
+    parser.set_defaults(run=run, layer=None)
 
 
 def run(args: argparse.Namespace) -> None:

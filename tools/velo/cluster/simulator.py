@@ -10,10 +10,10 @@ from pathlib import Path
 
 from velo import tree
 from velo.cluster import ranks, routing
-from velo.cluster.job import plan
+from velo.cluster.job import Job, plan
 from velo.errors import UsageError, VeloError
-from velo.runtime import openmpi
-from velo.runtime.launch import Launch, complete
+from velo.runtime import openmpi, over_libfabric
+from velo.runtime.launch import NO_USE, Launch, complete
 
 
 def run(args: argparse.Namespace) -> None:
@@ -50,14 +50,22 @@ def run(args: argparse.Namespace) -> None:
         if job.ranks:
             env["VELO_SIM_REPEATABLE"] = "1"
             env["MALLOC_CONF"] = ranks.ALLOCATOR_SETTINGS
-        # The ranks are mpirun's children, and mpirun the simulator's.
-        launch = Launch(argv, env, domain, job.must_use, rank_depth=2)
+        launch = Launch(argv, env, domain, job.must_use, *below(job))
         try:
             code = complete(launch)
         finally:
             # Of a simulator that was killed.
             area.unlink(missing_ok=True)
     sys.exit(code)
+
+
+def below(job: Job) -> tuple[int, str]:
+    """How far the ranks are below the simulator, and what is wrong if none opens a port."""
+    # The launcher is the simulator's child.
+    if job.mpi == "ompi4":
+        return 1 + 1, NO_USE
+    mpi = over_libfabric.MPIS[job.mpi]
+    return 1 + mpi.rank_depth, over_libfabric.why_unused(mpi)
 
 
 def find_simulator(args: argparse.Namespace) -> Path:

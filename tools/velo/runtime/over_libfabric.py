@@ -61,6 +61,8 @@ class Mpi:
     """The environment for more ranks than cores."""
     rank_depth: int
     """How many generations its ranks are below the launcher."""
+    rank_names: tuple[str, str]
+    """What its launcher calls a rank's number and the number of ranks, in their environment."""
     source: str
     """A package of Python's index that has it."""
 
@@ -78,6 +80,7 @@ MPIS = {
         unbound=("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
         unbound_env={},
         rank_depth=1,
+        rank_names=("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
         source="openmpi",
     ),
     "mpich": Mpi(
@@ -93,6 +96,7 @@ MPIS = {
         unbound=(),
         unbound_env={},
         rank_depth=2,
+        rank_names=("PMI_RANK", "PMI_SIZE"),
         source="mpich",
     ),
     "impi": Mpi(
@@ -107,6 +111,7 @@ MPIS = {
         unbound=(),
         unbound_env={"I_MPI_PIN": "off"},
         rank_depth=2,
+        rank_names=("PMI_RANK", "PMI_SIZE"),
         source="impi-rt",
     ),
 }
@@ -119,26 +124,36 @@ def plan(kind: str, root: Path | None, ranks: int, arguments: Sequence[str]) -> 
     find_job_program(job)
     launcher = find_launcher(mpi, root)
     domain = new_domain()
-    env = {"VELO_DOMAIN": domain, "FI_PROVIDER_PATH": _provider_path(), **mpi.env}
+    env = {"VELO_DOMAIN": domain, "FI_PROVIDER_PATH": provider_path(tree.find_provider(PROVIDER))}
+    env |= environment(mpi, root)
     argv = [launcher, "-n", str(ranks), *parameters(mpi.parameters, job.parameters)]
     if mpi.placing.isdisjoint(job.names):
         has_cores = ranks <= cores()
         argv += mpi.bound if has_cores else mpi.unbound
         env |= {} if has_cores else mpi.unbound_env
     argv += [*job.options, *job.program]
-    env |= allow_root() if mpi.options is OPEN_MPI_OPTIONS else {}
-    env |= _found_first(root) if root else {}
     must_use = ranks_are_here(job) and not job.parameters & {"pml", "mtl"}
-    why_unused = (
+    return Launch(argv, env, domain, must_use, mpi.rank_depth, why_unused(mpi))
+
+
+def environment(mpi: Mpi, root: Path | None) -> dict[str, str]:
+    """What the launcher and its ranks are told; of that, what is below `root` is found first."""
+    env = dict(mpi.env)
+    env |= allow_root() if mpi.options is OPEN_MPI_OPTIONS else {}
+    return env | (_found_first(root) if root else {})
+
+
+def why_unused(mpi: Mpi) -> str:
+    """What is wrong if a job goes well and no rank opens a port."""
+    return (
         f"the program is no MPI program, it is built for another MPI than {mpi.name}, or this "
         f"{mpi.name} is built without libfabric, as Debian's MPICH is"
     )
-    return Launch(argv, env, domain, must_use, mpi.rank_depth, why_unused)
 
 
-def _provider_path() -> str:
-    """Where libfabric looks for providers: in our folder first."""
-    folder = str(tree.find_provider(PROVIDER).parent.resolve())
+def provider_path(provider: Path) -> str:
+    """Where libfabric looks for providers: in the folder of this one first."""
+    folder = str(provider.parent.resolve())
     given = os.environ.get("FI_PROVIDER_PATH")
     return f"{folder}:{given}" if given else folder
 

@@ -42,17 +42,7 @@ def register(commands: Any) -> None:
         "-n", "-np", dest="ranks", metavar="N", type=checked(units.parse_count), required=True,
         help="number of ranks",
     )  # fmt: skip
-    parser.add_argument(
-        "--mpi",
-        choices=MPIS,
-        default="ompi4",
-        help="the program's MPI: Open MPI 4.1 (the default), Open MPI 5, MPICH or Intel MPI",
-    )
-    parser.add_argument(
-        "--mpi-root",
-        metavar="DIR",
-        help="where that MPI is installed: DIR/bin has its mpirun (default: the first in PATH)",
-    )
+    add_mpi_options(parser)
     layer = parser.add_mutually_exclusive_group()
     layer.add_argument(
         "--mtl",
@@ -87,6 +77,29 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run, layer=None)
 
 
+def add_mpi_options(parser: argparse.ArgumentParser) -> None:
+    """Which MPI, and where it is."""
+    parser.add_argument(
+        "--mpi",
+        choices=MPIS,
+        default="ompi4",
+        help="the program's MPI: Open MPI 4.1 (the default), Open MPI 5, MPICH or Intel MPI",
+    )
+    parser.add_argument(
+        "--mpi-root",
+        metavar="DIR",
+        help="where that MPI is installed: DIR/bin has its mpirun (default: the first in PATH)",
+    )
+
+
+def mpi_root(args: argparse.Namespace) -> Path | None:
+    """Where the command line says that the MPI is."""
+    root = Path(args.mpi_root) if args.mpi_root else None
+    if root and not (root / "bin").is_dir():
+        raise UsageError(f"there is no folder {root / 'bin'}; --mpi-root wants the one above it")
+    return root
+
+
 def run(args: argparse.Namespace) -> None:
     """`velo run`; ends with the exit code of mpirun."""
     # Cost: subprocess and dataclasses are slow to import.
@@ -101,21 +114,23 @@ def run(args: argparse.Namespace) -> None:
 
 
 def _plan(args: argparse.Namespace) -> "Launch":
-    root = Path(args.mpi_root) if args.mpi_root else None
-    if root and not (root / "bin").is_dir():
-        raise UsageError(f"there is no folder {root / 'bin'}; --mpi-root wants the one above it")
+    root = mpi_root(args)
     if args.mpi == "ompi4":
         # Cost: subprocess and dataclasses are slow to import.
         from velo.runtime import mpirun
 
         return mpirun.plan(args.ranks, args.layer or "mtl", args.arguments, args.collectives, root)
     if args.layer or not args.collectives:
-        word = f"--{args.layer}" if args.layer else "--no-coll"
-        raise UsageError(f"{word} is of velo's components, which are for --mpi ompi4 alone")
+        raise only_for_ompi4(f"--{args.layer}" if args.layer else "--no-coll")
     # Cost: as above.
     from velo.runtime import over_libfabric
 
     return over_libfabric.plan(args.mpi, root, args.ranks, args.arguments)
+
+
+def only_for_ompi4(option: str) -> UsageError:
+    """Another MPI has nothing that this option is for."""
+    return UsageError(f"{option} is of velo's components, which are for --mpi ompi4 alone")
 
 
 def protect(argv: Sequence[str]) -> list[str]:
