@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Run one test of a program that uses the library on two simulated nodes.
+"""Run one test of a program that uses the library on simulated nodes, two unless it says more.
 
-plain.py SIMULATOR LIBRARY PROGRAM TEST [RULE|--OPTION=VALUE]...
+plain.py SIMULATOR LIBRARY PROGRAM TEST [nodes=N|RULE|--OPTION=VALUE]...
 
 RULE is one more of the map of nodes, OPTION one of the simulator.
 """
@@ -16,12 +16,13 @@ from velo.cluster import routing
 from velo.cluster.ranks import BOARDS, NETWORK
 
 simulator, library, program, test, *extra = sys.argv[1:]
-rules = [one for one in extra if not one.startswith("--")]
+nodes = next((one[len("nodes=") :] for one in extra if one.startswith("nodes=")), "2")
+rules = [one for one in extra if not one.startswith(("--", "nodes="))]
 options = [one for one in extra if one.startswith("--")]
 network = ",".join([NETWORK, *rules])
 # A file without a name, for the simulator that takes our place: whoever ends us ends it.
 topology = os.memfd_create("topology", 0)
-os.write(topology, routing.to_text(routing.build("full", "2")).encode())
+os.write(topology, routing.to_text(routing.build("full", nodes)).encode())
 argv = [simulator, "--topology-file", f"/proc/self/fd/{topology}", *options]
 # With boards of DIMMnet-2 the program is of the cluster from its start.
 boards = BOARDS if any(one.startswith("--boards") for one in options) else []
