@@ -77,7 +77,9 @@ def exports(needs_provider: bool = False) -> list[str]:
         if needs_provider:
             raise
         return [NETWORK]
-    return [NETWORK, f"FI_PROVIDER_PATH={over_libfabric.provider_path(provider)}"]
+    # Other providers would pass the simulated hardware by, and start by naps and threads.
+    path = over_libfabric.provider_path(provider)
+    return [NETWORK, f"FI_PROVIDER_PATH={path}", "FI_PROVIDER=velo"]
 
 
 def rank_script(job: Job, library: Path) -> str:
