@@ -128,7 +128,7 @@ static void writes(enum form form, int mr_mode)
     bool injects = form == INJECT || form == INJECT_DATA;
 
     rma_pair_open(&pair, &window, mr_mode);
-    for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(lens) && lens[i] <= longest(); i++) {
         size_t len = lens[i], at = LEN_MAX - len;
 
         if (injects && len > pair.a.info->tx_attr->inject_size)
@@ -162,7 +162,7 @@ static void reads(enum form form, int mr_mode)
     struct window window;
 
     rma_pair_open(&pair, &window, mr_mode);
-    for (size_t i = 0; i < ARRAY_LEN(lens); i++) {
+    for (size_t i = 0; i < ARRAY_LEN(lens) && lens[i] <= longest(); i++) {
         size_t len = lens[i], at = i % 2 ? LEN_MAX - len : (LEN_MAX - len) / 3;
 
         pattern_fill(window.memory + at, len, i);

@@ -35,6 +35,13 @@ void check_fi(const char *file, int line, const char *call, long long status, lo
                   expected < 0 ? fi_strerror((int)-expected) : "");
 }
 
+size_t longest(void)
+{
+    const char *text = getenv("VELO_FI_TEST_LONGEST");
+
+    return text && *text ? strtoull(text, NULL, 10) : SIZE_MAX;
+}
+
 size_t descriptors_open(void)
 {
     DIR *dir = opendir("/proc/self/fd");

@@ -104,6 +104,8 @@ struct pair {
 void check_fi(const char *file, int line, const char *call, long long status, long long expected);
 const char *provider(void);
 bool is_velo(void);
+/* Tests of every size leave out what is longer: $VELO_FI_TEST_LONGEST, for simulated nodes. */
+size_t longest(void);
 /* How many file descriptors this process has open. */
 size_t descriptors_open(void);
 /* Leave the test: the provider does not offer this. */

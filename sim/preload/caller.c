@@ -25,7 +25,7 @@ static enum caller name_to_caller(const char *name)
         const char *begin;
         enum caller who;
     } known_names[] = {
-        {"libmpi.so", CALLER_MPI},       {"libmpi_abi.so", CALLER_MPI}, {"libopen-rte", CALLER_LAUNCHER},
+        {"libmpi.so", CALLER_MPI},       {"libmpi_abi.so", CALLER_MPI}, {"libmpich.so", CALLER_MPI}, {"libopen-rte", CALLER_LAUNCHER},
         {"libpmix", CALLER_LAUNCHER},    {"libprrte", CALLER_LAUNCHER},
         {"libprte", CALLER_LAUNCHER},    {"libevent", CALLER_LAUNCHER},
         {"mca_pmix", CALLER_LAUNCHER},   {"mca_ess", CALLER_LAUNCHER},

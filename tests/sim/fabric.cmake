@@ -53,7 +53,7 @@ set(fabric_left_out
     with_automatic_progress_a_receiver_makes_no_calls
     with_automatic_progress_a_sender_of_much_makes_no_calls
     with_automatic_progress_the_owner_of_memory_makes_no_calls)
-set(fabric_environment FI_PROVIDER_PATH=$<TARGET_FILE_DIR:velo-fi-device> VELO_FI_TEST_COMPLETE=1
+set(fabric_environment VELO_FI_TEST_LONGEST=65537 FI_PROVIDER_PATH=$<TARGET_FILE_DIR:velo-fi-device> VELO_FI_TEST_COMPLETE=1
                        HFI_NO_BACKTRACE=1 IPATH_NO_BACKTRACE=1)
 set(fabric_sources addresses atomics completions counters flow lifetime memory messages multi processes)
 foreach(source ${fabric_sources})
