@@ -25,6 +25,8 @@
  *   atomic.c    atomic operations: requests
  *   compute.c   atomic operations: what the target computes
  *
+ * And yield.c, a library of its own, for ranks of MPICH.
+ *
  * A file's functions are named after it: vf_cq_..., "velo over fabric".
  *
  * Locks: a domain has one, and takes it only if its threads do not take turns by themselves.

@@ -20,7 +20,7 @@ VERSIONS = {
 LAUNCHER = r"""#!/bin/sh
 case "$1" in --version) echo "{version}"; exit;; esac
 printf '%s\n' "$@"
-env | grep -E '^(FI_|VELO_DOMAIN|MPIR_CVAR|I_MPI|OMPI_ALLOW|LD_LIBRARY_PATH)'
+env | grep -E '^(FI_|VELO_DOMAIN|MPIR_CVAR|I_MPI|OMPI_ALLOW|LD_)'
 [ -n "$FAKE_UNUSED" ] || touch "$VELO_SHM_DIR/velo.$VELO_DOMAIN.0.1"
 exit ${{FAKE_CODE:-0}}
 """
@@ -34,10 +34,13 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     folder = tmp_path / "lib" / "libfabric"
     folder.mkdir(parents=True)
     (folder / over_libfabric.PROVIDER).touch()
+    (tmp_path / "lib" / "velo").mkdir()
+    (tmp_path / "lib" / "velo" / "libvelo-yield.so").touch()
     (tmp_path / "shm").mkdir()
     monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path / "libexec" / "velo"))
     monkeypatch.setenv("VELO_SHM_DIR", str(tmp_path / "shm"))
     monkeypatch.delenv("FI_PROVIDER_PATH", raising=False)
+    monkeypatch.delenv("LD_PRELOAD", raising=False)
     paths: list[str] = []
 
     def put(kind: str, name: str, root: str) -> Path:
@@ -86,6 +89,27 @@ def test_mpich_is_told_to_use_the_provider_inside_a_node_too(
     assert "MPIR_CVAR_CH4_NETMOD=ofi" in found
     assert "MPIR_CVAR_NOLOCAL=1" in found
     assert f"FI_PROVIDER_PATH={tmp_path}/lib/libfabric" in found
+
+
+def test_mpich_keeps_a_core_that_a_rank_has_for_itself(
+    install: Install,
+    capfd: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    install("mpich", "mpiexec.hydra", "mpich")
+    ours = f"LD_PRELOAD={tmp_path}/lib/velo/libvelo-yield.so"
+    job = ("--mpi", "mpich", "true")
+    main(["run", "-n", "1", "--print", *job])
+    assert ours in capfd.readouterr().out
+    main(["run", "-n", "4096", "--print", *job])
+    assert "LD_PRELOAD" not in capfd.readouterr().out
+    main(["run", "-n", "1", "--mpi", "mpich", "--print", "-bind-to", "none", "true"])
+    assert "LD_PRELOAD" not in capfd.readouterr().out
+    for theirs in ("libtheirs.so", ""):
+        monkeypatch.setenv("LD_PRELOAD", theirs)
+        main(["run", "-n", "1", "--print", *job])
+        assert "LD_PRELOAD" not in capfd.readouterr().out
 
 
 def test_intel_mpi_is_told_to_use_the_provider(

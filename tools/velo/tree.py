@@ -37,6 +37,7 @@ ORIGINS = {
     "velo-mpi-perf": SIMULATOR,
     "velo-api-perf": SIMULATOR,
     "libvelo-virtual.so": SIMULATOR,
+    "libvelo-yield.so": LIBFABRIC,
     "libvelo-nic.so": SIMULATOR,
 }
 # Modules that pages and plots need, and the package that brings each.

@@ -65,6 +65,8 @@ class Mpi:
     """What its launcher calls a rank's number and the number of ranks, in their environment."""
     source: str
     """A package of Python's index that has it."""
+    preload: str = ""
+    """A library that ranks with a core each load first."""
 
 
 MPIS = {
@@ -98,6 +100,7 @@ MPIS = {
         rank_depth=2,
         rank_names=("PMI_RANK", "PMI_SIZE"),
         source="mpich",
+        preload="libvelo-yield.so",
     ),
     "impi": Mpi(
         name="Intel MPI",
@@ -130,7 +133,7 @@ def plan(kind: str, root: Path | None, ranks: int, arguments: Sequence[str]) -> 
     if mpi.placing.isdisjoint(job.names):
         has_cores = ranks <= cores()
         argv += mpi.bound if has_cores else mpi.unbound
-        env |= {} if has_cores else mpi.unbound_env
+        env |= _preload(mpi) if has_cores else mpi.unbound_env
     argv += [*job.options, *job.program]
     must_use = ranks_are_here(job) and not job.parameters & {"pml", "mtl"}
     return Launch(argv, env, domain, must_use, mpi.rank_depth, why_unused(mpi))
@@ -149,6 +152,13 @@ def why_unused(mpi: Mpi) -> str:
         f"the program is no MPI program, it is built for another MPI than {mpi.name}, or this "
         f"{mpi.name} is built without libfabric, as Debian's MPICH is"
     )
+
+
+def _preload(mpi: Mpi) -> dict[str, str]:
+    """What ranks load first; a setting of the user's, an empty one too, stays."""
+    if not mpi.preload or "LD_PRELOAD" in os.environ:
+        return {}
+    return {"LD_PRELOAD": str(tree.find_loaded(mpi.preload).resolve())}
 
 
 def provider_path(provider: Path) -> str:
