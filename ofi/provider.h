@@ -193,8 +193,6 @@ int vf_watch_open(struct vf_watch *watch, struct vf_domain *domain, enum fi_wait
 void vf_watch_close(struct vf_watch *watch);
 int vf_watch_add(struct vf_watch *watch, struct vf_ep *ep);
 void vf_watch_remove(struct vf_watch *watch, const struct vf_ep *ep);
-/** Go on with everything under way. */
-void vf_watch_progress(struct vf_watch *watch);
 /** 0: the descriptor tells what comes from now on; -FI_EAGAIN: there is something to do. */
 int vf_watch_arm(struct vf_watch *watch);
 /** Sleep, without the lock, until something comes, at most for so long. 0: no error. */
@@ -602,6 +600,19 @@ int vf_fabric_open(struct fi_fabric_attr *attr, struct fid_fabric **out, void *c
 int vf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_domain **out,
                    void *context);
 int vf_trywait(struct fid_fabric *fabric, struct fid **fids, int count);
+
+/** Go on with everything under way. */
+static inline void vf_watch_progress(struct vf_watch *watch)
+{
+    for (uint32_t i = 0; i < watch->ep_count; i++) {
+        struct vf_ep *ep = watch->eps[i];
+        (void)velo_mq_progress(ep->mq);
+        if (vf_unlikely(ep->am_stalled))
+            vf_am_retry(ep);
+    }
+    if (vf_unlikely(watch->domain->rma != NULL))
+        vf_rma_progress(watch->domain);
+}
 
 /** A clock, for timeouts. */
 int64_t vf_now_ms(void);

@@ -102,17 +102,6 @@ void vf_watch_remove(struct vf_watch *watch, const struct vf_ep *ep)
     }
 }
 
-void vf_watch_progress(struct vf_watch *watch)
-{
-    for (uint32_t i = 0; i < watch->ep_count; i++) {
-        (void)velo_mq_progress(watch->eps[i]->mq);
-        if (vf_unlikely(watch->eps[i]->am_stalled))
-            vf_am_retry(watch->eps[i]);
-    }
-    if (vf_unlikely(watch->domain->rma))
-        vf_rma_progress(watch->domain);
-}
-
 int vf_watch_arm(struct vf_watch *watch)
 {
     if (!watch->can_sleep)

@@ -30,7 +30,8 @@
  * busy meanwhile.
  *
  * Receives without ignore bits, and the messages that they take, are found by hash, however many
- * there are; receives with ignore bits are searched in order.
+ * there are. So are receives with ignore bits, as long as at most three kinds of ignore bits are
+ * posted in a matching space at a time; those of further kinds are searched in order.
  *
  * For layers above that have more than one kind of message, a queue has several **matching
  * spaces**, numbered from 0: a receive takes messages of its own space only. The calls that name

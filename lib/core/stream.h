@@ -42,16 +42,28 @@ hot_inline void port_fetch_in_stream(const struct velo_port *port, const struct 
         ring_rx_fetch_line(rx, CELLS_AHEAD / 2);
 }
 
-/** Look once for the next message of the current ring. False: none has come, or another one. */
-hot_inline bool port_next_short(const struct velo_port *port, struct short_message *message)
+/** Look once for the next message of the current ring: returns its header; 0: none has come. */
+hot_inline uint64_t port_look(const struct velo_port *port)
 {
     GUARD_UNUSED(port, "port");
     struct ring_rx *rx = port->current;
     uint64_t header = ring_rx_look(rx);
-    if (unlikely(!ring_rx_match(rx, header)))
-        return false;
+    if (!ring_rx_match(rx, header))
+        return 0;
     port_fetch_in_stream(port, rx);
-    return short_message_read(rx, header, message);
+    return header;
+}
+
+/** port_look() saw nothing: is that ring the only place to look at? False: velo_try_peek() looks
+ *  closer. Callers with a loop of their own mostly poll in vain. */
+hot_inline bool port_is_quiet(struct velo_port *port)
+{
+    const struct ring_rx *rx = port->current;
+    if (unlikely(rx->mode != RX_POLLED || port->active_count != 1 || rx->data_ahead > 0 ||
+                 order_peek_summary(port->look) || port->held || port->departed))
+        return false;
+    port->messages_before = port->messages;
+    return true;
 }
 
 /** Step behind that message. */

@@ -4,6 +4,7 @@
  * @brief The inside of a queue, a peer and a request; and the functions that the files share.
  *
  *   recv.c        the hot path of receiving: peek, match, copy; posting; keeping unexpected messages
+ *   posted.c      posted receives, and how a message finds its one
  *   poll.c        the same for the one receive that its caller waits for
  *   send.c        the hot path of sending; sends that wait for room
  *   rendezvous.c  messages longer than eager, from both sides
@@ -58,7 +59,10 @@ struct transfer {
     uint8_t kind; /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
     uint8_t space;
     bool has_cookie;       /* Receive: once matched. */
-    int32_t outcome;       /* Receive: the status it will end with. */
+    union {
+        int32_t place;   /* Receive, posted: the number of its table, or POSTED_TABLES. */
+        int32_t outcome; /* Receive, matched: the status it will end with. */
+    };
     uint64_t offset_bytes; /* Done so far. */
     uint64_t end_bytes;    /* To be done. */
     struct velo_mq_peer *peer;
@@ -134,12 +138,24 @@ struct source {
     int gone; /* Its process had died before any of its generations was known. */
 };
 
+/** Receives with the same ignore bits. Their match bits are 0 there. */
+struct posted {
+    uint64_t ignore;
+    struct match_table table;
+    int32_t place; /* Its own number. */
+};
+
+/** The most kinds of ignore bits at a time that have a table. */
+#define POSTED_TABLES 4
+
 /** One matching space: the receives posted in it, and the messages of it that nobody has asked for.
  */
 struct space {
-    struct match_table posted; /* Receives without ignore bits. */
-    struct list wild;          /* The others, in the order of posting. */
-    uint64_t wild_count;
+    struct posted posted[POSTED_TABLES]; /* The first one is of those without ignore bits. */
+    struct posted *recent;               /* Of these: the one that got the last receive. */
+    uint64_t elsewhere;                  /* Receives in the others, and in the list: */
+    struct list wild;                    /* Those that found no table, in the order of posting. */
+    uint32_t tables;                     /* That are open. */
     struct match_table unexpected;
     struct list arrivals; /* The same messages in order of arrival. */
 };
@@ -259,8 +275,9 @@ bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_byte
 
 /** Take the message that is held, and the messages behind it if they come in a stream. */
 int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first);
-/** Take the messages of a stream that have come. Returns the number of events. */
-int mq_recv_stream(struct velo_mq *mq);
+/** Take the next message, whose header is this, or 0 if none is in the current ring; and those behind
+ *  it if they come in a stream. Returns the number of events. */
+int mq_recv_next(struct velo_mq *mq, uint64_t header);
 /** Take the message that is held. */
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg);
 /** Give a matched message to its receive. True: call complete() with op->outcome after the message

@@ -7,9 +7,10 @@
 #include "../base/error.h"
 #include "../base/order.h"
 #include "../base/sized.h"
+#include "../core/stream.h"
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
-#include "internal.h"
+#include "posted.h"
 #include "ways.h"
 
 #define EAGER_BYTES_DEFAULT 16384u
@@ -127,7 +128,7 @@ static void free_mq(struct velo_mq *mq)
     }
     mq_pool_trim(&mq->pool);
     for (int s = 0; s < VELO_MQ_SPACES; s++) {
-        mq_table_close(&mq->spaces[s].posted);
+        mq_posted_close(&mq->spaces[s]);
         mq_table_close(&mq->spaces[s].unexpected);
     }
     free(mq->ids.slots);
@@ -136,9 +137,8 @@ static void free_mq(struct velo_mq *mq)
 
 static int open_space(struct space *space)
 {
-    list_init(&space->wild);
     list_init(&space->arrivals);
-    if (!mq_table_open(&space->posted) || !mq_table_open(&space->unexpected))
+    if (!mq_posted_open(space) || !mq_table_open(&space->unexpected))
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
     return VELO_OK;
 }
@@ -205,10 +205,7 @@ static void drop_all(struct velo_mq *mq)
 
 static void end_posted(struct velo_mq *mq, struct space *space)
 {
-    while (space->posted.count > 0 || space->wild.first) {
-        struct entry *entry = mq_table_any(&space->posted);
-        struct transfer *op =
-            entry ? (struct transfer *)entry : (struct transfer *)space->wild.first;
+    for (struct transfer *op; (op = mq_posted_any(space)) != NULL;) {
         mq_recv_unpost(mq, op);
         complete(request_of(op), VELO_ERR_CANCELLED);
     }
@@ -236,7 +233,7 @@ int velo_mq_counters(struct velo_mq *mq, struct velo_mq_counters *counters, size
     struct velo_mq_counters now = mq->counters;
     now.received = now.eager + now.copied + now.fetched;
     for (int s = 0; s < VELO_MQ_SPACES; s++)
-        now.posted += mq->spaces[s].posted.count + mq->spaces[s].wild_count;
+        now.posted += posted_count(&mq->spaces[s]);
     now.unexpected_bytes = mq->pool.used_bytes;
     now.unexpected_peak_bytes = mq->pool.peak_bytes;
     now.unexpected_bound_bytes = mq->pool.bound_bytes;
@@ -281,12 +278,10 @@ static __attribute__((noinline)) int work(struct velo_mq *mq, bool is_dry)
 
 int velo_mq_progress(struct velo_mq *mq)
 {
-    struct velo_msg msg;
     int events = 0;
-    if (mq->burst > 0)
-        events = mq_recv_stream(mq);
-    else if (likely(velo_try_peek(mq->port, &msg) == VELO_OK))
-        events = mq_recv_burst(mq, &msg);
+    uint64_t header = port_look(mq->port);
+    if (header || !port_is_quiet(mq->port))
+        events = mq_recv_next(mq, header);
     if (events == 0) {
         mq->burst = 0;
         if (unlikely(++mq->idle_polls % POLLS_PER_CLOCK == 0))

@@ -468,8 +468,11 @@ static void sort_posted(struct velo_mq *mq, struct list *ended)
 {
     for (int s = 0; s < VELO_MQ_SPACES; s++) {
         struct space *space = &mq->spaces[s];
-        for (size_t i = 0; space->posted.count > 0 && i < table_len(&space->posted); i++)
-            sort_list(mq, &space->posted.lists[i], ended);
+        for (uint32_t t = 0; t < space->tables; t++) {
+            const struct match_table *table = &space->posted[t].table;
+            for (size_t i = 0; table->count > 0 && i < table_len(table); i++)
+                sort_list(mq, &table->lists[i], ended);
+        }
         sort_list(mq, &space->wild, ended);
     }
 }

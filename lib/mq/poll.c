@@ -3,7 +3,7 @@
 #include "../base/error.h"
 #include "../base/order.h"
 #include "../core/wanted.h"
-#include "internal.h"
+#include "posted.h"
 
 /* Polls in vain before velo_mq_poll() gives up: about a microsecond. */
 #define POLLS_PER_CALL 64u
@@ -16,16 +16,17 @@
 #define ROUNDS_PER_CALL 256u
 
 /* Would the next message, if it fits this request, be matched with it? It is a posted receive then,
- * and no other that fits was posted before it: it is the only one, or there are no wildcards and it
- * is the first in its list, where all with its match bits are. */
+ * and no other that fits was posted before it: it is the only one, or all are in one table and it is
+ * the first in its list, where all with its match bits are. */
 hot_inline bool is_next(const struct velo_mq *mq, const struct transfer *op)
 {
     const struct space *space = &mq->spaces[0];
     if (unlikely(op->state != OP_POSTED || op->space != 0 || mq->work != 0))
         return false;
-    return space->posted.count + space->wild_count == 1 ||
-           (op->ignore == 0 && !space->wild.first &&
-            table_list(&space->posted, op->entry.match)->first == &op->entry.link);
+    if (likely(posted_count(space) == 1))
+        return true;
+    const struct posted *posted = posted_only(space);
+    return posted && table_list(&posted->table, op->entry.match)->first == &op->entry.link;
 }
 
 /* Wait for the message of such a receive, and take it. False: nothing has come, or anything else.
@@ -48,7 +49,7 @@ hot_inline bool take_wanted(struct velo_mq *mq, struct transfer *op)
     request->total_bytes = found.len_bytes;
     mq->counters.eager++;
     mq->burst = 0;
-    mq_recv_unpost(mq, op);
+    posted_remove(&mq->spaces[0], op);
     complete(request, VELO_OK);
     return true;
 }
@@ -57,11 +58,11 @@ hot_inline bool take_wanted(struct velo_mq *mq, struct transfer *op)
  * come in a stream. 0: none were, or it is not known. */
 hot_inline uint64_t earlier(const struct velo_mq *mq, const struct transfer *op)
 {
-    if (op->state != OP_POSTED || op->ignore)
+    if (op->state != OP_POSTED || op->place == POSTED_TABLES)
         return 0;
-    const struct match_table *posted = &mq->spaces[op->space].posted;
+    const struct match_table *table = &mq->spaces[op->space].posted[op->place].table;
     const struct transfer *first =
-        (const struct transfer *)table_list(posted, op->entry.match)->first;
+        (const struct transfer *)table_list(table, op->entry.match)->first;
     return first->entry.match == op->entry.match ? op->sequence - first->sequence : 0;
 }
 

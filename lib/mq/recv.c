@@ -3,55 +3,11 @@
 
 #include "../base/error.h"
 #include "../core/stream.h"
-#include "internal.h"
-
-/* ---- posted receives ------------------------------------------------------------------------- */
-
-hot_inline bool op_fits(const struct transfer *op, uint64_t match, velo_id_t source)
-{
-    return ((op->entry.match ^ match) & ~op->ignore) == 0 && source_fits(op->entry.source, source);
-}
-
-/* The earlier of `exact` and the first receive with wildcards that fits; either may be NULL. */
-static __attribute__((noinline)) struct transfer *
-match_wild(const struct space *space, struct transfer *exact, uint64_t match, velo_id_t source)
-{
-    for (struct link *link = space->wild.first; link; link = link->next) {
-        struct transfer *op = (struct transfer *)link;
-        if (exact && exact->sequence < op->sequence)
-            return exact;
-        if (op_fits(op, match, source))
-            return op;
-    }
-    return exact;
-}
+#include "posted.h"
 
 void mq_recv_unpost(struct velo_mq *mq, struct transfer *op)
 {
-    struct space *space = &mq->spaces[op->space];
-    if (unlikely(op->ignore)) {
-        list_remove(&space->wild, &op->entry.link);
-        space->wild_count--;
-    } else {
-        table_remove(&space->posted, &op->entry);
-    }
-}
-
-/* The earliest receive posted for such a message, taken out of the queues; or NULL. */
-hot_inline struct transfer *match_posted(struct velo_mq *mq, struct space *space, uint64_t match,
-                                         velo_id_t source)
-{
-    struct list *list = table_list(&space->posted, match);
-    struct transfer *op = (struct transfer *)list_find(list, match, source);
-    if (unlikely(space->wild.first)) {
-        op = match_wild(space, op, match, source);
-        if (op)
-            mq_recv_unpost(mq, op);
-    } else if (likely(op)) {
-        space->posted.count--;
-        list_remove(list, &op->entry.link);
-    }
-    return op;
+    posted_remove(&mq->spaces[op->space], op);
 }
 
 /* ---- messages that were kept ----------------------------------------------------------------- */
@@ -121,27 +77,12 @@ static void defer(struct velo_mq *mq, struct velo_mq_peer *peer, const struct ar
     mq->before_post |= BEFORE_DEFERRED;
 }
 
-/* The earlier one of `op` and the list's first receive that may get a message of this source. */
-static struct transfer *earlier_for(const struct list *list, velo_id_t source, struct transfer *op)
-{
-    for (struct link *link = list->first; link; link = link->next) {
-        struct transfer *other = (struct transfer *)link;
-        if (source_fits(other->entry.source, source))
-            return op && op->sequence < other->sequence ? op : other;
-    }
-    return op;
-}
-
 /* The earliest receive that waits for any message of this source; NULL: none does. */
 static struct transfer *first_for(const struct velo_mq *mq, velo_id_t source)
 {
     struct transfer *op = NULL;
-    for (int s = 0; s < VELO_MQ_SPACES; s++) {
-        const struct space *space = &mq->spaces[s];
-        op = earlier_for(&space->wild, source, op);
-        for (size_t i = 0; space->posted.count > 0 && i < table_len(&space->posted); i++)
-            op = earlier_for(&space->posted.lists[i], source, op);
-    }
+    for (int s = 0; s < VELO_MQ_SPACES; s++)
+        op = earlier_of(op, mq_posted_first_for(&mq->spaces[s], source));
     return op;
 }
 
@@ -303,24 +244,14 @@ void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_messag
 hot_inline void post(struct velo_mq *mq, struct space *space, struct transfer *op)
 {
     op->sequence = ++mq->sequence;
-    if (likely(op->ignore == 0)) {
-        table_add(&space->posted, &op->entry);
-    } else {
-        list_append(&space->wild, &op->entry.link);
-        space->wild_count++;
-    }
+    posted_add(space, op);
 }
 
 /* The same, before all others. */
 static void post_first(struct velo_mq *mq, struct space *space, struct transfer *op)
 {
     op->sequence = mq->sequence_first--;
-    if (op->ignore == 0) {
-        table_add_first(&space->posted, &op->entry);
-    } else {
-        list_prepend(&space->wild, &op->entry.link);
-        space->wild_count++;
-    }
+    mq_posted_add_slow(space, op, true);
 }
 
 hot_inline struct transfer *describe(uint8_t space, velo_id_t source, uint64_t match,
@@ -516,8 +447,7 @@ static __attribute__((noinline)) void take_other(struct velo_mq *mq, const struc
     }
     if (!is_matched)
         return;
-    struct transfer *op =
-        match_posted(mq, &mq->spaces[arrival.space], arrival.match, arrival.source);
+    struct transfer *op = posted_match(&mq->spaces[arrival.space], arrival.match, arrival.source);
     if (!op) {
         keep(mq, &arrival);
         return;
@@ -540,7 +470,7 @@ hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
         take_other(mq, msg);
         return;
     }
-    struct transfer *op = match_posted(mq, &mq->spaces[0], match, msg->source);
+    struct transfer *op = posted_match(&mq->spaces[0], match, msg->source);
     if (unlikely(!op)) {
         take_other(mq, msg);
         return;
@@ -559,28 +489,45 @@ hot_inline void take(struct velo_mq *mq, const struct velo_msg *msg)
 
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg) { take(mq, msg); }
 
-/* Take one short eager message for which a receive without wildcards is posted. False: the next
- * message is another one, or none is there. */
-hot_inline bool take_short(struct velo_mq *mq)
+/* Take the next message if it is short and eager, and its receive is the first in its list. */
+hot_inline bool take_short(struct velo_mq *mq, uint64_t header)
 {
     struct velo_port *port = mq->port;
     struct short_message message;
-    uint64_t match;
-    if (!port_next_short(port, &message) ||
-        unlikely(message.tag != MQ_WIRE_EAGER || message.len_bytes < sizeof match))
+    uint64_t match, cookie = 0;
+    if (!short_message_read(port->current, header, &message) ||
+        unlikely((message.tag & ~(MQ_WIRE_COOKIE | MQ_WIRE_SPACE_MASK)) != MQ_WIRE_EAGER ||
+                 message.len_bytes < sizeof match))
         return false;
     size_t len_bytes = message.len_bytes - sizeof match;
     memcpy(&match, message.data + len_bytes, sizeof match);
+    bool has_cookie = message.tag & MQ_WIRE_COOKIE;
+    if (has_cookie) {
+        if (unlikely(len_bytes < sizeof cookie))
+            return false;
+        len_bytes -= sizeof cookie;
+        memcpy(&cookie, message.data + len_bytes, sizeof cookie);
+    }
+    uint32_t space_number = (message.tag & MQ_WIRE_SPACE_MASK) >> MQ_WIRE_SPACE_SHIFT;
+    if (unlikely(space_number >= VELO_MQ_SPACES))
+        return false;
     velo_id_t source = port->current->source;
-    struct space *space = &mq->spaces[0];
-    struct list *list = table_list(&space->posted, match);
+    struct space *space = &mq->spaces[space_number];
+    struct posted *posted = posted_only(space);
+    if (unlikely(!posted))
+        return false;
+    uint64_t key = match & ~posted->ignore;
+    struct list *list = table_list(&posted->table, key);
     struct transfer *op = (struct transfer *)list->first;
-    if (unlikely(!op || op->entry.match != match || space->wild.first ||
-                 len_bytes > op->len_bytes ||
+    if (unlikely(!op || op->entry.match != key || len_bytes > op->len_bytes ||
                  (op->entry.source != source && op->entry.source != VELO_MQ_ANY_SOURCE)))
         return false;
-    space->posted.count--;
+    posted->table.count--;
     list_remove(list, &op->entry.link);
+    if (has_cookie) {
+        op->has_cookie = true;
+        op->entry.match = cookie;
+    }
     copy_small(op->buf, message.data, len_bytes);
     port_step_short(port, &message);
     struct velo_mq_request *request = request_of(op);
@@ -601,16 +548,27 @@ static uint32_t grow_burst(struct velo_mq *mq)
     return burst;
 }
 
-int mq_recv_stream(struct velo_mq *mq)
+/* Take the next message, whose header is this, or 0 if none is in the current ring. False: none has
+ * come. */
+hot_inline bool take_next(struct velo_mq *mq, uint64_t header)
 {
     struct velo_msg msg;
+    if (likely(header) && take_short(mq, header))
+        return true;
+    if (velo_try_peek(mq->port, &msg) != VELO_OK)
+        return false;
+    take(mq, &msg);
+    return true;
+}
+
+static int take_stream(struct velo_mq *mq, uint64_t header)
+{
     int events = 0;
     for (uint32_t left = grow_burst(mq); left > 0; left--, events++) {
-        if (likely(take_short(mq)))
-            continue;
-        if (velo_try_peek(mq->port, &msg) != VELO_OK)
+        if (events > 0)
+            header = port_look(mq->port);
+        if ((header == 0 && port_is_quiet(mq->port)) || !take_next(mq, header))
             break;
-        mq_recv_take(mq, &msg);
     }
     if (events == 0)
         mq->burst = 0; /* It was none. */
@@ -623,7 +581,17 @@ int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first)
 {
     take(mq, first);
     if (mq->burst > 0)
-        return 1 + mq_recv_stream(mq);
+        return 1 + take_stream(mq, port_look(mq->port));
+    mq->burst = 1;
+    return 1;
+}
+
+int mq_recv_next(struct velo_mq *mq, uint64_t header)
+{
+    if (mq->burst > 0)
+        return take_stream(mq, header);
+    if (!take_next(mq, header))
+        return 0;
     mq->burst = 1;
     return 1;
 }
