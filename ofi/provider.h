@@ -61,6 +61,8 @@
 /** The fabric's name when an owner asks for the provider (FI_PEER). */
 #define VF_LNX_FABRIC "shm"
 
+/** A function that is worth its copies: its caller's constants decide much in it. */
+#define vf_hot inline __attribute__((always_inline))
 #define vf_likely(x) __builtin_expect(!!(x), 1)
 #define vf_unlikely(x) __builtin_expect(!!(x), 0)
 
@@ -224,6 +226,7 @@ struct vf_cq {
     uint32_t size; /* A power of two. */
     uint32_t head; /* Free running; the next to be read. */
     uint32_t tail;
+    uint32_t reads_in_vain; /* Since the last one that found something. */
     struct vf_completion *ring;
     /* Operations whose completion found the ring full, in order. */
     struct vf_op *late;

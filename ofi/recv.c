@@ -113,7 +113,7 @@ static inline struct vf_op *new_op(struct vf_ep *ep, enum vf_space space,
     return op;
 }
 
-static inline ssize_t post(struct vf_ep *ep, enum vf_space space, const struct receive *receive,
+static vf_hot ssize_t post(struct vf_ep *ep, enum vf_space space, const struct receive *receive,
                            uint64_t flags)
 {
     int rc = 0;

@@ -88,7 +88,7 @@ static __attribute__((noinline)) ssize_t fail(struct vf_ep *ep, enum vf_space sp
 }
 
 /* With `packed`, the message lies there, and it is freed if this succeeds. */
-static inline ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
+static vf_hot ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
                                   const struct message *message, uint64_t flags, void *packed)
 {
     struct velo_mq_peer *peer;
@@ -129,7 +129,7 @@ static inline ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
     return send_later(ep, space, peer, message, flags, reports, packed);
 }
 
-static inline ssize_t send_message(struct fid_ep *fid, enum vf_space space,
+static vf_hot ssize_t send_message(struct fid_ep *fid, enum vf_space space,
                                    const struct message *message, uint64_t flags)
 {
     struct vf_ep *ep = VF_CONTAINER(fid, struct vf_ep);

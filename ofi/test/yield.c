@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One call of 32 reaches the system: it is made to fail there, so that the calls tell. */
+/* One call of 256 reaches the system: it is made to fail there, so that the calls tell. */
 #include <errno.h>
 #include <sched.h>
 #include <stddef.h>
@@ -10,7 +10,7 @@
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 
-#define CALLS 320
+#define CALLS 2560
 #define REAL_CALLS 10
 #define EXIT_SKIPPED 77
 
