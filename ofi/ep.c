@@ -256,7 +256,8 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
 {
     struct vf_ep *ep = VF_CONTAINER(fid, struct vf_ep);
     int rc = -FI_EINVAL;
-    if (ep->is_enabled)
+    /* Sandia OpenSHMEM binds counters when it has enabled the endpoint. */
+    if (ep->is_enabled && other->fclass != FI_CLASS_CNTR)
         return -FI_EOPBADSTATE;
     vf_lock(ep->domain);
     switch (other->fclass) {
@@ -265,6 +266,8 @@ static int ep_bind(struct fid *fid, struct fid *other, uint64_t flags)
         break;
     case FI_CLASS_CNTR:
         rc = bind_cntr(ep, VF_CONTAINER(other, struct vf_cntr), flags);
+        if (!rc && ep->is_enabled)
+            rc = vf_watch_add(&VF_CONTAINER(other, struct vf_cntr)->watch, ep);
         break;
     case FI_CLASS_AV:
         if (ep->av || VF_CONTAINER(other, struct vf_av)->domain != ep->domain)

@@ -33,6 +33,29 @@ TEST(a_counter_is_set_read_and_added_to)
     side_close(&side);
 }
 
+/* Reading the counter alone makes the progress that the long message needs. */
+TEST(a_counter_is_bound_to_an_endpoint_that_is_enabled)
+{
+    static char from[1 << 20], to[1 << 20];
+    struct side side;
+    int64_t end_ns;
+
+    side_open_domain(&side, &counted);
+    side.attr.has_counters = false;
+    side_open_endpoint(&side);
+    side.attr.has_counters = true;
+    CHECK_FI(fi_ep_bind(side.ep, &side.done->fid, FI_SEND));
+    fi_addr_t self = side_learn(&side, &side);
+    POST(fi_trecv(side.ep, to, sizeof(to), NULL, FI_ADDR_UNSPEC, 1, 0, &got));
+    POST(fi_tsend(side.ep, from, sizeof(from), NULL, self, 1, &sent));
+    end_ns = test_now_ns() + TEST_PATIENCE_NS;
+    while (fi_cntr_read(side.done) < 1 && test_now_ns() < end_ns)
+        ;
+    CHECK_EQ(fi_cntr_read(side.done), 1);
+    CHECK_REFUSED(fi_ep_bind(side.ep, &side.cq->fid, FI_SEND), FI_EOPBADSTATE);
+    side_close(&side);
+}
+
 TEST(errors_are_counted_apart)
 {
     struct side side;
