@@ -215,10 +215,12 @@ SIM_API ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned 
 
 /* As in <mpi.h>, which need not be installed. */
 #define MPI_ERR_INTERN 17
-#define FORTRAN_COMM_WORLD 0
+#define MPI_VERSION_BYTES 8192
+/* MPI_COMM_WORLD: Open MPI's is an object, that of MPICH and those that come from it a number. */
+#define OPEN_MPI_WORLD "ompi_mpi_comm_world"
+#define MPICH_WORLD 0x44000000
 
 typedef int library_version(char *version, int *len);
-typedef void *comm_from_number(int fortran);
 typedef int comm_size(void *comm, int *len);
 typedef int comm_group(void *comm, void **group);
 typedef int group_translate(void *group, int len, const int *ranks, void *other, int *others);
@@ -249,13 +251,15 @@ static int translate_rank(void *comm, void *world, int rank)
 static bool spans_nodes(void *comm)
 {
     comm_size *size_of = (comm_size *)(uintptr_t)caller_next("PMPI_Comm_size");
-    comm_from_number *from_number = (comm_from_number *)(uintptr_t)caller_next("PMPI_Comm_f2c");
+    void *world = caller_next(OPEN_MPI_WORLD);
     int len = 0;
     bool is_found = false;
-    if (locality_ranks_a_node() == 0 || !size_of || !from_number || size_of(comm, &len) != 0)
+    if (!world)
+        world = (void *)(uintptr_t)MPICH_WORLD; /* Only the lower half is looked at. */
+    if (locality_ranks_a_node() == 0 || !size_of || size_of(comm, &len) != 0)
         return false;
     for (int i = 0; i < len && !is_found; i++)
-        is_found = is_elsewhere(translate_rank(comm, from_number(FORTRAN_COMM_WORLD), i));
+        is_found = is_elsewhere(translate_rank(comm, world, i));
     return is_found;
 }
 
@@ -281,7 +285,7 @@ static void explain_shared(void *comm)
  */
 static void check_dynamic(void *comm)
 {
-    char version[256] = "";
+    char version[MPI_VERSION_BYTES] = "";
     int len = 0;
     library_version *version_of =
         (library_version *)(uintptr_t)caller_next("PMPI_Get_library_version");
