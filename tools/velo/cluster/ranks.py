@@ -37,8 +37,12 @@ export OMPI_COMM_WORLD_LOCAL_SIZE=$beside
 """.strip()
 HYDRA_PLACES = "export MPI_LOCALRANKID=$local MPI_LOCALNRANKS=$beside"
 RANK_NAME = "velo-rank"
-# Of Open MPI 5: no other way from node to node, as for Open MPI 4.1 below.
-OPEN_MPI_5_WORDS = ("--mca", "btl", "self", "--mca", "coll", "^sm,xhc,acoll")
+# Of Open MPI 5: no other way from node to node, as for Open MPI 4.1 below. One-sided operations go by
+# the provider, too; the component for UCX would take them, and fails without UCX.
+OPEN_MPI_5_WORDS = (
+    *("--mca", "btl", "self,ofi", "--mca", "btl_ofi_provider_include", "velo"),
+    *("--mca", "osc", "^ucx", "--mca", "coll", "^sm,xhc,acoll"),
+)
 # Where buffers are must not depend on what the launcher's threads allocate and how long its names
 # are; see sim/preload/memory.c. In this allocator threads can have memory of their own, lengths
 # have places of their own, and when memory is given back does not depend on real time.
