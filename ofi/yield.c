@@ -3,8 +3,8 @@
  * libvelo-yield.so: sched_yield() for ranks with a core each. It is loaded before the C library.
  *
  * MPICH gives the core up after each look for a message, and has no setting for that. The system
- * call takes several times as long as a message. Here one call of many is a real one: whoever shares
- * the core after all still gets a turn.
+ * call takes several times as long as a message. Here one call of many is a real one: whoever
+ * shares the core after all still gets a turn.
  */
 #include <sched.h>
 #include <sys/syscall.h>

@@ -58,7 +58,7 @@ struct transfer {
     uint8_t state;
     uint8_t kind; /* enum mq_wire_kind. Send: of the message; receive: of the answer. */
     uint8_t space;
-    bool has_cookie;       /* Receive: once matched. */
+    bool has_cookie; /* Receive: once matched. */
     union {
         int32_t place;   /* Receive, posted: the number of its table, or POSTED_TABLES. */
         int32_t outcome; /* Receive, matched: the status it will end with. */
@@ -275,8 +275,8 @@ bool mq_wire_read(const struct velo_msg *msg, void *trailer, size_t trailer_byte
 
 /** Take the message that is held, and the messages behind it if they come in a stream. */
 int mq_recv_burst(struct velo_mq *mq, const struct velo_msg *first);
-/** Take the next message, whose header is this, or 0 if none is in the current ring; and those behind
- *  it if they come in a stream. Returns the number of events. */
+/** Take the next message, whose header is this, or 0 if none is in the current ring; and those
+ * behind it if they come in a stream. Returns the number of events. */
 int mq_recv_next(struct velo_mq *mq, uint64_t header);
 /** Take the message that is held. */
 void mq_recv_take(struct velo_mq *mq, const struct velo_msg *msg);

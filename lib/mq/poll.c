@@ -16,8 +16,8 @@
 #define ROUNDS_PER_CALL 256u
 
 /* Would the next message, if it fits this request, be matched with it? It is a posted receive then,
- * and no other that fits was posted before it: it is the only one, or all are in one table and it is
- * the first in its list, where all with its match bits are. */
+ * and no other that fits was posted before it: it is the only one, or all are in one table and it
+ * is the first in its list, where all with its match bits are. */
 hot_inline bool is_next(const struct velo_mq *mq, const struct transfer *op)
 {
     const struct space *space = &mq->spaces[0];

@@ -71,8 +71,7 @@ static struct transfer *find_wild(const struct space *space, uint64_t match, vel
 {
     for (struct link *link = space->wild.first; link; link = link->next) {
         struct transfer *op = (struct transfer *)link;
-        if (((op->entry.match ^ match) & ~op->ignore) == 0 &&
-            source_fits(op->entry.source, source))
+        if (((op->entry.match ^ match) & ~op->ignore) == 0 && source_fits(op->entry.source, source))
             return op;
     }
     return NULL;
@@ -84,8 +83,8 @@ struct transfer *mq_posted_match_slow(struct space *space, uint64_t match, velo_
     for (uint32_t i = 0; i < space->tables; i++) {
         const struct posted *posted = &space->posted[i];
         if (posted->table.count > 0)
-            op = earlier_of(op, (struct transfer *)table_find(&posted->table,
-                                                           match & ~posted->ignore, source));
+            op = earlier_of(
+                op, (struct transfer *)table_find(&posted->table, match & ~posted->ignore, source));
     }
     if (op)
         posted_remove(space, op);
