@@ -42,6 +42,8 @@ static int take_address(struct vf_ep *ep, const void *addr, size_t addrlen)
     if (addrlen != sizeof address)
         return -FI_EINVAL;
     memcpy(&address, addr, sizeof address);
+    if (vf_address_is_any(&address))
+        return 0;
     int rc = vf_address_check(&address, ep->domain->place);
     if (rc || address.id == velo_port_id(ep->port))
         return rc;

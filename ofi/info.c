@@ -369,8 +369,8 @@ static bool is_here(const char *node)
 
 /* An address as text names an endpoint. A name of this machine names none: programs pass it before
  * they exchange addresses in their own way. */
-static int fill_addresses(struct fi_info *info, const char *node, uint64_t flags,
-                          const struct fi_info *hints)
+static int fill_addresses(struct fi_info *info, const char *domain, const char *node,
+                          uint64_t flags, const struct fi_info *hints)
 {
     struct vf_address address;
     int rc = 0;
@@ -387,6 +387,10 @@ static int fill_addresses(struct fi_info *info, const char *node, uint64_t flags
     if (!rc && hints && !info->dest_addr)
         rc = copy_address(hints->dest_addr, hints->dest_addrlen, &info->dest_addr,
                           &info->dest_addrlen);
+    if (!rc && !info->src_addr) {
+        vf_address_make_any(&address, vf_address_place(domain));
+        rc = copy_address(&address, sizeof address, &info->src_addr, &info->src_addrlen);
+    }
     return rc;
 }
 
@@ -412,7 +416,7 @@ int vf_getinfo(uint32_t version, const char *node, const char *service, uint64_t
     if (!rc)
         rc = fill_domain(info->domain_attr, hints ? hints->domain_attr : NULL, version, name);
     if (!rc)
-        rc = fill_addresses(info, node, flags, hints);
+        rc = fill_addresses(info, name, node, flags, hints);
     if (rc) {
         free_info(info);
         return rc;

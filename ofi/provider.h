@@ -107,6 +107,12 @@ uint64_t vf_address_place(const char *domain);
 /** The address of an endpoint with this port. */
 void vf_address_make(struct vf_address *address, uint64_t place, const struct velo_port *port,
                      const struct velo_port *rma_port);
+/** The address of an endpoint that is still to get its port. No peer can have it. */
+void vf_address_make_any(struct vf_address *address, uint64_t place);
+static inline bool vf_address_is_any(const struct vf_address *address)
+{
+    return address->id == UINT32_MAX;
+}
 /** Is that an address of a port in this place? 0, or the reason why not. */
 int vf_address_check(const struct vf_address *address, uint64_t place);
 /** As fi_av_straddr(). */

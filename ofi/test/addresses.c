@@ -417,3 +417,30 @@ TEST(a_name_that_is_refused_with_an_id_is_an_error)
     CHECK_REFUSED(fi_av_insert(side.av, side.name, 1, NULL, FI_AV_USER_ID, NULL), FI_EINVAL);
     side_close(&side);
 }
+
+TEST(an_offer_names_a_source_from_which_any_port_comes)
+{
+    struct side sides[2];
+    struct fi_info *info = NULL;
+    fi_addr_t addr;
+
+    CHECK_FI(fi_getinfo(API_VERSION, NULL, NULL, 0, NULL, &info));
+    fi_freeinfo(info);
+    for (int i = 0; i < 2; i++) {
+        side_open(&sides[i], &(struct side_attr){0});
+        CHECK(sides[i].info->src_addr != NULL);
+        CHECK(sides[i].info->src_addrlen > 0);
+    }
+    CHECK_EQ(sides[0].info->src_addrlen, sides[1].info->src_addrlen);
+    CHECK(sides[0].name_len != sides[1].name_len ||
+          memcmp(sides[0].name, sides[1].name, sides[0].name_len) != 0);
+    if (is_velo()) {
+        /* Both were offered the same, and it is no endpoint's. */
+        CHECK_EQ(memcmp(sides[0].info->src_addr, sides[1].info->src_addr,
+                        sides[0].info->src_addrlen),
+                 0);
+        CHECK_EQ(fi_av_insert(sides[0].av, sides[1].info->src_addr, 1, &addr, 0, NULL), 0);
+    }
+    side_close(&sides[0]);
+    side_close(&sides[1]);
+}
