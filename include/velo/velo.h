@@ -103,6 +103,8 @@ typedef uint32_t velo_id_t;
 #define VELO_CONNS_MAX 4096u  /**< Most senders one port can take. */
 /** Most characters of a domain's name. */
 #define VELO_DOMAIN_NAME_MAX 64u
+/** Most bytes of a name from velo_port_name(). */
+#define VELO_PORT_NAME_BYTES_MAX 512u
 
 /** One open port; opaque. */
 struct velo_port;
@@ -227,6 +229,45 @@ VELO_API int velo_port_open(const struct velo_port_attr *attr, struct velo_port 
  * @see velo_port_open
  */
 VELO_API int velo_port_close(struct velo_port *port);
+
+/**
+ * All that another machine needs to reach a port over a network.
+ *
+ * The name is opaque. Hand it to the peer by other means, and there to velo_peer_name(). It holds
+ * until the port is closed. Of several transports of a port the first that has names gives it.
+ *
+ * @param port       An open port.
+ * @param name       Receives the name, of at most VELO_PORT_NAME_BYTES_MAX bytes.
+ * @param len_bytes  In: room for the name. Out: its length; 0: peers need no name to reach the
+ *                   port, or cannot reach it over a network.
+ * @retval VELO_OK           The name, or a length of 0.
+ * @retval VELO_ERR_ARG      An argument is NULL.
+ * @retval VELO_ERR_TOO_BIG  There is not enough room.
+ * @thread Any thread.
+ * @path cold
+ * @see velo_peer_name, velo_connect
+ */
+VELO_API int velo_port_name(const struct velo_port *port, void *name, size_t *len_bytes);
+
+/**
+ * Tell a port how to reach a peer over a network.
+ *
+ * To be called before velo_connect(). The name is used for connections that are made from then on.
+ * A peer of which the map of nodes names the host needs none, and keeps that address.
+ *
+ * @param port       The port that will connect.
+ * @param peer       Id of the peer.
+ * @param name       What velo_port_name() gave on the peer's side. Copied.
+ * @param len_bytes  Its length; 0 is allowed and does nothing.
+ * @retval VELO_OK             It is kept, or the peer is reached without a name.
+ * @retval VELO_ERR_ARG        An argument is NULL or outside its range, or the name is none.
+ * @retval VELO_ERR_NO_MEMORY  Out of memory.
+ * @thread Any thread.
+ * @path cold
+ * @see velo_port_name, velo_connect
+ */
+VELO_API int velo_peer_name(struct velo_port *port, velo_id_t peer, const void *name,
+                            size_t len_bytes);
 
 /**
  * The id under which a port can be reached.

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "attend.h"
 
+#include <poll.h>
 #include <semaphore.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include "../base/error.h"
@@ -22,7 +24,11 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct velo_port *attended;
 static pthread_t thread;
 static int files = -1;   /* An epoll of all descriptors to wait for... */
-static int control = -1; /* ...this one among them, which is rung when the list changes. */
+static int control = -1; /* ...this one among them, which is rung when the list changes, */
+static int due = -1;     /* and this timer, for transports that hold frames back. */
+/* How many do. `held_lock` is taken last. */
+static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
+static uint32_t held;
 
 static bool is_away(struct velo_port *port)
 {
@@ -43,6 +49,60 @@ static bool is_pending(void)
     return pending;
 }
 
+static void set_timer(int64_t ns)
+{
+    struct itimerspec when = {.it_value = {.tv_nsec = ns}};
+    (void)timerfd_settime(due, 0, &when, NULL);
+}
+
+void attend_soon(void)
+{
+    pthread_mutex_lock(&held_lock);
+    if (held++ == 0)
+        set_timer(VELO_HOLD_NS);
+    pthread_mutex_unlock(&held_lock);
+}
+
+void attend_later(void)
+{
+    pthread_mutex_lock(&held_lock);
+    if (--held == 0)
+        set_timer(0);
+    pthread_mutex_unlock(&held_lock);
+}
+
+/* True: the time of held frames had come. */
+static bool send_held(void)
+{
+    uint64_t times;
+    if (read(due, &times, sizeof times) != sizeof times)
+        return false;
+    pthread_mutex_lock(&lock);
+    for (struct velo_port *port = attended; port; port = port->next_attended)
+        carriers_attend_held(port);
+    pthread_mutex_unlock(&lock);
+    return true;
+}
+
+/* Give programs that look by themselves the time to do so. */
+static void stay_away(void)
+{
+    struct pollfd timer = {.fd = due, .events = POLLIN};
+    const struct timespec away = {.tv_nsec = AWAY_NS};
+    while (ppoll(&timer, 1, &away, NULL) > 0 && send_held())
+        ;
+}
+
+/* Before a sleep. If a program that looks by itself stops doing so later, its descriptor may show
+ * nothing, and the next look comes after LOOK_MS. False: there is something to do. */
+static bool arm(void)
+{
+    bool is_armed = true;
+    for (struct velo_port *port = attended; port; port = port->next_attended)
+        is_armed &= is_away(port) || carriers_arm(port);
+    return is_armed;
+}
+
 static void *attend(void *arg)
 {
     (void)sem_post(arg);
@@ -50,16 +110,20 @@ static void *attend(void *arg)
         pthread_mutex_lock(&lock);
         bool pending = is_pending();
         bool is_over = !attended;
+        int wait_ms = pending ? 1 : LOOK_MS;
+        if (!arm())
+            wait_ms = 0;
         pthread_mutex_unlock(&lock);
         if (is_over)
             return NULL;
         struct epoll_event event; /* All ports are looked at, for any event. */
-        (void)epoll_wait(files, &event, 1, pending ? 1 : LOOK_MS);
+        (void)epoll_wait(files, &event, 1, wait_ms);
         uint64_t rings;
         if (read(control, &rings, sizeof rings) > 0)
             continue;
-        /* Give programs that look by themselves the time to do so. */
-        (void)wait_nap(AWAY_NS);
+        if (send_held())
+            continue;
+        stay_away();
         pthread_mutex_lock(&lock);
         for (struct velo_port *port = attended; port; port = port->next_attended)
             if (!is_away(port))
@@ -86,7 +150,9 @@ static void close_files(void)
         close(files);
     if (control >= 0)
         close(control);
-    files = control = -1;
+    if (due >= 0)
+        close(due);
+    files = control = due = -1;
 }
 
 /* All signals go to the program's own threads. This returns only when the thread has begun: while a
@@ -98,7 +164,8 @@ static int start(void)
     (void)sem_init(&begun, 0, 0);
     files = epoll_create1(EPOLL_CLOEXEC);
     control = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    int error = files < 0 || control < 0 ? -1 : watch(control);
+    due = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    int error = files < 0 || control < 0 || due < 0 ? -1 : watch(control) | watch(due);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
     if (error == 0)
@@ -147,6 +214,8 @@ static void after_fork(void)
 static void forget_parent(void)
 {
     attended = NULL;
+    held = 0;
+    (void)pthread_mutex_init(&held_lock, NULL);
     close_files();
     after_fork(); /* The only thread of the child is a copy of the one that has locked. */
 }

@@ -19,4 +19,9 @@ int attend_begin(struct velo_port *port);
  * after this. */
 void attend_end(struct velo_port *port);
 
+/** A transport holds frames back: have the thread look at it within VELO_HOLD_NS... */
+void attend_soon(void);
+/** ...or not, since they have left. */
+void attend_later(void);
+
 #endif

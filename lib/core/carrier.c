@@ -13,6 +13,7 @@
 #include "../shm/wait.h"
 #include "attend.h"
 #include "link.h"
+#include "names.h"
 
 /* The longest wait of a port that closes for peers that live to take their last messages. */
 #define LINGER_NS (10 * NS_PER_S)
@@ -122,6 +123,7 @@ static int open_one(struct velo_port *port, uint32_t index)
                                       .gid = (uint32_t)port->domain.gid,
                                       .owner = carrier};
     int status = VELO_OK;
+    carrier->port = port;
     carrier->transport = load(name, &status);
     if (carrier->transport)
         status = port->device ? port->device->open(port)
@@ -130,7 +132,6 @@ static int open_one(struct velo_port *port, uint32_t index)
         free(carrier);
         return status;
     }
-    carrier->port = port;
     carrier->index = index;
     pthread_mutex_init(&carrier->lock, NULL);
     carrier->next = port->carriers;
@@ -173,6 +174,8 @@ int carriers_open(struct velo_port *port)
         status = attend_begin(port);
     if (status)
         carriers_close(port);
+    else
+        names_show(port);
     return status;
 }
 
@@ -245,6 +248,29 @@ void carriers_close(struct velo_port *port)
 
 /* ---- progress and sleep ---------------------------------------------------------------------- */
 
+/* Progress sends what was held back: the thread need not come. */
+static void release(struct carrier *carrier)
+{
+    if (!order_flag(&carrier->held))
+        return;
+    order_set_flag(&carrier->held, 0);
+    attend_later();
+}
+
+void carrier_sent(struct carrier *carrier)
+{
+    if (!carrier->transport->sent) {
+        return;
+    }
+    bool is_held = carrier->transport->sent(carrier->endpoint);
+    if (is_held && !order_flag(&carrier->held)) {
+        order_set_flag(&carrier->held, 1);
+        attend_soon();
+    } else if (!is_held) {
+        release(carrier);
+    }
+}
+
 /* If another thread of the program has the lock, it does all the work, and we need not wait. If the
  * attending thread has it, we wait: it may have lost the processor, and needs ours. */
 static bool progress(struct carrier *carrier)
@@ -254,12 +280,14 @@ static bool progress(struct carrier *carrier)
             return false;
         pthread_mutex_lock(&carrier->lock);
     }
+    release(carrier);
     bool any = carrier->transport->progress(carrier->endpoint);
     uint32_t pending = 0;
     for (struct velo_link *link = carrier->links; link; link = link_next(link))
         pending |= !link_push(link);
     order_set_flag(&carrier->pending, pending);
     links_sweep(carrier);
+    carrier_sent(carrier);
     pthread_mutex_unlock(&carrier->lock);
     return any;
 }
@@ -271,6 +299,26 @@ void carriers_attend(struct velo_port *port)
         (void)progress(carrier);
         order_set_flag(&carrier->attended, 0);
     }
+}
+
+void carriers_attend_held(struct velo_port *port)
+{
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        if (order_flag(&carrier->held))
+            (void)progress(carrier);
+}
+
+bool carriers_arm(struct velo_port *port)
+{
+    bool is_armed = true;
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next) {
+        if (!carrier->transport->arm)
+            continue;
+        pthread_mutex_lock(&carrier->lock);
+        is_armed &= carrier->transport->arm(carrier->endpoint);
+        pthread_mutex_unlock(&carrier->lock);
+    }
+    return is_armed;
 }
 
 bool carriers_progress(struct velo_port *port)
@@ -303,11 +351,14 @@ static bool sleep_on(struct velo_port *port, nfds_t first, int timeout_ms)
 bool carriers_sleep(struct velo_port *port, int64_t timeout_ns)
 {
     bool is_interrupted = false;
-    if (order_peek_summary(&port->shared->summary) == 0)
+    if (order_peek_summary(&port->shared->summary) == 0 && carriers_arm(port))
         is_interrupted = sleep_on(port, 0, (int)((timeout_ns + 999999) / 1000000));
     wait_doorbell_drain(port->wake_fd);
     (void)carriers_progress(port);
     return is_interrupted;
 }
 
-bool carriers_nap(struct velo_port *port) { return sleep_on(port, 1, ROOM_NAP_MS); }
+bool carriers_nap(struct velo_port *port)
+{
+    return carriers_arm(port) && sleep_on(port, 1, ROOM_NAP_MS);
+}

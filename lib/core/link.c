@@ -5,6 +5,7 @@
 
 #include "../base/error.h"
 #include "link_end.h"
+#include "names.h"
 
 int link_frame(struct velo_link *link, uint32_t kind, uint64_t word0, uint64_t word1,
                const void *payload, size_t payload_bytes)
@@ -115,4 +116,28 @@ static void lost(struct velo_link *link, int status)
         link_in_end(link, status);
 }
 
-const struct velo_transport_calls link_calls = {rang, came, lost, velo_fail};
+static void refused(void *owner, uint64_t count)
+{
+    const struct carrier *carrier = owner;
+    order_count(&carrier->port->shared->rx_errors, count);
+}
+
+static const char *host(void *owner, velo_id_t id, uint32_t *service)
+{
+    const struct carrier *carrier = owner;
+    return network_host(&carrier->port->network, id, service);
+}
+
+static int find(void *owner, velo_id_t peer, struct velo_port_shown *shown)
+{
+    const struct carrier *carrier = owner;
+    return names_find(carrier->port, peer, shown);
+}
+
+const struct velo_transport_calls link_calls = {.rang = rang,
+                                                .came = came,
+                                                .lost = lost,
+                                                .fail = velo_fail,
+                                                .refused = refused,
+                                                .host = host,
+                                                .find = find};

@@ -85,7 +85,10 @@ void link_send(struct velo_conn *conn)
     outgoing_count(link->shown, ring_of(link));
     link_push_soon(link);
     /* A program that only sends makes no other look. */
-    (void)link->carrier->transport->progress(link->carrier->endpoint);
+    if (link->carrier->transport->sent && !order_flag(&link->carrier->pending))
+        carrier_sent(link->carrier);
+    else
+        (void)link->carrier->transport->progress(link->carrier->endpoint);
     pthread_mutex_unlock(&link->carrier->lock);
 }
 

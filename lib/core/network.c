@@ -40,16 +40,55 @@ static int number(const char *text, int limit)
 }
 
 /* "N" or "N-M". */
-static bool set_nodes(struct network *network, char *range, uint8_t index)
+static bool read_range(char *range, int *first, int *last)
 {
     char *dash = strchr(range, '-');
     if (dash)
         *dash++ = '\0';
-    int first = number(range, VELO_NODES - 1);
-    int last = dash ? number(dash, VELO_NODES - 1) : first;
-    for (int i = first; first >= 0 && i <= last; i++)
+    *first = number(range, VELO_NODES - 1);
+    *last = dash ? number(dash, VELO_NODES - 1) : *first;
+    return *first >= 0 && *last >= *first;
+}
+
+static bool set_nodes(struct network *network, char *range, uint8_t index)
+{
+    int first, last;
+    bool is_range = read_range(range, &first, &last);
+    for (int i = first; is_range && i <= last; i++)
         network->nodes[i] = index;
-    return first >= 0 && last >= first;
+    return is_range;
+}
+
+/* "NAME", "NAME:SERVICE", and for an address with colons "[ADDRESS]:SERVICE". */
+static bool set_host(struct network *network, char *range, char *value)
+{
+    int first, last;
+    int service = NETWORK_SERVICE;
+    char *end = *value == '[' ? strchr(value, ']') : NULL;
+    char *colon = strrchr(value, ':');
+    if (end) {
+        colon = end[1] == ':' ? end + 1 : NULL;
+        if (end[1] != '\0' && !colon)
+            return false;
+        value++;
+        *end = '\0';
+    } else if (colon && strchr(value, ':') != colon) {
+        colon = NULL; /* An address of version 6 without a service. */
+    }
+    if (colon) {
+        *colon = '\0';
+        service = number(colon + 1, NETWORK_SERVICE_MAX);
+    }
+    size_t len = strlen(value);
+    if (!read_range(range, &first, &last) || service <= 0 || len == 0 || len > NETWORK_HOST_MAX ||
+        network->hosts_len == VELO_NODES)
+        return false;
+    struct network_host *host = &network->hosts[network->hosts_len++];
+    *host = (struct network_host){.first = (uint8_t)first, .service = (uint32_t)service};
+    memcpy(host->name, value, len);
+    for (int i = first; i <= last; i++)
+        network->host_of[i] = (uint16_t)network->hosts_len;
+    return true;
 }
 
 static bool set(struct network *network, char *key, const char *value)
@@ -123,8 +162,21 @@ static bool unquote(char **text)
     return !strchr(*text, '"');
 }
 
-/* Read one line; `nodes`: the line stands in that table. */
-static bool read_line(struct network *network, char *line, bool *nodes)
+enum table { TABLE_NONE, TABLE_NODES, TABLE_HOSTS };
+
+/* Each table comes once. */
+static bool begin_table(const char *line, enum table *table, uint32_t *seen)
+{
+    *table = strcmp(line, "[nodes]") == 0   ? TABLE_NODES
+             : strcmp(line, "[hosts]") == 0 ? TABLE_HOSTS
+                                            : TABLE_NONE;
+    bool is_new = *table != TABLE_NONE && !(*seen & 1u << *table);
+    *seen |= 1u << *table;
+    return is_new;
+}
+
+/* Read one line, which stands in a table. */
+static bool read_line(struct network *network, char *line, enum table *table, uint32_t *seen)
 {
     char *comment = strchr(line, '#'); /* No name has a '#'. */
     if (comment)
@@ -132,11 +184,8 @@ static bool read_line(struct network *network, char *line, bool *nodes)
     char *key = trim(line);
     if (*key == '\0')
         return true;
-    if (*key == '[') {
-        bool is_nodes = !*nodes && strcmp(key, "[nodes]") == 0;
-        *nodes = true;
-        return is_nodes;
-    }
+    if (*key == '[')
+        return begin_table(key, table, seen);
     char *value = strchr(key, '=');
     if (!value)
         return false;
@@ -148,13 +197,16 @@ static bool read_line(struct network *network, char *line, bool *nodes)
         return false;
     bool is_number = isdigit((unsigned char)*key);
     bool is_spread = strcmp(key, "spread") == 0;
-    return is_number == *nodes && is_quoted != is_spread && set(network, key, value);
+    if (is_number != (*table != TABLE_NONE) || is_quoted == is_spread)
+        return false;
+    return *table == TABLE_HOSTS ? set_host(network, key, value) : set(network, key, value);
 }
 
 static int read_file(struct network *network, const char *path)
 {
     char line[LINE_BYTES_MAX];
-    bool nodes = false;
+    enum table table = TABLE_NONE;
+    uint32_t seen = 0;
     unsigned number_of_line = 0;
     FILE *file = fopen(path, "re");
     if (!file)
@@ -165,11 +217,11 @@ static int read_file(struct network *network, const char *path)
         number_of_line++;
         char copy[LINE_BYTES_MAX];
         memcpy(copy, line, sizeof copy);
-        if (!read_line(network, line, &nodes))
+        if (!read_line(network, line, &table, &seen))
             status = velo_fail(
                 VELO_ERR_ARG,
                 "%s:%u: '%.60s' is no line of a map of nodes; give own, others or spread, "
-                "or under [nodes] a node or a range of them",
+                "or under [nodes] or [hosts] a node or a range of them",
                 path, number_of_line, trim(copy));
     }
     (void)fclose(file);
@@ -200,4 +252,15 @@ uint32_t network_route(const struct network *network, velo_id_t port, velo_id_t 
 {
     uint32_t node = network_node(network, peer);
     return node == network_node(network, port) ? network->own : network->nodes[node];
+}
+
+const char *network_host(const struct network *network, velo_id_t id, uint32_t *service)
+{
+    uint32_t node = network_node(network, id);
+    if (node >= VELO_NODES || network->host_of[node] == 0)
+        return NULL;
+    const struct network_host *host = &network->hosts[network->host_of[node] - 1];
+    *service = host->service + (node - host->first) * (1u << VELO_ADDRESS_VPID_BITS) +
+               VELO_ID_VPID(id);
+    return *service <= NETWORK_SERVICE_MAX ? host->name : NULL;
 }

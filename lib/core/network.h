@@ -19,6 +19,14 @@
  *     [nodes]
  *     3 = "loop"
  *     "4-7" = "shm"
+ *     [hosts]
+ *     0 = "10.1.0.1"
+ *     "4-7" = "10.1.0.2:20000"
+ *
+ * [hosts], which only a file can have, says which machine has a node, for transports that want to
+ * know: a host's name or address, and optionally the service number of context 0 of the first of
+ * these nodes. Each node has 256 service numbers, one a context; the next node of a range has the
+ * next 256.
  *
  * Of TOML, such lines, comments and blank lines are understood; anything else is an error.
  */
@@ -33,6 +41,17 @@
 #define NETWORK_NAME_MAX 15u
 #define NETWORK_SHM 0u
 
+#define NETWORK_HOST_MAX 63u
+#define NETWORK_SERVICE 18515u
+#define NETWORK_SERVICE_MAX 65535u
+
+/** A machine that has nodes. */
+struct network_host {
+    char name[NETWORK_HOST_MAX + 1];
+    uint8_t first; /* The first of these nodes... */
+    uint32_t service; /* ...and the service number of its context 0. */
+};
+
 struct network {
     /* The transports that are named; the first is shared memory. */
     char names[NETWORK_TRANSPORTS_MAX][NETWORK_NAME_MAX + 1];
@@ -40,6 +59,9 @@ struct network {
     uint32_t spread; /* 0: not spread. */
     uint8_t own;
     uint8_t nodes[VELO_NODES]; /* An index of names. */
+    struct network_host hosts[VELO_NODES];
+    uint32_t hosts_len;
+    uint16_t host_of[VELO_NODES]; /* An index of hosts, plus 1; 0: not said. */
 };
 
 /** Read the map from $VELO_NETWORK; without it, shared memory reaches all peers. VELO_ERR_ARG, with
@@ -53,6 +75,9 @@ static inline uint32_t network_node(const struct network *network, velo_id_t id)
     return network->spread ? (VELO_ID_NODE(id) + VELO_ID_VPID(id)) % network->spread
                            : VELO_ID_NODE(id);
 }
+/** The machine that has a port's node, and the port's service number there. NULL: not said, or there
+ *  is no such number. */
+const char *network_host(const struct network *network, velo_id_t id, uint32_t *service);
 /** The transport, as an index of names, by which a port reaches a peer. */
 uint32_t network_route(const struct network *network, velo_id_t port, velo_id_t peer);
 

@@ -331,7 +331,7 @@ int velo_port_arm(struct velo_port *port)
     VELO_HOOK(HOOK_ARM);
     order_set_sleeping(&port->shared->sleeping, SEG_ARMED);
     /* A bit that was set before `sleeping` was seen rings nobody. */
-    if (order_peek_summary(&port->shared->summary) == 0)
+    if (order_peek_summary(&port->shared->summary) == 0 && carriers_arm(port))
         return VELO_OK;
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
     return VELO_AGAIN;

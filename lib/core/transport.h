@@ -47,11 +47,14 @@
 
 /** Raised with every incompatible change of this file, and of the structures that a device works on
  *  (device.h). */
-#define VELO_TRANSPORT_VERSION 2u
+#define VELO_TRANSPORT_VERSION 3u
 /** The longest payload of a frame, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
 /** A transport takes payloads of at least this length: a slot holds as much. */
 #define VELO_FRAME_BYTES_MIN VELO_INLINE_BYTES
+
+/** The longest time that a transport may hold frames back, in ns, while the program computes. */
+#define VELO_HOLD_NS 50000
 
 enum velo_frame_kind {
     VELO_FRAME_OPEN = 1,
@@ -104,6 +107,13 @@ struct velo_endpoint_attr {
     void *owner; /**< For `rang`. */
 };
 
+/** What a port shows of itself in the domain's directory. */
+struct velo_port_shown {
+    uint32_t generation;
+    uint32_t name_bytes;
+    char name[VELO_PORT_NAME_BYTES_MAX];
+};
+
 /** Functions of the library that a transport calls. */
 struct velo_transport_calls {
     /** A peer has opened a line to this port. The link's first frame has to be OPEN. NULL: no
@@ -115,6 +125,14 @@ struct velo_transport_calls {
     void (*lost)(struct velo_link *link, int status);
     /** Keep a sentence for velo_last_error() and return the status. */
     int (*fail)(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
+    /** Count what was refused, since no correct peer sends it; `velo info` shows the count. */
+    void (*refused)(void *owner, uint64_t count);
+    /** The machine that has the node of a port, as the map of nodes says ([hosts]), and the service
+     *  number of that port there. NULL: the map does not say. */
+    const char *(*host)(void *owner, velo_id_t id, uint32_t *service);
+    /** The name that a peer's port has shown in the domain's directory: that of a port of this
+     *  machine. VELO_ERR_NO_PEER, VELO_ERR_PEER_CLOSED, VELO_ERR_PEER_DEAD: there is none. */
+    int (*find)(void *owner, velo_id_t peer, struct velo_port_shown *shown);
 };
 
 /** A transport. All functions return VELO_OK or a status with a sentence (`fail`). */
@@ -144,6 +162,19 @@ struct velo_transport {
     /** A descriptor that poll() shows readable as long as progress() has something to do; the same
      *  one as long as the endpoint lives. */
     int (*descriptor)(void *endpoint);
+
+    /* The rest is for transports that need it; NULL: this one does not. */
+
+    /** All that another machine needs to reach this port: velo_port_name(). */
+    size_t (*own_name)(void *endpoint, char name[VELO_PORT_NAME_BYTES_MAX]);
+    /** How a peer is reached: velo_peer_name(). */
+    int (*learn)(void *endpoint, velo_id_t peer, const void *name, size_t len_bytes);
+    /** The program has just sent, and may send more. True: frames are held back for now; the
+     *  library calls progress(), which sends them, within VELO_HOLD_NS. */
+    bool (*sent)(void *endpoint);
+    /** The program, or the thread that looks after the port, is about to wait for the descriptor.
+     *  Send all that is held back. False: there is something to do already. */
+    bool (*arm)(void *endpoint);
 };
 
 #endif

@@ -98,6 +98,10 @@ struct seg_header {
     uint64_t kept_bytes;       /* Matched queues: memory of messages that nobody has asked for, */
     uint64_t kept_bound_bytes; /* and its bound; see lib/mq. */
     uint64_t outgoing_len;     /* Lines of the outgoing table that have memory. */
+
+    /* Owner: how a transport reaches it; see lib/core/names.c. */
+    _Alignas(SEG_ALIGN) uint64_t name_bytes; /* Written last; 0: not so far. */
+    char name[VELO_PORT_NAME_BYTES_MAX];
 };
 
 /** Does the receiver look at a ring by itself, or does it want to be rung? */

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi.h"
+
+/* The fabric may take a while to make a connection. */
+#define STUCK_TICKS 3u
+/* Packets of a connection that is over may come for this long. */
+#define GRAVE_TICKS 2u
+/* A HELLO is said again after this time. */
+#define GREETING_TICKS 2u
+#define CANDIDATE_TICKS 5u
+#define ACK_BYTES sizeof(struct wire_header)
+
+/* ---- the table ------------------------------------------------------------------------------- */
+
+static bool grow(struct endpoint *endpoint)
+{
+    uint32_t len = endpoint->conns_len ? 2 * endpoint->conns_len : 16;
+    if (len > CONNS_MAX)
+        return false;
+    struct conn **conns = realloc(endpoint->conns, len * sizeof *conns);
+    if (conns)
+        endpoint->conns = conns;
+    struct grave *graves = conns ? realloc(endpoint->graves, len * sizeof *graves) : NULL;
+    if (!graves)
+        return false;
+    endpoint->graves = graves;
+    memset(conns + endpoint->conns_len, 0, (len - endpoint->conns_len) * sizeof *conns);
+    memset(graves + endpoint->conns_len, 0, (len - endpoint->conns_len) * sizeof *graves);
+    endpoint->conns_len = len;
+    return true;
+}
+
+struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state state)
+{
+    uint32_t index = 0;
+    while (index < endpoint->conns_len &&
+           (endpoint->conns[index] || endpoint->graves[index].ticks > 0))
+        index++;
+    if (endpoint->over_len >= OVER_MAX || (index == endpoint->conns_len && !grow(endpoint)))
+        return NULL;
+    struct conn *conn = calloc(1, sizeof *conn + sizeof(struct wire_greeting) + ACK_BYTES);
+    if (!conn)
+        return NULL;
+    *conn = (struct conn){.endpoint = endpoint,
+                          .state = state,
+                          .peer = peer,
+                          .index = index,
+                          .address = FI_ADDR_UNSPEC};
+    conn->greeting = (struct packet){
+        .use = PACKET_GREETING, .conn = conn, .data = (char *)(conn + 1)};
+    endpoint->conns[index] = conn;
+    endpoint->candidates += state == CONN_CANDIDATE;
+    return conn;
+}
+
+struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer, enum conn_state state)
+{
+    for (uint32_t i = 0; i < endpoint->conns_len; i++) {
+        struct conn *conn = endpoint->conns[i];
+        if (conn && conn->peer == peer && conn->state == state)
+            return conn;
+    }
+    return NULL;
+}
+
+/* ---- begin and end --------------------------------------------------------------------------- */
+
+int conn_open(struct conn *conn)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    size_t len_bytes = (size_t)TX_PACKETS * WIRE_PACKET_BYTES;
+    conn->packets = calloc(TX_PACKETS, sizeof *conn->packets);
+    int status = conn->packets ? fabric_allocate(endpoint, len_bytes + WIRE_PACKET_BYTES,
+                                                 &conn->memory)
+                               : VELO_ERR_NO_MEMORY;
+    if (status)
+        return status;
+    void *desc = conn->memory.mr ? fi_mr_desc(conn->memory.mr) : NULL;
+    for (uint32_t i = 0; i < TX_PACKETS; i++) {
+        conn->packets[i] =
+            (struct packet){.use = PACKET_TX,
+                            .conn = conn,
+                            .next = conn->free,
+                            .desc = desc,
+                            .data = conn->memory.base + (size_t)i * WIRE_PACKET_BYTES};
+        conn->free = &conn->packets[i];
+    }
+    conn->ack = (struct packet){.use = PACKET_ACK,
+                                .conn = conn,
+                                .desc = desc,
+                                .len_bytes = ACK_BYTES,
+                                .data = conn->memory.base + len_bytes};
+    endpoint->candidates -= conn->state == CONN_CANDIDATE;
+    conn->state = CONN_OPEN;
+    conn->was_heard = true;
+    return VELO_OK;
+}
+
+static void unlist(struct conn *conn)
+{
+    struct conn **at = &conn->endpoint->filled;
+    while (*at && *at != conn)
+        at = &(*at)->next_listed;
+    if (*at)
+        *at = conn->next_listed;
+    conn->is_listed = false;
+}
+
+void conn_end(struct conn *conn, int status)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    if (conn->state == CONN_OVER)
+        return;
+    if (conn->is_listed)
+        unlist(conn);
+    if (conn->state == CONN_OPEN)
+        endpoint->graves[conn->index] =
+            (struct grave){.token = conn->token_in, .ticks = GRAVE_TICKS};
+    endpoint->candidates -= conn->state == CONN_CANDIDATE;
+    endpoint->conns[conn->index] = NULL;
+    conn->state = CONN_OVER;
+    conn->owed = 0;
+    lines_lose(conn, status);
+    conn->next_listed = endpoint->over;
+    endpoint->over = conn;
+    endpoint->over_len++;
+}
+
+void conn_free(struct conn *conn)
+{
+    fabric_remove(&conn->endpoint->fabric, conn->address);
+    lines_free(conn);
+    fabric_free(&conn->memory);
+    free(conn->packets);
+    free(conn);
+}
+
+void conns_sweep(struct endpoint *endpoint)
+{
+    struct conn **at = &endpoint->over;
+    while (*at) {
+        struct conn *conn = *at;
+        if (conn->at_fabric > 0 || conn->is_ack_sent || conn->is_greeting_sent) {
+            at = &conn->next_listed;
+            continue;
+        }
+        *at = conn->next_listed;
+        endpoint->over_len--;
+        conn_free(conn);
+    }
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* A connection that says nothing else says that it lives. If the fabric does not even take that,
+ * and has nothing of ours, then it has lost the peer and finds nobody there. */
+static void keep_alive(struct conn *conn)
+{
+    if (conn->was_busy)
+        conn->was_busy = false;
+    else
+        packet_acknowledge(conn);
+    bool is_stuck = conn->owes_ack && !conn->is_ack_sent && conn->at_fabric == 0;
+    conn->stuck_ticks = is_stuck ? conn->stuck_ticks + 1 : 0;
+    if (conn->stuck_ticks >= STUCK_TICKS)
+        conn_end(conn, VELO_ERR_PEER_DEAD);
+}
+
+static void tick(struct conn *conn)
+{
+    const struct endpoint *endpoint = conn->endpoint;
+    uint32_t ticks = (uint32_t)(endpoint->settings.timeout_ns / endpoint->settings.tick_ns);
+    if (conn->is_self)
+        return;
+    conn->silent_ticks = conn->was_heard ? 0 : conn->silent_ticks + 1;
+    conn->was_heard = false;
+    conn->greeting_ticks++;
+    if (conn->silent_ticks >= (conn->state == CONN_CANDIDATE ? CANDIDATE_TICKS : ticks)) {
+        conn_end(conn, conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER);
+    } else if (conn->state == CONN_OPEN) {
+        keep_alive(conn);
+    } else if (conn->state == CONN_CALLING && conn->greeting_ticks >= GREETING_TICKS &&
+               conn->owed == 0 && !conn_find(endpoint, conn->peer, CONN_CANDIDATE)) {
+        greeting_again(conn);
+    }
+}
+
+void conns_tick(struct endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->conns_len; i++) {
+        if (endpoint->graves[i].ticks > 0)
+            endpoint->graves[i].ticks--;
+        if (endpoint->conns[i])
+            tick(endpoint->conns[i]);
+    }
+}

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A transport between machines: each port has one reliable-datagram endpoint of libfabric. This file
+ * is what the library sees; ofi.h says what the others do.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "ofi.h"
+
+#define NS_PER_S INT64_C(1000000000)
+/* A look takes in so many packets. */
+#define PACKETS_PER_LOOK 16
+/* What the fabric did not take is offered again after this time. */
+#define OWING_NS 1000000
+/* The longest wait of a port that closes for its peers to take its last packets. */
+#define LEAVE_NS NS_PER_S
+
+int64_t ofi_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void refuse(struct endpoint *endpoint) { endpoint->calls->refused(endpoint->attr.owner, 1); }
+
+/* ---- what the fabric says -------------------------------------------------------------------- */
+
+static void post(struct endpoint *endpoint, struct packet *packet)
+{
+    if (fabric_receive(&endpoint->fabric, packet))
+        return;
+    packet->next = endpoint->unposted;
+    endpoint->unposted = packet;
+}
+
+static void post_again(struct endpoint *endpoint)
+{
+    struct packet *packet = endpoint->unposted;
+    endpoint->unposted = NULL;
+    while (packet) {
+        struct packet *next = packet->next;
+        post(endpoint, packet);
+        packet = next;
+    }
+}
+
+static void sent(struct packet *packet, bool is_failed)
+{
+    struct conn *conn = packet->conn;
+    if (packet->use == PACKET_TX) {
+        packet->next = conn->free;
+        conn->free = packet;
+        conn->at_fabric--;
+    } else if (packet->use == PACKET_ACK) {
+        conn->is_ack_sent = false;
+    } else {
+        conn->is_greeting_sent = false;
+    }
+    if (is_failed)
+        conn_end(conn, conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER);
+}
+
+static bool take_outcomes(struct endpoint *endpoint)
+{
+    bool any = false;
+    struct packet *packet;
+    size_t len_bytes = 0;
+    fi_addr_t from = FI_ADDR_UNSPEC;
+    int error;
+    for (int packets = 0; packets < PACKETS_PER_LOOK &&
+                          fabric_poll(&endpoint->fabric, &packet, &len_bytes, &from, &error) == 1;) {
+        any = true;
+        if (packet && packet->use != PACKET_RX) {
+            sent(packet, error != 0);
+            continue;
+        }
+        packets++;
+        if (error)
+            refuse(endpoint);
+        else
+            packet_take(endpoint, packet->data, len_bytes, from);
+        if (packet)
+            post(endpoint, packet);
+    }
+    return any;
+}
+
+static bool take_looped(struct endpoint *endpoint)
+{
+    bool any = false;
+    for (int packets = 0; packets < PACKETS_PER_LOOK && endpoint->looped; packets++) {
+        struct packet *packet = endpoint->looped;
+        endpoint->looped = packet->next;
+        packet_take(endpoint, packet->data, packet->len_bytes, FI_ADDR_UNSPEC);
+        sent(packet, false);
+        any = true;
+    }
+    return any;
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+static void set_timer(struct endpoint *endpoint)
+{
+    bool is_alone = endpoint->over_len == 0;
+    for (uint32_t i = 0; i < endpoint->conns_len && is_alone; i++)
+        is_alone = !endpoint->conns[i] && endpoint->graves[i].ticks == 0;
+    int64_t period_ns = is_alone             ? 0
+                        : endpoint->is_owing ? OWING_NS
+                                             : endpoint->settings.tick_ns;
+    if (period_ns == endpoint->period_ns)
+        return;
+    struct timespec period = {.tv_sec = period_ns / NS_PER_S, .tv_nsec = period_ns % NS_PER_S};
+    struct itimerspec timer = {.it_interval = period, .it_value = period};
+    (void)timerfd_settime(endpoint->timer, 0, &timer, NULL);
+    endpoint->period_ns = period_ns;
+}
+
+static void push_owed(struct endpoint *endpoint)
+{
+    endpoint->is_owing = false;
+    for (uint32_t i = 0; i < endpoint->conns_len; i++) {
+        struct conn *conn = endpoint->conns[i];
+        if (conn && conn->owed)
+            (void)greeting_push(conn);
+        else if (conn && conn->owes_ack)
+            packet_acknowledge(conn);
+    }
+    for (uint32_t i = 0; i < endpoint->conns_len; i++)
+        if (endpoint->conns[i] && endpoint->conns[i]->owed_gone)
+            lines_push(endpoint->conns[i]);
+}
+
+static void keep_time(struct endpoint *endpoint)
+{
+    endpoint->now_ns = ofi_now_ns();
+    if (endpoint->now_ns < endpoint->tick_ns)
+        return;
+    uint64_t times;
+    (void)!read(endpoint->timer, &times, sizeof times);
+    endpoint->tick_ns = endpoint->now_ns + endpoint->settings.tick_ns;
+    conns_tick(endpoint);
+}
+
+static bool ofi_progress(void *self)
+{
+    struct endpoint *endpoint = self;
+    bool any = take_outcomes(endpoint);
+    any |= endpoint->looped && take_looped(endpoint);
+    keep_time(endpoint);
+    push_owed(endpoint);
+    if (endpoint->unposted)
+        post_again(endpoint);
+    packets_flush(endpoint, false);
+    if (endpoint->over)
+        conns_sweep(endpoint);
+    return any;
+}
+
+static bool ofi_sent(void *self) { return packets_hold(self); }
+
+static bool ofi_arm(void *self)
+{
+    struct endpoint *endpoint = self;
+    uint64_t times;
+    packets_flush(endpoint, true);
+    (void)!read(endpoint->timer, &times, sizeof times);
+    set_timer(endpoint);
+    return !endpoint->looped && fabric_may_wait(&endpoint->fabric);
+}
+
+static int ofi_descriptor(void *self) { return ((struct endpoint *)self)->epoll; }
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* A new connection to a peer, or a line of one that there is. */
+static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
+{
+    struct velo_port_shown shown;
+    struct conn *conn = conn_find(endpoint, peer, CONN_OPEN);
+    /* On this machine one knows at once that a peer has begun anew. */
+    bool is_here = conn && endpoint->calls->find(endpoint->attr.owner, peer, &shown) == VELO_OK;
+    if (is_here && shown.generation != conn->generation) {
+        conn_end(conn, VELO_ERR_PEER_DEAD);
+        conn = NULL;
+    }
+    if (!conn)
+        conn = conn_find(endpoint, peer, CONN_CALLING);
+    *out = conn;
+    if (conn)
+        return VELO_OK;
+    conn = conn_new(endpoint, peer, CONN_CALLING);
+    if (!conn)
+        return endpoint->calls->fail(VELO_ERR_NO_MEMORY,
+                                     "no memory for a connection, or too many are open");
+    int status = greeting_call(conn);
+    if (status)
+        conn_end(conn, status);
+    *out = conn;
+    return status;
+}
+
+static int ofi_dial(void *self, velo_id_t peer, struct velo_link *link, void **out)
+{
+    struct endpoint *endpoint = self;
+    struct conn *conn;
+    struct line *line = NULL;
+    int status = reach(endpoint, peer, &conn);
+    if (status == VELO_OK)
+        status = line_dial(conn, link, &line);
+    *out = line;
+    return status;
+}
+
+static int ofi_send(void *self, const struct velo_frame *frame) { return packet_add(self, frame); }
+
+static void ofi_hang_up(void *self) { line_hang_up(self); }
+
+static size_t ofi_own_name(void *self, char *name) { return names_own(self, name); }
+
+static int ofi_learn(void *self, velo_id_t peer, const void *name, size_t len_bytes)
+{
+    return names_learn(self, peer, name, len_bytes);
+}
+
+/* ---- endpoints ------------------------------------------------------------------------------- */
+
+/* Let out what was sent, and say that the port closes. */
+static void leave(struct endpoint *endpoint)
+{
+    int64_t end_ns = ofi_now_ns() + LEAVE_NS;
+    bool is_left = false;
+    while (!is_left && ofi_now_ns() < end_ns) {
+        is_left = true;
+        (void)ofi_progress(endpoint);
+        for (uint32_t i = 0; i < endpoint->conns_len; i++) {
+            struct conn *conn = endpoint->conns[i];
+            if (!conn || conn->state != CONN_OPEN || conn->is_self)
+                continue;
+            if (!conn->is_leaving)
+                packet_leave(conn);
+            is_left &= conn->is_leaving && !conn->filling && conn->acked == conn->sent;
+        }
+        struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
+        if (!is_left && ofi_arm(endpoint))
+            (void)poll(&file, 1, 1);
+    }
+}
+
+static void ofi_close(void *self)
+{
+    struct endpoint *endpoint = self;
+    names_remove(endpoint);
+    if (endpoint->fabric.cq)
+        leave(endpoint);
+    for (uint32_t i = 0; i < endpoint->conns_len; i++)
+        if (endpoint->conns[i])
+            conn_end(endpoint->conns[i], VELO_ERR_PEER_DEAD);
+    /* The fabric gives packets back only when its endpoint is closed. */
+    if (endpoint->fabric.ep)
+        (void)fi_close(&endpoint->fabric.ep->fid);
+    endpoint->fabric.ep = NULL;
+    while (endpoint->over) {
+        struct conn *conn = endpoint->over;
+        endpoint->over = conn->next_listed;
+        conn_free(conn);
+    }
+    fabric_free(&endpoint->rx_memory);
+    fabric_close(&endpoint->fabric);
+    if (endpoint->epoll >= 0)
+        close(endpoint->epoll);
+    if (endpoint->timer >= 0)
+        close(endpoint->timer);
+    free(endpoint->rx);
+    free(endpoint->conns);
+    free(endpoint->graves);
+    explicit_bzero(&endpoint->settings, sizeof endpoint->settings);
+    free(endpoint);
+}
+
+static int open_packets(struct endpoint *endpoint)
+{
+    endpoint->rx = calloc(RX_PACKETS, sizeof *endpoint->rx);
+    if (!endpoint->rx)
+        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+    int status = fabric_allocate(endpoint, (size_t)RX_PACKETS * WIRE_PACKET_BYTES,
+                                 &endpoint->rx_memory);
+    if (status)
+        return status;
+    for (uint32_t i = 0; i < RX_PACKETS; i++) {
+        endpoint->rx[i] = (struct packet){
+            .use = PACKET_RX,
+            .desc = endpoint->rx_memory.mr ? fi_mr_desc(endpoint->rx_memory.mr) : NULL,
+            .data = endpoint->rx_memory.base + (size_t)i * WIRE_PACKET_BYTES};
+        post(endpoint, &endpoint->rx[i]);
+    }
+    return VELO_OK;
+}
+
+static int open_files(struct endpoint *endpoint)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
+    endpoint->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (endpoint->epoll < 0 || endpoint->timer < 0 ||
+        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer, &event) != 0 ||
+        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->fabric.cq_fd, &event) != 0)
+        return endpoint->calls->fail(VELO_ERR_SYSTEM, "transport ofi: no descriptor to wait for: %s",
+                                     strerror(errno));
+    return VELO_OK;
+}
+
+static int ofi_open(const struct velo_endpoint_attr *attr, const struct velo_transport_calls *calls,
+                    void **out)
+{
+    struct endpoint *endpoint = calloc(1, sizeof *endpoint);
+    if (!endpoint)
+        return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+    endpoint->calls = calls;
+    endpoint->attr = *attr;
+    endpoint->epoll = endpoint->timer = -1;
+    int status = settings_read(&endpoint->settings, calls);
+    if (status == VELO_OK)
+        status = fabric_open(endpoint);
+    if (status == VELO_OK)
+        status = open_files(endpoint);
+    if (status == VELO_OK)
+        status = open_packets(endpoint);
+    if (status) {
+        ofi_close(endpoint);
+        return status;
+    }
+    names_add(endpoint);
+    *out = endpoint;
+    return VELO_OK;
+}
+
+struct velo_transport velo_transport __attribute__((visibility("default"))) = {
+    .version = VELO_TRANSPORT_VERSION,
+    .payload_bytes_max = WIRE_PAYLOAD_BYTES,
+    .name = "ofi",
+    .open = ofi_open,
+    .close = ofi_close,
+    .dial = ofi_dial,
+    .send = ofi_send,
+    .hang_up = ofi_hang_up,
+    .progress = ofi_progress,
+    .descriptor = ofi_descriptor,
+    .own_name = ofi_own_name,
+    .learn = ofi_learn,
+    .sent = ofi_sent,
+    .arm = ofi_arm,
+};

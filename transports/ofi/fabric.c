@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* All calls of libfabric but those that name addresses of other files. */
+#include <errno.h>
+#include <rdma/fi_errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "ofi.h"
+
+#define OFI_API FI_VERSION(1, 15)
+/* Outcomes that the fabric may keep for us. */
+#define CQ_ENTRIES 1024u
+
+/* ---- choosing -------------------------------------------------------------------------------- */
+
+static struct fi_info *hints_for(const char *provider)
+{
+    struct fi_info *hints = fi_allocinfo();
+    if (!hints)
+        return NULL;
+    hints->caps = FI_MSG | FI_SOURCE;
+    hints->mode = FI_CONTEXT | FI_CONTEXT2;
+    hints->ep_attr->type = FI_EP_RDM;
+    hints->tx_attr->msg_order = FI_ORDER_SAS;
+    hints->rx_attr->msg_order = FI_ORDER_SAS;
+    hints->domain_attr->threading = FI_THREAD_DOMAIN;
+    hints->domain_attr->mr_mode =
+        FI_MR_LOCAL | FI_MR_ALLOCATED | FI_MR_VIRT_ADDR | FI_MR_PROV_KEY | FI_MR_ENDPOINT;
+    hints->domain_attr->resource_mgmt = FI_RM_ENABLED;
+    hints->fabric_attr->prov_name = provider ? strdup(provider) : NULL;
+    return hints;
+}
+
+/* velo itself would carry our packets over velo, and shared memory leads to no other machine. */
+static bool is_usable(const struct fi_info *info, const struct settings *settings)
+{
+    const char *name = info->fabric_attr->prov_name;
+    const char *domain = info->domain_attr->name;
+    bool is_here = !settings->interface || (domain && strcmp(domain, settings->interface) == 0);
+    return name && strncmp(name, "velo", 4) != 0 && strncmp(name, "shm", 3) != 0 && is_here &&
+           info->ep_attr->max_msg_size >= WIRE_PACKET_BYTES;
+}
+
+static int choose(struct endpoint *endpoint)
+{
+    const struct settings *settings = &endpoint->settings;
+    char service[16];
+    uint32_t number = 0;
+    struct fi_info *all = NULL;
+    const char *host = endpoint->calls->host(endpoint->attr.owner, endpoint->attr.id, &number);
+    (void)snprintf(service, sizeof service, "%u", number);
+    /* Only the user's own port has that number: those that the library opens beside it are found
+     * through it. */
+    bool is_beside = strchr(endpoint->attr.domain, '+') != NULL;
+    struct fi_info *hints = hints_for(settings->provider);
+    if (!hints)
+        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+    int error = host ? fi_getinfo(OFI_API, host, is_beside ? NULL : service, FI_SOURCE, hints, &all)
+                     : fi_getinfo(OFI_API, NULL, NULL, 0, hints, &all);
+    fi_freeinfo(hints);
+    const struct fi_info *info = error ? NULL : all;
+    while (info && !is_usable(info, settings))
+        info = info->next;
+    endpoint->fabric.info = info ? fi_dupinfo(info) : NULL;
+    if (all)
+        fi_freeinfo(all);
+    if (endpoint->fabric.info)
+        return VELO_OK;
+    return endpoint->calls->fail(
+        VELO_ERR_SYSTEM,
+        "libfabric has no reliable-datagram endpoint%s%s%s%s%s%s: %s; `fi_info -t FI_EP_RDM` lists "
+        "what it has",
+        settings->provider ? " of provider " : "", settings->provider ? settings->provider : "",
+        settings->interface ? " at " : "", settings->interface ? settings->interface : "",
+        host ? " for host " : "", host ? host : "", fi_strerror(-error));
+}
+
+/* ---- opening --------------------------------------------------------------------------------- */
+
+static int open_all(struct fabric *f)
+{
+    struct fi_cq_attr cq = {.size = CQ_ENTRIES, .format = FI_CQ_FORMAT_MSG, .wait_obj = FI_WAIT_FD};
+    struct fi_av_attr av = {.type = f->info->domain_attr->av_type};
+    int error = fi_fabric(f->info->fabric_attr, &f->fabric, NULL);
+    if (!error)
+        error = fi_domain(f->fabric, f->info, &f->domain, NULL);
+    if (!error)
+        error = fi_av_open(f->domain, &av, &f->av, NULL);
+    if (!error)
+        error = fi_cq_open(f->domain, &cq, &f->cq, NULL);
+    if (!error)
+        error = fi_endpoint(f->domain, f->info, &f->ep, NULL);
+    if (!error)
+        error = fi_ep_bind(f->ep, &f->av->fid, 0);
+    if (!error)
+        error = fi_ep_bind(f->ep, &f->cq->fid, FI_TRANSMIT | FI_RECV);
+    if (!error)
+        error = fi_enable(f->ep);
+    if (!error)
+        error = fi_control(&f->cq->fid, FI_GETWAIT, &f->cq_fd);
+    f->name_bytes = sizeof f->name;
+    if (!error)
+        error = fi_getname(&f->ep->fid, f->name, &f->name_bytes);
+    return error;
+}
+
+int fabric_open(struct endpoint *endpoint)
+{
+    struct fabric *fabric = &endpoint->fabric;
+    int status = choose(endpoint);
+    if (status)
+        return status;
+    fabric->is_local_mr = fabric->info->domain_attr->mr_mode & FI_MR_LOCAL;
+    int error = open_all(fabric);
+    if (!error)
+        return VELO_OK;
+    bool is_taken = error == -FI_EADDRINUSE;
+    return endpoint->calls->fail(is_taken ? VELO_ERR_IN_USE : VELO_ERR_SYSTEM,
+                                 "libfabric's provider %s does not open an endpoint: %s%s",
+                                 fabric->info->fabric_attr->prov_name, fi_strerror(-error),
+                                 is_taken ? "; another program has the service number that [hosts] "
+                                            "gives this port"
+                                          : "");
+}
+
+void fabric_close(struct fabric *f)
+{
+    struct fid *fids[] = {f->ep ? &f->ep->fid : NULL, f->cq ? &f->cq->fid : NULL,
+                          f->av ? &f->av->fid : NULL, f->domain ? &f->domain->fid : NULL,
+                          f->fabric ? &f->fabric->fid : NULL};
+    for (size_t i = 0; i < sizeof fids / sizeof *fids; i++)
+        if (fids[i])
+            (void)fi_close(fids[i]);
+    if (f->info)
+        fi_freeinfo(f->info);
+    memset(f, 0, sizeof *f);
+}
+
+/* ---- memory ---------------------------------------------------------------------------------- */
+
+int fabric_allocate(struct endpoint *endpoint, size_t len_bytes, struct memory *memory)
+{
+    struct fabric *fabric = &endpoint->fabric;
+    void *base =
+        mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (base == MAP_FAILED)
+        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for packets");
+    *memory = (struct memory){.base = base, .len_bytes = len_bytes};
+    int error = fabric->is_local_mr ? fi_mr_reg(fabric->domain, base, len_bytes, FI_SEND | FI_RECV,
+                                                0, 0, 0, &memory->mr, NULL)
+                                    : 0;
+    if (!error)
+        return VELO_OK;
+    fabric_free(memory);
+    return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "memory for packets is not registered: %s",
+                                 fi_strerror(-error));
+}
+
+void fabric_free(struct memory *memory)
+{
+    if (memory->mr)
+        (void)fi_close(&memory->mr->fid);
+    if (memory->base)
+        (void)munmap(memory->base, memory->len_bytes);
+    *memory = (struct memory){0};
+}
+
+/* ---- addresses ------------------------------------------------------------------------------- */
+
+fi_addr_t fabric_insert(struct fabric *fabric, const char *name)
+{
+    fi_addr_t address = FI_ADDR_UNSPEC;
+    return fi_av_insert(fabric->av, name, 1, &address, 0, NULL) == 1 ? address : FI_ADDR_UNSPEC;
+}
+
+fi_addr_t fabric_insert_host(struct fabric *fabric, const char *host, uint32_t service)
+{
+    char text[16];
+    fi_addr_t address = FI_ADDR_UNSPEC;
+    (void)snprintf(text, sizeof text, "%u", service);
+    return fi_av_insertsvc(fabric->av, host, text, &address, 0, NULL) == 1 ? address
+                                                                           : FI_ADDR_UNSPEC;
+}
+
+void fabric_remove(struct fabric *fabric, fi_addr_t address)
+{
+    if (address != FI_ADDR_UNSPEC)
+        (void)fi_av_remove(fabric->av, &address, 1, 0);
+}
+
+/* ---- packets --------------------------------------------------------------------------------- */
+
+bool fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to)
+{
+    return fi_send(fabric->ep, packet->data, packet->len_bytes, packet->desc, to,
+                   &packet->context) == 0;
+}
+
+bool fabric_receive(struct fabric *fabric, struct packet *packet)
+{
+    return fi_recv(fabric->ep, packet->data, WIRE_PACKET_BYTES, packet->desc, FI_ADDR_UNSPEC,
+                   &packet->context) == 0;
+}
+
+int fabric_poll(struct fabric *fabric, struct packet **packet, size_t *len_bytes, fi_addr_t *from,
+                int *error)
+{
+    struct fi_cq_msg_entry entry;
+    ssize_t got = fi_cq_readfrom(fabric->cq, &entry, 1, from);
+    *error = 0;
+    if (got == 1) {
+        *packet = entry.op_context;
+        *len_bytes = entry.len;
+        return 1;
+    }
+    if (got != -FI_EAVAIL)
+        return 0;
+    struct fi_cq_err_entry bad = {0};
+    if (fi_cq_readerr(fabric->cq, &bad, 0) != 1)
+        return 0;
+    *packet = bad.op_context;
+    *error = bad.err ? bad.err : EIO;
+    return 1;
+}
+
+bool fabric_may_wait(struct fabric *fabric)
+{
+    struct fid *fid = &fabric->cq->fid;
+    return fi_trywait(fabric->fabric, &fid, 1) == FI_SUCCESS;
+}

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Greetings: each side proves to the other that it has the secret, and names itself.
+ *
+ *     A to B   HELLO     A, B, nonce of A                  MAC
+ *     B to A   REPLY     B, A, both nonces                 MAC: B has the secret, and lives
+ *     A to B   CONFIRM   A, B, both nonces                 MAC: A has the secret, and lives
+ *
+ * The MAC is over all of a greeting. A HELLO that was recorded has a right MAC, too. So B answers
+ * one only at the address that is under the MAC, and keeps what it had until CONFIRM has come. To
+ * a greeting with a wrong MAC nothing is sent. The tokens of the two directions follow from secret
+ * and nonces; they are never sent before they count.
+ */
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+
+#include "ofi.h"
+
+/* ---- secrets --------------------------------------------------------------------------------- */
+
+static void mac_of(const struct endpoint *endpoint, const void *data, size_t len_bytes, uint8_t *mac)
+{
+    unsigned mac_bytes = 0;
+    if (!HMAC(EVP_sha256(), endpoint->settings.secret, (int)endpoint->settings.secret_bytes, data,
+              len_bytes, mac, &mac_bytes) ||
+        mac_bytes != WIRE_MAC_BYTES)
+        abort(); /* Without it there is no connection that one could trust. */
+}
+
+static void draw_nonce(uint8_t *nonce)
+{
+    if (getrandom(nonce, WIRE_NONCE_BYTES, 0) != WIRE_NONCE_BYTES)
+        abort();
+}
+
+/* The token of the packets that a port sends on a connection. */
+static uint64_t token_of(const struct conn *conn, velo_id_t sender)
+{
+    struct {
+        char label[8];
+        uint32_t sender, reserved;
+        uint8_t nonce_hello[WIRE_NONCE_BYTES], nonce_reply[WIRE_NONCE_BYTES];
+    } text = {.label = "token", .sender = sender};
+    uint8_t mac[WIRE_MAC_BYTES];
+    uint64_t token;
+    memcpy(text.nonce_hello, conn->nonce_hello, WIRE_NONCE_BYTES);
+    memcpy(text.nonce_reply, conn->nonce_reply, WIRE_NONCE_BYTES);
+    mac_of(conn->endpoint, &text, sizeof text, mac);
+    memcpy(&token, mac, sizeof token);
+    return token;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+static void put_name(struct conn *conn, struct wire_greeting *greeting, const char *domain)
+{
+    const struct fabric *fabric = &conn->endpoint->fabric;
+    greeting->name_bytes = (uint32_t)fabric->name_bytes;
+    memcpy(greeting->name, fabric->name, fabric->name_bytes);
+    if (greeting->header.kind == WIRE_REDIRECT &&
+        !names_sibling(conn->endpoint, domain, greeting->name, &greeting->name_bytes)) {
+        greeting->header.kind = WIRE_REFUSE;
+        greeting->status = VELO_ERR_NO_PEER;
+    }
+}
+
+static void fill(struct conn *conn, struct wire_greeting *greeting)
+{
+    const struct endpoint *endpoint = conn->endpoint;
+    char domain[WIRE_DOMAIN_BYTES]; /* A REDIRECT keeps what the HELLO wanted. */
+    memcpy(domain, greeting->domain, sizeof domain);
+    memset(greeting, 0, sizeof *greeting);
+    greeting->header = (struct wire_header){
+        .magic = WIRE_MAGIC, .kind = conn->owed, .index = conn->peer_index};
+    greeting->spec_hash = VELO_SPEC_HASH;
+    greeting->from = endpoint->attr.id;
+    greeting->to = conn->peer;
+    greeting->generation = endpoint->attr.generation;
+    greeting->index = conn->index;
+    greeting->status = conn->refusal;
+    memcpy(greeting->domain, endpoint->attr.domain, strlen(endpoint->attr.domain));
+    put_name(conn, greeting, domain);
+    memcpy(greeting->domain, domain, conn->owed == WIRE_REDIRECT ? sizeof domain : 0);
+    memcpy(greeting->nonce_hello, conn->nonce_hello, WIRE_NONCE_BYTES);
+    memcpy(greeting->nonce_reply, conn->nonce_reply, WIRE_NONCE_BYTES);
+    mac_of(endpoint, greeting, offsetof(struct wire_greeting, mac), greeting->mac);
+}
+
+/* What the other side waits for may follow at once. */
+static void after_sent(struct conn *conn, uint32_t kind)
+{
+    if (kind == WIRE_CONFIRM && conn_open(conn) != VELO_OK)
+        conn_end(conn, VELO_ERR_NO_MEMORY);
+    else if (kind == WIRE_REFUSE || kind == WIRE_REDIRECT)
+        conn_end(conn, VELO_ERR_NO_PEER);
+}
+
+bool greeting_push(struct conn *conn)
+{
+    uint32_t kind = conn->owed;
+    if (kind == 0)
+        return true;
+    if (conn->is_greeting_sent)
+        return false;
+    fill(conn, (struct wire_greeting *)conn->greeting.data);
+    conn->greeting.len_bytes = sizeof(struct wire_greeting);
+    if (!fabric_send(&conn->endpoint->fabric, &conn->greeting, conn->address)) {
+        conn->endpoint->is_owing = true;
+        return false;
+    }
+    conn->is_greeting_sent = true;
+    conn->owed = 0;
+    conn->greeting_ticks = 0;
+    after_sent(conn, kind);
+    return true;
+}
+
+static void owe(struct conn *conn, uint32_t kind)
+{
+    conn->owed = kind;
+    (void)greeting_push(conn);
+}
+
+void greeting_again(struct conn *conn)
+{
+    conn->is_yielding = false;
+    draw_nonce(conn->nonce_hello);
+    owe(conn, WIRE_HELLO);
+}
+
+int greeting_call(struct conn *conn)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    if (conn->peer == endpoint->attr.id) {
+        conn->is_self = true;
+        conn->generation = endpoint->attr.generation;
+        conn->peer_index = conn->index;
+        return conn_open(conn);
+    }
+    int status = names_resolve(endpoint, conn->peer, &conn->address, &conn->generation);
+    if (status)
+        return status;
+    greeting_again(conn);
+    return VELO_OK;
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+static void set_tokens(struct conn *conn)
+{
+    conn->token_in = token_of(conn, conn->peer);
+    conn->token_out = token_of(conn, conn->endpoint->attr.id);
+}
+
+/* Why there is no connection for a HELLO; 0: there is one, or may be. */
+static void judge(struct conn *conn, const struct wire_greeting *hello)
+{
+    const struct endpoint *endpoint = conn->endpoint;
+    bool is_other = strcmp(hello->domain, endpoint->attr.domain) != 0;
+    conn->refusal = hello->to != endpoint->attr.id        ? VELO_ERR_NO_PEER
+                    : hello->spec_hash != VELO_SPEC_HASH ? VELO_ERR_VERSION
+                                                         : VELO_OK;
+    if (conn->refusal == VELO_OK && is_other)
+        memcpy(((struct wire_greeting *)conn->greeting.data)->domain, hello->domain,
+               sizeof hello->domain);
+    owe(conn, conn->refusal ? WIRE_REFUSE : is_other ? WIRE_REDIRECT : WIRE_REPLY);
+}
+
+/* If both sides call at once, the call of the lower id is answered. */
+static void take_hello(struct endpoint *endpoint, const struct wire_greeting *hello)
+{
+    struct conn *calling = conn_find(endpoint, hello->from, CONN_CALLING);
+    bool is_for_us = strcmp(hello->domain, endpoint->attr.domain) == 0;
+    struct conn *before = is_for_us ? conn_find(endpoint, hello->from, CONN_CANDIDATE) : NULL;
+    if (hello->from == endpoint->attr.id ||
+        (calling && is_for_us && endpoint->attr.id < hello->from))
+        return;
+    if (before && memcmp(before->nonce_hello, hello->nonce_hello, WIRE_NONCE_BYTES) == 0)
+        return; /* Its answer is on its way. */
+    if (before)
+        conn_end(before, VELO_ERR_PEER_DEAD);
+    if (endpoint->candidates >= CANDIDATES_MAX)
+        return;
+    struct conn *conn = conn_new(endpoint, hello->from, CONN_CANDIDATE);
+    if (!conn)
+        return;
+    conn->address = fabric_insert(&endpoint->fabric, hello->name);
+    if (conn->address == FI_ADDR_UNSPEC) {
+        conn_end(conn, VELO_ERR_NO_PEER);
+        return;
+    }
+    if (calling && is_for_us)
+        calling->is_yielding = true;
+    conn->generation = hello->generation;
+    conn->peer_index = hello->index;
+    memcpy(conn->nonce_hello, hello->nonce_hello, WIRE_NONCE_BYTES);
+    draw_nonce(conn->nonce_reply);
+    set_tokens(conn);
+    judge(conn, hello);
+}
+
+static void take_redirect(struct conn *conn, const struct wire_greeting *greeting)
+{
+    struct fabric *fabric = &conn->endpoint->fabric;
+    fi_addr_t address =
+        conn->is_redirected ? FI_ADDR_UNSPEC : fabric_insert(fabric, greeting->name);
+    if (address == FI_ADDR_UNSPEC) {
+        conn_end(conn, VELO_ERR_NO_PEER);
+        return;
+    }
+    fabric_remove(fabric, conn->address);
+    conn->address = address;
+    conn->is_redirected = true;
+    greeting_again(conn);
+}
+
+static void take_reply(struct conn *conn, const struct wire_greeting *reply)
+{
+    conn->generation = reply->generation;
+    conn->peer_index = reply->index;
+    memcpy(conn->nonce_reply, reply->nonce_reply, WIRE_NONCE_BYTES);
+    set_tokens(conn);
+    owe(conn, WIRE_CONFIRM);
+}
+
+/* Take the place of what there was: its peer has begun anew. */
+static void take_confirm(struct conn *conn)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    struct conn *before = conn_find(endpoint, conn->peer, CONN_OPEN);
+    struct conn *calling = conn_find(endpoint, conn->peer, CONN_CALLING);
+    if (before)
+        conn_end(before, VELO_ERR_PEER_DEAD);
+    if (conn_open(conn) != VELO_OK) {
+        conn_end(conn, VELO_ERR_NO_MEMORY);
+        return;
+    }
+    if (calling) {
+        lines_move(calling, conn);
+        conn_end(calling, VELO_ERR_PEER_DEAD);
+    }
+}
+
+static bool is_sound(const struct endpoint *endpoint, const struct wire_greeting *greeting,
+                     size_t len_bytes)
+{
+    uint8_t mac[WIRE_MAC_BYTES];
+    if (len_bytes != sizeof *greeting)
+        return false;
+    mac_of(endpoint, greeting, offsetof(struct wire_greeting, mac), mac);
+    return CRYPTO_memcmp(mac, greeting->mac, sizeof mac) == 0 &&
+           greeting->name_bytes == endpoint->fabric.name_bytes &&
+           memchr(greeting->domain, '\0', sizeof greeting->domain) &&
+           VELO_ID_NODE(greeting->from) < VELO_NODES;
+}
+
+/* An answer to a call that is over, or has begun anew, comes late: it is nobody's fault. */
+static struct conn *conn_of(const struct endpoint *endpoint, const struct wire_greeting *greeting)
+{
+    uint32_t index = greeting->header.index;
+    struct conn *conn = index < endpoint->conns_len ? endpoint->conns[index] : NULL;
+    bool is_confirm = greeting->header.kind == WIRE_CONFIRM;
+    if (!conn || conn->state != (is_confirm ? CONN_CANDIDATE : CONN_CALLING) ||
+        conn->peer != greeting->from || greeting->to != endpoint->attr.id ||
+        CRYPTO_memcmp(conn->nonce_hello, greeting->nonce_hello, WIRE_NONCE_BYTES) != 0)
+        return NULL;
+    bool is_both =
+        CRYPTO_memcmp(conn->nonce_reply, greeting->nonce_reply, WIRE_NONCE_BYTES) == 0;
+    return is_confirm && !is_both ? NULL : conn;
+}
+
+void greeting_take(struct endpoint *endpoint, const void *data, size_t len_bytes)
+{
+    const struct wire_greeting *greeting = data;
+    if (!is_sound(endpoint, greeting, len_bytes)) {
+        refuse(endpoint);
+        return;
+    }
+    if (greeting->header.kind == WIRE_HELLO) {
+        take_hello(endpoint, greeting);
+        return;
+    }
+    struct conn *conn = conn_of(endpoint, greeting);
+    if (!conn || conn->is_yielding)
+        return;
+    if (greeting->header.kind == WIRE_REPLY)
+        take_reply(conn, greeting);
+    else if (greeting->header.kind == WIRE_CONFIRM)
+        take_confirm(conn);
+    else if (greeting->header.kind == WIRE_REDIRECT)
+        take_redirect(conn, greeting);
+    else
+        conn_end(conn, greeting->status < 0 ? greeting->status : VELO_ERR_CORRUPT);
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file ofi.h
+ * @brief The structures of the transport, and what its files offer each other.
+ *
+ * An **endpoint** is a port's: one endpoint of the fabric. It has a **connection** to each peer that
+ * either side has dialed; all lines between the two ports share it. A connection is greeted
+ * (greeting.c), carries packets (packet.c) of its lines (line.c), and is lost or closed (conn.c).
+ */
+#ifndef VELO_OFI_OFI_H
+#define VELO_OFI_OFI_H
+
+#include <rdma/fabric.h>
+#include <rdma/fi_cm.h>
+#include <rdma/fi_domain.h>
+#include <rdma/fi_endpoint.h>
+
+#include "settings.h"
+#include "wire.h"
+
+/** Packets that wait for what comes; each of WIRE_PACKET_BYTES. */
+#define RX_PACKETS 64u
+/** Packets of a connection for what it sends. */
+#define TX_PACKETS 8u
+/** Most lines that one side dials on a connection. */
+#define LINES_MAX 4096u
+/** Most connections of an endpoint; of those, most that others have begun and not proved; and most
+ *  that are over while the fabric still has packets of them. */
+#define CONNS_MAX 16384u
+#define CANDIDATES_MAX 64u
+#define OVER_MAX 256u
+
+struct conn;
+struct endpoint;
+
+enum packet_use { PACKET_RX, PACKET_TX, PACKET_ACK, PACKET_GREETING };
+
+/** A buffer of the fabric. */
+struct packet {
+    struct fi_context2 context; /* The fabric's, while it has the packet. First. */
+    enum packet_use use;
+    struct conn *conn; /* Of what is sent. */
+    struct packet *next;
+    uint32_t len_bytes;
+    void *desc;
+    char *data;
+};
+
+/** Memory of the fabric, in one piece. */
+struct memory {
+    char *base;
+    size_t len_bytes;
+    struct fid_mr *mr;
+};
+
+/** A line; the library's `void *line`. */
+struct line {
+    struct conn *conn;
+    struct velo_link *link; /* NULL: the library has hung up. */
+    uint16_t number, use;
+    bool is_dialed;    /* By this side. */
+    bool owes_gone;    /* The other side is to be told that the library has hung up. */
+    bool is_gone;      /* The other side has hung up. */
+    /* A CREDIT that tells little more than the peer knows may wait, and grow while it does. */
+    uint32_t credit_at, credit_packet; /* Where the last one is, in the packet of that number. */
+    uint64_t credit[2];                /* What it says, */
+    uint64_t told[2];                  /* and the one before it. */
+    uint64_t urgent[2];
+};
+
+struct lines {
+    struct line **at; /* By number. */
+    uint16_t *uses;
+    uint32_t len;
+};
+
+enum conn_state {
+    CONN_CALLING,   /* HELLO was sent, or is to be. */
+    CONN_CANDIDATE, /* REPLY was sent, or is to be: the other side has proved nothing yet. */
+    CONN_OPEN,
+    CONN_OVER, /* It has no lines; the fabric may have packets of it. */
+};
+
+struct conn {
+    struct endpoint *endpoint;
+    enum conn_state state;
+    velo_id_t peer;
+    uint32_t generation; /* Of the peer; 0: not known yet. */
+    uint32_t index, peer_index;
+    fi_addr_t address;
+    bool is_self;       /* To the own port: packets do not leave. */
+    bool is_redirected; /* The address is the second one. */
+    bool is_yielding;   /* The other side's HELLO goes first. */
+
+    /* Greeting. */
+    uint32_t owed; /* enum wire_kind: is to be sent; 0: none. */
+    int refusal;   /* Of REFUSE. */
+    uint8_t nonce_hello[WIRE_NONCE_BYTES], nonce_reply[WIRE_NONCE_BYTES];
+    struct packet greeting;
+    bool is_greeting_sent; /* The fabric has it. */
+    uint32_t silent_ticks, greeting_ticks;
+
+    /* Packets. */
+    uint64_t token_in, token_out;
+    uint32_t sent, acked;   /* Packets. */
+    uint32_t taken, told;   /* The same of the other side. */
+    struct memory memory;
+    struct packet *packets, *free, *filling;
+    struct packet ack;
+    bool is_ack_sent, owes_ack, is_leaving;
+    bool is_lazy;   /* All that the packet being filled has may wait. */
+    bool is_listed; /* Among those of the endpoint that have a packet being filled. */
+    struct conn *next_listed;
+    uint32_t at_fabric; /* Packets that the fabric has. */
+    int64_t sent_ns, filling_ns;
+    bool was_heard, was_busy;
+    uint32_t stuck_ticks;
+
+    struct lines lines[2]; /* Dialed by the other side, by this side. */
+    uint32_t owed_gone;    /* Lines with `owes_gone`. */
+};
+
+/** What became of the connection that had an index last: its packets may still come. */
+struct grave {
+    uint64_t token;
+    uint32_t ticks;
+};
+
+/** Where a peer is, as velo_peer_name() said. */
+struct known {
+    struct known *next;
+    velo_id_t peer;
+    uint32_t len_bytes;
+    char address[WIRE_NAME_BYTES];
+};
+
+struct fabric {
+    struct fi_info *info;
+    struct fid_fabric *fabric;
+    struct fid_domain *domain;
+    struct fid_av *av;
+    struct fid_cq *cq;
+    struct fid_ep *ep;
+    int cq_fd;
+    bool is_local_mr; /* Buffers have to be registered. */
+    char name[WIRE_NAME_BYTES];
+    size_t name_bytes;
+};
+
+struct endpoint {
+    struct endpoint *next; /* Of this process; see names.c. */
+    const struct velo_transport_calls *calls;
+    struct velo_endpoint_attr attr;
+    struct settings settings;
+    struct fabric fabric;
+    struct known *known; /* With the lock of names.c. */
+    int epoll, timer;
+    int64_t period_ns; /* Of the timer; 0: it stands. */
+    int64_t tick_ns;   /* Time of the next tick. */
+    int64_t now_ns;    /* Of the last look. */
+    bool is_owing;     /* The fabric did not take something that is no packet of frames. */
+    struct memory rx_memory;
+    struct packet *rx;
+    struct packet *unposted; /* Of rx. */
+    struct packet *looped;   /* Packets to the own port, the earliest first. */
+    struct conn **conns;     /* By index; NULL: free. */
+    struct grave *graves;
+    uint32_t conns_len;
+    uint32_t candidates, over_len;
+    struct conn *over;   /* CONN_OVER, linked by next_listed. */
+    struct conn *filled; /* With a packet being filled. */
+    uint64_t refused;    /* Since the last look. */
+};
+
+/* ---- fabric.c: libfabric ---- */
+
+int fabric_open(struct endpoint *endpoint);
+void fabric_close(struct fabric *fabric);
+/** VELO_ERR_NO_MEMORY. */
+int fabric_allocate(struct endpoint *endpoint, size_t len_bytes, struct memory *memory);
+void fabric_free(struct memory *memory);
+/** Take an address into the table. FI_ADDR_UNSPEC: it is none. */
+fi_addr_t fabric_insert(struct fabric *fabric, const char *name);
+fi_addr_t fabric_insert_host(struct fabric *fabric, const char *host, uint32_t service);
+void fabric_remove(struct fabric *fabric, fi_addr_t address);
+/** False: the fabric cannot take it now. */
+bool fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to);
+bool fabric_receive(struct fabric *fabric, struct packet *packet);
+/** Take one outcome. 1: one came; 0: none is there. `error` is not 0 if it failed. */
+int fabric_poll(struct fabric *fabric, struct packet **packet, size_t *len_bytes, fi_addr_t *from,
+                int *error);
+/** May the descriptor be waited for? */
+bool fabric_may_wait(struct fabric *fabric);
+
+/* ---- names.c: addresses, and the ports of this process ---- */
+
+void names_add(struct endpoint *endpoint);
+void names_remove(struct endpoint *endpoint);
+int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *name, size_t len_bytes);
+size_t names_own(const struct endpoint *endpoint, char *name);
+/** Where a peer is. VELO_ERR_NO_PEER: nobody has said so. `generation`: 0, or of the port there. */
+int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *address,
+                  uint32_t *generation);
+/** The address of another port of this process, of the same id and domain but for a suffix. */
+bool names_sibling(const struct endpoint *endpoint, const char *domain, char *address,
+                   uint32_t *len_bytes);
+/** The child of a fork has copies of the fabric's sockets: close them. */
+void names_forget_sockets(const struct endpoint *endpoint);
+
+/* ---- greeting.c ---- */
+
+/** Begin to call the peer of a new connection. */
+int greeting_call(struct conn *conn);
+/** Call once more. */
+void greeting_again(struct conn *conn);
+/** Send what is owed. False: it is still owed. */
+bool greeting_push(struct conn *conn);
+void greeting_take(struct endpoint *endpoint, const void *data, size_t len_bytes);
+
+/* ---- conn.c ---- */
+
+struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state state);
+/** The connection to a peer that has a state; NULL: there is none. */
+struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer, enum conn_state state);
+/** It is greeted: give it packets. VELO_ERR_NO_MEMORY. */
+int conn_open(struct conn *conn);
+/** It is over; its lines are lost. */
+void conn_end(struct conn *conn, int status);
+/** Free those that are over, and that the fabric has nothing of. */
+void conns_sweep(struct endpoint *endpoint);
+void conn_free(struct conn *conn);
+/** Some time has gone by: look who is silent, and keep the others awake. */
+void conns_tick(struct endpoint *endpoint);
+
+/* ---- line.c ---- */
+
+/** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
+int line_dial(struct conn *conn, struct velo_link *link, struct line **line);
+void line_hang_up(struct line *line);
+/** The line that a frame is for; NULL: it is hung up, or was never there. */
+struct line *line_find(const struct conn *conn, const struct wire_envelope *envelope);
+/** The other side has hung up. */
+void line_gone(struct conn *conn, const struct wire_envelope *envelope);
+/** The other side has dialed. NULL: the library does not want the line. */
+struct line *line_ring(struct conn *conn, const struct wire_envelope *envelope);
+/** Send what is owed for lines. */
+void lines_push(struct conn *conn);
+/** All lines are lost. */
+void lines_lose(struct conn *conn, int status);
+/** Hand all lines over to the connection that takes this one's place. */
+void lines_move(struct conn *from, struct conn *to);
+void lines_free(struct conn *conn);
+
+/* ---- packet.c ---- */
+
+/** The own port closes: the last packet says so. */
+void packet_leave(struct conn *conn);
+/** Put a frame into the packet being filled. VELO_AGAIN: no room. */
+int packet_add(struct line *line, const struct velo_frame *frame);
+/** Send the packet being filled. False: it did not leave. */
+bool packet_flush(struct conn *conn);
+/** Send all packets being filled: also those that may wait. */
+void packets_flush(struct endpoint *endpoint, bool lazy_too);
+/** After a send: send what is long due. True: something is held back. */
+bool packets_hold(struct endpoint *endpoint);
+void packet_acknowledge(struct conn *conn);
+/** A packet came. */
+void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, fi_addr_t from);
+
+/* ---- endpoint.c ---- */
+
+int64_t ofi_now_ns(void);
+/** A packet came that no correct peer sends. */
+void refuse(struct endpoint *endpoint);
+
+#endif

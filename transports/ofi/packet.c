@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Packets: frames for one peer are collected in the packet being filled. When it leaves:
+ *
+ *  - at once, if nothing was sent to the peer for BURST_NS;
+ *  - else when the program next polls or waits, when the packet is full, or HOLD_NS after its first
+ *    frame, if the program then sends more; the library's thread sees to it if the program does
+ *    nothing of that (VELO_HOLD_NS).
+ *
+ * A packet with nothing but small credits may wait for frames to travel with, as long as the program
+ * polls, for LAZY_NS. A peer is sent no more than WIRE_WINDOW packets that it has not taken.
+ */
+#include <string.h>
+
+#include "ofi.h"
+
+#define BURST_NS 10000
+#define HOLD_NS 20000
+#define LAZY_NS 50000
+/* A packet with less room than this leaves. */
+#define ROOM_BYTES 128u
+
+/* ---- filling --------------------------------------------------------------------------------- */
+
+static bool begin(struct conn *conn)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    if (conn->filling && !packet_flush(conn))
+        return false;
+    struct packet *packet = conn->free;
+    if (!packet)
+        return false;
+    conn->free = packet->next;
+    packet->len_bytes = sizeof(struct wire_header);
+    conn->filling = packet;
+    conn->filling_ns = ofi_now_ns();
+    conn->is_lazy = true;
+    if (!conn->is_listed) {
+        conn->is_listed = true;
+        conn->next_listed = endpoint->filled;
+        endpoint->filled = conn;
+    }
+    return true;
+}
+
+static char *append(struct line *line, const struct velo_frame *frame)
+{
+    struct packet *packet = line->conn->filling;
+    struct wire_envelope *envelope = (struct wire_envelope *)(packet->data + packet->len_bytes);
+    *envelope = (struct wire_envelope){.line = line->number,
+                                       .use = line->use,
+                                       .payload_bytes = (uint16_t)frame->payload_bytes,
+                                       .kind = (uint8_t)frame->kind,
+                                       .from_dialer = line->is_dialed};
+    char *words = (char *)(envelope + 1);
+    uint32_t words_bytes = 8 * wire_words(frame->kind);
+    memcpy(words, frame->word, words_bytes);
+    if (frame->payload_bytes) {
+        char *payload = words + words_bytes;
+        memset(payload + frame->payload_bytes / 8 * 8, 0, frame->payload_bytes % 8 ? 8 : 0);
+        memcpy(payload, frame->payload, frame->payload_bytes);
+    }
+    packet->len_bytes += wire_frame_bytes(frame->kind, frame->payload_bytes);
+    return words;
+}
+
+static bool is_urgent(const struct line *line, const struct velo_frame *credit)
+{
+    return credit->word[0] - line->told[0] >= line->urgent[0] ||
+           credit->word[1] - line->told[1] >= line->urgent[1];
+}
+
+static void note_accept(struct line *line, const struct velo_frame *frame)
+{
+    struct velo_frame_accept accept;
+    memcpy(&accept, frame->payload, sizeof accept);
+    line->urgent[0] = accept.depth_slots / 4;
+    line->urgent[1] = accept.data_bytes / 4;
+    line->credit[0] = accept.consumed;
+    line->credit[1] = accept.data_consumed;
+}
+
+/* There is a CREDIT in the packet being filled: let it say more. */
+static void raise_credit(struct line *line, const struct velo_frame *frame)
+{
+    struct conn *conn = line->conn;
+    memcpy(conn->filling->data + line->credit_at, frame->word, sizeof frame->word);
+    memcpy(line->credit, frame->word, sizeof line->credit);
+    if (is_urgent(line, frame))
+        conn->is_lazy = false;
+}
+
+static bool is_credit_there(const struct line *line)
+{
+    const struct conn *conn = line->conn;
+    return conn->filling && line->credit_at && line->credit_packet == conn->sent;
+}
+
+int packet_add(struct line *line, const struct velo_frame *frame)
+{
+    struct conn *conn = line->conn;
+    if (conn->state != CONN_OPEN)
+        return conn->state == CONN_OVER ? VELO_OK : VELO_AGAIN;
+    bool is_credit = frame->kind == VELO_FRAME_CREDIT;
+    if (is_credit && is_credit_there(line)) {
+        raise_credit(line, frame);
+        return VELO_OK;
+    }
+    uint32_t len_bytes = wire_frame_bytes(frame->kind, frame->payload_bytes);
+    bool is_room = conn->filling && conn->filling->len_bytes + len_bytes <= WIRE_PACKET_BYTES;
+    if (!is_room && !begin(conn))
+        return VELO_AGAIN;
+    const char *words = append(line, frame);
+    if (is_credit) {
+        memcpy(line->told, line->credit, sizeof line->told);
+        memcpy(line->credit, frame->word, sizeof line->credit);
+        line->credit_at = (uint32_t)(words - conn->filling->data);
+        line->credit_packet = conn->sent;
+    } else if (frame->kind == VELO_FRAME_ACCEPT && frame->payload_bytes == sizeof(struct velo_frame_accept)) {
+        note_accept(line, frame);
+    }
+    if (!is_credit || is_urgent(line, frame))
+        conn->is_lazy = false;
+    if (conn->filling->len_bytes > WIRE_PACKET_BYTES - ROOM_BYTES)
+        (void)packet_flush(conn);
+    return VELO_OK;
+}
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* To the own port. */
+static void loop_back(struct conn *conn, struct packet *packet)
+{
+    struct packet **at = &conn->endpoint->looped;
+    while (*at)
+        at = &(*at)->next;
+    packet->next = NULL;
+    *at = packet;
+}
+
+bool packet_flush(struct conn *conn)
+{
+    struct packet *packet = conn->filling;
+    if (!packet)
+        return true;
+    if (conn->sent - conn->acked >= WIRE_WINDOW)
+        return false;
+    *(struct wire_header *)packet->data =
+        (struct wire_header){.magic = WIRE_MAGIC,
+                             .kind = conn->is_leaving ? WIRE_BYE : WIRE_FRAMES,
+                             .index = conn->peer_index,
+                             .sequence = conn->sent,
+                             .taken = conn->taken,
+                             .token = conn->token_out};
+    if (conn->is_self)
+        loop_back(conn, packet);
+    else if (!fabric_send(&conn->endpoint->fabric, packet, conn->address))
+        return false;
+    conn->at_fabric++;
+    conn->filling = NULL;
+    conn->sent++;
+    conn->told = conn->taken;
+    conn->owes_ack = false;
+    conn->was_busy = true;
+    conn->sent_ns = ofi_now_ns();
+    return true;
+}
+
+void packet_leave(struct conn *conn)
+{
+    conn->is_leaving = conn->filling || begin(conn);
+    if (conn->is_leaving)
+        (void)packet_flush(conn);
+}
+
+void packets_flush(struct endpoint *endpoint, bool lazy_too)
+{
+    struct conn **at = &endpoint->filled;
+    while (*at) {
+        struct conn *conn = *at;
+        if (conn->filling &&
+            (!conn->is_lazy || lazy_too || endpoint->now_ns - conn->filling_ns >= LAZY_NS))
+            (void)packet_flush(conn);
+        conn->is_listed = conn->filling;
+        if (conn->is_listed)
+            at = &conn->next_listed;
+        else
+            *at = conn->next_listed;
+    }
+}
+
+bool packets_hold(struct endpoint *endpoint)
+{
+    bool is_held = false;
+    int64_t now_ns = endpoint->filled ? ofi_now_ns() : 0;
+    for (struct conn *conn = endpoint->filled; conn; conn = conn->next_listed) {
+        if (!conn->filling || conn->is_lazy)
+            continue;
+        /* What does not leave now leaves when the peer has taken what it has. */
+        if (now_ns - conn->sent_ns > BURST_NS || now_ns - conn->filling_ns > HOLD_NS)
+            (void)packet_flush(conn);
+        else
+            is_held = true;
+    }
+    return is_held;
+}
+
+void packet_acknowledge(struct conn *conn)
+{
+    conn->owes_ack = true;
+    if (conn->is_self || conn->is_ack_sent)
+        return;
+    *(struct wire_header *)conn->ack.data = (struct wire_header){.magic = WIRE_MAGIC,
+                                                                 .kind = WIRE_ACK,
+                                                                 .index = conn->peer_index,
+                                                                 .sequence = conn->sent,
+                                                                 .taken = conn->taken,
+                                                                 .token = conn->token_out};
+    if (!fabric_send(&conn->endpoint->fabric, &conn->ack, conn->address)) {
+        conn->endpoint->is_owing = true;
+        return;
+    }
+    conn->is_ack_sent = true;
+    conn->owes_ack = false;
+    conn->was_busy = true;
+    conn->told = conn->taken;
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+/* The transport vouches for the sender: it is the port that has proved to have the secret. */
+static bool is_its_own(const struct conn *conn, const struct velo_frame *frame)
+{
+    struct velo_frame_open open;
+    if (frame->payload_bytes != sizeof open)
+        return false;
+    memcpy(&open, frame->payload, sizeof open);
+    return open.source == conn->peer && open.generation == conn->generation;
+}
+
+static void take_frame(struct conn *conn, const struct wire_envelope *envelope,
+                       const struct velo_frame *frame)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    struct line *line = NULL;
+    if (frame->kind == WIRE_GONE) {
+        line_gone(conn, envelope);
+        return;
+    }
+    if (frame->kind == VELO_FRAME_OPEN && envelope->from_dialer) {
+        if (is_its_own(conn, frame))
+            line = line_ring(conn, envelope);
+        else
+            refuse(endpoint);
+    } else {
+        line = line_find(conn, envelope);
+    }
+    if (line)
+        endpoint->calls->came(line->link, frame);
+}
+
+/* The length of the next frame; 0: it is none. */
+static uint32_t read_frame(const char *data, size_t len_bytes, struct velo_frame *frame)
+{
+    const struct wire_envelope *envelope = (const struct wire_envelope *)data;
+    if (len_bytes < sizeof *envelope || envelope->payload_bytes > WIRE_PAYLOAD_BYTES ||
+        envelope->from_dialer > 1 || envelope->kind == 0 ||
+        (envelope->kind > VELO_FRAME_CLOSE && envelope->kind != WIRE_GONE))
+        return 0;
+    uint32_t frame_bytes = wire_frame_bytes(envelope->kind, envelope->payload_bytes);
+    uint32_t words = wire_words(envelope->kind);
+    if (frame_bytes > len_bytes)
+        return 0;
+    *frame = (struct velo_frame){.kind = envelope->kind, .payload_bytes = envelope->payload_bytes};
+    memcpy(frame->word, envelope + 1, (size_t)8 * words);
+    frame->payload = data + sizeof *envelope + (size_t)8 * words;
+    return frame_bytes;
+}
+
+/* False: there is something that is no frame. */
+static bool take_frames(struct conn *conn, const char *data, size_t len_bytes)
+{
+    size_t at = 0;
+    while (at < len_bytes && conn->state == CONN_OPEN) {
+        struct velo_frame frame;
+        uint32_t frame_bytes = read_frame(data + at, len_bytes - at, &frame);
+        if (frame_bytes == 0)
+            return false;
+        take_frame(conn, (const struct wire_envelope *)(data + at), &frame);
+        at += frame_bytes;
+    }
+    return true;
+}
+
+/* The connection of a packet; NULL: it has no right to be on one. */
+static struct conn *conn_of(struct endpoint *endpoint, const struct wire_header *header,
+                            fi_addr_t from)
+{
+    struct conn *conn =
+        header->index < endpoint->conns_len ? endpoint->conns[header->index] : NULL;
+    bool is_known = from != FI_ADDR_NOTAVAIL && from != FI_ADDR_UNSPEC;
+    if (conn && conn->state == CONN_OPEN && (header->token ^ conn->token_in) == 0 &&
+        (conn->is_self || !is_known || from == conn->address))
+        return conn;
+    const struct grave *grave =
+        header->index < endpoint->conns_len ? &endpoint->graves[header->index] : NULL;
+    if (!grave || grave->ticks == 0 || grave->token != header->token)
+        refuse(endpoint);
+    return NULL;
+}
+
+static void take_sequence(struct conn *conn, const struct wire_header *header, const char *data,
+                          size_t len_bytes)
+{
+    if (header->sequence != conn->taken) {
+        conn_end(conn, VELO_ERR_PEER_DEAD); /* Packets were lost with a connection of the fabric. */
+        return;
+    }
+    conn->taken++;
+    if (!take_frames(conn, data, len_bytes)) {
+        refuse(conn->endpoint);
+        conn_end(conn, VELO_ERR_CORRUPT);
+    }
+    if (conn->state != CONN_OPEN)
+        return;
+    if (header->kind == WIRE_BYE) {
+        packet_acknowledge(conn);
+        conn_end(conn, VELO_ERR_PEER_DEAD);
+    } else if (conn->is_self) {
+        conn->acked = conn->taken;
+    } else if (conn->taken - conn->told >= WIRE_WINDOW / 4) {
+        packet_acknowledge(conn);
+    }
+}
+
+void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, fi_addr_t from)
+{
+    const struct wire_header *header = (const struct wire_header *)data;
+    if (len_bytes < sizeof *header || header->magic != WIRE_MAGIC || header->kind < WIRE_HELLO ||
+        header->kind > WIRE_ACK) {
+        refuse(endpoint);
+        return;
+    }
+    if (header->kind < WIRE_FRAMES) {
+        greeting_take(endpoint, data, len_bytes);
+        return;
+    }
+    struct conn *conn = conn_of(endpoint, header, from);
+    if (!conn)
+        return;
+    if (header->taken - conn->acked > conn->sent - conn->acked) {
+        refuse(endpoint);
+        return;
+    }
+    conn->was_heard = true;
+    conn->acked = header->taken;
+    if (header->kind != WIRE_ACK)
+        take_sequence(conn, header, data + sizeof *header, len_bytes - sizeof *header);
+}

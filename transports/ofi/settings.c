@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "settings.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define TIMEOUT_MS_MIN 100
+#define TIMEOUT_MS_MAX 3600000
+#define NS_PER_MS INT64_C(1000000)
+#define TICK_NS_MAX (1000 * NS_PER_MS)
+
+/* The value of a variable; NULL: it is not set, or empty. */
+static const char *value_of(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value ? value : NULL;
+}
+
+static int read_secret_file(struct settings *settings, const struct velo_transport_calls *calls,
+                            const char *path)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return calls->fail(VELO_ERR_ACCESS, "VELO_OFI_SECRET_FILE: cannot read %s: %s", path,
+                           strerror(errno));
+    if (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || (st.st_mode & 077) != 0 ||
+        st.st_uid != geteuid()) {
+        close(fd);
+        return calls->fail(VELO_ERR_ACCESS,
+                           "VELO_OFI_SECRET_FILE: %s has to be a file of this user that no other "
+                           "may read; chmod 600",
+                           path);
+    }
+    ssize_t len = read(fd, settings->secret, sizeof settings->secret - 1);
+    close(fd);
+    if (len > 0)
+        settings->secret[len] = '\0';
+    return VELO_OK;
+}
+
+static int read_secret(struct settings *settings, const struct velo_transport_calls *calls)
+{
+    const char *text = value_of("VELO_OFI_SECRET"), *path = value_of("VELO_OFI_SECRET_FILE");
+    int status = VELO_OK;
+    if (text)
+        (void)strncat(settings->secret, text, sizeof settings->secret - 1);
+    else if (path)
+        status = read_secret_file(settings, calls, path);
+    else
+        status = calls->fail(VELO_ERR_ARG,
+                             "transport ofi needs a secret that its peers have, too: set "
+                             "VELO_OFI_SECRET, or VELO_OFI_SECRET_FILE to a file of mode 0600");
+    if (status)
+        return status;
+    settings->secret_bytes = strcspn(settings->secret, "\r\n");
+    settings->secret[settings->secret_bytes] = '\0';
+    if (settings->secret_bytes < SECRET_BYTES_MIN || settings->secret_bytes > SECRET_BYTES_MAX)
+        return calls->fail(VELO_ERR_ARG, "the secret of transport ofi has to have %u to %u "
+                                         "characters",
+                           SECRET_BYTES_MIN, SECRET_BYTES_MAX);
+    return VELO_OK;
+}
+
+static int read_timeout(struct settings *settings, const struct velo_transport_calls *calls)
+{
+    const char *text = value_of("VELO_OFI_TIMEOUT_MS");
+    char *end = NULL;
+    long timeout_ms = text ? strtol(text, &end, 10) : 10000;
+    if (text && (*end || timeout_ms < TIMEOUT_MS_MIN || timeout_ms > TIMEOUT_MS_MAX))
+        return calls->fail(VELO_ERR_ARG, "VELO_OFI_TIMEOUT_MS is '%.20s'; give %d to %d", text,
+                           TIMEOUT_MS_MIN, TIMEOUT_MS_MAX);
+    settings->timeout_ns = timeout_ms * NS_PER_MS;
+    settings->tick_ns = settings->timeout_ns / 10;
+    if (settings->tick_ns > TICK_NS_MAX)
+        settings->tick_ns = TICK_NS_MAX;
+    return VELO_OK;
+}
+
+int settings_read(struct settings *settings, const struct velo_transport_calls *calls)
+{
+    settings->provider = value_of("VELO_OFI_PROVIDER");
+    settings->interface = value_of("VELO_OFI_INTERFACE");
+    int status = read_secret(settings, calls);
+    return status ? status : read_timeout(settings, calls);
+}

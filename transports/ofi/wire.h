@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file wire.h
+ * @brief What travels between two machines: packets of frames, and the greetings before them.
+ *
+ * Little-endian. Each packet is one message of the fabric. It is a greeting, or a header and frames
+ * up to its end. A frame is an envelope, as many words as its kind has, and its payload, padded to
+ * 8 bytes.
+ */
+#ifndef VELO_OFI_WIRE_H
+#define VELO_OFI_WIRE_H
+
+#include <stdint.h>
+
+#include "../../lib/core/transport.h"
+
+#define WIRE_MAGIC UINT32_C(0x314F4656) /* "VFO1": the version is its last character. */
+/** The longest packet. Providers over ofi_rxm send up to 16 KiB without asking the receiver. */
+#define WIRE_PACKET_BYTES 16384u
+/** Two frames of this length fill a packet. */
+#define WIRE_PAYLOAD_BYTES 8128u
+/** Packets that one side may send before the other has said that it has taken them. */
+#define WIRE_WINDOW 16u
+#define WIRE_NONCE_BYTES 32u
+#define WIRE_MAC_BYTES 32u
+#define WIRE_NAME_BYTES 256u
+#define WIRE_DOMAIN_BYTES 80u
+
+enum wire_kind {
+    WIRE_HELLO = 1, /* I want a connection; the nonce is new. */
+    WIRE_REPLY,     /* Yes; both nonces. */
+    WIRE_CONFIRM,   /* I am who said HELLO; both nonces. */
+    WIRE_REFUSE,    /* No: `status`; both nonces. */
+    WIRE_REDIRECT,  /* That port is at `name`; both nonces. */
+    WIRE_FRAMES,
+    WIRE_BYE, /* As FRAMES, and the sender's port closes. */
+    WIRE_ACK, /* No frames, and no place in the sequence. */
+};
+
+/** Begins each packet. */
+struct wire_header {
+    uint32_t magic;
+    uint32_t kind;     /* enum wire_kind. */
+    uint32_t index;    /* Of the connection, at the receiver. */
+    uint32_t sequence; /* Of this packet, from 0. */
+    uint32_t taken;    /* Packets of the receiver that the sender has taken. */
+    uint32_t reserved;
+    uint64_t token; /* Of this connection and direction; nobody else knows it. */
+};
+
+struct wire_greeting {
+    struct wire_header header; /* `index` is 0 in a HELLO; sequence, taken and token are 0. */
+    uint64_t spec_hash;
+    uint32_t from, to; /* Ports. */
+    uint32_t generation; /* Of `from`. */
+    uint32_t index;      /* The connection's, at `from`. */
+    int32_t status;      /* Of REFUSE. */
+    uint32_t name_bytes;
+    char name[WIRE_NAME_BYTES];     /* The fabric's address of `from`; of REDIRECT: of the port. */
+    char domain[WIRE_DOMAIN_BYTES]; /* Of the port that is wanted; ends with 0. */
+    uint8_t nonce_hello[WIRE_NONCE_BYTES];
+    uint8_t nonce_reply[WIRE_NONCE_BYTES];
+    uint8_t mac[WIRE_MAC_BYTES]; /* HMAC-SHA256 of all before it. */
+};
+
+struct wire_envelope {
+    uint16_t line;       /* Its number at the side that dialed... */
+    uint16_t use;        /* ...and how often that number was used before. */
+    uint16_t payload_bytes;
+    uint8_t kind;        /* enum velo_frame_kind, or WIRE_GONE. */
+    uint8_t from_dialer;
+};
+
+/** A kind of frame that the library does not see: the sender has hung up. */
+#define WIRE_GONE 0xFFu
+
+_Static_assert(sizeof(struct wire_header) == 32, "no padding");
+_Static_assert(sizeof(struct wire_envelope) == 8, "no padding");
+_Static_assert(sizeof(struct wire_greeting) ==
+                   64 + WIRE_NAME_BYTES + WIRE_DOMAIN_BYTES + 2 * WIRE_NONCE_BYTES + WIRE_MAC_BYTES,
+               "no padding");
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "packets are little-endian");
+
+/** Words that a frame of a kind carries. */
+static inline uint32_t wire_words(uint32_t kind)
+{
+    switch (kind) {
+    case VELO_FRAME_CREDIT:
+        return 2;
+    case VELO_FRAME_REFUSE:
+    case VELO_FRAME_DATA:
+    case VELO_FRAME_SLOT:
+    case VELO_FRAME_LEAVE:
+    case VELO_FRAME_CLOSE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
+static inline uint32_t wire_frame_bytes(uint32_t kind, uint32_t payload_bytes)
+{
+    return (uint32_t)sizeof(struct wire_envelope) + 8 * wire_words(kind) +
+           (payload_bytes + 7) / 8 * 8;
+}
+
+#endif
