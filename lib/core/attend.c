@@ -220,12 +220,27 @@ static void forget_parent(void)
     after_fork(); /* The only thread of the child is a copy of the one that has locked. */
 }
 
-static void watch_forks(void) { (void)pthread_atfork(before_fork, after_fork, forget_parent); }
+/* What a process has sent leaves, even if it ends without closing its ports. If a call of another
+ * thread goes on meanwhile, that thread has the lock and sends. */
+static void send_last(void)
+{
+    if (pthread_mutex_trylock(&lock) != 0)
+        return;
+    for (struct velo_port *port = attended; port; port = port->next_attended)
+        carriers_send_last(port);
+    pthread_mutex_unlock(&lock);
+}
+
+static void watch_process(void)
+{
+    (void)pthread_atfork(before_fork, after_fork, forget_parent);
+    (void)atexit(send_last);
+}
 
 int attend_begin(struct velo_port *port)
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, watch_forks);
+    (void)pthread_once(&once, watch_process);
     pthread_mutex_lock(&turn);
     pthread_mutex_lock(&lock);
     port->next_attended = attended;

@@ -259,9 +259,8 @@ static void release(struct carrier *carrier)
 
 void carrier_sent(struct carrier *carrier)
 {
-    if (!carrier->transport->sent) {
+    if (!carrier->transport->sent)
         return;
-    }
     bool is_held = carrier->transport->sent(carrier->endpoint);
     if (is_held && !order_flag(&carrier->held)) {
         order_set_flag(&carrier->held, 1);
@@ -319,6 +318,16 @@ bool carriers_arm(struct velo_port *port)
         pthread_mutex_unlock(&carrier->lock);
     }
     return is_armed;
+}
+
+void carriers_send_last(struct velo_port *port)
+{
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next) {
+        if (!carrier->transport->arm || pthread_mutex_trylock(&carrier->lock) != 0)
+            continue;
+        (void)carrier->transport->arm(carrier->endpoint);
+        pthread_mutex_unlock(&carrier->lock);
+    }
 }
 
 bool carriers_progress(struct velo_port *port)
