@@ -112,6 +112,9 @@ int fabric_open(struct endpoint *endpoint)
     int status = choose(endpoint);
     if (status)
         return status;
+    fabric->inject_bytes = fabric->info->tx_attr->inject_size < INJECT_BYTES_MAX
+                               ? (uint32_t)fabric->info->tx_attr->inject_size
+                               : INJECT_BYTES_MAX;
     fabric->is_local_mr = fabric->info->domain_attr->mr_mode & FI_MR_LOCAL;
     int error = open_all(fabric);
     if (!error)
@@ -192,10 +195,15 @@ void fabric_remove(struct fabric *fabric, fi_addr_t address)
 
 /* ---- packets --------------------------------------------------------------------------------- */
 
-bool fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to)
+enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to)
 {
+    if (packet->len_bytes <= fabric->inject_bytes)
+        return fi_inject(fabric->ep, packet->data, packet->len_bytes, to) == 0 ? FABRIC_DONE
+                                                                               : FABRIC_BUSY;
     return fi_send(fabric->ep, packet->data, packet->len_bytes, packet->desc, to,
-                   &packet->context) == 0;
+                   &packet->context) == 0
+               ? FABRIC_HAS
+               : FABRIC_BUSY;
 }
 
 bool fabric_receive(struct fabric *fabric, struct packet *packet)

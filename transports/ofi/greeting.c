@@ -75,7 +75,7 @@ static void fill(struct conn *conn, struct wire_greeting *greeting)
     memcpy(domain, greeting->domain, sizeof domain);
     memset(greeting, 0, sizeof *greeting);
     greeting->header = (struct wire_header){
-        .magic = WIRE_MAGIC, .kind = conn->owed, .index = conn->peer_index};
+        .magic = WIRE_MAGIC, .kind = (uint16_t)conn->owed, .index = conn->peer_index};
     greeting->spec_hash = VELO_SPEC_HASH;
     greeting->from = endpoint->attr.id;
     greeting->to = conn->peer;
@@ -108,11 +108,12 @@ bool greeting_push(struct conn *conn)
         return false;
     fill(conn, (struct wire_greeting *)conn->greeting.data);
     conn->greeting.len_bytes = sizeof(struct wire_greeting);
-    if (!fabric_send(&conn->endpoint->fabric, &conn->greeting, conn->address)) {
+    enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->greeting, conn->address);
+    if (sent == FABRIC_BUSY) {
         conn->endpoint->is_owing = true;
         return false;
     }
-    conn->is_greeting_sent = true;
+    conn->is_greeting_sent = sent == FABRIC_HAS;
     conn->owed = 0;
     conn->greeting_ticks = 0;
     after_sent(conn, kind);

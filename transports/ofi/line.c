@@ -61,6 +61,7 @@ int line_dial(struct conn *conn, struct velo_link *link, struct line **out)
 
 static void line_free(struct line *line)
 {
+    packet_forget_credit(line);
     line->conn->lines[line->is_dialed].at[line->number] = NULL;
     free(line);
 }

@@ -18,6 +18,8 @@
 #include "settings.h"
 #include "wire.h"
 
+/** Packets of up to this length leave without an outcome, if the fabric can do that. */
+#define INJECT_BYTES_MAX 64u
 /** Packets that wait for what comes; each of WIRE_PACKET_BYTES. */
 #define RX_PACKETS 64u
 /** Packets of a connection for what it sends. */
@@ -61,11 +63,12 @@ struct line {
     bool is_dialed;    /* By this side. */
     bool owes_gone;    /* The other side is to be told that the library has hung up. */
     bool is_gone;      /* The other side has hung up. */
-    /* A CREDIT that tells little more than the peer knows may wait, and grow while it does. */
-    uint32_t credit_at, credit_packet; /* Where the last one is, in the packet of that number. */
-    uint64_t credit[2];                /* What it says, */
-    uint64_t told[2];                  /* and the one before it. */
-    uint64_t urgent[2];
+    /* A CREDIT that tells little more than the peer knows waits here, and grows while it does. */
+    bool owes_credit;
+    struct line *next_credit; /* Of the connection's that do. */
+    uint64_t credit[2];       /* What it is to say, */
+    uint64_t told[2];         /* what the last one said, */
+    uint64_t urgent[2];       /* and how much more does not wait. */
 };
 
 struct lines {
@@ -108,11 +111,11 @@ struct conn {
     struct packet *packets, *free, *filling;
     struct packet ack;
     bool is_ack_sent, owes_ack, is_leaving;
-    bool is_lazy;   /* All that the packet being filled has may wait. */
-    bool is_listed; /* Among those of the endpoint that have a packet being filled. */
+    bool is_listed; /* Among those of the endpoint that have a packet being filled, or credits. */
+    struct line *credits;
     struct conn *next_listed;
     uint32_t at_fabric; /* Packets that the fabric has. */
-    int64_t sent_ns, filling_ns;
+    int64_t sent_ns, filling_ns, credits_ns;
     bool was_heard, was_busy;
     uint32_t stuck_ticks;
 
@@ -142,6 +145,7 @@ struct fabric {
     struct fid_cq *cq;
     struct fid_ep *ep;
     int cq_fd;
+    uint32_t inject_bytes; /* Packets of up to this length leave without an outcome. */
     bool is_local_mr; /* Buffers have to be registered. */
     char name[WIRE_NAME_BYTES];
     size_t name_bytes;
@@ -168,7 +172,7 @@ struct endpoint {
     uint32_t conns_len;
     uint32_t candidates, over_len;
     struct conn *over;   /* CONN_OVER, linked by next_listed. */
-    struct conn *filled; /* With a packet being filled. */
+    struct conn *filled; /* With a packet being filled, or credits that wait. */
     uint64_t refused;    /* Since the last look. */
 };
 
@@ -183,8 +187,12 @@ void fabric_free(struct memory *memory);
 fi_addr_t fabric_insert(struct fabric *fabric, const char *name);
 fi_addr_t fabric_insert_host(struct fabric *fabric, const char *host, uint32_t service);
 void fabric_remove(struct fabric *fabric, fi_addr_t address);
-/** False: the fabric cannot take it now. */
-bool fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to);
+enum fabric_sent {
+    FABRIC_BUSY, /* It cannot be taken now. */
+    FABRIC_HAS,  /* The fabric has it, until its outcome comes. */
+    FABRIC_DONE, /* It has left, or a copy has. */
+};
+enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to);
 bool fabric_receive(struct fabric *fabric, struct packet *packet);
 /** Take one outcome. 1: one came; 0: none is there. `error` is not 0 if it failed. */
 int fabric_poll(struct fabric *fabric, struct packet **packet, size_t *len_bytes, fi_addr_t *from,
@@ -259,8 +267,10 @@ void packet_leave(struct conn *conn);
 int packet_add(struct line *line, const struct velo_frame *frame);
 /** Send the packet being filled. False: it did not leave. */
 bool packet_flush(struct conn *conn);
-/** Send all packets being filled: also those that may wait. */
-void packets_flush(struct endpoint *endpoint, bool lazy_too);
+/** Forget the credit that waits. */
+void packet_forget_credit(struct line *line);
+/** Send all packets being filled, and credits that have waited for long, or all of them. */
+void packets_flush(struct endpoint *endpoint, bool credits_too);
 /** After a send: send what is long due. True: something is held back. */
 bool packets_hold(struct endpoint *endpoint);
 void packet_acknowledge(struct conn *conn);

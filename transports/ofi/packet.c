@@ -7,8 +7,7 @@
  *    frame, if the program then sends more; the library's thread sees to it if the program does
  *    nothing of that (VELO_HOLD_NS).
  *
- * A packet with nothing but small credits may wait for frames to travel with, as long as the program
- * polls, for LAZY_NS. A peer is sent no more than WIRE_WINDOW packets that it has not taken.
+ * Small credits wait for a packet to travel with, as long as the program polls, for LAZY_NS. A peer is sent no more than WIRE_WINDOW packets that it has not taken.
  */
 #include <string.h>
 
@@ -22,9 +21,17 @@
 
 /* ---- filling --------------------------------------------------------------------------------- */
 
+static void list(struct conn *conn)
+{
+    if (conn->is_listed)
+        return;
+    conn->is_listed = true;
+    conn->next_listed = conn->endpoint->filled;
+    conn->endpoint->filled = conn;
+}
+
 static bool begin(struct conn *conn)
 {
-    struct endpoint *endpoint = conn->endpoint;
     if (conn->filling && !packet_flush(conn))
         return false;
     struct packet *packet = conn->free;
@@ -34,16 +41,11 @@ static bool begin(struct conn *conn)
     packet->len_bytes = sizeof(struct wire_header);
     conn->filling = packet;
     conn->filling_ns = ofi_now_ns();
-    conn->is_lazy = true;
-    if (!conn->is_listed) {
-        conn->is_listed = true;
-        conn->next_listed = endpoint->filled;
-        endpoint->filled = conn;
-    }
+    list(conn);
     return true;
 }
 
-static char *append(struct line *line, const struct velo_frame *frame)
+static void append(struct line *line, const struct velo_frame *frame)
 {
     struct packet *packet = line->conn->filling;
     struct wire_envelope *envelope = (struct wire_envelope *)(packet->data + packet->len_bytes);
@@ -61,14 +63,63 @@ static char *append(struct line *line, const struct velo_frame *frame)
         memcpy(payload, frame->payload, frame->payload_bytes);
     }
     packet->len_bytes += wire_frame_bytes(frame->kind, frame->payload_bytes);
-    return words;
 }
 
-static bool is_urgent(const struct line *line, const struct velo_frame *credit)
+/* ---- credits --------------------------------------------------------------------------------- */
+
+void packet_forget_credit(struct line *line)
 {
-    return credit->word[0] - line->told[0] >= line->urgent[0] ||
-           credit->word[1] - line->told[1] >= line->urgent[1];
+    struct line **at = &line->conn->credits;
+    while (line->owes_credit && *at != line)
+        at = &(*at)->next_credit;
+    if (line->owes_credit)
+        *at = line->next_credit;
+    line->owes_credit = false;
 }
+
+/* Into the packet being filled, if there is one with enough room. */
+static void put_credits(struct conn *conn)
+{
+    const uint32_t len_bytes = wire_frame_bytes(VELO_FRAME_CREDIT, 0);
+    while (conn->credits && conn->filling &&
+           conn->filling->len_bytes + len_bytes <= WIRE_PACKET_BYTES) {
+        struct line *line = conn->credits;
+        const struct velo_frame frame = {.kind = VELO_FRAME_CREDIT,
+                                         .word = {line->credit[0], line->credit[1]}};
+        append(line, &frame);
+        memcpy(line->told, line->credit, sizeof line->told);
+        packet_forget_credit(line);
+    }
+}
+
+/* A packet for all credits that wait. */
+static bool push_credits(struct conn *conn)
+{
+    if (conn->credits && !conn->filling && !begin(conn))
+        return false;
+    put_credits(conn);
+    return packet_flush(conn);
+}
+
+static int add_credit(struct line *line, const struct velo_frame *frame)
+{
+    struct conn *conn = line->conn;
+    memcpy(line->credit, frame->word, sizeof line->credit);
+    if (!line->owes_credit) {
+        if (!conn->credits)
+            conn->credits_ns = ofi_now_ns();
+        line->owes_credit = true;
+        line->next_credit = conn->credits;
+        conn->credits = line;
+        list(conn);
+    }
+    if (frame->word[0] - line->told[0] >= line->urgent[0] ||
+        frame->word[1] - line->told[1] >= line->urgent[1])
+        (void)push_credits(conn);
+    return VELO_OK;
+}
+
+/* ---- frames ---------------------------------------------------------------------------------- */
 
 static void note_accept(struct line *line, const struct velo_frame *frame)
 {
@@ -76,24 +127,14 @@ static void note_accept(struct line *line, const struct velo_frame *frame)
     memcpy(&accept, frame->payload, sizeof accept);
     line->urgent[0] = accept.depth_slots / 4;
     line->urgent[1] = accept.data_bytes / 4;
-    line->credit[0] = accept.consumed;
-    line->credit[1] = accept.data_consumed;
+    line->told[0] = accept.consumed;
+    line->told[1] = accept.data_consumed;
 }
 
-/* There is a CREDIT in the packet being filled: let it say more. */
-static void raise_credit(struct line *line, const struct velo_frame *frame)
+static bool make_room(struct conn *conn, uint32_t len_bytes)
 {
-    struct conn *conn = line->conn;
-    memcpy(conn->filling->data + line->credit_at, frame->word, sizeof frame->word);
-    memcpy(line->credit, frame->word, sizeof line->credit);
-    if (is_urgent(line, frame))
-        conn->is_lazy = false;
-}
-
-static bool is_credit_there(const struct line *line)
-{
-    const struct conn *conn = line->conn;
-    return conn->filling && line->credit_at && line->credit_packet == conn->sent;
+    return (conn->filling && conn->filling->len_bytes + len_bytes <= WIRE_PACKET_BYTES) ||
+           begin(conn);
 }
 
 int packet_add(struct line *line, const struct velo_frame *frame)
@@ -101,26 +142,13 @@ int packet_add(struct line *line, const struct velo_frame *frame)
     struct conn *conn = line->conn;
     if (conn->state != CONN_OPEN)
         return conn->state == CONN_OVER ? VELO_OK : VELO_AGAIN;
-    bool is_credit = frame->kind == VELO_FRAME_CREDIT;
-    if (is_credit && is_credit_there(line)) {
-        raise_credit(line, frame);
-        return VELO_OK;
-    }
-    uint32_t len_bytes = wire_frame_bytes(frame->kind, frame->payload_bytes);
-    bool is_room = conn->filling && conn->filling->len_bytes + len_bytes <= WIRE_PACKET_BYTES;
-    if (!is_room && !begin(conn))
+    if (frame->kind == VELO_FRAME_CREDIT)
+        return add_credit(line, frame);
+    if (!make_room(conn, wire_frame_bytes(frame->kind, frame->payload_bytes)))
         return VELO_AGAIN;
-    const char *words = append(line, frame);
-    if (is_credit) {
-        memcpy(line->told, line->credit, sizeof line->told);
-        memcpy(line->credit, frame->word, sizeof line->credit);
-        line->credit_at = (uint32_t)(words - conn->filling->data);
-        line->credit_packet = conn->sent;
-    } else if (frame->kind == VELO_FRAME_ACCEPT && frame->payload_bytes == sizeof(struct velo_frame_accept)) {
+    append(line, frame);
+    if (frame->kind == VELO_FRAME_ACCEPT && frame->payload_bytes == sizeof(struct velo_frame_accept))
         note_accept(line, frame);
-    }
-    if (!is_credit || is_urgent(line, frame))
-        conn->is_lazy = false;
     if (conn->filling->len_bytes > WIRE_PACKET_BYTES - ROOM_BYTES)
         (void)packet_flush(conn);
     return VELO_OK;
@@ -145,6 +173,8 @@ bool packet_flush(struct conn *conn)
         return true;
     if (conn->sent - conn->acked >= WIRE_WINDOW)
         return false;
+    if (packet->len_bytes > conn->endpoint->fabric.inject_bytes)
+        put_credits(conn); /* It gets no slower by that. */
     *(struct wire_header *)packet->data =
         (struct wire_header){.magic = WIRE_MAGIC,
                              .kind = conn->is_leaving ? WIRE_BYE : WIRE_FRAMES,
@@ -152,11 +182,18 @@ bool packet_flush(struct conn *conn)
                              .sequence = conn->sent,
                              .taken = conn->taken,
                              .token = conn->token_out};
+    enum fabric_sent sent =
+        conn->is_self ? FABRIC_HAS
+                      : fabric_send(&conn->endpoint->fabric, packet, conn->address);
+    if (sent == FABRIC_BUSY)
+        return false;
     if (conn->is_self)
         loop_back(conn, packet);
-    else if (!fabric_send(&conn->endpoint->fabric, packet, conn->address))
-        return false;
-    conn->at_fabric++;
+    conn->at_fabric += sent == FABRIC_HAS;
+    if (sent == FABRIC_DONE) {
+        packet->next = conn->free;
+        conn->free = packet;
+    }
     conn->filling = NULL;
     conn->sent++;
     conn->told = conn->taken;
@@ -173,15 +210,15 @@ void packet_leave(struct conn *conn)
         (void)packet_flush(conn);
 }
 
-void packets_flush(struct endpoint *endpoint, bool lazy_too)
+void packets_flush(struct endpoint *endpoint, bool credits_too)
 {
     struct conn **at = &endpoint->filled;
     while (*at) {
         struct conn *conn = *at;
-        if (conn->filling &&
-            (!conn->is_lazy || lazy_too || endpoint->now_ns - conn->filling_ns >= LAZY_NS))
-            (void)packet_flush(conn);
-        conn->is_listed = conn->filling;
+        bool are_due = conn->credits &&
+                       (credits_too || endpoint->now_ns - conn->credits_ns >= LAZY_NS);
+        (void)(are_due ? push_credits(conn) : packet_flush(conn));
+        conn->is_listed = conn->filling || conn->credits;
         if (conn->is_listed)
             at = &conn->next_listed;
         else
@@ -192,10 +229,12 @@ void packets_flush(struct endpoint *endpoint, bool lazy_too)
 bool packets_hold(struct endpoint *endpoint)
 {
     bool is_held = false;
-    int64_t now_ns = endpoint->filled ? ofi_now_ns() : 0;
+    int64_t now_ns = 0;
     for (struct conn *conn = endpoint->filled; conn; conn = conn->next_listed) {
-        if (!conn->filling || conn->is_lazy)
+        if (!conn->filling)
             continue;
+        if (now_ns == 0)
+            now_ns = ofi_now_ns();
         /* What does not leave now leaves when the peer has taken what it has. */
         if (now_ns - conn->sent_ns > BURST_NS || now_ns - conn->filling_ns > HOLD_NS)
             (void)packet_flush(conn);
@@ -216,11 +255,12 @@ void packet_acknowledge(struct conn *conn)
                                                                  .sequence = conn->sent,
                                                                  .taken = conn->taken,
                                                                  .token = conn->token_out};
-    if (!fabric_send(&conn->endpoint->fabric, &conn->ack, conn->address)) {
+    enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->ack, conn->address);
+    if (sent == FABRIC_BUSY) {
         conn->endpoint->is_owing = true;
         return;
     }
-    conn->is_ack_sent = true;
+    conn->is_ack_sent = sent == FABRIC_HAS;
     conn->owes_ack = false;
     conn->was_busy = true;
     conn->told = conn->taken;
