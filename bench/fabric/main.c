@@ -232,7 +232,8 @@ static void run(struct side *side, int rounds, int count, int core, const char *
             if (only && strcmp(only, way == VELO ? "velo" : "bare") != 0)
                 continue;
             for (int figure = 0; figure < FIGURES; figure++) {
-                double result = measure(side, (enum way)way, (enum figure)figure, count);
+                int turns_here = figure == RATE ? (count + 9) / 10 : count;
+                double result = measure(side, (enum way)way, (enum figure)figure, turns_here);
                 if (round >= 0)
                     results[figure][way][round] = result;
             }

@@ -68,29 +68,29 @@ static void sent(struct packet *packet, bool is_failed)
         conn_end(conn, conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER);
 }
 
+static void take_outcome(struct endpoint *endpoint, const struct outcome *outcome)
+{
+    struct packet *packet = outcome->packet;
+    if (packet && packet->use != PACKET_RX) {
+        sent(packet, outcome->is_failed);
+        return;
+    }
+    if (outcome->is_failed)
+        refuse(endpoint); /* It was longer than a packet is. */
+    else
+        packet_take(endpoint, packet->data, outcome->len_bytes, outcome->from);
+    if (packet)
+        post(endpoint, packet);
+}
+
+/* Those that are there: to ask the fabric once more costs a system call. */
 static bool take_outcomes(struct endpoint *endpoint)
 {
-    bool any = false;
-    struct packet *packet;
-    size_t len_bytes = 0;
-    fi_addr_t from = FI_ADDR_UNSPEC;
-    int error;
-    for (int packets = 0; packets < PACKETS_PER_LOOK &&
-                          fabric_poll(&endpoint->fabric, &packet, &len_bytes, &from, &error) == 1;) {
-        any = true;
-        if (packet && packet->use != PACKET_RX) {
-            sent(packet, error != 0);
-            continue;
-        }
-        packets++;
-        if (error)
-            refuse(endpoint);
-        else
-            packet_take(endpoint, packet->data, len_bytes, from);
-        if (packet)
-            post(endpoint, packet);
-    }
-    return any;
+    struct outcome outcomes[OUTCOMES_MAX];
+    int len = fabric_poll(&endpoint->fabric, outcomes);
+    for (int i = 0; i < len; i++)
+        take_outcome(endpoint, &outcomes[i]);
+    return len > 0;
 }
 
 static bool take_looped(struct endpoint *endpoint)
@@ -126,6 +126,8 @@ static void set_timer(struct endpoint *endpoint)
 
 static void push_owed(struct endpoint *endpoint)
 {
+    if (!endpoint->is_owing)
+        return;
     endpoint->is_owing = false;
     for (uint32_t i = 0; i < endpoint->conns_len; i++) {
         struct conn *conn = endpoint->conns[i];

@@ -212,25 +212,27 @@ bool fabric_receive(struct fabric *fabric, struct packet *packet)
                    &packet->context) == 0;
 }
 
-int fabric_poll(struct fabric *fabric, struct packet **packet, size_t *len_bytes, fi_addr_t *from,
-                int *error)
+/* What failed. */
+static int poll_failed(struct fabric *fabric, struct outcome *outcome)
 {
-    struct fi_cq_msg_entry entry;
-    ssize_t got = fi_cq_readfrom(fabric->cq, &entry, 1, from);
-    *error = 0;
-    if (got == 1) {
-        *packet = entry.op_context;
-        *len_bytes = entry.len;
-        return 1;
-    }
-    if (got != -FI_EAVAIL)
-        return 0;
     struct fi_cq_err_entry bad = {0};
     if (fi_cq_readerr(fabric->cq, &bad, 0) != 1)
         return 0;
-    *packet = bad.op_context;
-    *error = bad.err ? bad.err : EIO;
+    *outcome = (struct outcome){.packet = bad.op_context, .is_failed = true};
     return 1;
+}
+
+int fabric_poll(struct fabric *fabric, struct outcome outcomes[OUTCOMES_MAX])
+{
+    struct fi_cq_msg_entry entries[OUTCOMES_MAX];
+    fi_addr_t from[OUTCOMES_MAX];
+    ssize_t got = fi_cq_readfrom(fabric->cq, entries, OUTCOMES_MAX, from);
+    if (got == -FI_EAVAIL)
+        return poll_failed(fabric, outcomes);
+    for (ssize_t i = 0; i < got; i++)
+        outcomes[i] = (struct outcome){
+            .packet = entries[i].op_context, .len_bytes = entries[i].len, .from = from[i]};
+    return got > 0 ? (int)got : 0;
 }
 
 bool fabric_may_wait(struct fabric *fabric)

@@ -83,7 +83,7 @@ void line_hang_up(struct line *line)
     line->link = NULL;
     if (line->conn->owed_gone == 0 && send_gone(line))
         return;
-    line->owes_gone = true;
+    line->owes_gone = line->conn->endpoint->is_owing = true;
     line->conn->owed_gone++;
 }
 
@@ -92,8 +92,10 @@ void lines_push(struct conn *conn)
     for (int i = 0; i < 2; i++)
         for (uint32_t n = 0; n < conn->lines[i].len && conn->owed_gone > 0; n++) {
             struct line *line = conn->lines[i].at[n];
-            if (line && line->owes_gone && !send_gone(line))
+            if (line && line->owes_gone && !send_gone(line)) {
+                conn->endpoint->is_owing = true;
                 return;
+            }
         }
 }
 

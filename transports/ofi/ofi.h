@@ -194,9 +194,15 @@ enum fabric_sent {
 };
 enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to);
 bool fabric_receive(struct fabric *fabric, struct packet *packet);
-/** Take one outcome. 1: one came; 0: none is there. `error` is not 0 if it failed. */
-int fabric_poll(struct fabric *fabric, struct packet **packet, size_t *len_bytes, fi_addr_t *from,
-                int *error);
+/** What became of packets: at most OUTCOMES_MAX of them. Returns how many. */
+#define OUTCOMES_MAX 16
+struct outcome {
+    struct packet *packet; /* NULL: the fabric does not say. */
+    size_t len_bytes;
+    fi_addr_t from;
+    bool is_failed;
+};
+int fabric_poll(struct fabric *fabric, struct outcome outcomes[OUTCOMES_MAX]);
 /** May the descriptor be waited for? */
 bool fabric_may_wait(struct fabric *fabric);
 
