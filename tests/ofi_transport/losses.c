@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Peers that die, stand still, or come again. */
+#include <signal.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "test.h"
+
+#define PEER VELO_ID(0, 1)
+
+/* A peer: takes one message and answers it, again and again. */
+static void answer(void *arg)
+{
+    struct velo_port *port = port_open(1);
+    struct velo_conn *conn = port_connect(port, VELO_ID(0, 0));
+    uint64_t word;
+    (void)arg;
+    for (;;) {
+        CHECK_OK(velo_recv(port, &word, sizeof word, NULL, VELO_FOREVER));
+        CHECK_OK(velo_send(conn, &word, sizeof word, 1, VELO_FOREVER));
+    }
+}
+
+static void ask(struct velo_port *port, struct velo_conn *conn, uint64_t word)
+{
+    uint64_t answered = ~word;
+    CHECK_OK(velo_send(conn, &word, sizeof word, 1, TEST_PATIENCE_NS));
+    CHECK_OK(velo_recv(port, &answered, sizeof answered, NULL, TEST_PATIENCE_NS));
+    CHECK_EQ(answered, word);
+}
+
+static struct velo_port *open_telling(void)
+{
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    struct velo_port *port;
+    attr.vpid = 0;
+    attr.flags = VELO_PORT_DEPARTURES;
+    CHECK_OK(velo_port_open(&attr, &port));
+    return port;
+}
+
+static void expect_death(struct velo_port *port, struct velo_conn *conn)
+{
+    struct velo_msg msg;
+    uint64_t word = 0;
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+    int status = VELO_OK;
+    CHECK_STATUS(velo_recv(port, &word, sizeof word, &msg, TEST_PATIENCE_NS), VELO_ERR_PEER_DEAD);
+    CHECK_EQ(msg.source, PEER);
+    while ((status = velo_try_send(conn, &word, sizeof word, 1)) >= VELO_AGAIN &&
+           test_now_ns() < end_ns)
+        ;
+    CHECK_EQ(status, VELO_ERR_PEER_DEAD);
+    CHECK_OK(velo_disconnect(conn));
+}
+
+TEST(a_killed_peer_is_lost_on_both_ways_and_its_successor_is_reached)
+{
+    struct velo_port *port = open_telling();
+    for (uint64_t round = 0; round < 2; round++) {
+        pid_t peer = child_start(answer, NULL);
+        struct velo_conn *conn = port_connect(port, PEER);
+        ask(port, conn, round);
+        child_kill(peer);
+        expect_death(port, conn);
+    }
+    CHECK_OK(velo_port_close(port));
+    CHECK_OK(velo_port_close(port_open(1))); /* Takes the dead one's file away. */
+}
+
+/* The peer stands still: what it is sent stays bounded, it is lost when its time is over, and closing
+ * does not wait for it. */
+TEST(a_silent_peer_pushes_back_and_is_lost)
+{
+    struct velo_port *port = open_telling();
+    pid_t peer = child_start(answer, NULL);
+    struct velo_conn *conn = port_connect(port, PEER);
+    uint64_t word = 0, sent = 0;
+    char page[4096] = {0};
+    ask(port, conn, 1);
+    CHECK_EQ(kill(peer, SIGSTOP), 0);
+    while (velo_try_send(conn, page, sizeof page, 1) == VELO_OK)
+        CHECK(++sent <= 256); /* No more than its ring, which has credits for 64 KiB. */
+    CHECK(sent <= 16);
+    CHECK_STATUS(velo_try_send(conn, page, sizeof page, 1), VELO_AGAIN);
+    expect_death(port, conn);
+    (void)word;
+    CHECK_OK(velo_port_close(port));
+    child_kill(peer);
+    CHECK_OK(velo_port_close(port_open(1)));
+}
+
+/* A port that is connected and idle says now and then that it lives, and does nothing else. */
+TEST(an_idle_port_sleeps)
+{
+    struct velo_port *port = port_open(0);
+    pid_t peer = child_start(answer, NULL);
+    struct velo_conn *conn = port_connect(port, PEER);
+    struct rusage before, after;
+    uint64_t word;
+    ask(port, conn, 1);
+    CHECK_EQ(getrusage(RUSAGE_SELF, &before), 0);
+    CHECK_STATUS(velo_recv(port, &word, sizeof word, NULL, 2000 * TEST_MS), VELO_TIMEOUT);
+    CHECK_EQ(getrusage(RUSAGE_SELF, &after), 0);
+    /* Times that a thread went to sleep, in twenty times the time between two signs of life. */
+    CHECK(after.ru_nvcsw - before.ru_nvcsw < 400);
+    ask(port, conn, 2); /* The peer has not been given up. */
+    CHECK_OK(velo_port_close(port));
+    child_kill(peer);
+    CHECK_OK(velo_port_close(port_open(1)));
+}
+
+/* A process that was stopped for longer than the time, and goes on, has not lost its peers if they
+ * lived with it in one process: nobody was silent. */
+static void talk_to_self(void *arg)
+{
+    struct velo_port *port = port_open(2), *other = port_open(3);
+    struct velo_conn *conn = port_connect(port, VELO_ID(0, 3));
+    volatile uint64_t *stage = arg;
+    message_send(conn, 8, 1);
+    message_expect(other, 8, 1, VELO_ID(0, 2));
+    *stage = 1;
+    while (*stage == 1)
+        test_sleep_ns(TEST_MS);
+    message_send(conn, 8, 2);
+    message_expect(other, 8, 2, VELO_ID(0, 2));
+    CHECK_OK(velo_port_close(port));
+    CHECK_OK(velo_port_close(other));
+}
+
+TEST(a_process_that_stood_still_does_not_take_others_for_dead)
+{
+    volatile uint64_t *stage = test_shared_alloc(sizeof *stage);
+    pid_t child = child_start(talk_to_self, (void *)(uintptr_t)stage);
+    while (*stage == 0)
+        test_sleep_ns(TEST_MS);
+    CHECK_EQ(kill(child, SIGSTOP), 0);
+    test_sleep_ns(1500 * TEST_MS);
+    CHECK_EQ(kill(child, SIGCONT), 0);
+    *stage = 2;
+    child_join(child);
+}
