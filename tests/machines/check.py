@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The machines themselves: what they share, what the cable does to frames, and what is left of them."""
+"""The machines themselves: what they share, what cables do to frames, what is left."""
 
+import itertools
 import select
 import signal
 import socket
@@ -95,7 +96,7 @@ def check_without_loss_all_arrive_in_order(cable: str) -> None:
 def check_late_frames_are_overtaken(cable: str) -> None:
     got, _ = arrived(Cable(cable, late=0.05, late_ms=5))
     assert sorted(got) == list(range(DATAGRAMS))
-    overtaken = sum(a > b for a, b in zip(got, got[1:], strict=False))
+    overtaken = sum(a > b for a, b in itertools.pairwise(got))
     print(f"{overtaken} times a frame came before an earlier one")
     assert overtaken > 0
 

@@ -5,8 +5,8 @@
     machine.py enter FOLDER NAME WORD...    run a command line there, as ssh would
     machine.py run FOLDER NAME WORD...      the same, with this environment and folder
 
-A machine is a set of namespaces (machines.py makes them); its processes reach each other's files, so a
-socket in FOLDER is the way in even where the cable is cut. Who enters hands over its own stdin,
+A machine is a set of namespaces (machines.py makes them). Files are everybody's, so a socket in
+FOLDER is the way in even where the cable is cut. The process that enters hands over its own stdin,
 stdout and stderr, waits, and ends with the command's exit code. If it is killed, so is the command.
 """
 

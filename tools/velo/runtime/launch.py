@@ -15,12 +15,15 @@ from pathlib import Path
 from velo import helpers
 from velo.errors import EXIT_INTERRUPTED, UnusedError, VeloError
 from velo.runtime import watch
+from velo.runtime.hosts import Hosts
 
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
 FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # An exit code is this much and the signal; a rank that is killed may not have had the time.
 DEATH_BY_SIGNAL = 128
+# A shell makes one for each job.
+NEW_SECRET = "$(od -An -v -tx1 -N32 /dev/urandom | tr -d ' \\n')"
 NO_USE = (
     "the program is no MPI program, or it is built for another MPI, and then each rank is a job of "
     "its own; build it with the mpicc of the Open MPI that velo is built for"
@@ -40,21 +43,33 @@ class Launch:
     """How many generations the ranks are below the process that is started."""
     why_unused: str = NO_USE
     """What is wrong if no rank opens one."""
+    hosts: Hosts | None = None
+    """The other hosts that ranks are on, if any are."""
+    secrets: Sequence[str] = ()
+    """Names in `env` of which nobody is to see the values."""
 
     def __str__(self) -> str:
-        words = [f"{name}={shlex.quote(value)}" for name, value in self.env.items()]
+        words = [
+            f"{name}={NEW_SECRET if name in self.secrets else shlex.quote(value)}"
+            for name, value in self.env.items()
+        ]
         return " ".join([*words, shlex.join(self.argv)])
 
 
 def complete(launch: Launch) -> int:
     """Run a job, take away what killed ranks leave, and see to it that it used velo."""
+    if launch.hosts:
+        launch.hosts.check()
     ports = watch.PortWatch(segment_folder(), launch.domain)
+    code = DEATH_BY_SIGNAL
     try:
         code = start(launch, ports)
         used = ports.look() or not launch.must_use
     finally:
         ports.close()
         remove_segments(launch.domain)
+        if launch.hosts and code != 0:
+            launch.hosts.clean(launch.domain)
     if not used and code == 0:
         raise UnusedError(f"no rank used velo: {launch.why_unused}")
     if not used and code < DEATH_BY_SIGNAL:

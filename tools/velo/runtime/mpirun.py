@@ -1,20 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 """The mpirun command of a job: which options are mpirun's, where ranks go, how velo is selected."""
 
+import itertools
 import os
+import secrets
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from velo.errors import UsageError
+from velo.runtime import hosts
 from velo.runtime.launch import Launch
 from velo.runtime.openmpi import (
+    COMPONENTS,
     NO_COLLECTIVES,
     component_folder,
     environment,
     find_mpirun,
     find_program,
+    parameters,
     selection,
 )
 
@@ -37,14 +42,25 @@ PLACING = HOSTS | {
 }  # fmt: skip
 OPEN_MPI_OPTIONS = Arity(one=frozenset(HOSTS | {
     "N", "add-host", "add-hostfile", "am", "bind-to", "c", "cpu-list", "cpu-set", "dvm", "hnp",
-    "map-by", "max-restarts", "max-vm-size", "n", "np", "npernode", "npersocket", "ompi-server",
-    "output-filename", "output-proctable", "path", "personality", "ppr", "prefix",
+    "launch-agent", "map-by", "max-restarts", "max-vm-size", "n", "np", "npernode", "npersocket",
+    "ompi-server", "output-filename", "output-proctable", "path", "personality", "ppr", "prefix",
     "preload-files", "rank-by", "rankfile", "report-events", "report-pid", "report-uri", "rf",
     "slot-list", "stdin", "timeout", "tune", "wd", "wdir", "x",
 }), two=frozenset({"mca", "gmca", "omca", "pmca"}), hosts=frozenset(HOSTS))  # fmt: skip
 # Where one of these is set, ranks may be on nodes that we do not see.
 SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE_HOSTFILE",
               "SLURM_JOB_ID")  # fmt: skip
+# The secret of a job's ports on several hosts, or a file with it.
+SECRETS = ("VELO_OFI_SECRET", "VELO_OFI_SECRET_FILE")
+SECRET_BYTES = 32
+# What this command is told; ranks need no such thing.
+STAYS_HERE = {"VELO_LIBEXEC"}
+# mpirun and its daemons notice after this that a host is gone: by themselves, after eight minutes.
+HOST_LOST = {
+    "oob_tcp_keepalive_time": "5",
+    "oob_tcp_keepalive_intvl": "2",
+    "oob_tcp_keepalive_probes": "3",
+}
 
 
 @dataclass(frozen=True)
@@ -94,8 +110,35 @@ def plan(
     if not collectives and "coll" not in job.parameters:
         argv += NO_COLLECTIVES
     argv += placement(ranks, job.names)
+    env = environment(domain)
+    hidden: list[str] = []
+    if others := hosts.find(job.options, [folder / COMPONENTS[layer]]):
+        if layer == "mtl":
+            hidden = cross_hosts(env)
+        argv += [*parameters(HOST_LOST, job.parameters), *exports(env, job.options)]
     argv += [*job.options, *job.program]
-    return Launch(argv, environment(domain), domain, must_use(ranks, layer, job))
+    must = must_use(ranks, layer, job)
+    return Launch(argv, env, domain, must, hosts=others, secrets=hidden)
+
+
+def cross_hosts(env: dict[str, str]) -> list[str]:
+    """Add what ranks on several hosts need; the names of those values that are secret."""
+    env["VELO_NETWORK"] = os.environ.get("VELO_NETWORK") or "ofi"
+    if any(os.environ.get(name) for name in SECRETS):
+        return []
+    env[SECRETS[0]] = secrets.token_hex(SECRET_BYTES)
+    return [SECRETS[0]]
+
+
+def exports(env: Iterable[str], options: Sequence[str]) -> list[str]:
+    """Options by which mpirun hands our variables on. By their names alone: `ps` shows options."""
+    given = {
+        value.partition("=")[0]
+        for word, value in itertools.pairwise(options)
+        if word.lstrip("-") == "x"
+    }
+    names = {name for name in [*env, *os.environ] if name.startswith("VELO_")} - STAYS_HERE - given
+    return [word for name in sorted(names) for word in ("-x", name)]
 
 
 def new_domain() -> str:

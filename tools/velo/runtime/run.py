@@ -35,7 +35,9 @@ def register(commands: Any) -> None:
         "program, or one of another MPI (not looked for where ranks may be on other nodes, nor "
         "where options choose other components); with 1 if ranks are dead and mpirun hangs for ten "
         "seconds, as Open MPI 4.1's may when a rank dies while others start: then the job is "
-        "ended. Options that velo does not know go to mpirun.",
+        "ended. Options that velo does not know go to mpirun, --host and --hostfile among them: "
+        "then each host is first asked whether it has this velo, through ssh or what the parameter "
+        "plm_rsh_agent names, and the ranks get a network and a secret of the job's own.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -49,8 +51,8 @@ def register(commands: Any) -> None:
         dest="layer",
         action="store_const",
         const="mtl",
-        help="Open MPI 4.1 through the matching layer: the fastest, all ranks on one node (the "
-        "default)",
+        help="Open MPI 4.1 through the matching layer: the fastest; shared memory inside a host, "
+        "libfabric between hosts (the default)",
     )
     layer.add_argument(
         "--btl",
