@@ -2,6 +2,7 @@
 #include "common/velo_ompi.h"
 
 #include <sched.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 
 /* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
+/* What is published of an address. */
+#define ADDRESS_BYTES(name_bytes) (offsetof(struct velo_ompi_address, name) + (name_bytes))
 
 static void register_unsigned(const mca_base_component_t *component, const char *name,
                               const char *help, unsigned *value)
@@ -43,11 +46,11 @@ void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_
                       "KiB to 16 MiB (0: the layer's default)",
                       &params->data_bytes);
     (void)mca_base_component_var_register(
-        component, "network",
-        "Does the library that is loaded reach the ranks of other nodes, too? velo's own, over "
-        "shared memory, does not; that of the simulated cluster does, and `velo sim` says so",
+        component, "simulated",
+        "Do the ranks run in virtual time on the simulated cluster, whose nodes all reach each "
+        "other? `velo sim` says so",
         MCA_BASE_VAR_TYPE_BOOL, NULL, 0, 0, OPAL_INFO_LVL_9, MCA_BASE_VAR_SCOPE_READONLY,
-        &params->network);
+        &params->simulated);
     (void)mca_base_component_var_register(
         component, "sleep",
         "Does a waiting rank sleep to let others run? 0: never; 1: always; -1: where the ranks of "
@@ -110,6 +113,45 @@ static int name_domain(const struct velo_ompi_params *params, char *domain)
     return OPAL_ERR_BAD_PARAM;
 }
 
+/* The number of this host among those of the launcher, the same in jobs that are spawned. False: it
+ * does not say. */
+static bool find_host(uint32_t *host)
+{
+    int rc;
+    *host = 0;
+    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_NODEID, &OPAL_PROC_MY_NAME, &host, OPAL_UINT32);
+    return rc == OPAL_SUCCESS && *host < VELO_NODES;
+}
+
+/* The first node id of a host. Each host takes the middle of a gap between others, so that each has
+ * as many ids to itself as the number of hosts allows: 0, 128, 64, 192, 32... */
+static unsigned first_node(uint32_t host)
+{
+    unsigned first = 0;
+    for (unsigned i = 1; i < VELO_NODES; i *= 2, host /= 2)
+        first = first * 2 + host % 2;
+    return first;
+}
+
+/* The node ids that a host has to itself, for its jobs one after the other. */
+static unsigned nodes_a_host(void)
+{
+    unsigned nodes = VELO_NODES;
+    for (int hosts = 1; hosts < orte_process_info.num_nodes && nodes > 1; hosts *= 2)
+        nodes /= 2;
+    return nodes;
+}
+
+/* A port that has a name is reached by other nodes, and reaches them. */
+static int name_port(const struct velo_ompi_params *params, struct velo_ompi_port *port)
+{
+    size_t name_bytes = sizeof port->address.name;
+    int status = velo_port_name(port->port, port->address.name, &name_bytes);
+    port->address.name_bytes = (uint32_t)name_bytes;
+    port->reaches_others = name_bytes > 0 || params->simulated;
+    return status;
+}
+
 static int open_port(const struct velo_ompi_params *params, struct velo_ompi_port *port)
 {
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
@@ -121,12 +163,18 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
     /* A job that this one spawns starts at another node id (jobs count from 1), and ranks beyond
      * the vpids of a node take the next: a new port must not have the id of one that is gone, to
      * which others may still be connected. */
-    unsigned first = ((unsigned)OPAL_PROC_MY_NAME.jobid & UINT16_MAX) - 1 +
+    unsigned shift = ((unsigned)OPAL_PROC_MY_NAME.jobid & UINT16_MAX) - 1 +
                      (unsigned)opal_process_info.my_local_rank / VELO_VPIDS;
-    for (unsigned i = 0; i < VELO_NODES && status == VELO_ERR_FULL; i++) {
-        attr.node = (int)((first + i) % VELO_NODES);
+    uint32_t host;
+    bool is_numbered = find_host(&host);
+    unsigned first = is_numbered ? first_node(host) : 0;
+    unsigned nodes = nodes_a_host();
+    for (unsigned i = 0; i < nodes && status == VELO_ERR_FULL; i++) {
+        attr.node = (int)(first + (shift + i) % nodes);
         status = velo_port_open(&attr, &port->port);
     }
+    if (status == VELO_OK)
+        status = name_port(params, port);
     if (status == VELO_OK)
         status = velo_rma_open(port->port, NULL, &port->rma);
     if (status != VELO_OK) {
@@ -134,7 +182,11 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
         return velo_ompi_error(status);
     }
     port->address.id = velo_port_id(port->port);
-    return OPAL_SUCCESS;
+    if (is_numbered || port->address.name_bytes == 0 || orte_process_info.num_nodes < 2)
+        return OPAL_SUCCESS;
+    opal_output(0, "velo: the launcher does not tell ranks the number of their host (pmix.nodeid); "
+                   "start the job by `velo run`, or by a launcher with PMIx");
+    return OPAL_ERR_NOT_SUPPORTED;
 }
 
 int velo_ompi_open(const mca_base_component_t *component, const struct velo_ompi_params *params,
@@ -145,7 +197,8 @@ int velo_ompi_open(const mca_base_component_t *component, const struct velo_ompi
     if (rc == OPAL_SUCCESS)
         rc = open_port(params, port);
     if (rc == OPAL_SUCCESS)
-        OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, component, &port->address, sizeof port->address);
+        OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, component, &port->address,
+                        ADDRESS_BYTES(port->address.name_bytes));
     if (rc != OPAL_SUCCESS)
         velo_ompi_close(port);
     return rc;
@@ -158,6 +211,12 @@ void velo_ompi_close(struct velo_ompi_port *port)
     memset(port, 0, sizeof *port);
 }
 
+static bool is_address(const struct velo_ompi_address *address, size_t len_bytes)
+{
+    return len_bytes >= ADDRESS_BYTES(0) && address->name_bytes <= sizeof address->name &&
+           len_bytes == ADDRESS_BYTES(address->name_bytes);
+}
+
 int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi_port *port,
                    const opal_process_name_t *process, velo_id_t *id)
 {
@@ -165,7 +224,7 @@ int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi
     size_t len_bytes = 0;
     int rc;
     OPAL_MODEX_RECV(rc, component, process, (void **)&address, &len_bytes);
-    if (rc != OPAL_SUCCESS || len_bytes != sizeof *address) {
+    if (rc != OPAL_SUCCESS || !is_address(address, len_bytes)) {
         opal_output(0,
                     "velo: process %s has published no velo port of this version; run all ranks "
                     "with the same build",
@@ -180,6 +239,8 @@ int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi
         rc = OPAL_ERR_UNREACH;
     } else {
         *id = address->id;
+        rc = velo_ompi_error(
+            velo_peer_name(port->port, address->id, address->name, address->name_bytes));
     }
     free(address);
     return rc;
@@ -187,9 +248,9 @@ int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi
 
 int velo_ompi_local_ranks(void) { return (int)opal_process_info.num_local_peers + 1; }
 
-int velo_ompi_reached_ranks(const struct velo_ompi_params *params)
+int velo_ompi_reached_ranks(const struct velo_ompi_port *port)
 {
-    return params->network ? (int)orte_process_info.num_procs : velo_ompi_local_ranks();
+    return port->reaches_others ? (int)orte_process_info.num_procs : velo_ompi_local_ranks();
 }
 
 /* Cores that the ranks of this node share. A rank that was bound by the launcher sees only its own

@@ -31,22 +31,25 @@ struct velo_ompi_params {
     char *domain;
     unsigned depth_slots;
     unsigned data_bytes;
-    bool network;
+    bool simulated;
     int sleep;
     unsigned sleep_polls;
     unsigned sleep_us;
 };
 
-/** The address of its port that a rank publishes. */
+/** The address of its port that a rank publishes, up to the end of the name. */
 struct velo_ompi_address {
     velo_id_t id;
+    uint32_t name_bytes; /**< 0: ranks of other nodes do not reach it. */
     char domain[VELO_OMPI_DOMAIN_BYTES];
+    unsigned char name[VELO_PORT_NAME_BYTES_MAX];
 };
 
 /** A rank's port and its RMA unit. */
 struct velo_ompi_port {
     struct velo_port *port;
     struct velo_rma *rma;
+    bool reaches_others; /**< It reaches the ranks of other nodes. */
     struct velo_ompi_address address;
 };
 
@@ -69,21 +72,29 @@ int velo_ompi_open(const mca_base_component_t *component, const struct velo_ompi
                    struct velo_ompi_port *port);
 void velo_ompi_close(struct velo_ompi_port *port);
 
-/** The address that a process has published. Prints the reason if we cannot reach its port. */
+/** The address that a process has published; the port is told how to reach it. Prints the reason if
+ *  we cannot reach its port. */
 int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi_port *port,
                    const opal_process_name_t *process, velo_id_t *id);
+
+/** The longest wait for a connection. Ports of a job are open before any rank learns their ids: the
+ *  rest is time for a slow system, and for a network that loses what begins a connection. */
+static inline int64_t velo_ompi_connect_ns(const struct velo_ompi_port *port)
+{
+    return port->reaches_others ? INT64_C(30000000000) : INT64_C(1000000000);
+}
 
 /** Ranks of this job on this node, this one included. */
 int velo_ompi_local_ranks(void);
 
-/** Ranks of this job that velo reaches, this one included. */
-int velo_ompi_reached_ranks(const struct velo_ompi_params *params);
+/** Ranks of this job that a port reaches, this one included. */
+int velo_ompi_reached_ranks(const struct velo_ompi_port *port);
 
-/** Is a process of this locality one of them? */
-static inline bool velo_ompi_reaches(const struct velo_ompi_params *params,
+/** Does it reach a process of this locality? */
+static inline bool velo_ompi_reaches(const struct velo_ompi_port *port,
                                      opal_hwloc_locality_t locality)
 {
-    return params->network || OPAL_PROC_ON_LOCAL_NODE(locality);
+    return port->reaches_others || OPAL_PROC_ON_LOCAL_NODE(locality);
 }
 
 /** Nanoseconds of CLOCK_MONOTONIC. */

@@ -68,7 +68,7 @@ def test_between_nodes_there_is_velo_alone(tree: Path, capsys: pytest.CaptureFix
         said = printed(capsys, layer, "--", "true")
         assert said.count("--mca btl ") == 1
         assert "--mca btl self,velo " in said
-        assert "--mca mtl_velo_network 1 --mca btl_velo_network 1" in said
+        assert "--mca mtl_velo_simulated 1 --mca btl_velo_simulated 1" in said
         assert "--mca coll '^velo'" in said
 
 

@@ -4,6 +4,7 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/btl/base/btl_base_error.h"
 #include "opal/runtime/opal_progress.h"
+#include "orte/util/proc_info.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -165,7 +166,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
     (void)mpi_threads;
     struct btl_velo_component *own = &mca_btl_velo_component;
     *count = 0;
-    if (velo_ompi_reached_ranks(&own->params) < 2)
+    if (orte_process_info.num_procs < 2)
         return NULL; /* There is no other rank. */
     if (own->params.data_bytes == 0)
         own->params.data_bytes = 128 * 1024;
@@ -183,6 +184,10 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
                        VELO_RMA_OPS_MAX);
     if (rc == OPAL_SUCCESS)
         rc = velo_ompi_open(&own->super.btl_version, &own->params, &btl_velo.port);
+    if (rc == OPAL_SUCCESS && velo_ompi_reached_ranks(&btl_velo.port) < 2) {
+        velo_ompi_close(&btl_velo.port); /* The others are on nodes that are not reached. */
+        rc = OPAL_ERR_UNREACH;
+    }
     if (rc != OPAL_SUCCESS) {
         free(modules);
         return NULL;
@@ -304,7 +309,7 @@ static void nothing_came(uint32_t polls)
  * first message depends on the real time that a launcher takes, and must not matter. */
 static inline uint32_t serve_polls(void)
 {
-    if (mca_btl_velo_component.params.network)
+    if (mca_btl_velo_component.params.simulated)
         return 1;
     return btl_velo.registered > 0 ? mca_btl_velo_component.serve_polls : IDLE_POLLS;
 }

@@ -4,10 +4,6 @@
 
 #include "opal/util/output.h"
 
-/* The ports of a job are open before any rank learns their ids. The rest is time for a slow system.
- */
-#define CONNECT_TIMEOUT_NS INT64_C(1000000000)
-
 static void endpoint_construct(struct mca_btl_base_endpoint_t *endpoint)
 {
     endpoint->proc = NULL;
@@ -31,7 +27,7 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
     for (size_t i = 0; i < count; i++) {
         endpoints[i] = NULL;
         /* Our own messages are for btl self. */
-        if (!velo_ompi_reaches(&mca_btl_velo_component.params, procs[i]->proc_flags) ||
+        if (!velo_ompi_reaches(&btl_velo.port, procs[i]->proc_flags) ||
             procs[i] == opal_proc_local_get())
             continue;
         struct mca_btl_base_endpoint_t *endpoint = OBJ_NEW(mca_btl_base_endpoint_t);
@@ -92,7 +88,8 @@ int btl_velo_connect(struct mca_btl_base_endpoint_t *endpoint)
     int rc = find(endpoint, &id);
     if (rc != OPAL_SUCCESS)
         return rc;
-    int status = velo_connect(btl_velo.port.port, id, &endpoint->conn, CONNECT_TIMEOUT_NS);
+    int status =
+        velo_connect(btl_velo.port.port, id, &endpoint->conn, velo_ompi_connect_ns(&btl_velo.port));
     if (status != VELO_OK)
         velo_ompi_complain("connect to a rank", status);
     else if (velo_conn_max_bytes(endpoint->conn) <
@@ -109,7 +106,8 @@ int btl_velo_connect_rma(struct mca_btl_base_endpoint_t *endpoint)
     int rc = find(endpoint, &id);
     if (rc != OPAL_SUCCESS)
         return rc;
-    int status = velo_rma_connect(btl_velo.port.rma, id, &endpoint->rma, CONNECT_TIMEOUT_NS);
+    int status = velo_rma_connect(btl_velo.port.rma, id, &endpoint->rma,
+                                  velo_ompi_connect_ns(&btl_velo.port));
     if (status != VELO_OK)
         velo_ompi_complain("reach the memory of a rank", status);
     return velo_ompi_error(status);

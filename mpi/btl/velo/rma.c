@@ -28,10 +28,10 @@ static uint64_t check_of(const struct mca_btl_base_registration_handle_t *handle
 }
 
 /* The PML asks in this way whether a message's receiver can fetch it. If not, it sends fragments.
- * Over a network the nodes fetch. Others register for more than a peer's reads. */
+ * Simulated nodes fetch. Others register for more than a peer's reads. */
 static bool is_sent_instead(uint32_t flags, size_t len_bytes)
 {
-    return flags == MCA_BTL_REG_FLAG_REMOTE_READ && !mca_btl_velo_component.params.network &&
+    return flags == MCA_BTL_REG_FLAG_REMOTE_READ && !mca_btl_velo_component.params.simulated &&
            len_bytes < mca_btl_velo_component.get_bytes;
 }
 

@@ -115,12 +115,6 @@ static int component_register(void)
     return OMPI_SUCCESS;
 }
 
-static bool all_are_reached(void)
-{
-    return velo_ompi_reached_ranks(&mca_mtl_velo_component.params) ==
-           (int64_t)orte_process_info.num_procs;
-}
-
 static int component_query(mca_base_module_t **module, int *priority)
 {
     *module = (mca_base_module_t *)&mtl_velo.super;
@@ -133,10 +127,23 @@ static int component_query(mca_base_module_t **module, int *priority)
 static unsigned ring_data_bytes(void)
 {
     unsigned bytes = DATA_BYTES_MAX;
-    unsigned ranks = (unsigned)velo_ompi_reached_ranks(&mca_mtl_velo_component.params);
+    unsigned ranks = (unsigned)orte_process_info.num_procs;
     while (bytes > DATA_BYTES_MIN && bytes * ranks > DATA_BYTES_TOTAL)
         bytes /= 2;
     return bytes;
+}
+
+static int reach_all(void)
+{
+    if (velo_ompi_reached_ranks(&mtl_velo.port) == (int64_t)orte_process_info.num_procs)
+        return OMPI_SUCCESS;
+    opal_output(0,
+                "velo: this job has %u ranks of which %d are on this node, and VELO_NETWORK names "
+                "no network to the others; start it by `velo run`, which sets VELO_NETWORK=ofi, or "
+                "use --mca pml ob1 --mca btl self,velo,tcp",
+                (unsigned)orte_process_info.num_procs, velo_ompi_local_ranks());
+    velo_ompi_close(&mtl_velo.port);
+    return OMPI_ERR_UNREACH;
 }
 
 static int open_queues(void)
@@ -145,6 +152,8 @@ static int open_queues(void)
     if (own->params.data_bytes == 0)
         own->params.data_bytes = ring_data_bytes();
     int rc = velo_ompi_open(&own->super.mtl_version, &own->params, &mtl_velo.port);
+    if (rc == OMPI_SUCCESS)
+        rc = reach_all();
     if (rc != OMPI_SUCCESS)
         return rc;
     struct velo_mq_attr attr = VELO_MQ_ATTR_INIT;
@@ -164,13 +173,6 @@ static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_thr
 {
     (void)progress_threads;
     (void)mpi_threads; /* MPI_THREAD_MULTIPLE is served. */
-    if (!all_are_reached()) {
-        opal_output(0,
-                    "velo: mtl velo reaches the ranks of one node, and this job has %u ranks of "
-                    "which %d are here; use --mca pml ob1 --mca btl self,velo,tcp",
-                    (unsigned)orte_process_info.num_procs, velo_ompi_local_ranks());
-        return NULL;
-    }
     if (open_queues() != OMPI_SUCCESS)
         return NULL;
     velo_ompi_idle_init(&mtl_velo.idle, &mca_mtl_velo_component.params);

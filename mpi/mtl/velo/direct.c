@@ -112,7 +112,7 @@ static inline __attribute__((always_inline)) int start(bool alone, void *data, s
  * ours would cost other than Open MPI's. */
 static inline void poll_for(struct velo_mq_request *request)
 {
-    if (velo_ompi_idle_is_crowd(&mtl_velo.idle) || mca_mtl_velo_component.params.network ||
+    if (velo_ompi_idle_is_crowd(&mtl_velo.idle) || mca_mtl_velo_component.params.simulated ||
         !mtl_velo_lock_to_poll())
         return;
     (void)velo_mq_poll(mtl_velo.mq, request);

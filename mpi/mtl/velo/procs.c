@@ -6,19 +6,15 @@
 
 #include <stdlib.h>
 
-/* The ports of a job are open before any rank learns their ids. The rest is time for a slow system.
- */
-#define CONNECT_TIMEOUT_NS INT64_C(1000000000)
-
 int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs)
 {
     (void)mtl;
     for (size_t i = 0; i < count; i++) {
-        if (velo_ompi_reaches(&mca_mtl_velo_component.params, procs[i]->super.proc_flags))
+        if (velo_ompi_reaches(&mtl_velo.port, procs[i]->super.proc_flags))
             continue;
         opal_output(0,
-                    "velo: mtl velo reaches the ranks of one node, and process %s is on another; "
-                    "use --mca pml ob1 --mca btl self,velo,tcp",
+                    "velo: process %s is on another node, and VELO_NETWORK names no network to it; "
+                    "set VELO_NETWORK=ofi, or use --mca pml ob1 --mca btl self,velo,tcp",
                     OPAL_NAME_PRINT(procs[i]->super.proc_name));
         return OMPI_ERR_UNREACH;
     }
@@ -44,7 +40,7 @@ int mtl_velo_del_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
 struct mtl_velo_endpoint *mtl_velo_find(ompi_proc_t *proc)
 {
     velo_id_t id;
-    if (!velo_ompi_reaches(&mca_mtl_velo_component.params, proc->super.proc_flags) ||
+    if (!velo_ompi_reaches(&mtl_velo.port, proc->super.proc_flags) ||
         velo_ompi_find(&mca_mtl_velo_component.super.mtl_version, &mtl_velo.port,
                        &proc->super.proc_name, &id) != OMPI_SUCCESS)
         return NULL;
@@ -69,7 +65,8 @@ struct velo_mq_peer *mtl_velo_connect(ompi_proc_t *proc)
         return NULL;
     struct velo_mq_peer *peer = NULL;
     mtl_velo_lock();
-    int status = velo_mq_connect(mtl_velo.mq, endpoint->id, &peer, CONNECT_TIMEOUT_NS);
+    int status =
+        velo_mq_connect(mtl_velo.mq, endpoint->id, &peer, velo_ompi_connect_ns(&mtl_velo.port));
     endpoint->peer = peer;
     mtl_velo_unlock();
     if (status != VELO_OK)

@@ -137,7 +137,7 @@ def openmpi_launcher(job: Job) -> list[str]:
     # When MPI learns of a rank of another node must not depend on real time: so at once, of all.
     words += ["--mca", "mpi_add_procs_cutoff", str(job.ranks + 1)]
     for layer in openmpi.COMPONENTS:
-        words += ["--mca", f"{layer}_velo_network", "1"]
+        words += ["--mca", f"{layer}_velo_simulated", "1"]
     # A rank that waits polls: sleeping is for processors that are shared, and virtual ones are
     # not. In both layers, since the BTL carries one-sided operations beside the MTL.
     for layer in openmpi.COMPONENTS:
