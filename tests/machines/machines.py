@@ -245,13 +245,20 @@ class Machines:
         timeout_s: float = 60,
         env: Mapping[str, str] | None = None,
     ) -> subprocess.CompletedProcess[str]:
-        """The same to its end; what it says on stdout and stderr is one text."""
+        """The same to its end; what it says on stdout and stderr is one text.
+
+        What does not end in time is killed; TimeoutExpired has what it has said.
+        """
         process = self.start(
             number, argv, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL, env={**os.environ, **(env or {})},
         )  # fmt: skip
         try:
             said, _ = process.communicate(timeout=timeout_s)
+        except subprocess.TimeoutExpired as error:
+            process.kill()
+            error.output, _ = process.communicate()
+            raise
         except BaseException:
             process.kill()
             process.wait()

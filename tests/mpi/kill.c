@@ -7,6 +7,7 @@
  *   kill named       who waits for a message of it has never sent it anything
  *   kill any         the same from MPI_ANY_SOURCE; nothing else comes
  *   kill collective  in an allreduce
+ *   kill turn        the first, but nobody dies: one says "turns" when it has begun
  *   kill stay        nobody dies, and nobody ends
  *   kill             nobody dies
  */
@@ -36,9 +37,14 @@ static void turn_ring(bool any)
     if (out == NULL || in == NULL)
         MPI_Abort(MPI_COMM_WORLD, 3);
     int source = any ? MPI_ANY_SOURCE : (rank + ranks - 1) % ranks;
-    for (int i = 0; i < ROUNDS_MAX; i++)
+    for (int i = 0; i < ROUNDS_MAX; i++) {
+        if (i == 1 && rank == 0) {
+            (void)printf("turns\n");
+            (void)fflush(stdout);
+        }
         MPI_Sendrecv(out, LEN, MPI_BYTE, (rank + 1) % ranks, 0, in, LEN, MPI_BYTE, source, 0,
                      MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+    }
 }
 
 static void receive(int source)
@@ -68,12 +74,12 @@ int main(int argc, char **argv)
     if (strcmp(part, "stay") == 0)
         for (;;)
             pause();
-    if (rank == 1 && part[0] != '\0') {
+    if (rank == 1 && part[0] != '\0' && strcmp(part, "turn") != 0) {
         struct itimerval soon = {.it_value = {.tv_usec = 300000}};
         (void)signal(SIGALRM, die);
         (void)setitimer(ITIMER_REAL, &soon, NULL);
     }
-    if (strncmp(part, "ring", 4) == 0)
+    if (strncmp(part, "ring", 4) == 0 || strcmp(part, "turn") == 0)
         turn_ring(strcmp(part, "ring-any") == 0);
     else if (strcmp(part, "named") == 0)
         receive(1);
