@@ -5,7 +5,9 @@ import contextlib
 import ctypes
 import os
 import signal
+import socket
 import struct
+import sys
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +22,8 @@ READ_BYTES = 64 << 10
 LOOK_INTERVAL_S = 1.0
 # mpirun collects a rank that has died within milliseconds.
 DEAD_LOOKS_MAX = 10
+# The kernel waits twice as long each time: three seconds for so many, from 0.2 s on.
+SENT_AGAIN = 4
 
 
 class PortWatch:
@@ -63,6 +67,8 @@ class RankWatch:
 
     When a rank dies while others start, Open MPI 4.1's mpirun may end up waiting in
     PMIx_server_finalize() for a lock that nobody gives back: its ranks are dead, and it never ends.
+    Where it has something to say to a host that is gone, it waits as long as the kernel does: a
+    quarter of an hour.
     """
 
     def __init__(self, pid: int, depth: int) -> None:
@@ -108,6 +114,8 @@ def _signs(launcher: int) -> Iterator[tuple[Hashable, str]]:
     # no wait for a lock.
     if not ranks and waits_for_lock(launcher):
         yield own, "the ranks are gone and mpirun does not end"
+    for address in unanswered(launcher):
+        yield address, f"host {address} does not answer mpirun"
 
 
 @dataclass(frozen=True)
@@ -136,6 +144,29 @@ def waits_for_lock(pid: int) -> bool:
         return Path(f"/proc/{pid}/wchan").read_text().startswith("futex")
     except OSError:
         return False
+
+
+def unanswered(pid: int) -> set[str]:
+    """Addresses to which the kernel sends a process's words again and again: none is answered."""
+    sockets = set()
+    with contextlib.suppress(OSError):
+        for fd in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                sockets.add(str(fd.readlink()))
+    found = set()
+    for name, family in (("tcp", socket.AF_INET), ("tcp6", socket.AF_INET6)):
+        with contextlib.suppress(OSError):
+            for line in Path(f"/proc/{pid}/net/{name}").read_text().splitlines()[1:]:
+                words = line.split()
+                if f"socket:[{words[9]}]" in sockets and int(words[6], 16) >= SENT_AGAIN:
+                    found.add(socket.inet_ntop(family, _address(words[2].partition(":")[0])))
+    return found
+
+
+def _address(text: str) -> bytes:
+    """An address as the kernel shows it: words of four bytes, each as the processor has it."""
+    words = (int(text[at : at + 8], 16) for at in range(0, len(text), 8))
+    return b"".join(word.to_bytes(4, sys.byteorder) for word in words)
 
 
 def children(pid: int) -> list[int]:
