@@ -84,7 +84,7 @@ class Hosts:
 
     def ranks_alive(self, number: int, program: str) -> int:
         """Processes of a program on a host."""
-        search = f"grep -lz '{program}$' /proc/[0-9]*/cmdline 2>/dev/null | wc -l"
+        search = f"ls -l /proc/[0-9]*/exe 2>/dev/null | grep -c -- '-> {program}$'"
         return int(self.machines.run(number, ["sh", "-c", search]).stdout)
 
 
@@ -180,10 +180,11 @@ def check_a_cut_cable(args: argparse.Namespace) -> None:
         env = {**os.environ, **job.env, "VELO_OFI_TIMEOUT_MS": SILENCE_MS}
         with Path(args.log).open("w+") as log:
             process = job.machines.start(0, argv, env=env, stdout=log, stderr=log)
+            wait_until(lambda: job.ranks_alive(0, program) == 2)
             wait_until(lambda: "turns" in Path(args.log).read_text())
             job.machines.cut(1)
             begin = time.monotonic()
-            wait_until(lambda: not job.ranks_alive(0, "turn") and not job.ranks_alive(1, "turn"))
+            wait_until(lambda: not any(job.ranks_alive(number, program) for number in (0, 1)))
             print(f"no rank lives {time.monotonic() - begin:.1f} s after the cut")
             try:
                 code = process.wait(ENDS_AFTER_LOSS_S)
