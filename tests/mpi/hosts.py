@@ -206,8 +206,8 @@ def check_a_wrong_secret(args: argparse.Namespace) -> None:
         done = job.run([1, 1], "sh", "-c", change, "sh", job.program("velo-mpi-mix"),
                        "1", "8", "1", "1", VELO_OFI_TIMEOUT_MS=SILENCE_MS)  # fmt: skip
         assert done.returncode != 0, done.stdout
-        print(done.stdout)
-        assert "secret" in done.stdout.lower(), done.stdout
+        # A rank that does not prove to have the secret is not told why.
+        assert "did not answer in time" in done.stdout, done.stdout
 
 
 def check_what_velo_run_says(args: argparse.Namespace) -> None:
