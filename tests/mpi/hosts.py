@@ -7,6 +7,7 @@ CMakeLists.txt finds them by their names.
 
 import argparse
 import contextlib
+import json
 import os
 import re
 import sys
@@ -81,6 +82,13 @@ class Hosts:
         """Segments in a host's shared memory."""
         said = self.machines.run(number, ["ls", "/dev/shm"]).stdout.split()
         return [name for name in said if name.startswith("velo.")]
+
+    def carriers(self, number: int) -> set[str]:
+        """By what the ports of the job on a host reach their peers, as `velo info` shows it."""
+        domains = {name.split(".")[1].partition("+")[0] for name in self.left(number)}
+        info = [sys.executable, "-m", "velo", "info", "--json", "--domain", *domains]
+        ports = json.loads(self.machines.run(number, info).stdout)["ports"]
+        return {way for port in ports for way in port["connections"]}
 
     def ranks_alive(self, number: int, program: str) -> int:
         """Processes of a program on a host."""
@@ -182,6 +190,8 @@ def check_a_cut_cable(args: argparse.Namespace) -> None:
             process = job.machines.start(0, argv, env=env, stdout=log, stderr=log)
             wait_until(lambda: job.ranks_alive(0, program) == 2)
             wait_until(lambda: "turns" in Path(args.log).read_text())
+            assert job.carriers(0) == {"shm", "ofi"}
+            assert job.carriers(1) == {"ofi"}
             job.machines.cut(1)
             begin = time.monotonic()
             wait_until(lambda: not any(job.ranks_alive(number, program) for number in (0, 1)))
