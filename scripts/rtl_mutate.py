@@ -48,7 +48,7 @@ RESULT = ROOT / "build" / "rtl-mutants.json"
 
 # What a copy of the tree has, beside what spec/ generates.
 FOLDERS = ("rtl", "scripts", "spec", "tools")
-GENERATED = ("velo_pkg.sv", "dimmnet_pkg.sv", "velo_regs.sv", "velo_regs_pkg.sv", "include")
+GENERATED = ("velo_pkg.sv", "dimmnet_pkg.sv", "pcie_pkg.sv", "velo_regs.sv", "velo_regs_pkg.sv", "include")
 GENERATED += ("dimmnet_dram.v", "dimmnet_ddr_pkg.sv")
 
 KILLERS = ("proof", "test", "run")
