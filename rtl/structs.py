@@ -16,6 +16,8 @@ PACKAGES = [
     "rtl/common/rtl/velo_net_pkg.sv",
     "rtl/node/rtl/velo_host_pkg.sv",
     "rtl/regfile/rtl/velo_regfile_pkg.sv",
+    "build/rtl/pcie_pkg.sv",
+    "rtl/pcie/rtl/velo_pcie_pkg.sv",
 ]
 
 
