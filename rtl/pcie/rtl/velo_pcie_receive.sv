@@ -111,7 +111,7 @@ module velo_pcie_receive
 
   logic memory, aligned, whole_words;
   kind_e kind;
-  assign memory = head_q.tlp[4:0] == 5'b0;
+  assign memory = !head_q.tlp[7] && head_q.tlp[4:0] == 5'b0;
   assign aligned = !addr[2] && !head_q.length[0];
   assign whole_words = aligned && head_q.first_be == 4'hf && head_q.last_be == 4'hf;
 
@@ -147,7 +147,9 @@ module velo_pcie_receive
   assign body_take = state_q == StBody && rx_i.valid && rx_ready_o;
   assign done = state_q == StBody && (ended_q || (body_take && rx_i.last));
 
-  assign got = got_q + (body_take ? 11'(rx_i.keep[0]) + 11'(rx_i.keep[1]) : 11'd0);
+  // It stays at more than any packet may have.
+  assign got = !body_take ? got_q : got_q >= 11'd2046 ? '1 :
+      got_q + 11'(rx_i.keep[0]) + 11'(rx_i.keep[1]);
   assign data_dwords = !has_data ? 11'd0 : head_q.length == '0 ? 11'd1024 : {1'b0, head_q.length};
   assign promised_dwords = data_dwords + 11'(head_q.digest);
   assign length_good = got == promised_dwords;

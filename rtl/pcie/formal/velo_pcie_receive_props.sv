@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Promises of velo_pcie_receive with velo_pcie_stores behind it, for every stream of packets, right or wrong, and
+// every behaviour of the network:
+//
+//   * No packet waits for the network. A beat that is offered is taken after at most `patience` and two cycles, or, behind
+//     a register write, when the node's registers have taken that (here: within `ControlCycles`). All stores
+//     together that come in while there is no room wait no longer than one store alone, so a read pointer behind any
+//     number of them gets through.
+//   * Nothing is dropped unless there was no room for as long as software allows; who keeps within the lines loses none.
+//   * Each packet becomes what it is, and nothing else: an independent reading of its beats says what.
+//   * Stores leave whole and in order (`Data`: one bit of one word of one's choice is what came in).
+
+`define VELO_ASSUME_HERE
+`include "velo_assert.svh"
+
+module velo_pcie_receive_props
+  import htax_pkg::*;
+  import velo_host_pkg::*;
+  import pcie_pkg::*;
+  import velo_pcie_pkg::*;
+#(
+    parameter int unsigned Lines = 2,
+    parameter int unsigned ControlCycles = 3,
+    parameter bit Data = 1'b0
+) (
+    input logic             clk_i,
+    input logic             rst_ni,
+    input logic      [15:0] id_i,
+    input logic      [15:0] patience_i,
+    input tlp_beat_t        rx_i,
+    input bar_t             rx_bar_i,
+    input logic             control_ready_i,
+    input logic             request_room_i,
+    input logic             write_ready_i,
+    input logic      [ 2:0] word_i,         // which word is looked at, `Data`
+    input logic      [ 5:0] bit_i
+);
+
+  logic rx_ready, room, word, commit, dropped, control_valid, own_write, request_valid;
+  logic [2:0] index;
+  logic [63:0] data, control_data, own_data, write_data;
+  logic [37:0] addr;
+  logic [3:0] words;
+  logic [27:0] control_addr;
+  logic [12:0] own_addr;
+  logic [7:0] own_be;
+  logic [31:0] accepted, taken;
+  request_t request;
+  answer_t answer;
+  receive_event_t seen;
+  logic write_valid;
+  host_write_t write;
+
+  velo_pcie_receive u_dut (
+      .open_i         (1'b1),
+      .rx_ready_o     (rx_ready),
+      .store_room_i   (room),
+      .store_word_o   (word),
+      .store_index_o  (index),
+      .store_data_o   (data),
+      .store_commit_o (commit),
+      .store_addr_o   (addr),
+      .store_words_o  (words),
+      .dropped_o      (dropped),
+      .stores_i       (accepted),
+      .control_valid_o(control_valid),
+      .control_addr_o (control_addr),
+      .control_data_o (control_data),
+      .own_write_o    (own_write),
+      .own_addr_o     (own_addr),
+      .own_data_o     (own_data),
+      .own_be_o       (own_be),
+      .request_valid_o(request_valid),
+      .request_o      (request),
+      .answer_o       (answer),
+      .event_o        (seen),
+      .*
+  );
+
+  velo_pcie_stores #(
+      .Lines(Lines)
+  ) u_stores (
+      .clk_i,
+      .rst_ni,
+      .room_o       (room),
+      .word_i       (word),
+      .index_i      (index),
+      .data_i       (data),
+      .commit_i     (commit),
+      .addr_i       (AddrBits'(addr)),
+      .words_i      (words),
+      .write_valid_o(write_valid),
+      .write_o      (write),
+      .write_data_o (write_data),
+      .write_ready_i,
+      .accepted_o   (accepted),
+      .taken_o      (taken)
+  );
+
+  // ----- the surroundings -----------------------------------------------------------------------
+
+  logic past_q, stable_q;
+  tlp_beat_t rx_q;
+  bar_t bar_q;
+  logic [15:0] patience_q, id_q;
+  logic [2:0] word_q;
+  logic [5:0] bit_q;
+  initial past_q = 1'b0;
+  always_ff @(posedge clk_i) begin
+    past_q     <= 1'b1;
+    stable_q   <= rst_ni && rx_i.valid && !rx_ready;
+    rx_q       <= rx_i;
+    bar_q      <= rx_bar_i;
+    patience_q <= patience_i;
+    id_q       <= id_i;
+    word_q     <= word_i;
+    bit_q      <= bit_i;
+  end
+  always_comb assume (past_q || !rst_ni);
+  `VELO_ASSUME(OfferStands, !stable_q || (rx_i == rx_q && rx_bar_i == bar_q))
+  `VELO_ASSUME(Constant, patience_i == patience_q && id_i == id_q && word_i == word_q && bit_i == bit_q)
+  `VELO_ASSUME(PatienceInReach, patience_i <= 16'd3)
+  // Only a last beat may have half.
+  `VELO_ASSUME(Keep, !rx_i.valid || rx_i.keep == 2'b11 || (rx_i.last && rx_i.keep == 2'b01))
+
+  // The node's registers take a write in some time.
+  logic [2:0] control_wait_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || !control_valid || control_ready_i) control_wait_q <= '0;
+    else control_wait_q <= control_wait_q + 3'd1;
+  end
+  `VELO_ASSUME(RegistersTake, control_wait_q < 3'(ControlCycles) || control_ready_i)
+
+  // ----- the packet at hand -----------------------------------------------------------------------
+
+  // An own reading: the header's two beats, how many dwords came, and whether they are as many as promised.
+  logic [1:0] in_q;  // beats of the header that are there
+  logic ended_q, packet_end;
+  logic [63:0] first_q, second_q;
+  bar_t its_bar_q;
+  logic [10:0] dwords_q, dwords;
+  logic take;
+  assign take = rx_i.valid && rx_ready;
+  assign dwords = !(in_q == 2'd2 && !ended_q && take) ? dwords_q :
+      dwords_q >= 11'd2046 ? '1 : dwords_q + 11'd1 + 11'(rx_i.keep[1]);
+  assign packet_end = in_q == 2'd2 && (ended_q || (take && rx_i.last));
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) in_q <= 2'd0;
+    else if (packet_end) in_q <= 2'd0;
+    else if (take && in_q == 2'd0) in_q <= rx_i.last ? 2'd0 : 2'd1;
+    else if (take && in_q == 2'd1) in_q <= 2'd2;
+    if (take && in_q == 2'd0) first_q <= rx_i.data;
+    if (take && in_q == 2'd1) begin
+      second_q  <= rx_i.data;
+      its_bar_q <= rx_bar_i;
+      ended_q   <= rx_i.last;
+      dwords_q  <= !first_q[29] && rx_i.keep[1] ? 11'd1 : 11'd0;
+    end else if (in_q == 2'd2) begin
+      dwords_q <= dwords;
+    end
+  end
+
+  logic [11:0] promised;
+  logic whole, is_write, is_read, poisoned, eight_bytes, is_store, is_control, is_own, is_completion;
+  assign promised = (first_q[30] ? (first_q[9:0] == '0 ? 12'd1024 : 12'(first_q[9:0])) : 12'd0) +
+      12'(first_q[15]);
+  assign whole = packet_end && 12'(dwords) == promised;
+  assign is_write = first_q[31:24] inside {8'h40, 8'h60};
+  assign is_read = first_q[31:24] inside {8'h00, 8'h20};
+  assign is_completion = first_q[31:24] inside {8'h0a, 8'h4a, 8'h2a, 8'h6a};
+  assign poisoned = first_q[14];
+  assign eight_bytes = first_q[39:32] == 8'hff && !first_q[0] &&
+      !(first_q[29] ? second_q[34] : second_q[2]);
+  assign is_store = is_write && !poisoned && its_bar_q.bar2 && eight_bytes &&
+      first_q[9:0] >= 10'd2 && first_q[9:0] <= 10'd16;
+  assign is_control = is_write && !poisoned && its_bar_q.bar0 && eight_bytes &&
+      first_q[9:0] == 10'd2;
+  assign is_own = is_write && !poisoned && its_bar_q.bar4 &&
+      (first_q[9:0] == 10'd1 || (first_q[9:0] == 10'd2 && !(first_q[29] ? second_q[34] : second_q[2])));
+
+  // ----- no packet waits for the network ----------------------------------------------------------
+
+  logic [4:0] wait_q, store_wait_q;
+  logic waits, ended;
+  // A packet of two beats is judged in the cycle after them.
+  assign ended = in_q == 2'd2 && ended_q;
+  assign waits = rx_i.valid && !rx_ready;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || !waits) wait_q <= '0;
+    else if (wait_q != '1) wait_q <= wait_q + 5'd1;
+    // By all stores since there was room.
+    if (!rst_ni || room) store_wait_q <= '0;
+    else if (waits && !control_valid && !ended && store_wait_q != '1) begin
+      store_wait_q <= store_wait_q + 5'd1;
+    end
+  end
+  `VELO_ASSERT(TakenInTime, !waits || wait_q <= 5'(patience_i) + 5'd1 || control_valid)
+  `VELO_ASSERT(TakenBehindRegisters, !waits || wait_q <= 5'(patience_i) + 5'd1 + 5'(ControlCycles))
+  `VELO_ASSERT(AllStoresTogether, store_wait_q <= 5'(patience_i) + 5'd1)
+  // Nothing is dropped with room, nor before its time.
+  logic no_room, no_room_q, gone_q;
+  // A store stands from its header on, whether its data are there or not.
+  logic [4:0] stands_q;
+  assign no_room = !room && stands_q > 5'(patience_i);
+  `VELO_ASSERT(DroppedForWantOfRoom, !dropped || no_room || no_room_q)
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni || room) stands_q <= '0;
+    else if (in_q == 2'd2 && is_store && !ended && stands_q != '1) stands_q <= stands_q + 5'd1;
+    // Room that comes while the rest of it is swallowed is for the next one.
+    if (!rst_ni || packet_end) no_room_q <= 1'b0;
+    else if (no_room && in_q == 2'd2) no_room_q <= 1'b1;
+    if (!rst_ni) gone_q <= 1'b0;
+    else if (dropped) gone_q <= 1'b1;
+  end
+
+  // ----- each packet becomes what it is -----------------------------------------------------------
+
+  `VELO_ASSUME(OneBar, (rx_bar_i & (rx_bar_i - 3'd1)) == '0)
+
+  `VELO_ASSERT(StoreOrDrop, (commit || dropped) == (whole && is_store))
+  `VELO_ASSERT(NeverBoth, !(commit && dropped))
+  `VELO_ASSERT(OwnIfOwn, own_write == (whole && is_own))
+  `VELO_ASSERT(ReadIsAsked, !(whole && is_read) || request_valid == request_room_i)
+  `VELO_ASSERT(AskedOnlyIfWhole, !request_valid || (whole && !is_write && !is_completion))
+  `VELO_ASSERT(CompletionEnds, answer.end_valid == (whole && is_completion))
+  `VELO_ASSERT(PoisonedIsSaid, seen.poisoned == (whole && is_write && poisoned))
+  `VELO_ASSERT(MalformedIsSaid, !packet_end || whole || seen.malformed)
+  `VELO_ASSERT(RefusedIsSaid, !(whole && is_write && !poisoned && !is_store && !is_control && !is_own) ||
+                              seen.unsupported)
+  logic control_due_q;
+  always_ff @(posedge clk_i) begin
+    if (!rst_ni) control_due_q <= 1'b0;
+    else if (whole && is_control) control_due_q <= 1'b1;
+    else if (control_ready_i) control_due_q <= 1'b0;
+  end
+  `VELO_ASSERT(ControlIfControl, control_valid == control_due_q)
+
+  // ----- how the two readings hang together, for the induction ------------------------------------
+
+  `VELO_ASSERT(TieState, u_dut.state_q == (control_due_q ? 2'd3 : in_q))
+  `VELO_ASSERT(TieFirst, in_q == 2'd0 || u_dut.head_q == first_q)
+  `VELO_ASSERT(TieControl, !control_due_q || in_q == 2'd0)
+  `VELO_ASSERT(TieSecond, in_q != 2'd2 || (u_dut.second_q == second_q && u_dut.bar_q == its_bar_q &&
+               u_dut.ended_q == ended_q && u_dut.got_q == dwords_q && u_dut.served_q))
+  `VELO_ASSERT(TiePatience, u_dut.u_patience.left_q <= patience_i || !u_dut.store_waits)
+  `VELO_ASSERT(TieBar, in_q != 2'd2 || (its_bar_q & (its_bar_q - 3'd1)) == '0)
+  `VELO_ASSERT(TieWaits, store_wait_q <= stands_q && (control_valid || wait_q <= stands_q + 5'(ControlCycles) || !waits))
+  `VELO_ASSERT(TieStuck, !u_dut.stuck_q || stands_q > 5'(patience_i))
+  `VELO_ASSERT(TieDropping, !u_dut.dropping_q || no_room_q)
+  `VELO_ASSERT(TieLate, !(u_dut.late && u_dut.store_waits && !ended) || stands_q > 5'(patience_i))
+  `VELO_ASSERT(TieDrop, !u_dut.dropping_q || (in_q == 2'd2 && is_store && (u_dut.stuck_q || room)))
+  logic counting;
+  assign counting = stands_q != '0 && !u_dut.stuck_q;
+  `VELO_ASSERT(TieCounting, !counting || (in_q == 2'd2 && is_store && !ended && !u_dut.dropping_q))
+  `VELO_ASSERT(TieLeft, !counting || stands_q > 5'(patience_i) ||
+               5'(u_dut.u_patience.left_q) + stands_q == 5'(patience_i))
+  `VELO_ASSERT(TieLeftFirst, !(in_q == 2'd2 && is_store && !ended && stands_q == '0 && !u_dut.dropping_q) ||
+               u_dut.u_patience.left_q == patience_i || u_dut.stuck_q)
+  `VELO_ASSERT(TieExpired, !counting || stands_q <= 5'(patience_i) ||
+               (u_dut.late && stands_q == 5'(patience_i) + 5'd1))
+
+  // ----- stores leave as they came ----------------------------------------------------------------
+
+  if (Data) begin : gen_data
+    // One bit of a word of each store, in the order in which they leave.
+    logic full_q;
+    logic [Lines:0] expected_q;  // the oldest lowest
+    logic mine_q, given, leaves, at_word;
+    logic [2:0] beat_q;
+    logic [$clog2(Lines+1)-1:0] count_q;
+    logic carry_q;  // that bit of an upper half
+    logic now;
+    logic [2:0] came_q;  // beats of the body
+    // The word's bit in the beat that brings it.
+    assign now = first_q[29] ? rx_i.data[bit_i] :
+        bit_i[5] ? rx_i.data[bit_i[4:0]] : carry_q;
+    always_ff @(posedge clk_i) begin
+      if (take) carry_q <= rx_i.data[{1'b1, bit_i[4:0]}];
+      if (in_q != 2'd2) came_q <= '0;
+      else if (take && came_q != '1) came_q <= came_q + 3'd1;
+      if (in_q == 2'd2 && take && came_q == word_i && !(came_q == 3'd7 && full_q)) mine_q <= now;
+      if (in_q != 2'd2) full_q <= 1'b0;
+      else if (take && came_q == 3'd7) full_q <= 1'b1;
+    end
+    assign given = in_q == 2'd2 && take && came_q == word_i && !(came_q == 3'd7 && full_q) ? now : mine_q;
+    assign leaves = write_valid && write_ready_i;
+    assign at_word = write_valid && beat_q == word_i;
+    always_ff @(posedge clk_i) begin
+      if (!rst_ni) begin
+        beat_q  <= '0;
+        count_q <= '0;
+      end else begin
+        if (leaves) beat_q <= write.eop ? '0 : beat_q + 3'd1;
+        count_q <= count_q + ($clog2(Lines + 1))'(commit) -
+            ($clog2(Lines + 1))'(leaves && write.eop);
+      end
+      if (leaves && write.eop) expected_q <= expected_q >> 1;
+      for (int unsigned l = 0; l <= Lines; l++) begin
+        if (commit && 32'(count_q) - 32'(leaves && write.eop) == l) expected_q[l] <= given;
+      end
+    end
+    `VELO_ASSERT(BitIsRight, !at_word || write_data[bit_i] == expected_q[0])
+  end
+
+  // ----- all of this happens ----------------------------------------------------------------------
+
+  `VELO_COVER(DropHappens, dropped)
+  `VELO_COVER(RegisterBehindDrop, control_valid && gone_q && taken == '0 && accepted == 32'(Lines))
+  `VELO_COVER(RoomAgain, commit && gone_q)
+  `VELO_COVER(LongestWait, waits && wait_q == 5'd3 && patience_i == 16'd3)
+
+endmodule
