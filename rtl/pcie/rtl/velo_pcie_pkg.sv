@@ -55,7 +55,8 @@ package velo_pcie_pkg;
     logic [63:0] word;
     logic        end_valid;
     logic        mine;        // for this function
-    logic        good;        // data, as long as it says
+    logic        refused;     // no data, and none will follow
+    logic        good;        // data, whole words, not void
     logic [9:0]  length;
     logic [11:0] byte_count;
     logic [7:0]  tag;

@@ -202,8 +202,9 @@ module velo_pcie_reads
       open_q[its_slot][its_piece];
   assign unexpected_o = answer_i.end_valid && !expected;
   assign failed_o = answer_i.end_valid && expected && !answer_i.good;
+  // Of void data the rest follows like any other: the piece is owed until it has come.
   assign ends_piece = answer_i.end_valid && expected &&
-      (!answer_i.good || {answer_i.length, 2'b0} >= answer_i.byte_count);
+      (answer_i.refused || {answer_i.length, 2'b0} >= answer_i.byte_count);
   assign its_place = end_mem[{its_slot, its_piece}] - answer_i.byte_count[9:3] +
       answer_i.word_index;
 
@@ -242,10 +243,8 @@ module velo_pcie_reads
         open_q[s]  <= '0;
         age_q[s]   <= '0;
       end else begin
-        if (ends_piece && its_slot == slot_t'(s)) begin
-          open_q[s][its_piece] <= 1'b0;
-          if (!answer_i.good) error_q[s] <= 1'b1;
-        end
+        if (ends_piece && its_slot == slot_t'(s)) open_q[s][its_piece] <= 1'b0;
+        if (failed_o && its_slot == slot_t'(s)) error_q[s] <= 1'b1;
         // It is owed as soon as the host may see it.
         if (state_q == StFirst && slot_q == slot_t'(s)) open_q[s][piece_q] <= 1'b1;
         if (state_q == StSecond && tx_take && last_piece && slot_q == slot_t'(s)) begin

@@ -259,45 +259,30 @@ module velo_pcie_receive
           requester: head_q.requester
       };
 
+  logic answer_refused, answer_good;
+  assign answer_refused = !has_data || completion.status != PcieStatusSuccess;
+  assign answer_good = !answer_refused && !completion.poisoned && !completion.length[0];
   assign answer_o = '{
           word_valid: in_data && kind == KindAnswer && mine,
           word_index: index_q[6:0],
           word: word,
           end_valid: good && kind == KindAnswer,
           mine: mine,
-          good:
-          has_data
-          && !
-          completion.poisoned
-          &&
-          completion.status
-          ==
-          PcieStatusSuccess
-          && !
-          completion.length[0],
+          refused: answer_refused,
+          good: answer_good,
           length: completion.length,
           byte_count: completion.byte_count,
           tag: completion.tag
       };
 
-  assign event_o = '{
-          poisoned: good && served_q && memory && has_data && head_q.poisoned,
-          unsupported:
-          good
-          &&
-          served_q
-          && (
-          (kind == KindRefused && !head_q.poisoned) || (request_valid_o && request_o.refused)
-          ),
-          malformed:
-          (
-          state_q == StFirst && rx_i.valid && rx_i.last
-          ) || (
-          done && !length_good
-          ) || (
-          good && kind == KindRequest && served_q && !request_room_i
-          )
-      };
+  // A packet that ends within its header, one of another length, a request without room.
+  logic stump, overrun;
+  assign stump = state_q == StFirst && rx_i.valid && rx_i.last;
+  assign overrun = good && kind == KindRequest && served_q && !request_room_i;
+  assign event_o.poisoned = good && served_q && memory && has_data && head_q.poisoned;
+  assign event_o.unsupported = good && served_q && !event_o.poisoned &&
+      (kind == KindRefused || (request_valid_o && request_o.refused));
+  assign event_o.malformed = stump || (done && !length_good) || overrun;
 
   logic unused;
   assign unused = ^{head_q.at, completion};

@@ -474,6 +474,13 @@ async def a_read_that_fails_ends_and_what_comes_late_harms_nothing(dut: Any) -> 
         data = good if "ep" in fields else b""
         block.deliver(completion(request, data, 128, **fields), None)
         await answered(tag, True)
+    # Half of it is poisoned; the other half follows, and is still that read's.
+    (request,) = await asked(128, 19)
+    block.deliver(completion(request, good[:64], 128, ep=True), None)
+    await setup.settled()
+    assert 19 not in node.answers
+    block.deliver(completion(request, good[64:], 64), None)
+    await answered(19, True)
     # One piece of two is refused.
     first, second = await asked(256, 20)
     block.deliver(completion(first, b"", 128, status=CplStatus.UR), None)
@@ -488,7 +495,7 @@ async def a_read_that_fails_ends_and_what_comes_late_harms_nothing(dut: Any) -> 
     block.deliver(completion(half, good[:64], 128), None)
     await answered(22, True)
     reads = READS_T.unpack_bits(await setup.register(READS))
-    assert (reads["timeouts"], reads["failed"], bin(reads["lost"]).count("1")) == (2, 5, 2)
+    assert (reads["timeouts"], reads["failed"], bin(reads["lost"]).count("1")) == (2, 6, 2)
     # Late answers reach nobody, and free the slots.
     (other,) = await asked(128, 23)
     block.deliver(completion(lost, bytes(128), 128), None)
