@@ -73,6 +73,10 @@ ROWS = [
     Row("congestion_victim_unmanaged", "-", 0.5),
     Row("congestion_victim_managed", "-", 0.9, at_most=False),
     Row("congestion_hot_managed", "-", 0.8, at_most=False),
+    # The PCI Express function, 64 bits, beside the node's own: first beat of a packet to the node's
+    # store, an 8-byte message; first beat of the node's DMA write to the packet's.
+    Row("pcie_store_cycles", "-", 8),
+    Row("pcie_dma_cycles", "-", 8),
     # DIMMnet-2, 64 bits, two lines: first line in to first word out, first word in to first line
     # out; what of both is for retransmission, for which the paper expects 0.1 to 0.2 us.
     Row("dimmnet_swif_tx_cycles", "-", 6),
@@ -265,6 +269,21 @@ def measure_sodimm(results: dict[str, Any]) -> None:
         results[f"dimmnet_sodimm_{kind}_share"] = figures[f"{kind}_share"]
 
 
+def measure_pcie(results: dict[str, Any]) -> None:
+    """The PCI Express function alone, 64 bits; the test that measures leaves the figures."""
+    test = ROOT / "rtl" / "pcie" / "test" / "test_velo_pcie.py"
+    command = [sys.executable, "-m", "pytest", "-q", test]
+    only = {"COCOTB_TEST_FILTER": "it_takes_so_many_cycles"}
+    path = OUT / "pcie-cycles.json"
+    path.unlink(missing_ok=True)
+    # A missed target fails the test, but its figures are there for the table.
+    subprocess.run(command, check=False, stdout=subprocess.DEVNULL, env=environment() | only)
+    figures = json.loads(path.read_text(encoding="utf-8"))
+    results["pcie"] = figures
+    for name in ("pcie_store_cycles", "pcie_dma_cycles"):
+        results[name] = figures[name]
+
+
 def measure_boards(results: dict[str, Any]) -> None:
     """Two whole boards of DIMMnet-2 in two PCs: cycles, and the paper's figure 5."""
     folder = ROOT / "rtl" / "dimmnet_board" / "test"
@@ -382,6 +401,8 @@ def main(argv: list[str] | None = None) -> int:
     measure_sodimm(results)
     print("rtl-bench: DIMMnet-2's boards", flush=True)
     measure_boards(results)
+    print("rtl-bench: the PCI Express function", flush=True)
+    measure_pcie(results)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     missed = show_targets(results)
     show_stages(results)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of a PCI Express hard block, between cocotbext-pcie's root complex and velo_pcie's streams.
+"""A model of a PCI Express hard block, between cocotbext-pcie's root complex and velo_pcie.
 
-It has the configuration space, tells which base address register a request came by, keeps requests that
-want an answer back when it is told to, and mixes completions of different tags as a host may.
+It has the configuration space, tells which base address register a request came by, keeps requests
+that want an answer back when it is told to, and mixes completions of different tags as a host may.
 """
 
 import random
@@ -27,12 +27,12 @@ EVENT = Struct("velo_pcie_pkg", "receive_event_t")
 VENDOR, DEVICE = 0x1234, 0x7E10
 BAR_BITS = {0: 28, 2: 38, 4: 13}
 VECTORS, PBA = 8, 0x800
-# Tags from here on are those of requests that a test makes itself; their completions do not reach the host.
+# Tags from here on are those of a test's own requests; their completions do not reach the host.
 OWN_TAGS = 0xE0
 
 
 def beats_of(packet: bytes, header_dwords: int) -> list[tuple[int, int, int]]:
-    """Data, keep and last of a packet's beats; the header's dwords are numbers, data are as in memory."""
+    """Data, keep and last of a packet's beats; the header's dwords are numbers."""
     dwords = [
         int.from_bytes(packet[at : at + 4], "big" if at < 4 * header_dwords else "little")
         for at in range(0, len(packet), 4)
@@ -76,7 +76,7 @@ class Function(Endpoint):
         self.pcie_cap.max_payload_size_supported = 2
 
     def match_bar(self, addr: int, io: bool = False) -> tuple[int, int] | None:
-        """The package's own takes a register of 4 GB and more for none, as its lower half has no bits."""
+        """The package's own takes a register of 4 GB for none: its lower half has no bits."""
         for bar, bits in BAR_BITS.items():
             base = (self.bar[bar + 1] << 32 | self.bar[bar]) & ~0xF
             if base and not io and addr >> bits == base >> bits:
@@ -109,7 +109,7 @@ class HardBlock:
         self.sent: list[Tlp] = []  # by the function
         self.answers: list[Tlp] = []  # of those, completions of a test's own requests
         self.first_cycles: list[int] = []  # of the packets in `sent`
-        self.events = {name: 0 for name in EVENT.fields} | {"unexpected": 0, "timeout": 0}
+        self.events = dict.fromkeys(EVENT.fields, 0) | {"unexpected": 0, "timeout": 0}
         self.rx_first_cycle = 0
         self.to_root: Queue = Queue()
         self.to_host: Callable[[Tlp], bool] = lambda tlp: True  # a test may take packets out

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A model of a node behind its host port: it takes stores and loads, and writes and reads the host's memory."""
+"""A model of a node at its host port: takes stores and loads, writes and reads host memory."""
 
 import random
 from collections import deque
