@@ -119,7 +119,8 @@ module velo_pcie_receive_props
   end
   always_comb assume (past_q || !rst_ni);
   `VELO_ASSUME(OfferStands, !stable_q || (rx_i == rx_q && rx_bar_i == bar_q))
-  `VELO_ASSUME(Constant, patience_i == patience_q && id_i == id_q && word_i == word_q && bit_i == bit_q)
+  `VELO_ASSUME(Constant, patience_i == patience_q && id_i == id_q && word_i == word_q &&
+               bit_i == bit_q)
   `VELO_ASSUME(PatienceInReach, patience_i <= 16'd3)
   // Only a last beat may have half.
   `VELO_ASSUME(Keep, !rx_i.valid || rx_i.keep == 2'b11 || (rx_i.last && rx_i.keep == 2'b01))
@@ -162,7 +163,8 @@ module velo_pcie_receive_props
   end
 
   logic [11:0] promised;
-  logic whole, is_write, is_read, poisoned, eight_bytes, is_store, is_control, is_own, is_completion;
+  logic whole, is_write, is_read, is_completion, is_store, is_control, is_own;
+  logic poisoned, eight_bytes;
   assign promised = (first_q[30] ? (first_q[9:0] == '0 ? 12'd1024 : 12'(first_q[9:0])) : 12'd0) +
       12'(first_q[15]);
   assign whole = packet_end && 12'(dwords) == promised;
@@ -177,7 +179,8 @@ module velo_pcie_receive_props
   assign is_control = is_write && !poisoned && its_bar_q.bar0 && eight_bytes &&
       first_q[9:0] == 10'd2;
   assign is_own = is_write && !poisoned && its_bar_q.bar4 &&
-      (first_q[9:0] == 10'd1 || (first_q[9:0] == 10'd2 && !(first_q[29] ? second_q[34] : second_q[2])));
+      (first_q[9:0] == 10'd1 ||
+       (first_q[9:0] == 10'd2 && !(first_q[29] ? second_q[34] : second_q[2])));
 
   // ----- no packet waits for the network ----------------------------------------------------------
 
@@ -226,8 +229,8 @@ module velo_pcie_receive_props
   `VELO_ASSERT(CompletionEnds, answer.end_valid == (whole && is_completion))
   `VELO_ASSERT(PoisonedIsSaid, seen.poisoned == (whole && is_write && poisoned))
   `VELO_ASSERT(MalformedIsSaid, !packet_end || whole || seen.malformed)
-  `VELO_ASSERT(RefusedIsSaid, !(whole && is_write && !poisoned && !is_store && !is_control && !is_own) ||
-                              seen.unsupported)
+  `VELO_ASSERT(RefusedIsSaid, !(whole && is_write && !poisoned) || is_store || is_control ||
+               is_own || seen.unsupported)
   logic control_due_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) control_due_q <= 1'b0;
@@ -244,8 +247,16 @@ module velo_pcie_receive_props
   `VELO_ASSERT(TieSecond, in_q != 2'd2 || (u_dut.second_q == second_q && u_dut.bar_q == its_bar_q &&
                u_dut.ended_q == ended_q && u_dut.got_q == dwords_q && u_dut.served_q))
   `VELO_ASSERT(TiePatience, u_dut.u_patience.left_q <= patience_i || !u_dut.store_waits)
+  // KindStore, KindControl, KindOwn, KindRequest, KindAnswer, KindRefused are 1 to 6.
+  `VELO_ASSERT(TieKind, in_q != 2'd2 || (
+               (u_dut.kind_q == 3'd1) == is_store && (u_dut.kind_q == 3'd2) == is_control &&
+               (u_dut.kind_q == 3'd3) == is_own && (u_dut.kind_q == 3'd5) == is_completion &&
+               (u_dut.kind_q == 3'd6) == (is_write && !is_store && !is_control && !is_own) &&
+               (u_dut.kind_q == 3'd4 || !is_read) &&
+               (u_dut.kind_q != 3'd4 || !(is_write || is_completion))))
   `VELO_ASSERT(TieBar, in_q != 2'd2 || (its_bar_q & (its_bar_q - 3'd1)) == '0)
-  `VELO_ASSERT(TieWaits, store_wait_q <= stands_q && (control_valid || wait_q <= stands_q + 5'(ControlCycles) || !waits))
+  `VELO_ASSERT(TieWaits, store_wait_q <= stands_q &&
+               (control_valid || wait_q <= stands_q + 5'(ControlCycles) || !waits))
   `VELO_ASSERT(TieStuck, !u_dut.stuck_q || stands_q > 5'(patience_i))
   `VELO_ASSERT(TieDropping, !u_dut.dropping_q || no_room_q)
   `VELO_ASSERT(TieLate, !(u_dut.late && u_dut.store_waits && !ended) || stands_q > 5'(patience_i))
@@ -255,7 +266,8 @@ module velo_pcie_receive_props
   `VELO_ASSERT(TieCounting, !counting || (in_q == 2'd2 && is_store && !ended && !u_dut.dropping_q))
   `VELO_ASSERT(TieLeft, !counting || stands_q > 5'(patience_i) ||
                5'(u_dut.u_patience.left_q) + stands_q == 5'(patience_i))
-  `VELO_ASSERT(TieLeftFirst, !(in_q == 2'd2 && is_store && !ended && stands_q == '0 && !u_dut.dropping_q) ||
+  `VELO_ASSERT(TieLeftFirst, !(in_q == 2'd2 && is_store && !ended && stands_q == '0 &&
+                               !u_dut.dropping_q) ||
                u_dut.u_patience.left_q == patience_i || u_dut.stuck_q)
   `VELO_ASSERT(TieExpired, !counting || stands_q <= 5'(patience_i) ||
                (u_dut.late && stands_q == 5'(patience_i) + 5'd1))
@@ -283,7 +295,8 @@ module velo_pcie_receive_props
       if (in_q != 2'd2) full_q <= 1'b0;
       else if (take && came_q == 3'd7) full_q <= 1'b1;
     end
-    assign given = in_q == 2'd2 && take && came_q == word_i && !(came_q == 3'd7 && full_q) ? now : mine_q;
+    assign given = in_q == 2'd2 && take && came_q == word_i && !(came_q == 3'd7 && full_q) ?
+        now : mine_q;
     assign leaves = write_valid && write_ready_i;
     assign at_word = write_valid && beat_q == word_i;
     always_ff @(posedge clk_i) begin

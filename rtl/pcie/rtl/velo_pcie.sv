@@ -87,6 +87,14 @@ module velo_pcie
   logic open, idle, discard, restart;
   pcie_setting_t setting;
 
+  typedef struct packed {
+    logic                valid;
+    logic [Bar4Bits-1:0] addr;
+    logic [63:0]         data;
+    logic [7:0]          be;
+  } own_write_t;
+  own_write_t own;
+
   // ----- in -------------------------------------------------------------------------------------
 
   logic store_room, store_word, store_commit, dropped;
@@ -129,16 +137,27 @@ module velo_pcie
       .control_ready_i(control_response_i.write_ready),
       .control_addr_o (control_addr),
       .control_data_o (control_write_data_o),
-      .own_write_o    (own_write),
-      .own_addr_o     (own_write_addr),
-      .own_data_o     (own_write_data),
-      .own_be_o       (own_write_be),
+      .own_write_o    (own.valid),
+      .own_addr_o     (own.addr),
+      .own_data_o     (own.data),
+      .own_be_o       (own.be),
       .request_room_i (request_room),
       .request_valid_o(request_valid),
       .request_o      (request),
       .answer_o       (answer),
       .event_o
   );
+
+  // A write to the function's own registers is told a cycle later, for the sake of the clock.
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) own_write <= 1'b0;
+    else own_write <= own.valid;
+  end
+  always_ff @(posedge clk_i) begin
+    own_write_addr <= own.addr;
+    own_write_data <= own.data;
+    own_write_be   <= own.be;
+  end
 
   logic host_write_valid;
   host_write_t host_write;

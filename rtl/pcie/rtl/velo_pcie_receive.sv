@@ -109,23 +109,24 @@ module velo_pcie_receive
   assign completion = {second_q, head_q};
   assign addr = long_header ? {second_q[5:0], second_q[63:32]} : {6'b0, second_q[31:0]};
 
+  // Told from the second beat as it comes.
   logic memory, aligned, whole_words;
-  kind_e kind;
+  kind_e kind_d, kind_q;
   assign memory = !head_q.tlp[7] && head_q.tlp[4:0] == 5'b0;
-  assign aligned = !addr[2] && !head_q.length[0];
+  assign aligned = !(long_header ? rx_i.data[34] : rx_i.data[2]) && !head_q.length[0];
   assign whole_words = aligned && head_q.first_be == 4'hf && head_q.last_be == 4'hf;
 
   always_comb begin
-    kind = KindRequest;
-    if (head_q.tlp[7] || head_q.tlp[4:3] == 2'b10) kind = KindMessage;
-    else if (head_q.tlp[4:0] == 5'b01010) kind = KindAnswer;
+    kind_d = KindRequest;
+    if (head_q.tlp[7] || head_q.tlp[4:3] == 2'b10) kind_d = KindMessage;
+    else if (head_q.tlp[4:0] == 5'b01010) kind_d = KindAnswer;
     else if (memory && has_data) begin
-      kind = KindRefused;
-      if (head_q.poisoned) kind = KindRefused;
-      else if (bar_q.bar2 && whole_words && head_q.length inside {[10'd2 : 10'd16]})
-        kind = KindStore;
-      else if (bar_q.bar0 && whole_words && head_q.length == 10'd2) kind = KindControl;
-      else if (bar_q.bar4 && (single || (aligned && head_q.length == 10'd2))) kind = KindOwn;
+      kind_d = KindRefused;
+      if (head_q.poisoned) kind_d = KindRefused;
+      else if (rx_bar_i.bar2 && whole_words && head_q.length inside {[10'd2 : 10'd16]})
+        kind_d = KindStore;
+      else if (rx_bar_i.bar0 && whole_words && head_q.length == 10'd2) kind_d = KindControl;
+      else if (rx_bar_i.bar4 && (single || (aligned && head_q.length == 10'd2))) kind_d = KindOwn;
     end
   end
 
@@ -134,7 +135,7 @@ module velo_pcie_receive
   logic body_take, done, length_good, good;
   logic store_waits, late, giving_up, stuck_q, dropping_q;
 
-  assign store_waits = state_q == StBody && kind == KindStore && served_q && !store_room_i;
+  assign store_waits = state_q == StBody && kind_q == KindStore && served_q && !store_room_i;
   assign giving_up   = store_waits && (late || stuck_q);
 
   always_comb begin
@@ -190,7 +191,8 @@ module velo_pcie_receive
       unique case (state_q)
         StFirst: if (rx_i.valid && !rx_i.last) state_q <= StSecond;
         StSecond: if (rx_i.valid) state_q <= StBody;
-        StBody: if (done) state_q <= good && kind == KindControl && served_q ? StControl : StFirst;
+        StBody:
+        if (done) state_q <= good && kind_q == KindControl && served_q ? StControl : StFirst;
         default: if (control_ready_i) state_q <= StFirst;
       endcase
     end
@@ -198,6 +200,7 @@ module velo_pcie_receive
   always_ff @(posedge clk_i) begin
     if (state_q == StFirst) head_q <= rx_i.data;
     if (state_q == StSecond) begin
+      kind_q   <= kind_d;
       second_q <= rx_i.data;
       bar_q    <= rx_bar_i;
       ended_q  <= rx_i.last;
@@ -221,18 +224,18 @@ module velo_pcie_receive
   assign in_data = body_take && index_q < {1'b0, head_q.length[9:1]};
   assign dropped = dropping_q || giving_up;
 
-  assign store_word_o = in_data && kind == KindStore && served_q && !dropped;
+  assign store_word_o = in_data && kind_q == KindStore && served_q && !dropped;
   assign store_index_o = index_q[2:0];
   assign store_data_o = word;
-  assign store_commit_o = good && kind == KindStore && served_q && !dropped;
+  assign store_commit_o = good && kind_q == KindStore && served_q && !dropped;
   assign store_addr_o = addr[Bar2Bits-1:0];
   assign store_words_o = head_q.length[4:1];
-  assign dropped_o = good && kind == KindStore && served_q && dropped;
+  assign dropped_o = good && kind_q == KindStore && served_q && dropped;
 
   assign control_valid_o = state_q == StControl;
   assign control_addr_o = addr[Bar0Bits-1:0];
 
-  assign own_write_o = good && kind == KindOwn && served_q;
+  assign own_write_o = good && kind_q == KindOwn && served_q;
   assign own_addr_o = addr[Bar4Bits-1:0];
   // Of one dword, which is at both halves' places, or of two, behind which a digest may have a beat of its own.
   always_comb begin
@@ -244,7 +247,7 @@ module velo_pcie_receive
     end
   end
 
-  assign request_valid_o = good && kind == KindRequest && served_q && request_room_i;
+  assign request_valid_o = good && kind_q == KindRequest && served_q && request_room_i;
   assign request_o = '{
           refused: !memory || bar_q == '0 || head_q.poisoned,
           bar: bar_q,
@@ -263,10 +266,10 @@ module velo_pcie_receive
   assign answer_refused = !has_data || completion.status != PcieStatusSuccess;
   assign answer_good = !answer_refused && !completion.poisoned && !completion.length[0];
   assign answer_o = '{
-          word_valid: in_data && kind == KindAnswer && mine,
+          word_valid: in_data && kind_q == KindAnswer && mine,
           word_index: index_q[6:0],
           word: word,
-          end_valid: good && kind == KindAnswer,
+          end_valid: good && kind_q == KindAnswer,
           mine: mine,
           refused: answer_refused,
           good: answer_good,
@@ -278,10 +281,10 @@ module velo_pcie_receive
   // A packet that ends within its header, one of another length, a request without room.
   logic stump, overrun;
   assign stump = state_q == StFirst && rx_i.valid && rx_i.last;
-  assign overrun = good && kind == KindRequest && served_q && !request_room_i;
+  assign overrun = good && kind_q == KindRequest && served_q && !request_room_i;
   assign event_o.poisoned = good && served_q && memory && has_data && head_q.poisoned;
   assign event_o.unsupported = good && served_q && !event_o.poisoned &&
-      (kind == KindRefused || (request_valid_o && request_o.refused));
+      (kind_q == KindRefused || (request_valid_o && request_o.refused));
   assign event_o.malformed = stump || (done && !length_good) || overrun;
 
   logic unused;

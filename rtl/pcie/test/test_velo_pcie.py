@@ -73,6 +73,8 @@ class Setup:
                 "id": ID,
                 "bus_master": 1,
                 "relaxed": 1,
+                "max_payload": 0,
+                "max_read": 0,
                 "msix_enable": 1,
             }
             # The root complex's own check of who is asked.
@@ -622,6 +624,7 @@ async def interrupts_follow_what_they_announce(dut: Any) -> None:
     block.memory(HIGH, 4096)
     await root.mem_write_qword(own + 16 * 6, HIGH + 0x10)
     await root.mem_write_dword(own + 16 * 6 + 8, 0xABCD1234)
+    await setup.settled()
     node.write(LOW + 0xC000, bytes(16))
     await setup.settled()
     assert await root.mem_address_space.read(HIGH + 0x10, 4) == 0xABCD1234.to_bytes(4, "little")
