@@ -471,8 +471,7 @@ int vf_ep_open(struct fid_domain *domain_fid, struct fi_info *info, struct fid_e
     ep->tx.limit = limit_of(info->tx_attr ? info->tx_attr->size : 0, VF_TX_SIZE);
     /* With an owner, messages that wait for its receives, however many these are. */
     bool has_owner = info->caps & FI_PEER;
-    ep->rx.limit =
-        limit_of(info->rx_attr && !has_owner ? info->rx_attr->size : 0, VF_RX_SIZE);
+    ep->rx.limit = limit_of(info->rx_attr && !has_owner ? info->rx_attr->size : 0, VF_RX_SIZE);
     ep->fid.fid.fclass = FI_CLASS_EP;
     ep->fid.fid.context = context;
     ep->fid.fid.ops = &ep_fid_ops;

@@ -247,8 +247,8 @@ static bool fits(const struct fi_info *hints, const char *domain)
     REFUSE_IF(hints->addr_format != FI_FORMAT_UNSPEC && hints->addr_format != ADDRESS_FORMAT,
               "addresses are of velo's own format");
     return fits_ep(hints->ep_attr) && fits_tx(hints->tx_attr) && fits_rx(hints->rx_attr) &&
-           fits_domain(hints->domain_attr, domain) && fits_fabric(hints->fabric_attr, hints->caps) &&
-           fits_owner(hints);
+           fits_domain(hints->domain_attr, domain) &&
+           fits_fabric(hints->fabric_attr, hints->caps) && fits_owner(hints);
 }
 
 /* ---- what the caller gets -------------------------------------------------------------------- */

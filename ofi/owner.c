@@ -92,15 +92,14 @@ static void owned_done(struct velo_mq_request *request)
         vf_iov_scatter(entry->iov, entry->count, op->packed, request->len_bytes);
     }
     vf_cntr_add(op->ep->recv_cntr, status);
-    if (!op->reports && !status) {
+    bool is_told = op->reports || status;
+    if (!is_told || (!cq->late && write_out(cq, &op->completion))) {
         finish(op);
-    } else if (!cq->late && write_out(cq, &op->completion)) {
-        finish(op);
-    } else {
-        op->next = NULL;
-        *cq->late_end = op;
-        cq->late_end = &op->next;
+        return;
     }
+    op->next = NULL;
+    *cq->late_end = op;
+    cq->late_end = &op->next;
 }
 
 /* Receive a message into the memory of the owner's entry. */
@@ -139,8 +138,8 @@ static int queue(struct vf_op *op)
         entry->cq_data = op->completion.data;
     }
     op->kind = VF_OP_OFFERED;
-    int rc = op->space == VF_SPACE_TAGGED ? owner->queue_tag(op->entry)
-                                          : owner->queue_msg(op->entry);
+    int rc =
+        op->space == VF_SPACE_TAGGED ? owner->queue_tag(op->entry) : owner->queue_msg(op->entry);
     if (rc) {
         owner->free_entry(op->entry);
         op->kind = VF_OP_HELD;

@@ -34,7 +34,7 @@ struct vf_owner_cq {
         ssize_t (*write)(struct vf_owner_cq *cq, void *context, uint64_t flags, size_t len,
                          void *buf, uint64_t data, uint64_t tag, fi_addr_t src);
         ssize_t (*writeerr)(struct vf_owner_cq *cq, const struct fi_cq_err_entry *entry);
-    } * owner_ops;
+    } *owner_ops;
 };
 
 /** The context of fi_cq_open() with FI_PEER. */

@@ -319,7 +319,7 @@ struct vf_av {
     struct vf_address *addresses; /* By fi_addr_t; `magic` is 0 in one that is free. */
     size_t count;                 /* Up to the highest used. */
     size_t cap;
-    fi_addr_t *seen; /* By fi_addr_t: what users see as a source, it or an id of theirs. */
+    fi_addr_t *seen;         /* By fi_addr_t: what users see as a source, it or an id of theirs. */
     fi_addr_t *by_node[256]; /* By the vpid of a port's id: as `seen`, and 1; 0: none. */
     int users;
     struct vf_eq *eq;
@@ -454,7 +454,7 @@ struct vf_ep {
     struct vf_srx *srx;         /* NULL: we match. */
     struct vf_owner_srx *owner; /* Its owner. */
     struct vf_op *held[2];      /* By space: a message that the owner has not taken. */
-    uint64_t answers; /* Atomic operations so far. */
+    uint64_t answers;           /* Atomic operations so far. */
     uint64_t caps;
     size_t min_multi_recv;
     bool is_enabled;

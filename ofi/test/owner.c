@@ -59,13 +59,13 @@ _Static_assert(offsetof(struct vf_owner_entry, cq_data) + BEHIND_LINKS ==
         CHECK_EQ(posted_, 0);                                                                      \
     } while (0)
 
-/* --- libfabric --------------------------------------------------------------------------------- */
+/* --- libfabric ---------------------------------------------------------------------------------
+ */
 
 static uint32_t version;
 
 /* The provider asks us. */
-__attribute__((visibility("default"))) uint32_t fi_version(void);
-uint32_t fi_version(void) { return version; }
+__attribute__((visibility("default"))) uint32_t fi_version(void) { return version; }
 
 static struct fi_provider *load(uint32_t as_version)
 {
@@ -108,7 +108,8 @@ static int get_info(struct fi_provider *provider, uint64_t caps, enum fi_progres
     return provider->getinfo(FI_VERSION(1, 17), NULL, NULL, 0, &hints, info);
 }
 
-/* --- the owner --------------------------------------------------------------------------------- */
+/* --- the owner ---------------------------------------------------------------------------------
+ */
 
 #define ENTRIES_MAX 1600
 #define COMPLETIONS_MAX 1600
@@ -256,7 +257,7 @@ static void each_unspec(struct vf_owner_srx *srx, fi_addr_t (*get_addr)(void *))
             entry->body.addr = get_addr(given_of(entry));
 }
 
-static struct vf_owner_ops owner_ops = {sizeof(owner_ops), get_msg,    get_tag, queue_entry,
+static struct vf_owner_ops owner_ops = {sizeof(owner_ops), get_msg,     get_tag,   queue_entry,
                                         queue_entry,       each_unspec, free_entry};
 
 static bool has_room(void)
@@ -288,14 +289,15 @@ static ssize_t cq_writeerr(struct vf_owner_cq *cq, const struct fi_cq_err_entry 
         return -FI_EAGAIN;
     CHECK(owner.written_end < COMPLETIONS_MAX && error->err > 0);
     owner.written[owner.written_end++] =
-        (struct written){error->op_context, error->flags, error->data, error->tag, error->len,
+        (struct written){error->op_context, error->flags, error->data,      error->tag, error->len,
                          error->olen,       error->buf,   FI_ADDR_NOTAVAIL, error->err};
     return 0;
 }
 
 static struct vf_owner_cq owner_cq;
 
-/* --- links: endpoints that the owner uses ------------------------------------------------------ */
+/* --- links: endpoints that the owner uses ------------------------------------------------------
+ */
 
 struct link {
     struct fi_info *info;
@@ -490,7 +492,8 @@ static int waiting(void)
     return count;
 }
 
-/* --- tests ------------------------------------------------------------------------------------- */
+/* --- tests -------------------------------------------------------------------------------------
+ */
 
 static char text[] = "what is sent", room[64];
 
@@ -775,6 +778,13 @@ FORMS(two_links)
 
 TEST(two_links_feed_one_queue_of_the_owner) { both_two_links(); }
 
+/* The next message without tag that waits. */
+static struct entry *waits(void)
+{
+    UNTIL(waiting() == 1);
+    return take_out(&owner.unexpected, FI_ADDR_UNSPEC, 0, 0);
+}
+
 FORMS(messages)
 {
     begin_pair(as_version);
@@ -791,9 +801,16 @@ FORMS(messages)
     /* The owner says when its memory for many messages is used up. */
     CHECK_EQ(found.flags, FI_MSG | FI_RECV | FI_MULTI_RECV);
     CHECK_EQ(memcmp(room, text, sizeof(text)), 0);
+    end_pair();
+}
+
+TEST(an_owner_gets_messages_without_tag) { both_messages(); }
+
+FORMS(waiting_messages)
+{
+    begin_pair(as_version);
     POST(fi_inject(a.ep, "x", 2, to_b));
-    UNTIL(waiting() == 1);
-    entry = take_out(&owner.unexpected, FI_ADDR_UNSPEC, 0, 0);
+    struct entry *entry = waits();
     entry->iov[0] = (struct iovec){room, sizeof(room)};
     entry->body.count = 1;
     entry->body.flags |= FI_COMPLETION;
@@ -801,14 +818,13 @@ FORMS(messages)
     CHECK_EQ(next().flags, FI_MSG | FI_RECV);
     CHECK_EQ(room[0], 'x');
     POST(fi_inject(a.ep, "y", 2, to_b));
-    UNTIL(waiting() == 1);
-    entry = take_out(&owner.unexpected, FI_ADDR_UNSPEC, 0, 0);
+    entry = waits();
     CHECK_FI(entry->body.srx->peer_ops->discard_msg(given_of(entry)));
     free_entry(given_of(entry));
     end_pair();
 }
 
-TEST(an_owner_gets_messages_without_tag) { both_messages(); }
+TEST(an_owner_starts_and_discards_messages_without_tag) { both_waiting_messages(); }
 
 FORMS(sends)
 {
@@ -1001,29 +1017,41 @@ TEST(the_peer_interface_is_offered_to_who_asks)
     free(owner_cq.owner_ops);
 }
 
+static struct vf_owner_srx lone_srx = {.owner_ops = &owner_ops};
+static struct vf_owner_srx_context lone_context = {sizeof(lone_context), &lone_srx};
+
 TEST(what_an_owner_leaves_out_is_refused)
 {
     struct fi_provider *provider = begin(FI_VERSION(2, 6));
     struct fi_rx_attr rx_attr = {.op_flags = FI_PEER};
-    struct fi_cq_attr peer_attr = {.flags = FI_PEER}, plain_attr = {0};
-    struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+    struct fi_cq_attr cq_attr = {.flags = FI_PEER};
     struct vf_owner_ops older = owner_ops;
-    struct vf_owner_srx srx = {.owner_ops = &older};
-    struct vf_owner_srx_context srx_context = {sizeof(srx_context), &srx};
     struct link link;
 
     CHECK_FI(domain_of(provider, FI_TAGGED | FI_PEER, &link));
     older.size = sizeof(older) - sizeof(void *);
-    CHECK_EQ(fi_srx_context(link.domain, &rx_attr, &link.srx_ep, &srx_context), -FI_EINVAL);
-    older.size = sizeof(older);
+    lone_srx.owner_ops = &older;
+    CHECK_EQ(fi_srx_context(link.domain, &rx_attr, &link.srx_ep, &lone_context), -FI_EINVAL);
+    lone_srx.owner_ops = &owner_ops;
     CHECK_EQ(fi_srx_context(link.domain, &rx_attr, &link.srx_ep, NULL), -FI_EINVAL);
     rx_attr.op_flags = 0;
-    CHECK_EQ(fi_srx_context(link.domain, &rx_attr, &link.srx_ep, &srx_context), -FI_ENOSYS);
-    rx_attr.op_flags = FI_PEER;
-    CHECK_EQ(fi_cq_open(link.domain, &peer_attr, &link.cq, NULL), -FI_EINVAL);
-    /* A receive context without a queue of the owner. */
-    CHECK_FI(fi_srx_context(link.domain, &rx_attr, &link.srx_ep, &srx_context));
-    CHECK_FI(fi_cq_open(link.domain, &plain_attr, &link.cq, NULL));
+    CHECK_EQ(fi_srx_context(link.domain, &rx_attr, &link.srx_ep, &lone_context), -FI_ENOSYS);
+    CHECK_EQ(fi_cq_open(link.domain, &cq_attr, &link.cq, NULL), -FI_EINVAL);
+    domain_close(&link);
+    free(owner_cq.owner_ops);
+}
+
+TEST(a_receive_context_without_a_queue_of_the_owner_is_refused)
+{
+    struct fi_provider *provider = begin(FI_VERSION(2, 6));
+    struct fi_rx_attr rx_attr = {.op_flags = FI_PEER};
+    struct fi_cq_attr cq_attr = {0};
+    struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
+    struct link link;
+
+    CHECK_FI(domain_of(provider, FI_TAGGED | FI_PEER, &link));
+    CHECK_FI(fi_srx_context(link.domain, &rx_attr, &link.srx_ep, &lone_context));
+    CHECK_FI(fi_cq_open(link.domain, &cq_attr, &link.cq, NULL));
     CHECK_FI(fi_av_open(link.domain, &av_attr, &link.av, NULL));
     CHECK_FI(fi_endpoint(link.domain, link.info, &link.ep, NULL));
     CHECK_FI(fi_ep_bind(link.ep, &link.cq->fid, FI_TRANSMIT | FI_RECV));
