@@ -24,7 +24,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         path.touch(mode=0o755)
     monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
     monkeypatch.setattr(openmpi, "component_folder", lambda layer: tmp_path / "components")
-    monkeypatch.setattr(openmpi, "find_mpirun", lambda folder: "/bin/mpirun")
+    monkeypatch.setattr(openmpi, "find_mpirun", lambda folder, root: "/bin/mpirun")
     monkeypatch.setattr(ranks, "find_allocators", lambda: "liballocator.so")
     return tmp_path
 
@@ -32,6 +32,10 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:
     assert cli.main(["sim", "--print", *words]) == 0
     return capsys.readouterr().out
+
+
+def made(*words: str) -> job.Job:
+    return job.plan(cli.build_parser().parse_args(["sim", "-n", "2", *words, "--", "true"]))
 
 
 def refused(*words: str) -> VeloError:
@@ -72,18 +76,83 @@ def test_between_nodes_there_is_velo_alone(tree: Path, capsys: pytest.CaptureFix
         assert "--mca coll '^velo'" in said
 
 
-def test_the_launchers_environment_says_who_shares_a_node() -> None:
-    script = ranks.RANK.format(ranks_a_node=3, network="VELO_NETWORK=", preload="") + "\n"
-    names = ("LOCAL_RANK", "LOCAL_SIZE", "NODE_RANK")
-    words = ["sh", "-c", script, ranks.RANK_NAME, "env"]
+def test_the_launchers_environment_says_who_shares_a_node(with_provider: Path) -> None:
+    places = [(0, 3), (1, 3), (2, 3), (0, 2), (1, 2)]
+    open_mpi = ("OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE")
+    assert told("ompi4", open_mpi) == told("ompi5", open_mpi) == places
+    hydra = ("MPI_LOCALRANKID", "MPI_LOCALNRANKS")
+    assert told("mpich", hydra) == told("impi", hydra) == places
+    velo = ("VELO_SIM_RANK", "VELO_SIM_RANKS", "VELO_NODE", "FI_VELO_NODE")
+    assert told("impi", velo) == told("ompi4", velo)
+    assert told("impi", velo)[3] == (3, 5, 1, 1)
+
+
+def told(mpi: str, names: tuple[str, ...]) -> list[tuple[int, ...]]:
+    """What the rank script tells each of five ranks, three on a node."""
+    script = ranks.rank_script(made("--mpi", mpi, "--ranks-a-node", "3"), Path("preloaded"))
+    words = ["sh", "-c", script.replace("LD_PRELOAD=", "PRELOAD="), ranks.RANK_NAME, "env"]
+    rank_name, size_name = {"mpich": ("PMI_RANK", "PMI_SIZE"), "impi": ("PMI_RANK", "PMI_SIZE")}.get(
+        mpi, ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
+    )
     found = []
     for rank in range(5):
-        env = {"PATH": os.environ["PATH"], "OMPI_COMM_WORLD_RANK": str(rank)}
-        env["OMPI_COMM_WORLD_SIZE"] = "5"
+        env = {"PATH": os.environ["PATH"], rank_name: str(rank), size_name: "5"}
         said = subprocess.run(words, env=env, capture_output=True, text=True, check=True).stdout
         values = dict(line.split("=", 1) for line in said.splitlines())
-        found.append(tuple(int(values[f"OMPI_COMM_WORLD_{name}"]) for name in names))
-    assert found == [(0, 3, 0), (1, 3, 1), (2, 3, 2), (0, 2, 0), (1, 2, 1)]
+        found.append(tuple(int(values[name]) for name in names))
+    return found
+
+
+@pytest.fixture
+def with_provider(tree: Path) -> Path:
+    """The same with the provider that reaches simulated nodes."""
+    provider = tree / "lib" / "velo" / "libfabric" / "libvelo-fi.so"
+    provider.parent.mkdir()
+    provider.touch()
+    return tree
+
+
+@pytest.fixture
+def mpich(tmp_path: Path) -> Path:
+    """The folder of an MPI whose launcher says that it is MPICH's."""
+    launcher = tmp_path / "mpi" / "bin" / "mpiexec.hydra"
+    launcher.parent.mkdir(parents=True)
+    launcher.write_text("#!/bin/sh\necho HYDRA build details:\necho '    Version:   5.0.2'\n")
+    launcher.chmod(0o755)
+    return tmp_path / "mpi"
+
+
+def test_another_mpi_goes_by_the_provider(
+    with_provider: Path, mpich: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = printed(capsys, "--mpi", "mpich", "--mpi-root", str(mpich), "-n", "2", "--", "true")
+    assert "-- env FI_PROVIDER=velo MPIR_CVAR_CH4_NETMOD=ofi MPIR_CVAR_NOLOCAL=1 PATH=" in said
+    assert f" {mpich}/bin/mpiexec.hydra -n 2 sh -c " in said
+    assert f"FI_PROVIDER_PATH={with_provider}/lib/velo/libfabric FI_PROVIDER=velo " in said
+    assert "VELO_SIM_RANK=$PMI_RANK" in said
+
+
+def test_without_the_provider_another_mpi_is_refused(
+    tree: Path, mpich: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sim", "--print", "--mpi", "mpich", "--mpi-root", str(mpich), "--", "true"]
+    assert cli.main(words) == 1
+    said = capsys.readouterr().err
+    assert "built without libfabric's headers; run 'make sim' (needs Debian's libfabric-dev)" in said
+
+
+def test_an_mpi_that_is_not_there_is_named(
+    with_provider: Path, mpich: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["sim", "--print", "--mpi-root", str(mpich), "--mpi", "impi", "--", "true"]
+    assert cli.main(words) == 1
+    assert "there is no launcher of Intel MPI below" in capsys.readouterr().err
+
+
+def test_options_of_another_mpi_are_refused() -> None:
+    assert "for --mpi ompi4 alone" in str(refused("--mpi", "mpich", "--btl", "--", "true"))
+    assert "for MPI programs" in str(refused("--mpi", "mpich", "--plain", "--", "true"))
+    assert "no folder /none/bin" in str(refused("--mpi-root", "/none", "--", "true"))
 
 
 def test_what_is_to_be_seen_is_passed_on(tree: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -118,6 +187,13 @@ def test_a_plain_program_is_started_as_it_is(
     said = printed(capsys, "--plain", "--", "true")
     virtual = f"{tree}/lib/velo/libvelo-virtual.so"
     assert said.rstrip().endswith(f"-- env VELO_NETWORK=nic,own=nic LD_PRELOAD={virtual} true")
+
+
+def test_a_plain_program_finds_the_provider(
+    with_provider: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    said = printed(capsys, "--plain", "--", "true")
+    assert f" FI_PROVIDER_PATH={with_provider}/lib/velo/libfabric FI_PROVIDER=velo " in said
 
 
 def test_a_program_over_boards_is_started_once_and_is_of_the_cluster_from_its_start(

@@ -84,5 +84,5 @@ def add_options(parser: argparse.ArgumentParser) -> Any:
         default=1,
         help="seed of what is random in the hardware's surroundings (default: 1)",
     )
-    parser.set_defaults(layer="mtl", plain=False, dimmnet=0)
+    parser.set_defaults(layer="mtl", plain=False, dimmnet=0, mpi="ompi4", mpi_root=None)
     return layer
