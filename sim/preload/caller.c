@@ -25,7 +25,8 @@ static enum caller name_to_caller(const char *name)
         const char *begin;
         enum caller who;
     } known_names[] = {
-        {"libmpi.so", CALLER_MPI},       {"libmpi_abi.so", CALLER_MPI}, {"libmpich.so", CALLER_MPI}, {"libopen-rte", CALLER_LAUNCHER},
+        {"libmpi.so", CALLER_MPI},       {"libmpi_abi.so", CALLER_MPI},
+        {"libmpich.so", CALLER_MPI},     {"libopen-rte", CALLER_LAUNCHER},
         {"libpmix", CALLER_LAUNCHER},    {"libprrte", CALLER_LAUNCHER},
         {"libprte", CALLER_LAUNCHER},    {"libevent", CALLER_LAUNCHER},
         {"mca_pmix", CALLER_LAUNCHER},   {"mca_ess", CALLER_LAUNCHER},
@@ -39,7 +40,7 @@ static enum caller name_to_caller(const char *name)
         {"mca_", CALLER_RUNTIME},        {"libhwloc", CALLER_RUNTIME},
         {"libfabric", CALLER_RUNTIME},   {"libuc", CALLER_RUNTIME},
         {"libpsm", CALLER_RUNTIME},      {"libinfinipath", CALLER_RUNTIME},
-        {"libefa", CALLER_RUNTIME},           {"libibverb", CALLER_RUNTIME},
+        {"libefa", CALLER_RUNTIME},      {"libibverb", CALLER_RUNTIME},
         {"librdmacm", CALLER_RUNTIME},   {"libnl-", CALLER_RUNTIME},
         {"libnccl", CALLER_RUNTIME},     {"libze_", CALLER_RUNTIME},
         {"libcuda", CALLER_RUNTIME},     {"libjemalloc", CALLER_RUNTIME},

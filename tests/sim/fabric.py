@@ -26,9 +26,7 @@ def run(velo: str, program: str, mode: str, folder: Path, number: int) -> dict[s
     result = folder / "result.json"
     argv = [velo, "sim", *MODES[mode], "--json", str(result), "--", program, mode]
     env = os.environ | {"VELO_TEST_ROOM": "x" * (777 * number)}
-    done = subprocess.run(
-        argv, capture_output=True, text=True, timeout=120, check=False, env=env
-    )
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, env=env)
     if done.returncode != 0:
         sys.exit(f"{' '.join(argv)}\nended with {done.returncode}\n{done.stdout}{done.stderr}")
     said = json.loads(result.read_text(encoding="utf-8"))

@@ -91,9 +91,9 @@ def told(mpi: str, names: tuple[str, ...]) -> list[tuple[int, ...]]:
     """What the rank script tells each of five ranks, three on a node."""
     script = ranks.rank_script(made("--mpi", mpi, "--ranks-a-node", "3"), Path("preloaded"))
     words = ["sh", "-c", script.replace("LD_PRELOAD=", "PRELOAD="), ranks.RANK_NAME, "env"]
-    rank_name, size_name = {"mpich": ("PMI_RANK", "PMI_SIZE"), "impi": ("PMI_RANK", "PMI_SIZE")}.get(
-        mpi, ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
-    )
+    names_of = {"mpich": ("PMI_RANK", "PMI_SIZE"), "impi": ("PMI_RANK", "PMI_SIZE")}
+    open_mpi = ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE")
+    rank_name, size_name = names_of.get(mpi, open_mpi)
     found = []
     for rank in range(5):
         env = {"PATH": os.environ["PATH"], rank_name: str(rank), size_name: "5"}
@@ -138,7 +138,9 @@ def test_without_the_provider_another_mpi_is_refused(
     words = ["sim", "--print", "--mpi", "mpich", "--mpi-root", str(mpich), "--", "true"]
     assert cli.main(words) == 1
     said = capsys.readouterr().err
-    assert "built without libfabric's headers; run 'make sim' (needs Debian's libfabric-dev)" in said
+    assert (
+        "built without libfabric's headers; run 'make sim' (needs Debian's libfabric-dev)" in said
+    )
 
 
 def test_an_mpi_that_is_not_there_is_named(

@@ -15,9 +15,9 @@ from velo.runtime import openmpi, over_libfabric
 NETWORK = "VELO_NETWORK=nic,own=nic"
 # The program and its processes are of the cluster from the start: so runs repeat themselves.
 BOARDS = ["VELO_DIMMNET=sim", "VELO_SIM_RANK=0", "VELO_SIM_RANKS=1", "VELO_SIM_REPEATABLE=1"]
-# What each rank runs first: it learns who it is from its launcher, and where it is, which MPI learns
-# from sim/preload/locality.c; from then on every call of the program that matters goes to the
-# simulated cluster. The launcher itself stays in real time.
+# What each rank runs first: it learns who it is from its launcher, and where it is, which MPI
+# learns from sim/preload/locality.c; from then on every call of the program that matters goes to
+# the simulated cluster. The launcher itself stays in real time.
 RANK = """
 export VELO_SIM_RANK=${rank} VELO_SIM_RANKS=${size}
 export VELO_SIM_RANKS_A_NODE={ranks_a_node}
@@ -37,8 +37,8 @@ export OMPI_COMM_WORLD_LOCAL_SIZE=$beside
 """.strip()
 HYDRA_PLACES = "export MPI_LOCALRANKID=$local MPI_LOCALNRANKS=$beside"
 RANK_NAME = "velo-rank"
-# Of Open MPI 5: no other way from node to node, as for Open MPI 4.1 below. One-sided operations go by
-# the provider, too; the component for UCX would take them, and fails without UCX.
+# Of Open MPI 5: no other way from node to node, as for Open MPI 4.1 below. One-sided operations go
+# by the provider, too; the component for UCX would take them, and fails without UCX.
 OPEN_MPI_5_WORDS = (
     *("--mca", "btl", "self,ofi", "--mca", "btl_ofi_provider_include", "velo"),
     *("--mca", "osc", "^ucx", "--mca", "coll", "^sm,xhc,acoll"),
