@@ -86,7 +86,8 @@ def find_provider(name: str) -> Path:
     prefix = _libexec().parents[1]
     for pattern in ("lib*/libfabric", "lib*/*/libfabric"):
         for folder in sorted(prefix.glob(pattern)):
-            if (folder / name).is_file():
+            # Below velo/ is the one for simulated nodes.
+            if folder.parent.name != "velo" and (folder / name).is_file():
                 return folder / name
     raise VeloError(f"{name} is not below {prefix}; {_advice(LIBFABRIC)}")
 
