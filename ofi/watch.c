@@ -56,7 +56,8 @@ int vf_watch_open(struct vf_watch *watch, struct vf_domain *domain, enum fi_wait
     int rc = watch->poll_fd >= 0 && watch->wake_fd >= 0 ? watch_fd(watch, watch->wake_fd) : -errno;
     if (!rc && domain->rma) {
         int fd = -1;
-        rc = watch_port(watch, velo_rma_fd(domain->rma, &fd), fd);
+        int status = velo_rma_fd(domain->rma, &fd);
+        rc = watch_port(watch, status, fd);
     }
     if (rc)
         vf_watch_close(watch);
@@ -81,7 +82,8 @@ int vf_watch_add(struct vf_watch *watch, struct vf_ep *ep)
         return -FI_ENOMEM;
     watch->eps = eps;
     if (watch->can_sleep) {
-        int rc = watch_port(watch, velo_port_fd(ep->port, &fd), fd);
+        int status = velo_port_fd(ep->port, &fd);
+        int rc = watch_port(watch, status, fd);
         if (rc)
             return rc;
     }
