@@ -253,9 +253,26 @@ static uint64_t pattern(int of_rank, int to_rank, int at)
     return (uint64_t)of_rank << 32 | (uint64_t)to_rank << 16 | (uint64_t)at;
 }
 
+/* All add to one word of rank 0, whose library does it when it makes progress. */
+static void add_all(const uint64_t *word)
+{
+    static uint64_t one = 1, before;
+    meet();
+    uint64_t added = *word;
+    meet();
+    for (int i = 0; i < ADDS && rank > 0; i++) {
+        POST(fi_fetch_atomic(ep, &one, 1, NULL, &before, NULL, peers[0], 0, KEY, FI_UINT64, FI_SUM,
+                             NULL));
+        complete();
+    }
+    meet();
+    if (rank == 0 && *word != added + (uint64_t)(ADDS * (ranks - 1)))
+        fail("%lu were added", *word - added);
+}
+
 static void memory_all(void)
 {
-    static uint64_t memory[2][WORDS], here[WORDS], added, one = 1, before;
+    static uint64_t memory[2][WORDS], here[WORDS];
     struct fid_mr *mr;
     int next = (rank + 1) % ranks, last = (rank + ranks - 1) % ranks;
     double begin_ns;
@@ -289,18 +306,7 @@ static void memory_all(void)
     for (int i = 0; i < WORDS; i++)
         if (here[i] != pattern(last, last, i))
             fail("word %d of rank %d is %lx", i, last, here[i]);
-    /* All add to one word of rank 0, whose library does it when it makes progress. */
-    meet();
-    added = memory[0][0];
-    meet();
-    for (int i = 0; i < ADDS && rank > 0; i++) {
-        POST(fi_fetch_atomic(ep, &one, 1, NULL, &before, NULL, peers[0], 0, KEY, FI_UINT64, FI_SUM,
-                             NULL));
-        complete();
-    }
-    meet();
-    if (rank == 0 && memory[0][0] != added + (uint64_t)(ADDS * (ranks - 1)))
-        fail("%lu were added", memory[0][0] - added);
+    add_all(&memory[0][0]);
     CHECK_FI(fi_close(&mr->fid));
 }
 
