@@ -216,11 +216,14 @@ SIM_API ssize_t process_vm_writev(pid_t pid, const struct iovec *here, unsigned 
 /* As in <mpi.h>, which need not be installed. */
 #define MPI_ERR_INTERN 17
 #define MPI_VERSION_BYTES 8192
-/* MPI_COMM_WORLD: Open MPI's is an object, that of MPICH and those that come from it a number. */
+/* MPI_COMM_WORLD is an object in Open MPI, which a program may have a copy of; in MPICH and those
+ * that come from it, a number. */
 #define OPEN_MPI_WORLD "ompi_mpi_comm_world"
+#define FORTRAN_COMM_WORLD 0
 #define MPICH_WORLD 0x44000000
 
 typedef int library_version(char *version, int *len);
+typedef void *comm_from_number(int fortran);
 typedef int comm_size(void *comm, int *len);
 typedef int comm_group(void *comm, void **group);
 typedef int group_translate(void *group, int len, const int *ranks, void *other, int *others);
@@ -247,17 +250,23 @@ static int translate_rank(void *comm, void *world, int rank)
     return found;
 }
 
+static void *find_world(void)
+{
+    comm_from_number *from_number = (comm_from_number *)(uintptr_t)caller_next("PMPI_Comm_f2c");
+    if (from_number && caller_next(OPEN_MPI_WORLD))
+        return from_number(FORTRAN_COMM_WORLD);
+    return (void *)(uintptr_t)MPICH_WORLD; /* Only the lower half is looked at. */
+}
+
 /* Has the communicator a rank on another node? */
 static bool spans_nodes(void *comm)
 {
     comm_size *size_of = (comm_size *)(uintptr_t)caller_next("PMPI_Comm_size");
-    void *world = caller_next(OPEN_MPI_WORLD);
     int len = 0;
     bool is_found = false;
-    if (!world)
-        world = (void *)(uintptr_t)MPICH_WORLD; /* Only the lower half is looked at. */
     if (locality_ranks_a_node() == 0 || !size_of || size_of(comm, &len) != 0)
         return false;
+    void *world = find_world();
     for (int i = 0; i < len && !is_found; i++)
         is_found = is_elsewhere(translate_rank(comm, world, i));
     return is_found;
