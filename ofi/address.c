@@ -59,8 +59,8 @@ void vf_address_make(struct vf_address *address, uint64_t place, const struct ve
 
 void vf_address_make_any(struct vf_address *address, uint64_t place)
 {
-    *address = (struct vf_address){
-        .magic = MAGIC, .version = VERSION, .place = place, .id = UINT32_MAX};
+    *address =
+        (struct vf_address){.magic = MAGIC, .version = VERSION, .place = place, .id = UINT32_MAX};
 }
 
 int vf_address_check(const struct vf_address *address, uint64_t place)

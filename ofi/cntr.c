@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <sched.h>
 #include <stdlib.h>
 #include <time.h>
 
 #include "absent.h"
 #include "provider.h"
+
+/* Looks before a thread that waits sleeps or looks at the clock. */
+#define LOOKS_PER_WAIT 64u
 
 static uint64_t get(const _Atomic uint64_t *value)
 {
@@ -36,7 +38,7 @@ static uint64_t cntr_readerr(struct fid_cntr *fid)
 static int changed(struct vf_cntr *cntr)
 {
     vf_lock(cntr->watch.domain);
-    if (cntr->watch.sleepers)
+    if (cntr->watch.is_watched)
         vf_watch_wake(&cntr->watch);
     vf_unlock(cntr->watch.domain);
     return 0;
@@ -80,34 +82,18 @@ int64_t vf_now_ms(void)
 static int cntr_wait(struct fid_cntr *fid, uint64_t threshold, int timeout)
 {
     struct vf_cntr *cntr = VF_CONTAINER(fid, struct vf_cntr);
-    int64_t end_ms = timeout >= 0 ? vf_now_ms() + timeout : INT64_MAX;
+    int64_t end_ms = vf_watch_end_ms(timeout);
     uint64_t errors = get(&cntr->errors);
     int rc = 0;
     vf_lock(cntr->watch.domain);
-    for (uint32_t round = 1;; round++) {
+    for (uint32_t round = 1; rc == 0; round++) {
         vf_watch_progress(&cntr->watch);
         if (get(&cntr->value) >= threshold)
             break;
-        if (get(&cntr->errors) != errors) {
+        if (get(&cntr->errors) != errors)
             rc = -FI_EAVAIL;
-            break;
-        }
-        if (round % 64 != 0)
-            continue;
-        int64_t left_ms = timeout >= 0 ? end_ms - vf_now_ms() : 1000;
-        if (left_ms <= 0) {
-            rc = -FI_ETIMEDOUT;
-            break;
-        }
-        if (vf_watch_arm(&cntr->watch) == 0) {
-            rc = vf_watch_sleep(&cntr->watch, left_ms < 1000 ? (int)left_ms : 1000);
-            if (rc)
-                break;
-        } else {
-            vf_unlock(cntr->watch.domain);
-            (void)sched_yield();
-            vf_lock(cntr->watch.domain);
-        }
+        else if (round % LOOKS_PER_WAIT == 0)
+            rc = vf_watch_wait(&cntr->watch, end_ms);
     }
     vf_unlock(cntr->watch.domain);
     return rc;
@@ -127,7 +113,7 @@ static struct fi_ops_cntr cntr_ops = {
 int vf_cntr_trywait(struct vf_cntr *cntr)
 {
     vf_lock(cntr->watch.domain);
-    int rc = vf_watch_arm(&cntr->watch);
+    int rc = vf_watch_trywait(&cntr->watch);
     vf_unlock(cntr->watch.domain);
     return rc;
 }

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
-#include <sched.h>
 #include <stdlib.h>
 
 #include "absent.h"
@@ -163,37 +162,22 @@ static ssize_t cq_sreadfrom(struct fid_cq *fid, void *buf, size_t count, fi_addr
                             const void *cond, int timeout)
 {
     struct vf_cq *cq = VF_CONTAINER(fid, struct vf_cq);
-    int64_t end_ms = timeout > 0 ? vf_now_ms() + timeout : 0;
+    int64_t end_ms = vf_watch_end_ms(timeout);
     ssize_t rc;
+    int status = 0;
     (void)cond; /* A hint: more than one completion may be waited for, one is enough. */
     if (!cq->watch.can_sleep)
         return -FI_ENOSYS;
     vf_lock(cq->watch.domain);
-    for (;;) {
-        rc = read_locked(cq, buf, count, src_addr);
-        if (rc != -FI_EAGAIN)
-            break;
+    while ((rc = read_locked(cq, buf, count, src_addr)) == -FI_EAGAIN && status == 0) {
         if (cq->watch.is_signaled) {
             cq->watch.is_signaled = false;
             break;
         }
-        int64_t left_ms = timeout < 0 ? 1000 : timeout > 0 ? end_ms - vf_now_ms() : 0;
-        if (left_ms <= 0)
-            break;
-        if (vf_watch_arm(&cq->watch) == 0) {
-            int error = vf_watch_sleep(&cq->watch, left_ms < 1000 ? (int)left_ms : 1000);
-            if (error) {
-                rc = error;
-                break;
-            }
-        } else {
-            vf_unlock(cq->watch.domain);
-            (void)sched_yield();
-            vf_lock(cq->watch.domain);
-        }
+        status = vf_watch_wait(&cq->watch, end_ms);
     }
     vf_unlock(cq->watch.domain);
-    return rc;
+    return rc == -FI_EAGAIN && status && status != -FI_ETIMEDOUT ? status : rc;
 }
 
 static ssize_t cq_sread(struct fid_cq *fid, void *buf, size_t count, const void *cond, int timeout)
@@ -239,7 +223,8 @@ static struct fi_ops_cq cq_ops = {
 int vf_cq_trywait(struct vf_cq *cq)
 {
     vf_lock(cq->watch.domain);
-    int rc = cq->head != cq->tail || cq->watch.is_signaled ? -FI_EAGAIN : vf_watch_arm(&cq->watch);
+    int rc =
+        cq->head != cq->tail || cq->watch.is_signaled ? -FI_EAGAIN : vf_watch_trywait(&cq->watch);
     vf_unlock(cq->watch.domain);
     return rc;
 }

@@ -194,6 +194,7 @@ struct vf_watch {
     int poll_fd;   /* -1: none; who waits looks again and again. */
     int wake_fd;
     int sleepers;
+    bool is_watched; /* Whoever sleeps, here or on the descriptor, is to be woken. */
     bool is_signaled;
 };
 
@@ -203,8 +204,14 @@ int vf_watch_add(struct vf_watch *watch, struct vf_ep *ep);
 void vf_watch_remove(struct vf_watch *watch, const struct vf_ep *ep);
 /** 0: the descriptor tells what comes from now on; -FI_EAGAIN: there is something to do. */
 int vf_watch_arm(struct vf_watch *watch);
+/** The same for a caller that sleeps by itself, once it knows that there is nothing to read. */
+int vf_watch_trywait(struct vf_watch *watch);
 /** Sleep, without the lock, until something comes, at most for so long. 0: no error. */
 int vf_watch_sleep(struct vf_watch *watch, int timeout_ms);
+/** One round of waiting until then, without the lock. 0: look again; -FI_ETIMEDOUT; or an error. */
+int vf_watch_wait(struct vf_watch *watch, int64_t end_ms);
+/** The end of a wait; below 0: it has none. */
+int64_t vf_watch_end_ms(int timeout_ms);
 /** Wake those who sleep. */
 void vf_watch_wake(struct vf_watch *watch);
 /** As fi_control(FI_GETWAIT). */
@@ -251,7 +258,7 @@ static inline bool vf_cq_has_room(const struct vf_cq *cq)
 static inline struct vf_completion *vf_cq_push(struct vf_cq *cq)
 {
     struct vf_completion *completion = &cq->ring[cq->tail++ & (cq->size - 1)];
-    if (vf_unlikely(cq->watch.sleepers))
+    if (vf_unlikely(cq->watch.is_watched))
         vf_watch_wake(&cq->watch);
     return completion;
 }
@@ -303,7 +310,7 @@ static inline void vf_cntr_add(struct vf_cntr *cntr, int status)
     if (vf_likely(!cntr))
         return;
     atomic_fetch_add_explicit(status ? &cntr->errors : &cntr->value, 1, memory_order_relaxed);
-    if (cntr->watch.sleepers)
+    if (cntr->watch.is_watched)
         vf_watch_wake(&cntr->watch);
 }
 

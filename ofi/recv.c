@@ -76,16 +76,19 @@ static void recv_done(struct velo_mq_request *request)
     vf_op_free(&ep->rx, op);
 }
 
-static inline velo_id_t source_of(const struct vf_ep *ep, fi_addr_t src, int *rc)
+/* The port that a receive waits for. 0, or the reason why the endpoint cannot receive from it. */
+static inline int source_of(const struct vf_ep *ep, fi_addr_t src, velo_id_t *source)
 {
+    if (vf_unlikely(!ep->mq))
+        return -FI_EOPBADSTATE;
+    *source = VELO_MQ_ANY_SOURCE;
     if (src == FI_ADDR_UNSPEC || !ep->is_directed)
-        return VELO_MQ_ANY_SOURCE;
+        return 0;
     const struct vf_address *address = vf_av_get(ep->av, src);
-    if (!address) {
-        *rc = -FI_EINVAL;
-        return VELO_MQ_ANY_SOURCE;
-    }
-    return address->id;
+    if (!address)
+        return -FI_EINVAL;
+    *source = address->id;
+    return 0;
 }
 
 static inline bool reports(const struct vf_ep *ep, uint64_t flags)
@@ -116,10 +119,10 @@ static inline struct vf_op *new_op(struct vf_ep *ep, enum vf_space space,
 static vf_hot ssize_t post(struct vf_ep *ep, enum vf_space space, const struct receive *receive,
                            uint64_t flags)
 {
-    int rc = 0;
-    velo_id_t source = source_of(ep, receive->src, &rc);
-    if (vf_unlikely(rc || !ep->mq))
-        return rc ? rc : -FI_EOPBADSTATE;
+    velo_id_t source;
+    int rc = source_of(ep, receive->src, &source);
+    if (vf_unlikely(rc))
+        return rc;
     struct vf_op *op = new_op(ep, space, receive, flags);
     if (vf_unlikely(!op))
         return -FI_EAGAIN;
@@ -135,24 +138,30 @@ static vf_hot ssize_t post(struct vf_ep *ep, enum vf_space space, const struct r
 
 /* ---- memory in pieces ------------------------------------------------------------------------ */
 
+/* Memory in one piece, from which the pieces are filled when the message is there. NULL: none. */
+static void *pack(struct vf_op *op, const struct iovec *iov, size_t count, size_t len_bytes)
+{
+    op->packed = malloc(len_bytes ? len_bytes : 1);
+    op->iov_count = (uint8_t)count;
+    memcpy(op->iov, iov, count * sizeof *iov);
+    return op->packed;
+}
+
 static ssize_t post_pieces(struct vf_ep *ep, enum vf_space space, const struct receive *receive,
                            const struct iovec *iov, size_t count, uint64_t flags)
 {
-    int rc = 0;
-    velo_id_t source = source_of(ep, receive->src, &rc);
-    if (rc || !ep->mq)
-        return rc ? rc : -FI_EOPBADSTATE;
+    velo_id_t source;
+    int rc = source_of(ep, receive->src, &source);
+    if (rc)
+        return rc;
     size_t len = vf_iov_bytes(iov, count);
     struct vf_op *op = new_op(ep, space, receive, flags);
     if (!op)
         return -FI_EAGAIN;
-    op->packed = malloc(len ? len : 1);
-    if (!op->packed) {
+    if (!pack(op, iov, count, len)) {
         vf_op_free(&ep->rx, op);
         return -FI_ENOMEM;
     }
-    op->iov_count = (uint8_t)count;
-    memcpy(op->iov, iov, count * sizeof *iov);
     int status = velo_mq_irecv_in(ep->mq, space, source, receive->tag, receive->ignore, op->packed,
                                   len, 0, &op->mq);
     if (status)
@@ -231,10 +240,10 @@ void vf_recv_again(struct vf_op *op)
 
 static ssize_t post_multi(struct vf_ep *ep, const struct receive *receive, uint64_t flags)
 {
-    int rc = 0;
-    velo_id_t source = source_of(ep, receive->src, &rc);
-    if (rc || !ep->mq)
-        return rc ? rc : -FI_EOPBADSTATE;
+    velo_id_t source;
+    int rc = source_of(ep, receive->src, &source);
+    if (rc)
+        return rc;
     struct vf_op *op = new_op(ep, VF_SPACE_MSG, receive, flags);
     if (!op)
         return -FI_EAGAIN;
@@ -300,9 +309,9 @@ static ssize_t peek(struct vf_ep *ep, const struct receive *receive, uint64_t fl
 {
     struct velo_mq_message *message = NULL;
     struct velo_mq_found found;
-    int rc = 0;
-    velo_id_t source = source_of(ep, receive->src, &rc);
-    if (rc || !ep->mq || !ep->rx_cq)
+    velo_id_t source;
+    int rc = source_of(ep, receive->src, &source);
+    if (rc || !ep->rx_cq)
         return rc ? rc : -FI_EOPBADSTATE;
     if (!vf_cq_has_room(ep->rx_cq))
         return -FI_EAGAIN;
@@ -362,14 +371,12 @@ static ssize_t take_claimed(struct vf_ep *ep, const struct receive *receive,
     size_t len = receive->len;
     if (count > 1) {
         len = vf_iov_bytes(iov, count);
-        buf = op->packed = malloc(len ? len : 1);
+        buf = pack(op, iov, count, len);
         if (!buf) {
             vf_op_free(&ep->rx, op);
             (void)claim(ep, receive->context, message);
             return -FI_ENOMEM;
         }
-        op->iov_count = (uint8_t)count;
-        memcpy(op->iov, iov, count * sizeof *iov);
     }
     int status = velo_mq_mrecv(ep->mq, message, buf, len, &op->mq);
     if (status)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <poll.h>
+#include <sched.h>
 #include <stdlib.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -8,6 +9,9 @@
 
 #include "fabric.h"
 #include "provider.h"
+
+/* No descriptor tells that a peer has died: so often a sleeper looks. It need not for messages. */
+#define PEERS_MS 1000
 
 static int watch_fd(const struct vf_watch *watch, int fd)
 {
@@ -118,21 +122,61 @@ int vf_watch_arm(struct vf_watch *watch)
     return 0;
 }
 
+int vf_watch_trywait(struct vf_watch *watch)
+{
+    eventfd_t count;
+    if (watch->sleepers == 0)
+        (void)eventfd_read(watch->wake_fd, &count);
+    int rc = vf_watch_arm(watch);
+    watch->is_watched |= rc == 0;
+    return rc;
+}
+
+static void give_way(struct vf_watch *watch)
+{
+    vf_unlock(watch->domain);
+    (void)sched_yield();
+    vf_lock(watch->domain);
+}
+
 int vf_watch_sleep(struct vf_watch *watch, int timeout_ms)
 {
     struct pollfd poll_fd = {.fd = watch->poll_fd, .events = POLLIN};
     eventfd_t count;
     watch->sleepers++;
+    watch->is_watched = true;
     vf_unlock(watch->domain);
     int rc = poll(&poll_fd, 1, timeout_ms) < 0 ? -errno : 0;
     vf_lock(watch->domain);
-    watch->sleepers--;
-    (void)eventfd_read(watch->wake_fd, &count);
+    /* The last one puts the bell away: before, it may still have to wake others. They come first.
+     */
+    if (--watch->sleepers == 0)
+        (void)eventfd_read(watch->wake_fd, &count);
+    else
+        give_way(watch);
     return rc;
+}
+
+int vf_watch_wait(struct vf_watch *watch, int64_t end_ms)
+{
+    int64_t left_ms = end_ms - vf_now_ms();
+    if (left_ms <= 0)
+        return -FI_ETIMEDOUT;
+    if (vf_watch_arm(watch) == 0)
+        return vf_watch_sleep(watch, left_ms < PEERS_MS ? (int)left_ms : PEERS_MS);
+    /* Something waits for room, which no descriptor tells; or there is no descriptor. */
+    give_way(watch);
+    return 0;
+}
+
+int64_t vf_watch_end_ms(int timeout_ms)
+{
+    return timeout_ms < 0 ? INT64_MAX : vf_now_ms() + timeout_ms;
 }
 
 void vf_watch_wake(struct vf_watch *watch)
 {
+    watch->is_watched = false;
     if (watch->wake_fd >= 0)
         (void)eventfd_write(watch->wake_fd, 1);
 }

@@ -436,9 +436,9 @@ TEST(an_offer_names_a_source_from_which_any_port_comes)
           memcmp(sides[0].name, sides[1].name, sides[0].name_len) != 0);
     if (is_velo()) {
         /* Both were offered the same, and it is no endpoint's. */
-        CHECK_EQ(memcmp(sides[0].info->src_addr, sides[1].info->src_addr,
-                        sides[0].info->src_addrlen),
-                 0);
+        CHECK_EQ(
+            memcmp(sides[0].info->src_addr, sides[1].info->src_addr, sides[0].info->src_addrlen),
+            0);
         CHECK_EQ(fi_av_insert(sides[0].av, sides[1].info->src_addr, 1, &addr, 0, NULL), 0);
     }
     side_close(&sides[0]);

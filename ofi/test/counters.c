@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Counters. */
+#include <poll.h>
 #include <pthread.h>
+#include <sched.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "side.h"
 
@@ -183,6 +187,121 @@ TEST(a_wait_for_a_count_is_woken_by_another_thread)
     CHECK_FI(fi_cntr_wait(side.done, 1, 8000));
     CHECK_EQ(pthread_join(thread, NULL), 0);
     side_close(&side);
+}
+
+static bool sleeps_without_limit;
+
+/* The provider's sleeps come here, too: without their limit a lost wake-up is a hang. */
+int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+{
+    return (int)syscall(SYS_poll, fds, count,
+                        sleeps_without_limit && timeout_ms > 0 ? -1 : timeout_ms);
+}
+
+#define WAITERS 3
+#define COUNTS 300
+
+struct waiters {
+    struct side side;
+    _Atomic uint64_t seen[WAITERS];
+};
+
+struct waiter {
+    struct waiters *all;
+    int number;
+};
+
+static void *waits_for_each_count(void *arg)
+{
+    struct waiter *waiter = arg;
+
+    for (uint64_t i = 1; i <= COUNTS; i++) {
+        CHECK_FI(fi_cntr_wait(waiter->all->side.done, i, -1));
+        waiter->all->seen[waiter->number] = i;
+    }
+    return NULL;
+}
+
+TEST(each_of_several_threads_that_sleep_for_a_count_is_woken)
+{
+    static struct waiters all;
+    struct side_attr attr = waited;
+    struct waiter waiters[WAITERS];
+    pthread_t threads[WAITERS];
+
+    if (!is_velo())
+        test_skip("others use no poll()");
+    sleeps_without_limit = true;
+    attr.threading = FI_THREAD_SAFE;
+    side_open(&all.side, &attr);
+    for (int i = 0; i < WAITERS; i++) {
+        waiters[i] = (struct waiter){&all, i};
+        CHECK_EQ(pthread_create(&threads[i], NULL, waits_for_each_count, &waiters[i]), 0);
+    }
+    for (uint64_t i = 1; i <= COUNTS; i++) {
+        CHECK_FI(fi_cntr_add(all.side.done, 1));
+        for (int waiter = 0; waiter < WAITERS; waiter++)
+            while (all.seen[waiter] < i)
+                (void)sched_yield();
+    }
+    for (int i = 0; i < WAITERS; i++)
+        CHECK_EQ(pthread_join(threads[i], NULL), 0);
+    side_close(&all.side);
+}
+
+/* Reads the queue whenever its descriptor says so. */
+static void *sleeps_on_the_descriptor(void *arg)
+{
+    struct waiters *all = arg;
+    struct fid *fids[] = {&all->side.cq->fid};
+    struct fi_cq_tagged_entry entry;
+    struct pollfd fd = {.events = POLLIN};
+
+    CHECK_FI(fi_control(fids[0], FI_GETWAIT, &fd.fd));
+    for (uint64_t i = 1; i <= COUNTS; i++) {
+        ssize_t count;
+        while ((count = fi_cq_read(all->side.cq, &entry, 1)) == -FI_EAGAIN)
+            if (fi_trywait(all->side.fabric, fids, 1) == 0)
+                CHECK_EQ(poll(&fd, 1, -1), 1);
+        CHECK_EQ(count, 1);
+        all->seen[0] = i;
+    }
+    return NULL;
+}
+
+TEST(a_descriptor_tells_what_a_call_of_another_thread_brings)
+{
+    static struct waiters all;
+    struct side_attr attr = waited;
+    pthread_t thread;
+    fi_addr_t self;
+    char byte = 1, room;
+
+    if (!is_velo())
+        test_skip("others use no poll()");
+    sleeps_without_limit = true;
+    attr.threading = FI_THREAD_SAFE;
+    attr.bind_flags = FI_SELECTIVE_COMPLETION;
+    attr.reads_itself = true;
+    all.seen[0] = 0;
+    side_open(&all.side, &attr);
+    self = side_learn(&all.side, &all.side);
+    CHECK_EQ(pthread_create(&thread, NULL, sleeps_on_the_descriptor, &all), 0);
+    for (uint64_t i = 1; i <= COUNTS; i++) {
+        struct iovec iov = {&room, 1};
+        struct fi_msg recv = {.msg_iov = &iov, .iov_count = 1, .addr = FI_ADDR_UNSPEC};
+        /* The message is there before its receive: what wakes is no message. */
+        POST(fi_inject(all.side.ep, &byte, 1, self));
+        for (int look = 0; look < 50; look++) {
+            (void)fi_cntr_read(all.side.received);
+            (void)sched_yield();
+        }
+        CHECK_FI(fi_recvmsg(all.side.ep, &recv, FI_COMPLETION));
+        while (all.seen[0] < i)
+            (void)sched_yield();
+    }
+    CHECK_EQ(pthread_join(thread, NULL), 0);
+    side_close(&all.side);
 }
 
 static void waits_for_counts(struct meeting *meeting, int rank)

@@ -984,3 +984,27 @@ TEST(sends_that_wait_for_delivery_and_others_are_all_told_once)
     nothing_more(&pair.a);
     pair_close(&pair);
 }
+
+TEST(a_receive_from_somebody_is_refused_until_the_endpoint_is_enabled)
+{
+    struct side side;
+    struct side_attr attr = {.caps = FI_MSG | FI_TAGGED | FI_DIRECTED_RECV};
+    struct iovec iov[2];
+    char room[2];
+    struct fi_msg_tagged look = {.msg_iov = iov, .iov_count = 1, .addr = 0};
+
+    if (!is_velo())
+        test_skip("others crash");
+    side_open_domain(&side, &attr);
+    CHECK_FI(fi_endpoint(side.domain, side.info, &side.ep, NULL));
+    iov[0] = (struct iovec){room, 1};
+    iov[1] = (struct iovec){room + 1, 1};
+    CHECK_REFUSED(fi_recv(side.ep, room, 1, NULL, 0, NULL), FI_EOPBADSTATE);
+    CHECK_REFUSED(fi_trecv(side.ep, room, 1, NULL, 0, 1, 0, NULL), FI_EOPBADSTATE);
+    CHECK_REFUSED(fi_recvv(side.ep, iov, NULL, 2, 0, NULL), FI_EOPBADSTATE);
+    CHECK_REFUSED(fi_trecvmsg(side.ep, &look, FI_PEEK), FI_EOPBADSTATE);
+    CHECK_FI(fi_close(&side.ep->fid));
+    side.ep = NULL;
+    side_open_endpoint(&side);
+    side_close(&side);
+}
