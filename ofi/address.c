@@ -22,6 +22,12 @@ static uint64_t mix(uint64_t hash, const void *data, size_t len_bytes)
     return hash;
 }
 
+const char *vf_address_folder(void)
+{
+    const char *folder = getenv("VELO_SHM_DIR");
+    return folder && *folder ? folder : "/dev/shm";
+}
+
 /* The machine's boot, the file system of the segments, and the domain: ports that share these see
  * each other, however their processes are contained. */
 uint64_t vf_address_place(const char *domain)
@@ -29,14 +35,13 @@ uint64_t vf_address_place(const char *domain)
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     char boot[64];
     struct stat folder;
-    const char *dir = getenv("VELO_SHM_DIR");
     int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
     ssize_t len = fd >= 0 ? read(fd, boot, sizeof boot) : 0;
     if (fd >= 0)
         (void)close(fd);
     if (len > 0)
         hash = mix(hash, boot, (size_t)len);
-    if (stat(dir && *dir ? dir : "/dev/shm", &folder) == 0) {
+    if (stat(vf_address_folder(), &folder) == 0) {
         hash = mix(hash, &folder.st_dev, sizeof folder.st_dev);
         hash = mix(hash, &folder.st_ino, sizeof folder.st_ino);
     }

@@ -47,16 +47,14 @@ static int grow(struct vf_av *av, size_t needed)
         cap *= 2;
     if (cap > UINT32_MAX / 2)
         return -FI_ENOMEM;
-    struct vf_address *addresses = realloc(av->addresses, cap * sizeof *addresses);
-    if (!addresses)
-        return -FI_ENOMEM;
-    memset(addresses + av->cap, 0, (cap - av->cap) * sizeof *addresses);
-    av->addresses = addresses;
     fi_addr_t *seen = realloc(av->seen, cap * sizeof *seen);
     if (!seen)
         return -FI_ENOMEM;
     av->seen = seen;
-    av->cap = cap;
+    struct vf_address *addresses = vf_table_grow(av->addresses, &av->cap, cap, sizeof *addresses);
+    if (!addresses)
+        return -FI_ENOMEM;
+    av->addresses = addresses;
     return 0;
 }
 

@@ -201,12 +201,7 @@ const char *vf_cq_strerror(struct fid_cq *fid, int prov_errno, const void *err_d
                            size_t len)
 {
     (void)fid, (void)err_data;
-    const char *text = velo_strerror(prov_errno);
-    if (buf && len > 0) {
-        strncpy(buf, text, len - 1);
-        buf[len - 1] = '\0';
-    }
-    return text;
+    return vf_strerror(prov_errno, buf, len);
 }
 
 static struct fi_ops_cq cq_ops = {

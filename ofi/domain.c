@@ -58,7 +58,7 @@ static int domain_close(fid_t fid)
     struct vf_domain *domain = VF_CONTAINER(fid, struct vf_domain);
     if (domain->users)
         return -FI_EBUSY;
-    if (domain->has_thread) {
+    if (domain->thread_watch) {
         vf_lock(domain);
         domain->stop = true;
         vf_watch_wake(domain->thread_watch);
@@ -141,10 +141,10 @@ static int start_thread(struct vf_domain *domain)
         if (rc)
             vf_watch_close(domain->thread_watch);
     }
-    if (rc)
+    if (rc) {
         free(domain->thread_watch);
-    else
-        domain->has_thread = true;
+        domain->thread_watch = NULL;
+    }
     return rc;
 }
 
@@ -168,7 +168,6 @@ int vf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
     domain->fid.ops = &domain_ops;
     domain->fid.mr = &vf_mr_ops;
     domain->fabric = VF_CONTAINER(fabric, struct vf_fabric);
-    domain->caps = info->caps;
     domain->mr_mode = mr_mode_of(attr ? attr->mr_mode : 0);
     bool is_auto = attr && attr->data_progress == FI_PROGRESS_AUTO;
     domain->locks = is_auto || !attr || attr->threading != FI_THREAD_DOMAIN;
@@ -181,7 +180,7 @@ int vf_domain_open(struct fid_fabric *fabric, struct fi_info *info, struct fid_d
     }
     domain->place = vf_address_place(domain->name);
     vf_port_sweep(domain->name);
-    if (domain->caps & (FI_RMA | FI_ATOMIC))
+    if (info->caps & (FI_RMA | FI_ATOMIC))
         rc = vf_mr_start(domain);
     if (!rc && is_auto)
         rc = start_thread(domain);

@@ -97,12 +97,7 @@ static const char *eq_strerror(struct fid_eq *fid, int prov_errno, const void *e
                                size_t len)
 {
     (void)fid, (void)err_data;
-    const char *text = velo_strerror(prov_errno);
-    if (buf && len > 0) {
-        strncpy(buf, text, len - 1);
-        buf[len - 1] = '\0';
-    }
-    return text;
+    return vf_strerror(prov_errno, buf, len);
 }
 
 static struct fi_ops_eq eq_ops = {

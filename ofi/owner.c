@@ -382,7 +382,7 @@ int vf_srx_open(struct fid_domain *domain_fid, struct fi_rx_attr *attr, struct f
     if (!given || given->size < sizeof *given || !given->srx || !given->srx->owner_ops ||
         given->srx->owner_ops->size < sizeof(struct vf_owner_ops))
         return -FI_EINVAL;
-    if (domain->has_thread) {
+    if (domain->thread_watch) {
         vf_log("FI_PEER: the owner makes progress; automatic progress is not offered with it");
         return -FI_EINVAL;
     }

@@ -9,12 +9,10 @@ static int make_room(struct vf_ep *ep, fi_addr_t addr)
     if (addr < ep->peers_len)
         return 0;
     size_t len = ep->av->cap > addr ? ep->av->cap : addr + 1;
-    struct velo_mq_peer **peers = realloc(ep->peers, len * sizeof *peers);
+    struct velo_mq_peer **peers = vf_table_grow(ep->peers, &ep->peers_len, len, sizeof *peers);
     if (!peers)
         return -FI_ENOMEM;
-    memset(peers + ep->peers_len, 0, (len - ep->peers_len) * sizeof *peers);
     ep->peers = peers;
-    ep->peers_len = len;
     return 0;
 }
 

@@ -127,6 +127,26 @@ void vf_iov_scatter(const struct iovec *iov, size_t count, const void *from, siz
     }
 }
 
+void *vf_table_grow(void *table, size_t *len, size_t new_len, size_t member_bytes)
+{
+    char *larger = realloc(table, new_len * member_bytes);
+    if (!larger)
+        return NULL;
+    memset(larger + *len * member_bytes, 0, (new_len - *len) * member_bytes);
+    *len = new_len;
+    return larger;
+}
+
+const char *vf_strerror(int status, char *buf, size_t len)
+{
+    const char *text = velo_strerror(status);
+    if (buf && len > 0) {
+        strncpy(buf, text, len - 1);
+        buf[len - 1] = '\0';
+    }
+    return text;
+}
+
 int vf_error(int status)
 {
     switch (status) {

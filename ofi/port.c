@@ -126,8 +126,7 @@ static void take_away(const char *domain, int node, int vpid)
 void vf_port_sweep(const char *domain)
 {
     static const char *const kinds[] = {"", "+rma"};
-    const char *folder = getenv("VELO_SHM_DIR");
-    DIR *dir = opendir(folder && *folder ? folder : "/dev/shm");
+    DIR *dir = opendir(vf_address_folder());
     if (!dir)
         return;
     for (struct dirent *file = readdir(dir); file; file = readdir(dir)) {

@@ -104,6 +104,8 @@ struct vf_address {
 
 /** A number for a velo domain of this machine, as its ports see each other. */
 uint64_t vf_address_place(const char *domain);
+/** The folder of the segments. */
+const char *vf_address_folder(void);
 /** The address of an endpoint with this port. */
 void vf_address_make(struct vf_address *address, uint64_t place, const struct velo_port *port,
                      const struct velo_port *rma_port);
@@ -150,7 +152,6 @@ struct vf_domain {
     pthread_mutex_t lock;
     char name[VELO_DOMAIN_NAME_MAX + 1];
     uint64_t place;
-    uint64_t caps;
     int mr_mode;
     struct vf_ep *eps;
     /* Remote memory; NULL unless the domain was opened for it. */
@@ -163,11 +164,10 @@ struct vf_domain {
     uint32_t mr_count;
     uint32_t rma_pending; /* Operations whose notification has not come. */
     uint32_t rma_polls;
-    /* Automatic progress. */
-    bool has_thread;
-    bool stop;
-    pthread_t thread;
+    /* Automatic progress; NULL: there is no thread for it. */
     struct vf_watch *thread_watch;
+    pthread_t thread;
+    bool stop;
 };
 
 static inline void vf_lock(struct vf_domain *domain)
@@ -490,6 +490,11 @@ static inline bool vf_tx_reports(const struct vf_ep *ep, uint64_t flags)
 
 /** The error of libfabric for a status of velo, above 0. */
 int vf_error(int status);
+/** As fi_cq_strerror(). */
+const char *vf_strerror(int status, char *buf, size_t len);
+
+/** Give a table so many members; the new ones are 0. NULL: no memory, and it stays as it was. */
+void *vf_table_grow(void *table, size_t *len, size_t new_len, size_t member_bytes);
 
 /** Give an operation back. */
 static inline void vf_op_free(struct vf_pool *pool, struct vf_op *op)

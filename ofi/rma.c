@@ -74,13 +74,11 @@ static int rma_peer(struct vf_ep *ep, fi_addr_t addr, struct vf_rma_peer **peer)
         return address ? -FI_EOPNOTSUPP : -FI_EINVAL;
     if (addr >= ep->rma_peers_len) {
         size_t len = ep->av->cap > addr ? ep->av->cap : addr + 1;
-        struct vf_rma_peer **peers = realloc(ep->rma_peers, len * sizeof(struct vf_rma_peer *));
+        struct vf_rma_peer **peers =
+            vf_table_grow(ep->rma_peers, &ep->rma_peers_len, len, sizeof *peers);
         if (!peers)
             return -FI_ENOMEM;
-        memset(peers + ep->rma_peers_len, 0,
-               (len - ep->rma_peers_len) * sizeof(struct vf_rma_peer *));
         ep->rma_peers = peers;
-        ep->rma_peers_len = len;
     }
     *peer = calloc(1, sizeof **peer);
     if (!*peer)
