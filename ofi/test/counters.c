@@ -192,10 +192,9 @@ TEST(a_wait_for_a_count_is_woken_by_another_thread)
 static bool sleeps_without_limit;
 
 /* The provider's sleeps come here, too: without their limit a lost wake-up is a hang. */
-int poll(struct pollfd *fds, nfds_t count, int timeout_ms)
+int poll(struct pollfd *fds, nfds_t nfds, int timeout)
 {
-    return (int)syscall(SYS_poll, fds, count,
-                        sleeps_without_limit && timeout_ms > 0 ? -1 : timeout_ms);
+    return (int)syscall(SYS_poll, fds, nfds, sleeps_without_limit && timeout > 0 ? -1 : timeout);
 }
 
 #define WAITERS 3
