@@ -338,9 +338,8 @@ static struct conn *conn_of(struct endpoint *endpoint, const struct wire_header 
 {
     struct conn *conn =
         header->index < endpoint->conns_len ? endpoint->conns[header->index] : NULL;
-    bool is_known = from != FI_ADDR_NOTAVAIL && from != FI_ADDR_UNSPEC;
-    if (conn && conn->state == CONN_OPEN && (header->token ^ conn->token_in) == 0 &&
-        (conn->is_self || !is_known || from == conn->address))
+    if (conn && conn->state == CONN_OPEN && header->token == conn->token_in &&
+        (conn->is_self || from == conn->address))
         return conn;
     const struct grave *grave =
         header->index < endpoint->conns_len ? &endpoint->graves[header->index] : NULL;
