@@ -29,6 +29,7 @@ MAY_INCLUDE = {
     "lib": {"include", "spec"},
     "transports": {"include", "spec", "lib"},
     "transports/loop": {"include", "spec"},
+    "transports/ofi": {"include", "spec"},
     "bindings": {"include", "spec"},
     "bindings/cpp": {"include", "spec"},
     "compat": {"include", "spec"},
@@ -56,6 +57,9 @@ EXCEPTIONS = {
     ("bench/clean.c", "lib/shm/inspect.h"): "takes away segments that nobody owns",
     ("transports/loop/loop.c", "lib/core/transport.h"): "is what a transport is written against",
     ("transports/loop/faults.h", "lib/core/transport.h"): "is bad in what that permits",
+    ("transports/ofi/wire.h", "lib/core/transport.h"): "carries the frames of that",
+    ("transports/ofi/settings.h", "lib/core/transport.h"): "fails with the library's sentences",
+    ("tests/ofi_transport/stranger.h", "transports/ofi/wire.h"): "sends what no correct peer does",
     ("transports/nic/sim.c", "sim/client/poll.h"): "is the back that reaches the simulator",
     ("transports/dimmnet/sim.c", "sim/client/channel.h"): "is the back that reaches the simulator",
 }
