@@ -260,7 +260,7 @@ const char *network_host(const struct network *network, velo_id_t id, uint32_t *
     if (node >= VELO_NODES || network->host_of[node] == 0)
         return NULL;
     const struct network_host *host = &network->hosts[network->host_of[node] - 1];
-    *service = host->service + (node - host->first) * (1u << VELO_ADDRESS_VPID_BITS) +
-               VELO_ID_VPID(id);
+    *service =
+        host->service + (node - host->first) * (1u << VELO_ADDRESS_VPID_BITS) + VELO_ID_VPID(id);
     return *service <= NETWORK_SERVICE_MAX ? host->name : NULL;
 }

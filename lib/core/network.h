@@ -48,7 +48,7 @@
 /** A machine that has nodes. */
 struct network_host {
     char name[NETWORK_HOST_MAX + 1];
-    uint8_t first; /* The first of these nodes... */
+    uint8_t first;    /* The first of these nodes... */
     uint32_t service; /* ...and the service number of its context 0. */
 };
 
@@ -75,8 +75,8 @@ static inline uint32_t network_node(const struct network *network, velo_id_t id)
     return network->spread ? (VELO_ID_NODE(id) + VELO_ID_VPID(id)) % network->spread
                            : VELO_ID_NODE(id);
 }
-/** The machine that has a port's node, and the port's service number there. NULL: not said, or there
- *  is no such number. */
+/** The machine that has a port's node, and the port's service number there. NULL: not said, or
+ * there is no such number. */
 const char *network_host(const struct network *network, velo_id_t id, uint32_t *service);
 /** The transport, as an index of names, by which a port reaches a peer. */
 uint32_t network_route(const struct network *network, velo_id_t port, velo_id_t peer);

@@ -69,8 +69,8 @@ TEST(a_killed_peer_is_lost_on_both_ways_and_its_successor_is_reached)
     CHECK_OK(velo_port_close(port_open(1))); /* Takes the dead one's file away. */
 }
 
-/* The peer stands still: what it is sent stays bounded, it is lost when its time is over, and closing
- * does not wait for it. */
+/* The peer stands still: what it is sent stays bounded, it is lost when its time is over, and
+ * closing does not wait for it. */
 TEST(a_silent_peer_pushes_back_and_is_lost)
 {
     struct velo_port *port = open_telling();

@@ -90,7 +90,8 @@ static unsigned free_service(void)
     CHECK_EQ(bind(fd, (struct sockaddr *)&address, len), 0);
     CHECK_EQ(getsockname(fd, (struct sockaddr *)&address, &len), 0);
     close(fd);
-    return ntohs(address.sin_port) < 60000 ? ntohs(address.sin_port) : 20000 + (unsigned)getpid() % 9999;
+    return ntohs(address.sin_port) < 60000 ? ntohs(address.sin_port)
+                                           : 20000 + (unsigned)getpid() % 9999;
 }
 
 static void write_map(char *path, const char *hosts)
@@ -126,7 +127,7 @@ TEST(a_map_of_hosts_leads_to_peers)
 
 TEST(a_line_of_hosts_that_makes_no_sense_is_named)
 {
-    static const char *const bad[] = {"0 = \"\"", "0 = \"host:0\"", "0 = \"host:65536\"",
+    static const char *const bad[] = {"0 = \"\"",       "0 = \"host:0\"", "0 = \"host:65536\"",
                                       "0 = \"host:x\"", "256 = \"host\"", "\"3-2\" = \"host\"",
                                       "0 = host"};
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {

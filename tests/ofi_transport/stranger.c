@@ -134,8 +134,8 @@ uint32_t stranger_name(struct stranger *s, char *name)
 
 /* ---- greetings ------------------------------------------------------------------------------- */
 
-void greeting_fill(struct wire_greeting *greeting, struct stranger *s, uint32_t kind, velo_id_t from,
-                   velo_id_t to)
+void greeting_fill(struct wire_greeting *greeting, struct stranger *s, uint32_t kind,
+                   velo_id_t from, velo_id_t to)
 {
     memset(greeting, 0, sizeof *greeting);
     greeting->header = (struct wire_header){.magic = WIRE_MAGIC, .kind = (uint16_t)kind};

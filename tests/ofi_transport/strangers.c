@@ -186,8 +186,7 @@ TEST(a_line_opened_for_another_port_is_refused)
                                        .use = 1,
                                        .from_dialer = 1,
                                        .payload_bytes = sizeof(struct velo_frame_open)}};
-    struct velo_frame_open open = {
-        .spec_hash = VELO_SPEC_HASH, .source = PEER, .generation = 77};
+    struct velo_frame_open open = {.spec_hash = VELO_SPEC_HASH, .source = PEER, .generation = 77};
     struct velo_port_counters counters;
     scene_open(&scene);
     stranger_greet(scene.stranger, OTHER, SELF, &frame.header);

@@ -49,8 +49,8 @@ struct conn *conn_new(struct endpoint *endpoint, velo_id_t peer, enum conn_state
                           .peer = peer,
                           .index = index,
                           .address = FI_ADDR_UNSPEC};
-    conn->greeting = (struct packet){
-        .use = PACKET_GREETING, .conn = conn, .data = (char *)(conn + 1)};
+    conn->greeting =
+        (struct packet){.use = PACKET_GREETING, .conn = conn, .data = (char *)(conn + 1)};
     endpoint->conns[index] = conn;
     endpoint->candidates += state == CONN_CANDIDATE;
     return conn;
@@ -73,9 +73,9 @@ int conn_open(struct conn *conn)
     struct endpoint *endpoint = conn->endpoint;
     size_t len_bytes = (size_t)TX_PACKETS * WIRE_PACKET_BYTES;
     conn->packets = calloc(TX_PACKETS, sizeof *conn->packets);
-    int status = conn->packets ? fabric_allocate(endpoint, len_bytes + WIRE_PACKET_BYTES,
-                                                 &conn->memory)
-                               : VELO_ERR_NO_MEMORY;
+    int status = conn->packets
+                     ? fabric_allocate(endpoint, len_bytes + WIRE_PACKET_BYTES, &conn->memory)
+                     : VELO_ERR_NO_MEMORY;
     if (status)
         return status;
     void *desc = conn->memory.mr ? fi_mr_desc(conn->memory.mr) : NULL;

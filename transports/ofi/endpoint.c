@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A transport between machines: each port has one reliable-datagram endpoint of libfabric. This file
- * is what the library sees; ofi.h says what the others do.
+ * A transport between machines: each port has one reliable-datagram endpoint of libfabric. This
+ * file is what the library sees; ofi.h says what the others do.
  */
 #include <errno.h>
 #include <poll.h>
@@ -113,9 +113,7 @@ static void set_timer(struct endpoint *endpoint)
     bool is_alone = endpoint->over_len == 0;
     for (uint32_t i = 0; i < endpoint->conns_len && is_alone; i++)
         is_alone = !endpoint->conns[i] && endpoint->graves[i].ticks == 0;
-    int64_t period_ns = is_alone             ? 0
-                        : endpoint->is_owing ? OWING_NS
-                                             : endpoint->settings.tick_ns;
+    int64_t period_ns = is_alone ? 0 : endpoint->is_owing ? OWING_NS : endpoint->settings.tick_ns;
     if (period_ns == endpoint->period_ns)
         return;
     struct timespec period = {.tv_sec = period_ns / NS_PER_S, .tv_nsec = period_ns % NS_PER_S};
@@ -293,8 +291,8 @@ static int open_packets(struct endpoint *endpoint)
     endpoint->rx = calloc(RX_PACKETS, sizeof *endpoint->rx);
     if (!endpoint->rx)
         return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
-    int status = fabric_allocate(endpoint, (size_t)RX_PACKETS * WIRE_PACKET_BYTES,
-                                 &endpoint->rx_memory);
+    int status =
+        fabric_allocate(endpoint, (size_t)RX_PACKETS * WIRE_PACKET_BYTES, &endpoint->rx_memory);
     if (status)
         return status;
     for (uint32_t i = 0; i < RX_PACKETS; i++) {
@@ -315,8 +313,8 @@ static int open_files(struct endpoint *endpoint)
     if (endpoint->epoll < 0 || endpoint->timer < 0 ||
         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer, &event) != 0 ||
         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->fabric.cq_fd, &event) != 0)
-        return endpoint->calls->fail(VELO_ERR_SYSTEM, "transport ofi: no descriptor to wait for: %s",
-                                     strerror(errno));
+        return endpoint->calls->fail(
+            VELO_ERR_SYSTEM, "transport ofi: no descriptor to wait for: %s", strerror(errno));
     return VELO_OK;
 }
 

@@ -146,8 +146,7 @@ void fabric_close(struct fabric *f)
 int fabric_allocate(struct endpoint *endpoint, size_t len_bytes, struct memory *memory)
 {
     struct fabric *fabric = &endpoint->fabric;
-    void *base =
-        mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *base = mmap(NULL, len_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (base == MAP_FAILED)
         return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for packets");
     *memory = (struct memory){.base = base, .len_bytes = len_bytes};

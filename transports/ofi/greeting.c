@@ -22,7 +22,8 @@
 
 /* ---- secrets --------------------------------------------------------------------------------- */
 
-static void mac_of(const struct endpoint *endpoint, const void *data, size_t len_bytes, uint8_t *mac)
+static void mac_of(const struct endpoint *endpoint, const void *data, size_t len_bytes,
+                   uint8_t *mac)
 {
     unsigned mac_bytes = 0;
     if (!HMAC(EVP_sha256(), endpoint->settings.secret, (int)endpoint->settings.secret_bytes, data,
@@ -162,7 +163,7 @@ static void judge(struct conn *conn, const struct wire_greeting *hello)
 {
     const struct endpoint *endpoint = conn->endpoint;
     bool is_other = strcmp(hello->domain, endpoint->attr.domain) != 0;
-    conn->refusal = hello->to != endpoint->attr.id        ? VELO_ERR_NO_PEER
+    conn->refusal = hello->to != endpoint->attr.id       ? VELO_ERR_NO_PEER
                     : hello->spec_hash != VELO_SPEC_HASH ? VELO_ERR_VERSION
                                                          : VELO_OK;
     if (conn->refusal == VELO_OK && is_other)
@@ -269,8 +270,7 @@ static struct conn *conn_of(const struct endpoint *endpoint, const struct wire_g
         conn->peer != greeting->from || greeting->to != endpoint->attr.id ||
         CRYPTO_memcmp(conn->nonce_hello, greeting->nonce_hello, WIRE_NONCE_BYTES) != 0)
         return NULL;
-    bool is_both =
-        CRYPTO_memcmp(conn->nonce_reply, greeting->nonce_reply, WIRE_NONCE_BYTES) == 0;
+    bool is_both = CRYPTO_memcmp(conn->nonce_reply, greeting->nonce_reply, WIRE_NONCE_BYTES) == 0;
     return is_confirm && !is_both ? NULL : conn;
 }
 

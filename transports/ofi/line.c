@@ -49,8 +49,7 @@ int line_dial(struct conn *conn, struct velo_link *link, struct line **out)
         return conn->endpoint->calls->fail(
             VELO_ERR_FULL, "%u connections to port %u.%u are open; close some", LINES_MAX,
             VELO_ID_NODE(conn->peer), VELO_ID_VPID(conn->peer));
-    struct line *line =
-        grow(lines, number) ? line_new(conn, (uint16_t)number, true) : NULL;
+    struct line *line = grow(lines, number) ? line_new(conn, (uint16_t)number, true) : NULL;
     if (!line)
         return conn->endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a line");
     line->link = link;

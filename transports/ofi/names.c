@@ -73,8 +73,7 @@ void names_remove(struct endpoint *endpoint)
 static bool is_beside(const struct endpoint *endpoint, const struct endpoint *other)
 {
     size_t len = strcspn(endpoint->attr.domain, "+");
-    return endpoint->attr.id == other->attr.id &&
-           len == strcspn(other->attr.domain, "+") &&
+    return endpoint->attr.id == other->attr.id && len == strcspn(other->attr.domain, "+") &&
            strncmp(endpoint->attr.domain, other->attr.domain, len) == 0 &&
            strcmp(endpoint->attr.dir, other->attr.dir) == 0;
 }
@@ -116,10 +115,10 @@ static int read_name(const struct endpoint *endpoint, const void *text, size_t l
     if (name->magic != NAME_MAGIC)
         return endpoint->calls->fail(VELO_ERR_ARG, "this is no name of a port with transport ofi");
     if (name->format != fabric->info->addr_format || len_bytes != NAME_BYTES(fabric->name_bytes))
-        return endpoint->calls->fail(
-            VELO_ERR_ARG, "the peer uses another provider of libfabric than %s; set "
-                          "VELO_OFI_PROVIDER on both sides",
-            fabric->info->fabric_attr->prov_name);
+        return endpoint->calls->fail(VELO_ERR_ARG,
+                                     "the peer uses another provider of libfabric than %s; set "
+                                     "VELO_OFI_PROVIDER on both sides",
+                                     fabric->info->fabric_attr->prov_name);
     return VELO_OK;
 }
 
@@ -201,22 +200,25 @@ int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uin
                 : fabric_insert(&endpoint->fabric, address);
     if (*out != FI_ADDR_UNSPEC)
         return VELO_OK;
-    return endpoint->calls->fail(
-        VELO_ERR_NO_PEER, "libfabric's provider %s does not know the host %s of port %u.%u",
-        endpoint->fabric.info->fabric_attr->prov_name, host ? host : "", VELO_ID_NODE(peer),
-        VELO_ID_VPID(peer));
+    return endpoint->calls->fail(VELO_ERR_NO_PEER,
+                                 "libfabric's provider %s does not know the host %s of port %u.%u",
+                                 endpoint->fabric.info->fabric_attr->prov_name, host ? host : "",
+                                 VELO_ID_NODE(peer), VELO_ID_VPID(peer));
 }
 
 /* ---- forks ----------------------------------------------------------------------------------- */
 
-/* The number of an internet socket's own port; 0: it is none. */
+/* The number in the address of an internet socket; 0: it is none. */
 static in_port_t port_of(const void *address)
 {
-    const struct sockaddr *any = address;
-    if (any->sa_family == AF_INET)
-        return ((const struct sockaddr_in *)address)->sin_port;
-    return any->sa_family == AF_INET6 ? ((const struct sockaddr_in6 *)address)->sin6_port : 0;
+    struct sockaddr_storage any; /* A name has no alignment. */
+    memcpy(&any, address, sizeof any);
+    if (any.ss_family == AF_INET)
+        return ((const struct sockaddr_in *)&any)->sin_port;
+    return any.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&any)->sin6_port : 0;
 }
+
+_Static_assert(sizeof(struct sockaddr_storage) <= WIRE_NAME_BYTES, "port_of() reads no further");
 
 /* Does a socket lead from this endpoint, or to a peer of it? No other socket of the process does.
  */
@@ -232,7 +234,7 @@ static bool is_of(const struct endpoint *endpoint, int fd)
     if (getpeername(fd, (struct sockaddr *)&peer, &len) != 0)
         return false;
     for (uint32_t i = 0; i < endpoint->conns_len; i++) {
-        char address[WIRE_NAME_BYTES];
+        char address[WIRE_NAME_BYTES] = {0};
         size_t name_bytes = sizeof address;
         const struct conn *conn = endpoint->conns[i];
         if (conn && !conn->is_self &&
@@ -249,7 +251,8 @@ void names_forget_sockets(const struct endpoint *endpoint)
     DIR *dir = opendir("/proc/self/fd");
     if (!dir)
         return;
-    bool is_internet = format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
+    bool is_internet =
+        format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
     for (const struct dirent *entry = readdir(dir); entry && is_internet; entry = readdir(dir)) {
         int fd = atoi(entry->d_name); // NOLINT: the names are numbers, but for "." and ".."
         if (fd > 2 && fd != dirfd(dir) && is_of(endpoint, fd))

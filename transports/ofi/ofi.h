@@ -3,8 +3,8 @@
  * @file ofi.h
  * @brief The structures of the transport, and what its files offer each other.
  *
- * An **endpoint** is a port's: one endpoint of the fabric. It has a **connection** to each peer that
- * either side has dialed; all lines between the two ports share it. A connection is greeted
+ * An **endpoint** is a port's: one endpoint of the fabric. It has a **connection** to each peer
+ * that either side has dialed; all lines between the two ports share it. A connection is greeted
  * (greeting.c), carries packets (packet.c) of its lines (line.c), and is lost or closed (conn.c).
  */
 #ifndef VELO_OFI_OFI_H
@@ -60,9 +60,9 @@ struct line {
     struct conn *conn;
     struct velo_link *link; /* NULL: the library has hung up. */
     uint16_t number, use;
-    bool is_dialed;    /* By this side. */
-    bool owes_gone;    /* The other side is to be told that the library has hung up. */
-    bool is_gone;      /* The other side has hung up. */
+    bool is_dialed; /* By this side. */
+    bool owes_gone; /* The other side is to be told that the library has hung up. */
+    bool is_gone;   /* The other side has hung up. */
     /* A CREDIT that tells little more than the peer knows waits here, and grows while it does. */
     bool owes_credit;
     struct line *next_credit; /* Of the connection's that do. */
@@ -105,8 +105,8 @@ struct conn {
 
     /* Packets. */
     uint64_t token_in, token_out;
-    uint32_t sent, acked;   /* Packets. */
-    uint32_t taken, told;   /* The same of the other side. */
+    uint32_t sent, acked; /* Packets. */
+    uint32_t taken, told; /* The same of the other side. */
     struct memory memory;
     struct packet *packets, *free, *filling;
     struct packet ack;
@@ -146,7 +146,7 @@ struct fabric {
     struct fid_ep *ep;
     int cq_fd;
     uint32_t inject_bytes; /* Packets of up to this length leave without an outcome. */
-    bool is_local_mr; /* Buffers have to be registered. */
+    bool is_local_mr;      /* Buffers have to be registered. */
     char name[WIRE_NAME_BYTES];
     size_t name_bytes;
 };

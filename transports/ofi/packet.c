@@ -7,7 +7,8 @@
  *    frame, if the program then sends more; the library's thread sees to it if the program does
  *    nothing of that (VELO_HOLD_NS).
  *
- * Small credits wait for a packet to travel with, as long as the program polls, for LAZY_NS. A peer is sent no more than WIRE_WINDOW packets that it has not taken.
+ * Small credits wait for a packet to travel with, as long as the program polls, for LAZY_NS. A peer
+ * is sent no more than WIRE_WINDOW packets that it has not taken.
  */
 #include <string.h>
 
@@ -147,7 +148,8 @@ int packet_add(struct line *line, const struct velo_frame *frame)
     if (!make_room(conn, wire_frame_bytes(frame->kind, frame->payload_bytes)))
         return VELO_AGAIN;
     append(line, frame);
-    if (frame->kind == VELO_FRAME_ACCEPT && frame->payload_bytes == sizeof(struct velo_frame_accept))
+    if (frame->kind == VELO_FRAME_ACCEPT &&
+        frame->payload_bytes == sizeof(struct velo_frame_accept))
         note_accept(line, frame);
     if (conn->filling->len_bytes > WIRE_PACKET_BYTES - ROOM_BYTES)
         (void)packet_flush(conn);
@@ -183,8 +185,7 @@ bool packet_flush(struct conn *conn)
                              .taken = conn->taken,
                              .token = conn->token_out};
     enum fabric_sent sent =
-        conn->is_self ? FABRIC_HAS
-                      : fabric_send(&conn->endpoint->fabric, packet, conn->address);
+        conn->is_self ? FABRIC_HAS : fabric_send(&conn->endpoint->fabric, packet, conn->address);
     if (sent == FABRIC_BUSY)
         return false;
     if (conn->is_self)
@@ -215,8 +216,8 @@ void packets_flush(struct endpoint *endpoint, bool credits_too)
     struct conn **at = &endpoint->filled;
     while (*at) {
         struct conn *conn = *at;
-        bool are_due = conn->credits &&
-                       (credits_too || endpoint->now_ns - conn->credits_ns >= LAZY_NS);
+        bool are_due =
+            conn->credits && (credits_too || endpoint->now_ns - conn->credits_ns >= LAZY_NS);
         (void)(are_due ? push_credits(conn) : packet_flush(conn));
         conn->is_listed = conn->filling || conn->credits;
         if (conn->is_listed)
@@ -336,8 +337,7 @@ static bool take_frames(struct conn *conn, const char *data, size_t len_bytes)
 static struct conn *conn_of(struct endpoint *endpoint, const struct wire_header *header,
                             fi_addr_t from)
 {
-    struct conn *conn =
-        header->index < endpoint->conns_len ? endpoint->conns[header->index] : NULL;
+    struct conn *conn = header->index < endpoint->conns_len ? endpoint->conns[header->index] : NULL;
     if (conn && conn->state == CONN_OPEN && header->token == conn->token_in &&
         (conn->is_self || from == conn->address))
         return conn;

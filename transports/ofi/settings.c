@@ -60,8 +60,9 @@ static int read_secret(struct settings *settings, const struct velo_transport_ca
     settings->secret_bytes = strcspn(settings->secret, "\r\n");
     settings->secret[settings->secret_bytes] = '\0';
     if (settings->secret_bytes < SECRET_BYTES_MIN || settings->secret_bytes > SECRET_BYTES_MAX)
-        return calls->fail(VELO_ERR_ARG, "the secret of transport ofi has to have %u to %u "
-                                         "characters",
+        return calls->fail(VELO_ERR_ARG,
+                           "the secret of transport ofi has to have %u to %u "
+                           "characters",
                            SECRET_BYTES_MIN, SECRET_BYTES_MAX);
     return VELO_OK;
 }

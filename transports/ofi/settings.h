@@ -16,8 +16,8 @@ struct settings {
     size_t secret_bytes;
     const char *provider;  /* NULL: any. */
     const char *interface; /* NULL: any. */
-    int64_t timeout_ns; /* Of silence, after which a peer is lost. */
-    int64_t tick_ns;    /* A part of it: so often one looks. */
+    int64_t timeout_ns;    /* Of silence, after which a peer is lost. */
+    int64_t tick_ns;       /* A part of it: so often one looks. */
 };
 
 /** VELO_ERR_ARG, VELO_ERR_ACCESS. */

@@ -37,8 +37,8 @@ enum wire_kind {
     WIRE_ACK, /* No frames, and no place in the sequence. */
 };
 
-/** Begins each packet. It is short, since TCP's provider is fastest with messages of up to 64 bytes:
- *  a packet of one short message is one. */
+/** Begins each packet. It is short, since TCP's provider is fastest with messages of up to 64
+ * bytes: a packet of one short message is one. */
 struct wire_header {
     uint16_t magic;
     uint16_t kind;     /* enum wire_kind. */
@@ -51,7 +51,7 @@ struct wire_header {
 struct wire_greeting {
     struct wire_header header; /* `index` is 0 in a HELLO; sequence, taken and token are 0. */
     uint64_t spec_hash;
-    uint32_t from, to; /* Ports. */
+    uint32_t from, to;   /* Ports. */
     uint32_t generation; /* Of `from`. */
     uint32_t index;      /* The connection's, at `from`. */
     int32_t status;      /* Of REFUSE. */
@@ -64,10 +64,10 @@ struct wire_greeting {
 };
 
 struct wire_envelope {
-    uint16_t line;       /* Its number at the side that dialed... */
-    uint16_t use;        /* ...and how often that number was used before. */
+    uint16_t line; /* Its number at the side that dialed... */
+    uint16_t use;  /* ...and how often that number was used before. */
     uint16_t payload_bytes;
-    uint8_t kind;        /* enum velo_frame_kind, or WIRE_GONE. */
+    uint8_t kind; /* enum velo_frame_kind, or WIRE_GONE. */
     uint8_t from_dialer;
 };
 
