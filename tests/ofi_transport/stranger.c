@@ -179,7 +179,7 @@ static uint64_t token_of(const struct wire_greeting *greeting, velo_id_t sender)
 void stranger_greet(struct stranger *s, velo_id_t own, velo_id_t peer, struct wire_header *header)
 {
     struct wire_greeting greeting, reply;
-    _Alignas(8) char packet[WIRE_PACKET_BYTES];
+    _Alignas(8) char packet[WIRE_PACKET_BYTES] = {0};
     greeting_fill(&greeting, s, WIRE_HELLO, own, peer);
     greeting_sign(&greeting, getenv("VELO_OFI_SECRET"));
     stranger_send(s, &greeting, sizeof greeting);

@@ -75,7 +75,7 @@ static void take_outcome(struct endpoint *endpoint, const struct outcome *outcom
         sent(packet, outcome->is_failed);
         return;
     }
-    if (outcome->is_failed)
+    if (!packet || outcome->is_failed)
         refuse(endpoint); /* It was longer than a packet is. */
     else
         packet_take(endpoint, packet->data, outcome->len_bytes, outcome->from);

@@ -110,7 +110,7 @@ int fabric_open(struct endpoint *endpoint)
 {
     struct fabric *fabric = &endpoint->fabric;
     int status = choose(endpoint);
-    if (status)
+    if (status || !fabric->info)
         return status;
     fabric->inject_bytes = fabric->info->tx_attr->inject_size < INJECT_BYTES_MAX
                                ? (uint32_t)fabric->info->tx_attr->inject_size

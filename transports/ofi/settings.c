@@ -13,12 +13,8 @@
 #define NS_PER_MS INT64_C(1000000)
 #define TICK_NS_MAX (1000 * NS_PER_MS)
 
-/* The value of a variable; NULL: it is not set, or empty. */
-static const char *value_of(const char *name)
-{
-    const char *value = getenv(name);
-    return value && *value ? value : NULL;
-}
+/* An empty variable is as good as none. */
+static const char *unless_empty(const char *value) { return value && *value ? value : NULL; }
 
 static int read_secret_file(struct settings *settings, const struct velo_transport_calls *calls,
                             const char *path)
@@ -45,7 +41,8 @@ static int read_secret_file(struct settings *settings, const struct velo_transpo
 
 static int read_secret(struct settings *settings, const struct velo_transport_calls *calls)
 {
-    const char *text = value_of("VELO_OFI_SECRET"), *path = value_of("VELO_OFI_SECRET_FILE");
+    const char *text = unless_empty(getenv("VELO_OFI_SECRET")),
+               *path = unless_empty(getenv("VELO_OFI_SECRET_FILE"));
     int status = VELO_OK;
     if (text)
         (void)strncat(settings->secret, text, sizeof settings->secret - 1);
@@ -69,7 +66,7 @@ static int read_secret(struct settings *settings, const struct velo_transport_ca
 
 static int read_timeout(struct settings *settings, const struct velo_transport_calls *calls)
 {
-    const char *text = value_of("VELO_OFI_TIMEOUT_MS");
+    const char *text = unless_empty(getenv("VELO_OFI_TIMEOUT_MS"));
     char *end = NULL;
     long timeout_ms = text ? strtol(text, &end, 10) : 10000;
     if (text && (*end || timeout_ms < TIMEOUT_MS_MIN || timeout_ms > TIMEOUT_MS_MAX))
@@ -84,8 +81,8 @@ static int read_timeout(struct settings *settings, const struct velo_transport_c
 
 int settings_read(struct settings *settings, const struct velo_transport_calls *calls)
 {
-    settings->provider = value_of("VELO_OFI_PROVIDER");
-    settings->interface = value_of("VELO_OFI_INTERFACE");
+    settings->provider = unless_empty(getenv("VELO_OFI_PROVIDER"));
+    settings->interface = unless_empty(getenv("VELO_OFI_INTERFACE"));
     int status = read_secret(settings, calls);
     return status ? status : read_timeout(settings, calls);
 }
