@@ -6,8 +6,10 @@
 
 #define CONNECT_NAP_NS 100000
 #define DIAL_NAP_NS 1000000
-/* Wait at least this long for the answer, even with a shorter timeout. */
-#define ANSWER_NS (NS_PER_S / 2)
+/* Wait at least this long for the answer, even with a shorter timeout. The matched queues connect
+ * back without one, and take a peer for gone that does not answer: on a network that loses the
+ * first words, or with a peer that waits for its turn at a core, half a second is not enough. */
+#define ANSWER_NS (10 * NS_PER_S)
 
 static struct seg_ring *ring_of(const struct velo_link *link) { return seg_ring(link->segment, 0); }
 
