@@ -231,6 +231,22 @@ module velo_pcie_receive_props
   `VELO_ASSERT(MalformedIsSaid, !packet_end || whole || seen.malformed)
   `VELO_ASSERT(RefusedIsSaid, !(whole && is_write && !poisoned) || is_store || is_control ||
                is_own || seen.unsupported)
+  // A store has all its words, each in its place: none was swallowed as there was no room.
+  logic [9:0] beats_q;
+  logic lost, lost_q;
+  assign lost = in_q == 2'd2 && take && beats_q < {1'b0, first_q[9:1]} && !word;
+  always_ff @(posedge clk_i) begin
+    if (in_q != 2'd2) begin
+      beats_q <= '0;
+      lost_q  <= 1'b0;
+    end else begin
+      if (take && beats_q != '1) beats_q <= beats_q + 10'd1;
+      if (lost) lost_q <= 1'b1;
+    end
+  end
+  `VELO_ASSERT(CommittedWhole, !commit || !(lost || lost_q))
+  `VELO_ASSERT(InItsPlace, !word || index == beats_q[2:0])
+
   logic control_due_q;
   always_ff @(posedge clk_i) begin
     if (!rst_ni) control_due_q <= 1'b0;
@@ -247,6 +263,8 @@ module velo_pcie_receive_props
   `VELO_ASSERT(TieSecond, in_q != 2'd2 || (u_dut.second_q == second_q && u_dut.bar_q == its_bar_q &&
                u_dut.ended_q == ended_q && u_dut.got_q == dwords_q && u_dut.served_q))
   `VELO_ASSERT(TiePatience, u_dut.u_patience.left_q <= patience_i || !u_dut.store_waits)
+  `VELO_ASSERT(TieBeats, in_q != 2'd2 || (beats_q == u_dut.index_q &&
+                                          (!(lost_q && is_store) || u_dut.dropping_q)))
   // KindStore, KindControl, KindOwn, KindRequest, KindAnswer, KindRefused are 1 to 6.
   `VELO_ASSERT(TieKind, in_q != 2'd2 || (
                (u_dut.kind_q == 3'd1) == is_store && (u_dut.kind_q == 3'd2) == is_control &&
