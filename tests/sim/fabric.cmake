@@ -13,8 +13,8 @@ if(TARGET mca_mtl_velo)
 endif()
 
 # The suite, each port on a node of its own. By day a few of each kind; the others take as long, or send
-# megabytes. Left out is what a node's host port does not have: descriptors to wait for, and a thread
-# that makes progress.
+# more. Left out is what a node's host port does not have: descriptors to wait for, and a thread that
+# makes progress; and what sends ten megabytes and more.
 set(fabric_by_day
     a_buffer_is_released_once_when_too_little_room_is_left
     a_claimed_message_is_for_its_claimer_alone
@@ -48,8 +48,11 @@ set(fabric_by_day
     writes_and_reads_are_counted)
 set(fabric_left_out
     a_queue_with_completions_is_not_to_be_waited_for
+    a_small_queue_of_sends_refuses_and_all_arrives
     a_sleeper_in_poll_is_woken_by_each_message
     a_wait_object_is_a_descriptor_if_one_is_asked_for
+    four_processes_exchange_messages_of_all_sizes
+    processes_write_and_read_each_others_memory
     with_automatic_progress_a_receiver_makes_no_calls
     with_automatic_progress_a_sender_of_much_makes_no_calls
     with_automatic_progress_the_owner_of_memory_makes_no_calls)
