@@ -22,8 +22,6 @@ module velo_pcie_receive_props
 #(
     parameter int unsigned Lines = 2,
     parameter int unsigned ControlCycles = 3,
-    // What only the induction needs; without it breaks are found by the promises themselves.
-    parameter bit Ties = 1'b1,
     parameter bit Data = 1'b0
 ) (
     input logic             clk_i,
@@ -259,43 +257,38 @@ module velo_pcie_receive_props
 
   // ----- how the two readings hang together, for the induction ------------------------------------
 
-  if (Ties) begin : gen_ties
-    `VELO_ASSERT(TieState, u_dut.state_q == (control_due_q ? 2'd3 : in_q))
-    `VELO_ASSERT(TieFirst, in_q == 2'd0 || u_dut.head_q == first_q)
-    `VELO_ASSERT(TieControl, !control_due_q || in_q == 2'd0)
-    `VELO_ASSERT(TieSecond, in_q != 2'd2 || (u_dut.second_q == second_q &&
-                 u_dut.bar_q == its_bar_q &&
-                 u_dut.ended_q == ended_q && u_dut.got_q == dwords_q && u_dut.served_q))
-    `VELO_ASSERT(TiePatience, u_dut.u_patience.left_q <= patience_i || !u_dut.store_waits)
-    `VELO_ASSERT(TieBeats, in_q != 2'd2 || (beats_q == u_dut.index_q &&
-                                            (!(lost_q && is_store) || u_dut.dropping_q)))
-    // KindStore, KindControl, KindOwn, KindRequest, KindAnswer, KindRefused are 1 to 6.
-    `VELO_ASSERT(TieKind, in_q != 2'd2 || (
-                 (u_dut.kind_q == 3'd1) == is_store && (u_dut.kind_q == 3'd2) == is_control &&
-                 (u_dut.kind_q == 3'd3) == is_own && (u_dut.kind_q == 3'd5) == is_completion &&
-                 (u_dut.kind_q == 3'd6) == (is_write && !is_store && !is_control && !is_own) &&
-                 (u_dut.kind_q == 3'd4 || !is_read) &&
-                 (u_dut.kind_q != 3'd4 || !(is_write || is_completion))))
-    `VELO_ASSERT(TieBar, in_q != 2'd2 || (its_bar_q & (its_bar_q - 3'd1)) == '0)
-    `VELO_ASSERT(TieWaits, store_wait_q <= stands_q &&
-                 (control_valid || wait_q <= stands_q + 5'(ControlCycles) || !waits))
-    `VELO_ASSERT(TieStuck, !u_dut.stuck_q || stands_q > 5'(patience_i))
-    `VELO_ASSERT(TieDropping, !u_dut.dropping_q || no_room_q)
-    `VELO_ASSERT(TieLate, !(u_dut.late && u_dut.store_waits && !ended) || stands_q > 5'(patience_i))
-    `VELO_ASSERT(TieDrop, !u_dut.dropping_q || (in_q == 2'd2 && is_store &&
-                 (u_dut.stuck_q || room)))
-    logic counting;
-    assign counting = stands_q != '0 && !u_dut.stuck_q;
-    `VELO_ASSERT(TieCounting, !counting || (in_q == 2'd2 && is_store && !ended &&
-                 !u_dut.dropping_q))
-    `VELO_ASSERT(TieLeft, !counting || stands_q > 5'(patience_i) ||
-                 5'(u_dut.u_patience.left_q) + stands_q == 5'(patience_i))
-    `VELO_ASSERT(TieLeftFirst, !(in_q == 2'd2 && is_store && !ended && stands_q == '0 &&
-                                 !u_dut.dropping_q) ||
-                 u_dut.u_patience.left_q == patience_i || u_dut.stuck_q)
-    `VELO_ASSERT(TieExpired, !counting || stands_q <= 5'(patience_i) ||
-                 (u_dut.late && stands_q == 5'(patience_i) + 5'd1))
-  end
+  `VELO_ASSERT(TieState, u_dut.state_q == (control_due_q ? 2'd3 : in_q))
+  `VELO_ASSERT(TieFirst, in_q == 2'd0 || u_dut.head_q == first_q)
+  `VELO_ASSERT(TieControl, !control_due_q || in_q == 2'd0)
+  `VELO_ASSERT(TieSecond, in_q != 2'd2 || (u_dut.second_q == second_q && u_dut.bar_q == its_bar_q &&
+               u_dut.ended_q == ended_q && u_dut.got_q == dwords_q && u_dut.served_q))
+  `VELO_ASSERT(TiePatience, u_dut.u_patience.left_q <= patience_i || !u_dut.store_waits)
+  `VELO_ASSERT(TieBeats, in_q != 2'd2 || (beats_q == u_dut.index_q &&
+                                          (!(lost_q && is_store) || u_dut.dropping_q)))
+  // KindStore, KindControl, KindOwn, KindRequest, KindAnswer, KindRefused are 1 to 6.
+  `VELO_ASSERT(TieKind, in_q != 2'd2 || (
+               (u_dut.kind_q == 3'd1) == is_store && (u_dut.kind_q == 3'd2) == is_control &&
+               (u_dut.kind_q == 3'd3) == is_own && (u_dut.kind_q == 3'd5) == is_completion &&
+               (u_dut.kind_q == 3'd6) == (is_write && !is_store && !is_control && !is_own) &&
+               (u_dut.kind_q == 3'd4 || !is_read) &&
+               (u_dut.kind_q != 3'd4 || !(is_write || is_completion))))
+  `VELO_ASSERT(TieBar, in_q != 2'd2 || (its_bar_q & (its_bar_q - 3'd1)) == '0)
+  `VELO_ASSERT(TieWaits, store_wait_q <= stands_q &&
+               (control_valid || wait_q <= stands_q + 5'(ControlCycles) || !waits))
+  `VELO_ASSERT(TieStuck, !u_dut.stuck_q || stands_q > 5'(patience_i))
+  `VELO_ASSERT(TieDropping, !u_dut.dropping_q || no_room_q)
+  `VELO_ASSERT(TieLate, !(u_dut.late && u_dut.store_waits && !ended) || stands_q > 5'(patience_i))
+  `VELO_ASSERT(TieDrop, !u_dut.dropping_q || (in_q == 2'd2 && is_store && (u_dut.stuck_q || room)))
+  logic counting;
+  assign counting = stands_q != '0 && !u_dut.stuck_q;
+  `VELO_ASSERT(TieCounting, !counting || (in_q == 2'd2 && is_store && !ended && !u_dut.dropping_q))
+  `VELO_ASSERT(TieLeft, !counting || stands_q > 5'(patience_i) ||
+               5'(u_dut.u_patience.left_q) + stands_q == 5'(patience_i))
+  `VELO_ASSERT(TieLeftFirst, !(in_q == 2'd2 && is_store && !ended && stands_q == '0 &&
+                               !u_dut.dropping_q) ||
+               u_dut.u_patience.left_q == patience_i || u_dut.stuck_q)
+  `VELO_ASSERT(TieExpired, !counting || stands_q <= 5'(patience_i) ||
+               (u_dut.late && stands_q == 5'(patience_i) + 5'd1))
 
   // ----- stores leave as they came ----------------------------------------------------------------
 
