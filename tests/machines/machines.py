@@ -15,12 +15,14 @@ import contextlib
 import ctypes
 import json
 import os
+import re
 import shlex
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +31,7 @@ from typing import Any
 
 SKIPPED = 77
 SUBNET = "10.213.7"
+LINK_TIMEOUT_S = 10
 INIT = Path(__file__).with_name("machine.py")
 LIBC = ctypes.CDLL(None)
 PR_SET_PDEATHSIG = 1
@@ -114,6 +117,8 @@ class Machines:
             for number, address in enumerate(self.addresses):
                 self._ip(number, "addr", "add", f"{address}/24", "dev", device)
                 self._ip(number, "link", "set", device, "up")
+            for number in range(len(self.names)):
+                self._await_link(number, device)
             if self._cable:
                 self._introduce()
             self._stack = stack.pop_all()
@@ -170,6 +175,18 @@ class Machines:
         if done.returncode:
             raise NotPermittedError(f"{shlex.join(words)}: {done.stderr.strip()}")
         return done.stdout
+
+    def _await_link(self, number: int, device: str) -> None:
+        """The kernel says some time after `up` that a link runs; libfabric takes no other."""
+        deadline = time.monotonic() + LINK_TIMEOUT_S
+        while not re.search(
+            r" state (UP|UNKNOWN) ", said := self._ip(number, "link", "show", device)
+        ):
+            if time.monotonic() > deadline:
+                raise NotPermittedError(
+                    f"{device} of {self.names[number]} does not come up: {said}"
+                )
+            time.sleep(0.01)
 
     def _join(self) -> None:
         """By veth: two directly; of three and more the first has a bridge for the others."""

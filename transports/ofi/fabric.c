@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* All calls of libfabric but those that name addresses of other files. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <rdma/fi_errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,6 +44,35 @@ static bool is_usable(const struct fi_info *info, const struct settings *setting
            info->ep_attr->max_msg_size >= WIRE_PACKET_BYTES;
 }
 
+/* Does the address lead to no other machine, or only by an interface that it does not name? */
+static bool is_local(const struct fi_info *info)
+{
+    const struct sockaddr *address = info->src_addr;
+    if (!address || info->src_addrlen < sizeof *address)
+        return false;
+    if (address->sa_family == AF_INET)
+        return (ntohl(((const struct sockaddr_in *)info->src_addr)->sin_addr.s_addr) >> 24) ==
+               IN_LOOPBACKNET;
+    const struct in6_addr *six = &((const struct sockaddr_in6 *)info->src_addr)->sin6_addr;
+    return address->sa_family == AF_INET6 &&
+           (IN6_IS_ADDR_LOOPBACK(six) || IN6_IS_ADDR_LINKLOCAL(six));
+}
+
+/* libfabric puts the fastest interface first, which is the loopback one as long as no other says
+ * how fast it is. */
+static const struct fi_info *best_of(const struct fi_info *all, const struct settings *settings)
+{
+    const struct fi_info *local = NULL;
+    for (const struct fi_info *info = all; info; info = info->next) {
+        if (!is_usable(info, settings))
+            continue;
+        if (!is_local(info))
+            return info;
+        local = local ? local : info;
+    }
+    return local;
+}
+
 static int choose(struct endpoint *endpoint)
 {
     const struct settings *settings = &endpoint->settings;
@@ -60,9 +90,7 @@ static int choose(struct endpoint *endpoint)
     int error = host ? fi_getinfo(OFI_API, host, is_beside ? NULL : service, FI_SOURCE, hints, &all)
                      : fi_getinfo(OFI_API, NULL, NULL, 0, hints, &all);
     fi_freeinfo(hints);
-    const struct fi_info *info = error ? NULL : all;
-    while (info && !is_usable(info, settings))
-        info = info->next;
+    const struct fi_info *info = error ? NULL : best_of(all, settings);
     endpoint->fabric.info = info ? fi_dupinfo(info) : NULL;
     if (all)
         fi_freeinfo(all);

@@ -210,11 +210,10 @@ bool fabric_may_wait(struct fabric *fabric);
 
 void names_add(struct endpoint *endpoint);
 void names_remove(struct endpoint *endpoint);
-int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *name, size_t len_bytes);
-size_t names_own(const struct endpoint *endpoint, char *name);
+int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
+size_t names_own(const struct endpoint *endpoint, char *out);
 /** Where a peer is. VELO_ERR_NO_PEER: nobody has said so. `generation`: 0, or of the port there. */
-int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *address,
-                  uint32_t *generation);
+int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uint32_t *generation);
 /** The address of another port of this process, of the same id and domain but for a suffix. */
 bool names_sibling(const struct endpoint *endpoint, const char *domain, char *address,
                    uint32_t *len_bytes);
@@ -249,7 +248,7 @@ void conns_tick(struct endpoint *endpoint);
 /* ---- line.c ---- */
 
 /** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
-int line_dial(struct conn *conn, struct velo_link *link, struct line **line);
+int line_dial(struct conn *conn, struct velo_link *link, struct line **out);
 void line_hang_up(struct line *line);
 /** The line that a frame is for; NULL: it is hung up, or was never there. */
 struct line *line_find(const struct conn *conn, const struct wire_envelope *envelope);
