@@ -18,6 +18,9 @@ endif()
 if(TARGET velo-fi)
     list(APPEND CPACK_COMPONENTS_ALL libfabric)
 endif()
+if(TARGET velo_ofi)
+    list(APPEND CPACK_COMPONENTS_ALL ofi)
+endif()
 if(VELO_BUILD_SIM)
     list(APPEND CPACK_COMPONENTS_ALL sim)
 endif()
@@ -68,6 +71,10 @@ velo_deb(libfabric libfabric-velo net "libfabric1" "velo-tools" "messages betwee
          "${velo_about}This package has a provider for libfabric, for MPICH, Intel MPI, Open MPI 5 and
 other programs that use libfabric; 'velo run --mpi' of velo-tools starts MPI
 programs with it.")
+velo_deb(ofi velo-ofi net "libvelo1 ${velo_same}" "velo-tools" "messages between processes - between machines"
+         "${velo_about}This package has the transport that carries messages to other machines, over
+any network that libfabric reaches; 'velo run --host' of velo-tools starts MPI
+programs over it.")
 velo_deb(sim velo-sim science
          "velo-tools ${velo_same}, openmpi-velo ${velo_same}, libjemalloc2" "netpipe-openmpi"
          "messages between processes - simulated hardware"
