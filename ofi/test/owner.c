@@ -94,6 +94,7 @@ static void free_info(struct fi_info *info)
     free(info->tx_attr);
     free(info->rx_attr);
     free(info->ep_attr);
+    free(info->src_addr);
     free(info);
 }
 

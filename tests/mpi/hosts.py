@@ -207,7 +207,7 @@ def check_a_cut_cable(args: argparse.Namespace) -> None:
         assert "VELO_ERR_PEER_DEAD" in said, said
 
 
-def check_a_wrong_secret(args: argparse.Namespace) -> None:
+def nightly_a_wrong_secret(args: argparse.Namespace) -> None:
     """Ranks of the second host have another secret."""
     with hosts(args) as job:
         change = (
