@@ -98,11 +98,18 @@ void lines_push(struct conn *conn)
         }
 }
 
-void line_gone(struct conn *conn, const struct wire_envelope *envelope)
+/* Also one that this side has hung up. */
+static struct line *line_of(const struct conn *conn, const struct wire_envelope *envelope)
 {
     const struct lines *lines = &conn->lines[!envelope->from_dialer];
     struct line *line = envelope->line < lines->len ? lines->at[envelope->line] : NULL;
-    if (!line || line->use != envelope->use)
+    return line && line->use == envelope->use ? line : NULL;
+}
+
+void line_gone(struct conn *conn, const struct wire_envelope *envelope)
+{
+    struct line *line = line_of(conn, envelope);
+    if (!line)
         return;
     line->is_gone = true;
     if (line->link)
@@ -113,9 +120,8 @@ void line_gone(struct conn *conn, const struct wire_envelope *envelope)
 
 struct line *line_find(const struct conn *conn, const struct wire_envelope *envelope)
 {
-    const struct lines *lines = &conn->lines[!envelope->from_dialer];
-    struct line *line = envelope->line < lines->len ? lines->at[envelope->line] : NULL;
-    return line && line->use == envelope->use && line->link ? line : NULL;
+    struct line *line = line_of(conn, envelope);
+    return line && line->link ? line : NULL;
 }
 
 struct line *line_ring(struct conn *conn, const struct wire_envelope *envelope)

@@ -168,6 +168,24 @@ static void loop_back(struct conn *conn, struct packet *packet)
     *at = packet;
 }
 
+static void put_header(struct conn *conn, struct packet *packet, enum wire_kind kind)
+{
+    *(struct wire_header *)packet->data = (struct wire_header){.magic = WIRE_MAGIC,
+                                                               .kind = kind,
+                                                               .index = conn->peer_index,
+                                                               .sequence = conn->sent,
+                                                               .taken = conn->taken,
+                                                               .token = conn->token_out};
+}
+
+/* The peer is told how many of its packets were taken, and that this side lives. */
+static void note_told(struct conn *conn)
+{
+    conn->told = conn->taken;
+    conn->owes_ack = false;
+    conn->was_busy = true;
+}
+
 bool packet_flush(struct conn *conn)
 {
     struct packet *packet = conn->filling;
@@ -177,13 +195,7 @@ bool packet_flush(struct conn *conn)
         return false;
     if (packet->len_bytes > conn->endpoint->fabric.inject_bytes)
         put_credits(conn); /* It gets no slower by that. */
-    *(struct wire_header *)packet->data =
-        (struct wire_header){.magic = WIRE_MAGIC,
-                             .kind = conn->is_leaving ? WIRE_BYE : WIRE_FRAMES,
-                             .index = conn->peer_index,
-                             .sequence = conn->sent,
-                             .taken = conn->taken,
-                             .token = conn->token_out};
+    put_header(conn, packet, conn->is_leaving ? WIRE_BYE : WIRE_FRAMES);
     enum fabric_sent sent =
         conn->is_self ? FABRIC_HAS : fabric_send(&conn->endpoint->fabric, packet, conn->address);
     if (sent == FABRIC_BUSY)
@@ -197,9 +209,7 @@ bool packet_flush(struct conn *conn)
     }
     conn->filling = NULL;
     conn->sent++;
-    conn->told = conn->taken;
-    conn->owes_ack = false;
-    conn->was_busy = true;
+    note_told(conn);
     conn->sent_ns = ofi_now_ns();
     return true;
 }
@@ -250,21 +260,14 @@ void packet_acknowledge(struct conn *conn)
     conn->owes_ack = true;
     if (conn->is_self || conn->is_ack_sent)
         return;
-    *(struct wire_header *)conn->ack.data = (struct wire_header){.magic = WIRE_MAGIC,
-                                                                 .kind = WIRE_ACK,
-                                                                 .index = conn->peer_index,
-                                                                 .sequence = conn->sent,
-                                                                 .taken = conn->taken,
-                                                                 .token = conn->token_out};
+    put_header(conn, &conn->ack, WIRE_ACK);
     enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->ack, conn->address);
     if (sent == FABRIC_BUSY) {
         conn->endpoint->is_owing = true;
         return;
     }
     conn->is_ack_sent = sent == FABRIC_HAS;
-    conn->owes_ack = false;
-    conn->was_busy = true;
-    conn->told = conn->taken;
+    note_told(conn);
 }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
