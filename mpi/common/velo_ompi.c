@@ -18,7 +18,7 @@
 
 /* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
-/* What is published of an address. */
+/* The bytes of an address that ranks publish. */
 #define ADDRESS_BYTES(name_bytes) (offsetof(struct velo_ompi_address, name) + (name_bytes))
 
 static void register_unsigned(const mca_base_component_t *component, const char *name,

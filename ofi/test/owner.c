@@ -871,7 +871,7 @@ FORMS(full)
 
 TEST(a_full_queue_of_the_owner_loses_nothing) { both_full(); }
 
-/* Who is refused is offered again, before those behind it. */
+/* A message that the owner refused is offered again, before those behind it. */
 FORMS(refusals)
 {
     begin_pair(as_version);

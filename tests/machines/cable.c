@@ -39,7 +39,7 @@
 
 #define PORTS_MAX 8
 #define FRAME_BYTES_MAX 2048
-/* What is under way in all, as a bound: 50 ms of a gigabit a second, and some more. */
+/* The most frames under way in all: those of 50 ms at a gigabit a second, and some more. */
 #define QUEUE_FRAMES_MAX 16384
 #define FRAMES_PER_LOOK 64
 /* The last byte of an address is the port's number; the first says that it is no maker's. */

@@ -89,8 +89,8 @@ TEST(greetings_without_the_secret_are_refused)
     scene_close(&scene, 15);
 }
 
-/* Who has heard a HELLO can say it again. The answer goes to the one who said it first: here the
- * address under the MAC is that of the peer, and it did not call. */
+/* A stranger that has heard a HELLO can say it again. The answer goes to the port that said it
+ * first: here the address under the MAC is that of the peer, and it did not call. */
 TEST(a_hello_said_again_changes_nothing)
 {
     struct scene scene;

@@ -3,8 +3,8 @@
 
 fabric.py VELO PROGRAM [--record]
 
-What is recorded changes with the hardware, the host model, the library's messages and the provider,
-and with nothing else.
+The recorded figures change with the hardware, the host model, the library's messages and the
+provider, and with nothing else.
 """
 
 import json

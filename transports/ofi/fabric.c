@@ -239,7 +239,7 @@ bool fabric_receive(struct fabric *fabric, struct packet *packet)
                    &packet->context) == 0;
 }
 
-/* What failed. */
+/* The outcome that is an error: 1; 0: another look has taken it. */
 static int poll_failed(struct fabric *fabric, struct outcome *outcome)
 {
     struct fi_cq_err_entry bad = {0};

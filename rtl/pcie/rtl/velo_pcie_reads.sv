@@ -313,7 +313,7 @@ module velo_pcie_reads
     if (!rst_ni) give_q <= GiveIdle;
     else if (forget_i) give_q <= GiveIdle;
     else if (give_q == GiveIdle) begin
-      // What is owed is as good as refused.
+      // A slot for which the host still owes completions is as good as refused.
       if (done != '0) give_q <= error_q[turn_slot] || owed[turn_slot] ? GiveError : GiveWords;
       else if (read_valid_i && read_ready_o && fails) give_q <= GiveRefusal;
     end else if (answer_take && answer_last_o) begin

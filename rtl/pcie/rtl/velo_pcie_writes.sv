@@ -123,7 +123,7 @@ module velo_pcie_writes
   assign word_ready_o = state_q == StCarry || state_q == StDiscard || (needs_word && tx_ready_i);
   assign word_take = word_valid_i && word_ready_o;
   assign write_ready_o = state_q == StIdle;
-  // What is swallowed may be cut off.
+  // A reset may cut a write off that is only swallowed: nothing of it leaves.
   assign idle_o = state_q inside {StIdle, StDiscard};
   assign done_o = tx_take && tx_o.last && left_after == '0;
   assign done_addr_o = start_q;
