@@ -3,7 +3,7 @@
 // Two whole boards, each in a slot, and a wire that flips bits: does each packet of random commands
 // do what it should, once and in order, and each wrong one nothing but be counted?
 //
-//   bench_pair [--packets N] [--rate P] [--words N] [--seed N]
+//   bench_boards [--packets N] [--rate P] [--words N] [--seed N]
 //
 // Rounds: both processes of both boards get programs, which transfers_plan.h makes, and run them at
 // the same time. Each reads its status ring as the statuses come; each status must be the next one
