@@ -36,6 +36,10 @@ set(simulated_nightly
     truncation_writes_nothing_past_the_buffer
     vectors_keep_their_bytes)
 
+# The same over the BTL alone: by day the MTL's.
+set(simulated_nightly_btl a_wait_for_all_takes_requests_of_every_kind
+                          put_and_get_reach_allocated_windows)
+
 # Tests that cannot run there: between nodes osc/rdma 4.1.4 waits for a lock that it holds; 240 MB, and
 # tests/mq has the same with a small bound; the launcher's text is not the same; millions of messages.
 set(simulated_left_out "^(memory_that_stays_attached.*\
@@ -51,7 +55,7 @@ function(velo_add_simulated_mpi_test name ranks layer)
     math(EXPR nodes "${ranks} / ${ranks_a_node}")
     set(label full)
     set(timeout_s 600)
-    if(name IN_LIST simulated_nightly)
+    if(name IN_LIST simulated_nightly OR (layer STREQUAL btl AND name IN_LIST simulated_nightly_btl))
         set(label nightly)
         set(timeout_s 3600)
     endif()
