@@ -18,11 +18,11 @@ sanitizers := asan tsan
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/files.f,%,$(wildcard rtl/*/files.f)))
 
-.PHONY: help setup build run sim paper test check lint format bench nightly packages man install clean
+.PHONY: help setup build run sim paper test check lint format bench bench-fabric nightly packages man install clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: ## Install what building and running need (apt packages, private Python environment).
 	@scripts/setup
@@ -85,6 +85,12 @@ bench: ## Measure velo and its peers, MPI too, interleaved; takes up to 25 minut
 	@build/bin/velo bench --json build/bench.json
 	@build/bin/velo report build/bench.json -o build/bench.html
 	@echo "The report is $(CURDIR)/build/bench.html"
+
+bench-fabric: ## Measure MPIs over velo's libfabric provider, and velo between hosts; takes some 5 minutes.
+	@scripts/setup bench
+	@scripts/build --without-tests release
+	@$(python) bench/ofi/mpis.py --json build/bench-mpis.json
+	@$(python) scripts/bench_hosts.py --json build/bench-hosts.json
 
 nightly: ## Run the long tests that `make check` leaves out.
 	@scripts/setup test package
