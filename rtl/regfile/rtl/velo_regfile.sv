@@ -10,7 +10,8 @@
 //
 // Errors: an access to another unit's part of the window, or not of one aligned word, changes
 // nothing and is counted (register `unmapped`); a read is answered with `error` and no data.
-// A read that is not taken does not delay writes.
+// A read that is not taken does not delay writes. No read changes anything, so each is done, and only its answer
+// depends on where it led: the crossbar's choice and this judgement would be too much for one cycle.
 
 `include "velo_assert.svh"
 
@@ -75,20 +76,13 @@ module velo_regfile
     return window && place == RegistersPlace && low == '0 && len_bytes == 10'd8;
   endfunction
 
-  logic write_is_register, read_is_register, read_take;
+  logic write_is_register;
   assign write_is_register = is_register(
       posted_i.header.window,
       posted_i.header.addr[AddrBits-1:WindowUnitLsb],
       posted_i.header.addr[2:0],
       posted_i.header.len_bytes
   );
-  assign read_is_register = is_register(
-      nonposted_i.header.window,
-      nonposted_i.header.addr[AddrBits-1:WindowUnitLsb],
-      nonposted_i.header.addr[2:0],
-      nonposted_i.header.len_bytes
-  );
-  assign read_take = nonposted_i.valid && nonposted_ready_o;
 
   // ----- writes: gathered, then offered to the registers ----------------------------------------
 
@@ -125,19 +119,22 @@ module velo_regfile
   state_e read_q;
   htax_header_t read_header_q;
   logic [63:0] read_data_q, read_data;
-  logic read_done, read_misplaced;
+  logic read_done, read_is_register;
 
   assign nonposted_ready_o = read_q == StIdle;
-  assign read_misplaced    = read_take && !read_is_register;
+  assign read_is_register = is_register(
+      read_header_q.window,
+      read_header_q.addr[AddrBits-1:WindowUnitLsb],
+      read_header_q.addr[2:0],
+      read_header_q.len_bytes
+  );
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) begin
       read_q <= StIdle;
     end else begin
       unique case (read_q)
-        StIdle: begin
-          if (nonposted_i.valid) read_q <= read_misplaced ? StAnswer : StRead;
-        end
+        StIdle:  if (nonposted_i.valid) read_q <= StRead;
         StRead:  if (read_done) read_q <= StAnswer;
         StAnswer: begin
           if (response_ready_i) read_q <= response_o.eop ? StIdle : StAnswerHigh;
@@ -147,12 +144,9 @@ module velo_regfile
     end
   end
   always_ff @(posedge clk_i) begin
-    if (nonposted_i.valid && nonposted_ready_o) begin
-      read_header_q       <= nonposted_i.header;
-      read_header_q.error <= read_misplaced;
-    end
-    if (read_misplaced) read_data_q <= '0;
-    else if (read_done) read_data_q <= read_data;
+    if (nonposted_ready_o) read_header_q <= nonposted_i.header;
+    else if (read_done) read_header_q.error <= !read_is_register;
+    if (read_done) read_data_q <= read_is_register ? read_data : '0;
     else if (NarrowPath && read_q == StAnswer && response_ready_i) read_data_q <= read_data_q >> 32;
   end
 
@@ -160,6 +154,13 @@ module velo_regfile
   assign response_o.eop    = !NarrowPath || read_header_q.error || read_q == StAnswerHigh;
   assign response_o.header = read_header_q;
   assign response_data_o   = DataWidth'(read_data_q);
+
+  // Counted a cycle later, as a counter's carry takes as long as what is told here.
+  logic [1:0] misplaced_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) misplaced_q <= '0;
+    else misplaced_q <= 2'(write_misplaced) + 2'(read_done && !read_is_register);
+  end
 
   // ----- the registers: one access at a time, writes first --------------------------------------
 
@@ -349,7 +350,7 @@ module velo_regfile
     to_registers.ecc_uncorrectable.count.incr = 1'b1;
     to_registers.ecc_uncorrectable.count.incrvalue = ecc.broken;
     to_registers.unmapped.count.incr = 1'b1;
-    to_registers.unmapped.count.incrvalue = write_misplaced || read_misplaced;
+    to_registers.unmapped.count.incrvalue = 3'(misplaced_q);
     to_registers.stray_responses.count.incr = 1'b1;
     to_registers.stray_responses.count.incrvalue = stray_response_i;
     to_registers.stray_completions.count.incr = 1'b1;

@@ -434,6 +434,19 @@ async def refusals(dut: Any) -> None:
 
 
 @cocotb.test
+async def refusals_at_once(dut: Any) -> None:
+    """A write and a read that lead nowhere count as two, whenever each of them comes."""
+    registers = await start(dut)
+    for lag in range(5):
+        read = cocotb.start_soon(registers.read(SETUP + 4))
+        for _ in range(lag):
+            await registers.settle()
+        await registers.write(SETUP, 2, unit=UNIT_VELO)
+        assert await read is None
+        assert await registers.read(UNMAPPED) == 2 * (lag + 1)
+
+
+@cocotb.test
 async def barriers(dut: Any) -> None:
     """Accesses are there for one cycle; lateness stays until it is cleared."""
     registers = await start(dut)
