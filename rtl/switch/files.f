@@ -3,6 +3,7 @@
 rtl/link/rtl/velo_link_pkg.sv
 rtl/switch/rtl/velo_switch_pkg.sv
 rtl/switch/rtl/velo_switch_groups.sv
+rtl/switch/rtl/velo_switch_table.sv
 rtl/switch/rtl/velo_switch_route.sv
 rtl/switch/rtl/velo_switch_pool.sv
 rtl/switch/rtl/velo_switch_units.sv

@@ -19,7 +19,7 @@
 // With Multicast, the last node numbers are groups (velo_switch_pkg): a message to one has `group_o` set, all
 // outputs that get a copy in `to_o`, and in `dateline_o` the links where it takes the second channel. What is
 // for a group and is no message leads nowhere. A route word names no group.
-// The table is written through `table_*_i`, is not reset, and leads nowhere until written.
+// The table is written through `table_*_i`, and leads nowhere until written.
 // Source: case-for-fpga, section 3 ("source path routing"); high-message-rates, section 3.A.
 
 `include "velo_assert.svh"
@@ -75,19 +75,24 @@ module velo_switch_route
 
   // Everything about the way is decoded while the first word comes in, so that the stage behind, which
   // adds the packet to a queue, has it from registers.
-  (* ram_style = "distributed" *)
-  hop_t mem [256];
-  hop_t hop;
+  hop_t hop, table_hop;
   vc_t tc, vc;
   logic [NumPorts-1:0] to;
   logic in_routed, local_port, leads_nowhere;
   logic [1:0] unit;
 
-  initial for (int i = 0; i < 256; i++) mem[i] = HopNone;
-  always_ff @(posedge clk_i) if (table_we_i) mem[table_node_i] <= table_hop_i;
+  velo_switch_table u_table (
+      .clk_i,
+      .rst_ni,
+      .table_we_i,
+      .table_node_i,
+      .table_hop_i,
+      .node_i(in_data_i[15:8]),
+      .hop_o (table_hop)
+  );
 
   assign in_routed = in_sop_i && in_data_i[0];
-  assign hop = in_routed ? in_data_i[7:4] : mem[in_data_i[15:8]];
+  assign hop = in_routed ? in_data_i[7:4] : table_hop;
   assign tc = in_vc_i / vc_t'(VcsPerClass);
 
   group_ports_t group_way;
@@ -107,7 +112,7 @@ module velo_switch_route
         {group_way.node, group_way.links[NumLinks-1:0]} == '0;
   end else begin : gen_no_groups
     logic unused_group;
-    assign unused_group = ^{rst_ni, table_group_i};
+    assign unused_group = ^table_group_i;
     assign group_way = '0;
     assign group = 1'b0;
     assign group_nowhere = 1'b0;
