@@ -1076,25 +1076,23 @@ Options parse(int argc, char **argv)
     if (argc < 2)
         fail("bench_nodes TOPOLOGY [--seed N] ...: see the file's head");
     options.topology = argv[1];
-    for (int i = 2; i + 1 < argc; i += 2) {
-        std::string name = argv[i];
-        const char *value = argv[i + 1];
+    for (const auto &[name, value] : bench::options_of(argc, argv, 2)) {
         if (name == "--seed")
-            options.seed = std::strtoull(value, nullptr, 0);
+            options.seed = bench::number<uint64_t>(value);
         else if (name == "--messages")
-            options.messages = std::strtoull(value, nullptr, 0);
+            options.messages = bench::number<uint64_t>(value);
         else if (name == "--error-rate")
-            options.error_rate = std::strtod(value, nullptr);
+            options.error_rate = bench::real(value);
         else if (name == "--resets")
-            options.resets = std::atoi(value) != 0;
+            options.resets = bench::number<bool>(value);
         else if (name == "--delay")
-            options.delay = std::strtoul(value, nullptr, 0);
+            options.delay = bench::number<unsigned>(value);
         else if (name == "--max-payload")
-            options.max_payload = std::strtoul(value, nullptr, 0);
+            options.max_payload = bench::number<unsigned>(value);
         else if (name == "--congestion")
-            options.congestion = std::atoi(value) != 0;
+            options.congestion = bench::number<bool>(value);
         else if (name == "--measure")
-            options.measure = std::atoi(value) != 0;
+            options.measure = bench::number<bool>(value);
         else if (name == "--coverage")
             options.coverage = value;
         else

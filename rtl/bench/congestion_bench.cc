@@ -194,44 +194,50 @@ void print(const char *name, const Result &result, const char *end)
                 result.sent, result.held, result.messages, end);
 }
 
-const Field *find_field(const std::string &name, uint64_t value)
+const Field *find_field(const std::string &name)
 {
     for (const Field &field : kFields)
-        if (name == field.name && value >> field.bits == 0)
+        if (name == field.name)
             return &field;
     return nullptr;
+}
+
+uint64_t field_value(const Field &field, const std::string &text)
+{
+    const auto value = bench::number<uint64_t>(text);
+    if (value >> field.bits)
+        fail(std::string(field.name) + " has no more than " + std::to_string(field.bits) + " bits");
+    return value;
 }
 
 Options read_options(int argc, char **argv)
 {
     Options options{.topology = argv[1],
-                    .from = static_cast<unsigned>(std::strtoul(argv[2], nullptr, 0)),
-                    .to = static_cast<unsigned>(std::strtoul(argv[3], nullptr, 0))};
-    for (int i = 4; i + 1 < argc; i += 2) {
-        std::string name = argv[i];
-        auto number = std::strtoull(argv[i + 1], nullptr, 0);
+                    .from = bench::number<unsigned>(argv[2]),
+                    .to = bench::number<unsigned>(argv[3])};
+    for (const auto &[name, value] : bench::options_of(argc, argv, 4)) {
         if (name == "--load")
-            options.load = std::strtod(argv[i + 1], nullptr);
+            options.load = bench::real(value);
         else if (name == "--hot")
-            options.hot = static_cast<unsigned>(number);
+            options.hot = bench::number<unsigned>(value);
         else if (name == "--bytes")
-            options.bytes = static_cast<unsigned>(number);
+            options.bytes = bench::number<unsigned>(value);
         else if (name == "--pace")
-            options.pace = static_cast<unsigned>(number);
+            options.pace = bench::number<unsigned>(value);
         else if (name == "--warm-up")
-            options.warm_up = number;
+            options.warm_up = bench::number<uint64_t>(value);
         else if (name == "--cycles")
-            options.cycles = number;
+            options.cycles = bench::number<uint64_t>(value);
         else if (name == "--senders")
-            options.senders = static_cast<unsigned>(number);
+            options.senders = bench::number<unsigned>(value);
         else if (name == "--managed")
-            options.managed = number != 0;
+            options.managed = bench::number<bool>(value);
         else if (name == "--stop")
-            options.stop = number;
-        else if (const Field *field = find_field(name, number))
-            options.fields[field->lsb] = number;
+            options.stop = bench::number<uint64_t>(value);
         else if (name == "--seed")
-            options.seed = number;
+            options.seed = bench::number<uint64_t>(value);
+        else if (const Field *field = find_field(name))
+            options.fields[field->lsb] = field_value(*field, value);
         else
             fail("unknown option " + name);
     }

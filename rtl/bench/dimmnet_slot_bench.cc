@@ -783,7 +783,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         fail("dimmnet_slot_bench TOPOLOGY [ROUNDS [SEED]]");
     auto number = [&](int i, uint64_t other) {
-        return argc > i ? std::strtoull(argv[i], nullptr, 0) : other;
+        return argc > i ? bench::number<uint64_t>(argv[i]) : other;
     };
     Bench bench(argv[1], number(3, 1));
     if (argc > 2 && !std::strcmp(argv[2], "--measure")) {

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "Vnode_pair.h"
+#include "arguments.h"
 #include "velo/spec.h"
 #include "verilated.h"
 #if VM_TRACE
@@ -514,8 +515,8 @@ Message make(Random &random, unsigned len)
 
 int main(int argc, char **argv)
 {
-    uint64_t seed = argc > 1 ? std::strtoull(argv[1], nullptr, 0) : 1;
-    unsigned messages = argc > 2 ? static_cast<unsigned>(std::strtoul(argv[2], nullptr, 0)) : 2000;
+    uint64_t seed = argc > 1 ? bench::number<uint64_t>(argv[1]) : 1;
+    unsigned messages = argc > 2 ? bench::number<unsigned>(argv[2]) : 2000;
     Random random(seed);
 #if VM_TRACE
     Verilated::traceEverOn(true);

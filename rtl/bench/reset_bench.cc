@@ -98,7 +98,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         fail("reset_bench TOPOLOGY [RESETS [SEED]]");
     auto number = [&](int i, uint64_t other) {
-        return argc > i ? std::strtoull(argv[i], nullptr, 0) : other;
+        return argc > i ? bench::number<uint64_t>(argv[i]) : other;
     };
     Bench bench(argv[1], number(3, 1));
     bench.run(number(2, 20));

@@ -61,7 +61,7 @@ int main(int argc, char **argv)
     if (argc < 2)
         fail("units_bench TOPOLOGY [PAYLOAD_BYTES [MESSAGES [SEED]]]");
     auto number = [&](int i, uint64_t other) {
-        return argc > i ? std::strtoull(argv[i], nullptr, 0) : other;
+        return argc > i ? bench::number<uint64_t>(argv[i]) : other;
     };
     auto payload = static_cast<unsigned>(number(2, 8));
     bench::Hosts hosts(argv[1], payload, number(4, 1));

@@ -522,17 +522,15 @@ class Bench
 int main(int argc, char **argv)
 {
     Settings settings;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        const std::string name = argv[i];
-        const char *value = argv[i + 1];
+    for (const auto &[name, value] : bench::options_of(argc, argv, 1)) {
         if (name == "--packets")
-            settings.packets = std::strtoull(value, nullptr, 0);
+            settings.packets = bench::number<uint64_t>(value);
         else if (name == "--rate")
-            settings.rate = std::strtod(value, nullptr);
+            settings.rate = bench::real(value);
         else if (name == "--words")
-            settings.words = std::strtoul(value, nullptr, 0);
+            settings.words = bench::number<unsigned>(value);
         else if (name == "--seed")
-            settings.seed = std::strtoull(value, nullptr, 0);
+            settings.seed = bench::number<uint64_t>(value);
         else
             fail("no such option: " + name);
     }

@@ -381,25 +381,23 @@ int main(int argc, char **argv)
         return 0;
     }
     Settings settings;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        std::string name = argv[i];
-        const char *value = argv[i + 1];
+    for (const auto &[name, value] : bench::options_of(argc, argv, 1)) {
         if (name == "--boards")
-            settings.boards = std::strtoul(value, nullptr, 0);
+            settings.boards = bench::number<unsigned>(value);
         else if (name == "--packets")
-            settings.packets = std::strtoull(value, nullptr, 0);
+            settings.packets = bench::number<uint64_t>(value);
         else if (name == "--lines")
-            settings.lines = std::strtoul(value, nullptr, 0);
+            settings.lines = bench::number<unsigned>(value);
         else if (name == "--rate")
-            settings.rate = std::strtod(value, nullptr);
+            settings.rate = bench::real(value);
         else if (name == "--lose")
-            settings.lose = std::strtod(value, nullptr);
+            settings.lose = bench::real(value);
         else if (name == "--stall")
-            settings.stall = std::strtod(value, nullptr);
+            settings.stall = bench::real(value);
         else if (name == "--whole")
-            settings.whole = value[0] == '1';
+            settings.whole = bench::number<bool>(value);
         else if (name == "--seed")
-            settings.seed = std::strtoull(value, nullptr, 0);
+            settings.seed = bench::number<uint64_t>(value);
         else
             fail("no such option: " + name);
     }

@@ -14,7 +14,6 @@
 // missing at a restart only; everything else, what waited in A as well, arrives after it; and at
 // the end of a round all credits are back. What B had to send is lost with it.
 
-#include <cstring>
 #include <memory>
 
 #include "Vvelo_link.h"
@@ -285,16 +284,17 @@ class Pair
 
 int main(int argc, char **argv)
 {
-    uint64_t seed = 1, rounds = 20;
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (!std::strcmp(argv[i], "--seed"))
-            seed = std::strtoull(argv[i + 1], nullptr, 0);
-        else if (!std::strcmp(argv[i], "--rounds"))
-            rounds = std::strtoull(argv[i + 1], nullptr, 0);
+    uint64_t seed = 1;
+    unsigned rounds = 20;
+    for (const auto &[name, value] : bench::options_of(argc, argv, 1)) {
+        if (name == "--seed")
+            seed = bench::number<uint64_t>(value);
+        else if (name == "--rounds")
+            rounds = bench::number<unsigned>(value);
         else
             fail("bench_pair [--seed N] [--rounds N]");
     }
     Pair pair(seed);
-    pair.run(static_cast<unsigned>(rounds));
+    pair.run(rounds);
     return 0;
 }

@@ -185,11 +185,11 @@ int main(int argc, char **argv)
 {
     if (argc != 5)
         fail("usage: bench_link LANES LANE_BITS WIRE_BITS SEED");
-    lanes = std::stoul(argv[1]);
-    lane_bits = std::stoul(argv[2]);
-    wire_bits = std::stoul(argv[3]);
+    lanes = bench::number<unsigned>(argv[1]);
+    lane_bits = bench::number<unsigned>(argv[2]);
+    wire_bits = bench::number<unsigned>(argv[3]);
     bench::crossing = true;
-    uint64_t seed = std::stoul(argv[4]);
+    uint64_t seed = bench::number<uint64_t>(argv[4]);
 
     const double payload = payload_efficiency();
     torment(seed, 0, 100, false);

@@ -445,10 +445,10 @@ int main(int argc, char **argv)
 {
     if (argc != 5)
         fail("usage: bench_pcs LANES LANE_BITS WIRE_BITS CROSSING");
-    lanes = std::stoul(argv[1]);
-    lane_bits = std::stoul(argv[2]);
-    wire_bits = std::stoul(argv[3]);
-    crossing = std::stoul(argv[4]) != 0;
+    lanes = bench::number<unsigned>(argv[1]);
+    lane_bits = bench::number<unsigned>(argv[2]);
+    wire_bits = bench::number<unsigned>(argv[3]);
+    crossing = bench::number<bool>(argv[4]);
 
     const unsigned cycles = latency();
     const double frame = cycles_per_frame(20);

@@ -12,7 +12,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cstring>
 #include <deque>
 #include <map>
 #include <memory>
@@ -642,15 +641,17 @@ int main(int argc, char **argv)
 {
     uint64_t seed = 1, cycles = 100000;
     bool groups = true, only_groups = false; // of a switch with Multicast
-    for (int i = 1; i + 1 < argc; i += 2) {
-        if (!std::strcmp(argv[i], "--seed"))
-            seed = std::strtoull(argv[i + 1], nullptr, 0);
-        else if (!std::strcmp(argv[i], "--cycles"))
-            cycles = std::strtoull(argv[i + 1], nullptr, 0);
-        else if (!std::strcmp(argv[i], "--groups"))
-            groups = std::atoi(argv[i + 1]) != 0;
-        else if (!std::strcmp(argv[i], "--only-groups"))
-            only_groups = std::atoi(argv[i + 1]) != 0;
+    for (const auto &[name, value] : bench::options_of(argc, argv, 1)) {
+        if (name == "--seed")
+            seed = bench::number<uint64_t>(value);
+        else if (name == "--cycles")
+            cycles = bench::number<uint64_t>(value);
+        else if (name == "--groups")
+            groups = bench::number<bool>(value);
+        else if (name == "--only-groups")
+            only_groups = bench::number<bool>(value);
+        else
+            fail("unknown option " + name);
     }
     Bench bench(seed);
     bench.reset();

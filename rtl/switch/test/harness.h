@@ -12,6 +12,7 @@
 #include <type_traits>
 #include <vector>
 
+#include "arguments.h"
 #include "verilated.h"
 
 namespace bench
@@ -96,12 +97,6 @@ inline Words make_packet(unsigned tc, unsigned dst, unsigned src, uint32_t seque
     while (words.size() < payload_words + 2)
         words.push_back(static_cast<uint32_t>(fill.next()));
     return words;
-}
-
-[[noreturn]] inline void fail(const std::string &what)
-{
-    std::fprintf(stderr, "FAILED: %s\n", what.c_str());
-    std::exit(1);
 }
 
 } // namespace bench
