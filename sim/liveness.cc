@@ -42,11 +42,14 @@ bool sleeps(Thread &thread)
     return slept;
 }
 
-// A thread that was started may have something else to do than to call.
+// A thread that was started may have something else to do than to call. But it may also wait for
+// memory, or for a lock that another thread of its process holds: that one goes on as soon as the
+// machine lets it, however long this takes on a busy one, and so does this one.
 bool is_late(Thread &thread)
 {
     auto now = RealClock::now();
-    bool sleeps_long = thread.tid && sleeps(thread) && now - thread.since >= kSleepUntilAside;
+    bool sleeps_long = thread.tid && sleeps(thread) && now - thread.since >= kSleepUntilAside &&
+                       thread_state(thread.pid, thread.tid) == 'S' && !process_goes_on(thread.pid);
     return sleeps_long || now - thread.started >= kStartingUntilLate;
 }
 

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <charconv>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -182,6 +183,18 @@ bool process_is_alive(int pid)
         return false;
     char state = parse_stat(first_line("/proc/" + std::to_string(pid) + "/stat")).state;
     return state && state != 'Z' && state != 'X';
+}
+
+bool process_goes_on(int pid)
+{
+    std::error_code error;
+    std::filesystem::directory_iterator task("/proc/" + std::to_string(pid) + "/task", error);
+    for (; !error && task != std::filesystem::directory_iterator(); task.increment(error)) {
+        char state = thread_state(pid, std::atoi(task->path().filename().c_str()));
+        if (state == 'R' || state == 'D')
+            return true;
+    }
+    return false;
 }
 
 uint64_t process_computed_ns(int pid)

@@ -33,6 +33,8 @@ struct ThreadRuns {
 };
 ThreadRuns thread_runs(int pid, int tid);
 bool process_is_alive(int pid);
+// Does a thread of the process run, wait for a processor, or for the kernel alone?
+bool process_goes_on(int pid);
 // Processor time of all threads of a process; 0: it has ended.
 uint64_t process_computed_ns(int pid);
 // The system call that a thread sleeps in, in words.
