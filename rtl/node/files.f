@@ -1,5 +1,5 @@
 // A node.
-# tops: velo_node_axi velo_node_clocks velo_node_axi:DimmnetUnit=1
+# tops: velo_node_axi velo_node_clocks velo_node_axi:DimmnetUnit=1 velo_node_axi:DataWidth=128
 -f rtl/velo/files.f
 -f rtl/htax/files.f
 -f rtl/rma/files.f

@@ -199,7 +199,7 @@ module velo_link_rx
     end else if (take_word) begin
       place_q   <= place_q + 1'b1;
       full_q    <= place_q == place_t'(FrameWords - 1);
-      head_at_q <= head_at_q << 1;
+      head_at_q <= HeadWords'({head_at_q, 1'b0});
       due_q     <= due_q ^ first_gives;
     end
     if (is_start || take_word) crc_q <= crc_next;

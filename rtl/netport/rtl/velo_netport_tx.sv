@@ -92,14 +92,27 @@ module velo_netport_tx
 
   // Sizes of the packets inside, in order; a packet's is known when its header is in.
   localparam int unsigned MostPackets = 16;
-  logic first_q, routed_q, header_in, size_valid;
-  logic [5:0] len_low_q;
+  logic header_in, size_valid;
   logic [9:0] len;
   logic [$clog2(MostPackets):0] sizes;
   size_t size_in, size_head, size;
   logic [NumSizes-1:0] fits;
 
   if (DataWidth == 32) begin : gen_narrow
+    logic first_q, routed_q;
+    logic [5:0] len_low_q;
+
+    always_ff @(posedge clk_i or negedge rst_ni) begin
+      if (!rst_ni) first_q <= 1'b0;
+      else if (in_valid_i && in_ready_o) first_q <= in_sop_i && !in_eop_i;
+    end
+    always_ff @(posedge clk_i) begin
+      if (in_valid_i && in_ready_o && in_sop_i) begin
+        routed_q  <= in_data_i[0];
+        len_low_q <= in_data_i[31:26];
+      end
+    end
+
     assign tells_size = first_q || (in_sop_i && in_eop_i);
     assign len = {in_data_i[3:0], len_low_q};
     assign size_in = !first_q ? size_t'(0) : routed_q ? SizeLongest : size_of(len);
@@ -110,17 +123,6 @@ module velo_netport_tx
   end
 
   assign header_in = in_valid_i && in_ready_o && tells_size;
-
-  always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) first_q <= 1'b0;
-    else if (in_valid_i && in_ready_o) first_q <= in_sop_i && !in_eop_i;
-  end
-  always_ff @(posedge clk_i) begin
-    if (in_valid_i && in_ready_o && in_sop_i) begin
-      routed_q  <= in_data_i[0];
-      len_low_q <= in_data_i[31:26];
-    end
-  end
 
   velo_fifo #(
       .Width($bits(size_t)),

@@ -66,7 +66,7 @@ module velo_emit
       rest_q    <= pushed;
       out_sop_o <= 1'b1;
     end else if (out_valid_o && out_ready_i) begin
-      rest_q    <= rest_q >> DataWidth;
+      rest_q    <= (Beats * DataWidth)'({DataWidth'(0), rest_q} >> DataWidth);
       out_sop_o <= 1'b0;
     end
   end
