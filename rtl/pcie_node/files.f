@@ -1,0 +1,6 @@
+// A node of 64 bits as a PCI Express function.
+# tops: velo_pcie_node_flat
+-f rtl/node/files.f
+-f rtl/pcie/files.f
+rtl/pcie_node/rtl/velo_pcie_node.sv
+rtl/pcie_node/rtl/velo_pcie_node_flat.sv
