@@ -33,11 +33,17 @@ OPTIONS = " ".join(["-Weverything", *(f"-Wno-{name}" for name in OFF), GENERATED
 def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("list", type=Path, help="file list, without nested lists")
+    parser.add_argument("--top", help="only this module, and what is in it")
+    parser.add_argument(
+        "--parameters", nargs="*", default=[], metavar="NAME=VALUE", help="of the top"
+    )
     args = parser.parse_args(argv)
     driver = pyslang.driver.Driver()
     driver.addStandardArgs()
     sources = " ".join(args.list.read_text(encoding="utf-8").split())
-    if not driver.parseCommandLine(f"slang {OPTIONS} {sources}"):
+    top = [f"--top {args.top}"] if args.top else []
+    options = " ".join([OPTIONS, *top, *(f"-G {one}" for one in args.parameters)])
+    if not driver.parseCommandLine(f"slang {options} {sources}"):
         return 1
     if not driver.processOptions() or not driver.parseAllSources():
         return 1

@@ -1,5 +1,9 @@
 // A node.
-# tops: velo_node_axi velo_node_clocks velo_node_axi:DimmnetUnit=1 velo_node_axi:DataWidth=128
+# tops: velo_node_axi velo_node_clocks velo_node_axi:DataWidth=128
+# tops: velo_node:NumVcs=3,Multicast=1,Barrier=1,Congestion=1,Ecc=1,DimmnetUnit=1
+# tops: velo_node:DataWidth=64,NumLinks=3,NumVelo=2,VeloWidth=32,Congestion=1,Ecc=1
+# tops: velo_node:DataWidth=128,NumLinks=3,NumVelo=4,VeloWidth=32,Multicast=1,Barrier=1,Ecc=1,DimmnetUnit=1
+# tops: velo_node@28,20,0:CtxBits=8 velo_node@24,16,4:CtxBits=4,DataWidth=64,NumLinks=3
 -f rtl/velo/files.f
 -f rtl/htax/files.f
 -f rtl/rma/files.f

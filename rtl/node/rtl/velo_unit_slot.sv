@@ -397,6 +397,7 @@ module velo_unit_slot
         .out_eop_o  (wide_eop),
         .out_data_o (wide_data)
     );
+    logic unused, unused_room;
     velo_whole #(
         .Width(PlaceBits + DataWidth),
         .Depth(WholeDepth)
@@ -414,7 +415,6 @@ module velo_unit_slot
         .out_data_o ({dma_addr_o, dma_len_bytes_o, dma_data_o})
     );
 
-    logic unused, unused_room;
     assign unused = ^{unused_room, unused_count, unused_sop, unused_write_sop};
   end
 
