@@ -1,0 +1,275 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+/*
+ * Contexts: who has which, and that nothing of it is left when its process is gone.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "velo.h"
+
+#define VELO_PAGE_STRIDE 4096
+
+/* Settings of a ring or queue (spec/velo_regs.rdl): enabled, address, size as a power of two. */
+#define VELO_RING_ENABLE BIT_ULL(0)
+#define VELO_RING_SIZE_SHIFT 48
+
+static unsigned int ring_slots_log2 = 9;
+module_param(ring_slots_log2, uint, 0444);
+MODULE_PARM_DESC(ring_slots_log2, "slots of a receive ring, as a power of two, 6 to 12 (9)");
+
+static unsigned int queue_entries_log2 = 10;
+module_param(queue_entries_log2, uint, 0444);
+MODULE_PARM_DESC(queue_entries_log2, "entries of a notification queue, likewise, 8 to 12 (10)");
+
+static unsigned int lines_max = 4;
+module_param(lines_max, uint, 0644);
+MODULE_PARM_DESC(lines_max, "lines of stores that one context may have (4)");
+
+unsigned long velo_ring_bytes(void)
+{
+	return (unsigned long)VELO_LINE_BYTES << ring_slots_log2;
+}
+
+unsigned long velo_queue_bytes(void)
+{
+	return 8ul * VELO_RMA_NOTIFICATION_WORDS << queue_entries_log2;
+}
+
+/**
+ * velo_vector_bytes() - the size of the memory that a vector watches
+ *
+ * Return: a power of two, a page or more.
+ */
+size_t velo_vector_bytes(void)
+{
+	return roundup_pow_of_two(VELO_CONTEXTS_PER_VECTOR *
+				  (velo_ring_bytes() + velo_queue_bytes()));
+}
+
+int velo_context_check(void)
+{
+	if (ring_slots_log2 < 6 || ring_slots_log2 > 12 || queue_entries_log2 < 8 ||
+	    queue_entries_log2 > 12)
+		return -EINVAL;
+	return 0;
+}
+
+/* --- the node's part --------------------------------------------------------------------------- */
+
+static dma_addr_t velo_context_dma(struct velo_context *ctx, void *memory)
+{
+	return ctx->vector->memory_dma + (memory - ctx->vector->memory);
+}
+
+static void velo_context_enable(struct velo_context *ctx)
+{
+	u32 at = VELO_PAGE_STRIDE * ctx->number;
+
+	memset(ctx->ring, 0, velo_ring_bytes());
+	memset(ctx->queue, 0, velo_queue_bytes());
+	velo_reg_write(ctx->card, VELO_REG_RINGS + at,
+		       VELO_RING_ENABLE | velo_context_dma(ctx, ctx->ring) |
+			       (u64)ring_slots_log2 << VELO_RING_SIZE_SHIFT);
+	velo_reg_write(ctx->card, VELO_REG_QUEUES + at,
+		       VELO_RING_ENABLE | velo_context_dma(ctx, ctx->queue) |
+			       (u64)queue_entries_log2 << VELO_RING_SIZE_SHIFT);
+	/* From here on the node accepts what comes: nobody is told of the context before. */
+	velo_reg_read(ctx->card, VELO_REG_ID);
+}
+
+static void velo_context_disable(struct velo_context *ctx)
+{
+	u32 at = VELO_PAGE_STRIDE * ctx->number;
+
+	if (READ_ONCE(ctx->card->broken))
+		return;
+	velo_reg_write(ctx->card, VELO_REG_RINGS + at, 0);
+	velo_reg_write(ctx->card, VELO_REG_QUEUES + at, 0);
+}
+
+/* --- the driver's part ------------------------------------------------------------------------- */
+
+static bool velo_context_is_free(struct velo_card *card, unsigned int number)
+{
+	unsigned int vector = number / VELO_CONTEXTS_PER_VECTOR;
+
+	return vector < card->vector_count &&
+	       !card->vectors[vector].contexts[number % VELO_CONTEXTS_PER_VECTOR];
+}
+
+/* The search goes round, so that a number, to which messages may be on their way, rests. */
+static int velo_context_find(struct velo_card *card, u32 wanted)
+{
+	unsigned int count = card->vector_count * VELO_CONTEXTS_PER_VECTOR;
+	unsigned int i;
+
+	if (wanted != VELO_CARD_ANY) {
+		if (wanted >= count)
+			return -EINVAL;
+		return velo_context_is_free(card, wanted) ? wanted : -EBUSY;
+	}
+	for (i = 0; i < count; i++) {
+		unsigned int number = (card->context_next + i) % count;
+
+		if (velo_context_is_free(card, number))
+			return number;
+	}
+	return -ENOSPC;
+}
+
+/*
+ * Memory of a vector's contexts, until the driver lets go of the card. It is a power of two at a
+ * multiple of its size, as a vector watches it.
+ */
+static int velo_vector_memory(struct velo_vector *vector)
+{
+	size_t bytes = velo_vector_bytes();
+	struct device *dev = &vector->card->pdev->dev;
+
+	if (vector->memory)
+		return 0;
+	vector->memory = dmam_alloc_coherent(dev, bytes, &vector->memory_dma,
+					     GFP_KERNEL | __GFP_NOWARN);
+	if (!vector->memory)
+		return -ENOMEM;
+	if (IS_ALIGNED(vector->memory_dma, bytes))
+		return 0;
+	dmam_free_coherent(dev, bytes, vector->memory, vector->memory_dma);
+	vector->memory = NULL;
+	return -ENOMEM;
+}
+
+static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *take)
+{
+	struct velo_card *card = ctx->card;
+	unsigned long place;
+	int number;
+
+	lockdep_assert_held(&card->state);
+	if (card->dead || READ_ONCE(card->broken))
+		return -ENODEV;
+	number = velo_context_find(card, take->number);
+	if (number < 0)
+		return number;
+	ctx->number = number;
+	ctx->vector = &card->vectors[number / VELO_CONTEXTS_PER_VECTOR];
+	if (velo_vector_memory(ctx->vector))
+		return -ENOMEM;
+	place = number % VELO_CONTEXTS_PER_VECTOR;
+	ctx->ring = ctx->vector->memory + place * velo_ring_bytes();
+	ctx->queue = ctx->vector->memory + VELO_CONTEXTS_PER_VECTOR * velo_ring_bytes() +
+		     place * velo_queue_bytes();
+	ctx->lines = min3(take->store_lines, READ_ONCE(lines_max), card->lines_free);
+	card->lines_free -= ctx->lines;
+	card->context_next = number + 1;
+	card->context_count++;
+	card->opened[number]++;
+	velo_context_enable(ctx);
+	velo_interrupt_join(ctx);
+	*take = (struct velo_card_take){
+		.spec_hash = VELO_SPEC_HASH,
+		.number = number,
+		.store_lines = ctx->lines,
+		.node = card->setup.node,
+		.opened = card->opened[number],
+		.ring_slots = 1u << ring_slots_log2,
+		.queue_entries = 1u << queue_entries_log2,
+	};
+	smp_store_release(&ctx->taken, true); /* Pairs with the acquire in velo_context_taken(). */
+	return 0;
+}
+
+/**
+ * velo_context_end() - take a context from its process
+ * @ctx: the context; velo_card.state is held
+ *
+ * Afterwards the node writes nothing for it, and accesses no memory that it had entered. If it has
+ * ended already, that is no error.
+ */
+void velo_context_end(struct velo_context *ctx)
+{
+	struct velo_card *card = ctx->card;
+
+	lockdep_assert_held(&card->state);
+	down_write(&card->live);
+	if (!ctx->taken || ctx->dead) {
+		up_write(&card->live);
+		return;
+	}
+	ctx->dead = true;
+	up_write(&card->live);
+
+	velo_context_disable(ctx);
+	velo_memory_end(ctx);
+	velo_node_settle(card);
+	velo_interrupt_leave(ctx);
+	card->lines_free += ctx->lines;
+	card->context_count--;
+	wake_up_all(&ctx->wait);
+}
+
+/* The process ends. All its threads have, so nobody stores any more. */
+static void velo_owner_ends(struct mmu_notifier *owner, struct mm_struct *mm)
+{
+	struct velo_context *ctx = container_of(owner, struct velo_context, owner);
+
+	mutex_lock(&ctx->card->state);
+	velo_context_end(ctx);
+	mutex_unlock(&ctx->card->state);
+}
+
+static const struct mmu_notifier_ops velo_owner_operations = {
+	.release = velo_owner_ends,
+};
+
+/**
+ * velo_context_take() - take a context for the process that calls
+ * @ctx: the open file
+ * @take: what is wanted, and what was given
+ *
+ * Return: 0, or an error.
+ */
+int velo_context_take(struct velo_context *ctx, struct velo_card_take *take)
+{
+	struct velo_card *card = ctx->card;
+	int err;
+
+	if (take->spec_hash != VELO_SPEC_HASH)
+		return -EPROTO;
+	mutex_lock(&ctx->lock);
+	err = ctx->taken ? -EEXIST : 0;
+	if (err)
+		goto out;
+	ctx->owner.ops = &velo_owner_operations;
+	err = mmu_notifier_register(&ctx->owner, current->mm);
+	if (err)
+		goto out;
+	ctx->mm = current->mm;
+	mutex_lock(&card->state);
+	err = velo_context_begin(ctx, take);
+	mutex_unlock(&card->state);
+	if (err) {
+		mmu_notifier_unregister(&ctx->owner, ctx->mm);
+		ctx->mm = NULL;
+	}
+out:
+	mutex_unlock(&ctx->lock);
+	return err;
+}
+
+/**
+ * velo_context_close() - end a context, and free it
+ * @ctx: nobody uses it any more
+ */
+void velo_context_close(struct velo_context *ctx)
+{
+	if (ctx->mm) {
+		mmu_notifier_unregister(&ctx->owner, ctx->mm);
+		velo_memory_free(ctx);
+	}
+	put_device(&ctx->card->dev);
+	kfree(ctx);
+}

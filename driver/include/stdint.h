@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/*
+ * Stands in for the C library's header, which the generated headers of spec/ include.
+ */
+#ifndef VELO_STDINT_H
+#define VELO_STDINT_H
+
+#include <linux/types.h>
+
+#define UINT64_C(value) value##ULL
+
+#endif

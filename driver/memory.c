@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+/*
+ * Memory of processes in the node's table of pages.
+ *
+ * A region's pages are pinned, so they stay where they are while the table names them. A region is
+ * withdrawn when its process says so, when a part of it is unmapped or moved, or when its context
+ * ends. Its entries of the table are used again only when the process has taken it out itself, so
+ * that the process cannot mean another region by the same number.
+ *
+ * That a page is not the process's any more for other reasons, such as MADV_DONTNEED, is not
+ * noticed. The node then reaches the old page, which nobody else has.
+ */
+#include <linux/bitfield.h>
+#include <linux/bitmap.h>
+#include <linux/dma-mapping.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+
+#include "velo.h"
+
+static unsigned int table_pages_log2 = 18;
+module_param(table_pages_log2, uint, 0444);
+MODULE_PARM_DESC(table_pages_log2, "entries of the table of pages, as a power of two, 9 to 22 (18)");
+
+#define VELO_RIGHT_READ 1u
+#define VELO_RIGHTS_ALL 7u
+/* A page is mapped for the card as a whole and for long; nobody copies it to and fro. */
+#define VELO_DMA_ATTRS DMA_ATTR_SKIP_CPU_SYNC
+
+/**
+ * struct velo_region - memory that a context has entered
+ * @list: in velo_context.regions; off it when it is being taken out
+ * @notifier: hears that it is unmapped
+ * @ctx: whose it is
+ * @first_page: place in the table
+ * @page_count: its length
+ * @pages: of the process, pinned
+ * @dma: their addresses for the card
+ * @word: what the table says of each page, but for the frame
+ * @entered: the table names it
+ * @unmapped: it must not be entered any more
+ *
+ * All but @notifier is under velo_card.pages.
+ */
+struct velo_region {
+	struct list_head list;
+	struct mmu_interval_notifier notifier;
+	struct velo_context *ctx;
+	unsigned long first_page;
+	unsigned long page_count;
+	struct page **pages;
+	struct sg_table dma;
+	u64 word;
+	bool entered;
+	bool unmapped;
+};
+
+static unsigned long velo_table_pages(void)
+{
+	return 1ul << table_pages_log2;
+}
+
+static void velo_table_release(void *table_used)
+{
+	bitmap_free(table_used);
+}
+
+/**
+ * velo_memory_init() - make an empty table
+ * @card: the card
+ *
+ * Return: 0, or an error.
+ */
+int velo_memory_init(struct velo_card *card)
+{
+	struct device *dev = &card->pdev->dev;
+	size_t bytes;
+
+	if (table_pages_log2 < 9 || table_pages_log2 > 22)
+		return -EINVAL;
+	bytes = velo_table_pages() * sizeof(u64);
+	card->table = dmam_alloc_coherent(dev, bytes, &card->table_dma, GFP_KERNEL);
+	if (!card->table || !IS_ALIGNED(card->table_dma, bytes))
+		return -ENOMEM;
+	card->table_used = bitmap_zalloc(velo_table_pages(), GFP_KERNEL);
+	if (!card->table_used)
+		return -ENOMEM;
+	return devm_add_action_or_reset(dev, velo_table_release, card->table_used);
+}
+
+/**
+ * velo_memory_pages_word() - what register pages has to be
+ * @card: the card
+ *
+ * Return: the word.
+ */
+u64 velo_memory_pages_word(struct velo_card *card)
+{
+	return card->table_dma | VELO_REG_PAGES_ENABLE_MASK |
+	       FIELD_PREP(VELO_REG_PAGES_ENTRIES_MASK, table_pages_log2);
+}
+
+/* --- pinning ----------------------------------------------------------------------------------- */
+
+static int velo_account(struct mm_struct *mm, unsigned long count)
+{
+	unsigned long limit = rlimit(RLIMIT_MEMLOCK) >> PAGE_SHIFT;
+	u64 pinned = atomic64_add_return(count, &mm->pinned_vm);
+
+	if (pinned <= limit || capable(CAP_IPC_LOCK))
+		return 0;
+	atomic64_sub(count, &mm->pinned_vm);
+	return -ENOMEM;
+}
+
+/*
+ * A page that is only read is pinned for writing, too: else a private page that is shared with
+ * another process would be copied under the pin at the next write, and the node see the old one.
+ */
+static int velo_pin(struct velo_region *region, unsigned long address)
+{
+	bool is_written = velo_registered_page_rights(region->word) != VELO_RIGHT_READ;
+	unsigned int flags = FOLL_LONGTERM | FOLL_WRITE | (is_written ? 0 : FOLL_FORCE);
+	unsigned long done = 0;
+
+	while (done < region->page_count) {
+		int count = min_t(unsigned long, region->page_count - done, 512);
+		int got = pin_user_pages_fast(address + done * PAGE_SIZE, count, flags,
+					      region->pages + done);
+
+		if (got <= 0) {
+			unpin_user_pages(region->pages, done);
+			return got ? got : -EFAULT;
+		}
+		done += got;
+		if (fatal_signal_pending(current)) {
+			unpin_user_pages(region->pages, done);
+			return -EINTR;
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+static void velo_unpin(struct velo_region *region)
+{
+	unpin_user_pages_dirty_lock(region->pages, region->page_count,
+				    velo_registered_page_rights(region->word) != VELO_RIGHT_READ);
+}
+
+/* --- the table --------------------------------------------------------------------------------- */
+
+static int velo_table_reserve(struct velo_card *card, struct velo_region *region)
+{
+	unsigned long size = velo_table_pages(), at;
+
+	/* The search goes round, so that a page's number is not used again soon. */
+	at = bitmap_find_next_zero_area(card->table_used, size, card->table_next,
+					region->page_count, 0);
+	if (at >= size)
+		at = bitmap_find_next_zero_area(card->table_used, size, 0, region->page_count, 0);
+	if (at >= size)
+		return -ENOSPC;
+	bitmap_set(card->table_used, at, region->page_count);
+	card->table_next = at + region->page_count;
+	region->first_page = at;
+	return 0;
+}
+
+static void velo_table_fill(struct velo_card *card, struct velo_region *region)
+{
+	struct sg_dma_page_iter at;
+	u64 *entry = card->table + region->first_page;
+
+	for_each_sgtable_dma_page(&region->dma, &at, 0)
+		WRITE_ONCE(*entry++, region->word | sg_page_iter_dma_address(&at));
+	card->pages_pinned += region->page_count;
+	region->entered = true;
+}
+
+/* The node does not access the region any more, and its pages are the process's alone. */
+static void velo_region_withdraw(struct velo_region *region)
+{
+	struct velo_card *card = region->ctx->card;
+	unsigned long i;
+
+	lockdep_assert_held(&card->pages);
+	region->unmapped = true;
+	if (!region->entered)
+		return;
+	region->entered = false;
+	for (i = 0; i < region->page_count; i++)
+		WRITE_ONCE(card->table[region->first_page + i], 0);
+	dma_wmb(); /* The node looks a page up again as soon as it has forgotten it. */
+	for (i = 0; i < region->page_count; i++)
+		velo_node_forget_page(card, region->first_page + i);
+	dma_unmap_sgtable(&card->pdev->dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
+	sg_free_table(&region->dma);
+	velo_unpin(region);
+	card->pages_pinned -= region->page_count;
+	atomic64_sub(region->page_count, &region->ctx->mm->pinned_vm);
+}
+
+/*
+ * Other events than these leave pinned pages where they are. An access that wants to write to a
+ * page shared with a child after fork() copies it for the child (mm/memory.c, copy_present_page).
+ */
+static bool velo_region_invalidate(struct mmu_interval_notifier *notifier,
+				   const struct mmu_notifier_range *range, unsigned long seq)
+{
+	struct velo_region *region = container_of(notifier, struct velo_region, notifier);
+	struct velo_card *card = region->ctx->card;
+
+	if (range->event != MMU_NOTIFY_UNMAP && range->event != MMU_NOTIFY_RELEASE)
+		return true;
+	if (!mmu_notifier_range_blockable(range))
+		return false;
+	mutex_lock(&card->pages);
+	mmu_interval_set_seq(notifier, seq);
+	velo_region_withdraw(region);
+	mutex_unlock(&card->pages);
+	return true;
+}
+
+static const struct mmu_interval_notifier_ops velo_region_operations = {
+	.invalidate = velo_region_invalidate,
+};
+
+/* The region is on no list. */
+static void velo_region_free(struct velo_region *region)
+{
+	mmu_interval_notifier_remove(&region->notifier);
+	kvfree(region->pages);
+	kfree(region);
+}
+
+/* The pages are pinned. Give them to the card; velo_card.live is held. */
+static int velo_region_enter(struct velo_region *region, unsigned long seq)
+{
+	struct velo_context *ctx = region->ctx;
+	struct velo_card *card = ctx->card;
+	struct device *dev = &card->pdev->dev;
+	int err;
+
+	if (ctx->dead)
+		return -ENODEV;
+	err = sg_alloc_table_from_pages(&region->dma, region->pages, region->page_count, 0,
+					region->page_count << PAGE_SHIFT, GFP_KERNEL);
+	if (err)
+		return err;
+	err = dma_map_sgtable(dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
+	if (err)
+		goto free_table;
+
+	mutex_lock(&card->pages);
+	if (region->unmapped || mmu_interval_read_retry(&region->notifier, seq))
+		err = -EFAULT;
+	else
+		err = velo_table_reserve(card, region);
+	if (!err) {
+		velo_table_fill(card, region);
+		list_add(&region->list, &ctx->regions);
+	}
+	mutex_unlock(&card->pages);
+	if (!err)
+		return 0;
+
+	dma_unmap_sgtable(dev, &region->dma, DMA_BIDIRECTIONAL, VELO_DMA_ATTRS);
+free_table:
+	sg_free_table(&region->dma);
+	return err;
+}
+
+/* --- calls ------------------------------------------------------------------------------------- */
+
+static int velo_memory_check(const struct velo_card_memory *memory)
+{
+	u64 bytes = memory->len_bytes;
+
+	if (!bytes || !PAGE_ALIGNED(bytes) || !PAGE_ALIGNED(memory->address))
+		return -EINVAL;
+	if (memory->address + bytes < memory->address)
+		return -EINVAL;
+	if (!memory->rights || memory->rights > VELO_RIGHTS_ALL || memory->one_peer > 1)
+		return -EINVAL;
+	if (memory->peer > (memory->one_peer ? U16_MAX : 0))
+		return -EINVAL;
+	return bytes >> PAGE_SHIFT > velo_table_pages() ? -ENOSPC : 0;
+}
+
+/**
+ * velo_memory_enter() - enter memory of the calling process
+ * @ctx: its context
+ * @memory: what, and where it was entered
+ *
+ * Return: 0, or an error.
+ */
+int velo_memory_enter(struct velo_context *ctx, struct velo_card_memory *memory)
+{
+	struct velo_region *region;
+	unsigned long seq;
+	int err;
+
+	BUILD_BUG_ON(PAGE_SIZE != 1 << VELO_ADDRESS_PAGE_BITS);
+	err = velo_memory_check(memory);
+	if (err)
+		return err;
+	region = kzalloc(sizeof(*region), GFP_KERNEL);
+	if (!region)
+		return -ENOMEM;
+	region->ctx = ctx;
+	region->page_count = memory->len_bytes >> PAGE_SHIFT;
+	region->word = velo_registered_page_pack(memory->one_peer, memory->rights, ctx->number, 0,
+						 memory->peer);
+	err = velo_account(ctx->mm, region->page_count);
+	if (err)
+		goto free_region;
+	region->pages = kvmalloc_array(region->page_count, sizeof(*region->pages),
+				       GFP_KERNEL_ACCOUNT);
+	if (!region->pages) {
+		err = -ENOMEM;
+		goto unaccount;
+	}
+	err = mmu_interval_notifier_insert(&region->notifier, ctx->mm, memory->address,
+					   memory->len_bytes, &velo_region_operations);
+	if (err)
+		goto free_pages;
+	seq = mmu_interval_read_begin(&region->notifier);
+	err = velo_pin(region, memory->address);
+	if (err)
+		goto remove_notifier;
+
+	down_read(&ctx->card->live);
+	err = velo_region_enter(region, seq);
+	memory->first_page = region->first_page;
+	up_read(&ctx->card->live);
+	if (!err)
+		return 0;
+
+	unpin_user_pages(region->pages, region->page_count);
+remove_notifier:
+	mmu_interval_notifier_remove(&region->notifier);
+free_pages:
+	kvfree(region->pages);
+unaccount:
+	atomic64_sub(region->page_count, &ctx->mm->pinned_vm);
+free_region:
+	kfree(region);
+	return err;
+}
+
+/**
+ * velo_memory_withdraw() - take out what was entered
+ * @ctx: the context that entered it
+ * @first_page: where
+ *
+ * Return: 0, or -ENOENT.
+ */
+int velo_memory_withdraw(struct velo_context *ctx, u32 first_page)
+{
+	struct velo_card *card = ctx->card;
+	struct velo_region *region, *found = NULL;
+
+	mutex_lock(&card->pages);
+	list_for_each_entry(region, &ctx->regions, list) {
+		if (region->first_page == first_page) {
+			found = region;
+			break;
+		}
+	}
+	if (found) {
+		list_del(&found->list);
+		velo_region_withdraw(found);
+		bitmap_clear(card->table_used, found->first_page, found->page_count);
+	}
+	mutex_unlock(&card->pages);
+	if (!found)
+		return -ENOENT;
+	velo_region_free(found);
+	return 0;
+}
+
+/**
+ * velo_memory_end() - withdraw all that a context has entered
+ * @ctx: the context; it is dead, so nothing is entered any more
+ */
+void velo_memory_end(struct velo_context *ctx)
+{
+	struct velo_region *region;
+
+	mutex_lock(&ctx->card->pages);
+	list_for_each_entry(region, &ctx->regions, list) {
+		velo_region_withdraw(region);
+		bitmap_clear(ctx->card->table_used, region->first_page, region->page_count);
+		region->page_count = 0;
+	}
+	mutex_unlock(&ctx->card->pages);
+}
+
+/**
+ * velo_memory_free() - free what is left of a context's regions
+ * @ctx: the context; it has ended
+ */
+void velo_memory_free(struct velo_context *ctx)
+{
+	struct velo_region *region, *next;
+
+	list_for_each_entry_safe(region, next, &ctx->regions, list)
+		velo_region_free(region);
+}

@@ -1,0 +1,370 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+/*
+ * Cards: found, reset, gone.
+ *
+ * Files may be open when the function goes away: the card's struct stays until the last one is
+ * closed, and is dead until then.
+ */
+#include <linux/dma-mapping.h>
+#include <linux/idr.h>
+#include <linux/io.h>
+#include <linux/module.h>
+#include <linux/pci.h>
+#include <linux/slab.h>
+
+#include "velo.h"
+
+#define VELO_CARDS_MAX 16
+/* Registers name addresses of memory by bits 47:0. */
+#define VELO_DMA_BITS 48
+/* The kernel keeps one line of stores for itself. */
+#define VELO_LINES_KERNEL 1
+
+static DEFINE_IDA(velo_minors);
+static dev_t velo_devices;
+
+static struct class velo_class = {
+	.name = "velo",
+};
+
+static void velo_card_release(struct device *dev)
+{
+	struct velo_card *card = container_of(dev, struct velo_card, dev);
+
+	ida_free(&velo_minors, MINOR(dev->devt));
+	kfree(card);
+}
+
+/* --- the end of contexts ----------------------------------------------------------------------- */
+
+static struct velo_context *velo_card_any_context(struct velo_card *card)
+{
+	unsigned int v, i;
+
+	for (v = 0; v < card->vector_count; v++)
+		for (i = 0; i < VELO_CONTEXTS_PER_VECTOR; i++)
+			if (card->vectors[v].contexts[i])
+				return card->vectors[v].contexts[i];
+	return NULL;
+}
+
+/**
+ * velo_card_end_contexts() - the card is dead from now on, and so are its contexts
+ * @card: the card; velo_card.state is held
+ */
+void velo_card_end_contexts(struct velo_card *card)
+{
+	struct velo_context *ctx;
+
+	lockdep_assert_held(&card->state);
+	down_write(&card->live);
+	card->dead = true;
+	up_write(&card->live);
+	while ((ctx = velo_card_any_context(card))) {
+		velo_context_end(ctx);
+		velo_map_zap(ctx);
+	}
+	velo_interrupt_quiet(card);
+}
+
+static void velo_card_rescue(struct work_struct *work)
+{
+	struct velo_card *card = container_of(work, struct velo_card, rescue);
+
+	mutex_lock(&card->state);
+	velo_card_end_contexts(card);
+	mutex_unlock(&card->state);
+}
+
+/* --- reset ------------------------------------------------------------------------------------- */
+
+static void velo_reset_prepare(struct pci_dev *pdev)
+{
+	struct velo_card *card = pci_get_drvdata(pdev);
+
+	mutex_lock(&card->state);
+	velo_card_end_contexts(card);
+	mutex_unlock(&card->state);
+}
+
+static int velo_card_revive(struct velo_card *card)
+{
+	int err;
+
+	mutex_lock(&card->state);
+	card->resets++;
+	err = velo_node_check(card);
+	if (!err) {
+		velo_node_shut_down(card);
+		pci_set_master(card->pdev);
+		WRITE_ONCE(card->broken, false);
+		velo_node_set_up(card);
+		down_write(&card->live);
+		card->dead = false;
+		up_write(&card->live);
+	}
+	mutex_unlock(&card->state);
+	return err;
+}
+
+static void velo_reset_done(struct pci_dev *pdev)
+{
+	velo_card_revive(pci_get_drvdata(pdev));
+}
+
+static pci_ers_result_t velo_error_detected(struct pci_dev *pdev, pci_channel_state_t state)
+{
+	struct velo_card *card = pci_get_drvdata(pdev);
+
+	if (state == pci_channel_io_normal)
+		return PCI_ERS_RESULT_CAN_RECOVER;
+	WRITE_ONCE(card->broken, true); /* The function cannot be reached. */
+	velo_reset_prepare(pdev);
+	return state == pci_channel_io_perm_failure ? PCI_ERS_RESULT_DISCONNECT :
+						      PCI_ERS_RESULT_NEED_RESET;
+}
+
+static pci_ers_result_t velo_slot_reset(struct pci_dev *pdev)
+{
+	if (pci_enable_device(pdev))
+		return PCI_ERS_RESULT_DISCONNECT;
+	pci_restore_state(pdev);
+	pci_save_state(pdev);
+	return velo_card_revive(pci_get_drvdata(pdev)) ? PCI_ERS_RESULT_DISCONNECT :
+							 PCI_ERS_RESULT_RECOVERED;
+}
+
+static const struct pci_error_handlers velo_error_handlers = {
+	.error_detected = velo_error_detected,
+	.slot_reset = velo_slot_reset,
+	.reset_prepare = velo_reset_prepare,
+	.reset_done = velo_reset_done,
+};
+
+/* --- found, and gone --------------------------------------------------------------------------- */
+
+static int velo_card_map(struct velo_card *card)
+{
+	struct pci_dev *pdev = card->pdev;
+	const struct {
+		int bar;
+		unsigned int bits;
+	} bars[] = {
+		{ VELO_BAR_REGISTERS, VELO_PCIE_BAR0_BITS },
+		{ VELO_BAR_WINDOW, VELO_PCIE_BAR2_BITS },
+		{ VELO_BAR_FUNCTION, VELO_PCIE_BAR4_BITS },
+	};
+	unsigned int i;
+	int err;
+
+	for (i = 0; i < ARRAY_SIZE(bars); i++)
+		if (pci_resource_len(pdev, bars[i].bar) != BIT_ULL(bars[i].bits))
+			return dev_err_probe(&pdev->dev, -ENODEV, "BAR%d has another size\n",
+					     bars[i].bar);
+	err = pcim_iomap_regions_request_all(pdev, BIT(VELO_BAR_REGISTERS) | BIT(VELO_BAR_FUNCTION),
+					     KBUILD_MODNAME);
+	if (err)
+		return err;
+	card->regs = pcim_iomap_table(pdev)[VELO_BAR_REGISTERS];
+	card->function = pcim_iomap_table(pdev)[VELO_BAR_FUNCTION];
+	card->window = pci_resource_start(pdev, VELO_BAR_WINDOW);
+	return 0;
+}
+
+static void velo_card_unreserve(void *data)
+{
+	struct velo_card *card = data;
+
+	arch_io_free_memtype_wc(card->window, BIT_ULL(VELO_PCIE_BAR2_BITS));
+}
+
+/* Only then are mappings of the window write-combining; else they are slow. */
+static int velo_card_reserve(struct velo_card *card)
+{
+	int err = arch_io_reserve_memtype_wc(card->window, BIT_ULL(VELO_PCIE_BAR2_BITS));
+
+	if (err)
+		return dev_err_probe(&card->pdev->dev, err, "no write-combining\n");
+	return devm_add_action_or_reset(&card->pdev->dev, velo_card_unreserve, card);
+}
+
+static int velo_card_set_up(struct velo_card *card)
+{
+	struct pci_dev *pdev = card->pdev;
+	unsigned int i;
+	int err;
+
+	err = pcim_enable_device(pdev);
+	if (!err)
+		err = velo_card_map(card);
+	if (!err)
+		err = velo_card_reserve(card);
+	if (!err)
+		err = dma_set_mask_and_coherent(&pdev->dev, DMA_BIT_MASK(VELO_DMA_BITS));
+	if (!err)
+		err = velo_node_check(card);
+	if (err)
+		return err;
+	velo_node_shut_down(card);
+	err = velo_memory_init(card);
+	if (!err)
+		err = velo_interrupt_init(card);
+	if (!err)
+		err = velo_counters_init(card);
+	if (!err)
+		err = velo_grants_init(card);
+	if (err)
+		return err;
+	card->lines_free = velo_pcie_function_store_lines(readq(card->function +
+								VELO_PCIE_REG_FUNCTION)) -
+			   VELO_LINES_KERNEL;
+	for (i = 0; i < VELO_NODES; i++)
+		card->setup.routes[i] = VELO_ROUTE_NONE;
+	card->setup.routes[0] = VELO_ROUTE_LOCAL;
+	pci_set_master(pdev);
+	velo_node_set_up(card);
+	return 0;
+}
+
+static struct velo_card *velo_card_make(struct pci_dev *pdev)
+{
+	struct velo_card *card = kzalloc(sizeof(*card), GFP_KERNEL);
+	int minor;
+
+	if (!card)
+		return NULL;
+	minor = ida_alloc_max(&velo_minors, VELO_CARDS_MAX - 1, GFP_KERNEL);
+	if (minor < 0) {
+		kfree(card);
+		return NULL;
+	}
+	card->pdev = pdev;
+	mutex_init(&card->state);
+	mutex_init(&card->send);
+	init_rwsem(&card->live);
+	mutex_init(&card->pages);
+	INIT_WORK(&card->rescue, velo_card_rescue);
+	device_initialize(&card->dev);
+	card->dev.class = &velo_class;
+	card->dev.parent = &pdev->dev;
+	card->dev.devt = MKDEV(MAJOR(velo_devices), minor);
+	card->dev.release = velo_card_release;
+	dev_set_name(&card->dev, "velo%d", minor);
+	cdev_init(&card->cdev, &velo_file_operations);
+	card->cdev.owner = THIS_MODULE;
+	return card;
+}
+
+static int velo_probe(struct pci_dev *pdev, const struct pci_device_id *id)
+{
+	struct velo_card *card = velo_card_make(pdev);
+	const struct attribute_group **groups;
+	int err;
+
+	if (!card)
+		return -ENOMEM;
+	pci_set_drvdata(pdev, card);
+	groups = devm_kcalloc(&pdev->dev, 3, sizeof(*groups), GFP_KERNEL);
+	if (!groups) {
+		err = -ENOMEM;
+		goto put;
+	}
+	groups[0] = &velo_settings_group;
+	groups[1] = &card->counters;
+	card->dev.groups = groups;
+	err = velo_card_set_up(card);
+	if (err)
+		goto put;
+	err = cdev_device_add(&card->cdev, &card->dev);
+	if (err)
+		goto stop;
+	dev_info(&pdev->dev, "%s: %u contexts\n", dev_name(&card->dev),
+		 card->vector_count * VELO_CONTEXTS_PER_VECTOR);
+	return 0;
+stop:
+	pci_clear_master(pdev);
+put:
+	put_device(&card->dev);
+	return err;
+}
+
+static void velo_remove(struct pci_dev *pdev)
+{
+	struct velo_card *card = pci_get_drvdata(pdev);
+
+	cdev_device_del(&card->cdev, &card->dev);
+	if (!pci_device_is_present(pdev))
+		WRITE_ONCE(card->broken, true);
+	mutex_lock(&card->state);
+	velo_card_end_contexts(card);
+	if (!READ_ONCE(card->broken))
+		velo_node_shut_down(card);
+	mutex_unlock(&card->state);
+	cancel_work_sync(&card->rescue);
+	pci_clear_master(pdev);
+	put_device(&card->dev);
+}
+
+static void velo_shutdown(struct pci_dev *pdev)
+{
+	struct velo_card *card = pci_get_drvdata(pdev);
+
+	mutex_lock(&card->state);
+	velo_card_end_contexts(card);
+	mutex_unlock(&card->state);
+	pci_clear_master(pdev);
+}
+
+static const struct pci_device_id velo_ids[] = {
+	{ PCI_DEVICE(VELO_PCIE_VENDOR, VELO_PCIE_DEVICE) },
+	{}
+};
+MODULE_DEVICE_TABLE(pci, velo_ids);
+
+static struct pci_driver velo_driver = {
+	.name = KBUILD_MODNAME,
+	.id_table = velo_ids,
+	.probe = velo_probe,
+	.remove = velo_remove,
+	.shutdown = velo_shutdown,
+	.err_handler = &velo_error_handlers,
+};
+
+static int __init velo_init(void)
+{
+	int err = velo_context_check();
+
+	if (err)
+		return err;
+	err = alloc_chrdev_region(&velo_devices, 0, VELO_CARDS_MAX, "velo");
+	if (err)
+		return err;
+	err = class_register(&velo_class);
+	if (err)
+		goto unregister_devices;
+	err = pci_register_driver(&velo_driver);
+	if (err)
+		goto unregister_class;
+	return 0;
+unregister_class:
+	class_unregister(&velo_class);
+unregister_devices:
+	unregister_chrdev_region(velo_devices, VELO_CARDS_MAX);
+	return err;
+}
+
+static void __exit velo_exit(void)
+{
+	pci_unregister_driver(&velo_driver);
+	class_unregister(&velo_class);
+	unregister_chrdev_region(velo_devices, VELO_CARDS_MAX);
+	ida_destroy(&velo_minors);
+}
+
+module_init(velo_init);
+module_exit(velo_exit);
+
+MODULE_DESCRIPTION("Cards of the VELO interconnect");
+MODULE_AUTHOR("The velo project");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1");

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+/*
+ * Lines that the kernel stores for contexts without lines of their own, one at a time.
+ */
+#include <linux/io.h>
+#include <linux/overflow.h>
+
+#include "velo.h"
+
+#define VELO_DESCRIPTOR_BYTES (8 * VELO_RMA_DESCRIPTOR_WORDS)
+#define VELO_OPERANDS_BYTES (8 * VELO_RMA_OPERANDS_WORDS)
+
+/* Where a store goes in BAR2. */
+static int velo_send_address(struct velo_context *ctx, size_t len_bytes, loff_t offset,
+			     u64 *address)
+{
+	u64 rest = offset & (BIT_ULL(VELO_CARD_KIND_SHIFT) - 1);
+
+	switch (offset >> VELO_CARD_KIND_SHIFT) {
+	case VELO_CARD_DESCRIPTORS:
+		if (rest || (len_bytes != VELO_DESCRIPTOR_BYTES &&
+			     len_bytes != VELO_DESCRIPTOR_BYTES + VELO_OPERANDS_BYTES))
+			return -EINVAL;
+		*address = velo_window_pack(0, ctx->number, VELO_UNIT_RMA);
+		return 0;
+	case VELO_CARD_TARGETS:
+		if (rest >> VELO_ADDRESS_N_BITS || rest % 8 ||
+		    velo_address_offset(rest) + len_bytes > VELO_LINE_BYTES)
+			return -EINVAL;
+		if (!velo_granted(ctx, rest))
+			return -EPERM;
+		*address = velo_window_pack(rest, ctx->number, VELO_UNIT_VELO);
+		return 0;
+	default:
+		return -EINVAL;
+	}
+}
+
+static ssize_t velo_send_to(struct velo_card *card, u64 address, const u64 *line, size_t len_bytes)
+{
+	phys_addr_t at = card->window + address;
+	void __iomem *page = ioremap_wc(at & PAGE_MASK, PAGE_SIZE);
+	u16 dropped, dropped_before;
+	bool is_taken;
+
+	if (!page)
+		return -ENOMEM;
+	dropped_before = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
+	__iowrite64_copy(page + offset_in_page(at), line, len_bytes / 8);
+	wmb(); /* What is combined leaves before the store is waited for. */
+	is_taken = velo_node_wait_stores(card);
+	dropped = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
+	iounmap(page);
+	return is_taken && dropped == dropped_before ? len_bytes : -EAGAIN;
+}
+
+/**
+ * velo_send() - store a line, and wait until the node has taken it
+ * @ctx: the context
+ * @line: the line
+ * @len_bytes: its length, a multiple of 8, at most a line
+ * @offset: as in spec/velo_card.h
+ *
+ * Return: @len_bytes, or an error. Another context's store that was dropped meanwhile may make it
+ * -EAGAIN, too.
+ */
+ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, loff_t offset)
+{
+	struct velo_card *card = ctx->card;
+	u64 address;
+	ssize_t done;
+
+	if (mutex_lock_interruptible(&card->send))
+		return -ERESTARTSYS;
+	down_read(&card->live);
+	done = ctx->dead ? -ENODEV : velo_send_address(ctx, len_bytes, offset, &address);
+	if (!done)
+		done = velo_send_to(card, address, line, len_bytes);
+	up_read(&card->live);
+	mutex_unlock(&card->send);
+	return done;
+}

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: GPL-2.0 OR Apache-2.0 */
+/*
+ * What the files of the driver share.
+ *
+ * Locks, the outer ones first:
+ *
+ *  velo_context.lock	one VELO_CARD_TAKE of a file at a time; mmap_lock is taken inside
+ *  velo_card.state	contexts, settings of the node, its registers
+ *  velo_card.send	the line of stores that the kernel keeps for itself
+ *  mmap_lock
+ *  velo_card.live	readers use card and context; a writer ends either, or changes the grants.
+ *			Nobody takes mmap_lock inside, so nobody copies from or to user space
+ *  velo_card.pages	the table of pages. An MMU notifier takes it, so nothing is allocated inside
+ *  velo_vector.lock	who sleeps; the interrupt's handler takes it
+ */
+#ifndef VELO_H
+#define VELO_H
+
+#include <linux/cdev.h>
+#include <linux/device.h>
+#include <linux/interrupt.h>
+#include <linux/mmu_notifier.h>
+#include <linux/mutex.h>
+#include <linux/pci.h>
+#include <linux/poll.h>
+#include <linux/rwsem.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+#include <linux/uidgid.h>
+#include <linux/wait.h>
+#include <linux/workqueue.h>
+
+#include "velo/spec.h"
+#include "velo/pcie_spec.h"
+#include "velo/regs.h"
+#include "velo_card.h"
+
+#define VELO_BAR_REGISTERS 0
+#define VELO_BAR_WINDOW 2
+#define VELO_BAR_FUNCTION 4
+
+/* Contexts whose rings and queues lie in one region of memory, which a vector watches. */
+#define VELO_CONTEXTS_PER_VECTOR 32
+#define VELO_VECTORS_MAX (VELO_VPIDS / VELO_CONTEXTS_PER_VECTOR)
+#define VELO_LINKS_MAX 8
+/* A word of the routing table that means: no way (spec/velo_regs.rdl). */
+#define VELO_ROUTE_NONE 14
+
+struct velo_card;
+
+/**
+ * struct velo_vector - a vector of interrupts, and the memory that it watches
+ * @card: whose it is
+ * @index: its number
+ * @lock: guards the members below, and who of its contexts is armed
+ * @memory: rings of its contexts, then their queues; NULL before the first context is taken
+ * @memory_dma: its address for the card, a multiple of its size
+ * @watching: the card has been told to interrupt
+ * @contexts: contexts that are taken, by place
+ */
+struct velo_vector {
+	struct velo_card *card;
+	unsigned int index;
+	spinlock_t lock;
+	void *memory;
+	dma_addr_t memory_dma;
+	bool watching;
+	struct velo_context *contexts[VELO_CONTEXTS_PER_VECTOR];
+};
+
+/**
+ * struct velo_grant - who may send where
+ * @everyone: all users
+ * @user: else the one
+ * @node_first: first node
+ * @node_last: last node
+ * @context_first: first context of these nodes
+ * @context_last: last context
+ */
+struct velo_grant {
+	bool everyone;
+	kuid_t user;
+	u8 node_first;
+	u8 node_last;
+	u8 context_first;
+	u8 context_last;
+};
+
+#define VELO_GRANTS_MAX 64
+
+struct velo_grants {
+	unsigned int count;
+	struct velo_grant rules[VELO_GRANTS_MAX];
+};
+
+/**
+ * struct velo_setup - what an administrator has set; it outlives a reset
+ * @node: the node's number
+ * @routes: words of the routing table
+ * @links: links that may come up
+ * @ring_patience: cycles until what is for a full ring is dropped; 0: never
+ * @access_patience: cycles until an access of the host is given up; 0: never
+ */
+struct velo_setup {
+	u8 node;
+	u16 routes[VELO_NODES];
+	u8 links;
+	u32 ring_patience;
+	u32 access_patience;
+};
+
+/**
+ * struct velo_card - a card
+ * @dev: the class device, parent of @cdev
+ * @cdev: /dev/veloN
+ * @pdev: the function
+ * @regs: BAR0
+ * @function: BAR4
+ * @window: address of BAR2
+ * @state: see above
+ * @send: see above
+ * @live: see above
+ * @pages: see above
+ * @dead: neither open nor register may be used; written under @state and @live
+ * @broken: the card has not answered and is no bus master any more
+ * @rescue: ends all contexts of a broken card
+ * @vectors: as many as @vector_count
+ * @vector_count: so many contexts / VELO_CONTEXTS_PER_VECTOR there are
+ * @context_next: where the search for a free context begins
+ * @context_count: contexts that are taken
+ * @opened: how often each context has been taken
+ * @lines_free: lines of stores that no context has
+ * @grants: under @live
+ * @setup: under @state
+ * @table: the node's table of pages
+ * @table_dma: its address for the card
+ * @table_used: bit n: entry n is in use
+ * @table_next: where the search for free entries begins
+ * @pages_pinned: pages of processes that the table names
+ * @links_seen: node and links have been set since the card was found
+ * @resets: resets of the function
+ * @counters: attributes of the folder counters
+ */
+struct velo_card {
+	struct device dev;
+	struct cdev cdev;
+	struct pci_dev *pdev;
+	void __iomem *regs;
+	void __iomem *function;
+	phys_addr_t window;
+
+	struct mutex state;
+	struct mutex send;
+	struct rw_semaphore live;
+	struct mutex pages;
+
+	bool dead;
+	bool broken;
+	struct work_struct rescue;
+
+	struct velo_vector vectors[VELO_VECTORS_MAX];
+	unsigned int vector_count;
+	unsigned int context_next;
+	unsigned int context_count;
+	u32 opened[VELO_VPIDS];
+	unsigned int lines_free;
+
+	struct velo_grants grants;
+	struct velo_setup setup;
+
+	u64 *table;
+	dma_addr_t table_dma;
+	unsigned long *table_used;
+	unsigned long table_next;
+	unsigned long pages_pinned;
+
+	unsigned int resets;
+	struct attribute_group counters;
+};
+
+/**
+ * struct velo_context - an open file, and the context that it may have taken
+ * @card: of this card
+ * @user: who opened the file
+ * @lock: see above
+ * @taken: all below but @dead and @regions is valid and stays so; read with acquire
+ * @dead: the context has ended; written under velo_card.live
+ * @mm: whose it is
+ * @owner: tells when @mm ends
+ * @mapping: of the file
+ * @number: of the context
+ * @vector: that its memory belongs to
+ * @lines: its share of the card's lines of stores
+ * @ring: its ring
+ * @queue: its queue
+ * @wait: who sleeps in poll()
+ * @armed: wake these when there is news; like the heads under velo_vector.lock
+ * @ring_head: slots that its process has seen
+ * @queue_head: entries that its process has seen
+ * @regions: memory that it has entered, under velo_card.pages
+ */
+struct velo_context {
+	struct velo_card *card;
+	kuid_t user;
+	struct mutex lock;
+	bool taken;
+	bool dead;
+	struct mm_struct *mm;
+	struct mmu_notifier owner;
+	struct address_space *mapping;
+	unsigned int number;
+	struct velo_vector *vector;
+	unsigned int lines;
+	void *ring;
+	void *queue;
+	wait_queue_head_t wait;
+	bool armed;
+	u16 ring_head;
+	u16 queue_head;
+	struct list_head regions;
+};
+
+/* pci.c */
+void velo_card_end_contexts(struct velo_card *card);
+
+/* node.c */
+int velo_node_check(struct velo_card *card);
+void velo_node_set_up(struct velo_card *card);
+void velo_node_shut_down(struct velo_card *card);
+int velo_node_set_number(struct velo_card *card, u8 node);
+int velo_node_set_links(struct velo_card *card, u8 links);
+int velo_node_set_routes(struct velo_card *card, const u16 *routes);
+int velo_node_set_patience(struct velo_card *card, u32 *patience, u32 cycles);
+int velo_routes_parse(const char *text, u16 *routes);
+void velo_node_forget_page(struct velo_card *card, unsigned long page);
+void velo_node_settle(struct velo_card *card);
+bool velo_node_wait_stores(struct velo_card *card);
+u64 velo_node_stores(struct velo_card *card);
+
+static inline u64 velo_reg_read(struct velo_card *card, u32 offset)
+{
+	return readq(card->regs + offset);
+}
+
+static inline void velo_reg_write(struct velo_card *card, u32 offset, u64 value)
+{
+	writeq(value, card->regs + offset);
+}
+
+/* context.c */
+int velo_context_take(struct velo_context *ctx, struct velo_card_take *take);
+void velo_context_end(struct velo_context *ctx);
+void velo_context_close(struct velo_context *ctx);
+int velo_context_check(void);
+unsigned long velo_ring_bytes(void);
+unsigned long velo_queue_bytes(void);
+size_t velo_vector_bytes(void);
+
+/* Whether the file has taken a context, and the caller may look at it. */
+static inline bool velo_context_taken(struct velo_context *ctx)
+{
+	return smp_load_acquire(&ctx->taken); /* Pairs with the release in velo_context_begin(). */
+}
+
+/* memory.c */
+int velo_memory_init(struct velo_card *card);
+int velo_memory_enter(struct velo_context *ctx, struct velo_card_memory *memory);
+int velo_memory_withdraw(struct velo_context *ctx, u32 first_page);
+void velo_memory_end(struct velo_context *ctx);
+void velo_memory_free(struct velo_context *ctx);
+u64 velo_memory_pages_word(struct velo_card *card);
+
+/* interrupt.c */
+int velo_interrupt_init(struct velo_card *card);
+void velo_interrupt_quiet(struct velo_card *card);
+int velo_interrupt_arm(struct velo_context *ctx, struct velo_card_arm *arm);
+void velo_interrupt_join(struct velo_context *ctx);
+void velo_interrupt_leave(struct velo_context *ctx);
+__poll_t velo_interrupt_poll(struct velo_context *ctx, struct file *file, poll_table *wait);
+
+/* map.c */
+int velo_map(struct velo_context *ctx, struct vm_area_struct *vma);
+void velo_map_zap(struct velo_context *ctx);
+void velo_map_zap_targets(struct velo_context *ctx);
+
+/* send.c */
+ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, loff_t offset);
+
+/* grants.c */
+int velo_grants_parse(const char *text, struct velo_grants *grants);
+ssize_t velo_grants_show(const struct velo_grants *grants, char *text);
+int velo_grants_replace(struct velo_card *card, const struct velo_grants *grants);
+bool velo_granted(struct velo_context *ctx, u32 target);
+int velo_grants_init(struct velo_card *card);
+
+/* file.c */
+extern const struct file_operations velo_file_operations;
+
+/* sysfs.c, counters.c */
+extern const struct attribute_group velo_settings_group;
+int velo_counters_init(struct velo_card *card);
+
+#endif
