@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Turn spec/velo_regs.rdl into a C header: where registers and memories are, and masks of their fields.
+"""Turn spec/velo_regs.rdl into a C header: places of registers and memories, masks of fields.
 
 It has numbers only, so that a kernel's driver can include it.
 """

@@ -1,0 +1,726 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+/*
+ * Every call to the driver, and every error that it names. Run by root in a guest with a card.
+ *
+ *	calls [--plain]
+ *
+ * --plain: the card is plain memory, so nothing comes in, and messages are not tried.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "support.h"
+
+static bool is_plain;
+
+/* Runs in a process of its own; its checks count here, too. */
+static void in_child(void (*test)(void))
+{
+	unsigned int before = failures;
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		test();
+		fflush(stdout);
+		_exit(failures != before);
+	}
+	CHECK(pid > 0 && waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+static sigjmp_buf after_fault;
+
+static void fault(int number)
+{
+	siglongjmp(after_fault, number);
+}
+
+/* The signal that a store to a page ends with; 0: none. */
+static int store_signal(volatile uint64_t *at)
+{
+	struct sigaction catch = { .sa_handler = fault }, bus, segment;
+	int number;
+
+	sigaction(SIGBUS, &catch, &bus);
+	sigaction(SIGSEGV, &catch, &segment);
+	number = sigsetjmp(after_fault, 1);
+	if (number == 0)
+		*at = 0;
+	sigaction(SIGBUS, &bus, NULL);
+	sigaction(SIGSEGV, &segment, NULL);
+	return number;
+}
+
+/* --- contexts ---------------------------------------------------------------------------------- */
+
+static void take(void)
+{
+	struct velo_card_take first, second;
+	int file = open(DEVICE, O_RDWR | O_CLOEXEC), other = open(DEVICE, O_RDWR | O_CLOEXEC);
+	uint64_t word;
+
+	CHECK(file >= 0 && other >= 0);
+	first = (struct velo_card_take){ .spec_hash = VELO_SPEC_HASH + 1, .number = VELO_CARD_ANY };
+	CHECK_FAILS(ioctl(file, VELO_CARD_TAKE, &first), EPROTO);
+	CHECK_FAILS(ioctl(file, VELO_CARD_TAKE, NULL), EFAULT);
+	CHECK_FAILS(context_take(file, 256, &first), EINVAL);
+	CHECK_FAILS(ioctl(file, VELO_CARD_ARM, &word), EBADFD);
+	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &word), EBADFD);
+	CHECK_FAILS(ioctl(file, VELO_CARD_WITHDRAW, &word), EBADFD);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, PAGE, PROT_READ), EBADFD);
+	CHECK_FAILS(pread(file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)), EBADFD);
+
+	CHECK(context_take(file, 7, &first) == 0 && first.number == 7);
+	CHECK(first.node == (uint32_t)sysfs_number("node"));
+	CHECK(first.ring_slots >= 64 && (first.ring_slots & (first.ring_slots - 1)) == 0);
+	CHECK(first.queue_entries >= 256);
+	CHECK(first.store_lines == 1);
+	CHECK_FAILS(context_take(file, VELO_CARD_ANY, &second), EEXIST);
+	CHECK_FAILS(context_take(other, 7, &second), EBUSY);
+	CHECK(sysfs_number("contexts") == 1);
+	CHECK_FAILS(ioctl(file, 0x12345678, NULL), ENOTTY);
+	CHECK(sysfs_write("node", "3") == EBUSY);
+	close(file);
+	CHECK(sysfs_number("contexts") == 0);
+	CHECK(context_take(other, 7, &second) == 0 && second.opened == first.opened + 1);
+	close(other);
+}
+
+static void take_all(void)
+{
+	static int files[256];
+	struct velo_card_take take;
+	int more, count = 0;
+	long lines = sysfs_number("lines_free");
+
+	while (count < 256) {
+		files[count] = open(DEVICE, O_RDWR | O_CLOEXEC);
+		if (files[count] < 0 || context_take(files[count], VELO_CARD_ANY, &take))
+			break;
+		CHECK(take.store_lines == (count < lines));
+		count++;
+	}
+	CHECK(count == 256 && sysfs_number("contexts") == 256);
+	CHECK(sysfs_number("lines_free") == 0);
+	more = open(DEVICE, O_RDWR | O_CLOEXEC);
+	CHECK_FAILS(context_take(more, VELO_CARD_ANY, &take), ENOSPC);
+	close(more);
+	while (count--)
+		close(files[count]);
+	CHECK(sysfs_number("contexts") == 0 && sysfs_number("lines_free") == lines);
+}
+
+/* --- mappings ---------------------------------------------------------------------------------- */
+
+static void maps(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take);
+	size_t ring_bytes = take.ring_slots * 64ul, queue_bytes = take.queue_entries * 16ul;
+	uint64_t own = target_page(take.node, take.number);
+	uint64_t *ring, *queue, *page;
+	const int both = PROT_READ | PROT_WRITE;
+	unsigned int kind;
+
+	ring = context_map(file, VELO_CARD_RING, 0, ring_bytes, PROT_READ);
+	queue = context_map(file, VELO_CARD_QUEUE, 0, queue_bytes, both);
+	CHECK(ring != MAP_FAILED && queue != MAP_FAILED);
+	CHECK(ring[0] == 0 && ring[ring_bytes / 8 - 1] == 0);
+	CHECK(store_signal(ring) == SIGSEGV);
+	CHECK_FAILS(mprotect(ring, ring_bytes, both), EACCES);
+	CHECK(store_signal(queue) == 0);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, ring_bytes, both), EACCES);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, ring_bytes + PAGE, PROT_READ), EINVAL);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, ring_bytes, PAGE, PROT_READ), EINVAL);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_QUEUE, PAGE, queue_bytes, both), EINVAL);
+	CHECK_FAILS((long)mmap(NULL, PAGE, PROT_READ, MAP_PRIVATE, file, 0), EINVAL);
+
+	for (kind = VELO_CARD_RING_POINTER; kind <= VELO_CARD_DESCRIPTORS; kind++) {
+		page = context_map(file, kind, 0, PAGE, PROT_WRITE);
+		CHECK(page != MAP_FAILED);
+		if (kind != VELO_CARD_DESCRIPTORS)
+			CHECK(store_signal(page) == 0);
+		munmap(page, PAGE);
+		CHECK_FAILS((long)context_map(file, kind, PAGE, PAGE, PROT_WRITE), EINVAL);
+		CHECK_FAILS((long)context_map(file, kind, 0, 2 * PAGE, PROT_WRITE), EINVAL);
+	}
+	page = context_map(file, VELO_CARD_TARGETS, own, PAGE, PROT_WRITE);
+	CHECK(page != MAP_FAILED);
+	CHECK_FAILS((long)mremap(page, PAGE, 2 * PAGE, MREMAP_MAYMOVE), EFAULT);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, 1ul << 28, PAGE, PROT_WRITE), EINVAL);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_STORES, 0, PAGE, PROT_READ), EINVAL);
+	CHECK_FAILS((long)context_map(file, 99, 0, PAGE, PROT_READ), EINVAL);
+	munmap(page, PAGE);
+	close(file);
+	/* Mappings keep the context. */
+	CHECK(sysfs_number("contexts") == 1 && ring[0] == 0);
+	munmap(ring, ring_bytes);
+	munmap(queue, queue_bytes);
+	CHECK(sysfs_number("contexts") == 0);
+}
+
+static void grants(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take);
+	uint64_t line[2] = { 0 };
+	uint64_t *page;
+	const char *bad[] = { "some", "*", "* 0", "* 0 300", "* 3-2 0", "0 0-1 0x", "-1 0 0", "alls" };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		CHECK(sysfs_write("grants", bad[i]) == EINVAL);
+	CHECK(sysfs_write("grants", "none\n") == 0);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, 0, PAGE, PROT_WRITE), EPERM);
+	CHECK_FAILS(pwrite(file, line, 16, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, 0)), EPERM);
+	CHECK(sysfs_write("grants", "none\n0 2-3 4-5\n1234 * *\n") == EINVAL);
+	CHECK(sysfs_write("grants", "none\n0 2-3 4-5\n1234 0-255 0-255\n") == 0);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, target_page(2, 3), PAGE, PROT_WRITE),
+		    EPERM);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, target_page(2, 5), 2 * PAGE,
+				      PROT_WRITE), EPERM);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_TARGETS, target_page(4, 4), PAGE, PROT_WRITE),
+		    EPERM);
+	page = context_map(file, VELO_CARD_TARGETS, target_page(3, 4), 2 * PAGE, PROT_WRITE);
+	CHECK(page != MAP_FAILED);
+	/* What is taken away while it is mapped cannot be reached any more. */
+	if (is_plain)
+		CHECK(store_signal(page) == 0);
+	CHECK(sysfs_write("grants", "none") == 0);
+	CHECK(store_signal(page) == SIGBUS);
+	CHECK(sysfs_write("grants", "none all") == 0);
+	if (is_plain)
+		CHECK(store_signal(page) == 0);
+	close(file);
+	munmap(page, 2 * PAGE);
+}
+
+/* --- memory ------------------------------------------------------------------------------------ */
+
+static void *pages(unsigned int count)
+{
+	void *at = mmap(NULL, count * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	CHECK(at != MAP_FAILED);
+	return at;
+}
+
+static void memory(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take), other = context_open(&take);
+	char *at = pages(16);
+	struct velo_card_memory bad;
+	uint32_t page, next;
+	void *code = (void *)((uintptr_t)&memory & ~(PAGE - 1));
+
+	CHECK(context_enter(file, at, 16 * PAGE, 3, &page) == 0);
+	CHECK(sysfs_number("pages") == 16);
+	CHECK(context_enter(file, at, PAGE, 1, &next) == 0 && next != page);
+	CHECK(sysfs_number("pages") == 17);
+	CHECK_FAILS(context_withdraw(other, page), ENOENT);
+	CHECK_FAILS(context_withdraw(file, page + 1), ENOENT);
+	CHECK(context_withdraw(file, page) == 0 && context_withdraw(file, next) == 0);
+	CHECK_FAILS(context_withdraw(file, page), ENOENT);
+	CHECK(sysfs_number("pages") == 0);
+
+	CHECK_FAILS(context_enter(file, at, 0, 3, &page), EINVAL);
+	CHECK_FAILS(context_enter(file, at, 100, 3, &page), EINVAL);
+	CHECK_FAILS(context_enter(file, at + 8, PAGE, 3, &page), EINVAL);
+	CHECK_FAILS(context_enter(file, at, PAGE, 0, &page), EINVAL);
+	CHECK_FAILS(context_enter(file, at, PAGE, 8, &page), EINVAL);
+	CHECK_FAILS(context_enter(file, (void *)-PAGE, 2 * PAGE, 3, &page), EINVAL);
+	CHECK_FAILS(context_enter(file, (void *)(-2 * PAGE), PAGE, 3, &page), EFAULT);
+	CHECK_FAILS(context_enter(file, at, 1ul << 40, 3, &page), ENOSPC);
+	CHECK_FAILS(context_enter(file, NULL, PAGE, 3, &page), EFAULT);
+	CHECK_FAILS(context_enter(file, code, PAGE, 3, &page), EFAULT);
+	bad = (struct velo_card_memory){ (uintptr_t)at, PAGE, .rights = 1, .one_peer = 2 };
+	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &bad), EINVAL);
+	bad = (struct velo_card_memory){ (uintptr_t)at, PAGE, .rights = 1, .peer = 1 };
+	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, &bad), EINVAL);
+	CHECK_FAILS(ioctl(file, VELO_CARD_ENTER, NULL), EFAULT);
+	CHECK_FAILS(ioctl(file, VELO_CARD_WITHDRAW, NULL), EFAULT);
+
+	/* Memory that can be read, only. */
+	mprotect(at, PAGE, PROT_READ);
+	CHECK_FAILS(context_enter(file, at, PAGE, 2, &page), EFAULT);
+	CHECK(context_enter(file, at, PAGE, 1, &page) == 0);
+
+	/* A part of it is unmapped, or moved: all of it is withdrawn. */
+	CHECK(context_enter(file, at + 4 * PAGE, 4 * PAGE, 3, &next) == 0);
+	CHECK(context_enter(file, at + 8 * PAGE, 2 * PAGE, 3, &next) == 0);
+	CHECK(sysfs_number("pages") == 7);
+	munmap(at + 5 * PAGE, PAGE);
+	CHECK(sysfs_number("pages") == 3);
+	CHECK(mremap(at + 8 * PAGE, 2 * PAGE, 2 * PAGE, MREMAP_MAYMOVE | MREMAP_FIXED, pages(2)) !=
+	      MAP_FAILED);
+	CHECK(sysfs_number("pages") == 1);
+	CHECK_FAILS(context_enter(file, at + 4 * PAGE, 4 * PAGE, 3, &page), EFAULT);
+	close(file);
+	close(other);
+	CHECK(sysfs_number("pages") == 0);
+}
+
+/* An ordinary user's limit. */
+static void memory_limit(void)
+{
+	struct rlimit limit = { 8 * PAGE, 8 * PAGE };
+	struct velo_card_take take;
+	int file = context_open(&take);
+	char *at = pages(16);
+	uint32_t page;
+
+	setrlimit(RLIMIT_MEMLOCK, &limit);
+	CHECK(setuid(1000) == 0);
+	CHECK_FAILS(context_enter(file, at, 9 * PAGE, 3, &page), ENOMEM);
+	CHECK(context_enter(file, at, 8 * PAGE, 3, &page) == 0);
+	CHECK_FAILS(context_enter(file, at + 8 * PAGE, PAGE, 3, &page), ENOMEM);
+	CHECK(context_withdraw(file, page) == -1);
+	munmap(at + 7 * PAGE, PAGE); /* This gives back all eight. */
+	CHECK(context_enter(file, at + 8 * PAGE, 8 * PAGE, 3, &page) == 0);
+	CHECK_FAILS(open(DEVICE, O_RDWR), EACCES);
+}
+
+/* --- processes --------------------------------------------------------------------------------- */
+
+static void processes(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take), wait_for_child[2], status;
+	uint64_t *ring = context_map(file, VELO_CARD_RING, 0, PAGE, PROT_READ), word;
+	char *at = pages(4);
+	struct velo_card_arm arm = { 0 };
+	struct pollfd poll_file = { file, POLLIN, 0 };
+	uint32_t page;
+	pid_t pid;
+
+	memset(at, 1, 4 * PAGE);
+	CHECK(context_enter(file, at, 4 * PAGE, 3, &page) == 0);
+	CHECK(ring != MAP_FAILED && pipe(wait_for_child) == 0);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		unsigned char in_core;
+
+		failures = 0;
+		/* The child has the file, and nothing of the context. */
+		CHECK_FAILS(context_withdraw(file, page), EPERM);
+		CHECK_FAILS(context_enter(file, at, PAGE, 3, &page), EPERM);
+		CHECK_FAILS(ioctl(file, VELO_CARD_ARM, &arm), EPERM);
+		CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, PAGE, PROT_READ), EPERM);
+		CHECK_FAILS(pread(file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)),
+			    EPERM);
+		CHECK_FAILS(context_take(file, VELO_CARD_ANY, &take), EEXIST);
+		CHECK_FAILS(mincore(ring, PAGE, &in_core), ENOMEM); /* Nothing is mapped there. */
+		at[0] = 2; /* A copy: the parent's page stays where the card knows it. */
+		fflush(stdout);
+		_exit(failures != 0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(at[0] == 1 && sysfs_number("pages") == 4);
+
+	/* The owner ends and a child still has the file: nothing is left but the file. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	fflush(stdout);
+	pid = fork();
+	if (pid == 0) {
+		int orphan = context_open(&take);
+		void *mine = pages(2);
+
+		CHECK(context_enter(orphan, mine, 2 * PAGE, 3, &page) == 0);
+		if (fork() == 0) {
+			char end;
+
+			close(wait_for_child[1]);
+			(void)!read(wait_for_child[0], &end, 1);
+			poll_file.fd = orphan;
+			CHECK(poll(&poll_file, 1, 0) == 1 && poll_file.revents & POLLHUP);
+			fflush(stdout);
+			_exit(failures != 0);
+		}
+		_exit(0);
+	}
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+	CHECK(sysfs_number("contexts") == 1 && sysfs_number("pages") == 4);
+	close(wait_for_child[1]);
+	close(wait_for_child[0]);
+	CHECK(waitpid(-1, &status, 0) > 0 && status == 0);
+	munmap(ring, PAGE);
+	close(file);
+	CHECK(sysfs_number("contexts") == 0 && sysfs_number("pages") == 0);
+}
+
+/* --- messages ---------------------------------------------------------------------------------- */
+
+struct port {
+	int file;
+	struct velo_card_take take;
+	const volatile uint64_t *ring;
+	volatile uint64_t *queue;
+	volatile uint64_t *ring_pointer;
+	volatile uint64_t *queue_pointer;
+	volatile uint64_t *descriptors;
+	volatile uint64_t *target;
+	uint16_t head;
+	uint16_t queue_head;
+};
+
+static void port_open(struct port *port, uint32_t to_context)
+{
+	int file = context_open(&port->take);
+
+	port->file = file;
+	if (to_context == VELO_CARD_ANY)
+		to_context = port->take.number;
+	port->ring = context_map(file, VELO_CARD_RING, 0, port->take.ring_slots * 64ul, PROT_READ);
+	port->queue = context_map(file, VELO_CARD_QUEUE, 0, port->take.queue_entries * 16ul,
+				  PROT_READ | PROT_WRITE);
+	port->ring_pointer = context_map(file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
+	port->queue_pointer = context_map(file, VELO_CARD_QUEUE_POINTER, 0, PAGE, PROT_WRITE);
+	port->descriptors = context_map(file, VELO_CARD_DESCRIPTORS, 0, PAGE, PROT_WRITE);
+	port->target = context_map(file, VELO_CARD_TARGETS,
+				   target_page(port->take.node, to_context), PAGE, PROT_WRITE);
+	CHECK(port->ring != MAP_FAILED && port->queue != MAP_FAILED &&
+	      port->ring_pointer != MAP_FAILED && port->queue_pointer != MAP_FAILED &&
+	      port->descriptors != MAP_FAILED && port->target != MAP_FAILED);
+	port->head = 0;
+	port->queue_head = 0;
+}
+
+static void port_close(struct port *port)
+{
+	munmap((void *)port->ring, port->take.ring_slots * 64ul);
+	munmap((void *)port->queue, port->take.queue_entries * 16ul);
+	munmap((void *)port->ring_pointer, PAGE);
+	munmap((void *)port->queue_pointer, PAGE);
+	munmap((void *)port->descriptors, PAGE);
+	munmap((void *)port->target, PAGE);
+	close(port->file);
+}
+
+static uint64_t stores(struct port *port)
+{
+	uint64_t word = 0;
+
+	CHECK(pread(port->file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)) == 8);
+	return word;
+}
+
+static void wait_until_taken(struct port *port)
+{
+	uint64_t word = stores(port);
+	uint32_t accepted = velo_pcie_stores_accepted(word);
+
+	while ((int32_t)(velo_pcie_stores_taken(word) - accepted) < 0)
+		word = stores(port);
+}
+
+static void store(volatile uint64_t *at, const uint64_t *line, unsigned int words)
+{
+	unsigned int i;
+
+	for (i = 0; i < words; i++)
+		at[i] = line[i];
+	__builtin_ia32_sfence();
+}
+
+static void make_line(uint64_t *line, uint8_t tag, unsigned int words)
+{
+	unsigned int i;
+
+	line[0] = velo_header_pack(0, tag, (uint16_t)(8 * (words - 1)), 0, 0);
+	for (i = 1; i < words; i++)
+		line[i] = 0x0101010101010101ull * i + tag;
+}
+
+/* With a deadline far beyond what a simulated card takes. */
+static bool receive(struct port *port, uint8_t tag, unsigned int words, uint32_t from)
+{
+	const volatile uint64_t *slot = port->ring + port->head % port->take.ring_slots * 8;
+	struct velo_card_arm arm = { port->head, port->queue_head, 0, 0 };
+	struct pollfd poll_file = { port->file, POLLIN, 0 };
+	uint64_t line[8];
+	unsigned int i;
+
+	if (!CHECK(ioctl(port->file, VELO_CARD_ARM, &arm) == 0))
+		return false;
+	if (!arm.ready && !CHECK(poll(&poll_file, 1, 60000) == 1 && poll_file.revents == POLLIN))
+		return false;
+	make_line(line, tag, words);
+	CHECK(velo_header_valid(slot[0]) && velo_header_seq(slot[0]) == port->head);
+	CHECK(velo_header_tag(slot[0]) == tag && velo_header_len(slot[0]) == 8 * (words - 1));
+	CHECK(velo_header_source(slot[0]) == (port->take.node << 8 | from));
+	for (i = 1; i < words; i++)
+		CHECK(slot[i] == line[i]);
+	port->head++;
+	*port->ring_pointer = port->head;
+	return true;
+}
+
+static void messages(void)
+{
+	struct port to, from;
+	uint64_t line[9];
+	unsigned int words, lap;
+	uint64_t at;
+
+	port_open(&to, VELO_CARD_ANY);
+	port_open(&from, to.take.number);
+	for (words = 1; words <= 8; words++) {
+		make_line(line, (uint8_t)words, words);
+		store(from.target + (words - 1) * 8, line, words);
+		if (!receive(&to, (uint8_t)words, words, from.take.number))
+			goto out;
+		wait_until_taken(&from);
+	}
+	/* The kernel's line, for who has none. */
+	make_line(line, 99, 8);
+	at = target_page(to.take.node, to.take.number) | 7 << 6;
+	CHECK(pwrite(from.file, line, 64, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, at)) == 64);
+	if (!receive(&to, 99, 8, from.take.number))
+		goto out;
+	CHECK_FAILS(pwrite(from.file, line, 63, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, at)),
+		    EINVAL);
+	CHECK_FAILS(pwrite(from.file, line, 72, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, at)),
+		    EINVAL);
+	CHECK_FAILS(pwrite(from.file, line, 64, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS, at | 8)),
+		    EINVAL);
+	CHECK_FAILS(pwrite(from.file, line, 64, (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)),
+		    EINVAL);
+	CHECK_FAILS(pwrite(from.file, line, 64, 0), EINVAL);
+	/* Twice around the ring. */
+	for (lap = 0; lap < 2 * to.take.ring_slots; lap++) {
+		make_line(line, (uint8_t)lap, 2);
+		store(from.target + 8, line, 2);
+		if (!receive(&to, (uint8_t)lap, 2, from.take.number))
+			goto out;
+		wait_until_taken(&from);
+	}
+	CHECK(sysfs_number("counters/pcie_stores_dropped") == 0);
+out:
+	port_close(&to);
+	port_close(&from);
+}
+
+struct later {
+	struct port *from;
+	volatile bool sleeping;
+};
+
+static void *send_later(void *argument)
+{
+	struct later *later = argument;
+	uint64_t line[8];
+
+	while (!later->sleeping)
+		;
+	usleep(200000);
+	make_line(line, 5, 8);
+	store(later->from->target + 7 * 8, line, 8);
+	return NULL;
+}
+
+/* A process that sleeps before the message is sent is woken by it. */
+static void wakes(void)
+{
+	struct port to, from;
+	struct velo_card_arm arm = { 0 };
+	struct pollfd poll_file;
+	struct later later = { .from = &from };
+	pthread_t thread;
+
+	port_open(&to, VELO_CARD_ANY);
+	port_open(&from, to.take.number);
+	poll_file = (struct pollfd){ to.file, POLLIN, 0 };
+	CHECK(poll(&poll_file, 1, 0) == 0);
+	CHECK(ioctl(to.file, VELO_CARD_ARM, &arm) == 0 && arm.ready == 0);
+	CHECK(pthread_create(&thread, NULL, send_later, &later) == 0);
+	later.sleeping = true;
+	CHECK(poll(&poll_file, 1, 60000) == 1 && poll_file.revents == POLLIN);
+	pthread_join(thread, NULL);
+	CHECK(ioctl(to.file, VELO_CARD_ARM, &arm) == 0 && arm.ready == 1);
+	arm.reserved = 1;
+	CHECK_FAILS(ioctl(to.file, VELO_CARD_ARM, &arm), EINVAL);
+	CHECK(receive(&to, 5, 8, from.take.number));
+	CHECK(poll(&poll_file, 1, 0) == 1); /* Of the heads that were told last. */
+	arm = (struct velo_card_arm){ 1, 0, 0, 0 };
+	CHECK(ioctl(to.file, VELO_CARD_ARM, &arm) == 0 && arm.ready == 0);
+	CHECK(poll(&poll_file, 1, 0) == 0);
+	port_close(&to);
+	port_close(&from);
+}
+
+/* The next notification; zero: none came. */
+static bool notified(struct port *port, uint64_t *words)
+{
+	volatile uint64_t *entry = port->queue + port->queue_head % port->take.queue_entries * 2;
+	struct velo_card_arm arm = { port->head, port->queue_head, 0, 0 };
+	struct pollfd poll_file = { port->file, POLLIN, 0 };
+
+	if (!CHECK(ioctl(port->file, VELO_CARD_ARM, &arm) == 0))
+		return false;
+	if (!arm.ready && !CHECK(poll(&poll_file, 1, 60000) == 1))
+		return false;
+	words[0] = entry[0];
+	words[1] = entry[1];
+	entry[0] = 0;
+	port->queue_head++;
+	*port->queue_pointer = port->queue_head;
+	return CHECK(velo_rma_notification_valid(words[0]));
+}
+
+/* Returns the error that it ended with, or -1. */
+static int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t len_bytes)
+{
+	uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = {
+		velo_rma_descriptor_word0_pack(VELO_RMA_OP_PUT, VELO_RMA_PLACE_REQUESTER, 0,
+					       (uint8_t)port->take.node,
+					       (uint8_t)port->take.number, 17, len_bytes),
+		velo_registered_address_pack(0, from_page),
+		velo_registered_address_pack(0, to_page),
+	};
+	uint64_t answer[2];
+
+	store(port->descriptors, words, VELO_RMA_DESCRIPTOR_WORDS);
+	if (!notified(port, answer))
+		return -1;
+	CHECK(velo_rma_notification_cookie(answer[0]) == 17);
+	return velo_rma_notification_error(answer[0]);
+}
+
+static void remote_memory(void)
+{
+	const unsigned int count = 8;
+	struct port port;
+	char *from = pages(count), *to = pages(count);
+	uint32_t from_page, to_page, i;
+
+	port_open(&port, VELO_CARD_ANY);
+	for (i = 0; i < count * PAGE; i++)
+		from[i] = (char)(i * 7 + i / PAGE);
+	CHECK(context_enter(port.file, from, count * PAGE, 1, &from_page) == 0);
+	CHECK(context_enter(port.file, to, count * PAGE, 2, &to_page) == 0);
+	CHECK(put(&port, from_page, to_page, count * PAGE) == VELO_ERROR_NONE);
+	CHECK(memcmp(from, to, count * PAGE) == 0);
+	CHECK(put(&port, to_page, from_page, 8) == VELO_ERROR_RIGHT);
+
+	/* After a withdrawal nothing is written any more. */
+	CHECK(context_withdraw(port.file, to_page) == 0);
+	memset(to, 0, count * PAGE);
+	CHECK(put(&port, from_page, to_page, 64) == VELO_ERROR_UNREGISTERED);
+	for (i = 0; i < count * PAGE; i++)
+		if (to[i])
+			break;
+	CHECK(i == count * PAGE);
+	/* The same when it is unmapped. */
+	CHECK(context_enter(port.file, to, count * PAGE, 2, &to_page) == 0);
+	munmap(to, PAGE);
+	CHECK(put(&port, from_page, to_page, 64) == VELO_ERROR_UNREGISTERED);
+	port_close(&port);
+	CHECK(sysfs_number("pages") == 0);
+}
+
+/* --- settings ---------------------------------------------------------------------------------- */
+
+static void settings(void)
+{
+	const char *bad[] = { "1", "1 2 3x", "256 0", "0 8192", "x" };
+	long node = sysfs_number("node");
+	char text[32];
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		CHECK(sysfs_write("routes", bad[i]) == EINVAL);
+	CHECK(sysfs_write("node", "256") == EINVAL && sysfs_write("links", "256") == EINVAL);
+	CHECK(sysfs_write("node", "200") == 0 && sysfs_number("node") == 200);
+	snprintf(text, sizeof(text), "%ld", node);
+	CHECK(sysfs_write("node", text) == 0 && sysfs_number("node") == node);
+	CHECK(sysfs_write("ring_patience", "1048576") == EINVAL);
+	CHECK(sysfs_write("ring_patience", "1000") == 0 && sysfs_number("ring_patience") == 1000);
+	CHECK(sysfs_write("ring_patience", "0") == 0);
+	CHECK(sysfs_write("access_patience", "0") == 0);
+	CHECK(sysfs_number("counters/sent") >= 0 && sysfs_number("counters/link0_up") >= 0);
+}
+
+/* The function is reset under open files. */
+static void reset(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take), reset_file, other;
+	volatile uint64_t *pointer = context_map(file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
+	struct pollfd poll_file = { file, POLLIN, 0 };
+	long resets = sysfs_number("resets");
+	char *at = pages(2);
+	uint32_t page;
+	uint64_t word;
+
+	CHECK(context_enter(file, at, 2 * PAGE, 3, &page) == 0);
+	CHECK(pointer != MAP_FAILED && store_signal(pointer) == 0);
+	reset_file = open(SYSFS "device/reset", O_WRONLY);
+	CHECK(reset_file >= 0 && write(reset_file, "1", 1) == 1);
+	close(reset_file);
+	CHECK(sysfs_number("resets") == resets + 1);
+	CHECK(sysfs_number("contexts") == 0 && sysfs_number("pages") == 0);
+	CHECK(store_signal(pointer) == SIGBUS);
+	CHECK(poll(&poll_file, 1, 0) == 1 && poll_file.revents & POLLHUP);
+	CHECK_FAILS(context_enter(file, at, 2 * PAGE, 3, &page), ENODEV);
+	CHECK_FAILS(context_withdraw(file, page), ENODEV);
+	CHECK_FAILS((long)context_map(file, VELO_CARD_RING, 0, PAGE, PROT_READ), ENODEV);
+	CHECK_FAILS(pread(file, &word, 8, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)), ENODEV);
+	/* Another one works. */
+	other = context_open(&take);
+	CHECK(context_enter(other, at, 2 * PAGE, 3, &page) == 0);
+	close(other);
+	close(file);
+	munmap((void *)pointer, PAGE);
+}
+
+static const struct {
+	const char *name;
+	void (*run)(void);
+	bool in_child;
+	bool wants_card;
+} tests[] = {
+	{ "settings", settings },
+	{ "take", take },
+	{ "take_all", take_all },
+	{ "maps", maps },
+	{ "grants", grants },
+	{ "memory", memory },
+	{ "memory_limit", memory_limit, .in_child = true },
+	{ "processes", processes },
+	{ "messages", messages, .wants_card = true },
+	{ "wakes", wakes, .wants_card = true },
+	{ "remote_memory", remote_memory, .wants_card = true },
+	{ "reset", reset, .wants_card = true },
+	{ "messages after the reset", messages, .wants_card = true },
+};
+
+int main(int argc, char **argv)
+{
+	unsigned int i;
+
+	is_plain = argc > 1 && strcmp(argv[1], "--plain") == 0;
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (i = 0; i < sizeof(tests) / sizeof(*tests); i++) {
+		unsigned int before = failures;
+
+		if (is_plain && tests[i].wants_card)
+			continue;
+		if (tests[i].in_child)
+			in_child(tests[i].run);
+		else
+			tests[i].run();
+		CHECK(sysfs_number("contexts") == 0 && sysfs_number("pages") == 0);
+		printf("%s %s\n", failures == before ? "ok" : "FAILED", tests[i].name);
+	}
+	printf("%u checks, %u failed\n", checks, failures);
+	return failures != 0;
+}

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
+/*
+ * Random calls to the driver by processes that are killed now and then. They find no error of the
+ * driver by what the calls return: the kernel must live through it, and nothing be left. Run by
+ * root in a guest with a card, whose kernel should be one that checks itself.
+ *
+ *	fuzz [CALLS [SEED]]
+ */
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+
+#include "support.h"
+
+#define FILES 6
+#define MAPS 16
+#define AREA_PAGES 64ul
+#define PROCESSES 3
+#define CALLS_A_LIFE 2000
+
+static uint64_t random_state;
+static volatile uint64_t *calls;
+
+static uint64_t random_number(void)
+{
+	random_state ^= random_state << 13;
+	random_state ^= random_state >> 7;
+	random_state ^= random_state << 17;
+	return random_state * 0x2545f4914f6cdd1dull >> 8;
+}
+
+static uint64_t below(uint64_t limit)
+{
+	return random_number() % limit;
+}
+
+/* A number that the driver may take for a good one, or is near the end of something. */
+static uint64_t any_number(void)
+{
+	switch (below(8)) {
+	case 0:
+		return random_number();
+	case 1:
+		return (1ull << below(64)) - below(2);
+	case 2:
+		return -below(3 * PAGE);
+	default:
+		return below(300);
+	}
+}
+
+struct life {
+	int files[FILES];
+	struct velo_card_take takes[FILES];
+	void *maps[MAPS];
+	size_t map_bytes[MAPS];
+	char *area;
+};
+
+static void take(struct life *life, unsigned int f)
+{
+	struct velo_card_take take = {
+		.spec_hash = below(16) ? VELO_SPEC_HASH : random_number(),
+		.number = below(2) ? VELO_CARD_ANY : (uint32_t)any_number(),
+		.store_lines = (uint32_t)any_number(),
+	};
+
+	if (ioctl(life->files[f], VELO_CARD_TAKE, &take) == 0)
+		life->takes[f] = take;
+}
+
+static void map(struct life *life, unsigned int f)
+{
+	unsigned int m = (unsigned int)below(MAPS), kind = (unsigned int)below(8);
+	struct velo_card_take *take = &life->takes[f];
+	uint64_t rest = 0;
+	size_t bytes = PAGE << below(4);
+	int protection = (int)below(4);
+	uint64_t offset;
+
+	if (life->maps[m] && below(2)) {
+		munmap(life->maps[m], life->map_bytes[m]);
+		life->maps[m] = NULL;
+		return;
+	}
+	if (kind == VELO_CARD_TARGETS)
+		rest = target_page(take->node, below(4) ? take->number : (uint32_t)below(256));
+	else if (below(8) == 0)
+		rest = any_number() << 12;
+	offset = below(32) ? VELO_CARD_OFFSET(kind, rest) : random_number() << 12;
+	if (life->maps[m])
+		return;
+	life->maps[m] = mmap(NULL, bytes, protection, below(16) ? MAP_SHARED : MAP_PRIVATE,
+			     life->files[f], (off_t)offset);
+	life->map_bytes[m] = bytes;
+	if (life->maps[m] == MAP_FAILED)
+		life->maps[m] = NULL;
+}
+
+static volatile sig_atomic_t faults;
+
+/* The access is given up; so is the process, which has nothing else to do. */
+static void fault(int number)
+{
+	(void)number;
+	faults = 1;
+	_exit(0);
+}
+
+static void touch(struct life *life)
+{
+	unsigned int m = (unsigned int)below(MAPS);
+	volatile uint64_t *at = life->maps[m];
+
+	if (!at)
+		return;
+	if (below(4)) {
+		uint64_t word = below(2) ? velo_header_pack(0, (uint8_t)below(256), 8, 0, 0) :
+					   any_number();
+		unsigned int words = 1 + (unsigned int)below(8), i;
+
+		at += below(8) * 8;
+		for (i = 0; i < words; i++)
+			at[i] = i ? any_number() : word;
+	} else {
+		(void)at[below(512)];
+	}
+}
+
+static void memory(struct life *life, unsigned int f)
+{
+	uint64_t first = below(AREA_PAGES), count = 1 + below(AREA_PAGES - first);
+	struct velo_card_memory enter = {
+		.address = below(16) ? (uintptr_t)life->area + first * PAGE : random_number(),
+		.len_bytes = below(16) ? count * PAGE : any_number(),
+		.rights = (uint32_t)below(9),
+		.one_peer = (uint32_t)below(2),
+		.peer = (uint32_t)(below(4) ? 0 : any_number()),
+	};
+	void *bad = (void *)(uintptr_t)any_number();
+
+	ioctl(life->files[f], VELO_CARD_ENTER, below(16) ? &enter : bad);
+}
+
+static void withdraw(struct life *life, unsigned int f)
+{
+	uint32_t page = (uint32_t)below(1 << 18);
+
+	if (below(4))
+		page = (uint32_t)below(1000);
+	ioctl(life->files[f], VELO_CARD_WITHDRAW, &page);
+}
+
+static void change_area(struct life *life)
+{
+	uint64_t first = below(AREA_PAGES), count = 1 + below(AREA_PAGES - first);
+	char *at = life->area + first * PAGE;
+
+	switch (below(4)) {
+	case 0:
+		mmap(at, count * PAGE, PROT_READ | PROT_WRITE,
+		     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+		break;
+	case 1:
+		madvise(at, count * PAGE, MADV_DONTNEED);
+		break;
+	case 2:
+		mprotect(at, count * PAGE, below(2) ? PROT_READ : PROT_READ | PROT_WRITE);
+		break;
+	default:
+		munmap(at, count * PAGE);
+	}
+}
+
+static void stay_or_fork(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0 && below(2))
+		_exit(0);
+	if (pid > 0 && below(2))
+		waitpid(pid, NULL, 0);
+	if (pid > 0 && below(8) == 0)
+		_exit(0); /* The child has our files. */
+}
+
+static void other_calls(struct life *life, unsigned int f)
+{
+	struct velo_card_arm arm = { (uint16_t)any_number(), (uint16_t)any_number(), 0, 0 };
+	struct pollfd poll_file = { life->files[f], POLLIN, 0 };
+	uint64_t line[8] = { velo_header_pack(0, 1, 8, 0, 0) };
+	uint64_t offset = VELO_CARD_OFFSET(below(8), below(2) ? any_number() :
+				target_page(life->takes[f].node, life->takes[f].number) | 1 << 6);
+
+	switch (below(6)) {
+	case 0:
+		ioctl(life->files[f], VELO_CARD_ARM, &arm);
+		break;
+	case 1:
+		poll(&poll_file, 1, 0);
+		break;
+	case 2:
+		(void)!pread(life->files[f], line, below(2) ? 8 : below(64), (off_t)offset);
+		break;
+	case 3:
+		(void)!pwrite(life->files[f], line, below(80) & ~(below(2) * 7), (off_t)offset);
+		break;
+	case 4:
+		ioctl(life->files[f], (unsigned int)random_number(), any_number());
+		break;
+	default:
+		lseek(life->files[f], (off_t)random_number(), SEEK_SET);
+	}
+}
+
+static void live(void)
+{
+	struct life life = { 0 };
+	unsigned int i;
+
+	signal(SIGBUS, fault);
+	signal(SIGSEGV, fault);
+	life.area = mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	for (i = 0; i < FILES; i++)
+		life.files[i] = open(DEVICE, O_RDWR);
+	for (i = 0; i < CALLS_A_LIFE; i++) {
+		unsigned int f = (unsigned int)below(FILES), what = (unsigned int)below(100);
+
+		__atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
+		if (what < 8) {
+			close(life.files[f]);
+			life.files[f] = open(DEVICE, O_RDWR);
+		} else if (what < 20) {
+			take(&life, f);
+		} else if (what < 40) {
+			map(&life, f);
+		} else if (what < 55) {
+			touch(&life);
+		} else if (what < 65) {
+			memory(&life, f);
+		} else if (what < 70) {
+			withdraw(&life, f);
+		} else if (what < 75) {
+			change_area(&life);
+		} else if (what < 76) {
+			stay_or_fork();
+		} else {
+			other_calls(&life, f);
+		}
+	}
+	_exit(0);
+}
+
+/* Some processes at once, each killed after a while. */
+static void generation(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < PROCESSES; i++) {
+		uint64_t seed = random_number() | 1;
+
+		if (fork() == 0) {
+			random_state = seed;
+			live();
+		}
+	}
+	usleep((useconds_t)below(1000000));
+	if (below(2))
+		kill(0, SIGTERM);
+	while (waitpid(-1, NULL, 0) > 0)
+		;
+}
+
+int main(int argc, char **argv)
+{
+	uint64_t wanted = argc > 1 ? strtoull(argv[1], NULL, 0) : 1000000, told = 0;
+	unsigned int generations = 0;
+	long lines;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	random_state = (argc > 2 ? strtoull(argv[2], NULL, 0) : 1) * 0x9e3779b97f4a7c15ull;
+	calls = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	lines = sysfs_number("lines_free");
+	while (*calls < wanted) {
+		signal(SIGTERM, SIG_DFL);
+		if (fork() == 0) {
+			setpgid(0, 0);
+			random_state += generations;
+			prctl(PR_SET_CHILD_SUBREAPER, 1);
+			generation();
+			_exit(0);
+		}
+		while (waitpid(-1, NULL, 0) > 0)
+			;
+		random_number();
+		generations++;
+		CHECK(sysfs_number("contexts") == 0 && sysfs_number("pages") == 0);
+		CHECK(sysfs_number("lines_free") == lines && sysfs_number("broken") == 0);
+		if (failures)
+			break;
+		if (*calls / 100000 != told) {
+			told = *calls / 100000;
+			printf("%lu calls\n", (unsigned long)*calls);
+		}
+	}
+	printf("%lu calls in %u generations, %u failed\n", (unsigned long)*calls, generations,
+	       failures);
+	return failures != 0;
+}
