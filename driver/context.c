@@ -57,7 +57,7 @@ int velo_context_check(void)
 	return 0;
 }
 
-/* --- the node's part --------------------------------------------------------------------------- */
+/* --- the node's part -------------------------------------------------------------------------- */
 
 static dma_addr_t velo_context_dma(struct velo_context *ctx, void *memory)
 {
@@ -90,7 +90,7 @@ static void velo_context_disable(struct velo_context *ctx)
 	velo_reg_write(ctx->card, VELO_REG_QUEUES + at, 0);
 }
 
-/* --- the driver's part ------------------------------------------------------------------------- */
+/* --- the driver's part ------------------------------------------------------------------------ */
 
 static bool velo_context_is_free(struct velo_card *card, unsigned int number)
 {

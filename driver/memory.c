@@ -102,7 +102,7 @@ u64 velo_memory_pages_word(struct velo_card *card)
 	       FIELD_PREP(VELO_REG_PAGES_ENTRIES_MASK, table_pages_log2);
 }
 
-/* --- pinning ----------------------------------------------------------------------------------- */
+/* --- pinning ---------------------------------------------------------------------------------- */
 
 static int velo_account(struct mm_struct *mm, unsigned long count)
 {
@@ -150,7 +150,7 @@ static void velo_unpin(struct velo_region *region)
 				    velo_registered_page_rights(region->word) != VELO_RIGHT_READ);
 }
 
-/* --- the table --------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static int velo_table_reserve(struct velo_card *card, struct velo_region *region)
 {
@@ -204,8 +204,8 @@ static void velo_region_withdraw(struct velo_region *region)
 }
 
 /*
- * Other events than these leave pinned pages where they are. An access that wants to write to a
- * page shared with a child after fork() copies it for the child (mm/memory.c, copy_present_page).
+ * Other events than these leave pinned pages where they are. At a fork() the child gets copies of
+ * them at once.
  */
 static bool velo_region_invalidate(struct mmu_interval_notifier *notifier,
 				   const struct mmu_notifier_range *range, unsigned long seq)
@@ -273,7 +273,7 @@ free_table:
 	return err;
 }
 
-/* --- calls ------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 static int velo_memory_check(const struct velo_card_memory *memory)
 {

@@ -185,7 +185,7 @@ int velo_routes_parse(const char *text, u16 *routes)
 	return 0;
 }
 
-/* --- waiting ----------------------------------------------------------------------------------- */
+/* --- waiting ---------------------------------------------------------------------------------- */
 
 /*
  * The card does not do what it must, so what it may write can no longer be told. It is stopped from
@@ -206,10 +206,12 @@ static void velo_card_broke(struct velo_card *card, const char *why)
 static bool velo_page_is_forgotten(struct velo_card *card, unsigned int us)
 {
 	u64 word;
+	int err;
 
-	return !read_poll_timeout(velo_reg_read, word,
-				  !(word & VELO_REG_INVALIDATE_BUSY_MASK) || word == VELO_GONE,
-				  VELO_POLL_US, us, false, card, VELO_REG_INVALIDATE) && word != VELO_GONE;
+	err = read_poll_timeout(velo_reg_read, word,
+				!(word & VELO_REG_INVALIDATE_BUSY_MASK) || word == VELO_GONE,
+				VELO_POLL_US, us, false, card, VELO_REG_INVALIDATE);
+	return !err && word != VELO_GONE;
 }
 
 /**

@@ -35,7 +35,7 @@ static void velo_card_release(struct device *dev)
 	kfree(card);
 }
 
-/* --- the end of contexts ----------------------------------------------------------------------- */
+/* --- the end of contexts ---------------------------------------------------------------------- */
 
 static struct velo_context *velo_card_any_context(struct velo_card *card)
 {
@@ -76,7 +76,7 @@ static void velo_card_rescue(struct work_struct *work)
 	mutex_unlock(&card->state);
 }
 
-/* --- reset ------------------------------------------------------------------------------------- */
+/* --- reset ------------------------------------------------------------------------------------ */
 
 static void velo_reset_prepare(struct pci_dev *pdev)
 {
@@ -141,7 +141,7 @@ static const struct pci_error_handlers velo_error_handlers = {
 	.reset_done = velo_reset_done,
 };
 
-/* --- found, and gone --------------------------------------------------------------------------- */
+/* --- found, and gone -------------------------------------------------------------------------- */
 
 static int velo_card_map(struct velo_card *card)
 {

@@ -13,35 +13,35 @@ static struct velo_card *velo_card_of(struct device *dev)
 }
 
 /* A setting that is a number: `shown` tells it, `set` writes `value`, of type u32. */
-#define VELO_SETTING(name, shown, set, value_max)                                                 \
-static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *text)         \
-{                                                                                                 \
-	struct velo_card *card = velo_card_of(dev);                                               \
-	u32 value;                                                                                \
-                                                                                                  \
-	mutex_lock(&card->state);                                                                 \
-	value = (shown);                                                                          \
-	mutex_unlock(&card->state);                                                               \
-	return sysfs_emit(text, "%u\n", value);                                                   \
-}                                                                                                 \
-                                                                                                  \
-static ssize_t name##_store(struct device *dev, struct device_attribute *attr, const char *text,  \
-			    size_t len)                                                           \
-{                                                                                                 \
-	struct velo_card *card = velo_card_of(dev);                                               \
-	u32 value;                                                                                \
-	int err = kstrtou32(text, 0, &value);                                                     \
-                                                                                                  \
-	if (err)                                                                                  \
-		return err;                                                                       \
-	if (value > (value_max))                                                                  \
-		return -EINVAL;                                                                   \
-	mutex_lock(&card->state);                                                                 \
-	err = (set);                                                                              \
-	mutex_unlock(&card->state);                                                               \
-	return err ? err : len;                                                                   \
-}                                                                                                 \
-                                                                                                  \
+#define VELO_SETTING(name, shown, set, value_max)						\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *text)	\
+{												\
+	struct velo_card *card = velo_card_of(dev);						\
+	u32 value;										\
+												\
+	mutex_lock(&card->state);								\
+	value = (shown);									\
+	mutex_unlock(&card->state);								\
+	return sysfs_emit(text, "%u\n", value);							\
+}												\
+												\
+static ssize_t name##_store(struct device *dev, struct device_attribute *attr,			\
+			    const char *text, size_t len)					\
+{												\
+	struct velo_card *card = velo_card_of(dev);						\
+	u32 value;										\
+	int err = kstrtou32(text, 0, &value);							\
+												\
+	if (err)										\
+		return err;									\
+	if (value > (value_max))								\
+		return -EINVAL;									\
+	mutex_lock(&card->state);								\
+	err = (set);										\
+	mutex_unlock(&card->state);								\
+	return err ? err : len;									\
+}												\
+												\
 static DEVICE_ATTR_RW(name)
 
 VELO_SETTING(node, card->setup.node, velo_node_set_number(card, value), VELO_NODES - 1);
@@ -120,14 +120,14 @@ static ssize_t grants_store(struct device *dev, struct device_attribute *attr, c
 
 static DEVICE_ATTR_RW(grants);
 
-#define VELO_STATE(name, format, value)                                                           \
-static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *text)         \
-{                                                                                                 \
-	struct velo_card *card = velo_card_of(dev);                                               \
-                                                                                                  \
-	return sysfs_emit(text, format "\n", value);                                              \
-}                                                                                                 \
-                                                                                                  \
+#define VELO_STATE(name, format, value)								\
+static ssize_t name##_show(struct device *dev, struct device_attribute *attr, char *text)	\
+{												\
+	struct velo_card *card = velo_card_of(dev);						\
+												\
+	return sysfs_emit(text, format "\n", value);						\
+}												\
+												\
 static DEVICE_ATTR_RO(name)
 
 VELO_STATE(contexts, "%u", READ_ONCE(card->context_count));

@@ -61,7 +61,7 @@ struct velo_card;
 struct velo_vector {
 	struct velo_card *card;
 	unsigned int index;
-	spinlock_t lock;
+	spinlock_t lock; /* contexts' heads and armed, watching */
 	void *memory;
 	dma_addr_t memory_dma;
 	bool watching;
@@ -149,10 +149,10 @@ struct velo_card {
 	void __iomem *function;
 	phys_addr_t window;
 
-	struct mutex state;
-	struct mutex send;
-	struct rw_semaphore live;
-	struct mutex pages;
+	struct mutex state; /* contexts and settings */
+	struct mutex send; /* the kernel's own line */
+	struct rw_semaphore live; /* that card and contexts are not dead; grants */
+	struct mutex pages; /* the table of pages */
 
 	bool dead;
 	bool broken;
@@ -202,7 +202,7 @@ struct velo_card {
 struct velo_context {
 	struct velo_card *card;
 	kuid_t user;
-	struct mutex lock;
+	struct mutex lock; /* taking the context */
 	bool taken;
 	bool dead;
 	struct mm_struct *mm;
