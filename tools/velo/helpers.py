@@ -52,7 +52,7 @@ def running(
     try:
         process = subprocess.Popen(
             [str(arg) for arg in argv],
-            stdin=subprocess.DEVNULL,
+            stdin=popen.pop("stdin", subprocess.DEVNULL),
             text=True,
             encoding="utf-8",
             errors="replace",

@@ -1,0 +1,217 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What guests boot: a kernel, and an image that all of them share and none writes.
+
+The image is an ext4 file system made of unpacked packages, without mounting anything; the kernel's
+modules are in it. A small archive in memory (initrd) mounts it. Both are made once.
+"""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from velo import helpers
+from velo.errors import VeloError
+from velo.vm import packages
+from velo.vm.progress import say
+
+TOOL_TIMEOUT_S = 120
+GUEST_FILES = Path(__file__).with_name("guest")
+# Debian's own QEMU has vfio-user devices from 10.1 on.
+QEMU = packages.Wanted(
+    "qemu", ("qemu-system-x86", "virtiofsd"), suites=("trixie", "trixie-backports")
+)
+KERNEL = packages.Wanted(
+    "kernel",
+    ("linux-image-cloud-amd64", "linux-headers-cloud-amd64"),
+    only="linux-(image|headers|kbuild|compiler)-",
+)
+# What jobs need, and what people at a shell look for.
+ROOT = packages.Wanted(
+    "root",
+    (
+        "base-files", "bash", "busybox-static", "coreutils", "dash", "dropbear-bin", "ethtool",
+        "findutils", "gawk", "grep", "gzip", "hostname", "hpcc", "iproute2", "kmod", "less",
+        "libc-bin", "libcmocka0", "libfabric1", "mount", "nano", "ncurses-base", "ncurses-bin",
+        "netpipe-openmpi", "openmpi-bin", "pciutils", "procps", "python3-minimal", "sed", "strace",
+        "tar", "util-linux",
+    ),
+)  # fmt: skip
+# Modules that the image is mounted with, and what the guest's first minute needs.
+FIRST_MODULES = (
+    "virtio_pci", "virtio_blk", "overlay", "virtio_net", "virtio_console", "virtio-rng", "virtiofs",
+)  # fmt: skip
+SPARE_MB = 16
+PASSWD = "root:x:0:0:root:/var/lib/velo:/bin/bash\nnobody:x:65534:65534::/nonexistent:/bin/false\n"
+GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
+
+
+@dataclass(frozen=True)
+class Images:
+    """Files that a guest boots from, and the programs that run it."""
+
+    kernel: Path
+    initrd: Path
+    root: Path
+    qemu: Path
+    """The folder with QEMU's packages."""
+
+
+def ensure() -> Images:
+    """All that guests need; made where the cache lacks it."""
+    if os.uname().machine != "x86_64":
+        raise VeloError(f"guests are x86-64 machines; on {os.uname().machine} there are none yet")
+    cache = packages.cache_folder()
+    qemu, kernel = packages.ensure(QEMU), ensure_kernel()
+    release = kernel_release(kernel)
+    images = Images(
+        kernel / "boot" / f"vmlinuz-{release}", cache / "initrd", cache / "root.ext4", qemu
+    )
+    stamp = cache / "image.sha256"
+    with packages.locked("image"):
+        wanted = _fingerprint(release)
+        made = stamp.is_file() and stamp.read_text(encoding="utf-8") == wanted
+        if not (made and images.root.is_file() and images.initrd.is_file()):
+            stamp.unlink(missing_ok=True)
+            _make(packages.ensure(ROOT), kernel, images)
+            stamp.write_text(wanted, encoding="utf-8")
+    return images
+
+
+def ensure_kernel() -> Path:
+    """The folder of the kernel's packages; modules can be built against what is in it."""
+    kernel = packages.ensure(KERNEL)
+    headers = headers_folder(kernel)
+    # What the packages say by full paths is true of this folder then.
+    makefile = headers / "Makefile"
+    text = makefile.read_text(encoding="utf-8")
+    makefile.write_text(text.replace("include /usr/src/", f"include {kernel}/usr/src/"), "utf-8")
+    return kernel
+
+
+def kernel_release(kernel: Path) -> str:
+    """What uname -r says in the guest."""
+    return next(kernel.glob("boot/vmlinuz-*")).name.removeprefix("vmlinuz-")
+
+
+def headers_folder(kernel: Path) -> Path:
+    """What make builds a module for the guests' kernel with: make -C this M=folder."""
+    return kernel / "usr" / "src" / f"linux-headers-{kernel_release(kernel)}"
+
+
+def loaded(folder: Path, program: str, *words: str) -> list[str]:
+    """The command of an unpacked program, which runs with the libraries that came with it."""
+    libraries = ":".join(str(folder / "usr/lib" / name) for name in ("x86_64-linux-gnu", ""))
+    loader = folder / "usr" / "lib64" / "ld-linux-x86-64.so.2"
+    if not loader.exists():
+        loader = folder / "lib64" / "ld-linux-x86-64.so.2"
+    name = Path(program).name
+    return [
+        str(loader), "--library-path", libraries, "--argv0", name, str(folder / program), *words
+    ]  # fmt: skip
+
+
+def _fingerprint(release: str) -> str:
+    """Changes with all that the image is made of."""
+    hashed = hashlib.sha256(f"{ROOT.described()} {release}".encode())
+    for path in (Path(__file__), *sorted(GUEST_FILES.iterdir())):
+        hashed.update(path.read_bytes())
+    return hashed.hexdigest()
+
+
+def _make(root: Path, kernel: Path, images: Images) -> None:
+    say("making the guests' image")
+    release = kernel_release(kernel)
+    modules = root / "usr" / "lib" / "modules"
+    shutil.rmtree(modules, ignore_errors=True)
+    shutil.copytree(kernel / "usr/lib/modules" / release, modules / release, symlinks=True)
+    for name in ("build", "source"):
+        (modules / release / name).unlink(missing_ok=True)
+    depmod = loaded(root, "usr/bin/kmod", "-b", str(root), release)
+    depmod[depmod.index("kmod")] = "depmod"
+    helpers.output(depmod, TOOL_TIMEOUT_S)
+    _furnish(root)
+    _write_initrd(root, modules / release, images.initrd)
+    partial = images.root.with_name(images.root.name + ".partial")
+    size_bytes = int(helpers.output(["du", "-s", "--block-size=1", root], 60).split()[0])
+    partial.unlink(missing_ok=True)
+    helpers.output(
+        ["/sbin/mke2fs", "-q", "-t", "ext4", "-O", "^has_journal", "-m", "0", "-E",
+         "root_owner=0:0", "-d", root, partial, f"{size_bytes * 9 // 8 // 2**20 + SPARE_MB}M"],
+        TOOL_TIMEOUT_S,
+    )  # fmt: skip
+    partial.rename(images.root)
+
+
+def _furnish(root: Path) -> None:
+    """What the packages' scripts would have done, as far as guests need it, and files of our own."""
+    for name in ("dev", "proc", "sys", "run", "tmp", "root", "etc/velo", "usr/lib/velo",
+                 "var/lib/velo/.ssh"):  # fmt: skip
+        (root / name).mkdir(parents=True, exist_ok=True)
+    for path in GUEST_FILES.iterdir():
+        target = root / ("etc/profile" if path.name == "profile" else f"usr/lib/velo/{path.name}")
+        shutil.copy(path, target)
+    (root / "etc" / "passwd").write_text(PASSWD, encoding="utf-8")
+    (root / "etc" / "group").write_text(GROUP, encoding="utf-8")
+    _link_alternatives(root)
+    # Of a network that only the guests are on; whoever reads the image is its owner.
+    for name in ("host_key", "user_key"):
+        key = root / "etc" / "velo" / name
+        key.unlink(missing_ok=True)
+        words = ["-t", "ed25519", "-f", str(key)]
+        said = helpers.output(loaded(root, "usr/bin/dropbearkey", *words), TOOL_TIMEOUT_S)
+    public = next(line for line in said.splitlines() if line.startswith("ssh-"))
+    (root / "var/lib/velo/.ssh/authorized_keys").write_text(public + "\n", encoding="utf-8")
+    (root / "var/lib/velo/.ssh").chmod(0o700)
+
+
+def _link_alternatives(root: Path) -> None:
+    """Names that packages share with others, of which the guest has one each."""
+    links = {
+        "usr/bin/mpirun": "mpirun.openmpi",
+        "usr/bin/awk": "gawk",
+        "usr/lib/x86_64-linux-gnu/libblas.so.3": "blas/libblas.so.3",
+        "usr/lib/x86_64-linux-gnu/liblapack.so.3": "lapack/liblapack.so.3",
+    }
+    for name, target in links.items():
+        path = root / name
+        if not path.is_symlink() and (path.parent / target).exists():
+            path.symlink_to(target)
+
+
+def _write_initrd(root: Path, modules: Path, initrd: Path) -> None:
+    order = _load_order(modules)
+    folder = initrd.with_name("initrd.partial")
+    shutil.rmtree(folder, ignore_errors=True)
+    for name in ("bin", "dev", "proc", "lower", "upper", "root", "modules"):
+        (folder / name).mkdir(parents=True)
+    shutil.copy(root / "usr" / "bin" / "busybox", folder / "bin" / "busybox")
+    shutil.copy(GUEST_FILES / "first-init", folder / "init")
+    for path in order:
+        shutil.copy(path, folder / "modules")
+    names = "".join(f"{path.name}\n" for path in order)
+    (folder / "modules" / "order").write_text(names, encoding="utf-8")
+    archive = "find . | ./bin/busybox cpio -o -H newc -R 0:0 2>/dev/null | ./bin/busybox gzip -1"
+    helpers.output(["sh", "-c", f'{archive} >"$0"', initrd], TOOL_TIMEOUT_S, cwd=folder)
+    shutil.rmtree(folder)
+
+
+def _load_order(modules: Path) -> Sequence[Path]:
+    """The first modules and those that they need, each behind what it needs."""
+    needs: dict[str, list[str]] = {}
+    paths: dict[str, str] = {}
+    for line in (modules / "modules.dep").read_text(encoding="utf-8").splitlines():
+        path, _, others = line.partition(":")
+        name = Path(path).name.partition(".")[0].replace("-", "_")
+        paths[name] = path
+        needs[path] = others.split()
+    order: list[str] = []
+    for first in FIRST_MODULES:
+        # Absent: built into the kernel.
+        path = paths.get(first.replace("-", "_"), "")
+        # modules.dep names the nearest first.
+        chain = [*reversed(needs.get(path, [])), path]
+        order += [each for each in chain if each and each not in order]
+    return [modules / path for path in order]
