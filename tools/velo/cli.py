@@ -19,10 +19,11 @@ from velo.measure import bench, netpipe, perf
 from velo.paper import paper
 from velo.report import report
 from velo.runtime import clean, info, run, top
+from velo.vm import vm
 
 # In the order of --help and the man page. Each has register(), its arguments, and run().
 COMMANDS = (
-    run, sim, predict, trace, perf, info, top, clean, report, bench, netpipe, paper,
+    run, sim, vm, predict, trace, perf, info, top, clean, report, bench, netpipe, paper,
 )  # fmt: skip
 # Command lines and what they are for; of velo(1).
 EXAMPLES = (
@@ -38,6 +39,8 @@ EXAMPLES = (
     ("velo clean --dry-run", "See what dead processes left in shared memory."),
     ("velo sim --topology torus:2x2x2 -- ./my-mpi-program",
      "Run a program on eight simulated nodes, in virtual time."),
+    ("velo vm --nodes 2 -- NPopenmpi -u 1024 -o /dev/null",
+     "Run NetPIPE between two virtual machines with simulated cards."),
     ("velo predict -o page.html -- NPopenmpi -u 4096 -n 3 -o /dev/null",
      "Predict its speed on faster hardware, and compare with a run there."),
 )  # fmt: skip

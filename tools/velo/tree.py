@@ -26,6 +26,7 @@ IN_WHEEL = Path(__file__).with_name("libexec")
 # Where a file comes from: the target of make that builds it, and the Debian package that has it.
 SIMULATOR = ("make sim", "velo-sim")
 TOOLS = ("make build", "velo-tools")
+DRIVER = ("make vm", "velo-vm")
 OPEN_MPI = ("make build", "openmpi-velo")
 LIBFABRIC = ("make build", "libfabric-velo")
 NEEDS = {
@@ -67,6 +68,15 @@ def find_loaded(name: str) -> Path:
                 return folder / name
     base = Path(name).name
     raise VeloError(f"{base} is not below {prefix}; {_advice(ORIGINS.get(base, OPEN_MPI))}")
+
+
+def find_driver() -> Path:
+    """The card's driver, built for the kernel of `velo vm`'s guests."""
+    folder = CHECKOUT / "build" / "driver" if CHECKOUT else _libexec() / "driver"
+    path = folder / "velo.ko"
+    if not path.is_file():
+        raise VeloError(f"velo.ko is not in {folder}; {_advice(DRIVER)}")
+    return path
 
 
 def find_simulated_provider(name: str) -> Path:

@@ -9,7 +9,6 @@ its job, `console` a shell. The kernel's own messages go to a file.
 import contextlib
 import io
 import json
-import os
 import shlex
 import signal
 import socket
@@ -93,7 +92,9 @@ class Plan:
         mac = f"52:54:00:76:6c:{self.node:02x}"
         return [*words, "-device", f"virtio-net-pci,netdev=net,mac={mac},romfile="]
 
-    def command(self, images: Images, ports: Mapping[str, int], shares: Sequence[Path]) -> list[str]:
+    def command(
+        self, images: Images, ports: Mapping[str, int], shares: Sequence[Path]
+    ) -> list[str]:
         """QEMU with its arguments; ports are open sockets, shares those of virtiofsd."""
         words = [
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
@@ -113,8 +114,7 @@ class Plan:
             "-device", "virtio-rng-pci", "-device", "virtio-serial-pci",
         ]  # fmt: skip
         for name, number in ports.items():
-            kind = f"virtconsole,nr={PORTS.index(name) + 1}" if name == "console" else (
-                f"virtserialport,name={name}")
+            kind = "virtconsole" if name == "console" else f"virtserialport,name={name}"
             words += ["-chardev", f"socket,id={name},fd={number}", "-device",
                       f"{kind},chardev={name}"]  # fmt: skip
         for share, path in zip(self.shares, shares, strict=True):
@@ -240,8 +240,3 @@ def gone(guest: Guest) -> VeloError:
 def environment(values: Mapping[str, str]) -> str:
     """Variables as a shell reads them."""
     return "".join(f"export {name}={shlex.quote(value)}\n" for name, value in values.items())
-
-
-def own_user() -> str:
-    """For messages: whose files a writable share changes."""
-    return os.environ.get("USER", str(os.getuid()))

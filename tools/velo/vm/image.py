@@ -44,7 +44,10 @@ FIRST_MODULES = (
     "virtio_pci", "virtio_blk", "overlay", "virtio_net", "virtio_console", "virtio-rng", "virtiofs",
 )  # fmt: skip
 SPARE_MB = 16
-PASSWD = "root:x:0:0:root:/var/lib/velo:/bin/bash\nnobody:x:65534:65534::/nonexistent:/bin/false\n"
+HOME = Path("/var/lib/velo")
+"""Of a guest's only user: not /root, over which a folder of this machine may lie."""
+GUESTS_MAX = 16
+PASSWD = f"root:x:0:0:root:{HOME}:/bin/bash\nnobody:x:65534:65534::/nonexistent:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
 
 
@@ -104,9 +107,8 @@ def headers_folder(kernel: Path) -> Path:
 def loaded(folder: Path, program: str, *words: str) -> list[str]:
     """The command of an unpacked program, which runs with the libraries that came with it."""
     libraries = ":".join(str(folder / "usr/lib" / name) for name in ("x86_64-linux-gnu", ""))
-    loader = folder / "usr" / "lib64" / "ld-linux-x86-64.so.2"
-    if not loader.exists():
-        loader = folder / "lib64" / "ld-linux-x86-64.so.2"
+    # Below lib64 is a link by its full path: to this machine's.
+    loader = folder / "usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2"
     name = Path(program).name
     return [
         str(loader), "--library-path", libraries, "--argv0", name, str(folder / program), *words
@@ -147,37 +149,48 @@ def _make(root: Path, kernel: Path, images: Images) -> None:
 
 def _furnish(root: Path) -> None:
     """What the packages' scripts would have done, as far as guests need it, and files of our own."""
-    for name in ("dev", "proc", "sys", "run", "tmp", "root", "etc/velo", "usr/lib/velo",
-                 "var/lib/velo/.ssh"):  # fmt: skip
+    for name in ("dev", "proc", "sys", "run", "tmp", "root", "etc/velo", "usr/lib/velo"):
         (root / name).mkdir(parents=True, exist_ok=True)
+    (root / HOME.relative_to("/") / ".ssh").mkdir(parents=True, exist_ok=True)
     for path in GUEST_FILES.iterdir():
         target = root / ("etc/profile" if path.name == "profile" else f"usr/lib/velo/{path.name}")
         shutil.copy(path, target)
     (root / "etc" / "passwd").write_text(PASSWD, encoding="utf-8")
     (root / "etc" / "group").write_text(GROUP, encoding="utf-8")
+    (root / "etc" / "shells").write_text("/bin/sh\n/bin/bash\n", encoding="utf-8")
     _link_alternatives(root)
-    # Of a network that only the guests are on; whoever reads the image is its owner.
+    _make_keys(root)
+
+
+def _make_keys(root: Path) -> None:
+    """Of a network that only the guests are on; whoever can read the image is its owner."""
+    keys = {}
     for name in ("host_key", "user_key"):
         key = root / "etc" / "velo" / name
         key.unlink(missing_ok=True)
         words = ["-t", "ed25519", "-f", str(key)]
         said = helpers.output(loaded(root, "usr/bin/dropbearkey", *words), TOOL_TIMEOUT_S)
-    public = next(line for line in said.splitlines() if line.startswith("ssh-"))
-    (root / "var/lib/velo/.ssh/authorized_keys").write_text(public + "\n", encoding="utf-8")
-    (root / "var/lib/velo/.ssh").chmod(0o700)
+        line = next(line for line in said.splitlines() if line.startswith("ssh-"))
+        keys[name] = " ".join(line.split()[:2])
+    folder = root / HOME.relative_to("/") / ".ssh"
+    folder.chmod(0o700)
+    (folder / "authorized_keys").write_text(keys["user_key"] + "\n", encoding="utf-8")
+    known = "".join(f"velo{node} {keys['host_key']}\n" for node in range(GUESTS_MAX))
+    (folder / "known_hosts").write_text(known, encoding="utf-8")
 
 
 def _link_alternatives(root: Path) -> None:
     """Names that packages share with others, of which the guest has one each."""
     links = {
         "usr/bin/mpirun": "mpirun.openmpi",
+        "usr/local/bin/ssh": "/usr/lib/velo/ssh",
         "usr/bin/awk": "gawk",
         "usr/lib/x86_64-linux-gnu/libblas.so.3": "blas/libblas.so.3",
-        "usr/lib/x86_64-linux-gnu/liblapack.so.3": "lapack/liblapack.so.3",
     }
     for name, target in links.items():
         path = root / name
-        if not path.is_symlink() and (path.parent / target).exists():
+        if not path.is_symlink():
+            path.parent.mkdir(parents=True, exist_ok=True)
             path.symlink_to(target)
 
 

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What a run of `velo vm` consists of: the guests, what each is told, and the simulator's command."""
+
+import argparse
+import os
+import shlex
+import shutil
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from velo import tree
+from velo.cluster import description, routing
+from velo.errors import UsageError
+from velo.runtime import openmpi
+from velo.vm import guest
+from velo.vm.guest import Plan, Share
+from velo.vm.image import GUESTS_MAX, HOME
+
+MEMORY_LEAST = 256 << 20
+# Of the model with a host port that a driver can use; sim/README.md.
+LINKS = 3
+WIDTH_BITS = 64
+# What this command is told; guests need no such thing.
+STAYS_HERE = {"VELO_LIBEXEC", "VELO_VM_CACHE", "VELO_SHM_DIR", "VELO_NODE"}
+GUEST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+
+@dataclass(frozen=True)
+class Run:
+    """Guests and simulator before they are started."""
+
+    guests: Sequence[Plan]
+    simulator: Sequence[str]
+    """Its command; none if the guests have no cards."""
+    topology: str
+
+
+def make(args: argparse.Namespace, folder: Path) -> Run:
+    """The run that the command line asks for; its files lie in the folder."""
+    words = list(args.arguments[1:] if args.arguments[:1] == ["--"] else args.arguments)
+    _check(args, words)
+    topology = args.topology or ("pair" if args.nodes <= 2 else f"ring:{args.nodes}")
+    network = description.line(topology)
+    _check_network(args.nodes, topology, network)
+    driver = _driver(args) if args.card else None
+    shares = _shares(driver)
+    here = next((str(s.inside) for s in shares if s.tag == "here"), str(HOME))
+    common = {
+        "environment": guest.environment(_environment(args)),
+        "hosts": _hosts(args.nodes),
+        "hostfile": "".join(
+            f"{guest.guest_name(n)} slots={args.ranks_a_node}\n" for n in range(args.nodes)
+        ),
+        "here": here,
+    }
+    guests = []
+    for node in range(args.nodes):
+        files = {**common, "settings": _settings(node, driver)}
+        if driver:
+            routes, links = card_files(network, node)
+            files |= {"routes": routes}
+            files["settings"] += f"VELO_GUEST_LINKS={links}\n"
+        if node == 0:
+            files |= {"shell": _terminal()} if args.shell else {"job": _job(args, words, here)}
+        guests.append(
+            Plan(
+                node=node,
+                folder=folder,
+                memory_mb=args.memory >> 20,
+                files=files,
+                shares=shares,
+                card=card_socket(folder, node) if driver else None,
+                iommu=args.iommu,
+                others=range(1, args.nodes) if node == 0 else (),
+                joins=guest.net_socket(folder, node) if node else None,
+            )
+        )
+    return Run(guests, _simulator(args, network, folder) if driver else (), topology)
+
+
+def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
+    if args.shell and words:
+        raise UsageError("--shell starts no program; leave out what is behind --")
+    if not args.shell and not words:
+        raise UsageError("which program? write it, with its arguments, behind --; or give --shell")
+    if not 1 <= args.nodes <= GUESTS_MAX:
+        raise UsageError(f"--nodes {args.nodes}: give 1 to {GUESTS_MAX} guests")
+    if args.memory < MEMORY_LEAST:
+        raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST >> 20} MiB")
+    if args.plain and args.ranks_a_node != 1:
+        raise UsageError("--ranks-a-node is for MPI programs; leave it or --plain out")
+
+
+def _check_network(nodes: int, topology: str, network: routing.Network) -> None:
+    if nodes > network.nodes:
+        raise UsageError(
+            f"{nodes} guests do not fit on the {network.nodes} nodes of '{topology}'; give a "
+            "larger --topology"
+        )
+    if network.links_used() > LINKS:
+        raise UsageError(
+            f"topology '{topology}' has nodes with {network.links_used()} links, a card has {LINKS}"
+        )
+
+
+def card_socket(folder: Path, node: int) -> Path:
+    """Where the simulator serves a node's card."""
+    return folder / f"card{node}"
+
+
+def card_files(network: routing.Network, node: int) -> tuple[str, int]:
+    """What the driver is told: its routes as lines, and the mask of its links."""
+    routes = "".join(
+        f"{destination} {hop}\n" for destination, hop in enumerate(network.routes[node])
+    )
+    links = sum(1 << link for at, link in network.cables if at == node)
+    return routes, links
+
+
+def _driver(args: argparse.Namespace) -> Path:
+    if args.driver:
+        path = Path(args.driver).absolute()
+        if not path.is_file():
+            raise UsageError(f"--driver: there is no file {path}")
+        return path
+    return tree.find_driver()
+
+
+def _shares(driver: Path | None) -> list[Share]:
+    """velo's own tree, to read, and the current folder, to write."""
+    prefix = tree.CHECKOUT or openmpi.component_folder("mtl").parents[2]
+    shares = [Share("tree", prefix)]
+    if driver and not driver.is_relative_to(prefix):
+        shares.append(Share("driver", driver.parent))
+    here = Path.cwd()
+    if here != Path("/"):
+        shares.append(Share("here", here, writable=True))
+    return shares
+
+
+def _environment(args: argparse.Namespace) -> dict[str, str]:
+    """Of jobs and shells: mpirun alone then runs a program on all guests, over velo."""
+    env = {name: value for name, value in os.environ.items() if name.startswith("VELO_")}
+    env = {name: value for name, value in env.items() if name not in STAYS_HERE}
+    # A guest's user is root.
+    env |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+    chosen = {
+        "orte_default_hostfile": "/run/velo/hostfile",
+        "plm_rsh_agent": "/usr/lib/velo/agent",
+        "oob_tcp_if_include": "eth0",
+        "btl_tcp_if_include": "eth0",
+        "hwloc_base_binding_policy": "none",
+    }
+    if args.card:
+        env |= openmpi.environment("vm")
+        folder = guest.inside(openmpi.component_folder("mtl"))
+        words = openmpi.selection("mtl", folder, ())
+        chosen |= {name: value for option, name, value in zip(*[iter(words)] * 3, strict=True)}
+        env.setdefault("VELO_NETWORK", "card")
+    else:
+        chosen |= {"pml": "ob1", "btl": "self,vader,tcp"}
+    env |= {f"OMPI_MCA_{name}": value for name, value in chosen.items()}
+    own = [guest.inside(tree.CHECKOUT / "build" / "bin")] if tree.CHECKOUT else []
+    env["PATH"] = ":".join([*map(str, own), GUEST_PATH])
+    env["HOME"] = str(HOME)
+    return env
+
+
+def _settings(node: int, driver: Path | None) -> str:
+    values = {
+        "VELO_GUEST_NAME": guest.guest_name(node),
+        "VELO_GUEST_NODE": str(node),
+        "VELO_GUEST_ADDRESS": f"{guest.guest_address(node)}/24",
+    }
+    if driver:
+        values["VELO_GUEST_DRIVER"] = str(guest.inside(driver))
+    return "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
+
+
+def _hosts(nodes: int) -> str:
+    names = [f"{guest.guest_address(node)} {guest.guest_name(node)}\n" for node in range(nodes)]
+    return "".join(["127.0.0.1 localhost\n", *names])
+
+
+def _terminal() -> str:
+    """What makes the guest's console like the terminal here."""
+    size = shutil.get_terminal_size()
+    term = shlex.quote(os.environ.get("TERM", "vt220"))
+    return f"export TERM={term}\nstty rows {size.lines} columns {size.columns}\n"
+
+
+def _job(args: argparse.Namespace, words: Sequence[str], here: str) -> str:
+    """The program's command line in the first guest, as a shell's script."""
+    program = Path(words[0])
+    # A path means the same file inside, a bare name one of the guest's own programs.
+    first = str(guest.inside(program.absolute())) if "/" in words[0] else words[0]
+    command = [first, *words[1:]]
+    if not args.plain:
+        ranks = str(args.nodes * args.ranks_a_node)
+        command = ["mpirun", "-n", ranks, "--oversubscribe", *command]
+    return f". /run/velo/environment\ncd {shlex.quote(here)}\nexec {shlex.join(command)}\n"
+
+
+def _simulator(args: argparse.Namespace, network: routing.Network, folder: Path) -> list[str]:
+    file = folder / "topology"
+    file.write_text(routing.to_text(network), encoding="utf-8")
+    words = [str(tree.find("velo-sim")), "--topology-file", str(file), "--width", str(WIDTH_BITS)]
+    for node in range(args.nodes):
+        words += ["--card", f"{node}={card_socket(folder, node)}"]
+    return words
