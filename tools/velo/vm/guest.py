@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """One guest: its QEMU, the folders that it shares with this machine, and what it is told.
 
-A guest's settings go in as an archive on its second disk; guest/init reads it. Words come back by ports
-(virtio-serial), each a socket of ours: `report` has the guest's state, `out` and `err` the output of
-its job, `console` a shell. The kernel's own messages go to a file.
+A guest's settings go in as an archive on its second disk; guest/init reads it. Words come back by
+ports (virtio-serial), each a socket of ours: `report` has the guest's state, `out` and `err` the
+output of its job, `console` a shell. The kernel's own messages go to a file.
 """
 
 import contextlib

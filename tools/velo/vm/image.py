@@ -148,7 +148,7 @@ def _make(root: Path, kernel: Path, images: Images) -> None:
 
 
 def _furnish(root: Path) -> None:
-    """What the packages' scripts would have done, as far as guests need it, and files of our own."""
+    """What the packages' scripts would have done, as far as guests need it, and our own files."""
     for name in ("dev", "proc", "sys", "run", "tmp", "root", "etc/velo", "usr/lib/velo"):
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / HOME.relative_to("/") / ".ssh").mkdir(parents=True, exist_ok=True)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Debian packages beside the system: found and checked by apt, unpacked into a folder of a cache.
 
-Nothing that is installed changes. apt works on lists and a state of its own below the cache, from the
-mirror that this machine's apt has, and checks each package against its signed index. The cache keeps
-the packages and their hashes (SHA256SUMS beside the folder): what it has needs no network.
+Nothing that is installed changes. apt works on lists and a state of its own below the cache, from
+the mirror that this machine's apt has, and checks each package against its signed index. The cache
+keeps the packages and their hashes (packages/NAME.SHA256SUMS): what it has needs no network.
 """
 
 import contextlib

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a run of `velo vm` consists of: the guests, what each is told, and the simulator's command."""
+"""What a run of `velo vm` consists of: guests, what each is told, the simulator's command."""
 
 import argparse
 import os

@@ -47,6 +47,9 @@ PATH_MAX = 90
 
 def run(args: argparse.Namespace) -> None:
     """Carries out the command line; ends with the program's exit code."""
+    if args.headers:
+        print(image.headers_folder(image.ensure_kernel()))
+        return
     if args.prepare:
         image.ensure()
         return
@@ -155,7 +158,7 @@ class Session:
         say(f"booting {count} guest{'s' if count > 1 else ''}")
         begun = time.monotonic()
         while len(self.boot_s) < count:
-            for each, word, rest in self._words(begun + BOOT_TIMEOUT_S, "guests are not ready"):
+            for each, word, _ in self._words(begun + BOOT_TIMEOUT_S, "guests are not ready"):
                 if word == "ready":
                     self.boot_s[each.plan.name] = round(time.monotonic() - begun, 2)
         say(f"ready after {max(self.boot_s.values()):.1f} s")
