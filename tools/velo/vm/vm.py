@@ -31,9 +31,13 @@ def register(commands: Any) -> None:
         help="a shell on the first guest in place of a program; 'ssh velo1' leads to the next, "
         "'mpirun PROGRAM' runs on all; 'exit' ends the guests",
     )
+    start.add_argument("--prepare", action="store_true", help="fill the cache, start nothing")
     start.add_argument(
-        "--prepare", action="store_true", help="fill the cache, start nothing"
-    )  # fmt: skip
+        "--headers",
+        action="store_true",
+        help="print the folder that builds modules for the guests' kernel, start nothing: make -C "
+        "driver KDIR=$(velo vm --headers)",
+    )
     parser.add_argument(
         "--nodes",
         metavar="N",
