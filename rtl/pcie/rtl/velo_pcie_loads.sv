@@ -212,7 +212,7 @@ module velo_pcie_loads
         StSecond: if (tx_ready_i) state_q <= tx_o.last ? StIdle : StThird;
         default:  if (tx_ready_i) state_q <= StIdle;
       endcase
-      if (state_q == StIdle) tag_q <= tag_q + 1'b1;
+      if (state_q == StIdle && oldest_valid) tag_q <= tag_q + 1'b1;
     end
   end
   always_ff @(posedge clk_i) begin

@@ -222,13 +222,14 @@ module velo_pcie_reads
       .broken_o   (unused_broken)
   );
 
-  // Time is counted in ticks, three of which are too many.
+  // Time is counted in ticks, three of which are too many, while a read is under way: without one nothing moves here,
+  // so a simulator may let the function rest.
   logic [23:0] tick_q;
   logic tick;
   assign tick = tick_q >= timeout_i;
   always_ff @(posedge clk_i or negedge rst_ni) begin
     if (!rst_ni) tick_q <= '0;
-    else tick_q <= tick ? '0 : tick_q + 1'b1;
+    else tick_q <= tick || asked_q == '0 ? '0 : tick_q + 1'b1;
   end
 
   logic given, gives_up;
