@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -35,14 +35,19 @@ def _package(window: str) -> Path:
 
 @pytest.fixture
 def simulate(request: pytest.FixtureRequest) -> Callable[..., None]:
-    """simulate(top, parameters, window): run the @cocotb.test functions of the calling file on a
-    module, with the window's widths as specgen's --window takes them; tests see VELO_WINDOW."""
+    """simulate(top, parameters, window, beside): run the @cocotb.test functions of the calling file
+    on a module, with the window's widths as specgen's --window takes them; tests see VELO_WINDOW.
+    `beside`: sources that are not the block's, from the root of the tree."""
 
     def run(
-        top: str, parameters: Mapping[str, int | str] | None = None, window: str | None = None
+        top: str,
+        parameters: Mapping[str, int | str] | None = None,
+        window: str | None = None,
+        beside: Sequence[str] = (),
     ) -> None:
         block = request.path.parents[1].name
         sources, includes = _files(block)
+        sources += [ROOT / name for name in beside]
         if window:
             sources = [_package(window) if one.name == "velo_pkg.sv" else one for one in sources]
         name = "-".join([top, *(f"{key}{value}" for key, value in (parameters or {}).items())])
