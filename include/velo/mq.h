@@ -97,12 +97,12 @@ enum velo_mq_path {
 struct velo_mq_attr {
     /** sizeof(struct velo_mq_attr): a later release may add members. */
     size_t size_bytes;
-    /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 40.
+    /** Longest eager message; cut to velo_conn_max_bytes() of the peer, less 48.
      *  $VELO_MQ_EAGER_BYTES. */
     uint32_t eager_bytes;
     /** From this length on the data is fetched by RMA get, if it is not eager. Default: over
-     * hardware 8 KiB; else from 1 MiB on, where that was measured to be faster. $VELO_MQ_GET_BYTES.
-     */
+     * hardware 8 KiB; from a port that a transport reaches, if the transport can fetch, 16 KiB;
+     * else from 1 MiB on, where that was measured to be faster. $VELO_MQ_GET_BYTES. */
     uint64_t get_bytes;
     /** Bound for messages nobody has asked for yet, headers included. A sender whose messages do
      * not fit is pushed back, unless a receive or a probe waits for a message that it may have

@@ -29,6 +29,14 @@ void link_look(struct velo_conn *conn);
 /** The connection ends: its link leaves when all is sent. */
 void link_disconnect(struct velo_conn *conn);
 
+/* Memory that peers fetch: link_fetch.c. As the calls of a transport (transport.h). */
+
+struct velo_exposed *link_expose(struct velo_conn *conn, const void *memory, size_t len_bytes);
+void link_conceal(struct carrier *carrier, struct velo_exposed *exposed);
+int link_fetch(struct velo_conn *conn, void *to, size_t len_bytes, const struct velo_exposed *from,
+               int *outcome);
+void link_forget(struct carrier *carrier, const int *outcome);
+
 /* With the carrier's lock held: */
 
 /** Send all that waits. False: something could not be sent. */

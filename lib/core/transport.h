@@ -47,7 +47,7 @@
 
 /** Raised with every incompatible change of this file, and of the structures that a device works on
  *  (device.h). */
-#define VELO_TRANSPORT_VERSION 3u
+#define VELO_TRANSPORT_VERSION 4u
 /** The longest payload of a frame, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
 /** A transport takes payloads of at least this length: a slot holds as much. */
@@ -90,6 +90,12 @@ struct velo_frame_accept {
     uint32_t reserved;
     uint64_t consumed;      /**< Position of the first slot. */
     uint64_t data_consumed; /**< And of the first byte of data. */
+};
+
+/** Memory that a peer may fetch. It says so to the peer by other means. */
+struct velo_exposed {
+    uint64_t key; /**< Not 0; nobody can guess it. */
+    uint64_t address;
 };
 
 /** The library's end of a line; opaque. */
@@ -175,6 +181,19 @@ struct velo_transport {
     /** The program, or the thread that looks after the port, is about to wait for the descriptor.
      *  Send all that is held back. False: there is something to do already. */
     bool (*arm)(void *endpoint);
+
+    /* All four or none. */
+
+    /** Let the peer of a line fetch memory of this process. NULL: it cannot be done. */
+    struct velo_exposed *(*expose)(void *line, const void *memory, size_t len_bytes);
+    /** No longer. A fetch that is under way fails, and may take its connection along. */
+    void (*conceal)(void *endpoint, struct velo_exposed *exposed);
+    /** Fetch what the peer of a line has exposed. *outcome is VELO_AGAIN until progress() has the
+     *  status. VELO_OK: it has begun; else it is not possible. */
+    int (*fetch)(void *line, void *to, size_t len_bytes, const struct velo_exposed *from,
+                 int *outcome);
+    /** Nothing is written to a fetch's memory, or outcome, any more. */
+    void (*forget)(void *endpoint, const int *outcome);
 };
 
 #endif

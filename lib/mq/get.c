@@ -10,9 +10,15 @@
  * once, over hardware the node carries it out while we go on. If such a get is not possible, or
  * fails, the message is copied after all.
  */
+#include "../core/link.h"
 #include "../rma/fetch.h"
 #include "../shm/wait.h"
 #include "internal.h"
+
+/* Over a transport that can fetch, messages of at least this length are fetched, in pieces of which
+ * the transport makes shorter ones. */
+#define CARRIED_BYTES (UINT64_C(16) << 10)
+#define CARRIED_PIECE_BYTES (UINT64_C(512) << 10)
 
 /* One call of progress gets this much before other messages have their turn. Over hardware the node
  * is given this much at a time. */
@@ -25,10 +31,19 @@
 #define WAY_TRIAL_FIRST 64u
 #define WAY_TRIAL_MOST 1024u
 
-static bool is_worth_it(const struct velo_mq *mq, uint64_t len_bytes)
+/* The carrier of a peer that shares no memory with us; NULL: it does, or there is a device. */
+static struct carrier *carrier_of(const struct velo_mq_peer *peer)
 {
-    return mq->rma && mq->path != VELO_MQ_PATH_COPY &&
-           (mq->path == VELO_MQ_PATH_GET || len_bytes >= mq->get_bytes);
+    return carrier_to(peer->mq->port, peer->id);
+}
+
+static bool is_worth_it(const struct velo_mq_peer *peer, uint64_t len_bytes)
+{
+    const struct velo_mq *mq = peer->mq;
+    bool is_carried = carrier_of(peer);
+    uint64_t least_bytes = is_carried && mq->measures_ways ? CARRIED_BYTES : mq->get_bytes;
+    return (mq->rma || is_carried) && mq->path != VELO_MQ_PATH_COPY &&
+           (mq->path == VELO_MQ_PATH_GET || len_bytes >= least_bytes);
 }
 
 static bool connect_rma(struct velo_mq_peer *peer)
@@ -50,15 +65,33 @@ void mq_get_disconnect(struct velo_mq_peer *peer)
 void mq_get_offer(struct transfer *op)
 {
     struct velo_mq *mq = op->peer->mq;
-    if (!is_worth_it(mq, op->len_bytes) || (rma_device_fetches(mq->rma) && !connect_rma(op->peer)))
+    if (!is_worth_it(op->peer, op->len_bytes))
+        return;
+    if (carrier_of(op->peer)) {
+        op->exposed = link_expose(op->peer->conn, op->buf, op->len_bytes);
+        return;
+    }
+    if (rma_device_fetches(mq->rma) && !connect_rma(op->peer))
         return;
     (void)velo_rma_mem_register(mq->rma, op->buf, op->len_bytes, VELO_RMA_RIGHT_READ, op->peer->id,
                                 &op->mem);
 }
 
+struct velo_exposed mq_get_offered(const struct transfer *op)
+{
+    if (!op->mem)
+        return (struct velo_exposed){0};
+    return carrier_of(op->peer) ? *op->exposed
+                                : (struct velo_exposed){.key = velo_rma_mem_key(op->mem)};
+}
+
 void mq_get_revoke(struct transfer *op)
 {
-    (void)velo_rma_mem_deregister(op->mem, VELO_FOREVER);
+    struct carrier *carrier = carrier_of(op->peer);
+    if (carrier)
+        link_conceal(carrier, op->exposed);
+    else
+        (void)velo_rma_mem_deregister(op->mem, VELO_FOREVER);
     op->mem = NULL;
 }
 
@@ -114,9 +147,13 @@ bool mq_get_start(struct transfer *op, const struct arrival *arrival)
 {
     struct velo_mq *mq = op->peer->mq;
     op->key = 0;
-    if (!arrival->key || !is_worth_it(mq, arrival->total_bytes) || !connect_rma(op->peer))
+    if (!arrival->key || !is_worth_it(op->peer, arrival->total_bytes))
         return false;
-    if (mq->measures_ways) {
+    if (carrier_of(op->peer)) {
+        op->address = arrival->address;
+    } else if (!connect_rma(op->peer)) {
+        return false;
+    } else if (mq->measures_ways) {
         op->start_ns = wait_now_ns();
         if (choose(op->peer) == WAY_COPY) {
             op->key = arrival->key;
@@ -131,14 +168,24 @@ bool mq_get_start(struct transfer *op, const struct arrival *arrival)
     return true;
 }
 
+static int fetch(struct transfer *op, size_t len_bytes)
+{
+    char *to = op->buf + op->offset_bytes;
+    struct velo_exposed from = {.key = op->key, .address = op->address + op->offset_bytes};
+    if (carrier_of(op->peer))
+        return link_fetch(op->peer->extra, to, len_bytes, &from, &op->fetched);
+    return rma_fetch(op->peer->rma, to, len_bytes, velo_rma_place(op->key, op->offset_bytes),
+                     &op->fetched);
+}
+
 /* Get the next piece. VELO_OK: it is here; VELO_AGAIN: not yet; else the get has failed. */
 static int get_piece(struct transfer *op)
 {
     if (op->piece_bytes == 0) {
         uint64_t left_bytes = op->end_bytes - op->offset_bytes;
-        uint64_t len_bytes = left_bytes < GET_PIECE_BYTES ? left_bytes : GET_PIECE_BYTES;
-        int status = rma_fetch(op->peer->rma, op->buf + op->offset_bytes, len_bytes,
-                               velo_rma_place(op->key, op->offset_bytes), &op->fetched);
+        uint64_t most_bytes = carrier_of(op->peer) ? CARRIED_PIECE_BYTES : GET_PIECE_BYTES;
+        uint64_t len_bytes = left_bytes < most_bytes ? left_bytes : most_bytes;
+        int status = fetch(op, len_bytes);
         if (status)
             return status;
         op->piece_bytes = (uint32_t)len_bytes;
@@ -160,16 +207,17 @@ static int go_on(struct transfer *op)
         list_append(&mq->gets, &op->entry.link);
         return status == VELO_OK;
     }
+    bool is_measured = mq->measures_ways && !carrier_of(op->peer);
     if (status) {
-        if (mq->measures_ways)
+        if (is_measured)
             measure_failure(op);
         op->start_ns = wait_now_ns();
-        op->key = mq->measures_ways ? op->key : 0; /* What follows is measured as a copy. */
+        op->key = is_measured ? op->key : 0; /* What follows is measured as a copy. */
         mq_rendezvous_copy_instead(op);
         return 1;
     }
     mq->counters.fetched++;
-    if (mq->measures_ways)
+    if (is_measured)
         mq_get_measured(op, WAY_GET);
     if (mq_rendezvous_finish(op)) {
         mq_op_unname(op);
@@ -178,11 +226,19 @@ static int go_on(struct transfer *op)
     return 1;
 }
 
+void mq_get_stop(struct transfer *op)
+{
+    struct carrier *carrier = carrier_of(op->peer);
+    if (carrier && op->piece_bytes > 0)
+        link_forget(carrier, &op->fetched);
+}
+
 int mq_get_progress(struct velo_mq *mq)
 {
     const struct link *waits = NULL; /* The first receive that could not go on. */
     int events = 0;
-    (void)velo_rma_progress(mq->rma);
+    if (mq->rma)
+        (void)velo_rma_progress(mq->rma);
     while (events == 0 && mq->gets.first && mq->gets.first != waits) {
         struct transfer *op = (struct transfer *)mq->gets.first;
         list_remove(&mq->gets, &op->entry.link);

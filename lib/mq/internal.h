@@ -22,6 +22,7 @@
 #include <string.h>
 
 #include "../core/port.h"
+#include "../core/transport.h"
 #include "ids.h"
 #include "match.h"
 #include "pool.h"
@@ -51,7 +52,8 @@ struct transfer {
     };
     union {
         uint64_t sequence; /* Receive, posted: its number in the order of posting. */
-        int64_t start_ns;  /* Receive, matched, with a key: the time when its data began to come. */
+        int64_t start_ns;  /* Receive, matched, with a key: the time when its data began to come; */
+        uint64_t address;  /* or, from a peer over a transport, where the data is there. */
     };
     char *buf;
     uint64_t len_bytes; /* Of buf. */
@@ -71,7 +73,10 @@ struct transfer {
         uint64_t remote_id; /* The other side's. */
         uint64_t cookie;    /* Send, until it was sent or announced. */
     };
-    struct velo_rma_mem *mem;
+    union { /* Send: what its receiver may fetch from; NULL: nothing. */
+        struct velo_rma_mem *mem;
+        struct velo_exposed *exposed; /* To a peer over a transport. */
+    };
     uint32_t piece_bytes; /* Receive, getting: of the get that is under way; 0: none. */
     int fetched;          /* Its status. */
 };
@@ -223,6 +228,7 @@ struct arrival {
     uint64_t sender_id;
     uint64_t total_bytes;
     uint64_t key;
+    uint64_t address;
     uint64_t cookie;
     const void *data;
     uint32_t len_bytes; /* Of data. */
@@ -340,10 +346,14 @@ void mq_rendezvous_drop_refusals(struct velo_mq_peer *peer);
 
 /** Let the receiver of this send get it, if that is worth while. */
 void mq_get_offer(struct transfer *op);
+/** What the RTS says of it. */
+struct velo_exposed mq_get_offered(const struct transfer *op);
 /** Take that offer back. */
 void mq_get_revoke(struct transfer *op);
 /** Start to get a message, if its sender offers that and it is worth while. */
 bool mq_get_start(struct transfer *op, const struct arrival *arrival);
+/** A receive that is being got ends: nothing more is written to its buffer. */
+void mq_get_stop(struct transfer *op);
 /** The data of a receive has come, in the way that was chosen for it. */
 void mq_get_measured(const struct transfer *op, enum way way);
 /** Go on with the gets. Returns the number of events. */

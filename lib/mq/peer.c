@@ -322,6 +322,7 @@ static void withdraw(struct transfer *op)
         list_remove(&peer->sends, &op->entry.link);
         break;
     case OP_GETTING:
+        mq_get_stop(op);
         list_remove(&peer->mq->gets, &op->entry.link);
         if (!peer->mq->gets.first)
             peer->mq->work &= ~(uint32_t)WORK_GETS;

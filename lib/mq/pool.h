@@ -24,6 +24,7 @@ struct velo_mq_message {
     uint64_t sender_id;
     uint64_t total_bytes;
     uint64_t key;
+    uint64_t address;
     uint64_t cookie;
     uint32_t len_bytes; /* Of data. */
     uint8_t kind;

@@ -134,6 +134,7 @@ static void keep(struct velo_mq *mq, const struct arrival *arrival)
     message->sender_id = arrival->sender_id;
     message->total_bytes = arrival->total_bytes;
     message->key = arrival->key;
+    message->address = arrival->address;
     message->len_bytes = arrival->len_bytes;
     message->cookie = arrival->cookie;
     message->kind = arrival->kind;
@@ -226,6 +227,7 @@ void mq_recv_kept(struct velo_mq *mq, struct transfer *op, struct velo_mq_messag
         .sender_id = message->sender_id,
         .total_bytes = message->total_bytes,
         .key = message->key,
+        .address = message->address,
         .cookie = message->cookie,
         .data = message->data,
         .len_bytes = message->len_bytes,
@@ -402,6 +404,7 @@ static bool parse_kind(const struct velo_mq *mq, const struct velo_msg *msg,
         arrival->sender_id = rts.sender_id;
         arrival->total_bytes = rts.len_bytes;
         arrival->key = rts.key;
+        arrival->address = rts.address;
         arrival->len_bytes = msg->len_bytes - (uint32_t)sizeof rts;
         return true;
     }

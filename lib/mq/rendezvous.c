@@ -197,10 +197,12 @@ int mq_rendezvous_announce(struct transfer *op)
         /* A receiver that gets the message by RMA gets all of it. */
         op->offset_bytes = op->mem ? 0 : peer->first_bytes;
     }
+    struct velo_exposed offered = mq_get_offered(op);
     struct wire_rts rts = {
         .sender_id = op->id,
         .len_bytes = op->len_bytes,
-        .key = op->mem ? velo_rma_mem_key(op->mem) : 0,
+        .key = offered.key,
+        .address = offered.address,
         .match = op->entry.match,
     };
     int status = mq_send_more(op, op->offset_bytes, &rts, sizeof rts);

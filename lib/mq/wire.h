@@ -6,13 +6,14 @@
  * A message is payload, then a trailer. The trailer comes last so that the payload starts at a line
  * of the ring, where copies are fast; the match bits are its last word.
  *
- *   EAGER  payload, match                        the whole message; a long one's match is in the
- *                                                slot, see conn_try_send_with()
- *   SYNC   payload, id, match                    the same; FIN(id) when it was matched
- *   RTS    first payload, id, len, key, match    there is a longer one
- *   CTS    sender's id, receiver's id, end       send the rest of it, up to `end`
- *   DATA   payload, receiver's id, offset        a piece of it
- *   FIN    id, status                            the request `id` is done
+ *   EAGER  payload, match                      the whole message; a long one's match is in the
+ *                                              slot, see conn_try_send_with()
+ *   SYNC   payload, id, match                  the same; FIN(id) when it was matched
+ *   RTS    first payload, id, len, key,        there is a longer one
+ *          address, match
+ *   CTS    sender's id, receiver's id, end     send the rest of it, up to `end`
+ *   DATA   payload, receiver's id, offset      a piece of it
+ *   FIN    id, status                          the request `id` is done
  *
  * With MQ_WIRE_COOKIE in the tag, the cookie stands between the payload and what follows it. The
  * tag also has the number of the message's matching space, at MQ_WIRE_SPACE_SHIFT.
@@ -57,7 +58,8 @@ struct wire_sync {
 struct wire_rts {
     uint64_t sender_id;
     uint64_t len_bytes;
-    uint64_t key; /* The sender's registration; 0: there is none. */
+    uint64_t key;     /* The sender's registration, or what it has exposed; 0: there is none. */
+    uint64_t address; /* Of what it has exposed. */
     uint64_t match;
 };
 
@@ -79,7 +81,7 @@ struct wire_fin {
 
 _Static_assert(sizeof(struct wire_eager) == 8, "layout");
 _Static_assert(sizeof(struct wire_sync) == 16, "layout");
-_Static_assert(sizeof(struct wire_rts) == 32, "layout");
+_Static_assert(sizeof(struct wire_rts) == 40, "layout");
 _Static_assert(sizeof(struct wire_cts) == 24, "layout");
 _Static_assert(sizeof(struct wire_data) == 16, "layout");
 _Static_assert(sizeof(struct wire_fin) == 16, "layout");

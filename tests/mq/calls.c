@@ -88,7 +88,7 @@ TEST(an_eager_limit_above_what_the_ring_takes_is_cut)
 {
     struct velo_mq_attr attr = {.size_bytes = sizeof(struct velo_mq_attr), .eager_bytes = 1 << 20};
 
-    CHECK_EQ(eager_limit(&attr), 16384 - 40);
+    CHECK_EQ(eager_limit(&attr), 16384 - 48);
 }
 
 TEST(connecting_refuses_what_makes_no_sense)

@@ -173,7 +173,7 @@ static void hear(struct attack *attack, int kind, uint64_t *words, size_t len_by
 TEST(an_announced_message_cannot_overrun_its_receive)
 {
     struct attack *attack = attack_open();
-    uint64_t rts[4] = {77, VICTIM_BYTES, 0, 2}, cts[3];
+    uint64_t rts[5] = {77, VICTIM_BYTES, 0, 0, 2}, cts[3];
     uint64_t *data = calloc(2000, 8);
     uint64_t *trailer = data + 15000 / 8;
 
@@ -210,7 +210,7 @@ TEST(a_send_gives_away_no_more_than_its_message)
 {
     struct attack *attack = attack_open();
     struct velo_mq_peer *peer = node_connect(&attack->good[1], velo_port_id(attack->port));
-    uint64_t rts[4], cts[3], fin[2];
+    uint64_t rts[5], cts[3], fin[2];
 
     CHECK_OK(velo_mq_isend(peer, attack->out, VICTIM_BYTES, 3, 0, &attack->send));
     hear(attack, RTS, rts, sizeof(rts));
