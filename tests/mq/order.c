@@ -252,9 +252,10 @@ TEST(one_call_of_progress_sends_no_more_than_a_few_pieces)
     struct node nodes[2];
     struct velo_mq_peer *peer;
     struct velo_mq_request send = {0}, recv = {0};
+    struct velo_mq_attr attr = {.size_bytes = sizeof attr, .path = VELO_MQ_PATH_COPY};
 
     for (int i = 0; i < 2; i++)
-        node_open(&nodes[i], i, 1024, (uint32_t)(16 * MUCH), NULL,
+        node_open(&nodes[i], i, 1024, (uint32_t)(16 * MUCH), &attr,
                   false); /* All of it would fit. */
     peer = node_connect(&nodes[0], nodes[1].id);
     CHECK_OK(velo_mq_irecv(nodes[1].mq, VELO_MQ_ANY_SOURCE, 1, 0, in, len_bytes, &recv));

@@ -10,6 +10,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
 
 #define BUFFERS 8
 /* Of a name from velo_port_name(): magic and format, then the address. */
@@ -44,7 +45,7 @@ struct stranger *stranger_open(struct velo_port *victim)
     CHECK(s && hints);
     CHECK_OK(velo_port_name(victim, name, &name_bytes));
     CHECK(name_bytes > NAME_HEAD_BYTES);
-    hints->caps = FI_MSG;
+    hints->caps = FI_MSG | FI_RMA;
     hints->ep_attr->type = FI_EP_RDM;
     hints->fabric_attr->prov_name = strdup("tcp;ofi_rxm");
     CHECK_EQ(fi_getinfo(FI_VERSION(1, 15), "127.0.0.1", NULL, FI_SOURCE, hints, &s->info), 0);
@@ -108,6 +109,21 @@ void stranger_send(struct stranger *s, const void *data, size_t len_bytes)
     while (!s->is_sent && test_now_ns() < end_ns)
         drop_one(s);
     CHECK(s->is_sent);
+}
+
+bool stranger_read(struct stranger *s, void *data, size_t len_bytes, uint64_t key)
+{
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+    struct fi_cq_msg_entry entry;
+    ssize_t rc;
+    while ((rc = fi_read(s->ep, data, len_bytes, NULL, s->victim, 0, key, NULL)) == -FI_EAGAIN &&
+           test_now_ns() < end_ns)
+        drop_one(s);
+    CHECK_EQ(rc, 0);
+    while ((rc = fi_cq_read(s->cq, &entry, 1)) == -FI_EAGAIN && test_now_ns() < end_ns)
+        ;
+    CHECK(rc == 1 || rc == -FI_EAVAIL);
+    return rc == 1;
 }
 
 size_t stranger_receive(struct stranger *s, void *data, size_t room_bytes, int64_t timeout_ns)

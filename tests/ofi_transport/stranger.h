@@ -15,6 +15,8 @@ void stranger_send(struct stranger *stranger, const void *data, size_t len_bytes
 /* The next packet that came; 0: none within the time. */
 size_t stranger_receive(struct stranger *stranger, void *data, size_t room_bytes,
                         int64_t timeout_ns);
+/* Read memory of the port by a key. False: that failed. */
+bool stranger_read(struct stranger *stranger, void *data, size_t len_bytes, uint64_t key);
 /* Its address. */
 uint32_t stranger_name(struct stranger *stranger, char *name);
 

@@ -123,6 +123,7 @@ void conn_end(struct conn *conn, int status)
     endpoint->conns[conn->index] = NULL;
     conn->state = CONN_OVER;
     conn->owed = 0;
+    fetches_end(conn, status);
     lines_lose(conn, status);
     conn->next_listed = endpoint->over;
     endpoint->over = conn;
@@ -133,6 +134,7 @@ void conn_free(struct conn *conn)
 {
     fabric_remove(&conn->endpoint->fabric, conn->address);
     lines_free(conn);
+    fetches_free(conn);
     fabric_free(&conn->memory);
     free(conn->packets);
     free(conn);

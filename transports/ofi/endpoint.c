@@ -59,6 +59,9 @@ static void sent(struct packet *packet, bool is_failed)
         packet->next = conn->free;
         conn->free = packet;
         conn->at_fabric--;
+    } else if (packet->use == PACKET_READ) {
+        conn->at_fabric--;
+        fetch_came(packet, is_failed);
     } else if (packet->use == PACKET_ACK) {
         conn->is_ack_sent = false;
     } else {
@@ -150,6 +153,14 @@ static void keep_time(struct endpoint *endpoint)
     conns_tick(endpoint);
 }
 
+/* Reads that the fabric did not take: those of others may have made room. */
+static void push_fetches(struct endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < endpoint->conns_len; i++)
+        if (endpoint->conns[i] && endpoint->conns[i]->fetches)
+            fetches_push(endpoint->conns[i]);
+}
+
 static bool ofi_progress(void *self)
 {
     struct endpoint *endpoint = self;
@@ -157,6 +168,7 @@ static bool ofi_progress(void *self)
     any |= endpoint->looped && take_looped(endpoint);
     keep_time(endpoint);
     push_owed(endpoint);
+    push_fetches(endpoint);
     if (endpoint->unposted)
         post_again(endpoint);
     packets_flush(endpoint, false);
@@ -221,6 +233,27 @@ static int ofi_dial(void *self, velo_id_t peer, struct velo_link *link, void **o
 }
 
 static int ofi_send(void *self, const struct velo_frame *frame) { return packet_add(self, frame); }
+
+static struct velo_exposed *ofi_expose(void *self, const void *memory, size_t len_bytes)
+{
+    return fetch_expose(self, memory, len_bytes);
+}
+
+static void ofi_conceal(void *self, struct velo_exposed *exposed)
+{
+    (void)self;
+    fetch_conceal(exposed);
+}
+
+static int ofi_fetch(void *self, void *to, size_t len_bytes, const struct velo_exposed *from,
+                     int *outcome)
+{
+    const struct fetch wanted = {
+        .from = *from, .to = to, .len_bytes = len_bytes, .outcome = outcome};
+    return fetch_begin(((struct line *)self)->conn, &wanted);
+}
+
+static void ofi_forget(void *self, const int *outcome) { fetch_forget(self, outcome); }
 
 static void ofi_hang_up(void *self) { line_hang_up(self); }
 
@@ -358,4 +391,8 @@ struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .learn = ofi_learn,
     .sent = ofi_sent,
     .arm = ofi_arm,
+    .expose = ofi_expose,
+    .conceal = ofi_conceal,
+    .fetch = ofi_fetch,
+    .forget = ofi_forget,
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/random.h>
 
 #include "ofi.h"
 
@@ -16,12 +17,12 @@
 
 /* ---- choosing -------------------------------------------------------------------------------- */
 
-static struct fi_info *hints_for(const char *provider)
+static struct fi_info *hints_for(const char *provider, uint64_t caps)
 {
     struct fi_info *hints = fi_allocinfo();
     if (!hints)
         return NULL;
-    hints->caps = FI_MSG | FI_SOURCE;
+    hints->caps = caps;
     hints->mode = FI_CONTEXT | FI_CONTEXT2;
     hints->ep_attr->type = FI_EP_RDM;
     hints->tx_attr->msg_order = FI_ORDER_SAS;
@@ -75,25 +76,30 @@ static const struct fi_info *best_of(const struct fi_info *all, const struct set
 
 static int choose(struct endpoint *endpoint)
 {
+    static const uint64_t needs[] = {FI_MSG | FI_SOURCE | FI_RMA, FI_MSG | FI_SOURCE};
     const struct settings *settings = &endpoint->settings;
     char service[16];
     uint32_t number = 0;
-    struct fi_info *all = NULL;
     const char *host = endpoint->calls->host(endpoint->attr.owner, endpoint->attr.id, &number);
     (void)snprintf(service, sizeof service, "%u", number);
     /* Only the user's own port has that number: those that the library opens beside it are found
      * through it. */
     bool is_beside = strchr(endpoint->attr.domain, '+') != NULL;
-    struct fi_info *hints = hints_for(settings->provider);
-    if (!hints)
-        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
-    int error = host ? fi_getinfo(OFI_API, host, is_beside ? NULL : service, FI_SOURCE, hints, &all)
+    int error = 0;
+    for (int need = 0; need < 2 && !endpoint->fabric.info; need++) {
+        struct fi_info *all = NULL;
+        struct fi_info *hints = hints_for(settings->provider, needs[need]);
+        if (!hints)
+            return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+        error = host ? fi_getinfo(OFI_API, host, is_beside ? NULL : service, FI_SOURCE, hints, &all)
                      : fi_getinfo(OFI_API, NULL, NULL, 0, hints, &all);
-    fi_freeinfo(hints);
-    const struct fi_info *info = error ? NULL : best_of(all, settings);
-    endpoint->fabric.info = info ? fi_dupinfo(info) : NULL;
-    if (all)
-        fi_freeinfo(all);
+        fi_freeinfo(hints);
+        const struct fi_info *info = error ? NULL : best_of(all, settings);
+        endpoint->fabric.info = info ? fi_dupinfo(info) : NULL;
+        endpoint->fabric.can_fetch = needs[need] & FI_RMA;
+        if (all)
+            fi_freeinfo(all);
+    }
     if (endpoint->fabric.info)
         return VELO_OK;
     return endpoint->calls->fail(
@@ -178,9 +184,10 @@ int fabric_allocate(struct endpoint *endpoint, size_t len_bytes, struct memory *
     if (base == MAP_FAILED)
         return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for packets");
     *memory = (struct memory){.base = base, .len_bytes = len_bytes};
-    int error = fabric->is_local_mr ? fi_mr_reg(fabric->domain, base, len_bytes, FI_SEND | FI_RECV,
-                                                0, 0, 0, &memory->mr, NULL)
-                                    : 0;
+    int error = fabric->is_local_mr
+                    ? fi_mr_reg(fabric->domain, base, len_bytes, FI_SEND | FI_RECV | FI_READ, 0, 0,
+                                0, &memory->mr, NULL)
+                    : 0;
     if (!error)
         return VELO_OK;
     fabric_free(memory);
@@ -231,6 +238,36 @@ enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_ad
                    &packet->context) == 0
                ? FABRIC_HAS
                : FABRIC_BUSY;
+}
+
+enum fabric_sent fabric_read(struct fabric *fabric, struct packet *packet, fi_addr_t peer,
+                             const struct velo_exposed *from)
+{
+    return fi_read(fabric->ep, packet->data, packet->len_bytes, packet->desc, peer, from->address,
+                   from->key, &packet->context) == 0
+               ? FABRIC_HAS
+               : FABRIC_BUSY;
+}
+
+struct fid_mr *fabric_expose(struct fabric *fabric, const void *base, size_t len_bytes)
+{
+    struct fid_mr *mr = NULL;
+    uint64_t key = 0;
+    int error = 0;
+    do {
+        if (getrandom(&key, sizeof key, 0) != sizeof key || key == 0)
+            return NULL;
+        error = fi_mr_reg(fabric->domain, base, len_bytes, FI_REMOTE_READ, 0, key, 0, &mr, NULL);
+    } while (error == -FI_ENOKEY); /* It is in use. */
+    if (error)
+        return NULL;
+    if (fabric->info->domain_attr->mr_mode & FI_MR_ENDPOINT)
+        error = fi_mr_bind(mr, &fabric->ep->fid, 0);
+    if (!error && (fabric->info->domain_attr->mr_mode & FI_MR_ENDPOINT))
+        error = fi_mr_enable(mr);
+    if (error)
+        (void)fi_close(&mr->fid);
+    return error ? NULL : mr;
 }
 
 bool fabric_receive(struct fabric *fabric, struct packet *packet)

@@ -14,6 +14,7 @@
 #include <rdma/fi_cm.h>
 #include <rdma/fi_domain.h>
 #include <rdma/fi_endpoint.h>
+#include <rdma/fi_rma.h>
 
 #include "settings.h"
 #include "wire.h"
@@ -24,6 +25,10 @@
 #define RX_PACKETS 64u
 /** Packets of a connection for what it sends. */
 #define TX_PACKETS 8u
+/** Reads of a connection from its peer's memory, and the length of each. They end in memory of the
+ *  transport: what the fabric still has when a connection is over must not be the program's. */
+#define READS 4u
+#define READ_BYTES (256u << 10)
 /** Most lines that one side dials on a connection. */
 #define LINES_MAX 4096u
 /** Most connections of an endpoint; of those, most that others have begun and not proved; and most
@@ -35,7 +40,7 @@
 struct conn;
 struct endpoint;
 
-enum packet_use { PACKET_RX, PACKET_TX, PACKET_ACK, PACKET_GREETING };
+enum packet_use { PACKET_RX, PACKET_TX, PACKET_ACK, PACKET_GREETING, PACKET_READ };
 
 /** A buffer of the fabric. */
 struct packet {
@@ -69,6 +74,23 @@ struct line {
     uint64_t credit[2];       /* What it is to say, */
     uint64_t told[2];         /* what the last one said, */
     uint64_t urgent[2];       /* and how much more does not wait. */
+};
+
+/** Memory that the program fetches from the peer of a connection; see fetch.c. */
+struct fetch {
+    struct fetch *next; /* Of the connection's, the earliest first. */
+    struct velo_exposed from;
+    char *to;
+    size_t len_bytes, begun_bytes, done_bytes;
+    uint32_t reads; /* That the fabric has. */
+    int *outcome;   /* NULL: nobody wants it any more. */
+};
+
+/** A part of it. */
+struct read {
+    struct packet packet; /* First. */
+    struct fetch *fetch;
+    size_t at_bytes; /* Of the fetch. */
 };
 
 struct lines {
@@ -121,6 +143,12 @@ struct conn {
 
     struct lines lines[2]; /* Dialed by the other side, by this side. */
     uint32_t owed_gone;    /* Lines with `owes_gone`. */
+
+    /* Fetches. */
+    struct fetch *fetches;
+    struct memory read_memory; /* None before the first fetch. */
+    struct read *reads;
+    struct packet *reads_free;
 };
 
 /** What became of the connection that had an index last: its packets may still come. */
@@ -147,6 +175,7 @@ struct fabric {
     int cq_fd;
     uint32_t inject_bytes; /* Packets of up to this length leave without an outcome. */
     bool is_local_mr;      /* Buffers have to be registered. */
+    bool can_fetch;
     char name[WIRE_NAME_BYTES];
     size_t name_bytes;
 };
@@ -193,6 +222,11 @@ enum fabric_sent {
     FABRIC_DONE, /* It has left, or a copy has. */
 };
 enum fabric_sent fabric_send(struct fabric *fabric, struct packet *packet, fi_addr_t to);
+/** Read memory that a peer has exposed. */
+enum fabric_sent fabric_read(struct fabric *fabric, struct packet *packet, fi_addr_t peer,
+                             const struct velo_exposed *from);
+/** Let who knows the key read memory. NULL: no. */
+struct fid_mr *fabric_expose(struct fabric *fabric, const void *base, size_t len_bytes);
 bool fabric_receive(struct fabric *fabric, struct packet *packet);
 /** What became of packets: at most OUTCOMES_MAX of them. Returns how many. */
 #define OUTCOMES_MAX 16
@@ -281,6 +315,23 @@ bool packets_hold(struct endpoint *endpoint);
 void packet_acknowledge(struct conn *conn);
 /** A packet came. */
 void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, fi_addr_t from);
+
+/* ---- fetch.c ---- */
+
+struct velo_exposed *fetch_expose(const struct line *line, const void *base, size_t len_bytes);
+void fetch_conceal(struct velo_exposed *exposed);
+/** VELO_ERR_NO_MEMORY, VELO_ERR_PEER_DEAD. */
+int fetch_begin(struct conn *conn, const struct fetch *wanted);
+/** Nobody wants it any more. */
+void fetch_forget(struct endpoint *endpoint, const int *outcome);
+/** Begin the reads for which there is room. */
+void fetches_push(struct conn *conn);
+/** A read is done. */
+void fetch_came(struct packet *packet, bool is_failed);
+/** The connection is over. */
+void fetches_end(struct conn *conn, int status);
+/** And the fabric has nothing of it. */
+void fetches_free(struct conn *conn);
 
 /* ---- endpoint.c ---- */
 

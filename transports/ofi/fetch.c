@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Long messages: the receiver reads them from the sender's memory. A fetch is made of reads of
+ * READ_BYTES, READS of a connection at a time. Each ends in memory of the transport and is copied
+ * from there: a peer that stands still keeps the fabric waiting for longer than a program can.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "ofi.h"
+
+struct exposed {
+    struct velo_exposed shown; /* First. */
+    struct fid_mr *mr;
+};
+
+/* ---- the side that has the memory ------------------------------------------------------------ */
+
+struct velo_exposed *fetch_expose(const struct line *line, const void *base, size_t len_bytes)
+{
+    struct fabric *fabric = &line->conn->endpoint->fabric;
+    bool is_possible = fabric->can_fetch && !line->conn->is_self;
+    struct exposed *exposed = is_possible ? malloc(sizeof *exposed) : NULL;
+    if (!exposed)
+        return NULL;
+    exposed->mr = fabric_expose(fabric, base, len_bytes);
+    if (!exposed->mr) {
+        free(exposed);
+        return NULL;
+    }
+    bool is_by_address = fabric->info->domain_attr->mr_mode & FI_MR_VIRT_ADDR;
+    exposed->shown = (struct velo_exposed){.key = fi_mr_key(exposed->mr),
+                                           .address = is_by_address ? (uintptr_t)base : 0};
+    return &exposed->shown;
+}
+
+void fetch_conceal(struct velo_exposed *shown)
+{
+    struct exposed *exposed = (struct exposed *)shown;
+    (void)fi_close(&exposed->mr->fid);
+    free(exposed);
+}
+
+/* ---- the side that reads it ------------------------------------------------------------------ */
+
+static int open_reads(struct conn *conn)
+{
+    if (conn->reads)
+        return VELO_OK;
+    int status = fabric_allocate(conn->endpoint, (size_t)READS * READ_BYTES, &conn->read_memory);
+    conn->reads = status ? NULL : calloc(READS, sizeof *conn->reads);
+    if (!conn->reads)
+        return VELO_ERR_NO_MEMORY;
+    for (uint32_t i = 0; i < READS; i++) {
+        struct packet *packet = &conn->reads[i].packet;
+        *packet =
+            (struct packet){.use = PACKET_READ,
+                            .conn = conn,
+                            .next = conn->reads_free,
+                            .desc = conn->read_memory.mr ? fi_mr_desc(conn->read_memory.mr) : NULL,
+                            .data = conn->read_memory.base + (size_t)i * READ_BYTES};
+        conn->reads_free = packet;
+    }
+    return VELO_OK;
+}
+
+static void end(struct fetch *fetch, int status)
+{
+    if (fetch->outcome)
+        *fetch->outcome = status;
+    fetch->outcome = NULL;
+    fetch->begun_bytes = fetch->len_bytes; /* No more reads of it. */
+}
+
+static void sweep(struct conn *conn)
+{
+    struct fetch **at = &conn->fetches;
+    while (*at) {
+        struct fetch *fetch = *at;
+        if (fetch->outcome || fetch->reads > 0) {
+            at = &fetch->next;
+            continue;
+        }
+        *at = fetch->next;
+        free(fetch);
+    }
+}
+
+/* False: not now. */
+static bool begin_read(struct conn *conn, struct fetch *fetch)
+{
+    struct packet *packet = conn->reads_free;
+    size_t left_bytes = fetch->len_bytes - fetch->begun_bytes;
+    if (!packet)
+        return false;
+    struct velo_exposed from = {.key = fetch->from.key,
+                                .address = fetch->from.address + fetch->begun_bytes};
+    packet->len_bytes = left_bytes < READ_BYTES ? (uint32_t)left_bytes : READ_BYTES;
+    if (fabric_read(&conn->endpoint->fabric, packet, conn->address, &from) == FABRIC_BUSY)
+        return false;
+    struct read *read = (struct read *)packet;
+    conn->reads_free = packet->next;
+    read->fetch = fetch;
+    read->at_bytes = fetch->begun_bytes;
+    fetch->begun_bytes += packet->len_bytes;
+    fetch->reads++;
+    conn->at_fabric++;
+    return true;
+}
+
+void fetches_push(struct conn *conn)
+{
+    for (struct fetch *fetch = conn->fetches; fetch; fetch = fetch->next)
+        while (fetch->begun_bytes < fetch->len_bytes)
+            if (!begin_read(conn, fetch))
+                return;
+}
+
+int fetch_begin(struct conn *conn, const struct fetch *wanted)
+{
+    if (conn->state != CONN_OPEN || conn->is_self)
+        return VELO_ERR_PEER_DEAD;
+    struct fetch *fetch = open_reads(conn) == VELO_OK ? malloc(sizeof *fetch) : NULL;
+    if (!fetch)
+        return VELO_ERR_NO_MEMORY;
+    *fetch = *wanted;
+    *fetch->outcome = VELO_AGAIN;
+    struct fetch **at = &conn->fetches;
+    while (*at)
+        at = &(*at)->next;
+    *at = fetch;
+    fetches_push(conn);
+    return VELO_OK;
+}
+
+void fetch_forget(struct endpoint *endpoint, const int *outcome)
+{
+    for (uint32_t i = 0; i < endpoint->conns_len; i++) {
+        struct conn *conn = endpoint->conns[i];
+        for (struct fetch *fetch = conn ? conn->fetches : NULL; fetch; fetch = fetch->next) {
+            if (fetch->outcome != outcome)
+                continue;
+            end(fetch, VELO_ERR_CANCELLED);
+            sweep(conn);
+            return;
+        }
+    }
+}
+
+void fetch_came(struct packet *packet, bool is_failed)
+{
+    struct conn *conn = packet->conn;
+    struct read *read = (struct read *)packet;
+    struct fetch *fetch = read->fetch;
+    packet->next = conn->reads_free;
+    conn->reads_free = packet;
+    fetch->reads--;
+    if (!is_failed && fetch->outcome) {
+        memcpy(fetch->to + read->at_bytes, packet->data, packet->len_bytes);
+        fetch->done_bytes += packet->len_bytes;
+        if (fetch->done_bytes == fetch->len_bytes)
+            end(fetch, VELO_OK);
+    }
+    if (!is_failed)
+        conn->was_heard = true; /* Its signs of life may wait behind its data. */
+    sweep(conn);
+    if (conn->state == CONN_OPEN && !is_failed)
+        fetches_push(conn);
+}
+
+void fetches_end(struct conn *conn, int status)
+{
+    for (struct fetch *fetch = conn->fetches; fetch; fetch = fetch->next)
+        end(fetch, status);
+    sweep(conn);
+}
+
+void fetches_free(struct conn *conn)
+{
+    for (struct fetch *fetch = conn->fetches; fetch; fetch = fetch->next)
+        fetch->reads = 0;
+    fetches_end(conn, VELO_ERR_PEER_DEAD);
+    fabric_free(&conn->read_memory);
+    free(conn->reads);
+}
