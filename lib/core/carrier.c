@@ -117,6 +117,7 @@ static int open_one(struct velo_port *port, uint32_t index)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
     struct velo_endpoint_attr attr = {.id = port->id,
                                       .generation = port->segment->generation,
+                                      .node = network_node(&port->network, port->id),
                                       .dir = port->domain.dir,
                                       .domain = port->domain.name,
                                       .is_shared = port->domain.shared,
@@ -142,10 +143,16 @@ static int open_one(struct velo_port *port, uint32_t index)
 /* A program that was started on the simulated cluster must not run beside it unnoticed. */
 static int check_place(const struct velo_port *port)
 {
-    return !port->device && getenv("VELO_SIM")
-               ? velo_fail(VELO_ERR_STATE, "VELO_SIM names a simulated cluster, but VELO_NETWORK "
-                                           "does not lead there; see `velo sim`")
-               : VELO_OK;
+    int status = VELO_OK;
+    bool leads_there = port->device || !getenv("VELO_SIM");
+    for (uint32_t i = 1; i < port->network.names_len && !leads_there && status == VELO_OK; i++) {
+        const struct velo_transport *transport = load(port->network.names[i], &status);
+        leads_there = transport && transport->uses_node;
+    }
+    return status || leads_there
+               ? status
+               : velo_fail(VELO_ERR_STATE, "VELO_SIM names a simulated cluster, but VELO_NETWORK "
+                                           "does not lead there; see `velo sim`");
 }
 
 static int open_all(struct velo_port *port)

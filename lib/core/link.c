@@ -134,10 +134,17 @@ static int find(void *owner, velo_id_t peer, struct velo_port_shown *shown)
     return names_find(carrier->port, peer, shown);
 }
 
+static uint32_t node(void *owner, velo_id_t id)
+{
+    const struct carrier *carrier = owner;
+    return network_node(&carrier->port->network, id);
+}
+
 const struct velo_transport_calls link_calls = {.rang = rang,
                                                 .came = came,
                                                 .lost = lost,
                                                 .fail = velo_fail,
                                                 .refused = refused,
                                                 .host = host,
-                                                .find = find};
+                                                .find = find,
+                                                .node = node};

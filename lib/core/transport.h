@@ -74,6 +74,23 @@ struct velo_frame {
     const void *payload; /**< Valid during the call. */
 };
 
+/** Words that a frame of a kind carries. */
+static inline uint32_t velo_frame_words(uint32_t kind)
+{
+    switch (kind) {
+    case VELO_FRAME_CREDIT:
+        return 2;
+    case VELO_FRAME_REFUSE:
+    case VELO_FRAME_DATA:
+    case VELO_FRAME_SLOT:
+    case VELO_FRAME_LEAVE:
+    case VELO_FRAME_CLOSE:
+        return 1;
+    default:
+        return 0;
+    }
+}
+
 /** Payload of OPEN: the port that wants to send. */
 struct velo_frame_open {
     uint64_t spec_hash;  /**< VELO_SPEC_HASH: both sides mean the same by a header. */
@@ -106,6 +123,7 @@ struct velo_device;
 struct velo_endpoint_attr {
     velo_id_t id;
     uint32_t generation;
+    uint32_t node;      /**< The node that the map counts it as on. */
     const char *dir;    /**< Where the domain's segments lie. */
     const char *domain; /**< Its name. */
     bool is_shared;     /**< With the members of group `gid`; else with this user only. */
@@ -139,6 +157,8 @@ struct velo_transport_calls {
     /** The name that a peer's port has shown in the domain's directory: that of a port of this
      *  machine. VELO_ERR_NO_PEER, VELO_ERR_PEER_CLOSED, VELO_ERR_PEER_DEAD: there is none. */
     int (*find)(void *owner, velo_id_t peer, struct velo_port_shown *shown);
+    /** The node that a port counts as on, as the map of nodes says. */
+    uint32_t (*node)(void *owner, velo_id_t id);
 };
 
 /** A transport. All functions return VELO_OK or a status with a sentence (`fail`). */
@@ -146,6 +166,8 @@ struct velo_transport {
     uint32_t version;           /**< VELO_TRANSPORT_VERSION. */
     uint32_t payload_bytes_max; /**< VELO_FRAME_BYTES_MIN to VELO_FRAME_BYTES_MAX. */
     const char *name;           /**< As in its file's name. */
+    /** It carries by a node's host port: on a simulated cluster, if $VELO_SIM names one. */
+    bool uses_node;
     /** NULL: the transport carries frames. Else nothing behind this is used. */
     const struct velo_device *device;
     /** A port opens: let peers reach it. VELO_ERR_*, and the port does not open. */

@@ -27,7 +27,7 @@ static struct line make_line(struct rng *rng, uint16_t source, unsigned words)
     line.word[0] = velo_header_pack(0, (uint8_t)rng_next(rng), (uint16_t)len_bytes, 0, 0);
     for (unsigned i = 1; i < words; i++)
         line.word[i] = rng_next(rng);
-    line.word[0] = wire_checked(line.word, words);
+    line.word[0] = recombine_checked(line.word, words);
     return line;
 }
 
@@ -211,7 +211,7 @@ TEST(a_line_that_is_no_message_is_refused_when_it_is_whole)
         line.word[0] = velo_header_pack(i == 0, 1, i == 1 ? 8 : i == 2 ? 65535 : 24, 0, 0);
         if (i == 3)
             line.word[0] ^= VELO_HEADER_VALID_MASK;
-        line.word[0] = wire_checked(line.word, 4);
+        line.word[0] = recombine_checked(line.word, 4);
         if (i == 4)
             line.word[3] ^= 1;
         CHECK_EQ(take(&all, &line, 0, 2, whole), RECOMBINE_OPEN);

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file host_io.h
- * @brief The functions of a node's host port that the engine needs.
+ * @brief The functions of a node's host port that transports need.
  *
- * A back gives a process contexts of a node. The engine itself reads what a context has in memory,
+ * A back gives a process contexts of a node. The transport itself reads what a context has in memory,
  * its receive ring and its notification queue; for the rest it calls the back. sim.c is the back
- * for the simulated cluster. One for a kernel driver would map the same things: pages to store to,
- * a page of registers, ring and queue; and it would sleep in poll(). Layouts are those of the spec,
- * registers those of spec/velo_regs.rdl.
+ * for the simulated cluster, driver.c that for a card with a kernel driver. Layouts are those of
+ * the spec, registers those of spec/velo_regs.rdl.
  *
  * All functions may be called by any thread, but for one context only one at a time. Those that
- * return a status have set velo_last_error() when they fail.
+ * return a status have told host_fail() why when they fail.
  */
 #ifndef VELO_NIC_HOST_IO_H
 #define VELO_NIC_HOST_IO_H
@@ -33,7 +32,15 @@ struct host_context {
     const uint64_t *ring;   /**< Of lines, as the node writes them. */
     uint64_t *queue;        /**< Of notifications of two words; NULL: not open. */
     uint32_t queue_entries; /**< A power of two. */
+    void *back;             /**< The back's own. */
+    /** Lines and notifications that the transport has taken out: what comes after them is new to a
+     *  thread that waits. Any thread may look. */
+    uint64_t ring_head, queue_head;
 };
+
+/** Offset of context 0's among the node's registers (spec/velo_regs.rdl). */
+#define HOST_REG_READ_POINTERS UINT64_C(0x8100000)
+#define HOST_REG_QUEUE_READ_POINTERS UINT64_C(0x8400000)
 
 /** Work of the host itself, for a back that charges time for it. */
 enum host_work {
@@ -57,6 +64,10 @@ struct host_io {
     int (*queue_open)(struct host_context *context);
 
     /* ---- towards the node ---- */
+
+    /** May the context send to another one, (node << 8 | number)? What is stored for one to which it
+     *  may not is dropped. */
+    bool (*may_send)(const struct host_context *context, uint16_t target);
 
     /** Store a line of 1 to 8 words to a unit of the node (VELO_UNIT_), as one write. `address`: as
      *  layout `address` for messages; 0 for descriptors. False: the way to the node is full, and
@@ -82,6 +93,14 @@ struct host_io {
     /** Wait until something may have come, at most that long. A signal does not end it. */
     void (*wait)(int64_t timeout_ns);
 
+    /* ---- what comes, for one context ---- */
+
+    /** A descriptor that poll() shows readable once something has come behind what `arm` was told.
+     *  -1: there is none; then whoever waits has to poll(). */
+    int (*descriptor)(const struct host_context *context);
+    /** Before a wait for the descriptor. False: something is there already, or may be. */
+    bool (*arm)(const struct host_context *context);
+
     /* ---- hints ---- */
 
     /** This thread has done that. Free where time is real. */
@@ -90,7 +109,15 @@ struct host_io {
     void (*found)(void);
 };
 
-/** The back of this process. */
-extern const struct host_io *const host_io;
+/** The back of this process: the simulated cluster if $VELO_SIM names one, else the card. It is
+ *  chosen when the plug-in is loaded. */
+extern const struct host_io *host_io;
+
+extern const struct host_io host_io_sim;
+extern const struct host_io host_io_card;
+
+/** Keeps a sentence for velo_last_error() and returns the status. The transport sets it before it
+ *  calls a back. */
+extern int (*host_fail)(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

@@ -10,9 +10,6 @@
 #include "remote.h"
 #include "wire.h"
 
-/* Offset of context 0's in the node's registers (spec/velo_regs.rdl). */
-#define REG_READ_POINTERS UINT64_C(0x8100000)
-
 static void refuse_line(struct velo_port *port) { order_count(&port->shared->rx_errors, 1); }
 
 /* The ring of a connection, if the connection is the sender's. */
@@ -214,9 +211,10 @@ static void drain(struct device_port *device)
             return;
         memcpy(line + 1, slot + 1, sizeof line - sizeof line[0]);
         device->head++;
+        order_show(&device->context.ring_head, device->head);
         host_io->work(HOST_COPY);
         take_line(device, line);
-        nic_give_back(device, REG_READ_POINTERS, device->head, &device->told,
+        nic_give_back(device, HOST_REG_READ_POINTERS, device->head, &device->told,
                       context->ring_slots / 4);
     }
 }

@@ -22,7 +22,7 @@ void nic_send_line(const struct device_port *device, uint64_t name, enum line_ki
     uint32_t to = nic_name_id(name);
     uint32_t words = 1 + (uint32_t)((len_bytes + 7) / 8);
     line[0] = velo_header_pack(0, (uint8_t)kind, (uint16_t)len_bytes, 0, 0);
-    line[0] = wire_checked(line, words);
+    line[0] = recombine_checked(line, words);
     uint64_t target = velo_address_pack(0, (uint8_t)(words - 1), (uint8_t)to, (uint8_t)(to >> 8));
     store(device, VELO_UNIT_VELO, target, line, words);
 }

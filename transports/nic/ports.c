@@ -32,7 +32,11 @@ static void take_news(void)
     pthread_mutex_unlock(&nic_lock);
 }
 
-static void watch_news(void) { host_io->on_news(take_news); }
+static void begin(void)
+{
+    host_fail = velo_fail;
+    host_io->on_news(take_news);
+}
 
 /* One poll takes in the messages for all ports of the process. Each port may then look once without
  * a poll of its own. So if two ports are polled in turns, it does not matter which one comes first:
@@ -85,7 +89,7 @@ static void place(int *node, uint32_t *first, uint32_t *step) { host_io->place(n
 
 static int open_port(struct velo_port *port)
 {
-    (void)pthread_once(&once, watch_news);
+    (void)pthread_once(&once, begin);
     struct device_port *device = calloc(1, sizeof *device);
     if (!device)
         return velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
@@ -174,5 +178,6 @@ VELO_API extern const struct velo_transport velo_transport;
 const struct velo_transport velo_transport = {
     .version = VELO_TRANSPORT_VERSION,
     .name = "nic",
+    .uses_node = true,
     .device = &device_calls,
 };

@@ -8,10 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <velo/spec.h>
-
-#include "wire.h"
-
 #define LINE_WORDS (VELO_LINE_BYTES / sizeof(uint64_t))
 
 /* The words below `next` are there. */
@@ -95,7 +91,7 @@ static bool is_right(const uint64_t *line, unsigned words)
         VELO_HEADER_VALID_MASK | VELO_HEADER_EXTERNAL_MASK | VELO_HEADER_RESERVED_MASK;
     unsigned len_bytes = velo_header_len(line[0]);
     return (line[0] & low) == VELO_HEADER_VALID_MASK && 1 + (len_bytes + 7) / 8 == words &&
-           wire_checked(line, words) == line[0];
+           recombine_checked(line, words) == line[0];
 }
 
 static bool end(struct recombine *all, const struct part *part, uint64_t header, uint64_t *line)

@@ -13,13 +13,15 @@
  *   * Of each sending context at most RECOMBINE_LINES lines are open. One more drops the oldest. A
  *     sender cannot forge another's context, so it drops lines of its own only.
  *   * A part continues the newest open line of its sender that it fits to. A last part has to make
- * a line whose check (wire.h) is right; it may be one of the older ones. Otherwise it is refused.
+ * a line whose check (recombine_checked) is right; it may be one of the older ones. Otherwise it is refused.
  * So a line comes out as it was stored, or not at all. Memory: 80 bytes an open line.
  */
 #ifndef VELO_NIC_RECOMBINE_H
 #define VELO_NIC_RECOMBINE_H
 
 #include <stdint.h>
+
+#include <velo/spec.h>
 
 /** Open lines of one sending context. */
 #define RECOMBINE_LINES 4u
@@ -34,6 +36,19 @@ struct recombine {
 };
 
 enum recombine_result { RECOMBINE_OPEN, RECOMBINE_WHOLE, RECOMBINE_REFUSED };
+
+/** The header word of a line with the check of the line in it. */
+static inline uint64_t recombine_checked(const uint64_t *line, uint32_t words)
+{
+    const uint64_t plain = ~(VELO_HEADER_SOURCE_MASK | VELO_HEADER_SEQ_MASK);
+    uint64_t check = line[0] & plain;
+    for (uint32_t i = 1; i < words; i++) {
+        check = (check ^ line[i]) * UINT64_C(0x9E3779B97F4A7C15);
+        check ^= check >> 32;
+    }
+    check *= UINT64_C(0x9E3779B97F4A7C15);
+    return (line[0] & plain) | (check >> 32) << VELO_HEADER_SOURCE_LSB;
+}
 
 /** Take a part in.
  * @param slot  eight words, as the node wrote them

@@ -6,8 +6,6 @@
 #include "../../lib/base/error.h"
 #include "wire.h"
 
-/* Offset of context 0's in the node's registers (spec/velo_regs.rdl). */
-#define REG_QUEUE_READ_POINTERS UINT64_C(0x8400000)
 #define OUTCOMES_MAX 256u
 /* Most gates and slots that may wait for each other. Correct peers have fewer under way. */
 #define WAITING_MAX 65536u
@@ -56,7 +54,8 @@ int remote_open(struct device_port *device)
     struct host_context context = device->context;
     int status = host_io->queue_open(&context);
     pthread_mutex_lock(&nic_lock);
-    device->context = context;
+    device->context.queue = context.queue;
+    device->context.queue_entries = context.queue_entries;
     pthread_mutex_unlock(&nic_lock);
     return status;
 }
@@ -168,11 +167,12 @@ void remote_drain(struct device_port *device)
             return;
         *entry = 0;
         remote->head++;
+        order_show(&device->context.queue_head, remote->head);
         device->news++;
         host_io->work(HOST_COPY);
         if (!take(device, word))
             order_count(&device->port->shared->rx_errors, 1);
-        nic_give_back(device, REG_QUEUE_READ_POINTERS, remote->head, &remote->told,
+        nic_give_back(device, HOST_REG_QUEUE_READ_POINTERS, remote->head, &remote->told,
                       context->queue_entries / 4);
     }
 }

@@ -3,7 +3,6 @@
  * A host port of the simulated cluster. Time is virtual: the host's own work is charged to the
  * thread's clock, and a thread that polls in vain calls the simulator (sim/client/poll.h).
  */
-#include "../../lib/base/error.h"
 #include "../../sim/client/poll.h"
 #include "host_io.h"
 #include "velo/spec.h"
@@ -29,12 +28,12 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
 {
     struct sim_channel *channel = sim_channel_self();
     if (!channel)
-        return velo_fail(VELO_ERR_STATE, "%s", sim_channel_why_none());
+        return host_fail(VELO_ERR_STATE, "%s", sim_channel_why_none());
     node %= sim_channel_area()->nodes;
     uint64_t number = (VELO_ID_VPID(id) + (is_unit ? SIM_CONTEXTS / 2 : 0)) % SIM_CONTEXTS;
     uint64_t opened;
     if (sim_port_open(channel, node, &number, &opened) != SIM_OK)
-        return velo_fail(VELO_ERR_FULL, "all %u contexts of the simulated node %u are in use",
+        return host_fail(VELO_ERR_FULL, "all %u contexts of the simulated node %u are in use",
                          SIM_CONTEXTS, node);
     *context = (struct host_context){
         .node = node,
@@ -58,7 +57,7 @@ static int queue_open(struct host_context *context)
     if (context->queue)
         return VELO_OK;
     if (sim_queue_open(sim_channel_self(), context->node, context->number) != SIM_OK)
-        return velo_fail(VELO_ERR_STATE, "the simulated node gives no notification queue");
+        return host_fail(VELO_ERR_STATE, "the simulated node gives no notification queue");
     char *memory = (char *)sim_channel_memory(context->node);
     context->queue =
         (uint64_t *)(void *)(memory + SIM_QUEUES_AT + (size_t)context->number * SIM_QUEUE_BYTES);
@@ -66,6 +65,13 @@ static int queue_open(struct host_context *context)
 }
 
 /* ---- towards the node ------------------------------------------------------------------------ */
+
+static bool may_send(const struct host_context *context, uint16_t target)
+{
+    (void)context;
+    (void)target;
+    return true;
+}
 
 /* The host model's pause after a line comes when the line has gone: it delays the next line. */
 static bool store(const struct host_context *context, unsigned unit, uint64_t address,
@@ -119,11 +125,25 @@ static void work(enum host_work work)
     sim_channel_charge(sim_channel_self(), work == HOST_CALL ? area->call_ps : area->copy_ps);
 }
 
-static const struct host_io sim_host_io = {
+/* Somebody has to ask the simulator, or virtual time stands still. */
+static int descriptor(const struct host_context *context)
+{
+    (void)context;
+    return -1;
+}
+
+static bool arm(const struct host_context *context)
+{
+    (void)context;
+    return false;
+}
+
+const struct host_io host_io_sim = {
     .place = place,
     .context_open = context_open,
     .context_close = context_close,
     .queue_open = queue_open,
+    .may_send = may_send,
     .store = store,
     .register_write = register_write,
     .memory_enter = memory_enter,
@@ -131,8 +151,8 @@ static const struct host_io sim_host_io = {
     .on_news = sim_poll_on_news,
     .poll = sim_poll_once,
     .wait = wait,
+    .descriptor = descriptor,
+    .arm = arm,
     .work = work,
     .found = sim_poll_napped,
 };
-
-const struct host_io *const host_io = &sim_host_io;

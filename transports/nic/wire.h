@@ -46,19 +46,6 @@ enum line_kind { LINE_SLOT, LINE_MORE, LINE_DATA, LINE_LEAVE, LINE_CREDIT, LINE_
 #define WIRE_GENERATION_BITS VELO_HEADER_RESERVED_BITS
 #define WIRE_GENERATION_MASK ((1u << WIRE_GENERATION_BITS) - 1u)
 
-/** The header word of a line with the check of the line in it. */
-static inline uint64_t wire_checked(const uint64_t *line, uint32_t words)
-{
-    const uint64_t plain = ~(VELO_HEADER_SOURCE_MASK | VELO_HEADER_SEQ_MASK);
-    uint64_t check = line[0] & plain;
-    for (uint32_t i = 1; i < words; i++) {
-        check = (check ^ line[i]) * UINT64_C(0x9E3779B97F4A7C15);
-        check ^= check >> 32;
-    }
-    check *= UINT64_C(0x9E3779B97F4A7C15);
-    return (line[0] & plain) | (check >> 32) << VELO_HEADER_SOURCE_LSB;
-}
-
 static inline uint64_t wire_slot(uint64_t header, uint32_t generation, uint32_t index)
 {
     return (header & ~(VELO_HEADER_SOURCE_MASK | VELO_HEADER_RESERVED_MASK)) |

@@ -56,7 +56,7 @@ static void append(struct line *line, const struct velo_frame *frame)
                                        .kind = (uint8_t)frame->kind,
                                        .from_dialer = line->is_dialed};
     char *words = (char *)(envelope + 1);
-    uint32_t words_bytes = 8 * wire_words(frame->kind);
+    uint32_t words_bytes = 8 * velo_frame_words(frame->kind);
     memcpy(words, frame->word, words_bytes);
     if (frame->payload_bytes) {
         char *payload = words + words_bytes;
@@ -312,7 +312,7 @@ static uint32_t read_frame(const char *data, size_t len_bytes, struct velo_frame
         (envelope->kind > VELO_FRAME_CLOSE && envelope->kind != WIRE_GONE))
         return 0;
     uint32_t frame_bytes = wire_frame_bytes(envelope->kind, envelope->payload_bytes);
-    uint32_t words = wire_words(envelope->kind);
+    uint32_t words = velo_frame_words(envelope->kind);
     if (frame_bytes > len_bytes)
         return 0;
     *frame = (struct velo_frame){.kind = envelope->kind, .payload_bytes = envelope->payload_bytes};

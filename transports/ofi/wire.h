@@ -81,26 +81,9 @@ _Static_assert(sizeof(struct wire_greeting) ==
                "no padding");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "packets are little-endian");
 
-/** Words that a frame of a kind carries. */
-static inline uint32_t wire_words(uint32_t kind)
-{
-    switch (kind) {
-    case VELO_FRAME_CREDIT:
-        return 2;
-    case VELO_FRAME_REFUSE:
-    case VELO_FRAME_DATA:
-    case VELO_FRAME_SLOT:
-    case VELO_FRAME_LEAVE:
-    case VELO_FRAME_CLOSE:
-        return 1;
-    default:
-        return 0;
-    }
-}
-
 static inline uint32_t wire_frame_bytes(uint32_t kind, uint32_t payload_bytes)
 {
-    return (uint32_t)sizeof(struct wire_envelope) + 8 * wire_words(kind) +
+    return (uint32_t)sizeof(struct wire_envelope) + 8 * velo_frame_words(kind) +
            (payload_bytes + 7) / 8 * 8;
 }
 

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file card.h
+ * @brief The structures of the transport, and what its files offer each other.
+ *
+ * An **endpoint** is a port's: one context of the node. It has a **connection** to each peer that
+ * either side has dialed; all lines between the two ports share it. A connection is greeted
+ * (greeting.c), carries frames (frame.c) of its lines (line.c), and is lost or closed (conn.c).
+ * This "line" is the library's (transport.h); a message of the hardware is a *store* here, where the
+ * two could be taken for each other.
+ */
+#ifndef VELO_CARD_CARD_H
+#define VELO_CARD_CARD_H
+
+#include "../nic/host_io.h"
+#include "../nic/recombine.h"
+#include "settings.h"
+#include "wire.h"
+
+/** Most lines that one side dials on a connection. */
+#define LINES_MAX 4096u
+/** Most connections that this side is calling for. */
+#define CALLS_MAX 64u
+/** Connections that ended, and that stores may still come of; the oldest are forgotten. */
+#define GRAVES 128u
+
+/* Slots of the ring, in parts of PARTS: one is for what the node does not know to be free yet, one
+ * for greetings, the rest for connections. A connection has its window, and SPARE slots for what has
+ * no place in the sequence: an ACK for each quarter of what the own side sends, and answers. */
+#define PARTS 8u
+#define WINDOW_MIN 16u
+#define WINDOW_MAX 64u
+#define SPARE 8u
+
+struct conn;
+struct endpoint;
+
+/** A line; the library's `void *line`. */
+struct line {
+    struct conn *conn;
+    struct velo_link *link; /* NULL: the library has hung up. */
+    uint16_t number, use;
+    bool is_dialed; /* By this side. */
+    bool owes_gone; /* The other side is to be told that the library has hung up. */
+    bool is_gone;   /* The other side has hung up. */
+};
+
+struct lines {
+    struct line **at; /* By number. */
+    uint16_t *uses;
+    uint32_t len;
+};
+
+enum conn_state { CONN_CALLING, CONN_OPEN, CONN_OVER };
+
+struct conn {
+    struct conn *next; /* Of the endpoint's. */
+    struct endpoint *endpoint;
+    enum conn_state state;
+    velo_id_t peer;
+    uint16_t address;            /* Of the peer's context, */
+    uint16_t context_generation; /* whose generation this is; 0: not known yet. */
+    uint32_t generation;         /* Of the peer's port. */
+    bool is_self;                /* To the own port. */
+    bool is_here;                /* The peer is a port of this machine. */
+    bool is_redirected;          /* The address is the second one. */
+
+    /* Greeting. */
+    uint16_t call;      /* Number of the own HELLO; 0: the other side called, */
+    uint16_t peer_call; /* with this number. */
+    uint32_t owed;      /* enum wire_kind: HELLO or REPLY is to be sent; 0: none. */
+    int64_t again_ns;   /* When HELLO is sent once more, */
+    int64_t pause_ns;   /* and the time until the next one. */
+
+    /* The sequence. All counts are of lines. */
+    uint16_t sent, acked, window_out; /* Towards the peer, */
+    uint16_t taken, told, window_in;  /* and from it. */
+    bool owes_ack, is_leaving, has_left;
+    bool was_heard, was_busy;
+    uint32_t silent_ticks, dead_ticks;
+
+    /* The frame that is being sent: its stores, and how many of them have gone. */
+    uint64_t out[WIRE_FRAME_LINES][WIRE_LINE_WORDS];
+    uint8_t out_words[WIRE_FRAME_LINES];
+    uint32_t out_len, out_gone;
+    /* The frame that comes. */
+    _Alignas(8) char in[WIRE_FRAME_BYTES];
+    uint32_t in_len, in_bytes; /* Bytes that have come; of the frame, 0: none has begun. */
+
+    struct lines lines[2]; /* Dialed by the other side, by this side. */
+    uint32_t owed_gone;    /* Lines with `owes_gone`. */
+};
+
+/** A connection that ended. Its peer may go on sending until it knows, so its slots stay its own
+ *  for a while. */
+struct grave {
+    uint16_t address, context_generation;
+    uint32_t slots;
+    uint32_t ticks;
+};
+
+/** Where a peer is, as velo_peer_name() said. */
+struct known {
+    struct known *next;
+    velo_id_t peer;
+    uint16_t address, context_generation;
+};
+
+struct endpoint {
+    struct endpoint *next; /* Of this process; see names.c. */
+    const struct velo_transport_calls *calls;
+    struct velo_endpoint_attr attr;
+    struct settings settings;
+    uint64_t domain_hash;
+    bool is_beside; /* A port that the library has opened beside the user's. */
+    struct host_context context;
+    bool is_open; /* The context is. */
+    uint16_t address, generation;
+    uint64_t head, told; /* Slots taken out; those that the node knows of. */
+    struct recombine split;
+    uint32_t slots; /* Of the ring, that no connection has. */
+    uint16_t calls_made;
+    struct known *known; /* With the lock of names.c. */
+    struct conn *conns, *over;
+    struct grave graves[GRAVES];
+    uint32_t next_grave;
+    int epoll, timer;
+    int64_t period_ns; /* Of the timer; 0: it stands. */
+    int64_t now_ns;    /* Of the last look. */
+    int64_t tick_ns;   /* Time of the next tick. */
+    bool is_owing;     /* The node did not take something. */
+};
+
+/* ---- store.c: towards the node, and from it ---- */
+
+/** Send one message. `words`: of `line`, the header among them, which is filled in. False: there is
+ *  no room now. */
+bool store_line(const struct endpoint *endpoint, uint16_t to, enum wire_kind kind,
+                uint64_t line[WIRE_LINE_WORDS], uint32_t words);
+/** Take in what has come. True: there was anything. */
+bool store_take(struct endpoint *endpoint);
+
+/* ---- names.c: addresses, and the ports of this process ---- */
+
+void names_add(struct endpoint *endpoint);
+void names_remove(struct endpoint *endpoint);
+int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
+size_t names_own(const struct endpoint *endpoint, char *out);
+/** Where a peer is: sets address, generations and `is_here`. VELO_ERR_NO_PEER. */
+int names_resolve(struct conn *conn);
+/** May the port at an address be a peer? VELO_ERR_NO_PEER: nobody has said so, yet. VELO_ERR_ACCESS:
+ *  another one is. `is_here`: it is of this machine. */
+int names_check(const struct endpoint *endpoint, velo_id_t peer, uint16_t address,
+                uint16_t context_generation, bool *is_here);
+/** The context of another port of this process, of the same id, that has this domain. */
+bool names_sibling(const struct endpoint *endpoint, uint64_t domain_hash, uint16_t *address,
+                   uint16_t *generation);
+uint64_t names_hash(const char *domain);
+
+/* ---- greeting.c ---- */
+
+/** Begin to call the peer of a new connection. */
+void greeting_call(struct conn *conn);
+/** Send what is owed, and HELLO once more if it is time. False: it is still owed. */
+bool greeting_push(struct conn *conn);
+void greeting_take(struct endpoint *endpoint, uint16_t from, enum wire_kind kind,
+                   const uint64_t *line, uint32_t words);
+
+/* ---- conn.c ---- */
+
+/** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. The ring has room for the connection's window from then on. */
+int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct conn **out);
+/** The connection to a peer; NULL: there is none. */
+struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer);
+struct conn *conn_at(const struct endpoint *endpoint, uint16_t address);
+/** It is over; its lines are lost. `is_settled`: the peer sends nothing more. */
+void conn_end(struct conn *conn, int status, bool is_settled);
+/** Was there a connection with that context a while ago? */
+bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t context_generation);
+/** Free those that are over. */
+void conns_sweep(struct endpoint *endpoint);
+void conn_free(struct conn *conn);
+/** Some time has gone by: look who is silent, and keep the others awake. */
+void conns_tick(struct endpoint *endpoint);
+
+/* ---- line.c ---- */
+
+/** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
+int line_dial(struct conn *conn, struct velo_link *link, struct line **out);
+void line_hang_up(struct line *line);
+/** The line that a frame is for; NULL: it is hung up, or was never there. */
+struct line *line_find(const struct conn *conn, const struct wire_envelope *envelope);
+/** The other side has hung up. */
+void line_gone(struct conn *conn, const struct wire_envelope *envelope);
+/** The other side has dialed. NULL: the library does not want the line. */
+struct line *line_ring(struct conn *conn, const struct wire_envelope *envelope);
+/** Send what is owed for lines. */
+void lines_push(struct conn *conn);
+/** All lines are lost. */
+void lines_lose(struct conn *conn, int status);
+void lines_free(struct conn *conn);
+
+/* ---- frame.c ---- */
+
+/** Send a frame. VELO_AGAIN: no room. */
+int frame_send(struct line *line, const struct velo_frame *frame);
+/** Send what is left of a frame. False: not all of it has gone. */
+bool frame_push(struct conn *conn);
+/** ALIVE or BYE. False: no room. */
+bool frame_mark(struct conn *conn, enum wire_kind kind);
+/** Tell the peer how many of its lines were taken. */
+void frame_acknowledge(struct conn *conn);
+/** A line of an open connection came. */
+void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, uint32_t words);
+
+/* ---- endpoint.c ---- */
+
+int64_t card_now_ns(void);
+/** A line came that no correct peer sends. */
+void refuse(struct endpoint *endpoint);
+
+#endif

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "card.h"
+
+/* A port of this machine that is gone for so long has nothing on its way any more. */
+#define DEAD_TICKS 2u
+
+/* ---- begin ----------------------------------------------------------------------------------- */
+
+/* The share of the ring that the next connection gets: less and less, so that many find room. */
+static uint16_t next_window(const struct endpoint *endpoint)
+{
+    uint32_t window = endpoint->slots / 64;
+    if (window < WINDOW_MIN)
+        window = WINDOW_MIN;
+    return (uint16_t)(window > WINDOW_MAX ? WINDOW_MAX : window);
+}
+
+static uint32_t calls(const struct endpoint *endpoint)
+{
+    uint32_t count = 0;
+    for (const struct conn *conn = endpoint->conns; conn; conn = conn->next)
+        count += conn->state == CONN_CALLING;
+    return count;
+}
+
+int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct conn **out)
+{
+    uint16_t window = next_window(endpoint);
+    if (endpoint->slots < window + SPARE || calls(endpoint) >= CALLS_MAX)
+        return endpoint->calls->fail(
+            VELO_ERR_FULL, "transport card: the ring of context %u has no room for one more peer",
+            endpoint->context.number);
+    struct conn *conn = calloc(1, sizeof *conn);
+    if (!conn)
+        return endpoint->calls->fail(VELO_ERR_NO_MEMORY, "no memory for a connection");
+    conn->endpoint = endpoint;
+    conn->state = CONN_CALLING;
+    conn->peer = peer;
+    conn->address = address;
+    conn->window_in = window;
+    endpoint->slots -= window + SPARE;
+    conn->next = endpoint->conns;
+    endpoint->conns = conn;
+    *out = conn;
+    return VELO_OK;
+}
+
+struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer)
+{
+    struct conn *conn = endpoint->conns;
+    while (conn && conn->peer != peer)
+        conn = conn->next;
+    return conn;
+}
+
+struct conn *conn_at(const struct endpoint *endpoint, uint16_t address)
+{
+    struct conn *conn = endpoint->conns;
+    while (conn && conn->address != address)
+        conn = conn->next;
+    return conn;
+}
+
+/* ---- end ------------------------------------------------------------------------------------- */
+
+static void bury(const struct conn *conn, uint32_t slots)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    struct grave *grave = &endpoint->graves[endpoint->next_grave++ % GRAVES];
+    endpoint->slots += grave->slots;
+    *grave = (struct grave){
+        .address = conn->address,
+        .context_generation = conn->context_generation,
+        .slots = slots,
+        .ticks = (uint32_t)(endpoint->settings.timeout_ns / endpoint->settings.tick_ns)};
+}
+
+void conn_end(struct conn *conn, int status, bool is_settled)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    if (conn->state == CONN_OVER)
+        return;
+    bool was_open = conn->state == CONN_OPEN;
+    uint32_t slots = conn->window_in + SPARE;
+    struct conn **at = &endpoint->conns;
+    while (*at != conn)
+        at = &(*at)->next;
+    *at = conn->next;
+    conn->state = CONN_OVER;
+    if (is_settled || !was_open)
+        endpoint->slots += slots;
+    if (was_open)
+        bury(conn, is_settled ? 0 : slots);
+    conn->next = endpoint->over;
+    endpoint->over = conn;
+    lines_lose(conn, status);
+}
+
+bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t context_generation)
+{
+    for (uint32_t i = 0; i < GRAVES; i++)
+        if (endpoint->graves[i].ticks > 0 && endpoint->graves[i].address == address &&
+            endpoint->graves[i].context_generation == context_generation)
+            return true;
+    return false;
+}
+
+void conn_free(struct conn *conn)
+{
+    lines_free(conn);
+    free(conn);
+}
+
+void conns_sweep(struct endpoint *endpoint)
+{
+    while (endpoint->over) {
+        struct conn *conn = endpoint->over;
+        endpoint->over = conn->next;
+        conn_free(conn);
+    }
+}
+
+/* ---- time ------------------------------------------------------------------------------------ */
+
+/* On this machine one can see that a port is gone, or another one has its place. */
+static bool is_gone(struct conn *conn)
+{
+    struct velo_port_shown shown;
+    const struct endpoint *endpoint = conn->endpoint;
+    if (!conn->is_here)
+        return false;
+    int status = endpoint->calls->find(endpoint->attr.owner, conn->peer, &shown);
+    bool is_there = status == VELO_OK && shown.generation == conn->generation;
+    conn->dead_ticks = is_there ? 0 : conn->dead_ticks + 1;
+    return conn->dead_ticks >= DEAD_TICKS;
+}
+
+static void tick(struct conn *conn)
+{
+    const struct endpoint *endpoint = conn->endpoint;
+    uint32_t ticks = (uint32_t)(endpoint->settings.timeout_ns / endpoint->settings.tick_ns);
+    int status = conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER;
+    if (conn->is_self)
+        return;
+    conn->silent_ticks = conn->was_heard ? 0 : conn->silent_ticks + 1;
+    conn->was_heard = false;
+    if (is_gone(conn)) {
+        conn_end(conn, status, true);
+    } else if (conn->silent_ticks >= ticks) {
+        conn_end(conn, status, false);
+    } else if (conn->state == CONN_OPEN) {
+        /* One that has no room has a peer that takes nothing: there is nobody to tell. */
+        if (!conn->was_busy)
+            (void)frame_mark(conn, WIRE_ALIVE);
+        conn->was_busy = false;
+    }
+}
+
+void conns_tick(struct endpoint *endpoint)
+{
+    for (uint32_t i = 0; i < GRAVES; i++)
+        if (endpoint->graves[i].ticks > 0 && --endpoint->graves[i].ticks == 0) {
+            endpoint->slots += endpoint->graves[i].slots;
+            endpoint->graves[i].slots = 0;
+        }
+    struct conn *next;
+    for (struct conn *conn = endpoint->conns; conn; conn = next) {
+        next = conn->next;
+        tick(conn);
+    }
+}

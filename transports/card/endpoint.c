@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A transport between machines that have cards: each port has one context of its node. This file is
+ * what the library sees; card.h says what the others do.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "card.h"
+
+#define NS_PER_S INT64_C(1000000000)
+/* What the node did not take is offered again after this time. */
+#define OWING_NS 1000000
+/* The longest wait of a port that closes for its peers to take its last lines. */
+#define LEAVE_NS NS_PER_S
+
+int64_t card_now_ns(void)
+{
+    struct timespec now;
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
+}
+
+void refuse(struct endpoint *endpoint) { endpoint->calls->refused(endpoint->attr.owner, 1); }
+
+/* ---- progress -------------------------------------------------------------------------------- */
+
+/* The timer also says HELLO again. */
+static int64_t period_ns(const struct endpoint *endpoint)
+{
+    if (endpoint->is_owing)
+        return OWING_NS;
+    bool is_alone = !endpoint->over;
+    int64_t period_ns = endpoint->settings.tick_ns;
+    for (const struct conn *conn = endpoint->conns; conn; conn = conn->next) {
+        is_alone = false;
+        if (conn->state == CONN_CALLING && conn->pause_ns < period_ns)
+            period_ns = conn->pause_ns;
+    }
+    for (uint32_t i = 0; i < GRAVES && is_alone; i++)
+        is_alone = endpoint->graves[i].ticks == 0;
+    return is_alone ? 0 : period_ns;
+}
+
+static void set_timer(struct endpoint *endpoint)
+{
+    int64_t next_ns = period_ns(endpoint);
+    if (next_ns == endpoint->period_ns)
+        return;
+    struct timespec period = {.tv_sec = next_ns / NS_PER_S, .tv_nsec = next_ns % NS_PER_S};
+    struct itimerspec timer = {.it_interval = period, .it_value = period};
+    (void)timerfd_settime(endpoint->timer, 0, &timer, NULL);
+    endpoint->period_ns = next_ns;
+}
+
+static void read_timer(const struct endpoint *endpoint)
+{
+    uint64_t times;
+    if (endpoint->period_ns)
+        (void)!read(endpoint->timer, &times, sizeof times);
+}
+
+static void push(struct endpoint *endpoint)
+{
+    endpoint->is_owing = false;
+    for (struct conn *conn = endpoint->conns; conn; conn = conn->next) {
+        if (!greeting_push(conn) || conn->state != CONN_OPEN)
+            continue;
+        if (conn->out_len)
+            (void)frame_push(conn);
+        if (conn->owes_ack)
+            frame_acknowledge(conn);
+        if (conn->owed_gone)
+            lines_push(conn);
+    }
+}
+
+static void keep_time(struct endpoint *endpoint)
+{
+    endpoint->now_ns = card_now_ns();
+    if (endpoint->now_ns < endpoint->tick_ns)
+        return;
+    read_timer(endpoint);
+    endpoint->tick_ns = endpoint->now_ns + endpoint->settings.tick_ns;
+    conns_tick(endpoint);
+}
+
+static bool card_progress(void *self)
+{
+    struct endpoint *endpoint = self;
+    bool any = store_take(endpoint);
+    if (!any) {
+        host_io->poll();
+        any = store_take(endpoint);
+    }
+    keep_time(endpoint);
+    push(endpoint);
+    conns_sweep(endpoint);
+    return any;
+}
+
+static bool card_arm(void *self)
+{
+    struct endpoint *endpoint = self;
+    set_timer(endpoint);
+    read_timer(endpoint);
+    return host_io->arm(&endpoint->context);
+}
+
+static int card_descriptor(void *self) { return ((struct endpoint *)self)->epoll; }
+
+/* ---- lines ----------------------------------------------------------------------------------- */
+
+/* To the own port the sequence is one for both sides, and nobody greets. */
+static void open_to_self(struct conn *conn)
+{
+    conn->is_self = true;
+    conn->address = conn->endpoint->address;
+    conn->context_generation = conn->endpoint->generation;
+    conn->generation = conn->endpoint->attr.generation;
+    conn->window_out = conn->window_in;
+    conn->state = CONN_OPEN;
+}
+
+static int call(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
+{
+    struct conn *conn;
+    int status = conn_new(endpoint, peer, 0, &conn);
+    if (status)
+        return status;
+    if (peer == endpoint->attr.id) {
+        open_to_self(conn);
+    } else {
+        status = names_resolve(conn);
+        if (status == VELO_OK && !host_io->may_send(&endpoint->context, conn->address))
+            status = endpoint->calls->fail(
+                VELO_ERR_ACCESS, "no grant to send to context %u of node %u; see /sys/class/velo",
+                wire_context(conn->address), wire_node(conn->address));
+        if (status == VELO_OK)
+            greeting_call(conn);
+        else
+            conn_end(conn, status, true);
+    }
+    *out = conn;
+    return status;
+}
+
+/* A new connection to a peer, or the one that there is. */
+static int reach(struct endpoint *endpoint, velo_id_t peer, struct conn **out)
+{
+    struct velo_port_shown shown;
+    struct conn *conn = conn_find(endpoint, peer);
+    /* On this machine one knows at once that a peer has begun anew. */
+    if (conn && conn->is_here && !conn->is_self && conn->state == CONN_OPEN) {
+        int status = endpoint->calls->find(endpoint->attr.owner, peer, &shown);
+        if (status == VELO_OK && shown.generation != conn->generation) {
+            conn_end(conn, VELO_ERR_PEER_DEAD, true);
+            conn = NULL;
+        }
+    }
+    *out = conn;
+    return conn ? VELO_OK : call(endpoint, peer, out);
+}
+
+static int card_dial(void *self, velo_id_t peer, struct velo_link *link, void **out)
+{
+    struct endpoint *endpoint = self;
+    struct conn *conn;
+    struct line *line = NULL;
+    int status = reach(endpoint, peer, &conn);
+    if (status == VELO_OK)
+        status = line_dial(conn, link, &line);
+    *out = line;
+    return status;
+}
+
+static int card_send(void *self, const struct velo_frame *frame) { return frame_send(self, frame); }
+
+static void card_hang_up(void *self) { line_hang_up(self); }
+
+static size_t card_own_name(void *self, char *name) { return names_own(self, name); }
+
+static int card_learn(void *self, velo_id_t peer, const void *name, size_t len_bytes)
+{
+    return names_learn(self, peer, name, len_bytes);
+}
+
+/* ---- endpoints ------------------------------------------------------------------------------- */
+
+/* BYE is the last line: the peer sends nothing behind its answer. True: the peer has taken all. */
+static bool has_left(struct conn *conn)
+{
+    if (conn->state != CONN_OPEN || conn->is_self)
+        return true;
+    if (!conn->is_leaving && conn->owed_gone == 0)
+        conn->is_leaving = frame_mark(conn, WIRE_BYE);
+    return conn->is_leaving && conn->acked == conn->sent;
+}
+
+static void leave(struct endpoint *endpoint)
+{
+    int64_t end_ns = card_now_ns() + LEAVE_NS;
+    bool is_left = false;
+    while (!is_left && card_now_ns() < end_ns) {
+        is_left = true;
+        (void)card_progress(endpoint);
+        for (struct conn *conn = endpoint->conns; conn; conn = conn->next)
+            is_left &= has_left(conn);
+        struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
+        if (!is_left && card_arm(endpoint))
+            (void)poll(&file, 1, 1);
+    }
+}
+
+static void card_close(void *self)
+{
+    struct endpoint *endpoint = self;
+    names_remove(endpoint);
+    if (endpoint->is_open)
+        leave(endpoint);
+    while (endpoint->conns)
+        conn_end(endpoint->conns, VELO_ERR_PEER_DEAD, true);
+    conns_sweep(endpoint);
+    if (endpoint->is_open)
+        host_io->context_close(&endpoint->context);
+    recombine_close(&endpoint->split);
+    if (endpoint->epoll >= 0)
+        close(endpoint->epoll);
+    if (endpoint->timer >= 0)
+        close(endpoint->timer);
+    free(endpoint);
+}
+
+static int open_context(struct endpoint *endpoint)
+{
+    const struct velo_endpoint_attr *attr = &endpoint->attr;
+    endpoint->is_beside = strchr(attr->domain, '+') != NULL;
+    endpoint->domain_hash = names_hash(attr->domain);
+    int status =
+        host_io->context_open(attr->node, attr->id, endpoint->is_beside, &endpoint->context);
+    if (status)
+        return status;
+    const struct host_context *context = &endpoint->context;
+    endpoint->is_open = true;
+    endpoint->address = wire_address(context->node, context->number);
+    endpoint->generation = (uint16_t)(context->opened % UINT16_MAX + 1);
+    endpoint->slots = context->ring_slots / PARTS * (PARTS - 2);
+    return VELO_OK;
+}
+
+static int open_files(struct endpoint *endpoint)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    int file = host_io->descriptor(&endpoint->context);
+    endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
+    endpoint->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    if (endpoint->epoll >= 0 && endpoint->timer >= 0 &&
+        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer, &event) == 0 &&
+        (file < 0 || epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, file, &event) == 0))
+        return VELO_OK;
+    return endpoint->calls->fail(VELO_ERR_SYSTEM, "transport card: no descriptor to wait for: %s",
+                                 strerror(errno));
+}
+
+static int card_open(const struct velo_endpoint_attr *attr,
+                     const struct velo_transport_calls *calls, void **out)
+{
+    struct endpoint *endpoint = calloc(1, sizeof *endpoint);
+    if (!endpoint)
+        return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+    host_fail = calls->fail;
+    endpoint->calls = calls;
+    endpoint->attr = *attr;
+    endpoint->epoll = endpoint->timer = -1;
+    int status = settings_read(&endpoint->settings, calls);
+    if (status == VELO_OK)
+        status = open_context(endpoint);
+    if (status == VELO_OK)
+        status = open_files(endpoint);
+    if (status) {
+        card_close(endpoint);
+        return status;
+    }
+    names_add(endpoint);
+    *out = endpoint;
+    return VELO_OK;
+}
+
+struct velo_transport velo_transport __attribute__((visibility("default"))) = {
+    .version = VELO_TRANSPORT_VERSION,
+    .payload_bytes_max = WIRE_PAYLOAD_BYTES,
+    .name = "card",
+    .uses_node = true,
+    .open = card_open,
+    .close = card_close,
+    .dial = card_dial,
+    .send = card_send,
+    .hang_up = card_hang_up,
+    .progress = card_progress,
+    .descriptor = card_descriptor,
+    .own_name = card_own_name,
+    .learn = card_learn,
+    .arm = card_arm,
+};

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Frames into lines and back. A frame goes as a whole: it is taken only if the window has room for
+ * all of its lines. What the node does not take at once waits in the connection.
+ */
+#include <string.h>
+
+#include "card.h"
+
+/* ---- sending --------------------------------------------------------------------------------- */
+
+/* The peer is told how many of its lines were taken, and that this side lives. */
+static void note_told(struct conn *conn)
+{
+    conn->told = conn->taken;
+    conn->owes_ack = false;
+    conn->was_busy = true;
+}
+
+static bool send_line(struct conn *conn, enum wire_kind kind, uint64_t *line, uint32_t words,
+                      uint16_t sequence)
+{
+    const struct endpoint *endpoint = conn->endpoint;
+    line[1] = wire_word(conn->context_generation, endpoint->generation, sequence, conn->taken);
+    if (!store_line(endpoint, conn->address, kind, line, words))
+        return false;
+    note_told(conn);
+    return true;
+}
+
+bool frame_push(struct conn *conn)
+{
+    for (; conn->out_gone < conn->out_len; conn->out_gone++, conn->sent++)
+        if (!send_line(conn, conn->out_gone == 0 ? WIRE_FRAME : WIRE_MORE,
+                       conn->out[conn->out_gone], conn->out_words[conn->out_gone], conn->sent)) {
+            conn->endpoint->is_owing = true;
+            return false;
+        }
+    conn->out_len = conn->out_gone = 0;
+    return true;
+}
+
+static uint32_t credit(const struct conn *conn)
+{
+    return conn->window_out - (uint32_t)(uint16_t)(conn->sent - conn->acked);
+}
+
+/* Returns the length. */
+static uint32_t write_frame(const struct line *line, const struct velo_frame *frame, char *out)
+{
+    const struct wire_envelope envelope = {.line = line->number,
+                                           .use = line->use,
+                                           .payload_bytes = (uint16_t)frame->payload_bytes,
+                                           .kind = (uint8_t)frame->kind,
+                                           .from_dialer = line->is_dialed};
+    uint32_t len_bytes = wire_frame_bytes(frame->kind, frame->payload_bytes);
+    uint32_t words_bytes = 8 * velo_frame_words(frame->kind);
+    memset(out + len_bytes - 8, 0, 8);
+    memcpy(out, &envelope, sizeof envelope);
+    memcpy(out + sizeof envelope, frame->word, words_bytes);
+    if (frame->payload_bytes)
+        memcpy(out + sizeof envelope + words_bytes, frame->payload, frame->payload_bytes);
+    return len_bytes;
+}
+
+int frame_send(struct line *line, const struct velo_frame *frame)
+{
+    struct conn *conn = line->conn;
+    char bytes[WIRE_FRAME_BYTES];
+    if (conn->state == CONN_OVER)
+        return VELO_OK; /* The library hears of that. */
+    if (conn->state != CONN_OPEN || conn->is_leaving || !frame_push(conn))
+        return VELO_AGAIN;
+    uint32_t len_bytes = wire_frame_bytes(frame->kind, frame->payload_bytes);
+    if ((len_bytes + WIRE_BYTES - 1) / WIRE_BYTES > credit(conn))
+        return VELO_AGAIN;
+    host_io->work(HOST_CALL);
+    (void)write_frame(line, frame, bytes);
+    for (uint32_t at = 0; at < len_bytes; at += WIRE_BYTES) {
+        uint32_t piece = len_bytes - at < WIRE_BYTES ? len_bytes - at : WIRE_BYTES;
+        memcpy(conn->out[conn->out_len] + 2, bytes + at, piece);
+        conn->out_words[conn->out_len++] = (uint8_t)(2 + piece / 8);
+    }
+    (void)frame_push(conn);
+    return VELO_OK;
+}
+
+bool frame_mark(struct conn *conn, enum wire_kind kind)
+{
+    uint64_t line[WIRE_LINE_WORDS] = {0};
+    if (!frame_push(conn) || credit(conn) == 0 || !send_line(conn, kind, line, 2, conn->sent))
+        return false;
+    conn->sent++;
+    return true;
+}
+
+/* Where a frame is half sent, its other lines say it. */
+void frame_acknowledge(struct conn *conn)
+{
+    uint64_t line[WIRE_LINE_WORDS] = {0};
+    conn->owes_ack = false;
+    if (conn->is_self || send_line(conn, WIRE_ACK, line, 2, 0))
+        return;
+    conn->owes_ack = conn->endpoint->is_owing = true;
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+/* The transport vouches for the sender: the hardware says which context it is. */
+static bool is_its_own(const struct conn *conn, const struct velo_frame *frame)
+{
+    struct velo_frame_open open;
+    if (frame->payload_bytes != sizeof open)
+        return false;
+    memcpy(&open, frame->payload, sizeof open);
+    return open.source == conn->peer && open.generation == conn->generation;
+}
+
+static void hand_over(struct conn *conn, const struct wire_envelope *envelope,
+                      const struct velo_frame *frame)
+{
+    struct endpoint *endpoint = conn->endpoint;
+    struct line *line = NULL;
+    if (frame->kind == WIRE_GONE) {
+        line_gone(conn, envelope);
+        return;
+    }
+    if (frame->kind == VELO_FRAME_OPEN && envelope->from_dialer) {
+        if (is_its_own(conn, frame))
+            line = line_ring(conn, envelope);
+        else
+            refuse(endpoint);
+    } else {
+        line = line_find(conn, envelope);
+    }
+    if (line)
+        endpoint->calls->came(line->link, frame);
+}
+
+static void end_frame(struct conn *conn)
+{
+    struct wire_envelope envelope;
+    memcpy(&envelope, conn->in, sizeof envelope);
+    uint32_t words = velo_frame_words(envelope.kind);
+    struct velo_frame frame = {.kind = envelope.kind,
+                               .payload_bytes = envelope.payload_bytes,
+                               .payload = conn->in + sizeof envelope + (size_t)8 * words};
+    memcpy(frame.word, conn->in + sizeof envelope, (size_t)8 * words);
+    conn->in_len = conn->in_bytes = 0;
+    hand_over(conn, &envelope, &frame);
+}
+
+/* The length of the frame that begins; 0: it is none. */
+static uint32_t read_length(const uint64_t *line, uint32_t words)
+{
+    struct wire_envelope envelope;
+    if (words < 3)
+        return 0;
+    memcpy(&envelope, line + 2, sizeof envelope);
+    bool is_known = (envelope.kind >= VELO_FRAME_OPEN && envelope.kind <= VELO_FRAME_CLOSE) ||
+                    envelope.kind == WIRE_GONE;
+    bool is_frame =
+        is_known && envelope.payload_bytes <= WIRE_PAYLOAD_BYTES && envelope.from_dialer <= 1;
+    return is_frame ? wire_frame_bytes(envelope.kind, envelope.payload_bytes) : 0;
+}
+
+/* False: there is something that is no frame. */
+static bool take_piece(struct conn *conn, bool begins, const uint64_t *line, uint32_t words)
+{
+    uint32_t len_bytes = (words - 2) * 8;
+    if (begins != (conn->in_bytes == 0))
+        return false;
+    if (begins)
+        conn->in_bytes = read_length(line, words);
+    if (len_bytes == 0 || conn->in_len + len_bytes > conn->in_bytes)
+        return false;
+    memcpy(conn->in + conn->in_len, line + 2, len_bytes);
+    conn->in_len += len_bytes;
+    if (conn->in_len == conn->in_bytes)
+        end_frame(conn);
+    return true;
+}
+
+/* False: the peer has no credit for the line, or it is none. */
+static bool take_sequence(struct conn *conn, enum wire_kind kind, const uint64_t *line,
+                          uint32_t words)
+{
+    if ((uint16_t)(conn->taken - conn->told) >= conn->window_in)
+        return false;
+    conn->taken++;
+    if (conn->is_self)
+        conn->acked = conn->told = conn->taken;
+    if (kind == WIRE_FRAME || kind == WIRE_MORE)
+        return take_piece(conn, kind == WIRE_FRAME, line, words);
+    conn->has_left = kind == WIRE_BYE;
+    return words == 2;
+}
+
+void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, uint32_t words)
+{
+    uint16_t sequence = wire_part(line[1], 2), taken = wire_part(line[1], 3);
+    struct endpoint *endpoint = conn->endpoint;
+    if ((uint16_t)(taken - conn->acked) > (uint16_t)(conn->sent - conn->acked)) {
+        refuse(endpoint);
+        return;
+    }
+    conn->was_heard = true;
+    if (!conn->is_self)
+        conn->acked = taken;
+    if (kind == WIRE_ACK)
+        return;
+    if (sequence != conn->taken) {
+        conn_end(conn, VELO_ERR_PEER_DEAD, false); /* A line was lost. */
+        return;
+    }
+    if (!take_sequence(conn, kind, line, words)) {
+        refuse(endpoint);
+        conn_end(conn, VELO_ERR_CORRUPT, false);
+    }
+    if (conn->state != CONN_OPEN)
+        return;
+    if (conn->has_left) {
+        frame_acknowledge(conn);
+        conn_end(conn, VELO_ERR_PEER_DEAD, true);
+    } else if (!conn->is_self && (uint16_t)(conn->taken - conn->told) >= conn->window_in / 4) {
+        frame_acknowledge(conn);
+    }
+}

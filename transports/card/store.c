@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lines towards the node, and those that the node has put into the context's ring.
+ */
+#include <string.h>
+
+#include "../../lib/base/order.h"
+#include "card.h"
+
+/* A look takes in so many lines: whoever looks also has things to send. */
+#define LINES_PER_LOOK 256u
+
+bool store_line(const struct endpoint *endpoint, uint16_t to, enum wire_kind kind,
+                uint64_t line[WIRE_LINE_WORDS], uint32_t words)
+{
+    uint32_t len_bytes = (words - 1) * 8;
+    line[0] = velo_header_pack(0, (uint8_t)kind, (uint16_t)len_bytes, 0, 0);
+    line[0] = recombine_checked(line, words);
+    uint64_t target = velo_address_pack(0, (uint8_t)(words - 1), (uint8_t)wire_context(to),
+                                        (uint8_t)wire_node(to));
+    host_io->work(HOST_COPY);
+    return host_io->store(&endpoint->context, VELO_UNIT_VELO, target, line, words);
+}
+
+/* ---- taking ---------------------------------------------------------------------------------- */
+
+static void take(struct endpoint *endpoint, const uint64_t *line)
+{
+    uint32_t words = 1 + velo_header_len(line[0]) / 8;
+    uint16_t from = velo_header_source(line[0]);
+    uint16_t to_generation = wire_part(line[1], 0), from_generation = wire_part(line[1], 1);
+    enum wire_kind kind = (enum wire_kind)velo_header_tag(line[0]);
+    if (words < 2 || velo_header_len(line[0]) % 8 != 0 || kind < WIRE_FRAME ||
+        kind > WIRE_REDIRECT || from_generation == 0) {
+        refuse(endpoint);
+        return;
+    }
+    /* What was meant for an earlier owner of the context is not for us. */
+    if (to_generation != endpoint->generation && !(kind == WIRE_HELLO && to_generation == 0))
+        return;
+    if (kind >= WIRE_HELLO) {
+        greeting_take(endpoint, from, kind, line, words);
+        return;
+    }
+    struct conn *conn = conn_at(endpoint, from);
+    if (conn && conn->state == CONN_OPEN && conn->context_generation == from_generation)
+        frame_take(conn, kind, line, words);
+    else if (!conn_was_at(endpoint, from, from_generation))
+        refuse(endpoint);
+}
+
+/* The node may use the slots again: an eighth of the ring at a time. */
+static void give_back(struct endpoint *endpoint)
+{
+    if (endpoint->head - endpoint->told < endpoint->context.ring_slots / PARTS)
+        return;
+    endpoint->told = endpoint->head;
+    host_io->register_write(&endpoint->context, HOST_REG_READ_POINTERS,
+                            endpoint->head & UINT16_MAX);
+}
+
+/* A part of a line that the host split. False: the line is not whole, or is none. */
+static bool take_part(struct endpoint *endpoint, const uint64_t *slot, uint64_t *line)
+{
+    uint64_t dropped = endpoint->split.dropped;
+    enum recombine_result result = recombine_take(&endpoint->split, slot, line);
+    for (; dropped < endpoint->split.dropped; dropped++)
+        refuse(endpoint);
+    if (result == RECOMBINE_REFUSED)
+        refuse(endpoint);
+    return result == RECOMBINE_WHOLE;
+}
+
+bool store_take(struct endpoint *endpoint)
+{
+    const struct host_context *context = &endpoint->context;
+    uint32_t taken = 0;
+    for (; taken < LINES_PER_LOOK; taken++) {
+        const uint64_t *slot =
+            context->ring + endpoint->head % context->ring_slots * WIRE_LINE_WORDS;
+        uint64_t line[WIRE_LINE_WORDS];
+        line[0] = order_read_header(slot);
+        if (!velo_header_valid(line[0]) || velo_header_seq(line[0]) != (endpoint->head & UINT16_MAX))
+            break;
+        memcpy(line + 1, slot + 1, sizeof line - sizeof line[0]);
+        endpoint->head++;
+        endpoint->context.ring_head = endpoint->head;
+        host_io->work(HOST_COPY);
+        bool is_part =
+            velo_header_len(line[0]) > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0;
+        if (!is_part || take_part(endpoint, line, line))
+            take(endpoint, line);
+        give_back(endpoint);
+    }
+    if (taken)
+        host_io->found();
+    return taken > 0;
+}

@@ -1,0 +1,444 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A host port of a card, by its driver (spec/velo_card.h): /dev/velo0, or what $VELO_CARD names.
+ *
+ * The card holds few stores that the node has not taken yet, and drops what it has to hold for too
+ * long. A context that never has more than its share of them under way loses none. Nobody but the
+ * card knows how a line gets there: the processor may send it in up to as many parts as it has
+ * words, and each part takes a place. So each word counts as one. When the share is used up, all of
+ * it is free again once the card's count of what has gone on to the node reaches what its count of
+ * what came in was after the last store: one call of the kernel for a share. Before that call a fence
+ * empties the processor's write-combining buffers. A share that does not hold a line is of no use:
+ * then the kernel, which has one of its own, stores each line (pwrite). That is one call a line.
+ *
+ * Parts of a line have to come in ascending order (recombine.h). A write-combining buffer that is
+ * full leaves as one; in which order the words of another leave no processor promises. So a line
+ * that does not fill the buffer is stored word by word with a fence after each.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <velo/spec.h>
+
+#include "../../lib/base/order.h"
+#include "../../spec/velo_card.h"
+#include "host_io.h"
+
+#define LINE_WORDS (VELO_LINE_BYTES / 8u)
+#define TARGETS 65536u
+#define NS_PER_S INT64_C(1000000000)
+
+/* A context, as the driver gave it. */
+struct card {
+    struct card *next; /* Of this process. */
+    const struct host_context *context;
+    int file;
+    uint64_t *ring, *queue;
+    volatile uint64_t *ring_pointer, *queue_pointer;
+    /* Pages to store to, and how many places are in use at most. Without a share there are none. */
+    uint32_t share, under_way;
+    uint32_t accepted; /* Once `taken` is here, `under_way` is 0. */
+    bool is_waiting;   /* ...and `accepted` says so. */
+    volatile uint64_t *descriptors;
+    volatile uint64_t **targets; /* By (node << 8 | number); NULL: not mapped yet. */
+};
+
+static struct card *cards;
+static int files = -1; /* An epoll of all their descriptors. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static void (*take_news)(void);
+
+static struct card *card_of(const struct host_context *context) { return context->back; }
+
+static const char *path(void)
+{
+    const char *set = getenv("VELO_CARD");
+    return set && *set ? set : "/dev/velo0";
+}
+
+/* ---- mappings -------------------------------------------------------------------------------- */
+
+static void *map(const struct card *card, unsigned kind, uint64_t rest, size_t len_bytes, int rights)
+{
+    void *at = mmap(NULL, len_bytes, rights, MAP_SHARED, card->file,
+                    (off_t)VELO_CARD_OFFSET(kind, rest));
+    return at == MAP_FAILED ? NULL : at;
+}
+
+static void unmap(volatile void *at, size_t len_bytes)
+{
+    if (at)
+        (void)munmap((void *)(uintptr_t)at, len_bytes);
+}
+
+static volatile uint64_t *target(struct card *card, uint16_t number)
+{
+    if (!card->targets[number])
+        card->targets[number] = map(card, VELO_CARD_TARGETS, (uint64_t)number * HOST_PAGE_BYTES,
+                                    HOST_PAGE_BYTES, PROT_WRITE);
+    return card->targets[number];
+}
+
+/* ---- contexts -------------------------------------------------------------------------------- */
+
+/* A child must not keep its parent's contexts open: their end would not be seen. What is mapped it
+ * does not have. */
+static void forget_in_child(void)
+{
+    for (struct card *card = cards; card; card = card->next) {
+        close(card->file);
+        card->file = -1;
+    }
+    cards = NULL;
+    if (files >= 0)
+        close(files);
+    files = -1;
+    (void)pthread_mutex_init(&lock, NULL);
+}
+
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_in_child); }
+
+static void free_card(struct card *card)
+{
+    const struct host_context *context = card->context;
+    unmap(card->ring, (size_t)context->ring_slots * VELO_LINE_BYTES);
+    unmap(card->queue, (size_t)context->queue_entries * 16);
+    unmap(card->ring_pointer, HOST_PAGE_BYTES);
+    unmap(card->queue_pointer, HOST_PAGE_BYTES);
+    unmap(card->descriptors, HOST_PAGE_BYTES);
+    for (uint32_t i = 0; card->targets && i < TARGETS; i++)
+        unmap(card->targets[i], HOST_PAGE_BYTES);
+    free((void *)card->targets);
+    if (card->file >= 0)
+        close(card->file);
+    free(card);
+}
+
+static int fail_open(void)
+{
+    return host_fail(errno == EACCES ? VELO_ERR_ACCESS : VELO_ERR_STATE,
+                     "VELO_SIM names no simulated cluster, and the card %s cannot be opened: %s",
+                     path(), strerror(errno));
+}
+
+static int fail_take(void)
+{
+    int error = errno;
+    int status = error == ENOSPC || error == EBUSY ? VELO_ERR_FULL
+                 : error == EPROTO                 ? VELO_ERR_VERSION
+                 : error == EPERM                  ? VELO_ERR_ACCESS
+                                                   : VELO_ERR_STATE;
+    return host_fail(status, "%s gives no context: %s", path(),
+                     error == EPROTO   ? "its driver was built from another release"
+                     : error == ENOSPC ? "all are in use"
+                                       : strerror(error));
+}
+
+/* The context that is wanted, else any. A port takes its vpid, so that others find it by that; a
+ * unit is found by its port. */
+static int take_context(const struct card *card, velo_id_t id, bool is_unit,
+                        struct velo_card_take *take)
+{
+    *take = (struct velo_card_take){.spec_hash = VELO_SPEC_HASH,
+                                    .number = is_unit ? VELO_CARD_ANY : VELO_ID_VPID(id),
+                                    .store_lines = LINE_WORDS};
+    int result = ioctl(card->file, VELO_CARD_TAKE, take);
+    if (result != 0 && errno == EBUSY && !is_unit) {
+        take->number = VELO_CARD_ANY;
+        take->store_lines = LINE_WORDS;
+        result = ioctl(card->file, VELO_CARD_TAKE, take);
+    }
+    return result;
+}
+
+static bool map_all(struct card *card, const struct host_context *context, uint32_t store_lines)
+{
+    card->ring = map(card, VELO_CARD_RING, 0, (size_t)context->ring_slots * VELO_LINE_BYTES,
+                     PROT_READ);
+    card->ring_pointer = map(card, VELO_CARD_RING_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
+    if (store_lines >= LINE_WORDS) {
+        card->share = store_lines;
+        card->targets = calloc(TARGETS, sizeof *card->targets);
+        card->descriptors = map(card, VELO_CARD_DESCRIPTORS, 0, HOST_PAGE_BYTES, PROT_WRITE);
+    }
+    return card->ring && card->ring_pointer &&
+           (card->share == 0 || (card->targets && card->descriptors));
+}
+
+static int watch(struct card *card)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    struct epoll_event event = {.events = EPOLLIN};
+    (void)pthread_once(&once, watch_forks);
+    (void)pthread_mutex_lock(&lock);
+    if (files < 0)
+        files = epoll_create1(EPOLL_CLOEXEC);
+    int error = files < 0 ? -1 : epoll_ctl(files, EPOLL_CTL_ADD, card->file, &event);
+    if (error == 0) {
+        card->next = cards;
+        cards = card;
+    }
+    (void)pthread_mutex_unlock(&lock);
+    return error;
+}
+
+/* The node of a port is that of the card, whatever the port calls it. */
+static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_context *context)
+{
+    struct velo_card_take taken;
+    struct card *card = calloc(1, sizeof *card);
+    (void)node;
+    if (!card)
+        return host_fail(VELO_ERR_NO_MEMORY, "out of memory");
+    *context = (struct host_context){.back = card};
+    card->context = context;
+    card->file = open(path(), O_RDWR | O_CLOEXEC);
+    int status = card->file < 0                        ? fail_open()
+                 : take_context(card, id, is_unit, &taken) != 0 ? fail_take()
+                                                       : VELO_OK;
+    if (status) {
+        free_card(card);
+        return status;
+    }
+    context->node = taken.node;
+    context->number = taken.number;
+    context->opened = taken.opened;
+    context->ring_slots = taken.ring_slots;
+    context->queue_entries = taken.queue_entries;
+    if (!map_all(card, context, taken.store_lines) || watch(card) != 0) {
+        status = host_fail(VELO_ERR_SYSTEM, "%s: a context cannot be mapped: %s", path(),
+                           strerror(errno));
+        free_card(card);
+        return status;
+    }
+    context->ring = card->ring;
+    return VELO_OK;
+}
+
+static void context_close(struct host_context *context)
+{
+    struct card *card = card_of(context);
+    (void)pthread_mutex_lock(&lock);
+    struct card **at = &cards;
+    while (*at && *at != card)
+        at = &(*at)->next;
+    if (*at)
+        *at = card->next;
+    (void)pthread_mutex_unlock(&lock);
+    free_card(card);
+}
+
+static int queue_open(struct host_context *context)
+{
+    struct card *card = card_of(context);
+    if (context->queue)
+        return VELO_OK;
+    card->queue = map(card, VELO_CARD_QUEUE, 0, (size_t)context->queue_entries * 16,
+                      PROT_READ | PROT_WRITE);
+    card->queue_pointer = map(card, VELO_CARD_QUEUE_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
+    if (!card->queue || !card->queue_pointer)
+        return host_fail(VELO_ERR_STATE, "%s gives no notification queue: %s", path(),
+                         strerror(errno));
+    context->queue = card->queue;
+    return VELO_OK;
+}
+
+/* Ports count as on the card's node. Without a card they do not open, and say why. */
+static void place(int *node, uint32_t *first, uint32_t *step)
+{
+    char name[PATH_MAX], text[16] = {0};
+    const char *slash = strrchr(path(), '/');
+    *first = 0;
+    *step = 1;
+    (void)snprintf(name, sizeof name, "/sys/class/velo/%s/node", slash ? slash + 1 : path());
+    int file = *node == 0 ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    if (file < 0)
+        return;
+    if (read(file, text, sizeof text - 1) > 0)
+        *node = (int)(strtoul(text, NULL, 10) % VELO_NODES);
+    close(file);
+}
+
+/* ---- towards the node ------------------------------------------------------------------------ */
+
+static bool read_stores(const struct card *card, uint32_t *accepted, uint32_t *taken)
+{
+    uint64_t word = 0;
+    if (pread(card->file, &word, sizeof word, (off_t)VELO_CARD_OFFSET(VELO_CARD_STORES, 0)) !=
+        (ssize_t)sizeof word)
+        return false;
+    *accepted = (uint32_t)word;
+    *taken = (uint32_t)(word >> 32);
+    return true;
+}
+
+/* Is there room for so many more? A card that is gone takes everything, and nothing comes of it. */
+static bool has_room(struct card *card, uint32_t len_words)
+{
+    uint32_t accepted, taken;
+    if (card->under_way + len_words <= card->share)
+        return true;
+    order_full_fence();
+    if (!read_stores(card, &accepted, &taken))
+        return true;
+    if (!card->is_waiting)
+        card->accepted = accepted;
+    card->is_waiting = (int32_t)(taken - card->accepted) < 0;
+    if (card->is_waiting)
+        return false;
+    card->under_way = 0;
+    return true;
+}
+
+/* Without a share of the card's places. */
+static bool store_by_call(const struct card *card, unsigned kind, uint64_t address,
+                          const uint64_t *line, size_t len_bytes)
+{
+    ssize_t written;
+    do
+        written = pwrite(card->file, line, len_bytes, (off_t)VELO_CARD_OFFSET(kind, address));
+    while (written < 0 && errno == EINTR);
+    return written == (ssize_t)len_bytes || errno != EAGAIN;
+}
+
+static bool store(const struct host_context *context, unsigned unit, uint64_t address,
+                  const uint64_t *line, uint32_t len_words)
+{
+    struct card *card = card_of(context);
+    bool is_message = unit == VELO_UNIT_VELO;
+    if (card->share == 0)
+        return store_by_call(card, is_message ? VELO_CARD_TARGETS : VELO_CARD_DESCRIPTORS, address,
+                             line, len_words * sizeof *line);
+    if (!has_room(card, len_words))
+        return false;
+    volatile uint64_t *page =
+        is_message ? target(card, (uint16_t)(address / HOST_PAGE_BYTES)) : card->descriptors;
+    if (!page)
+        return true;
+    card->under_way += len_words;
+    page += address % HOST_PAGE_BYTES / sizeof *page;
+    for (uint32_t i = 0; i < len_words; i++) {
+        page[i] = line[i];
+        if (len_words < LINE_WORDS)
+            order_full_fence();
+    }
+    /* The next line must not mix with this one, nor leave before it. */
+    order_full_fence();
+    return true;
+}
+
+static bool may_send(const struct host_context *context, uint16_t number)
+{
+    struct card *card = card_of(context);
+    if (card->share)
+        return target(card, number) != NULL;
+    void *page = map(card, VELO_CARD_TARGETS, (uint64_t)number * HOST_PAGE_BYTES, HOST_PAGE_BYTES,
+                     PROT_WRITE);
+    unmap(page, HOST_PAGE_BYTES);
+    return page;
+}
+
+static void register_write(const struct host_context *context, uint64_t offset, uint64_t value)
+{
+    struct card *card = card_of(context);
+    *(offset == HOST_REG_READ_POINTERS ? card->ring_pointer : card->queue_pointer) = value;
+}
+
+static bool memory_enter(const struct host_context *context, uint64_t address, uint64_t len_bytes,
+                         uint64_t rights, uint32_t *first_page)
+{
+    bool is_one_peer = velo_registered_page_one_peer(rights) != 0;
+    struct velo_card_memory memory = {.address = address,
+                                      .len_bytes = len_bytes,
+                                      .rights = (uint32_t)velo_registered_page_rights(rights),
+                                      .one_peer = is_one_peer,
+                                      .peer = is_one_peer ? velo_registered_page_peer(rights) : 0};
+    if (ioctl(card_of(context)->file, VELO_CARD_ENTER, &memory) != 0)
+        return false;
+    *first_page = memory.first_page;
+    return true;
+}
+
+static void memory_withdraw(const struct host_context *context, uint32_t first_page)
+{
+    (void)ioctl(card_of(context)->file, VELO_CARD_WITHDRAW, &first_page);
+}
+
+/* ---- what comes ------------------------------------------------------------------------------ */
+
+static void on_news(void (*taker)(void)) { take_news = taker; }
+
+static void look(void)
+{
+    if (take_news)
+        take_news();
+}
+
+static void poll_once(void)
+{
+    order_pause();
+    look();
+}
+
+static int descriptor(const struct host_context *context) { return card_of(context)->file; }
+
+static bool arm(const struct host_context *context)
+{
+    struct velo_card_arm seen = {.ring_head = (uint16_t)order_counter(&context->ring_head),
+                                 .queue_head = (uint16_t)order_counter(&context->queue_head)};
+    return ioctl(card_of(context)->file, VELO_CARD_ARM, &seen) == 0 && !seen.ready;
+}
+
+static bool arm_all(void)
+{
+    bool is_armed = true;
+    (void)pthread_mutex_lock(&lock);
+    for (const struct card *card = cards; card && is_armed; card = card->next)
+        is_armed = arm(card->context);
+    (void)pthread_mutex_unlock(&lock);
+    return is_armed;
+}
+
+static void wait(int64_t timeout_ns)
+{
+    struct pollfd file = {.fd = files, .events = POLLIN};
+    const struct timespec timeout = {.tv_sec = timeout_ns / NS_PER_S,
+                                     .tv_nsec = timeout_ns % NS_PER_S};
+    if (arm_all())
+        (void)ppoll(&file, 1, &timeout, NULL);
+    look();
+}
+
+/* Time is real here. */
+static void work(enum host_work work) { (void)work; }
+static void found(void) {}
+
+const struct host_io host_io_card = {
+    .place = place,
+    .context_open = context_open,
+    .context_close = context_close,
+    .queue_open = queue_open,
+    .may_send = may_send,
+    .store = store,
+    .register_write = register_write,
+    .memory_enter = memory_enter,
+    .memory_withdraw = memory_withdraw,
+    .on_news = on_news,
+    .poll = poll_once,
+    .wait = wait,
+    .descriptor = descriptor,
+    .arm = arm,
+    .work = work,
+    .found = found,
+};
