@@ -63,6 +63,7 @@ struct conn {
     uint32_t generation;         /* Of the peer's port. */
     bool is_self;                /* To the own port. */
     bool is_here;                /* The peer is a port of this machine. */
+    bool is_guessed;             /* Only the map says where it is, and not that it is. */
     bool is_redirected;          /* The address is the second one. */
 
     /* Greeting. */
@@ -146,7 +147,7 @@ void names_add(struct endpoint *endpoint);
 void names_remove(struct endpoint *endpoint);
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
 size_t names_own(const struct endpoint *endpoint, char *out);
-/** Where a peer is: sets address, generations and `is_here`. VELO_ERR_NO_PEER. */
+/** Where a peer is: sets address, generations, `is_here`, `is_guessed`. VELO_ERR_NO_PEER. */
 int names_resolve(struct conn *conn);
 /** May the port at an address be a peer? VELO_ERR_NO_PEER: nobody has said so, yet. VELO_ERR_ACCESS:
  *  another one is. `is_here`: it is of this machine. */

@@ -4,6 +4,8 @@
 
 #include "card.h"
 
+/* One that nobody has seen is called for so long. */
+#define GUESS_TICKS 2u
 /* A port of this machine that is gone for so long has nothing on its way any more. */
 #define DEAD_TICKS 2u
 
@@ -143,6 +145,9 @@ static void tick(struct conn *conn)
     const struct endpoint *endpoint = conn->endpoint;
     uint32_t ticks = (uint32_t)(endpoint->settings.timeout_ns / endpoint->settings.tick_ns);
     int status = conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER;
+    /* The library asks again as long as its caller wants to wait for one that may come. */
+    if (conn->state == CONN_CALLING && conn->is_guessed)
+        ticks = GUESS_TICKS;
     if (conn->is_self)
         return;
     conn->silent_ticks = conn->was_heard ? 0 : conn->silent_ticks + 1;

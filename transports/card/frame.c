@@ -200,13 +200,14 @@ void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, ui
 {
     uint16_t sequence = wire_part(line[1], 2), taken = wire_part(line[1], 3);
     struct endpoint *endpoint = conn->endpoint;
+    if (conn->is_self)
+        taken = conn->acked; /* What this side has taken is newer. */
     if ((uint16_t)(taken - conn->acked) > (uint16_t)(conn->sent - conn->acked)) {
         refuse(endpoint);
         return;
     }
     conn->was_heard = true;
-    if (!conn->is_self)
-        conn->acked = taken;
+    conn->acked = taken;
     if (kind == WIRE_ACK)
         return;
     if (sequence != conn->taken) {

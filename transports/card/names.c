@@ -200,7 +200,7 @@ int names_resolve(struct conn *conn)
     if (status != VELO_ERR_NO_PEER || node_of(endpoint, peer) == endpoint->attr.node)
         return status;
     conn->address = wire_address(node_of(endpoint, peer), VELO_ID_VPID(peer));
-    conn->context_generation = 0;
+    conn->is_guessed = true;
     return VELO_OK;
 }
 
