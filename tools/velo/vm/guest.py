@@ -9,6 +9,7 @@ output of its job, `console` a shell. The kernel's own messages go to a file.
 import contextlib
 import io
 import json
+import re
 import shlex
 import signal
 import socket
@@ -23,6 +24,10 @@ from velo.errors import VeloError
 from velo.vm.image import Images, loaded
 
 ADDRESS = "10.118.0"
+# A kernel's words for what must not happen.
+COMPLAINT = re.compile(
+    r"\b(BUG:|WARNING:|Oops|Kernel panic|KASAN|UBSAN|DMA-API:|INFO: task .* blocked|\w+: leak)"
+)
 PORTS = ("report", "out", "err", "console")
 # Folders of a guest's own, over which none of this machine's can lie.
 OWN_FOLDERS = {
@@ -78,6 +83,16 @@ class Plan:
     def log(self) -> Path:
         """What its kernel says."""
         return self.folder / f"{self.name}.log"
+
+    def said(self) -> list[str]:
+        """The lines of its kernel."""
+        with contextlib.suppress(OSError):
+            return self.log.read_text(encoding="utf-8", errors="replace").splitlines()
+        return []
+
+    def complaints(self) -> list[str]:
+        """Those that tell of a fault."""
+        return [line for line in self.said() if COMPLAINT.search(line)][: helpers.STDERR_LINES]
 
     def network(self) -> list[str]:
         """A hub in the first guest's QEMU, and a cable from each other one to it."""
@@ -177,13 +192,6 @@ class Guest:
     process: subprocess.Popen[str]
     ports: dict[str, socket.socket] = field(default_factory=dict)
 
-    def why_ended(self) -> str:
-        """The last words of a guest that is gone."""
-        with contextlib.suppress(OSError):
-            lines = self.plan.log.read_text(encoding="utf-8", errors="replace").splitlines()
-            return "\n".join(lines[-helpers.STDERR_LINES :])
-        return ""
-
 
 @contextlib.contextmanager
 def started(plan: Plan, images: Images, with_console: bool) -> Iterator[Guest]:
@@ -233,7 +241,8 @@ def gone(guest: Guest) -> VeloError:
     code = guest.process.returncode
     how = f"by {signal.Signals(-code).name}" if code < 0 else f"with exit code {code}"
     qemu = (guest.plan.folder / f"{guest.plan.name}.qemu").read_text(errors="replace").strip()
-    said = "\n".join(part for part in (qemu, guest.why_ended()) if part)
+    kernel = guest.plan.complaints() or guest.plan.said()[-helpers.STDERR_LINES :]
+    said = "\n".join(part for part in (qemu, *kernel) if part)
     return VeloError(f"guest {guest.plan.name} ended {how}; its last words:\n{said}")
 
 

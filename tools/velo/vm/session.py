@@ -6,7 +6,6 @@ import contextlib
 import ctypes
 import json
 import os
-import re
 import select
 import shlex
 import shutil
@@ -36,10 +35,6 @@ LOOK_INTERVAL_S = 0.5
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
 CHUNK = 1 << 16
-# The kernel's words for what must not happen.
-COMPLAINT = re.compile(
-    r"\b(BUG:|WARNING:|Oops|KASAN|UBSAN|DMA-API:|Call Trace:|INFO: task .* blocked)"
-)
 FOLDER_PREFIX = "velo-vm-"
 PATH_MAX = 90
 """Sockets' paths have 107 characters at most."""
@@ -158,7 +153,11 @@ class Session:
         say(f"booting {count} guest{'s' if count > 1 else ''}")
         begun = time.monotonic()
         while len(self.boot_s) < count:
-            for each, word, _ in self._words(begun + BOOT_TIMEOUT_S, "guests are not ready"):
+            waiting = [each for each in self.guests if each.plan.name not in self.boot_s]
+            late = f"{waiting[0].plan.name} is not ready within {BOOT_TIMEOUT_S:.0f} s"
+            last = "".join(waiting[0].plan.said()[-1:]) or "nothing"
+            late += f"; its kernel last said: {last}"
+            for each, word, _ in self._words(begun + BOOT_TIMEOUT_S, late):
                 if word == "ready":
                     self.boot_s[each.plan.name] = round(time.monotonic() - begun, 2)
         say(f"ready after {max(self.boot_s.values()):.1f} s")
@@ -170,7 +169,7 @@ class Session:
         by_port = {each.ports["report"]: each for each in self.guests}
         ready, _, _ = select.select([*by_port, *others], [], [], LOOK_INTERVAL_S)
         if time.monotonic() > deadline:
-            raise VeloError(f"{late}: {self._hint()}")
+            raise VeloError(late)
         for port in ready:
             if port not in by_port:
                 continue
@@ -191,13 +190,6 @@ class Session:
         if not ready:
             self._look()
 
-    def _hint(self) -> str:
-        """The last line of each guest's kernel, for a time-out."""
-        said = [
-            f"{each.plan.name}: {each.why_ended().rpartition(chr(10))[2]}" for each in self.guests
-        ]
-        return "after the time limit; the kernels' last words: " + "; ".join(said)
-
     def _job(self) -> int:
         """Until the program ends; its output comes as it is written."""
         first = self.guests[0]
@@ -208,7 +200,7 @@ class Session:
         deadline = time.monotonic() + self.args.timeout
         code = None
         while code is None:
-            late = f"the program ran for more than {self.args.timeout:g} s"
+            late = f"the program did not end within {self.args.timeout:g} s"
             for each, word, said in self._words(deadline, late, list(outputs)):
                 if word == "end" and each is first:
                     code = int(said)
@@ -237,15 +229,10 @@ class Session:
                         listening.remove(typed)
 
     def _complaint(self) -> str:
-        """Lines of the guests' kernels that tell of a fault."""
-        found = []
-        for each in self.planned.guests:
-            with contextlib.suppress(OSError):
-                text = each.log.read_text(encoding="utf-8", errors="replace")
-                found += [
-                    f"{each.name}: {line}" for line in text.splitlines() if COMPLAINT.search(line)
-                ]
-        return "\n".join(found[: helpers.STDERR_LINES])
+        """What the guests' kernels say of faults."""
+        return "\n".join(
+            f"{each.name}: {line}" for each in self.planned.guests for line in each.complaints()
+        )
 
     def _write_result(self, path: Path, code: int, complaint: str) -> None:
         result = {

@@ -1,0 +1,409 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`velo vm` with fakes in place of QEMU and the simulator: what it starts, refuses and leaves."""
+
+import hashlib
+import json
+import os
+import shlex
+import signal
+import subprocess
+import sys
+import tarfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from velo import cli, tree
+from velo.cluster import description
+from velo.errors import VeloError
+from velo.runtime import openmpi
+from velo.vm import guest, image, packages, plan, session
+
+FAKE = Path(__file__).with_name("fake_machine.py")
+TOOLS = FAKE.parents[1]
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A tree with driver, components and simulator, images, and a folder to stand in."""
+    checkout = tmp_path / "tree"
+    (checkout / "build" / "driver").mkdir(parents=True)
+    (checkout / "build" / "driver" / "velo.ko").touch()
+    libexec = checkout / "build" / "libexec" / "velo"
+    libexec.mkdir(parents=True)
+    simulator = libexec / "velo-sim"
+    simulator.write_text(f'#!/bin/sh\nexec {sys.executable} {FAKE} velo-sim "$@"\n')
+    simulator.chmod(0o755)
+    monkeypatch.setenv("VELO_LIBEXEC", str(libexec))
+    monkeypatch.setattr(tree, "CHECKOUT", checkout)
+    components = checkout / "build" / "lib" / "velo" / "openmpi"
+    monkeypatch.setattr(openmpi, "component_folder", lambda layer: components)
+    made = image.Images(*(tmp_path / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu")))
+    monkeypatch.setattr(image, "ensure", lambda: made)
+
+    def fake(folder: Path, program: str, *words: str) -> list[str]:
+        kind = "qemu" if "qemu" in program else "virtiofsd"
+        return [sys.executable, str(FAKE), kind, *words]
+
+    monkeypatch.setattr(guest, "loaded", fake)
+    monkeypatch.setenv("FAKE_GUEST", "good")
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "t"))
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "t"))
+    for name in ("t", "here"):
+        (tmp_path / name).mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    return tmp_path
+
+
+def made(folder: Path, *words: str) -> plan.Run:
+    return plan.make(cli.build_parser().parse_args(["vm", *words]), folder)
+
+
+def refusal(folder: Path, *words: str) -> str:
+    with pytest.raises(VeloError) as error:
+        made(folder, *words)
+    return str(error.value)
+
+
+def option(words: list[str], name: str) -> list[str]:
+    return [value for key, value in pairwise(words) if key == name]
+
+
+def test_each_guest_has_the_card_of_its_node(house: Path) -> None:
+    run = made(house, "--nodes", "3", "--iommu", "--", "true")
+    assert run.topology == "ring:3"
+    assert option(list(run.simulator), "--card") == [f"{n}={house}/card{n}" for n in range(3)]
+    for node, each in enumerate(run.guests):
+        words = each.command(image.ensure(), {"report": 5}, [house / "a", house / "b"])
+        devices = option(words, "-device")
+        card = json.loads(next(device for device in devices if device.startswith("{")))
+        assert card["driver"] == "vfio-user-pci"
+        assert card["socket"]["path"] == f"{house}/card{node}"
+        assert "intel-iommu,caching-mode=on" in devices
+        assert "iommu.strict=1" in option(words, "-append")[0]
+        memory = next(o for o in option(words, "-object") if o.startswith("memory-backend-memfd"))
+        assert memory.endswith(",share=on")
+        # The hub is in the first guest; it has a port for each other one.
+        cables = [each for each in option(words, "-netdev") if each.startswith("stream")]
+        assert len(cables) == (2 if node == 0 else 1)
+
+
+def test_the_driver_is_told_what_the_cluster_knows(house: Path) -> None:
+    network = description.line("ring:4")
+    for node, each in enumerate(made(house, "--nodes", "4", "--", "true").guests):
+        routes = [line.split() for line in each.files["routes"].splitlines()]
+        assert [int(way) for _, way in routes] == network.routes[node]
+        assert [int(target) for target, _ in routes] == [0, 1, 2, 3]
+        links = {link for at, link in network.cables if at == node}
+        assert f"VELO_GUEST_LINKS={sum(1 << link for link in links)}\n" in each.files["settings"]
+        assert f"VELO_GUEST_NODE={node}\n" in each.files["settings"]
+
+
+def test_the_job_is_mpirun_over_the_cards(house: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VELO_TRACE", "a b")
+    monkeypatch.setenv("VELO_VM_CACHE", "/elsewhere")
+    files = made(house, "--ranks-a-node", "2", "--", "./x", "-a", "b c").guests[0].files
+    here = Path.cwd()
+    assert files["job"].endswith(f"exec mpirun -n 4 --oversubscribe {here}/x -a 'b c'\n")
+    assert f"cd {here}\n" in files["job"]
+    assert files["hostfile"] == "velo0 slots=2\nvelo1 slots=2\n"
+    assert "10.118.0.2 velo1\n" in files["hosts"]
+    env = files["environment"]
+    assert "export VELO_TRACE='a b'\n" in env
+    assert "VELO_VM_CACHE" not in env
+    for line in ("OMPI_MCA_pml=cm", "OMPI_MCA_mtl=velo", "VELO_NETWORK=card"):
+        assert f"export {line}\n" in env
+    others = made(house, "--", "x").guests[1].files
+    assert "job" not in others
+    assert others["environment"] == env
+
+
+def test_without_cards_there_is_no_simulator_and_no_velo(house: Path) -> None:
+    run = made(house, "--no-card", "--", "x")
+    assert not run.simulator
+    assert "routes" not in run.guests[0].files
+    assert "OMPI_MCA_pml=ob1" in run.guests[0].files["environment"]
+
+
+def test_a_name_is_the_guests_program_and_a_path_ours(house: Path) -> None:
+    assert "exec hpcc\n" in made(house, "--plain", "--", "hpcc").guests[0].files["job"]
+    path = "exec /host/usr/x\n"
+    assert path in made(house, "--plain", "--", "/usr/x").guests[0].files["job"]
+
+
+@pytest.mark.parametrize(
+    ("outside", "seen"),
+    [("/work/x", "/work/x"), ("/root", "/root"), ("/usr/local", "/host/usr/local"),
+     ("/var/tmp/x", "/host/var/tmp/x"), ("/", "/host")],
+)  # fmt: skip
+def test_no_share_covers_what_a_guest_needs(outside: str, seen: str) -> None:
+    assert guest.inside(Path(outside)) == Path(seen)
+
+
+def test_the_settings_are_an_archive_of_whole_sectors(house: Path) -> None:
+    each = made(house, "--", "x").guests[0]
+    words = each.command(image.ensure(), {}, [house / "a", house / "b"])
+    drive = next(each for each in option(words, "-drive") if "id=settings" in each)
+    path = Path(drive.partition("=")[2].partition(",")[0])
+    assert path.stat().st_size % 512 == 0
+    with tarfile.open(path) as archive:
+        shares = archive.extractfile("shares")
+        assert shares
+        assert shares.read().decode() == f"tree {house}/tree ro\nhere {house}/here rw\n"
+
+
+def test_what_makes_no_sense_is_refused(house: Path) -> None:
+    assert "which program?" in refusal(house)
+    assert "leave out what is behind --" in refusal(house, "--shell", "--", "x")
+    assert "larger --topology" in refusal(house, "--nodes", "5", "--topology", "ring:4", "--", "x")
+    assert "a card has 3" in refusal(house, "--topology", "torus:2x2x2", "--", "x")
+    assert "give 1 to 16" in refusal(house, "--nodes", "17", "--topology", "ring:17", "--", "x")
+    assert "at least 256 MiB" in refusal(house, "--memory", "64M", "--", "x")
+    assert "no file /none/velo.ko" in refusal(house, "--driver", "/none/velo.ko", "--", "x")
+    (house / "tree" / "build" / "driver" / "velo.ko").unlink()
+    assert "run 'make vm'" in refusal(house, "--", "x")
+
+
+def ran(*words: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        cli.main(["vm", *words])
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+def left(house: Path) -> list[str]:
+    """Processes of this test that still run, and files."""
+    running = []
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = path.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if any(word.startswith(bytes(house / "t")) for word in words):
+            running.append(b" ".join(words).decode())
+    return running + [str(path) for path in (house / "t").iterdir()]
+
+
+def test_output_and_exit_code_come_back(
+    house: Path, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert ran("--json", "r.json", "--keep", "kept", "--", "x") == 7
+    said = capfdbinary.readouterr()
+    assert said.out == b"to out\n"
+    assert b"to err\n" in said.err
+    assert b"velo vm: booting 2 guests\n" in said.err
+    result = json.loads(Path("r.json").read_text())
+    assert result["exit_code"] == 7
+    assert result["boot_s"].keys() == {"velo0", "velo1"}
+    assert "version of a fake" in Path("kept/velo1.log").read_text()
+    assert not left(house)
+
+
+@pytest.mark.parametrize(
+    ("does", "said"),
+    [
+        ("refuses", "guest velo0: the card cannot be set up: no such thing"),
+        ("dies", "ended with exit code 3; its last words:\nqemu says why\n[ 0.2] Kernel panic"),
+        ("warns", "a guest's kernel complained:\nvelo0: [ 0.2] WARNING: CPU: 0"),
+        ("hangs", "the program did not end within 0.5 s"),
+    ],
+)  # fmt: skip
+def test_a_guest_that_fails_is_told_of(
+    house: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    does: str,
+    said: str,
+) -> None:
+    monkeypatch.setenv("FAKE_GUEST", does)
+    assert cli.main(["vm", "--timeout", "0.5", "--", "x"]) == 1
+    assert said in capsys.readouterr().err
+    assert not left(house)
+
+
+def test_a_guest_that_never_boots_is_told_of(
+    house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(session, "BOOT_TIMEOUT_S", 0.0)
+    assert cli.main(["vm", "--", "x"]) == 1
+    assert "is not ready within 0 s; its kernel last said: " in capsys.readouterr().err
+    assert not left(house)
+
+
+def test_a_simulator_that_ends_is_told_of(
+    house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAKE_SIMULATOR", "dies")
+    assert cli.main(["vm", "--", "x"]) == 1
+    assert "velo-sim ended with exit code 1:\nvelo-sim: no model fits" in capsys.readouterr().err
+    assert not left(house)
+
+
+def test_printed_commands_are_shells(house: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.main(["vm", "--print", "--", "x"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 3
+    assert shlex.split(lines[0])[0].endswith("velo-sim")
+    assert "velo1" in shlex.split(lines[2])
+    assert not left(house)
+
+
+@pytest.mark.parametrize("signum", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_leaves_nothing(house: Path, signum: int) -> None:
+    program = (
+        f"import sys; sys.path[:0] = [{str(TOOLS)!r}, {str(FAKE.parent)!r}]; import test_vm; "
+        f"test_vm.stand_in({str(house)!r}); from velo import cli; "
+        "sys.exit(cli.main(['vm', '--', 'x']))"
+    )
+    env = {**os.environ, "FAKE_GUEST": "hangs"}
+    process = subprocess.Popen([sys.executable, "-c", program], env=env, stdout=subprocess.PIPE)
+    assert process.stdout
+    assert process.stdout.readline() == b"to out\n"
+    assert left(house)
+    process.send_signal(signum)
+    assert process.wait(20) == 128 + signum
+    assert not left(house)
+
+
+def stand_in(folder: str) -> None:
+    """The fixture's settings in another process."""
+    house = Path(folder)
+    checkout = house / "tree"
+    tree.CHECKOUT = checkout
+    openmpi.component_folder = lambda layer: checkout / "build" / "lib" / "velo" / "openmpi"
+    paths = (house / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu"))
+    images = image.Images(*paths)
+    image.ensure = lambda: images
+    guest.loaded = lambda folder, program, *words: [
+        sys.executable, str(FAKE), "qemu" if "qemu" in program else "virtiofsd", *words
+    ]  # fmt: skip
+
+
+def test_folders_of_killed_commands_are_removed(house: Path) -> None:
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    old = house / "t" / f"{session.FOLDER_PREFIX}{dead.pid}-x"
+    living = house / "t" / f"{session.FOLDER_PREFIX}{os.getpid()}-x"
+    for path in (old, living):
+        path.mkdir()
+    assert cli.main(["vm", "--print", "--", "x"]) == 0
+    assert not old.exists()
+    assert living.exists()
+
+
+APT = """#!{python}
+import os, shutil, sys
+from pathlib import Path
+words = [word for word in sys.argv[1:] if not word.startswith("-o")]
+with open({log!r}, "a") as log:
+    print(*words, file=log)
+if words[0] == "indextargets":
+    print("http://mirror.invalid/debian/\\tbookworm")
+    print("http://mirror.invalid/other/\\tnodistro")
+elif "--print-uris" in words:
+    for name in ("good", "tool-x"):
+        file, sha256 = name + "_1_all.deb", os.environ["SHA_" + name[:4]]
+        print(f"'http://x/{{file}}' {{file}} 100 SHA256:{{sha256}}")
+elif "download" in words:
+    for path in Path({source!r}).glob("*.deb"):
+        shutil.copy(path, ".")
+"""
+
+
+@pytest.fixture
+def apt(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An apt-get that has two packages; returns the file in which it logs its calls."""
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in ("good", "tool-x"):
+        content = tmp_path / name
+        (content / "DEBIAN").mkdir(parents=True)
+        (content / "DEBIAN" / "control").write_text(
+            f"Package: {name}\nVersion: 1\nArchitecture: all\nMaintainer: a <a@b>\nDescription: x\n"
+        )
+        (content / "lib").mkdir()
+        (content / "lib" / name).write_text(f"file of {name}\n")
+        (content / "usr" / "share" / "doc" / name).mkdir(parents=True)
+        (content / "usr" / "share" / "doc" / name / "copyright").touch()
+        deb = source / f"{name}_1_all.deb"
+        subprocess.run(["dpkg-deb", "-q", "-b", content, deb], check=True)
+        monkeypatch.setenv(f"SHA_{name[:4]}", hashlib.sha256(deb.read_bytes()).hexdigest())
+    log = tmp_path / "apt.log"
+    program = tmp_path / "bin" / "apt-get"
+    program.parent.mkdir()
+    program.write_text(APT.format(python=sys.executable, log=str(log), source=str(source)))
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    monkeypatch.setenv("VELO_VM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(packages, "codename", lambda: "bookworm")
+    return log
+
+
+WANTED = packages.Wanted("things", ("good",), suites=("next", "next-more"))
+
+
+def test_packages_are_fetched_once_and_unpacked(apt: Path) -> None:
+    folder = packages.ensure(WANTED)
+    # Below lib, which is a link.
+    assert (folder / "usr" / "lib" / "good").read_text() == "file of good\n"
+    assert (folder / "lib").is_symlink()
+    assert not (folder / "usr" / "share" / "doc").exists()
+    sources = packages.cache_folder() / "apt" / "things" / "sources.list"
+    assert (
+        sources.read_text().splitlines()[1].endswith("http://mirror.invalid/debian/ next-more main")
+    )
+    calls = apt.read_text()
+    assert "--target-release=next-more" in calls
+    assert packages.ensure(WANTED) == folder
+    assert apt.read_text() == calls
+
+
+def test_unpacking_again_needs_no_network_and_checks_hashes(apt: Path) -> None:
+    folder = packages.ensure(WANTED)
+    calls = apt.read_text()
+    (folder / ".velo-packages").unlink()
+    packages.ensure(WANTED)
+    assert apt.read_text() == calls
+    (folder / ".velo-packages").unlink()
+    archive = packages.cache_folder() / "packages" / "good_1_all.deb"
+    archive.write_bytes(archive.read_bytes() + b"more")
+    packages.ensure(WANTED)
+    assert apt.read_text() != calls
+
+
+def test_a_package_that_is_not_what_the_index_says_is_refused(
+    apt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHA_tool", "0" * 64)
+    with pytest.raises(VeloError, match="not those that apt's index names"):
+        packages.ensure(WANTED)
+    assert not (packages.cache_folder() / "things").exists()
+
+
+def test_only_the_wanted_packages_are_kept(apt: Path) -> None:
+    folder = packages.ensure(packages.Wanted("one", ("tool-x",), only="tool"))
+    assert (folder / "lib" / "tool-x").exists()
+    assert not (folder / "lib" / "good").exists()
+
+
+def test_a_release_that_apt_does_not_know_is_named(
+    apt: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(packages, "codename", lambda: "sid")
+    with pytest.raises(VeloError, match="no source for sid"):
+        packages.ensure(WANTED)
+
+
+def test_modules_are_loaded_behind_what_they_need(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "modules.dep").write_text("a/x.ko: b/y.ko c/z-w.ko\nb/y.ko: c/z-w.ko\nc/z-w.ko:\n")
+    monkeypatch.setattr(image, "FIRST_MODULES", ("built-in", "z-w", "x"))
+    order = [str(path.relative_to(tmp_path)) for path in image._load_order(tmp_path)]
+    assert order == ["c/z-w.ko", "b/y.ko", "a/x.ko"]
+
+
+def test_usage_errors_end_with_2(house: Path) -> None:
+    assert cli.main(["vm"]) == 2
+    assert cli.main(["vm", "--nodes", "9", "--topology", "pair", "--", "x"]) == 2
