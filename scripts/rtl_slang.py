@@ -37,12 +37,14 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument(
         "--parameters", nargs="*", default=[], metavar="NAME=VALUE", help="of the top"
     )
+    parser.add_argument("--errors", action="store_true", help="warnings do not count")
     args = parser.parse_args(argv)
     driver = pyslang.driver.Driver()
     driver.addStandardArgs()
     sources = " ".join(args.list.read_text(encoding="utf-8").split())
     top = [f"--top {args.top}"] if args.top else []
-    options = " ".join([OPTIONS, *top, *(f"-G {one}" for one in args.parameters)])
+    checks = "-Wnone --single-unit" if args.errors else OPTIONS
+    options = " ".join([checks, *top, *(f"-G {one}" for one in args.parameters)])
     if not driver.parseCommandLine(f"slang {options} {sources}"):
         return 1
     if not driver.processOptions() or not driver.parseAllSources():
