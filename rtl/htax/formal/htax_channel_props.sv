@@ -11,7 +11,9 @@
 `define VELO_ASSUME_HERE
 `include "velo_assert.svh"
 
-module htax_channel_props (
+module htax_channel_props #(
+    parameter logic [2:0][2:0] Reach = '1  // as htax_channel
+) (
     input logic            clk_i,
     input logic            rst_ni,
     input logic [2:0]      in_valid_i,
@@ -34,7 +36,8 @@ module htax_channel_props (
 
   htax_channel #(
       .NumPorts(3),
-      .Width   ($bits(data_t))
+      .Width   ($bits(data_t)),
+      .Reach   (Reach)
   ) u_dut (
       .in_ready_o (in_ready),
       .in_data_i  (in_data),
@@ -71,6 +74,7 @@ module htax_channel_props (
                  in_bits_i[s] == bits_q))
     `VELO_ASSUME(OneTarget, !in_valid_i[s] || in_target_i[s] == 3'd1 || in_target_i[s] == 3'd2 ||
                  in_target_i[s] == 3'd4)
+    `VELO_ASSUME(WithinReach, !in_valid_i[s] || (in_target_i[s] & ~Reach[s]) == '0)
     // Also between the beats of a transaction, so a source keeps it on its wires.
     `VELO_ASSUME(TargetHolds, !(wait_q || open_q) || in_target_i[s] == target_q)
   end

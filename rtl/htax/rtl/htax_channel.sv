@@ -9,6 +9,8 @@
 // the transaction's last beat. The buffer costs one cycle, the crossbar none. Sources for different
 // targets do not delay each other, except that a source's transactions stay in order.
 //
+// A target that one source reaches has no arbiter; its `out_eop_o` and `out_data_o` mean nothing without `out_valid_o`.
+//
 // Both sides valid/ready. `in_target_i` is one-hot and holds for the transaction; `in_eop_i` marks its
 // last beat. An offered beat stands until it is taken. `in_count_o`: beats in a
 // source's buffer; `in_taken_o`: one of them is being taken. Errors: none.
@@ -88,9 +90,19 @@ module htax_channel #(
     end
   end
 
+  // `Reach` by target, then source.
+  function automatic logic [NumPorts-1:0][NumPorts-1:0] by_target();
+    logic [NumPorts-1:0][NumPorts-1:0] sources;
+    for (int unsigned s = 0; s < NumPorts; s++) begin
+      for (int unsigned t = 0; t < NumPorts; t++) sources[t][s] = Reach[s][t];
+    end
+    return sources;
+  endfunction
+  localparam logic [NumPorts-1:0][NumPorts-1:0] AllSources = by_target();
+
   for (genvar t = 0; t < NumPorts; t++) begin : gen_target
-    logic [NumPorts-1:0] requests, grant, owner_q;
-    logic kept_q, start;
+    localparam logic [NumPorts-1:0] Sources = AllSources[t];
+    logic [NumPorts-1:0] requests;
 
     always_comb begin
       for (int unsigned s = 0; s < NumPorts; s++) begin
@@ -98,36 +110,56 @@ module htax_channel #(
       end
     end
 
-    velo_rr_arb #(
-        .NumReq(NumPorts)
-    ) u_arbiter (
-        .clk_i,
-        .rst_ni,
-        .req_i  (requests),
-        .grant_o(grant),
-        .take_i (start)
-    );
-
-    // A choice once shown is kept: the beat on offer must not change while the target is not ready.
-    assign start          = !kept_q && |requests;
-    assign served[t]      = (kept_q ? owner_q : grant) & requests;
     assign out_valid_o[t] = |served[t];
 
-    always_comb begin
-      out_eop_o[t]  = 1'b0;
-      out_data_o[t] = '0;
-      for (int unsigned s = 0; s < NumPorts; s++) begin
-        out_eop_o[t] |= served[t][s] && head[s].eop;
-        out_data_o[t] |= served[t][s] ? head[s].data : '0;
-      end
-    end
+    if ((Sources & (Sources - 1'b1)) == '0) begin : gen_one
+      // Nobody to choose from: what the source shows is the offer, without a gate.
+      assign served[t] = requests;
 
-    always_ff @(posedge clk_i or negedge rst_ni) begin
-      if (!rst_ni) kept_q <= 1'b0;
-      else if (out_valid_o[t]) kept_q <= !(out_ready_i[t] && out_eop_o[t]);
-    end
-    always_ff @(posedge clk_i) begin
-      if (start) owner_q <= grant;
+      always_comb begin
+        out_eop_o[t]  = 1'b0;
+        out_data_o[t] = '0;
+        for (int unsigned s = 0; s < NumPorts; s++) begin
+          if (Sources[s]) begin
+            out_eop_o[t]  = head[s].eop;
+            out_data_o[t] = head[s].data;
+          end
+        end
+      end
+    end else begin : gen_several
+      logic [NumPorts-1:0] grant, owner_q;
+      logic kept_q, start;
+
+      velo_rr_arb #(
+          .NumReq(NumPorts)
+      ) u_arbiter (
+          .clk_i,
+          .rst_ni,
+          .req_i  (requests),
+          .grant_o(grant),
+          .take_i (start)
+      );
+
+      // A choice once shown is kept: the beat on offer must not change while the target is not ready.
+      assign start     = !kept_q && |requests;
+      assign served[t] = (kept_q ? owner_q : grant) & requests;
+
+      always_comb begin
+        out_eop_o[t]  = 1'b0;
+        out_data_o[t] = '0;
+        for (int unsigned s = 0; s < NumPorts; s++) begin
+          out_eop_o[t] |= served[t][s] && head[s].eop;
+          out_data_o[t] |= served[t][s] ? head[s].data : '0;
+        end
+      end
+
+      always_ff @(posedge clk_i or negedge rst_ni) begin
+        if (!rst_ni) kept_q <= 1'b0;
+        else if (out_valid_o[t]) kept_q <= !(out_ready_i[t] && out_eop_o[t]);
+      end
+      always_ff @(posedge clk_i) begin
+        if (start) owner_q <= grant;
+      end
     end
 
     `VELO_ASSERT(OneSourceATime, (served[t] & (served[t] - 1'b1)) == '0)
