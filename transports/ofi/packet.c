@@ -2,7 +2,8 @@
 /*
  * Packets: frames for one peer are collected in the packet being filled. When it leaves:
  *
- *  - at once, if nothing was sent to the peer for BURST_NS;
+ *  - at once, if nothing was sent to the peer for BURST_NS, or if a message of the peer has come
+ * since: this may be the answer that it waits for;
  *  - else when the program next polls or waits, when the packet is full, or HOLD_NS after its first
  *    frame, if the program then sends more; the library's thread sees to it if the program does
  *    nothing of that (VELO_HOLD_NS).
@@ -208,6 +209,7 @@ bool packet_flush(struct conn *conn)
         conn->free = packet;
     }
     conn->filling = NULL;
+    conn->is_asked = false;
     conn->sent++;
     note_told(conn);
     conn->sent_ns = ofi_now_ns();
@@ -247,7 +249,8 @@ bool packets_hold(struct endpoint *endpoint)
         if (now_ns == 0)
             now_ns = ofi_now_ns();
         /* What does not leave now leaves when the peer has taken what it has. */
-        if (now_ns - conn->sent_ns > BURST_NS || now_ns - conn->filling_ns > HOLD_NS)
+        if (conn->is_asked || now_ns - conn->sent_ns > BURST_NS ||
+            now_ns - conn->filling_ns > HOLD_NS)
             (void)packet_flush(conn);
         else
             is_held = true;
@@ -299,6 +302,7 @@ static void take_frame(struct conn *conn, const struct wire_envelope *envelope,
     } else {
         line = line_find(conn, envelope);
     }
+    conn->is_asked |= frame->kind == VELO_FRAME_SLOT;
     if (line)
         endpoint->calls->came(line->link, frame);
 }
