@@ -24,6 +24,9 @@ endif()
 if(VELO_BUILD_SIM)
     list(APPEND CPACK_COMPONENTS_ALL sim)
 endif()
+if(TARGET velo_driver_sources)
+    list(APPEND CPACK_COMPONENTS_ALL driver)
+endif()
 set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/package_files.cmake)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -80,6 +83,11 @@ velo_deb(sim velo-sim science
          "messages between processes - simulated hardware"
          "${velo_about}This package has the simulator that runs MPI programs, unchanged and in
 virtual time, over the network hardware that velo comes from.")
+velo_deb(driver velo-dkms kernel "dkms (>= 3), adduser" "" "messages between machines - driver of a card"
+         "This package has the source of velo.ko, the Linux driver of cards with a velo node.
+It is built for each kernel whose headers are installed. The group velo may use
+cards.")
+set(CPACK_DEBIAN_DRIVER_PACKAGE_ARCHITECTURE all)
 
 # Debian wants a trigger.
 file(WRITE ${PROJECT_BINARY_DIR}/install/triggers "activate-noawait ldconfig\n")
@@ -96,6 +104,15 @@ file(WRITE ${PROJECT_BINARY_DIR}/install/prerm
 file(CHMOD ${PROJECT_BINARY_DIR}/install/prerm
      PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
 set(CPACK_DEBIAN_TOOLS_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/install/prerm)
+# As dh_dkms writes them.
+foreach(script postinst prerm)
+    configure_file(${PROJECT_SOURCE_DIR}/driver/debian/${script}.in
+                   ${PROJECT_BINARY_DIR}/install/dkms/${script} @ONLY)
+    file(CHMOD ${PROJECT_BINARY_DIR}/install/dkms/${script}
+         PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
+endforeach()
+set(CPACK_DEBIAN_DRIVER_PACKAGE_CONTROL_EXTRA ${PROJECT_BINARY_DIR}/install/dkms/postinst
+                                              ${PROJECT_BINARY_DIR}/install/dkms/prerm)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${PROJECT_BINARY_DIR}/lib
                                                 ${PROJECT_BINARY_DIR}/lib/velo)
 include(CPack)

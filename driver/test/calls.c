@@ -440,28 +440,62 @@ static void make_line(uint64_t *line, uint8_t tag, unsigned int words)
 		line[i] = 0x0101010101010101ull * i + tag;
 }
 
-/* With a deadline far beyond what a simulated card takes. */
-static bool receive(struct port *port, uint8_t tag, unsigned int words, uint32_t from)
+/* The next slot of the ring, with a deadline far beyond what a simulated card takes. */
+static bool next_slot(struct port *port, uint64_t *slot)
 {
-	const volatile uint64_t *slot = port->ring + port->head % port->take.ring_slots * 8;
+	const volatile uint64_t *at = port->ring + port->head % port->take.ring_slots * 8;
 	struct velo_card_arm arm = { port->head, port->queue_head, 0, 0 };
 	struct pollfd poll_file = { port->file, POLLIN, 0 };
-	uint64_t line[8];
 	unsigned int i;
 
 	if (!CHECK(ioctl(port->file, VELO_CARD_ARM, &arm) == 0))
 		return false;
 	if (!arm.ready && !CHECK(poll(&poll_file, 1, 60000) == 1 && poll_file.revents == POLLIN))
 		return false;
-	make_line(line, tag, words);
+	for (i = 0; i < 8; i++)
+		slot[i] = at[i];
 	CHECK(velo_header_valid(slot[0]) && velo_header_seq(slot[0]) == port->head);
-	CHECK(velo_header_tag(slot[0]) == tag && velo_header_len(slot[0]) == 8 * (words - 1));
-	CHECK(velo_header_source(slot[0]) == (port->take.node << 8 | from));
-	for (i = 1; i < words; i++)
-		CHECK(slot[i] == line[i]);
 	port->head++;
 	*port->ring_pointer = port->head;
 	return true;
+}
+
+/* The next line; one that the host has split comes in several slots. */
+static bool next_line(struct port *port, uint64_t *line, uint32_t *sender)
+{
+	unsigned int have = 0, words = 1, first, count;
+	uint64_t slot[8];
+
+	do {
+		if (!next_slot(port, slot))
+			return false;
+		*sender = velo_header_source(slot[0]);
+		count = velo_header_len(slot[0]) / 8;
+		if (velo_header_reserved(slot[0]) != VELO_SLOT_FRAGMENT) {
+			memcpy(line, slot, sizeof(slot));
+			return CHECK(have == 0);
+		}
+		first = velo_fragment_tag_offset(velo_header_tag(slot[0]));
+		words = velo_fragment_tag_words(velo_header_tag(slot[0])) + 1u;
+		if (!CHECK(first + count <= words))
+			return false;
+		memcpy(line + first, slot + 1, count * 8);
+		have += count;
+	} while (have < words);
+	return true;
+}
+
+static bool receive(struct port *port, uint8_t tag, unsigned int words, uint32_t from)
+{
+	uint64_t line[8], wanted[8];
+	uint32_t sender;
+
+	if (!next_line(port, line, &sender))
+		return false;
+	make_line(wanted, tag, words);
+	CHECK(velo_header_tag(line[0]) == tag && velo_header_len(line[0]) == 8 * (words - 1));
+	CHECK(sender == (port->take.node << 8 | from));
+	return CHECK(memcmp(line + 1, wanted + 1, (words - 1) * 8) == 0);
 }
 
 static void messages(void)
