@@ -18,7 +18,7 @@ sanitizers := asan tsan
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/files.f,%,$(wildcard rtl/*/files.f)))
 
-.PHONY: help setup build run sim paper test check lint format bench bench-fabric nightly packages man install clean
+.PHONY: help setup build run sim vm paper test check lint format bench bench-fabric nightly packages man install clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -45,6 +45,12 @@ sim: rtl-setup ## Run NetPIPE over the simulated hardware, in virtual time.
 	@scripts/build --without-tests --with-sim release
 	@build/bin/velo sim -- NPopenmpi -u 4096 -n 3 -o build/sim-netpipe.txt
 
+vm: rtl-setup ## Pass verified MPI messages between two virtual machines, by a driver and simulated cards.
+	@scripts/setup sim vm
+	@scripts/build --without-tests --with-sim release
+	@$(MAKE) -s -C driver KDIR="$$(build/bin/velo vm --headers)"
+	@build/bin/velo vm --nodes 2 -- NPopenmpi -i -u 1024 -n 3 -o build/vm-netpipe.txt
+
 paper: rtl-setup ## Reproduce the papers' figures on the simulated hardware, into build/paper.html.
 	@scripts/setup sim
 	@scripts/build --without-tests --with-paper release
@@ -60,7 +66,7 @@ test: rtl-setup ## Run the quick tests, of every part some; at most 10 minutes.
 
 # Not again: what `make test` has run.
 check: rtl-setup ## Run all other tests that a change must pass: sanitizers, simulator, hardware, proofs.
-	@scripts/setup test sim
+	@scripts/setup test sim vm
 	@scripts/build --with-sim release
 	@ctest --preset full
 	@scripts/build $(sanitizers)

@@ -62,7 +62,7 @@ class Plan:
     node: int
     folder: Path
     """Of the run: sockets and logs."""
-    memory_mb: int
+    memory_mib: int
     files: Mapping[str, str]
     """What the guest finds in /run/velo."""
     shares: Sequence[Share] = ()
@@ -115,9 +115,9 @@ class Plan:
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-run-with", "exit-with-parent=on", "-name", self.name,
             "-machine", "q35,memory-backend=memory", "-accel", "tcg", "-cpu", "max,phys-bits=46",
-            "-smp", "1", "-m", f"{self.memory_mb}M",
+            "-smp", "1", "-m", f"{self.memory_mib}M",
             # Shared, so that card and virtiofsd reach it.
-            "-object", f"memory-backend-memfd,id=memory,size={self.memory_mb}M,share=on",
+            "-object", f"memory-backend-memfd,id=memory,size={self.memory_mib}M,share=on",
             "-global", "q35-pcihost.pci-hole64-size=1T",
             "-kernel", images.kernel, "-initrd", images.initrd,
             "-append", shlex.join(self._kernel_words()),

@@ -17,7 +17,7 @@ from velo.vm import guest
 from velo.vm.guest import Plan, Share
 from velo.vm.image import GUESTS_MAX, HOME
 
-MEMORY_LEAST = 256 << 20
+MEMORY_LEAST_MIB = 256
 # Of the model with a host port that a driver can use; sim/README.md.
 LINKS = 3
 WIDTH_BITS = 64
@@ -67,7 +67,7 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
             Plan(
                 node=node,
                 folder=folder,
-                memory_mb=args.memory >> 20,
+                memory_mib=args.memory,
                 files=files,
                 shares=shares,
                 card=card_socket(folder, node) if driver else None,
@@ -86,8 +86,8 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError("which program? write it, with its arguments, behind --; or give --shell")
     if not 1 <= args.nodes <= GUESTS_MAX:
         raise UsageError(f"--nodes {args.nodes}: give 1 to {GUESTS_MAX} guests")
-    if args.memory < MEMORY_LEAST:
-        raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST >> 20} MiB")
+    if args.memory < MEMORY_LEAST_MIB:
+        raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST_MIB} MiB")
     if args.plain and args.ranks_a_node != 1:
         raise UsageError("--ranks-a-node is for MPI programs; leave it or --plain out")
 

@@ -65,10 +65,10 @@ def register(commands: Any) -> None:
     )
     parser.add_argument(
         "--memory",
-        metavar="SIZE",
-        type=checked(units.parse_size),
-        default=512 << 20,
-        help="memory of each guest (default: 512M)",
+        metavar="MIB",
+        type=checked(units.parse_count),
+        default=512,
+        help="memory of each guest, in MiB (default: 512)",
     )
     parser.add_argument(
         "--timeout",

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Run `velo vm`, and see that the program in the guests did what it should.
+
+Usage: guests.py CHECKOUT [--expect TEXT] [--hpcc RANKS] -- WORD... (of velo vm). Where guests
+cannot be had (another processor or system, no mirror) it says why and is skipped, by exit code 77.
+"""
+
+import argparse
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mpi"))
+import hpcc
+
+SKIPPED = 77
+PREPARE_TIMEOUT_S = 900
+SHOWN = 40
+
+
+def velo(checkout: Path, *words: str) -> list[str]:
+    return [str(checkout / "build" / "bin" / "velo"), "vm", *words]
+
+
+def prepare(checkout: Path) -> None:
+    """Images and driver; the test is skipped where they cannot be had."""
+    ready = subprocess.run(
+        velo(checkout, "--prepare"), stderr=subprocess.PIPE, text=True, timeout=PREPARE_TIMEOUT_S,
+        check=False,
+    )  # fmt: skip
+    if ready.returncode:
+        print(f"no guests here: {ready.stderr.strip()}")
+        sys.exit(SKIPPED)
+    headers = subprocess.check_output(velo(checkout, "--headers"), text=True).strip()
+    make = ["make", "-s", "-C", str(checkout / "driver"), f"KDIR={headers}"]
+    subprocess.run(make, check=True, timeout=PREPARE_TIMEOUT_S)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("checkout", type=Path)
+    parser.add_argument("--expect", help="what the program must print")
+    parser.add_argument("--hpcc", metavar="RANKS", type=int, help="hpcc's checks must hold, too")
+    parser.add_argument("words", nargs="+")
+    args = parser.parse_args()
+    prepare(args.checkout)
+    with tempfile.TemporaryDirectory(prefix="velo-vm-test-") as name:
+        here = Path(name)
+        if args.hpcc:
+            text = hpcc.problem(hpcc.EXAMPLE.read_text(), args.hpcc, hpcc.ORDER)
+            (here / "hpccinf.txt").write_text(text, encoding="utf-8")
+        done = subprocess.run(
+            velo(args.checkout, "--keep", "kept", *args.words), cwd=here, text=True,
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
+        )  # fmt: skip
+        print("\n".join(done.stdout.splitlines()[-SHOWN:]))
+        failed = [f"exit code {done.returncode}"] if done.returncode else []
+        if args.expect and args.expect not in done.stdout:
+            failed.append(f"nowhere is '{args.expect}'")
+        if args.hpcc and not failed:
+            failed += hpcc.judge((here / "hpccoutf.txt").read_text(encoding="utf-8"))
+        for line in failed:
+            print("FAILED:", line)
+        return int(bool(failed))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
