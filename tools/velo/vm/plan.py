@@ -18,9 +18,8 @@ from velo.vm.guest import Plan, Share
 from velo.vm.image import GUESTS_MAX, HOME
 
 MEMORY_LEAST_MIB = 256
-# Of the model with a host port that a driver can use; sim/README.md.
+# Of a card.
 LINKS = 3
-WIDTH_BITS = 64
 # What this command is told; guests need no such thing.
 STAYS_HERE = {"VELO_LIBEXEC", "VELO_VM_CACHE", "VELO_SHM_DIR", "VELO_NODE"}
 GUEST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -129,10 +128,12 @@ def _driver(args: argparse.Namespace) -> Path:
 
 def _shares(driver: Path | None) -> list[Share]:
     """velo's own tree, to read, and the current folder, to write."""
-    prefix = tree.CHECKOUT or openmpi.component_folder("mtl").parents[2]
-    shares = [Share("tree", prefix)]
-    if driver and not driver.is_relative_to(prefix):
-        shares.append(Share("driver", driver.parent))
+    components = openmpi.component_folder("mtl").parents[2] if driver else None
+    shares: list[Share] = []
+    for name, folder in (("tree", tree.CHECKOUT), ("library", components),
+                         ("driver", driver.parent if driver else None)):  # fmt: skip
+        if folder and not any(folder.is_relative_to(share.folder) for share in shares):
+            shares.append(Share(name, folder))
     here = Path.cwd()
     if here != Path("/"):
         shares.append(Share("here", here, writable=True))
@@ -205,7 +206,7 @@ def _job(args: argparse.Namespace, words: Sequence[str], here: str) -> str:
 def _simulator(args: argparse.Namespace, network: routing.Network, folder: Path) -> list[str]:
     file = folder / "topology"
     file.write_text(routing.to_text(network), encoding="utf-8")
-    words = [str(tree.find("velo-sim")), "--topology-file", str(file), "--width", str(WIDTH_BITS)]
+    words = [str(tree.find("velo-sim")), "--topology-file", str(file)]
     for node in range(args.nodes):
         words += ["--card", f"{node}={card_socket(folder, node)}"]
     return words
