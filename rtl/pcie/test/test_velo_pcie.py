@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
+from cocotb.handle import HierarchyObject, LogicObject, PackedObject
 from cocotb.triggers import FallingEdge
 from cocotbext.pcie.core.tlp import CplStatus, Tlp, TlpAttr, TlpType
 from cocotbext.pcie.core.utils import PcieId
@@ -738,6 +739,37 @@ async def a_host_that_takes_nothing_is_waited_for_and_still_served(dut: Any) -> 
     await setup.bench.until(lambda: len(block.answers) == 13)
     assert all(answer.status == CplStatus.SC for answer in block.answers)
     assert not any(block.events.values())
+
+
+def values_of(handle: Any) -> dict[str, str]:
+    """Every signal in and below a module, memories left out."""
+    found = {}
+    for part in handle:
+        if isinstance(part, HierarchyObject):
+            found |= values_of(part)
+        elif isinstance(part, LogicObject | PackedObject):
+            found[part._path] = str(part.value)
+    return found
+
+
+@cocotb.test()
+async def a_function_that_has_nothing_to_do_stands_still(dut: Any) -> None:
+    """A simulator may let it rest, and a chip takes little power."""
+    setup = Setup(dut, 14)
+    await setup.start(enumerated=True)
+    setup.block.memory(LOW, 4096)
+    setup.node.read(LOW, 64, 5)
+    setup.node.write(LOW, bytes(64))
+    setup.store(0x40, [1])
+    await setup.bench.until(lambda: 5 in setup.node.answers)
+    assert await setup.block.root.mem_read_dword(setup.bars[4] + FUNCTION)
+    await setup.bench.cycles(300)
+    before = values_of(dut)
+    assert len(before) > 500
+    for cycles in (1, 2, 61):
+        await setup.bench.cycles(cycles)
+        after = values_of(dut)
+        assert not [path for path in before if before[path] != after[path]]
 
 
 @cocotb.test()
