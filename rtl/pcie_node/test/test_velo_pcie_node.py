@@ -10,27 +10,27 @@ from pathlib import Path
 from typing import Any
 
 import cocotb
+from card_host import (
+    CTX,
+    DROPPED,
+    GET,
+    LINES,
+    PUT,
+    QUEUE,
+    QUEUES,
+    RECEIVED,
+    RING,
+    RINGS,
+    RMA_ERRORS,
+    SENT,
+    STORES,
+    Host,
+    Side,
+    linked,
+)
 from cocotb.triggers import FallingEdge
-from pcie.test.hard_block import HardBlock
 from stream import Bench
-from structs import Struct
 
-CTX, OTHER = 1, 2  # contexts: that of messages and descriptors; that of remote memory
-VELO, RMA = 0, 1
-SETUP, LINKS, PAGES = 0x08, 0x80, 0x88
-SENT, RECEIVED, RMA_ERRORS, LINK_STATUS = 0x40, 0x50, 0xC8, 0x100
-RINGS, READ_POINTERS, ROUTES = 0x8000000, 0x8100000, 0x8200000
-QUEUES, QUEUE_READ_POINTERS = 0x8300000, 0x8400000
-SETTING, STORES, DROPPED, WATCH = 0x1008, 0x1010, 0x1018, 0x1800
-LINES = 16
-PUT, GET, REQUESTER = 1, 2, 1
-# In a host's memory. Remote memory: pages that do not lie behind each other.
-RING, QUEUE, TABLE, FRAMES, SIZE = 0x0, 0x4000, 0x5000, 0x8000, 1 << 16
-SLOTS_LOG2, ENTRIES_LOG2 = 6, 3
-SETTING_T = Struct("pcie_pkg", "pcie_setting_t")
-STORES_T = Struct("pcie_pkg", "pcie_stores_t")
-WATCH_T = Struct("pcie_pkg", "pcie_watch_t")
-PAGE_T = Struct("velo_pkg", "registered_page_t")
 CYCLES = Path(__file__).resolve().parents[3] / "build" / "rtl" / "pcie-node-cycles.json"
 
 
@@ -38,167 +38,13 @@ def test_pcie_node(simulate: Callable[..., None]) -> None:
     simulate("velo_pcie_pair", beside=["rtl/shared.vlt", "rtl/pcie_node/test/velo_pcie_pair.sv"])
 
 
-class Side:
-    """The ports of one of the two, by the names that they have in velo_pcie_node."""
-
-    def __init__(self, dut: Any, prefix: str):
-        self._dut, self._prefix = dut, prefix
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._dut, name if name in ("clk_i", "rst_ni") else self._prefix + name)
-
-
-class Face:
-    """The bench as a hard block wants it."""
-
-    def __init__(self, bench: Bench, prefix: str):
-        self._bench, self.dut = bench, Side(bench.dut, prefix)
-
-    @property
-    def cycle(self) -> int:
-        return self._bench.cycle
-
-
-class Host:
-    """A host with its card: what a driver and a process with context CTX do."""
-
-    def __init__(self, bench: Bench, prefix: str, node: int, base: int, stall: float):
-        self.bench, self.node, self.base = bench, node, base
-        self.block = HardBlock(Face(bench, prefix), node, stall)
-        self.block.mixed = True
-        self.rng = random.Random(node)
-        self.memory = self.block.memory(base, SIZE)
-        self.peer: Host = self
-        self.head = self.notes = 0  # slots and entries that were looked at
-        self.sent = self.taken = 0
-        self.interrupts: list[int] = []  # by each, the messages that were in the ring by then
-        self.got: list[tuple[int, list[int]]] = []  # tag and payload of messages
-
-    async def find(self) -> None:
-        root = self.block.root
-        await root.enumerate()
-        self.device = root.find_device(self.block.function.pcie_id)
-        await self.device.enable_device()
-        await self.device.set_master()
-        await self.device.alloc_irq_vectors(8, 8)
-        self.bars = [self.device.bar_addr[bar] for bar in range(6)]
-
-        async def interrupt() -> None:
-            self.interrupts.append(self.there())
-
-        self.device.msi_vectors[0].cb.append(interrupt)
-
-    async def set(self, offset: int, value: int, bar: int = 0) -> None:
-        await self.block.root.mem_write_qword(self.bars[bar] + offset, value)
-
-    async def get(self, offset: int, bar: int = 0) -> int:
-        return await self.block.root.mem_read_qword(self.bars[bar] + offset)
-
-    async def configure(self, slots_log2: int = SLOTS_LOG2) -> None:
-        """All that a driver sets after a reset."""
-        self.slots = 1 << slots_log2
-        self.head = self.notes = self.sent = self.taken = 0
-        self.memory[0:FRAMES] = bytes(FRAMES)
-        for page in range(4):
-            entry = PAGE_T.pack(rights=7, ctx=OTHER, frame=(self.frame(page) + self.base) >> 12)
-            if page % 2:
-                entry = PAGE_T.pack(rights=7, ctx=CTX, frame=(self.frame(page) + self.base) >> 12)
-            self.memory[TABLE + 8 * page : TABLE + 8 * page + 8] = entry.to_bytes(8, "little")
-        vector = self.device.msi_vectors[0]
-        await self.set(0, vector.addr, 4)
-        await self.set(8, vector.data, 4)
-        await self.set(SETTING, SETTING_T.pack(patience=2000, timeout=2000), 4)
-        await self.set(WATCH, WATCH_T.pack(enable=1, base=(self.base + RING) >> 12), 4)
-        await self.set(SETUP, self.node)
-        await self.set(ROUTES + 8 * self.node, 15)
-        await self.set(ROUTES + 8 * self.peer.node, 0)
-        for context in (CTX, OTHER):
-            await self.set(
-                QUEUES + (context << 12),
-                1 | self.base + QUEUE + 0x400 * context | ENTRIES_LOG2 << 48,
-            )
-        await self.set(RINGS + (CTX << 12), 1 | self.base + RING | slots_log2 << 48)
-        await self.set(PAGES, self.base + TABLE | 1 << 8 | 2)
-        await self.set(LINKS, 1)
-
-    @staticmethod
-    def frame(page: int) -> int:
-        return FRAMES + 0x2000 * (page ^ 1)
-
-    def place(self, address: int) -> int:
-        """Where a byte of registered memory is."""
-        return self.frame(address >> 12) + address % 4096
-
-    def word(self, offset: int) -> int:
-        return int.from_bytes(self.memory[offset : offset + 8], "little")
-
-    def there(self) -> int:
-        """The messages that have come, looked at or not."""
-        count = self.head
-        while count < self.head + self.slots:
-            word = self.word(RING + 64 * (count % self.slots))
-            if not (word & 1 and word >> 48 == count & 0xFFFF):
-                break
-            count += 1
-        return count
-
-    async def send(self, tag: int, payload: list[int]) -> None:
-        """One message for the peer, with a credit in hand."""
-        words = [1 | (tag & 255) << 8 | 8 * len(payload) << 16, *payload]
-        place = self.peer.node << 20 | CTX << 12 | len(payload) << 6
-        data = b"".join(word.to_bytes(8, "little") for word in words)
-        self.sent += 1
-        address = self.bars[2] + (VELO << 36 | CTX << 28 | place)
-        await self.block.root.mem_write(address, data)
-
-    async def look(self) -> None:
-        """Take what is in the ring, and give its slots back."""
-        looked, there = self.head, self.there()
-        for count in range(looked, there):
-            slot = RING + 64 * (count % self.slots)
-            head = self.word(slot)
-            assert head >> 32 & 0xFFFF == self.peer.node << 8 | CTX
-            size = head >> 16 & 0xFFFF
-            assert size % 8 == 0 and size <= 56
-            words = [self.word(slot + 8 + i) for i in range(0, size, 8)]
-            self.got.append((head >> 8 & 255, words))
-        self.head = there
-        if there != looked:
-            await self.set(READ_POINTERS + (CTX << 12), there & 0xFFFF)
-
-    async def credit(self) -> bool:
-        """Whether there is a line free, by the counts, if it is not known."""
-        if self.sent - self.taken >= LINES:
-            counts = STORES_T.unpack_bits(await self.get(STORES, 4))
-            self.taken = counts["taken"]
-        return self.sent - self.taken < LINES
-
-    async def command(self, op: int, ours: int, theirs: int, size: int, cookie: int) -> None:
-        low = op | REQUESTER << 4 | self.peer.node << 8 | OTHER << 16 | cookie << 24 | size << 32
-        data = b"".join(word.to_bytes(8, "little") for word in (low, ours, theirs))
-        self.sent += 1
-        await self.block.root.mem_write(self.bars[2] + (RMA << 36 | CTX << 28), data)
-
-    async def notification(self) -> tuple[int, int]:
-        """Cookie and error of the next one."""
-        entry = QUEUE + 0x400 * CTX + 16 * (self.notes % (1 << ENTRIES_LOG2))
-        await self.bench.until(lambda: bool(self.word(entry) & 1), 20000)
-        note = self.word(entry)
-        self.memory[entry : entry + 16] = bytes(16)
-        self.notes += 1
-        await self.set(QUEUE_READ_POINTERS + (CTX << 12), self.notes)
-        return note >> 55 & 255, note >> 12 & 15
-
-
 async def start(dut: Any, stall: float = 0.0) -> tuple[Host, Host]:
     inputs = ("rx_valid", "rx_last", "rx_keep", "rx_data", "rx_bar", "tx_ready", "config", "flr")
     names = [f"{side}_{name}_i" for side in "ab" for name in (*inputs, "tx_nonposted_ok")]
     bench = Bench(dut, names)
     logging.getLogger("cocotb.pcie").setLevel(logging.ERROR)
-    low, high = (
-        Host(bench, "a_", 3, 0x9000_0000, stall),
-        Host(bench, "b_", 200, 0x12_3400_0000, stall),
-    )
+    low = Host(bench, Side(dut, "a_"), 3, 0x9000_0000, stall)
+    high = Host(bench, Side(dut, "b_"), 200, 0x12_3400_0000, stall)
     low.peer, high.peer = high, low
     await bench.start()
     for host in (low, high):
@@ -209,15 +55,6 @@ async def start(dut: Any, stall: float = 0.0) -> tuple[Host, Host]:
         await host.configure()
     await linked(low, high)
     return low, high
-
-
-async def linked(*hosts: Host) -> None:
-    for host in hosts:
-        for _ in range(200):
-            if await host.get(LINK_STATUS) & 1:
-                break
-        else:
-            raise AssertionError("the link does not come up")
 
 
 def payload_of(rng: random.Random) -> list[int]:
@@ -232,8 +69,9 @@ async def a_message_is_in_the_other_hosts_memory_before_the_interrupt(dut: Any) 
     for number in range(60):
         host = rng.choice(hosts)
         payload = payload_of(rng)
-        while not await host.credit():
-            pass
+        for _ in range(100):
+            if await host.credit():
+                break
         await host.send(number, payload)
         wanted[host.peer.node].append((number, payload))
         if rng.random() < 0.3:
@@ -241,7 +79,7 @@ async def a_message_is_in_the_other_hosts_memory_before_the_interrupt(dut: Any) 
     for host in hosts:
         want = wanted[host.node]
         count = len(want)
-        await host.bench.until(lambda h=host, n=count: h.there() == n, 20000)
+        await host.bench.until(lambda h=host, n=count: h.there() == n, 3000)
         # The last interrupt finds all of them.
         await host.bench.until(lambda h=host, n=count: h.interrupts[-1:] == [n], 2000)
         assert all(host.interrupts)
@@ -380,8 +218,8 @@ async def a_reset_of_one_leaves_no_dma_behind_and_the_other_goes_on(dut: Any) ->
                     sent.append(number)
             last = {stays: number, goes: sent[-1]}
             for host in hosts:
-                await host.bench.until(lambda h=host: h.there() > h.head, 20000)
-                for _ in range(2000):
+                await host.bench.until(lambda h=host: h.there() > h.head, 3000)
+                for _ in range(500):
                     await host.look()
                     if host.got and host.got[-1][1][0] == last[host]:
                         break
