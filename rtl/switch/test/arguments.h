@@ -24,7 +24,8 @@ namespace bench
     std::exit(1);
 }
 
-// Decimal, octal or hexadecimal as in C, without a sign, and no larger than the type holds; a bool is 0 or 1.
+// Decimal, octal or hexadecimal as in C, without a sign, and no larger than the type holds; a bool
+// is 0 or 1.
 template <typename Number> Number number(const std::string &text)
 {
     static_assert(std::numeric_limits<Number>::is_integer);
