@@ -16,7 +16,7 @@ from velo.runtime import hosts, openmpi
 MPIRUN = """#!/bin/sh
 case "$1" in --version) echo "mpirun (Open MPI) 4.1.4"; exit;; esac
 printf '%s\\n' "$@"
-env | grep '^VELO_' | sed 's/^/env /'
+env | grep -E '^(VELO|FI)_' | sed 's/^/env /'
 exit ${FAKE_CODE:-0}
 """
 # Hosts that are not as they should be have names that say so.
@@ -90,7 +90,10 @@ def test_ranks_on_hosts_get_a_network_and_a_secret(
     assert len(secrets) == 2
     assert all(len(line.partition("=")[2]) == 2 * 32 for line in secrets)
     assert "env VELO_NETWORK=ofi" in first
-    assert exported(first) == ["VELO_DOMAIN", "VELO_NETWORK", "VELO_OFI_SECRET", "VELO_SHM_DIR"]
+    assert exported(first) == [
+        "FI_OFI_RXM_MSG_RX_SIZE", "VELO_DOMAIN", "VELO_NETWORK", "VELO_OFI_SECRET", "VELO_SHM_DIR",
+    ]  # fmt: skip
+    assert "env FI_OFI_RXM_MSG_RX_SIZE=64" in first
     # A value on a command line would be shown by ps.
     values = {line.partition("=")[2] for line in secrets}
     assert not any(value in word for word in first if word[:4] != "env " for value in values)
@@ -118,12 +121,14 @@ def test_what_the_user_sets_stands(
     monkeypatch.setenv("VELO_NETWORK", "/etc/map.toml")
     monkeypatch.setenv("VELO_OFI_SECRET", "sixteen letters!")
     monkeypatch.setenv("VELO_SPIN_NS", "0")
+    monkeypatch.setenv("FI_OFI_RXM_MSG_RX_SIZE", "512")
     found = said(
         capfd, "-n", "2", "-x", "VELO_SPIN_NS=1", "--mca", "oob_tcp_keepalive_time", "60",
         "--host", "far", "true",
     )  # fmt: skip
     assert "env VELO_NETWORK=/etc/map.toml" in found
     assert "env VELO_OFI_SECRET=sixteen letters!" in found
+    assert "env FI_OFI_RXM_MSG_RX_SIZE=512" in found
     assert exported(found).count("VELO_SPIN_NS") == 0
     assert "VELO_SPIN_NS=1" in exported(found)
     assert found.count("oob_tcp_keepalive_time") == 1

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/single_threaded.h>
 
 #include "ofi.h"
 
@@ -74,6 +75,15 @@ static const struct fi_info *best_of(const struct fi_info *all, const struct set
     return local;
 }
 
+/* By default ofi_rxm takes 70 MB for the receive buffers of each endpoint; it reads this when
+ * libfabric is first asked, and no hint changes it. While other threads read the environment it
+ * must not be changed; `velo run` sets it for its ranks. */
+static void limit_buffers(void)
+{
+    if (__libc_single_threaded)
+        (void)setenv("FI_OFI_RXM_MSG_RX_SIZE", "64", 0);
+}
+
 static int choose(struct endpoint *endpoint)
 {
     static const uint64_t needs[] = {FI_MSG | FI_SOURCE | FI_RMA, FI_MSG | FI_SOURCE};
@@ -86,6 +96,7 @@ static int choose(struct endpoint *endpoint)
      * through it. */
     bool is_beside = strchr(endpoint->attr.domain, '+') != NULL;
     int error = 0;
+    limit_buffers();
     for (int need = 0; need < 2 && !endpoint->fabric.info; need++) {
         struct fi_info *all = NULL;
         struct fi_info *hints = hints_for(settings->provider, needs[need]);

@@ -53,6 +53,8 @@ SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE
 # The secret of a job's ports on several hosts, or a file with it.
 SECRETS = ("VELO_OFI_SECRET", "VELO_OFI_SECRET_FILE")
 SECRET_BYTES = 32
+# Receive buffers of libfabric's ofi_rxm: by default it takes 70 MB for each of a rank's ports.
+BUFFERS = ("FI_OFI_RXM_MSG_RX_SIZE", "64")
 # What this command is told; ranks need no such thing.
 STAYS_HERE = {"VELO_LIBEXEC"}
 # mpirun and its daemons notice after this that a host is gone: by themselves, after eight minutes.
@@ -124,6 +126,7 @@ def plan(
 def cross_hosts(env: dict[str, str]) -> list[str]:
     """Add what ranks on several hosts need; the names of those values that are secret."""
     env["VELO_NETWORK"] = os.environ.get("VELO_NETWORK") or "ofi"
+    env[BUFFERS[0]] = os.environ.get(*BUFFERS)
     if any(os.environ.get(name) for name in SECRETS):
         return []
     env[SECRETS[0]] = secrets.token_hex(SECRET_BYTES)
@@ -137,7 +140,9 @@ def exports(env: Iterable[str], options: Sequence[str]) -> list[str]:
         for word, value in itertools.pairwise(options)
         if word.lstrip("-") == "x"
     }
-    names = {name for name in [*env, *os.environ] if name.startswith("VELO_")} - STAYS_HERE - given
+    all_names = [*env, *os.environ]
+    ours = {name for name in all_names if name.startswith("VELO_") or name == BUFFERS[0]}
+    names = ours - STAYS_HERE - given
     return [word for name in sorted(names) for word in ("-x", name)]
 
 
