@@ -17,6 +17,8 @@
 #define AWAY_NS 1000000
 /* The longest time between two looks: nothing wakes the thread when something finds no room. */
 #define LOOK_MS 100
+/* A process that ends waits so long for the thread to end its look. */
+#define LAST_NS NS_PER_S
 
 /* `turn` is held to begin and end, `lock` to look at the list. */
 static pthread_mutex_t turn = PTHREAD_MUTEX_INITIALIZER;
@@ -220,11 +222,10 @@ static void forget_parent(void)
     after_fork(); /* The only thread of the child is a copy of the one that has locked. */
 }
 
-/* What a process has sent leaves, even if it ends without closing its ports. If a call of another
- * thread goes on meanwhile, that thread has the lock and sends. */
+/* What a process has sent arrives, even if it ends without closing its ports. */
 static void send_last(void)
 {
-    if (pthread_mutex_trylock(&lock) != 0)
+    if (!wait_lock(&lock, LAST_NS))
         return;
     for (struct velo_port *port = attended; port; port = port->next_attended)
         carriers_send_last(port);

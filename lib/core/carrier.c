@@ -20,6 +20,9 @@
 /* A thread that waits for room looks again after this time: another thread may have taken in the
  * credits that it waits for. */
 #define ROOM_NAP_MS 1
+/* A process that ends waits so long for its last messages to be taken, and for a thread of its own
+ * to leave a call: that may be the one that ends it, by exit() in a signal handler. */
+#define LAST_NS NS_PER_S
 #define SYMBOL "velo_transport"
 
 /* ---- loading --------------------------------------------------------------------------------- */
@@ -277,6 +280,14 @@ void carrier_sent(struct carrier *carrier)
     }
 }
 
+static bool push_links(struct carrier *carrier)
+{
+    bool is_pushed = true;
+    for (struct velo_link *link = carrier->links; link; link = link_next(link))
+        is_pushed &= link_push(link);
+    return is_pushed;
+}
+
 /* If another thread of the program has the lock, it does all the work, and we need not wait. If the
  * attending thread has it, we wait: it may have lost the processor, and needs ours. */
 static bool progress(struct carrier *carrier)
@@ -288,10 +299,7 @@ static bool progress(struct carrier *carrier)
     }
     release(carrier);
     bool any = carrier->transport->progress(carrier->endpoint);
-    uint32_t pending = 0;
-    for (struct velo_link *link = carrier->links; link; link = link_next(link))
-        pending |= !link_push(link);
-    order_set_flag(&carrier->pending, pending);
+    order_set_flag(&carrier->pending, !push_links(carrier));
     links_sweep(carrier);
     carrier_sent(carrier);
     pthread_mutex_unlock(&carrier->lock);
@@ -329,10 +337,15 @@ bool carriers_arm(struct velo_port *port)
 
 void carriers_send_last(struct velo_port *port)
 {
+    int64_t end_ns = wait_now_ns() + LAST_NS;
     for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next) {
-        if (!carrier->transport->arm || pthread_mutex_trylock(&carrier->lock) != 0)
+        if (!carrier->transport->finish || !wait_lock(&carrier->lock, LAST_NS))
             continue;
-        (void)carrier->transport->arm(carrier->endpoint);
+        bool is_sent;
+        do {
+            is_sent = push_links(carrier);
+            carrier->transport->finish(carrier->endpoint);
+        } while (!is_sent && wait_now_ns() < end_ns);
         pthread_mutex_unlock(&carrier->lock);
     }
 }

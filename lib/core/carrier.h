@@ -56,7 +56,7 @@ void carriers_attend_held(struct velo_port *port);
 void carrier_sent(struct carrier *carrier);
 /** Before a wait for the descriptors: send what is held back. False: there is something to do. */
 bool carriers_arm(struct velo_port *port);
-/** The process ends: send what is held back. */
+/** The process ends: what was sent is to arrive. */
 void carriers_send_last(struct velo_port *port);
 /** Sleep until something may have come, or seg_wake_owner() wakes the port. True: a signal handler
  *  ran. */

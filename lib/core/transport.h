@@ -203,6 +203,9 @@ struct velo_transport {
     /** The program, or the thread that looks after the port, is about to wait for the descriptor.
      *  Send all that is held back. False: there is something to do already. */
     bool (*arm)(void *endpoint);
+    /** The process ends, maybe without closing its ports. Wait until peers have taken what was
+     *  sent, but for a second at most. The program may go on to send. */
+    void (*finish)(void *endpoint);
 
     /* All four or none. */
 

@@ -106,3 +106,9 @@ bool wait_nap(int64_t nap_ns)
     struct timespec nap = to_timespec(nap_ns);
     return nanosleep(&nap, NULL) != 0;
 }
+
+bool wait_lock(pthread_mutex_t *lock, int64_t timeout_ns)
+{
+    struct timespec end = to_timespec(wait_now_ns() + timeout_ns);
+    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &end) == 0;
+}

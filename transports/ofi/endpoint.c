@@ -288,6 +288,39 @@ static void leave(struct endpoint *endpoint)
     }
 }
 
+/* Has the peer taken all that was sent? Else it is asked; `asked`: what was sent by then. */
+static bool is_taken(struct conn *conn, uint32_t *asked)
+{
+    if (!packet_flush(conn) || conn->acked == conn->sent)
+        return !conn->filling;
+    if (*asked != conn->sent && packet_ask(conn))
+        *asked = conn->sent;
+    return false;
+}
+
+static void finish(struct endpoint *endpoint, uint32_t index, int64_t end_ns)
+{
+    uint32_t asked = endpoint->conns[index]->acked;
+    const struct conn *conn;
+    while ((conn = endpoint->conns[index]) && conn->state == CONN_OPEN && !conn->is_self &&
+           !is_taken(endpoint->conns[index], &asked) && ofi_now_ns() < end_ns) {
+        struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
+        if (!ofi_progress(endpoint) && ofi_arm(endpoint))
+            (void)poll(&file, 1, 1);
+    }
+}
+
+/* The process may end. What lies in the kernel's buffers is not enough: the kernel drops it if the
+ * process ends before it has read what its peer has sent meanwhile. One peer after the other. */
+static void ofi_finish(void *self)
+{
+    struct endpoint *endpoint = self;
+    int64_t end_ns = ofi_now_ns() + LEAVE_NS;
+    for (uint32_t i = 0; i < endpoint->conns_len; i++)
+        if (endpoint->conns[i])
+            finish(endpoint, i, end_ns);
+}
+
 static void ofi_close(void *self)
 {
     struct endpoint *endpoint = self;
@@ -391,6 +424,7 @@ struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .learn = ofi_learn,
     .sent = ofi_sent,
     .arm = ofi_arm,
+    .finish = ofi_finish,
     .expose = ofi_expose,
     .conceal = ofi_conceal,
     .fetch = ofi_fetch,

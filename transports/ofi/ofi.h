@@ -314,6 +314,8 @@ void packets_flush(struct endpoint *endpoint, bool credits_too);
 /** After a send: send what is long due. True: something is held back. */
 bool packets_hold(struct endpoint *endpoint);
 void packet_acknowledge(struct conn *conn);
+/** Ask the peer how much it has taken. False: not now. */
+bool packet_ask(struct conn *conn);
 /** A packet came. */
 void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, fi_addr_t from);
 

@@ -258,20 +258,28 @@ bool packets_hold(struct endpoint *endpoint)
     return is_held;
 }
 
+/* A packet without frames. False: it did not leave. */
+static bool send_sign(struct conn *conn, enum wire_kind kind)
+{
+    if (conn->is_self || conn->is_ack_sent)
+        return false;
+    put_header(conn, &conn->ack, kind);
+    enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->ack, conn->address);
+    if (sent == FABRIC_BUSY)
+        return false;
+    conn->is_ack_sent = sent == FABRIC_HAS;
+    note_told(conn);
+    return true;
+}
+
 void packet_acknowledge(struct conn *conn)
 {
     conn->owes_ack = true;
-    if (conn->is_self || conn->is_ack_sent)
-        return;
-    put_header(conn, &conn->ack, WIRE_ACK);
-    enum fabric_sent sent = fabric_send(&conn->endpoint->fabric, &conn->ack, conn->address);
-    if (sent == FABRIC_BUSY) {
+    if (!send_sign(conn, WIRE_ACK) && !conn->is_self && !conn->is_ack_sent)
         conn->endpoint->is_owing = true;
-        return;
-    }
-    conn->is_ack_sent = sent == FABRIC_HAS;
-    note_told(conn);
 }
+
+bool packet_ask(struct conn *conn) { return send_sign(conn, WIRE_ASK); }
 
 /* ---- taking ---------------------------------------------------------------------------------- */
 
@@ -383,7 +391,7 @@ void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, 
 {
     const struct wire_header *header = (const struct wire_header *)data;
     if (len_bytes < sizeof *header || header->magic != WIRE_MAGIC || header->kind < WIRE_HELLO ||
-        header->kind > WIRE_ACK) {
+        header->kind > WIRE_ASK) {
         refuse(endpoint);
         return;
     }
@@ -401,6 +409,8 @@ void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, 
     conn->was_heard = true;
     if (!conn->is_self)
         conn->acked = header->taken;
-    if (header->kind != WIRE_ACK)
+    if (header->kind == WIRE_ASK)
+        packet_acknowledge(conn);
+    else if (header->kind != WIRE_ACK)
         take_sequence(conn, header, data + sizeof *header, len_bytes - sizeof *header);
 }

@@ -14,7 +14,7 @@
 
 #include "../../lib/core/transport.h"
 
-#define WIRE_MAGIC 0x4F31u /* "1O": the version is its first character. */
+#define WIRE_MAGIC 0x4F32u /* "2O": the version is its first character. */
 /** The longest packet. Providers over ofi_rxm send up to 16 KiB without asking the receiver. */
 #define WIRE_PACKET_BYTES 16384u
 /** Two frames of this length fill a packet. */
@@ -35,6 +35,7 @@ enum wire_kind {
     WIRE_FRAMES,
     WIRE_BYE, /* As FRAMES, and the sender's port closes. */
     WIRE_ACK, /* No frames, and no place in the sequence. */
+    WIRE_ASK, /* As ACK, and wants one for an answer. */
 };
 
 /** Begins each packet. It is short, since TCP's provider is fastest with messages of up to 64
