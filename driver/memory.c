@@ -351,34 +351,46 @@ free_region:
 	return err;
 }
 
+static struct velo_region *velo_region_take_out(struct velo_context *ctx, u32 first_page)
+{
+	struct velo_region *region;
+
+	list_for_each_entry(region, &ctx->regions, list) {
+		if (region->first_page != first_page)
+			continue;
+		list_del(&region->list);
+		velo_region_withdraw(region);
+		bitmap_clear(ctx->card->table_used, region->first_page, region->page_count);
+		return region;
+	}
+	return NULL;
+}
+
 /**
  * velo_memory_withdraw() - take out what was entered
  * @ctx: the context that entered it
  * @first_page: where
  *
- * Return: 0, or -ENOENT.
+ * Return: 0, -ENOENT, or -ENODEV.
  */
 int velo_memory_withdraw(struct velo_context *ctx, u32 first_page)
 {
 	struct velo_card *card = ctx->card;
-	struct velo_region *region, *found = NULL;
+	struct velo_region *region = NULL;
+	int err = 0;
 
-	mutex_lock(&card->pages);
-	list_for_each_entry(region, &ctx->regions, list) {
-		if (region->first_page == first_page) {
-			found = region;
-			break;
-		}
+	down_read(&card->live);
+	if (ctx->dead) {
+		err = -ENODEV;
+	} else {
+		mutex_lock(&card->pages);
+		region = velo_region_take_out(ctx, first_page);
+		mutex_unlock(&card->pages);
 	}
-	if (found) {
-		list_del(&found->list);
-		velo_region_withdraw(found);
-		bitmap_clear(card->table_used, found->first_page, found->page_count);
-	}
-	mutex_unlock(&card->pages);
-	if (!found)
-		return -ENOENT;
-	velo_region_free(found);
+	up_read(&card->live);
+	if (!region)
+		return err ? err : -ENOENT;
+	velo_region_free(region);
 	return 0;
 }
 

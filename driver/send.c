@@ -3,6 +3,7 @@
  * Lines that the kernel stores for contexts without lines of their own, one at a time.
  */
 #include <linux/io.h>
+#include <linux/irqflags.h>
 #include <linux/overflow.h>
 
 #include "velo.h"
@@ -41,13 +42,17 @@ static ssize_t velo_send_to(struct velo_card *card, u64 address, const u64 *line
 	phys_addr_t at = card->window + address;
 	void __iomem *page = ioremap_wc(at & PAGE_MASK, PAGE_SIZE);
 	u16 dropped, dropped_before;
+	unsigned long flags;
 	bool is_taken;
 
 	if (!page)
 		return -ENOMEM;
 	dropped_before = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
+	/* An interrupt might flush a part of what is combined; the node refuses half a descriptor. */
+	local_irq_save(flags);
 	__iowrite64_copy(page + offset_in_page(at), line, len_bytes / 8);
 	wmb(); /* What is combined leaves before the store is waited for. */
+	local_irq_restore(flags);
 	is_taken = velo_node_wait_stores(card);
 	dropped = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
 	iounmap(page);

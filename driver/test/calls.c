@@ -584,7 +584,7 @@ static void wakes(void)
 	CHECK_FAILS(ioctl(to.file, VELO_CARD_ARM, &arm), EINVAL);
 	CHECK(receive(&to, 5, 8, from.take.number));
 	CHECK(poll(&poll_file, 1, 0) == 1); /* Of the heads that were told last. */
-	arm = (struct velo_card_arm){ 1, 0, 0, 0 };
+	arm = (struct velo_card_arm){ to.head, 0, 0, 0 };
 	CHECK(ioctl(to.file, VELO_CARD_ARM, &arm) == 0 && arm.ready == 0);
 	CHECK(poll(&poll_file, 1, 0) == 0);
 	port_close(&to);
@@ -610,6 +610,25 @@ static bool notified(struct port *port, uint64_t *words)
 	return CHECK(velo_rma_notification_valid(words[0]));
 }
 
+/* The notifications of a descriptor that came in parts: one for each part, or fewer. */
+static bool was_split(struct port *port, const uint64_t *answer)
+{
+	volatile uint64_t *entry;
+
+	if (velo_rma_notification_error(answer[0]) != VELO_ERROR_OVERSIZE)
+		return false;
+	wait_until_taken(port);
+	usleep(50000);
+	entry = port->queue + port->queue_head % port->take.queue_entries * 2;
+	while (entry[0]) {
+		entry[0] = 0;
+		port->queue_head++;
+		entry = port->queue + port->queue_head % port->take.queue_entries * 2;
+	}
+	*port->queue_pointer = port->queue_head;
+	return true;
+}
+
 /* Returns the error that it ended with, or -1. */
 static int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t len_bytes)
 {
@@ -622,9 +641,17 @@ static int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t
 	};
 	uint64_t answer[2];
 
-	store(port->descriptors, words, VELO_RMA_DESCRIPTOR_WORDS);
-	if (!notified(port, answer))
-		return -1;
+	/* By turns as a process does it, and by the kernel. */
+	do {
+		if (port->queue_head % 2)
+			store(port->descriptors, words, VELO_RMA_DESCRIPTOR_WORDS);
+		else
+			CHECK(pwrite(port->file, words, sizeof(words),
+				     (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)) ==
+			      sizeof(words));
+		if (!notified(port, answer))
+			return -1;
+	} while (was_split(port, answer));
 	CHECK(velo_rma_notification_cookie(answer[0]) == 17);
 	return velo_rma_notification_error(answer[0]);
 }
@@ -659,6 +686,43 @@ static void remote_memory(void)
 	CHECK(put(&port, from_page, to_page, 64) == VELO_ERROR_UNREGISTERED);
 	port_close(&port);
 	CHECK(sysfs_number("pages") == 0);
+}
+
+/* What is sent to a context that is closed goes nowhere; whoever takes it next sees nothing of it. */
+static void closed(void)
+{
+	struct port to, from, next;
+	long dropped = sysfs_number("counters/dropped");
+	uint64_t line[8];
+	unsigned int i;
+
+	port_open(&to, VELO_CARD_ANY);
+	port_open(&from, to.take.number);
+	make_line(line, 1, 8);
+	store(from.target + 7 * 8, line, 8);
+	wait_until_taken(&from);
+	port_close(&to);
+	CHECK(sysfs_number("counters/dropped") == dropped);
+	for (i = 0; i < 3; i++)
+		CHECK(pwrite(from.file, line, 64, (off_t)VELO_CARD_OFFSET(VELO_CARD_TARGETS,
+			     target_page(to.take.node, to.take.number) | 7 << 6)) == 64);
+	while (sysfs_number("counters/dropped") < dropped + 3)
+		usleep(1000);
+	CHECK(sysfs_number("counters/completer_error_context") == to.take.number);
+
+	next.file = open(DEVICE, O_RDWR | O_CLOEXEC);
+	CHECK(context_take(next.file, to.take.number, &next.take) == 0);
+	CHECK(next.take.opened == to.take.opened + 1);
+	next.ring = context_map(next.file, VELO_CARD_RING, 0, PAGE, PROT_READ);
+	CHECK(next.ring != MAP_FAILED && next.ring[0] == 0);
+	next.ring_pointer = context_map(next.file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
+	next.head = next.queue_head = 0;
+	store(from.target + 7 * 8, line, 8);
+	CHECK(receive(&next, 1, 8, from.take.number));
+	munmap((void *)next.ring, PAGE);
+	munmap((void *)next.ring_pointer, PAGE);
+	close(next.file);
+	port_close(&from);
 }
 
 /* --- settings --------------------------------------------------------------------------------- */
@@ -716,6 +780,35 @@ static void reset(void)
 	munmap((void *)pointer, PAGE);
 }
 
+/* The card is taken out, and found again. */
+static void removal(void)
+{
+	struct velo_card_take take;
+	int file = context_open(&take), other;
+	volatile uint64_t *pointer = context_map(file, VELO_CARD_RING_POINTER, 0, PAGE, PROT_WRITE);
+	struct pollfd poll_file = { file, POLLIN, 0 };
+	char *at = pages(2);
+	uint32_t page;
+
+	CHECK(context_enter(file, at, 2 * PAGE, 3, &page) == 0);
+	CHECK(pointer != MAP_FAILED && store_signal(pointer) == 0);
+	CHECK(sysfs_write("device/remove", "1") == 0);
+	CHECK(sysfs_number("contexts") == -1 && access(DEVICE, F_OK) == -1);
+	CHECK(store_signal(pointer) == SIGBUS);
+	CHECK(poll(&poll_file, 1, 0) == 1 && poll_file.revents & POLLHUP);
+	CHECK_FAILS(context_withdraw(file, page), ENODEV);
+	CHECK_FAILS(context_enter(file, at, PAGE, 3, &page), ENODEV);
+	munmap(at, PAGE);
+	close(file);
+	munmap((void *)pointer, PAGE); /* Now its number is free again. */
+	other = open("/sys/bus/pci/rescan", O_WRONLY);
+	CHECK(other >= 0 && write(other, "1", 1) == 1);
+	close(other);
+	other = context_open(&take);
+	CHECK(context_enter(other, at + PAGE, PAGE, 3, &page) == 0);
+	close(other);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -732,9 +825,12 @@ static const struct {
 	{ "processes", processes },
 	{ "messages", messages, .wants_card = true },
 	{ "wakes", wakes, .wants_card = true },
+	{ "closed", closed, .wants_card = true },
 	{ "remote_memory", remote_memory, .wants_card = true },
 	{ "reset", reset, .wants_card = true },
 	{ "messages after the reset", messages, .wants_card = true },
+	{ "removal", removal, .wants_card = true },
+	{ "messages after the removal", messages, .wants_card = true },
 };
 
 int main(int argc, char **argv)
