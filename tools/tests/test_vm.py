@@ -162,7 +162,7 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "at least 256 MiB" in refusal(house, "--memory", "64", "--", "x")
     assert "no file /none/velo.ko" in refusal(house, "--driver", "/none/velo.ko", "--", "x")
     (house / "tree" / "build" / "driver" / "velo.ko").unlink()
-    assert "run 'make vm'" in refusal(house, "--", "x")
+    assert "make -C driver KDIR=$(velo vm --headers)" in refusal(house, "--", "x")
 
 
 def ran(*words: str) -> int:
