@@ -70,7 +70,7 @@ def find_loaded(name: str) -> Path:
 
 
 def find_driver() -> Path:
-    """The card's driver, built for the kernel of `velo vm`'s guests; not installed with the rest."""
+    """The card's driver, built for the kernel of `velo vm`'s guests; it is not installed."""
     path = CHECKOUT / "build" / "driver" / "velo.ko" if CHECKOUT else None
     if path and path.is_file():
         return path
