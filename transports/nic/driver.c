@@ -50,7 +50,6 @@ struct card {
     uint32_t share, under_way;
     uint32_t accepted; /* Once `taken` is here, `under_way` is 0. */
     bool is_waiting;   /* ...and `accepted` says so. */
-    volatile uint64_t *descriptors;
     volatile uint64_t **targets; /* By (node << 8 | number); NULL: not mapped yet. */
 };
 
@@ -116,7 +115,6 @@ static void free_card(struct card *card)
     unmap(card->queue, (size_t)context->queue_entries * 16);
     unmap(card->ring_pointer, HOST_PAGE_BYTES);
     unmap(card->queue_pointer, HOST_PAGE_BYTES);
-    unmap(card->descriptors, HOST_PAGE_BYTES);
     for (uint32_t i = 0; card->targets && i < TARGETS; i++)
         unmap(card->targets[i], HOST_PAGE_BYTES);
     free((void *)card->targets);
@@ -170,10 +168,8 @@ static bool map_all(struct card *card, const struct host_context *context, uint3
     if (store_lines >= LINE_WORDS) {
         card->share = store_lines;
         card->targets = calloc(TARGETS, sizeof *card->targets);
-        card->descriptors = map(card, VELO_CARD_DESCRIPTORS, 0, HOST_PAGE_BYTES, PROT_WRITE);
     }
-    return card->ring && card->ring_pointer &&
-           (card->share == 0 || (card->targets && card->descriptors));
+    return card->ring && card->ring_pointer && (card->share == 0 || card->targets);
 }
 
 static int watch(struct card *card)
@@ -317,13 +313,14 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
 {
     struct card *card = card_of(context);
     bool is_message = unit == VELO_UNIT_VELO;
+    /* The unit puts no parts of a descriptor together. */
+    if (!is_message)
+        return store_by_call(card, VELO_CARD_DESCRIPTORS, 0, line, len_words * sizeof *line);
     if (card->share == 0)
-        return store_by_call(card, is_message ? VELO_CARD_TARGETS : VELO_CARD_DESCRIPTORS, address,
-                             line, len_words * sizeof *line);
+        return store_by_call(card, VELO_CARD_TARGETS, address, line, len_words * sizeof *line);
     if (!has_room(card, len_words))
         return false;
-    volatile uint64_t *page =
-        is_message ? target(card, (uint16_t)(address / HOST_PAGE_BYTES)) : card->descriptors;
+    volatile uint64_t *page = target(card, (uint16_t)(address / HOST_PAGE_BYTES));
     if (!page)
         return true;
     card->under_way += len_words;
