@@ -100,6 +100,20 @@ def test_ranks_on_hosts_get_a_network_and_a_secret(
     assert [line.split()[0] for line in asked(tree)] == ["far", "far"]
 
 
+def test_ranks_on_hosts_with_cards_get_those(
+    tree: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    card = tree / "card"
+    card.touch()
+    monkeypatch.setenv("VELO_CARD", str(card))
+    found = said(capfd, "-n", "2", "--host", "localhost,far", "true")
+    assert "env VELO_NETWORK=card" in found
+    assert exported(found) == ["VELO_CARD", "VELO_DOMAIN", "VELO_NETWORK", "VELO_SHM_DIR"]
+    assert str(card) in asked(tree)[0]
+    monkeypatch.setenv("VELO_NETWORK", "ofi")
+    assert "env VELO_NETWORK=ofi" in said(capfd, "-n", "2", "--host", "localhost,far", "true")
+
+
 def test_ranks_that_are_all_here_get_neither(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     for host in ("localhost", "localhost:2", socket.gethostname(), "127.0.0.1"):
         found = said(capfd, "-n", "2", "--host", host, "--mca", "mtl", "x", "true")

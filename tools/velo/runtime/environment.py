@@ -79,6 +79,10 @@ GROUPS = (
                  "domain of libfabric, such as eth0, at which a port without [hosts] listens"),
         Variable("VELO_OFI_TIMEOUT_MS", "10000",
                  "silence after which transport ofi gives a peer up, in ms, 100 to 3600000"),
+        Variable("VELO_CARD", "/dev/velo0",
+                 "device of the card that transports card and nic use"),
+        Variable("VELO_CARD_TIMEOUT_MS", "10000",
+                 "silence after which transport card gives a peer up, in ms, 100 to 3600000"),
     )),
     Group("EXTOLL's interface", (
         Variable("VELO_NODE", "by launcher, or 0", "number of this node, 0 to 255"),

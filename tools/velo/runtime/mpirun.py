@@ -55,6 +55,9 @@ SECRETS = ("VELO_OFI_SECRET", "VELO_OFI_SECRET_FILE")
 SECRET_BYTES = 32
 # Receive buffers of libfabric's ofi_rxm: by default it takes 70 MB for each of a rank's ports.
 BUFFERS = ("FI_OFI_RXM_MSG_RX_SIZE", "64")
+# The card of a host, whose driver has made this; $VELO_CARD names another one.
+CARD = "/dev/velo0"
+BY_CARD = "card"
 # What this command is told; ranks need no such thing.
 STAYS_HERE = {"VELO_LIBEXEC"}
 # mpirun and its daemons notice after this that a host is gone: by themselves, after eight minutes.
@@ -114,7 +117,10 @@ def plan(
     argv += placement(ranks, job.names)
     env = environment(domain)
     hidden: list[str] = []
-    if others := hosts.find(job.options, [folder / COMPONENTS[layer]]):
+    files = [folder / COMPONENTS[layer]]
+    if layer == "mtl" and network() == BY_CARD:
+        files.append(card())
+    if others := hosts.find(job.options, files):
         if layer == "mtl":
             hidden = cross_hosts(env)
         argv += [*parameters(HOST_LOST, job.parameters), *exports(env, job.options)]
@@ -123,11 +129,21 @@ def plan(
     return Launch(argv, env, domain, must, hosts=others, secrets=hidden)
 
 
+def card() -> Path:
+    """The device of this host's card, which need not be there."""
+    return Path(os.environ.get("VELO_CARD") or CARD)
+
+
+def network() -> str:
+    """The map of nodes of ranks on several hosts: by cards, if this host has one."""
+    return os.environ.get("VELO_NETWORK") or (BY_CARD if card().exists() else "ofi")
+
+
 def cross_hosts(env: dict[str, str]) -> list[str]:
     """Add what ranks on several hosts need; the names of those values that are secret."""
-    env["VELO_NETWORK"] = os.environ.get("VELO_NETWORK") or "ofi"
+    env["VELO_NETWORK"] = network()
     env[BUFFERS[0]] = os.environ.get(*BUFFERS)
-    if any(os.environ.get(name) for name in SECRETS):
+    if env["VELO_NETWORK"] == BY_CARD or any(os.environ.get(name) for name in SECRETS):
         return []
     env[SECRETS[0]] = secrets.token_hex(SECRET_BYTES)
     return [SECRETS[0]]

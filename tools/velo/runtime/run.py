@@ -52,7 +52,7 @@ def register(commands: Any) -> None:
         action="store_const",
         const="mtl",
         help="Open MPI 4.1 through the matching layer: the fastest; shared memory inside a host, "
-        "libfabric between hosts (the default)",
+        "cards (/dev/velo0) or else libfabric between hosts (the default)",
     )
     layer.add_argument(
         "--btl",
