@@ -142,8 +142,10 @@ def network() -> str:
 def cross_hosts(env: dict[str, str]) -> list[str]:
     """Add what ranks on several hosts need; the names of those values that are secret."""
     env["VELO_NETWORK"] = network()
+    if env["VELO_NETWORK"] == BY_CARD:
+        return []
     env[BUFFERS[0]] = os.environ.get(*BUFFERS)
-    if env["VELO_NETWORK"] == BY_CARD or any(os.environ.get(name) for name in SECRETS):
+    if any(os.environ.get(name) for name in SECRETS):
         return []
     env[SECRETS[0]] = secrets.token_hex(SECRET_BYTES)
     return [SECRETS[0]]
