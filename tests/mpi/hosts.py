@@ -24,6 +24,9 @@ POLITE = ("--bind-to", "none", "--mca", "mpi_yield_when_idle", "1")
 ENDS_WITHIN_S = 100.0
 # A peer that is silent so long is lost: shorter than a user's, since a test waits for it.
 SILENCE_MS = "3000"
+# In place of what velo run sets: mpirun gives a host up after 4 s of silence, not after 11.
+LOSES_HOSTS_SOON = ("--mca", "oob_tcp_keepalive_time", "2", "--mca", "oob_tcp_keepalive_intvl", "1",
+                    "--mca", "oob_tcp_keepalive_probes", "2")  # fmt: skip
 # Then mpirun ends what it can reach, and gives the other host up.
 ENDS_AFTER_LOSS_S = 60.0
 EXIT_FAILED = 1
@@ -184,7 +187,7 @@ def check_a_cut_cable(args: argparse.Namespace) -> None:
     """The ranks of both hosts end with an error, soon after the silence that was set."""
     with hosts(args, delay_ms=1) as job:
         program = job.program("velo-mpi-kill")
-        argv = job.command([2, 1], [program, "turn"])
+        argv = job.command([2, 1], [*LOSES_HOSTS_SOON, program, "turn"])
         env = {**os.environ, **job.env, "VELO_OFI_TIMEOUT_MS": SILENCE_MS}
         with Path(args.log).open("w+") as log:
             process = job.machines.start(0, argv, env=env, stdout=log, stderr=log)

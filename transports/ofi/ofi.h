@@ -322,7 +322,7 @@ void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, 
 /* ---- fetch.c ---- */
 
 struct velo_exposed *fetch_expose(const struct line *line, const void *base, size_t len_bytes);
-void fetch_conceal(struct velo_exposed *exposed);
+void fetch_conceal(struct velo_exposed *shown);
 /** VELO_ERR_NO_MEMORY, VELO_ERR_PEER_DEAD. */
 int fetch_begin(struct conn *conn, const struct fetch *wanted);
 /** Nobody wants it any more. */
