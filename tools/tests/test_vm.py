@@ -89,9 +89,11 @@ def test_each_guest_has_the_card_of_its_node(house: Path) -> None:
         assert len(cables) == (2 if node == 0 else 1)
 
 
-def test_the_driver_is_told_what_the_cluster_knows(house: Path) -> None:
-    network = description.line("ring:4")
-    for node, each in enumerate(made(house, "--nodes", "4", "--", "true").guests):
+@pytest.mark.parametrize("topology", ["ring:4", "mesh:4"])
+def test_the_driver_is_told_what_the_cluster_knows(house: Path, topology: str) -> None:
+    network = description.line(topology)
+    run = made(house, "--nodes", "4", "--topology", topology, "--", "true")
+    for node, each in enumerate(run.guests):
         routes = [line.split() for line in each.files["routes"].splitlines()]
         assert [int(way) for _, way in routes] == network.routes[node]
         assert [int(target) for target, _ in routes] == [0, 1, 2, 3]

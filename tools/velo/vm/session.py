@@ -201,8 +201,8 @@ class Session:
         code = None
         while code is None:
             late = f"the program did not end within {self.args.timeout:g} s"
-            for each, word, said in self._words(deadline, late, list(outputs)):
-                if word == "end" and each is first:
+            for _, word, said in self._words(deadline, late, list(outputs)):
+                if word == "end":
                     code = int(said)
             for port, target in outputs.items():
                 _copy(port, target)
