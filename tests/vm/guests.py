@@ -33,8 +33,9 @@ def prepare(checkout: Path) -> None:
         print(f"no guests here: {ready.stderr.strip()}")
         sys.exit(SKIPPED)
     headers = subprocess.check_output(velo(checkout, "--headers"), text=True).strip()
-    make = ["make", "-s", "-C", str(checkout / "driver"), f"KDIR={headers}"]
-    subprocess.run(make, check=True, timeout=PREPARE_TIMEOUT_S)
+    for folder in ("driver", "driver/test"):
+        make = ["make", "-s", "-C", str(checkout / folder), f"KDIR={headers}"]
+        subprocess.run(make, check=True, timeout=PREPARE_TIMEOUT_S)
 
 
 def main() -> int:
