@@ -95,13 +95,12 @@ void stranger_hello(const struct stranger *s, struct velo_port *to, uint16_t to_
     port_place(to, &address, &generation);
     for (const char *c = test_domain(); *c; c++)
         hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001B3);
-    uint64_t line[WIRE_LINE_WORDS] = {
-        0,
-        wire_word(to_generation, GENERATION, 0, WIRE_VERSION),
-        VELO_SPEC_HASH,
-        from | (uint64_t)velo_port_id(to) << 32,
-        hash,
-        PORT_GENERATION | wire_word(0, 0, WINDOW, call)};
+    uint64_t line[WIRE_LINE_WORDS] = {0,
+                                      wire_word(to_generation, GENERATION, 0, WIRE_VERSION),
+                                      VELO_SPEC_HASH,
+                                      from | (uint64_t)velo_port_id(to) << 32,
+                                      hash,
+                                      PORT_GENERATION | wire_word(0, 0, WINDOW, call)};
     stranger_send(s, address, WIRE_HELLO, line, 6);
 }
 

@@ -25,7 +25,8 @@ void stranger_send(const struct stranger *s, uint16_t to, unsigned tag, uint64_t
 /* The next line that comes, other than ACK, while `port` is polled; false: none in 100 polls. */
 bool stranger_take(struct stranger *s, struct velo_port *port, uint64_t line[WIRE_LINE_WORDS]);
 
-/* HELLO of `from` to a port; the generation of its context that is meant. `call` is new each time. */
+/* HELLO of `from` to a port; the generation of its context that is meant. `call` is new each time.
+ */
 void stranger_hello(const struct stranger *s, struct velo_port *to, uint16_t to_generation,
                     velo_id_t from, uint16_t call);
 /* A line with a place in the sequence, with `len_words` words behind the first. */

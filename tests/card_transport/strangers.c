@@ -158,20 +158,21 @@ TEST(windows_of_all_peers_fit_into_the_ring)
     CHECK_OK(velo_port_close(port));
 }
 
-/* A line that makes as much trouble as it can: kinds, generations, places and lengths that are right
- * now and then. */
+/* A line that makes as much trouble as it can: kinds, generations, places and lengths that are
+ * right now and then. */
 static void send_garbage(struct rng *rng, const struct stranger *s, uint16_t to,
                          uint16_t generation)
 {
     uint64_t line[WIRE_LINE_WORDS];
     uint32_t words = 1 + rng_below(rng, WIRE_LINE_WORDS);
-    unsigned tag = rng_below(rng, 4) == 0 ? rng_below(rng, 256)
-                                          : WIRE_FRAME + rng_below(rng, WIRE_REDIRECT - WIRE_FRAME + 2);
+    unsigned tag = rng_below(rng, 4) == 0
+                       ? rng_below(rng, 256)
+                       : WIRE_FRAME + rng_below(rng, WIRE_REDIRECT - WIRE_FRAME + 2);
     for (uint32_t i = 1; i < WIRE_LINE_WORDS; i++)
         line[i] = rng_below(rng, 2) ? rng_next(rng) : rng_below(rng, 16);
-    line[1] = wire_word(rng_below(rng, 8) ? generation : rng_next(rng),
-                        rng_below(rng, 8) ? 77 : rng_next(rng), rng_below(rng, 4),
-                        rng_below(rng, 4));
+    line[1] =
+        wire_word(rng_below(rng, 8) ? generation : rng_next(rng),
+                  rng_below(rng, 8) ? 77 : rng_next(rng), rng_below(rng, 4), rng_below(rng, 4));
     stranger_send(s, to, tag, line, words);
 }
 

@@ -4,8 +4,8 @@
 plain.py SIMULATOR LIBRARY PROGRAM TEST [nodes=N|RULE|NAME=VALUE|--OPTION=VALUE]...
 
 RULE is one more of the map of nodes, OPTION one of the simulator. NAME, in capitals, is set in the
-environment: VELO_NETWORK in place of the map that leads to the nodes' devices, LD_PRELOAD empty where
-the program is to live in real time.
+environment: VELO_NETWORK in place of the map that leads to the nodes' devices, LD_PRELOAD empty
+where the program is to live in real time.
 """
 
 import os

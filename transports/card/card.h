@@ -6,8 +6,8 @@
  * An **endpoint** is a port's: one context of the node. It has a **connection** to each peer that
  * either side has dialed; all lines between the two ports share it. A connection is greeted
  * (greeting.c), carries frames (frame.c) of its lines (line.c), and is lost or closed (conn.c).
- * This "line" is the library's (transport.h); a message of the hardware is a *store* here, where the
- * two could be taken for each other.
+ * This "line" is the library's (transport.h); a message of the hardware is a *store* here, where
+ * the two could be taken for each other.
  */
 #ifndef VELO_CARD_CARD_H
 #define VELO_CARD_CARD_H
@@ -25,8 +25,8 @@
 #define GRAVES 128u
 
 /* Slots of the ring, in parts of PARTS: one is for what the node does not know to be free yet, one
- * for greetings, the rest for connections. A connection has its window, and SPARE slots for what has
- * no place in the sequence: an ACK for each quarter of what the own side sends, and answers. */
+ * for greetings, the rest for connections. A connection has its window, and SPARE slots for what
+ * has no place in the sequence: an ACK for each quarter of what the own side sends, and answers. */
 #define PARTS 8u
 #define WINDOW_MIN 16u
 #define WINDOW_MAX 64u
@@ -149,8 +149,8 @@ int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, siz
 size_t names_own(const struct endpoint *endpoint, char *out);
 /** Where a peer is: sets address, generations, `is_here`, `is_guessed`. VELO_ERR_NO_PEER. */
 int names_resolve(struct conn *conn);
-/** May the port at an address be a peer? VELO_ERR_NO_PEER: nobody has said so, yet. VELO_ERR_ACCESS:
- *  another one is. `is_here`: it is of this machine. */
+/** May the port at an address be a peer? VELO_ERR_NO_PEER: nobody has said so, yet.
+ * VELO_ERR_ACCESS: another one is. `is_here`: it is of this machine. */
 int names_check(const struct endpoint *endpoint, velo_id_t peer, uint16_t address,
                 uint16_t context_generation, bool *is_here);
 /** The context of another port of this process, of the same id, that has this domain. */
@@ -169,7 +169,8 @@ void greeting_take(struct endpoint *endpoint, uint16_t from, enum wire_kind kind
 
 /* ---- conn.c ---- */
 
-/** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. The ring has room for the connection's window from then on. */
+/** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. The ring has room for the connection's window from then on.
+ */
 int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct conn **out);
 /** The connection to a peer; NULL: there is none. */
 struct conn *conn_find(const struct endpoint *endpoint, velo_id_t peer);

@@ -2,8 +2,8 @@
 /*
  * How two ports agree on a connection: HELLO, and REPLY. The hardware vouches for the sender, and
  * names.c says which port that context may be. If both call at once, the call of the lower id is
- * answered. A HELLO without an answer is said again: the peer may not be there yet, may not know yet
- * whom to expect, or a line was lost.
+ * answered. A HELLO without an answer is said again: the peer may not be there yet, may not know
+ * yet whom to expect, or a line was lost.
  */
 #include <string.h>
 
@@ -26,8 +26,7 @@ void greeting_call(struct conn *conn)
 
 static uint64_t introduction(const struct conn *conn, uint16_t call)
 {
-    return (uint64_t)conn->endpoint->attr.generation |
-           wire_word(0, 0, conn->window_in, call);
+    return (uint64_t)conn->endpoint->attr.generation | wire_word(0, 0, conn->window_in, call);
 }
 
 static bool send_hello(struct conn *conn)

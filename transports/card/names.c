@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Which context is which port. Somebody has to have said so: a call of velo_peer_name(), the segment
- * of a port of this machine, or the map: a port that is opened where nobody exchanges names has the
- * context that its vpid says, on the node that the map counts it as on. What a peer says of itself
- * counts for nothing unless it agrees.
+ * Which context is which port. Somebody has to have said so: a call of velo_peer_name(), the
+ * segment of a port of this machine, or the map: a port that is opened where nobody exchanges names
+ * has the context that its vpid says, on the node that the map counts it as on. What a peer says of
+ * itself counts for nothing unless it agrees.
  */
 #include <pthread.h>
 #include <stdlib.h>
@@ -127,7 +127,7 @@ static struct known *find_known(const struct endpoint *endpoint, velo_id_t peer)
 
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes)
 {
-    struct name name;
+    struct name name = {0};
     int status = read_name(endpoint, text, len_bytes, &name);
     if (status)
         return status;
@@ -181,8 +181,8 @@ int names_resolve(struct conn *conn)
 {
     struct endpoint *endpoint = conn->endpoint;
     velo_id_t peer = conn->peer;
-    struct known known;
-    struct name name;
+    struct known known = {0};
+    struct name name = {0};
     if (recall(endpoint, peer, &known)) {
         conn->address = known.address;
         /* Beside the port that has this name is the one that is wanted: it says where. */
@@ -207,7 +207,7 @@ int names_resolve(struct conn *conn)
 int names_check(const struct endpoint *endpoint, velo_id_t peer, uint16_t address,
                 uint16_t context_generation, bool *is_here)
 {
-    struct known known;
+    struct known known = {0};
     struct name name = {0};
     uint32_t generation;
     *is_here = false;

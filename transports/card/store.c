@@ -80,7 +80,8 @@ bool store_take(struct endpoint *endpoint)
             context->ring + endpoint->head % context->ring_slots * WIRE_LINE_WORDS;
         uint64_t line[WIRE_LINE_WORDS];
         line[0] = order_read_header(slot);
-        if (!velo_header_valid(line[0]) || velo_header_seq(line[0]) != (endpoint->head & UINT16_MAX))
+        if (!velo_header_valid(line[0]) ||
+            velo_header_seq(line[0]) != (endpoint->head & UINT16_MAX))
             break;
         memcpy(line + 1, slot + 1, sizeof line - sizeof line[0]);
         endpoint->head++;

@@ -11,10 +11,10 @@
  *     bits 47:32   the place of this line in the sequence of its connection, from 0
  *     bits 63:48   lines of the receiver that the sender has taken; of a greeting WIRE_VERSION
  *
- * Then up to 48 bytes. Lines of a connection that have a place in the sequence: FRAME and MORE, which
- * carry a frame: an envelope, as many words as the frame's kind has, its payload; ALIVE and BYE,
- * which carry nothing. ACK carries nothing and has no place: it says how many lines were taken.
- * Greetings have no place either, and no connection:
+ * Then up to 48 bytes. Lines of a connection that have a place in the sequence: FRAME and MORE,
+ * which carry a frame: an envelope, as many words as the frame's kind has, its payload; ALIVE and
+ * BYE, which carry nothing. ACK carries nothing and has no place: it says how many lines were
+ * taken. Greetings have no place either, and no connection:
  *
  *     kind      word 2           word 3     word 4           word 5
  *     HELLO     VELO_SPEC_HASH   from, to   hash of domain   generation, window, call
@@ -22,8 +22,8 @@
  *     REFUSE    status, call     -          -                -
  *     REDIRECT  address, generation of context, call         -
  *
- * `call` numbers the HELLO; its answers have it, too. `window` is the number of lines that the sender
- * of the greeting has room for.
+ * `call` numbers the HELLO; its answers have it, too. `window` is the number of lines that the
+ * sender of the greeting has room for.
  */
 #ifndef VELO_CARD_WIRE_H
 #define VELO_CARD_WIRE_H

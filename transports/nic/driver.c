@@ -7,9 +7,10 @@
  * card knows how a line gets there: the processor may send it in up to as many parts as it has
  * words, and each part takes a place. So each word counts as one. When the share is used up, all of
  * it is free again once the card's count of what has gone on to the node reaches what its count of
- * what came in was after the last store: one call of the kernel for a share. Before that call a fence
- * empties the processor's write-combining buffers. A share that does not hold a line is of no use:
- * then the kernel, which has one of its own, stores each line (pwrite). That is one call a line.
+ * what came in was after the last store: one call of the kernel for a share. Before that call a
+ * fence empties the processor's write-combining buffers. A share that does not hold a line is of no
+ * use: then the kernel, which has one of its own, stores each line (pwrite). That is one call a
+ * line.
  *
  * Parts of a line have to come in ascending order (recombine.h). A write-combining buffer that is
  * full leaves as one; in which order the words of another leave no processor promises. So a line
@@ -48,8 +49,8 @@ struct card {
     volatile uint64_t *ring_pointer, *queue_pointer;
     /* Pages to store to, and how many places are in use at most. Without a share there are none. */
     uint32_t share, under_way;
-    uint32_t accepted; /* Once `taken` is here, `under_way` is 0. */
-    bool is_waiting;   /* ...and `accepted` says so. */
+    uint32_t accepted;           /* Once `taken` is here, `under_way` is 0. */
+    bool is_waiting;             /* ...and `accepted` says so. */
     volatile uint64_t **targets; /* By (node << 8 | number); NULL: not mapped yet. */
 };
 
@@ -68,10 +69,11 @@ static const char *path(void)
 
 /* ---- mappings -------------------------------------------------------------------------------- */
 
-static void *map(const struct card *card, unsigned kind, uint64_t rest, size_t len_bytes, int rights)
+static void *map(const struct card *card, unsigned kind, uint64_t rest, size_t len_bytes,
+                 int rights)
 {
-    void *at = mmap(NULL, len_bytes, rights, MAP_SHARED, card->file,
-                    (off_t)VELO_CARD_OFFSET(kind, rest));
+    void *at =
+        mmap(NULL, len_bytes, rights, MAP_SHARED, card->file, (off_t)VELO_CARD_OFFSET(kind, rest));
     return at == MAP_FAILED ? NULL : at;
 }
 
@@ -162,8 +164,8 @@ static int take_context(const struct card *card, velo_id_t id, bool is_unit,
 
 static bool map_all(struct card *card, const struct host_context *context, uint32_t store_lines)
 {
-    card->ring = map(card, VELO_CARD_RING, 0, (size_t)context->ring_slots * VELO_LINE_BYTES,
-                     PROT_READ);
+    card->ring =
+        map(card, VELO_CARD_RING, 0, (size_t)context->ring_slots * VELO_LINE_BYTES, PROT_READ);
     card->ring_pointer = map(card, VELO_CARD_RING_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
     if (store_lines >= LINE_WORDS) {
         card->share = store_lines;
@@ -192,7 +194,7 @@ static int watch(struct card *card)
 /* The node of a port is that of the card, whatever the port calls it. */
 static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_context *context)
 {
-    struct velo_card_take taken;
+    struct velo_card_take taken = {0};
     struct card *card = calloc(1, sizeof *card);
     (void)node;
     if (!card)
@@ -200,9 +202,9 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
     *context = (struct host_context){.back = card};
     card->context = context;
     card->file = open(path(), O_RDWR | O_CLOEXEC);
-    int status = card->file < 0                        ? fail_open()
+    int status = card->file < 0                                 ? fail_open()
                  : take_context(card, id, is_unit, &taken) != 0 ? fail_take()
-                                                       : VELO_OK;
+                                                                : VELO_OK;
     if (status) {
         free_card(card);
         return status;
@@ -240,8 +242,8 @@ static int queue_open(struct host_context *context)
     struct card *card = card_of(context);
     if (context->queue)
         return VELO_OK;
-    card->queue = map(card, VELO_CARD_QUEUE, 0, (size_t)context->queue_entries * 16,
-                      PROT_READ | PROT_WRITE);
+    card->queue =
+        map(card, VELO_CARD_QUEUE, 0, (size_t)context->queue_entries * 16, PROT_READ | PROT_WRITE);
     card->queue_pointer = map(card, VELO_CARD_QUEUE_POINTER, 0, HOST_PAGE_BYTES, PROT_WRITE);
     if (!card->queue || !card->queue_pointer)
         return host_fail(VELO_ERR_STATE, "%s gives no notification queue: %s", path(),

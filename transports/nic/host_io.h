@@ -3,10 +3,10 @@
  * @file host_io.h
  * @brief The functions of a node's host port that transports need.
  *
- * A back gives a process contexts of a node. The transport itself reads what a context has in memory,
- * its receive ring and its notification queue; for the rest it calls the back. sim.c is the back
- * for the simulated cluster, driver.c that for a card with a kernel driver. Layouts are those of
- * the spec, registers those of spec/velo_regs.rdl.
+ * A back gives a process contexts of a node. The transport itself reads what a context has in
+ * memory, its receive ring and its notification queue; for the rest it calls the back. sim.c is the
+ * back for the simulated cluster, driver.c that for a card with a kernel driver. Layouts are those
+ * of the spec, registers those of spec/velo_regs.rdl.
  *
  * All functions may be called by any thread, but for one context only one at a time. Those that
  * return a status have told host_fail() why when they fail.
@@ -65,8 +65,8 @@ struct host_io {
 
     /* ---- towards the node ---- */
 
-    /** May the context send to another one, (node << 8 | number)? What is stored for one to which it
-     *  may not is dropped. */
+    /** May the context send to another one, (node << 8 | number)? What is stored for one to which
+     * it may not is dropped. */
     bool (*may_send)(const struct host_context *context, uint16_t target);
 
     /** Store a line of 1 to 8 words to a unit of the node (VELO_UNIT_), as one write. `address`: as

@@ -13,8 +13,8 @@
  *   * Of each sending context at most RECOMBINE_LINES lines are open. One more drops the oldest. A
  *     sender cannot forge another's context, so it drops lines of its own only.
  *   * A part continues the newest open line of its sender that it fits to. A last part has to make
- * a line whose check (recombine_checked) is right; it may be one of the older ones. Otherwise it is refused.
- * So a line comes out as it was stored, or not at all. Memory: 80 bytes an open line.
+ * a line whose check (recombine_checked) is right; it may be one of the older ones. Otherwise it is
+ * refused. So a line comes out as it was stored, or not at all. Memory: 80 bytes an open line.
  */
 #ifndef VELO_NIC_RECOMBINE_H
 #define VELO_NIC_RECOMBINE_H

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Transport card lets nobody in of whom nobody has said where it is: a rank has to know all that may
- * send to it, before it sends to them. */
+/* Transport card lets nobody in of whom nobody has said where it is: a rank has to know all that
+ * may send to it, before it sends to them. */
 static bool is_checked(void)
 {
     const char *network = getenv("VELO_NETWORK");
