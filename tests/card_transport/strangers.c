@@ -132,6 +132,30 @@ TEST(a_line_that_is_missing_loses_the_connection)
     CHECK_OK(velo_port_close(port));
 }
 
+TEST(a_frame_that_is_longer_than_it_says_loses_the_connection)
+{
+    struct velo_port *port = port_open(0);
+    struct stranger *s = stranger_open(PEER_NODE, PEER);
+    const struct wire_envelope envelope = {.use = 1, .kind = VELO_FRAME_SLOT, .from_dialer = 1};
+    uint64_t line[WIRE_LINE_WORDS], words[5] = {0};
+    memcpy(words, &envelope, sizeof envelope);
+    for (uint16_t round = 0; round < 2; round++) {
+        stranger_hello(s, port, 0, PEER, 1 + round);
+        CHECK(stranger_take(s, port, line));
+        uint16_t sequence = say_open(s, port, 0, PEER, 9);
+        CHECK(stranger_take(s, port, line)); /* ACCEPT. */
+        CHECK_EQ(connected(port), 1);
+        /* In its first line, and in one that follows a whole frame. */
+        stranger_say(s, port, round ? WIRE_MORE : WIRE_FRAME, sequence, words, 5);
+        while (stranger_take(s, port, line))
+            ;
+        CHECK_EQ(connected(port), 0);
+        CHECK_EQ(refused(port), 1 + round);
+    }
+    stranger_close(s);
+    CHECK_OK(velo_port_close(port));
+}
+
 /* All that peers may send before the port looks has room in its ring, however many they are. */
 TEST(windows_of_all_peers_fit_into_the_ring)
 {
