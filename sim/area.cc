@@ -158,6 +158,12 @@ void Area::wait_for_call(uint32_t seen, uint64_t timeout_us) const
     (void)syscall(SYS_futex, &head_->calls, FUTEX_WAIT, seen, &timeout, nullptr, 0);
 }
 
+void Area::ring() const
+{
+    std::atomic_ref(head_->calls).fetch_add(1);
+    wake(&head_->calls);
+}
+
 void Area::show_now(uint64_t now_ps)
 {
     std::atomic_ref(head_->now_ps).store(now_ps, std::memory_order_relaxed);

@@ -35,6 +35,8 @@ class Area
     uint32_t calls() const;
     // Wait until `calls` is no longer `seen`, a signal comes or the time is over.
     void wait_for_call(uint32_t seen, uint64_t timeout_us) const;
+    // End that wait, as a call does.
+    void ring() const;
     void show_now(uint64_t now_ps);
     // Has every rank of the job begun, or has it no ranks?
     bool all_begun() const;

@@ -99,7 +99,7 @@ int32_t Calls::open_port(Thread &thread)
 int32_t Calls::store(const Thread &thread, uint64_t time_ps)
 {
     const auto &store = thread.call.store;
-    if (store.node >= cluster_.size())
+    if (!cluster_.hosts(store.node))
         return SIM_ERR_NODE;
     if (store.len_words < 1 || store.len_words > std::size(store.line))
         return SIM_ERR_CALL;
@@ -117,7 +117,7 @@ int32_t Calls::store(const Thread &thread, uint64_t time_ps)
 int32_t Calls::write_register(const Thread &thread, uint64_t time_ps)
 {
     const auto &write = thread.call.register_write;
-    if (write.node >= cluster_.size())
+    if (!cluster_.hosts(write.node))
         return SIM_ERR_NODE;
     cluster_.write_register(static_cast<unsigned>(write.node), time_ps, write.offset, write.value);
     return SIM_OK;
@@ -125,7 +125,7 @@ int32_t Calls::write_register(const Thread &thread, uint64_t time_ps)
 
 int32_t Calls::begin_read(Thread &thread, uint64_t time_ps, uint64_t node, uint64_t offset)
 {
-    if (node >= cluster_.size())
+    if (!cluster_.hosts(node))
         return SIM_ERR_NODE;
     suspend(thread);
     cluster_.read_register(static_cast<unsigned>(node), time_ps, offset, thread.ticket);

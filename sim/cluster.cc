@@ -20,6 +20,10 @@ constexpr unsigned kResetCycles = 4;
 constexpr unsigned kClearCycles = 300; // the context tables clear themselves
 constexpr uint64_t kBringUpCyclesMax = 200000;
 constexpr uint64_t kBootReader = UINT64_MAX;
+// Nodes may not come to rest, for example because a cable has errors. If for this long no
+// register's value comes and no memory is read or written, then nothing is under way. (An operation
+// on remote memory writes some when it ends.)
+constexpr uint64_t kBarrenCycles = 20000;
 
 } // namespace
 
@@ -31,6 +35,12 @@ Cluster::Cluster(const ClusterOptions &options, const Topology &topology, uint8_
     if (shape.links != 0 && shape.links < links)
         throw std::runtime_error("the topology needs " + std::to_string(links) + " links a node");
     shape.links = std::max(links, shape.links);
+    if (!options.cards.empty() && links > card::kCardLinks)
+        throw std::runtime_error("a card has " + std::to_string(card::kCardLinks) +
+                                 " links, the topology needs " + std::to_string(links));
+    if (!options.cards.empty() && *options.cards.rbegin() >= topology.nodes.size())
+        throw std::runtime_error("--card: nodes end at " +
+                                 std::to_string(topology.nodes.size() - 1));
     for (unsigned n = 0; n < topology.nodes.size(); n++)
         add_node(n, shape, memory + n * uint64_t{SIM_MEMORY_BYTES});
     rests_.resize(nodes_.size());
@@ -41,9 +51,18 @@ Cluster::Cluster(const ClusterOptions &options, const Topology &topology, uint8_
 
 void Cluster::add_node(unsigned number, const Shape &shape, uint8_t *memory)
 {
-    uint64_t dma_cycles = clock_.cycle_from(options_.host.dma_ns * kPsPerNs);
-    nodes_.push_back(
-        std::make_unique<Node>(number, shape, memory, dma_cycles, options_.shown.contains(number)));
+    bool is_shown = options_.shown.contains(number);
+    if (options_.cards.contains(number)) {
+        auto card = std::make_unique<card::Function>(number, is_shown);
+        cards_[number] = card.get();
+        hosted_.push_back(nullptr);
+        nodes_.push_back(std::move(card));
+    } else {
+        uint64_t dma_cycles = clock_.cycle_from(options_.host.dma_ns * kPsPerNs);
+        auto node = std::make_unique<Node>(number, shape, memory, dma_cycles, is_shown);
+        hosted_.push_back(node.get());
+        nodes_.push_back(std::move(node));
+    }
     splits_.emplace_back(options_.seed, UINT64_C(0x5B117) + number);
     cables_.emplace_back();
     for (unsigned l = 0; l < kLinksMax; l++)
@@ -72,7 +91,8 @@ void Cluster::boot()
     while (cycle_ < kResetCycles + kClearCycles)
         step_one();
     for (unsigned n = 0; n < nodes_.size(); n++)
-        set_up(n);
+        if (hosts(n))
+            set_up(n);
     while (!is_quiet() && cycle_ < kBringUpCyclesMax)
         step_one();
     check_links();
@@ -92,14 +112,15 @@ void Cluster::check_links()
 {
     for (unsigned n = 0; n < nodes_.size(); n++)
         for (unsigned l = 0; l < kLinksMax; l++) {
-            if (!topology_.nodes[n].links[l].plugged)
+            const Plug &plug = topology_.nodes[n].links[l];
+            if (!plug.plugged || !hosts(n) || !hosts(plug.to_node))
                 continue;
             read_register(n, clock_.start_ps(cycle_), kRegLink + 8 * l, kBootReader);
-            while (nodes_[n]->register_answers.empty() && cycle_ < 2 * kBringUpCyclesMax)
+            while (hosted_[n]->register_answers.empty() && cycle_ < 2 * kBringUpCyclesMax)
                 step_one();
-            bool up = !nodes_[n]->register_answers.empty() &&
-                      (nodes_[n]->register_answers.front().value & 1) != 0;
-            nodes_[n]->register_answers.clear();
+            bool up = !hosted_[n]->register_answers.empty() &&
+                      (hosted_[n]->register_answers.front().value & 1) != 0;
+            hosted_[n]->register_answers.clear();
             if (!up)
                 throw std::runtime_error("link " + std::to_string(l) + " of node " +
                                          std::to_string(n) + " does not come up");
@@ -157,7 +178,7 @@ void Cluster::hear(unsigned number, PhyWords &in)
 
 void Cluster::step_node(unsigned number)
 {
-    Node &node = *nodes_[number];
+    AnyNode &node = *nodes_[number];
     Rest &rest = rests_[number];
     PhyWords in;
     hear(number, in);
@@ -178,10 +199,14 @@ void Cluster::step_node(unsigned number)
 
 void Cluster::edge(unsigned number)
 {
-    Node &node = *nodes_[number];
+    evaluated_++;
+    if (!hosts(number)) {
+        nodes_[number]->edge(cycle_, out_[number].at);
+        return;
+    }
+    Node &node = *hosted_[number];
     size_t stores = node.stores_waiting(), arrivals = node.arrivals.size();
     node.edge(cycle_, out_[number].at);
-    evaluated_++;
     if (!recorder_)
         return;
     if (node.stores_waiting() < stores)
@@ -197,7 +222,7 @@ void Cluster::edge(unsigned number)
 
 void Cluster::watch(unsigned number, const PhyWords &in)
 {
-    Node &node = *nodes_[number];
+    AnyNode &node = *nodes_[number];
     rests_[number].watch(cycle_, in, out_[number].at, node.host_side_is_idle(), node.model());
 }
 
@@ -232,7 +257,8 @@ void Cluster::wake(unsigned number)
         if (!options_.skip)
             continue;
         PhyWords unused;
-        nodes_[number]->cycle(then++, *words, unused);
+        nodes_[number]->settle(then, *words);
+        nodes_[number]->edge(then++, unused);
         evaluated_++;
     }
 }
@@ -249,12 +275,12 @@ void Cluster::check_rest(unsigned number)
                                std::to_string(cycle_));
 }
 
-uint64_t Cluster::last_dma_cycle() const
+bool Cluster::is_barren(uint64_t since_cycle) const
 {
-    uint64_t last = 0;
+    uint64_t last = since_cycle;
     for (const auto &node : nodes_)
         last = std::max(last, node->last_dma_cycle());
-    return last;
+    return cycle_ > last + kBarrenCycles;
 }
 
 bool Cluster::is_quiet() const
@@ -273,8 +299,8 @@ bool Cluster::is_quiet() const
 uint64_t Cluster::seen_cycle() const
 {
     uint64_t last = 0;
-    for (const auto &node : nodes_)
-        if (node->next_publish_cycle() != UINT64_MAX)
+    for (const Node *node : hosted_)
+        if (node && node->next_publish_cycle() != UINT64_MAX)
             last = std::max(last, clock_.cycle_from(visible_ps(node->last_publish_cycle())));
     return last;
 }
@@ -357,7 +383,7 @@ void Cluster::store(unsigned node, uint64_t time_ps, HostAccess access)
 
 void Cluster::pass(unsigned node, uint64_t time_ps, const HostAccess &access)
 {
-    nodes_[node]->store(access);
+    hosted_[node]->store(access);
     if (recorder_)
         recorder_->stored(node, time_ps, access);
 }
@@ -369,7 +395,7 @@ void Cluster::write_register(unsigned node, uint64_t time_ps, uint64_t offset, u
     access.addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
     access.words = 1;
     access.line[0] = value;
-    nodes_[node]->control(access);
+    hosted_[node]->control(access);
 }
 
 void Cluster::read_register(unsigned node, uint64_t time_ps, uint64_t offset, uint64_t reader)
@@ -379,7 +405,7 @@ void Cluster::read_register(unsigned node, uint64_t time_ps, uint64_t offset, ui
     access.addr = velo_window_pack(static_cast<uint32_t>(offset), 0, VELO_UNIT_REGISTERS);
     access.read = true;
     access.reader = reader;
-    nodes_[node]->control(access);
+    hosted_[node]->control(access);
 }
 
 uint64_t Cluster::visible_ps(uint64_t cycle) const
@@ -395,8 +421,8 @@ uint64_t Cluster::answered_ps(uint64_t cycle) const
 void Cluster::publish_until(uint64_t time_ps)
 {
     // Mostly nothing is due: the comparison of cycles is cheap, that of times is not.
-    for (auto &node : nodes_)
-        while (node->next_publish_cycle() < cycle_ &&
+    for (Node *node : hosted_)
+        while (node && node->next_publish_cycle() < cycle_ &&
                visible_ps(node->next_publish_cycle()) <= time_ps)
             node->publish_before(node->next_publish_cycle() + 1);
 }

@@ -8,11 +8,13 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <set>
 #include <vector>
 
 #include "cable.h"
+#include "card/function.h"
 #include "clock.h"
 #include "host_model.h"
 #include "node.h"
@@ -35,6 +37,7 @@ struct ClusterOptions {
     unsigned split_one_in = 0;
     bool skip = true;
     std::set<unsigned> shown; // nodes that a waveform may show
+    std::set<unsigned> cards; // nodes that are cards of guests
     HostModel host;
 };
 
@@ -44,7 +47,8 @@ class Cluster
     // `memory`: that of all nodes, one after the other.
     Cluster(const ClusterOptions &options, const Topology &topology, uint8_t *memory);
 
-    // Reset, registers, routes, links up. Throws std::runtime_error if a link stays down.
+    // Reset, registers, routes, links up. Throws std::runtime_error if a link stays down. A card is
+    // set up by its driver, and so are the links to it.
     void boot();
 
     // Show the signals of some nodes in a time that is yet to come.
@@ -57,7 +61,11 @@ class Cluster
 
     const Clock &clock() const { return clock_; }
     unsigned size() const { return static_cast<unsigned>(nodes_.size()); }
-    Node &node(unsigned number) { return *nodes_[number]; }
+    // Is there such a node, with a host of this simulator's?
+    bool hosts(uint64_t number) const { return number < nodes_.size() && hosted_[number]; }
+    Node &node(unsigned number) { return *hosted_[number]; }
+    card::Function &card(unsigned number) { return *cards_.at(number); }
+    AnyModel &model(unsigned number) { return nodes_[number]->model(); }
     // The number of the next cycle.
     uint64_t cycle() const { return cycle_; }
     // Step one cycle, or a stretch of cycles in which nothing happens, but not beyond `end_cycle`.
@@ -65,8 +73,9 @@ class Cluster
     // Every node repeats itself, nothing is on its way to a node, and all that nodes wrote can be
     // seen.
     bool is_quiet() const;
-    // The last cycle in which a node asked for memory or wrote some.
-    uint64_t last_dma_cycle() const;
+    // For long no node has used memory: nothing comes any more, though nodes may not rest (because
+    // a cable has errors, for example).
+    bool is_barren(uint64_t since_cycle) const;
     // Put into memory what nodes wrote, as far as it has reached memory by that time.
     void publish_until(uint64_t time_ps);
 
@@ -87,8 +96,10 @@ class Cluster
     ClusterOptions options_;
     Topology topology_;
     Clock clock_;
-    std::vector<std::unique_ptr<Node>> nodes_;
-    std::vector<std::vector<Cable>> cables_; // by the node and link at which a cable ends
+    std::vector<std::unique_ptr<AnyNode>> nodes_;
+    std::vector<Node *> hosted_;                 // of nodes_; nullptr: a card
+    std::map<unsigned, card::Function *> cards_; // of nodes_
+    std::vector<std::vector<Cable>> cables_;     // by the node and link at which a cable ends
     std::vector<Rest> rests_;
     std::vector<Random> splits_; // of each node
     struct Words {

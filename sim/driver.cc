@@ -55,7 +55,7 @@ void Driver::set_queue(unsigned node, unsigned number, bool enabled)
 
 int32_t Driver::open_context(int pid, uint64_t node, uint64_t &number, uint64_t &opened)
 {
-    if (node >= contexts_.size())
+    if (!cluster_.hosts(node))
         return SIM_ERR_NODE;
     auto &contexts = contexts_[node];
     unsigned given = SIM_CONTEXTS;
@@ -76,7 +76,7 @@ int32_t Driver::open_context(int pid, uint64_t node, uint64_t &number, uint64_t 
 
 int32_t Driver::close_context(int pid, uint64_t node, uint64_t number)
 {
-    if (node >= contexts_.size())
+    if (!cluster_.hosts(node))
         return SIM_ERR_NODE;
     if (!owns(pid, node, number))
         return SIM_ERR_CALL;
@@ -129,7 +129,7 @@ int32_t Driver::enter_pages(int pid, uint64_t node, uint64_t number, uint64_t ad
 
 int32_t Driver::withdraw_pages(int pid, uint64_t node, uint64_t first, uint64_t waiter)
 {
-    if (node >= contexts_.size())
+    if (!cluster_.hosts(node))
         return SIM_ERR_NODE;
     unsigned n = static_cast<unsigned>(node);
     if (first >= SIM_PAGES ||

@@ -44,6 +44,16 @@ void print_summary(const Figures &figures)
                      net.hash);
 }
 
+void print_cards(const card::CardTotals &totals)
+{
+    std::fprintf(stderr,
+                 "velo-sim: cards: %" PRIu64 " stores to windows in %" PRIu64 " packets, %" PRIu64
+                 " loads, %" PRIu64 " interrupts, %" PRIu64 " resets, %" PRIu64
+                 " accesses to memory that is not there\n",
+                 totals.stores, totals.packets, totals.loads, totals.interrupts, totals.resets,
+                 totals.lost);
+}
+
 void write_result(const Options &options, const Figures &figures, int exit_code)
 {
     char hash[17], board_hash[17];
@@ -88,6 +98,11 @@ void write_result(const Options &options, const Figures &figures, int exit_code)
           {"compute", host.compute_ns}}},
         {"compute_permille", host.compute_permille},
     };
+    const card::CardTotals &cards = figures.cards;
+    if (!options.cards.empty())
+        result["cards"] = {{"stores", cards.stores}, {"packets", cards.packets},
+                           {"loads", cards.loads},   {"interrupts", cards.interrupts},
+                           {"resets", cards.resets}, {"lost", cards.lost}};
     std::ofstream file(options.result_file);
     file << result.dump(2) << "\n";
     if (!file)

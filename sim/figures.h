@@ -20,6 +20,7 @@ struct Figures {
     uint64_t node_cycles = 0, evaluated = 0, bad_words = 0, cycles = 0;
     Totals totals;
     unsigned nodes = 0, boards = 0;
+    card::CardTotals cards;
 
     double now_us() const { return static_cast<double>(totals.now_ps) / kPsPerUs; }
     double speed() const { return seconds > 0 ? static_cast<double>(node_cycles) / seconds : 0; }
@@ -40,6 +41,7 @@ struct Figures {
 };
 
 void print_summary(const Figures &figures);
+void print_cards(const card::CardTotals &totals);
 // Writes JSON into options.result_file. Throws std::runtime_error if it cannot be written.
 void write_result(const Options &options, const Figures &figures, int exit_code);
 

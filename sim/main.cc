@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "area.h"
+#include "card/cards.h"
 #include "cluster.h"
 #include "figures.h"
 #include "options.h"
@@ -90,24 +91,27 @@ class Simulator
         std::unique_ptr<sim::Recorder> recorder = record(cluster);
         sim::Processor processor(options_.pin);
         sim::Boards boards(options_.boards, area.board_memory());
-        sim::Schedule schedule(cluster, boards, area, processor);
+        sim::card::Cards cards(options_.cards, cluster, options_.cluster.split_one_in,
+                               options_.cluster.seed);
+        sim::Schedule schedule(cluster, boards, area, processor, cards);
         setenv("VELO_SIM", area.path().c_str(), 1);
         begin_ = RealClock::now();
         boot_node_cycles_ = cluster.node_cycles();
         boot_evaluated_ = cluster.evaluated_node_cycles();
         if (signal_got)
             return 128 + signal_got;
-        sim::Job job(options_.command);
-        processor.bring(0);
-        int exit_code = serve(schedule, job, cluster);
-        area.end();
-        job.finish();
+        int exit_code = options_.command.empty()
+                            ? serve_cards(cards)
+                            : serve_job(schedule, cluster, cards, area, processor);
         progress_.end();
         if (recorder)
             recorder->finish(schedule.totals().now_ps);
         sim::Figures figures = measure(cluster, schedule);
         sim::print_summary(figures);
-        if (figures.totals.calls == 0)
+        figures.cards = cards.totals();
+        if (cards.any())
+            sim::print_cards(figures.cards);
+        if (figures.totals.calls == 0 && !options_.command.empty())
             std::fprintf(stderr,
                          "velo-sim: nobody used the cluster: all that the command did was in "
                          "real time\n");
@@ -148,7 +152,7 @@ class Simulator
         if (options_.wave.file.empty())
             return;
         std::unique_ptr<sim::Wave> wave = sim::make_wave();
-        wave->open(options_.wave.file, cluster.node(*cluster_options_.shown.begin()).model());
+        wave->open(options_.wave.file, cluster.model(*cluster_options_.shown.begin()));
         cluster.show(std::move(wave),
                      static_cast<uint64_t>(std::llround(options_.wave.from_us * sim::kPsPerUs)),
                      static_cast<uint64_t>(std::llround(options_.wave.end_us * sim::kPsPerUs)));
@@ -166,6 +170,26 @@ class Simulator
             options_.cluster.shape.width_bits);
         cluster.set_recorder(recorder.get());
         return recorder;
+    }
+
+    // Until a signal comes, which is the way to end it.
+    static int serve_cards(sim::card::Cards &cards)
+    {
+        cards.run([] { return signal_got != 0; });
+        return 0;
+    }
+
+    int serve_job(sim::Schedule &schedule, const sim::Cluster &cluster, sim::card::Cards &cards,
+                  sim::Area &area, const sim::Processor &processor)
+    {
+        sim::Job job(options_.command);
+        processor.bring(0);
+        if (cards.any())
+            cards.watch([&area] { area.ring(); });
+        int exit_code = serve(schedule, job, cluster);
+        area.end();
+        job.finish();
+        return exit_code;
     }
 
     int serve(sim::Schedule &schedule, sim::Job &job, const sim::Cluster &cluster)

@@ -44,7 +44,7 @@ namespace
 class Vcd final : public Wave
 {
   public:
-    void open(const std::string &path, Model &model) override
+    void open(const std::string &path, AnyModel &model) override
     {
         model.show(file_);
         file_.set_time_unit("1ps");
@@ -89,21 +89,13 @@ std::unique_ptr<Wave> make_wave()
 #include SIM_STRING(SIM_PASTE(SIM_TOP, ___024root).h)
 // clang-format on
 
+#include "shown.h"
+
 namespace sim
 {
 
 namespace
 {
-
-// All models of a waveform share one context, and only they have it.
-VerilatedContext &shown_context()
-{
-    static VerilatedContext context;
-#ifdef SIM_WAVES
-    context.traceEverOn(true);
-#endif
-    return context;
-}
 
 class VerilatedModel final : public Model
 {

@@ -62,15 +62,11 @@ struct ModelOutputs {
 
 using PhyWords = PhyWord[kLinksMax]; // by link
 
-class Model
+// What all models have.
+class AnyModel
 {
   public:
-    virtual ~Model() = default;
-
-    // One cycle: settle() takes its inputs and gives the node's outputs, edge() ends it. `in`: the
-    // words that come over the cables in this cycle. `out`: those that leave in the next one.
-    virtual void settle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs) = 0;
-    virtual void edge(PhyWords &out) = 0;
+    virtual ~AnyModel() = default;
 
     // All that the model's next cycles depend on, besides its inputs.
     virtual const void *state() const = 0;
@@ -79,6 +75,15 @@ class Model
     // Put all signals of all models that were made to be shown into a waveform. This model is one
     // of them.
     virtual void show(VerilatedVcdC &file) = 0;
+};
+
+class Model : public AnyModel
+{
+  public:
+    // One cycle: settle() takes its inputs and gives the node's outputs, edge() ends it. `in`: the
+    // words that come over the cables in this cycle. `out`: those that leave in the next one.
+    virtual void settle(const ModelInputs &inputs, const PhyWords &in, ModelOutputs &outputs) = 0;
+    virtual void edge(PhyWords &out) = 0;
 };
 
 // The smallest model of that width with at least that many links. `name`: of the scope of its
@@ -92,7 +97,7 @@ class Wave
   public:
     virtual ~Wave() = default;
     // Any one of the models. Throws std::runtime_error if the file cannot be written.
-    virtual void open(const std::string &path, Model &model) = 0;
+    virtual void open(const std::string &path, AnyModel &model) = 0;
     // All signals, as they are now.
     virtual void dump(uint64_t time_ps) = 0;
 };

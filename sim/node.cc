@@ -44,7 +44,7 @@ void taken(std::deque<HostAccess> &queue, unsigned &number, bool eop)
 } // namespace
 
 Node::Node(unsigned number, const Shape &shape, uint8_t *memory, uint64_t dma_cycles, bool is_shown)
-    : number_(number), beat_bytes_(shape.beat_bytes()), memory_(memory), dma_cycles_(dma_cycles),
+    : AnyNode(number), beat_bytes_(shape.beat_bytes()), memory_(memory), dma_cycles_(dma_cycles),
       model_(make_model(shape, "node" + std::to_string(number), is_shown)),
       pages_(reinterpret_cast<uint64_t *>(memory + SIM_TABLE_AT))
 {
@@ -72,12 +72,6 @@ void Node::edge(uint64_t cycle, PhyWords &out)
 {
     model_->edge(out);
     collect(cycle);
-}
-
-void Node::cycle(uint64_t cycle, const PhyWords &in, PhyWords &out)
-{
-    settle(cycle, in);
-    edge(cycle, out);
 }
 
 void Node::drive(uint64_t cycle)
@@ -199,12 +193,12 @@ void Node::note_arrival(uint64_t cycle, uint64_t addr, uint64_t word)
 {
     if (addr < SIM_QUEUES_AT) {
         if (addr % VELO_LINE_BYTES == 0 && velo_header_valid(word))
-            arrivals.push_back({number_, static_cast<unsigned>(addr / SIM_RING_BYTES), cycle, word,
+            arrivals.push_back({number(), static_cast<unsigned>(addr / SIM_RING_BYTES), cycle, word,
                                 written_word(addr + kWordBytes), false});
     } else if (addr < SIM_TABLE_AT && addr % kEntryBytes == 0 &&
                velo_rma_notification_valid(word)) {
         auto context = static_cast<unsigned>((addr - SIM_QUEUES_AT) / SIM_QUEUE_BYTES);
-        arrivals.push_back({number_, context, cycle, word, 0, true});
+        arrivals.push_back({number(), context, cycle, word, 0, true});
     }
 }
 

@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "../spec/sim_channel.h"
-#include "model.h"
+#include "any_node.h"
 #include "pages.h"
 
 namespace sim
@@ -45,13 +45,12 @@ struct RegisterAnswer {
     uint64_t cycle, value;
 };
 
-class Node
+class Node : public AnyNode
 {
   public:
     Node(unsigned number, const Shape &shape, uint8_t *memory, uint64_t dma_cycles, bool is_shown);
 
-    unsigned number() const { return number_; }
-    Model &model() { return *model_; }
+    AnyModel &model() override { return *model_; }
 
     // --- the host's side ---
     bool store_fits() const;
@@ -60,17 +59,14 @@ class Node
     void control(const HostAccess &access) { controls_.push_back(access); }
     // Nothing is on its way to the registers.
     bool control_is_empty() const { return controls_.empty(); }
-    // The first cycle that may have an access of the host to deal with; UINT64_MAX: none is open.
-    uint64_t next_access_cycle() const;
+    uint64_t next_access_cycle() const override;
 
     // --- the cycle ---
-    void set_reset(bool reset) { inputs_.reset = reset; }
-    void set_phy_up(uint8_t links) { inputs_.phy_up = links; }
-    void settle(uint64_t cycle, const PhyWords &in);
-    void edge(uint64_t cycle, PhyWords &out);
-    void cycle(uint64_t cycle, const PhyWords &in, PhyWords &out);
-    // Nothing happened at its host side in the last cycle, and nothing is half done.
-    bool host_side_is_idle() const { return idle_; }
+    void set_reset(bool reset) override { inputs_.reset = reset; }
+    void set_phy_up(uint8_t links) override { inputs_.phy_up = links; }
+    void settle(uint64_t cycle, const PhyWords &in) override;
+    void edge(uint64_t cycle, PhyWords &out) override;
+    bool host_side_is_idle() const override { return idle_; }
 
     // --- memory ---
     // Put the writes that left the node in cycles before `cycle` into memory.
@@ -80,8 +76,7 @@ class Node
         return writes_.empty() ? UINT64_MAX : writes_.front().cycle;
     }
     uint64_t last_publish_cycle() const { return writes_.empty() ? 0 : writes_.back().cycle; }
-    // The last cycle in which the node asked for memory or wrote some; 0: none.
-    uint64_t last_dma_cycle() const { return last_dma_cycle_; }
+    uint64_t last_dma_cycle() const override { return last_dma_cycle_; }
     void empty_ring(unsigned context);
     void empty_queue(unsigned context);
     Pages &pages() { return pages_; }
@@ -106,7 +101,7 @@ class Node
         std::vector<uint8_t> bytes{};
     };
 
-    unsigned number_, beat_bytes_;
+    unsigned beat_bytes_;
     uint8_t *memory_;
     uint64_t dma_cycles_;
     std::unique_ptr<Model> model_;

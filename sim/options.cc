@@ -52,6 +52,21 @@ void take_compute(const std::string &text, HostModel &host)
         host.compute_permille = static_cast<uint64_t>(std::llround(value * 1000));
 }
 
+// `NODE=SOCKET`.
+void take_cards(const std::vector<std::string> &texts, Options &options)
+{
+    for (const std::string &text : texts) {
+        auto sign = text.find('=');
+        unsigned node = 0;
+        if (sign == std::string::npos || sign + 1 == text.size() ||
+            !CLI::detail::lexical_cast(text.substr(0, sign), node))
+            throw CLI::ValidationError("--card", text + " is not NODE=SOCKET");
+        if (!options.cards.emplace(node, text.substr(sign + 1)).second)
+            throw CLI::ValidationError("--card", "node " + text.substr(0, sign) + " has two");
+        options.cluster.cards.insert(node);
+    }
+}
+
 void add_wave(CLI::App &app, WaveOptions &wave, std::set<unsigned> &nodes)
 {
     const std::string group = "Waveform (velo-sim-wave only)";
@@ -84,6 +99,7 @@ Options parse_options(int argc, char **argv)
     options.area_file = "/dev/shm/velo-sim." + std::to_string(getpid());
     double clock_mhz = 100;
     std::string links = "auto", compute = "free";
+    std::vector<std::string> cards;
     bool no_skip = false, no_pin = false;
     ClusterOptions &cluster = options.cluster;
 
@@ -102,10 +118,10 @@ Options parse_options(int argc, char **argv)
     app.add_option("--links", links, "links of each node: 1, 3, 6 or auto")
         ->capture_default_str()
         ->check(CLI::IsMember({"auto", "1", "3", "6"}));
-    app.add_option("--width", cluster.shape.width_bits,
-                   "bits of each node's data path: 32, 64 or 128")
-        ->capture_default_str()
-        ->check(CLI::IsMember({32, 64, 128}));
+    auto *width = app.add_option("--width", cluster.shape.width_bits,
+                                 "bits of each node's data path: 32, 64 or 128; with cards 64")
+                      ->capture_default_str()
+                      ->check(CLI::IsMember({32, 64, 128}));
     app.add_option("--seed", cluster.seed, "of all random numbers")->capture_default_str();
     app.add_option("--error-rate", cluster.error_rate, "of each bit on a cable")
         ->capture_default_str()
@@ -117,6 +133,10 @@ Options parse_options(int argc, char **argv)
                    "boards of DIMMnet-2, each in a PC: two on a cable, more at a switch")
         ->capture_default_str()
         ->check(CLI::Range(0U, kBoardsMax));
+    app.add_option("--card", cards,
+                   "NODE=SOCKET: the node is a card for a guest, at a socket of vfio-user; may be "
+                   "repeated")
+        ->allow_extra_args(false); // The command may come next.
     app.add_option("--split-one-in", cluster.split_one_in,
                    "one in so many stores to VELO comes to its node in parts; 0: none")
         ->capture_default_str();
@@ -135,10 +155,17 @@ Options parse_options(int argc, char **argv)
                    "or its processor time (measured:FACTOR; such runs do not repeat themselves)")
         ->capture_default_str();
     add_wave(app, options.wave, cluster.shown);
-    app.add_option("command", options.command, "after --: what to run")->required();
+    app.add_option("command", options.command,
+                   "after --: what to run; with cards there may be none, and a signal ends it");
     try {
         app.parse(argc, argv);
         take_compute(compute, cluster.host);
+        take_cards(cards, options);
+        if (options.command.empty() && cards.empty())
+            throw CLI::RequiredError("command");
+        if (!cards.empty() && width->count() != 0 &&
+            cluster.shape.width_bits != card::kCardWidthBits)
+            throw CLI::ValidationError("--width", "a cluster with cards has 64 bits");
         if (!options.wave.file.empty() && options.wave.end_us <= options.wave.from_us)
             throw CLI::ValidationError("--wave-to-us", "has to be after --wave-from-us");
         if (options.boards != 0 && clock_mhz != kMhzOfBoards)
@@ -148,6 +175,8 @@ Options parse_options(int argc, char **argv)
     }
     cluster.clock_khz = static_cast<uint64_t>(std::llround(clock_mhz * kKhzPerMhz));
     cluster.shape.links = links == "auto" ? 0 : static_cast<unsigned>(std::stoul(links));
+    if (!cards.empty())
+        cluster.shape.width_bits = card::kCardWidthBits;
     cluster.skip = !no_skip;
     options.pin = !no_pin;
     return options;

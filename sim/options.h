@@ -4,6 +4,7 @@
 
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct Options {
     unsigned boards = 0;
     WaveOptions wave;
     ClusterOptions cluster;
-    std::vector<std::string> command;
+    std::map<unsigned, std::string> cards; // sockets, by node
+    std::vector<std::string> command;      // empty: there are cards only
 };
 
 // Where there is nothing to run, prints help or the error and ends the process.

@@ -19,7 +19,7 @@ bool carries_data(const PhyWords &words)
 } // namespace
 
 void Rest::watch(uint64_t cycle, const PhyWords &in, const PhyWords &out, bool idle,
-                 const Model &model)
+                 const AnyModel &model)
 {
     std::copy(std::begin(in), std::end(in), std::begin(in_[cycle % kPeriod].at));
     std::copy(std::begin(out), std::end(out), std::begin(out_[cycle % kPeriod].at));
@@ -32,7 +32,7 @@ void Rest::watch(uint64_t cycle, const PhyWords &in, const PhyWords &out, bool i
     }
 }
 
-void Rest::look(uint64_t cycle, const Model &model)
+void Rest::look(uint64_t cycle, const AnyModel &model)
 {
     const auto *state = static_cast<const uint8_t *>(model.state());
     size_t bytes = model.state_bytes();

@@ -50,7 +50,7 @@ class Rest
     // To be called after each cycle that was evaluated. `in`: the words that came. `out`: those
     // that leave next. `idle`: the host side did nothing. Looks at the state now and then.
     void watch(uint64_t cycle, const PhyWords &in, const PhyWords &out, bool idle,
-               const Model &model);
+               const AnyModel &model);
     // Does this cycle's input fit the record?
     bool fits(const PhyWords &in) const;
     // This cycle passes in rest. `out`: the words that leave in the next one.
@@ -81,7 +81,7 @@ class Rest
     bool resting_ = false;
     unsigned place_ = 0;
 
-    void look(uint64_t cycle, const Model &model);
+    void look(uint64_t cycle, const AnyModel &model);
     void begin(uint64_t cycle);
 };
 

@@ -20,10 +20,6 @@ constexpr uint64_t kSettleCycles = 16;
 constexpr auto kIdleUntilError = 10s;
 constexpr auto kOutsideUntilRelease = 100ms;
 constexpr unsigned kStepsAtATime = 20000;
-// Nodes may not come to rest, for example because a cable has errors. If for this long nothing
-// arrives, no register's value comes and no memory is read or written, then nothing is under way.
-// (An operation on remote memory counts as an arrival when it ends.)
-constexpr uint64_t kBarrenCycles = 20000;
 constexpr unsigned kWaitsUntilCheck = 4096;
 constexpr uint64_t kWaitRunningUs = 1000, kWaitUs = 10000;
 
@@ -39,8 +35,9 @@ uint64_t poll_slot_ps(uint64_t first_ps, uint64_t period_ps, uint64_t seen_ps)
 
 } // namespace
 
-Schedule::Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor &processor)
-    : cluster_(cluster), boards_(boards), area_(area), processor_(processor),
+Schedule::Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor &processor,
+                   card::Cards &cards)
+    : cluster_(cluster), boards_(boards), area_(area), processor_(processor), cards_(cards),
       calls_(cluster, boards, inboxes_,
              [this](uint64_t ticket, uint64_t time_ps) {
                  return resume(ticket, std::max(now_ps_, time_ps), 0);
@@ -58,7 +55,8 @@ Totals Schedule::totals() const
     Totals totals = {now_ps_,          calls_taken_,       0, computed_ps_, inboxes_.totals(),
                      boards_.totals(), boards_.evaluated()};
     for (unsigned n = 0; n < cluster_.size(); n++)
-        totals.lost_accesses += cluster_.node(n).lost_accesses();
+        if (cluster_.hosts(n))
+            totals.lost_accesses += cluster_.node(n).lost_accesses();
     return totals;
 }
 
@@ -73,17 +71,18 @@ bool Schedule::serve()
 {
     calls_seen_ = area_.calls();
     take_calls();
+    bool ran = cards_.any() && run_cards();
     if (somebody_runs())
-        return false;
+        return ran;
     return_from_outside();
     if (!anyone(threads_, State::kCalling) && !anyone(threads_, State::kReading))
-        return false;
+        return ran;
     switch (advance()) {
     case Reached::kEvent:
         answer(static_cast<unsigned>(first_caller(threads_, &Thread::event_ps)));
         return true;
     case Reached::kNothing:
-        return release_idle();
+        return release_idle() || ran;
     default:
         return true;
     }
@@ -137,6 +136,10 @@ void Schedule::take_call(unsigned channel)
     }
     thread.call = call;
     thread.time_ps = std::max(thread.time_ps, call.time_ps);
+    if (cards_.any()) {
+        thread.time_ps = std::max(thread.time_ps, cluster_.clock().start_ps(cluster_.cycle()));
+        cards_since_ = cluster_.cycle();
+    }
     thread.begun = thread.late = false;
     wake_sleepers(thread.pid);
     if (call.op == SIM_DETACH) {
@@ -247,7 +250,7 @@ void Schedule::return_from_outside()
 void Schedule::settle_ports()
 {
     for (unsigned n = 0; n < cluster_.size(); n++)
-        while (!cluster_.node(n).control_is_empty())
+        while (cluster_.hosts(n) && !cluster_.node(n).control_is_empty())
             step(cluster_.cycle() + 1);
     for (uint64_t end = cluster_.cycle() + kSettleCycles; cluster_.cycle() < end;)
         step(end);
@@ -261,7 +264,8 @@ void Schedule::settle_ports()
 // some cycles in any case, so that signals are heeded.
 Schedule::Reached Schedule::advance()
 {
-    for (unsigned steps = 0; steps < kStepsAtATime;) {
+    const unsigned most = cards_.any() ? card::Cards::kStepsAtATime : kStepsAtATime;
+    for (unsigned steps = 0; steps < most;) {
         int channel = first_caller(threads_, &Thread::event_ps);
         uint64_t event_ps =
             channel < 0 ? SIM_NEVER : threads_[static_cast<unsigned>(channel)].event_ps;
@@ -272,7 +276,7 @@ Schedule::Reached Schedule::advance()
         else if (barren_from_ == UINT64_MAX)
             barren_from_ = cluster_.cycle();
         bool arrived = false;
-        for (; !arrived && cluster_.cycle() < end_cycle && steps < kStepsAtATime; steps++) {
+        for (; !arrived && cluster_.cycle() < end_cycle && steps < most; steps++) {
             if (barren && nothing_comes())
                 return Reached::kNothing;
             step(end_cycle);
@@ -284,14 +288,24 @@ Schedule::Reached Schedule::advance()
     return Reached::kNotYet;
 }
 
-bool Schedule::is_barren() const
+// What guests have under way goes on, even while a thread runs. False: there is nothing.
+bool Schedule::run_cards()
 {
-    return cluster_.cycle() > std::max(barren_from_, cluster_.last_dma_cycle()) + kBarrenCycles;
+    if (cards_.has_work())
+        cards_since_ = cluster_.cycle();
+    cards_.serve();
+    if (cluster_.is_quiet() || cluster_.is_barren(cards_since_))
+        return false;
+    for (unsigned i = 0; i < card::Cards::kStepsAtATime && !cards_.has_work(); i++)
+        step(cluster_.cycle() + 1);
+    take_arrivals();
+    cluster_.publish_until(cluster_.clock().start_ps(cluster_.cycle()));
+    return true;
 }
 
 bool Schedule::nothing_comes() const
 {
-    return boards_.is_idle() && (cluster_.is_quiet() || is_barren());
+    return boards_.is_idle() && (cluster_.is_quiet() || cluster_.is_barren(barren_from_));
 }
 
 // Boards that are awake see each cycle.
@@ -328,6 +342,8 @@ bool Schedule::take_arrivals()
 {
     bool any = take_accesses();
     for (unsigned n = 0; n < cluster_.size(); n++) {
+        if (!cluster_.hosts(n))
+            continue;
         Node &node = cluster_.node(n);
         if (node.arrivals.empty() && node.register_answers.empty())
             continue;
@@ -434,9 +450,11 @@ bool Schedule::release_idle()
         throw JobError("everybody waits for a register's value and none is under way:\n" +
                        describe(threads_));
     auto now = RealClock::now();
-    bool others = std::any_of(threads_.begin(), threads_.end(), [](const Thread &thread) {
-        return thread.state == State::kOutside || (thread.state == State::kAside && !thread.late);
-    });
+    bool others =
+        cards_.any() || std::any_of(threads_.begin(), threads_.end(), [](const Thread &thread) {
+            return thread.state == State::kOutside ||
+                   (thread.state == State::kAside && !thread.late);
+        });
     if (others && now - last_progress_ < kOutsideUntilRelease)
         return false;
     if (!idle_) {
@@ -459,7 +477,8 @@ bool Schedule::release_idle()
 
 void Schedule::wait()
 {
-    area_.wait_for_call(calls_seen_, somebody_runs() ? kWaitRunningUs : kWaitUs);
+    area_.wait_for_call(calls_seen_,
+                        somebody_runs() || cards_.holds_line() ? kWaitRunningUs : kWaitUs);
     if (area_.calls() == calls_seen_ || ++waits_ % kWaitsUntilCheck == 0)
         liveness_.check();
 }

@@ -16,6 +16,9 @@
 //    until it calls.
 //  * While threads are outside of the cluster, a thread that polls in vain goes on only after a
 //    while.
+//
+// Guests with cards are outside of virtual time. Where there are some, the hardware goes on while
+// anything is under way, whatever threads do, and a call is not earlier than the hardware.
 
 #pragma once
 
@@ -24,6 +27,7 @@
 
 #include "area.h"
 #include "calls.h"
+#include "card/cards.h"
 #include "cluster.h"
 #include "inbox.h"
 #include "liveness.h"
@@ -45,7 +49,8 @@ class Schedule
 {
   public:
     // Threads that attach are brought to the processor.
-    Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor &processor);
+    Schedule(Cluster &cluster, Boards &boards, Area &area, const Processor &processor,
+             card::Cards &cards);
 
     // Take the calls of threads; answer one of them if no thread runs. False: there was nothing to
     // do, so wait().
@@ -61,6 +66,7 @@ class Schedule
     Boards &boards_;
     Area &area_;
     const Processor &processor_;
+    card::Cards &cards_;
     Threads threads_;
     Inboxes inboxes_;
     Calls calls_;
@@ -73,6 +79,7 @@ class Schedule
     // Since this cycle no thread waits for a time, and nothing has come; UINT64_MAX: a thread does.
     uint64_t barren_from_ = UINT64_MAX;
     unsigned waits_ = 0;
+    uint64_t cards_since_ = 0; // the cycle in which something last came from a guest or a thread
 
     // --- taking calls ---
     void take_calls();
@@ -89,8 +96,8 @@ class Schedule
     // --- stepping the hardware ---
     enum class Reached { kEvent, kNothing, kNotYet };
     Reached advance();
-    bool is_barren() const;
     bool nothing_comes() const;
+    bool run_cards();
     void step(uint64_t end_cycle);
     bool take_accesses();
     bool take_arrivals();
