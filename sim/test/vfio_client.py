@@ -9,6 +9,7 @@ import os
 import select
 import socket
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -70,10 +71,14 @@ class Client:
 
     # --- messages
 
-    def send(self, command: int, body: bytes = b"", flags: int = 0, files: list[int] = ()) -> int:
+    def send(
+        self, command: int, body: bytes = b"", flags: int = 0, files: Sequence[int] = ()
+    ) -> int:
         self._id = (self._id + 1) & 0xFFFF
         message = HEADER.pack(self._id, command, HEADER.size + len(body), flags, 0) + body
-        extra = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
+        extra = (
+            [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", list(files)))] if files else []
+        )
         sent = self.socket.sendmsg([message], extra)
         self.socket.sendall(message[sent:])
         return self._id
@@ -134,7 +139,7 @@ class Client:
         self.carry_out(number, command, body)
         return True
 
-    def ask(self, command: int, body: bytes = b"", files: list[int] = ()) -> bytes:
+    def ask(self, command: int, body: bytes = b"", files: Sequence[int] = ()) -> bytes:
         return self.reply(self.send(command, body, 0, files))
 
     # --- commands
