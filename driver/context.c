@@ -16,9 +16,12 @@
 #define VELO_RING_ENABLE BIT_ULL(0)
 #define VELO_RING_SIZE_SHIFT 48
 
-static unsigned int ring_slots_log2 = 9;
+/* The kernel gives no more in one piece, if there is no IOMMU. */
+#define VELO_VECTOR_BYTES_MAX (4ul << 20)
+
+static unsigned int ring_slots_log2 = 10;
 module_param(ring_slots_log2, uint, 0444);
-MODULE_PARM_DESC(ring_slots_log2, "slots of a receive ring, as a power of two, 6 to 12 (9)");
+MODULE_PARM_DESC(ring_slots_log2, "slots of a receive ring, as a power of two, 6 to 12 (10)");
 
 static unsigned int queue_entries_log2 = 10;
 module_param(queue_entries_log2, uint, 0444);
@@ -39,13 +42,24 @@ unsigned long velo_queue_bytes(void)
 }
 
 /**
+ * velo_contexts_per_vector() - how many contexts share a vector and its memory
+ *
+ * Return: as many as go into what the kernel gives in one piece.
+ */
+unsigned int velo_contexts_per_vector(void)
+{
+	return min_t(unsigned long, VELO_CONTEXTS_PER_VECTOR_MAX,
+		     VELO_VECTOR_BYTES_MAX / (velo_ring_bytes() + velo_queue_bytes()));
+}
+
+/**
  * velo_vector_bytes() - the size of the memory that a vector watches
  *
  * Return: a power of two, a page or more.
  */
 size_t velo_vector_bytes(void)
 {
-	return roundup_pow_of_two(VELO_CONTEXTS_PER_VECTOR *
+	return roundup_pow_of_two(velo_contexts_per_vector() *
 				  (velo_ring_bytes() + velo_queue_bytes()));
 }
 
@@ -94,16 +108,16 @@ static void velo_context_disable(struct velo_context *ctx)
 
 static bool velo_context_is_free(struct velo_card *card, unsigned int number)
 {
-	unsigned int vector = number / VELO_CONTEXTS_PER_VECTOR;
+	unsigned int vector = number / velo_contexts_per_vector();
 
 	return vector < card->vector_count &&
-	       !card->vectors[vector].contexts[number % VELO_CONTEXTS_PER_VECTOR];
+	       !card->vectors[vector].contexts[number % velo_contexts_per_vector()];
 }
 
 /* The search goes round, so that a number, to which messages may be on their way, rests. */
 static int velo_context_find(struct velo_card *card, u32 wanted)
 {
-	unsigned int count = card->vector_count * VELO_CONTEXTS_PER_VECTOR;
+	unsigned int count = card->vector_count * velo_contexts_per_vector();
 	unsigned int i;
 
 	if (wanted != VELO_CARD_ANY) {
@@ -155,12 +169,12 @@ static int velo_context_begin(struct velo_context *ctx, struct velo_card_take *t
 	if (number < 0)
 		return number;
 	ctx->number = number;
-	ctx->vector = &card->vectors[number / VELO_CONTEXTS_PER_VECTOR];
+	ctx->vector = &card->vectors[number / velo_contexts_per_vector()];
 	if (velo_vector_memory(ctx->vector))
 		return -ENOMEM;
-	place = number % VELO_CONTEXTS_PER_VECTOR;
+	place = number % velo_contexts_per_vector();
 	ctx->ring = ctx->vector->memory + place * velo_ring_bytes();
-	ctx->queue = ctx->vector->memory + VELO_CONTEXTS_PER_VECTOR * velo_ring_bytes() +
+	ctx->queue = ctx->vector->memory + velo_contexts_per_vector() * velo_ring_bytes() +
 		     place * velo_queue_bytes();
 	ctx->lines = min3(take->store_lines, READ_ONCE(lines_max), card->lines_free);
 	card->lines_free -= ctx->lines;

@@ -150,7 +150,7 @@ int velo_grants_replace(struct velo_card *card, const struct velo_grants *grants
 	card->grants = *grants;
 	up_write(&card->live);
 	for (v = 0; v < card->vector_count; v++)
-		for (i = 0; i < VELO_CONTEXTS_PER_VECTOR; i++)
+		for (i = 0; i < VELO_CONTEXTS_PER_VECTOR_MAX; i++)
 			if (card->vectors[v].contexts[i])
 				velo_map_zap_targets(card->vectors[v].contexts[i]);
 	return 0;

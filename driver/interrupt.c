@@ -49,7 +49,7 @@ static irqreturn_t velo_interrupt(int irq, void *data)
 	unsigned int i;
 
 	spin_lock(&vector->lock);
-	for (i = 0; i < VELO_CONTEXTS_PER_VECTOR; i++) {
+	for (i = 0; i < VELO_CONTEXTS_PER_VECTOR_MAX; i++) {
 		struct velo_context *ctx = vector->contexts[i];
 
 		if (!ctx || !ctx->armed)
@@ -121,7 +121,7 @@ __poll_t velo_interrupt_poll(struct velo_context *ctx, struct file *file, poll_t
 void velo_interrupt_join(struct velo_context *ctx)
 {
 	spin_lock_irq(&ctx->vector->lock);
-	ctx->vector->contexts[ctx->number % VELO_CONTEXTS_PER_VECTOR] = ctx;
+	ctx->vector->contexts[ctx->number % velo_contexts_per_vector()] = ctx;
 	spin_unlock_irq(&ctx->vector->lock);
 }
 
@@ -130,7 +130,7 @@ void velo_interrupt_leave(struct velo_context *ctx)
 {
 	spin_lock_irq(&ctx->vector->lock);
 	ctx->armed = false;
-	ctx->vector->contexts[ctx->number % VELO_CONTEXTS_PER_VECTOR] = NULL;
+	ctx->vector->contexts[ctx->number % velo_contexts_per_vector()] = NULL;
 	spin_unlock_irq(&ctx->vector->lock);
 }
 

@@ -42,7 +42,7 @@ static struct velo_context *velo_card_any_context(struct velo_card *card)
 	unsigned int v, i;
 
 	for (v = 0; v < card->vector_count; v++)
-		for (i = 0; i < VELO_CONTEXTS_PER_VECTOR; i++)
+		for (i = 0; i < VELO_CONTEXTS_PER_VECTOR_MAX; i++)
 			if (card->vectors[v].contexts[i])
 				return card->vectors[v].contexts[i];
 	return NULL;
@@ -279,7 +279,7 @@ static int velo_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (err)
 		goto stop;
 	dev_info(&pdev->dev, "%s: %u contexts\n", dev_name(&card->dev),
-		 card->vector_count * VELO_CONTEXTS_PER_VECTOR);
+		 card->vector_count * velo_contexts_per_vector());
 	return 0;
 stop:
 	pci_clear_master(pdev);

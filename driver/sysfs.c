@@ -131,6 +131,7 @@ static ssize_t name##_show(struct device *dev, struct device_attribute *attr, ch
 static DEVICE_ATTR_RO(name)
 
 VELO_STATE(contexts, "%u", READ_ONCE(card->context_count));
+VELO_STATE(contexts_max, "%u", card->vector_count * velo_contexts_per_vector());
 VELO_STATE(pages, "%lu", READ_ONCE(card->pages_pinned));
 VELO_STATE(lines_free, "%u", READ_ONCE(card->lines_free));
 VELO_STATE(resets, "%u", READ_ONCE(card->resets));
@@ -144,6 +145,7 @@ static struct attribute *velo_settings[] = {
 	&dev_attr_access_patience.attr,
 	&dev_attr_grants.attr,
 	&dev_attr_contexts.attr,
+	&dev_attr_contexts_max.attr,
 	&dev_attr_pages.attr,
 	&dev_attr_lines_free.attr,
 	&dev_attr_resets.attr,

@@ -39,9 +39,9 @@
 #define VELO_BAR_WINDOW 2
 #define VELO_BAR_FUNCTION 4
 
-/* Contexts whose rings and queues lie in one region of memory, which a vector watches. */
-#define VELO_CONTEXTS_PER_VECTOR 32
-#define VELO_VECTORS_MAX (VELO_VPIDS / VELO_CONTEXTS_PER_VECTOR)
+/* Most contexts whose rings and queues lie in one region of memory, which a vector watches. */
+#define VELO_CONTEXTS_PER_VECTOR_MAX 32
+#define VELO_VECTORS_MAX (VELO_VPIDS / VELO_CONTEXTS_PER_VECTOR_MAX)
 #define VELO_LINKS_MAX 8
 /* A word of the routing table that means: no way (spec/velo_regs.rdl). */
 #define VELO_ROUTE_NONE 14
@@ -65,7 +65,7 @@ struct velo_vector {
 	void *memory;
 	dma_addr_t memory_dma;
 	bool watching;
-	struct velo_context *contexts[VELO_CONTEXTS_PER_VECTOR];
+	struct velo_context *contexts[VELO_CONTEXTS_PER_VECTOR_MAX];
 };
 
 /**
@@ -125,7 +125,7 @@ struct velo_setup {
  * @broken: the card has not answered and is no bus master any more
  * @rescue: ends all contexts of a broken card
  * @vectors: as many as @vector_count
- * @vector_count: so many contexts / VELO_CONTEXTS_PER_VECTOR there are
+ * @vector_count: that many, each for velo_contexts_per_vector() contexts
  * @context_next: where the search for a free context begins
  * @context_count: contexts that are taken
  * @opened: how often each context has been taken
@@ -255,6 +255,7 @@ int velo_context_check(void);
 unsigned long velo_ring_bytes(void);
 unsigned long velo_queue_bytes(void);
 size_t velo_vector_bytes(void);
+unsigned int velo_contexts_per_vector(void);
 
 /* Whether the file has taken a context, and the caller may look at it. */
 static inline bool velo_context_taken(struct velo_context *ctx)
