@@ -155,6 +155,7 @@ def _furnish(root: Path) -> None:
     for path in GUEST_FILES.iterdir():
         target = root / ("etc/profile" if path.name == "profile" else f"usr/lib/velo/{path.name}")
         shutil.copy(path, target)
+        target.chmod(0o755)  # In an installed tree no file of ours is executable.
     (root / "etc" / "passwd").write_text(PASSWD, encoding="utf-8")
     (root / "etc" / "group").write_text(GROUP, encoding="utf-8")
     (root / "etc" / "shells").write_text("/bin/sh\n/bin/bash\n", encoding="utf-8")
@@ -202,6 +203,7 @@ def _write_initrd(root: Path, modules: Path, initrd: Path) -> None:
         (folder / name).mkdir(parents=True)
     shutil.copy(root / "usr" / "bin" / "busybox", folder / "bin" / "busybox")
     shutil.copy(GUEST_FILES / "first-init", folder / "init")
+    (folder / "init").chmod(0o755)
     for path in order:
         shutil.copy(path, folder / "modules")
     names = "".join(f"{path.name}\n" for path in order)
