@@ -52,7 +52,9 @@ if(VELO_BUILD_BENCH)
     install(PROGRAMS ${PROJECT_BINARY_DIR}/install/velo DESTINATION ${CMAKE_INSTALL_BINDIR}
             COMPONENT tools)
     install(DIRECTORY ${PROJECT_SOURCE_DIR}/tools/velo DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
-            COMPONENT tools PATTERN __pycache__ EXCLUDE)
+            COMPONENT tools PATTERN __pycache__ EXCLUDE
+            REGEX "vm/guest/[a-z]+$" PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE GROUP_READ
+                                      GROUP_EXECUTE WORLD_READ WORLD_EXECUTE)
     # For figure 4 of `velo paper`, where `make rtl-bench` has run.
     install(FILES ${PROJECT_BINARY_DIR}/rtl-bench.json DESTINATION ${CMAKE_INSTALL_DATADIR}/velo
             COMPONENT tools OPTIONAL)

@@ -153,7 +153,9 @@ def _furnish(root: Path) -> None:
         (root / name).mkdir(parents=True, exist_ok=True)
     (root / HOME.relative_to("/") / ".ssh").mkdir(parents=True, exist_ok=True)
     for path in GUEST_FILES.iterdir():
-        target = root / ("etc/profile" if path.name == "profile" else f"usr/lib/velo/{path.name}")
+        target = root / (
+            "etc/profile" if path.name == "profile.in" else f"usr/lib/velo/{path.name}"
+        )
         shutil.copy(path, target)
         target.chmod(0o755)  # In an installed tree no file of ours is executable.
     (root / "etc" / "passwd").write_text(PASSWD, encoding="utf-8")
@@ -202,7 +204,8 @@ def _write_initrd(root: Path, modules: Path, initrd: Path) -> None:
     for name in ("bin", "dev", "proc", "lower", "upper", "root", "modules"):
         (folder / name).mkdir(parents=True)
     shutil.copy(root / "usr" / "bin" / "busybox", folder / "bin" / "busybox")
-    shutil.copy(GUEST_FILES / "first-init", folder / "init")
+    script = (GUEST_FILES / "first-init.in").read_text(encoding="utf-8")
+    (folder / "init").write_text(f"#!/bin/busybox sh\n{script}", encoding="utf-8")
     (folder / "init").chmod(0o755)
     for path in order:
         shutil.copy(path, folder / "modules")
