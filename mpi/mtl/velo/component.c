@@ -175,6 +175,9 @@ static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_thr
     (void)mpi_threads; /* MPI_THREAD_MULTIPLE is served. */
     if (open_queues() != OMPI_SUCCESS)
         return NULL;
+    /* Open MPI then adds all processes at once, and else when it first sends to one. */
+    if (mtl_velo_learns_names())
+        mtl_velo.super.mtl_flags |= MCA_MTL_BASE_FLAG_REQUIRE_WORLD;
     velo_ompi_idle_init(&mtl_velo.idle, &mca_mtl_velo_component.params);
     (void)opal_progress_register(mtl_velo_progress);
     return &mtl_velo.super;

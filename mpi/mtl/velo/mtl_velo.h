@@ -209,6 +209,9 @@ void mtl_velo_direct_remove(void);
 
 int mtl_velo_progress(void);
 
+/** Does the network let nobody in of whom nobody has said where it is (transport card)? Then a rank
+ * has to know all that may send to it, whether or not it sends to them. */
+bool mtl_velo_learns_names(void);
 int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs);
 int mtl_velo_del_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **procs);
 int mtl_velo_add_comm(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm);

@@ -7,9 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Transport card lets nobody in of whom nobody has said where it is: a rank has to know all that
- * may send to it, before it sends to them. */
-static bool is_checked(void)
+bool mtl_velo_learns_names(void)
 {
     const char *network = getenv("VELO_NETWORK");
     return network != NULL && strstr(network, "card") != NULL;
@@ -20,7 +18,7 @@ int mtl_velo_add_procs(mca_mtl_base_module_t *mtl, size_t count, ompi_proc_t **p
     (void)mtl;
     for (size_t i = 0; i < count; i++) {
         if (velo_ompi_reaches(&mtl_velo.port, procs[i]->super.proc_flags)) {
-            if (is_checked() && !OPAL_PROC_ON_LOCAL_NODE(procs[i]->super.proc_flags) &&
+            if (mtl_velo_learns_names() && !OPAL_PROC_ON_LOCAL_NODE(procs[i]->super.proc_flags) &&
                 mtl_velo_find(procs[i]) == NULL)
                 return OMPI_ERR_UNREACH;
             continue;
