@@ -106,10 +106,10 @@ void Cards::watch(const std::function<void()> &ring)
     sigprocmask(SIG_SETMASK, &all, &before); // signals are the other thread's
     watcher_ = std::thread([file = watched_.number(), ring] {
         for (;;) {
-            epoll_event event = {};
-            if (epoll_wait(file, &event, 1, -1) < 1)
+            epoll_event came = {};
+            if (epoll_wait(file, &came, 1, -1) < 1)
                 continue;
-            if (event.data.fd == kStop)
+            if (came.data.fd == kStop)
                 return;
             ring();
         }
