@@ -15,6 +15,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "mpi"))
 import hpcc
 
 SKIPPED = 77
+# What `velo vm` says where guests cannot be had; any other failure to prepare them is one.
+REASONS = ("this is not Debian", "guests are x86-64", "apt has no source", "apt-get")
 PREPARE_TIMEOUT_S = 900
 SHOWN = 40
 
@@ -30,8 +32,9 @@ def prepare(checkout: Path) -> None:
         check=False,
     )  # fmt: skip
     if ready.returncode:
-        print(f"no guests here: {ready.stderr.strip()}")
-        sys.exit(SKIPPED)
+        is_here = not any(reason in ready.stderr for reason in REASONS)
+        print(f"{'FAILED' if is_here else 'no guests here'}: {ready.stderr.strip()}")
+        sys.exit(1 if is_here else SKIPPED)
     headers = subprocess.check_output(velo(checkout, "--headers"), text=True).strip()
     for folder in ("driver", "driver/test"):
         make = ["make", "-s", "-C", str(checkout / folder), f"KDIR={headers}"]
