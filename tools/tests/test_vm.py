@@ -114,7 +114,12 @@ def test_the_job_is_mpirun_over_the_cards(house: Path, monkeypatch: pytest.Monke
     env = files["environment"]
     assert "export VELO_TRACE='a b'\n" in env
     assert "VELO_VM_CACHE" not in env
-    for line in ("OMPI_MCA_pml=cm", "OMPI_MCA_mtl=velo", "VELO_NETWORK=card"):
+    for line in (
+        "OMPI_MCA_pml=cm",
+        "OMPI_MCA_mtl=velo",
+        "VELO_NETWORK=card",
+        "VELO_CARD_TIMEOUT_MS=600000",
+    ):
         assert f"export {line}\n" in env
     others = made(house, "--", "x").guests[1].files
     assert "job" not in others

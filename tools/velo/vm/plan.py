@@ -20,6 +20,7 @@ from velo.vm.image import GUESTS_MAX, HOME
 MEMORY_LEAST_MIB = 256
 # Of a card.
 LINKS = 3
+SILENCE_MS = "600000"
 # What this command is told; guests need no such thing.
 STAYS_HERE = {"VELO_LIBEXEC", "VELO_VM_CACHE", "VELO_SHM_DIR", "VELO_NODE"}
 GUEST_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
@@ -159,6 +160,8 @@ def _environment(args: argparse.Namespace) -> dict[str, str]:
         words = openmpi.selection("mtl", folder, ())
         chosen |= {name: value for option, name, value in zip(*[iter(words)] * 3, strict=True)}
         env.setdefault("VELO_NETWORK", "card")
+        # A guest that waits for a processor here is silent, and lives.
+        env.setdefault("VELO_CARD_TIMEOUT_MS", SILENCE_MS)
     else:
         chosen |= {"pml": "ob1", "btl": "self,vader,tcp"}
     env |= {f"OMPI_MCA_{name}": value for name, value in chosen.items()}
