@@ -48,7 +48,7 @@ static ssize_t velo_send_to(struct velo_card *card, u64 address, const u64 *line
 	if (!page)
 		return -ENOMEM;
 	dropped_before = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
-	/* An interrupt might flush a part of what is combined; the node refuses half a descriptor. */
+	/* An interrupt might flush a part of it; the node refuses half a descriptor. */
 	local_irq_save(flags);
 	__iowrite64_copy(page + offset_in_page(at), line, len_bytes / 8);
 	wmb(); /* What is combined leaves before the store is waited for. */
