@@ -70,6 +70,13 @@ def option(words: list[str], name: str) -> list[str]:
     return [value for key, value in pairwise(words) if key == name]
 
 
+def test_a_guest_alone_needs_no_other_node_than_cards(house: Path) -> None:
+    """A node without a card has a model of its own, which not every build has."""
+    run = made(house, "--nodes", "1", "--", "true")
+    assert len(run.guests) == 1
+    assert option(list(run.simulator), "--card") == [f"{n}={house}/card{n}" for n in range(2)]
+
+
 def test_each_guest_has_the_card_of_its_node(house: Path) -> None:
     run = made(house, "--nodes", "3", "--iommu", "--", "true")
     assert run.topology == "ring:3"

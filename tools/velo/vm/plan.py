@@ -210,6 +210,7 @@ def _simulator(args: argparse.Namespace, network: routing.Network, folder: Path)
     file = folder / "topology"
     file.write_text(routing.to_text(network), encoding="utf-8")
     words = [str(tree.find("velo-sim")), "--topology-file", str(file)]
-    for node in range(args.nodes):
+    # One guest alone: the other node of the pair has a card, too, that nobody plugs in.
+    for node in range(args.nodes if args.topology else network.nodes):
         words += ["--card", f"{node}={card_socket(folder, node)}"]
     return words
