@@ -95,6 +95,7 @@ GROUPS = (
     Group("The velo command", (
         Variable("VELO_LIBEXEC", "in its own tree",
                  "folder of the programs that it runs; its launcher sets it"),
+        Variable("VELO_VM_CACHE", "~/.cache/velo/vm", "folder of what velo vm fetches and builds"),
         Variable("NO_COLOR", "", "anything: no colours"),
     )),
     Group("Set by velo sim for the processes on a simulated cluster", (
