@@ -486,7 +486,8 @@ class Network
         Vvelo_router &top = *node.top;
         drive_reset(node);
         for (unsigned tc = 0; tc < kClasses; tc++) {
-            bool valid = !node.waiting[tc].empty() && top.rst_ni;
+            // A reset empties the table: nobody sends before it is written again.
+            bool valid = !node.waiting[tc].empty() && top.rst_ni && node.table_place == ~0U;
             // A unit may pause inside a packet, but once it offers a word, it stays.
             bool offered = get_bits(top.unit_in_valid_i, tc, 1) && node.pause[tc] == 0;
             if (node.pause[tc])
