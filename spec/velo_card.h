@@ -117,8 +117,8 @@ struct velo_card_arm {
  * see VELO_CARD_STORES. pwrite() of 24 or 40 bytes: one descriptor.
  *
  * The node refuses a descriptor that the host has split, as it may do when the store is
- * interrupted, with notifications of an error. One that was refused so can be stored again; pwrite() splits none
- * unless the host splits what no interrupt comes between.
+ * interrupted, with notifications of an error. One that was refused so can be stored again. A
+ * pwrite() splits none, unless the host splits what no interrupt comes between.
  */
 #define VELO_CARD_DESCRIPTORS 4
 /*
