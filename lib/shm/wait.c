@@ -16,6 +16,7 @@
 
 #define SPIN_NS_DEFAULT 50000
 #define SPIN_NS_LIMIT (10 * NS_PER_S)
+#define LOCK_NAP_NS 100000
 
 static struct timespec to_timespec(int64_t ns)
 {
@@ -107,8 +108,14 @@ bool wait_nap(int64_t nap_ns)
     return nanosleep(&nap, NULL) != 0;
 }
 
+/* Tries and naps: ThreadSanitizer does not know pthread_mutex_clocklock(). */
 bool wait_lock(pthread_mutex_t *lock, int64_t timeout_ns)
 {
-    struct timespec end = to_timespec(wait_now_ns() + timeout_ns);
-    return pthread_mutex_clocklock(lock, CLOCK_MONOTONIC, &end) == 0;
+    int64_t end_ns = wait_now_ns() + timeout_ns;
+    while (pthread_mutex_trylock(lock) != 0) {
+        if (wait_now_ns() >= end_ns)
+            return false;
+        (void)wait_nap(LOCK_NAP_NS);
+    }
+    return true;
 }

@@ -47,7 +47,7 @@ void wait_doorbell_ring(uint32_t generation);
 void wait_doorbell_drain(int fd);
 /** Wait a little while between two tries of a cold path. True: a signal handler ran. */
 VELO_PRIVATE bool wait_nap(int64_t nap_ns);
-/** Lock, unless that takes longer than this. */
+/** Lock, unless that takes longer than this. For cold paths. */
 bool wait_lock(pthread_mutex_t *lock, int64_t timeout_ns);
 
 #endif
