@@ -1,11 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
 # Sources of the kernel's driver for the package velo-dkms: those of driver/ and the headers that are
 # made from spec/. `make -C driver` builds the module itself.
+set(velo_driver_python ${Python3_EXECUTABLE})
+if(EXISTS ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+    set(velo_driver_python ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+endif()
 execute_process(
-    COMMAND ${Python3_EXECUTABLE} -c "import systemrdl"
+    COMMAND ${velo_driver_python} -c "import systemrdl"
     RESULT_VARIABLE velo_no_systemrdl OUTPUT_QUIET ERROR_QUIET)
 if(velo_no_systemrdl)
-    message(STATUS "No package velo-dkms: the registers' header wants Python's systemrdl (scripts/setup rtl)")
+    message(STATUS "No package velo-dkms: its headers want Python's systemrdl (scripts/setup package)")
     return()
 endif()
 
@@ -13,7 +17,7 @@ set(velo_driver ${PROJECT_SOURCE_DIR}/driver)
 set(velo_driver_out ${PROJECT_BINARY_DIR}/driver)
 add_custom_target(
     velo_driver_sources ALL
-    COMMAND make --silent -C ${velo_driver} OUT=${velo_driver_out} PYTHON=${Python3_EXECUTABLE} sources
+    COMMAND make --silent -C ${velo_driver} OUT=${velo_driver_out} PYTHON=${velo_driver_python} sources
     VERBATIM)
 
 file(STRINGS include/velo/velo.h velo_driver_version REGEX "define VELO_VERSION_TEXT")
