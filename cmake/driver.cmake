@@ -9,8 +9,7 @@ execute_process(
     COMMAND ${velo_driver_python} -c "import systemrdl"
     RESULT_VARIABLE velo_no_systemrdl OUTPUT_QUIET ERROR_QUIET)
 if(velo_no_systemrdl)
-    message(STATUS "No package velo-dkms: its headers want Python's systemrdl (scripts/setup package)")
-    return()
+    message(FATAL_ERROR "velo-dkms: its headers want Python's systemrdl; scripts/setup package brings it")
 endif()
 
 set(velo_driver ${PROJECT_SOURCE_DIR}/driver)
