@@ -138,7 +138,7 @@ ssize_t velo_grants_show(const struct velo_grants *grants, char *text)
  * @card: the card; velo_card.state is held
  * @grants: what is granted
  *
- * Who has mapped a page that is not granted any more finds that out at the next access.
+ * A process that has mapped a page finds out at its next access that the grant is gone.
  *
  * Return: 0.
  */

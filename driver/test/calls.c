@@ -196,7 +196,7 @@ static void grants(void)
 	CHECK(page != MAP_FAILED);
 	munmap(page, 2 * PAGE);
 
-	/* What is taken away while it is mapped cannot be reached any more. Zero is a message. */
+	/* A mapped page cannot be reached once its grant is gone. Zero is a message. */
 	snprintf(own, sizeof(own), "none\n0 %u %u\n", take.node, take.number);
 	CHECK(sysfs_write("grants", own) == 0);
 	page = context_map(file, VELO_CARD_TARGETS, target_page(take.node, take.number), PAGE,
@@ -696,7 +696,7 @@ static void remote_memory(void)
 	CHECK(sysfs_number("pages") == 0);
 }
 
-/* What is sent to a context that is closed goes nowhere; whoever takes it next sees nothing of it. */
+/* Messages to a closed context go nowhere; the next owner of its number sees none of them. */
 static void closed(void)
 {
 	struct port to, from, next;

@@ -57,7 +57,7 @@ class Function : public AnyNode
     // `bytes`: as many as were asked for, or none: refused.
     void complete(const MemoryRead &read, std::span<const uint8_t> bytes);
     void set_config(const FunctionConfig &config);
-    // Function-level reset. What was stored before and has not been taken is gone; a load has no
+    // Function-level reset. Stores that the node has not taken are gone; a load has no
     // answer.
     void reset();
     bool resetting() const { return inputs_.function_reset || reset_ends_; }

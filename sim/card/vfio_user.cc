@@ -159,7 +159,7 @@ VfioUser::VfioUser(const std::string &path, Device &device)
 {
     sockaddr_un address = address_of(path);
     remove_stale(path, address);
-    // Who may connect has the card: nobody but this user.
+    // A process that may connect has the card: only this user's may.
     mode_t mask = umask(0177);
     int bound =
         bind(listener_.number(), reinterpret_cast<const sockaddr *>(&address), sizeof address);

@@ -706,7 +706,7 @@ def a_cluster_at_rest_stands_still(simulator: Simulator) -> None:
 def signals_and_names(simulator: Simulator) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with simulator.running(number=number):
-            # Who is there has it; the name is not taken away.
+            # The client that is there keeps the card; its socket keeps its name.
             free = simulator.folder / "free"
             other = simulator.command([f"--card=0={simulator.sockets[0]}", f"--card=1={free}"])
             other[other.index("--area") + 1] += "2"

@@ -70,7 +70,7 @@ struct names {
     volatile int stage;
 };
 
-/* Whoever only sleeps holds up the simulated cluster. */
+/* A process that only sleeps would hold up the simulated cluster. */
 static void expect_stage(const struct names *names, struct velo_port *port, int stage)
 {
     struct velo_msg msg;

@@ -35,7 +35,7 @@ static void take(struct endpoint *endpoint, const uint64_t *line)
         refuse(endpoint);
         return;
     }
-    /* What was meant for an earlier owner of the context is not for us. */
+    /* Lines for an earlier owner of the context are not for us. */
     if (to_generation != endpoint->generation && !(kind == WIRE_HELLO && to_generation == 0))
         return;
     if (kind >= WIRE_HELLO) {

@@ -193,7 +193,7 @@ async def a_reset_of_one_leaves_no_dma_behind_and_the_other_goes_on(dut: Any) ->
         seen = len(goes.got)
         goes.block.dut.flr_i.value = 1
         await goes.bench.until(lambda: bool(int(goes.block.dut.flr_done_o.value)), 10000)
-        # What is on its way to memory inside the host's model arrives; then it is silent, though
+        # Writes that are inside the host's model still arrive; then memory is silent, though
         # the other one goes on to send, and so does this host.
         await goes.bench.cycles(20)
         before, packets = bytes(goes.memory), len(goes.block.sent)

@@ -16,8 +16,8 @@ def register(commands: Any) -> None:
         usage="velo vm [OPTION ...] -- PROGRAM [ARGUMENT ...]\n       velo vm [OPTION ...] --shell",
         description="Start virtual machines, each with a Linux of its own and a card that is a "
         "node of the simulated cluster, and run an unmodified MPI program on them, one rank a "
-        "guest: its messages go through the driver, PCI Express and the hardware's model. What is "
-        "needed (QEMU, a kernel, a small Debian) is fetched once, from this machine's Debian "
+        "guest: its messages go through the driver, PCI Express and the hardware's model. All that "
+        "is needed (QEMU, a kernel, a small Debian) is fetched once, from this machine's Debian "
         "mirror, into $VELO_VM_CACHE (default: ~/.cache/velo/vm), and nothing is installed. Guests "
         "see the current folder, and velo's own, at the same paths; all else that they write is "
         "gone with them. The program reads nothing from the terminal. Ends with the program's exit "
