@@ -7,13 +7,10 @@
  *
  * `way`, velo or bare: this one only, for strace -c -f.
  */
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -22,6 +19,7 @@
 #include <velo/velo.h>
 
 #include "clock.h"
+#include "duo.h"
 
 #define PROVIDER "tcp;ofi_rxm"
 #define ROUNDS_MAX 1000
@@ -34,8 +32,7 @@ enum figure { HALF, RATE, FIGURES };
 static const char *const names[WAYS] = {"velo over ofi", "libfabric alone"};
 
 struct side {
-    int rank;
-    int in, out; /* Pipes to and from the other one. */
+    struct duo duo;
     struct velo_port *port;
     struct velo_conn *conn;
     struct fid_ep *ep;
@@ -45,30 +42,15 @@ struct side {
     int posted, sends;
 };
 
-static void check(int rc, const char *what)
-{
-    if (rc == 0)
-        return;
-    fprintf(stderr, "velo-fabric-perf: %s: %d: %s\n", what, rc, velo_last_error());
-    exit(1);
-}
-
-static void swap(struct side *side, const void *mine, void *theirs, size_t len_bytes)
-{
-    if (write(side->out, mine, len_bytes) != (ssize_t)len_bytes ||
-        read(side->in, theirs, len_bytes) != (ssize_t)len_bytes)
-        check(1, "the other side is gone");
-}
-
 static void open_velo(struct side *side, const char *domain)
 {
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
     velo_id_t mine, theirs;
     attr.domain = domain;
-    check(velo_port_open(&attr, &side->port), "open a port");
+    duo_check(velo_port_open(&attr, &side->port), "open a port");
     mine = velo_port_id(side->port);
-    swap(side, &mine, &theirs, sizeof mine);
-    check(velo_connect(side->port, theirs, &side->conn, VELO_FOREVER), "connect");
+    duo_swap(&side->duo, &mine, &theirs, sizeof mine);
+    duo_check(velo_connect(side->port, theirs, &side->conn, VELO_FOREVER), "connect");
 }
 
 static void open_bare(struct side *side)
@@ -85,18 +67,19 @@ static void open_bare(struct side *side)
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->fabric_attr->prov_name = strdup(PROVIDER);
-    check(fi_getinfo(FI_VERSION(1, 15), "127.0.0.1", NULL, FI_SOURCE, hints, &info), "fi_getinfo");
-    check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
-    check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
-    check(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
-    check(fi_cq_open(domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
-    check(fi_endpoint(domain, info, &side->ep, NULL), "fi_endpoint");
-    check(fi_ep_bind(side->ep, &av->fid, 0), "bind the vector");
-    check(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV), "bind the queue");
-    check(fi_enable(side->ep), "fi_enable");
-    check(fi_getname(&side->ep->fid, mine, &len), "fi_getname");
-    swap(side, mine, theirs, len);
-    check(fi_av_insert(av, theirs, 1, &side->addr, 0, NULL) != 1, "fi_av_insert");
+    duo_check(fi_getinfo(FI_VERSION(1, 15), "127.0.0.1", NULL, FI_SOURCE, hints, &info),
+              "fi_getinfo");
+    duo_check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+    duo_check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
+    duo_check(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
+    duo_check(fi_cq_open(domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
+    duo_check(fi_endpoint(domain, info, &side->ep, NULL), "fi_endpoint");
+    duo_check(fi_ep_bind(side->ep, &av->fid, 0), "bind the vector");
+    duo_check(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV), "bind the queue");
+    duo_check(fi_enable(side->ep), "fi_enable");
+    duo_check(fi_getname(&side->ep->fid, mine, &len), "fi_getname");
+    duo_swap(&side->duo, mine, theirs, len);
+    duo_check(fi_av_insert(av, theirs, 1, &side->addr, 0, NULL) != 1, "fi_av_insert");
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -105,7 +88,7 @@ static void velo_sends(struct side *side, int count)
 {
     const char out[LEN_BYTES] = {0};
     for (int i = 0; i < count; i++)
-        check(velo_send(side->conn, out, LEN_BYTES, 1, VELO_FOREVER), "velo_send");
+        duo_check(velo_send(side->conn, out, LEN_BYTES, 1, VELO_FOREVER), "velo_send");
 }
 
 static void velo_receives(struct side *side, int count)
@@ -115,7 +98,7 @@ static void velo_receives(struct side *side, int count)
         int rc;
         while ((rc = velo_try_recv(side->port, in, sizeof in, NULL)) == VELO_AGAIN)
             ;
-        check(rc, "velo_try_recv");
+        duo_check(rc, "velo_try_recv");
     }
 }
 
@@ -127,7 +110,7 @@ static int bare_poll(struct side *side)
     ssize_t got = fi_cq_read(side->cq, entry, 16);
     if (got == -FI_EAGAIN)
         return 0;
-    check(got <= 0, "fi_cq_read");
+    duo_check(got <= 0, "fi_cq_read");
     for (ssize_t i = 0; i < got; i++) {
         if (entry[i].flags & FI_RECV)
             received++;
@@ -146,7 +129,7 @@ static int bare_sends(struct side *side, int count)
         ssize_t rc;
         while ((rc = fi_send(side->ep, out, LEN_BYTES, NULL, side->addr, NULL)) == -FI_EAGAIN)
             received += bare_poll(side);
-        check((int)rc, "fi_send");
+        duo_check((int)rc, "fi_send");
         side->sends++;
     }
     return received;
@@ -157,8 +140,9 @@ static void bare_receives(struct side *side, int count)
     while (count > 0) {
         int received = bare_poll(side);
         for (int i = 0; i < received; i++)
-            check((int)fi_recv(side->ep, side->buffers[i], LEN_BYTES, NULL, FI_ADDR_UNSPEC, NULL),
-                  "fi_recv");
+            duo_check(
+                (int)fi_recv(side->ep, side->buffers[i], LEN_BYTES, NULL, FI_ADDR_UNSPEC, NULL),
+                "fi_recv");
         count -= received;
     }
 }
@@ -166,9 +150,9 @@ static void bare_receives(struct side *side, int count)
 static void bare_post(struct side *side)
 {
     for (; side->posted <= WINDOW; side->posted++)
-        check((int)fi_recv(side->ep, side->buffers[side->posted], LEN_BYTES, NULL, FI_ADDR_UNSPEC,
-                           NULL),
-              "fi_recv");
+        duo_check((int)fi_recv(side->ep, side->buffers[side->posted], LEN_BYTES, NULL,
+                               FI_ADDR_UNSPEC, NULL),
+                  "fi_recv");
 }
 
 static int sends(struct side *side, enum way way, int count)
@@ -191,7 +175,7 @@ static void receives(struct side *side, enum way way, int count)
 static void turns(struct side *side, enum way way, int count, int window)
 {
     for (int i = 0; i < count; i++) {
-        if (side->rank == 0) {
+        if (side->duo.rank == 0) {
             int early = sends(side, way, window);
             receives(side, way, 1 - early);
         } else {
@@ -209,21 +193,17 @@ static double measure(struct side *side, enum way way, enum figure figure, int c
 {
     char mine = 0, theirs;
     int window = figure == RATE ? WINDOW : 1;
-    swap(side, &mine, &theirs, 1);
+    duo_swap(&side->duo, &mine, &theirs, 1);
     uint64_t start_ns = now_ns();
     turns(side, way, count, window);
     double each_ns = (double)(now_ns() - start_ns) / count;
     return figure == RATE ? 1000 * window / each_ns : each_ns / 2000;
 }
 
-static void run(struct side *side, int rounds, int count, int core, const char *only)
+static void run(struct side *side, int rounds, int count, const char *only)
 {
     char domain[32];
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    CPU_SET((unsigned)core, &cores);
-    (void)sched_setaffinity(0, sizeof cores, &cores);
-    (void)snprintf(domain, sizeof domain, "perf%d", side->rank ? (int)getppid() : (int)getpid());
+    (void)snprintf(domain, sizeof domain, "perf%d", (int)side->duo.parent);
     open_velo(side, domain);
     open_bare(side);
     bare_post(side);
@@ -239,26 +219,14 @@ static void run(struct side *side, int rounds, int count, int core, const char *
             }
         }
     }
-    check(velo_port_close(side->port), "close the port");
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
-static int number(int argc, char **argv, int at, int otherwise)
-{
-    return at < argc ? (int)strtol(argv[at], NULL, 10) : otherwise;
+    duo_check(velo_port_close(side->port), "close the port");
 }
 
 int main(int argc, char **argv)
 {
-    int rounds = number(argc, argv, 1, 20);
-    int count = number(argc, argv, 2, 1000);
-    int cores[2] = {number(argc, argv, 3, 0), number(argc, argv, 4, 1)};
-    int pipes[2][2];
+    int rounds = duo_number(argc, argv, 1, 20);
+    int count = duo_number(argc, argv, 2, 1000);
+    int cores[2] = {duo_number(argc, argv, 3, 0), duo_number(argc, argv, 4, 1)};
     if (rounds < 1 || rounds > ROUNDS_MAX || count < 1) {
         fprintf(stderr, "usage: velo-fabric-perf [rounds [turns [core core [way]]]]\n");
         return 2;
@@ -267,23 +235,18 @@ int main(int argc, char **argv)
     (void)setenv("VELO_OFI_PROVIDER", PROVIDER, 1);
     (void)setenv("VELO_OFI_INTERFACE", "lo", 1);
     (void)setenv("VELO_OFI_SECRET", "for-measuring-on-this-machine-only", 0);
-    check(pipe(pipes[0]) || pipe(pipes[1]), "pipe");
-    pid_t child = fork();
-    check(child < 0, "fork");
-    struct side side = {.rank = child == 0};
-    side.in = pipes[side.rank][0];
-    side.out = pipes[!side.rank][1];
-    run(&side, rounds, count, cores[side.rank], argc > 5 ? argv[5] : NULL);
-    if (side.rank)
+    struct side side = {.duo = duo_start(cores)};
+    run(&side, rounds, count, argc > 5 ? argv[5] : NULL);
+    if (side.duo.rank)
         return 0;
     for (int figure = 0; figure < FIGURES; figure++)
         for (int way = 0; way < WAYS; way++) {
             double *result = results[figure][way];
-            qsort(result, (size_t)rounds, sizeof *result, compare);
+            qsort(result, (size_t)rounds, sizeof *result, duo_compare);
             printf("%-16s %-26s median %8.2f, best %8.2f\n", names[way],
                    figure == HALF ? "half a round trip, us:" : "millions of messages/s:",
                    result[rounds / 2], result[figure == HALF ? 0 : rounds - 1]);
         }
-    (void)waitpid(child, NULL, 0);
+    (void)waitpid(side.duo.child, NULL, 0);
     return 0;
 }

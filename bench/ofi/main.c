@@ -8,13 +8,10 @@
  *
  * One line a round would tell little; it prints medians and the least of each way.
  */
-#include <sched.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <rdma/fabric.h>
 #include <rdma/fi_cm.h>
@@ -24,6 +21,7 @@
 #include <velo/mq.h>
 
 #include "clock.h"
+#include "duo.h"
 
 #define WAYS 7
 #define POSTED 10000
@@ -41,8 +39,7 @@ static const char *const names[WAYS] = {"mq.h, try_send and progress",
                                         "provider, fi_tinject, 10,000 posted"};
 
 struct side {
-    int rank;
-    int in, out; /* Pipes to and from the other one. */
+    struct duo duo;
     struct velo_port *port;
     struct velo_mq *mq;
     struct velo_mq_peer *peer;
@@ -51,31 +48,16 @@ struct side {
     fi_addr_t addr;
 };
 
-static void check(int rc, const char *what)
-{
-    if (rc == 0)
-        return;
-    fprintf(stderr, "velo-ofi-perf: %s: %d\n", what, rc);
-    exit(1);
-}
-
-static void swap(struct side *side, const void *mine, void *theirs, size_t len_bytes)
-{
-    if (write(side->out, mine, len_bytes) != (ssize_t)len_bytes ||
-        read(side->in, theirs, len_bytes) != (ssize_t)len_bytes)
-        check(1, "the other side is gone");
-}
-
 static void open_mq(struct side *side, const char *domain)
 {
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
     velo_id_t mine, theirs;
     attr.domain = domain;
-    check(velo_port_open(&attr, &side->port), "open a port");
-    check(velo_mq_open(side->port, NULL, NULL, &side->mq), "open the queues");
+    duo_check(velo_port_open(&attr, &side->port), "open a port");
+    duo_check(velo_mq_open(side->port, NULL, NULL, &side->mq), "open the queues");
     mine = velo_port_id(side->port);
-    swap(side, &mine, &theirs, sizeof mine);
-    check(velo_mq_connect(side->mq, theirs, &side->peer, VELO_FOREVER), "connect");
+    duo_swap(&side->duo, &mine, &theirs, sizeof mine);
+    duo_check(velo_mq_connect(side->mq, theirs, &side->peer, VELO_FOREVER), "connect");
 }
 
 static void open_provider(struct side *side)
@@ -92,18 +74,18 @@ static void open_provider(struct side *side)
     hints->ep_attr->type = FI_EP_RDM;
     hints->domain_attr->threading = FI_THREAD_DOMAIN;
     hints->fabric_attr->prov_name = strdup("velo");
-    check(fi_getinfo(FI_VERSION(1, 15), NULL, NULL, 0, hints, &info), "fi_getinfo");
-    check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
-    check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
-    check(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
-    check(fi_cq_open(domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
-    check(fi_endpoint(domain, info, &side->ep, NULL), "fi_endpoint");
-    check(fi_ep_bind(side->ep, &av->fid, 0), "bind the vector");
-    check(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV), "bind the queue");
-    check(fi_enable(side->ep), "fi_enable");
-    check(fi_getname(&side->ep->fid, mine, &len), "fi_getname");
-    swap(side, mine, theirs, len);
-    check(fi_av_insert(av, theirs, 1, &side->addr, 0, NULL) != 1, "fi_av_insert");
+    duo_check(fi_getinfo(FI_VERSION(1, 15), NULL, NULL, 0, hints, &info), "fi_getinfo");
+    duo_check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
+    duo_check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
+    duo_check(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
+    duo_check(fi_cq_open(domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
+    duo_check(fi_endpoint(domain, info, &side->ep, NULL), "fi_endpoint");
+    duo_check(fi_ep_bind(side->ep, &av->fid, 0), "bind the vector");
+    duo_check(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV), "bind the queue");
+    duo_check(fi_enable(side->ep), "fi_enable");
+    duo_check(fi_getname(&side->ep->fid, mine, &len), "fi_getname");
+    duo_swap(&side->duo, mine, theirs, len);
+    duo_check(fi_av_insert(av, theirs, 1, &side->addr, 0, NULL) != 1, "fi_av_insert");
 }
 
 /* Receives that nothing comes for, with ignore bits as MPIs have them. */
@@ -113,11 +95,12 @@ static void post_crowd(struct side *side)
     static char buf[LEN_BYTES];
     const uint64_t ignore = UINT64_C(1) << 63;
     for (uint64_t i = 0; i < POSTED; i++) {
-        check(velo_mq_irecv(side->mq, VELO_MQ_ANY_SOURCE, i + 2, ignore, buf, sizeof buf,
-                            &requests[i]),
-              "irecv");
-        check((int)fi_trecv(side->ep, buf, sizeof buf, NULL, FI_ADDR_UNSPEC, i + 2, ignore, buf),
-              "fi_trecv");
+        duo_check(velo_mq_irecv(side->mq, VELO_MQ_ANY_SOURCE, i + 2, ignore, buf, sizeof buf,
+                                &requests[i]),
+                  "irecv");
+        duo_check(
+            (int)fi_trecv(side->ep, buf, sizeof buf, NULL, FI_ADDR_UNSPEC, i + 2, ignore, buf),
+            "fi_trecv");
     }
 }
 
@@ -132,12 +115,13 @@ static void mq_turns(struct side *side, int count, bool polls)
     struct velo_mq_request request = {0};
     char in[LEN_BYTES], out[LEN_BYTES] = {0};
     for (int i = 0; i < count; i++) {
-        if (side->rank == 0)
+        if (side->duo.rank == 0)
             mq_send(side, out);
-        check(velo_mq_irecv(side->mq, VELO_MQ_ANY_SOURCE, 1, 0, in, sizeof in, &request), "irecv");
+        duo_check(velo_mq_irecv(side->mq, VELO_MQ_ANY_SOURCE, 1, 0, in, sizeof in, &request),
+                  "irecv");
         while (request.status == VELO_AGAIN)
             (void)(polls ? velo_mq_poll(side->mq, &request) : velo_mq_progress(side->mq));
-        if (side->rank == 1)
+        if (side->duo.rank == 1)
             mq_send(side, out);
     }
 }
@@ -155,7 +139,7 @@ static void fi_send_one(struct side *side, const void *buf, enum way way, int *s
         if (rc == -FI_EAGAIN)
             (void)fi_cq_read(side->cq, NULL, 0);
     } while (rc == -FI_EAGAIN);
-    check((int)rc, "send");
+    duo_check((int)rc, "send");
     *sends += way == FI_WAY_SEND;
 }
 
@@ -166,20 +150,21 @@ static void fi_turns(struct side *side, int count, enum way way)
     int sends = 0;
     for (int i = 0; i < count; i++) {
         bool received = false;
-        if (side->rank == 0)
+        if (side->duo.rank == 0)
             fi_send_one(side, out, way, &sends);
-        check((int)fi_trecv(side->ep, in, sizeof in, NULL, FI_ADDR_UNSPEC, 1, 0, in), "fi_trecv");
+        duo_check((int)fi_trecv(side->ep, in, sizeof in, NULL, FI_ADDR_UNSPEC, 1, 0, in),
+                  "fi_trecv");
         while (!received || sends > 0) {
             ssize_t rc = fi_cq_read(side->cq, &entry, 1);
             if (rc == -FI_EAGAIN)
                 continue;
-            check(rc != 1, "fi_cq_read");
+            duo_check(rc != 1, "fi_cq_read");
             if (entry.flags & FI_RECV)
                 received = true;
             else
                 sends--;
         }
-        if (side->rank == 1)
+        if (side->duo.rank == 1)
             fi_send_one(side, out, way, &sends);
     }
     while (sends > 0)
@@ -195,24 +180,14 @@ static void turns(struct side *sides, int count, enum way way)
         fi_turns(side, count, way);
 }
 
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static double results[WAYS][ROUNDS_MAX];
 
 /* The second one of the sides has many receives posted. */
-static void run(struct side sides[2], int rounds, int count, int core)
+static void run(struct side sides[2], int rounds, int count)
 {
     struct side *side = &sides[0];
     char domain[32], mine = 0, theirs;
-    cpu_set_t cores;
-    CPU_ZERO(&cores);
-    CPU_SET((unsigned)core, &cores);
-    (void)sched_setaffinity(0, sizeof cores, &cores);
-    (void)snprintf(domain, sizeof domain, "perf%d", side->rank ? (int)getppid() : (int)getpid());
+    (void)snprintf(domain, sizeof domain, "perf%d", (int)side->duo.parent);
     for (int i = 0; i < 2; i++) {
         open_mq(&sides[i], domain);
         open_provider(&sides[i]);
@@ -220,7 +195,7 @@ static void run(struct side sides[2], int rounds, int count, int core)
     post_crowd(&sides[1]);
     for (int round = -1; round < rounds; round++) { /* The first one warms up. */
         for (int way = 0; way < WAYS; way++) {
-            swap(side, &mine, &theirs, 1);
+            duo_swap(&side->duo, &mine, &theirs, 1);
             uint64_t start_ns = now_ns();
             turns(sides, count, (enum way)way);
             if (round >= 0)
@@ -229,37 +204,26 @@ static void run(struct side sides[2], int rounds, int count, int core)
     }
 }
 
-static int number(int argc, char **argv, int at, int otherwise)
-{
-    return at < argc ? (int)strtol(argv[at], NULL, 10) : otherwise;
-}
-
 int main(int argc, char **argv)
 {
-    int rounds = number(argc, argv, 1, 50);
-    int count = number(argc, argv, 2, 5000);
-    int cores[2] = {number(argc, argv, 3, 0), number(argc, argv, 4, 1)};
-    int pipes[2][2];
+    int rounds = duo_number(argc, argv, 1, 50);
+    int count = duo_number(argc, argv, 2, 5000);
+    int cores[2] = {duo_number(argc, argv, 3, 0), duo_number(argc, argv, 4, 1)};
     if (rounds < 1 || rounds > ROUNDS_MAX || count < 1) {
         fprintf(stderr, "usage: velo-ofi-perf [rounds [messages [core core]]]\n");
         return 2;
     }
     (void)setenv("FI_PROVIDER_PATH", VELO_PROVIDER_PATH, 0);
-    check(pipe(pipes[0]) || pipe(pipes[1]), "pipe");
-    pid_t child = fork();
-    check(child < 0, "fork");
-    struct side sides[2] = {{.rank = child == 0}};
-    sides[0].in = pipes[sides[0].rank][0];
-    sides[0].out = pipes[!sides[0].rank][1];
+    struct side sides[2] = {{.duo = duo_start(cores)}};
     sides[1] = sides[0];
-    run(sides, rounds, count, cores[sides[0].rank]);
-    if (sides[0].rank)
+    run(sides, rounds, count);
+    if (sides[0].duo.rank)
         return 0;
     for (int way = 0; way < WAYS; way++) {
-        qsort(results[way], (size_t)rounds, sizeof(double), compare);
+        qsort(results[way], (size_t)rounds, sizeof(double), duo_compare);
         printf("%-40s median %7.1f ns, least %7.1f ns\n", names[way], results[way][rounds / 2],
                results[way][0]);
     }
-    (void)waitpid(child, NULL, 0);
+    (void)waitpid(sides[0].duo.child, NULL, 0);
     return 0;
 }
