@@ -149,6 +149,16 @@ def test_what_the_user_sets_stands(
     assert "oob_tcp_keepalive_probes" in found
 
 
+def test_one_sided_calls_may_go_by_messages(
+    tree: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = ("-n", "2", "--host", "far", "true")
+    found = said(capfd, *line)
+    assert found[found.index("osc") + 1] == "^ucx"
+    monkeypatch.setenv("OMPI_MCA_osc", "rdma")
+    assert "osc" not in said(capfd, *line)
+
+
 def test_print_shows_no_secret(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
     main(["run", "-n", "2", "--print", "--host", "far", "true"])
     line = capfd.readouterr().out

@@ -2,6 +2,8 @@
 /* The processes that are reached, and connections to them. */
 #include "btl_velo.h"
 
+#include "common/windows.h"
+
 #include "opal/util/output.h"
 
 static void endpoint_construct(struct mca_btl_base_endpoint_t *endpoint)
@@ -24,6 +26,8 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
                        struct mca_btl_base_endpoint_t **endpoints, opal_bitmap_t *reachable)
 {
     (void)btl;
+    if (btl_velo.port.reaches_others)
+        velo_ompi_guard_windows();
     for (size_t i = 0; i < count; i++) {
         endpoints[i] = NULL;
         /* Our own messages are for btl self. */

@@ -66,6 +66,9 @@ HOST_LOST = {
     "oob_tcp_keepalive_intvl": "2",
     "oob_tcp_keepalive_probes": "3",
 }
+# Dynamic windows over several hosts go by messages (mpi/common/windows.c), and Debian's settings
+# leave that component out.
+ONE_SIDED = {"osc": "^ucx"}
 
 
 @dataclass(frozen=True)
@@ -123,7 +126,8 @@ def plan(
     if others := hosts.find(job.options, files):
         if layer == "mtl":
             hidden = cross_hosts(env)
-        argv += [*parameters(HOST_LOST, job.parameters), *exports(env, job.options)]
+        given = job.parameters | {name for name in ONE_SIDED if f"OMPI_MCA_{name}" in os.environ}
+        argv += [*parameters(HOST_LOST | ONE_SIDED, given), *exports(env, job.options)]
     argv += [*job.options, *job.program]
     must = must_use(ranks, layer, job)
     return Launch(argv, env, domain, must, hosts=others, secrets=hidden)
