@@ -390,7 +390,8 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_port_counter
  *                    VELO_FOREVER waits without limit.
  * @retval VELO_OK              Connected.
  * @retval VELO_ERR_ARG         An argument is NULL or outside its range.
- * @retval VELO_ERR_NO_PEER     No such port was open in the time given.
+ * @retval VELO_ERR_NO_PEER     No such port was open in the time given; or its process did not answer
+ *                              over a network: velo_last_error() says which.
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port meanwhile.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_FULL        The peer's connection table is full.

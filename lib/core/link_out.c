@@ -230,8 +230,40 @@ static void drop(struct velo_link *link)
     pthread_mutex_unlock(lock);
 }
 
+#define PORT "port %u.%u"
+#define PORT_OF(id) VELO_ID_NODE(id), VELO_ID_VPID(id)
+
+static int explain_end(const struct velo_link *link, velo_id_t peer)
+{
+    const struct velo_transport *transport = link->carrier->transport;
+    if (link->status == VELO_ERR_NO_PEER)
+        return velo_fail(link->status,
+                         "nobody answers as " PORT
+                         " over transport %s: is its program running, and "
+                         "where it is said to be?",
+                         PORT_OF(peer), transport->name);
+    return velo_fail(link->status, PORT ", or %s, refused the connection: %s", PORT_OF(peer),
+                     transport->name, velo_strerror(link->status));
+}
+
+/* In both cases the peer may answer later: the caller may try again, as with one that is not there
+ * yet. */
+static int explain_silence(const struct velo_link *link, velo_id_t peer)
+{
+    const char *name = link->carrier->transport->name;
+    if (link->owed)
+        return velo_fail(VELO_ERR_NO_PEER,
+                         PORT " has not been reached over transport %s in the time given: is its "
+                              "program running, and does the network let it through?",
+                         PORT_OF(peer), name);
+    return velo_fail(VELO_ERR_NO_PEER,
+                     PORT " is there over transport %s, but its process did not answer in the time "
+                          "given: it stands still, or waits for a core",
+                     PORT_OF(peer), name);
+}
+
 /* Wait until the peer has answered. */
-static int wait_for_answer(struct velo_link *link, int64_t end_ns)
+static int wait_for_answer(struct velo_link *link, velo_id_t peer, int64_t end_ns)
 {
     struct velo_port *port = link->carrier->port;
     for (;;) {
@@ -240,10 +272,9 @@ static int wait_for_answer(struct velo_link *link, int64_t end_ns)
         if (state == LINK_OPEN)
             return VELO_OK;
         if (state == LINK_OVER)
-            return velo_fail(link->status, "the peer, or %s, refused the connection: %s",
-                             link->carrier->transport->name, velo_strerror(link->status));
+            return explain_end(link, peer);
         if (end_ns >= 0 && wait_now_ns() >= end_ns)
-            return velo_fail(VELO_ERR_NO_PEER, "the peer is there, but did not answer in time");
+            return explain_silence(link, peer);
         if (wait_nap(CONNECT_NAP_NS))
             return velo_fail(VELO_ERR_INTERRUPTED, "a signal handler ran before the peer answered");
     }
@@ -285,7 +316,8 @@ int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer
         int64_t answer_ns = wait_now_ns() + ANSWER_NS;
         int status = dial(carrier, peer, conn->order, &link);
         if (status == VELO_OK) {
-            status = wait_for_answer(link, end_ns < 0 || end_ns > answer_ns ? end_ns : answer_ns);
+            status =
+                wait_for_answer(link, peer, end_ns < 0 || end_ns > answer_ns ? end_ns : answer_ns);
             if (status == VELO_OK)
                 status = show(link, peer);
             if (status == VELO_OK) {

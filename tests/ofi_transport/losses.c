@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Peers that die, stand still, or come again. */
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -88,6 +89,24 @@ TEST(a_silent_peer_pushes_back_and_is_lost)
     (void)word;
     CHECK_OK(velo_port_close(port));
     child_kill(peer);
+    CHECK_OK(velo_port_close(port_open(1)));
+}
+
+/* It has answered once: so it is there, and the caller is told that. */
+TEST(a_peer_that_stands_still_is_said_to_be_there)
+{
+    CHECK_EQ(setenv("VELO_OFI_TIMEOUT_MS", "60000", 1), 0);
+    struct velo_port *port = port_open(0);
+    pid_t peer = child_start(answer, NULL);
+    struct velo_conn *conn = port_connect(port, PEER), *second;
+    ask(port, conn, 1);
+    CHECK_EQ(kill(peer, SIGSTOP), 0);
+    CHECK_FAILS(velo_connect(port, PEER, &second, 0), VELO_ERR_NO_PEER,
+                "its process did not answer");
+    CHECK_EQ(kill(peer, SIGCONT), 0);
+    ask(port, conn, 2);
+    child_kill(peer);
+    CHECK_OK(velo_port_close(port));
     CHECK_OK(velo_port_close(port_open(1)));
 }
 

@@ -125,6 +125,22 @@ TEST(a_map_of_hosts_leads_to_peers)
     CHECK_EQ(unlink(path), 0);
 }
 
+TEST(a_port_that_the_map_names_and_nobody_has_is_named)
+{
+    char path[] = "/tmp/velo-map-XXXXXX", hosts[64];
+    struct velo_port *port;
+    struct velo_conn *conn;
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
+    (void)snprintf(hosts, sizeof hosts, "\"0-1\" = \"127.0.0.1:%u\"", free_service());
+    write_map(path, hosts);
+    attr.vpid = 0;
+    CHECK_OK(velo_port_open(&attr, &port));
+    CHECK_FAILS(velo_connect(port, VELO_ID(1, 7), &conn, 0), VELO_ERR_NO_PEER,
+                "nobody answers as port 1.7");
+    CHECK_OK(velo_port_close(port));
+    CHECK_EQ(unlink(path), 0);
+}
+
 TEST(a_line_of_hosts_that_makes_no_sense_is_named)
 {
     static const char *const bad[] = {"0 = \"\"",       "0 = \"host:0\"", "0 = \"host:65536\"",
