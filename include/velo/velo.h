@@ -390,12 +390,13 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_port_counter
  *                    VELO_FOREVER waits without limit.
  * @retval VELO_OK              Connected.
  * @retval VELO_ERR_ARG         An argument is NULL or outside its range.
- * @retval VELO_ERR_NO_PEER     No such port was open in the time given; or its process did not answer
- *                              over a network: velo_last_error() says which.
+ * @retval VELO_ERR_NO_PEER     No such port was open in the time given, or over a network none
+ *                              answered: velo_last_error() says which.
  * @retval VELO_ERR_PEER_CLOSED The peer closed its port meanwhile.
  * @retval VELO_ERR_PEER_DEAD   The peer's process has ended.
  * @retval VELO_ERR_FULL        The peer's connection table is full.
- * @retval VELO_ERR_ACCESS      The peer's segment belongs to another user and is not opened to us.
+ * @retval VELO_ERR_ACCESS      The peer's segment belongs to another user and is not opened to us,
+ *                              or the peer has another secret (transport ofi).
  * @retval VELO_ERR_NO_SPACE    The shared-memory file system has no room for the ring.
  * @retval VELO_ERR_NO_MEMORY   Out of memory or mappings.
  * @retval VELO_ERR_VERSION     The peer uses another version of velo.

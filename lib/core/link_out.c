@@ -236,6 +236,8 @@ static void drop(struct velo_link *link)
 static int explain_end(const struct velo_link *link, velo_id_t peer)
 {
     const struct velo_transport *transport = link->carrier->transport;
+    if (link->status == VELO_ERR_ACCESS && transport->no_access)
+        return velo_fail(link->status, PORT " %s", PORT_OF(peer), transport->no_access);
     if (link->status == VELO_ERR_NO_PEER)
         return velo_fail(link->status,
                          "nobody answers as " PORT

@@ -47,7 +47,7 @@
 
 /** Raised with every incompatible change of this file, and of the structures that a device works on
  *  (device.h). */
-#define VELO_TRANSPORT_VERSION 4u
+#define VELO_TRANSPORT_VERSION 5u
 /** The longest payload of a frame, unless a transport wants shorter ones. */
 #define VELO_FRAME_BYTES_MAX 8192u
 /** A transport takes payloads of at least this length: a slot holds as much. */
@@ -166,6 +166,9 @@ struct velo_transport {
     uint32_t version;           /**< VELO_TRANSPORT_VERSION. */
     uint32_t payload_bytes_max; /**< VELO_FRAME_BYTES_MIN to VELO_FRAME_BYTES_MAX. */
     const char *name;           /**< As in its file's name. */
+    /** What it means if a line that was dialed is lost with VELO_ERR_ACCESS, and what to do: a part
+     * of a sentence, behind "port 0.1". NULL: that does not happen. */
+    const char *no_access;
     /** It carries by a node's host port: on a simulated cluster, if $VELO_SIM names one. */
     bool uses_node;
     /** NULL: the transport carries frames. Else nothing behind this is used. */

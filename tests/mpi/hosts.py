@@ -223,7 +223,7 @@ def check_a_cut_cable(args: argparse.Namespace) -> None:
         assert "VELO_ERR_PEER_DEAD" in said, said
 
 
-def nightly_a_wrong_secret(args: argparse.Namespace) -> None:
+def check_a_wrong_secret(args: argparse.Namespace) -> None:
     """Ranks of the second host have another secret."""
     with hosts(args) as job:
         change = (
@@ -232,8 +232,7 @@ def nightly_a_wrong_secret(args: argparse.Namespace) -> None:
         done = job.run([1, 1], "sh", "-c", change, "sh", job.program("velo-mpi-mix"),
                        "1", "8", "1", "1", VELO_OFI_TIMEOUT_MS=SILENCE_MS)  # fmt: skip
         assert done.returncode != 0, done.stdout
-        # A rank that does not prove to have the secret is not told why.
-        assert "velo: cannot connect to a rank" in done.stdout, done.stdout
+        assert "has another secret" in done.stdout, done.stdout
         assert "all as sent" not in done.stdout, done.stdout
 
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Packets that no correct peer sends: none gets an answer, or touches what others have. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,7 +74,7 @@ TEST(greetings_without_the_secret_are_refused)
     struct scene scene;
     struct wire_greeting greeting;
     scene_open(&scene);
-    for (uint32_t kind = WIRE_HELLO; kind <= WIRE_REDIRECT; kind++) {
+    for (uint32_t kind = WIRE_HELLO; kind <= WIRE_REJECT; kind++) {
         greeting_fill(&greeting, scene.stranger, kind, OTHER, SELF);
         greeting_sign(&greeting, "not the secret of that");
         stranger_send(scene.stranger, &greeting, sizeof greeting);
@@ -84,9 +86,85 @@ TEST(greetings_without_the_secret_are_refused)
         greeting.from = OTHER;
         stranger_send(scene.stranger, &greeting, sizeof greeting - 1);
     }
-    CHECK_EQ(refused_of(scene.port, 15), 15);
+    CHECK_EQ(refused_of(scene.port, 18), 18);
     expect_no_answer(&scene);
-    scene_close(&scene, 15);
+    scene_close(&scene, 18);
+}
+
+/* A port that calls somebody, in a thread of its own. */
+struct call {
+    struct velo_port *port;
+    pthread_t thread;
+    atomic_int status; /* VELO_OK: it is under way. */
+};
+
+static void *call_other(void *arg)
+{
+    struct call *call = arg;
+    struct velo_conn *conn;
+    int status = velo_connect(call->port, OTHER, &conn, TEST_PATIENCE_NS);
+    atomic_store(&call->status, status ? status : VELO_AGAIN);
+    return NULL;
+}
+
+/* The port that it calls is a stranger. */
+static void call_begin(struct call *call, struct stranger *stranger)
+{
+    char name[VELO_PORT_NAME_BYTES_MAX], address[WIRE_NAME_BYTES];
+    size_t name_bytes = sizeof name;
+    uint32_t address_bytes = stranger_name(stranger, address);
+    CHECK_OK(velo_port_name(call->port, name, &name_bytes));
+    CHECK(address_bytes < name_bytes);
+    memcpy(name + name_bytes - address_bytes, address, address_bytes);
+    CHECK_OK(velo_peer_name(call->port, OTHER, name, name_bytes));
+    CHECK_EQ(pthread_create(&call->thread, NULL, call_other, call), 0);
+}
+
+/* The last HELLO that has come: the port says it again and again. */
+static void hear_hello(struct stranger *stranger, struct wire_greeting *hello)
+{
+    CHECK_EQ(stranger_receive(stranger, hello, sizeof *hello, TEST_PATIENCE_NS), sizeof *hello);
+    while (stranger_receive(stranger, hello, sizeof *hello, 20 * TEST_MS) > 0)
+        ;
+    CHECK_EQ(hello->header.kind, WIRE_HELLO);
+}
+
+static void send_reject(struct stranger *stranger, const struct wire_greeting *hello,
+                        uint8_t first_of_nonce)
+{
+    struct wire_greeting reject;
+    greeting_fill(&reject, stranger, WIRE_REJECT, OTHER, SELF);
+    reject.header.index = hello->index;
+    memcpy(reject.nonce_hello, hello->nonce_hello, sizeof reject.nonce_hello);
+    reject.nonce_hello[0] = first_of_nonce;
+    stranger_send(stranger, &reject, sizeof reject);
+}
+
+TEST(only_the_port_that_is_called_can_say_that_it_has_another_secret)
+{
+    CHECK_EQ(setenv("VELO_OFI_TIMEOUT_MS", "60000", 1), 0);
+    struct call call = {.port = port_open(0)};
+    struct stranger *other = stranger_open(call.port), *thief = stranger_open(call.port);
+    struct wire_greeting hello;
+    struct velo_port_counters counters;
+    call_begin(&call, other);
+    hear_hello(other, &hello);
+    send_reject(thief, &hello, hello.nonce_hello[0]);
+    send_reject(other, &hello, (uint8_t)~hello.nonce_hello[0]);
+    do
+        CHECK_OK(velo_port_counters(call.port, &counters, sizeof counters));
+    while (counters.rx_errors < 2);
+    CHECK_EQ(atomic_load(&call.status), VELO_OK);
+    send_reject(other, &hello, hello.nonce_hello[0]);
+    while (atomic_load(&call.status) == VELO_OK) { /* It has begun anew meanwhile. */
+        if (stranger_receive(other, &hello, sizeof hello, 20 * TEST_MS) > 0)
+            send_reject(other, &hello, hello.nonce_hello[0]);
+    }
+    CHECK_EQ(pthread_join(call.thread, NULL), 0);
+    CHECK_EQ(call.status, VELO_ERR_ACCESS);
+    stranger_close(other);
+    stranger_close(thief);
+    CHECK_OK(velo_port_close(call.port));
 }
 
 /* A stranger that has heard a HELLO can say it again. The answer goes to the port that said it

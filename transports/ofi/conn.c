@@ -132,6 +132,7 @@ void conn_end(struct conn *conn, int status)
 
 void conn_free(struct conn *conn)
 {
+    conn->endpoint->rejections -= conn->is_rejection;
     fabric_remove(&conn->endpoint->fabric, conn->address);
     lines_free(conn);
     fetches_free(conn);
@@ -180,7 +181,9 @@ static void tick(struct conn *conn)
     conn->silent_ticks = conn->was_heard ? 0 : conn->silent_ticks + 1;
     conn->was_heard = false;
     conn->greeting_ticks++;
-    if (conn->silent_ticks >= (conn->state == CONN_CANDIDATE ? CANDIDATE_TICKS : ticks)) {
+    if (conn->state == CONN_CANDIDATE || conn->state == CONN_REJECTING)
+        ticks = CANDIDATE_TICKS;
+    if (conn->silent_ticks >= ticks) {
         conn_end(conn, conn->state == CONN_OPEN ? VELO_ERR_PEER_DEAD : VELO_ERR_NO_PEER);
     } else if (conn->state == CONN_OPEN) {
         keep_alive(conn);
@@ -192,6 +195,7 @@ static void tick(struct conn *conn)
 
 void conns_tick(struct endpoint *endpoint)
 {
+    endpoint->rejected = 0;
     for (uint32_t i = 0; i < endpoint->conns_len; i++) {
         if (endpoint->graves[i].ticks > 0)
             endpoint->graves[i].ticks--;

@@ -413,6 +413,8 @@ struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .version = VELO_TRANSPORT_VERSION,
     .payload_bytes_max = WIRE_PAYLOAD_BYTES,
     .name = "ofi",
+    .no_access = "has another secret: give both processes one VELO_OFI_SECRET, or one "
+                 "VELO_OFI_SECRET_FILE",
     .open = ofi_open,
     .close = ofi_close,
     .dial = ofi_dial,

@@ -7,9 +7,15 @@
  *     A to B   CONFIRM   A, B, both nonces                 MAC: A has the secret, and lives
  *
  * The MAC is over all of a greeting. A HELLO that was recorded has a right MAC, too. So B answers
- * one only at the address that is under the MAC, and keeps what it had until CONFIRM has come. To
- * a greeting with a wrong MAC nothing is sent. The tokens of the two directions follow from secret
- * and nonces; they are never sent before they count.
+ * one only at the address that is under the MAC, and keeps what it had until CONFIRM has come.
+ *
+ * A HELLO with a wrong MAC may be that of a port with another secret, which would call until its
+ * time is over. If B has been told where the port is in whose name it comes, B sends a REJECT
+ * there, and nowhere else. That has no MAC that A can check. A believes it only of the address that
+ * it calls, and with the nonce of its HELLO, which nobody knows who does not read the network.
+ *
+ * To no other greeting with a wrong MAC anything is sent. The tokens of the two directions follow
+ * from secret and nonces; they are never sent before they count.
  */
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -88,7 +94,8 @@ static void fill(struct conn *conn, struct wire_greeting *greeting)
     memcpy(greeting->domain, domain, conn->owed == WIRE_REDIRECT ? sizeof domain : 0);
     memcpy(greeting->nonce_hello, conn->nonce_hello, WIRE_NONCE_BYTES);
     memcpy(greeting->nonce_reply, conn->nonce_reply, WIRE_NONCE_BYTES);
-    mac_of(endpoint, greeting, offsetof(struct wire_greeting, mac), greeting->mac);
+    if (conn->owed != WIRE_REJECT) /* Nobody gets MACs of what a stranger chose. */
+        mac_of(endpoint, greeting, offsetof(struct wire_greeting, mac), greeting->mac);
 }
 
 /* What the other side waits for may follow at once. */
@@ -96,7 +103,7 @@ static void after_sent(struct conn *conn, uint32_t kind)
 {
     if (kind == WIRE_CONFIRM && conn_open(conn) != VELO_OK)
         conn_end(conn, VELO_ERR_NO_MEMORY);
-    else if (kind == WIRE_REFUSE || kind == WIRE_REDIRECT)
+    else if (kind == WIRE_REFUSE || kind == WIRE_REDIRECT || kind == WIRE_REJECT)
         conn_end(conn, VELO_ERR_NO_PEER);
 }
 
@@ -260,6 +267,29 @@ static bool is_sound(const struct endpoint *endpoint, const struct wire_greeting
            VELO_ID_NODE(greeting->from) < VELO_NODES;
 }
 
+/* One that the port knows of may have another secret. Its address is not from the greeting. */
+static void reject(struct endpoint *endpoint, const struct wire_greeting *hello)
+{
+    fi_addr_t address;
+    uint32_t generation;
+    if (hello->header.kind != WIRE_HELLO || VELO_ID_NODE(hello->from) >= VELO_NODES ||
+        hello->from == endpoint->attr.id || endpoint->rejections >= REJECTIONS_MAX ||
+        endpoint->rejected++ >= REJECTIONS_MAX ||
+        names_resolve(endpoint, hello->from, &address, &generation) != VELO_OK)
+        return;
+    struct conn *conn = conn_new(endpoint, hello->from, CONN_REJECTING);
+    if (!conn) {
+        fabric_remove(&endpoint->fabric, address);
+        return;
+    }
+    conn->is_rejection = true;
+    endpoint->rejections++;
+    conn->address = address;
+    conn->peer_index = hello->index;
+    memcpy(conn->nonce_hello, hello->nonce_hello, WIRE_NONCE_BYTES);
+    owe(conn, WIRE_REJECT);
+}
+
 /* An answer to a call that is over, or has begun anew, comes late: it is nobody's fault. */
 static struct conn *conn_of(const struct endpoint *endpoint, const struct wire_greeting *greeting)
 {
@@ -274,11 +304,31 @@ static struct conn *conn_of(const struct endpoint *endpoint, const struct wire_g
     return is_confirm && !is_both ? NULL : conn;
 }
 
-void greeting_take(struct endpoint *endpoint, const void *data, size_t len_bytes)
+static void take_reject(const struct endpoint *endpoint, const struct wire_greeting *greeting,
+                        fi_addr_t from)
+{
+    struct conn *conn = conn_of(endpoint, greeting);
+    if (conn && conn->address == from)
+        conn_end(conn, VELO_ERR_ACCESS);
+}
+
+static void take_unsound(struct endpoint *endpoint, const struct wire_greeting *greeting,
+                         size_t len_bytes, fi_addr_t from)
+{
+    refuse(endpoint);
+    if (len_bytes != sizeof *greeting)
+        return;
+    if (greeting->header.kind == WIRE_REJECT)
+        take_reject(endpoint, greeting, from);
+    else
+        reject(endpoint, greeting);
+}
+
+void greeting_take(struct endpoint *endpoint, const void *data, size_t len_bytes, fi_addr_t from)
 {
     const struct wire_greeting *greeting = data;
     if (!is_sound(endpoint, greeting, len_bytes)) {
-        refuse(endpoint);
+        take_unsound(endpoint, greeting, len_bytes, from);
         return;
     }
     if (greeting->header.kind == WIRE_HELLO) {

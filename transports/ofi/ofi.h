@@ -36,6 +36,8 @@
 #define CONNS_MAX 16384u
 #define CANDIDATES_MAX 64u
 #define OVER_MAX 256u
+/** Most that are told at once, and between two ticks, that they have another secret. */
+#define REJECTIONS_MAX 32u
 
 struct conn;
 struct endpoint;
@@ -102,6 +104,7 @@ struct lines {
 enum conn_state {
     CONN_CALLING,   /* HELLO was sent, or is to be. */
     CONN_CANDIDATE, /* REPLY was sent, or is to be: the other side has proved nothing yet. */
+    CONN_REJECTING, /* REJECT is to be sent to a port that may have another secret. */
     CONN_OPEN,
     CONN_OVER, /* It has no lines; the fabric may have packets of it. */
 };
@@ -116,6 +119,7 @@ struct conn {
     bool is_self;       /* To the own port: packets do not leave. */
     bool is_redirected; /* The address is the second one. */
     bool is_yielding;   /* The other side's HELLO goes first. */
+    bool is_rejection;  /* It was begun as CONN_REJECTING. */
 
     /* Greeting. */
     uint32_t owed; /* enum wire_kind: is to be sent; 0: none. */
@@ -201,9 +205,10 @@ struct endpoint {
     struct grave *graves;
     uint32_t conns_len;
     uint32_t candidates, over_len;
-    struct conn *over;   /* CONN_OVER, linked by next_listed. */
-    struct conn *filled; /* With a packet being filled, or credits that wait. */
-    uint64_t refused;    /* Since the last look. */
+    uint32_t rejections, rejected; /* Connections for that; begun since the last tick. */
+    struct conn *over;             /* CONN_OVER, linked by next_listed. */
+    struct conn *filled;           /* With a packet being filled, or credits that wait. */
+    uint64_t refused;              /* Since the last look. */
 };
 
 /* ---- fabric.c: libfabric ---- */
@@ -263,7 +268,7 @@ int greeting_call(struct conn *conn);
 void greeting_again(struct conn *conn);
 /** Send what is owed. False: it is still owed. */
 bool greeting_push(struct conn *conn);
-void greeting_take(struct endpoint *endpoint, const void *data, size_t len_bytes);
+void greeting_take(struct endpoint *endpoint, const void *data, size_t len_bytes, fi_addr_t from);
 
 /* ---- conn.c ---- */
 

@@ -396,7 +396,7 @@ void packet_take(struct endpoint *endpoint, const char *data, size_t len_bytes, 
         return;
     }
     if (header->kind < WIRE_FRAMES) {
-        greeting_take(endpoint, data, len_bytes);
+        greeting_take(endpoint, data, len_bytes, from);
         return;
     }
     struct conn *conn = conn_of(endpoint, header, from);

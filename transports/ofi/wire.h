@@ -14,7 +14,7 @@
 
 #include "../../lib/core/transport.h"
 
-#define WIRE_MAGIC 0x4F32u /* "2O": the version is its first character. */
+#define WIRE_MAGIC 0x4F33u /* "3O": the version is its first character. */
 /** The longest packet. Providers over ofi_rxm send up to 16 KiB without asking the receiver. */
 #define WIRE_PACKET_BYTES 16384u
 /** Two frames of this length fill a packet. */
@@ -32,6 +32,7 @@ enum wire_kind {
     WIRE_CONFIRM,   /* I am who said HELLO; both nonces. */
     WIRE_REFUSE,    /* No: `status`; both nonces. */
     WIRE_REDIRECT,  /* That port is at `name`; both nonces. */
+    WIRE_REJECT,    /* Your HELLO, of this nonce, was made with another secret. Has no MAC. */
     WIRE_FRAMES,
     WIRE_BYE, /* As FRAMES, and the sender's port closes. */
     WIRE_ACK, /* No frames, and no place in the sequence. */
