@@ -125,6 +125,15 @@ TEST(a_map_of_hosts_leads_to_peers)
     CHECK_EQ(unlink(path), 0);
 }
 
+/* libfabric has endpoints, but not there: it has no error of its own. */
+TEST(an_interface_that_is_not_there_is_named)
+{
+    struct velo_port *port;
+    CHECK_EQ(setenv("VELO_OFI_INTERFACE", "nowhere0", 1), 0);
+    CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_SYSTEM, "at nowhere0 that takes");
+    CHECK(!strstr(velo_last_error(), "Success"));
+}
+
 TEST(a_port_that_the_map_names_and_nobody_has_is_named)
 {
     char path[] = "/tmp/velo-map-XXXXXX", hosts[64];

@@ -84,6 +84,21 @@ static void limit_buffers(void)
         (void)setenv("FI_OFI_RXM_MSG_RX_SIZE", "64", 0);
 }
 
+/* libfabric has nothing, or nothing that serves us. */
+static int complain(const struct endpoint *endpoint, const char *host, int error)
+{
+    const struct settings *settings = &endpoint->settings;
+    return endpoint->calls->fail(
+        VELO_ERR_SYSTEM,
+        "libfabric has no reliable-datagram endpoint%s%s%s%s%s%s that takes packets of %u bytes "
+        "and "
+        "is neither velo nor shm%s%s; `fi_info -t FI_EP_RDM` lists what it has",
+        settings->provider ? " of provider " : "", settings->provider ? settings->provider : "",
+        settings->interface ? " at " : "", settings->interface ? settings->interface : "",
+        host ? " for host " : "", host ? host : "", WIRE_PACKET_BYTES, error ? ": " : "",
+        error ? fi_strerror(-error) : "");
+}
+
 static int choose(struct endpoint *endpoint)
 {
     static const uint64_t needs[] = {FI_MSG | FI_SOURCE | FI_RMA, FI_MSG | FI_SOURCE};
@@ -111,15 +126,7 @@ static int choose(struct endpoint *endpoint)
         if (all)
             fi_freeinfo(all);
     }
-    if (endpoint->fabric.info)
-        return VELO_OK;
-    return endpoint->calls->fail(
-        VELO_ERR_SYSTEM,
-        "libfabric has no reliable-datagram endpoint%s%s%s%s%s%s: %s; `fi_info -t FI_EP_RDM` lists "
-        "what it has",
-        settings->provider ? " of provider " : "", settings->provider ? settings->provider : "",
-        settings->interface ? " at " : "", settings->interface ? settings->interface : "",
-        host ? " for host " : "", host ? host : "", fi_strerror(-error));
+    return endpoint->fabric.info ? VELO_OK : complain(endpoint, host, error);
 }
 
 /* ---- opening --------------------------------------------------------------------------------- */
