@@ -40,6 +40,8 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "version").write_text("4.1.4\n")
     for name in openmpi.COMPONENTS.values():
         (folder / name).touch()
+    for name in ("ofi", "card"):
+        (folder.parent / f"libvelo-{name}.so").touch()
     programs = {
         "bin/mpirun": MPIRUN,
         "bin/agent": AGENT,
@@ -109,7 +111,7 @@ def test_ranks_on_hosts_with_cards_get_those(
     found = said(capfd, "-n", "2", "--host", "localhost,far", "true")
     assert "env VELO_NETWORK=card" in found
     assert exported(found) == ["VELO_CARD", "VELO_DOMAIN", "VELO_NETWORK", "VELO_SHM_DIR"]
-    assert str(card) in asked(tree)[0]
+    assert {str(card), f"{tree}/lib/velo/libvelo-card.so"} <= set(asked(tree)[0].split())
     monkeypatch.setenv("VELO_NETWORK", "ofi")
     assert "env VELO_NETWORK=ofi" in said(capfd, "-n", "2", "--host", "localhost,far", "true")
 
@@ -157,6 +159,24 @@ def test_one_sided_calls_may_go_by_messages(
     assert found[found.index("osc") + 1] == "^ucx"
     monkeypatch.setenv("OMPI_MCA_osc", "rdma")
     assert "osc" not in said(capfd, *line)
+
+
+def test_each_host_is_asked_for_the_transport(
+    tree: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plugin = tree / "lib" / "velo" / "libvelo-ofi.so"
+    said(capfd, "-n", "2", "--host", "far", "true")
+    assert str(plugin) in asked(tree)[0].split()
+    said(capfd, "-n", "2", "--btl", "--host", "far", "true")
+    assert str(plugin) not in asked(tree)[-1]
+    monkeypatch.setenv("VELO_TRANSPORT_PATH", "/elsewhere")
+    said(capfd, "-n", "2", "--host", "far", "true")
+    assert str(plugin) not in asked(tree)[-1]
+    monkeypatch.delenv("VELO_TRANSPORT_PATH")
+    plugin.unlink()
+    with pytest.raises(VeloError, match=r"libvelo-ofi.so is not below .*libssl-dev"):
+        main_raises("run", "-n", "2", "--host", "far", "true")
+    main(["run", "-n", "2", "--print", "true"])  # Ranks of one host need none.
 
 
 def test_print_shows_no_secret(tree: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -216,7 +236,7 @@ def test_hosts_are_found_where_they_are_named(tree: Path) -> None:
     file.write_text("# ours\nfar slots=2\nme@farther:4\n\n^left_out\nfar\n")
 
     def names(*options: str, **env: str) -> list[str] | None:
-        found = hosts.find(options, [], {"OMPI_MCA_plm_rsh_agent": "agent", **env})
+        found = hosts.find(options, {"OMPI_MCA_plm_rsh_agent": "agent", **env})
         return None if found is None else list(found.names)
 
     assert names("--host", "a:2,b") == ["a", "b"]

@@ -28,9 +28,11 @@ SIMULATOR = ("make sim", "velo-sim")
 TOOLS = ("make build", "velo-tools")
 OPEN_MPI = ("make build", "openmpi-velo")
 LIBFABRIC = ("make build", "libfabric-velo")
+BETWEEN_MACHINES = ("make build", "velo-ofi")
 NEEDS = {
     OPEN_MPI: " (needs Debian's libopenmpi-dev and openmpi-bin)",
     LIBFABRIC: " (needs Debian's libfabric-dev)",
+    BETWEEN_MACHINES: " (needs Debian's libfabric-dev and libssl-dev)",
 }
 ORIGINS = {
     "velo-sim": SIMULATOR,
@@ -39,6 +41,8 @@ ORIGINS = {
     "libvelo-virtual.so": SIMULATOR,
     "libvelo-yield.so": LIBFABRIC,
     "libvelo-nic.so": SIMULATOR,
+    "libvelo-card.so": SIMULATOR,
+    "libvelo-ofi.so": BETWEEN_MACHINES,
 }
 # Modules that pages and plots need, and the package that brings each.
 PAGE_MODULES = {

@@ -44,7 +44,7 @@ class Hosts:
     names: Sequence[str]
     agent: Sequence[str]
     """The command that runs another on a host: ssh."""
-    files: Sequence[Path]
+    files: Sequence[Path] = ()
     """What of velo a rank there needs."""
 
     def check(self) -> None:
@@ -106,9 +106,7 @@ class Hosts:
             return subprocess.CompletedProcess(words, UNREACHABLE, "", late)
 
 
-def find(
-    options: Sequence[str], files: Sequence[Path], env: Mapping[str, str] = os.environ
-) -> Hosts | None:
+def find(options: Sequence[str], env: Mapping[str, str] = os.environ) -> Hosts | None:
     """The other hosts that mpirun's options or a scheduler name; None: all ranks are here."""
     named = list(dict.fromkeys(_named(options, env)))
     others = [name for name in named if not is_here(name)]
@@ -117,8 +115,8 @@ def find(
     # A scheduler starts daemons in its own way: then there may be no ssh.
     by_scheduler = not _by_options(options)
     if by_scheduler:
-        return Hosts([], [], files)
-    return Hosts(others, agent(options, env), files)
+        return Hosts([], [])
+    return Hosts(others, agent(options, env))
 
 
 def is_here(name: str) -> bool:

@@ -6,9 +6,10 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
+from velo import tree
 from velo.errors import UsageError
 from velo.runtime import hosts
 from velo.runtime.launch import Launch
@@ -58,6 +59,7 @@ BUFFERS = ("FI_OFI_RXM_MSG_RX_SIZE", "64")
 # The card of a host, whose driver has made this; $VELO_CARD names another one.
 CARD = "/dev/velo0"
 BY_CARD = "card"
+TRANSPORTS = {BY_CARD, "ofi"}
 # What this command is told; ranks need no such thing.
 STAYS_HERE = {"VELO_LIBEXEC"}
 # mpirun and its daemons notice after this that a host is gone: by themselves, after eight minutes.
@@ -120,12 +122,12 @@ def plan(
     argv += placement(ranks, job.names)
     env = environment(domain)
     hidden: list[str] = []
-    files = [folder / COMPONENTS[layer]]
-    if layer == "mtl" and network() == BY_CARD:
-        files.append(card())
-    if others := hosts.find(job.options, files):
+    if others := hosts.find(job.options):
+        files = [folder / COMPONENTS[layer]]
         if layer == "mtl":
+            files += network_files()
             hidden = cross_hosts(env)
+        others = replace(others, files=files)
         given = job.parameters | {name for name in ONE_SIDED if f"OMPI_MCA_{name}" in os.environ}
         argv += [*parameters(HOST_LOST | ONE_SIDED, given), *exports(env, job.options)]
     argv += [*job.options, *job.program]
@@ -141,6 +143,15 @@ def card() -> Path:
 def network() -> str:
     """The map of nodes of ranks on several hosts: by cards, if this host has one."""
     return os.environ.get("VELO_NETWORK") or (BY_CARD if card().exists() else "ofi")
+
+
+def network_files() -> list[Path]:
+    """What the network between hosts needs on each of them, as far as velo knows it."""
+    name = network()
+    files = [card()] if name == BY_CARD else []
+    if name in TRANSPORTS and not os.environ.get("VELO_TRANSPORT_PATH"):
+        files.append(tree.find_loaded(f"libvelo-{name}.so"))
+    return files
 
 
 def cross_hosts(env: dict[str, str]) -> list[str]:
