@@ -5,20 +5,21 @@
  *
  * An **endpoint** is a port's: one context of the node. It has a **connection** to each peer that
  * either side has dialed; all lines between the two ports share it. A connection is greeted
- * (greeting.c), carries frames (frame.c) of its lines (line.c), and is lost or closed (conn.c).
+ * (greeting.c), carries frames (frame.c) of its lines (lines.h), and is lost or closed (conn.c).
  * This "line" is the library's (transport.h); a message of the hardware is a *store* here, where
  * the two could be taken for each other.
  */
 #ifndef VELO_CARD_CARD_H
 #define VELO_CARD_CARD_H
 
+#include "../common/lines.h"
+#include "../common/ports.h"
+#include "../common/timer.h"
 #include "../nic/host_io.h"
 #include "../nic/recombine.h"
 #include "settings.h"
 #include "wire.h"
 
-/** Most lines that one side dials on a connection. */
-#define LINES_MAX 4096u
 /** Most connections that this side is calling for. */
 #define CALLS_MAX 64u
 /** Connections that ended, and that stores may still come of; the oldest are forgotten. */
@@ -34,22 +35,6 @@
 
 struct conn;
 struct endpoint;
-
-/** A line; the library's `void *line`. */
-struct line {
-    struct conn *conn;
-    struct velo_link *link; /* NULL: the library has hung up. */
-    uint16_t number, use;
-    bool is_dialed; /* By this side. */
-    bool owes_gone; /* The other side is to be told that the library has hung up. */
-    bool is_gone;   /* The other side has hung up. */
-};
-
-struct lines {
-    struct line **at; /* By number. */
-    uint16_t *uses;
-    uint32_t len;
-};
 
 enum conn_state { CONN_CALLING, CONN_OPEN, CONN_OVER };
 
@@ -88,9 +73,13 @@ struct conn {
     _Alignas(8) char in[WIRE_FRAME_BYTES];
     uint32_t in_len, in_bytes; /* Bytes that have come; of the frame, 0: none has begun. */
 
-    struct lines lines[2]; /* Dialed by the other side, by this side. */
-    uint32_t owed_gone;    /* Lines with `owes_gone`. */
+    struct lines lines;
 };
+
+static inline struct conn *conn_of_lines(const struct lines *lines)
+{
+    return (struct conn *)((uintptr_t)lines - offsetof(struct conn, lines));
+}
 
 /** A connection that ended. Its peer may go on sending until it knows, so its slots stay its own
  *  for a while. */
@@ -101,14 +90,12 @@ struct grave {
 };
 
 /** Where a peer is, as velo_peer_name() said. */
-struct known {
-    struct known *next;
-    velo_id_t peer;
+struct place {
     uint16_t address, context_generation;
 };
 
 struct endpoint {
-    struct endpoint *next; /* Of this process; see names.c. */
+    struct port port; /* First. */
     const struct velo_transport_calls *calls;
     struct velo_endpoint_attr attr;
     struct settings settings;
@@ -121,15 +108,14 @@ struct endpoint {
     struct recombine split;
     uint32_t slots; /* Of the ring, that no connection has. */
     uint16_t calls_made;
-    struct known *known; /* With the lock of names.c. */
     struct conn *conns, *over;
     struct grave graves[GRAVES];
     uint32_t next_grave;
-    int epoll, timer;
-    int64_t period_ns; /* Of the timer; 0: it stands. */
-    int64_t now_ns;    /* Of the last look. */
-    int64_t tick_ns;   /* Time of the next tick. */
-    bool is_owing;     /* The node did not take something. */
+    int epoll;
+    struct timer timer;
+    int64_t now_ns;  /* Of the last look. */
+    int64_t tick_ns; /* Time of the next tick. */
+    bool is_owing;   /* The node did not take something. */
 };
 
 /* ---- store.c: towards the node, and from it ---- */
@@ -143,8 +129,8 @@ bool store_take(struct endpoint *endpoint);
 
 /* ---- names.c: addresses, and the ports of this process ---- */
 
+/** Peers reach the endpoint from now on. */
 void names_add(struct endpoint *endpoint);
-void names_remove(struct endpoint *endpoint);
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
 size_t names_own(const struct endpoint *endpoint, char *out);
 /** Where a peer is: sets address, generations, `is_here`, `is_guessed`. VELO_ERR_NO_PEER. */
@@ -156,7 +142,6 @@ int names_check(const struct endpoint *endpoint, velo_id_t peer, uint16_t addres
 /** The context of another port of this process, of the same id, that has this domain. */
 bool names_sibling(const struct endpoint *endpoint, uint64_t domain_hash, uint16_t *address,
                    uint16_t *generation);
-uint64_t names_hash(const char *domain);
 
 /* ---- greeting.c ---- */
 
@@ -185,25 +170,9 @@ void conn_free(struct conn *conn);
 /** Some time has gone by: look who is silent, and keep the others awake. */
 void conns_tick(struct endpoint *endpoint);
 
-/* ---- line.c ---- */
-
-/** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
-int line_dial(struct conn *conn, struct velo_link *link, struct line **out);
-void line_hang_up(struct line *line);
-/** The line that a frame is for; NULL: it is hung up, or was never there. */
-struct line *line_find(const struct conn *conn, const struct wire_envelope *envelope);
-/** The other side has hung up. */
-void line_gone(struct conn *conn, const struct wire_envelope *envelope);
-/** The other side has dialed. NULL: the library does not want the line. */
-struct line *line_ring(struct conn *conn, const struct wire_envelope *envelope);
-/** Send what is owed for lines. */
-void lines_push(struct conn *conn);
-/** All lines are lost. */
-void lines_lose(struct conn *conn, int status);
-void lines_free(struct conn *conn);
-
 /* ---- frame.c ---- */
 
+extern const struct lines_use frame_lines;
 /** Send a frame. VELO_AGAIN: no room. */
 int frame_send(struct line *line, const struct velo_frame *frame);
 /** Send what is left of a frame. False: not all of it has gone. */
@@ -217,7 +186,6 @@ void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, ui
 
 /* ---- endpoint.c ---- */
 
-int64_t card_now_ns(void);
 /** A line came that no correct peer sends. */
 void refuse(struct endpoint *endpoint);
 

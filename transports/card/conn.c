@@ -44,6 +44,8 @@ int conn_new(struct endpoint *endpoint, velo_id_t peer, uint16_t address, struct
     conn->address = address;
     conn->window_in = window;
     endpoint->slots -= window + SPARE;
+    conn->lines = (struct lines){
+        .use = &frame_lines, .calls = endpoint->calls, .owner = endpoint->attr.owner, .peer = peer};
     conn->next = endpoint->conns;
     endpoint->conns = conn;
     *out = conn;
@@ -98,7 +100,7 @@ void conn_end(struct conn *conn, int status, bool is_settled)
         bury(conn, is_settled ? 0 : slots);
     conn->next = endpoint->over;
     endpoint->over = conn;
-    lines_lose(conn, status);
+    lines_lose(&conn->lines, status);
 }
 
 bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t context_generation)
@@ -112,7 +114,7 @@ bool conn_was_at(const struct endpoint *endpoint, uint16_t address, uint16_t con
 
 void conn_free(struct conn *conn)
 {
-    lines_free(conn);
+    lines_free(&conn->lines);
     free(conn);
 }
 

@@ -8,24 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "../common/hash.h"
 #include "card.h"
 
-#define NS_PER_S INT64_C(1000000000)
 /* What the node did not take is offered again after this time. */
 #define OWING_NS 1000000
 /* The longest wait of a port that closes for its peers to take its last lines. */
 #define LEAVE_NS NS_PER_S
-
-int64_t card_now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 void refuse(struct endpoint *endpoint) { endpoint->calls->refused(endpoint->attr.owner, 1); }
 
@@ -50,20 +41,7 @@ static int64_t period_ns(const struct endpoint *endpoint)
 
 static void set_timer(struct endpoint *endpoint)
 {
-    int64_t next_ns = period_ns(endpoint);
-    if (next_ns == endpoint->period_ns)
-        return;
-    struct timespec period = {.tv_sec = next_ns / NS_PER_S, .tv_nsec = next_ns % NS_PER_S};
-    struct itimerspec timer = {.it_interval = period, .it_value = period};
-    (void)timerfd_settime(endpoint->timer, 0, &timer, NULL);
-    endpoint->period_ns = next_ns;
-}
-
-static void read_timer(const struct endpoint *endpoint)
-{
-    uint64_t times;
-    if (endpoint->period_ns)
-        (void)!read(endpoint->timer, &times, sizeof times);
+    timer_set(&endpoint->timer, period_ns(endpoint));
 }
 
 static void push(struct endpoint *endpoint)
@@ -76,17 +54,17 @@ static void push(struct endpoint *endpoint)
             (void)frame_push(conn);
         if (conn->owes_ack)
             frame_acknowledge(conn);
-        if (conn->owed_gone)
-            lines_push(conn);
+        if (conn->lines.owed_gone)
+            lines_push(&conn->lines);
     }
 }
 
 static void keep_time(struct endpoint *endpoint)
 {
-    endpoint->now_ns = card_now_ns();
+    endpoint->now_ns = timer_now_ns();
     if (endpoint->now_ns < endpoint->tick_ns)
         return;
-    read_timer(endpoint);
+    timer_read(&endpoint->timer);
     endpoint->tick_ns = endpoint->now_ns + endpoint->settings.tick_ns;
     conns_tick(endpoint);
 }
@@ -109,7 +87,7 @@ static bool card_arm(void *self)
 {
     struct endpoint *endpoint = self;
     set_timer(endpoint);
-    read_timer(endpoint);
+    timer_read(&endpoint->timer);
     return host_io->arm(&endpoint->context);
 }
 
@@ -175,7 +153,7 @@ static int card_dial(void *self, velo_id_t peer, struct velo_link *link, void **
     struct line *line = NULL;
     int status = reach(endpoint, peer, &conn);
     if (status == VELO_OK)
-        status = line_dial(conn, link, &line);
+        status = line_dial(&conn->lines, link, &line);
     *out = line;
     return status;
 }
@@ -198,16 +176,16 @@ static bool has_left(struct conn *conn)
 {
     if (conn->state != CONN_OPEN || conn->is_self)
         return true;
-    if (!conn->is_leaving && conn->owed_gone == 0)
+    if (!conn->is_leaving && conn->lines.owed_gone == 0)
         conn->is_leaving = frame_mark(conn, WIRE_BYE);
     return conn->is_leaving && conn->acked == conn->sent;
 }
 
 static void leave(struct endpoint *endpoint)
 {
-    int64_t end_ns = card_now_ns() + LEAVE_NS;
+    int64_t end_ns = timer_now_ns() + LEAVE_NS;
     bool is_left = false;
-    while (!is_left && card_now_ns() < end_ns) {
+    while (!is_left && timer_now_ns() < end_ns) {
         is_left = true;
         (void)card_progress(endpoint);
         for (struct conn *conn = endpoint->conns; conn; conn = conn->next)
@@ -221,7 +199,7 @@ static void leave(struct endpoint *endpoint)
 static void card_close(void *self)
 {
     struct endpoint *endpoint = self;
-    names_remove(endpoint);
+    port_remove(&endpoint->port);
     if (endpoint->is_open)
         leave(endpoint);
     while (endpoint->conns)
@@ -232,16 +210,15 @@ static void card_close(void *self)
     recombine_close(&endpoint->split);
     if (endpoint->epoll >= 0)
         close(endpoint->epoll);
-    if (endpoint->timer >= 0)
-        close(endpoint->timer);
+    timer_close(&endpoint->timer);
     free(endpoint);
 }
 
 static int open_context(struct endpoint *endpoint)
 {
     const struct velo_endpoint_attr *attr = &endpoint->attr;
-    endpoint->is_beside = strchr(attr->domain, '+') != NULL;
-    endpoint->domain_hash = names_hash(attr->domain);
+    endpoint->is_beside = attr_is_beside(attr);
+    endpoint->domain_hash = hash_text(attr->domain);
     int status =
         host_io->context_open(attr->node, attr->id, endpoint->is_beside, &endpoint->context);
     if (status)
@@ -259,9 +236,8 @@ static int open_files(struct endpoint *endpoint)
     struct epoll_event event = {.events = EPOLLIN};
     int file = host_io->descriptor(&endpoint->context);
     endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
-    endpoint->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (endpoint->epoll >= 0 && endpoint->timer >= 0 &&
-        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer, &event) == 0 &&
+    if (endpoint->epoll >= 0 && timer_open(&endpoint->timer) &&
+        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer.fd, &event) == 0 &&
         (file < 0 || epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, file, &event) == 0))
         return VELO_OK;
     return endpoint->calls->fail(VELO_ERR_SYSTEM, "transport card: no descriptor to wait for: %s",
@@ -277,7 +253,7 @@ static int card_open(const struct velo_endpoint_attr *attr,
     host_fail = calls->fail;
     endpoint->calls = calls;
     endpoint->attr = *attr;
-    endpoint->epoll = endpoint->timer = -1;
+    endpoint->epoll = endpoint->timer.fd = -1;
     int status = settings_read(&endpoint->settings, calls);
     if (status == VELO_OK)
         status = open_context(endpoint);

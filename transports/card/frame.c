@@ -65,7 +65,7 @@ static uint32_t write_frame(const struct line *line, const struct velo_frame *fr
 
 int frame_send(struct line *line, const struct velo_frame *frame)
 {
-    struct conn *conn = line->conn;
+    struct conn *conn = conn_of_lines(line->lines);
     char bytes[WIRE_FRAME_BYTES];
     if (conn->state == CONN_OVER)
         return VELO_OK; /* The library hears of that. */
@@ -84,6 +84,13 @@ int frame_send(struct line *line, const struct velo_frame *frame)
     (void)frame_push(conn);
     return VELO_OK;
 }
+
+static bool is_open(const struct lines *lines) { return conn_of_lines(lines)->state == CONN_OPEN; }
+
+static void owe(struct lines *lines) { conn_of_lines(lines)->endpoint->is_owing = true; }
+
+const struct lines_use frame_lines = {
+    .line_bytes = sizeof(struct line), .is_open = is_open, .send = frame_send, .owe = owe};
 
 bool frame_mark(struct conn *conn, enum wire_kind kind)
 {
@@ -122,16 +129,16 @@ static void hand_over(struct conn *conn, const struct wire_envelope *envelope,
     struct endpoint *endpoint = conn->endpoint;
     struct line *line = NULL;
     if (frame->kind == WIRE_GONE) {
-        line_gone(conn, envelope);
+        line_gone(&conn->lines, envelope);
         return;
     }
     if (frame->kind == VELO_FRAME_OPEN && envelope->from_dialer) {
         if (is_its_own(conn, frame))
-            line = line_ring(conn, envelope);
+            line = line_ring(&conn->lines, envelope);
         else
             refuse(endpoint);
     } else {
-        line = line_find(conn, envelope);
+        line = line_find(&conn->lines, envelope);
     }
     if (line)
         endpoint->calls->came(line->link, frame);

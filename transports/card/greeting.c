@@ -67,7 +67,7 @@ bool greeting_push(struct conn *conn)
         return false;
     }
     if (conn->owed == WIRE_HELLO) {
-        conn->again_ns = card_now_ns() + conn->pause_ns;
+        conn->again_ns = timer_now_ns() + conn->pause_ns;
         conn->pause_ns *= 2;
         if (conn->pause_ns > endpoint->settings.tick_ns)
             conn->pause_ns = endpoint->settings.tick_ns;

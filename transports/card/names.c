@@ -5,8 +5,6 @@
  * has the context that its vpid says, on the node that the map counts it as on. What a peer says of
  * itself counts for nothing unless it agrees.
  */
-#include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -20,80 +18,46 @@ struct name {
     uint16_t address, generation; /* Of the context. */
 };
 
-static struct endpoint *endpoints;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* ---- the ports of this process --------------------------------------------------------------- */
 
-/* The back gives up the child's part of the contexts by itself. */
-static void forget_in_child(void)
+static const struct endpoint *endpoint_of(const struct port *port)
 {
-    for (const struct endpoint *endpoint = endpoints; endpoint; endpoint = endpoint->next) {
-        close(endpoint->epoll);
-        close(endpoint->timer);
-    }
-    endpoints = NULL;
-    (void)pthread_mutex_init(&lock, NULL);
+    return (const struct endpoint *)port;
 }
 
-static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_in_child); }
+/* The back gives up the child's part of the contexts by itself. */
+static void forget_in_child(const struct port *port)
+{
+    close(endpoint_of(port)->epoll);
+    close(endpoint_of(port)->timer.fd);
+}
 
 void names_add(struct endpoint *endpoint)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, watch_forks);
-    (void)pthread_mutex_lock(&lock);
-    endpoint->next = endpoints;
-    endpoints = endpoint;
-    (void)pthread_mutex_unlock(&lock);
+    port_add(&endpoint->port, &endpoint->attr, forget_in_child);
 }
 
-void names_remove(struct endpoint *endpoint)
-{
-    (void)pthread_mutex_lock(&lock);
-    struct endpoint **at = &endpoints;
-    while (*at && *at != endpoint)
-        at = &(*at)->next;
-    if (*at)
-        *at = endpoint->next;
-    while (endpoint->known) {
-        struct known *known = endpoint->known;
-        endpoint->known = known->next;
-        free(known);
-    }
-    (void)pthread_mutex_unlock(&lock);
-}
+struct sibling {
+    uint64_t domain_hash;
+    uint16_t *address, *generation;
+};
 
-/* The library opens ports beside the user's, with its id, in domains "<domain>+<use>". */
-static bool is_beside(const struct endpoint *endpoint, const struct endpoint *other)
+static bool take_sibling(const struct port *port, void *arg)
 {
-    size_t len = strcspn(endpoint->attr.domain, "+");
-    return endpoint->attr.id == other->attr.id && len == strcspn(other->attr.domain, "+") &&
-           strncmp(endpoint->attr.domain, other->attr.domain, len) == 0 &&
-           strcmp(endpoint->attr.dir, other->attr.dir) == 0;
+    const struct sibling *sibling = arg;
+    const struct endpoint *other = endpoint_of(port);
+    if (other->domain_hash != sibling->domain_hash)
+        return false;
+    *sibling->address = other->address;
+    *sibling->generation = other->generation;
+    return true;
 }
 
 bool names_sibling(const struct endpoint *endpoint, uint64_t domain_hash, uint16_t *address,
                    uint16_t *generation)
 {
-    (void)pthread_mutex_lock(&lock);
-    const struct endpoint *other = endpoints;
-    while (other && !(is_beside(endpoint, other) && other->domain_hash == domain_hash))
-        other = other->next;
-    if (other) {
-        *address = other->address;
-        *generation = other->generation;
-    }
-    (void)pthread_mutex_unlock(&lock);
-    return other;
-}
-
-uint64_t names_hash(const char *domain)
-{
-    uint64_t hash = UINT64_C(0xCBF29CE484222325);
-    for (const char *c = domain; *c; c++)
-        hash = (hash ^ (unsigned char)*c) * UINT64_C(0x100000001B3);
-    return hash;
+    struct sibling sibling = {domain_hash, address, generation};
+    return port_any_beside(&endpoint->port, take_sibling, &sibling);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -117,47 +81,22 @@ static int read_name(const struct endpoint *endpoint, const void *text, size_t l
     return endpoint->calls->fail(VELO_ERR_ARG, "this is no name of a port with transport card");
 }
 
-static struct known *find_known(const struct endpoint *endpoint, velo_id_t peer)
-{
-    struct known *known = endpoint->known;
-    while (known && known->peer != peer)
-        known = known->next;
-    return known;
-}
-
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes)
 {
     struct name name = {0};
     int status = read_name(endpoint, text, len_bytes, &name);
     if (status)
         return status;
-    (void)pthread_mutex_lock(&lock);
-    struct known *known = find_known(endpoint, peer);
-    if (!known && (known = calloc(1, sizeof *known))) {
-        known->next = endpoint->known;
-        endpoint->known = known;
-    }
-    if (known) {
-        known->peer = peer;
-        known->address = name.address;
-        known->context_generation = name.generation;
-    }
-    (void)pthread_mutex_unlock(&lock);
-    return known ? VELO_OK : endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
+    const struct place place = {.address = name.address, .context_generation = name.generation};
+    return port_learn(&endpoint->port, peer, &place, sizeof place)
+               ? VELO_OK
+               : endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
 }
 
 /* As velo_peer_name() said to this port, or to the one that it is beside. */
-static bool recall(const struct endpoint *endpoint, velo_id_t peer, struct known *out)
+static bool recall(const struct endpoint *endpoint, velo_id_t peer, struct place *place)
 {
-    const struct known *known = NULL;
-    (void)pthread_mutex_lock(&lock);
-    for (const struct endpoint *other = endpoints; other && !known; other = other->next)
-        if (is_beside(endpoint, other))
-            known = find_known(other, peer);
-    if (known)
-        *out = *known;
-    (void)pthread_mutex_unlock(&lock);
-    return known;
+    return port_recall(&endpoint->port, peer, place, sizeof *place);
 }
 
 /* Of a port of this machine. VELO_ERR_NO_PEER, _CLOSED, _DEAD: it is none, or none any more. */
@@ -181,7 +120,7 @@ int names_resolve(struct conn *conn)
 {
     struct endpoint *endpoint = conn->endpoint;
     velo_id_t peer = conn->peer;
-    struct known known = {0};
+    struct place known = {0};
     struct name name = {0};
     if (recall(endpoint, peer, &known)) {
         conn->address = known.address;
@@ -207,7 +146,7 @@ int names_resolve(struct conn *conn)
 int names_check(const struct endpoint *endpoint, velo_id_t peer, uint16_t address,
                 uint16_t context_generation, bool *is_here)
 {
-    struct known known = {0};
+    struct place known = {0};
     struct name name = {0};
     uint32_t generation;
     *is_here = false;

@@ -32,7 +32,7 @@
 
 #include <velo/spec.h>
 
-#include "../../lib/core/transport.h"
+#include "../common/envelope.h"
 
 /** Raised with every incompatible change of this file. */
 #define WIRE_VERSION 1u
@@ -64,18 +64,6 @@ enum wire_kind {
 #define WIRE_HELLO_WORDS 4u
 #define WIRE_ANSWER_WORDS 1u
 
-struct wire_envelope {
-    uint16_t line; /* Its number at the side that dialed... */
-    uint16_t use;  /* ...and how often that number was used before. */
-    uint16_t payload_bytes;
-    uint8_t kind; /* enum velo_frame_kind, or WIRE_GONE. */
-    uint8_t from_dialer;
-};
-
-/** A kind of frame that the library does not see: the sender has hung up. */
-#define WIRE_GONE 0xFFu
-
-_Static_assert(sizeof(struct wire_envelope) == 8, "no padding");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "lines are little-endian");
 _Static_assert(WIRE_PAYLOAD_BYTES >= VELO_FRAME_BYTES_MIN, "a slot fits");
 
@@ -96,12 +84,6 @@ static inline uint64_t wire_word(uint64_t a, uint64_t b, uint64_t c, uint64_t d)
 static inline uint16_t wire_part(uint64_t word, unsigned part)
 {
     return (uint16_t)(word >> 16 * part);
-}
-
-static inline uint32_t wire_frame_bytes(uint32_t kind, uint32_t payload_bytes)
-{
-    return (uint32_t)sizeof(struct wire_envelope) + 8 * velo_frame_words(kind) +
-           (payload_bytes + 7) / 8 * 8;
 }
 
 #endif

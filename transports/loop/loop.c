@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../../lib/core/transport.h"
+#include "../common/hash.h"
 #include "faults.h"
 
 #define FRAMES_PER_LOOK 32u
@@ -57,14 +58,11 @@ static pthread_mutex_t endpoints_lock = PTHREAD_MUTEX_INITIALIZER;
 static socklen_t address_of(const struct velo_endpoint_attr *attr, velo_id_t id,
                             struct sockaddr_un *address)
 {
-    uint64_t dir = UINT64_C(0xCBF29CE484222325);
-    for (const char *c = attr->dir; *c; c++)
-        dir = (dir ^ (unsigned char)*c) * UINT64_C(0x100000001B3);
     memset(address, 0, sizeof *address);
     address->sun_family = AF_UNIX;
-    int len =
-        snprintf(address->sun_path + 1, sizeof address->sun_path - 1, "velo-loop/%016llx/%s/%u.%u",
-                 (unsigned long long)dir, attr->domain, VELO_ID_NODE(id), VELO_ID_VPID(id));
+    int len = snprintf(address->sun_path + 1, sizeof address->sun_path - 1,
+                       "velo-loop/%016llx/%s/%u.%u", (unsigned long long)hash_text(attr->dir),
+                       attr->domain, VELO_ID_NODE(id), VELO_ID_VPID(id));
     return (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)len);
 }
 

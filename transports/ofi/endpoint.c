@@ -8,26 +8,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "ofi.h"
 
-#define NS_PER_S INT64_C(1000000000)
 /* A look takes in so many packets. */
 #define PACKETS_PER_LOOK 16
 /* What the fabric did not take is offered again after this time. */
 #define OWING_NS 1000000
 /* The longest wait of a port that closes for its peers to take its last packets. */
 #define LEAVE_NS NS_PER_S
-
-int64_t ofi_now_ns(void)
-{
-    struct timespec now;
-    (void)clock_gettime(CLOCK_MONOTONIC, &now);
-    return (int64_t)now.tv_sec * NS_PER_S + now.tv_nsec;
-}
 
 void refuse(struct endpoint *endpoint) { endpoint->calls->refused(endpoint->attr.owner, 1); }
 
@@ -117,12 +107,7 @@ static void set_timer(struct endpoint *endpoint)
     for (uint32_t i = 0; i < endpoint->conns_len && is_alone; i++)
         is_alone = !endpoint->conns[i] && endpoint->graves[i].ticks == 0;
     int64_t period_ns = is_alone ? 0 : endpoint->is_owing ? OWING_NS : endpoint->settings.tick_ns;
-    if (period_ns == endpoint->period_ns)
-        return;
-    struct timespec period = {.tv_sec = period_ns / NS_PER_S, .tv_nsec = period_ns % NS_PER_S};
-    struct itimerspec timer = {.it_interval = period, .it_value = period};
-    (void)timerfd_settime(endpoint->timer, 0, &timer, NULL);
-    endpoint->period_ns = period_ns;
+    timer_set(&endpoint->timer, period_ns);
 }
 
 static void push_owed(struct endpoint *endpoint)
@@ -138,17 +123,16 @@ static void push_owed(struct endpoint *endpoint)
             packet_acknowledge(conn);
     }
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
-        if (endpoint->conns[i] && endpoint->conns[i]->owed_gone)
-            lines_push(endpoint->conns[i]);
+        if (endpoint->conns[i] && endpoint->conns[i]->lines.owed_gone)
+            lines_push(&endpoint->conns[i]->lines);
 }
 
 static void keep_time(struct endpoint *endpoint)
 {
-    endpoint->now_ns = ofi_now_ns();
+    endpoint->now_ns = timer_now_ns();
     if (endpoint->now_ns < endpoint->tick_ns)
         return;
-    uint64_t times;
-    (void)!read(endpoint->timer, &times, sizeof times);
+    timer_read(&endpoint->timer);
     endpoint->tick_ns = endpoint->now_ns + endpoint->settings.tick_ns;
     conns_tick(endpoint);
 }
@@ -182,9 +166,8 @@ static bool ofi_sent(void *self) { return packets_hold(self); }
 static bool ofi_arm(void *self)
 {
     struct endpoint *endpoint = self;
-    uint64_t times;
     packets_flush(endpoint, true);
-    (void)!read(endpoint->timer, &times, sizeof times);
+    timer_read(&endpoint->timer);
     set_timer(endpoint);
     return !endpoint->looped && fabric_may_wait(&endpoint->fabric);
 }
@@ -227,7 +210,7 @@ static int ofi_dial(void *self, velo_id_t peer, struct velo_link *link, void **o
     struct line *line = NULL;
     int status = reach(endpoint, peer, &conn);
     if (status == VELO_OK)
-        status = line_dial(conn, link, &line);
+        status = line_dial(&conn->lines, link, &line);
     *out = line;
     return status;
 }
@@ -250,7 +233,7 @@ static int ofi_fetch(void *self, void *to, size_t len_bytes, const struct velo_e
 {
     const struct fetch wanted = {
         .from = *from, .to = to, .len_bytes = len_bytes, .outcome = outcome};
-    return fetch_begin(((struct line *)self)->conn, &wanted);
+    return fetch_begin(conn_of_lines(((struct line *)self)->lines), &wanted);
 }
 
 static void ofi_forget(void *self, const int *outcome) { fetch_forget(self, outcome); }
@@ -269,9 +252,9 @@ static int ofi_learn(void *self, velo_id_t peer, const void *name, size_t len_by
 /* Let out what was sent, and say that the port closes. */
 static void leave(struct endpoint *endpoint)
 {
-    int64_t end_ns = ofi_now_ns() + LEAVE_NS;
+    int64_t end_ns = timer_now_ns() + LEAVE_NS;
     bool is_left = false;
-    while (!is_left && ofi_now_ns() < end_ns) {
+    while (!is_left && timer_now_ns() < end_ns) {
         is_left = true;
         (void)ofi_progress(endpoint);
         for (uint32_t i = 0; i < endpoint->conns_len; i++) {
@@ -303,7 +286,7 @@ static void finish(struct endpoint *endpoint, uint32_t index, int64_t end_ns)
     uint32_t asked = endpoint->conns[index]->acked;
     const struct conn *conn;
     while ((conn = endpoint->conns[index]) && conn->state == CONN_OPEN && !conn->is_self &&
-           !is_taken(endpoint->conns[index], &asked) && ofi_now_ns() < end_ns) {
+           !is_taken(endpoint->conns[index], &asked) && timer_now_ns() < end_ns) {
         struct pollfd file = {.fd = endpoint->epoll, .events = POLLIN};
         if (!ofi_progress(endpoint) && ofi_arm(endpoint))
             (void)poll(&file, 1, 1);
@@ -315,7 +298,7 @@ static void finish(struct endpoint *endpoint, uint32_t index, int64_t end_ns)
 static void ofi_finish(void *self)
 {
     struct endpoint *endpoint = self;
-    int64_t end_ns = ofi_now_ns() + LEAVE_NS;
+    int64_t end_ns = timer_now_ns() + LEAVE_NS;
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
         if (endpoint->conns[i])
             finish(endpoint, i, end_ns);
@@ -324,7 +307,7 @@ static void ofi_finish(void *self)
 static void ofi_close(void *self)
 {
     struct endpoint *endpoint = self;
-    names_remove(endpoint);
+    port_remove(&endpoint->port);
     if (endpoint->fabric.cq)
         leave(endpoint);
     for (uint32_t i = 0; i < endpoint->conns_len; i++)
@@ -343,8 +326,7 @@ static void ofi_close(void *self)
     fabric_close(&endpoint->fabric);
     if (endpoint->epoll >= 0)
         close(endpoint->epoll);
-    if (endpoint->timer >= 0)
-        close(endpoint->timer);
+    timer_close(&endpoint->timer);
     free(endpoint->rx);
     free(endpoint->conns);
     free(endpoint->graves);
@@ -375,9 +357,8 @@ static int open_files(struct endpoint *endpoint)
 {
     struct epoll_event event = {.events = EPOLLIN};
     endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
-    endpoint->timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
-    if (endpoint->epoll < 0 || endpoint->timer < 0 ||
-        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer, &event) != 0 ||
+    if (endpoint->epoll < 0 || !timer_open(&endpoint->timer) ||
+        epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer.fd, &event) != 0 ||
         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->fabric.cq_fd, &event) != 0)
         return endpoint->calls->fail(
             VELO_ERR_SYSTEM, "transport ofi: no descriptor to wait for: %s", strerror(errno));
@@ -392,7 +373,7 @@ static int ofi_open(const struct velo_endpoint_attr *attr, const struct velo_tra
         return calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
     endpoint->calls = calls;
     endpoint->attr = *attr;
-    endpoint->epoll = endpoint->timer = -1;
+    endpoint->epoll = endpoint->timer.fd = -1;
     int status = settings_read(&endpoint->settings, calls);
     if (status == VELO_OK)
         status = fabric_open(endpoint);

@@ -109,7 +109,7 @@ static int choose(struct endpoint *endpoint)
     (void)snprintf(service, sizeof service, "%u", number);
     /* Only the user's own port has that number: those that the library opens beside it are found
      * through it. */
-    bool is_beside = strchr(endpoint->attr.domain, '+') != NULL;
+    bool is_beside = attr_is_beside(&endpoint->attr);
     int error = 0;
     limit_buffers();
     for (int need = 0; need < 2 && !endpoint->fabric.info; need++) {

@@ -18,8 +18,9 @@ struct exposed {
 
 struct velo_exposed *fetch_expose(const struct line *line, const void *base, size_t len_bytes)
 {
-    struct fabric *fabric = &line->conn->endpoint->fabric;
-    bool is_possible = fabric->can_fetch && !line->conn->is_self;
+    const struct conn *conn = conn_of_lines(line->lines);
+    struct fabric *fabric = &conn->endpoint->fabric;
+    bool is_possible = fabric->can_fetch && !conn->is_self;
     struct exposed *exposed = is_possible ? malloc(sizeof *exposed) : NULL;
     if (!exposed)
         return NULL;

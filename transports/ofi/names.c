@@ -6,7 +6,6 @@
  */
 #include <dirent.h>
 #include <netinet/in.h>
-#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -24,73 +23,48 @@ struct name {
 };
 #define NAME_BYTES(address_bytes) (offsetof(struct name, address) + (address_bytes))
 
-static struct endpoint *endpoints;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-
 /* ---- the ports of this process --------------------------------------------------------------- */
 
-/* A child has copies of all sockets: the other ends would not see that its parent is gone. */
-static void forget_in_child(void)
+static const struct endpoint *endpoint_of(const struct port *port)
 {
-    for (const struct endpoint *endpoint = endpoints; endpoint; endpoint = endpoint->next) {
-        names_forget_sockets(endpoint);
-        close(endpoint->epoll);
-        close(endpoint->timer);
-    }
-    endpoints = NULL;
-    (void)pthread_mutex_init(&lock, NULL);
+    return (const struct endpoint *)port;
 }
 
-static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_in_child); }
+static void forget_in_child(const struct port *port)
+{
+    const struct endpoint *endpoint = endpoint_of(port);
+    names_forget_sockets(endpoint);
+    close(endpoint->epoll);
+    close(endpoint->timer.fd);
+}
 
 void names_add(struct endpoint *endpoint)
 {
-    static pthread_once_t once = PTHREAD_ONCE_INIT;
-    (void)pthread_once(&once, watch_forks);
-    (void)pthread_mutex_lock(&lock);
-    endpoint->next = endpoints;
-    endpoints = endpoint;
-    (void)pthread_mutex_unlock(&lock);
+    port_add(&endpoint->port, &endpoint->attr, forget_in_child);
 }
 
-void names_remove(struct endpoint *endpoint)
-{
-    (void)pthread_mutex_lock(&lock);
-    struct endpoint **at = &endpoints;
-    while (*at && *at != endpoint)
-        at = &(*at)->next;
-    if (*at)
-        *at = endpoint->next;
-    while (endpoint->known) {
-        struct known *known = endpoint->known;
-        endpoint->known = known->next;
-        free(known);
-    }
-    (void)pthread_mutex_unlock(&lock);
-}
+struct sibling {
+    const char *domain;
+    char *address;
+    uint32_t *len_bytes;
+};
 
-/* The library opens ports beside the user's, with its id, in domains "<domain>+<use>". */
-static bool is_beside(const struct endpoint *endpoint, const struct endpoint *other)
+static bool take_sibling(const struct port *port, void *arg)
 {
-    size_t len = strcspn(endpoint->attr.domain, "+");
-    return endpoint->attr.id == other->attr.id && len == strcspn(other->attr.domain, "+") &&
-           strncmp(endpoint->attr.domain, other->attr.domain, len) == 0 &&
-           strcmp(endpoint->attr.dir, other->attr.dir) == 0;
+    const struct sibling *sibling = arg;
+    const struct endpoint *other = endpoint_of(port);
+    if (strcmp(other->attr.domain, sibling->domain) != 0)
+        return false;
+    *sibling->len_bytes = (uint32_t)other->fabric.name_bytes;
+    memcpy(sibling->address, other->fabric.name, other->fabric.name_bytes);
+    return true;
 }
 
 bool names_sibling(const struct endpoint *endpoint, const char *domain, char *address,
                    uint32_t *len_bytes)
 {
-    (void)pthread_mutex_lock(&lock);
-    const struct endpoint *other = endpoints;
-    while (other && !(is_beside(endpoint, other) && strcmp(other->attr.domain, domain) == 0))
-        other = other->next;
-    if (other) {
-        *len_bytes = (uint32_t)other->fabric.name_bytes;
-        memcpy(address, other->fabric.name, other->fabric.name_bytes);
-    }
-    (void)pthread_mutex_unlock(&lock);
-    return other;
+    struct sibling sibling = {domain, address, len_bytes};
+    return port_any_beside(&endpoint->port, take_sibling, &sibling);
 }
 
 /* ---- names ----------------------------------------------------------------------------------- */
@@ -122,47 +96,14 @@ static int read_name(const struct endpoint *endpoint, const void *text, size_t l
     return VELO_OK;
 }
 
-static struct known *find_known(const struct endpoint *endpoint, velo_id_t peer)
-{
-    struct known *known = endpoint->known;
-    while (known && known->peer != peer)
-        known = known->next;
-    return known;
-}
-
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes)
 {
     struct name name;
     int status = read_name(endpoint, text, len_bytes, &name);
     if (status)
         return status;
-    (void)pthread_mutex_lock(&lock);
-    struct known *known = find_known(endpoint, peer);
-    if (!known && (known = calloc(1, sizeof *known))) {
-        known->next = endpoint->known;
-        endpoint->known = known;
-    }
-    if (known) {
-        known->peer = peer;
-        known->len_bytes = (uint32_t)(len_bytes - NAME_BYTES(0));
-        memcpy(known->address, name.address, known->len_bytes);
-    }
-    (void)pthread_mutex_unlock(&lock);
-    return known ? VELO_OK : endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
-}
-
-/* As velo_peer_name() said to this port, or to the one that it is beside. */
-static bool recall(const struct endpoint *endpoint, velo_id_t peer, char *address)
-{
-    const struct known *known = NULL;
-    (void)pthread_mutex_lock(&lock);
-    for (const struct endpoint *other = endpoints; other && !known; other = other->next)
-        if (is_beside(endpoint, other))
-            known = find_known(other, peer);
-    if (known)
-        memcpy(address, known->address, known->len_bytes);
-    (void)pthread_mutex_unlock(&lock);
-    return known;
+    bool is_kept = port_learn(&endpoint->port, peer, name.address, endpoint->fabric.name_bytes);
+    return is_kept ? VELO_OK : endpoint->calls->fail(VELO_ERR_NO_MEMORY, "out of memory");
 }
 
 static int find_here(struct endpoint *endpoint, velo_id_t peer, char *address, uint32_t *generation)
@@ -192,7 +133,7 @@ int names_resolve(struct endpoint *endpoint, velo_id_t peer, fi_addr_t *out, uin
     const char *host = endpoint->calls->host(endpoint->attr.owner, peer, &service);
     int status = VELO_OK;
     *generation = 0;
-    if (!host && !recall(endpoint, peer, address))
+    if (!host && !port_recall(&endpoint->port, peer, address, endpoint->fabric.name_bytes))
         status = find_here(endpoint, peer, address, generation);
     if (status)
         return status;
@@ -218,6 +159,7 @@ static in_port_t port_of(const void *address)
     return any.ss_family == AF_INET6 ? ((const struct sockaddr_in6 *)&any)->sin6_port : 0;
 }
 
+_Static_assert(WIRE_NAME_BYTES <= KNOWN_BYTES_MAX, "it is kept");
 _Static_assert(sizeof(struct sockaddr_storage) <= WIRE_NAME_BYTES, "port_of() reads no further");
 
 /* Does a socket lead from this endpoint, or to a peer of it? No other socket of the process does.

@@ -5,7 +5,7 @@
  *
  * An **endpoint** is a port's: one endpoint of the fabric. It has a **connection** to each peer
  * that either side has dialed; all lines between the two ports share it. A connection is greeted
- * (greeting.c), carries packets (packet.c) of its lines (line.c), and is lost or closed (conn.c).
+ * (greeting.c), carries packets (packet.c) of its lines (lines.h), and is lost or closed (conn.c).
  */
 #ifndef VELO_OFI_OFI_H
 #define VELO_OFI_OFI_H
@@ -16,6 +16,9 @@
 #include <rdma/fi_endpoint.h>
 #include <rdma/fi_rma.h>
 
+#include "../common/lines.h"
+#include "../common/ports.h"
+#include "../common/timer.h"
 #include "settings.h"
 #include "wire.h"
 
@@ -29,8 +32,6 @@
  *  transport: what the fabric still has when a connection is over must not be the program's. */
 #define READS 4u
 #define READ_BYTES (256u << 10)
-/** Most lines that one side dials on a connection. */
-#define LINES_MAX 4096u
 /** Most connections of an endpoint; of those, most that others have begun and not proved; and most
  *  that are over while the fabric still has packets of them. */
 #define CONNS_MAX 16384u
@@ -62,20 +63,15 @@ struct memory {
     struct fid_mr *mr;
 };
 
-/** A line; the library's `void *line`. */
-struct line {
-    struct conn *conn;
-    struct velo_link *link; /* NULL: the library has hung up. */
-    uint16_t number, use;
-    bool is_dialed; /* By this side. */
-    bool owes_gone; /* The other side is to be told that the library has hung up. */
-    bool is_gone;   /* The other side has hung up. */
+/** A line of this transport. */
+struct ofi_line {
+    struct line line; /* First. */
     /* A CREDIT that tells little more than the peer knows waits here, and grows while it does. */
     bool owes_credit;
-    struct line *next_credit; /* Of the connection's that do. */
-    uint64_t credit[2];       /* What it is to say, */
-    uint64_t told[2];         /* what the last one said, */
-    uint64_t urgent[2];       /* and how much more does not wait. */
+    struct ofi_line *next_credit; /* Of the connection's that do. */
+    uint64_t credit[2];           /* What it is to say, */
+    uint64_t told[2];             /* what the last one said, */
+    uint64_t urgent[2];           /* and how much more does not wait. */
 };
 
 /** Memory that the program fetches from the peer of a connection; see fetch.c. */
@@ -93,12 +89,6 @@ struct read {
     struct packet packet; /* First. */
     struct fetch *fetch;
     size_t at_bytes; /* Of the fetch. */
-};
-
-struct lines {
-    struct line **at; /* By number. */
-    uint16_t *uses;
-    uint32_t len;
 };
 
 enum conn_state {
@@ -138,7 +128,7 @@ struct conn {
     struct packet ack;
     bool is_ack_sent, owes_ack, is_leaving;
     bool is_listed; /* Among those of the endpoint that have a packet being filled, or credits. */
-    struct line *credits;
+    struct ofi_line *credits;
     struct conn *next_listed;
     uint32_t at_fabric; /* Packets that the fabric has. */
     int64_t sent_ns, filling_ns, credits_ns;
@@ -146,8 +136,7 @@ struct conn {
     bool was_heard, was_busy;
     uint32_t stuck_ticks;
 
-    struct lines lines[2]; /* Dialed by the other side, by this side. */
-    uint32_t owed_gone;    /* Lines with `owes_gone`. */
+    struct lines lines;
 
     /* Fetches. */
     struct fetch *fetches;
@@ -156,18 +145,15 @@ struct conn {
     struct packet *reads_free;
 };
 
+static inline struct conn *conn_of_lines(const struct lines *lines)
+{
+    return (struct conn *)((uintptr_t)lines - offsetof(struct conn, lines));
+}
+
 /** What became of the connection that had an index last: its packets may still come. */
 struct grave {
     uint64_t token;
     uint32_t ticks;
-};
-
-/** Where a peer is, as velo_peer_name() said. */
-struct known {
-    struct known *next;
-    velo_id_t peer;
-    uint32_t len_bytes;
-    char address[WIRE_NAME_BYTES];
 };
 
 struct fabric {
@@ -186,17 +172,16 @@ struct fabric {
 };
 
 struct endpoint {
-    struct endpoint *next; /* Of this process; see names.c. */
+    struct port port; /* First. */
     const struct velo_transport_calls *calls;
     struct velo_endpoint_attr attr;
     struct settings settings;
     struct fabric fabric;
-    struct known *known; /* With the lock of names.c. */
-    int epoll, timer;
-    int64_t period_ns; /* Of the timer; 0: it stands. */
-    int64_t tick_ns;   /* Time of the next tick. */
-    int64_t now_ns;    /* Of the last look. */
-    bool is_owing;     /* The fabric did not take something that is no packet of frames. */
+    int epoll;
+    struct timer timer;
+    int64_t tick_ns; /* Time of the next tick. */
+    int64_t now_ns;  /* Of the last look. */
+    bool is_owing;   /* The fabric did not take something that is no packet of frames. */
     struct memory rx_memory;
     struct packet *rx;
     struct packet *unposted; /* Of rx. */
@@ -248,8 +233,8 @@ bool fabric_may_wait(struct fabric *fabric);
 
 /* ---- names.c: addresses, and the ports of this process ---- */
 
+/** Peers reach the endpoint from now on. */
 void names_add(struct endpoint *endpoint);
-void names_remove(struct endpoint *endpoint);
 int names_learn(struct endpoint *endpoint, velo_id_t peer, const void *text, size_t len_bytes);
 size_t names_own(const struct endpoint *endpoint, char *out);
 /** Where a peer is. VELO_ERR_NO_PEER: nobody has said so. `generation`: 0, or of the port there. */
@@ -285,35 +270,15 @@ void conn_free(struct conn *conn);
 /** Some time has gone by: look who is silent, and keep the others awake. */
 void conns_tick(struct endpoint *endpoint);
 
-/* ---- line.c ---- */
-
-/** VELO_ERR_FULL, VELO_ERR_NO_MEMORY. */
-int line_dial(struct conn *conn, struct velo_link *link, struct line **out);
-void line_hang_up(struct line *line);
-/** The line that a frame is for; NULL: it is hung up, or was never there. */
-struct line *line_find(const struct conn *conn, const struct wire_envelope *envelope);
-/** The other side has hung up. */
-void line_gone(struct conn *conn, const struct wire_envelope *envelope);
-/** The other side has dialed. NULL: the library does not want the line. */
-struct line *line_ring(struct conn *conn, const struct wire_envelope *envelope);
-/** Send what is owed for lines. */
-void lines_push(struct conn *conn);
-/** All lines are lost. */
-void lines_lose(struct conn *conn, int status);
-/** Hand all lines over to the connection that takes this one's place. */
-void lines_move(struct conn *from, struct conn *to);
-void lines_free(struct conn *conn);
-
 /* ---- packet.c ---- */
 
 /** The own port closes: the last packet says so. */
 void packet_leave(struct conn *conn);
+extern const struct lines_use packet_lines;
 /** Put a frame into the packet being filled. VELO_AGAIN: no room. */
 int packet_add(struct line *line, const struct velo_frame *frame);
 /** Send the packet being filled. False: it did not leave. */
 bool packet_flush(struct conn *conn);
-/** Forget the credit that waits. */
-void packet_forget_credit(struct line *line);
 /** Send all packets being filled, and credits that have waited for long, or all of them. */
 void packets_flush(struct endpoint *endpoint, bool credits_too);
 /** After a send: send what is long due. True: something is held back. */
@@ -343,7 +308,6 @@ void fetches_free(struct conn *conn);
 
 /* ---- endpoint.c ---- */
 
-int64_t ofi_now_ns(void);
 /** A packet came that no correct peer sends. */
 void refuse(struct endpoint *endpoint);
 

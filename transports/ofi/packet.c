@@ -42,14 +42,14 @@ static bool begin(struct conn *conn)
     conn->free = packet->next;
     packet->len_bytes = sizeof(struct wire_header);
     conn->filling = packet;
-    conn->filling_ns = ofi_now_ns();
+    conn->filling_ns = timer_now_ns();
     list(conn);
     return true;
 }
 
-static void append(struct line *line, const struct velo_frame *frame)
+static void append(const struct line *line, const struct velo_frame *frame)
 {
-    struct packet *packet = line->conn->filling;
+    struct packet *packet = conn_of_lines(line->lines)->filling;
     struct wire_envelope *envelope = (struct wire_envelope *)(packet->data + packet->len_bytes);
     *envelope = (struct wire_envelope){.line = line->number,
                                        .use = line->use,
@@ -69,9 +69,9 @@ static void append(struct line *line, const struct velo_frame *frame)
 
 /* ---- credits --------------------------------------------------------------------------------- */
 
-void packet_forget_credit(struct line *line)
+static void drop_credit(struct ofi_line *line)
 {
-    struct line **at = &line->conn->credits;
+    struct ofi_line **at = &conn_of_lines(line->line.lines)->credits;
     while (line->owes_credit && *at != line)
         at = &(*at)->next_credit;
     if (line->owes_credit)
@@ -85,12 +85,12 @@ static void put_credits(struct conn *conn)
     const uint32_t len_bytes = wire_frame_bytes(VELO_FRAME_CREDIT, 0);
     while (conn->credits && conn->filling &&
            conn->filling->len_bytes + len_bytes <= WIRE_PACKET_BYTES) {
-        struct line *line = conn->credits;
+        struct ofi_line *line = conn->credits;
         const struct velo_frame frame = {.kind = VELO_FRAME_CREDIT,
                                          .word = {line->credit[0], line->credit[1]}};
-        append(line, &frame);
+        append(&line->line, &frame);
         memcpy(line->told, line->credit, sizeof line->told);
-        packet_forget_credit(line);
+        drop_credit(line);
     }
 }
 
@@ -103,13 +103,13 @@ static bool push_credits(struct conn *conn)
     return packet_flush(conn);
 }
 
-static int add_credit(struct line *line, const struct velo_frame *frame)
+static int add_credit(struct ofi_line *line, const struct velo_frame *frame)
 {
-    struct conn *conn = line->conn;
+    struct conn *conn = conn_of_lines(line->line.lines);
     memcpy(line->credit, frame->word, sizeof line->credit);
     if (!line->owes_credit) {
         if (!conn->credits)
-            conn->credits_ns = ofi_now_ns();
+            conn->credits_ns = timer_now_ns();
         line->owes_credit = true;
         line->next_credit = conn->credits;
         conn->credits = line;
@@ -123,7 +123,7 @@ static int add_credit(struct line *line, const struct velo_frame *frame)
 
 /* ---- frames ---------------------------------------------------------------------------------- */
 
-static void note_accept(struct line *line, const struct velo_frame *frame)
+static void note_accept(struct ofi_line *line, const struct velo_frame *frame)
 {
     struct velo_frame_accept accept;
     memcpy(&accept, frame->payload, sizeof accept);
@@ -141,21 +141,33 @@ static bool make_room(struct conn *conn, uint32_t len_bytes)
 
 int packet_add(struct line *line, const struct velo_frame *frame)
 {
-    struct conn *conn = line->conn;
+    struct conn *conn = conn_of_lines(line->lines);
     if (conn->state != CONN_OPEN)
         return conn->state == CONN_OVER ? VELO_OK : VELO_AGAIN;
     if (frame->kind == VELO_FRAME_CREDIT)
-        return add_credit(line, frame);
+        return add_credit((struct ofi_line *)line, frame);
     if (!make_room(conn, wire_frame_bytes(frame->kind, frame->payload_bytes)))
         return VELO_AGAIN;
     append(line, frame);
     if (frame->kind == VELO_FRAME_ACCEPT &&
         frame->payload_bytes == sizeof(struct velo_frame_accept))
-        note_accept(line, frame);
+        note_accept((struct ofi_line *)line, frame);
     if (conn->filling->len_bytes > WIRE_PACKET_BYTES - ROOM_BYTES)
         (void)packet_flush(conn);
     return VELO_OK;
 }
+
+static bool is_open(const struct lines *lines) { return conn_of_lines(lines)->state == CONN_OPEN; }
+
+static void owe(struct lines *lines) { conn_of_lines(lines)->endpoint->is_owing = true; }
+
+static void forget_credit(struct line *line) { drop_credit((struct ofi_line *)line); }
+
+const struct lines_use packet_lines = {.line_bytes = sizeof(struct ofi_line),
+                                       .is_open = is_open,
+                                       .send = packet_add,
+                                       .owe = owe,
+                                       .forget = forget_credit};
 
 /* ---- sending --------------------------------------------------------------------------------- */
 
@@ -212,7 +224,7 @@ bool packet_flush(struct conn *conn)
     conn->is_asked = false;
     conn->sent++;
     note_told(conn);
-    conn->sent_ns = ofi_now_ns();
+    conn->sent_ns = timer_now_ns();
     return true;
 }
 
@@ -247,7 +259,7 @@ bool packets_hold(struct endpoint *endpoint)
         if (!conn->filling)
             continue;
         if (now_ns == 0)
-            now_ns = ofi_now_ns();
+            now_ns = timer_now_ns();
         /* What does not leave now leaves when the peer has taken what it has. */
         if (conn->is_asked || now_ns - conn->sent_ns > BURST_NS ||
             now_ns - conn->filling_ns > HOLD_NS)
@@ -299,16 +311,16 @@ static void take_frame(struct conn *conn, const struct wire_envelope *envelope,
     struct endpoint *endpoint = conn->endpoint;
     struct line *line = NULL;
     if (frame->kind == WIRE_GONE) {
-        line_gone(conn, envelope);
+        line_gone(&conn->lines, envelope);
         return;
     }
     if (frame->kind == VELO_FRAME_OPEN && envelope->from_dialer) {
         if (is_its_own(conn, frame))
-            line = line_ring(conn, envelope);
+            line = line_ring(&conn->lines, envelope);
         else
             refuse(endpoint);
     } else {
-        line = line_find(conn, envelope);
+        line = line_find(&conn->lines, envelope);
     }
     conn->is_asked |= frame->kind == VELO_FRAME_SLOT;
     if (line)

@@ -12,7 +12,7 @@
 
 #include <stdint.h>
 
-#include "../../lib/core/transport.h"
+#include "../common/envelope.h"
 
 #define WIRE_MAGIC 0x4F33u /* "3O": the version is its first character. */
 /** The longest packet. Providers over ofi_rxm send up to 16 KiB without asking the receiver. */
@@ -65,28 +65,10 @@ struct wire_greeting {
     uint8_t mac[WIRE_MAC_BYTES]; /* HMAC-SHA256 of all before it. */
 };
 
-struct wire_envelope {
-    uint16_t line; /* Its number at the side that dialed... */
-    uint16_t use;  /* ...and how often that number was used before. */
-    uint16_t payload_bytes;
-    uint8_t kind; /* enum velo_frame_kind, or WIRE_GONE. */
-    uint8_t from_dialer;
-};
-
-/** A kind of frame that the library does not see: the sender has hung up. */
-#define WIRE_GONE 0xFFu
-
 _Static_assert(sizeof(struct wire_header) == 24, "no padding");
-_Static_assert(sizeof(struct wire_envelope) == 8, "no padding");
 _Static_assert(sizeof(struct wire_greeting) ==
                    56 + WIRE_NAME_BYTES + WIRE_DOMAIN_BYTES + 2 * WIRE_NONCE_BYTES + WIRE_MAC_BYTES,
                "no padding");
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "packets are little-endian");
-
-static inline uint32_t wire_frame_bytes(uint32_t kind, uint32_t payload_bytes)
-{
-    return (uint32_t)sizeof(struct wire_envelope) + 8 * velo_frame_words(kind) +
-           (payload_bytes + 7) / 8 * 8;
-}
 
 #endif

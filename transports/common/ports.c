@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "ports.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** Where a peer is, as the transport has it. */
+struct known {
+    struct known *next;
+    velo_id_t peer;
+    char what[KNOWN_BYTES_MAX];
+};
+
+static struct port *ports;
+static void (*forget)(const struct port *port); /* One transport's: see CMakeLists.txt. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- which there are ------------------------------------------------------------------------- */
+
+static void forget_in_child(void)
+{
+    for (const struct port *port = ports; port; port = port->next)
+        forget(port);
+    ports = NULL;
+    (void)pthread_mutex_init(&lock, NULL);
+}
+
+static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_in_child); }
+
+void port_add(struct port *port, const struct velo_endpoint_attr *attr,
+              void (*forget_in)(const struct port *port))
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    (void)pthread_once(&once, watch_forks);
+    (void)pthread_mutex_lock(&lock);
+    forget = forget_in;
+    port->attr = attr;
+    port->next = ports;
+    ports = port;
+    (void)pthread_mutex_unlock(&lock);
+}
+
+void port_remove(struct port *port)
+{
+    (void)pthread_mutex_lock(&lock);
+    struct port **at = &ports;
+    while (*at && *at != port)
+        at = &(*at)->next;
+    if (*at)
+        *at = port->next;
+    while (port->known) {
+        struct known *known = port->known;
+        port->known = known->next;
+        free(known);
+    }
+    (void)pthread_mutex_unlock(&lock);
+}
+
+bool attr_is_beside(const struct velo_endpoint_attr *attr)
+{
+    return strchr(attr->domain, '+') != NULL;
+}
+
+static bool is_beside(const struct port *port, const struct port *other)
+{
+    size_t len = strcspn(port->attr->domain, "+");
+    return port->attr->id == other->attr->id && len == strcspn(other->attr->domain, "+") &&
+           strncmp(port->attr->domain, other->attr->domain, len) == 0 &&
+           strcmp(port->attr->dir, other->attr->dir) == 0;
+}
+
+bool port_any_beside(const struct port *port, bool (*takes)(const struct port *other, void *arg),
+                     void *arg)
+{
+    (void)pthread_mutex_lock(&lock);
+    const struct port *other = ports;
+    while (other && !(is_beside(port, other) && takes(other, arg)))
+        other = other->next;
+    (void)pthread_mutex_unlock(&lock);
+    return other;
+}
+
+/* ---- what they know -------------------------------------------------------------------------- */
+
+static struct known *find(const struct port *port, velo_id_t peer)
+{
+    struct known *known = port->known;
+    while (known && known->peer != peer)
+        known = known->next;
+    return known;
+}
+
+bool port_learn(struct port *port, velo_id_t peer, const void *what, size_t len_bytes)
+{
+    (void)pthread_mutex_lock(&lock);
+    struct known *known = find(port, peer);
+    if (!known && (known = calloc(1, sizeof *known))) {
+        known->peer = peer;
+        known->next = port->known;
+        port->known = known;
+    }
+    if (known)
+        memcpy(known->what, what, len_bytes);
+    (void)pthread_mutex_unlock(&lock);
+    return known;
+}
+
+bool port_recall(const struct port *port, velo_id_t peer, void *what, size_t len_bytes)
+{
+    const struct known *known = NULL;
+    (void)pthread_mutex_lock(&lock);
+    for (const struct port *other = ports; other && !known; other = other->next)
+        if (is_beside(port, other))
+            known = find(other, peer);
+    if (known)
+        memcpy(what, known->what, len_bytes);
+    (void)pthread_mutex_unlock(&lock);
+    return known;
+}

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file ports.h
+ * @brief The ports of this process that have a transport, and what velo_peer_name() has said to
+ * them.
+ *
+ * The library opens ports beside the user's, with its id, in domains "<domain>+<use>". What is said
+ * to one of them holds for all. All of it is for any thread.
+ */
+#ifndef VELO_TRANSPORT_PORTS_H
+#define VELO_TRANSPORT_PORTS_H
+
+#include "../../lib/core/transport.h"
+
+/** Most bytes of what is known of a peer. */
+#define KNOWN_BYTES_MAX 256u
+
+struct known;
+
+/** A port among those of the process; a part of a transport's endpoint. */
+struct port {
+    struct port *next;
+    const struct velo_endpoint_attr *attr;
+    struct known *known;
+};
+
+/** Add a port. In the child of a fork `forget` is called with each port, which is none of the
+ *  child's: the other ends would not see that the parent is gone if it kept the descriptors. */
+void port_add(struct port *port, const struct velo_endpoint_attr *attr,
+              void (*forget)(const struct port *port));
+void port_remove(struct port *port);
+/** Is a port one that the library has opened beside the user's? */
+bool attr_is_beside(const struct velo_endpoint_attr *attr);
+/** Look at the ports of the same id and domain, but for its suffix, until `takes` takes one; no
+ * port comes or goes meanwhile. */
+bool port_any_beside(const struct port *port, bool (*takes)(const struct port *other, void *arg),
+                     void *arg);
+/** Keep what was said of a peer. False: out of memory. */
+bool port_learn(struct port *port, velo_id_t peer, const void *what, size_t len_bytes);
+/** What was said of a peer to this port, or to one beside it. False: nothing. */
+bool port_recall(const struct port *port, velo_id_t peer, void *what, size_t len_bytes);
+
+#endif
