@@ -145,6 +145,10 @@ class HardBlock:
         }
         return CONFIG.pack(**(values | self.config))
 
+    def _hold(self) -> bool:
+        """Whether requests that want an answer are kept back."""
+        return bool(int(self.dut.rx_hold_o.value))
+
     def _next(self) -> Any:
         """The packet to send: the oldest, or one that may pass it."""
         if self.completions and self.rng.random() < 0.2:
@@ -153,7 +157,7 @@ class HardBlock:
             if not self.completions[tag]:
                 del self.completions[tag]
             return entry
-        hold = int(self.dut.rx_hold_o.value)
+        hold = self._hold()
         for index, entry in enumerate(self.arriving):
             if not (hold and entry[0].is_nonposted()):
                 del self.arriving[index]

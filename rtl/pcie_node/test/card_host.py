@@ -52,9 +52,8 @@ class Face:
 class Host:
     """A host with its card: what a driver and a process with context CTX do."""
 
-    def __init__(self, bench: Bench, side: Side, node: int, base: int, stall: float):
-        self.bench, self.node, self.base = bench, node, base
-        self.block = HardBlock(Face(bench, side), node, stall)
+    def __init__(self, bench: Bench, block: HardBlock, node: int, base: int):
+        self.bench, self.node, self.base, self.block = bench, node, base, block
         self.block.mixed = True
         self.rng = random.Random(node)
         self.memory = self.block.memory(base, SIZE)
@@ -178,6 +177,11 @@ class Host:
         self.notes += 1
         await self.set(QUEUE_READ_POINTERS + (CTX << 12), self.notes)
         return note >> 55 & 255, note >> 12 & 15
+
+
+def card(bench: Bench, side: Side, node: int, base: int, stall: float) -> Host:
+    """A host whose card has the ports of velo_pcie_node."""
+    return Host(bench, HardBlock(Face(bench, side), node, stall), node, base)
 
 
 async def linked(*hosts: Host) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import cocotb
-from card_host import LINK_STATUS, PUT, RECEIVED, RMA_ERRORS, SENT, Host, Side, linked
+from card_host import LINK_STATUS, PUT, RECEIVED, RMA_ERRORS, SENT, Side, card, linked
 from cocotb.clock import Clock
 from cocotb.triggers import FallingEdge, Timer
 from stream import PERIOD_NS, Bench
@@ -43,7 +43,7 @@ async def a_card_works_again_after_a_reset_of_the_function(dut: Any, core_ps: in
     side = Side(dut, clock="pcie_clk_i")
     bench = Bench(side, [f"{name}_i" for name in names])
     logging.getLogger("cocotb.pcie").setLevel(logging.ERROR)
-    host = Host(bench, side, 77, 0x9000_0000, 0.1)
+    host = card(bench, side, 77, 0x9000_0000, 0.1)
     clocks = [
         cocotb.start_soon(Clock(dut.core_clk_i, core_ps, unit="ps").start()),
         cocotb.start_soon(Clock(dut.link_clk_i, core_ps + 14, unit="ps").start()),

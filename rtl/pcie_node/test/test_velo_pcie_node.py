@@ -26,6 +26,7 @@ from card_host import (
     STORES,
     Host,
     Side,
+    card,
     linked,
 )
 from cocotb.triggers import FallingEdge
@@ -43,8 +44,8 @@ async def start(dut: Any, stall: float = 0.0) -> tuple[Host, Host]:
     names = [f"{side}_{name}_i" for side in "ab" for name in (*inputs, "tx_nonposted_ok")]
     bench = Bench(dut, names)
     logging.getLogger("cocotb.pcie").setLevel(logging.ERROR)
-    low = Host(bench, Side(dut, "a_"), 3, 0x9000_0000, stall)
-    high = Host(bench, Side(dut, "b_"), 200, 0x12_3400_0000, stall)
+    low = card(bench, Side(dut, "a_"), 3, 0x9000_0000, stall)
+    high = card(bench, Side(dut, "b_"), 200, 0x12_3400_0000, stall)
     low.peer, high.peer = high, low
     await bench.start()
     for host in (low, high):
