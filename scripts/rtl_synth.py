@@ -4,6 +4,8 @@
 clock rate on ECP5: the median of three seeds of nextpnr, parts alone, paths between registers.
 
 Yosys maps, not the vendor's tool, and the parts are synthesized alone; the comparison is in kind.
+A part of `family` "xc7" is a board's top: LUT6 and flip-flops of a 7-series FPGA, vendors' blocks
+left open, and their share of the `chip`.
 Reads rtl/synth.toml, writes build/rtl-synth.json; fails if a part is larger than its limit. A part
 that is slower than wanted is named and does not fail, until all of them have been fast once. Parts
 marked `slow` take an hour or so and are left out unless named.
@@ -21,13 +23,18 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULT = ROOT / "build" / "rtl-synth.json"
-LUTS = re.compile(r"^\s+(\d+)\s+(LUT[1-4]|INV)\s*$", re.MULTILINE)
+LUTS = re.compile(r"^\s+(\d+)\s+(LUT[1-6]|INV)\s*$", re.MULTILINE)
 FLOPS = re.compile(r"^\s+(\d+)\s+FD\w+\s*$", re.MULTILINE)
-RAMS = re.compile(r"^\s+(\d+)\s+RAMB16\s*$", re.MULTILINE)
+RAMS = re.compile(r"^\s+(\d+)\s+(RAMB16|RAMB36E1)\s*$", re.MULTILINE)
+HALF_RAMS = re.compile(r"^\s+(\d+)\s+RAMB18E1\s*$", re.MULTILINE)
 FREQUENCY = re.compile(r"Max frequency for clock '[^']*': ([0-9.]+) MHz")
 SEEDS = 3
 WANTED_MHZ = 125
-LUT_RAMS = re.compile(r"^\s+(\d+)\s+RAM16X1D\s*$", re.MULTILINE)
+# LUT RAMs and shift registers take the places of so many LUTs.
+LUT_RAMS = {"RAM16X1D": 2, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM32M": 4, "RAM64M": 4}
+LUT_RAMS |= {"SRL16E": 1, "SRLC32E": 1}
+# Virtex-4 stands for LUT4 in general, without what joins LUTs.
+MAPPED = {"xc4v": "-nowidelut -noiopad -noclkbuf", "xc7": "-noiopad"}
 
 
 def reader(top: str, block: str, parameters: dict[str, int]) -> str:
@@ -39,24 +46,27 @@ def reader(top: str, block: str, parameters: dict[str, int]) -> str:
     return f"read_slang {generics} --top {top} {' '.join(files)}"
 
 
-def synthesize(name: str, top: str, read: str) -> dict[str, Any]:
+def cells(report: str, pattern: re.Pattern[str]) -> int:
+    return sum(int(match[1]) for match in pattern.finditer(report))
+
+
+def synthesize(name: str, top: str, read: str, family: str) -> dict[str, Any]:
     log = ROOT / "build" / "rtl" / f"synth-{name}.log"
     script = (
         f"{read}; "
-        f"synth_xilinx -family xc4v -nowidelut -noiopad -noclkbuf -flatten -top {top}; "
+        f"synth_xilinx -family {family} {MAPPED[family]} -flatten -top {top}; "
         "tee -q -o /dev/null check; stat"
     )
     subprocess.run(["yosys", "-q", "-l", str(log), "-p", script], check=True, cwd=ROOT)
     report = log.read_text(encoding="utf-8").rpartition("Printing statistics")[2]
-    sums = {
-        name: sum(int(match[1]) for match in pattern.finditer(report))
-        for name, pattern in (("luts", LUTS), ("flops", FLOPS), ("rams", RAMS), ("pairs", LUT_RAMS))
-    }
-    # A 16-deep dual-port LUT RAM takes the place of two LUTs.
+    luts = cells(report, LUTS)
+    for memory, places in LUT_RAMS.items():
+        found = re.compile(rf"^\s+(\d+)\s+{memory}\s*$", re.MULTILINE)
+        luts += places * cells(report, found)
     return {
-        "lut4": sums["luts"] + 2 * sums["pairs"],
-        "ff": sums["flops"],
-        "block_rams": sums["rams"],
+        "lut6" if family == "xc7" else "lut4": luts,
+        "ff": cells(report, FLOPS),
+        "block_rams": cells(report, RAMS) + (cells(report, HALF_RAMS) + 1) // 2,
     }
 
 
@@ -105,12 +115,21 @@ def main(argv: list[str] | None = None) -> int:
         # The same module may be there with other parameters, by another name.
         top = part.get("top", name)
         read = reader(top, part["block"], part.get("parameters", {}))
-        area = results[name] = synthesize(name, top, read)
+        area = results[name] = synthesize(name, top, read, part.get("family", "xc4v"))
         paper, limit = part.get("paper", "-"), part.get("limit")
-        row = f"{name:20} {area['lut4']:>6} {area['ff']:>6} {area['block_rams']:>6}"
+        luts = area.get("lut4") or area["lut6"]
+        row = f"{name:20} {luts:>6} {area['ff']:>6} {area['block_rams']:>6}"
         if "device" in part:
             limit = part["device"]
-            paper = f"{area['lut4'] / limit:.0%}/{area['ff'] / limit:.0%}"
+            paper = f"{luts / limit:.0%}/{area['ff'] / limit:.0%}"
+        if "chip" in part:
+            area["share"] = [
+                round(used / there, 3)
+                for used, there in zip(area.values(), part["chip"], strict=True)
+            ]
+            paper = "/".join(f"{share:.0%}" for share in area["share"])
+            if max(area["share"]) > 1:
+                too_large.append(name)
         print(f"{row}   {paper:>12} {limit or '-':>6}", end="", flush=True)
         rate = "-"
         if part.get("fmax"):
@@ -126,7 +145,7 @@ def main(argv: list[str] | None = None) -> int:
             if area["ecp5_mhz"] < WANTED_MHZ:
                 too_slow.append(name)
         print(f" {rate:>9}", flush=True)
-        if limit and max(area["lut4"], area["ff"]) > limit:
+        if limit and max(luts, area["ff"]) > limit:
             too_large.append(name)
     RESULT.write_text(json.dumps(results, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     left_out = [top for top in parts if top not in chosen]
