@@ -62,10 +62,11 @@ module velo_emit
     else if (out_valid_o && out_ready_i) left_q <= left_q - 1'b1;
   end
   always_ff @(posedge clk_i) begin
-    if (push_valid_i && push_ready_o) begin
+    // Without anything to send the beats may be any: what is offered is not asked for here, as it comes late.
+    if (push_ready_o) begin
       rest_q    <= pushed;
       out_sop_o <= 1'b1;
-    end else if (out_valid_o && out_ready_i) begin
+    end else if (out_ready_i) begin
       rest_q    <= (Beats * DataWidth)'({DataWidth'(0), rest_q} >> DataWidth);
       out_sop_o <= 1'b0;
     end

@@ -71,6 +71,8 @@ module velo_gsm_requester
   endfunction
 
   logic store_there, store_take, store_sent, load_sent, request_ready, refuse_load, refusal_ready;
+  logic refusal_q;  // a load is refused, and its answer has not begun
+  logic [$bits(load_header_i.tag)-1:0] refusal_tag_q;
   logic [63:0] store_word;
   logic [WordBits-1:0] store_beats;
   htax_header_t store_q;
@@ -105,10 +107,18 @@ module velo_gsm_requester
   // A store that has begun to come is older than a load.
   assign load_turn = load_valid_i && !store_valid_i && !store_there;
   assign load_good = is_word(load_header_i.len_bytes, load_header_i.addr[2:0]);
-  assign refuse_load = load_turn && !load_good;
-  assign load_sent = load_turn && load_good && request_ready;
-  assign load_ready_o = refuse_load ? refusal_ready : load_sent;
-  assign refused_o = (store_there && !store_good) || (refuse_load && refusal_ready);
+  // What a load is does not decide whether it is taken: that would be too much behind the crossbar's buffer.
+  assign load_ready_o = load_turn && request_ready && !refusal_q;
+  assign refuse_load = load_ready_o && !load_good;
+  assign load_sent = load_ready_o && load_good;
+  assign refused_o = (store_there && !store_good) || refuse_load;
+
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) refusal_q <= 1'b0;
+    else if (refuse_load) refusal_q <= 1'b1;
+    else if (refusal_ready) refusal_q <= 1'b0;
+  end
+  always_ff @(posedge clk_i) if (!refusal_q) refusal_tag_q <= load_header_i.tag;
 
   always_comb begin
     target = window_t'({{(64 - AddrBits) {1'b0}}, store_there ? store_q.addr : load_header_i.addr});
@@ -175,7 +185,7 @@ module velo_gsm_requester
 
   // Answers of the network first: they are older.
   assign refusal_ready = answer_ready && !response_mine;
-  assign answer_push = response_mine || refuse_load;
+  assign answer_push = response_mine || refusal_q;
 
   velo_emit #(
       .DataWidth(DataWidth),
@@ -199,7 +209,7 @@ module velo_gsm_requester
     if (answer_push && answer_ready) begin
       answer_header_o       <= '0;
       answer_header_o.port  <= PortBits'(HostPort);
-      answer_header_o.tag   <= response_mine ? response_header.tag : load_header_i.tag;
+      answer_header_o.tag   <= response_mine ? response_header.tag : refusal_tag_q;
       answer_header_o.error <= !(response_mine && response_good);
     end
   end

@@ -382,6 +382,34 @@ async def accesses_that_are_not_of_one_word_are_refused(dut: Any) -> None:
 
 
 @cocotb.test
+@cocotb.parametrize(stall=(0.0, 0.5))
+async def refused_loads_in_a_row_are_each_answered_once(dut: Any, stall: float) -> None:
+    """They come without a pause, good ones and their answers among them."""
+    setup = Setup(dut, stall, seed=3)
+    await setup.start()
+    rng, expected, good = setup.rng, [], []
+    for tag in range(120):
+        bad = rng.random() < 0.6
+        setup.loads.append(htax_header(PEER << 20 | 8 * tag, 4 if bad else 8, tag))
+        expected.append((tag, None if bad else tag))
+        if not bad:
+            good.append(tag)
+    answered = 0
+    for _ in range(4000):
+        for head, _place in setup.sent[REQUEST][answered:]:
+            tag = fields(head)[2]
+            setup.request(packet(RESPONSE, 8, [tag], tag), tc=RESPONSE)
+            answered += 1
+        if len(setup.answered) >= len(expected):
+            break
+        await setup.bench.cycles(1)
+    await setup.bench.cycles(50)
+    assert [fields(head)[2] for head, _place in setup.sent[REQUEST]] == good
+    assert sorted(setup.answered, key=lambda answer: answer[0]) == expected
+    assert setup.status() == (len(expected) - len(good), 0, 0)
+
+
+@cocotb.test
 async def a_load_does_not_overtake_a_store(dut: Any) -> None:
     setup = Setup(dut, stall=0.0)
     await setup.start()
