@@ -132,6 +132,26 @@ TEST(an_exclusive_lock_excludes, 4)
     end_window(&window, false, base);
 }
 
+static uint64_t word_of(int from, int to) { return 100 * (uint64_t)from + (uint64_t)to; }
+
+TEST(each_rank_puts_into_each_other, 7)
+{
+    enum { RANKS = 7 };
+    uint64_t *base, own[RANKS];
+    MPI_Win window;
+    CHECK(ranks == RANKS);
+    MPI_Win_allocate(sizeof own, 8, MPI_INFO_NULL, MPI_COMM_WORLD, &base, &window);
+    for (int i = 0; i < RANKS; i++)
+        base[i] = own[i] = word_of(rank, i);
+    MPI_Win_fence(0, window);
+    for (int to = 0; to < RANKS; to++)
+        MPI_Put(&own[to], 1, MPI_UINT64_T, to, rank, 1, MPI_UINT64_T, window);
+    MPI_Win_fence(0, window);
+    for (int from = 0; from < RANKS; from++)
+        CHECK_EQ(base[from], word_of(from, rank));
+    MPI_Win_free(&window);
+}
+
 /* ctest looks for the sentence that says why. */
 TEST(a_get_to_where_no_memory_is_ends_the_job, 2)
 {
