@@ -11,7 +11,7 @@ import pytest
 
 from velo.cli import main
 from velo.errors import UsageError, VeloError
-from velo.runtime import hosts, openmpi
+from velo.runtime import hosts, mpirun, openmpi
 
 MPIRUN = """#!/bin/sh
 case "$1" in --version) echo "mpirun (Open MPI) 4.1.4"; exit;; esac
@@ -100,6 +100,13 @@ def test_ranks_on_hosts_get_a_network_and_a_secret(
     values = {line.partition("=")[2] for line in secrets}
     assert not any(value in word for word in first if word[:4] != "env " for value in values)
     assert [line.split()[0] for line in asked(tree)] == ["far", "far"]
+
+
+def test_the_transport_sets_what_velo_run_sets() -> None:
+    """libfabric's receive buffers: the transport where it can, velo run for its ranks."""
+    source = Path(__file__).parents[2] / "transports" / "ofi" / "fabric.c"
+    found = re.findall(r'setenv\("(FI_\w+)", "(\d+)", 0\)', source.read_text())
+    assert found == [mpirun.BUFFERS]
 
 
 def test_ranks_on_hosts_with_cards_get_those(
