@@ -32,7 +32,7 @@ SEEDS = 3
 WANTED_MHZ = 125
 # LUT RAMs and shift registers take the places of so many LUTs.
 LUT_RAMS = {"RAM16X1D": 2, "RAM32X1D": 2, "RAM64X1D": 2, "RAM128X1D": 4, "RAM32M": 4, "RAM64M": 4}
-LUT_RAMS |= {"SRL16E": 1, "SRLC32E": 1}
+LUT_RAMS |= {"RAM256X1S": 4, "SRL16E": 1, "SRLC32E": 1}
 # Virtex-4 stands for LUT4 in general, without what joins LUTs.
 MAPPED = {"xc4v": "-nowidelut -noiopad -noclkbuf", "xc7": "-noiopad"}
 
