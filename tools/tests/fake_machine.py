@@ -2,8 +2,9 @@
 """Stands in for QEMU, virtiofsd and velo-sim in test_vm.py: fake_machine.py PROGRAM ARGUMENT...
 
 As QEMU it is a guest that reports by the socket it is given, writes a kernel's log, and does what
-$FAKE_GUEST says: `good` (prints, ends with 7), `refuses`, `dies`, `warns`, `hangs`. As velo-sim it
-offers its cards and goes on, or dies at once ($FAKE_SIMULATOR).
+$FAKE_GUEST says: `good` (prints, ends with 7), `refuses`, `dies`, `warns`, `hangs`, `leaks`, `ends`
+(never checks itself). As velo-sim it offers its cards and goes on, or dies at once
+($FAKE_SIMULATOR).
 """
 
 import os
@@ -43,12 +44,18 @@ def guest(words: list[str]) -> None:
     ports["report"].sendall(b"read")
     time.sleep(0.05)  # Words come in pieces.
     ports["report"].sendall(b"y 1.5\n")
-    assert ports["report"].recv(100) == b"go\n"
+    told = ports["report"].makefile("rb")
+    assert told.readline() == b"go\n"
     if log.name == "velo0.log":
         ports["out"].sendall(b"to out\n")
         ports["err"].sendall(b"to err\n")
         if does != "hangs":
             ports["report"].sendall(b"end 7\n")
+    if told.readline() == b"check\n":
+        if does == "leaks":
+            log.write_text("[ 0.9] velo: fault: leak at the end: unreferenced object\n")
+        if does != "ends":
+            ports["report"].sendall(b"checked\n")
     time.sleep(60)
 
 

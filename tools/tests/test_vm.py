@@ -18,7 +18,7 @@ from velo import cli, tree
 from velo.cluster import description
 from velo.errors import VeloError
 from velo.runtime import openmpi
-from velo.vm import guest, image, packages, plan, session
+from velo.vm import debug_kernel, guest, image, packages, plan, session
 
 FAKE = Path(__file__).with_name("fake_machine.py")
 TOOLS = FAKE.parents[1]
@@ -40,7 +40,7 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     components = checkout / "build" / "lib" / "velo" / "openmpi"
     monkeypatch.setattr(openmpi, "component_folder", lambda layer: components)
     made = image.Images(*(tmp_path / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu")))
-    monkeypatch.setattr(image, "ensure", lambda: made)
+    monkeypatch.setattr(image, "ensure", lambda debug=False: made)
 
     def fake(folder: Path, program: str, *words: str) -> list[str]:
         kind = "qemu" if "qemu" in program else "virtiofsd"
@@ -167,6 +167,40 @@ def test_the_settings_are_an_archive_of_whole_sectors(house: Path) -> None:
         assert shares.read().decode() == f"tree {house}/tree ro\nhere {house}/here rw\n"
 
 
+def test_a_debug_guest_has_its_own_driver_and_more_memory(house: Path) -> None:
+    driver = house / "tree" / "build" / "driver-debug" / "velo.ko"
+    driver.parent.mkdir()
+    driver.touch()
+    each = made(house, "--debug", "--processors", "2", "--", "x").guests[0]
+    assert f"VELO_GUEST_DRIVER={driver}\n" in each.files["settings"]
+    assert "VELO_GUEST_DEBUG=1\n" in each.files["settings"]
+    words = each.command(image.ensure(), {}, [house / "a", house / "b"])
+    assert option(words, "-m") == ["1024M"]
+    assert option(words, "-smp") == ["2"]
+    plain = made(house, "--", "x").guests[0]
+    assert "VELO_GUEST_DEBUG" not in plain.files["settings"]
+    assert option(plain.command(image.ensure(), {}, [house / "a", house / "b"]), "-m") == ["512M"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "BUG: KASAN: use-after-free in velo_release+0x1",
+        "WARNING: possible circular locking dependency detected",
+        "BUG: sleeping function called from invalid context at mm/x.c:1",
+        "DMA-API: velo 0000:00:05.0: device driver has pending DMA allocations",
+        "INFO: trying to register non-static key.",
+        "list_del corruption. prev->next should be x",
+        "    # routes_are_replaced: EXPECTATION FAILED at parse_kunit.c:80",
+        "velo: fault: leak at the end: unreferenced object 0xff (size 64):",
+    ],
+)
+def test_words_of_a_fault_are_known(house: Path, line: str) -> None:
+    each = made(house, "--", "x").guests[0]
+    each.log.write_text(f"[    1.0] velo 0000:00:05.0: velo0: 256 contexts\n[    2.0] {line}\n")
+    assert each.complaints() == [f"[    2.0] {line}"]
+
+
 def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "which program?" in refusal(house)
     assert "leave out what is behind --" in refusal(house, "--shell", "--", "x")
@@ -175,8 +209,10 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "give 1 to 16" in refusal(house, "--nodes", "17", "--topology", "ring:17", "--", "x")
     assert "at least 256 MiB" in refusal(house, "--memory", "64", "--", "x")
     assert "no file /none/velo.ko" in refusal(house, "--driver", "/none/velo.ko", "--", "x")
+    assert "give a guest 1 to 8" in refusal(house, "--processors", "9", "--", "x")
     (house / "tree" / "build" / "driver" / "velo.ko").unlink()
-    assert "make -C driver KDIR=$(velo vm --headers)" in refusal(house, "--", "x")
+    assert "make -C driver KDIR=$(velo vm --headers)'" in refusal(house, "--", "x")
+    assert "$(velo vm --debug --headers) VELO_KUNIT=y OUT=" in refusal(house, "--debug", "--", "x")
 
 
 def ran(*words: str) -> int:
@@ -236,6 +272,21 @@ def test_a_guest_that_fails_is_told_of(
     assert not left(house)
 
 
+def test_debug_guests_are_asked_for_faults_when_the_job_has_ended(
+    house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert ran("--debug", "--driver", __file__, "--", "x") == 7
+    monkeypatch.setenv("FAKE_GUEST", "leaks")
+    assert cli.main(["vm", "--debug", "--driver", __file__, "--", "x"]) == 1
+    said = capsys.readouterr().err
+    assert "a guest's kernel complained:\nvelo0: [ 0.9] velo: fault: leak at the end" in said
+    monkeypatch.setattr(session, "CHECK_TIMEOUT_S", 0.5)
+    monkeypatch.setenv("FAKE_GUEST", "ends")
+    assert cli.main(["vm", "--debug", "--driver", __file__, "--", "x"]) == 1
+    assert "velo0 has not checked itself within 0 s" in capsys.readouterr().err
+    assert not left(house)
+
+
 def test_a_guest_that_never_boots_is_told_of(
     house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -288,7 +339,7 @@ def stand_in(folder: str) -> None:
     openmpi.component_folder = lambda layer: checkout / "build" / "lib" / "velo" / "openmpi"
     paths = (house / name for name in ("vmlinuz-6.9-x", "initrd", "root", "qemu"))
     images = image.Images(*paths)
-    image.ensure = lambda: images
+    image.ensure = lambda debug=False: images
     guest.loaded = lambda folder, program, *words: [
         sys.executable, str(FAKE), "qemu" if "qemu" in program else "virtiofsd", *words
     ]  # fmt: skip
@@ -421,3 +472,118 @@ def test_modules_are_loaded_behind_what_they_need(
 def test_usage_errors_end_with_2(house: Path) -> None:
     assert cli.main(["vm"]) == 2
     assert cli.main(["vm", "--nodes", "9", "--topology", "pair", "--", "x"]) == 2
+
+
+# Stands in for all of make that builds a kernel: configures, compiles one file, installs.
+MAKE = """#!{python}
+import os, sys, time
+from pathlib import Path
+source = Path(sys.argv[sys.argv.index("-C") + 1])
+if "allnoconfig" in sys.argv:
+    asked = next(word for word in sys.argv if word.startswith("KCONFIG_ALLCONFIG="))
+    lines = Path(asked.partition("=")[2]).read_text().splitlines()
+    kept = [line for line in lines if os.environ.get("LOST", "none") not in line]
+    (source / ".config").write_text("\\n".join(kept))
+elif "bzImage" in sys.argv:
+    print("  CC      init/main.o", flush=True)
+    if os.environ.get("COMPILES") == "no":
+        print("init/main.c:1: error: no", flush=True)
+        sys.exit(2)
+    if os.environ.get("COMPILES") == "long":
+        time.sleep(60)
+    for name in {kept!r}:
+        path = source / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.touch()
+    image = source / "arch/x86/boot/bzImage"
+    image.parent.mkdir(parents=True, exist_ok=True)
+    image.write_text("an image")
+elif "kernelrelease" in sys.argv:
+    print("6.1.9-velo-debug")
+"""
+
+
+@pytest.fixture
+def kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A package of a kernel's source, and programs that build it; returns the folder of these."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    for name in ("make", "flex", "bison", "bc"):
+        path = programs / name
+        path.write_text("#!/bin/sh\n")
+        path.chmod(0o755)
+    (programs / "make").write_text(
+        MAKE.format(python=sys.executable, kept=[k for k in debug_kernel.KEPT if k != ".config"])
+    )
+    monkeypatch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+    monkeypatch.setenv("VELO_VM_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(debug_kernel, "PROGRESS_INTERVAL_S", 0.1)
+
+    def ensure(wanted: packages.Wanted) -> Path:
+        folder = packages.cache_folder() / wanted.name
+        (folder / "usr" / "src").mkdir(parents=True)
+        (tmp_path / "linux-source-6.1").mkdir(exist_ok=True)
+        archive = folder / "usr" / "src" / "linux-source-6.1.tar.xz"
+        with tarfile.open(archive, "w:xz") as made:
+            made.add(tmp_path / "linux-source-6.1", "linux-source-6.1")
+        return folder
+
+    monkeypatch.setattr(packages, "ensure", ensure)
+    return programs
+
+
+def test_a_debug_kernel_is_built_once(
+    kernel_source: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = debug_kernel.ensure()
+    assert (folder / "boot" / "vmlinuz-6.1.9-velo-debug").read_text() == "an image"
+    assert "1 files compiled" in capsys.readouterr().err
+    headers = image.headers_folder(folder)
+    assert "CONFIG_KASAN=y" in (headers / ".config").read_text()
+    assert (headers / "Module.symvers").exists()
+    (kernel_source / "make").unlink()
+    assert debug_kernel.ensure() == folder
+    assert sorted(path.name for path in folder.parent.iterdir()) == [
+        ".debug-kernel.lock", "debug-kernel"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "said"),
+    [
+        ("COMPILES", "no", "init/main.c:1: error: no"),
+        ("LOST", "CONFIG_KASAN_STACK", "takes no CONFIG_KASAN_STACK=y of "),
+    ],
+)
+def test_a_debug_kernel_that_cannot_be_built_leaves_no_half_one(
+    kernel_source: Path, monkeypatch: pytest.MonkeyPatch, variable: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(variable, value)
+    with pytest.raises(VeloError, match=said):
+        debug_kernel.ensure()
+    assert not list(packages.cache_folder().glob("debug-kernel.partial"))
+    assert not (packages.cache_folder() / "debug-kernel").exists()
+
+
+def test_an_interrupt_leaves_no_half_debug_kernel(
+    kernel_source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(text: str) -> None:
+        if "files compiled" in text:
+            raise KeyboardInterrupt
+
+    monkeypatch.setenv("COMPILES", "long")
+    monkeypatch.setattr(debug_kernel, "say", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        debug_kernel.ensure()
+    assert not list(packages.cache_folder().glob("debug-kernel.partial"))
+
+
+def test_missing_tools_of_a_debug_kernel_are_named(
+    kernel_source: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        debug_kernel.shutil, "which", lambda name: None if name in ("flex", "bc") else name
+    )
+    with pytest.raises(VeloError, match=r"apt-get install bc flex( libelf-dev)?'"):
+        debug_kernel.ensure()

@@ -73,15 +73,19 @@ def find_loaded(name: str) -> Path:
     raise VeloError(f"{base} is not below {prefix}; {_advice(ORIGINS.get(base, OPEN_MPI))}")
 
 
-def find_driver() -> Path:
+def find_driver(debug: bool = False) -> Path:
     """The card's driver, built for the kernel of `velo vm`'s guests; it is not installed."""
-    path = CHECKOUT / "build" / "driver" / "velo.ko" if CHECKOUT else None
+    folder, words, options = "driver", "", "--headers"
+    if debug:
+        folder, options = "driver-debug", "--debug --headers"
+        words = f" VELO_KUNIT=y OUT={CHECKOUT}/build/{folder}"
+    path = CHECKOUT / "build" / folder / "velo.ko" if CHECKOUT else None
     if path and path.is_file():
         return path
     where = CHECKOUT or "a checkout"
     raise VeloError(
-        "there is no driver for the guests' kernel: 'make -C driver KDIR=$(velo vm --headers)' in "
-        f"{where} builds it; --driver names another"
+        f"there is no driver for the guests' kernel: 'make -C driver KDIR=$(velo vm {options})"
+        f"{words}' in {where} builds it; --driver names another"
     )
 
 

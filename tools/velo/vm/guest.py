@@ -26,7 +26,8 @@ from velo.vm.image import Images, loaded
 ADDRESS = "10.118.0"
 # A kernel's words for what must not happen.
 COMPLAINT = re.compile(
-    r"\b(BUG:|WARNING:|Oops|Kernel panic|KASAN|UBSAN|DMA-API:|INFO: task .* blocked|\w+: leak)"
+    r"\b(BUG:|WARNING:|Oops|Kernel panic|KASAN|UBSAN|DMA-API:|kmemleak|ODEBUG|\w+ corruption|"
+    r"INFO: (task .* blocked|trying to register|lockdep)|EXPECTATION FAILED|velo: fault:)"
 )
 PORTS = ("report", "out", "err", "console")
 # Folders of a guest's own, over which none of this machine's can lie.
@@ -69,6 +70,9 @@ class Plan:
     card: Path | None = None
     """The socket of its card in the simulated cluster."""
     iommu: bool = False
+    processors: int = 1
+    debug: bool = False
+    """It runs the debug kernel."""
     others: Sequence[int] = ()
     """Nodes of the guests that are joined to this one's network card; the first guest has them."""
     joins: Path | None = None
@@ -115,7 +119,7 @@ class Plan:
             "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
             "-run-with", "exit-with-parent=on", "-name", self.name,
             "-machine", "q35,memory-backend=memory", "-accel", "tcg", "-cpu", "max,phys-bits=46",
-            "-smp", "1", "-m", f"{self.memory_mib}M",
+            "-smp", str(self.processors), "-m", f"{self.memory_mib}M",
             # Shared, so that card and virtiofsd reach it.
             "-object", f"memory-backend-memfd,id=memory,size={self.memory_mib}M,share=on",
             "-global", "q35-pcihost.pci-hole64-size=1T",
@@ -154,6 +158,9 @@ class Plan:
         words += ["no_timer_check", "nowatchdog", "rcupdate.rcu_cpu_stall_suppress=1"]
         if self.iommu:
             words += ["intel_iommu=on", "iommu.strict=1"]
+        if self.debug:
+            # All faults of a run, not the first alone.
+            words += ["kasan_multi_shot"]
         return [*words, *self.kernel_words]
 
     def _archive(self) -> Path:

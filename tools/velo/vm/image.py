@@ -2,19 +2,20 @@
 """What guests boot: a kernel, and an image that all of them share and none writes.
 
 The image is an ext4 file system made of unpacked packages, without mounting anything; the kernel's
-modules are in it. A small archive in memory (initrd) mounts it. Both are made once.
+modules are in it. A small archive in memory (initrd) mounts it. Both are made once. The debug
+kernel has no modules, and an initrd of its own.
 """
 
 import hashlib
 import os
 import shutil
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from velo import helpers
 from velo.errors import VeloError
-from velo.vm import packages
+from velo.vm import debug_kernel, packages
 from velo.vm.progress import say
 
 TOOL_TIMEOUT_S = 120
@@ -43,6 +44,7 @@ ROOT = packages.Wanted(
 FIRST_MODULES = (
     "virtio_pci", "virtio_blk", "overlay", "virtio_net", "virtio_console", "virtio-rng", "virtiofs",
 )  # fmt: skip
+INITRD_BARE = "initrd-bare"
 SPARE_MB = 16
 HOME = Path("/var/lib/velo")
 """Of a guest's only user: not /root, over which a folder of this machine may lie."""
@@ -62,16 +64,14 @@ class Images:
     """The folder with QEMU's packages."""
 
 
-def ensure() -> Images:
+def ensure(debug: bool = False) -> Images:
     """All that guests need; made where the cache lacks it."""
     if os.uname().machine != "x86_64":
         raise VeloError(f"guests are x86-64 machines; on {os.uname().machine} there are none yet")
     cache = packages.cache_folder()
     qemu, kernel = packages.ensure(QEMU), ensure_kernel()
     release = kernel_release(kernel)
-    images = Images(
-        kernel / "boot" / f"vmlinuz-{release}", cache / "initrd", cache / "root.ext4", qemu
-    )
+    images = Images(_boot_file(kernel), cache / "initrd", cache / "root.ext4", qemu)
     stamp = cache / "image.sha256"
     with packages.locked("image"):
         wanted = _fingerprint(release)
@@ -80,11 +80,16 @@ def ensure() -> Images:
             stamp.unlink(missing_ok=True)
             _make(packages.ensure(ROOT), kernel, images)
             stamp.write_text(wanted, encoding="utf-8")
+    if debug:
+        kernel = ensure_kernel(debug)
+        images = replace(images, kernel=_boot_file(kernel), initrd=cache / INITRD_BARE)
     return images
 
 
-def ensure_kernel() -> Path:
+def ensure_kernel(debug: bool = False) -> Path:
     """The folder of the kernel's packages; modules can be built against what is in it."""
+    if debug:
+        return debug_kernel.ensure()
     kernel = packages.ensure(KERNEL)
     headers = headers_folder(kernel)
     # What the packages say by full paths is true of this folder then.
@@ -97,6 +102,10 @@ def ensure_kernel() -> Path:
 def kernel_release(kernel: Path) -> str:
     """What uname -r says in the guest."""
     return next(kernel.glob("boot/vmlinuz-*")).name.removeprefix("vmlinuz-")
+
+
+def _boot_file(kernel: Path) -> Path:
+    return kernel / "boot" / f"vmlinuz-{kernel_release(kernel)}"
 
 
 def headers_folder(kernel: Path) -> Path:
@@ -135,7 +144,8 @@ def _make(root: Path, kernel: Path, images: Images) -> None:
     depmod[depmod.index("kmod")] = "depmod"
     helpers.output(depmod, TOOL_TIMEOUT_S)
     _furnish(root)
-    _write_initrd(root, modules / release, images.initrd)
+    _write_initrd(root, _load_order(modules / release), images.initrd)
+    _write_initrd(root, (), images.initrd.with_name(INITRD_BARE))
     partial = images.root.with_name(images.root.name + ".partial")
     size_bytes = int(helpers.output(["du", "-s", "--block-size=1", root], 60).split()[0])
     partial.unlink(missing_ok=True)
@@ -197,8 +207,7 @@ def _link_alternatives(root: Path) -> None:
             path.symlink_to(target)
 
 
-def _write_initrd(root: Path, modules: Path, initrd: Path) -> None:
-    order = _load_order(modules)
+def _write_initrd(root: Path, order: Sequence[Path], initrd: Path) -> None:
     folder = initrd.with_name("initrd.partial")
     shutil.rmtree(folder, ignore_errors=True)
     for name in ("bin", "dev", "proc", "lower", "upper", "root", "modules"):

@@ -18,6 +18,10 @@ from velo.vm.guest import Plan, Share
 from velo.vm.image import GUESTS_MAX, HOME
 
 MEMORY_LEAST_MIB = 256
+MEMORY_MIB = 512
+# Of the debug kernel, an eighth of whose memory tells what the rest may be used for.
+MEMORY_DEBUG_MIB = 1024
+PROCESSORS_MAX = 8
 # Of a card.
 LINKS = 3
 SILENCE_MS = "600000"
@@ -56,7 +60,7 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
     }
     guests = []
     for node in range(args.nodes):
-        files = {**common, "settings": _settings(node, driver)}
+        files = {**common, "settings": _settings(node, driver, args.debug)}
         if driver:
             routes, links = card_files(network, node)
             files |= {"routes": routes}
@@ -67,11 +71,13 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
             Plan(
                 node=node,
                 folder=folder,
-                memory_mib=args.memory,
+                memory_mib=args.memory or (MEMORY_DEBUG_MIB if args.debug else MEMORY_MIB),
                 files=files,
                 shares=shares,
                 card=card_socket(folder, node) if driver else None,
                 iommu=args.iommu,
+                processors=args.processors,
+                debug=args.debug,
                 others=range(1, args.nodes) if node == 0 else (),
                 joins=guest.net_socket(folder, node) if node else None,
             )
@@ -86,7 +92,9 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError("which program? write it, with its arguments, behind --; or give --shell")
     if not 1 <= args.nodes <= GUESTS_MAX:
         raise UsageError(f"--nodes {args.nodes}: give 1 to {GUESTS_MAX} guests")
-    if args.memory < MEMORY_LEAST_MIB:
+    if not 1 <= args.processors <= PROCESSORS_MAX:
+        raise UsageError(f"--processors {args.processors}: give a guest 1 to {PROCESSORS_MAX}")
+    if args.memory is not None and args.memory < MEMORY_LEAST_MIB:
         raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST_MIB} MiB")
     if args.plain and args.ranks_a_node != 1:
         raise UsageError("--ranks-a-node is for MPI programs; leave it or --plain out")
@@ -124,7 +132,7 @@ def _driver(args: argparse.Namespace) -> Path:
         if not path.is_file():
             raise UsageError(f"--driver: there is no file {path}")
         return path
-    return tree.find_driver()
+    return tree.find_driver(args.debug)
 
 
 def _shares(driver: Path | None) -> list[Share]:
@@ -171,7 +179,7 @@ def _environment(args: argparse.Namespace) -> dict[str, str]:
     return env
 
 
-def _settings(node: int, driver: Path | None) -> str:
+def _settings(node: int, driver: Path | None, debug: bool) -> str:
     values = {
         "VELO_GUEST_NAME": guest.guest_name(node),
         "VELO_GUEST_NODE": str(node),
@@ -179,6 +187,8 @@ def _settings(node: int, driver: Path | None) -> str:
     }
     if driver:
         values["VELO_GUEST_DRIVER"] = str(guest.inside(driver))
+    if debug:
+        values["VELO_GUEST_DEBUG"] = "1"
     return "".join(f"{name}={shlex.quote(value)}\n" for name, value in values.items())
 
 

@@ -31,6 +31,7 @@ from velo.vm.progress import say
 
 BOOT_TIMEOUT_S = 180.0
 CARDS_TIMEOUT_S = 60.0
+CHECK_TIMEOUT_S = 600.0
 LOOK_INTERVAL_S = 0.5
 PR_SET_PDEATHSIG = 1
 LIBC = ctypes.CDLL(None)
@@ -43,10 +44,10 @@ PATH_MAX = 90
 def run(args: argparse.Namespace) -> None:
     """Carries out the command line; ends with the program's exit code."""
     if args.headers:
-        print(image.headers_folder(image.ensure_kernel()))
+        print(image.headers_folder(image.ensure_kernel(args.debug)))
         return
     if args.prepare:
-        image.ensure()
+        image.ensure(args.debug)
         return
     _remove_leftovers()
     with tempfile.TemporaryDirectory(prefix=f"{FOLDER_PREFIX}{os.getpid()}-") as name:
@@ -54,7 +55,7 @@ def run(args: argparse.Namespace) -> None:
         if len(name) > PATH_MAX:
             raise VeloError(f"{name} is too long a path for sockets; set TMPDIR to a shorter one")
         planned = planning.make(args, folder)
-        images = image.ensure()
+        images = image.ensure(args.debug)
         if args.print:
             _show(planned, images)
             return
@@ -117,6 +118,8 @@ class Session:
             for each in self.guests:
                 each.ports["report"].sendall(b"go\n")
             code = self._console() if self.args.shell else self._job()
+            if self.args.debug:
+                self._check()
         complaint = self._complaint()
         if self.args.json:
             self._write_result(Path(self.args.json), code, complaint)
@@ -228,6 +231,19 @@ class Session:
                     if not keys:
                         listening.remove(typed)
 
+    def _check(self) -> None:
+        """Until every guest has looked for what its kernel has not told by itself."""
+        say("looking for what the kernels still know of faults")
+        begun = time.monotonic()
+        waiting = {each.plan.name for each in self.guests}
+        for each in self.guests:
+            each.ports["report"].sendall(b"check\n")
+        while waiting:
+            late = f"{min(waiting)} has not checked itself within {CHECK_TIMEOUT_S:.0f} s"
+            for each, word, _ in self._words(begun + CHECK_TIMEOUT_S, late):
+                if word == "checked":
+                    waiting.discard(each.plan.name)
+
     def _complaint(self) -> str:
         """What the guests' kernels say of faults."""
         return "\n".join(
@@ -240,6 +256,7 @@ class Session:
             "topology": self.planned.topology,
             "cards": bool(self.planned.simulator),
             "iommu": self.args.iommu,
+            "processors": self.args.processors,
             "kernel": self.images.kernel.name.removeprefix("vmlinuz-"),
             "boot_s": self.boot_s,
             "run_s": round(time.monotonic() - self.begun, 2),

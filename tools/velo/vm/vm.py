@@ -67,8 +67,14 @@ def register(commands: Any) -> None:
         "--memory",
         metavar="MIB",
         type=checked(units.parse_count),
-        default=512,
-        help="memory of each guest, in MiB (default: 512)",
+        help="memory of each guest, in MiB (default: 512; 1024 with --debug)",
+    )
+    parser.add_argument(
+        "--processors",
+        metavar="N",
+        type=checked(units.parse_count),
+        default=1,
+        help="processors of each guest (default: 1)",
     )
     parser.add_argument(
         "--timeout",
@@ -82,6 +88,13 @@ def register(commands: Any) -> None:
         "--iommu",
         action="store_true",
         help="guests have an IOMMU: a card reaches the pages that its driver pinned, no others",
+    )
+    parser.add_argument(
+        "--debug",
+        action="store_true",
+        help="guests run a kernel that looks for faults of its drivers: accesses of memory, locks, "
+        "DMA, leaks; the driver's own tests run when it is loaded. Slower by several times. The "
+        "first use builds it from Debian's source; with --headers, for modules of that kernel",
     )
     parser.add_argument(
         "--no-card",
