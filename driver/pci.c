@@ -143,6 +143,13 @@ static const struct pci_error_handlers velo_error_handlers = {
 
 /* --- found, and gone -------------------------------------------------------------------------- */
 
+static void velo_card_put(void *data)
+{
+	struct velo_card *card = data;
+
+	put_device(&card->dev);
+}
+
 static int velo_card_map(struct velo_card *card)
 {
 	struct pci_dev *pdev = card->pdev;
@@ -264,28 +271,27 @@ static int velo_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!card)
 		return -ENOMEM;
 	pci_set_drvdata(pdev, card);
+	/* Let go of last: interrupts and what else is released after velo_remove() name the card. */
+	err = devm_add_action_or_reset(&pdev->dev, velo_card_put, card);
+	if (err)
+		return err;
 	groups = devm_kcalloc(&pdev->dev, 3, sizeof(*groups), GFP_KERNEL);
-	if (!groups) {
-		err = -ENOMEM;
-		goto put;
-	}
+	if (!groups)
+		return -ENOMEM;
 	groups[0] = &velo_settings_group;
 	groups[1] = &card->counters;
 	card->dev.groups = groups;
 	err = velo_card_set_up(card);
 	if (err)
-		goto put;
+		return err;
 	err = cdev_device_add(&card->cdev, &card->dev);
-	if (err)
-		goto stop;
+	if (err) {
+		pci_clear_master(pdev);
+		return err;
+	}
 	dev_info(&pdev->dev, "%s: %u contexts\n", dev_name(&card->dev),
 		 card->vector_count * velo_contexts_per_vector());
 	return 0;
-stop:
-	pci_clear_master(pdev);
-put:
-	put_device(&card->dev);
-	return err;
 }
 
 static void velo_remove(struct pci_dev *pdev)
@@ -302,7 +308,6 @@ static void velo_remove(struct pci_dev *pdev)
 	mutex_unlock(&card->state);
 	cancel_work_sync(&card->rescue);
 	pci_clear_master(pdev);
-	put_device(&card->dev);
 }
 
 static void velo_shutdown(struct pci_dev *pdev)
