@@ -236,8 +236,11 @@ static void velo_region_free(struct velo_region *region)
 	kfree(region);
 }
 
-/* The pages are pinned. Give them to the card; velo_card.live is held. */
-static int velo_region_enter(struct velo_region *region, unsigned long seq)
+/*
+ * The pages are pinned. Give them to the card; velo_card.live is held. As soon as the region is on the
+ * list, another thread may take it out and free it.
+ */
+static int velo_region_enter(struct velo_region *region, unsigned long seq, u32 *first_page)
 {
 	struct velo_context *ctx = region->ctx;
 	struct velo_card *card = ctx->card;
@@ -261,6 +264,7 @@ static int velo_region_enter(struct velo_region *region, unsigned long seq)
 		err = velo_table_reserve(card, region);
 	if (!err) {
 		velo_table_fill(card, region);
+		*first_page = region->first_page;
 		list_add(&region->list, &ctx->regions);
 	}
 	mutex_unlock(&card->pages);
@@ -333,8 +337,7 @@ int velo_memory_enter(struct velo_context *ctx, struct velo_card_memory *memory)
 		goto remove_notifier;
 
 	down_read(&ctx->card->live);
-	err = velo_region_enter(region, seq);
-	memory->first_page = region->first_page;
+	err = velo_region_enter(region, seq, &memory->first_page);
 	up_read(&ctx->card->live);
 	if (!err)
 		return 0;

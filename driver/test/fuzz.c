@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
- * Random calls to the driver by processes that are killed now and then. They find no error of the
- * driver by what the calls return: the kernel must live through it, and nothing be left. Run by
- * root in a guest with a card, whose kernel should be one that checks itself.
+ * Random calls to the driver by processes of one or two threads, killed now and then. They find no
+ * error of the driver by what the calls return: the kernel must live through it, and nothing be
+ * left. Run by root in a guest with a card, whose kernel should be one that checks itself.
  *
  *	fuzz [CALLS [SEED]]
  */
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,8 +20,18 @@
 #define PROCESSES 3
 #define CALLS_A_LIFE 2000
 
-static uint64_t random_state;
+static __thread uint64_t random_state;
 static volatile uint64_t *calls;
+
+/* Of a process, whose threads share them. */
+static int files[FILES];
+static struct velo_card_take takes[FILES];
+static char *area;
+static volatile uint32_t newest_page;
+
+/* Of a thread, which faults when another one unmaps what it stores to. */
+static __thread void *maps[MAPS];
+static __thread size_t map_bytes[MAPS];
 
 static uint64_t random_number(void)
 {
@@ -50,15 +61,7 @@ static uint64_t any_number(void)
 	}
 }
 
-struct life {
-	int files[FILES];
-	struct velo_card_take takes[FILES];
-	void *maps[MAPS];
-	size_t map_bytes[MAPS];
-	char *area;
-};
-
-static void take(struct life *life, unsigned int f)
+static void take(unsigned int f)
 {
 	struct velo_card_take take = {
 		.spec_hash = below(16) ? VELO_SPEC_HASH : random_number(),
@@ -66,22 +69,22 @@ static void take(struct life *life, unsigned int f)
 		.store_lines = (uint32_t)any_number(),
 	};
 
-	if (ioctl(life->files[f], VELO_CARD_TAKE, &take) == 0)
-		life->takes[f] = take;
+	if (ioctl(files[f], VELO_CARD_TAKE, &take) == 0)
+		takes[f] = take;
 }
 
-static void map(struct life *life, unsigned int f)
+static void map(unsigned int f)
 {
 	unsigned int m = (unsigned int)below(MAPS), kind = (unsigned int)below(8);
-	struct velo_card_take *take = &life->takes[f];
+	struct velo_card_take *take = &takes[f];
 	uint64_t rest = 0;
 	size_t bytes = PAGE << below(4);
 	int protection = (int)below(4);
 	uint64_t offset;
 
-	if (life->maps[m] && below(2)) {
-		munmap(life->maps[m], life->map_bytes[m]);
-		life->maps[m] = NULL;
+	if (maps[m] && below(2)) {
+		munmap(maps[m], map_bytes[m]);
+		maps[m] = NULL;
 		return;
 	}
 	if (kind == VELO_CARD_TARGETS)
@@ -89,13 +92,13 @@ static void map(struct life *life, unsigned int f)
 	else if (below(8) == 0)
 		rest = any_number() << 12;
 	offset = below(32) ? VELO_CARD_OFFSET(kind, rest) : random_number() << 12;
-	if (life->maps[m])
+	if (maps[m])
 		return;
-	life->maps[m] = mmap(NULL, bytes, protection, below(16) ? MAP_SHARED : MAP_PRIVATE,
-			     life->files[f], (off_t)offset);
-	life->map_bytes[m] = bytes;
-	if (life->maps[m] == MAP_FAILED)
-		life->maps[m] = NULL;
+	maps[m] = mmap(NULL, bytes, protection, below(16) ? MAP_SHARED : MAP_PRIVATE,
+			     files[f], (off_t)offset);
+	map_bytes[m] = bytes;
+	if (maps[m] == MAP_FAILED)
+		maps[m] = NULL;
 }
 
 static volatile sig_atomic_t faults;
@@ -108,10 +111,10 @@ static void fault(int number)
 	_exit(0);
 }
 
-static void touch(struct life *life)
+static void touch(void)
 {
 	unsigned int m = (unsigned int)below(MAPS);
-	volatile uint64_t *at = life->maps[m];
+	volatile uint64_t *at = maps[m];
 
 	if (!at)
 		return;
@@ -128,11 +131,11 @@ static void touch(struct life *life)
 	}
 }
 
-static void memory(struct life *life, unsigned int f)
+static void memory(unsigned int f)
 {
 	uint64_t first = below(AREA_PAGES), count = 1 + below(AREA_PAGES - first);
 	struct velo_card_memory enter = {
-		.address = below(16) ? (uintptr_t)life->area + first * PAGE : random_number(),
+		.address = below(16) ? (uintptr_t)area + first * PAGE : random_number(),
 		.len_bytes = below(16) ? count * PAGE : any_number(),
 		.rights = (uint32_t)below(9),
 		.one_peer = (uint32_t)below(2),
@@ -140,22 +143,24 @@ static void memory(struct life *life, unsigned int f)
 	};
 	void *bad = (void *)(uintptr_t)any_number();
 
-	ioctl(life->files[f], VELO_CARD_ENTER, below(16) ? &enter : bad);
+	if (ioctl(files[f], VELO_CARD_ENTER, below(16) ? &enter : bad) == 0)
+		newest_page = enter.first_page;
 }
 
-static void withdraw(struct life *life, unsigned int f)
+static void withdraw(unsigned int f)
 {
-	uint32_t page = (uint32_t)below(1 << 18);
+	/* Also what the other thread is just about to enter. */
+	uint32_t page = newest_page + (uint32_t)(below(2) ? 0 : below(2 * AREA_PAGES));
 
-	if (below(4))
-		page = (uint32_t)below(1000);
-	ioctl(life->files[f], VELO_CARD_WITHDRAW, &page);
+	if (below(8) == 0)
+		page = (uint32_t)below(1 << 18);
+	ioctl(files[f], VELO_CARD_WITHDRAW, &page);
 }
 
-static void change_area(struct life *life)
+static void change_area(void)
 {
 	uint64_t first = below(AREA_PAGES), count = 1 + below(AREA_PAGES - first);
-	char *at = life->area + first * PAGE;
+	char *at = area + first * PAGE;
 
 	switch (below(4)) {
 	case 0:
@@ -185,71 +190,88 @@ static void stay_or_fork(void)
 		_exit(0); /* The child has our files. */
 }
 
-static void other_calls(struct life *life, unsigned int f)
+static void other_calls(unsigned int f)
 {
 	struct velo_card_arm arm = { (uint16_t)any_number(), (uint16_t)any_number(), 0, 0 };
-	struct pollfd poll_file = { life->files[f], POLLIN, 0 };
+	struct pollfd poll_file = { files[f], POLLIN, 0 };
 	uint64_t line[8] = { velo_header_pack(0, 1, 8, 0, 0) };
 	uint64_t offset = VELO_CARD_OFFSET(below(8), below(2) ? any_number() :
-				target_page(life->takes[f].node, life->takes[f].number) | 1 << 6);
+				target_page(takes[f].node, takes[f].number) | 1 << 6);
 
 	switch (below(6)) {
 	case 0:
-		ioctl(life->files[f], VELO_CARD_ARM, &arm);
+		ioctl(files[f], VELO_CARD_ARM, &arm);
 		break;
 	case 1:
 		poll(&poll_file, 1, 0);
 		break;
 	case 2:
-		(void)!pread(life->files[f], line, below(2) ? 8 : below(64), (off_t)offset);
+		(void)!pread(files[f], line, below(2) ? 8 : below(64), (off_t)offset);
 		break;
 	case 3:
-		(void)!pwrite(life->files[f], line, below(80) & ~(below(2) * 7), (off_t)offset);
+		(void)!pwrite(files[f], line, below(80) & ~(below(2) * 7), (off_t)offset);
 		break;
 	case 4:
-		ioctl(life->files[f], (unsigned int)random_number(), any_number());
+		ioctl(files[f], (unsigned int)random_number(), any_number());
 		break;
 	default:
-		lseek(life->files[f], (off_t)random_number(), SEEK_SET);
+		lseek(files[f], (off_t)random_number(), SEEK_SET);
 	}
 }
 
-static void live(void)
+static void make_calls(void)
 {
-	struct life life = { 0 };
 	unsigned int i;
 
-	signal(SIGBUS, fault);
-	signal(SIGSEGV, fault);
-	life.area = mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE,
-			 MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	for (i = 0; i < FILES; i++)
-		life.files[i] = open(DEVICE, O_RDWR);
 	for (i = 0; i < CALLS_A_LIFE; i++) {
 		unsigned int f = (unsigned int)below(FILES), what = (unsigned int)below(100);
 
 		__atomic_add_fetch(calls, 1, __ATOMIC_RELAXED);
 		if (what < 8) {
-			close(life.files[f]);
-			life.files[f] = open(DEVICE, O_RDWR);
+			close(files[f]);
+			files[f] = open(DEVICE, O_RDWR);
 		} else if (what < 20) {
-			take(&life, f);
+			take(f);
 		} else if (what < 40) {
-			map(&life, f);
+			map(f);
 		} else if (what < 55) {
-			touch(&life);
+			touch();
 		} else if (what < 65) {
-			memory(&life, f);
+			memory(f);
 		} else if (what < 70) {
-			withdraw(&life, f);
+			withdraw(f);
 		} else if (what < 75) {
-			change_area(&life);
+			change_area();
 		} else if (what < 76) {
 			stay_or_fork();
 		} else {
-			other_calls(&life, f);
+			other_calls(f);
 		}
 	}
+}
+
+static void *second_thread(void *seed)
+{
+	random_state = (uintptr_t)seed;
+	make_calls();
+	return NULL;
+}
+
+static void live(void)
+{
+	uintptr_t seed = random_number() | 1;
+	pthread_t thread;
+	unsigned int i;
+
+	signal(SIGBUS, fault);
+	signal(SIGSEGV, fault);
+	area = mmap(NULL, AREA_PAGES * PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		    -1, 0);
+	for (i = 0; i < FILES; i++)
+		files[i] = open(DEVICE, O_RDWR);
+	if (below(2))
+		pthread_create(&thread, NULL, second_thread, (void *)seed);
+	make_calls();
 	_exit(0);
 }
 
