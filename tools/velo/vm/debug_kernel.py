@@ -114,7 +114,7 @@ def _configure(source: Path) -> None:
 def _build(source: Path) -> None:
     processors = len(os.sched_getaffinity(0))
     log = packages.cache_folder() / f"{NAME}.log"
-    say(f"building the debug kernel, once: nine minutes of a processor, of which {processors} work")
+    say(f"building the debug kernel, once: some minutes of {processors} processors")
     with (
         log.open("w", encoding="utf-8") as output,
         helpers.running(

@@ -30,6 +30,8 @@ from velo.vm.image import Images
 from velo.vm.progress import say
 
 BOOT_TIMEOUT_S = 180.0
+# Of the debug kernel, which is slower by several times.
+BOOT_DEBUG_TIMEOUT_S = 1200.0
 CARDS_TIMEOUT_S = 60.0
 CHECK_TIMEOUT_S = 600.0
 LOOK_INTERVAL_S = 0.5
@@ -153,14 +155,15 @@ class Session:
     def _boot(self) -> None:
         """Until every guest says that it is ready."""
         count = len(self.guests)
+        limit_s = BOOT_DEBUG_TIMEOUT_S if self.args.debug else BOOT_TIMEOUT_S
         say(f"booting {count} guest{'s' if count > 1 else ''}")
         begun = time.monotonic()
         while len(self.boot_s) < count:
             waiting = [each for each in self.guests if each.plan.name not in self.boot_s]
-            late = f"{waiting[0].plan.name} is not ready within {BOOT_TIMEOUT_S:.0f} s"
+            late = f"{waiting[0].plan.name} is not ready within {limit_s:.0f} s"
             last = "".join(waiting[0].plan.said()[-1:]) or "nothing"
             late += f"; its kernel last said: {last}"
-            for each, word, _ in self._words(begun + BOOT_TIMEOUT_S, late):
+            for each, word, _ in self._words(begun + limit_s, late):
                 if word == "ready":
                     self.boot_s[each.plan.name] = round(time.monotonic() - begun, 2)
         say(f"ready after {max(self.boot_s.values()):.1f} s")
