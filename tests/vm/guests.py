@@ -18,6 +18,7 @@ SKIPPED = 77
 # What `velo vm` says where guests cannot be had; any other failure to prepare them is one.
 REASONS = ("this is not Debian", "guests are x86-64", "apt has no source", "apt-get")
 PREPARE_TIMEOUT_S = 900
+DEBUG_PREPARE_TIMEOUT_S = 7200
 SHOWN = 40
 
 
@@ -25,19 +26,21 @@ def velo(checkout: Path, *words: str) -> list[str]:
     return [str(checkout / "build" / "bin" / "velo"), "vm", *words]
 
 
-def prepare(checkout: Path) -> None:
+def prepare(checkout: Path, debug: bool) -> None:
     """Images and driver; the test is skipped where they cannot be had."""
+    options = ["--debug"] if debug else []
     ready = subprocess.run(
-        velo(checkout, "--prepare"), stderr=subprocess.PIPE, text=True, timeout=PREPARE_TIMEOUT_S,
-        check=False,
+        velo(checkout, *options, "--prepare"), stderr=subprocess.PIPE, text=True, check=False,
+        timeout=DEBUG_PREPARE_TIMEOUT_S if debug else PREPARE_TIMEOUT_S,
     )  # fmt: skip
     if ready.returncode:
         is_here = not any(reason in ready.stderr for reason in REASONS)
         print(f"{'FAILED' if is_here else 'no guests here'}: {ready.stderr.strip()}")
         sys.exit(1 if is_here else SKIPPED)
-    headers = subprocess.check_output(velo(checkout, "--headers"), text=True).strip()
-    for folder in ("driver", "driver/test"):
-        make = ["make", "-s", "-C", str(checkout / folder), f"KDIR={headers}"]
+    headers = subprocess.check_output(velo(checkout, *options, "--headers"), text=True).strip()
+    debug_words = ["VELO_KUNIT=y", f"OUT={checkout}/build/driver-debug"] if debug else []
+    for folder, words in (("driver", [f"KDIR={headers}", *debug_words]), ("driver/test", [])):
+        make = ["make", "-s", "-C", str(checkout / folder), *words]
         subprocess.run(make, check=True, timeout=PREPARE_TIMEOUT_S)
 
 
@@ -48,7 +51,7 @@ def main() -> int:
     parser.add_argument("--hpcc", metavar="RANKS", type=int, help="hpcc's checks must hold, too")
     parser.add_argument("words", nargs="+")
     args = parser.parse_args()
-    prepare(args.checkout)
+    prepare(args.checkout, "--debug" in args.words)
     with tempfile.TemporaryDirectory(prefix="velo-vm-test-") as name:
         here = Path(name)
         if args.hpcc:

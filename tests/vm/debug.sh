@@ -1,0 +1,14 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# debug.sh KILLS CALLS: in the first of two guests with the debug kernel, as root: MPI messages whose payload
+# NetPIPE checks, and all that the driver's programs do to it. What the kernel finds, `velo vm` tells.
+
+set -eu
+
+driver=$(dirname "$0")/../../build/driver/test
+mpirun -n 2 NPopenmpi -i -u 1024 -n 3 -o /dev/null
+"$driver/calls"
+"$driver/threads" 20000
+"$driver/kills" "$1"
+"$driver/fuzz" "$2"
