@@ -237,8 +237,8 @@ static void velo_region_free(struct velo_region *region)
 }
 
 /*
- * The pages are pinned. Give them to the card; velo_card.live is held. As soon as the region is on the
- * list, another thread may take it out and free it.
+ * The pages are pinned. Give them to the card; velo_card.live is held. As soon as the region is on
+ * the list, another thread may take it out and free it.
  */
 static int velo_region_enter(struct velo_region *region, unsigned long seq, u32 *first_page)
 {
