@@ -271,7 +271,7 @@ static int velo_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 	if (!card)
 		return -ENOMEM;
 	pci_set_drvdata(pdev, card);
-	/* Let go of last: interrupts and what else is released after velo_remove() name the card. */
+	/* Let go of last: interrupts and others that are released before it name the card. */
 	err = devm_add_action_or_reset(&pdev->dev, velo_card_put, card);
 	if (err)
 		return err;
