@@ -541,6 +541,22 @@ VELO_API int velo_mq_wait(struct velo_mq *mq, struct velo_mq_request *request, i
 VELO_API int velo_mq_poll(struct velo_mq *mq, struct velo_mq_request *request);
 
 /**
+ * Make progress like velo_mq_progress(), but wait up to half a microsecond for a message, and never
+ * sleep. For callers that wait for any of their requests, and know that a message will come soon.
+ *
+ * @param mq       The queues.
+ * @param request  A started request that is likely to be the next one that is done: if it is a
+ * receive of matching space 0, and no other is posted there, its message takes the shortest way. No
+ * promise: whatever comes goes to the receive that it matches. NULL: none.
+ * @return The number of events handled.
+ * @retval VELO_OK  None (0). There is no failure.
+ * @thread One thread at a time per queue.
+ * @path hot
+ * @see velo_mq_progress, velo_mq_poll
+ */
+VELO_API int velo_mq_spin(struct velo_mq *mq, struct velo_mq_request *request);
+
+/**
  * Sleep until something comes, and handle it as velo_mq_progress() does. For callers with an event
  * loop of their own that have nothing else to do. While sends wait for room it sleeps for
  * microseconds only.

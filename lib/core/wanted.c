@@ -7,12 +7,13 @@
 /* Is a message of these data the wanted one? The word is read once: its sender can still write to
  * it, and the checked value must be the one that is used. */
 hot_inline bool is_wanted(const struct wanted_message *wanted, const struct ring_rx *rx,
-                          const char *data, uint32_t len_bytes, struct wanted_found *found)
+                          const char *data, uint32_t len_bytes, size_t others_bytes,
+                          struct wanted_found *found)
 {
-    if (unlikely(len_bytes < sizeof found->word))
+    if (unlikely(len_bytes < sizeof found->word + others_bytes))
         return false;
-    found->len_bytes = len_bytes - sizeof found->word;
-    memcpy(&found->word, data + found->len_bytes, sizeof found->word);
+    found->len_bytes = len_bytes - sizeof found->word - others_bytes;
+    memcpy(&found->word, data + found->len_bytes + others_bytes, sizeof found->word);
     found->source = rx->source;
     return likely(((found->word ^ wanted->word) & ~wanted->ignore) == 0) &&
            likely(wanted->source == rx->source || wanted->source == UINT32_MAX) &&
@@ -41,7 +42,7 @@ static __attribute__((noinline)) bool take_slowly(struct velo_port *port, uint64
     if (!ring_rx_locate(rx, header, port->shape.data_bytes, message))
         return false;
     if (message->tag == wanted->tag
-            ? !is_wanted(wanted, rx, message->data, message->len_bytes, found)
+            ? !is_wanted(wanted, rx, message->data, message->len_bytes, 0, found)
             : !is_wanted_apart(wanted, rx, message, found))
         return false;
     copy_out(wanted->buf, message->data, found->len_bytes);
@@ -50,8 +51,26 @@ static __attribute__((noinline)) bool take_slowly(struct velo_port *port, uint64
     return true;
 }
 
-bool port_take_wanted(struct velo_port *port, const struct wanted_message *wanted,
-                      struct wanted_found *found, uint32_t polls)
+/* The same for a message of another tag. */
+static __attribute__((noinline)) uint32_t take_unlike(struct velo_port *port, uint64_t header,
+                                                      const struct wanted_message *wanted,
+                                                      struct wanted_found *found)
+{
+    struct ring_rx *rx = port->current;
+    struct short_message message;
+    if (ring_tag(header) == (wanted->tag | CONN_WORD_APART))
+        return take_slowly(port, header, wanted, found);
+    if (ring_tag(header) != wanted->tag_of_two || !short_message_read(rx, header, &message) ||
+        !is_wanted(wanted, rx, message.data, message.len_bytes, sizeof found->other, found))
+        return 0;
+    memcpy(&found->other, message.data + found->len_bytes, sizeof found->other);
+    copy_small(wanted->buf, message.data, found->len_bytes);
+    port_step_short(port, &message);
+    return 2;
+}
+
+uint32_t port_take_wanted(struct velo_port *port, const struct wanted_message *wanted,
+                          struct wanted_found *found, uint32_t polls)
 {
     GUARD_UNUSED(port, "port");
     struct ring_rx *rx = port->current;
@@ -59,23 +78,21 @@ bool port_take_wanted(struct velo_port *port, const struct wanted_message *wante
     if (!ring_rx_match(rx, header)) {
         port->messages_before = port->messages;
         if (unlikely(rx->mode != RX_POLLED || port->active_count != 1))
-            return false;
+            return 0;
         header = spin_ring(port, rx, port->look, polls);
         if (header == 0)
-            return false;
+            return 0;
     } else {
         port_fetch_in_stream(port, rx);
     }
-    if (unlikely(ring_tag(header) != wanted->tag)) {
-        bool is_apart = ring_tag(header) == (wanted->tag | CONN_WORD_APART);
-        return is_apart && take_slowly(port, header, wanted, found);
-    }
+    if (unlikely(ring_tag(header) != wanted->tag))
+        return take_unlike(port, header, wanted, found);
     struct short_message message;
     if (!short_message_read(rx, header, &message))
         return take_slowly(port, header, wanted, found);
-    if (!is_wanted(wanted, rx, message.data, message.len_bytes, found))
-        return false;
+    if (!is_wanted(wanted, rx, message.data, message.len_bytes, 0, found))
+        return 0;
     copy_small(wanted->buf, message.data, found->len_bytes);
     port_step_short(port, &message);
-    return true;
+    return 1;
 }

@@ -2,6 +2,8 @@
 /* The short way of a receive that its caller waits for. */
 #include "../base/error.h"
 #include "../base/order.h"
+#include "../core/spin.h"
+#include "../core/stream.h"
 #include "../core/wanted.h"
 #include "posted.h"
 
@@ -37,10 +39,12 @@ hot_inline bool take_wanted(struct velo_mq *mq, struct transfer *op)
                                     .ignore = op->ignore,
                                     .source = op->entry.source,
                                     .tag = MQ_WIRE_EAGER,
+                                    .tag_of_two = MQ_WIRE_EAGER | MQ_WIRE_COOKIE,
                                     .buf = op->buf,
                                     .cap_bytes = op->len_bytes};
     struct wanted_found found;
-    if (!port_take_wanted(mq->port, &wanted, &found, POLLS_PER_LOOK))
+    uint32_t words = port_take_wanted(mq->port, &wanted, &found, POLLS_PER_LOOK);
+    if (words == 0)
         return false;
     struct velo_mq_request *request = request_of(op);
     request->source = found.source;
@@ -50,6 +54,10 @@ hot_inline bool take_wanted(struct velo_mq *mq, struct transfer *op)
     mq->counters.eager++;
     mq->burst = 0;
     posted_remove(&mq->spaces[0], op);
+    if (unlikely(words > 1)) {
+        op->has_cookie = true;
+        op->entry.match = found.other; /* Matched: it needs its own match bits no more. */
+    }
     complete(request, VELO_OK);
     return true;
 }
@@ -99,4 +107,29 @@ int velo_mq_poll(struct velo_mq *mq, struct velo_mq_request *request)
         polls -= done < polls ? done : polls;
     }
     return request->status;
+}
+
+/* Wait for the next message, whatever it is for, and take it. False: none has come. */
+hot_inline bool take_any(struct velo_mq *mq)
+{
+    struct velo_port *port = mq->port;
+    struct ring_rx *rx = port->current;
+    uint64_t header = port_look(port);
+    if (header == 0) {
+        port->messages_before = port->messages;
+        if (unlikely(rx->mode != RX_POLLED || port->active_count != 1))
+            return false;
+        header = spin_ring(port, rx, port->look, POLLS_PER_LOOK);
+        mq->burst = 0; /* It had to be waited for. */
+    }
+    return header != 0 && mq_recv_next(mq, header) > 0;
+}
+
+int velo_mq_spin(struct velo_mq *mq, struct velo_mq_request *request)
+{
+    if (unlikely(mq->work != 0))
+        return velo_mq_progress(mq);
+    bool is_wanted = request && is_next(mq, op_of(request));
+    bool is_done = is_wanted ? take_wanted(mq, op_of(request)) : take_any(mq);
+    return likely(is_done) ? 1 : velo_mq_progress(mq);
 }
