@@ -105,6 +105,8 @@ static inline ssize_t read_locked(struct vf_cq *cq, void *buf, size_t count, fi_
     }
     if (vf_unlikely(cq->late))
         take_late(cq);
+    if (cq->head == cq->tail)
+        cq->head = cq->tail = 0; /* Its first lines are in the cache. */
     return vf_likely(i > 0) || count == 0 ? (ssize_t)i : -FI_EAVAIL;
 }
 

@@ -12,9 +12,10 @@ struct vf_op *vf_pool_grow(struct vf_pool *pool, struct vf_ep *ep)
         if (!pool->chunks)
             return NULL;
     }
-    struct vf_op *chunk = calloc(VF_CHUNK, sizeof *chunk);
+    struct vf_op *chunk = aligned_alloc(VF_LINE, VF_CHUNK * sizeof *chunk);
     if (!chunk)
         return NULL;
+    memset(chunk, 0, VF_CHUNK * sizeof *chunk);
     pool->chunks[pool->count / VF_CHUNK] = chunk;
     for (uint32_t i = VF_CHUNK; i-- > 0;) {
         chunk[i].ep = ep;

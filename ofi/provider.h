@@ -223,10 +223,10 @@ int vf_watch_get(struct vf_watch *watch, void *arg);
 struct vf_completion {
     void *context;
     uint64_t flags;
-    size_t len;
     void *buf;
-    uint64_t data;
     uint64_t tag;
+    uint64_t data;
+    size_t len;
     fi_addr_t source;
     size_t olen;
     int err;
@@ -373,22 +373,25 @@ enum vf_kind {
     VF_OP_REPORT,     /* Nothing but a completion. */
 };
 
-/** An operation that is under way, or whose completion waits for room. */
+#define VF_LINE 64
+
+/** An operation that is under way, or whose completion waits for room. A receive that takes a short
+ * message touches three of its lines: two of `mq`, and this provider's own. */
 struct vf_op {
-    struct velo_mq_request mq;
+    _Alignas(VF_LINE) struct velo_mq_request mq;
+    int status;                           /* RMA: the first error. Atomic: of the request. */
+    _Alignas(VF_LINE) struct vf_op *next; /* While free, or late in a queue. */
+    void *packed;                         /* Freed with the operation. */
+    uint8_t kind;                         /* enum vf_kind. */
+    bool reports;                         /* Successes go to the queue; errors always do. */
+    bool is_over;                         /* Multi-receive: it takes no more. */
+    bool has_notice;                      /* RMA: its target is to be told. */
+    uint8_t iov_count; /* Pieces that a packed message is to be copied to; 0: it is not packed. */
     struct vf_ep *ep;
-    struct vf_op *next; /* While free, or late in a queue. */
-    uint8_t kind;       /* enum vf_kind. */
-    bool reports;       /* Successes go to the queue; errors always do. */
-    bool is_over;       /* Multi-receive: it takes no more. */
-    bool has_notice;    /* RMA: its target is to be told. */
-    uint8_t iov_count;  /* Pieces that a packed message is to be copied to; 0: it is not packed. */
-    uint32_t parts;     /* RMA: notifications to come. Atomic: request and answer. */
+    struct vf_completion completion; /* The members that a receive sets come first. */
+    uint32_t parts;                  /* RMA: notifications to come. Atomic: request and answer. */
     struct vf_atomic_answer *answer; /* Atomic. Freed with the operation. */
-    int status;                      /* RMA: the first error. Atomic: of the request. */
     struct vf_cntr *cntr;
-    void *packed; /* Freed with the operation. */
-    struct vf_completion completion;
     /* Multi-receive: what is left of its memory. Atomic: `iov` is where results go. */
     char *base;
     size_t cap_bytes;

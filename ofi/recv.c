@@ -46,6 +46,7 @@ static inline void describe(const struct vf_op *op, struct vf_completion *comple
 static __attribute__((noinline)) void recv_done_slow(struct vf_op *op)
 {
     int status = op->mq.status;
+    op->cntr = op->ep->recv_cntr;
     if (status == VELO_OK || status == VELO_ERR_TOO_BIG) {
         struct vf_completion completion;
         describe(op, &completion);
@@ -54,6 +55,7 @@ static __attribute__((noinline)) void recv_done_slow(struct vf_op *op)
         if (op->iov_count)
             vf_iov_scatter(op->iov, op->iov_count, op->packed, op->mq.len_bytes);
     } else {
+        op->completion.data = 0;
         op->completion.len = 0;
         op->completion.olen = 0;
         op->completion.source = FI_ADDR_NOTAVAIL;
@@ -106,12 +108,10 @@ static inline struct vf_op *new_op(struct vf_ep *ep, enum vf_space space,
     op->kind = VF_OP_RECV;
     op->reports = reports(ep, flags);
     op->iov_count = 0;
-    op->cntr = ep->recv_cntr;
     op->completion.context = receive->context;
     op->completion.flags = space == VF_SPACE_TAGGED ? FI_RECV | FI_TAGGED : FI_RECV | FI_MSG;
     op->completion.buf = receive->buf;
     op->completion.tag = receive->tag;
-    op->completion.data = 0;
     op->mq.done = recv_done;
     return op;
 }
@@ -178,6 +178,7 @@ static bool multi_take(struct vf_op *op)
     int status = op->mq.status;
     op->completion.flags = FI_RECV | FI_MSG;
     op->completion.buf = op->base;
+    op->completion.data = 0;
     op->completion.len = 0;
     op->completion.olen = 0;
     if (status == VELO_OK || status == VELO_ERR_TOO_BIG) {
@@ -194,7 +195,7 @@ static bool multi_take(struct vf_op *op)
         op->is_over = true;
         op->completion.flags |= FI_MULTI_RECV;
     }
-    vf_cntr_add(op->cntr, status);
+    vf_cntr_add(ep->recv_cntr, status);
     op->completion.err = status ? vf_error(status) : 0;
     op->completion.prov_errno = status;
     if (ep->rx_cq && (op->reports || status || op->is_over)) {
