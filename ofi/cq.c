@@ -75,23 +75,27 @@ static inline void write_entry(enum fi_cq_format format, void *buf, size_t i,
 }
 
 /* A caller that comes back at once waits for something. Looks from here find it earlier than looks
- * from there, with all that a program does between two of them. */
+ * from there, with all that a program does between two of them. If that was so the last time, the
+ * read waits itself, until it has waited in vain. */
 static inline bool comes_soon(struct vf_cq *cq)
 {
-    if (++cq->reads_in_vain < 2)
-        return false;
-    for (int i = 0; i < LOOKS && cq->head == cq->tail; i++)
+    if (cq->spins) {
+        vf_watch_spin(&cq->watch);
+    } else {
         vf_watch_progress(&cq->watch);
-    return cq->head != cq->tail;
+        if (cq->head != cq->tail || ++cq->reads_in_vain < 2)
+            return cq->head != cq->tail;
+        for (int i = 0; i < LOOKS && cq->head == cq->tail; i++)
+            vf_watch_progress(&cq->watch);
+    }
+    cq->spins = cq->head != cq->tail;
+    return cq->spins;
 }
 
 static inline ssize_t read_locked(struct vf_cq *cq, void *buf, size_t count, fi_addr_t *src_addr)
 {
-    if (cq->head == cq->tail) {
-        vf_watch_progress(&cq->watch);
-        if (cq->head == cq->tail && !comes_soon(cq))
-            return -FI_EAGAIN;
-    }
+    if (cq->head == cq->tail && !comes_soon(cq))
+        return -FI_EAGAIN;
     cq->reads_in_vain = 0;
     size_t i = 0;
     for (; i < count && cq->head != cq->tail; i++) {

@@ -240,6 +240,7 @@ struct vf_cq {
     uint32_t head; /* Free running; the next to be read. */
     uint32_t tail;
     uint32_t reads_in_vain; /* Since the last one that found something. */
+    bool spins;             /* The last wait was short: a read waits for what comes. */
     struct vf_completion *ring;
     /* Operations whose completion found the ring full, in order. */
     struct vf_op *late;
@@ -444,6 +445,7 @@ struct vf_ep {
     size_t peers_len;
     struct vf_cq *tx_cq;
     struct vf_cq *rx_cq;
+    struct vf_op *recv_last; /* The tagged receive that was posted last; NULL: none was. */
     bool tx_selective;
     bool rx_selective;
     bool is_directed; /* Receives may name their source. */
@@ -634,6 +636,23 @@ static inline void vf_watch_progress(struct vf_watch *watch)
         if (vf_unlikely(ep->am_stalled))
             vf_am_retry(ep);
     }
+    if (vf_unlikely(watch->domain->rma != NULL))
+        vf_rma_progress(watch->domain);
+}
+
+/** The same, and wait a moment for a message if that keeps nobody else out. */
+static inline void vf_watch_spin(struct vf_watch *watch)
+{
+    if (vf_unlikely(watch->ep_count != 1 || watch->domain->locks)) {
+        vf_watch_progress(watch);
+        return;
+    }
+    struct vf_ep *ep = watch->eps[0];
+    struct vf_op *op = ep->recv_last;
+    bool is_waiting = op && op->kind == VF_OP_RECV && op->mq.status == VELO_AGAIN;
+    (void)velo_mq_spin(ep->mq, is_waiting ? &op->mq : NULL);
+    if (vf_unlikely(ep->am_stalled))
+        vf_am_retry(ep);
     if (vf_unlikely(watch->domain->rma != NULL))
         vf_rma_progress(watch->domain);
 }
