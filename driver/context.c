@@ -27,9 +27,9 @@ static unsigned int queue_entries_log2 = 10;
 module_param(queue_entries_log2, uint, 0444);
 MODULE_PARM_DESC(queue_entries_log2, "entries of a notification queue, likewise, 8 to 12 (10)");
 
-static unsigned int lines_max = 4;
+static unsigned int lines_max = 32;
 module_param(lines_max, uint, 0644);
-MODULE_PARM_DESC(lines_max, "lines of stores that one context may have (4)");
+MODULE_PARM_DESC(lines_max, "lines of stores that one context may have (32)");
 
 unsigned long velo_ring_bytes(void)
 {
@@ -216,6 +216,7 @@ void velo_context_end(struct velo_context *ctx)
 	ctx->dead = true;
 	up_write(&card->live);
 
+	velo_send_end(ctx);
 	velo_context_disable(ctx);
 	velo_memory_end(ctx);
 	velo_node_settle(card);

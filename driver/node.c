@@ -255,6 +255,8 @@ bool velo_node_wait_stores(struct velo_card *card)
 	u64 stores = velo_node_stores(card);
 	u32 accepted = velo_pcie_stores_accepted(stores);
 
+	if (velo_pcie_stores_taken(stores) == accepted)
+		return true;
 	return !read_poll_timeout(velo_node_stores, stores,
 				  (s32)(velo_pcie_stores_taken(stores) - accepted) >= 0,
 				  VELO_POLL_US, VELO_FORGET_US, false, card);

@@ -37,10 +37,34 @@ static int velo_send_address(struct velo_context *ctx, size_t len_bytes, loff_t 
 	}
 }
 
-static ssize_t velo_send_to(struct velo_card *card, u64 address, const u64 *line, size_t len_bytes)
+/* A context mostly sends where it sent before, and to map a page costs more than a line. */
+static void __iomem *velo_send_page(struct velo_context *ctx, u64 address)
 {
-	phys_addr_t at = card->window + address;
-	void __iomem *page = ioremap_wc(at & PAGE_MASK, PAGE_SIZE);
+	if (ctx->page && ctx->page_address == address)
+		return ctx->page;
+	if (ctx->page)
+		iounmap(ctx->page);
+	ctx->page = ioremap_wc(ctx->card->window + address, PAGE_SIZE);
+	ctx->page_address = address;
+	return ctx->page;
+}
+
+/**
+ * velo_send_end() - forget where a context sent to
+ * @ctx: the context; it is dead, so nothing is sent for it any more
+ */
+void velo_send_end(struct velo_context *ctx)
+{
+	if (ctx->page)
+		iounmap(ctx->page);
+	ctx->page = NULL;
+}
+
+static ssize_t velo_send_to(struct velo_context *ctx, u64 address, const u64 *line,
+			    size_t len_bytes)
+{
+	struct velo_card *card = ctx->card;
+	void __iomem *page = velo_send_page(ctx, address & PAGE_MASK);
 	u16 dropped, dropped_before;
 	unsigned long flags;
 	bool is_taken;
@@ -50,12 +74,11 @@ static ssize_t velo_send_to(struct velo_card *card, u64 address, const u64 *line
 	dropped_before = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
 	/* An interrupt might flush a part of it; the node refuses half a descriptor. */
 	local_irq_save(flags);
-	__iowrite64_copy(page + offset_in_page(at), line, len_bytes / 8);
+	__iowrite64_copy(page + offset_in_page(address), line, len_bytes / 8);
 	wmb(); /* What is combined leaves before the store is waited for. */
 	local_irq_restore(flags);
 	is_taken = velo_node_wait_stores(card);
 	dropped = velo_pcie_dropped_count(readq(card->function + VELO_PCIE_REG_DROPPED));
-	iounmap(page);
 	return is_taken && dropped == dropped_before ? len_bytes : -EAGAIN;
 }
 
@@ -80,7 +103,7 @@ ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, l
 	down_read(&card->live);
 	done = ctx->dead ? -ENODEV : velo_send_address(ctx, len_bytes, offset, &address);
 	if (!done)
-		done = velo_send_to(card, address, line, len_bytes);
+		done = velo_send_to(ctx, address, line, len_bytes);
 	up_read(&card->live);
 	mutex_unlock(&card->send);
 	return done;

@@ -191,6 +191,8 @@ struct velo_card {
  * @number: of the context
  * @vector: that its memory belongs to
  * @lines: its share of the card's lines of stores
+ * @page: of the window, that the kernel last stored to for it, under velo_card.send
+ * @page_address: where that is
  * @ring: its ring
  * @queue: its queue
  * @wait: who sleeps in poll()
@@ -211,6 +213,8 @@ struct velo_context {
 	unsigned int number;
 	struct velo_vector *vector;
 	unsigned int lines;
+	void __iomem *page;
+	u64 page_address;
 	void *ring;
 	void *queue;
 	wait_queue_head_t wait;
@@ -286,6 +290,7 @@ void velo_map_zap_targets(struct velo_context *ctx);
 
 /* send.c */
 ssize_t velo_send(struct velo_context *ctx, const u64 *line, size_t len_bytes, loff_t offset);
+void velo_send_end(struct velo_context *ctx);
 
 /* grants.c */
 int velo_grants_parse(const char *text, struct velo_grants *grants);
