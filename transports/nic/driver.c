@@ -5,12 +5,12 @@
  * The card holds few stores that the node has not taken yet, and drops what it has to hold for too
  * long. A context that never has more than its share of them under way loses none. Nobody but the
  * card knows how a line gets there: the processor may send it in up to as many parts as it has
- * words, and each part takes a place. So each word counts as one. When the share is used up, all of
- * it is free again once the card's count of what has gone on to the node reaches what its count of
- * what came in was after the last store: one call of the kernel for a share. Before that call a
- * fence empties the processor's write-combining buffers. A share that does not hold a line is of no
- * use: then the kernel, which has one of its own, stores each line (pwrite). That is one call a
- * line.
+ * words, and each part takes a place. So each word counts as one, until a look at the card's counts
+ * tells how many places are in use in truth: no more than the parts that had come when all of ours
+ * had, less those that have gone on to the node. That is one call of the kernel for a share. Before
+ * it a fence empties the processor's write-combining buffers. A share that does not hold a line is
+ * of no use: then the kernel, which has one of its own, stores each line (pwrite). That is one call
+ * a line.
  *
  * Parts of a line have to come in ascending order (recombine.h). A write-combining buffer that is
  * full leaves as one; in which order the words of another leave no processor promises. So a line
@@ -37,6 +37,9 @@
 #include "host_io.h"
 
 #define LINE_WORDS (VELO_LINE_BYTES / 8u)
+/* Places to ask for: a port sends line after line, a unit now and then one. */
+#define PORT_PLACES (4 * LINE_WORDS)
+#define UNIT_PLACES LINE_WORDS
 #define TARGETS 65536u
 #define NS_PER_S INT64_C(1000000000)
 
@@ -49,8 +52,8 @@ struct card {
     volatile uint64_t *ring_pointer, *queue_pointer;
     /* Pages to store to, and how many places are in use at most. Without a share there are none. */
     uint32_t share, under_way;
-    uint32_t accepted;           /* Once `taken` is here, `under_way` is 0. */
-    bool is_waiting;             /* ...and `accepted` says so. */
+    uint32_t accepted;           /* The card's count of parts that came... */
+    bool has_accepted;           /* ...is from after the last store. */
     volatile uint64_t **targets; /* By (node << 8 | number); NULL: not mapped yet. */
 };
 
@@ -152,11 +155,10 @@ static int take_context(const struct card *card, velo_id_t id, bool is_unit,
 {
     *take = (struct velo_card_take){.spec_hash = VELO_SPEC_HASH,
                                     .number = is_unit ? VELO_CARD_ANY : VELO_ID_VPID(id),
-                                    .store_lines = LINE_WORDS};
+                                    .store_lines = is_unit ? UNIT_PLACES : PORT_PLACES};
     int result = ioctl(card->file, VELO_CARD_TAKE, take);
     if (result != 0 && errno == EBUSY && !is_unit) {
         take->number = VELO_CARD_ANY;
-        take->store_lines = LINE_WORDS;
         result = ioctl(card->file, VELO_CARD_TAKE, take);
     }
     return result;
@@ -290,13 +292,16 @@ static bool has_room(struct card *card, uint32_t len_words)
     order_full_fence();
     if (!read_stores(card, &accepted, &taken))
         return true;
-    if (!card->is_waiting)
+    if (!card->has_accepted)
         card->accepted = accepted;
-    card->is_waiting = (int32_t)(taken - card->accepted) < 0;
-    if (card->is_waiting)
-        return false;
-    card->under_way = 0;
-    return true;
+    card->has_accepted = true;
+    /* What came later is not ours. */
+    int32_t in_use = (int32_t)(card->accepted - taken);
+    if (in_use < 0)
+        in_use = 0;
+    if ((uint32_t)in_use < card->under_way)
+        card->under_way = (uint32_t)in_use;
+    return card->under_way + len_words <= card->share;
 }
 
 /* Without a share of the card's places. */
@@ -326,6 +331,7 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
     if (!page)
         return true;
     card->under_way += len_words;
+    card->has_accepted = false;
     page += address % HOST_PAGE_BYTES / sizeof *page;
     for (uint32_t i = 0; i < len_words; i++) {
         page[i] = line[i];
