@@ -2,14 +2,15 @@
 """Stands in for QEMU, virtiofsd and velo-sim in test_vm.py: fake_machine.py PROGRAM ARGUMENT...
 
 As QEMU it is a guest that reports by the socket it is given, writes a kernel's log, and does what
-$FAKE_GUEST says: `good` (prints, ends with 7), `refuses`, `dies`, `warns`, `hangs`, `leaks`, `ends`
-(never checks itself). As velo-sim it offers its cards and goes on, or dies at once
+$FAKE_GUEST says: `good` (prints, ends with 7), `well` (the same with 0), `refuses`, `dies`, `warns`,
+`hangs`, `leaks`, `ends` (never checks itself). As velo-sim it offers its cards, starts its command and goes on, or dies at once
 ($FAKE_SIMULATOR).
 """
 
 import os
 import re
 import socket
+import subprocess
 import sys
 import time
 from itertools import pairwise
@@ -50,7 +51,7 @@ def guest(words: list[str]) -> None:
         ports["out"].sendall(b"to out\n")
         ports["err"].sendall(b"to err\n")
         if does != "hangs":
-            ports["report"].sendall(b"end 7\n")
+            ports["report"].sendall(b"end 0\n" if does == "well" else b"end 7\n")
     if told.readline() == b"check\n":
         if does == "leaks":
             log.write_text("[ 0.9] velo: fault: leak at the end: unreferenced object\n")
@@ -71,6 +72,8 @@ def simulate(words: list[str]) -> None:
         if option == "--card":
             held.append(socket.socket(socket.AF_UNIX))
             held[-1].bind(value.partition("=")[2])
+    if "--" in words:
+        subprocess.Popen(words[words.index("--") + 1 :])
     time.sleep(60)
 
 

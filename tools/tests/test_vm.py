@@ -133,6 +133,21 @@ def test_the_job_is_mpirun_over_the_cards(house: Path, monkeypatch: pytest.Monke
     assert others["environment"] == env
 
 
+def test_programs_beside_have_nodes_without_cards(house: Path) -> None:
+    run = made(house, "--beside", "a 'b c'", "--beside", "d", "--", "x")
+    assert run.topology == "ring:4"
+    words = list(run.simulator)
+    assert option(words, "--card") == [f"{n}={house}/card{n}" for n in range(2)]
+    assert words[-4:-1] == ["--", "sh", "-c"]
+    for node, command in ((2, "'a '\"'\"'b c'\"'\"''"), (3, "d")):
+        assert f"(VELO_NODE={node} sh -c {command} 2>&1; " in words[-1]
+    # They and the guests are to find each other.
+    for line in ("export VELO_DOMAIN=vm\n", "export VELO_NETWORK=card\n"):
+        assert line in words[-1]
+        assert line in run.guests[0].files["environment"]
+    assert "PATH=" not in words[-1]
+
+
 def test_without_cards_there_is_no_simulator_and_no_velo(house: Path) -> None:
     run = made(house, "--no-card", "--", "x")
     assert not run.simulator
@@ -207,6 +222,9 @@ def test_what_makes_no_sense_is_refused(house: Path) -> None:
     assert "larger --topology" in refusal(house, "--nodes", "5", "--topology", "ring:4", "--", "x")
     assert "a card has 3" in refusal(house, "--topology", "torus:2x2x2", "--", "x")
     assert "give 1 to 16" in refusal(house, "--nodes", "17", "--topology", "ring:17", "--", "x")
+    assert "leave --no-card out" in refusal(house, "--no-card", "--beside", "a", "--", "x")
+    beside = ("--topology", "pair", "--beside", "a")
+    assert "larger --topology" in refusal(house, *beside, "--", "x")
     assert "at least 256 MiB" in refusal(house, "--memory", "64", "--", "x")
     assert "no file /none/velo.ko" in refusal(house, "--driver", "/none/velo.ko", "--", "x")
     assert "give a guest 1 to 8" in refusal(house, "--processors", "9", "--", "x")
@@ -247,6 +265,32 @@ def test_output_and_exit_code_come_back(
     assert result["exit_code"] == 7
     assert result["boot_s"].keys() == {"velo0", "velo1"}
     assert "version of a fake" in Path("kept/velo1.log").read_text()
+    assert not left(house)
+
+
+@pytest.mark.parametrize(
+    ("does", "beside", "code"), [("well", 5, 5), ("good", 5, 7), ("well", 0, 0)]
+)
+def test_a_program_beside_is_waited_for(
+    house: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfdbinary: pytest.CaptureFixture[bytes],
+    does: str,
+    beside: int,
+    code: int,
+) -> None:
+    monkeypatch.setenv("FAKE_GUEST", does)
+    command = f"sleep 0.3; echo on $VELO_NODE in $VELO_DOMAIN; exit {beside}"
+    assert ran("--beside", command, "--", "x") == code
+    assert sorted(capfdbinary.readouterr().out.splitlines()) == [b"on 2 in vm", b"to out"]
+    assert not left(house)
+
+
+def test_a_program_beside_that_hangs_is_told_of(
+    house: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.main(["vm", "--timeout", "0.5", "--beside", "sleep 60", "--", "x"]) == 1
+    assert "the program on node 2 did not end within 0.5 s" in capsys.readouterr().err
     assert not left(house)
 
 

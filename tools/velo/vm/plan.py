@@ -38,15 +38,19 @@ class Run:
     simulator: Sequence[str]
     """Its command; none if the guests have no cards."""
     topology: str
+    beside: Sequence[int] = ()
+    """Nodes whose programs run on this machine; each leaves its exit code in a file."""
 
 
 def make(args: argparse.Namespace, folder: Path) -> Run:
     """The run that the command line asks for; its files lie in the folder."""
     words = list(args.arguments[1:] if args.arguments[:1] == ["--"] else args.arguments)
     _check(args, words)
-    topology = args.topology or ("pair" if args.nodes <= 2 else f"ring:{args.nodes}")
+    beside = range(args.nodes, args.nodes + len(args.beside))
+    needed = beside.stop
+    topology = args.topology or ("pair" if needed <= 2 else f"ring:{needed}")
     network = description.line(topology)
-    _check_network(args.nodes, topology, network)
+    _check_network(needed, topology, network)
     driver = _driver(args) if args.card else None
     shares = _shares(driver)
     here = next((str(s.inside) for s in shares if s.tag == "here"), str(HOME))
@@ -82,7 +86,8 @@ def make(args: argparse.Namespace, folder: Path) -> Run:
                 joins=guest.net_socket(folder, node) if node else None,
             )
         )
-    return Run(guests, _simulator(args, network, folder) if driver else (), topology)
+    simulator = _simulator(args, network, folder) if driver else ()
+    return Run(guests, simulator, topology, beside)
 
 
 def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
@@ -96,6 +101,8 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
         raise UsageError(f"--processors {args.processors}: give a guest 1 to {PROCESSORS_MAX}")
     if args.memory is not None and args.memory < MEMORY_LEAST_MIB:
         raise UsageError(f"--memory: a guest needs at least {MEMORY_LEAST_MIB} MiB")
+    if args.beside and not args.card:
+        raise UsageError("--beside needs the cards' network; leave --no-card out")
     if args.plain and args.ranks_a_node != 1:
         raise UsageError("--ranks-a-node is for MPI programs; leave it or --plain out")
 
@@ -103,8 +110,8 @@ def _check(args: argparse.Namespace, words: Sequence[str]) -> None:
 def _check_network(nodes: int, topology: str, network: routing.Network) -> None:
     if nodes > network.nodes:
         raise UsageError(
-            f"{nodes} guests do not fit on the {network.nodes} nodes of '{topology}'; give a "
-            "larger --topology"
+            f"{nodes} guests and programs beside them do not fit on the {network.nodes} nodes of "
+            f"'{topology}'; give a larger --topology"
         )
     if network.links_used() > LINKS:
         raise UsageError(
@@ -221,6 +228,25 @@ def _simulator(args: argparse.Namespace, network: routing.Network, folder: Path)
     file.write_text(routing.to_text(network), encoding="utf-8")
     words = [str(tree.find("velo-sim")), "--topology-file", str(file)]
     # One guest alone: the other node of the pair has a card, too, that nobody plugs in.
-    for node in range(args.nodes if args.topology else network.nodes):
+    for node in range(args.nodes if args.topology or args.beside else network.nodes):
         words += ["--card", f"{node}={card_socket(folder, node)}"]
-    return words
+    return [*words, "--", "sh", "-c", _beside(args, folder)] if args.beside else words
+
+
+def exit_code_file(folder: Path, node: int) -> Path:
+    """Where a program beside the guests leaves its exit code."""
+    return folder / f"beside{node}"
+
+
+def _beside(args: argparse.Namespace, folder: Path) -> str:
+    """What the simulator starts: the programs beside the guests. It ends with the guests."""
+    env = {name: value for name, value in _environment(args).items() if name.startswith("VELO_")}
+    script = guest.environment(env)
+    for node, command in enumerate(args.beside, start=args.nodes):
+        file = shlex.quote(str(exit_code_file(folder, node)))
+        # Renamed, so that whoever sees the file sees all of it.
+        script += (
+            f"(VELO_NODE={node} sh -c {shlex.quote(command)} 2>&1; "
+            f"echo $? >{file}.new; mv {file}.new {file}) </dev/null &\n"
+        )
+    return f"{script}wait\nexec sleep infinity\n"

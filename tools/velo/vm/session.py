@@ -132,7 +132,8 @@ class Session:
     def _start_simulator(self, stack: contextlib.ExitStack) -> None:
         log = stack.enter_context((self.folder / "velo-sim.log").open("w"))
         self.simulator = stack.enter_context(
-            helpers.running(self.planned.simulator, stdout=log, stderr=log, preexec_fn=_follow)
+            # Its standard output is that of programs beside the guests.
+            helpers.running(self.planned.simulator, stdout=None, stderr=log, preexec_fn=_follow)
         )
         deadline = time.monotonic() + CARDS_TIMEOUT_S
         for each in self.planned.guests:
@@ -212,6 +213,20 @@ class Session:
                     code = int(said)
             for port, target in outputs.items():
                 _copy(port, target)
+        return self._beside(code, deadline)
+
+    def _beside(self, code: int, deadline: float) -> int:
+        """Until the programs beside the guests end; the first exit code that is not 0."""
+        for node in self.planned.beside:
+            file = planning.exit_code_file(self.folder, node)
+            while not file.exists():
+                self._look()
+                if time.monotonic() > deadline:
+                    raise VeloError(
+                        f"the program on node {node} did not end within {self.args.timeout:g} s"
+                    )
+                time.sleep(0.01)
+            code = code or int(file.read_text())
         return code
 
     def _console(self) -> int:

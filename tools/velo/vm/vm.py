@@ -59,6 +59,16 @@ def register(commands: Any) -> None:
         help="ranks of the program on each guest (default: 1)",
     )
     parser.add_argument(
+        "--beside",
+        metavar="COMMAND",
+        action="append",
+        default=[],
+        help="a command line for this machine's shell, beside the guests: its plain programs have "
+        "the next node behind the guests', a simulated one without a card; may be repeated. Needs "
+        "the models that 'make paper' builds. The run also waits for its end, and then ends with "
+        "its exit code unless the guests' program failed",
+    )
+    parser.add_argument(
         "--plain",
         action="store_true",
         help="the program is no MPI program: start it once, on the first guest",
