@@ -291,9 +291,9 @@ Schedule::Reached Schedule::advance()
 // What guests have under way goes on, even while a thread runs. False: there is nothing.
 bool Schedule::run_cards()
 {
-    if (cards_.has_work())
-        cards_since_ = cluster_.cycle();
     cards_.serve();
+    if (cards_.has_work() || cards_.give())
+        cards_since_ = cluster_.cycle();
     if (cluster_.is_quiet() || cluster_.is_barren(cards_since_))
         return false;
     for (unsigned i = 0; i < card::Cards::kStepsAtATime && !cards_.has_work(); i++)

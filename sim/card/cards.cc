@@ -53,6 +53,14 @@ bool Cards::has_work() const
     return false;
 }
 
+bool Cards::give() const
+{
+    for (const auto &card : cards_)
+        if (card->gives())
+            return true;
+    return false;
+}
+
 bool Cards::holds_line() const
 {
     for (const auto &card : cards_)
