@@ -1,0 +1,36 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# In a guest: each test of some sources, as a process of its own.
+#
+#   suite.sh PROGRAM SECONDS SOURCE... [-- TEST...]
+#                           SECONDS: of each test, at most. TEST...: those that are left out.
+
+set -u
+
+program=$1 limit_s=$2 sources=() failed=()
+shift 2
+while (($#)) && [[ $1 != -- ]]; do
+    sources+=("$1")
+    shift
+done
+mapfile -t names < <(sed -n 's/^TEST(\([a-z0-9_]*\)).*/\1/p' "${sources[@]}")
+((${#names[@]})) || {
+    echo "suite.sh: there are no tests in ${sources[*]}"
+    exit 2
+}
+declare -A counts=([passed]=0 [skipped]=0 [failed]=0)
+for name in "${names[@]}"; do
+    [[ " ${*:2} " == *" $name "* ]] && continue
+    begun=$SECONDS
+    said=$(timeout -s KILL "$limit_s" "$program" "$name" 2>&1)
+    code=$?
+    outcome=passed
+    [[ $said == *"[  SKIPPED ]"* ]] && outcome=skipped
+    ((code)) && outcome=failed && failed+=("$name")
+    counts[$outcome]=$((counts[$outcome] + 1))
+    echo "$outcome $name $((SECONDS - begun)) s"
+    ((code)) && printf '%s\n' "$said" "exit code $code" | tail -n 8
+done
+echo "${counts[passed]} passed, ${counts[skipped]} skipped, ${counts[failed]} failed in $SECONDS s: ${failed[*]-}"
+((${#failed[@]} == 0))
