@@ -296,8 +296,11 @@ bool Schedule::run_cards()
         cards_since_ = cluster_.cycle();
     if (cluster_.is_quiet() || cluster_.is_barren(cards_since_))
         return false;
-    for (unsigned i = 0; i < card::Cards::kStepsAtATime && !cards_.has_work(); i++)
+    // What waits may wait for a cycle: there is one in any case.
+    unsigned steps = 0;
+    do
         step(cluster_.cycle() + 1);
+    while (++steps < card::Cards::kStepsAtATime && !cards_.has_work());
     take_arrivals();
     cluster_.publish_until(cluster_.clock().start_ps(cluster_.cycle()));
     return true;
