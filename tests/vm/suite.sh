@@ -30,7 +30,8 @@ for name in "${names[@]}"; do
     ((code)) && outcome=failed && failed+=("$name")
     counts[$outcome]=$((counts[$outcome] + 1))
     echo "$outcome $name $((SECONDS - begun)) s"
-    ((code)) && printf '%s\n' "$said" "exit code $code" | tail -n 8
+    # The runner's own lines begin with a bracket.
+    ((code)) && printf '%s\n' "$said" "exit code $code" | grep -v '^\[' | tail -n 12
 done
 echo "${counts[passed]} passed, ${counts[skipped]} skipped, ${counts[failed]} failed in $SECONDS s: ${failed[*]-}"
 ((${#failed[@]} == 0))
