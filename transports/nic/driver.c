@@ -50,6 +50,9 @@ struct card {
     int file;
     uint64_t *ring, *queue;
     volatile uint64_t *ring_pointer, *queue_pointer;
+    /* Threads have connections of one port each; a line must not mix with another one's, as parts
+     * of two lines of one context cannot be told apart. */
+    pthread_mutex_t storing;
     /* Pages to store to, and how many places are in use at most. Without a share there are none. */
     uint32_t share, under_way;
     uint32_t accepted;           /* The card's count of parts that came... */
@@ -203,6 +206,7 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
         return host_fail(VELO_ERR_NO_MEMORY, "out of memory");
     *context = (struct host_context){.back = card};
     card->context = context;
+    (void)pthread_mutex_init(&card->storing, NULL);
     card->file = open(path(), O_RDWR | O_CLOEXEC);
     int status = card->file < 0                                 ? fail_open()
                  : take_context(card, id, is_unit, &taken) != 0 ? fail_take()
@@ -315,16 +319,9 @@ static bool store_by_call(const struct card *card, unsigned kind, uint64_t addre
     return written == (ssize_t)len_bytes || errno != EAGAIN;
 }
 
-static bool store(const struct host_context *context, unsigned unit, uint64_t address,
-                  const uint64_t *line, uint32_t len_words)
+static bool store_by_share(struct card *card, uint64_t address, const uint64_t *line,
+                           uint32_t len_words)
 {
-    struct card *card = card_of(context);
-    bool is_message = unit == VELO_UNIT_VELO;
-    /* The unit puts no parts of a descriptor together. */
-    if (!is_message)
-        return store_by_call(card, VELO_CARD_DESCRIPTORS, 0, line, len_words * sizeof *line);
-    if (card->share == 0)
-        return store_by_call(card, VELO_CARD_TARGETS, address, line, len_words * sizeof *line);
     if (!has_room(card, len_words))
         return false;
     volatile uint64_t *page = target(card, (uint16_t)(address / HOST_PAGE_BYTES));
@@ -341,6 +338,22 @@ static bool store(const struct host_context *context, unsigned unit, uint64_t ad
     /* The next line must not mix with this one, nor leave before it. */
     order_full_fence();
     return true;
+}
+
+static bool store(const struct host_context *context, unsigned unit, uint64_t address,
+                  const uint64_t *line, uint32_t len_words)
+{
+    struct card *card = card_of(context);
+    bool is_message = unit == VELO_UNIT_VELO;
+    /* The unit puts no parts of a descriptor together. */
+    if (!is_message)
+        return store_by_call(card, VELO_CARD_DESCRIPTORS, 0, line, len_words * sizeof *line);
+    if (card->share == 0)
+        return store_by_call(card, VELO_CARD_TARGETS, address, line, len_words * sizeof *line);
+    (void)pthread_mutex_lock(&card->storing);
+    bool is_stored = store_by_share(card, address, line, len_words);
+    (void)pthread_mutex_unlock(&card->storing);
+    return is_stored;
 }
 
 static bool may_send(const struct host_context *context, uint16_t number)
