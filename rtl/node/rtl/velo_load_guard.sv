@@ -61,7 +61,7 @@ module velo_load_guard
   logic error_of_load_q;  // the error on its way is for the load that was not taken
   tag_t scan_q, load_tag, unit_tag, end_tag, error_tag_q;
   logic [1:0] period_q, age;
-  logic unit_waits, pass, pass_q, scan_waits, ended_of_load;
+  logic unit_waits, pass, pass_q, scan_waits, ended_of_load, mark_end;
 
   assign load_tag = load_header_i.tag[TagBits-1:0];
   assign unit_tag = unit_answer_header_i.tag[TagBits-1:0];
@@ -74,9 +74,12 @@ module velo_load_guard
       begun[load_tag] <= {!ended_of_load, period_q};
     end
   end
+  // The end of an answer for which nothing waits writes what is there: whether one waits need not be known first.
+  assign mark_end = inject_q ? answer_ready_i :
+      unit_answer_valid_i && unit_answer_eop_i && answer_ready_i && (!open_q || pass_q);
   always_ff @(posedge clk_i) begin
     if (clearing_q) ended[scan_q] <= 1'b0;
-    else if (end_answer || end_error) ended[end_tag] <= begun[end_tag][2];
+    else if (mark_end) ended[end_tag] <= begun[end_tag][2];
   end
 
   assign unit_waits = begun[unit_tag][2] != ended[unit_tag];
@@ -181,5 +184,8 @@ module velo_load_guard
 
   `VELO_ASSERT_INIT(TagFitsHeader, TagBits <= 8)
   `VELO_ASSERT(OneEndATag, !(end_answer && end_error))
+  // No load is ended but by its answer or its error.
+  `VELO_ASSERT(OnlyWhatEndedIsMarked,
+               !mark_end || end_answer || end_error || begun[end_tag][2] == ended[end_tag])
 
 endmodule
