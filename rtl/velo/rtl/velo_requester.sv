@@ -255,12 +255,13 @@ module velo_requester
   end
 
   always_ff @(posedge clk_i) begin
-    if (space && load) begin
+    // Without a load what is here means nothing; the source is asked for while a first beat is here.
+    if (space) begin
       net_sop_o  <= load_sop;
       net_eop_o  <= load_eop;
       net_data_o <= load_data;
+      source_q   <= write_source_i;
     end
-    if (space && load && load_sop) source_q <= write_source_i;
     if (state_q == StHead) tag_q <= tag_d;
   end
 
