@@ -164,29 +164,23 @@ module velo_regfile
 
   // ----- the registers: one access at a time, writes first --------------------------------------
 
-  typedef enum logic [1:0] {
-    AccessNone,
-    AccessWrite,
-    AccessRead
-  } access_e;
-
-  access_e access_q;
+  logic write_waits_q;  // for who keeps its table
   logic request, request_is_write, stall_write, stall_read, write_ack, read_ack;
   logic unused_read_error, unused_write_error;
   velo_regs_pkg::velo_regs__in_t  to_registers;
   velo_regs_pkg::velo_regs__out_t from_registers;
 
   assign request_is_write = write_pending_q;
-  assign request          = access_q == AccessNone &&
+  assign request          = !write_waits_q &&
       (write_pending_q ? !stall_write : (read_q == StRead && !stall_read));
-  // The registers may answer in the cycle of the request.
+  // The registers may answer in the cycle of the request. To a read they always do: so that it is done need not wait
+  // for its address to be decoded.
   assign write_done = write_ack;
-  assign read_done = read_ack;
+  assign read_done = request && !request_is_write;
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) access_q <= AccessNone;
-    else if (write_ack || read_ack) access_q <= AccessNone;
-    else if (request) access_q <= request_is_write ? AccessWrite : AccessRead;
+    if (!rst_ni) write_waits_q <= 1'b0;
+    else write_waits_q <= !write_ack && (write_waits_q || (request && request_is_write));
   end
 
   velo_regs u_registers (
@@ -471,7 +465,7 @@ module velo_regfile
                     from_registers.barrier_arrivals.wr_biten};
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
-  `VELO_ASSERT(AnswerOnlyWhatWasAsked, !(read_ack && read_q != StRead))
+  `VELO_ASSERT(ReadIsAnsweredAtOnce, read_ack == read_done)
   `VELO_ASSERT_KNOWN(OffersAndEventsAreKnown, {response_o.valid, posted_ready_o, nonposted_ready_o})
 
 endmodule
