@@ -50,10 +50,10 @@ module velo_fifo #(
       if (!rst_ni) count_q <= '0;
       else count_q <= count_q + 2'(push) - 2'(pop);
     end
-    // A place that holds no entry may hold anything.
+    // A place that holds no entry may hold anything, so whether one comes in, which may be known late, is not asked.
     always_ff @(posedge clk_i) begin
       if (pop || !pop_valid_o) older_q <= count_q[1] ? newer_q : push_data_i;
-      if (push) newer_q <= push_data_i;
+      if (!count_q[1]) newer_q <= push_data_i;
     end
   end else if (InBlockRam) begin : gen_block_ram
     logic [AddrWidth:0] count_q, push_at_q, pop_at_q;
