@@ -133,20 +133,18 @@ module velo_rma_emit
     end
   end
 
+  // What is loaded without a job is never looked at, nor is the head while the body is sent: so `net_ready_i`,
+  // which comes late, is in the enables alone, and with little behind it.
+  logic idle, ends;
+  assign idle = in_body_q && !body_some_q;
+  assign ends = idle || net_eop_o;
   always_ff @(posedge clk_i) begin
-    if (load) begin
-      head_q       <= job_head;
-      sop_q        <= 1'b1;
-      bytes_left_q <= job_data_bytes_i;
-      padding_q    <= job_data_bytes_i == '0;
-    end else if (take) begin
-      sop_q <= 1'b0;
-      if (!in_body_q) begin
-        head_q <= head_q >> DataWidth;
-      end else begin
-        bytes_left_q <= bytes_left_q > 10'(BeatBytes) ? bytes_left_q - 10'(BeatBytes) : '0;
-        padding_q    <= bytes_left_q <= 10'(BeatBytes);
-      end
+    if (in_body_q || take) head_q <= in_body_q || head_last_q ? job_head : head_q >> DataWidth;
+    if (idle || take) sop_q <= ends;
+    if (idle || (take && (in_body_q || ends))) begin
+      bytes_left_q <= ends ? job_data_bytes_i : bytes_left_q > 10'(BeatBytes) ?
+          bytes_left_q - 10'(BeatBytes) : '0;
+      padding_q <= ends ? job_data_bytes_i == '0 : bytes_left_q <= 10'(BeatBytes);
     end
   end
 
