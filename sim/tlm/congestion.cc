@@ -17,6 +17,9 @@ constexpr Cycle kLookUp = 2;              // of a packet whose destination has a
 // gap() of velo_congestion_pkg.sv: cycles after each unit.
 Cycle gap(unsigned level) { return level ? Cycle{4 + level % 4} << (level / 4) : 0; }
 
+// rounds() there: of so many walks, less one, one lowers the level.
+uint64_t rounds(unsigned level) { return level > 36 ? 3 : level > 28 ? 1 : 0; }
+
 } // namespace
 
 Congestion::Congestion(const CongestionParams &params, unsigned nodes, size_t outputs)
@@ -70,16 +73,15 @@ Congestion::Level *Congestion::find(unsigned node, uint32_t to, Cycle now)
     if (place == levels_[node].end())
         return nullptr;
     Level &level = place->second;
-    uint64_t passes = walks(to, now);
-    if (level.level <= passes - level.walks) {
-        levels_[node].erase(place);
-        return nullptr;
-    }
-    if (passes > level.walks)
-        level.units = params_.raise_units; // it may be raised by the next notice
-    level.level -= static_cast<unsigned>(passes - level.walks);
-    level.walks = passes;
-    return &level;
+    for (uint64_t passes = walks(to, now); level.level && level.walks < passes; level.walks++)
+        if (!(level.walks & rounds(level.level))) {
+            level.level--;
+            level.units = params_.raise_units; // it may be raised by the next notice
+        }
+    if (level.level)
+        return &level;
+    levels_[node].erase(place);
+    return nullptr;
 }
 
 Congestion::Pass Congestion::pass(unsigned node, uint32_t to, Cycle now)

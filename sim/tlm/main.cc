@@ -44,8 +44,9 @@ void declare_congestion(CLI::App &app, tlm::CongestionParams &congestion)
     app.add_option("--raise-units", congestion.raise_units,
                    "sent to a node, at least, between two raises of its level")
         ->capture_default_str();
-    app.add_option("--recover-cycles", congestion.recover_cycles,
-                   "a level falls by one in 256 times as many cycles and one more")
+    app.add_option(
+           "--recover-cycles", congestion.recover_cycles,
+           "a level falls by one in 256 times as many cycles and one more, a high one more slowly")
         ->check(CLI::Range(0, 255))
         ->capture_default_str();
 }

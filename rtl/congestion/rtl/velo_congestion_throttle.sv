@@ -11,7 +11,8 @@
 // RaiseUnits units went there since, and no time to lower it came: such a notice may be for what was sent
 // before that. One
 // notice waits here; one that finds another waiting is dropped, since a network that stays congested
-// sends more. A walk over all destinations lowers a level by one every 256 * (`recover_cycles_i` + 1) cycles.
+// sends more. A walk over all destinations lowers a level by one every 256 * (`recover_cycles_i` + 1) cycles, a level
+// above 28 every second time, one above 36 every fourth.
 // While `enable_i` is low all packets pass and all levels are zero.
 // A packet's first beat may be taken back while it waits (the requester's watchdog). While all levels are
 // zero, no clock runs here.
@@ -209,6 +210,8 @@ module velo_congestion_throttle
   work_e work_q;
   logic notice_q, work_notice_q, tick, tick_q, was_slow_q, passed;
   node_t notice_node_q, walk_q;
+  round_t round_q;  // of the walk
+  logic falls;
   logic [7:0] pace_q;
 
   assign head_reads = state_q == StHead && in_valid_i && slow;
@@ -217,9 +220,11 @@ module velo_congestion_throttle
   assign passed = $signed(now_q - work_end_q) >= 0;
   assign raises = work_notice_q && (!was_slow_q || work_sent_q == sent_t'(RaiseUnits));
 
+  assign falls = !work_notice_q && work_level_q != '0 && (round_q & rounds(work_level_q)) == '0;
+
   always_comb begin
-    if (!work_notice_q) begin
-      work_level = work_level_q == '0 ? '0 : work_level_q - 1'b1;
+    if (falls) begin
+      work_level = work_level_q - 1'b1;
     end else if (!raises) begin
       work_level = work_level_q;
     end else if (work_level_q > level_t'(LevelMax) - level_t'(increase_i)) begin
@@ -238,7 +243,7 @@ module velo_congestion_throttle
   // A level that was lowered may be raised by the next notice: slow senders could not hold it else.
   always_comb begin
     if (ends) written_sent = sent_next;
-    else if (!work_notice_q) written_sent = sent_t'(RaiseUnits);
+    else if (falls) written_sent = sent_t'(RaiseUnits);
     else if (raises) written_sent = '0;
     else written_sent = work_sent_q;
   end
@@ -256,6 +261,7 @@ module velo_congestion_throttle
       tick_q   <= 1'b0;
       pace_q   <= '0;
       walk_q   <= '0;
+      round_q  <= '0;
       slow_q   <= '0;
     end else if (!enable_i) begin
       work_q   <= WorkNone;
@@ -276,6 +282,7 @@ module velo_congestion_throttle
           end else if (tick_q) begin
             tick_q <= 1'b0;
             walk_q <= walk_q + 1'b1;
+            if (&walk_q) round_q <= round_q + 1'b1;
             // A level of zero is not in the table.
             if (slow_q[walk_q]) work_q <= WorkRead;
           end

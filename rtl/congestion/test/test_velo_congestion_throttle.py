@@ -10,6 +10,7 @@ from stream import Bench, Sink, Source
 UNIT_WORDS = 8
 LEVEL_MAX = 39
 RAISE_UNITS = 32
+WALK = 512  # cycles, if recover is 1
 LATE = 240  # a node that the walk comes to after 60,000 cycles
 
 
@@ -197,6 +198,47 @@ async def a_level_that_fell_may_rise_again(dut):
     for _ in range(2):
         await source.send(packet(1, 1))
     assert gap(14) <= gaps(sink, 1)[0] <= gap(15) + 1
+
+
+async def raise_to(bench, node: int, level: int) -> None:
+    """From zero to a level above 28, if recover is 1; nothing is sent."""
+    bench.dut.increase_i.value = 15
+    await notice(bench, node)
+    await bench.cycles(WALK // 2)  # 14
+    await notice(bench, node)  # 29
+    await bench.cycles(2 * WALK)  # 28
+    bench.dut.increase_i.value = level - 28
+    await notice(bench, node)
+
+
+@cocotb.test
+async def high_levels_fall_more_slowly(dut):
+    """Above 28 every second walk lowers a level, above 36 every fourth."""
+    bench, source, sink = await start(dut, recover=1)
+    await raise_to(bench, 1, 39)
+    begun = bench.cycle
+    for walks, lowest, highest in ((20, 30, 32), (44, 8, 12), (60, 0, 0)):
+        await bench.cycles(begun + walks * WALK - bench.cycle)
+        sink.packets.clear()
+        for _ in range(2):
+            await source.send(packet(1, 1))
+        (measured,) = gaps(sink, 1)
+        assert max(gap(lowest), 1) <= measured <= gap(highest) + 1, f"{walks} walks: {measured}"
+
+
+@cocotb.test
+async def a_high_level_rises_after_a_fall_alone(dut):
+    """Two of eight walks lower it, so two of the notices behind them may raise it."""
+    bench, source, sink = await start(dut, recover=1)
+    await raise_to(bench, 1, 37)
+    dut.increase_i.value = 1
+    for _ in range(8):
+        await bench.cycles(WALK - 9)
+        await notice(bench, 1)
+    for _ in range(2):
+        await source.send(packet(1, 1))
+    (measured,) = gaps(sink, 1)
+    assert gap(36) <= measured <= gap(37) + 1, measured
 
 
 @cocotb.test
