@@ -18,13 +18,12 @@ namespace tlm
 // Registers of the node.
 struct CongestionParams {
     bool enable = false;
-    bool mark_links = false;    // not only the nodes' own ports
-    unsigned mark_cycles = 256; // of pressure until an output marks
-    unsigned notice_cycles = 8; // at least, between two notices of a destination; 8 bits
-    unsigned increase = 2;      // of a level, for each notice; 4 bits
-    unsigned raise_units = 32;  // sent between two raises of a level; RaiseUnits
-    unsigned recover_cycles =
-        3; // and one more, times 256: between two walks that lower levels; 8 bits
+    bool mark_links = false;     // not only the nodes' own ports
+    unsigned mark_cycles = 256;  // of pressure until an output marks
+    unsigned notice_cycles = 8;  // at least, between two notices of a destination; 8 bits
+    unsigned increase = 2;       // of a level, for each notice; 4 bits
+    unsigned raise_units = 32;   // sent between two raises of a level; RaiseUnits
+    unsigned recover_cycles = 3; // and one more, times 256: between walks that lower levels; 8 bits
 };
 
 class Congestion
