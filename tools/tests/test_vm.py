@@ -4,6 +4,7 @@
 import hashlib
 import json
 import os
+import re
 import shlex
 import signal
 import subprocess
@@ -14,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from velo import cli, tree
+from velo import arguments, cli, tree
 from velo.cluster import description
 from velo.errors import VeloError
 from velo.runtime import openmpi
@@ -516,6 +517,14 @@ def test_modules_are_loaded_behind_what_they_need(
 def test_usage_errors_end_with_2(house: Path) -> None:
     assert cli.main(["vm"]) == 2
     assert cli.main(["vm", "--nodes", "9", "--topology", "pair", "--", "x"]) == 2
+
+
+def test_limits_of_the_runs_in_tests_are_taken() -> None:
+    tests = (TOOLS.parent / "tests" / "vm" / "CMakeLists.txt").read_text(encoding="utf-8")
+    limits = re.findall(r"--timeout (\d+)", tests)
+    assert "10800" in limits
+    for limit in limits:
+        assert arguments.seconds(limit) == float(limit)
 
 
 # Stands in for all of make that builds a kernel: configures, compiles one file, installs.

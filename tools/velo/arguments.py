@@ -25,9 +25,9 @@ def seconds(text: str) -> float:
     """A time that people wait for."""
     with contextlib.suppress(ValueError):
         value = float(text)
-        if 0.1 <= value <= 3600:
+        if 0.1 <= value <= 86400:
             return value
-    raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds from 0.1 to 3600")
+    raise argparse.ArgumentTypeError(f"'{text}' is not a time in seconds from 0.1 to 86400")
 
 
 def positive(text: str) -> float:
