@@ -555,16 +555,23 @@ elif "kernelrelease" in sys.argv:
     print("6.1.9-velo-debug")
 """
 
+# For tar: decompresses its input.
+XZ = """#!{python}
+import lzma, sys
+sys.stdout.buffer.write(lzma.decompress(sys.stdin.buffer.read()))
+"""
+
 
 @pytest.fixture
 def kernel_source(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A package of a kernel's source, and programs that build it; returns the folder of these."""
     programs = tmp_path / "programs"
     programs.mkdir()
-    for name in ("make", "flex", "bison", "bc"):
+    for name in debug_kernel.PROGRAMS:  # This machine need not have them.
         path = programs / name
         path.write_text("#!/bin/sh\n")
         path.chmod(0o755)
+    (programs / "xz").write_text(XZ.format(python=sys.executable))
     (programs / "make").write_text(
         MAKE.format(python=sys.executable, kept=[k for k in debug_kernel.KEPT if k != ".config"])
     )
@@ -638,5 +645,6 @@ def test_missing_tools_of_a_debug_kernel_are_named(
     monkeypatch.setattr(
         debug_kernel.shutil, "which", lambda name: None if name in ("flex", "bc") else name
     )
-    with pytest.raises(VeloError, match=r"apt-get install bc flex( libelf-dev)?'"):
+    (kernel_source / "gcc").write_text("#!/bin/sh\nexit 1\n")  # It finds no header.
+    with pytest.raises(VeloError, match=r"apt-get install bc flex libelf-dev'"):
         debug_kernel.ensure()
