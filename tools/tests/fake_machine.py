@@ -2,9 +2,9 @@
 """Stands in for QEMU, virtiofsd and velo-sim in test_vm.py: fake_machine.py PROGRAM ARGUMENT...
 
 As QEMU it is a guest that reports by the socket it is given, writes a kernel's log, and does what
-$FAKE_GUEST says: `good` (prints, ends with 7), `well` (the same with 0), `refuses`, `dies`, `warns`,
-`hangs`, `leaks`, `ends` (never checks itself). As velo-sim it offers its cards, starts its command and goes on, or dies at once
-($FAKE_SIMULATOR).
+$FAKE_GUEST says: `good` (prints, ends with 7), `well` (the same with 0), `refuses`, `dies`,
+`warns`, `hangs`, `leaks`, `ends` (never checks itself). As velo-sim it offers its cards, starts its
+command and goes on, or dies at once ($FAKE_SIMULATOR).
 """
 
 import os
