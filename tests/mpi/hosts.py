@@ -37,8 +37,8 @@ PROGRAMS = {
 }  # fmt: skip
 # It ends the job on purpose; what is about shared memory of all ranks.
 LEFT_OUT = ("ends_the_job", "fall_back_together")
-# So begin tests of dynamic windows; over several hosts without MPI_THREAD_MULTIPLE (docs/mpi.md).
 UNEVEN = "each_rank_puts_into_each_other"
+# So begin tests of dynamic windows; over several hosts without MPI_THREAD_MULTIPLE (docs/mpi.md).
 DYNAMIC = "memory_that_stays_attached_is_reached"
 
 
