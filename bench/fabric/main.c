@@ -12,14 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include <velo/velo.h>
 
 #include "clock.h"
-#include "duo.h"
+#include "duo_fabric.h"
 
 #define PROVIDER "tcp;ofi_rxm"
 #define ROUNDS_MAX 1000
@@ -35,9 +31,7 @@ struct side {
     struct duo duo;
     struct velo_port *port;
     struct velo_conn *conn;
-    struct fid_ep *ep;
-    struct fid_cq *cq;
-    fi_addr_t addr;
+    struct duo_fabric fabric;
     char buffers[WINDOW + 1][LEN_BYTES];
     int posted, sends;
 };
@@ -55,31 +49,8 @@ static void open_velo(struct side *side, const char *domain)
 
 static void open_bare(struct side *side)
 {
-    struct fi_info *hints = fi_allocinfo(), *info;
-    struct fid_fabric *fabric;
-    struct fid_domain *domain;
-    struct fid_av *av;
-    struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
-    struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_MSG, .size = 1024};
-    char mine[64], theirs[64];
-    size_t len = sizeof mine;
-    hints->caps = FI_MSG;
-    hints->ep_attr->type = FI_EP_RDM;
-    hints->domain_attr->threading = FI_THREAD_DOMAIN;
-    hints->fabric_attr->prov_name = strdup(PROVIDER);
-    duo_check(fi_getinfo(FI_VERSION(1, 15), "127.0.0.1", NULL, FI_SOURCE, hints, &info),
-              "fi_getinfo");
-    duo_check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
-    duo_check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
-    duo_check(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
-    duo_check(fi_cq_open(domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
-    duo_check(fi_endpoint(domain, info, &side->ep, NULL), "fi_endpoint");
-    duo_check(fi_ep_bind(side->ep, &av->fid, 0), "bind the vector");
-    duo_check(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV), "bind the queue");
-    duo_check(fi_enable(side->ep), "fi_enable");
-    duo_check(fi_getname(&side->ep->fid, mine, &len), "fi_getname");
-    duo_swap(&side->duo, mine, theirs, len);
-    duo_check(fi_av_insert(av, theirs, 1, &side->addr, 0, NULL) != 1, "fi_av_insert");
+    const struct fi_cq_attr queue = {.format = FI_CQ_FORMAT_MSG, .size = 1024};
+    side->fabric = duo_fabric_open(&side->duo, PROVIDER, "127.0.0.1", FI_MSG, queue);
 }
 
 /* ---- messages -------------------------------------------------------------------------------- */
@@ -107,7 +78,7 @@ static int bare_poll(struct side *side)
 {
     struct fi_cq_msg_entry entry[16];
     int received = 0;
-    ssize_t got = fi_cq_read(side->cq, entry, 16);
+    ssize_t got = fi_cq_read(side->fabric.cq, entry, 16);
     if (got == -FI_EAGAIN)
         return 0;
     duo_check(got <= 0, "fi_cq_read");
@@ -127,7 +98,8 @@ static int bare_sends(struct side *side, int count)
     int received = 0;
     for (int i = 0; i < count; i++) {
         ssize_t rc;
-        while ((rc = fi_send(side->ep, out, LEN_BYTES, NULL, side->addr, NULL)) == -FI_EAGAIN)
+        while ((rc = fi_send(side->fabric.ep, out, LEN_BYTES, NULL, side->fabric.addr, NULL)) ==
+               -FI_EAGAIN)
             received += bare_poll(side);
         duo_check((int)rc, "fi_send");
         side->sends++;
@@ -140,9 +112,9 @@ static void bare_receives(struct side *side, int count)
     while (count > 0) {
         int received = bare_poll(side);
         for (int i = 0; i < received; i++)
-            duo_check(
-                (int)fi_recv(side->ep, side->buffers[i], LEN_BYTES, NULL, FI_ADDR_UNSPEC, NULL),
-                "fi_recv");
+            duo_check((int)fi_recv(side->fabric.ep, side->buffers[i], LEN_BYTES, NULL,
+                                   FI_ADDR_UNSPEC, NULL),
+                      "fi_recv");
         count -= received;
     }
 }
@@ -150,7 +122,7 @@ static void bare_receives(struct side *side, int count)
 static void bare_post(struct side *side)
 {
     for (; side->posted <= WINDOW; side->posted++)
-        duo_check((int)fi_recv(side->ep, side->buffers[side->posted], LEN_BYTES, NULL,
+        duo_check((int)fi_recv(side->fabric.ep, side->buffers[side->posted], LEN_BYTES, NULL,
                                FI_ADDR_UNSPEC, NULL),
                   "fi_recv");
 }

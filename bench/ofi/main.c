@@ -13,15 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <rdma/fabric.h>
-#include <rdma/fi_cm.h>
-#include <rdma/fi_domain.h>
-#include <rdma/fi_endpoint.h>
 #include <rdma/fi_tagged.h>
 #include <velo/mq.h>
 
 #include "clock.h"
-#include "duo.h"
+#include "duo_fabric.h"
 
 #define WAYS 7
 #define POSTED 10000
@@ -43,9 +39,7 @@ struct side {
     struct velo_port *port;
     struct velo_mq *mq;
     struct velo_mq_peer *peer;
-    struct fid_ep *ep;
-    struct fid_cq *cq;
-    fi_addr_t addr;
+    struct duo_fabric fabric;
 };
 
 static void open_mq(struct side *side, const char *domain)
@@ -62,30 +56,8 @@ static void open_mq(struct side *side, const char *domain)
 
 static void open_provider(struct side *side)
 {
-    struct fi_info *hints = fi_allocinfo(), *info;
-    struct fid_fabric *fabric;
-    struct fid_domain *domain;
-    struct fid_av *av;
-    struct fi_av_attr av_attr = {.type = FI_AV_TABLE};
-    struct fi_cq_attr cq_attr = {.format = FI_CQ_FORMAT_TAGGED};
-    char mine[64], theirs[64];
-    size_t len = sizeof mine;
-    hints->caps = FI_TAGGED;
-    hints->ep_attr->type = FI_EP_RDM;
-    hints->domain_attr->threading = FI_THREAD_DOMAIN;
-    hints->fabric_attr->prov_name = strdup("velo");
-    duo_check(fi_getinfo(FI_VERSION(1, 15), NULL, NULL, 0, hints, &info), "fi_getinfo");
-    duo_check(fi_fabric(info->fabric_attr, &fabric, NULL), "fi_fabric");
-    duo_check(fi_domain(fabric, info, &domain, NULL), "fi_domain");
-    duo_check(fi_av_open(domain, &av_attr, &av, NULL), "fi_av_open");
-    duo_check(fi_cq_open(domain, &cq_attr, &side->cq, NULL), "fi_cq_open");
-    duo_check(fi_endpoint(domain, info, &side->ep, NULL), "fi_endpoint");
-    duo_check(fi_ep_bind(side->ep, &av->fid, 0), "bind the vector");
-    duo_check(fi_ep_bind(side->ep, &side->cq->fid, FI_TRANSMIT | FI_RECV), "bind the queue");
-    duo_check(fi_enable(side->ep), "fi_enable");
-    duo_check(fi_getname(&side->ep->fid, mine, &len), "fi_getname");
-    duo_swap(&side->duo, mine, theirs, len);
-    duo_check(fi_av_insert(av, theirs, 1, &side->addr, 0, NULL) != 1, "fi_av_insert");
+    const struct fi_cq_attr queue = {.format = FI_CQ_FORMAT_TAGGED};
+    side->fabric = duo_fabric_open(&side->duo, "velo", NULL, FI_TAGGED, queue);
 }
 
 /* Receives that nothing comes for, with ignore bits as MPIs have them. */
@@ -98,9 +70,9 @@ static void post_crowd(struct side *side)
         duo_check(velo_mq_irecv(side->mq, VELO_MQ_ANY_SOURCE, i + 2, ignore, buf, sizeof buf,
                                 &requests[i]),
                   "irecv");
-        duo_check(
-            (int)fi_trecv(side->ep, buf, sizeof buf, NULL, FI_ADDR_UNSPEC, i + 2, ignore, buf),
-            "fi_trecv");
+        duo_check((int)fi_trecv(side->fabric.ep, buf, sizeof buf, NULL, FI_ADDR_UNSPEC, i + 2,
+                                ignore, buf),
+                  "fi_trecv");
     }
 }
 
@@ -131,13 +103,13 @@ static void fi_send_one(struct side *side, const void *buf, enum way way, int *s
     ssize_t rc;
     do {
         if (way == FI_WAY_INJECT || way == FI_WAY_CROWD)
-            rc = fi_tinject(side->ep, buf, LEN_BYTES, side->addr, 1);
+            rc = fi_tinject(side->fabric.ep, buf, LEN_BYTES, side->fabric.addr, 1);
         else if (way == FI_WAY_DATA)
-            rc = fi_tinjectdata(side->ep, buf, LEN_BYTES, 7, side->addr, 1);
+            rc = fi_tinjectdata(side->fabric.ep, buf, LEN_BYTES, 7, side->fabric.addr, 1);
         else
-            rc = fi_tsend(side->ep, buf, LEN_BYTES, NULL, side->addr, 1, NULL);
+            rc = fi_tsend(side->fabric.ep, buf, LEN_BYTES, NULL, side->fabric.addr, 1, NULL);
         if (rc == -FI_EAGAIN)
-            (void)fi_cq_read(side->cq, NULL, 0);
+            (void)fi_cq_read(side->fabric.cq, NULL, 0);
     } while (rc == -FI_EAGAIN);
     duo_check((int)rc, "send");
     *sends += way == FI_WAY_SEND;
@@ -152,10 +124,10 @@ static void fi_turns(struct side *side, int count, enum way way)
         bool received = false;
         if (side->duo.rank == 0)
             fi_send_one(side, out, way, &sends);
-        duo_check((int)fi_trecv(side->ep, in, sizeof in, NULL, FI_ADDR_UNSPEC, 1, 0, in),
+        duo_check((int)fi_trecv(side->fabric.ep, in, sizeof in, NULL, FI_ADDR_UNSPEC, 1, 0, in),
                   "fi_trecv");
         while (!received || sends > 0) {
-            ssize_t rc = fi_cq_read(side->cq, &entry, 1);
+            ssize_t rc = fi_cq_read(side->fabric.cq, &entry, 1);
             if (rc == -FI_EAGAIN)
                 continue;
             duo_check(rc != 1, "fi_cq_read");
@@ -168,7 +140,7 @@ static void fi_turns(struct side *side, int count, enum way way)
             fi_send_one(side, out, way, &sends);
     }
     while (sends > 0)
-        sends -= fi_cq_read(side->cq, &entry, 1) == 1;
+        sends -= fi_cq_read(side->fabric.cq, &entry, 1) == 1;
 }
 
 static void turns(struct side *sides, int count, enum way way)
