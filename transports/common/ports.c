@@ -13,7 +13,6 @@ struct known {
 };
 
 static struct port *ports;
-static void (*forget)(const struct port *port); /* One transport's: see CMakeLists.txt. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- which there are ------------------------------------------------------------------------- */
@@ -21,7 +20,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static void forget_in_child(void)
 {
     for (const struct port *port = ports; port; port = port->next)
-        forget(port);
+        port->forget(port);
     ports = NULL;
     (void)pthread_mutex_init(&lock, NULL);
 }
@@ -29,13 +28,13 @@ static void forget_in_child(void)
 static void watch_forks(void) { (void)pthread_atfork(NULL, NULL, forget_in_child); }
 
 void port_add(struct port *port, const struct velo_endpoint_attr *attr,
-              void (*forget_in)(const struct port *port))
+              void (*forget)(const struct port *port))
 {
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     (void)pthread_once(&once, watch_forks);
     (void)pthread_mutex_lock(&lock);
-    forget = forget_in;
     port->attr = attr;
+    port->forget = forget;
     port->next = ports;
     ports = port;
     (void)pthread_mutex_unlock(&lock);

@@ -4,8 +4,8 @@
  * @brief The ports of this process that have a transport, and what velo_peer_name() has said to
  * them.
  *
- * The library opens ports beside the user's, with its id, in domains "<domain>+<use>". What is said
- * to one of them holds for all. All of it is for any thread.
+ * The library opens ports beside the user's, with its id, in domains "<domain>+<use>". A name that
+ * velo_peer_name() gives to one of them holds for all. Any thread may call these functions.
  */
 #ifndef VELO_TRANSPORT_PORTS_H
 #define VELO_TRANSPORT_PORTS_H
@@ -21,6 +21,7 @@ struct known;
 struct port {
     struct port *next;
     const struct velo_endpoint_attr *attr;
+    void (*forget)(const struct port *port);
     struct known *known;
 };
 
@@ -35,9 +36,10 @@ bool attr_is_beside(const struct velo_endpoint_attr *attr);
  * port comes or goes meanwhile. */
 bool port_any_beside(const struct port *port, bool (*takes)(const struct port *other, void *arg),
                      void *arg);
-/** Keep what was said of a peer. False: out of memory. */
+/** Keep the place of a peer, as velo_peer_name() gave it to a port. False: out of memory. */
 bool port_learn(struct port *port, velo_id_t peer, const void *what, size_t len_bytes);
-/** What was said of a peer to this port, or to one beside it. False: nothing. */
+/** The place of a peer, as velo_peer_name() gave it to this port or to one beside it. False: it
+ * gave none. */
 bool port_recall(const struct port *port, velo_id_t peer, void *what, size_t len_bytes);
 
 #endif
