@@ -133,7 +133,7 @@ static vf_hot ssize_t post(struct vf_ep *ep, enum vf_space space, const struct r
                                         receive->buf, receive->len, 0, &op->mq);
     if (vf_unlikely(status))
         vf_op_free(&ep->rx, op);
-    if (space == VF_SPACE_TAGGED)
+    else if (space == VF_SPACE_TAGGED)
         ep->recv_last = op;
     return status ? -vf_error(status) : 0;
 }
