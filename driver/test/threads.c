@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR Apache-2.0
 /*
- * Threads of a process withdraw what another one is just entering, by guessing its number. Who
- * enters is told a number that can be, and a kernel that checks itself finds nothing freed in use.
- * Run by root in a guest with a card and two processors.
+ * Threads of a process withdraw what another one is just entering, by guessing its number. The
+ * thread that enters gets a number that the table can have, and a kernel that checks itself finds
+ * nothing freed in use. Run by root in a guest with a card and two processors.
  *
  *	threads [TIMES]
  */

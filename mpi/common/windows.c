@@ -8,8 +8,8 @@
  *  - up to 4.1.5 at least, if the ranks of a window do not divide by its hosts, it may look a rank
  * up in the table of a wrong host: puts to it go astray, and nobody is told (mended by 11423).
  *
- * Such windows do not get osc/rdma. What is left is osc/pt2pt, which goes by messages, or else an
- * error.
+ * Such windows do not get osc/rdma. They get osc/pt2pt, which goes by messages, or an error where
+ * that does not serve them.
  */
 #include "common/windows.h"
 

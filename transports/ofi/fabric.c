@@ -91,8 +91,7 @@ static int complain(const struct endpoint *endpoint, const char *host, int error
     return endpoint->calls->fail(
         VELO_ERR_SYSTEM,
         "libfabric has no reliable-datagram endpoint%s%s%s%s%s%s that takes packets of %u bytes "
-        "and "
-        "is neither velo nor shm%s%s; `fi_info -t FI_EP_RDM` lists what it has",
+        "and is neither velo nor shm%s%s; `fi_info -t FI_EP_RDM` lists what it has",
         settings->provider ? " of provider " : "", settings->provider ? settings->provider : "",
         settings->interface ? " at " : "", settings->interface ? settings->interface : "",
         host ? " for host " : "", host ? host : "", WIRE_PACKET_BYTES, error ? ": " : "",

@@ -82,7 +82,7 @@ class Block7x(HardBlock):
         pins.cfg_bus_number.value = function.pcie_id.bus
         pins.cfg_device_number.value = function.pcie_id.device
         pins.cfg_function_number.value = function.pcie_id.function
-        # What is not looked at is not zero.
+        # Bits that the card has no use for are set.
         pins.cfg_command.value = 0xFB0 | int(function.bus_master_enable) << 2 | 0b11
         pins.cfg_dcommand.value = (
             0x0F0F & ~0x10

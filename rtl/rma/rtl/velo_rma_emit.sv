@@ -133,8 +133,8 @@ module velo_rma_emit
     end
   end
 
-  // What is loaded without a job is never looked at, nor is the head while the body is sent: so `net_ready_i`,
-  // which comes late, is in the enables alone, and with little behind it.
+  // These registers may load anything without a job, and the head also while the body is sent, as nobody looks then. So
+  // `net_ready_i`, which comes late, is in the enables alone, and with little behind it.
   logic idle, ends;
   assign idle = in_body_q && !body_some_q;
   assign ends = idle || net_eop_o;
