@@ -428,14 +428,14 @@ static bool arm_all(void)
     return is_armed;
 }
 
-static void wait(int64_t timeout_ns)
+static bool wait(int64_t timeout_ns)
 {
     struct pollfd file = {.fd = files, .events = POLLIN};
     const struct timespec timeout = {.tv_sec = timeout_ns / NS_PER_S,
                                      .tv_nsec = timeout_ns % NS_PER_S};
-    if (arm_all())
-        (void)ppoll(&file, 1, &timeout, NULL);
+    bool is_interrupted = arm_all() && ppoll(&file, 1, &timeout, NULL) < 0 && errno == EINTR;
     look();
+    return is_interrupted;
 }
 
 /* Time is real here. */

@@ -90,8 +90,8 @@ struct host_io {
     void (*on_news)(void (*take)(void));
     /** The caller has looked in vain. Return when another look may make sense. */
     void (*poll)(void);
-    /** Wait until something may have come, at most that long. A signal does not end it. */
-    void (*wait)(int64_t timeout_ns);
+    /** Wait until something may have come, at most that long. True: a signal handler ran. */
+    bool (*wait)(int64_t timeout_ns);
 
     /* ---- what comes, for one context ---- */
 

@@ -301,7 +301,7 @@ static void fail(struct velo_rma_peer *peer, int status)
     int64_t now_ns = wait_now_ns();
     int64_t end_ns = now_ns + ANSWERED_NS;
     for (; peer->offloaded > 0 && now_ns < end_ns; now_ns = wait_now_ns()) {
-        host_io->wait(end_ns - now_ns);
+        (void)host_io->wait(end_ns - now_ns);
         (void)progress(rma);
     }
     for (uint32_t i = 0; i < FLIGHTS_MAX; i++) {
@@ -327,7 +327,8 @@ static int peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
         int64_t now_ns = wait_now_ns();
         if (status != VELO_AGAIN || remote_has_outcome(rma->port->device_port) || now_ns >= end_ns)
             return status;
-        host_io->wait(end_ns - now_ns);
+        if (host_io->wait(end_ns - now_ns))
+            return VELO_ERR_INTERRUPTED;
     }
 }
 

@@ -113,10 +113,12 @@ static void memory_withdraw(const struct host_context *context, uint32_t first_p
 
 /* ---- what comes ------------------------------------------------------------------------------ */
 
-static void wait(int64_t timeout_ns)
+/* Signals do not come in virtual time. */
+static bool wait(int64_t timeout_ns)
 {
     uint64_t now_ns = sim_channel_self()->call.time_ps / PS_PER_NS;
     sim_poll_until((now_ns + (uint64_t)timeout_ns) * PS_PER_NS);
+    return false;
 }
 
 static void work(enum host_work work)
