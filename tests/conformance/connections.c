@@ -245,7 +245,7 @@ TEST(connecting_again_and_again_uses_nothing_up)
     struct velo_port *receiver = port_open_sized(VELO_VPID_ANY, 8, 16384, 2);
     struct velo_port *sender = port_open(VELO_VPID_ANY);
 
-    for (uint64_t i = 0; i < 5000; i++) {
+    for (uint64_t i = 0; i < test_rounds(5000); i++) {
         struct velo_conn *conn = port_connect(sender, velo_port_id(receiver));
 
         message_send(conn, i % 4097, i);

@@ -32,6 +32,7 @@ TEST(a_full_ring_says_again_and_loses_nothing)
     static const size_t lens[] = {0, 8, 56, 57, 512, 4000, 4096};
     struct velo_port *port = port_open_sized(VELO_VPID_ANY, 64, 16384, 0);
     struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    struct velo_conn *other = port_connect(port, velo_port_id(port));
     velo_id_t self = velo_port_id(port);
     struct velo_msg msg;
 
@@ -56,6 +57,9 @@ TEST(a_full_ring_says_again_and_loses_nothing)
             if (has_slots)
                 CHECK_OK(SOON(velo_try_recv(port, &(char){0}, 1, &msg)));
             CHECK_STATUS(velo_try_peek(port, &msg), VELO_AGAIN);
+            /* It takes the way of the credits, behind them: no credit comes after it. */
+            message_send(other, 8, next);
+            message_expect(port, 8, next, self);
         }
     }
     CHECK_OK(velo_port_close(port));
@@ -73,7 +77,7 @@ TEST(short_messages_share_a_slot_unless_each_is_to_have_a_line)
         CHECK(sent == 64 || (!by_line && sent == 64 * SHORT_PER_SLOT));
         for (uint64_t seed = 0; seed < next; seed++)
             message_expect(port, 8, seed, velo_port_id(port));
-        for (uint64_t i = 0; i < 10000; i++) { /* Of all lengths, one behind the other. */
+        for (uint64_t i = 0; i < test_rounds(10000); i++) { /* Of all lengths, one behind the other. */
             size_t len_bytes = test_mix(i) % (VELO_INLINE_BYTES + 4);
             message_send(conn, len_bytes, i);
             message_send(conn, len_bytes / 3, i + 1);
@@ -92,7 +96,7 @@ TEST(a_full_ring_has_room_again_once_messages_are_received)
     uint64_t sent = 0, received = 0;
 
     fill_ring(conn, 8, &sent);
-    for (int round = 0; round < 1000; round++) {
+    for (uint32_t round = 0; round < test_rounds(1000); round++) {
         /* After a whole ring of receives at the latest, the sender must have been told. */
         for (int i = 0; i < 32 && received < sent; i++, received++)
             message_expect(port, 8, received, self);
@@ -230,7 +234,7 @@ static void receive_stream(struct velo_port *port, const struct stream *stream)
 TEST(a_tiny_ring_passes_a_long_stream)
 {
     struct velo_port *port = port_open_sized(0, 8, 16384, 1);
-    struct stream stream = {100000, 120, 0};
+    struct stream stream = {test_rounds(100000), 120, 0};
 
     receive_stream(port, &stream);
     CHECK_OK(velo_port_close(port));
@@ -239,7 +243,8 @@ TEST(a_tiny_ring_passes_a_long_stream)
 TEST(rings_wrap_around_under_messages_of_every_size)
 {
     struct velo_port *port = port_open_sized(0, 64, 16384, 1);
-    struct stream short_and_long = {200000, 300, 0}, up_to_the_longest = {50000, 4096, 0};
+    struct stream short_and_long = {test_rounds(200000), 300, 0};
+    struct stream up_to_the_longest = {test_rounds(50000), 4096, 0};
 
     receive_stream(port, &short_and_long);
     receive_stream(port, &up_to_the_longest);
@@ -249,7 +254,8 @@ TEST(rings_wrap_around_under_messages_of_every_size)
 TEST(a_sender_asleep_for_room_is_woken_however_the_two_meet)
 {
     struct velo_port *port = port_open_sized(0, 8, 16384, 1);
-    struct stream short_msgs = {10000, 56, 200 * TEST_US}, long_msgs = {5000, 4096, 200 * TEST_US};
+    struct stream short_msgs = {test_rounds(10000), 56, 200 * TEST_US};
+    struct stream long_msgs = {test_rounds(5000), 4096, 200 * TEST_US};
 
     receive_stream(port, &short_msgs);
     receive_stream(port, &long_msgs);
@@ -268,7 +274,7 @@ TEST(a_random_walk_through_ring_states_replayed_from_a_seed_loses_nothing)
         struct rng rng = {test_seed() + shape};
         uint64_t sent = 0, received = 0;
 
-        while (received < 150000) {
+        while (received < test_rounds(150000)) {
             /* Phases of mostly sending and mostly receiving visit both full and empty rings. */
             uint32_t sends = rng_below(&rng, 2 * depths[shape]);
             uint32_t receives = rng_below(&rng, 2 * depths[shape]);

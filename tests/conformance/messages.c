@@ -83,7 +83,7 @@ TEST(the_longest_message_of_every_ring_is_delivered)
         struct velo_conn *conn = port_connect(port, velo_port_id(port));
         size_t max_bytes = velo_conn_max_bytes(conn);
 
-        for (uint64_t i = 0; i < 100; i++) {
+        for (uint64_t i = 0; i < test_rounds(100); i++) {
             message_send(conn, max_bytes - i % 3, i);
             message_expect(port, max_bytes - i % 3, i, velo_port_id(port));
         }

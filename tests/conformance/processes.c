@@ -32,17 +32,18 @@ static void send_to_port_0(void *arg)
 
 TEST(many_processes_send_to_one_and_each_keeps_its_order)
 {
-    enum { SENDERS = 8, MSGS = 20000 };
+    enum { SENDERS = 8 };
+    const uint32_t msgs = test_rounds(20000);
     struct velo_port *port = port_open_sized(0, 32, 16384, SENDERS);
     uint32_t received[SENDERS + 1] = {0};
     struct job jobs[SENDERS];
     pid_t children[SENDERS];
 
     for (int i = 0; i < SENDERS; i++) {
-        jobs[i] = (struct job){i + 1, 0, MSGS};
+        jobs[i] = (struct job){i + 1, 0, msgs};
         children[i] = child_start(send_to_port_0, &jobs[i]);
     }
-    for (uint32_t total = 0; total < SENDERS * MSGS; total++) {
+    for (uint32_t total = 0; total < SENDERS * msgs; total++) {
         struct velo_msg msg;
         uint32_t i;
 
@@ -108,7 +109,7 @@ TEST(all_processes_send_to_all)
     pid_t children[PEERS];
 
     for (int i = 0; i < PEERS; i++) {
-        jobs[i] = (struct job){i, PEERS, 3000};
+        jobs[i] = (struct job){i, PEERS, test_rounds(3000)};
         children[i] = child_start(talk_to_all, &jobs[i]);
     }
     for (int i = 0; i < PEERS; i++)
@@ -139,7 +140,7 @@ TEST(eight_processes_in_a_ring_make_progress_on_any_number_of_cores)
     pid_t children[PEERS];
 
     for (int i = 0; i < PEERS; i++) {
-        jobs[i] = (struct job){i, PEERS, 3000};
+        jobs[i] = (struct job){i, PEERS, test_rounds(3000)};
         children[i] = child_start(pass_around, &jobs[i]);
     }
     for (int i = 0; i < PEERS; i++)

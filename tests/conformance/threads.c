@@ -64,23 +64,23 @@ static void expect_numbered(struct velo_port *port, uint32_t senders, uint32_t m
 
 TEST(threads_with_a_connection_each_send_to_one_port)
 {
-    enum { MSGS = 20000 };
+    const uint32_t msgs = test_rounds(20000);
     struct velo_port *receiver = port_open(VELO_VPID_ANY);
     struct velo_port *source = port_open(VELO_VPID_ANY);
     struct sender senders[THREADS];
     pthread_t threads[THREADS];
 
     for (uint32_t i = 0; i < THREADS; i++) {
-        senders[i] = (struct sender){source, velo_port_id(receiver), i, MSGS};
+        senders[i] = (struct sender){source, velo_port_id(receiver), i, msgs};
         CHECK_EQ(pthread_create(&threads[i], NULL, send_numbered, &senders[i]), 0);
     }
-    expect_numbered(receiver, THREADS, MSGS);
+    expect_numbered(receiver, THREADS, msgs);
     for (uint32_t i = 0; i < THREADS; i++)
         CHECK_EQ(pthread_join(threads[i], NULL), 0);
 
     struct velo_port_counters counters;
     CHECK_OK(velo_port_counters(source, &counters, sizeof counters));
-    CHECK_EQ(counters.tx_msgs, THREADS * MSGS);
+    CHECK_EQ(counters.tx_msgs, THREADS * msgs);
     CHECK_OK(velo_port_close(source));
     CHECK_OK(velo_port_close(receiver));
 }
@@ -93,7 +93,7 @@ static void *pass_on(void *arg)
     struct velo_port *port = port_open(index);
     struct velo_conn *next = port_connect(port, VELO_ID(0, (index + 1) % THREADS));
 
-    for (uint64_t lap = 0; lap < 2000; lap++) {
+    for (uint64_t lap = 0; lap < test_rounds(2000); lap++) {
         if (index == 0)
             message_send(next, lap % 500, lap);
         message_expect(port, lap % 500, lap, previous);
@@ -124,7 +124,7 @@ static void *take_a_turn(void *arg)
 {
     struct shared_port *shared = *(struct shared_port **)arg;
 
-    for (int turn = 0; turn < 2000; turn++) {
+    for (uint32_t turn = 0; turn < test_rounds(2000); turn++) {
         pthread_mutex_lock(&shared->lock);
         for (int i = 0; i < 5; i++)
             message_send(shared->conn, shared->sent % 100, shared->sent), shared->sent++;
@@ -146,7 +146,7 @@ TEST(threads_use_one_port_and_one_connection_in_succession)
     for (size_t i = 0; i < THREADS; i++)
         args[i] = &shared;
     run_threads(take_a_turn, args, sizeof(args[0]));
-    CHECK_EQ(shared.received, THREADS * 2000 * 5);
+    CHECK_EQ(shared.received, THREADS * test_rounds(2000) * 5);
     CHECK_OK(velo_port_close(shared.port));
 }
 

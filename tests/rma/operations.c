@@ -97,7 +97,7 @@ TEST(each_way_is_the_one_that_is_counted)
     test_needs_shared_memory(); /* Each way is counted. */
     FOR_EACH_WAY(way)
     {
-        const bool by_node = is_simulated() && way != WAY_ASKED;
+        const bool by_node = test_is_by_node() && way != WAY_ASKED;
         struct velo_rma_counters mine;
         struct owner owner;
         struct requester me;

@@ -138,6 +138,24 @@ const char *test_domain(void) { return domain; }
 
 bool is_simulated(void) { return getenv("VELO_SIM") != NULL; }
 
+bool test_is_by_node(void)
+{
+    const char *network = getenv("VELO_NETWORK");
+    return is_simulated() || (network && strncmp(network, "nic", 3) == 0);
+}
+
+static uint32_t one_in(void)
+{
+    const char *text = getenv("VELO_TEST_ONE_IN");
+    uint32_t set = text ? (uint32_t)strtoul(text, NULL, 10) : 1;
+
+    return set > 1 ? set : 1;
+}
+
+uint32_t test_rounds(uint32_t all) { return (all + one_in() - 1) / one_in(); }
+
+size_t scaled(size_t native, size_t slow) { return is_simulated() || one_in() > 1 ? slow : native; }
+
 const char *test_shm_dir(void)
 {
     const char *dir = getenv("VELO_SHM_DIR");

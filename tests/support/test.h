@@ -89,14 +89,16 @@ void test_needs_shared_memory(void);
 const char *test_domain(void);
 const char *test_shm_dir(void);
 
-/* Is this the simulated hardware, where a byte takes microseconds and nobody has another's memory?
- */
+/* Is this the simulated cluster, in virtual time? */
 bool is_simulated(void);
-/* How much of it: natively, and simulated. */
-static inline size_t scaled(size_t native, size_t simulated)
-{
-    return is_simulated() ? simulated : native;
-}
+/* Do messages and operations go by a node, simulated or a card, as nobody has another's memory? */
+bool test_is_by_node(void);
+
+/* Where a message takes a hundred times as long (a guest with a simulated card), $VELO_TEST_ONE_IN
+ * makes tests short: of rounds that are all alike there is only one in so many. */
+uint32_t test_rounds(uint32_t all);
+/* How much of it: natively, and where a byte takes microseconds. */
+size_t scaled(size_t native, size_t slow);
 
 int64_t test_now_ns(void);
 void test_sleep_ns(int64_t duration_ns);
