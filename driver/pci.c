@@ -212,6 +212,9 @@ static int velo_card_set_up(struct velo_card *card)
 		err = velo_node_check(card);
 	if (err)
 		return err;
+	/* The node's table is of pages, so memory may be mapped in pieces of any length. */
+	dma_set_max_seg_size(&pdev->dev, UINT_MAX);
+	dma_set_seg_boundary(&pdev->dev, ULONG_MAX);
 	velo_node_shut_down(card);
 	err = velo_memory_init(card);
 	if (!err)
