@@ -168,11 +168,17 @@ static void unlist(struct velo_conn *conn)
     pthread_mutex_unlock(&port->conns_lock);
 }
 
-/* The device tells the receiver, after all that was sent. */
+/* The device tells the receiver, after all that was sent. Until it does, the entry is no dead one
+ * although its lock is gone. As in entry_unclaim(), no other thread of this process may claim the
+ * entry before that. */
 static void leave_device(struct velo_conn *conn)
 {
+    struct seg_ring *ring = seg_ring(conn->segment, conn->index);
+    seg_acquire();
     conn->port->device->disconnect(conn);
+    order_set_flag(&ring->tx_left, 1);
     seg_unlock_entry(conn->segment, conn->index);
+    seg_release();
 }
 
 int velo_disconnect(struct velo_conn *conn)

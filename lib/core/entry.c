@@ -54,6 +54,7 @@ int entry_set_up(const struct segment *segment, uint32_t index, uint64_t order,
     struct seg_ring *ring = seg_ring(segment, index);
     order_set_bell(&ring->bell, BELL_RING);
     order_set_waiting(&ring->waiting, 0);
+    order_set_flag(&ring->tx_left, 0);
     memset(&ring->tx_msgs, 0, sizeof *ring - offsetof(struct seg_ring, tx_msgs));
     order_show(&ring->tx_order, order);
     (void)snprintf(ring->transport, sizeof ring->transport, "%s", transport);

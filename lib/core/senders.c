@@ -230,6 +230,13 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
         activate(port, rx);
 }
 
+/* Has the sender left, and its device is about to tell? A dead one that left is not missed. */
+static bool is_leave_under_way(const struct velo_port *port, uint32_t index, uint64_t entry)
+{
+    return port->device && entry_state(entry) == ENTRY_READY &&
+           order_flag(&seg_ring(port->segment, index)->tx_left);
+}
+
 /* Look for senders that died without a word. */
 void rx_reap(struct velo_port *port)
 {
@@ -244,8 +251,10 @@ void rx_reap(struct velo_port *port)
         if (state == ENTRY_ENDED || state == ENTRY_GIVEN_UP) {
             end(port, i, entry);
         } else if (!seg_sender_alive(port->segment, i) &&
-                   order_read_entry(&port->segment->entries[i]) == entry) {
-            /* A sender that leaves changes the entry before it gives up its lock. */
+                   order_read_entry(&port->segment->entries[i]) == entry &&
+                   !is_leave_under_way(port, i, entry)) {
+            /* A sender that leaves changes the entry, or says that it has left, before it gives up
+             * its lock. */
             order_count(&port->shared->rx_reclaimed, 1);
             end(port, i, entry);
         }
