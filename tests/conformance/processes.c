@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Processes: many to one, all to all, more of them than cores; and fairness among connections. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,35 @@ TEST(many_processes_send_to_one_and_each_keeps_its_order)
     }
     for (int i = 0; i < SENDERS; i++)
         child_join(children[i]);
+    CHECK_OK(velo_port_close(port));
+}
+
+static void poll_a_port_of_its_own(void *stop)
+{
+    struct velo_port *port = port_open(1);
+
+    while (!atomic_load((atomic_int *)stop))
+        CHECK_STATUS(velo_try_recv(port, NULL, 0, NULL), VELO_AGAIN);
+    CHECK_OK(velo_port_close(port));
+}
+
+/* What the two have in common by the fork, the child must leave alone. */
+TEST(a_child_that_polls_a_port_of_its_own_takes_nothing_from_its_parent)
+{
+    struct velo_port *port = port_open_sized(0, 8, 16384, 0);
+    struct velo_conn *conn = port_connect(port, velo_port_id(port));
+    atomic_int *stop = test_shared_alloc(sizeof *stop);
+    pid_t child = child_start(poll_a_port_of_its_own, stop);
+    struct velo_port_counters counters;
+
+    for (uint64_t i = 0; i < 300; i++) {
+        message_send(conn, i, i);
+        message_expect(port, i, i, velo_port_id(port));
+    }
+    atomic_store(stop, 1);
+    child_join(child);
+    CHECK_OK(velo_port_counters(port, &counters, sizeof counters));
+    CHECK_EQ(counters.rx_errors, 0);
     CHECK_OK(velo_port_close(port));
 }
 

@@ -32,8 +32,17 @@ static void take_news(void)
     pthread_mutex_unlock(&nic_lock);
 }
 
+/* Its parent's ports are none of a child: both would take lines out of one ring. Of a card, the child
+ * may even have its own ring where the parent has one. */
+static void forget_in_child(void)
+{
+    devices = NULL;
+    (void)pthread_mutex_init(&nic_lock, NULL);
+}
+
 static void begin(void)
 {
+    (void)pthread_atfork(NULL, NULL, forget_in_child);
     host_fail = velo_fail;
     host_io->on_news(take_news);
 }
