@@ -3,8 +3,8 @@
 
 #include <velo/rma.h>
 
-/* A window has at least this length, so that memory near the first request needs no window of its
- * own. It begins at the first page that is asked for, and not at a round address: the time in which
+/* A window has at least this length if there is so much memory, so that what is near the first
+ * request needs no window of its own. It begins at the first page that is asked for, and not at a round address: the time in which
  * the node looks pages up must not depend on the addresses that the kernel chooses. */
 #define WINDOW_BYTES_MIN (UINT64_C(1) << 20)
 
@@ -40,6 +40,20 @@ static void withdraw(struct windows *windows, uint32_t i, const struct device_po
     windows->all[i].len_bytes = 0;
 }
 
+/* Whole pages from `begin` on. False: there is no memory, or no room in the table. */
+static bool enter(struct windows *windows, uint32_t i, const struct device_port *device,
+                  uint64_t begin, uint64_t end)
+{
+    uint64_t word = velo_registered_page_pack(1, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE, 0, 0,
+                                              (uint16_t)nic_name_id(nic_name(device)));
+    end = (end + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
+    if (!host_io->memory_enter(&device->context, begin, end - begin, word, &windows->all[i].page))
+        return false;
+    windows->all[i].address = begin;
+    windows->all[i].len_bytes = end - begin;
+    return true;
+}
+
 uint32_t windows_make(struct windows *windows, uint32_t in_use, const struct device_port *device,
                       uint64_t address, uint64_t len_bytes)
 {
@@ -49,16 +63,9 @@ uint32_t windows_make(struct windows *windows, uint32_t in_use, const struct dev
     withdraw(windows, i, device);
     uint64_t begin = address & ~(HOST_PAGE_BYTES - 1);
     uint64_t end = address + len_bytes;
-    if (end < begin + WINDOW_BYTES_MIN)
-        end = begin + WINDOW_BYTES_MIN;
-    end = (end + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
-    uint64_t word = velo_registered_page_pack(1, VELO_RMA_RIGHT_READ | VELO_RMA_RIGHT_WRITE, 0, 0,
-                                              (uint16_t)nic_name_id(nic_name(device)));
-    if (!host_io->memory_enter(&device->context, begin, end - begin, word, &windows->all[i].page))
-        return WINDOWS_MAX;
-    windows->all[i].address = begin;
-    windows->all[i].len_bytes = end - begin;
-    return i;
+    bool is_entered = end < begin + WINDOW_BYTES_MIN &&
+                      enter(windows, i, device, begin, begin + WINDOW_BYTES_MIN);
+    return is_entered || enter(windows, i, device, begin, end) ? i : WINDOWS_MAX;
 }
 
 uint64_t windows_use(struct windows *windows, uint32_t window, uint64_t address)
