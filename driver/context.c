@@ -19,9 +19,9 @@
 /* The kernel gives no more in one piece, if there is no IOMMU. */
 #define VELO_VECTOR_BYTES_MAX (4ul << 20)
 
-static unsigned int ring_slots_log2 = 10;
+static unsigned int ring_slots_log2 = 11;
 module_param(ring_slots_log2, uint, 0444);
-MODULE_PARM_DESC(ring_slots_log2, "slots of a receive ring, as a power of two, 6 to 12 (10)");
+MODULE_PARM_DESC(ring_slots_log2, "slots of a receive ring, as a power of two, 6 to 12 (11)");
 
 static unsigned int queue_entries_log2 = 10;
 module_param(queue_entries_log2, uint, 0444);

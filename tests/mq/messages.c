@@ -180,7 +180,7 @@ TEST(both_ways_of_long_messages_are_tried)
     struct velo_mq_peer *peer;
 
     test_needs_shared_memory();
-    if (is_simulated())
+    if (test_is_by_node())
         test_skip("the node fetches, or nobody");
     nodes_open(nodes, 2, NULL, true);
     peer = node_connect(&nodes[0], nodes[1].id);

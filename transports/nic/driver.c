@@ -452,6 +452,7 @@ const struct host_io host_io_card = {
     .register_write = register_write,
     .memory_enter = memory_enter,
     .memory_withdraw = memory_withdraw,
+    .enters_addresses = false,
     .on_news = on_news,
     .poll = poll_once,
     .wait = wait,

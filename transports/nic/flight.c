@@ -23,7 +23,7 @@ _Static_assert(VELO_RMA_NOTIFY_REQUESTER == VELO_RMA_PLACE_REQUESTER &&
 
 /* ---- local memory ---------------------------------------------------------------------------- */
 
-static uint32_t windows_in_use(const struct offload *offload)
+uint32_t flight_windows(const struct offload *offload)
 {
     uint32_t in_use = 0;
     for (uint32_t i = 0; i < FLIGHTS_MAX; i++)
@@ -40,7 +40,7 @@ static bool find_local(struct velo_rma *rma, struct flight *flight, const struct
     uint64_t address = (uintptr_t)run->local;
     uint32_t window = windows_find(&offload->windows, address, run->len_bytes);
     if (window == WINDOWS_MAX)
-        window = windows_make(&offload->windows, windows_in_use(offload), rma->port->device_port,
+        window = windows_make(&offload->windows, flight_windows(offload), rma->port->device_port,
                               address, run->len_bytes);
     if (window == WINDOWS_MAX)
         return false;

@@ -22,6 +22,7 @@ struct flight {
     uint32_t windows;     /* In use, one bit each. */
     int status;
     bool is_posted;   /* All of it is posted. */
+    bool is_again;    /* It was refused, and is posted once more with new windows. */
     bool is_noted;    /* The other side has a gated slot for it... */
     uint64_t note_at; /* ...at this position. */
     /* The operation was noted and has failed: its number is not used again before its slot is
@@ -42,6 +43,8 @@ struct offload {
 /** Post as much of an operation as may be posted now. If its local memory finds no pages, its
  * status is MUST_ASK, and it counts as posted. */
 void flight_post(struct velo_rma *rma, struct flight *flight);
+/** Windows that flights use, one bit each. */
+uint32_t flight_windows(const struct offload *offload);
 /** The number of an operation, as its descriptors' cookies have it. */
 uint8_t flight_cookie(const struct velo_rma *rma, const struct flight *flight);
 

@@ -13,7 +13,8 @@
  *
  * For an update the node reads a word, then writes it: a write of the owner's processor in between
  * is lost. So owners update their memory themselves, unless $VELO_RMA_NODE_UPDATES is 1 in all
- * processes. Updates are then atomic among each other only.
+ * processes. Updates are then atomic among each other only. A card's never does them: if the memory
+ * for a result is not entered any more, the update has been done, and still is refused.
  *
  * The owner's library is asked for the rest: operations of no bytes, on memory that found no room
  * in the node's table or is granted to a peer that the owner has not connected to, and operations
@@ -41,7 +42,8 @@ static struct offload *offload_of(struct velo_rma *rma)
         const char *updates = getenv("VELO_RMA_NODE_UPDATES");
         rma->offload = calloc(1, sizeof *rma->offload);
         if (rma->offload)
-            rma->offload->updates = updates && strtoull(updates, NULL, 10) != 0;
+            rma->offload->updates = host_io->enters_addresses && updates &&
+                                    strtoull(updates, NULL, 10) != 0;
     }
     return rma->offload;
 }
@@ -221,10 +223,35 @@ static int status_of(const struct flight *flight, uint8_t error)
     }
 }
 
-static void land(struct velo_rma *rma, struct flight *flight)
+/* A refused operation may have used windows whose memory is not there any more. Post it once more,
+ * with new ones. Not if the other side is told of it: its slot has left. */
+static bool post_again(struct velo_rma *rma, struct flight *flight)
+{
+    struct offload *offload = rma->offload;
+    struct velo_rma_peer *peer = flight->peer;
+    struct op *op = flight->op;
+    uint64_t remote, address;
+    if (host_io->enters_addresses || flight->status != MUST_ASK || flight->is_again ||
+        flight->is_noted || !flight->windows)
+        return false;
+    if (offload->posting || offload->descriptors == REMOTE_DESCRIPTORS_MAX ||
+        !rma_reach_at_node(peer, &op->request, &remote, &address))
+        return false;
+    uint32_t used = flight->windows;
+    flight->op = NULL;
+    windows_drop(&offload->windows, used & ~flight_windows(offload), rma->port->device_port);
+    *flight = (struct flight){.op = op, .peer = peer, .remote = remote, .is_again = true};
+    flight_post(rma, flight);
+    return flight->descriptors > 0;
+}
+
+/* False: it is posted once more. */
+static bool land(struct velo_rma *rma, struct flight *flight)
 {
     struct velo_rma_peer *peer = flight->peer;
     struct op *op = flight->op;
+    if (post_again(rma, flight))
+        return false;
     int status = flight->status;
     flight->op = NULL;
     peer->offloaded--;
@@ -237,6 +264,7 @@ static void land(struct velo_rma *rma, struct flight *flight)
     rma_ask_offloaded(peer, op, status);
     if (is_final(status) && !peer->gone)
         rma_ask_fail(peer, status);
+    return true;
 }
 
 /* Nothing more of the operation is posted. */
@@ -261,8 +289,7 @@ static bool take_outcome(struct velo_rma *rma, const struct remote_outcome *outc
     }
     if (flight->descriptors > 0 || !flight->is_posted)
         return false;
-    land(rma, flight);
-    return true;
+    return land(rma, flight);
 }
 
 static int progress(struct velo_rma *rma)
@@ -278,8 +305,7 @@ static int progress(struct velo_rma *rma)
     if (flight)
         flight_post(rma, flight);
     if (flight && flight->is_posted && flight->descriptors == 0) {
-        land(rma, flight);
-        ended++;
+        ended += land(rma, flight);
     }
     return ended;
 }
@@ -307,7 +333,7 @@ static void fail(struct velo_rma_peer *peer, int status)
     for (uint32_t i = 0; i < FLIGHTS_MAX; i++) {
         struct flight *flight = &offload->flights[i];
         if (flight->op && flight->peer == peer)
-            land(rma, flight);
+            (void)land(rma, flight);
         if (flight->lingers == peer)
             flight->lingers = NULL;
     }

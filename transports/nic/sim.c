@@ -150,6 +150,7 @@ const struct host_io host_io_sim = {
     .register_write = register_write,
     .memory_enter = memory_enter,
     .memory_withdraw = memory_withdraw,
+    .enters_addresses = true,
     .on_news = sim_poll_on_news,
     .poll = sim_poll_once,
     .wait = wait,

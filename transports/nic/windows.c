@@ -75,8 +75,14 @@ uint64_t windows_use(struct windows *windows, uint32_t window, uint64_t address)
            (address - windows->all[window].address);
 }
 
-void windows_close(struct windows *windows, const struct device_port *device)
+void windows_drop(struct windows *windows, uint32_t which, const struct device_port *device)
 {
     for (uint32_t i = 0; i < WINDOWS_MAX; i++)
-        withdraw(windows, i, device);
+        if (which & UINT32_C(1) << i)
+            withdraw(windows, i, device);
+}
+
+void windows_close(struct windows *windows, const struct device_port *device)
+{
+    windows_drop(windows, UINT32_MAX, device);
 }

@@ -3,8 +3,9 @@
  * @file windows.h
  * @brief Local memory of RMA operations in the node's table of pages.
  *
- * Local memory is entered in windows that stay. A page names an address, not the memory behind it,
- * so a window can be used until its place is needed. For one thread at a time.
+ * Local memory is entered in windows that stay until their places are needed. A card's driver makes
+ * one void when memory in it is unmapped, and tells nobody: an operation that is refused drops its
+ * windows. For one thread at a time.
  */
 #ifndef VELO_NIC_WINDOWS_H
 #define VELO_NIC_WINDOWS_H
@@ -32,6 +33,8 @@ uint32_t windows_make(struct windows *windows, uint32_t in_use, const struct dev
                       uint64_t address, uint64_t len_bytes);
 /** The registered address of memory in a window, which counts as used now. */
 uint64_t windows_use(struct windows *windows, uint32_t window, uint64_t address);
+/** Withdraw these, one bit each. */
+void windows_drop(struct windows *windows, uint32_t which, const struct device_port *device);
 /** Withdraw all. */
 void windows_close(struct windows *windows, const struct device_port *device);
 
