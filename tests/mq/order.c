@@ -237,7 +237,7 @@ TEST(long_messages_to_one_peer_share_the_way)
     }
     nodes_finish(nodes, 2, &recv[0]);
     for (int i = 1; i < STREAMS; i++) {
-        CHECK(recv[i].len_bytes > len_bytes - MUCH);
+        CHECK(recv[i].len_bytes > len_bytes / 2); /* What is under way has not come. */
         nodes_finish(nodes, 2, &recv[i]);
     }
     nodes_close(nodes, 2);

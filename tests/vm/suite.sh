@@ -7,6 +7,8 @@
 #                           SECONDS: of each test, at most. TEST...: those that are left out.
 
 set -u
+# A test opens all contexts of a card, and each port has several files.
+ulimit -n "$(ulimit -Hn)"
 
 program=$1 limit_s=$2 sources=() failed=()
 shift 2

@@ -151,8 +151,8 @@ static int fail_take(void)
                                        : strerror(error));
 }
 
-/* The context that is wanted, else any. A port takes its vpid, so that others find it by that; a
- * unit is found by its port. */
+/* The context that is wanted, else any: it is in use, or there are not so many. A port takes its vpid,
+ * so that others find it by that; a unit is found by its port. */
 static int take_context(const struct card *card, velo_id_t id, bool is_unit,
                         struct velo_card_take *take)
 {
@@ -160,7 +160,7 @@ static int take_context(const struct card *card, velo_id_t id, bool is_unit,
                                     .number = is_unit ? VELO_CARD_ANY : VELO_ID_VPID(id),
                                     .store_lines = is_unit ? UNIT_PLACES : PORT_PLACES};
     int result = ioctl(card->file, VELO_CARD_TAKE, take);
-    if (result != 0 && errno == EBUSY && !is_unit) {
+    if (result != 0 && (errno == EBUSY || errno == EINVAL) && !is_unit) {
         take->number = VELO_CARD_ANY;
         result = ioctl(card->file, VELO_CARD_TAKE, take);
     }
