@@ -292,6 +292,7 @@ static int velo_probe(struct pci_dev *pdev, const struct pci_device_id *id)
 		pci_clear_master(pdev);
 		return err;
 	}
+	pci_save_state(pdev); /* For velo_slot_reset(). */
 	dev_info(&pdev->dev, "%s: %u contexts\n", dev_name(&card->dev),
 		 card->vector_count * velo_contexts_per_vector());
 	return 0;

@@ -7,7 +7,7 @@
 
 #define RANKS_MAX 8
 #define ROUNDS 3
-#define LONG_BYTES 300001u
+#define LONG_BYTES test_rounds(300001)
 
 struct job {
     int rank;

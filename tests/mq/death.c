@@ -8,7 +8,7 @@
 #include "support.h"
 
 #define LONG_BYTES ((size_t)8 << 20)
-#define SOON_NS (1000 * TEST_MS)
+#define SOON_NS (TEST_PATIENCE_NS / 2)
 #define MATCH 11
 
 /* The part of the child before it holds still and is killed. */
