@@ -7,7 +7,10 @@
 
 #define RANKS_MAX 8
 #define ROUNDS 3
-#define LONG_BYTES test_rounds(300001)
+#define LONG_BYTES scaled(300001, 40001)
+#define HUGE_BYTES scaled(2u << 20, 256u << 10)
+/* The last of so many waits for all the others. */
+#define PATIENCE_NS (6 * TEST_PATIENCE_NS)
 
 struct job {
     int rank;
@@ -43,9 +46,9 @@ static void exchange(struct node *node, struct velo_mq_peer **peers, const struc
         CHECK_OK(velo_mq_irecv(node->mq, VELO_ID(0, from), VELO_MQ_MATCH(0, from, round), 0,
                                in[from], job->len_bytes, &receives[from]));
     for (int i = 0; i < job->ranks; i++) {
-        CHECK_OK(velo_mq_wait(node->mq, &receives[i], TEST_PATIENCE_NS));
+        CHECK_OK(velo_mq_wait(node->mq, &receives[i], PATIENCE_NS));
         CHECK(pattern_matches(in[i], job->len_bytes, seed_of(round, i, job->rank)));
-        CHECK_OK(velo_mq_wait(node->mq, &sends[i], TEST_PATIENCE_NS));
+        CHECK_OK(velo_mq_wait(node->mq, &sends[i], PATIENCE_NS));
         free(out[i]);
         free(in[i]);
     }
@@ -69,8 +72,8 @@ static void rank_body(void *arg)
         CHECK_OK(velo_mq_isend(peers[i], NULL, 0, UINT64_MAX, VELO_MQ_SYNC, &bye[i]));
     }
     for (int i = 0; i < job->ranks; i++) {
-        CHECK_OK(velo_mq_wait(node.mq, &heard[i], TEST_PATIENCE_NS));
-        CHECK_OK(velo_mq_wait(node.mq, &bye[i], TEST_PATIENCE_NS));
+        CHECK_OK(velo_mq_wait(node.mq, &heard[i], PATIENCE_NS));
+        CHECK_OK(velo_mq_wait(node.mq, &bye[i], PATIENCE_NS));
     }
     CHECK_EQ(node_counters(&node).errors, 0);
     if (job->with_rma) /* Its message to itself may always be fetched. */
@@ -112,7 +115,7 @@ TEST(eight_send_short_messages_to_each_other_at_once)
 
 TEST(two_send_huge_messages_to_each_other_at_once)
 {
-    crowd((struct job){.ranks = 2, .len_bytes = 2u << 20});
+    crowd((struct job){.ranks = 2, .len_bytes = HUGE_BYTES});
 }
 
 TEST(four_fetch_long_messages_from_each_other_at_once)

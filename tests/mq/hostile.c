@@ -53,8 +53,11 @@ static void say(struct attack *attack, int kind, const void *words, size_t len_b
 static void is_refused(struct attack *attack, int kind, const void *words, size_t len_bytes)
 {
     uint64_t errors = node_counters(&attack->good[1]).errors;
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
 
     say(attack, kind, words, len_bytes);
+    while (node_counters(&attack->good[1]).errors == errors && test_now_ns() < end_ns)
+        (void)velo_mq_progress(attack->good[1].mq);
     CHECK_EQ(node_counters(&attack->good[1]).errors, errors + 1);
 }
 

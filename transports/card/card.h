@@ -22,6 +22,8 @@
 
 /** Most connections that this side is calling for. */
 #define CALLS_MAX 64u
+/** Descriptors of an endpoint that are under way: fewer than the node's own queue holds. */
+#define FLIGHTS 32u
 /** Connections that ended, and that stores may still come of; the oldest are forgotten. */
 #define GRAVES 128u
 
@@ -35,6 +37,7 @@
 
 struct conn;
 struct endpoint;
+struct fetch;
 
 enum conn_state { CONN_CALLING, CONN_OPEN, CONN_OVER };
 
@@ -106,6 +109,9 @@ struct endpoint {
     uint16_t address, generation;
     uint64_t head, told; /* Slots taken out; those that the node knows of. */
     struct recombine split;
+    uint64_t queue_told; /* Notifications taken out that the node knows of. */
+    struct fetch *fetches;
+    struct fetch *flights[FLIGHTS]; /* Whose descriptor has this number; NULL: none. */
     uint32_t slots; /* Of the ring, that no connection has. */
     uint16_t calls_made;
     struct conn *conns, *over;
@@ -183,6 +189,23 @@ bool frame_mark(struct conn *conn, enum wire_kind kind);
 void frame_acknowledge(struct conn *conn);
 /** A line of an open connection came. */
 void frame_take(struct conn *conn, enum wire_kind kind, const uint64_t *line, uint32_t words);
+
+/* ---- fetch.c: reading a peer's memory ---- */
+
+/** As the functions of the transport. */
+struct velo_exposed *fetch_expose(const struct line *line, const void *memory, size_t len_bytes);
+void fetch_conceal(const struct endpoint *endpoint, struct velo_exposed *shown);
+int fetch_begin(const struct line *line, void *to, size_t len_bytes,
+                const struct velo_exposed *from, int *outcome);
+void fetch_forget(struct endpoint *endpoint, const int *outcome);
+/** Take in what the node notifies. True: there was anything. */
+bool fetches_take(struct endpoint *endpoint);
+/** Post what could not be posted before. */
+void fetches_push(struct endpoint *endpoint);
+/** Those of a connection that is over end with this status. */
+void fetches_end(const struct conn *conn, int status);
+/** The context is closed. */
+void fetches_free(struct endpoint *endpoint);
 
 /* ---- endpoint.c ---- */
 

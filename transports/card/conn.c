@@ -94,6 +94,7 @@ void conn_end(struct conn *conn, int status, bool is_settled)
         at = &(*at)->next;
     *at = conn->next;
     conn->state = CONN_OVER;
+    fetches_end(conn, status);
     if (is_settled || !was_open)
         endpoint->slots += slots;
     if (was_open)

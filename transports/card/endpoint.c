@@ -57,6 +57,13 @@ static void push(struct endpoint *endpoint)
         if (conn->lines.owed_gone)
             lines_push(&conn->lines);
     }
+    fetches_push(endpoint);
+}
+
+static bool take(struct endpoint *endpoint)
+{
+    bool any = fetches_take(endpoint);
+    return store_take(endpoint) || any;
 }
 
 static void keep_time(struct endpoint *endpoint)
@@ -72,10 +79,10 @@ static void keep_time(struct endpoint *endpoint)
 static bool card_progress(void *self)
 {
     struct endpoint *endpoint = self;
-    bool any = store_take(endpoint);
+    bool any = take(endpoint);
     if (!any) {
         host_io->poll();
-        any = store_take(endpoint);
+        any = take(endpoint);
     }
     keep_time(endpoint);
     push(endpoint);
@@ -169,6 +176,21 @@ static int card_learn(void *self, velo_id_t peer, const void *name, size_t len_b
     return names_learn(self, peer, name, len_bytes);
 }
 
+static struct velo_exposed *card_expose(void *self, const void *memory, size_t len_bytes)
+{
+    return fetch_expose(self, memory, len_bytes);
+}
+
+static void card_conceal(void *self, struct velo_exposed *exposed) { fetch_conceal(self, exposed); }
+
+static int card_fetch(void *self, void *to, size_t len_bytes, const struct velo_exposed *from,
+                      int *outcome)
+{
+    return fetch_begin(self, to, len_bytes, from, outcome);
+}
+
+static void card_forget(void *self, const int *outcome) { fetch_forget(self, outcome); }
+
 /* ---- endpoints ------------------------------------------------------------------------------- */
 
 /* BYE is the last line: the peer sends nothing behind its answer. True: the peer has taken all. */
@@ -207,6 +229,7 @@ static void card_close(void *self)
     conns_sweep(endpoint);
     if (endpoint->is_open)
         host_io->context_close(&endpoint->context);
+    fetches_free(endpoint);
     recombine_close(&endpoint->split);
     if (endpoint->epoll >= 0)
         close(endpoint->epoll);
@@ -283,4 +306,8 @@ struct velo_transport velo_transport __attribute__((visibility("default"))) = {
     .own_name = card_own_name,
     .learn = card_learn,
     .arm = card_arm,
+    .expose = card_expose,
+    .conceal = card_conceal,
+    .fetch = card_fetch,
+    .forget = card_forget,
 };
