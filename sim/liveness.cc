@@ -16,6 +16,8 @@ namespace
 using namespace std::chrono_literals;
 
 constexpr auto kSleepUntilAside = 1ms;
+// A thread that waits may wake now and then, for less than this part of the time.
+constexpr int kAwakeOneIn = 4;
 constexpr auto kSleepUntilError = 10s;
 // If a process uses this much processor time while one of its threads sleeps, its other threads are
 // busy.
@@ -40,6 +42,23 @@ bool sleeps(Thread &thread)
     thread.slept = asleep;
     thread.runs = runs;
     return slept;
+}
+
+// Has it slept for some time, awake for moments only? A thread that looks at something once in a
+// millisecond is never found in one sleep at two looks.
+bool naps(Thread &thread)
+{
+    char state = thread_state(thread.pid, thread.tid);
+    uint64_t ran_ns = thread_runs(thread.pid, thread.tid).ran_ns;
+    auto now = RealClock::now();
+    bool asleep = state == 'S' || state == 'D';
+    auto awake = std::chrono::nanoseconds(ran_ns - thread.slept_from_ns);
+    if (!asleep || !thread.slept || awake * kAwakeOneIn > now - thread.since) {
+        thread.since = now;
+        thread.slept_from_ns = ran_ns;
+    }
+    thread.slept = asleep;
+    return asleep && now - thread.since >= kSleepUntilAside;
 }
 
 // A thread that was started may have something else to do than to call. But it may also wait for
@@ -195,16 +214,18 @@ void Liveness::check_runner(unsigned channel)
             thread.state = State::kAside;
         return;
     }
-    if (!sleeps(thread)) {
+    bool rests = thread.repeatable ? sleeps(thread) : naps(thread);
+    if (!rests) {
         check_computing(thread);
         return;
     }
-    if (thread.repeatable && others_compute(thread))
-        thread.since = RealClock::now();
-    auto asleep = RealClock::now() - thread.since;
-    if (!thread.repeatable && asleep >= kSleepUntilAside)
+    if (!thread.repeatable) {
         thread.state = State::kAside;
-    else if (thread.repeatable && asleep >= kSleepUntilError)
+        return;
+    }
+    if (others_compute(thread))
+        thread.since = RealClock::now();
+    if (RealClock::now() - thread.since >= kSleepUntilError)
         throw JobError("a repeatable run cannot go on: " + describe(thread));
 }
 

@@ -46,6 +46,7 @@ struct Thread {
     uint32_t pages_first = SIM_PAGES;
     RealTime since{}; // when it got the turn, or was seen to run
     RealTime started{};
+    uint64_t slept_from_ns = 0; // its processor time at `since`, in a run that is not repeatable
     uint64_t runs = 0;
     uint64_t computed_ns = 0; // of its process, when others were last seen to compute for it
     uint64_t ran_ns = 0;      // its processor time at the first look since its call; 0: no look yet

@@ -270,6 +270,31 @@ int aside(bool repeatable, unsigned restless)
     });
 }
 
+// A thread that has the turn waits for another one in real time, and wakes again and again to see
+// whether that has come, at shorter intervals than those of the simulator's looks.
+int napping()
+{
+    return in_processes(1, [](unsigned) {
+        constexpr useconds_t kNapUs = 300;
+        std::atomic<bool> waits = false, done = false;
+        std::thread waiting([&] {
+            Channel channel(1, false);
+            waits = true;
+            while (!done)
+                usleep(kNapUs);
+            channel.sleep_until(0);
+        });
+        {
+            Channel channel(0, false);
+            while (!waits)
+                channel.sleep_until(channel.now_ps() + 1000);
+            channel.sleep_until(channel.now_ps() + 3000000);
+            done = true;
+        }
+        waiting.join();
+    });
+}
+
 // Computes without a call, for so much processor time.
 int busy(unsigned seconds)
 {
@@ -578,6 +603,8 @@ int main(int argc, char **argv)
         result = meddling();
     else if (which == "aside")
         result = aside(number(2, 0) != 0, number(3, 0));
+    else if (which == "napping")
+        result = napping();
     else if (which == "busy")
         result = busy(number(2, 1));
     else if (which == "death")

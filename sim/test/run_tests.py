@@ -364,6 +364,7 @@ def test_a_recording_that_cannot_be_written_is_refused(runner: Runner) -> None:
 
 def test_who_sleeps_in_real_time_is_set_aside(runner: Runner) -> None:
     runner.run([], "aside")
+    runner.run([], "napping")
 
 
 def test_a_repeatable_run_ends_if_someone_sleeps(runner: Runner) -> None:
