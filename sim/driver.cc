@@ -188,8 +188,14 @@ void Driver::bury(int pid)
             if (contexts_[n][c].pid == pid)
                 close(n, c);
     for (unsigned n = 0; n < contexts_.size(); n++)
-        for (uint32_t first : cluster_.node(n).pages().entered_by(pid))
-            withdraw(n, first, kNobody);
+        if (cluster_.hosts(n))
+            withdraw_all(n, pid);
+}
+
+void Driver::withdraw_all(unsigned node, int pid)
+{
+    for (uint32_t first : cluster_.node(node).pages().entered_by(pid))
+        withdraw(node, first, kNobody);
 }
 
 } // namespace sim

@@ -79,6 +79,7 @@ class Driver
     void set_queue(unsigned node, unsigned number, bool enabled);
     void close(unsigned node, unsigned number);
     void withdraw(unsigned node, uint32_t first, uint64_t waiter);
+    void withdraw_all(unsigned node, int pid);
     void invalidate_next(unsigned node);
 };
 

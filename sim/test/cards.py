@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Cards of velo-sim, driven over vfio-user without a guest.
 
-cards.py VELO_SIM ROUTING SPEC_FOLDER [CASE...]
+cards.py VELO_SIM CLIENTS ROUTING SPEC_FOLDER [CASE...]
 """
 
 import contextlib
@@ -18,7 +18,7 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -203,8 +203,9 @@ def until(condition: Callable[[], object], guests: list[Guest]) -> None:
 class Simulator:
     """velo-sim with two cards on a cable."""
 
-    def __init__(self, velo_sim: str, routing: str, spec: str, folder: Path) -> None:
-        self.velo_sim, self.folder, self.layouts = velo_sim, folder, Layouts(Path(spec))
+    def __init__(self, velo_sim: str, clients: str, routing: str, spec: str, folder: Path) -> None:
+        self.velo_sim, self.clients = velo_sim, clients
+        self.folder, self.layouts = folder, Layouts(Path(spec))
         self.topology = folder / "topology"
         text = subprocess.run(
             [sys.executable, routing, "full", "2"], check=True, capture_output=True
@@ -222,11 +223,14 @@ class Simulator:
         ]
 
     @contextlib.contextmanager
-    def running(self, *options: str, number: int = signal.SIGTERM) -> Iterator[list[Guest]]:
-        """Ends with a signal, in good order."""
+    def running(
+        self, *options: str, beside: Sequence[str] = (), number: int = signal.SIGTERM
+    ) -> Iterator[list[Guest]]:
+        """Ends with a signal, in good order. `beside`: a command that runs on the cluster, too."""
         cards = [f"--card={node}={path}" for node, path in enumerate(self.sockets)]
+        job = ["--", *beside] if beside else []
         with subprocess.Popen(
-            self.command([*cards, *options]), stderr=subprocess.PIPE, text=True
+            self.command([*cards, *options, *job]), stderr=subprocess.PIPE, text=True
         ) as process:
             try:
                 end = time.monotonic() + SECONDS
@@ -239,8 +243,12 @@ class Simulator:
                 assert process.poll() is None, f"it ended: {process.communicate()[1]}"
                 process.send_signal(number)
                 _, said = process.communicate(timeout=SECONDS)
-                assert process.returncode == 0, said
+                # The signal ends the command, and that is how it ended.
+                assert process.returncode == (128 + number if beside else 0), said
             finally:
+                process.terminate()  # and so its command
+                with contextlib.suppress(subprocess.TimeoutExpired):
+                    process.wait(SECONDS)
                 process.kill()
         left = sorted(path.name for path in self.folder.iterdir())
         assert left == ["result.json", "topology"], left
@@ -703,6 +711,20 @@ def a_cluster_at_rest_stands_still(simulator: Simulator) -> None:
     assert abs(cycles[1] - cycles[0]) < 2000, cycles
 
 
+def a_process_that_naps_and_ends_holds_up_nobody(simulator: Simulator) -> None:
+    """Its end is seen while a guest keeps the hardware going."""
+    ended = simulator.folder / "ended"
+    script = f"{simulator.clients} napping && touch {ended}; exec sleep infinity"
+    with simulator.running(beside=["sh", "-c", script]) as (guest, _):
+        guest.connect()
+        until(ended.exists, [])
+        # Its end is seen at one of the next looks.
+        time.sleep(0.2)
+        guest.get(SETUP)
+        guest.close()
+        ended.unlink()
+
+
 def signals_and_names(simulator: Simulator) -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         with simulator.running(number=number):
@@ -758,18 +780,19 @@ CASES = [
     what_cannot_be_parsed_ends_the_connection,
     random_messages_harm_nobody,
     a_cluster_at_rest_stands_still,
+    a_process_that_naps_and_ends_holds_up_nobody,
     signals_and_names,
     what_cannot_be_is_refused,
 ]
 
 
 def main() -> None:
-    velo_sim, routing, spec, *wanted = sys.argv[1:]
+    velo_sim, clients, routing, spec, *wanted = sys.argv[1:]
     cases = {case.__name__: case for case in CASES}
     for name in wanted or cases:
         with tempfile.TemporaryDirectory() as folder:
             print(name, flush=True)
-            cases[name](Simulator(velo_sim, routing, spec, Path(folder)))
+            cases[name](Simulator(velo_sim, clients, routing, spec, Path(folder)))
 
 
 if __name__ == "__main__":
