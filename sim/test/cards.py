@@ -711,6 +711,20 @@ def a_cluster_at_rest_stands_still(simulator: Simulator) -> None:
     assert abs(cycles[1] - cycles[0]) < 2000, cycles
 
 
+def loads_after_a_leap_of_a_process_come_back(simulator: Simulator) -> None:
+    """Its time leaps while it waits, and the hardware's with it, past all that a guest did."""
+    leapt = simulator.folder / "leapt"
+    script = f"{simulator.clients} in_vain | (read line && touch {leapt}; cat)"
+    with simulator.running(beside=["sh", "-c", script]) as (guest, _):
+        guest.connect()
+        until(leapt.exists, [])
+        for turn in range(20):
+            guest.set(SETUP, turn)
+            assert guest.get(SETUP) & 0xFF == turn
+        guest.close()
+        leapt.unlink()
+
+
 def a_process_that_naps_and_ends_holds_up_nobody(simulator: Simulator) -> None:
     """Its end is seen while a guest keeps the hardware going."""
     ended = simulator.folder / "ended"
@@ -723,6 +737,18 @@ def a_process_that_naps_and_ends_holds_up_nobody(simulator: Simulator) -> None:
         guest.get(SETUP)
         guest.close()
         ended.unlink()
+
+
+def a_command_that_waits_for_a_load_is_carried_out_beside_a_program(simulator: Simulator) -> None:
+    """The cluster goes on for the load while the command waits, without a call of a process."""
+    with simulator.running(beside=["sleep", "infinity"]) as (guest, _):
+        guest.connect()
+        for turn in range(20):
+            guest.set(SETUP, turn)
+            load = struct.pack("<QII", SETUP, 0, 8)
+            for sent in [guest.client.send(vfio.READ, load) for _ in range(2)]:
+                assert guest.client.reply(sent)[16] == turn
+        guest.close()
 
 
 def signals_and_names(simulator: Simulator) -> None:
@@ -780,7 +806,9 @@ CASES = [
     what_cannot_be_parsed_ends_the_connection,
     random_messages_harm_nobody,
     a_cluster_at_rest_stands_still,
+    loads_after_a_leap_of_a_process_come_back,
     a_process_that_naps_and_ends_holds_up_nobody,
+    a_command_that_waits_for_a_load_is_carried_out_beside_a_program,
     signals_and_names,
     what_cannot_be_is_refused,
 ]

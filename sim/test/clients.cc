@@ -577,6 +577,22 @@ int forever()
     });
 }
 
+// Waits for a message that nobody sends, so that its time leaps, and then does nothing more. Never
+// ends by itself; prints a line after the leap.
+int in_vain()
+{
+    return in_processes(1, [](unsigned rank) {
+        constexpr uint64_t kPatiencePs = 1000000000;
+        Channel channel(rank, false);
+        if (channel.poll(channel.now_ps() + kPatiencePs) != SIM_TIMEOUT)
+            fail("an arrival");
+        std::printf("there\n");
+        std::fflush(stdout);
+        for (;;)
+            pause();
+    });
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -623,6 +639,8 @@ int main(int argc, char **argv)
         result = remote_death();
     else if (which == "forever")
         result = forever();
+    else if (which == "in_vain")
+        result = in_vain();
     else
         fail("no case " + which);
     unlink(barrier_file.c_str());
