@@ -32,7 +32,11 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
     node %= sim_channel_area()->nodes;
     uint64_t number = (VELO_ID_VPID(id) + (is_unit ? SIM_CONTEXTS / 2 : 0)) % SIM_CONTEXTS;
     uint64_t opened;
-    if (sim_port_open(channel, node, &number, &opened) != SIM_OK)
+    int status = sim_port_open(channel, node, &number, &opened);
+    if (status == SIM_ERR_NODE) /* There are no others: the number is below that of the nodes. */
+        return host_fail(VELO_ERR_STATE, "node %u of the simulated cluster is a guest's card",
+                         node);
+    if (status != SIM_OK)
         return host_fail(VELO_ERR_FULL, "all %u contexts of the simulated node %u are in use",
                          SIM_CONTEXTS, node);
     *context = (struct host_context){
