@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Long messages of the matched queues: the receiver's node reads them from the sender's memory. */
-#include <signal.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
+#include <sys/mman.h>
 
 #include <velo/mq.h>
 
@@ -12,6 +12,7 @@
 #define SENDER VELO_ID(0, 1)
 #define MATCH 7
 #define MOST_BYTES ((size_t)200 << 10)
+#define LOCKED_BYTES ((size_t)20000)
 
 /* The shortest that is fetched; pieces, pages and packets that end within it. */
 static const size_t lengths[] = {16385, 65536, 65537, 150001};
@@ -134,6 +135,56 @@ TEST(many_long_messages_are_fetched_at_once)
     }
     free(out);
     free(in);
+}
+
+/* Announces a message whose memory nobody can read until it is told to go on. */
+static void announce_what_is_locked(void *go_on)
+{
+    struct velo_port *port;
+    struct velo_mq *mq = open_mq(1, &port);
+    struct velo_mq_peer *peer;
+    struct velo_mq_request send = {0};
+    unsigned char *data =
+        mmap(NULL, MOST_BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(data != MAP_FAILED);
+    fill(data, LOCKED_BYTES);
+    CHECK_OK(velo_mq_connect(mq, VELO_ID(0, 0), &peer, TEST_PATIENCE_NS));
+    CHECK_OK(velo_mq_isend(peer, data, LOCKED_BYTES, MATCH, 0, &send));
+    CHECK_EQ(mprotect(data, MOST_BYTES, PROT_NONE), 0);
+    while (!atomic_load((atomic_int *)go_on))
+        test_sleep_ns(TEST_MS);
+    CHECK_EQ(mprotect(data, MOST_BYTES, PROT_READ), 0);
+    CHECK_OK(velo_mq_wait(mq, &send, TEST_PATIENCE_NS));
+    CHECK_OK(velo_mq_close(mq));
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(what_cannot_be_fetched_is_copied)
+{
+    struct velo_port *port;
+    struct velo_mq *mq = open_mq(0, &port);
+    struct velo_mq_request recv = {0};
+    struct velo_mq_counters counters;
+    struct velo_mq_info info;
+    atomic_int *go_on = test_shared_alloc(sizeof *go_on);
+    unsigned char *data = calloc(1, MOST_BYTES);
+    pid_t peer = child_start(announce_what_is_locked, go_on);
+    CHECK(data);
+    while (velo_mq_try_probe(mq, SENDER, MATCH, 0, &info) != VELO_OK)
+        (void)velo_mq_progress(mq);
+    CHECK_OK(velo_mq_irecv(mq, SENDER, MATCH, 0, data, MOST_BYTES, &recv));
+    for (int64_t end_ns = test_now_ns() + 200 * TEST_MS; test_now_ns() < end_ns;)
+        (void)velo_mq_progress(mq); /* It asks the node, which cannot. */
+    atomic_store(go_on, 1);
+    CHECK_OK(velo_mq_wait(mq, &recv, TEST_PATIENCE_NS));
+    CHECK(is_right(data, LOCKED_BYTES));
+    CHECK_OK(velo_mq_counters(mq, &counters, sizeof counters));
+    CHECK_EQ(counters.fetched, 0);
+    CHECK_EQ(counters.copied, 1);
+    child_join(peer);
+    CHECK_OK(velo_mq_close(mq));
+    CHECK_OK(velo_port_close(port));
+    free(data);
 }
 
 /* Announces a message, and waits to be killed. */
