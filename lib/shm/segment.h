@@ -114,8 +114,8 @@ struct seg_ring {
     uint64_t data_consumed;                /* Owner: and data bytes before this one. */
 
     _Alignas(SEG_ALIGN) uint32_t waiting; /* Sender: it sleeps on `consumed`, wake it. */
-    uint32_t tx_left;                     /* 1: its device is about to tell the owner that it left. */
-    char transport[SEG_TRANSPORT_BYTES];  /* The sender's transport, for people; empty: memory. */
+    uint32_t tx_left; /* 1: its device is about to tell the owner that it left. */
+    char transport[SEG_TRANSPORT_BYTES]; /* The sender's transport, for people; empty: memory. */
 
     _Alignas(SEG_ALIGN) uint64_t tx_msgs; /* Sender: counters. */
     uint64_t tx_bytes;

@@ -77,7 +77,8 @@ TEST(short_messages_share_a_slot_unless_each_is_to_have_a_line)
         CHECK(sent == 64 || (!by_line && sent == 64 * SHORT_PER_SLOT));
         for (uint64_t seed = 0; seed < next; seed++)
             message_expect(port, 8, seed, velo_port_id(port));
-        for (uint64_t i = 0; i < test_rounds(10000); i++) { /* Of all lengths, one behind the other. */
+        for (uint64_t i = 0; i < test_rounds(10000);
+             i++) { /* Of all lengths, one behind the other. */
             size_t len_bytes = test_mix(i) % (VELO_INLINE_BYTES + 4);
             message_send(conn, len_bytes, i);
             message_send(conn, len_bytes / 3, i + 1);

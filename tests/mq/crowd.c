@@ -7,7 +7,7 @@
 
 #define RANKS_MAX 8
 #define ROUNDS 3
-#define LONG_BYTES scaled(300001, 40001)
+#define LONG_BYTES scaled(300001, 17001)
 #define HUGE_BYTES scaled(2u << 20, 256u << 10)
 /* The last of so many waits for all the others. */
 #define PATIENCE_NS (6 * TEST_PATIENCE_NS)

@@ -7,7 +7,7 @@
 
 #include "support.h"
 
-#define LONG_BYTES ((size_t)8 << 20)
+#define LONG_BYTES scaled((size_t)8 << 20, (size_t)1 << 20)
 #define SOON_NS (TEST_PATIENCE_NS / 2)
 #define MATCH 11
 
@@ -434,7 +434,7 @@ TEST(a_peer_that_died_can_be_replaced)
 /* Both make progress until the receive, of the first, is done. */
 static void finish(struct node *one, struct node *other, const struct velo_mq_request *request)
 {
-    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+    int64_t end_ns = test_now_ns() + 6 * TEST_PATIENCE_NS;
 
     while (request->status == VELO_AGAIN) {
         CHECK(test_now_ns() < end_ns);

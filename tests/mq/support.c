@@ -8,8 +8,8 @@
 #define QUIET_ROUNDS 4
 /* Simulated, what was sent is on its way for less than that. */
 #define ON_ITS_WAY_NS (20 * TEST_US)
-/* Between machines nothing but time tells that nothing is on its way, nor by a card that is simulated
- * beside its guest. */
+/* Between machines nothing but time tells that nothing is on its way, nor by a card that is
+ * simulated beside its guest. */
 #define QUIET_NS (10 * TEST_MS)
 #define QUIET_BY_CARD_NS (50 * TEST_MS)
 

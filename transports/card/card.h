@@ -112,7 +112,7 @@ struct endpoint {
     uint64_t queue_told; /* Notifications taken out that the node knows of. */
     struct fetch *fetches;
     struct fetch *flights[FLIGHTS]; /* Whose descriptor has this number; NULL: none. */
-    uint32_t slots; /* Of the ring, that no connection has. */
+    uint32_t slots;                 /* Of the ring, that no connection has. */
     uint16_t calls_made;
     struct conn *conns, *over;
     struct grave graves[GRAVES];

@@ -151,8 +151,8 @@ static int fail_take(void)
                                        : strerror(error));
 }
 
-/* The context that is wanted, else any: it is in use, or there are not so many. A port takes its vpid,
- * so that others find it by that; a unit is found by its port. */
+/* The context that is wanted, else any: it is in use, or there are not so many. A port takes its
+ * vpid, so that others find it by that; a unit is found by its port. */
 static int take_context(const struct card *card, velo_id_t id, bool is_unit,
                         struct velo_card_take *take)
 {

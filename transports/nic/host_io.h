@@ -82,8 +82,8 @@ struct host_io {
                          uint64_t rights, uint32_t *first_page);
     /** Take the memory out again. The node does not access it any more when this returns. */
     void (*memory_withdraw)(const struct host_context *context, uint32_t first_page);
-    /** Does an entry name addresses, whatever is mapped there? Else it names memory, and is void once
-     *  any of that is unmapped. */
+    /** Does an entry name addresses, whatever is mapped there? Else it names memory, and is void
+     * once any of that is unmapped. */
     bool enters_addresses;
 
     /* ---- what comes, for all contexts of this process ---- */

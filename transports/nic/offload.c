@@ -42,8 +42,8 @@ static struct offload *offload_of(struct velo_rma *rma)
         const char *updates = getenv("VELO_RMA_NODE_UPDATES");
         rma->offload = calloc(1, sizeof *rma->offload);
         if (rma->offload)
-            rma->offload->updates = host_io->enters_addresses && updates &&
-                                    strtoull(updates, NULL, 10) != 0;
+            rma->offload->updates =
+                host_io->enters_addresses && updates && strtoull(updates, NULL, 10) != 0;
     }
     return rma->offload;
 }

@@ -32,8 +32,8 @@ static void take_news(void)
     pthread_mutex_unlock(&nic_lock);
 }
 
-/* Its parent's ports are none of a child: both would take lines out of one ring. Of a card, the child
- * may even have its own ring where the parent has one. */
+/* Its parent's ports are none of a child: both would take lines out of one ring. Of a card, the
+ * child may even have its own ring where the parent has one. */
 static void forget_in_child(void)
 {
     devices = NULL;

@@ -4,8 +4,9 @@
 #include <velo/rma.h>
 
 /* A window has at least this length if there is so much memory, so that what is near the first
- * request needs no window of its own. It begins at the first page that is asked for, and not at a round address: the time in which
- * the node looks pages up must not depend on the addresses that the kernel chooses. */
+ * request needs no window of its own. It begins at the first page that is asked for, and not at a
+ * round address: the time in which the node looks pages up must not depend on the addresses that
+ * the kernel chooses. */
 #define WINDOW_BYTES_MIN (UINT64_C(1) << 20)
 
 uint32_t windows_find(const struct windows *windows, uint64_t address, uint64_t len_bytes)
