@@ -146,14 +146,15 @@ module velo_regfile
   always_ff @(posedge clk_i) begin
     if (nonposted_ready_o) read_header_q <= nonposted_i.header;
     else if (read_done) read_header_q.error <= !read_is_register;
-    if (read_done) read_data_q <= read_is_register ? read_data : '0;
+    if (read_done) read_data_q <= read_data;
     else if (NarrowPath && read_q == StAnswer && response_ready_i) read_data_q <= read_data_q >> 32;
   end
 
   assign response_o.valid  = read_q == StAnswer || read_q == StAnswerHigh;
   assign response_o.eop    = !NarrowPath || read_header_q.error || read_q == StAnswerHigh;
   assign response_o.header = read_header_q;
-  assign response_data_o   = DataWidth'(read_data_q);
+  // Withheld here: where the read led is known later than what is there.
+  assign response_data_o   = read_header_q.error ? '0 : DataWidth'(read_data_q);
 
   // Counted a cycle later, as a counter's carry takes as long as what is told here.
   logic [1:0] misplaced_q;
