@@ -38,6 +38,7 @@ module velo_emit
 
   logic [Beats*DataWidth-1:0] rest_q, pushed;
   logic [CountBits-1:0] left_q;
+  logic some_q, last_q;  // facts about it, of which others choose what is sent next
 
   if (DataWidth == 128) begin : gen_wide
     logic [2*Beats-1:0][63:0] halves;
@@ -51,15 +52,25 @@ module velo_emit
     assign pushed = push_words_i;
   end
 
-  assign push_ready_o = left_q == '0;
-  assign out_valid_o  = left_q != '0;
-  assign out_eop_o    = left_q == CountBits'(1);
+  assign push_ready_o = !some_q;
+  assign out_valid_o  = some_q;
+  assign out_eop_o    = last_q;
   assign out_data_o   = rest_q[DataWidth-1:0];
 
   always_ff @(posedge clk_i or negedge rst_ni) begin
-    if (!rst_ni) left_q <= '0;
-    else if (push_valid_i && push_ready_o) left_q <= push_beats_i;
-    else if (out_valid_o && out_ready_i) left_q <= left_q - 1'b1;
+    if (!rst_ni) begin
+      left_q <= '0;
+      some_q <= 1'b0;
+      last_q <= 1'b0;
+    end else if (push_valid_i && push_ready_o) begin
+      left_q <= push_beats_i;
+      some_q <= 1'b1;
+      last_q <= push_beats_i == CountBits'(1);
+    end else if (out_valid_o && out_ready_i) begin
+      left_q <= left_q - 1'b1;
+      some_q <= !last_q;
+      last_q <= left_q == CountBits'(2);
+    end
   end
   always_ff @(posedge clk_i) begin
     // Without anything to send the beats may be any: what is offered is not asked for here, as it comes late.
@@ -74,6 +85,7 @@ module velo_emit
 
   `VELO_ASSERT_INIT(DataWidthSupported, DataWidth inside {32, 64, 128})
   `VELO_ASSERT_INIT(PacketOrWord, Packet || Words == 1)
+  `VELO_ASSERT(FlagsAreTrue, some_q == (left_q != '0) && last_q == (left_q == CountBits'(1)))
   `VELO_ASSUME(SomethingToSend, !push_valid_i || push_beats_i != '0)
 
 endmodule
