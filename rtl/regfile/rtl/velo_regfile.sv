@@ -283,11 +283,24 @@ module velo_regfile
           recover_cycles: from_registers.congestion.recover_cycles.value
       };
 
+  // The routes' tables are far away, at each input of the switch: a write leaves for them from registers.
+  logic route_we_q;
+  logic [7:0] route_node_q;
+  logic [12:0] route_q;
+  always_ff @(posedge clk_i or negedge rst_ni) begin
+    if (!rst_ni) route_we_q <= 1'b0;
+    else route_we_q <= from_registers.routes.req && from_registers.routes.req_is_wr;
+  end
+  always_ff @(posedge clk_i) begin
+    route_node_q <= write_addr_q[10:3];
+    route_q      <= write_data_q[12:0];
+  end
+
   assign network_setting_o = '{
-          route_we: from_registers.routes.req && from_registers.routes.req_is_wr,
-          route_node: write_addr_q[10:3],
-          route_hop: write_data_q[3:0],
-          route_group: write_data_q[12:0],
+          route_we: route_we_q,
+          route_node: route_node_q,
+          route_hop: route_q[3:0],
+          route_group: route_q,
           link_enable: from_registers.links.enable.value,
           link_restart: from_registers.links.restart.value,
           link_forget: from_registers.links.forget.value,
