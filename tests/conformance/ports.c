@@ -87,15 +87,26 @@ TEST(a_closed_id_can_be_opened_again)
     }
 }
 
+/* A driver gives fewer contexts than there are ids: it has memory for so many rings (driver/velo.rst).
+ */
+#define CARD_CONTEXTS_MIN 120
+
 TEST(all_contexts_of_a_node_can_be_open_at_once)
 {
+    struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
     struct velo_port *ports[256];
+    bool is_by_driver = test_is_by_card();
+    int len = 0, status = VELO_OK;
 
-    for (int i = 0; i < 256; i++) {
-        ports[i] = port_open_sized(VELO_VPID_ANY, 8, 16384, 1);
-        CHECK_EQ(velo_port_id(ports[i]), VELO_ID(0, i));
-    }
-    for (int i = 0; i < 256; i++)
+    attr.depth_slots = 8;
+    attr.data_bytes = 16384;
+    attr.conns_max = 1;
+    for (; len < 256 && (status = velo_port_open(&attr, &ports[len])) == VELO_OK; len++)
+        CHECK_EQ(velo_port_id(ports[len]), VELO_ID(0, len));
+    if (is_by_driver && len < 256)
+        CHECK_STATUS(status, VELO_ERR_FULL);
+    CHECK(len >= (is_by_driver ? CARD_CONTEXTS_MIN : 256));
+    for (int i = 0; i < len; i++)
         CHECK_OK(velo_port_close(ports[i]));
 }
 

@@ -144,6 +144,12 @@ bool test_is_by_node(void)
     return is_simulated() || (network && strncmp(network, "nic", 3) == 0);
 }
 
+bool test_is_by_card(void)
+{
+    const char *network = getenv("VELO_NETWORK");
+    return !is_simulated() && (test_is_by_node() || (network && strncmp(network, "card", 4) == 0));
+}
+
 static uint32_t one_in(void)
 {
     const char *text = getenv("VELO_TEST_ONE_IN");

@@ -93,6 +93,8 @@ const char *test_shm_dir(void);
 bool is_simulated(void);
 /* Do messages and operations go by a node, simulated or a card, as nobody has another's memory? */
 bool test_is_by_node(void);
+/* Is a node's driver asked for contexts, so in real time? */
+bool test_is_by_card(void);
 
 /* Where a message takes a hundred times as long (a guest with a simulated card), $VELO_TEST_ONE_IN
  * makes tests short: of rounds that are all alike there is only one in so many. */
