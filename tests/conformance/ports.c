@@ -87,7 +87,8 @@ TEST(a_closed_id_can_be_opened_again)
     }
 }
 
-/* A driver gives fewer contexts than there are ids: it has memory for so many rings (driver/velo.rst).
+/* A driver gives fewer contexts than there are ids: it has memory for so many rings
+ * (driver/velo.rst).
  */
 #define CARD_CONTEXTS_MIN 120
 

@@ -109,8 +109,8 @@ class Plan:
             words = ["-netdev", "stream,id=net,server=off,addr.type=unix,reconnect-ms=200,"
                      f"addr.path={self.joins}"]  # fmt: skip
         mac = f"52:54:00:76:6c:{self.node:02x}"
-        # With MSI and an IOMMU, Linux 6.1 takes two locks in both orders when it finds this device. Lockdep
-        # tells that, and then looks at no driver any more.
+        # With MSI and an IOMMU, Linux 6.1 takes two locks in both orders when it finds this
+        # device. Lockdep tells that, and then looks at no driver any more.
         vectors = ",vectors=0" if self.debug else ""
         return [*words, "-device", f"virtio-net-pci,netdev=net,mac={mac},romfile={vectors}"]
 
