@@ -53,6 +53,18 @@ static const char *string_moves(void)
     return NULL;
 }
 
+/* AMD's family 1Ah (Zen 5) moves strings into lines that another core has only read as fast as into
+ * others; its predecessor takes twice as long or more. docs/PERFORMANCE.md has figures. */
+static bool moves_into_read_lines(void)
+{
+#if defined(__x86_64__)
+    unsigned eax, ebx, ecx, edx;
+    if (__get_cpuid(1, &eax, &ebx, &ecx, &edx))
+        return (eax >> 8 & 0xf) + (eax >> 20 & 0xff) == 0x1a;
+#endif
+    return false;
+}
+
 static struct copy_choice choose_by_processor(void)
 {
     const char *bit = string_moves();
@@ -108,7 +120,9 @@ int copy_configure(struct copy_choice *chosen)
         wanted.long_bytes = UINT32_MAX;
     if (status)
         return status;
-    order_set(&copy_chosen, (uint64_t)wanted.by << COPY_BY_LSB | wanted.long_bytes);
+    bool into_read = wanted.by == COPY_BY_STRING && moves_into_read_lines();
+    order_set(&copy_chosen, (into_read ? COPY_INTO_READ : 0) | (uint64_t)wanted.by << COPY_BY_LSB |
+                                wanted.long_bytes);
     if (chosen)
         *chosen = wanted;
     return VELO_OK;
@@ -118,7 +132,8 @@ int copy_configure(struct copy_choice *chosen)
 
 static void copy_long(void *to, const void *from, size_t len_bytes)
 {
-    if (ORDER_HAS_STRING_MOVES && order_setting(&copy_chosen) >> COPY_BY_LSB == COPY_BY_STRING)
+    if (ORDER_HAS_STRING_MOVES &&
+        (uint8_t)(order_setting(&copy_chosen) >> COPY_BY_LSB) == COPY_BY_STRING)
         order_move_string(to, from, len_bytes);
     else
         memcpy(to, from, len_bytes); /* A sanitizer sees what this touches. */

@@ -136,14 +136,23 @@ struct copy_choice {
 int copy_configure(struct copy_choice *chosen);
 const char *copy_name(enum copy_by by);
 
-/** The choice: the length from which copies are long, and above it the way of those. */
+/** The choice: the length from which copies are long, above it the way of those, and whether they
+ * are as fast into lines that another core has only read (COPY_INTO_READ). */
 extern uint64_t copy_chosen;
 #define COPY_BY_LSB 32u
+#define COPY_INTO_READ (UINT64_C(1) << 40)
 
 /** Is a copy of this length a long one? */
 hot_inline bool copy_is_long(size_t len_bytes)
 {
     return len_bytes >= (uint32_t)order_setting(&copy_chosen);
+}
+
+/** Is it worth its time to own the lines of a payload, so that the next one is copied into them
+ * faster? */
+hot_inline bool copy_wants_owned(size_t len_bytes)
+{
+    return !(order_setting(&copy_chosen) & COPY_INTO_READ) || !copy_is_long(len_bytes);
 }
 
 /** Copy into a ring; `to` is aligned to a line. */

@@ -486,9 +486,11 @@ static inline void ring_rx_own_slots(const struct ring_rx *rx)
         order_store_again(slots + (ring_at_line(line) & rx->cell_mask) * CELL_WORDS);
 }
 
-/** Own the lines of a message in the data region. */
+/** Own the lines of a message in the data region, if that makes the next one's copy faster. */
 static inline void ring_rx_own_data(const struct ring_message *message)
 {
+    if (!copy_wants_owned(message->len_bytes))
+        return;
     uintptr_t data = (uintptr_t)message->data;
     for (size_t i = 0; i < message->len_bytes; i += VELO_LINE_BYTES)
         order_store_again((uint64_t *)(data + i));
