@@ -7,10 +7,10 @@
 
 #define RANKS_MAX 8
 #define ROUNDS 3
-#define LONG_BYTES scaled(300001, 17001)
-#define HUGE_BYTES scaled(2u << 20, 256u << 10)
-/* The last of so many waits for all the others. */
-#define PATIENCE_NS (6 * TEST_PATIENCE_NS)
+#define LONG_BYTES (test_is_by_card() ? 17001u : 300001u)
+#define HUGE_BYTES (test_is_by_card() ? 256u << 10 : 2u << 20)
+/* By a card the last one waits long for all the others. */
+#define PATIENCE_NS ((test_is_by_card() ? 6 : 1) * TEST_PATIENCE_NS)
 
 struct job {
     int rank;

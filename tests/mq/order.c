@@ -236,8 +236,10 @@ TEST(long_messages_to_one_peer_share_the_way)
         CHECK_OK(velo_mq_isend(peer, out, len_bytes, i, 0, &send[i]));
     }
     nodes_finish(nodes, 2, &recv[0]);
+    /* By a card more is under way. */
+    size_t least_bytes = test_is_by_card() ? len_bytes / 2 : len_bytes - MUCH;
     for (int i = 1; i < STREAMS; i++) {
-        CHECK(recv[i].len_bytes > len_bytes / 2); /* What is under way has not come. */
+        CHECK(recv[i].len_bytes > least_bytes);
         nodes_finish(nodes, 2, &recv[i]);
     }
     nodes_close(nodes, 2);

@@ -146,7 +146,6 @@ TEST(an_immediate_put_writes_up_to_8_bytes_lowest_first)
                 memset(blank, 0xee, sizeof(blank));
                 CHECK_OK(velo_rma_put(me.peer, blank, sizeof(blank),
                                       velo_rma_place(owner.stage->key, 0), 0, 0));
-                CHECK_OK(velo_rma_fence(me.peer));
                 CHECK_OK(velo_rma_put_immediate(me.peer, value, len,
                                                 velo_rma_place(owner.stage->key, at), 0, 0));
                 flush(me.peer);
