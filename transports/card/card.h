@@ -130,6 +130,11 @@ struct endpoint {
  *  no room now. */
 bool store_line(const struct endpoint *endpoint, uint16_t to, enum wire_kind kind,
                 uint64_t line[WIRE_LINE_WORDS], uint32_t words);
+/** Let the node use the slots before `head`, of the ring or of the queue, again: an eighth of all
+ * at a time. `read_pointers`: the register for that, of context 0; `told`: what the node knows of.
+ */
+void store_give_back(const struct endpoint *endpoint, uint64_t read_pointers, uint64_t head,
+                     uint64_t *told, uint32_t slots);
 /** Take in what has come. True: there was anything. */
 bool store_take(struct endpoint *endpoint);
 

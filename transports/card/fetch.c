@@ -46,13 +46,11 @@ struct fetch {
 static bool enter(const struct endpoint *endpoint, const void *memory, size_t len_bytes,
                   unsigned rights, uint16_t peer, uint32_t *first_page, uint64_t *at)
 {
-    uint64_t begin = (uintptr_t)memory & ~(HOST_PAGE_BYTES - 1);
-    uint64_t end = (uintptr_t)memory + len_bytes;
-    uint64_t pages_bytes = (end - begin + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
+    uint64_t address = (uintptr_t)memory;
     uint64_t word = velo_registered_page_pack(1, (uint8_t)rights, 0, 0, peer);
-    if (!host_io->memory_enter(&endpoint->context, begin, pages_bytes, word, first_page))
+    if (!host_enter_pages(&endpoint->context, address, len_bytes, word, first_page))
         return false;
-    *at = velo_registered_address_pack((uint16_t)((uintptr_t)memory - begin), *first_page);
+    *at = velo_registered_address_pack(address % HOST_PAGE_BYTES, *first_page);
     return true;
 }
 
@@ -237,16 +235,6 @@ static void take(struct endpoint *endpoint, uint64_t word)
         end(endpoint, fetch, fetch->status);
 }
 
-static void give_back(struct endpoint *endpoint)
-{
-    struct host_context *context = &endpoint->context;
-    if (context->queue_head - endpoint->queue_told < context->queue_entries / PARTS)
-        return;
-    endpoint->queue_told = context->queue_head;
-    host_io->register_write(context, HOST_REG_QUEUE_READ_POINTERS,
-                            context->queue_head & UINT16_MAX);
-}
-
 bool fetches_take(struct endpoint *endpoint)
 {
     struct host_context *context = &endpoint->context;
@@ -260,7 +248,8 @@ bool fetches_take(struct endpoint *endpoint)
         context->queue_head++;
         host_io->work(HOST_COPY);
         take(endpoint, word);
-        give_back(endpoint);
+        store_give_back(endpoint, HOST_REG_QUEUE_READ_POINTERS, context->queue_head,
+                        &endpoint->queue_told, context->queue_entries);
         any = true;
     }
     if (any)

@@ -49,14 +49,13 @@ static void take(struct endpoint *endpoint, const uint64_t *line)
         refuse(endpoint);
 }
 
-/* The node may use the slots again: an eighth of the ring at a time. */
-static void give_back(struct endpoint *endpoint)
+void store_give_back(const struct endpoint *endpoint, uint64_t read_pointers, uint64_t head,
+                     uint64_t *told, uint32_t slots)
 {
-    if (endpoint->head - endpoint->told < endpoint->context.ring_slots / PARTS)
+    if (head - *told < slots / PARTS)
         return;
-    endpoint->told = endpoint->head;
-    host_io->register_write(&endpoint->context, HOST_REG_READ_POINTERS,
-                            endpoint->head & UINT16_MAX);
+    *told = head;
+    host_io->register_write(&endpoint->context, read_pointers, head & UINT16_MAX);
 }
 
 /* A part of a line that the host split. False: the line is not whole, or is none. */
@@ -91,7 +90,8 @@ bool store_take(struct endpoint *endpoint)
             velo_header_len(line[0]) > VELO_INLINE_BYTES || velo_header_reserved(line[0]) != 0;
         if (!is_part || take_part(endpoint, line, line))
             take(endpoint, line);
-        give_back(endpoint);
+        store_give_back(endpoint, HOST_REG_READ_POINTERS, endpoint->head, &endpoint->told,
+                        context->ring_slots);
     }
     if (taken)
         host_io->found();

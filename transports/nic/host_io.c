@@ -11,3 +11,11 @@ static __attribute__((constructor)) void choose(void)
     const char *cluster = getenv("VELO_SIM");
     host_io = cluster && *cluster ? &host_io_sim : &host_io_card;
 }
+
+bool host_enter_pages(const struct host_context *context, uint64_t address, uint64_t len_bytes,
+                      uint64_t rights, uint32_t *first_page)
+{
+    uint64_t begin = address & ~(HOST_PAGE_BYTES - 1);
+    uint64_t end = (address + len_bytes + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
+    return host_io->memory_enter(context, begin, end - begin, rights, first_page);
+}

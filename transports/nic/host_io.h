@@ -119,6 +119,10 @@ extern const struct host_io *host_io;
 extern const struct host_io host_io_sim;
 extern const struct host_io host_io_card;
 
+/** Enter the whole pages that memory lies in; as `memory_enter`. */
+bool host_enter_pages(const struct host_context *context, uint64_t address, uint64_t len_bytes,
+                      uint64_t rights, uint32_t *first_page);
+
 /** Keeps a sentence for velo_last_error() and returns the status. The transport sets it before it
  *  calls a back. */
 extern int (*host_fail)(int status, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -68,15 +68,13 @@ static void enter(struct velo_rma_mem *mem)
     struct velo_rma *rma = mem->rma;
     bool is_any = mem->peer == VELO_RMA_PEER_ANY;
     int64_t peer = is_any ? 0 : hardware_id(rma, mem->peer);
-    uint64_t from = (uintptr_t)mem->addr & ~(HOST_PAGE_BYTES - 1);
-    uint64_t end = (uintptr_t)mem->addr + mem->len_bytes;
-    uint64_t len_bytes = (end - from + HOST_PAGE_BYTES - 1) & ~(HOST_PAGE_BYTES - 1);
     mem->page = 0;
     if (peer >= 0 && offload_of(rma)) {
         uint64_t word =
             velo_registered_page_pack(!is_any, (uint8_t)mem->rights, 0, 0, (uint16_t)peer);
         uint32_t page;
-        if (host_io->memory_enter(&rma->port->device_port->context, from, len_bytes, word, &page))
+        if (host_enter_pages(&rma->port->device_port->context, (uintptr_t)mem->addr, mem->len_bytes,
+                             word, &page))
             mem->page = page + 1;
     }
     order_write_field(&rma->table.entries[mem - rma->mems].page, mem->page);
