@@ -53,8 +53,9 @@ static const char *string_moves(void)
     return NULL;
 }
 
-/* AMD's family 1Ah (Zen 5) moves strings into lines that another core has only read as fast as into
- * others; its predecessor takes twice as long or more. docs/PERFORMANCE.md has figures. */
+/* On AMD's family 1Ah (Zen 5) a receiver that owns the lines of a long message loses more time than
+ * the next copy into them gains. On its predecessor that copy takes half the time, or less.
+ * docs/PERFORMANCE.md has figures. */
 static bool moves_into_read_lines(void)
 {
 #if defined(__x86_64__)

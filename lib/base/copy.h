@@ -137,7 +137,7 @@ int copy_configure(struct copy_choice *chosen);
 const char *copy_name(enum copy_by by);
 
 /** The choice: the length from which copies are long, above it the way of those, and whether they
- * are as fast into lines that another core has only read (COPY_INTO_READ). */
+ * go into lines that the receiver has only read, and does not own (COPY_INTO_READ). */
 extern uint64_t copy_chosen;
 #define COPY_BY_LSB 32u
 #define COPY_INTO_READ (UINT64_C(1) << 40)

@@ -230,7 +230,8 @@ static void end(struct velo_port *port, uint32_t index, uint64_t entry)
         activate(port, rx);
 }
 
-/* Has the sender left, and its device is about to tell? A dead one that left is not missed. */
+/* Has the sender left, and its device is about to tell? That frees the entry, even if the sender
+ * has died since. */
 static bool is_leave_under_way(const struct velo_port *port, uint32_t index, uint64_t entry)
 {
     return port->device && entry_state(entry) == ENTRY_READY &&
