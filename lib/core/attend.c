@@ -28,9 +28,13 @@ static pthread_t thread;
 static int files = -1;   /* An epoll of all descriptors to wait for... */
 static int control = -1; /* ...this one among them, which is rung when the list changes, */
 static int due = -1;     /* and this timer, for transports that hold frames back. */
-/* How many do. `held_lock` is taken last. */
+/* To set a timer costs some microseconds, as much as to send a packet. So it is not set back when
+ * what was held has left, and while programs release by themselves what they hold it runs longer.
+ * `held_lock`, of all that follows, is taken last. */
 static pthread_mutex_t held_lock = PTHREAD_MUTEX_INITIALIZER;
-static uint32_t held;
+static uint32_t held; /* How many hold frames back. */
+static bool is_due_set;
+static int64_t hold_ns = VELO_HOLD_NS; /* What the timer is set to next. */
 
 static bool is_away(struct velo_port *port)
 {
@@ -51,25 +55,50 @@ static bool is_pending(void)
     return pending;
 }
 
-static void set_timer(int64_t ns)
+/* With `held_lock`. True: it did not run before. */
+static bool set_timer(int64_t ns)
 {
     struct itimerspec when = {.it_value = {.tv_nsec = ns}};
+    if (is_due_set)
+        return false;
     (void)timerfd_settime(due, 0, &when, NULL);
+    is_due_set = true;
+    return true;
 }
 
-void attend_soon(void)
+bool attend_soon(void)
 {
     pthread_mutex_lock(&held_lock);
-    if (held++ == 0)
-        set_timer(VELO_HOLD_NS);
+    held++;
+    bool is_set = set_timer(hold_ns);
     pthread_mutex_unlock(&held_lock);
+    return is_set;
 }
 
 void attend_later(void)
 {
     pthread_mutex_lock(&held_lock);
-    if (--held == 0)
-        set_timer(0);
+    held--;
+    pthread_mutex_unlock(&held_lock);
+}
+
+static void timer_has_rung(void)
+{
+    pthread_mutex_lock(&held_lock);
+    is_due_set = false;
+    pthread_mutex_unlock(&held_lock);
+}
+
+/* What is held still was held later than the timer was set, or is in use by the program. */
+static void set_timer_again(bool any_was_late)
+{
+    pthread_mutex_lock(&held_lock);
+    if (any_was_late)
+        hold_ns = VELO_HOLD_NS;
+    else if (hold_ns < VELO_HOLD_LONG_NS / 2)
+        hold_ns *= 2;
+    if (held > 0)
+        (void)set_timer(VELO_HOLD_NS);
     pthread_mutex_unlock(&held_lock);
 }
 
@@ -77,12 +106,15 @@ void attend_later(void)
 static bool send_held(void)
 {
     uint64_t times;
+    bool any_was_late = false;
     if (read(due, &times, sizeof times) != sizeof times)
         return false;
+    timer_has_rung();
     pthread_mutex_lock(&lock);
     for (struct velo_port *port = attended; port; port = port->next_attended)
-        carriers_attend_held(port);
+        any_was_late |= carriers_attend_held(port);
     pthread_mutex_unlock(&lock);
+    set_timer_again(any_was_late);
     return true;
 }
 
@@ -155,6 +187,7 @@ static void close_files(void)
     if (due >= 0)
         close(due);
     files = control = due = -1;
+    is_due_set = false;
 }
 
 /* All signals go to the program's own threads. This returns only when the thread has begun: while a

@@ -19,9 +19,10 @@ int attend_begin(struct velo_port *port);
  * after this. */
 void attend_end(struct velo_port *port);
 
-/** A transport holds frames back: have the thread look at it within VELO_HOLD_NS... */
-void attend_soon(void);
-/** ...or not, since they have left. */
+/** A transport holds frames back: have the thread look at it within VELO_HOLD_LONG_NS. True: the
+ *  thread's next look is for these frames; false: it looks sooner. */
+bool attend_soon(void);
+/** They have left, before the thread looked or by its look. */
 void attend_later(void);
 
 #endif

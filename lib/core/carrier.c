@@ -220,6 +220,15 @@ static void linger(struct velo_port *port, int64_t end_ns)
 }
 
 /* From here on no peer can connect, and connected peers are told. */
+/* Progress sends what was held back: the thread need not come. */
+static void release(struct carrier *carrier)
+{
+    if (!order_flag(&carrier->held))
+        return;
+    order_set_flag(&carrier->held, 0);
+    attend_later();
+}
+
 static void close_links(struct carrier *carrier)
 {
     pthread_mutex_lock(&carrier->lock);
@@ -248,6 +257,7 @@ void carriers_close(struct velo_port *port)
         port->carriers = carrier->next;
         while (carrier->links)
             link_free(carrier->links);
+        release(carrier);
         carrier->transport->close(carrier->endpoint);
         pthread_mutex_destroy(&carrier->lock);
         free(carrier);
@@ -258,15 +268,6 @@ void carriers_close(struct velo_port *port)
 
 /* ---- progress and sleep ---------------------------------------------------------------------- */
 
-/* Progress sends what was held back: the thread need not come. */
-static void release(struct carrier *carrier)
-{
-    if (!order_flag(&carrier->held))
-        return;
-    order_set_flag(&carrier->held, 0);
-    attend_later();
-}
-
 void carrier_sent(struct carrier *carrier)
 {
     if (!carrier->transport->sent)
@@ -274,7 +275,7 @@ void carrier_sent(struct carrier *carrier)
     bool is_held = carrier->transport->sent(carrier->endpoint);
     if (is_held && !order_flag(&carrier->held)) {
         order_set_flag(&carrier->held, 1);
-        attend_soon();
+        order_set_flag(&carrier->late, attend_soon());
     } else if (!is_held) {
         release(carrier);
     }
@@ -315,11 +316,20 @@ void carriers_attend(struct velo_port *port)
     }
 }
 
-void carriers_attend_held(struct velo_port *port)
+/* The program may release its frames and hold others meanwhile: then these leave too early. */
+bool carriers_attend_held(struct velo_port *port)
 {
-    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
-        if (order_flag(&carrier->held))
+    bool any_was_late = false;
+    for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next) {
+        if (!order_flag(&carrier->held))
+            continue;
+        if (order_flag(&carrier->late)) {
             (void)progress(carrier);
+            any_was_late = true;
+        }
+        order_set_flag(&carrier->late, 1);
+    }
+    return any_was_late;
 }
 
 bool carriers_arm(struct velo_port *port)

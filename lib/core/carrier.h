@@ -26,6 +26,7 @@ struct carrier {
     uint32_t pending;     /* Something could not be sent yet. */
     uint32_t attended;    /* The attending thread works on it. */
     uint32_t held;        /* The transport holds frames back; see attend_soon(). */
+    uint32_t late;        /* If they are there when the thread looks next, it sends them. */
     bool is_closing;      /* Lines that peers open are hung up. */
     pthread_mutex_t lock; /* Of the endpoint, its lines, and the links. */
     struct velo_link *links;
@@ -50,8 +51,8 @@ struct carrier *carrier_to(const struct velo_port *port, velo_id_t peer);
 bool carriers_progress(struct velo_port *port);
 /** The same, by the thread that looks after ports; see attend.h. */
 void carriers_attend(struct velo_port *port);
-/** The same for transports that hold frames back. */
-void carriers_attend_held(struct velo_port *port);
+/** The same for transports that have held frames back for long. True: there was one. */
+bool carriers_attend_held(struct velo_port *port);
 /** With the carrier's lock held: something was sent, and more may follow. */
 void carrier_sent(struct carrier *carrier);
 /** Before a wait for the descriptors: send what is held back. False: there is something to do. */

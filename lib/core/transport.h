@@ -53,8 +53,10 @@
 /** A transport takes payloads of at least this length: a slot holds as much. */
 #define VELO_FRAME_BYTES_MIN VELO_INLINE_BYTES
 
-/** The longest time that a transport may hold frames back, in ns, while the program computes. */
+/** How long frames are held back while a program computes, in ns, and how long at most if it looked
+ *  at its ports until then. */
 #define VELO_HOLD_NS 50000
+#define VELO_HOLD_LONG_NS 1000000
 
 enum velo_frame_kind {
     VELO_FRAME_OPEN = 1,
@@ -201,7 +203,7 @@ struct velo_transport {
     /** How a peer is reached: velo_peer_name(). */
     int (*learn)(void *endpoint, velo_id_t peer, const void *name, size_t len_bytes);
     /** The program has just sent, and may send more. True: frames are held back for now; the
-     *  library calls progress(), which sends them, within VELO_HOLD_NS. */
+     *  library calls progress(), which sends them, within VELO_HOLD_LONG_NS. */
     bool (*sent)(void *endpoint);
     /** The program, or the thread that looks after the port, is about to wait for the descriptor.
      *  Send all that is held back. False: there is something to do already. */
