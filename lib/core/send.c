@@ -134,14 +134,25 @@ static int look_now_and_then(struct velo_conn *conn)
     return look_at_peer(conn);
 }
 
+/* False: the receiver's credits make no sense. */
+static bool take_credits(struct velo_conn *conn)
+{
+    return ring_tx_refresh(&conn->tx, order_read_credit(&conn->tx.shared->consumed));
+}
+
 /* Look for room once. */
 static int find_room(struct velo_conn *conn, size_t len_bytes)
 {
     if (likely(has_room(conn, len_bytes)))
         return VELO_OK;
     ring_tx_show_counters(&conn->tx);
-    (void)carriers_look(conn->port);
-    if (unlikely(!ring_tx_refresh(&conn->tx, order_read_credit(&conn->tx.shared->consumed))))
+    bool makes_sense = take_credits(conn);
+    /* A look at transports sends what they hold: not while there is room without it. */
+    if (conn->port->carriers && makes_sense && !has_room(conn, len_bytes)) {
+        (void)carriers_progress(conn->port);
+        makes_sense = take_credits(conn);
+    }
+    if (unlikely(!makes_sense))
         return corrupt_credits();
     if (likely(has_room(conn, len_bytes))) {
         conn->again = 0;
