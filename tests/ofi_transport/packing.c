@@ -122,6 +122,51 @@ TEST(an_answer_leaves_at_once_and_takes_along_what_was_held)
     scene_close(&scene);
 }
 
+/* Credits for so many slots of a ring of 256. */
+static void give_credit(struct scene *scene, uint64_t slots)
+{
+    const struct velo_frame credit = {.kind = VELO_FRAME_CREDIT, .word = {slots, 0}};
+    CHECK_OK(packet_add(scene->line, &credit));
+}
+
+static void accept_line(struct scene *scene)
+{
+    const struct velo_frame_accept accept = {.depth_slots = 256, .data_bytes = 65536};
+    const struct velo_frame frame = {
+        .kind = VELO_FRAME_ACCEPT, .payload_bytes = sizeof accept, .payload = &accept};
+    CHECK_OK(packet_add(scene->line, &frame));
+    packets_flush(&scene->endpoint, false);
+    packets = 0;
+}
+
+TEST(credits_travel_with_an_answer)
+{
+    struct scene scene;
+    scene_open(&scene);
+    accept_line(&scene);
+    take_message(&scene);
+    give_credit(&scene, 127);
+    CHECK_EQ(packets, 0);
+    CHECK(!send_message(&scene));
+    CHECK_EQ(packets, 1);
+    CHECK(!scene.conn.credits);
+    scene_close(&scene);
+}
+
+TEST(credits_for_half_a_ring_leave_at_once_and_are_no_answer)
+{
+    struct scene scene;
+    scene_open(&scene);
+    accept_line(&scene);
+    take_message(&scene);
+    give_credit(&scene, 128);
+    CHECK_EQ(packets, 1);
+    CHECK(!send_message(&scene)); /* The answer. */
+    CHECK_EQ(packets, 2);
+    CHECK(send_message(&scene));
+    scene_close(&scene);
+}
+
 TEST(messages_in_a_row_travel_together)
 {
     struct scene scene;

@@ -132,7 +132,8 @@ struct conn {
     struct conn *next_listed;
     uint32_t at_fabric; /* Packets that the fabric has. */
     int64_t sent_ns, filling_ns, credits_ns;
-    bool is_asked; /* A message of the peer has come since a packet left. */
+    bool is_asked; /* A message of the peer has come since a packet left that had more than credits.
+                    */
     bool was_heard, was_busy;
     uint32_t stuck_ticks;
 

@@ -97,10 +97,14 @@ static void put_credits(struct conn *conn)
 /* A packet for all credits that wait. */
 static bool push_credits(struct conn *conn)
 {
-    if (conn->credits && !conn->filling && !begin(conn))
+    bool are_alone = !conn->filling;
+    bool is_asked = conn->is_asked;
+    if (conn->credits && are_alone && !begin(conn))
         return false;
     put_credits(conn);
-    return packet_flush(conn);
+    bool has_left = packet_flush(conn);
+    conn->is_asked |= is_asked && are_alone; /* Credits are no answer. */
+    return has_left;
 }
 
 static int add_credit(struct ofi_line *line, const struct velo_frame *frame)
@@ -127,7 +131,7 @@ static void note_accept(struct ofi_line *line, const struct velo_frame *frame)
 {
     struct velo_frame_accept accept;
     memcpy(&accept, frame->payload, sizeof accept);
-    line->urgent[0] = accept.depth_slots / 4;
+    line->urgent[0] = accept.depth_slots / 2;
     line->urgent[1] = accept.data_bytes / 4;
     line->told[0] = accept.consumed;
     line->told[1] = accept.data_consumed;
@@ -206,8 +210,7 @@ bool packet_flush(struct conn *conn)
         return true;
     if (conn->sent - conn->acked >= WIRE_WINDOW)
         return false;
-    if (packet->len_bytes > conn->endpoint->fabric.inject_bytes)
-        put_credits(conn); /* It gets no slower by that. */
+    put_credits(conn); /* Even if it is too long to be injected then: their own packet costs more. */
     put_header(conn, packet, conn->is_leaving ? WIRE_BYE : WIRE_FRAMES);
     enum fabric_sent sent =
         conn->is_self ? FABRIC_HAS : fabric_send(&conn->endpoint->fabric, packet, conn->address);
