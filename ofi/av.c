@@ -251,6 +251,8 @@ int vf_av_open(struct fid_domain *domain_fid, struct fi_av_attr *attr, struct fi
     attr->type = attr->type == FI_AV_UNSPEC ? FI_AV_TABLE : attr->type;
     vf_lock(domain);
     domain->users++;
+    if (attr->count > domain->peers)
+        domain->peers = attr->count < UINT32_MAX ? (uint32_t)attr->count : UINT32_MAX;
     vf_unlock(domain);
     *out = &av->fid;
     return 0;

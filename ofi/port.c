@@ -31,11 +31,12 @@ static int first_node(void)
     return node >= 0 && node < NODES ? (int)node : 0;
 }
 
-static int open_at(const char *domain, int node, int vpid, struct velo_port **port,
+static int open_at(const char *domain, uint32_t peers, int node, int vpid, struct velo_port **port,
                    struct velo_rma **rma)
 {
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
     attr.domain = domain;
+    attr.data_bytes = velo_mq_ring_bytes(peers);
     attr.node = node;
     attr.vpid = vpid;
     int status = velo_port_open(&attr, port);
@@ -57,7 +58,7 @@ int vf_port_open(struct vf_domain *domain, int node, int vpid, struct velo_port 
     int status;
     int at = node >= 0 ? node : first_node();
     do
-        status = open_at(domain->name, at, vpid, port, rma);
+        status = open_at(domain->name, domain->peers, at, vpid, port, rma);
     while (status == VELO_ERR_FULL && node < 0 && ++at < NODES);
     if (status) {
         vf_log("open a port: %s", velo_last_error());
@@ -117,7 +118,7 @@ static void take_away(const char *domain, int node, int vpid)
 {
     struct velo_port *port;
     struct velo_rma *rma;
-    if (open_at(domain, node, vpid, &port, &rma) != VELO_OK)
+    if (open_at(domain, 0, node, vpid, &port, &rma) != VELO_OK)
         return; /* It lives. */
     (void)velo_rma_close(rma);
     (void)velo_port_close(port);

@@ -153,6 +153,7 @@ struct vf_domain {
     char name[VELO_DOMAIN_NAME_MAX + 1];
     uint64_t place;
     int mr_mode;
+    uint32_t peers; /* The most that an address vector was opened for; 0: none has said. */
     struct vf_ep *eps;
     /* Remote memory; NULL unless the domain was opened for it. */
     struct velo_port *rma_port;

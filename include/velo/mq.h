@@ -194,6 +194,19 @@ VELO_API int velo_mq_open(struct velo_port *port, struct velo_rma *rma,
                           const struct velo_mq_attr *attr, struct velo_mq **mq);
 
 /**
+ * The data_bytes (velo_port_attr) of a port for queues with so many peers: large rings, in which
+ * the pieces of a long message do not wait for each other, as long as all of them together stay
+ * small.
+ *
+ * @param peers  The peers that may send long messages; 0: not known, taken for few.
+ * @return Bytes: 262,144 with up to 16 peers, 65,536 with more than 32.
+ * @thread Any thread.
+ * @path cold
+ * @see velo_port_open, velo_mq_open
+ */
+VELO_API uint32_t velo_mq_ring_bytes(uint32_t peers);
+
+/**
  * Close the queues. Requests still under way end with VELO_ERR_CANCELLED; messages that were sent
  * are delivered.
  *

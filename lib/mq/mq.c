@@ -18,6 +18,11 @@
 /* The default limit, as a multiple of the bound. */
 #define LIMIT_BOUNDS 16
 
+/* Data of a peer's ring, and of all rings of a port. */
+#define RING_BYTES_LEAST (UINT32_C(64) << 10)
+#define RING_BYTES_MOST (UINT32_C(256) << 10)
+#define RINGS_BYTES (UINT64_C(4) << 20)
+
 /* Empty polls between two looks at the clock. */
 #define POLLS_PER_CLOCK 4096u
 /* Messages that velo_mq_wait() takes between two looks at the clock. */
@@ -141,6 +146,14 @@ static int open_space(struct space *space)
     if (!mq_posted_open(space) || !mq_table_open(&space->unexpected))
         return velo_fail(VELO_ERR_NO_MEMORY, "no memory for matched queues");
     return VELO_OK;
+}
+
+uint32_t velo_mq_ring_bytes(uint32_t peers)
+{
+    uint32_t len_bytes = RING_BYTES_MOST;
+    while (len_bytes > RING_BYTES_LEAST && (uint64_t)len_bytes * peers > RINGS_BYTES)
+        len_bytes /= 2;
+    return len_bytes;
 }
 
 int velo_mq_open(struct velo_port *port, struct velo_rma *rma, const struct velo_mq_attr *attr,

@@ -280,6 +280,27 @@ TEST(a_send_with_the_flag_of_inject_copies_the_message)
     pair_close(&pair);
 }
 
+/* Its room is there; with smaller rings it would be announced, and its send would last until then.
+ */
+TEST(a_message_of_16_kib_waits_for_no_receive)
+{
+    struct pair pair;
+    const size_t len = 16384;
+
+    if (!is_velo() || longest() < len)
+        test_skip("velo promises that, where messages are so long");
+    pair_open(&pair, &plain);
+    buffers_open();
+    pattern_fill(from, len, 1);
+    POST(fi_tsenddata(pair.a.ep, from, len, NULL, 0, pair.to_b, 1, &sent));
+    next_ok(&pair.a, &sent, TSENT);
+    POST(fi_trecv(pair.b.ep, into, len, NULL, FI_ADDR_UNSPEC, 1, 0, &got));
+    next_ok(&pair.b, &got, TGOT);
+    CHECK(pattern_matches(into, len, 1));
+    buffers_close();
+    pair_close(&pair);
+}
+
 /* Lengths of a stream that goes through all ways of carrying. */
 static size_t len_of(unsigned i)
 {

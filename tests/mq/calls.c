@@ -383,6 +383,16 @@ TEST(nothing_can_be_started_while_the_queues_close)
     CHECK_STATUS(recv.status, VELO_ERR_CANCELLED);
 }
 
+TEST(all_rings_of_a_port_together_stay_small)
+{
+    CHECK_EQ(velo_mq_ring_bytes(0), 256 << 10);
+    CHECK_EQ(velo_mq_ring_bytes(16), 256 << 10);
+    CHECK_EQ(velo_mq_ring_bytes(17), 128 << 10);
+    CHECK_EQ(velo_mq_ring_bytes(32), 128 << 10);
+    CHECK_EQ(velo_mq_ring_bytes(33), 64 << 10);
+    CHECK_EQ(velo_mq_ring_bytes(UINT32_MAX), 64 << 10);
+}
+
 TEST(counters_say_what_was_done)
 {
     struct node nodes[2];

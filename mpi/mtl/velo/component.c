@@ -13,11 +13,6 @@ static int component_register(void);
 static int component_query(mca_base_module_t **module, int *priority);
 static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_threads);
 
-/* Bytes of a peer's receive ring, and of all rings of a rank. */
-#define DATA_BYTES_MIN (64u << 10)
-#define DATA_BYTES_MAX (256u << 10)
-#define DATA_BYTES_TOTAL (4u << 20)
-
 struct mtl_velo_component mca_mtl_velo_component = {
     .super =
         {
@@ -122,17 +117,6 @@ static int component_query(mca_base_module_t **module, int *priority)
     return OMPI_SUCCESS;
 }
 
-/* Pieces of long messages in flight should not fill the rings, which in turn should not fill
- * memory: each rank has one for every other. */
-static unsigned ring_data_bytes(void)
-{
-    unsigned bytes = DATA_BYTES_MAX;
-    unsigned ranks = (unsigned)orte_process_info.num_procs;
-    while (bytes > DATA_BYTES_MIN && bytes * ranks > DATA_BYTES_TOTAL)
-        bytes /= 2;
-    return bytes;
-}
-
 static int reach_all(void)
 {
     if (velo_ompi_reached_ranks(&mtl_velo.port) == (int64_t)orte_process_info.num_procs)
@@ -150,7 +134,7 @@ static int open_queues(void)
 {
     struct mtl_velo_component *own = &mca_mtl_velo_component;
     if (own->params.data_bytes == 0)
-        own->params.data_bytes = ring_data_bytes();
+        own->params.data_bytes = velo_mq_ring_bytes(orte_process_info.num_procs);
     int rc = velo_ompi_open(&own->super.mtl_version, &own->params, &mtl_velo.port);
     if (rc == OMPI_SUCCESS)
         rc = reach_all();
