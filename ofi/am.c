@@ -20,7 +20,7 @@ struct slot {
     };
     union {
         struct vf_am_answer answer;
-        char reply[sizeof(struct vf_am_answer) + VF_INJECT_BYTES];
+        char reply[sizeof(struct vf_am_answer) + VF_ATOMIC_BYTES];
     };
 };
 

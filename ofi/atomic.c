@@ -54,7 +54,7 @@ size_t vf_atomic_serve(struct vf_domain *domain, const struct vf_am_header *head
     size_t sent_bytes = (header->op == FI_ATOMIC_READ ? 0 : operand_bytes) + compare_bytes;
     answer->status = VELO_ERR_ARG;
     if (!vf_compute_is_valid(header->datatype, header->op, header->wants) || header->count == 0 ||
-        header->count > VF_INJECT_BYTES / size || len_bytes != sent_bytes)
+        header->count > VF_ATOMIC_BYTES / size || len_bytes != sent_bytes)
         return sizeof *answer;
     char *target = vf_mr_reach(domain, header->key, header->addr, operand_bytes,
                                access_of(header->op, header->wants));
@@ -140,7 +140,7 @@ static int check(const struct vf_ep *ep, const struct atomic *atomic, size_t cou
     if (atomic->operand_len > VF_IOV_MAX || atomic->compare_len > VF_IOV_MAX ||
         atomic->result_len > VF_IOV_MAX || (flags & ~ATOMIC_FLAGS))
         return -FI_EINVAL;
-    if (count == 0 || count > VF_INJECT_BYTES / vf_datatype_bytes(atomic->datatype))
+    if (count == 0 || count > VF_ATOMIC_BYTES / vf_datatype_bytes(atomic->datatype))
         return -FI_EINVAL;
     if (atomic->wants != VF_WANTS_NOTHING && elements(atomic->result, atomic->result_len) != count)
         return -FI_EINVAL;
@@ -411,7 +411,7 @@ static int valid(enum fi_datatype datatype, enum fi_op op, enum vf_atomic_wants 
 {
     if (!vf_compute_is_valid(datatype, op, wants))
         return -FI_EOPNOTSUPP;
-    *count = VF_INJECT_BYTES / vf_datatype_bytes(datatype);
+    *count = VF_ATOMIC_BYTES / vf_datatype_bytes(datatype);
     return 0;
 }
 

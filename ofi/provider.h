@@ -70,8 +70,10 @@
 #define VF_IOV_MAX 4
 /** Longest message. */
 #define VF_MESSAGE_BYTES_MAX ((size_t)1 << 40)
-/** Longest message that inject takes; also the most memory of one atomic operation. */
-#define VF_INJECT_BYTES 4096u
+/** Longest message that inject takes: as long as one that is sent before its receive is known. */
+#define VF_INJECT_BYTES 16384u
+/** The most memory of one atomic operation. */
+#define VF_ATOMIC_BYTES 4096u
 /** Completions of a queue for which no number was asked. */
 #define VF_CQ_SIZE 4096u
 /** Operations of an endpoint that may be under way: sends and the like, receives. */
@@ -463,6 +465,7 @@ struct vf_ep {
     size_t rma_peers_len;
     struct vf_am *am;
     bool am_stalled; /* Requests wait for room. */
+    bool has_copy;   /* An injected message goes later, from a copy: one at a time. */
     struct vf_claim *claims;
     struct vf_srx *srx;         /* NULL: we match. */
     struct vf_owner_srx *owner; /* Its owner. */
@@ -596,7 +599,7 @@ struct vf_am_answer {
     int64_t status; /* VELO_OK, VELO_ERR_ARG or VELO_ERR_ACCESS. */
 };
 
-#define VF_AM_BYTES (sizeof(struct vf_am_header) + 2 * VF_INJECT_BYTES)
+#define VF_AM_BYTES (sizeof(struct vf_am_header) + 2 * VF_ATOMIC_BYTES)
 
 int vf_am_start(struct vf_ep *ep);
 void vf_am_close(struct vf_ep *ep);

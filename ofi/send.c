@@ -32,6 +32,12 @@ static void send_done(struct velo_mq_request *request)
     vf_op_done(op, op->ep->tx_cq, request->status);
 }
 
+static void copy_done(struct velo_mq_request *request)
+{
+    ((struct vf_op *)request)->ep->has_copy = false;
+    send_done(request);
+}
+
 /* A send that must wait: for room, for its receiver, or because it is long. */
 static __attribute__((noinline)) ssize_t send_later(struct vf_ep *ep, enum vf_space space,
                                                     struct velo_mq_peer *peer,
@@ -60,7 +66,7 @@ static __attribute__((noinline)) ssize_t send_later(struct vf_ep *ep, enum vf_sp
     op->cntr = ep->send_cntr;
     op->completion = (struct vf_completion){
         .context = message->context, .flags = kind_flags(space), .source = FI_ADDR_NOTAVAIL};
-    op->mq.done = send_done;
+    op->mq.done = flags & VF_QUIET ? copy_done : send_done;
     uint32_t mq_flags = (flags & SYNC_FLAGS ? VELO_MQ_SYNC : 0u) |
                         (flags & FI_REMOTE_CQ_DATA ? VELO_MQ_COOKIE : 0u);
     int status = velo_mq_isend_in(peer, space, buf, message->len, message->tag, mq_flags,
@@ -84,6 +90,23 @@ static __attribute__((noinline)) ssize_t fail(struct vf_ep *ep, enum vf_space sp
     rc = vf_op_fail(ep, message->context, kind_flags(space), ep->send_cntr, rc);
     if (rc == 0)
         free(packed);
+    return rc;
+}
+
+/* There is no room now. Where many peers share the memory for rings, the longest messages find none
+ * in any ring: such a message goes later, from a copy. */
+static __attribute__((noinline)) ssize_t inject_later(struct vf_ep *ep, enum vf_space space,
+                                                      struct velo_mq_peer *peer,
+                                                      const struct message *message, uint64_t flags)
+{
+    /* The cut of eager_bytes in velo_mq_attr. */
+    size_t eager_bytes = velo_mq_ring_bytes(UINT32_MAX) / 4 - 48;
+    if (message->len <= eager_bytes || ep->has_copy)
+        return -FI_EAGAIN;
+    ep->has_copy = true;
+    ssize_t rc = send_later(ep, space, peer, message, flags | FI_INJECT, false, NULL);
+    if (rc)
+        ep->has_copy = false;
     return rc;
 }
 
@@ -124,7 +147,7 @@ static vf_hot ssize_t send_locked(struct vf_ep *ep, enum vf_space space,
         if (status != VELO_AGAIN)
             return fail(ep, space, message, flags, packed, -vf_error(status));
         if (flags & VF_QUIET)
-            return -FI_EAGAIN;
+            return inject_later(ep, space, peer, message, flags);
     }
     return send_later(ep, space, peer, message, flags, reports, packed);
 }

@@ -280,6 +280,33 @@ TEST(a_send_with_the_flag_of_inject_copies_the_message)
     pair_close(&pair);
 }
 
+/* In a job of so many the rings are too small for it. */
+TEST(an_inject_that_fits_no_ring_goes_from_a_copy)
+{
+    struct pair pair;
+    const struct side_attr crowd = {.av_count = 100};
+
+    if (!is_velo() || longest() < 16384)
+        test_skip("others have other limits");
+    pair_open(&pair, &crowd);
+    buffers_open();
+    size_t len = pair.a.info->tx_attr->inject_size;
+    for (uint64_t i = 1; i <= 3; i++) {
+        pattern_fill(from, len, i);
+        POST(fi_tinjectdata(pair.a.ep, from, len, i, pair.to_b, i));
+        memset(from, 0, len);
+        CHECK_REFUSED(fi_tinject(pair.a.ep, from, len, pair.to_b, i),
+                      FI_EAGAIN); /* One at a time. */
+        POST(fi_trecv(pair.b.ep, into, len, NULL, FI_ADDR_UNSPEC, i, 0, &got));
+        CHECK_EQ(next_ok(&pair.b, &got, TGOT).entry.data, i);
+        CHECK(pattern_matches(into, len, i));
+    }
+    nothing_more(&pair.a);
+    nothing_more(&pair.b);
+    buffers_close();
+    pair_close(&pair);
+}
+
 /* Its room is there; with smaller rings it would be announced, and its send would last until then.
  */
 TEST(a_message_of_16_kib_waits_for_no_receive)

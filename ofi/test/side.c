@@ -121,7 +121,8 @@ void needs(const struct side_attr *attr) { fi_freeinfo(info_of(attr)); }
 
 void side_open_domain(struct side *side, const struct side_attr *attr)
 {
-    struct fi_av_attr av_attr = {.type = attr->av_type ? attr->av_type : FI_AV_MAP};
+    struct fi_av_attr av_attr = {.type = attr->av_type ? attr->av_type : FI_AV_MAP,
+                                 .count = attr->av_count};
     struct fi_cq_attr cq_attr = {.format = attr->format ? attr->format : FI_CQ_FORMAT_TAGGED,
                                  .wait_obj = attr->wait ? attr->wait : FI_WAIT_NONE,
                                  .size = attr->cq_size};

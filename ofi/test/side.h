@@ -65,7 +65,7 @@ struct side_attr {
     uint64_t tx_flags, rx_flags; /* Default flags of operations. */
     uint64_t tx_order, rx_order; /* FI_ORDER_SAS where messages are asked for. */
     uint64_t bind_flags;         /* FI_SELECTIVE_COMPLETION. */
-    size_t tx_size, rx_size, cq_size;
+    size_t tx_size, rx_size, cq_size, av_count;
     bool reads_itself; /* The test reads the queue: progress takes nothing from it. */
     bool has_counters; /* One that counts what this side does, one of what is done to it. */
 };
