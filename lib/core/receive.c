@@ -211,13 +211,7 @@ static void spin_failed(struct velo_port *port)
     port->spin_ns = port->spin_ns / 2 >= SPIN_MIN_NS ? port->spin_ns / 2 : 0;
 }
 
-/* Is the current ring the only one to look at? */
-hot_inline bool is_alone(const struct velo_port *port, const struct ring_rx *rx)
-{
-    return rx->mode == RX_POLLED && port->active_count == 1;
-}
-
-/* Spin for about a microsecond on a ring that is alone. Returns its next header, or 0. */
+/* Spin for about a microsecond on a ring. Returns its next header, or 0. */
 hot_inline uint64_t spin_current(const struct velo_port *port, struct ring_rx *rx)
 {
     return spin_ring(port, rx, &port->shared->summary, POLLS_PER_CLOCK);
@@ -229,7 +223,7 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
     if (budget_ns == 0)
         return NULL;
     for (uint32_t polls = 1;; polls++) {
-        bool alone = is_alone(port, port->current);
+        bool alone = spin_may(port, port->current);
         if (alone)
             (void)spin_current(port, port->current);
         else
@@ -500,7 +494,7 @@ static __attribute__((noinline)) int recv_spin(struct velo_port *port, void *buf
 {
     struct ring_rx *rx = port->current;
     uint64_t header = 0;
-    if (timeout_ns != 0 && is_alone(port, rx)) {
+    if (timeout_ns != 0 && spin_may(port, rx)) {
         linger(port, rx);
         header = spin_current(port, rx);
     }
@@ -596,7 +590,7 @@ static __attribute__((noinline)) int peek_spin(struct velo_port *port, struct ve
                                                int64_t timeout_ns)
 {
     struct ring_rx *rx = port->current;
-    if (timeout_ns != 0 && is_alone(port, rx)) {
+    if (timeout_ns != 0 && spin_may(port, rx)) {
         linger(port, rx);
         uint64_t header = spin_current(port, rx);
         if (likely(header) &&

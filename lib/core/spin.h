@@ -8,8 +8,24 @@
 
 #include "port.h"
 
+/** May a ring be polled in one loop? Beside it there is at most the one that the same peer sends
+ * long messages by. */
+hot_inline bool spin_may(const struct velo_port *port, const struct ring_rx *rx)
+{
+    return likely(rx->mode == RX_POLLED) && likely(port->active_count <= 2);
+}
+
+/* Has a message come in this ring, too? */
+static inline bool spin_sees(const struct ring_rx *rx)
+{
+    const uint64_t *next = ring_rx_cell(rx, ring_line_up(rx->head));
+    return (order_read_header(rx->cell) & RING_CHECK) == rx->expect ||
+           (order_read_header(next) & RING_CHECK) == rx->expect + ring_seq(LINE_CELLS);
+}
+
 /**
- * Poll a ring that is the only one to look at, so many times, or until the word `look` is not 0.
+ * Poll a ring for which spin_may() holds, so many times, or until the word `look` is not 0 or
+ * something has come in the other ring.
  *
  * This loop decides the latency more than anything else: it is short, keeps in registers what it
  * needs, and leaves with the header as soon as that is there.
@@ -24,6 +40,8 @@ hot_inline uint64_t spin_ring(const struct velo_port *port, struct ring_rx *rx,
     const uint64_t *next = ring_rx_cell(rx, ring_line_up(rx->head));
     const uint64_t next_expect = expect + ring_seq(LINE_CELLS);
     const bool is_long = rx->data_ahead > 0;
+    const struct ring_rx *other =
+        port->active_count == 2 ? port->active[port->active[0] == rx] : NULL;
     for (; polls > 0; polls--) {
         order_pause();
         if (is_long)
@@ -31,7 +49,7 @@ hot_inline uint64_t spin_ring(const struct velo_port *port, struct ring_rx *rx,
         uint64_t header = order_read_header(cell);
         if ((header & RING_CHECK) == expect)
             return header;
-        if (unlikely(order_peek_summary(look)))
+        if (unlikely(order_peek_summary(look)) || (other && spin_sees(other)))
             break;
         if (next != cell && (order_read_header(next) & RING_CHECK) == next_expect &&
             likely((header = ring_rx_turn(rx)) != 0))

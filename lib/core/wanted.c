@@ -77,7 +77,7 @@ uint32_t port_take_wanted(struct velo_port *port, const struct wanted_message *w
     uint64_t header = ring_rx_look(rx);
     if (!ring_rx_match(rx, header)) {
         port->messages_before = port->messages;
-        if (unlikely(rx->mode != RX_POLLED || port->active_count != 1))
+        if (unlikely(!spin_may(port, rx)))
             return 0;
         header = spin_ring(port, rx, port->look, polls);
         if (header == 0)

@@ -102,7 +102,7 @@ int velo_mq_poll(struct velo_mq *mq, struct velo_mq_request *request)
         if (velo_mq_progress(mq) > 0)
             continue;
         uint32_t done = pause_for(messages);
-        if (is_waited_for && mq->port->active_count == 1)
+        if (is_waited_for && mq->port->active_count <= 2)
             done = POLLS_PER_LOOK;
         polls -= done < polls ? done : polls;
     }
@@ -117,7 +117,7 @@ hot_inline bool take_any(struct velo_mq *mq)
     uint64_t header = port_look(port);
     if (header == 0) {
         port->messages_before = port->messages;
-        if (unlikely(rx->mode != RX_POLLED || port->active_count != 1))
+        if (unlikely(!spin_may(port, rx)))
             return false;
         header = spin_ring(port, rx, port->look, POLLS_PER_LOOK);
         mq->burst = 0; /* It had to be waited for. */
