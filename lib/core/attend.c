@@ -118,6 +118,18 @@ static bool send_held(void)
     return true;
 }
 
+static int watch(int file)
+{
+    struct epoll_event event = {.events = EPOLLIN};
+    return epoll_ctl(files, EPOLL_CTL_ADD, file, &event);
+}
+
+static int watch_once(int operation, const struct carrier *carrier)
+{
+    struct epoll_event event = {.events = EPOLLIN | EPOLLONESHOT};
+    return epoll_ctl(files, operation, carrier->transport->descriptor(carrier->endpoint), &event);
+}
+
 /* Give programs that look by themselves the time to do so. */
 static void stay_away(void)
 {
@@ -127,13 +139,23 @@ static void stay_away(void)
         ;
 }
 
+/* The descriptors of transports are watched for one event, and anew before each sleep. So while the
+ * thread stays away, messages that the program takes cost no work for this thread's list. */
+static void watch_again(const struct velo_port *port)
+{
+    for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
+        (void)watch_once(EPOLL_CTL_MOD, carrier);
+}
+
 /* Before a sleep. If a program that looks by itself stops doing so later, its descriptor may show
  * nothing, and the next look comes after LOOK_MS. False: there is something to do. */
 static bool arm(void)
 {
     bool is_armed = true;
-    for (struct velo_port *port = attended; port; port = port->next_attended)
+    for (struct velo_port *port = attended; port; port = port->next_attended) {
         is_armed &= is_away(port) || carriers_arm(port);
+        watch_again(port);
+    }
     return is_armed;
 }
 
@@ -170,12 +192,6 @@ static void ring(void)
 {
     const uint64_t one = 1;
     (void)!write(control, &one, sizeof one);
-}
-
-static int watch(int file)
-{
-    struct epoll_event event = {.events = EPOLLIN};
-    return epoll_ctl(files, EPOLL_CTL_ADD, file, &event);
 }
 
 static void close_files(void)
@@ -219,7 +235,7 @@ static int watch_port(const struct velo_port *port)
 {
     int error = 0;
     for (const struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
-        error |= watch(carrier->transport->descriptor(carrier->endpoint));
+        error |= watch_once(EPOLL_CTL_ADD, carrier);
     return error ? velo_fail(VELO_ERR_SYSTEM, "the descriptor of a transport cannot be watched")
                  : VELO_OK;
 }
