@@ -69,22 +69,43 @@ void stranger_send(const struct stranger *s, uint16_t to, unsigned tag, uint64_t
         host_io->poll();
 }
 
-bool stranger_take(struct stranger *s, struct velo_port *port, uint64_t line[WIRE_LINE_WORDS])
+/* One look: has a line come that is no ACK? */
+static bool take_once(struct stranger *s, struct velo_port *port, uint64_t line[WIRE_LINE_WORDS])
 {
     struct velo_msg msg;
-    for (int polls = 0; polls < 100; polls++) {
-        const uint64_t *slot = s->context.ring + s->head % s->context.ring_slots * WIRE_LINE_WORDS;
-        uint64_t header = order_read_header(slot);
-        if (velo_header_valid(header) && velo_header_seq(header) == (s->head & UINT16_MAX)) {
-            memcpy(line, slot, WIRE_LINE_WORDS * sizeof *line);
-            s->head++;
-            if (velo_header_tag(header) != WIRE_ACK)
-                return true;
-            continue;
-        }
+    const uint64_t *slot = s->context.ring + s->head % s->context.ring_slots * WIRE_LINE_WORDS;
+    uint64_t header = order_read_header(slot);
+    if (!velo_header_valid(header) || velo_header_seq(header) != (s->head & UINT16_MAX)) {
         (void)velo_try_peek(port, &msg);
+        return false;
     }
-    return false;
+    memcpy(line, slot, WIRE_LINE_WORDS * sizeof *line);
+    s->head++;
+    return velo_header_tag(header) != WIRE_ACK;
+}
+
+bool stranger_take(struct stranger *s, struct velo_port *port, uint64_t line[WIRE_LINE_WORDS])
+{
+    int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS;
+    while (!take_once(s, port, line))
+        if (test_now_ns() > end_ns)
+            return false;
+    return true;
+}
+
+bool stranger_takes_nothing(struct stranger *s, struct velo_port *port)
+{
+    uint64_t line[WIRE_LINE_WORDS];
+    for (int polls = 0; polls < 100; polls++)
+        if (take_once(s, port, line))
+            return false;
+    return true;
+}
+
+void stranger_drain(struct stranger *s, struct velo_port *port)
+{
+    while (!stranger_takes_nothing(s, port))
+        ;
 }
 
 void stranger_hello(const struct stranger *s, struct velo_port *to, uint16_t to_generation,

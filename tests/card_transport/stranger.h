@@ -22,8 +22,12 @@ void port_place(struct velo_port *port, uint16_t *address, uint16_t *generation)
 /* Send a line to a context: words 1 and on of `line`; the header word follows. */
 void stranger_send(const struct stranger *s, uint16_t to, unsigned tag, uint64_t *line,
                    uint32_t words);
-/* The next line that comes, other than ACK, while `port` is polled; false: none in 100 polls. */
+/* The next line that comes, other than ACK, while `port` is polled; false: none does. */
 bool stranger_take(struct stranger *s, struct velo_port *port, uint64_t line[WIRE_LINE_WORDS]);
+/* None comes in 100 polls. */
+bool stranger_takes_nothing(struct stranger *s, struct velo_port *port);
+/* Take all that comes, until that is so. */
+void stranger_drain(struct stranger *s, struct velo_port *port);
 
 /* HELLO of `from` to a port; the generation of its context that is meant. `call` is new each time.
  */
