@@ -223,8 +223,8 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
     if (budget_ns == 0)
         return NULL;
     for (uint32_t polls = 1;; polls++) {
-        bool alone = spin_may(port, port->current);
-        if (alone)
+        bool may_spin = spin_may(port, port->current);
+        if (may_spin)
             (void)spin_current(port, port->current);
         else
             order_pause();
@@ -235,7 +235,7 @@ static struct ring_rx *spin(struct velo_port *port, struct wait_clock *clock)
         }
         if (unlikely(is_to_end(port)))
             return NULL;
-        if (!alone && polls % POLLS_PER_CLOCK != 0)
+        if (!may_spin && polls % POLLS_PER_CLOCK != 0)
             continue;
         show_counters(port);
         int64_t now_ns = wait_now_ns();

@@ -8,8 +8,8 @@
 
 #include "port.h"
 
-/** May a ring be polled in one loop? Beside it there is at most the one that the same peer sends
- * long messages by. */
+/** May a ring be polled in one loop? Beside it there is at most one other, for example the one by
+ * which the same peer sends the pieces of long messages. */
 hot_inline bool spin_may(const struct velo_port *port, const struct ring_rx *rx)
 {
     return likely(rx->mode == RX_POLLED) && likely(port->active_count <= 2);
