@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-RUNS = 3
+RUNS = 2
 NODES = 2
 
 velo, layer, program, ranks, *arguments = sys.argv[1:]
