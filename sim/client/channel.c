@@ -102,11 +102,18 @@ static long futex(uint32_t *word, int op, uint32_t value, const struct timespec 
 
 static bool simulator_is_gone(void) { return kill(area->pid, 0) != 0 && errno == ESRCH; }
 
+/* A thread that leaves gives its channel back. A new one may take it, and call, before the first
+ * one has seen the answer. */
+static bool is_of(const struct sim_channel *channel, uint32_t tid)
+{
+    return order_word_read((const uint32_t *)&channel->tid) == tid;
+}
+
 /* Returns when the simulator has answered. Ends the process if the simulator has ended. */
-static void wait_for_turn(struct sim_channel *channel)
+static void wait_for_turn(struct sim_channel *channel, uint32_t tid)
 {
     static const struct timespec second = {.tv_sec = 1};
-    while (order_turn_read(&channel->turn) == SIM_TURN_CALL) {
+    while (order_turn_read(&channel->turn) == SIM_TURN_CALL && is_of(channel, tid)) {
         bool is_woken = futex(&channel->turn, FUTEX_WAIT, SIM_TURN_CALL, &second) == 0;
         bool is_late = !is_woken && errno == ETIMEDOUT;
         was_interrupted = was_interrupted || (!is_woken && errno == EINTR);
@@ -155,10 +162,11 @@ int sim_submit(struct sim_channel *channel, enum sim_op op)
         sim_channel_catch_up(channel);
     }
     channel->call.op = (uint32_t)op;
+    uint32_t tid = (uint32_t)channel->tid;
     order_turn_give(&channel->turn, SIM_TURN_CALL);
     order_calls_raise(&area->calls);
     (void)futex(&area->calls, FUTEX_WAKE, 1, NULL);
-    wait_for_turn(channel);
+    wait_for_turn(channel, tid);
     if (area->compute_permille)
         counted_ps = computed_ps();
     errno = saved;
