@@ -18,12 +18,11 @@ struct state {
 static struct state *counted; /* Only in the process that does something else. */
 
 /* In the place of the C library's, for all of this process. libfabric's own calls do not wait. */
-__attribute__((visibility("default"))) int epoll_wait(int file, struct epoll_event *events,
-                                                      int events_max, int timeout_ms)
+__attribute__((visibility("default"))) int epoll_wait(int epfd, struct epoll_event *events,
+                                                      int maxevents, int timeout)
 {
-    int count =
-        (int)syscall(SYS_epoll_pwait, file, events, events_max, timeout_ms, NULL, (size_t)0);
-    if (count > 0 && timeout_ms > 0 && counted)
+    int count = (int)syscall(SYS_epoll_pwait, epfd, events, maxevents, timeout, NULL, (size_t)0);
+    if (count > 0 && timeout > 0 && counted)
         __atomic_fetch_add(&counted->events, 1, __ATOMIC_RELAXED);
     return count;
 }

@@ -21,9 +21,9 @@ static uint32_t settings_len;
 /* In the place of the C library's, for all of this process. The transport's own timer has longer
  * times. */
 __attribute__((visibility("default"))) int
-timerfd_settime(int file, int flags, const struct itimerspec *new, struct itimerspec *old)
+timerfd_settime(int ufd, int flags, const struct itimerspec *utmr, struct itimerspec *otmr)
 {
-    int64_t left_ns = new->it_value.tv_sec *INT64_C(1000000000) + new->it_value.tv_nsec;
+    int64_t left_ns = utmr->it_value.tv_sec * INT64_C(1000000000) + utmr->it_value.tv_nsec;
     if (left_ns > 0 && left_ns <= VELO_HOLD_LONG_NS) {
         uint32_t index = __atomic_fetch_add(&settings_len, 1, __ATOMIC_RELAXED);
         if (index < SETTINGS_MAX) {
@@ -31,7 +31,7 @@ timerfd_settime(int file, int flags, const struct itimerspec *new, struct itimer
             settings[index].left_ns = left_ns;
         }
     }
-    return (int)syscall(SYS_timerfd_settime, file, flags, new, old);
+    return (int)syscall(SYS_timerfd_settime, ufd, flags, utmr, otmr);
 }
 
 static void take(struct velo_port *port, uint64_t count)

@@ -210,7 +210,7 @@ bool packet_flush(struct conn *conn)
         return true;
     if (conn->sent - conn->acked >= WIRE_WINDOW)
         return false;
-    put_credits(conn); /* Even if it is too long to be injected then: their own packet costs more. */
+    put_credits(conn); /* Also if it is too long to be injected then: theirs would cost more. */
     put_header(conn, packet, conn->is_leaving ? WIRE_BYE : WIRE_FRAMES);
     enum fabric_sent sent =
         conn->is_self ? FABRIC_HAS : fabric_send(&conn->endpoint->fabric, packet, conn->address);
