@@ -130,13 +130,19 @@ static int watch_once(int operation, const struct carrier *carrier)
     return epoll_ctl(files, operation, carrier->transport->descriptor(carrier->endpoint), &event);
 }
 
-/* Give programs that look by themselves the time to do so. */
+/* Give programs that look by themselves the time to do so. One of them may hold frames back all the
+ * time: then another port still gets its turn. */
 static void stay_away(void)
 {
     struct pollfd timer = {.fd = due, .events = POLLIN};
-    const struct timespec away = {.tv_nsec = AWAY_NS};
-    while (ppoll(&timer, 1, &away, NULL) > 0 && send_held())
-        ;
+    const int64_t end_ns = wait_now_ns() + AWAY_NS;
+    int64_t left_ns = AWAY_NS;
+    while (left_ns > 0) {
+        const struct timespec away = {.tv_nsec = left_ns};
+        if (ppoll(&timer, 1, &away, NULL) > 0)
+            (void)send_held();
+        left_ns = end_ns - wait_now_ns();
+    }
 }
 
 /* The descriptors of transports are watched for one event, and anew before each sleep. So while the
