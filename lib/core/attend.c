@@ -89,7 +89,8 @@ static void timer_has_rung(void)
     pthread_mutex_unlock(&held_lock);
 }
 
-/* What is held still was held later than the timer was set, or is in use by the program. */
+/* The thread has sent the frames that were late. Frames that are held now were held after the timer
+ * had been set, or the program has their carrier's lock: the timer is set for them. */
 static void set_timer_again(bool any_was_late)
 {
     pthread_mutex_lock(&held_lock);

@@ -20,7 +20,8 @@ int attend_begin(struct velo_port *port);
 void attend_end(struct velo_port *port);
 
 /** A transport holds frames back: have the thread look at it within VELO_HOLD_LONG_NS. True: the
- *  thread's next look is for these frames; false: it looks sooner. */
+ *  timer was set for these frames, and the thread sends them when it rings; false: it ran already,
+ *  and the thread sends them VELO_HOLD_NS after it has rung. */
 bool attend_soon(void);
 /** They have left, before the thread looked or by its look. */
 void attend_later(void);

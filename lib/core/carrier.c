@@ -219,7 +219,6 @@ static void linger(struct velo_port *port, int64_t end_ns)
                 (void)carriers_nap(port);
 }
 
-/* From here on no peer can connect, and connected peers are told. */
 /* Progress sends what was held back: the thread need not come. */
 static void release(struct carrier *carrier)
 {
@@ -229,6 +228,7 @@ static void release(struct carrier *carrier)
     attend_later();
 }
 
+/* From here on no peer can connect, and connected peers are told. */
 static void close_links(struct carrier *carrier)
 {
     pthread_mutex_lock(&carrier->lock);
