@@ -184,8 +184,7 @@ static void *attend(void *arg)
         uint64_t rings;
         if (read(control, &rings, sizeof rings) > 0)
             continue;
-        if (send_held())
-            continue;
+        (void)send_held();
         stay_away();
         pthread_mutex_lock(&lock);
         for (struct velo_port *port = attended; port; port = port->next_attended)
