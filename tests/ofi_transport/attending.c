@@ -3,10 +3,10 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "calls.h"
 #include "test.h"
 
 #define ROUNDS 20
@@ -25,17 +25,7 @@ struct state {
 };
 static struct state *counted; /* Only in the process that does something else. */
 
-/* In the place of the C library's, for all of this process. libfabric's own calls do not wait. */
-__attribute__((visibility("default"))) int epoll_wait(int epfd, struct epoll_event *events,
-                                                      int maxevents, int timeout)
-{
-    int count = (int)syscall(SYS_epoll_pwait, epfd, events, maxevents, timeout, NULL, (size_t)0);
-    if (count > 0 && timeout > 0 && counted)
-        __atomic_fetch_add(&counted->events, 1, __ATOMIC_RELAXED);
-    return count;
-}
-
-/* Likewise. Only the thread calls it. */
+/* In the place of the C library's, for all of this process. Only the thread calls it. */
 __attribute__((visibility("default"))) int ppoll(struct pollfd *fds, nfds_t nfds,
                                                  const struct timespec *timeout, const sigset_t *ss)
 {
@@ -55,6 +45,7 @@ __attribute__((visibility("default"))) int ppoll(struct pollfd *fds, nfds_t nfds
 static void compute(void *arg)
 {
     counted = arg;
+    calls_events = &counted->events;
     struct velo_port *port = port_open(1);
     while (!__atomic_load_n(&counted->is_over, __ATOMIC_ACQUIRE))
         usleep(1000);
