@@ -103,20 +103,19 @@ static void set_timer_again(bool any_was_late)
     pthread_mutex_unlock(&held_lock);
 }
 
-/* True: the time of held frames had come. */
-static bool send_held(void)
+/* If the time of held frames has come. */
+static void send_held(void)
 {
     uint64_t times;
     bool any_was_late = false;
     if (read(due, &times, sizeof times) != sizeof times)
-        return false;
+        return;
     timer_has_rung();
     pthread_mutex_lock(&lock);
     for (struct velo_port *port = attended; port; port = port->next_attended)
         any_was_late |= carriers_attend_held(port);
     pthread_mutex_unlock(&lock);
     set_timer_again(any_was_late);
-    return true;
 }
 
 static int watch(int file)
@@ -141,7 +140,7 @@ static void stay_away(void)
     while (left_ns > 0) {
         const struct timespec away = {.tv_nsec = left_ns};
         if (ppoll(&timer, 1, &away, NULL) > 0)
-            (void)send_held();
+            send_held();
         left_ns = end_ns - wait_now_ns();
     }
 }
@@ -184,7 +183,7 @@ static void *attend(void *arg)
         uint64_t rings;
         if (read(control, &rings, sizeof rings) > 0)
             continue;
-        (void)send_held();
+        send_held();
         stay_away();
         pthread_mutex_lock(&lock);
         for (struct velo_port *port = attended; port; port = port->next_attended)
