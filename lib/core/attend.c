@@ -103,7 +103,7 @@ static void set_timer_again(bool any_was_late)
     pthread_mutex_unlock(&held_lock);
 }
 
-/* If the time of held frames has come. */
+/* If the timer has rung: send the frames that are late. */
 static void send_held(void)
 {
     uint64_t times;
@@ -183,7 +183,6 @@ static void *attend(void *arg)
         uint64_t rings;
         if (read(control, &rings, sizeof rings) > 0)
             continue;
-        send_held();
         stay_away();
         pthread_mutex_lock(&lock);
         for (struct velo_port *port = attended; port; port = port->next_attended)
