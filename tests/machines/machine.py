@@ -103,7 +103,7 @@ class Machine:
 def become(order: dict, fds: list[int]) -> None:
     """In the child: the command."""
     try:
-        os.setpgrp()  # No session: the kernel would share the cores out between machines.
+        os.setpgrp()  # Not setsid(): the kernel shares cores out between sessions.
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         for number, fd in enumerate(fds):

@@ -285,8 +285,8 @@ def nightly_sixty_four_ports(args: argparse.Namespace) -> None:
     """Three hosts, 32 ranks, each with a port of the MTL and one of the BTL; all talk to all.
 
     They share a few cores: a rank that waits sleeps soon, and may be silent until its next turn.
-    All are of one session. With one for each host, and the kernel's autogroup, the ranks of one
-    host kept the cores from those of another for 25 s (Linux 6.18).
+    All ranks are of one session. When each host was a session of its own, the ranks of one host
+    kept the cores from those of another for 25 s (Linux 6.18 with autogroup).
     """
     sleep = ["--mca", "mtl_velo_sleep_polls", "10", "--mca", "btl_velo_sleep_polls", "10",
              "--mca", "orte_leave_session_attached", "1"]  # fmt: skip
