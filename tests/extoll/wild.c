@@ -159,20 +159,25 @@ static void wait_for_word(const volatile uint32_t *word, uint32_t value, int doe
             EXPECT(rma2_noti_probe(port, &none) == RMA2_NO_NOTI);
 }
 
-/* The last bytes of a put are written last, so they say that it is there. */
+/* The last bytes of a put are written last, so they say that it is there. It is looked at before
+ * the answer goes out, since the next one may be here before the answer's call returns. */
+static void wait_for_put(uint32_t round, int does_probe)
+{
+    wait_for_word((volatile uint32_t *)(void *)(put_to() + PUT_BYTES - 4), round, does_probe);
+    EXPECT(put_to()[0] == round && put_to()[PUT_BYTES - 5] == round);
+}
+
 static void poll_memory(int is_first, int does_probe)
 {
-    volatile uint32_t *word = (volatile uint32_t *)(void *)(put_to() + PUT_BYTES - 4);
     for (uint32_t round = 1; round <= POLL_ROUNDS; round++) {
         if (!is_first)
-            wait_for_word(word, round, does_probe);
+            wait_for_put(round, does_probe);
         memset(sent_from(), (int)round, PUT_BYTES - 4);
         memcpy(sent_from() + PUT_BYTES - 4, &round, 4);
         RMA2(rma2_post_put_bt(port, other, region, 0, PUT_BYTES, others, RMA2_NO_NOTIFICATION,
                               RMA2_CMD_DEFAULT));
         if (is_first)
-            wait_for_word(word, round, does_probe);
-        EXPECT(put_to()[0] == round && put_to()[PUT_BYTES - 5] == round);
+            wait_for_put(round, does_probe);
     }
 }
 
