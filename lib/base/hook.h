@@ -48,7 +48,8 @@ enum velo_hook_point {
     HOOK_BCAST_ASLEEP,
     HOOK_BCAST_LEAVING,
     HOOK_BCAST_FREED,
-    HOOK_DIMMNET_CLAIMED, /* A process of lib/dimmnet that opens a context, */
+    HOOK_DIMMNET_SET,     /* The maker of a board of lib/dimmnet, */
+    HOOK_DIMMNET_CLAIMED, /* and a process that opens a context, */
     HOOK_DIMMNET_REACHED, /* sends, */
     HOOK_DIMMNET_COPIED,
     HOOK_DIMMNET_POSTED,

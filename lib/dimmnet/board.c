@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../base/hook.h"
 #include "../base/sized.h"
 #include "../shm/domain.h"
 
@@ -116,6 +117,8 @@ int velo_dimmnet_board_open(const struct velo_dimmnet_board_attr *given,
                                                      .is_enabled = 1,
                                                      .region_word = wid * region_words,
                                                      .region_words = region_words});
+    VELO_HOOK(HOOK_DIMMNET_SET);
+    engine->board_show(board->board);
     *out = board;
     return VELO_OK;
 }

@@ -206,6 +206,11 @@ static int open_board(const struct seg_domain *domain, uint32_t lid, uint32_t pr
     return VELO_OK;
 }
 
+static void show_board(struct dimmnet_board *given)
+{
+    native_map_show(((struct native_board *)given)->map);
+}
+
 static void close_board(struct dimmnet_board *given)
 {
     struct native_board *board = (struct native_board *)given;
@@ -320,6 +325,7 @@ const struct dimmnet_engine dimmnet_native = {
     .sleep = sleep_in_slot,
     .peer_status = peer_status,
     .board_open = open_board,
+    .board_show = show_board,
     .board_close = close_board,
     .board_write = write_privileged,
     .board_read = read_privileged,

@@ -135,7 +135,6 @@ static int fill_in(struct native_map *map)
     control->lid = map->lid;
     control->processes = map->processes;
     control->sodimm_words = map->sodimm_words;
-    order_publish_entry(&control->magic, NATIVE_MAGIC);
     return VELO_OK;
 }
 
@@ -166,7 +165,17 @@ int native_map_create(const struct seg_domain *domain, uint32_t lid, uint32_t pr
     return VELO_OK;
 }
 
+void native_map_show(const struct native_map *map)
+{
+    order_publish_entry(&map->control->magic, NATIVE_MAGIC);
+}
+
 /* ---- map ------------------------------------------------------------------------------------- */
+
+static int is_being_made(const struct segment *segment)
+{
+    return velo_fail(VELO_ERR_NO_PEER, "%s is still being made", segment->path);
+}
 
 static int read_sizes(struct native_map *map)
 {
@@ -176,7 +185,7 @@ static int read_sizes(struct native_map *map)
     if (pread(map->segment->fd, &control, sizeof control, control_at(map->segment)) !=
             sizeof control ||
         control.magic != NATIVE_MAGIC)
-        return velo_fail(VELO_ERR_NO_PEER, "%s is still being made", map->segment->path);
+        return is_being_made(map->segment);
     if (control.spec_hash != VELO_DIMMNET_SPEC_HASH)
         return velo_fail(VELO_ERR_VERSION,
                          "%s was made with another spec/dimmnet.toml; build both sides from the "
@@ -207,6 +216,11 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
     struct native_map *map = find(segment);
     if (map) {
         seg_put(segment);
+        if (order_read_entry(&map->control->magic) != NATIVE_MAGIC) {
+            status = is_being_made(map->segment);
+            native_map_put(map);
+            return status;
+        }
         *out = map;
         return VELO_OK;
     }
