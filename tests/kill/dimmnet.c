@@ -391,6 +391,8 @@ static int count_removed(void *arg, const struct velo_domain_view *view)
 
 TEST(the_board_of_a_dead_process_is_cleaned_away)
 {
+    /* It lives: else another program that starts takes the domain away first. */
+    struct velo_dimmnet_board *alive = prepare(0, 0, 0);
     struct velo_clean clean = {.domain = test_domain(), .removes = true};
     struct velo_dimmnet_attr attr = VELO_DIMMNET_ATTR_INIT;
     struct velo_dimmnet *guest;
@@ -406,4 +408,5 @@ TEST(the_board_of_a_dead_process_is_cleaned_away)
     CHECK_OK(velo_clean(&clean, count_removed, &removed));
     CHECK_EQ(removed, 1);
     CHECK_STATUS(velo_dimmnet_open(&attr, &guest, 0), VELO_ERR_NO_PEER);
+    CHECK_OK(velo_dimmnet_board_close(alive));
 }
