@@ -63,7 +63,7 @@ struct dimmnet_engine {
     /* The privileged side. Registers are those of the privileged page. */
     int (*board_open)(const struct seg_domain *domain, uint32_t lid, uint32_t processes,
                       uint64_t sodimm_bytes, struct dimmnet_board **board);
-    /** All that it starts with is written: processes can open it. */
+    /** The board is set up: from now on processes can open it. */
     void (*board_show)(struct dimmnet_board *board);
     void (*board_close)(struct dimmnet_board *board);
     void (*board_write)(struct dimmnet_board *board, unsigned word, uint64_t value);

@@ -132,8 +132,8 @@ static inline uint64_t *native_llcm(const struct native_map *map, uint32_t wid)
 /** Make a board's segment. It cannot be opened before native_map_show(). */
 int native_map_create(const struct seg_domain *domain, uint32_t lid, uint32_t processes,
                       uint64_t sodimm_bytes, struct native_map **out);
-/** The board is as its maker wants it: it can be opened from now on. */
-void native_map_show(const struct native_map *map);
+/** Its maker has set the board up: from now on processes can open it, this one too. */
+void native_map_show(struct native_map *map);
 /** Map a board that another process made. VELO_ERR_NO_PEER: not there yet. */
 int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native_map **out);
 void native_map_put(struct native_map *map);

@@ -68,10 +68,9 @@ static void drop(struct native_map *map)
     free(map);
 }
 
-/* One reference is the caller's. */
+/* From here on this process finds the map when it opens the board. */
 static void keep(struct native_map *map)
 {
-    map->refs = 1;
     seg_acquire();
     map->next = *list();
     maps = map;
@@ -160,22 +159,18 @@ int native_map_create(const struct seg_domain *domain, uint32_t lid, uint32_t pr
         drop(map);
         return status;
     }
-    keep(map);
+    map->refs = 1;
     *out = map;
     return VELO_OK;
 }
 
-void native_map_show(const struct native_map *map)
+void native_map_show(struct native_map *map)
 {
+    keep(map);
     order_publish_entry(&map->control->magic, NATIVE_MAGIC);
 }
 
 /* ---- map ------------------------------------------------------------------------------------- */
-
-static int is_being_made(const struct segment *segment)
-{
-    return velo_fail(VELO_ERR_NO_PEER, "%s is still being made", segment->path);
-}
 
 static int read_sizes(struct native_map *map)
 {
@@ -185,7 +180,7 @@ static int read_sizes(struct native_map *map)
     if (pread(map->segment->fd, &control, sizeof control, control_at(map->segment)) !=
             sizeof control ||
         control.magic != NATIVE_MAGIC)
-        return is_being_made(map->segment);
+        return velo_fail(VELO_ERR_NO_PEER, "%s is still being made", map->segment->path);
     if (control.spec_hash != VELO_DIMMNET_SPEC_HASH)
         return velo_fail(VELO_ERR_VERSION,
                          "%s was made with another spec/dimmnet.toml; build both sides from the "
@@ -216,11 +211,6 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
     struct native_map *map = find(segment);
     if (map) {
         seg_put(segment);
-        if (order_read_entry(&map->control->magic) != NATIVE_MAGIC) {
-            status = is_being_made(map->segment);
-            native_map_put(map);
-            return status;
-        }
         *out = map;
         return VELO_OK;
     }
@@ -239,6 +229,7 @@ int native_map_open(const struct seg_domain *domain, uint32_t lid, struct native
         return status;
     }
     (void)order_read_entry(&map->control->magic); /* Acquire: all set before it is seen. */
+    map->refs = 1;
     keep(map);
     *out = map;
     return VELO_OK;

@@ -289,32 +289,27 @@ TEST(a_dimmnet_sender_killed_while_it_waits_for_room_leaves_the_ring_usable)
 
 /* ---- boards ---------------------------------------------------------------------------------- */
 
-static void fail_to_open(unsigned point)
+static void fail_to_open(void *arg)
 {
     struct velo_dimmnet_attr attr = VELO_DIMMNET_ATTR_INIT;
     struct velo_dimmnet *guest;
 
-    if (point != HOOK_DIMMNET_SET)
-        return;
+    (void)arg;
     attr.lid = 2;
     CHECK_STATUS(velo_dimmnet_open(&attr, &guest, 0), VELO_ERR_NO_PEER);
     atomic_fetch_add(&blow->struck, 1);
 }
 
-static void try_to_open_it(void *arg)
+/* In another process, and in the one that makes the board. */
+static void open_too_early(unsigned point)
 {
-    (void)arg;
-    fail_to_open(HOOK_DIMMNET_SET);
+    if (point != HOOK_DIMMNET_SET)
+        return;
+    CHECK_EQ(child_wait(child_start(fail_to_open, NULL)), 0);
+    fail_to_open(NULL);
 }
 
-static void fail_to_open_anywhere(unsigned point)
-{
-    if (point == HOOK_DIMMNET_SET)
-        CHECK_EQ(child_wait(child_start(try_to_open_it, NULL)), 0);
-    fail_to_open(point);
-}
-
-/* Else what is sent to it may be dropped, since its processes are not enabled yet. */
+/* Before that its processes are not enabled, and what is sent to them is dropped. */
 TEST(a_board_cannot_be_opened_before_it_is_set_up)
 {
     struct velo_dimmnet_board *board = prepare(0, 0, 0), *other;
@@ -323,7 +318,7 @@ TEST(a_board_cannot_be_opened_before_it_is_set_up)
     struct velo_dimmnet *guest;
 
     board_attr.lid = attr.lid = 2;
-    velo_test_hook = fail_to_open_anywhere;
+    velo_test_hook = open_too_early;
     CHECK_OK(velo_dimmnet_board_open(&board_attr, &other));
     velo_test_hook = NULL;
     CHECK_EQ(atomic_load(&blow->struck), 2);
