@@ -27,13 +27,13 @@ OKAY, SLVERR = 0, 2
 
 
 # Two widths, as it takes minutes to build: that of a beat for half a word, and that for two words.
-@pytest.mark.parametrize("width", [32, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(128, marks=pytest.mark.nightly)])
 def test_node(simulate: Callable[..., None], width: int) -> None:
     simulate("velo_node_axi", {"DataWidth": width, "NumLinks": 2, "CtxBits": 4})
 
 
 # The paper's n = 28 and t = 20 without sources; and 256 MB for 256 nodes of 16 contexts, with them.
-@pytest.mark.parametrize("window", ["28,20,0", "24,16,4"])
+@pytest.mark.parametrize("window", ["28,20,0", pytest.param("24,16,4", marks=pytest.mark.nightly)])
 def test_node_with_another_window(
     simulate: Callable[..., None], window: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

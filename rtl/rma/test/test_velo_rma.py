@@ -44,7 +44,7 @@ SIZES = (0, 1, 3, 4, 5, 8, 63, 64, 447, 448, 449, 1000, 3 * 448 + 7)
 CONDITIONS = ((0.0, 0.0), (0.3, 0.0), (0.0, 0.5), (0.3, 0.3))
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_rma(simulate, width):
     simulate("velo_rma", {"DataWidth": width, "CtxBits": 4, "LineBits": 3})
 
