@@ -70,7 +70,8 @@ check: rtl-setup ## Run all other tests that a change must pass: sanitizers, sim
 	@scripts/build --with-sim release
 	@ctest --preset full
 	@scripts/build $(sanitizers)
-	@for preset in $(sanitizers); do ctest --preset "$$preset"; done
+	@ctest --preset asan -L '^(quick|sanitizers)$$'
+	@ctest --preset tsan -L '^(threads|sanitizers)$$'
 	@scripts/rtl test $(rtl_other)
 	@scripts/rtl formal
 	@scripts/rtl mutate --quick
@@ -100,7 +101,8 @@ bench-fabric: ## Measure MPIs over velo's libfabric provider, and velo between h
 
 nightly: ## Run the long tests that `make check` leaves out.
 	@scripts/setup test package
-	@scripts/build release
+	@scripts/build release $(sanitizers)
+	@for preset in $(sanitizers); do ctest --preset "$$preset"; done
 	@ctest --preset nightly
 	@scripts/test-aarch64
 	@scripts/package
