@@ -2,12 +2,13 @@
 # The tests of tests/mpi on the simulated hardware: sim-<layer>.<name>. More than three ranks share nodes
 # in pairs.
 
-# Tests that take minutes there.
+# Tests that take minutes there. Over the BTL all are for the night.
 set(simulated_nightly
     a_matched_probe_takes_the_message_out
     a_probe_tells_source_tag_and_length
     a_rank_can_send_to_itself
     a_synchronous_send_ends_after_its_match
+    a_wait_for_all_takes_requests_of_every_kind
     accumulate_adds_what_everybody_sends
     accumulate_has_every_operation
     atomics_on_created_windows_lose_nothing
@@ -23,6 +24,7 @@ set(simulated_nightly
     nested_types_keep_their_bytes
     operations_of_everybody_at_once_lose_nothing
     persistent_requests_start_again_and_again
+    put_and_get_reach_allocated_windows
     put_and_get_reach_created_windows
     resized_types_keep_their_bytes
     shapes_need_not_be_the_same_on_both_sides
@@ -35,10 +37,6 @@ set(simulated_nightly
     too_long_a_message_is_a_truncation_error
     truncation_writes_nothing_past_the_buffer
     vectors_keep_their_bytes)
-
-# The same over the BTL alone: by day the MTL's.
-set(simulated_nightly_btl a_wait_for_all_takes_requests_of_every_kind
-                          put_and_get_reach_allocated_windows)
 
 # Tests that cannot run there: between nodes osc/rdma 4.1.4 waits for a lock that it holds; 240 MB, and
 # tests/mq has the same with a small bound; the launcher's text is not the same; millions of messages.
@@ -55,7 +53,7 @@ function(velo_add_simulated_mpi_test name ranks layer)
     math(EXPR nodes "(${ranks} + ${ranks_a_node} - 1) / ${ranks_a_node}")
     set(label full)
     set(timeout_s 600)
-    if(name IN_LIST simulated_nightly OR (layer STREQUAL btl AND name IN_LIST simulated_nightly_btl))
+    if(name IN_LIST simulated_nightly OR layer STREQUAL btl)
         set(label nightly)
         set(timeout_s 3600)
     endif()
