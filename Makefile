@@ -99,9 +99,10 @@ bench-fabric: ## Measure MPIs over velo's libfabric provider, and velo between h
 	@$(python) bench/ofi/mpis.py --json build/bench-mpis.json
 	@$(python) scripts/bench_hosts.py --json build/bench-hosts.json
 
-nightly: ## Run the long tests that `make check` leaves out.
-	@scripts/setup test package
-	@scripts/build release $(sanitizers)
+nightly: rtl-setup ## Run the long tests that `make check` leaves out.
+	@scripts/setup test sim package
+	@scripts/build --with-sim release
+	@scripts/build $(sanitizers)
 	@for preset in $(sanitizers); do ctest --preset "$$preset"; done
 	@ctest --preset nightly
 	@scripts/test-aarch64
