@@ -4,9 +4,9 @@
  * @brief Every atomic access of the native engine, each named after its one use.
  *
  * No other file holds an atomic, a fence or a spin hint. Edges are numbered: R1 pairs with A1.
- * tests/mutation/README.md lists the checks of each edge. Building with -DVELO_MUTATE=<10 * edge>
- * weakens the first side of an edge; one more weakens its second side. So the checks can be seen to
- * fail.
+ * tests/mutation/README.md lists the checks of each edge. A library built with -DVELO_MUTATIONS has
+ * its orderings weakened by a number, order_mutation: 10 * edge weakens the first side of an edge,
+ * one more its second side. So the checks can be seen to fail.
  *
  *   1  R1 order_publish_header   A1 order_read_header    payload before its header
  *   2  R2 order_publish_credit   A2 order_read_credit    slot reads before its reuse
@@ -38,13 +38,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#ifndef VELO_MUTATE
-#define VELO_MUTATE 0
-#endif
-
 /* The weakened variants exist for tests/mutation only. */
+#ifdef VELO_MUTATIONS
+extern int order_mutation;
 #define ORDER_OF(edge, side, shipped)                                                              \
-    (VELO_MUTATE == 10 * (edge) + (side) ? __ATOMIC_RELAXED : (shipped))
+    (order_mutation == 10 * (edge) + (side) ? __ATOMIC_RELAXED : (shipped))
+#else
+#define ORDER_OF(edge, side, shipped) (shipped)
+#endif
 #define ORDER_RELEASE(edge) ORDER_OF(edge, 0, __ATOMIC_RELEASE)
 #define ORDER_ACQUIRE(edge) ORDER_OF(edge, 1, __ATOMIC_ACQUIRE)
 #define ORDER_SC(edge, side) ORDER_OF(edge, side, __ATOMIC_SEQ_CST)

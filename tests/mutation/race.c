@@ -3,9 +3,11 @@
  * Threads that send to one port, two that use registered memory in turn (registrations.c), and
  * three that share a ring with one writer (broadcast.c), and three of which two leave statuses with
  * the third (statuses.c), for ThreadSanitizer to watch. The
- * library's own sources are compiled into this program with -DVELO_MUTATE=<n>: as shipped (0) the
- * sanitizer must be silent, with an ordering weakened it must report a race. The rings are short,
- * so that every slot and every byte of the data region is used again and again.
+ * library's own sources are compiled into this program with -DVELO_MUTATIONS, and its argument is
+ * the number of the ordering that is weakened: as shipped (0) the sanitizer must be silent, with an
+ * ordering weakened it must report a race. ThreadSanitizer takes an order that is known only at run
+ * time as it is; without it a compiler would take the strongest. The rings are short, so that every
+ * slot and every byte of the data region is used again and again.
  *
  * Plain memory is what the sanitizer watches: the payload and what a connection sets up. It knows
  * the C memory model, so it sees a missing edge on x86, too, where the processor would not.
@@ -23,6 +25,8 @@
 #define MESSAGES 150 /* Messages on each. */
 #define LONG_BYTES 4000
 #define HEIRS 8 /* Threads that take over one entry, one after the other. */
+
+int order_mutation; /* Set before the first thread starts. */
 
 static velo_id_t target;
 
@@ -169,8 +173,14 @@ static void hand_over(struct velo_port *port, struct velo_port *sender)
     wait_until_freed(port);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
+    char *end = NULL;
+    order_mutation = argc == 2 ? (int)strtol(argv[1], &end, 10) : -1;
+    if (order_mutation < 0 || *end) {
+        fprintf(stderr, "usage: velo-race NUMBER (0, or a number of tests/mutation/README.md)\n");
+        return 2;
+    }
     char domain[33];
     (void)snprintf(domain, sizeof domain, "mutation-%ld", (long)getpid());
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
