@@ -291,26 +291,31 @@ void message_expect(struct velo_port *port, size_t len_bytes, uint64_t seed, vel
     message_check(&msg, len_bytes, seed, source);
 }
 
-static bool is_registered(const char *name)
+/* Put the test of a name behind the first `chosen_len`, which were chosen before. */
+static bool test_choose(const char *name, size_t chosen_len)
 {
-    for (size_t i = 0; i < tests_len; i++) {
-        if (strcmp(tests[i].name, name) == 0)
-            return true;
+    for (size_t i = chosen_len; i < tests_len; i++) {
+        if (strcmp(tests[i].name, name) != 0)
+            continue;
+        struct CMUnitTest test = tests[i];
+        tests[i] = tests[chosen_len];
+        tests[chosen_len] = test;
+        return true;
     }
-    fprintf(stderr, "no test is called %s\n", name);
+    fprintf(stderr, "no test is called %s, or it is named twice\n", name);
     return false;
 }
 
-/* Usage: program [test]. Without a name all tests run, one after the other. */
+/* Usage: program [test]... Without a name all tests run; they run one after the other. */
 int main(int argc, char **argv)
 {
     main_pid = getpid();
     snprintf(domain, sizeof(domain), "t%d-%08x", main_pid, (unsigned)(test_now_ns() / 1000));
     setenv("VELO_DOMAIN", domain, 1);
-    if (argc > 1) {
-        if (!is_registered(argv[1]))
+    for (int i = 1; i < argc; i++) {
+        if (!test_choose(argv[i], (size_t)i - 1))
             return 2;
-        cmocka_set_test_filter(argv[1]);
     }
-    return _cmocka_run_group_tests(program_invocation_short_name, tests, tests_len, NULL, NULL);
+    size_t chosen_len = argc > 1 ? (size_t)argc - 1 : tests_len;
+    return _cmocka_run_group_tests(program_invocation_short_name, tests, chosen_len, NULL, NULL);
 }
