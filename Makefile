@@ -13,7 +13,13 @@ DESTDIR ?=
 export DESTDIR
 
 python := .venv/bin/python
-sanitizers := asan tsan
+# What has passed with the same inputs is kept and not run again; FRESH=1 runs everything.
+kept := $(python) scripts/kept.py
+step := $(kept) step
+release := --build "--with-sim release"
+# What tests of the library need not: pages, hardware, simulator. Tests on the simulator need both.
+host := --without pages,lint,proofs,rtl-tests,hardware,simulator,tools-tests
+simulated := --without pages,lint,proofs,rtl-tests,tools-tests
 # Blocks whose simulation is part of `make test`; the others' of `make check`.
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/files.f,%,$(wildcard rtl/*/files.f)))
@@ -59,28 +65,33 @@ paper: rtl-setup ## Reproduce the papers' figures on the simulated hardware, int
 
 test: rtl-setup ## Run the quick tests, of every part some; at most 10 minutes.
 	@scripts/setup test sim
-	@scripts/build --with-sim release
-	@ctest --preset quick
-	@$(python) -m pytest
+	@$(kept) begin test
+	@$(step) "quick tests" $(release) $(host) -- ctest --preset quick -LE simulator --output-junit {junit}
+	@$(step) "quick tests, simulator" $(release) $(simulated) -- ctest --preset quick -L simulator --output-junit {junit}
+	@$(step) "tests of the tools" --without proofs,rtl-tests -- $(python) -m pytest --junit-xml {junit}
 	@scripts/rtl test $(rtl_quick)
+	@$(kept) table test
 
 # Not again: what `make test` has run.
 check: rtl-setup ## Run all other tests that a change must pass: sanitizers, simulator, hardware, proofs.
 	@scripts/setup test sim vm
-	@scripts/build --with-sim release
-	@ctest --preset full
-	@scripts/build $(sanitizers)
-	@ctest --preset asan -L '^(quick|sanitizers)$$'
-	@ctest --preset tsan -L '^(threads|sanitizers)$$'
+	@$(kept) begin check
+	@$(step) "other tests" $(release) $(host) -- ctest --preset full -LE simulator --output-junit {junit}
+	@$(step) "other tests, simulator" $(release) $(simulated) -- ctest --preset full -L simulator --output-junit {junit}
+	@$(step) "AddressSanitizer" --build asan $(host) -- ctest --preset asan -L '^(quick|sanitizers)$$' --output-junit {junit}
+	@$(step) "ThreadSanitizer" --build tsan $(host) -- ctest --preset tsan -L '^(threads|sanitizers)$$' --output-junit {junit}
 	@scripts/rtl test $(rtl_other)
 	@scripts/rtl formal
 	@scripts/rtl mutate --quick
+	@$(kept) table check
 
 lint: ## Check format, static analysis, and which folder depends on which.
 	@scripts/setup test lint
 	@scripts/build --configure-only release
+	@$(kept) begin lint
 	@scripts/lint
 	@$(MAKE) rtl-lint
+	@$(kept) table lint
 
 format: ## Rewrite C and Python sources in the project's format.
 	@scripts/setup lint
@@ -99,16 +110,9 @@ bench-fabric: ## Measure MPIs over velo's libfabric provider, and velo between h
 	@$(python) bench/ofi/mpis.py --json build/bench-mpis.json
 	@$(python) scripts/bench_hosts.py --json build/bench-hosts.json
 
-nightly: rtl-setup ## Run the long tests that `make check` leaves out.
-	@scripts/setup test sim package
-	@scripts/build --with-sim release
-	@scripts/build $(sanitizers)
-	@for preset in $(sanitizers); do ctest --preset "$$preset"; done
-	@ctest --preset nightly
-	@scripts/test-aarch64
-	@scripts/package
-	@scripts/wheel
-	@scripts/check_packages || [ $$? = 77 ]
+nightly: rtl-setup ## Run all checks fresh, and the long ones; NIGHT="--resume" goes on after an interruption.
+	@scripts/setup test sim
+	@$(python) scripts/nightly.py $(NIGHT)
 
 packages: ## Build Debian packages into build/package/packages, and the Python wheel into build/wheel.
 	@scripts/setup package
@@ -143,8 +147,10 @@ rtl-bench: rtl-setup ## Measure node, switch and links in cycles into build/rtl-
 rtl-coverage: rtl-setup ## Measure what the random runs of whole nodes reach.
 	@scripts/rtl coverage
 
-rtl-nightly: rtl-setup ## Run the hardware's long random runs.
+rtl-nightly: rtl-setup ## Run the hardware's long random runs, long proofs, and all breaks.
 	@scripts/rtl nightly
+	@scripts/rtl formal-nightly
+	@scripts/rtl mutate
 
 install: setup ## Install into PREFIX (default /usr/local).
 	@scripts/build --without-tests release
