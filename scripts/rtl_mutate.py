@@ -18,13 +18,14 @@ Each file rtl/mutants/BLOCK/NAME.toml is one break:
 
 A break counts as caught if its killer passes on the tree as it is and fails on a copy with the
 break, by what `by` names. A break that does not elaborate is an error of the list. The tree itself
-is never changed: everything happens in copies below build/rtl/mutants, which are removed.
+is never changed: everything happens in copies below build/rtl/mutants, which are removed. They have
+the files that the killer may see (scripts/rtl_inputs.py) and no others. A break that was caught
+with the same files is not tried again (scripts/kept.py); FRESH=1 tries all.
 """
 
 import argparse
 import concurrent.futures
 import contextlib
-import hashlib
 import json
 import os
 import re
@@ -41,13 +42,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import kept
+import rtl_inputs
+
 ROOT = Path(__file__).resolve().parents[1]
 LIST = ROOT / "rtl" / "mutants"
 OUT = ROOT / "build" / "rtl" / "mutants"
 RESULT = ROOT / "build" / "rtl-mutants.json"
 
-# What a copy of the tree has, beside what spec/ generates.
-FOLDERS = ("rtl", "scripts", "spec", "tools")
+SELF = "scripts/rtl_mutate.py"
+GROUP = "breaks of the hardware"
+
+# What a copy of the tree has, beside the files that the killer sees: what spec/ generates.
 GENERATED = ("velo_pkg.sv", "dimmnet_pkg.sv", "pcie_pkg.sv", "velo_regs.sv", "velo_regs_pkg.sv")
 GENERATED += ("include", "dimmnet_dram.v", "dimmnet_ddr_pkg.sv")
 
@@ -92,6 +98,13 @@ class Mutant(NamedTuple):
             return [*only, "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", self.killer]
         return shlex.split(self.killer)
 
+    def files(self) -> list[str]:
+        """All files that the killer sees; a copy of the tree has no others."""
+        if self.kind == "proof":
+            return rtl_inputs.proof_files(self.killer.split(":")[0])
+        block = re.match(r"rtl/(\w+)/test/", self.killer)
+        return rtl_inputs.files_of(block[1] if block else "node")  # Networks are tests of nodes.
+
 
 class Outcome(NamedTuple):
     """How one run of a killer ended."""
@@ -101,12 +114,17 @@ class Outcome(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """What became of a mutant: caught, survived, or error, with the reason in words."""
+    """What became of a mutant: caught, kept, survived, or error, with the reason in words. Kept is
+    caught, earlier, with the same sources."""
 
     mutant: Mutant
     word: str
     reason: str
     seconds: float
+
+    @property
+    def caught(self) -> bool:
+        return self.word in ("caught", "kept")
 
 
 # ----- the list -----------------------------------------------------------------------------------
@@ -170,6 +188,8 @@ def broken(mutant: Mutant) -> str:
     if not path.is_file():
         raise ListError(f"{mutant.title}: there is no {mutant.file}")
     source = path.read_text(encoding="utf-8")
+    if mutant.file not in mutant.files():
+        raise ListError(f"{mutant.title}: {mutant.killer} does not see {mutant.file}")
     count = source.count(mutant.text)
     if count != 1:
         raise ListError(f"{mutant.title}: its text stands {count} times in {mutant.file}")
@@ -208,7 +228,7 @@ class Runner:
 
     def run(self, mutant: Mutant, with_break: bool) -> Outcome:
         """The killer's verdict on the tree as it is, or with the break in it."""
-        with self._copy() as tree:
+        with self._copy(mutant.files()) as tree:
             if with_break:
                 (tree / mutant.file).write_text(broken(mutant), encoding="utf-8")
             log = tree / "log"
@@ -223,7 +243,7 @@ class Runner:
 
     def baseline(self, mutant: Mutant) -> Outcome:
         """How the killer does on the tree as it is; kept until one of its sources changes."""
-        key = digest(mutant)
+        key = whole_key(mutant)
         with self.lock:
             future = self.baselines.get(key)
             mine = future is None
@@ -232,14 +252,13 @@ class Runner:
         if not mine:
             return future.result()
         try:
-            stamp = OUT / "whole" / key
-            if stamp.is_file():
+            if kept.passed(key):
                 outcome = Outcome("passed", "")
             else:
+                begin = time.monotonic()
                 outcome = self.run(mutant, with_break=False)
                 if outcome.word == "passed":
-                    stamp.parent.mkdir(parents=True, exist_ok=True)
-                    stamp.write_text(mutant.killer + "\n", encoding="utf-8")
+                    kept.keep(key, mutant.killer, time.monotonic() - begin)
             future.set_result(outcome)
         except BaseException as error:
             future.set_exception(error)
@@ -247,19 +266,18 @@ class Runner:
         return outcome
 
     @contextlib.contextmanager
-    def _copy(self) -> Iterator[Path]:
+    def _copy(self, files: list[str]) -> Iterator[Path]:
         OUT.mkdir(parents=True, exist_ok=True)
         tree = Path(tempfile.mkdtemp(prefix="tree-", dir=OUT))
         try:
-            for name in FOLDERS:
-                shutil.copytree(
-                    ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__")
-                )
-            (tree / "build" / "rtl").mkdir(parents=True)
+            rtl_inputs.copy_tree(files, tree)
             for name in GENERATED:
                 source, target = ROOT / "build" / "rtl" / name, tree / "build" / "rtl" / name
-                (shutil.copytree if source.is_dir() else shutil.copy2)(source, target)
-            shutil.copy2(ROOT / "pyproject.toml", tree)
+                target.parent.mkdir(parents=True, exist_ok=True)
+                if source.is_dir():
+                    shutil.copytree(source, target, dirs_exist_ok=True)
+                else:
+                    shutil.copy2(source, target)
             (tree / ".venv").symlink_to((ROOT / ".venv").resolve())
             yield tree
         finally:
@@ -350,23 +368,22 @@ def judge(mutant: Mutant, code: int, text: str, tree: Path) -> Outcome:
     return Outcome("error", ", ".join(dict.fromkeys(others)) or "nothing that a check says")
 
 
-def digest(mutant: Mutant) -> str:
-    """A name for the killer together with all sources that its outcome can depend on."""
+def whole_key(mutant: Mutant) -> str:
+    """What the killer's result without a break is kept by: as `scripts/rtl` does, if it can be."""
+    path, _, task = mutant.killer.partition(":")
     if mutant.kind == "proof":
-        proof = ROOT / mutant.killer.split(":")[0]
-        files = [proof, *(ROOT / name for name in proof_section(proof, "files"))]
-    else:
-        files = [
-            path
-            for folder in FOLDERS
-            for path in sorted((ROOT / folder).rglob("*"))
-            if path.is_file() and "__pycache__" not in path.parts and LIST not in path.parents
-        ]
-    result = hashlib.sha256(f"{mutant.killer} {mutant.only}".encode())
-    for path in (*files, ROOT / "scripts" / "requirements-rtl.txt"):
-        result.update(path.read_bytes())
-        result.update(b"\0")
-    return result.hexdigest()
+        return rtl_inputs.key("proof", path, task)
+    whole = rtl_inputs.key("test", path) if mutant.kind == "test" else ""
+    if whole and kept.passed(whole):
+        return whole
+    return kept.key_of(mutant.files(), ["whole", mutant.killer, mutant.only, *rtl_inputs.words()])
+
+
+def break_key(mutant: Mutant) -> str:
+    """What a break that was caught is kept by: its text, its killer, and all that this one sees."""
+    text = [mutant.title, mutant.file, mutant.text, mutant.replacement]
+    text += [mutant.killer, mutant.only, *mutant.by]
+    return kept.key_of([*mutant.files(), SELF], ["break", *text, *rtl_inputs.words()])
 
 
 # ----- the whole run ------------------------------------------------------------------------------
@@ -374,6 +391,11 @@ def digest(mutant: Mutant) -> str:
 
 def try_mutant(runner: Runner, mutant: Mutant) -> Verdict:
     begin = time.monotonic()
+    key = break_key(mutant)
+    stamp = kept.passed(key)
+    if stamp:
+        kept.record(GROUP, mutant.title, "kept", 0)
+        return Verdict(mutant, "kept", stamp["by"], 0)
 
     def verdict(word: str, reason: str) -> Verdict:
         return Verdict(mutant, word, reason, time.monotonic() - begin)
@@ -384,6 +406,7 @@ def try_mutant(runner: Runner, mutant: Mutant) -> Verdict:
     begin = time.monotonic()
     outcome = runner.run(mutant, with_break=True)
     if outcome.word == "failed":
+        kept.keep(key, mutant.title, time.monotonic() - begin, by=outcome.by)
         return verdict("caught", outcome.by)
     if outcome.word == "error":
         return verdict("error", f"not by {' or '.join(mutant.by)}, but by {outcome.by}")
@@ -402,6 +425,10 @@ def run_all(mutants: list[Mutant], jobs: int, limit_s: float) -> list[Verdict]:
             for future in concurrent.futures.as_completed(futures):
                 verdict = future.result()
                 verdicts.append(verdict)
+                if verdict.word != "kept":
+                    good = verdict.word == "caught"
+                    title, seconds = verdict.mutant.title, verdict.seconds
+                    kept.record(GROUP, title, "run" if good else "failed", seconds)
                 print(
                     f"mutants: {len(verdicts):3} of {len(mutants)}  {verdict.word:8} "
                     f"{verdict.seconds:4.0f} s  {verdict.mutant.title}: {verdict.mutant.killer}, "
@@ -424,10 +451,10 @@ def report(verdicts: list[Verdict], errors: list[str], path: Path, selection: st
             "file": verdict.mutant.file,
             "killer": verdict.mutant.killer,
             "command": shlex.join(verdict.mutant.command()),
-            "by": verdict.reason if verdict.word == "caught" else list(verdict.mutant.by),
+            "by": verdict.reason if verdict.caught else list(verdict.mutant.by),
             "outcome": verdict.word,
             "reason": verdict.reason,
-            "caught": verdict.word == "caught",
+            "caught": verdict.caught,
             "seconds": round(verdict.seconds, 1),
         }
         for verdict in verdicts
@@ -501,9 +528,9 @@ def main(argv: list[str] | None = None) -> int:
         return 130
     selection = " ".join(["quick"] * args.quick + args.names) or "all"
     report(verdicts, errors, args.json, selection)
-    caught = sum(verdict.word == "caught" for verdict in verdicts)
+    caught = sum(verdict.caught for verdict in verdicts)
     for verdict in verdicts:
-        if verdict.word != "caught":
+        if not verdict.caught:
             print(
                 f"mutants: {verdict.word.upper()}: {verdict.mutant.title}: {verdict.reason}; "
                 f"{verdict.mutant.why}",

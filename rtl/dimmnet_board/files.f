@@ -1,5 +1,6 @@
 // Board of DIMMnet-2: SO-DIMM interface, host interface. model/ is for simulation.
 # tops: dimmnet_board_pair dimmnet_ddr_host_pair dimmnet_ddr_sodimm dimmnet_ddr_sodimm_bench dimmnet_dram_model
+# tests: rtl/dimmnet/test rtl/switch/test
 -f rtl/dimmnet/files.f
 -f rtl/dimmnet_swif/files.f
 build/rtl/dimmnet_ddr_pkg.sv

@@ -1,5 +1,6 @@
 // Switch interface of DIMMnet-2.
 # tops: dimmnet_swif
+# tests: rtl/switch/test
 -f rtl/common/files.f
 build/rtl/dimmnet_pkg.sv
 rtl/dimmnet_swif/rtl/dimmnet_swif_pkg.sv

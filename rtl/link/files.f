@@ -1,4 +1,5 @@
 // Link port.
+# tests: rtl/switch/test
 -f rtl/common/files.f
 rtl/link/rtl/velo_link_pkg.sv
 rtl/link/rtl/velo_link_ctl_crc.sv

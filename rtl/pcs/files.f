@@ -1,4 +1,5 @@
 // Physical coding sublayer.
+# tests: rtl/switch/test
 -f rtl/clock/files.f
 -f rtl/link/files.f
 rtl/pcs/rtl/velo_pcs_pkg.sv

@@ -1,4 +1,5 @@
 // Switch.
+# tests: rtl/netport tools/velo/cluster
 -f rtl/common/files.f
 rtl/link/rtl/velo_link_pkg.sv
 rtl/switch/rtl/velo_switch_pkg.sv
