@@ -26,7 +26,7 @@ class Checkout:
         shutil.copy2(SCRIPT, self.root / "scripts")
         self.write("lib/a.c", "int a;\n")
         self.write("docs/page.md", "A page.\n")
-        self.write(".gitignore", "/build/\n")
+        self.write(".gitignore", "/build/\n/.venv/\n")
         self.tool("cc", "cc 1.0")
         for command in (["init", "-q"], ["add", "."]):
             subprocess.run(["git", *command], cwd=self.root, check=True)
@@ -155,8 +155,11 @@ def test_a_step_that_opens_what_it_leaves_out_is_not_kept(checkout: Checkout) ->
 
 
 def test_a_file_that_changes_meanwhile_is_noticed(checkout: Checkout) -> None:
+    before = (checkout.root / "lib/a.c").read_text(encoding="utf-8")
     assert checkout.step("echo 'int c;' >lib/a.c")
+    checkout.write("lib/a.c", before)
     assert checkout.step("echo 'int c;' >lib/a.c")  # Kept for neither text.
+    assert checkout.step("echo 'int c;' >lib/a.c")
     assert not checkout.step("echo 'int c;' >lib/a.c")
 
 
