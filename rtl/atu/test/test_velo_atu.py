@@ -23,7 +23,7 @@ ZEROS = (
 )
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_atu(simulate, width):
     simulate("velo_atu", {"DataWidth": width, "NumClients": CLIENTS, "LineBits": 2})
 

@@ -14,7 +14,7 @@ KIND_VELO, KIND_BARRIER = 0, 10
 FIRST_GROUP = 224
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_barrier(simulate, width):
     simulate("velo_barrier", {"DataWidth": width})
 

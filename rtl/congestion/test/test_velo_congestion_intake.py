@@ -11,7 +11,7 @@ from stream import Bench, Sink, Source, packet_to_beats
 CONGESTION, NOTIFICATION = 9, 5
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_intake(simulate, width):
     simulate("velo_congestion_intake", {"DataWidth": width})
 

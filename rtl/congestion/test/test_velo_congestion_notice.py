@@ -13,7 +13,7 @@ MARK = 1 << 3
 COMPLETION, CONGESTION = 2, 9
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_notice(simulate, width):
     simulate("velo_congestion_notice", {"DataWidth": width})
 

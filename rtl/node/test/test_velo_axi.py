@@ -23,7 +23,7 @@ def test_read(simulate: Callable[..., None]) -> None:
     simulate("velo_axi_read")
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_master(simulate: Callable[..., None], width: int) -> None:
     simulate("velo_axi_master", {"DataWidth": width, "IdBits": 17 if width == 128 else 16})
 

@@ -21,7 +21,7 @@ PORT, READY, STREAM, READ = (
 NET = Struct("velo_net_pkg", "net_stream_t")
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_gsm(simulate: Callable[..., None], width: int) -> None:
     simulate("velo_gsm", {"DataWidth": width})
 

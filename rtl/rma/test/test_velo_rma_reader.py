@@ -22,7 +22,7 @@ ZEROS = (
 )
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_reader(simulate, width):
     sizes = {"BufferBytes": BUFFER, "MaxBytes": LONGEST}
     simulate("velo_rma_reader", {"DataWidth": width, **sizes})

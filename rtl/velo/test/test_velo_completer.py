@@ -15,7 +15,7 @@ MALFORMED, CONTEXT, STALL, KIND, POISONED = 3, 4, 5, 7, 12
 ZEROS = ("watchdog_enable_i", "watchdog_cycles_i", "cfg_valid_i", "read_pointer_valid_i")
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_completer(simulate, width):
     simulate("velo_completer", {"DataWidth": width, "CtxBits": 4})
 

@@ -19,7 +19,7 @@ WINDOWS = ("28,20,0", "24,16,4")
 _, T_BITS, _ = map(int, os.environ.get("VELO_WINDOW", "28,20,8").split(","))
 
 
-@pytest.mark.parametrize("width", [32, 64, 128])
+@pytest.mark.parametrize("width", [32, pytest.param(64, marks=pytest.mark.nightly), 128])
 def test_requester(simulate, width):
     simulate("velo_requester", {"DataWidth": width})
 
