@@ -98,13 +98,22 @@ struct pair pair_begin(int argc, char **argv, const char *what, unsigned repeats
     return pair;
 }
 
+/* Has the second process ended? It can still be waited for. */
+static bool has_ended(void)
+{
+    siginfo_t info = {.si_pid = 0};
+    return waitid(P_PID, (id_t)child, &info, WEXITED | WNOHANG | WNOWAIT) == 0 &&
+           info.si_pid == child;
+}
+
 void pair_meet(struct pair *pair)
 {
     _Atomic uint64_t *arrived = (_Atomic uint64_t *)pair->shared;
     uint64_t mine = atomic_fetch_add(&arrived[pair->self], 1) + 1;
     while (atomic_load(&arrived[1 - pair->self]) < mine) {
         sched_yield();
-        if (!pair->self && waitpid(child, NULL, WNOHANG) == child)
+        /* It may have arrived just now, and ended well since. */
+        if (!pair->self && has_ended() && atomic_load(&arrived[1]) < mine)
             exit(1); /* It has said why. */
     }
 }
