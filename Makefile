@@ -22,7 +22,7 @@ host := --without pages,lint,proofs,rtl-tests,hardware,simulator,tools-tests
 simulated := --without pages,lint,proofs,rtl-tests,tools-tests
 # Blocks whose simulation is part of `make test`; the others' of `make check`.
 rtl_quick := velo link
-rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/files.f,%,$(wildcard rtl/*/files.f)))
+rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/test,%,$(wildcard rtl/*/test)))
 
 .PHONY: help setup build run sim vm paper test check lint format bench bench-fabric nightly packages man install clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly

@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import xml.etree.ElementTree as Xml
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
@@ -31,6 +32,12 @@ def _package(window: str) -> Path:
     options = ["--format", "sv", "--window", window, "-o", package]
     subprocess.run([sys.executable, generator, ROOT / "spec" / "velo.toml", *options], check=True)
     return package
+
+
+def _tests_run(results: Path) -> int:
+    """How many tests a simulation has run. Those that a filter or `skip` left out do not count."""
+    cases = Xml.parse(results).iter("testcase")
+    return sum(case.find("skipped") is None for case in cases)
 
 
 @pytest.fixture
@@ -69,7 +76,7 @@ def simulate(request: pytest.FixtureRequest) -> Callable[..., None]:
             always=True,
             log_file=folder.with_suffix(".log"),
         )
-        runner.test(
+        results = runner.test(
             hdl_toplevel=top,
             test_module=request.path.stem,
             test_dir=request.path.parent,
@@ -80,5 +87,7 @@ def simulate(request: pytest.FixtureRequest) -> Callable[..., None]:
                 **({"VELO_WINDOW": window} if window else {}),
             },
         )
+        # The runner is content if none has failed: also if COCOTB_TEST_FILTER matches none.
+        assert _tests_run(results), f"no test was run on {top}"
 
     return run

@@ -514,6 +514,8 @@ def main(argv: list[str] | None = None) -> int:
     if args.check:
         return 1 if errors else 0
     mutants = select(mutants, args.names, args.quick)
+    if not mutants:
+        sys.exit(f"mutants: none is of {' or '.join(args.names)} and quick")
     if args.list:
         for mutant in mutants:
             print(f"{mutant.title}: {mutant.why} [{mutant.killer}, {' or '.join(mutant.by)}]")

@@ -233,6 +233,8 @@ def main(argv: list[str] | None = None) -> int:
         return 1 if None in results else 0
     # Three links are enough for all of them but the torus, which has two a dimension.
     networks = [name for name in args.networks if args.width == 32 or name != "torus"]
+    if not networks:
+        parser.error(f"{args.width} bits have too few links for {', '.join(args.networks)}")
     groups = has_groups(args.width, args.units)
     start = time.monotonic()
     counts: list[int | None] = []

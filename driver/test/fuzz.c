@@ -330,5 +330,5 @@ int main(int argc, char **argv)
 	}
 	printf("%lu calls in %u generations, %u failed\n", (unsigned long)*calls, generations,
 	       failures);
-	return failures != 0;
+	return failures != 0 || checks == 0;
 }

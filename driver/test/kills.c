@@ -143,5 +143,5 @@ int main(int argc, char **argv)
 		CHECK(sysfs_number("broken") == 0);
 	}
 	printf("%u kills, %u checks, %u failed\n", times, checks, failures);
-	return failures != 0;
+	return failures != 0 || checks == 0;
 }

@@ -790,6 +790,6 @@ int main(int argc, char **argv)
         bench.measure();
         return 0;
     }
-    bench.test(static_cast<unsigned>(number(2, 20)));
+    bench.test(argc > 2 ? bench::count<unsigned>(argv[2]) : 20);
     return 0;
 }

@@ -516,7 +516,7 @@ Message make(Random &random, unsigned len)
 int main(int argc, char **argv)
 {
     uint64_t seed = argc > 1 ? bench::number<uint64_t>(argv[1]) : 1;
-    unsigned messages = argc > 2 ? bench::number<unsigned>(argv[2]) : 2000;
+    unsigned messages = argc > 2 ? bench::count<unsigned>(argv[2]) : 2000;
     Random random(seed);
 #if VM_TRACE
     Verilated::traceEverOn(true);

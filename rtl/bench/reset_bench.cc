@@ -97,10 +97,7 @@ int main(int argc, char **argv)
 {
     if (argc < 2)
         fail("reset_bench TOPOLOGY [RESETS [SEED]]");
-    auto number = [&](int i, uint64_t other) {
-        return argc > i ? bench::number<uint64_t>(argv[i]) : other;
-    };
-    Bench bench(argv[1], number(3, 1));
-    bench.run(number(2, 20));
+    Bench bench(argv[1], argc > 3 ? bench::number<uint64_t>(argv[3]) : 1);
+    bench.run(argc > 2 ? bench::count<uint64_t>(argv[2]) : 20);
     return 0;
 }

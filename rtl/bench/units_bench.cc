@@ -65,6 +65,6 @@ int main(int argc, char **argv)
     };
     auto payload = static_cast<unsigned>(number(2, 8));
     bench::Hosts hosts(argv[1], payload, number(4, 1));
-    run(hosts, payload, number(3, 2000));
+    run(hosts, payload, argc > 3 ? bench::count<uint64_t>(argv[3]) : 2000);
     return 0;
 }

@@ -121,6 +121,10 @@ int main(int argc, char **argv)
         play_random(seed, strtoull(argv[3], NULL, 0), &tally);
         return 0;
     }
+    if (inputs == 0) {
+        (void)fprintf(stderr, "velo-fuzz-campaign: no inputs would check nothing\n");
+        return 2;
+    }
     /* In a child, so that somebody is left to say which input it was. */
     struct progress *progress =
         mmap(NULL, sizeof *progress, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);

@@ -152,6 +152,10 @@ int main(int argc, char **argv)
     double seconds = 0;
 
     read_options(argc, argv, &options);
+    if (options.steps == 0 || (options.seeds == 0 && options.seconds == 0)) {
+        fprintf(stderr, "velo-system: no steps, or no seeds, would check nothing\n");
+        return 2;
+    }
     printf("velo-system: seeds from %llu\n", (unsigned long long)options.seed);
     for (; options.seconds > 0 ? seconds < options.seconds : count < options.seeds; count++) {
         run_seed(&options, options.seed + count);

@@ -524,7 +524,7 @@ int main(int argc, char **argv)
     Settings settings;
     for (const auto &[name, value] : bench::options_of(argc, argv, 1)) {
         if (name == "--packets")
-            settings.packets = bench::number<uint64_t>(value);
+            settings.packets = bench::count<uint64_t>(value);
         else if (name == "--rate")
             settings.rate = bench::real(value);
         else if (name == "--words")

@@ -385,7 +385,7 @@ int main(int argc, char **argv)
         if (name == "--boards")
             settings.boards = bench::number<unsigned>(value);
         else if (name == "--packets")
-            settings.packets = bench::number<uint64_t>(value);
+            settings.packets = bench::count<uint64_t>(value);
         else if (name == "--lines")
             settings.lines = bench::number<unsigned>(value);
         else if (name == "--rate")

@@ -290,7 +290,7 @@ int main(int argc, char **argv)
         if (name == "--seed")
             seed = bench::number<uint64_t>(value);
         else if (name == "--rounds")
-            rounds = bench::number<unsigned>(value);
+            rounds = bench::count<unsigned>(value);
         else
             fail("bench_pair [--seed N] [--rounds N]");
     }

@@ -39,6 +39,15 @@ template <typename Number> Number number(const std::string &text)
     return static_cast<Number>(value);
 }
 
+// How many of what is tried: one or more. A run that tries none has checked nothing.
+template <typename Number> Number count(const std::string &text)
+{
+    const auto value = number<Number>(text);
+    if (value == 0)
+        fail("0 of them would check nothing");
+    return value;
+}
+
 // A rate or a share: finite, not negative.
 inline double real(const std::string &text)
 {

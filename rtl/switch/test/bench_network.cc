@@ -664,7 +664,7 @@ Options parse(int argc, char **argv)
         if (name == "--seed")
             options.seed = bench::number<uint64_t>(value);
         else if (name == "--messages")
-            options.messages = bench::number<uint64_t>(value);
+            options.messages = bench::count<uint64_t>(value);
         else if (name == "--error-rate")
             options.error_rate = bench::real(value);
         else if (name == "--resets")

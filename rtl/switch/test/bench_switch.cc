@@ -645,7 +645,7 @@ int main(int argc, char **argv)
         if (name == "--seed")
             seed = bench::number<uint64_t>(value);
         else if (name == "--cycles")
-            cycles = bench::number<uint64_t>(value);
+            cycles = bench::count<uint64_t>(value);
         else if (name == "--groups")
             groups = bench::number<bool>(value);
         else if (name == "--only-groups")
