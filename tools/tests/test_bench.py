@@ -199,3 +199,21 @@ def test_the_installed_ucx_can_be_driven(peer: peers.Peer) -> None:
     assert peer.missing() is None
     cpus = two_cpus(None)
     assert 5 < peer.measure(peer.cases[0], cpus) < 1e9
+
+
+@needs_two_cpus
+def test_what_extolls_interface_costs_is_in_the_result(fake_perf: Path, tmp_path: Path) -> None:
+    for ours, bare in (("velo2", "velo"), ("rma2", "rma")):
+        line = {"mode": "rate", "size_bytes": 8, f"{ours}_ns": 30.5, f"{bare}_ns": 20.25}
+        path = fake_perf.parent / "libexec" / f"{ours}-perf"
+        path.write_text(f"#!/bin/sh\necho '{json.dumps(line | {'cost_ns': 10.25})}'\n")
+        path.chmod(0o755)
+    out = tmp_path / "bench.json"
+    assert main(["bench", "--only", "extoll", "--rounds", "3", "--json", str(out)]) == 0
+    found = {r["stack"]: r for r in json.loads(out.read_text())}
+    assert sorted(found) == ["rma2", "velo2"]
+    assert all(r["mode"] == "extoll rate" and r["samples"] == 3 for r in found.values())
+    assert found["rma2"]["value"] == 30.5
+    assert found["velo2"]["extra"] == {"velo_ns": 20.25, "cost_ns": 10.25}
+    assert main(["report", str(out), "-o", str(tmp_path / "page.html")]) == 0
+    assert "extoll rate, rma2" in (tmp_path / "page.html").read_text()

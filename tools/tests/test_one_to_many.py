@@ -10,6 +10,7 @@ import pytest
 from velo.cli import main
 from velo.errors import UsageError
 from velo.measure import tasks
+from velo.measure.bracket import Peers
 from velo.measure.one_to_many import OneToMany
 
 needs_two_cpus = pytest.mark.skipif(
@@ -37,13 +38,19 @@ def program(fake_perf: Path) -> Path:
 @needs_two_cpus
 @pytest.mark.usefixtures("program")
 def test_the_bench_shows_medians_and_ratios(
-    fake_perf: Path, capsys: pytest.CaptureFixture[str]
+    fake_perf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert main(["bench", "--only", "bcast", "--rounds", "2"]) == 0
+    out = tmp_path / "bench.json"
+    assert main(["bench", "--only", "bcast", "--rounds", "2", "--json", str(out)]) == 0
     rows = [" ".join(row.split()) for row in capsys.readouterr().out.splitlines()]
     assert "a message of a stream, taken by all 64 4 100 ns 300 ns 3.00" in rows
     assert "processor time of a second of sleep, of a reader 64 4 200 µs 600 µs 3.00" in rows
-    calls = fake_perf.read_text().splitlines()
+    found = {(r["mode"], r["stack"]): r for r in json.loads(out.read_text())}
+    assert found["bcast stream", "ring"]["value"] == 100
+    record = found["bcast idle", "connections"]
+    assert (record["value"], record["processes"], record["samples"]) == (6e5, 5, 2)
+    assert len(found) == 4
+    calls = [line for line in fake_perf.read_text().splitlines() if line.startswith("--json")]
     assert len(calls) == 2
     assert all(call.startswith("--json --cpus ") and call.endswith("--rounds 3") for call in calls)
 
@@ -62,7 +69,8 @@ def test_it_can_be_left_out() -> None:
     ways = OneToMany()
     for chosen, count in (("native", 1), ("bcast", 1), ("latency", 0), ("mpi", 0)):
         choice = tasks.Choice.parse(chosen, None)
-        assert len(tasks.bcast_tasks(choice, [0, 1], False, ways)) == count
-    assert not tasks.bcast_tasks(tasks.Choice.parse(None, "bcast"), [0, 1], False, ways)
+        assert len(tasks.bcast_tasks(choice, [0, 1], False, ways, Peers())) == count
+    choice = tasks.Choice.parse(None, "bcast")
+    assert not tasks.bcast_tasks(choice, [0, 1], False, ways, Peers())
     with pytest.raises(UsageError, match="bcast"):
         tasks.Choice.parse("broadcast", None)

@@ -9,6 +9,7 @@ import pytest
 
 from velo.cli import main
 from velo.measure import tasks
+from velo.measure.bracket import Peers
 from velo.measure.scattered import MPI_STACKS, Scattered
 
 needs_two_cpus = pytest.mark.skipif(
@@ -35,13 +36,21 @@ def program(fake_perf: Path) -> Path:
 
 @needs_two_cpus
 @pytest.mark.usefixtures("program")
-def test_the_bench_shows_each_way(fake_perf: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["bench", "--only", "dimmnet,native", "--rounds", "2"]) == 0
+def test_the_bench_shows_each_way(
+    fake_perf: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "bench.json"
+    assert main(["bench", "--only", "dimmnet,native", "--rounds", "2", "--json", str(out)]) == 0
     rows = [" ".join(row.split()) for row in capsys.readouterr().out.splitlines()]
     title = "what a sparse matrix needs of a vector 65536"
     assert f"{title} dimmnet 2.00 ns 2.00 ns 2.00 ns" in rows
     assert f"{title} rma-packed 30.0 ns 30.0 ns 30.0 ns" in rows
-    assert len(fake_perf.read_text().splitlines()) == 2
+    found = {(r["mode"], r["stack"]): r for r in json.loads(out.read_text())}
+    assert found["dimmnet sparse", "rma-packed"]["value"] == 30
+    assert found["dimmnet sparse", "dimmnet"]["size_bytes"] == 8 * 65536
+    assert len(found) == 2
+    calls = [line for line in fake_perf.read_text().splitlines() if "--rounds" in line]
+    assert len(calls) == 2
 
 
 def test_it_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,5 +59,6 @@ def test_it_can_be_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = {"native": 1, "dimmnet": 1 + len(MPI_STACKS), "dimmnet,vader": 1, "latency": 0}
     for chosen, count in counts.items():
         choice = tasks.Choice.parse(chosen, None)
-        assert len(tasks.dimmnet_tasks(choice, [0, 1], False, scattered)) == count
-    assert not tasks.dimmnet_tasks(tasks.Choice.parse(None, "dimmnet"), [0, 1], False, scattered)
+        assert len(tasks.dimmnet_tasks(choice, [0, 1], False, scattered, Peers())) == count
+    choice = tasks.Choice.parse(None, "dimmnet")
+    assert not tasks.dimmnet_tasks(choice, [0, 1], False, scattered, Peers())

@@ -77,9 +77,9 @@ def run(args: argparse.Namespace) -> None:
     configs: dict[str, str] = {}
     absent: dict[str, str] = {}
     chosen = tasks.native_tasks(choice, cpus, args.quick, velo, peers, configs, absent)
-    chosen += tasks.extoll_tasks(choice, cpus, args.quick, costs)
-    chosen += tasks.bcast_tasks(choice, cpus, args.quick, ways)
-    chosen += tasks.dimmnet_tasks(choice, cpus, args.quick, scattered)
+    chosen += tasks.extoll_tasks(choice, cpus, args.quick, costs, peers)
+    chosen += tasks.bcast_tasks(choice, cpus, args.quick, ways, peers)
+    chosen += tasks.dimmnet_tasks(choice, cpus, args.quick, scattered, peers)
     chosen += tasks.python_tasks(choice, cpus, args.quick, peers, absent)
     chosen += tasks.mpi_tasks(choice, cpus, args.quick, peers, configs, absent, console)
     for stack, config in configs.items():
@@ -94,11 +94,10 @@ def run(args: argparse.Namespace) -> None:
     ways.show(console)
     scattered.show(console)
     found = rounds.results(velo, peers, configs, absent)
-    if not found and (costs.lines or ways.lines or scattered.lines):
-        rounds.show_failures(peers, console)
-        return
     if not found:
         rounds.show_failures(peers, console)
+        if not args.json and (costs.lines or ways.lines or scattered.lines):
+            return
         raise VeloError("nothing could be measured; the lines above say why")
     rounds.show(found, velo, peers, console)
     if args.json:

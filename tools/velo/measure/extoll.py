@@ -9,6 +9,7 @@ from typing import Any
 
 from velo import helpers, tree
 from velo.display import Console, Table
+from velo.results.records import EXTOLL, Sample
 
 BATCHES, BATCHES_QUICK = 100, 20
 # Program -> what it is measured beside, and the modes at 8 bytes whose cost has a bound [ns].
@@ -26,12 +27,23 @@ class Costs:
         default_factory=lambda: defaultdict(list)
     )
 
-    def measure(self, program: str, cpus: Sequence[int], quick: bool) -> None:
+    def measure(self, program: str, cpus: Sequence[int], quick: bool) -> list[Sample]:
         """Run a program once."""
+        interface, (bare, _, _) = program.removesuffix("-perf"), PROGRAMS[program]
+        samples = []
         batches = BATCHES_QUICK if quick else BATCHES
         argv = [tree.find(program), "--cpus", ",".join(map(str, cpus)), "--batches", batches]
         for line in helpers.stream([str(word) for word in argv], has_end=False):
-            self.lines[program, str(line["mode"]), int(line["size_bytes"])].append(line)
+            mode, size = str(line["mode"]), int(line["size_bytes"])
+            self.lines[program, mode, size].append(line)
+            extra = {name: float(line[name]) for name in (f"{bare}_ns", "cost_ns")}
+            value = float(line[f"{interface}_ns"])
+            samples.append(
+                Sample(
+                    EXTOLL + mode, "time_ns", size, value, 1, 1, None, stack=interface, extra=extra
+                )
+            )
+        return samples
 
     def show(self, console: Console) -> None:
         """The medians over all runs; of 8 bytes also whether the cost is within its bound."""

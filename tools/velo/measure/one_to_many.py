@@ -9,6 +9,7 @@ from typing import Any
 
 from velo import helpers, tree, units
 from velo.display import Console, Table
+from velo.results.records import BCAST, Sample
 
 PROGRAM = "velo-bcast-perf"
 ROUNDS, ROUNDS_QUICK = 3, 1
@@ -30,13 +31,23 @@ class OneToMany:
         default_factory=lambda: defaultdict(list)
     )
 
-    def measure(self, cpus: Sequence[int], quick: bool) -> None:
+    def measure(self, cpus: Sequence[int], quick: bool) -> list[Sample]:
         """Run it once."""
+        samples = []
         rounds = ROUNDS_QUICK if quick else ROUNDS
         argv = [tree.find(PROGRAM), "--json", "--cpus", ",".join(map(str, cpus))]
         for line in helpers.stream([*map(str, argv), "--rounds", str(rounds)], has_end=False):
             key = str(line["mode"]), int(line["size_bytes"]), int(line["readers"])
             self.lines[key].append(line)
+            mode, size, readers = key
+            samples += [
+                Sample(
+                    BCAST + mode, "time_ns", size, float(line[name]), 1, 1, None,
+                    processes=1 + readers, stack=stack,
+                )
+                for stack, name in (("ring", "ring_ns"), ("connections", "conns_ns"))
+            ]  # fmt: skip
+        return samples
 
     def show(self, console: Console) -> None:
         """The medians over all runs."""

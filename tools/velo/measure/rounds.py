@@ -70,7 +70,8 @@ def show(found: Sequence[records.Record], velo: Collected, peers: Peers, console
     native = [
         r
         for r in found
-        if not r.mode.startswith(("mpi ", records.PYTHON)) and r.mode not in WHOLE_RUNS
+        if not r.mode.startswith(("mpi ", records.PYTHON, *records.BESIDE))
+        and r.mode not in WHOLE_RUNS
     ]
     if native:
         console.print(tables.result_table(native))

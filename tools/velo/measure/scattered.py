@@ -12,10 +12,12 @@ from velo import helpers, tree, units
 from velo.display import Console, Table
 from velo.errors import VeloError
 from velo.measure.mpi.stacks import STACKS, Stack
+from velo.results.records import DIMMNET, Sample
 
 PROGRAM, MPI_PROGRAM = "velo-dimmnet-perf", "velo-dimmnet-mpi-perf"
 ROUNDS, ROUNDS_QUICK = 20, 3
 RUN_TIMEOUT_S = 60.0
+WORD_BYTES = 8
 # Debian's Open MPI, for which the program is built: over velo, and over its own transport.
 MPI_STACKS = tuple(stack for stack in STACKS if stack.word in ("mtl", "btl", "vader"))
 TITLES = {"sparse": "what a sparse matrix needs of a vector", "transpose": "a transpose"}
@@ -37,26 +39,27 @@ class Scattered:
         default_factory=lambda: defaultdict(lambda: defaultdict(list))
     )
 
-    def measure(self, cpus: Sequence[int], quick: bool) -> None:
+    def measure(self, cpus: Sequence[int], quick: bool) -> list[Sample]:
         """Run the native program once."""
         rounds = ROUNDS_QUICK if quick else ROUNDS
         argv = [str(tree.find(PROGRAM)), "--cpus", ",".join(map(str, cpus))]
-        for line in helpers.stream([*argv, "--rounds", str(rounds)], has_end=False):
-            self._add(line, str(line["way"]))
+        lines = helpers.stream([*argv, "--rounds", str(rounds)], has_end=False)
+        return [self._add(line, str(line["way"])) for line in lines]
 
-    def measure_mpi(self, stack: Stack, cpus: Sequence[int], quick: bool) -> None:
+    def measure_mpi(self, stack: Stack, cpus: Sequence[int], quick: bool) -> list[Sample]:
         """Run the MPI program once, over one stack."""
         rounds = ROUNDS_QUICK if quick else ROUNDS
         argv = [tree.find(MPI_PROGRAM), str(rounds)]
         text = stack.output(2, cpus, argv, RUN_TIMEOUT_S)
-        for line in text.splitlines():
-            if line.startswith("{"):
-                found = json.loads(line)
-                self._add(found, f"{found['way']}, {stack.word}")
+        lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
+        return [self._add(line, f"{line['way']}, {stack.word}") for line in lines]
 
-    def _add(self, line: dict[str, Any], way: str) -> None:
-        key = str(line["mode"]), int(line["owned_words"])
-        self.lines[key][way].append(float(line["word_ns"]))
+    def _add(self, line: dict[str, Any], way: str) -> Sample:
+        mode, owned = str(line["mode"]), int(line["owned_words"])
+        value = float(line["word_ns"])
+        self.lines[mode, owned][way].append(value)
+        size = owned * WORD_BYTES
+        return Sample(DIMMNET + mode, "time_ns", size, value, 1, 1, None, stack=way)
 
     def show(self, console: Console) -> None:
         """The medians over all runs, with their range."""

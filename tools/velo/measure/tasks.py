@@ -12,6 +12,7 @@ from velo.errors import UsageError
 from velo.measure import velo_perf
 from velo.measure.bracket import (
     Peers,
+    measure_between,
     measure_hpcc,
     measure_mpi,
     measure_netpipe,
@@ -29,6 +30,7 @@ from velo.measure.scattered import MPI_STACKS, Scattered, has_mpi
 from velo.measure.scattered import PROGRAM as SCATTERED_PROGRAM
 from velo.measure.velo_perf import Collected, Job
 from velo.results.mpi_targets import BESIDE_MPI
+from velo.results.records import Sample
 
 # What the rows of the target table need, and the peers' sizes; every round takes all of them.
 VELO_JOBS = (
@@ -135,39 +137,52 @@ def native_tasks(
     return out
 
 
-def extoll_tasks(choice: Choice, cpus: Sequence[int], quick: bool, costs: Costs) -> list[Task]:
+def beside(
+    act: Callable[[], list[Sample]], cpus: Sequence[int], peers: Peers
+) -> Callable[[], None]:
+    """What two things take, measured in turns by one program: none of it is lost if cores move."""
+    return partial(measure_between, act, cpus, peers, keep_moved=True)
+
+
+def extoll_tasks(
+    choice: Choice, cpus: Sequence[int], quick: bool, costs: Costs, peers: Peers
+) -> list[Task]:
     """EXTOLL's interface beside velo's own."""
     words = frozenset({"native", "velo", "extoll"})
     if not choice.takes(words):
         return []
     return [
-        Task(program, words, 3.0, partial(costs.measure, program, cpus, quick))
+        Task(program, words, 4.0, beside(partial(costs.measure, program, cpus, quick), cpus, peers))
         for program in PROGRAMS
     ]
 
 
-def bcast_tasks(choice: Choice, cpus: Sequence[int], quick: bool, ways: OneToMany) -> list[Task]:
+def bcast_tasks(
+    choice: Choice, cpus: Sequence[int], quick: bool, ways: OneToMany, peers: Peers
+) -> list[Task]:
     """One ring beside a connection to each reader."""
     words = frozenset({"native", "velo", "bcast"})
     if not choice.takes(words):
         return []
-    return [Task(PROGRAM, words, 12.0, partial(ways.measure, cpus, quick))]
+    act = partial(ways.measure, cpus, quick)
+    return [Task(PROGRAM, words, 13.0, beside(act, cpus, peers))]
 
 
 def dimmnet_tasks(
-    choice: Choice, cpus: Sequence[int], quick: bool, scattered: Scattered
+    choice: Choice, cpus: Sequence[int], quick: bool, scattered: Scattered, peers: Peers
 ) -> list[Task]:
     """Words that lie apart: natively, and over Debian's Open MPI."""
     out = []
     words = frozenset({"native", "velo", "dimmnet"})
     if choice.takes(words):
         act = partial(scattered.measure, cpus, quick)
-        out.append(Task(SCATTERED_PROGRAM, words, 2.0, act))
+        out.append(Task(SCATTERED_PROGRAM, words, 3.0, beside(act, cpus, peers)))
     for stack in MPI_STACKS:
         words = frozenset({"mpi", stack.word, "dimmnet"})
         if choice.takes(words) and has_mpi():
             act = partial(scattered.measure_mpi, stack, cpus, quick)
-            out.append(Task(f"words that lie apart, {stack.word}", words, 2.0, act))
+            title = f"words that lie apart, {stack.word}"
+            out.append(Task(title, words, 3.0, beside(act, cpus, peers)))
     return out
 
 

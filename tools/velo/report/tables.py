@@ -66,6 +66,10 @@ def what(record: Record) -> str:
     parts = [name if record.stack == records.VELO else f"{record.stack} {name}"]
     if record.mode == "limit":
         return f"limit: {records.LIMITS.get(record.limit_name, record.limit_name)}"
+    if record.mode.startswith(records.BESIDE):
+        parts = [f"{record.mode}, {record.stack}"]
+        if record.processes > 2:
+            parts.append(f"{record.processes} processes")
     if record.mode == "ring":
         parts.append(f"ring of {record.processes}")
     if record.pairs > 1:

@@ -28,6 +28,9 @@ CLASSES = (NEAR, FAR)
 # What modes of queues between Python processes begin with, and the stack that is ours.
 PYTHON = "python "
 VELO_QUEUE = "velo.Queue"
+# What modes begin with that `velo bench` shows in tables of their own: one thing beside another.
+EXTOLL, BCAST, DIMMNET = "extoll ", "bcast ", "dimmnet "
+BESIDE = (EXTOLL, BCAST, DIMMNET)
 
 
 class RecordError(VeloError):
@@ -53,11 +56,12 @@ METRICS = {
     "run_time_ns": Metric("run time", units.time_ns, True),
     "object_half_rtt_ns": Metric("half round trip of an object", units.time_ns, True),
     "objects_per_s": Metric("objects one way", units.rate, False),
+    "time_ns": Metric("time", units.time_ns, True),
     "idle_share": Metric("of a processor, waiting", lambda share: f"{100 * share:.2f} %", True),
 }
 # What a cache line's travel is no limit of: only the class of the cores is taken from it.
 WITHOUT_LIMIT = ("updates_per_s", "run_time_ns", "object_half_rtt_ns", "objects_per_s",
-                 "idle_share")  # fmt: skip
+                 "time_ns", "idle_share")  # fmt: skip
 
 
 # What velo-perf measures as limits. A ring or stream "with PAUSE" polls with one PAUSE a look.
