@@ -32,7 +32,8 @@ namespace
 using RealClock = std::chrono::steady_clock;
 using namespace std::chrono_literals;
 
-constexpr int kExitJobError = 3, kExitRefused = 1;
+// Of a job that cannot go on: as timeout has it. 3 is a damaged payload's (tools/velo/errors.py).
+constexpr int kExitJobError = 124, kExitRefused = 1;
 constexpr auto kGrace = 2s;              // from passing a signal on to SIGKILL
 constexpr uint64_t kNodeBytes = 2 << 20; // of a model and its cables, at most
 

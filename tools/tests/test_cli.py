@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from velo import cli, tree
+from velo import cli, errors, tree
 from velo.cli import COMMANDS, main
 from velo.report import report
 
@@ -32,6 +32,15 @@ def test_the_version_is_that_of_its_programs(
     monkeypatch.setenv("VELO_LIBEXEC", str(tmp_path / "nothing"))
     assert main(["--version"]) == 1
     assert "velo-info is not in" in capsys.readouterr().err
+
+
+def test_each_exit_code_means_one_thing() -> None:
+    told = re.findall(r"(?:^|[:;]\s)(\d+) ", cli.EPILOG)
+    ours = [str(code) for name, code in vars(errors).items() if name.startswith("EXIT_")]
+    simulator = (Path(__file__).parents[2] / "sim" / "main.cc").read_text()
+    [stuck] = re.findall(r"kExitJobError = (\d+)", simulator)
+    assert sorted(told) == sorted([*ours, stuck])
+    assert len(set(told)) == len(told) == 7
 
 
 @pytest.mark.parametrize("checkout", [None, Path("/a/checkout")])

@@ -21,7 +21,7 @@ def register(commands: Any) -> None:
         "hardware would have given. The same command gives the same times, and the same hash of "
         "every message's arrival. Velo's components carry the messages of Open MPI 4.1, velo's "
         "libfabric provider those of the MPIs that --mpi names. Ends with the program's exit code, "
-        "or as velo run with 125 or 1.",
+        "with 124 if the job cannot go on, or as velo run with 125 or 1.",
         allow_abbrev=False,
     )
     start = add_options(parser)
