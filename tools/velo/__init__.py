@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 __path__ = extend_path(__path__, __name__)
 
 if TYPE_CHECKING:
-    from velo.binding import *  # noqa: F403
+    # The command is checked without the binding, which in a checkout is elsewhere.
+    from velo.binding import *  # type: ignore[import-not-found, unused-ignore]  # noqa: F403
 else:  # A checker that saw this would let every name pass.
 
     def __getattr__(name: str) -> Any:

@@ -53,7 +53,7 @@ def _sensitivity(results: Results, variation: Variation) -> str:
 
 def _extrapolation(results: Results) -> str:
     line = _between(1, max(p.x for p in results.predictions))
-    drawn = []
+    drawn: list[plots.Curve] = []
     for variation in results.variations:
         for fit in variation.fits:
             times = [fit.curve.time(x) for x in line]

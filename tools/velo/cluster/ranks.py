@@ -104,7 +104,7 @@ def rank_script(job: Job, library: Path) -> str:
 def libfabric_launcher(job: Job) -> list[str]:
     """The launcher of an MPI that reaches velo through libfabric."""
     mpi = over_libfabric.MPIS[job.mpi]
-    env = over_libfabric.environment(mpi, job.root) | mpi.unbound_env
+    env = {**over_libfabric.environment(mpi, job.root), **mpi.unbound_env}
     words = [
         "env",
         *(f"{name}={value}" for name, value in env.items()),

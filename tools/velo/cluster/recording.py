@@ -108,12 +108,14 @@ class Recording:
     @property
     def latency(self) -> Table:
         """From the store to the word that a poll finds [ps]."""
-        return self.messages["published"] - self.messages["stored"]
+        times: Table = self.messages["published"] - self.messages["stored"]
+        return times
 
     @property
     def network(self) -> Table:
         """From host port to host port [ps]."""
-        return self.messages["published"] - self.dma_ps - self.messages["offered"]
+        times: Table = self.messages["published"] - self.dma_ps - self.messages["offered"]
+        return times
 
     @property
     def span(self) -> tuple[int, int]:

@@ -150,8 +150,8 @@ def find_cycle(network: Network, groups: Iterable[Group] = ()) -> list[Channel]:
     for group in groups:
         for channels in group.ways.values():
             for here in channels:
-                following = group.ways.get(network.cables[here[:2]][0], [])
-                waits_for.setdefault(here, set()).update(following)
+                at_next = group.ways.get(network.cables[here[:2]][0], [])
+                waits_for.setdefault(here, set()).update(at_next)
     done: set[Channel] = set()
     for start in waits_for:
         # Depth first, by hand: paths are longer than Python's stack.

@@ -202,7 +202,8 @@ def link_name(run: Recording, node: int, link: int) -> str:
 
 
 def _busy(links: Table) -> Table:
-    return links["payload"] + links["overhead"] + links["repeated"]
+    words: Table = links["payload"] + links["overhead"] + links["repeated"]
+    return words
 
 
 def link_rows(run: Recording) -> list[LinkRow]:
@@ -217,10 +218,13 @@ def link_rows(run: Recording) -> list[LinkRow]:
         words = {name: int(mine[name].sum()) for name in ("payload", "overhead", "repeated")}
         busy = _busy(mine)
         top = mine[int(busy.argmax())]
+        share = {name: f"{100 * count / cycles:.1f} %" for name, count in words.items()}
         row = LinkRow(
             link_name(run, node, link),
             f"{100 * busy.sum() / cycles:.1f} %",
-            *(f"{100 * n / cycles:.1f} %" for n in words.values()),
+            share["payload"],
+            share["overhead"],
+            share["repeated"],
             int(mine["retransmissions"].sum()),
             f"{100 * busy.max() / run.bucket_cycles:.0f} % at {top['start'] / PS_PER_US:,.0f} µs",
             units.bandwidth(run.word_bytes * words["payload"] / (cycles * run.cycle_ps) * PS_PER_S),

@@ -118,8 +118,12 @@ def measure_between(
 
 def bracketed(samples: Sequence[Sample], before: Limits, after: Limits, hop: str) -> list[Sample]:
     """Samples of a program that measures by itself, with the raw line around its run."""
-    around = {"limit_before": before.hop_ns, "limit_after": after.hop_ns}
-    return [replace(s, hop=hop, limit_name="pingpong", **around) for s in samples]
+    return [
+        replace(
+            s, hop=hop, limit_name="pingpong", limit_before=before.hop_ns, limit_after=after.hop_ns
+        )
+        for s in samples
+    ]
 
 
 def measure_peer(peer: Peer, case: Case, cpus: Sequence[int], into: Peers) -> None:

@@ -6,6 +6,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from velo import helpers, tree, units
@@ -49,7 +50,7 @@ class Scattered:
     def measure_mpi(self, stack: Stack, cpus: Sequence[int], quick: bool) -> list[Sample]:
         """Run the MPI program once, over one stack."""
         rounds = ROUNDS_QUICK if quick else ROUNDS
-        argv = [tree.find(MPI_PROGRAM), str(rounds)]
+        argv: list[str | Path] = [tree.find(MPI_PROGRAM), str(rounds)]
         text = stack.output(2, cpus, argv, RUN_TIMEOUT_S)
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
         return [self._add(line, f"{line['way']}, {stack.word}") for line in lines]

@@ -6,6 +6,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from velo import helpers, tree, units
 from velo.display import Bar, Console
@@ -107,7 +108,7 @@ def listen(domain: str | None) -> None:
     """Wait for a velo-perf that connects, and measure with it, once."""
     name = domain or os.environ.get("VELO_DOMAIN") or "perf"
     print(f"listening in domain {name}; Ctrl-C ends it", flush=True)
-    argv = [tree.find(PROGRAM), "--listen", *domain_words(domain)]
+    argv: list[str | Path] = [tree.find(PROGRAM), "--listen", *domain_words(domain)]
     for _ in helpers.stream(argv, has_end=False):
         pass
     print("measured; the other side has the figures")

@@ -19,6 +19,7 @@ matplotlib.use("svg")
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
 from velo import units
@@ -410,7 +411,7 @@ def _mark_half_size(axes: Axes, line: Line) -> None:
                   textcoords="offset points", ha="right")  # fmt: skip
 
 
-def _svg(figure: plt.Figure, name: str) -> str:
+def _svg(figure: Figure, name: str) -> str:
     """The figure as an <svg> element whose ids cannot clash with those of another figure."""
     out = io.StringIO()
     with plt.rc_context({"svg.hashsalt": name}):

@@ -223,12 +223,15 @@ class Record:
         if hop not in CLASSES:
             raise RecordError(f"{where}: class is {hop!r}, expected 'near' or 'far'")
         optional = ("q1", "q3", "ratio_q1", "ratio_median", "ratio_q3")
-        return Record(
-            metric=read.text("metric"),
-            size_bytes=read.count("size_bytes"),
+        spread: dict[str, Any] = {
             **{name: read.number(name) for name in ("value", "limit", "ratio", "min", "max")},
             **{name: read.number(name, math.nan) for name in optional},
             **{name: read.count(name, 1) for name in ("pairs", "samples", "threads", "senders")},
+        }
+        return Record(
+            metric=read.text("metric"),
+            size_bytes=read.count("size_bytes"),
+            **spread,
             processes=read.count("processes", 2),
             posted=read.count("posted", 0),
             hop=hop,

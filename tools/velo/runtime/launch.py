@@ -131,7 +131,7 @@ def end(process: subprocess.Popen[bytes], ranks: watch.RankWatch) -> None:
         process.wait()
 
 
-def _become(signals: set[signal.Signals]) -> None:
+def _become(signals: set[int | signal.Signals]) -> None:
     """In the child: our signals, and the end if we are killed: nobody would pass any on."""
     LIBC.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
     signal.pthread_sigmask(signal.SIG_SETMASK, signals)

@@ -15,7 +15,8 @@ def look(domain: str | None = None, removes: bool = False) -> list[Domain]:
     """What there is in each domain, or in one, after its dead are taken away if that is wanted."""
     argv = [str(tree.find(PROGRAM)), *domain_words(domain)]
     said = helpers.output([*argv, *([] if removes else ["--dry-run"])], None)
-    return json.loads(said)["domains"]
+    domains: list[Domain] = json.loads(said)["domains"]
+    return domains
 
 
 def describe(domain: Domain, dry_run: bool) -> str:

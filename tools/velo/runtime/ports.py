@@ -29,7 +29,8 @@ def look(domain: str | None) -> dict[str, Any]:
 
 def watch(domain: str | None, interval_s: float) -> Generator[dict[str, Any], None, None]:
     """Looks at a domain, without end; close it to end velo-info."""
-    argv = [tree.find(PROGRAM), "--watch-ms", f"{interval_s * 1000:.0f}", *domain_words(domain)]
+    every = f"{interval_s * 1000:.0f}"
+    argv: list[str | Path] = [tree.find(PROGRAM), "--watch-ms", every, *domain_words(domain)]
     return helpers.stream(argv, has_end=False)
 
 

@@ -36,7 +36,7 @@ class PortWatch:
         self._start = f"velo.{domain}.".encode()
         self._fd = LIBC.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         path, mask = os.fsencode(folder), IN_CREATE | IN_ONLYDIR
-        self._opened = self._fd < 0 or LIBC.inotify_add_watch(self._fd, path, mask) < 0
+        self._opened: bool = self._fd < 0 or LIBC.inotify_add_watch(self._fd, path, mask) < 0
 
     def look(self) -> bool:
         """Has a port been opened by now? To be asked often: the kernel keeps so many names only."""

@@ -10,7 +10,8 @@ import sys
 from pathlib import Path
 
 # Cost: none here; the module is a tool of its own, which nothing imports.
-from systemrdl import RDLCompileError, RDLCompiler
+from systemrdl.compiler import RDLCompiler
+from systemrdl.messages import RDLCompileError
 from systemrdl.node import AddrmapNode, MemNode, RegNode
 
 GENERATOR = "tools/velo/spec/regsgen.py"
@@ -25,7 +26,7 @@ def _register(node: RegNode) -> list[str]:
     stem = f"{PREFIX}_{node.inst_name}".upper()
     lines = [f"/* {node.get_property('name')}. */"]
     lines.append(_define(stem, node.raw_absolute_address))
-    if node.is_array:
+    if node.array_dimensions and node.array_stride is not None:
         lines.append(_define(f"{stem}_COUNT", node.array_dimensions[0]))
         lines.append(_define(f"{stem}_STRIDE", node.array_stride))
     for field in node.fields():
@@ -51,7 +52,12 @@ def header(top: AddrmapNode, source: str) -> str:
         "",
     ]
     for node in top.children(unroll=False):
-        lines += [*(_memory(node) if isinstance(node, MemNode) else _register(node)), ""]
+        if isinstance(node, MemNode):
+            lines += [*_memory(node), ""]
+        elif isinstance(node, RegNode):
+            lines += [*_register(node), ""]
+        else:
+            raise TypeError(f"{node.inst_name} is neither a register nor a memory")
     return "\n".join([*lines, "#endif", ""])
 
 

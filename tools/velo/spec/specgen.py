@@ -152,7 +152,8 @@ def _check(condition: bool, where: str, message: str) -> None:
 def _table(parent: Mapping[str, Any], where: str, keys: set[str]) -> Mapping[str, Any]:
     """The table called `where`, with exactly the given keys."""
     table = parent.get(where.rpartition(".")[2])
-    _check(isinstance(table, Mapping), where, "this table is missing")
+    if not isinstance(table, Mapping):
+        raise SpecError(f"{where}: this table is missing")
     _exact_keys(table, where, keys)
     return table
 
@@ -168,8 +169,8 @@ def _exact_keys(
 
 def _integer(table: Mapping[str, Any], where: str, key: str, low: int, high: int) -> int:
     value = table[key]
-    is_integer = isinstance(value, int) and not isinstance(value, bool)
-    _check(is_integer and low <= value <= high, where, f"{key} must be {low} to {high}: {value!r}")
+    if not isinstance(value, int) or isinstance(value, bool) or not low <= value <= high:
+        raise SpecError(f"{where}: {key} must be {low} to {high}: {value!r}")
     return value
 
 
@@ -195,6 +196,7 @@ def _field(row: Mapping[str, Any], where: str, limit_bits: int) -> Field:
     here = f'{where}.field "{name}"'
     _exact_keys(row, here, {"name", "lsb", "bits", "doc"})
     _check_name(name, here)
+    assert isinstance(name, str)
     _check(name not in KEYWORDS, here, "the name is a keyword of C or SystemVerilog")
     lsb = _integer(row, here, "lsb", 0, limit_bits - 1)
     bits = _integer(row, here, "bits", 1, WORD_BITS)
@@ -211,7 +213,8 @@ def _check_name(name: object, here: str) -> None:
 
 def _doc(row: Mapping[str, Any], here: str) -> str:
     doc = row["doc"]
-    _check(isinstance(doc, str) and doc.endswith("."), here, "doc must be a sentence")
+    if not isinstance(doc, str) or not doc.endswith("."):
+        raise SpecError(f"{here}: doc must be a sentence")
     _check("*/" not in doc, here, "doc must not end a C comment")
     return doc
 

@@ -139,7 +139,7 @@ def _build(source: Path) -> None:
 
 def _install(source: Path, partial: Path) -> None:
     """Moves what is needed to where Debian's packages have it; the rest goes."""
-    make = ["make", "-s", "-C", source]
+    make: list[str | Path] = ["make", "-s", "-C", source]
     release = helpers.output([*make, "kernelrelease"], CONFIGURE_TIMEOUT_S).strip()
     install = [f"INSTALL_MOD_PATH={partial / 'usr'}", "DEPMOD=true", "modules_install"]
     helpers.output([*make, *install], CONFIGURE_TIMEOUT_S)

@@ -113,8 +113,8 @@ class Session:
         with contextlib.ExitStack() as stack:
             if self.planned.simulator:
                 self._start_simulator(stack)
-            for each in self.planned.guests:
-                started = guest.started(each, self.images, self.args.shell and each.node == 0)
+            for plan in self.planned.guests:
+                started = guest.started(plan, self.images, self.args.shell and plan.node == 0)
                 self.guests.append(stack.enter_context(started))
             self._boot()
             for each in self.guests:
@@ -170,7 +170,7 @@ class Session:
         say(f"ready after {max(self.boot_s.values()):.1f} s")
 
     def _words(
-        self, deadline: float, late: str, others: Sequence[socket.socket] = ()
+        self, deadline: float, late: str, others: Sequence[int | socket.socket] = ()
     ) -> Iterator[tuple[Guest, str, str]]:
         """What guests report, and then, or after a moment, back to the caller."""
         by_port = {each.ports["report"]: each for each in self.guests}

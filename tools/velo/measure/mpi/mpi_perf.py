@@ -4,6 +4,8 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from velo.errors import VeloError
 from velo.measure.mpi.stacks import Stack
@@ -55,7 +57,8 @@ class Result:
 def run(stack: Stack, program: Program, cpus: Sequence[int], quick: bool = False) -> Result:
     """Run a program over a stack; VeloError says what went wrong."""
     time_ms = program.time_ms // 3 if quick else program.time_ms
-    argv = [stack.build.program, program.mode, *program.options, "--time-ms", str(time_ms)]
+    argv: list[str | Path] = [stack.build.program, program.mode, *program.options]
+    argv += ["--time-ms", str(time_ms)]
     return parse(stack.output(program.ranks, cpus, argv, RUN_TIMEOUT_S), stack.name)
 
 
@@ -78,7 +81,7 @@ def parse(text: str, stack: str) -> Result:
     return Result(samples, dropped)
 
 
-def _object(line: str) -> dict[str, object]:
+def _object(line: str) -> dict[str, Any]:
     """A line as an object; launchers may print lines of their own between ours."""
     try:
         found = json.loads(line)

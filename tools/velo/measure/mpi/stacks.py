@@ -72,7 +72,7 @@ class Stack:
     def environment(self, ranks: int, cpus: Sequence[int]) -> dict[str, str]:
         """Everything that the command needs set."""
         many = self.many_env if ranks > len(cpus) else {}
-        env = os.environ | self.build.environment() | self.env | many
+        env: dict[str, str] = {**os.environ, **self.build.environment(), **self.env, **many}
         if self.velo:
             tools = str(tree.PYTHON_FOLDER)
             env["PYTHONPATH"] = os.pathsep.join(filter(None, (tools, env.get("PYTHONPATH", ""))))
@@ -93,8 +93,8 @@ class Stack:
         """Why it cannot be measured here; None after a trial run that ended well."""
         try:
             self.build.prepare()
-            trial = [self.build.program, "latency", "--sizes", "8", "--batches", "1"]
-            self.output(2, cpus, trial, TRIAL_TIMEOUT_S)
+            trial = ("latency", "--sizes", "8", "--batches", "1")
+            self.output(2, cpus, [self.build.program, *trial], TRIAL_TIMEOUT_S)
         except VeloError as error:
             return str(error)
         return None

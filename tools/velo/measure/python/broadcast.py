@@ -68,10 +68,12 @@ class Broadcast(Stack):
             msg_bytes_max=SIZES[-1] + 4096,
             data_bytes=RING_BYTES,
         )
-        return self._ring.put
+        put: Put = self._ring.put
+        return put
 
     def open_get(self, _reader: int) -> Get:
-        return self._velo.BroadcastReader(domain=self._domain).get
+        get: Get = self._velo.BroadcastReader(domain=self._domain).get
+        return get
 
     def ready(self, readers: int) -> None:
         while self._ring.readers < readers:
@@ -97,7 +99,8 @@ class Queues(Stack):
         return put
 
     def open_get(self, reader: int) -> Get:
-        return self._queues[reader].get
+        get: Get = self._queues[reader].get
+        return get
 
     def ready(self, _readers: int) -> None: ...
 
@@ -109,7 +112,8 @@ def velo_queues(readers: int) -> Stack:
     # Cost: as above.
     import velo
 
-    return Queues(lambda: velo.Queue(here=False, capacity_bytes=QUEUE_BYTES), readers)
+    make: Callable[..., Any] = velo.Queue  # type: ignore[attr-defined]
+    return Queues(lambda: make(here=False, capacity_bytes=QUEUE_BYTES), readers)
 
 
 def multiprocessing_queues(readers: int) -> Stack:
@@ -122,7 +126,7 @@ class ZeroMq(Stack):
 
     def __init__(self, _readers: int) -> None:
         # Cost: as above.
-        import zmq
+        import zmq  # type: ignore[import-not-found, unused-ignore]
 
         self._zmq: Any = zmq
         self._address = f"ipc://@velo-broadcast-{os.getpid()}"
@@ -232,7 +236,7 @@ def _in_a_process(name: str, readers: int) -> dict[int, float] | None:
         sys.stdout.flush()
         os._exit(0)  # Threads of a queue are not waited for.
     theirs.close()
-    found = None
+    found: dict[int, float] | str | None = None
     with contextlib.suppress(EOFError):
         found = ours.recv()
     os.waitpid(child, 0)

@@ -34,13 +34,15 @@ class Velo(Channel):
         # Cost: each process measures one of these, and only that one has to be installed.
         import velo
 
-        self._queue: Any = velo.Queue(here=False)
+        self._queue: Any = velo.Queue(here=False)  # type: ignore[attr-defined]
 
     def open_put(self) -> Put:
-        return self._queue.put
+        put: Put = self._queue.put
+        return put
 
     def open_get(self) -> Get:
-        return self._queue.get
+        get: Get = self._queue.get
+        return get
 
     def close(self) -> None:
         self._queue.close()
@@ -53,10 +55,12 @@ class Multiprocessing(Channel):
         self._queue: Any = multiprocessing.get_context("fork").Queue()
 
     def open_put(self) -> Put:
-        return self._queue.put
+        put: Put = self._queue.put
+        return put
 
     def open_get(self) -> Get:
-        return self._queue.get
+        get: Get = self._queue.get
+        return get
 
 
 class Pipe(Channel):
@@ -77,7 +81,7 @@ class ZeroMq(Channel):
 
     def __init__(self) -> None:
         # Cost: as above.
-        import zmq
+        import zmq  # type: ignore[import-not-found, unused-ignore]
 
         self._zmq: Any = zmq
         self._address = f"ipc://@velo-bench-{os.getpid()}-{id(self)}"  # It needs no file.
@@ -90,12 +94,14 @@ class ZeroMq(Channel):
     def open_put(self) -> Put:
         socket = self._open(self._zmq.PUSH)
         socket.connect(self._address)
-        return socket.send
+        put: Put = socket.send
+        return put
 
     def open_get(self) -> Get:
         socket = self._open(self._zmq.PULL)
         socket.bind(self._address)
-        return socket.recv
+        get: Get = socket.recv
+        return get
 
 
 class FasterFifo(Channel):
@@ -103,7 +109,7 @@ class FasterFifo(Channel):
 
     def __init__(self) -> None:
         # Cost: as above.
-        import faster_fifo
+        import faster_fifo  # type: ignore[import-not-found, unused-ignore]
 
         self._queue: Any = faster_fifo.Queue(max_size_bytes=RING_BYTES)
 

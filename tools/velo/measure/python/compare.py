@@ -6,6 +6,7 @@ import os
 import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from velo import helpers, tree
 from velo.errors import VeloError
@@ -26,7 +27,7 @@ PACKAGES = {"pyzmq ipc": ("pyzmq", "zmq"), "faster-fifo": ("faster-fifo", "faste
 
 def environment() -> dict[str, str]:
     """Where the program finds the command's modules, the binding and the others."""
-    folders = [tree.PYTHON_FOLDER]
+    folders: list[str | Path] = [tree.PYTHON_FOLDER]
     if tree.CHECKOUT:
         folders += [tree.CHECKOUT / "bindings" / "python", tree.measured("python"), *_peers()]
     before = os.environ.get("PYTHONPATH", "").split(":")
