@@ -113,6 +113,11 @@ def run(command: list[str], limit_s: float) -> tuple[int, str]:
         return code, output.read()
 
 
+def counts(pattern: str, said: str) -> list[int]:
+    """What each rank counts; their lines may be mixed."""
+    return [int(number) for number in re.findall(pattern, said)]
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("layer", choices=("prepare", "mtl", "btl", "vader"))
@@ -137,9 +142,9 @@ def main() -> int:
     start = job(args.layer, args.ranks, not args.single)
     code, said = run([*start, *suite(folder, args.quick)], args.limit)
     print("\n".join(said.splitlines()[-LINES_SHOWN:]))
-    ran = [int(n) for n in re.findall(r"Ran (\d+) tests", said)]
-    if not ran or min(ran) == 0:
-        print("no tests were run")
+    ran, skipped = counts(r"Ran (\d+) tests", said), counts(r"\bskipped=(\d+)", said)
+    if not ran or min(ran) == 0 or sum(ran) <= sum(skipped):
+        print(f"no tests were run: of {ran}, {skipped} were skipped")
         return 1
     return int(code != 0)
 

@@ -18,9 +18,12 @@
 
 #define TESTS_MAX 512
 #define CHILDREN_MAX 1024
+/* What CMake and scripts take for "no verdict": SKIP_RETURN_CODE. */
+#define EXIT_SKIPPED 77
 
 static struct CMUnitTest tests[TESTS_MAX];
 static size_t tests_len;
+static size_t begun, skipped;
 
 static pid_t children[CHILDREN_MAX];
 static size_t children_len;
@@ -33,6 +36,7 @@ static void run_body(void **state)
 {
     void (*body)(void);
 
+    begun++;
     memcpy(&body, state, sizeof(body));
     body();
 }
@@ -118,6 +122,7 @@ void test_check_fails(const char *file, int line, const char *call, int status, 
 void test_skip(const char *reason)
 {
     print_message("skipped: %s\n", reason);
+    skipped++;
     skip();
     abort();
 }
@@ -306,9 +311,13 @@ static bool test_choose(const char *name, size_t chosen_len)
     return false;
 }
 
-/* Usage: program [test]... Without a name all tests run; they run one after the other. */
+/* Usage: program [test]... Without a name all tests run; they run one after the other. The exit
+ * status is 0 if none has failed, 1 if one has, 77 if none gave a verdict, 2 if there is none to
+ * run. */
 int main(int argc, char **argv)
 {
+    int failed;
+
     main_pid = getpid();
     snprintf(domain, sizeof(domain), "t%d-%08x", main_pid, (unsigned)(test_now_ns() / 1000));
     setenv("VELO_DOMAIN", domain, 1);
@@ -317,5 +326,10 @@ int main(int argc, char **argv)
             return 2;
     }
     size_t chosen_len = argc > 1 ? (size_t)argc - 1 : tests_len;
-    return _cmocka_run_group_tests(program_invocation_short_name, tests, chosen_len, NULL, NULL);
+    failed = _cmocka_run_group_tests(program_invocation_short_name, tests, chosen_len, NULL, NULL);
+    if (failed != 0)
+        return 1; /* Their number would be cut to eight bits, or be 77. */
+    if (begun == 0)
+        return 2;
+    return skipped == begun ? EXIT_SKIPPED : 0;
 }
