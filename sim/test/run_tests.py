@@ -6,6 +6,7 @@ run_tests.py VELO_SIM CLIENTS ROUTING [CASE...]
 """
 
 import contextlib
+import ctypes
 import fcntl
 import json
 import os
@@ -43,6 +44,7 @@ REMOTE = {
 }
 
 SKIPPED = 77
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
 NEVER = (1 << 63) - 1
 
 
@@ -550,6 +552,7 @@ def test_what_cannot_be_is_refused(runner: Runner) -> None:
 
 def test_simulators_share_no_processor_while_there_are_others(runner: Runner) -> None:
     """Each client prints its processor, and runs until its input ends."""
+    leave_other_simulators()
     processors = sorted(os.sched_getaffinity(0))
     for processor in processors:
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as name:
@@ -561,6 +564,13 @@ def test_simulators_share_no_processor_while_there_are_others(runner: Runner) ->
         taken = run_side_by_side(runner, len(processors) + 1)
         # There is one simulator too many: it shares a processor with another.
         assert sorted(taken[:-1]) == processors and taken[-1] in processors, taken
+
+
+def leave_other_simulators() -> None:
+    """Go to a network's namespace of our own, where that is permitted: simulators take processors
+    by names of sockets, which those of other checkouts have as well."""
+    user = 0 if os.geteuid() == 0 else CLONE_NEWUSER
+    ctypes.CDLL(None).unshare(CLONE_NEWNET | user)
 
 
 def run_side_by_side(runner: Runner, count: int) -> list[int]:
