@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every operation over every way: what it moves, what it leaves alone, whom it notifies. */
 #include <string.h>
+#include <sys/mman.h>
 
 #include "stage.h"
 
@@ -126,6 +127,42 @@ TEST(each_way_is_the_one_that_is_counted)
         requester_close(&me);
         owner_stop(&owner);
     }
+}
+
+/* Memory at an address may be other memory than a device knows there. */
+TEST(gets_and_puts_of_memory_that_was_mapped_anew_take_the_same_way)
+{
+    const size_t len = scaled(65536, 8192);
+    struct owner owner;
+    struct requester me;
+    unsigned char *memory = NULL;
+
+    owner_start(&owner, WAY_ATTACH, len, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY);
+    requester_open(&me, REQUESTER_VPID);
+    for (uint64_t round = 0; round < 4; round++) {
+        struct velo_rma_counters mine;
+
+        if (memory != NULL)
+            CHECK_EQ(munmap(memory, len), 0);
+        memory =
+            mmap(memory, len, PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | (memory != NULL ? MAP_FIXED_NOREPLACE : 0), -1, 0);
+        CHECK(memory != MAP_FAILED);
+        pattern_fill(memory, len, round);
+        CHECK_OK(velo_rma_put(me.peer, memory, len, velo_rma_place(owner.stage->key, 0), 0, 0));
+        flush(me.peer);
+        CHECK(pattern_matches(owner_memory(&owner), len, round));
+        memset(memory, 0, len);
+        CHECK_OK(velo_rma_get(me.peer, memory, len, velo_rma_place(owner.stage->key, 0), 0, 0));
+        flush(me.peer);
+        CHECK(pattern_matches(memory, len, round));
+        CHECK_OK(velo_rma_counters(me.rma, &mine, sizeof mine));
+        if (!test_is_carried())
+            CHECK_EQ(mine.asked, 0);
+    }
+    requester_close(&me);
+    owner_stop(&owner);
+    CHECK_EQ(munmap(memory, len), 0);
 }
 
 TEST(an_immediate_put_writes_up_to_8_bytes_lowest_first)
