@@ -637,16 +637,10 @@ static bool was_split(struct port *port, const uint64_t *answer)
 	return true;
 }
 
-/* Returns the error that it ended with, or -1. */
-static int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t len_bytes)
+/* Posts a descriptor. Returns the error that it ended with, or -1. */
+static int post(struct port *port, const uint64_t *words)
 {
-	uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = {
-		velo_rma_descriptor_word0_pack(VELO_RMA_OP_PUT, VELO_RMA_PLACE_REQUESTER, 0,
-					       (uint8_t)port->take.node,
-					       (uint8_t)port->take.number, 17, len_bytes),
-		velo_registered_address_pack(0, from_page),
-		velo_registered_address_pack(0, to_page),
-	};
+	const size_t len_bytes = VELO_RMA_DESCRIPTOR_WORDS * sizeof(*words);
 	uint64_t answer[2];
 
 	/* By turns as a process does it, and by the kernel. */
@@ -654,14 +648,39 @@ static int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t
 		if (port->queue_head % 2)
 			store(port->descriptors, words, VELO_RMA_DESCRIPTOR_WORDS);
 		else
-			CHECK(pwrite(port->file, words, sizeof(words),
+			CHECK(pwrite(port->file, words, len_bytes,
 				     (off_t)VELO_CARD_OFFSET(VELO_CARD_DESCRIPTORS, 0)) ==
-			      sizeof(words));
+			      (ssize_t)len_bytes);
 		if (!notified(port, answer))
 			return -1;
 	} while (was_split(port, answer));
 	CHECK(velo_rma_notification_cookie(answer[0]) == 17);
 	return velo_rma_notification_error(answer[0]);
+}
+
+static int put(struct port *port, uint32_t from_page, uint32_t to_page, uint32_t len_bytes)
+{
+	const uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = {
+		velo_rma_descriptor_word0_pack(VELO_RMA_OP_PUT, VELO_RMA_PLACE_REQUESTER, 0,
+					       (uint8_t)port->take.node,
+					       (uint8_t)port->take.number, 17, len_bytes),
+		velo_registered_address_pack(0, from_page),
+		velo_registered_address_pack(0, to_page),
+	};
+
+	return post(port, words);
+}
+
+/* Notifies another context of the card. */
+static int notify(struct port *port, uint32_t context)
+{
+	const unsigned int places = VELO_RMA_PLACE_REQUESTER | VELO_RMA_PLACE_COMPLETER;
+	const uint64_t words[VELO_RMA_DESCRIPTOR_WORDS] = {
+		velo_rma_descriptor_word0_pack(VELO_RMA_OP_NOTIFY, places, 0,
+					       (uint8_t)port->take.node, (uint8_t)context, 17, 0),
+	};
+
+	return post(port, words);
 }
 
 static void remote_memory(void)
@@ -696,16 +715,21 @@ static void remote_memory(void)
 	CHECK(sysfs_number("pages") == 0);
 }
 
-/* Messages to a closed context go nowhere; the next owner of its number sees none of them. */
+/*
+ * Messages and notifications to a closed context go nowhere; the next owner of its number sees none
+ * of them.
+ */
 static void closed(void)
 {
 	struct port to, from, next;
 	long dropped = sysfs_number("counters/dropped");
-	uint64_t line[8];
+	uint64_t line[8], words[2];
 	unsigned int i;
 
 	port_open(&to, VELO_CARD_ANY);
 	port_open(&from, to.take.number);
+	CHECK(notify(&from, to.take.number) == VELO_ERROR_NONE);
+	CHECK(notified(&to, words) && velo_rma_notification_error(words[0]) == VELO_ERROR_NONE);
 	make_line(line, 1, 8);
 	store(from.target + 7 * 8, line, 8);
 	wait_until_taken(&from);
@@ -718,6 +742,7 @@ static void closed(void)
 		usleep(1000);
 	CHECK(sysfs_number("counters/dropped") == dropped + 3);
 	CHECK(sysfs_number("counters/completer_error_context") == to.take.number);
+	CHECK(notify(&from, to.take.number) == VELO_ERROR_CONTEXT);
 
 	next.file = open(DEVICE, O_RDWR | O_CLOEXEC);
 	CHECK(context_take(next.file, to.take.number, &next.take) == 0);
