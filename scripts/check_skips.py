@@ -2,14 +2,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """See that tests were skipped only where tests/skips.toml expects it, and that no part is missing.
 
-check_skips.py FILE...
+check_skips.py FILE... [-- COMMAND...]
 
-Each FILE is a JUnit file of ctest (--output-junit) or pytest (--junit-xml), named after its run:
-quick.xml, full.xml, pytest.xml; what is behind a dash names a part of a run, as in
-quick-simulator.xml. A run is judged with all its parts.
-
-Exit code: 0 all is as listed, 1 a test was skipped that should not have been, a part of the tests is
-not there, or the list has an entry that fits nothing any more.
+With a COMMAND, that is run first, and must end well. Each FILE is a JUnit file of ctest
+(--output-junit) or pytest (--junit-xml), named after its run: quick-tests.xml. Exit code: 0 all is
+as listed, 1 a test was skipped that should not have been, a part of the tests is not there, or the
+list has an entry that fits nothing any more; else the command's.
 """
 
 import argparse
@@ -141,9 +139,7 @@ def cases_of(path: Path) -> Iterator[Case]:
         if skipped is not None:
             said = skipped.get("message", "") + "\n" + (element.findtext("system-out") or "")
         # For ctest both are the same.
-        yield Case(
-            path.stem.partition("-")[0], name if folder in (name, "") else f"{folder}.{name}", said
-        )
+        yield Case(path.stem, name if folder in (name, "") else f"{folder}.{name}", said)
 
 
 def judge(cases: list[Case], entries: dict[str, list[dict[str, Any]]]) -> list[str]:
@@ -182,7 +178,11 @@ def main(argv: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="a JUnit file of a run")
     parser.add_argument("--list", type=Path, default=LIST, help="what may be skipped")
-    args = parser.parse_args(argv)
+    words = sys.argv[1:] if argv is None else argv
+    divide = words.index("--") if "--" in words else len(words)
+    args, command = parser.parse_args(words[:divide]), words[divide + 1 :]
+    if command and (status := subprocess.run(command, check=False).returncode):
+        return status if status > 0 else 128 - status
     try:
         entries = read_list(args.list)
     except (ValueError, tomllib.TOMLDecodeError) as error:

@@ -3,12 +3,11 @@
 """Keep the results of checks by content: what has passed with the same inputs is not run again.
 
   kept.py begin NAME     a target begins: its table has what is recorded from here on
-  kept.py step NAME [--build OPTIONS] [--without SET,...] [--junit FILE] -- COMMAND...
+  kept.py step NAME [--build OPTIONS] [--without SET,...] -- COMMAND...
                          run a command, unless it has passed with the same inputs: all files of the
                          checkout without those of some sets, the command, the tools' versions, the
                          environment, the machine. Before it scripts/build runs with the options.
-                         In the command {junit} is build/checks/FILE.xml, which it writes; what is
-                         kept has that file, too
+                         In the command {junit} is a file that counts of tests are read from
   kept.py put            record checks and keep the keys of those that passed. Standard input has a
                          line each, between tabs: GROUP NAME KEY passed|failed SECONDS END; END is
                          when it ended, as date +%s tells it; a key may be empty
@@ -31,7 +30,6 @@ import contextlib
 import ctypes
 import fnmatch
 import functools
-import gzip
 import hashlib
 import json
 import os
@@ -44,7 +42,6 @@ import sys
 import threading
 import time
 import xml.etree.ElementTree as ET
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -214,30 +211,15 @@ def passed(key: str) -> dict[str, Any] | None:
     return stamp if isinstance(stamp, dict) else None
 
 
-def keep(key: str, name: str, seconds: float, junit: Path | None = None, **more: Any) -> None:
+def keep(key: str, name: str, seconds: float, **more: Any) -> None:
     """A check has passed. A full disk or a folder that cannot be written costs only the result."""
     path = folder() / key
     stamp = {"name": name, "seconds": round(seconds, 1), "date": time.strftime("%F %T"), **more}
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        if junit and junit.is_file():
-            report = gzip.compress(junit.read_bytes())
-            path.with_suffix(".xml.gz").write_bytes(report)
         part = path.with_name(f".{key}.{os.getpid()}")
         part.write_text(json.dumps(stamp) + "\n", encoding="utf-8")
         part.replace(path)
-
-
-def restore(key: str, junit: Path) -> bool:
-    """Put back the file that was kept with a result; False if it is gone."""
-    path = folder() / f"{key}.xml.gz"
-    try:
-        junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.write_bytes(gzip.decompress(path.read_bytes()))
-        os.utime(path)
-    except (OSError, EOFError, zlib.error):
-        return False
-    return True
 
 
 def prune() -> None:
@@ -374,24 +356,18 @@ def step_key(name: str, sets: Sequence[str], command: Sequence[str]) -> str | No
     return key_of(without(files, sets), words)
 
 
-def step(
-    name: str,
-    sets: Sequence[str],
-    command: Sequence[str],
-    build: Sequence[str] = (),
-    junit: Path | None = None,
-) -> int:
+def step(name: str, sets: Sequence[str], command: Sequence[str], build: Sequence[str] = ()) -> int:
     """Run a command unless it is kept; its exit code."""
     key = step_key(name, sets, command)
     stamp = passed(key) if key else None
-    if key and stamp and (junit is None or restore(key, junit)):
+    if stamp:
         count, when, seconds = stamp.get("run", 1), stamp["date"], stamp["seconds"]
         print(f"kept: {name}: passed on {when} in {seconds:.0f} s; checks in it: {count}")
         record(name, name, "kept", 0, kept=count, skipped=stamp.get("skipped", 0))
         return 0
-    if junit:
-        junit.parent.mkdir(parents=True, exist_ok=True)
-        junit.unlink(missing_ok=True)
+    junit = RECORDS.parent / (name.replace(" ", "-").replace(",", "") + ".xml")
+    junit.parent.mkdir(parents=True, exist_ok=True)
+    junit.unlink(missing_ok=True)
     begin = time.monotonic()
     if build:
         status = subprocess.run([ROOT / "scripts" / "build", *build], check=False).returncode
@@ -403,7 +379,7 @@ def step(
         words = [word.replace("{junit}", str(junit)) for word in command]
         status = subprocess.run(words, check=False).returncode
     seconds = time.monotonic() - begin
-    counts = counts_of(junit) if junit else {}
+    counts = counts_of(junit)
     record(name, name, "failed" if status else "run", seconds, **counts)
     if status:
         return status if status > 0 else 128 - status
@@ -413,7 +389,7 @@ def step(
             f"kept: {name}: not kept, as {why} is not known to be among its inputs", file=sys.stderr
         )
     elif key and key == step_key(name, sets, command):  # Else somebody changed a file meanwhile.
-        keep(key, name, seconds, junit, **counts)
+        keep(key, name, seconds, **counts)
     return 0
 
 
@@ -437,7 +413,6 @@ def parse(argv: Sequence[str] | None) -> argparse.Namespace:
     one = verbs.add_parser("step")
     one.add_argument("name")
     one.add_argument("--build", default="", metavar="OPTIONS")
-    one.add_argument("--junit", default="", metavar="FILE")
     one.add_argument("--without", type=set_names, default=[], metavar="SET,...")
     verbs.add_parser("put")
     verbs.add_parser("table").add_argument("name", nargs="?")
@@ -457,8 +432,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not command:
             print("kept.py: step needs a command after --", file=sys.stderr)
             return 2
-        junit = RECORDS.parent / f"{args.junit}.xml" if args.junit else None
-        return step(args.name, args.without, command, shlex.split(args.build), junit)
+        return step(args.name, args.without, command, shlex.split(args.build))
     elif args.verb == "put":
         for line in sys.stdin:
             group, name, key, outcome, seconds, ended = line.rstrip("\n").split("\t")

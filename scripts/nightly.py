@@ -38,44 +38,32 @@ ROOT = kept.ROOT
 OUT = ROOT / "build" / "nightly"
 STATE = OUT / "state.json"
 SUMMARY = OUT / "summary.md"
-LAST = "skips"
 SLOWEST = 20
 LAST_LINES = 30
 
 CTEST = "ctest --preset {} --output-junit build/nightly/{}.xml"
-# The files that the steps with tests of CTest leave, for scripts/check_skips.py: a run is judged
-# with all its parts.
-REPORTS = {
-    "asan": "asan",
-    "tsan": "tsan",
-    "long": "nightly-long",
-    "long-mpi": "nightly-mpi",
-    "long-simulator": "nightly-simulator",
-    "guests": "nightly-guests",
-}
 RELEASE = "scripts/setup test sim && scripts/build --with-sim release && "
 GUESTS = "scripts/setup test sim vm && scripts/build --with-sim release && "
-# Each step by its name.
+# Tests may be skipped only where tests/skips.toml says so.
+XML = "build/nightly/{step}.xml"
+SKIPS = f" && {{ [ ! -e {XML} ] || scripts/check_skips.py {XML}; }}"
+# Each step by its name; {step} in it is the name again.
 STEPS = {
     "lint": "make lint",
     "test": "make test",
     "check": "make check",
-    "asan": "scripts/build asan && " + CTEST.format("asan", REPORTS["asan"]),
-    "tsan": "scripts/build tsan && " + CTEST.format("tsan", REPORTS["tsan"]),
-    "long": RELEASE + CTEST.format("nightly", REPORTS["long"]) + " -LE 'simulator|mpi'",
-    "long-mpi": RELEASE + CTEST.format("nightly", REPORTS["long-mpi"]) + " -L mpi -LE simulator",
-    "long-simulator": RELEASE
-    + CTEST.format("nightly", REPORTS["long-simulator"])
-    + " -L simulator -E '^vm[.]'",
-    "guests": GUESTS + CTEST.format("nightly", REPORTS["guests"]) + " -R '^vm[.]'",
+    "asan": "scripts/build asan && " + CTEST.format("asan", "{step}"),
+    "tsan": "scripts/build tsan && " + CTEST.format("tsan", "{step}"),
+    "long": RELEASE + CTEST.format("nightly", "{step}") + " -LE 'simulator|mpi'",
+    "long-mpi": RELEASE + CTEST.format("nightly", "{step}") + " -L mpi -LE simulator",
+    "long-simulator": RELEASE + CTEST.format("nightly", "{step}") + " -L simulator -E '^vm[.]'",
+    "guests": GUESTS + CTEST.format("nightly", "{step}") + " -R '^vm[.]'",
     "aarch64": "scripts/test-aarch64",
     "packages": "scripts/setup package && scripts/package && scripts/wheel && "
     "{ scripts/check_packages || [[ $? = 77 && $EUID != 0 ]]; }",
     "hardware-random": "scripts/rtl nightly 1",
     "hardware-proofs": "scripts/rtl formal-nightly",
     "hardware-breaks": "scripts/rtl mutate",
-    # The last one: it judges what the others have skipped.
-    "skips": "scripts/check_skips.py build/nightly/{asan,tsan,nightly-*}.xml",
 }
 
 
@@ -126,19 +114,14 @@ def keep_pass(name: str, seconds: float) -> None:
     passes().write_text(json.dumps(known, indent=2) + "\n", encoding="utf-8")
 
 
-def report_of(name: str) -> Path:
-    return OUT / f"{REPORTS[name]}.xml"
-
-
 def run(name: str) -> tuple[str, float]:
     """One step; how it ended and how long it took. An interrupt ends all of it."""
     log = OUT / f"{name}.log"
-    if name in REPORTS:
-        report_of(name).unlink(missing_ok=True)
+    (OUT / f"{name}.xml").unlink(missing_ok=True)
     begin = time.monotonic()
     with log.open("wb") as output:
         process = subprocess.Popen(
-            ["bash", "-euo", "pipefail", "-c", STEPS[name]],
+            ["bash", "-euo", "pipefail", "-c", (STEPS[name] + SKIPS).replace("{step}", name)],
             cwd=ROOT,
             env=os.environ | {"FRESH": "1"},
             stdin=subprocess.DEVNULL,
@@ -166,7 +149,7 @@ def seconds_text(seconds: float) -> str:
 def slowest(since: float, names: Sequence[str]) -> list[tuple[float, str]]:
     """The checks that took longest: tests of CTest and pytest, and what kept.py has recorded."""
     found = []
-    for path in [report_of(name) for name in names if name in REPORTS]:
+    for path in [OUT / f"{name}.xml" for name in names]:
         try:
             cases = list(ET.parse(path).getroot().iter("testcase"))
         except (OSError, ET.ParseError):
@@ -181,7 +164,7 @@ def slowest(since: float, names: Sequence[str]) -> list[tuple[float, str]]:
 def skips(names: Sequence[str]) -> list[str]:
     """Tests that were skipped."""
     found = []
-    for path in [report_of(name) for name in names if name in REPORTS]:
+    for path in [OUT / f"{name}.xml" for name in names]:
         try:
             cases = list(ET.parse(path).getroot().iter("testcase"))
         except (OSError, ET.ParseError):
@@ -228,7 +211,7 @@ def plan(args: argparse.Namespace, last: Night) -> tuple[list[str], Night]:
         return todo, last
     night = Night()
     chosen = args.steps or list(STEPS)
-    night.order = sorted(chosen, key=lambda n: (n == LAST, known.get(n, {}).get("date", 0)))
+    night.order = sorted(chosen, key=lambda name: known.get(name, {}).get("date", 0))
     return night.order, night
 
 

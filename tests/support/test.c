@@ -311,9 +311,8 @@ static bool test_choose(const char *name, size_t chosen_len)
     return false;
 }
 
-/* Usage: program [test]... Without a name all tests run; they run one after the other. The exit
- * status is 0 if none has failed, 1 if one has, 77 if none gave a verdict, 2 if there is none to
- * run. */
+/* Usage: program [test]... Without a name all tests run, one after the other. The exit status is 0
+ * if none has failed, 1 if one has, 77 if none gave a verdict, 2 if there is none to run. */
 int main(int argc, char **argv)
 {
     int failed;

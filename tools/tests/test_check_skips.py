@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """scripts/check_skips.py: which skips are expected, and which parts of the tests must have run."""
 
+import re
 import subprocess
 import sys
 import tomllib
@@ -111,12 +112,25 @@ def test_a_list_with_a_mistake_is_refused(tmp_path: Path) -> None:
 
 
 def test_the_projects_list_is_in_order(tmp_path: Path) -> None:
-    """Also: each part of it names tests of runs that there are."""
+    """Also: each run that it names is a step of the Makefile or of the night."""
     entries = tomllib.loads((ROOT / "tests" / "skips.toml").read_text())
-    makefile = (ROOT / "Makefile").read_text()
-    for entry in entries["skip"] + entries["part"]:
-        for run in entry.get("runs", []):
-            assert f"{run}" in makefile, entry
+    steps = re.findall(r'\$\(step\) "([^"]+)".*\{junit\}', (ROOT / "Makefile").read_text())
+    by_day = {name.replace(" ", "-").replace(",", "") for name in steps}  # As kept.py names files.
+    nightly = (ROOT / "scripts" / "nightly.py").read_text()
+    at_night = set(re.findall(r'^    "([a-z-]+)": .*CTEST', nightly, re.M))
+    named = {run for entry in entries["skip"] + entries["part"] for run in entry.get("runs", [])}
+    assert len(by_day) == 7 and named <= by_day | at_night, named - by_day - at_night
+    assert by_day <= named | {"tests-of-the-tools"}
     junit = tmp_path / "none.xml"
     junit.write_text('<testsuite><testcase name="a"/></testsuite>')
     subprocess.run([sys.executable, CHECK, junit], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_command_is_run_first_and_must_end_well(tmp_path: Path) -> None:
+    junit = tmp_path / "other.xml"
+    script = 'echo "<testsuite><testcase name=\\"a\\"/></testsuite>" >"$0"; exit $1'
+    for status in (0, 5):
+        command = [sys.executable, CHECK, junit, "--", "sh", "-c", script, junit, str(status)]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == status
+        assert ("1 tests ran" in done.stdout) == (status == 0)
