@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The runner's own: each test here ends in another way, and CMakeLists.txt names the exit status. */
+/* The runner's own: each test here ends in another way; CMakeLists.txt names the exit status. */
 #include <stdlib.h>
 
 #include "test.h"
