@@ -21,12 +21,13 @@ static void velo_py_show(struct velo_py_place *place, const struct velo_msg *msg
     place->tag = msg->tag;
 }
 
-/* velo_peek(). */
+/* velo_peek(). With VELO_ERR_STATE `place` goes on telling of the message that is held. */
 static int velo_py_peek(struct velo_port *port, struct velo_py_place *place, int64_t timeout_ns)
 {
     struct velo_msg msg = {0};
     int status = timeout_ns ? velo_peek(port, &msg, timeout_ns) : velo_try_peek(port, &msg);
-    velo_py_show(place, &msg);
+    if (status != VELO_ERR_STATE)
+        velo_py_show(place, &msg);
     return status;
 }
 
@@ -91,14 +92,21 @@ static int velo_py_send_long(struct velo_conn *conn, const void *buf, size_t len
     return VELO_OK;
 }
 
-/* velo_reserve(), with the address as a number. */
-static int velo_py_reserve(struct velo_conn *conn, size_t len_bytes, uint64_t *address,
+/* Room that was reserved: its address as a number, for a lease. */
+struct velo_py_room {
+    uint64_t address;
+    uint64_t len_bytes;
+};
+
+/* velo_reserve(). `room` tells of the last one that succeeded. */
+static int velo_py_reserve(struct velo_conn *conn, size_t len_bytes, struct velo_py_room *room,
                            int64_t timeout_ns)
 {
     void *buf = NULL;
     int status = timeout_ns ? velo_reserve(conn, len_bytes, &buf, timeout_ns)
                             : velo_try_reserve(conn, len_bytes, &buf);
-    *address = (uint64_t)(uintptr_t)buf;
+    if (status == VELO_OK)
+        *room = (struct velo_py_room){(uint64_t)(uintptr_t)buf, len_bytes};
     return status;
 }
 
@@ -108,16 +116,23 @@ static uint64_t velo_py_mem_addr(const struct velo_rma_mem *mem)
     return (uint64_t)(uintptr_t)velo_rma_mem_addr(mem);
 }
 
+/* A word that peers add to by remote memory access: one less. */
+static void velo_py_count_down(uint64_t address)
+{
+    (void)__atomic_fetch_sub((uint64_t *)(uintptr_t)address, 1, __ATOMIC_ACQ_REL);
+}
+
 /* ---- one to many ----------------------------------------------------------------------------- */
 
-/* velo_bcast_peek(). */
+/* velo_bcast_peek(), as velo_py_peek(). */
 static int velo_py_bcast_peek(struct velo_bcast_reader *reader, struct velo_py_place *place,
                               int64_t timeout_ns)
 {
     struct velo_msg msg = {0};
     int status =
         timeout_ns ? velo_bcast_peek(reader, &msg, timeout_ns) : velo_bcast_try_peek(reader, &msg);
-    velo_py_show(place, &msg);
+    if (status != VELO_ERR_STATE)
+        velo_py_show(place, &msg);
     return status;
 }
 
@@ -130,13 +145,14 @@ static int64_t velo_py_bcast_recv(struct velo_bcast_reader *reader, void *buf, s
     return status ? status : (int64_t)msg->len_bytes | (int64_t)msg->tag << VELO_PY_TAG_SHIFT;
 }
 
-/* velo_bcast_reserve(), with the address as a number. */
-static int velo_py_bcast_reserve(struct velo_bcast *bcast, size_t len_bytes, uint64_t *address,
-                                 int64_t timeout_ns)
+/* velo_bcast_reserve(), as velo_py_reserve(). */
+static int velo_py_bcast_reserve(struct velo_bcast *bcast, size_t len_bytes,
+                                 struct velo_py_room *room, int64_t timeout_ns)
 {
     void *buf = NULL;
     int status = timeout_ns ? velo_bcast_reserve(bcast, len_bytes, &buf, timeout_ns)
                             : velo_bcast_try_reserve(bcast, len_bytes, &buf);
-    *address = (uint64_t)(uintptr_t)buf;
+    if (status == VELO_OK)
+        *room = (struct velo_py_room){(uint64_t)(uintptr_t)buf, len_bytes};
     return status;
 }

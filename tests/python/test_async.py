@@ -4,6 +4,7 @@
 import asyncio
 import os
 import signal
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -40,13 +41,109 @@ def test_a_wait_is_cancelled_and_begun_again(port: velo.Port, conn: velo.Connect
                     await port.recv_async()
         waiting = asyncio.create_task(port.recv_bytes_async())
         await asyncio.sleep(0.01)
-        with pytest.raises(velo.StateError):
-            await port.wait_async()
         conn.send(b"x")
         async with asyncio.timeout(PATIENCE_S):
             assert await waiting == b"x"
 
     asyncio.run(main())
+
+
+def test_several_tasks_wait_for_a_port(port: velo.Port, conn: velo.Connection) -> None:
+    async def main() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            for cancelled in (0, 1, 2):
+                tasks = [asyncio.create_task(port.recv_bytes_async()) for _ in range(3)]
+                await asyncio.sleep(0.02)
+                tasks.pop(cancelled).cancel()
+                for number in range(2):
+                    await asyncio.sleep(0.02)
+                    conn.send(bytes([number]))
+                assert sorted(await asyncio.gather(*tasks)) == [b"\0", b"\1"]
+
+    asyncio.run(main())
+
+
+def test_several_tasks_wait_for_a_queue() -> None:
+    async def main() -> None:
+        async with asyncio.timeout(PATIENCE_S):
+            with velo.Queue[int]() as queue:
+                tasks = [asyncio.create_task(queue.get_async()) for _ in range(3)]
+                for number in range(3):
+                    await asyncio.sleep(0.02)
+                    queue.put(number)
+                assert sorted(await asyncio.gather(*tasks)) == [0, 1, 2]
+
+    asyncio.run(main())
+
+
+def test_two_loops_wait_for_a_queue() -> None:
+    async def take(count: int) -> list[int]:
+        async with asyncio.timeout(PATIENCE_S):
+            return [await queue.get_async() for _ in range(count)]
+
+    got: list[int] = []
+    with velo.Queue[int]() as queue:
+        threads = [
+            threading.Thread(target=lambda: got.extend(asyncio.run(take(20)))) for _ in range(2)
+        ]
+        for thread in threads:
+            thread.start()
+        for number in range(40):
+            time.sleep(0.002)
+            queue.put(number)
+        for thread in threads:
+            thread.join(PATIENCE_S)
+    assert sorted(got) == list(range(40))
+
+
+@pytest.mark.parametrize("kind", ["port", "queue"])
+@pytest.mark.parametrize("first", ["thread", "task"])
+def test_the_loop_goes_on_while_a_thread_receives(
+    port: velo.Port,
+    conn: velo.Connection,
+    monkeypatch: pytest.MonkeyPatch,
+    kind: str,
+    first: str,
+) -> None:
+    """Each gets one of two messages, and is woken by it: nobody finds it later."""
+    monkeypatch.setattr("velo.binding.port.LOOK_S", 2 * PATIENCE_S)
+
+    async def main() -> None:
+        ticks = 0
+
+        async def tick() -> None:
+            nonlocal ticks
+            while True:
+                await asyncio.sleep(0.01)
+                ticks += 1
+
+        thread = threading.Thread(target=lambda: got.append(wait()))
+        if first == "thread":
+            thread.start()
+            await asyncio.sleep(0.1)
+        task = asyncio.create_task(wait_async())
+        await asyncio.sleep(0.1)
+        if first == "task":
+            thread.start()
+            await asyncio.sleep(0.1)
+        ticking = asyncio.create_task(tick())
+        await asyncio.sleep(0.5)
+        assert ticks > 10
+        send(b"1")
+        await asyncio.sleep(0.1)
+        send(b"2")
+        async with asyncio.timeout(PATIENCE_S):
+            got.append(await task)
+        thread.join(PATIENCE_S)
+        ticking.cancel()
+
+    got: list[bytes] = []
+    with velo.Queue[bytes]() as queue:
+        wait: Any = port.recv_bytes if kind == "port" else queue.get
+        wait_async: Any = port.recv_bytes_async if kind == "port" else queue.get_async
+        send: Any = conn.send if kind == "port" else queue.put
+        asyncio.run(main())
+    assert sorted(got) == [b"1", b"2"]
 
 
 def test_closing_ends_the_wait(port: velo.Port) -> None:

@@ -216,3 +216,108 @@ def test_closing_ends_a_wait_in_another_thread(what: str) -> None:
     with pytest.raises(velo.Closed):
         while True:
             own.get(timeout=PATIENCE_S) if what == "get" else own.put(b"x" * 5000)
+
+
+def test_it_holds_what_its_bytes_hold() -> None:
+    """Objects that are put before anybody gets."""
+    with velo.Queue[Any]() as own:
+        sizes = [32] * 3000, [100] * 1500, [1000] * 200
+        for each in sizes:
+            for number, size in enumerate(each):
+                own.put_nowait(number.to_bytes(2, "big") * (size // 2))
+            for number, size in enumerate(each):
+                assert own.get_nowait() == number.to_bytes(2, "big") * (size // 2)
+
+
+def test_maxsize_counts_objects_of_all_processes_whatever_their_length(
+    fork: Callable[..., Any],
+) -> None:
+    def child() -> None:
+        own.put(b"c" * 50_000, timeout=PATIENCE_S)
+        with pytest.raises(queue.Full):
+            own.put_nowait("one too many")
+        go_on.put(1)
+        own.put("when there is room", timeout=PATIENCE_S)
+
+    with velo.Queue[Any](maxsize=3) as own, velo.Queue[int]() as go_on:
+        own.put(b"x" * 1000)
+        own.put({"a": 1})
+        fork(child)
+        assert go_on.get(timeout=PATIENCE_S) == 1
+        begin = time.monotonic()
+        with pytest.raises(queue.Full):
+            own.put(0, timeout=0.05)
+        assert time.monotonic() - begin >= 0.05
+        got = [own.get(timeout=PATIENCE_S) for _ in range(4)]
+        assert got == [b"x" * 1000, {"a": 1}, b"c" * 50_000, "when there is room"]
+        for _ in range(5):  # As often as one likes.
+            for number in range(3):
+                own.put_nowait(number)
+            with pytest.raises(queue.Full):
+                own.put_nowait(3)
+            assert [own.get_nowait() for _ in range(3)] == [0, 1, 2]
+
+
+def test_what_was_not_put_takes_no_place() -> None:
+    with velo.Queue[Any](maxsize=2, capacity_bytes=1 << 16) as own:
+        for _ in range(3):
+            with pytest.raises(queue.Full):
+                own.put(b"x" * 1_000_000, timeout=0.02)
+        own.put(1, timeout=PATIENCE_S)
+        own.put(2, timeout=PATIENCE_S)
+        with pytest.raises(queue.Full):
+            own.put_nowait(3)
+        assert [own.get(timeout=PATIENCE_S) for _ in range(2)] == [1, 2]
+
+
+def test_a_place_is_waited_for_without_a_processor_and_not_behind_a_dead_getter(
+    fork: Callable[..., Any],
+) -> None:
+    def child() -> None:
+        tasks.get(timeout=PATIENCE_S)
+        time.sleep(1)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with velo.Queue[int](here=False, maxsize=1) as tasks:
+        fork(child)
+        tasks.put(1, timeout=PATIENCE_S)
+        tasks.put(2, timeout=PATIENCE_S)
+        begin, begin_cpu = time.monotonic(), time.process_time()
+        with pytest.raises((velo.PeerDead, velo.PeerClosed), match="killed"):
+            tasks.put(3)
+        used = (time.process_time() - begin_cpu) / (time.monotonic() - begin)
+        assert used < 0.1
+
+
+def test_a_second_getter_is_told_that_one_process_gets(fork: Callable[..., Any]) -> None:
+    def child() -> None:
+        for call in (lambda: same.get(timeout=1), same.get_nowait):
+            with pytest.raises(velo.InUse, match="another process gets from this queue"):
+                call()
+        same.put("but it can put", timeout=PATIENCE_S)
+        same.close()
+
+    with velo.Queue[str]() as own:
+        same = pickle.loads(pickle.dumps(own))
+        fork(child)
+        assert own.get(timeout=PATIENCE_S) == "but it can put"
+
+
+def test_who_puts_is_told_that_the_getter_is_gone(fork: Callable[..., Any]) -> None:
+    def child(how: str) -> None:
+        tasks.get(timeout=PATIENCE_S)
+        if how == "killed":
+            os.kill(os.getpid(), signal.SIGKILL)
+        tasks.close()
+
+    for how in ("killed", "closed"):
+        with velo.Queue[Any](here=False) as tasks:
+            fork(child, how)
+            with pytest.raises((velo.PeerDead, velo.PeerClosed), match=f"got from.*{how}.*lost"):
+                for _ in range(10**6):
+                    tasks.put(b"x" * 1000, timeout=PATIENCE_S)
+
+
+def test_a_number_is_not_taken_for_a_name() -> None:
+    with pytest.raises(TypeError, match="maxsize=100"):
+        velo.Queue(100)  # type: ignore[arg-type]

@@ -5,7 +5,6 @@ import atexit
 import os
 import pickle
 import struct
-import threading
 import warnings
 import weakref
 from collections.abc import Iterator
@@ -13,12 +12,12 @@ from typing import Any
 
 from velo._velo import ffi, lib
 
-from . import waits
+from . import turns, waits
 from .errors import Closed, Corrupt, PeerClosed, StateError, Timeout, check, fail
 from .message import Message, Received
 from .pickles import dumps
 from .port import Buffer
-from .reservation import Sender
+from .reservation import Sender, refused_inside
 
 # Tags of the messages that put() sends.
 _BYTES = 0  # A bytes object.
@@ -84,7 +83,7 @@ class Broadcast(Sender):
     @property
     def readers(self) -> int:
         """How many readers have joined and live; a system call for each."""
-        with self._sending:
+        with self._turn:
             count = lib.velo_bcast_readers(self._handle())
             if count < 0:
                 raise fail(count)
@@ -105,11 +104,14 @@ class Broadcast(Sender):
         """Send a message if the slowest reader has left room; False if not."""
         if type(data) is not bytes:
             data = ffi.from_buffer(data)
-        with self._sending:
-            status = lib.velo_bcast_try_send(self._handle(), data, len(data), tag)
-            if status and status != lib.VELO_AGAIN:
-                raise fail(status)
-            return status == 0
+        try:
+            with self._at_once:
+                status = lib.velo_bcast_try_send(self._handle(), data, len(data), tag)
+        except Timeout:
+            return False  # Another thread sends, or waits for room.
+        if status and status != lib.VELO_AGAIN:
+            raise self._failed(status)
+        return status == 0
 
     def put(self, obj: Any, timeout: float | None = None) -> None:
         """Send an object, for `BroadcastReader.get()`; waits as send() does.
@@ -128,42 +130,48 @@ class Broadcast(Sender):
         parts = [ffi.from_buffer(part) for part in (data, *buffers)]
         head = struct.pack(f"<{len(parts) + 1}Q", len(parts), *map(len, parts))
         spans = list(_spans(len(head), [len(part) for part in parts]))
-        with self._sending:
-            left_s = None if end is None else waits.left_ns(end, 1 << 62) / 1e9
-            with self.reserve(spans[-1][1], left_s) as room:
-                room.data[: len(head)] = head
-                with ffi.from_buffer(room.data, require_writable=True) as base:
-                    for part, (start, _) in zip(parts, spans, strict=True):
-                        ffi.memmove(base + start, part, len(part))
-                room.commit(tag=_PARTS)
+        while True:
+            with self._turn.until(end) as depth:
+                if depth:
+                    raise refused_inside()
+                ns = waits.left_ns(end, waits.SEND_SLICE_NS)
+                status = self._reserve_room(spans[-1][1], ns)
+                if status == 0:
+                    self._send_parts(parts, head, spans)
+                    return
+            self._go_on(status, end)
 
-    def close(self) -> None:
-        """Close the ring. BufferError while a reservation is seen."""
-        with self._sending:
-            if self._bcast is not None:
-                self._drop_reservation()
-                bcast, self._bcast = self._bcast, None
-                lib.velo_bcast_close(bcast)
+    def _send_parts(self, parts: list[Any], head: bytes, spans: list[tuple[int, int]]) -> None:
+        room = self._reservation
+        assert room is not None
+        with room:
+            room.data[: len(head)] = head
+            with ffi.from_buffer(room.data, require_writable=True) as base:
+                for part, (start, _) in zip(parts, spans, strict=True):
+                    ffi.memmove(base + start, part, len(part))
+            room._send(None, _PARTS)
+
+    def _end(self) -> None:
+        bcast, self._bcast = self._bcast, None
+        lib.velo_bcast_close(bcast)
 
     def _send(self, data: Any, tag: int, end: int | None) -> None:
-        with self._sending:
-            while status := lib.velo_bcast_send(
-                self._bcast or self._handle(), data, len(data), tag,
-                waits.SEND_SLICE_NS if end is None else waits.left_ns(end, waits.SEND_SLICE_NS),
-            ):  # fmt: skip
-                self._go_on(status, end)
+        turn = self._turn
+        while True:
+            with turn if end is None else turn.until(end):
+                ns = waits.SEND_SLICE_NS if end is None else waits.left_ns(end, waits.SEND_SLICE_NS)
+                status = lib.velo_bcast_send(
+                    self._bcast or self._handle(), data, len(data), tag, ns
+                )
+            if status == 0:
+                return
+            self._go_on(status, end)
 
-    def _reserve(self, len_bytes: int, address: Any, timeout_ns: int) -> int:
-        return lib.velo_py_bcast_reserve(self._handle(), len_bytes, address, timeout_ns)
+    def _reserve(self, len_bytes: int, room: Any, timeout_ns: int) -> int:
+        return lib.velo_py_bcast_reserve(self._handle(), len_bytes, room, timeout_ns)
 
     def _commit(self, len_bytes: int, tag: int) -> int:
         return lib.velo_bcast_commit(self._handle(), len_bytes, tag)
-
-    def _go_on(self, status: int, end: int | None) -> None:
-        if status not in (lib.VELO_TIMEOUT, lib.VELO_AGAIN, lib.VELO_ERR_INTERRUPTED):
-            raise fail(status)
-        if waits.is_over(end):
-            raise Timeout("the slowest reader left no room in the time given")
 
     def _handle(self) -> Any:
         if self._bcast is None:
@@ -174,7 +182,8 @@ class Broadcast(Sender):
         """In the child of a fork: nothing of it may be used, nor closed."""
         self._bcast = None
         self._why_closed = "the ring belongs to the parent process"
-        self._sending = threading.RLock()
+        self._set_turn()
+        self._is_closing = False
 
     def __enter__(self) -> "Broadcast":
         return self
@@ -211,12 +220,11 @@ class BroadcastReader:
         self._reader: Any = None
         self._why_closed = "the reader has left the ring"
         self._is_closing = False
-        self._receiving = threading.RLock()
+        self._turn = turns.receiving()
         self._held: Message | None = None
         self._msg = ffi.new("struct velo_msg *")
         self._place = ffi.new("struct velo_py_place *")
         self._short = ffi.new("char[]", _SHORT_BYTES)
-        self._short_view = memoryview(ffi.buffer(self._short))
         attr, _names = _attr(domain, node, vpid, group)
         reader = ffi.new("struct velo_bcast_reader **")
         end = waits.deadline(timeout)
@@ -246,8 +254,11 @@ class BroadcastReader:
         The writer waits for it. A dropping ring has none in place: StateError.
         """
         end = waits.deadline(timeout)
-        with self._receiving:
+        with self._turn.until(end):
             while status := lib.velo_py_bcast_peek(self._handle(), self._place, _left_ns(end)):
+                # A signal handler may have raised an exception when the message had come.
+                if status == lib.VELO_ERR_STATE and self._held is None and self._place.address:
+                    break
                 self._go_on(status, end)
             place = self._place
             self._held = Message(
@@ -257,8 +268,9 @@ class BroadcastReader:
 
     def recv_bytes(self, timeout: float | None = None) -> bytes:
         """The next message, copied; waits for it, at most `timeout` seconds."""
-        with self._receiving:
-            memory, start, found = self._copy(waits.deadline(timeout))
+        end = waits.deadline(timeout)
+        with self._turn.until(end):
+            memory, start, found = self._copy(end)
             return ffi.unpack(memory + start, found & _LENGTH_MASK)
 
     def recv_into(self, buffer: Buffer, timeout: float | None = None) -> Received:
@@ -269,7 +281,7 @@ class BroadcastReader:
         end = waits.deadline(timeout)
         into = ffi.from_buffer(buffer, require_writable=True)
         msg = self._msg
-        with self._receiving:
+        with self._turn.until(end):
             while (
                 found := lib.velo_py_bcast_recv(self._handle(), into, len(into), msg, _left_ns(end))
             ) < 0:
@@ -282,35 +294,44 @@ class BroadcastReader:
         It is this reader's own copy; arrays in it are aligned and writable. As with every pickle, a
         reader trusts the writer.
         """
-        with self._receiving:
-            memory, start, found = self._copy(waits.deadline(timeout))
+        end = waits.deadline(timeout)
+        turn = self._turn
+        short = None
+        with turn if end is None else turn.until(end):
+            memory, start, found = self._copy(end)
             tag, length = found >> _TAG_SHIFT, found & _LENGTH_MASK
-            if tag == _BYTES:
-                return ffi.unpack(memory + start, length)
-            if memory is self._short:
-                if tag == _PICKLE:
-                    return pickle.loads(self._short_view[:length])
-                memory, start = _aligned(length)  # The object keeps its memory.
-                ffi.memmove(memory + start, self._short, length)
-            view = memoryview(ffi.buffer(memory))[start : start + length]
-            if tag == _PICKLE:
-                return pickle.loads(view)
-            if tag == _PARTS:
-                return _object(view)
-            raise Corrupt(f"a message with tag {tag} is no object of put()")
+            if memory is self._short:  # The next call writes to it.
+                if tag == _PARTS:
+                    memory, start = _aligned(length)  # The object keeps its memory.
+                    ffi.memmove(memory + start, self._short, length)
+                else:
+                    short = ffi.unpack(memory + start, length)
+        # Out of turn: what is unpickled may get from here, too.
+        if tag == _BYTES:
+            return ffi.unpack(memory + start, length) if short is None else short
+        view = memoryview(ffi.buffer(memory))[start : start + length]
+        if tag == _PICKLE:
+            return pickle.loads(view if short is None else short)
+        if tag == _PARTS:
+            return _object(view)
+        raise Corrupt(f"a message with tag {tag} is no object of put()")
 
     def close(self) -> None:
         """Leave the ring; the writer no longer waits for this reader.
 
         Other threads that wait for it get Closed, within a tenth of a second. BufferError while an
-        array or a slice of a message is alive.
+        array or a slice of a message is alive. In a signal handler, in the middle of a call on it:
+        that call ends first.
         """
         self._is_closing = True
+        if self._turn.is_own():
+            self._turn.then(self.close)
+            return
         try:
-            with self._receiving:
+            with self._turn:
                 if self._reader is not None:
                     if self._held is not None:
-                        self._release(self._held)
+                        self._end_message(self._held)
                     reader, self._reader = self._reader, None
                     lib.velo_bcast_leave(reader)
         finally:
@@ -345,11 +366,15 @@ class BroadcastReader:
         return memory, start, found
 
     def _release(self, message: Message) -> None:
-        with self._receiving:
+        with self._turn:
             if message is self._held:
-                message._end()
-                self._held = None
-                lib.velo_bcast_release(self._reader)
+                self._end_message(message)
+
+    def _end_message(self, message: Message) -> None:
+        # In this order: if a signal handler raises in between, the message is not seen twice.
+        message._end()
+        lib.velo_bcast_release(self._reader)
+        self._held = None
 
     def _go_on(self, status: int, end: int | None) -> None:
         """After a slice of a wait without a message: return if the wait goes on."""
@@ -371,7 +396,8 @@ class BroadcastReader:
         """In the child of a fork: nothing of it may be used, nor closed."""
         self._reader = None
         self._why_closed = "the reader belongs to the parent process; a child joins anew"
-        self._receiving = threading.RLock()
+        self._turn = turns.receiving()
+        self._is_closing = False
 
     def __enter__(self) -> "BroadcastReader":
         return self

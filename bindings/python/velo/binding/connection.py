@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Connections: the right to send to one port."""
 
-import threading
 from collections.abc import Sequence
 from typing import Any
 
@@ -17,7 +16,8 @@ class Connection(Sender):
     """The right to send to one remote port; `Port.connect()` makes it.
 
     Messages of one connection arrive in order, each exactly once. Threads may share a connection,
-    and take turns; one each is faster. It is closed with its port.
+    and take turns; one each is faster. A signal handler or a `__del__` in the middle of a send may
+    send, too. It is closed with its port.
     """
 
     def __init__(self, port: Port, conn: Any, peer: int) -> None:
@@ -50,30 +50,29 @@ class Connection(Sender):
         end = None if timeout is None else waits.deadline(timeout)
         if type(data) is not bytes:
             data = ffi.from_buffer(data)
-        with self._sending:
-            while True:
-                status = lib.velo_send(
-                    self._conn or self._handle(),
-                    data,
-                    len(data),
-                    tag,
-                    waits.SEND_SLICE_NS if end is None else waits.left_ns(end, waits.SEND_SLICE_NS),
-                )
-                if status == 0:
-                    return
-                self._go_on(status, end)
+        turn = self._turn
+        while True:
+            with turn if end is None else turn.until(end):
+                ns = waits.SEND_SLICE_NS if end is None else waits.left_ns(end, waits.SEND_SLICE_NS)
+                status = lib.velo_send(self._conn or self._handle(), data, len(data), tag, ns)
+            if status == 0:
+                return
+            self._go_on(status, end)
 
     def try_send(self, data: Buffer, tag: int = 0) -> bool:
         """Send a message if there is room now; False if there is none."""
         if type(data) is not bytes:
             data = ffi.from_buffer(data)
-        with self._sending:
-            status = lib.velo_try_send(self._conn or self._handle(), data, len(data), tag)
-            if status == 0:
-                return True
-            if status == lib.VELO_AGAIN:
-                return False
-            raise fail(status)
+        try:
+            with self._at_once:
+                status = lib.velo_try_send(self._conn or self._handle(), data, len(data), tag)
+        except Timeout:
+            return False  # Another thread sends, or waits for room.
+        if status == 0:
+            return True
+        if status == lib.VELO_AGAIN:
+            return False
+        raise self._failed(status)
 
     def send_pieces(
         self, pieces: Sequence[Buffer], tag: int = 0, timeout: float | None = None
@@ -84,35 +83,30 @@ class Connection(Sender):
         vector = ffi.new("struct iovec[]", len(buffers))
         for entry, buffer in zip(vector, buffers, strict=True):
             entry.iov_base, entry.iov_len = buffer, len(buffer)
-        with self._sending:
-            while True:
+        while True:
+            with self._turn.until(end):
                 ns = waits.left_ns(end, waits.SEND_SLICE_NS)
                 status = lib.velo_sendv(self._handle(), vector, len(buffers), tag, ns)
-                if status == 0:
-                    return
-                self._go_on(status, end)
+            if status == 0:
+                return
+            self._go_on(status, end)
 
     def check_peer(self) -> None:
         """Raise PeerClosed or PeerDead if the peer takes no more messages; one system call."""
-        with self._sending:
+        with self._turn:
             status = lib.velo_conn_status(self._handle())
             if status:
                 raise fail(status)
 
-    def close(self) -> None:
-        """Disconnect. What was sent is still delivered. BufferError while a reservation is seen."""
-        with self._sending:
-            if self._conn is None:
-                return
-            self._drop_reservation()
-            conn, self._conn = self._conn, None
-            self._port._conns.discard(self)
-            check(lib.velo_disconnect(conn))
+    def _end(self) -> None:
+        conn, self._conn = self._conn, None
+        self._port._conns.discard(self)
+        check(lib.velo_disconnect(conn))
 
     def _forget(self) -> None:
         self._conn = None
         self._why_closed = "the connection belongs to the parent process; a child opens its own"
-        self._sending = threading.RLock()
+        self._set_turn()
 
     def __enter__(self) -> "Connection":
         return self
@@ -129,17 +123,13 @@ class Connection(Sender):
             raise Closed(self._why_closed)
         return self._conn
 
-    def _reserve(self, len_bytes: int, address: Any, timeout_ns: int) -> int:
-        return lib.velo_py_reserve(self._handle(), len_bytes, address, timeout_ns)
+    def _reserve(self, len_bytes: int, room: Any, timeout_ns: int) -> int:
+        return lib.velo_py_reserve(self._handle(), len_bytes, room, timeout_ns)
 
     def _commit(self, len_bytes: int, tag: int) -> int:
         return lib.velo_commit(self._handle(), len_bytes, tag)
 
     def _go_on(self, status: int, end: int | None) -> None:
-        """After a slice of a wait without room: return if the wait goes on."""
         if self._port._is_closing:
             raise Closed("the port of this connection is being closed")
-        if status not in (lib.VELO_TIMEOUT, lib.VELO_AGAIN, lib.VELO_ERR_INTERRUPTED):
-            raise fail(status)
-        if waits.is_over(end):
-            raise Timeout(f"no room in the ring of {self!r} in the time given")
+        super()._go_on(status, end)

@@ -5,13 +5,17 @@ import asyncio
 import atexit
 import os
 import threading
+import time
 import warnings
 import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from velo._velo import ffi, lib
 
-from . import waits
+from . import turns, waits
 from .errors import Closed, Interrupted, StateError, Timeout, check, fail
 from .message import Message, Received
 
@@ -49,8 +53,10 @@ class Port:
     """One receive queue, reached under an id; and the place where connections begin.
 
     A port belongs to the process that opened it: after fork() the child opens its own. Any thread
-    may use it; calls that receive take turns. Waits hold neither the GIL nor a processor. Close it,
-    or use it in a `with` block; that closes its connections and takes back all memory that it lent.
+    may use it; calls that receive take turns, and their time limits cover the wait for the turn. A
+    signal handler in the middle of such a call gets StateError if it receives, too. Waits hold
+    neither the GIL nor a processor. Close it, or use it in a `with` block; that closes its
+    connections and takes back all memory that it lent.
 
     domain, node, vpid, group, depth_slots, data_bytes and conns_max are those of
     velo_port_open(3); without a vpid the port takes the lowest free one of its node. With
@@ -74,12 +80,14 @@ class Port:
         self._why_closed = "the port was closed"
         self._is_closing = False
         self._is_interrupted = False
-        # Reentrant: a signal handler may close the port that the code below it receives from.
-        self._receiving = threading.RLock()
+        self._set_turn()
+        # Calls of connect() under way, and their threads.
+        self._connecting: dict[object, int] = {}
         self._held: Message | None = None
         self._conns: set[Connection] = set()
         self._rma: Rma | None = None
-        self._waiter: tuple[asyncio.AbstractEventLoop, asyncio.Future[None]] | None = None
+        # Tasks that wait, each with its loop.
+        self._waiters: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = {}
         self._fd = -1
         self._msg = ffi.new("struct velo_msg *")
         self._place = ffi.new("struct velo_py_place *")
@@ -134,15 +142,25 @@ class Port:
 
         conn = ffi.new("struct velo_conn **")
         end = waits.deadline(timeout)
+        call = object()
         while True:
-            status = lib.velo_connect(self._handle(), peer, conn, waits.left_ns(end))
+            self._connecting[call] = threading.get_ident()
+            try:
+                self._check_open()
+                # A slice of a sender: close() waits for its end, and cannot wake it.
+                ns = waits.left_ns(end, waits.SEND_SLICE_NS)
+                status = lib.velo_connect(self._handle(), peer, conn, ns)
+                if status == 0:
+                    connection = Connection(self, conn[0], peer)
+                    self._conns.add(connection)
+                    return connection
+            finally:
+                self._connecting.pop(call, None)
+                if self._is_closing:  # By a signal handler in the middle of this, perhaps.
+                    self.close()
             late = status in (lib.VELO_ERR_NO_PEER, lib.VELO_ERR_INTERRUPTED)
             if not late or (status == lib.VELO_ERR_NO_PEER and waits.is_over(end)):
-                break
-        check(status)
-        connection = Connection(self, conn[0], peer)
-        self._conns.add(connection)
-        return connection
+                raise fail(status, cold=True)
 
     # ---- receiving -------------------------------------------------------------------------------
 
@@ -152,26 +170,29 @@ class Port:
         One message is held at a time: release it before the next (`with port.recv() as message:`).
         """
         end = waits.deadline(timeout)
-        with self._receiving:
+        with self._turn.until(end):
             while True:
                 status = lib.velo_py_peek(self._handle(), self._place, waits.left_ns(end))
-                if status == 0:
+                if status == 0 or (status == lib.VELO_ERR_STATE and self._held is None):
                     return self._hold()
                 self._go_on(status, end, self._place)
 
     def try_recv(self) -> Message | None:
         """The next message in place if one is there."""
-        with self._receiving:
-            status = lib.velo_py_peek(self._handle(), self._place, 0)
-            if status == 0:
-                return self._hold()
-            self._nothing(status, self._place)
-            return None
+        try:
+            with self._at_once:
+                status = lib.velo_py_peek(self._handle(), self._place, 0)
+                if status == 0 or (status == lib.VELO_ERR_STATE and self._held is None):
+                    return self._hold()
+                self._nothing(status, self._place)
+        except Timeout:
+            pass  # Another thread receives, and takes what comes.
+        return None
 
     def recv_bytes(self, timeout: float | None = None) -> bytes:
         """The next message, copied; waits for it, at most `timeout` seconds."""
         end = None if timeout is None else waits.deadline(timeout)
-        with self._receiving:
+        with self._turn.until(end):
             while True:
                 len_bytes = lib.velo_py_recv(
                     self._port or self._handle(),
@@ -182,18 +203,25 @@ class Port:
                 )
                 if len_bytes >= 0:
                     return ffi.unpack(self._buf, len_bytes)
+                if len_bytes == lib.VELO_ERR_STATE and self._held is None:
+                    return self._copy_held()
                 self._go_on(len_bytes, end, self._msg)
 
     def try_recv_bytes(self) -> bytes | None:
         """The next message, copied, if one is there."""
-        with self._receiving:
-            len_bytes = lib.velo_py_recv(
-                self._port or self._handle(), self._buf, self._buf_bytes, self._msg, 0
-            )
-            if len_bytes >= 0:
-                return ffi.unpack(self._buf, len_bytes)
-            self._nothing(len_bytes, self._msg)
-            return None
+        try:
+            with self._at_once:
+                len_bytes = lib.velo_py_recv(
+                    self._port or self._handle(), self._buf, self._buf_bytes, self._msg, 0
+                )
+                if len_bytes >= 0:
+                    return ffi.unpack(self._buf, len_bytes)
+                if len_bytes == lib.VELO_ERR_STATE and self._held is None:
+                    return self._copy_held()
+                self._nothing(len_bytes, self._msg)
+        except Timeout:
+            pass  # Another thread receives, and takes what comes.
+        return None
 
     def recv_into(self, buffer: Buffer, timeout: float | None = None) -> Received:
         """The next message, copied into a buffer; waits for it, at most `timeout` seconds.
@@ -203,7 +231,7 @@ class Port:
         end = waits.deadline(timeout)
         into = ffi.from_buffer(buffer, require_writable=True)
         msg = self._msg
-        with self._receiving:
+        with self._turn.until(end):
             while True:
                 len_bytes = lib.velo_py_recv(
                     self._handle(), into, len(into), msg, waits.left_ns(end)
@@ -229,44 +257,75 @@ class Port:
         It tells only after `arm()`: receive until nothing is there, arm, wait, begin anew.
         """
         if self._fd < 0:
-            fd = ffi.new("int *")
-            check(lib.velo_port_fd(self._handle(), fd))
-            self._fd = fd[0]
+            with for_loop(self._turn):
+                fd = ffi.new("int *")
+                check(lib.velo_port_fd(self._handle(), fd))
+                self._fd = fd[0]
         return self._fd
 
     def arm(self) -> bool:
         """Have the descriptor tell of what comes from now on; False if something is there already.
 
         Each wait needs a call before it. A loop should come back each second: arming also finds
-        senders that have died.
+        senders that have died. StateError if another thread is receiving.
         """
-        self.fileno()
-        with self._receiving:
-            status = lib.velo_port_arm(self._handle())
-            if status == lib.VELO_ERR_INTERRUPTED:
-                self._notice_interrupt()
-            elif status not in (lib.VELO_OK, lib.VELO_AGAIN):
-                raise fail(status)
-            return status == lib.VELO_OK
+        with for_loop(self._turn):
+            return self._arm()
+
+    def _arm(self) -> bool:
+        if self._fd < 0:
+            fd = ffi.new("int *")
+            check(lib.velo_port_fd(self._handle(), fd))
+            self._fd = fd[0]
+        status = lib.velo_port_arm(self._handle())
+        if status == lib.VELO_ERR_INTERRUPTED:
+            self._notice_interrupt()
+        elif status not in (lib.VELO_OK, lib.VELO_AGAIN):
+            raise fail(status)
+        return status == lib.VELO_OK
 
     async def wait_async(self) -> None:
-        """Wait in asyncio until a message may be there; then receive with try_recv()."""
-        if self._waiter is not None:
-            raise StateError("another task waits for this port already")
+        """Wait in asyncio until a message may be there; then receive with try_recv().
+
+        Several tasks may wait, also beside threads that receive; all are woken, and one of them
+        finds the message.
+        """
         loop = asyncio.get_running_loop()
-        while self.arm():
-            future: asyncio.Future[None] = loop.create_future()
-            self._waiter = (loop, future)
-            fd = self.fileno()
-            loop.add_reader(fd, _finish, future)
+        future: asyncio.Future[None] = loop.create_future()
+        while self._watch(loop, future):
             look = loop.call_later(LOOK_S, _finish, future)
             try:
                 await future
             finally:
-                self._waiter = None
                 look.cancel()
-                if self._fd == fd:  # Otherwise close() has taken it out.
-                    loop.remove_reader(fd)
+                self._unwatch(loop, future)
+            future = loop.create_future()
+
+    def _watch(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]") -> bool:
+        """Have the future end when a message may be there; False if one may be there now."""
+        try:
+            with self._turn.until(0):
+                if not self._arm():
+                    return False
+                self._waiters[future] = loop
+                loop.add_reader(self._fd, self._wake_all)
+                # A thread that receives meanwhile, and sleeps, takes the alarm for itself.
+                self._turn.watch(self._wake_all)
+        except Timeout:
+            self._turn.then(partial(_wake, loop, future))
+        return True
+
+    def _unwatch(self, loop: asyncio.AbstractEventLoop, future: "asyncio.Future[None]") -> None:
+        if self._waiters.pop(future, None) is None:
+            return  # It waited for a turn, or close() has taken it out.
+        if loop not in self._waiters.values():
+            loop.remove_reader(self._fd)
+        if not self._waiters:
+            self._turn.watch(None)
+
+    def _wake_all(self) -> None:
+        for future, loop in list(self._waiters.items()):
+            _wake(loop, future)
 
     async def recv_async(self) -> Message:
         """The next message, in place; waits in asyncio. Use asyncio.timeout() to wait less."""
@@ -290,31 +349,48 @@ class Port:
         """Close it with everything that was opened from it; wakes threads that wait for it.
 
         They get Closed. BufferError, and nothing is closed, while an array or a slice of memory
-        that it lent is alive. Messages that wait to be received are lost.
+        that it lent is alive. Messages that wait to be received are lost. In a signal handler, in
+        the middle of a call on this port: that call ends first.
         """
-        if self._port is None:
+        port = self._port
+        if port is None:
             return
-        self._is_closing = True
+        if not self._is_closing:
+            self._is_closing = True
+            lib.velo_port_interrupt(port)
+        if threading.get_ident() in self._connecting.values():
+            return  # This is a signal handler, or the like: connect() closes when it ends.
+        for turn in self._turns():
+            if turn.is_own():  # The same, in the middle of another call.
+                turn.then(self.close)
+                return
         try:
-            lib.velo_port_interrupt(self._port)
-            with self._receiving:
+            with self._turn:
+                while self._connecting:
+                    time.sleep(waits.LOOK_S)
                 if self._port is not None:
                     self._close()
         finally:
             self._is_closing = False
 
+    def _turns(self) -> list[turns.Turn]:
+        """Of all calls that use the port."""
+        used = [self._turn, *(conn._turn for conn in list(self._conns))]
+        return used if self._rma is None else [*used, self._rma._turn]
+
     def _close(self) -> None:
         # Everything that may be refused comes first.
         if self._held is not None:
-            self._release(self._held)
+            self._end_message(self._held)
         if self._rma is not None:
             self._rma.close()
         for connection in list(self._conns):
             connection.close()
-        if self._waiter is not None:
-            loop, future = self._waiter
+        for future, loop in list(self._waiters.items()):
             loop.remove_reader(self._fd)
-            loop.call_soon_threadsafe(_break, future)
+            _wake(loop, future, _break)
+        self._waiters.clear()
+        self._turn.watch(None)
         self._fd = -1
         port, self._port = self._port, None
         lib.velo_port_close(port)
@@ -323,7 +399,10 @@ class Port:
         """In the child of a fork: nothing of it may be used, nor closed."""
         self._port = None
         self._why_closed = "the port belongs to the parent process; a child opens its own"
-        self._receiving = threading.RLock()
+        self._set_turn()
+        self._connecting = {}
+        self._is_closing = False
+        self._waiters = {}
         for connection in self._conns:
             connection._forget()
         self._conns = set()
@@ -352,6 +431,14 @@ class Port:
             raise Closed(self._why_closed)
         return self._port
 
+    def _set_turn(self) -> None:
+        self._turn = turns.receiving()
+        self._at_once = self._turn.until(0)  # Cost: made once, not for each try.
+
+    def _check_open(self) -> None:
+        if self._is_closing:
+            raise Closed(self._why_closed)
+
     def _hold(self) -> Message:
         place = self._place
         self._held = Message(
@@ -359,18 +446,28 @@ class Port:
         )
         return self._held
 
+    def _copy_held(self) -> bytes:
+        """The message that the library holds and nobody else: when it came, a signal handler raised
+        an exception."""
+        message = self._hold()
+        data = bytes(message)
+        self._end_message(message)
+        return data
+
     def _release(self, message: Message) -> None:
-        with self._receiving:
-            if message is not self._held:
-                return
-            message._end()
-            self._held = None
-            lib.velo_release(self._port)
+        with self._turn:
+            if message is self._held:
+                self._end_message(message)
+
+    def _end_message(self, message: Message) -> None:
+        # In this order: if a signal handler raises in between, the message is not seen twice.
+        message._end()
+        lib.velo_release(self._port)
+        self._held = None
 
     def _notice_interrupt(self) -> None:
         """A wait was interrupted: by close(), by interrupt(), or by a signal: that one goes on."""
-        if self._is_closing:
-            raise Closed(self._why_closed)
+        self._check_open()
         if self._is_interrupted:
             self._is_interrupted = False
             raise Interrupted("interrupt() was called")
@@ -397,6 +494,16 @@ def _refused(status: int, said: Any) -> Exception:
     return error
 
 
+@contextmanager
+def for_loop(turn: turns.Turn) -> Iterator[None]:
+    """The turn for a call of an event loop, which must not wait for it."""
+    try:
+        with turn.until(0):
+            yield
+    except Timeout:
+        raise StateError("another thread is receiving here") from None
+
+
 def _finish(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_result(None)
@@ -405,6 +512,16 @@ def _finish(future: "asyncio.Future[None]") -> None:
 def _break(future: "asyncio.Future[None]") -> None:
     if not future.done():
         future.set_exception(Closed("the port was closed"))
+
+
+def _wake(
+    loop: asyncio.AbstractEventLoop,
+    future: "asyncio.Future[None]",
+    how: "Callable[[asyncio.Future[None]], None]" = _finish,
+) -> None:
+    """From any thread."""
+    with suppress(RuntimeError):  # The loop was closed.
+        loop.call_soon_threadsafe(how, future)
 
 
 def _close_all() -> None:

@@ -2,18 +2,24 @@
 """Remote memory: allocate or register it, put, get, update, and be notified."""
 
 import enum
-import threading
+import itertools
+from contextlib import AbstractContextManager
+from functools import partial
+from time import monotonic_ns
 from typing import Any, NamedTuple
 
 from velo._velo import ffi, lib
 
-from . import waits
+from . import turns, waits
 from .errors import Closed, Error, StateError, Timeout, check, fail
 from .memory import Lent
-from .port import Buffer, Port
+from .port import Buffer, Port, for_loop
 
 # Notifications that one call takes at most.
 _TAKEN_MAX = 64
+# A unit that threads shared a second ago lets the others in so often.
+_SHARED_NS = 1_000_000_000
+_SHARED_SLICE_NS = 5_000_000
 # After these a flush goes on.
 _RETRY = (lib.VELO_AGAIN, lib.VELO_TIMEOUT, lib.VELO_ERR_INTERRUPTED)
 
@@ -60,7 +66,8 @@ class Notification(NamedTuple):
 class Rma:
     """The remote memory unit of a port; one a port. It is closed with its port.
 
-    Threads that use it, its peers and its memories take turns.
+    Threads that use it, its peers and its memories take turns; a wait lets the others in. A signal
+    handler or a `__del__` may use it in the middle of a call.
     """
 
     def __init__(self, port: Port) -> None:
@@ -70,7 +77,9 @@ class Rma:
         check(lib.velo_rma_open(port._handle(), ffi.NULL, rma))
         self._rma: Any = rma[0]
         self._port = port
-        self._turn = threading.RLock()
+        self._turn = turns.sending()
+        self._is_closing = False
+        self._shared_until = 0
         self._memories: set[Memory] = set()
         self._peers: set[RmaPeer] = set()
         self._taken = ffi.new("struct velo_rma_notification[]", _TAKEN_MAX)
@@ -83,7 +92,7 @@ class Rma:
         """
         mem = ffi.new("struct velo_rma_mem **")
         who = lib.VELO_RMA_PEER_ANY if peer is None else peer
-        with self._turn:
+        with self._now():
             check(lib.velo_rma_mem_alloc(self._handle(), len_bytes, rights, who, mem))
             return Memory(self, mem[0], len_bytes, None)
 
@@ -97,7 +106,7 @@ class Rma:
         mem = ffi.new("struct velo_rma_mem **")
         kept = ffi.from_buffer(buffer, require_writable=True)
         who = lib.VELO_RMA_PEER_ANY if peer is None else peer
-        with self._turn:
+        with self._now():
             check(lib.velo_rma_mem_register(self._handle(), kept, len(kept), rights, who, mem))
             return Memory(self, mem[0], len(kept), kept)
 
@@ -106,13 +115,15 @@ class Rma:
         out = ffi.new("struct velo_rma_peer **")
         end = waits.deadline(timeout)
         while True:
-            with self._turn:
-                status = lib.velo_rma_connect(self._handle(), peer, out, waits.left_ns(end))
-            late = status == lib.VELO_ERR_NO_PEER and not waits.is_over(end)
-            if not late and status != lib.VELO_ERR_INTERRUPTED:
-                break
-        check(status)
-        return RmaPeer(self, out[0], peer)
+            with self._now(end):
+                ns = waits.left_ns(end, waits.SEND_SLICE_NS)
+                status = lib.velo_rma_connect(self._handle(), peer, out, ns)
+                if status == 0:
+                    return RmaPeer(self, out[0], peer)
+                late = status == lib.VELO_ERR_NO_PEER and not waits.is_over(end)
+                if not late and status != lib.VELO_ERR_INTERRUPTED:
+                    raise fail(status, cold=True)
+            self._let_others()
 
     def poll(self, timeout: float | None = None) -> list[Notification]:
         """Notifications that are there, the oldest first; waits for one, at most `timeout` seconds.
@@ -121,50 +132,95 @@ class Rma:
         """
         end = waits.deadline(timeout)
         while True:
-            ns = waits.left_ns(end)
-            with self._turn:
-                count = lib.velo_rma_poll(self._handle(), self._taken, _TAKEN_MAX, ns)
+            with self._turn.until(end) as depth:
+                taken = self._taken_at(depth)
+                ns = self._slice_ns(end)
+                count = lib.velo_rma_poll(self._handle(), taken, _TAKEN_MAX, ns)
                 if count >= 0:
-                    return [_notification(self._taken[i]) for i in range(count)]
+                    return [_notification(taken[i]) for i in range(count)]
+            self._let_others()
             self._port._go_on(count, end, None)
 
     def try_poll(self) -> list[Notification]:
         """Notifications that are there now; also carries out what peers ask for."""
-        with self._turn:
-            count = lib.velo_rma_try_poll(self._handle(), self._taken, _TAKEN_MAX)
-            check(count)
-            return [_notification(self._taken[i]) for i in range(count)]
+        try:
+            with self._turn.until(0) as depth:
+                taken = self._taken_at(depth)
+                count = lib.velo_rma_try_poll(self._handle(), taken, _TAKEN_MAX)
+                check(count)
+                return [_notification(taken[i]) for i in range(count)]
+        except Timeout:
+            return []  # Another thread polls, and takes what is there.
+
+    def _taken_at(self, depth: int) -> Any:
+        """Where the library puts notifications; a poll() inside of another has its own memory."""
+        return ffi.new("struct velo_rma_notification[]", _TAKEN_MAX) if depth else self._taken
 
     def fileno(self) -> int:
         """A descriptor for event loops, as Port.fileno()."""
         fd = ffi.new("int *")
-        check(lib.velo_rma_fd(self._handle(), fd))
+        with for_loop(self._turn):
+            check(lib.velo_rma_fd(self._handle(), fd))
         return fd[0]
 
     def arm(self) -> bool:
         """As Port.arm(); False if there is something to do: call try_poll()."""
         self.fileno()
-        status = lib.velo_rma_arm(self._handle())
+        with for_loop(self._turn):
+            status = lib.velo_rma_arm(self._handle())
         if status not in (lib.VELO_OK, lib.VELO_AGAIN, lib.VELO_ERR_INTERRUPTED):
             raise fail(status)
         return status == lib.VELO_OK
 
     def close(self) -> None:
-        """End all registrations, close the unit. BufferError while an allocated memory is seen."""
-        with self._turn:
-            if self._rma is None:
-                return
-            for memory in list(self._memories):
-                memory.close()
-            for peer in list(self._peers):
-                peer.close()
-            rma, self._rma = self._rma, None
-            self._port._rma = None
-            check(lib.velo_rma_close(rma))
+        """End all registrations, close the unit. BufferError while an allocated memory is seen.
+
+        In a signal handler, in the middle of a call on it: that call ends first.
+        """
+        self._is_closing = True
+        if self._turn.is_own():
+            self._turn.then(self.close)
+            return
+        try:
+            with self._now():
+                if self._rma is not None:
+                    self._end()
+        finally:
+            self._is_closing = False
+
+    def _end(self) -> None:
+        for memory in list(self._memories):
+            while not memory._end(waits.SLICE_NS):
+                pass
+        for peer in list(self._peers):
+            peer._end()
+        rma, self._rma = self._rma, None
+        self._port._rma = None
+        check(lib.velo_rma_close(rma))
+
+    def _now(self, end: int | None = None) -> AbstractContextManager[int]:
+        """The turn for a call that others' waits let in, between two slices."""
+        if self._turn.is_others():
+            self._shared_until = monotonic_ns() + _SHARED_NS
+        return self._turn.until(end)
+
+    def _slice_ns(self, end: int | None) -> int:
+        """How long to wait next: shorter while threads share the unit."""
+        is_shared = monotonic_ns() < self._shared_until
+        return waits.left_ns(end, _SHARED_SLICE_NS if is_shared else waits.SEND_SLICE_NS)
+
+    def _let_others(self) -> None:
+        """Between two slices of a wait."""
+        if self._is_closing:
+            raise Closed("the RMA unit is being closed")
+        if self._port._is_closing:
+            raise Closed("the port of this unit is being closed")
+        self._turn.let_others()
 
     def _forget(self) -> None:
         self._rma = None
-        self._turn = threading.RLock()
+        self._turn = turns.sending()
+        self._is_closing = False
         for memory in self._memories:
             memory._forget()
         for peer in self._peers:
@@ -206,7 +262,7 @@ class Memory:
 
     def publish(self, number: int) -> None:
         """Let peers find it with `RmaPeer.lookup(number)`; 0: no more."""
-        with self._rma._turn:
+        with self._rma._now():
             check(lib.velo_rma_mem_publish(self._handle(), number))
 
     def close(self, timeout: float | None = None) -> None:
@@ -214,21 +270,29 @@ class Memory:
 
         Waits for peers that are touching it now.
         """
+        if self._rma._turn.is_own():
+            self._rma._turn.then(partial(self.close, timeout))
+            return
         end = waits.deadline(timeout)
-        with self._rma._turn:
-            if self._mem is None:
-                return
-            self._lent.end()
-            while True:
-                status = lib.velo_rma_mem_deregister(self._mem, waits.left_ns(end))
-                if status == lib.VELO_OK:
-                    break
-                if status != lib.VELO_TIMEOUT:
-                    raise fail(status, cold=True)
-                if waits.is_over(end):
-                    raise Timeout("a peer is still touching the memory; close it again later")
-            self._rma._memories.discard(self)
-            self._forget()
+        while True:
+            with self._rma._now(end):
+                if self._mem is None or self._end(waits.left_ns(end, waits.SEND_SLICE_NS)):
+                    return
+            if waits.is_over(end):
+                raise Timeout("a peer is still touching the memory; close it again later")
+            self._rma._let_others()
+
+    def _end(self, timeout_ns: int) -> bool:
+        """In one's turn; False: a peer is touching the memory."""
+        self._lent.end()
+        status = lib.velo_rma_mem_deregister(self._mem, timeout_ns)
+        if status == lib.VELO_TIMEOUT:
+            return False
+        if status:
+            raise fail(status, cold=True)
+        self._rma._memories.discard(self)
+        self._forget()
+        return True
 
     def _forget(self) -> None:
         self._mem = self._kept = None
@@ -258,14 +322,16 @@ class RmaPeer:
     def __init__(self, rma: Rma, peer: Any, peer_id: int) -> None:
         self._rma = rma
         self._peer = peer
-        self._in_use: list[Any] = []
+        # The buffers of what is under way, each with a number that grows.
+        self._in_use: dict[int, Any] = {}
+        self._numbers = itertools.count()
         self.peer = peer_id
         rma._peers.add(self)
 
     def lookup(self, number: int, rights: Right = Right.ALL) -> int:
         """The key of the registration that the peer published under this number."""
         place = ffi.new("struct velo_rma_place *")
-        with self._rma._turn:
+        with self._rma._now():
             check(lib.velo_rma_mem_lookup(self._handle(), number, rights, place))
         return place.key
 
@@ -309,12 +375,24 @@ class RmaPeer:
         """Notify the peer; it arrives after the data of earlier puts."""
         self._post(lib.velo_rma_notify, notify, cookie)
 
-    def fetch_add(self, key: int, offset: int, value: int, timeout: float | None = None) -> int:
-        """Add to a 64-bit word, atomically; returns what it was. Waits for the answer."""
+    def fetch_add(
+        self,
+        key: int,
+        offset: int,
+        value: int,
+        timeout: float | None = None,
+        at_most: int | None = None,
+    ) -> int:
+        """Add to a 64-bit word, atomically; returns what it was. Waits for the answer.
+
+        at_most: only if the word is not above that, as a signed number.
+        """
         old = ffi.new("uint64_t *")
-        flags = lib.VELO_RMA_ADD_ALWAYS
-        add = value % 2**64
-        self._post(lib.velo_rma_fetch_compare_add, old, (key, offset), 0, add, flags, 0, kept=old)
+        flags = lib.VELO_RMA_ADD_ALWAYS if at_most is None else lib.VELO_RMA_ADD_AT_MOST
+        compare, add = (at_most or 0) % 2**64, value % 2**64
+        self._post(
+            lib.velo_rma_fetch_compare_add, old, (key, offset), compare, add, flags, 0, kept=old
+        )
         self.flush(timeout)
         return old[0]
 
@@ -330,7 +408,7 @@ class RmaPeer:
 
     def fence(self) -> None:
         """What is posted from here on takes effect after what was posted before."""
-        with self._rma._turn:
+        with self._rma._now():
             check(lib.velo_rma_fence(self._handle()))
 
     def flush(self, timeout: float | None = None) -> None:
@@ -340,13 +418,16 @@ class RmaPeer:
         """
         end = waits.deadline(timeout)
         while True:
-            with self._rma._turn:
-                status = lib.velo_rma_flush(self._handle(), waits.left_ns(end))
+            with self._rma._now(end):
+                last = next(self._numbers)
+                ns = self._rma._slice_ns(end)
+                status = lib.velo_rma_flush(self._handle(), ns)
                 if status == lib.VELO_OK:
-                    self._in_use.clear()
+                    # A signal handler may have posted meanwhile.
+                    for number in [number for number in self._in_use if number < last]:
+                        self._in_use.pop(number, None)
                     return
-            if self._rma._port._is_closing:
-                raise Closed("the port of this unit is being closed")
+            self._rma._let_others()
             if status == lib.VELO_AGAIN:
                 raise StateError("too many notifications wait; poll() them, then flush again")
             if status not in _RETRY:
@@ -356,24 +437,29 @@ class RmaPeer:
 
     def close(self) -> None:
         """Give the peer up. Operations under way end with notifications of kind ERROR."""
-        with self._rma._turn:
-            if self._peer is None:
-                return
-            peer, self._peer = self._peer, None
-            self._rma._peers.discard(self)
-            check(lib.velo_rma_disconnect(peer))
-            self._in_use.clear()
+        if self._rma._turn.is_own():
+            self._rma._turn.then(self.close)
+            return
+        with self._rma._now():
+            if self._peer is not None:
+                self._end()
+
+    def _end(self) -> None:
+        peer, self._peer = self._peer, None
+        self._rma._peers.discard(self)
+        check(lib.velo_rma_disconnect(peer))
+        self._in_use.clear()
 
     def _forget(self) -> None:
         self._peer = None
 
     def _post(self, call: Any, *args: Any, kept: Any = None) -> None:
         while True:
-            with self._rma._turn:
+            with self._rma._now():
                 status = call(self._handle(), *args)
                 if status == lib.VELO_OK:
                     if kept is not None:
-                        self._in_use.append(kept)
+                        self._in_use[next(self._numbers)] = kept
                     return
             if status != lib.VELO_AGAIN:
                 raise fail(status)

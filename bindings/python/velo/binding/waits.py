@@ -12,16 +12,22 @@ from time import monotonic_ns
 SLICE_NS = 1_000_000_000
 # A sender that waits for room is not woken by close().
 SEND_SLICE_NS = 100_000_000
+# How often a wait looks that nothing wakes: for the end of another call, for a place in a queue.
+LOOK_S = 0.001
 
 
 def deadline(timeout: float | None) -> int | None:
     """When a wait of so many seconds, begun now, is over; None: never."""
-    return None if timeout is None else monotonic_ns() + max(0, int(timeout * 1e9))
+    return None if timeout is None else monotonic_ns() + (int(timeout * 1e9) if timeout > 0 else 0)
 
 
 def left_ns(end: int | None, slice_ns: int = SLICE_NS) -> int:
     """How long the library may wait next."""
-    return slice_ns if end is None else max(0, min(slice_ns, end - monotonic_ns()))
+    if end is None:
+        return slice_ns
+    left = end - monotonic_ns()
+    # Cost: min() and max() would take as long as the rest.
+    return slice_ns if left > slice_ns else left if left > 0 else 0
 
 
 def is_over(end: int | None) -> bool:
