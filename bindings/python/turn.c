@@ -395,8 +395,21 @@ static PyType_Spec limited_spec = {
 
 /* ---- the module ------------------------------------------------------------------------------ */
 
+/* What a sub-interpreter with a GIL of its own is told by Python itself. The others could load
+ * this, but cffi's module ends some of them by abort(). */
+static int refuse_subinterpreter(void)
+{
+    if (PyInterpreterState_GetID(PyInterpreterState_Get()) == 0)
+        return 0;
+    PyErr_SetString(PyExc_ImportError,
+                    "module velo._turn does not support loading in subinterpreters");
+    return -1;
+}
+
 static int turn_exec(PyObject *self)
 {
+    if (refuse_subinterpreter() < 0)
+        return -1;
     State *state = PyModule_GetState(self);
     state->limited_type = (PyTypeObject *)PyType_FromModuleAndSpec(self, &limited_spec, NULL);
     if (!state->limited_type)

@@ -333,3 +333,37 @@ def test_a_binding_that_lacks_something_says_what(lacking: str, says: str) -> No
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     assert says in done.stdout, done.stderr
+
+
+def test_a_free_threaded_python_is_refused_with_a_sentence() -> None:
+    """As that Python finds it: it does not look for modules of the stable ABI."""
+    program = (
+        "import sys, sysconfig; sysconfig.get_config_vars()['Py_GIL_DISABLED'] = 1\n"
+        "sys.modules['velo._turn'] = sys.modules['velo._velo'] = None\n"
+        "import velo\n"
+        "try: velo.Queue\nexcept ImportError as error: print(error)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert "free-threaded" in done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("first", ["", "import velo; queue = velo.Queue(); queue.put(1)"])
+def test_a_sub_interpreter_is_refused_with_a_sentence(first: str) -> None:
+    program = f"""
+{first}
+import sys
+inside = "import velo\\ntry: velo.Queue\\nexcept ImportError as error: print(error, flush=True)"
+if sys.version_info >= (3, 13):
+    import _interpreters as interpreters
+    made = [interpreters.create(config) for config in ("isolated", "legacy")]
+else:
+    import _xxsubinterpreters as interpreters
+    made = [interpreters.create(isolated=isolated) for isolated in (True, False)]
+for one in made:
+    interpreters.run_string(one, inside)
+    interpreters.destroy(one)
+{first and "assert queue.get(timeout=5) == 1; queue.close()"}
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("not in a sub-interpreter") == 2, (done.stdout, done.stderr)
