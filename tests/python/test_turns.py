@@ -227,7 +227,7 @@ def after_call(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """
 
     def arrange(name: str) -> None:
-        from velo.binding import broadcast, connection, port, queue
+        from velo.binding import broadcast, connection, port, queue, rma
 
         left = [1]
         real = getattr(port.lib, name)
@@ -245,7 +245,7 @@ def after_call(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             def __getattr__(self, other: str) -> Any:
                 return call if other == name else getattr(real_lib, other)
 
-        for module in (broadcast, connection, port, queue):
+        for module in (broadcast, connection, port, queue, rma):
             monkeypatch.setattr(module, "lib", Lib())
         for module, alias in ((queue, "_recv_tagged"), (queue, "_send"), (broadcast, "_recv")):
             if getattr(module, alias) is real:
@@ -484,6 +484,31 @@ def test_a_handler_closes_what_a_call_uses(
             one.close()
 
     fork(child)
+
+
+def test_a_handler_uses_remote_memory_in_the_middle_of_a_call(
+    port: velo.Port, after_call: Any
+) -> None:
+    rma = velo.Rma(port)
+    peer, memory = rma.connect(port.id, 0), rma.alloc(64)
+    add = lambda: peer.fetch_add(memory.key, 0, 7)  # noqa: E731
+    with handled(add, 0.05) as out, pytest.raises(velo.Timeout):
+        rma.poll(LIMIT_S)
+    assert out == [0]
+    with handled(rma.try_poll) as out:
+        after_call("velo_rma_poll")
+        peer.notify(5)
+        assert [said.cookie for said in rma.poll(PATIENCE_S)] == [5]
+    assert out == [[]]
+    # The buffer of what a handler has posted behind a flush is still kept.
+    with handled(lambda: peer.put(np.full(8, 9, "u1"), memory.key, 8)) as out:
+        after_call("velo_rma_flush")
+        peer.flush(PATIENCE_S)
+    assert out == [None]
+    assert len(peer._in_use) == 1
+    peer.flush(PATIENCE_S)
+    assert not peer._in_use
+    assert bytes(memory.data[:16]) == b"\7" + bytes(7) + b"\11" * 8
 
 
 # ---- inside of unpickling ------------------------------------------------------------------------
