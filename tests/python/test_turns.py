@@ -4,13 +4,15 @@
 A time limit holds, nothing is lost, nothing blocks for ever.
 """
 
+import itertools
 import os
 import queue
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from random import Random
 from types import SimpleNamespace
 from typing import Any
 
@@ -431,6 +433,24 @@ def test_a_handler_that_raises_loses_no_message_that_waits(
             assert bytes(message) == b"to all"
 
 
+def test_a_handler_that_raises_leaves_no_unit_behind(domain: str, after_call: Any) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    for again in (True, False):
+        port = velo.Port(domain=domain, vpid=7)
+        with handled(interrupt):
+            after_call("velo_rma_open")
+            with pytest.raises(KeyboardInterrupt):
+                velo.Rma(port)
+        if again:
+            memory = velo.Rma(port).alloc(64)
+            assert len(memory.data) == 64
+        port.close()
+    with velo.Port(domain=domain, vpid=7) as port:
+        velo.Rma(port)  # Its name is free.
+
+
 @pytest.mark.parametrize("name", ["velo_py_peek", "velo_py_take_pieces"])
 def test_a_handler_that_raises_loses_no_long_object(after_call: Any, name: str) -> None:
     def interrupt() -> None:
@@ -445,6 +465,86 @@ def test_a_handler_that_raises_loses_no_long_object(after_call: Any, name: str) 
                 own.get(timeout=PATIENCE_S)
         assert own.get(timeout=PATIENCE_S) == b"x" * 100_000
         assert own.get(timeout=PATIENCE_S) == "next"
+
+
+class Interrupt(BaseException):
+    """What a handler may raise at any moment, as Ctrl-C does."""
+
+
+def take_all(own: Any, results: Any) -> None:
+    """Get in the main program, and in a signal handler; say what came, in order."""
+    got: list[Any] = []
+
+    def get_more(*_: Any) -> None:
+        with suppress(velo.StateError, queue.Empty):
+            inside.append(own.get_nowait())
+
+    inside: list[Any] = []
+    signal.signal(signal.SIGALRM, get_more)
+    signal.setitimer(signal.ITIMER_REAL, 0.002, 0.0017)
+    while "end" not in got and "end" not in inside:
+        with suppress(queue.Empty):
+            got.append(own.get(timeout=1))
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    said = [[obj for obj in some if obj != "end"] for some in (got, inside)]
+    whole = all(data == bytes([n % 251]) * len(data) for _, n, data in itertools.chain(*said))
+    results.put(([[obj[:2] for obj in some] for some in said], whole))
+    results.close()
+
+
+@pytest.mark.parametrize("raises", [False, True])
+@pytest.mark.parametrize("maxsize", [0, 20])
+def test_handlers_put_get_and_raise_at_any_moment(
+    fork: Callable[..., Any], maxsize: int, raises: bool
+) -> None:
+    """What put() has taken arrives once and whole; what the main program has put, in order."""
+    random = Random(maxsize)
+    put: set[tuple[str, int]] = set()
+    numbers = itertools.count()
+    is_inside, depth = False, 0
+
+    def put_one(who: str, **limit: Any) -> None:
+        number = next(numbers)
+        size = random.choice((1, 10, 57, 1000, 30_000, 40_000, 200_000))
+        own.put((who, number, bytes([number % 251]) * size), **limit)
+        put.add((who, number))
+
+    def handler(*_: Any) -> None:
+        nonlocal depth
+        if raises and is_inside and random.random() < 0.3:
+            raise Interrupt
+        if depth < 3:
+            depth += 1
+            try:
+                with suppress(velo.StateError):  # It is being connected.
+                    put_one("handler", timeout=PATIENCE_S)
+            finally:
+                depth -= 1
+
+    own, results = velo.Queue[Any](here=False, maxsize=maxsize), velo.Queue[Any]()
+    fork(take_all, own, results)
+    before = signal.signal(signal.SIGALRM, handler)
+    signal.setitimer(signal.ITIMER_REAL, 0.001, 0.0007)
+    end = time.monotonic() + 1
+    while time.monotonic() < end:
+        try:
+            is_inside = True
+            put_one("main")
+            is_inside = False
+        except Interrupt:
+            is_inside = False
+    signal.setitimer(signal.ITIMER_REAL, 0)
+    signal.signal(signal.SIGALRM, before)
+    own.put("end", timeout=PATIENCE_S)
+    (got, inside), whole = results.get(timeout=PATIENCE_S)
+    own.close()
+    results.close()
+    assert whole
+    assert put <= {*got, *inside}
+    assert len(got) + len(inside) == len({*got, *inside})
+    main = [number for who, number in got if who == "main"]
+    assert main == sorted(main)
+    assert len(main) > 100
 
 
 CLOSES: list[Any] = [

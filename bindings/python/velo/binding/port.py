@@ -86,6 +86,8 @@ class Port:
         self._held: Message | None = None
         self._conns: set[Connection] = set()
         self._rma: Rma | None = None
+        # The unit itself; also without an Rma, if a signal handler raised when it had been opened.
+        self._unit = ffi.new("struct velo_rma **")
         # Tasks that wait, each with its loop.
         self._waiters: dict[asyncio.Future[None], asyncio.AbstractEventLoop] = {}
         self._fd = -1
@@ -384,6 +386,9 @@ class Port:
             self._end_message(self._held)
         if self._rma is not None:
             self._rma.close()
+        elif self._unit[0]:
+            check(lib.velo_rma_close(self._unit[0]))
+            self._unit[0] = ffi.NULL
         for connection in list(self._conns):
             connection.close()
         for future, loop in list(self._waiters.items()):

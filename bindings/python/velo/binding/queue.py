@@ -283,10 +283,15 @@ class Queue(Generic[T]):
             raise queue.Full
 
     def _connect(self, end: int | None) -> Connection:
-        with self._connecting.until(end):
+        with self._connecting.until(end) as depth:
             self._check()
             if self._conn is not None:
                 return self._conn
+            if depth and self.maxsize:
+                raise StateError(
+                    "the put() that was interrupted is about to connect this queue: a signal "
+                    "handler, a __del__ or the like can put when it has; nothing was put"
+                )
             port = self._rx or self._tx
             if port is None:
                 port = self._sender()

@@ -73,9 +73,10 @@ class Rma:
     def __init__(self, port: Port) -> None:
         if port._rma is not None:
             raise StateError("the port has a unit already")
-        rma = ffi.new("struct velo_rma **")
-        check(lib.velo_rma_open(port._handle(), ffi.NULL, rma))
-        self._rma: Any = rma[0]
+        handle = port._handle()
+        if not port._unit[0]:
+            check(lib.velo_rma_open(handle, ffi.NULL, port._unit))
+        self._rma: Any = port._unit[0]
         self._port = port
         self._turn = turns.sending()
         self._is_closing = False
@@ -195,7 +196,7 @@ class Rma:
         for peer in list(self._peers):
             peer._end()
         rma, self._rma = self._rma, None
-        self._port._rma = None
+        self._port._rma, self._port._unit[0] = None, ffi.NULL
         check(lib.velo_rma_close(rma))
 
     def _now(self, end: int | None = None) -> AbstractContextManager[int]:
@@ -424,8 +425,9 @@ class RmaPeer:
                 status = lib.velo_rma_flush(self._handle(), ns)
                 if status == lib.VELO_OK:
                     # A signal handler may have posted meanwhile.
-                    for number in [number for number in self._in_use if number < last]:
-                        self._in_use.pop(number, None)
+                    for number in list(self._in_use):
+                        if number < last:
+                            self._in_use.pop(number, None)
                     return
             self._rma._let_others()
             if status == lib.VELO_AGAIN:
