@@ -78,7 +78,7 @@ SIM_API time_t time(time_t *now)
     return seconds;
 }
 
-SIM_API int getrusage(int who, struct rusage *usage)
+SIM_API int getrusage(__rusage_who_t who, struct rusage *usage)
 {
     struct sim_channel *channel = CALLER_CHANNEL;
     int status = (int)syscall(SYS_getrusage, who, usage);
