@@ -3,6 +3,7 @@
  * so all of a word are atomic to each other, whatever their types. */
 #include <stdlib.h>
 
+#include "older.h"
 #include "provider.h"
 
 #define ATOMIC_FLAGS                                                                               \

@@ -5,6 +5,7 @@
 
 #include "absent.h"
 #include "fabric.h"
+#include "older.h"
 #include "provider.h"
 
 /* ---- calls that are not offered -------------------------------------------------------------- */
@@ -150,8 +151,8 @@ static int start_thread(struct vf_domain *domain)
 
 static int mr_mode_of(int mode)
 {
-    return mode == FI_MR_BASIC      ? FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY
-           : mode == FI_MR_SCALABLE ? 0
+    return mode == VF_MR_BASIC      ? FI_MR_VIRT_ADDR | FI_MR_ALLOCATED | FI_MR_PROV_KEY
+           : mode == VF_MR_SCALABLE ? 0
                                     : mode;
 }
 

@@ -9,6 +9,7 @@
 
 #include "directory.h"
 #include "fabric.h"
+#include "older.h"
 #include "provider.h"
 
 #define PRIMARY_CAPS (FI_MSG | FI_TAGGED | FI_RMA | FI_ATOMIC)
@@ -148,7 +149,7 @@ static bool fits_tx(const struct fi_tx_attr *tx)
               (unsigned long long)tx->op_flags);
     REFUSE_IF(tx->msg_order & ~ORDERS, "order of messages %#llx: not kept",
               (unsigned long long)(tx->msg_order & ~ORDERS));
-    REFUSE_IF(tx->comp_order & FI_ORDER_STRICT, "completions of sends come in any order");
+    REFUSE_IF(tx->comp_order & VF_ORDER_STRICT, "completions of sends come in any order");
     REFUSE_IF(tx->inject_size > VF_INJECT_BYTES, "inject of %zu bytes: at most %u", tx->inject_size,
               VF_INJECT_BYTES);
     REFUSE_IF(tx->size > VF_TX_SIZE, "%zu sends at once: at most %u", tx->size, VF_TX_SIZE);
@@ -167,7 +168,7 @@ static bool fits_rx(const struct fi_rx_attr *rx)
               (unsigned long long)rx->op_flags);
     REFUSE_IF(rx->msg_order & ~ORDERS, "order of messages %#llx: not kept",
               (unsigned long long)(rx->msg_order & ~ORDERS));
-    REFUSE_IF(rx->comp_order & FI_ORDER_STRICT, "completions of receives come in any order");
+    REFUSE_IF(rx->comp_order & VF_ORDER_STRICT, "completions of receives come in any order");
     REFUSE_IF(rx->size > VF_RX_SIZE, "%zu receives at once: at most %u", rx->size, VF_RX_SIZE);
     REFUSE_IF(rx->iov_limit > VF_IOV_MAX, "pieces of a message: at most %d", VF_IOV_MAX);
     return true;
@@ -263,7 +264,7 @@ static void fill_tx(struct fi_tx_attr *tx, const struct fi_tx_attr *hints, uint6
     tx->caps = caps & TX_CAPS;
     tx->op_flags = hints->op_flags;
     tx->msg_order = hints->msg_order ? hints->msg_order : ORDERS;
-    tx->comp_order = FI_ORDER_NONE;
+    tx->comp_order = VF_ORDER_NONE;
     tx->inject_size = VF_INJECT_BYTES;
     tx->size = or_default(hints->size, VF_TX_SIZE);
     tx->iov_limit = VF_IOV_MAX;
@@ -278,7 +279,7 @@ static void fill_rx(struct fi_rx_attr *rx, const struct fi_rx_attr *hints, uint6
     rx->caps = caps & RX_CAPS;
     rx->op_flags = hints->op_flags;
     rx->msg_order = hints->msg_order ? hints->msg_order : ORDERS;
-    rx->comp_order = FI_ORDER_NONE;
+    rx->comp_order = VF_ORDER_NONE;
     rx->size = or_default(hints->size, caps & FI_PEER ? OWNER_RX_SIZE : VF_RX_SIZE);
     rx->iov_limit = VF_IOV_MAX;
 }
@@ -302,8 +303,8 @@ static int granted_mr_mode(uint32_t version, const struct fi_domain_attr *hints)
 {
     int wanted = hints ? hints->mr_mode : 0;
     if (FI_VERSION_LT(version, FI_VERSION(1, 5)))
-        return wanted == FI_MR_BASIC ? FI_MR_BASIC : FI_MR_SCALABLE;
-    if (wanted == FI_MR_BASIC || wanted == FI_MR_SCALABLE)
+        return wanted == VF_MR_BASIC ? VF_MR_BASIC : VF_MR_SCALABLE;
+    if (wanted == VF_MR_BASIC || wanted == VF_MR_SCALABLE)
         return wanted;
     return wanted & MR_MODES;
 }

@@ -4,6 +4,7 @@
 
 #include "directory.h"
 #include "fabric.h"
+#include "older.h"
 #include "provider.h"
 
 #define RMA_FLAGS                                                                                  \

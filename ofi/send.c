@@ -2,6 +2,7 @@
 /* Messages and tagged messages, outgoing. */
 #include <stdlib.h>
 
+#include "older.h"
 #include "provider.h"
 
 #define SYNC_FLAGS (FI_DELIVERY_COMPLETE | FI_MATCH_COMPLETE)

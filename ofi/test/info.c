@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "older.h"
 #include "side.h"
 
 #define ALL_CAPS                                                                                   \
@@ -116,7 +117,7 @@ TEST(an_entry_is_whole)
 TEST(only_reliable_datagrams_are_offered)
 {
     static const enum fi_ep_type refused[] = {FI_EP_MSG, FI_EP_DGRAM, FI_EP_SOCK_STREAM,
-                                              FI_EP_SOCK_DGRAM};
+                                              VF_EP_SOCK_DGRAM};
     struct fi_info *hints;
 
     velo_only();
