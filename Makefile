@@ -38,14 +38,16 @@ setup: ## Install what building and running need (apt packages, private Python e
 build: setup ## Build the library, the velo command and the examples into build/.
 	@scripts/build --without-tests release
 
-# On a busy machine no run of NetPIPE counts: then there is a report without it.
+# Without an MPI that velo serves, or on a busy machine (77), there is a report without NetPIPE.
 run: ## See messages and NetPIPE over velo measured in two minutes; write a report.
 	@scripts/setup run
 	@scripts/build --without-tests release
 	@build/bin/velo perf suite --json build/run.json
 	@build/bin/velo report build/run.json -o build/report.html
-	@build/bin/velo netpipe --json build/netpipe.json
-	@build/bin/velo report build/run.json build/netpipe.json -o build/report.html
+	@if build/bin/velo netpipe --json build/netpipe.json; then \
+	    build/bin/velo report build/run.json build/netpipe.json -o build/report.html; \
+	else [ $$? = 77 ]; fi
+	@scripts/parts
 	@echo "The report is $(CURDIR)/build/report.html"
 
 sim: rtl-setup ## Run NetPIPE over the simulated hardware, in virtual time.

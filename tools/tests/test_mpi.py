@@ -193,7 +193,7 @@ def test_a_program_is_compiled_again_only_when_a_source_is_newer(tmp_path: Path)
 def test_a_missing_compiler_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
     with pytest.raises(VeloError, match=r"mpicc\.openmpi is not installed; run 'make bench'"):
-        builds.OPEN_MPI_4.prepare()
+        builds.SYSTEM_OPEN_MPI.prepare()
 
 
 # --- the bench ----------------------------------------------------------------------------------

@@ -4,16 +4,16 @@
 import os
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
 from velo.cli import main
-from velo.errors import VeloError, VerifyError
+from velo.errors import EXIT_ABSENT, EXIT_FAILED, UsageError, VeloError, VerifyError
 from velo.measure import bracket, side_by_side
 from velo.measure.cpus import Watch
-from velo.measure.mpi import hpcc, netpipe, stacks
+from velo.measure.mpi import builds, hpcc, netpipe, stacks
 from velo.measure.mpi.builds import Build
 from velo.measure.mpi.stacks import Stack
 from velo.results import records
@@ -143,13 +143,19 @@ def on_a_machine(
     monkeypatch.setattr(side_by_side.Watch, "others", lambda _: next(shares, 0.0))
 
 
+def on_stacks(monkeypatch: pytest.MonkeyPatch, both: tuple[Stack, Stack]) -> None:
+    """NetPIPE is there, and so are these."""
+    monkeypatch.setattr(netpipe, "find", lambda: None)
+    monkeypatch.setattr(stacks, "side_by_side", lambda _: both)
+
+
 @needs_two_cpus
 def test_netpipe_prints_both_side_by_side_and_keeps_them_for_a_report(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
     slow = NETPIPE.replace("374.259198", "187.129599")
     both = (fake("mtl", output_text=NETPIPE), fake("vader", output_text=slow))
-    monkeypatch.setattr(stacks, "STACKS", both)
+    on_stacks(monkeypatch, both)
     on_a_machine(monkeypatch)
     file = tmp_path / "netpipe.json"
     assert main(["netpipe", "--rounds", "2", "--json", str(file)]) == 0
@@ -174,7 +180,7 @@ def test_runs_on_a_busy_machine_do_not_count(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     both = (fake("mtl", output_text=NETPIPE), fake("vader", output_text=NETPIPE))
-    monkeypatch.setattr(stacks, "STACKS", both)
+    on_stacks(monkeypatch, both)
     # Of six runs the cores move in the second, others take the CPUs in the third.
     on_a_machine(monkeypatch, hops=[60, 60, 60, 200], others=[0, 0, 0.5])
     assert main(["netpipe", "--rounds", "3"]) == 0
@@ -183,7 +189,7 @@ def test_runs_on_a_busy_machine_do_not_count(
     said = "the cores moved during 1 and others took up to 50% of the CPUs during 1."
     assert f"2 of 6 runs left out: {said}" in text
     on_a_machine(monkeypatch, others=[0.5] * 6)
-    assert main(["netpipe", "--rounds", "3"]) == 1
+    assert main(["netpipe", "--rounds", "3"]) == EXIT_ABSENT
     assert "try again when the machine is less busy" in capsys.readouterr().err
 
 
@@ -208,6 +214,39 @@ def test_others_are_whoever_is_not_a_child_of_ours(tmp_path: Path) -> None:
 def test_netpipe_without_velo_says_why(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(stacks, "STACKS", (fake("mtl", why="no component"), fake("vader")))
-    assert main(["netpipe"]) == 1
+    def find() -> Path:
+        raise VeloError("no component")
+
+    on_stacks(monkeypatch, (fake("mtl", why="it ended badly"), fake("vader")))
+    assert main(["netpipe"]) == EXIT_FAILED
+    assert "NetPIPE cannot run over mtl stack: it ended badly" in capsys.readouterr().err
+    on_stacks(monkeypatch, (replace(fake("mtl"), find=find), fake("vader")))
+    assert main(["netpipe"]) == EXIT_ABSENT
     assert "NetPIPE cannot run over mtl stack: no component" in capsys.readouterr().err
+
+
+def test_netpipe_that_is_not_there_is_named_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["netpipe"]) == EXIT_ABSENT
+    assert "install netpipe-openmpi" in capsys.readouterr().err
+    (tmp_path / netpipe.PROGRAM).touch(0o755)
+    assert main(["netpipe"]) == EXIT_ABSENT
+    assert "install openmpi-bin" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("version", "ours", "theirs"),
+    [("4.1", "velo mtl", "ompi-4.1 vader"), ("5.0", "velo provider", "ompi-5.0 sm")],
+)
+def test_netpipe_is_compared_over_what_serves_this_open_mpi(
+    monkeypatch: pytest.MonkeyPatch, version: str, ours: str, theirs: str
+) -> None:
+    monkeypatch.setitem(vars(builds.SYSTEM_OPEN_MPI), "version", version)
+    assert [stack.name for stack in stacks.side_by_side()] == [ours, theirs]
+    if version == "4.1":
+        assert stacks.side_by_side(with_btl=True)[0].name == "velo btl"
+    else:
+        with pytest.raises(UsageError, match=r"--btl is for Open MPI 4\.1"):
+            stacks.side_by_side(with_btl=True)

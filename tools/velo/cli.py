@@ -46,7 +46,8 @@ EXAMPLES = (
 )  # fmt: skip
 EPILOG = """\
 exit codes: 0 success; 1 failure; 2 the command line is wrong; 3 a payload arrived damaged;
-124 a job on the simulated hardware cannot go on; 125 a job went well, but no rank of it used velo;
+77 this machine cannot do that measurement now; 124 a job on the simulated hardware cannot go on;
+125 a job went well, but no rank of it used velo;
 130 interrupted.
 """
 

@@ -9,6 +9,8 @@ EXIT_OK = 0
 EXIT_FAILED = 1
 EXIT_USAGE = 2
 EXIT_VERIFY = 3
+EXIT_ABSENT = 77
+"""As Automake's tests have it: left out, nothing is wrong."""
 EXIT_UNUSED = 125
 """As env and timeout have it for failures of their own: programs rarely end with it."""
 EXIT_INTERRUPTED = 130
@@ -24,6 +26,12 @@ class UsageError(VeloError):
     """The command line asks for something that makes no sense."""
 
     exit_code = EXIT_USAGE
+
+
+class AbsentError(VeloError):
+    """What is asked for needs something that this machine lacks, or a machine that is less busy."""
+
+    exit_code = EXIT_ABSENT
 
 
 class UnusedError(VeloError):

@@ -7,7 +7,6 @@ from typing import Any
 
 from velo import units
 from velo.arguments import checked
-from velo.errors import VeloError
 from velo.measure.cpus import add_cpus, two_cpus
 
 
@@ -17,12 +16,16 @@ def register(commands: Any) -> None:
         "netpipe",
         help="run NetPIPE over velo and over Open MPI's own transport",
         description="Run Debian's NPopenmpi, unchanged, over velo and over Open MPI's own "
-        "transport (vader) in turns, pinned to two cores, and print both side by side. "
-        "Runs during which the cores moved, or others used them, do not count.",
+        "transport in turns, pinned to two cores, and print both side by side: with Open MPI 4.1 "
+        "over velo's MTL and vader, with Open MPI 5 over velo's libfabric provider and sm. "
+        "Runs during which the cores moved, or others used them, do not count. Ends with exit code "
+        "77 if NetPIPE, Open MPI or velo's part for it is not there, or no run counts.",
         allow_abbrev=False,
     )
     parser.add_argument(
-        "--btl", action="store_true", help="use velo's BTL (default: its MTL, which is faster)"
+        "--btl",
+        action="store_true",
+        help="with Open MPI 4.1 use velo's BTL (default: its MTL, which is faster)",
     )
     parser.add_argument(
         "--rounds",
@@ -47,18 +50,15 @@ def run(args: argparse.Namespace) -> None:
 
     from velo import display
     from velo.measure import side_by_side
-    from velo.measure.mpi import netpipe
-    from velo.measure.mpi.stacks import STACKS
+    from velo.measure.mpi import netpipe, stacks
     from velo.results import machine, records
 
     console = display.Console()
     cpus = two_cpus(args.cpus)
-    words = {stack.word: stack for stack in STACKS}
-    ours, other = words["btl" if args.btl else "mtl"], words["vader"]
+    netpipe.find()
+    ours, other = stacks.side_by_side(args.btl)
     for stack in (ours, other):
-        reason = netpipe.missing(stack, cpus)
-        if reason:
-            raise VeloError(f"NetPIPE cannot run over {stack.name}: {reason}")
+        netpipe.try_out(stack, cpus)
     rows, kept = side_by_side.measure(ours, other, cpus, args.rounds, console)
     shown = [row for row in rows if row.size_bytes in side_by_side.SIZES_SHOWN]
     counts = " and ".join(

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from velo import display, units
 from velo.display import Console, Table, paint
-from velo.errors import VeloError
+from velo.errors import AbsentError
 from velo.measure import bracket
 from velo.measure.cpus import Watch
 from velo.measure.mpi import netpipe
@@ -105,7 +105,7 @@ def measure(
                 _measure(stack, cpus, kept)
                 bar.advance_to(2 * number + done + 1, stack.name)
     if not all(kept.found.values()):
-        raise VeloError(
+        raise AbsentError(
             f"no run of one of the two counts: {kept.why()}; try again when the machine is less "
             "busy"
         )

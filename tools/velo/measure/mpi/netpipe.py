@@ -6,7 +6,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from velo.errors import VeloError
+from velo.errors import AbsentError, VeloError
+from velo.measure.mpi import builds
 from velo.measure.mpi.stacks import Stack
 
 PROGRAM = "NPopenmpi"
@@ -16,17 +17,24 @@ NETPIPE_MEGABIT = 1024 * 1024
 SCHEDULE = ((1, 12288, 1000), (16384, 196608, 100), (262144, 1048576, 25))
 
 
-def missing(stack: Stack, cpus: Sequence[int]) -> str | None:
-    """Why it cannot run over a stack here; None after a trial run that ended well."""
-    if not shutil.which(PROGRAM):
-        return f"{PROGRAM} is not there; install netpipe-openmpi (Debian's name)"
-    if not shutil.which(stack.build.launcher):
-        return f"{stack.build.launcher} is not there; install openmpi-bin (Debian's name)"
+def find() -> None:
+    """Complain, if NetPIPE or its MPI is not there."""
+    launcher = builds.SYSTEM_OPEN_MPI.launcher
+    for program, package in ((PROGRAM, "netpipe-openmpi"), (launcher, "openmpi-bin")):
+        if not shutil.which(program):
+            raise AbsentError(f"{program} is not there; install {package} (Debian's name)")
+
+
+def try_out(stack: Stack, cpus: Sequence[int]) -> None:
+    """Complain, if a stack is not there, or a short run over it fails."""
+    try:
+        stack.find_velo()
+    except VeloError as error:
+        raise AbsentError(f"NetPIPE cannot run over {stack.name}: {error}") from error
     try:
         _measure(stack, cpus, (8, 8, 1))
     except VeloError as error:
-        return str(error)
-    return None
+        raise VeloError(f"NetPIPE cannot run over {stack.name}: {error}") from error
 
 
 def run(stack: Stack, cpus: Sequence[int]) -> dict[int, float]:

@@ -3,12 +3,13 @@
 
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from velo import helpers, tree
-from velo.errors import VeloError
+from velo.errors import UsageError, VeloError
 from velo.measure.mpi import builds
 from velo.measure.mpi.builds import Build
 
@@ -38,8 +39,10 @@ class Stack:
     many: tuple[str, ...] = ()
     """Options for more ranks than CPUs: its best known setting for those."""
     many_env: Mapping[str, str] = field(default_factory=dict)
-    velo: str = ""
-    """For velo's own: which component `velo run` is to take."""
+    velo: tuple[str, ...] = ()
+    """For velo's own: what tells `velo run` by which part of velo."""
+    find: Callable[[], Path] | None = None
+    """For velo's own: finds that part, or says how to get it."""
 
     @property
     def name(self) -> str:
@@ -54,7 +57,7 @@ class Stack:
     def config(self) -> str:
         """The configuration in words, for the report."""
         env = " ".join(f"{k}={v}" for k, v in self.env.items())
-        launch = f"velo run --{self.velo}" if self.velo else self.build.mpirun
+        launch = " ".join(("velo run", *self.velo)) if self.velo else self.build.mpirun
         text = " ".join(filter(None, (env, launch, *self.options)))
         many = " ".join((*(f"{k}={v}" for k, v in self.many_env.items()), *self.many))
         return f"{text}; with more ranks than CPUs also {many}" if many else text
@@ -64,7 +67,7 @@ class Stack:
         pinned = [str(tree.find("velo-pin")), ",".join(map(str, cpus)), *map(str, program)]
         many = self.many if ranks > len(cpus) else ()
         if self.velo:
-            start = [sys.executable, "-m", "velo", "run", "-n", str(ranks), f"--{self.velo}"]
+            start = [sys.executable, "-m", "velo", "run", "-n", str(ranks), *self.velo]
         else:
             start = [self.build.launcher, "-n", str(ranks)]
         return [*start, *self.options, *many, *pinned]
@@ -89,6 +92,11 @@ class Stack:
             cwd=cwd,
         )
 
+    def find_velo(self) -> None:
+        """Complain, if it needs a part of velo that was not built."""
+        if self.find:
+            self.find()
+
     def missing(self, cpus: Sequence[int]) -> str | None:
         """Why it cannot be measured here; None after a trial run that ended well."""
         try:
@@ -100,21 +108,51 @@ class Stack:
         return None
 
 
+MTL = Stack(
+    "mtl",
+    "velo mtl",
+    builds.SYSTEM_OPEN_MPI,
+    OPEN_MPI,
+    velo=("--mtl",),
+    find=partial(tree.find_loaded, "openmpi/mca_mtl_velo.so"),
+)
+BTL = replace(
+    MTL,
+    word="btl",
+    label="velo btl",
+    velo=("--btl",),
+    find=partial(tree.find_loaded, "openmpi/mca_btl_velo.so"),
+)
 VADER = Stack(
     "vader",
     "ompi-{version} vader",
-    builds.OPEN_MPI_4,
+    builds.SYSTEM_OPEN_MPI,
     (*OPEN_MPI, "--mca", "pml", "ob1", "--mca", "btl", "self,vader"),
     many=OPEN_MPI_YIELD,
 )
+# The same where the system's Open MPI is of version 5.
+PROVIDER = Stack(
+    "provider",
+    "velo provider",
+    builds.SYSTEM_OPEN_MPI,
+    OPEN_MPI,
+    velo=("--mpi", "ompi5"),
+    find=partial(tree.find_provider, "libvelo-fi.so"),
+)
+SM = replace(
+    VADER,
+    word="sm",
+    label="ompi-{version} sm",
+    options=(*OPEN_MPI, "--mca", "pml", "ob1", "--mca", "btl", "self,sm"),
+)
 STACKS = (
-    Stack("mtl", "velo mtl", builds.OPEN_MPI_4, OPEN_MPI, velo="mtl"),
-    Stack("btl", "velo btl", builds.OPEN_MPI_4, OPEN_MPI, velo="btl"),
+    MTL,
+    BTL,
     VADER,
     Stack(
         "ompi4-ucx",
         "ompi-{version} ucx",
-        builds.OPEN_MPI_4,
+        builds.SYSTEM_OPEN_MPI,
         (*OPEN_MPI, *PML_UCX),
         UCX_ENV,
         many=OPEN_MPI_YIELD,
@@ -137,3 +175,14 @@ STACKS = (
         many_env={"I_MPI_THREAD_YIELD": "2"},
     ),
 )
+
+
+def side_by_side(with_btl: bool = False) -> tuple[Stack, Stack]:
+    """velo and Open MPI's own transport, with the Open MPI that this system has."""
+    if builds.SYSTEM_OPEN_MPI.version.startswith("4."):
+        return (BTL if with_btl else MTL), VADER
+    if with_btl:
+        raise UsageError(
+            f"--btl is for Open MPI 4.1; this system has {builds.SYSTEM_OPEN_MPI.version}"
+        )
+    return PROVIDER, SM
