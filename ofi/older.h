@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /**
  * @file older.h
- * @brief What libfabric's headers had up to 1.x and have no more, or deprecate. The provider keeps to it
- * whichever headers it is built with: the programs that load it may be built with others. Values are
- * libfabric's; its ABI keeps them.
+ * @brief What libfabric's headers had up to 1.x and have no more, or deprecate. The provider keeps
+ * to it whichever headers it is built with: the programs that load it may be built with others.
+ * Values are libfabric's; its ABI keeps them.
  */
 #ifndef VELO_OFI_OLDER_H
 #define VELO_OFI_OLDER_H

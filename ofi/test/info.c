@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "older.h"
+#include "../older.h"
 #include "side.h"
 
 #define ALL_CAPS                                                                                   \
