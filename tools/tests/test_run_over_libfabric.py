@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`velo run --mpi` with stand-ins for the launchers of MPIs that use libfabric."""
 
-import os
+import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -41,6 +41,11 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     monkeypatch.setenv("VELO_SHM_DIR", str(tmp_path / "shm"))
     monkeypatch.delenv("FI_PROVIDER_PATH", raising=False)
     monkeypatch.delenv("LD_PRELOAD", raising=False)
+    # What the launchers and their programs need, and no MPI of this machine's.
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("env", "grep", "touch", "true"):
+        (tools / name).symlink_to(shutil.which(name) or pytest.fail(f"there is no {name}"))
     paths: list[str] = []
 
     def put(kind: str, name: str, root: str) -> Path:
@@ -50,7 +55,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
         launcher.chmod(0o755)
         if str(launcher.parent) not in paths:
             paths.append(str(launcher.parent))
-        monkeypatch.setenv("PATH", ":".join([*paths, os.defpath]))
+        monkeypatch.setenv("PATH", ":".join([*paths, str(tools)]))
         return tmp_path / root
 
     return put
