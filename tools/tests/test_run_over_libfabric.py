@@ -238,3 +238,58 @@ def test_a_provider_that_is_not_there_is_an_error_that_helps(
     text = complaint(capfd, EXIT_FAILED, "-n", "1", "--mpi", "mpich", "true")
     assert over_libfabric.PROVIDER in text
     assert "libfabric-dev" in text
+
+
+def fake_ldd(tmp_path: Path, library: str) -> None:
+    """All programs load this library."""
+    ldd = tmp_path / "tools" / "ldd"
+    ldd.write_text(f"#!/bin/sh\necho '\t{library} => /usr/lib/{library} (0x00007f)'\n")
+    ldd.chmod(0o755)
+
+
+@pytest.mark.parametrize(
+    ("library", "kind", "launcher"),
+    [
+        ("libmpi.so.40", "ompi5", "second"),
+        ("libmpi.so.12", "mpich", "first"),
+        ("libmpich.so.12", "mpich", "first"),
+    ],
+)
+def test_the_mpi_is_that_of_the_programs_libraries(
+    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path,
+    library: str, kind: str, launcher: str,
+) -> None:  # fmt: skip
+    install("mpich", "mpiexec.hydra", "first")
+    install("ompi5", "mpirun", "second")
+    fake_ldd(tmp_path, library)
+    main(["run", "-n", "1", "--print", "true"])
+    shown, said_why = capfd.readouterr()
+    assert f"{tmp_path}/{launcher}/bin/mpi" in shown
+    assert said_why.count("\n") == 1
+    assert f"velo: --mpi {kind}: over velo's libfabric provider" in said_why
+    assert "the program's MPI" in said_why
+
+
+def test_the_first_launcher_says_which_mpi_where_the_program_does_not(
+    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    install("impi", "mpiexec.hydra", "first")
+    install("ompi5", "mpirun", "second")
+    fake_ldd(tmp_path, "libc.so.6")
+    main(["run", "-n", "1", "--print", "true"])
+    shown, said_why = capfd.readouterr()
+    assert f"{tmp_path}/first/bin/mpiexec.hydra" in shown
+    assert "--mpi impi" in said_why
+    assert "the first launcher in PATH" in said_why
+    main(["run", "-n", "1", "--mpi", "ompi5", "--print", "true"])
+    shown, said_why = capfd.readouterr()
+    assert f"{tmp_path}/second/bin/mpirun" in shown
+    assert said_why == ""
+
+
+def test_a_program_whose_mpi_has_no_launcher_is_told_which_one_to_get(
+    install: Install, capfd: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    install("ompi5", "mpirun", "first")
+    fake_ldd(tmp_path, "libmpi.so.12")
+    assert "no launcher of MPICH" in complaint(capfd, EXIT_FAILED, "-n", "1", "true")

@@ -188,7 +188,7 @@ static void loop_back(struct conn *conn, struct packet *packet)
 static void put_header(struct conn *conn, struct packet *packet, enum wire_kind kind)
 {
     *(struct wire_header *)packet->data = (struct wire_header){.magic = WIRE_MAGIC,
-                                                               .kind = kind,
+                                                               .kind = (uint16_t)kind,
                                                                .index = conn->peer_index,
                                                                .sequence = conn->sent,
                                                                .taken = conn->taken,

@@ -44,7 +44,7 @@ def register(commands: Any) -> None:
         "-n", "-np", dest="ranks", metavar="N", type=checked(units.parse_count), required=True,
         help="number of ranks",
     )  # fmt: skip
-    add_mpi_options(parser)
+    add_mpi_options(parser, default=None)
     layer = parser.add_mutually_exclusive_group()
     layer.add_argument(
         "--mtl",
@@ -79,13 +79,14 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run, layer=None)
 
 
-def add_mpi_options(parser: argparse.ArgumentParser) -> None:
+def add_mpi_options(parser: argparse.ArgumentParser, default: str | None = "ompi4") -> None:
     """Which MPI, and where it is."""
+    how = "Open MPI 4.1" if default else "what fits the program and the first launcher"
     parser.add_argument(
         "--mpi",
         choices=MPIS,
-        default="ompi4",
-        help="the program's MPI: Open MPI 4.1 (the default), Open MPI 5, MPICH or Intel MPI",
+        default=default,
+        help=f"the program's MPI, Open MPI 4.1, Open MPI 5, MPICH or Intel MPI (default: {how})",
     )
     parser.add_argument(
         "--mpi-root",
@@ -117,7 +118,19 @@ def run(args: argparse.Namespace) -> None:
 
 def _plan(args: argparse.Namespace) -> "Launch":
     root = mpi_root(args)
-    if args.mpi == "ompi4":
+    if args.mpi or args.layer or not args.collectives:
+        return _plan_for(args.mpi or "ompi4", root, args)
+    # Cost: subprocess and dataclasses are slow to import.
+    from velo.runtime import which_mpi
+
+    choice = which_mpi.choose(args.arguments, root)
+    launch = _plan_for(choice.kind, root, args)
+    print(f"velo: {choice}", file=sys.stderr)
+    return launch
+
+
+def _plan_for(kind: str, root: Path | None, args: argparse.Namespace) -> "Launch":
+    if kind == "ompi4":
         # Cost: subprocess and dataclasses are slow to import.
         from velo.runtime import mpirun
 
@@ -127,7 +140,7 @@ def _plan(args: argparse.Namespace) -> "Launch":
     # Cost: as above.
     from velo.runtime import over_libfabric
 
-    return over_libfabric.plan(args.mpi, root, args.ranks, args.arguments)
+    return over_libfabric.plan(kind, root, args.ranks, args.arguments)
 
 
 def only_for_ompi4(option: str) -> UsageError:
