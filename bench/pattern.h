@@ -124,9 +124,10 @@ pattern_inline bool pattern_is_short(const unsigned char *buf, size_t len_bytes,
 pattern_inline bool pattern_is_stamped(const unsigned char *buf, size_t len_bytes, uint64_t key,
                                        uint64_t seq)
 {
-    return pattern_word_is(buf, pattern_word(key, seq, 0)) &
-           pattern_word_is(buf + pattern_middle(len_bytes), pattern_word(key, seq, 1)) &
-           pattern_word_is(buf + len_bytes - WORD_BYTES, pattern_word(key, seq, 2));
+    bool same = pattern_word_is(buf, pattern_word(key, seq, 0));
+    same &= pattern_word_is(buf + pattern_middle(len_bytes), pattern_word(key, seq, 1));
+    same &= pattern_word_is(buf + len_bytes - WORD_BYTES, pattern_word(key, seq, 2));
+    return same;
 }
 
 #endif

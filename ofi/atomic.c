@@ -136,12 +136,12 @@ static char *gather(char *to, const struct fi_ioc *ioc, size_t len, size_t size)
 static int check(const struct vf_ep *ep, const struct atomic *atomic, size_t count, uint64_t flags)
 {
     if (!(ep->caps & FI_ATOMIC) ||
-        !vf_compute_is_valid(atomic->datatype, atomic->op, atomic->wants))
+        !vf_compute_is_valid((int)atomic->datatype, (int)atomic->op, (int)atomic->wants))
         return -FI_EOPNOTSUPP;
     if (atomic->operand_len > VF_IOV_MAX || atomic->compare_len > VF_IOV_MAX ||
         atomic->result_len > VF_IOV_MAX || (flags & ~ATOMIC_FLAGS))
         return -FI_EINVAL;
-    if (count == 0 || count > VF_ATOMIC_BYTES / vf_datatype_bytes(atomic->datatype))
+    if (count == 0 || count > VF_ATOMIC_BYTES / vf_datatype_bytes((int)atomic->datatype))
         return -FI_EINVAL;
     if (atomic->wants != VF_WANTS_NOTHING && elements(atomic->result, atomic->result_len) != count)
         return -FI_EINVAL;
@@ -178,7 +178,7 @@ static ssize_t start(struct vf_ep *ep, const struct atomic *atomic, uint64_t fla
         char bytes[VF_AM_BYTES];
     } request;
     struct velo_mq_peer *peer;
-    size_t size = vf_datatype_bytes(atomic->datatype);
+    size_t size = vf_datatype_bytes((int)atomic->datatype);
     size_t count = atomic->op == FI_ATOMIC_READ ? elements(atomic->result, atomic->result_len)
                                                 : elements(atomic->operand, atomic->operand_len);
     uint64_t kind = FI_ATOMIC | (atomic->wants == VF_WANTS_NOTHING ? FI_WRITE : FI_READ);
@@ -410,9 +410,9 @@ static ssize_t atomic_compwritemsg(struct fid_ep *fid, const struct fi_msg_atomi
 static int valid(enum fi_datatype datatype, enum fi_op op, enum vf_atomic_wants wants,
                  size_t *count)
 {
-    if (!vf_compute_is_valid(datatype, op, wants))
+    if (!vf_compute_is_valid((int)datatype, (int)op, (int)wants))
         return -FI_EOPNOTSUPP;
-    *count = VF_ATOMIC_BYTES / vf_datatype_bytes(datatype);
+    *count = VF_ATOMIC_BYTES / vf_datatype_bytes((int)datatype);
     return 0;
 }
 

@@ -24,7 +24,7 @@ struct coll_velo_component mca_coll_velo_component = {
                     .mca_close_component = component_close,
                     .mca_register_component_params = component_register,
                 },
-            .collm_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .collm_data = {.param_field = MCA_BASE_METADATA_PARAM_NONE},
             .collm_init_query = component_init,
             .collm_comm_query = component_query,
         },

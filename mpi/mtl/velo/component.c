@@ -25,7 +25,7 @@ struct mtl_velo_component mca_mtl_velo_component = {
                     .mca_query_component = component_query,
                     .mca_register_component_params = component_register,
                 },
-            .mtl_data = {MCA_BASE_METADATA_PARAM_NONE},
+            .mtl_data = {.param_field = MCA_BASE_METADATA_PARAM_NONE},
             .mtl_init = component_init,
         },
     .direct = true,
