@@ -28,7 +28,10 @@
 /* Orders of completions, which 2.x warns about, too. */
 #define VF_ORDER_NONE 0u
 #define VF_ORDER_STRICT 0x1ffu
-/* A type of endpoint, the one after FI_EP_SOCK_STREAM. */
+/* Types of endpoints. For 2.x the first is another name for "any". */
+#define VF_EP_SOCK_STREAM ((enum fi_ep_type)4)
 #define VF_EP_SOCK_DGRAM ((enum fi_ep_type)5)
+/* A capability, nothing in 2.x. */
+#define VF_VARIABLE_MSG (1ULL << 48)
 
 #endif

@@ -116,7 +116,7 @@ TEST(an_entry_is_whole)
 
 TEST(only_reliable_datagrams_are_offered)
 {
-    static const enum fi_ep_type refused[] = {FI_EP_MSG, FI_EP_DGRAM, FI_EP_SOCK_STREAM,
+    static const enum fi_ep_type refused[] = {FI_EP_MSG, FI_EP_DGRAM, VF_EP_SOCK_STREAM,
                                               VF_EP_SOCK_DGRAM};
     struct fi_info *hints;
 
@@ -182,7 +182,7 @@ TEST(no_capabilities_asked_for_means_all_are_shown)
 TEST(capabilities_that_are_not_there_are_refused)
 {
     static const uint64_t refused[] = {FI_MULTICAST,    FI_COLLECTIVE,   FI_HMEM,
-                                       FI_VARIABLE_MSG, FI_NAMED_RX_CTX, FI_XPU_TRIGGER,
+                                       VF_VARIABLE_MSG, FI_NAMED_RX_CTX, FI_XPU_TRIGGER,
                                        FI_RMA_PMEM,     1ULL << 62};
 
     velo_only();
