@@ -223,7 +223,7 @@ def test_an_mpirun_that_cannot_be_started_is_named(
 ) -> None:
     (tree / "bin" / "mpirun.openmpi").write_text(MPIRUN.replace("#!/bin/sh", "#!/no/such/shell"))
     monkeypatch.setattr(mpirun, "find_mpirun", lambda *_: str(tree / "bin" / "mpirun.openmpi"))
-    assert main(["run", "-n", "2", "true"]) == EXIT_FAILED
+    assert main(["run", "-n", "2", "--mpi", "ompi4", "true"]) == EXIT_FAILED
     found = capfd.readouterr().err
     assert f"cannot start {tree}/bin/mpirun.openmpi: No such file or directory" in found
 

@@ -5,6 +5,7 @@ A peer is a dataclass with the methods of `Peer`; `velo bench` needs no more tha
 """
 
 import contextlib
+import functools
 import os
 import re
 import shlex
@@ -145,7 +146,7 @@ class Ucx:
         with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".batch") as batch:
             batch.writelines(f"test{i} {line}\n" for i in range(UCX_TESTS_PER_RUN))
             batch.flush()
-            command = ["ucx_perftest", "-v", "-p", str(port), "-b", batch.name]
+            command = ["ucx_perftest", *_without_mpi(), "-v", "-p", str(port), "-b", batch.name]
             env = os.environ | UCX_ENV | {"UCX_WARN_UNUSED_ENV_VARS": "n"}
             server = ["taskset", "-c", str(cpus[0]), *command]
             client = ["taskset", "-c", str(cpus[1]), *command, "127.0.0.1"]
@@ -217,6 +218,13 @@ def ucx_version() -> str | None:
     text = helpers.output(["ucx_info", "-v"], RUN_TIMEOUT_S)
     found = re.search(r"[Vv]ersion:?\s+(\d+\.\d+)", text)
     return found[1] if found else None
+
+
+@functools.cache
+def _without_mpi() -> tuple[str, ...]:
+    """Two processes over a socket, also where it is built with MPI and would wait for mpirun."""
+    found = subprocess.run(["ucx_perftest", "-h"], capture_output=True, text=True, check=False)
+    return ("-P", "0") if re.search(r"^\s+-P <0\|1>", found.stdout, re.MULTILINE) else ()
 
 
 def _free_tcp_port() -> int:
