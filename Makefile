@@ -26,7 +26,7 @@ simulated := --without pages,lint,proofs,rtl-tests,tools-tests
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/test,%,$(wildcard rtl/*/test)))
 
-.PHONY: help setup build run sim vm paper test check lint format bench bench-fabric nightly packages man install clean
+.PHONY: help setup build run sim vm paper test check lint format bench bench-fabric nightly packages man install uninstall clean
 .PHONY: rtl-setup rtl-lint rtl-test rtl-formal rtl-mutate rtl-synth rtl-bench rtl-coverage rtl-nightly
 
 help: ## List the targets.
@@ -158,7 +158,10 @@ rtl-nightly: rtl-setup ## Run the hardware's long random runs, long proofs, and 
 
 install: setup ## Install into PREFIX (default /usr/local).
 	@scripts/build --without-tests release
-	@cmake --install build --prefix "$(PREFIX)"
+	@scripts/install "$(PREFIX)"
+
+uninstall: ## Take away what `make install` has put into PREFIX, and nothing else.
+	@scripts/install --remove "$(PREFIX)"
 
 clean: ## Remove everything built; the Python environment stays.
 	@rm -rf build
