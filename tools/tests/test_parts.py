@@ -59,3 +59,20 @@ def test_another_open_mpi_is_named_with_what_serves_it(tmp_path: Path) -> None:
     text = found["components for Open MPI"]
     assert text.startswith("not built: they are for 4.1, and Open MPI here is 5.0.7")
     assert "velo run --mpi ompi5" in text
+
+
+@pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
+def test_a_compiler_that_comes_later_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = tmp_path / "bare"
+    bare.mkdir()
+    for folder in ("/usr/bin", "/bin"):
+        for program in Path(folder).iterdir():
+            if "++" not in program.name and not (bare / program.name).exists():
+                (bare / program.name).symlink_to(program)
+    with monkeypatch.context() as without:
+        without.setenv("PATH", str(bare))
+        found = parts(tmp_path, "-DVELO_BUILD_EXAMPLES=ON")
+        assert "apt-get install g++" in found["examples in C++"]
+    assert "examples in C++" not in parts(tmp_path, "-DVELO_BUILD_EXAMPLES=ON")
