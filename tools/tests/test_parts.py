@@ -58,7 +58,7 @@ def test_another_open_mpi_is_named_with_what_serves_it(tmp_path: Path) -> None:
     found = parts(tmp_path, f"-DVELO_OPENMPI_INCLUDE_DIR={headers}")
     text = found["components for Open MPI"]
     assert text.startswith("not built: they are for 4.1, and Open MPI here is 5.0.7")
-    assert "velo run --mpi ompi5" in text
+    assert "velo run takes the provider for libfabric" in text
 
 
 @pytest.mark.skipif(not shutil.which("c++"), reason="needs a C++ compiler")
