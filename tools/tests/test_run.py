@@ -235,6 +235,15 @@ def test_missing_components_say_what_to_install(tree: Path) -> None:
     mpirun.plan(2, "mtl", ["true"])
 
 
+def test_components_that_open_mpi_5_cannot_load_are_not_to_be_installed(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tree / "lib" / "velo" / "openmpi" / "mca_btl_velo.so").unlink()
+    monkeypatch.setenv("FAKE_VERSION", "5.0.7")
+    with pytest.raises(VeloError, match=r"is of 5\.0\.7: .* take velo's libfabric provider"):
+        mpirun.plan(2, "btl", ["true"])
+
+
 def test_a_missing_mpirun_says_what_to_install(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tree))
     with pytest.raises(VeloError, match="openmpi-bin"):

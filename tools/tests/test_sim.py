@@ -12,7 +12,7 @@ import pytest
 from velo import cli
 from velo.cluster import job, ranks
 from velo.errors import UsageError, VeloError
-from velo.runtime import openmpi
+from velo.runtime import openmpi, which_mpi
 
 
 @pytest.fixture
@@ -27,6 +27,29 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(openmpi, "find_mpirun", lambda folder, root: "/bin/mpirun")
     monkeypatch.setattr(ranks, "find_allocators", lambda: "liballocator.so")
     return tmp_path
+
+
+@pytest.fixture(autouse=True)
+def first_launcher(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The MPI that fits, in place of this machine's."""
+    kinds = ["ompi4"]
+    monkeypatch.setattr(
+        which_mpi, "choose", lambda *_: which_mpi.Choice(kinds[0], "/bin/mpirun", True)
+    )
+    return kinds
+
+
+def test_the_mpi_is_the_one_that_fits(
+    tree: Path, capsys: pytest.CaptureFixture[str], first_launcher: list[str]
+) -> None:
+    assert made().mpi == "ompi4"
+    assert capsys.readouterr().err == ""
+    first_launcher[0] = "mpich"
+    assert made().mpi == "mpich"
+    assert "--mpi mpich" in capsys.readouterr().err
+    assert made("--mpi", "impi").mpi == "impi"
+    assert made("--btl").mpi == "ompi4"
+    assert capsys.readouterr().err == ""
 
 
 def printed(capsys: pytest.CaptureFixture[str], *words: str) -> str:

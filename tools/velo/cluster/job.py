@@ -2,13 +2,14 @@
 """A job on the simulated cluster, and the options that describe it."""
 
 import argparse
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from velo.cluster import description
 from velo.errors import UsageError, VeloError
-from velo.runtime import openmpi
+from velo.runtime import openmpi, which_mpi
 from velo.runtime.run import mpi_root, only_for_ompi4
 
 ELF = b"\x7fELF"
@@ -68,6 +69,12 @@ def plan(args: argparse.Namespace) -> Job:
         )
     check_dynamic(openmpi.find_program(words[0]))
     check_mpi(args)
+    mpi = args.mpi or "ompi4"
+    if not (args.mpi or args.layer or once):
+        choice = which_mpi.choose(words, mpi_root(args))
+        mpi = choice.kind
+        if mpi != "ompi4":
+            print(f"velo: {choice}", file=sys.stderr)
     return Job(
         described,
         ranks,
@@ -75,16 +82,16 @@ def plan(args: argparse.Namespace) -> Job:
         args.layer or "mtl",
         words,
         args.dimmnet,
-        args.mpi,
+        mpi,
         mpi_root(args),
     )
 
 
 def check_mpi(args: argparse.Namespace) -> None:
     """Options for MPI programs go together?"""
-    if args.mpi != "ompi4" and args.layer:
+    if args.mpi not in (None, "ompi4") and args.layer:
         raise only_for_ompi4(f"--{args.layer}")
-    if (args.mpi != "ompi4" or args.mpi_root) and (args.plain or args.dimmnet):
+    if (args.mpi not in (None, "ompi4") or args.mpi_root) and (args.plain or args.dimmnet):
         raise UsageError("--mpi and --mpi-root are for MPI programs: leave them out")
 
 

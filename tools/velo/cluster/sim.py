@@ -74,7 +74,7 @@ def register(commands: Any) -> None:
         help="show the simulator's command and run nothing",
     )  # fmt: skip
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
-    parser.set_defaults(run=run, layer=None)
+    parser.set_defaults(run=run, layer=None, mpi=None)
 
 
 def run(args: argparse.Namespace) -> None:

@@ -68,7 +68,17 @@ def parameters(chosen: Mapping[str, str], given: Iterable[str]) -> list[str]:
 
 def component_folder(layer: str) -> Path:
     """The folder of our components: in the same tree as this command."""
-    return tree.find_loaded(f"openmpi/{COMPONENTS[layer]}").parent.resolve()
+    try:
+        return tree.find_loaded(f"openmpi/{COMPONENTS[layer]}").parent.resolve()
+    except VeloError as error:
+        path = shutil.which("mpirun")
+        version = openmpi_version(path) if path else None
+        if not version or version.startswith("4."):
+            raise
+        raise VeloError(
+            f"{COMPONENTS[layer]} is for Open MPI 4.1, and {path} is of {version}: 'velo run' and "
+            "'velo sim' without --mtl and --btl take velo's libfabric provider"
+        ) from error
 
 
 def find_mpirun(folder: Path, root: Path | None = None) -> str:

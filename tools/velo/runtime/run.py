@@ -44,7 +44,7 @@ def register(commands: Any) -> None:
         "-n", "-np", dest="ranks", metavar="N", type=checked(units.parse_count), required=True,
         help="number of ranks",
     )  # fmt: skip
-    add_mpi_options(parser, default=None)
+    add_mpi_options(parser)
     layer = parser.add_mutually_exclusive_group()
     layer.add_argument(
         "--mtl",
@@ -79,14 +79,13 @@ def register(commands: Any) -> None:
     parser.set_defaults(run=run, layer=None)
 
 
-def add_mpi_options(parser: argparse.ArgumentParser, default: str | None = "ompi4") -> None:
+def add_mpi_options(parser: argparse.ArgumentParser) -> None:
     """Which MPI, and where it is."""
-    how = "Open MPI 4.1" if default else "what fits the program and the first launcher"
     parser.add_argument(
         "--mpi",
         choices=MPIS,
-        default=default,
-        help=f"the program's MPI, Open MPI 4.1, Open MPI 5, MPICH or Intel MPI (default: {how})",
+        help="the program's MPI, Open MPI 4.1, Open MPI 5, MPICH or Intel MPI (default: by its "
+        "libraries and the first launcher that fits)",
     )
     parser.add_argument(
         "--mpi-root",
