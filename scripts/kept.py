@@ -165,9 +165,9 @@ def machine() -> list[str]:
     return sorted(facts)
 
 
-def variables() -> list[str]:
+def variables(prefixes: tuple[str, ...] = PREFIXES) -> list[str]:
     """What of the environment counts."""
-    names = [n for n in os.environ if n in VARIABLES or n.startswith(PREFIXES)]
+    names = [n for n in os.environ if n in VARIABLES or n.startswith(prefixes)]
     return [f"{name}={os.environ[name]}" for name in sorted(names)]
 
 

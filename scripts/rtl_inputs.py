@@ -136,7 +136,7 @@ def proof_files(proof: str) -> list[str]:
 
 def words() -> list[str]:
     """What else counts: the tools, and what of the environment they look at."""
-    return [*kept.versions(TOOLS), *kept.variables()]
+    return [*kept.versions(TOOLS), *kept.variables(())]
 
 
 def key(kind: str, name: str, task: str = "") -> str:
