@@ -95,7 +95,7 @@ VARIABLES = (
     "RTL_OPT_FAST",
     "COCOTB_TEST_FILTER",
 )
-PREFIXES = ("VELO_", "OMPI_", "FI_")
+PREFIXES = ("VELO_", "OMPI_", "FI_", "WERROR")
 
 IN_OPEN = 0x20
 EVENT = struct.Struct(

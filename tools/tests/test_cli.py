@@ -40,7 +40,7 @@ def test_each_exit_code_means_one_thing() -> None:
     simulator = (Path(__file__).parents[2] / "sim" / "main.cc").read_text()
     [stuck] = re.findall(r"kExitJobError = (\d+)", simulator)
     assert sorted(told) == sorted([*ours, stuck])
-    assert len(set(told)) == len(told) == 7
+    assert len(set(told)) == len(told) == 8
 
 
 @pytest.mark.parametrize("checkout", [None, Path("/a/checkout")])
