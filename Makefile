@@ -20,8 +20,8 @@ release := --build "--with-sim release"
 # As the presets have it, whose own filter makes ctest (3.25) ignore -LE.
 ctest := ctest --test-dir build -j 2 --output-on-failure --no-tests=error
 # What tests of the library need not: pages, hardware, simulator. Tests on the simulator need both.
-host := --without pages,lint,proofs,rtl-tests,hardware,simulator,tools-tests
-simulated := --without pages,lint,proofs,rtl-tests,tools-tests
+host := --without pages,front-door,lint,proofs,rtl-tests,hardware,simulator,tools-tests
+simulated := --without pages,front-door,lint,proofs,rtl-tests,tools-tests
 # Blocks whose simulation is part of `make test`; the others' of `make check`.
 rtl_quick := velo link
 rtl_other := $(filter-out $(rtl_quick),$(patsubst rtl/%/test,%,$(wildcard rtl/*/test)))
@@ -72,7 +72,7 @@ test: rtl-setup ## Run the quick tests, of every part some; at most 10 minutes.
 	@$(kept) begin test
 	@$(step) "quick tests" $(release) $(host) -- scripts/check_skips.py {junit} -- $(ctest) -L '^quick$$' -LE simulator --output-junit {junit}
 	@$(step) "quick tests, simulator" $(release) $(simulated) -- scripts/check_skips.py {junit} -- ctest --preset quick -L simulator --output-junit {junit}
-	@$(step) "tests of the tools" --without proofs,rtl-tests -- scripts/check_skips.py {junit} -- $(python) -m pytest --junit-xml {junit}
+	@$(step) "tests of the tools" -- scripts/check_skips.py {junit} -- $(python) -m pytest --junit-xml {junit}
 	@scripts/rtl test $(rtl_quick)
 	@$(kept) table test
 

@@ -41,8 +41,6 @@ SHARED = (
     "scripts/requirements-rtl.txt",
     "scripts/rtl",
     "scripts/rtl-setup",
-    "scripts/rtl_inputs.py",
-    "scripts/kept.py",
     "spec",
     "tools/velo/__init__.py",
     "tools/velo/spec",
