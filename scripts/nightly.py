@@ -28,7 +28,7 @@ import subprocess
 import sys
 import time
 import xml.etree.ElementTree as ET
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -146,15 +146,20 @@ def seconds_text(seconds: float) -> str:
     return f"{int(seconds) // 3600}:{int(seconds) // 60 % 60:02}:{int(seconds) % 60:02}"
 
 
-def slowest(since: float, names: Sequence[str]) -> list[tuple[float, str]]:
-    """The checks that took longest: tests of CTest and pytest, and what kept.py has recorded."""
-    found = []
-    for path in [OUT / f"{name}.xml" for name in names]:
+def cases_of(names: Sequence[str]) -> Iterator[tuple[str, ET.Element]]:
+    """The tests of CTest that some steps have run, each behind its step."""
+    for name in names:
         try:
-            cases = list(ET.parse(path).getroot().iter("testcase"))
+            root = ET.parse(OUT / f"{name}.xml").getroot()
         except (OSError, ET.ParseError):
-            continue
-        found += [(float(c.get("time") or 0), f"{path.stem}: {c.get('name')}") for c in cases]
+            continue  # It has no tests, or did not come to its end.
+        yield from ((name, case) for case in root.iter("testcase"))
+
+
+def slowest(since: float, names: Sequence[str]) -> list[tuple[float, str]]:
+    """The checks that took longest: tests of CTest, and what kept.py has recorded."""
+    cases = cases_of(names)
+    found = [(float(case.get("time") or 0), f"{step}: {case.get('name')}") for step, case in cases]
     for line in kept.records(None):
         if line["end"] >= since:
             found.append((line["seconds"], f"{line['group']}: {line['name']}"))
@@ -163,14 +168,8 @@ def slowest(since: float, names: Sequence[str]) -> list[tuple[float, str]]:
 
 def skips(names: Sequence[str]) -> list[str]:
     """Tests that were skipped."""
-    found = []
-    for path in [OUT / f"{name}.xml" for name in names]:
-        try:
-            cases = list(ET.parse(path).getroot().iter("testcase"))
-        except (OSError, ET.ParseError):
-            continue
-        found += [f"{path.stem}: {c.get('name')}" for c in cases if c.find("skipped") is not None]
-    return found
+    cases = cases_of(names)
+    return [f"{step}: {c.get('name')}" for step, c in cases if c.find("skipped") is not None]
 
 
 def write_summary(night: Night, begin: float) -> None:
