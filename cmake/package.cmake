@@ -66,7 +66,11 @@ velo_deb(tools velo-tools utils "python3 (>= 3.11), libvelo1 ${velo_same}"
          "${velo_about}This package has the command velo, which measures a machine, shows ports
 while they are used, cleans up after the dead, and starts MPI programs over
 velo. Pages with plots need the recommended packages.")
-velo_deb(openmpi openmpi-velo net "openmpi-bin (>= 4.1), openmpi-bin (<< 4.2~), libvelo1 ${velo_same}"
+set(velo_openmpi_series "openmpi-bin (>= 4.1), openmpi-bin (<< 4.2~)")
+if(VELO_OPENMPI_VERSION VERSION_GREATER_EQUAL 5)
+    set(velo_openmpi_series "openmpi-bin (>= 5.0), openmpi-bin (<< 5.1~)")
+endif()
+velo_deb(openmpi openmpi-velo net "${velo_openmpi_series}, libvelo1 ${velo_same}"
          "velo-tools" "messages between processes - Open MPI components"
          "${velo_about}This package has components for Open MPI; 'velo run' of velo-tools starts
 programs with them.")

@@ -11,10 +11,9 @@
 
 #include "opal/constants.h"
 #include "opal/mca/base/mca_base_var.h"
-#include "opal/mca/pmix/pmix.h"
+#include "opal/runtime/opal.h"
 #include "opal/util/output.h"
 #include "opal/util/proc.h"
-#include "orte/util/proc_info.h"
 
 /* The polls of a caller that does nothing else follow each other faster than this. */
 #define POLL_GAP_MAX_NS 20000
@@ -27,6 +26,22 @@ static void register_unsigned(const mca_base_component_t *component, const char 
     (void)mca_base_component_var_register(component, name, help, MCA_BASE_VAR_TYPE_UNSIGNED_INT,
                                           NULL, 0, 0, OPAL_INFO_LVL_5, MCA_BASE_VAR_SCOPE_READONLY,
                                           value);
+}
+
+/* The part of Open MPI's own memory that components look into has one layout in releases that share
+ * two numbers. What the headers that we lack would say of a mutex shows in its size. */
+bool velo_ompi_fits(void)
+{
+    char built_for[32];
+    (void)snprintf(built_for, sizeof built_for, "%d.%d.", OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION);
+    if (strncmp(opal_version_string, built_for, strlen(built_for)) == 0 &&
+        opal_mutex_t_class.cls_sizeof == sizeof(opal_mutex_t))
+        return true;
+    opal_output(0,
+                "velo: this component is for Open MPI %d.%d.%d, and was loaded by %s; build velo "
+                "against that one, or take its folder out of mca_base_component_path",
+                OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION, OPAL_RELEASE_VERSION, opal_version_string);
+    return false;
 }
 
 void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_params *params)
@@ -105,7 +120,7 @@ static int name_domain(const struct velo_ompi_params *params, char *domain)
         n = snprintf(domain, VELO_OMPI_DOMAIN_BYTES, "%s", params->domain);
     else
         n = snprintf(domain, VELO_OMPI_DOMAIN_BYTES, "mpi-%x-%x", (unsigned)geteuid(),
-                     (unsigned)OPAL_PROC_MY_NAME.jobid >> 16);
+                     (unsigned)velo_ompi_family());
     if (n < VELO_OMPI_DOMAIN_BYTES)
         return OPAL_SUCCESS;
     opal_output(0, "velo: the domain '%s' is longer than %d characters", params->domain,
@@ -119,7 +134,8 @@ static bool find_host(uint32_t *host)
 {
     int rc;
     *host = 0;
-    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, OPAL_PMIX_NODEID, &OPAL_PROC_MY_NAME, &host, OPAL_UINT32);
+    OPAL_MODEX_RECV_VALUE_OPTIONAL(rc, VELO_OMPI_NODEID, &OPAL_PROC_MY_NAME, &host,
+                                   VELO_OMPI_UINT32);
     return rc == OPAL_SUCCESS && *host < VELO_NODES;
 }
 
@@ -137,7 +153,7 @@ static unsigned first_node(uint32_t host)
 static unsigned nodes_a_host(void)
 {
     unsigned nodes = VELO_NODES;
-    for (int hosts = 1; hosts < orte_process_info.num_nodes && nodes > 1; hosts *= 2)
+    for (uint32_t hosts = 1, all = velo_ompi_hosts(); hosts < all && nodes > 1; hosts *= 2)
         nodes /= 2;
     return nodes;
 }
@@ -163,8 +179,7 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
     /* A job that this one spawns starts at another node id (jobs count from 1), and ranks beyond
      * the vpids of a node take the next: a new port must not have the id of one that is gone, to
      * which others may still be connected. */
-    unsigned shift = ((unsigned)OPAL_PROC_MY_NAME.jobid & UINT16_MAX) - 1 +
-                     (unsigned)opal_process_info.my_local_rank / VELO_VPIDS;
+    unsigned shift = velo_ompi_job() - 1 + (unsigned)opal_process_info.my_local_rank / VELO_VPIDS;
     uint32_t host;
     bool is_numbered = find_host(&host);
     unsigned first = is_numbered ? first_node(host) : 0;
@@ -182,7 +197,7 @@ static int open_port(const struct velo_ompi_params *params, struct velo_ompi_por
         return velo_ompi_error(status);
     }
     port->address.id = velo_port_id(port->port);
-    if (is_numbered || port->address.name_bytes == 0 || orte_process_info.num_nodes < 2)
+    if (is_numbered || port->address.name_bytes == 0 || velo_ompi_hosts() < 2)
         return OPAL_SUCCESS;
     opal_output(0, "velo: the launcher does not tell ranks the number of their host (pmix.nodeid); "
                    "start the job by `velo run`, or by a launcher with PMIx");
@@ -197,7 +212,7 @@ int velo_ompi_open(const mca_base_component_t *component, const struct velo_ompi
     if (rc == OPAL_SUCCESS)
         rc = open_port(params, port);
     if (rc == OPAL_SUCCESS)
-        OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, component, &port->address,
+        OPAL_MODEX_SEND(rc, VELO_OMPI_GLOBAL, component, &port->address,
                         ADDRESS_BYTES(port->address.name_bytes));
     if (rc != OPAL_SUCCESS)
         velo_ompi_close(port);
@@ -246,11 +261,11 @@ int velo_ompi_find(const mca_base_component_t *component, const struct velo_ompi
     return rc;
 }
 
-int velo_ompi_local_ranks(void) { return (int)opal_process_info.num_local_peers + 1; }
+int velo_ompi_local_ranks(void) { return (int)velo_ompi_local_peers() + 1; }
 
 int velo_ompi_reached_ranks(const struct velo_ompi_port *port)
 {
-    return port->reaches_others ? (int)orte_process_info.num_procs : velo_ompi_local_ranks();
+    return port->reaches_others ? (int)velo_ompi_ranks() : velo_ompi_local_ranks();
 }
 
 /* Cores that the ranks of this node share. A rank that was bound by the launcher sees only its own

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "opal_config.h"
+#include "common/compat.h"
 
 #include "opal/mca/mca.h"
 #include "opal/runtime/opal_progress.h"
@@ -63,6 +63,10 @@ struct velo_ompi_idle {
     uint32_t polls;    /**< Yields in a row. */
     int64_t polled_ns; /**< The time of the last one. */
 };
+
+/** Is the Open MPI that has loaded the component one that it was built for? Prints the reason if
+ *  not. The first that a component asks. */
+bool velo_ompi_fits(void);
 
 /** Register the common parameters of a component; the defaults are those of *params. */
 void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_params *params);

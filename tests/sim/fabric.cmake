@@ -2,7 +2,7 @@
 # libfabric's interface on simulated nodes: ranks that meet over it, and the suite of ofi/test.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBFABRIC REQUIRED IMPORTED_TARGET libfabric)
-if(TARGET mca_mtl_velo)
+if(TARGET mca_mtl_velo AND VELO_OPENMPI_VERSION VERSION_LESS 5)
     # Open MPI's mpirun starts it; it calls no MPI.
     add_executable(velo-sim-fabric fabric.c)
     target_link_libraries(velo-sim-fabric PRIVATE velo PkgConfig::LIBFABRIC)

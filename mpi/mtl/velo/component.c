@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "mtl_velo.h"
 
+#include "ompi/mca/bml/base/base.h"
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/base/mca_base_var_enum.h"
 #include "opal/runtime/opal_progress.h"
 #include "opal/util/output.h"
-#include "orte/util/proc_info.h"
 
 #include <limits.h>
 
 static int component_register(void);
 static int component_query(mca_base_module_t **module, int *priority);
-static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_threads);
+static mca_mtl_base_module_t *component_init(VELO_OMPI_MTL_INIT_PARAMS);
 
 struct mtl_velo_component mca_mtl_velo_component = {
     .super =
@@ -79,6 +79,8 @@ static int component_register(void)
 {
     const mca_base_component_t *component = &mca_mtl_velo_component.super.mtl_version;
     struct mtl_velo_component *own = &mca_mtl_velo_component;
+    if (!velo_ompi_fits())
+        return OMPI_ERR_NOT_AVAILABLE;
     (void)mca_base_component_var_register(component, "priority",
                                           "Priority among MTLs, and of pml cm with this one",
                                           MCA_BASE_VAR_TYPE_INT, NULL, 0, 0, OPAL_INFO_LVL_5,
@@ -119,13 +121,13 @@ static int component_query(mca_base_module_t **module, int *priority)
 
 static int reach_all(void)
 {
-    if (velo_ompi_reached_ranks(&mtl_velo.port) == (int64_t)orte_process_info.num_procs)
+    if (velo_ompi_reached_ranks(&mtl_velo.port) == (int64_t)velo_ompi_ranks())
         return OMPI_SUCCESS;
     opal_output(0,
                 "velo: this job has %u ranks of which %d are on this node, and VELO_NETWORK names "
                 "no network to the others; start it by `velo run`, which sets VELO_NETWORK=ofi, or "
                 "use --mca pml ob1 --mca btl self,velo,tcp",
-                (unsigned)orte_process_info.num_procs, velo_ompi_local_ranks());
+                (unsigned)velo_ompi_ranks(), velo_ompi_local_ranks());
     velo_ompi_close(&mtl_velo.port);
     return OMPI_ERR_UNREACH;
 }
@@ -134,7 +136,7 @@ static int open_queues(void)
 {
     struct mtl_velo_component *own = &mca_mtl_velo_component;
     if (own->params.data_bytes == 0)
-        own->params.data_bytes = velo_mq_ring_bytes(orte_process_info.num_procs);
+        own->params.data_bytes = velo_mq_ring_bytes(velo_ompi_ranks());
     int rc = velo_ompi_open(&own->super.mtl_version, &own->params, &mtl_velo.port);
     if (rc == OMPI_SUCCESS)
         rc = reach_all();
@@ -153,11 +155,13 @@ static int open_queues(void)
     return velo_ompi_error(status);
 }
 
-static mca_mtl_base_module_t *component_init(bool progress_threads, bool mpi_threads)
+static mca_mtl_base_module_t *component_init(VELO_OMPI_MTL_INIT_PARAMS)
 {
     (void)progress_threads;
     (void)mpi_threads; /* MPI_THREAD_MULTIPLE is served. */
-    if (open_queues() != OMPI_SUCCESS)
+    VELO_OMPI_NO_ACCELERATOR();
+    if (VELO_OMPI_START_BTLS(progress_threads, mpi_threads) != OMPI_SUCCESS ||
+        open_queues() != OMPI_SUCCESS)
         return NULL;
     /* Open MPI then adds all processes at once, and else when it first sends to one. */
     if (mtl_velo_learns_names())

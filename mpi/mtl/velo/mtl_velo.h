@@ -23,7 +23,6 @@
 #include "ompi/message/message.h"
 #include "ompi/proc/proc.h"
 #include "opal/datatype/opal_convertor.h"
-#include "opal/threads/mutex.h"
 
 #include <velo/mq.h>
 
@@ -39,7 +38,7 @@ struct mtl_velo_component {
     unsigned long long unexpected_bytes;
     int path;
 };
-OMPI_MODULE_DECLSPEC extern struct mtl_velo_component mca_mtl_velo_component;
+VELO_OMPI_COMPONENT extern struct mtl_velo_component mca_mtl_velo_component;
 
 /** A request of the queues that reports its outcome to MPI. */
 struct mtl_velo_op {
@@ -67,7 +66,8 @@ struct mtl_velo_module {
     mca_mtl_base_module_t super;
     struct velo_mq *mq;
     opal_mutex_t lock;
-    volatile int32_t lock_wanted; /**< Threads that need the lock: whoever polls leaves it. */
+    VELO_OMPI_ATOMIC(int32_t)
+    lock_wanted; /**< Threads that need the lock: whoever polls leaves it. */
     struct mtl_velo_op *done, **done_end; /**< To be ended outside the lock. */
     struct velo_ompi_idle idle;
     struct velo_ompi_port port;
@@ -77,7 +77,7 @@ extern struct mtl_velo_module mtl_velo;
 /** Message match bits of an MPI send. */
 static inline uint64_t mtl_velo_match(const ompi_communicator_t *comm, int rank, int tag)
 {
-    return VELO_MQ_MATCH(comm->c_contextid, rank, tag);
+    return VELO_MQ_MATCH(VELO_OMPI_CONTEXT(comm), rank, tag);
 }
 
 /** The match bits that a receive or a probe ignores. */

@@ -94,10 +94,10 @@ int mtl_velo_add_comm(mca_mtl_base_module_t *mtl, ompi_communicator_t *comm)
     int ranks = ompi_comm_size(comm);
     if (OMPI_COMM_IS_INTER(comm) && ompi_comm_remote_size(comm) > ranks)
         ranks = ompi_comm_remote_size(comm);
-    if (ranks <= UINT16_MAX && comm->c_contextid <= UINT16_MAX)
+    if (ranks <= UINT16_MAX && VELO_OMPI_CONTEXT(comm) <= UINT16_MAX)
         return OMPI_SUCCESS;
     opal_output(0, "velo: a communicator of %d ranks with context %u does not fit the match bits",
-                ranks, (unsigned)comm->c_contextid);
+                ranks, (unsigned)VELO_OMPI_CONTEXT(comm));
     return OMPI_ERR_OUT_OF_RESOURCE;
 }
 

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/**
+ * @file compat.h
+ * @brief All that differs between the releases of Open MPI that the components are built for.
+ *
+ * Each name stands for one thing; its two definitions say for which release they are: 4.1 is
+ * tried with 4.1.4 to 4.1.6, 5 with 5.0.7.
+ */
+#ifndef VELO_MPI_COMMON_COMPAT_H
+#define VELO_MPI_COMMON_COMPAT_H
+
+#include "opal_config.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#if OPAL_MAJOR_VERSION >=                                                                          \
+    5 /* ---- Open MPI 5: runtime PRRTE, PMIx without a layer of its own ---- */
+
+#include "opal/mca/pmix/pmix-internal.h"
+#include "opal/mca/threads/mutex.h"
+#include "opal/mca/threads/thread_usage.h"
+#include "opal/util/proc.h"
+
+/* Open MPI 5.0 hides all symbols of a component that do not say otherwise, and so does our build.
+ */
+#define VELO_OMPI_COMPONENT __attribute__((visibility("default")))
+#define VELO_OMPI_ATOMIC(type) opal_atomic_##type
+
+#define VELO_OMPI_GLOBAL PMIX_GLOBAL
+#define VELO_OMPI_NODEID PMIX_NODEID
+#define VELO_OMPI_UINT32 PMIX_UINT32
+
+static inline uint32_t velo_ompi_ranks(void) { return opal_process_info.num_procs; }
+
+/* A rank that no launcher started counts itself as its own peer. */
+static inline uint32_t velo_ompi_local_peers(void)
+{
+    uint32_t others = opal_process_info.num_procs - 1;
+    return opal_process_info.num_local_peers < others ? opal_process_info.num_local_peers : others;
+}
+
+/* The number of a communicator, on which its ranks have agreed. */
+#define VELO_OMPI_CONTEXT(comm) ompi_comm_get_local_cid(comm)
+
+#define VELO_OMPI_MTL_INIT_PARAMS bool progress_threads, bool mpi_threads, bool *accelerator
+#define VELO_OMPI_NO_ACCELERATOR() (*accelerator = false)
+/* Open MPI 5.0 starts no BTLs where messages go through PML cm; windows need them. */
+#define VELO_OMPI_START_BTLS(progress_threads, mpi_threads)                                        \
+    mca_bml_base_init(progress_threads, mpi_threads)
+
+/** Hosts of the job; 1 where the launcher does not say. */
+uint32_t velo_ompi_hosts(void);
+
+/* The id of a job is a hash; jobs that spawn each other have one name but for a number from 1 on.
+ */
+/** The same for all jobs of a family, and hardly for others. */
+uint32_t velo_ompi_family(void);
+/** The number of this job in its family, from 1. */
+uint32_t velo_ompi_job(void);
+
+#else /* ---- Open MPI 4.1: runtime ORTE, PMIx behind opal/mca/pmix -------------------------------- */
+
+#include "opal/mca/pmix/pmix.h"
+#include "opal/threads/mutex.h"
+#include "opal/util/proc.h"
+#include "orte/util/proc_info.h"
+
+#define VELO_OMPI_COMPONENT OMPI_MODULE_DECLSPEC
+#define VELO_OMPI_ATOMIC(type) volatile type
+
+#define VELO_OMPI_GLOBAL OPAL_PMIX_GLOBAL
+#define VELO_OMPI_NODEID OPAL_PMIX_NODEID
+#define VELO_OMPI_UINT32 OPAL_UINT32
+
+#define VELO_OMPI_CONTEXT(comm) ((comm)->c_contextid)
+
+#define VELO_OMPI_MTL_INIT_PARAMS bool progress_threads, bool mpi_threads
+#define VELO_OMPI_NO_ACCELERATOR() ((void)0)
+#define VELO_OMPI_START_BTLS(progress_threads, mpi_threads) OMPI_SUCCESS
+
+static inline uint32_t velo_ompi_ranks(void) { return orte_process_info.num_procs; }
+static inline uint32_t velo_ompi_local_peers(void) { return opal_process_info.num_local_peers; }
+static inline uint32_t velo_ompi_hosts(void) { return (uint32_t)orte_process_info.num_nodes; }
+static inline uint32_t velo_ompi_family(void) { return (uint32_t)OPAL_PROC_MY_NAME.jobid >> 16; }
+static inline uint32_t velo_ompi_job(void)
+{
+    return (uint32_t)OPAL_PROC_MY_NAME.jobid & UINT16_MAX;
+}
+
+#endif
+
+#endif
