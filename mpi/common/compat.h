@@ -13,6 +13,9 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdlib.h>
+
+#include "opal/mca/mca.h"
 
 #if OPAL_MAJOR_VERSION >=                                                                          \
     5 /* ---- Open MPI 5: runtime PRRTE, PMIx without a layer of its own ---- */
@@ -43,11 +46,27 @@ static inline uint32_t velo_ompi_local_peers(void)
 /* The number of a communicator, on which its ranks have agreed. */
 #define VELO_OMPI_CONTEXT(comm) ompi_comm_get_local_cid(comm)
 
+#define VELO_OMPI_COLL_VERSION MCA_COLL_BASE_VERSION_2_4_0
+
 #define VELO_OMPI_MTL_INIT_PARAMS bool progress_threads, bool mpi_threads, bool *accelerator
 #define VELO_OMPI_NO_ACCELERATOR() (*accelerator = false)
 /* Open MPI 5.0 starts no BTLs where messages go through PML cm; windows need them. */
 #define VELO_OMPI_START_BTLS(progress_threads, mpi_threads)                                        \
     mca_bml_base_init(progress_threads, mpi_threads)
+
+/* What a process has announced for a component, if its server knows it by now; to be freed. NULL:
+ * nothing. */
+static inline void *velo_ompi_receive_now(const mca_base_component_t *component,
+                                          const opal_process_name_t *process, size_t *len_bytes)
+{
+    uint8_t *found = NULL;
+    int rc;
+    OPAL_MODEX_RECV_IMMEDIATE(rc, component, process, &found, len_bytes);
+    if (rc == OPAL_SUCCESS)
+        return found;
+    free(found);
+    return NULL;
+}
 
 /** Hosts of the job; 1 where the launcher does not say. */
 uint32_t velo_ompi_hosts(void);
@@ -75,6 +94,8 @@ uint32_t velo_ompi_job(void);
 
 #define VELO_OMPI_CONTEXT(comm) ((comm)->c_contextid)
 
+#define VELO_OMPI_COLL_VERSION MCA_COLL_BASE_VERSION_2_0_0
+
 #define VELO_OMPI_MTL_INIT_PARAMS bool progress_threads, bool mpi_threads
 #define VELO_OMPI_NO_ACCELERATOR() ((void)0)
 #define VELO_OMPI_START_BTLS(progress_threads, mpi_threads) OMPI_SUCCESS
@@ -82,6 +103,23 @@ uint32_t velo_ompi_job(void);
 static inline uint32_t velo_ompi_ranks(void) { return orte_process_info.num_procs; }
 static inline uint32_t velo_ompi_local_peers(void) { return opal_process_info.num_local_peers; }
 static inline uint32_t velo_ompi_hosts(void) { return (uint32_t)orte_process_info.num_nodes; }
+static inline void *velo_ompi_receive_now(const mca_base_component_t *component,
+                                          const opal_process_name_t *process, size_t *len_bytes)
+{
+    opal_byte_object_t *object = NULL;
+    char *key = mca_base_component_to_string(component);
+    if (key == NULL)
+        return NULL;
+    int rc;
+    OPAL_MODEX_RECV_VALUE_IMMEDIATE(rc, key, process, &object, OPAL_BYTE_OBJECT);
+    free(key);
+    if (rc != OPAL_SUCCESS || object == NULL)
+        return NULL;
+    void *found = object->bytes;
+    *len_bytes = object->size;
+    free(object);
+    return found;
+}
 static inline uint32_t velo_ompi_family(void) { return (uint32_t)OPAL_PROC_MY_NAME.jobid >> 16; }
 static inline uint32_t velo_ompi_job(void)
 {

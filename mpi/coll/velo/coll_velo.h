@@ -31,6 +31,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "common/compat.h"
 #include "order.h"
 
 #define COLL_VELO_RANKS_MAX 1024
@@ -129,7 +130,7 @@ struct coll_velo_component {
     unsigned spins;     /**< Looks at a flag before a rank does something else. */
     unsigned group;     /**< Ranks in a group; 0: by their number. */
 };
-OMPI_MODULE_DECLSPEC extern struct coll_velo_component mca_coll_velo_component;
+VELO_OMPI_COMPONENT extern struct coll_velo_component mca_coll_velo_component;
 
 /* ---- who takes part: peers.c ----------------------------------------------------------------- */
 

@@ -16,7 +16,7 @@ struct coll_velo_component mca_coll_velo_component = {
         {
             .collm_version =
                 {
-                    MCA_COLL_BASE_VERSION_2_0_0,
+                    VELO_OMPI_COLL_VERSION,
                     .mca_component_name = "velo",
                     MCA_BASE_MAKE_VERSION(component, OMPI_MAJOR_VERSION, OMPI_MINOR_VERSION,
                                           OMPI_RELEASE_VERSION),
@@ -44,6 +44,8 @@ static void register_unsigned(const char *name, const char *help, unsigned *valu
 static int component_register(void)
 {
     struct coll_velo_component *own = &mca_coll_velo_component;
+    if (!velo_ompi_fits())
+        return OMPI_ERR_NOT_AVAILABLE;
     (void)mca_base_component_var_register(
         &own->super.collm_version, "priority",
         "Priority among collective components; below 0: velo takes no part", MCA_BASE_VAR_TYPE_INT,

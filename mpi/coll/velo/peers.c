@@ -16,8 +16,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "opal/mca/pmix/pmix.h"
-#include "orte/util/proc_info.h"
+#include "common/compat.h"
 
 /* Changes with the layout of shared memory and with every algorithm. */
 #define PROTOCOL 1u
@@ -74,7 +73,7 @@ int coll_velo_announce(void)
     facts.processes = processes.st_ino;
     (void)snprintf(facts.host, sizeof facts.host, "%s", host.nodename);
     int rc;
-    OPAL_MODEX_SEND(rc, OPAL_PMIX_GLOBAL, &mca_coll_velo_component.super.collm_version, &facts,
+    OPAL_MODEX_SEND(rc, VELO_OMPI_GLOBAL, &mca_coll_velo_component.super.collm_version, &facts,
                     sizeof facts);
     return rc;
 }
@@ -85,18 +84,11 @@ int coll_velo_announce(void)
  * never. */
 static bool has_same_facts(const opal_process_name_t *process)
 {
-    opal_byte_object_t *found = NULL;
-    char *key = mca_base_component_to_string(&mca_coll_velo_component.super.collm_version);
-    if (key == NULL)
-        return false;
-    int rc;
-    OPAL_MODEX_RECV_VALUE_IMMEDIATE(rc, key, process, &found, OPAL_BYTE_OBJECT);
-    free(key);
-    if (rc != OPAL_SUCCESS || found == NULL)
-        return false;
-    bool same = found->size == sizeof facts && found->bytes != NULL &&
-                memcmp(found->bytes, &facts, sizeof facts) == 0;
-    free(found->bytes);
+    size_t len_bytes = 0;
+    void *found =
+        velo_ompi_receive_now(&mca_coll_velo_component.super.collm_version, process, &len_bytes);
+    bool same =
+        found != NULL && len_bytes == sizeof facts && memcmp(found, &facts, sizeof facts) == 0;
     free(found);
     return same;
 }
@@ -105,7 +97,7 @@ static bool has_same_facts(const opal_process_name_t *process)
 static bool matches(const opal_process_name_t *process)
 {
     /* Jobs that meet later may not find each other's facts in the same way on both sides. */
-    if (process->jobid != OPAL_PROC_MY_NAME.jobid || process->vpid >= orte_process_info.num_procs)
+    if (process->jobid != OPAL_PROC_MY_NAME.jobid || process->vpid >= velo_ompi_ranks())
         return false;
     uint8_t *verdict = &verdicts[process->vpid];
     if (*verdict == UNKNOWN)
@@ -125,7 +117,7 @@ bool coll_velo_peers_match(ompi_communicator_t *comm)
 
 int coll_velo_peers_init(void)
 {
-    verdicts = (uint8_t *)calloc(orte_process_info.num_procs, 1);
+    verdicts = (uint8_t *)calloc(velo_ompi_ranks(), 1);
     return verdicts != NULL ? OMPI_SUCCESS : OMPI_ERR_OUT_OF_RESOURCE;
 }
 
