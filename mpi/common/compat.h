@@ -54,6 +54,21 @@ static inline uint32_t velo_ompi_local_peers(void)
 #define VELO_OMPI_START_BTLS(progress_threads, mpi_threads)                                        \
     mca_bml_base_init(progress_threads, mpi_threads)
 
+/* osc/rdma wants to reach its own process through the BTL of the others. Messages to oneself stay
+ * with btl self, which has MCA_BTL_EXCLUSIVITY_HIGH. */
+#define VELO_OMPI_BTL_REACHES_ITSELF true
+#define VELO_OMPI_BTL_EXCLUSIVITY (MCA_BTL_EXCLUSIVITY_HIGH - 1)
+/* When we report an operation it has been done: osc/rdma asks for that since 5.0. */
+#define VELO_OMPI_BTL_FLAGS MCA_BTL_FLAGS_RDMA_REMOTE_COMPLETION
+/* Hand a message up. No endpoint: only RDMA by active messages wants it, and we have real RDMA. */
+#define VELO_OMPI_BTL_CALL(btl, handler, message_tag, segment)                                     \
+    (handler)->cbfunc(btl, &(const mca_btl_base_receive_descriptor_t){                             \
+                               .des_segments = (segment),                                          \
+                               .des_segment_count = 1,                                             \
+                               .tag = (message_tag),                                               \
+                               .cbdata = (handler)->cbdata,                                        \
+                           })
+
 /* What a process has announced for a component, if its server knows it by now; to be freed. NULL:
  * nothing. */
 static inline void *velo_ompi_receive_now(const mca_base_component_t *component,
@@ -85,7 +100,7 @@ uint32_t velo_ompi_job(void);
 #include "opal/util/proc.h"
 #include "orte/util/proc_info.h"
 
-#define VELO_OMPI_COMPONENT OMPI_MODULE_DECLSPEC
+#define VELO_OMPI_COMPONENT OPAL_MODULE_DECLSPEC
 #define VELO_OMPI_ATOMIC(type) volatile type
 
 #define VELO_OMPI_GLOBAL OPAL_PMIX_GLOBAL
@@ -99,6 +114,16 @@ uint32_t velo_ompi_job(void);
 #define VELO_OMPI_MTL_INIT_PARAMS bool progress_threads, bool mpi_threads
 #define VELO_OMPI_NO_ACCELERATOR() ((void)0)
 #define VELO_OMPI_START_BTLS(progress_threads, mpi_threads) OMPI_SUCCESS
+
+#define VELO_OMPI_BTL_REACHES_ITSELF false
+/* Above vader, which has HIGH, too. */
+#define VELO_OMPI_BTL_EXCLUSIVITY (MCA_BTL_EXCLUSIVITY_HIGH + 1)
+#define VELO_OMPI_BTL_FLAGS 0
+#define VELO_OMPI_BTL_CALL(btl, handler, message_tag, segment)                                     \
+    (handler)->cbfunc(                                                                             \
+        btl, message_tag,                                                                          \
+        &(mca_btl_base_descriptor_t){.des_segments = (segment), .des_segment_count = 1},           \
+        (handler)->cbdata)
 
 static inline uint32_t velo_ompi_ranks(void) { return orte_process_info.num_procs; }
 static inline uint32_t velo_ompi_local_peers(void) { return opal_process_info.num_local_peers; }

@@ -38,12 +38,13 @@ static int atomic_of(mca_btl_base_atomic_op_t op, int flags)
 }
 
 /* osc/rdma also asks for atomics on memory that is mapped here: its own, for which there is no
- * endpoint, and that of shared windows, which it does not register. The processor's atomics serve:
- * velo's are the same instructions (MCA_BTL_ATOMIC_SUPPORTS_GLOB). */
+ * endpoint of another, and that of shared windows, which it does not register. The processor's
+ * atomics serve: velo's are the same instructions (MCA_BTL_ATOMIC_SUPPORTS_GLOB). */
 static bool is_mapped(const struct mca_btl_base_endpoint_t *endpoint,
                       const mca_btl_base_registration_handle_t *remote_handle)
 {
-    return endpoint == NULL || remote_handle == NULL;
+    return endpoint == NULL || remote_handle == NULL ||
+           (VELO_OMPI_BTL_REACHES_ITSELF && endpoint->proc == opal_proc_local_get());
 }
 
 int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint_t *endpoint,
@@ -64,7 +65,7 @@ int btl_velo_atomic_fop(mca_btl_base_module_t *btl, struct mca_btl_base_endpoint
         return DO_IT_YOURSELF;
     if (mapped) {
         *(int64_t *)local_address = opal_atomic_fetch_add_64(
-            (volatile int64_t *)(uintptr_t)remote_address, (int64_t)operand);
+            (VELO_OMPI_ATOMIC(int64_t) *)(uintptr_t)remote_address, (int64_t)operand);
         done(btl, endpoint, local_address, local_handle, context, data, OPAL_SUCCESS);
         return OPAL_SUCCESS;
     }
@@ -98,13 +99,13 @@ static void swap_here(uint64_t address, bool is_narrow, uint64_t compare, uint64
 {
     if (is_narrow) {
         int32_t half = (int32_t)compare; /* If another value was there, this becomes that value. */
-        (void)opal_atomic_compare_exchange_strong_32((volatile int32_t *)(uintptr_t)address, &half,
-                                                     (int32_t)value);
+        (void)opal_atomic_compare_exchange_strong_32(
+            (VELO_OMPI_ATOMIC(int32_t) *)(uintptr_t)address, &half, (int32_t)value);
         *(int32_t *)old = half;
     } else {
         int64_t word = (int64_t)compare;
-        (void)opal_atomic_compare_exchange_strong_64((volatile int64_t *)(uintptr_t)address, &word,
-                                                     (int64_t)value);
+        (void)opal_atomic_compare_exchange_strong_64(
+            (VELO_OMPI_ATOMIC(int64_t) *)(uintptr_t)address, &word, (int64_t)value);
         *(int64_t *)old = word;
     }
 }

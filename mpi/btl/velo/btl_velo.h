@@ -19,7 +19,6 @@
 #include "opal/class/opal_list.h"
 #include "opal/mca/btl/base/base.h"
 #include "opal/mca/btl/btl.h"
-#include "opal/threads/mutex.h"
 #include "opal/util/proc.h"
 
 #include <velo/rma.h>
@@ -33,7 +32,7 @@ struct btl_velo_component {
     unsigned serve_polls;
     unsigned long long get_bytes; /**< The PML's messages from this length on are fetched. */
 };
-OPAL_MODULE_DECLSPEC extern struct btl_velo_component mca_btl_velo_component;
+VELO_OMPI_COMPONENT extern struct btl_velo_component mca_btl_velo_component;
 
 /** A process of this node. */
 struct mca_btl_base_endpoint_t {
@@ -108,7 +107,7 @@ struct btl_velo_module {
     struct velo_ompi_port port;
     struct velo_ompi_idle idle;
     opal_mutex_t lock;
-    volatile int32_t receiving;
+    VELO_OMPI_ATOMIC(int32_t) receiving;
     opal_list_t endpoints;
     volatile uint32_t waiting; /**< Endpoints with fragments waiting. */
     opal_free_list_t small, large, ops;

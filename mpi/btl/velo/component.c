@@ -4,7 +4,6 @@
 #include "opal/mca/base/mca_base_var.h"
 #include "opal/mca/btl/base/btl_base_error.h"
 #include "opal/runtime/opal_progress.h"
-#include "orte/util/proc_info.h"
 
 #include <limits.h>
 #include <sched.h>
@@ -81,8 +80,10 @@ struct btl_velo_module btl_velo = {
 static int component_register(void)
 {
     mca_btl_base_module_t *btl = &btl_velo.super;
-    /* Above vader, which has HIGH: a user who has both wants velo. */
-    btl->btl_exclusivity = MCA_BTL_EXCLUSIVITY_HIGH + 1;
+    if (!velo_ompi_fits())
+        return OPAL_ERR_NOT_AVAILABLE;
+    /* Above Open MPI's shared memory: a user who has both wants velo. */
+    btl->btl_exclusivity = VELO_OMPI_BTL_EXCLUSIVITY;
     btl->btl_eager_limit = 16 * 1024 + sizeof(struct btl_velo_front);
     btl->btl_rndv_eager_limit = 16 * 1024;
     btl->btl_max_send_size = 32 * 1024;
@@ -92,7 +93,7 @@ static int component_register(void)
     btl->btl_latency = 1;
     btl->btl_bandwidth = 100000; /* Mbit/s. */
     btl->btl_flags = MCA_BTL_FLAGS_SEND | MCA_BTL_FLAGS_SEND_INPLACE | MCA_BTL_FLAGS_RDMA |
-                     MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS;
+                     MCA_BTL_FLAGS_ATOMIC_OPS | MCA_BTL_FLAGS_ATOMIC_FOPS | VELO_OMPI_BTL_FLAGS;
     btl->btl_atomic_flags = MCA_BTL_ATOMIC_SUPPORTS_ADD | MCA_BTL_ATOMIC_SUPPORTS_AND |
                             MCA_BTL_ATOMIC_SUPPORTS_OR | MCA_BTL_ATOMIC_SUPPORTS_XOR |
                             MCA_BTL_ATOMIC_SUPPORTS_LAND | MCA_BTL_ATOMIC_SUPPORTS_LOR |
@@ -166,7 +167,7 @@ static mca_btl_base_module_t **component_init(int *count, bool progress_threads,
     (void)mpi_threads;
     struct btl_velo_component *own = &mca_btl_velo_component;
     *count = 0;
-    if (orte_process_info.num_procs < 2)
+    if (velo_ompi_ranks() < 2)
         return NULL; /* There is no other rank. */
     if (own->params.data_bytes == 0)
         own->params.data_bytes = 128 * 1024;
@@ -255,14 +256,13 @@ static bool find_segment(const struct velo_msg *msg, mca_btl_base_segment_t *seg
 static void deliver(const struct velo_msg *msg)
 {
     mca_btl_base_segment_t segment;
-    mca_btl_base_descriptor_t descriptor = {.des_segments = &segment, .des_segment_count = 1};
     if (msg->tag >= MCA_BTL_TAG_MAX || !find_segment(msg, &segment))
         return;
     fetch(msg);
     const mca_btl_active_message_callback_t *handler =
         &mca_btl_base_active_message_trigger[msg->tag];
     if (handler->cbfunc != NULL)
-        handler->cbfunc(&btl_velo.super, msg->tag, &descriptor, handler->cbdata);
+        VELO_OMPI_BTL_CALL(&btl_velo.super, handler, msg->tag, &segment);
 }
 
 /* Take a message that was found. In a ping-pong it does not pay to look for a second one. So we
@@ -357,7 +357,7 @@ static int component_progress(void)
     if (__builtin_expect(has_work(), 0))
         events += work(events, &sleeps);
     opal_atomic_wmb();
-    btl_velo.receiving = 0;
+    *(volatile int32_t *)&btl_velo.receiving = 0;
     if (__builtin_expect(sleeps, 0) && events == 0 && opal_using_threads())
         (void)sched_yield(); /* A sleep in the port would keep the other threads from it. */
     return events;

@@ -30,9 +30,9 @@ int btl_velo_add_procs(mca_btl_base_module_t *btl, size_t count, opal_proc_t **p
         velo_ompi_guard_windows();
     for (size_t i = 0; i < count; i++) {
         endpoints[i] = NULL;
-        /* Our own messages are for btl self. */
+        /* Our own messages are for btl self, here or by its exclusivity. */
         if (!velo_ompi_reaches(&btl_velo.port, procs[i]->proc_flags) ||
-            procs[i] == opal_proc_local_get())
+            (procs[i] == opal_proc_local_get() && !VELO_OMPI_BTL_REACHES_ITSELF))
             continue;
         struct mca_btl_base_endpoint_t *endpoint = OBJ_NEW(mca_btl_base_endpoint_t);
         if (endpoint == NULL)
