@@ -30,12 +30,12 @@ static void register_unsigned(const mca_base_component_t *component, const char 
 
 /* The part of Open MPI's own memory that components look into has one layout in releases that share
  * two numbers. What the headers that we lack would say of a mutex shows in its size. */
-bool velo_ompi_fits(void)
+bool velo_ompi_fits(const opal_class_t *known, size_t len_bytes)
 {
     char built_for[32];
     (void)snprintf(built_for, sizeof built_for, "%d.%d.", OPAL_MAJOR_VERSION, OPAL_MINOR_VERSION);
     if (strncmp(opal_version_string, built_for, strlen(built_for)) == 0 &&
-        opal_mutex_t_class.cls_sizeof == sizeof(opal_mutex_t))
+        opal_mutex_t_class.cls_sizeof == sizeof(opal_mutex_t) && known->cls_sizeof == len_bytes)
         return true;
     opal_output(0,
                 "velo: this component is for Open MPI %d.%d.%d, and was loaded by %s; build velo "

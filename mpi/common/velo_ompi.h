@@ -64,9 +64,10 @@ struct velo_ompi_idle {
     int64_t polled_ns; /**< The time of the last one. */
 };
 
-/** Is the Open MPI that has loaded the component one that it was built for? Prints the reason if
- *  not. The first that a component asks. */
-bool velo_ompi_fits(void);
+/** Is the Open MPI that has loaded the component one that it was built for? A class that the
+ *  component knows to be of that size is looked at, too. Prints the reason if not. The first that a
+ *  component asks. */
+bool velo_ompi_fits(const opal_class_t *known, size_t len_bytes);
 
 /** Register the common parameters of a component; the defaults are those of *params. */
 void velo_ompi_register(const mca_base_component_t *component, struct velo_ompi_params *params);

@@ -80,7 +80,7 @@ struct btl_velo_module btl_velo = {
 static int component_register(void)
 {
     mca_btl_base_module_t *btl = &btl_velo.super;
-    if (!velo_ompi_fits())
+    if (!velo_ompi_fits(OBJ_CLASS(mca_btl_base_descriptor_t), sizeof(mca_btl_base_descriptor_t)))
         return OPAL_ERR_NOT_AVAILABLE;
     /* Above Open MPI's shared memory: a user who has both wants velo. */
     btl->btl_exclusivity = VELO_OMPI_BTL_EXCLUSIVITY;

@@ -44,7 +44,7 @@ static void register_unsigned(const char *name, const char *help, unsigned *valu
 static int component_register(void)
 {
     struct coll_velo_component *own = &mca_coll_velo_component;
-    if (!velo_ompi_fits())
+    if (!velo_ompi_fits(OBJ_CLASS(mca_coll_base_module_t), sizeof(mca_coll_base_module_t)))
         return OMPI_ERR_NOT_AVAILABLE;
     (void)mca_base_component_var_register(
         &own->super.collm_version, "priority",
