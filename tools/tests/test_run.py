@@ -438,3 +438,72 @@ def test_dead_ranks_are_looked_for_below_a_simulator() -> None:
             time.sleep(0.01)
         os.killpg(simulator.pid, signal.SIGKILL)
     assert time.monotonic() < deadline
+
+
+@pytest.fixture
+def tree_5(tree: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The same for Open MPI 5.0, with a PMIx beside which its own components are."""
+    (tree / "lib" / "velo" / "openmpi" / "version").write_text("5.0.7\n")
+    monkeypatch.setenv("FAKE_VERSION", "5.0.9")
+    monkeypatch.delenv("PMIX_MCA_mca_base_component_path", raising=False)
+    (tree / "lib" / "pmix").mkdir()
+    (tree / "lib" / "libpmix.so.2").touch()
+    ldd = tree / "bin" / "ldd"
+    ldd.write_text(f"#!/bin/sh\necho 'libpmix.so.2 => {tree}/lib/libpmix.so.2 (0x00007f)'\n")
+    ldd.chmod(0o755)
+    return tree
+
+
+def test_open_mpi_5_gets_components_that_were_built_for_its_series(
+    tree_5: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    main(["run", "-n", "1", "--print", "true"])
+    shown, why = capfd.readouterr()
+    assert "velo: --mpi ompi5: over velo's matching layer" in why
+    assert f"PMIX_MCA_mca_base_component_path={tree_5}/lib/pmix " in shown
+    path = f"{tree_5}/lib/velo/openmpi:SYSTEM_DEFAULT:USER_DEFAULT"
+    found = said(capfd, "-n", "1", "true")
+    assert follow(found, "--omca", "mca_base_component_path", path)
+    assert follow(found, "--mca", "pml", "cm", "--mca", "mtl", "velo")
+    assert follow(found, "--map-by", "core", "--bind-to", "core")
+    found = said(capfd, "-n", "4096", "--mpi", "ompi5", "true")
+    assert follow(found, "--map-by", ":OVERSUBSCRIBE", "--bind-to", "none")
+    found = said(capfd, "-n", "1", "--omca", "mca_base_component_path", "x", "true")
+    assert found.count("mca_base_component_path") == 1
+
+
+def test_a_layer_that_is_named_is_that_of_the_components(
+    tree_5: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert follow(said(capfd, "-n", "1", "--btl", "true"), "--mca", "btl", "self,velo")
+    assert follow(said(capfd, "-n", "1", "--no-coll", "true"), "--mca", "coll", "^velo")
+
+
+def test_components_are_not_handed_to_another_open_mpi_5(
+    tree_5: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("FAKE_VERSION", "5.1.0")
+    assert main(["run", "-n", "1", "--mtl", "true"]) == EXIT_FAILED
+    assert "for Open MPI 5.0.7, but" in capfd.readouterr().err
+    (tree_5 / "lib" / "libfabric").mkdir()
+    (tree_5 / "lib" / "libfabric" / "libvelo-fi.so").touch()
+    main(["run", "-n", "1", "--print", "true"])
+    shown, why = capfd.readouterr()
+    assert "--mpi ompi5: over velo's libfabric provider" in why
+    assert "--mca mtl ofi" in shown
+    assert "mca_base_component_path" not in shown
+
+
+def test_components_of_open_mpi_5_are_not_for_4(
+    tree_5: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["run", "-n", "1", "--mpi", "ompi4", "true"]) == EXIT_FAILED
+    assert "are for Open MPI 5.0.7, not for --mpi ompi4" in capfd.readouterr().err
+
+
+def test_open_mpi_5_has_its_ranks_on_one_host(
+    tree_5: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    words = ["--host", "203.0.113.1", "true"]
+    assert main(["run", "-n", "2", "--mtl", *words]) == EXIT_FAILED
+    assert "on one host" in capfd.readouterr().err

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from velo import tree
-from velo.errors import UsageError
+from velo.errors import UsageError, VeloError
 from velo.runtime import hosts
 from velo.runtime.launch import Launch
 from velo.runtime.openmpi import (
@@ -21,6 +21,7 @@ from velo.runtime.openmpi import (
     find_mpirun,
     find_program,
     parameters,
+    quiet,
     selection,
 )
 
@@ -48,6 +49,12 @@ OPEN_MPI_OPTIONS = Arity(one=frozenset(HOSTS | {
     "preload-files", "rank-by", "rankfile", "report-events", "report-pid", "report-uri", "rf",
     "slot-list", "stdin", "timeout", "tune", "wd", "wdir", "x",
 }), two=frozenset({"mca", "gmca", "omca", "pmca"}), hosts=frozenset(HOSTS))  # fmt: skip
+# A core for each rank; more ranks than cores.
+BOUND = ("--map-by", "core", "--bind-to", "core")
+UNBOUND = {
+    "ompi4": ("--oversubscribe", "--bind-to", "none"),
+    "ompi5": ("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
+}
 # Where one of these is set, ranks may be on nodes that we do not see.
 SCHEDULERS = ("LSB_JOBID", "OMPI_MCA_orte_default_hostfile", "PBS_NODEFILE", "PE_HOSTFILE",
               "SLURM_JOB_ID")  # fmt: skip
@@ -89,7 +96,7 @@ class Split:
     def parameters(self) -> set[str]:
         """The MCA parameters that the options set."""
         pairs = zip(self.options, self.options[1:], strict=False)
-        return {name for option, name in pairs if option.lstrip("-") == "mca"}
+        return {name for option, name in pairs if option.lstrip("-") in ("mca", "omca")}
 
 
 def split(arguments: Sequence[str], options: Arity = OPEN_MPI_OPTIONS) -> Split:
@@ -110,19 +117,28 @@ def plan(
     arguments: Sequence[str],
     collectives: bool = True,
     root: Path | None = None,
+    kind: str = "ompi4",
 ) -> Launch:
-    """The mpirun command for a job; `root` has another Open MPI 4.1 than PATH."""
+    """The mpirun command for a job; `root` has another Open MPI of that kind than PATH."""
     job = split(arguments)
     find_job_program(job)
-    folder = component_folder(layer)
+    folder = component_folder(layer, kind)
     domain = new_domain()
-    argv = [find_mpirun(folder, root), "-n", str(ranks), *selection(layer, folder, job.parameters)]
+    mpirun = find_mpirun(folder, root, kind)
+    argv = [mpirun, "-n", str(ranks)]
+    is_here = ranks_are_here(job)
+    argv += selection(layer, folder, job.parameters, kind, is_here=is_here)
     if not collectives and "coll" not in job.parameters:
         argv += NO_COLLECTIVES
-    argv += placement(ranks, job.names)
+    argv += placement(ranks, job.names, kind)
     env = environment(domain)
+    if kind == "ompi5":
+        env |= quiet(mpirun)
     hidden: list[str] = []
-    if others := hosts.find(job.options):
+    others = hosts.find(job.options)
+    if others and kind == "ompi5":
+        raise VeloError("velo runs the ranks of Open MPI 5 on one host; several are for 4.1 alone")
+    if others:
         files = [folder / COMPONENTS[layer]]
         if layer == "mtl":
             files += network_files()
@@ -133,6 +149,15 @@ def plan(
     argv += [*job.options, *job.program]
     must = must_use(ranks, layer, job)
     return Launch(argv, env, domain, must, hosts=others, secrets=hidden)
+
+
+def serves_job(root: Path | None, arguments: Sequence[str]) -> bool:
+    """Do our components serve a job of Open MPI 5? Not where ranks may be on other hosts."""
+    try:
+        find_mpirun(component_folder("mtl", "ompi5"), root, "ompi5")
+    except VeloError:
+        return False
+    return hosts.find(split(arguments).options) is None
 
 
 def card() -> Path:
@@ -218,13 +243,13 @@ def find_job_program(job: Split) -> None:
         raise
 
 
-def placement(ranks: int, names: Iterable[str]) -> list[str]:
+def placement(ranks: int, names: Iterable[str], kind: str = "ompi4") -> list[str]:
     """Where the ranks go: each on a core of its own if there are enough."""
     if not PLACING.isdisjoint(names):
         return []
     if ranks <= cores():
-        return ["--map-by", "core", "--bind-to", "core"]
-    return ["--oversubscribe", "--bind-to", "none"]
+        return list(BOUND)
+    return list(UNBOUND[kind])
 
 
 def cores(topology: Path = Path("/sys/devices/system/cpu")) -> int:

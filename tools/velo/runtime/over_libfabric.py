@@ -12,8 +12,10 @@ from velo import tree
 from velo.errors import VeloError
 from velo.runtime.launch import Launch
 from velo.runtime.mpirun import (
+    BOUND,
     OPEN_MPI_OPTIONS,
     PLACING,
+    UNBOUND,
     Arity,
     cores,
     find_job_program,
@@ -78,8 +80,8 @@ MPIS = {
         placing=frozenset(PLACING),
         parameters={"pml": "cm", "mtl": "ofi", "mtl_ofi_provider_include": "velo"},
         env={},
-        bound=("--map-by", "core", "--bind-to", "core"),
-        unbound=("--map-by", ":OVERSUBSCRIBE", "--bind-to", "none"),
+        bound=BOUND,
+        unbound=UNBOUND["ompi5"],
         unbound_env={},
         rank_depth=1,
         rank_names=("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),

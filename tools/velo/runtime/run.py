@@ -28,16 +28,17 @@ def register(commands: Any) -> None:
         usage="velo run -n N [--mpi MPI] [--mpi-root DIR] [--mtl | --btl] [--no-coll] [--print] "
         "[MPIRUN OPTION ...] PROGRAM [ARGUMENT ...]",
         description="Run an unmodified MPI program over velo: finds the MPI's mpirun, selects "
-        "velo's components for Open MPI 4.1 or velo's libfabric provider for Open MPI 5, MPICH and "
-        "Intel MPI, binds each rank to a core, or to none where ranks outnumber "
-        "cores, and takes away what killed ranks leave in shared memory. Ends with mpirun's exit "
-        "code; with 125 if all went well but no rank used velo, since the program is no MPI "
-        "program, or one of another MPI (not looked for where ranks may be on other nodes, nor "
-        "where options choose other components); with 1 if ranks are dead and mpirun hangs for ten "
-        "seconds, as Open MPI 4.1's may when a rank dies while others start: then the job is "
-        "ended. Options that velo does not know go to mpirun, --host and --hostfile among them: "
-        "then each host is first asked whether it has this velo, through ssh or what the parameter "
-        "plm_rsh_agent names, and the ranks get a network and a secret of the job's own.",
+        "velo's components for Open MPI 4.1 and 5, or velo's libfabric provider for MPICH, Intel "
+        "MPI and an Open MPI 5 that the components were not built for, binds each rank to a core, "
+        "or to none where ranks outnumber cores, and takes away what killed ranks leave in shared "
+        "memory. Ends with mpirun's exit code; with 125 if all went well but no rank used velo, "
+        "since the program is no MPI program, or one of another MPI (not looked for where ranks "
+        "may be on other nodes, nor where options choose other components); with 1 if ranks are "
+        "dead and mpirun hangs for ten seconds, as Open MPI 4.1's may when a rank dies while "
+        "others start: then the job is ended. Options that velo does not know go to mpirun, --host"
+        " and --hostfile among them: then each host is first asked whether it has this velo, "
+        "through ssh or what the parameter plm_rsh_agent names, and the ranks get a network and a "
+        "secret of the job's own.",
         allow_abbrev=False,
     )
     parser.add_argument(
@@ -51,7 +52,7 @@ def register(commands: Any) -> None:
         dest="layer",
         action="store_const",
         const="mtl",
-        help="Open MPI 4.1 through the matching layer: the fastest; shared memory inside a host, "
+        help="Open MPI through the matching layer: the fastest; shared memory inside a host, "
         "cards (/dev/velo0) or else libfabric between hosts (the default)",
     )
     layer.add_argument(
@@ -59,13 +60,13 @@ def register(commands: Any) -> None:
         dest="layer",
         action="store_const",
         const="btl",
-        help="Open MPI 4.1 through the byte transfer layer: velo inside a node, TCP between nodes",
+        help="Open MPI through the byte transfer layer: velo inside a node, TCP between nodes",
     )
     parser.add_argument(
         "--no-coll",
         dest="collectives",
         action="store_false",
-        help="leave collectives to Open MPI 4.1's own components; velo's carry barrier, broadcast, "
+        help="leave collectives to Open MPI's own components; velo's carry barrier, broadcast, "
         "reduce, allreduce, allgather and alltoall of up to 4 KiB inside a node",
     )
     parser.add_argument(
@@ -118,24 +119,39 @@ def run(args: argparse.Namespace) -> None:
 def _plan(args: argparse.Namespace) -> "Launch":
     root = mpi_root(args)
     if args.mpi or args.layer or not args.collectives:
-        return _plan_for(args.mpi or "ompi4", root, args)
-    # Cost: subprocess and dataclasses are slow to import.
-    from velo.runtime import which_mpi
+        # Cost: subprocess and dataclasses are slow to import.
+        from velo.runtime import openmpi
+
+        return _plan_for(args.mpi or openmpi.kind_built_for(), root, args)
+    # Cost: as above.
+    from dataclasses import replace
+
+    from velo.runtime import mpirun, which_mpi
 
     choice = which_mpi.choose(args.arguments, root)
+    native = choice.kind == "ompi5" and mpirun.serves_job(root, args.arguments)
+    choice = replace(choice, native=native)
     launch = _plan_for(choice.kind, root, args)
     print(f"velo: {choice}", file=sys.stderr)
     return launch
 
 
 def _plan_for(kind: str, root: Path | None, args: argparse.Namespace) -> "Launch":
-    if kind == "ompi4":
-        # Cost: subprocess and dataclasses are slow to import.
-        from velo.runtime import mpirun
+    # Cost: subprocess and dataclasses are slow to import.
+    from velo.runtime import mpirun
 
-        return mpirun.plan(args.ranks, args.layer or "mtl", args.arguments, args.collectives, root)
-    if args.layer or not args.collectives:
-        raise only_for_ompi4(f"--{args.layer}" if args.layer else "--no-coll")
+    of_components = args.layer or not args.collectives
+    if kind == "ompi4" or (
+        kind == "ompi5" and (of_components or mpirun.serves_job(root, args.arguments))
+    ):
+        return mpirun.plan(
+            args.ranks, args.layer or "mtl", args.arguments, args.collectives, root, kind
+        )
+    if of_components:
+        option = f"--{args.layer}" if args.layer else "--no-coll"
+        raise UsageError(
+            f"{option} is of velo's components, which are for --mpi ompi4 and --mpi ompi5"
+        )
     # Cost: as above.
     from velo.runtime import over_libfabric
 
@@ -143,7 +159,7 @@ def _plan_for(kind: str, root: Path | None, args: argparse.Namespace) -> "Launch
 
 
 def only_for_ompi4(option: str) -> UsageError:
-    """Another MPI has nothing that this option is for."""
+    """Simulated nodes have components for no other MPI."""
     return UsageError(f"{option} is of velo's components, which are for --mpi ompi4 alone")
 
 

@@ -17,8 +17,9 @@ MPICH_ABI = frozenset({"mpich", "impi"})
 LIBRARIES = ((re.compile(r"\blibmpi\.so\.40\b"), OPEN_MPI),
              (re.compile(r"\blibmpi(ch)?\.so\.12\b"), MPICH_ABI))  # fmt: skip
 LAUNCHERS = ("mpirun", "mpirun.openmpi", "mpiexec", "mpiexec.hydra", "mpiexec.mpich")
+MATCHING_LAYER = "velo's matching layer"
 WAYS = {
-    "ompi4": "velo's matching layer",
+    "ompi4": MATCHING_LAYER,
     "ompi5": "velo's libfabric provider",
     "mpich": "velo's libfabric provider",
     "impi": "velo's libfabric provider",
@@ -35,10 +36,13 @@ class Choice:
     """None was found: empty."""
     by_program: bool
     """Do the program's libraries say so? Otherwise the launcher alone does."""
+    native: bool = False
+    """Is it an Open MPI 5 that loads velo's components?"""
 
     def __str__(self) -> str:
+        way = MATCHING_LAYER if self.native else WAYS[self.kind]
         why = "the program's MPI" if self.by_program else "the first launcher in PATH"
-        return f"--mpi {self.kind}: over {WAYS[self.kind]}, by {self.launcher} ({why})"
+        return f"--mpi {self.kind}: over {way}, by {self.launcher} ({why})"
 
 
 def choose(arguments: Sequence[str], root: Path | None) -> Choice:
@@ -82,7 +86,7 @@ def family_of(program: str | None) -> frozenset[str] | None:
 def kind_of(launcher: str) -> str | None:
     """Whose launcher that is; None: of no MPI that velo knows."""
     if version := openmpi.openmpi_version(launcher):
-        return "ompi5" if int(version.split(".")[0]) >= 5 else "ompi4"
+        return openmpi.kind_of_version(version)
     text = openmpi.version_text(launcher)
     return next((k for k in MPICH_ABI if over_libfabric.MPIS[k].version.search(text)), None)
 
