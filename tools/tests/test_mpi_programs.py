@@ -17,6 +17,7 @@ from velo.measure.mpi import builds, hpcc, netpipe, stacks
 from velo.measure.mpi.builds import Build
 from velo.measure.mpi.stacks import Stack
 from velo.results import records
+from velo.runtime import openmpi
 
 # Lines of a real hpccoutf.txt.
 HPCC = """\
@@ -237,16 +238,21 @@ def test_netpipe_that_is_not_there_is_named_with_its_package(
 
 
 @pytest.mark.parametrize(
-    ("version", "ours", "theirs"),
-    [("4.1", "velo mtl", "ompi-4.1 vader"), ("5.0", "velo provider", "ompi-5.0 sm")],
+    ("version", "built_for", "ours", "theirs"),
+    [
+        ("4.1", "ompi4", "velo mtl", "ompi-4.1 vader"),
+        ("5.0", "ompi4", "velo provider", "ompi-5.0 sm"),
+        ("5.0", "ompi5", "velo mtl", "ompi-5.0 sm"),
+    ],
 )
 def test_netpipe_is_compared_over_what_serves_this_open_mpi(
-    monkeypatch: pytest.MonkeyPatch, version: str, ours: str, theirs: str
+    monkeypatch: pytest.MonkeyPatch, version: str, built_for: str, ours: str, theirs: str
 ) -> None:
     monkeypatch.setitem(vars(builds.SYSTEM_OPEN_MPI), "version", version)
+    monkeypatch.setattr(openmpi, "kind_built_for", lambda: built_for)
     assert [stack.name for stack in stacks.side_by_side()] == [ours, theirs]
-    if version == "4.1":
+    if ours == "velo mtl":
         assert stacks.side_by_side(with_btl=True)[0].name == "velo btl"
     else:
-        with pytest.raises(UsageError, match=r"--btl is for Open MPI 4\.1"):
+        with pytest.raises(UsageError, match=r"were not built for this system's Open MPI 5\.0"):
             stacks.side_by_side(with_btl=True)

@@ -17,7 +17,8 @@ def register(commands: Any) -> None:
         help="run NetPIPE over velo and over Open MPI's own transport",
         description="Run Debian's NPopenmpi, unchanged, over velo and over Open MPI's own "
         "transport in turns, pinned to two cores, and print both side by side: with Open MPI 4.1 "
-        "over velo's MTL and vader, with Open MPI 5 over velo's libfabric provider and sm. "
+        "over velo's MTL and vader, with Open MPI 5 over velo's MTL, or its libfabric provider "
+        "where the MTL was not built for it, and sm. "
         "Runs during which the cores moved, or others used them, do not count. Ends with exit code "
         "77 if NetPIPE, Open MPI or velo's part for it is not there, or no run counts.",
         allow_abbrev=False,
@@ -25,7 +26,7 @@ def register(commands: Any) -> None:
     parser.add_argument(
         "--btl",
         action="store_true",
-        help="with Open MPI 4.1 use velo's BTL (default: its MTL, which is faster)",
+        help="use velo's BTL (default: its MTL, which is faster)",
     )
     parser.add_argument(
         "--rounds",

@@ -12,6 +12,7 @@ from velo import helpers, tree
 from velo.errors import UsageError, VeloError
 from velo.measure.mpi import builds
 from velo.measure.mpi.builds import Build
+from velo.runtime import openmpi
 
 # Ranks end in order when their launcher is asked to; that takes it longer than velo's own programs.
 STOP_GRACE_S = 6.0
@@ -130,7 +131,7 @@ VADER = Stack(
     (*OPEN_MPI, "--mca", "pml", "ob1", "--mca", "btl", "self,vader"),
     many=OPEN_MPI_YIELD,
 )
-# The same where the system's Open MPI is of version 5.
+# Where the system's Open MPI is of version 5, and velo's components were not built for it.
 PROVIDER = Stack(
     "provider",
     "velo provider",
@@ -181,8 +182,11 @@ def side_by_side(with_btl: bool = False) -> tuple[Stack, Stack]:
     """velo and Open MPI's own transport, with the Open MPI that this system has."""
     if builds.SYSTEM_OPEN_MPI.version.startswith("4."):
         return (BTL if with_btl else MTL), VADER
+    if openmpi.kind_built_for() == "ompi5":
+        return (BTL if with_btl else MTL), SM
     if with_btl:
         raise UsageError(
-            f"--btl is for Open MPI 4.1; this system has {builds.SYSTEM_OPEN_MPI.version}"
+            f"--btl needs velo's components, which were not built for this system's Open MPI "
+            f"{builds.SYSTEM_OPEN_MPI.version}"
         )
     return PROVIDER, SM
