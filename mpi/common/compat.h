@@ -51,8 +51,8 @@ static inline uint32_t velo_ompi_local_peers(void)
 #define VELO_OMPI_MTL_INIT_PARAMS bool progress_threads, bool mpi_threads, bool *accelerator
 #define VELO_OMPI_NO_ACCELERATOR() (*accelerator = false)
 /* Open MPI 5.0 starts no BTLs where messages go through PML cm; windows need them. */
-#define VELO_OMPI_START_BTLS(progress_threads, mpi_threads)                                        \
-    mca_bml_base_init(progress_threads, mpi_threads)
+#define VELO_OMPI_STARTS_BTLS(progress_threads, mpi_threads)                                       \
+    (mca_bml_base_init(progress_threads, mpi_threads) == OMPI_SUCCESS)
 
 /* osc/rdma wants to reach its own process through the BTL of the others. Messages to oneself stay
  * with btl self, which has MCA_BTL_EXCLUSIVITY_HIGH. */
@@ -113,7 +113,7 @@ uint32_t velo_ompi_job(void);
 
 #define VELO_OMPI_MTL_INIT_PARAMS bool progress_threads, bool mpi_threads
 #define VELO_OMPI_NO_ACCELERATOR() ((void)0)
-#define VELO_OMPI_START_BTLS(progress_threads, mpi_threads) OMPI_SUCCESS
+#define VELO_OMPI_STARTS_BTLS(progress_threads, mpi_threads) true
 
 #define VELO_OMPI_BTL_REACHES_ITSELF false
 /* Above vader, which has HIGH, too. */

@@ -357,7 +357,7 @@ static int component_progress(void)
     if (__builtin_expect(has_work(), 0))
         events += work(events, &sleeps);
     opal_atomic_wmb();
-    *(volatile int32_t *)&btl_velo.receiving = 0;
+    btl_velo.receiving = 0;
     if (__builtin_expect(sleeps, 0) && events == 0 && opal_using_threads())
         (void)sched_yield(); /* A sleep in the port would keep the other threads from it. */
     return events;

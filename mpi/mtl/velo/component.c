@@ -160,8 +160,7 @@ static mca_mtl_base_module_t *component_init(VELO_OMPI_MTL_INIT_PARAMS)
     (void)progress_threads;
     (void)mpi_threads; /* MPI_THREAD_MULTIPLE is served. */
     VELO_OMPI_NO_ACCELERATOR();
-    if (VELO_OMPI_START_BTLS(progress_threads, mpi_threads) != OMPI_SUCCESS ||
-        open_queues() != OMPI_SUCCESS)
+    if (!VELO_OMPI_STARTS_BTLS(progress_threads, mpi_threads) || open_queues() != OMPI_SUCCESS)
         return NULL;
     /* Open MPI then adds all processes at once, and else when it first sends to one. */
     if (mtl_velo_learns_names())
