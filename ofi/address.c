@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "fd.h"
 #include "provider.h"
 
 #define MAGIC 0x6f6c6576u /* "velo" */
@@ -35,7 +36,7 @@ uint64_t vf_address_place(const char *domain)
     uint64_t hash = UINT64_C(0xcbf29ce484222325);
     char boot[64];
     struct stat folder;
-    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+    int fd = fd_above_standard(open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC));
     ssize_t len = fd >= 0 ? read(fd, boot, sizeof boot) : 0;
     if (fd >= 0)
         (void)close(fd);

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "absent.h"
+#include "fd.h"
 #include "provider.h"
 
 #define EVENT_BYTES_MAX 256u
@@ -166,7 +167,8 @@ int vf_eq_open(struct fid_fabric *fabric, struct fi_eq_attr *attr, struct fid_eq
         return -FI_ENOMEM;
     eq->size = attr && attr->size ? attr->size : EVENTS_DEFAULT;
     eq->ring = calloc(eq->size, sizeof *eq->ring);
-    eq->wake_fd = wait_obj == FI_WAIT_NONE ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    eq->wake_fd =
+        wait_obj == FI_WAIT_NONE ? -1 : fd_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!eq->ring || (wait_obj != FI_WAIT_NONE && eq->wake_fd < 0)) {
         free(eq->ring);
         free(eq);

@@ -9,6 +9,7 @@
 
 #include "directory.h"
 #include "fabric.h"
+#include "fd.h"
 #include "older.h"
 #include "provider.h"
 
@@ -359,7 +360,7 @@ static bool is_here(const char *node)
     if (getaddrinfo(node, NULL, &hints, &found) != 0)
         return false;
     for (const struct addrinfo *at = found; at && !is_found; at = at->ai_next) {
-        int fd = socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+        int fd = fd_above_standard(socket(at->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0));
         is_found = fd >= 0 && bind(fd, at->ai_addr, at->ai_addrlen) == 0;
         if (fd >= 0)
             (void)close(fd);

@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ports with their RMA units; and that nothing of them stays in shared memory. */
 #include <dirent.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "fabric.h"
+#include "fd.h"
 #include "provider.h"
 
 #define NODES 256
@@ -127,9 +129,13 @@ static void take_away(const char *domain, int node, int vpid)
 void vf_port_sweep(const char *domain)
 {
     static const char *const kinds[] = {"", "+rma"};
-    DIR *dir = opendir(vf_address_folder());
-    if (!dir)
+    int fd = fd_above_standard(open(vf_address_folder(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        if (fd >= 0)
+            (void)close(fd);
         return;
+    }
     for (struct dirent *file = readdir(dir); file; file = readdir(dir)) {
         for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
             char prefix[VELO_DOMAIN_NAME_MAX + 16];

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "fabric.h"
+#include "fd.h"
 #include "provider.h"
 
 /* No descriptor tells that a peer has died: so often a sleeper looks. It need not for messages. */
@@ -55,8 +56,8 @@ int vf_watch_open(struct vf_watch *watch, struct vf_domain *domain, enum fi_wait
     if (wait_obj != FI_WAIT_UNSPEC && wait_obj != FI_WAIT_FD)
         return -FI_ENOSYS;
     watch->can_sleep = true;
-    watch->poll_fd = epoll_create1(EPOLL_CLOEXEC);
-    watch->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    watch->poll_fd = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
+    watch->wake_fd = fd_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     int rc = watch->poll_fd >= 0 && watch->wake_fd >= 0 ? watch_fd(watch, watch->wake_fd) : -errno;
     if (!rc && domain->rma) {
         int fd = -1;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "../base/error.h"
+#include "../base/fd.h"
 #include "../shm/wait.h"
 
 /* If a program looked at its port within this time, it looks after the port itself. */
@@ -217,9 +218,9 @@ static int start(void)
     sigset_t all, before;
     sem_t begun;
     (void)sem_init(&begun, 0, 0);
-    files = epoll_create1(EPOLL_CLOEXEC);
-    control = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    due = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK);
+    files = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
+    control = fd_above_standard(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    due = fd_above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
     int error = files < 0 || control < 0 || due < 0 ? -1 : watch(control) | watch(due);
     sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);

@@ -245,7 +245,7 @@ void carriers_close(struct velo_port *port)
         free(port->carriers);
         port->carriers = NULL;
     }
-    if (port->wake_fd == 0)
+    if (port->wake_fd < 0)
         return;
     linger(port, end_ns);
     for (struct carrier *carrier = port->carriers; carrier; carrier = carrier->next)
@@ -263,7 +263,7 @@ void carriers_close(struct velo_port *port)
         free(carrier);
     }
     close(port->wake_fd);
-    port->wake_fd = 0;
+    port->wake_fd = -1;
 }
 
 /* ---- progress and sleep ---------------------------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../base/error.h"
+#include "../base/fd.h"
 #include "../shm/wait.h"
 #include "carrier.h"
 
@@ -32,7 +33,8 @@ static int fail(const char *what)
 
 static int open_wake(struct velo_port *port)
 {
-    int wake_fd = port->wake_fd ? port->wake_fd : wait_doorbell_open(port->segment->generation);
+    int wake_fd =
+        port->wake_fd >= 0 ? port->wake_fd : wait_doorbell_open(port->segment->generation);
     if (wake_fd < 0)
         return fail("a socket to be woken by");
     port->wake_fd = wake_fd;
@@ -46,11 +48,11 @@ int velo_port_fd(struct velo_port *port, int *fd)
     if (port->device)
         return velo_fail(VELO_ERR_STATE, "a device has no descriptor to wait for; use "
                                          "the calls that wait");
-    int status = port->epoll_fd ? VELO_OK : open_wake(port);
+    int status = port->epoll_fd >= 0 ? VELO_OK : open_wake(port);
     if (status)
         return status;
-    if (!port->epoll_fd) {
-        int epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    if (port->epoll_fd < 0) {
+        int epoll_fd = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
         if (epoll_fd < 0)
             return fail("epoll_create1");
         if (!add_all(port, epoll_fd)) {
@@ -66,11 +68,11 @@ int velo_port_fd(struct velo_port *port, int *fd)
 
 void descriptor_close(struct velo_port *port)
 {
-    if (port->epoll_fd)
+    if (port->epoll_fd >= 0)
         close(port->epoll_fd);
-    port->epoll_fd = 0;
-    if (port->wake_fd && !port->carriers) {
+    port->epoll_fd = -1;
+    if (port->wake_fd >= 0 && !port->carriers) {
         close(port->wake_fd);
-        port->wake_fd = 0;
+        port->wake_fd = -1;
     }
 }

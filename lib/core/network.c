@@ -3,12 +3,15 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../base/error.h"
+#include "../base/fd.h"
 
 #define RULES_BYTES_MAX 4096u
 #define LINE_BYTES_MAX 256u
@@ -208,10 +211,15 @@ static int read_file(struct network *network, const char *path)
     enum table table = TABLE_NONE;
     uint32_t seen = 0;
     unsigned number_of_line = 0;
-    FILE *file = fopen(path, "re");
-    if (!file)
+    int fd = fd_above_standard(open(path, O_RDONLY | O_CLOEXEC));
+    FILE *file = fd >= 0 ? fdopen(fd, "r") : NULL;
+    if (!file) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
         return velo_fail(VELO_ERR_ACCESS, "VELO_NETWORK: cannot read %s: %s", path,
-                         strerror(errno));
+                         strerror(error));
+    }
     int status = VELO_OK;
     while (status == VELO_OK && fgets(line, sizeof line, file)) {
         number_of_line++;

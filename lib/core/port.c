@@ -109,10 +109,12 @@ static struct velo_port *port_new(void)
 {
     struct velo_port *port =
         aligned_alloc(SEG_ALIGN, sizeof *port / SEG_ALIGN * SEG_ALIGN + SEG_ALIGN);
-    if (port)
-        memset(port, 0, sizeof *port);
-    else
+    if (!port) {
         (void)velo_fail(VELO_ERR_NO_MEMORY, "out of memory");
+        return NULL;
+    }
+    memset(port, 0, sizeof *port);
+    port->wake_fd = port->epoll_fd = -1;
     return port;
 }
 

@@ -66,8 +66,8 @@ struct velo_port {
     uint64_t looks_seen; /* ...and when attend.c saw the count last. */
     struct velo_port *next_attended;
     struct carrier *carriers; /* See carrier.h; NULL: all peers share memory with us. */
-    int wake_fd;              /* Rung while the port sleeps on descriptors; 0: none. */
-    int epoll_fd;             /* See velo_port_fd(); 0: not asked for. */
+    int wake_fd;              /* Rung while the port sleeps on descriptors; -1: none. */
+    int epoll_fd;             /* See velo_port_fd(); -1: not asked for. */
 
     const struct velo_device *device; /* See device.h; NULL: none. */
     struct device_port *device_port;  /* The device's own. */

@@ -306,7 +306,7 @@ int velo_port_arm(struct velo_port *port)
     GUARD(port, "port");
     if (!port)
         return VELO_ERR_ARG;
-    if (port->held || !port->epoll_fd)
+    if (port->held || port->epoll_fd < 0)
         return VELO_ERR_STATE;
     wait_doorbell_drain(port->wake_fd);
     if (order_flag(&port->interrupted)) {

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "../base/error.h"
+#include "../base/fd.h"
 #include "../base/order.h"
 #include "domain.h"
 
@@ -37,7 +38,7 @@ bool velo_inspect_map(struct segment *segment, const char *path, uint64_t *memor
     struct seg_header header;
     memset(segment, 0, sizeof *segment);
     (void)snprintf(segment->path, sizeof segment->path, "%s", path);
-    segment->fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    segment->fd = fd_above_standard(open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC));
     if (segment->fd < 0 || fstat(segment->fd, &st) != 0 || !S_ISREG(st.st_mode) ||
         pread(segment->fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
         seg_header_check(&header, (size_t)st.st_size, path, &segment->shape) != VELO_OK)

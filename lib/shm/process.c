@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "../base/fd.h"
 #include "../base/order.h"
 
 /* The number is that of the layout: copies with different layouts share nothing. */
@@ -56,7 +57,7 @@ static struct shared *make_memory(void)
     /* Private: a child changes only its own copy. */
     const int flags = MAP_PRIVATE | MAP_NORESERVE;
     void *base = MAP_FAILED;
-    int fd = memfd_create(MEMORY_NAME, MFD_CLOEXEC);
+    int fd = fd_above_standard(memfd_create(MEMORY_NAME, MFD_CLOEXEC));
     if (fd >= 0 && ftruncate(fd, sizeof(struct shared)) == 0)
         base = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, flags, fd, 0);
     if (fd >= 0)
@@ -67,7 +68,8 @@ static struct shared *make_memory(void)
 static void find_or_make_memory(void)
 {
     static struct shared own;
-    FILE *maps = fopen("/proc/self/maps", "re");
+    int fd = fd_above_standard(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+    FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (maps) {
         /* Two copies that look at the same time take turns. */
         (void)flock(fileno(maps), LOCK_EX);
@@ -75,6 +77,8 @@ static void find_or_make_memory(void)
         if (!shared)
             shared = make_memory();
         (void)fclose(maps);
+    } else if (fd >= 0) {
+        close(fd);
     }
     if (!shared)
         shared = &own;
@@ -148,7 +152,7 @@ int process_file_open(int path_fd, const struct stat *st)
     }
     char name[64];
     (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
-    int fd = open(name, O_RDWR | O_CLOEXEC);
+    int fd = fd_above_standard(open(name, O_RDWR | O_CLOEXEC));
     if (fd >= 0)
         (void)process_file_add(fd, st);
     return fd;

@@ -13,6 +13,7 @@
 
 #include "../base/compiler.h"
 #include "../base/error.h"
+#include "../base/fd.h"
 #include "../base/order.h"
 #include "lock.h"
 #include "memory.h"
@@ -97,7 +98,7 @@ static void registry_add(struct segment *segment)
  * losing record locks that this process may hold on it. Returns -1 with errno. */
 static int path_open(const char *path, struct stat *st)
 {
-    int fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+    int fd = fd_above_standard(open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC));
     if (fd >= 0 && fstat(fd, st) != 0) {
         close(fd);
         return -1;
@@ -154,7 +155,7 @@ int seg_reclaim(const char *path)
 static int create_file(const struct seg_domain *domain, struct segment *segment)
 {
     struct stat st;
-    int fd = open(domain->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+    int fd = fd_above_standard(open(domain->dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
     if (fd < 0)
         return seg_system_failed("create a segment in", domain->dir);
     if (fstat(fd, &st) != 0 || !process_file_add(fd, &st)) {
@@ -239,7 +240,7 @@ static enum seg_owner look_into(int path_fd)
     char name[64];
     (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
     /* O_NONBLOCK: another user's lease on the file must not make us wait. */
-    int fd = open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+    int fd = fd_above_standard(open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (fd < 0)
         return OWNER_UNKNOWN;
     enum seg_owner owner = is_segment(fd) ? owner_of(fd) : OWNER_NONE;

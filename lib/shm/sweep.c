@@ -3,11 +3,14 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "../base/error.h"
+#include "../base/fd.h"
 #include "domain.h"
 
 #define PREFIX "velo."
@@ -65,9 +68,14 @@ static bool may_be_segment(const char *name)
 
 static int list(const struct sweep *sweep, struct names *names)
 {
-    DIR *dir = opendir(sweep->dir);
-    if (!dir)
-        return velo_fail(VELO_ERR_ACCESS, "cannot list %s: %s", sweep->dir, strerror(errno));
+    int fd = fd_above_standard(open(sweep->dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR *dir = fd >= 0 ? fdopendir(fd) : NULL;
+    if (!dir) {
+        int error = errno;
+        if (fd >= 0)
+            close(fd);
+        return velo_fail(VELO_ERR_ACCESS, "cannot list %s: %s", sweep->dir, strerror(error));
+    }
     int status = VELO_OK;
     for (struct dirent *entry = readdir(dir); entry; entry = readdir(dir)) {
         const char *name = entry->d_name;

@@ -14,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../base/fd.h"
+
 #define SPIN_NS_DEFAULT 50000
 #define SPIN_NS_LIMIT (10 * NS_PER_S)
 #define LOCK_NAP_NS 100000
@@ -76,7 +78,7 @@ int wait_doorbell_open(uint32_t generation)
 {
     struct sockaddr_un address;
     socklen_t len = doorbell_address(generation, &address);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = fd_above_standard(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd >= 0 && bind(fd, (const struct sockaddr *)&address, len) != 0) {
         close(fd);
         return -1;
@@ -88,7 +90,7 @@ void wait_doorbell_ring(uint32_t generation)
 {
     struct sockaddr_un address;
     socklen_t len = doorbell_address(generation, &address);
-    int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = fd_above_standard(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0)
         return;
     (void)sendto(fd, "", 1, MSG_NOSIGNAL, (const struct sockaddr *)&address, len);

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* The descriptor of a port, for programs with an event loop of their own. */
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -171,4 +173,36 @@ TEST(no_message_is_slept_through)
     CHECK(pthread_join(thread, NULL) == 0);
     CHECK_OK(velo_port_close(sender));
     CHECK_OK(velo_port_close(port));
+}
+
+#define STANDARD_FILES 3
+
+/* What a service without standard files does; something in it still prints to them. */
+static void open_all_without_standard_files(void *arg)
+{
+    int told = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, STANDARD_FILES), fd;
+
+    (void)arg;
+    for (int file = 0; file < STANDARD_FILES; file++)
+        (void)close(file);
+    /* All files of the library are opened afresh: the parent had no port. */
+    struct velo_port *port = port_open(0), *peer = port_open(1);
+    struct velo_conn *conn = port_connect(peer, VELO_ID(0, 0));
+    int status = velo_port_fd(port, &fd);
+    bool are_closed = true;
+
+    for (int file = 0; file < STANDARD_FILES; file++)
+        are_closed &= fcntl(file, F_GETFD) == -1 && errno == EBADF;
+    (void)dup2(told, STDERR_FILENO);
+    CHECK(are_closed);
+    CHECK(status == VELO_OK || is_simulated());
+    message_send(conn, 40, 0);
+    message_expect(port, 40, 0, VELO_ID(0, 1));
+    CHECK_OK(velo_port_close(peer));
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(no_descriptor_of_a_port_is_a_standard_one)
+{
+    child_join(child_start(open_all_without_standard_files, NULL));
 }

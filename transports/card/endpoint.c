@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "../common/fd.h"
 #include "../common/hash.h"
 #include "card.h"
 
@@ -258,7 +259,7 @@ static int open_files(struct endpoint *endpoint)
 {
     struct epoll_event event = {.events = EPOLLIN};
     int file = host_io->descriptor(&endpoint->context);
-    endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
+    endpoint->epoll = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
     if (endpoint->epoll >= 0 && timer_open(&endpoint->timer) &&
         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer.fd, &event) == 0 &&
         (file < 0 || epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, file, &event) == 0))

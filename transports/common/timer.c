@@ -5,6 +5,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "fd.h"
+
 int64_t timer_now_ns(void)
 {
     struct timespec now;
@@ -14,7 +16,8 @@ int64_t timer_now_ns(void)
 
 bool timer_open(struct timer *timer)
 {
-    *timer = (struct timer){.fd = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)};
+    *timer = (struct timer){
+        .fd = fd_above_standard(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK))};
     return timer->fd >= 0;
 }
 

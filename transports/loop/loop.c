@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "../../lib/core/transport.h"
+#include "../common/fd.h"
 #include "../common/hash.h"
 #include "faults.h"
 
@@ -122,7 +123,7 @@ static int loop_dial(void *self, velo_id_t peer, struct velo_link *link, void **
     struct endpoint *endpoint = self;
     struct sockaddr_un address;
     socklen_t len = address_of(&endpoint->attr, peer, &address);
-    int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    int fd = fd_above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd < 0)
         return endpoint->calls->fail(VELO_ERR_SYSTEM, "socket: %s", strerror(errno));
     if (connect(fd, (const struct sockaddr *)&address, len) != 0) {
@@ -176,7 +177,8 @@ static void loop_hang_up(void *self)
 static void accept_lines(struct endpoint *endpoint)
 {
     for (;;) {
-        int fd = accept4(endpoint->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+        int fd = fd_above_standard(
+            accept4(endpoint->listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (fd < 0)
             return;
         if (!is_one_of_us(&endpoint->attr, fd)) {
@@ -357,9 +359,10 @@ static int loop_open(const struct velo_endpoint_attr *attr,
                              "VELO_LOOP: '%.40s' is no setting; give payload=N, delay_us=N, "
                              "partial=N, full=N, reorder=N, die=N or seed=N",
                              faults_no_setting());
-    endpoint->listener = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
-    endpoint->waiting = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+    endpoint->listener =
+        fd_above_standard(socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    endpoint->epoll = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
+    endpoint->waiting = fd_above_standard(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
     struct epoll_event waits = {.events = EPOLLIN, .data.ptr = endpoint};
     if (status == VELO_OK &&
         (endpoint->listener < 0 || endpoint->epoll < 0 || endpoint->waiting < 0 ||

@@ -32,6 +32,7 @@
 
 #include <velo/spec.h>
 
+#include "../../lib/base/fd.h"
 #include "../../lib/base/order.h"
 #include "../../spec/velo_card.h"
 #include "host_io.h"
@@ -186,7 +187,7 @@ static int watch(struct card *card)
     (void)pthread_once(&once, watch_forks);
     (void)pthread_mutex_lock(&lock);
     if (files < 0)
-        files = epoll_create1(EPOLL_CLOEXEC);
+        files = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
     int error = files < 0 ? -1 : epoll_ctl(files, EPOLL_CTL_ADD, card->file, &event);
     if (error == 0) {
         card->next = cards;
@@ -207,7 +208,7 @@ static int context_open(uint32_t node, velo_id_t id, bool is_unit, struct host_c
     *context = (struct host_context){.back = card};
     card->context = context;
     (void)pthread_mutex_init(&card->storing, NULL);
-    card->file = open(path(), O_RDWR | O_CLOEXEC);
+    card->file = fd_above_standard(open(path(), O_RDWR | O_CLOEXEC));
     int status = card->file < 0                                 ? fail_open()
                  : take_context(card, id, is_unit, &taken) != 0 ? fail_take()
                                                                 : VELO_OK;
@@ -266,7 +267,7 @@ static void place(int *node, uint32_t *first, uint32_t *step)
     *first = 0;
     *step = 1;
     (void)snprintf(name, sizeof name, "/sys/class/velo/%s/node", slash ? slash + 1 : path());
-    int file = *node == 0 ? open(name, O_RDONLY | O_CLOEXEC) : -1;
+    int file = *node == 0 ? fd_above_standard(open(name, O_RDONLY | O_CLOEXEC)) : -1;
     if (file < 0)
         return;
     if (read(file, text, sizeof text - 1) > 0)

@@ -10,6 +10,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
+#include "../common/fd.h"
 #include "ofi.h"
 
 /* A look takes in so many packets. */
@@ -356,7 +357,7 @@ static int open_packets(struct endpoint *endpoint)
 static int open_files(struct endpoint *endpoint)
 {
     struct epoll_event event = {.events = EPOLLIN};
-    endpoint->epoll = epoll_create1(EPOLL_CLOEXEC);
+    endpoint->epoll = fd_above_standard(epoll_create1(EPOLL_CLOEXEC));
     if (endpoint->epoll < 0 || !timer_open(&endpoint->timer) ||
         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->timer.fd, &event) != 0 ||
         epoll_ctl(endpoint->epoll, EPOLL_CTL_ADD, endpoint->fabric.cq_fd, &event) != 0)

@@ -5,12 +5,14 @@
  * sender has the secret.
  */
 #include <dirent.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "../common/fd.h"
 #include "ofi.h"
 
 #define NAME_MAGIC UINT32_C(0x314E4F56) /* "VON1" */
@@ -190,14 +192,18 @@ static bool is_of(const struct endpoint *endpoint, int fd)
 void names_forget_sockets(const struct endpoint *endpoint)
 {
     uint32_t format = endpoint->fabric.info->addr_format;
-    DIR *dir = opendir("/proc/self/fd");
-    if (!dir)
+    int folder = fd_above_standard(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
+    if (!dir) {
+        if (folder >= 0)
+            close(folder);
         return;
+    }
     bool is_internet =
         format == FI_SOCKADDR || format == FI_SOCKADDR_IN || format == FI_SOCKADDR_IN6;
     for (const struct dirent *entry = readdir(dir); entry && is_internet; entry = readdir(dir)) {
         int fd = atoi(entry->d_name); // NOLINT: the names are numbers, but for "." and ".."
-        if (fd > 2 && fd != dirfd(dir) && is_of(endpoint, fd))
+        if (fd > 2 && fd != folder && is_of(endpoint, fd))
             close(fd);
     }
     closedir(dir);

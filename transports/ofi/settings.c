@@ -8,6 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../common/fd.h"
+
 #define TIMEOUT_MS_MIN 100
 #define TIMEOUT_MS_MAX 3600000
 #define NS_PER_MS INT64_C(1000000)
@@ -20,7 +22,7 @@ static int read_secret_file(struct settings *settings, const struct velo_transpo
                             const char *path)
 {
     struct stat st;
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = fd_above_standard(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (fd < 0)
         return calls->fail(VELO_ERR_ACCESS, "VELO_OFI_SECRET_FILE: cannot read %s: %s", path,
                            strerror(errno));

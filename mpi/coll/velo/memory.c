@@ -15,6 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/fd.h"
+
 #ifndef MADV_POPULATE_WRITE
 #define MADV_POPULATE_WRITE 23
 #endif
@@ -46,7 +48,7 @@ void coll_velo_memory_make(coll_velo_module_t *module, struct coll_velo_invitati
     struct stat found;
     memset(invitation, 0, sizeof *invitation);
     lay_out(module);
-    int fd = memfd_create("velo-coll", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+    int fd = fd_above_standard(memfd_create("velo-coll", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (fd >= 0 && ftruncate(fd, (off_t)size_bytes(module)) == 0 &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
         fstat(fd, &found) == 0 && map(module, fd)) {
@@ -70,7 +72,7 @@ bool coll_velo_memory_join(coll_velo_module_t *module,
     if (invitation->fd < 0 || invitation->size_bytes != size_bytes(module))
         return false;
     (void)snprintf(path, sizeof path, "/proc/%d/fd/%d", (int)invitation->pid, (int)invitation->fd);
-    int fd = open(path, O_RDWR | O_CLOEXEC);
+    int fd = fd_above_standard(open(path, O_RDWR | O_CLOEXEC));
     if (fd < 0)
         return false;
     bool good = fstat(fd, &found) == 0 && found.st_dev == invitation->device &&

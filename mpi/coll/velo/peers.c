@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/compat.h"
+#include "common/fd.h"
 
 /* Changes with the layout of shared memory and with every algorithm. */
 #define PROTOCOL 1u
@@ -48,7 +49,7 @@ static uint8_t *verdicts;
 /* The first bytes of a small file as a string; its length, or -1. */
 static ssize_t read_text(const char *path, char *text, size_t cap_bytes)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    int fd = fd_above_standard(open(path, O_RDONLY | O_CLOEXEC));
     if (fd < 0)
         return -1;
     ssize_t len = read(fd, text, cap_bytes - 1);
