@@ -188,10 +188,12 @@ int velo_port_close(struct velo_port *port)
 
 void velo_port_interrupt(struct velo_port *port)
 {
+    int error = errno; /* Of what a signal handler has interrupted. */
     order_set_flag(&port->interrupted, 1);
     /* No sender set this bit: it makes the sleeper's compare fail, so that it looks. */
     order_ring_summary(&port->shared->summary, 1);
     seg_wake_owner(port->segment);
+    errno = error;
 }
 
 velo_id_t velo_port_id(const struct velo_port *port) { return port->id; }

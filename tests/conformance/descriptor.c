@@ -109,6 +109,24 @@ TEST(an_interrupt_ends_the_wait_for_a_descriptor)
     CHECK_OK(velo_port_close(port));
 }
 
+/* A signal handler may interrupt. The kernel takes only so many calls to wake one port. */
+TEST(interrupts_keep_errno)
+{
+    struct velo_port *port = port_open(0);
+    int fd = fd_of(port);
+
+    (void)take_all(port, 0);
+    for (int i = 0; i < 2000; i++) {
+        errno = ENOTTY;
+        velo_port_interrupt(port);
+        CHECK_EQ(errno, ENOTTY);
+    }
+    CHECK(is_readable(fd, TEST_PATIENCE_NS));
+    CHECK_STATUS(velo_port_arm(port), VELO_ERR_INTERRUPTED);
+    (void)take_all(port, 0);
+    CHECK_OK(velo_port_close(port));
+}
+
 TEST(a_descriptor_tells_of_a_sender_that_has_left)
 {
     struct velo_port_attr attr = VELO_PORT_ATTR_INIT;
