@@ -31,6 +31,7 @@ enum velo_hook_point {
     HOOK_DISCONNECT_UNLOCKED,
     HOOK_RMA_ENTERED,
     HOOK_RMA_MOVED,
+    HOOK_LAST_LOOK,
     HOOK_ARM,
     HOOK_BCAST_BEGUN, /* The writer of lib/bcast, */
     HOOK_BCAST_PAYLOAD,

@@ -580,6 +580,14 @@ static inline uint32_t order_flag(const uint32_t *flag)
     return __atomic_load_n(flag, __ATOMIC_RELAXED);
 }
 
+/** Is this flag set, or the one behind it? The first one lies at a multiple of 8 bytes. Relaxed, as
+ *  order_flag(), and only a reason to look at each. */
+static inline bool order_either_flag(const uint32_t *flags)
+{
+    typedef uint64_t __attribute__((may_alias)) both_flags;
+    return __atomic_load_n((const both_flags *)flags, __ATOMIC_RELAXED) != 0;
+}
+
 /** Debug builds: is this the only call on an object? Relaxed: it only counts, and orders nothing.
  */
 static inline bool order_use_alone(uint32_t *in_use)

@@ -8,6 +8,7 @@
 
 #include "../base/error.h"
 #include "../base/fd.h"
+#include "../base/order.h"
 #include "../shm/wait.h"
 #include "carrier.h"
 
@@ -64,6 +65,12 @@ int velo_port_fd(struct velo_port *port, int *fd)
     }
     *fd = port->epoll_fd;
     return VELO_OK;
+}
+
+void descriptor_wake(struct velo_port *port)
+{
+    order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
+    wait_doorbell_ring_own(port->wake_fd, port->segment->generation);
 }
 
 void descriptor_close(struct velo_port *port)

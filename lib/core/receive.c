@@ -186,6 +186,15 @@ static bool is_to_end(const struct velo_port *port)
     return port->departed || order_flag(&port->interrupted);
 }
 
+/* An interrupt ends one wait. */
+static bool take_interrupt(struct velo_port *port)
+{
+    if (!order_flag(&port->interrupted))
+        return false;
+    order_set_flag(&port->interrupted, 0);
+    return true;
+}
+
 /* The time to spin now. If spinning has not paid for some time, it is only probed now and then. */
 static int64_t spin_budget_ns(struct velo_port *port)
 {
@@ -256,18 +265,30 @@ static bool sleep_for_message(struct velo_port *port, int64_t slice_ns)
     return port->carriers ? carriers_sleep(port, slice_ns) : wait_sleep(summary, 0, slice_ns);
 }
 
-static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
+/* Look at everything once more, and say how to wake this port. What comes after the look changes
+ * the summary, and the sleeper compares that. False: there is no reason to sleep; *rx has a
+ * message, or is_to_end(). */
+static bool fall_asleep(struct velo_port *port, enum seg_sleep how, struct ring_rx **rx)
 {
     port->promote = false; /* Rings that are empty now must ring from here on. */
     rx_park(port, true);
-    struct ring_rx *rx = next_message(port);
-    if (rx || is_to_end(port))
-        return rx;
+    VELO_HOOK(HOOK_LAST_LOOK);
+    *rx = next_message(port);
+    if (*rx || is_to_end(port))
+        return false;
     show_counters(port);
     order_count(&port->shared->rx_sleeps, 1);
+    VELO_HOOK(HOOK_ARM);
+    order_set_sleeping(&port->shared->sleeping, how);
+    return true;
+}
+
+static struct ring_rx *sleep_once(struct velo_port *port, int64_t slice_ns)
+{
+    struct ring_rx *rx;
     bool on_files = port->carriers && !port->device;
-    order_set_sleeping(&port->shared->sleeping,
-                       on_files ? SEG_SLEEPS_ON_FILES : SEG_SLEEPS_ON_WORD);
+    if (!fall_asleep(port, on_files ? SEG_SLEEPS_ON_FILES : SEG_SLEEPS_ON_WORD, &rx))
+        return rx;
     if (sleep_for_message(port, slice_ns))
         order_set_flag(&port->interrupted, 1);
     order_set_sleeping(&port->shared->sleeping, SEG_AWAKE);
@@ -309,21 +330,14 @@ int velo_port_arm(struct velo_port *port)
     if (port->held || port->epoll_fd < 0)
         return VELO_ERR_STATE;
     wait_doorbell_drain(port->wake_fd);
-    if (order_flag(&port->interrupted)) {
-        order_set_flag(&port->interrupted, 0);
+    if (take_interrupt(port))
         return VELO_ERR_INTERRUPTED;
-    }
     reap_now_and_then(port, wait_now_ns());
-    port->promote = false;
-    rx_park(port, true);
-    bool is_something = next_message(port) || port->departed;
+    struct ring_rx *rx;
+    bool is_asleep = fall_asleep(port, SEG_ARMED, &rx);
     port->promote = port->spin_ns > 0;
-    if (is_something)
-        return VELO_AGAIN;
-    show_counters(port);
-    order_count(&port->shared->rx_sleeps, 1);
-    VELO_HOOK(HOOK_ARM);
-    order_set_sleeping(&port->shared->sleeping, SEG_ARMED);
+    if (!is_asleep)
+        return !rx && !port->departed && take_interrupt(port) ? VELO_ERR_INTERRUPTED : VELO_AGAIN;
     /* A bit that was set before `sleeping` was seen rings nobody. */
     if (order_peek_summary(&port->shared->summary) == 0 && carriers_arm(port))
         return VELO_OK;
@@ -373,10 +387,7 @@ static cold_path int tell(struct velo_port *port, struct velo_msg *msg, int64_t 
     }
     if (timeout_ns == NO_WAIT)
         return VELO_AGAIN;
-    if (!order_flag(&port->interrupted))
-        return VELO_TIMEOUT;
-    order_set_flag(&port->interrupted, 0);
-    return VELO_ERR_INTERRUPTED;
+    return take_interrupt(port) ? VELO_ERR_INTERRUPTED : VELO_TIMEOUT;
 }
 
 /* Take the message in port->message. */

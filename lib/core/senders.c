@@ -5,6 +5,7 @@
 
 #include "../base/error.h"
 #include "../shm/wait.h"
+#include "descriptor.h"
 #include "device.h"
 
 /* A polled ring is stale when others have brought this many messages since its last one. */
@@ -287,6 +288,18 @@ static void rung(struct velo_port *port, uint32_t index)
         activate(port, rx);
 }
 
+_Static_assert(offsetof(struct seg_header, reap_request) ==
+                   offsetof(struct seg_header, sleeping) + 4,
+               "one look tells of both");
+
+static cold_path void look_closely(struct velo_port *port)
+{
+    if (order_flag(&port->shared->sleeping) == SEG_ARMED)
+        descriptor_wake(port);
+    if (order_flag(&port->shared->reap_request))
+        rx_reap(port);
+}
+
 void rx_take_bells(struct velo_port *port)
 {
     const uint32_t words_per_bit = SEG_CONNS_PER_SUMMARY_BIT / 64;
@@ -303,8 +316,8 @@ void rx_take_bells(struct velo_port *port)
             }
         }
     }
-    if (order_flag(&port->shared->reap_request))
-        rx_reap(port);
+    if (order_either_flag(&port->shared->sleeping))
+        look_closely(port);
 }
 
 /* To be called after order_set_bell(BELL_RING): a sender that has not seen it has published all its

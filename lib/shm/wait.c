@@ -97,6 +97,15 @@ void wait_doorbell_ring(uint32_t generation)
     close(fd);
 }
 
+void wait_doorbell_ring_own(int fd, uint32_t generation)
+{
+    struct sockaddr_un address;
+    socklen_t len = doorbell_address(generation, &address);
+    char byte;
+    if (recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) < 0)
+        (void)sendto(fd, "", 1, MSG_NOSIGNAL, (const struct sockaddr *)&address, len);
+}
+
 void wait_doorbell_drain(int fd)
 {
     char byte;

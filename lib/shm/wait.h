@@ -44,6 +44,8 @@ void wait_barrier_all(void);
 int wait_doorbell_open(uint32_t generation);
 /** Ring that socket. Without effect if there is none. */
 void wait_doorbell_ring(uint32_t generation);
+/** Make sure that this socket, of that generation, is readable, without a descriptor more. */
+void wait_doorbell_ring_own(int fd, uint32_t generation);
 void wait_doorbell_drain(int fd);
 /** Wait a little while between two tries of a cold path. True: a signal handler ran. */
 VELO_PRIVATE bool wait_nap(int64_t nap_ns);
