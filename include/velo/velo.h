@@ -387,7 +387,8 @@ VELO_API int velo_port_counters(struct velo_port *port, struct velo_port_counter
  * @param conn        Receives the connection, owned by the caller until velo_disconnect() or
  *                    velo_port_close().
  * @param timeout_ns  How long to wait for the peer to open its port, in ns; 0 tries once,
- *                    VELO_FOREVER waits without limit.
+ *                    VELO_FOREVER waits without limit. Over a network a try may wait ten seconds
+ *                    for an answer.
  * @retval VELO_OK              Connected.
  * @retval VELO_ERR_ARG         An argument is NULL or outside its range.
  * @retval VELO_ERR_NO_PEER     No such port was open in the time given, or over a network none

@@ -15,21 +15,24 @@
 /* A fenced connection reads this as its doorbell word: it takes the slow way each time. */
 static const uint32_t always_ring = BELL_RING;
 
-/* Claim an entry. If none is free, first have the receiver look for dead senders. */
-static int claim_or_wait(struct velo_conn *conn)
+/* Claim an entry. If none is free, first have the receiver look for dead senders: a later try finds
+ * their entries. */
+static int claim_or_wait(struct velo_conn *conn, int64_t end_ns)
 {
     const struct segment *segment = conn->segment;
-    int64_t deadline_ns = wait_now_ns() + TABLE_WAIT_NS;
+    int64_t table_end_ns = wait_now_ns() + TABLE_WAIT_NS;
+    if (end_ns > table_end_ns)
+        end_ns = table_end_ns;
     while (!entry_claim(segment, conn->port->id, conn->port->segment->generation, &conn->index)) {
-        if (wait_now_ns() > deadline_ns)
+        order_set_flag(&conn->header->reap_request, 1);
+        order_ring_summary(&conn->header->summary, 1);
+        seg_wake_owner(segment);
+        if (wait_now_ns() >= end_ns)
             return velo_fail(
                 VELO_ERR_FULL,
                 "all %u connections of the peer are taken; open its port with a larger "
                 "conns_max",
                 segment->shape.conns_max);
-        order_set_flag(&conn->header->reap_request, 1);
-        order_ring_summary(&conn->header->summary, 1);
-        seg_wake_owner(segment);
         if (wait_nap(CONNECT_NAP_NS))
             return VELO_ERR_INTERRUPTED;
     }
@@ -61,10 +64,9 @@ static int set_up_ring(struct velo_conn *conn)
     return VELO_OK;
 }
 
-static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
+static int open_peer(struct velo_port *port, velo_id_t peer, int64_t end_ns,
                      struct segment **segment)
 {
-    int64_t start_ns = wait_now_ns();
     for (;;) {
         int status = seg_open(&port->domain, peer, segment);
         /* A peer's segment exists before its device takes messages for it. */
@@ -72,8 +74,7 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
             seg_put(*segment);
             status = velo_fail(VELO_ERR_NO_PEER, "the peer is still opening its port");
         }
-        if (!status_is_absent(status) ||
-            (timeout_ns >= 0 && wait_now_ns() - start_ns >= timeout_ns))
+        if (!status_is_absent(status) || wait_now_ns() >= end_ns)
             return status;
         if (wait_nap(CONNECT_NAP_NS))
             return velo_fail(VELO_ERR_INTERRUPTED,
@@ -81,11 +82,11 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t timeout_ns,
     }
 }
 
-static int connect_segment(struct velo_conn *conn)
+static int connect_segment(struct velo_conn *conn, int64_t end_ns)
 {
     conn->header = conn->segment->header;
     conn->fenced = conn->port->fenced || (conn->header->flags & SEG_NEEDS_FENCE);
-    int status = claim_or_wait(conn);
+    int status = claim_or_wait(conn, end_ns);
     if (status)
         return status;
     status = set_up_ring(conn);
@@ -97,10 +98,11 @@ static int connect_segment(struct velo_conn *conn)
 /* To a peer that shares memory with us. */
 static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
 {
-    int status = open_peer(conn->port, peer, timeout_ns, &conn->segment);
+    int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
+    int status = open_peer(conn->port, peer, end_ns, &conn->segment);
     if (status)
         return status;
-    status = connect_segment(conn);
+    status = connect_segment(conn, end_ns);
     if (status)
         seg_put(conn->segment);
     return status;

@@ -275,7 +275,7 @@ static int wait_for_answer(struct velo_link *link, velo_id_t peer, int64_t end_n
             return VELO_OK;
         if (state == LINK_OVER)
             return explain_end(link, peer);
-        if (end_ns >= 0 && wait_now_ns() >= end_ns)
+        if (wait_now_ns() >= end_ns)
             return explain_silence(link, peer);
         if (wait_nap(CONNECT_NAP_NS))
             return velo_fail(VELO_ERR_INTERRUPTED, "a signal handler ran before the peer answered");
@@ -309,17 +309,13 @@ static void fill_conn(struct velo_conn *conn, struct velo_link *link)
 int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer,
                  int64_t timeout_ns)
 {
-    int64_t start_ns = wait_now_ns();
-    /* The longest timeout is longer than the clock can count. */
-    bool is_endless = timeout_ns < 0 || timeout_ns > INT64_MAX - start_ns;
-    int64_t end_ns = is_endless ? -1 : start_ns + timeout_ns;
+    int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
     for (;;) {
         struct velo_link *link;
         int64_t answer_ns = wait_now_ns() + ANSWER_NS;
         int status = dial(carrier, peer, conn->order, &link);
         if (status == VELO_OK) {
-            status =
-                wait_for_answer(link, peer, end_ns < 0 || end_ns > answer_ns ? end_ns : answer_ns);
+            status = wait_for_answer(link, peer, end_ns > answer_ns ? end_ns : answer_ns);
             if (status == VELO_OK)
                 status = show(link, peer);
             if (status == VELO_OK) {
@@ -328,7 +324,7 @@ int link_connect(struct velo_conn *conn, struct carrier *carrier, velo_id_t peer
             }
             drop(link);
         }
-        if (!status_is_absent(status) || (end_ns >= 0 && wait_now_ns() >= end_ns))
+        if (!status_is_absent(status) || wait_now_ns() >= end_ns)
             return status;
         if (wait_nap(DIAL_NAP_NS))
             return velo_fail(VELO_ERR_INTERRUPTED,

@@ -234,7 +234,7 @@ static bool is_alive(const struct velo_rma *rma, uint32_t index)
 /* Wait until nobody uses a key, which stands in no entry any more. False: the time is over. */
 static bool wait_for_requesters(const struct velo_rma *rma, uint64_t key, int64_t timeout_ns)
 {
-    int64_t end_ns = timeout_ns > 0 ? wait_now_ns() + timeout_ns : 0;
+    int64_t end_ns = timeout_ns ? wait_end_ns(wait_now_ns(), timeout_ns) : 0;
     uint64_t lines = order_read_entry(&rma->table.header->lines_used);
     if (lines > rma->port->shape.conns_max)
         lines = rma->port->shape.conns_max;
@@ -246,7 +246,7 @@ static bool wait_for_requesters(const struct velo_rma *rma, uint64_t key, int64_
                 continue;
             if (!is_alive(rma, i))
                 break;
-            if (timeout_ns == 0 || (timeout_ns > 0 && wait_now_ns() >= end_ns))
+            if (timeout_ns == 0 || wait_now_ns() >= end_ns)
                 return false;
             (void)wait_nap(BUSY_NAP_NS);
         }

@@ -122,7 +122,7 @@ bool wait_nap(int64_t nap_ns)
 /* Tries and naps: ThreadSanitizer does not know pthread_mutex_clocklock(). */
 bool wait_lock(pthread_mutex_t *lock, int64_t timeout_ns)
 {
-    int64_t end_ns = wait_now_ns() + timeout_ns;
+    int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
     while (pthread_mutex_trylock(lock) != 0) {
         if (wait_now_ns() >= end_ns)
             return false;

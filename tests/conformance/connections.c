@@ -240,6 +240,31 @@ TEST(a_full_connection_table_refuses_and_a_freed_place_is_taken_again)
     CHECK_OK(velo_port_close(receiver));
 }
 
+/* The receiver stands still, so its table stays full. Its process may have to answer. */
+TEST(connecting_to_a_full_table_waits_no_longer_than_it_may)
+{
+    static const int64_t timeouts_ns[] = {0, 50 * TEST_MS};
+    struct velo_port *receiver = port_open_sized(VELO_VPID_ANY, 0, 0, 1);
+    struct velo_port *sender = port_open(VELO_VPID_ANY);
+    struct velo_conn *extra = NULL;
+
+    (void)port_connect(sender, velo_port_id(receiver));
+    for (size_t i = 0; i < ARRAY_LEN(timeouts_ns); i++) {
+        int64_t best_ns = INT64_MAX;
+
+        for (int round = 0; round < 5; round++) { /* Others may need the cores. */
+            int64_t start_ns = test_now_ns();
+            CHECK_STATUS(velo_connect(sender, velo_port_id(receiver), &extra, timeouts_ns[i]),
+                         VELO_ERR_FULL);
+            int64_t took_ns = test_now_ns() - start_ns;
+            best_ns = took_ns < best_ns ? took_ns : best_ns;
+        }
+        CHECK(best_ns < timeouts_ns[i] + 200 * TEST_MS);
+    }
+    CHECK_OK(velo_port_close(sender));
+    CHECK_OK(velo_port_close(receiver));
+}
+
 TEST(connecting_again_and_again_uses_nothing_up)
 {
     struct velo_port *receiver = port_open_sized(VELO_VPID_ANY, 8, 16384, 2);

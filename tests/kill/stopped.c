@@ -37,6 +37,13 @@ static void put_and_stop(void *arg)
     CHECK_OK(velo_port_close(port));
 }
 
+/* After the wait for it has begun. */
+static void wake_up(void *stopped)
+{
+    test_sleep_ns(50 * TEST_MS);
+    CHECK_EQ(kill(*(pid_t *)stopped, SIGCONT), 0);
+}
+
 TEST(deregistering_waits_no_longer_than_it_may_for_a_requester_that_is_stopped)
 {
     struct order *order = test_shared_alloc(sizeof(*order));
@@ -58,8 +65,9 @@ TEST(deregistering_waits_no_longer_than_it_may_for_a_requester_that_is_stopped)
     CHECK_STATUS(velo_rma_mem_deregister(mem, 30 * TEST_MS), VELO_TIMEOUT);
     CHECK(test_now_ns() - start_ns >= 30 * TEST_MS);
     CHECK_EQ(memory[0], 0); /* It is mapped still. */
-    CHECK_EQ(kill(child, SIGCONT), 0);
-    CHECK_OK(velo_rma_mem_deregister(mem, TEST_PATIENCE_NS));
+    pid_t waker = child_start(wake_up, &child);
+    CHECK_OK(velo_rma_mem_deregister(mem, INT64_MAX)); /* A time that no clock counts to. */
+    child_join(waker);
     child_join(child);
     CHECK_OK(velo_rma_close(rma));
     CHECK_OK(velo_port_close(port));

@@ -345,7 +345,7 @@ static int peek(struct velo_rma *rma, struct velo_msg *msg, int64_t timeout_ns)
         host_io->found();
     if (timeout_ns && (!rma->offload || rma->offload->descriptors == 0))
         return velo_peek(rma->port, msg, timeout_ns);
-    int64_t end_ns = wait_now_ns() + timeout_ns;
+    int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
     for (;;) {
         int status = velo_try_peek(rma->port, msg);
         int64_t now_ns = wait_now_ns();

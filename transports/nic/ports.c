@@ -70,7 +70,7 @@ static bool wait_for_word(struct velo_port *port, const uint32_t *word, uint32_t
 {
     (void)port;
     int64_t now_ns = wait_now_ns();
-    int64_t end_ns = now_ns + timeout_ns;
+    int64_t end_ns = wait_end_ns(now_ns, timeout_ns);
     bool is_interrupted = false;
     while (!is_interrupted && order_flag(word) == expected && now_ns < end_ns) {
         is_interrupted = host_io->wait(end_ns - now_ns < SLICE_NS ? end_ns - now_ns : SLICE_NS);
