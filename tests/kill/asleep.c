@@ -81,11 +81,11 @@ TEST(an_interrupt_while_a_port_is_armed_is_not_forgotten)
 static unsigned rings;
 
 /* Counts what a sender, or the port, sends to a port's doorbell. */
-ssize_t sendto(int fd, const void *data, size_t len_bytes, int flags,
-               const struct sockaddr *address, socklen_t address_bytes)
+ssize_t sendto(int fd, const void *buf, size_t n, int flags, const struct sockaddr *addr,
+               socklen_t addr_len)
 {
     rings++;
-    return syscall(SYS_sendto, fd, data, len_bytes, flags, address, address_bytes);
+    return syscall(SYS_sendto, fd, buf, n, flags, addr, addr_len);
 }
 
 static void arm(struct velo_port *port)
