@@ -43,8 +43,13 @@ static bool answer(struct slot *slot, size_t len_bytes)
     struct vf_ep *ep = slot->ep;
     struct velo_mq_peer *peer;
     uint64_t match = slot->header.answer;
+    int64_t end_ms = 0;
+    int status;
     slot->mq.done = NULL;
-    if (velo_mq_connect(ep->mq, slot->mq.source, &peer, 0) != VELO_OK ||
+    do
+        status = velo_mq_connect(ep->mq, slot->mq.source, &peer, 0);
+    while (vf_table_may_have_room(status, &end_ms));
+    if (status ||
         velo_mq_isend_in(peer, VF_SPACE_AM, &slot->answer, len_bytes, match, 0, 0, &slot->mq) !=
             VELO_OK ||
         slot->mq.status != VELO_AGAIN)

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
+#include <time.h>
 
 #include "fabric.h"
 #include "provider.h"
+
+#define TABLE_MS 500
+#define TABLE_NAP_NS 1000000
 
 static int make_room(struct vf_ep *ep, fi_addr_t addr)
 {
@@ -16,6 +20,16 @@ static int make_room(struct vf_ep *ep, fi_addr_t addr)
     return 0;
 }
 
+bool vf_table_may_have_room(int status, int64_t *end_ms)
+{
+    if (status != VELO_ERR_FULL)
+        return false;
+    if (*end_ms == 0)
+        *end_ms = vf_now_ms() + TABLE_MS;
+    (void)nanosleep(&(struct timespec){.tv_nsec = TABLE_NAP_NS}, NULL);
+    return vf_now_ms() < *end_ms;
+}
+
 int vf_peer_connect(struct vf_ep *ep, fi_addr_t addr, struct velo_mq_peer **peer)
 {
     if (!ep->is_enabled)
@@ -26,7 +40,11 @@ int vf_peer_connect(struct vf_ep *ep, fi_addr_t addr, struct velo_mq_peer **peer
     int rc = make_room(ep, addr);
     if (rc)
         return rc;
-    int status = velo_mq_connect(ep->mq, address->id, peer, 0);
+    int64_t end_ms = 0;
+    int status;
+    do
+        status = velo_mq_connect(ep->mq, address->id, peer, 0);
+    while (vf_table_may_have_room(status, &end_ms));
     if (status) {
         vf_log("connect to port %u.%u: %s", VELO_ID_NODE(address->id), VELO_ID_VPID(address->id),
                velo_last_error());

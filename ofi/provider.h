@@ -530,6 +530,9 @@ void vf_iov_scatter(const struct iovec *iov, size_t count, const void *from, siz
 
 /** Connect to an address. 0, or an error below 0. */
 int vf_peer_connect(struct vf_ep *ep, fi_addr_t addr, struct velo_mq_peer **peer);
+/** Is a connect that gave this status worth another try? A full table may be full of senders that
+ * have died: it gets half a second. `end_ms` is 0 before the first call. Naps. */
+bool vf_table_may_have_room(int status, int64_t *end_ms);
 /** An address leaves the vector. */
 void vf_peer_forget(struct vf_ep *ep, fi_addr_t addr);
 

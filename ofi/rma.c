@@ -52,7 +52,11 @@ static int read_now(struct velo_rma_peer *peer, void *to, size_t len_bytes,
 static int connect(struct vf_ep *ep, const struct vf_address *address, struct vf_rma_peer *at)
 {
     uint64_t generation = 0;
-    int status = velo_rma_connect(ep->domain->rma, address->rma_id, &at->peer, 0);
+    int64_t end_ms = 0;
+    int status;
+    do
+        status = velo_rma_connect(ep->domain->rma, address->rma_id, &at->peer, 0);
+    while (vf_table_may_have_room(status, &end_ms));
     if (status)
         return status;
     status =

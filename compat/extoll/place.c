@@ -7,6 +7,7 @@
 
 #define NODES 256
 #define RANKS_MAX 1000000
+#define TABLE_NS 500000000
 #define NAP_NS 20000
 
 bool place_number(const char *name, long min, long max, long unset, long *value)
@@ -91,6 +92,22 @@ int64_t place_now_ns(void)
 bool place_is_over(int64_t since_ns, int64_t wait_ns)
 {
     return wait_ns >= 0 && place_now_ns() - since_ns >= wait_ns;
+}
+
+/* Is a peer not there yet, or not there again? */
+static bool place_is_absent(int status)
+{
+    return status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
+           status == VELO_ERR_PEER_CLOSED;
+}
+
+bool place_tries_again(int status, int64_t since_ns, int64_t wait_ns)
+{
+    if (status == VELO_ERR_FULL)
+        wait_ns = wait_ns >= 0 && wait_ns < TABLE_NS ? wait_ns : TABLE_NS;
+    else if (!place_is_absent(status))
+        return false;
+    return !place_is_over(since_ns, wait_ns);
 }
 
 void place_nap(void) { (void)nanosleep(&(struct timespec){.tv_nsec = NAP_NS}, NULL); }

@@ -30,11 +30,8 @@ int64_t place_now_ns(void);
 bool place_is_over(int64_t since_ns, int64_t wait_ns);
 /** Sleep a moment while nothing wakes us. */
 void place_nap(void);
-/** Is a peer not there yet, or not there again? */
-static inline bool place_is_absent(int status)
-{
-    return status == VELO_ERR_NO_PEER || status == VELO_ERR_PEER_DEAD ||
-           status == VELO_ERR_PEER_CLOSED;
-}
+/** Is a connect that gave this status worth another try? A peer may come, within `wait_ns`; a full
+ * table may be full of senders that have died, and gets half a second. */
+bool place_tries_again(int status, int64_t since_ns, int64_t wait_ns);
 
 #endif

@@ -228,9 +228,8 @@ int rma2_connect_late(struct rma2_handle *handle)
     struct rma2_port *port = handle->port;
     int64_t since_ns = place_now_ns();
     int status;
-    while (place_is_absent(status = velo_rma_connect(port->rma, handle->id, &handle->peer, 0))) {
-        if (place_is_over(since_ns, port->wait_ns))
-            return status;
+    while (place_tries_again(status = velo_rma_connect(port->rma, handle->id, &handle->peer, 0),
+                             since_ns, port->wait_ns)) {
         (void)rma2_take_in(port, 0);
         (void)rma2_carry_on(port);
         place_nap();

@@ -104,8 +104,8 @@ static int connect_late(struct velo2_link *link)
     const struct velo2_context *context = link->context;
     int64_t since_ns = place_now_ns();
     int status;
-    while (place_is_absent(status = velo_connect(context->port, link->peer, &link->conn, 0)) &&
-           !place_is_over(since_ns, context->wait_ns)) {
+    while (place_tries_again(status = velo_connect(context->port, link->peer, &link->conn, 0),
+                             since_ns, context->wait_ns)) {
         (void)velo2_keep_all(context);
         place_nap();
     }

@@ -17,12 +17,10 @@ static const uint32_t always_ring = BELL_RING;
 
 /* Claim an entry. If none is free, first have the receiver look for dead senders: a later try finds
  * their entries. */
-static int claim_or_wait(struct velo_conn *conn, int64_t end_ns)
+static int claim_or_wait(struct velo_conn *conn, int64_t table_ns)
 {
     const struct segment *segment = conn->segment;
-    int64_t table_end_ns = wait_now_ns() + TABLE_WAIT_NS;
-    if (end_ns > table_end_ns)
-        end_ns = table_end_ns;
+    int64_t end_ns = wait_now_ns() + table_ns;
     while (!entry_claim(segment, conn->port->id, conn->port->segment->generation, &conn->index)) {
         order_set_flag(&conn->header->reap_request, 1);
         order_ring_summary(&conn->header->summary, 1);
@@ -82,11 +80,11 @@ static int open_peer(struct velo_port *port, velo_id_t peer, int64_t end_ns,
     }
 }
 
-static int connect_segment(struct velo_conn *conn, int64_t end_ns)
+static int connect_segment(struct velo_conn *conn, int64_t table_ns)
 {
     conn->header = conn->segment->header;
     conn->fenced = conn->port->fenced || (conn->header->flags & SEG_NEEDS_FENCE);
-    int status = claim_or_wait(conn, end_ns);
+    int status = claim_or_wait(conn, table_ns);
     if (status)
         return status;
     status = set_up_ring(conn);
@@ -96,20 +94,22 @@ static int connect_segment(struct velo_conn *conn, int64_t end_ns)
 }
 
 /* To a peer that shares memory with us. */
-static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns)
+static int connect_shared(struct velo_conn *conn, velo_id_t peer, int64_t timeout_ns,
+                          int64_t table_ns)
 {
     int64_t end_ns = wait_end_ns(wait_now_ns(), timeout_ns);
     int status = open_peer(conn->port, peer, end_ns, &conn->segment);
     if (status)
         return status;
-    status = connect_segment(conn, end_ns);
+    status = connect_segment(conn, table_ns);
     if (status)
         seg_put(conn->segment);
     return status;
 }
 
-static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, uint64_t order,
-                      struct velo_conn **out)
+/* Wait `timeout_ns` for the peer, and `table_ns` for its table. */
+static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns, int64_t table_ns,
+                      uint64_t order, struct velo_conn **out)
 {
     if (!port || !out)
         return velo_fail(VELO_ERR_ARG, "port or conn is NULL");
@@ -129,7 +129,7 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
     conn->order = order;
     struct carrier *carrier = carrier_to(port, peer);
     int status = carrier ? link_connect(conn, carrier, peer, timeout_ns)
-                         : connect_shared(conn, peer, timeout_ns);
+                         : connect_shared(conn, peer, timeout_ns, table_ns);
     if (status) {
         free(conn);
         return status;
@@ -142,15 +142,25 @@ static int connect_to(struct velo_port *port, velo_id_t peer, int64_t timeout_ns
     return VELO_OK;
 }
 
+static int64_t table_wait_ns(int64_t timeout_ns)
+{
+    return timeout_ns >= 0 && timeout_ns < TABLE_WAIT_NS ? timeout_ns : TABLE_WAIT_NS;
+}
+
 int velo_connect(struct velo_port *port, velo_id_t peer, struct velo_conn **out, int64_t timeout_ns)
 {
-    return connect_to(port, peer, timeout_ns, 0, out);
+    return connect_to(port, peer, timeout_ns, table_wait_ns(timeout_ns), 0, out);
 }
 
 int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,
                           int64_t timeout_ns)
 {
-    return connect_to(port, peer, timeout_ns, ++port->orders, conn);
+    return connect_to(port, peer, timeout_ns, table_wait_ns(timeout_ns), ++port->orders, conn);
+}
+
+int port_connect_present(struct velo_port *port, velo_id_t peer, struct velo_conn **conn)
+{
+    return connect_to(port, peer, 0, TABLE_WAIT_NS, 0, conn);
 }
 
 /* Take the connection off its port's list and keep what it has counted. */

@@ -92,6 +92,10 @@ hot_inline void port_step(struct velo_port *port, struct ring_rx *rx, uint32_t c
 int port_open_beside(const struct velo_port *port, const char *suffix, uint32_t conns_max,
                      struct velo_port **out);
 
+/** As velo_connect(), for the library's own use: to a peer that is there, whose table may be full
+ * of senders that have died. It has half a second to find them. */
+int port_connect_present(struct velo_port *port, velo_id_t peer, struct velo_conn **conn);
+
 /** As velo_connect(). If a port makes several such connections to one peer, one after the other,
  * the peer reads all messages of an earlier one before those of a later one. */
 int port_connect_in_order(struct velo_port *port, velo_id_t peer, struct velo_conn **conn,

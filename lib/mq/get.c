@@ -48,9 +48,11 @@ static bool is_worth_it(const struct velo_mq_peer *peer, uint64_t len_bytes)
 
 static bool connect_rma(struct velo_mq_peer *peer)
 {
-    if (!peer->rma && !peer->no_get)
-        peer->no_get = velo_rma_connect(peer->mq->rma, peer->id, &peer->rma, 0) != VELO_OK;
-    return !peer->no_get;
+    if (!peer->rma && !peer->no_get) {
+        int status = velo_rma_connect(peer->mq->rma, peer->id, &peer->rma, 0);
+        peer->no_get = status && status != VELO_ERR_FULL; /* A full table may have room later. */
+    }
+    return peer->rma;
 }
 
 void mq_get_disconnect(struct velo_mq_peer *peer)

@@ -243,7 +243,7 @@ int mq_peer_open_extra(struct velo_mq_peer *peer)
         return VELO_OK;
     if (peer->gone)
         return peer->gone;
-    int status = velo_connect(peer->mq->port, peer->id, &extra, 0);
+    int status = port_connect_present(peer->mq->port, peer->id, &extra);
     if (status)
         return absent_status(status);
     if (velo_conn_generation(extra) != peer->generation) {
@@ -425,7 +425,7 @@ static void ask_source(struct velo_mq *mq, velo_id_t id, struct source *source)
         ask_peer(peer);
         return;
     }
-    int status = velo_connect(mq->port, id, &extra, 0);
+    int status = port_connect_present(mq->port, id, &extra);
     source->gone = status == VELO_ERR_PEER_DEAD ? status : VELO_OK;
     if (status)
         return;

@@ -27,7 +27,7 @@ static struct velo_conn *answer_conn(struct velo_rma *rma, velo_id_t id, uint32_
     if (likely(*conn && velo_conn_generation(*conn) == generation))
         return *conn;
     sweep(rma);
-    if (!*conn && velo_connect(rma->port, id, conn, 0) != VELO_OK)
+    if (!*conn && port_connect_present(rma->port, id, conn) != VELO_OK)
         /* The requester may still live: it has to give up, and not wait for ever. */
         order_publish_entry(&rma->table.lines[rma->port->held->index].unanswerable, 1);
     /* The generation that asked may be gone: another generation of the unit expects no answer. */
