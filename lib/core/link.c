@@ -46,7 +46,7 @@ void link_free(struct velo_link *link)
         at = &(*at)->next;
     *at = link->next;
     link_hang_up(link);
-    outgoing_remove(link->shown);
+    outgoing_remove(link->carrier->port->segment, link->shown);
     if (link->segment)
         seg_put(link->segment);
     free(link);

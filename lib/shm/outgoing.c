@@ -6,30 +6,37 @@
 #include "../base/error.h"
 #include "../base/order.h"
 
-/* Find a free line that has memory: one that was used before, or the next one. */
-static int find(const struct segment *segment, struct seg_outgoing **line)
+#define BIT(index) (UINT64_C(1) << (index) % 64)
+
+/* Find a free line that has memory: one that was used before, or the next one. What stands in the
+ * segment is for people: others may write there, so we do not go by it. */
+static int find(struct segment *segment, uint32_t *index)
 {
-    uint64_t *len = &segment->header->outgoing_len;
-    uint64_t i = 0;
-    while (i < *len && entry_state(seg_outgoing(segment, i)->entry) != ENTRY_FREE)
+    uint32_t i = 0;
+    while (i < segment->outgoing_len && segment->outgoing_used[i / 64] & BIT(i))
         i++;
     if (i == SEG_OUTGOING_MAX)
         return velo_fail(VELO_ERR_FULL,
                          "this port has %u connections over transports; open another",
                          SEG_OUTGOING_MAX);
-    *line = seg_outgoing(segment, i);
-    int status = i == *len ? seg_allocate(segment, *line, sizeof **line) : VELO_OK;
-    if (status == VELO_OK && i == *len)
-        order_show(len, i + 1);
+    *index = i;
+    if (i < segment->outgoing_len)
+        return VELO_OK;
+    int status = seg_allocate(segment, seg_outgoing(segment, i), sizeof(struct seg_outgoing));
+    if (status == VELO_OK)
+        order_show(&segment->header->outgoing_len, ++segment->outgoing_len);
     return status;
 }
 
-int outgoing_add(const struct segment *segment, velo_id_t peer, const char *transport,
+int outgoing_add(struct segment *segment, velo_id_t peer, const char *transport,
                  struct seg_outgoing **line)
 {
+    uint32_t index = 0;
     seg_acquire();
-    int status = find(segment, line);
+    int status = find(segment, &index);
     if (status == VELO_OK) {
+        *line = seg_outgoing(segment, index);
+        segment->outgoing_used[index / 64] |= BIT(index);
         (void)snprintf((*line)->transport, sizeof(*line)->transport, "%s", transport);
         order_publish_entry(&(*line)->entry, entry_pack(ENTRY_READY, peer, 0));
     }
@@ -37,12 +44,14 @@ int outgoing_add(const struct segment *segment, velo_id_t peer, const char *tran
     return status;
 }
 
-void outgoing_remove(struct seg_outgoing *line)
+void outgoing_remove(struct segment *segment, struct seg_outgoing *line)
 {
     if (!line)
         return;
+    size_t index = (size_t)(line - seg_outgoing(segment, 0));
     seg_acquire();
     order_publish_entry(&line->entry, entry_pack(ENTRY_FREE, 0, 0));
+    segment->outgoing_used[index / 64] &= ~BIT(index);
     seg_release();
 }
 

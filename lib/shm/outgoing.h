@@ -14,10 +14,10 @@
 #include "segment.h"
 
 /** Show a connection. VELO_ERR_FULL: too many; VELO_ERR_NO_SPACE, VELO_ERR_SYSTEM. */
-int outgoing_add(const struct segment *segment, velo_id_t peer, const char *transport,
+int outgoing_add(struct segment *segment, velo_id_t peer, const char *transport,
                  struct seg_outgoing **line);
 /** The connection is gone. NULL: nothing to do. */
-void outgoing_remove(struct seg_outgoing *line);
+void outgoing_remove(struct segment *segment, struct seg_outgoing *line);
 /** Show the counters of the connection's ring. */
 void outgoing_count(struct seg_outgoing *line, const struct seg_ring *ring);
 

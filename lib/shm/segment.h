@@ -196,6 +196,8 @@ struct segment {
     struct seg_shape shape;
     struct seg_header *header;
     uint64_t *entries;
+    uint32_t outgoing_len;                         /* As in the header, which others may write. */
+    uint64_t outgoing_used[SEG_OUTGOING_MAX / 64]; /* A bit a line. */
     char path[PATH_MAX];
 };
 

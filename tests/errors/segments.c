@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -60,6 +61,44 @@ static char *map_segment(void)
     CHECK(base != MAP_FAILED);
     close(fd);
     return base;
+}
+
+/* Of a port of this process, by another one, as each member of its group could. */
+static void scribble_over_outgoing(void *arg)
+{
+    struct seg_header *header = (struct seg_header *)map_segment();
+    struct stat st;
+
+    CHECK_EQ(stat(path, &st), 0);
+    char *end = (char *)header + st.st_size;
+    struct seg_outgoing *lines = (struct seg_outgoing *)(end - SEG_OUTGOING_BYTES);
+    for (uint32_t i = 0; i < SEG_OUTGOING_MAX; i++)
+        lines[i].entry = ENTRY_READY;
+    header->outgoing_len = *(const uint64_t *)arg;
+}
+
+TEST(what_others_write_about_a_ports_own_connections_does_not_matter)
+{
+    setenv("VELO_NETWORK", "loop,own=loop", 1);
+    struct velo_port *port = port_open(5), *peer = port_open(6);
+    uint64_t lens[] = {SEG_OUTGOING_MAX, UINT64_C(1) << 40};
+    struct velo_conn *conns[3];
+
+    snprintf(path, sizeof(path), "%s/velo.%s.0.5", test_shm_dir(), test_domain());
+    conns[0] = port_connect(port, VELO_ID(0, 6));
+    for (uint64_t i = 1; i < ARRAY_LEN(conns); i++) {
+        child_join(child_start(scribble_over_outgoing, &lens[i - 1]));
+        conns[i] = port_connect(port, VELO_ID(0, 6));
+    }
+    CHECK_OK(velo_disconnect(conns[0]));
+    conns[0] = port_connect(port, VELO_ID(0, 6));
+    for (uint64_t i = 0; i < ARRAY_LEN(conns); i++) {
+        message_send(conns[i], 40, i);
+        message_expect(peer, 40, i, VELO_ID(0, 5));
+    }
+    CHECK_OK(velo_port_close(port));
+    CHECK_OK(velo_port_close(peer));
+    unsetenv("VELO_NETWORK");
 }
 
 TEST(a_peer_of_another_version_is_reported)
