@@ -204,7 +204,7 @@ static int open_writer(struct velo_bcast *bcast, const struct velo_bcast_attr *a
     struct seg_shape shape;
     map->fenced = !wait_join_barrier();
     map->id = VELO_ID(attr->node, attr->vpid);
-    uint32_t flags = SEG_HAS_TAIL | (map->fenced ? SEG_NEEDS_FENCE : 0);
+    uint32_t flags = SEG_HAS_TAIL | SEG_HAS_NO_RINGS | (map->fenced ? SEG_NEEDS_FENCE : 0);
     int status = seg_shape_init(&shape, UNUSED_DEPTH, UNUSED_DATA, attr->readers_max);
     if (status == VELO_OK)
         status = seg_create(domain, map->id, &shape, flags, &map->segment);

@@ -149,7 +149,7 @@ int native_map_create(const struct seg_domain *domain, uint32_t lid, uint32_t pr
     map->sodimm_words = sodimm_bytes / sizeof(uint64_t);
     int status = seg_shape_init(&shape, UNUSED_DEPTH, UNUSED_DATA, VELO_DIMMNET_PROCESSES_MAX);
     if (status == VELO_OK)
-        status = seg_create(domain, lid, &shape, SEG_HAS_TAIL, &map->segment);
+        status = seg_create(domain, lid, &shape, SEG_HAS_TAIL | SEG_HAS_NO_RINGS, &map->segment);
     if (status == VELO_OK) {
         status = fill_in(map);
         if (status)

@@ -52,6 +52,8 @@ int seg_owner_status(const struct segment *segment)
  * now makes it look at the state. A sender that sleeps for room is woken. */
 static void tell_senders(const struct segment *segment)
 {
+    if (segment->header->flags & SEG_HAS_NO_RINGS)
+        return;
     for (uint32_t i = 0; i < segment->shape.conns_max; i++) {
         if (entry_state(order_read_entry(&segment->entries[i])) != ENTRY_READY)
             continue;

@@ -106,20 +106,46 @@ static int path_open(const char *path, struct stat *st)
     return fd;
 }
 
+/* Somebody may have removed a file, and another process have given its name to a new one. */
+static bool is_name_of(const char *path, dev_t dev, ino_t ino)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && st.st_dev == dev && st.st_ino == ino;
+}
+
+/* Tell the senders of a dead owner: without its name no other process finds the segment, and finds
+ * out. What is no segment of ours is left as it is. */
+static void mark_dead(const char *path, int fd, const struct stat *st)
+{
+    struct segment *known = registry_find(st);
+    struct segment found = {.fd = fd};
+    struct seg_header header;
+    if (known) {
+        (void)seg_check_owner(known);
+        return;
+    }
+    (void)snprintf(found.path, sizeof found.path, "%s", path);
+    if (pread(fd, &header, sizeof header, 0) != (ssize_t)sizeof header ||
+        seg_header_check(&header, (size_t)st->st_size, path, &found.shape) != VELO_OK ||
+        map(&found) != VELO_OK)
+        return;
+    (void)seg_check_owner(&found);
+    munmap(found.header, found.shape.total_bytes);
+}
+
 /* Remove a name whose owner is dead: the owner's lock is free, and never taken again. We hold a
  * second lock while we look again and remove, so that two reclaimers cannot remove each other's new
  * segment. If we held the owner's lock, others would take the dead owner for alive. */
 static int reclaim_locked(const char *path, int fd, const struct stat *st)
 {
-    struct stat now;
     if (lock_held(fd, LOCK_OWNER))
         return velo_fail(VELO_ERR_IN_USE,
                          "%s is open in a live process; choose another vpid or domain", path);
     if (!lock_set(fd, LOCK_RECLAIM, F_WRLCK))
         return VELO_AGAIN;
     int status = VELO_OK;
-    if (stat(path, &now) == 0 && now.st_ino == st->st_ino && now.st_dev == st->st_dev &&
-        unlink(path) != 0)
+    mark_dead(path, fd, st);
+    if (is_name_of(path, st->st_dev, st->st_ino) && unlink(path) != 0)
         status = seg_system_failed("remove the stale", path);
     lock_set(fd, LOCK_RECLAIM, F_UNLCK);
     return status;
@@ -310,8 +336,9 @@ void seg_retire(struct segment *segment)
 {
     seg_acquire();
     order_publish_entry(&segment->header->state, SEG_CLOSED);
-    /* The name is ours as long as we hold the lock. */
-    unlink(segment->path);
+    /* The name is ours as long as we hold the lock, and nobody has taken the file away. */
+    if (is_name_of(segment->path, segment->dev, segment->ino))
+        unlink(segment->path);
     lock_set(segment->fd, LOCK_OWNER, F_UNLCK);
     segment->owned = false;
     seg_release();

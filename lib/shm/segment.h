@@ -59,8 +59,9 @@ enum seg_sleep {
 
 /** Flags of a segment. */
 enum {
-    SEG_NEEDS_FENCE = 1, /* The owner cannot use membarrier: senders must fence. */
-    SEG_HAS_TAIL = 2,    /* The file goes on after the rings; see lib/rma/table.h, lib/bcast. */
+    SEG_NEEDS_FENCE = 1,  /* The owner cannot use membarrier: senders must fence. */
+    SEG_HAS_TAIL = 2,     /* The file goes on after the rings; see lib/rma/table.h, lib/bcast. */
+    SEG_HAS_NO_RINGS = 4, /* Its rings have no memory: what uses it is in the tail. */
 };
 
 struct seg_header {

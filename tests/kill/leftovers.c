@@ -229,6 +229,92 @@ TEST(a_dead_port_keeps_its_name_while_its_domain_lives)
     directory_end();
 }
 
+/* A sender of a dead port, which nobody has asked yet whether it lives; the way in which another
+ * process takes the dead one's file away; and what the sender's next calls say. */
+static void check_that_senders_hear_of(void (*take_away)(void *arg))
+{
+    struct velo_conn *conns[2];
+    struct velo_rma *rma;
+    struct velo_rma_peer *peer;
+
+    directory_begin();
+    pid_t dead = owner_start(owner_new("both", 0, 1));
+    struct velo_port *port = open_in("both", 7);
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
+    CHECK_OK(velo_rma_connect(rma, VELO_ID(0, 0), &peer, TEST_PATIENCE_NS));
+    for (int i = 0; i < 2; i++) {
+        conns[i] = port_connect(port, VELO_ID(0, 0));
+        CHECK_OK(velo_try_send(conns[i], "x", 1, 0));
+    }
+    child_kill(dead);
+    child_join(child_start(take_away, NULL));
+    for (int i = 0; i < 2; i++)
+        CHECK_STATUS(velo_try_send(conns[i], "x", 1, 0), VELO_ERR_PEER_DEAD);
+    CHECK_STATUS(velo_rma_peer_status(peer), VELO_ERR_PEER_DEAD);
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+    directory_end();
+}
+
+static void take_its_id(void *arg)
+{
+    struct velo_port *port = open_in("both", 0);
+    struct velo_rma *rma;
+
+    (void)arg;
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+}
+
+static void clean_its_domain(void *arg)
+{
+    (void)arg;
+    CHECK_EQ(clean("both", true).removed, 2); /* Its unit has one, too. */
+}
+
+TEST(senders_hear_of_a_death_from_whoever_has_the_dead_ones_id_next)
+{
+    check_that_senders_hear_of(take_its_id);
+}
+
+TEST(senders_hear_of_a_death_from_who_cleans_up) { check_that_senders_hear_of(clean_its_domain); }
+
+static void remove_files(const char *domain)
+{
+    DIR *dir = opendir(directory);
+    char prefix[64];
+
+    CHECK(dir != NULL);
+    snprintf(prefix, sizeof(prefix), "velo.%s", domain);
+    for (struct dirent *entry; (entry = readdir(dir)) != NULL;)
+        if (strncmp(entry->d_name, prefix, strlen(prefix)) == 0)
+            CHECK_EQ(unlinkat(dirfd(dir), entry->d_name, 0), 0);
+    closedir(dir);
+}
+
+/* As an administrator, or the end of a login, may do. */
+TEST(a_port_whose_file_was_removed_leaves_the_next_ones_alone)
+{
+    struct velo_rma *rma;
+
+    directory_begin();
+    struct velo_port *old = open_in("removed", 0), *other = open_in("removed", 1);
+    CHECK_OK(velo_rma_open(old, NULL, &rma));
+    remove_files("removed");
+    pid_t next = owner_start(owner_new("removed", 0, 1));
+    CHECK_EQ(files("removed"), 2);
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(old));
+    CHECK_EQ(files("removed"), 2);
+    (void)port_connect(other, VELO_ID(0, 0));
+    child_kill(next);
+    CHECK_OK(velo_port_close(other));
+    start("removed");
+    start("else");
+    directory_end();
+}
+
 TEST(a_domain_that_is_opened_again_keeps_its_dead)
 {
     struct velo_conn *conn = NULL;
