@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "../base/error.h"
+#include "../shm/memory.h"
 #include "../shm/wait.h"
 #include "unit.h"
 
@@ -142,7 +143,7 @@ static int map_range(const struct velo_rma *rma, struct velo_rma_mem *mem)
     int status = mem->arena_at + mem->arena_bytes > ARENA_BYTES_MAX
                      ? velo_fail(VELO_ERR_NO_SPACE, "%llu bytes are more than a unit's arena holds",
                                  (unsigned long long)mem->arena_bytes)
-                     : rma_table_allocate(segment, at, mem->arena_bytes);
+                     : seg_allocate_at(segment, (off_t)at, mem->arena_bytes);
     if (status)
         return status;
     void *base =

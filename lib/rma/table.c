@@ -1,30 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "table.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../base/error.h"
-
-int rma_table_allocate(const struct segment *segment, uint64_t at, uint64_t len_bytes)
-{
-    int error;
-    do
-        error = posix_fallocate(segment->fd, (off_t)at, (off_t)len_bytes);
-    while (error == EINTR);
-    if (error == ENOSPC || error == EFBIG)
-        return velo_fail(VELO_ERR_NO_SPACE,
-                         "no room for %llu more bytes in %s; enlarge or clean that file system, or "
-                         "set VELO_SHM_DIR",
-                         (unsigned long long)len_bytes, segment->path);
-    if (error)
-        return velo_fail(VELO_ERR_SYSTEM, "allocating %llu bytes of %s: %s",
-                         (unsigned long long)len_bytes, segment->path, strerror(error));
-    return VELO_OK;
-}
+#include "../shm/memory.h"
 
 static void *map(const struct segment *segment, uint64_t at, uint64_t end, int protection)
 {
@@ -60,7 +42,7 @@ int rma_table_back(struct table *table, const struct segment *segment)
 {
     uint64_t more = table->backed ? table->backed : TABLE_BACKED_MIN;
     uint64_t at = table->at.entries_at + table->backed * sizeof(struct table_entry);
-    int status = rma_table_allocate(segment, at, more * sizeof(struct table_entry));
+    int status = seg_allocate_at(segment, (off_t)at, more * sizeof(struct table_entry));
     if (status)
         return status;
     table->backed += more;
@@ -71,8 +53,8 @@ int rma_table_back(struct table *table, const struct segment *segment)
 int rma_table_create(struct table *table, const struct segment *segment, const uint64_t *probe)
 {
     table->at = table_layout(&segment->shape);
-    int status = rma_table_allocate(segment, table->at.header_at,
-                                    table->at.entries_at - table->at.header_at);
+    int status = seg_allocate_at(segment, (off_t)table->at.header_at,
+                                 table->at.entries_at - table->at.header_at);
     if (status == VELO_OK)
         status = map_parts(table, segment, PROT_READ | PROT_WRITE);
     if (status == VELO_OK)

@@ -116,7 +116,5 @@ int rma_table_open(struct table *table, const struct segment *segment);
 void rma_table_close(struct table *table);
 /** Give memory to more entries. VELO_ERR_NO_SPACE, _SYSTEM. */
 int rma_table_back(struct table *table, const struct segment *segment);
-/** Give file memory to a range of the segment. VELO_ERR_NO_SPACE, _SYSTEM. */
-int rma_table_allocate(const struct segment *segment, uint64_t at, uint64_t len_bytes);
 
 #endif

@@ -6,6 +6,8 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "../base/error.h"
 
@@ -32,13 +34,34 @@ int seg_system_failed(const char *what, const char *path)
     }
 }
 
+/* The kernel ends a process that lets a file grow above RLIMIT_FSIZE, by a signal: ask first. */
+bool seg_may_grow(int fd, uint64_t end_bytes)
+{
+    struct rlimit limit;
+    struct stat st;
+    if (getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY ||
+        end_bytes <= limit.rlim_cur)
+        return true;
+    return fstat(fd, &st) == 0 && (uint64_t)st.st_size >= end_bytes;
+}
+
+int seg_over_limit(const char *path, uint64_t end_bytes)
+{
+    return velo_fail(VELO_ERR_NO_SPACE,
+                     "%s needs %llu bytes, and this process may not make a file so large: raise "
+                     "ulimit -f",
+                     path, (unsigned long long)end_bytes);
+}
+
 int seg_allocate_at(const struct segment *segment, off_t at, size_t len)
 {
+    if (!seg_may_grow(segment->fd, (uint64_t)at + len))
+        return seg_over_limit(segment->path, (uint64_t)at + len);
     int error;
     do
         error = posix_fallocate(segment->fd, at, (off_t)len);
     while (error == EINTR);
-    if (error == ENOSPC)
+    if (error == ENOSPC || error == EFBIG)
         return velo_fail(VELO_ERR_NO_SPACE,
                          "no room for %zu more bytes in %s; enlarge or clean that file system, use "
                          "smaller depth_slots or data_bytes, or set VELO_SHM_DIR",

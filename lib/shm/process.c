@@ -14,6 +14,7 @@
 
 #include "../base/fd.h"
 #include "../base/order.h"
+#include "memory.h"
 
 /* The number is that of the layout: copies with different layouts share nothing. */
 #define MEMORY_NAME "velo-process-1"
@@ -58,7 +59,8 @@ static struct shared *make_memory(void)
     const int flags = MAP_PRIVATE | MAP_NORESERVE;
     void *base = MAP_FAILED;
     int fd = fd_above_standard(memfd_create(MEMORY_NAME, MFD_CLOEXEC));
-    if (fd >= 0 && ftruncate(fd, sizeof(struct shared)) == 0)
+    if (fd >= 0 && seg_may_grow(fd, sizeof(struct shared)) &&
+        ftruncate(fd, sizeof(struct shared)) == 0)
         base = mmap(NULL, sizeof(struct shared), PROT_READ | PROT_WRITE, flags, fd, 0);
     if (fd >= 0)
         close(fd);

@@ -194,6 +194,8 @@ static int create_file(const struct seg_domain *domain, struct segment *segment)
     if (domain->shared &&
         (fchown(segment->fd, (uid_t)-1, domain->gid) != 0 || fchmod(segment->fd, 0660) != 0))
         return seg_system_failed("give to the group", segment->path);
+    if (!seg_may_grow(segment->fd, segment->shape.total_bytes))
+        return seg_over_limit(segment->path, segment->shape.total_bytes);
     if (ftruncate(segment->fd, (off_t)segment->shape.total_bytes) != 0)
         return seg_system_failed("size", segment->path);
     return seg_allocate_at(segment, 0, SEG_HEADER_BYTES + segment->shape.table_bytes);

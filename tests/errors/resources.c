@@ -12,6 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <velo/bcast.h>
+#include <velo/rma.h>
+
 #include "test.h"
 
 enum { NOT_PERMITTED = 77 };
@@ -147,6 +150,63 @@ TEST(no_address_space_is_reported)
 
     child_join(child_start(connect_without_address_space, NULL));
     CHECK_OK(velo_port_close(peer));
+}
+
+static void limit_file_size(rlim_t limit_bytes)
+{
+    struct rlimit limit;
+
+    CHECK_EQ(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    limit.rlim_cur = limit_bytes;
+    CHECK_EQ(setrlimit(RLIMIT_FSIZE, &limit), 0);
+}
+
+/* Whoever makes a file larger than it may is killed by SIGXFSZ. These are the first calls in this
+ * process, so memory of the process itself is made, too. */
+static void open_with_small_files(void *arg)
+{
+    struct velo_bcast_attr ring = VELO_BCAST_ATTR_INIT;
+    struct velo_bcast *bcast = NULL;
+    struct velo_rma *rma = NULL;
+    struct velo_rma_mem *mem = NULL;
+    struct velo_port *port = NULL;
+
+    (void)arg;
+    limit_file_size(512 << 10);
+    CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_NO_SPACE, "ulimit -f");
+    port = port_open_sized(1, 8, 16384, 1);
+    CHECK_FAILS(velo_rma_open(port, NULL, &rma), VELO_ERR_NO_SPACE, "ulimit -f");
+    CHECK_FAILS(velo_bcast_open(&ring, &bcast), VELO_ERR_NO_SPACE, "ulimit -f");
+    /* The file is the peer's, and has its size already. */
+    limit_file_size(64 << 10);
+    message_send(port_connect(port, VELO_ID(0, 5)), 1000, 1);
+    CHECK_OK(velo_port_close(port));
+    /* Later. */
+    limit_file_size(RLIM_INFINITY);
+    port = port_open(1);
+    CHECK_OK(velo_rma_open(port, NULL, &rma));
+    limit_file_size(512 << 10);
+    CHECK_FAILS(velo_rma_mem_alloc(rma, 1 << 20, VELO_RMA_RIGHT_ALL, VELO_RMA_PEER_ANY, &mem),
+                VELO_ERR_NO_SPACE, "ulimit -f");
+    CHECK_OK(velo_rma_close(rma));
+    CHECK_OK(velo_port_close(port));
+}
+
+static void own_port_5(void *arg)
+{
+    (void)arg;
+    (void)port_open(5);
+    for (;;)
+        pause();
+}
+
+TEST(a_limit_on_the_size_of_files_is_reported)
+{
+    pid_t peer = child_start(own_port_5, NULL);
+
+    child_join(child_start(open_with_small_files, NULL));
+    child_kill(peer);
+    CHECK_OK(velo_port_close(port_open(5)));
 }
 
 static void open_without_descriptors(void *arg)

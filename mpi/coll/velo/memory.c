@@ -12,6 +12,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -43,13 +44,21 @@ static bool map(coll_velo_module_t *module, int fd)
     return true;
 }
 
+/* The kernel ends a process that lets a file grow above RLIMIT_FSIZE, by a signal. */
+static bool may_have(size_t len_bytes)
+{
+    struct rlimit limit;
+    return getrlimit(RLIMIT_FSIZE, &limit) == 0 &&
+           (limit.rlim_cur == RLIM_INFINITY || len_bytes <= limit.rlim_cur);
+}
+
 void coll_velo_memory_make(coll_velo_module_t *module, struct coll_velo_invitation *invitation)
 {
     struct stat found;
     memset(invitation, 0, sizeof *invitation);
     lay_out(module);
     int fd = fd_above_standard(memfd_create("velo-coll", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-    if (fd >= 0 && ftruncate(fd, (off_t)size_bytes(module)) == 0 &&
+    if (fd >= 0 && may_have(size_bytes(module)) && ftruncate(fd, (off_t)size_bytes(module)) == 0 &&
         fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0 &&
         fstat(fd, &found) == 0 && map(module, fd)) {
         invitation->pid = getpid();
