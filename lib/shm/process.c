@@ -70,7 +70,7 @@ static struct shared *make_memory(void)
 static void find_or_make_memory(void)
 {
     static struct shared own;
-    int fd = fd_above_standard(open("/proc/self/maps", O_RDONLY | O_CLOEXEC));
+    int fd = fd_above_standard(open("/proc/thread-self/maps", O_RDONLY | O_CLOEXEC));
     FILE *maps = fd >= 0 ? fdopen(fd, "r") : NULL;
     if (maps) {
         /* Two copies that look at the same time take turns. */
@@ -153,7 +153,7 @@ int process_file_open(int path_fd, const struct stat *st)
         return -1;
     }
     char name[64];
-    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
+    (void)snprintf(name, sizeof name, "/proc/thread-self/fd/%d", path_fd);
     int fd = fd_above_standard(open(name, O_RDWR | O_CLOEXEC));
     if (fd >= 0)
         (void)process_file_add(fd, st);

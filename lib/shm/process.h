@@ -9,8 +9,8 @@
  * lock, and one list of the segment files that the process has open. A file is opened once,
  * whichever copy asks, and closed when the last copy is done with it.
  *
- * The list is in private memory with a name that /proc/self/maps shows. The first copy makes it,
- * the others find it there. Without /proc each copy has a list of its own.
+ * The list is in private memory with a name that /proc/thread-self/maps shows. The first copy makes
+ * it, the others find it there. Without /proc each copy has a list of its own.
  */
 #ifndef VELO_SHM_PROCESS_H
 #define VELO_SHM_PROCESS_H

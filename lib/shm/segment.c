@@ -231,11 +231,11 @@ static int create_contents(struct segment *segment, velo_id_t id, uint32_t flags
 }
 
 /* Give the finished, locked segment its name: a process that sees the name sees the whole segment.
- */
+ * By the thread's files: where the main thread has ended, the process itself shows none. */
 static int create_name(struct segment *segment)
 {
     char name[64];
-    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", segment->fd);
+    (void)snprintf(name, sizeof name, "/proc/thread-self/fd/%d", segment->fd);
     for (int tries = 0; tries < CREATE_TRIES; tries++) {
         if (linkat(AT_FDCWD, name, AT_FDCWD, segment->path, AT_SYMLINK_FOLLOW) == 0)
             return VELO_OK;
@@ -266,7 +266,7 @@ static enum seg_owner owner_of(int fd)
 static enum seg_owner look_into(int path_fd)
 {
     char name[64];
-    (void)snprintf(name, sizeof name, "/proc/self/fd/%d", path_fd);
+    (void)snprintf(name, sizeof name, "/proc/thread-self/fd/%d", path_fd);
     /* O_NONBLOCK: another user's lease on the file must not make us wait. */
     int fd = fd_above_standard(open(name, O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     if (fd < 0)

@@ -3,6 +3,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "test.h"
 
@@ -285,4 +286,45 @@ TEST(the_last_error_belongs_to_its_thread)
     CHECK_EQ(pthread_create(&thread, NULL, fail_in_another_thread, NULL), 0);
     CHECK_EQ(pthread_join(thread, NULL), 0);
     CHECK(strcmp(before, velo_last_error()) == 0);
+}
+
+/* Where the main thread has ended, the system shows the process no files of its own. */
+static void *go_on_alone(void *arg)
+{
+    for (int64_t end_ns = test_now_ns() + TEST_PATIENCE_NS; access("/proc/self/fd/0", F_OK) == 0;)
+        CHECK(test_now_ns() < end_ns);
+    struct velo_port *port = port_open(0);
+
+    message_send(port_connect(port, VELO_ID(0, 1)), 40, 1);
+    message_expect(port, 40, 2, VELO_ID(0, 1));
+    CHECK_OK(velo_port_close(port));
+    _exit(0);
+    return arg;
+}
+
+static void leave_a_thread_behind(void *arg)
+{
+    pthread_t thread;
+
+    (void)arg;
+    CHECK_EQ(pthread_create(&thread, NULL, go_on_alone, NULL), 0);
+    pthread_exit(NULL);
+}
+
+static void answer(void *arg)
+{
+    struct velo_port *port = port_open(1);
+
+    (void)arg;
+    message_expect(port, 40, 1, VELO_ID(0, 0));
+    message_send(port_connect(port, VELO_ID(0, 0)), 40, 2);
+    CHECK_OK(velo_port_close(port));
+}
+
+TEST(a_thread_goes_on_where_the_main_thread_has_ended)
+{
+    pid_t peer = child_start(answer, NULL);
+
+    child_join(child_start(leave_a_thread_behind, NULL));
+    child_join(peer);
 }

@@ -192,7 +192,8 @@ static bool is_of(const struct endpoint *endpoint, int fd)
 void names_forget_sockets(const struct endpoint *endpoint)
 {
     uint32_t format = endpoint->fabric.info->addr_format;
-    int folder = fd_above_standard(open("/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    int folder =
+        fd_above_standard(open("/proc/thread-self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
     DIR *dir = folder >= 0 ? fdopendir(folder) : NULL;
     if (!dir) {
         if (folder >= 0)

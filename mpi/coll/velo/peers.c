@@ -63,7 +63,7 @@ int coll_velo_announce(void)
     struct utsname host;
     struct stat processes;
     memset(&facts, 0, sizeof facts);
-    if (uname(&host) != 0 || stat("/proc/self/ns/pid", &processes) != 0 ||
+    if (uname(&host) != 0 || stat("/proc/thread-self/ns/pid", &processes) != 0 ||
         read_text("/proc/sys/kernel/random/boot_id", facts.boot, sizeof facts.boot) <= 0)
         return OMPI_ERR_NOT_AVAILABLE;
     facts.protocol = PROTOCOL;
