@@ -8,12 +8,19 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "../base/error.h"
 
 int seg_system_failed(const char *what, const char *path)
 {
     int error = errno;
+    /* Files are named, and opened once they have been looked at, by way of the thread's files. */
+    if (error == ENOENT && access("/proc/thread-self/fd", F_OK) != 0)
+        return velo_fail(VELO_ERR_ACCESS,
+                         "cannot %s %s: %s; velo needs /proc, which is not there: mount it, and "
+                         "set VELO_SHM_DIR to a directory on tmpfs if there is no /dev/shm",
+                         what, path, strerror(error));
     switch (error) {
     case ENOSPC:
         return velo_fail(VELO_ERR_NO_SPACE, "no room to %s %s; clean or enlarge that file system",

@@ -152,6 +152,19 @@ TEST(no_address_space_is_reported)
     CHECK_OK(velo_port_close(peer));
 }
 
+static void open_without_proc(void *arg)
+{
+    struct velo_port *port = NULL;
+
+    (void)arg;
+    mount_tmpfs("size=100m");
+    if (mount("velo-test", "/proc", "tmpfs", 0, "size=4k") != 0)
+        _exit(NOT_PERMITTED);
+    CHECK_FAILS(velo_port_open(NULL, &port), VELO_ERR_ACCESS, "/proc");
+}
+
+TEST(a_root_without_proc_is_reported) { run_with_tmpfs(open_without_proc); }
+
 static void limit_file_size(rlim_t limit_bytes)
 {
     struct rlimit limit;
