@@ -3,8 +3,7 @@
  * @file compat.h
  * @brief All that differs between the releases of Open MPI that the components are built for.
  *
- * Each name stands for one thing; its two definitions say for which release they are: 4.1 is
- * tried with 4.1.4 to 4.1.6, 5 with 5.0.7.
+ * Each name has two definitions: for 5.0 (tried: 5.0.7) and, further down, for 4.1 (tried: 4.1.4).
  */
 #ifndef VELO_MPI_COMMON_COMPAT_H
 #define VELO_MPI_COMMON_COMPAT_H
@@ -17,16 +16,15 @@
 
 #include "opal/mca/mca.h"
 
-#if OPAL_MAJOR_VERSION >=                                                                          \
-    5 /* ---- Open MPI 5: runtime PRRTE, PMIx without a layer of its own ---- */
+#if OPAL_MAJOR_VERSION >= 5
+/* ---- 5.0: runtime PRRTE, PMIx without a layer of Open MPI's ---------------------------------- */
 
 #include "opal/mca/pmix/pmix-internal.h"
 #include "opal/mca/threads/mutex.h"
 #include "opal/mca/threads/thread_usage.h"
 #include "opal/util/proc.h"
 
-/* Open MPI 5.0 hides all symbols of a component that do not say otherwise, and so does our build.
- */
+/* Of what Open MPI looks up in a component; it has no macro of its own for that any more. */
 #define VELO_OMPI_COMPONENT __attribute__((visibility("default")))
 #define VELO_OMPI_ATOMIC(type) opal_atomic_##type
 
@@ -93,7 +91,8 @@ uint32_t velo_ompi_family(void);
 /** The number of this job in its family, from 1. */
 uint32_t velo_ompi_job(void);
 
-#else /* ---- Open MPI 4.1: runtime ORTE, PMIx behind opal/mca/pmix -------------------------------- */
+#else
+/* ---- 4.1: runtime ORTE, PMIx behind opal/mca/pmix -------------------------------------------- */
 
 #include "opal/mca/pmix/pmix.h"
 #include "opal/threads/mutex.h"
