@@ -382,7 +382,8 @@ static bool receive(struct seat *seat, enum act act, size_t cap_bytes)
                               .timeout_ns =
                                   run.is_quiet ? 1500 * TEST_MS : below(3) * 700 * TEST_MS};
     story_step(seat->generation, NULL, "%s receives", name_of(seat->generation));
-    (void)tell(seat, &command);
+    if (!tell(seat, &command))
+        return false; /* It was killed while it stood before a sleep: nobody knows what it took. */
     const struct reply *reply = reply_of(seat);
     int status = reply->status;
     if (status == VELO_OK) {
