@@ -90,7 +90,7 @@ check: rtl-setup ## Run all other tests that a change must pass: sanitizers, sim
 	@$(kept) table check
 
 lint: ## Check format, static analysis, and which folder depends on which.
-	@scripts/setup test lint
+	@scripts/setup test lint rtl
 	@scripts/build --configure-only release
 	@$(kept) begin lint
 	@scripts/lint
