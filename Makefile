@@ -111,7 +111,7 @@ bench: ## Measure velo and its peers, MPI too, interleaved; takes up to 25 minut
 bench-fabric: ## Measure MPIs over velo's libfabric provider, and velo between hosts; takes some 5 minutes.
 	@scripts/setup bench
 	@scripts/build --without-tests release
-	@$(python) bench/ofi/mpis.py --json build/bench-mpis.json
+	@$(python) tools/perf/ofi/mpis.py --json build/bench-mpis.json
 	@$(python) scripts/bench_hosts.py --json build/bench-hosts.json
 
 nightly: rtl-setup ## Run all checks fresh, and the long ones; NIGHT="--resume" goes on after an interruption.

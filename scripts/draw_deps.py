@@ -25,7 +25,7 @@ PAGE = Path("docs/ARCHITECTURE.md")
 # What no #include tells: packages made of the spec, models made of the hardware, a Python module
 # made of the headers.
 OTHERS = {"rtl": {"spec"}, "sim": {"rtl"}, "bindings": {"include"}}
-LEFT_OUT = ("tests", "tests/conformance", "tests/dimmnet", "sim/test", "ofi/test")
+LEFT_OUT = ("tests", "tests/conformance", "tests/dimmnet", "sim/test", "adapters/libfabric/test")
 BLOCK = re.compile(r"```mermaid\n.*?```", re.DOTALL)
 
 

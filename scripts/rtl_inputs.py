@@ -37,8 +37,8 @@ SHARED = (
     "rtl/structs.py",
     "rtl/shared.vlt",
     "rtl/verilator.vlt",
-    "scripts/requirements-dev.txt",
-    "scripts/requirements-rtl.txt",
+    "scripts/packages/requirements-dev.txt",
+    "scripts/packages/requirements-rtl.txt",
     "scripts/rtl",
     "scripts/rtl-setup",
     "spec",
@@ -51,7 +51,7 @@ LINTERS = (
     "scripts/rtl_take.py",
 )
 PROVERS = (
-    "scripts/requirements-rtl.txt",
+    "scripts/packages/requirements-rtl.txt",
     "scripts/rtl",
     "scripts/rtl-setup",
     "scripts/rtl_yosys.py",

@@ -53,7 +53,7 @@ def judge(text: str) -> list[str]:
 def main() -> int:
     layer, ranks = sys.argv[1], int(sys.argv[2])
     if shutil.which("hpcc") is None:
-        print("skipped: hpcc is not installed (scripts/apt-run.txt)")
+        print("skipped: hpcc is not installed (scripts/packages/apt-run.txt)")
         return SKIPPED
     with tempfile.TemporaryDirectory() as folder:
         order = ORDER_OF_MANY if ranks >= MANY_RANKS else ORDER

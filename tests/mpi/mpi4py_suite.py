@@ -52,7 +52,7 @@ def prepare(folder: Path) -> None:
     """Install mpi4py into a folder, its sources beside it."""
     mpicc = shutil.which("mpicc.openmpi")
     if mpicc is None:
-        raise UnavailableError("mpicc.openmpi is not there (scripts/apt-run.txt)")
+        raise UnavailableError("mpicc.openmpi is not there (scripts/packages/apt-run.txt)")
     shutil.rmtree(folder, ignore_errors=True)
     call("/usr/bin/python3", "-m", "venv", folder)
     pip = [folder / "bin" / "python", "-m", "pip", "--quiet", "--disable-pip-version-check"]

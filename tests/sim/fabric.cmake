@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# libfabric's interface on simulated nodes: ranks that meet over it, and the suite of ofi/test.
+# libfabric's interface on simulated nodes: ranks that meet over it, and the suite of adapters/libfabric/test.
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(LIBFABRIC REQUIRED IMPORTED_TARGET libfabric)
 if(TARGET mca_mtl_velo AND VELO_OPENMPI_VERSION VERSION_LESS 5)
@@ -60,7 +60,7 @@ set(fabric_environment VELO_FI_TEST_LONGEST=65537 FI_PROVIDER_PATH=$<TARGET_FILE
                        HFI_NO_BACKTRACE=1 IPATH_NO_BACKTRACE=1)
 set(fabric_sources addresses atomics completions counters flow lifetime memory messages multi processes)
 foreach(source ${fabric_sources})
-    file(STRINGS ${PROJECT_SOURCE_DIR}/ofi/test/${source}.c names REGEX "^TEST\\(")
+    file(STRINGS ${PROJECT_SOURCE_DIR}/adapters/libfabric/test/${source}.c names REGEX "^TEST\\(")
     list(TRANSFORM names REPLACE "^TEST\\(([a-z0-9_]+)\\).*" "\\1")
     list(REMOVE_ITEM names ${fabric_left_out})
     foreach(name ${names})

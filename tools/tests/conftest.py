@@ -15,7 +15,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.pop("PYTHONUNBUFFERED", None)
 
 FAKE = Path(__file__).with_name("fake_perf.py")
-PIN = FAKE.parents[2] / "bench" / "mpi" / "pin"
+PIN = FAKE.parents[1] / "perf" / "mpi" / "pin"
 
 
 @pytest.fixture

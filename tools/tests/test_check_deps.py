@@ -26,8 +26,8 @@ CLEAN = {
     "sim/preload/nap.c": SPDX + '#include "../client/poll.h"\n#include <velo/velo.h>\n',
     "transports/nic/nic.h": SPDX + '#include "../../lib/core/port.h"\n',
     "transports/nic/sim.c": SPDX + '#include "../../sim/client/poll.h"\n#include "nic.h"\n',
-    "bench/clock.h": SPDX,
-    "bench/main.c": SPDX + '#include <velo/velo.h>\n#include "clock.h"\nint x = __atomic_y;\n',
+    "tools/perf/clock.h": SPDX,
+    "tools/perf/main.c": SPDX + '#include <velo/velo.h>\n#include "clock.h"\nint x = __atomic_y;\n',
     "examples/short.c": SPDX + "#include <velo/velo.h>\n" + "\n" * 68,
     "tests/support/test.h": SPDX,
     "tests/conformance/a.c": SPDX + '#include "test.h"\n#include <velo/velo.h>\n',
@@ -56,11 +56,19 @@ def test_a_clean_tree_passes(tmp_path: Path):
 @pytest.mark.parametrize(
     ("name", "text", "expected"),
     [
-        ("lib/a.c", '#include "../bench/clock.h"\n', "a.c:2: lib must not include bench/clock.h"),
-        ("lib/a.c", '#include "clock.h"\n', "a.c:2: lib must not include bench/clock.h"),
+        (
+            "lib/a.c",
+            '#include "../tools/perf/clock.h"\n',
+            "a.c:2: lib must not include tools/perf/clock.h",
+        ),
+        ("lib/a.c", '#include "clock.h"\n', "a.c:2: lib must not include tools/perf/clock.h"),
         ("lib/a.c", "#include <mpi.h>\n", "a.c:2: lib must not include <mpi.h>"),
         ("lib/a.c", "\n#  include <test.h>\n", "a.c:3: lib must not include tests/support/test.h"),
-        ("bench/a.c", '#include "base/order.h"\n', "a.c:2: bench must not include lib/base"),
+        (
+            "tools/perf/a.c",
+            '#include "base/order.h"\n',
+            "a.c:2: tools/perf must not include lib/base",
+        ),
         ("examples/a.c", "#include <base/error.h>\n", "a.c:2: examples must not include lib/base"),
         ("tests/conformance/b.c", '#include "base/error.h"\n', "b.c:2: tests/conformance must not"),
         ("sim/a.cc", "#include <velo/velo.h>\n", "a.cc:2: sim must not include include/velo"),

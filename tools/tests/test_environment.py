@@ -17,8 +17,8 @@ READ = re.compile(
     r"|environ(?:\.get\(|\[)\"(VELO\w*|NO_COLOR)\""
     r"|\$\{(VELO\w*):-"
 )
-FOLDERS = ("lib", "compat", "transports", "mpi", "bench", "sim", "tools/velo", "cmake")
-TESTS = ROOT / "sim" / "test"
+FOLDERS = ("lib", "adapters", "transports", "tools", "sim", "scripts/cmake")
+TESTS = {ROOT / "sim" / "test", ROOT / "adapters" / "libfabric" / "test", ROOT / "tools" / "tests"}
 
 
 def read_by_sources() -> set[str]:
@@ -26,7 +26,7 @@ def read_by_sources() -> set[str]:
     found: set[str] = set()
     for folder in FOLDERS:
         for path in (ROOT / folder).rglob("*"):
-            if path.suffix in {".c", ".h", ".cc", ".py", ".in"} and TESTS not in path.parents:
+            if path.suffix in {".c", ".h", ".cc", ".py", ".in"} and TESTS.isdisjoint(path.parents):
                 for match in READ.finditer(path.read_text(encoding="utf-8")):
                     found.update(filter(None, match.groups()))
     return found

@@ -301,7 +301,7 @@ def test_the_program_reports_the_place_of_a_mistake(tmp_path: Path, capsys):
 def test_the_public_headers_give_a_page_for_every_call(tmp_path: Path):
     arguments = ["--version", "1", "--date", "2001-02-03", "-o", str(tmp_path)]
     headers = sorted((ROOT / "include" / "velo").glob("*.h"))
-    headers += [ROOT / "compat" / "extoll" / name for name in ("velo2.h", "rma2.h")]
+    headers += [ROOT / "adapters" / "extoll" / name for name in ("velo2.h", "rma2.h")]
     assert mangen.main([*(f"--header={header}" for header in headers), *arguments]) == 0
     pages = {path.stem for path in (tmp_path / "man3").iterdir()}
     calls: set[str] = set()

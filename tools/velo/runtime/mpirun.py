@@ -75,8 +75,8 @@ HOST_LOST = {
     "oob_tcp_keepalive_intvl": "2",
     "oob_tcp_keepalive_probes": "3",
 }
-# Dynamic windows over several hosts go by messages (mpi/common/windows.c), and Debian's settings
-# leave that component out.
+# Dynamic windows over several hosts go by messages (adapters/openmpi/common/windows.c), and
+# Debian's settings leave that component out.
 ONE_SIDED = {"osc": "^ucx"}
 
 

@@ -21,8 +21,8 @@ from velo.errors import VeloError
 # An installed tree lacks the sources: _compile() says so.
 BASE = tree.CHECKOUT or tree.PYTHON_FOLDER
 PEERS_DIR = BASE / "build" / "peers"
-SOURCES_DIR = BASE / "bench"
-REQUIREMENTS = BASE / "scripts" / "requirements-bench.txt"
+SOURCES_DIR = BASE / "tools" / "perf"
+REQUIREMENTS = BASE / "scripts" / "packages" / "requirements-bench.txt"
 PROGRAM = "velo-mpi-perf"
 SHARED_SOURCES = ("limit.c", "json.c")
 C_FLAGS = ("-std=gnu11", "-O2", "-D_GNU_SOURCE")
@@ -129,7 +129,7 @@ INTEL_MPI = Build(
 
 
 def pins() -> dict[str, str]:
-    """The versions that scripts/requirements-bench.txt pins."""
+    """The versions that scripts/packages/requirements-bench.txt pins."""
     try:
         lines = REQUIREMENTS.read_text(encoding="utf-8").splitlines()
     except OSError as error:

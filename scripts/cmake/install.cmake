@@ -20,14 +20,14 @@ install(
     TARGETS velo2 rma2 dimmnet
     EXPORT veloTargets
     LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT devel)
-set(velo_compat ${PROJECT_SOURCE_DIR}/compat/extoll)
-install(FILES ${velo_compat}/velo2.h ${velo_compat}/velo2_mod.h ${velo_compat}/rma2.h
+set(velo_extoll ${PROJECT_SOURCE_DIR}/adapters/extoll)
+install(FILES ${velo_extoll}/velo2.h ${velo_extoll}/velo2_mod.h ${velo_extoll}/rma2.h
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel)
 
 set(velo_cmake_dir ${CMAKE_INSTALL_LIBDIR}/cmake/velo)
 install(EXPORT veloTargets NAMESPACE velo:: DESTINATION ${velo_cmake_dir} COMPONENT devel)
 configure_package_config_file(
-    cmake/veloConfig.cmake.in ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
+    scripts/cmake/veloConfig.cmake.in ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
     INSTALL_DESTINATION ${velo_cmake_dir})
 write_basic_package_version_file(${PROJECT_BINARY_DIR}/install/veloConfigVersion.cmake
                                  COMPATIBILITY SameMinorVersion)
@@ -38,7 +38,7 @@ install(FILES ${PROJECT_BINARY_DIR}/install/veloConfig.cmake
 set(velo_pkgconfig_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 file(RELATIVE_PATH velo_pc_to_prefix /prefix/${velo_pkgconfig_dir} /prefix)
 foreach(package velo velo2 rma2 dimmnet)
-    configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/install/${package}.pc @ONLY)
+    configure_file(scripts/cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/install/${package}.pc @ONLY)
     install(FILES ${PROJECT_BINARY_DIR}/install/${package}.pc DESTINATION ${velo_pkgconfig_dir}
             COMPONENT devel)
 endforeach()

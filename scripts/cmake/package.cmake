@@ -27,7 +27,7 @@ endif()
 if(TARGET velo_driver_sources)
     list(APPEND CPACK_COMPONENTS_ALL driver)
 endif()
-set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/cmake/package_files.cmake)
+set(CPACK_PRE_BUILD_SCRIPTS ${PROJECT_SOURCE_DIR}/scripts/cmake/package_files.cmake)
 
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_VERSION ${velo_deb_version})

@@ -5,8 +5,8 @@ set(velo_man_dir ${PROJECT_BINARY_DIR}/man)
 set(velo_man_stamp ${PROJECT_BINARY_DIR}/man.stamp)
 set(velo_layout_page ${PROJECT_BINARY_DIR}/docs/reference/layout.md)
 file(GLOB velo_public_headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/include/velo/*.h)
-list(APPEND velo_public_headers ${PROJECT_SOURCE_DIR}/compat/extoll/velo2.h
-     ${PROJECT_SOURCE_DIR}/compat/extoll/rma2.h)
+list(APPEND velo_public_headers ${PROJECT_SOURCE_DIR}/adapters/extoll/velo2.h
+     ${PROJECT_SOURCE_DIR}/adapters/extoll/rma2.h)
 list(TRANSFORM velo_public_headers PREPEND --header= OUTPUT_VARIABLE velo_man_headers)
 file(GLOB_RECURSE velo_tools CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/tools/velo/*.py)
 file(GLOB velo_examples CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/examples/*.c)

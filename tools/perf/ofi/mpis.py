@@ -2,12 +2,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """MPIs over velo's libfabric provider beside each one's own way, in turns in one run.
 
-The MPIs are those of scripts/requirements-bench.txt, installed below build/peers, each with
-velo-mpi-perf compiled by its own compiler; Debian's Open MPI 4.1 over mtl/velo runs along as a
+The MPIs are those of scripts/packages/requirements-bench.txt, installed below build/peers, each
+with velo-mpi-perf compiled by its own compiler; Debian's Open MPI 4.1 over mtl/velo runs along as a
 second measure. Each batch is bracketed by the raw line between the two cores: batches during which
 the cores moved do not count, and near and far ones are kept apart.
 
-Run it on a machine that does nothing else: python3 bench/ofi/mpis.py [--rounds N] [--json FILE]
+Run it on a machine that does nothing else:
+
+  python3 tools/perf/ofi/mpis.py [--rounds N] [--json FILE]
 """
 
 import argparse
